@@ -11,7 +11,7 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
 	Message string `json:"message,omitempty"`
@@ -54,8 +54,10 @@ const (
 	EventOrphanGone    EventType = "orphan.gone"    // removed by others, or explained by now
 
 	EventControllerJoined EventType = "controller.joined"
-	EventControllerLeft   EventType = "controller.left" // in order
-	EventControllerLost   EventType = "controller.lost" // its lease ended
+	EventControllerLeft   EventType = "controller.left"  // in order
+	EventControllerLost   EventType = "controller.lost"  // its lease ended
+	EventControllerAlarm  EventType = "controller.alarm" // its disk is full, fails or is slow, or no longer
+	EventShareUneven      EventType = "controller.share" // switches are shared out unevenly for a minute, or no longer
 	EventDeciderChanged   EventType = "controller.decider-changed"
 	EventOwnerChanged     EventType = "controller.owns" // other switches than before
 
@@ -95,7 +97,7 @@ const (
 
 // eventTypes are all types, sorted.
 var eventTypes = []EventType{
-	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring, EventCertificateRefused, EventCertificateRenewed, EventDeciderChanged, EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
+	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring, EventCertificateRefused, EventCertificateRenewed, EventControllerAlarm, EventDeciderChanged, EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged, EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
 	EventHostChanged, EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
 	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled, EventProjectChanged, EventReceiverEvicted,
 	EventReceiverRecovered, EventReceiverStalled, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,

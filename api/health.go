@@ -14,7 +14,7 @@ type Readiness struct {
 
 // ReadinessCheck is one thing a controller waits for before it is ready.
 type ReadinessCheck struct {
-	Name     string `json:"name" doc:"bgp-ls, mrc, or bgp-peer/ and the name of a peer, or switch/ and that of a switch."`
+	Name     string `json:"name" doc:"bgp-ls, store, disk, decider, mrc, or bgp-peer/ and the name of a peer, or switch/ and that of a switch."`
 	OK       bool   `json:"ok"`
 	Advisory bool   `json:"advisory,omitempty" doc:"The check fails, and the controller is ready all the same."`
 	Message  string `json:"message,omitempty" doc:"What is missing."`

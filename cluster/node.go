@@ -140,6 +140,7 @@ func (n *Node) setView(v View, t *Tenure) {
 // Run takes part until ctx ends. Then it hands over in order: it stops deciding, and gives its
 // lease back.
 func (n *Node) Run(ctx context.Context) {
+	ctx = store.WithReserve(ctx) // who decides and who owns a switch must be settled on a full disk too
 	pauses := retry.Backoff{Initial: n.cfg.TTL / 30, Max: n.cfg.TTL, Multiplier: 1.6}
 	pauses.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		begun := time.Now()
@@ -360,7 +361,7 @@ func (l *life) alarm(ctx context.Context) (changed bool, err error) {
 		return false, nil
 	}
 	now := l.n.cfg.Alarm()
-	if now.same(l.self.Alarm) {
+	if now.Same(l.self.Alarm) {
 		return false, nil
 	}
 	l.self.Alarm = now

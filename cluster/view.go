@@ -51,8 +51,8 @@ type Alarm struct {
 	Message string `json:"message"`
 }
 
-// same reports whether two alarms are of the same kind; the octets that a message counts change often.
-func (a *Alarm) same(b *Alarm) bool {
+// Same reports whether two alarms are of the same kind; the octets that a message counts change often.
+func (a *Alarm) Same(b *Alarm) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Full == b.Full)
 }
 

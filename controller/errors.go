@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Errors of calls; see package ledger.
@@ -16,6 +17,10 @@ var (
 	ErrUnknown = ledger.ErrUnknown
 	ErrDeposed = ledger.ErrDeposed
 )
+
+// ErrNoRoom reports that the disk of the store has no room for what a call would have kept: it changed
+// nothing.
+var ErrNoRoom = store.ErrNoRoom
 
 func noSwitch(name string) error {
 	return &api.Error{Code: api.CodeNotFound, Message: "there is no switch " + name + " that the controller programs"}

@@ -100,7 +100,7 @@ func (s *Server) authenticate(c *gin.Context) {
 func (s *Server) unauthorized(c *gin.Context, err error) {
 	detail := "this API asks for credentials: a bearer token, a session or a client certificate"
 	if errors.Is(err, access.ErrStore) {
-		s.refuse(c, newProblem(codeStore, err.Error()))
+		s.refuse(c, storeProblem(err))
 		return
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *Server) auditFirst(ctx context.Context) error {
 		return nil
 	}
 	if err := s.cfg.Access.Log.Write(ctx, r); err != nil {
-		return newProblem(codeStore, "it cannot be recorded in the audit log: "+err.Error())
+		return storeProblem(fmt.Errorf("it cannot be recorded in the audit log: %w", err))
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func accessProblem(err error) error {
 	case errors.As(err, &pause):
 		return huma.ErrorWithHeaders(newProblem(codeTooMany, err.Error()), http.Header{"Retry-After": {strconv.Itoa(pause.Seconds())}})
 	case errors.Is(err, access.ErrStore):
-		return newProblem(codeStore, err.Error())
+		return storeProblem(err)
 	}
 	return problemOf(err)
 }

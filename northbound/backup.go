@@ -21,7 +21,7 @@ func (s *Server) keep(c *gin.Context) {
 			break
 		}
 		if err := s.cfg.Writable(); err != nil {
-			s.refuse(c, newProblem(codeStore, err.Error()))
+			s.refuse(c, storeProblem(err))
 			return
 		}
 	}

@@ -32,8 +32,10 @@ var (
 type Cluster interface {
 	// Controllers returns the controllers, in the order of their names.
 	Controllers(ctx context.Context) []api.Controller
-	// Readiness returns what a controller that does not decide waits for.
+	// Readiness returns what a controller waits for before changes are kept, whether it decides or not.
 	Readiness() []api.ReadinessCheck
+	// Disk returns the disk of this controller's data directory; nil: there is none.
+	Disk() *api.ControllerDisk
 	// Decider returns where requests for the decider go, as a URL without a path. The error wraps
 	// ErrNoDecider or ErrStoreUnavailable.
 	Decider() (*url.URL, error)

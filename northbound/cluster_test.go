@@ -28,6 +28,9 @@ func (*fakeCluster) Controllers(context.Context) []api.Controller {
 func (f *fakeCluster) Readiness() []api.ReadinessCheck {
 	return []api.ReadinessCheck{{Name: "decider", OK: f.err == nil}}
 }
+func (*fakeCluster) Disk() *api.ControllerDisk {
+	return &api.ControllerDisk{State: "low", Slow: true, Free: 50 << 20, Total: 1 << 30, Refuse: 64 << 20, Stop: 16 << 20, Sync: api.Duration(700 * time.Millisecond)}
+}
 func (f *fakeCluster) Decider() (*url.URL, error) {
 	f.asked++
 	return f.decider, f.err
@@ -45,7 +48,7 @@ func newTestMember(t *testing.T, decider string) (*Server, *fakeCluster) {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
-	cfg.Cluster, cfg.Version, cfg.Hosts = f, "test", []string{"*"}
+	cfg.Cluster, cfg.Version, cfg.Name, cfg.Hosts = f, "test", "c2", []string{"*"}
 	s, err := NewMember(cfg, http.DefaultTransport)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +131,10 @@ func TestMemberAnswers(t *testing.T) {
 	problemIn(t, do(member, "GET", "/v1/controllers/c9", ""), http.StatusNotFound, "not_found")
 	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed, "method_not_allowed")
 	metrics := do(member, "GET", "/metrics", "").Body.String()
-	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7", `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
+	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7",
+		`weft_disk_free_bytes{controller="c2"} 5.24288e+07`, `weft_disk_size_bytes{controller="c2"} 1.073741824e+09`, `weft_disk_mark_bytes{controller="c2",mark="refuse"} 6.7108864e+07`,
+		`weft_disk_mark_bytes{controller="c2",mark="stop"} 1.6777216e+07`, `weft_disk_sync_seconds{controller="c2"} 0.7`, `weft_disk_slow{controller="c2"} 1`,
+		`weft_disk_state{controller="c2",state="low"} 1`, `weft_disk_state{controller="c2",state="ok"} 0`, `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}

@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -28,9 +30,9 @@ func (s *Server) registerHealth() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: asks(access.Open),
 		Summary:     "Is the controller in sync?",
-		Description: "200 when every BGP-LS peer has sent all that it has once, and every switch and, where there is one, the MRC fabric are in sync, 503 with the same body when not. A check that is advisory does not count: a peer that was in sync and is lost leaves the controller with the topology that it learned.",
+		Description: "200 when changes are kept, every BGP-LS peer has sent all that it has once, and every switch and, where there is one, the MRC fabric are in sync, 503 with the same body when not. A check that is advisory does not count: a peer that was in sync and is lost leaves the controller with the topology that it learned.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
-		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP)
+		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, s.kept())
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -44,11 +46,31 @@ func (s *Server) registerHealth() {
 	op.Responses["503"] = &huma.Response{Description: "Not in sync yet, or no longer.", Content: op.Responses["200"].Content}
 }
 
-// readiness says what the controller waits for: everything from each BGP-LS peer
+// kept are the checks of what the controller keeps changes in.
+func (s *Server) kept() []api.ReadinessCheck {
+	if s.cfg.Cluster == nil {
+		return nil
+	}
+	return s.cfg.Cluster.Readiness()
+}
+
+// readiness says what the controller waits for: a store that keeps changes, everything from each BGP-LS peer
 // once, every switch it programs to be part of it, connected, and as it should be, and
 // with MRC a fabric whose paths hosts can be given.
-func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (api.Readiness, error) {
+func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP, kept []api.ReadinessCheck) (api.Readiness, error) {
+	view := api.Readiness{Ready: true}
+	add := func(c api.ReadinessCheck) {
+		view.Ready = view.Ready && (c.OK || c.Advisory)
+		view.Checks = append(view.Checks, c)
+	}
+	for _, c := range kept {
+		add(c)
+	}
 	switches, err := c.Switches(ctx)
+	if errors.Is(err, controller.ErrStore) { // what is known of the network may not be kept
+		add(api.ReadinessCheck{Name: "controller", Message: err.Error()})
+		return view, nil
+	}
 	if err != nil {
 		return api.Readiness{}, err
 	}
@@ -60,11 +82,6 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (api.Rea
 		network.Message, network.Advisory = t.Stale.Reason, !t.Stale.Incomplete
 	default:
 		network.OK = true
-	}
-	view := api.Readiness{Ready: true}
-	add := func(c api.ReadinessCheck) {
-		view.Ready = view.Ready && (c.OK || c.Advisory)
-		view.Checks = append(view.Checks, c)
 	}
 	add(network)
 	if bgp != nil {
@@ -101,6 +118,6 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP) (api.Rea
 		}
 		add(c)
 	}
-	slices.SortStableFunc(view.Checks[1:], func(a, b api.ReadinessCheck) int { return natural.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(view.Checks[len(kept)+1:], func(a, b api.ReadinessCheck) int { return natural.Compare(a.Name, b.Name) })
 	return view, nil
 }

@@ -70,6 +70,7 @@ type metrics struct {
 	multipath  Multipath  // nil: there is none
 	bgp        BGP        // nil: there is none
 	cluster    Cluster    // nil: there is none
+	name       string     // of the controller
 	certs      func() []certs.Certificate
 	now        func() time.Time
 	events     *Events
@@ -83,7 +84,7 @@ func newMetrics(cfg *Config) *metrics {
 	})
 	build.Set(1)
 	more := append([]prometheus.Collector{build, telemetryCollector{cfg.Telemetry}}, cfg.Collectors...)
-	return &metrics{more: more, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, certs: cfg.Certificates, now: cfg.Now}
+	return &metrics{more: more, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, name: cfg.Name, certs: cfg.Certificates, now: cfg.Now}
 }
 
 // ServeHTTP answers a scrape.
@@ -96,8 +97,15 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 	scrape := prometheus.NewRegistry()
 	scrape.MustRegister(m.more...)
+	var kept []api.ReadinessCheck
+	if m.cluster != nil {
+		kept = m.cluster.Readiness()
+		if disk := m.cluster.Disk(); disk != nil {
+			scrape.MustRegister(diskCollector{m.name, disk})
+		}
+	}
 	if m.controller != nil {
-		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller, multipath: m.multipath, bgp: m.bgp, events: m.events})
+		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller, multipath: m.multipath, bgp: m.bgp, kept: kept, events: m.events})
 		scrape.MustRegister(&losslessCollector{ctx: ctx, controller: m.controller})
 	}
 	if m.cluster != nil {
@@ -138,11 +146,12 @@ type controllerCollector struct {
 	controller Controller
 	multipath  Multipath
 	bgp        BGP
+	kept       []api.ReadinessCheck // see Server.kept
 	events     *Events
 }
 
 var (
-	readyDesc         = prometheus.NewDesc("weft_ready", "1 when every BGP-LS peer has sent all that it has once, and every switch is in sync.", nil, nil)
+	readyDesc         = prometheus.NewDesc("weft_ready", "1 when changes are kept, every BGP-LS peer has sent all that it has once, and every switch is in sync.", nil, nil)
 	connectedDesc     = prometheus.NewDesc("weft_switch_connected", "1 when the switch is connected and was read back.", []string{"switch"}, nil)
 	syncedDesc        = prometheus.NewDesc("weft_switch_synced", "1 when the switch holds all it should.", []string{"switch"}, nil)
 	entriesDesc       = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.", []string{"switch"}, nil)
@@ -175,7 +184,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	if view, err := readiness(c.ctx, c.controller, c.multipath, c.bgp); err != nil {
+	if view, err := readiness(c.ctx, c.controller, c.multipath, c.bgp, c.kept); err != nil {
 		ch <- prometheus.NewInvalidMetric(readyDesc, err)
 	} else {
 		gauge(readyDesc, number(view.Ready))

@@ -29,6 +29,7 @@ const (
 	codeMediaType    = "unsupported_media_type"
 	codeTimeout      = "timeout"
 	codeStore        = "store_unavailable" // the controller cannot keep changes
+	codeNoRoom       = "no_room"           // the disk of the store is full
 	codeNoDecider    = "no_decider"        // no controller can plan now
 	codeNoSection    = "not_configured"
 	codeTooMany      = "too_many_requests"
@@ -73,6 +74,7 @@ var kinds = map[string]struct {
 	codeCSRF:                     {http.StatusForbidden, "The request may be forged"},
 	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},
 	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
+	codeNoRoom:                   {http.StatusInsufficientStorage, "The disk of the store is full"},
 	codeNoDecider:                {http.StatusServiceUnavailable, "No controller decides now"},
 }
 
@@ -131,11 +133,19 @@ func problemOf(err error) error {
 	case errors.Is(err, controller.ErrDeposed):
 		return newProblem(codeNoDecider, err.Error())
 	case errors.Is(err, controller.ErrStore):
-		return newProblem(codeStore, err.Error())
+		return storeProblem(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(codeTimeout, "the controller or a switch did not answer in time")
 	}
 	return &internalError{Problem: newProblem(codeInternal, "see the controller's log for this request"), cause: err}
+}
+
+// storeProblem is the problem of a store that keeps nothing now.
+func storeProblem(err error) *api.Problem {
+	if errors.Is(err, controller.ErrNoRoom) {
+		return newProblem(codeNoRoom, err.Error())
+	}
+	return newProblem(codeStore, err.Error())
 }
 
 // internalError is a Problem that keeps from the client what went wrong.

@@ -125,6 +125,10 @@ func (o *Options) name() string {
 // Controllers implements [northbound.Cluster].
 func (a *alone) Controllers(ctx context.Context) []api.Controller {
 	c := a.self
+	c.Disk = a.o.controllerDisk()
+	if alarm := a.o.alarm(); alarm != nil {
+		c.Alarm = alarm.Message
+	}
 	a.planner.Load().count(ctx, &c)
 	return []api.Controller{c}
 }
@@ -153,7 +157,7 @@ func (p *planner) count(ctx context.Context, c *api.Controller) {
 }
 
 // Readiness implements [northbound.Cluster].
-func (*alone) Readiness() []api.ReadinessCheck { return nil }
+func (a *alone) Readiness() []api.ReadinessCheck { return a.o.checks() }
 
 // Decider implements [northbound.Cluster]: a controller alone asks nobody.
 func (*alone) Decider() (*url.URL, error) { return nil, northbound.ErrNoDecider }

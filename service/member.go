@@ -100,10 +100,10 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	}
 	m.node = cluster.New(cluster.Config{
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
-		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold,
+		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold, Alarm: o.alarm,
 	})
 	m.sessions.node, m.sessions.planes = m.node, func() map[string]int { return m.planes(ctx) }
-	o.API.Cluster = m
+	o.API.Cluster, o.API.Writable = m, m.writable
 	s.front = northbound.NewFront(o.API)
 	if err := m.face(); err != nil {
 		return errors.Join(err, peers.Close())
@@ -355,8 +355,8 @@ func (m *member) changed(old, now cluster.View) {
 			m.o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
 		}
 	}
-	if old.Decider == now.Decider {
-		return
+	if old.Decider == now.Decider || old.Decider == (cluster.Decider{}) {
+		return // no request is on its way to another decider
 	}
 	if !decides {
 		if err := m.face(); err != nil {
@@ -386,6 +386,12 @@ func changes(old, now cluster.View) (out []api.Event) {
 	for _, is := range now.Members {
 		if was, there := old.Member(is.Name); !there || was.Instance != is.Instance {
 			say(api.EventControllerJoined, is.Name, "controller %s joined, API on %s, release %s", is.Name, is.API, is.Release)
+		}
+	}
+	for _, is := range now.Members {
+		was, _ := old.Member(is.Name)
+		if e, ok := alarmed(is.Name, was.Alarm, is.Alarm); ok && (was.Instance == is.Instance || is.Alarm != nil) {
+			out = append(out, e)
 		}
 	}
 	moved := make(map[[2]string][]string) // switches by the owner and the one before
@@ -441,15 +447,15 @@ func (m *member) Decider() (*url.URL, error) {
 // Readiness implements [northbound.Cluster].
 func (m *member) Readiness() []api.ReadinessCheck {
 	v, _ := m.node.View()
-	inStore := api.ReadinessCheck{Name: "store", OK: v.Instance != 0}
-	if !inStore.OK {
-		inStore.Message = "no lease in the store"
+	checks := m.o.checks()
+	if v.Instance == 0 {
+		checks[0].OK, checks[0].Message = false, strings.TrimSuffix("no lease in the store: "+checks[0].Message, ": ")
 	}
 	decider := api.ReadinessCheck{Name: "decider", OK: v.Decider.Name != "", Message: v.Decider.Name}
 	if !decider.OK {
 		decider.Message = "no controller decides"
 	}
-	return []api.ReadinessCheck{inStore, decider}
+	return append(checks, decider)
 }
 
 // State implements [northbound.Cluster].
@@ -472,6 +478,10 @@ func (m *member) report(ctx context.Context) api.Controller {
 	self := m.self
 	self.Instance = v.Instance
 	c := m.of(v, self)
+	c.Disk = m.o.controllerDisk()
+	if alarm := m.o.alarm(); alarm != nil {
+		c.Alarm = alarm.Message
+	}
 	if v.Instance != 0 {
 		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
 	}
@@ -491,6 +501,9 @@ func (m *member) of(v cluster.View, o cluster.Member) api.Controller {
 	}
 	if v.Decider.Name == o.Name {
 		c.Role, c.Since, c.Term = api.RoleDecider, v.Decider.Since, v.Decider.Term
+	}
+	if o.Alarm != nil {
+		c.Alarm = o.Alarm.Message
 	}
 	for sw, owner := range v.Owners {
 		if owner.Instance == o.Instance && owner.Name == o.Name {

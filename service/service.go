@@ -118,7 +118,8 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		}
 		o.API.Collectors = append(o.API.Collectors, o.exporter)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// Requests have contexts of their own: what clients ask takes nothing from the reserve.
+	ctx, cancel := context.WithCancel(store.WithReserve(ctx))
 	s := &Service{cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, &o); err != nil {
 		cancel()
@@ -197,7 +198,12 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 
 // startAlone starts the only controller of a store: it decides for as long as it runs.
 func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Options, pipeline *southbound.Pipeline) error {
-	switches, err := o.switches(ctx, o.Store, pipeline)
+	failed := func(err error) { o.Log.Warn("waiting for the store", "reason", err) }
+	var switches *controller.P4Runtime
+	err := store.Await(ctx, failed, func() (err error) {
+		switches, err = o.switches(ctx, o.Store, pipeline)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -213,11 +219,16 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	}
 	o.API.Cluster = a
 	s.alone, s.front = a, northbound.NewFront(o.API)
-	p, err := a.begin(ctx)
+	var p *planner
+	err = store.Await(ctx, failed, func() (err error) {
+		p, err = a.begin(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	group.Go(func() error { return a.run(ctx, p, s.hosts) })
+	group.Go(func() error { s.watchDisk(ctx, o); return nil })
 	return nil
 }
 

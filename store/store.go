@@ -113,6 +113,19 @@ type Op struct {
 	Value []byte // nil deletes
 }
 
+// reserveKey marks the context of what may take from the reserve of a store.
+type reserveKey struct{}
+
+// WithReserve returns a context whose writes a store also takes when its disk is nearly full, from what
+// it holds back for them: it is for what keeps controllers and their network going, and not for what
+// clients ask.
+func WithReserve(ctx context.Context) context.Context {
+	return context.WithValue(ctx, reserveKey{}, true)
+}
+
+// MayUseReserve reports whether a context is one of [WithReserve].
+func MayUseReserve(ctx context.Context) bool { return ctx.Value(reserveKey{}) != nil }
+
 // OnDisk is a Store with a disk of this machine under it.
 type OnDisk interface {
 	// Disk returns the state of the disk; false when there is none to watch.

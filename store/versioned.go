@@ -133,6 +133,14 @@ func (v versioned) Watch(ctx context.Context, prefix string, after int64) (<-cha
 	return out, nil
 }
 
+// Disk implements [OnDisk].
+func (v versioned) Disk() (Disk, bool) {
+	if d, ok := v.Store.(OnDisk); ok {
+		return d.Disk()
+	}
+	return Disk{}, false
+}
+
 type versionedShared struct {
 	versioned
 	shared Shared

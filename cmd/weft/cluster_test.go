@@ -54,6 +54,7 @@ type teammate struct {
 	name     string
 	config   string
 	store    []string // flags
+	disk     *disk    // nil: that of the machine
 }
 
 // newTeam starts three controllers on an etcd of somebody else.
@@ -68,8 +69,8 @@ func newTeam(t *testing.T) *team {
 	return w
 }
 
-// newOwnTeam starts three controllers that form an etcd.
-func newOwnTeam(t *testing.T) *team {
+// newOwnTeam starts three controllers that form an etcd, on disks if there are any.
+func newOwnTeam(t *testing.T, on ...*disk) *team {
 	t.Helper()
 	etcd := make(map[string]string)
 	for i := range 3 {
@@ -84,8 +85,12 @@ func newOwnTeam(t *testing.T) *team {
 	}
 	w := prepareTeam(t, etcd)
 	var starting sync.WaitGroup // each waits for another one
-	for _, m := range w.members {
-		m.store = []string{"--data-dir", t.TempDir()}
+	for i, m := range w.members {
+		if on == nil {
+			m.store = []string{"--data-dir", t.TempDir()}
+		} else {
+			m.disk, m.store = on[i], []string{"--data-dir", filepath.Join(on[i].dir, "data")}
+		}
 		starting.Go(func() { w.run(m) })
 	}
 	starting.Wait()
@@ -126,6 +131,10 @@ func prepareTeam(t *testing.T, etcd map[string]string) *team {
 
 func (w *team) run(m *teammate) {
 	w.t.Helper()
+	if m.disk != nil {
+		m.process = startCommand(w.t, m.disk.command(append([]string{"controller"}, m.flags()...)...))
+		return
+	}
 	m.process = startProcess(w.t, m.flags()...)
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -105,7 +107,11 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if err := errors.Join(k.checkTokens(served), k.placed(checkFiles(inv))); err != nil {
 		return &usageError{err}
 	}
+	unusable := checkCertificates(inv, time.Now())
 	if k.check {
+		if unusable != nil {
+			return &usageError{k.placed(unusable)}
+		}
 		_, err := fmt.Fprintf(k.env.stdout, "%s: %d switches, %d hosts, %d BGP-LS peers, API on %s\n",
 			k.config, len(inv.Switches), len(inv.Hosts), len(inv.BGP.Peers), inv.API.Listen)
 		return err
@@ -129,6 +135,9 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	}
 	if inv.Cluster.On() && !k.storage.shared() {
 		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
+	}
+	for _, f := range unusable {
+		log.Error("a certificate cannot be used, and connections fail until its file has another one", "section", f.Field, "reason", f.Message)
 	}
 	service.TuneMemory(service.GCPercent)
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
@@ -230,6 +239,30 @@ func (k *controllerCommand) checkTokens(served northbound.Config) error {
 		return fmt.Errorf("--token-file %s: %w", k.tokens, err)
 	}
 	return nil
+}
+
+// checkCertificates returns what connections would refuse of the certificates that an inventory names at a
+// time: files are read again when they change, so that a start goes on with them.
+func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventory.Faults) {
+	for _, c := range inv.Certificates().List() {
+		if why := c.Unusable(now); why != "" && !c.Peer {
+			field := c.Place + ".cert"
+			if c.Authority {
+				field = c.Place + ".ca"
+			}
+			faults = append(faults, inventory.Fault{Field: field, Message: why})
+		}
+	}
+	// The controllers show each other certificates of the same authorities.
+	host := ""
+	if at := inv.Cluster.Etcd.Members[inv.Cluster.Name]; at != "" {
+		host, _, _ = net.SplitHostPort(at) // the inventory has been checked
+	}
+	var file *certs.FileError
+	if err := inv.Cluster.TLS.Server(certs.KindController).CheckPeer(host); errors.As(err, &file) {
+		faults = append(faults, inventory.Fault{Field: "cluster.tls." + file.Field, Message: file.Err.Error()})
+	}
+	return faults
 }
 
 // checkFiles reads the files that an inventory names. It returns inventory.Faults, or nil.

@@ -13,6 +13,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/weft-sdn/weft/store/etcd"
 )
 
 // bmv2Name is the name under which the command is its switch, so that it can be
@@ -24,6 +26,9 @@ func main() { os.Exit(weft()) }
 // weft runs the command line of the process. The first SIGINT or SIGTERM asks
 // the command to end, the second ends the process.
 func weft() int {
+	if etcd.IsServer() { // a controller has started this process
+		return etcd.Serve()
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)

@@ -18,12 +18,16 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/store/etcd"
 	"github.com/weft-sdn/weft/topology"
 )
 
 var update = flag.Bool("update", false, "write the outputs the scripts expect")
 
 func TestMain(m *testing.M) {
+	if etcd.IsServer() {
+		os.Exit(etcd.Serve())
+	}
 	command := func() { os.Exit(weft()) }
 	testscript.Main(m, map[string]func(){
 		"weft": command, bmv2Name: command, "pcap": captures, "probe": probe,

@@ -30,7 +30,7 @@ type storage struct {
 }
 
 func (s *storage) register(c *cobra.Command) {
-	c.Flags().StringVar(&s.store, "store", "", `store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd inside the process, in --data-dir)`)
+	c.Flags().StringVar(&s.store, "store", "", `store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd of its own, in --data-dir)`)
 	s.registerDir(c)
 }
 
@@ -141,11 +141,11 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers})
+	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers, Apart: true})
 	if err != nil {
 		return nil, err
 	}
-	if err := store.CheckSchema(ctx, durable, release()); err != nil {
+	if err := checkSchema(ctx, durable, log); err != nil {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), durable.Close())
 	}
 	return &keeper{Store: store.Versioned(durable), durable: durable, dir: dir}, nil
@@ -162,10 +162,20 @@ func (s *storage) connect(ctx context.Context, log *slog.Logger) (*keeper, error
 	if err != nil {
 		return nil, fmt.Errorf("--store: %w", err)
 	}
-	if err := store.CheckSchema(ctx, durable, release()); err != nil {
+	if err := checkSchema(ctx, durable, log); err != nil {
 		return nil, errors.Join(fmt.Errorf("--store %s: %w", s.store, err), durable.Close())
 	}
 	return &keeper{Store: store.Versioned(durable), durable: durable}, nil
+}
+
+// checkSchema is [store.CheckSchema] of a store whose leader may change meanwhile.
+func checkSchema(ctx context.Context, s store.Store, log *slog.Logger) error {
+	return store.Await(ctx, waiting(log), func() error { return store.CheckSchema(ctx, s, release()) })
+}
+
+// waiting says that a start waits for the store.
+func waiting(log *slog.Logger) func(error) {
+	return func(err error) { log.Warn("waiting for the store", "reason", err) }
 }
 
 // release names this program in what it keeps.

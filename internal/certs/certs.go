@@ -221,6 +221,52 @@ func (s Server) Credentials(least uint16) (credentials.TransportCredentials, err
 	return credentials.NewTLS(conf), nil
 }
 
+// CheckPeer reports why others that trust the same authorities would refuse the certificate of a server,
+// whatever the time is: none of them has signed it, or it is not of host, unless that is "". It is nil
+// where there are no files.
+func (s Server) CheckPeer(host string) error {
+	if s.CertFile == "" || s.ClientCAFile == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+	if err != nil {
+		return &FileError{"cert", err}
+	}
+	authorities, err := Authorities(s.ClientCAFile)
+	if err != nil {
+		return &FileError{"ca", err}
+	}
+	between := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return &FileError{"cert", err}
+		}
+		between.AddCert(c)
+	}
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{
+		Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	})
+	var authority x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &authority):
+		return &FileError{"cert", fmt.Errorf("%s is signed by %q, which is none of the authorities in %s: want one that they have signed", s.CertFile, pair.Leaf.Issuer.String(), s.ClientCAFile)}
+	case err != nil && !isExpired(err): // that of an authority; it is reported with its own file
+		return &FileError{"cert", fmt.Errorf("%s: %w", s.CertFile, err)}
+	case host == "":
+		return nil
+	}
+	if err := pair.Leaf.VerifyHostname(host); err != nil {
+		return &FileError{"cert", fmt.Errorf("%s is not of %s, where others reach this controller: want that among its names", s.CertFile, host)}
+	}
+	return nil
+}
+
+func isExpired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}
+
 // Authorities reads the certificates of a PEM file, which has one at least.
 func Authorities(file string) (*x509.CertPool, error) {
 	p, err := readPool(file)

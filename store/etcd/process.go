@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,23 +70,35 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 	}
 	p.cmd = &exec.Cmd{
 		Path: self, Args: []string{os.Args[0], "etcd", c.Dir}, Env: append(os.Environ(), serverMark+"=1"), ExtraFiles: []*os.File{theirs, lock},
+		// It writes nothing there: who waits for the end of what this process writes waits for both.
+		Stdout: os.Stdout,
+		// One that is stopped does not see that the socket is closed.
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, errors.Join(err, control.Close())
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd in a process of its own: %w", err), control.Close())
-	}
-	var read sync.WaitGroup
-	read.Go(func() { p.readLog(out) })
-	read.Go(p.listen)
+	started := make(chan error)
 	go func() {
+		// Pdeathsig is sent at the end of the thread that starts the process: this one lasts as long as that.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		if started <- err; err != nil {
+			return
+		}
+		var read sync.WaitGroup
+		read.Go(func() { p.readLog(out) })
+		read.Go(p.listen)
 		read.Wait()
 		p.end(c, p.cmd.Wait())
 		_ = control.Close()
 		close(p.ended)
 	}()
+	if err := <-started; err != nil {
+		return nil, errors.Join(fmt.Errorf("etcd in a process of its own: %w", err), control.Close())
+	}
 	return p, p.send(order{Start: c.order()})
 }
 

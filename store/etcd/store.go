@@ -182,7 +182,7 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 	if len(ops) == 0 {
 		return 0, nil
 	}
-	if err := s.writable(ops...); err != nil {
+	if err := s.writable(ctx, ops...); err != nil {
 		return 0, err
 	}
 	ctx, cancel := s.bound(ctx)
@@ -285,9 +285,9 @@ func (s *Store) Guarded(key string, revision int64) store.Store {
 }
 
 // writable returns why nothing more can be kept. What frees room is always allowed, with the small
-// records that a deletion leaves.
-func (s *Store) writable(ops ...clientv3.Op) error {
-	if s.free == nil || !slices.ContainsFunc(ops, clientv3.Op.IsPut) || slices.ContainsFunc(ops, clientv3.Op.IsDelete) {
+// records that a deletion leaves, and so is what may take from the reserve.
+func (s *Store) writable(ctx context.Context, ops ...clientv3.Op) error {
+	if s.free == nil || store.MayUseReserve(ctx) || !slices.ContainsFunc(ops, clientv3.Op.IsPut) || slices.ContainsFunc(ops, clientv3.Op.IsDelete) {
 		return nil
 	}
 	return s.free()
@@ -382,6 +382,9 @@ func unavailable(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
+	}
+	if errors.Is(err, rpctypes.ErrNoSpace) { // nothing is written then
+		return fmt.Errorf("%w, or its quota is used up: %w", store.ErrNoRoom, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }

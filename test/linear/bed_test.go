@@ -405,9 +405,10 @@ func (n *node) start() {
 	cmd := exec.Command(program, n.args...)
 	cmd.Env = append(os.Environ(), n.env...)
 	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	run := cmd.Start
 	if n.ns != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the thread is the namespace's
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL // the thread is the namespace's
 		run = func() error { return n.ns.Do(cmd.Start) }
 	}
 	if err := run(); err != nil {
@@ -431,12 +432,12 @@ func (n *node) incarnation() int {
 
 func (n *node) log() string { return filepath.Join(n.dir, "log") }
 
-// signal sends a signal to the process, if it runs.
+// signal sends a signal to the process and its member of the store, if they run.
 func (n *node) signal(s syscall.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd != nil {
-		_ = n.cmd.Process.Signal(s) // an error means that it has ended
+		_ = unix.Kill(-n.cmd.Process.Pid, s) // an error means that they have ended
 	}
 }
 

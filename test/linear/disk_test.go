@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,7 +59,11 @@ func newDisk(t *testing.T, dir string) *disk {
 	t.Cleanup(func() {
 		d.thaw()
 		_ = d.root.Close()
-		if err := unix.Unmount(d.dir, 0); err != nil {
+		err := unix.Unmount(d.dir, 0)
+		for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < patience; err = unix.Unmount(d.dir, 0) {
+			time.Sleep(10 * time.Millisecond) // a member of the store that was killed is about to end
+		}
+		if err != nil {
 			t.Errorf("unmounting %s: %v", d.dir, err)
 		}
 	})

@@ -75,6 +75,16 @@ func (a *Authority) IssueExpired(t testing.TB, name, commonName string, dns ...s
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
+// IssueLater is Issue of a certificate that begins in half an hour.
+func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...string) {
+	t.Helper()
+	c := template()
+	c.Subject.CommonName, c.DNSNames, c.NotBefore = commonName, dns, time.Now().Add(30*time.Minute)
+	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	key := newKey(t)
+	write(t, a.dir, name, c, a.cert, key, a.key)
+}
+
 // SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is its own authority.
 func SelfSigned(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()

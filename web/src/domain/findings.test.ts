@@ -57,6 +57,14 @@ test('a stalled receiver explains a degraded group; its switch explains both', (
   expect(causes(known({ groups: [group], switches: [sw('A', 'a', false)] })).map((c) => [c.finding.id, c.consequences.length])).toEqual([['switch/A', 2]]);
 });
 
+test('a full disk explains that changes are refused', () => {
+  const ready = { ready: false, checks: [
+    { name: 'store', ok: false, message: 'changes are refused: its disk is full' }, { name: 'disk', ok: false, message: 'the disk is full' },
+    { name: 'share', ok: false, advisory: true, message: 'controller c1 owns 3 switches' }, { name: 'decider', ok: true },
+  ] };
+  expect(causes(known({ ready })).map((c) => [c.finding.id, c.finding.severity, c.consequences.map((f) => f.id)])).toEqual([['disk', 'fault', ['store']], ['share', 'warning', []]]);
+});
+
 test('an uneven plane is a finding of its own', () => {
   const one = (status: boolean) => ({ plane: 2, leaf: 'P2-T0-1', links: 4, utilization: 0.4, index: 1.5, busiest: 'P2-T1-3', conditions: [{ type: 'Unbalanced' as const, status, reason: 'Uneven', message: 'one is busier' }] });
   expect(causes(known({ balance: [one(false)] }))).toEqual([]);

@@ -72,9 +72,21 @@ export function causes(known: Known): Cause[] {
 
 export function findings(known: Known): Finding[] {
   return [
-    ...peerFindings(known), ...switchFindings(known), ...drains(known), ...linkFindings(known), ...suspectFindings(known),
+    ...storeFindings(known), ...peerFindings(known), ...switchFindings(known), ...drains(known), ...linkFindings(known), ...suspectFindings(known),
     ...balanceFindings(known), ...fabricFindings(known), ...hostFindings(known), ...profileFindings(known), ...groupFindings(known), ...policyFindings(known),
   ];
+}
+
+/** What keeps the controller from keeping changes, and what is wrong with the other controllers. */
+function storeFindings({ ready }: Known): Finding[] {
+  const what: Record<string, string> = {
+    store: 'Changes are refused', disk: "The controller's disk is not well", share: 'Switches are shared out unevenly',
+  };
+  const disk = ready?.checks.find((c) => c.name === 'disk' && !c.ok);
+  return (ready?.checks ?? []).filter((c) => !c.ok && what[c.name]).map((c) => ({
+    id: c.name, severity: c.advisory ? 'warning' : 'fault', what: what[c.name]!, detail: c.message ?? '', path: ['controllers'],
+    because: c.name === 'store' && disk ? ['disk'] : [],
+  }));
 }
 
 function peerFindings({ peers = [], ready }: Known): Finding[] {

@@ -62,9 +62,9 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		q.requester.inFlight -= int64(info.Newly)
 	}
 	if advanced && q.cfg.dynamicMPR() {
-		q.adjustWindow(s.MPR)
+		q.adjustWindow(now, s.MPR)
 	} else if s.MPR == 0 && q.cfg.dynamicMPR() {
-		q.counters.MPRUnset++
+		q.mprUnset(now)
 	}
 	q.settle()
 	info.InFlight = q.InFlight()
@@ -81,12 +81,20 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 
 // adjustWindow follows the responder's max_psn_range (OCP MRC 1.0, §7.5.4), which cannot be beyond
 // what the connection was set up with.
-func (q *QP) adjustWindow(mpr uint8) {
+func (q *QP) adjustWindow(now time.Duration, mpr uint8) {
 	if mpr == 0 {
-		q.counters.MPRUnset++
+		q.mprUnset(now)
 		return
 	}
 	q.window = min(int(mpr), q.cfg.Remote.MaxMPR) * packet.MPRUnit
+}
+
+// mprUnset tells software of a SACK without max_psn_range (OCP MRC 1.0, §7.5.4).
+func (q *QP) mprUnset(now time.Duration) {
+	q.counters.MPRUnset++
+	if q.cfg.MPRUnset != nil {
+		q.cfg.MPRUnset(now)
+	}
 }
 
 // sackedPacket handles the packet a SACK answers: its round trip, its path, its arrival.

@@ -151,6 +151,9 @@ type QPConfig struct {
 	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and
 	// restore_cwnd of every SACK; nil turns responder flow control off.
 	Penalty func(now time.Duration) (penalty uint8, restore bool)
+	// MPRUnset, if not nil, is told of every SACK without max_psn_range though both ends support
+	// dynamic MPR: the peer may be configured otherwise (OCP MRC 1.0, §7.5.4). It must not call back.
+	MPRUnset func(now time.Duration)
 	// Admit, if not nil, decides whether a new packet with so many octets of payload is taken. A
 	// reason with ok false means that a resource is missing, and the packet is refused with a NACK:
 	// packet.NACKNoBitmap, NACKNoPacketBuffer or NACKNoResource for now, NACKUnexpectedEvent for

@@ -225,9 +225,12 @@ func TestEVOfTheAnswer(t *testing.T) {
 // moves, within what the connection was set up with, and nothing beyond the window is sent or sent
 // again meanwhile.
 func TestDynamicMPR(t *testing.T) {
+	var unset []time.Duration // when software was told of a SACK without mpr
 	start := func(edit func(*QPConfig)) (*solo, []sentPacket) {
+		unset = nil
 		s := newSolo(t, func(c *QPConfig) {
 			c.Remote.MaxMPR = 2
+			c.MPRUnset = func(now time.Duration) { unset = append(unset, now) }
 			if edit != nil {
 				edit(c)
 			}
@@ -270,14 +273,19 @@ func TestDynamicMPR(t *testing.T) {
 	if again := s.settle(100 * time.Microsecond); s.qp.SendWindow() != 256 || again[0].BTH.PSN != 300 || again[len(again)-1].BTH.PSN != 172+256 {
 		t.Errorf("window %d, sent %d to %d", s.qp.SendWindow(), again[0].BTH.PSN, again[len(again)-1].BTH.PSN)
 	}
+	if len(unset) != 0 {
+		t.Errorf("told at %v of SACKs without mpr, before there was one", unset)
+	}
 	s.give(with(0, 173))
-	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 1 {
-		t.Errorf("a SACK without mpr: window %d, counted %d", s.qp.SendWindow(), s.qp.Counters().MPRUnset)
+	s.now += time.Microsecond
+	s.give(with(0, 173)) // cack_psn does not move
+	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 2 || !slices.Equal(unset, []time.Duration{s.now - time.Microsecond, s.now}) {
+		t.Errorf("SACKs without mpr: window %d, counted %d, told at %v", s.qp.SendWindow(), s.qp.Counters().MPRUnset, unset)
 	}
 	s, _ = start(func(c *QPConfig) { c.Local.DynamicMPR = false })
 	s.give(with(1, 109))
 	s.give(with(0, 110))
-	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 0 {
+	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 0 || len(unset) != 0 {
 		t.Errorf("not dynamic: window %d, counted %d", s.qp.SendWindow(), s.qp.Counters().MPRUnset)
 	}
 }

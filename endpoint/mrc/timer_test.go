@@ -103,6 +103,31 @@ func TestTimeoutTable(t *testing.T) {
 	}
 }
 
+// TestDefaultTimeout: a queue pair that says nothing of timers has a Local ACK Timeout of 1.024 us x
+// 2^10 ("Implementations MAY populate the timer with a default value", OCP MRC 1.0, section 7.4.1,
+// MRC-033), asks by a probe after a quarter of it, and never runs out of retries.
+func TestDefaultTimeout(t *testing.T) {
+	const timeout = 1024 * 1024 * time.Nanosecond
+	d := DefaultQPConfig()
+	if d.ackTimeout(1) != timeout || d.ackTimeout(7) != timeout || d.ackTimeout(8) != 2*timeout || !d.retriesLeft(1<<20) {
+		t.Errorf("timeouts %v, %v, %v", d.ackTimeout(1), d.ackTimeout(7), d.ackTimeout(8))
+	}
+	s := newSolo(t, func(c *QPConfig) {
+		c.AckTimeout, c.LinearRetries, c.ExponentialRetries, c.ProbeTimeout = d.AckTimeout, d.LinearRetries, d.ExponentialRetries, d.ProbeTimeout
+	})
+	s.write(1)
+	first := s.settle(0)
+	out := s.settle(timeout)
+	again := slices.DeleteFunc(slices.Clone(out), func(p sentPacket) bool { return p.BTH.Opcode == packet.OpMRCProbe })
+	probes := only(out, packet.OpMRCProbe)
+	if len(first) != 1 || len(again) != 1 || again[0].at-first[0].at != timeout || !again[0].BTH.Retransmission {
+		t.Errorf("sent again %v after %v, want once after %v", psns(again), psns(first), timeout)
+	}
+	if len(probes) == 0 || probes[0].at-first[0].at != timeout/4 {
+		t.Errorf("%d probes, want the first after %v", len(probes), timeout/4)
+	}
+}
+
 // TestLocalACKTimeout: an unanswered packet is sent again, first after the linear timeout, then
 // after doubled ones, and the queue pair fails when the retries are used up. A retransmission that
 // a NACK causes starts with the linear timeout again.

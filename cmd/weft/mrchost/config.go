@@ -3,6 +3,7 @@ package mrchost
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -155,7 +156,7 @@ func (c *Config) Complete() error {
 		return hostrun.Fault("address", "%v", err)
 	}
 	for i := range c.QueuePairs {
-		if _, err := c.QueuePairs[i].create(n, &c.Receive); err != nil {
+		if _, err := c.QueuePairs[i].create(n, &c.Receive, slog.New(slog.DiscardHandler)); err != nil {
 			fault(fmt.Sprintf("queuePairs[%d]", i), "%v", err)
 		}
 	}

@@ -67,7 +67,7 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 	}
 	r := &runner{Runner: hostrun.New(cfg.Expect, cfg.Linger.D(), o.Progress), cfg: cfg, links: links, calls: make(chan func()), ended: make(chan struct{})}
 	r.carrier.news = make(chan func(), 1)
-	if err := r.prepare(); err != nil {
+	if err := r.prepare(o.Log); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	for i, l := range links {
@@ -99,7 +99,7 @@ func (r *runner) close() error {
 	return errors.Join(errs...)
 }
 
-func (r *runner) prepare() error {
+func (r *runner) prepare(log *slog.Logger) error {
 	macs := make([]packet.MAC, len(r.links))
 	for i, l := range r.links {
 		macs[i] = l.MAC
@@ -118,7 +118,7 @@ func (r *runner) prepare() error {
 	}
 	by := make(map[uint32]*connection)
 	for i := range r.cfg.QueuePairs {
-		qp, err := r.cfg.QueuePairs[i].create(r.nic, &r.cfg.Receive)
+		qp, err := r.cfg.QueuePairs[i].create(r.nic, &r.cfg.Receive, log)
 		if err != nil {
 			return fmt.Errorf("queuePairs[%d]: %w: %w", i, hostrun.ErrConfig, err)
 		}

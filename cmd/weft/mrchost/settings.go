@@ -3,6 +3,7 @@ package mrchost
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -132,15 +133,22 @@ func (s *QPSettings) over(c *mrc.QPConfig) {
 // ackTimeoutUnit is that of table 7-1.
 const ackTimeoutUnit = 1024 * time.Nanosecond
 
-// create makes the queue pair.
-func (q *QueuePair) create(n *nic.NIC, r *Receive) (*mrc.QP, error) {
+// create makes the queue pair. What its peer's packets say of a wrong configuration is logged once.
+func (q *QueuePair) create(n *nic.NIC, r *Receive, log *slog.Logger) (*mrc.QP, error) {
 	switch {
 	case q.ProbeTimeout != nil && q.AckTimeout == 0:
 		return nil, fmt.Errorf("probeTimeout %v: want ackTimeout with it", q.ProbeTimeout.D())
 	case q.MPR != 0 && r.Rate != 0 && r.AdaptMPR:
 		return nil, fmt.Errorf("mpr %d: want it without receive.adaptMpr, which changes it", q.MPR)
 	}
-	qp, err := n.CreateQP(q.config())
+	cfg, told := q.config(), false
+	cfg.MPRUnset = func(time.Duration) {
+		if !told {
+			told = true
+			log.Warn("SACKs have no max_psn_range: is dynamicMpr off at the peer? It must be the same in peer.dynamicMpr here", "queuePair", q.QPN, "peer", q.RemoteAddress)
+		}
+	}
+	qp, err := n.CreateQP(cfg)
 	if err == nil && q.MPR != 0 {
 		err = qp.SetMPR(q.MPR)
 	}

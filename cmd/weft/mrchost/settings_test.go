@@ -1,9 +1,11 @@
 package mrchost
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -29,7 +31,9 @@ type pair struct {
 	near, far []*hostruntest.Lossy
 	saw       func(from, port int, p *packet.MRC) // of every packet that a host sends; from is 0 or 1
 	wire      packet.MRCSettings
-	rate      uint64 // of the first host's ports, if not 0
+	rate      uint64       // of the first host's ports, if not 0
+	log       *slog.Logger // of the first host
+	own       [2]string    // of each host's queue pair
 }
 
 // newPair returns two hosts' cables, which lose one frame in oneIn, none for 0.
@@ -71,10 +75,10 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, file, small, saved := hostruntest.Files(t)
-	configOf := func(text, more string) *Config {
-		return config(t, strings.Replace(text, "initialPsn: 0xfffff0", "initialPsn: 0xfffff0"+queue, 1)+more)
+	configOf := func(text, own, more string) *Config {
+		return config(t, strings.Replace(text, "initialPsn: 0xfffff0", "initialPsn: 0xfffff0"+queue+own, 1)+more)
 	}
-	from, to := configOf(fmt.Sprintf(senderText, file, small), sender), configOf(fmt.Sprintf(receiverText, saved), receiver)
+	from, to := configOf(fmt.Sprintf(senderText, file, small), p.own[0], sender), configOf(fmt.Sprintf(receiverText, saved), p.own[1], receiver)
 	for i := range from.Ports {
 		if p.rate != 0 {
 			from.Ports[i].LineRate = p.rate
@@ -96,7 +100,7 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 			meanwhile()
 		}()
 	}
-	sent, err := Run(ctx, from, links(p.near), Options{})
+	sent, err := Run(ctx, from, links(p.near), Options{Log: p.log})
 	got := <-done
 	if err := errors.Join(err, got.err); err != nil {
 		t.Fatal(err)
@@ -174,6 +178,26 @@ func TestAttributeSettings(t *testing.T) {
 	if q.AckTimeout != 15 || q.ProbeTimeout != 1024*time.Nanosecond<<15/4 || q.LinearRetries != 2 || q.ExponentialRetries != 3 ||
 		q.Local.ServiceTime || !q.Remote.ServiceTime || q.Local.MaxMPR != 8 || q.Remote.MaxMPR != 4 || q.Local.MaxWIMM != 32 || q.Remote.MaxWIMM != 5 {
 		t.Errorf("%+v", q)
+	}
+}
+
+// TestDynamicMPRMismatch: a host whose peer has dynamicMpr off, and is not said to, logs once that its
+// SACKs have no max_psn_range; one that is configured as its peer is logs nothing.
+func TestDynamicMPRMismatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		peer string
+		want int
+	}{"mismatch": {"", 1}, "as the peer": {", peer: {dynamicMpr: false}", 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			p := newPair(t, 0)
+			p.log = slog.New(slog.NewTextHandler(&log, nil))
+			p.own = [2]string{c.peer, ", dynamicMpr: false"}
+			p.run(t, "", "", "", nil)
+			if got := strings.Count(log.String(), "SACKs have no max_psn_range"); got != c.want {
+				t.Errorf("%s: said %d times, want %d: %s", name, got, c.want, log.String())
+			}
+		})
 	}
 }
 

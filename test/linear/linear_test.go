@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -55,13 +56,55 @@ func TestLinearizable(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			first, count := seeds.Range(t, 1, 1)
 			for seed := first; seed < first+count; seed++ {
-				t.Run(fmt.Sprint(seed), func(t *testing.T) { runSeed(t, store, seed, operations) })
+				t.Run(fmt.Sprint(seed), func(t *testing.T) { runSeed(t, store, seed, random(operations)) })
 			}
 		})
 	}
 }
 
-func runSeed(t *testing.T, store string, seed, operations uint64) {
+// TestFewFaults is TestLinearizable for seconds: the decider is killed, and another is cut off from the
+// network, or paused where controllers have no network of their own, for longer than its lease lasts.
+func TestFewFaults(t *testing.T) {
+	second := "pause"
+	if isolated() {
+		second = "cut"
+	}
+	for _, store := range []string{"embedded", "outside"} {
+		t.Run(store, func(t *testing.T) {
+			seed, _ := seeds.Range(t, 1, 1)
+			runSeed(t, store, seed, func(ctx context.Context, l *load, _ *rand.Rand, happen happen) {
+				for _, kind := range []string{"kill", second} {
+					i := slices.IndexFunc(faults, func(f fault) bool { return f.kind == kind })
+					happen(faults[i], l.b.decider(ctx), 3*time.Second)
+				}
+			})
+		})
+	}
+}
+
+// happen makes a fault at a controller for a time, and looks what became of the controllers.
+type happen func(f fault, n *node, d time.Duration)
+
+// plan says which faults happen.
+type plan func(ctx context.Context, l *load, r *rand.Rand, happen happen)
+
+// random is faults of all kinds, until there were so many operations.
+func random(operations uint64) plan {
+	return func(ctx context.Context, l *load, r *rand.Rand, happen happen) {
+		possible := l.b.possible()
+		for l.h.count() < operations {
+			f := possible[r.IntN(len(possible))]
+			n := l.b.nodes[r.IntN(len(l.b.nodes))]
+			if r.IntN(3) > 0 {
+				n = l.b.decider(ctx)
+			}
+			happen(f, n, time.Duration(300+r.IntN(5000))*time.Millisecond)
+			wait(ctx, time.Duration(r.IntN(2000))*time.Millisecond)
+		}
+	}
+}
+
+func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	began := time.Now()
 	b := newBed(t, store == "outside")
 	l := &load{b: b, h: newHistory(), keys: newKeys()}
@@ -89,7 +132,7 @@ func runSeed(t *testing.T, store string, seed, operations uint64) {
 	}
 	working.Go(func() { l.sweep(ctx, b.nodes[seed%3], 6) })
 
-	l.faults(ctx, rand.New(rand.NewPCG(seed, 1000)), &says, operations)
+	l.faults(ctx, rand.New(rand.NewPCG(seed, 1000)), &says, plan)
 	stop()
 	working.Wait()
 	for _, n := range b.nodes {
@@ -146,10 +189,9 @@ func runSeed(t *testing.T, store string, seed, operations uint64) {
 	t.Errorf("seed %d: %d violations; the history, pictures of it and the logs are in %s", seed, len(found), dir)
 }
 
-// faults makes faults, until there were enough operations.
-func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, operations uint64) {
-	possible := l.b.possible()
-	happen := func(f fault, n *node, d time.Duration) {
+// faults makes the faults of a plan.
+func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, plan plan) {
+	plan(ctx, l, r, func(f fault, n *node, d time.Duration) {
 		says.Faults[f.kind]++
 		l.b.t.Logf("%v: %s at %s for %v", l.h.now().Round(time.Millisecond), f.kind, n.name, d)
 		if err := f.do(ctx, l.b, n, r, d); err != nil {
@@ -165,16 +207,7 @@ func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, operatio
 		if !l.alive(ctx, patience) {
 			l.fail(ruleRecovers, "no change is taken %v after %s at %s", patience, f.kind, n.name)
 		}
-	}
-	for l.h.count() < operations {
-		f := possible[r.IntN(len(possible))]
-		n := l.b.nodes[r.IntN(len(l.b.nodes))]
-		if r.IntN(3) > 0 {
-			n = l.b.decider(ctx)
-		}
-		happen(f, n, time.Duration(300+r.IntN(5000))*time.Millisecond)
-		wait(ctx, time.Duration(r.IntN(2000))*time.Millisecond)
-	}
+	})
 }
 
 // alive waits until a controller has taken a change.

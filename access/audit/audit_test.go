@@ -171,6 +171,15 @@ func TestFloodOfFailures(t *testing.T) {
 	if _, records := read(t, s); len(records) > 250 {
 		t.Errorf("%d records", len(records))
 	}
+	// Those that are remembered are forgotten when their budgets are whole, and others are recorded.
+	_, before := read(t, s)
+	for n, later := range []time.Duration{6*time.Second - 1, 6 * time.Second} {
+		put(failure(fmt.Sprint("later client ", n), began.Add(later)))
+	}
+	_, records = read(t, s)
+	if last := records[len(records)-1]; len(records) != len(before)+1 || last.SessionInfo.RemoteAddress != "later client 1" {
+		t.Errorf("%d records after %d, the last %+v; want one more, of the client after 6 s", len(records), len(before), last)
+	}
 }
 
 // TestKnownPrincipalsAreRecorded: what a principal is refused is recorded, however many failures of

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -44,7 +45,8 @@ type Log struct {
 	mu         sync.Mutex
 	all        *rate.Limiter
 	clients    map[string]*rate.Limiter
-	suppressed uint64 // failures since the last record
+	swept      time.Time // when clients with a whole budget were forgotten
+	suppressed uint64    // failures since the last record
 }
 
 // NewLog returns a log of a controller on the chains [Edge] and [Strangers], which it alone writes.
@@ -86,19 +88,17 @@ func (l *Log) room(client string, now time.Time) (suppressed uint64, ok bool) {
 	return suppressed, true
 }
 
-// allows takes from the budgets of a client and of all. l.mu is held.
+// allows takes from the budgets of a client and of all. Clients whose budgets are whole are forgotten
+// when there are many: once in clientEvery, since no budget becomes whole sooner. l.mu is held.
 func (l *Log) allows(client string, now time.Time) bool {
 	c := l.clients[client]
 	if c == nil {
+		if len(l.clients) >= maxClients && now.Sub(l.swept) >= clientEvery {
+			l.swept = now
+			maps.DeleteFunc(l.clients, func(_ string, old *rate.Limiter) bool { return old.TokensAt(now) >= clientBurst })
+		}
 		if len(l.clients) >= maxClients {
-			for name, old := range l.clients {
-				if old.TokensAt(now) >= clientBurst {
-					delete(l.clients, name)
-				}
-			}
-			if len(l.clients) >= maxClients {
-				return false
-			}
+			return false
 		}
 		c = rate.NewLimiter(rate.Every(clientEvery), clientBurst)
 		l.clients[client] = c

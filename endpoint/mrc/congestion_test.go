@@ -131,6 +131,32 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
+// TestBacklog: OnNewData is told the sum of the nominal_pktsize of the packets that a message takes,
+// whatever its length and operation ("delta_backlog should be the sum of the nominal_pktsize of all
+// the data packets", OCP MRC 1.0, section 8.6), and OnSend each of them, at once in flight.
+func TestBacklog(t *testing.T) {
+	for _, unit := range []time.Duration{0, packet.TimestampUnit} {
+		for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpWriteImmediate} {
+			for _, octets := range []int{0, 1, 3, 4, 255, 256, 257, 600, 1024, 1025} {
+				l := newListener(1 << 20)
+				s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer, c.TimestampUnit = l, l, unit })
+				s.post(verbs.WorkRequest{Op: op, Data: make([]byte, octets)})
+				sum := 0
+				for i, p := range s.settle(10 * time.Microsecond) {
+					size := int(p.UDP.Length) + 40
+					sum += size
+					if l.sent[i].Size != size || l.sent[i].InFlight != sum {
+						t.Errorf("%v of %d octets, unit %v: packet %d is sent as %+v, want %d octets, %d in flight", op, octets, unit, i, l.sent[i], size, sum)
+					}
+				}
+				if !slices.Equal(l.backlogs, []int{sum}) {
+					t.Errorf("%v of %d octets, unit %v: backlog %v, want %d", op, octets, unit, l.backlogs, sum)
+				}
+			}
+		}
+	}
+}
+
 // TestRoundTrip: which timestamps count, and what service time does to them (§7.5.5.8, §8.4).
 func TestRoundTrip(t *testing.T) {
 	const us = time.Microsecond

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -151,8 +152,43 @@ func cnps() []scenario {
 				},
 			},
 		},
+		fastCNPs(),
 		windowEdges(),
 		states(),
+	}
+}
+
+// fastCNPs: a CNP that a switch on the way sends to the source itself (Fast CNP) is a packet like any
+// other to the source, whoever it says it is from. The group's window, counts and CNP are as without
+// it (draft section 1.1).
+func fastCNPs() scenario {
+	g := newGroup(45, 2)
+	fast := func(from netip.Addr) []byte {
+		p := arriving(from, g.source(), packet.BTH{Opcode: packet.OpCongestionNotification, DestQPN: sourceQPN, BECN: true})
+		return p.Append(nil)
+	}
+	passes := func(what string, port uint32, frame []byte) step {
+		return step{what: what, in: wire{port, frame}, out: []wire{forwarded(g.up, frame)}}
+	}
+	state := func(what string, b uint8, cnps uint32, worst uint8) step {
+		return step{
+			what: what, in: g.ask(b),
+			out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: b, epoch: g.epoch, cnps: cnps, cnpBranch: worst}.wire()},
+		}
+	}
+	return scenario{
+		name: "cnp/fast", entries: g.responses(),
+		steps: []step{
+			passes("from a switch, before any CNP of the group", 4, fast(sidBehind(4))),
+			passes("in the name of the source's peer", 4, fast(g.proxy)),
+			{what: "it opens no window", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
+			opens("a receiver's CNP does", g, 1),
+			passes("in an open window", 2, fast(g.proxy)),
+			passes("in the name of a receiver, by its port", g.branches[0].port, fast(g.branches[0].addr)),
+			state("it is not counted", 0, 0, 1), state("", 1, 1, 1),
+			withWrite(passes("nor does it end one that is over", 4, fast(g.proxy)), g.over()),
+			sends("as a response does", g.ack(0, 1, 1), cnpSent, g.upCNP()),
+		},
 	}
 }
 

@@ -21,6 +21,16 @@ import (
 // This file is the only one that makes features. What hands on the kinds of resources (handle.go, the
 // API, its client and the command line) names those.
 
+// The kinds of resources that clients create, for whoever reads their records without a core.
+var (
+	GroupKind      = multicast.Kind
+	SRv6PolicyKind = pfc.SRv6Kind
+	TenantKind     = pfc.TenantKind
+	PFCPolicyKind  = pfc.PFCKind
+	NetworkKind    = networks.Kind
+	ProjectKind    = project.Kind
+)
+
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {
 	c.ports = port.New(&c.env)

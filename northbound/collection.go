@@ -3,6 +3,7 @@ package northbound
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -43,6 +44,8 @@ type collection[S, R any] struct {
 	changed func(r *R, changes []api.SwitchChange)
 	put     func(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error)
 	del     func(ctx context.Context, name string, pre resource.Precondition) error
+	// last, in a server of stale answers, takes the place of the others; nil elsewhere.
+	last func() Reading[R]
 }
 
 // NameParam is exported because huma passes over other embedded types.
@@ -52,6 +55,19 @@ type NameParam struct {
 
 type listOf[R any] struct{ Body api.List[R] }
 
+// labelled is a list that says how old it is, where it is a stale one.
+type labelled[R any] struct {
+	StaleLabel
+	Body api.List[R]
+}
+
+// readOf is an answer to a GET of a resource that may be a stale one.
+type readOf[R any] struct {
+	StaleLabel
+	ETag string `header:"ETag" doc:"The resource's version, for If-Match; absent when no client has written it."`
+	Body R
+}
+
 // itemOf is an answer with one resource.
 type itemOf[R any] struct {
 	Status   int
@@ -60,20 +76,93 @@ type itemOf[R any] struct {
 	Body     R
 }
 
-// registerAll registers everything that a collection can.
+// over has a collection reach its resources by a handle.
+func (c *collection[S, R]) over(h resource.Handle[S, R]) *collection[S, R] {
+	c.all, c.get, c.put, c.del = h.List, h.Get, h.Put, h.Delete
+	return c
+}
+
+// registerAll registers everything that a collection can whose resources clients create.
 func (c *collection[S, R]) registerAll(s *Server) {
-	c.registerRead(s)
+	c.registerKept(s)
 	c.registerCreate(s)
 	c.registerWrite(s)
 }
 
-func (c *collection[S, R]) registerRead(s *Server) {
+// registerKept registers the readings of what the store has all of.
+func (c *collection[S, R]) registerKept(s *Server) {
 	tags := []string{c.tag}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-" + cmp.Or(c.many, c.one+"s"), Method: http.MethodGet, Security: asks(c.reads), Path: c.path, Tags: tags,
-		Summary: "List the " + plural(c.noun), Errors: c.errors(422),
-	}), c.listAll)
-	c.registerGet(s)
+		Summary: "List the " + plural(c.noun), Description: staleNote, Errors: c.errors(422, 503),
+	}), func(ctx context.Context, in *struct {
+		PageParams
+		Consistency
+	}) (*labelled[R], error) {
+		all, label, err := c.kept(ctx, s, in.Consistency)
+		if err != nil {
+			return nil, err
+		}
+		list, err := c.listed(ctx, &in.PageParams, all)
+		if err != nil {
+			return nil, err
+		}
+		return &labelled[R]{label, list.Body}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-" + c.one, Method: http.MethodGet, Security: asks(c.reads), Path: c.path + "/{name}", Tags: tags,
+		Summary: "Get " + article(c.noun), Description: staleNote, Errors: c.errors(404, 503),
+	}), func(ctx context.Context, in *struct {
+		NameParam
+		Consistency
+	}) (*readOf[R], error) {
+		r, label, err := c.keptOne(ctx, s, in.Name, in.Consistency)
+		if err != nil {
+			return nil, err
+		}
+		return &readOf[R]{label, etag(c.draft(&r).Version), r}, nil
+	})
+}
+
+// kept returns all resources, with the label of a stale answer where it is one.
+func (c *collection[S, R]) kept(ctx context.Context, s *Server, how Consistency) (all []R, label StaleLabel, err error) {
+	if c.last != nil {
+		r := c.last()
+		label, err := s.label(r.Revision, r.At)
+		return r.Items, label, err
+	}
+	if err := how.unlabelled(); err != nil {
+		return nil, label, err
+	}
+	if err := c.configured(); err != nil {
+		return nil, label, err
+	}
+	all, err = c.all(ctx)
+	return all, label, problemOf(err)
+}
+
+// keptOne is kept for one resource.
+func (c *collection[S, R]) keptOne(ctx context.Context, s *Server, name string, how Consistency) (r R, label StaleLabel, err error) {
+	if c.last == nil {
+		if err := how.unlabelled(); err != nil {
+			return r, label, err
+		}
+		if err := c.configured(); err != nil {
+			return r, label, err
+		}
+		r, err = c.get(ctx, name)
+		return r, label, problemOf(err)
+	}
+	all, label, err := c.kept(ctx, s, how)
+	if err != nil {
+		return r, label, err
+	}
+	for i := range all {
+		if c.draft(&all[i]).Name == name {
+			return all[i], label, nil
+		}
+	}
+	return r, label, newProblem(string(api.CodeNotFound), fmt.Sprintf("there was no %s %q when the store was read", c.noun, name))
 }
 
 func (c *collection[S, R]) registerGet(s *Server) {
@@ -150,14 +239,8 @@ func (c *collection[S, R]) configured() error {
 	return c.on()
 }
 
-func (c *collection[S, R]) listAll(ctx context.Context, in *PageParams) (*listOf[R], error) {
-	if err := c.configured(); err != nil {
-		return nil, err
-	}
-	all, err := c.all(ctx)
-	if err != nil {
-		return nil, problemOf(err)
-	}
+// listed returns a page of those resources that the client may see.
+func (c *collection[S, R]) listed(ctx context.Context, in *PageParams, all []R) (*listOf[R], error) {
 	name := func(r *R) string { return c.draft(r).Name }
 	if c.reads == access.TenantRead {
 		by := access.Of(ctx)

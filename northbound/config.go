@@ -79,6 +79,9 @@ type Config struct {
 	// Current returns why this controller may not decide any more, so that what it knows may be out of
 	// date; nil: it decides. It is asked when an answer to a GET is ready. Default: it always does.
 	Current func() error
+	// Stale, when not nil, answers requests with consistency=stale in place of any other server: see
+	// [NewStale].
+	Stale *Server
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.
 	Writable func() error
 	// Backup writes a snapshot of everything that is kept. Default: nothing is.

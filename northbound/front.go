@@ -14,7 +14,7 @@ import (
 )
 
 // Front serves the API of a controller while what it does changes: it hands each request to the
-// server that is in force.
+// server that is in force, and those whose answers may be stale to the one of these.
 type Front struct {
 	cfg Config
 
@@ -59,6 +59,9 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	s := f.server
 	f.mu.Unlock()
+	if f.cfg.Stale != nil && wantsStale(r) {
+		s = f.cfg.Stale
+	}
 	if s == nil {
 		http.Error(w, "the controller starts", http.StatusServiceUnavailable)
 		return

@@ -12,27 +12,29 @@ import (
 const projectHeader = "X-Weft-Project"
 
 func (s *Server) registerProjects() {
-	projects := s.controller.Projects()
-	c := &collection[api.ProjectSpec, api.Project]{
+	projects().over(s.controller.Projects()).registerAll(s)
+}
+
+// projects describes the projects.
+func projects() *collection[api.ProjectSpec, api.Project] {
+	return &collection[api.ProjectSpec, api.Project]{
 		path: "/v1/projects", reads: access.TenantRead, writes: access.Administer, one: "project", noun: "project", tag: accessTag,
 		example: map[string]any{"quotas": map[string]any{"groups": 16}},
 		created: "What is assigned is no other project's, unless both say that it is shared. Members see their own projects.",
 		deleted: "Refused while there are resources of the project.",
-		all:     projects.List, get: projects.Get, put: projects.Put, del: projects.Delete,
 		draft: func(p *api.Project) api.Request[api.ProjectSpec] {
 			return api.Request[api.ProjectSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 	}
-	c.registerAll(s)
 }
 
-// join gives the principal of a request its projects, and narrows it to the one of the header. A
-// controller that does not decide knows no projects: it forwards the header.
+// join gives the principal of a request its projects, and narrows it to the one of the header. A server
+// that forwards requests knows no projects: it forwards the header.
 func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
-	if s.controller == nil || !p.Known() {
+	if s.members == nil || !p.Known() {
 		return nil
 	}
-	s.controller.Members().Join(p)
+	s.members().Join(p)
 	if narrow != "" && !p.Narrow(narrow) {
 		return newProblem(codeDenied, fmt.Sprintf("%s is no member of project %q", p.Name, clip(narrow, maxValueText)))
 	}
@@ -42,11 +44,11 @@ func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 // budget returns a problem when the projects of a principal have had their requests of this second. A
 // request counts for the one project of its principal: who has none, or several, has no such bound.
 func (s *Server) budget(p *access.Principal) *api.Problem {
-	if s.controller == nil || len(p.Projects) != 1 {
+	if s.members == nil || len(p.Projects) != 1 {
 		return nil
 	}
 	name := p.ProjectNames()[0]
-	limit := s.controller.Members().Requests(name)
+	limit := s.members().Requests(name)
 	if limit == 0 || s.guard.project(name, limit, s.cfg.Now()) {
 		return nil
 	}
@@ -62,8 +64,8 @@ func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over fu
 	if by.Sight() == nil {
 		return func(*api.Event) bool { return true }, func() bool { return false }
 	}
-	at := s.controller.Members()
-	over = func() bool { return s.controller.Members() != at }
+	at := s.members()
+	over = func() bool { return s.members() != at }
 	return func(e *api.Event) bool {
 		switch e.Type {
 		case api.EventGap:

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	cfg        Config
 	controller Controller
+	members    func() *access.Projects // nil: it knows no projects
 	events     *Events
 	engine     *gin.Engine
 	api        huma.API
@@ -37,7 +38,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.controller, s.events = controller, events
+	s.controller, s.events, s.members = controller, events, controller.Members
 	s.metrics.controller, s.metrics.events = controller, events
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))

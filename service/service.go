@@ -61,6 +61,7 @@ type Service struct {
 	alone    *alone // nil: it is one of several
 	speaker  *bgpls.Speaker
 	front    *northbound.Front
+	shadow   *store.Shadow
 	listener net.Listener
 	hosts    net.Listener
 	journal  atomic.Pointer[journal] // nil: this controller does not decide
@@ -118,9 +119,13 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 		}
 		o.API.Collectors = append(o.API.Collectors, o.exporter)
 	}
+	shadow, kept := newShadow(o.Store, o.Log)
+	if o.API.Stale, err = northbound.NewStale(o.API, kept); err != nil {
+		return nil, err
+	}
 	// Requests have contexts of their own: what clients ask takes nothing from the reserve.
 	ctx, cancel := context.WithCancel(store.WithReserve(ctx))
-	s := &Service{cancel: cancel, done: make(chan struct{})}
+	s := &Service{shadow: shadow, cancel: cancel, done: make(chan struct{})}
 	if err := s.start(ctx, &o); err != nil {
 		cancel()
 		return nil, errors.Join(err, s.release())
@@ -161,6 +166,7 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 		}
 		return nil
 	})
+	group.Go(func() error { s.shadow.Run(ctx); return nil })
 	if o.Inventory.Cluster.On() {
 		err = s.startMember(ctx, group, o, pipeline)
 	} else {

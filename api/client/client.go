@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,6 +101,27 @@ type Answer struct {
 	Header http.Header
 	// Body is a JSON text, or empty.
 	Body json.RawMessage
+}
+
+// Stale says how old an answer is at most, and of which revision of the store it is.
+type Stale struct {
+	Age      time.Duration // whole seconds
+	Revision int64
+}
+
+// StaleQuery asks a GET, or a list, for what the controller that is asked has read of the store, also
+// where no controller decides. The API document names the operations that take it.
+func StaleQuery() url.Values { return url.Values{"consistency": {"stale"}} }
+
+// Stale returns how old an answer to [StaleQuery] is; nil: the answer has every change that was
+// acknowledged before.
+func (a *Answer) Stale() *Stale {
+	if a.Header.Get("Weft-Consistency") != "stale" {
+		return nil
+	}
+	age, _ := strconv.Atoi(a.Header.Get("Age")) // as the server says
+	revision, _ := strconv.ParseInt(a.Header.Get("Weft-Store-Revision"), 10, 64)
+	return &Stale{time.Duration(age) * time.Second, revision}
 }
 
 // Decode reads the body into v. Fields that v does not have are ignored: the

@@ -184,3 +184,34 @@ func TestList(t *testing.T) {
 		t.Errorf("asked %s", got)
 	}
 }
+
+// TestStale: a stale answer says how old it is, a list how old its oldest page is, and other answers say
+// nothing.
+func TestStale(t *testing.T) {
+	c := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("consistency") != "stale" {
+			fmt.Fprint(w, `{"items":[]}`)
+			return
+		}
+		w.Header().Set("Weft-Consistency", "stale")
+		if r.URL.Query().Get("continue") == "" {
+			w.Header().Set("Age", "7")
+			w.Header().Set("Weft-Store-Revision", "41")
+			fmt.Fprint(w, `{"items":[1],"continue":"x"}`)
+			return
+		}
+		w.Header().Set("Age", "2")
+		w.Header().Set("Weft-Store-Revision", "43")
+		fmt.Fprint(w, `{"items":[2]}`)
+	})
+	want := Stale{Age: 7 * time.Second, Revision: 41}
+	if a, err := c.Get(t.Context(), "/v1/x", StaleQuery()); err != nil || a.Stale() == nil || *a.Stale() != want {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if l, err := c.List(t.Context(), "/v1/x", StaleQuery()); err != nil || len(l.Items) != 2 || l.Stale == nil || *l.Stale != want {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if l, err := c.List(t.Context(), "/v1/x", nil); err != nil || l.Stale != nil {
+		t.Errorf("%+v, %v", l, err)
+	}
+}

@@ -12,12 +12,19 @@ const pageSize = "1000"
 // Items are the members of a list, as the server wrote them.
 type Items struct {
 	Items []json.RawMessage `json:"items"`
+	// Stale is that of the oldest page; nil: all of them have every change that was acknowledged before.
+	Stale *Stale `json:"-"`
 }
 
 // List reads a list, all its pages.
 func (c *Client) List(ctx context.Context, path string, query url.Values) (*Items, error) {
 	items := &Items{Items: []json.RawMessage{}}
-	for page, err := range pages[json.RawMessage](ctx, c, path, query) {
+	older := func(a *Answer) {
+		if s := a.Stale(); s != nil && (items.Stale == nil || s.Age > items.Stale.Age) {
+			items.Stale = s
+		}
+	}
+	for page, err := range pages[json.RawMessage](ctx, c, path, query, older) {
 		if err != nil {
 			return nil, err
 		}

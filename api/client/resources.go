@@ -188,7 +188,7 @@ func (v View[T]) List(ctx context.Context, query url.Values) ([]T, error) {
 // All reads the resources page by page while they are consumed. An error is the last value.
 func (v View[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for page, err := range pages[T](ctx, v.client, v.path, query) {
+		for page, err := range pages[T](ctx, v.client, v.path, query, func(*Answer) {}) {
 			if err != nil {
 				var none T
 				yield(none, err)
@@ -326,8 +326,8 @@ func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
 	}
 }
 
-// pages reads a list page by page.
-func pages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[[]T, error] {
+// pages reads a list page by page, and shows each answer before its items.
+func pages[T any](ctx context.Context, c *Client, path string, query url.Values, seen func(*Answer)) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		ask := url.Values{}
 		for name, values := range query {
@@ -343,6 +343,7 @@ func pages[T any](ctx context.Context, c *Client, path string, query url.Values)
 				yield(nil, err)
 				return
 			}
+			seen(a)
 			if !yield(page.Items, nil) || page.Continue == "" || page.Continue == ask.Get("continue") {
 				return
 			}

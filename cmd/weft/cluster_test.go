@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -195,12 +197,12 @@ func (w *team) accept(m *teammate, i int) {
 }
 
 // try applies the i-th group at a controller, and reports whether that took it. A controller may
-// answer 503 while nobody decides.
+// answer 503 while nobody decides, and 504 where the one that decides ends while it is asked.
 func (w *team) try(m *teammate, i int) bool {
 	name, s := fmt.Sprintf("g%d", i), spec(i)
 	err := m.put(name, s)
 	var p *api.Problem
-	if errors.As(err, &p) && p.Status != 503 && p.Code != "unreachable" && p.Code != "not_plannable" {
+	if errors.As(err, &p) && p.Status != 503 && p.Code != string(api.CodeUnknown) && p.Code != "unreachable" && p.Code != "not_plannable" {
 		w.t.Errorf("%s at %s: %v", name, m.name, err)
 	}
 	if err != nil {
@@ -255,6 +257,33 @@ func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 	return groups
 }
 
+// ask sends questions to a controller that may be stopped. Each of what it returns waits for the answer,
+// and returns its status.
+func (w *team) ask(m *teammate, path string) (answers []func() int) {
+	w.t.Helper()
+	for range 8 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path); err != nil {
+			w.t.Fatal(err)
+		}
+		answers = append(answers, func() int {
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				w.t.Error(err)
+				return 0
+			}
+			defer r.Body.Close()
+			return r.StatusCode
+		})
+	}
+	return answers
+}
+
 // kept fails unless groups have the index and epoch that they had, and no switch was written to.
 func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGroup, written map[string]uint64) {
 	w.t.Helper()
@@ -304,8 +333,16 @@ func TestCluster(t *testing.T) {
 	w.kept("while the decider is paused", third, before, written)
 	w.accept(w.other(second, third), 3)
 	before, written = w.settled(third), w.writes()
+	// What it is asked meanwhile it answers when it wakes up: with what the others have acknowledged, or
+	// not at all.
+	questions := w.ask(second, "/v1/multicast-groups/g3")
 	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
+	}
+	for _, answer := range questions {
+		if status := answer(); status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Errorf("a group that another controller had acknowledged: %d of the one that woke up", status)
+		}
 	}
 	second.until("the one that was paused is a member again", func() bool {
 		a, err := second.rest.Get(t.Context(), "/v1/controllers/"+second.name, nil)
@@ -396,12 +433,41 @@ func TestOwnEtcd(t *testing.T) {
 	second.process = nil
 	w.kept("with the one that was replaced", w.decider(nil), before, written)
 	w.accept(decider, 2)
+	stale := func() (groups []api.MulticastGroup, said string) {
+		var out, errs strings.Builder
+		status := run(t.Context(), []string{"get", "groups", "--stale", "-o", "json", "--server", decider.url}, environment{
+			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+		})
+		var list api.List[api.MulticastGroup]
+		if err := json.Unmarshal([]byte(out.String()), &list); err != nil || status != exitOK {
+			t.Fatalf("weft get groups --stale: status %d, %v: %s", status, err, errs.String())
+		}
+		return list.Items, errs.String()
+	}
+	decider.until("it has read what was accepted", func() bool {
+		groups, _ := stale()
+		return len(groups) == len(w.accepted)
+	})
 	// One alone refuses changes, and says why.
 	w.other(decider, nil).kill()
 	decider.until("it refuses changes", func() bool {
 		var p *api.Problem
 		return errors.As(decider.put("g3", spec(3)), &p) && p.Code == "store_unavailable"
 	})
+	// It shows what it has read of the store, and how old that is.
+	var refused *api.Problem
+	if _, err := decider.rest.Get(t.Context(), "/v1/multicast-groups/g0", nil); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+		t.Errorf("without a quorum, it answers %v", err)
+	}
+	groups, said := stale()
+	if len(groups) != len(w.accepted) || !strings.Contains(said, "the controller read this from the store at most ") {
+		t.Errorf("%d groups of %d, and how old that is: %s", len(groups), len(w.accepted), said)
+	}
+	for _, g := range groups {
+		if g.Version == 0 || g.Spec.ProxyAddress != w.accepted[g.Name].ProxyAddress {
+			t.Errorf("a stale reading has %+v", g)
+		}
+	}
 	if again := w.writes(); again == nil {
 		t.Error("no switch answers")
 	}

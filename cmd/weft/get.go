@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/url"
 
 	"github.com/spf13/cobra"
@@ -20,20 +22,21 @@ type viewer struct {
 
 // object shows one document; table does so for people.
 func object[T any](ctx context.Context, v *viewer, path string, table func(w io.Writer, t *T) error) error {
-	return v.show(ctx, path, nil, detail(table))
+	return v.show(ctx, path, nil, nil, detail(table))
 }
 
 // show shows one document. In JSON and YAML it is what as makes of it; nil: as the API gave it.
-func (v *viewer) show(ctx context.Context, path string, as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
+func (v *viewer) show(ctx context.Context, path string, query url.Values, as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	a, err := c.Get(ctx, path, nil)
+	a, err := c.Get(ctx, path, query)
 	if err != nil {
 		return err
 	}
+	v.tellStale(a.Stale())
 	document := a.Body
 	if as != nil {
 		document = as(document)
@@ -57,6 +60,7 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	if err != nil {
 		return err
 	}
+	v.tellStale(items.Stale)
 	document, err := json.Marshal(items)
 	if err != nil {
 		return err
@@ -67,12 +71,43 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return table(w, items.Items) })
 }
 
+// tellStale says how old what is shown is, where it is a stale answer.
+func (v *viewer) tellStale(s *client.Stale) {
+	if s != nil {
+		fmt.Fprintf(v.env.stderr, "weft: the controller read this from the store at most %v ago, at revision %d: it may be out of date, and its status is not known\n", s.Age, s.Revision)
+	}
+}
+
+// staleFlag gives a command of a kind the flag --stale, where stale answers exist. query returns what is
+// asked, with the filters of filter; nil: there are none.
+func staleFlag(cmd *cobra.Command, k *kind, follow *bool, filter func() url.Values) (query func() (url.Values, error)) {
+	var stale bool
+	if k.stored {
+		cmd.Flags().BoolVar(&stale, "stale", false, "what the controller has read of the store: also without one that decides, maybe out of date, without status")
+	}
+	return func() (url.Values, error) {
+		out := url.Values{}
+		if filter != nil {
+			maps.Copy(out, filter())
+		}
+		if !stale {
+			return out, nil
+		}
+		if *follow {
+			return nil, usagef("--stale and --watch: want one of them, since the changes of a stale view are not told")
+		}
+		maps.Copy(out, client.StaleQuery())
+		return out, nil
+	}
+}
+
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
 	get := family("get", "Show resources and state", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
 -o json and -o yaml print the answer of the API; "weft apply" accepts it. -w follows a list
-or a resource: it shows changes until it is interrupted.`)
+or a resource: it shows changes until it is interrupted. --stale asks a controller for what
+it has read of the store, where none decides.`)
 	v.conn.register(get)
 	v.output.register(get)
 	names := completer{env, &v.conn}
@@ -130,39 +165,51 @@ or a resource: it shows changes until it is interrupted.`)
 // getAll is the command that lists a kind.
 func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	var follow bool
-	query := func() url.Values { return nil }
+	var query func() (url.Values, error)
 	c := &cobra.Command{
 		Use: k.plural, Short: "The " + k.long, Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if follow {
-				return v.follow(cmd.Context(), k, "", query())
+			asked, err := query()
+			switch {
+			case err != nil:
+				return err
+			case follow:
+				return v.follow(cmd.Context(), k, "", asked)
 			}
-			return v.showAll(cmd.Context(), k.items, query(), k, k.table)
+			return v.showAll(cmd.Context(), k.items, asked, k, k.table)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")
+	var filter func() url.Values
 	if f := listFilters[k.plural]; f != nil {
-		query = f(c, names)
+		filter = f(c, names)
 	}
+	query = staleFlag(c, k, &follow, filter)
 	return c
 }
 
 // getOne is the command that shows one resource of a kind.
 func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
+	var query func() (url.Values, error)
 	c := &cobra.Command{
 		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if follow {
+			asked, err := query()
+			switch {
+			case err != nil:
+				return err
+			case follow:
 				return v.follow(cmd.Context(), k, args[0], nil)
 			}
 			collection, key, err := k.at(args[0])
 			if err != nil {
 				return &usageError{err}
 			}
-			return v.show(cmd.Context(), collection+client.Path(key), func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
+			return v.show(cmd.Context(), collection+client.Path(key), asked, func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")
+	query = staleFlag(c, k, &follow, nil)
 	return c
 }

@@ -33,6 +33,8 @@ type kind struct {
 
 	// document is the type of the documents that can be applied; nil: none can.
 	document reflect.Type
+	// stored: the store has all of them, so that there are stale answers.
+	stored bool
 	// unnamed: what the API gives has no name, but its own id.
 	unnamed bool
 	// waits: it has a condition Programmed, which can be waited for.
@@ -74,7 +76,7 @@ func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
 // kinds are the kinds of resources; that of a document without one is the first.
 var kinds = []*kind{
 	{
-		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name",
+		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name", stored: true,
 		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.MulticastGroupSpec](), waits: true,
 		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the switches.",
 		events:  []string{"group", "receiver"},
@@ -86,34 +88,34 @@ var kinds = []*kind{
 		events:  []string{"ev-profile"},
 	},
 	{
-		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles", items: "/v1/cc-profiles", key: "name",
+		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles", items: "/v1/cc-profiles", key: "name", stored: true,
 		table: rows(ccTable), document: documentOf[api.CCProfileSpec](), removed: "Deletes CC profiles that no EV profile names.",
 	},
 	{
-		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies", items: "/v1/srv6-policies", key: "name",
+		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies", items: "/v1/srv6-policies", key: "name", stored: true,
 		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), document: documentOf[api.SRv6PolicySpec](), waits: true,
 		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
 		events:  []string{"srv6-policy"},
 	},
 	{
-		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants", key: "name",
+		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants", key: "name", stored: true,
 		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](), waits: true,
 		removed: "Deletes tenants that no PFC policy refers to.",
 		events:  []string{"tenant"},
 	},
 	{
-		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name",
+		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name", stored: true,
 		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[api.PFCPolicySpec](), waits: true,
 		removed: "Deletes PFC policies, with their tunnels and pauses.",
 		events:  []string{"pfc-policy", "pfc"},
 	},
 	{
-		name: "network", noun: "network", plural: "networks", long: "networks that clients describe", items: "/v1/networks", key: "name",
+		name: "network", noun: "network", plural: "networks", long: "networks that clients describe", items: "/v1/networks", key: "name", stored: true,
 		table: rows(networkTable), document: documentOf[api.NetworkSpec](), removed: "Deletes networks: their nodes and links leave the topology, unless another source has them.",
 		events: []string{"network"},
 	},
 	{
-		name: "project", noun: "project", plural: "projects", long: "projects, with what is assigned to them and what is left", items: "/v1/projects", key: "name",
+		name: "project", noun: "project", plural: "projects", long: "projects, with what is assigned to them and what is left", items: "/v1/projects", key: "name", stored: true,
 		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
 		removed: "Deletes projects that have no resources. What was assigned to them is the administrators' again.",
 		events:  []string{"project"},

@@ -40,7 +40,7 @@ const (
 var (
 	adminKind   = resource.Kind{Prefix: recordPrefix + "admin/"}
 	profileKind = resource.Kind{Name: "EV profile", Prefix: recordPrefix + "ev-profiles/"}
-	ccKind      = resource.Kind{Name: "CC profile", Prefix: recordPrefix + "cc-profiles/"}
+	CCKind      = resource.Kind{Name: "CC profile", Prefix: recordPrefix + "cc-profiles/"}
 )
 
 // newWanted returns what the records say, and configures the core, which knows
@@ -51,7 +51,7 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 		core: core, now: now, versions: versions,
 		admins:   resource.NewCollection[api.AdminSpec, target](adminKind, versions),
 		profiles: resource.NewCollection[api.EVProfileSpec, struct{}](profileKind, versions),
-		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](ccKind, versions),
+		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](CCKind, versions),
 	}
 	for _, r := range records {
 		for _, load := range []func(store.Record) (bool, error){versions.Load, w.admins.Load, w.profiles.Load, w.cc.Load} {

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// kind is that of multicast groups. The record of a group has its tree beside the spec.
-var kind = resource.Kind{Name: "multicast group", Prefix: "groups/"}
+// Kind is that of multicast groups. The record of a group has its tree beside the spec.
+var Kind = resource.Kind{Name: "multicast group", Prefix: "groups/"}
 
 // Keys of the other records. A group that is being removed is no resource any more:
 // its tree has a record of its own until it has left the switches.
@@ -111,7 +111,7 @@ func (f *Feature) Load(r store.Record) (ok bool, err error) {
 	if ok, err := f.resources.Load(r); !ok || err != nil {
 		return ok, err
 	}
-	name := strings.TrimPrefix(r.Key, kind.Prefix)
+	name := strings.TrimPrefix(r.Key, Kind.Prefix)
 	item := f.resources.Get(name)
 	g := item.Decided
 	if g == nil || g.latest() == nil {

@@ -29,9 +29,9 @@ const owner = reconcile.Owner(plan.OwnerPFC)
 
 // The kinds of resources.
 var (
-	srv6Kind   = resource.Kind{Name: "SRv6 policy", Prefix: "srv6-policies/"}
-	tenantKind = resource.Kind{Name: "tenant", Prefix: "tenants/"}
-	pfcKind    = resource.Kind{Name: "PFC policy", Prefix: "pfc-policies/"}
+	SRv6Kind   = resource.Kind{Name: "SRv6 policy", Prefix: "srv6-policies/"}
+	TenantKind = resource.Kind{Name: "tenant", Prefix: "tenants/"}
+	PFCKind    = resource.Kind{Name: "PFC policy", Prefix: "pfc-policies/"}
 )
 
 // decided is what the feature made of a resource.
@@ -80,9 +80,9 @@ func New(env *feature.Env) (*Feature, error) {
 	core, err := tunnel.New(config)
 	return &Feature{
 		env: env, core: core, config: config, inventory: env.Inventory(), found: make(plan.Edges),
-		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](srv6Kind, env.Versions),
-		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](tenantKind, env.Versions),
-		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](pfcKind, env.Versions),
+		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](SRv6Kind, env.Versions),
+		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind, env.Versions),
+		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](PFCKind, env.Versions),
 	}, err
 }
 

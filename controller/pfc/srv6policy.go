@@ -156,7 +156,7 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 		return api.SRv6Policy{}, false, err
 	}
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
-		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", srv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
+		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
 	way, err := f.tunnelSRv6Policy(name, &spec)
 	if err == nil {
@@ -177,7 +177,7 @@ func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	if used := f.policyUsers(name); len(used) > 0 {
-		return inUse(srv6Kind, name, used)
+		return inUse(SRv6Kind, name, used)
 	}
 	if err := f.core.DeleteSRv6Policy(name); err != nil {
 		return f.refusal("name", err)
@@ -197,12 +197,12 @@ func inUse(kind resource.Kind, name string, used []string) error {
 func (f *Feature) policyUsers(name string) (out []string) {
 	for _, t := range f.tenants.All() {
 		if slices.Contains(t.Spec.Policies, name) {
-			out = append(out, tenantKind.Prefix+t.Name)
+			out = append(out, TenantKind.Prefix+t.Name)
 		}
 	}
 	for _, r := range f.pfcPolicies.All() {
 		if r.Spec.SRv6Policy == name {
-			out = append(out, pfcKind.Prefix+r.Name)
+			out = append(out, PFCKind.Prefix+r.Name)
 		}
 	}
 	return out

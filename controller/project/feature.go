@@ -19,7 +19,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-var kind = resource.Kind{Name: "project", Prefix: "projects/"}
+// Kind is that of projects.
+var Kind = resource.Kind{Name: "project", Prefix: "projects/"}
 
 // The kinds of resources that projects make, as [api.ProjectStatus] has them, and the SRv6 policies
 // that these name.
@@ -64,7 +65,7 @@ type Feature struct {
 
 // New returns the feature without projects.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](kind, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
+	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
 }
 
 // Changes implements feature.Feature.

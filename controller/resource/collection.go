@@ -35,6 +35,23 @@ type Item[S, D any] struct {
 	Decided D
 }
 
+// Stored is a resource as its record has it, without what the controller made of it.
+type Stored[S any] struct {
+	Name    string
+	Version uint64
+	Created time.Time
+	Spec    S
+}
+
+// Read returns the resource of a kind that a record has.
+func Read[S any](k Kind, r store.Record) (s Stored[S], err error) {
+	var x record[S, json.RawMessage]
+	if err := json.Unmarshal(r.Value, &x); err != nil {
+		return s, fmt.Errorf("record %s: %w", r.Key, err)
+	}
+	return Stored[S]{strings.TrimPrefix(r.Key, k.Prefix), x.Version, x.Created, x.Spec}, nil
+}
+
 // record is the form of an Item in the store.
 type record[S, D any] struct {
 	Version uint64    `json:"version"`

@@ -1,0 +1,124 @@
+package northbound
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+)
+
+// Values of the parameter consistency.
+const (
+	consistencyParam = "consistency"
+	consistencyStale = "stale"
+)
+
+// staleNote is what the document says of readings that may be stale.
+const staleNote = "With consistency=stale, any controller answers by itself with what it has read of the store, also while no controller decides: " +
+	"version, spec and time of creation, and an empty status, which the store does not have. Weft-Consistency labels such an answer, and Age says how old it is at most."
+
+// Consistency says what a reading may be. It is exported because huma passes over other embedded types.
+type Consistency struct {
+	Consistency string `query:"consistency" enum:"linearizable,stale" default:"linearizable" doc:"linearizable: the answer has every change that was acknowledged before. stale: it may lack some, and any controller gives it."`
+}
+
+// unlabelled refuses a stale reading where there is no view of the store.
+func (c Consistency) unlabelled() error {
+	if c.Consistency == consistencyStale {
+		return newProblem(codeNoSection, "this server has no view of the store of its own")
+	}
+	return nil
+}
+
+// StaleLabel is in the header of a stale answer. It is exported because huma passes over other embedded
+// types.
+type StaleLabel struct {
+	Consistency string `header:"Weft-Consistency" doc:"stale, in an answer to consistency=stale."`
+	Age         string `header:"Age" doc:"Of a stale answer: how old it is at most, in seconds. It has every change that was acknowledged before."`
+	Revision    string `header:"Weft-Store-Revision" doc:"Of a stale answer: the revision of the store that it is of."`
+}
+
+// label returns the label of what was read at a revision, when the store was asked at a time; zero: it was
+// not read yet.
+func (s *Server) label(revision int64, at time.Time) (StaleLabel, error) {
+	if at.IsZero() {
+		return StaleLabel{}, newProblem(codeStore, "this controller has not read the store since it started")
+	}
+	age := max(0, math.Ceil(s.cfg.Now().Sub(at).Seconds()))
+	return StaleLabel{consistencyStale, strconv.FormatFloat(age, 'f', 0, 64), strconv.FormatInt(revision, 10)}, nil
+}
+
+// Reading is the resources of a kind as the store had them.
+type Reading[R any] struct {
+	// Items are in any order, and must not be changed.
+	Items    []R
+	Revision int64
+	// At is when the store was asked: what it acknowledged before is in Items. Zero: it was not read
+	// yet.
+	At time.Time
+}
+
+// Kept has the last reading of each kind of resources that clients create. Its functions are called from
+// many goroutines.
+type Kept struct {
+	Groups       func() Reading[api.MulticastGroup]
+	SRv6Policies func() Reading[api.SRv6Policy]
+	Tenants      func() Reading[api.Tenant]
+	PFCPolicies  func() Reading[api.PFCPolicy]
+	Networks     func() Reading[api.Network]
+	Projects     func() Reading[api.Project]
+	CCProfiles   func() Reading[api.CCProfile]
+	// Members are the projects with their members, of the same reading as Projects.
+	Members func() *access.Projects
+}
+
+// NewStale makes the server of answers to consistency=stale, which rest on what this controller has read
+// of the store and on nothing else. It admits whom the others admit, as far as this controller knows the
+// users, tokens and projects.
+func NewStale(cfg Config, kept Kept) (*Server, error) {
+	cfg.Current = nil
+	s, err := newServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.members = kept.Members
+	s.engine.NoRoute(s.noStale)
+	s.engine.NoMethod(s.noStale)
+	stale(s, groups(), kept.Groups)
+	stale(s, srv6Policies(), kept.SRv6Policies)
+	stale(s, tenants(), kept.Tenants)
+	stale(s, pfcPolicies(), kept.PFCPolicies)
+	stale(s, networks(), kept.Networks)
+	stale(s, projects(), kept.Projects)
+	stale(s, ccProfiles(), kept.CCProfiles)
+	return s, nil
+}
+
+// stale registers the readings of a kind.
+func stale[S, R any](s *Server, c *collection[S, R], last func() Reading[R]) {
+	c.last = last
+	c.registerKept(s)
+}
+
+// noStale refuses a stale reading of what the store does not have, and everything that is no reading.
+func (s *Server) noStale(c *gin.Context) {
+	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, multicast groups, SRv6 policies, tenants, PFC policies, networks, projects or CC profiles"
+	if !isRead(c.Request) {
+		want = "none: a change is made by the controller that decides"
+	}
+	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid, Value: consistencyStale, Want: want}
+	s.refuse(c, newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method, clip(c.Request.URL.Path, maxFieldText), f.Error()), f))
+}
+
+// wantsStale reports whether a request says that its answer may be stale.
+func wantsStale(r *http.Request) bool {
+	return strings.Contains(r.URL.RawQuery, consistencyStale) && slices.Contains(r.URL.Query()[consistencyParam], consistencyStale)
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// A Shadow has what some prefixes of a store had when they were read last, also while the store does not
+// answer. It asks the store again and again instead of watching it: an answer to a question says since
+// when what is known may be out of date, and silence of a watch does not.
+type Shadow struct {
+	store    Store
+	prefixes []string
+	last     atomic.Pointer[map[string]Reading]
+}
+
+// Reading is what the keys with a prefix had.
+type Reading struct {
+	// Records are in the order of their keys. They must not be changed.
+	Records []Record
+	// Revision is that of the store: the records are all of one moment.
+	Revision int64
+	// At is when the store was asked: the records have every write that was acknowledged before.
+	At time.Time
+}
+
+// Pauses of a Shadow: at least shadowPause, and shadowShare times as long as reading took, so that it
+// costs a small part of a processor.
+const (
+	shadowPause = time.Second
+	shadowShare = 20
+)
+
+// NewShadow returns a shadow of the records of some prefixes, which knows nothing until Run has read
+// them.
+func NewShadow(s Store, prefixes ...string) *Shadow { return &Shadow{store: s, prefixes: prefixes} }
+
+// Run reads the store until ctx ends.
+func (s *Shadow) Run(ctx context.Context) {
+	for {
+		began := time.Now()
+		_ = s.read(ctx) // the readings say how old they are
+		select {
+		case <-time.After(max(shadowPause, shadowShare*time.Since(began))):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read reads what may have changed since the last time. An error leaves the readings as they are.
+func (s *Shadow) read(ctx context.Context) error {
+	asked := time.Now()
+	_, revision, err := s.store.List(ctx, "shadow/") // there are none: for the revision
+	if err != nil {
+		return err
+	}
+	next := make(map[string]Reading, len(s.prefixes))
+	for _, prefix := range s.prefixes {
+		r, ok := s.Of(prefix)
+		if !ok || r.Revision != revision {
+			if r.Records, r.Revision, err = s.store.List(ctx, prefix); err != nil {
+				return err
+			}
+		}
+		r.At = asked
+		next[prefix] = r
+	}
+	s.last.Store(&next)
+	return nil
+}
+
+// Of returns the last reading of a prefix; ok is false before the first.
+func (s *Shadow) Of(prefix string) (r Reading, ok bool) {
+	last := s.last.Load()
+	if last == nil {
+		return Reading{}, false
+	}
+	r, ok = (*last)[prefix]
+	return r, ok
+}

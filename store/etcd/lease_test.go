@@ -1,0 +1,52 @@
+package etcd
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// slowRenewal answers renewals of leases a while after they were made.
+type slowRenewal struct {
+	clientv3.Lease
+	ttl   int64 // seconds
+	takes time.Duration
+	asked atomic.Int32
+}
+
+func (s *slowRenewal) KeepAliveOnce(context.Context, clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
+	s.asked.Add(1)
+	time.Sleep(s.takes)
+	return &clientv3.LeaseKeepAliveResponse{TTL: s.ttl}, nil
+}
+
+// TestLeaseCountsFromTheRequest: a lease lasts from when its renewal was asked for, since the etcd may
+// have renewed it right then, however late the answer is.
+func TestLeaseCountsFromTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 9 * time.Second
+		etcd := &slowRenewal{ttl: 9, takes: 2 * time.Second}
+		began := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		l := &lease{
+			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop, until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
+		}
+		go l.renew(ctx)
+		// It is renewed at a third of its time, and again at a third after each answer.
+		for i, sent := range []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second} {
+			time.Sleep(time.Until(began.Add(sent + etcd.takes + time.Millisecond)))
+			if n := etcd.asked.Load(); int(n) != i+1 {
+				t.Fatalf("after %v: %d renewals, want %d", time.Since(began), n, i+1)
+			}
+			if until := l.Until().Sub(began); until != sent+ttl {
+				t.Errorf("renewal %d, asked for after %v: the lease lasts until %v, want %v", i+1, sent, until, sent+ttl)
+			}
+		}
+		stop()
+		<-l.ended
+	})
+}

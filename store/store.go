@@ -25,6 +25,8 @@ var (
 	ErrNoRoom = errors.New("its disk is full")
 	// ErrDisk: the disk of the store takes no writes.
 	ErrDisk = errors.New("its disk fails")
+	// ErrUnwritten: the store was not asked to keep it, and will not be.
+	ErrUnwritten = errors.New("it was not written")
 	// ErrUnavailable: the store cannot be used now. Whether a write took effect is unknown.
 	ErrUnavailable = errors.New("store: unavailable")
 )

@@ -33,6 +33,7 @@ type Writer struct {
 	waiting []Op
 	added   uint64 // calls of Add
 	kept    uint64 // the last of them that the store has
+	tried   uint64 // the last of them that a write was begun for
 	err     error  // why a write failed; nil when none did
 	step    chan struct{}
 }
@@ -84,16 +85,18 @@ func (w *Writer) Err() error {
 // Failed is closed when a write has failed.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Wait waits until the store has the writes of an Add. The error is that of the write that failed, or
-// ctx's.
+// Wait waits until the store has the writes of an Add. The error is that of the write that failed, with
+// [ErrUnwritten] where nothing of the Add was in it, or ctx's.
 func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	for {
 		w.mu.Lock()
-		kept, err, step := w.kept, w.err, w.step
+		kept, tried, err, step := w.kept, w.tried, w.err, w.step
 		w.mu.Unlock()
 		switch {
 		case kept >= n:
 			return nil
+		case err != nil && n > tried:
+			return fmt.Errorf("%w: %w", ErrUnwritten, err)
 		case err != nil:
 			return err
 		}
@@ -142,6 +145,7 @@ func (w *Writer) Run(ctx context.Context, ended <-chan struct{}) error {
 func (w *Writer) write(ctx context.Context) error {
 	w.mu.Lock()
 	ops, upTo := slices.Clone(w.waiting), w.added
+	w.tried = upTo
 	w.mu.Unlock()
 	err := w.store.Apply(ctx, ops)
 	w.mu.Lock()

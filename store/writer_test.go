@@ -80,8 +80,14 @@ func TestWriterFails(t *testing.T) {
 				}
 				c.fail(s)
 				began := time.Now()
-				if err := w.Wait(t.Context(), w.Add(op("a", "2"))); !errors.Is(err, c.want) || time.Since(began) != c.took {
+				n := w.Add(op("a", "2"))
+				synctest.Wait()
+				late := w.Add(op("c", "4")) // while the write is under way, where that takes time
+				if err := w.Wait(t.Context(), n); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnwritten) || time.Since(began) != c.took {
 					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+				if err := w.Wait(t.Context(), late); !errors.Is(err, c.want) || !errors.Is(err, store.ErrUnwritten) {
+					t.Errorf("what no write was begun for: %v", err)
 				}
 				<-w.Failed()
 				s.Fail(nil)

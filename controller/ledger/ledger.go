@@ -159,6 +159,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			switch {
 			case err == nil:
 				return nil
+			case errors.Is(err, store.ErrUnwritten), errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable):
+				return fmt.Errorf("%w: %w", ErrStore, err) // nothing of it was written
 			case errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrUnavailable):
 				return fmt.Errorf("%w: %w", ErrDeposed, err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
@@ -72,6 +73,7 @@ type bed struct {
 	had    map[content]bool  // every content that the store has had
 	given  map[uint64]string // texts by version, as anybody was told
 	acked  map[string]uint64 // the highest version that was acknowledged, by key
+	denied []content         // that clients were told are not kept
 	counts struct{ acked, unknown, refused, read, terms int }
 }
 
@@ -196,6 +198,7 @@ func (b *bed) put(key, text string) {
 		b.counts.unknown++
 	default:
 		b.counts.refused++
+		b.denied = append(b.denied, made)
 	}
 }
 
@@ -271,9 +274,71 @@ func TestSeeds(t *testing.T) {
 			stop()
 			all.Wait()
 			time.Sleep(10 * time.Second) // writes that are late
+			for _, c := range b.denied {
+				if b.had[c] {
+					t.Errorf("seed %d: %v was refused, and the store has had it", seed, c)
+				}
+			}
 			if n := b.counts; n.acked == 0 || n.read == 0 || n.terms < 2 {
 				t.Errorf("seed %d shows nothing: %+v", seed, n)
 			}
+		})
+	}
+}
+
+// TestOutcome: a change that the store has refused, or was not asked for, is not kept, and its client is
+// told so. Of any other that failed the outcome is not known.
+func TestOutcome(t *testing.T) {
+	for name, c := range map[string]struct {
+		err     error
+		unknown bool
+	}{
+		"no room":           {fmt.Errorf("%w: 3 octets are free", store.ErrNoRoom), false},
+		"no room in a part": {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable, store.ErrNoRoom), true},
+		"fenced":            {store.ErrFenced, false},
+		"fenced in a part":  {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable, store.ErrFenced), true},
+		"unavailable":       {store.ErrUnavailable, true},
+		"anything":          {errors.New("broken"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(storetest.Faulty)
+				core := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
+				core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
+				ctx, end := context.WithCancel(t.Context())
+				core.ended.Go(func() { _ = core.Write(ctx) }) // it may be fenced
+				core.ended.Go(func() { _ = core.Own(ctx, core, core.flush) })
+				change := func(key string) error {
+					return core.Change(t.Context(), func() error {
+						core.unsaved = append(core.unsaved, store.Op{Key: key, Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
+						return nil
+					})
+				}
+				if err := change("a"); err != nil {
+					t.Fatal(err)
+				}
+				s.Answer(func(context.Context, func() error) error {
+					time.Sleep(time.Second)
+					return c.err
+				})
+				var first, second error
+				var both sync.WaitGroup
+				both.Go(func() { first = change("a") })
+				synctest.Wait() // its write is under way
+				both.Go(func() { second = change("b") })
+				both.Wait()
+				if errors.Is(first, ledger.ErrUnknown) != c.unknown || first == nil {
+					t.Errorf("the change whose write failed: %v", first)
+				}
+				if second == nil || errors.Is(second, ledger.ErrUnknown) {
+					t.Errorf("the change after it: %v", second)
+				}
+				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) {
+					t.Errorf("a reading after that: %v", err)
+				}
+				end()
+				core.ended.Wait()
+			})
 		})
 	}
 }

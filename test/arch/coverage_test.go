@@ -237,3 +237,18 @@ func documentOf(documents []*specification, id string) *specification {
 	}
 	return nil
 }
+
+// TestNothingIsLost: nearly all words of the documents are in units: what is not is headings,
+// captions, heads of tables, and what comes before the text or after it.
+func TestNothingIsLost(t *testing.T) {
+	for _, s := range readSpecifications(t) {
+		body := len(strings.Fields(normalize(s.text)))
+		cut := 0
+		for _, u := range s.units {
+			cut += len(strings.Fields(u.text))
+		}
+		if part := float64(cut) / float64(body); part < s.least || part > 1 {
+			t.Errorf("%s: %d of %d words are in units (%.3f), want %.2f", s.name, cut, body, part, s.least)
+		}
+	}
+}

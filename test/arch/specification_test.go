@@ -18,7 +18,9 @@ type specification struct {
 	name   string
 	file   string // in the folder of the documents
 	cut    func(text string) []unit
+	least  float64 // part of its words that units have
 
+	text     string
 	units    []unit
 	sections map[string][]int // units of a section, by its number
 }
@@ -32,9 +34,9 @@ type unit struct {
 
 func specifications() []*specification {
 	return []*specification{
-		{prefix: "MT-", name: "draft-li-spring-rdma-multicast-over-srv6-00", file: "rdma-multicast-over-srv6.txt", cut: cutMulticast},
-		{prefix: "PFC-", name: "draft srv6-pfc-sid", file: "srv6-pfc-sid.txt", cut: cutPFC},
-		{prefix: "MRC-", name: "OCP MRC 1.0", file: "ocp-mrc-1.0.txt", cut: cutMRC},
+		{prefix: "MT-", name: "draft-li-spring-rdma-multicast-over-srv6-00", file: "rdma-multicast-over-srv6.txt", cut: cutMulticast, least: 0.67},
+		{prefix: "PFC-", name: "draft srv6-pfc-sid", file: "srv6-pfc-sid.txt", cut: cutPFC, least: 0.98},
+		{prefix: "MRC-", name: "OCP MRC 1.0", file: "ocp-mrc-1.0.txt", cut: cutMRC, least: 0.87},
 	}
 }
 
@@ -56,7 +58,8 @@ func readSpecifications(t *testing.T) []*specification {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.units = s.cut(string(text))
+		s.text = string(text)
+		s.units = s.cut(s.text)
 		s.index()
 	}
 	return all
@@ -212,24 +215,31 @@ var (
 // cutMulticast cuts the multicast draft, whose text is one line. Its table of contents has the titles.
 func cutMulticast(text string) []unit {
 	text = spaces.ReplaceAllString(pageBreak.ReplaceAllString(text, " "), " ")
-	titles := contents.FindAllStringSubmatchIndex(text, -1)
-	if len(titles) == 0 {
+	front, _, ok := strings.Cut(text, " Table of Contents ")
+	if !ok {
 		return nil
 	}
-	at := titles[len(titles)-1][1]
 	type part struct {
 		number     string
 		start, end int
 	}
-	var parts []part
-	for _, m := range titles {
+	parts := []part{{number: "0", end: len(front)}}
+	listed := contents.FindAllStringSubmatchIndex(text[len(front):], -1)
+	at := len(front)
+	if len(listed) > 0 {
+		at += listed[len(listed)-1][1]
+	}
+	for _, m := range listed {
+		for i := range m {
+			m[i] += len(front)
+		}
 		head := text[m[2]:m[3]] + ". " + text[m[4]:m[5]] + " "
 		i := strings.Index(text[at:], head)
 		if i < 0 {
 			continue // a chapter without a number
 		}
-		if len(parts) > 0 {
-			parts[len(parts)-1].end = at + i
+		if last := &parts[len(parts)-1]; last.end == len(text) {
+			last.end = at + i
 		}
 		at += i + len(head)
 		parts = append(parts, part{number: text[m[2]:m[3]], start: at, end: len(text)})

@@ -62,7 +62,10 @@ func (ps *Projects) Join(p *Principal) {
 	}
 	for name := range ps.specs {
 		for _, m := range ps.specs[name].Members {
-			if m.Way == p.Way && m.Name == id {
+			if m.Way != p.Way {
+				continue
+			}
+			if m.Claim == "" && m.Name == id || m.Claim != "" && slices.Contains(p.Claims[m.Claim], m.Value) {
 				join(name, m.Role)
 			}
 		}

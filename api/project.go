@@ -46,11 +46,15 @@ type ProjectQuotas struct {
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
 
-// ProjectMember is who may use what is a project's.
+// ProjectMember is who may use what is a project's: one by its name, or all to whom the OpenID Connect
+// provider gives a claim of a value.
 type ProjectMember struct {
-	Way  Way         `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
-	Name string      `json:"name" minLength:"1" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token."`
-	Role ProjectRole `json:"role" enum:"viewer,editor" doc:"viewer sees what is the project's, editor also changes it."`
+	Way  Way    `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
+	Name string `json:"name,omitempty" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token. Absent where claim says who."`
+	// Claim and Value are for the way oidc alone.
+	Claim string      `json:"claim,omitempty" maxLength:"253" doc:"Of way oidc, in place of name: a claim that sessions keep (api.access.oidc.claims)."`
+	Value string      `json:"value,omitempty" maxLength:"253" doc:"Value of the claim, alone or in a list."`
+	Role  ProjectRole `json:"role" enum:"viewer,editor" doc:"viewer sees what is the project's, editor also changes it."`
 }
 
 // ProjectRole says what a member of a project may do there.
@@ -105,6 +109,7 @@ type ProjectStatus struct {
 	Conditions Conditions     `json:"conditions,omitempty" doc:"Accepted."`
 	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/ or pfc-policies/ and the name."`
 	Things     []ProjectThing `json:"things,omitempty" doc:"Everything that is assigned, with what uses it; what nothing uses is left."`
+	Policies   []string       `json:"srv6Policies,omitempty" doc:"SRv6 policies that its tenants and PFC policies may name: those with ports of the project at both ends."`
 	Used       ProjectUse     `json:"used" doc:"What it has made so far."`
 	Left       ProjectLeft    `json:"left" doc:"What it may still make; absent where there is no limit."`
 }
@@ -173,9 +178,22 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	for i, m := range s.Members {
 		at := fmt.Sprintf("spec.members[%d].", i)
 		v.check(at+"way", string(m.Way), slices.Contains([]Way{WayUser, WayToken, WayCertificate, WayOIDC}, m.Way), "user, token, certificate or oidc")
-		v.check(at+"name", m.Name, m.Name != "", "a name")
+		switch byClaim := m.Claim != "" || m.Value != ""; {
+		case !byClaim:
+			v.check(at+"name", m.Name, m.Name != "", "a name, or for way oidc claim and value")
+		case m.Way != WayOIDC:
+			v.check(at+"claim", m.Claim, false, "none: only way oidc has claims")
+		default:
+			v.check(at+"claim", m.Claim, m.Claim != "", "the claim that has the value")
+			v.check(at+"value", m.Value, m.Value != "", "a value of the claim")
+			v.check(at+"name", m.Name, m.Name == "", "none beside claim and value")
+		}
 		v.check(at+"role", string(m.Role), m.Role == ProjectViewer || m.Role == ProjectEditor, "viewer or editor")
-		v.once(at+"name", string(m.Way)+" "+m.Name)
+		if m.Claim == "" {
+			v.once(at+"name", string(m.Way)+" "+m.Name)
+		} else {
+			v.once(at+"value", fmt.Sprintf("%s %s=%s", m.Way, m.Claim, m.Value))
+		}
 	}
 	for i, h := range s.Hosts {
 		at := fmt.Sprintf("spec.hosts[%d].name", i)

@@ -249,6 +249,7 @@ func TestProjectsOfARequest(t *testing.T) {
 	}{
 		{a, "", "PUT", "acme-1", 201}, {a, "", "PUT", "blue-1", 403}, {b, "", "PUT", "acme-2", 403}, {b, "", "GET", "acme-1", 200}, {b, "", "GET", "blue-1", 403},
 		{a, "blue", "PUT", "acme-3", 403}, {a, "blue", "GET", "acme-1", 403}, {a, "acme", "GET", "acme-1", 200}, {b, "blue", "GET", "acme-1", 403},
+		{a, "", "DELETE", "blue-1", 403}, {b, "", "DELETE", "acme-1", 403}, // seen, and not changed
 		{admin, "acme", "PUT", "acme-4", 201}, {admin, "acme", "PUT", "other", 403}, {admin, "none", "GET", "acme-1", 403},
 		{viewer, "acme", "PUT", "acme-5", 403}, {viewer, "acme", "GET", "acme-1", 200}, {viewer, "acme", "GET", "other", 403},
 	} {
@@ -281,6 +282,11 @@ func TestProjectsOfARequest(t *testing.T) {
 	now = now.Add(500 * time.Millisecond)
 	if w := do(s, "GET", groupsPath, "", "Authorization", b); w.Code != 200 {
 		t.Errorf("half a second later: %d %s", w.Code, w.Body)
+	}
+	for range 5 { // who is in several projects has no project's bound
+		if w := do(s, "GET", groupsPath, "", "Authorization", a); w.Code != 200 {
+			t.Errorf("in both projects: %d %s", w.Code, w.Body)
+		}
 	}
 	var session api.Session
 	if w := do(s, "GET", sessionPath, "", "Authorization", a); json.Unmarshal(w.Body.Bytes(), &session) != nil || len(session.Projects) != 2 || !slices.Contains(session.Scopes, "tenant:write") {

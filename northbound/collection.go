@@ -42,8 +42,11 @@ type collection[S, R any] struct {
 	// changed puts what a dry run would change on switches into a resource; nil: it changes
 	// nothing there.
 	changed func(r *R, changes []api.SwitchChange)
-	put     func(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error)
-	del     func(ctx context.Context, name string, pre resource.Precondition) error
+	// hide takes out of a resource what it tells of others, for who may not know of them; nil: it tells
+	// nothing of others.
+	hide func(r *R)
+	put  func(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error)
+	del  func(ctx context.Context, name string, pre resource.Precondition) error
 	// last, in a server of stale answers, takes the place of the others; nil elsewhere.
 	last func() Reading[R]
 }
@@ -120,7 +123,7 @@ func (c *collection[S, R]) registerKept(s *Server) {
 		if err != nil {
 			return nil, err
 		}
-		return &readOf[R]{label, etag(c.draft(&r).Version), r}, nil
+		return &readOf[R]{label, etag(c.draft(&r).Version), c.shown(ctx, r)}, nil
 	})
 }
 
@@ -242,9 +245,13 @@ func (c *collection[S, R]) configured() error {
 // listed returns a page of those resources that the client may see.
 func (c *collection[S, R]) listed(ctx context.Context, in *PageParams, all []R) (*listOf[R], error) {
 	name := func(r *R) string { return c.draft(r).Name }
+	all = slices.Clone(all)
 	if c.reads == access.TenantRead {
 		by := access.Of(ctx)
-		all = slices.DeleteFunc(slices.Clone(all), func(r R) bool { return !by.Owns(name(&r)) })
+		all = slices.DeleteFunc(all, func(r R) bool { return !by.Owns(name(&r)) })
+	}
+	for i := range all {
+		all[i] = c.shown(ctx, all[i])
 	}
 	all = slices.SortedFunc(slices.Values(all), func(a, b R) int { return natural.Compare(name(&a), name(&b)) })
 	items, next, err := page(*in, all, name)
@@ -252,6 +259,33 @@ func (c *collection[S, R]) listed(ctx context.Context, in *PageParams, all []R) 
 		return nil, err
 	}
 	return &listOf[R]{api.List[R]{Items: items, Continue: next}}, nil
+}
+
+// shown returns a resource as the client may see it.
+func (c *collection[S, R]) shown(ctx context.Context, r R) R {
+	if c.hide != nil && access.Of(ctx).Sight() != nil {
+		c.hide(&r)
+	}
+	return r
+}
+
+// shownChanges returns the updates of a dry run as the client may see them. A member of projects sees how
+// many updates of which tables its change would make: the entries themselves tell of the network, and
+// of others who share it.
+func shownChanges(ctx context.Context, changes []api.SwitchChange) []api.SwitchChange {
+	if access.Of(ctx).Sight() == nil {
+		return changes
+	}
+	out := make([]api.SwitchChange, 0, len(changes))
+	for _, c := range changes {
+		updates := make([]api.EntityUpdate, 0, len(c.Updates))
+		for _, u := range c.Updates {
+			kind, _, _ := strings.Cut(u.Entity, "/")
+			updates = append(updates, api.EntityUpdate{Type: u.Type, Entity: kind})
+		}
+		out = append(out, api.SwitchChange{Switch: c.Switch, Updates: updates})
+	}
+	return out
 }
 
 func (c *collection[S, R]) item(r R, created bool) *itemOf[R] {
@@ -271,7 +305,7 @@ func (c *collection[S, R]) getOne(ctx context.Context, in *NameParam) (*itemOf[R
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return c.item(r, false), nil
+	return c.item(c.shown(ctx, r), false), nil
 }
 
 // write is put, with the outcome of a dry run in the resource.
@@ -283,9 +317,9 @@ func (c *collection[S, R]) write(ctx context.Context, name string, spec S, pre r
 	pre.Sees = access.Of(ctx).Sight()
 	r, created, err := c.put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil && c.changed != nil {
-		c.changed(&r, pre.Trial.Changes)
+		c.changed(&r, shownChanges(ctx, pre.Trial.Changes))
 	}
-	return r, created, err
+	return c.shown(ctx, r), created, err
 }
 
 // owned refuses a write of a resource that is of no project that the principal may change. What its
@@ -389,7 +423,7 @@ func (c *collection[S, R]) deleteOne(ctx context.Context, in *struct {
 		return nil, problemOf(err)
 	}
 	if c.changed != nil {
-		c.changed(&r, pre.Trial.Changes)
+		c.changed(&r, shownChanges(ctx, pre.Trial.Changes))
 	}
-	return &deleted[R]{Status: http.StatusOK, Body: r}, nil
+	return &deleted[R]{Status: http.StatusOK, Body: c.shown(ctx, r)}, nil
 }

@@ -1,6 +1,8 @@
 package northbound
 
 import (
+	"slices"
+
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
@@ -47,5 +49,20 @@ func pfcPolicies() *collection[api.PFCPolicySpec, api.PFCPolicy] {
 			return api.Request[api.PFCPolicySpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		changed: func(r *api.PFCPolicy, changes []api.SwitchChange) { r.Changes = changes },
+		hide:    hideCycle,
+	}
+}
+
+// hideCycle takes the queues of a circle out of a PFC policy: they may be those of others. That there is
+// a circle stays.
+func hideCycle(r *api.PFCPolicy) {
+	if len(r.Status.Cycle) == 0 {
+		return
+	}
+	r.Status.Cycle, r.Status.Conditions = nil, slices.Clone(r.Status.Conditions)
+	for i := range r.Status.Conditions {
+		if c := &r.Status.Conditions[i]; c.Reason == api.ReasonDeadlock {
+			c.Message = "its queues wait for each other in a circle, with those of others"
+		}
 	}
 }

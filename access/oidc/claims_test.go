@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,5 +93,43 @@ func TestDefaults(t *testing.T) {
 	defer p.Close()
 	if p.cfg.RoleLifetime != time.Hour {
 		t.Error(p.cfg.RoleLifetime)
+	}
+}
+
+// TestKeptClaims: sessions keep the texts of the claims that projects name members by, by default those of
+// the rules for roles, and no others. More than a session holds are refused, and named.
+func TestKeptClaims(t *testing.T) {
+	signed := map[string]any{"name": "ann", "groups": []any{"a", 7.0, "b"}, "dept": "net", "level": 3.0, "nested": map[string]any{"x": "y"}, "none": []any{}}
+	roles := []Rule{{Claim: "groups", Value: "a", Grant: api.Grant{Role: api.RoleOfProjects}}}
+	for _, x := range []struct {
+		claims []string
+		want   string
+	}{
+		{nil, "map[groups:[a b]]"}, {[]string{}, "map[]"}, {[]string{"dept"}, "map[dept:[net]]"}, {[]string{"dept", "groups", "level", "nested", "none", "missing"}, "map[dept:[net] groups:[a b]]"},
+	} {
+		cfg := Config{Name: "name", Roles: roles, Claims: x.claims}
+		who, err := cfg.principal(signed, map[string]any{"dept": "told"})
+		if err != nil || fmt.Sprint(who.Claims) != x.want {
+			t.Errorf("%v: %v, %v, want %s", x.claims, who.Claims, err, x.want)
+		}
+	}
+	for n, ok := range map[int]bool{maxValues: true, maxValues + 1: false} {
+		values := make([]any, n)
+		for i := range values {
+			values[i] = fmt.Sprint(i)
+		}
+		cfg := Config{Name: "name", Roles: []Rule{{Claim: "name", Value: "ann"}}, Claims: []string{"groups"}}
+		_, err := cfg.principal(map[string]any{"name": "ann", "groups": values}, nil)
+		if (err == nil) != ok || !ok && (!errors.Is(err, access.ErrCredentials) || !strings.Contains(err.Error(), "the claim groups has 1025 values: want at most 1024")) {
+			t.Errorf("%d values: %v", n, err)
+		}
+	}
+	// An address counts only if it is verified, here too.
+	cfg := Config{Name: "name", Roles: []Rule{{Claim: "name", Value: "ann"}}, Claims: []string{"email"}}
+	for verified, want := range map[bool]string{true: "map[email:[a@b.example]]", false: "map[]"} {
+		who, err := cfg.principal(map[string]any{"name": "ann", "email": "a@b.example", "email_verified": verified}, nil)
+		if err != nil || fmt.Sprint(who.Claims) != want {
+			t.Errorf("verified %v: %v, %v", verified, who.Claims, err)
+		}
 	}
 }

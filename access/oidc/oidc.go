@@ -40,6 +40,9 @@ type Config struct {
 	// Roles give principals roles: the first rule that holds counts. Without one that holds nobody
 	// signs in.
 	Roles []Rule
+	// Claims are kept with a session: members of projects are named by them. Default: those that Roles
+	// name.
+	Claims []string
 	// RoleLifetime is how long a role holds before it must be shown again. Default
 	// [DefaultRoleLifetime].
 	RoleLifetime time.Duration
@@ -358,7 +361,8 @@ func (c *Config) principal(signed, told map[string]any) (access.Principal, error
 	}
 	for _, r := range c.Roles {
 		if has(claims[r.Claim], r.Value) {
-			return access.Principal{Name: name, Way: api.WayOIDC, Grant: r.Grant}, nil
+			kept, err := c.kept(claims)
+			return access.Principal{Name: name, Way: api.WayOIDC, Grant: r.Grant, Claims: kept}, err
 		}
 	}
 	return access.Principal{}, fmt.Errorf("%w: no rule of api.access.oidc.roles gives %s a role", access.ErrCredentials, name)
@@ -380,6 +384,41 @@ func (c *Config) email(signed, told map[string]any) string {
 		return address
 	}
 	return ""
+}
+
+// maxValues bounds the values of a claim that a session keeps.
+const maxValues = 1024
+
+// kept returns the texts of the claims that members of projects are named by. Values of other types are
+// no members' names.
+func (c *Config) kept(claims map[string]any) (map[string][]string, error) {
+	names := c.Claims
+	if names == nil {
+		for _, r := range c.Roles {
+			names = append(names, r.Claim)
+		}
+	}
+	out := make(map[string][]string)
+	for _, name := range names {
+		var values []string
+		switch claim := claims[name].(type) {
+		case string:
+			values = []string{claim}
+		case []any:
+			for _, v := range claim {
+				if text, ok := v.(string); ok {
+					values = append(values, text)
+				}
+			}
+		}
+		if len(values) > maxValues {
+			return nil, fmt.Errorf("%w: the claim %s has %d values: want at most %d", access.ErrCredentials, name, len(values), maxValues)
+		}
+		if values != nil {
+			out[name] = values
+		}
+	}
+	return out, nil
 }
 
 // has reports whether a claim is a value, or a list with it.

@@ -38,7 +38,7 @@ func projectDetail(w io.Writer, p *api.Project) error {
 	}
 	members := newGrid("MEMBER", "WAY", "ROLE")
 	for _, m := range p.Spec.Members {
-		members.row(m.Name, m.Way, m.Role)
+		members.row(memberName(&m), m.Way, m.Role)
 	}
 	things := newGrid("KIND", "NAME", "SHARED", "USED BY")
 	for _, x := range p.Status.Things {
@@ -57,4 +57,12 @@ func projectDetail(w io.Writer, p *api.Project) error {
 		}
 	}
 	return nil
+}
+
+// memberName says who is a member: a name, or a claim with its value.
+func memberName(m *api.ProjectMember) string {
+	if m.Claim != "" {
+		return m.Claim + "=" + m.Value
+	}
+	return m.Name
 }

@@ -37,6 +37,8 @@ type OIDC struct {
 	// Name is the claim with the name of a principal. Default email.
 	Name  string      `yaml:"name"`
 	Roles []oidc.Rule `yaml:"roles"`
+	// Claims are those that projects name members by. Default those of roles.
+	Claims []string `yaml:"claims"`
 	// RoleLifetime is how long a role holds before its owner signs in again. Default 1h.
 	RoleLifetime api.Duration `yaml:"roleLifetime"`
 	// TrustedAudiences are clients of the provider that an ID token may be for as well.
@@ -49,7 +51,7 @@ type OIDC struct {
 // is refused.
 func (o *OIDC) Config() (oidc.Config, error) {
 	c := oidc.Config{
-		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles,
+		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles, Claims: o.Claims,
 		RoleLifetime: cmp.Or(o.RoleLifetime.D(), oidc.DefaultRoleLifetime), TrustedAudiences: o.TrustedAudiences, EmailVerifiedText: o.EmailVerifiedText,
 	}
 	if o.Scopes == nil {

@@ -8,6 +8,7 @@ package project
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weft-sdn/weft/access"
@@ -227,6 +228,11 @@ func (f *Feature) view(p *project) api.Project {
 		s.Resources = append(s.Resources, u.key())
 	}
 	s.Things = f.things(&p.Spec, uses)
+	for _, name := range slices.SortedFunc(maps.Keys(f.ends), natural.Compare) {
+		if f.reaches(p.Name, name) {
+			s.Policies = append(s.Policies, name)
+		}
+	}
 	s.Used = count(uses)
 	left := func(limit *int, used int) *int {
 		if limit == nil {

@@ -124,6 +124,44 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 
+	// A member of a project learns that there is a circle, and not whose queues are in it: in the policy, the
+	// list, a dry run, a change and the trial of a deletion.
+	var ports []any
+	for _, sw := range []string{"a", "b", "c"} {
+		ports = append(ports, map[string]any{"switch": sw, "port": 11})
+	}
+	for _, name := range []string{"t", "p1", "p2", "p3"} { // that of t has what it uses
+		spec := map[string]any{}
+		if name == "t" {
+			spec = map[string]any{"ports": ports, "slices": []any{map[string]any{"slice": 1}}, "priorities": []any{map[string]any{"priority": 3}}}
+		}
+		if status, _, body := r.send(http.MethodPut, "/v1/projects/"+name, text(t, map[string]any{"spec": spec}), nil); status != http.StatusCreated {
+			t.Fatalf("%d %s", status, body)
+		}
+	}
+	for _, ask := range []struct {
+		method, path, body string
+		headers            []string
+	}{
+		{http.MethodGet, "/v1/pfc-policies/p3", "", nil}, {http.MethodGet, "/v1/pfc-policies", "", nil}, {http.MethodDelete, "/v1/pfc-policies/p3?dryRun=true", "", nil},
+		{http.MethodGet, "/v1/events/latest", "", nil},
+	} {
+		for _, member := range []bool{true, false} {
+			headers := slices.Clone(ask.headers)
+			if member {
+				headers = append(headers, "X-Weft-Project: p3")
+			}
+			status, _, body := r.send(ask.method, ask.path, ask.body, headers)
+			if status != http.StatusOK || !strings.Contains(string(body), "DeadlockRisk") {
+				t.Fatalf("%s %s: %d %s", ask.method, ask.path, status, body)
+			}
+			shows := strings.Contains(string(body), "b/1/3")
+			if member && shows || !member && !shows && !strings.Contains(ask.path, "events") {
+				t.Errorf("%s %s, as a member %v: %s", ask.method, ask.path, member, body)
+			}
+		}
+	}
+
 	if _, _, body := r.send(http.MethodGet, "/v1/topology", "", nil); !strings.Contains(string(body), `"behavior":"End.X.PFC","codepoint":32784`) || !strings.Contains(string(body), `"behavior":"End.PFC"`) {
 		t.Errorf("the topology names no End.X.PFC and End.PFC: %s", body)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
@@ -320,6 +321,76 @@ func TestTheirQueuePairs(t *testing.T) {
 		status, _, answer = p.send("POST", "/v1/multicast-groups", `{"name":"acme-2","spec":`+strings.NewReplacer("2001:db8:1::1\",\"qpn\":256", "2001:db8:1::11\",\"qpn\":7").Replace(taken)+`}`, p.headers)
 		if status != http.StatusForbidden || strings.Contains(string(answer), "globex") != (role == "admin") {
 			t.Errorf("%s: %d %s", role, status, answer)
+		}
+	}
+}
+
+// TestTrialsOfMembers: what a dry run would change is counted for a member of a project, by switch and table;
+// entries, which tell of the network and of who else is there, are for those who see it. A dry run of a
+// deletion is like one of a change.
+func TestTrialsOfMembers(t *testing.T) {
+	p := startProjects(t)
+	p.quiet()
+	group := strings.NewReplacer("2001:db8:aaaa::1", "2001:db8:aaaa::2", "4096", "4097", "\"qpn\":256", "\"qpn\":257", "\"qpn\":512", "\"qpn\":513").Replace(own["/v1/multicast-groups"])
+	for _, ask := range []struct{ method, path, body string }{
+		{"PUT", "/v1/multicast-groups/acme-2", `{"spec":` + group + `}`}, {"POST", "/v1/multicast-groups", `{"name":"acme-2","spec":` + group + `}`},
+		{"DELETE", "/v1/multicast-groups/acme", ""}, {"DELETE", "/v1/pfc-policies/acme", ""},
+		{"PUT", "/v1/tenants/acme", `{"spec":` + strings.Replace(own["/v1/tenants"], `"slice":1`, `"slice":4`, 1) + `}`},
+	} {
+		counts := make(map[string]string)
+		for _, role := range []string{"admin", "tenant", "editor"} {
+			status, _, answer := p.send(ask.method, ask.path+"?dryRun=true", ask.body, []string{"Authorization: Bearer " + p.tokens[role]})
+			var got struct{ Changes []api.SwitchChange }
+			if err := json.Unmarshal(answer, &got); err != nil || status/100 != 2 {
+				t.Fatalf("%s %s: %s: %d %s", ask.method, ask.path, role, status, answer)
+			}
+			entries := false
+			for _, c := range got.Changes {
+				tables := make(map[string]int)
+				for _, u := range c.Updates {
+					table, _, ok := strings.Cut(u.Entity, "/")
+					entries = entries || ok
+					tables[u.Type+" "+table]++
+				}
+				counts[role] += fmt.Sprint(c.Switch, tables)
+			}
+			if len(got.Changes) == 0 || entries != (role == "admin") {
+				t.Errorf("%s %s: %s gets %.300s", ask.method, ask.path, role, answer)
+			}
+			if role != "admin" {
+				silent(t, ask.path+": "+role, string(answer), ask.path)
+			}
+		}
+		if counts["tenant"] != counts["admin"] || counts["editor"] != counts["admin"] {
+			t.Errorf("%s %s: a member counts otherwise than an administrator: %v", ask.method, ask.path, counts)
+		}
+	}
+}
+
+// TestWhatOthersUse: the refusal to delete what others use says that they do, and not who they are.
+func TestWhatOthersUse(t *testing.T) {
+	inv, snapshot := ring()
+	p := startOn(t, inv, snapshot)
+	for _, x := range [][2]string{
+		{"/v1/srv6-policies/other", `{"headend":"a","endpoint":"b"}`},
+		{"/v1/tenants/late", `{"slice":5,"priority":5,"sites":[{"switch":"a","port":11},{"switch":"b","port":11}],"policies":["other"]}`},
+		{"/v1/pfc-policies/zz-secret", `{"srv6Policy":"other","tenant":"late"}`},
+		{"/v1/projects/late", `{"ports":[{"switch":"a","port":11},{"switch":"b","port":11}],"slices":[{"slice":5}],"priorities":[{"priority":5}]}`},
+	} {
+		if status, _, answer := p.send("PUT", x[0], `{"spec":`+x[1]+`}`, p.headers); status != http.StatusCreated {
+			t.Fatalf("%s: %d %s", x[0], status, answer)
+		}
+	}
+	for _, dry := range []string{"", "?dryRun=true"} {
+		for member, narrow := range map[bool]string{true: "late", false: ""} {
+			headers := slices.Clone(p.headers)
+			if member {
+				headers = append(headers, "X-Weft-Project: "+narrow)
+			}
+			status, _, answer := p.send("DELETE", "/v1/tenants/late"+dry, "", headers)
+			if status != http.StatusConflict || strings.Contains(string(answer), "zz-secret") == member || strings.Contains(string(answer), "others") != member {
+				t.Errorf("as a member %v%s: %d %s", member, dry, status, answer)
+			}
 		}
 	}
 }

@@ -2,14 +2,15 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Component, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
 import { signIn, signOut } from './api/actions';
-import { began, may, refuse, useSession, type Session } from './api/session';
+import { began, chooseProject, may, refuse, useProject, useSession, useWholeSession, type Session } from './api/session';
 import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
 import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge } from './domain/format';
-import { pages } from './pages';
+import { natural } from './domain/natural';
+import { pages, type Page } from './pages';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
 import { go, usePlace } from './store/place';
@@ -22,11 +23,6 @@ export function App() {
   const page = pages.find((p) => p.name === place.path[0]);
   const [open, setOpen] = useState<'search' | 'keys'>();
   useKeys(setOpen);
-  // Who may not see the overview begins with what it may see.
-  const first = allowed[0]?.name;
-  useEffect(() => {
-    if (first && window.location.hash === '' && first !== 'overview') go([first]);
-  }, [first]);
   useEffect(() => {
     document.title = `${[...place.path.slice(1), page?.title ?? 'Not found'].join(' · ')} · Weft`;
   }, [place, page]);
@@ -37,7 +33,8 @@ export function App() {
         <To path={['overview']} className="name">Weft</To>
         <nav aria-label="Pages">{allowed.map((p) => <To key={p.name} path={[p.name]} current={p === page}>{p.title}</To>)}</nav>
         <span className="grow" />
-        {may(session, 'read') && <LiveState />}
+        {session && session.name !== '' && <ProjectChoice />}
+        {may(session, 'tenant:read') && <LiveState />}
         <button type="button" onClick={() => setOpen('search')}>Search <kbd>/</kbd></button>
         <ThemeChoice />
         <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">?</button>
@@ -49,7 +46,7 @@ export function App() {
         </Boundary>
       </main>
       {open === 'search' && <Search close={() => setOpen(undefined)} />}
-      {open === 'keys' && <Keys close={() => setOpen(undefined)} />}
+      {open === 'keys' && <Keys of={allowed} close={() => setOpen(undefined)} />}
       {session?.name === '' && <SignIn of={session} />}
     </>
   );
@@ -74,13 +71,13 @@ function useKeys(open: (what: 'search' | 'keys') => void) {
   }, [open]);
 }
 
-function Keys({ close }: { close: () => void }) {
+function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
   return (
     <Dialog title="Keys" close={close}>
       <dl className="keys">
         <dt><kbd>/</kbd></dt><dd>search for anything</dd>
         <dt><kbd>?</kbd></dt><dd>this help</dd>
-        {pages.map((p) => <div key={p.name}><dt><kbd>g</kbd> <kbd>{p.key}</kbd></dt><dd>{p.title}</dd></div>)}
+        {of.map((p) => <div key={p.name}><dt><kbd>g</kbd> <kbd>{p.key}</kbd></dt><dd>{p.title}</dd></div>)}
         <dt><kbd>Esc</kbd></dt><dd>close a dialog</dd>
         <dt>arrow keys</dt><dd>move in matrices, pictures and lists; <kbd>Enter</kbd> chooses</dd>
       </dl>
@@ -110,6 +107,21 @@ function ThemeChoice() {
   );
 }
 
+/** The project that the user acts in. Who sees everything may choose any, others one of their own. */
+function ProjectChoice() {
+  const whole = useWholeSession(), chosen = useProject();
+  const everywhere = may(whole, 'read');
+  const all = useQuery({ ...ask.projectNames, enabled: everywhere });
+  const names = everywhere ? all.data ?? [] : (whole?.projects ?? []).map((p) => p.name);
+  if (!chosen && (names.length === 0 || !everywhere && names.length === 1)) return null;
+  return (
+    <label className="project">Project <select value={chosen} onChange={(e) => chooseProject(e.target.value)}>
+      <option value="">{everywhere ? 'everything' : 'all of mine'}</option>
+      {[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural).map((n) => <option key={n} value={n}>{n}</option>)}
+    </select></label>
+  );
+}
+
 /** Who is signed in, and the way out. */
 function User({ of: s }: { of: Session }) {
   const queries = useQueryClient();
@@ -135,7 +147,7 @@ function SignIn({ of: s }: { of: Session }) {
   const [user, setUser] = useState(''), [secret, setSecret] = useState('');
   const sign = useMutation({
     mutationFn: () => signIn(by === 'user' ? { user, password: secret } : { token: secret.trim() }),
-    onSuccess: (session) => { began(session); void queries.invalidateQueries(); },
+    onSuccess: async (session) => { await began(session); void queries.invalidateQueries(); },
     onSettled: () => setSecret(''),
   });
   return (

@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError, base } from './api/client';
-import { readSession } from './api/session';
+import { currentSession, readSession, subscribe } from './api/session';
 import { App } from './app';
 import { startLive } from './store/live';
 import { applyTheme } from './store/theme';
@@ -22,6 +22,8 @@ const queries = new QueryClient({
   },
 });
 startLive(queries);
+// In another project nothing of the one before may stay.
+subscribe(() => { if (!currentSession()) queries.clear(); });
 void startSession();
 createRoot(document.getElementById('root')!).render(
   <StrictMode><QueryClientProvider client={queries}><App /></QueryClientProvider></StrictMode>,

@@ -1,6 +1,6 @@
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { components, paths } from './schema';
-import { authorize, refuse } from './session';
+import { authorize, forbidden, refuse } from './session';
 
 export type Schemas = components['schemas'];
 
@@ -26,11 +26,24 @@ const session: Middleware = {
   },
   onResponse({ response }) {
     if (response.status === 401) refuse();
+    if (response.status === 403) forbidden();
   },
 };
 
 export const client = createClient<paths>({ baseUrl: base, headers: { Accept: 'application/json' } });
 client.use(session);
+
+/** The client for what is not bound to the chosen project. */
+export const anywhere = createClient<paths>({ baseUrl: base, headers: { Accept: 'application/json' } });
+anywhere.use({
+  onRequest({ request }) {
+    authorize(request.method, request.headers, true);
+    return request;
+  },
+  onResponse({ response }) {
+    if (response.status === 401) refuse();
+  },
+});
 
 /** Returns the body of an answer, or throws an ApiError. */
 export async function body<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {

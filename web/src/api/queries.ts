@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { linksOf } from '../domain/linkcolumns';
-import { ApiError, body, client, everything, type Schemas } from './client';
+import { anywhere, ApiError, body, client, everything, type Schemas } from './client';
 
 /** What an MRC page shows where the controller has no fabric: undefined, and no error. */
 async function ifConfigured<T>(answer: Promise<T>): Promise<T | null> {
@@ -77,6 +77,12 @@ export const groups = queryOptions({ queryKey: ['groups'], queryFn: ({ signal })
 export const tenants = queryOptions({ queryKey: ['tenants'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))) });
 export const srv6Policies = queryOptions({ queryKey: ['srv6-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))) });
 export const pfcPolicies = queryOptions({ queryKey: ['pfc-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))) });
+export const projects = queryOptions({ queryKey: ['projects'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/projects', { params: { query }, signal }))) });
+/** The names of all projects that the user may act in, whichever it has chosen. */
+export const projectNames = queryOptions({
+  queryKey: ['projects', 'names'], queryFn: async ({ signal }) => (await everything((query) => body(anywhere.GET('/v1/projects', { params: { query }, signal })))).map((p) => p.name),
+});
+export const project = (name: string) => queryOptions({ queryKey: ['projects', 'one', name], queryFn: ({ signal }) => body(client.GET('/v1/projects/{name}', { params: { path: { name } }, signal })) });
 export const ccProfiles = queryOptions({
   queryKey: ['cc-profiles'],
   queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/cc-profiles', { params: { query }, signal }))))) ?? [],

@@ -8,34 +8,112 @@ export type Scope = 'self' | 'read' | 'tenant:read' | 'tenant:write' | 'operate'
 /**
  * The session of the user. Its cookie is the browser's secret: the page sees who the user is and what
  * it may do, and sends the CSRF value with every request that changes something.
+ *
+ * The user may act as a member of one project alone. The browser remembers which, and sends its name
+ * with every request: session is what the user may do there, and whole what it may do at all.
  */
-let session: Session | undefined;
+const key = 'weft-project';
+const header = 'X-Weft-Project';
+let session: Session | undefined, whole: Session | undefined;
+let project = remembered();
 const listeners = new Set<() => void>();
 
-function set(s: Session): void {
+function remembered(): string {
+  try {
+    return window.localStorage.getItem(key) ?? '';
+  } catch {
+    return ''; // a browser that keeps nothing
+  }
+}
+
+function remember(name: string): void {
+  project = name;
+  try {
+    if (name) window.localStorage.setItem(key, name);
+    else window.localStorage.removeItem(key);
+  } catch {
+    // It holds for this page.
+  }
+}
+
+function set(s: Session | undefined): void {
   session = s;
   listeners.forEach((f) => f());
 }
 
-/** Adds what a request that changes something needs to its headers. */
-export function authorize(method: string, headers: Headers): void {
-  if (session?.csrf && method !== 'GET' && method !== 'HEAD') headers.set('X-Weft-CSRF', session.csrf);
+/** Adds what a request needs to its headers; anywhere: it is not bound to the chosen project. */
+export function authorize(method: string, headers: Headers, anywhere = false): void {
+  if (whole?.csrf && method !== 'GET' && method !== 'HEAD') headers.set('X-Weft-CSRF', whole.csrf);
+  if (project && !anywhere) headers.set(header, project);
 }
 
-/** Asks the server who the user is; the page shows nothing else before. */
-export async function readSession(url: string): Promise<void> {
-  const answer = await fetch(url, { headers: { Accept: 'application/json' }, cache: 'no-store' });
+let address = '', reading = 0;
+
+/** Asks the server who the user is, and what it may do in the chosen project; the page shows nothing else before. */
+export async function readSession(url: string = address): Promise<void> {
+  address = url;
+  const turn = ++reading;
+  const ask = (headers: Record<string, string>) => fetch(url, { headers: { Accept: 'application/json', ...headers }, cache: 'no-store' });
+  const answer = await ask({});
   if (!answer.ok) throw new Error(`The controller answers ${answer.status}.`);
-  set((await answer.json()) as Session);
+  const all = (await answer.json()) as Session;
+  let own = all;
+  const chosen = project;
+  if (chosen && all.name !== '') {
+    const there = await ask({ [header]: chosen });
+    if (there.ok) own = (await there.json()) as Session;
+    else if (there.status !== 403) throw new Error(`The controller answers ${there.status}.`);
+  }
+  if (turn !== reading) return;
+  if (chosen && all.name !== '' && own === all) {
+    // The user is no member any more, or the project is gone: what is shown of it goes too.
+    remember('');
+    set(undefined);
+  }
+  whole = all;
+  if (JSON.stringify(own) !== JSON.stringify(session)) set(own);
+}
+
+let again: Promise<void> | undefined;
+
+/** Asks anew what the user may do: projects have changed, or the server has refused something. */
+export function recheck(): void {
+  again ??= readSession().catch(() => undefined).finally(() => { again = undefined; });
+}
+
+/** Notes that the server has forbidden a request: in a project that may be because the user is no member any more. */
+export function forbidden(): void {
+  if (project) recheck();
+}
+
+/** Has the user act as a member of a project alone; '': of all that it may. */
+export function chooseProject(name: string): void {
+  if (name === project) return;
+  remember(name);
+  set(undefined);
+  const retry = (wait: number) => {
+    readSession().catch(() => setTimeout(() => retry(Math.min(5_000, 2 * wait)), wait));
+  };
+  retry(250);
+}
+
+/** The name of the chosen project; '' for none. */
+export function useProject(): string {
+  return useSyncExternalStore(subscribe, () => project);
 }
 
 /** Notes that the server refused a request for want of credentials: the session has ended. */
 export function refuse(): void {
-  if (session?.name !== '') set({ name: '', way: 'none', role: 'viewer', scopes: [], ways: session?.ways });
+  if (session?.name !== '') {
+    whole = { name: '', way: 'none', role: 'viewer', scopes: [], ways: whole?.ways };
+    set(whole);
+  }
 }
 
-export function began(s: Session): void {
-  set({ ...s, ways: s.ways ?? session?.ways });
+export async function began(s: Session): Promise<void> {
+  whole = { ...s, ways: s.ways ?? whole?.ways };
+  if (!project) set(whole);
+  else await readSession().catch(() => { remember(''); set(whole); });
 }
 
 /** The session; undefined until the server has said. */
@@ -43,9 +121,14 @@ export function useSession(): Session | undefined {
   return useSyncExternalStore(subscribe, () => session);
 }
 
+/** The session without the bounds of the chosen project. */
+export function useWholeSession(): Session | undefined {
+  return useSyncExternalStore(subscribe, () => whole);
+}
+
 /** Reports whether the user may call operations of a scope. What it may not do is not offered. */
 export function useMay(scope: Scope): boolean {
-  return useSession()?.scopes?.includes(scope) ?? false;
+  return may(useSession(), scope);
 }
 
 export function may(s: Session | undefined, scope: Scope): boolean {

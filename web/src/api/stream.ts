@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import { base, type Schemas } from './client';
-import { refuse } from './session';
+import { authorize, recheck, refuse } from './session';
 
 export type Event = Schemas['Event'];
 
@@ -38,9 +38,11 @@ export function follow(follower: Follower): () => void {
     try {
       alive();
       const headers = new Headers({ Accept: 'text/event-stream' });
+      authorize('GET', headers);
       if (last) headers.set('Last-Event-ID', last);
       const answer = await fetch(base + '/v1/events', { headers, signal: abort.signal, cache: 'no-store' });
       if (answer.status === 401) refuse();
+      if (answer.status === 403) recheck();
       if (!answer.ok || !answer.body) throw new Error(`events: ${answer.status}`);
       retry = retryFirst;
       follower.state(true);

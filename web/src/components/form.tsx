@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type ReactNode } from 'react';
 import { ApiError, type Schemas } from '../api/client';
-import { useMay, type Scope } from '../api/session';
+import { useMay, useSession, type Scope } from '../api/session';
+import { changes, nameHint } from '../domain/project';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { Dialog } from './dialog';
 import { Failure } from './states';
@@ -18,6 +19,8 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'flag'; fallback: boolean }
   | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
   | { kind: 'suggest'; from: readonly Choice[] }
+  /** One choice, SWITCH/PORT, for the fields switch and port of the object. */
+  | { kind: 'port'; from: readonly Choice[] }
   | { kind: 'group'; fields: readonly Field[] }
   | { kind: 'list'; plural: string; item: readonly Field[]; add: string; first: () => Spec }
   | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
@@ -29,7 +32,10 @@ export interface Editing {
   /** Absent: the resource is to be made, and the user names it. */
   name?: string;
   spec: Spec;
-  fields: readonly Field[];
+  /** The fields, which may depend on the name: what a project has is known by that. */
+  fields: readonly Field[] | ((name: string) => readonly Field[]);
+  /** The projects of which the new resource may be; none: of any, or none. */
+  within?: readonly string[];
   /** Sends the spec; a dry run returns what would change on switches. */
   send: (name: string, spec: Spec, dryRun: boolean) => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
   done: (name: string) => void;
@@ -38,9 +44,9 @@ export interface Editing {
 }
 
 /** A form for the spec of a resource, which the controller can try before it is sent. */
-export function Form({ title, name: fixed, spec: initial, fields, send, done, close, children }: Editing) {
+export function Form({ title, name: fixed, spec: initial, fields, within = [], send, done, close, children }: Editing) {
   const [spec, setSpec] = useState<Spec>(initial);
-  const [name, setName] = useState(fixed ?? '');
+  const [name, setName] = useState(fixed ?? (within.length === 1 ? `${within[0]}-` : ''));
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => send(name, spec, true) });
   const write = useMutation({
@@ -61,9 +67,10 @@ export function Form({ title, name: fixed, spec: initial, fields, send, done, cl
       <form onSubmit={(e) => { e.preventDefault(); write.mutate(); }}>
         {children}
         {fixed === undefined && (
-          <p className="field"><label htmlFor={nameId}>Name</label><input id={nameId} required autoFocus value={name} onChange={(e) => setName(e.target.value)} /></p>
+          <p className="field"><label htmlFor={nameId}>Name</label><input id={nameId} required autoFocus value={name} aria-describedby={within.length > 0 ? `${nameId}-about` : undefined} onChange={(e) => setName(e.target.value)} />
+            {within.length > 0 && <span id={`${nameId}-about`} className="quiet">{nameHint(within)}</span>}</p>
         )}
-        <Fields of={fields} path={[]} spec={spec} change={change} problems={problems} />
+        <Fields of={typeof fields === 'function' ? fields(name) : fields} path={[]} spec={spec} change={change} problems={problems} />
         {failed && <Failure error={failed} />}
         {trial.isSuccess && <Changes of={trial.data?.changes} />}
         <p className="buttons">
@@ -84,7 +91,7 @@ function wrong(e: ApiError): Wrong[] {
 }
 
 function Fields({ of, path, spec, change, problems }: { of: readonly Field[]; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
-  return of.map((f) => <FieldInput key={f.name} of={f} path={[...path, f.name]} spec={spec} change={change} problems={problems} />);
+  return of.map((f) => <FieldInput key={`${f.kind} ${f.name}`} of={f} path={[...path, f.name]} spec={spec} change={change} problems={problems} />);
 }
 
 function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
@@ -133,6 +140,21 @@ function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: 
     }
     case 'flag':
       return <p className="field"><label><input {...common} type="checkbox" checked={(value as boolean | undefined) ?? f.fallback} onChange={(e) => change(path, e.target.checked)} /> {f.label}</label>{about}</p>;
+    case 'port': {
+      const above = path.slice(0, -1);
+      const sw = get(spec, [...above, 'switch']), port = get(spec, [...above, 'port']);
+      const not = own ?? problems.find((p) => p.field === fieldName([...above, 'port']));
+      const put = (text: string) => {
+        const slash = text.lastIndexOf('/');
+        change([...above, 'switch'], slash < 0 ? undefined : text.slice(0, slash));
+        change([...above, 'port'], slash < 0 ? undefined : Number(text.slice(slash + 1)));
+      };
+      return (
+        <p className="field"><label htmlFor={id}>{f.label}</label>
+          <Select {...common} aria-invalid={not !== undefined} value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`} from={f.from} put={put} />
+          {not ? <span className="wrong">✕ {not.text}</span> : about}</p>
+      );
+    }
     case 'choice': {
       const text = value === undefined ? '' : String(value);
       return (
@@ -186,20 +208,26 @@ export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefin
   );
 }
 
-/** A button that opens a form, where the user may use it. */
-export function Open({ scope, label, name, main, open }: { scope: Scope; label: string; name?: string; main?: boolean; open: () => void }) {
-  if (!useMay(scope)) return null;
+/** Reports whether the user may do what a scope covers to the resource of a name; without one, to some. */
+function useMayTo(scope: Scope, on?: string): boolean {
+  const allowed = useMay(scope), session = useSession();
+  return allowed && (on === undefined || scope !== 'tenant:write' || changes(session, on));
+}
+
+/** A button that opens a form, where the user may use it: on the resource that it changes, if there is one. */
+export function Open({ scope, on, label, name, main, open }: { scope: Scope; on?: string; label: string; name?: string; main?: boolean; open: () => void }) {
+  if (!useMayTo(scope, on)) return null;
   return <button type="button" className={main ? 'main' : undefined} aria-label={name} onClick={open}>{label}</button>;
 }
 
 /** A button that asks once more, and says what the controller would change. */
-export function Confirm({ scope, label, title, danger, act, dry, done, children }: {
-  /** What its user has to be allowed: without it there is no button. */
-  scope: Scope; label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+export function Confirm({ scope, on, label, title, danger, act, dry, done, children }: {
+  /** What its user has to be allowed, and the resource that it does it to: without it there is no button. */
+  scope: Scope; on?: string; label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
   done?: () => void; children?: ReactNode;
 }) {
   const [open, setOpen] = useState(false);
-  if (!useMay(scope)) return null;
+  if (!useMayTo(scope, on)) return null;
   return (
     <>
       <button type="button" className={danger ? 'danger' : undefined} onClick={() => setOpen(true)}>{label}…</button>
@@ -208,7 +236,7 @@ export function Confirm({ scope, label, title, danger, act, dry, done, children 
   );
 }
 
-function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Omit<Parameters<typeof Confirm>[0], 'scope'> & { close: () => void }) {
+function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
   const write = useMutation({ mutationFn: act, onSuccess: () => { close(); done?.(); }, onSettled: () => queries.invalidateQueries() });

@@ -1,6 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import * as ask from '../api/queries';
+import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
 import { linkName } from '../domain/findings';
 import { pages } from '../pages';
@@ -11,8 +12,11 @@ import { Dialog } from './dialog';
 export function Search({ close }: { close: () => void }) {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers] = useQueries({
-    queries: [ask.switches, ask.links, ask.hosts, ask.groups, ask.profiles, ask.srv6Policies, ask.tenants, ask.pfcPolicies, ask.peers],
+  const session = useSession(), enabled = useMay('read');
+  const own = { enabled: useMay('tenant:read') };
+  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects] = useQueries({
+    queries: [{ ...ask.switches, enabled }, { ...ask.links, enabled }, { ...ask.hosts, enabled }, { ...ask.groups, ...own }, { ...ask.profiles, enabled }, { ...ask.srv6Policies, enabled },
+      { ...ask.tenants, ...own }, { ...ask.pfcPolicies, ...own }, { ...ask.peers, enabled }, { ...ask.projects, ...own }],
   });
   const targets = useMemo((): Target[] => [
     ...pages.map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
@@ -25,7 +29,9 @@ export function Search({ close }: { close: () => void }) {
     ...(tenants.data ?? []).map((t): Target => ({ kind: 'tenant', name: t.name, path: ['pfc'], query: { tenant: t.name } })),
     ...(pfc.data ?? []).map((p): Target => ({ kind: 'PFC policy', name: p.name, path: ['pfc', p.name] })),
     ...(peers.data ?? []).map((p): Target => ({ kind: 'BGP peer', name: p.name, path: ['peers'], query: { peer: p.name } })),
-  ].filter((t) => pages.some((p) => p.name === t.path[0])), [switches.data, links.data, hosts.data, groups.data, profiles.data, srv6.data, tenants.data, pfc.data, peers.data]);
+    ...(projects.data ?? []).map((p): Target => ({ kind: 'project', name: p.name, path: ['projects', p.name] })),
+  ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
+  [session, switches.data, links.data, hosts.data, groups.data, profiles.data, srv6.data, tenants.data, pfc.data, peers.data, projects.data]);
   const found = useMemo(() => find(targets, text), [targets, text]);
   const choose = (t: Target | undefined) => {
     if (!t) return;

@@ -13,6 +13,7 @@ export function placeOf(e: { type: string; object?: string }): { path: string[];
     case 'srv6-policy': return { path: ['pfc'], query: { srv6: object } };
     case 'tenant': return { path: ['pfc'], query: { tenant: object } };
     case 'pfc': return { path: ['pfc'] };
+    case 'project': return { path: ['projects', object] };
     case 'suspect': return { path: ['fabric'] };
     case 'drain': return drained(object);
     default: return undefined;

@@ -70,3 +70,14 @@ test('an uneven plane is a finding of its own', () => {
   expect(causes(known({ balance: [one(false)] }))).toEqual([]);
   expect(causes(known({ balance: [one(true)] })).map((c) => [c.finding.severity, c.finding.what, c.finding.query])).toEqual([['warning', 'P2-T0-1 uses its links into plane 2 unevenly', { plane: '2', show: 'up' }]]);
 });
+
+test('a peer that sends what is malformed is a cause, with the counts and the last fault', () => {
+  const peer = (more: object) => ({ name: '192.0.2.1', state: 'established', synced: true, ...more });
+  expect(causes(known({ peers: [peer({}), peer({ malformedNlris: 0, discardedAttributes: 0 })] }))).toEqual([]);
+  const found = causes(known({ peers: [peer({ malformedNlris: 1, discardedAttributes: 2, lastFault: { time: '2026-01-01T00:00:00Z', object: 'nlri', octets: '00', length: 1, reason: 'it ends early' } })] }));
+  expect(found.map((c) => [c.finding.id, c.finding.severity, c.finding.path, c.finding.query, c.finding.since])).toEqual([['malformed/192.0.2.1', 'warning', ['peers'], { peer: '192.0.2.1' }, '2026-01-01T00:00:00Z']]);
+  expect(found[0]!.finding.detail).toMatch(/^1 NLRI left out, 2 attributes discarded so far: .*The last: it ends early\./);
+  // A session that is lost explains that the topology is not complete; what is malformed does not.
+  const ready = { ready: false, checks: [{ name: 'bgp-ls', ok: false }] };
+  expect(causes(known({ ready, peers: [peer({ malformedNlris: 1 })] })).map((c) => c.finding.id)).toEqual(['bgp-ls', 'malformed/192.0.2.1']);
+});

@@ -94,11 +94,21 @@ function peerFindings({ peers = [], ready }: Known): Finding[] {
     id: `peer/${p.name}`, severity: p.synced ? 'warning' : 'fault', what: `No BGP-LS session with ${p.name}`, detail: p.lastError ?? p.state,
     path: ['peers'], query: { peer: p.name }, since: p.since, because: [],
   }));
+  for (const p of peers) {
+    const left = p.malformedNlris ?? 0, discarded = p.discardedAttributes ?? 0;
+    if (left + discarded === 0) continue;
+    const counts = [left > 0 && `${left} NLRI${left === 1 ? '' : 's'} left out`, discarded > 0 && `${discarded} attribute${discarded === 1 ? '' : 's'} discarded`].filter(Boolean);
+    found.push({
+      id: `malformed/${p.name}`, severity: 'warning', what: `BGP-LS peer ${p.name} sends what is malformed`,
+      detail: `${counts.join(', ')} so far: the topology lacks them. ${p.lastFault ? `The last: ${p.lastFault.reason}. ` : ''}Look at the software of the peer.`,
+      path: ['peers'], query: { peer: p.name }, since: p.lastFault?.time, because: [],
+    });
+  }
   const topology = ready?.checks.find((c) => c.name === 'bgp-ls');
   if (topology && !topology.ok) {
     found.push({
       id: 'bgp-ls', severity: 'fault', what: 'The topology is not complete', detail: topology.message ?? '', path: ['peers'],
-      because: found.map((f) => f.id),
+      because: found.filter((f) => f.id.startsWith('peer/')).map((f) => f.id),
     });
   }
   return found;

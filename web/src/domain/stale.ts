@@ -1,13 +1,14 @@
 /** What of the API an event of a family says is no longer as it was; the names are those of queries. */
 export const families: Record<string, string[]> = {
-  group: ['groups'],
+  group: ['groups', 'projects'],
   receiver: ['groups'],
   switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
   topology: ['topology', 'ready', 'nodes', 'links', 'hosts', 'planes', 'fabric', 'profiles', 'srv6-policies', 'pfc-policies', 'peers'],
   'bgp-peer': ['peers', 'ready', 'topology'],
-  'srv6-policy': ['srv6-policies', 'tenants', 'pfc-policies'],
-  tenant: ['tenants', 'srv6-policies', 'pfc-policies'],
-  'pfc-policy': ['pfc-policies', 'srv6-policies', 'tenants'],
+  'srv6-policy': ['srv6-policies', 'tenants', 'pfc-policies', 'projects'],
+  tenant: ['tenants', 'srv6-policies', 'pfc-policies', 'projects'],
+  project: ['projects'],
+  'pfc-policy': ['pfc-policies', 'srv6-policies', 'tenants', 'projects'],
   pfc: ['pfc-policies'],
   fabric: ['fabric', 'planes', 'nodes', 'links', 'hosts', 'profiles', 'ready'],
   link: ['links', 'nodes', 'planes', 'fabric', 'profiles', 'suspects'],

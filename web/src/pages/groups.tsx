@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { useMay } from '../api/session';
 import { Badge, Conditions, Summary } from '../components/badge';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -13,6 +14,7 @@ import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { drawTree, lag } from '../domain/tree';
+import { useAssigned, useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
 import { go, useParam } from '../store/place';
 
@@ -53,16 +55,21 @@ function List() {
 
 /** The hosts of the topology as choices, by address. */
 function useHostChoices(): Choice[] {
-  const topology = useQuery(ask.topology);
+  const topology = useQuery({ ...ask.topology, enabled: useMay('read') });
   return useMemo(() => (topology.data?.hosts ?? []).map((h) => ({ value: h.address, label: `${h.name}: ${h.address} at ${h.switch}` })), [topology.data]);
 }
 
 function GroupForm({ group, close }: { group?: Group; close: () => void }) {
-  const hosts = useHostChoices();
+  const everywhere = useHostChoices();
+  const assigned = useAssigned();
   const limits = useQuery(ask.groups).data?.find((g) => g.status.limits)?.status.limits;
-  const fields: Field[] = [
-    { kind: 'text', name: 'proxyAddress', label: 'Proxy address', required: true, hint: 'IPv6 address that stands for the group: source and receivers connect their queue pairs to it.' },
-    { kind: 'number', name: 'designatedQpn', label: 'Designated QPN', required: true, hint: 'Destination queue pair of all that is sent to the proxy address.' },
+  const fields = (name: string): Field[] => {
+    const has = assigned.of(group?.name ?? name);
+    const hosts: Choice[] = has?.hosts ?? everywhere;
+    const from = (of: string[] | undefined) => (of === undefined ? '' : of.length > 0 ? ` From ${of.join(', ')}.` : ' No project that you are an editor of has any.');
+    return [
+    { kind: 'text', name: 'proxyAddress', label: 'Proxy address', required: true, hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}` },
+    { kind: 'number', name: 'designatedQpn', label: 'Designated QPN', required: true, hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}` },
     { kind: 'group', name: 'source', label: 'Source', fields: [
       { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts }, { kind: 'number', name: 'qpn', label: 'QPN', required: true },
     ] },
@@ -79,9 +86,10 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
     { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
     { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
     { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
-  ];
+    ];
+  };
   return (
-    <Form title={group ? `Change group ${group.name}` : 'New multicast group'} name={group?.name} fields={fields} close={close}
+    <Form title={group ? `Change group ${group.name}` : 'New multicast group'} name={group?.name} fields={fields} within={assigned.within} close={close}
       spec={group ? (group.spec as unknown as Spec) : { source: { qpn: 256 }, receivers: [] }}
       send={(name, spec, dry) => (group ? act.replace('multicast-groups', name, spec, group.version, dry) : act.create('multicast-groups', name, spec, dry))}
       done={(name) => go(['groups', name])} />
@@ -95,11 +103,11 @@ function One({ name }: { name: string }) {
     <Answer of={group} what={`group ${name}`}>{(g) => (
       <>
         <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
-          <Open scope="tenant:write" label="Change…" open={() => setEditing(true)} />
-          <Confirm scope="tenant:write" label="Reset" title={`Reset group ${name}?`} act={() => act.resetGroup(name)}>
+          <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
+          <Confirm scope="tenant:write" on={name} label="Reset" title={`Reset group ${name}?`} act={() => act.resetGroup(name)}>
             <p>A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and receivers have to connect their queue pairs again.</p>
           </Confirm>
-          <Confirm scope="tenant:write" label="Delete" danger title={`Delete group ${name}?`} act={() => act.remove('multicast-groups', name, false)} dry={() => act.remove('multicast-groups', name, true)} done={() => go(['groups'])}>
+          <Confirm scope="tenant:write" on={name} label="Delete" danger title={`Delete group ${name}?`} act={() => act.remove('multicast-groups', name, false)} dry={() => act.remove('multicast-groups', name, true)} done={() => go(['groups'])}>
             <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
           </Confirm>
         </Heading>
@@ -136,8 +144,7 @@ type Row = Schemas['BranchState'] & { switch: string; key: string; nodeAnswered:
 function Tree({ group: g }: { group: Group }) {
   const tree = g.status.tree!;
   const state = useQuery(ask.groupState(g.name));
-  const topology = useQuery(ask.topology);
-  const names = useMemo(() => new Map((topology.data?.hosts ?? []).map((h) => [h.address, h.name])), [topology.data]);
+  const names = useHostNames(), reads = useMay('read');
   const drawing = useMemo(() => drawTree(tree, g.spec.source.address, names, state.data), [tree, g.spec.source.address, names, state.data]);
   const stalled = new Set((g.status.stalledReceivers ?? []).map((r) => `host ${r.address}`));
   const rows = useMemo((): Row[] => {
@@ -166,7 +173,7 @@ function Tree({ group: g }: { group: Group }) {
   return (
     <>
       <Picture label={`Tree of group ${g.name}`} vertices={vertices} edges={edges} spots={drawing.spots} arrows height={Math.max(260, Math.min(700, 46 * drawing.vertices.filter((v) => v.host).length + 40))}
-        choose={(id) => go(id.startsWith('host ') ? ['hosts', names.get(id.slice(5)) ?? id.slice(5)] : ['switches', id])} />
+        choose={reads ? (id) => go(id.startsWith('host ') ? ['hosts', names.get(id.slice(5)) ?? id.slice(5)] : ['switches', id]) : undefined} />
       <h2>Acknowledgements</h2>
       {state.data && !state.data.complete && <p><Badge tone="warning">Not every switch has answered.</Badge></p>}
       <Answer of={state} what="the state of the branches">{() => <Table rows={rows} columns={columns} id={(r) => r.key} label="Branches" empty="The tree has no branch." />}</Answer>

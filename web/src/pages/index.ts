@@ -10,6 +10,7 @@ import { Hosts } from './hosts';
 import { Overview } from './overview';
 import { Peers } from './peers';
 import { Pfc } from './pfc';
+import { Projects } from './projects';
 import { Switches } from './switches';
 
 export interface Page {
@@ -24,15 +25,16 @@ export interface Page {
 }
 
 export const pages: Page[] = [
-  { name: 'overview', title: 'Overview', key: 'o', scope: 'read', view: Overview },
+  { name: 'overview', title: 'Overview', key: 'o', scope: 'self', view: Overview },
   { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read', view: Fabric },
   { name: 'switches', title: 'Switches', key: 's', scope: 'read', view: Switches },
   { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read', view: Hosts },
   { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read', view: Groups },
   { name: 'evs', title: 'EVs', key: 'e', scope: 'read', view: Evs },
   { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read', view: Pfc },
+  { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read', view: Projects },
   { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read', view: Peers },
-  { name: 'events', title: 'Events', key: 'v', scope: 'read', view: Events },
+  { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read', view: Events },
   { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read', view: Controllers },
   { name: 'audit', title: 'Audit', key: 'a', scope: 'administer', view: Audit },
 ];

@@ -2,9 +2,10 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { useMay, useSession } from '../api/session';
 import { Badge, type Tone } from '../components/badge';
 import { To } from '../components/link';
-import { Failure, Loading } from '../components/states';
+import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
 import { causes, condition, type Cause, type Finding } from '../domain/findings';
 import { formatAge } from '../domain/format';
@@ -12,10 +13,55 @@ import { formatValue } from '../domain/history';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { eventColumns } from './events';
+import { Assets } from './projects';
 
 const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
 
+/** The state of the network for who may see it, and for others that of their projects. */
 export function Overview() {
+  return useMay('read') ? <Network /> : <Own />;
+}
+
+function Own() {
+  const session = useSession(), member = useMay('tenant:read');
+  const enabled = { enabled: member };
+  const projects = useQuery({ ...ask.projects, ...enabled }), groups = useQuery({ ...ask.groups, ...enabled });
+  const tenants = useQuery({ ...ask.tenants, ...enabled }), pfcPolicies = useQuery({ ...ask.pfcPolicies, ...enabled });
+  const all = useMemo(() => causes({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }), [groups.data, tenants.data, pfcPolicies.data]);
+  if (!member) return <><h1>Overview</h1><Empty>{session?.name} is a member of no project: an administrator assigns that.</Empty></>;
+  const asked = [projects, groups, tenants, pfcPolicies];
+  return (
+    <>
+      <h1>Overview</h1>
+      {asked.some((q) => q.isError) && <Failure error={asked.find((q) => q.isError)!.error} retry={() => asked.forEach((q) => { if (q.isError) void q.refetch(); })} />}
+      <Verdict of={all} loading={asked.some((q) => q.isPending)} failed={asked.some((q) => q.isError)} what="your projects" />
+      {all.length > 0 && <section><h2>Causes</h2><ul className="causes">{all.map((c) => <CauseItem key={c.finding.id} of={c} />)}</ul></section>}
+      {projects.data?.length === 0 && <Empty>There is no project {(session?.projects ?? []).map((p) => p.name).join(', ')} yet: an administrator makes it, and assigns what it may use.</Empty>}
+      {projects.data?.map((p) => (
+        <section key={p.name} aria-label={`Project ${p.name}`}>
+          <h2><To path={['projects', p.name]}>Project {p.name}</To></h2>
+          <Assets of={p} />
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Verdict({ of: all, loading, failed, ready = true, what }: { of: Cause[]; loading: boolean; failed: boolean; ready?: boolean; what: string }) {
+  const live = useLive();
+  const faults = all.filter((c) => c.finding.severity !== 'work');
+  return (
+    <section className="verdict" aria-live="polite">
+      {live.state === 'lost' ? <p><Badge tone="quiet">Not known: no connection. What is below was so before.</Badge></p> :
+        loading && !failed ? <Loading what={`the state of ${what}`} /> :
+        faults.length > 0 ? <p><Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>{faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}</p> :
+        failed ? null : !ready ? <p><Badge tone="warning">The controller is not ready</Badge></p> :
+        <p><Badge tone="ok">All is well</Badge>{all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}</p>}
+    </section>
+  );
+}
+
+function Network() {
   const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric, balance] = useQueries({
     queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.degradedProfiles, ask.groups,
       ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric, ask.balance],
@@ -47,18 +93,11 @@ export function Overview() {
   ];
   // The leaf of a plane that uses its links least evenly.
   const uneven = (plane: number) => balance.data?.filter((b) => b.plane === plane && b.index > 0).reduce<PlaneBalance | undefined>((a, b) => (a && a.index >= b.index ? a : b), undefined);
-  const faults = all.filter((c) => c.finding.severity !== 'work');
   return (
     <>
       <h1>Overview</h1>
       {failed && <Failure error={failed.error} retry={() => asked.forEach((q) => { if (q.isError) void q.refetch(); })} />}
-      <section className="verdict" aria-live="polite">
-        {live.state === 'lost' ? <p><Badge tone="quiet">Not known: no connection. What is below was so before.</Badge></p> :
-          loading && !failed ? <Loading what="the state of the network" /> :
-          faults.length > 0 ? <p><Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>{faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}</p> :
-          failed ? null : ready.data?.ready === false ? <p><Badge tone="warning">The controller is not ready</Badge></p> :
-          <p><Badge tone="ok">All is well</Badge>{all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}</p>}
-      </section>
+      <Verdict of={all} loading={loading} failed={failed !== undefined} ready={ready.data?.ready !== false} what="the network" />
       <section className="cards" aria-label="Counts">
         {cards.map((c) => (
           <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>

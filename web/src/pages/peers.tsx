@@ -25,6 +25,11 @@ export function Peers() {
     { name: 'Links', key: (p) => p.nlris.links, number: true, width: 0.6 },
     { name: 'Prefixes', key: (p) => p.nlris.prefixes, number: true, width: 0.7 },
     { name: 'SIDs', key: (p) => p.nlris.sids, number: true, width: 0.6 },
+    { name: 'Malformed', key: (p) => (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0), number: true, width: 0.7, cell: (p) => {
+      const n = (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0);
+      return n === 0 ? '0' : <Badge tone="warning" title={`${p.malformedNlris ?? 0} NLRIs left out, ${p.discardedAttributes ?? 0} attributes discarded`}>{formatCount(n)}</Badge>;
+    } },
+    { name: 'Last fault', key: (p) => p.lastFault?.reason ?? '', width: 1.4, cell: (p) => p.lastFault && <span title={`${p.lastFault.object} of ${p.lastFault.length} octets at ${p.lastFault.time}: ${p.lastFault.octets}`}>{p.lastFault.reason}</span> },
     { name: 'Last error', key: (p) => p.lastError ?? '', cell: (p) => <span title={p.lastError}>{p.lastError}</span>, width: 2 },
   ];
   return (

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 import { body, client } from '../api/client';
-import { currentSession, may, subscribe as onSession } from '../api/session';
+import { currentSession, may, recheck, subscribe as onSession } from '../api/session';
 import { link, links } from '../api/queries';
 import { follow, type Event } from '../api/stream';
 import { kept, merge } from '../domain/eventlog';
@@ -81,6 +81,7 @@ export function startLive(queries: QueryClient): () => void {
     event(e) {
       if (e.type === 'gap') void catchUp();
       else set({ events: [...live.events.slice(-kept + 1), e] });
+      if (e.type === 'project.changed') recheck(); // the user may be another's member now
       const names = stale(e.type);
       // In a large network all links are too much to ask for whenever one of them changes.
       if (e.type === 'link.changed' && e.object && names && changed.size < mostSingle && (queries.getQueryData(links.queryKey)?.length ?? 0) > manyLinks) {
@@ -96,9 +97,9 @@ export function startLive(queries: QueryClient): () => void {
       if (state !== live.state) set({ state, since: Date.now() });
     },
   });
-  // Who may not read events has none: pages ask again now and then.
+  // Who is a member of no project has no events.
   const change = () => {
-    const wanted = may(currentSession(), 'read');
+    const wanted = may(currentSession(), 'tenant:read');
     if (wanted && !stop) {
       stop = begin();
       touch(undefined);

@@ -1,0 +1,75 @@
+import type { components } from '../api/schema';
+import { natural } from './natural';
+
+type S = components['schemas'];
+
+/** What projects have together, as forms offer it. */
+export interface Assigned {
+  /** Names of the projects. */
+  projects: string[];
+  /** Addresses of hosts, with their names. */
+  hosts: { value: string; label: string }[];
+  /** SWITCH/PORT. */
+  ports: { value: string }[];
+  slices: { value: string }[];
+  priorities: { value: string }[];
+  srv6Policies: { value: string }[];
+  /** Prefixes and ranges, as text. */
+  proxies: string[];
+  qpns: string[];
+  /** Bit/s that are left; undefined: no limit. */
+  bandwidth?: number;
+}
+
+/** Reports whether a resource of a name is a project's by its name. */
+export function covers(project: string, name: string): boolean {
+  return name === project || name.startsWith(`${project}-`) || name.startsWith(`${project}.`);
+}
+
+/** Returns the project that a resource of a name is of, the one with the longest name; undefined: it is of none. */
+export function projectOf(name: string, projects: readonly S['Project'][]): S['Project'] | undefined {
+  return projects.filter((p) => covers(p.name, name)).reduce<S['Project'] | undefined>((a, b) => (a && a.name.length >= b.name.length ? a : b), undefined);
+}
+
+/** Reports whether somebody may change the resource of a name: an administrator all, others those of projects that they are editors of. */
+export function changes(session: S['Session'] | undefined, name: string): boolean {
+  return session?.role === 'admin' || (session?.projects ?? []).some((p) => p.role === 'editor' && covers(p.name, name));
+}
+
+/** Returns what projects have together. */
+export function assigned(projects: readonly S['Project'][]): Assigned {
+  const things = projects.flatMap((p) => p.status.things ?? []);
+  const names = (kind: S['ProjectThing']['kind']) => [...new Set(things.filter((t) => t.kind === kind).map((t) => t.name))].sort(natural);
+  const values = (kind: S['ProjectThing']['kind']) => names(kind).map((value) => ({ value }));
+  const hosts = new Map(things.filter((t) => t.kind === 'host' && t.address).map((t) => [t.address!, t]));
+  return {
+    projects: projects.map((p) => p.name),
+    hosts: [...hosts].map(([value, t]) => ({ value, label: `${t.name}: ${value}${t.ports?.[0] ? ` at ${t.ports[0].switch}` : ''}` })),
+    ports: values('port'), slices: values('slice'), priorities: values('priority'),
+    srv6Policies: [...new Set(projects.flatMap((p) => p.status.srv6Policies ?? []))].sort(natural).map((value) => ({ value })),
+    proxies: names('proxy'), qpns: names('designatedQpn'),
+    bandwidth: projects.length === 1 ? projects[0]!.status.left.bandwidth : undefined,
+  };
+}
+
+/** Says what the name of a new resource must be like; undefined: any name will do. */
+export function nameHint(projects: readonly string[]): string | undefined {
+  if (projects.length === 0) return undefined;
+  const one = projects.map((p) => `${p}, or ${p}- and more`).join('; or ');
+  return `${one}.`;
+}
+
+/** A quota with what is used of it. */
+export interface Quota { what: string; used: number; limit?: number; left?: number; unit: '' | 'bit/s' }
+
+/** Returns what a project may make, has made, and may still make. */
+export function quotas(p: S['Project']): Quota[] {
+  const { used, left } = p.status, q = p.spec.quotas ?? {};
+  return [
+    { what: 'Multicast groups', used: used.groups, limit: q.groups, left: left.groups, unit: '' },
+    { what: 'Receivers', used: used.receivers, limit: q.receivers, left: left.receivers, unit: '' },
+    { what: 'Tenants', used: used.tenants, limit: q.tenants, left: left.tenants, unit: '' },
+    { what: 'PFC policies', used: used.policies, limit: q.policies, left: left.policies, unit: '' },
+    { what: 'Bandwidth', used: used.bandwidth, limit: p.spec.bandwidth, left: left.bandwidth, unit: 'bit/s' },
+  ];
+}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -86,6 +87,9 @@ func (k *Keeper) change(ctx context.Context, f func() ([]store.Op, error)) error
 func (k *Keeper) apply(ctx context.Context, ops []store.Op) error {
 	if err := k.store.Apply(ctx, ops); err != nil {
 		k.stale = true
+		if errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable) { // nothing was written
+			return fmt.Errorf("%w: %w", ErrStore, err)
+		}
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	if err := k.gate.dir.Refresh(ctx); err != nil {
@@ -367,6 +371,7 @@ func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, err
 
 // begin begins a session. address, if not empty, has given the password of a user.
 func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Principal, string, error) {
+	ctx = store.WithReserve(ctx) // who signs in may make room
 	id, secret := newID(), newSecret()
 	now := k.gate.cfg.Now().UTC()
 	s := session{Digest: digest(secret), Principal: p, Created: now, LastUsed: now}

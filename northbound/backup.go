@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -9,10 +10,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/controller"
 )
 
 // keep refuses changes while nothing can be kept: an answer of success means that a change outlives
-// the controller. Deletions are taken, for they make room.
+// the controller. Deletions are taken, for they make room, and so may who signs in.
 func (s *Server) keep(c *gin.Context) {
 	switch c.Request.Method {
 	case http.MethodPut, http.MethodPost, http.MethodPatch:
@@ -20,7 +22,11 @@ func (s *Server) keep(c *gin.Context) {
 		if s.cfg.Writable == nil || dry {
 			break
 		}
-		if err := s.cfg.Writable(); err != nil {
+		err := s.cfg.Writable()
+		if errors.Is(err, controller.ErrNoRoom) && c.Request.URL.Path == sessionPath {
+			break
+		}
+		if err != nil {
 			s.refuse(c, storeProblem(err))
 			return
 		}

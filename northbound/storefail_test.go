@@ -51,6 +51,9 @@ func TestFullDiskIsRefused(t *testing.T) {
 	if w := do(s, "PUT", groupsPath+"/g1?dryRun=true", groupBody("g1", 1)); w.Code >= 500 {
 		t.Errorf("a trial: %d %s", w.Code, w.Body)
 	}
+	if w := do(s, "POST", sessionPath, `{"user":"ann","password":"a password"}`); w.Code != http.StatusUnauthorized {
+		t.Errorf("a sign-in of nobody: %d %s", w.Code, w.Body)
+	}
 	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code >= 500 {
 		t.Errorf("a deletion: %d %s", w.Code, w.Body)
 	}

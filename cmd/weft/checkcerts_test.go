@@ -35,7 +35,9 @@ cluster:
 		}
 		return path
 	}
-	of := func(a *certstest.Authority, name string) (cert, key string) { return a.File(name + ".pem"), a.File(name + ".key") }
+	of := func(a *certstest.Authority, name string) (cert, key string) {
+		return a.File(name + ".pem"), a.File(name + ".key")
+	}
 	for _, c := range []struct {
 		name      string
 		authority *certstest.Authority

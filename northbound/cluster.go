@@ -47,6 +47,8 @@ type Cluster interface {
 type ClusterState struct {
 	Decides     bool
 	Controllers int
+	// Expected is how many controllers there are to be, as far as this one knows.
+	Expected int
 	// Term is that of the decider; 0 when there is none.
 	Term int64
 	// Lease is the time left until the controller stops, unless the store confirms its lease before.
@@ -209,7 +211,7 @@ func (s *Server) registerControllers() {
 	const path = "/v1/controllers"
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-controllers", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"controller"},
-		Summary: "List the controllers", Description: "The controllers that share the store, in the order of their names, as the one that is asked sees them. A controller alone lists itself.",
+		Summary: "List the controllers", Description: "The controllers that share the store, in the order of their names, as the one that is asked sees them, and those that are missing, with the reason and the last contact. A controller alone lists itself.",
 	}), func(ctx context.Context, _ *struct{}) (*listOf[api.Controller], error) {
 		return &listOf[api.Controller]{api.List[api.Controller]{Items: s.controllers(ctx)}}, nil
 	})
@@ -260,6 +262,7 @@ func (s *Server) controllers(ctx context.Context) []api.Controller {
 var (
 	clusterDecidesDesc     = prometheus.NewDesc("weft_cluster_decides", "1 when this controller is the one that decides.", nil, nil)
 	clusterControllersDesc = prometheus.NewDesc("weft_cluster_controllers", "Controllers that hold a lease in the store.", nil, nil)
+	clusterExpectedDesc    = prometheus.NewDesc("weft_cluster_controllers_expected", "Controllers that there are to be: those that form the store, and those that were there and did not leave in order.", nil, nil)
 	clusterTermDesc        = prometheus.NewDesc("weft_cluster_term", "Term of the decider; 0 when there is none.", nil, nil)
 	clusterLeaseDesc       = prometheus.NewDesc("weft_cluster_lease_seconds", "Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
 	clusterDecidersDesc    = prometheus.NewDesc("weft_cluster_decider_changes_total", "Changes of the decider that this controller has seen.", nil, nil)
@@ -267,7 +270,7 @@ var (
 	clusterReadyDesc       = prometheus.NewDesc("weft_cluster_switches_ready", "Switches that this controller owns and whose sessions take writes.", nil, nil)
 	clusterOwnersDesc      = prometheus.NewDesc("weft_cluster_owner_changes_total", "Changes of the owners of switches that this controller has seen.", nil, nil)
 	clusterMetrics         = []*prometheus.Desc{
-		clusterDecidesDesc, clusterControllersDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,
+		clusterDecidesDesc, clusterControllersDesc, clusterExpectedDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,
 	}
 )
 
@@ -286,6 +289,7 @@ func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
 	gauge(clusterDecidesDesc, number(c.Decides))
 	gauge(clusterControllersDesc, float64(c.Controllers))
+	gauge(clusterExpectedDesc, float64(max(c.Expected, c.Controllers)))
 	gauge(clusterTermDesc, float64(c.Term))
 	gauge(clusterLeaseDesc, c.Lease.Seconds())
 	gauge(clusterOwnedDesc, float64(c.Owned))

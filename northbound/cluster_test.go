@@ -36,7 +36,7 @@ func (f *fakeCluster) Decider() (*url.URL, error) {
 	return f.decider, f.err
 }
 func (*fakeCluster) State() (ClusterState, bool) {
-	return ClusterState{Controllers: 2, Term: 17, Lease: 2 * time.Second, Deciders: 3, Owners: 5, Owned: 8, Ready: 7}, true
+	return ClusterState{Controllers: 2, Expected: 3, Term: 17, Lease: 2 * time.Second, Deciders: 3, Owners: 5, Owned: 8, Ready: 7}, true
 }
 
 // newTestMember returns the server of a member, and what it knows of the cluster.
@@ -131,7 +131,7 @@ func TestMemberAnswers(t *testing.T) {
 	problemIn(t, do(member, "GET", "/v1/controllers/c9", ""), http.StatusNotFound, "not_found")
 	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed, "method_not_allowed")
 	metrics := do(member, "GET", "/metrics", "").Body.String()
-	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7",
+	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_controllers_expected 3", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7",
 		`weft_disk_free_bytes{controller="c2"} 5.24288e+07`, `weft_disk_size_bytes{controller="c2"} 1.073741824e+09`, `weft_disk_mark_bytes{controller="c2",mark="refuse"} 6.7108864e+07`,
 		`weft_disk_mark_bytes{controller="c2",mark="stop"} 1.6777216e+07`, `weft_disk_sync_seconds{controller="c2"} 0.7`, `weft_disk_slow{controller="c2"} 1`,
 		`weft_disk_state{controller="c2",state="low"} 1`, `weft_disk_state{controller="c2",state="ok"} 0`, `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {

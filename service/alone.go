@@ -125,10 +125,7 @@ func (o *Options) name() string {
 // Controllers implements [northbound.Cluster].
 func (a *alone) Controllers(ctx context.Context) []api.Controller {
 	c := a.self
-	c.Disk = a.o.controllerDisk()
-	if alarm := a.o.alarm(); alarm != nil {
-		c.Alarm = alarm.Message
-	}
+	c.Disk, c.Alarm = a.o.controllerDisk(), a.o.wrong()
 	a.planner.Load().count(ctx, &c)
 	return []api.Controller{c}
 }

@@ -49,6 +49,17 @@ func (o *Options) alarm() *cluster.Alarm {
 	return &cluster.Alarm{Full: d.State == store.DiskLow || d.State == store.DiskOut, Message: d.Reason}
 }
 
+// wrong says what is wrong with the disk of a controller, or with its part of the store; "" when nothing is.
+func (o *Options) wrong() string {
+	if alarm := o.alarm(); alarm != nil {
+		return alarm.Message
+	}
+	if err := o.Store.Writable(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // checks say whether changes are kept: the store and, where there is one, its disk.
 func (o *Options) checks() []api.ReadinessCheck {
 	kept := api.ReadinessCheck{Name: "store", OK: true}

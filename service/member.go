@@ -45,6 +45,7 @@ type member struct {
 
 	scheme    string // of the listener for other controllers
 	transport *http.Transport
+	seen      sightings
 	deciders  atomic.Uint64 // how often the decider changed
 	owners    atomic.Uint64 // how often a switch got another owner
 
@@ -115,6 +116,7 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		Inventory: o.Inventory, Store: shared, Topology: s.speaker.Topology(), Ignore: foreign, Log: o.Log,
 	}), make(chan struct{}, 1)
 	group.Go(func() error { m.stand(ctx); return nil })
+	group.Go(func() error { m.watchShare(ctx); return nil })
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+selfPath, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -322,6 +324,7 @@ func (m *member) face() error {
 
 // changed takes what the controller knows of the others.
 func (m *member) changed(old, now cluster.View) {
+	m.seen.follow(old, now, time.Now())
 	m.sessions.follow(now)
 	if m.hosting != nil {
 		m.hosting.upstream.follow(now)
@@ -455,14 +458,18 @@ func (m *member) Readiness() []api.ReadinessCheck {
 	if !decider.OK {
 		decider.Message = "no controller decides"
 	}
-	return append(checks, decider)
+	checks = append(checks, decider)
+	if why := m.node.Uneven(); why != "" {
+		checks = append(checks, api.ReadinessCheck{Name: "share", Advisory: true, Message: "switches have been shared out unevenly for a minute: " + why})
+	}
+	return checks
 }
 
 // State implements [northbound.Cluster].
 func (m *member) State() (northbound.ClusterState, bool) {
 	v, _ := m.node.View()
 	state := northbound.ClusterState{
-		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Term: v.Decider.Term,
+		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Expected: 1 + len(m.expected(m.seen.known())), Term: v.Decider.Term,
 		Deciders: m.deciders.Load(), Owners: m.owners.Load(),
 	}
 	state.Owned, state.Ready = m.sessions.relay.Count()
@@ -478,10 +485,7 @@ func (m *member) report(ctx context.Context) api.Controller {
 	self := m.self
 	self.Instance = v.Instance
 	c := m.of(v, self)
-	c.Disk = m.o.controllerDisk()
-	if alarm := m.o.alarm(); alarm != nil {
-		c.Alarm = alarm.Message
-	}
+	c.Disk, c.Alarm = m.o.controllerDisk(), m.o.wrong()
 	if v.Instance != 0 {
 		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
 	}
@@ -540,6 +544,8 @@ func (m *member) Controllers(ctx context.Context) []api.Controller {
 		c.Self = true
 		out = append(out, c)
 	}
+	out = append(out, m.missing(ctx, v)...)
+	slices.SortFunc(out, func(a, b api.Controller) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -551,13 +557,21 @@ func (m *member) ask(ctx context.Context, o cluster.Member) (c api.Controller, e
 	if err != nil {
 		return c, err
 	}
+	asked := time.Now()
 	answer, err := m.transport.RoundTrip(r)
 	if err != nil {
 		return c, err
 	}
+	came := time.Now()
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return c, fmt.Errorf("%s answers %s", o.Peers, answer.Status)
 	}
-	return c, json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<16)).Decode(&c)
+	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<16)).Decode(&c); err != nil {
+		return c, err
+	}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		c.Clock = api.Duration(skew(date.Add(time.Second/2), asked, came)) // it is cut to a second
+	}
+	return c, nil
 }

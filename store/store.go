@@ -128,6 +128,38 @@ func WithReserve(ctx context.Context) context.Context {
 // MayUseReserve reports whether a context is one of [WithReserve].
 func MayUseReserve(ctx context.Context) bool { return ctx.Value(reserveKey{}) != nil }
 
+// Formed is a Store that the processes which use it form themselves.
+type Formed interface {
+	// Others returns what this process finds of the other ones, in the order of their names; nil where the
+	// store is formed by others.
+	Others(ctx context.Context) []Other
+}
+
+// Other is another process that forms a store.
+type Other struct {
+	Name, Address string
+	// Absence is why it takes no part; empty when it does. Reason says so in a sentence.
+	Absence Absence
+	Reason  string
+}
+
+// Absence is why a process takes no part in a store.
+type Absence string
+
+// The absences.
+const (
+	// AbsenceUnreachable is that of one that does not answer.
+	AbsenceUnreachable Absence = "unreachable"
+	// AbsenceCertificate is that of one of which a certificate is refused, by it or by this process.
+	AbsenceCertificate Absence = "certificate"
+	// AbsenceCluster is that of one that has the data of another store.
+	AbsenceCluster Absence = "cluster"
+	// AbsenceReplaced is that of one that was replaced, and has not started since.
+	AbsenceReplaced Absence = "replaced"
+	// AbsenceClock is that of one whose clock differs from that of this machine.
+	AbsenceClock Absence = "clock"
+)
+
 // OnDisk is a Store with a disk of this machine under it.
 type OnDisk interface {
 	// Disk returns the state of the disk; false when there is none to watch.

@@ -133,6 +133,14 @@ func (v versioned) Watch(ctx context.Context, prefix string, after int64) (<-cha
 	return out, nil
 }
 
+// Others implements [Formed].
+func (v versioned) Others(ctx context.Context) []Other {
+	if f, ok := v.Store.(Formed); ok {
+		return f.Others(ctx)
+	}
+	return nil
+}
+
 // Disk implements [OnDisk].
 func (v versioned) Disk() (Disk, bool) {
 	if d, ok := v.Store.(OnDisk); ok {

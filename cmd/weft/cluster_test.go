@@ -412,6 +412,7 @@ func TestOwnEtcd(t *testing.T) {
 	decider.process = nil
 	second := w.decider(nil)
 	w.kept("after kill -9", second, before, written)
+	second.until("the one that was killed is listed as missing", func() bool { return listsMissing(second.process, decider.name, "unreachable", "it does not answer at") })
 	decider.store = []string{"--data-dir", t.TempDir()}
 	var errs strings.Builder
 	status := run(t.Context(), append([]string{"controller"}, decider.flags()...), environment{
@@ -424,6 +425,7 @@ func TestOwnEtcd(t *testing.T) {
 	if out := third.output(t, "replace", "controller", decider.name); !strings.Contains(out, decider.name) {
 		t.Errorf("weft replace: %s", out)
 	}
+	third.until("the one that was replaced is listed so", func() bool { return listsMissing(third.process, decider.name, "replaced", "an empty data directory") })
 	w.run(decider)
 	decider.ready()
 	w.accept(decider, 1)
@@ -468,9 +470,29 @@ func TestOwnEtcd(t *testing.T) {
 			t.Errorf("a stale reading has %+v", g)
 		}
 	}
+	decider.until("it lists the others without a quorum", func() bool {
+		return listsMissing(decider.process, second.name, "unreachable", "it does not answer at") && listsMissing(decider.process, third.name, "unreachable", "it does not answer at")
+	})
 	if again := w.writes(); again == nil {
 		t.Error("no switch answers")
 	}
+}
+
+// listsMissing reports whether a controller lists another one as missing, with a reason, a message that contains
+// a text, and the time of the last contact, in the API and in weft get controllers.
+func listsMissing(p *process, name, reason, message string) bool {
+	list, err := p.rest.Controllers().List(p.t.Context(), nil)
+	if err != nil {
+		return false
+	}
+	for i := range list {
+		c := &list[i]
+		if c.Name == name && c.Role == api.RoleMissing && c.Reason == reason && strings.Contains(c.Message, message) && !c.LastContact.IsZero() {
+			out := p.output(p.t, "get", "controllers")
+			return strings.Contains(out, "missing: "+reason) && strings.Contains(out, message)
+		}
+	}
+	return false
 }
 
 // output returns what a command writes that asks a controller.

@@ -3,23 +3,29 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/weft-sdn/weft/api"
 )
 
 func controllerTable(w io.Writer, controllers []api.Controller) error {
-	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "DISK", "STARTED", "RELEASE", "ALARM")
+	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "DISK", "STARTED", "RELEASE", "MESSAGE")
 	for i := range controllers {
 		c := &controllers[i]
 		name := c.Name
 		if c.Self {
 			name += " (asked)"
 		}
-		lag := ""
-		if c.Role != api.RoleUnreachable {
+		role, since, lag := string(c.Role), c.Since, ""
+		switch c.Role {
+		case api.RoleMissing:
+			role, since = role+": "+c.Reason, c.LastContact
+		case api.RoleUnreachable:
+		default:
 			lag = c.Lag.String()
 		}
-		g.row(name, c.Role, clockTime(c.Since), c.API, len(c.Owns), c.Switches, c.Streams, lag, diskText(c.Disk), clockTime(c.Started), c.Release, c.Alarm)
+		g.row(name, role, clockTime(since), c.API, len(c.Owns), c.Switches, c.Streams, lag, diskText(c.Disk), clockTime(c.Started), c.Release, controllerMessage(c))
 	}
 	return g.writeTo(w)
 }
@@ -34,4 +40,18 @@ func diskText(d *api.ControllerDisk) string {
 		state += ", slow"
 	}
 	return fmt.Sprintf("%s, %d MiB free", state, d.Free>>20)
+}
+
+// controllerMessage says what is wrong with a controller.
+func controllerMessage(c *api.Controller) string {
+	var out []string
+	for _, m := range []string{c.Message, c.Alarm} {
+		if m != "" && !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	if c.Clock != 0 {
+		out = append(out, "its clock is "+c.Clock.String()+" ahead")
+	}
+	return strings.Join(out, "; ")
 }

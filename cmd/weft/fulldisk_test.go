@@ -289,6 +289,9 @@ func TestThreeFull(t *testing.T) {
 	first.disk.exhaust()
 	second.until("the others go on without the one that takes no part", func() bool { return refusal(t, second.process, "g1", 1) == nil })
 	w.accepted["g1"] = spec(1)
+	second.until("it lists the one without its reserve as missing for its disk", func() bool {
+		return listsMissing(second.process, first.name, "disk", "the reserve is used up")
+	})
 	if r, checks := first.checks(); r.Ready || checks["disk"].OK || !strings.Contains(checks["disk"].Message, "the reserve is used up") {
 		t.Errorf("the one without its reserve says %+v", r)
 	}

@@ -171,13 +171,19 @@ type told struct {
 	err     error
 }
 
+// others returns the names of the other members, in order.
+func (p *Peers) others() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Members)), func(name string) bool { return name == p.Name })
+}
+
 // askAll asks all other members which ones they know, in the order of their names.
-func (p *Peers) askAll(ctx context.Context) []told {
-	var out []told
-	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
-		if name != p.Name {
-			out = append(out, told{name: name})
-		}
+func (p *Peers) askAll(ctx context.Context) []told { return p.askThese(ctx, p.others()) }
+
+// askThese asks members which ones they know.
+func (p *Peers) askThese(ctx context.Context, names []string) []told {
+	out := make([]told, len(names))
+	for i, name := range names {
+		out[i].name = name
 	}
 	round, err := transport.NewTransport(p.info(), dialTimeout)
 	if err != nil {

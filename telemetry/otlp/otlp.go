@@ -3,6 +3,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,6 +43,7 @@ type Config struct {
 	Protocol string
 	// Interval is the time between two exports, and bounds each of them.
 	Interval time.Duration
+	bound    time.Duration // of each export in tests, whose intervals are short; 0: Interval
 	// TLS options; the zero value is plain text.
 	TLS certs.Client
 	// HeadersFile has headers of requests, read for each: lines NAME: VALUE; '#' starts a comment.
@@ -71,6 +73,7 @@ func New(cfg Config) (*Exporter, error) {
 	if _, err := readHeaders(cfg.HeadersFile); err != nil {
 		return nil, fmt.Errorf("headersFile: %w", err)
 	}
+	cfg.bound = cmp.Or(cfg.bound, cfg.Interval)
 	e := &Exporter{cfg: cfg, exports: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "weft_otlp_exports_total", Help: "Exports of metrics by OTLP that the collector took (sent), and others (failed).",
 	}, []string{"result"})}
@@ -96,7 +99,7 @@ const (
 // newGRPC returns an exporter without retries: the next export has all that a failed one had.
 func newGRPC(cfg *Config) (metric.Exporter, error) {
 	options := []otlpmetricgrpc.Option{
-		otlpmetricgrpc.WithEndpoint(cfg.Endpoint), otlpmetricgrpc.WithTimeout(cfg.Interval), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{}),
+		otlpmetricgrpc.WithEndpoint(cfg.Endpoint), otlpmetricgrpc.WithTimeout(cfg.bound), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{}),
 		otlpmetricgrpc.WithDialOption(grpc.WithPerRPCCredentials(headers{cfg})),
 	}
 	if !cfg.TLS.Enabled {
@@ -113,7 +116,7 @@ func newGRPC(cfg *Config) (metric.Exporter, error) {
 
 func newHTTP(cfg *Config) (metric.Exporter, error) {
 	options := []otlpmetrichttp.Option{
-		otlpmetrichttp.WithEndpoint(cfg.Endpoint), otlpmetrichttp.WithTimeout(cfg.Interval), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
+		otlpmetrichttp.WithEndpoint(cfg.Endpoint), otlpmetrichttp.WithTimeout(cfg.bound), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second}
 	if cfg.Path != "" {

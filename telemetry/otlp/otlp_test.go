@@ -156,7 +156,7 @@ func TestExport(t *testing.T) {
 			}
 			write("# a token\nAuthorization: Bearer one\n")
 			var log bytes.Buffer
-			e, err := New(Config{Endpoint: p.start(t, protocol), Protocol: protocol, Interval: 20 * time.Millisecond, HeadersFile: file, Name: "c1", Version: "v9", Log: slog.New(slog.NewTextHandler(&log, nil))})
+			e, err := New(Config{Endpoint: p.start(t, protocol), Protocol: protocol, Interval: 20 * time.Millisecond, bound: 30 * time.Second, HeadersFile: file, Name: "c1", Version: "v9", Log: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}

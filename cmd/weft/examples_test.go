@@ -91,6 +91,9 @@ func startLab(t *testing.T, args ...string) *startedLab {
 
 // TestExamples: every file of examples/ does what its table says.
 func TestExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole labs, which take minutes with the race detector: they run without -short")
+	}
 	used := []string{"README.md"}
 	example := func(name string) string {
 		used = append(used, name)

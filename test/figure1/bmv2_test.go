@@ -553,6 +553,10 @@ func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *m
 	s := spec(api.ModeProvisioned, m.group)
 	s.ProxyAddress = s.ProxyAddress.Next()
 	s.CNPWindow = api.Duration(20 * time.Millisecond)
+	s.Source.QPN += 0x1000 // no two groups have a queue pair in common
+	for i := range s.Receivers {
+		s.Receivers[i].QPN += 0x1000
+	}
 	f.post(ctx, t, live, "congested", s)
 	p := m.frame("R3", packet.CNPHeader(s.DesignatedQPN), 0)
 	p.IPv6.Dst = s.ProxyAddress

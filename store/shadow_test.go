@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,18 +16,29 @@ import (
 // slowStore answers after a while, or not at all, and counts the readings of prefixes.
 type slowStore struct {
 	*store.Memory
-	takes time.Duration
+	takes atomic.Int64 // nanoseconds
 	down  atomic.Bool
-	lists map[string]int
+
+	mu    sync.Mutex
+	lists map[string]int // guarded by mu
+}
+
+// asked returns how often a prefix was read.
+func (s *slowStore) asked(prefix string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists[prefix]
 }
 
 func (s *slowStore) List(ctx context.Context, prefix string) ([]store.Record, int64, error) {
 	if s.down.Load() {
 		return nil, 0, errors.New("no quorum")
 	}
+	s.mu.Lock()
 	s.lists[prefix]++
+	s.mu.Unlock()
 	records, revision, err := s.Memory.List(ctx, prefix)
-	time.Sleep(s.takes)
+	time.Sleep(time.Duration(s.takes.Load()))
 	return records, revision, err
 }
 
@@ -35,7 +47,8 @@ func (s *slowStore) List(ctx context.Context, prefix string) ([]store.Record, in
 func TestShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &slowStore{Memory: store.NewMemory(), takes: 10 * time.Millisecond, lists: make(map[string]int)}
+		s := &slowStore{Memory: store.NewMemory(), lists: make(map[string]int)}
+		s.takes.Store(int64(10 * time.Millisecond))
 		put := func(key, value string) int64 {
 			t.Helper()
 			revision, err := s.Put(t.Context(), key, []byte(value), store.Any)
@@ -70,8 +83,8 @@ func TestShadow(t *testing.T) {
 		// Nothing changes: the reading is confirmed, as of when the store was asked.
 		time.Sleep(time.Second)
 		has("a/", "a/1=x ", 2, 1030*time.Millisecond)
-		if s.lists["a/"] != 1 || s.lists["b/"] != 1 {
-			t.Errorf("readings: %v", s.lists)
+		if a, b := s.asked("a/"), s.asked("b/"); a != 1 || b != 1 {
+			t.Errorf("a/ was read %d times and b/ %d times, want once", a, b)
 		}
 		last := put("b/2", "y")
 		time.Sleep(time.Second)
@@ -87,12 +100,12 @@ func TestShadow(t *testing.T) {
 			t.Errorf("after the store is back: %+v, %v ago", r, time.Since(r.At))
 		}
 		// A store that is slow is asked less often.
-		s.takes = 2 * time.Second
+		s.takes.Store(int64(2 * time.Second))
 		time.Sleep(10 * time.Second)
 		put("a/1", "w")
-		asked := s.lists["shadow/"]
+		asked := s.asked("shadow/")
 		time.Sleep(5 * time.Minute)
-		if n := s.lists["shadow/"] - asked; n < 2 || n > 8 {
+		if n := s.asked("shadow/") - asked; n < 2 || n > 8 {
 			t.Errorf("a slow store was asked %d times in 5 minutes", n)
 		}
 		stop()

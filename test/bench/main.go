@@ -1,6 +1,6 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [telemetry] [ports] [lab[/NAME]] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -40,6 +40,7 @@ var benches = []bench{
 	{"several", several},
 	{"pfc", lossless},
 	{"store", storing},
+	{"api", answering},
 	{"telemetry", measuring},
 	{"takeover", takingOver},
 	{"ports", leavingPorts},

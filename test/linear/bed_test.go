@@ -211,6 +211,7 @@ func newBed(t *testing.T, outside bool) *bed {
 	b.configure()
 	if b.etcd != nil {
 		b.etcd.start()
+		b.awaitEtcd()
 	}
 	for _, n := range b.nodes {
 		n.start()
@@ -223,6 +224,21 @@ func newBed(t *testing.T, outside bool) *bed {
 		}
 	})
 	return b
+}
+
+// awaitEtcd waits until the etcd outside takes connections: a controller that starts without one ends.
+func (b *bed) awaitEtcd() {
+	b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", b.etcd.api, time.Second)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("the etcd at %s takes no connection %v after its start: %v", b.etcd.api, patience, err)
+		}
+	}
 }
 
 func (b *bed) newNode(name string, number int) *node {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -228,8 +230,14 @@ func (l *load) alive(ctx context.Context, within time.Duration) bool {
 
 // takesStale reports whether controllers know stale reads.
 func (l *load) takesStale(ctx context.Context) bool {
-	_, err := l.b.nodes[0].client(answerTime).Get(ctx, groups, map[string][]string{"consistency": {"stale"}})
-	return err == nil
+	c := l.b.nodes[0].client(answerTime)
+	for end := time.Now().Add(patience); ; wait(ctx, 50*time.Millisecond) {
+		_, err := c.Get(ctx, groups, map[string][]string{"consistency": {"stale"}})
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || time.Now().After(end) { // until it has read the store
+			return err == nil
+		}
+	}
 }
 
 // rest reads everything when nothing happens any more, and waits until all watches have shown a last change.

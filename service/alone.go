@@ -24,6 +24,7 @@ type alone struct {
 	switches controller.Southbound
 	self     api.Controller
 	planner  atomic.Pointer[planner] // nil while it starts
+	first    *journal                // of the first term, with what happened before it; nil once it has begun
 }
 
 // termKey is the key of the record that is written when a term begins. Writes of the term before that
@@ -52,11 +53,15 @@ func (a *alone) begin(ctx context.Context) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := a.o.newJournal()
+	events := a.first
+	if events == nil {
+		events = a.o.newJournal()
+	}
 	p, err := newPlanner(ctx, a.o, s, nil, a.switches, a.s.speaker, events, nil)
 	if err != nil {
 		return nil, err
 	}
+	a.first = nil
 	a.s.journal.Store(events)
 	a.planner.Store(p)
 	a.s.front.Set(p.server)

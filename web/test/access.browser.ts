@@ -104,7 +104,7 @@ test('a viewer sees everything but what changes something, and no audit log', as
 });
 
 test('a tenant sees what is its own', async () => {
-  const spec = (qpn: number) => ({ spec: { proxyAddress: `2001:db8:ffff::${qpn}`, designatedQpn: qpn, source: { address: '2001:db8:1::1', qpn: 256 }, receivers: [{ address: '2001:db8:1::2', qpn: 512 }] } });
+  const spec = (qpn: number) => ({ spec: { proxyAddress: `2001:db8:ffff::${qpn}`, designatedQpn: qpn, source: { address: '2001:db8:1::1', qpn }, receivers: [{ address: '2001:db8:1::2', qpn }] } });
   for (const [name, qpn] of [['acme-1', 4096], ['other', 4097]] as const) {
     const made = await lab.send('PUT', `/v1/multicast-groups/${name}`, spec(qpn));
     expect(made.status, await made.text()).toBe(201);

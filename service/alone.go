@@ -24,7 +24,6 @@ type alone struct {
 	switches controller.Southbound
 	self     api.Controller
 	planner  atomic.Pointer[planner] // nil while it starts
-	first    *journal                // of the first term, with what happened before it; nil once it has begun
 }
 
 // termKey is the key of the record that is written when a term begins. Writes of the term before that
@@ -53,15 +52,14 @@ func (a *alone) begin(ctx context.Context) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	events := a.first
-	if events == nil {
+	events := a.s.journal.Load() // of the first term, with what happened before it
+	if a.planner.Load() != nil {
 		events = a.o.newJournal()
 	}
 	p, err := newPlanner(ctx, a.o, s, nil, a.switches, a.s.speaker, events, nil)
 	if err != nil {
 		return nil, err
 	}
-	a.first = nil
 	a.s.journal.Store(events)
 	a.planner.Store(p)
 	a.s.front.Set(p.server)

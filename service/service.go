@@ -213,12 +213,11 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	if err != nil {
 		return err
 	}
-	first := o.newJournal()
-	s.journal.Store(first) // BGP peers may come before the first term
+	s.journal.Store(o.newJournal()) // BGP peers may come before the first term
 	if s.speaker, err = s.collector(ctx, o); err != nil {
 		return err
 	}
-	a := &alone{s: s, o: o, switches: switches, first: first, self: api.Controller{
+	a := &alone{s: s, o: o, switches: switches, self: api.Controller{
 		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version, Started: time.Now().UTC(), API: s.listener.Addr().String(),
 	}}
 	a.self.Since = a.self.Started

@@ -173,14 +173,7 @@ func TestFaultTable(t *testing.T) {
 		if _, err := exec.LookPath("setpriv"); err != nil {
 			t.Skip(err)
 		}
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		weft := filepath.Join(t.TempDir(), "weft") // by its name it is weft: see TestMain
-		if err := os.Symlink(self, weft); err != nil {
-			t.Fatal(err)
-		}
+		weft := namedWeft(t)
 		theirs := copied()
 		if err := os.Chown(theirs, 12345, 12345); err != nil {
 			t.Skip(err)
@@ -206,11 +199,8 @@ func TestFaultTable(t *testing.T) {
 	w.accept(first, 0)
 	w.settled(first)
 	lost := w.other(first, nil)
-	for i, m := range w.members { // the other way round is in TestForeign
-		if i == 0 {
-			f.fails("it is of another etcd", append(m.flags()[:len(m.flags())-1], copied())...)
-		}
-	}
+	flags := w.members[0].flags() // the other way round is in TestForeign
+	f.fails("it is of another etcd", append(flags[:len(flags)-1], copied())...)
 	if err := lost.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

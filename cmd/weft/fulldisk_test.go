@@ -19,6 +19,20 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
+// namedWeft returns a path of this program by which it is weft: see TestMain.
+func namedWeft(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "weft")
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // disk is a small file system of its own, which can be filled. It goes with the test.
 type disk struct {
 	t    *testing.T
@@ -40,14 +54,7 @@ func newDisks(t *testing.T, n, size int) []*disk {
 			t.Skip(err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	weft := filepath.Join(t.TempDir(), "weft") // by its name it is weft: see TestMain
-	if err := os.Symlink(self, weft); err != nil {
-		t.Fatal(err)
-	}
+	weft := namedWeft(t)
 	var disks []*disk
 	var mounts []string
 	for range n {

@@ -17,7 +17,7 @@ type EVPath struct {
 	Source      topology.NodeID   `json:"source" doc:"The first leaf."`
 	Destination topology.NodeID   `json:"destination" doc:"The last leaf."`
 	Nodes       []string          `json:"nodes,omitempty" doc:"The switches in order, by name; absent where a switch chooses by a hash."`
-	Hops        []EVHop           `json:"hops" nullable:"false" doc:"In order; none from a leaf to itself."`
+	Hops        []EVHop           `json:"hops" doc:"In order; none from a leaf to itself."`
 	LostLinks   []topology.LinkID `json:"lostLinks,omitempty" doc:"Links of the path that must not be crossed: why the EV is denied."`
 }
 
@@ -34,7 +34,7 @@ type EVPacket struct {
 type EVHop struct {
 	By    string   `json:"by" enum:"field,uN,uA,route" doc:"What the switch goes by: field (of a structured EV), uN, uA, or route (to the destination address)."`
 	Value uint32   `json:"value" format:"uint32" doc:"Value of the field, or the uSID; 0 with a route."`
-	Links []EVLink `json:"links" nullable:"false" doc:"The link taken; several where the EV leaves the choice to the hash of a switch."`
+	Links []EVLink `json:"links" doc:"The link taken; several where the EV leaves the choice to the hash of a switch."`
 }
 
 // EVLink is a link that an EV may take.

@@ -107,9 +107,9 @@ type EVProfile struct {
 
 // EVProfileStatus is what the controller reports about an EV profile.
 type EVProfileStatus struct {
-	Conditions   Conditions        `json:"conditions" nullable:"false" doc:"Accepted, Programmed and Degraded."`
-	Source       []LeafPort        `json:"source" nullable:"false" doc:"The leaf of each port of the hosts that send."`
-	Destination  []LeafPort        `json:"destination" nullable:"false" doc:"The leaf of each port of the hosts that receive."`
+	Conditions   Conditions        `json:"conditions" doc:"Accepted, Programmed and Degraded."`
+	Source       []LeafPort        `json:"source" doc:"The leaf of each port of the hosts that send."`
+	Destination  []LeafPort        `json:"destination" doc:"The leaf of each port of the hosts that receive."`
 	Format       *EVFormat         `json:"format,omitempty" doc:"How EVs lie in packets; absent when there is no profile."`
 	Mode         string            `json:"mode,omitempty" enum:"AUTO,EXP,GEN" doc:"Who makes the EVs: the device on its own, the controller, or the device by the fields."`
 	Fields       []EVField         `json:"fields,omitempty" doc:"What an EV in a packet is made of, field by field; none: the EV lies there as it is."`
@@ -120,8 +120,8 @@ type EVProfileStatus struct {
 	AssumedBad   int               `json:"assumedBad" doc:"EVs that some host has found bad by itself."`
 	MinActive    int               `json:"minActive" doc:"EVs that a host leaves active when it finds some bad."`
 	CCProfile    string            `json:"ccProfile,omitempty" doc:"CC profile of the destinations; absent: the device's own choice."`
-	Destinations []netip.Prefix    `json:"destinations" nullable:"false" doc:"Addresses that the profile serves."`
-	Hosts        []string          `json:"hosts" nullable:"false" doc:"Hosts that hold it."`
+	Destinations []netip.Prefix    `json:"destinations" doc:"Addresses that the profile serves."`
+	Hosts        []string          `json:"hosts" doc:"Hosts that hold it."`
 	Behind       []string          `json:"behind,omitempty" doc:"Hosts that do not hold all that they are to: they have not answered yet, refuse it, or are not connected."`
 	LostLinks    []topology.LinkID `json:"lostLinks,omitempty" doc:"Links that its paths would cross, and must not. Not in lists."`
 	Note         string            `json:"note,omitempty"`
@@ -138,7 +138,7 @@ type LeafPort struct {
 // EVFormat is the format of the EVs of a profile.
 type EVFormat struct {
 	Mode   string `json:"mode" enum:"STEV,SRV6,UDP" doc:"Structured EV in UDP source port and flow label, SRv6 addresses, or source port alone."`
-	Widths []int  `json:"widths" nullable:"false" doc:"Bits of the fields, the most significant first."`
+	Widths []int  `json:"widths" doc:"Bits of the fields, the most significant first."`
 }
 
 // EVField is a field of a structured EV.

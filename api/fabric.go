@@ -72,7 +72,7 @@ type Node struct {
 type NodeStatus struct {
 	Name        string  `json:"name,omitempty"`
 	Tier        *int    `json:"tier,omitempty" doc:"0 is a leaf. Absent without an MRC fabric."`
-	Planes      []int   `json:"planes" nullable:"false"`
+	Planes      []int   `json:"planes"`
 	Present     bool    `json:"present" doc:"It is advertised now."`
 	Links       int     `json:"links" doc:"Links of the fabric from and to it, each direction counted."`
 	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`

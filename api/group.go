@@ -31,7 +31,7 @@ type MulticastGroupSpec struct {
 	// proxy address, 24 bits.
 	DesignatedQPN uint32          `json:"designatedQpn" names:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
 	Source        GroupSource     `json:"source"`
-	Receivers     []GroupReceiver `json:"receivers" minItems:"1" nullable:"false" doc:"No address twice, and not the source's."`
+	Receivers     []GroupReceiver `json:"receivers" minItems:"1" doc:"No address twice, and not the source's."`
 	// InitialPSN is the first PSN of the source, 24 bits.
 	InitialPSN uint32 `json:"initialPsn" names:"-" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
 	// CNPWindow is the window in which congestion notifications become one.

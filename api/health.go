@@ -9,7 +9,7 @@ type Health struct {
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready  bool             `json:"ready"`
-	Checks []ReadinessCheck `json:"checks" nullable:"false" doc:"What the controller waits for, or has waited for."`
+	Checks []ReadinessCheck `json:"checks" doc:"What the controller waits for, or has waited for."`
 }
 
 // ReadinessCheck is one thing a controller waits for before it is ready.

@@ -11,7 +11,7 @@ type Host struct {
 	Name         string            `json:"name"`
 	Address      netip.Addr        `json:"address" doc:"Of its queue pairs, in all planes."`
 	Prefixes     []netip.Prefix    `json:"prefixes,omitempty" doc:"Others that it is reached by."`
-	Ports        []HostPort        `json:"ports" nullable:"false"`
+	Ports        []HostPort        `json:"ports"`
 	Connected    bool              `json:"connected" doc:"Its stream is open."`
 	Since        time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
 	Error        string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
@@ -78,14 +78,14 @@ type HostCapabilities struct {
 	EVMaxCountProfile int      `json:"evMaxCountProfile"`
 	EVCountAlign      int      `json:"evCountAlign" doc:"Profiles have a multiple of so many EVs; 0 is any number."`
 	EVMaxWidth        int      `json:"evMaxWidth" doc:"Bits of an EV."`
-	EVFormatModes     []string `json:"evFormatModes" nullable:"false" doc:"STEV, SRV6, UDP."`
-	EVModes           []string `json:"evModes" nullable:"false" doc:"AUTO, EXP, GEN."`
+	EVFormatModes     []string `json:"evFormatModes" doc:"STEV, SRV6, UDP."`
+	EVModes           []string `json:"evModes" doc:"AUTO, EXP, GEN."`
 	EVOpMaxEntries    int      `json:"evOpMaxEntries" doc:"EVs in a batch; 0 is any number."`
 	CCMaxProfiles     int      `json:"ccMaxProfiles"`
-	CCAlgorithms      []string `json:"ccAlgorithms" nullable:"false"`
-	Ports             []int    `json:"ports" nullable:"false"`
-	Options           []string `json:"options" nullable:"false" doc:"evProfileModifyOnline, ccProfileModifyOnline, evEvent, evExplicitRange, evEventPreciseDropCount, evProbe."`
-	Transport         []string `json:"transport" nullable:"false" doc:"trimNack, dynamicMpr, serviceTime."`
+	CCAlgorithms      []string `json:"ccAlgorithms"`
+	Ports             []int    `json:"ports"`
+	Options           []string `json:"options" doc:"evProfileModifyOnline, ccProfileModifyOnline, evEvent, evExplicitRange, evEventPreciseDropCount, evProbe."`
+	Transport         []string `json:"transport" doc:"trimNack, dynamicMpr, serviceTime."`
 	MaxMPR            int      `json:"maxMpr" doc:"Units of 128 PSNs."`
 	MaxWIMM           int      `json:"maxWimm" doc:"WriteIMMs in flight, as requester."`
 	MaxWIMMDest       int      `json:"maxWimmDest" doc:"WriteIMMs in flight, as responder."`

@@ -8,7 +8,7 @@ import (
 
 // A Column is one field of many objects.
 type Column[T any] struct {
-	Values []T   `json:"values" nullable:"false" doc:"The different values, in the order in which they come."`
+	Values []T   `json:"values" doc:"The different values, in the order in which they come."`
 	Index  []int `json:"index,omitempty" doc:"For each object, the place of its value in values. Absent: all objects have the first value."`
 }
 
@@ -28,8 +28,8 @@ type LinkColumns struct {
 	Count    int                     `json:"count" doc:"Number of links. Each direction is a link."`
 	From     Column[LinkEnd]         `json:"from"`
 	To       Column[LinkEnd]         `json:"to"`
-	FromID   []uint32                `json:"fromId" nullable:"false" doc:"Link identifiers (RFC 9552, TLV 258). The id of a link is FROM,FROMID~TO,TOID."`
-	ToID     []uint32                `json:"toId" nullable:"false" doc:"Link identifiers of the other ends."`
+	FromID   []uint32                `json:"fromId" doc:"Link identifiers (RFC 9552, TLV 258). The id of a link is FROM,FROMID~TO,TOID."`
+	ToID     []uint32                `json:"toId" doc:"Link identifiers of the other ends."`
 	IDs      map[int]topology.LinkID `json:"ids,omitempty" doc:"Ids of links that are others, by the place of the link."`
 	Admin    Column[LinkAdmin]       `json:"admin"`
 	Plane    Column[int]             `json:"plane" doc:"0: none."`

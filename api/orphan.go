@@ -34,7 +34,7 @@ type Orphan struct {
 
 // OrphanDeletion is what became of a deletion of orphans.
 type OrphanDeletion struct {
-	Deleted []string `json:"deleted" nullable:"false" doc:"Names of the orphans, which leave their switch now."`
+	Deleted []string `json:"deleted" doc:"Names of the orphans, which leave their switch now."`
 	// Changes are of a dry run only.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: what it would change on switches."`
 }

@@ -7,7 +7,7 @@ import (
 
 // Suspect is a link, in one direction, that loses packets.
 type Suspect struct {
-	Links      []topology.LinkID `json:"links" nullable:"false" doc:"One direction of a link; several where the evidence fits each of them."`
+	Links      []topology.LinkID `json:"links" doc:"One direction of a link; several where the evidence fits each of them."`
 	From       topology.NodeID   `json:"from,omitempty" doc:"Where the one link starts; absent when that is a host."`
 	FromName   string            `json:"fromName,omitempty"`
 	To         topology.NodeID   `json:"to,omitempty" doc:"Where the one link ends; absent when that is a host."`

@@ -10,15 +10,15 @@ type History struct {
 	// Step is the time between two points.
 	Step int `json:"step" doc:"Seconds from one point to the next: at least the step that was asked for, and 60 or more for what is older than 15 minutes."`
 	// Times and the Values of each series have the same length.
-	Times  []int64  `json:"times" nullable:"false" doc:"Unix times in seconds at which the points begin, one step apart."`
-	Series []Series `json:"series" nullable:"false" doc:"In the order of the metrics of the kind; those that are not reported are absent."`
+	Times  []int64  `json:"times" doc:"Unix times in seconds at which the points begin, one step apart."`
+	Series []Series `json:"series" doc:"In the order of the metrics of the kind; those that are not reported are absent."`
 }
 
 // Series are the values of one metric.
 type Series struct {
 	Metric string     `json:"metric" example:"inBits"`
 	Unit   string     `json:"unit" enum:"bit/s,packets/s,frames/s,octets,s,1"`
-	Values []*float64 `json:"values" nullable:"false" doc:"One for each of the times: the mean of a rate over the step, the greatest of any other value; null in a gap."`
+	Values []*float64 `json:"values" doc:"One for each of the times: the mean of a rate over the step, the greatest of any other value; null in a gap."`
 }
 
 // Top are the objects of a kind with the greatest values of a metric.
@@ -28,7 +28,7 @@ type Top struct {
 	Unit   string    `json:"unit" enum:"bit/s,packets/s,frames/s,octets,s,1" doc:"1: a share of the speed, or a number."`
 	Over   int       `json:"over" doc:"Seconds, up to now, that the values are of: the mean of a rate, the greatest of any other value."`
 	Time   time.Time `json:"time"`
-	Items  []TopItem `json:"items" nullable:"false" doc:"The greatest first. Objects without a value, or with 0, are absent."`
+	Items  []TopItem `json:"items" doc:"The greatest first. Objects without a value, or with 0, are absent."`
 }
 
 // TopItem is an object with a value.
@@ -45,11 +45,11 @@ type Matrix struct {
 	Plane   int       `json:"plane"`
 	Over    int       `json:"over" doc:"Seconds, up to now, that the values are means of."`
 	Time    time.Time `json:"time"`
-	Rows    []string  `json:"rows" nullable:"false" doc:"Names of the switches of tier 0 (T0), in natural order."`
-	Columns []string  `json:"columns" nullable:"false" doc:"Names of the switches of tier 1 (T1), in natural order."`
+	Rows    []string  `json:"rows" doc:"Names of the switches of tier 0 (T0), in natural order."`
+	Columns []string  `json:"columns" doc:"Names of the switches of tier 1 (T1), in natural order."`
 	// Up and Down are in thousandths of the capacity.
-	Up   [][]int `json:"up" nullable:"false" doc:"A row for each of the rows, with a value for each of the columns: what T0 sends to T1, in thousandths of the capacity of the links between them; -1: there is no link, no speed or no sample."`
-	Down [][]int `json:"down" nullable:"false" doc:"The same for what T1 sends to T0."`
+	Up   [][]int `json:"up" doc:"A row for each of the rows, with a value for each of the columns: what T0 sends to T1, in thousandths of the capacity of the links between them; -1: there is no link, no speed or no sample."`
+	Down [][]int `json:"down" doc:"The same for what T1 sends to T0."`
 }
 
 // PlaneBalance is how evenly a leaf uses its links into a plane, and how much it sends there.
@@ -61,5 +61,5 @@ type PlaneBalance struct {
 	Index       float64 `json:"index" doc:"Utilization of the busiest of them by the mean: 1 is even. 0: nothing is sent."`
 	Busiest     string  `json:"busiest,omitempty" doc:"Name of the switch that the busiest link leads to."`
 	// Conditions has Unbalanced.
-	Conditions Conditions `json:"conditions" nullable:"false" doc:"Unbalanced: the index is above 1.25 while the links are used by 1 % or more."`
+	Conditions Conditions `json:"conditions" doc:"Unbalanced: the index is above 1.25 while the links are used by 1 % or more."`
 }

@@ -9,10 +9,10 @@ import (
 type Topology struct {
 	Version  uint64              `json:"version" doc:"Grows with every change."`
 	Stale    *topology.Staleness `json:"stale,omitempty" doc:"Why this may no longer be true; absent while it is what the network last said."`
-	Nodes    []TopologyNode      `json:"nodes" nullable:"false" doc:"Ordered by id."`
-	Links    []TopologyLink      `json:"links" nullable:"false" doc:"One direction each; ordered by their ends."`
-	Prefixes []TopologyPrefix    `json:"prefixes" nullable:"false" doc:"Ordered by node."`
-	Hosts    []TopologyHost      `json:"hosts" nullable:"false" doc:"Of the inventory, in its order."`
+	Nodes    []TopologyNode      `json:"nodes" doc:"Ordered by id."`
+	Links    []TopologyLink      `json:"links" doc:"One direction each; ordered by their ends."`
+	Prefixes []TopologyPrefix    `json:"prefixes" doc:"Ordered by node."`
+	Hosts    []TopologyHost      `json:"hosts" doc:"Of the inventory, in its order."`
 }
 
 // TopologyNode is a node of the topology.
@@ -65,5 +65,5 @@ type TopologyHost struct {
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address" doc:"IPv6 address the host is reached by."`
 	Switch  string     `json:"switch" doc:"The switch it is attached to."`
-	Ports   []uint32   `json:"ports" nullable:"false" doc:"Ports of that switch, the one it is reached by first."`
+	Ports   []uint32   `json:"ports" doc:"Ports of that switch, the one it is reached by first."`
 }

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // PacketTraces are the traces of the next packets that a switch received.
 type PacketTraces struct {
-	Items []PacketTrace `json:"items" nullable:"false" doc:"In the order of arrival."`
+	Items []PacketTrace `json:"items" doc:"In the order of arrival."`
 	// Complete is false when the time was over first.
 	Complete bool `json:"complete" doc:"As many packets came as were asked for; false when the time was over first."`
 	// Lost traces, for which the controller was too slow.

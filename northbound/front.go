@@ -59,7 +59,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	s := f.server
 	f.mu.Unlock()
-	if f.cfg.Stale != nil && wantsStale(r) {
+	if f.cfg.Stale != nil && asksOtherwise(r) {
 		s = f.cfg.Stale
 	}
 	if s == nil {

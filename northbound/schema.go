@@ -9,6 +9,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
+// Arrays of answers are never null: what has no elements is an empty array, or absent.
+func init() { huma.DefaultArrayNullable = false }
+
 // schemaNames are the names of types that have none of their own.
 var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.MulticastGroupSpec]():   "GroupSpec",

@@ -3,17 +3,20 @@ package northbound
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +35,39 @@ func do(s *Server, method, target, body string, headers ...string) *httptest.Res
 	}
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
+	if at := nullIn(w.Body.Bytes()); at != "" {
+		panic(fmt.Sprintf("%s %s: %s is null, which the document excludes: %s", method, target, at, w.Body))
+	}
 	return w
+}
+
+// nullIn returns the name of a member of a JSON answer that is null, or "". Gaps of histories are null.
+func nullIn(body []byte) string {
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return ""
+	}
+	return nullAt(v, "")
+}
+
+func nullAt(v any, name string) string {
+	switch v := v.(type) {
+	case nil:
+		return cmp.Or(name, "the answer")
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if at := nullAt(v[k], k); at != "" && k != "values" {
+				return at
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if at := nullAt(x, name); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
 }
 
 func problemIn(t *testing.T, w *httptest.ResponseRecorder, status int, code string) api.Problem {
@@ -70,9 +105,11 @@ func TestBodyIsBounded(t *testing.T) {
 
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
+	add := func(name string) {
+		f.Kept[name] = api.MulticastGroup{Name: name, Version: 1, Spec: api.MulticastGroupSpec{Receivers: []api.GroupReceiver{}}}
+	}
 	for i := range 25 {
-		name := fmt.Sprintf("g%d", i)
-		f.Kept[name] = api.MulticastGroup{Name: name, Version: 1}
+		add(fmt.Sprintf("g%d", i))
 	}
 	var seen []string
 	for next := ""; ; {
@@ -86,7 +123,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 		}
 		// The last one seen goes away, and one that was passed comes.
 		delete(f.Kept, seen[len(seen)-1])
-		f.Kept["a"+fmt.Sprint(len(seen))] = api.MulticastGroup{Name: "a" + fmt.Sprint(len(seen)), Version: 1}
+		add("a" + fmt.Sprint(len(seen)))
 		if next = list.Continue; next == "" {
 			break
 		}

@@ -17,8 +17,9 @@ import (
 
 // Values of the parameter consistency.
 const (
-	consistencyParam = "consistency"
-	consistencyStale = "stale"
+	consistencyParam        = "consistency"
+	consistencyLinearizable = "linearizable"
+	consistencyStale        = "stale"
 )
 
 // staleNote is what the document says of readings that may be stale.
@@ -114,11 +115,14 @@ func (s *Server) noStale(c *gin.Context) {
 	if !isRead(c.Request) {
 		want = "none: a change is made by the controller that decides"
 	}
-	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid, Value: consistencyStale, Want: want}
+	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid, Value: clip(c.Query(consistencyParam), maxValueText), Want: want}
 	s.refuse(c, newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method, clip(c.Request.URL.Path, maxFieldText), f.Error()), f))
 }
 
-// wantsStale reports whether a request says that its answer may be stale.
-func wantsStale(r *http.Request) bool {
-	return strings.Contains(r.URL.RawQuery, consistencyStale) && slices.Contains(r.URL.Query()[consistencyParam], consistencyStale)
+// asksOtherwise reports whether a request asks for another consistency than the one that only the
+// controller that decides can give: a stale answer, or what there is not.
+func asksOtherwise(r *http.Request) bool {
+	return strings.Contains(r.URL.RawQuery, consistencyParam) && slices.ContainsFunc(r.URL.Query()[consistencyParam], func(v string) bool {
+		return v != "" && v != consistencyLinearizable
+	})
 }

@@ -146,6 +146,16 @@ func TestStale(t *testing.T) {
 			t.Errorf("%s: %+v", method, p)
 		}
 	}
+	// What there is not is no matter of who decides.
+	for _, path := range []string{groupsPath, groupsPath + "/g9", "/v1/switches"} {
+		p := problemIn(t, b.do("GET", path+"?consistency=eventual", ""), http.StatusUnprocessableEntity, "invalid")
+		if p.Field != "query.consistency" || p.Value != "eventual" {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+	for _, value := range []string{"linearizable", ""} {
+		problemIn(t, b.do("GET", groupsPath+"?consistency="+value, ""), http.StatusServiceUnavailable, "store_unavailable")
+	}
 	// Whoever asks for no stale answer gets none.
 	w = b.do("GET", groupsPath, "")
 	problemIn(t, w, http.StatusServiceUnavailable, "store_unavailable")

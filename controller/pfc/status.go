@@ -3,6 +3,7 @@ package pfc
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func (f *Feature) tenantStatus(t *tenant) api.TenantStatus {
 	var nodes []topology.NodeID
 	for i := range t.Spec.Sites {
 		x := &t.Spec.Sites[i]
-		site := api.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: f.sitePrefixes(x)}
+		site := api.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: append([]netip.Prefix{}, f.sitePrefixes(x)...)}
 		if n := f.env.Net.Node(x.Switch); n != nil {
 			nodes = append(nodes, n.ID)
 			site.SID, _ = f.env.Net.ServiceSID(n, t.Decided.VRF) // invalid when there can be none, which err says

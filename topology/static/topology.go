@@ -21,7 +21,7 @@ const DefaultMetric = 10
 type Topology struct {
 	// ASN is the autonomous system of nodes without one.
 	ASN   uint32 `json:"asn,omitempty" yaml:"asn,omitempty" doc:"Autonomous system of nodes without one. Default 64512."`
-	Nodes []Node `json:"nodes" yaml:"nodes" nullable:"false" doc:"Nodes, each of which has SRv6 SIDs below its locator: End 1, End.DT6 2, and End.X 256 plus the port of a link."`
+	Nodes []Node `json:"nodes" yaml:"nodes" doc:"Nodes, each of which has SRv6 SIDs below its locator: End 1, End.DT6 2, and End.X 256 plus the port of a link."`
 	Links []Link `json:"links,omitempty" yaml:"links,omitempty" doc:"Links between these nodes. Each is there in both directions."`
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/goleak"
@@ -161,6 +162,19 @@ func TestFull(t *testing.T) {
 	}
 	if err := s.Apply(t.Context(), []store.Op{{Key: "leaving", Value: []byte("g")}, {Key: "g"}}); err != nil {
 		t.Errorf("Apply of a deletion: %v", err)
+	}
+	if _, err := s.Put(store.WithReserve(t.Context()), "decision", []byte("1"), store.Any); err != nil {
+		t.Errorf("Put from the reserve: %v", err)
+	}
+	lease, err := s.Lease(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lease.Put(t.Context(), "member", []byte("1"), store.Absent); err != nil {
+		t.Errorf("Put with a lease: %v", err)
+	}
+	if err := lease.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 	if _, err := s.Delete(t.Context(), "leaving", store.Any); err != nil {
 		t.Errorf("Delete: %v", err)

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
 // TestCheckCertificates: --check refuses certificates that connections would refuse: expired, not valid
-// yet, with the key of another one, signed by another authority, or of another machine.
+// yet, with the key of another one, signed by another authority, not for a server and a client, of a host,
+// or of another machine.
 func TestCheckCertificates(t *testing.T) {
 	ours, theirs := certstest.New(t), certstest.New(t)
 	good := certs.Identity{Kind: certs.KindController, Name: "c1"}
@@ -21,6 +24,17 @@ func TestCheckCertificates(t *testing.T) {
 	theirs.IssueAs(t, "foreign", good, "192.0.2.1")
 	ours.IssueExpired(t, "expired", "c1", "c1")
 	ours.IssueLater(t, "later", "c1", "c1")
+	const serves, asks = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
+	ours.IssueFor(t, "any", "c1", "192.0.2.1")
+	ours.IssueFor(t, "both", "c1", "192.0.2.1", asks, serves)
+	ours.IssueFor(t, "asks", "c1", "192.0.2.1", asks)
+	ours.IssueFor(t, "serves", "c1", "192.0.2.1", serves)
+	ours.IssueFor(t, "mails", "c1", "192.0.2.1", x509.ExtKeyUsageEmailProtection)
+	ours.IssueFor(t, "nameless", "192.0.2.1", "", asks, serves)
+	switchs, host := good, good
+	switchs.Kind, host.Kind = certs.KindSwitch, certs.KindHost
+	ours.IssueAs(t, "switch", switchs, "192.0.2.1")
+	ours.IssueAs(t, "host", host, "192.0.2.1")
 	file := func(cert, key, ca string) string {
 		text := fmt.Sprintf(`bgp: {asn: 64512, routerId: 192.0.2.1, peers: [{address: 192.0.2.8}]}
 cluster:
@@ -49,6 +63,14 @@ cluster:
 		{"later", ours, "", "is valid from"},
 		{"good", ours, "elsewhere", "private key does not match"},
 		{"foreign", theirs, "", "none of the authorities in " + ours.File("ca.pem")},
+		{"any", ours, "", ""},
+		{"both", ours, "", ""},
+		{"asks", ours, "", "is not for serverAuth: want serverAuth and clientAuth"},
+		{"serves", ours, "", "is not for clientAuth: want serverAuth and clientAuth"},
+		{"mails", ours, "", "is not for serverAuth"},
+		{"switch", ours, "", "is not for clientAuth"},
+		{"host", ours, "", "is not for serverAuth"},
+		{"nameless", ours, "", "is not of 192.0.2.1, where others reach this controller"},
 		{"elsewhere", ours, "", "is not of 192.0.2.1, where others reach this controller"},
 	} {
 		cert, key := of(c.authority, c.name)
@@ -65,6 +87,60 @@ cluster:
 			t.Errorf("%s: status %d: %s", c.name, status, out.String())
 		case c.want != "" && (status != exitUsage || !strings.Contains(out.String(), path+":5: cluster.tls.cert: ") || !strings.Contains(out.String(), c.want)):
 			t.Errorf("%s with the key of %q: status %d: %s, want %q of cluster.tls.cert", c.name, c.key, status, out.String(), c.want)
+		}
+	}
+}
+
+// TestCheckServers: --check refuses certificates of the API and of the listener for hosts that are not for
+// servers.
+func TestCheckServers(t *testing.T) {
+	ours := certstest.New(t)
+	const serves, asks = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
+	for name, uses := range map[string][]x509.ExtKeyUsage{"asks": {asks}, "serves": {serves}, "both": {asks, serves}, "any": nil, "every": {x509.ExtKeyUsageAny}} {
+		ours.IssueFor(t, name, "c1", "192.0.2.1", uses...)
+		text := fmt.Sprintf(`bgp: {asn: 64512, routerId: 192.0.2.1, peers: [{address: 192.0.2.8}]}
+api:
+  tls: {cert: %s, key: %s}
+`, ours.File(name+".pem"), ours.File(name+".key"))
+		path := filepath.Join(t.TempDir(), "weft.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+		})
+		want, refused := exitOK, strings.Contains(out.String(), path+":3: api.tls.cert: ") && strings.Contains(out.String(), "is not for serverAuth")
+		if name == "asks" {
+			want = exitUsage
+		}
+		if status != want || refused != (name == "asks") {
+			t.Errorf("%s: status %d: %s", name, status, out.String())
+		}
+	}
+}
+
+// TestReachedAt: a controller is reached at the address that it listens at for others, or advertises, and
+// at that of its part of the etcd.
+func TestReachedAt(t *testing.T) {
+	members := map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
+	for _, c := range []struct {
+		listen, advertise string
+		members           map[string]string
+		want              string
+	}{
+		{"192.0.2.1:9443", "", members, "192.0.2.1"},
+		{"192.0.2.7:9443", "c1.example", members, "192.0.2.7 192.0.2.1"},
+		{"0.0.0.0:9443", "c1.example", members, "c1.example 192.0.2.1"},
+		{"[::]:9443", "", members, "192.0.2.1"},
+		{":9443", "192.0.2.7", nil, "192.0.2.7"},
+		{"192.0.2.7:9443", "", nil, "192.0.2.7"},
+		{"", "", nil, ""},
+	} {
+		in := inventory.Cluster{Name: "c1", Listen: c.listen, Advertise: c.advertise}
+		in.Etcd.Members = c.members
+		if got := strings.Join(reachedAt(&in), " "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
 		}
 	}
 }

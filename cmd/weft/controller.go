@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -253,16 +255,32 @@ func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventor
 			faults = append(faults, inventory.Fault{Field: field, Message: why})
 		}
 	}
-	// The controllers show each other certificates of the same authorities.
-	host := ""
-	if at := inv.Cluster.Etcd.Members[inv.Cluster.Name]; at != "" {
-		host, _, _ = net.SplitHostPort(at) // the inventory has been checked
-	}
 	var file *certs.FileError
-	if err := inv.Cluster.TLS.Server(certs.KindController).CheckPeer(host); errors.As(err, &file) {
-		faults = append(faults, inventory.Fault{Field: "cluster.tls." + file.Field, Message: file.Err.Error()})
+	refused := func(field string, err error) {
+		if errors.As(err, &file) {
+			faults = append(faults, inventory.Fault{Field: field + "." + file.Field, Message: file.Err.Error()})
+		}
 	}
+	refused("api.tls", inv.API.TLS.Server(certs.KindClient).CheckServes())
+	refused("mrc.tls", inv.MRC.TLS.Server(certs.KindHost).CheckServes())
+	// The controllers show each other certificates of the same authorities.
+	refused("cluster.tls", inv.Cluster.TLS.Server(certs.KindController).CheckPeer(reachedAt(&inv.Cluster)...))
 	return faults
+}
+
+// reachedAt returns the hosts at which other controllers reach this one, as far as its configuration says so.
+func reachedAt(c *inventory.Cluster) (hosts []string) {
+	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
+	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {
+		listen = c.Advertise
+	}
+	etcd, _, _ := net.SplitHostPort(c.Etcd.Members[c.Name])
+	for _, host := range []string{listen, etcd} {
+		if host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 // checkFiles reads the files that an inventory names. It returns inventory.Faults, or nil.

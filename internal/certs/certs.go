@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -222,9 +223,9 @@ func (s Server) Credentials(least uint16) (credentials.TransportCredentials, err
 }
 
 // CheckPeer reports why others that trust the same authorities would refuse the certificate of a server,
-// whatever the time is: none of them has signed it, or it is not of host, unless that is "". It is nil
-// where there are no files.
-func (s Server) CheckPeer(host string) error {
+// whatever the time is: none of them has signed it, it may not serve and ask, it is of another kind than
+// they allow, or it is not of one of the hosts. It is nil where there are no files.
+func (s Server) CheckPeer(hosts ...string) error {
 	if s.CertFile == "" || s.ClientCAFile == "" {
 		return nil
 	}
@@ -244,20 +245,51 @@ func (s Server) CheckPeer(host string) error {
 		}
 		between.AddCert(c)
 	}
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{
-		Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
-	})
-	var authority x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &authority):
-		return &FileError{"cert", fmt.Errorf("%s is signed by %q, which is none of the authorities in %s: want one that they have signed", s.CertFile, pair.Leaf.Issuer.String(), s.ClientCAFile)}
-	case err != nil && !isExpired(err): // that of an authority; it is reported with its own file
-		return &FileError{"cert", fmt.Errorf("%s: %w", s.CertFile, err)}
-	case host == "":
+	unfit := func(format string, args ...any) error {
+		return &FileError{"cert", fmt.Errorf("%s %w", s.CertFile, fmt.Errorf(format, args...))}
+	}
+	for _, use := range []struct {
+		usage x509.ExtKeyUsage
+		name  string
+	}{{x509.ExtKeyUsageAny, ""}, {x509.ExtKeyUsageServerAuth, "serverAuth"}, {x509.ExtKeyUsageClientAuth, "clientAuth"}} {
+		_, err := pair.Leaf.Verify(x509.VerifyOptions{
+			Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{use.usage},
+		})
+		var authority x509.UnknownAuthorityError
+		var invalid x509.CertificateInvalidError
+		switch {
+		case errors.As(err, &authority):
+			return unfit("is signed by %q, which is none of the authorities in %s: want one that they have signed", pair.Leaf.Issuer.String(), s.ClientCAFile)
+		case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
+			return unfit("is not for %s: want serverAuth and clientAuth among its extended key usages", use.name)
+		case err != nil && !isExpired(err): // that of an authority; it is reported with its own file
+			return unfit("cannot be used: %w", err)
+		}
+	}
+	if err := permit(tls.ConnectionState{PeerCertificates: []*x509.Certificate{pair.Leaf}}, s.Kinds); err != nil {
+		return unfit("would be refused: %w", err)
+	}
+	for _, host := range hosts {
+		if pair.Leaf.VerifyHostname(host) != nil {
+			return unfit("is not of %s, where others reach this controller: want that among its names", host)
+		}
+	}
+	return nil
+}
+
+// CheckServes reports why clients would refuse the certificate of a server whoever they trust: it is not
+// for servers. It is nil where there are no files.
+func (s Server) CheckServes() error {
+	if s.CertFile == "" {
 		return nil
 	}
-	if err := pair.Leaf.VerifyHostname(host); err != nil {
-		return &FileError{"cert", fmt.Errorf("%s is not of %s, where others reach this controller: want that among its names", s.CertFile, host)}
+	pair, err := tls.LoadX509KeyPair(s.CertFile, s.KeyFile)
+	if err != nil {
+		return &FileError{"cert", err}
+	}
+	uses := pair.Leaf.ExtKeyUsage
+	if len(uses)+len(pair.Leaf.UnknownExtKeyUsage) > 0 && !slices.Contains(uses, x509.ExtKeyUsageServerAuth) && !slices.Contains(uses, x509.ExtKeyUsageAny) {
+		return &FileError{"cert", fmt.Errorf("%s is not for serverAuth: want that among its extended key usages", s.CertFile)}
 	}
 	return nil
 }

@@ -85,6 +85,19 @@ func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...str
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
+// IssueFor is Issue of a certificate for some uses, or for any when there are none, at an address; "" has it
+// name none.
+func (a *Authority) IssueFor(t testing.TB, name, commonName, address string, uses ...x509.ExtKeyUsage) {
+	t.Helper()
+	c := template()
+	c.Subject.CommonName, c.ExtKeyUsage = commonName, uses
+	if address != "" {
+		c.IPAddresses = []net.IP{net.ParseIP(address)}
+	}
+	key := newKey(t)
+	write(t, a.dir, name, c, a.cert, key, a.key)
+}
+
 // SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is its own authority.
 func SelfSigned(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -182,6 +183,22 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 
 // P4Runtime returns the counts of the P4Runtime server of a switch that runs in this process.
 func (l *Live) P4Runtime(name string) p4rt.ServerStats { return l.servers[name].p4runtime.Stats() }
+
+// Written counts what controllers did to the switches that run in this process: updates, and calls that set
+// something, by switch and kind.
+func (l *Live) Written() map[string]uint64 {
+	out := make(map[string]uint64)
+	for name, server := range l.servers {
+		stats := server.p4runtime.Stats()
+		out[name+" updates"] = stats.Updates
+		for call, n := range stats.Calls {
+			if strings.HasPrefix(call.Method, "Set") {
+				out[name+" "+call.Method] += n
+			}
+		}
+	}
+	return out
+}
 
 // speak starts the BGP-LS speaker of the i-th switch, which waits for the controller to connect.
 func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, error) {

@@ -294,7 +294,7 @@ func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGro
 				was.Version, was.Status.Index, was.Status.Epoch)
 		}
 	}
-	if again := w.writes(); !maps.Equal(again, written) {
+	if again := w.network.Written(); !maps.Equal(again, written) {
 		w.t.Errorf("%s: switches that agree were written to: %v, were %v", when, again, written)
 	}
 }
@@ -309,11 +309,11 @@ func TestCluster(t *testing.T) {
 		w.accept(w.members[i], i)
 	}
 	writes := w.newGroupWrites()
-	if err := first.put("writes", writes.spec()); err != nil {
+	if err := first.put("writes", writes.Spec()); err != nil {
 		t.Fatal(err)
 	}
 	first.programmed("writes")
-	before, written := w.settled(w.other(first, nil)), w.writes()
+	before, written := w.settled(w.other(first, nil)), w.network.Written()
 	traffic := w.deployment.run(writes)
 	traffic.more("before the kill")
 
@@ -332,7 +332,7 @@ func TestCluster(t *testing.T) {
 	third := w.decider(second)
 	w.kept("while the decider is paused", third, before, written)
 	w.accept(w.other(second, third), 3)
-	before, written = w.settled(third), w.writes()
+	before, written = w.settled(third), w.network.Written()
 	// What it is asked meanwhile it answers when it wakes up: with what the others have acknowledged, or
 	// not at all.
 	questions := w.ask(second, "/v1/multicast-groups/g3")
@@ -390,7 +390,7 @@ func TestCluster(t *testing.T) {
 	}
 	w.settled(w.other(w.decider(nil), nil))
 	w.terminate(w.other(w.decider(nil), nil))
-	before, written = w.settled(w.decider(nil)), w.writes()
+	before, written = w.settled(w.decider(nil)), w.network.Written()
 	w.terminate(w.decider(nil))
 	last := w.decider(nil)
 	w.kept("after the decider left in order", last, before, written)
@@ -407,7 +407,7 @@ func TestOwnEtcd(t *testing.T) {
 	w := newOwnTeam(t)
 	decider := w.decider(nil)
 	w.accept(w.other(decider, nil), 0)
-	before, written := w.settled(decider), w.writes()
+	before, written := w.settled(decider), w.network.Written()
 	decider.kill()
 	decider.process = nil
 	second := w.decider(nil)
@@ -429,7 +429,7 @@ func TestOwnEtcd(t *testing.T) {
 	w.run(decider)
 	decider.ready()
 	w.accept(decider, 1)
-	before, written = w.settled(decider), w.writes()
+	before, written = w.settled(decider), w.network.Written()
 	// The one that was replaced counts: with another one away, the two are more than half.
 	second.kill()
 	second.process = nil
@@ -473,7 +473,7 @@ func TestOwnEtcd(t *testing.T) {
 	decider.until("it lists the others without a quorum", func() bool {
 		return listsMissing(decider.process, second.name, "unreachable", "it does not answer at") && listsMissing(decider.process, third.name, "unreachable", "it does not answer at")
 	})
-	if again := w.writes(); again == nil {
+	if again := w.network.Written(); again == nil {
 		t.Error("no switch answers")
 	}
 }

@@ -191,7 +191,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	first.programmed("g0", "g1", "g2")
-	written := d.writes()
+	written := d.network.Written()
 
 	refused := func(when string) {
 		t.Helper()
@@ -221,13 +221,13 @@ func TestFullDisk(t *testing.T) {
 	if groups := first.groups(); len(groups) != 3 {
 		t.Errorf("%d groups on a full disk, want 3", len(groups))
 	}
-	if again := d.writes(); !maps.Equal(again, written) {
+	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("a full disk made the controller write to switches: %v, were %v", again, written)
 	}
 	if _, err := first.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g2", nil, nil); err != nil {
 		t.Errorf("a deletion on a full disk: %v", err)
 	}
-	first.until("the entries of the group are removed on a full disk", func() bool { return d.writes()["N1 updates"] > written["N1 updates"] })
+	first.until("the entries of the group are removed on a full disk", func() bool { return d.network.Written()["N1 updates"] > written["N1 updates"] })
 	first.programmed("g0", "g1")
 
 	small.exhaust()
@@ -241,7 +241,7 @@ func TestFullDisk(t *testing.T) {
 	small.fill(0)
 	refused("on a disk that is full again")
 	before := first.groups()
-	written = d.writes()
+	written = d.network.Written()
 	first.kill()
 	if out, err := small.command(flags...).CombinedOutput(); err == nil || !strings.Contains(string(out), "its disk is full") {
 		t.Errorf("a start on a full disk: %v: %s", err, out)
@@ -260,7 +260,7 @@ func TestFullDisk(t *testing.T) {
 	if len(before) != 3 || len(after) != 3 {
 		t.Errorf("groups are %v, were %v: want g0, g1 and g3", after, before)
 	}
-	if again := d.writes(); !maps.Equal(again, written) {
+	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("switches that agree were written to: %v, were %v", again, written)
 	}
 	second.kill()
@@ -276,7 +276,7 @@ func TestThreeFull(t *testing.T) {
 	other := w.other(first, nil)
 	w.accept(other, 0)
 	w.settled(other)
-	written := w.writes()
+	written := w.network.Written()
 	full := func(m *teammate) bool {
 		p := refusal(t, m.process, "g1", 1)
 		return p != nil && p.Status == http.StatusInsufficientStorage && strings.Contains(p.Detail, "disk is full")
@@ -325,7 +325,7 @@ func TestThreeFull(t *testing.T) {
 	w.accept(first, 2)
 	w.settled(first)
 	for sw, n := range written {
-		if again := w.writes()[sw]; again < n {
+		if again := w.network.Written()[sw]; again < n {
 			t.Errorf("%s: %d, was %d: a switch was started again", sw, again, n)
 		}
 	}

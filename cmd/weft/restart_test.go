@@ -233,21 +233,6 @@ func (p *process) put(name string, spec api.MulticastGroupSpec) error {
 	return err
 }
 
-// writes counts what a controller did to the switches.
-func (d *deployment) writes() map[string]uint64 {
-	out := make(map[string]uint64)
-	for _, s := range d.network.World.Network.Switches {
-		stats := d.network.P4Runtime(s.Name)
-		out[s.Name+" updates"] = stats.Updates
-		for call, n := range stats.Calls {
-			if strings.HasPrefix(call.Method, "Set") {
-				out[s.Name+" "+call.Method] += n
-			}
-		}
-	}
-	return out
-}
-
 // TestRestart: a controller that was killed goes on where it was. Nobody applies anything again,
 // groups keep index and epoch, no switch is written to, and a group that is written to all the
 // time loses no packet.
@@ -261,7 +246,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	writes := d.newGroupWrites()
-	if err := first.put("writes", writes.spec()); err != nil {
+	if err := first.put("writes", writes.Spec()); err != nil {
 		t.Fatal(err)
 	}
 	first.programmed("g0", "g1", "g2", "writes")
@@ -271,7 +256,7 @@ func TestRestart(t *testing.T) {
 	traffic.more("before the kill")
 	first.kill()
 	traffic.more("without a controller")
-	written := d.writes()
+	written := d.network.Written()
 	if len(written) < 12 || written["N6 updates"] == 0 {
 		t.Fatalf("the switches count no writes: %v", written)
 	}
@@ -287,7 +272,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("%s: %+v, was %+v", name, g, was)
 		}
 	}
-	if again := d.writes(); !maps.Equal(again, written) {
+	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
 	}
 

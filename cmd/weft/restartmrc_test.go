@@ -66,8 +66,8 @@ func (d *deployment) newSpraying() *spraying {
 	return s
 }
 
-// step implements load: a unit is 16 KiB.
-func (s *spraying) step() (n uint64, err error) {
+// Step implements load: a unit is 16 KiB.
+func (s *spraying) Step() (n uint64, err error) {
 	if err := s.mesh.Pump(); err != nil {
 		return 0, err
 	}
@@ -86,14 +86,14 @@ func (s *spraying) step() (n uint64, err error) {
 	return n, nil
 }
 
-// drain implements load.
-func (s *spraying) drain() (bool, error) {
+// Drain implements load.
+func (s *spraying) Drain() (bool, error) {
 	s.mesh.Finish()
 	return s.mesh.Done(), nil
 }
 
-// check implements load.
-func (s *spraying) check() error {
+// Check implements load.
+func (s *spraying) Check() error {
 	if n := s.mesh.Corrupt(); n > 0 {
 		return fmt.Errorf("%d flows have octets that are not what was written", n)
 	}
@@ -183,7 +183,7 @@ func TestRestartMRC(t *testing.T) {
 	traffic := d.run(d.newSpraying())
 	traffic.more("before the kill")
 	first.kill()
-	written := d.writes()
+	written := d.network.Written()
 	if written["P1-T0-1 updates"] == 0 {
 		t.Fatalf("the switches count no writes: %v", written)
 	}
@@ -204,7 +204,7 @@ func TestRestartMRC(t *testing.T) {
 	traffic.more("after the restart")
 	traffic.end()
 
-	if again := d.writes(); !maps.Equal(again, written) {
+	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
 	}
 	if after, err := second.rest.EVProfiles().Get(t.Context(), pair); err != nil || after.Version != before.Version {

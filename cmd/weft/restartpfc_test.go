@@ -68,7 +68,7 @@ func TestRestartPFC(t *testing.T) {
 	traffic.more("before the kill")
 	first.kill()
 	traffic.more("without a controller")
-	written := d.writes()
+	written := d.network.Written()
 	if written["R1 updates"] == 0 || written["R3 updates"] == 0 {
 		t.Fatalf("the switches count no writes: %v", written)
 	}
@@ -81,7 +81,7 @@ func TestRestartPFC(t *testing.T) {
 	if is.Version != was.Version || tenantIs.Version != tenantWas.Version || tenantIs.Status.VRF != tenantWas.Status.VRF || len(is.Status.Tunnels) != len(was.Status.Tunnels) || len(is.Status.Tunnels) == 0 {
 		t.Errorf("%+v %+v, were %+v %+v", is, tenantIs, was, tenantWas)
 	}
-	if again := d.writes(); !maps.Equal(again, written) {
+	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
 	}
 	orphans, err := second.rest.Orphans().List(t.Context(), nil)

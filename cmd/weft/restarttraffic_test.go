@@ -1,27 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/test/writes"
 )
 
 // load is traffic of a network. Its methods run on the goroutine of the network.
 type load interface {
-	// step works on, and returns how many units have arrived so far.
-	step() (arrived uint64, err error)
-	// drain ends it, and reports whether nothing is under way any more.
-	drain() (done bool, err error)
-	// check returns what became of it that must not.
-	check() error
+	// Step works on, and returns how many units have arrived so far.
+	Step() (arrived uint64, err error)
+	// Drain ends it, and reports whether nothing is under way any more.
+	Drain() (done bool, err error)
+	// Check returns what became of it that must not.
+	Check() error
 }
 
 // running is a load of a deployment that goes on until end.
@@ -50,10 +47,10 @@ func (r *running) loop() error {
 	for {
 		done := false
 		err := r.d.network.Do(ctx, func(*lab.World) error {
-			arrived, err := r.load.step()
+			arrived, err := r.load.Step()
 			r.arrived.Store(arrived)
 			if err == nil && stopping {
-				done, err = r.load.drain()
+				done, err = r.load.Drain()
 			}
 			return err
 		})
@@ -100,7 +97,7 @@ func (r *running) end() {
 	case <-time.After(patience):
 		t.Fatalf("what was sent has not arrived after %v", patience)
 	}
-	if err := r.d.network.Do(t.Context(), func(*lab.World) error { return r.load.check() }); err != nil {
+	if err := r.d.network.Do(t.Context(), func(*lab.World) error { return r.load.Check() }); err != nil {
 		t.Error(err)
 	}
 	if n := r.d.lost() - r.lost; n != 0 {
@@ -133,93 +130,16 @@ func (d *deployment) lost() (n uint64) {
 	return n
 }
 
-// groupWrites is the source of a multicast group of Figure 1 that writes to R1 to R5 again and
-// again.
-type groupWrites struct {
-	group   *lab.Group
-	traffic *lab.Traffic
-	data    []byte
-	writes  uint64 // completed
-	ending  bool
-}
-
-// Sizes of groupWrites.
-const (
-	groupWriteOctets  = 32 << 10
-	groupWritePackets = groupWriteOctets / 4096
-)
-
-func (d *deployment) newGroupWrites() *groupWrites {
+func (d *deployment) newGroupWrites() *writes.Group {
 	d.t.Helper()
-	g := &groupWrites{traffic: lab.NewTraffic(), data: make([]byte, groupWriteOctets)}
-	qp := rc.DefaultQPConfig()
-	qp.LocalAckTimeout = 24 // 69 s: a busy machine is no lossy network
+	var g *writes.Group
 	if err := d.network.Do(d.t.Context(), func(w *lab.World) (err error) {
-		g.group, err = w.NewGroup(lab.GroupConfig{
-			Proxy: netip.MustParseAddr("2001:db8:ffff::ff:ff"), DesignatedQPN: 0xbeef, Source: "S1",
-			Receivers: []string{"R1", "R2", "R3", "R4", "R5"}, InitialPSN: 0xfffff0, QP: qp, Memory: groupWriteOctets,
-		})
-		w.AddTap(g.traffic)
+		g, err = writes.New(w, "S1", "R1", "R2", "R3", "R4", "R5")
 		return err
 	}); err != nil {
 		d.t.Fatal(err)
 	}
 	return g
-}
-
-// spec is the group of the API.
-func (g *groupWrites) spec() api.MulticastGroupSpec {
-	spec := api.MulticastGroupSpec{
-		ProxyAddress: g.group.Config.Proxy, DesignatedQPN: g.group.Config.DesignatedQPN, InitialPSN: g.group.Config.InitialPSN,
-		Source: api.GroupSource{Address: g.group.Source.Config().Addr, QPN: g.group.SourceQP.Config().QPN},
-	}
-	for _, r := range g.group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
-	}
-	return spec
-}
-
-// step implements load: a unit is a write.
-func (g *groupWrites) step() (uint64, error) {
-	if err := g.group.Pump(); err != nil || !g.group.Done() {
-		return g.writes, err
-	}
-	if g.group.Size() > 0 && !g.ending {
-		g.writes++
-		if corrupt := g.group.Corrupt(); len(corrupt) > 0 {
-			return g.writes, fmt.Errorf("%q do not have what write %d wrote", corrupt, g.writes)
-		}
-	}
-	if g.ending {
-		return g.writes, nil
-	}
-	for i := range g.data {
-		g.data[i] = byte(i) + byte(g.writes)
-	}
-	return g.writes, g.group.Write(bytes.Clone(g.data), groupWriteOctets)
-}
-
-// drain implements load.
-func (g *groupWrites) drain() (bool, error) {
-	g.ending = true
-	return g.group.Done(), nil
-}
-
-// check implements load: every packet crosses every link once.
-func (g *groupWrites) check() error {
-	sent := g.traffic.Data["S1-N6"]
-	if want := (g.writes + 1) * groupWritePackets; sent != want {
-		return fmt.Errorf("S1 sent %d packets for %d writes, want %d", sent, g.writes+1, want)
-	}
-	for link, n := range g.traffic.Data {
-		if n != sent {
-			return fmt.Errorf("%d packets on %s, want each of the %d of S1 once", n, link, sent)
-		}
-	}
-	if n, first := g.group.EarlyAcks(); n > 0 {
-		return fmt.Errorf("%d early ACKs: %s", n, first)
-	}
-	return nil
 }
 
 // tenantStream is packets from one host to another, at a rate.
@@ -239,17 +159,17 @@ func (d *deployment) newTenantStream(from, to string) tenantStream {
 	return tenantStream{s}
 }
 
-// step implements load: a unit is a packet.
-func (s tenantStream) step() (uint64, error) { return s.Received, nil }
+// Step implements load: a unit is a packet.
+func (s tenantStream) Step() (uint64, error) { return s.Received, nil }
 
-// drain implements load.
-func (s tenantStream) drain() (bool, error) {
+// Drain implements load.
+func (s tenantStream) Drain() (bool, error) {
 	s.Stop()
 	return s.Lost() == 0, nil
 }
 
-// check implements load.
-func (s tenantStream) check() error {
+// Check implements load.
+func (s tenantStream) Check() error {
 	if s.Corrupt+s.Reordered > 0 {
 		return fmt.Errorf("of %d packets %d are not what was sent, %d came after a later one", s.Received, s.Corrupt, s.Reordered)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -260,25 +259,10 @@ func (b *bed) programmed(c *controller, names ...string) map[string]api.Multicas
 	return groups
 }
 
-// writes counts what the controllers did to the switches.
-func (b *bed) writes() map[string]uint64 {
-	out := make(map[string]uint64)
-	for _, s := range b.network.World.Network.Switches {
-		stats := b.network.P4Runtime(s.Name)
-		out[s.Name+" updates"] = stats.Updates
-		for call, n := range stats.Calls {
-			if strings.HasPrefix(call.Method, "Set") {
-				out[s.Name+" "+call.Method] += n
-			}
-		}
-	}
-	return out
-}
-
 // unwritten fails when switches were written to since.
 func (b *bed) unwritten(since map[string]uint64, when string) {
 	b.t.Helper()
-	if now := b.writes(); !maps.Equal(now, since) {
+	if now := b.network.Written(); !maps.Equal(now, since) {
 		b.t.Errorf("switches that agree were written to %s: %v, were %v", when, now, since)
 	}
 }

@@ -29,7 +29,7 @@ func TestTakeover(t *testing.T) {
 			}
 		}
 	}
-	written := b.writes()
+	written := b.network.Written()
 
 	first.kill()
 	kept("after the decider died")

@@ -41,13 +41,16 @@ type LiveOptions struct {
 	Controller func(inventory.Inventory) error
 	// Collectors are the addresses that controllers connect from by BGP-LS. Default 127.0.0.1.
 	Collectors []netip.Addr
+	// Sessions is the network, of IPv4 and at most 16 bits, of whose addresses each switch has one for its
+	// sessions. Default 127.1.0.0/16.
+	Sessions netip.Prefix
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
 	// Progress, if not nil, gets a line for every step of the start.
 	Progress func(format string, args ...any)
 }
 
-// A Live is a network in real time, all of it on loopback: each switch with a BGP-LS speaker of its
+// A Live is a network in real time, on addresses of this machine: each switch with a BGP-LS speaker of its
 // own and, where it runs in this process, a P4Runtime server; and a controller that knows only
 // their addresses.
 type Live struct {
@@ -57,6 +60,7 @@ type Live struct {
 
 	ctx        context.Context // of all sessions
 	collectors []netip.Addr
+	sessions   netip.Prefix
 
 	failing  sync.Mutex                // held while something is killed or revived, or a fault changes
 	mute     map[string]bool           // guarded by failing; switches whose speaker was killed
@@ -70,15 +74,19 @@ type Live struct {
 	pcap     *Pcap // nil: there is none
 }
 
-// switchPorts are the TCP ports of a switch at its loopback address: those of its first life, where
+// switchPorts are the TCP ports of a switch at the address of its sessions: those of its first life, where
 // controllers look for it again.
 type switchPorts struct{ server, speaker uint16 }
 
-// sessionAddress is the loopback address of the sessions of the i-th switch. Each has one of its own:
-// a collector tells its peers apart by theirs, and nobody else takes the ports of a dead switch.
-func sessionAddress(i int) netip.Addr {
-	return netip.AddrFrom4([4]byte{127, 1, byte((i + 1) >> 8), byte(i + 1)})
+// sessionAddress is the address of the sessions of the i-th switch. Each has one of its own: a collector
+// tells its peers apart by theirs, and nobody else takes the ports of a dead switch.
+func (l *Live) sessionAddress(i int) netip.Addr {
+	a := l.sessions.Addr().As4()
+	return netip.AddrFrom4([4]byte{a[0], a[1], byte((i + 1) >> 8), byte(i + 1)})
 }
+
+// loopbackSessions are addresses that every machine with Linux has.
+var loopbackSessions = netip.PrefixFrom(netip.AddrFrom4([4]byte{127, 1}), 16)
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
@@ -115,8 +123,14 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	if len(o.Collectors) == 0 {
 		o.Collectors = []netip.Addr{loopback}
 	}
+	if o.Sessions == (netip.Prefix{}) {
+		o.Sessions = loopbackSessions
+	}
+	if !o.Sessions.Addr().Is4() || o.Sessions.Bits() > 16 {
+		return nil, fmt.Errorf("lab: Sessions is %v: want a network of IPv4 with at most 16 bits", o.Sessions)
+	}
 	l := &Live{
-		World: world, ctx: ctx, collectors: o.Collectors, mute: map[string]bool{}, servers: map[string]*switchServer{},
+		World: world, ctx: ctx, collectors: o.Collectors, sessions: o.Sessions, mute: map[string]bool{}, servers: map[string]*switchServer{},
 		ports: map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
 	}
 	err = l.start(ctx, o, managed)
@@ -202,7 +216,7 @@ func (l *Live) Written() map[string]uint64 {
 
 // speak starts the BGP-LS speaker of the i-th switch, which waits for the controller to connect.
 func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, error) {
-	address, ports := sessionAddress(i), l.ports[s.Name]
+	address, ports := l.sessionAddress(i), l.ports[s.Name]
 	speaker, err := bgpls.Start(ctx, bgpls.Config{
 		ASN: s.ASN, RouterID: s.RouterID, Listen: netip.AddrPortFrom(address, ports.speaker),
 	})

@@ -33,7 +33,7 @@ func (l *Live) serve(name string) (address string, err error) {
 	node := l.World.switches[name]
 	i := slices.IndexFunc(l.World.Network.Switches, func(s Switch) bool { return s.Name == name })
 	ports := l.ports[name]
-	listener, err := net.Listen("tcp", netip.AddrPortFrom(sessionAddress(i), ports.server).String())
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(l.sessionAddress(i), ports.server).String())
 	if err != nil {
 		return "", err
 	}

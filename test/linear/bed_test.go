@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/vishvananda/netlink"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
@@ -93,7 +95,9 @@ func enter() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return err
 	}
-	return ip("link set lo up")
+	// Rules of cuts come before the table of what is here: switches and hosts are.
+	return ip("link set lo up", "rule add priority 32000 lookup local", "rule del priority 0",
+		fmt.Sprintf("address add %v/%d dev lo", switchNetwork.Addr().Next(), switchNetwork.Bits()), fmt.Sprintf("address add %v/32 dev lo", hostAddress))
 }
 
 // isolated says whether the controllers have networks and disks of their own.
@@ -140,6 +144,7 @@ type bed struct {
 	nodes     []*node
 	etcd      *node // nil: the controllers form one
 	authority *certstest.Authority
+	fabric    *fabric
 	rules     int // that the network has had
 }
 
@@ -151,6 +156,7 @@ type node struct {
 	ns      *afpackettest.Namespace // nil: it is on a loopback address
 	address string
 	api     string
+	hosts   string // where hosts connect
 	dir     string
 	disk    *disk // nil: none of its own
 	env     []string
@@ -208,6 +214,7 @@ func newBed(t *testing.T, outside bool) *bed {
 			b.place(n)
 		}
 	}
+	b.fabric = newFabric(t)
 	b.configure()
 	if b.etcd != nil {
 		b.etcd.start()
@@ -223,6 +230,7 @@ func newBed(t *testing.T, outside bool) *bed {
 			}
 		}
 	})
+	b.connect()
 	return b
 }
 
@@ -293,12 +301,12 @@ func (b *bed) place(n *node) {
 	n.disk = newDisk(t, n.dir)
 }
 
-// ports returns addresses of a node: of its API, for other controllers, for other members of the etcd.
-func (b *bed) ports(n *node) (string, string, string) {
+// ports returns addresses of a node: of its API, for other controllers, for other members of the etcd, for hosts.
+func (b *bed) ports(n *node) [4]string {
 	if n.ns != nil {
-		return n.address + ":8080", n.address + ":9443", n.address + ":2380"
+		return [4]string{n.address + ":8080", n.address + ":9443", n.address + ":2380", n.address + ":9559"}
 	}
-	var out [3]string
+	var out [4]string
 	for i := range out {
 		l, err := net.Listen("tcp", n.address+":0")
 		if err != nil {
@@ -309,67 +317,43 @@ func (b *bed) ports(n *node) (string, string, string) {
 			b.t.Fatal(err)
 		}
 	}
-	return out[0], out[1], out[2]
+	return out
 }
-
-// topology is a network of two switches that nobody reaches.
-const topology = `nodes:
-- {name: N1, routerId: 10.0.0.1, loopback: "2001:db8:0:1::1", locator: "5f00:0:1::/48", prefixes: ["2001:db8:1:1::1/128"]}
-- {name: N2, routerId: 10.0.0.2, loopback: "2001:db8:0:2::1", locator: "5f00:0:2::/48", prefixes: ["2001:db8:1:2::1/128"]}
-links:
-- {a: N1, portA: 2, b: N2, portB: 2, delay: 10us}
-`
-
-// configuration is that of a controller: its topology, its API, for other controllers, its directory, certificates, store.
-const configuration = `switches:
-- {name: N1, address: "127.0.0.1:1", mac: "02:00:00:00:00:01"}
-- {name: N2, address: "127.0.0.1:2", mac: "02:00:00:00:00:02"}
-hosts:
-- {name: S1, address: "2001:db8:1:1::1", mac: "02:00:00:01:00:01", switch: N1, port: 1}
-- {name: R1, address: "2001:db8:1:2::1", mac: "02:00:00:01:00:02", switch: N2, port: 1}
-topology: {file: %q}
-intervals: {settle: 200ms}
-api: {listen: %q}
-cluster:
-  name: %s
-  listen: %q
-  advertise: %q
-%s`
 
 // configure writes the files of all controllers.
 func (b *bed) configure() {
-	t := b.t
-	t.Helper()
-	members := "  etcd:\n    members: {"
-	peers := make(map[string]string)
+	b.t.Helper()
+	members, peers := make(map[string]string), make(map[string]string)
 	for _, n := range b.nodes {
-		var member string
-		n.api, peers[n.name], member = b.ports(n)
-		members += fmt.Sprintf("%s: %q, ", n.name, member)
+		at := b.ports(n)
+		n.api, peers[n.name], members[n.name], n.hosts = at[0], at[1], at[2], at[3]
 	}
-	members = strings.TrimSuffix(members, ", ") + "}\n"
 	if b.etcd != nil {
-		members = ""
-		listen, _, _ := b.ports(b.etcd)
-		b.etcd.api = listen
-		b.etcd.env = []string{etcdVariable + "=" + listen + " " + b.etcd.data()}
+		members = nil
+		b.etcd.api = b.ports(b.etcd)[0]
+		b.etcd.env = []string{etcdVariable + "=" + b.etcd.api + " " + b.etcd.data()}
 	}
 	for _, n := range b.nodes {
-		more := members
+		config, topology := filepath.Join(n.dir, "weft.yaml"), filepath.Join(n.dir, "topology.yaml")
+		inv := b.fabric.inventory
+		inv.BGP, inv.Topology.File = inventory.Default().BGP, topology
+		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
+		inv.API.Listen, inv.MRC.Listen = n.api, n.hosts
+		inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise, inv.Cluster.Etcd.Members = n.name, peers[n.name], n.address, members
 		if n.ns != nil {
-			more += fmt.Sprintf("  tls: {ca: %q, cert: %q, key: %q}\n", b.authority.File("ca.pem"), b.authority.File(n.name+".pem"), b.authority.File(n.name+".key"))
+			inv.Cluster.TLS = &inventory.TLS{CA: b.authority.File("ca.pem"), Cert: b.authority.File(n.name + ".pem"), Key: b.authority.File(n.name + ".key")}
 			b.certify(n)
 		}
-		file := filepath.Join(n.dir, "weft.yaml")
-		for name, text := range map[string]string{
-			filepath.Join(n.dir, "topology.yaml"): topology,
-			file:                                  fmt.Sprintf(configuration, filepath.Join(n.dir, "topology.yaml"), n.api, n.name, peers[n.name], n.address, more),
-		} {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
+		for name, v := range map[string]any{topology: b.fabric.live.World.Network.Topology(), config: inv} {
+			text, err := yaml.Marshal(v)
+			if err == nil {
+				err = os.WriteFile(name, text, 0o600)
+			}
+			if err != nil {
+				b.t.Fatal(err)
 			}
 		}
-		n.args = []string{"controller", "--config", file, "--name", n.name, "--insecure"}
+		n.args = []string{"controller", "--config", config, "--name", n.name, "--insecure"}
 		if b.etcd == nil {
 			n.args = append(n.args, "--data-dir", n.data())
 		} else {

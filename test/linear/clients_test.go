@@ -357,6 +357,7 @@ func (l *load) follow(ctx context.Context, n *node, shown func(name string)) {
 			switch {
 			case e.Type == api.EventGap:
 				s = sight{ID: e.ID, Reset: true}
+			case e.Object == writesGroup: // nobody changes it
 			case e.Type == api.EventGroupDeleted:
 				s.Key, s.Deleted = e.Object, true
 			case strings.HasPrefix(string(e.Type), "group.") && e.Group != nil:

@@ -19,6 +19,8 @@ type fault struct {
 	isolated bool
 	// own: it takes an etcd that the controllers form.
 	own bool
+	// fabric: it is between a controller and the fabric alone, which converges again.
+	fabric bool
 	// do makes the fault at a controller, and undoes it after a time.
 	do func(ctx context.Context, b *bed, n *node, r *rand.Rand, d time.Duration) error
 }
@@ -92,6 +94,13 @@ var faults = []fault{
 			drops = append(drops, b.drops(n, true, false)...)
 		}
 		return b.cut(ctx, d, drops)
+	}},
+	// Longer than others: a session is given up 15 s after it has fallen silent.
+	{kind: "cut switches", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+		return b.cut(ctx, 4*d, between(n, switchNetwork.String()))
+	}},
+	{kind: "cut hosts", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+		return b.cut(ctx, 4*d, between(n, hostAddress.String()))
 	}},
 	{kind: "unplug", isolated: true, do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
 		hub := fmt.Sprintf("hub%d", n.number)
@@ -209,9 +218,14 @@ func (b *bed) drops(n *node, out, in bool, ports ...int) []string {
 // storeDrops are those by which a node loses the store alone.
 func (b *bed) storeDrops(n *node) []string {
 	if b.etcd != nil {
-		return append(drop(n, b.etcd, nil), drop(b.etcd, n, nil)...)
+		return between(n, b.etcd.address)
 	}
 	return b.drops(n, true, true, 2380)
+}
+
+// between are those by which a node and what has an address lose each other.
+func between(n *node, address string) []string {
+	return []string{fmt.Sprintf("from %s to %s", n.address, address), fmt.Sprintf("from %s to %s", address, n.address)}
 }
 
 func drop(from, to *node, ports []int) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -63,5 +64,92 @@ func TestWallClock(t *testing.T) {
 		stop := make(chan struct{})
 		close(stop)
 		lasts.watch(stop, func(err error) { t.Errorf("the clock is off by %v, and a lease of an hour ends: %v", off, err) })
+	}
+}
+
+// lost is a lease of an hour that the store has ended.
+type lost struct{ until }
+
+func (lost) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// TestLostLease: a tenure ends with its lease, however long that was to last.
+func TestLostLease(t *testing.T) {
+	tenure := &Tenure{lease: lost{until{at: time.Now().Add(time.Hour)}}}
+	if err := tenure.Check(); !errors.Is(err, ErrMandate) {
+		t.Fatalf("Check: %v", err)
+	}
+	if _, _, err := tenure.Bound(t.Context()); !errors.Is(err, ErrMandate) {
+		t.Errorf("Bound: %v", err)
+	}
+	ended := make(chan error, 1)
+	tenure.watch(nil, func(err error) { ended <- err })
+	if err := <-ended; !errors.Is(err, ErrMandate) {
+		t.Errorf("watch: %v", err)
+	}
+}
+
+// TestTenureEnds: a tenure is over at its end, not after it.
+func TestTenureEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // time stands still
+		for left, over := range map[time.Duration]bool{time.Minute + 1: false, time.Minute: true, time.Minute - 1: true} {
+			tenure := &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}
+			if err := tenure.Check(); errors.Is(err, ErrMandate) != over {
+				t.Errorf("%v before the end of the lease, with a margin of a minute: %v", left, err)
+			}
+		}
+	})
+}
+
+// TestUnevenFor: an uneven share is told from a minute on, whatever is uneven meanwhile.
+func TestUnevenFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(Config{})
+		is := func(want string) {
+			t.Helper()
+			if got := n.Uneven(); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+		for range 2 { // the second minute begins anew
+			is("")
+			n.setUneven("a")
+			time.Sleep(unevenFor / 2)
+			n.setUneven("b")
+			time.Sleep(unevenFor/2 - 1)
+			is("")
+			time.Sleep(1)
+			is("b")
+			n.setUneven("c")
+			is("c")
+			n.setUneven("")
+		}
+	})
+}
+
+// TestBetterOff: it is left to another controller to decide which is there, stays and has no alarm.
+func TestBetterOff(t *testing.T) {
+	self, alarm := Member{Name: "c1", Alarm: &Alarm{}}, &Alarm{}
+	for _, c := range []struct {
+		other Member
+		want  bool
+	}{
+		{Member{Name: "c2"}, true},
+		{Member{Name: "c2", Alarm: alarm}, false},
+		{Member{Name: "c2", Leaving: true}, false},
+		{Member{Name: "c1"}, false},
+	} {
+		r := newRecords()
+		r.members["self"], r.members["other"] = self, c.other
+		l := &life{self: self, rec: r}
+		if l.yields() != c.want {
+			t.Errorf("one with an alarm, beside %+v, yields: %v", c.other, !c.want)
+		}
+		if l.self.Alarm = nil; l.yields() {
+			t.Errorf("one without an alarm, beside %+v, yields", c.other)
+		}
 	}
 }

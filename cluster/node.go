@@ -225,7 +225,7 @@ func (l *life) run(ctx context.Context) error {
 			switch {
 			case err != nil:
 				return err
-			case !raised && (term == nil || !l.yields()):
+			case !raised:
 				continue
 			}
 		case <-again.C:

@@ -53,6 +53,9 @@ type world struct {
 	accepted map[string]bool // records whose writer got an answer of success
 	writes   int
 	terms    int
+	led      map[int64]bool // terms
+	// stuck, when not nil, is why nothing can be decided on owners of switches.
+	stuck error
 	// generation is that of the last owners.
 	generation uint32
 	// apart are two controllers that do not reach each other; nil: all do.
@@ -62,7 +65,7 @@ type world struct {
 const devices = 6
 
 func newWorld(t *testing.T, n int, seed uint64) *world {
-	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool)}
+	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool), led: make(map[int64]bool)}
 	for i := range devices {
 		w.devices = append(w.devices, &device{
 			w: w, name: fmt.Sprintf("n%d", i+1), remembers: i%2 == 0, random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*session]bool),
@@ -127,6 +130,15 @@ func (w *world) switches() (out []cluster.Switch) {
 
 // next is the generation of the next owners, which a decider that is none any more does not get.
 func (w *world) next(ctx context.Context, s store.Store) (uint32, error) {
+	if !store.MayUseReserve(ctx) {
+		w.t.Error("who owns a switch would not be kept on a disk that is nearly full")
+	}
+	w.mu.Lock()
+	stuck := w.stuck
+	w.mu.Unlock()
+	if stuck != nil {
+		return 0, stuck
+	}
 	if _, err := s.Put(ctx, "generation", []byte("x"), store.Any); err != nil {
 		return 0, err
 	}
@@ -159,6 +171,10 @@ func (c *replica) lead(ctx context.Context, m *cluster.Mandate) error {
 		must = append(must, key)
 	}
 	w.terms++
+	if w.led[m.Term] {
+		w.t.Errorf("%s begins term %d, which has been", c.name, m.Term)
+	}
+	w.led[m.Term] = true
 	w.mu.Unlock()
 	defer func() {
 		w.mu.Lock()
@@ -409,6 +425,78 @@ func TestAlarm(t *testing.T) {
 			t.Errorf("%s decides: it moved without a reason", v.Decider.Name)
 		} else if _, _, full := v.Full(); full {
 			t.Error("an alarm does not end")
+		}
+	})
+}
+
+// TestJoinsWithAlarm: what is wrong with a controller that starts is known as soon as it is there, before it
+// could be the one that decides.
+func TestJoinsWithAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 1)
+		defer w.stop()
+		w.run(ttl)
+		second := &replica{w: w, name: "c2", client: w.server.Client(), clock: &wallClock{}, alarm: &cluster.Alarm{Message: "slow"}}
+		w.controllers = append(w.controllers, second)
+		second.start()
+		for {
+			v, changed := w.controllers[0].node.View()
+			if m, there := v.Member("c2"); there {
+				if m.Alarm == nil || m.Alarm.Message != "slow" {
+					t.Errorf("it joins with the alarm %+v", m.Alarm)
+				}
+				return
+			}
+			select {
+			case <-changed:
+			case <-time.After(ttl):
+				t.Fatal("it does not join")
+			}
+		}
+	})
+}
+
+// TestUnevenIsSaid: that switches have no owner is said when it has lasted a minute, by the decider, and no
+// more when they have.
+func TestUnevenIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2, 1)
+		w.stuck = errors.New("stuck")
+		defer w.stop()
+		uneven := func() (decider, other string) {
+			for _, c := range w.controllers {
+				if c == w.decider() {
+					decider = c.node.Uneven()
+				} else {
+					other += c.node.Uneven()
+				}
+			}
+			return decider, other
+		}
+		w.run(time.Minute)
+		if is, other := uneven(); is != "" || other != "" {
+			t.Errorf("after less than a minute: %q, %q", is, other)
+		}
+		w.run(2 * time.Second)
+		if is, other := uneven(); is != "switch n1 has no owner that lives" || other != "" {
+			t.Errorf("after a minute: %q, of one that does not decide %q", is, other)
+		}
+		first := w.decider()
+		first.stop()
+		if is := first.node.Uneven(); is != "" {
+			t.Errorf("of one that decided: %q", is)
+		}
+		first.start()
+		w.run(62 * time.Second)
+		if is, _ := uneven(); is == "" {
+			t.Error("another decider does not say it")
+		}
+		w.mu.Lock()
+		w.stuck = nil
+		w.mu.Unlock()
+		w.run(2 * time.Second)
+		if is, other := uneven(); is != "" || other != "" {
+			t.Errorf("with owners: %q, %q", is, other)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func absent(name string, last sighting, a answer, other store.Other, formed, lea
 		c.Reason, c.Message = "disk", disk.Reason
 	case other.Absence != "" && other.Absence != store.AbsenceUnreachable:
 		c.Reason, c.Message = string(other.Absence), other.Reason
-	case fault != "" && (c.Clock != 0 || strings.Contains(fault, "clocks")):
+	case strings.Contains(fault, "clocks"):
 		c.Reason, c.Message = "clock", fault
 	case fault != "":
 		c.Reason, c.Message = "certificate", fault

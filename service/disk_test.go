@@ -1,0 +1,164 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
+)
+
+// placed is a store on a disk that a test makes.
+type placed struct {
+	store.Store
+	disk store.Disk
+	err  error // of writes
+}
+
+func (p *placed) Disk() (store.Disk, bool) { return p.disk, p.disk.Dir != "" }
+func (p *placed) Writable() error          { return p.err }
+
+// TestDiskIsSaid: what is wrong with a disk is an alarm, which is full where nothing is kept for want of
+// room; /readyz has it, and only one that is slow does not count.
+func TestDiskIsSaid(t *testing.T) {
+	down := errors.New("the store does not answer")
+	for _, c := range []struct {
+		name     string
+		disk     store.Disk
+		err      error
+		wrong    string
+		alarm    *cluster.Alarm
+		ok       bool // of the check
+		advisory bool
+	}{
+		{"fine", store.Disk{Dir: "d"}, nil, "", nil, true, false},
+		{"fine, without a store", store.Disk{Dir: "d"}, down, down.Error(), nil, true, false},
+		{"low", store.Disk{Dir: "d", State: store.DiskLow, Reason: "low"}, store.ErrNoRoom, "low", &cluster.Alarm{Full: true}, false, false},
+		{"out", store.Disk{Dir: "d", State: store.DiskOut, Reason: "out"}, down, "out", &cluster.Alarm{Full: true}, false, false},
+		{"failed", store.Disk{Dir: "d", State: store.DiskFailed, Reason: "failed"}, down, "failed", &cluster.Alarm{}, false, false},
+		{"slow", store.Disk{Dir: "d", Slow: true, Reason: "slow"}, nil, "slow", &cluster.Alarm{}, false, true},
+	} {
+		o := &Options{Store: &placed{disk: c.disk, err: c.err}}
+		o.API.Writable = o.Store.Writable
+		alarm := o.alarm()
+		if !alarm.Same(c.alarm) || alarm != nil && alarm.Message != c.disk.Reason || o.wrong() != c.wrong {
+			t.Errorf("%s: alarm %+v, wrong is %q", c.name, alarm, o.wrong())
+		}
+		kept := api.ReadinessCheck{Name: "store", OK: true}
+		if c.err != nil {
+			kept = api.ReadinessCheck{Name: "store", Message: "changes are refused: " + c.err.Error()}
+		}
+		checks := o.checks()
+		if len(checks) != 2 || checks[0] != kept || checks[1] != (api.ReadinessCheck{Name: "disk", OK: c.ok, Advisory: c.advisory, Message: c.disk.Reason}) {
+			t.Errorf("%s: %+v", c.name, checks)
+		}
+		if d := o.controllerDisk(); d.State != c.disk.State.String() || d.Slow != c.disk.Slow || d.Reason != c.disk.Reason {
+			t.Errorf("%s: clients see %+v", c.name, d)
+		}
+	}
+	o := &Options{Store: &placed{}}
+	o.API.Writable = o.Store.Writable
+	if checks := o.checks(); len(checks) != 1 || o.alarm() != nil || o.controllerDisk() != nil {
+		t.Errorf("without a disk: %+v", checks)
+	}
+}
+
+// TestMembersAreReady: a controller is ready when it has a lease and one decides; while any of them has no
+// room, all refuse, with its name; that switches are shared out unevenly does not count.
+func TestMembersAreReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := storetest.NewServer()
+		ctx, stop := context.WithCancel(t.Context())
+		var ended []chan struct{}
+		defer func() {
+			stop()
+			for _, e := range ended {
+				<-e
+			}
+		}()
+		stuck := errors.New("stuck")
+		members := make(map[string]*member)
+		alarms := make(map[string]*cluster.Alarm)
+		for _, name := range []string{"c1", "c2"} {
+			shared := server.Client()
+			m := &member{o: &Options{Store: &placed{Store: shared}}, self: cluster.Member{Name: name}, sessions: &sessions{relay: southbound.NewRelay()}}
+			m.o.API.Writable = m.writable
+			m.node = cluster.New(cluster.Config{
+				Self: m.self, Store: shared,
+				Lead:       func(ctx context.Context, _ *cluster.Mandate) error { <-ctx.Done(); return nil },
+				Switches:   func() []cluster.Switch { return []cluster.Switch{{Name: "n1"}} },
+				Generation: func(context.Context, store.Store) (uint32, error) { return 0, stuck },
+				Alarm:      func() *cluster.Alarm { return alarms[name] },
+			})
+			members[name] = m
+		}
+		c1, c2 := members["c1"], members["c2"]
+		is := func(when string, m *member, want ...api.ReadinessCheck) {
+			t.Helper()
+			got := m.Readiness()
+			if len(got) != len(want) {
+				t.Errorf("%s: %+v, want %+v", when, got, want)
+				return
+			}
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("%s: %+v, want %+v", when, got[i], want[i])
+				}
+			}
+		}
+		kept, decides := api.ReadinessCheck{Name: "store", OK: true}, api.ReadinessCheck{Name: "decider", OK: true, Message: "c1"}
+		is("before it has a lease", c1, api.ReadinessCheck{Name: "store", Message: "no lease in the store"}, api.ReadinessCheck{Name: "decider", Message: "no controller decides"})
+		for _, m := range []*member{c1, c2} {
+			done := make(chan struct{})
+			ended = append(ended, done)
+			go func() {
+				defer close(done)
+				m.node.Run(ctx)
+			}()
+			time.Sleep(time.Second)
+		}
+		is("of the decider", c1, kept, decides)
+		is("of the other one", c2, kept, decides)
+		if s, _ := c2.State(); s.Controllers != 2 || s.Decides || s.Expected != 1 {
+			t.Errorf("%+v", s)
+		}
+		c2.o.Inventory.Cluster.Etcd.Members = map[string]string{"c1": "", "c2": "", "c3": ""}
+		if s, _ := c2.State(); s.Expected != 3 {
+			t.Errorf("%d controllers are expected, want 3", s.Expected)
+		}
+		alarms["c2"] = &cluster.Alarm{Full: true, Message: "3 MiB free"}
+		time.Sleep(time.Second)
+		for _, m := range []*member{c1, c2} {
+			if err := m.writable(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "controller c2: 3 MiB free") {
+				t.Errorf("%s, while c2 has no room: %v", m.self.Name, err)
+			}
+		}
+		alarms["c2"] = nil
+		time.Sleep(time.Second)
+		own, down := c1.o.Store.(*placed), errors.New("no answer")
+		for _, c := range []struct {
+			err  error
+			want string
+		}{{store.ErrNoRoom, "controller c1: " + store.ErrNoRoom.Error()}, {down, "no answer"}} {
+			own.err = c.err
+			if err := c1.writable(); err == nil || !errors.Is(err, c.err) || err.Error() != c.want {
+				t.Errorf("%v: %v, want %q", c.err, err, c.want)
+			}
+		}
+		own.err = nil
+		if err := c1.writable(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		is("after a minute without an owner of n1", c1, kept, decides,
+			api.ReadinessCheck{Name: "share", Advisory: true, Message: "switches have been shared out unevenly for a minute: switch n1 has no owner that lives"})
+		is("of one that does not decide", c2, kept, decides)
+	})
+}

@@ -362,7 +362,7 @@ func (b *bed) configure() {
 	}
 }
 
-// certify gives a controller a certificate that is good for half an hour.
+// certify gives a controller a certificate that is good for longer than a run.
 func (b *bed) certify(n *node) {
 	b.authority.IssueAs(b.t, n.name, certs.Identity{Kind: certs.KindController, Name: n.name}, n.address)
 }

@@ -56,7 +56,7 @@ func (a *Authority) IssueAs(t testing.TB, name string, id certs.Identity, hosts 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := authority.Issue(certs.Request{Identity: id, Hosts: hosts}, time.Now(), 30*time.Minute)
+	p, err := authority.Issue(certs.Request{Identity: id, Hosts: hosts}, time.Now(), life/2) // its authority lasts longer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,13 @@ func SelfSigned(t testing.TB, name string) (certFile, keyFile string) {
 	return filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
 }
 
+// life is how long certificates are good: longer than the longest test.
+const life = 24 * time.Hour
+
 func template() *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(life),
 	}
 }
 

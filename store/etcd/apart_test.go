@@ -42,6 +42,28 @@ func (s *Store) pid() int {
 	return s.ward.server.cmd.Process.Pid
 }
 
+// TestKill: a server that is killed is not started again, a change is refused, and another store has all
+// that was kept.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, Config{Dir: dir, Apart: true})
+	put(t, s, "g", "1")
+	first := s.pid()
+	s.Kill()
+	if err := unix.Kill(first, 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the process %d: %v", first, err)
+	}
+	if _, err := s.Put(t.Context(), "h", []byte("2"), store.Any); !errors.Is(err, store.ErrUnavailable) || s.pid() != 0 {
+		t.Errorf("a change of one that was killed: %v, process %d", err, s.pid())
+	}
+	closed(t, s)
+	again := apart(t, Config{Dir: dir})
+	if r, err := again.Get(t.Context(), "g"); err != nil || string(r.Value) != "1" {
+		t.Errorf("another one has %q: %v", r.Value, err)
+	}
+}
+
 // TestServerDies: a server that ends by itself takes nothing with it: the reason is said, another one
 // is started, and has everything.
 func TestServerDies(t *testing.T) {

@@ -253,11 +253,11 @@ func (s *Store) Disk() (store.Disk, bool) {
 	return state.Disk, true
 }
 
-// Kill ends the member of the etcd in this process as kill -9 would, for tests: the others learn
-// nothing. Close must follow.
+// Kill ends the member in a process of its own as kill -9 does, for benchmarks: the others learn nothing. It
+// is not started again. Close must follow.
 func (s *Store) Kill() {
-	if s.member != nil {
-		s.member.HardStop()
+	if s.ward != nil {
+		s.ward.kill()
 	}
 }
 

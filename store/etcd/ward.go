@@ -239,6 +239,18 @@ func (w *ward) writable() error {
 	return w.disk.room()
 }
 
+// kill ends the server at once, and for good.
+func (w *ward) kill() {
+	w.mu.Lock()
+	p := w.server
+	w.mu.Unlock()
+	if p != nil {
+		p.kill()
+	}
+	w.stop()
+	<-w.ended
+}
+
 func (w *ward) leads() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,11 +13,15 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/store/etcd"
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // TestMain lets the test be the processes that a bench starts.
 func TestMain(m *testing.M) {
+	if etcd.IsServer() {
+		os.Exit(etcd.Serve())
+	}
 	if len(os.Args) > 1 && os.Args[1] == fakeSwitchCommand {
 		if err := fakeSimpleSwitch(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

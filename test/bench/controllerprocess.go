@@ -122,11 +122,11 @@ func controllerMain(text string) (err error) {
 	defer cancel()
 	service.TuneMemory(service.GCPercent)
 	size := severalBench{closSize: closSize{part.Size[0], part.Size[1], part.Size[2], part.Size[3]}}
-	cfg := etcd.Config{Dir: part.Dir + "/" + part.Name, Release: "bench"}
+	var peers *etcd.Peers
 	if part.Members != nil {
-		cfg.Peers = &etcd.Peers{Name: part.Name, Members: part.Members}
+		peers = &etcd.Peers{Name: part.Name, Members: part.Members}
 	}
-	kept, err := etcd.Open(ctx, cfg)
+	kept, err := etcd.Open(ctx, recordsIn(filepath.Join(part.Dir, part.Name), peers))
 	if err != nil {
 		return err
 	}

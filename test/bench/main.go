@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/weft-sdn/weft/store/etcd"
 )
 
 // A bench prints the figures of one kind.
@@ -49,6 +51,9 @@ var benches = []bench{
 }
 
 func main() {
+	if etcd.IsServer() {
+		os.Exit(etcd.Serve())
+	}
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -6,16 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // quotaPeriod is the time in which a process uses its quota, and waits for the next when it has.
 const quotaPeriod = 10 * time.Millisecond
 
-// quota is a control group of one process.
+// quota is a control group of one process, and of those that it has started.
 type quota struct{ dir string }
 
-// limitProcessors has a process use so many processors at most, by a control group of version 2 or 1,
+// limitProcessors has a process, with those that it has started, use so many processors at most, by a control group of version 2 or 1,
 // until end is called after the process has ended. It takes root.
 func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	period := quotaPeriod.Microseconds()
@@ -36,13 +37,26 @@ func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	for file, value := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(q.dir, file), []byte(value), 0))
 	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(q.dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
+	for _, p := range withChildren(pid) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(q.dir, "cgroup.procs"), []byte(p), 0)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, q.end())
 	}
 	return q, nil
+}
+
+// withChildren returns a process and those that it has started, as a controller starts its etcd (proc(5)).
+func withChildren(pid int) []string {
+	all := []string{strconv.Itoa(pid)}
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is a good one
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // of a thread that has ended there is none
+		all = append(all, strings.Fields(string(text))...)
+	}
+	return all
 }
 
 // end removes the control group of a process that has ended. That of no process is nothing.

@@ -56,7 +56,7 @@ func newKeeping(dir string, out *report) *keeping {
 func storePut(ctx context.Context, out *report, dir string) (err error) {
 	out.tell("store: %d records of %d octets", storePuts, storeOctets)
 	start := time.Now()
-	alone, err := etcd.Open(ctx, etcd.Config{Dir: filepath.Join(dir, "alone"), Release: "bench"})
+	alone, err := etcd.Open(ctx, recordsIn(filepath.Join(dir, "alone"), nil))
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,12 @@ func storePut(ctx context.Context, out *report, dir string) (err error) {
 		out.print(latency("store/put", took[1], field{"octets", storeOctets}, field{"members", len(three)})))
 }
 
+// recordsIn are those of a controller in a directory, as "weft controller" keeps them: in an etcd in a
+// process of its own, which is one of several with peers.
+func recordsIn(dir string, peers *etcd.Peers) etcd.Config {
+	return etcd.Config{Dir: dir, Release: "bench", Peers: peers, Apart: true}
+}
+
 // trio returns the members of an etcd, those that started even with an error.
 func trio(ctx context.Context, dir string) ([]*etcd.Store, error) {
 	configs, err := trioConfigs(dir)
@@ -111,7 +117,7 @@ func trioConfigs(dir string) ([]etcd.Config, error) {
 		if err := l.Close(); err != nil {
 			return nil, err
 		}
-		out = append(out, etcd.Config{Dir: filepath.Join(dir, name), Release: "bench", Peers: &etcd.Peers{Name: name, Members: members}})
+		out = append(out, recordsIn(filepath.Join(dir, name), &etcd.Peers{Name: name, Members: members}))
 	}
 	return out, nil
 }
@@ -147,7 +153,7 @@ type keeping struct {
 
 // run runs f with a controller, from the records in the directory.
 func (k *keeping) run(ctx context.Context, f func(*controller.Controller) error) (err error) {
-	s, err := etcd.Open(ctx, etcd.Config{Dir: k.dir, Release: "bench"})
+	s, err := etcd.Open(ctx, recordsIn(k.dir, nil))
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,12 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// takeovers is how often the decider dies, and how often the leader of the etcd does, and
-// takeoverPause is what follows each time.
+// takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause is what
+// follows each time, and takeoverPatience is how long all may take.
 const (
-	takeovers     = 5
-	takeoverPause = 30 * time.Second
+	takeovers        = 10
+	takeoverPause    = 20 * time.Second
+	takeoverPatience = 30 * time.Minute
 )
 
 // takingOver measures what it takes another controller to go on.
@@ -43,16 +44,16 @@ func takingOver(ctx context.Context, out *report) (err error) {
 
 // takeover measures the time from the death of a controller to every switch owned, read back and in
 // sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
-// whose member leads the etcd; the decider sees to it that these are two. The controllers form an etcd,
-// and are in this process; one dies with its member of the etcd, so that the others learn nothing of
-// it, and its lease is neither renewed nor given back. It fails when a switch is written to.
+// whose member leads the etcd; the decider sees to it that these are two. The controllers are in this process,
+// and form an etcd whose members are processes of their own, as those of "weft controller" are. One dies with its member, which is killed
+// as by kill -9: the others learn nothing of it, and its lease is neither renewed nor given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
 		return err
 	}
 	stores, err := openAll(ctx, configs)
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, takeoverPatience)
 	var group errgroup.Group
 	defer func() {
 		cancel()
@@ -102,7 +103,7 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	}
 	for _, who := range []string{"decider", "leader"} {
 		d := took[who]
-		err = errors.Join(err, out.print(latency("takeover/"+who, d,
+		err = errors.Join(err, out.print(latency("takeover/"+who, d, field{"max", slices.Max(d).Seconds() * 1e3},
 			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups}, field{"controllers", len(stores)}, field{"updates", 0})))
 	}
 	return err
@@ -241,7 +242,7 @@ func (k *keeping) contend(ctx, alive context.Context, self *contender, decides c
 
 // copyTo copies the records of the directory to another store.
 func (k *keeping) copyTo(ctx context.Context, to store.Store) (err error) {
-	from, err := etcd.Open(ctx, etcd.Config{Dir: k.dir, Release: "bench"})
+	from, err := etcd.Open(ctx, recordsIn(k.dir, nil))
 	if err != nil {
 		return err
 	}

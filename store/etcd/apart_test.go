@@ -49,10 +49,15 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Config{Dir: dir, Apart: true})
 	put(t, s, "g", "1")
-	first := s.pid()
+	first := s.ward.server
 	s.Kill()
-	if err := unix.Kill(first, 0); !errors.Is(err, unix.ESRCH) {
-		t.Errorf("the process %d: %v", first, err)
+	if state := first.cmd.ProcessState; state == nil || state.Success() {
+		t.Errorf("it ended in order: %v", state)
+	}
+	select {
+	case <-s.ward.ended:
+	default:
+		t.Error("one that was killed may be started again")
 	}
 	if _, err := s.Put(t.Context(), "h", []byte("2"), store.Any); !errors.Is(err, store.ErrUnavailable) || s.pid() != 0 {
 		t.Errorf("a change of one that was killed: %v, process %d", err, s.pid())

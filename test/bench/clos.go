@@ -114,7 +114,7 @@ func (c *clos) attach(leaf int) {
 	}
 }
 
-// groups are n groups of so many receivers, at hosts drawn at random.
+// groups are n groups of so many receivers, at hosts drawn at random. No two have a queue pair in common.
 func (c *clos) groups(n, receivers int) []api.MulticastGroupSpec {
 	rng := rand.New(rand.NewPCG(1, 2))
 	specs := make([]api.MulticastGroupSpec, n)
@@ -123,10 +123,10 @@ func (c *clos) groups(n, receivers int) []api.MulticastGroupSpec {
 		s := api.MulticastGroupSpec{
 			ProxyAddress:  netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 14: byte(g >> 8), 15: byte(g)}),
 			DesignatedQPN: 0xd0d0,
-			Source:        api.GroupSource{Address: c.inventory.Hosts[hosts[0]].Address, QPN: 0x100},
+			Source:        api.GroupSource{Address: c.inventory.Hosts[hosts[0]].Address, QPN: uint32(0x100 + g)},
 		}
-		for i, h := range hosts[1:] {
-			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: c.inventory.Hosts[h].Address, QPN: uint32(0x200 + i)})
+		for _, h := range hosts[1:] {
+			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: c.inventory.Hosts[h].Address, QPN: uint32(0x10000 + g)})
 		}
 		specs[g] = c.inventory.Defaults.Complete(s)
 	}

@@ -41,7 +41,10 @@ func storing(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	k := newKeeping(dir, out)
-	return errors.Join(k.make(ctx, out), k.restart(ctx, out))
+	if err := k.make(ctx, out); err != nil {
+		return err
+	}
+	return k.restart(ctx, out)
 }
 
 func newKeeping(dir string, out *report) *keeping {

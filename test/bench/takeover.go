@@ -39,14 +39,18 @@ func takingOver(ctx context.Context, out *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	k := newKeeping(dir, out)
-	return errors.Join(k.make(ctx, out), k.takeover(ctx, out))
+	if err := k.make(ctx, out); err != nil {
+		return err
+	}
+	return k.takeover(ctx, out)
 }
 
 // takeover measures the time from the death of a controller to every switch owned, read back and in
 // sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
-// whose member leads the etcd; the decider sees to it that these are two. The controllers are in this process,
-// and form an etcd whose members are processes of their own, as those of "weft controller" are. One dies with its member, which is killed
-// as by kill -9: the others learn nothing of it, and its lease is neither renewed nor given back. It fails when a switch is written to.
+// whose member leads the etcd; the decider sees to it that these are two. The controllers are in this
+// process, and form an etcd whose members are processes of their own, as those of "weft controller" are.
+// One dies with its member, which is killed by kill -9: the others learn nothing of it, and its lease is
+// neither renewed nor given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
@@ -85,6 +89,7 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 				return err
 			}
 			took[who] = append(took[who], d)
+			out.tell("takeover/%s: %v", who, d.Round(time.Millisecond))
 			if err := dead.store.Close(); err != nil {
 				return err
 			}

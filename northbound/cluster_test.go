@@ -2,10 +2,15 @@ package northbound
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +24,7 @@ type fakeCluster struct {
 	decider *url.URL
 	err     error
 	asked   int
+	more    []api.ReadinessCheck
 }
 
 func (*fakeCluster) Controllers(context.Context) []api.Controller {
@@ -26,7 +32,7 @@ func (*fakeCluster) Controllers(context.Context) []api.Controller {
 }
 
 func (f *fakeCluster) Readiness() []api.ReadinessCheck {
-	return []api.ReadinessCheck{{Name: "decider", OK: f.err == nil}}
+	return append([]api.ReadinessCheck{{Name: "decider", OK: f.err == nil}}, f.more...)
 }
 func (*fakeCluster) Disk() *api.ControllerDisk {
 	return &api.ControllerDisk{State: "low", Slow: true, Free: 50 << 20, Total: 1 << 30, Refuse: 64 << 20, Stop: 16 << 20, Sync: api.Duration(700 * time.Millisecond)}
@@ -40,7 +46,7 @@ func (*fakeCluster) State() (ClusterState, bool) {
 }
 
 // newTestMember returns the server of a member, and what it knows of the cluster.
-func newTestMember(t *testing.T, decider string) (*Server, *fakeCluster) {
+func newTestMember(t *testing.T, decider string, change ...func(*Config)) (*Server, *fakeCluster) {
 	t.Helper()
 	f := &fakeCluster{}
 	var err error
@@ -49,6 +55,9 @@ func newTestMember(t *testing.T, decider string) (*Server, *fakeCluster) {
 	}
 	cfg := DefaultConfig()
 	cfg.Cluster, cfg.Version, cfg.Name, cfg.Hosts = f, "test", "c2", []string{"*"}
+	for _, c := range change {
+		c(&cfg)
+	}
 	s, err := NewMember(cfg, http.DefaultTransport)
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +131,10 @@ func TestMemberAnswers(t *testing.T) {
 	if w := do(member, "GET", "/readyz", ""); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	f.more = []api.ReadinessCheck{{Name: "share", Advisory: true, Message: "uneven"}}
+	if w := do(member, "GET", "/readyz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"uneven"`) {
+		t.Errorf("with a check that is advisory: %d %s", w.Code, w.Body)
+	}
 	if w := do(member, "GET", "/v1/controllers", ""); w.Code != 200 || strings.Count(w.Body.String(), `"name"`) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -141,9 +154,86 @@ func TestMemberAnswers(t *testing.T) {
 	}
 }
 
+// TestForwardedRequest: the decider gets a request as the client made it, but for credentials: in their place
+// is who makes it, which the member signs. Its answer is the member's, with what it says of another attempt.
+func TestForwardedRequest(t *testing.T) {
+	var got *http.Request
+	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Clone(context.WithoutCancel(r.Context()))
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer decider.Close()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	member, _ := newTestMember(t, decider.URL, func(c *Config) { c.TokenFile = file })
+	const target = groupsPath + "/g1?dryRun=true"
+	for _, secure := range []bool{false, true} {
+		r := httptest.NewRequest("PUT", target, strings.NewReader(groupBody("g1", 1)))
+		if r.TLS = nil; secure {
+			r.TLS = &tls.ConnectionState{}
+		}
+		r.RemoteAddr = "192.0.2.77:5000"
+		for name, value := range map[string]string{
+			"Authorization": "Bearer secret", "Cookie": "weft-session=s; " + oidcCookie + "=o; other=1", "Content-Type": "application/json", "If-Match": `"7"`,
+			projectHeader: "acme", access.ForwardHeader: "forged", requestIDHeader: "id-1",
+		} {
+			r.Header.Set(name, value)
+		}
+		id := "id-1"
+		if secure { // the member gives one to a request that has none
+			r.Header.Del(requestIDHeader)
+		}
+		w := httptest.NewRecorder()
+		member.Handler().ServeHTTP(w, r)
+		if secure {
+			id = w.Header().Get(requestIDHeader)
+		}
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "7" || w.Header().Get(requestIDHeader) != id || id == "" {
+			t.Errorf("the answer: %d %v", w.Code, w.Header())
+		}
+		if got == nil {
+			t.Fatalf("nothing was forwarded: %s", w.Body)
+		}
+		for name, want := range map[string]string{
+			"Authorization": "", "Cookie": oidcCookie + "=o", "If-Match": `"7"`, projectHeader: "acme", requestIDHeader: id, "X-Forwarded-For": "192.0.2.77",
+		} {
+			if value := got.Header.Get(name); value != want {
+				t.Errorf("%s of the forwarded request is %q, want %q", name, value, want)
+			}
+		}
+		f, err := member.cfg.Access.Signer.Verify(t.Context(), got.Header.Get(access.ForwardHeader), "PUT", target, time.Now())
+		if err != nil || len(got.Header.Values(access.ForwardHeader)) != 1 {
+			t.Errorf("%q: %v", got.Header.Values(access.ForwardHeader), err)
+		}
+		if f.Principal.Name == access.Anybody.Name || f.Principal.Name == "" || f.Remote != "192.0.2.77:5000" || f.TLS != secure {
+			t.Errorf("it is made by %+v", f)
+		}
+	}
+}
+
 // TestMemberLosesTheDecider: a change whose answer is lost may have happened; a reading just failed.
 func TestMemberLosesTheDecider(t *testing.T) {
-	decider := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	for name, lose := range map[string]func(http.ResponseWriter){
+		"the connection ends": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"the connection is reset": func(w http.ResponseWriter) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				err = errors.Join(c.(*net.TCPConn).SetLinger(0), c.Close())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { loses(t, lose) })
+	}
+}
+
+func loses(t *testing.T, lose func(http.ResponseWriter)) {
+	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { lose(w) }))
 	defer decider.Close()
 	member, _ := newTestMember(t, decider.URL)
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {

@@ -8,8 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // TestStoreFails: a change that the store does not take is answered with the reason.
@@ -28,6 +32,22 @@ func TestStoreFails(t *testing.T) {
 		})
 		if !ok || p.GetStatus() != c.status || p.Error() != c.want {
 			t.Errorf("%v, want %s", p, c.want)
+		}
+	}
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+		say    string
+	}{
+		{controller.ErrStopped, 503, "no_decider", "the request did nothing"},
+		{controller.ErrDeposed, 503, "no_decider", controller.ErrDeposed.Error()},
+		{controller.ErrUnknown, 504, "outcome_unknown", "may have been kept, or not"},
+		{access.ErrUnknown, 504, "outcome_unknown", "GET what it was to change"},
+	} {
+		p, ok := problemOf(fmt.Errorf("a change: %w", c.err)).(*api.Problem)
+		if !ok || p.Status != c.status || p.Code != c.code || !strings.Contains(p.Detail, c.say) {
+			t.Errorf("%v: %+v, want %d %s, %q", c.err, p, c.status, c.code, c.say)
 		}
 	}
 	// What may have been kept is not refused, whatever its disk is like.
@@ -66,6 +86,62 @@ func TestFullDiskIsRefused(t *testing.T) {
 	r, err := readiness(t.Context(), failed, nil, nil, (&fullCluster{}).Readiness())
 	if err != nil || r.Ready || len(r.Checks) != 2 || r.Checks[0].Name != "disk" || r.Checks[1].Name != "controller" || !strings.Contains(r.Checks[1].Message, "i/o error") {
 		t.Errorf("without an answer: %+v, %v", r, err)
+	}
+}
+
+// TestStaleTopologyIsAdvisory: a controller that has lost a peer goes on with the topology that it learned, and
+// one that has never had all of it is not ready.
+func TestStaleTopologyIsAdvisory(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	for _, incomplete := range []bool{false, true} {
+		c := seeing{s.controller, &topology.Snapshot{Version: 1, Stale: &topology.Staleness{Reason: "a peer is lost", Incomplete: incomplete}}}
+		r, err := readiness(t.Context(), c, nil, nil, []api.ReadinessCheck{{Name: "share", Advisory: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range r.Checks {
+			if check.Name == "bgp-ls" && (check.OK || check.Advisory == incomplete || check.Message != "a peer is lost") {
+				t.Errorf("incomplete %v: %+v", incomplete, check)
+			}
+		}
+	}
+	quiet := idle{s.controller}
+	if r, err := readiness(t.Context(), quiet, nil, nil, []api.ReadinessCheck{{Name: "share", Advisory: true}}); err != nil || !r.Ready {
+		t.Errorf("with a check that is advisory: %+v, %v", r, err)
+	}
+}
+
+// seeing is a controller that knows a topology.
+type seeing struct {
+	Controller
+	topology *topology.Snapshot
+}
+
+func (s seeing) Topology() *topology.Snapshot { return s.topology }
+
+// idle is a controller that has a topology without switches.
+type idle struct{ Controller }
+
+func (idle) Topology() *topology.Snapshot                         { return &topology.Snapshot{Version: 1} }
+func (idle) Switches(context.Context) ([]api.SwitchStatus, error) { return nil, nil }
+
+// TestSlowDiskMetric: a disk is slow or not.
+func TestSlowDiskMetric(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(diskCollector{"c1", &api.ControllerDisk{State: "ok", Slow: slow}})
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "weft_disk_slow" && f.GetMetric()[0].GetGauge().GetValue() != number(slow) {
+				t.Errorf("slow %v: %v", slow, f)
+			}
+		}
+		if len(families) != 6 {
+			t.Errorf("%d metrics of a disk", len(families))
+		}
 	}
 }
 

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/internal/wholefile"
 	"github.com/weft-sdn/weft/store/etcd"
 )
 
@@ -27,7 +28,7 @@ appears when it is complete; an existing one is replaced.`,
 			return err
 		}
 		defer rest.Close()
-		size, err := writeWhole(args[0], func(f *os.File) error { return rest.Backup(cmd.Context(), f) })
+		size, err := wholefile.Write(args[0], func(w io.Writer) error { return rest.Backup(cmd.Context(), w) })
 		if err != nil {
 			return err
 		}
@@ -36,27 +37,6 @@ appears when it is complete; an existing one is replaced.`,
 	}
 	conn.register(c)
 	return c
-}
-
-// writeWhole writes a file that only its owner can read, and puts it in its place when all of it is
-// on disk.
-func writeWhole(path string, write func(*os.File) error) (size int64, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return 0, err
-	}
-	err = errors.Join(write(f), f.Sync())
-	if info, failed := f.Stat(); failed == nil {
-		size = info.Size()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return 0, errors.Join(err, os.Remove(f.Name()))
-	}
-	return size, nil
 }
 
 func newRestore(env environment) *cobra.Command {

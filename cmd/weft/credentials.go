@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/weft-sdn/weft/internal/wholefile"
 )
 
 // signIns are the sessions of "weft login", in a file that its owner alone can read.
@@ -79,9 +81,5 @@ func (c *signIns) save() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return err
 	}
-	_, err = writeWhole(c.path, func(f *os.File) error {
-		_, err := f.Write(append(text, '\n'))
-		return errors.Join(err, f.Chmod(0o600))
-	})
-	return err
+	return wholefile.Put(c.path, append(text, '\n'))
 }

@@ -24,17 +24,14 @@ type mrcFlags struct {
 
 	udpPort         uint16
 	dscp            map[string]int
-	noPortUpdates   bool
+	shareCongestion bool
 	receive         mrchost.Receive
-	noFlowControl   bool
 	maxWIMM, maxMPR int
 	settings        mrchost.QPSettings
 	probeTimeout    time.Duration
 	linear, expo    uint8
-	noDynamicMPR    bool
-	noTrimNACK      bool
-	noServiceTime   bool
-	noTrim, noTSETH bool
+	// no is what is turned off.
+	no struct{ portUpdates, flowControl, dynamicMPR, trimNACK, serviceTime, trim, tseth bool }
 }
 
 // register adds the flags to those of the command.
@@ -45,17 +42,19 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 	f.StringVar(&m.controller.Cert, "controller-cert", "", "mrc: PEM file with the host's certificate for the controller")
 	f.StringVar(&m.controller.Key, "controller-key", "", "mrc: PEM file with its key")
 	f.StringVar(&m.controller.ServerName, "controller-name", "", "mrc: name in the controller's certificate (default the host of --controller)")
+	f.StringVar(&m.controller.State, "controller-state", "", "mrc: file that keeps what the controller has configured, for the next start")
 	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(), "mrc: round trip of the idle network, until the controller sets it")
 	f.Uint32Var(&m.immediate, "immediate", 0, "mrc: immediate data for the peer when the file is written")
 
 	f.Uint16Var(&m.udpPort, "udp-port", 4791, "mrc: UDP destination port; with a controller it must be the controller's")
 	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+"=N; with a controller they must be the controller's")
-	f.BoolVar(&m.noPortUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
+	f.BoolVar(&m.no.portUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
+	f.BoolVar(&m.shareCongestion, "share-congestion", false, "mrc: queue pairs to a peer share one congestion window")
 	f.Uint64Var(&m.receive.Rate, "receive-rate", 0, "mrc: bits of payload per second that the host consumes; 0: unlimited")
 	f.IntVar(&m.receive.Bitmap, "receive-bitmap", 0, "mrc: packets that may have arrived out of order; more are refused; 0: any number")
 	f.IntVar(&m.receive.Packets, "receive-packets", 0, "mrc: packets that may wait to be consumed; more are refused; 0: any number")
 	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20, "mrc: octets that may wait to be consumed; more are refused")
-	f.BoolVar(&m.noFlowControl, "no-flow-control", false, "mrc: do not slow peers down by penalties when octets wait")
+	f.BoolVar(&m.no.flowControl, "no-flow-control", false, "mrc: do not slow peers down by penalties when octets wait")
 	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false, "mrc: have max_psn_range follow the free share of --receive-buffer")
 	f.IntVar(&m.maxWIMM, "max-wimm", 32, "mrc: WRITEs with Immediate in flight, at both ends")
 	f.IntVar(&m.maxMPR, "max-mpr", 8, "mrc: greatest max_psn_range in units of 128 packets, at both ends")
@@ -64,11 +63,11 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 	f.DurationVar(&m.probeTimeout, "probe-timeout", 0, "mrc: silence after which a reliability probe is sent; with --ack-timeout (default a quarter of that)")
 	f.Uint8Var(&m.linear, "linear-retries", 7, "mrc: retries after that timeout, 0 to 7")
 	f.Uint8Var(&m.expo, "exponential-retries", 25, "mrc: retries with doubling timeouts, 0 to 25; 25 is unlimited")
-	f.BoolVar(&m.noDynamicMPR, "no-dynamic-mpr", false, "mrc: max_psn_range does not change, at both ends")
-	f.BoolVar(&m.noTrimNACK, "no-trim-nack", false, "mrc: trimmed packets are not answered by NACKs, at both ends")
-	f.BoolVar(&m.noServiceTime, "no-service-time", false, "mrc: service time is not reported, at both ends")
-	f.BoolVar(&m.noTrim, "no-trim", false, "mrc: switches must not trim the data")
-	f.BoolVar(&m.noTSETH, "no-timestamps", false, "mrc: requests carry no timestamps")
+	f.BoolVar(&m.no.dynamicMPR, "no-dynamic-mpr", false, "mrc: max_psn_range does not change, at both ends")
+	f.BoolVar(&m.no.trimNACK, "no-trim-nack", false, "mrc: trimmed packets are not answered by NACKs, at both ends")
+	f.BoolVar(&m.no.serviceTime, "no-service-time", false, "mrc: service time is not reported, at both ends")
+	f.BoolVar(&m.no.trim, "no-trim", false, "mrc: switches must not trim the data")
+	f.BoolVar(&m.no.tseth, "no-timestamps", false, "mrc: requests carry no timestamps")
 	m.set = f
 	to.AddFlagSet(f)
 }
@@ -112,10 +111,10 @@ func (m *mrcFlags) over(cfg *mrchost.Config) error {
 			**to = uint8(value)
 		}
 	}
-	cfg.PortUpdates = !m.noPortUpdates
+	cfg.PortUpdates, cfg.ShareCongestion = !m.no.portUpdates, m.shareCongestion
 	cfg.Receive = m.receive
 	off := new(bool)
-	if m.noFlowControl {
+	if m.no.flowControl {
 		cfg.Receive.FlowControl = off
 	}
 	q := &cfg.QueuePairs[0]
@@ -139,7 +138,7 @@ func (m *mrcFlags) over(cfg *mrchost.Config) error {
 	for _, no := range []struct {
 		flag bool
 		of   **bool
-	}{{m.noDynamicMPR, &q.DynamicMPR}, {m.noTrimNACK, &q.TrimNACK}, {m.noServiceTime, &q.ServiceTime}, {m.noTrim, &q.Trimmable}, {m.noTSETH, &q.Timestamps}} {
+	}{{m.no.dynamicMPR, &q.DynamicMPR}, {m.no.trimNACK, &q.TrimNACK}, {m.no.serviceTime, &q.ServiceTime}, {m.no.trim, &q.Trimmable}, {m.no.tseth, &q.Timestamps}} {
 		if no.flag {
 			*no.of = off
 		}

@@ -75,7 +75,7 @@ func New(cfg Config, e Endpoint) (*Agent, error) {
 	if cfg.State != nil {
 		core.state = cfg.State
 	}
-	return &Agent{cfg: cfg, core: core, news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox()}, nil
+	return &Agent{cfg: cfg, core: core, news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox(), status: Status{Version: cfg.Version}}, nil
 }
 
 // EVEvent reports an EV that became ASSUMED_BAD, or GOOD again.
@@ -365,6 +365,11 @@ func (a *Agent) update(u *hostapi.Update, wrong error) {
 	}
 	version, state := a.core.Held()
 	refused, _ := answer.(*hostapi.Refused)
+	if refused == nil && a.cfg.Keep != nil {
+		if err := a.cfg.Keep(version, state); err != nil {
+			a.cfg.Log.Error("what the controller wants is applied, but will not survive the end of the host", "version", version, "reason", err)
+		}
+	}
 	if refused != nil {
 		a.cfg.Log.Error("an update of the controller is refused", "version", u.Version, "code", refused.Code, "field", refused.Field, "reason", refused.Reason)
 	}

@@ -47,6 +47,9 @@ type Config struct {
 	// Version and State are what the host holds at the start. A version without a state is one whose state is not known here.
 	Version hostapi.Version
 	State   *hostapi.State
+	// Keep, when not nil, keeps what the host holds from now on over the host's end, before the
+	// controller hears that it is applied. It is called from one goroutine. An error is logged.
+	Keep func(hostapi.Version, *hostapi.State) error
 	// Share, when not nil, returns a state in place of an equal one: of many agents in a process, those that hold the same can share it.
 	Share func(*hostapi.State) *hostapi.State
 	// DialOptions are added to gRPC's, for tests and for proxies.

@@ -20,6 +20,16 @@ func NewCore(e Endpoint) *Core {
 	return &Core{endpoint: e, state: &hostapi.State{}, capabilities: e.Capabilities()}
 }
 
+// Restored returns what a device holds that has been given again what it kept: see
+// hostapi.DecodeKept. An error means that the endpoint cannot have it, and has been given nothing.
+func Restored(e Endpoint, kept *hostapi.Update) (hostapi.Version, *hostapi.State, error) {
+	c := NewCore(e)
+	if err := c.apply(kept); err != nil {
+		return hostapi.Version{}, nil, err
+	}
+	return c.version, c.state, nil
+}
+
 // Hello is what the host reports first on a new stream. Name, software and instance are the caller's.
 func (c *Core) Hello(name, software string, instance uint64) *hostapi.Hello {
 	c.capabilities = c.endpoint.Capabilities()

@@ -36,7 +36,7 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		if grown > 0 {
 			info.Newly = grown * packet.RcvdBytesUnit
 			q.prevRcvd = cc.RcvdBytes
-			q.requester.inFlight -= int64(info.Newly)
+			q.fly(-int64(info.Newly))
 		}
 	}
 	if cc.RcvCwndPenalty > 0 {
@@ -59,7 +59,7 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	if foreign {
 		info.RTT, info.RTTValid = 0, false
 		info.Newly = int(q.requester.arrivedOctets - before)
-		q.requester.inFlight -= int64(info.Newly)
+		q.fly(-int64(info.Newly))
 	}
 	if advanced && q.cfg.dynamicMPR() {
 		q.adjustWindow(now, s.MPR)
@@ -67,8 +67,8 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		q.mprUnset(now)
 	}
 	q.settle()
-	info.InFlight = q.InFlight()
-	q.cfg.Congestion.OnSACK(info)
+	info.InFlight = q.context.InFlight()
+	q.context.OnSACK(info)
 	if current {
 		q.inferLoss(now, s, int(cc.OOOCount))
 	}
@@ -214,7 +214,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 		return
 	case lost:
 		q.lost--
-		q.requester.inFlight += int64(rec.size)
+		q.fly(int64(rec.size))
 		q.counters.ResendsSaved++
 	case flying:
 		q.flying--
@@ -235,7 +235,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 // that are to be sent again for the window.
 func (q *QP) settle() {
 	if q.flying == 0 {
-		q.requester.inFlight = 0
+		q.land()
 	}
 }
 
@@ -334,8 +334,8 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		info.Size = int(rec.size)
 		q.giveUp(rec)
 	}
-	info.InFlight = q.InFlight()
-	q.cfg.Congestion.OnNACK(info)
+	info.InFlight = q.context.InFlight()
+	q.context.OnNACK(info)
 	if rec != nil {
 		signal := SignalRefused
 		switch n.Reason {
@@ -354,7 +354,7 @@ func (q *QP) giveUp(rec *record) {
 	rec.state = lost
 	q.flying--
 	q.lost++
-	q.requester.inFlight -= int64(rec.size)
+	q.fly(-int64(rec.size))
 	q.settle()
 	q.retx.Push(rec.psn)
 }

@@ -145,7 +145,7 @@ type QPConfig struct {
 	// use for what was sent more than twice.
 	TimestampUnit time.Duration
 
-	Congestion Congestion // of the requester. Required.
+	Congestion Congestion // of the requester; a Context that other queue pairs have too is shared with them. Required.
 	Sprayer    Sprayer    // of all packets sent. Required.
 
 	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and

@@ -6,9 +6,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Congestion is the congestion controller of one queue pair (OCP MRC 1.0, §8.3; the actions of
+// Congestion is the congestion controller of a queue pair, or of several (see Context; OCP MRC 1.0, §8.3; the actions of
 // table 8-2). The queue pair does the preprocessing of sections 8.4 and 8.5 and counts what is in
-// flight (table 8-3); the controller sets the window. All sizes are octets of nominal_pktsize.
+// flight (table 8-3), with that of others where they share the controller; the controller sets the window. All sizes are octets of nominal_pktsize.
 //
 // The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No
 // call may call back into the queue pair.
@@ -29,6 +29,32 @@ type Congestion interface {
 	OnNACK(NACK)
 	// OnLoss reports a packet that counts as lost after a timeout or by the evidence of SACKs.
 	OnLoss(Loss)
+}
+
+// A Context is a congestion controller that several queue pairs of a host to one destination share
+// (OCP MRC 1.0, §8.3: a QPCC manages a subset of the queue pairs to a destination): each is given
+// it as its Congestion. What they have in flight together is bounded by the one window, and they
+// take turns to send. It is told of all that they hear.
+type Context struct {
+	Congestion
+	inFlight int64 // of all queue pairs; table 8-3
+}
+
+// NewContext makes a context of a congestion controller that no queue pair has.
+func NewContext(c Congestion) *Context { return &Context{Congestion: c} }
+
+// InFlight is the octets that its queue pairs have in flight.
+func (c *Context) InFlight() int { return int(max(0, c.inFlight)) }
+
+// open says whether the window lets a packet leave.
+func (c *Context) open() bool { return int64(c.Window()) > c.inFlight }
+
+// contextOf is a controller's context: one of its own where it comes without.
+func contextOf(c Congestion) *Context {
+	if shared, ok := c.(*Context); ok {
+		return shared
+	}
+	return NewContext(c)
 }
 
 // Sent is a packet that was sent.

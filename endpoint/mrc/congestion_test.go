@@ -20,6 +20,7 @@ type listener struct {
 	backlogs []int
 	signals  []Signal
 	ids      []PathID
+	windows  []int // of packets
 }
 
 func newListener(window int) *listener {
@@ -31,6 +32,7 @@ func (l *listener) OnSend(s Sent)                          { l.sent = append(l.s
 func (l *listener) OnSACK(s SACK)                          { l.sacks = append(l.sacks, s) }
 func (l *listener) OnNACK(n NACK)                          { l.nacks = append(l.nacks, n) }
 func (l *listener) OnLoss(x Loss)                          { l.losses = append(l.losses, x) }
+func (l *listener) SetWindow(packets int)                  { l.windows = append(l.windows, packets) }
 func (l *listener) Feedback(_ time.Duration, id PathID, s Signal) {
 	l.signals, l.ids = append(l.signals, s), append(l.ids, id)
 }

@@ -58,7 +58,7 @@ func (q *QP) told(ooo int) bool {
 // reordering is the number of packets received above a missing one that make it lost, when that was
 // sent with a window of cwnd; packets are as large as those that wait on average.
 func (q *QP) reordering(cwnd int) int {
-	octets := min(max(q.cfg.Congestion.Window(), cwnd)*3/2, q.cfg.Congestion.MaxWindow())
+	octets := min(max(q.context.Window(), cwnd)*3/2, q.context.MaxWindow())
 	n := packet.PSNDiff(q.next, q.unack) - 1
 	if n <= 0 || q.waiting <= 0 {
 		return minReordering
@@ -102,7 +102,7 @@ func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
 		signal = SignalTimeout
 	}
 	q.cfg.Sprayer.Feedback(now, rec.lastWay.id, signal)
-	q.cfg.Congestion.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.InFlight(), Timeout: timeout})
+	q.context.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.context.InFlight(), Timeout: timeout})
 }
 
 // expire does what the requester's timers ask for at now.

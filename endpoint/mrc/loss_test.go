@@ -120,13 +120,13 @@ func TestResendSaved(t *testing.T) {
 // been received above it; once as many are known as the responder counts, it is.
 func TestUnknownIsNotLost(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
-	s.qp.cfg.Congestion = FixedWindow(1 << 20)
+	s.qp.context.Congestion = FixedWindow(1 << 20)
 	s.write(90)
 	out := s.settle(10 * time.Microsecond)
 	if len(out) != 90 {
 		t.Fatalf("%d packets", len(out))
 	}
-	s.qp.cfg.Congestion = FixedWindow(20 * 350)
+	s.qp.context.Congestion = FixedWindow(20 * 350)
 	for psn := uint32(100); psn < 190; psn++ {
 		s.qp.record(psn).cwnd = 0 // as if sent with that window
 	}

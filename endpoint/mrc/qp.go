@@ -28,12 +28,14 @@ type QP struct {
 	counters QPCounters
 	done     queue.Ring[verbs.Completion]
 
+	context *Context // its congestion controller
+
 	requester
 	responder
 }
 
 func newQP(h *Host, cfg QPConfig) *QP {
-	return &QP{host: h, cfg: cfg, requester: newRequester(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
+	return &QP{host: h, cfg: cfg, context: contextOf(cfg.Congestion), requester: newRequester(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
 }
 
 // Config is the configuration of the queue pair.
@@ -106,7 +108,7 @@ func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	q.sq.Push(outbound{wr: wr, psn: q.end, packets: packets, msn: q.postedMSN, rqmsn: q.postedRQMSN})
 	q.end = packet.PSNAdd(q.end, packets)
 	q.host.activate(q)
-	q.cfg.Congestion.OnNewData(now, q.backlogOf(len(wr.Data), packets, immediate))
+	q.context.OnNewData(now, q.backlogOf(len(wr.Data), packets, immediate))
 	return nil
 }
 
@@ -181,6 +183,7 @@ func (q *QP) fail(now time.Duration) {
 	q.state = qpError
 	q.timed, q.ackTimer.timed = false, false
 	q.probes = probes{}
+	q.land()
 	for q.sq.Len() > 0 {
 		q.completeSend(now, verbs.StatusFlushed)
 	}

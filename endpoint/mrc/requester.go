@@ -27,7 +27,8 @@ type requester struct {
 	wimm   int    // WRITEs with Immediate begun and not completed
 
 	scoreboard
-	sinceAsk int // octets sent since the last packet that asked for an acknowledgement
+	windowTold int // the packets of the congestion window that the sprayer was told of last
+	sinceAsk   int // octets sent since the last packet that asked for an acknowledgement
 
 	timed    bool          // deadline is set
 	deadline time.Duration // no packet's timeout expires before
@@ -141,6 +142,15 @@ func (q *QP) NextPSN() uint32 { return q.next }
 // InFlight is the octets sent and still thought to be under way (OCP MRC 1.0, table 8-3).
 func (q *QP) InFlight() int { return int(max(0, q.requester.inFlight)) }
 
+// fly changes what is in flight by octets.
+func (q *QP) fly(octets int64) {
+	q.requester.inFlight += octets
+	q.context.inFlight += octets
+}
+
+// land takes what is in flight out of it.
+func (q *QP) land() { q.fly(-q.requester.inFlight) }
+
 // SendWindow is the requester's present max_psn_range, in packets.
 func (q *QP) SendWindow() int { return q.window }
 
@@ -178,7 +188,7 @@ func (q *QP) Schedule() Schedule {
 
 // sendable says whether a packet may leave as far as windows go.
 func (q *QP) sendable() bool {
-	if q.state != qpReady || int64(q.cfg.Congestion.Window()) <= q.requester.inFlight {
+	if q.state != qpReady || !q.context.open() {
 		return false
 	}
 	_, again := q.nextAgain()
@@ -218,6 +228,10 @@ func (q *QP) nextAgain() (psn uint32, ok bool) {
 // send sends the packet that is next, by one of the ports that are free. false means that there is
 // no path by these.
 func (q *QP) send(now time.Duration, free packet.PortMask) bool {
+	if packets := max(1, q.context.Window()/(q.cfg.PMTU+nominalHeader)); packets != q.windowTold {
+		q.windowTold = packets
+		q.cfg.Sprayer.SetWindow(packets)
+	}
 	reachable := q.host.reachable(q.cfg.RemoteAddr)
 	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
 	if !ok {
@@ -259,7 +273,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	if rec.state == lost {
 		q.lost--
 	}
-	rec.size, rec.sentAt, rec.cwnd, rec.before = int32(size), now, q.cfg.Congestion.Window(), q.next
+	rec.size, rec.sentAt, rec.cwnd, rec.before = int32(size), now, q.context.Window(), q.next
 	rec.lastWay = way{path.ID, path.EV}
 	switch rec.sends {
 	case 0:
@@ -274,12 +288,12 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	if wanted {
 		rec.state = flying
 		q.flying++
-		q.requester.inFlight += int64(size)
+		q.fly(int64(size))
 		rec.deadline = now + q.cfg.ackTimeout(rec.expired+1)
 		if !q.timed || rec.deadline < q.deadline {
 			q.timed, q.deadline = true, rec.deadline
 		}
-		q.cfg.Congestion.OnSend(Sent{Now: now, Size: size, InFlight: q.InFlight(), Retransmission: again})
+		q.context.OnSend(Sent{Now: now, Size: size, InFlight: q.context.InFlight(), Retransmission: again})
 	}
 	q.sinceAsk += size
 	out.BTH.AckReq = last || !wanted || q.closing()
@@ -299,7 +313,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 // follow it: a responder waits for more otherwise. When much is in flight it hears of enough
 // anyway.
 func (q *QP) closing() bool {
-	w := q.cfg.Congestion.Window()
+	w := q.context.Window()
 	return q.sinceAsk >= min(q.cfg.SACKThreshold, w/2) && !q.sendable()
 }
 

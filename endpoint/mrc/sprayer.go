@@ -17,6 +17,9 @@ type Sprayer interface {
 	// for one of these when it may take none of the free ones, which are left to other queue pairs.
 	// It returns one of the free ports at least when none is busy and there is a path by one.
 	Take(free, busy packet.PortMask) packet.PortMask
+	// SetWindow tells of how many packets the congestion window is now, 1 at least. It is told when that
+	// changes, before Take is asked.
+	SetWindow(packets int)
 	// Next chooses the path of the packet that is sent now. ports are those that could take it; a
 	// path by another one must not be chosen. ok is false when there is no path by these ports: a
 	// data packet then waits until the ports change, an answer is dropped and counted.
@@ -126,6 +129,9 @@ func (r *RoundRobin) Next(_ time.Duration, _ Use, ports packet.PortMask) (Path, 
 
 // Take is all ports that are free.
 func (*RoundRobin) Take(free, _ packet.PortMask) packet.PortMask { return free }
+
+// SetWindow does nothing.
+func (*RoundRobin) SetWindow(int) {}
 
 // Feedback does nothing.
 func (*RoundRobin) Feedback(time.Duration, PathID, Signal) {}

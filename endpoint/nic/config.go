@@ -33,6 +33,10 @@ type Config struct {
 	// that changes, by Port Status Updates (OCP MRC 1.0, section 7.4.8); without them peers find
 	// out by what they lose, or from a controller. Default false.
 	PortUpdates bool
+	// ShareCongestion has the queue pairs to a peer with one PMTU share one congestion context
+	// (OCP MRC 1.0, §8.3), as far as their congestion control is the NIC's: together they send what
+	// one would. Default false: each has its own.
+	ShareCongestion bool
 	// AutoEVs is how many values a queue pair draws when it has no profile, or one of mode AUTO
 	// without a count, over all ports. Default 128 (OCP MRC 1.0, §11.2.1).
 	AutoEVs int

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/hostapi"
 )
@@ -37,6 +38,24 @@ func timers(c nscc.Config) (ack uint8, probe time.Duration) {
 		ack++
 	}
 	return ack, min(probeRoundTrips*(c.BaseRTT+c.TargetDelay), ackTimeoutUnit<<ack/4)
+}
+
+// setContext gives a flow a congestion context: that of another flow to the peer, where they share
+// it, or a new one.
+func (n *NIC) setContext(f *flow, params nscc.Config) (err error) {
+	if n.cfg.ShareCongestion {
+		for _, o := range n.flows {
+			if o.peer == f.peer && o.mtu == f.mtu && o.context != nil {
+				f.window, f.context = o.window, o.context
+				return nil
+			}
+		}
+	}
+	if f.window, err = nscc.New(params); err != nil {
+		return err
+	}
+	f.context = mrc.NewContext(f.window)
+	return nil
 }
 
 // setCongestion has a flow follow the parameters.

@@ -26,8 +26,9 @@ type flow struct {
 	mtu     int
 	profile *profile // that serves the peer; nil for none
 	set     *spray.Set
-	window  *nscc.QPCC // nil: the owner's own
-	timed   bool       // timers are the NIC's
+	window  *nscc.QPCC   // nil: the owner's own
+	context *mrc.Context // of window; other flows may have it too
+	timed   bool         // timers are the NIC's
 }
 
 var _ mrc.Sprayer = (*flow)(nil)
@@ -48,10 +49,10 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
 	}
 	if cfg.Congestion == nil {
-		if f.window, err = nscc.New(params); err != nil {
+		if err := n.setContext(f, params); err != nil {
 			return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
 		}
-		cfg.Congestion = f.window
+		cfg.Congestion = f.context
 	}
 	if f.timed {
 		cfg.AckTimeout, cfg.ProbeTimeout = timers(params)
@@ -182,6 +183,9 @@ func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.
 	}
 	return f.set.Next(now, use, ports)
 }
+
+// SetWindow tells the packets of the congestion window.
+func (f *flow) SetWindow(packets int) { f.set.SetWindow(packets) }
 
 // Take is the ports that a data packet may go by now.
 func (f *flow) Take(free, busy packet.PortMask) packet.PortMask { return f.set.Take(free, busy) }

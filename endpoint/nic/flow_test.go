@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/nic/nictest"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/hostapi"
@@ -313,6 +314,63 @@ func TestAlwaysSkip(t *testing.T) {
 		}
 		if after != 0 {
 			t.Errorf("%d data packets with a value that is ASSUMED_BAD", after)
+		}
+	}
+}
+
+// TestSharedCongestion: with ShareCongestion the queue pairs to a peer with one PMTU have one
+// congestion context, which goes with the last of them; others have their own. Without, each has.
+func TestSharedCongestion(t *testing.T) {
+	for _, share := range []bool{true, false} {
+		f := nictest.New(t, 3, 2, 1, func(_ int, c *nic.Config) { c.ShareCongestion = share })
+		both(f, 8, 2)
+		of := func(qp *mrc.QP) mrc.Congestion { return qp.Config().Congestion }
+		first, _ := f.Pair(0, 1, 100)
+		second, _ := f.Pair(0, 1, 101)
+		elsewhere, _ := f.Pair(0, 2, 102)
+		c := nic.DefaultQPConfig()
+		c.QPN, c.RemoteQPN, c.RemoteAddr, c.PMTU = 103, 103, nictest.Address(1), 1024
+		smaller, err := f.NICs[0].CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := of(first) == of(second); got != share {
+			t.Errorf("ShareCongestion %v: the queue pairs to a peer share a context: %v", share, got)
+		}
+		if of(first) == of(elsewhere) || of(first) == of(smaller) || of(second) == of(smaller) {
+			t.Errorf("ShareCongestion %v: queue pairs to another peer, or with another PMTU, have that context too", share)
+		}
+		if !share {
+			continue
+		}
+		shared := of(first).(*mrc.Context)
+		x, y := write(t, f, 0, 1, first, 1<<20), write(t, f, 0, 1, second, 1<<20)
+		most := 0
+		f.Run(f.Now()+time.Second, func() bool {
+			if n := first.InFlight() + second.InFlight(); n != shared.InFlight() {
+				t.Fatalf("%d octets in flight by queue pair, %d together", n, shared.InFlight())
+			}
+			most = max(most, min(first.InFlight(), second.InFlight()))
+			return first.SendQueueLen()+second.SendQueueLen() == 0
+		})
+		x.finish(t)
+		y.finish(t)
+		if most == 0 {
+			t.Error("never had both something in flight")
+		}
+		if err := f.NICs[0].DestroyQP(100); err != nil {
+			t.Fatal(err)
+		}
+		if third, _ := f.Pair(0, 1, 104); of(third) != of(second) {
+			t.Error("the context went with the first queue pair")
+		}
+		for _, qpn := range []uint32{101, 104} {
+			if err := f.NICs[0].DestroyQP(qpn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last, _ := f.Pair(0, 1, 105); of(last) == mrc.Congestion(shared) {
+			t.Error("the context outlived its queue pairs")
 		}
 	}
 }

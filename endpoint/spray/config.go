@@ -16,6 +16,9 @@ type Config struct {
 	// ReshuffleEvery is the number of rotations after which the order is drawn anew; 0 is never.
 	// Default 8.
 	ReshuffleEvery int
+	// AllActive has data sent with all values that can be used, however few packets the congestion
+	// window holds. Default false: with one to two windows of them (§11.2.1).
+	AllActive bool
 	// BadAfter is the number of packets lost in a row, none acknowledged between them, that make a
 	// value ASSUMED_BAD. Default 3.
 	BadAfter int

@@ -12,7 +12,7 @@ import (
 // is false when there is no usable value by them; when Usable is 0 too, every value is denied,
 // assumed bad, or on a port that is down.
 //
-// For data it is the rotation of §11.2.2: the values in turn, in an order of the queue pair's own.
+// For data it is the rotation of §11.2.2: the active values in turn, in an order of the queue pair's own.
 // A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one of them for each
 // packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that cannot be
 // used are passed over as if they were not there, and one whose port has no room keeps its turn.
@@ -28,7 +28,9 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 	if every := s.cfg.ReshuffleEvery; every > 0 && s.data.turns >= every*len(s.evs) {
 		s.data.shuffle(&s.rng) // so that it falls in step with nothing
+		s.redraw()
 	}
+	s.choose()
 	skips := 0
 	// One can be used at least. When all that can be are SKIP, the first met is GOOD when its turn
 	// comes again.
@@ -37,7 +39,7 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 		switch {
 		case passed == 0 && !s.usableSlot(e):
 			s.data.turn(0)
-		case alive(e.state) == 0 || !ports.Has(e.Port):
+		case !e.active || !ports.Has(e.Port):
 			passed++
 		case e.state == Skip && skips < s.cfg.MaxSkips:
 			if skips == 0 {
@@ -55,8 +57,8 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 }
 
-// usableSlot reports whether a value can be used when its port has room.
-func (s *Set) usableSlot(e *slot) bool { return alive(e.state) > 0 && s.up(e) }
+// usableSlot reports whether data can be sent with a value when its port has room.
+func (s *Set) usableSlot(e *slot) bool { return e.active && s.up(e) }
 
 // room reports whether there is a value that can be used by one of these ports.
 func (s *Set) room(ports packet.PortMask) bool {
@@ -71,7 +73,7 @@ func (s *Set) room(ports packet.PortMask) bool {
 // nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt
 // only when there is nothing else.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
-	for !s.usableSlot(&s.evs[s.control.at(0)]) {
+	for first := &s.evs[s.control.at(0)]; alive(first.state) == 0 || !s.up(first); first = &s.evs[s.control.at(0)] {
 		s.control.turn(0)
 	}
 	if s.cfg.Doubtful != nil {

@@ -17,6 +17,7 @@ type Set struct {
 	minActive int
 	epoch     uint16 // times the profile was replaced
 	evs       []slot
+	active    active
 	data      rotation
 	control   rotation // for what is not data
 	ports     packet.PortMask
@@ -35,6 +36,7 @@ type slot struct {
 	EV
 	path      mrc.Path
 	state     State
+	active    bool          // data is sent with it, while its state and port allow
 	losses    int           // packets lost since one arrived
 	probeAt   time.Duration // next probe, when ASSUMED_BAD
 	probeWait time.Duration // from the last probe to that one
@@ -108,6 +110,9 @@ func (s *Set) replace(p Profile, old []slot) error {
 	}
 	s.evs = evs
 	s.minActive = p.MinActive
+	if s.active.window > 0 {
+		s.SetWindow(s.active.window)
+	}
 	if len(s.evs) != len(s.data.ring) {
 		s.data, s.control = newRotation(len(s.evs)), newRotation(len(s.evs))
 		s.data.shuffle(&s.rng)
@@ -200,6 +205,9 @@ func (s *Set) up(e *slot) bool { return s.ports.Has(e.Port) }
 func (s *Set) set(index int, to State) {
 	e := &s.evs[index]
 	more := alive(to) - alive(e.state)
+	if more != 0 {
+		s.active.valid = false
+	}
 	s.alive[e.Port] += more
 	if s.up(e) {
 		s.usable += more
@@ -214,6 +222,7 @@ func (s *Set) set(index int, to State) {
 }
 
 func (s *Set) recount() {
+	s.active.valid = false
 	s.alive, s.usable, s.bad = [len(s.alive)]int{}, 0, 0
 	for i := range s.evs {
 		e := &s.evs[i]

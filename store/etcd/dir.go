@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/version"
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-sdn/weft/internal/wholefile"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -114,27 +115,10 @@ func checkFormat(dir string) error {
 func writeFormat(dir, release string) error {
 	text, err := json.Marshal(Format{Format: format, Etcd: version.Version, Release: release})
 	if err == nil {
-		err = writeFile(filepath.Join(dir, "FORMAT"), append(text, '\n'))
+		err = wholefile.Put(filepath.Join(dir, "FORMAT"), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("data directory: %w", err)
-	}
-	return nil
-}
-
-// writeFile replaces a file whole, so that a crash leaves the old or the new one.
-func writeFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

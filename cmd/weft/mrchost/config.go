@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -40,6 +42,8 @@ type Config struct {
 	Receive Receive `yaml:"receive"`
 	// PortUpdates has peers hear which ports are up, when that changes. Default true.
 	PortUpdates bool `yaml:"portUpdates"`
+	// ShareCongestion has the queue pairs to a peer with one MTU share one congestion window. Default false.
+	ShareCongestion bool `yaml:"shareCongestion"`
 
 	QueuePairs []QueuePair      `yaml:"queuePairs"`
 	Regions    []hostrun.Region `yaml:"regions"`
@@ -68,6 +72,9 @@ type Controller struct {
 	Key  string `yaml:"key"`
 	// ServerName is the name in the controller's certificate. Default: the host of Address.
 	ServerName string `yaml:"serverName"`
+	// State is the file with what the controller has configured: a host that starts again goes on
+	// with it before it hears the controller. Default: none.
+	State string `yaml:"state"`
 }
 
 // QueuePair is a connection of MRC.
@@ -193,6 +200,11 @@ func (c *Controller) check(name string) error {
 	if c.Address == "" {
 		return hostrun.Fault("controller.address", "is missing")
 	}
+	if dir := filepath.Dir(c.State); c.State != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return hostrun.Fault("controller.state", "%q: want a file in a directory that exists; %q does not", c.State, dir)
+		}
+	}
 	a := c.agent(name)
 	if err := a.Validate(); err != nil {
 		return hostrun.Fault("controller", "%v", err)
@@ -213,7 +225,7 @@ func (c *Config) nic(links []packet.MAC) nic.Config {
 		h.Ports = append(h.Ports, mrc.Port{MAC: mac, Gateway: packet.MAC(p.Gateway), LineRate: p.LineRate})
 	}
 	n.Managed = c.Controller != nil
-	n.Wire, n.Intake, n.PortUpdates = c.Wire.nic(), c.Receive.intake(), c.PortUpdates
+	n.Wire, n.Intake, n.PortUpdates, n.ShareCongestion = c.Wire.nic(), c.Receive.intake(), c.PortUpdates, c.ShareCongestion
 	rtt := c.RTT.D()
 	h.EndpointTimeout = max(h.EndpointTimeout, endpointRoundTrips*rtt)
 	n.Network.RTT = rtt

@@ -140,7 +140,12 @@ func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err e
 	}
 	cfg := r.cfg.Controller.agent(r.cfg.Name)
 	cfg.Log, cfg.DialOptions = o.Log, o.Dial
-	a, err := agent.New(cfg, agent.Owned(r.nic, r.do))
+	endpoint := agent.Owned(r.nic, r.do)
+	if path := r.cfg.Controller.State; path != "" {
+		cfg.Version, cfg.State = restore(path, endpoint, o.Log)
+		cfg.Keep = keeper(path)
+	}
+	a, err := agent.New(cfg, endpoint)
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("%w: controller: %w", hostrun.ErrConfig, err)
 	}

@@ -7,9 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -150,23 +153,8 @@ func TestController(t *testing.T) {
 		defer cancel()
 		_, file, small, saved := hostruntest.Files(t)
 		observer := &hoststest.Observer{}
-		cfg := hosts.DefaultConfig()
-		cfg.Epoch = 1
-		server, err := hosts.New(cfg, observer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener := bufconn.Listen(1 << 16)
-		serving, stop := context.WithCancel(context.Background())
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(serving, listener) }()
-		defer func() {
-			stop()
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
-		}()
-		dial := Options{Dial: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })}}
+		server, dial, stop := serve(t, observer)
+		defer stop()
 
 		values := map[string]bool{}
 		began := time.Now()
@@ -195,15 +183,7 @@ func TestController(t *testing.T) {
 			sent <- outcome{r, err}
 		}()
 		time.Sleep(time.Second)
-		state, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{{
-			Name: "to-h2", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 3, MinActive: 1,
-			EVs:    []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2), hostapi.NewEV(3<<16, 1)},
-			Denied: []hostapi.EV{hostapi.NewEV(3<<16, 1)}, Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::/48")},
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Set("h1", state); err != nil {
+		if err := server.Set("h1", threeValues(t)); err != nil {
 			t.Fatal(err)
 		}
 		a, b := <-sent, <-received
@@ -225,6 +205,111 @@ func TestController(t *testing.T) {
 		}
 		if said := observer.Said("h1"); !slices.Contains(said, "ports 0x6") || !slices.Contains(said, "applied 1") {
 			t.Errorf("said %v", said)
+		}
+	})
+}
+
+// serve runs a controller's stream, without epochs before it. The options dial it.
+func serve(t *testing.T, observer hosts.Observer) (server *hosts.Server, dial Options, stop func()) {
+	t.Helper()
+	cfg := hosts.DefaultConfig()
+	cfg.Epoch = 1
+	server, err := hosts.New(cfg, observer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := bufconn.Listen(1 << 16)
+	serving, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving, listener) }()
+	dial.Dial = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })}
+	return server, dial, func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// threeValues is a state with three values to the second host, the last of them denied.
+func threeValues(t *testing.T) *hostapi.State {
+	t.Helper()
+	state, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{{
+		Name: "to-h2", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 3, MinActive: 1,
+		EVs:    []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2), hostapi.NewEV(3<<16, 1)},
+		Denied: []hostapi.EV{hostapi.NewEV(3<<16, 1)}, Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::/48")},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// TestKeptState: a host that starts again without hearing its controller sends at once with what the
+// controller had configured, a denied value not (OCP MRC 1.0, section 10.2.2). With a damaged file
+// it waits, and says why.
+func TestKeptState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, file, small, saved := hostruntest.Files(t)
+		kept := filepath.Join(t.TempDir(), "state")
+		text := fmt.Sprintf(senderText, file, small) + fmt.Sprintf("controller: {address: \"controller:1\", state: %q}\n", kept)
+		run := func(ctx context.Context, o Options) (a, b outcome, values map[string]bool) {
+			values = make(map[string]bool)
+			near, far, attached := cables(0, func(port int, frame []byte) {
+				if p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings()); err == nil && p.BTH.Opcode != packet.OpMRCEndpointResponse && p.BTH.Opcode != packet.OpMRCEndpointRequest {
+					values[fmt.Sprintf("%#08x@%d", uint32(p.EV()), port)] = true
+				}
+			})
+			received := make(chan outcome, 1)
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() {
+				r, err := Run(ctx, config(t, fmt.Sprintf(receiverText, saved)), far, Options{})
+				received <- outcome{r, err}
+			}()
+			attached()
+			r, err := Run(ctx, config(t, text), near, o)
+			if err != nil {
+				cancel()
+			}
+			return outcome{r, err}, <-received, values
+		}
+		want := map[string]bool{"0x00010000@1": true, "0x00020000@2": true}
+
+		server, dial, stop := serve(t, &hoststest.Observer{})
+		if err := server.Set("h1", threeValues(t)); err != nil {
+			t.Fatal(err)
+		}
+		a, b, values := run(ctx, dial)
+		stop()
+		if err := errors.Join(a.err, b.err); err != nil || !maps.Equal(values, want) {
+			t.Fatalf("with the controller: %v, sent with %v", err, values)
+		}
+
+		var log bytes.Buffer
+		gone := Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Dial: []grpc.DialOption{grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return nil, errors.New("no controller") })}}
+		a, b, values = run(ctx, gone)
+		if err := errors.Join(a.err, b.err); err != nil || !maps.Equal(values, want) {
+			t.Fatalf("without the controller: %v, sent with %v", err, values)
+		}
+		if c := a.report.Controller; c.Connected || c.Version != "1.1" || !strings.Contains(log.String(), "goes on with what it has kept") {
+			t.Errorf("%+v, log %s", c, &log)
+		}
+
+		text2, err := os.ReadFile(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(kept, text2[:len(text2)-1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		brief, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if a, _, values = run(brief, gone); !errors.Is(a.err, hostrun.ErrInterrupted) || len(values) != 0 || !strings.Contains(log.String(), "damaged, or not whole") {
+			t.Errorf("with a damaged file: %v, sent with %v, log %s", a.err, values, &log)
 		}
 	})
 }

@@ -1,0 +1,47 @@
+package mrchost
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+
+	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/wholefile"
+)
+
+// restore gives an endpoint what a file of keeper has, and returns what the host holds then: nothing
+// where there is no file, or where it cannot be used, which is logged. The controller supplies it
+// anew.
+func restore(path string, e agent.Endpoint, log *slog.Logger) (hostapi.Version, *hostapi.State) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return hostapi.Version{}, nil
+	}
+	var kept *hostapi.Update
+	if err == nil {
+		kept, err = hostapi.DecodeKept(text)
+	}
+	var version hostapi.Version
+	var state *hostapi.State
+	if err == nil {
+		version, state, err = agent.Restored(e, kept)
+	}
+	if err != nil {
+		log.Error("the host begins without what it has kept", "file", path, "reason", err)
+		return hostapi.Version{}, nil
+	}
+	log.Info("the host goes on with what it has kept", "file", path, "version", version)
+	return version, state
+}
+
+// keeper returns what keeps the state of a host in a file.
+func keeper(path string) func(hostapi.Version, *hostapi.State) error {
+	return func(v hostapi.Version, s *hostapi.State) error {
+		text, err := hostapi.EncodeKept(v, s)
+		if err != nil {
+			return err
+		}
+		return wholefile.Put(path, text)
+	}
+}

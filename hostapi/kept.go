@@ -1,0 +1,56 @@
+package hostapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/weft-sdn/weft/hostapi/hostpb"
+)
+
+// keptMark begins a kept state, with the number of its form.
+const keptMark = "weft host state 1\n"
+
+// ErrKept is a kept state that cannot be read.
+var ErrKept = errors.New("kept state")
+
+// EncodeKept is a state and its version as a device keeps them, so that what the controller has
+// configured survives the device's end (OCP MRC 1.0, section 10.2.2): a mark, the SHA-256 of the
+// rest, and the update that makes the state of nothing.
+func EncodeKept(v Version, s *State) ([]byte, error) {
+	body, err := proto.Marshal(Parts(&Update{Version: v, Delta: Diff(&State{}, s, false)}, math.MaxInt)[0])
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	return bytes.Join([][]byte{[]byte(keptMark), sum[:], body}, nil), nil
+}
+
+// DecodeKept reads what EncodeKept wrote: the update that makes the state of nothing. Errors wrap
+// ErrKept.
+func DecodeKept(b []byte) (*Update, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(keptMark))
+	if !ok || len(rest) < sha256.Size {
+		return nil, fmt.Errorf("%w: it does not begin as one of this release", ErrKept)
+	}
+	body := rest[sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(rest) {
+		return nil, fmt.Errorf("%w: it is damaged, or not whole", ErrKept)
+	}
+	m := &pb.Update{}
+	if err := proto.Unmarshal(body, m); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKept, err)
+	}
+	u, lost, err := new(Assembler).Add(m)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrKept, err)
+	case lost || u == nil || u.Base != (Version{}):
+		return nil, fmt.Errorf("%w: it is no whole state", ErrKept)
+	}
+	return u, nil
+}

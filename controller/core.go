@@ -176,7 +176,7 @@ func (c *Core) SetInventory(inv inventory.Inventory) error {
 
 func (c *Core) setNetwork(s *topology.Snapshot, inv *inventory.Inventory) {
 	c.advertised, c.configured = s, inv
-	c.env.Net = c.network(s, inv).WithEdges(c.env.Net.Edges())
+	c.env.Net = c.network(s, inv).WithEdges(c.env.Net.Edges()).WithIsolated(c.env.Net.Isolated())
 	c.setSwitches()
 	for _, f := range c.features {
 		f.SetNetwork()

@@ -72,6 +72,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     OuterFlowLabel() outer_flow_label;
     InbandReceivers() inband_receivers;
     Routing() routing;
+    Delivery() host_delivery;
     QueueAdmission() queue_admission;
     IngressDrop() ingress_drop;
 
@@ -110,6 +111,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             inband_receivers.apply(meta, std);
         }
         routing.apply(hdr, meta, std);
+        host_delivery.apply(hdr, meta, std);
         queue_admission.apply(meta, std);
         ingress_drop.apply(hdr, meta, std);
     }

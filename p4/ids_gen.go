@@ -10,10 +10,15 @@ const (
 	ActionAcceptPfc           = "accept_pfc"
 	ActionAcceptPfcPort       = "accept_pfc_port"
 	ActionAcceptStation       = "accept_station"
+	ActionAllowDestination    = "allow_destination"
 	ActionAllowSid            = "allow_sid"
 	ActionAllowSource         = "allow_source"
+	ActionAllowSourceOf       = "allow_source_of"
 	ActionAllowTlvReceiver    = "allow_tlv_receiver"
+	ActionDeliver             = "deliver"
+	ActionDropDelivery        = "drop_delivery"
 	ActionDropEvField         = "drop_ev_field"
+	ActionDropIsolated        = "drop_isolated"
 	ActionDropNoNeighbor      = "drop_no_neighbor"
 	ActionDropNoRoute         = "drop_no_route"
 	ActionDropNoUpstream      = "drop_no_upstream"
@@ -130,6 +135,7 @@ const (
 	RegisterQueueIn           = "queue_in"
 	RegisterQueueOut          = "queue_out"
 	TableClassQueue           = "class_queue"
+	TableDelivery             = "delivery"
 	TableDiscovery            = "discovery"
 	TableEcmp                 = "ecmp"
 	TableEcmpHash             = "ecmp_hash"
@@ -137,6 +143,7 @@ const (
 	TableEvUp                 = "ev_up"
 	TableIcmpErrors           = "icmp_errors"
 	TableIpv6Route            = "ipv6_route"
+	TableIsolation            = "isolation"
 	TableLocalSid             = "local_sid"
 	TableMtBranch             = "mt_branch"
 	TableMtGroup              = "mt_group"
@@ -181,10 +188,15 @@ const (
 	ActionAcceptPfcID           uint32 = 0x010000e2
 	ActionAcceptPfcPortID       uint32 = 0x010000e3
 	ActionAcceptStationID       uint32 = 0x01000041
+	ActionAllowDestinationID    uint32 = 0x01000046
 	ActionAllowSidID            uint32 = 0x0100001e
 	ActionAllowSourceID         uint32 = 0x01000043
+	ActionAllowSourceOfID       uint32 = 0x01000045
 	ActionAllowTlvReceiverID    uint32 = 0x01000075
+	ActionDeliverID             uint32 = 0x01000048
+	ActionDropDeliveryID        uint32 = 0x01000049
 	ActionDropEvFieldID         uint32 = 0x010000a2
+	ActionDropIsolatedID        uint32 = 0x01000047
 	ActionDropNoNeighborID      uint32 = 0x01000039
 	ActionDropNoRouteID         uint32 = 0x01000032
 	ActionDropNoUpstreamID      uint32 = 0x01000083
@@ -301,6 +313,7 @@ const (
 	RegisterQueueInID           uint32 = 0x169bb727
 	RegisterQueueOutID          uint32 = 0x16a0db63
 	TableClassQueueID           uint32 = 0x02000091
+	TableDeliveryID             uint32 = 0x02000044
 	TableDiscoveryID            uint32 = 0x02000110
 	TableEcmpID                 uint32 = 0x02000031
 	TableEcmpHashID             uint32 = 0x02000032
@@ -308,6 +321,7 @@ const (
 	TableEvUpID                 uint32 = 0x020000a1
 	TableIcmpErrorsID           uint32 = 0x020000b0
 	TableIpv6RouteID            uint32 = 0x02000030
+	TableIsolationID            uint32 = 0x02000043
 	TableLocalSidID             uint32 = 0x02000010
 	TableMtBranchID             uint32 = 0x02000052
 	TableMtGroupID              uint32 = 0x02000051
@@ -346,40 +360,41 @@ const (
 
 // From include/sizes.p4.
 const (
-	MtGroups        = 1024  // multicast groups a switch
-	MtBranches      = 32    // branches (children plus local receivers) of a node and group
-	MtCells         = 32768 // MT_GROUPS * MT_BRANCHES: one register cell a branch
-	MtSources       = 4096  // a source has an entry for each port it may send on
-	MtBranchEntries = 65536 // a branch has an entry for each port it may answer on
-	MtTlvReceivers  = 32    // receivers of one edge in the End.MT TLVs of a packet
-	Routes          = 16384
-	EcmpGroups      = 1024
-	EcmpMembers     = 8192
-	Neighbors       = 1024
-	LocalSids       = 4096
-	Srv6Policies    = 4096 // prefixes that are steered
-	SrPolicies      = 1024 // segment lists
-	ServiceSids     = 1024
-	SidSpaces       = 256  // prefixes of the domain's SIDs
-	SidsAllowed     = 4096 // exceptions at its edge
-	Slices          = 1024
-	Ports           = 512
-	LldpAddresses   = 4 // group addresses: IEEE 802.1AB table 7-1 has three
-	SourcePrefixes  = 4096
-	EvValues        = 4096 // of one field of a structured EV
-	Dscps           = 64
-	Queues          = 4096  // PORTS * 8: a cell a port and class
-	PfcTunnels      = 4096  // that end here
-	PfcQueues       = 8192  // PORTS * 8, egress queues and what came by a port
-	PfcUpstreams    = 16384 // of all of them
-	PfcSids         = 4096  // End.X.PFC SIDs of the domain
-	PfcSeen         = 4096  // cells for the segment lists that were reported
-	Extensions      = 4     // extension headers behind an IPv6 header that the parser walks
-	ExtensionBits   = 16368 // of one, after its first two octets
-	SrhSegments     = 16    // segments of a parsed SRH
-	SrhTlvBits      = 16384 // TLV area of an SRH: at most 2,040 octets
-	PayloadBits     = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
-	QuotedBits      = 9856  // of the packet in an ICMPv6 error: 1,232 octets
+	MtGroups         = 1024  // multicast groups a switch
+	MtBranches       = 32    // branches (children plus local receivers) of a node and group
+	MtCells          = 32768 // MT_GROUPS * MT_BRANCHES: one register cell a branch
+	MtSources        = 4096  // a source has an entry for each port it may send on
+	MtBranchEntries  = 65536 // a branch has an entry for each port it may answer on
+	MtTlvReceivers   = 32    // receivers of one edge in the End.MT TLVs of a packet
+	Routes           = 16384
+	EcmpGroups       = 1024
+	EcmpMembers      = 8192
+	Neighbors        = 1024
+	LocalSids        = 4096
+	Srv6Policies     = 4096 // prefixes that are steered
+	SrPolicies       = 1024 // segment lists
+	ServiceSids      = 1024
+	SidSpaces        = 256  // prefixes of the domain's SIDs
+	SidsAllowed      = 4096 // exceptions at its edge
+	Slices           = 1024
+	Ports            = 512
+	LldpAddresses    = 4 // group addresses: IEEE 802.1AB table 7-1 has three
+	SourcePrefixes   = 4096
+	IsolatedPrefixes = 16384 // what hosts of isolated projects may send to, and others may not
+	EvValues         = 4096  // of one field of a structured EV
+	Dscps            = 64
+	Queues           = 4096  // PORTS * 8: a cell a port and class
+	PfcTunnels       = 4096  // that end here
+	PfcQueues        = 8192  // PORTS * 8, egress queues and what came by a port
+	PfcUpstreams     = 16384 // of all of them
+	PfcSids          = 4096  // End.X.PFC SIDs of the domain
+	PfcSeen          = 4096  // cells for the segment lists that were reported
+	Extensions       = 4     // extension headers behind an IPv6 header that the parser walks
+	ExtensionBits    = 16368 // of one, after its first two octets
+	SrhSegments      = 16    // segments of a parsed SRH
+	SrhTlvBits       = 16384 // TLV area of an SRH: at most 2,040 octets
+	PayloadBits      = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
+	QuotedBits       = 9856  // of the packet in an ICMPv6 error: 1,232 octets
 )
 
 // From include/ids.p4.
@@ -456,6 +471,7 @@ const (
 	DropReasonTargetFrame       DropReason = 50 // frame of the target that the program does not know
 	DropReasonLldpRate          DropReason = 51 // LLDP frame over the rate of its port
 	DropReasonExtensionHeaders  DropReason = 52 // from a port that faces a host: more extension headers than the parser walks
+	DropReasonIsolated          DropReason = 53 // between a host of an isolated project and what is not of that project
 )
 
 var namesDropReason = map[DropReason]string{
@@ -512,6 +528,7 @@ var namesDropReason = map[DropReason]string{
 	DropReasonTargetFrame:       "TARGET_FRAME",
 	DropReasonLldpRate:          "LLDP_RATE",
 	DropReasonExtensionHeaders:  "EXTENSION_HEADERS",
+	DropReasonIsolated:          "ISOLATED",
 }
 
 // String returns the name the P4 program gives v, or the number.

@@ -36,6 +36,11 @@ func projectDetail(w io.Writer, p *api.Project) error {
 			return err
 		}
 	}
+	if p.Spec.Isolated {
+		if _, err := fmt.Fprintln(w, "\nisolated: its hosts reach what it has alone, and nobody else reaches that"); err != nil {
+			return err
+		}
+	}
 	members := newGrid("MEMBER", "WAY", "ROLE")
 	for _, m := range p.Spec.Members {
 		members.row(memberName(&m), m.Way, m.Role)

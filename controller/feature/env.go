@@ -50,6 +50,8 @@ type Underlay interface {
 	Ready(sw string) bool
 	// SetEdges reports which ports face tenants.
 	SetEdges(e plan.Edges)
+	// SetIsolated reports which projects are isolated, in the order of their names.
+	SetIsolated(projects []plan.Isolated)
 }
 
 // Answer is the answer to a question of a client, under the id that the question

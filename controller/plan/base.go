@@ -96,6 +96,7 @@ func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
 	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
 	b.ports()
 	b.sidSpace()
+	b.isolation()
 	b.hosts()
 	b.replication()
 	if b.node != nil {
@@ -183,7 +184,7 @@ func (b *baseWork) hosts() {
 					continue
 				}
 				guarded[guard{in, p}] = true
-				b.add(entry.In(p4.TableSourceGuard, entry.Do(p4.ActionAllowSource), entry.Exact("port", port(in)), entry.LPM("src_addr", p)))
+				b.add(entry.In(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)), entry.LPM("src_addr", p)))
 			}
 		}
 	}

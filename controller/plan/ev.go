@@ -164,6 +164,7 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 			if err != nil {
 				continue
 			}
+			b.deliveries(way.Port)
 			b.add(route(keep.SID, Forward(way)))
 			decapsulate(decap, entry.Do(p4.ActionEndDx6, hopParams(way)...))
 		}

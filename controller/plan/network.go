@@ -29,6 +29,8 @@ type Network struct {
 	// replicators reports which nodes can be part of a tree, by place in the snapshot.
 	replicators []bool
 	edges       Edges
+	isolated    []Isolated
+	isolation   *isolation
 	sids        []netip.Prefix // that hold SIDs
 }
 

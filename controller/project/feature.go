@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/store"
@@ -177,6 +179,7 @@ func (f resources) Put(name string, spec api.ProjectSpec, pre resource.Precondit
 	created := p == nil
 	p = f.all.Put(name, clone(spec), f.env.Wall())
 	f.changed = true
+	f.isolate()
 	f.env.Event(api.EventProjectChanged, name, fmt.Sprintf("%d members, %d hosts, %d ports", len(spec.Members), len(spec.Hosts), len(spec.Ports)), nil)
 	return f.view(p), created, nil
 }
@@ -195,6 +198,7 @@ func (f resources) Delete(name string, pre resource.Precondition) error {
 	}
 	f.all.Delete(name)
 	f.changed = true
+	f.isolate()
 	f.env.Event(api.EventProjectChanged, name, "deleted", nil)
 	return nil
 }
@@ -216,6 +220,20 @@ func (f *Feature) host(name string) *inventory.Host {
 		}
 	}
 	return nil
+}
+
+// isolate has switches keep apart what is of isolated projects.
+func (f *Feature) isolate() {
+	var isolated []plan.Isolated
+	for _, p := range f.all.All() {
+		if s := &p.Spec; s.Isolated {
+			isolated = append(isolated, plan.Isolated{
+				Name: p.Name, Hosts: slices.Clone(s.Hosts), Ports: slices.Clone(s.Ports), Proxies: slices.Clone(s.Proxies),
+			})
+		}
+	}
+	slices.SortFunc(isolated, func(a, b plan.Isolated) int { return strings.Compare(a.Name, b.Name) })
+	f.env.Underlay.SetIsolated(isolated)
 }
 
 // view returns a project with what it uses and what is left.
@@ -367,6 +385,6 @@ func equal(a, b *api.ProjectSpec) bool {
 	p, q := &a.Quotas, &b.Quotas
 	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) && slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) && slices.Equal(a.Slices, b.Slices) &&
-		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth && same(p.Groups, q.Groups) &&
+		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth && a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
 		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) && same(p.Requests, q.Requests)
 }

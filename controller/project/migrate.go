@@ -47,6 +47,7 @@ func (f *Feature) tenant(g api.Grant) {
 // OpenID Connect gets a project of its name, with what its resources use.
 func (f *Feature) Start() {
 	f.changed = true
+	f.isolate()
 	if f.migrated {
 		return
 	}

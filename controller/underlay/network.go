@@ -66,6 +66,17 @@ func (f *Feature) SetEdges(edges plan.Edges) {
 	f.planRoutes()
 }
 
+// SetIsolated implements feature.Underlay.
+func (f *Feature) SetIsolated(projects []plan.Isolated) {
+	if slices.EqualFunc(f.env.Net.Isolated(), projects, func(a, b plan.Isolated) bool { return a.Equal(&b) }) {
+		return
+	}
+	f.env.Net = f.env.Net.WithIsolated(projects)
+	for _, sw := range f.env.Switches.Switches() {
+		f.planLinks(sw)
+	}
+}
+
 // plan plans the links of all switches, and has their routes planned.
 func (f *Feature) plan() {
 	f.unrouted = f.env.Switches.Switches()

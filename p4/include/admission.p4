@@ -2,6 +2,7 @@
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Discovery() discovery;
     bit<128> src_addr = 0;
+    bit<32>  project = 0;
 
     // host_facing: the port leads out of the SR domain. Its packets pass the source guard and the domain's edge.
     @id(0x01000040)
@@ -38,6 +39,12 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
     @id(0x01000043)
     action allow_source() { }
 
+    // Of a host of an isolated project.
+    @id(0x01000045)
+    action allow_source_of(@refers_to(isolation, project) bit<32> of) {
+        project = of;
+    }
+
     @id(0x01000044)
     action drop_source_guard() {
         meta.drop_reason = DropReason.SOURCE_GUARD;
@@ -50,9 +57,30 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
             std.ingress_port : exact @name("port");
             src_addr         : lpm @name("src_addr");
         }
-        actions = { allow_source; @defaultonly drop_source_guard; }
+        actions = { allow_source; allow_source_of; @defaultonly drop_source_guard; }
         const default_action = drop_source_guard();
         size = SOURCE_PREFIXES;
+    }
+
+    @id(0x01000046)
+    action allow_destination() { }
+
+    @id(0x01000047)
+    action drop_isolated() {
+        meta.drop_reason = DropReason.ISOLATED;
+    }
+
+    // Where hosts may send to, by what the source guard says of them; 0 are those of no isolated project. What counts
+    // is where the packet ends, whatever SIDs it passes. A VRF keeps its own packets in.
+    @id(0x02000043)
+    table isolation {
+        key = {
+            project           : exact @name("project");
+            hdr.ipv6.dst_addr : lpm @name("dst_addr");
+        }
+        actions = { allow_destination; drop_isolated; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = ISOLATED_PREFIXES;
     }
 
     apply {
@@ -74,9 +102,43 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
                         if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && hdr.ipv6.src_addr != src_addr) {
                             meta.drop_reason = DropReason.SOURCE_GUARD;
                         }
+                        if (meta.vrf == 0 && hdr.ipv6.isValid() && meta.drop_reason == DropReason.NONE) {
+                            isolation.apply();
+                        }
                     }
                 }
             }
+        }
+    }
+}
+
+// A packet that SIDs lead to a host's port ends there, whatever its destination is. Where projects are isolated, that is the
+// host's own: at ingress the destination alone was judged.
+control Delivery(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+
+    @id(0x01000048)
+    action deliver() { }
+
+    @id(0x01000049)
+    action drop_delivery() {
+        meta.drop_reason = DropReason.ISOLATED;
+    }
+
+    @id(0x02000044)
+    table delivery {
+        key = {
+            std.egress_spec   : exact @name("port");
+            hdr.ipv6.dst_addr : lpm @name("dst_addr");
+        }
+        actions = { deliver; drop_delivery; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = SOURCE_PREFIXES;
+    }
+
+    apply {
+        if ((meta.decapsulated == 1 || hdr.outer_ipv6.isValid()) && meta.drop_reason == DropReason.NONE && hdr.ipv6.isValid() &&
+            meta.mt_replicate == 0 && meta.bypass == 0) {
+            delivery.apply();
         }
     }
 }

@@ -80,7 +80,8 @@ enum bit<8> DropReason {
     PFC_UPSTREAM          = 49,   // PFC frame of the target for which there is no upstream
     TARGET_FRAME          = 50,   // frame of the target that the program does not know
     LLDP_RATE             = 51,   // LLDP frame over the rate of its port
-    EXTENSION_HEADERS     = 52    // from a port that faces a host: more extension headers than the parser walks
+    EXTENSION_HEADERS     = 52,   // from a port that faces a host: more extension headers than the parser walks
+    ISOLATED              = 53    // between a host of an isolated project and what is not of that project
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.

@@ -22,6 +22,7 @@
 #define PORTS                512
 #define LLDP_ADDRESSES       4       // group addresses: IEEE 802.1AB table 7-1 has three
 #define SOURCE_PREFIXES      4096
+#define ISOLATED_PREFIXES    16384   // what hosts of isolated projects may send to, and others may not
 #define EV_VALUES            4096    // of one field of a structured EV
 #define DSCPS                64
 #define QUEUES               4096    // PORTS * 8: a cell a port and class

@@ -29,6 +29,7 @@ func scenarios() []scenario {
 		domainEdge(),
 		hostileHost(),
 		mrcHost(),
+		isolation(),
 		extensionHeaders(),
 		pfcLearning(),
 		discovery(),

@@ -70,7 +70,7 @@ function One({ name }: { name: string }) {
         <Table rows={p.spec.members ?? []} id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`} label="Members" empty="It has no members: administrators alone use it." columns={[
           { name: 'Member', key: who, width: 2 }, { name: 'Known by', key: (m) => m.way }, { name: 'Role', key: (m) => m.role },
         ]} />
-        <Facts label={`Project ${name}`} of={[['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`], ['Version', p.version], ['Created', p.created]]} />
+        <Facts label={`Project ${name}`} of={[['Isolated', p.spec.isolated && 'its hosts reach what it has alone, and nobody else reaches that'], ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`], ['Version', p.version], ['Created', p.created]]} />
         {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
       </>
     )}</Answer>
@@ -147,6 +147,7 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
     { kind: 'list', name: 'slices', label: 'Slice', plural: 'Slices', add: 'Add a slice', first: () => ({}), item: [{ kind: 'number', name: 'slice', label: 'Slice', required: true }, shared] },
     { kind: 'list', name: 'priorities', label: 'Priority', plural: 'Priorities', add: 'Add a priority', first: () => ({}), item: [{ kind: 'number', name: 'priority', label: 'Priority', required: true }, shared] },
     { kind: 'number', name: 'bandwidth', label: 'Bandwidth', hint: 'bit/s of all its tenants together. Empty: no limit.' },
+    { kind: 'flag', name: 'isolated', label: 'isolated', fallback: false, hint: 'Switches keep its hosts apart from all others, but for what is shared.' },
     { kind: 'group', name: 'quotas', label: 'Quotas, empty: no limit', fields: [
       { kind: 'number', name: 'groups', label: 'Multicast groups' }, { kind: 'number', name: 'receivers', label: 'Receivers' }, { kind: 'number', name: 'tenants', label: 'Tenants' },
       { kind: 'number', name: 'policies', label: 'PFC policies' }, { kind: 'number', name: 'requests', label: 'Requests a second' }] },

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +86,7 @@ func TestMembersAreReady(t *testing.T) {
 		}()
 		stuck := errors.New("stuck")
 		members := make(map[string]*member)
-		alarms := make(map[string]*cluster.Alarm)
+		alarms := map[string]*atomic.Pointer[cluster.Alarm]{"c1": {}, "c2": {}}
 		for _, name := range []string{"c1", "c2"} {
 			shared := server.Client()
 			m := &member{o: &Options{Store: &placed{Store: shared}}, self: cluster.Member{Name: name}, sessions: &sessions{relay: southbound.NewRelay()}}
@@ -95,7 +96,7 @@ func TestMembersAreReady(t *testing.T) {
 				Lead:       func(ctx context.Context, _ *cluster.Mandate) error { <-ctx.Done(); return nil },
 				Switches:   func() []cluster.Switch { return []cluster.Switch{{Name: "n1"}} },
 				Generation: func(context.Context, store.Store) (uint32, error) { return 0, stuck },
-				Alarm:      func() *cluster.Alarm { return alarms[name] },
+				Alarm:      func() *cluster.Alarm { return alarms[name].Load() },
 			})
 			members[name] = m
 		}
@@ -133,14 +134,14 @@ func TestMembersAreReady(t *testing.T) {
 		if s, _ := c2.State(); s.Expected != 3 {
 			t.Errorf("%d controllers are expected, want 3", s.Expected)
 		}
-		alarms["c2"] = &cluster.Alarm{Full: true, Message: "3 MiB free"}
+		alarms["c2"].Store(&cluster.Alarm{Full: true, Message: "3 MiB free"})
 		time.Sleep(time.Second)
 		for _, m := range []*member{c1, c2} {
 			if err := m.writable(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "controller c2: 3 MiB free") {
 				t.Errorf("%s, while c2 has no room: %v", m.self.Name, err)
 			}
 		}
-		alarms["c2"] = nil
+		alarms["c2"].Store(nil)
 		time.Sleep(time.Second)
 		own, down := c1.o.Store.(*placed), errors.New("no answer")
 		for _, c := range []struct {

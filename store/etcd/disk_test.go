@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,14 +184,15 @@ func TestSlowSyncs(t *testing.T) {
 // write hangs; whoever waits for a change learns of it.
 func TestDiskIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var free uint64 = 1000
-		probes, hang := 0, make(chan struct{})
+		var free, probes atomic.Uint64
+		free.Store(1000)
+		hang := make(chan struct{})
 		c := &Config{Dir: "d", MinFree: 100, LeastFree: 10}
 		c.disk = func(d *disk) {
-			d.space = func() (uint64, uint64, error) { return free, 1000, nil }
+			d.space = func() (uint64, uint64, error) { return free.Load(), 1000, nil }
 			d.reserve = func() bool { return true }
 			d.probe = func() error {
-				if probes++; probes == 4 {
+				if probes.Add(1) == 4 {
 					<-hang
 				}
 				return nil
@@ -213,19 +215,19 @@ func TestDiskIsWatched(t *testing.T) {
 		}
 		time.Sleep(2*probePause + probePause/2)
 		synctest.Wait()
-		if probes != 3 {
-			t.Errorf("%d writes in two and a half seconds, want 3", probes)
+		if n := probes.Load(); n != 3 {
+			t.Errorf("%d writes in two and a half seconds, want 3", n)
 		}
-		free = 99
+		free.Store(99)
 		begun := time.Now()
 		change("the disk is low")
 		if took := time.Since(begun); took > diskLook {
 			t.Errorf("that the disk is low is seen after %v", took)
 		}
-		free = 1000
+		free.Store(1000)
 		change("there is room")
-		if s := change("the fourth write does not end"); !s.Slow || s.State != store.DiskOK || probes != 4 {
-			t.Errorf("while write %d hangs: %+v", probes, s)
+		if s := change("the fourth write does not end"); !s.Slow || s.State != store.DiskOK || probes.Load() != 4 {
+			t.Errorf("while write %d hangs: %+v", probes.Load(), s)
 		}
 		end()
 		if s := change("it ends"); s.Slow || s.Reason != "" {

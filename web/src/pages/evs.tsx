@@ -235,7 +235,7 @@ function CCProfiles() {
   const example = all.data?.[0]?.spec;
   return (
     <section>
-      <div className="heading"><h2>CC profiles</h2><Open scope="configure" label="New CC profile…" open={() => setEditing('new')} /></div>
+      <div className="heading"><h2>CC profiles</h2>{/* a new one begins as the first one is */ all.isPending || <Open scope="configure" label="New CC profile…" open={() => setEditing('new')} />}</div>
       <Answer of={all} what="CC profiles">{(list) => (
         <Table rows={list} id={(c) => c.name} label="CC profiles" empty="There is no CC profile: hosts choose their own parameters." columns={[
           { name: 'CC profile', key: (c) => c.name }, { name: 'Target delay', key: (c) => c.spec.nscc.targetDelay, cell: (c) => formatDuration(c.spec.nscc.targetDelay), number: true },

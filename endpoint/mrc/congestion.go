@@ -46,7 +46,7 @@ func NewContext(c Congestion) *Context { return &Context{Congestion: c} }
 // InFlight is the octets that its queue pairs have in flight.
 func (c *Context) InFlight() int { return int(max(0, c.inFlight)) }
 
-// open says whether the window lets a packet leave.
+// open reports whether the window lets a packet leave.
 func (c *Context) open() bool { return int64(c.Window()) > c.inFlight }
 
 // contextOf is a controller's context: one of its own where it comes without.

@@ -9,21 +9,28 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
+// beside makes a second queue pair like the first, 77 to 78, and posts a WRITE of so many packets to each.
+func (s *solo) beside(packets int) *QP {
+	s.t.Helper()
+	c := s.qp.cfg
+	c.QPN, c.RemoteQPN = 77, 78
+	second, err := s.host.CreateQP(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(packets)
+	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, packets*c.PMTU)}); err != nil {
+		s.t.Fatal(err)
+	}
+	return second
+}
+
 // TestContext: queue pairs that share a congestion controller take turns, have no more in flight
 // together than its window, and leave what they had to the others when they end.
 func TestContext(t *testing.T) {
 	shared := NewContext(FixedWindow(10 * 350)) // ten packets and a part of one
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = shared })
-	c := s.qp.cfg
-	c.QPN, c.RemoteQPN = 77, 78
-	second, err := s.host.CreateQP(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(40)
-	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 40*256)}); err != nil {
-		t.Fatal(err)
-	}
+	second := s.beside(40)
 	count := func(out []sentPacket) (first, other int) {
 		for _, p := range out {
 			if p.BTH.DestQPN == 78 {
@@ -79,16 +86,7 @@ func TestContext(t *testing.T) {
 // TestContextsApart: without one that they share, queue pairs have windows of their own.
 func TestContextsApart(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(10 * 350) })
-	c := s.qp.cfg
-	c.QPN, c.RemoteQPN = 77, 78
-	second, err := s.host.CreateQP(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(40)
-	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 40*256)}); err != nil {
-		t.Fatal(err)
-	}
+	s.beside(40)
 	if out := s.settle(10 * time.Microsecond); len(out) < 20 {
 		t.Errorf("%d packets left, want ten of each", len(out))
 	}
@@ -99,16 +97,7 @@ func TestContextHears(t *testing.T) {
 	l := newListener(1 << 20)
 	shared := NewContext(l)
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = shared })
-	c := s.qp.cfg
-	c.QPN, c.RemoteQPN = 77, 78
-	second, err := s.host.CreateQP(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(3)
-	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 3*256)}); err != nil {
-		t.Fatal(err)
-	}
+	second := s.beside(3)
 	out := s.settle(10 * time.Microsecond)
 	if last := l.sent[len(l.sent)-1]; len(out) != 6 || last.InFlight != shared.InFlight() || last.InFlight <= second.InFlight() {
 		t.Errorf("%d packets; the last was told with %d octets in flight, want %d", len(out), last.InFlight, shared.InFlight())

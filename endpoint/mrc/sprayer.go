@@ -17,8 +17,8 @@ type Sprayer interface {
 	// for one of these when it may take none of the free ones, which are left to other queue pairs.
 	// It returns one of the free ports at least when none is busy and there is a path by one.
 	Take(free, busy packet.PortMask) packet.PortMask
-	// SetWindow tells of how many packets the congestion window is now, 1 at least. It is told when that
-	// changes, before Take is asked.
+	// SetWindow sets how many packets the congestion window holds, 1 at least. The queue pair calls it
+	// when that has changed, before Take.
 	SetWindow(packets int)
 	// Next chooses the path of the packet that is sent now. ports are those that could take it; a
 	// path by another one must not be chosen. ok is false when there is no path by these ports: a

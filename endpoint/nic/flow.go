@@ -184,7 +184,7 @@ func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.
 	return f.set.Next(now, use, ports)
 }
 
-// SetWindow tells the packets of the congestion window.
+// SetWindow sets how many packets the congestion window holds.
 func (f *flow) SetWindow(packets int) { f.set.SetWindow(packets) }
 
 // Take is the ports that a data packet may go by now.

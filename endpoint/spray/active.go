@@ -12,8 +12,8 @@ type active struct {
 	valid  bool // those that are active fit the goal and the states
 }
 
-// SetWindow tells how many packets the congestion window holds, at least 1. What follows of it may take
-// effect with the next packet.
+// SetWindow sets how many packets the congestion window holds; less than 1 is 1. The next packet is
+// the first that it matters to.
 func (s *Set) SetWindow(packets int) {
 	if s.cfg.AllActive {
 		return
@@ -30,7 +30,7 @@ func (s *Set) SetWindow(packets int) {
 func (s *Set) Active() (n int) {
 	s.choose()
 	for i := range s.evs {
-		if s.usableSlot(&s.evs[i]) {
+		if s.activeSlot(&s.evs[i]) {
 			n++
 		}
 	}

@@ -157,7 +157,7 @@ func TestActiveAlways(t *testing.T) {
 			active := s.Active()
 			var by [packet.MaxPort + 1]int
 			for i := range s.evs {
-				if s.usableSlot(&s.evs[i]) {
+				if s.activeSlot(&s.evs[i]) {
 					by[s.evs[i].Port]++
 				}
 			}

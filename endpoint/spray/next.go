@@ -37,7 +37,7 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	for passed := 0; ; {
 		e := &s.evs[s.data.at(passed)]
 		switch {
-		case passed == 0 && !s.usableSlot(e):
+		case passed == 0 && !s.activeSlot(e):
 			s.data.turn(0)
 		case !e.active || !ports.Has(e.Port):
 			passed++
@@ -57,8 +57,11 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 }
 
-// usableSlot reports whether data can be sent with a value when its port has room.
-func (s *Set) usableSlot(e *slot) bool { return e.active && s.up(e) }
+// usableSlot reports whether a value can be used when its port has room.
+func (s *Set) usableSlot(e *slot) bool { return alive(e.state) > 0 && s.up(e) }
+
+// activeSlot reports whether data can be sent with a value when its port has room.
+func (s *Set) activeSlot(e *slot) bool { return e.active && s.up(e) }
 
 // room reports whether there is a value that can be used by one of these ports.
 func (s *Set) room(ports packet.PortMask) bool {
@@ -73,7 +76,7 @@ func (s *Set) room(ports packet.PortMask) bool {
 // nextControl is Next for what is not data: GOOD values, or else SKIP ones; those that others doubt
 // only when there is nothing else.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
-	for first := &s.evs[s.control.at(0)]; alive(first.state) == 0 || !s.up(first); first = &s.evs[s.control.at(0)] {
+	for !s.usableSlot(&s.evs[s.control.at(0)]) {
 		s.control.turn(0)
 	}
 	if s.cfg.Doubtful != nil {

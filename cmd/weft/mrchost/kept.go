@@ -14,22 +14,24 @@ import (
 // where there is no file, or where it cannot be used, which is logged. The controller supplies it
 // anew.
 func restore(path string, e agent.Endpoint, log *slog.Logger) (hostapi.Version, *hostapi.State) {
+	without := func(err error) (hostapi.Version, *hostapi.State) {
+		log.Error("the host begins without what it has kept", "file", path, "reason", err)
+		return hostapi.Version{}, nil
+	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return hostapi.Version{}, nil
 	}
-	var kept *hostapi.Update
-	if err == nil {
-		kept, err = hostapi.DecodeKept(text)
-	}
-	var version hostapi.Version
-	var state *hostapi.State
-	if err == nil {
-		version, state, err = agent.Restored(e, kept)
-	}
 	if err != nil {
-		log.Error("the host begins without what it has kept", "file", path, "reason", err)
-		return hostapi.Version{}, nil
+		return without(err)
+	}
+	kept, err := hostapi.DecodeKept(text)
+	if err != nil {
+		return without(err)
+	}
+	version, state, err := agent.Restored(e, kept)
+	if err != nil {
+		return without(err)
 	}
 	log.Info("the host goes on with what it has kept", "file", path, "version", version)
 	return version, state

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,15 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/test/bufconn"
-
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
@@ -336,23 +331,8 @@ func TestLinkStateReachesPeer(t *testing.T) {
 // TestWireMismatch: a host that is configured with another codepoint than the controller's says which, at both ends, and sends nothing.
 func TestWireMismatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		observer := &hoststest.Observer{}
-		cfg := hosts.DefaultConfig()
-		cfg.Epoch = 1
-		server, err := hosts.New(cfg, observer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener := bufconn.Listen(1 << 16)
-		serving, stop := context.WithCancel(context.Background())
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(serving, listener) }()
-		defer func() {
-			stop()
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
-		}()
+		server, dial, stop := serve(t, &hoststest.Observer{})
+		defer stop()
 		state, err := hostapi.NewState(hostapi.State{Wire: hostapi.Wire{UDPPort: 4791, NoTrim: 3, Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39, Control: 43}})
 		if err == nil {
 			err = server.Set("h1", state)
@@ -366,9 +346,7 @@ func TestWireMismatch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		const want = "wire.dscp_control: 43, want 12, which the host is configured with"
-		r, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)+controllerText+"wire: {dscp: {control: 12}}\n"), links(p.near), Options{
-			Dial: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) })},
-		})
+		r, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)+controllerText+"wire: {dscp: {control: 12}}\n"), links(p.near), dial)
 		if !errors.Is(err, hostrun.ErrInterrupted) || !strings.Contains(err.Error(), want) || !strings.Contains(r.Controller.Refused, want) {
 			t.Errorf("error %v, report %+v, want %q in both", err, r.Controller, want)
 		}

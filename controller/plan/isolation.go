@@ -281,7 +281,7 @@ func (x *isolation) entries(s *senders) (out []entry.Entity) {
 		}
 	}
 	if s.id != 0 {
-		add(netip.PrefixFrom(netip.IPv6Unspecified(), 0), anywhere)
+		add(everywhere, anywhere)
 	}
 	return out
 }
@@ -320,5 +320,5 @@ func (b *baseWork) deliveries(p uint32) {
 	for _, dst := range slices.Compact(prefixes) {
 		b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDeliver), entry.Exact("port", port(p)), entry.LPM("dst_addr", dst)))
 	}
-	b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDropDelivery), entry.Exact("port", port(p)), entry.LPM("dst_addr", netip.PrefixFrom(netip.IPv6Unspecified(), 0))))
+	b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDropDelivery), entry.Exact("port", port(p)), entry.LPM("dst_addr", everywhere)))
 }

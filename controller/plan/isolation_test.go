@@ -17,7 +17,6 @@ import (
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/test/seeds"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // isolationOf is what a switch holds to keep projects apart.
@@ -30,7 +29,7 @@ type isolationOf struct {
 func prefixOf(e entry.Table, field string) netip.Prefix {
 	m, ok := e.Field(field)
 	if !ok {
-		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+		return everywhere
 	}
 	a, _ := m.Value.Addr6()
 	return netip.PrefixFrom(a, m.Bits)
@@ -278,16 +277,7 @@ func TestDeliveries(t *testing.T) {
 	net.Inventory.Hosts = append(net.Inventory.Hosts, beside)
 	plainly := network(net)
 	isolated := plainly.WithIsolated([]Isolated{{Name: "a", Hosts: []api.ProjectHost{{Name: net.Inventory.Hosts[0].Name}}}})
-	var leaves []topology.NodeID
-	for _, node := range plainly.Snapshot.Nodes {
-		if strings.HasPrefix(plainly.names[node.ID], "leaf") {
-			leaves = append(leaves, node.ID)
-		}
-	}
-	clos, err := plainly.Snapshot.Graph().Clos(topology.ClosRequest{Leaves: leaves})
-	if err != nil {
-		t.Fatal(err)
-	}
+	clos, _ := closOf(t, plainly)
 	for _, mode := range []ev.Mode{ev.ModeF3216, ev.ModeF1616, ev.ModeSRH, ev.ModeStructured} {
 		a, err := ev.Assign(clos, ev.Format{Mode: mode}, ev.Numbers{})
 		if err != nil {

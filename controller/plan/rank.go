@@ -7,6 +7,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
+// everywhere is the prefix of all addresses.
+var everywhere = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+
 // Rank returns the rank of an entity: those of a lower rank must be in a switch
 // before those of a higher one. It follows from the references of the P4 program
 // (see [p4.Rank]); long routes come before short ones.
@@ -50,7 +53,7 @@ func RoutePrefix(e entry.Entity) (p netip.Prefix, ok bool) {
 	}
 	m, ok := t.Field("dst_addr")
 	if !ok {
-		return netip.PrefixFrom(netip.IPv6Unspecified(), 0), true
+		return everywhere, true
 	}
 	a, ok := m.Value.Addr6()
 	return netip.PrefixFrom(a, m.Bits), ok

@@ -68,7 +68,7 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 			if e.Name != p4.TableIpv6Route {
 				continue
 			}
-			p := netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+			p := everywhere
 			if m, ok := e.Field("dst_addr"); ok {
 				a, _ := m.Value.Addr6()
 				p = netip.PrefixFrom(a, m.Bits)

@@ -180,16 +180,7 @@ func TestOwnUSIDs(t *testing.T) {
 	} {
 		net := sample.Clos(3, 2, 2)
 		n := network(net)
-		var leaves []topology.NodeID
-		for _, node := range n.Snapshot.Nodes {
-			if strings.HasPrefix(n.names[node.ID], "leaf") {
-				leaves = append(leaves, node.ID)
-			}
-		}
-		clos, err := n.Snapshot.Graph().Clos(topology.ClosRequest{Leaves: leaves})
-		if err != nil {
-			t.Fatal(err)
-		}
+		clos, leaves := closOf(t, n)
 		a, err := ev.Assign(clos, f, ev.Numbers{})
 		if err != nil {
 			t.Fatal(err)
@@ -246,4 +237,19 @@ func TestOwnUSIDs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// closOf is a network as a Clos whose leaves are named so, and these.
+func closOf(t *testing.T, n *Network) (clos *topology.Clos, leaves []topology.NodeID) {
+	t.Helper()
+	for _, node := range n.Snapshot.Nodes {
+		if strings.HasPrefix(n.names[node.ID], "leaf") {
+			leaves = append(leaves, node.ID)
+		}
+	}
+	clos, err := n.Snapshot.Graph().Clos(topology.ClosRequest{Leaves: leaves})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clos, leaves
 }

@@ -25,16 +25,19 @@ func TestCheckCertificates(t *testing.T) {
 	ours.IssueExpired(t, "expired", "c1", "c1")
 	ours.IssueLater(t, "later", "c1", "c1")
 	const serves, asks = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
-	ours.IssueFor(t, "any", "c1", "192.0.2.1")
-	ours.IssueFor(t, "both", "c1", "192.0.2.1", asks, serves)
-	ours.IssueFor(t, "asks", "c1", "192.0.2.1", asks)
-	ours.IssueFor(t, "serves", "c1", "192.0.2.1", serves)
-	ours.IssueFor(t, "mails", "c1", "192.0.2.1", x509.ExtKeyUsageEmailProtection)
-	ours.IssueFor(t, "nameless", "192.0.2.1", "", asks, serves)
+	nobody := certs.Identity{}
+	ours.IssueFor(t, "any", nobody, "192.0.2.1")
+	ours.IssueFor(t, "both", nobody, "192.0.2.1", asks, serves)
+	ours.IssueFor(t, "asks", nobody, "192.0.2.1", asks)
+	ours.IssueFor(t, "serves", nobody, "192.0.2.1", serves)
+	ours.IssueFor(t, "mails", nobody, "192.0.2.1", x509.ExtKeyUsageEmailProtection)
+	ours.IssueFor(t, "192.0.2.1", nobody, "", asks, serves)
 	switchs, host := good, good
 	switchs.Kind, host.Kind = certs.KindSwitch, certs.KindHost
 	ours.IssueAs(t, "switch", switchs, "192.0.2.1")
 	ours.IssueAs(t, "host", host, "192.0.2.1")
+	ours.IssueFor(t, "able host", host, "192.0.2.1", asks, serves) // but for its kind
+	ours.IssueFor(t, "able", good, "192.0.2.1", asks, serves)
 	file := func(cert, key, ca string) string {
 		text := fmt.Sprintf(`bgp: {asn: 64512, routerId: 192.0.2.1, peers: [{address: 192.0.2.8}]}
 cluster:
@@ -70,7 +73,9 @@ cluster:
 		{"mails", ours, "", "is not for serverAuth"},
 		{"switch", ours, "", "is not for clientAuth"},
 		{"host", ours, "", "is not for serverAuth"},
-		{"nameless", ours, "", "is not of 192.0.2.1, where others reach this controller"},
+		{"able host", ours, "", "would be refused"},
+		{"able", ours, "", ""},
+		{"192.0.2.1", ours, "", "is not of 192.0.2.1, where others reach this controller"},
 		{"elsewhere", ours, "", "is not of 192.0.2.1, where others reach this controller"},
 	} {
 		cert, key := of(c.authority, c.name)
@@ -97,11 +102,14 @@ func TestCheckServers(t *testing.T) {
 	ours := certstest.New(t)
 	const serves, asks = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
 	for name, uses := range map[string][]x509.ExtKeyUsage{"asks": {asks}, "serves": {serves}, "both": {asks, serves}, "any": nil, "every": {x509.ExtKeyUsageAny}} {
-		ours.IssueFor(t, name, "c1", "192.0.2.1", uses...)
+		ours.IssueFor(t, name, certs.Identity{}, "192.0.2.1", uses...)
 		text := fmt.Sprintf(`bgp: {asn: 64512, routerId: 192.0.2.1, peers: [{address: 192.0.2.8}]}
 api:
-  tls: {cert: %s, key: %s}
-`, ours.File(name+".pem"), ours.File(name+".key"))
+  tls: {cert: %[1]s, key: %[2]s}
+mrc:
+  tls: {cert: %[1]s, key: %[2]s, ca: %[3]s}
+  mode: ecmp
+`, ours.File(name+".pem"), ours.File(name+".key"), ours.File("ca.pem"))
 		path := filepath.Join(t.TempDir(), "weft.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -110,12 +118,16 @@ api:
 		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
 		})
-		want, refused := exitOK, strings.Contains(out.String(), path+":3: api.tls.cert: ") && strings.Contains(out.String(), "is not for serverAuth")
+		want := exitOK
 		if name == "asks" {
 			want = exitUsage
 		}
-		if status != want || refused != (name == "asks") {
-			t.Errorf("%s: status %d: %s", name, status, out.String())
+		for _, at := range []string{":3: api.tls.cert: ", ":5: mrc.tls.cert: "} {
+			_, why, found := strings.Cut(out.String(), path+at)
+			why, _, _ = strings.Cut(why, "\n")
+			if refused := found && strings.Contains(why, "is not for serverAuth"); status != want || refused != (name == "asks") {
+				t.Errorf("%s: %s: status %d: %s", name, at, status, out.String())
+			}
 		}
 	}
 }

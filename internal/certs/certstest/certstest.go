@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -85,12 +86,15 @@ func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...str
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
-// IssueFor is Issue of a certificate for some uses, or for any when there are none, at an address; "" has it
-// name none.
-func (a *Authority) IssueFor(t testing.TB, name, commonName, address string, uses ...x509.ExtKeyUsage) {
+// IssueFor writes a certificate for some uses, or for any when there are none, at an address; "" has it name
+// none. The identity may be the zero value, which no certificate of the authority's own has.
+func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, address string, uses ...x509.ExtKeyUsage) {
 	t.Helper()
 	c := template()
-	c.Subject.CommonName, c.ExtKeyUsage = commonName, uses
+	c.Subject.CommonName, c.ExtKeyUsage = name, uses
+	if id != (certs.Identity{}) {
+		c.URIs = []*url.URL{id.URI()}
+	}
 	if address != "" {
 		c.IPAddresses = []net.IP{net.ParseIP(address)}
 	}

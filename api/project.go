@@ -33,7 +33,7 @@ type ProjectSpec struct {
 	Slices     []ProjectSlice    `json:"slices,omitempty" maxItems:"1024" doc:"Slice ids of its tenants."`
 	Priorities []ProjectPriority `json:"priorities,omitempty" maxItems:"8" doc:"Queues that its tenants may have."`
 	Bandwidth  uint64            `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s that the rates of its tenants may come to together; each must then have one. Default: no limit."`
-	Isolated   bool              `json:"isolated,omitempty" doc:"Switches let its hosts reach what is the project's alone, and nobody else reach that; what is shared stands between."`
+	Isolated   bool              `json:"isolated,omitempty" doc:"Switches drop what its hosts send to things that the project does not have, and what others send to things that it has for itself."`
 	Quotas     ProjectQuotas     `json:"quotas,omitzero" doc:"Bounds of what it may make."`
 }
 

@@ -268,7 +268,7 @@ func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventor
 	return faults
 }
 
-// reachedAt returns the hosts at which other controllers reach this one, as far as its configuration says so.
+// reachedAt returns the hosts at which other controllers reach this one, as far as its configuration has them.
 func reachedAt(c *inventory.Cluster) (hosts []string) {
 	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
 	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {

@@ -37,7 +37,7 @@ func projectDetail(w io.Writer, p *api.Project) error {
 		}
 	}
 	if p.Spec.Isolated {
-		if _, err := fmt.Fprintln(w, "\nisolated: its hosts reach what it has alone, and nobody else reaches that"); err != nil {
+		if _, err := fmt.Fprintln(w, "\nisolated: switches drop what its hosts send to others, and what others send to them"); err != nil {
 			return err
 		}
 	}

@@ -16,10 +16,11 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Isolated is a project that is isolated: its hosts reach what is its own, and nobody else reaches that.
+// Isolated is a project that is isolated: switches drop what its hosts send to things that it does not
+// have, and what others send to things that it has for itself.
 //
-// A host is a project's by itself or by a port that it hangs off. What is shared stands between: the
-// projects that have it reach it, so does everybody whom no isolated project has for itself, and a
+// A host belongs to a project by its name, or by a port that it is attached to. Projects may share a
+// thing. Hosts of these projects reach it, and so do hosts that no isolated project has for itself; a
 // shared host reaches all of these.
 type Isolated struct {
 	Name    string

@@ -73,5 +73,4 @@ func (s *Set) redraw() {
 		s.evs[i].active = false
 	}
 	s.active.valid = false
-	s.choose()
 }

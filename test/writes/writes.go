@@ -1,5 +1,5 @@
 // Package writes has the source of a multicast group of a lab write to its receivers again and again, and
-// says what became of that.
+// checks what became of that.
 package writes
 
 import (

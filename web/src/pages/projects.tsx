@@ -70,7 +70,7 @@ function One({ name }: { name: string }) {
         <Table rows={p.spec.members ?? []} id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`} label="Members" empty="It has no members: administrators alone use it." columns={[
           { name: 'Member', key: who, width: 2 }, { name: 'Known by', key: (m) => m.way }, { name: 'Role', key: (m) => m.role },
         ]} />
-        <Facts label={`Project ${name}`} of={[['Isolated', p.spec.isolated && 'its hosts reach what it has alone, and nobody else reaches that'], ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`], ['Version', p.version], ['Created', p.created]]} />
+        <Facts label={`Project ${name}`} of={[['Isolated', p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them'], ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`], ['Version', p.version], ['Created', p.created]]} />
         {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
       </>
     )}</Answer>

@@ -24,6 +24,7 @@
 #include <v1model.p4>
 
 #include "include/sizes.p4"
+#include "include/p4runtime_ids.p4"
 #include "include/ids.p4"
 #include "include/constants.p4"
 #include "include/headers.p4"

@@ -3,8 +3,14 @@ package p4
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
+
+	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
 // TestArtifactsFresh fails when a .p4 source has changed since "make p4" last ran.
@@ -104,5 +110,73 @@ func TestCellName(t *testing.T) {
 		if got := CellName(c.counter, c.index); got != c.want {
 			t.Errorf("cell %d of %s is %q, want %q", c.index, c.counter, got, c.want)
 		}
+	}
+}
+
+// TestIdsInOneFile: include/p4runtime_ids.p4 alone has the ids of P4Runtime. Each is named after the
+// object that has it in P4Info, and no source has a number in an @id.
+func TestIdsInOneFile(t *testing.T) {
+	const file = "include/p4runtime_ids.p4"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := make(map[string]uint32)
+	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)_ID +(0x[0-9a-f]{8})$`).FindAllSubmatch(text, -1) {
+		id, err := strconv.ParseUint(string(m[2]), 0, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := defined[string(m[1])]; ok {
+			t.Errorf("%s defines %s_ID twice", file, m[1])
+		}
+		defined[string(m[1])] = uint32(id)
+	}
+	if lines := bytes.Count(text, []byte("\n#define ")); lines != len(defined) {
+		t.Errorf("%s: %d of %d definitions have the form \"#define TABLE_NAME_ID 0x02000001\"", file, len(defined), lines)
+	}
+	info := P4Info()
+	check := func(kind string, p *p4config.Preamble) {
+		name := kind + "_" + strings.ToUpper(p.GetAlias())
+		if id, ok := defined[name]; !ok || id != p.GetId() {
+			t.Errorf("%s has id %#08x in P4Info: want it as %s_ID in %s", p.GetName(), p.GetId(), name, file)
+		}
+		delete(defined, name)
+	}
+	for _, o := range info.GetTables() {
+		check("TABLE", o.GetPreamble())
+	}
+	for _, o := range info.GetActions() {
+		if o.GetPreamble().GetName() != "NoAction" { // core.p4 has it, and the compiler gives it an id
+			check("ACTION", o.GetPreamble())
+		}
+	}
+	for _, o := range info.GetActionProfiles() {
+		check("SELECTOR", o.GetPreamble())
+	}
+	for _, o := range info.GetCounters() {
+		check("COUNTER", o.GetPreamble())
+	}
+	for name := range defined {
+		t.Errorf("%s defines %s_ID, which no object of P4Info has", file, name)
+	}
+	inline := regexp.MustCompile(`@id\(\s*[0-9]`)
+	err = fs.WalkDir(os.DirFS("."), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".p4") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for i, line := range strings.Split(string(source), "\n") {
+			if inline.MatchString(line) {
+				t.Errorf("%s:%d: %q: define the number in %s", path, i+1, strings.TrimSpace(line), file)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -5,14 +5,14 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<32>  project = 0;
 
     // host_facing: the port leads out of the SR domain. Its packets pass the source guard and the domain's edge.
-    @id(0x01000040)
+    @id(ACTION_SET_PORT_ID)
     action set_port(bit<1> host_facing, bit<16> vrf) {
         meta.host_facing = host_facing;
         meta.vrf = vrf;
     }
 
     // A port without an entry leads out of the domain, to no known host: the source guard drops all that it receives.
-    @id(0x02000040)
+    @id(TABLE_PORT_ID)
     table port {
         key = { std.ingress_port : exact @name("port"); }
         actions = { set_port; }
@@ -20,15 +20,15 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = PORTS;
     }
 
-    @id(0x01000041)
+    @id(ACTION_ACCEPT_STATION_ID)
     action accept_station() { }
 
-    @id(0x01000042)
+    @id(ACTION_DROP_NOT_MY_STATION_ID)
     action drop_not_my_station() {
         meta.drop_reason = DropReason.NOT_MY_STATION;
     }
 
-    @id(0x02000041)
+    @id(TABLE_MY_STATION_ID)
     table my_station {
         key = { hdr.ethernet.dst_addr : exact @name("dst_addr"); }
         actions = { accept_station; @defaultonly drop_not_my_station; }
@@ -36,22 +36,22 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = PORTS;
     }
 
-    @id(0x01000043)
+    @id(ACTION_ALLOW_SOURCE_ID)
     action allow_source() { }
 
     // Of a host of an isolated project.
-    @id(0x01000045)
+    @id(ACTION_ALLOW_SOURCE_OF_ID)
     action allow_source_of(@refers_to(isolation, project) bit<32> of) {
         project = of;
     }
 
-    @id(0x01000044)
+    @id(ACTION_DROP_SOURCE_GUARD_ID)
     action drop_source_guard() {
         meta.drop_reason = DropReason.SOURCE_GUARD;
     }
 
     // BCP 38 at the domain's edge (draft section 9).
-    @id(0x02000042)
+    @id(TABLE_SOURCE_GUARD_ID)
     table source_guard {
         key = {
             std.ingress_port : exact @name("port");
@@ -62,17 +62,17 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = SOURCE_PREFIXES;
     }
 
-    @id(0x01000046)
+    @id(ACTION_ALLOW_DESTINATION_ID)
     action allow_destination() { }
 
-    @id(0x01000047)
+    @id(ACTION_DROP_ISOLATED_ID)
     action drop_isolated() {
         meta.drop_reason = DropReason.ISOLATED;
     }
 
     // Where hosts may send to, by what the source guard says of them; 0 are those of no isolated project. What counts
     // is where the packet ends, whatever SIDs it passes. A VRF keeps its own packets in.
-    @id(0x02000043)
+    @id(TABLE_ISOLATION_ID)
     table isolation {
         key = {
             project           : exact @name("project");
@@ -116,15 +116,15 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
 // host's own: at ingress the destination alone was judged.
 control Delivery(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x01000048)
+    @id(ACTION_DELIVER_ID)
     action deliver() { }
 
-    @id(0x01000049)
+    @id(ACTION_DROP_DELIVERY_ID)
     action drop_delivery() {
         meta.drop_reason = DropReason.ISOLATED;
     }
 
-    @id(0x02000044)
+    @id(TABLE_DELIVERY_ID)
     table delivery {
         key = {
             std.egress_spec   : exact @name("port");

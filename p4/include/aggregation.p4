@@ -53,7 +53,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     register<bit<64>, bit<32>>(MT_GROUPS) cnp_worst;         // CNPs 32 | branch 8 | 0
     register<bit<32>, bit<32>>(MT_GROUPS) cnp_total;
 
-    @id(0x12000060)
+    @id(COUNTER_MT_EVENTS_ID)
     counter<MtEvent>(16, CounterType.packets) mt_events;
 
     bit<32> base = 0;

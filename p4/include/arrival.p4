@@ -54,17 +54,17 @@ control CutPacket(inout headers_t hdr, inout metadata_t meta) {
 // This switch, and the port by which the packet came.
 control Node(inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x12000002)
+    @id(COUNTER_PORT_RX_ID)
     counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_rx;
 
     // Who this switch is: its loopback, and the TLV type that stands for End.MT.
-    @id(0x01000001)
+    @id(ACTION_SET_NODE_ID)
     action set_node(bit<128> address, bit<8> tlv_type) {
         meta.node_address = address;
         meta.tlv_type = tlv_type;
     }
 
-    @id(0x02000001)
+    @id(TABLE_NODE_ID)
     table node {
         key = {}
         actions = { set_node; @defaultonly NoAction; }

@@ -12,27 +12,27 @@ register<bit<32>, bit<32>>(QUEUES) queue_out;
 control TrafficClass(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
     // The queue is that of the priority, 0 the lowest; all DSCPs of a class must have the same.
-    @id(0x01000090)
+    @id(ACTION_SET_CLASS_ID)
     action set_class(bit<3> class, bit<3> priority) {
         meta.classed = 1;
         meta.class = class;
         std.priority = priority;
     }
 
-    @id(0x01000091)
+    @id(ACTION_SET_TRIMMABLE_CLASS_ID)
     action set_trimmable_class(bit<3> class, bit<3> priority) {
         set_class(class, priority);
         meta.trimmable = 1;
     }
 
     // What switches have trimmed.
-    @id(0x01000092)
+    @id(ACTION_SET_TRIMMED_CLASS_ID)
     action set_trimmed_class(bit<3> class, bit<3> priority) {
         set_class(class, priority);
         meta.trimmed = 1;
     }
 
-    @id(0x02000090)
+    @id(TABLE_TRAFFIC_CLASS_ID)
     table traffic_class {
         key = { meta.dscp : exact @name("dscp"); }
         actions = { set_class; set_trimmable_class; set_trimmed_class; @defaultonly NoAction; }
@@ -53,13 +53,13 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
     bit<32> trim_limit;
     bit<1>  last_hop;
 
-    @id(0x12000090)
+    @id(COUNTER_CLASS_TRIMS_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) class_trims;      // by egress port ++ class the packet had before
-    @id(0x12000091)
+    @id(COUNTER_CLASS_DROPS_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) class_drops;      // by egress port ++ class
 
     // limit is the number of packets that may wait; it must be less than the depth of the target's queue.
-    @id(0x01000094)
+    @id(ACTION_SET_QUEUE_ID)
     action set_queue(bit<32> packets) {
         meta.queued = 1;
         limit = packets;
@@ -67,7 +67,7 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
 
     // A data class. ECN marks are set from ecn_min on with a probability that grows to 1 at ecn_max; last_hop says that the
     // port faces a host; trim_packets is the limit of the class of trimmed packets at this port.
-    @id(0x01000095)
+    @id(ACTION_SET_DATA_QUEUE_ID)
     action set_data_queue(bit<32> packets, bit<32> ecn_min, bit<32> ecn_max, bit<32> trim_packets, bit<1> host_facing) {
         set_queue(packets);
         meta.ecn_marks = 1;
@@ -77,7 +77,7 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
         last_hop = host_facing;
     }
 
-    @id(0x02000091)
+    @id(TABLE_CLASS_QUEUE_ID)
     table class_queue {
         key = {
             std.egress_spec : exact @name("port");
@@ -90,7 +90,7 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
 
     // size is in octets, from the Ethernet header on, of the packet as it leaves. set_length makes the outermost IPv6 header
     // say the length that is left.
-    @id(0x01000096)
+    @id(ACTION_SET_TRIMMING_ID)
     action set_trimming(bit<16> octets, bit<6> dscp, bit<6> dscp_last_hop, bit<3> class, bit<3> priority, bit<1> set_length) {
         meta.trim = 1;
         meta.trimmed = 1;
@@ -102,7 +102,7 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
         std.priority = priority;
     }
 
-    @id(0x02000092)
+    @id(TABLE_TRIMMING_ID)
     table trimming {
         key = {}
         actions = { set_trimming; @defaultonly NoAction; }
@@ -164,7 +164,7 @@ control QueueAdmission(inout metadata_t meta, inout standard_metadata_t std) {
 
 // The first thing in egress, of packets whose queue is counted.
 control QueueExit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    @id(0x12000093)
+    @id(COUNTER_CLASS_MARKS_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) class_marks;          // by egress port ++ class
 
     apply {

@@ -4,7 +4,7 @@
 control IngressDrop(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     IcmpDecision() icmp_decision;
 
-    @id(0x12000001)
+    @id(COUNTER_INGRESS_DROPS_ID)
     counter<DropReason>(64, CounterType.packets) ingress_drops;     // by DropReason
 
     apply {
@@ -21,11 +21,11 @@ control IngressDrop(inout headers_t hdr, inout metadata_t meta, inout standard_m
 // The last thing in egress.
 control Departure(inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x12000003)
+    @id(COUNTER_EGRESS_DROPS_ID)
     counter<DropReason>(64, CounterType.packets) egress_drops;      // by DropReason
-    @id(0x12000004)
+    @id(COUNTER_PORT_TX_ID)
     counter<bit<9>>(PORTS, CounterType.packets_and_bytes) port_tx;
-    @id(0x12000092)
+    @id(COUNTER_CLASS_TX_ID)
     counter<bit<12>>(QUEUES, CounterType.packets_and_bytes) class_tx;   // by egress port ++ class
 
     apply {

@@ -8,13 +8,13 @@ control Discovery(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<48> next = 0;
 
     // Rate limit of each port: one frame an interval on average, a burst at once. Microseconds.
-    @id(0x01000110)
+    @id(ACTION_SET_DISCOVERY_ID)
     action set_discovery(bit<48> spacing, bit<48> burst_time) {
         interval = spacing;
         tolerance = burst_time;
     }
 
-    @id(0x02000110)
+    @id(TABLE_DISCOVERY_ID)
     table discovery {
         key = { hdr.ethernet.dst_addr : exact @name("dst_addr"); }
         actions = { set_discovery; @defaultonly NoAction; }

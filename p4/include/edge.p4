@@ -17,17 +17,17 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
     bit<1>   refused = 0;
     bit<128> block = 0;
 
-    @id(0x0100001d)
+    @id(ACTION_SID_OF_DOMAIN_ID)
     action sid_of_domain() {
         refused = 1;
     }
 
     // A host's prefix inside a prefix of SIDs.
-    @id(0x0100001f)
+    @id(ACTION_NO_SID_ID)
     action no_sid() { }
 
     // The SIDs of the domain, of every node. A node's own SIDs need no entry.
-    @id(0x02000012)
+    @id(TABLE_SID_SPACE_ID)
     table sid_space {
         key = { hdr.ipv6.dst_addr : lpm @name("dst_addr"); }
         actions = { sid_of_domain; no_sid; @defaultonly NoAction; }
@@ -36,14 +36,14 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     // block_mask covers the block of the uSIDs: the second container, in the SRH, must be of the same block.
-    @id(0x0100001e)
+    @id(ACTION_ALLOW_SID_ID)
     action allow_sid(bit<128> block_mask) {
         refused = 0;
         block = block_mask;
     }
 
     // Which MRC host may start with which uSIDs.
-    @id(0x02000013)
+    @id(TABLE_SID_ALLOWED_ID)
     table sid_allowed {
         key = {
             std.ingress_port        : exact @name("port");

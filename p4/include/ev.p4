@@ -5,13 +5,13 @@ control StructuredEv(inout headers_t hdr, inout metadata_t meta, inout standard_
     bit<32> mask = 0;
 
     // The field of this switch is (EV >> right) & ones.
-    @id(0x010000a0)
+    @id(ACTION_SET_FIELD_ID)
     action set_field(bit<8> right, bit<32> ones) {
         ev = (hdr.udp.src_port ++ hdr.ipv6.flow_label[15:0]) >> right;
         mask = ones;
     }
 
-    @id(0x020000a0)
+    @id(TABLE_EV_FIELD_ID)
     table ev_field {
         key = {}
         actions = { set_field; @defaultonly NoAction; }
@@ -19,19 +19,19 @@ control StructuredEv(inout headers_t hdr, inout metadata_t meta, inout standard_
         size = 1;
     }
 
-    @id(0x010000a1)
+    @id(ACTION_EV_FORWARD_ID)
     action ev_forward(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         std.egress_spec = port;
         meta.neighbor = neighbor;
         meta.routed = 1;
     }
 
-    @id(0x010000a2)
+    @id(ACTION_DROP_EV_FIELD_ID)
     action drop_ev_field() {
         meta.drop_reason = DropReason.EV_FIELD;
     }
 
-    @id(0x020000a1)
+    @id(TABLE_EV_UP_ID)
     table ev_up {
         key = { ev : exact @name("value"); }
         actions = { ev_forward; @defaultonly drop_ev_field; }

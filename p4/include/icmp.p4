@@ -11,17 +11,17 @@ control IcmpDecision(inout headers_t hdr, inout metadata_t meta, inout standard_
     bit<48> next = 0;
     bit<128> dst_addr = 0;
 
-    @id(0x120000b0)
+    @id(COUNTER_ICMP_EVENTS_ID)
     counter<IcmpEvent>(8, CounterType.packets) icmp_events;
 
     // Rate limit (RFC 4443 section 2.4 f): one error an interval on average, burst of them at once. Microseconds.
-    @id(0x010000b0)
+    @id(ACTION_SET_ICMP_ID)
     action set_icmp(bit<48> spacing, bit<48> burst_time) {
         interval = spacing;
         tolerance = burst_time;
     }
 
-    @id(0x020000b0)
+    @id(TABLE_ICMP_ERRORS_ID)
     table icmp_errors {
         key = {}
         actions = { set_icmp; @defaultonly NoAction; }

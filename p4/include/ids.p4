@@ -1,5 +1,5 @@
 // The numbers that the program shares with its controller and its target: ports, replication, reasons and operations.
-// The @id of a table, action or counter stands with what it names.
+// p4runtime_ids.p4 has the ids of tables, actions and counters.
 
 const bit<9> PFC_PORT           = 508;  // to and from the target's traffic manager: TargetOp
 const bit<9> RECIRCULATION_PORT = 509;  // queue of the copies that go round once more

@@ -26,8 +26,8 @@ struct pfc_policy_t {
     }
 
 // A table cannot be asked twice for a packet, so there is one a place in the list.
-#define PFC_SID(i, table_id)                                                 \
-    @id(table_id) @weft_owner("pfc")                                         \
+#define PFC_SID(i)                                                           \
+    @id(TABLE_PFC_SID_##i##_ID) @weft_owner("pfc")                           \
     table pfc_sid_##i {                                                      \
         key = { meta.learned_s##i : exact @name("sid"); }                    \
         actions = { upstream_pfc; @defaultonly NoAction; }                   \
@@ -55,12 +55,12 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     // A list is reported once in a lifetime (microseconds): so a report that was lost comes again, and a list that is no more is
     // forgotten. 0 is never.
-    @id(0x010000f0)
+    @id(ACTION_SET_LEARNING_ID)
     action set_learning(bit<48> lifetime) {
         report_again = lifetime;
     }
 
-    @id(0x020000f0) @weft_owner("pfc")
+    @id(TABLE_PFC_LEARNING_ID) @weft_owner("pfc")
     table pfc_learning {
         key = {}
         actions = { set_learning; @defaultonly NoAction; }
@@ -68,18 +68,18 @@ control PfcLearning(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 1;
     }
 
-    @id(0x010000f1)
+    @id(ACTION_UPSTREAM_PFC_ID)
     action upstream_pfc() {
         found = 1;
     }
 
-    PFC_SID(1, 0x020000f1)
-    PFC_SID(2, 0x020000f2)
-    PFC_SID(3, 0x020000f3)
-    PFC_SID(4, 0x020000f4)
-    PFC_SID(5, 0x020000f5)
-    PFC_SID(6, 0x020000f6)
-    PFC_SID(7, 0x020000f7)
+    PFC_SID(1)
+    PFC_SID(2)
+    PFC_SID(3)
+    PFC_SID(4)
+    PFC_SID(5)
+    PFC_SID(6)
+    PFC_SID(7)
 
     apply {
         pfc_learning.apply();

@@ -16,7 +16,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     bit<1> encapsulates;         // the group's source does so itself
     bit<128> source;
 
-    @id(0x01000050)
+    @id(ACTION_SET_GROUP_ID)
     action set_group(@refers_to(mt_group, group) bit<16> group) {
         proxy_group = group;
         to_proxy = 1;
@@ -24,7 +24,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
 
     // The proxy addresses of the groups that pass here. Asked of plain packets, and of those in a tree where they are delivered or
     // enter it.
-    @id(0x02000050) @weft_owner("multicast")
+    @id(TABLE_MT_PROXY_ID) @weft_owner("multicast")
     table mt_proxy {
         key = { hdr.ipv6.dst_addr : exact @name("dst_addr"); }
         actions = { set_group; @defaultonly NoAction; }
@@ -33,7 +33,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     // nack_holdoff, which doubles as the same NAK is sent again, and cnp_window are microseconds; cnp_limit is CNPs a branch and window, 0 for no limit.
-    @id(0x01000051)
+    @id(ACTION_SET_GROUP_STATE_ID)
     action set_group_state(bit<32> epoch, bit<24> designated_qpn, bit<32> live_mask, bit<48> nack_holdoff,
                            bit<48> cnp_window, bit<24> cnp_limit, bit<9> upstream_port, @refers_to(builtin::clone_session_table, session_id) bit<16> cnp_session) {
         meta.mt_known = 1;
@@ -47,7 +47,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         meta.cnp_session = cnp_session;
     }
 
-    @id(0x02000051) @weft_owner("multicast")
+    @id(TABLE_MT_GROUP_ID) @weft_owner("multicast")
     table mt_group {
         key = { meta.mt_group : exact @name("group"); }
         actions = { set_group_state; @defaultonly NoAction; }
@@ -55,7 +55,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         size = MT_GROUPS;
     }
 
-    @id(0x01000052)
+    @id(ACTION_SET_BRANCH_ID)
     action set_branch(bit<8> branch, bit<32> epoch, bit<1> receiver, bit<24> msn_offset) {
         meta.branch = branch;
         meta.branch_epoch = epoch;
@@ -63,13 +63,13 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         meta.msn_offset = msn_offset;
     }
 
-    @id(0x01000053)
+    @id(ACTION_DROP_NOT_BRANCH_ID)
     action drop_not_branch() {
         meta.drop_reason = DropReason.MT_NOT_BRANCH;
     }
 
     // Who may answer, and where from.
-    @id(0x02000052) @weft_owner("multicast")
+    @id(TABLE_MT_BRANCH_ID) @weft_owner("multicast")
     table mt_branch {
         key = {
             meta.mt_group      : exact @name("group") @refers_to(mt_group, group);
@@ -82,7 +82,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     // The first switch, provisioned mode: H.Encaps with Segment List {sid, P}.
-    @id(0x01000054)
+    @id(ACTION_MT_ENCAPS_ID)
     action mt_encaps(bit<128> outer_source, bit<128> sid) {
         H_ENCAPS(2, outer_source, sid)
         hdr.segment[0].setValid();
@@ -92,7 +92,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     }
 
     // The same where the tree starts at this very switch.
-    @id(0x01000055)
+    @id(ACTION_MT_ENCAPS_REPLICATE_ID)
     action mt_encaps_replicate(bit<128> outer_source, bit<128> sid, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<1> has_local) {
         mt_encaps(outer_source, sid);
         meta.mt_replicate = 1;
@@ -100,19 +100,19 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         std.mcast_grp = mcast_group;
     }
 
-    @id(0x01000056)
+    @id(ACTION_DROP_NOT_SOURCE_ID)
     action drop_not_source() {
         meta.drop_reason = DropReason.MT_NOT_SOURCE;
     }
 
     // In-band mode: the source encapsulates, and its packets arrive at the SID of a tree.
-    @id(0x01000057)
+    @id(ACTION_MT_INBAND_ID)
     action mt_inband() {
         encapsulates = 1;
     }
 
     // Who may send, and where from: plain packets in provisioned mode, encapsulated ones in in-band mode.
-    @id(0x02000053) @weft_owner("multicast")
+    @id(TABLE_MT_SOURCE_ID) @weft_owner("multicast")
     table mt_source {
         key = {
             meta.mt_group      : exact @name("group") @refers_to(mt_group, group);

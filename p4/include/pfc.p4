@@ -5,19 +5,19 @@
 control PfcLink(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
     // classes: bit n lets frames of this port pause priority n of it.
-    @id(0x010000e0)
+    @id(ACTION_ACCEPT_LINK_PFC_ID)
     action accept_link_pfc(bit<8> classes) {
         meta.pfc_port = std.ingress_port;
         meta.pfc_classes = classes;
         meta.pfc_command = 1;
     }
 
-    @id(0x010000e1)
+    @id(ACTION_DROP_PFC_PORT_ID)
     action drop_pfc_port() {
         meta.drop_reason = DropReason.PFC_PORT;
     }
 
-    @id(0x020000e0) @weft_owner("pfc")
+    @id(TABLE_PFC_PORT_ID) @weft_owner("pfc")
     table pfc_port {
         key = { std.ingress_port : exact @name("port"); }
         actions = { accept_link_pfc; @defaultonly drop_pfc_port; }
@@ -38,27 +38,27 @@ control PfcLink(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // meta.pfc_port is the SID's interface J.
 control PfcTunnel(inout headers_t hdr, inout metadata_t meta) {
 
-    @id(0x010000e2)
+    @id(ACTION_ACCEPT_PFC_ID)
     action accept_pfc(bit<8> classes) {
         meta.pfc_classes = classes;
         meta.pfc_command = 1;
     }
 
     // At a SID without an interface.
-    @id(0x010000e3)
+    @id(ACTION_ACCEPT_PFC_PORT_ID)
     action accept_pfc_port(bit<8> classes, bit<9> port) {
         meta.pfc_port = port;
         meta.pfc_classes = classes;
         meta.pfc_command = 1;
     }
 
-    @id(0x010000e4)
+    @id(ACTION_DROP_PFC_SOURCE_ID)
     action drop_pfc_source() {
         meta.drop_reason = DropReason.PFC_SOURCE;
     }
 
     // Who may signal through a tunnel, and for which slice.
-    @id(0x020000e1) @weft_owner("pfc")
+    @id(TABLE_PFC_TUNNEL_ID) @weft_owner("pfc")
     table pfc_tunnel {
         key = {
             hdr.outer_ipv6.dst_addr : exact @name("sid");
@@ -93,9 +93,9 @@ control PfcTunnel(inout headers_t hdr, inout metadata_t meta) {
 // A PFC frame that is accepted becomes a command to the target.
 control PfcCommand(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x120000e0)
+    @id(COUNTER_PFC_XOFF_RX_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) pfc_xoff_rx;      // commands to pause, by port ++ priority
-    @id(0x120000e1)
+    @id(COUNTER_PFC_XON_RX_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) pfc_xon_rx;       // and to go on
 
     apply {
@@ -152,9 +152,9 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     bit<16> pause = 0;
     bit<1>  known = 0;
 
-    @id(0x120000e2)
+    @id(COUNTER_PFC_XOFF_TX_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) pfc_xoff_tx;      // frames made to pause, by port ++ priority of the queue
-    @id(0x120000e3)
+    @id(COUNTER_PFC_XON_TX_ID)
     counter<bit<12>>(QUEUES, CounterType.packets) pfc_xon_tx;       // and to go on
 
     // A queue that is watched. The target reads these entries; of them the program needs quanta alone, the time of an XOFF.
@@ -166,14 +166,14 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     //   watchdog         microseconds that a paused queue may go without a packet leaving it; 0: for ever
     //   watchdog_action  a WatchdogAction
     // Octets are those of frames as received; buffer, rate and watchdog are for egress queues.
-    @id(0x010000e5) @noWarn("unused")
+    @id(ACTION_SET_PFC_QUEUE_ID) @noWarn("unused")
     action set_pfc_queue(bit<48> buffer, bit<48> xoff, bit<48> xon, bit<16> quanta, bit<32> refresh, @refers_to(pfc_upstream, upstream) bit<8> upstreams,
                          bit<32> rate, bit<32> watchdog, WatchdogAction watchdog_action) {
         known = 1;
         pause = quanta;
     }
 
-    @id(0x020000e2) @weft_owner("pfc")
+    @id(TABLE_PFC_QUEUE_ID) @weft_owner("pfc")
     table pfc_queue {
         key = {
             hdr.target.direction : exact @name("direction");
@@ -186,7 +186,7 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     // Into a tunnel to the End.X.PFC SID of a node upstream. priority is that of the frame, on its way out of this switch.
-    @id(0x010000e6)
+    @id(ACTION_PFC_TO_TUNNEL_ID)
     action pfc_to_tunnel(@refers_to(sr_policy, policy) bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority, bit<48> src_mac) {
         meta.policy = policy;
         meta.service_sid = sid;
@@ -203,7 +203,7 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     // To the neighbor on a link.
-    @id(0x010000e7)
+    @id(ACTION_PFC_TO_LINK_ID)
     action pfc_to_link(bit<9> port, bit<3> priority, bit<48> src_mac) {
         std.egress_spec = port;
         std.priority = priority;
@@ -214,12 +214,12 @@ control PfcTarget(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.link_local = 1;
     }
 
-    @id(0x010000e8)
+    @id(ACTION_DROP_PFC_UPSTREAM_ID)
     action drop_pfc_upstream() {
         meta.drop_reason = DropReason.PFC_UPSTREAM;
     }
 
-    @id(0x020000e3) @weft_owner("pfc")
+    @id(TABLE_PFC_UPSTREAM_ID) @weft_owner("pfc")
     table pfc_upstream {
         key = {
             hdr.target.direction : exact @name("direction");

@@ -48,104 +48,104 @@ control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metada
     }
 
     // Best effort: no SRH, the service's SID is the destination.
-    @id(0x010000d0)
+    @id(ACTION_VIA_0_ID)
     action via_0(bit<128> source) {
         outer(source, meta.service_sid, octets, inner);
     }
 
-    @id(0x010000d1)
+    @id(ACTION_VIA_1_ID)
     action via_1(bit<128> source, bit<128> s1) {
         VIA(2, source, s1)
         SEGMENT(1, s1)
     }
 
-    @id(0x010000d2)
+    @id(ACTION_VIA_2_ID)
     action via_2(bit<128> source, bit<128> s1, bit<128> s2) {
         VIA(3, source, s1)
         SEGMENT(1, s2) SEGMENT(2, s1)
     }
 
-    @id(0x010000d3)
+    @id(ACTION_VIA_3_ID)
     action via_3(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3) {
         VIA(4, source, s1)
         SEGMENT(1, s3) SEGMENT(2, s2) SEGMENT(3, s1)
     }
 
-    @id(0x010000d4)
+    @id(ACTION_VIA_4_ID)
     action via_4(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4) {
         VIA(5, source, s1)
         SEGMENT(1, s4) SEGMENT(2, s3) SEGMENT(3, s2) SEGMENT(4, s1)
     }
 
-    @id(0x010000d5)
+    @id(ACTION_VIA_5_ID)
     action via_5(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4, bit<128> s5) {
         VIA(6, source, s1)
         SEGMENT(1, s5) SEGMENT(2, s4) SEGMENT(3, s3) SEGMENT(4, s2) SEGMENT(5, s1)
     }
 
-    @id(0x010000d6)
+    @id(ACTION_VIA_6_ID)
     action via_6(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4, bit<128> s5, bit<128> s6) {
         VIA(7, source, s1)
         SEGMENT(1, s6) SEGMENT(2, s5) SEGMENT(3, s4) SEGMENT(4, s3) SEGMENT(5, s2) SEGMENT(6, s1)
     }
 
-    @id(0x010000d7)
+    @id(ACTION_VIA_7_ID)
     action via_7(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4, bit<128> s5, bit<128> s6, bit<128> s7) {
         VIA(8, source, s1)
         SEGMENT(1, s7) SEGMENT(2, s6) SEGMENT(3, s5) SEGMENT(4, s4) SEGMENT(5, s3) SEGMENT(6, s2) SEGMENT(7, s1)
     }
 
-    @id(0x010000d9)
+    @id(ACTION_VIA_ADJACENCY_1_ID)
     action via_adjacency_1(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1) {
         via_1(source, s1);
         VISITED(meta.service_sid, port, neighbor)
     }
 
-    @id(0x010000da)
+    @id(ACTION_VIA_ADJACENCY_2_ID)
     action via_adjacency_2(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2) {
         via_2(source, s1, s2);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000db)
+    @id(ACTION_VIA_ADJACENCY_3_ID)
     action via_adjacency_3(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3) {
         via_3(source, s1, s2, s3);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000dc)
+    @id(ACTION_VIA_ADJACENCY_4_ID)
     action via_adjacency_4(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4) {
         via_4(source, s1, s2, s3, s4);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000dd)
+    @id(ACTION_VIA_ADJACENCY_5_ID)
     action via_adjacency_5(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5) {
         via_5(source, s1, s2, s3, s4, s5);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000de)
+    @id(ACTION_VIA_ADJACENCY_6_ID)
     action via_adjacency_6(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5, bit<128> s6) {
         via_6(source, s1, s2, s3, s4, s5, s6);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000df)
+    @id(ACTION_VIA_ADJACENCY_7_ID)
     action via_adjacency_7(bit<128> source, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<128> s1, bit<128> s2, bit<128> s3, bit<128> s4,
                            bit<128> s5, bit<128> s6, bit<128> s7) {
         via_7(source, s1, s2, s3, s4, s5, s6, s7);
         VISITED(s2, port, neighbor)
     }
 
-    @id(0x010000d8)
+    @id(ACTION_DROP_SR_POLICY_ID)
     action drop_sr_policy() {
         meta.drop_reason = DropReason.SR_POLICY;
     }
 
-    @id(0x020000d0) @weft_owner("pfc")
+    @id(TABLE_SR_POLICY_ID) @weft_owner("pfc")
     table sr_policy {
         key = { meta.policy : exact @name("policy"); }
         actions = {

@@ -26,7 +26,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
     bit<128> proxy = 0;
 
     // RFC 9524 section 2.2: DA becomes the branch's downstream SID.
-    @id(0x01000070)
+    @id(ACTION_TO_CHILD_ID)
     action to_child(bit<128> sid, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.outer_ipv6.dst_addr = sid;
         meta.neighbor = neighbor;
@@ -34,7 +34,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     // Draft section 6.2, S07-S09. rewrite_source makes the proxy address the source, as an
     // unmodified RC QP expects.
-    @id(0x01000071)
+    @id(ACTION_TO_RECEIVER_ID)
     action to_receiver(bit<128> receiver, bit<24> receiver_qpn, bit<1> proxy_source) {
         address = receiver;
         qpn = receiver_qpn;
@@ -43,7 +43,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     // The same where receivers registered memory at different addresses.
-    @id(0x01000072)
+    @id(ACTION_TO_RECEIVER_RETH_ID)
     action to_receiver_reth(bit<128> receiver, bit<24> receiver_qpn, bit<1> proxy_source, bit<64> va_offset, bit<32> rkey) {
         to_receiver(receiver, receiver_qpn, proxy_source);
         hdr.reth.va = hdr.reth.va + va_offset;
@@ -51,18 +51,18 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     // In-band mode: once more through the parser, for the TLVs that name this node.
-    @id(0x01000073)
+    @id(ACTION_TO_TLV_RECEIVERS_ID)
     action to_tlv_receivers(bit<1> fallback) {
         meta.local_fallback = fallback;
         meta.pass = PASS_TLVS;
     }
 
-    @id(0x01000074)
+    @id(ACTION_DROP_REPLICA_ID)
     action drop_replica() {
         meta.drop_reason = DropReason.MT_REPLICA;
     }
 
-    @id(0x02000070) @weft_owner("multicast")
+    @id(TABLE_MT_REPLICA_ID) @weft_owner("multicast")
     table mt_replica {
         key = {
             meta.mt_group  : exact @name("group") @refers_to(mt_group, group);
@@ -73,19 +73,19 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = MT_BRANCH_ENTRIES;
     }
 
-    @id(0x01000075)
+    @id(ACTION_ALLOW_TLV_RECEIVER_ID)
     action allow_tlv_receiver(bit<1> proxy_source) {
         rewrite_source = proxy_source;
         deliver = 1;
     }
 
-    @id(0x01000076)
+    @id(ACTION_DROP_TLV_RECEIVER_ID)
     action drop_tlv_receiver() {
         meta.drop_reason = DropReason.MT_TLV_RECEIVER;
     }
 
     // A receiver in a TLV must have a response branch, or its ACKs would be nobody's.
-    @id(0x02000071) @weft_owner("multicast")
+    @id(TABLE_MT_TLV_RECEIVER_ID) @weft_owner("multicast")
     table mt_tlv_receiver {
         key = {
             meta.mt_group : exact @name("group") @refers_to(mt_group, group);

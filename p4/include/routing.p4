@@ -4,32 +4,32 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     bit<16> spread;
     bit<32> multiplier;
 
-    @id(0x01000030)
+    @id(ACTION_FORWARD_ID)
     action forward(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         std.egress_spec = port;
         meta.neighbor = neighbor;
         meta.routed = 1;
     }
 
-    @id(0x01000031)
+    @id(ACTION_ECMP_GROUP_ID)
     action ecmp_group(@refers_to(ecmp, group) bit<16> group) {
         meta.ecmp = group;
     }
 
     // To a destination that is not below this switch: MRC packets go up by their structured EV where this switch has a field of
     // it, all others by the group.
-    @id(0x01000034)
+    @id(ACTION_FORWARD_UP_ID)
     action forward_up(@refers_to(ecmp, group) bit<16> group) {
         meta.ecmp = group;
         meta.upward = 1;
     }
 
-    @id(0x01000032)
+    @id(ACTION_DROP_NO_ROUTE_ID)
     action drop_no_route() {
         meta.drop_reason = DropReason.NO_ROUTE;
     }
 
-    @id(0x02000030) @weft_owner("routes")
+    @id(TABLE_IPV6_ROUTE_ID) @weft_owner("routes")
     table ipv6_route {
         key = {
             meta.vrf : exact @name("vrf") @weft_owner("pfc");
@@ -43,12 +43,12 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     // Tiers that share a hash would make the same choice again among the flows that an earlier one sent this way. Multiplied
     // by a number of each switch's own, and the upper bits taken, they do not (Fibonacci hashing). A CRC started
     // elsewhere would not do: it changes all flows' hashes by the same bits.
-    @id(0x01000033)
+    @id(ACTION_SET_MULTIPLIER_ID)
     action set_multiplier(bit<32> odd) {
         multiplier = odd;
     }
 
-    @id(0x02000032)
+    @id(TABLE_ECMP_HASH_ID)
     table ecmp_hash {
         key = {}
         actions = { set_multiplier; @defaultonly NoAction; }
@@ -56,10 +56,10 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         size = 1;
     }
 
-    @id(0x11000031)
+    @id(SELECTOR_ECMP_SELECTOR_ID)
     action_selector(HashAlgorithm.crc16, ECMP_MEMBERS, 16) ecmp_selector;
 
-    @id(0x02000031) @weft_owner("routes")
+    @id(TABLE_ECMP_ID) @weft_owner("routes")
     table ecmp {
         key = {
             meta.ecmp : exact @name("group");
@@ -126,18 +126,18 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 // The link layer of the next hop.
 control NextHop(inout headers_t hdr, inout metadata_t meta) {
 
-    @id(0x01000038)
+    @id(ACTION_SET_MACS_ID)
     action set_macs(bit<48> src_addr, bit<48> dst_addr) {
         hdr.ethernet.src_addr = src_addr;
         hdr.ethernet.dst_addr = dst_addr;
     }
 
-    @id(0x01000039)
+    @id(ACTION_DROP_NO_NEIGHBOR_ID)
     action drop_no_neighbor() {
         meta.drop_reason = DropReason.NO_NEIGHBOR;
     }
 
-    @id(0x02000038)
+    @id(TABLE_NEIGHBOR_ID)
     table neighbor {
         key = { meta.neighbor : exact @name("id"); }
         actions = { set_macs; drop_no_neighbor; }

@@ -3,12 +3,12 @@
 control SliceField(inout metadata_t meta) {
 
     // 0: there are no slices.
-    @id(0x010000c0)
+    @id(ACTION_SET_SLICE_FIELD_ID)
     action set_slice_field(bit<20> mask) {
         meta.slice_mask = mask;
     }
 
-    @id(0x020000c0) @weft_owner("pfc")
+    @id(TABLE_SLICE_FIELD_ID) @weft_owner("pfc")
     table slice_field {
         key = {}
         actions = { set_slice_field; @defaultonly NoAction; }
@@ -25,14 +25,14 @@ control SliceField(inout metadata_t meta) {
 // not wait behind what it is to stop.
 control Slices(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x010000c1)
+    @id(ACTION_SET_SLICE_ID)
     action set_slice(bit<3> class, bit<3> priority) {
         meta.classed = 1;
         meta.class = class;
         std.priority = priority;
     }
 
-    @id(0x020000c1) @weft_owner("pfc")
+    @id(TABLE_SLICE_ID) @weft_owner("pfc")
     table slice {
         key = { meta.slice : exact @name("slice"); }
         actions = { set_slice; @defaultonly NoAction; }

@@ -48,13 +48,13 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     bit<8>   hop_limit = 0;
 
     // RFC 8986 section 4.1, S01-S15.
-    @id(0x01000010)
+    @id(ACTION_END_ID)
     action end() {
         behavior = SID_ENDPOINT;
     }
 
     // RFC 8986 section 4.2.
-    @id(0x01000011)
+    @id(ACTION_END_X_ID)
     action end_x(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         end();
         std.egress_spec = port;
@@ -64,14 +64,14 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // The flavors of RFC 8986 section 4.16. USP needs no parameter: what follows the SRH is looked at whether the SRH is
     // taken off first or not.
-    @id(0x01000015)
+    @id(ACTION_END_FLAVORS_ID)
     action end_flavors(bit<1> with_psp, bit<1> with_usd) {
         end();
         psp = with_psp;
         usd = with_usd;
     }
 
-    @id(0x01000016)
+    @id(ACTION_END_X_FLAVORS_ID)
     action end_x_flavors(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<1> with_psp, bit<1> with_usd) {
         end_x(port, neighbor);
         psp = with_psp;
@@ -80,7 +80,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // RFC 9800 section 4.1.1, End with NEXT-CSID. The block has 16 bits (f1616) or 32. A SID of two uSIDs (pair) is a node's and
     // a local one behind it, done in one step.
-    @id(0x01000017)
+    @id(ACTION_UN_ID)
     action un(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd) {
         end_flavors(with_psp, with_usd);
         usid = 1;
@@ -102,7 +102,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // RFC 9800 section 4.1.2, End.X with NEXT-CSID: over its adjacency without a lookup.
-    @id(0x01000018)
+    @id(ACTION_UA_ID)
     action ua(bit<1> f1616, bit<1> pair, bit<1> with_psp, bit<1> with_usd, bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         un(f1616, pair, with_psp, with_usd);
         std.egress_spec = port;
@@ -111,14 +111,14 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // RFC 8986 section 4.6; uDT6.
-    @id(0x01000012)
+    @id(ACTION_END_DT6_ID)
     action end_dt6(@weft_owner("pfc") bit<16> vrf) {
         behavior = SID_DECAPS;
         meta.vrf = vrf;
     }
 
     // RFC 8986 section 4.4; uDX6.
-    @id(0x01000019)
+    @id(ACTION_END_DX6_ID)
     action end_dx6(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         behavior = SID_DECAPS;
         std.egress_spec = port;
@@ -127,7 +127,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // draft-pfc section 2: End.X, and an Ethernet frame with no segments left may pause interface J, the port. flavors are bits.
-    @id(0x0100001a)
+    @id(ACTION_END_X_PFC_ID)
     action end_x_pfc(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor, bit<8> flavors) {
         end_x_flavors(port, neighbor, flavors[0:0], flavors[2:2]);
         meta.pfc_port = port;
@@ -135,7 +135,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // draft-pfc section 3, scenario 1: the same of a node.
-    @id(0x0100001b)
+    @id(ACTION_END_PFC_ID)
     action end_pfc(bit<8> flavors) {
         end_flavors(flavors[0:0], flavors[2:2]);
         pfc = 1;
@@ -144,7 +144,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     // RFC 9524 section 2.2: a copy per branch, Segments Left untouched. With receivers of its own
     // (has_local) the node is also an End.MT edge of the tree. source is where the tree's encapsulation starts: no other
     // outer source address is taken.
-    @id(0x01000013)
+    @id(ACTION_END_REPLICATE_ID)
     action end_replicate(@refers_to(mt_group, group) bit<16> group, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<1> has_local, bit<128> source) {
         meta.mt_group = group;
         meta.mt_replicate = 1;
@@ -154,12 +154,12 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // Draft section 6.2.
-    @id(0x01000014)
+    @id(ACTION_END_MT_ID)
     action end_mt(@refers_to(mt_group, group) bit<16> group, @refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> mcast_group, bit<128> source) {
         end_replicate(group, mcast_group, 1, source);
     }
 
-    @id(0x02000010)
+    @id(TABLE_LOCAL_SID_ID)
     table local_sid {
         key = { meta.dst : lpm @name("dst_addr"); }
         actions = {
@@ -171,13 +171,13 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // The SID behind one of this node's own that is next: both are done with in one pass.
-    @id(0x0100001c)
+    @id(ACTION_SERVICE_DT6_ID)
     action service_dt6(bit<16> vrf) {
         meta.vrf = vrf;
         service = 1;
     }
 
-    @id(0x02000011) @weft_owner("pfc")
+    @id(TABLE_SERVICE_SID_ID) @weft_owner("pfc")
     table service_sid {
         key = { meta.dst : exact @name("dst_addr"); }
         actions = { service_dt6; @defaultonly NoAction; }
@@ -328,14 +328,14 @@ control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
 // Steering into SRv6 policies by inner destination (RFC 9256 section 8.4).
 control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
 
-    @id(0x01000020)
+    @id(ACTION_H_ENCAPS_1_ID)
     action h_encaps_1(bit<128> source, bit<128> s1) {
         H_ENCAPS(1, source, s1)
         hdr.segment[0].setValid();
         hdr.segment[0].sid = s1;
     }
 
-    @id(0x01000021)
+    @id(ACTION_H_ENCAPS_2_ID)
     action h_encaps_2(bit<128> source, bit<128> s1, bit<128> s2) {
         H_ENCAPS(2, source, s1)
         hdr.segment[0].setValid();
@@ -344,7 +344,7 @@ control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.segment[1].sid = s1;
     }
 
-    @id(0x01000022)
+    @id(ACTION_H_ENCAPS_3_ID)
     action h_encaps_3(bit<128> source, bit<128> s1, bit<128> s2, bit<128> s3) {
         H_ENCAPS(3, source, s1)
         hdr.segment[0].setValid();
@@ -357,7 +357,7 @@ control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     // A tenant's traffic into a policy of sr_policy, which others may use too; sid is the far end's End.DT6 for the tenant.
     // priority is the queue here.
-    @id(0x01000023) @weft_owner("pfc")
+    @id(ACTION_VPN_STEER_ID) @weft_owner("pfc")
     action vpn_steer(@refers_to(sr_policy, policy) bit<16> policy, bit<128> sid, bit<20> slice, bit<6> dscp, bit<3> class, bit<3> priority) {
         meta.policy = policy;
         meta.service_sid = sid;
@@ -368,7 +368,7 @@ control Headend(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         std.priority = priority;
     }
 
-    @id(0x02000020)
+    @id(TABLE_SRV6_POLICY_ID)
     table srv6_policy {
         key = {
             meta.vrf : exact @name("vrf");

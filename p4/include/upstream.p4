@@ -7,7 +7,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     bit<128> parent_sid = 0;
     bit<32> entry_epoch = 0;
 
-    @id(0x01000080)
+    @id(ACTION_TO_SOURCE_ID)
     action to_source(bit<128> proxy, bit<128> address, bit<24> qpn, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.ipv6.src_addr = proxy;
         hdr.ipv6.dst_addr = address;
@@ -16,7 +16,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         meta.neighbor = neighbor;
     }
 
-    @id(0x01000081)
+    @id(ACTION_TO_PARENT_ID)
     action to_parent(bit<128> proxy, bit<128> node_address, bit<32> epoch, bit<24> designated_qpn, @refers_to(neighbor, id) bit<16> neighbor) {
         hdr.ipv6.src_addr = node_address;
         hdr.ipv6.dst_addr = proxy;
@@ -27,19 +27,19 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 
     // A parent behind routers that know nothing of groups: IPv6 in IPv6 to its End.DT6 SID.
-    @id(0x01000082)
+    @id(ACTION_TO_PARENT_ENCAPS_ID)
     action to_parent_encaps(bit<128> proxy, bit<128> node_address, bit<32> epoch, bit<24> designated_qpn,
                             bit<128> sid, @refers_to(neighbor, id) bit<16> neighbor) {
         to_parent(proxy, node_address, epoch, designated_qpn, neighbor);
         parent_sid = sid;
     }
 
-    @id(0x01000083)
+    @id(ACTION_DROP_NO_UPSTREAM_ID)
     action drop_no_upstream() {
         meta.drop_reason = DropReason.MT_UPSTREAM;
     }
 
-    @id(0x02000080) @weft_owner("multicast")
+    @id(TABLE_MT_UPSTREAM_ID) @weft_owner("multicast")
     table mt_upstream {
         key = { meta.mt_group : exact @name("group") @refers_to(mt_group, group); }
         actions = { to_source; to_parent; to_parent_encaps; @defaultonly drop_no_upstream; }

@@ -62,6 +62,9 @@ type operation struct {
 
 	// seen is the version of a write that got no answer and that somebody has seen; 0: nobody has.
 	seen uint64
+	// turn counts the operations of the same kind that got no answer and that nobody can tell apart, in
+	// the order of their calls, from 1; 0: it is not one of them. See [steps].
+	turn int
 }
 
 func (o *operation) writes() bool { return o.Action == put || o.Action == create }

@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,6 +18,8 @@ type resource struct {
 	content uint32
 	// last is the highest version that is known to have been given to the resource. The next one is higher.
 	last uint64
+	// removals and writes count the operations with a turn that have had it.
+	removals, writes int
 }
 
 // has reports whether the resource may have a version, which is known then.
@@ -35,6 +38,15 @@ func (r *resource) has(version uint64) bool {
 func step(r resource, o *operation) (bool, resource) {
 	switch o.Outcome {
 	case unknown:
+		if o.turn != 0 {
+			turns := &r.writes
+			if o.Action == remove {
+				turns = &r.removals
+			}
+			if *turns++; *turns != o.turn {
+				return false, r
+			}
+		}
 		next := attempt(r, o)
 		if o.seen != 0 { // so it was carried out, with this version
 			if next.content != o.Content || next.version != 0 || o.seen <= r.last {
@@ -60,7 +72,7 @@ func step(r resource, o *operation) (bool, resource) {
 		if !r.exists || o.Match != 0 && !r.has(o.Match) {
 			return false, r
 		}
-		return true, resource{last: r.last}
+		return true, r.without()
 	case put, create:
 		if o.Match != 0 && (!r.exists || !r.has(o.Match)) || (o.Absent || o.Action == create) && r.exists {
 			return false, r
@@ -68,7 +80,7 @@ func step(r resource, o *operation) (bool, resource) {
 		if o.Value != o.Content || o.Created == r.exists || o.Version <= r.last {
 			return false, r
 		}
-		return true, resource{exists: true, version: o.Version, content: o.Content, last: o.Version}
+		return true, r.with(o.Version, o.Content, o.Version)
 	}
 	return false, r
 }
@@ -80,10 +92,22 @@ func attempt(r resource, o *operation) resource {
 	case o.Match != 0 && (!r.exists || !r.has(o.Match)), (o.Absent || o.Action == create) && r.exists:
 		return r
 	case o.Action == remove:
-		return resource{last: r.last}
+		return r.without()
 	case o.writes():
-		return resource{exists: true, content: o.Content, last: r.last}
+		return r.with(0, o.Content, r.last)
 	}
+	return r
+}
+
+// without returns the state after the resource was deleted.
+func (r resource) without() resource {
+	r.exists, r.version, r.content = false, 0, 0
+	return r
+}
+
+// with returns the state after the resource was written.
+func (r resource) with(version uint64, content uint32, last uint64) resource {
+	r.exists, r.version, r.content, r.last = true, version, content, last
 	return r
 }
 
@@ -112,8 +136,17 @@ func model() porcupine.Model {
 
 // steps are the operations of one resource as porcupine takes them. Seen has what was seen of writes,
 // by their content: it ends those that got no answer.
+//
+// What got no answer and was never seen may have been carried out at any time after its call. Porcupine
+// would try every subset of such operations. Removals without a precondition do the same, though, and so
+// do writes of contents that nobody has seen: a history in which they took effect in any order is as
+// legal with each one's effect given to the one whose turn it is, in the order of calls. So each kind
+// has an order, and k of them have k+1 states instead of 2^k.
 func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
 	var out []porcupine.Operation
+	var removals, writes int
+	ops = slices.Clone(ops)
+	slices.SortStableFunc(ops, func(a, b operation) int { return cmp.Compare(a.Call, b.Call) })
 	for i := range ops {
 		o := ops[i]
 		if o.Outcome == refused || o.Action == stale || o.Outcome == unknown && o.Action == get {
@@ -122,9 +155,18 @@ func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
 		end := int64(o.Return)
 		if o.Outcome == unknown {
 			end = math.MaxInt64 - 1
-			if e, ok := seen[o.Content]; ok && o.writes() {
+			e, ok := seen[o.Content]
+			switch {
+			case ok && o.writes():
 				// Somebody has seen it, so that it was carried out by then.
 				o.seen, end = e.version, int64(max(e.at, o.Call))
+			case o.Match != 0 || o.Absent || o.Action == create: // its precondition tells it apart
+			case o.Action == remove:
+				removals++
+				o.turn = removals
+			case o.writes():
+				writes++
+				o.turn = writes
 			}
 		}
 		out = append(out, porcupine.Operation{ClientId: o.Client, Input: &o, Output: &o, Call: int64(o.Call), Return: end})

@@ -166,3 +166,41 @@ func TestKeep(t *testing.T) {
 		}
 	}
 }
+
+// TestManyUnknown: porcupine comes to a verdict although nobody knows what became of many operations.
+func TestManyUnknown(t *testing.T) {
+	const many = 40
+	for _, c := range []struct {
+		name string
+		one  func(i int) operation
+		last []operation
+		want string
+	}{
+		{"removals that did nothing", func(int) operation { return ended(gone, unknown) }, []operation{at(gone, 900, 901), at(none, 902, 903)}, ""},
+		{"a removal that did", func(int) operation { return ended(gone, unknown) }, []operation{at(none, 900, 901)}, ""},
+		{"removals, and an old read", func(int) operation { return ended(gone, unknown) }, []operation{at(none, 900, 901), at(read(1, 5), 902, 903)}, ruleLinear},
+		{"writes that nobody saw", func(i int) operation { return ended(wrote(uint32(100+i), 0, false), unknown) }, []operation{at(read(1, 5), 900, 901), at(gone, 902, 903), at(none, 904, 905)}, ""},
+		{"a write that nobody saw after a removal", func(i int) operation { return ended(wrote(uint32(100+i), 0, false), unknown) }, []operation{at(gone, 900, 901), at(gone, 902, 903)}, ""},
+		{"removals later than what they would explain", func(int) operation { return at(ended(gone, unknown), 800, 801) }, []operation{at(none, 700, 701)}, ruleLinear},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHistory()
+			h.operations = append(h.operations, at(wrote(1, 5, true), 0, 1))
+			for i := range many {
+				o := c.one(i)
+				if o.Call == 0 {
+					o = at(o, 10+i, 11+i)
+				}
+				h.operations = append(h.operations, o)
+			}
+			h.operations = append(h.operations, c.last...)
+			var rules []string
+			for _, v := range check(h) {
+				rules = append(rules, v.Rule)
+			}
+			if got := strings.Join(rules, ","); got != c.want {
+				t.Errorf("%q is broken, want %q", got, c.want)
+			}
+		})
+	}
+}

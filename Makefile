@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
+.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -47,6 +47,7 @@ lint:
 	$(PROGRESS) run $(GO) vet ./...
 	$(PROGRESS) run $(GO) tool staticcheck ./...
 	@$(PROGRESS) run $(MAKE) -s gosec
+	@$(MAKE) -s web-lint
 
 # Security checks of the code; lint.gosec has what is left out, with the reasons. Its own module file
 # keeps what gosec and govulncheck depend on out of go.mod.
@@ -152,6 +153,12 @@ web: web/node_modules/.package-lock.json
 web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --silent
 	@touch $@
+
+# Rules for the sources of the dashboard: web/eslint.config.js.
+web-lint:
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then echo "web-lint: skipped, Node is not on the PATH"; exit 0; fi; \
+	if ! $(MAKE) -s web/node_modules/.package-lock.json; then echo "web-lint: skipped, npm cannot install the packages"; exit 0; fi; \
+	cd web && npm run -s lint
 
 # Checks that the committed files of the dashboard are what its sources make, with types of the present
 # OpenAPI document. Where there is no Node, or nothing to install its packages from, a test of package

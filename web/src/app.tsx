@@ -10,7 +10,8 @@ import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge } from './domain/format';
 import { natural } from './domain/natural';
-import { pages, type Page } from './pages';
+import { pages, type Page } from './domain/pages';
+import { views } from './pages';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
 import { go, usePlace } from './store/place';
@@ -21,6 +22,7 @@ export function App() {
   const session = useSession();
   const allowed = pages.filter((p) => may(session, p.scope));
   const page = pages.find((p) => p.name === place.path[0]);
+  const View = page && views[page.name];
   const [open, setOpen] = useState<'search' | 'keys'>();
   useKeys(setOpen);
   useEffect(() => {
@@ -42,7 +44,7 @@ export function App() {
       </header>
       <main id="main" tabIndex={-1}>
         <Boundary key={place.path.join('/')}>
-          {!session ? <Loading what="your session" /> : session.name === '' ? null : page && !may(session, page.scope) ? <Denied of={session} page={page.title} /> : page ? <page.view path={place.path.slice(1)} /> : <Empty>There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To></Empty>}
+          {!session ? <Loading what="your session" /> : session.name === '' ? null : page && !may(session, page.scope) ? <Denied of={session} page={page.title} /> : View ? <View path={place.path.slice(1)} /> : <Empty>There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To></Empty>}
         </Boundary>
       </main>
       {open === 'search' && <Search close={() => setOpen(undefined)} />}

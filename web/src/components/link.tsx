@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { formatPlace } from '../domain/route';
 import { may, useSession } from '../api/session';
-import { pages } from '../pages';
+import { pages } from '../domain/pages';
 
 /** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
 export function To({ path, query, children, className, current }: {

@@ -4,7 +4,7 @@ import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
 import { linkName } from '../domain/findings';
-import { pages } from '../pages';
+import { pages } from '../domain/pages';
 import { go } from '../store/place';
 import { Dialog } from './dialog';
 

@@ -1,0 +1,31 @@
+import type { Scope } from '../api/session';
+
+/** The pages of the dashboard, in the order of the navigation. pages/index.ts has their components. */
+const list = [
+  { name: 'overview', title: 'Overview', key: 'o', scope: 'self' },
+  { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read' },
+  { name: 'switches', title: 'Switches', key: 's', scope: 'read' },
+  { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read' },
+  { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read' },
+  { name: 'evs', title: 'EVs', key: 'e', scope: 'read' },
+  { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read' },
+  { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read' },
+  { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read' },
+  { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read' },
+  { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read' },
+  { name: 'audit', title: 'Audit', key: 'a', scope: 'administer' },
+] as const satisfies readonly { name: string; title: string; key: string; scope: Scope }[];
+
+export type PageName = (typeof list)[number]['name'];
+
+export interface Page {
+  /** First segment of its path. */
+  name: PageName;
+  title: string;
+  /** Pressed after g. */
+  key: string;
+  /** What a user must at least be allowed to do to see it. */
+  scope: Scope;
+}
+
+export const pages: readonly Page[] = list;

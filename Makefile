@@ -154,7 +154,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund --silent
 	@touch $@
 
-# Rules for the sources of the dashboard: web/eslint.config.js.
+# Rules for the sources of the dashboard: Prettier, and web/eslint.config.js. npm run format formats them.
 web-lint:
 	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then echo "web-lint: skipped, Node is not on the PATH"; exit 0; fi; \
 	if ! $(MAKE) -s web/node_modules/.package-lock.json; then echo "web-lint: skipped, npm cannot install the packages"; exit 0; fi; \

@@ -1,5 +1,5 @@
-// What TypeScript and Prettier do not check: circles of imports, and faults that types do
-// not show.
+// What TypeScript and Prettier do not check: circles of imports, faults that types do not show, and
+// comments of more than 120 columns.
 import { createNodeResolver, flatConfigs, importX } from 'eslint-plugin-import-x';
 import reactHooks from 'eslint-plugin-react-hooks';
 import tseslint from 'typescript-eslint';
@@ -21,6 +21,10 @@ export default tseslint.config(
       'import-x/no-unresolved': 'error',
       'react-hooks/rules-of-hooks': 'error',
       'react-hooks/exhaustive-deps': 'error',
+      'max-len': [
+        'error',
+        { code: 120, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true, ignoreUrls: true },
+      ],
     },
   },
 );

@@ -5,12 +5,19 @@ import { defineConfig } from 'vite';
 export default defineConfig({
   base: './',
   build: {
-    outDir: 'dist', target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false },
+    outDir: 'dist',
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
   // npm run dev works on the sources and asks a running controller: WEFT_SERVER is its address.
   server: {
-    proxy: Object.fromEntries(['/v1', '/healthz', '/readyz', '/openapi.json'].map((path) =>
-      [path, process.env.WEFT_SERVER ?? 'http://127.0.0.1:8080'])),
+    proxy: Object.fromEntries(
+      ['/v1', '/healthz', '/readyz', '/openapi.json'].map((path) => [
+        path,
+        process.env.WEFT_SERVER ?? 'http://127.0.0.1:8080',
+      ]),
+    ),
   },
 });

@@ -22,11 +22,21 @@ function files(folder) {
 }
 
 try {
-  await build({ root, configFile: join(root, 'vite.config.ts'), logLevel: 'error', build: { outDir: fresh, emptyOutDir: true } });
-  const want = files(fresh), got = files(join(root, 'dist'));
-  const differ = [...new Set([...want.keys(), ...got.keys()])].filter((name) => !got.get(name)?.equals(want.get(name) ?? Buffer.alloc(0)));
+  await build({
+    root,
+    configFile: join(root, 'vite.config.ts'),
+    logLevel: 'error',
+    build: { outDir: fresh, emptyOutDir: true },
+  });
+  const want = files(fresh),
+    got = files(join(root, 'dist'));
+  const differ = [...new Set([...want.keys(), ...got.keys()])].filter(
+    (name) => !got.get(name)?.equals(want.get(name) ?? Buffer.alloc(0)),
+  );
   if (differ.length > 0) {
-    console.error(`web/dist is not what its sources make: run make web, and commit it. Different: ${differ.sort().join(', ')}`);
+    console.error(
+      `web/dist is not what its sources make: run make web, and commit it. Different: ${differ.sort().join(', ')}`,
+    );
     process.exitCode = 1;
   } else console.log(`web/dist is what its sources make (${got.size} files)`);
 } finally {

@@ -20,7 +20,11 @@ export function sourcesDigest(root) {
   const hash = createHash('sha256');
   // Tests and types are not in the built files.
   for (const file of files.filter((f) => !/(\.test\.ts|\/schema\.d\.ts)$/.test(f)).sort()) {
-    hash.update(`${createHash('sha256').update(readFileSync(join(root, file))).digest('hex')}  ${file}\n`);
+    hash.update(
+      `${createHash('sha256')
+        .update(readFileSync(join(root, file)))
+        .digest('hex')}  ${file}\n`,
+    );
   }
   return hash.digest('hex');
 }

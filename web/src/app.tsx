@@ -2,7 +2,16 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Component, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
 import { signIn, signOut } from './api/actions';
-import { began, chooseProject, may, refuse, useProject, useSession, useWholeSession, type Session } from './api/session';
+import {
+  began,
+  chooseProject,
+  may,
+  refuse,
+  useProject,
+  useSession,
+  useWholeSession,
+  type Session,
+} from './api/session';
 import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
@@ -30,21 +39,52 @@ export function App() {
   }, [place, page]);
   return (
     <>
-      <a className="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus(); }}>Skip to the content</a>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
       <header className="top">
-        <To path={['overview']} className="name">Weft</To>
-        <nav aria-label="Pages">{allowed.map((p) => <To key={p.name} path={[p.name]} current={p === page}>{p.title}</To>)}</nav>
+        <To path={['overview']} className="name">
+          Weft
+        </To>
+        <nav aria-label="Pages">
+          {allowed.map((p) => (
+            <To key={p.name} path={[p.name]} current={p === page}>
+              {p.title}
+            </To>
+          ))}
+        </nav>
         <span className="grow" />
         {session && session.name !== '' && <ProjectChoice />}
         {may(session, 'tenant:read') && <LiveState />}
-        <button type="button" onClick={() => setOpen('search')}>Search <kbd>/</kbd></button>
+        <button type="button" onClick={() => setOpen('search')}>
+          Search <kbd>/</kbd>
+        </button>
         <ThemeChoice />
-        <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">?</button>
+        <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">
+          ?
+        </button>
         {session && session.way !== 'none' && session.name && <User of={session} />}
       </header>
       <main id="main" tabIndex={-1}>
         <Boundary key={place.path.join('/')}>
-          {!session ? <Loading what="your session" /> : session.name === '' ? null : page && !may(session, page.scope) ? <Denied of={session} page={page.title} /> : View ? <View path={place.path.slice(1)} /> : <Empty>There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To></Empty>}
+          {!session ? (
+            <Loading what="your session" />
+          ) : session.name === '' ? null : page && !may(session, page.scope) ? (
+            <Denied of={session} page={page.title} />
+          ) : View ? (
+            <View path={place.path.slice(1)} />
+          ) : (
+            <Empty>
+              There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To>
+            </Empty>
+          )}
         </Boundary>
       </main>
       {open === 'search' && <Search close={() => setOpen(undefined)} />}
@@ -62,10 +102,16 @@ function useKeys(open: (what: 'search' | 'keys') => void) {
       const at = e.target as HTMLElement;
       if (e.ctrlKey || e.metaKey || e.altKey || at.closest('input, textarea, select, dialog')) return;
       const page = pages.find((p) => p.key === e.key);
-      if (e.key === '/') { e.preventDefault(); open('search'); }
-      else if (e.key === '?') { e.preventDefault(); open('keys'); }
-      else if (e.key === 'g') { prefix = Date.now(); return; }
-      else if (page && Date.now() - prefix < 1500) go([page.name]);
+      if (e.key === '/') {
+        e.preventDefault();
+        open('search');
+      } else if (e.key === '?') {
+        e.preventDefault();
+        open('keys');
+      } else if (e.key === 'g') {
+        prefix = Date.now();
+        return;
+      } else if (page && Date.now() - prefix < 1500) go([page.name]);
       prefix = 0;
     };
     window.addEventListener('keydown', press);
@@ -77,11 +123,30 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
   return (
     <Dialog title="Keys" close={close}>
       <dl className="keys">
-        <dt><kbd>/</kbd></dt><dd>search for anything</dd>
-        <dt><kbd>?</kbd></dt><dd>this help</dd>
-        {of.map((p) => <div key={p.name}><dt><kbd>g</kbd> <kbd>{p.key}</kbd></dt><dd>{p.title}</dd></div>)}
-        <dt><kbd>Esc</kbd></dt><dd>close a dialog</dd>
-        <dt>arrow keys</dt><dd>move in matrices, pictures and lists; <kbd>Enter</kbd> chooses</dd>
+        <dt>
+          <kbd>/</kbd>
+        </dt>
+        <dd>search for anything</dd>
+        <dt>
+          <kbd>?</kbd>
+        </dt>
+        <dd>this help</dd>
+        {of.map((p) => (
+          <div key={p.name}>
+            <dt>
+              <kbd>g</kbd> <kbd>{p.key}</kbd>
+            </dt>
+            <dd>{p.title}</dd>
+          </div>
+        ))}
+        <dt>
+          <kbd>Esc</kbd>
+        </dt>
+        <dd>close a dialog</dd>
+        <dt>arrow keys</dt>
+        <dd>
+          move in matrices, pictures and lists; <kbd>Enter</kbd> chooses
+        </dd>
       </dl>
     </Dialog>
   );
@@ -93,9 +158,15 @@ function LiveState() {
   const health = useQuery(ask.health);
   return (
     <span className="live" role="status">
-      {live.state === 'live' ? <Badge tone="ok" title={health.data ? `Weft ${health.data.version}` : undefined}>live</Badge> :
-        live.state === 'lost' ? <Badge tone="fault">no connection for {formatAge(new Date(live.since).toISOString(), now)}</Badge> :
-        <Badge tone="quiet">connecting</Badge>}
+      {live.state === 'live' ? (
+        <Badge tone="ok" title={health.data ? `Weft ${health.data.version}` : undefined}>
+          live
+        </Badge>
+      ) : live.state === 'lost' ? (
+        <Badge tone="fault">no connection for {formatAge(new Date(live.since).toISOString(), now)}</Badge>
+      ) : (
+        <Badge tone="quiet">connecting</Badge>
+      )}
     </span>
   );
 }
@@ -104,41 +175,69 @@ function ThemeChoice() {
   const theme = useTheme();
   return (
     <select aria-label="Theme" value={theme} onChange={(e) => setTheme(e.target.value as Theme)}>
-      <option value="system">Auto</option><option value="light">Light</option><option value="dark">Dark</option>
+      <option value="system">Auto</option>
+      <option value="light">Light</option>
+      <option value="dark">Dark</option>
     </select>
   );
 }
 
 /** The project that the user acts in. Who sees everything may choose any, others one of their own. */
 function ProjectChoice() {
-  const whole = useWholeSession(), chosen = useProject();
+  const whole = useWholeSession(),
+    chosen = useProject();
   const everywhere = may(whole, 'read');
   const all = useQuery({ ...ask.projectNames, enabled: everywhere });
-  const names = everywhere ? all.data ?? [] : (whole?.projects ?? []).map((p) => p.name);
-  if (!chosen && (names.length === 0 || !everywhere && names.length === 1)) return null;
+  const names = everywhere ? (all.data ?? []) : (whole?.projects ?? []).map((p) => p.name);
+  if (!chosen && (names.length === 0 || (!everywhere && names.length === 1))) return null;
   return (
-    <label className="project">Project <select value={chosen} onChange={(e) => chooseProject(e.target.value)}>
-      <option value="">{everywhere ? 'everything' : 'all of mine'}</option>
-      {[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural).map((n) => <option key={n} value={n}>{n}</option>)}
-    </select></label>
+    <label className="project">
+      Project{' '}
+      <select value={chosen} onChange={(e) => chooseProject(e.target.value)}>
+        <option value="">{everywhere ? 'everything' : 'all of mine'}</option>
+        {[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural).map((n) => (
+          <option key={n} value={n}>
+            {n}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 
 /** Who is signed in, and the way out. */
 function User({ of: s }: { of: Session }) {
   const queries = useQueryClient();
-  const out = useMutation({ mutationFn: signOut, onSuccess: () => { refuse(); queries.clear(); } });
+  const out = useMutation({
+    mutationFn: signOut,
+    onSuccess: () => {
+      refuse();
+      queries.clear();
+    },
+  });
   return (
     <span className="user">
-      <span title={`role ${s.role}${s.tenant ? ` of ${s.tenant}` : ''}${s.expires ? `, until ${s.expires}` : ''}`}>{s.name} ({s.tenant ? `${s.role} ${s.tenant}` : s.role})</span>{' '}
-      {s.csrf && <button type="button" disabled={out.isPending} onClick={() => out.mutate()}>Sign out</button>}
+      <span title={`role ${s.role}${s.tenant ? ` of ${s.tenant}` : ''}${s.expires ? `, until ${s.expires}` : ''}`}>
+        {s.name} ({s.tenant ? `${s.role} ${s.tenant}` : s.role})
+      </span>{' '}
+      {s.csrf && (
+        <button type="button" disabled={out.isPending} onClick={() => out.mutate()}>
+          Sign out
+        </button>
+      )}
       {out.isError && <span className="wrong">{out.error.message}</span>}
     </span>
   );
 }
 
 function Denied({ of: s, page }: { of: Session; page: string }) {
-  return <div className="failure" role="alert"><p>✕ {s.name} has the role {s.role}, which may not see the page {page}.</p></div>;
+  return (
+    <div className="failure" role="alert">
+      <p>
+        ✕ {s.name} has the role {s.role}, which may not see the page {page}.
+      </p>
+    </div>
+  );
 }
 
 function SignIn({ of: s }: { of: Session }) {
@@ -146,27 +245,75 @@ function SignIn({ of: s }: { of: Session }) {
   const ways = s.ways ?? [];
   const tokens = ways.includes('token') || ways.includes('token-file');
   const [by, setBy] = useState<'user' | 'token'>(ways.includes('user') || !tokens ? 'user' : 'token');
-  const [user, setUser] = useState(''), [secret, setSecret] = useState('');
+  const [user, setUser] = useState(''),
+    [secret, setSecret] = useState('');
   const sign = useMutation({
     mutationFn: () => signIn(by === 'user' ? { user, password: secret } : { token: secret.trim() }),
-    onSuccess: async (session) => { await began(session); void queries.invalidateQueries(); },
+    onSuccess: async (session) => {
+      await began(session);
+      void queries.invalidateQueries();
+    },
     onSettled: () => setSecret(''),
   });
   return (
     <Dialog title="Sign in">
-      <form onSubmit={(e) => { e.preventDefault(); sign.mutate(); }}>
-        {ways.includes('oidc') && <p><a className="main" href={`v1/oidc/login?return=${encodeURIComponent(window.location.pathname + window.location.hash)}`}>Sign in with the provider of your organization</a></p>}
-        {ways.includes('user') && tokens && (
-          <p className="filters" role="radiogroup" aria-label="By">
-            <label><input type="radio" name="by" checked={by === 'user'} onChange={() => setBy('user')} /> name and password</label>
-            <label><input type="radio" name="by" checked={by === 'token'} onChange={() => setBy('token')} /> token</label>
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          sign.mutate();
+        }}
+      >
+        {ways.includes('oidc') && (
+          <p>
+            <a
+              className="main"
+              href={`v1/oidc/login?return=${encodeURIComponent(window.location.pathname + window.location.hash)}`}
+            >
+              Sign in with the provider of your organization
+            </a>
           </p>
         )}
-        {by === 'user' && <p className="field"><label htmlFor="user">User</label><input id="user" autoFocus required autoComplete="username" value={user} onChange={(e) => setUser(e.target.value)} /></p>}
-        <p className="field"><label htmlFor="secret">{by === 'user' ? 'Password' : 'Token'}</label>
-          <input id="secret" type="password" required autoFocus={by === 'token'} autoComplete="current-password" value={secret} onChange={(e) => setSecret(e.target.value)} /></p>
+        {ways.includes('user') && tokens && (
+          <p className="filters" role="radiogroup" aria-label="By">
+            <label>
+              <input type="radio" name="by" checked={by === 'user'} onChange={() => setBy('user')} /> name and password
+            </label>
+            <label>
+              <input type="radio" name="by" checked={by === 'token'} onChange={() => setBy('token')} /> token
+            </label>
+          </p>
+        )}
+        {by === 'user' && (
+          <p className="field">
+            <label htmlFor="user">User</label>
+            <input
+              id="user"
+              autoFocus
+              required
+              autoComplete="username"
+              value={user}
+              onChange={(e) => setUser(e.target.value)}
+            />
+          </p>
+        )}
+        <p className="field">
+          <label htmlFor="secret">{by === 'user' ? 'Password' : 'Token'}</label>
+          <input
+            id="secret"
+            type="password"
+            required
+            autoFocus={by === 'token'}
+            autoComplete="current-password"
+            value={secret}
+            onChange={(e) => setSecret(e.target.value)}
+          />
+        </p>
         {sign.isError && <Failure error={sign.error} />}
-        <p><button type="submit" className="main" disabled={sign.isPending}>Sign in</button></p>
+        <p>
+          <button type="submit" className="main" disabled={sign.isPending}>
+            Sign in
+          </button>
+        </p>
       </form>
     </Dialog>
   );
@@ -179,6 +326,10 @@ class Boundary extends Component<{ children: ReactNode }, { error?: unknown }> {
     return { error };
   }
   override render() {
-    return this.state.error === undefined ? this.props.children : <Failure error={this.state.error} retry={() => this.setState({ error: undefined })} />;
+    return this.state.error === undefined ? (
+      this.props.children
+    ) : (
+      <Failure error={this.state.error} retry={() => this.setState({ error: undefined })} />
+    );
   }
 }

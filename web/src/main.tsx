@@ -15,7 +15,9 @@ applyTheme();
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      staleTime: 30_000, refetchInterval: 30_000, refetchOnWindowFocus: true,
+      staleTime: 30_000,
+      refetchInterval: 30_000,
+      refetchOnWindowFocus: true,
       retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),
       retryDelay: (count) => 250 * 2 ** count,
     },
@@ -23,10 +25,16 @@ const queries = new QueryClient({
 });
 startLive(queries);
 // In another project nothing of the one before may stay.
-subscribe(() => { if (!currentSession()) queries.clear(); });
+subscribe(() => {
+  if (!currentSession()) queries.clear();
+});
 void startSession();
 createRoot(document.getElementById('root')!).render(
-  <StrictMode><QueryClientProvider client={queries}><App /></QueryClientProvider></StrictMode>,
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
 );
 
 /** Reads the session, again and again until the controller answers. */

@@ -23,7 +23,12 @@ let lab: Lab, browser: Browser;
 
 beforeAll(async () => {
   [lab, browser] = await Promise.all([Lab.controller(topology, inventory, token), browse()]);
-  for (const user of [{ name: 'ann', role: 'admin' }, { name: 'vic', role: 'viewer' }, { name: 'olga', role: 'operator' }, { name: 'tom', role: 'tenant', tenant: 'acme' }]) {
+  for (const user of [
+    { name: 'ann', role: 'admin' },
+    { name: 'vic', role: 'viewer' },
+    { name: 'olga', role: 'operator' },
+    { name: 'tom', role: 'tenant', tenant: 'acme' },
+  ]) {
     const answer = await lab.send('POST', '/v1/users', { ...user, password });
     if (!answer.ok) throw new Error(await answer.text());
   }
@@ -68,9 +73,16 @@ test('a session changes something, and ends', async () => {
   await says(page, 'POST /v1/users');
   const records = (await lab.get<{ items: Schemas['AuditRecord'][] }>('/v1/audit?limit=1000')).items;
   expect((await rows(page, 'Audit log')).length).toBe(records.length);
-  await page.getByRole('button', { name: /^Show record/ }).first().click();
+  await page
+    .getByRole('button', { name: /^Show record/ })
+    .first()
+    .click();
   await says(page, '"serviceRequest"');
-  await wellMade(page, wrong.filter((w) => !/403/.test(w)), 'audit');
+  await wellMade(
+    page,
+    wrong.filter((w) => !/403/.test(w)),
+    'audit',
+  );
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('dialog', { name: 'Sign in' }).waitFor();
   expect(await page.locator('main').innerText()).toBe('');
@@ -104,15 +116,27 @@ test('a viewer sees everything but what changes something, and no audit log', as
 });
 
 test('a tenant sees what is its own', async () => {
-  const spec = (qpn: number) => ({ spec: { proxyAddress: `2001:db8:ffff::${qpn}`, designatedQpn: qpn, source: { address: '2001:db8:1::1', qpn }, receivers: [{ address: '2001:db8:1::2', qpn }] } });
-  for (const [name, qpn] of [['acme-1', 4096], ['other', 4097]] as const) {
+  const spec = (qpn: number) => ({
+    spec: {
+      proxyAddress: `2001:db8:ffff::${qpn}`,
+      designatedQpn: qpn,
+      source: { address: '2001:db8:1::1', qpn },
+      receivers: [{ address: '2001:db8:1::2', qpn }],
+    },
+  });
+  for (const [name, qpn] of [
+    ['acme-1', 4096],
+    ['other', 4097],
+  ] as const) {
     const made = await lab.send('PUT', `/v1/multicast-groups/${name}`, spec(qpn));
     expect(made.status, await made.text()).toBe(201);
   }
   const { page } = await open(browser, lab.url);
   await signIn(page, 'tom');
   await says(page, 'tom (tenant acme)');
-  expect(await page.getByRole('navigation', { name: 'Pages' }).innerText()).not.toMatch(/Fabric|Switches|Hosts|EVs|BGP peers|Audit/);
+  expect(await page.getByRole('navigation', { name: 'Pages' }).innerText()).not.toMatch(
+    /Fabric|Switches|Hosts|EVs|BGP peers|Audit/,
+  );
   await page.getByRole('link', { name: 'Groups' }).click();
   await page.getByRole('button', { name: 'New group…' }).waitFor();
   await says(page, 'acme-1');

@@ -18,9 +18,14 @@ test('a pair of hosts shows its EVs both ways, and one EV hop by hop', async () 
   const { page, wrong } = await open(browser, `${lab.url}/#/evs`);
   await page.getByRole('combobox', { name: /^From/ }).selectOption('H1');
   await page.getByRole('combobox', { name: /^to/ }).selectOption('H13');
-  for (const [from, to, name] of [['H1', 'H13', 'P1-T0-1:P1-T0-4'], ['H13', 'H1', 'P1-T0-4:P1-T0-1']] as const) {
+  for (const [from, to, name] of [
+    ['H1', 'H13', 'P1-T0-1:P1-T0-4'],
+    ['H13', 'H1', 'P1-T0-4:P1-T0-1'],
+  ] as const) {
     const evs = (await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).status.evs!;
-    await expect.poll(async () => (await rows(page, `EVs from ${from} to ${to}`)).map((r) => r.slice(0, 2))).toEqual(evs.map((e) => [e.ev.split('@')[0], String(e.port)]));
+    await expect
+      .poll(async () => (await rows(page, `EVs from ${from} to ${to}`)).map((r) => r.slice(0, 2)))
+      .toEqual(evs.map((e) => [e.ev.split('@')[0], String(e.port)]));
   }
   await wellMade(page, wrong, 'evs');
   const ev = (await lab.get<Schemas['EvProfile']>('/v1/ev-profiles/P1-T0-1:P1-T0-4')).status.evs![0]!;
@@ -55,7 +60,9 @@ test('an EV profile is overridden, and the override removed', async () => {
   await says(page, '{"minActive":3}');
   await page.getByRole('button', { name: 'Remove the override…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove the override', exact: true }).click();
-  await expect.poll(async () => (await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).spec.minActive).toBeUndefined();
+  await expect
+    .poll(async () => (await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).spec.minActive)
+    .toBeUndefined();
   expect(wrong).toEqual([]);
   await page.context().close();
 });
@@ -109,7 +116,9 @@ test('a port of a host is drained and undrained', async () => {
 test('controllers and checks are those of the API', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/controllers`);
   const all = (await lab.get<{ items: Schemas['Controller'][] }>('/v1/controllers')).items;
-  await expect.poll(async () => (await rows(page, 'Controllers')).map((r) => [r[0], r[3]])).toEqual(all.map((c) => [`${c.name} (answers this page)`, String(c.switches)]));
+  await expect
+    .poll(async () => (await rows(page, 'Controllers')).map((r) => [r[0], r[3]]))
+    .toEqual(all.map((c) => [`${c.name} (answers this page)`, String(c.switches)]));
   await wellMade(page, wrong, 'controllers');
   await page.context().close();
 });
@@ -119,12 +128,16 @@ test('uSIDs are shifted out hop by hop', async () => {
   try {
     const name = 'P1-T0-1:P1-T0-4';
     const ev = (await usid.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).status.evs![0]!.ev;
-    const { page, wrong } = await open(browser, `${usid.url}/#/evs/${encodeURIComponent(name)}?ev=${encodeURIComponent(ev)}`);
+    const { page, wrong } = await open(
+      browser,
+      `${usid.url}/#/evs/${encodeURIComponent(name)}?ev=${encodeURIComponent(ev)}`,
+    );
     await page.getByRole('region', { name: `Path of ${ev}` }).waitFor();
     const path = await usid.get<Path>(`/v1/ev-profiles/${name}/evs/${ev}/path`);
     const cells = page.getByRole('table', { name: `Hops of ${ev}` }).locator('tbody tr');
     await expect.poll(() => cells.count()).toBe(path.hops.length + 1);
-    for (const [i, h] of path.hops.entries()) expect(parseInt((await cells.nth(i).locator('.now').textContent())!, 16)).toBe(h.value);
+    for (const [i, h] of path.hops.entries())
+      expect(parseInt((await cells.nth(i).locator('.now').textContent())!, 16)).toBe(h.value);
     expect(`0x${await cells.nth(path.hops.length).locator('.now').textContent()}`).toBe(path.packet.lastUsid);
     await wellMade(page, wrong, 'ev-path-usid');
     await page.context().close();

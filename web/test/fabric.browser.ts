@@ -63,7 +63,8 @@ test('a plane is shown by how much its links are used, as the API says', async (
   const { page, wrong } = await open(browser, `${busy.url}/#/fabric?show=up`);
   const answers: number[] = []; // for the first cell, in percent
   page.on('response', (r) => {
-    if (r.url().endsWith('/v1/telemetry/matrices/1')) void r.json().then((m: Schemas['Matrix']) => answers.push(m.up[0]![0]! / 10));
+    if (r.url().endsWith('/v1/telemetry/matrices/1'))
+      void r.json().then((m: Schemas['Matrix']) => answers.push(m.up[0]![0]! / 10));
   });
   const matrix = page.getByRole('application', { name: /^Plane 1, T0 by T1/ });
   await matrix.waitFor();
@@ -71,9 +72,15 @@ test('a plane is shown by how much its links are used, as the API says', async (
   await matrix.focus();
   // The first cell: the arrow keys say what is in it.
   await page.keyboard.press('ArrowRight');
-  await expect.poll(async () => said.innerText(), { timeout: 60_000 }).toMatch(/P1-T0-1 – P1-T1-1: up, [1-9]\S* % used/);
+  await expect
+    .poll(async () => said.innerText(), { timeout: 60_000 })
+    .toMatch(/P1-T0-1 – P1-T1-1: up, [1-9]\S* % used/);
   const shown = Number(/([\d.]+) % used/.exec(await said.innerText())![1]);
-  await expect.poll(() => answers.some((x) => Math.abs(x - shown) <= 0.5), { message: `${shown} is on the screen, the API said ${answers.join()}` }).toBe(true);
+  await expect
+    .poll(() => answers.some((x) => Math.abs(x - shown) <= 0.5), {
+      message: `${shown} is on the screen, the API said ${answers.join()}`,
+    })
+    .toBe(true);
   await wellMade(page, wrong, 'use');
   await page.getByLabel('Show').selectOption('state');
   await expect.poll(async () => said.innerText()).toMatch(/P1-T0-1 – P1-T1-1: up$/);

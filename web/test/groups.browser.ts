@@ -20,7 +20,9 @@ test('a group is shown with its tree and what its branches acknowledge', async (
   await page.getByRole('application', { name: 'Tree of group demo' }).waitFor();
   const group = await lab.get<Schemas['Group']>('/v1/multicast-groups/demo');
   const hosts = new Map((await lab.get<Schemas['TopologyView']>('/v1/topology')).hosts.map((h) => [h.address, h.name]));
-  const branches = group.status.tree!.nodes!.flatMap((n) => n.branches!.map((b) => [n.switch, String(b.index), b.child || hosts.get(b.receiver!)!]));
+  const branches = group.status.tree!.nodes!.flatMap((n) =>
+    n.branches!.map((b) => [n.switch, String(b.index), b.child || hosts.get(b.receiver!)!]),
+  );
   await expect.poll(async () => (await rows(page, 'Branches')).map((r) => r.slice(0, 3))).toEqual(branches);
   // Traffic runs: what is acknowledged grows while one looks.
   const acked = async () => (await rows(page, 'Branches')).map((r) => `${r[4]} ${r[6]}`).join();
@@ -69,12 +71,19 @@ test('a group is made, changed, reset and deleted by clicking', async () => {
   await change.getByRole('group', { name: 'Receiver 2' }).getByLabel('QPN').fill('601');
   await change.getByRole('button', { name: 'Save' }).click();
   await closed(change);
-  expect((await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).spec.receivers!.map((r) => r.qpn)).toEqual([600, 601]);
+  expect((await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).spec.receivers!.map((r) => r.qpn)).toEqual([
+    600, 601,
+  ]);
   await expect.poll(async () => (await rows(page, 'Branches')).length).toBe(6);
 
   await page.getByRole('button', { name: 'Reset…' }).click();
-  await page.getByRole('dialog', { name: 'Reset group g1?' }).getByRole('button', { name: 'Reset', exact: true }).click();
-  await expect.poll(async () => (await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).status.epoch).not.toBe(made.status.epoch);
+  await page
+    .getByRole('dialog', { name: 'Reset group g1?' })
+    .getByRole('button', { name: 'Reset', exact: true })
+    .click();
+  await expect
+    .poll(async () => (await lab.get<Schemas['Group']>('/v1/multicast-groups/g1')).status.epoch)
+    .not.toBe(made.status.epoch);
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete group g1?' });
@@ -89,7 +98,8 @@ test('a group is made, changed, reset and deleted by clicking', async () => {
 });
 
 test('two browsers agree, and a change that somebody else has made is not overwritten', async () => {
-  const one = await open(browser, `${lab.url}/#/groups/demo`), two = await open(browser, `${lab.url}/#/groups/demo`);
+  const one = await open(browser, `${lab.url}/#/groups/demo`),
+    two = await open(browser, `${lab.url}/#/groups/demo`);
   for (const { page } of [one, two]) await page.getByRole('button', { name: 'Change…' }).click();
   const forms = [one, two].map(({ page }) => page.getByRole('dialog', { name: 'Change group demo' }));
   await forms[0]!.getByLabel('Evict after').fill('1h');
@@ -109,14 +119,17 @@ test('two browsers agree, and a change that somebody else has made is not overwr
 
 test('a switch shows what it holds, as the API reads it', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/switches`);
-  await expect.poll(async () => (await rows(page, 'Switches')).map((r) => r[0])).toEqual((await lab.items<Schemas['SwitchStatus']>('/v1/switches')).map((s) => s.name));
+  await expect
+    .poll(async () => (await rows(page, 'Switches')).map((r) => r[0]))
+    .toEqual((await lab.items<Schemas['SwitchStatus']>('/v1/switches')).map((s) => s.name));
   await wellMade(page, wrong, 'switches');
   await page.getByRole('link', { name: 'N1', exact: true }).first().click();
   await page.getByRole('heading', { name: 'Switch N1' }).waitFor();
   await page.getByRole('combobox', { name: /^Table/ }).selectOption('mt_replica');
   const entries = await lab.items<Schemas['EntryView']>('/v1/switches/N1/tables/mt_replica/entries');
-  await expect.poll(async () => (await rows(page, 'Entries of mt_replica')).map((r) => r.slice(0, 3))).toEqual(
-    entries.map((e) => [...e.match!.map((m) => String(m.value)), e.action!]));
+  await expect
+    .poll(async () => (await rows(page, 'Entries of mt_replica')).map((r) => r.slice(0, 3)))
+    .toEqual(entries.map((e) => [...e.match!.map((m) => String(m.value)), e.action!]));
   await says(page, 'receiver=2001:db8:1:2::1');
   await wellMade(page, wrong, 'switch');
   // The next packet from N4: the copies that the switch makes of it reach R1 and R2.
@@ -133,14 +146,23 @@ test('a switch shows what it holds, as the API reads it', async () => {
 test('a port is taken out of service and back by clicking, and the group says what it lost', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/switches/N4`);
   const ports = async () => lab.items<Schemas['Port']>('/v1/ports?switch=N4');
-  await expect.poll(async () => (await rows(page, 'Ports')).map((r) => [r[0], r[5]])).toEqual((await ports()).map((p) => [String(p.status.port), p.status.link ?? '']));
+  await expect
+    .poll(async () => (await rows(page, 'Ports')).map((r) => [r[0], r[5]]))
+    .toEqual((await ports()).map((p) => [String(p.status.port), p.status.link ?? '']));
   // N1 has no other way to the source.
-  const reached = async () => (await lab.get<Schemas['Group']>('/v1/multicast-groups/demo')).status.conditions!.every((c) => c.type !== 'Degraded' || !c.status);
+  const reached = async () =>
+    (await lab.get<Schemas['Group']>('/v1/multicast-groups/demo')).status.conditions!.every(
+      (c) => c.type !== 'Degraded' || !c.status,
+    );
   expect(await reached()).toBe(true);
-  const name = (id: string) => lab.get<Schemas['FabricLink']>(`/v1/links/${encodeURIComponent(id)}`).then((l) => l.status.toName);
+  const name = (id: string) =>
+    lab.get<Schemas['FabricLink']>(`/v1/links/${encodeURIComponent(id)}`).then((l) => l.status.toName);
   const all = await ports();
   const toN1 = all[(await Promise.all(all.map((p) => (p.status.link ? name(p.status.link) : '')))).indexOf('N1')]!;
-  const row = page.getByRole('table', { name: 'Ports', exact: true }).getByRole('row').filter({ hasText: toN1.status.interface! });
+  const row = page
+    .getByRole('table', { name: 'Ports', exact: true })
+    .getByRole('row')
+    .filter({ hasText: toN1.status.interface! });
   await row.getByRole('button', { name: 'Disable…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Disable', exact: true }).click();
@@ -171,7 +193,9 @@ test('a busy port is found from the overview, and its history is that of the API
   await page.getByRole('table', { name: 'Busiest ports' }).getByRole('link', { name, exact: true }).click();
   await page.getByRole('heading', { name: `What port ${name} did` }).waitFor();
   const table = page.getByRole('table', { name: `traffic of ${name}` });
-  await expect.poll(async () => (await table.innerText()).match(/(inBits|outBits)/g)?.sort()).toEqual(['inBits', 'outBits']);
+  await expect
+    .poll(async () => (await table.innerText()).match(/(inBits|outBits)/g)?.sort())
+    .toEqual(['inBits', 'outBits']);
   // Within what one second more or less makes, the page has the mean that the API has.
   const of = await lab.get<Schemas['History']>(`/v1/telemetry/history?name=${encodeURIComponent(name)}&since=2m`);
   const most = Math.max(...of.series.find((s) => s.metric === 'outBits')!.values.map((v) => v ?? 0));

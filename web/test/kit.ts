@@ -18,11 +18,18 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export class Lab {
   /** A bearer token for the requests of the test itself. */
   token = '';
-  private constructor(readonly url: string, private readonly process: ChildProcess, private readonly folder?: string) {}
+  private constructor(
+    readonly url: string,
+    private readonly process: ChildProcess,
+    private readonly folder?: string,
+  ) {}
 
   /** Starts "weft lab" and waits until every switch is programmed. */
   static async start(...args: string[]): Promise<Lab> {
-    const [url, child] = await listen(['lab', ...args, ...(args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])], /^API: (\S+)/m);
+    const [url, child] = await listen(
+      ['lab', ...args, ...(args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])],
+      /^API: (\S+)/m,
+    );
     return new Lab(url, child);
   }
 
@@ -31,9 +38,15 @@ export class Lab {
     const folder = mkdtempSync(join(tmpdir(), 'weft-web-'));
     const at = (name: string) => join(folder, name);
     writeFileSync(at('topology.yaml'), topology);
-    writeFileSync(at('controller.yaml'), `api: {listen: "127.0.0.1:0"}\ntopology: {file: ${at('topology.yaml')}}\n${inventory}`);
+    writeFileSync(
+      at('controller.yaml'),
+      `api: {listen: "127.0.0.1:0"}\ntopology: {file: ${at('topology.yaml')}}\n${inventory}`,
+    );
     writeFileSync(at('token'), token, { mode: 0o600 });
-    const [address, child] = await listen(['controller', '--config', at('controller.yaml'), '--data-dir', at('data'), '--token-file', at('token')], /controller is up.* api=(\S+)/);
+    const [address, child] = await listen(
+      ['controller', '--config', at('controller.yaml'), '--data-dir', at('data'), '--token-file', at('token')],
+      /controller is up.* api=(\S+)/,
+    );
     const lab = new Lab(`http://${address}`, child, folder);
     lab.token = token;
     return lab;
@@ -49,7 +62,9 @@ export class Lab {
     const all: T[] = [];
     let next = '';
     do {
-      const page = await this.get<{ items: T[]; continue?: string }>(`${path}${path.includes('?') ? '&' : '?'}limit=1000${next && `&continue=${encodeURIComponent(next)}`}`);
+      const page = await this.get<{ items: T[]; continue?: string }>(
+        `${path}${path.includes('?') ? '&' : '?'}limit=1000${next && `&continue=${encodeURIComponent(next)}`}`,
+      );
       all.push(...page.items);
       next = page.continue ?? '';
     } while (next);
@@ -57,7 +72,11 @@ export class Lab {
   }
 
   async send(method: string, path: string, body?: unknown): Promise<Response> {
-    return fetch(this.url + path, { method, headers: { ...this.credentials(), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }, body: body === undefined ? undefined : JSON.stringify(body) });
+    return fetch(this.url + path, {
+      method,
+      headers: { ...this.credentials(), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
   }
 
   private credentials(): Record<string, string> {
@@ -96,12 +115,22 @@ async function listen(args: string[], where: RegExp): Promise<[string, ChildProc
 export function browse(): Promise<Browser> {
   const path = process.env.CHROMIUM ?? '/usr/bin/chromium';
   if (!existsSync(path)) throw new Error(`${path} is missing: apt-get install chromium`);
-  return chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage', '--js-flags=--expose-gc', '--enable-precise-memory-info'] });
+  return chromium.launch({
+    executablePath: path,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--js-flags=--expose-gc', '--enable-precise-memory-info'],
+  });
 }
 
 /** A page of the dashboard, and everything that went wrong in it. */
-export async function open(browser: Browser, url: string, options: { dark?: boolean; width?: number; height?: number } = {}): Promise<{ page: Page; wrong: string[] }> {
-  const context = await browser.newContext({ viewport: { width: options.width ?? 1280, height: options.height ?? 800 }, colorScheme: options.dark ? 'dark' : 'light' });
+export async function open(
+  browser: Browser,
+  url: string,
+  options: { dark?: boolean; width?: number; height?: number } = {},
+): Promise<{ page: Page; wrong: string[] }> {
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1280, height: options.height ?? 800 },
+    colorScheme: options.dark ? 'dark' : 'light',
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(45_000);
   const wrong: string[] = [];
@@ -118,9 +147,19 @@ export async function open(browser: Browser, url: string, options: { dark?: bool
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate(async () => {
-    const run = (window as unknown as { axe: { run: (o: object) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } }).axe.run;
+    const run = (
+      window as unknown as {
+        axe: {
+          run: (
+            o: object,
+          ) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
+        };
+      }
+    ).axe.run;
     const found = await run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] });
-    return found.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary.replace(/\s+/g, ' ')}`));
+    return found.violations.flatMap((v) =>
+      v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary.replace(/\s+/g, ' ')}`),
+    );
   });
 }
 
@@ -157,17 +196,27 @@ export async function wellMade(page: Page, wrong: string[], name: string): Promi
     await shot(page, `${name}-${theme}`);
     expect(await violations(page), `${name}, ${theme}`).toEqual([]);
   }
-  expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${name} is wider than the screen`).toBe(true);
+  expect(
+    await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth),
+    `${name} is wider than the screen`,
+  ).toBe(true);
   expect(wrong, name).toEqual([]);
 }
 
 /** The text of the figure of a card of the overview. */
 export async function card(page: Page, title: string): Promise<string> {
-  return (await page.locator('.card', { has: page.locator('.title', { hasText: new RegExp(`^${title}$`) }) }).locator('.figure').textContent()) ?? '';
+  return (
+    (await page
+      .locator('.card', { has: page.locator('.title', { hasText: new RegExp(`^${title}$`) }) })
+      .locator('.figure')
+      .textContent()) ?? ''
+  );
 }
 
 /** The texts of the cells of a table on the screen, row by row. */
 export async function rows(page: Page, label: string): Promise<string[][]> {
   const all = page.getByRole('table', { name: label, exact: true }).locator('.rows [role=row]');
-  return all.evaluateAll((list) => list.map((row) => [...row.querySelectorAll('[role=cell]')].map((c) => c.textContent ?? '')));
+  return all.evaluateAll((list) =>
+    list.map((row) => [...row.querySelectorAll('[role=cell]')].map((c) => c.textContent ?? '')),
+  );
 }

@@ -1,4 +1,5 @@
-// A server that answers as a controller of a fabric of any size would: the dashboard's built files, and an API of made-up answers.
+// A server that answers as a controller of a fabric of any size would: the dashboard's built files,
+// and an API of made-up answers.
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +7,12 @@ import { join } from 'node:path';
 import type { Schemas } from './kit';
 
 const dist = join(import.meta.dirname, '../dist');
-const types: Record<string, string> = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const types: Record<string, string> = {
+  html: 'text/html',
+  js: 'text/javascript',
+  css: 'text/css',
+  svg: 'image/svg+xml',
+};
 const since = '2026-01-02T03:04:05Z';
 
 /** A fabric of planes, each of as many leaves as spines, and a link from each leaf to each spine. */
@@ -19,7 +25,8 @@ export class MadeUp {
   asked = 0;
   private readonly server = createServer((request, response) => {
     const url = new URL(request.url!, 'http://localhost');
-    const json = (body: unknown) => response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    const json = (body: unknown) =>
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
     const path = decodeURIComponent(url.pathname);
     if (path === '/v1/events') {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': weft\n\n');
@@ -34,13 +41,18 @@ export class MadeUp {
     const file = path === '/' ? 'index.html' : path.slice(1);
     try {
       const content = readFileSync(join(dist, `${file}.gz`));
-      response.writeHead(200, { 'Content-Type': types[file.split('.').at(-1)!] ?? '', 'Content-Encoding': 'gzip' }).end(content);
+      response
+        .writeHead(200, { 'Content-Type': types[file.split('.').at(-1)!] ?? '', 'Content-Encoding': 'gzip' })
+        .end(content);
     } catch {
       response.writeHead(404).end();
     }
   });
 
-  constructor(readonly planes: number, readonly width: number) {}
+  constructor(
+    readonly planes: number,
+    readonly width: number,
+  ) {}
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -84,10 +96,20 @@ export class MadeUp {
           if (this.linkId(plane, leaf, spine) !== id) continue;
           const down = this.down.has(id);
           return {
-            id, version: 0, spec: { admin: 'up' },
+            id,
+            version: 0,
+            spec: { admin: 'up' },
             status: {
-              from: this.node(plane, 0, leaf), fromName: this.name(plane, 0, leaf), to: this.node(plane, 1, spine), toName: this.name(plane, 1, spine), plane,
-              phase: down ? 'down' : 'up', since, denied: down, drained: false, ...(down ? { cause: 'made up' } : {}),
+              from: this.node(plane, 0, leaf),
+              fromName: this.name(plane, 0, leaf),
+              to: this.node(plane, 1, spine),
+              toName: this.name(plane, 1, spine),
+              plane,
+              phase: down ? 'down' : 'up',
+              since,
+              denied: down,
+              drained: false,
+              ...(down ? { cause: 'made up' } : {}),
             },
           };
         }
@@ -100,9 +122,17 @@ export class MadeUp {
     this.asked++;
     const { planes, width } = this;
     const ends: Schemas['LinkEnd'][] = [];
-    const c = { from: [] as number[], to: [] as number[], fromId: [] as number[], toId: [] as number[], plane: [] as number[], phase: [] as number[] };
+    const c = {
+      from: [] as number[],
+      to: [] as number[],
+      fromId: [] as number[],
+      toId: [] as number[],
+      plane: [] as number[],
+      phase: [] as number[],
+    };
     for (let plane = 1; plane <= planes; plane++) {
-      for (let tier = 0; tier < 2; tier++) for (let i = 0; i < width; i++) ends.push({ id: this.node(plane, tier, i), name: this.name(plane, tier, i) });
+      for (let tier = 0; tier < 2; tier++)
+        for (let i = 0; i < width; i++) ends.push({ id: this.node(plane, tier, i), name: this.name(plane, tier, i) });
       const at = (tier: number, i: number) => ((plane - 1) * 2 + tier) * width + i;
       for (let tier = 0; tier < 2; tier++) {
         for (let i = 0; i < width; i++) {
@@ -119,17 +149,34 @@ export class MadeUp {
     }
     const one = <T>(value: T) => ({ values: [value] });
     return {
-      count: c.from.length, from: { values: ends, index: c.from }, to: { values: ends, index: c.to }, fromId: c.fromId, toId: c.toId,
-      admin: one({ version: 0, spec: { admin: 'up' as const } }), plane: { values: Array.from({ length: planes }, (_, i) => i + 1), index: c.plane },
-      phase: { values: ['up', 'down'], index: c.phase }, fromPort: one('up'), toPort: one('up'), cause: one(''), since: one(since), until: one(''), sources: one(['bgp-ls']),
-      denied: { values: [false, true], index: c.phase }, drained: one(false), drains: one([]),
+      count: c.from.length,
+      from: { values: ends, index: c.from },
+      to: { values: ends, index: c.to },
+      fromId: c.fromId,
+      toId: c.toId,
+      admin: one({ version: 0, spec: { admin: 'up' as const } }),
+      plane: { values: Array.from({ length: planes }, (_, i) => i + 1), index: c.plane },
+      phase: { values: ['up', 'down'], index: c.phase },
+      fromPort: one('up'),
+      toPort: one('up'),
+      cause: one(''),
+      since: one(since),
+      until: one(''),
+      sources: one(['bgp-ls']),
+      denied: { values: [false, true], index: c.phase },
+      drained: one(false),
+      drains: one([]),
     };
   }
 
   /** A page of a list of so many. */
   private page<T>(query: URLSearchParams, all: number, item: (i: number) => T): { items: T[]; continue?: string } {
-    const first = Number(query.get('continue') ?? 0), end = Math.min(all, first + Number(query.get('limit') ?? 100));
-    return { items: Array.from({ length: end - first }, (_, i) => item(first + i)), ...(end < all ? { continue: String(end) } : {}) };
+    const first = Number(query.get('continue') ?? 0),
+      end = Math.min(all, first + Number(query.get('limit') ?? 100));
+    return {
+      items: Array.from({ length: end - first }, (_, i) => item(first + i)),
+      ...(end < all ? { continue: String(end) } : {}),
+    };
   }
 
   private of(i: number): [plane: number, tier: number, i: number] {
@@ -137,24 +184,81 @@ export class MadeUp {
   }
 
   private readonly answers: Record<string, (query: URLSearchParams) => unknown> = {
-    '/v1/session': () => ({ name: 'anybody', way: 'none', role: 'admin', scopes: ['self', 'read', 'tenant:read', 'tenant:write', 'operate', 'configure', 'administer'], ways: ['none'] } satisfies Schemas['Session']),
-    '/readyz': () => ({ ready: true, checks: [{ name: 'bgp-ls', ok: true }] } satisfies Schemas['ReadinessView']),
+    '/v1/session': () =>
+      ({
+        name: 'anybody',
+        way: 'none',
+        role: 'admin',
+        scopes: ['self', 'read', 'tenant:read', 'tenant:write', 'operate', 'configure', 'administer'],
+        ways: ['none'],
+      }) satisfies Schemas['Session'],
+    '/readyz': () => ({ ready: true, checks: [{ name: 'bgp-ls', ok: true }] }) satisfies Schemas['ReadinessView'],
     '/healthz': () => ({ status: 'ok', version: 'made up' }),
     '/v1/link-columns': () => this.columns(),
-    '/v1/fabric': () => ({
-      mode: 'stev', inSync: true, planes: this.planes, tiers: 2, leaves: this.planes * this.width, links: { all: 2 * this.planes * this.width ** 2, bad: this.down.size },
-      hosts: { all: 0, connected: 0, current: 0 }, hostPorts: { all: 0, usable: 0 }, evProfiles: { all: this.width ** 2, bad: 0 }, probes: { sent: 0, answered: 0 },
-      counters: { unknownHosts: 0, unknownEvs: 0, badCounts: 0, badEvents: 0, lostEvents: 0, unknownPaths: 0, unknownProbes: 0, lostProbes: 0, badPorts: 0 },
-    } satisfies Schemas['FabricView']),
-    '/v1/planes': () => ({ items: Array.from({ length: this.planes }, (_, i) => ({ plane: i + 1, version: 0, spec: { admin: 'up' as const }, status: { links: 2 * this.width ** 2, deniedLinks: 0 } })) }),
-    '/v1/nodes': (query) => this.page(query, 2 * this.planes * this.width, (n) => {
-      const [plane, tier, i] = this.of(n);
-      return { id: this.node(plane, tier, i), version: 0, spec: { admin: 'up' as const }, status: { name: this.name(plane, tier, i), tier, planes: [plane], present: true, links: 2 * this.width, deniedLinks: 0 } } satisfies Schemas['FabricNode'];
+    '/v1/fabric': () =>
+      ({
+        mode: 'stev',
+        inSync: true,
+        planes: this.planes,
+        tiers: 2,
+        leaves: this.planes * this.width,
+        links: { all: 2 * this.planes * this.width ** 2, bad: this.down.size },
+        hosts: { all: 0, connected: 0, current: 0 },
+        hostPorts: { all: 0, usable: 0 },
+        evProfiles: { all: this.width ** 2, bad: 0 },
+        probes: { sent: 0, answered: 0 },
+        counters: {
+          unknownHosts: 0,
+          unknownEvs: 0,
+          badCounts: 0,
+          badEvents: 0,
+          lostEvents: 0,
+          unknownPaths: 0,
+          unknownProbes: 0,
+          lostProbes: 0,
+          badPorts: 0,
+        },
+      }) satisfies Schemas['FabricView'],
+    '/v1/planes': () => ({
+      items: Array.from({ length: this.planes }, (_, i) => ({
+        plane: i + 1,
+        version: 0,
+        spec: { admin: 'up' as const },
+        status: { links: 2 * this.width ** 2, deniedLinks: 0 },
+      })),
     }),
-    '/v1/switches': (query) => this.page(query, 2 * this.planes * this.width, (n) => {
-      const [plane, tier, i] = this.of(n);
-      return { name: this.name(plane, tier, i), node: this.node(plane, tier, i), deviceId: 1, managed: true, connected: true, since, entries: 1000, pending: 0, synced: true } satisfies Schemas['SwitchStatus'];
-    }),
+    '/v1/nodes': (query) =>
+      this.page(query, 2 * this.planes * this.width, (n) => {
+        const [plane, tier, i] = this.of(n);
+        return {
+          id: this.node(plane, tier, i),
+          version: 0,
+          spec: { admin: 'up' as const },
+          status: {
+            name: this.name(plane, tier, i),
+            tier,
+            planes: [plane],
+            present: true,
+            links: 2 * this.width,
+            deniedLinks: 0,
+          },
+        } satisfies Schemas['FabricNode'];
+      }),
+    '/v1/switches': (query) =>
+      this.page(query, 2 * this.planes * this.width, (n) => {
+        const [plane, tier, i] = this.of(n);
+        return {
+          name: this.name(plane, tier, i),
+          node: this.node(plane, tier, i),
+          deviceId: 1,
+          managed: true,
+          connected: true,
+          since,
+          entries: 1000,
+          pending: 0,
+          synced: true,
+        } satisfies Schemas['SwitchStatus'];
+      }),
     '/v1/events/latest': () => ({ items: [] }),
   };
 }

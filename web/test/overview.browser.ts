@@ -21,7 +21,16 @@ test('the overview says what the API says', async () => {
   expect(await card(page, 'Hosts')).toBe(String(fabric.hosts.all));
   expect(await card(page, 'EV profiles')).toBe(String(fabric.evProfiles.all));
   const planes = (await lab.get<{ items: Schemas['FabricPlane'][] }>('/v1/planes')).items;
-  expect(await rows(page, 'Planes')).toEqual(planes.map((p) => [`Plane ${p.plane}`, '● up', String(p.status.links), '0', expect.stringMatching(/no traffic|\d/), '100 %']));
+  expect(await rows(page, 'Planes')).toEqual(
+    planes.map((p) => [
+      `Plane ${p.plane}`,
+      '● up',
+      String(p.status.links),
+      '0',
+      expect.stringMatching(/no traffic|\d/),
+      '100 %',
+    ]),
+  );
   await wellMade(page, wrong, 'overview');
   await page.context().close();
 });
@@ -35,7 +44,8 @@ test('a wall of 4K has larger text, and all of it', async () => {
     await page.context().close();
     return size;
   };
-  const laptop = await size(1280, 800), wall = await size(3840, 2160);
+  const laptop = await size(1280, 800),
+    wall = await size(3840, 2160);
   expect(laptop).toBeGreaterThanOrEqual(14);
   expect(wall).toBeGreaterThan(1.5 * laptop);
 });
@@ -48,10 +58,13 @@ test('an event is on the screen at once, and its cause at the top', async () => 
   await page.evaluate(() => {
     const seen: Record<string, number> = ((window as never as { seen: object }).seen = {});
     new MutationObserver(() => {
-      for (const time of document.querySelectorAll<HTMLTimeElement>('[aria-label="Latest events"] time')) seen[time.dateTime] ??= Date.now();
+      for (const time of document.querySelectorAll<HTMLTimeElement>('[aria-label="Latest events"] time'))
+        seen[time.dateTime] ??= Date.now();
     }).observe(document.body, { childList: true, subtree: true, characterData: true });
   });
-  expect((await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'drained' } })).status).toBe(200);
+  expect(
+    (await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'drained' } })).status,
+  ).toBe(200);
   await says(page, 'but for 1 drain');
   await page.getByRole('link', { name: `Link ${link.status.fromName} → ${link.status.toName} is drained` }).waitFor();
   const latest = await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=drain');
@@ -95,12 +108,25 @@ test('peers and events are those of the API', async () => {
   const peers = (await lab.get<{ items: Schemas['BgpPeerView'][] }>('/v1/bgp-peers')).items;
   const shown = await rows(page, 'BGP-LS peers');
   expect(shown.map((r) => [r[0], r[2], r[5], r[7], r[8], r[9], r[10]])).toEqual(
-    peers.map((p) => [p.name, '● established', String(p.sessions), String(p.nlris.nodes), String(p.nlris.links), String(p.nlris.prefixes), String(p.nlris.sids)]));
+    peers.map((p) => [
+      p.name,
+      '● established',
+      String(p.sessions),
+      String(p.nlris.nodes),
+      String(p.nlris.links),
+      String(p.nlris.prefixes),
+      String(p.nlris.sids),
+    ]),
+  );
   await wellMade(page, wrong, 'peers');
   await page.goto(`${lab.url}/#/events?family=bgp-peer`);
   await says(page, 'AS 64512');
-  const events = (await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=bgp-peer&limit=1000')).items.reverse();
-  expect((await rows(page, 'Events')).map((r) => [r[1], r[2], r[3]])).toEqual(events.map((e) => [e.type, e.object, e.message]).slice(0, (await rows(page, 'Events')).length));
+  const events = (
+    await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=bgp-peer&limit=1000')
+  ).items.reverse();
+  expect((await rows(page, 'Events')).map((r) => [r[1], r[2], r[3]])).toEqual(
+    events.map((e) => [e.type, e.object, e.message]).slice(0, (await rows(page, 'Events')).length),
+  );
   await wellMade(page, wrong, 'events');
   await page.context().close();
 });

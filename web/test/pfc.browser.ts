@@ -16,7 +16,12 @@ test('a PFC policy shows its queues, marks and tunnels, as the API says them', a
   const { page, wrong } = await open(browser, `${lab.url}/#/pfc`);
   await page.getByRole('link', { name: 'lossless', exact: true }).click();
   await page.getByRole('heading', { name: 'PFC policy lossless' }).waitFor();
-  await expect.poll(async () => (await rows(page, 'Tunnels')).map((r) => [r[0], r[1], r[2]])).toEqual([['R3', 'R1', '● up'], ['R1', 'R3', '● up']]);
+  await expect
+    .poll(async () => (await rows(page, 'Tunnels')).map((r) => [r[0], r[1], r[2]]))
+    .toEqual([
+      ['R3', 'R1', '● up'],
+      ['R1', 'R3', '● up'],
+    ]);
   const policy = await lab.get<Schemas['PfcPolicy']>('/v1/pfc-policies/lossless');
   for (const n of policy.status.nodes!) {
     const queue = page.getByRole('region', { name: `Queue of ${n.switch}, port ${n.port}` });
@@ -25,8 +30,16 @@ test('a PFC policy shows its queues, marks and tunnels, as the API says them', a
   }
   // DC2 pauses the tenant now and then: R1 holds its packets, and nothing is dropped.
   const r1 = page.getByRole('region', { name: /Queue of R1/ });
-  await expect.poll(async () => await r1.locator('tr', { hasText: 'Held' }).innerText(), { timeout: 30_000 }).toMatch(/[1-9].* at most/);
-  await expect.poll(async () => Number((await r1.locator('tr', { hasText: 'Pauses received' }).locator('td').innerText()).replaceAll(',', '')), { timeout: 30_000 }).toBeGreaterThan(0);
+  await expect
+    .poll(async () => await r1.locator('tr', { hasText: 'Held' }).innerText(), { timeout: 30_000 })
+    .toMatch(/[1-9].* at most/);
+  await expect
+    .poll(
+      async () =>
+        Number((await r1.locator('tr', { hasText: 'Pauses received' }).locator('td').innerText()).replaceAll(',', '')),
+      { timeout: 30_000 },
+    )
+    .toBeGreaterThan(0);
   expect(await r1.locator('tr', { hasText: 'Dropped' }).locator('td').innerText()).toBe('0');
   await wellMade(page, wrong, 'pfc-policy');
   await page.context().close();
@@ -44,7 +57,9 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   await form.getByRole('group', { name: 'Segment 1' }).getByLabel('Switch').selectOption('R4');
   await form.getByRole('button', { name: 'Create' }).click();
   await closed(form);
-  await expect.poll(async () => (await rows(page, 'SRv6 policies')).find((r) => r[0] === 'detour')?.[4]).toBe('R1 → R4 → R5 → R3');
+  await expect
+    .poll(async () => (await rows(page, 'SRv6 policies')).find((r) => r[0] === 'detour')?.[4])
+    .toBe('R1 → R4 → R5 → R3');
 
   // Tenant b moves to the detour, and becomes lossless there.
   await page.getByRole('button', { name: 'Change b' }).click();
@@ -67,7 +82,10 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   expect((await lab.send('GET', '/v1/pfc-policies/too')).status).toBe(404);
 
   // What is referred to is not deleted, and the page says why.
-  await page.getByRole('row', { name: /^detour/ }).getByRole('button', { name: 'Delete…' }).click();
+  await page
+    .getByRole('row', { name: /^detour/ })
+    .getByRole('button', { name: 'Delete…' })
+    .click();
   const dialog = page.getByRole('dialog', { name: 'Delete SRv6 policy detour?' });
   await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
   await dialog.getByRole('alert').waitFor();

@@ -3,5 +3,12 @@ import { defineConfig } from 'vitest/config';
 // Browser tests: one after the other, since each file runs a network of its own.
 export default defineConfig({
   root: import.meta.dirname,
-  test: { include: ['*.browser.ts'], fileParallelism: false, testTimeout: 120_000, hookTimeout: 120_000, retry: 0, reporters: 'verbose' },
+  test: {
+    include: ['*.browser.ts'],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    retry: 0,
+    reporters: 'verbose',
+  },
 });

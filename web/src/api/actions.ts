@@ -12,17 +12,36 @@ export const setNode = (id: string, admin: Admin, { dryRun }: Dry = {}) =>
 export const setPlane = (plane: number, admin: Admin, { dryRun }: Dry = {}) =>
   body(client.PUT('/v1/planes/{plane}', { params: { path: { plane }, query: { dryRun } }, body: { spec: { admin } } }));
 export const setHostPort = (name: string, port: number, admin: Admin, { dryRun }: Dry = {}) =>
-  body(client.PUT('/v1/hosts/{name}/ports/{port}', { params: { path: { name, port }, query: { dryRun } }, body: { spec: { admin } } }));
+  body(
+    client.PUT('/v1/hosts/{name}/ports/{port}', {
+      params: { path: { name, port }, query: { dryRun } },
+      body: { spec: { admin } },
+    }),
+  );
 
 /** Changes settings of a port of a switch: those that are absent stay, and null leaves one as it is on the switch. */
 export const patchPort = (id: string, port: number, spec: { enabled?: boolean }, { dryRun }: Dry = {}) =>
-  body(client.PATCH('/v1/switches/{id}/ports/{port}', { params: { path: { id, port }, query: { dryRun } }, body: { spec } as never, headers: { 'Content-Type': 'application/merge-patch+json' } }));
+  body(
+    client.PATCH('/v1/switches/{id}/ports/{port}', {
+      params: { path: { id, port }, query: { dryRun } },
+      body: { spec } as never,
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+    }),
+  );
 export const putPort = (id: string, port: number, spec: Schemas['PortSpec'], version: number, { dryRun }: Dry = {}) =>
-  body(client.PUT('/v1/switches/{id}/ports/{port}', { params: { path: { id, port }, query: { dryRun }, header: version ? { 'If-Match': `"${version}"` } : {} }, body: { spec } }));
-export const deletePort = (id: string, port: number) => body(client.DELETE('/v1/switches/{id}/ports/{port}', { params: { path: { id, port } } }));
+  body(
+    client.PUT('/v1/switches/{id}/ports/{port}', {
+      params: { path: { id, port }, query: { dryRun }, header: version ? { 'If-Match': `"${version}"` } : {} },
+      body: { spec },
+    }),
+  );
+export const deletePort = (id: string, port: number) =>
+  body(client.DELETE('/v1/switches/{id}/ports/{port}', { params: { path: { id, port } } }));
 
-export const resetGroup = (name: string) => body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
-export const deleteOrphan = (name: string, { dryRun }: Dry = {}) => body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
+export const resetGroup = (name: string) =>
+  body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
+export const deleteOrphan = (name: string, { dryRun }: Dry = {}) =>
+  body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 
 /** Collections whose resources are made, changed and deleted alike. */
 type Kind = 'multicast-groups' | 'srv6-policies' | 'tenants' | 'pfc-policies' | 'cc-profiles' | 'projects';
@@ -43,12 +62,18 @@ export const create = (kind: Kind, name: string, spec: unknown, dryRun: boolean)
 
 /** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
 export const replace = (kind: Kind | Overridden, name: string, spec: unknown, version: number, dryRun: boolean) =>
-  body(any.PUT(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun), header: version ? { 'If-Match': `"${version}"` } : {} }, body: { spec } }));
+  body(
+    any.PUT(`/v1/${kind}/{name}`, {
+      params: { path: { name }, query: dry(dryRun), header: version ? { 'If-Match': `"${version}"` } : {} },
+      body: { spec },
+    }),
+  );
 
 export const remove = (kind: Kind | Overridden, name: string, dryRun: boolean) =>
   body(any.DELETE(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun) } }));
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});
 
-export const signIn = (who: { user: string; password: string } | { token: string }) => body(client.POST('/v1/session', { body: who }));
+export const signIn = (who: { user: string; password: string } | { token: string }) =>
+  body(client.POST('/v1/session', { body: who }));
 export const signOut = () => body(client.DELETE('/v1/session'));

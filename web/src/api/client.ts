@@ -10,7 +10,11 @@ export const base = new URL('.', document.baseURI).href.replace(/\/$/, '');
 /** An answer that is not the one asked for: a problem of RFC 9457, or no answer at all. */
 export class ApiError extends Error {
   override name = 'ApiError';
-  constructor(readonly status: number, readonly problem: Partial<Schemas['Problem']>, message: string) {
+  constructor(
+    readonly status: number,
+    readonly problem: Partial<Schemas['Problem']>,
+    message: string,
+  ) {
     super(message);
   }
   /** The code of the problem, such as last_path; '' without an answer. */
@@ -56,11 +60,18 @@ export async function body<T>(answer: Promise<{ data?: T; error?: unknown; respo
   }
   if (got.response.ok) return got.data as T;
   const problem = typeof got.error === 'object' && got.error ? (got.error as Partial<Schemas['Problem']>) : {};
-  throw new ApiError(got.response.status, problem, problem.detail ?? problem.title ?? `The server answered ${got.response.status}.`);
+  throw new ApiError(
+    got.response.status,
+    problem,
+    problem.detail ?? problem.title ?? `The server answered ${got.response.status}.`,
+  );
 }
 
 /** Asks for all pages of a list, or for as many as have that many objects. */
-export async function everything<T>(page: (query: { limit: number; continue?: string }) => Promise<{ items: T[] | null; continue?: string }>, most = Infinity): Promise<T[]> {
+export async function everything<T>(
+  page: (query: { limit: number; continue?: string }) => Promise<{ items: T[] | null; continue?: string }>,
+  most = Infinity,
+): Promise<T[]> {
   const items: T[] = [];
   let next: string | undefined;
   do {

@@ -22,20 +22,34 @@ export const ready = queryOptions({
     return body<Schemas['ReadinessView']>(Promise.resolve({ error, response }));
   },
 });
-export const health = queryOptions({ queryKey: ['health'], queryFn: ({ signal }) => body(client.GET('/healthz', { signal })) });
+export const health = queryOptions({
+  queryKey: ['health'],
+  queryFn: ({ signal }) => body(client.GET('/healthz', { signal })),
+});
 /** What changes without an event is asked for again soon while it is about to, and else now and then. */
-const soon = 2_000, later = 30_000;
+const soon = 2_000,
+  later = 30_000;
 type Drains = { status: { drains?: Schemas['DrainView'][] | null } };
-const draining = (all: Drains[] | undefined) => all?.some((x) => x.status.drains?.some((d) => !d.drained)) ? soon : later;
+const draining = (all: Drains[] | undefined) =>
+  all?.some((x) => x.status.drains?.some((d) => !d.drained)) ? soon : later;
 
 export const switches = queryOptions({
   queryKey: ['switches'],
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/switches', { params: { query }, signal }))),
-  refetchInterval: (q) => q.state.data?.some((s) => s.managed && (s.settling || !s.synced)) ? soon : later,
+  refetchInterval: (q) => (q.state.data?.some((s) => s.managed && (s.settling || !s.synced)) ? soon : later),
 });
-export const topology = queryOptions({ queryKey: ['topology'], queryFn: ({ signal }) => body(client.GET('/v1/topology', { signal })) });
-export const peers = queryOptions({ queryKey: ['peers'], queryFn: async ({ signal }) => (await body(client.GET('/v1/bgp-peers', { signal }))).items ?? [] });
-export const fabric = queryOptions({ queryKey: ['fabric'], queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))) });
+export const topology = queryOptions({
+  queryKey: ['topology'],
+  queryFn: ({ signal }) => body(client.GET('/v1/topology', { signal })),
+});
+export const peers = queryOptions({
+  queryKey: ['peers'],
+  queryFn: async ({ signal }) => (await body(client.GET('/v1/bgp-peers', { signal }))).items ?? [],
+});
+export const fabric = queryOptions({
+  queryKey: ['fabric'],
+  queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))),
+});
 export const planes = queryOptions({
   queryKey: ['planes'],
   queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/planes', { signal }))))?.items ?? [],
@@ -67,90 +81,218 @@ export const suspects = queryOptions({
 export const mostProfiles = 5_000;
 export const profiles = queryOptions({
   queryKey: ['profiles'],
-  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal })), mostProfiles))) ?? [],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(
+      everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal })), mostProfiles),
+    )) ?? [],
 });
 export const degradedProfiles = queryOptions({
   queryKey: ['profiles', 'degraded'],
-  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, degraded: true } }, signal })), mostProfiles))) ?? [],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(
+      everything(
+        (query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, degraded: true } }, signal })),
+        mostProfiles,
+      ),
+    )) ?? [],
 });
-export const groups = queryOptions({ queryKey: ['groups'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/multicast-groups', { params: { query }, signal }))) });
-export const tenants = queryOptions({ queryKey: ['tenants'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))) });
-export const srv6Policies = queryOptions({ queryKey: ['srv6-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))) });
-export const pfcPolicies = queryOptions({ queryKey: ['pfc-policies'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))) });
-export const projects = queryOptions({ queryKey: ['projects'], queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/projects', { params: { query }, signal }))) });
+export const groups = queryOptions({
+  queryKey: ['groups'],
+  queryFn: ({ signal }) =>
+    everything((query) => body(client.GET('/v1/multicast-groups', { params: { query }, signal }))),
+});
+export const tenants = queryOptions({
+  queryKey: ['tenants'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))),
+});
+export const srv6Policies = queryOptions({
+  queryKey: ['srv6-policies'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))),
+});
+export const pfcPolicies = queryOptions({
+  queryKey: ['pfc-policies'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))),
+});
+export const projects = queryOptions({
+  queryKey: ['projects'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/projects', { params: { query }, signal }))),
+});
 /** The names of all projects that the user may act in, whichever it has chosen. */
 export const projectNames = queryOptions({
-  queryKey: ['projects', 'names'], queryFn: async ({ signal }) => (await everything((query) => body(anywhere.GET('/v1/projects', { params: { query }, signal })))).map((p) => p.name),
+  queryKey: ['projects', 'names'],
+  queryFn: async ({ signal }) =>
+    (await everything((query) => body(anywhere.GET('/v1/projects', { params: { query }, signal })))).map((p) => p.name),
 });
-export const project = (name: string) => queryOptions({ queryKey: ['projects', 'one', name], queryFn: ({ signal }) => body(client.GET('/v1/projects/{name}', { params: { path: { name } }, signal })) });
+export const project = (name: string) =>
+  queryOptions({
+    queryKey: ['projects', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/projects/{name}', { params: { path: { name } }, signal })),
+  });
 export const ccProfiles = queryOptions({
   queryKey: ['cc-profiles'],
-  queryFn: async ({ signal }) => (await ifConfigured(everything((query) => body(client.GET('/v1/cc-profiles', { params: { query }, signal }))))) ?? [],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(everything((query) => body(client.GET('/v1/cc-profiles', { params: { query }, signal }))))) ??
+    [],
 });
-export const controllers = queryOptions({ queryKey: ['controllers'], queryFn: async ({ signal }) => (await body(client.GET('/v1/controllers', { signal }))).items ?? [], refetchInterval: 5_000 });
+export const controllers = queryOptions({
+  queryKey: ['controllers'],
+  queryFn: async ({ signal }) => (await body(client.GET('/v1/controllers', { signal }))).items ?? [],
+  refetchInterval: 5_000,
+});
 
 // One object each. The first part of a key is that of the list, so what makes the list stale makes these stale.
 
-export const group = (name: string) => queryOptions({
-  queryKey: ['groups', name], queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}', { params: { path: { name } }, signal })), refetchInterval: 5_000,
-});
-export const groupState = (name: string) => queryOptions({
-  queryKey: ['groups', name, 'state'], queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}/state', { params: { path: { name } }, signal })),
-  refetchInterval: 1_000, staleTime: 0,
-});
-export const profile = (name: string) => queryOptions({
-  queryKey: ['profiles', name], queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}', { params: { path: { name } }, signal })), refetchInterval: 5_000,
-});
-export const profilesOf = (host: string) => queryOptions({
-  queryKey: ['profiles', 'of host', host],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, host } }, signal }))),
-});
-export const evPath = (name: string, ev: string) => queryOptions({
-  queryKey: ['profiles', name, 'path', ev], queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}/evs/{ev}/path', { params: { path: { name, ev } }, signal })),
-});
-export const probes = (name: string) => queryOptions({
-  queryKey: ['profiles', name, 'probes'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ev-probes', { params: { query: { ...query, profile: name } }, signal }))), refetchInterval: 5_000,
-});
-export const pfcPolicy = (name: string) => queryOptions({
-  queryKey: ['pfc-policies', name], queryFn: ({ signal }) => body(client.GET('/v1/pfc-policies/{name}', { params: { path: { name } }, signal })), refetchInterval: 1_000, staleTime: 0,
-});
-export const tables = (id: string) => queryOptions({ queryKey: ['switches', id, 'tables'], queryFn: async ({ signal }) => (await body(client.GET('/v1/switches/{id}/tables', { params: { path: { id } }, signal }))).items ?? [] });
-export const entries = (id: string, table: string) => queryOptions({
-  queryKey: ['switches', id, 'entries', table],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/switches/{id}/tables/{table}/entries', { params: { path: { id, table }, query }, signal }))), refetchInterval: 10_000,
-});
-export const counters = (id: string) => queryOptions({
-  queryKey: ['switches', id, 'counters'], queryFn: async ({ signal }) => (await body(client.GET('/v1/switches/{id}/counters', { params: { path: { id } }, signal }))).items ?? [], refetchInterval: 2_000, staleTime: 0,
-});
-export const orphans = (id: string) => queryOptions({
-  queryKey: ['switches', id, 'orphans'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
-});
-export const ports = (id: string) => queryOptions({
-  queryKey: ['switches', id, 'ports'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/ports', { params: { query: { ...query, switch: id } }, signal }))), refetchInterval: 5_000,
-});
-export const gnmi = (id: string) => queryOptions({ queryKey: ['switches', id, 'gnmi'], queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })) });
+export const group = (name: string) =>
+  queryOptions({
+    queryKey: ['groups', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const groupState = (name: string) =>
+  queryOptions({
+    queryKey: ['groups', name, 'state'],
+    queryFn: ({ signal }) =>
+      body(client.GET('/v1/multicast-groups/{name}/state', { params: { path: { name } }, signal })),
+    refetchInterval: 1_000,
+    staleTime: 0,
+  });
+export const profile = (name: string) =>
+  queryOptions({
+    queryKey: ['profiles', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const profilesOf = (host: string) =>
+  queryOptions({
+    queryKey: ['profiles', 'of host', host],
+    queryFn: ({ signal }) =>
+      everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, host } }, signal }))),
+  });
+export const evPath = (name: string, ev: string) =>
+  queryOptions({
+    queryKey: ['profiles', name, 'path', ev],
+    queryFn: ({ signal }) =>
+      body(client.GET('/v1/ev-profiles/{name}/evs/{ev}/path', { params: { path: { name, ev } }, signal })),
+  });
+export const probes = (name: string) =>
+  queryOptions({
+    queryKey: ['profiles', name, 'probes'],
+    queryFn: ({ signal }) =>
+      everything((query) =>
+        body(client.GET('/v1/ev-probes', { params: { query: { ...query, profile: name } }, signal })),
+      ),
+    refetchInterval: 5_000,
+  });
+export const pfcPolicy = (name: string) =>
+  queryOptions({
+    queryKey: ['pfc-policies', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/pfc-policies/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 1_000,
+    staleTime: 0,
+  });
+export const tables = (id: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'tables'],
+    queryFn: async ({ signal }) =>
+      (await body(client.GET('/v1/switches/{id}/tables', { params: { path: { id } }, signal }))).items ?? [],
+  });
+export const entries = (id: string, table: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'entries', table],
+    queryFn: ({ signal }) =>
+      everything((query) =>
+        body(
+          client.GET('/v1/switches/{id}/tables/{table}/entries', { params: { path: { id, table }, query }, signal }),
+        ),
+      ),
+    refetchInterval: 10_000,
+  });
+export const counters = (id: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'counters'],
+    queryFn: async ({ signal }) =>
+      (await body(client.GET('/v1/switches/{id}/counters', { params: { path: { id } }, signal }))).items ?? [],
+    refetchInterval: 2_000,
+    staleTime: 0,
+  });
+export const orphans = (id: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'orphans'],
+    queryFn: ({ signal }) =>
+      everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
+  });
+export const ports = (id: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'ports'],
+    queryFn: ({ signal }) =>
+      everything((query) => body(client.GET('/v1/ports', { params: { query: { ...query, switch: id } }, signal }))),
+    refetchInterval: 5_000,
+  });
+export const gnmi = (id: string) =>
+  queryOptions({
+    queryKey: ['switches', id, 'gnmi'],
+    queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })),
+  });
 /** What an object did from a time to another, each as how long ago; until undefined is now. */
-export const history = (kind: 'port' | 'queue', name: string, since: string, until?: string) => queryOptions({
-  queryKey: ['history', kind, name, since, until], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/history', { params: { query: { kind, name, since, until } }, signal })),
-  refetchInterval: until ? false : 1_000, staleTime: 0,
-});
-export const utilization = (plane: number) => queryOptions({
-  queryKey: ['utilization', plane], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/matrices/{plane}', { params: { path: { plane } }, signal })), refetchInterval: 5_000, staleTime: 0,
-});
+export const history = (kind: 'port' | 'queue', name: string, since: string, until?: string) =>
+  queryOptions({
+    queryKey: ['history', kind, name, since, until],
+    queryFn: ({ signal }) =>
+      body(client.GET('/v1/telemetry/history', { params: { query: { kind, name, since, until } }, signal })),
+    refetchInterval: until ? false : 1_000,
+    staleTime: 0,
+  });
+export const utilization = (plane: number) =>
+  queryOptions({
+    queryKey: ['utilization', plane],
+    queryFn: ({ signal }) =>
+      body(client.GET('/v1/telemetry/matrices/{plane}', { params: { path: { plane } }, signal })),
+    refetchInterval: 5_000,
+    staleTime: 0,
+  });
 export const balance = queryOptions({
-  queryKey: ['balance'], queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [], refetchInterval: 5_000,
-});
-export const top = (kind: 'port' | 'queue', metric?: string) => queryOptions({
-  queryKey: ['top', kind, metric], queryFn: ({ signal }) => body(client.GET('/v1/telemetry/top', { params: { query: { kind, metric, limit: 5 } }, signal })), refetchInterval: 2_000, staleTime: 0,
-});
-export const traces = (id: string, port: string, count: number) =>
-  body(client.GET('/v1/switches/{id}/traces', { params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } } }));
-export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') => queryOptions({
-  queryKey: ['audit', identity, path, outcome],
-  queryFn: async ({ signal }) => (await body(client.GET('/v1/audit', { params: { query: { limit: 500, latest: true, identity: identity || undefined, path: path || undefined, outcome: outcome || undefined } }, signal }))).items ?? [],
+  queryKey: ['balance'],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [],
   refetchInterval: 5_000,
 });
-export const certificates = queryOptions({ queryKey: ['certificates'], queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [] });
+export const top = (kind: 'port' | 'queue', metric?: string) =>
+  queryOptions({
+    queryKey: ['top', kind, metric],
+    queryFn: ({ signal }) =>
+      body(client.GET('/v1/telemetry/top', { params: { query: { kind, metric, limit: 5 } }, signal })),
+    refetchInterval: 2_000,
+    staleTime: 0,
+  });
+export const traces = (id: string, port: string, count: number) =>
+  body(
+    client.GET('/v1/switches/{id}/traces', {
+      params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } },
+    }),
+  );
+export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') =>
+  queryOptions({
+    queryKey: ['audit', identity, path, outcome],
+    queryFn: async ({ signal }) =>
+      (
+        await body(
+          client.GET('/v1/audit', {
+            params: {
+              query: {
+                limit: 500,
+                latest: true,
+                identity: identity || undefined,
+                path: path || undefined,
+                outcome: outcome || undefined,
+              },
+            },
+            signal,
+          }),
+        )
+      ).items ?? [],
+    refetchInterval: 5_000,
+  });
+export const certificates = queryOptions({
+  queryKey: ['certificates'],
+  queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [],
+});

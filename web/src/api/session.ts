@@ -47,13 +47,15 @@ export function authorize(method: string, headers: Headers, anywhere = false): v
   if (project && !anywhere) headers.set(header, project);
 }
 
-let address = '', reading = 0;
+let address = '',
+  reading = 0;
 
 /** Asks the server who the user is, and what it may do in the chosen project; the page shows nothing else before. */
 export async function readSession(url: string = address): Promise<void> {
   address = url;
   const turn = ++reading;
-  const ask = (headers: Record<string, string>) => fetch(url, { headers: { Accept: 'application/json', ...headers }, cache: 'no-store' });
+  const ask = (headers: Record<string, string>) =>
+    fetch(url, { headers: { Accept: 'application/json', ...headers }, cache: 'no-store' });
   const answer = await ask({});
   if (!answer.ok) throw new Error(`The controller answers ${answer.status}.`);
   const all = (await answer.json()) as Session;
@@ -78,7 +80,11 @@ let again: Promise<void> | undefined;
 
 /** Asks anew what the user may do: projects have changed, or the server has refused something. */
 export function recheck(): void {
-  again ??= readSession().catch(() => undefined).finally(() => { again = undefined; });
+  again ??= readSession()
+    .catch(() => undefined)
+    .finally(() => {
+      again = undefined;
+    });
 }
 
 /** Notes that the server has forbidden a request: in a project that may be because the user is no member any more. */
@@ -113,7 +119,11 @@ export function refuse(): void {
 export async function began(s: Session): Promise<void> {
   whole = { ...s, ways: s.ways ?? whole?.ways };
   if (!project) set(whole);
-  else await readSession().catch(() => { remember(''); set(whole); });
+  else
+    await readSession().catch(() => {
+      remember('');
+      set(whole);
+    });
 }
 
 /** The session; undefined until the server has said. */

@@ -13,7 +13,8 @@ export interface Follower {
 
 /** The server sends a comment every 15 s; a stream that is silent for longer has died in its sleep. */
 const silence = 40_000;
-const retryFirst = 250, retryMost = 5_000;
+const retryFirst = 250,
+  retryMost = 5_000;
 
 /**
  * Follows the events of the controller until stop is called. After a loss it comes back with the id

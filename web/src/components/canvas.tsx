@@ -4,25 +4,59 @@ import { useDark } from '../store/theme';
 
 /** The colours of the page, for what is drawn by hand. */
 export interface Inks {
-  paper: string; ink: string; quiet: string; line: string; accent: string;
-  ok: string; warning: string; fault: string; work: string; cell: string; edge: string;
+  paper: string;
+  ink: string;
+  quiet: string;
+  line: string;
+  accent: string;
+  ok: string;
+  warning: string;
+  fault: string;
+  work: string;
+  cell: string;
+  edge: string;
 }
 
 function inks(): Inks {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
   return {
-    paper: of('raised'), ink: of('ink'), quiet: of('quiet'), line: of('line'), accent: of('accent'), ok: of('ok'),
-    warning: of('warning'), fault: of('fault'), work: of('work'), cell: of('cell'), edge: of('cell-edge'),
+    paper: of('raised'),
+    ink: of('ink'),
+    quiet: of('quiet'),
+    line: of('line'),
+    accent: of('accent'),
+    ok: of('ok'),
+    warning: of('warning'),
+    fault: of('fault'),
+    work: of('work'),
+    cell: of('cell'),
+    edge: of('cell-edge'),
   };
 }
 
 export const stateInk = (i: Inks): Record<LinkState, string> => ({
-  none: i.paper, up: i.cell, drained: i.work, trying: i.edge, held: i.edge, suspect: i.warning, denied: i.warning, down: i.fault,
+  none: i.paper,
+  up: i.cell,
+  drained: i.work,
+  trying: i.edge,
+  held: i.edge,
+  suspect: i.warning,
+  denied: i.warning,
+  down: i.fault,
 });
 
 /** A mark for each state that must not be known by its colour alone. */
-export const stateMark: Record<LinkState, string> = { none: '', up: '', drained: '◆', trying: '…', held: '…', suspect: '?', denied: '▲', down: '✕' };
+export const stateMark: Record<LinkState, string> = {
+  none: '',
+  up: '',
+  drained: '◆',
+  trying: '…',
+  held: '…',
+  suspect: '?',
+  denied: '▲',
+  down: '✕',
+};
 
 /** The scale and place of a picture that can be zoomed and moved. */
 export interface View {
@@ -38,14 +72,23 @@ export const whole: View = { scale: 1, x: 0, y: 0 };
  * The wheel zooms with Ctrl, and dragging moves what is zoomed. What is on it is said besides by
  * elements that everybody can read.
  */
-export function Canvas({ height, draw, point, choose, inputs, view, setView }: {
+export function Canvas({
+  height,
+  draw,
+  point,
+  choose,
+  inputs,
+  view,
+  setView,
+}: {
   height: number;
   draw: (c: CanvasRenderingContext2D, width: number, inks: Inks) => void;
   /** What is below the pointer; called with undefined when it leaves. */
   point?: (at: { x: number; y: number; width: number } | undefined) => void;
   choose?: (at: { x: number; y: number; width: number }) => void;
   inputs: unknown[];
-  view?: View; setView?: (v: View) => void;
+  view?: View;
+  setView?: (v: View) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
@@ -59,7 +102,8 @@ export function Canvas({ height, draw, point, choose, inputs, view, setView }: {
     return () => watch.disconnect();
   }, []);
   useEffect(() => {
-    const at = canvas.current!, dpr = window.devicePixelRatio || 1;
+    const at = canvas.current!,
+      dpr = window.devicePixelRatio || 1;
     if (width === 0) return;
     const frame = requestAnimationFrame(() => {
       at.width = Math.round(width * dpr);
@@ -78,26 +122,41 @@ export function Canvas({ height, draw, point, choose, inputs, view, setView }: {
     const zoom = (e: WheelEvent) => {
       if (!setView || !view || !(e.ctrlKey || e.metaKey)) return;
       e.preventDefault();
-      const scale = Math.min(64, Math.max(1, view.scale * Math.exp(-e.deltaY / 300))), k = scale / view.scale;
-      setView(scale === 1 ? whole : { scale, x: e.offsetX - k * (e.offsetX - view.x), y: e.offsetY - k * (e.offsetY - view.y) });
+      const scale = Math.min(64, Math.max(1, view.scale * Math.exp(-e.deltaY / 300))),
+        k = scale / view.scale;
+      setView(
+        scale === 1
+          ? whole
+          : { scale, x: e.offsetX - k * (e.offsetX - view.x), y: e.offsetY - k * (e.offsetY - view.y) },
+      );
     };
     at.addEventListener('wheel', zoom, { passive: false });
     return () => at.removeEventListener('wheel', zoom);
   }, [view, setView]);
   const place = (e: React.PointerEvent) => ({ x: e.nativeEvent.offsetX, y: e.nativeEvent.offsetY, width });
   return (
-    <canvas ref={canvas} aria-hidden="true" style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
-      onPointerDown={(e) => { drag.current = { x: e.clientX, y: e.clientY, view: view ?? whole, moved: false }; }}
+    <canvas
+      ref={canvas}
+      aria-hidden="true"
+      style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
+      onPointerDown={(e) => {
+        drag.current = { x: e.clientX, y: e.clientY, view: view ?? whole, moved: false };
+      }}
       onPointerMove={(e) => {
         const d = drag.current;
         if (d && Math.hypot(e.clientX - d.x, e.clientY - d.y) > 4) d.moved = true;
-        if (d?.moved && setView && d.view.scale > 1) setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
+        if (d?.moved && setView && d.view.scale > 1)
+          setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
         else point?.(place(e));
       }}
       onPointerUp={(e) => {
         if (drag.current && !drag.current.moved) choose?.(place(e));
         drag.current = undefined;
       }}
-      onPointerLeave={() => { drag.current = undefined; point?.(undefined); }} />
+      onPointerLeave={() => {
+        drag.current = undefined;
+        point?.(undefined);
+      }}
+    />
   );
 }

@@ -13,10 +13,14 @@ export type Target = FabricTarget | { kind: 'port'; host: string; port: number }
 export function apply(target: Target, admin: Admin, dryRun = false): Promise<unknown> {
   const dry = { dryRun: dryRun || undefined };
   switch (target.kind) {
-    case 'link': return setLink(target.id, admin, dry);
-    case 'node': return setNode(target.id, admin, dry);
-    case 'plane': return setPlane(target.plane, admin, dry);
-    case 'port': return setHostPort(target.host, target.port, admin, dry);
+    case 'link':
+      return setLink(target.id, admin, dry);
+    case 'node':
+      return setNode(target.id, admin, dry);
+    case 'plane':
+      return setPlane(target.plane, admin, dry);
+    case 'port':
+      return setHostPort(target.host, target.port, admin, dry);
   }
 }
 
@@ -30,14 +34,18 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
   if (admin === 'drained') {
     return (
       <>
-        <button type="button" disabled={undrain.isPending} onClick={() => undrain.mutate()}>Undrain {what}</button>
+        <button type="button" disabled={undrain.isPending} onClick={() => undrain.mutate()}>
+          Undrain {what}
+        </button>
         {undrain.isError && <Failure error={undrain.error} />}
       </>
     );
   }
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>Drain {what}…</button>
+      <button type="button" onClick={() => setOpen(true)}>
+        Drain {what}…
+      </button>
       {open && <DrainDialog target={target} what={what} close={() => setOpen(false)} />}
     </>
   );
@@ -45,34 +53,95 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
 
 function DrainDialog({ target, what, close }: { target: Target; what: string; close: () => void }) {
   const queries = useQueryClient();
-  const links = useQuery(ask.links), nodes = useQuery(ask.nodes), hosts = useQuery(ask.hosts);
+  const links = useQuery(ask.links),
+    nodes = useQuery(ask.nodes),
+    hosts = useQuery(ask.hosts);
   // The controller plans the drain and says whether it takes the last path of somebody.
-  const trial = useQuery({ queryKey: ['drain trial', target], queryFn: () => apply(target, 'drained', true), retry: false, gcTime: 0, staleTime: 0 });
-  const drain = useMutation({ mutationFn: () => apply(target, 'drained'), onSuccess: close, onSettled: () => queries.invalidateQueries() });
+  const trial = useQuery({
+    queryKey: ['drain trial', target],
+    queryFn: () => apply(target, 'drained', true),
+    retry: false,
+    gcTime: 0,
+    staleTime: 0,
+  });
+  const drain = useMutation({
+    mutationFn: () => apply(target, 'drained'),
+    onSuccess: close,
+    onSettled: () => queries.invalidateQueries(),
+  });
   const c = target.kind !== 'port' && links.data && nodes.data && cost(target, nodes.data, links.data);
   const ports = target.kind === 'port' && hosts.data?.find((h) => h.name === target.host)?.ports;
   return (
     <Dialog title={`Drain ${what}?`} close={close}>
-      {ports && <p>Peers stop sending to it. {target.kind === 'port' && target.host} keeps {ports.filter((p) => p.status.usable && p.port !== target.port).length} of {ports.filter((p) => p.status.usable).length} usable ports.</p>}
-      {!ports && (!c ? <Loading what="the cost" /> : (
-        <>
-          <p>{c.lost === 0 ? 'It carries no EV now: nothing is lost.' : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}</p>
-          {c.planes.length > 0 && (
-            <table className="facts">
-              <thead><tr><th scope="col">Plane</th><th scope="col">Directions in use</th><th scope="col">After</th><th scope="col">Capacity left</th></tr></thead>
-              <tbody>{c.planes.map((p) => <tr key={p.plane}><th scope="row">{p.plane}</th><td>{p.now} of {p.all}</td><td>{p.left}</td><td>{p.now === 0 ? '–' : `${Math.round((100 * p.left) / p.now)} %`}</td></tr>)}</tbody>
-            </table>
-          )}
-          {c.tightest && <p>The most affected switch is {c.tightest.name}: it keeps {c.tightest.left} of {c.tightest.now} links.</p>}
-        </>
-      ))}
+      {ports && (
+        <p>
+          Peers stop sending to it. {target.kind === 'port' && target.host} keeps{' '}
+          {ports.filter((p) => p.status.usable && p.port !== target.port).length} of{' '}
+          {ports.filter((p) => p.status.usable).length} usable ports.
+        </p>
+      )}
+      {!ports &&
+        (!c ? (
+          <Loading what="the cost" />
+        ) : (
+          <>
+            <p>
+              {c.lost === 0
+                ? 'It carries no EV now: nothing is lost.'
+                : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}
+            </p>
+            {c.planes.length > 0 && (
+              <table className="facts">
+                <thead>
+                  <tr>
+                    <th scope="col">Plane</th>
+                    <th scope="col">Directions in use</th>
+                    <th scope="col">After</th>
+                    <th scope="col">Capacity left</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {c.planes.map((p) => (
+                    <tr key={p.plane}>
+                      <th scope="row">{p.plane}</th>
+                      <td>
+                        {p.now} of {p.all}
+                      </td>
+                      <td>{p.left}</td>
+                      <td>{p.now === 0 ? '–' : `${Math.round((100 * p.left) / p.now)} %`}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            )}
+            {c.tightest && (
+              <p>
+                The most affected switch is {c.tightest.name}: it keeps {c.tightest.left} of {c.tightest.now} links.
+              </p>
+            )}
+          </>
+        ))}
       {trial.isPending && <Loading what="what the controller says" />}
-      {trial.isError && <><p>The controller refuses it:</p><Failure error={trial.error} /></>}
+      {trial.isError && (
+        <>
+          <p>The controller refuses it:</p>
+          <Failure error={trial.error} />
+        </>
+      )}
       {trial.isSuccess && <p>The controller accepts it: every pair of hosts keeps a path.</p>}
       {drain.isError && <Failure error={drain.error} />}
       <p className="buttons">
-        <button type="button" className="main" disabled={!trial.isSuccess || drain.isPending} onClick={() => drain.mutate()}>Drain</button>
-        <button type="button" onClick={close}>Cancel</button>
+        <button
+          type="button"
+          className="main"
+          disabled={!trial.isSuccess || drain.isPending}
+          onClick={() => drain.mutate()}
+        >
+          Drain
+        </button>
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
       </p>
     </Dialog>
   );

@@ -37,7 +37,11 @@ export interface Editing {
   /** The projects of which the new resource may be; none: of any, or none. */
   within?: readonly string[];
   /** Sends the spec; a dry run returns what would change on switches. */
-  send: (name: string, spec: Spec, dryRun: boolean) => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  send: (
+    name: string,
+    spec: Spec,
+    dryRun: boolean,
+  ) => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
   done: (name: string) => void;
   close: () => void;
   children?: ReactNode;
@@ -51,7 +55,10 @@ export function Form({ title, name: fixed, spec: initial, fields, within = [], s
   const trial = useMutation({ mutationFn: () => send(name, spec, true) });
   const write = useMutation({
     mutationFn: () => send(name, spec, false),
-    onSuccess: () => { close(); done(name); },
+    onSuccess: () => {
+      close();
+      done(name);
+    },
     onSettled: () => queries.invalidateQueries(),
   });
   const failed = write.error ?? trial.error;
@@ -64,45 +71,132 @@ export function Form({ title, name: fixed, spec: initial, fields, within = [], s
   const nameId = useId();
   return (
     <Dialog title={title} close={close}>
-      <form onSubmit={(e) => { e.preventDefault(); write.mutate(); }}>
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          write.mutate();
+        }}
+      >
         {children}
         {fixed === undefined && (
-          <p className="field"><label htmlFor={nameId}>Name</label><input id={nameId} required autoFocus value={name} aria-describedby={within.length > 0 ? `${nameId}-about` : undefined} onChange={(e) => setName(e.target.value)} />
-            {within.length > 0 && <span id={`${nameId}-about`} className="quiet">{nameHint(within)}</span>}</p>
+          <p className="field">
+            <label htmlFor={nameId}>Name</label>
+            <input
+              id={nameId}
+              required
+              autoFocus
+              value={name}
+              aria-describedby={within.length > 0 ? `${nameId}-about` : undefined}
+              onChange={(e) => setName(e.target.value)}
+            />
+            {within.length > 0 && (
+              <span id={`${nameId}-about`} className="quiet">
+                {nameHint(within)}
+              </span>
+            )}
+          </p>
         )}
-        <Fields of={typeof fields === 'function' ? fields(name) : fields} path={[]} spec={spec} change={change} problems={problems} />
+        <Fields
+          of={typeof fields === 'function' ? fields(name) : fields}
+          path={[]}
+          spec={spec}
+          change={change}
+          problems={problems}
+        />
         {failed && <Failure error={failed} />}
         {trial.isSuccess && <Changes of={trial.data?.changes} />}
         <p className="buttons">
-          <button type="submit" className="main" disabled={write.isPending}>{fixed === undefined ? 'Create' : 'Save'}</button>
-          <button type="button" disabled={trial.isPending} onClick={(e) => { if (e.currentTarget.form!.reportValidity()) trial.mutate(); }}>Try without doing it</button>
-          <button type="button" onClick={close}>Cancel</button>
+          <button type="submit" className="main" disabled={write.isPending}>
+            {fixed === undefined ? 'Create' : 'Save'}
+          </button>
+          <button
+            type="button"
+            disabled={trial.isPending}
+            onClick={(e) => {
+              if (e.currentTarget.form!.reportValidity()) trial.mutate();
+            }}
+          >
+            Try without doing it
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
         </p>
       </form>
     </Dialog>
   );
 }
 
-interface Wrong { field: string; text: string }
+interface Wrong {
+  field: string;
+  text: string;
+}
 
 function wrong(e: ApiError): Wrong[] {
   const list = e.problem.errors?.map((x) => ({ field: x.field, text: `is ${x.value}: want ${x.want}` })) ?? [];
   return list.length > 0 ? list : e.problem.field ? [{ field: e.problem.field, text: e.message }] : [];
 }
 
-function Fields({ of, path, spec, change, problems }: { of: readonly Field[]; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
-  return of.map((f) => <FieldInput key={`${f.kind} ${f.name}`} of={f} path={[...path, f.name]} spec={spec} change={change} problems={problems} />);
+function Fields({
+  of,
+  path,
+  spec,
+  change,
+  problems,
+}: {
+  of: readonly Field[];
+  path: SpecPath;
+  spec: Spec;
+  change: (path: SpecPath, value: unknown) => void;
+  problems: Wrong[];
+}) {
+  return of.map((f) => (
+    <FieldInput
+      key={`${f.kind} ${f.name}`}
+      of={f}
+      path={[...path, f.name]}
+      spec={spec}
+      change={change}
+      problems={problems}
+    />
+  ));
 }
 
-function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: SpecPath; spec: Spec; change: (path: SpecPath, value: unknown) => void; problems: Wrong[] }) {
+function FieldInput({
+  of: f,
+  path,
+  spec,
+  change,
+  problems,
+}: {
+  of: Field;
+  path: SpecPath;
+  spec: Spec;
+  change: (path: SpecPath, value: unknown) => void;
+  problems: Wrong[];
+}) {
   const id = useId();
   const value = get(spec, path);
   const own = problems.find((p) => p.field === fieldName(path));
-  const common = { id, required: f.required, 'aria-invalid': own !== undefined, 'aria-describedby': own || f.hint ? `${id}-about` : undefined };
-  const about = (own || f.hint) && <span id={`${id}-about`} className={own ? 'wrong' : 'quiet'}>{own ? `✕ ${own.text}` : f.hint}</span>;
+  const common = {
+    id,
+    required: f.required,
+    'aria-invalid': own !== undefined,
+    'aria-describedby': own || f.hint ? `${id}-about` : undefined,
+  };
+  const about = (own || f.hint) && (
+    <span id={`${id}-about`} className={own ? 'wrong' : 'quiet'}>
+      {own ? `✕ ${own.text}` : f.hint}
+    </span>
+  );
   switch (f.kind) {
     case 'group':
-      return <fieldset><legend>{f.label}</legend><Fields of={f.fields} path={path} spec={spec} change={change} problems={problems} /></fieldset>;
+      return (
+        <fieldset>
+          <legend>{f.label}</legend>
+          <Fields of={f.fields} path={path} spec={spec} change={change} problems={problems} />
+        </fieldset>
+      );
     case 'list': {
       const items = Array.isArray(value) ? (value as Spec[]) : [];
       return (
@@ -112,10 +206,18 @@ function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: 
           {items.map((_, i) => (
             <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
               <Fields of={f.item} path={[...path, i]} spec={spec} change={change} problems={problems} />
-              <button type="button" aria-label={`Remove ${f.label} ${i + 1}`} onClick={() => change([...path, i], undefined)}>Remove</button>
+              <button
+                type="button"
+                aria-label={`Remove ${f.label} ${i + 1}`}
+                onClick={() => change([...path, i], undefined)}
+              >
+                Remove
+              </button>
             </div>
           ))}
-          <button type="button" onClick={() => change([...path, items.length], f.first())}>{f.add}</button>
+          <button type="button" onClick={() => change([...path, items.length], f.first())}>
+            {f.add}
+          </button>
         </fieldset>
       );
     }
@@ -126,23 +228,46 @@ function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: 
           <legend>{f.plural}</legend>
           {about}
           {items.map((text, i) => {
-            const label = `${f.label} ${i + 1}`, put = (t: string) => change([...path, i], t);
+            const label = `${f.label} ${i + 1}`,
+              put = (t: string) => change([...path, i], t);
             return (
               <div key={i} className="item">
-                {f.from ? <Select aria-label={label} value={text} from={f.from} put={put} /> : <input aria-label={label} value={text} onChange={(e) => put(e.target.value)} />}
-                <button type="button" aria-label={`Remove ${label}`} onClick={() => change([...path, i], undefined)}>Remove</button>
+                {f.from ? (
+                  <Select aria-label={label} value={text} from={f.from} put={put} />
+                ) : (
+                  <input aria-label={label} value={text} onChange={(e) => put(e.target.value)} />
+                )}
+                <button type="button" aria-label={`Remove ${label}`} onClick={() => change([...path, i], undefined)}>
+                  Remove
+                </button>
               </div>
             );
           })}
-          <button type="button" onClick={() => change([...path, items.length], f.from?.[0]?.value ?? '')}>{f.add}</button>
+          <button type="button" onClick={() => change([...path, items.length], f.from?.[0]?.value ?? '')}>
+            {f.add}
+          </button>
         </fieldset>
       );
     }
     case 'flag':
-      return <p className="field"><label><input {...common} type="checkbox" checked={(value as boolean | undefined) ?? f.fallback} onChange={(e) => change(path, e.target.checked)} /> {f.label}</label>{about}</p>;
+      return (
+        <p className="field">
+          <label>
+            <input
+              {...common}
+              type="checkbox"
+              checked={(value as boolean | undefined) ?? f.fallback}
+              onChange={(e) => change(path, e.target.checked)}
+            />{' '}
+            {f.label}
+          </label>
+          {about}
+        </p>
+      );
     case 'port': {
       const above = path.slice(0, -1);
-      const sw = get(spec, [...above, 'switch']), port = get(spec, [...above, 'port']);
+      const sw = get(spec, [...above, 'switch']),
+        port = get(spec, [...above, 'port']);
       const not = own ?? problems.find((p) => p.field === fieldName([...above, 'port']));
       const put = (text: string) => {
         const slash = text.lastIndexOf('/');
@@ -150,45 +275,108 @@ function FieldInput({ of: f, path, spec, change, problems }: { of: Field; path: 
         change([...above, 'port'], slash < 0 ? undefined : Number(text.slice(slash + 1)));
       };
       return (
-        <p className="field"><label htmlFor={id}>{f.label}</label>
-          <Select {...common} aria-invalid={not !== undefined} value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`} from={f.from} put={put} />
-          {not ? <span className="wrong">✕ {not.text}</span> : about}</p>
+        <p className="field">
+          <label htmlFor={id}>{f.label}</label>
+          <Select
+            {...common}
+            aria-invalid={not !== undefined}
+            value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`}
+            from={f.from}
+            put={put}
+          />
+          {not ? <span className="wrong">✕ {not.text}</span> : about}
+        </p>
       );
     }
     case 'choice': {
       const text = value === undefined ? '' : String(value);
       return (
-        <p className="field"><label htmlFor={id}>{f.label}</label>
-          <Select {...common} value={text} from={f.from} empty={f.empty} put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)} />{about}</p>
+        <p className="field">
+          <label htmlFor={id}>{f.label}</label>
+          <Select
+            {...common}
+            value={text}
+            from={f.from}
+            empty={f.empty}
+            put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)}
+          />
+          {about}
+        </p>
       );
     }
     default: {
       const text = value === undefined ? '' : String(value);
       const put = (t: string) => change(path, f.kind === 'number' ? readNumber(t) : t === '' ? undefined : t);
       return (
-        <p className="field"><label htmlFor={id}>{f.label}</label>
-          {f.kind === 'number' ? <NumberInput {...common} value={value} put={put} /> : <input {...common} value={text} list={f.kind === 'suggest' ? `${id}-list` : undefined} onChange={(e) => put(e.target.value)} />}
-          {f.kind === 'suggest' && <datalist id={`${id}-list`}>{f.from.map((c) => <option key={c.value} value={c.value}>{c.label}</option>)}</datalist>}
-          {about}</p>
+        <p className="field">
+          <label htmlFor={id}>{f.label}</label>
+          {f.kind === 'number' ? (
+            <NumberInput {...common} value={value} put={put} />
+          ) : (
+            <input
+              {...common}
+              value={text}
+              list={f.kind === 'suggest' ? `${id}-list` : undefined}
+              onChange={(e) => put(e.target.value)}
+            />
+          )}
+          {f.kind === 'suggest' && (
+            <datalist id={`${id}-list`}>
+              {f.from.map((c) => (
+                <option key={c.value} value={c.value}>
+                  {c.label}
+                </option>
+              ))}
+            </datalist>
+          )}
+          {about}
+        </p>
       );
     }
   }
 }
 
 /** Keeps what is typed: 0x10 stays so while its value is 16. */
-function NumberInput({ value, put, ...rest }: { value: unknown; put: (text: string) => void } & Omit<React.InputHTMLAttributes<HTMLInputElement>, 'value'>) {
+function NumberInput({
+  value,
+  put,
+  ...rest
+}: { value: unknown; put: (text: string) => void } & Omit<React.InputHTMLAttributes<HTMLInputElement>, 'value'>) {
   const [typed, setTyped] = useState<string>();
   const shown = typed !== undefined && readNumber(typed) === value ? typed : value === undefined ? '' : String(value);
-  return <input {...rest} inputMode="numeric" value={shown} onChange={(e) => { setTyped(e.target.value); put(e.target.value); }} />;
+  return (
+    <input
+      {...rest}
+      inputMode="numeric"
+      value={shown}
+      onChange={(e) => {
+        setTyped(e.target.value);
+        put(e.target.value);
+      }}
+    />
+  );
 }
 
-function Select({ value, from, empty, put, ...rest }: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<React.SelectHTMLAttributes<HTMLSelectElement>, 'value'>) {
+function Select({
+  value,
+  from,
+  empty,
+  put,
+  ...rest
+}: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<
+  React.SelectHTMLAttributes<HTMLSelectElement>,
+  'value'
+>) {
   const known = from.some((c) => c.value === value);
   return (
     <select {...rest} value={value} onChange={(e) => put(e.target.value)}>
       {(empty !== undefined || value === '') && <option value="">{empty ?? 'choose'}</option>}
       {!known && value !== '' && <option value={value}>{value}</option>}
-      {from.map((c) => <option key={c.value} value={c.value}>{c.label ?? c.value}</option>)}
+      {from.map((c) => (
+        <option key={c.value} value={c.value}>
+          {c.label ?? c.value}
+        </option>
+      ))}
     </select>
   );
 }
@@ -199,10 +387,24 @@ export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefin
   const count = of.reduce((n, c) => n + (c.updates?.length ?? 0), 0);
   return (
     <div role="status">
-      <p>The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length} {of.length === 1 ? 'switch' : 'switches'}.</p>
+      <p>
+        The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length}{' '}
+        {of.length === 1 ? 'switch' : 'switches'}.
+      </p>
       <details>
         <summary>Updates</summary>
-        {of.map((c) => <div key={c.switch}><h3>{c.switch}</h3><ul className="entities">{(c.updates ?? []).map((u, i) => <li key={i}><b>{u.type}</b> <code>{u.entity}</code></li>)}</ul></div>)}
+        {of.map((c) => (
+          <div key={c.switch}>
+            <h3>{c.switch}</h3>
+            <ul className="entities">
+              {(c.updates ?? []).map((u, i) => (
+                <li key={i}>
+                  <b>{u.type}</b> <code>{u.entity}</code>
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
       </details>
     </div>
   );
@@ -210,45 +412,112 @@ export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefin
 
 /** Reports whether the user may do what a scope covers to the resource of a name; without one, to some. */
 function useMayTo(scope: Scope, on?: string): boolean {
-  const allowed = useMay(scope), session = useSession();
+  const allowed = useMay(scope),
+    session = useSession();
   return allowed && (on === undefined || scope !== 'tenant:write' || changes(session, on));
 }
 
 /** A button that opens a form, where the user may use it: on the resource that it changes, if there is one. */
-export function Open({ scope, on, label, name, main, open }: { scope: Scope; on?: string; label: string; name?: string; main?: boolean; open: () => void }) {
+export function Open({
+  scope,
+  on,
+  label,
+  name,
+  main,
+  open,
+}: {
+  scope: Scope;
+  on?: string;
+  label: string;
+  name?: string;
+  main?: boolean;
+  open: () => void;
+}) {
   if (!useMayTo(scope, on)) return null;
-  return <button type="button" className={main ? 'main' : undefined} aria-label={name} onClick={open}>{label}</button>;
+  return (
+    <button type="button" className={main ? 'main' : undefined} aria-label={name} onClick={open}>
+      {label}
+    </button>
+  );
 }
 
 /** A button that asks once more, and says what the controller would change. */
-export function Confirm({ scope, on, label, title, danger, act, dry, done, children }: {
+export function Confirm({
+  scope,
+  on,
+  label,
+  title,
+  danger,
+  act,
+  dry,
+  done,
+  children,
+}: {
   /** What its user has to be allowed, and the resource that it does it to: without it there is no button. */
-  scope: Scope; on?: string; label: string; title: string; danger?: boolean; act: () => Promise<unknown>; dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
-  done?: () => void; children?: ReactNode;
+  scope: Scope;
+  on?: string;
+  label: string;
+  title: string;
+  danger?: boolean;
+  act: () => Promise<unknown>;
+  dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  done?: () => void;
+  children?: ReactNode;
 }) {
   const [open, setOpen] = useState(false);
   if (!useMayTo(scope, on)) return null;
   return (
     <>
-      <button type="button" className={danger ? 'danger' : undefined} onClick={() => setOpen(true)}>{label}…</button>
+      <button type="button" className={danger ? 'danger' : undefined} onClick={() => setOpen(true)}>
+        {label}…
+      </button>
       {open && <ConfirmDialog {...{ label, title, danger, act, dry, done, children }} close={() => setOpen(false)} />}
     </>
   );
 }
 
-function ConfirmDialog({ label, title, danger, act, dry, done, children, close }: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
+function ConfirmDialog({
+  label,
+  title,
+  danger,
+  act,
+  dry,
+  done,
+  children,
+  close,
+}: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
-  const write = useMutation({ mutationFn: act, onSuccess: () => { close(); done?.(); }, onSettled: () => queries.invalidateQueries() });
+  const write = useMutation({
+    mutationFn: act,
+    onSuccess: () => {
+      close();
+      done?.();
+    },
+    onSettled: () => queries.invalidateQueries(),
+  });
   return (
     <Dialog title={title} close={close}>
       {children}
       {trial.isSuccess && <Changes of={trial.data?.changes} />}
       {(trial.error ?? write.error) && <Failure error={write.error ?? trial.error} />}
       <p className="buttons">
-        <button type="button" className={danger ? 'danger' : 'main'} disabled={write.isPending} onClick={() => write.mutate()}>{label}</button>
-        {dry && <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>Try without doing it</button>}
-        <button type="button" onClick={close}>Cancel</button>
+        <button
+          type="button"
+          className={danger ? 'danger' : 'main'}
+          disabled={write.isPending}
+          onClick={() => write.mutate()}
+        >
+          {label}
+        </button>
+        {dry && (
+          <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>
+            Try without doing it
+          </button>
+        )}
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
       </p>
     </Dialog>
   );

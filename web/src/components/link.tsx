@@ -4,20 +4,51 @@ import { may, useSession } from '../api/session';
 import { pages } from '../domain/pages';
 
 /** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
-export function To({ path, query, children, className, current }: {
-  path: string[]; query?: Record<string, string | undefined>; children: ReactNode; className?: string; current?: boolean;
+export function To({
+  path,
+  query,
+  children,
+  className,
+  current,
+}: {
+  path: string[];
+  query?: Record<string, string | undefined>;
+  children: ReactNode;
+  className?: string;
+  current?: boolean;
 }) {
   const session = useSession();
-  if (!pages.some((p) => p.name === path[0] && may(session, p.scope))) return <span className={className}>{children}</span>;
-  return <a href={formatPlace(path, query)} className={className} aria-current={current ? 'page' : undefined}>{children}</a>;
+  if (!pages.some((p) => p.name === path[0] && may(session, p.scope)))
+    return <span className={className}>{children}</span>;
+  return (
+    <a href={formatPlace(path, query)} className={className} aria-current={current ? 'page' : undefined}>
+      {children}
+    </a>
+  );
 }
 
 /** Links to several objects of one page, far enough from each other for a finger. */
 export function Names({ of, page }: { of: readonly string[]; page: string }) {
-  return <span className="names">{of.map((name) => <To key={name} path={[page, name]}>{name}</To>)}</span>;
+  return (
+    <span className="names">
+      {of.map((name) => (
+        <To key={name} path={[page, name]}>
+          {name}
+        </To>
+      ))}
+    </span>
+  );
 }
 
 /** Links to links of the fabric, by their ids. */
 export function LinkNames({ of }: { of: readonly string[] }) {
-  return <span className="names">{of.map((id) => <To key={id} path={['fabric']} query={{ link: id }}><code>{id}</code></To>)}</span>;
+  return (
+    <span className="names">
+      {of.map((id) => (
+        <To key={id} path={['fabric']} query={{ link: id }}>
+          <code>{id}</code>
+        </To>
+      ))}
+    </span>
+  );
 }

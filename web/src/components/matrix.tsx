@@ -8,48 +8,74 @@ import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
  * A matrix of two tiers as one picture, whatever its size. The arrow keys move from cell to cell,
  * and what the cell holds is said; Enter chooses it.
  */
-export function Matrix({ of, heat, chosen, choose }: {
+export function Matrix({
+  of,
+  heat,
+  chosen,
+  choose,
+}: {
   of: Cells;
-  /** What the cells are used, in thousandths; -1 where that is not known. It is shown in place of the states of cells that are up. */
-  heat?: readonly number[]; chosen?: number; choose: (cell: number) => void;
+  /**
+   * Utilization of the cells in thousandths; -1 where it is not known. It is shown in place of the
+   * states of cells that are up.
+   */
+  heat?: readonly number[];
+  chosen?: number;
+  choose: (cell: number) => void;
 }) {
   const [at, setAt] = useState<number>();
   const [view, setView] = useState(whole);
   const said = useId();
-  const rows = of.rows.length, columns = of.columns.length;
+  const rows = of.rows.length,
+    columns = of.columns.length;
   const labelled = rows <= 40;
-  const left = labelled ? 84 : 8, top = 22;
+  const left = labelled ? 84 : 8,
+    top = 22;
   // Cells are square, and not larger than they need be.
   const size = (width: number) => Math.min(34, (width - left - 2) / columns);
   const [width, setWidth] = useState(900);
   const cell = size(width);
   const height = Math.min(top + Math.ceil(cell * rows) + 2, 900);
   const find = (p: { x: number; y: number; width: number }) => {
-    const c = size(p.width), x = (p.x - view.x) / view.scale, y = (p.y - view.y) / view.scale;
-    const column = Math.floor((x - left) / c), row = Math.floor((y - top) / c);
+    const c = size(p.width),
+      x = (p.x - view.x) / view.scale,
+      y = (p.y - view.y) / view.scale;
+    const column = Math.floor((x - left) / c),
+      row = Math.floor((y - top) / c);
     return column >= 0 && column < columns && row >= 0 && row < rows ? row * columns + column : undefined;
   };
   const text = (i: number) => {
-    return `${of.rows[Math.floor(i / columns)]!.name} – ${of.columns[i % columns]!.name}: ${stateTexts[of.cells[i]!]}${heat ? heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used` : ''}`;
+    return `${of.rows[Math.floor(i / columns)]!.name} – ${of.columns[i % columns]!.name}: ${stateTexts[of.cells[i]!]}${heat ? (heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used`) : ''}`;
   };
-  const mark = (i: number, shown: number) => stateMark[of.cells[i]!] || (heat && heat[i]! >= 0 && shown >= 22 ? String(Math.round(heat[i]! / 10)) : '');
+  const mark = (i: number, shown: number) =>
+    stateMark[of.cells[i]!] || (heat && heat[i]! >= 0 && shown >= 22 ? String(Math.round(heat[i]! / 10)) : '');
   // The cells that are not up, unless there are so many that the image shows them well.
   const odd = useMemo(() => {
     const found: number[] = [];
-    of.cells.forEach((state, i) => { if (state !== 'none' && state !== 'up') found.push(i); });
+    of.cells.forEach((state, i) => {
+      if (state !== 'none' && state !== 'up') found.push(i);
+    });
     return found.length <= 2000 ? found : [];
   }, [of]);
   const image = useRef<{ of: Cells; heat?: readonly number[]; colours: string; canvas: HTMLCanvasElement }>(undefined);
   const pixels = (ink: (i: number) => string, inks: Inks) => {
     const colours = Object.values(inks).join();
-    if (image.current?.of !== of || image.current.heat !== heat || image.current.colours !== colours) image.current = { of, heat, colours, canvas: imageOf(of, ink) };
+    if (image.current?.of !== of || image.current.heat !== heat || image.current.colours !== colours)
+      image.current = { of, heat, colours, canvas: imageOf(of, ink) };
     return image.current.canvas;
   };
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
     if (w !== width) setWidth(w);
-    const s = size(w), stateInks = stateInk(inks), gap = 1;
+    const s = size(w),
+      stateInks = stateInk(inks),
+      gap = 1;
     const ramp = Array.from({ length: 21 }, (_, i) => mix(inks.paper, inks.accent, 0.08 + (0.92 * i) / 20));
-    const ink = (i: number) => (heat && of.cells[i] === 'up' ? heat[i]! < 0 ? inks.line : ramp[Math.min(20, Math.round(heat[i]! / 50))]! : stateInks[of.cells[i]!]);
+    const ink = (i: number) =>
+      heat && of.cells[i] === 'up'
+        ? heat[i]! < 0
+          ? inks.line
+          : ramp[Math.min(20, Math.round(heat[i]! / 50))]!
+        : stateInks[of.cells[i]!];
     c.clearRect(0, 0, w, height);
     c.save();
     c.translate(view.x, view.y);
@@ -59,12 +85,15 @@ export function Matrix({ of, heat, chosen, choose }: {
     // else as an image with a pixel for each.
     if (shown >= 6) {
       const first = (at: number, from: number) => Math.max(0, Math.floor((-at / view.scale - from) / s));
-      const last = (at: number, size: number, from: number, n: number) => Math.min(n, Math.ceil(((size - at) / view.scale - from) / s));
+      const last = (at: number, size: number, from: number, n: number) =>
+        Math.min(n, Math.ceil(((size - at) / view.scale - from) / s));
       for (let row = first(view.y, top); row < last(view.y, height, top, rows); row++) {
         for (let column = first(view.x, left); column < last(view.x, w, left, columns); column++) {
           const i = row * columns + column;
           if (of.cells[i] === 'none') continue;
-          const x = left + column * s, y = top + row * s, g = gap / view.scale;
+          const x = left + column * s,
+            y = top + row * s,
+            g = gap / view.scale;
           c.fillStyle = ink(i);
           c.fillRect(x, y, s - g, s - g);
           const said = mark(i, shown);
@@ -84,14 +113,27 @@ export function Matrix({ of, heat, chosen, choose }: {
       const least = 3 / view.scale;
       for (const i of odd) {
         c.fillStyle = ink(i);
-        c.fillRect(left + ((i % columns) + 0.5) * s - Math.max(s, least) / 2, top + (Math.floor(i / columns) + 0.5) * s - Math.max(s, least) / 2, Math.max(s, least), Math.max(s, least));
+        c.fillRect(
+          left + ((i % columns) + 0.5) * s - Math.max(s, least) / 2,
+          top + (Math.floor(i / columns) + 0.5) * s - Math.max(s, least) / 2,
+          Math.max(s, least),
+          Math.max(s, least),
+        );
       }
     }
-    for (const [i, colour] of [[chosen, inks.ink], [at, inks.accent]] as const) {
+    for (const [i, colour] of [
+      [chosen, inks.ink],
+      [at, inks.accent],
+    ] as const) {
       if (i === undefined) continue;
       c.strokeStyle = colour;
       c.lineWidth = 2 / view.scale;
-      c.strokeRect(left + (i % columns) * s, top + Math.floor(i / columns) * s, s - gap / view.scale, s - gap / view.scale);
+      c.strokeRect(
+        left + (i % columns) * s,
+        top + Math.floor(i / columns) * s,
+        s - gap / view.scale,
+        s - gap / view.scale,
+      );
     }
     c.fillStyle = inks.ink;
     c.font = '12px sans-serif';
@@ -102,24 +144,57 @@ export function Matrix({ of, heat, chosen, choose }: {
     }
     c.textAlign = 'center';
     const every = Math.max(1, Math.ceil(58 / s));
-    of.columns.forEach((r, i) => { if (i % every === 0) c.fillText(r.name, left + Math.max(28, (i + 0.5) * s), top / 2, Math.max(s, 56)); });
+    of.columns.forEach((r, i) => {
+      if (i % every === 0) c.fillText(r.name, left + Math.max(28, (i + 0.5) * s), top / 2, Math.max(s, 56));
+    });
     c.restore();
   };
   const counts = useMemo(() => summary(of), [of]);
-  const move = (step: number) => setAt((i) => Math.max(0, Math.min(of.cells.length - 1, (i ?? chosen ?? 0) + (i === undefined && chosen === undefined ? 0 : step))));
+  const move = (step: number) =>
+    setAt((i) =>
+      Math.max(
+        0,
+        Math.min(of.cells.length - 1, (i ?? chosen ?? 0) + (i === undefined && chosen === undefined ? 0 : step)),
+      ),
+    );
   const name = `Plane ${of.plane}, T${of.tier} by T${of.tier + 1}`;
   return (
-    <div className="drawing" role="application" tabIndex={0} aria-label={`${name}: ${rows} by ${columns} switches`} aria-describedby={said}
+    <div
+      className="drawing"
+      role="application"
+      tabIndex={0}
+      aria-label={`${name}: ${rows} by ${columns} switches`}
+      aria-describedby={said}
       onKeyDown={(e) => {
         const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[e.key];
-        if (step) { e.preventDefault(); move(step); }
+        if (step) {
+          e.preventDefault();
+          move(step);
+        }
         if (e.key === 'Enter' && at !== undefined) choose(at);
-        if (e.key === '+' || e.key === '-') setView((v) => { const scale = Math.min(64, Math.max(1, v.scale * (e.key === '+' ? 1.5 : 1 / 1.5))); return scale === 1 ? whole : { ...v, scale }; });
-      }}>
+        if (e.key === '+' || e.key === '-')
+          setView((v) => {
+            const scale = Math.min(64, Math.max(1, v.scale * (e.key === '+' ? 1.5 : 1 / 1.5)));
+            return scale === 1 ? whole : { ...v, scale };
+          });
+      }}
+    >
       <h3>{name}</h3>
-      <Canvas height={height} draw={draw} view={view} setView={setView} inputs={[of, heat, chosen, at, width]}
-        point={(p) => setAt(p && find(p))} choose={(p) => { const i = find(p); if (i !== undefined && of.cells[i] !== 'none') choose(i); }} />
-      <p id={said} className="quiet said" aria-live="polite">{at !== undefined ? text(at) : counts}</p>
+      <Canvas
+        height={height}
+        draw={draw}
+        view={view}
+        setView={setView}
+        inputs={[of, heat, chosen, at, width]}
+        point={(p) => setAt(p && find(p))}
+        choose={(p) => {
+          const i = find(p);
+          if (i !== undefined && of.cells[i] !== 'none') choose(i);
+        }}
+      />
+      <p id={said} className="quiet said" aria-live="polite">
+        {at !== undefined ? text(at) : counts}
+      </p>
     </div>
   );
 }

@@ -23,8 +23,24 @@ export interface Edge {
 }
 
 /** A network as nodes and links. The arrow keys go from node to node in the order of names; Enter chooses one. */
-export function Picture({ label, vertices, edges, spots, height, chosen, choose, arrows }: {
-  label: string; vertices: Vertex[]; edges: Edge[]; spots: Map<string, Spot>; height: number; chosen?: string; choose?: (id: string) => void; arrows?: boolean;
+export function Picture({
+  label,
+  vertices,
+  edges,
+  spots,
+  height,
+  chosen,
+  choose,
+  arrows,
+}: {
+  label: string;
+  vertices: Vertex[];
+  edges: Edge[];
+  spots: Map<string, Spot>;
+  height: number;
+  chosen?: string;
+  choose?: (id: string) => void;
+  arrows?: boolean;
 }) {
   const [at, setAt] = useState<string>();
   const [view, setView] = useState(whole);
@@ -43,7 +59,8 @@ export function Picture({ label, vertices, edges, spots, height, chosen, choose,
     for (const strong of [false, true]) {
       for (const e of edges) {
         if ((e.strong ?? e.state !== 'up') !== strong) continue;
-        const a = where(e.from, w), b = where(e.to, w);
+        const a = where(e.from, w),
+          b = where(e.to, w);
         if (!a || !b) continue;
         c.strokeStyle = e.state === 'up' ? (e.strong ? inks.accent : inks.edge) : ink[e.state];
         c.lineWidth = e.strong ? 3 : e.state === 'up' ? 1.2 : 2;
@@ -71,7 +88,8 @@ export function Picture({ label, vertices, edges, spots, height, chosen, choose,
       else c.rect(p.x - size, p.y - size, 2 * size, 2 * size);
       c.fill();
       c.stroke();
-      if (!small || v.id === at || v.id === chosen || view.scale > 3) note(c, v.name, { x: p.x, y: p.y + size + 10 }, inks.ink, inks);
+      if (!small || v.id === at || v.id === chosen || view.scale > 3)
+        note(c, v.name, { x: p.x, y: p.y + size + 10 }, inks.ink, inks);
     }
   };
   const find = (p: { x: number; y: number; width: number }) => {
@@ -86,7 +104,12 @@ export function Picture({ label, vertices, edges, spots, height, chosen, choose,
   const now = at !== undefined ? byId.get(at) : undefined;
   const touching = (id: string) => edges.filter((e) => e.from === id || e.to === id);
   return (
-    <div className="drawing" role="application" tabIndex={0} aria-label={label} aria-describedby={said}
+    <div
+      className="drawing"
+      role="application"
+      tabIndex={0}
+      aria-label={label}
+      aria-describedby={said}
       onKeyDown={(e) => {
         const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[e.key];
         if (step) {
@@ -95,11 +118,24 @@ export function Picture({ label, vertices, edges, spots, height, chosen, choose,
           setAt(order[(i + step + order.length) % order.length]?.id);
         }
         if (e.key === 'Enter' && at !== undefined) choose?.(at);
-      }}>
-      <Canvas height={height} draw={draw} view={view} setView={setView} inputs={[vertices, edges, spots, chosen, at]} point={(p) => setAt(p && find(p))} choose={(p) => { const id = find(p); if (id) choose?.(id); }} />
+      }}
+    >
+      <Canvas
+        height={height}
+        draw={draw}
+        view={view}
+        setView={setView}
+        inputs={[vertices, edges, spots, chosen, at]}
+        point={(p) => setAt(p && find(p))}
+        choose={(p) => {
+          const id = find(p);
+          if (id) choose?.(id);
+        }}
+      />
       <p id={said} className="quiet said" aria-live="polite">
-        {now ? `${now.name}${now.state === 'up' || now.state === 'none' ? '' : `: ${stateTexts[now.state]}`}, ${touching(now.id).length} links${touching(now.id).some((e) => e.state !== 'up') ? `, ${touching(now.id).filter((e) => e.state !== 'up').length} of them not up` : ''}` :
-          `${vertices.length} nodes, ${edges.length} links`}
+        {now
+          ? `${now.name}${now.state === 'up' || now.state === 'none' ? '' : `: ${stateTexts[now.state]}`}, ${touching(now.id).length} links${touching(now.id).some((e) => e.state !== 'up') ? `, ${touching(now.id).filter((e) => e.state !== 'up').length} of them not up` : ''}`
+          : `${vertices.length} nodes, ${edges.length} links`}
       </p>
     </div>
   );
@@ -117,7 +153,9 @@ function note(c: CanvasRenderingContext2D, text: string, p: Spot, colour: string
 }
 
 function arrow(c: CanvasRenderingContext2D, a: Spot, b: Spot, colour: string | CanvasGradient | CanvasPattern) {
-  const d = Math.hypot(b.x - a.x, b.y - a.y) || 1, ux = (b.x - a.x) / d, uy = (b.y - a.y) / d;
+  const d = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+    ux = (b.x - a.x) / d,
+    uy = (b.y - a.y) / d;
   const tip = { x: b.x - ux * 13, y: b.y - uy * 13 };
   c.fillStyle = colour;
   c.beginPath();

@@ -12,26 +12,94 @@ import { Dialog } from './dialog';
 export function Search({ close }: { close: () => void }) {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const session = useSession(), enabled = useMay('read');
+  const session = useSession(),
+    enabled = useMay('read');
   const own = { enabled: useMay('tenant:read') };
   const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects] = useQueries({
-    queries: [{ ...ask.switches, enabled }, { ...ask.links, enabled }, { ...ask.hosts, enabled }, { ...ask.groups, ...own }, { ...ask.profiles, enabled }, { ...ask.srv6Policies, enabled },
-      { ...ask.tenants, ...own }, { ...ask.pfcPolicies, ...own }, { ...ask.peers, enabled }, { ...ask.projects, ...own }],
+    queries: [
+      { ...ask.switches, enabled },
+      { ...ask.links, enabled },
+      { ...ask.hosts, enabled },
+      { ...ask.groups, ...own },
+      { ...ask.profiles, enabled },
+      { ...ask.srv6Policies, enabled },
+      { ...ask.tenants, ...own },
+      { ...ask.pfcPolicies, ...own },
+      { ...ask.peers, enabled },
+      { ...ask.projects, ...own },
+    ],
   });
-  const targets = useMemo((): Target[] => [
-    ...pages.map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
-    ...(switches.data ?? []).map((s): Target => ({ kind: 'switch', name: s.name, words: `${s.node ?? ''} ${s.address ?? ''}`, path: ['switches', s.name] })),
-    ...(hosts.data ?? []).map((h): Target => ({ kind: 'host', name: h.name, words: h.address, path: ['hosts', h.name] })),
-    ...(groups.data ?? []).map((g): Target => ({ kind: 'multicast group', name: g.name, words: `${g.spec.proxyAddress} ${g.status.tree?.sid ?? ''}`, path: ['groups', g.name] })),
-    ...(profiles.data ?? []).map((p): Target => ({ kind: 'EV profile', name: p.name, words: p.status.hosts.join(' '), path: ['evs', p.name] })),
-    ...(links.data ?? []).map((l): Target => ({ kind: 'link', name: linkName(l), words: l.id, path: ['fabric'], query: { link: l.id } })),
-    ...(srv6.data ?? []).map((p): Target => ({ kind: 'SRv6 policy', name: p.name, words: (p.status.path ?? []).join(' '), path: ['pfc'], query: { srv6: p.name } })),
-    ...(tenants.data ?? []).map((t): Target => ({ kind: 'tenant', name: t.name, path: ['pfc'], query: { tenant: t.name } })),
-    ...(pfc.data ?? []).map((p): Target => ({ kind: 'PFC policy', name: p.name, path: ['pfc', p.name] })),
-    ...(peers.data ?? []).map((p): Target => ({ kind: 'BGP peer', name: p.name, path: ['peers'], query: { peer: p.name } })),
-    ...(projects.data ?? []).map((p): Target => ({ kind: 'project', name: p.name, path: ['projects', p.name] })),
-  ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
-  [session, switches.data, links.data, hosts.data, groups.data, profiles.data, srv6.data, tenants.data, pfc.data, peers.data, projects.data]);
+  const targets = useMemo(
+    (): Target[] =>
+      [
+        ...pages.map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
+        ...(switches.data ?? []).map((s): Target => ({
+          kind: 'switch',
+          name: s.name,
+          words: `${s.node ?? ''} ${s.address ?? ''}`,
+          path: ['switches', s.name],
+        })),
+        ...(hosts.data ?? []).map((h): Target => ({
+          kind: 'host',
+          name: h.name,
+          words: h.address,
+          path: ['hosts', h.name],
+        })),
+        ...(groups.data ?? []).map((g): Target => ({
+          kind: 'multicast group',
+          name: g.name,
+          words: `${g.spec.proxyAddress} ${g.status.tree?.sid ?? ''}`,
+          path: ['groups', g.name],
+        })),
+        ...(profiles.data ?? []).map((p): Target => ({
+          kind: 'EV profile',
+          name: p.name,
+          words: p.status.hosts.join(' '),
+          path: ['evs', p.name],
+        })),
+        ...(links.data ?? []).map((l): Target => ({
+          kind: 'link',
+          name: linkName(l),
+          words: l.id,
+          path: ['fabric'],
+          query: { link: l.id },
+        })),
+        ...(srv6.data ?? []).map((p): Target => ({
+          kind: 'SRv6 policy',
+          name: p.name,
+          words: (p.status.path ?? []).join(' '),
+          path: ['pfc'],
+          query: { srv6: p.name },
+        })),
+        ...(tenants.data ?? []).map((t): Target => ({
+          kind: 'tenant',
+          name: t.name,
+          path: ['pfc'],
+          query: { tenant: t.name },
+        })),
+        ...(pfc.data ?? []).map((p): Target => ({ kind: 'PFC policy', name: p.name, path: ['pfc', p.name] })),
+        ...(peers.data ?? []).map((p): Target => ({
+          kind: 'BGP peer',
+          name: p.name,
+          path: ['peers'],
+          query: { peer: p.name },
+        })),
+        ...(projects.data ?? []).map((p): Target => ({ kind: 'project', name: p.name, path: ['projects', p.name] })),
+      ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
+    [
+      session,
+      switches.data,
+      links.data,
+      hosts.data,
+      groups.data,
+      profiles.data,
+      srv6.data,
+      tenants.data,
+      pfc.data,
+      peers.data,
+      projects.data,
+    ],
+  );
   const found = useMemo(() => find(targets, text), [targets, text]);
   const choose = (t: Target | undefined) => {
     if (!t) return;
@@ -40,22 +108,52 @@ export function Search({ close }: { close: () => void }) {
   };
   return (
     <Dialog title="Search" close={close}>
-      <input type="search" autoFocus value={text} placeholder="Name, address or id" aria-label="Search for" role="combobox" aria-expanded={found.length > 0}
-        aria-controls="found" aria-activedescendant={found[at] ? `found-${at}` : undefined}
-        onChange={(e) => { setText(e.target.value); setAt(0); }}
+      <input
+        type="search"
+        autoFocus
+        value={text}
+        placeholder="Name, address or id"
+        aria-label="Search for"
+        role="combobox"
+        aria-expanded={found.length > 0}
+        aria-controls="found"
+        aria-activedescendant={found[at] ? `found-${at}` : undefined}
+        onChange={(e) => {
+          setText(e.target.value);
+          setAt(0);
+        }}
         onKeyDown={(e) => {
           const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
-          if (step) { e.preventDefault(); setAt((i) => Math.min(found.length - 1, Math.max(0, i + step))); }
-          if (e.key === 'Enter') { e.preventDefault(); choose(found[at]); }
-        }} />
+          if (step) {
+            e.preventDefault();
+            setAt((i) => Math.min(found.length - 1, Math.max(0, i + step)));
+          }
+          if (e.key === 'Enter') {
+            e.preventDefault();
+            choose(found[at]);
+          }
+        }}
+      />
       <ul id="found" role="listbox" aria-label="Found" className="found">
         {found.map((t, i) => (
-          <li key={`${t.kind} ${t.name} ${t.words ?? ''}`} id={`found-${i}`} role="option" aria-selected={i === at} onClick={() => choose(t)}>
+          <li
+            key={`${t.kind} ${t.name} ${t.words ?? ''}`}
+            id={`found-${i}`}
+            role="option"
+            aria-selected={i === at}
+            onClick={() => choose(t)}
+          >
             <span>{t.name}</span> <span className="quiet">{t.kind}</span>
           </li>
         ))}
       </ul>
-      <p className="quiet" role="status">{text === '' ? `${targets.length} objects` : found.length === 0 ? 'Nothing found.' : `${found.length === 20 ? 'The first 20' : found.length} found`}</p>
+      <p className="quiet" role="status">
+        {text === ''
+          ? `${targets.length} objects`
+          : found.length === 0
+            ? 'Nothing found.'
+            : `${found.length === 20 ? 'The first 20' : found.length} found`}
+      </p>
     </Dialog>
   );
 }

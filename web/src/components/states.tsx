@@ -3,7 +3,11 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 
 export function Loading({ what }: { what: string }) {
-  return <p className="state" role="status">Loading {what}…</p>;
+  return (
+    <p className="state" role="status">
+      Loading {what}…
+    </p>
+  );
 }
 
 export function Empty({ children }: { children: ReactNode }) {
@@ -16,17 +20,44 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   const text = error instanceof Error ? error.message : String(error);
   return (
     <div className="failure" role="alert">
-      <p><span aria-hidden="true">✕ </span>{text}</p>
-      {problem.errors && problem.errors.length > 1 &&
-        <ul>{problem.errors.map((e, i) => <li key={i}><code>{e.field}</code> is {e.value}: want {e.want}</li>)}</ul>}
-      {problem.instance && <p className="quiet">Request {problem.instance.replace('urn:weft:request:', '')}{problem.code ? `, ${problem.code}` : ''}</p>}
-      {retry && <button type="button" onClick={retry}>Try again</button>}
+      <p>
+        <span aria-hidden="true">✕ </span>
+        {text}
+      </p>
+      {problem.errors && problem.errors.length > 1 && (
+        <ul>
+          {problem.errors.map((e, i) => (
+            <li key={i}>
+              <code>{e.field}</code> is {e.value}: want {e.want}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem.instance && (
+        <p className="quiet">
+          Request {problem.instance.replace('urn:weft:request:', '')}
+          {problem.code ? `, ${problem.code}` : ''}
+        </p>
+      )}
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
     </div>
   );
 }
 
 /** Shows what queries answer: their loading, their failure, or the children with all data. */
-export function Answer<T>({ of, what, children }: { of: UseQueryResult<T>; what: string; children: (data: T) => ReactNode }) {
+export function Answer<T>({
+  of,
+  what,
+  children,
+}: {
+  of: UseQueryResult<T>;
+  what: string;
+  children: (data: T) => ReactNode;
+}) {
   if (of.data !== undefined) {
     return (
       <>

@@ -21,61 +21,133 @@ const height = () => Math.round(parseFloat(getComputedStyle(document.documentEle
  * A table of which only the rows on the screen exist, sortable by its headers. It is a grid of
  * elements with the roles of a table: rows of a table element cannot be placed one by one.
  */
-export function Table<T>({ rows, columns, id, label, empty, selected, search }: {
-  rows: readonly T[]; columns: Column<T>[]; id: (row: T) => string; label: string; empty: ReactNode; selected?: string; search?: string;
+export function Table<T>({
+  rows,
+  columns,
+  id,
+  label,
+  empty,
+  selected,
+  search,
+}: {
+  rows: readonly T[];
+  columns: Column<T>[];
+  id: (row: T) => string;
+  label: string;
+  empty: ReactNode;
+  selected?: string;
+  search?: string;
 }) {
   const [order, setOrder] = useState<{ column: string; down: boolean }>();
   const shown = useMemo(() => {
     const words = (search ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-    const found = words.length === 0 ? rows : rows.filter((row) => {
-      const text = columns.map((c) => c.key?.(row) ?? '').join(' ').toLowerCase();
-      return words.every((w) => text.includes(w));
-    });
+    const found =
+      words.length === 0
+        ? rows
+        : rows.filter((row) => {
+            const text = columns
+              .map((c) => c.key?.(row) ?? '')
+              .join(' ')
+              .toLowerCase();
+            return words.every((w) => text.includes(w));
+          });
     const by = columns.find((c) => c.name === order?.column)?.key;
     if (!by) return found;
     const sign = order!.down ? -1 : 1;
     return [...found].sort((a, b) => {
-      const x = by(a), y = by(b);
+      const x = by(a),
+        y = by(b);
       return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : natural(String(x), String(y)));
     });
   }, [rows, columns, order, search]);
   const rowHeight = height();
   const scroller = useRef<HTMLDivElement>(null);
-  const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => rowHeight, overscan: 12 });
+  const virtual = useVirtualizer({
+    count: shown.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 12,
+  });
   const template = { gridTemplateColumns: columns.map((c) => `minmax(0, ${c.width ?? 1}fr)`).join(' ') };
   if (rows.length === 0) return <p className="state">{empty}</p>;
   return (
-    <div className="table" role="table" aria-label={label} aria-rowcount={shown.length + 1} aria-colcount={columns.length}>
+    <div
+      className="table"
+      role="table"
+      aria-label={label}
+      aria-rowcount={shown.length + 1}
+      aria-colcount={columns.length}
+    >
       <div role="rowgroup">
         <div className="row head" role="row" style={template}>
           {columns.map((c) => {
             const is = order?.column === c.name;
             return (
-              <div key={c.name} role="columnheader" className={c.number ? 'number' : undefined} aria-sort={is ? (order.down ? 'descending' : 'ascending') : c.key ? 'none' : undefined}>
+              <div
+                key={c.name}
+                role="columnheader"
+                className={c.number ? 'number' : undefined}
+                aria-sort={is ? (order.down ? 'descending' : 'ascending') : c.key ? 'none' : undefined}
+              >
                 {c.key ? (
-                  <button type="button" className="plain" onClick={() => setOrder(is && order.down ? undefined : { column: c.name, down: is })}>
-                    {c.name}<span aria-hidden="true">{is ? (order.down ? ' ▾' : ' ▴') : ''}</span>
+                  <button
+                    type="button"
+                    className="plain"
+                    onClick={() => setOrder(is && order.down ? undefined : { column: c.name, down: is })}
+                  >
+                    {c.name}
+                    <span aria-hidden="true">{is ? (order.down ? ' ▾' : ' ▴') : ''}</span>
                   </button>
-                ) : c.name}
+                ) : (
+                  c.name
+                )}
               </div>
             );
           })}
         </div>
       </div>
-      <div className="rows" role="rowgroup" ref={scroller} tabIndex={0} aria-label={`${label}, rows`} style={{ maxHeight: `min(60vh, ${rowHeight * shown.length + 2}px)` }}>
+      <div
+        className="rows"
+        role="rowgroup"
+        ref={scroller}
+        tabIndex={0}
+        aria-label={`${label}, rows`}
+        style={{ maxHeight: `min(60vh, ${rowHeight * shown.length + 2}px)` }}
+      >
         <div style={{ height: virtual.getTotalSize(), position: 'relative' }} role="presentation">
           {virtual.getVirtualItems().map((item) => {
             const row = shown[item.index]!;
             return (
-              <div key={id(row)} role="row" aria-rowindex={item.index + 2} className={`row${id(row) === selected ? ' selected' : ''}`}
-                style={{ ...template, position: 'absolute', top: 0, left: 0, right: 0, height: rowHeight, transform: `translateY(${item.start}px)` }}>
-                {columns.map((c) => <div key={c.name} role="cell" className={c.number ? 'number' : undefined}>{c.cell ? c.cell(row) : c.key?.(row)}</div>)}
+              <div
+                key={id(row)}
+                role="row"
+                aria-rowindex={item.index + 2}
+                className={`row${id(row) === selected ? ' selected' : ''}`}
+                style={{
+                  ...template,
+                  position: 'absolute',
+                  top: 0,
+                  left: 0,
+                  right: 0,
+                  height: rowHeight,
+                  transform: `translateY(${item.start}px)`,
+                }}
+              >
+                {columns.map((c) => (
+                  <div key={c.name} role="cell" className={c.number ? 'number' : undefined}>
+                    {c.cell ? c.cell(row) : c.key?.(row)}
+                  </div>
+                ))}
               </div>
             );
           })}
         </div>
       </div>
-      {shown.length < rows.length && <p className="quiet">{shown.length} of {rows.length} rows</p>}
+      {shown.length < rows.length && (
+        <p className="quiet">
+          {shown.length} of {rows.length} rows
+        </p>
+      )}
     </div>
   );
 }

@@ -7,6 +7,13 @@ export function channels(colour: string): [number, number, number] {
 
 /** Mixes two colours: share 0 is the first, 1 the second. */
 export function mix(a: string, b: string, share: number): string {
-  const x = channels(a), y = channels(b);
-  return `#${x.map((v, i) => Math.round(v + (y[i]! - v) * share).toString(16).padStart(2, '0')).join('')}`;
+  const x = channels(a),
+    y = channels(b);
+  return `#${x
+    .map((v, i) =>
+      Math.round(v + (y[i]! - v) * share)
+        .toString(16)
+        .padStart(2, '0'),
+    )
+    .join('')}`;
 }

@@ -7,7 +7,8 @@ export function parseAddress(text: string): bigint | undefined {
   const halves = text.split('::');
   if (halves.length > 2) return undefined;
   const groups = (half: string) => (half === '' ? [] : half.split(':'));
-  const left = groups(halves[0]!), right = groups(halves[1] ?? '');
+  const left = groups(halves[0]!),
+    right = groups(halves[1] ?? '');
   const missing = 8 - left.length - right.length;
   if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined;
   let value = 0n;
@@ -27,7 +28,11 @@ export function formatAddress(value: bigint): string {
     while (i + n < 8 && groups[i + n] === 0) n++;
     if (n > best.length) best = { at: i, length: n };
   }
-  const text = (from: number, to: number) => groups.slice(from, to).map((g) => g.toString(16)).join(':');
+  const text = (from: number, to: number) =>
+    groups
+      .slice(from, to)
+      .map((g) => g.toString(16))
+      .join(':');
   return best.at < 0 ? text(0, 8) : `${text(0, best.at)}::${text(best.at + best.length, 8)}`;
 }
 
@@ -65,17 +70,22 @@ export interface Container {
  * those of the profile's format, that of the locator block first.
  */
 export function containers(packet: S['EvPacket'], widths: readonly number[]): Container[] {
-  const block = BigInt(widths[0] ?? 32), id = BigInt(widths[1] ?? 16);
+  const block = BigInt(widths[0] ?? 32),
+    id = BigInt(widths[1] ?? 16);
   const list: Container[] = [];
   for (const [i, text] of [packet.destination, packet.segment].entries()) {
     let value = text === undefined ? undefined : parseAddress(text);
     if (value === undefined) continue;
-    const rest = 128n - block, prefix = (value >> rest) << rest, most = (1n << rest) - 1n;
+    const rest = 128n - block,
+      prefix = (value >> rest) << rest,
+      most = (1n << rest) - 1n;
     for (let ids = value & most; ids !== 0n; ids = (ids << id) & most) {
       value = prefix | ids;
       list.push({
-        address: formatAddress(value), active: `0x${(ids >> (rest - id)).toString(16).padStart(Number(id) / 4, '0')}`,
-        digits: [Number(block) / 4, Number(block + id) / 4], fromHeader: i === 1,
+        address: formatAddress(value),
+        active: `0x${(ids >> (rest - id)).toString(16).padStart(Number(id) / 4, '0')}`,
+        digits: [Number(block) / 4, Number(block + id) / 4],
+        fromHeader: i === 1,
       });
     }
   }
@@ -85,7 +95,9 @@ export function containers(packet: S['EvPacket'], widths: readonly number[]): Co
 /** Reports whether a prefix such as 2001:db8::/32 contains an address. */
 export function contains(prefix: string, address: string): boolean {
   const [base, length] = prefix.split('/');
-  const p = parseAddress(base ?? ''), a = parseAddress(address), n = Number(length ?? 128);
+  const p = parseAddress(base ?? ''),
+    a = parseAddress(address),
+    n = Number(length ?? 128);
   if (p === undefined || a === undefined || !(n >= 0 && n <= 128)) return false;
   return p >> BigInt(128 - n) === a >> BigInt(128 - n);
 }

@@ -4,7 +4,9 @@ import { kept, merge } from './eventlog';
 const at = (seq: number, ms: number) => ({ seq, time: new Date(ms).toISOString(), type: 'switch.changed' });
 
 test('each event is there once, in order', () => {
-  expect(merge([at(1, 10), at(2, 20), at(3, 20)], [at(3, 20), at(2, 20), at(4, 30)]).map((e) => e.seq)).toEqual([1, 2, 3, 4]);
+  expect(merge([at(1, 10), at(2, 20), at(3, 20)], [at(3, 20), at(2, 20), at(4, 30)]).map((e) => e.seq)).toEqual([
+    1, 2, 3, 4,
+  ]);
 });
 
 test('the numbers of a controller that was started again begin at 1', () => {

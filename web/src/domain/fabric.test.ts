@@ -2,14 +2,25 @@ import { expect, test } from 'vitest';
 import { cost, heatOf, linkState, matrices } from './fabric';
 import { layout } from './layout';
 
-const node = (id: string, tier: number, plane = 1) => ({ id, version: 0, spec: { admin: 'up' as const }, status: { name: id.toUpperCase(), tier, planes: [plane], present: true, links: 2, deniedLinks: 0 } });
+const node = (id: string, tier: number, plane = 1) => ({
+  id,
+  version: 0,
+  spec: { admin: 'up' as const },
+  status: { name: id.toUpperCase(), tier, planes: [plane], present: true, links: 2, deniedLinks: 0 },
+});
 const link = (from: string, to: string, more: object = {}, port = 1) => ({
-  id: `${from},${port}~${to},${port}`, version: 0, spec: { admin: 'up' as const },
+  id: `${from},${port}~${to},${port}`,
+  version: 0,
+  spec: { admin: 'up' as const },
   status: { from, to, plane: 1, phase: 'up' as const, denied: false, drained: false, ...more },
 });
 const both = (a: string, b: string, more: object = {}) => [link(a, b, more), link(b, a)];
 const nodes = [node('t0-10', 0), node('t0-2', 0), node('t1-1', 1), node('t1-2', 1)];
-const links = [...both('t0-2', 't1-1'), ...both('t0-2', 't1-2', { denied: true }), ...both('t0-10', 't1-1', { phase: 'down' })];
+const links = [
+  ...both('t0-2', 't1-1'),
+  ...both('t0-2', 't1-2', { denied: true }),
+  ...both('t0-10', 't1-1', { phase: 'down' }),
+];
 
 test('a matrix has switches in natural order, and the worst of both directions', () => {
   const [m, ...more] = matrices(nodes, links, new Set(['t1-1,1~t0-2,1']));
@@ -29,14 +40,23 @@ test('a port that is down is worse than a drain, and a drain explains denied EVs
 test('the cost of a drain is what is in use and would not be', () => {
   // In use: t0-2 - t1-1 both ways, t1-2 to t0-2, t1-1 to t0-10.
   expect(cost({ kind: 'link', id: 't1-1,1~t0-2,1' }, nodes, links)).toEqual({
-    lost: 2, planes: [{ plane: 1, all: 6, now: 4, left: 2 }], tightest: { name: 'T0-2', now: 1, left: 0 },
+    lost: 2,
+    planes: [{ plane: 1, all: 6, now: 4, left: 2 }],
+    tightest: { name: 'T0-2', now: 1, left: 0 },
   });
-  expect(cost({ kind: 'node', id: 't1-2' }, nodes, links)).toEqual({ lost: 1, planes: [{ plane: 1, all: 6, now: 4, left: 3 }] });
+  expect(cost({ kind: 'node', id: 't1-2' }, nodes, links)).toEqual({
+    lost: 1,
+    planes: [{ plane: 1, all: 6, now: 4, left: 3 }],
+  });
   expect(cost({ kind: 'plane', plane: 1 }, nodes, links).planes).toEqual([{ plane: 1, all: 6, now: 4, left: 0 }]);
 });
 
 test('a Clos is placed by plane, tier and index; nothing lies on another', () => {
-  const all = [1, 2].flatMap((p) => [0, 1].flatMap((t) => [1, 2, 10].map((i) => ({ id: `${p}-${t}-${i}`, name: `P${p}-T${t}-${i}`, tier: t, planes: [p] }))));
+  const all = [1, 2].flatMap((p) =>
+    [0, 1].flatMap((t) =>
+      [1, 2, 10].map((i) => ({ id: `${p}-${t}-${i}`, name: `P${p}-T${t}-${i}`, tier: t, planes: [p] })),
+    ),
+  );
   const at = layout(all, []);
   expect(new Set([...at.values()].map((s) => `${s.x} ${s.y}`)).size).toBe(12);
   expect(at.get('1-0-2')!.x).toBeLessThan(at.get('1-0-10')!.x);
@@ -47,16 +67,35 @@ test('a Clos is placed by plane, tier and index; nothing lies on another', () =>
 test('any other graph is placed the same way every time, inside the square and apart', () => {
   const names = ['N1', 'N2', 'N3', 'N4', 'N5', 'N6'];
   const all = names.map((n) => ({ id: n, name: n, planes: [] }));
-  const edges = [['N6', 'N4'], ['N6', 'N5'], ['N4', 'N1'], ['N5', 'N2'], ['N5', 'N3'], ['N4', 'N2']] as [string, string][];
-  const a = layout(all, edges), b = layout([...all].reverse(), edges);
+  const edges = [
+    ['N6', 'N4'],
+    ['N6', 'N5'],
+    ['N4', 'N1'],
+    ['N5', 'N2'],
+    ['N5', 'N3'],
+    ['N4', 'N2'],
+  ] as [string, string][];
+  const a = layout(all, edges),
+    b = layout([...all].reverse(), edges);
   expect([...a.entries()].sort()).toEqual([...b.entries()].sort());
   const spots = [...a.values()];
   for (const s of spots) expect(Math.min(s.x, s.y, 1 - s.x, 1 - s.y)).toBeGreaterThan(0.05);
-  spots.forEach((s, i) => spots.slice(0, i).forEach((t) => expect(Math.hypot(s.x - t.x, s.y - t.y)).toBeGreaterThan(0.1)));
+  spots.forEach((s, i) =>
+    spots.slice(0, i).forEach((t) => expect(Math.hypot(s.x - t.x, s.y - t.y)).toBeGreaterThan(0.1)),
+  );
 });
 
 test('utilization stands where its pair of switches does, whatever the order of the API', () => {
   const [m] = matrices(nodes, links, new Set());
-  expect(heatOf(m!, { rows: ['T0-10', 'T0-2'], columns: ['T1-2', 'T1-1'], values: [[-1, 20], [30, 40]] })).toEqual([40, 30, 20, -1]);
+  expect(
+    heatOf(m!, {
+      rows: ['T0-10', 'T0-2'],
+      columns: ['T1-2', 'T1-1'],
+      values: [
+        [-1, 20],
+        [30, 40],
+      ],
+    }),
+  ).toEqual([40, 30, 20, -1]);
   expect(heatOf(m!, { rows: ['T0-2'], columns: ['T1-1'], values: [[7]] })).toEqual([7, -1, -1, -1]);
 });

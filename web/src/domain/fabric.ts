@@ -11,7 +11,14 @@ export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'de
 export type LinkState = (typeof states)[number];
 
 export const stateTexts: Record<LinkState, string> = {
-  none: 'no link', up: 'up', drained: 'drained', trying: 'being probed', held: 'up again, and held', suspect: 'suspect', denied: 'EVs denied', down: 'down',
+  none: 'no link',
+  up: 'up',
+  drained: 'drained',
+  trying: 'being probed',
+  held: 'up again, and held',
+  suspect: 'suspect',
+  denied: 'EVs denied',
+  down: 'down',
 };
 
 export function linkState(l: Link, suspects: ReadonlySet<string>): LinkState {
@@ -57,32 +64,43 @@ export function matrices(nodes: readonly Node[], links: readonly Link[], suspect
   const of = new Map(nodes.map((n) => [n.id, n]));
   const made = new Map<string, { plane: number; tier: number; links: Link[] }>();
   for (const l of links) {
-    const from = of.get(l.status.from)?.status.tier, to = of.get(l.status.to)?.status.tier;
+    const from = of.get(l.status.from)?.status.tier,
+      to = of.get(l.status.to)?.status.tier;
     if (from === undefined || to === undefined || Math.abs(from - to) !== 1 || l.status.plane === undefined) continue;
-    const tier = Math.min(from, to), key = `${l.status.plane} ${tier}`;
+    const tier = Math.min(from, to),
+      key = `${l.status.plane} ${tier}`;
     let m = made.get(key);
     if (!m) made.set(key, (m = { plane: l.status.plane, tier, links: [] }));
     m.links.push(l);
   }
   const end = (n: Node): End => ({ id: n.id, name: n.status.name ?? n.id });
-  const side = (plane: number, tier: number) => nodes.filter((n) => n.status.tier === tier && n.status.planes.includes(plane)).map(end).sort((a, b) => natural(a.name, b.name));
-  return [...made.values()].sort((a, b) => a.plane - b.plane || a.tier - b.tier).map((m) => {
-    const rows = side(m.plane, m.tier), columns = side(m.plane, m.tier + 1);
-    const rowOf = new Map(rows.map((r, i) => [r.id, i])), columnOf = new Map(columns.map((c, i) => [c.id, i]));
-    const cells = new Array<LinkState>(rows.length * columns.length).fill('none');
-    const cellLinks = new Map<number, Link[]>();
-    for (const l of m.links) {
-      const up = of.get(l.status.from)!.status.tier === m.tier;
-      const row = rowOf.get(up ? l.status.from : l.status.to), column = columnOf.get(up ? l.status.to : l.status.from);
-      if (row === undefined || column === undefined) continue;
-      const i = row * columns.length + column;
-      cells[i] = worst(cells[i]!, linkState(l, suspects));
-      const there = cellLinks.get(i);
-      if (there) there.push(l);
-      else cellLinks.set(i, [l]);
-    }
-    return { plane: m.plane, tier: m.tier, rows, columns, cells, links: cellLinks };
-  });
+  const side = (plane: number, tier: number) =>
+    nodes
+      .filter((n) => n.status.tier === tier && n.status.planes.includes(plane))
+      .map(end)
+      .sort((a, b) => natural(a.name, b.name));
+  return [...made.values()]
+    .sort((a, b) => a.plane - b.plane || a.tier - b.tier)
+    .map((m) => {
+      const rows = side(m.plane, m.tier),
+        columns = side(m.plane, m.tier + 1);
+      const rowOf = new Map(rows.map((r, i) => [r.id, i])),
+        columnOf = new Map(columns.map((c, i) => [c.id, i]));
+      const cells = new Array<LinkState>(rows.length * columns.length).fill('none');
+      const cellLinks = new Map<number, Link[]>();
+      for (const l of m.links) {
+        const up = of.get(l.status.from)!.status.tier === m.tier;
+        const row = rowOf.get(up ? l.status.from : l.status.to),
+          column = columnOf.get(up ? l.status.to : l.status.from);
+        if (row === undefined || column === undefined) continue;
+        const i = row * columns.length + column;
+        cells[i] = worst(cells[i]!, linkState(l, suspects));
+        const there = cellLinks.get(i);
+        if (there) there.push(l);
+        else cellLinks.set(i, [l]);
+      }
+      return { plane: m.plane, tier: m.tier, rows, columns, cells, links: cellLinks };
+    });
 }
 
 /** Something that can be drained. */
@@ -100,9 +118,18 @@ export interface Cost {
 
 /** Computes what is left of the capacity if a target is drained. */
 export function cost(target: Target, nodes: readonly Node[], links: readonly Link[]): Cost {
-  const hit = (l: Link) => target.kind === 'plane' ? l.status.plane === target.plane :
-    target.kind === 'node' ? l.status.from === target.id || l.status.to === target.id : l.id === target.id || l.id === reverse(target.id);
-  const used = (l: Link) => !l.status.denied && !l.status.drained && l.status.phase === 'up' && l.status.fromPort !== 'down' && l.status.toPort !== 'down';
+  const hit = (l: Link) =>
+    target.kind === 'plane'
+      ? l.status.plane === target.plane
+      : target.kind === 'node'
+        ? l.status.from === target.id || l.status.to === target.id
+        : l.id === target.id || l.id === reverse(target.id);
+  const used = (l: Link) =>
+    !l.status.denied &&
+    !l.status.drained &&
+    l.status.phase === 'up' &&
+    l.status.fromPort !== 'down' &&
+    l.status.toPort !== 'down';
   const planes = new Map<number, { plane: number; all: number; now: number; left: number }>();
   const from = new Map<string, { now: number; left: number }>();
   let lost = 0;
@@ -129,12 +156,20 @@ export function cost(target: Target, nodes: readonly Node[], links: readonly Lin
     if (n.left === n.now || (target.kind === 'node' && id === target.id)) continue;
     if (!tightest || n.left / n.now < tightest.left / tightest.now) tightest = { name: names.get(id) ?? id, ...n };
   }
-  return { lost, planes: [...planes.values()].sort((a, b) => a.plane - b.plane).filter((p) => p.left !== p.now), tightest };
+  return {
+    lost,
+    planes: [...planes.values()].sort((a, b) => a.plane - b.plane).filter((p) => p.left !== p.now),
+    tightest,
+  };
 }
 
 /** Puts what the API says of utilization by names into the order of a matrix's cells; -1 where it says nothing. */
-export function heatOf(m: Matrix, use: { rows: readonly string[]; columns: readonly string[]; values: readonly (readonly number[] | null)[] }): number[] {
-  const row = new Map(use.rows.map((n, i) => [n, i])), column = new Map(use.columns.map((n, i) => [n, i]));
+export function heatOf(
+  m: Matrix,
+  use: { rows: readonly string[]; columns: readonly string[]; values: readonly (readonly number[] | null)[] },
+): number[] {
+  const row = new Map(use.rows.map((n, i) => [n, i])),
+    column = new Map(use.columns.map((n, i) => [n, i]));
   const at = m.columns.map((c) => column.get(c.name));
   return m.rows.flatMap((r) => {
     const values = use.values[row.get(r.name) ?? -1];

@@ -1,7 +1,18 @@
-const nanosecond = 1, microsecond = 1e3, millisecond = 1e6, second = 1e9, minute = 60e9, hour = 3600e9;
+const nanosecond = 1,
+  microsecond = 1e3,
+  millisecond = 1e6,
+  second = 1e9,
+  minute = 60e9,
+  hour = 3600e9;
 
 const units: Record<string, number> = {
-  ns: nanosecond, us: microsecond, µs: microsecond, ms: millisecond, s: second, m: minute, h: hour,
+  ns: nanosecond,
+  us: microsecond,
+  µs: microsecond,
+  ms: millisecond,
+  s: second,
+  m: minute,
+  h: hour,
 };
 
 /** Reads a duration as Go writes it, such as 1m2.5s, and returns nanoseconds; undefined for what is none. */
@@ -24,8 +35,18 @@ export function parseDuration(text: string): number | undefined {
 export function formatNanoseconds(ns: number): string {
   const size = Math.abs(ns);
   if (size === 0) return '0 s';
-  const [unit, name] = size < microsecond ? [nanosecond, 'ns'] : size < millisecond ? [microsecond, 'µs'] :
-    size < second ? [millisecond, 'ms'] : size < 2 * minute ? [second, 's'] : size < 2 * hour ? [minute, 'min'] : [hour, 'h'];
+  const [unit, name] =
+    size < microsecond
+      ? [nanosecond, 'ns']
+      : size < millisecond
+        ? [microsecond, 'µs']
+        : size < second
+          ? [millisecond, 'ms']
+          : size < 2 * minute
+            ? [second, 's']
+            : size < 2 * hour
+              ? [minute, 'min']
+              : [hour, 'h'];
   return `${digits(ns / (unit as number))} ${name}`;
 }
 
@@ -82,7 +103,8 @@ export function formatShare(share: number): string {
 }
 
 function scaled(n: number, base: number, names: string[]): string {
-  let value = n, i = 0;
+  let value = n,
+    i = 0;
   while (Math.abs(value) >= base && i < names.length - 1) {
     value /= base;
     i++;
@@ -94,5 +116,13 @@ function scaled(n: number, base: number, names: string[]): string {
 function digits(n: number): string {
   if (Number.isInteger(n) && Math.abs(n) < 1e6) return String(n);
   const size = Math.abs(n);
-  return size >= 100 ? n.toFixed(0) : size >= 10 ? n.toFixed(1) : size >= 0.01 ? n.toFixed(2) : n === 0 ? '0' : n.toPrecision(2);
+  return size >= 100
+    ? n.toFixed(0)
+    : size >= 10
+      ? n.toFixed(1)
+      : size >= 0.01
+        ? n.toFixed(2)
+        : n === 0
+          ? '0'
+          : n.toPrecision(2);
 }

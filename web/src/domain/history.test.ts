@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { ceiling, formatValue, runs, summary, views } from './history';
 
 test('a gap is a gap', () => {
-  expect(runs([null, 1, 2, null, null, 3, null])).toEqual([[1, 3], [5, 6]]);
+  expect(runs([null, 1, 2, null, null, 3, null])).toEqual([
+    [1, 3],
+    [5, 6],
+  ]);
   expect(runs([null])).toEqual([]);
   expect(runs(null)).toEqual([]);
 });
@@ -21,10 +24,27 @@ test('values have units, and axes round tops', () => {
 });
 
 test('every metric of a port is in one view', () => {
-  for (const m of ['inBits', 'outBits', 'inPackets', 'outPackets', 'inErrors', 'outErrors', 'inDiscards', 'outDiscards', 'pfcIn0', 'pfcOut7']) {
-    expect(Object.values(views.port).filter((f) => f(m)), m).toHaveLength(1);
+  for (const m of [
+    'inBits',
+    'outBits',
+    'inPackets',
+    'outPackets',
+    'inErrors',
+    'outErrors',
+    'inDiscards',
+    'outDiscards',
+    'pfcIn0',
+    'pfcOut7',
+  ]) {
+    expect(
+      Object.values(views.port).filter((f) => f(m)),
+      m,
+    ).toHaveLength(1);
   }
   for (const m of ['bits', 'droppedBits', 'packets', 'droppedPackets', 'markedPackets', 'trimmedPackets', 'longest']) {
-    expect(Object.values(views.queue).filter((f) => f(m)), m).toHaveLength(1);
+    expect(
+      Object.values(views.queue).filter((f) => f(m)),
+      m,
+    ).toHaveLength(1);
   }
 });

@@ -10,25 +10,39 @@ export interface Series {
 /** Metrics that are shown together, by what people look for. */
 export const views: Record<'port' | 'queue', Record<string, (metric: string) => boolean>> = {
   port: {
-    traffic: (m) => m === 'inBits' || m === 'outBits', packets: (m) => m === 'inPackets' || m === 'outPackets',
-    losses: (m) => /(Errors|Discards)$/.test(m), 'PFC frames': (m) => m.startsWith('pfc'),
+    traffic: (m) => m === 'inBits' || m === 'outBits',
+    packets: (m) => m === 'inPackets' || m === 'outPackets',
+    losses: (m) => /(Errors|Discards)$/.test(m),
+    'PFC frames': (m) => m.startsWith('pfc'),
   },
-  queue: { traffic: (m) => m === 'bits' || m === 'droppedBits', packets: (m) => /Packets$|^packets$/.test(m), length: (m) => m === 'longest' },
+  queue: {
+    traffic: (m) => m === 'bits' || m === 'droppedBits',
+    packets: (m) => /Packets$|^packets$/.test(m),
+    length: (m) => m === 'longest',
+  },
 };
 
 /** A value with its unit, as of the API. */
 export function formatValue(value: number, unit: string): string {
   switch (unit) {
-    case 'bit/s': return formatBitRate(value);
-    case 'octets': return formatOctets(value);
-    case '1': return formatShare(value);
-    default: return `${value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString('en') : value.toPrecision(2)} ${unit}`;
+    case 'bit/s':
+      return formatBitRate(value);
+    case 'octets':
+      return formatOctets(value);
+    case '1':
+      return formatShare(value);
+    default:
+      return `${value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString('en') : value.toPrecision(2)} ${unit}`;
   }
 }
 
 /** The least, mean and greatest of the values that are there; undefined when there are none. */
-export function summary(values: readonly (number | null)[] | null): { mean: number; most: number; last?: number } | undefined {
-  let n = 0, sum = 0, most = 0;
+export function summary(
+  values: readonly (number | null)[] | null,
+): { mean: number; most: number; last?: number } | undefined {
+  let n = 0,
+    sum = 0,
+    most = 0;
   for (const v of values ?? []) {
     if (v === null) continue;
     n++;

@@ -30,10 +30,12 @@ function clos(nodes: readonly Placed[]): Map<string, Spot> {
   planes.forEach((plane, p) => {
     for (let tier = 0; tier <= top; tier++) {
       const row = nodes.filter((n) => (n.planes[0] ?? 0) === plane && n.tier === tier);
-      row.forEach((n, i) => spots.set(n.id, {
-        x: (p + 0.06 + (0.88 * (i + 0.5)) / row.length) / planes.length,
-        y: top === 0 ? 0.5 : 0.9 - (0.8 * tier) / top,
-      }));
+      row.forEach((n, i) =>
+        spots.set(n.id, {
+          x: (p + 0.06 + (0.88 * (i + 0.5)) / row.length) / planes.length,
+          y: top === 0 ? 0.5 : 0.9 - (0.8 * tier) / top,
+        }),
+      );
     }
   });
   return spots;
@@ -45,11 +47,15 @@ const mostSprings = 400;
 /** Fruchterman and Reingold's layout, from a circle in the order of names, with a fixed number of steps. */
 function springs(nodes: readonly Placed[], edges: readonly (readonly [string, string])[]): Map<string, Spot> {
   const n = nodes.length;
-  const at = nodes.map((_, i): Spot => ({ x: 0.5 + 0.4 * Math.cos((2 * Math.PI * i) / n), y: 0.5 + 0.4 * Math.sin((2 * Math.PI * i) / n) }));
+  const at = nodes.map((_, i): Spot => ({
+    x: 0.5 + 0.4 * Math.cos((2 * Math.PI * i) / n),
+    y: 0.5 + 0.4 * Math.sin((2 * Math.PI * i) / n),
+  }));
   const index = new Map(nodes.map((x, i) => [x.id, i]));
   const pairs = new Map<string, [number, number]>();
   for (const [a, b] of edges) {
-    const i = index.get(a), j = index.get(b);
+    const i = index.get(a),
+      j = index.get(b);
     if (i !== undefined && j !== undefined && i !== j) pairs.set(`${Math.min(i, j)} ${Math.max(i, j)}`, [i, j]);
   }
   const rest = 0.75 / Math.sqrt(Math.max(1, n));
@@ -58,16 +64,24 @@ function springs(nodes: readonly Placed[], edges: readonly (readonly [string, st
     const pull = at.map(() => ({ x: 0, y: 0 }));
     for (let i = 0; i < n; i++) {
       for (let j = i + 1; j < n; j++) {
-        const dx = at[i]!.x - at[j]!.x || 1e-4 * (i - j), dy = at[i]!.y - at[j]!.y || 1e-4;
-        const d = Math.max(1e-3, Math.hypot(dx, dy)), f = (rest * rest) / d / d;
-        pull[i]!.x += dx * f; pull[i]!.y += dy * f;
-        pull[j]!.x -= dx * f; pull[j]!.y -= dy * f;
+        const dx = at[i]!.x - at[j]!.x || 1e-4 * (i - j),
+          dy = at[i]!.y - at[j]!.y || 1e-4;
+        const d = Math.max(1e-3, Math.hypot(dx, dy)),
+          f = (rest * rest) / d / d;
+        pull[i]!.x += dx * f;
+        pull[i]!.y += dy * f;
+        pull[j]!.x -= dx * f;
+        pull[j]!.y -= dy * f;
       }
     }
     for (const [i, j] of pairs.values()) {
-      const dx = at[i]!.x - at[j]!.x, dy = at[i]!.y - at[j]!.y, f = Math.hypot(dx, dy) / rest;
-      pull[i]!.x -= dx * f; pull[i]!.y -= dy * f;
-      pull[j]!.x += dx * f; pull[j]!.y += dy * f;
+      const dx = at[i]!.x - at[j]!.x,
+        dy = at[i]!.y - at[j]!.y,
+        f = Math.hypot(dx, dy) / rest;
+      pull[i]!.x -= dx * f;
+      pull[i]!.y -= dy * f;
+      pull[j]!.x += dx * f;
+      pull[j]!.y += dy * f;
     }
     const most = 0.08 * (1 - step / steps);
     for (let i = 0; i < n; i++) {
@@ -84,9 +98,11 @@ function springs(nodes: readonly Placed[], edges: readonly (readonly [string, st
 function fit(spots: readonly Spot[]): Spot[] {
   const margin = 0.08;
   const range = (values: number[]) => {
-    const low = Math.min(...values), size = Math.max(...values) - low;
+    const low = Math.min(...values),
+      size = Math.max(...values) - low;
     return (v: number) => (size < 1e-6 ? 0.5 : margin + ((1 - 2 * margin) * (v - low)) / size);
   };
-  const x = range(spots.map((s) => s.x)), y = range(spots.map((s) => s.y));
+  const x = range(spots.map((s) => s.x)),
+    y = range(spots.map((s) => s.y));
   return spots.map((s) => ({ x: x(s.x), y: y(s.y) }));
 }

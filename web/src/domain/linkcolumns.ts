@@ -2,7 +2,10 @@ import type { components } from '../api/schema';
 
 type Link = components['schemas']['FabricLink'];
 type Columns = components['schemas']['LinkColumns'];
-interface Column<T> { values: T[] | null; index?: number[] | null }
+interface Column<T> {
+  values: T[] | null;
+  index?: number[] | null;
+}
 
 /** Returns the links of an answer that has them field by field. */
 export function linksOf(c: Columns): Link[] {
@@ -11,14 +14,30 @@ export function linksOf(c: Columns): Link[] {
   const list = <T>(value: T[] | null): T[] | undefined => (value?.length ? value : undefined);
   const links = new Array<Link>(c.count);
   for (let i = 0; i < c.count; i++) {
-    const from = at(c.from, i), to = at(c.to, i), admin = at(c.admin, i);
+    const from = at(c.from, i),
+      to = at(c.to, i),
+      admin = at(c.admin, i);
     links[i] = {
-      id: c.ids?.[i] ?? `${from.id},${c.fromId[i]}~${to.id},${c.toId[i]}`, version: admin.version, changed: admin.changed, spec: admin.spec,
+      id: c.ids?.[i] ?? `${from.id},${c.fromId[i]}~${to.id},${c.toId[i]}`,
+      version: admin.version,
+      changed: admin.changed,
+      spec: admin.spec,
       status: {
-        from: from.id, fromName: from.name, to: to.id, toName: to.name, plane: optional(at(c.plane, i)), phase: at(c.phase, i) as Link['status']['phase'],
-        fromPort: optional(at(c.fromPort, i)) as Link['status']['fromPort'], toPort: optional(at(c.toPort, i)) as Link['status']['toPort'],
-        cause: optional(at(c.cause, i)), since: optional(at(c.since, i)), until: optional(at(c.until, i)),
-        sources: list(at(c.sources, i)), denied: at(c.denied, i), drained: at(c.drained, i), drains: list(at(c.drains, i)),
+        from: from.id,
+        fromName: from.name,
+        to: to.id,
+        toName: to.name,
+        plane: optional(at(c.plane, i)),
+        phase: at(c.phase, i) as Link['status']['phase'],
+        fromPort: optional(at(c.fromPort, i)) as Link['status']['fromPort'],
+        toPort: optional(at(c.toPort, i)) as Link['status']['toPort'],
+        cause: optional(at(c.cause, i)),
+        since: optional(at(c.since, i)),
+        until: optional(at(c.until, i)),
+        sources: list(at(c.sources, i)),
+        denied: at(c.denied, i),
+        drained: at(c.drained, i),
+        drains: list(at(c.drains, i)),
       },
     };
   }

@@ -28,26 +28,42 @@ export function covers(project: string, name: string): boolean {
 
 /** Returns the project that a resource of a name is of, the one with the longest name; undefined: it is of none. */
 export function projectOf(name: string, projects: readonly S['Project'][]): S['Project'] | undefined {
-  return projects.filter((p) => covers(p.name, name)).reduce<S['Project'] | undefined>((a, b) => (a && a.name.length >= b.name.length ? a : b), undefined);
+  return projects
+    .filter((p) => covers(p.name, name))
+    .reduce<S['Project'] | undefined>((a, b) => (a && a.name.length >= b.name.length ? a : b), undefined);
 }
 
-/** Reports whether somebody may change the resource of a name: an administrator all, others those of projects that they are editors of. */
+/**
+ * Reports whether a user may change the resource of a name: an administrator may change all, others
+ * those of projects that they are editors of.
+ */
 export function changes(session: S['Session'] | undefined, name: string): boolean {
-  return session?.role === 'admin' || (session?.projects ?? []).some((p) => p.role === 'editor' && covers(p.name, name));
+  return (
+    session?.role === 'admin' || (session?.projects ?? []).some((p) => p.role === 'editor' && covers(p.name, name))
+  );
 }
 
 /** Returns what projects have together. */
 export function assigned(projects: readonly S['Project'][]): Assigned {
   const things = projects.flatMap((p) => p.status.things ?? []);
-  const names = (kind: S['ProjectThing']['kind']) => [...new Set(things.filter((t) => t.kind === kind).map((t) => t.name))].sort(natural);
+  const names = (kind: S['ProjectThing']['kind']) =>
+    [...new Set(things.filter((t) => t.kind === kind).map((t) => t.name))].sort(natural);
   const values = (kind: S['ProjectThing']['kind']) => names(kind).map((value) => ({ value }));
   const hosts = new Map(things.filter((t) => t.kind === 'host' && t.address).map((t) => [t.address!, t]));
   return {
     projects: projects.map((p) => p.name),
-    hosts: [...hosts].map(([value, t]) => ({ value, label: `${t.name}: ${value}${t.ports?.[0] ? ` at ${t.ports[0].switch}` : ''}` })),
-    ports: values('port'), slices: values('slice'), priorities: values('priority'),
-    srv6Policies: [...new Set(projects.flatMap((p) => p.status.srv6Policies ?? []))].sort(natural).map((value) => ({ value })),
-    proxies: names('proxy'), qpns: names('designatedQpn'),
+    hosts: [...hosts].map(([value, t]) => ({
+      value,
+      label: `${t.name}: ${value}${t.ports?.[0] ? ` at ${t.ports[0].switch}` : ''}`,
+    })),
+    ports: values('port'),
+    slices: values('slice'),
+    priorities: values('priority'),
+    srv6Policies: [...new Set(projects.flatMap((p) => p.status.srv6Policies ?? []))]
+      .sort(natural)
+      .map((value) => ({ value })),
+    proxies: names('proxy'),
+    qpns: names('designatedQpn'),
     bandwidth: projects.length === 1 ? projects[0]!.status.left.bandwidth : undefined,
   };
 }
@@ -60,11 +76,18 @@ export function nameHint(projects: readonly string[]): string | undefined {
 }
 
 /** A quota with what is used of it. */
-export interface Quota { what: string; used: number; limit?: number; left?: number; unit: '' | 'bit/s' }
+export interface Quota {
+  what: string;
+  used: number;
+  limit?: number;
+  left?: number;
+  unit: '' | 'bit/s';
+}
 
 /** Returns what a project may make, has made, and may still make. */
 export function quotas(p: S['Project']): Quota[] {
-  const { used, left } = p.status, q = p.spec.quotas ?? {};
+  const { used, left } = p.status,
+    q = p.spec.quotas ?? {};
   return [
     { what: 'Multicast groups', used: used.groups, limit: q.groups, left: left.groups, unit: '' },
     { what: 'Receivers', used: used.receivers, limit: q.receivers, left: left.receivers, unit: '' },

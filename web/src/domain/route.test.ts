@@ -3,7 +3,11 @@ import { formatPlace, parsePlace } from './route';
 
 test('a place comes back from its address', () => {
   const link = '64512:10.0.0.1,1~64512:10.0.0.5,1';
-  for (const [path, query] of [[['overview'], {}], [['groups', 'a/b ü%'], { tab: 'tree' }], [['fabric'], { link, plane: '1' }]] as const) {
+  for (const [path, query] of [
+    [['overview'], {}],
+    [['groups', 'a/b ü%'], { tab: 'tree' }],
+    [['fabric'], { link, plane: '1' }],
+  ] as const) {
     expect(parsePlace(formatPlace([...path], query))).toEqual({ path, query });
   }
 });

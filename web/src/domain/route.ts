@@ -9,7 +9,10 @@ export interface Place {
 export function parsePlace(hash: string): Place {
   const text = hash.replace(/^#?\/?/, '');
   const mark = text.indexOf('?');
-  const path = (mark < 0 ? text : text.slice(0, mark)).split('/').filter((s) => s !== '').map(decode);
+  const path = (mark < 0 ? text : text.slice(0, mark))
+    .split('/')
+    .filter((s) => s !== '')
+    .map(decode);
   const query: Record<string, string> = {};
   if (mark >= 0) for (const [key, value] of new URLSearchParams(text.slice(mark + 1))) query[key] = value;
   return { path: path.length > 0 ? path : ['overview'], query };

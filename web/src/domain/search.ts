@@ -26,6 +26,8 @@ export function find(targets: readonly Target[], text: string, most = 20): Targe
     const score = name === whole ? 0 : name.startsWith(whole) ? 1 : name.includes(whole) ? 2 : 3;
     scored.push({ score, target });
   }
-  scored.sort((a, b) => a.score - b.score || natural(a.target.name, b.target.name) || natural(a.target.kind, b.target.kind));
+  scored.sort(
+    (a, b) => a.score - b.score || natural(a.target.name, b.target.name) || natural(a.target.kind, b.target.kind),
+  );
   return scored.slice(0, most).map((s) => s.target);
 }

@@ -18,7 +18,11 @@ export function get(spec: unknown, path: SpecPath): unknown {
 export function set(spec: unknown, path: SpecPath, value: unknown): unknown {
   const [step, ...rest] = path;
   if (step === undefined) return value;
-  const next = set(typeof spec === 'object' && spec !== null ? (spec as Record<string | number, unknown>)[step] : undefined, rest, value);
+  const next = set(
+    typeof spec === 'object' && spec !== null ? (spec as Record<string | number, unknown>)[step] : undefined,
+    rest,
+    value,
+  );
   if (typeof step === 'number') {
     const list = Array.isArray(spec) ? [...(spec as unknown[])] : [];
     if (next === undefined) list.splice(step, 1);

@@ -27,11 +27,21 @@ export interface TreeDrawing {
 const hostId = (address: string) => `host ${address}`;
 
 /** Draws a tree from left to right, a column a level, leaves below each other in the order of branches. */
-export function drawTree(tree: S['GroupTree'], source: string, names: ReadonlyMap<string, string>, state: S['StateReport'] | undefined): TreeDrawing {
+export function drawTree(
+  tree: S['GroupTree'],
+  source: string,
+  names: ReadonlyMap<string, string>,
+  state: S['StateReport'] | undefined,
+): TreeDrawing {
   const nodes = new Map((tree.nodes ?? []).map((n) => [n.switch, n]));
-  const states = new Map((state?.nodes ?? []).flatMap((n) => (n.branches ?? []).map((b) => [`${n.switch} ${b.index}`, b] as const)));
-  const vertices: TreeVertex[] = [], edges: TreeEdge[] = [], at = new Map<string, { level: number; row: number }>();
-  let rows = 0, levels = 0;
+  const states = new Map(
+    (state?.nodes ?? []).flatMap((n) => (n.branches ?? []).map((b) => [`${n.switch} ${b.index}`, b] as const)),
+  );
+  const vertices: TreeVertex[] = [],
+    edges: TreeEdge[] = [],
+    at = new Map<string, { level: number; row: number }>();
+  let rows = 0,
+    levels = 0;
   const place = (v: TreeVertex, level: number, below: () => number[]): number => {
     vertices.push(v);
     levels = Math.max(levels, level);
@@ -41,15 +51,26 @@ export function drawTree(tree: S['GroupTree'], source: string, names: ReadonlyMa
     return row;
   };
   const visit = (name: string, level: number): number =>
-    place({ id: name, name, host: false }, level, () => (nodes.get(name)?.branches ?? []).map((b) => {
-      const to = b.child || hostId(b.receiver ?? '');
-      edges.push({ from: name, to, state: states.get(`${name} ${b.index}`) });
-      if (b.child) return visit(b.child, level + 1);
-      return place({ id: to, name: names.get(b.receiver ?? '') ?? b.receiver ?? '', host: true }, level + 1, () => []);
-    }));
+    place({ id: name, name, host: false }, level, () =>
+      (nodes.get(name)?.branches ?? []).map((b) => {
+        const to = b.child || hostId(b.receiver ?? '');
+        edges.push({ from: name, to, state: states.get(`${name} ${b.index}`) });
+        if (b.child) return visit(b.child, level + 1);
+        return place(
+          { id: to, name: names.get(b.receiver ?? '') ?? b.receiver ?? '', host: true },
+          level + 1,
+          () => [],
+        );
+      }),
+    );
   place({ id: hostId(source), name: names.get(source) ?? source, host: true }, 0, () => [visit(tree.root, 1)]);
   edges.unshift({ from: hostId(source), to: tree.root });
-  const spots = new Map([...at].map(([id, p]) => [id, { x: 0.05 + (0.9 * p.level) / Math.max(1, levels), y: (p.row + 0.5) / Math.max(1, rows) }]));
+  const spots = new Map(
+    [...at].map(([id, p]) => [
+      id,
+      { x: 0.05 + (0.9 * p.level) / Math.max(1, levels), y: (p.row + 0.5) / Math.max(1, rows) },
+    ]),
+  );
   return { vertices, edges, spots };
 }
 

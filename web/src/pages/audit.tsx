@@ -11,13 +11,56 @@ type Record = Schemas['AuditRecord'];
 
 const id = (r: Record) => `${r.chain} ${r.seq}`;
 const columns: Column<Record>[] = [
-  { name: 'Time', key: (r) => r.timestamp, cell: (r) => <time dateTime={r.timestamp} title={r.timestamp}>{r.timestamp.slice(0, 10)} {formatClock(r.timestamp)}</time>, width: 1.2 },
-  { name: 'Who', key: (r) => r.sessionInfo.user.identity, cell: (r) => r.sessionInfo.user.identity || 'nobody', width: 0.8 },
-  { name: 'Role', key: (r) => r.sessionInfo.user.role ?? '', width: 0.6 }, { name: 'From', key: (r) => r.sessionInfo.remoteAddress ?? '', width: 0.8 },
-  { name: 'Request', key: (r) => `${r.serviceRequest.method} ${r.serviceRequest.path}`, cell: (r) => <code title={r.serviceRequest.path}>{r.serviceRequest.method} {r.serviceRequest.path}</code>, width: 2.4 },
-  { name: 'Outcome', key: (r) => `${r.outcome} ${r.status}`, cell: (r) => <Badge tone={r.outcome === 'success' ? 'ok' : 'fault'}>{r.outcome}{r.status ? ` ${r.status}` : ''}</Badge>, width: 0.8 },
+  {
+    name: 'Time',
+    key: (r) => r.timestamp,
+    cell: (r) => (
+      <time dateTime={r.timestamp} title={r.timestamp}>
+        {r.timestamp.slice(0, 10)} {formatClock(r.timestamp)}
+      </time>
+    ),
+    width: 1.2,
+  },
+  {
+    name: 'Who',
+    key: (r) => r.sessionInfo.user.identity,
+    cell: (r) => r.sessionInfo.user.identity || 'nobody',
+    width: 0.8,
+  },
+  { name: 'Role', key: (r) => r.sessionInfo.user.role ?? '', width: 0.6 },
+  { name: 'From', key: (r) => r.sessionInfo.remoteAddress ?? '', width: 0.8 },
+  {
+    name: 'Request',
+    key: (r) => `${r.serviceRequest.method} ${r.serviceRequest.path}`,
+    cell: (r) => (
+      <code title={r.serviceRequest.path}>
+        {r.serviceRequest.method} {r.serviceRequest.path}
+      </code>
+    ),
+    width: 2.4,
+  },
+  {
+    name: 'Outcome',
+    key: (r) => `${r.outcome} ${r.status}`,
+    cell: (r) => (
+      <Badge tone={r.outcome === 'success' ? 'ok' : 'fault'}>
+        {r.outcome}
+        {r.status ? ` ${r.status}` : ''}
+      </Badge>
+    ),
+    width: 0.8,
+  },
   { name: 'Detail', key: (r) => r.detail ?? '', cell: (r) => <span title={r.detail}>{r.detail}</span>, width: 1.6 },
-  { name: 'Record', key: id, cell: (r) => <button type="button" onClick={() => setParams({ record: id(r) })} aria-label={`Show record ${id(r)}`}>{r.seq}</button>, width: 0.5 },
+  {
+    name: 'Record',
+    key: id,
+    cell: (r) => (
+      <button type="button" onClick={() => setParams({ record: id(r) })} aria-label={`Show record ${id(r)}`}>
+        {r.seq}
+      </button>
+    ),
+    width: 0.5,
+  },
 ];
 
 export function Audit() {
@@ -31,18 +74,47 @@ export function Audit() {
     <>
       <h1>Audit log</h1>
       <p className="filters">
-        <label>Who <input type="search" value={identity} onChange={(e) => setIdentity(e.target.value)} /></label>
-        <label>Path <input type="search" value={path} onChange={(e) => setPath(e.target.value)} /></label>
-        <label>Outcome <select value={outcome} onChange={(e) => setOutcome(e.target.value)}><option value="">any</option><option value="success">success</option><option value="failure">failure</option></select></label>
-        <span className="quiet">the latest 500; <code>weft audit verify</code> checks the chain of hashes</span>
+        <label>
+          Who <input type="search" value={identity} onChange={(e) => setIdentity(e.target.value)} />
+        </label>
+        <label>
+          Path <input type="search" value={path} onChange={(e) => setPath(e.target.value)} />
+        </label>
+        <label>
+          Outcome{' '}
+          <select value={outcome} onChange={(e) => setOutcome(e.target.value)}>
+            <option value="">any</option>
+            <option value="success">success</option>
+            <option value="failure">failure</option>
+          </select>
+        </label>
+        <span className="quiet">
+          the latest 500; <code>weft audit verify</code> checks the chain of hashes
+        </span>
       </p>
       {record && (
         <section className="chosen" aria-label={`Record ${id(record)}`}>
-          <header><h2>Record {id(record)}</h2><button type="button" className="plain" aria-label="Close the record" onClick={() => setParams({ record: undefined })}>✕</button></header>
-          <pre className="trace" tabIndex={0} aria-label="The whole record">{JSON.stringify(record, null, 2)}</pre>
+          <header>
+            <h2>Record {id(record)}</h2>
+            <button
+              type="button"
+              className="plain"
+              aria-label="Close the record"
+              onClick={() => setParams({ record: undefined })}
+            >
+              ✕
+            </button>
+          </header>
+          <pre className="trace" tabIndex={0} aria-label="The whole record">
+            {JSON.stringify(record, null, 2)}
+          </pre>
         </section>
       )}
-      <Answer of={records} what="the audit log">{(all) => <Table rows={all} columns={columns} id={id} label="Audit log" selected={chosen} empty="No record is so." />}</Answer>
+      <Answer of={records} what="the audit log">
+        {(all) => (
+          <Table rows={all} columns={columns} id={id} label="Audit log" selected={chosen} empty="No record is so." />
+        )}
+      </Answer>
     </>
   );
 }

@@ -18,17 +18,30 @@ import { setParams, useParam } from '../store/place';
 type Profile = Schemas['EvProfile'];
 
 const stateTones: Record<Schemas['EvView']['state'], Tone> = { GOOD: 'ok', ASSUMED_BAD: 'warning', DENIED: 'fault' };
-const stateTexts: Record<Schemas['EvView']['state'], string> = { GOOD: 'good', ASSUMED_BAD: 'assumed bad', DENIED: 'denied' };
+const stateTexts: Record<Schemas['EvView']['state'], string> = {
+  GOOD: 'good',
+  ASSUMED_BAD: 'assumed bad',
+  DENIED: 'denied',
+};
 
 export function Evs({ path }: { path: string[] }) {
   const fabric = useQuery(ask.fabric);
   if (path[0] !== undefined) return <One name={path[0]} />;
-  if (fabric.data === null) return <><h1>Entropy values</h1><Empty>This controller has no MRC fabric: its configuration has no section <code>mrc</code>.</Empty></>;
+  if (fabric.data === null)
+    return (
+      <>
+        <h1>Entropy values</h1>
+        <Empty>
+          This controller has no MRC fabric: its configuration has no section <code>mrc</code>.
+        </Empty>
+      </>
+    );
   return <All />;
 }
 
 function All() {
-  const hosts = useQuery(ask.hosts), fabric = useQuery(ask.fabric);
+  const hosts = useQuery(ask.hosts),
+    fabric = useQuery(ask.fabric);
   const [from, setFrom] = useParam('from');
   const [to, setTo] = useParam('to');
   const [search, setSearch] = useParam('q');
@@ -37,14 +50,29 @@ function All() {
   const names = (hosts.data ?? []).map((h) => h.name);
   const columns: Column<Profile>[] = [
     { name: 'EV profile', key: (p) => p.name, cell: (p) => <To path={['evs', p.name]}>{p.name}</To>, width: 1.6 },
-    { name: 'State', key: (p) => JSON.stringify(p.status.conditions), cell: (p) => <Summary of={p.status.conditions} />, width: 1.4 },
+    {
+      name: 'State',
+      key: (p) => JSON.stringify(p.status.conditions),
+      cell: (p) => <Summary of={p.status.conditions} />,
+      width: 1.4,
+    },
     { name: 'EVs', key: (p) => p.status.count, number: true, width: 0.5 },
     { name: 'Active', key: (p) => p.status.active, number: true, width: 0.5 },
     { name: 'Denied', key: (p) => p.status.denied, number: true, width: 0.5 },
     { name: 'Assumed bad', key: (p) => p.status.assumedBad, number: true, width: 0.7 },
     { name: 'Mode', key: (p) => p.status.mode ?? '', width: 0.5 },
     { name: 'CC profile', key: (p) => p.status.ccProfile ?? '', width: 0.8 },
-    { name: 'Hosts', key: (p) => p.status.hosts.join(' '), cell: (p) => <span title={p.status.hosts.join(', ')}>{p.status.hosts.length}{p.status.behind?.length ? `, ${p.status.behind.length} behind` : ''}</span>, width: 0.8 },
+    {
+      name: 'Hosts',
+      key: (p) => p.status.hosts.join(' '),
+      cell: (p) => (
+        <span title={p.status.hosts.join(', ')}>
+          {p.status.hosts.length}
+          {p.status.behind?.length ? `, ${p.status.behind.length} behind` : ''}
+        </span>
+      ),
+      width: 0.8,
+    },
   ];
   const rows = profiles.data ?? [];
   const all = (only === 'degraded' ? fabric.data?.evProfiles.bad : fabric.data?.evProfiles.all) ?? 0;
@@ -52,27 +80,80 @@ function All() {
     <>
       <h1>Entropy values</h1>
       <p className="filters">
-        <label>From <select value={from} onChange={(e) => setFrom(e.target.value)}><option value="">a host</option>{names.map((n) => <option key={n}>{n}</option>)}</select></label>
-        <label>to <select value={to} onChange={(e) => setTo(e.target.value)}><option value="">a host</option>{names.map((n) => <option key={n}>{n}</option>)}</select></label>
-        {from && to && <button type="button" onClick={() => setParams({ from: to, to: from })}>Swap</button>}
+        <label>
+          From{' '}
+          <select value={from} onChange={(e) => setFrom(e.target.value)}>
+            <option value="">a host</option>
+            {names.map((n) => (
+              <option key={n}>{n}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          to{' '}
+          <select value={to} onChange={(e) => setTo(e.target.value)}>
+            <option value="">a host</option>
+            {names.map((n) => (
+              <option key={n}>{n}</option>
+            ))}
+          </select>
+        </label>
+        {from && to && (
+          <button type="button" onClick={() => setParams({ from: to, to: from })}>
+            Swap
+          </button>
+        )}
       </p>
-      {from && to ? <Pair from={from} to={to} hosts={hosts.data ?? []} /> : <p className="quiet">Two hosts show the paths between them, both ways.</p>}
+      {from && to ? (
+        <Pair from={from} to={to} hosts={hosts.data ?? []} />
+      ) : (
+        <p className="quiet">Two hosts show the paths between them, both ways.</p>
+      )}
       <h2>EV profiles</h2>
       <p className="filters">
-        <label>State <select value={only} onChange={(e) => setOnly(e.target.value)}><option value="">any</option><option value="degraded">degraded</option></select></label>
-        <label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label>
-        <span className="quiet">{rows.length >= ask.mostProfiles && all > rows.length ? `the first ${rows.length} of ${all} profiles: two hosts find the others` : `${rows.length} profiles`}</span>
+        <label>
+          State{' '}
+          <select value={only} onChange={(e) => setOnly(e.target.value)}>
+            <option value="">any</option>
+            <option value="degraded">degraded</option>
+          </select>
+        </label>
+        <label>
+          Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+        </label>
+        <span className="quiet">
+          {rows.length >= ask.mostProfiles && all > rows.length
+            ? `the first ${rows.length} of ${all} profiles: two hosts find the others`
+            : `${rows.length} profiles`}
+        </span>
       </p>
-      <Answer of={profiles} what="EV profiles">{() => <Table rows={rows} columns={columns} id={(p) => p.name} label="EV profiles" search={search} empty="There is no EV profile." />}</Answer>
+      <Answer of={profiles} what="EV profiles">
+        {() => (
+          <Table
+            rows={rows}
+            columns={columns}
+            id={(p) => p.name}
+            label="EV profiles"
+            search={search}
+            empty="There is no EV profile."
+          />
+        )}
+      </Answer>
       <CCProfiles />
     </>
   );
 }
 
 function Pair({ from, to, hosts }: { from: string; to: string; hosts: Schemas['FabricHost'][] }) {
-  const a = hosts.find((h) => h.name === from), b = hosts.find((h) => h.name === to);
+  const a = hosts.find((h) => h.name === from),
+    b = hosts.find((h) => h.name === to);
   if (!a || !b) return <Empty>There is no host {a ? to : from}.</Empty>;
-  return <div className="columns"><Way from={a} to={b} /><Way from={b} to={a} /></div>;
+  return (
+    <div className="columns">
+      <Way from={a} to={b} />
+      <Way from={b} to={a} />
+    </div>
+  );
 }
 
 function Way({ from, to }: { from: Schemas['FabricHost']; to: Schemas['FabricHost'] }) {
@@ -80,8 +161,22 @@ function Way({ from, to }: { from: Schemas['FabricHost']; to: Schemas['FabricHos
   const name = own.data?.find((p) => p.status.destinations.some((d) => contains(d, to.address)))?.name;
   return (
     <section aria-label={`From ${from.name} to ${to.name}`}>
-      <h2>{from.name} → {to.name}</h2>
-      <Answer of={own} what="EV profiles">{() => (name ? <p>EV profile <To path={['evs', name]}>{name}</To></p> : <Empty>No EV profile of {from.name} leads to {to.name}.</Empty>)}</Answer>
+      <h2>
+        {from.name} → {to.name}
+      </h2>
+      <Answer of={own} what="EV profiles">
+        {() =>
+          name ? (
+            <p>
+              EV profile <To path={['evs', name]}>{name}</To>
+            </p>
+          ) : (
+            <Empty>
+              No EV profile of {from.name} leads to {to.name}.
+            </Empty>
+          )
+        }
+      </Answer>
       {name && <EvTable name={name} label={`EVs from ${from.name} to ${to.name}`} />}
     </section>
   );
@@ -93,72 +188,207 @@ interface Row {
 }
 
 function EvTable({ name, label, chosen }: { name: string; label: string; chosen?: string }) {
-  const profile = useQuery(ask.profile(name)), probes = useQuery(ask.probes(name));
+  const profile = useQuery(ask.profile(name)),
+    probes = useQuery(ask.probes(name));
   const [state, setState] = useParam('ev-state');
   const rows = useMemo(() => {
     const byEv = new Map((probes.data ?? []).map((p) => [p.ev, p]));
-    return (profile.data?.status.evs ?? []).filter((e) => !state || e.state === state).map((ev): Row => ({ ev, probe: byEv.get(ev.ev) }));
+    return (profile.data?.status.evs ?? [])
+      .filter((e) => !state || e.state === state)
+      .map((ev): Row => ({ ev, probe: byEv.get(ev.ev) }));
   }, [profile.data, probes.data, state]);
   const columns: Column<Row>[] = [
-    { name: 'EV', key: (r) => r.ev.ev, cell: (r) => <To path={['evs', name]} query={{ ev: r.ev.ev }}><code>{r.ev.ev.split('@')[0]}</code></To>, width: 1.3 },
+    {
+      name: 'EV',
+      key: (r) => r.ev.ev,
+      cell: (r) => (
+        <To path={['evs', name]} query={{ ev: r.ev.ev }}>
+          <code>{r.ev.ev.split('@')[0]}</code>
+        </To>
+      ),
+      width: 1.3,
+    },
     { name: 'Port', key: (r) => r.ev.port, number: true, width: 0.5 },
-    { name: 'State', key: (r) => r.ev.state, cell: (r) => <Badge tone={stateTones[r.ev.state]}>{stateTexts[r.ev.state]}{r.ev.badAt ? ` by ${r.ev.badAt} ${r.ev.badAt === 1 ? 'host' : 'hosts'}` : ''}{r.ev.replacement ? ', a replacement' : ''}</Badge>, width: 1.4 },
-    { name: 'Probe loss', key: (r) => r.probe?.loss ?? -1, number: true, cell: (r) => (r.probe ? <span title={`${r.probe.received} of ${r.probe.sent} answered; the loss is a moving average`}>{formatShare(r.probe.loss)}</span> : '–'), width: 0.9 },
-    { name: 'Round trip', key: (r) => r.probe?.rttMean ?? '', number: true, cell: (r) => formatDuration(r.probe?.rttMean) || '–', width: 0.8 },
+    {
+      name: 'State',
+      key: (r) => r.ev.state,
+      cell: (r) => (
+        <Badge tone={stateTones[r.ev.state]}>
+          {stateTexts[r.ev.state]}
+          {r.ev.badAt ? ` by ${r.ev.badAt} ${r.ev.badAt === 1 ? 'host' : 'hosts'}` : ''}
+          {r.ev.replacement ? ', a replacement' : ''}
+        </Badge>
+      ),
+      width: 1.4,
+    },
+    {
+      name: 'Probe loss',
+      key: (r) => r.probe?.loss ?? -1,
+      number: true,
+      cell: (r) =>
+        r.probe ? (
+          <span title={`${r.probe.received} of ${r.probe.sent} answered; the loss is a moving average`}>
+            {formatShare(r.probe.loss)}
+          </span>
+        ) : (
+          '–'
+        ),
+      width: 0.9,
+    },
+    {
+      name: 'Round trip',
+      key: (r) => r.probe?.rttMean ?? '',
+      number: true,
+      cell: (r) => formatDuration(r.probe?.rttMean) || '–',
+      width: 0.8,
+    },
   ];
   return (
     <>
-      <p className="filters"><label>State <select aria-label={`${label}, state`} value={state} onChange={(e) => setState(e.target.value)}>
-        <option value="">any</option>{(Object.keys(stateTexts) as (keyof typeof stateTexts)[]).map((s) => <option key={s} value={s}>{stateTexts[s]}</option>)}
-      </select></label></p>
-      <Answer of={profile} what="EVs">{() => <Table rows={rows} columns={columns} id={(r) => r.ev.ev} label={label} selected={chosen} empty="No EV is so." />}</Answer>
+      <p className="filters">
+        <label>
+          State{' '}
+          <select aria-label={`${label}, state`} value={state} onChange={(e) => setState(e.target.value)}>
+            <option value="">any</option>
+            {(Object.keys(stateTexts) as (keyof typeof stateTexts)[]).map((s) => (
+              <option key={s} value={s}>
+                {stateTexts[s]}
+              </option>
+            ))}
+          </select>
+        </label>
+      </p>
+      <Answer of={profile} what="EVs">
+        {() => (
+          <Table
+            rows={rows}
+            columns={columns}
+            id={(r) => r.ev.ev}
+            label={label}
+            selected={chosen}
+            empty="No EV is so."
+          />
+        )}
+      </Answer>
     </>
   );
 }
 
-const modes: Choice[] = [{ value: 'GEN', label: 'GEN: the host, by fields' }, { value: 'EXP', label: 'EXP: the controller lists them' }, { value: 'AUTO', label: 'AUTO: the device (mode ecmp)' }];
+const modes: Choice[] = [
+  { value: 'GEN', label: 'GEN: the host, by fields' },
+  { value: 'EXP', label: 'EXP: the controller lists them' },
+  { value: 'AUTO', label: 'AUTO: the device (mode ecmp)' },
+];
 
 function One({ name }: { name: string }) {
-  const profile = useQuery(ask.profile(name)), cc = useQuery(ask.ccProfiles);
+  const profile = useQuery(ask.profile(name)),
+    cc = useQuery(ask.ccProfiles);
   const [ev] = useParam('ev');
   const [editing, setEditing] = useState(false);
   const fields: Field[] = [
     { kind: 'choice', name: 'mode', label: 'Mode', empty: "the controller's choice", from: modes },
     { kind: 'number', name: 'maxEvs', label: 'EVs at most', hint: "Empty: the configuration's." },
-    { kind: 'number', name: 'minActive', label: 'Least active', hint: 'EVs that a host leaves active when it finds some bad.' },
-    { kind: 'choice', name: 'ccProfile', label: 'CC profile', empty: "the configuration's", from: (cc.data ?? []).map((c) => ({ value: c.name })) },
+    {
+      kind: 'number',
+      name: 'minActive',
+      label: 'Least active',
+      hint: 'EVs that a host leaves active when it finds some bad.',
+    },
+    {
+      kind: 'choice',
+      name: 'ccProfile',
+      label: 'CC profile',
+      empty: "the configuration's",
+      from: (cc.data ?? []).map((c) => ({ value: c.name })),
+    },
   ];
   return (
-    <Answer of={profile} what={`EV profile ${name}`}>{(p) => (
-      <>
-        <Heading title={`EV profile ${name}`} state={<Conditions of={p.status.conditions} />}>
-          <Open scope="configure" label="Override…" open={() => setEditing(true)} />
-          {p.version > 0 && <Confirm scope="configure" label="Remove the override" title={`Remove the override of ${name}?`} act={() => act.remove('ev-profiles', name, false)}>
-            <p>The profile is then as the configuration says.</p>
-          </Confirm>}
-        </Heading>
-        {p.status.conditions.filter((c) => c.message).map((c) => <p key={c.type}>{c.type}: {c.message}</p>)}
-        {p.status.note && <p>{p.status.note}</p>}
-        {p.status.behind?.length ? <p><Badge tone="warning">behind</Badge> <Names of={p.status.behind} page="hosts" /></p> : null}
-        {p.status.lostLinks?.length ? <p>Lost links: <LinkNames of={p.status.lostLinks} /></p> : null}
-        {ev && <PathOf profile={p} ev={ev} />}
-        <div className="columns">
-          <section><h2>EVs</h2><EvTable name={name} label="EVs" chosen={ev} /></section>
-          <section>
-            <h2>Profile</h2>
-            <Facts label={`EV profile ${name}`} of={[
-              ['From', p.status.source.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')], ['To', p.status.destination.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')],
-              ['Hosts', <Names of={p.status.hosts} page="hosts" />], ['Destinations', p.status.destinations.map((d) => <div key={d}><code>{d}</code></div>)],
-              ['EVs', `${p.status.count}: ${p.status.active} active, ${p.status.denied} denied, ${p.status.assumedBad} assumed bad, ${p.status.replaced} replacements`],
-              ['Least active', p.status.minActive], ['Format', p.status.format && `${p.status.format.mode}, fields of ${p.status.format.widths.join(', ')} bits`], ['Mode', p.status.mode],
-              ['CC profile', p.status.ccProfile], ['Override', p.version > 0 ? <code>{JSON.stringify(p.spec)}</code> : 'none'],
-            ]} />
-          </section>
-        </div>
-        {editing && <Form title={`Override EV profile ${name}`} name={name} fields={fields} spec={p.spec as unknown as Spec} close={() => setEditing(false)}
-          send={(n, spec, dry) => act.replace('ev-profiles', n, spec, p.version, dry)} done={() => undefined} />}
-      </>
-    )}</Answer>
+    <Answer of={profile} what={`EV profile ${name}`}>
+      {(p) => (
+        <>
+          <Heading title={`EV profile ${name}`} state={<Conditions of={p.status.conditions} />}>
+            <Open scope="configure" label="Override…" open={() => setEditing(true)} />
+            {p.version > 0 && (
+              <Confirm
+                scope="configure"
+                label="Remove the override"
+                title={`Remove the override of ${name}?`}
+                act={() => act.remove('ev-profiles', name, false)}
+              >
+                <p>The profile is then as the configuration says.</p>
+              </Confirm>
+            )}
+          </Heading>
+          {p.status.conditions
+            .filter((c) => c.message)
+            .map((c) => (
+              <p key={c.type}>
+                {c.type}: {c.message}
+              </p>
+            ))}
+          {p.status.note && <p>{p.status.note}</p>}
+          {p.status.behind?.length ? (
+            <p>
+              <Badge tone="warning">behind</Badge> <Names of={p.status.behind} page="hosts" />
+            </p>
+          ) : null}
+          {p.status.lostLinks?.length ? (
+            <p>
+              Lost links: <LinkNames of={p.status.lostLinks} />
+            </p>
+          ) : null}
+          {ev && <PathOf profile={p} ev={ev} />}
+          <div className="columns">
+            <section>
+              <h2>EVs</h2>
+              <EvTable name={name} label="EVs" chosen={ev} />
+            </section>
+            <section>
+              <h2>Profile</h2>
+              <Facts
+                label={`EV profile ${name}`}
+                of={[
+                  ['From', p.status.source.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')],
+                  ['To', p.status.destination.map((l) => `port ${l.port}: ${l.name ?? l.leaf}`).join(', ')],
+                  ['Hosts', <Names of={p.status.hosts} page="hosts" />],
+                  [
+                    'Destinations',
+                    p.status.destinations.map((d) => (
+                      <div key={d}>
+                        <code>{d}</code>
+                      </div>
+                    )),
+                  ],
+                  [
+                    'EVs',
+                    `${p.status.count}: ${p.status.active} active, ${p.status.denied} denied, ${p.status.assumedBad} assumed bad, ${p.status.replaced} replacements`,
+                  ],
+                  ['Least active', p.status.minActive],
+                  [
+                    'Format',
+                    p.status.format && `${p.status.format.mode}, fields of ${p.status.format.widths.join(', ')} bits`,
+                  ],
+                  ['Mode', p.status.mode],
+                  ['CC profile', p.status.ccProfile],
+                  ['Override', p.version > 0 ? <code>{JSON.stringify(p.spec)}</code> : 'none'],
+                ]}
+              />
+            </section>
+          </div>
+          {editing && (
+            <Form
+              title={`Override EV profile ${name}`}
+              name={name}
+              fields={fields}
+              spec={p.spec as unknown as Spec}
+              close={() => setEditing(false)}
+              send={(n, spec, dry) => act.replace('ev-profiles', n, spec, p.version, dry)}
+              done={() => undefined}
+            />
+          )}
+        </>
+      )}
+    </Answer>
   );
 }
 
@@ -169,8 +399,20 @@ function PathOf({ profile, ev }: { profile: Profile; ev: string }) {
   const path = useQuery(ask.evPath(profile.name, ev));
   return (
     <section className="chosen" aria-label={`Path of ${ev}`}>
-      <header><h2>Path of {ev}</h2><button type="button" className="plain" aria-label="Close the path" onClick={() => setParams({ ev: undefined })}>✕</button></header>
-      <Answer of={path} what="the path">{(p) => <Path of={p} widths={profile.status.format?.widths ?? []} />}</Answer>
+      <header>
+        <h2>Path of {ev}</h2>
+        <button
+          type="button"
+          className="plain"
+          aria-label="Close the path"
+          onClick={() => setParams({ ev: undefined })}
+        >
+          ✕
+        </button>
+      </header>
+      <Answer of={path} what="the path">
+        {(p) => <Path of={p} widths={profile.status.format?.widths ?? []} />}
+      </Answer>
     </section>
   );
 }
@@ -180,25 +422,93 @@ function Path({ of: p, widths }: { of: Schemas['EvPathView']; widths: readonly n
   const steps = containers(p.packet, widths);
   return (
     <>
-      <p><Badge tone={stateTones[p.state]}>{stateTexts[p.state]}</Badge> Mode {p.mode}, port {p.port} of the host{p.plane !== undefined && `, plane ${p.plane}`}.
-        {p.packet.sourcePort !== undefined && ` UDP source port 0x${p.packet.sourcePort.toString(16).padStart(4, '0')}, flow label 0x${(p.packet.flowLabel ?? 0).toString(16).padStart(4, '0')}.`}
-        {p.packet.destination && <> Outer destination <code>{p.packet.destination}</code>{p.packet.segment && <>, then <code>{p.packet.segment}</code> from the segment routing header</>}.</>}</p>
-      {p.lostLinks?.length ? <p>It would cross links that must not be crossed: <LinkNames of={p.lostLinks} /></p> : null}
+      <p>
+        <Badge tone={stateTones[p.state]}>{stateTexts[p.state]}</Badge> Mode {p.mode}, port {p.port} of the host
+        {p.plane !== undefined && `, plane ${p.plane}`}.
+        {p.packet.sourcePort !== undefined &&
+          ` UDP source port 0x${p.packet.sourcePort.toString(16).padStart(4, '0')}, flow label 0x${(p.packet.flowLabel ?? 0).toString(16).padStart(4, '0')}.`}
+        {p.packet.destination && (
+          <>
+            {' '}
+            Outer destination <code>{p.packet.destination}</code>
+            {p.packet.segment && (
+              <>
+                , then <code>{p.packet.segment}</code> from the segment routing header
+              </>
+            )}
+            .
+          </>
+        )}
+      </p>
+      {p.lostLinks?.length ? (
+        <p>
+          It would cross links that must not be crossed: <LinkNames of={p.lostLinks} />
+        </p>
+      ) : null}
       {p.hops.length === 0 && <p>Both ends have the same leaf: {p.nodes?.join(', ') ?? p.source}.</p>}
       {p.hops.length > 0 && (
         <table className="facts hops" aria-label={`Hops of ${p.ev}`}>
-          <thead><tr><th scope="col">At</th><th scope="col">Goes by</th><th scope="col">In the packet</th><th scope="col">Leaves by port</th><th scope="col">To</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col">At</th>
+              <th scope="col">Goes by</th>
+              <th scope="col">In the packet</th>
+              <th scope="col">Leaves by port</th>
+              <th scope="col">To</th>
+            </tr>
+          </thead>
           <tbody>
             {p.hops.map((h, i) => (
               <tr key={i}>
-                <th scope="row"><Names of={[...new Set(h.links.map((l) => l.fromName ?? l.from))]} page="switches" /></th>
-                <td>{goesBy[h.by]}{h.by === 'field' ? ` ${i + 1} = ${h.value}` : h.by === 'route' ? '' : ` 0x${h.value.toString(16).padStart(4, '0')}`}</td>
-                <td>{h.by === 'field' ? <Bits fields={fields} at={i} /> : steps[i] ? <Address of={steps[i]} /> : h.by === 'route' ? 'destination address' : ''}</td>
-                <td>{h.links.map((l) => l.fromPort ?? '?').join(' or ')}{h.links.length > 1 && ', by a hash'}</td>
-                <td>{h.links.map((l) => <div key={l.id}><To path={['fabric']} query={{ link: l.id }}>{l.toName ?? l.to}</To>, port {l.toPort ?? '?'}</div>)}</td>
+                <th scope="row">
+                  <Names of={[...new Set(h.links.map((l) => l.fromName ?? l.from))]} page="switches" />
+                </th>
+                <td>
+                  {goesBy[h.by]}
+                  {h.by === 'field'
+                    ? ` ${i + 1} = ${h.value}`
+                    : h.by === 'route'
+                      ? ''
+                      : ` 0x${h.value.toString(16).padStart(4, '0')}`}
+                </td>
+                <td>
+                  {h.by === 'field' ? (
+                    <Bits fields={fields} at={i} />
+                  ) : steps[i] ? (
+                    <Address of={steps[i]} />
+                  ) : h.by === 'route' ? (
+                    'destination address'
+                  ) : (
+                    ''
+                  )}
+                </td>
+                <td>
+                  {h.links.map((l) => l.fromPort ?? '?').join(' or ')}
+                  {h.links.length > 1 && ', by a hash'}
+                </td>
+                <td>
+                  {h.links.map((l) => (
+                    <div key={l.id}>
+                      <To path={['fabric']} query={{ link: l.id }}>
+                        {l.toName ?? l.to}
+                      </To>
+                      , port {l.toPort ?? '?'}
+                    </div>
+                  ))}
+                </td>
               </tr>
             ))}
-            {steps.slice(p.hops.length).map((s, i) => <tr key={`rest ${i}`}><th scope="row">{p.nodes?.at(-1) ?? p.destination}</th><td>{s.active}</td><td><Address of={s} /></td><td>{i === 0 ? 'the host' : ''}</td><td /></tr>)}
+            {steps.slice(p.hops.length).map((s, i) => (
+              <tr key={`rest ${i}`}>
+                <th scope="row">{p.nodes?.at(-1) ?? p.destination}</th>
+                <td>{s.active}</td>
+                <td>
+                  <Address of={s} />
+                </td>
+                <td>{i === 0 ? 'the host' : ''}</td>
+                <td />
+              </tr>
+            ))}
           </tbody>
         </table>
       )}
@@ -207,7 +517,16 @@ function Path({ of: p, widths }: { of: Schemas['EvPathView']; widths: readonly n
 }
 
 function Bits({ fields, at }: { fields: { bits: string }[]; at: number }) {
-  return <span className="bits">{fields.map((f, i) => <span key={i} className={i === at ? 'now' : i < at ? 'past' : undefined}>{i > 0 && ' '}{f.bits}</span>)}</span>;
+  return (
+    <span className="bits">
+      {fields.map((f, i) => (
+        <span key={i} className={i === at ? 'now' : i < at ? 'past' : undefined}>
+          {i > 0 && ' '}
+          {f.bits}
+        </span>
+      ))}
+    </span>
+  );
 }
 
 /** An address in full digits with the active uSID marked. */
@@ -216,17 +535,41 @@ function Address({ of: c }: { of: ReturnType<typeof containers>[number] }) {
   const part = (from: number, to: number) => hex.slice(from, to).replace(/(.{4})(?=.)/g, '$1:');
   const [from, to] = c.digits;
   return (
-    <span className="bits" title={c.address}>{part(0, from)}:<span className="now">{part(from, to)}</span>{to < 32 && `:${part(to, 32)}`}{c.fromHeader && ' (from the SRH)'}</span>
+    <span className="bits" title={c.address}>
+      {part(0, from)}:<span className="now">{part(from, to)}</span>
+      {to < 32 && `:${part(to, 32)}`}
+      {c.fromHeader && ' (from the SRH)'}
+    </span>
   );
 }
 
 const durations = ['adjustPeriodThreshold', 'baseRtt', 'qaThreshold', 'targetDelay', 'fastDelay', 'nackDelay'];
-const numbers = ['maxCwnd', 'minCwnd', 'adjustBytesThreshold', 'eta', 'fi', 'fiScale', 'gamma', 'maxMdJump', 'qaGate', 'alpha', 'delayWeight', 'delayRelief'];
-const ccFields: Field[] = [{ kind: 'group', name: 'nscc', label: 'NSCC (OCP MRC 1.0)', fields: [
-  ...durations.map((name): Field => ({ kind: 'text', name, label: name, hint: 'a duration such as 9us' })),
-  ...numbers.map((name): Field => ({ kind: 'number', name, label: name })),
-  { kind: 'flag', name: 'disableQa', label: 'no quick adapt', fallback: false },
-] }];
+const numbers = [
+  'maxCwnd',
+  'minCwnd',
+  'adjustBytesThreshold',
+  'eta',
+  'fi',
+  'fiScale',
+  'gamma',
+  'maxMdJump',
+  'qaGate',
+  'alpha',
+  'delayWeight',
+  'delayRelief',
+];
+const ccFields: Field[] = [
+  {
+    kind: 'group',
+    name: 'nscc',
+    label: 'NSCC (OCP MRC 1.0)',
+    fields: [
+      ...durations.map((name): Field => ({ kind: 'text', name, label: name, hint: 'a duration such as 9us' })),
+      ...numbers.map((name): Field => ({ kind: 'number', name, label: name })),
+      { kind: 'flag', name: 'disableQa', label: 'no quick adapt', fallback: false },
+    ],
+  },
+];
 
 function CCProfiles() {
   const all = useQuery(ask.ccProfiles);
@@ -235,20 +578,76 @@ function CCProfiles() {
   const example = all.data?.[0]?.spec;
   return (
     <section>
-      <div className="heading"><h2>CC profiles</h2>{/* a new one begins as the first one is */ all.isPending || <Open scope="configure" label="New CC profile…" open={() => setEditing('new')} />}</div>
-      <Answer of={all} what="CC profiles">{(list) => (
-        <Table rows={list} id={(c) => c.name} label="CC profiles" empty="There is no CC profile: hosts choose their own parameters." columns={[
-          { name: 'CC profile', key: (c) => c.name }, { name: 'Target delay', key: (c) => c.spec.nscc.targetDelay, cell: (c) => formatDuration(c.spec.nscc.targetDelay), number: true },
-          { name: 'Base round trip', key: (c) => c.spec.nscc.baseRtt ?? '', cell: (c) => formatDuration(c.spec.nscc.baseRtt), number: true },
-          { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true }, { name: 'Changed', key: (c) => c.created ?? '', cell: (c) => (c.created ? `made ${formatAge(c.created, now)} ago` : '') },
-          { name: 'Actions', width: 1.4, cell: (c) => <span className="buttons"><Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
-            <Confirm scope="configure" label="Delete" danger title={`Delete CC profile ${c.name}?`} act={() => act.remove('cc-profiles', c.name, false)} /></span> },
-        ]} />
-      )}</Answer>
-      {editing !== undefined && <Form title={editing === 'new' ? 'New CC profile' : `Change CC profile ${editing.name}`} name={editing === 'new' ? undefined : editing.name} fields={ccFields}
-        spec={(editing === 'new' ? example ?? { nscc: {} } : editing.spec) as unknown as Spec} close={() => setEditing(undefined)} done={() => undefined}
-        send={(n, spec, dry) => (editing === 'new' ? act.create('cc-profiles', n, spec, dry) : act.replace('cc-profiles', n, spec, editing.version, dry))} />}
+      <div className="heading">
+        <h2>CC profiles</h2>
+        {
+          /* a new one begins as the first one is */ all.isPending || (
+            <Open scope="configure" label="New CC profile…" open={() => setEditing('new')} />
+          )
+        }
+      </div>
+      <Answer of={all} what="CC profiles">
+        {(list) => (
+          <Table
+            rows={list}
+            id={(c) => c.name}
+            label="CC profiles"
+            empty="There is no CC profile: hosts choose their own parameters."
+            columns={[
+              { name: 'CC profile', key: (c) => c.name },
+              {
+                name: 'Target delay',
+                key: (c) => c.spec.nscc.targetDelay,
+                cell: (c) => formatDuration(c.spec.nscc.targetDelay),
+                number: true,
+              },
+              {
+                name: 'Base round trip',
+                key: (c) => c.spec.nscc.baseRtt ?? '',
+                cell: (c) => formatDuration(c.spec.nscc.baseRtt),
+                number: true,
+              },
+              { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
+              {
+                name: 'Changed',
+                key: (c) => c.created ?? '',
+                cell: (c) => (c.created ? `made ${formatAge(c.created, now)} ago` : ''),
+              },
+              {
+                name: 'Actions',
+                width: 1.4,
+                cell: (c) => (
+                  <span className="buttons">
+                    <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
+                    <Confirm
+                      scope="configure"
+                      label="Delete"
+                      danger
+                      title={`Delete CC profile ${c.name}?`}
+                      act={() => act.remove('cc-profiles', c.name, false)}
+                    />
+                  </span>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Answer>
+      {editing !== undefined && (
+        <Form
+          title={editing === 'new' ? 'New CC profile' : `Change CC profile ${editing.name}`}
+          name={editing === 'new' ? undefined : editing.name}
+          fields={ccFields}
+          spec={(editing === 'new' ? (example ?? { nscc: {} }) : editing.spec) as unknown as Spec}
+          close={() => setEditing(undefined)}
+          done={() => undefined}
+          send={(n, spec, dry) =>
+            editing === 'new'
+              ? act.create('cc-profiles', n, spec, dry)
+              : act.replace('cc-profiles', n, spec, editing.version, dry)
+          }
+        />
+      )}
     </section>
   );
 }
-

@@ -9,7 +9,17 @@ import { Matrix } from '../components/matrix';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { heatOf, linkState, matrices, stateTexts, states, suspectLinks, worst, type LinkState, type Matrix as Cells } from '../domain/fabric';
+import {
+  heatOf,
+  linkState,
+  matrices,
+  stateTexts,
+  states,
+  suspectLinks,
+  worst,
+  type LinkState,
+  type Matrix as Cells,
+} from '../domain/fabric';
 import { linkName, reverse } from '../domain/findings';
 import { formatAge } from '../domain/format';
 import { layout } from '../domain/layout';
@@ -18,21 +28,38 @@ import { go, setParams, useParam, usePlace } from '../store/place';
 
 type Link = Schemas['FabricLink'];
 
-const tones: Record<LinkState, Tone> = { none: 'quiet', up: 'ok', drained: 'work', trying: 'warning', held: 'warning', suspect: 'warning', denied: 'warning', down: 'fault' };
+const tones: Record<LinkState, Tone> = {
+  none: 'quiet',
+  up: 'ok',
+  drained: 'work',
+  trying: 'warning',
+  held: 'warning',
+  suspect: 'warning',
+  denied: 'warning',
+  down: 'fault',
+};
 
 export function Fabric() {
-  const links = useQuery(ask.links), nodes = useQuery(ask.nodes);
+  const links = useQuery(ask.links),
+    nodes = useQuery(ask.nodes);
   return (
     <>
       <h1>Fabric</h1>
-      <Answer of={links} what="links">{(l) => <Answer of={nodes} what="switches">{(n) => <Network links={l} nodes={n} />}</Answer>}</Answer>
+      <Answer of={links} what="links">
+        {(l) => (
+          <Answer of={nodes} what="switches">
+            {(n) => <Network links={l} nodes={n} />}
+          </Answer>
+        )}
+      </Answer>
     </>
   );
 }
 
 function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode'][] }) {
   const place = usePlace();
-  const suspects = useQuery(ask.suspects), planes = useQuery(ask.planes);
+  const suspects = useQuery(ask.suspects),
+    planes = useQuery(ask.planes);
   const tiered = nodes.length > 0 && nodes.every((n) => n.status.tier !== undefined);
   const [view, setView] = useParam('view', tiered ? 'matrix' : 'picture');
   const [show, setShow] = useParam('show', 'state');
@@ -42,134 +69,376 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
   const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
   const inPlane = useMemo(() => links.filter((l) => !plane || String(l.status.plane) === plane), [links, plane]);
-  const nodesInPlane = useMemo(() => nodes.filter((n) => !plane || n.status.planes.map(String).includes(plane)), [nodes, plane]);
+  const nodesInPlane = useMemo(
+    () => nodes.filter((n) => !plane || n.status.planes.map(String).includes(plane)),
+    [nodes, plane],
+  );
   const all = useMemo(() => matrices(nodesInPlane, inPlane, bad), [nodesInPlane, inPlane, bad]);
-  const chosenLink = useMemo(() => (place.query.link ? links.find((l) => l.id === place.query.link) : undefined), [links, place.query.link]);
+  const chosenLink = useMemo(
+    () => (place.query.link ? links.find((l) => l.id === place.query.link) : undefined),
+    [links, place.query.link],
+  );
   const chosenNode = nodes.find((n) => n.id === place.query.node);
   const chosenPlane = planes.data?.find((p) => String(p.plane) === plane);
-  const rows = useMemo(() => inPlane.filter((l) => (!wanted || stateOf(l) === wanted) && (!place.query.node || l.status.from === place.query.node || l.status.to === place.query.node)),
-    [inPlane, wanted, stateOf, place.query.node]);
+  const rows = useMemo(
+    () =>
+      inPlane.filter(
+        (l) =>
+          (!wanted || stateOf(l) === wanted) &&
+          (!place.query.node || l.status.from === place.query.node || l.status.to === place.query.node),
+      ),
+    [inPlane, wanted, stateOf, place.query.node],
+  );
   const now = useNow();
-  if (nodes.length === 0) return <Empty>The controller knows no switch yet: see <To path={['peers']}>where the topology comes from</To>.</Empty>;
+  if (nodes.length === 0)
+    return (
+      <Empty>
+        The controller knows no switch yet: see <To path={['peers']}>where the topology comes from</To>.
+      </Empty>
+    );
   const columns: Column<Link>[] = [
-    { name: 'Link', key: linkName, width: 2, cell: (l) => <To path={['fabric']} query={{ ...place.query, link: l.id, node: undefined }}>{linkName(l)}</To> },
+    {
+      name: 'Link',
+      key: linkName,
+      width: 2,
+      cell: (l) => (
+        <To path={['fabric']} query={{ ...place.query, link: l.id, node: undefined }}>
+          {linkName(l)}
+        </To>
+      ),
+    },
     { name: 'Plane', key: (l) => l.status.plane ?? '', number: true, width: 0.5 },
-    { name: 'State', key: (l) => states.indexOf(stateOf(l)), width: 1.2, cell: (l) => <Badge tone={tones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge> },
+    {
+      name: 'State',
+      key: (l) => states.indexOf(stateOf(l)),
+      width: 1.2,
+      cell: (l) => <Badge tone={tones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge>,
+    },
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
     { name: 'For', key: (l) => l.status.since ?? '', cell: (l) => formatAge(l.status.since, now), width: 0.6 },
-    { name: 'Cause', key: (l) => l.status.cause ?? '', cell: (l) => <span title={l.status.cause}>{l.status.cause}</span>, width: 2 },
+    {
+      name: 'Cause',
+      key: (l) => l.status.cause ?? '',
+      cell: (l) => <span title={l.status.cause}>{l.status.cause}</span>,
+      width: 2,
+    },
   ];
   return (
     <>
       <p className="filters">
-        {(planes.data?.length ?? 0) > 0 && <label>Plane <select value={plane} onChange={(e) => setPlane(e.target.value)}><option value="">all</option>{planes.data!.map((p) => <option key={p.plane}>{p.plane}</option>)}</select></label>}
-        {tiered && <label>As <select value={view} onChange={(e) => setView(e.target.value)}><option value="matrix">matrices</option><option value="picture">picture</option></select></label>}
-        {tiered && view === 'matrix' && <label>Show <select value={show} onChange={(e) => setShow(e.target.value)}><option value="state">states</option><option value="up">use from T0 to T1</option><option value="down">use from T1 to T0</option></select></label>}
+        {(planes.data?.length ?? 0) > 0 && (
+          <label>
+            Plane{' '}
+            <select value={plane} onChange={(e) => setPlane(e.target.value)}>
+              <option value="">all</option>
+              {planes.data!.map((p) => (
+                <option key={p.plane}>{p.plane}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {tiered && (
+          <label>
+            As{' '}
+            <select value={view} onChange={(e) => setView(e.target.value)}>
+              <option value="matrix">matrices</option>
+              <option value="picture">picture</option>
+            </select>
+          </label>
+        )}
+        {tiered && view === 'matrix' && (
+          <label>
+            Show{' '}
+            <select value={show} onChange={(e) => setShow(e.target.value)}>
+              <option value="state">states</option>
+              <option value="up">use from T0 to T1</option>
+              <option value="down">use from T1 to T0</option>
+            </select>
+          </label>
+        )}
         <Legend />
       </p>
-      {chosenPlane && <Chosen title={`Plane ${chosenPlane.plane}`} close={() => setParams({ plane: undefined })} drains={chosenPlane.status.drains}>
-        <p>{chosenPlane.status.links} directions of links, {chosenPlane.status.deniedLinks} of them denied.</p>
-        <DrainButton target={{ kind: 'plane', plane: chosenPlane.plane }} admin={chosenPlane.spec.admin} what={`plane ${chosenPlane.plane}`} />
-      </Chosen>}
-      {chosenNode && <Chosen title={`Switch ${chosenNode.status.name ?? chosenNode.id}`} close={() => setParams({ node: undefined })} drains={chosenNode.status.drains}>
-        <p>
-          {chosenNode.status.tier !== undefined && `T${chosenNode.status.tier}, `}{chosenNode.status.links} directions of links, {chosenNode.status.deniedLinks} of them denied
-          {!chosenNode.status.present && '; it has left the topology'}. {chosenNode.status.name && <To path={['switches', chosenNode.status.name]}>What it holds</To>}
-        </p>
-        {tiered && <DrainButton target={{ kind: 'node', id: chosenNode.id }} admin={chosenNode.spec.admin} what={chosenNode.status.name ?? chosenNode.id} />}
-      </Chosen>}
-      {chosenLink && <LinkPanel link={chosenLink} state={stateOf(chosenLink)} suspects={suspects.data ?? []} drainable={tiered} />}
+      {chosenPlane && (
+        <Chosen
+          title={`Plane ${chosenPlane.plane}`}
+          close={() => setParams({ plane: undefined })}
+          drains={chosenPlane.status.drains}
+        >
+          <p>
+            {chosenPlane.status.links} directions of links, {chosenPlane.status.deniedLinks} of them denied.
+          </p>
+          <DrainButton
+            target={{ kind: 'plane', plane: chosenPlane.plane }}
+            admin={chosenPlane.spec.admin}
+            what={`plane ${chosenPlane.plane}`}
+          />
+        </Chosen>
+      )}
+      {chosenNode && (
+        <Chosen
+          title={`Switch ${chosenNode.status.name ?? chosenNode.id}`}
+          close={() => setParams({ node: undefined })}
+          drains={chosenNode.status.drains}
+        >
+          <p>
+            {chosenNode.status.tier !== undefined && `T${chosenNode.status.tier}, `}
+            {chosenNode.status.links} directions of links, {chosenNode.status.deniedLinks} of them denied
+            {!chosenNode.status.present && '; it has left the topology'}.{' '}
+            {chosenNode.status.name && <To path={['switches', chosenNode.status.name]}>What it holds</To>}
+          </p>
+          {tiered && (
+            <DrainButton
+              target={{ kind: 'node', id: chosenNode.id }}
+              admin={chosenNode.spec.admin}
+              what={chosenNode.status.name ?? chosenNode.id}
+            />
+          )}
+        </Chosen>
+      )}
+      {chosenLink && (
+        <LinkPanel link={chosenLink} state={stateOf(chosenLink)} suspects={suspects.data ?? []} drainable={tiered} />
+      )}
       {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
       {view === 'matrix' && tiered ? (
         <div className="matrices">
           {all.map((m) => (
-            <PlaneMatrix key={`${m.plane} ${m.tier}`} of={m} show={show}
+            <PlaneMatrix
+              key={`${m.plane} ${m.tier}`}
+              of={m}
+              show={show}
               chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
-              choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })} />
+              choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })}
+            />
           ))}
         </div>
-      ) : <NetworkPicture nodes={nodesInPlane} links={inPlane} stateOf={stateOf} chosen={place.query.node} />}
+      ) : (
+        <NetworkPicture nodes={nodesInPlane} links={inPlane} stateOf={stateOf} chosen={place.query.node} />
+      )}
       <h2>Links</h2>
       <p className="filters">
-        <label>State <select value={wanted} onChange={(e) => setWanted(e.target.value)}><option value="">any</option>{states.filter((s) => s !== 'none').map((s) => <option key={s} value={s}>{stateTexts[s]}</option>)}</select></label>
-        <label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label>
+        <label>
+          State{' '}
+          <select value={wanted} onChange={(e) => setWanted(e.target.value)}>
+            <option value="">any</option>
+            {states
+              .filter((s) => s !== 'none')
+              .map((s) => (
+                <option key={s} value={s}>
+                  {stateTexts[s]}
+                </option>
+              ))}
+          </select>
+        </label>
+        <label>
+          Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+        </label>
         <span className="quiet">{rows.length} directions</span>
       </p>
-      <Table rows={rows} columns={columns} id={(l) => l.id} label="Links" search={search} selected={chosenLink?.id} empty="No link is so." />
+      <Table
+        rows={rows}
+        columns={columns}
+        id={(l) => l.id}
+        label="Links"
+        search={search}
+        selected={chosenLink?.id}
+        empty="No link is so."
+      />
     </>
   );
 }
 
 /** A matrix by the states of links, or by how much they are used. */
-function PlaneMatrix({ of: m, show, ...rest }: { of: Cells; show: string; chosen?: number; choose: (cell: number) => void }) {
+function PlaneMatrix({
+  of: m,
+  show,
+  ...rest
+}: {
+  of: Cells;
+  show: string;
+  chosen?: number;
+  choose: (cell: number) => void;
+}) {
   // The API has the utilization of the two lowest tiers.
   const measured = show !== 'state' && m.tier === 0;
   const use = useQuery({ ...ask.utilization(m.plane), enabled: measured });
-  const heat = useMemo(() => (measured && use.data ? heatOf(m, { rows: use.data.rows, columns: use.data.columns, values: show === 'up' ? use.data.up : use.data.down }) : undefined), [m, measured, use.data, show]);
+  const heat = useMemo(
+    () =>
+      measured && use.data
+        ? heatOf(m, {
+            rows: use.data.rows,
+            columns: use.data.columns,
+            values: show === 'up' ? use.data.up : use.data.down,
+          })
+        : undefined,
+    [m, measured, use.data, show],
+  );
   return (
     <div>
       <Matrix of={m} heat={heat} {...rest} />
-      {measured && (use.isError ? <Failure error={use.error} /> : use.data && <p className="quiet">Percent of the links' capacity, mean of the last {use.data.over} s. Grey: not measured.</p>)}
+      {measured &&
+        (use.isError ? (
+          <Failure error={use.error} />
+        ) : (
+          use.data && (
+            <p className="quiet">
+              Percent of the links' capacity, mean of the last {use.data.over} s. Grey: not measured.
+            </p>
+          )
+        ))}
     </div>
   );
 }
 
 function Legend() {
-  return <span className="legend">{(['up', 'drained', 'suspect', 'denied', 'down'] as const).map((s) => <Badge key={s} tone={tones[s]}>{stateTexts[s]}</Badge>)}</span>;
+  return (
+    <span className="legend">
+      {(['up', 'drained', 'suspect', 'denied', 'down'] as const).map((s) => (
+        <Badge key={s} tone={tones[s]}>
+          {stateTexts[s]}
+        </Badge>
+      ))}
+    </span>
+  );
 }
 
-function Chosen({ title, children, close, drains }: { title: string; children: React.ReactNode; close: () => void; drains?: Schemas['DrainView'][] | null }) {
+function Chosen({
+  title,
+  children,
+  close,
+  drains,
+}: {
+  title: string;
+  children: React.ReactNode;
+  close: () => void;
+  drains?: Schemas['DrainView'][] | null;
+}) {
   return (
     <section className="chosen" aria-label={title}>
-      <header><h2>{title}</h2><button type="button" className="plain" aria-label={`Close ${title}`} onClick={close}>✕</button></header>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" className="plain" aria-label={`Close ${title}`} onClick={close}>
+          ✕
+        </button>
+      </header>
       {children}
       {(drains ?? []).map((d) => (
-        <p key={d.target}><Badge tone="work">{d.drained ? 'drained' : 'draining'}</Badge> by the drain of {d.target}{d.awaits?.length ? `; waits for ${d.awaits.join(', ')}` : ''}</p>
+        <p key={d.target}>
+          <Badge tone="work">{d.drained ? 'drained' : 'draining'}</Badge> by the drain of {d.target}
+          {d.awaits?.length ? `; waits for ${d.awaits.join(', ')}` : ''}
+        </p>
       ))}
     </section>
   );
 }
 
-function LinkPanel({ link, state, suspects, drainable }: { link: Link; state: LinkState; suspects: Schemas['SuspectView'][]; drainable: boolean }) {
+function LinkPanel({
+  link,
+  state,
+  suspects,
+  drainable,
+}: {
+  link: Link;
+  state: LinkState;
+  suspects: Schemas['SuspectView'][];
+  drainable: boolean;
+}) {
   const now = useNow();
   const s = link.status;
   return (
     <Chosen title={`Link ${linkName(link)}`} close={() => setParams({ link: undefined })} drains={s.drains}>
       <p>
-        <Badge tone={tones[state]}>{stateTexts[state]}</Badge> {s.since && `for ${formatAge(s.since, now)}`}{s.cause && `: ${s.cause}`}{s.until && `, until ${s.until}`}.{' '}
-        {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port {s.fromPort ?? 'unknown'} at <To path={['switches', s.fromName ?? s.from]}>{s.fromName ?? s.from}</To>,
-        {' '}{s.toPort ?? 'unknown'} at <To path={['switches', s.toName ?? s.to]}>{s.toName ?? s.to}</To>. <To path={['fabric']} query={{ link: reverse(link.id) }}>Other direction</To>
+        <Badge tone={tones[state]}>{stateTexts[state]}</Badge> {s.since && `for ${formatAge(s.since, now)}`}
+        {s.cause && `: ${s.cause}`}
+        {s.until && `, until ${s.until}`}.{' '}
+        {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port{' '}
+        {s.fromPort ?? 'unknown'} at <To path={['switches', s.fromName ?? s.from]}>{s.fromName ?? s.from}</To>,{' '}
+        {s.toPort ?? 'unknown'} at <To path={['switches', s.toName ?? s.to]}>{s.toName ?? s.to}</To>.{' '}
+        <To path={['fabric']} query={{ link: reverse(link.id) }}>
+          Other direction
+        </To>
       </p>
-      <p className="quiet"><code>{link.id}</code></p>
-      {suspects.filter((x) => x.links.includes(link.id)).map((x) => (
-        <p key={x.links.join()}>
-          <Badge tone="warning">suspect</Badge> for {formatAge(x.since, now)}: loss {(100 * x.loss).toPrecision(2)} %, confidence {(100 * x.confidence).toFixed(0)} %.
-          {' '}{x.evidence.lost} of {x.evidence.sent} packets lost on {x.evidence.paths} paths.{x.why && ` Not denied: ${x.why}.`}
-          {x.links.length > 1 && ` No path tells it from ${x.links.length - 1} more.`}
-        </p>
-      ))}
-      {drainable ? <DrainButton target={{ kind: 'link', id: link.id }} admin={link.spec.admin} what="this link" /> : <p className="quiet">Links are drained in an MRC fabric only.</p>}
+      <p className="quiet">
+        <code>{link.id}</code>
+      </p>
+      {suspects
+        .filter((x) => x.links.includes(link.id))
+        .map((x) => (
+          <p key={x.links.join()}>
+            <Badge tone="warning">suspect</Badge> for {formatAge(x.since, now)}: loss {(100 * x.loss).toPrecision(2)} %,
+            confidence {(100 * x.confidence).toFixed(0)} %. {x.evidence.lost} of {x.evidence.sent} packets lost on{' '}
+            {x.evidence.paths} paths.{x.why && ` Not denied: ${x.why}.`}
+            {x.links.length > 1 && ` No path tells it from ${x.links.length - 1} more.`}
+          </p>
+        ))}
+      {drainable ? (
+        <DrainButton target={{ kind: 'link', id: link.id }} admin={link.spec.admin} what="this link" />
+      ) : (
+        <p className="quiet">Links are drained in an MRC fabric only.</p>
+      )}
     </Chosen>
   );
 }
 
-function NetworkPicture({ nodes, links, stateOf, chosen }: { nodes: Schemas['FabricNode'][]; links: Link[]; stateOf: (l: Link) => LinkState; chosen?: string }) {
+function NetworkPicture({
+  nodes,
+  links,
+  stateOf,
+  chosen,
+}: {
+  nodes: Schemas['FabricNode'][];
+  links: Link[];
+  stateOf: (l: Link) => LinkState;
+  chosen?: string;
+}) {
   const place = usePlace();
   const hosts = useQuery(ask.hosts);
   // Hosts are drawn where there are few of them.
-  const shown = useMemo(() => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : hosts.data ?? []), [nodes, hosts.data]);
-  const shape = nodes.map((n) => `${n.id} ${n.status.name} ${n.status.tier} ${n.status.planes}`).join() + links.map((l) => l.id).join() + shown.map((h) => h.name).join();
+  const shown = useMemo(
+    () => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : (hosts.data ?? [])),
+    [nodes, hosts.data],
+  );
+  const shape =
+    nodes.map((n) => `${n.id} ${n.status.name} ${n.status.tier} ${n.status.planes}`).join() +
+    links.map((l) => l.id).join() +
+    shown.map((h) => h.name).join();
   // Computed once for a network and kept still: states change, places do not.
-  const spots = useMemo(() => layout(
-    [...nodes.map((n) => ({ id: n.id, name: n.status.name ?? n.id, tier: n.status.tier, planes: n.status.planes })), ...shown.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [] }))],
-    [...links.map((l) => [l.status.from, l.status.to] as const), ...shown.flatMap((h) => h.ports.map((p) => [`host ${h.name}`, p.status.leaf] as const))]),
-  // eslint-disable-next-line react-hooks/exhaustive-deps
-  [shape]);
-  const vertices = useMemo((): Vertex[] => [
-    ...nodes.map((n): Vertex => ({ id: n.id, name: n.status.name ?? n.id, state: !n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up' })),
-    ...shown.map((h): Vertex => ({ id: `host ${h.name}`, name: h.name, host: true, state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none' })),
-  ], [nodes, shown]);
+  const spots = useMemo(
+    () =>
+      layout(
+        [
+          ...nodes.map((n) => ({
+            id: n.id,
+            name: n.status.name ?? n.id,
+            tier: n.status.tier,
+            planes: n.status.planes,
+          })),
+          ...shown.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [] })),
+        ],
+        [
+          ...links.map((l) => [l.status.from, l.status.to] as const),
+          ...shown.flatMap((h) => h.ports.map((p) => [`host ${h.name}`, p.status.leaf] as const)),
+        ],
+      ),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [shape],
+  );
+  const vertices = useMemo(
+    (): Vertex[] => [
+      ...nodes.map((n): Vertex => ({
+        id: n.id,
+        name: n.status.name ?? n.id,
+        state: !n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up',
+      })),
+      ...shown.map((h): Vertex => ({
+        id: `host ${h.name}`,
+        name: h.name,
+        host: true,
+        state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
+      })),
+    ],
+    [nodes, shown],
+  );
   const edges = useMemo((): Edge[] => {
     const pairs = new Map<string, Edge>();
     for (const l of links) {
@@ -177,11 +446,29 @@ function NetworkPicture({ nodes, links, stateOf, chosen }: { nodes: Schemas['Fab
       if (back) back.state = worst(back.state, stateOf(l));
       else pairs.set(l.id, { id: l.id, from: l.status.from, to: l.status.to, state: stateOf(l) });
     }
-    for (const h of shown) for (const p of h.ports) pairs.set(`${h.name} ${p.port}`, { id: `${h.name} ${p.port}`, from: `host ${h.name}`, to: p.status.leaf, state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up' });
+    for (const h of shown)
+      for (const p of h.ports)
+        pairs.set(`${h.name} ${p.port}`, {
+          id: `${h.name} ${p.port}`,
+          from: `host ${h.name}`,
+          to: p.status.leaf,
+          state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
+        });
     return [...pairs.values()];
   }, [links, stateOf, shown]);
   return (
-    <Picture label={`Picture of the network, ${nodes.length} switches`} vertices={vertices} edges={edges} spots={spots} height={Math.max(360, Math.min(720, window.innerHeight - 330))} chosen={chosen}
-      choose={(id) => (id.startsWith('host ') ? go(['hosts', id.slice(5)]) : go(['fabric'], { ...place.query, node: id, link: undefined }))} />
+    <Picture
+      label={`Picture of the network, ${nodes.length} switches`}
+      vertices={vertices}
+      edges={edges}
+      spots={spots}
+      height={Math.max(360, Math.min(720, window.innerHeight - 330))}
+      chosen={chosen}
+      choose={(id) =>
+        id.startsWith('host ')
+          ? go(['hosts', id.slice(5)])
+          : go(['fabric'], { ...place.query, node: id, link: undefined })
+      }
+    />
   );
 }

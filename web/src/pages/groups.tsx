@@ -30,9 +30,24 @@ function List() {
   const [editing, setEditing] = useState(false);
   const columns: Column<Group>[] = [
     { name: 'Group', key: (g) => g.name, cell: (g) => <To path={['groups', g.name]}>{g.name}</To> },
-    { name: 'State', key: (g) => JSON.stringify(g.status.conditions), cell: (g) => <Summary of={g.status.conditions} />, width: 1.4 },
-    { name: 'Proxy address', key: (g) => g.spec.proxyAddress, cell: (g) => <code>{g.spec.proxyAddress}</code>, width: 1.2 },
-    { name: 'Source', key: (g) => g.spec.source.address, cell: (g) => <code>{g.spec.source.address}</code>, width: 1.2 },
+    {
+      name: 'State',
+      key: (g) => JSON.stringify(g.status.conditions),
+      cell: (g) => <Summary of={g.status.conditions} />,
+      width: 1.4,
+    },
+    {
+      name: 'Proxy address',
+      key: (g) => g.spec.proxyAddress,
+      cell: (g) => <code>{g.spec.proxyAddress}</code>,
+      width: 1.2,
+    },
+    {
+      name: 'Source',
+      key: (g) => g.spec.source.address,
+      cell: (g) => <code>{g.spec.source.address}</code>,
+      width: 1.2,
+    },
     { name: 'Receivers', key: (g) => g.spec.receivers?.length ?? 0, number: true, width: 0.6 },
     { name: 'Stalled', key: (g) => g.status.stalledReceivers?.length ?? 0, number: true, width: 0.5 },
     { name: 'Mode', key: (g) => g.spec.mode ?? '', width: 0.8 },
@@ -40,14 +55,33 @@ function List() {
   ];
   return (
     <>
-      <Heading title="Multicast groups"><Open scope="tenant:write" main label="New group…" open={() => setEditing(true)} /></Heading>
-      <Answer of={groups} what="groups">{(all) => (
-        <>
-          {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} {all.length === 1 ? 'group' : 'groups'}</span></p>}
-          <Table rows={all} columns={columns} id={(g) => g.name} label="Multicast groups" search={search}
-            empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver." />
-        </>
-      )}</Answer>
+      <Heading title="Multicast groups">
+        <Open scope="tenant:write" main label="New group…" open={() => setEditing(true)} />
+      </Heading>
+      <Answer of={groups} what="groups">
+        {(all) => (
+          <>
+            {all.length > 0 && (
+              <p className="filters">
+                <label>
+                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                </label>
+                <span className="quiet">
+                  {all.length} {all.length === 1 ? 'group' : 'groups'}
+                </span>
+              </p>
+            )}
+            <Table
+              rows={all}
+              columns={columns}
+              id={(g) => g.name}
+              label="Multicast groups"
+              search={search}
+              empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver."
+            />
+          </>
+        )}
+      </Answer>
       {editing && <GroupForm close={() => setEditing(false)} />}
     </>
   );
@@ -56,7 +90,11 @@ function List() {
 /** The hosts of the topology as choices, by address. */
 function useHostChoices(): Choice[] {
   const topology = useQuery({ ...ask.topology, enabled: useMay('read') });
-  return useMemo(() => (topology.data?.hosts ?? []).map((h) => ({ value: h.address, label: `${h.name}: ${h.address} at ${h.switch}` })), [topology.data]);
+  return useMemo(
+    () =>
+      (topology.data?.hosts ?? []).map((h) => ({ value: h.address, label: `${h.name}: ${h.address} at ${h.switch}` })),
+    [topology.data],
+  );
 }
 
 function GroupForm({ group, close }: { group?: Group; close: () => void }) {
@@ -66,33 +104,97 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
   const fields = (name: string): Field[] => {
     const has = assigned.of(group?.name ?? name);
     const hosts: Choice[] = has?.hosts ?? everywhere;
-    const from = (of: string[] | undefined) => (of === undefined ? '' : of.length > 0 ? ` From ${of.join(', ')}.` : ' No project that you are an editor of has any.');
+    const from = (of: string[] | undefined) =>
+      of === undefined
+        ? ''
+        : of.length > 0
+          ? ` From ${of.join(', ')}.`
+          : ' No project that you are an editor of has any.';
     return [
-    { kind: 'text', name: 'proxyAddress', label: 'Proxy address', required: true, hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}` },
-    { kind: 'number', name: 'designatedQpn', label: 'Designated QPN', required: true, hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}` },
-    { kind: 'group', name: 'source', label: 'Source', fields: [
-      { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts }, { kind: 'number', name: 'qpn', label: 'QPN', required: true },
-    ] },
-    { kind: 'list', name: 'receivers', label: 'Receiver', plural: 'Receivers', add: 'Add a receiver', hint: limits && `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
-      first: () => ({ address: hosts[0]?.value ?? '', qpn: 512 }), item: [
-        { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts }, { kind: 'number', name: 'qpn', label: 'QPN', required: true },
-        { kind: 'number', name: 'startPsn', label: 'First PSN' }, { kind: 'number', name: 'va', label: 'VA' }, { kind: 'number', name: 'rkey', label: 'R_Key' },
-      ] },
-    { kind: 'choice', name: 'mode', label: 'Mode', empty: 'provisioned (default)', from: [{ value: 'provisioned' }, { value: 'inband' }], hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.' },
-    { kind: 'choice', name: 'objective', label: 'Tree', empty: 'delay (default)', from: [{ value: 'delay' }, { value: 'cost' }] },
-    { kind: 'number', name: 'initialPsn', label: 'Initial PSN' },
-    { kind: 'flag', name: 'rewriteSource', label: 'Receivers see the proxy address as source', fallback: true },
-    { kind: 'text', name: 'evictAfter', label: 'Evict after', hint: 'Takes out a receiver that has stalled the group for so long, such as 5s. Empty: never.' },
-    { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
-    { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
-    { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
+      {
+        kind: 'text',
+        name: 'proxyAddress',
+        label: 'Proxy address',
+        required: true,
+        hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
+      },
+      {
+        kind: 'number',
+        name: 'designatedQpn',
+        label: 'Designated QPN',
+        required: true,
+        hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}`,
+      },
+      {
+        kind: 'group',
+        name: 'source',
+        label: 'Source',
+        fields: [
+          { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
+          { kind: 'number', name: 'qpn', label: 'QPN', required: true },
+        ],
+      },
+      {
+        kind: 'list',
+        name: 'receivers',
+        label: 'Receiver',
+        plural: 'Receivers',
+        add: 'Add a receiver',
+        hint:
+          limits &&
+          `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
+        first: () => ({ address: hosts[0]?.value ?? '', qpn: 512 }),
+        item: [
+          { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
+          { kind: 'number', name: 'qpn', label: 'QPN', required: true },
+          { kind: 'number', name: 'startPsn', label: 'First PSN' },
+          { kind: 'number', name: 'va', label: 'VA' },
+          { kind: 'number', name: 'rkey', label: 'R_Key' },
+        ],
+      },
+      {
+        kind: 'choice',
+        name: 'mode',
+        label: 'Mode',
+        empty: 'provisioned (default)',
+        from: [{ value: 'provisioned' }, { value: 'inband' }],
+        hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.',
+      },
+      {
+        kind: 'choice',
+        name: 'objective',
+        label: 'Tree',
+        empty: 'delay (default)',
+        from: [{ value: 'delay' }, { value: 'cost' }],
+      },
+      { kind: 'number', name: 'initialPsn', label: 'Initial PSN' },
+      { kind: 'flag', name: 'rewriteSource', label: 'Receivers see the proxy address as source', fallback: true },
+      {
+        kind: 'text',
+        name: 'evictAfter',
+        label: 'Evict after',
+        hint: 'Takes out a receiver that has stalled the group for so long, such as 5s. Empty: never.',
+      },
+      { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
+      { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
+      { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
     ];
   };
   return (
-    <Form title={group ? `Change group ${group.name}` : 'New multicast group'} name={group?.name} fields={fields} within={assigned.within} close={close}
+    <Form
+      title={group ? `Change group ${group.name}` : 'New multicast group'}
+      name={group?.name}
+      fields={fields}
+      within={assigned.within}
+      close={close}
       spec={group ? (group.spec as unknown as Spec) : { source: { qpn: 256 }, receivers: [] }}
-      send={(name, spec, dry) => (group ? act.replace('multicast-groups', name, spec, group.version, dry) : act.create('multicast-groups', name, spec, dry))}
-      done={(name) => go(['groups', name])} />
+      send={(name, spec, dry) =>
+        group
+          ? act.replace('multicast-groups', name, spec, group.version, dry)
+          : act.create('multicast-groups', name, spec, dry)
+      }
+      done={(name) => go(['groups', name])}
+    />
   );
 }
 
@@ -100,29 +202,72 @@ function One({ name }: { name: string }) {
   const group = useQuery(ask.group(name));
   const [editing, setEditing] = useState(false);
   return (
-    <Answer of={group} what={`group ${name}`}>{(g) => (
-      <>
-        <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
-          <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-          <Confirm scope="tenant:write" on={name} label="Reset" title={`Reset group ${name}?`} act={() => act.resetGroup(name)}>
-            <p>A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and receivers have to connect their queue pairs again.</p>
-          </Confirm>
-          <Confirm scope="tenant:write" on={name} label="Delete" danger title={`Delete group ${name}?`} act={() => act.remove('multicast-groups', name, false)} dry={() => act.remove('multicast-groups', name, true)} done={() => go(['groups'])}>
-            <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
-          </Confirm>
-        </Heading>
-        {(g.status.conditions ?? []).filter((c) => c.message).map((c) => <p key={c.type}>{c.type}: {c.message}</p>)}
-        <Stalled of={g} />
-        {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
-        <Facts label={`Group ${name}`} of={[
-          ['Proxy address', <code>{g.spec.proxyAddress}</code>], ['Designated QPN', formatCount(g.spec.designatedQpn)],
-          ['Source', <><code>{g.spec.source.address}</code>, QPN {g.spec.source.qpn}</>], ['Mode', g.spec.mode], ['Tree', g.spec.objective === 'cost' ? 'fewest links' : 'shortest paths'],
-          ['Index', g.status.index], ['Epoch', g.status.epoch], ['SID', g.status.tree && <code>{g.status.tree.sid}</code>], ['Cost', g.status.tree?.cost],
-          ['Evicts after', formatDuration(g.spec.evictAfter)], ['Evicted', g.status.evictedReceivers?.join(', ')], ['Version', g.version], ['Created', g.created],
-        ]} />
-        {editing && <GroupForm group={g} close={() => setEditing(false)} />}
-      </>
-    )}</Answer>
+    <Answer of={group} what={`group ${name}`}>
+      {(g) => (
+        <>
+          <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
+            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
+            <Confirm
+              scope="tenant:write"
+              on={name}
+              label="Reset"
+              title={`Reset group ${name}?`}
+              act={() => act.resetGroup(name)}
+            >
+              <p>
+                A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and
+                receivers have to connect their queue pairs again.
+              </p>
+            </Confirm>
+            <Confirm
+              scope="tenant:write"
+              on={name}
+              label="Delete"
+              danger
+              title={`Delete group ${name}?`}
+              act={() => act.remove('multicast-groups', name, false)}
+              dry={() => act.remove('multicast-groups', name, true)}
+              done={() => go(['groups'])}
+            >
+              <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
+            </Confirm>
+          </Heading>
+          {(g.status.conditions ?? [])
+            .filter((c) => c.message)
+            .map((c) => (
+              <p key={c.type}>
+                {c.type}: {c.message}
+              </p>
+            ))}
+          <Stalled of={g} />
+          {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
+          <Facts
+            label={`Group ${name}`}
+            of={[
+              ['Proxy address', <code>{g.spec.proxyAddress}</code>],
+              ['Designated QPN', formatCount(g.spec.designatedQpn)],
+              [
+                'Source',
+                <>
+                  <code>{g.spec.source.address}</code>, QPN {g.spec.source.qpn}
+                </>,
+              ],
+              ['Mode', g.spec.mode],
+              ['Tree', g.spec.objective === 'cost' ? 'fewest links' : 'shortest paths'],
+              ['Index', g.status.index],
+              ['Epoch', g.status.epoch],
+              ['SID', g.status.tree && <code>{g.status.tree.sid}</code>],
+              ['Cost', g.status.tree?.cost],
+              ['Evicts after', formatDuration(g.spec.evictAfter)],
+              ['Evicted', g.status.evictedReceivers?.join(', ')],
+              ['Version', g.version],
+              ['Created', g.created],
+            ]}
+          />
+          {editing && <GroupForm group={g} close={() => setEditing(false)} />}
+        </>
+      )}
+    </Answer>
   );
 }
 
@@ -130,8 +275,9 @@ function Stalled({ of: g }: { of: Group }) {
   const now = useNow();
   return (g.status.stalledReceivers ?? []).map((r) => (
     <p key={r.address}>
-      <Badge tone="fault">stalled</Badge> Receiver <code>{r.address}</code>, branch {r.branch} of <To path={['switches', r.switch]}>{r.switch}</To>, holds the group up for {formatAge(r.since, now)}.
-      {' '}{r.valid ? `It has acknowledged up to PSN ${r.ackPsn}.` : 'It has acknowledged nothing.'}
+      <Badge tone="fault">stalled</Badge> Receiver <code>{r.address}</code>, branch {r.branch} of{' '}
+      <To path={['switches', r.switch]}>{r.switch}</To>, holds the group up for {formatAge(r.since, now)}.{' '}
+      {r.valid ? `It has acknowledged up to PSN ${r.ackPsn}.` : 'It has acknowledged nothing.'}
     </p>
   ));
 }
@@ -144,27 +290,62 @@ type Row = Schemas['BranchState'] & { switch: string; key: string; nodeAnswered:
 function Tree({ group: g }: { group: Group }) {
   const tree = g.status.tree!;
   const state = useQuery(ask.groupState(g.name));
-  const names = useHostNames(), reads = useMay('read');
-  const drawing = useMemo(() => drawTree(tree, g.spec.source.address, names, state.data), [tree, g.spec.source.address, names, state.data]);
+  const names = useHostNames(),
+    reads = useMay('read');
+  const drawing = useMemo(
+    () => drawTree(tree, g.spec.source.address, names, state.data),
+    [tree, g.spec.source.address, names, state.data],
+  );
   const stalled = new Set((g.status.stalledReceivers ?? []).map((r) => `host ${r.address}`));
   const rows = useMemo((): Row[] => {
     const all = (state.data?.nodes ?? []).flatMap((n) => n.branches ?? []);
-    return (state.data?.nodes ?? []).flatMap((n) => (n.branches ?? []).map((b) => ({ ...b, switch: n.switch, nodeAnswered: n.answered, key: `${n.switch} ${b.index}`, lag: lag(b, all) })));
+    return (state.data?.nodes ?? []).flatMap((n) =>
+      (n.branches ?? []).map((b) => ({
+        ...b,
+        switch: n.switch,
+        nodeAnswered: n.answered,
+        key: `${n.switch} ${b.index}`,
+        lag: lag(b, all),
+      })),
+    );
   }, [state.data]);
   const lags = new Map(rows.map((r) => [r.child ? r.child : `host ${r.receiver}`, r]));
-  const vertices: Vertex[] = drawing.vertices.map((v) => ({ ...v, state: stalled.has(v.id) ? 'down' : v.host ? 'none' : 'up' }));
+  const vertices: Vertex[] = drawing.vertices.map((v) => ({
+    ...v,
+    state: stalled.has(v.id) ? 'down' : v.host ? 'none' : 'up',
+  }));
   const edges: Edge[] = drawing.edges.map((e) => ({
-    id: `${e.from} ${e.to}`, from: e.from, to: e.to, strong: true, state: stalled.has(e.to) ? 'down' : (lags.get(e.to)?.lag ?? 0) > notable ? 'suspect' : 'up',
-    label: e.state?.answered && e.state.valid ? `ACK ${e.state.ackPsn}${lags.get(e.to)?.lag ? ` (−${lags.get(e.to)!.lag})` : ''}` : undefined,
+    id: `${e.from} ${e.to}`,
+    from: e.from,
+    to: e.to,
+    strong: true,
+    state: stalled.has(e.to) ? 'down' : (lags.get(e.to)?.lag ?? 0) > notable ? 'suspect' : 'up',
+    label:
+      e.state?.answered && e.state.valid
+        ? `ACK ${e.state.ackPsn}${lags.get(e.to)?.lag ? ` (−${lags.get(e.to)!.lag})` : ''}`
+        : undefined,
   }));
   const columns: Column<Row>[] = [
     { name: 'Switch', key: (r) => r.switch, cell: (r) => <To path={['switches', r.switch]}>{r.switch}</To> },
     { name: 'Branch', key: (r) => r.index, number: true, width: 0.5 },
     { name: 'To', key: (r) => r.child || (names.get(r.receiver ?? '') ?? r.receiver ?? ''), width: 1.4 },
-    { name: 'State', key: (r) => (r.answered ? (r.valid ? 'acknowledges' : 'silent') : 'no answer'), width: 1.1, cell: (r) => (
-      !r.answered ? <Badge tone="quiet">no answer</Badge> : !r.valid ? <Badge tone="quiet">nothing yet</Badge> : r.nakPending ? <Badge tone="warning">asks for {r.ePsn} again</Badge> :
-      r.rnrTimer !== undefined ? <Badge tone="warning">not ready, timer {r.rnrTimer}</Badge> : <Badge tone="ok">acknowledges</Badge>
-    ) },
+    {
+      name: 'State',
+      key: (r) => (r.answered ? (r.valid ? 'acknowledges' : 'silent') : 'no answer'),
+      width: 1.1,
+      cell: (r) =>
+        !r.answered ? (
+          <Badge tone="quiet">no answer</Badge>
+        ) : !r.valid ? (
+          <Badge tone="quiet">nothing yet</Badge>
+        ) : r.nakPending ? (
+          <Badge tone="warning">asks for {r.ePsn} again</Badge>
+        ) : r.rnrTimer !== undefined ? (
+          <Badge tone="warning">not ready, timer {r.rnrTimer}</Badge>
+        ) : (
+          <Badge tone="ok">acknowledges</Badge>
+        ),
+    },
     { name: 'Acknowledged PSN', key: (r) => r.ackPsn, number: true, cell: (r) => (r.valid ? r.ackPsn : '–') },
     { name: 'Behind', key: (r) => r.lag ?? -1, number: true, width: 0.6, cell: (r) => r.lag ?? '–' },
     { name: 'MSN', key: (r) => r.msn, number: true, width: 0.6 },
@@ -172,11 +353,30 @@ function Tree({ group: g }: { group: Group }) {
   ];
   return (
     <>
-      <Picture label={`Tree of group ${g.name}`} vertices={vertices} edges={edges} spots={drawing.spots} arrows height={Math.max(260, Math.min(700, 46 * drawing.vertices.filter((v) => v.host).length + 40))}
-        choose={reads ? (id) => go(id.startsWith('host ') ? ['hosts', names.get(id.slice(5)) ?? id.slice(5)] : ['switches', id]) : undefined} />
+      <Picture
+        label={`Tree of group ${g.name}`}
+        vertices={vertices}
+        edges={edges}
+        spots={drawing.spots}
+        arrows
+        height={Math.max(260, Math.min(700, 46 * drawing.vertices.filter((v) => v.host).length + 40))}
+        choose={
+          reads
+            ? (id) => go(id.startsWith('host ') ? ['hosts', names.get(id.slice(5)) ?? id.slice(5)] : ['switches', id])
+            : undefined
+        }
+      />
       <h2>Acknowledgements</h2>
-      {state.data && !state.data.complete && <p><Badge tone="warning">Not every switch has answered.</Badge></p>}
-      <Answer of={state} what="the state of the branches">{() => <Table rows={rows} columns={columns} id={(r) => r.key} label="Branches" empty="The tree has no branch." />}</Answer>
+      {state.data && !state.data.complete && (
+        <p>
+          <Badge tone="warning">Not every switch has answered.</Badge>
+        </p>
+      )}
+      <Answer of={state} what="the state of the branches">
+        {() => (
+          <Table rows={rows} columns={columns} id={(r) => r.key} label="Branches" empty="The tree has no branch." />
+        )}
+      </Answer>
     </>
   );
 }

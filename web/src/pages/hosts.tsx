@@ -16,22 +16,46 @@ type Host = Schemas['FabricHost'];
 type Port = Host['ports'][number];
 
 export function Hosts({ path }: { path: string[] }) {
-  const hosts = useQuery(ask.hosts), fabric = useQuery(ask.fabric);
+  const hosts = useQuery(ask.hosts),
+    fabric = useQuery(ask.fabric);
   return (
-    <Answer of={hosts} what="hosts">{(all) => {
-      const mrc = !!fabric.data;
-      if (path[0] === undefined) return <List all={all} mrc={mrc} />;
-      const host = all.find((h) => h.name === path[0]);
-      return host ? <One host={host} all={all} mrc={mrc} /> : <Empty>There is no host {path[0]}. <To path={['hosts']}>All hosts</To></Empty>;
-    }}</Answer>
+    <Answer of={hosts} what="hosts">
+      {(all) => {
+        const mrc = !!fabric.data;
+        if (path[0] === undefined) return <List all={all} mrc={mrc} />;
+        const host = all.find((h) => h.name === path[0]);
+        return host ? (
+          <One host={host} all={all} mrc={mrc} />
+        ) : (
+          <Empty>
+            There is no host {path[0]}. <To path={['hosts']}>All hosts</To>
+          </Empty>
+        );
+      }}
+    </Answer>
   );
 }
 
 function HostState({ of: h, mrc }: { of: Host; mrc: boolean }) {
   const usable = h.ports.filter((p) => p.status.usable).length;
-  if (mrc && !h.connected) return <Badge tone="fault" title={h.error}>not connected</Badge>;
-  if (h.refusals?.length) return <Badge tone="fault" title={h.refusals[0]!.reason}>refuses {h.refusals[0]!.field}</Badge>;
-  if (usable < h.ports.length) return <Badge tone={h.ports.some((p) => p.status.linkDown || p.status.hostDown) ? 'fault' : 'work'}>{usable} of {h.ports.length} ports usable</Badge>;
+  if (mrc && !h.connected)
+    return (
+      <Badge tone="fault" title={h.error}>
+        not connected
+      </Badge>
+    );
+  if (h.refusals?.length)
+    return (
+      <Badge tone="fault" title={h.refusals[0]!.reason}>
+        refuses {h.refusals[0]!.field}
+      </Badge>
+    );
+  if (usable < h.ports.length)
+    return (
+      <Badge tone={h.ports.some((p) => p.status.linkDown || p.status.hostDown) ? 'fault' : 'work'}>
+        {usable} of {h.ports.length} ports usable
+      </Badge>
+    );
   if (mrc && !h.versions.current) return <Badge tone="warning">behind</Badge>;
   return <Badge tone="ok">well</Badge>;
 }
@@ -42,19 +66,53 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
   const columns: Column<Host>[] = [
     { name: 'Host', key: (h) => h.name, cell: (h) => <To path={['hosts', h.name]}>{h.name}</To>, width: 0.8 },
     { name: 'Address', key: (h) => h.address, cell: (h) => <code>{h.address}</code>, width: 1.3 },
-    { name: 'State', key: (h) => `${h.connected} ${h.ports.filter((p) => p.status.usable).length}`, cell: (h) => <HostState of={h} mrc={mrc} />, width: 1.2 },
-    { name: 'Ports', key: (h) => h.ports.map((p) => p.status.leafName ?? p.status.leaf).join(' '), cell: (h) => h.ports.map((p) => `${p.status.leafName ?? p.status.leaf}:${p.status.leafPort ?? '?'}`).join(', '), width: 2 },
-    ...(mrc ? [
-      { name: 'EV profiles', key: (h: Host) => h.evProfiles, number: true, width: 0.7 }, { name: 'EVs', key: (h: Host) => h.evs, number: true, width: 0.5 },
-      { name: 'State sent', key: (h: Host) => h.versions.wanted, number: true, width: 0.75 }, { name: 'Applied', key: (h: Host) => h.versions.applied, number: true, width: 0.6 },
-      { name: 'Stream for', key: (h: Host) => h.since ?? '', cell: (h: Host) => formatAge(h.since, now), width: 0.75 }, { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
-    ] : []),
+    {
+      name: 'State',
+      key: (h) => `${h.connected} ${h.ports.filter((p) => p.status.usable).length}`,
+      cell: (h) => <HostState of={h} mrc={mrc} />,
+      width: 1.2,
+    },
+    {
+      name: 'Ports',
+      key: (h) => h.ports.map((p) => p.status.leafName ?? p.status.leaf).join(' '),
+      cell: (h) => h.ports.map((p) => `${p.status.leafName ?? p.status.leaf}:${p.status.leafPort ?? '?'}`).join(', '),
+      width: 2,
+    },
+    ...(mrc
+      ? [
+          { name: 'EV profiles', key: (h: Host) => h.evProfiles, number: true, width: 0.7 },
+          { name: 'EVs', key: (h: Host) => h.evs, number: true, width: 0.5 },
+          { name: 'State sent', key: (h: Host) => h.versions.wanted, number: true, width: 0.75 },
+          { name: 'Applied', key: (h: Host) => h.versions.applied, number: true, width: 0.6 },
+          {
+            name: 'Stream for',
+            key: (h: Host) => h.since ?? '',
+            cell: (h: Host) => formatAge(h.since, now),
+            width: 0.75,
+          },
+          { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
+        ]
+      : []),
   ];
   return (
     <>
       <h1>Hosts</h1>
-      {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} hosts</span></p>}
-      <Table rows={all} columns={columns} id={(h) => h.name} label="Hosts" search={search} empty="The inventory has no host." />
+      {all.length > 0 && (
+        <p className="filters">
+          <label>
+            Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+          </label>
+          <span className="quiet">{all.length} hosts</span>
+        </p>
+      )}
+      <Table
+        rows={all}
+        columns={columns}
+        id={(h) => h.name}
+        label="Hosts"
+        search={search}
+        empty="The inventory has no host."
+      />
     </>
   );
 }
@@ -72,38 +130,125 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   const now = useNow();
   const [other, setOther] = useState('');
   const groups = useQuery(ask.groups);
-  const own = (groups.data ?? []).filter((g) => g.spec.source.address === h.address || g.spec.receivers?.some((r) => r.address === h.address));
+  const own = (groups.data ?? []).filter(
+    (g) => g.spec.source.address === h.address || g.spec.receivers?.some((r) => r.address === h.address),
+  );
   return (
     <>
       <Heading title={`Host ${h.name}`} state={<HostState of={h} mrc={mrc} />} />
       {h.error && <p>Its last stream ended: {h.error}</p>}
-      {(h.refusals ?? []).map((r, i) => <p key={i}><Badge tone="fault">refused</Badge> <code>{r.field}</code>: {r.reason} ({r.code})</p>)}
+      {(h.refusals ?? []).map((r, i) => (
+        <p key={i}>
+          <Badge tone="fault">refused</Badge> <code>{r.field}</code>: {r.reason} ({r.code})
+        </p>
+      ))}
       <h2>Ports</h2>
-      <Table rows={h.ports} id={(p) => String(p.port)} label={`Ports of ${h.name}`} empty="" columns={[
-        { name: 'Port', key: (p) => p.port, number: true, width: 0.4 },
-        { name: 'At', key: (p) => p.status.leafName ?? p.status.leaf, cell: (p) => <><To path={['switches', p.status.leafName ?? p.status.leaf]}>{p.status.leafName ?? p.status.leaf}</To>, port {p.status.leafPort ?? 'unknown'}</>, width: 1.2 },
-        { name: 'State', key: (p) => String(p.status.usable), cell: (p) => <PortState of={p} /> },
-        { name: 'Wanted', key: (p) => p.spec.admin, width: 0.6 },
-        { name: 'Drains', key: (p) => (p.status.drains ?? []).map((d) => d.target).join(' '), cell: (p) => (p.status.drains ?? []).map((d) => `${d.target}${d.awaits?.length ? ` (waits for ${d.awaits.join(', ')})` : ''}`).join('; '), width: 1.4 },
-        ...(mrc ? [{ name: 'Actions', width: 1.2, cell: (p: Port) => <DrainButton target={{ kind: 'port', host: h.name, port: p.port }} admin={p.spec.admin} what={`port ${p.port} of ${h.name}`} /> }] : []),
-      ]} />
+      <Table
+        rows={h.ports}
+        id={(p) => String(p.port)}
+        label={`Ports of ${h.name}`}
+        empty=""
+        columns={[
+          { name: 'Port', key: (p) => p.port, number: true, width: 0.4 },
+          {
+            name: 'At',
+            key: (p) => p.status.leafName ?? p.status.leaf,
+            cell: (p) => (
+              <>
+                <To path={['switches', p.status.leafName ?? p.status.leaf]}>{p.status.leafName ?? p.status.leaf}</To>,
+                port {p.status.leafPort ?? 'unknown'}
+              </>
+            ),
+            width: 1.2,
+          },
+          { name: 'State', key: (p) => String(p.status.usable), cell: (p) => <PortState of={p} /> },
+          { name: 'Wanted', key: (p) => p.spec.admin, width: 0.6 },
+          {
+            name: 'Drains',
+            key: (p) => (p.status.drains ?? []).map((d) => d.target).join(' '),
+            cell: (p) =>
+              (p.status.drains ?? [])
+                .map((d) => `${d.target}${d.awaits?.length ? ` (waits for ${d.awaits.join(', ')})` : ''}`)
+                .join('; '),
+            width: 1.4,
+          },
+          ...(mrc
+            ? [
+                {
+                  name: 'Actions',
+                  width: 1.2,
+                  cell: (p: Port) => (
+                    <DrainButton
+                      target={{ kind: 'port', host: h.name, port: p.port }}
+                      admin={p.spec.admin}
+                      what={`port ${p.port} of ${h.name}`}
+                    />
+                  ),
+                },
+              ]
+            : []),
+        ]}
+      />
       {mrc && (
         <p className="filters">
-          <label>Paths to <select value={other} onChange={(e) => { setOther(e.target.value); go(['evs'], { from: h.name, to: e.target.value }); }}>
-            <option value="">a host</option>{all.filter((x) => x.name !== h.name).map((x) => <option key={x.name}>{x.name}</option>)}
-          </select></label>
+          <label>
+            Paths to{' '}
+            <select
+              value={other}
+              onChange={(e) => {
+                setOther(e.target.value);
+                go(['evs'], { from: h.name, to: e.target.value });
+              }}
+            >
+              <option value="">a host</option>
+              {all
+                .filter((x) => x.name !== h.name)
+                .map((x) => (
+                  <option key={x.name}>{x.name}</option>
+                ))}
+            </select>
+          </label>
         </p>
       )}
-      {own.length > 0 && <p>Multicast groups: {own.map((g) => <span key={g.name}><To path={['groups', g.name]}>{g.name}</To> ({g.spec.source.address === h.address ? 'source' : 'receiver'}) </span>)}</p>}
-      <Facts label={`Host ${h.name}`} of={[
-        ['Address', <code>{h.address}</code>], ['Prefixes', h.prefixes?.join(', ')],
-        ...(mrc ? [
-          ['Stream', `${h.connected ? 'open' : 'closed'}${h.since ? ` for ${formatAge(h.since, now)}` : ''}`], ['Software', h.software], ['Instance', h.instance && <code>{h.instance}</code>],
-          ['State', `${h.versions.applied} of ${h.versions.wanted} sent applied${h.versions.held ? `; epoch ${h.versions.held.epoch}` : ''}`], ['EV profiles', `${h.evProfiles}, ${h.evs} EVs`],
-          ['EV formats', h.capabilities?.evFormatModes.join(', ')], ['EV modes', h.capabilities?.evModes.join(', ')], ['EVs at most', h.capabilities && `${h.capabilities.evMaxCount}, ${h.capabilities.evMaxCountProfile} a profile`],
-          ['Options', h.capabilities?.options.join(', ')], ['Transport', h.capabilities?.transport.join(', ')], ['Congestion control', h.capabilities?.ccAlgorithms.join(', ')],
-        ] as const : []),
-      ]} />
+      {own.length > 0 && (
+        <p>
+          Multicast groups:{' '}
+          {own.map((g) => (
+            <span key={g.name}>
+              <To path={['groups', g.name]}>{g.name}</To> ({g.spec.source.address === h.address ? 'source' : 'receiver'}
+              ){' '}
+            </span>
+          ))}
+        </p>
+      )}
+      <Facts
+        label={`Host ${h.name}`}
+        of={[
+          ['Address', <code>{h.address}</code>],
+          ['Prefixes', h.prefixes?.join(', ')],
+          ...(mrc
+            ? ([
+                ['Stream', `${h.connected ? 'open' : 'closed'}${h.since ? ` for ${formatAge(h.since, now)}` : ''}`],
+                ['Software', h.software],
+                ['Instance', h.instance && <code>{h.instance}</code>],
+                [
+                  'State',
+                  `${h.versions.applied} of ${h.versions.wanted} sent applied${h.versions.held ? `; epoch ${h.versions.held.epoch}` : ''}`,
+                ],
+                ['EV profiles', `${h.evProfiles}, ${h.evs} EVs`],
+                ['EV formats', h.capabilities?.evFormatModes.join(', ')],
+                ['EV modes', h.capabilities?.evModes.join(', ')],
+                [
+                  'EVs at most',
+                  h.capabilities && `${h.capabilities.evMaxCount}, ${h.capabilities.evMaxCountProfile} a profile`,
+                ],
+                ['Options', h.capabilities?.options.join(', ')],
+                ['Transport', h.capabilities?.transport.join(', ')],
+                ['Congestion control', h.capabilities?.ccAlgorithms.join(', ')],
+              ] as const)
+            : []),
+        ]}
+      />
     </>
   );
 }

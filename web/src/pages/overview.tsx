@@ -23,23 +23,65 @@ export function Overview() {
 }
 
 function Own() {
-  const session = useSession(), member = useMay('tenant:read');
+  const session = useSession(),
+    member = useMay('tenant:read');
   const enabled = { enabled: member };
-  const projects = useQuery({ ...ask.projects, ...enabled }), groups = useQuery({ ...ask.groups, ...enabled });
-  const tenants = useQuery({ ...ask.tenants, ...enabled }), pfcPolicies = useQuery({ ...ask.pfcPolicies, ...enabled });
-  const all = useMemo(() => causes({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }), [groups.data, tenants.data, pfcPolicies.data]);
-  if (!member) return <><h1>Overview</h1><Empty>{session?.name} is a member of no project: an administrator assigns that.</Empty></>;
+  const projects = useQuery({ ...ask.projects, ...enabled }),
+    groups = useQuery({ ...ask.groups, ...enabled });
+  const tenants = useQuery({ ...ask.tenants, ...enabled }),
+    pfcPolicies = useQuery({ ...ask.pfcPolicies, ...enabled });
+  const all = useMemo(
+    () => causes({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }),
+    [groups.data, tenants.data, pfcPolicies.data],
+  );
+  if (!member)
+    return (
+      <>
+        <h1>Overview</h1>
+        <Empty>{session?.name} is a member of no project: an administrator assigns that.</Empty>
+      </>
+    );
   const asked = [projects, groups, tenants, pfcPolicies];
   return (
     <>
       <h1>Overview</h1>
-      {asked.some((q) => q.isError) && <Failure error={asked.find((q) => q.isError)!.error} retry={() => asked.forEach((q) => { if (q.isError) void q.refetch(); })} />}
-      <Verdict of={all} loading={asked.some((q) => q.isPending)} failed={asked.some((q) => q.isError)} what="your projects" />
-      {all.length > 0 && <section><h2>Causes</h2><ul className="causes">{all.map((c) => <CauseItem key={c.finding.id} of={c} />)}</ul></section>}
-      {projects.data?.length === 0 && <Empty>There is no project {(session?.projects ?? []).map((p) => p.name).join(', ')} yet: an administrator makes it, and assigns what it may use.</Empty>}
+      {asked.some((q) => q.isError) && (
+        <Failure
+          error={asked.find((q) => q.isError)!.error}
+          retry={() =>
+            asked.forEach((q) => {
+              if (q.isError) void q.refetch();
+            })
+          }
+        />
+      )}
+      <Verdict
+        of={all}
+        loading={asked.some((q) => q.isPending)}
+        failed={asked.some((q) => q.isError)}
+        what="your projects"
+      />
+      {all.length > 0 && (
+        <section>
+          <h2>Causes</h2>
+          <ul className="causes">
+            {all.map((c) => (
+              <CauseItem key={c.finding.id} of={c} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {projects.data?.length === 0 && (
+        <Empty>
+          There is no project {(session?.projects ?? []).map((p) => p.name).join(', ')} yet: an administrator makes it,
+          and assigns what it may use.
+        </Empty>
+      )}
       {projects.data?.map((p) => (
         <section key={p.name} aria-label={`Project ${p.name}`}>
-          <h2><To path={['projects', p.name]}>Project {p.name}</To></h2>
+          <h2>
+            <To path={['projects', p.name]}>Project {p.name}</To>
+          </h2>
           <Assets of={p} />
         </section>
       ))}
@@ -47,84 +89,308 @@ function Own() {
   );
 }
 
-function Verdict({ of: all, loading, failed, ready = true, what }: { of: Cause[]; loading: boolean; failed: boolean; ready?: boolean; what: string }) {
+function Verdict({
+  of: all,
+  loading,
+  failed,
+  ready = true,
+  what,
+}: {
+  of: Cause[];
+  loading: boolean;
+  failed: boolean;
+  ready?: boolean;
+  what: string;
+}) {
   const live = useLive();
   const faults = all.filter((c) => c.finding.severity !== 'work');
   return (
     <section className="verdict" aria-live="polite">
-      {live.state === 'lost' ? <p><Badge tone="quiet">Not known: no connection. What is below was so before.</Badge></p> :
-        loading && !failed ? <Loading what={`the state of ${what}`} /> :
-        faults.length > 0 ? <p><Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>{faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}</p> :
-        failed ? null : !ready ? <p><Badge tone="warning">The controller is not ready</Badge></p> :
-        <p><Badge tone="ok">All is well</Badge>{all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}</p>}
+      {live.state === 'lost' ? (
+        <p>
+          <Badge tone="quiet">Not known: no connection. What is below was so before.</Badge>
+        </p>
+      ) : loading && !failed ? (
+        <Loading what={`the state of ${what}`} />
+      ) : faults.length > 0 ? (
+        <p>
+          <Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>
+          {faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}
+        </p>
+      ) : failed ? null : !ready ? (
+        <p>
+          <Badge tone="warning">The controller is not ready</Badge>
+        </p>
+      ) : (
+        <p>
+          <Badge tone="ok">All is well</Badge>
+          {all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}
+        </p>
+      )}
     </section>
   );
 }
 
 function Network() {
-  const [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric, balance] = useQueries({
-    queries: [ask.ready, ask.switches, ask.peers, ask.links, ask.nodes, ask.planes, ask.hosts, ask.suspects, ask.degradedProfiles, ask.groups,
-      ask.tenants, ask.srv6Policies, ask.pfcPolicies, ask.fabric, ask.balance],
+  const [
+    ready,
+    switches,
+    peers,
+    links,
+    nodes,
+    planes,
+    hosts,
+    suspects,
+    profiles,
+    groups,
+    tenants,
+    srv6Policies,
+    pfcPolicies,
+    fabric,
+    balance,
+  ] = useQueries({
+    queries: [
+      ask.ready,
+      ask.switches,
+      ask.peers,
+      ask.links,
+      ask.nodes,
+      ask.planes,
+      ask.hosts,
+      ask.suspects,
+      ask.degradedProfiles,
+      ask.groups,
+      ask.tenants,
+      ask.srv6Policies,
+      ask.pfcPolicies,
+      ask.fabric,
+      ask.balance,
+    ],
   });
   const live = useLive();
-  const known = useMemo(() => ({
-    ready: ready.data, switches: switches.data, peers: peers.data, links: links.data, nodes: nodes.data, planes: planes.data, hosts: hosts.data,
-    suspects: suspects.data, profiles: profiles.data, groups: groups.data, tenants: tenants.data, srv6Policies: srv6Policies.data,
-    pfcPolicies: pfcPolicies.data, fabric: fabric.data, balance: balance.data,
-  }), [ready.data, switches.data, peers.data, links.data, nodes.data, planes.data, hosts.data, suspects.data, profiles.data, groups.data,
-    tenants.data, srv6Policies.data, pfcPolicies.data, fabric.data, balance.data]);
+  const known = useMemo(
+    () => ({
+      ready: ready.data,
+      switches: switches.data,
+      peers: peers.data,
+      links: links.data,
+      nodes: nodes.data,
+      planes: planes.data,
+      hosts: hosts.data,
+      suspects: suspects.data,
+      profiles: profiles.data,
+      groups: groups.data,
+      tenants: tenants.data,
+      srv6Policies: srv6Policies.data,
+      pfcPolicies: pfcPolicies.data,
+      fabric: fabric.data,
+      balance: balance.data,
+    }),
+    [
+      ready.data,
+      switches.data,
+      peers.data,
+      links.data,
+      nodes.data,
+      planes.data,
+      hosts.data,
+      suspects.data,
+      profiles.data,
+      groups.data,
+      tenants.data,
+      srv6Policies.data,
+      pfcPolicies.data,
+      fabric.data,
+      balance.data,
+    ],
+  );
   const all = useMemo(() => causes(known), [known]);
-  const asked = [ready, switches, peers, links, nodes, planes, hosts, suspects, profiles, groups, tenants, srv6Policies, pfcPolicies, fabric, balance];
+  const asked = [
+    ready,
+    switches,
+    peers,
+    links,
+    nodes,
+    planes,
+    hosts,
+    suspects,
+    profiles,
+    groups,
+    tenants,
+    srv6Policies,
+    pfcPolicies,
+    fabric,
+    balance,
+  ];
   const failed = asked.find((q) => q.isError);
   const loading = asked.some((q) => q.isPending);
-  const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) => of && { good: of.filter(good).length, all: of.length };
-  const well = (c: Parameters<typeof condition>[0]) => !condition(c, 'Degraded')?.status && condition(c, 'Accepted')?.status !== false && condition(c, 'Programmed')?.status !== false;
+  const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) =>
+    of && { good: of.filter(good).length, all: of.length };
+  const well = (c: Parameters<typeof condition>[0]) =>
+    !condition(c, 'Degraded')?.status &&
+    condition(c, 'Accepted')?.status !== false &&
+    condition(c, 'Programmed')?.status !== false;
   const cards = [
-    { title: 'Switches', path: ['switches'], says: 'connected and programmed', n: count(switches.data?.filter((s) => s.managed), (s) => s.connected && s.synced) },
-    { title: 'Link directions', path: ['fabric'], says: 'up', n: count(links.data, (l) => l.status.phase === 'up' && !l.status.denied && l.status.fromPort !== 'down' && l.status.toPort !== 'down') },
-    { title: 'BGP-LS peers', path: ['peers'], says: 'established', n: count(peers.data, (p) => p.state === 'established') },
-    ...(fabric.data ? [
-      { title: 'Hosts', path: ['hosts'], says: 'hold what they should', n: { good: fabric.data.hosts.current, all: fabric.data.hosts.all } },
-      { title: 'EV profiles', path: ['evs'], says: 'whole', n: { good: fabric.data.evProfiles.all - fabric.data.evProfiles.bad, all: fabric.data.evProfiles.all } },
-    ] : [{ title: 'Hosts', path: ['hosts'], says: 'with a usable port', n: count(hosts.data, (h) => h.ports.some((p) => p.status.usable)) }]),
-    { title: 'Multicast groups', path: ['groups'], says: 'well', n: count(groups.data, (g) => well(g.status.conditions)) },
+    {
+      title: 'Switches',
+      path: ['switches'],
+      says: 'connected and programmed',
+      n: count(
+        switches.data?.filter((s) => s.managed),
+        (s) => s.connected && s.synced,
+      ),
+    },
+    {
+      title: 'Link directions',
+      path: ['fabric'],
+      says: 'up',
+      n: count(
+        links.data,
+        (l) =>
+          l.status.phase === 'up' && !l.status.denied && l.status.fromPort !== 'down' && l.status.toPort !== 'down',
+      ),
+    },
+    {
+      title: 'BGP-LS peers',
+      path: ['peers'],
+      says: 'established',
+      n: count(peers.data, (p) => p.state === 'established'),
+    },
+    ...(fabric.data
+      ? [
+          {
+            title: 'Hosts',
+            path: ['hosts'],
+            says: 'hold what they should',
+            n: { good: fabric.data.hosts.current, all: fabric.data.hosts.all },
+          },
+          {
+            title: 'EV profiles',
+            path: ['evs'],
+            says: 'whole',
+            n: { good: fabric.data.evProfiles.all - fabric.data.evProfiles.bad, all: fabric.data.evProfiles.all },
+          },
+        ]
+      : [
+          {
+            title: 'Hosts',
+            path: ['hosts'],
+            says: 'with a usable port',
+            n: count(hosts.data, (h) => h.ports.some((p) => p.status.usable)),
+          },
+        ]),
+    {
+      title: 'Multicast groups',
+      path: ['groups'],
+      says: 'well',
+      n: count(groups.data, (g) => well(g.status.conditions)),
+    },
     { title: 'Tenants', path: ['pfc'], says: 'well', n: count(tenants.data, (t) => well(t.status.conditions)) },
-    { title: 'PFC policies', path: ['pfc'], says: 'well', n: count(pfcPolicies.data, (p) => well(p.status.conditions)) },
+    {
+      title: 'PFC policies',
+      path: ['pfc'],
+      says: 'well',
+      n: count(pfcPolicies.data, (p) => well(p.status.conditions)),
+    },
   ];
   // The leaf of a plane that uses its links least evenly.
-  const uneven = (plane: number) => balance.data?.filter((b) => b.plane === plane && b.index > 0).reduce<PlaneBalance | undefined>((a, b) => (a && a.index >= b.index ? a : b), undefined);
+  const uneven = (plane: number) =>
+    balance.data
+      ?.filter((b) => b.plane === plane && b.index > 0)
+      .reduce<PlaneBalance | undefined>((a, b) => (a && a.index >= b.index ? a : b), undefined);
   return (
     <>
       <h1>Overview</h1>
-      {failed && <Failure error={failed.error} retry={() => asked.forEach((q) => { if (q.isError) void q.refetch(); })} />}
-      <Verdict of={all} loading={loading} failed={failed !== undefined} ready={ready.data?.ready !== false} what="the network" />
+      {failed && (
+        <Failure
+          error={failed.error}
+          retry={() =>
+            asked.forEach((q) => {
+              if (q.isError) void q.refetch();
+            })
+          }
+        />
+      )}
+      <Verdict
+        of={all}
+        loading={loading}
+        failed={failed !== undefined}
+        ready={ready.data?.ready !== false}
+        what="the network"
+      />
       <section className="cards" aria-label="Counts">
         {cards.map((c) => (
           <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
             <span className="title">{c.title}</span>
-            <span className="figure">{c.n ? c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}` : '…'}</span>
+            <span className="figure">{c.n ? (c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}`) : '…'}</span>
             <span className="quiet">{c.n?.all === 0 ? 'none' : c.says}</span>
           </To>
         ))}
       </section>
-      {all.length > 0 && <section><h2>Causes</h2><ul className="causes">{all.map((c) => <CauseItem key={c.finding.id} of={c} />)}</ul></section>}
+      {all.length > 0 && (
+        <section>
+          <h2>Causes</h2>
+          <ul className="causes">
+            {all.map((c) => (
+              <CauseItem key={c.finding.id} of={c} />
+            ))}
+          </ul>
+        </section>
+      )}
       {planes.data && planes.data.length > 0 && (
         <section>
           <h2>Planes</h2>
-          <Table rows={planes.data} id={(p) => String(p.plane)} label="Planes" empty="" columns={[
-            { name: 'Plane', key: (p) => p.plane, cell: (p) => <To path={['fabric']} query={{ plane: String(p.plane) }}>Plane {p.plane}</To> },
-            { name: 'Wanted', key: (p) => p.spec.admin, cell: (p) => <Badge tone={p.spec.admin === 'up' ? 'ok' : 'work'}>{p.spec.admin}</Badge> },
-            { name: 'Link directions', key: (p) => p.status.links, number: true },
-            { name: 'Denied', key: (p) => p.status.deniedLinks, number: true },
-            { name: 'Balance', key: (p) => uneven(p.plane)?.index ?? 0, number: true, cell: (p) => <Balance of={uneven(p.plane)} /> },
-            { name: 'Capacity left', key: (p) => p.status.links - p.status.deniedLinks, number: true, cell: (p) => p.status.links ? `${Math.round(100 * (p.status.links - p.status.deniedLinks) / p.status.links)} %` : '' },
-          ]} />
+          <Table
+            rows={planes.data}
+            id={(p) => String(p.plane)}
+            label="Planes"
+            empty=""
+            columns={[
+              {
+                name: 'Plane',
+                key: (p) => p.plane,
+                cell: (p) => (
+                  <To path={['fabric']} query={{ plane: String(p.plane) }}>
+                    Plane {p.plane}
+                  </To>
+                ),
+              },
+              {
+                name: 'Wanted',
+                key: (p) => p.spec.admin,
+                cell: (p) => <Badge tone={p.spec.admin === 'up' ? 'ok' : 'work'}>{p.spec.admin}</Badge>,
+              },
+              { name: 'Link directions', key: (p) => p.status.links, number: true },
+              { name: 'Denied', key: (p) => p.status.deniedLinks, number: true },
+              {
+                name: 'Balance',
+                key: (p) => uneven(p.plane)?.index ?? 0,
+                number: true,
+                cell: (p) => <Balance of={uneven(p.plane)} />,
+              },
+              {
+                name: 'Capacity left',
+                key: (p) => p.status.links - p.status.deniedLinks,
+                number: true,
+                cell: (p) =>
+                  p.status.links
+                    ? `${Math.round((100 * (p.status.links - p.status.deniedLinks)) / p.status.links)} %`
+                    : '',
+              },
+            ]}
+          />
         </section>
       )}
       <Busiest />
       <section>
         <h2>What happened last</h2>
-        <Table rows={live.events.slice(-12).toReversed()} columns={eventColumns} id={(e) => `${e.seq} ${e.time}`} label="Latest events" empty="No event so far." />
+        <Table
+          rows={live.events.slice(-12).toReversed()}
+          columns={eventColumns}
+          id={(e) => `${e.seq} ${e.time}`}
+          label="Latest events"
+          empty="No event so far."
+        />
       </section>
     </>
   );
@@ -135,7 +401,14 @@ type PlaneBalance = Schemas['PlaneBalance'];
 function Balance({ of: b }: { of?: PlaneBalance }) {
   if (!b) return <span className="quiet">no traffic</span>;
   const bad = condition(b.conditions, 'Unbalanced')?.status;
-  return <Badge tone={bad ? 'warning' : 'ok'} title={`${b.leaf}: its busiest link, to ${b.busiest ?? '?'}, by the mean of its links`}>{b.index.toFixed(2)}</Badge>;
+  return (
+    <Badge
+      tone={bad ? 'warning' : 'ok'}
+      title={`${b.leaf}: its busiest link, to ${b.busiest ?? '?'}, by the mean of its links`}
+    >
+      {b.index.toFixed(2)}
+    </Badge>
+  );
 }
 
 /** The ports that carry most now, where the controller measures ports. */
@@ -147,13 +420,47 @@ function Busiest() {
   return (
     <section>
       <h2>Busiest ports</h2>
-      <Table rows={items} id={(i) => i.name} label="Busiest ports" empty="" columns={[
-        { name: 'Port', key: (i) => i.name, cell: (i) => <To path={['switches', at(i.name)[0]]} query={{ port: at(i.name)[1] }}>{i.name}</To> },
-        { name: top.data!.metric === 'utilization' ? 'Utilization' : top.data!.metric, key: (i) => i.value, number: true, cell: (i) => formatValue(i.value, top.data!.unit) },
-        { name: 'In', key: (i) => i.in ?? 0, number: true, cell: (i) => (i.in === undefined ? '' : formatValue(i.in, '1')) },
-        { name: 'Out', key: (i) => i.out ?? 0, number: true, cell: (i) => (i.out === undefined ? '' : formatValue(i.out, '1')) },
-        { name: 'Speed', key: (i) => i.speed ?? 0, number: true, cell: (i) => (i.speed ? formatValue(i.speed, 'bit/s') : '') },
-      ]} />
+      <Table
+        rows={items}
+        id={(i) => i.name}
+        label="Busiest ports"
+        empty=""
+        columns={[
+          {
+            name: 'Port',
+            key: (i) => i.name,
+            cell: (i) => (
+              <To path={['switches', at(i.name)[0]]} query={{ port: at(i.name)[1] }}>
+                {i.name}
+              </To>
+            ),
+          },
+          {
+            name: top.data!.metric === 'utilization' ? 'Utilization' : top.data!.metric,
+            key: (i) => i.value,
+            number: true,
+            cell: (i) => formatValue(i.value, top.data!.unit),
+          },
+          {
+            name: 'In',
+            key: (i) => i.in ?? 0,
+            number: true,
+            cell: (i) => (i.in === undefined ? '' : formatValue(i.in, '1')),
+          },
+          {
+            name: 'Out',
+            key: (i) => i.out ?? 0,
+            number: true,
+            cell: (i) => (i.out === undefined ? '' : formatValue(i.out, '1')),
+          },
+          {
+            name: 'Speed',
+            key: (i) => i.speed ?? 0,
+            number: true,
+            cell: (i) => (i.speed ? formatValue(i.speed, 'bit/s') : ''),
+          },
+        ]}
+      />
     </section>
   );
 }
@@ -163,13 +470,32 @@ function CauseItem({ of }: { of: Cause }) {
   const f = of.finding;
   return (
     <li>
-      <Badge tone={tones[f.severity]}><To path={f.path} query={f.query}>{f.what}</To></Badge>
+      <Badge tone={tones[f.severity]}>
+        <To path={f.path} query={f.query}>
+          {f.what}
+        </To>
+      </Badge>
       {f.since && <span className="quiet"> for {formatAge(f.since, now)}</span>}
       {f.detail && <div>{f.detail}</div>}
       {of.consequences.length > 0 && (
         <details>
-          <summary>{of.consequences.length === 1 ? '1 thing follows from it' : `${of.consequences.length} things follow from it`}</summary>
-          <ul>{of.consequences.slice(0, 200).map((x) => <li key={x.id}><Badge tone={tones[x.severity]}><To path={x.path} query={x.query}>{x.what}</To></Badge> <span className="quiet">{x.detail}</span></li>)}</ul>
+          <summary>
+            {of.consequences.length === 1
+              ? '1 thing follows from it'
+              : `${of.consequences.length} things follow from it`}
+          </summary>
+          <ul>
+            {of.consequences.slice(0, 200).map((x) => (
+              <li key={x.id}>
+                <Badge tone={tones[x.severity]}>
+                  <To path={x.path} query={x.query}>
+                    {x.what}
+                  </To>
+                </Badge>{' '}
+                <span className="quiet">{x.detail}</span>
+              </li>
+            ))}
+          </ul>
           {of.consequences.length > 200 && <p className="quiet">and {of.consequences.length - 200} more</p>}
         </details>
       )}

@@ -23,9 +23,17 @@ type Tenant = Schemas['Tenant'];
 type PFC = Schemas['PfcPolicy'];
 type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
 
-const titles: Record<Kind, string> = { 'srv6-policies': 'SRv6 policy', tenants: 'tenant', 'pfc-policies': 'PFC policy' };
+const titles: Record<Kind, string> = {
+  'srv6-policies': 'SRv6 policy',
+  tenants: 'tenant',
+  'pfc-policies': 'PFC policy',
+};
 
-const scopes: Record<Kind, Scope> = { 'srv6-policies': 'configure', tenants: 'tenant:write', 'pfc-policies': 'tenant:write' };
+const scopes: Record<Kind, Scope> = {
+  'srv6-policies': 'configure',
+  tenants: 'tenant:write',
+  'pfc-policies': 'tenant:write',
+};
 
 export function Pfc({ path }: { path: string[] }) {
   return path[0] === undefined ? <All /> : <One name={path[0]} />;
@@ -39,46 +47,175 @@ interface Edited {
 
 function All() {
   const readsAll = useMay('read');
-  const policies = useQuery({ ...ask.srv6Policies, enabled: readsAll }), tenants = useQuery(ask.tenants), pfc = useQuery(ask.pfcPolicies);
+  const policies = useQuery({ ...ask.srv6Policies, enabled: readsAll }),
+    tenants = useQuery(ask.tenants),
+    pfc = useQuery(ask.pfcPolicies);
   const [srv6] = useParam('srv6');
   const [tenant] = useParam('tenant');
   const [editing, setEditing] = useState<Edited>();
-  const edit = (kind: Kind, of?: Edited['of']) => <Open scope={scopes[kind]} on={of?.name} label={of ? 'Change…' : `New ${titles[kind]}…`} name={of ? `Change ${of.name}` : undefined} open={() => setEditing({ kind, of })} />;
-  const doing = (kind: Kind, of: NonNullable<Edited['of']>) => <span className="buttons">{edit(kind, of)}<Delete kind={kind} name={of.name} /></span>;
+  const edit = (kind: Kind, of?: Edited['of']) => (
+    <Open
+      scope={scopes[kind]}
+      on={of?.name}
+      label={of ? 'Change…' : `New ${titles[kind]}…`}
+      name={of ? `Change ${of.name}` : undefined}
+      open={() => setEditing({ kind, of })}
+    />
+  );
+  const doing = (kind: Kind, of: NonNullable<Edited['of']>) => (
+    <span className="buttons">
+      {edit(kind, of)}
+      <Delete kind={kind} name={of.name} />
+    </span>
+  );
   const pfcColumns: Column<PFC>[] = [
     { name: 'PFC policy', key: (p) => p.name, cell: (p) => <To path={['pfc', p.name]}>{p.name}</To> },
-    { name: 'State', key: (p) => JSON.stringify(p.status.conditions), cell: (p) => <Summary of={p.status.conditions} />, width: 1.4 },
-    { name: 'Tenant', key: (p) => p.spec.tenant, cell: (p) => <To path={['pfc']} query={{ tenant: p.spec.tenant }}>{p.spec.tenant}</To> },
-    { name: 'SRv6 policy', key: (p) => p.spec.srv6Policy, cell: (p) => <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>{p.spec.srv6Policy}</To> },
-    { name: 'Tunnels up', key: (p) => p.status.tunnels?.length ?? 0, cell: (p) => `${(p.status.tunnels ?? []).filter((t) => t.state === 'up').length} of ${p.status.tunnels?.length ?? 0}`, width: 0.7 },
-    { name: 'Paused now', key: (p) => (p.status.nodes ?? []).filter((n) => n.queue?.paused).length, number: true, width: 0.7 },
+    {
+      name: 'State',
+      key: (p) => JSON.stringify(p.status.conditions),
+      cell: (p) => <Summary of={p.status.conditions} />,
+      width: 1.4,
+    },
+    {
+      name: 'Tenant',
+      key: (p) => p.spec.tenant,
+      cell: (p) => (
+        <To path={['pfc']} query={{ tenant: p.spec.tenant }}>
+          {p.spec.tenant}
+        </To>
+      ),
+    },
+    {
+      name: 'SRv6 policy',
+      key: (p) => p.spec.srv6Policy,
+      cell: (p) => (
+        <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>
+          {p.spec.srv6Policy}
+        </To>
+      ),
+    },
+    {
+      name: 'Tunnels up',
+      key: (p) => p.status.tunnels?.length ?? 0,
+      cell: (p) =>
+        `${(p.status.tunnels ?? []).filter((t) => t.state === 'up').length} of ${p.status.tunnels?.length ?? 0}`,
+      width: 0.7,
+    },
+    {
+      name: 'Paused now',
+      key: (p) => (p.status.nodes ?? []).filter((n) => n.queue?.paused).length,
+      number: true,
+      width: 0.7,
+    },
     { name: 'Dropped', key: (p) => dropped(p), number: true, width: 0.6 },
     { name: 'Actions', cell: (p) => doing('pfc-policies', p), width: 2 },
   ];
   const tenantColumns: Column<Tenant>[] = [
-    { name: 'Tenant', key: (t) => t.name }, { name: 'State', key: (t) => JSON.stringify(t.status.conditions), cell: (t) => <Summary of={t.status.conditions} />, width: 1.4 },
-    { name: 'Slice', key: (t) => t.spec.slice, number: true, width: 0.5 }, { name: 'Priority', key: (t) => t.spec.priority, number: true, width: 0.6 },
-    { name: 'Rate', key: (t) => t.spec.rate ?? 0, cell: (t) => (t.spec.rate ? formatBitRate(t.spec.rate) : ''), number: true, width: 0.8 },
-    { name: 'Sites', key: (t) => (t.status.sites ?? []).map((s) => s.switch).join(' '), cell: (t) => (t.spec.sites ?? []).map((s) => `${s.switch}:${s.port}`).join(', '), width: 1.4 },
-    { name: 'SRv6 policies', key: (t) => (t.spec.policies ?? []).join(', '), width: 1.2 }, { name: 'VRF', key: (t) => t.status.vrf, number: true, width: 0.5 },
+    { name: 'Tenant', key: (t) => t.name },
+    {
+      name: 'State',
+      key: (t) => JSON.stringify(t.status.conditions),
+      cell: (t) => <Summary of={t.status.conditions} />,
+      width: 1.4,
+    },
+    { name: 'Slice', key: (t) => t.spec.slice, number: true, width: 0.5 },
+    { name: 'Priority', key: (t) => t.spec.priority, number: true, width: 0.6 },
+    {
+      name: 'Rate',
+      key: (t) => t.spec.rate ?? 0,
+      cell: (t) => (t.spec.rate ? formatBitRate(t.spec.rate) : ''),
+      number: true,
+      width: 0.8,
+    },
+    {
+      name: 'Sites',
+      key: (t) => (t.status.sites ?? []).map((s) => s.switch).join(' '),
+      cell: (t) => (t.spec.sites ?? []).map((s) => `${s.switch}:${s.port}`).join(', '),
+      width: 1.4,
+    },
+    { name: 'SRv6 policies', key: (t) => (t.spec.policies ?? []).join(', '), width: 1.2 },
+    { name: 'VRF', key: (t) => t.status.vrf, number: true, width: 0.5 },
     { name: 'Actions', cell: (t) => doing('tenants', t), width: 2.2 },
   ];
   const srv6Columns: Column<SRv6>[] = [
-    { name: 'SRv6 policy', key: (p) => p.name }, { name: 'State', key: (p) => JSON.stringify(p.status.conditions), cell: (p) => <Summary of={p.status.conditions} />, width: 1.4 },
-    { name: 'From', key: (p) => p.spec.headend, width: 0.6 }, { name: 'To', key: (p) => p.spec.endpoint, width: 0.6 },
-    { name: 'Path', key: (p) => (p.status.path ?? []).join(' → '), width: 1.8 }, { name: 'Segments', key: (p) => (p.status.segmentList ?? []).map((s) => s.sid).join(' '), cell: (p) => <span title={(p.status.segmentList ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>{(p.status.segmentList ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}</span>, width: 2 },
-    { name: 'PFC at', key: (p) => (p.status.pfcNodes ?? []).join(', ') }, { name: 'Used by', key: (p) => (p.status.usedBy ?? []).join(', '), width: 1.2 },
+    { name: 'SRv6 policy', key: (p) => p.name },
+    {
+      name: 'State',
+      key: (p) => JSON.stringify(p.status.conditions),
+      cell: (p) => <Summary of={p.status.conditions} />,
+      width: 1.4,
+    },
+    { name: 'From', key: (p) => p.spec.headend, width: 0.6 },
+    { name: 'To', key: (p) => p.spec.endpoint, width: 0.6 },
+    { name: 'Path', key: (p) => (p.status.path ?? []).join(' → '), width: 1.8 },
+    {
+      name: 'Segments',
+      key: (p) => (p.status.segmentList ?? []).map((s) => s.sid).join(' '),
+      cell: (p) => (
+        <span title={(p.status.segmentList ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>
+          {(p.status.segmentList ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
+        </span>
+      ),
+      width: 2,
+    },
+    { name: 'PFC at', key: (p) => (p.status.pfcNodes ?? []).join(', ') },
+    { name: 'Used by', key: (p) => (p.status.usedBy ?? []).join(', '), width: 1.2 },
     { name: 'Actions', cell: (p) => doing('srv6-policies', p), width: 2.4 },
   ];
   return (
     <>
       <h1>Lossless tenants</h1>
-      <div className="heading"><h2>PFC policies</h2>{edit('pfc-policies')}</div>
-      <Answer of={pfc} what="PFC policies">{(all) => <Table rows={all} columns={pfcColumns} id={(p) => p.name} label="PFC policies" empty="There is no PFC policy. It makes an SRv6 policy lossless for a tenant." />}</Answer>
-      <div className="heading"><h2>Tenants</h2>{edit('tenants')}</div>
-      <Answer of={tenants} what="tenants">{(all) => <Table rows={all} columns={tenantColumns} id={(t) => t.name} label="Tenants" selected={tenant} empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network." />}</Answer>
-      {readsAll && <div className="heading"><h2>SRv6 policies</h2>{edit('srv6-policies')}</div>}
-      {readsAll && <Answer of={policies} what="SRv6 policies">{(all) => <Table rows={all} columns={srv6Columns} id={(p) => p.name} label="SRv6 policies" selected={srv6} empty="There is no SRv6 policy." />}</Answer>}
+      <div className="heading">
+        <h2>PFC policies</h2>
+        {edit('pfc-policies')}
+      </div>
+      <Answer of={pfc} what="PFC policies">
+        {(all) => (
+          <Table
+            rows={all}
+            columns={pfcColumns}
+            id={(p) => p.name}
+            label="PFC policies"
+            empty="There is no PFC policy. It makes an SRv6 policy lossless for a tenant."
+          />
+        )}
+      </Answer>
+      <div className="heading">
+        <h2>Tenants</h2>
+        {edit('tenants')}
+      </div>
+      <Answer of={tenants} what="tenants">
+        {(all) => (
+          <Table
+            rows={all}
+            columns={tenantColumns}
+            id={(t) => t.name}
+            label="Tenants"
+            selected={tenant}
+            empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network."
+          />
+        )}
+      </Answer>
+      {readsAll && (
+        <div className="heading">
+          <h2>SRv6 policies</h2>
+          {edit('srv6-policies')}
+        </div>
+      )}
+      {readsAll && (
+        <Answer of={policies} what="SRv6 policies">
+          {(all) => (
+            <Table
+              rows={all}
+              columns={srv6Columns}
+              id={(p) => p.name}
+              label="SRv6 policies"
+              selected={srv6}
+              empty="There is no SRv6 policy."
+            />
+          )}
+        </Answer>
+      )}
       {editing && <Edit of={editing} close={() => setEditing(undefined)} />}
     </>
   );
@@ -88,7 +225,16 @@ const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue
 
 function Delete({ kind, name, done }: { kind: Kind; name: string; done?: () => void }) {
   return (
-    <Confirm scope={scopes[kind]} on={name} label="Delete" danger title={`Delete ${titles[kind]} ${name}?`} act={() => act.remove(kind, name, false)} dry={() => act.remove(kind, name, true)} done={done}>
+    <Confirm
+      scope={scopes[kind]}
+      on={name}
+      label="Delete"
+      danger
+      title={`Delete ${titles[kind]} ${name}?`}
+      act={() => act.remove(kind, name, false)}
+      dry={() => act.remove(kind, name, true)}
+      done={done}
+    >
       <p>The controller refuses it while something refers to it.</p>
     </Confirm>
   );
@@ -96,48 +242,144 @@ function Delete({ kind, name, done }: { kind: Kind; name: string; done?: () => v
 
 function Edit({ of, close }: { of: Edited; close: () => void }) {
   const reads = useMay('read');
-  const switches = useQuery({ ...ask.switches, enabled: reads }), tenants = useQuery(ask.tenants), policies = useQuery({ ...ask.srv6Policies, enabled: reads });
+  const switches = useQuery({ ...ask.switches, enabled: reads }),
+    tenants = useQuery(ask.tenants),
+    policies = useQuery({ ...ask.srv6Policies, enabled: reads });
   const assigned = useAssigned();
   const nodes: Choice[] = (switches.data ?? []).filter((s) => s.managed).map((s) => ({ value: s.name }));
   const named = (list: { name: string }[] | undefined): Choice[] => (list ?? []).map((x) => ({ value: x.name }));
-  const modes: Choice[] = [{ value: 'policy', label: 'policy: an SRH with all segments' }, { value: 'best-effort', label: 'best-effort: the last SID alone' }];
+  const modes: Choice[] = [
+    { value: 'policy', label: 'policy: an SRH with all segments' },
+    { value: 'best-effort', label: 'best-effort: the last SID alone' },
+  ];
   const fieldsFor = (name: string): Record<Kind, Field[]> => {
     const has = of.kind === 'srv6-policies' ? undefined : assigned.of(of.of?.name ?? name);
     const number = (field: string, label: string, from: Choice[] | undefined, hint: string): Field =>
-      from ? { kind: 'choice', name: field, label, number: true, required: true, from, hint } : { kind: 'number', name: field, label, required: true, hint };
+      from
+        ? { kind: 'choice', name: field, label, number: true, required: true, from, hint }
+        : { kind: 'number', name: field, label, required: true, hint };
     // The tenant of a PFC policy is of the policy's project.
     const own = has ? (tenants.data ?? []).filter((t) => has.projects.some((p) => covers(p, t.name))) : tenants.data;
     return {
-    'srv6-policies': [
-      { kind: 'choice', name: 'headend', label: 'From', required: true, from: nodes }, { kind: 'choice', name: 'endpoint', label: 'To', required: true, from: nodes },
-      { kind: 'list', name: 'segments', label: 'Segment', plural: 'Segments', add: 'Add a segment', hint: 'Empty: the shortest path. A segment is a switch or a SID.', first: () => ({}), item: [
-        { kind: 'choice', name: 'node', label: 'Switch', empty: 'a SID', from: nodes }, { kind: 'text', name: 'sid', label: 'SID' }] },
-      { kind: 'choice', name: 'metric', label: 'Shortest by', empty: 'igp (default)', from: [{ value: 'igp' }, { value: 'delay' }] },
-      { kind: 'choice', name: 'mode', label: 'Encapsulation', empty: 'policy (default)', from: modes },
-    ],
-    tenants: [
-      number('slice', 'Slice', has?.slices, 'Id of its slice (NRP), no other tenant\'s.'), number('priority', 'Priority', has?.priorities, 'Queue of its packets at every switch, 0 to 7.'),
-      { kind: 'number', name: 'rate', label: 'Rate', hint: has?.bandwidth === undefined ? 'bit/s of its queue. Empty: what other queues leave.' : `bit/s of its queue, of ${formatBitRate(has.bandwidth)} that are left.` },
-      { kind: 'list', name: 'sites', label: 'Site', plural: 'Sites', add: 'Add a site', first: () => (has ? {} : { switch: nodes[0]?.value ?? '' }), item: [
-        ...(has ? [{ kind: 'port', name: 'switch', label: 'Port', required: true, from: has.ports } as const] :
-          [{ kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes } as const, { kind: 'number', name: 'port', label: 'Port', required: true } as const]), { kind: 'texts', name: 'prefixes', label: 'Prefix', plural: 'Prefixes', add: 'Add a prefix' }] },
-      { kind: 'texts', name: 'policies', label: 'SRv6 policy', plural: 'SRv6 policies', add: 'Add an SRv6 policy', from: has?.srv6Policies ?? named(policies.data), hint: 'Those that carry it between its sites; elsewhere it takes the shortest path.' },
-    ],
-    'pfc-policies': [
-      { kind: 'choice', name: 'srv6Policy', label: 'SRv6 policy', required: true, from: has?.srv6Policies ?? named(policies.data) }, { kind: 'choice', name: 'tenant', label: 'Tenant', required: true, from: named(own) },
-      { kind: 'choice', name: 'scenario', label: 'Scenario', number: true, empty: '1 (default)', from: [{ value: '1', label: '1: tunnels are made in advance' }, { value: '2', label: '2: tunnels are made on the first packet' }] },
-      { kind: 'choice', name: 'tunnel', label: 'Tunnels', empty: 'policy (default)', from: modes },
-      { kind: 'number', name: 'buffer', label: 'Buffer', hint: 'octets of the queue at each node' }, { kind: 'number', name: 'xoff', label: 'XOFF', hint: 'octets; empty: from the measured round trip' }, { kind: 'number', name: 'xon', label: 'XON', hint: 'octets; empty: three quarters of XOFF' },
-      { kind: 'text', name: 'maxPause', label: 'Longest pause', hint: 'A queue that is paused for longer is taken for a storm, such as 500ms.' },
-      { kind: 'flag', name: 'allowCycle', label: 'Accept a circle of queues that wait for each other', fallback: false },
-    ],
+      'srv6-policies': [
+        { kind: 'choice', name: 'headend', label: 'From', required: true, from: nodes },
+        { kind: 'choice', name: 'endpoint', label: 'To', required: true, from: nodes },
+        {
+          kind: 'list',
+          name: 'segments',
+          label: 'Segment',
+          plural: 'Segments',
+          add: 'Add a segment',
+          hint: 'Empty: the shortest path. A segment is a switch or a SID.',
+          first: () => ({}),
+          item: [
+            { kind: 'choice', name: 'node', label: 'Switch', empty: 'a SID', from: nodes },
+            { kind: 'text', name: 'sid', label: 'SID' },
+          ],
+        },
+        {
+          kind: 'choice',
+          name: 'metric',
+          label: 'Shortest by',
+          empty: 'igp (default)',
+          from: [{ value: 'igp' }, { value: 'delay' }],
+        },
+        { kind: 'choice', name: 'mode', label: 'Encapsulation', empty: 'policy (default)', from: modes },
+      ],
+      tenants: [
+        number('slice', 'Slice', has?.slices, "Id of its slice (NRP), no other tenant's."),
+        number('priority', 'Priority', has?.priorities, 'Queue of its packets at every switch, 0 to 7.'),
+        {
+          kind: 'number',
+          name: 'rate',
+          label: 'Rate',
+          hint:
+            has?.bandwidth === undefined
+              ? 'bit/s of its queue. Empty: what other queues leave.'
+              : `bit/s of its queue, of ${formatBitRate(has.bandwidth)} that are left.`,
+        },
+        {
+          kind: 'list',
+          name: 'sites',
+          label: 'Site',
+          plural: 'Sites',
+          add: 'Add a site',
+          first: () => (has ? {} : { switch: nodes[0]?.value ?? '' }),
+          item: [
+            ...(has
+              ? [{ kind: 'port', name: 'switch', label: 'Port', required: true, from: has.ports } as const]
+              : [
+                  { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes } as const,
+                  { kind: 'number', name: 'port', label: 'Port', required: true } as const,
+                ]),
+            { kind: 'texts', name: 'prefixes', label: 'Prefix', plural: 'Prefixes', add: 'Add a prefix' },
+          ],
+        },
+        {
+          kind: 'texts',
+          name: 'policies',
+          label: 'SRv6 policy',
+          plural: 'SRv6 policies',
+          add: 'Add an SRv6 policy',
+          from: has?.srv6Policies ?? named(policies.data),
+          hint: 'Those that carry it between its sites; elsewhere it takes the shortest path.',
+        },
+      ],
+      'pfc-policies': [
+        {
+          kind: 'choice',
+          name: 'srv6Policy',
+          label: 'SRv6 policy',
+          required: true,
+          from: has?.srv6Policies ?? named(policies.data),
+        },
+        { kind: 'choice', name: 'tenant', label: 'Tenant', required: true, from: named(own) },
+        {
+          kind: 'choice',
+          name: 'scenario',
+          label: 'Scenario',
+          number: true,
+          empty: '1 (default)',
+          from: [
+            { value: '1', label: '1: tunnels are made in advance' },
+            { value: '2', label: '2: tunnels are made on the first packet' },
+          ],
+        },
+        { kind: 'choice', name: 'tunnel', label: 'Tunnels', empty: 'policy (default)', from: modes },
+        { kind: 'number', name: 'buffer', label: 'Buffer', hint: 'octets of the queue at each node' },
+        { kind: 'number', name: 'xoff', label: 'XOFF', hint: 'octets; empty: from the measured round trip' },
+        { kind: 'number', name: 'xon', label: 'XON', hint: 'octets; empty: three quarters of XOFF' },
+        {
+          kind: 'text',
+          name: 'maxPause',
+          label: 'Longest pause',
+          hint: 'A queue that is paused for longer is taken for a storm, such as 500ms.',
+        },
+        {
+          kind: 'flag',
+          name: 'allowCycle',
+          label: 'Accept a circle of queues that wait for each other',
+          fallback: false,
+        },
+      ],
     };
   };
   const first: Record<Kind, Spec> = { 'srv6-policies': {}, tenants: { sites: [] }, 'pfc-policies': {} };
   return (
-    <Form title={of.of ? `Change ${titles[of.kind]} ${of.of.name}` : `New ${titles[of.kind]}`} name={of.of?.name} fields={(name) => fieldsFor(name)[of.kind]} within={assigned.within} spec={(of.of?.spec as Spec | undefined) ?? first[of.kind]} close={close}
-      send={(name, spec, dry) => (of.of ? act.replace(of.kind, name, spec, of.of.version, dry) : act.create(of.kind, name, spec, dry))}
-      done={(name) => { if (of.kind === 'pfc-policies') go(['pfc', name]); }} />
+    <Form
+      title={of.of ? `Change ${titles[of.kind]} ${of.of.name}` : `New ${titles[of.kind]}`}
+      name={of.of?.name}
+      fields={(name) => fieldsFor(name)[of.kind]}
+      within={assigned.within}
+      spec={(of.of?.spec as Spec | undefined) ?? first[of.kind]}
+      close={close}
+      send={(name, spec, dry) =>
+        of.of ? act.replace(of.kind, name, spec, of.of.version, dry) : act.create(of.kind, name, spec, dry)
+      }
+      done={(name) => {
+        if (of.kind === 'pfc-policies') go(['pfc', name]);
+      }}
+    />
   );
 }
 
@@ -148,56 +390,167 @@ function One({ name }: { name: string }) {
   const [editing, setEditing] = useState(false);
   const now = useNow();
   return (
-    <Answer of={policy} what={`PFC policy ${name}`}>{(p) => {
-      const nodes = p.status.nodes ?? [];
-      return (
-        <>
-          <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
-            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            <Delete kind="pfc-policies" name={name} done={() => go(['pfc'])} />
-          </Heading>
-          {(p.status.conditions ?? []).filter((c) => c.message).map((c) => <p key={c.type}>{c.type}: {c.message}</p>)}
-          <p>Tenant <To path={['pfc']} query={{ tenant: p.spec.tenant }}>{p.spec.tenant}</To> on SRv6 policy <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1}, tunnels of mode {p.spec.tunnel ?? 'policy'}.</p>
-          {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
-          <h2>Queues, upstream first</h2>
-          {nodes.length === 0 ? <Empty>No node of the path handles PFC.</Empty> : (
-            <div className="columns">{nodes.map((n) => <Queue key={`${n.switch} ${n.port}`} of={n} />)}</div>
-          )}
-          <h2>Tunnels</h2>
-          <Table rows={p.status.tunnels ?? []} id={(t) => `${t.from} ${t.id} ${t.to}`} label="Tunnels" empty="There is no tunnel: nobody downstream pauses anybody." columns={[
-            { name: 'From', key: (t) => t.from, cell: (t) => <To path={['switches', t.from]}>{t.from}</To>, width: 0.6 }, { name: 'To', key: (t) => t.to, cell: (t) => <To path={['switches', t.to]}>{t.to}</To>, width: 0.6 },
-            { name: 'State', key: (t) => t.state, cell: (t) => <Badge tone={tunnelTones[t.state]}>{t.state}</Badge>, width: 0.7 },
-            { name: 'Segments', key: (t) => (t.segments ?? []).map((s) => s.sid).join(' '), cell: (t) => <span title={(t.segments ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>{(t.segments ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}</span>, width: 2 },
-            { name: 'Round trip', key: (t) => t.rtt ?? '', cell: (t) => formatDuration(t.rtt) || '–', number: true, width: 0.8 }, { name: 'Least', key: (t) => t.minRtt ?? '', cell: (t) => formatDuration(t.minRtt) || '–', number: true, width: 0.8 },
-            { name: 'Most', key: (t) => t.maxRtt ?? '', cell: (t) => formatDuration(t.maxRtt) || '–', number: true, width: 0.8 }, { name: 'Probes', key: (t) => t.sent, number: true, width: 0.6 }, { name: 'Lost', key: (t) => t.lost, number: true, width: 0.5 },
-          ]} />
-          <p className="quiet">Version {p.version}{p.created && `, made ${formatAge(p.created, now)} ago`}.</p>
-          {editing && <Edit of={{ kind: 'pfc-policies', of: p }} close={() => setEditing(false)} />}
-        </>
-      );
-    }}</Answer>
+    <Answer of={policy} what={`PFC policy ${name}`}>
+      {(p) => {
+        const nodes = p.status.nodes ?? [];
+        return (
+          <>
+            <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
+              <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
+              <Delete kind="pfc-policies" name={name} done={() => go(['pfc'])} />
+            </Heading>
+            {(p.status.conditions ?? [])
+              .filter((c) => c.message)
+              .map((c) => (
+                <p key={c.type}>
+                  {c.type}: {c.message}
+                </p>
+              ))}
+            <p>
+              Tenant{' '}
+              <To path={['pfc']} query={{ tenant: p.spec.tenant }}>
+                {p.spec.tenant}
+              </To>{' '}
+              on SRv6 policy{' '}
+              <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>
+                {p.spec.srv6Policy}
+              </To>
+              , scenario {p.spec.scenario ?? 1}, tunnels of mode {p.spec.tunnel ?? 'policy'}.
+            </p>
+            {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
+            <h2>Queues, upstream first</h2>
+            {nodes.length === 0 ? (
+              <Empty>No node of the path handles PFC.</Empty>
+            ) : (
+              <div className="columns">
+                {nodes.map((n) => (
+                  <Queue key={`${n.switch} ${n.port}`} of={n} />
+                ))}
+              </div>
+            )}
+            <h2>Tunnels</h2>
+            <Table
+              rows={p.status.tunnels ?? []}
+              id={(t) => `${t.from} ${t.id} ${t.to}`}
+              label="Tunnels"
+              empty="There is no tunnel: nobody downstream pauses anybody."
+              columns={[
+                {
+                  name: 'From',
+                  key: (t) => t.from,
+                  cell: (t) => <To path={['switches', t.from]}>{t.from}</To>,
+                  width: 0.6,
+                },
+                { name: 'To', key: (t) => t.to, cell: (t) => <To path={['switches', t.to]}>{t.to}</To>, width: 0.6 },
+                {
+                  name: 'State',
+                  key: (t) => t.state,
+                  cell: (t) => <Badge tone={tunnelTones[t.state]}>{t.state}</Badge>,
+                  width: 0.7,
+                },
+                {
+                  name: 'Segments',
+                  key: (t) => (t.segments ?? []).map((s) => s.sid).join(' '),
+                  cell: (t) => (
+                    <span title={(t.segments ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>
+                      {(t.segments ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
+                    </span>
+                  ),
+                  width: 2,
+                },
+                {
+                  name: 'Round trip',
+                  key: (t) => t.rtt ?? '',
+                  cell: (t) => formatDuration(t.rtt) || '–',
+                  number: true,
+                  width: 0.8,
+                },
+                {
+                  name: 'Least',
+                  key: (t) => t.minRtt ?? '',
+                  cell: (t) => formatDuration(t.minRtt) || '–',
+                  number: true,
+                  width: 0.8,
+                },
+                {
+                  name: 'Most',
+                  key: (t) => t.maxRtt ?? '',
+                  cell: (t) => formatDuration(t.maxRtt) || '–',
+                  number: true,
+                  width: 0.8,
+                },
+                { name: 'Probes', key: (t) => t.sent, number: true, width: 0.6 },
+                { name: 'Lost', key: (t) => t.lost, number: true, width: 0.5 },
+              ]}
+            />
+            <p className="quiet">
+              Version {p.version}
+              {p.created && `, made ${formatAge(p.created, now)} ago`}.
+            </p>
+            {editing && <Edit of={{ kind: 'pfc-policies', of: p }} close={() => setEditing(false)} />}
+          </>
+        );
+      }}
+    </Answer>
   );
 }
 
 /** Queues that wait for each other: each is paused by the one after it, and the last by the first. */
 function Cycle({ of }: { of: string[] }) {
-  return <p><Badge tone="fault">deadlock possible</Badge> These queues wait for each other: {[...of, of[0]].map((q, i) => <span key={i}>{i > 0 && ' → '}<code>{q}</code></span>)}</p>;
+  return (
+    <p>
+      <Badge tone="fault">deadlock possible</Badge> These queues wait for each other:{' '}
+      {[...of, of[0]].map((q, i) => (
+        <span key={i}>
+          {i > 0 && ' → '}
+          <code>{q}</code>
+        </span>
+      ))}
+    </p>
+  );
 }
 
 function Queue({ of: n }: { of: Schemas['PfcNode'] }) {
   const now = useNow();
-  const q = n.queue, w = n.watermarks;
+  const q = n.queue,
+    w = n.watermarks;
   return (
     <section className="drawing" aria-label={`Queue of ${n.switch}, port ${n.port}`}>
-      <h3><To path={['switches', n.switch]}>{n.switch}</To>, port {n.port}, priority {n.priority} {q?.paused ? <Badge tone="warning">paused for {formatDuration(q.pausedFor)}</Badge> : q ? <Badge tone="ok">sends</Badge> : <Badge tone="quiet">not heard of yet</Badge>}</h3>
-      {q && <QueueChart name={`${n.switch} ${n.port} ${n.priority}`} at={q.at} held={q.held} paused={q.paused} marks={w} />}
-      <Facts of={[
-        ['Held', q && `${formatOctets(q.held)}, ${formatOctets(q.maxHeld)} at most`], ['Stops upstream above', formatOctets(w.xoff)], ['Lets it go on at', formatOctets(w.xon)],
-        ['Buffer', `${formatOctets(w.buffer)}, of which ${formatOctets(w.headroom)} headroom`], ['From', `round trip ${formatDuration(w.rtt)} (${w.measured ? 'measured' : 'assumed'}), ${formatBitRate(w.rate)}`],
-        ['Upstream', n.upstream ? <To path={['switches', n.upstream]}>{n.upstream}</To> : 'the hosts of the tenant'], ['Paused by SID', n.sid && <code>{n.sid}</code>],
-        ['Pauses received', q && formatCount(q.pausesReceived)], ['XOFF sent', q && `${formatCount(q.xoffSent)}${q.lastXoff ? `, last ${formatAge(q.lastXoff, now)} ago` : ''}`],
-        ['XON sent', q && `${formatCount(q.xonSent)}${q.lastXon ? `, last ${formatAge(q.lastXon, now)} ago` : ''}`], ['Dropped', q && (q.dropped > 0 ? <Badge tone="fault">{formatCount(q.dropped)} packets</Badge> : '0')], ['Storms', q && (q.storms > 0 ? <Badge tone="fault">{q.storms}</Badge> : '0')],
-      ]} />
+      <h3>
+        <To path={['switches', n.switch]}>{n.switch}</To>, port {n.port}, priority {n.priority}{' '}
+        {q?.paused ? (
+          <Badge tone="warning">paused for {formatDuration(q.pausedFor)}</Badge>
+        ) : q ? (
+          <Badge tone="ok">sends</Badge>
+        ) : (
+          <Badge tone="quiet">not heard of yet</Badge>
+        )}
+      </h3>
+      {q && (
+        <QueueChart name={`${n.switch} ${n.port} ${n.priority}`} at={q.at} held={q.held} paused={q.paused} marks={w} />
+      )}
+      <Facts
+        of={[
+          ['Held', q && `${formatOctets(q.held)}, ${formatOctets(q.maxHeld)} at most`],
+          ['Stops upstream above', formatOctets(w.xoff)],
+          ['Lets it go on at', formatOctets(w.xon)],
+          ['Buffer', `${formatOctets(w.buffer)}, of which ${formatOctets(w.headroom)} headroom`],
+          [
+            'From',
+            `round trip ${formatDuration(w.rtt)} (${w.measured ? 'measured' : 'assumed'}), ${formatBitRate(w.rate)}`,
+          ],
+          ['Upstream', n.upstream ? <To path={['switches', n.upstream]}>{n.upstream}</To> : 'the hosts of the tenant'],
+          ['Paused by SID', n.sid && <code>{n.sid}</code>],
+          ['Pauses received', q && formatCount(q.pausesReceived)],
+          [
+            'XOFF sent',
+            q && `${formatCount(q.xoffSent)}${q.lastXoff ? `, last ${formatAge(q.lastXoff, now)} ago` : ''}`,
+          ],
+          ['XON sent', q && `${formatCount(q.xonSent)}${q.lastXon ? `, last ${formatAge(q.lastXon, now)} ago` : ''}`],
+          ['Dropped', q && (q.dropped > 0 ? <Badge tone="fault">{formatCount(q.dropped)} packets</Badge> : '0')],
+          ['Storms', q && (q.storms > 0 ? <Badge tone="fault">{q.storms}</Badge> : '0')],
+        ]}
+      />
     </section>
   );
 }

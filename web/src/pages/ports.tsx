@@ -19,50 +19,157 @@ const leave: Choice = { value: '', label: 'as it is on the switch' };
 const rates = [10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 600e9, 800e9, 1600e9];
 const fields: Field[] = [
   { kind: 'flag', name: 'enabled', label: 'in service', fallback: true },
-  { kind: 'choice', name: 'speed', label: 'Speed', number: true, empty: leave.label, from: rates.map((r) => ({ value: String(r), label: formatBitRate(r) })) },
+  {
+    kind: 'choice',
+    name: 'speed',
+    label: 'Speed',
+    number: true,
+    empty: leave.label,
+    from: rates.map((r) => ({ value: String(r), label: formatBitRate(r) })),
+  },
   { kind: 'number', name: 'mtu', label: 'MTU', hint: 'octets, 1280 to 65535; empty: as it is on the switch' },
   { kind: 'text', name: 'description', label: 'Description' },
 ];
 
 /** The ports of a switch, what is wanted of them, and what they are; they are taken out of service here. */
 export function Ports({ name }: { name: string }) {
-  const ports = useQuery(ask.ports(name)), gnmi = useQuery(ask.gnmi(name));
+  const ports = useQuery(ask.ports(name)),
+    gnmi = useQuery(ask.gnmi(name));
   const [editing, setEditing] = useState<Port>();
   const now = useNow();
   const [port] = useParam('port');
   const chosen = ports.data?.find((p) => String(p.status.port) === port);
   if (!ports.data?.length) return null;
   const columns: Column<Port>[] = [
-    { name: 'Port', key: (p) => p.status.port, number: true, width: 0.35, cell: (p) => <To path={['switches', name]} query={{ port: String(p.status.port) }}>{p.status.port}</To> },
-    { name: 'Interface', key: (p) => p.status.interface ?? '', cell: (p) => <span title={p.status.mac}>{p.status.interface}</span>, width: 0.8 },
+    {
+      name: 'Port',
+      key: (p) => p.status.port,
+      number: true,
+      width: 0.35,
+      cell: (p) => (
+        <To path={['switches', name]} query={{ port: String(p.status.port) }}>
+          {p.status.port}
+        </To>
+      ),
+    },
+    {
+      name: 'Interface',
+      key: (p) => p.status.interface ?? '',
+      cell: (p) => <span title={p.status.mac}>{p.status.interface}</span>,
+      width: 0.8,
+    },
     { name: 'State', key: (p) => p.status.oper ?? '', width: 1.1, cell: (p) => <State of={p} now={now} /> },
-    { name: 'Speed', key: (p) => p.status.speed ?? 0, cell: (p) => (p.status.speed ? formatBitRate(p.status.speed) : ''), number: true, width: 0.7 },
-    { name: 'MTU', key: (p) => p.status.config.mtu ?? 0, cell: (p) => p.status.config.mtu ?? '', number: true, width: 0.5 },
-    { name: 'Link', key: (p) => p.status.link ?? '', cell: (p) => p.status.link && <To path={['fabric']} query={{ link: p.status.link }}>{p.status.link}</To>, width: 1.8 },
-    { name: 'Wanted', key: (p) => (p.version > 0 ? 1 : 0), width: 1.1, cell: (p) => (p.version === 0 ? <span className="quiet">as it is</span> : <span title={p.status.drift && `changed ${formatAge(p.status.drift.time, now)} ago: ${p.status.drift.message}`}><Summary of={p.status.conditions} />{p.status.drift && ', drifted'}</span>) },
-    { name: 'Actions', width: 2.2, cell: (p) => {
-      const out = p.status.config.enabled === false || p.spec.enabled === false;
-      const label = out ? 'Enable' : 'Disable';
-      return (
-        <span className="buttons">
-          <Confirm scope="operate" label={label} danger={!out} title={`${label} port ${p.name}?`} act={() => act.patchPort(name, p.status.port, { enabled: out })} dry={() => act.patchPort(name, p.status.port, { enabled: out }, { dryRun: true })}>
-            {out ? <p>The switch takes the port into service again.</p> : <p>The switch takes the port out of service. Trees, tunnels and EVs leave {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing, drain the link before.</p>}
-          </Confirm>
-          <Open scope="operate" label="Change…" name={`Change port ${p.name}`} open={() => setEditing(p)} />
-          {p.version > 0 && <Confirm scope="operate" label="Forget" title={`Forget what is wanted of port ${p.name}?`} act={() => act.deletePort(name, p.status.port)}><p>The switch keeps the settings that it has.</p></Confirm>}
-        </span>
-      );
-    } },
+    {
+      name: 'Speed',
+      key: (p) => p.status.speed ?? 0,
+      cell: (p) => (p.status.speed ? formatBitRate(p.status.speed) : ''),
+      number: true,
+      width: 0.7,
+    },
+    {
+      name: 'MTU',
+      key: (p) => p.status.config.mtu ?? 0,
+      cell: (p) => p.status.config.mtu ?? '',
+      number: true,
+      width: 0.5,
+    },
+    {
+      name: 'Link',
+      key: (p) => p.status.link ?? '',
+      cell: (p) =>
+        p.status.link && (
+          <To path={['fabric']} query={{ link: p.status.link }}>
+            {p.status.link}
+          </To>
+        ),
+      width: 1.8,
+    },
+    {
+      name: 'Wanted',
+      key: (p) => (p.version > 0 ? 1 : 0),
+      width: 1.1,
+      cell: (p) =>
+        p.version === 0 ? (
+          <span className="quiet">as it is</span>
+        ) : (
+          <span
+            title={p.status.drift && `changed ${formatAge(p.status.drift.time, now)} ago: ${p.status.drift.message}`}
+          >
+            <Summary of={p.status.conditions} />
+            {p.status.drift && ', drifted'}
+          </span>
+        ),
+    },
+    {
+      name: 'Actions',
+      width: 2.2,
+      cell: (p) => {
+        const out = p.status.config.enabled === false || p.spec.enabled === false;
+        const label = out ? 'Enable' : 'Disable';
+        return (
+          <span className="buttons">
+            <Confirm
+              scope="operate"
+              label={label}
+              danger={!out}
+              title={`${label} port ${p.name}?`}
+              act={() => act.patchPort(name, p.status.port, { enabled: out })}
+              dry={() => act.patchPort(name, p.status.port, { enabled: out }, { dryRun: true })}
+            >
+              {out ? (
+                <p>The switch takes the port into service again.</p>
+              ) : (
+                <p>
+                  The switch takes the port out of service. Trees, tunnels and EVs leave{' '}
+                  {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing, drain
+                  the link before.
+                </p>
+              )}
+            </Confirm>
+            <Open scope="operate" label="Change…" name={`Change port ${p.name}`} open={() => setEditing(p)} />
+            {p.version > 0 && (
+              <Confirm
+                scope="operate"
+                label="Forget"
+                title={`Forget what is wanted of port ${p.name}?`}
+                act={() => act.deletePort(name, p.status.port)}
+              >
+                <p>The switch keeps the settings that it has.</p>
+              </Confirm>
+            )}
+          </span>
+        );
+      },
+    },
   ];
   return (
     <section>
       <h2>Ports</h2>
-      {gnmi.data?.error && <p><Badge tone="warning">no reports by gNMI</Badge> {gnmi.data.error}</p>}
-      {gnmi.data?.differs?.map((d) => <p key={d.field}><Badge tone="warning">differs</Badge> <code>{d.field}</code> is {d.want}, and the switch says {d.got}.</p>)}
+      {gnmi.data?.error && (
+        <p>
+          <Badge tone="warning">no reports by gNMI</Badge> {gnmi.data.error}
+        </p>
+      )}
+      {gnmi.data?.differs?.map((d) => (
+        <p key={d.field}>
+          <Badge tone="warning">differs</Badge> <code>{d.field}</code> is {d.want}, and the switch says {d.got}.
+        </p>
+      ))}
       {chosen && <History kind="port" name={chosen.name} />}
       <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
-      {editing && <Form title={`Change port ${editing.name}`} name={editing.name} fields={fields} spec={editing.spec as unknown as Spec} close={() => setEditing(undefined)} done={() => undefined}
-        send={(_, spec, dryRun) => act.putPort(name, editing.status.port, spec as Schemas['PortSpec'], editing.version, { dryRun })} />}
+      {editing && (
+        <Form
+          title={`Change port ${editing.name}`}
+          name={editing.name}
+          fields={fields}
+          spec={editing.spec as unknown as Spec}
+          close={() => setEditing(undefined)}
+          done={() => undefined}
+          send={(_, spec, dryRun) =>
+            act.putPort(name, editing.status.port, spec as Schemas['PortSpec'], editing.version, { dryRun })
+          }
+        />
+      )}
     </section>
   );
 }
@@ -71,6 +178,11 @@ function State({ of: p, now }: { of: Port; now: number }) {
   const d = p.status.damping;
   if (p.status.config.enabled === false) return <Badge tone="work">out of service</Badge>;
   if (p.status.oper === 'down') return <Badge tone="fault">down</Badge>;
-  if (d?.out) return <Badge tone="warning" title={`${d.failures} failures, ${d.flaps} flaps`}>up, not used{d.until ? ` for ${formatAge(new Date(2 * now - Date.parse(d.until)).toISOString(), now)}` : ''}</Badge>;
+  if (d?.out)
+    return (
+      <Badge tone="warning" title={`${d.failures} failures, ${d.flaps} flaps`}>
+        up, not used{d.until ? ` for ${formatAge(new Date(2 * now - Date.parse(d.until)).toISOString(), now)}` : ''}
+      </Badge>
+    );
   return p.status.oper ? <Badge tone="ok">up</Badge> : <Badge tone="quiet">unknown</Badge>;
 }

@@ -30,23 +30,74 @@ function List() {
   const columns: Column<Project>[] = [
     { name: 'Project', key: (p) => p.name, cell: (p) => <To path={['projects', p.name]}>{p.name}</To> },
     { name: 'Members', key: (p) => p.spec.members?.length ?? 0, number: true, width: 0.6 },
-    { name: 'Hosts', key: (p) => p.spec.hosts?.length ?? 0, number: true, width: 0.5 }, { name: 'Ports', key: (p) => p.spec.ports?.length ?? 0, number: true, width: 0.5 },
-    { name: 'Groups', key: (p) => p.status.used.groups, cell: (p) => of(p.status.used.groups, p.spec.quotas?.groups), number: true, width: 0.7 },
-    { name: 'Receivers', key: (p) => p.status.used.receivers, cell: (p) => of(p.status.used.receivers, p.spec.quotas?.receivers), number: true, width: 0.7 },
-    { name: 'Tenants', key: (p) => p.status.used.tenants, cell: (p) => of(p.status.used.tenants, p.spec.quotas?.tenants), number: true, width: 0.7 },
-    { name: 'PFC policies', key: (p) => p.status.used.policies, cell: (p) => of(p.status.used.policies, p.spec.quotas?.policies), number: true, width: 0.8 },
-    { name: 'Bandwidth', key: (p) => p.status.used.bandwidth, cell: (p) => (p.spec.bandwidth ? `${formatBitRate(p.status.used.bandwidth)} of ${formatBitRate(p.spec.bandwidth)}` : formatBitRate(p.status.used.bandwidth)), number: true, width: 1.2 },
+    { name: 'Hosts', key: (p) => p.spec.hosts?.length ?? 0, number: true, width: 0.5 },
+    { name: 'Ports', key: (p) => p.spec.ports?.length ?? 0, number: true, width: 0.5 },
+    {
+      name: 'Groups',
+      key: (p) => p.status.used.groups,
+      cell: (p) => of(p.status.used.groups, p.spec.quotas?.groups),
+      number: true,
+      width: 0.7,
+    },
+    {
+      name: 'Receivers',
+      key: (p) => p.status.used.receivers,
+      cell: (p) => of(p.status.used.receivers, p.spec.quotas?.receivers),
+      number: true,
+      width: 0.7,
+    },
+    {
+      name: 'Tenants',
+      key: (p) => p.status.used.tenants,
+      cell: (p) => of(p.status.used.tenants, p.spec.quotas?.tenants),
+      number: true,
+      width: 0.7,
+    },
+    {
+      name: 'PFC policies',
+      key: (p) => p.status.used.policies,
+      cell: (p) => of(p.status.used.policies, p.spec.quotas?.policies),
+      number: true,
+      width: 0.8,
+    },
+    {
+      name: 'Bandwidth',
+      key: (p) => p.status.used.bandwidth,
+      cell: (p) =>
+        p.spec.bandwidth
+          ? `${formatBitRate(p.status.used.bandwidth)} of ${formatBitRate(p.spec.bandwidth)}`
+          : formatBitRate(p.status.used.bandwidth),
+      number: true,
+      width: 1.2,
+    },
   ];
   return (
     <>
-      <Heading title="Projects"><Open scope="administer" main label="New project…" open={() => setEditing(true)} /></Heading>
-      <Answer of={projects} what="projects">{(all) => (
-        <>
-          {all.length > 1 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} projects</span></p>}
-          <Table rows={all} columns={columns} id={(p) => p.name} label="Projects" search={search}
-            empty="There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project." />
-        </>
-      )}</Answer>
+      <Heading title="Projects">
+        <Open scope="administer" main label="New project…" open={() => setEditing(true)} />
+      </Heading>
+      <Answer of={projects} what="projects">
+        {(all) => (
+          <>
+            {all.length > 1 && (
+              <p className="filters">
+                <label>
+                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                </label>
+                <span className="quiet">{all.length} projects</span>
+              </p>
+            )}
+            <Table
+              rows={all}
+              columns={columns}
+              id={(p) => p.name}
+              label="Projects"
+              search={search}
+              empty="There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project."
+            />
+          </>
+        )}
+      </Answer>
       {editing && <ProjectForm close={() => setEditing(false)} />}
     </>
   );
@@ -56,34 +107,72 @@ function One({ name }: { name: string }) {
   const project = useQuery(ask.project(name));
   const [editing, setEditing] = useState(false);
   return (
-    <Answer of={project} what={`project ${name}`}>{(p) => (
-      <>
-        <Heading title={`Project ${name}`} state={<Conditions of={p.status.conditions} />}>
-          <Act name={name} />
-          <Open scope="administer" label="Change…" open={() => setEditing(true)} />
-          <Confirm scope="administer" label="Delete" danger title={`Delete project ${name}?`} act={() => act.remove('projects', name, false)} dry={() => act.remove('projects', name, true)} done={() => go(['projects'])}>
-            <p>The controller refuses it while the project has groups, tenants or PFC policies.</p>
-          </Confirm>
-        </Heading>
-        <Assets of={p} />
-        <h2>Members</h2>
-        <Table rows={p.spec.members ?? []} id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`} label="Members" empty="It has no members: administrators alone use it." columns={[
-          { name: 'Member', key: who, width: 2 }, { name: 'Known by', key: (m) => m.way }, { name: 'Role', key: (m) => m.role },
-        ]} />
-        <Facts label={`Project ${name}`} of={[['Isolated', p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them'], ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`], ['Version', p.version], ['Created', p.created]]} />
-        {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
-      </>
-    )}</Answer>
+    <Answer of={project} what={`project ${name}`}>
+      {(p) => (
+        <>
+          <Heading title={`Project ${name}`} state={<Conditions of={p.status.conditions} />}>
+            <Act name={name} />
+            <Open scope="administer" label="Change…" open={() => setEditing(true)} />
+            <Confirm
+              scope="administer"
+              label="Delete"
+              danger
+              title={`Delete project ${name}?`}
+              act={() => act.remove('projects', name, false)}
+              dry={() => act.remove('projects', name, true)}
+              done={() => go(['projects'])}
+            >
+              <p>The controller refuses it while the project has groups, tenants or PFC policies.</p>
+            </Confirm>
+          </Heading>
+          <Assets of={p} />
+          <h2>Members</h2>
+          <Table
+            rows={p.spec.members ?? []}
+            id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`}
+            label="Members"
+            empty="It has no members: administrators alone use it."
+            columns={[
+              { name: 'Member', key: who, width: 2 },
+              { name: 'Known by', key: (m) => m.way },
+              { name: 'Role', key: (m) => m.role },
+            ]}
+          />
+          <Facts
+            label={`Project ${name}`}
+            of={[
+              [
+                'Isolated',
+                p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them',
+              ],
+              ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`],
+              ['Version', p.version],
+              ['Created', p.created],
+            ]}
+          />
+          {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
+        </>
+      )}
+    </Answer>
   );
 }
 
-const who = (m: Schemas['ProjectMember']) => (m.claim ? `${m.claim} = ${m.value}` : m.name ?? '');
+const who = (m: Schemas['ProjectMember']) => (m.claim ? `${m.claim} = ${m.value}` : (m.name ?? ''));
 
 /** A button to act as a member of a project alone, or no longer. */
 function Act({ name }: { name: string }) {
-  const chosen = useProject(), whole = useWholeSession();
+  const chosen = useProject(),
+    whole = useWholeSession();
   if (!may(whole, 'read') && (whole?.projects?.length ?? 0) < 2) return null;
-  return chosen === name ? <button type="button" onClick={() => chooseProject('')}>Act in all projects</button> : <button type="button" onClick={() => chooseProject(name)}>Act in this project alone</button>;
+  return chosen === name ? (
+    <button type="button" onClick={() => chooseProject('')}>
+      Act in all projects
+    </button>
+  ) : (
+    <button type="button" onClick={() => chooseProject(name)}>
+      Act in this project alone
+    </button>
+  );
 }
 
 /** What a project has, uses, and has left. */
@@ -97,63 +186,222 @@ export function Assets({ of: p }: { of: Project }) {
         {all.map((q) => (
           <div key={q.what} className={`card${q.left === 0 ? ' less' : ''}`}>
             <span className="title">{q.what}</span>
-            <span className="figure">{q.limit === undefined ? amount(q, q.used) : `${amount(q, q.used)} / ${amount(q, q.limit)}`}</span>
-            <span className="quiet">{q.limit === undefined ? 'no limit' : q.left === 0 ? '▲ none left' : `${amount(q, q.left ?? 0)} left`}</span>
+            <span className="figure">
+              {q.limit === undefined ? amount(q, q.used) : `${amount(q, q.used)} / ${amount(q, q.limit)}`}
+            </span>
+            <span className="quiet">
+              {q.limit === undefined ? 'no limit' : q.left === 0 ? '▲ none left' : `${amount(q, q.left ?? 0)} left`}
+            </span>
           </div>
         ))}
       </section>
       <h2>What it has</h2>
-      <Table rows={things} id={(t) => `${t.kind} ${t.name}`} label={`What ${p.name} has`} empty="Nothing is assigned to it: an administrator does that." columns={[
-        { name: 'Kind', key: (t) => kinds[t.kind] }, { name: 'Name', key: (t) => t.name, width: 1.4 },
-        { name: 'Address', key: (t) => t.address ?? '', cell: (t) => t.address && <code>{t.address}</code>, width: 1.3 },
-        { name: 'At', key: (t) => (t.ports ?? []).map((x) => `${x.switch}/${x.port}`).join(', '), width: 1 },
-        { name: 'Others', key: (t) => (t.shared ? 'may have it too' : ''), width: 0.9 },
-        { name: 'Used by', key: (t) => (t.usedBy ?? []).join(', '), width: 2, cell: (t) => (t.usedBy?.length ? <span className="names">{t.usedBy.map((u) => <Resource key={u} of={u} />)}</span> : <Badge tone="quiet">left</Badge>) },
-      ]} />
-      {(p.status.srv6Policies?.length ?? 0) > 0 && <p>SRv6 policies between its ports: {p.status.srv6Policies!.join(', ')}.</p>}
+      <Table
+        rows={things}
+        id={(t) => `${t.kind} ${t.name}`}
+        label={`What ${p.name} has`}
+        empty="Nothing is assigned to it: an administrator does that."
+        columns={[
+          { name: 'Kind', key: (t) => kinds[t.kind] },
+          { name: 'Name', key: (t) => t.name, width: 1.4 },
+          {
+            name: 'Address',
+            key: (t) => t.address ?? '',
+            cell: (t) => t.address && <code>{t.address}</code>,
+            width: 1.3,
+          },
+          { name: 'At', key: (t) => (t.ports ?? []).map((x) => `${x.switch}/${x.port}`).join(', '), width: 1 },
+          { name: 'Others', key: (t) => (t.shared ? 'may have it too' : ''), width: 0.9 },
+          {
+            name: 'Used by',
+            key: (t) => (t.usedBy ?? []).join(', '),
+            width: 2,
+            cell: (t) =>
+              t.usedBy?.length ? (
+                <span className="names">
+                  {t.usedBy.map((u) => (
+                    <Resource key={u} of={u} />
+                  ))}
+                </span>
+              ) : (
+                <Badge tone="quiet">left</Badge>
+              ),
+          },
+        ]}
+      />
+      {(p.status.srv6Policies?.length ?? 0) > 0 && (
+        <p>SRv6 policies between its ports: {p.status.srv6Policies!.join(', ')}.</p>
+      )}
     </>
   );
 }
 
-const kinds: Record<Schemas['ProjectThing']['kind'], string> = { host: 'host', port: 'port', proxy: 'proxy addresses', designatedQpn: 'designated QPNs', slice: 'slice', priority: 'priority' };
+const kinds: Record<Schemas['ProjectThing']['kind'], string> = {
+  host: 'host',
+  port: 'port',
+  proxy: 'proxy addresses',
+  designatedQpn: 'designated QPNs',
+  slice: 'slice',
+  priority: 'priority',
+};
 
 /** A link to what a project has made, such as tenants/acme. */
 export function Resource({ of: key }: { of: string }) {
   const slash = key.indexOf('/');
-  const kind = key.slice(0, slash), name = key.slice(slash + 1);
-  return kind === 'multicast-groups' ? <To path={['groups', name]}>{name}</To> : kind === 'pfc-policies' ? <To path={['pfc', name]}>{name}</To> : <To path={['pfc']} query={{ tenant: name }}>{name}</To>;
+  const kind = key.slice(0, slash),
+    name = key.slice(slash + 1);
+  return kind === 'multicast-groups' ? (
+    <To path={['groups', name]}>{name}</To>
+  ) : kind === 'pfc-policies' ? (
+    <To path={['pfc', name]}>{name}</To>
+  ) : (
+    <To path={['pfc']} query={{ tenant: name }}>
+      {name}
+    </To>
+  );
 }
 
-const ways: Choice[] = [{ value: 'user' }, { value: 'token', label: 'token, by its id' }, { value: 'certificate' }, { value: 'oidc', label: 'OpenID Connect' }];
+const ways: Choice[] = [
+  { value: 'user' },
+  { value: 'token', label: 'token, by its id' },
+  { value: 'certificate' },
+  { value: 'oidc', label: 'OpenID Connect' },
+];
 
 function ProjectForm({ project, close }: { project?: Project; close: () => void }) {
   const reads = useMay('read');
-  const topology = useQuery({ ...ask.topology, enabled: reads }), switches = useQuery({ ...ask.switches, enabled: reads });
-  const hosts: Choice[] = (topology.data?.hosts ?? []).map((h) => ({ value: h.name, label: `${h.name}: ${h.address} at ${h.switch}` }));
+  const topology = useQuery({ ...ask.topology, enabled: reads }),
+    switches = useQuery({ ...ask.switches, enabled: reads });
+  const hosts: Choice[] = (topology.data?.hosts ?? []).map((h) => ({
+    value: h.name,
+    label: `${h.name}: ${h.address} at ${h.switch}`,
+  }));
   const nodes: Choice[] = (switches.data ?? []).filter((s) => s.managed).map((s) => ({ value: s.name }));
   const shared: Field = { kind: 'flag', name: 'shared', label: 'shared', fallback: false };
   const fields: Field[] = [
-    { kind: 'list', name: 'members', label: 'Member', plural: 'Members', add: 'Add a member', first: () => ({ way: 'user', role: 'editor' }), hint: 'A name, or for OpenID Connect a claim and its value.', item: [
-      { kind: 'choice', name: 'way', label: 'Known by', required: true, from: ways }, { kind: 'text', name: 'name', label: 'Name' },
-      { kind: 'text', name: 'claim', label: 'Claim' }, { kind: 'text', name: 'value', label: 'Value' },
-      { kind: 'choice', name: 'role', label: 'Role', required: true, from: [{ value: 'editor' }, { value: 'viewer' }] }] },
-    { kind: 'list', name: 'hosts', label: 'Host', plural: 'Hosts', add: 'Add a host', first: () => ({ name: hosts[0]?.value ?? '' }), hint: 'Their queue pairs are for its groups. What is shared, other projects may have too.', item: [
-      { kind: 'choice', name: 'name', label: 'Host', required: true, from: hosts }, shared] },
-    { kind: 'list', name: 'ports', label: 'Port', plural: 'Ports', add: 'Add a port', first: () => ({ switch: nodes[0]?.value ?? '' }), hint: 'Sites of its tenants.', item: [
-      { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes }, { kind: 'number', name: 'port', label: 'Port', required: true }, shared] },
-    { kind: 'list', name: 'proxies', label: 'Prefix', plural: 'Proxy addresses', add: 'Add a prefix', first: () => ({}), item: [{ kind: 'text', name: 'prefix', label: 'Prefix', required: true }, shared] },
-    { kind: 'list', name: 'qpns', label: 'Range', plural: 'Designated QPNs', add: 'Add a range', first: () => ({}), item: [
-      { kind: 'number', name: 'first', label: 'First', required: true }, { kind: 'number', name: 'last', label: 'Last', required: true }, shared] },
-    { kind: 'list', name: 'slices', label: 'Slice', plural: 'Slices', add: 'Add a slice', first: () => ({}), item: [{ kind: 'number', name: 'slice', label: 'Slice', required: true }, shared] },
-    { kind: 'list', name: 'priorities', label: 'Priority', plural: 'Priorities', add: 'Add a priority', first: () => ({}), item: [{ kind: 'number', name: 'priority', label: 'Priority', required: true }, shared] },
-    { kind: 'number', name: 'bandwidth', label: 'Bandwidth', hint: 'bit/s of all its tenants together. Empty: no limit.' },
-    { kind: 'flag', name: 'isolated', label: 'isolated', fallback: false, hint: 'Switches keep its hosts apart from all others, but for what is shared.' },
-    { kind: 'group', name: 'quotas', label: 'Quotas, empty: no limit', fields: [
-      { kind: 'number', name: 'groups', label: 'Multicast groups' }, { kind: 'number', name: 'receivers', label: 'Receivers' }, { kind: 'number', name: 'tenants', label: 'Tenants' },
-      { kind: 'number', name: 'policies', label: 'PFC policies' }, { kind: 'number', name: 'requests', label: 'Requests a second' }] },
+    {
+      kind: 'list',
+      name: 'members',
+      label: 'Member',
+      plural: 'Members',
+      add: 'Add a member',
+      first: () => ({ way: 'user', role: 'editor' }),
+      hint: 'A name, or for OpenID Connect a claim and its value.',
+      item: [
+        { kind: 'choice', name: 'way', label: 'Known by', required: true, from: ways },
+        { kind: 'text', name: 'name', label: 'Name' },
+        { kind: 'text', name: 'claim', label: 'Claim' },
+        { kind: 'text', name: 'value', label: 'Value' },
+        {
+          kind: 'choice',
+          name: 'role',
+          label: 'Role',
+          required: true,
+          from: [{ value: 'editor' }, { value: 'viewer' }],
+        },
+      ],
+    },
+    {
+      kind: 'list',
+      name: 'hosts',
+      label: 'Host',
+      plural: 'Hosts',
+      add: 'Add a host',
+      first: () => ({ name: hosts[0]?.value ?? '' }),
+      hint: 'Their queue pairs are for its groups. What is shared, other projects may have too.',
+      item: [{ kind: 'choice', name: 'name', label: 'Host', required: true, from: hosts }, shared],
+    },
+    {
+      kind: 'list',
+      name: 'ports',
+      label: 'Port',
+      plural: 'Ports',
+      add: 'Add a port',
+      first: () => ({ switch: nodes[0]?.value ?? '' }),
+      hint: 'Sites of its tenants.',
+      item: [
+        { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes },
+        { kind: 'number', name: 'port', label: 'Port', required: true },
+        shared,
+      ],
+    },
+    {
+      kind: 'list',
+      name: 'proxies',
+      label: 'Prefix',
+      plural: 'Proxy addresses',
+      add: 'Add a prefix',
+      first: () => ({}),
+      item: [{ kind: 'text', name: 'prefix', label: 'Prefix', required: true }, shared],
+    },
+    {
+      kind: 'list',
+      name: 'qpns',
+      label: 'Range',
+      plural: 'Designated QPNs',
+      add: 'Add a range',
+      first: () => ({}),
+      item: [
+        { kind: 'number', name: 'first', label: 'First', required: true },
+        { kind: 'number', name: 'last', label: 'Last', required: true },
+        shared,
+      ],
+    },
+    {
+      kind: 'list',
+      name: 'slices',
+      label: 'Slice',
+      plural: 'Slices',
+      add: 'Add a slice',
+      first: () => ({}),
+      item: [{ kind: 'number', name: 'slice', label: 'Slice', required: true }, shared],
+    },
+    {
+      kind: 'list',
+      name: 'priorities',
+      label: 'Priority',
+      plural: 'Priorities',
+      add: 'Add a priority',
+      first: () => ({}),
+      item: [{ kind: 'number', name: 'priority', label: 'Priority', required: true }, shared],
+    },
+    {
+      kind: 'number',
+      name: 'bandwidth',
+      label: 'Bandwidth',
+      hint: 'bit/s of all its tenants together. Empty: no limit.',
+    },
+    {
+      kind: 'flag',
+      name: 'isolated',
+      label: 'isolated',
+      fallback: false,
+      hint: 'Switches keep its hosts apart from all others, but for what is shared.',
+    },
+    {
+      kind: 'group',
+      name: 'quotas',
+      label: 'Quotas, empty: no limit',
+      fields: [
+        { kind: 'number', name: 'groups', label: 'Multicast groups' },
+        { kind: 'number', name: 'receivers', label: 'Receivers' },
+        { kind: 'number', name: 'tenants', label: 'Tenants' },
+        { kind: 'number', name: 'policies', label: 'PFC policies' },
+        { kind: 'number', name: 'requests', label: 'Requests a second' },
+      ],
+    },
   ];
   return (
-    <Form title={project ? `Change project ${project.name}` : 'New project'} name={project?.name} fields={fields} spec={(project?.spec as Spec | undefined) ?? {}} close={close}
-      send={(name, spec, dry) => (project ? act.replace('projects', name, spec, project.version, dry) : act.create('projects', name, spec, dry))} done={(name) => go(['projects', name])} />
+    <Form
+      title={project ? `Change project ${project.name}` : 'New project'}
+      name={project?.name}
+      fields={fields}
+      spec={(project?.spec as Spec | undefined) ?? {}}
+      close={close}
+      send={(name, spec, dry) =>
+        project ? act.replace('projects', name, spec, project.version, dry) : act.create('projects', name, spec, dry)
+      }
+      done={(name) => go(['projects', name])}
+    />
   );
 }

@@ -22,18 +22,36 @@ type Switch = Schemas['SwitchStatus'];
 export function Switches({ path }: { path: string[] }) {
   const switches = useQuery(ask.switches);
   return (
-    <Answer of={switches} what="switches">{(all) => {
-      if (path[0] === undefined) return <List all={all} />;
-      const one = all.find((s) => s.name === path[0] || s.node === path[0]);
-      return one ? <One of={one} /> : <Empty>There is no switch {path[0]}. <To path={['switches']}>All switches</To></Empty>;
-    }}</Answer>
+    <Answer of={switches} what="switches">
+      {(all) => {
+        if (path[0] === undefined) return <List all={all} />;
+        const one = all.find((s) => s.name === path[0] || s.node === path[0]);
+        return one ? (
+          <One of={one} />
+        ) : (
+          <Empty>
+            There is no switch {path[0]}. <To path={['switches']}>All switches</To>
+          </Empty>
+        );
+      }}
+    </Answer>
   );
 }
 
 function State({ of: s }: { of: Switch }) {
   if (!s.managed) return <Badge tone="quiet">not managed</Badge>;
-  if (!s.connected) return <Badge tone="fault" title={s.reason}>not connected</Badge>;
-  if (s.errors?.length) return <Badge tone="fault" title={s.errors[0]}>refuses updates</Badge>;
+  if (!s.connected)
+    return (
+      <Badge tone="fault" title={s.reason}>
+        not connected
+      </Badge>
+    );
+  if (s.errors?.length)
+    return (
+      <Badge tone="fault" title={s.errors[0]}>
+        refuses updates
+      </Badge>
+    );
   if (!s.synced) return <Badge tone="warning">{s.pending} updates pending</Badge>;
   if (s.settling) return <Badge tone="warning">keeps old routes</Badge>;
   return <Badge tone="ok">programmed</Badge>;
@@ -46,42 +64,113 @@ function List({ all }: { all: Switch[] }) {
     { name: 'Switch', key: (s) => s.name, cell: (s) => <To path={['switches', s.name]}>{s.name}</To> },
     { name: 'State', key: (s) => `${s.connected} ${s.synced}`, cell: (s) => <State of={s} />, width: 1.2 },
     { name: 'For', key: (s) => s.since ?? '', cell: (s) => formatAge(s.since, now), width: 0.5 },
-    { name: 'Entries', key: (s) => s.entries, number: true, width: 0.6 }, { name: 'Pending', key: (s) => s.pending, number: true, width: 0.6 },
+    { name: 'Entries', key: (s) => s.entries, number: true, width: 0.6 },
+    { name: 'Pending', key: (s) => s.pending, number: true, width: 0.6 },
     { name: 'Ports up', key: (s) => s.ports?.up ?? -1, number: true, width: 0.6, cell: (s) => s.ports?.up ?? '–' },
     { name: 'Ports down', key: (s) => s.ports?.down?.length ?? 0, width: 1, cell: (s) => s.ports?.down?.join(', ') },
     { name: 'Node', key: (s) => s.node ?? '', cell: (s) => <code>{s.node}</code>, width: 1.2 },
-    { name: 'P4Runtime', key: (s) => s.address ?? '', cell: (s) => s.address && <code>{s.address}, device {s.deviceId ?? 1}</code>, width: 1.8 },
+    {
+      name: 'P4Runtime',
+      key: (s) => s.address ?? '',
+      cell: (s) =>
+        s.address && (
+          <code>
+            {s.address}, device {s.deviceId ?? 1}
+          </code>
+        ),
+      width: 1.8,
+    },
   ];
   return (
     <>
       <h1>Switches</h1>
-      {all.length > 0 && <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} switches</span></p>}
-      <Table rows={all} columns={columns} id={(s) => s.name} label="Switches" search={search} empty="The inventory has no switch." />
+      {all.length > 0 && (
+        <p className="filters">
+          <label>
+            Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+          </label>
+          <span className="quiet">{all.length} switches</span>
+        </p>
+      )}
+      <Table
+        rows={all}
+        columns={columns}
+        id={(s) => s.name}
+        label="Switches"
+        search={search}
+        empty="The inventory has no switch."
+      />
     </>
   );
 }
 
 function One({ of: s }: { of: Switch }) {
   const now = useNow();
-  const nodes = useQuery(ask.nodes), planes = useQuery(ask.planes);
+  const nodes = useQuery(ask.nodes),
+    planes = useQuery(ask.planes);
   const node = nodes.data?.find((n) => n.id === s.node);
   const mayTrace = useMay('operate');
   return (
     <>
       <Heading title={`Switch ${s.name}`} state={<State of={s} />}>
-        {node && (planes.data?.length ?? 0) > 0 && <DrainButton target={{ kind: 'node', id: node.id }} admin={node.spec.admin} what={s.name} />}
+        {node && (planes.data?.length ?? 0) > 0 && (
+          <DrainButton target={{ kind: 'node', id: node.id }} admin={node.spec.admin} what={s.name} />
+        )}
       </Heading>
       {s.reason && <p>{s.reason}</p>}
-      {(s.errors ?? []).map((e) => <p key={e}><Badge tone="fault">refused</Badge> {e}</p>)}
-      {s.conditions?.length ? <p><Conditions of={s.conditions} /></p> : null}
-      <Facts label={`Switch ${s.name}`} of={[
-        ['Node', s.node && <><code>{s.node}</code> <To path={['fabric']} query={{ node: s.node }}>in the fabric</To></>], ['P4Runtime', s.address && <code>{s.address}, device {s.deviceId ?? 1}</code>], ['Connected', s.connected ? `for ${formatAge(s.since, now)}` : 'no'],
-        ['Entities', `${formatCount(s.entries)}, ${s.pending} updates pending`], ['Ports', s.ports && `${s.ports.up} up${s.ports.down?.length ? `; down: ${s.ports.down.join(', ')}` : ''}${s.ports.error ? `; ${s.ports.error}` : ''}`],
-        ['gNMI notifications ignored', s.ports?.ignored],
-      ]} />
+      {(s.errors ?? []).map((e) => (
+        <p key={e}>
+          <Badge tone="fault">refused</Badge> {e}
+        </p>
+      ))}
+      {s.conditions?.length ? (
+        <p>
+          <Conditions of={s.conditions} />
+        </p>
+      ) : null}
+      <Facts
+        label={`Switch ${s.name}`}
+        of={[
+          [
+            'Node',
+            s.node && (
+              <>
+                <code>{s.node}</code>{' '}
+                <To path={['fabric']} query={{ node: s.node }}>
+                  in the fabric
+                </To>
+              </>
+            ),
+          ],
+          [
+            'P4Runtime',
+            s.address && (
+              <code>
+                {s.address}, device {s.deviceId ?? 1}
+              </code>
+            ),
+          ],
+          ['Connected', s.connected ? `for ${formatAge(s.since, now)}` : 'no'],
+          ['Entities', `${formatCount(s.entries)}, ${s.pending} updates pending`],
+          [
+            'Ports',
+            s.ports &&
+              `${s.ports.up} up${s.ports.down?.length ? `; down: ${s.ports.down.join(', ')}` : ''}${s.ports.error ? `; ${s.ports.error}` : ''}`,
+          ],
+          ['gNMI notifications ignored', s.ports?.ignored],
+        ]}
+      />
       <Orphans name={s.name} />
       <Ports name={s.name} />
-      {s.connected ? <>{mayTrace && <Trace name={s.name} />}<Tables name={s.name} /><Counters name={s.name} /></> : <Empty>What it holds is not known while it is not connected.</Empty>}
+      {s.connected ? (
+        <>
+          {mayTrace && <Trace name={s.name} />}
+          <Tables name={s.name} />
+          <Counters name={s.name} />
+        </>
+      ) : (
+        <Empty>What it holds is not known while it is not connected.</Empty>
+      )}
     </>
   );
 }
@@ -94,11 +183,34 @@ function Orphans({ name }: { name: string }) {
     <section>
       <h2>Entries that no resource explains</h2>
       <p>The controller keeps them until somebody deletes them.</p>
-      <Table rows={orphans.data} id={(o) => o.name} label="Orphans" empty="" columns={[
-        { name: 'Orphan', key: (o) => o.name, width: 1.3 }, { name: 'What it says', key: (o) => o.detail ?? '', width: 1.2 }, { name: 'Entries', key: (o) => o.entries, number: true, width: 0.5 },
-        { name: 'For', key: (o) => o.since, cell: (o) => formatAge(o.since, now), width: 0.5 }, { name: 'Why', key: (o) => o.reason, cell: (o) => <span title={o.reason}>{o.reason}</span>, width: 2 },
-        { name: 'Actions', cell: (o) => <Confirm scope="configure" label="Delete" danger title={`Delete ${o.name}?`} act={() => act.deleteOrphan(o.name)} dry={() => act.deleteOrphan(o.name, { dryRun: true })}><p>Traffic that uses these entries is lost.</p></Confirm> },
-      ]} />
+      <Table
+        rows={orphans.data}
+        id={(o) => o.name}
+        label="Orphans"
+        empty=""
+        columns={[
+          { name: 'Orphan', key: (o) => o.name, width: 1.3 },
+          { name: 'What it says', key: (o) => o.detail ?? '', width: 1.2 },
+          { name: 'Entries', key: (o) => o.entries, number: true, width: 0.5 },
+          { name: 'For', key: (o) => o.since, cell: (o) => formatAge(o.since, now), width: 0.5 },
+          { name: 'Why', key: (o) => o.reason, cell: (o) => <span title={o.reason}>{o.reason}</span>, width: 2 },
+          {
+            name: 'Actions',
+            cell: (o) => (
+              <Confirm
+                scope="configure"
+                label="Delete"
+                danger
+                title={`Delete ${o.name}?`}
+                act={() => act.deleteOrphan(o.name)}
+                dry={() => act.deleteOrphan(o.name, { dryRun: true })}
+              >
+                <p>Traffic that uses these entries is lost.</p>
+              </Confirm>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }
@@ -111,25 +223,68 @@ function Trace({ name }: { name: string }) {
   return (
     <section>
       <h2>Trace packets</h2>
-      <form className="filters" onSubmit={(e) => { e.preventDefault(); trace.mutate(); }}>
-        <label>Port <input value={port} onChange={(e) => setPort(e.target.value)} placeholder="any" inputMode="numeric" size={6} /></label>
-        <label>Packets <select value={count} onChange={(e) => setCount(e.target.value)}>{['1', '2', '5', '10', '20'].map((n) => <option key={n}>{n}</option>)}</select></label>
-        <button type="submit" disabled={trace.isPending}>Catch the next</button>
-        {trace.isPending && <span role="status" className="quiet">Waiting for packets, at most 20 s…</span>}
+      <form
+        className="filters"
+        onSubmit={(e) => {
+          e.preventDefault();
+          trace.mutate();
+        }}
+      >
+        <label>
+          Port{' '}
+          <input
+            value={port}
+            onChange={(e) => setPort(e.target.value)}
+            placeholder="any"
+            inputMode="numeric"
+            size={6}
+          />
+        </label>
+        <label>
+          Packets{' '}
+          <select value={count} onChange={(e) => setCount(e.target.value)}>
+            {['1', '2', '5', '10', '20'].map((n) => (
+              <option key={n}>{n}</option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" disabled={trace.isPending}>
+          Catch the next
+        </button>
+        {trace.isPending && (
+          <span role="status" className="quiet">
+            Waiting for packets, at most 20 s…
+          </span>
+        )}
       </form>
       {trace.isError && <Failure error={trace.error} />}
-      {trace.data && (trace.data.items.length === 0 ? <Empty>No packet came in 20 s.</Empty> : (
-        <>
-          {!trace.data.complete && <p className="quiet">{trace.data.items.length} of {count} packets came in 20 s.</p>}
-          {(trace.data.lost ?? 0) > 0 && <p><Badge tone="warning">{trace.data.lost} packets between these were not recorded</Badge></p>}
-          {trace.data.items.map((t, i) => (
-            <details key={t.packet} open={i === 0}>
-              <summary>Packet {t.packet}: {t.length} octets in by port {t.port}</summary>
-              <pre className="trace" tabIndex={0} aria-label={`Steps of packet ${t.packet}`}>{t.text}</pre>
-            </details>
-          ))}
-        </>
-      ))}
+      {trace.data &&
+        (trace.data.items.length === 0 ? (
+          <Empty>No packet came in 20 s.</Empty>
+        ) : (
+          <>
+            {!trace.data.complete && (
+              <p className="quiet">
+                {trace.data.items.length} of {count} packets came in 20 s.
+              </p>
+            )}
+            {(trace.data.lost ?? 0) > 0 && (
+              <p>
+                <Badge tone="warning">{trace.data.lost} packets between these were not recorded</Badge>
+              </p>
+            )}
+            {trace.data.items.map((t, i) => (
+              <details key={t.packet} open={i === 0}>
+                <summary>
+                  Packet {t.packet}: {t.length} octets in by port {t.port}
+                </summary>
+                <pre className="trace" tabIndex={0} aria-label={`Steps of packet ${t.packet}`}>
+                  {t.text}
+                </pre>
+              </details>
+            ))}
+          </>
+        ))}
     </section>
   );
 }
@@ -141,14 +296,32 @@ function Tables({ name }: { name: string }) {
   return (
     <section>
       <h2>Tables of the P4 program</h2>
-      <Answer of={tables} what="tables">{(all) => (
-        <p className="filters">
-          <label>Table <select value={chosen} onChange={(e) => setParams({ table: e.target.value || undefined, 'entry-q': undefined })}>
-            <option value="">choose</option>{all.map((t) => <option key={t.name} value={t.name}>{t.name}</option>)}
-          </select></label>
-          {table && <span className="quiet">room for {formatCount(table.size)}; matches on {(table.fields ?? []).join(', ') || 'nothing'}; actions {(table.actions ?? []).join(', ')}</span>}
-        </p>
-      )}</Answer>
+      <Answer of={tables} what="tables">
+        {(all) => (
+          <p className="filters">
+            <label>
+              Table{' '}
+              <select
+                value={chosen}
+                onChange={(e) => setParams({ table: e.target.value || undefined, 'entry-q': undefined })}
+              >
+                <option value="">choose</option>
+                {all.map((t) => (
+                  <option key={t.name} value={t.name}>
+                    {t.name}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {table && (
+              <span className="quiet">
+                room for {formatCount(table.size)}; matches on {(table.fields ?? []).join(', ') || 'nothing'}; actions{' '}
+                {(table.actions ?? []).join(', ')}
+              </span>
+            )}
+          </p>
+        )}
+      </Answer>
       {table && <Entries name={name} table={table} />}
       {chosen && tables.data && !table && <Empty>The program has no table {chosen}.</Empty>}
     </section>
@@ -163,21 +336,61 @@ interface Row {
 function Entries({ name, table }: { name: string; table: Schemas['TableView'] }) {
   const entries = useQuery(ask.entries(name, table.name));
   const [search, setSearch] = useParam('entry-q');
-  const rows = useMemo(() => (entries.data ?? []).map((entry): Row => ({ key: entryText(entry), entry })), [entries.data]);
+  const rows = useMemo(
+    () => (entries.data ?? []).map((entry): Row => ({ key: entryText(entry), entry })),
+    [entries.data],
+  );
   const matched = table.fields ?? [];
   const columns: Column<Row>[] = [
-    ...matched.map((f): Column<Row> => ({ name: f, key: (r) => fieldText((r.entry.match ?? []).find((m) => m.name === f)?.value), cell: (r) => <code>{r.entry.default ? 'default' : fieldText((r.entry.match ?? []).find((m) => m.name === f)?.value)}</code>, width: /addr|dst|prefix/.test(f) ? 2 : 1 })),
-    ...(rows.some((r) => r.entry.priority) ? [{ name: 'Priority', key: (r: Row) => r.entry.priority ?? 0, number: true, width: 0.6 }] : []),
-    { name: 'Action', key: (r) => `${r.entry.action ?? ''} ${r.entry.member ?? ''} ${r.entry.group ?? ''}`, cell: (r) => <code>{r.entry.action ?? (r.entry.group ? `group ${r.entry.group}` : `member ${r.entry.member}`)}</code> },
-    { name: 'Parameters', key: (r) => (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', '), cell: (r) => { const t = (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', '); return <code title={t}>{t}</code>; }, width: 3 },
+    ...matched.map((f): Column<Row> => ({
+      name: f,
+      key: (r) => fieldText((r.entry.match ?? []).find((m) => m.name === f)?.value),
+      cell: (r) => (
+        <code>{r.entry.default ? 'default' : fieldText((r.entry.match ?? []).find((m) => m.name === f)?.value)}</code>
+      ),
+      width: /addr|dst|prefix/.test(f) ? 2 : 1,
+    })),
+    ...(rows.some((r) => r.entry.priority)
+      ? [{ name: 'Priority', key: (r: Row) => r.entry.priority ?? 0, number: true, width: 0.6 }]
+      : []),
+    {
+      name: 'Action',
+      key: (r) => `${r.entry.action ?? ''} ${r.entry.member ?? ''} ${r.entry.group ?? ''}`,
+      cell: (r) => (
+        <code>{r.entry.action ?? (r.entry.group ? `group ${r.entry.group}` : `member ${r.entry.member}`)}</code>
+      ),
+    },
+    {
+      name: 'Parameters',
+      key: (r) => (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', '),
+      cell: (r) => {
+        const t = (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', ');
+        return <code title={t}>{t}</code>;
+      },
+      width: 3,
+    },
   ];
   return (
-    <Answer of={entries} what="entries">{(all) => (
-      <>
-        <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} entries, read from the switch</span></p>
-        <Table rows={rows} columns={columns} id={(r) => r.key} label={`Entries of ${table.name}`} search={search} empty="The table is empty." />
-      </>
-    )}</Answer>
+    <Answer of={entries} what="entries">
+      {(all) => (
+        <>
+          <p className="filters">
+            <label>
+              Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+            </label>
+            <span className="quiet">{all.length} entries, read from the switch</span>
+          </p>
+          <Table
+            rows={rows}
+            columns={columns}
+            id={(r) => r.key}
+            label={`Entries of ${table.name}`}
+            search={search}
+            empty="The table is empty."
+          />
+        </>
+      )}
+    </Answer>
   );
 }
 
@@ -187,15 +400,36 @@ function Counters({ name }: { name: string }) {
   return (
     <section>
       <h2>Counters</h2>
-      <Answer of={counters} what="counters">{(all) => (
-        <>
-          <p className="filters"><label>Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} /></label><span className="quiet">{all.length} cells that are not zero</span></p>
-          <Table rows={all} id={(c) => `${c.counter} ${c.index}`} label="Counters" search={search} empty="No cell is other than zero." columns={[
-            { name: 'Counter', key: (c) => c.counter }, { name: 'Cell', key: (c) => c.name, width: 2 }, { name: 'Packets', key: (c) => c.packets, cell: (c) => formatCount(c.packets), number: true },
-            { name: 'Octets', key: (c) => c.octets, cell: (c) => <span title={formatCount(c.octets)}>{formatOctets(c.octets)}</span>, number: true },
-          ]} />
-        </>
-      )}</Answer>
+      <Answer of={counters} what="counters">
+        {(all) => (
+          <>
+            <p className="filters">
+              <label>
+                Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+              </label>
+              <span className="quiet">{all.length} cells that are not zero</span>
+            </p>
+            <Table
+              rows={all}
+              id={(c) => `${c.counter} ${c.index}`}
+              label="Counters"
+              search={search}
+              empty="No cell is other than zero."
+              columns={[
+                { name: 'Counter', key: (c) => c.counter },
+                { name: 'Cell', key: (c) => c.name, width: 2 },
+                { name: 'Packets', key: (c) => c.packets, cell: (c) => formatCount(c.packets), number: true },
+                {
+                  name: 'Octets',
+                  key: (c) => c.octets,
+                  cell: (c) => <span title={formatCount(c.octets)}>{formatOctets(c.octets)}</span>,
+                  number: true,
+                },
+              ]}
+            />
+          </>
+        )}
+      </Answer>
     </section>
   );
 }

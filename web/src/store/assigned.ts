@@ -10,7 +10,8 @@ export type AssignedTo = (name: string) => Assigned | undefined;
 
 /** What is assigned to projects, as far as the user may know. */
 export function useAssigned(): { of: AssignedTo; within: string[] } {
-  const session = useSession(), everything = useMay('read');
+  const session = useSession(),
+    everything = useMay('read');
   const projects = useQuery({ ...ask.projects, enabled: useMay('tenant:read') });
   return useMemo(() => {
     const all: Schemas['Project'][] = projects.data ?? [];
@@ -29,9 +30,16 @@ export function useAssigned(): { of: AssignedTo; within: string[] } {
 /** The names of hosts by their addresses: those of the topology, or of the user's projects. */
 export function useHostNames(): Map<string, string> {
   const everything = useMay('read');
-  const topology = useQuery({ ...ask.topology, enabled: everything }), projects = useQuery({ ...ask.projects, enabled: useMay('tenant:read') });
-  return useMemo(() => new Map([
-    ...(projects.data ?? []).flatMap((p) => p.status.things ?? []).flatMap((t) => (t.kind === 'host' && t.address ? [[t.address, t.name] as const] : [])),
-    ...(topology.data?.hosts ?? []).map((h) => [h.address, h.name] as const),
-  ]), [topology.data, projects.data]);
+  const topology = useQuery({ ...ask.topology, enabled: everything }),
+    projects = useQuery({ ...ask.projects, enabled: useMay('tenant:read') });
+  return useMemo(
+    () =>
+      new Map([
+        ...(projects.data ?? [])
+          .flatMap((p) => p.status.things ?? [])
+          .flatMap((t) => (t.kind === 'host' && t.address ? [[t.address, t.name] as const] : [])),
+        ...(topology.data?.hosts ?? []).map((h) => [h.address, h.name] as const),
+      ]),
+    [topology.data, projects.data],
+  );
 }

@@ -29,12 +29,16 @@ function set(change: Partial<Live>): void {
 const pause = 200;
 
 /** From this number of links on, changed ones are asked for one by one, at most so many at a time. */
-const manyLinks = 10_000, mostSingle = 32;
+const manyLinks = 10_000,
+  mostSingle = 32;
 
 /** Asks for some links anew, or for all where that fails. */
 async function refresh(queries: QueryClient, ids: string[]): Promise<void> {
   const before = queries.getQueryData(links.queryKey);
-  const now = await Promise.all(ids.map(link)).then((news) => before && replaced(before, news), () => undefined);
+  const now = await Promise.all(ids.map(link)).then(
+    (news) => before && replaced(before, news),
+    () => undefined,
+  );
   // What was asked for meanwhile is newer.
   if (now && queries.getQueryData(links.queryKey) === before) queries.setQueryData(links.queryKey, now);
   else await queries.invalidateQueries(links);
@@ -77,26 +81,33 @@ export function startLive(queries: QueryClient): () => void {
   };
   let lost = false;
   let stop: (() => void) | undefined;
-  const begin = () => follow({
-    event(e) {
-      if (e.type === 'gap') void catchUp();
-      else set({ events: [...live.events.slice(-kept + 1), e] });
-      if (e.type === 'project.changed') recheck(); // the user may be another's member now
-      const names = stale(e.type);
-      // In a large network all links are too much to ask for whenever one of them changes.
-      if (e.type === 'link.changed' && e.object && names && changed.size < mostSingle && (queries.getQueryData(links.queryKey)?.length ?? 0) > manyLinks) {
-        changed.add(e.object);
-        touch(names.filter((n) => n !== 'links'));
-      } else touch(names);
-    },
-    state(up) {
-      if (up && live.events.length === 0) void catchUp();
-      if (up && lost) touch(undefined);
-      lost = !up;
-      const state = up ? 'live' : 'lost';
-      if (state !== live.state) set({ state, since: Date.now() });
-    },
-  });
+  const begin = () =>
+    follow({
+      event(e) {
+        if (e.type === 'gap') void catchUp();
+        else set({ events: [...live.events.slice(-kept + 1), e] });
+        if (e.type === 'project.changed') recheck(); // the user may be another's member now
+        const names = stale(e.type);
+        // In a large network all links are too much to ask for whenever one of them changes.
+        if (
+          e.type === 'link.changed' &&
+          e.object &&
+          names &&
+          changed.size < mostSingle &&
+          (queries.getQueryData(links.queryKey)?.length ?? 0) > manyLinks
+        ) {
+          changed.add(e.object);
+          touch(names.filter((n) => n !== 'links'));
+        } else touch(names);
+      },
+      state(up) {
+        if (up && live.events.length === 0) void catchUp();
+        if (up && lost) touch(undefined);
+        lost = !up;
+        const state = up ? 'live' : 'lost';
+        if (state !== live.state) set({ state, since: Date.now() });
+      },
+    });
   // Who is a member of no project has no events.
   const change = () => {
     const wanted = may(currentSession(), 'tenant:read');

@@ -1,7 +1,8 @@
 import { useCallback, useSyncExternalStore } from 'react';
 import { formatPlace, parsePlace, type Place } from '../domain/route';
 
-let hash = '', place: Place = parsePlace('');
+let hash = '',
+  place: Place = parsePlace('');
 
 function current(): Place {
   if (window.location.hash !== hash) {
@@ -28,7 +29,10 @@ export function go(path: string[], query: Record<string, string | undefined> = {
 /** One value of the query of the address, and a function that changes it in place. */
 export function useParam(name: string, fallback = ''): [string, (value: string) => void] {
   const at = usePlace();
-  const set = useCallback((value: string) => setParams({ [name]: value === fallback ? undefined : value }), [name, fallback]);
+  const set = useCallback(
+    (value: string) => setParams({ [name]: value === fallback ? undefined : value }),
+    [name, fallback],
+  );
   return [at.query[name] ?? fallback, set];
 }
 

@@ -49,7 +49,7 @@ func TestLivePortDown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	denied := func() (out []mrc.LinkResource) {
+	denied := func() (out []api.Link) {
 		t.Helper()
 		out, _, err := live.Service.Multipath().Links(ctx, mrc.LinkFilter{Denied: true}, mrc.Page{})
 		if err != nil {
@@ -87,8 +87,8 @@ func TestLivePortDown(t *testing.T) {
 		if s.From != id && s.To != id || s.Phase != "down" || s.Cause != "port down" || here != "down" || there != "up" {
 			t.Errorf("%+v", s)
 		}
-		if snap := live.Service.Controller().Topology(); snap.Link(s.ID) == nil || snap.Stale != nil {
-			t.Errorf("%s is advertised no longer, so that this test shows nothing", s.ID)
+		if snap := live.Service.Controller().Topology(); snap.Link(l.ID) == nil || snap.Stale != nil {
+			t.Errorf("%s is advertised no longer, so that this test shows nothing", l.ID)
 		}
 	}
 	switches, err := live.Service.Controller().Switches(ctx)

@@ -12,23 +12,14 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-func viewDrains(drains []mrc.DrainStatus) []api.Drain {
-	var out []api.Drain
-	for i := range drains {
-		d := &drains[i]
-		out = append(out, api.Drain{Target: d.Target.String(), Drained: d.Drained, Awaits: d.Awaits})
-	}
-	return out
-}
-
 // drainable is a kind of thing that can be drained: P are the parameters of its
 // path, V is what clients get.
 type drainable[P, V any] struct {
 	path, one, noun string
-	get             func(ctx context.Context, m Multipath, p *P) (V, api.Admin, error)
+	get             func(ctx context.Context, m Multipath, p *P) (V, error)
 	target          func(p *P) mrc.Target
-	// want puts a spec into what clients get.
-	want func(v *V, spec api.AdminSpec)
+	// intent is the version and the spec in what clients get.
+	intent func(v *V) (version uint64, spec *api.AdminSpec)
 	// plain is get without an MRC fabric; nil: there is none of the kind then.
 	plain func(ctx context.Context, p *P) (V, error)
 }
@@ -66,11 +57,12 @@ func (d *drainable[P, V]) read(ctx context.Context, s *Server, p *P) (*itemOf[V]
 	if err != nil {
 		return nil, err
 	}
-	v, admin, err := d.get(ctx, m, p)
+	v, err := d.get(ctx, m, p)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &itemOf[V]{Status: http.StatusOK, ETag: etag(admin.Version), Body: v}, nil
+	version, _ := d.intent(&v)
+	return &itemOf[V]{Status: http.StatusOK, ETag: etag(version), Body: v}, nil
 }
 
 func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec api.AdminSpec, pre resource.Precondition) (*itemOf[V], error) {
@@ -86,7 +78,8 @@ func (d *drainable[P, V]) set(ctx context.Context, s *Server, p *P, spec api.Adm
 	}
 	out, err := d.read(ctx, s, p)
 	if err == nil && pre.Trial != nil {
-		d.want(&out.Body, spec)
+		_, wanted := d.intent(&out.Body)
+		*wanted = spec
 	}
 	return out, err
 }
@@ -108,8 +101,9 @@ func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) 
 		return nil, err
 	}
 	now := func() (api.AdminRequest, error) {
-		_, admin, err := d.get(ctx, s.cfg.Multipath, p)
-		return api.AdminRequest{Version: admin.Version, Spec: admin.Spec}, err
+		v, err := d.get(ctx, s.cfg.Multipath, p)
+		version, spec := d.intent(&v)
+		return api.AdminRequest{Version: version, Spec: *spec}, err
 	}
 	return patch(ctx, s, in, d.noun, now, func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
 		return d.set(ctx, s, p, want.Spec, pre)

@@ -24,22 +24,10 @@ func (s *Server) listProbes(ctx context.Context, in *struct {
 	Source      string `query:"source" maxLength:"253" doc:"Only where this host probed last."`
 	Destination string `query:"destination" maxLength:"253" doc:"Only where this host was probed last."`
 }) (*listOf[api.EVProbe], error) {
-	list := func(m Multipath, page mrc.Page) ([]mrc.Cell, bool, error) {
-		return m.Probes(ctx, mrc.CellFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
+	list := func(m Multipath, page mrc.Page) ([]api.EVProbe, bool, error) {
+		return m.Probes(ctx, mrc.ProbeFilter{Profile: in.Profile, Source: in.Source, Destination: in.Destination}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewProbe, (*mrc.Cell).Key,
+	return pageOfFabric(s, in.PageParams, list, mrc.ProbeKey,
 		named{"profile", in.Profile, profileNames(ctx, s.cfg.Multipath)},
 		named{"source", in.Source, hostNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, hostNames(ctx, s.cfg.Multipath)})
-}
-
-func (s *Server) viewProbe(c *mrc.Cell) api.EVProbe {
-	v := api.EVProbe{
-		Profile: c.Profile, EV: c.EV.String(), Port: c.EV.Port, Source: c.Source, Destination: c.Destination, At: s.at(c.At),
-		Sent: c.Sent, Received: c.Received, Loss: rounded(c.Loss),
-	}
-	if c.RTTMax > 0 {
-		least, mean, most := api.Duration(c.RTTMin), api.Duration(c.RTTMean), api.Duration(c.RTTMax)
-		v.RTTMin, v.RTTMean, v.RTTMax = &least, &mean, &most
-	}
-	return v
 }

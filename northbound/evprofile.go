@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/hostapi"
 )
 
 const (
@@ -33,8 +35,8 @@ func (s *Server) hasMultipath() error {
 }
 
 // pageOfFabric is the part of a list that a client asks for.
-func pageOfFabric[T, V any](
-	s *Server, in PageParams, list func(Multipath, mrc.Page) ([]T, bool, error), view func(*T) V, key func(*T) string, filters ...named,
+func pageOfFabric[V any](
+	s *Server, in PageParams, list func(Multipath, mrc.Page) ([]V, bool, error), key func(*V) string, filters ...named,
 ) (*listOf[V], error) {
 	m, err := s.multipath()
 	if err != nil {
@@ -48,15 +50,12 @@ func pageOfFabric[T, V any](
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return paged(items, more, view, key), known(in, len(items), filters...)
+	return paged(items, more, key), known(in, len(items), filters...)
 }
 
-// paged is a page of a list: views of items, and where it continues.
-func paged[T, V any](items []T, more bool, view func(*T) V, key func(*T) string) *listOf[V] {
-	out := &listOf[V]{api.List[V]{Items: make([]V, 0, len(items))}}
-	for i := range items {
-		out.Body.Items = append(out.Body.Items, view(&items[i]))
-	}
+// paged is a page of a list: items, and where it continues.
+func paged[V any](items []V, more bool, key func(*V) string) *listOf[V] {
+	out := &listOf[V]{api.List[V]{Items: append([]V{}, items...)}}
 	if more && len(items) > 0 {
 		out.Body.Continue = encodeToken(key(&items[len(items)-1]))
 	}
@@ -71,21 +70,14 @@ func (s *Server) registerEVProfiles() {
 		example: map[string]any{"minActive": 16},
 		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
 		get: func(ctx context.Context, name string) (api.EVProfile, error) {
-			p, err := s.cfg.Multipath.EVProfile(ctx, name)
-			if err != nil {
-				return api.EVProfile{}, err
-			}
-			return s.viewEVProfile(&p, true), nil
+			return s.cfg.Multipath.EVProfile(ctx, name)
 		},
 		draft: func(p *api.EVProfile) api.Request[api.EVProfileSpec] {
 			return api.Request[api.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
 		},
 		put: func(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, bool, error) {
 			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
-			if err != nil {
-				return api.EVProfile{}, false, err
-			}
-			return s.viewEVProfile(&p, true), false, nil
+			return p, false, err
 		},
 		del: func(ctx context.Context, name string, pre resource.Precondition) error {
 			return s.cfg.Multipath.DeleteEVProfile(ctx, name, pre)
@@ -115,17 +107,16 @@ func (s *Server) listEVProfiles(ctx context.Context, in *struct {
 	Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
 }) (*listOf[api.EVProfile], error) {
 	filter := mrc.ProfileFilter{Source: in.Source, Destination: in.Destination, Host: in.Host, Degraded: in.Degraded}
-	list := func(m Multipath, page mrc.Page) ([]mrc.EVProfile, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]api.EVProfile, bool, error) {
 		return m.EVProfiles(ctx, filter, page)
 	}
-	view := func(p *mrc.EVProfile) api.EVProfile { return s.viewEVProfile(p, false) }
-	return pageOfFabric(s, in.PageParams, list, view, func(p *mrc.EVProfile) string { return p.Status.Name },
+	return pageOfFabric(s, in.PageParams, list, func(p *api.EVProfile) string { return p.Name },
 		named{"source", in.Source, nodeNames(ctx, s.cfg.Multipath)}, named{"destination", in.Destination, nodeNames(ctx, s.cfg.Multipath)},
 		named{"host", in.Host, hostNames(ctx, s.cfg.Multipath)})
 }
 
-// evKey is what the EVs of a profile are ordered and continued by: their place.
-func evKey(index int) string { return fmt.Sprintf("%06d", index) }
+// evKey is what the EVs of a profile are continued by: their place.
+func evKey(e *api.EV) string { return fmt.Sprintf("%06d", e.Index) }
 
 func (s *Server) listEVs(ctx context.Context, in *struct {
 	NameParam
@@ -141,22 +132,39 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	p, err := m.EVProfile(ctx, in.Name)
+	filter := mrc.EVFilter{State: in.State, Port: in.Port}
+	if after != "" {
+		last, err := strconv.Atoi(after)
+		if err != nil {
+			return nil, badToken(in.Continue)
+		}
+		filter.From = last + 1
+	}
+	items, more, err := m.EVs(ctx, in.Name, filter, in.Limit)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	var items []api.EV
-	for e := range profileEVs(&p.Status) {
-		if in.Port != 0 && e.Port != in.Port || in.State != "" && e.State != in.State || after != "" && evKey(e.Index) <= after {
-			continue
-		}
-		if items = append(items, e); len(items) > in.Limit {
-			break
-		}
+	return paged(items, more, evKey), nil
+}
+
+func (s *Server) evPath(ctx context.Context, in *struct {
+	NameParam
+	EV string `path:"ev" maxLength:"80" doc:"An EV as lists have it: 0x, octets in hexadecimal, @ and the port."`
+}) (*struct{ Body api.EVPath }, error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
 	}
-	more := len(items) > in.Limit
-	if more {
-		items = items[:in.Limit]
+	e, err := hostapi.ParseEV(in.EV)
+	if err != nil {
+		return nil, newProblem(string(api.CodeMalformed), "the EV in the path is none", api.FieldError{
+			Field: "path.ev", Code: api.CodeMalformed, Value: valueText(in.EV),
+			Want: fmt.Sprintf(`"0x", 1 to %d octets in hexadecimal, "@", and a port of 0 to %d`, hostapi.EVBytes, hostapi.MaxPort),
+		})
 	}
-	return paged(items, more, func(e *api.EV) api.EV { return *e }, func(e *api.EV) string { return evKey(e.Index) }), nil
+	path, err := m.EVPath(ctx, in.Name, e)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body api.EVPath }{path}, nil
 }

@@ -23,11 +23,6 @@ func (s *Server) registerFabric() {
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return &struct{ Body api.Fabric }{api.Fabric{
-			Mode: f.Mode, InSync: f.InSync, Failure: f.Failure, Planes: f.Planes, Tiers: f.Tiers, Leaves: f.Leaves,
-			Links: api.FabricCount{All: f.Links, Bad: f.DeniedLinks}, Hosts: api.HostCount{All: f.Hosts, Connected: f.ConnectedHosts, Current: f.CurrentHosts},
-			Ports: f.HostPorts, Probes: f.Probes,
-			Profiles: api.FabricCount{All: f.Profiles, Bad: f.DegradedProfiles}, Counters: f.Counters,
-		}}, nil
+		return &struct{ Body api.Fabric }{f}, nil
 	})
 }

@@ -1,13 +1,11 @@
 package northbound
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -64,15 +62,6 @@ func (f fakeFabric) obey(t *testing.T, command, arg string) {
 	}
 }
 
-// The instance of a host has 64 bits, and JSON clients keep 53 of a number.
-func TestHostInstanceIsText(t *testing.T) {
-	for n, want := range map[uint64]string{0: "", 1: "0x1", 1<<53 + 1: "0x20000000000001", 1<<64 - 1: "0xffffffffffffffff"} {
-		if got := instanceText(n); got != want {
-			t.Errorf("%d: %q, want %q", n, got, want)
-		}
-	}
-}
-
 // TestFabricMetrics: ports of hosts and EV probes are counted as hosts report them.
 func TestFabricMetrics(t *testing.T) {
 	s, f := newFabricServer(t, ev.ModeStructured)
@@ -97,31 +86,9 @@ func TestFabricMetrics(t *testing.T) {
 	}
 	ports := 0
 	for i := range hosts {
-		ports += len(hosts[i].HostStatus.Ports)
+		ports += len(hosts[i].Ports)
 	}
 	if ports != all {
 		t.Errorf("%d ports of hosts, the API has %d", all, ports)
-	}
-}
-
-// TestSuspectOfHost: the link of a host has the host at one end and its leaf at the other.
-func TestSuspectOfHost(t *testing.T) {
-	s, _ := newFabricServer(t, ev.ModeStructured)
-	snap := s.controller.Topology()
-	leaf := snap.Nodes[0].ID
-	name := nodeName(snap, leaf)
-	for _, c := range []struct {
-		end  mrc.HostEnd
-		want api.Suspect
-	}{
-		{mrc.HostEnd{Host: "h1", Port: 2, Leaf: leaf}, api.Suspect{FromName: "h1", To: leaf, ToName: name, Host: "h1", HostPort: 2}},
-		{mrc.HostEnd{Host: "h1", Port: 2, Leaf: leaf, Receiving: true}, api.Suspect{From: leaf, FromName: name, ToName: "h1", Host: "h1", HostPort: 2}},
-		{mrc.HostEnd{Port: 1, Leaf: leaf, Receiving: true}, api.Suspect{From: leaf, FromName: name, ToName: "a host", HostPort: 1}},
-	} {
-		got := s.viewSuspect(snap, &mrc.Suspect{End: &c.end})
-		got.Links, got.Since = nil, time.Time{}
-		if !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%+v: %+v, want %+v", c.end, got, c.want)
-		}
 	}
 }

@@ -45,17 +45,22 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(inSyncDesc, err)
 		return
 	}
+	h, err := c.multipath.StreamCounts(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(inSyncDesc, err)
+		return
+	}
 	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
 	gauge(inSyncDesc, number(s.InSync && s.Failure == ""))
-	gauge(fabricLinksDesc, float64(s.Links))
-	gauge(deniedLinksDesc, float64(s.DeniedLinks))
-	gauge(hostsDesc, float64(s.Hosts))
-	gauge(connectedHostsDesc, float64(s.ConnectedHosts))
-	gauge(currentHostsDesc, float64(s.CurrentHosts))
-	gauge(hostPortsDesc, float64(s.HostPorts.All))
-	gauge(usableHostPortsDesc, float64(s.HostPorts.Usable))
-	gauge(profilesDesc, float64(s.Profiles))
-	gauge(degradedProfilesDesc, float64(s.DegradedProfiles))
+	gauge(fabricLinksDesc, float64(s.Links.All))
+	gauge(deniedLinksDesc, float64(s.Links.Bad))
+	gauge(hostsDesc, float64(s.Hosts.All))
+	gauge(connectedHostsDesc, float64(s.Hosts.Connected))
+	gauge(currentHostsDesc, float64(s.Hosts.Current))
+	gauge(hostPortsDesc, float64(s.Ports.All))
+	gauge(usableHostPortsDesc, float64(s.Ports.Usable))
+	gauge(profilesDesc, float64(s.Profiles.All))
+	gauge(degradedProfilesDesc, float64(s.Profiles.Bad))
 	if suspects, err := c.multipath.Suspects(c.ctx); err != nil {
 		ch <- prometheus.NewInvalidMetric(suspectsDesc, err)
 	} else {
@@ -68,7 +73,7 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	count(probesDesc, "lost", s.Probes.Sent-s.Probes.Answered)
 	i := &s.Counters
 	count(ignoredDesc, "unknown_host", i.UnknownHosts)
-	count(ignoredDesc, "unknown_ev", i.UnknownEVs+s.Streams.UnknownEVs)
+	count(ignoredDesc, "unknown_ev", i.UnknownEVs+h.UnknownEVs)
 	count(ignoredDesc, "bad_count", i.BadCounts)
 	count(ignoredDesc, "bad_event", i.BadEvents)
 	count(ignoredDesc, "lost_event", i.LostEvents)
@@ -76,7 +81,6 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	count(ignoredDesc, "unknown_probe", i.UnknownProbes)
 	count(ignoredDesc, "lost_probe", i.LostProbes)
 	count(ignoredDesc, "bad_port", i.BadPorts)
-	h := &s.Streams
 	count(streamDesc, "opened", h.Streams)
 	count(streamDesc, "replaced", h.Replaced)
 	count(streamDesc, "denied", h.Denied)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -36,8 +35,8 @@ func (s *Server) registerHosts() {
 		Summary: "List the ports of a host", Errors: []int{404},
 	}), s.listPorts)
 	d := &drainable[HostPortParam, api.HostPort]{
-		want: func(v *api.HostPort, spec api.AdminSpec) { v.Spec = spec },
-		path: hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
+		intent: func(v *api.HostPort) (uint64, *api.AdminSpec) { return v.Version, &v.Spec },
+		path:   hostsPath + "/{name}/ports/{port}", one: "host-port", noun: "port of a host",
 		plain: func(ctx context.Context, p *HostPortParam) (api.HostPort, error) {
 			h, err := plainItem(ctx, s, "host", p.Name, (*plainNetwork).hosts, hostKey)
 			if err != nil {
@@ -48,17 +47,17 @@ func (s *Server) registerHosts() {
 			}
 			return api.HostPort{}, noPort(p)
 		},
-		get: func(ctx context.Context, m Multipath, p *HostPortParam) (api.HostPort, api.Admin, error) {
+		get: func(ctx context.Context, m Multipath, p *HostPortParam) (api.HostPort, error) {
 			h, err := m.Host(ctx, p.Name)
 			if err != nil {
-				return api.HostPort{}, api.Admin{}, err
+				return api.HostPort{}, err
 			}
-			for _, port := range s.viewPorts(&h) {
+			for _, port := range h.Ports {
 				if port.Port == p.Port {
-					return port, adminOfPort(&h, p.Port), nil
+					return port, nil
 				}
 			}
-			return api.HostPort{}, api.Admin{}, noPort(p)
+			return api.HostPort{}, noPort(p)
 		},
 		target: func(p *HostPortParam) mrc.Target { return mrc.Target{Host: p.Name, Port: p.Port} },
 	}
@@ -90,10 +89,10 @@ func (s *Server) listHosts(ctx context.Context, in *PageParams) (*listOf[api.Hos
 	if s.cfg.Multipath == nil {
 		return plainPage(ctx, s, *in, (*plainNetwork).hosts, hostKey)
 	}
-	list := func(m Multipath, page mrc.Page) ([]mrc.HostResource, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]api.Host, bool, error) {
 		return m.Hosts(ctx, page)
 	}
-	return pageOfFabric(s, *in, list, s.viewHost, func(h *mrc.HostResource) string { return h.Name })
+	return pageOfFabric(s, *in, list, hostKey)
 }
 
 func (s *Server) getHost(ctx context.Context, in *NameParam) (*struct{ Body api.Host }, error) {
@@ -112,7 +111,7 @@ func (s *Server) host(ctx context.Context, name string) (api.Host, error) {
 	if err != nil {
 		return api.Host{}, problemOf(err)
 	}
-	return s.viewHost(&h), nil
+	return h, nil
 }
 
 func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body api.List[api.HostPort] }, error) {
@@ -121,48 +120,4 @@ func (s *Server) listPorts(ctx context.Context, in *NameParam) (*struct{ Body ap
 		return nil, err
 	}
 	return &struct{ Body api.List[api.HostPort] }{api.List[api.HostPort]{Items: h.Ports}}, nil
-}
-
-// adminOfPort is what a client wants of a port of a host.
-func adminOfPort(h *mrc.HostResource, port uint8) api.Admin {
-	if int(port) < len(h.Ports) {
-		return h.Ports[port]
-	}
-	return api.Admin{}
-}
-
-func (s *Server) viewPorts(h *mrc.HostResource) []api.HostPort {
-	out, snap := []api.HostPort{}, s.controller.Topology()
-	for _, p := range h.HostStatus.Ports {
-		if !p.Attached {
-			continue
-		}
-		admin := adminOfPort(h, p.Port)
-		v := api.HostPort{Port: p.Port, Version: admin.Version, Changed: admin.Changed, Spec: adminOf(admin), Status: api.HostPortStatus{
-			Usable: p.Usable, LinkDown: p.LinkDown, HostDown: p.AgentDown, Held: p.Held, Drained: p.Drained,
-		}}
-		if i := int(p.Port) - 1; i < len(h.At) {
-			v.Status.Leaf, v.Status.LeafName = h.At[i], nodeName(snap, h.At[i])
-			if i < len(h.LeafPorts) {
-				v.Status.LeafPort = h.LeafPorts[i]
-			}
-		}
-		var drains []mrc.DrainStatus
-		for _, d := range h.Drains {
-			if d.Port == p.Port {
-				drains = append(drains, d)
-			}
-		}
-		v.Status.Drains = viewDrains(drains)
-		out = append(out, v)
-	}
-	return out
-}
-
-// at of a wall clock, absent for none.
-func utc(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return t.UTC()
 }

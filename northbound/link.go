@@ -26,17 +26,13 @@ func (s *Server) registerLinks() {
 		Summary: "List the links of the fabric", Description: "One direction each, of those that paths cross. Without an MRC fabric: those of the topology.", Errors: []int{422},
 	}), s.listLinks)
 	d := &drainable[LinkParam, api.Link]{
-		want: func(v *api.Link, spec api.AdminSpec) { v.Spec = spec },
-		path: linksPath + "/{id}", one: "link", noun: "link",
+		intent: func(v *api.Link) (uint64, *api.AdminSpec) { return v.Version, &v.Spec },
+		path:   linksPath + "/{id}", one: "link", noun: "link",
 		plain: func(ctx context.Context, p *LinkParam) (api.Link, error) {
 			return plainItem(ctx, s, "link", p.ID, (*plainNetwork).links, linkKey)
 		},
-		get: func(ctx context.Context, m Multipath, p *LinkParam) (api.Link, api.Admin, error) {
-			l, err := m.Link(ctx, topology.LinkID(p.ID))
-			if err != nil {
-				return api.Link{}, api.Admin{}, err
-			}
-			return s.viewLink(&l), l.Admin, nil
+		get: func(ctx context.Context, m Multipath, p *LinkParam) (api.Link, error) {
+			return m.Link(ctx, topology.LinkID(p.ID))
 		},
 		target: func(p *LinkParam) mrc.Target {
 			return mrc.Target{Link: topology.LinkID(p.ID)}
@@ -71,10 +67,10 @@ func (s *Server) listLinks(ctx context.Context, in *struct {
 	if s.cfg.Multipath == nil {
 		return s.listPlainLinks(ctx, in.PageParams, in.Node, in.Plane, in.Denied)
 	}
-	list := func(m Multipath, page mrc.Page) ([]mrc.LinkResource, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]api.Link, bool, error) {
 		return m.Links(ctx, mrc.LinkFilter{Node: in.Node, Plane: in.Plane, Denied: in.Denied}, page)
 	}
-	return pageOfFabric(s, in.PageParams, list, s.viewLink, func(l *mrc.LinkResource) string { return string(l.Status.ID) },
+	return pageOfFabric(s, in.PageParams, list, linkKey,
 		named{"node", in.Node, nodeNames(ctx, s.cfg.Multipath)}, named{"plane", planeText(in.Plane), planeNames(ctx, s.cfg.Multipath)})
 }
 
@@ -91,25 +87,4 @@ func (s *Server) listPlainLinks(ctx context.Context, in PageParams, node string,
 	}
 	none := func() ([]string, error) { return nil, nil }
 	return out, known(in, len(out.Body.Items), named{"node", node, topologyNames(s.controller.Topology())}, named{"plane", planeText(plane), none})
-}
-
-func (s *Server) viewLink(l *mrc.LinkResource) api.Link {
-	snap, st := s.controller.Topology(), &l.Status
-	v := api.Link{ID: st.ID, Version: l.Version, Changed: l.Changed, Spec: adminOf(l.Admin), Status: api.LinkStatus{
-		From: st.From, FromName: nodeName(snap, st.From), To: st.To, ToName: nodeName(snap, st.To), Plane: st.Plane,
-		FromPort: st.FromPort, ToPort: st.ToPort, Sources: sourcesOf(snap.Link(st.ID)),
-		Phase: st.Phase, Cause: st.Cause, Since: s.at(st.Since), Denied: st.Denied, Drained: st.Drained, Drains: viewDrains(st.Drains),
-	}}
-	if st.Until > 0 {
-		v.Status.Until = s.at(st.Until)
-	}
-	return v
-}
-
-// adminOf is the spec of what somebody may never have written.
-func adminOf(a api.Admin) api.AdminSpec {
-	if a.Spec.Admin == "" {
-		a.Spec.Admin = api.AdminUp
-	}
-	return a.Spec
 }

@@ -45,13 +45,12 @@ func (s *Server) linkColumns(ctx context.Context, _ *struct{}) (*struct{ Body ap
 			return nil, problemOf(err)
 		}
 		for i := range links {
-			l := s.viewLink(&links[i])
-			b.add(&l)
+			b.add(&links[i])
 		}
 		if !more || len(links) == 0 {
 			return &struct{ Body api.LinkColumns }{b.done()}, nil
 		}
-		page.After = string(links[len(links)-1].Status.ID)
+		page.After = string(links[len(links)-1].ID)
 	}
 }
 

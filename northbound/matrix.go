@@ -70,8 +70,8 @@ func (s *Server) uplinks(ctx context.Context) (*uplinks, error) {
 	}
 	names, tiers := make(map[topology.NodeID]string), make(map[topology.NodeID]int)
 	for i := range nodes {
-		st := &nodes[i].Status
-		names[st.ID], tiers[st.ID] = nodeName(snap, st.ID), st.Tier
+		n := &nodes[i]
+		names[n.ID], tiers[n.ID] = nodeName(snap, n.ID), *n.Status.Tier
 	}
 	for i := range switches {
 		if node := topology.NodeID(switches[i].Node); node != "" {
@@ -87,14 +87,14 @@ func (s *Server) uplinks(ctx context.Context) (*uplinks, error) {
 	inv := s.controller.Inventory()
 	page := mrc.Page{Limit: columnsAtOnce}
 	for more := true; more; {
-		var links []mrc.LinkResource
+		var links []api.Link
 		if links, more, err = s.cfg.Multipath.Links(ctx, mrc.LinkFilter{}, page); err != nil {
 			return nil, problemOf(err)
 		}
 		for i := range links {
 			st := &links[i].Status
-			page.After = string(st.ID)
-			l := snap.Link(st.ID)
+			page.After = string(links[i].ID)
+			l := snap.Link(links[i].ID)
 			if l == nil || tiers[st.From] != 0 || tiers[st.To] != 1 {
 				continue
 			}

@@ -29,17 +29,13 @@ func (s *Server) registerNodes() {
 		Summary: "List the switches of the fabric", Description: "Without an MRC fabric: the nodes of the topology.", Errors: []int{422},
 	}), s.listNodes)
 	d := &drainable[NodeParam, api.Node]{
-		want: func(v *api.Node, spec api.AdminSpec) { v.Spec = spec },
-		path: "/v1/nodes/{id}", one: "node", noun: "node",
+		intent: func(v *api.Node) (uint64, *api.AdminSpec) { return v.Version, &v.Spec },
+		path:   "/v1/nodes/{id}", one: "node", noun: "node",
 		plain: func(ctx context.Context, p *NodeParam) (api.Node, error) {
 			return plainItem(ctx, s, "node", p.ID, (*plainNetwork).nodes, nodeKey)
 		},
-		get: func(ctx context.Context, m Multipath, p *NodeParam) (api.Node, api.Admin, error) {
-			n, err := m.Node(ctx, topology.NodeID(p.ID))
-			if err != nil {
-				return api.Node{}, api.Admin{}, err
-			}
-			return viewNode(&n), n.Admin, nil
+		get: func(ctx context.Context, m Multipath, p *NodeParam) (api.Node, error) {
+			return m.Node(ctx, topology.NodeID(p.ID))
 		},
 		target: func(p *NodeParam) mrc.Target {
 			return mrc.Target{Node: topology.NodeID(p.ID)}
@@ -69,18 +65,10 @@ func (s *Server) listNodes(ctx context.Context, in *PageParams) (*listOf[api.Nod
 	if s.cfg.Multipath == nil {
 		return plainPage(ctx, s, *in, (*plainNetwork).nodes, nodeKey)
 	}
-	list := func(m Multipath, page mrc.Page) ([]mrc.NodeResource, bool, error) {
+	list := func(m Multipath, page mrc.Page) ([]api.Node, bool, error) {
 		return m.Nodes(ctx, page)
 	}
-	return pageOfFabric(s, *in, list, viewNode, func(n *mrc.NodeResource) string { return string(n.Status.ID) })
-}
-
-func viewNode(n *mrc.NodeResource) api.Node {
-	st := &n.Status
-	return api.Node{ID: st.ID, Version: n.Version, Changed: n.Changed, Spec: adminOf(n.Admin), Status: api.NodeStatus{
-		Name: st.Name, Tier: &st.Tier, Planes: append([]int{}, st.Planes...), Present: st.Present,
-		Links: st.Links, DeniedLinks: st.DeniedLinks, Drains: viewDrains(st.Drains),
-	}}
+	return pageOfFabric(s, *in, list, nodeKey)
 }
 
 func (s *Server) registerPlanes() {
@@ -89,19 +77,19 @@ func (s *Server) registerPlanes() {
 		Summary: "List the planes of the fabric", Errors: []int{501},
 	}), s.listPlanes)
 	d := &drainable[PlaneParam, api.Plane]{
-		want: func(v *api.Plane, spec api.AdminSpec) { v.Spec = spec },
-		path: "/v1/planes/{plane}", one: "plane", noun: "plane",
-		get: func(ctx context.Context, m Multipath, p *PlaneParam) (api.Plane, api.Admin, error) {
+		intent: func(v *api.Plane) (uint64, *api.AdminSpec) { return v.Version, &v.Spec },
+		path:   "/v1/planes/{plane}", one: "plane", noun: "plane",
+		get: func(ctx context.Context, m Multipath, p *PlaneParam) (api.Plane, error) {
 			all, err := m.Planes(ctx)
 			if err != nil {
-				return api.Plane{}, api.Admin{}, err
+				return api.Plane{}, err
 			}
 			for i := range all {
-				if all[i].Status.Plane == p.Plane {
-					return viewPlane(&all[i]), all[i].Admin, nil
+				if all[i].Plane == p.Plane {
+					return all[i], nil
 				}
 			}
-			return api.Plane{}, api.Admin{}, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no plane %d: the fabric has %d", p.Plane, len(all)))
+			return api.Plane{}, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no plane %d: the fabric has %d", p.Plane, len(all)))
 		},
 		target: func(p *PlaneParam) mrc.Target { return mrc.Target{Plane: p.Plane} },
 	}
@@ -134,16 +122,5 @@ func (s *Server) listPlanes(ctx context.Context, _ *struct{}) (*struct{ Body api
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	out := api.List[api.Plane]{Items: make([]api.Plane, 0, len(all))}
-	for i := range all {
-		out.Items = append(out.Items, viewPlane(&all[i]))
-	}
-	return &struct{ Body api.List[api.Plane] }{out}, nil
-}
-
-func viewPlane(p *mrc.PlaneResource) api.Plane {
-	st := &p.Status
-	return api.Plane{Plane: st.Plane, Version: p.Version, Changed: p.Changed, Spec: adminOf(p.Admin), Status: api.PlaneStatus{
-		Links: st.Links, DeniedLinks: st.DeniedLinks, Drains: viewDrains(st.Drains),
-	}}
+	return &struct{ Body api.List[api.Plane] }{api.List[api.Plane]{Items: append([]api.Plane{}, all...)}}, nil
 }

@@ -49,9 +49,13 @@ func decodeToken(token string) (string, error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) < len(tokenForm) || string(b[:len(tokenForm)]) != tokenForm {
-		return "", newProblem(string(api.CodeInvalid), "the page token is not one of ours", api.FieldError{
-			Field: "query.continue", Code: api.CodeInvalid, Value: valueText(token), Want: "the continue of a page",
-		})
+		return "", badToken(token)
 	}
 	return string(b[len(tokenForm):]), nil
+}
+
+func badToken(token string) error {
+	return newProblem(string(api.CodeInvalid), "the page token is not one of ours", api.FieldError{
+		Field: "query.continue", Code: api.CodeInvalid, Value: valueText(token), Want: "the continue of a page",
+	})
 }

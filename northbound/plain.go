@@ -86,7 +86,7 @@ func (p *plainNetwork) links() []api.Link {
 	out := make([]api.Link, 0, len(p.snap.Links))
 	for _, l := range p.snap.Links {
 		out = append(out, api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
-			From: l.Local, FromName: nodeName(p.snap, l.Local), To: l.Remote, ToName: nodeName(p.snap, l.Remote), Phase: "up", Sources: sourcesOf(l),
+			From: l.Local, FromName: nodeName(p.snap, l.Local), To: l.Remote, ToName: nodeName(p.snap, l.Remote), Phase: "up", Sources: l.KnownFrom(),
 			FromPort: portState(p.of[l.Local], p.port(l.Local, l.LocalID, l.LocalPort)),
 			ToPort:   portState(p.of[l.Remote], p.port(l.Remote, l.RemoteID, l.RemotePort)),
 		}})

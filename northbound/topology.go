@@ -58,7 +58,7 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 		out := api.TopologyLink{
 			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: port(l.Local, l.LocalID, l.LocalPort), RemotePort: port(l.Remote, l.RemoteID, l.RemotePort),
 			IGPMetric: l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
-			Sources: sourcesOf(l),
+			Sources: l.KnownFrom(),
 		}
 		for _, x := range l.EndX {
 			out.EndX = append(out.EndX, viewSID(behaviors, x.SID, x.Neighbor))
@@ -75,21 +75,17 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 	return &struct{ Body api.Topology }{v}, nil
 }
 
-// sourcesOf returns what a link of the topology is known from; nothing for a link that is no longer
-// there.
-func sourcesOf(l *topology.Link) []string {
-	switch {
-	case l == nil:
-		return nil
-	case len(l.Sources) == 0:
-		return []string{topology.SourceBGPLS}
-	}
-	return l.Sources
-}
-
 func viewSID(behaviors topology.PFCBehaviors, sid topology.SID, neighbor string) api.TopologySID {
 	return api.TopologySID{
 		Address: sid.Address, Behavior: behaviors.Name(sid.Behavior), Codepoint: uint16(sid.Behavior),
 		Structure: sid.Structure, Neighbor: neighbor,
 	}
+}
+
+// nodeName is the name that a node shows, empty when it is not known.
+func nodeName(snap *topology.Snapshot, id topology.NodeID) string {
+	if n := snap.Node(id); n != nil {
+		return n.Name
+	}
+	return ""
 }

@@ -61,11 +61,11 @@ func nodeNames(ctx context.Context, m Multipath) func() ([]string, error) {
 		nodes, _, err := m.Nodes(ctx, mrc.Page{})
 		var ids []string
 		for i := range nodes {
-			st := &nodes[i].Status
-			if st.Name != "" && st.Name != string(st.ID) {
-				names = append(names, st.Name)
+			n := &nodes[i]
+			if n.Status.Name != "" && n.Status.Name != string(n.ID) {
+				names = append(names, n.Status.Name)
 			}
-			ids = append(ids, string(st.ID))
+			ids = append(ids, string(n.ID))
 		}
 		return append(names, ids...), err
 	}
@@ -87,7 +87,7 @@ func profileNames(ctx context.Context, m Multipath) func() ([]string, error) {
 	return func() (names []string, err error) {
 		profiles, _, err := m.EVProfiles(ctx, mrc.ProfileFilter{}, mrc.Page{})
 		for i := range profiles {
-			names = append(names, profiles[i].Status.Name)
+			names = append(names, profiles[i].Name)
 		}
 		return names, err
 	}
@@ -98,7 +98,7 @@ func planeNames(ctx context.Context, m Multipath) func() ([]string, error) {
 	return func() (names []string, err error) {
 		planes, err := m.Planes(ctx)
 		for i := range planes {
-			names = append(names, fmt.Sprint(planes[i].Status.Plane))
+			names = append(names, fmt.Sprint(planes[i].Plane))
 		}
 		return names, err
 	}

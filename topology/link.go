@@ -113,3 +113,15 @@ func compareLinks(a, b *Link) int {
 	return cmp.Or(cmp.Compare(a.Local, b.Local), cmp.Compare(a.Remote, b.Remote),
 		cmp.Compare(a.LocalID, b.LocalID), cmp.Compare(a.ID, b.ID))
 }
+
+// KnownFrom returns what the link is known from, the one that counts first: also of a link that BGP-LS
+// alone describes. It is empty for nil, a link that is not there.
+func (l *Link) KnownFrom() []string {
+	switch {
+	case l == nil:
+		return nil
+	case len(l.Sources) == 0:
+		return []string{SourceBGPLS}
+	}
+	return l.Sources
+}

@@ -1,28 +1,26 @@
 package mrc
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// Cell is what probes of an EV have shown.
-type Cell struct {
-	Profile     string
-	Source      string // the host that probed last, and whom
-	Destination string
-	EV          hostapi.EV
-	At          time.Duration
-	// Sent and Received count the probes. Loss is the part of them that was lost, of 1: an
+// A cell is what probes of an EV have shown.
+type cell struct {
+	source, destination string // the host that probed last, and whom
+	ev                  hostapi.EV
+	at                  time.Duration
+	// sent and received count the probes. loss is the part of them that was lost, of 1: an
 	// average in which a probe weighs less the older it is.
-	Sent, Received uint64
-	Loss           float64
+	sent, received uint64
+	loss           float64
 	// RTTs are of the last probes that were answered.
-	RTTMin, RTTMean, RTTMax time.Duration
+	rttMin, rttMean, rttMax time.Duration
 }
 
 // lossWeight is the weight of a probe in the moving average of many.
@@ -34,53 +32,62 @@ func lossAges(n uint64) float64 { return math.Pow(1-lossWeight, float64(n)) }
 // note notes the result of a probe in the matrix.
 func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
 	if p.profile.cells == nil {
-		p.profile.cells = make(map[hostapi.EV]*Cell)
+		p.profile.cells = make(map[hostapi.EV]*cell)
 	}
-	cell := p.profile.cells[p.ev]
+	c := p.profile.cells[p.ev]
+	if c == nil {
+		c = &cell{ev: p.ev}
+		p.profile.cells[p.ev] = c
+	}
+	c.source, c.destination, c.at = p.host.Name, p.peer, now
 	loss := float64(r.Sent-r.Received) / float64(r.Sent)
-	if cell == nil {
-		cell = &Cell{Profile: p.profile.name, EV: p.ev}
-		p.profile.cells[p.ev] = cell
-	}
-	cell.Source, cell.Destination, cell.At = p.host.Name, p.peer, now
 	// The sum of all weights is 1 only after many probes: without the division, the first ones
 	// would count for the many that never were.
-	keep, weights := lossAges(uint64(r.Sent)), 1-lossAges(cell.Sent)
-	cell.Sent += uint64(r.Sent)
-	cell.Received += uint64(r.Received)
-	cell.Loss = (keep*cell.Loss*weights + (1-keep)*loss) / (1 - lossAges(cell.Sent))
+	keep, weights := lossAges(uint64(r.Sent)), 1-lossAges(c.sent)
+	c.sent += uint64(r.Sent)
+	c.received += uint64(r.Received)
+	c.loss = (keep*c.loss*weights + (1-keep)*loss) / (1 - lossAges(c.sent))
 	if r.Received > 0 {
-		cell.RTTMin, cell.RTTMean, cell.RTTMax = r.RTTMin, r.RTTMean, r.RTTMax
+		c.rttMin, c.rttMean, c.rttMax = r.RTTMin, r.RTTMean, r.RTTMax
 	}
 }
 
-// Matrix returns what probes have shown, by profile and EV.
-func (c *Core) Matrix() []Cell {
-	var out []Cell
-	for _, p := range c.profiles.all {
-		from := len(out)
-		for _, cell := range p.cells {
-			out = append(out, *cell)
-		}
-		slices.SortFunc(out[from:], func(a, b Cell) int { return cmp.Or(cmp.Compare(a.Profile, b.Profile), a.EV.Compare(b.EV)) })
+// viewCell describes a cell of a profile.
+func (e *env) viewCell(profile string, c *cell) api.EVProbe {
+	v := api.EVProbe{
+		Profile: profile, EV: c.ev.String(), Port: c.ev.Port, Source: c.source, Destination: c.destination, At: e.wall(c.at),
+		Sent: c.sent, Received: c.received, Loss: rounded(c.loss),
 	}
+	if c.rttMax > 0 {
+		least, mean, most := api.Duration(c.rttMin), api.Duration(c.rttMean), api.Duration(c.rttMax)
+		v.RTTMin, v.RTTMean, v.RTTMax = &least, &mean, &most
+	}
+	return v
+}
+
+// rounded is a share to a millionth: what is behind that is noise.
+func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
+
+// Probes returns what probes have shown, by profile and EV.
+func (c *Core) Probes() []api.EVProbe {
+	out, _ := c.ProbePage(ProbeFilter{}, Page{})
 	return out
 }
 
-// CellFilter says which cells of the matrix are meant; the zero value is all.
-type CellFilter struct {
+// ProbeFilter says which EVs are meant; the zero value is all.
+type ProbeFilter struct {
 	Profile string
 	// Source and Destination are the names of hosts.
 	Source, Destination string
 }
 
-// Key is what cells are ordered and continued by.
-func (c *Cell) Key() string { return c.Profile + " " + c.EV.String() }
+// ProbeKey is what EVs are ordered and continued by.
+func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
 
-// CellPage returns cells of the matrix by profile and EV, and whether there are
-// more. A key of a cell that is gone is the place where it was.
-func (c *Core) CellPage(f CellFilter, page Page) (out []Cell, more bool) {
-	out = []Cell{}
+// ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of an EV
+// that is gone is the place where it was.
+func (c *Core) ProbePage(f ProbeFilter, page Page) (out []api.EVProbe, more bool) {
+	out = []api.EVProbe{}
 	name, text, _ := strings.Cut(page.After, " ")
 	after, err := hostapi.ParseEV(text)
 	resumed := err == nil
@@ -92,19 +99,19 @@ func (c *Core) CellPage(f CellFilter, page Page) (out []Cell, more bool) {
 		if f.Profile != "" && p.name != f.Profile {
 			continue
 		}
-		var cells []*Cell
-		for _, cell := range p.cells {
-			if (f.Source == "" || cell.Source == f.Source) && (f.Destination == "" || cell.Destination == f.Destination) &&
-				!(resumed && p.name == name && cell.EV.Compare(after) <= 0) {
-				cells = append(cells, cell)
+		var cells []*cell
+		for _, x := range p.cells {
+			if (f.Source == "" || x.source == f.Source) && (f.Destination == "" || x.destination == f.Destination) &&
+				!(resumed && p.name == name && x.ev.Compare(after) <= 0) {
+				cells = append(cells, x)
 			}
 		}
-		slices.SortFunc(cells, func(a, b *Cell) int { return a.EV.Compare(b.EV) })
-		for _, cell := range cells {
+		slices.SortFunc(cells, func(a, b *cell) int { return a.ev.Compare(b.ev) })
+		for _, x := range cells {
 			if page.full(len(out)) {
 				return out, true
 			}
-			out = append(out, *cell)
+			out = append(out, c.viewCell(p.name, x))
 		}
 	}
 	return out, false

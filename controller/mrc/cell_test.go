@@ -30,7 +30,7 @@ func TestCellLoss(t *testing.T) {
 					lost += lossWeight * float64(r.sent-r.received) / float64(r.sent)
 					weights += lossWeight
 				}
-				if got, want := p.profile.cells[p.ev].Loss, lost/weights; math.Abs(got-want) > 1e-9 {
+				if got, want := p.profile.cells[p.ev].loss, lost/weights; math.Abs(got-want) > 1e-9 {
 					t.Errorf("loss %v after %d results, want %v", got, i+1, want)
 				}
 			}

@@ -16,6 +16,8 @@ type Config struct {
 	// Epoch is the epoch of the versions that hosts are sent. A host that holds a version of another
 	// epoch has the state of an earlier controller.
 	Epoch uint64
+	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock times.
+	Start time.Time
 
 	Format  ev.Format
 	Numbers ev.NumberRule

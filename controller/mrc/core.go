@@ -18,7 +18,6 @@ type Core struct {
 	*env
 	cfg Config
 
-	current *topology.Snapshot // what is advertised
 	synced  bool
 	remade  bool  // the fabric must be made anew
 	failure error // why it could not
@@ -44,7 +43,7 @@ func New(cfg Config) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{env: &env{mode: cfg.Format.Mode}, cfg: cfg, current: topology.Empty(), ports: newSwitchPorts()}
+	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format.Mode, current: topology.Empty()}, cfg: cfg, ports: newSwitchPorts()}
 	c.drains = &drainSet{env: c.env, linger: cfg.Linger}
 	c.links = &linkSet{
 		env: c.env, restore: &c.cfg.Restore, suspects: &c.cfg.Suspects, probed: cfg.Probes.Rate != 0, renewed: locator.Forget,

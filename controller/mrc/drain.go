@@ -183,34 +183,22 @@ func (ds *drainSet) next(at time.Duration) time.Duration {
 	return at
 }
 
-// statuses returns the drains of a kind.
-func (ds *drainSet) statuses(of func(*drain) bool) (out []DrainStatus) {
+// views describes the drains of a kind.
+func (ds *drainSet) views(of func(*drain) bool) (out []api.Drain) {
 	for _, d := range ds.list {
 		if of(d) {
-			out = append(out, d.status())
+			out = append(out, d.view())
 		}
 	}
 	return out
 }
 
-// DrainStatus is a target that must not be used.
-type DrainStatus struct {
-	Target
-	// Drained says that no host uses it any more; else Awaits are the hosts that
-	// have not said so.
-	Drained bool
-	Awaits  []string
-}
-
-func (d *drain) status() DrainStatus {
-	return DrainStatus{Target: d.Target, Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
+func (d *drain) view() api.Drain {
+	return api.Drain{Target: d.String(), Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
 }
 
 // Drains returns what is drained, in the order in which it was asked for.
-func (c *Core) Drains() []DrainStatus {
-	out := make([]DrainStatus, 0, len(c.drains.list))
-	return append(out, c.drains.statuses(func(*drain) bool { return true })...)
-}
+func (c *Core) Drains() []api.Drain { return c.drains.views(func(*drain) bool { return true }) }
 
 // find checks that a target is known and returns its links.
 func (c *Core) find(t Target) ([]int32, error) {

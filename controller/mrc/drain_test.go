@@ -12,7 +12,7 @@ import (
 func (w *world) drained(t Target) (done bool, awaits []string) {
 	w.t.Helper()
 	for _, d := range w.core.Drains() {
-		if d.Target == t {
+		if d.Target == t.String() {
 			return d.Drained, d.Awaits
 		}
 	}

@@ -27,7 +27,7 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	w.start()
 	w.run(100 * time.Millisecond)
 	lost := uint64(0)
-	for _, cell := range w.core.Matrix() {
+	for _, cell := range w.core.Probes() {
 		lost += cell.Sent - cell.Received
 	}
 	if lost < 8 {

@@ -5,18 +5,32 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // env is what all parts of one core share.
 type env struct {
-	now time.Duration // of the present input
+	start time.Time     // the wall-clock time at which now is 0
+	now   time.Duration // of the present input
 	// fabric is the network when nothing is down; nil before the first.
 	fabric   *fabric
+	current  *topology.Snapshot // what is advertised
 	mode     ev.Mode
 	counters api.FabricCounters
 	out      Ready // not taken yet
 }
 
 func (e *env) event(t api.EventType, object, message string) {
-	e.out.Events = append(e.out.Events, Event{Time: e.now, Type: t, Object: object, Message: message})
+	e.out.Events = append(e.out.Events, api.Event{Time: e.wall(e.now), Type: t, Object: object, Message: message})
+}
+
+// wall returns the wall-clock time at a time of the core.
+func (e *env) wall(at time.Duration) time.Time { return e.start.Add(at).UTC() }
+
+// nameOf returns the name that an advertised node shows, empty for another one.
+func nameOf(s *topology.Snapshot, id topology.NodeID) string {
+	if n := s.Node(id); n != nil {
+		return n.Name
+	}
+	return ""
 }

@@ -5,88 +5,50 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
-	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// NodeStatus is what the core knows of a switch of the fabric.
-type NodeStatus struct {
-	ID     topology.NodeID
-	Name   string
-	Tier   int // 0 is a leaf
-	Planes []int
-	// Links are those that lead from or to it, DeniedLinks how many of them EVs must
-	// not cross.
-	Links, DeniedLinks int
-	// Present says that it is advertised now.
-	Present bool
-	Drains  []DrainStatus
-}
-
-// PlaneStatus is what the core knows of a plane of the fabric.
-type PlaneStatus struct {
-	Plane              int // from 1
-	Links, DeniedLinks int
-	Drains             []DrainStatus
-}
-
-// FabricStatus is what the core knows of the fabric as a whole.
-type FabricStatus struct {
-	// InSync says that every peer has sent all it has; before that nothing is told
-	// to hosts.
-	InSync bool
-	// Failure is why there is no fabric of the present topology; empty: there is.
-	Failure                                   string
-	Mode                                      string
-	Planes, Tiers, Leaves, Links, DeniedLinks int
-	// CurrentHosts hold all that they are to hold.
-	Hosts, ConnectedHosts, CurrentHosts int
-	HostPorts                           api.HostPortCount
-	Probes                              api.ProbeCount
-	Profiles, DegradedProfiles          int
-	Counters                            api.FabricCounters
-	// Streams is what became of the streams to hosts; the Runner fills it in.
-	Streams hosts.Counters
-}
-
-// Fabric returns what is known of the fabric.
-func (c *Core) Fabric() FabricStatus {
+// Fabric describes the fabric as a whole.
+func (c *Core) Fabric() api.Fabric {
 	c.settle()
-	s := FabricStatus{InSync: c.synced, Mode: c.mode.String(), Hosts: len(c.hosts.byName), Profiles: len(c.profiles.all), Counters: c.counters, Probes: c.prober.reported}
+	f := api.Fabric{
+		Mode: c.mode.String(), InSync: c.synced, Hosts: api.HostCount{All: len(c.hosts.byName)},
+		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prober.reported, Counters: c.counters,
+	}
 	if c.failure != nil {
-		s.Failure = c.failure.Error()
+		f.Failure = c.failure.Error()
 	}
 	for _, h := range c.hosts.byName {
 		if h.connected {
-			s.ConnectedHosts++
+			f.Hosts.Connected++
 		}
 		if h.current() {
-			s.CurrentHosts++
+			f.Hosts.Current++
 		}
 		for i := 1; i < len(h.ports.list); i++ {
-			s.HostPorts.All++
+			f.Ports.All++
 			if h.ports.usable.Has(i) {
-				s.HostPorts.Usable++
+				f.Ports.Usable++
 			}
 		}
 	}
 	for _, p := range c.profiles.all {
 		if p.outcome.Degraded != "" {
-			s.DegradedProfiles++
+			f.Profiles.Bad++
 		}
 	}
 	if c.fabric == nil {
-		return s
+		return f
 	}
-	s.Planes, s.Tiers, s.Leaves = c.fabric.clos.Planes(), c.fabric.clos.Tiers(), len(c.fabric.clos.Leaves())
-	s.Links, s.DeniedLinks = c.links.count(func(*link) bool { return true })
-	return s
+	f.Planes, f.Tiers, f.Leaves = c.fabric.clos.Planes(), c.fabric.clos.Tiers(), len(c.fabric.clos.Leaves())
+	f.Links.All, f.Links.Bad = c.links.count(func(*link) bool { return true })
+	return f
 }
 
 // NodePage returns the switches of the fabric by id, and whether there are more.
-func (c *Core) NodePage(page Page) (out []NodeStatus, more bool) {
+func (c *Core) NodePage(page Page) (out []api.Node, more bool) {
 	c.settle()
-	out = []NodeStatus{}
+	out = []api.Node{}
 	if c.fabric == nil {
 		return out, false
 	}
@@ -101,51 +63,56 @@ func (c *Core) NodePage(page Page) (out []NodeStatus, more bool) {
 		if page.full(len(out)) {
 			return out, true
 		}
-		out = append(out, c.nodeStatus(n))
+		out = append(out, c.viewNode(n))
 	}
 	return out, false
 }
 
 // Node returns the switch of an id, if it is in the fabric.
-func (c *Core) Node(id topology.NodeID) (NodeStatus, bool) {
+func (c *Core) Node(id topology.NodeID) (api.Node, bool) {
 	c.settle()
 	if c.fabric == nil {
-		return NodeStatus{}, false
+		return api.Node{}, false
 	}
 	n := c.fabric.snap.Node(id)
 	if n == nil {
-		return NodeStatus{}, false
+		return api.Node{}, false
 	}
 	if _, ok := c.fabric.clos.Tier(id); !ok {
-		return NodeStatus{}, false
+		return api.Node{}, false
 	}
-	return c.nodeStatus(n), true
+	return c.viewNode(n), true
 }
 
-func (c *Core) nodeStatus(n *topology.Node) NodeStatus {
-	s := NodeStatus{ID: n.ID, Name: n.Name, Planes: c.fabric.clos.PlanesOf(n.ID), Present: c.current.Node(n.ID) != nil}
+func (c *Core) viewNode(n *topology.Node) api.Node {
+	tier, _ := c.fabric.clos.Tier(n.ID)
+	v := api.Node{ID: n.ID, Spec: adminUp, Status: api.NodeStatus{
+		Name: n.Name, Tier: &tier, Planes: append([]int{}, c.fabric.clos.PlanesOf(n.ID)...), Present: c.current.Node(n.ID) != nil,
+	}}
+	s := &v.Status
 	if plane := c.fabric.clos.Plane(n.ID); plane != 0 {
 		s.Planes = []int{plane}
 	}
-	s.Tier, _ = c.fabric.clos.Tier(n.ID)
 	s.Links, s.DeniedLinks = c.links.count(func(l *link) bool { return l.Local == n.ID || l.Remote == n.ID })
-	s.Drains = c.drains.statuses(func(d *drain) bool {
+	s.Drains = c.drains.views(func(d *drain) bool {
 		return d.Node == n.ID || d.Plane != 0 && len(s.Planes) == 1 && s.Planes[0] == d.Plane
 	})
-	return s
+	return v
 }
 
 // Planes returns the planes of the fabric in order.
-func (c *Core) Planes() []PlaneStatus {
+func (c *Core) Planes() []api.Plane {
 	c.settle()
-	out := []PlaneStatus{}
+	out := []api.Plane{}
 	if c.fabric == nil {
 		return out
 	}
 	for plane := 1; plane <= c.fabric.clos.Planes(); plane++ {
-		s := PlaneStatus{Plane: plane, Drains: c.drains.statuses(func(d *drain) bool { return d.Plane == plane })}
-		s.Links, s.DeniedLinks = c.links.count(func(l *link) bool { return c.fabric.clos.LinkPlane(l.ID) == plane })
-		out = append(out, s)
+		v := api.Plane{Plane: plane, Spec: adminUp, Status: api.PlaneStatus{
+			Drains: c.drains.views(func(d *drain) bool { return d.Plane == plane }),
+		}}
+		v.Status.Links, v.Status.DeniedLinks = c.links.count(func(l *link) bool { return c.fabric.clos.LinkPlane(l.ID) == plane })
+		out = append(out, v)
 	}
 	return out
 }

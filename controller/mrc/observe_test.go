@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -123,7 +124,7 @@ func TestGreyLink(t *testing.T) {
 					continue // another host loses packets too before the time is over
 				}
 				named = w.Now()
-				if s.From != bad.From || s.To != bad.To || s.Confidence < 0.99 || s.Loss > 0.05 {
+				if s.From != bad.Status.From || s.To != bad.Status.To || s.Confidence < 0.99 || s.Loss > 0.05 {
 					t.Errorf("seed %d: %+v", seed, s)
 				}
 				if w.core.cfg.Suspects.Deny != s.Denied {
@@ -200,12 +201,12 @@ func TestGreyNIC(t *testing.T) {
 			tr.report()
 			w.run(500 * time.Millisecond)
 			for _, s := range w.core.Suspects() {
-				if s.End == nil || s.Denied || s.End.Host != "" && *s.End != want {
-					t.Errorf("seed %d: %+v, %+v, want %+v", seed, s, s.End, want)
+				if got := hostEndOf(&s); got == (HostEnd{}) || s.Denied || got.Host != "" && got != want {
+					t.Errorf("seed %d: %+v, want %+v", seed, s, want)
 				}
 			}
 			all := w.core.Suspects()
-			named = len(all) == 1 && *all[0].End == want
+			named = len(all) == 1 && hostEndOf(&all[0]) == want
 		}
 		for id, l := range w.core.suspects.looks {
 			for i := range hosts {
@@ -218,6 +219,11 @@ func TestGreyNIC(t *testing.T) {
 			t.Errorf("seed %d: the suspects after 30 s are %+v, want %+v", seed, w.core.Suspects(), want)
 		}
 	}
+}
+
+// hostEndOf returns the link of a host that a suspect is.
+func hostEndOf(s *api.Suspect) HostEnd {
+	return HostEnd{Host: s.Host, Port: s.HostPort, Leaf: cmp.Or(s.From, s.To), Receiving: s.From != ""}
 }
 
 // rack returns the hosts at the leaves of a host, by name.
@@ -338,7 +344,7 @@ func TestSuspectIsSpared(t *testing.T) {
 	w.check(never, none)
 
 	w.core.mode = ev.ModeECMP
-	if why := w.core.spare(&s[0]); !strings.Contains(why, "mode ecmp") {
+	if why := w.core.spare(&w.core.suspects.list[0]); !strings.Contains(why, "mode ecmp") {
 		t.Errorf("%q", why)
 	}
 }
@@ -418,7 +424,7 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	// 12 pairs with 4 EVs, and 4 with 2.
-	m := w.core.Matrix()
+	m := w.core.Probes()
 	if len(m) != 12*4+4*2 {
 		t.Errorf("%d cells, want %d", len(m), 12*4+4*2)
 	}
@@ -429,10 +435,14 @@ func TestProbes(t *testing.T) {
 		if !ok || w.made[cell.Source].At[0] != p.Source[0] || w.made[cell.Destination].At[0] != p.Destination[0] {
 			t.Errorf("%+v", cell)
 		}
-		if cell.Received > 0 && (cell.RTTMin != 1 || cell.RTTMean != 2 || cell.RTTMax != 3) || cell.At == 0 {
+		if cell.Received > 0 && (*cell.RTTMin != 1 || *cell.RTTMean != 2 || *cell.RTTMax != 3) || cell.At.IsZero() {
 			t.Errorf("%+v", cell)
 		}
-		wire, err := p.Outcome.Profile.Expand(cell.EV)
+		e, err := hostapi.ParseEV(cell.EV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire, err := p.Outcome.Profile.Expand(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -552,7 +562,7 @@ func TestWhySuspectsAreSpared(t *testing.T) {
 		{[]topology.LinkID{links[0].ID, links[1].ID}, 0.5, "several links that the evidence does not tell apart"},
 		{[]topology.LinkID{"nowhere"}, 0.5, "not a link of the fabric"},
 	} {
-		if got := w.core.spare(&Suspect{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
+		if got := w.core.spare(&accused{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
 			t.Errorf("%v that lose %v: %q, want %q", c.links, c.loss, got, c.want)
 		}
 	}

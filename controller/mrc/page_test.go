@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -44,14 +45,14 @@ func TestPages(t *testing.T) {
 			return keys, more
 		},
 		"cells": func(p Page) (keys []string, more bool) {
-			items, more := w.core.CellPage(CellFilter{}, p)
+			items, more := w.core.ProbePage(ProbeFilter{}, p)
 			for i := range items {
-				keys = append(keys, items[i].Key())
+				keys = append(keys, ProbeKey(&items[i]))
 			}
 			return keys, more
 		},
 	}
-	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10, "cells": len(w.core.Matrix())}
+	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10, "cells": len(w.core.Probes())}
 	for name, list := range lists {
 		whole, more := list(Page{})
 		if len(whole) != sizes[name] || more || len(whole) < 2 {
@@ -82,28 +83,28 @@ func TestPagesInNaturalOrder(t *testing.T) {
 	w.run(3 * time.Second)
 	var hosts, profiles, links, nodes []string
 	for page, more := (Page{Limit: 3}), true; more; page.After = hosts[len(hosts)-1] {
-		var part []HostStatus
+		var part []api.Host
 		part, more = w.core.HostPage(page)
 		for i := range part {
 			hosts = append(hosts, part[i].Name)
 		}
 	}
 	for page, more := (Page{Limit: 3}), true; more; page.After = profiles[len(profiles)-1] {
-		var part []ProfileStatus
+		var part []ProfileState
 		part, more = w.core.ProfilePage(ProfileFilter{}, page)
 		for i := range part {
 			profiles = append(profiles, part[i].Name)
 		}
 	}
 	for page, more := (Page{Limit: 3}), true; more; page.After = links[len(links)-1] {
-		var part []LinkStatus
+		var part []api.Link
 		part, more = w.core.LinkPage(LinkFilter{}, page)
 		for i := range part {
 			links = append(links, string(part[i].ID))
 		}
 	}
 	for page, more := (Page{Limit: 3}), true; more; page.After = nodes[len(nodes)-1] {
-		var part []NodeStatus
+		var part []api.Node
 		part, more = w.core.NodePage(page)
 		for i := range part {
 			nodes = append(nodes, string(part[i].ID))
@@ -175,11 +176,11 @@ func TestFilters(t *testing.T) {
 		t.Errorf("lost to the profile: %v, want the links from its source up and down to its destination", p.Lost)
 	}
 	n, ok := w.core.Node(spine)
-	if !ok || n.Tier != 1 || n.Links != 6 || n.DeniedLinks != 6 || !slices.Equal(n.Planes, []int{1}) || len(n.Drains) != 1 || !n.Present {
+	if !ok || *n.Status.Tier != 1 || n.Status.Links != 6 || n.Status.DeniedLinks != 6 || !slices.Equal(n.Status.Planes, []int{1}) || len(n.Status.Drains) != 1 || !n.Status.Present {
 		t.Errorf("the drained spine is %+v", n)
 	}
 	planes := w.core.Planes()
-	if len(planes) != 2 || planes[0].Links != 12 || planes[0].DeniedLinks != 6 || planes[1].DeniedLinks != 0 {
+	if len(planes) != 2 || planes[0].Status.Links != 12 || planes[0].Status.DeniedLinks != 6 || planes[1].Status.DeniedLinks != 0 {
 		t.Errorf("planes are %+v", planes)
 	}
 	for _, id := range []topology.NodeID{"nobody", ""} {
@@ -188,7 +189,7 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	f := w.core.Fabric()
-	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links != 24 || f.Hosts != 6 || f.ConnectedHosts != 6 || f.Profiles != 9 || !f.InSync {
+	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links.All != 24 || f.Hosts.All != 6 || f.Hosts.Connected != 6 || f.Profiles.All != 9 || !f.InSync {
 		t.Errorf("the fabric is %+v", f)
 	}
 }

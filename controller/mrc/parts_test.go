@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -160,10 +161,10 @@ func TestDrainWaits(t *testing.T) {
 	}
 	s.startLinger(d)
 	applied := map[string]uint64{"a": 2, "b": 1}
-	run := func(now time.Duration) DrainStatus {
+	run := func(now time.Duration) api.Drain {
 		s.now = now
 		s.run(func(host string) (uint64, bool) { n, ok := applied[host]; return n, ok })
-		return d.status()
+		return d.view()
 	}
 	if got := run(time.Second); got.Drained || !slices.Equal(got.Awaits, []string{"a"}) {
 		t.Errorf("%+v, want to wait for a, which has applied 2 of 3", got)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -13,15 +14,15 @@ func (w *world) says(node topology.NodeID, ports map[uint32]bool) {
 	w.pump()
 }
 
-func (w *world) status(id topology.LinkID) LinkStatus {
+func (w *world) status(id topology.LinkID) api.LinkStatus {
 	w.t.Helper()
 	for _, s := range w.core.Links() {
 		if s.ID == id {
-			return s
+			return s.Status
 		}
 	}
 	w.t.Fatalf("no link %s", id)
-	return LinkStatus{}
+	return api.LinkStatus{}
 }
 
 // TestPorts: a link that is advertised all the while is denied, both ways, while

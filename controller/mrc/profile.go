@@ -32,7 +32,7 @@ type profile struct {
 	since    time.Duration // of outcome.Degraded
 
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
-	cells map[hostapi.EV]*Cell
+	cells map[hostapi.EV]*cell
 	next  int // of the round of probes
 
 	// carried is what its EVs carried and lost since the controller began to decide, as hosts count it.

@@ -150,7 +150,7 @@ func (m *model) step(rng *rand.Rand) string {
 		}
 		return fmt.Sprintf("drain %v: %v", t, err)
 	case 8:
-		for _, d := range m.core.Drains() {
+		for _, d := range slices.Clone(m.core.drains.list) {
 			if err := m.core.Undrain(d.Target); err != nil {
 				m.t.Fatal(err)
 			}

@@ -1,8 +1,6 @@
 package mrc
 
 import (
-	"time"
-
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 )
@@ -14,7 +12,7 @@ type Ready struct {
 	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
 	Probes []Probe
 	// Events are for people.
-	Events []Event
+	Events []api.Event
 }
 
 // Empty reports whether there is nothing to do.
@@ -34,12 +32,4 @@ type Set struct {
 type Probe struct {
 	Host    string
 	Request *hostapi.Probe
-}
-
-// Event says that something changed.
-type Event struct {
-	Time    time.Duration
-	Type    api.EventType
-	Object  string // name of the link, profile, host or target
-	Message string
 }

@@ -3,12 +3,13 @@ package mrc
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -73,51 +74,105 @@ func intentOf[S, D any](all *resource.Collection[S, D], name string) (version ui
 	return 0, nil
 }
 
-// Began is the time that durations in statuses count from.
-func (r *Runner) Began() time.Time { return r.start }
-
-// Fabric returns what is known of the fabric as a whole.
-func (r *Runner) Fabric(ctx context.Context) (s FabricStatus, err error) {
-	err = r.read(ctx, func() { s = r.core.Fabric() })
-	if err == nil {
-		s.Streams = r.streams.Counters()
-	}
-	return s, err
+// Fabric describes the fabric as a whole.
+func (r *Runner) Fabric(ctx context.Context) (f api.Fabric, err error) {
+	err = r.read(ctx, func() { f = r.core.Fabric() })
+	return f, err
 }
 
-// EVProfiles returns profiles in the order of their names, and whether there are
+// StreamCounts counts what became of the streams to hosts, and what they carried.
+func (r *Runner) StreamCounts(ctx context.Context) (n StreamCounts, err error) {
+	err = r.ledger.Do(ctx, func() { n = r.streams.Counters() })
+	return n, err
+}
+
+// EVProfiles returns profiles without their EVs in the order of their names, and whether there are
 // more.
-func (r *Runner) EVProfiles(ctx context.Context, f ProfileFilter, p Page) (out []EVProfile, more bool, err error) {
+func (r *Runner) EVProfiles(ctx context.Context, f ProfileFilter, p Page) (out []api.EVProfile, more bool, err error) {
+	var all []ProfileState
 	err = r.read(ctx, func() {
-		var all []ProfileStatus
 		all, more = r.core.ProfilePage(f, p)
 		for i := range all {
-			out = append(out, r.wanted.profile(all[i]))
+			out = append(out, r.wanted.profile(all[i].Name))
 		}
 	})
+	for i := range all { // which the core does not wait for
+		out[i].Status = all[i].View()
+	}
 	return out, more, err
 }
 
 // EVProfile returns one profile.
-func (r *Runner) EVProfile(ctx context.Context, name string) (out EVProfile, err error) {
-	err = r.ask(ctx, func() error {
-		s, ok := r.core.Profile(name)
-		if !ok {
+func (r *Runner) EVProfile(ctx context.Context, name string) (api.EVProfile, error) {
+	var wanted api.EVProfile
+	s, err := r.profile(ctx, name, func() { wanted = r.wanted.profile(name) })
+	if err != nil {
+		return api.EVProfile{}, err
+	}
+	return wholeProfile(wanted, &s), nil
+}
+
+// profile returns the state of a profile, and calls and at the same time.
+func (r *Runner) profile(ctx context.Context, name string, and func()) (s ProfileState, err error) {
+	err = r.ask(ctx, func() (err error) {
+		var ok bool
+		if s, ok = r.core.Profile(name); !ok {
 			return r.early(notFound("there is no EV profile %q", name))
 		}
-		out = r.wanted.profile(s)
+		and()
 		return nil
 	})
-	return out, err
+	return s, err
+}
+
+// wholeProfile is a profile with its EVs.
+func wholeProfile(p api.EVProfile, s *ProfileState) api.EVProfile {
+	p.Status = s.View()
+	p.Status.EVs = slices.Collect(s.EVs())
+	return p
+}
+
+// EVFilter says which EVs of a profile are meant; the zero value is all.
+type EVFilter struct {
+	State string
+	Port  uint8
+	From  int // the least Index
+}
+
+// EVs returns the EVs of a profile in order, up to a number of them, and whether there are more.
+func (r *Runner) EVs(ctx context.Context, name string, f EVFilter, limit int) (out []api.EV, more bool, err error) {
+	s, err := r.profile(ctx, name, func() {})
+	if err != nil {
+		return nil, false, err
+	}
+	out, more = s.EVPage(f, limit)
+	return out, more, nil
+}
+
+// EVPath returns the path of an EV of a profile.
+func (r *Runner) EVPath(ctx context.Context, name string, e hostapi.EV) (api.EVPath, error) {
+	s, err := r.profile(ctx, name, func() {})
+	if err != nil {
+		return api.EVPath{}, err
+	}
+	return s.Path(e)
 }
 
 // PutEVProfile replaces what a client wants of a profile.
-func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (out EVProfile, err error) {
-	err = r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) }, func() (err error) {
+func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
+	var (
+		out api.EVProfile
+		s   ProfileState
+	)
+	err := r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.profiles, name) }, func() (err error) {
 		out, err = r.wanted.putProfile(name, spec, pre)
+		s, _ = r.core.Profile(name)
 		return r.early(err)
 	})
-	return out, err
+	if err != nil {
+		return api.EVProfile{}, err
+	}
+	return wholeProfile(out, &s), nil
 }
 
 // DeleteEVProfile makes a profile what the configuration says.
@@ -159,61 +214,56 @@ func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.
 }
 
 // Hosts returns hosts in the order of their names, and whether there are more.
-func (r *Runner) Hosts(ctx context.Context, p Page) (out []HostResource, more bool, err error) {
+func (r *Runner) Hosts(ctx context.Context, p Page) (out []api.Host, more bool, err error) {
 	err = r.read(ctx, func() {
-		var all []HostStatus
-		all, more = r.core.HostPage(p)
-		for i := range all {
-			out = append(out, r.hostOf(all[i]))
+		out, more = r.core.HostPage(p)
+		for i := range out {
+			r.fillHost(&out[i])
 		}
 	})
 	return out, more, err
 }
 
 // Host returns one host.
-func (r *Runner) Host(ctx context.Context, name string) (out HostResource, err error) {
+func (r *Runner) Host(ctx context.Context, name string) (out api.Host, err error) {
 	err = r.ask(ctx, func() error {
-		s, ok := r.core.Host(name)
-		if !ok {
+		var ok bool
+		if out, ok = r.core.Host(name); !ok {
 			return r.early(notFound("there is no MRC host %q", name))
 		}
-		out = r.hostOf(s)
+		r.fillHost(&out)
 		return nil
 	})
 	return out, err
 }
 
-func (r *Runner) hostOf(s HostStatus) HostResource {
-	out := r.wanted.host(s)
-	if known, ok := r.streams.Status(s.Name); ok {
-		out.Session = Session{Since: known.Since, Held: known.Applied, Current: known.Current, Refusals: known.Refusals}
-		if known.Err != nil {
-			out.Session.Err = known.Err.Error()
-		}
+// fillHost fills in what is wanted of a host's ports, and what its stream says.
+func (r *Runner) fillHost(v *api.Host) {
+	r.wanted.host(v)
+	if known, ok := r.streams.Status(v.Name); ok {
+		SetStream(v, &known)
 	}
-	return out
 }
 
 // Links returns links in the order of their ids, and whether there are more.
-func (r *Runner) Links(ctx context.Context, f LinkFilter, p Page) (out []LinkResource, more bool, err error) {
+func (r *Runner) Links(ctx context.Context, f LinkFilter, p Page) (out []api.Link, more bool, err error) {
 	err = r.read(ctx, func() {
-		var all []LinkStatus
-		all, more = r.core.LinkPage(f, p)
-		for i := range all {
-			out = append(out, r.wanted.link(all[i]))
+		out, more = r.core.LinkPage(f, p)
+		for i := range out {
+			r.wanted.link(&out[i])
 		}
 	})
 	return out, more, err
 }
 
 // Link returns one direction of a link.
-func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out LinkResource, err error) {
+func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out api.Link, err error) {
 	err = r.ask(ctx, func() error {
-		s, ok := r.core.Link(id)
-		if !ok {
+		var ok bool
+		if out, ok = r.core.Link(id); !ok {
 			return r.early(notFound("there is no link %q that paths cross", id))
 		}
-		out = r.wanted.link(s)
+		r.wanted.link(&out)
 		return nil
 	})
 	return out, err
@@ -221,35 +271,35 @@ func (r *Runner) Link(ctx context.Context, id topology.LinkID) (out LinkResource
 
 // Nodes returns the switches of the fabric in the order of their ids, and whether
 // there are more.
-func (r *Runner) Nodes(ctx context.Context, p Page) (out []NodeResource, more bool, err error) {
+func (r *Runner) Nodes(ctx context.Context, p Page) (out []api.Node, more bool, err error) {
 	err = r.read(ctx, func() {
-		var all []NodeStatus
-		all, more = r.core.NodePage(p)
-		for i := range all {
-			out = append(out, r.wanted.node(all[i]))
+		out, more = r.core.NodePage(p)
+		for i := range out {
+			r.wanted.node(&out[i])
 		}
 	})
 	return out, more, err
 }
 
 // Node returns a switch of the fabric.
-func (r *Runner) Node(ctx context.Context, id topology.NodeID) (out NodeResource, err error) {
+func (r *Runner) Node(ctx context.Context, id topology.NodeID) (out api.Node, err error) {
 	err = r.ask(ctx, func() error {
-		s, ok := r.core.Node(id)
-		if !ok {
+		var ok bool
+		if out, ok = r.core.Node(id); !ok {
 			return r.early(notFound("there is no switch %q in the fabric", id))
 		}
-		out = r.wanted.node(s)
+		r.wanted.node(&out)
 		return nil
 	})
 	return out, err
 }
 
 // Planes returns the planes of the fabric in order.
-func (r *Runner) Planes(ctx context.Context) (out []PlaneResource, err error) {
+func (r *Runner) Planes(ctx context.Context) (out []api.Plane, err error) {
 	err = r.read(ctx, func() {
-		for _, s := range r.core.Planes() {
-			out = append(out, PlaneResource{Admin: r.wanted.admin(Target{Plane: s.Plane}), Status: s})
+		out = r.core.Planes()
+		for i := range out {
+			r.wanted.plane(&out[i])
 		}
 	})
 	return out, err
@@ -262,14 +312,13 @@ func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre
 }
 
 // Suspects returns the links that lose packets, the surest first.
-func (r *Runner) Suspects(ctx context.Context) (out []Suspect, err error) {
+func (r *Runner) Suspects(ctx context.Context) (out []api.Suspect, err error) {
 	err = r.read(ctx, func() { out = r.core.Suspects() })
 	return out, err
 }
 
-// Probes returns cells of the matrix of what probes have shown, in the order of
-// their keys, and whether there are more.
-func (r *Runner) Probes(ctx context.Context, f CellFilter, p Page) (out []Cell, more bool, err error) {
-	err = r.read(ctx, func() { out, more = r.core.CellPage(f, p) })
+// Probes returns what probes of EVs have shown, in the order of their keys, and whether there is more.
+func (r *Runner) Probes(ctx context.Context, f ProbeFilter, p Page) (out []api.EVProbe, more bool, err error) {
+	err = r.read(ctx, func() { out, more = r.core.ProbePage(f, p) })
 	return out, more, err
 }

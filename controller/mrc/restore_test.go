@@ -47,22 +47,13 @@ func TestRestore(t *testing.T) {
 	w.restore(links)
 	w.run(10 * time.Second)
 	w.check(isOf(links[:1]), none)
-	status := func(id topology.LinkID) LinkStatus {
-		for _, s := range w.core.Links() {
-			if s.ID == id {
-				return s
-			}
-		}
-		t.Fatalf("no link %s", id)
-		return LinkStatus{}
-	}
-	if s := status(links[0].ID); !s.Denied || s.Phase == "up" || s.Phase == "down" {
+	if s := w.status(links[0].ID); !s.Denied || s.Phase == "up" || s.Phase == "down" {
 		t.Errorf("%+v", s)
 	}
 	delete(w.black, links[0].ID)
 	w.run(2 * time.Minute)
 	w.check(never, none)
-	if s := status(links[0].ID); s.Denied || s.Phase != "up" || s.Cause != "" {
+	if s := w.status(links[0].ID); s.Denied || s.Phase != "up" || s.Cause != "" {
 		t.Errorf("%+v", s)
 	}
 }

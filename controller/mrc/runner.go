@@ -29,9 +29,15 @@ type Streams interface {
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
 	// Status is what is known of a host; false when nothing is.
-	Status(host string) (hosts.Status, bool)
-	Counters() hosts.Counters
+	Status(host string) (Stream, bool)
+	Counters() StreamCounts
 }
+
+// Stream is what is known of the stream to a host, StreamCounts what became of all streams.
+type (
+	Stream       = hosts.Status
+	StreamCounts = hosts.Counters
+)
 
 // Switches is the seam to the controller of the switches.
 type Switches interface {
@@ -66,8 +72,7 @@ type Options struct {
 // to the hosts. Its methods may be called from any goroutine while Run runs, and
 // wait for it before.
 type Runner struct {
-	opts  Options
-	start time.Time
+	opts Options
 	// ledger keeps what clients want.
 	ledger *ledger.Ledger
 
@@ -100,7 +105,8 @@ type waiting struct {
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	cfg := ConfigOf(&o.Inventory.MRC)
-	cfg.Epoch = o.Epoch
+	start := time.Now()
+	cfg.Epoch, cfg.Start = o.Epoch, start
 	core, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -113,16 +119,15 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
-	start := time.Now()
 	r := &Runner{
-		opts: o, audited: audited, start: start, places: newPlaces(core, o.Inventory),
+		opts: o, audited: audited, places: newPlaces(core, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
 		r.known[o.Inventory.Hosts[i].Name] = true
 	}
 	r.newest.Store(topology.Empty())
-	if r.wanted, err = newWanted(core, func() time.Time { return r.start.Add(core.Now()).UTC() }, records); err != nil {
+	if r.wanted, err = newWanted(core, func() time.Time { return core.wall(core.now) }, records); err != nil {
 		return nil, err
 	}
 	r.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: r.wanted.versions, Current: o.Current, Events: o.Events})
@@ -164,9 +169,7 @@ func (r *Runner) flush(context.Context) error {
 		for _, p := range ready.Probes {
 			r.probe(p)
 		}
-		for _, e := range ready.Events {
-			r.ledger.Publish(api.Event{Time: r.start.Add(e.Time).UTC(), Type: e.Type, Object: e.Object, Message: e.Message})
-		}
+		r.ledger.Publish(ready.Events...)
 	}
 	r.ledger.Publish()
 	r.assignNewest()

@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,22 +12,18 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Suspect is a link, in one direction, that loses packets.
-type Suspect struct {
+// An accused is a link, in one direction, that loses packets.
+type accused struct {
 	suspect.Suspect
-	// From and To are the ends of a link of the fabric; empty when the suspect is
-	// the link of a host, or several that cannot be told apart.
-	From, To topology.NodeID
-	// End is the link of a host; nil when the suspect is none.
-	End   *HostEnd
-	Since time.Duration
-	// Denied says that EVs over it are denied; else Why says why not.
-	Denied bool
-	Why    string
+	end   *HostEnd // the link of a host; nil when it is none
+	since time.Duration
+	// denied says that EVs over it are denied; else why says why not.
+	denied bool
+	why    string
 }
 
 // suspected returns the link of the fabric that a suspect is; ok is false when it is none.
-func (f *fabric) suspected(s *Suspect) (int32, bool) {
+func (f *fabric) suspected(s *accused) (int32, bool) {
 	if len(s.Links) != 1 {
 		return 0, false
 	}
@@ -44,7 +41,7 @@ type suspectSet struct {
 
 	witnesses witnesses
 
-	list   []Suspect
+	list   []accused
 	looks  map[topology.LinkID]*closerLook
 	at     time.Duration // when the locator is asked again
 	counts map[topology.LinkID]linkCount
@@ -83,7 +80,7 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 
 // run asks the locator now and then which links lose packets. spare says why one is
 // not denied; empty: it is.
-func (s *suspectSet) run(spare func(*Suspect) string) {
+func (s *suspectSet) run(spare func(*accused) string) {
 	if s.now < s.at {
 		return
 	}
@@ -92,23 +89,20 @@ func (s *suspectSet) run(spare func(*Suspect) string) {
 	before := s.list
 	s.list = nil
 	for _, f := range found {
-		x := Suspect{Suspect: f, Since: s.now}
-		known := slices.IndexFunc(before, func(o Suspect) bool { return slices.Equal(o.Links, x.Links) })
+		x := accused{Suspect: f, since: s.now}
+		known := slices.IndexFunc(before, func(o accused) bool { return slices.Equal(o.Links, x.Links) })
 		if known >= 0 {
-			x.Since = before[known].Since
+			x.since = before[known].since
 		}
-		i, ok := s.fabric.suspected(&x)
-		if ok {
-			x.From, x.To = s.fabric.edges[i].Local, s.fabric.edges[i].Remote
-		}
+		i, _ := s.fabric.suspected(&x)
 		if end, ok := s.endOf(&x.Suspect); ok {
-			x.End = &end.HostEnd
+			x.end = &end.HostEnd
 		}
-		switch x.Why = spare(&x); {
-		case x.Why == "":
+		switch x.why = spare(&x); {
+		case x.why == "":
 			s.links.deny(i, fmt.Sprintf("loses %.2g of its packets", x.Loss))
-			x.Denied = true
-		case known >= 0 && before[known].Denied && s.links.all[i].phase != up:
+			x.denied = true
+		case known >= 0 && before[known].denied && s.links.all[i].phase != up:
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
@@ -119,7 +113,7 @@ func (s *suspectSet) run(spare func(*Suspect) string) {
 	// What is denied carries no packets that could accuse it: it stays on the
 	// list until it is in use again.
 	for _, x := range before {
-		if i, ok := s.fabric.suspected(&x); ok && x.Denied && s.links.all[i].phase != up {
+		if i, ok := s.fabric.suspected(&x); ok && x.denied && s.links.all[i].phase != up {
 			s.list = append(s.list, x)
 		}
 	}
@@ -136,16 +130,16 @@ func (s *suspectSet) endOf(x *suspect.Suspect) (hostEnd, bool) {
 
 // spare says why a suspect is not denied; empty: it is. Paths that hosts have beside it
 // are the core's to know.
-func (s *suspectSet) spare(x *Suspect) string {
+func (s *suspectSet) spare(x *accused) string {
 	i, ok := s.fabric.suspected(x)
 	switch {
 	case s.mode == ev.ModeECMP:
 		return "mode ecmp: EVs have no known path, nothing is denied by link"
 	case len(x.Links) > 1:
 		return "several links that the evidence does not tell apart"
-	case x.End != nil && x.End.Host == "":
+	case x.end != nil && x.end.Host == "":
 		return "the link of a host of the rack, and not known which"
-	case x.End != nil:
+	case x.end != nil:
 		return "the link of a host: drain the host's port to keep packets from it"
 	case !ok:
 		return "not a link of the fabric"
@@ -160,7 +154,7 @@ func (s *suspectSet) spare(x *Suspect) string {
 }
 
 // spare says why a suspect is not denied; empty: it is.
-func (c *Core) spare(s *Suspect) string {
+func (c *Core) spare(s *accused) string {
 	if why := c.suspects.spare(s); why != "" {
 		return why
 	}
@@ -184,4 +178,30 @@ func (c *Core) spare(s *Suspect) string {
 
 // Suspects returns the links that lose packets, the surest first, and after them
 // those that are denied for it.
-func (c *Core) Suspects() []Suspect { return slices.Clone(c.suspects.list) }
+func (c *Core) Suspects() []api.Suspect {
+	out := make([]api.Suspect, 0, len(c.suspects.list))
+	for i := range c.suspects.list {
+		out = append(out, c.viewSuspect(&c.suspects.list[i]))
+	}
+	return out
+}
+
+func (e *env) viewSuspect(x *accused) api.Suspect {
+	v := api.Suspect{
+		Links: append([]topology.LinkID{}, x.Links...), Confidence: rounded(x.Confidence), Loss: rounded(x.Loss),
+		Evidence: api.SuspectEvidence{Sent: x.Sent, Lost: x.Lost, Paths: x.Paths}, Since: e.wall(x.since), Denied: x.denied, Why: x.why,
+	}
+	if end := x.end; end != nil {
+		v.Host, v.HostPort = end.Host, end.Port
+		host := cmp.Or(end.Host, "a host")
+		if end.Receiving {
+			v.From, v.FromName, v.ToName = end.Leaf, nameOf(e.current, end.Leaf), host
+		} else {
+			v.FromName, v.To, v.ToName = host, end.Leaf, nameOf(e.current, end.Leaf)
+		}
+	} else if i, ok := e.fabric.suspected(x); ok {
+		v.From, v.To = e.fabric.edges[i].Local, e.fabric.edges[i].Remote
+		v.FromName, v.ToName = nameOf(e.current, v.From), nameOf(e.current, v.To)
+	}
+	return v
+}

@@ -141,37 +141,36 @@ func (w *wanted) admin(t Target) api.Admin {
 	if a := w.admins.Get(w.canonical(t).String()); a != nil {
 		return api.Admin{Version: a.Version, Changed: a.Changed, Spec: a.Spec}
 	}
-	return api.Admin{Spec: api.AdminSpec{Admin: api.AdminUp}}
+	return api.Admin{Spec: adminUp}
 }
 
 func overrideOf(s api.EVProfileSpec) Override {
 	return Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
 }
 
-// profile is an EV profile with what is wanted of it.
-func (w *wanted) profile(s ProfileStatus) EVProfile {
-	if x := w.profiles.Get(s.Name); x != nil {
-		return evProfile(x, s)
+// profile is what is wanted of an EV profile, without its status.
+func (w *wanted) profile(name string) api.EVProfile {
+	if x := w.profiles.Get(name); x != nil {
+		return evProfile(x)
 	}
-	return EVProfile{EVProfileOverride: EVProfileOverride{Name: s.Name}, Status: s}
+	return api.EVProfile{Name: name}
 }
 
-func evProfile(x *resource.Item[api.EVProfileSpec, struct{}], s ProfileStatus) EVProfile {
-	return EVProfile{EVProfileOverride: EVProfileOverride{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}, Status: s}
+func evProfile(x *resource.Item[api.EVProfileSpec, struct{}]) api.EVProfile {
+	return api.EVProfile{Name: x.Name, Version: x.Version, Created: x.Created, Spec: x.Spec}
 }
 
-// putProfile is Runner.PutEVProfile.
-func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Precondition) (EVProfile, error) {
-	status, ok := w.core.Profile(name)
-	if !ok {
-		return EVProfile{}, notFound("there is no EV profile %q", name)
+// putProfile is Runner.PutEVProfile, without the status.
+func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
+	if _, ok := w.core.Profile(name); !ok {
+		return api.EVProfile{}, notFound("there is no EV profile %q", name)
 	}
 	before, err := w.profiles.Check(name, pre)
 	if err != nil {
-		return EVProfile{}, err
+		return api.EVProfile{}, err
 	}
 	if before != nil && before.Spec == spec {
-		return w.profile(status), nil
+		return w.profile(name), nil
 	}
 	env := api.EVProfileEnv{HashedPaths: w.core.mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
 	try := overrideOf(spec)
@@ -179,24 +178,23 @@ func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Pr
 	count, unbuilt := w.core.countOf(name, try)
 	env.Count = count
 	if err := api.ValidateEVProfile(&spec, env); err != nil {
-		return EVProfile{}, err
+		return api.EVProfile{}, err
 	}
 	if unbuilt != nil {
 		f := api.FieldError{Field: "spec.maxEvs", Code: api.CodeNotPlannable, Value: fmt.Sprint(spec.MaxEVs), Want: "what the profile can be made with: " + unbuilt.Error()}
 		if spec.Mode != "" {
 			f.Field, f.Value = "spec.mode", fmt.Sprintf("%q", string(spec.Mode))
 		}
-		return EVProfile{}, api.Refuse([]api.FieldError{f})
+		return api.EVProfile{}, api.Refuse([]api.FieldError{f})
 	}
 	if pre.Trial != nil {
-		return evProfile(w.profiles.Try(name, spec, w.now()), status), nil
+		return evProfile(w.profiles.Try(name, spec, w.now())), nil
 	}
 	if err := w.core.SetOverride(name, overrideOf(spec)); err != nil {
-		return EVProfile{}, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
+		return api.EVProfile{}, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 	}
 	w.profiles.Put(name, spec, w.now())
-	status, _ = w.core.Profile(name)
-	return w.profile(status), nil
+	return w.profile(name), nil
 }
 
 // deleteProfile is Runner.DeleteEVProfile.
@@ -270,21 +268,27 @@ func (w *wanted) tellCC() {
 	w.core.SetCC(all)
 }
 
-// link is a link with what is wanted of it.
-func (w *wanted) link(s LinkStatus) LinkResource {
-	return LinkResource{Admin: w.admin(Target{Link: s.ID}), Status: s}
+// link, node, plane and host fill in what is wanted of a link, a switch, a plane, and the ports of a
+// host.
+func (w *wanted) link(v *api.Link) {
+	a := w.admin(Target{Link: v.ID})
+	v.Version, v.Changed, v.Spec = a.Version, a.Changed, a.Spec
 }
 
-// node is a switch with what is wanted of it.
-func (w *wanted) node(s NodeStatus) NodeResource {
-	return NodeResource{Admin: w.admin(Target{Node: s.ID}), Status: s}
+func (w *wanted) node(v *api.Node) {
+	a := w.admin(Target{Node: v.ID})
+	v.Version, v.Changed, v.Spec = a.Version, a.Changed, a.Spec
 }
 
-// host is a host with what is wanted of its ports.
-func (w *wanted) host(s HostStatus) HostResource {
-	out := HostResource{HostStatus: s, Ports: make([]api.Admin, len(s.At)+1)}
-	for port := 1; port < len(out.Ports); port++ {
-		out.Ports[port] = w.admin(Target{Host: s.Name, Port: uint8(port)})
+func (w *wanted) plane(v *api.Plane) {
+	a := w.admin(Target{Plane: v.Plane})
+	v.Version, v.Changed, v.Spec = a.Version, a.Changed, a.Spec
+}
+
+func (w *wanted) host(v *api.Host) {
+	for i := range v.Ports {
+		p := &v.Ports[i]
+		a := w.admin(Target{Host: v.Name, Port: p.Port})
+		p.Version, p.Changed, p.Spec = a.Version, a.Changed, a.Spec
 	}
-	return out
 }

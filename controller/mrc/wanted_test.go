@@ -169,14 +169,15 @@ func TestWishesStay(t *testing.T) {
 	}
 	next.run(time.Second)
 	for _, s := range next.core.Links() {
-		if over := s.ID == link[0].ID || s.ID == link[1].ID; s.Drained != over || s.Denied != over {
-			t.Errorf("%s is drained: %v, denied: %v, want %v", s.ID, s.Drained, s.Denied, over)
+		if over := s.ID == link[0].ID || s.ID == link[1].ID; s.Status.Drained != over || s.Status.Denied != over {
+			t.Errorf("%s is drained: %v, denied: %v, want %v", s.ID, s.Status.Drained, s.Status.Denied, over)
 		}
 	}
 	if p, _ := next.core.Profile(profile); p.Outcome.Profile.Mode != hostapi.ModeExplicit || p.Outcome.Profile.Count != 2 || p.Outcome.Profile.CC != "cc" {
 		t.Errorf("the profile is %+v", p.Outcome.Profile)
 	}
-	if h, _ := next.core.Host(hostName(2, 1)); h.Usable.Has(1) || !h.Denied.Has(1) || !slices.ContainsFunc(h.Drains, func(d DrainStatus) bool { return d.Drained }) {
+	if h, _ := next.core.Host(hostName(2, 1)); h.Ports[0].Status.Usable || !h.Ports[0].Status.Drained ||
+		len(h.Ports[0].Status.Drains) != 1 || !h.Ports[0].Status.Drains[0].Drained || !next.core.hosts.byName[h.Name].ports.denied.Has(1) {
 		t.Errorf("the host with a drained port is %+v", h)
 	}
 	for _, d := range next.core.Drains() {
@@ -188,7 +189,7 @@ func TestWishesStay(t *testing.T) {
 		t.Error(err)
 	}
 	next.run(5 * time.Second)
-	if l, _ := next.core.Link(link[0].ID); l.Denied {
+	if l, _ := next.core.Link(link[0].ID); l.Status.Denied {
 		t.Errorf("the link is not used again: %+v", l)
 	}
 }
@@ -214,7 +215,7 @@ func TestDryWishes(t *testing.T) {
 	spec := api.EVProfileSpec{MaxEVs: 2}
 	said, err := want.putProfile(profile, spec, dry)
 	if err != nil || said.Spec != spec {
-		t.Errorf("a profile: %+v, %v", said.EVProfileOverride, err)
+		t.Errorf("a profile: %+v, %v", said, err)
 	}
 	cc, created, err := want.putCC("x", ccSpec(), dry)
 	if err != nil || !created || cc.Version != said.Version {

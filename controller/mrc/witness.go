@@ -78,7 +78,7 @@ func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n s
 // unproven says why a suspect is not denied although it fits the evidence: without the host that
 // reports most losses, nothing of it is left, neither from others nor from counters of switches, and
 // others use the link. Empty: it is proven.
-func (s *suspectSet) unproven(x *Suspect, others func(host string) bool) string {
+func (s *suspectSet) unproven(x *accused, others func(host string) bool) string {
 	link := x.Links[0]
 	who, n := s.witnesses.most(s.now, link)
 	if who == "" || !others(who) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/virtual"
@@ -35,7 +36,7 @@ type world struct {
 	probes []sentProbe
 	// nic is the share of packets that the link between a host and its leaf loses; nil: none.
 	nic    func(host string, port uint8, receiving bool) float64
-	events []Event
+	events []api.Event
 }
 
 type simHost struct {

@@ -14,7 +14,7 @@ import (
 func (m *Multipath) link(id topology.LinkID) mrc.Target {
 	for t := range m.admins {
 		if st, ok := m.core.Link(t.Link); ok && t.Link != "" {
-			if other, ok := m.core.Link(id); ok && st.From == other.To && st.To == other.From {
+			if other, ok := m.core.Link(id); ok && st.Status.From == other.Status.To && st.Status.To == other.Status.From {
 				return t
 			}
 		}
@@ -23,55 +23,72 @@ func (m *Multipath) link(id topology.LinkID) mrc.Target {
 }
 
 // Links returns a page of links.
-func (m *Multipath) Links(_ context.Context, f mrc.LinkFilter, p mrc.Page) (out []mrc.LinkResource, more bool, err error) {
+func (m *Multipath) Links(_ context.Context, f mrc.LinkFilter, p mrc.Page) (out []api.Link, more bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	items, more := m.core.LinkPage(f, p)
-	for _, st := range items {
-		out = append(out, mrc.LinkResource{Admin: m.admins[m.link(st.ID)], Status: st})
+	out, more = m.core.LinkPage(f, p)
+	for i := range out {
+		m.fillLink(&out[i])
 	}
 	return out, more, nil
+}
+
+func (m *Multipath) fillLink(l *api.Link) {
+	if a, ok := m.admins[m.link(l.ID)]; ok {
+		l.Version, l.Changed, l.Spec = a.Version, a.Changed, a.Spec
+	}
 }
 
 // Link returns a link.
-func (m *Multipath) Link(_ context.Context, id topology.LinkID) (mrc.LinkResource, error) {
+func (m *Multipath) Link(_ context.Context, id topology.LinkID) (api.Link, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st, ok := m.core.Link(id)
+	l, ok := m.core.Link(id)
 	if !ok {
-		return mrc.LinkResource{}, missing("there is no link %q that paths cross", id)
+		return l, missing("there is no link %q that paths cross", id)
 	}
-	return mrc.LinkResource{Admin: m.admins[m.link(id)], Status: st}, nil
+	m.fillLink(&l)
+	return l, nil
 }
 
 // Nodes returns a page of switches.
-func (m *Multipath) Nodes(_ context.Context, p mrc.Page) (out []mrc.NodeResource, more bool, err error) {
+func (m *Multipath) Nodes(_ context.Context, p mrc.Page) (out []api.Node, more bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	items, more := m.core.NodePage(p)
-	for _, st := range items {
-		out = append(out, mrc.NodeResource{Admin: m.admins[mrc.Target{Node: st.ID}], Status: st})
+	out, more = m.core.NodePage(p)
+	for i := range out {
+		m.fillNode(&out[i])
 	}
 	return out, more, nil
 }
 
+func (m *Multipath) fillNode(n *api.Node) {
+	if a, ok := m.admins[mrc.Target{Node: n.ID}]; ok {
+		n.Version, n.Changed, n.Spec = a.Version, a.Changed, a.Spec
+	}
+}
+
 // Node returns a switch.
-func (m *Multipath) Node(_ context.Context, id topology.NodeID) (mrc.NodeResource, error) {
+func (m *Multipath) Node(_ context.Context, id topology.NodeID) (api.Node, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st, ok := m.core.Node(id)
+	n, ok := m.core.Node(id)
 	if !ok {
-		return mrc.NodeResource{}, missing("there is no node %q in the fabric", id)
+		return n, missing("there is no node %q in the fabric", id)
 	}
-	return mrc.NodeResource{Admin: m.admins[mrc.Target{Node: id}], Status: st}, nil
+	m.fillNode(&n)
+	return n, nil
 }
 
 // Planes returns the planes.
-func (m *Multipath) Planes(context.Context) (out []mrc.PlaneResource, err error) {
+func (m *Multipath) Planes(context.Context) (out []api.Plane, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, st := range m.core.Planes() {
-		out = append(out, mrc.PlaneResource{Admin: m.admins[mrc.Target{Plane: st.Plane}], Status: st})
+	for _, p := range m.core.Planes() {
+		if a, ok := m.admins[mrc.Target{Plane: p.Plane}]; ok {
+			p.Version, p.Changed, p.Spec = a.Version, a.Changed, a.Spec
+		}
+		out = append(out, p)
 	}
 	return out, nil
 }
@@ -107,16 +124,16 @@ func (m *Multipath) SetAdmin(_ context.Context, t mrc.Target, spec api.AdminSpec
 }
 
 // Suspects returns the suspects.
-func (m *Multipath) Suspects(context.Context) ([]mrc.Suspect, error) {
+func (m *Multipath) Suspects(context.Context) ([]api.Suspect, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.core.Suspects(), nil
 }
 
-// Probes returns a page of the matrix.
-func (m *Multipath) Probes(_ context.Context, f mrc.CellFilter, p mrc.Page) ([]mrc.Cell, bool, error) {
+// Probes returns a page of what probes have shown.
+func (m *Multipath) Probes(_ context.Context, f mrc.ProbeFilter, p mrc.Page) ([]api.EVProbe, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	out, more := m.core.CellPage(f, p)
+	out, more := m.core.ProbePage(f, p)
 	return out, more, nil
 }

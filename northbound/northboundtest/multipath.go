@@ -27,7 +27,7 @@ type Multipath struct {
 	core     *mrc.Core
 	now      time.Duration
 	version  uint64
-	profiles map[string]mrc.EVProfileOverride
+	profiles map[string]api.EVProfile
 	cc       map[string]api.CCProfile
 	admins   map[mrc.Target]api.Admin
 	held     map[string]*hostapi.State
@@ -55,12 +55,12 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	}
 	snap := b.Build()
 	cfg := mrc.Defaults()
-	cfg.Epoch, cfg.Format, cfg.Profiles.CC = 0xE, ev.Format{Mode: mode}, "standard"
+	cfg.Epoch, cfg.Start, cfg.Format, cfg.Profiles.CC = 0xE, Began, ev.Format{Mode: mode}, "standard"
 	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Probes.FirstRound = 200, 100, 100*time.Millisecond
 	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{
-		core: core, profiles: make(map[string]mrc.EVProfileOverride), cc: make(map[string]api.CCProfile),
+		core: core, profiles: make(map[string]api.EVProfile), cc: make(map[string]api.CCProfile),
 		admins: make(map[mrc.Target]api.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
 	}
 	core.Tick(0)
@@ -124,9 +124,11 @@ func (m *Multipath) Start(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.stubborn, host)
-	if h, ok := m.core.Host(host); ok {
-		m.held[host] = h.State
-		must(m.core.Applied(host, h.Set))
+	for _, h := range m.core.Hosts() {
+		if h.Name == host {
+			m.held[host] = h.State
+			must(m.core.Applied(host, h.Set))
+		}
 	}
 	m.settle()
 }
@@ -158,7 +160,7 @@ func (m *Multipath) Lossy(id topology.LinkID) error {
 	for range 4 {
 		m.pass(500 * time.Millisecond)
 		for _, h := range m.core.Hosts() {
-			if !h.Connected {
+			if v, _ := m.core.Host(h.Name); !v.Connected {
 				continue
 			}
 			message := &hostapi.EVCounts{}
@@ -190,7 +192,7 @@ func (m *Multipath) Lossy(id topology.LinkID) error {
 	return nil
 }
 
-func evsOf(p *mrc.ProfileStatus) []hostapi.EV {
+func evsOf(p *mrc.ProfileState) []hostapi.EV {
 	if p.Built.Profile.Mode == hostapi.ModeExplicit {
 		return p.Built.Profile.EVs
 	}
@@ -238,48 +240,83 @@ func missing(format string, args ...any) error {
 	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
 }
 
-// Began is when everything began.
-func (m *Multipath) Began() time.Time { return Began }
-
 // Fabric returns the state of the fabric.
-func (m *Multipath) Fabric(context.Context) (mrc.FabricStatus, error) {
+func (m *Multipath) Fabric(context.Context) (api.Fabric, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.core.Fabric(), nil
 }
 
+// StreamCounts returns zeros: there are no streams.
+func (m *Multipath) StreamCounts(context.Context) (n mrc.StreamCounts, _ error) { return n, nil }
+
 // EVProfiles returns a page of profiles.
-func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Page) ([]mrc.EVProfile, bool, error) {
+func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Page) ([]api.EVProfile, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, more := m.core.ProfilePage(f, p)
-	out := make([]mrc.EVProfile, len(items))
-	for i, st := range items {
-		out[i] = mrc.EVProfile{EVProfileOverride: m.profiles[st.Name], Status: st}
+	out := make([]api.EVProfile, len(items))
+	for i := range items {
+		out[i] = m.wanted(items[i].Name)
+		out[i].Status = items[i].View()
 	}
 	return out, more, nil
 }
 
-func (m *Multipath) profile(name string) (mrc.EVProfile, error) {
+// wanted is a profile without its status.
+func (m *Multipath) wanted(name string) api.EVProfile {
+	p := m.profiles[name]
+	p.Name = name
+	return p
+}
+
+func (m *Multipath) profile(name string) (api.EVProfile, mrc.ProfileState, error) {
 	st, ok := m.core.Profile(name)
 	if !ok {
-		return mrc.EVProfile{}, missing("there is no EV profile %q", name)
+		return api.EVProfile{}, st, missing("there is no EV profile %q", name)
 	}
-	return mrc.EVProfile{EVProfileOverride: m.profiles[name], Status: st}, nil
+	p := m.wanted(name)
+	p.Status = st.View()
+	p.Status.EVs = slices.Collect(st.EVs())
+	return p, st, nil
 }
 
 // EVProfile returns a profile.
-func (m *Multipath) EVProfile(_ context.Context, name string) (mrc.EVProfile, error) {
+func (m *Multipath) EVProfile(_ context.Context, name string) (api.EVProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.profile(name)
+	p, _, err := m.profile(name)
+	return p, err
+}
+
+// EVs returns EVs of a profile.
+func (m *Multipath) EVs(_ context.Context, name string, f mrc.EVFilter, limit int) ([]api.EV, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, st, err := m.profile(name)
+	if err != nil {
+		return nil, false, err
+	}
+	out, more := st.EVPage(f, limit)
+	return out, more, nil
+}
+
+// EVPath returns the path of an EV.
+func (m *Multipath) EVPath(_ context.Context, name string, e hostapi.EV) (api.EVPath, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, st, err := m.profile(name)
+	if err != nil {
+		return api.EVPath{}, err
+	}
+	return st.Path(e)
 }
 
 // PutEVProfile overrides a profile.
-func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (mrc.EVProfile, error) {
+func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p, err := m.profile(name)
+	p, st, err := m.profile(name)
 	if err == nil {
 		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
 	}
@@ -287,14 +324,14 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProf
 		return p, err
 	}
 	env := api.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc[name]; return ok }}
-	if spec.MaxEVs == 0 && p.Status.Built != nil {
-		env.Count = p.Status.Built.Profile.Count
+	if spec.MaxEVs == 0 && st.Built != nil {
+		env.Count = st.Built.Profile.Count
 	}
 	if err := api.ValidateEVProfile(&spec, env); err != nil {
 		return p, err
 	}
 	if pre.Trial != nil {
-		p.Name, p.Spec = name, spec
+		p.Spec = spec
 		return p, nil
 	}
 	if err := m.core.SetOverride(name, override(spec)); err != nil {
@@ -304,9 +341,10 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProf
 	if created.IsZero() {
 		created = Began
 	}
-	m.profiles[name] = mrc.EVProfileOverride{Name: name, Version: m.next(), Created: created, Spec: spec}
+	m.profiles[name] = api.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
 	m.settle()
-	return m.profile(name)
+	p, _, err = m.profile(name)
+	return p, err
 }
 
 func override(s api.EVProfileSpec) mrc.Override {
@@ -317,7 +355,7 @@ func override(s api.EVProfileSpec) mrc.Override {
 func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource.Precondition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p, err := m.profile(name)
+	p, _, err := m.profile(name)
 	if err == nil {
 		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
 	}
@@ -402,38 +440,44 @@ func (m *Multipath) tellCC() {
 	m.settle()
 }
 
-func (m *Multipath) host(st mrc.HostStatus) mrc.HostResource {
-	h := mrc.HostResource{HostStatus: st, Ports: make([]api.Admin, len(st.At)+1)}
-	for port := 1; port < len(h.Ports); port++ {
-		h.Ports[port] = m.admins[mrc.Target{Host: st.Name, Port: uint8(port)}]
+// fill fills in what is wanted of a host's ports, and what its stream says.
+func (m *Multipath) fill(h *api.Host) {
+	for i := range h.Ports {
+		p := &h.Ports[i]
+		if a, ok := m.admins[mrc.Target{Host: h.Name, Port: p.Port}]; ok {
+			p.Version, p.Changed, p.Spec = a.Version, a.Changed, a.Spec
+		}
 	}
-	if st.Hello.Instance != 0 {
-		h.Session = mrc.Session{Since: Began, Held: hostapi.Version{Epoch: 0xE, Number: st.Applied}, Current: st.Applied == st.Set}
+	version := func(n uint64) hostapi.Version { return hostapi.Version{Epoch: 0xE, Number: n} }
+	var s mrc.Stream
+	if h.Instance != "" {
+		s.Since, s.Applied, s.Current = Began, version(h.Versions.Applied), h.Versions.Applied == h.Versions.Wanted
 	}
-	if m.stubborn[st.Name] {
-		h.Session.Refusals = []hostapi.Refused{{Version: hostapi.Version{Epoch: 0xE, Number: st.Set}, Code: hostapi.CodeBusy, Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
+	if m.stubborn[h.Name] {
+		s.Refusals = []hostapi.Refused{{Version: version(h.Versions.Wanted), Code: hostapi.CodeBusy, Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
 	}
-	return h
+	mrc.SetStream(h, &s)
 }
 
 // Hosts returns a page of hosts.
-func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []mrc.HostResource, more bool, err error) {
+func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []api.Host, more bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	items, more := m.core.HostPage(p)
-	for _, st := range items {
-		out = append(out, m.host(st))
+	out, more = m.core.HostPage(p)
+	for i := range out {
+		m.fill(&out[i])
 	}
 	return out, more, nil
 }
 
 // Host returns a host.
-func (m *Multipath) Host(_ context.Context, name string) (mrc.HostResource, error) {
+func (m *Multipath) Host(_ context.Context, name string) (api.Host, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st, ok := m.core.Host(name)
+	h, ok := m.core.Host(name)
 	if !ok {
-		return mrc.HostResource{}, missing("there is no host %q", name)
+		return h, missing("there is no host %q", name)
 	}
-	return m.host(st), nil
+	m.fill(&h)
+	return h, nil
 }

@@ -136,7 +136,7 @@ func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mod
 			}
 			denied := false
 			for _, l := range core.Links() {
-				denied = denied || l.Denied
+				denied = denied || l.Status.Denied
 			}
 			if !denied {
 				break

@@ -45,7 +45,7 @@ func TestLinkWithdrawn(t *testing.T) {
 	}
 }
 
-func (f *fabric) linkBetween(a, b string) mrc.LinkStatus {
+func (f *fabric) linkBetween(a, b string) api.Link {
 	f.t.Helper()
 	links, _, err := f.mrc.Links(f.t.Context(), mrc.LinkFilter{Node: a}, mrc.Page{})
 	if err != nil {
@@ -57,13 +57,13 @@ func (f *fabric) linkBetween(a, b string) mrc.LinkStatus {
 	}
 	for _, l := range links {
 		for _, o := range others {
-			if l.Status.ID == o.Status.ID {
-				return l.Status
+			if l.ID == o.ID {
+				return l
 			}
 		}
 	}
 	f.t.Fatalf("there is no link between %s and %s", a, b)
-	return mrc.LinkStatus{}
+	return api.Link{}
 }
 
 func (f *fabric) admin(t mrc.Target, s api.AdminState) error {

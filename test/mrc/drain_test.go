@@ -67,7 +67,7 @@ func TestDrain(t *testing.T) {
 			t.Errorf("%d packets are lost, want none", n)
 		}
 		f.until(5*time.Second, "the link's back-off is over", func() bool {
-			return f.linkBetween("P2-T0-2", "P2-T1-1").Phase == "up" || f.denies("P2-T0-2", "P2-T1-1")
+			return f.linkBetween("P2-T0-2", "P2-T1-1").Status.Phase == "up" || f.denies("P2-T0-2", "P2-T1-1")
 		})
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminUp); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestDrainLastPath(t *testing.T) {
 		states := f.states()
 		var refused *api.Error
 		for _, last := range []mrc.Target{
-			{Plane: 2}, {Host: "H1", Port: 2}, {Node: f.linkBetween("P2-T0-1", "P2-T1-1").From},
+			{Plane: 2}, {Host: "H1", Port: 2}, {Node: f.linkBetween("P2-T0-1", "P2-T1-1").Status.From},
 		} {
 			if err := f.admin(last, api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
 				t.Errorf("%v: %v, want a refusal with %s", last, err, api.CodeLastPath)
@@ -110,14 +110,14 @@ func TestDrainLastPath(t *testing.T) {
 			return true
 		})
 		for _, p := range f.planes() {
-			if want := map[int]api.AdminState{1: api.AdminDrained, 2: api.AdminUp}[p.Status.Plane]; p.Spec.Admin != want {
-				t.Errorf("plane %d is wanted to be %q, want %q", p.Status.Plane, p.Spec.Admin, want)
+			if want := map[int]api.AdminState{1: api.AdminDrained, 2: api.AdminUp}[p.Plane]; p.Spec.Admin != want {
+				t.Errorf("plane %d is wanted to be %q, want %q", p.Plane, p.Spec.Admin, want)
 			}
 		}
 	})
 }
 
-func (f *fabric) planes() []mrc.PlaneResource {
+func (f *fabric) planes() []api.Plane {
 	out, err := f.mrc.Planes(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)

@@ -312,7 +312,7 @@ func (f *fabric) ready() bool {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return fabric.InSync && fabric.CurrentHosts == len(f.world.Network.Hosts)
+	return fabric.InSync && fabric.Hosts.Current == len(f.world.Network.Hosts)
 }
 
 // states are what the hosts hold.

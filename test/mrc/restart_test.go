@@ -82,12 +82,12 @@ func TestControllerRestart(t *testing.T) {
 		if !wanted() {
 			t.Error("what clients wanted is lost")
 		}
-		if l := f.linkBetween("P1-T0-1", "P1-T1-2"); !l.Drained || len(l.Drains) != 1 {
+		if l := f.linkBetween("P1-T0-1", "P1-T1-2"); !l.Status.Drained || len(l.Status.Drains) != 1 {
 			t.Errorf("the drained link is %+v", l)
 		}
-		f.until(time.Second, "the drain is over", func() bool { return f.linkBetween("P1-T0-1", "P1-T1-2").Drains[0].Drained })
+		f.until(time.Second, "the drain is over", func() bool { return f.linkBetween("P1-T0-1", "P1-T1-2").Status.Drains[0].Drained })
 		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 || p.Spec.MinActive != 2 {
-			t.Errorf("EV profile %+v, %v", p.EVProfileOverride, err)
+			t.Errorf("EV profile %+v, %v", p, err)
 		}
 		x.finish(10 * time.Second)
 		if n := f.lost() - lost; n != 0 {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -46,7 +46,7 @@ func (x *loop) watch() {
 }
 
 // nameOf names a suspect as wires are named, From-To.
-func (x *loop) nameOf(s mrc.Suspect) string {
+func (x *loop) nameOf(s api.Suspect) string {
 	if len(s.Links) != 1 || s.From == "" {
 		return fmt.Sprint(s.Links)
 	}

@@ -121,7 +121,8 @@ func (s *Server) getTop(_ context.Context, in *struct {
 	}
 	out := api.Top{Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(), Items: make([]api.TopItem, 0, len(items))}
 	for _, x := range items {
-		out.Items = append(out.Items, api.TopItem{Name: x.Name, Value: significant(x.Value), In: significant(x.In), Out: significant(x.Out), Speed: x.Speed})
+		x.Value, x.In, x.Out = significant(x.Value), significant(x.In), significant(x.Out)
+		out.Items = append(out.Items, x)
 	}
 	return &struct{ Body api.Top }{out}, nil
 }

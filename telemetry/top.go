@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -14,23 +15,13 @@ import (
 // speed, 1 being all of it. Ports whose speed is not known have none.
 const Utilization = "utilization"
 
-// Ranked is an object with a value.
-type Ranked struct {
-	Name  string
-	Value float64
-	// In and Out are the shares of the speed of a port, by Utilization.
-	In, Out float64
-	// Speed is that of a port in bit/s; 0: not known.
-	Speed uint64
-}
-
 // MaxOver is the longest time that Top and Means look at.
 const MaxOver = fineKept * time.Second
 
 // Top returns the objects of a kind with the greatest values of a metric in the last time over, those
 // without one left out, and the unit. Values are means of rates, and the greatest of gauges. The error
 // is ErrUnknown, with the metrics that there are.
-func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now time.Time) (top []Ranked, unit string, err error) {
+func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now time.Time) (top []api.TopItem, unit string, err error) {
 	var m mask
 	ranked := k == Port && metric == Utilization
 	if ranked {
@@ -46,13 +37,13 @@ func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now t
 		}
 		m, unit = 1<<i, metrics[k][i].Unit
 	}
-	worse := func(a, b Ranked) int {
+	worse := func(a, b api.TopItem) int {
 		return cmp.Or(-cmp.Compare(a.Value, b.Value), natural.Compare(a.Name, b.Name))
 	}
 	for _, s := range st.all() {
 		s.mu.Lock()
 		s.means(k, m, over, now, func(o *object, x *mean) {
-			r := Ranked{}
+			r := api.TopItem{}
 			if k == Port {
 				r.Speed = s.speeds[o.port]
 			}

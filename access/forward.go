@@ -25,7 +25,7 @@ type Forwarded struct {
 	Principal Principal `json:"principal"`
 	// Remote is the address and port of the client.
 	Remote string `json:"remote"`
-	// TLS says that the client has connected by TLS.
+	// TLS reports whether the client has connected by TLS.
 	TLS bool `json:"tls"`
 	// Method and Target bind it to one request.
 	Method string    `json:"method"`

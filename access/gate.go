@@ -23,16 +23,16 @@ type Times struct {
 // DefaultTimes returns the defaults.
 func DefaultTimes() Times { return Times{Idle: 30 * time.Minute, Absolute: 12 * time.Hour} }
 
-// Config says which credentials count.
+// Config defines which credentials count.
 type Config struct {
 	// Tokens are the digests of the tokens of a file; each is an administrator's.
 	Tokens [][sha256.Size]byte
-	// Certificates map client certificates to principals. Others are nobody's.
+	// Certificates map client certificates to principals. A client with any other is refused.
 	Certificates []CertificateRule
-	// Verified says that clients have shown certificates that an authority has signed, which keeps
+	// Verified reports whether clients have shown certificates that an authority has signed, which keeps
 	// the API closed even where no rule maps one.
 	Verified bool
-	// OIDC says that sessions may come from an OpenID Connect provider.
+	// OIDC reports whether sessions may come from an OpenID Connect provider.
 	OIDC bool
 	// Times of sessions. Default DefaultTimes.
 	Times Times

@@ -54,8 +54,8 @@ func TestJoinProjects(t *testing.T) {
 	}
 }
 
-// TestWhatMembersMay: which scopes a principal has for what is its projects', what is others', and what
-// is nobody's, and what it may know of.
+// TestWhatMembersMay: which scopes a principal has for resources of its projects, of other projects and
+// of no project, and which of them it may know of.
 func TestWhatMembersMay(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
 		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "ed", Role: api.ProjectEditor}, {Way: api.WayUser, Name: "vi", Role: api.ProjectViewer}, {Way: api.WayUser, Name: "tom", Role: api.ProjectEditor}}},

@@ -33,7 +33,7 @@ const (
 type Error struct {
 	Code    Code
 	Message string
-	// Version, with CodeUnknown, is that which the change gave the resource; 0: it deleted it.
+	// Version, with CodeUnknown, is the version that the change gave the resource; 0: it deleted it.
 	Version uint64
 	// Fields are the offending fields, in the order of the spec.
 	Fields []FieldError

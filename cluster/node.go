@@ -75,7 +75,7 @@ type unevenShare struct {
 // joins gets its share a few switches at a time.
 const unevenFor = time.Minute
 
-// Uneven says what has been wrong with the owners of switches for a minute; "" when nothing has, or
+// Uneven reports what has been wrong with the owners of switches for a minute; "" when nothing has, or
 // this controller does not decide.
 func (n *Node) Uneven() string {
 	n.mu.Lock()
@@ -355,7 +355,7 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 	return 0, nil
 }
 
-// alarm tells the others when the alarm of this controller has changed.
+// alarm informs the others when the alarm of this controller has changed.
 func (l *life) alarm(ctx context.Context) (changed bool, err error) {
 	if l.n.cfg.Alarm == nil || l.self.Instance == 0 {
 		return false, nil

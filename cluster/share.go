@@ -139,7 +139,7 @@ func share(members []Member, switches []Switch, owners map[string]Owner, moves i
 	return out
 }
 
-// unevenness says what is wrong with the owners of switches; "" when nothing is.
+// unevenness reports what is wrong with the owners of switches; "" when nothing is.
 func unevenness(members []Member, switches []Switch, owners map[string]Owner) string {
 	a := newAllotment(members, switches, owners)
 	if len(a.stay) == 0 {

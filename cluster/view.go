@@ -33,21 +33,21 @@ type Member struct {
 	Started time.Time `json:"started"`
 	// Joined is when its lease began.
 	Joined time.Time `json:"joined"`
-	// Leaving says that it is about to go in order.
+	// Leaving reports whether it is about to stop in order.
 	Leaving bool `json:"leaving,omitempty"`
-	// Alarm says what is wrong with it, which all are to know; nil: nothing.
+	// Alarm describes a fault of the controller that all must know of; nil: there is none.
 	Alarm *Alarm `json:"alarm,omitempty"`
 
-	// Instance tells a controller from one of the same name before it: the revision of the store
+	// Instance distinguishes a controller from an earlier one of the same name: the revision of the store
 	// at which it joined.
 	Instance int64 `json:"instance,omitempty"`
 }
 
 // Alarm is something wrong with a controller. Another one decides, if there is one without an alarm.
 type Alarm struct {
-	// Full says that its part of the store has no room: nothing new is kept, at any controller.
+	// Full reports whether its part of the store has no room: nothing new is kept, at any controller.
 	Full bool `json:"full,omitempty"`
-	// Message says what is wrong, in a sentence.
+	// Message describes the fault, in a sentence.
 	Message string `json:"message"`
 }
 

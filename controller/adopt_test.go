@@ -142,8 +142,8 @@ func TestAdoptMoves(t *testing.T) {
 	})
 }
 
-// A group that is applied before anything was read takes nobody's place, and one
-// that is deleted again leaves nothing.
+// A group that is applied before anything was read takes the place of no
+// other, and one that is deleted again leaves nothing.
 func TestAdoptEarlyAndNever(t *testing.T) {
 	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
 	w.core.SetTopology(w.wires)

@@ -105,7 +105,7 @@ func printable(s string) bool {
 	return true
 }
 
-// Check says what of a state the device cannot hold, naming the first such field. The error is a *FieldError of CodeUnsupported.
+// Check reports what of a state the device cannot hold, naming the first such field. The error is a *FieldError of CodeUnsupported.
 func (c *Capabilities) Check(s *State) error {
 	if s == nil {
 		return nil
@@ -126,7 +126,7 @@ func (c *Capabilities) Check(s *State) error {
 	return nil
 }
 
-// CheckUpdate says what of a state that a delta led to the device cannot hold, or cannot come to from the state before. It looks at what the delta touches.
+// CheckUpdate reports what of a state that a delta led to the device cannot hold, or cannot come to from the state before. It looks at what the delta touches.
 func (c *Capabilities) CheckUpdate(s *State, d *Delta) error {
 	for _, p := range d.SetProfiles {
 		if err := c.profile(p); err != nil {

@@ -40,7 +40,7 @@ type NSCC struct {
 	NACKDelay   time.Duration // that a NACK counts for in the average
 }
 
-// Validate says what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
+// Validate reports what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
 func (c *CCProfile) Validate() error {
 	if err := c.validate(); err != nil {
 		return err

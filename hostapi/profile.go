@@ -116,7 +116,7 @@ func (p *Profile) WithDenied(denied []EV) *Profile {
 	return &q
 }
 
-// Validate says what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
+// Validate reports what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
 func (p *Profile) Validate() error {
 	if err := p.validate(); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (m *Mesh) arrived() (octets uint64) {
 	return octets
 }
 
-// waiting says what flows wait for that are not done.
+// waiting reports what flows wait for that are not done.
 func (m *Mesh) waiting() string {
 	const most = 3
 	var out []string

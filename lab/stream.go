@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// StreamConfig says what a stream sends.
+// StreamConfig defines what a stream sends.
 type StreamConfig struct {
 	From, To string // hosts
 	QPN      uint32 // destination of the packets; different for each stream

@@ -11,8 +11,8 @@ import (
 )
 
 // Multipath is the part of the controller of an MRC fabric that the API needs. Its methods
-// are called from many goroutines. What they return is the caller's to read and
-// nobody's to change. Errors that are the client's to know are *[api.Error]:
+// are called from many goroutines. Callers may read what they return, and must
+// not change it. Errors that are the client's to know are *[api.Error]:
 //
 //   - [api.CodeNotFound]: there is no such profile, host, link, node, plane or port,
 //   - [api.CodeLastPath]: the drain would remove the last path between two ends,

@@ -92,7 +92,7 @@ func RNRSyndrome(timer uint8) Syndrome {
 	return Syndrome(SyndromeRNR)<<5 | Syndrome(timer)&syndromeValue
 }
 
-// Kind says what kind of acknowledgement this is.
+// Kind reports what kind of acknowledgement this is.
 func (s Syndrome) Kind() SyndromeKind {
 	if s&0x80 != 0 {
 		return SyndromeReserved

@@ -60,7 +60,7 @@ func (c DSCPClasses) Validate() error {
 // MayTrim reports whether switches may trim packets of a codepoint.
 func (c DSCPClasses) MayTrim(dscp uint8) bool { return dscp == c.Trimmable || dscp == c.TrimmableRetx }
 
-// Trim says what a codepoint tells of trimming.
+// Trim reports whether switches may trim or have trimmed packets of a codepoint.
 func (c DSCPClasses) Trim(dscp uint8) Trim {
 	switch dscp {
 	case c.Trimmed:

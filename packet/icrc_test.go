@@ -99,7 +99,7 @@ func TestICRCAgainstNaiveTwin(t *testing.T) {
 	}
 }
 
-// icrcVariant says whether the bit-th bit of a packet may change without changing the ICRC.
+// icrcVariant reports whether the bit-th bit of a packet may change without changing the ICRC.
 func icrcVariant(bit int) bool {
 	switch octet := bit / 8; octet {
 	case 0:

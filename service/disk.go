@@ -49,7 +49,7 @@ func (o *Options) alarm() *cluster.Alarm {
 	return &cluster.Alarm{Full: d.State == store.DiskLow || d.State == store.DiskOut, Message: d.Reason}
 }
 
-// wrong says what is wrong with the disk of a controller, or with its part of the store; "" when nothing is.
+// wrong reports what is wrong with the disk of a controller, or with its part of the store; "" when nothing is.
 func (o *Options) wrong() string {
 	if alarm := o.alarm(); alarm != nil {
 		return alarm.Message

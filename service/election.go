@@ -17,7 +17,7 @@ const electionKey = "election"
 
 // electionRecord is who the controller of a store is.
 type electionRecord struct {
-	// Identity tells its election ids from those of others; never 0.
+	// Identity distinguishes its election ids from those of others; never 0.
 	Identity uint32 `json:"identity"`
 	// Generation is the number of starts, and of times that owners of switches were decided on.
 	Generation uint32 `json:"generation"`

@@ -192,7 +192,7 @@ func follow(ctx context.Context, from *topology.Publisher, to func(context.Conte
 	}
 }
 
-// HostsConfig says how the streams to hosts are served, without an epoch.
+// HostsConfig reports how the streams to hosts are served, without an epoch.
 func HostsConfig(m *inventory.MRC) hosts.Config {
 	cfg := hosts.DefaultConfig()
 	cfg.CountsInterval = m.Counts.D()

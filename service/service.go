@@ -309,7 +309,7 @@ func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, er
 	return speaker, nil
 }
 
-// peerEvent says what became of the session with a peer.
+// peerEvent reports what became of the session with a peer.
 func peerEvent(p topology.Peer) api.Event {
 	e := api.Event{Time: time.Now(), Type: api.EventBGPPeerChanged, Object: p.Name()}
 	switch {

@@ -43,7 +43,7 @@ type Backup struct {
 	Waiting bool
 }
 
-// String says who is primary, and what it takes to become so.
+// String reports who is primary, and what it takes to become so.
 func (b Backup) String() string {
 	switch {
 	case b.Waiting:
@@ -79,7 +79,7 @@ type StreamError struct {
 // Ports are the ports of a switch as it reports them by gNMI: all of them, at first and after every
 // change. What an earlier event said and this one does not is no longer known.
 type Ports struct {
-	// Up says of P4Runtime ports whether they are up; it is the receiver's. Nil: nothing is known.
+	// Up reports of P4Runtime ports whether they are up; it is the receiver's. Nil: nothing is known.
 	Up map[uint32]bool
 	// Interfaces are the ports with what else is known of them, by name. They must not be changed.
 	Interfaces []gnmi.Interface

@@ -151,7 +151,7 @@ func (f *fakeSwitch) highest() ElectionID {
 	return ids[len(ids)-1]
 }
 
-// arbitrate tells every stream where it stands. f.mu is held.
+// arbitrate sends every stream its role. f.mu is held.
 func (f *fakeSwitch) arbitrate() {
 	top := f.highest()
 	for s, id := range f.streams {

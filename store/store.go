@@ -174,14 +174,14 @@ type Disk struct {
 	// and for the store to go on when the reserve is used up.
 	Free, Total uint64
 	Marks       [2]uint64
-	// Reserve says that what the store needs to go on for a while is allocated ahead.
+	// Reserve reports whether what the store needs to go on for a while is allocated ahead.
 	Reserve bool
 	// Sync is how long the last write took until it was on the disk.
 	Sync  time.Duration
 	State DiskState
-	// Slow says that syncs take longer than the members of the store wait for each other.
+	// Slow reports whether syncs take longer than the members of the store wait for each other.
 	Slow bool
-	// Reason says what is wrong, in a sentence; empty when nothing is.
+	// Reason describes the fault, in a sentence; empty when nothing is.
 	Reason string
 }
 

@@ -15,7 +15,7 @@ type head struct {
 }
 
 func newHead(step int64, span, width int) head {
-	return head{step: step, span: span, width: width, slab: make([]code, width)} // the first column is nobody's
+	return head{step: step, span: span, width: width, slab: make([]code, width)} // the first column is unused
 }
 
 // end returns the time after the last place.

@@ -29,7 +29,7 @@ type Node struct {
 	// Pseudonode marks a LAN that the IGP models as a node: it can be crossed,
 	// and is no device.
 	Pseudonode bool `json:"pseudonode,omitempty"`
-	// Overload says the node asked not to be crossed (RFC 9552 section 5.3.1.1).
+	// Overload reports whether the node asked not to be crossed (RFC 9552 section 5.3.1.1).
 	Overload bool `json:"overload,omitempty"`
 	// SRv6 is nil when the node did not advertise SRv6 capabilities.
 	SRv6 *SRv6Capabilities `json:"srv6,omitempty"`

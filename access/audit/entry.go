@@ -46,7 +46,7 @@ func (e *Entry) Change(before, after any) {
 	e.record.Before, e.record.After = b, a
 }
 
-// Unchanged says that the request changes nothing: it is not recorded.
+// Unchanged marks a request that changes nothing: it is not recorded.
 func (e *Entry) Unchanged() {
 	if e == nil {
 		return

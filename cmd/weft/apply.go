@@ -213,7 +213,7 @@ func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources
 	}
 }
 
-// conditionText says what keeps a resource from being programmed.
+// conditionText reports what keeps a resource from being programmed.
 func conditionText(all api.Conditions) string {
 	for _, t := range []api.ConditionType{api.Accepted, api.Degraded, api.Programmed} {
 		c := all.Find(t)

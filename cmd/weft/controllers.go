@@ -30,7 +30,7 @@ func controllerTable(w io.Writer, controllers []api.Controller) error {
 	return g.writeTo(w)
 }
 
-// diskText says how a disk is: its state, and what is free.
+// diskText reports how a disk is: its state, and what is free.
 func diskText(d *api.ControllerDisk) string {
 	if d == nil {
 		return ""
@@ -42,7 +42,7 @@ func diskText(d *api.ControllerDisk) string {
 	return fmt.Sprintf("%s, %d MiB free", state, d.Free>>20)
 }
 
-// controllerMessage says what is wrong with a controller.
+// controllerMessage reports what is wrong with a controller.
 func controllerMessage(c *api.Controller) string {
 	var out []string
 	for _, m := range []string{c.Message, c.Alarm} {

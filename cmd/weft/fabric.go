@@ -23,7 +23,7 @@ func fabricTable(w io.Writer, d *api.Fabric) error {
 	return g.writeTo(w)
 }
 
-// drainCell says what takes something out of use.
+// drainCell reports what takes something out of use.
 func drainCell(drains []api.Drain) string {
 	var out []string
 	for _, d := range drains {

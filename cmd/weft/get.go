@@ -71,7 +71,7 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return table(w, items.Items) })
 }
 
-// tellStale says how old what is shown is, where it is a stale answer.
+// tellStale prints how old what is shown is, where it is a stale answer.
 func (v *viewer) tellStale(s *client.Stale) {
 	if s != nil {
 		fmt.Fprintf(v.env.stderr, "weft: the controller read this from the store at most %v ago, at revision %d: it may be out of date, and its status is not known\n", s.Age, s.Revision)

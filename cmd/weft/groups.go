@@ -30,7 +30,7 @@ func conditionCell(all api.Conditions, t api.ConditionType) string {
 	return yesNo(c.Status) + " (" + c.Reason + ")"
 }
 
-// groupSummary says in a line where a group stands.
+// groupSummary reports in a line where a group stands.
 func groupSummary(m *api.MulticastGroup) string {
 	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch, len(m.Spec.Receivers))
 	if m.Status.Is(api.Programmed) && !m.Status.Is(api.Degraded) {

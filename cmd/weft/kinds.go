@@ -39,7 +39,7 @@ type kind struct {
 	unnamed bool
 	// waits: it has a condition Programmed, which can be waited for.
 	waits bool
-	// removed says what deleting does; "": it cannot be deleted.
+	// removed describes what deleting does; "": it cannot be deleted.
 	removed string
 	// unversioned: a deletion cannot depend on a version.
 	unversioned bool

@@ -157,7 +157,7 @@ func get[T any](ctx context.Context, rest *client.Client, path string) (out T, e
 	return out, err
 }
 
-// sessionText says who somebody is in a line.
+// sessionText reports who somebody is in a line.
 func sessionText(s api.Session) string {
 	if s.Way == "" {
 		return "nobody: the API asks for credentials (weft login)"

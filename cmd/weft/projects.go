@@ -64,7 +64,7 @@ func projectDetail(w io.Writer, p *api.Project) error {
 	return nil
 }
 
-// memberName says who is a member: a name, or a claim with its value.
+// memberName reports who is a member: a name, or a claim with its value.
 func memberName(m *api.ProjectMember) string {
 	if m.Claim != "" {
 		return m.Claim + "=" + m.Value

@@ -115,7 +115,7 @@ func startDevice(files setup.Files, cfg p4rt.Config) (*p4rt.Device, error) {
 	return d, err
 }
 
-// unusable tells an input that cannot be used from other failures.
+// unusable marks an error as one of an input that cannot be used.
 func unusable(err error) error {
 	for _, what := range []error{replay.ErrInput, replay.ErrOverwrite, replay.ErrConfig, fs.ErrNotExist, fs.ErrPermission} {
 		if errors.Is(err, what) {

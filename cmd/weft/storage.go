@@ -173,7 +173,7 @@ func checkSchema(ctx context.Context, s store.Store, log *slog.Logger) error {
 	return store.Await(ctx, waiting(log), func() error { return store.CheckSchema(ctx, s, release()) })
 }
 
-// waiting says that a start waits for the store.
+// waiting prints that a start waits for the store.
 func waiting(log *slog.Logger) func(error) {
 	return func(err error) { log.Warn("waiting for the store", "reason", err) }
 }

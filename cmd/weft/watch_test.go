@@ -51,7 +51,7 @@ func (w *lineWriter) Write(b []byte) (int, error) {
 	}
 }
 
-// end says that nothing will follow, and why.
+// end reports that nothing will follow, and why.
 func (w *lineWriter) end(why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

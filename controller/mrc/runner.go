@@ -56,7 +56,7 @@ type Options struct {
 	Epoch uint64
 	// Store keeps what clients want; what it holds is taken over.
 	Store store.Store
-	// Switches may be nil: then they are others' business.
+	// Switches may be nil: then the runner does nothing to switches.
 	Switches Switches
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger

@@ -209,7 +209,7 @@ func TestIsolatedProjects(t *testing.T) {
 // TestIsolationTakesFewEntries: a switch has an entry for each destination of the isolated projects, where
 // outsiders hang off it, and for each project of its hosts what that has, and one.
 func TestIsolationTakesFewEntries(t *testing.T) {
-	net := sample.Clos(4, 2, 8) // hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are nobody's
+	net := sample.Clos(4, 2, 8) // hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are in no project
 	of := []string{"a", "a", "b", "b", "c"}
 	projects := []Isolated{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	behind := map[string]int{}

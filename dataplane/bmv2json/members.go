@@ -196,7 +196,7 @@ func wholeString(value json.RawMessage, into *string) bool {
 	return ok
 }
 
-// anyFold tells that encoding/json would take a key for one of these.
+// anyFold reports whether encoding/json would take a key for one of these.
 func anyFold(key string, names ...string) bool {
 	for _, n := range names {
 		if strings.EqualFold(key, n) {

@@ -31,7 +31,7 @@ type calculation struct {
 	last fieldRun
 	// slow inputs have a length that no octet boundary can be given for.
 	slow bool
-	// sum says that fast copies octets only, an Internet checksum of which needs
+	// sum reports whether fast copies octets only, an Internet checksum of which needs
 	// no copy.
 	sum bool
 }

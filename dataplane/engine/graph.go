@@ -24,7 +24,7 @@ type graph struct {
 type step struct {
 	kind stepKind
 	l, r uint8 // of a window
-	// exits says that the code may end the control.
+	// exits reports whether the code may end the control.
 	exits bool
 	// off is that of a window, the word of a validity test, or where in the
 	// graph the code, the test or the table is.

@@ -81,7 +81,7 @@ type group struct {
 	items []groupItem
 	live  []*member
 	users int
-	// random says that a packet's choice is not made by its hash.
+	// random reports whether a packet's choice is not made by its hash.
 	random bool
 }
 

@@ -125,7 +125,7 @@ const (
 type Refusal struct {
 	Port    uint32
 	Setting Setting
-	// Want says what would be right: "want 68 to 9216".
+	// Want describes the right value: "want 68 to 9216".
 	Want string
 	// Failed reports that the value is right, but the switch could not apply it.
 	Failed bool

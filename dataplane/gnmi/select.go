@@ -170,7 +170,7 @@ func (m *matcher) match(query []*gpb.PathElem, to []elem, keys []string) {
 	m.match(query[1:], to[1:], keys)
 }
 
-// badKey says which keys of an element are wrong; the right one is want, "" for none.
+// badKey reports which keys of an element are wrong; the right one is want, "" for none.
 func badKey(e *gpb.PathElem, want string) string {
 	right := "want none"
 	if want != "" {

@@ -14,7 +14,7 @@ type elem struct {
 	key          string // of a list; "": a container or a leaf
 }
 
-// kind says where the value of a leaf comes from.
+// kind defines where the value of a leaf comes from.
 type kind uint8
 
 const (

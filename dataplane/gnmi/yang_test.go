@@ -127,7 +127,7 @@ func (v *validator) member(at string, e *yang.Entry, module, name string, value 
 	}
 }
 
-// value says what is wrong with a value of a type, "" if nothing is.
+// value reports what is wrong with a value of a type, "" if nothing is.
 func (v *validator) value(e *yang.Entry, y *yang.YangType, value any) string {
 	number := func(text string) string {
 		n, err := yang.ParseInt(text)

@@ -57,7 +57,7 @@ func ClientOf(ctx context.Context) *Client {
 // Stall returns how long the client may read nothing of an answer that waits for it.
 func (x *Client) Stall() time.Duration { return x.guard.cfg.Stall }
 
-// Trust says that the client is known: its connection does not give way to those of strangers.
+// Trust marks the client as known: its connection does not give way to those of strangers.
 func (x *Client) Trust() { gate.Of(x.conn).Trust() }
 
 // Refuse counts that the client was turned away.

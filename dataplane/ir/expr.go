@@ -101,7 +101,7 @@ type Param struct {
 	Name  string
 	Width int
 	Off   int
-	// Signed says that the program's own entries give it negative values. JSON does not say what is
+	// Signed reports that the program's own entries give it negative values. JSON does not say what is
 	// signed, and values from elsewhere never are.
 	Signed bool
 }

@@ -9,7 +9,7 @@ import (
 // Port is one port of a switch: where its frames go, and where frames come
 // from.
 type Port interface {
-	// Attach tells the port where to deliver the frames that arrive, in their
+	// Attach sets where the port delivers the frames that arrive, in their
 	// order, and whom to tell of its link; it has one until link says
 	// otherwise. deliver copies the frames. Neither blocks, and both may be
 	// called from any goroutine. Attach is called once, before the first

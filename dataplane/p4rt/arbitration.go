@@ -129,7 +129,7 @@ func (s *Sessions) ForgetElections() {
 	}
 }
 
-// announce tells every session who is primary; last, when not nil, is told
+// announce informs every session who is primary; last, when not nil, is told
 // after all others.
 func (r *role) announce(last *Session) {
 	for _, s := range r.live {

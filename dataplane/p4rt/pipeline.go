@@ -36,7 +36,7 @@ type pipeline struct {
 
 var digestSeed = maphash.MakeSeed()
 
-// digestOf tells device configurations apart within this process. All switches of a fabric are given the
+// digestOf distinguishes device configurations within this process. All switches of a fabric are given the
 // same megabytes one after the other: a cryptographic hash took longer than all else there is to start one.
 func digestOf(device []byte) uint64 { return maphash.Bytes(digestSeed, device) }
 

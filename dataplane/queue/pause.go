@@ -12,7 +12,7 @@ import (
 // leastRefresh bounds how often an XOFF is repeated.
 const leastRefresh = time.Microsecond
 
-// Setting says how a queue is watched. Direction p4.PfcDirectionIngress is what comes by a port.
+// Setting defines how a queue is watched. Direction p4.PfcDirectionIngress is what comes by a port.
 type Setting struct {
 	Direction p4.PfcDirection
 	Port      uint32

@@ -17,7 +17,7 @@ type Input struct {
 	Path string
 }
 
-// ErrInput says that an input cannot be used.
+// ErrInput reports that an input cannot be used.
 var ErrInput = errors.New("not a capture that can be replayed")
 
 // The pcap format: a header, then packets with a record in front of each, in the

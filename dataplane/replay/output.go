@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrOverwrite says that an output would be written over an input.
+// ErrOverwrite reports that an output would be written over an input.
 var ErrOverwrite = errors.New("the output is one of the inputs")
 
 // sink is the capture file of what leaves a port.

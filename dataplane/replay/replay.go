@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 )
 
-// Config says what to replay. Run may be called once.
+// Config defines what to replay. Run may be called once.
 type Config struct {
 	Inputs []Input
 	// OutDir is the folder of the outputs. It is made if only it is missing.
@@ -47,7 +47,7 @@ type Replay struct {
 	out *sinks
 }
 
-// ErrConfig says that a Config cannot be used.
+// ErrConfig reports that a Config cannot be used.
 var ErrConfig = errors.New("replay")
 
 // Open opens and checks everything a run needs; nothing of a refused

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// ErrRefused says that the switch refused entries that could be read.
+// ErrRefused reports that the switch refused entries that could be read.
 var ErrRefused = errors.New("refused")
 
 // Files names what a switch is started from.

@@ -102,7 +102,7 @@ func TestMutatedCasesOnBMv2(t *testing.T) {
 	}
 }
 
-// onBMv2 says a case in the words of simple_switch_CLI.
+// onBMv2 writes a case in the words of simple_switch_CLI.
 type onBMv2 struct {
 	t     *testing.T
 	r     *run // to look names up

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// Kind says how one field of a key is matched.
+// Kind defines how one field of a key is matched.
 type Kind uint8
 
 // Kinds of match. P4's optional is a Ternary field whose mask is all ones or all zeroes: BMv2 JSON

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// ErrBadValue says that a match or priority does not fit the table: a value is too wide, of the
+// ErrBadValue reports that a match or priority does not fit the table: a value is too wide, of the
 // wrong kind, or missing.
 var ErrBadValue = errors.New("bad value")
 

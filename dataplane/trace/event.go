@@ -12,17 +12,17 @@ type ID uint64
 // for the frame of Wants and the octets of Packet.Frame and Outcome.Frame, which
 // are valid only during the call.
 type Tracer interface {
-	// Wants tells whether a frame just received is to be traced, with
+	// Wants reports whether a frame just received is to be traced, with
 	// everything that becomes of it. Nothing else is said of others.
 	Wants(port uint32, frame []byte) bool
-	// Begin says that a packet came to be. A copy begins before the packet
+	// Begin reports that a packet came to be. A copy begins before the packet
 	// it was made from has ended.
 	Begin(p Packet)
-	// Step says what happened to a packet that has begun.
+	// Step reports what happened to a packet that has begun.
 	Step(id ID, s Step)
-	// End says what became of a packet. Nothing follows of it.
+	// End reports what became of a packet. Nothing follows of it.
 	End(id ID, o Outcome)
-	// Forget says that nothing more will be said of any packet that has not
+	// Forget reports that nothing more will be said of any packet that has not
 	// ended: the switch was given another program.
 	Forget()
 }
@@ -201,12 +201,12 @@ type Table struct {
 	Hit  bool   `json:"hit"`
 	// Priority is that of the entry hit, in tables where it counts.
 	Priority int32 `json:"priority,omitempty"`
-	// Const says that the entry is one of the program.
+	// Const reports whether the entry is one of the program.
 	Const bool `json:"const,omitempty"`
 	// Group and Member are what an action profile or selector chose.
 	Group  *uint32 `json:"group,omitempty"`
 	Member *uint32 `json:"member,omitempty"`
-	// NoAction says that nothing follows: a miss without a default, an empty
+	// NoAction reports whether nothing follows: a miss without a default, an empty
 	// group.
 	NoAction bool `json:"noAction,omitempty"`
 }
@@ -231,7 +231,7 @@ type Match struct {
 type Action struct {
 	Name string  `json:"name"`
 	Args []Field `json:"args,omitempty"`
-	// Made says that the compiler made the action for statements of a
+	// Made reports whether the compiler made the action for statements of a
 	// control's apply block.
 	Made bool `json:"made,omitempty"`
 }
@@ -242,7 +242,7 @@ type Assign struct {
 	Value  Value  `json:"value"`
 	Old    Value  `json:"old"`
 	Octets int    `json:"octets,omitempty"` // as of Field
-	// Temporary says that the field is one of the compiler's.
+	// Temporary reports whether the field is one of the compiler's.
 	Temporary bool `json:"temporary,omitempty"`
 }
 
@@ -293,7 +293,7 @@ type Meter struct {
 	Index      *uint64 `json:"index,omitempty"` // none: the meter of a table entry
 	Color      string  `json:"color"`           // green, yellow, red
 	OutOfRange bool    `json:"outOfRange,omitempty"`
-	// Unconfigured says that the meter was never set, and so gives green.
+	// Unconfigured reports whether the meter was never set, and so gives green.
 	Unconfigured bool `json:"unconfigured,omitempty"`
 }
 
@@ -363,7 +363,7 @@ type Replicate struct {
 	Group   *uint16 `json:"group,omitempty"`
 	Session *uint16 `json:"session,omitempty"`
 	Copies  int     `json:"copies"`
-	// Missing says that there is no such group or session.
+	// Missing reports whether there is no such group or session.
 	Missing bool `json:"missing,omitempty"`
 	// Down are ports whose copies were not made: they are down, and so are
 	// their backups.

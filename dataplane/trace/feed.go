@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Filter says which packets a subscriber wants.
+// Filter defines which packets a subscriber wants.
 type Filter struct {
 	Port  *uint32 // received there; nil: on any port
 	Count int     // so many; 0: without end

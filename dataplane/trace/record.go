@@ -10,7 +10,7 @@ type Record struct {
 	Packet
 	Steps   []Step   `json:"steps,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Cut says that there was more than an Assembler keeps: steps of this
+	// Cut reports whether there was more than an Assembler keeps: steps of this
 	// packet or, in the packet received, copies.
 	Cut    bool      `json:"cut,omitempty"`
 	Copies []*Record `json:"copies,omitempty"` // in the order in which they began
@@ -119,7 +119,7 @@ func depth(s *Step, path []*Step) int {
 	return len(path)
 }
 
-// awaitsAction tells a table whose action has not come yet.
+// awaitsAction reports whether the step is of a table whose action has not come yet.
 func (s *Step) awaitsAction() bool {
 	return s.Table != nil && !s.Table.NoAction && !slices.ContainsFunc(s.Steps, func(i Step) bool { return i.Action != nil })
 }

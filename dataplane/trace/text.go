@@ -99,13 +99,13 @@ func writeTree(b *strings.Builder, r *Record, first, rest string, left *int) {
 	}
 }
 
-// same tells that exactly the same happened to a packet as to the one of s.
+// same reports whether exactly the same happened to a packet as to the one of s.
 func (t *texter) same(r *Record, s *section) bool {
 	o := section{lines: t.packet(r)}
 	return o.shape() == s.shape() && len(difference(s, &o)) == 0
 }
 
-// headline says where a packet came from and what became of it.
+// headline reports where a packet came from and what became of it.
 func headline(r *Record) string {
 	s := fmt.Sprintf("packet %d", r.ID)
 	switch r.Origin {

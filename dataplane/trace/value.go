@@ -45,7 +45,7 @@ func (v Value) address(name string) (netip.Addr, string, bool) {
 	return netip.Addr{}, "", false
 }
 
-// named tells whether a name sounds like that of an address.
+// named reports whether a name sounds like that of an address.
 func named(name string) bool {
 	name = strings.ToLower(name)
 	for _, p := range []string{"mac", "addr", "src", "dst", "source", "dest"} {

@@ -220,7 +220,7 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	}
 }
 
-// near says whether a packet is for another host of the T0 that it is sent to.
+// near reports whether a packet is for another host of the T0 that it is sent to.
 func (a *audit) near(wire *lab.Wire, l *headers) bool {
 	for _, h := range a.w.Network.Hosts {
 		if addr := h.Address.As16(); string(addr[:]) == string(l.ip[24:40]) {
@@ -347,7 +347,7 @@ func (a *audit) isMRC(name string) bool {
 	return err == nil
 }
 
-// failed says whether some link or switch has.
+// failed reports whether some link or switch has.
 func (a *audit) failed() bool {
 	return slices.ContainsFunc(a.w.Wires(), func(w *lab.Wire) bool {
 		sw, err := a.w.Switch(w.From)

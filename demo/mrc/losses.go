@@ -161,7 +161,7 @@ func (d *demo) calm(m *lab.Mesh) func() bool {
 	}
 }
 
-// review says what the setbacks came to, once the traffic is over.
+// review reports what the setbacks came to, once the traffic is over.
 func (d *demo) review(ctx context.Context, p *phase) error {
 	wait, _ := d.wait()
 	return d.stage.Do(ctx, func(w *lab.World) error {

@@ -86,7 +86,7 @@ func (d *demo) sum() {
 	r.untold = strings.Join(untold, "; ")
 }
 
-// check says what is not as the demo promises.
+// check reports what is not as the demo promises.
 func (r *Result) check() error {
 	var wrong []string
 	say := func(bad bool, format string, args ...any) {

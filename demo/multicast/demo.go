@@ -302,7 +302,7 @@ func (d *demo) count(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-// check says what is not as the demo promises.
+// check reports what is not as the demo promises.
 func (r *Result) check() error {
 	var wrong []string
 	if r.Delivered != r.Receivers {

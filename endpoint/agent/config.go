@@ -20,7 +20,7 @@ import (
 // ErrConfig is a Config that makes no sense; the error names the field.
 var ErrConfig = errors.New("agent: config")
 
-// Config says who the host is and where its controller is. Take DefaultConfig and fill in Name and
+// Config defines who the host is and where its controller is. Take DefaultConfig and fill in Name and
 // Controller.
 type Config struct {
 	// Name of the host. With TLS it is the name in its certificate (weft://host/NAME, or a DNS name).

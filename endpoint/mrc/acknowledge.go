@@ -89,7 +89,7 @@ func (q *QP) adjustWindow(now time.Duration, mpr uint8) {
 	q.window = min(int(mpr), q.cfg.Remote.MaxMPR) * packet.MPRUnit
 }
 
-// mprUnset tells software of a SACK without max_psn_range (OCP MRC 1.0, §7.5.4).
+// mprUnset informs software of a SACK without max_psn_range (OCP MRC 1.0, §7.5.4).
 func (q *QP) mprUnset(now time.Duration) {
 	q.counters.MPRUnset++
 	if q.cfg.MPRUnset != nil {

@@ -32,7 +32,7 @@ func DefaultAttributes() Attributes {
 	return Attributes{MaxWIMM: 32, MaxMPR: 8, DynamicMPR: true, TrimNACK: true, ServiceTime: true}
 }
 
-// Validate says which attribute cannot be used; the error wraps verbs.ErrConfig.
+// Validate reports which attribute cannot be used; the error wraps verbs.ErrConfig.
 func (a Attributes) Validate() error {
 	if a.MaxWIMM < 0 || a.MaxWIMM > MaxWIMM {
 		return fmt.Errorf("MaxWIMM (MRC_QP_MAX_WIMM_DEST) %d: want 0..%d: %w", a.MaxWIMM, MaxWIMM, verbs.ErrConfig)

@@ -62,7 +62,7 @@ func DefaultConfig() Config {
 
 const defaultLineRate = 100e9
 
-// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
+// Validate reports which field cannot be used; the error wraps verbs.ErrConfig.
 func (c Config) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("host %s: %s %v: want %s: %w", c.Name, field, value, want, verbs.ErrConfig)
@@ -172,7 +172,7 @@ func DefaultQPConfig() QPConfig {
 	}
 }
 
-// Validate says which field cannot be used; the error wraps verbs.ErrConfig.
+// Validate reports which field cannot be used; the error wraps verbs.ErrConfig.
 func (c QPConfig) Validate() error {
 	bad := func(field string, value any, want string) error {
 		return fmt.Errorf("QP %#x: %s %v: want %s: %w", c.QPN, field, value, want, verbs.ErrConfig)
@@ -242,7 +242,7 @@ func (c *QPConfig) ackTimeout(n int) time.Duration {
 	return min(linear<<(i+1), longest)
 }
 
-// retriesLeft says whether a packet may be sent again after so many retries.
+// retriesLeft reports whether a packet may be sent again after so many retries.
 func (c *QPConfig) retriesLeft(retries int) bool {
 	return c.ExponentialRetries == InfiniteRetries || retries < int(c.LinearRetries)+int(c.ExponentialRetries)
 }

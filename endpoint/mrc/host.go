@@ -78,7 +78,7 @@ func (h *Host) SetWire(w packet.MRCSettings) error {
 // Ports are the ports that are up.
 func (h *Host) Ports() packet.PortMask { return h.up }
 
-// SetPort says whether a port is up; a port that is down neither sends nor receives. Peers learn of
+// SetPort sets whether a port is up; a port that is down neither sends nor receives. Peers learn of
 // it by SendPortStatus. verbs.ErrNotFound for a port the host does not have.
 func (h *Host) SetPort(n int, up bool) error {
 	if n < 1 || n > len(h.ports) {
@@ -92,7 +92,7 @@ func (h *Host) SetPort(n int, up bool) error {
 	return nil
 }
 
-// DenyPorts says by which ports the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those
+// DenyPorts sets the ports by which the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those
 // it was told before. They still receive.
 func (h *Host) DenyPorts(ports packet.PortMask) { h.denied = ports }
 

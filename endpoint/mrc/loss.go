@@ -49,7 +49,7 @@ func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 	}
 }
 
-// told says whether as many packets after unack are known to have arrived as the responder counts.
+// told reports whether as many packets after unack are known to have arrived as the responder counts.
 func (q *QP) told(ooo int) bool {
 	span := packet.PSNDiff(q.next, q.unack) - 1
 	return span-q.flying-q.lost == ooo

@@ -68,7 +68,7 @@ func (q *QP) Abort(now time.Duration) error {
 // Counters is a copy of the queue pair's counters.
 func (q *QP) Counters() QPCounters { return q.counters }
 
-// Failed says whether the queue pair is in the error state.
+// Failed reports whether the queue pair is in the error state.
 func (q *QP) Failed() bool { return q.state == qpError }
 
 // Poll takes the oldest completion; ok is false when there is none.
@@ -152,7 +152,7 @@ func (q *QP) wrong(field string, value any, want string) error {
 	return fmt.Errorf("QP %#x: %s %v: want %s: %w", q.cfg.QPN, field, value, want, verbs.ErrConfig)
 }
 
-// retire says whether the queue pair has nothing left that Advance would have to look at.
+// retire reports whether the queue pair has nothing left that Advance would have to look at.
 func (q *QP) retire() bool {
 	if q.state == qpReady && q.sq.Len() > 0 {
 		return false

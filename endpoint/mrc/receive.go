@@ -88,7 +88,7 @@ func (h *Host) partition(o packet.Opcode) uint16 {
 	return h.cfg.PKey
 }
 
-// reservedRequest says whether an opcode that MRC does not assign is a request in the RC service,
+// reservedRequest reports whether an opcode that MRC does not assign is a request in the RC service,
 // whose operations MRC's opcodes follow.
 func reservedRequest(o packet.Opcode) bool {
 	rc := o & 0x1F

@@ -128,7 +128,7 @@ func (b *scoreboard) known(psn uint32) *record {
 	return nil
 }
 
-// outstanding says whether a PSN was sent and is not yet cumulatively acknowledged.
+// outstanding reports whether a PSN was sent and is not yet cumulatively acknowledged.
 func (r *requester) outstanding(psn uint32) bool {
 	return packet.PSNBefore(r.unack, psn) && packet.PSNBefore(psn, r.next)
 }
@@ -186,7 +186,7 @@ func (q *QP) Schedule() Schedule {
 	return Pending
 }
 
-// sendable says whether a packet may leave as far as windows go.
+// sendable reports whether a packet may leave as far as windows go.
 func (q *QP) sendable() bool {
 	if q.state != qpReady || !q.context.open() {
 		return false
@@ -195,7 +195,7 @@ func (q *QP) sendable() bool {
 	return q.ackTimer.again || again || q.mayBegin()
 }
 
-// mayBegin says whether the next new packet is within what the responder can track.
+// mayBegin reports whether the next new packet is within what the responder can track.
 func (q *QP) mayBegin() bool {
 	if q.cur >= q.sq.Len() || packet.PSNDiff(q.next, q.unack) > q.window {
 		return false
@@ -309,7 +309,7 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	q.host.transmit(now, path.Port)
 }
 
-// closing says whether the packet just sent should ask for an acknowledgement because nothing may
+// closing reports whether the packet just sent should ask for an acknowledgement because nothing may
 // follow it: a responder waits for more otherwise. When much is in flight it hears of enough
 // anyway.
 func (q *QP) closing() bool {

@@ -163,7 +163,7 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 	return fault{}, true
 }
 
-// lengthFits says whether a packet has as much payload as its place in a message of dmalen octets
+// lengthFits reports whether a packet has as much payload as its place in a message of dmalen octets
 // allows (OCP MRC 1.0, table 6-14, length errors 2 to 4).
 func lengthFits(s shape, n, dmalen, pmtu int) bool {
 	if dmalen > ibta.MaxMessage {

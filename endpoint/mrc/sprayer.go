@@ -12,7 +12,7 @@ import (
 // profile (OCP MRC 1.0, §9.3), and learns what became of it. No call may call back into the queue
 // pair.
 type Sprayer interface {
-	// Take says which of the ports that are free a data packet may take now. It is asked before
+	// Take reports which of the ports that are free a data packet may take now. It is asked before
 	// Next is asked for data, with the ports that lead to the peer and are busy: a queue pair waits
 	// for one of these when it may take none of the free ones, which are left to other queue pairs.
 	// It returns one of the free ports at least when none is busy and there is a path by one.

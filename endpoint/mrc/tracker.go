@@ -29,7 +29,7 @@ const (
 	outside                   // beyond both, or too old to tell
 )
 
-// standing says where a PSN lies (OCP MRC 1.0, §6.3.1).
+// standing reports where a PSN lies (OCP MRC 1.0, §6.3.1).
 func (t *tracker) standing(psn uint32) standing {
 	switch d := packet.PSNDiff(psn, t.cack); {
 	case d < 2-1<<23 || d > t.size:

@@ -77,7 +77,7 @@ var fieldNames = map[string]string{
 	"DelayWeight": "delay_weight", "DelayRelief": "delay_relief",
 }
 
-// checkCC says what of a CC profile queue pairs cannot use.
+// checkCC reports what of a CC profile queue pairs cannot use.
 func (n *NIC) checkCC(c *hostapi.CCProfile) error {
 	network := n.cfg.Network
 	network.MTU = checkMTU

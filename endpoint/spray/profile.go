@@ -75,7 +75,7 @@ type Profile struct {
 	MinActive int
 }
 
-// Validate says what cannot be used; the error wraps ErrProfile.
+// Validate reports what cannot be used; the error wraps ErrProfile.
 func (p Profile) Validate() error {
 	if len(p.EVs) < 1 || len(p.EVs) > MaxEVs {
 		return fmt.Errorf("EVs: %d, want 1 to %d: %w", len(p.EVs), MaxEVs, ErrProfile)

@@ -2,7 +2,7 @@ package verbs
 
 import "fmt"
 
-// Access says what remote peers may do with a memory region.
+// Access defines what remote peers may do with a memory region.
 type Access uint8
 
 // Access rights. A region without any serves as a local buffer only.

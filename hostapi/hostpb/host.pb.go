@@ -536,7 +536,7 @@ type Capabilities struct {
 	CcMaxProfiles uint32 `protobuf:"varint,12,opt,name=cc_max_profiles,json=ccMaxProfiles,proto3" json:"cc_max_profiles,omitempty"`
 	// Names of algorithms, "uet-1.0-nscc" among them when the device has it. At most 16 of at most 64 octets.
 	CcAlgorithms []string `protobuf:"bytes,13,rep,name=cc_algorithms,json=ccAlgorithms,proto3" json:"cc_algorithms,omitempty"`
-	// Ports of the device: bit n is port n; ports are numbered from 1, so bit 0 is nobody's.
+	// Ports of the device: bit n is port n; ports are numbered from 1, so bit 0 is unused.
 	PhyPortMask uint32 `protobuf:"varint,14,opt,name=phy_port_mask,json=phyPortMask,proto3" json:"phy_port_mask,omitempty"`
 	// Bit set of mrc_ctl_attr_opt: 1 modifies ONLINE EV profiles, 2 modifies ONLINE CC profiles, 4 EV events, 8 explicit EVs are contiguous ranges only, 16 exact
 	// counts of dropped EV events, 32 EV probes.
@@ -1710,7 +1710,7 @@ func (x *Wire) GetDscpControl() uint32 {
 	return 0
 }
 
-// EvFormat says how an EV lies in a packet. A device that keeps formats as objects of their own (mrc_ctl_modify_ev_fmt_profile) keeps one for all profiles with equal formats.
+// EvFormat defines how an EV lies in a packet. A device that keeps formats as objects of their own (mrc_ctl_modify_ev_fmt_profile) keeps one for all profiles with equal formats.
 type EvFormat struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Mode  EvFormat_Mode          `protobuf:"varint,1,opt,name=mode,proto3,enum=weft.host.v1.EvFormat_Mode" json:"mode,omitempty"`

@@ -179,7 +179,7 @@ type Certificate struct {
 	Identity, Subject, Issuer, Serial string
 	Names                             []string
 	NotBefore, NotAfter               time.Time
-	// Authority says that the file is one of authorities, Peer that the certificate is the other
+	// Authority reports that the file is one of authorities, Peer that the certificate is the other
 	// side's, shown at Seen.
 	Authority, Peer bool
 	Seen            time.Time
@@ -187,7 +187,7 @@ type Certificate struct {
 	Fault string
 }
 
-// name tells the certificates of one place apart.
+// name distinguishes the certificates of one place.
 func (c *Certificate) name() string {
 	if c.Identity != "" {
 		return c.Identity

@@ -118,7 +118,7 @@ func (m *Monitor) Next(now time.Time, list []Certificate) (out []Change) {
 	return out
 }
 
-// Unusable says in a sentence why a certificate of a file cannot be used at a time; "" when it can.
+// Unusable reports in a sentence why a certificate of a file cannot be used at a time; "" when it can.
 func (c *Certificate) Unusable(now time.Time) string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {

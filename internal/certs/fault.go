@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// remoteFaults says what the other side of a connection finds wrong with this side's certificate, by
+// remoteFaults defines what the other side of a connection finds wrong with this side's certificate, by
 // the alert that it sends (RFC 8446, section 6.2).
 var remoteFaults = []struct{ alert, fault string }{
 	{"tls: expired certificate", "it says that the certificate of this side has expired, or is not valid yet"},
@@ -19,7 +19,7 @@ var remoteFaults = []struct{ alert, fault string }{
 	{"tls: certificate revoked", "it says that the certificate of this side was revoked"},
 }
 
-// Fault says in a sentence what is wrong with the certificates of a connection that failed; "" when
+// Fault reports in a sentence what is wrong with the certificates of a connection that failed; "" when
 // something else is.
 func Fault(err error) string {
 	var invalid x509.CertificateInvalidError

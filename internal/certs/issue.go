@@ -69,7 +69,7 @@ type Request struct {
 	Hosts []string
 }
 
-// usages says what each kind uses its certificate for. Hosts and clients serve nobody; switches
+// usages defines what each kind uses its certificate for. Hosts and clients serve nobody; switches
 // connect to nobody.
 var usages = map[Kind][]x509.ExtKeyUsage{
 	KindController: {x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},

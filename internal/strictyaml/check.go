@@ -22,7 +22,7 @@ type Fault struct {
 	Line, Column int
 	// Value is what the text has, empty for a field that no one knows.
 	Value string
-	// Want says what would be right.
+	// Want describes the right value.
 	Want string
 }
 
@@ -306,7 +306,7 @@ func short(s string) string {
 	return s
 }
 
-// wants says what types take.
+// wants has what types take.
 var wants = map[reflect.Type]string{
 	reflect.TypeFor[netip.Addr]():     "an IP address such as 2001:db8::1",
 	reflect.TypeFor[netip.Prefix]():   "a prefix such as 2001:db8::/32",
@@ -318,7 +318,7 @@ var wants = map[reflect.Type]string{
 // A Wanter is a type that says what its UnmarshalText takes, such as "a MAC address".
 type Wanter interface{ Wanted() string }
 
-// wanted says in words what a type takes. err is what its decoder said, if it was asked.
+// wanted reports in words what a type takes. err is what its decoder said, if it was asked.
 func wanted(t reflect.Type, err error) string {
 	if w, ok := reflect.New(t).Interface().(Wanter); ok {
 		return w.Wanted()

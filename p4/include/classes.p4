@@ -1,5 +1,5 @@
 // Classes of service: what class a packet has, what happens when its class has no room at the egress port (trimming,
-// OCP MRC 1.0 sections 7.5.3 and 7.5.5.1), and congestion marks. A packet whose DSCP has no class is nobody's concern here.
+// OCP MRC 1.0 sections 7.5.3 and 7.5.5.1), and congestion marks. Nothing is done to a packet whose DSCP has no class.
 //
 // Queues are watched by two numbers a port and class, each with one writer: queue_in, the sequence number of the last packet
 // that ingress let in, and queue_out, that of the last one that egress has seen. A class keeps its order, so the difference is

@@ -84,7 +84,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
         meta.drop_reason = DropReason.MT_TLV_RECEIVER;
     }
 
-    // A receiver in a TLV must have a response branch, or its ACKs would be nobody's.
+    // A receiver in a TLV must have a response branch, or no branch would count its ACKs.
     @id(TABLE_MT_TLV_RECEIVER_ID) @weft_owner("multicast")
     table mt_tlv_receiver {
         key = {

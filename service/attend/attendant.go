@@ -21,7 +21,7 @@ import (
 // Config is what an Attendant runs with.
 type Config struct {
 	Inventory *inventory.Inventory
-	// Hosts says how streams of hosts are served. Its epoch is another one after every start.
+	// Hosts defines how streams of hosts are served. Its epoch is another one after every start.
 	Hosts hosts.Config
 	// Connect returns the connection to the decider, and waits until there is one. Hosts are served
 	// there as [hosts.Server.Subscribe] does.

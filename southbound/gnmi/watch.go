@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/internal/retry"
 )
 
-// Config says how a switch is watched.
+// Config defines how a switch is watched.
 type Config struct {
 	// Switch is its name in samples.
 	Switch string

@@ -54,7 +54,7 @@ func NewHost(name string, epoch uint64, retry time.Duration) *Host {
 	return &Host{name: name, epoch: epoch, retry: retry, refused: make(map[string]refusal)}
 }
 
-// Set says what the host should hold. A host for which nothing was ever set is left with what it has.
+// Set sets what the host should hold. A host for which nothing was ever set is left with what it has.
 func (h *Host) Set(s *hostapi.State) {
 	if s == nil {
 		s = &hostapi.State{}
@@ -235,7 +235,7 @@ func (h *Host) Obeys() bool {
 	return true
 }
 
-// TakeObeyed says, once, that the host has come to obey without having been sent anything, as it held what is the same.
+// TakeObeyed reports, once, that the host has come to obey without having been sent anything, as it held what is the same.
 func (h *Host) TakeObeyed() bool {
 	say := h.say
 	if say {

@@ -139,7 +139,7 @@ func (s *Server) find(name string) *entry {
 	return s.hosts[name]
 }
 
-// Set says what a host should hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
+// Set sets what a host should hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
 func (s *Server) Set(host string, state *hostapi.State) error {
 	s.mu.Lock()
 	defer s.mu.Unlock() // so that the entry is not forgotten meanwhile

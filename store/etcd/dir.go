@@ -111,7 +111,7 @@ func checkFormat(dir string) error {
 	return nil
 }
 
-// writeFormat says that this release uses the directory.
+// writeFormat records that this release uses the directory.
 func writeFormat(dir, release string) error {
 	text, err := json.Marshal(Format{Format: format, Etcd: version.Version, Release: release})
 	if err == nil {

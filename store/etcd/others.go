@@ -22,7 +22,7 @@ func (s *Store) Others(ctx context.Context) []store.Other {
 	return s.peers.find(ctx, time.Now())
 }
 
-// find says what is wrong with the other members, as of now.
+// find reports what is wrong with the other members, as of now.
 func (p *Peers) find(ctx context.Context, now time.Time) []store.Other {
 	answers := p.askThese(ctx, append([]string{p.Name}, p.others()...))
 	self := answers[0] // it knows who was replaced, and which etcd this is, unless it does not run
@@ -35,7 +35,7 @@ func (p *Peers) find(ctx context.Context, now time.Time) []store.Other {
 	return out
 }
 
-// absence says why a member takes no part, by what it and this one answer.
+// absence reports why a member takes no part, by what it and this one answer.
 func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 	at := p.Members[o.name]
 	isAt := func(m Member) bool { return m.Address == at }

@@ -60,7 +60,7 @@ type Member struct {
 	Name string
 	// Address is host:port.
 	Address string
-	// Started says that the member has taken part.
+	// Started reports whether the member has taken part.
 	Started bool
 }
 
@@ -132,7 +132,7 @@ func (p *Peers) configure(e *embed.Config) {
 	e.AdvertiseClientUrls = []url.URL{self}
 }
 
-// join says how a member starts: with the others for the first time, in the place of one whose data
+// join reports how a member starts: with the others for the first time, in the place of one whose data
 // was lost, or with the data that it has, which must be those that the others count on.
 func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
 	if len(p.Members) == 1 {
@@ -204,7 +204,7 @@ func (p *Peers) askThese(ctx context.Context, names []string) []told {
 	return out
 }
 
-// missing says which other members do not answer, and why.
+// missing reports which other members do not answer, and why.
 func (p *Peers) missing(ctx context.Context) string {
 	var out []string
 	for _, o := range p.askAll(ctx) {

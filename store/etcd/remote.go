@@ -23,7 +23,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Remote says how an etcd that others run is reached.
+// Remote defines how an etcd that others run is reached.
 type Remote struct {
 	// Endpoints are host:port of its members.
 	Endpoints []string
@@ -185,7 +185,7 @@ func Connect(ctx context.Context, r Remote) (*Store, error) {
 	}, nil
 }
 
-// explain says what may be wrong with an etcd that does not answer, since its client does not.
+// explain reports what may be wrong with an etcd that does not answer, since its client does not.
 func explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: no answer within %v: fewer than half of its members may be there, or it may want TLS (etcds://)", store.ErrUnavailable, dialTimeout)

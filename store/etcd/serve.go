@@ -85,11 +85,11 @@ func (s *startOrder) config(log *slog.Logger) *Config {
 // word is a message from the server to the controller.
 type word struct {
 	Ready bool `json:"ready,omitempty"`
-	// Leads says whether this member leads the etcd, when that has changed.
+	// Leads reports whether this member leads the etcd, when that has changed.
 	Leads *bool `json:"leads,omitempty"`
 	// Yielded answers "yield"; Fault is what went wrong, "" for nothing.
 	Yielded bool `json:"yielded,omitempty"`
-	// Ended says why the server ends: Fault, which is the error of that number in reasons, 0 for none.
+	// Ended defines why the server ends: Fault, which is the error of that number in reasons, 0 for none.
 	Ended bool   `json:"ended,omitempty"`
 	Fault string `json:"fault,omitempty"`
 	Is    int    `json:"is,omitempty"`

@@ -374,7 +374,7 @@ func (s *Store) event(e *clientv3.Event) store.Event {
 	return store.Event{Record: r}
 }
 
-// unavailable says that the store cannot be used, except to who gave up waiting. ctx is that of the
+// unavailable reports that the store cannot be used, except to who gave up waiting. ctx is that of the
 // request, of [Store.bound].
 func unavailable(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, store.ErrUnavailable) {

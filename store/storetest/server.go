@@ -122,7 +122,7 @@ func (c *Client) Mend() {
 	}
 }
 
-// SetDelay says how long each call takes.
+// SetDelay sets how long each call takes.
 func (c *Client) SetDelay(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

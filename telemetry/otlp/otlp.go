@@ -33,7 +33,7 @@ const (
 	HTTP = "http"
 )
 
-// Config says where metrics go.
+// Config defines where metrics go.
 type Config struct {
 	// Endpoint is the host:port of the collector.
 	Endpoint string

@@ -176,7 +176,7 @@ func TestEveryNormativeSentence(t *testing.T) {
 	}
 }
 
-// covered says whether quotations of a text have all that makes it normative, or any two words of
+// covered reports whether quotations of a text have all that makes it normative, or any two words of
 // it where nothing does.
 func covered(text string, spans [][2]int) bool {
 	for _, m := range mark.FindAllStringIndex(text, -1) {

@@ -12,7 +12,7 @@ import (
 
 const module = "github.com/weft-sdn/weft/"
 
-// allowed says which folders of ours a folder may import (docs/architecture.md): "*" is any at
+// allowed lists the folders of ours that a folder may import (docs/architecture.md): "*" is any at
 // the top but cmd and test. A folder below the top that has a line of its own is a part of the
 // one above it: only the folders that name it may import it.
 var allowed = map[string][]string{

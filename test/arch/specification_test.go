@@ -378,7 +378,7 @@ func cutMRC(text string) []unit {
 	return units
 }
 
-// follows says whether a section may come next: the first below the last one, or the next one of it
+// follows reports whether a section may come next: the first below the last one, or the next one of it
 // or of one that it lies in. Items of lists are numbered too.
 func follows(last, next string) bool {
 	if next == last+".1" {

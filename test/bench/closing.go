@@ -155,7 +155,7 @@ func (s closSize) without(whole *topology.Snapshot, i int) *topology.Snapshot {
 	return b.Build()
 }
 
-// current says whether a server has heard back from the hosts what it sent them.
+// current reports whether a server has heard back from the hosts what it sent them.
 func current(server *hosts.Server) bool {
 	c := server.Counters()
 	return c.Applied+c.Refused == c.Snapshots+c.Deltas && c.Results == c.Probes

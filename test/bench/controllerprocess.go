@@ -37,7 +37,7 @@ const (
 	askMemory    = "memory"
 )
 
-// controllerPart says what a controller process runs.
+// controllerPart defines what a controller process runs.
 type controllerPart struct {
 	Size    [4]int // of the fabric: planes, leaves, spines, hosts of a leaf
 	Name    string

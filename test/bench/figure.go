@@ -59,7 +59,7 @@ type report struct {
 	asked    []string // names of benches, or of their figures; none: all
 }
 
-// wants tells whether figures of a bench, or of one of its workloads, are asked for: "pcap", "pcap/route".
+// wants reports whether figures of a bench, or of one of its workloads, are asked for: "pcap", "pcap/route".
 func (r *report) wants(name string) bool {
 	return len(r.asked) == 0 || slices.ContainsFunc(r.asked, func(a string) bool {
 		kind, _, _ := strings.Cut(name, "/")

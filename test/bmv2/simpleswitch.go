@@ -17,7 +17,7 @@ const (
 	simpleSwitchCLI = "simple_switch_CLI"
 )
 
-// MissingSimpleSwitch says what is missing to run simple_switch and to program it, or nothing.
+// MissingSimpleSwitch reports what is missing to run simple_switch and to program it, or nothing.
 func MissingSimpleSwitch() string {
 	for _, program := range []string{SimpleSwitch, simpleSwitchCLI} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -141,7 +141,7 @@ func trimming() []scenario {
 			queueOf{port: 4, trimLimit: never, ecnMin: never, ecnMax: never}.entry(),
 			queueOf{port: 5, trimLimit: 0, ecnMin: never, ecnMax: never}.entry())
 	}
-	// trimmed is what must come of a frame: that which would leave, trimmed by the model.
+	// trimmed is what must come of a frame: the one that would leave, trimmed by the model.
 	trimmed := func(tr packet.Trimmer, w wire, lastHop bool) wire {
 		frame, err := tr.Trim(bytes.Clone(w.frame), lastHop)
 		if err != nil {

@@ -107,7 +107,7 @@ func endMT() []scenario {
 			entries: entries,
 			steps: []step{
 				{
-					what: "one copy is nobody's, the other arrives", write: modify(multicast(t.mcast(), copyTo{p4.RecirculationPort, 1}, copyTo{p4.RecirculationPort, 9})),
+					what: "one copy has no entry, the other arrives", write: modify(multicast(t.mcast(), copyTo{p4.RecirculationPort, 1}, copyTo{p4.RecirculationPort, 9})),
 					in: in(7, onTree), out: []wire{t.delivered(0, p)}, egress: drops{p4.DropReasonMtReplica: 1},
 				},
 				{

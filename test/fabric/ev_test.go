@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// fieldEntry tells a switch its field of a structured EV.
+// fieldEntry returns the entry for the field of a structured EV that the switch reads.
 func fieldEntry(f packet.EVField) *p4v1.Update {
 	return entry(p4.TableEvField, nil, p4.ActionSetField, packet.EVBits-f.Offset-f.Width, f.Max())
 }
@@ -92,7 +92,7 @@ func structuredEVs() []scenario {
 	return append(all, s, nackWithLength())
 }
 
-// nackWithLength: the UDP length of a NACK is another packet's, and nobody's business on the way.
+// nackWithLength: the UDP length of a NACK is another packet's, and no switch looks at it.
 func nackWithLength() scenario {
 	p := mrcPacket(2, dscps.Control, 0)
 	p.BTH.Opcode, p.BTH.Timestamped = packet.OpMRCNACK, false

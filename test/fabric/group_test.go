@@ -38,7 +38,7 @@ type branch struct {
 	epoch  uint32 // 0: the group's
 }
 
-// parent says how responses go up.
+// parent defines how responses go up.
 type parent uint8
 
 const (

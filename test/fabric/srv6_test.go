@@ -132,7 +132,7 @@ func srv6() []scenario {
 					out: []wire{forwarded(4, routed(to(sidBehind(4)), visit, 1, v6, innerPacket, tlvs...))},
 				},
 				{
-					what: "an unknown routing header is nobody's here", in: patch(wire{1, routed(to(host(5)), visit, 0, none, pattern(9))}, offNext+2, 99),
+					what: "an unknown routing header is ignored", in: patch(wire{1, routed(to(host(5)), visit, 0, none, pattern(9))}, offNext+2, 99),
 					out: []wire{forwarded(5, patch(wire{1, routed(to(host(5)), visit, 0, none, pattern(9))}, offNext+2, 99).frame)},
 				},
 				{what: "Hop Limit 1", in: wire{1, routed(from(func(h *packet.IPv6) { h.HopLimit, h.Dst = 1, host(5) }), visit, 1, none, nil)}, ingress: drops{p4.DropReasonHopLimit: 1}},

@@ -41,7 +41,7 @@ type target interface {
 	digests(t testing.TB, want int) []learned
 	// counters returns the cells of an indirect counter that are not zero, in packets.
 	counters(t testing.TB, id uint32) map[int]int
-	// virtual says that time stands still but for advance.
+	// virtual reports that time stands still but for advance.
 	virtual() bool
 	advance(d time.Duration)
 }

@@ -29,7 +29,7 @@ var planeFormats = []struct{ mode, hops string }{
 	{"ecmp", "links"}, {"stev", "links"}, {"usid-f3216", "links"}, {"usid-f1616", "links"}, {"usid-srh", "links"}, {"usid-f3216", "nodes"}, {"usid-srh", "nodes"},
 }
 
-// instructed says whether every host holds what the controller wants of it.
+// instructed reports whether every host holds what the controller wants of it.
 func (s *planesStory) instructed() bool {
 	all := s.control.Paths.Core().Hosts()
 	for _, h := range all {

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
-// ended says whether an agent has ended by itself.
+// ended reports whether an agent has ended by itself.
 func (h *host) ended() bool {
 	synctest.Wait()
 	select {

@@ -159,7 +159,7 @@ func (f *fabric) state(host string, denied ...int) *hostapi.State {
 	return s
 }
 
-// set says what a host is to hold.
+// set sets what a host should hold.
 func (f *fabric) set(host string, s *hostapi.State) {
 	f.t.Helper()
 	if err := f.server.Set(host, s); err != nil {
@@ -228,7 +228,7 @@ func (f *fabric) write(from string, qp *mrc.QP, octets int) *transfer {
 	return x
 }
 
-// done says whether the WRITE is complete, and has arrived.
+// done reports whether the WRITE is complete, and has arrived.
 func (x *transfer) done() (ok bool) {
 	x.f.t.Helper()
 	x.f.do(func(time.Duration) {

@@ -100,7 +100,7 @@ func enter() error {
 		fmt.Sprintf("address add %v/%d dev lo", switchNetwork.Addr().Next(), switchNetwork.Bits()), fmt.Sprintf("address add %v/32 dev lo", hostAddress))
 }
 
-// isolated says whether the controllers have networks and disks of their own.
+// isolated reports whether the controllers have networks and disks of their own.
 func isolated() bool { return os.Getenv(insideVariable) == "yes" }
 
 // ip runs commands of iproute2.
@@ -139,7 +139,7 @@ func serveEtcd(what string) error {
 type bed struct {
 	t         *testing.T
 	dir       string
-	program   [2]string // of the controllers, and that which they are upgraded to
+	program   [2]string // of the controllers, and the one that they are upgraded to
 	outside   bool      // the store is an etcd outside
 	nodes     []*node
 	etcd      *node // nil: the controllers form one

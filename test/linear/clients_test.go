@@ -134,7 +134,7 @@ const (
 	ruleETag   = "the ETag is the version"
 )
 
-// classify says what became of an operation by its error.
+// classify reports what became of an operation by its error.
 func (l *load) classify(o *operation, err error) outcome {
 	var p *api.Problem
 	var dial *net.OpError

@@ -96,7 +96,7 @@ func TestFewFaults(t *testing.T) {
 // happen makes a fault at a controller for a time, and looks what became of the controllers.
 type happen func(f fault, n *node, d time.Duration)
 
-// plan says which faults happen.
+// plan defines which faults happen.
 type plan func(ctx context.Context, l *load, r *rand.Rand, happen happen)
 
 // random is faults of all kinds, until there were so many operations.
@@ -300,7 +300,7 @@ func (l *load) rest(ctx context.Context, end *signals) {
 	}
 }
 
-// signals tells when each of some watches has shown one of some names.
+// signals notes when each of some watches has shown one of some names.
 type signals struct {
 	mu    sync.Mutex
 	names map[string]bool

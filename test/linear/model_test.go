@@ -34,7 +34,7 @@ func (r *resource) has(version uint64) bool {
 	return true
 }
 
-// step says whether an operation may have had its outcome in a state, and what the state is then.
+// step reports whether an operation may have had its outcome in a state, and what the state is then.
 func step(r resource, o *operation) (bool, resource) {
 	switch o.Outcome {
 	case unknown:

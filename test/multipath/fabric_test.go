@@ -108,7 +108,7 @@ func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64, e
 	return w, control, control.Err()
 }
 
-// programmed says whether every switch holds what it is to hold.
+// programmed reports whether every switch holds what it is to hold.
 func programmed(c *lab.Control) bool {
 	for _, s := range c.Core().Switches() {
 		if !s.Synced {
@@ -118,7 +118,7 @@ func programmed(c *lab.Control) bool {
 	return c.Paths.Core().Assignment() != nil
 }
 
-// instructed says whether every host holds what the controller wants of it now.
+// instructed reports whether every host holds what the controller wants of it now.
 func instructed(c *lab.Control) bool {
 	all := c.Paths.Core().Hosts()
 	for _, h := range all {

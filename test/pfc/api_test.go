@@ -20,7 +20,7 @@ type shown struct {
 	core *controller.Core
 }
 
-// fake says what no test here asks for.
+// fake answers what no test here asks for.
 type fake struct{ *northboundtest.Controller }
 
 func (fake) GroupState(context.Context, string) (r api.GroupState, err error)  { return r, nil }

@@ -59,7 +59,7 @@ type Delay time.Duration
 // MarshalText implements encoding.TextMarshaler.
 func (d Delay) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Wanted says what UnmarshalText takes.
+// Wanted reports what UnmarshalText takes.
 func (*Delay) Wanted() string { return "a duration such as 50us or 1.5ms" }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

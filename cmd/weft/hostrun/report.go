@@ -33,7 +33,7 @@ func (r *Runner) Counts() Counts {
 	return n
 }
 
-// Tell tells Progress how far the host is.
+// Tell reports the progress of the host to Progress.
 func (r *Runner) Tell() {
 	if r.progress != nil {
 		r.progress(r.Counts())

@@ -32,7 +32,7 @@ type Config struct {
 	Address netip.Addr `yaml:"address"`
 	// Ports are the host's, a plane each, numbered from 1.
 	Ports []Port `yaml:"ports"`
-	// Controller says what the host sends with; without one each queue pair draws entropy values of its own.
+	// Controller defines what the host sends with; without one each queue pair draws entropy values of its own.
 	Controller *Controller `yaml:"controller"`
 	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
 	RTT api.Duration `yaml:"rtt"`

@@ -45,7 +45,7 @@ type Hop struct {
 	// -1 when unknown.
 	Rate  uint64 `json:"rate,omitempty"`
 	Delay int64  `json:"delay"`
-	// PFC is the End.X.PFC SID of the link, that which was asked for or the one
+	// PFC is the End.X.PFC SID of the link, the requested one or the one
 	// with the fewest flavors, and Back that of the link by which the path came, or
 	// else the node's End.PFC (BackByNode); invalid where there is none.
 	PFC          netip.Addr        `json:"pfc,omitzero"`

@@ -41,7 +41,7 @@ type Stream struct {
 	status int   // guarded by c.mu; of gRPC, -1 until the call has ended
 }
 
-// ErrEnded says that a call has ended before all was sent.
+// ErrEnded reports that a call has ended before all was sent.
 var ErrEnded = errors.New("guardtest: the call has ended")
 
 // Dial connects to a server, for as long as the test runs.

@@ -72,7 +72,7 @@ func (t *transmitter) sendAll(fd uintptr) bool {
 	return true
 }
 
-// hopeless says of an error that what follows will meet it too.
+// hopeless reports whether later frames will meet the same error.
 func hopeless(err error) bool {
 	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.ENXIO)
 }

@@ -122,7 +122,7 @@ func TestInterfaceReplaced(t *testing.T) {
 		b.wantLink(t, true)
 		f = numbered(1, 1500+i*1000)
 		a.send(t, f)
-		b.want(t, f) // to nobody's address: the interface is promiscuous again
+		b.want(t, f) // to an unused address: the interface is promiscuous again
 		b.send(t, f)
 		a.want(t, f)
 		if a.MTU() != 1500+i*1000 {

@@ -15,9 +15,9 @@ import (
 )
 
 var (
-	// ErrUnreachable says that no answer came.
+	// ErrUnreachable reports that no answer came.
 	ErrUnreachable = errors.New("cannot reach the switch")
-	// ErrRefused says that a switch answered, but not with traces.
+	// ErrRefused reports that a switch answered, but not with traces.
 	ErrRefused = errors.New("the switch refused")
 )
 

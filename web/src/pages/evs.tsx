@@ -266,7 +266,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
             id={(r) => r.ev.ev}
             label={label}
             selected={chosen}
-            empty="No EV is so."
+            empty="No EV matches the filters."
           />
         )}
       </Answer>

@@ -242,7 +242,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         label="Links"
         search={search}
         selected={chosenLink?.id}
-        empty="No link is so."
+        empty="No link matches the filters."
       />
     </>
   );

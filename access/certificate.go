@@ -44,5 +44,7 @@ func certificate(rules []CertificateRule, c *x509.Certificate) (Principal, error
 			return Principal{Name: r.Name, Way: api.WayCertificate, Grant: r.Grant, Expires: c.NotAfter}, nil
 		}
 	}
-	return Principal{}, fmt.Errorf("%w: no principal has the certificate of %q: want one of its names %q in api.access.certificates", ErrCredentials, clip(c.Subject.String()), clip(strings.Join(have, " ")))
+	return Principal{}, fmt.Errorf(
+		"%w: no principal has the certificate of %q: want one of its names %q in api.access.certificates",
+		ErrCredentials, clip(c.Subject.String()), clip(strings.Join(have, " ")))
 }

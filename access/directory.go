@@ -74,7 +74,8 @@ const (
 // NewDirectory returns the directory of a store. It knows nothing until [Directory.Refresh] or
 // [Directory.Run].
 func NewDirectory(s store.Store) *Directory {
-	return &Directory{store: s, asks: rate.NewLimiter(askRate, askBurst), noted: make(map[string]time.Time)}
+	return &Directory{store: s, asks: rate.NewLimiter(askRate, askBurst),
+		noted: make(map[string]time.Time)}
 }
 
 // Refresh reads everything.
@@ -83,7 +84,8 @@ func (d *Directory) Refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("access: %w", err)
 	}
-	next := &Directory{users: make(map[string]user), tokens: make(map[string]token), sessions: make(map[string]session)}
+	next := &Directory{users: make(map[string]user), tokens: make(map[string]token),
+		sessions: make(map[string]session)}
 	for _, r := range list {
 		if err := next.take(r); err != nil {
 			return err
@@ -181,7 +183,8 @@ func (d *Directory) ask(ctx context.Context, key string) {
 }
 
 // find returns a record of a kind by name, which it asks the store for if need be.
-func find[T any](ctx context.Context, d *Directory, prefix, name string, of func() map[string]T) (T, bool) {
+func find[T any](ctx context.Context, d *Directory, prefix, name string, of func() map[string]T) (T,
+	bool) {
 	get := func() (T, bool) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -208,8 +211,8 @@ func (d *Directory) session(ctx context.Context, id string) (session, bool) {
 	return find(ctx, d, sessionPrefix, id, func() map[string]session { return d.sessions })
 }
 
-// Empty reports whether there are neither users nor tokens. Of a store that was not read yet that is
-// not known.
+// Empty reports whether there are neither users nor tokens. Of a store that was not read yet that
+// is not known.
 func (d *Directory) Empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -62,7 +62,8 @@ func (s *Signer) key(ctx context.Context) ([]byte, error) {
 		case errors.Is(err, store.ErrNotFound):
 			key := make([]byte, sha256.Size)
 			_, _ = rand.Read(key) // never fails
-			if _, err := s.store.Put(ctx, signerKey, hex.AppendEncode(nil, key), store.Absent); err != nil && !errors.Is(err, store.ErrConflict) {
+			if _, err := s.store.Put(ctx, signerKey, hex.AppendEncode(nil, key), store.Absent); err != nil &&
+				!errors.Is(err, store.ErrConflict) {
 				return nil, fmt.Errorf("%w: %w", ErrStore, err)
 			}
 			continue // one of another controller may be there
@@ -108,7 +109,8 @@ func (s *Signer) Open(ctx context.Context, purpose, sealed string, v any) error 
 	text, mac, _ := strings.Cut(sealed, ".")
 	given, err := hex.DecodeString(mac)
 	if err != nil || !hmac.Equal(given, sum(key, purpose+" "+text)) {
-		return fmt.Errorf("%w: the %s is not sealed by a controller of this store", ErrCredentials, purpose)
+		return fmt.Errorf("%w: the %s is not sealed by a controller of this store", ErrCredentials,
+			purpose)
 	}
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -129,7 +131,8 @@ func (s *Signer) Sign(ctx context.Context, f Forwarded) (string, error) {
 }
 
 // Verify returns what a controller has signed for a request of a method and target at about now.
-func (s *Signer) Verify(ctx context.Context, value, method, target string, now time.Time) (f Forwarded, err error) {
+func (s *Signer) Verify(ctx context.Context, value, method, target string,
+	now time.Time) (f Forwarded, err error) {
 	if err := s.Open(ctx, forwardPurpose, value, &f); err != nil {
 		return f, err
 	}

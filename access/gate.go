@@ -29,8 +29,8 @@ type Config struct {
 	Tokens [][sha256.Size]byte
 	// Certificates map client certificates to principals. A client with any other is refused.
 	Certificates []CertificateRule
-	// Verified reports whether clients have shown certificates that an authority has signed, which keeps
-	// the API closed even where no rule maps one.
+	// Verified reports whether clients have shown certificates that an authority has signed, which
+	// keeps the API closed even where no rule maps one.
 	Verified bool
 	// OIDC reports whether sessions may come from an OpenID Connect provider.
 	OIDC bool
@@ -73,7 +73,8 @@ func (g *Gate) Ways() []api.Way {
 		way api.Way
 		on  bool
 	}{
-		{api.WayNone, !g.Required()}, {api.WayFile, len(g.cfg.Tokens) > 0}, {api.WayToken, true}, {api.WayUser, true},
+		{api.WayNone, !g.Required()}, {api.WayFile, len(g.cfg.Tokens) > 0}, {api.WayToken, true},
+		{api.WayUser, true},
 		{api.WayCertificate, len(g.cfg.Certificates) > 0}, {api.WayOIDC, g.cfg.OIDC},
 	} {
 		if w.on {
@@ -98,9 +99,9 @@ func CookieName(tls bool) string {
 	return cookieName
 }
 
-// Identify returns who makes a request: nobody without credentials that count, and anybody where the
-// API asks for none. An error says what is wrong with them and wraps [ErrCredentials], or [ErrStore]
-// where that is not known; the principal is nobody then.
+// Identify returns who makes a request: nobody without credentials that count, and anybody where
+// the API asks for none. An error says what is wrong with them and wraps [ErrCredentials], or
+// [ErrStore] where that is not known; the principal is nobody then.
 func (g *Gate) Identify(r *http.Request) (Principal, error) {
 	p, err := g.identify(r)
 	if !p.Known() && !g.Required() {
@@ -113,7 +114,8 @@ func (g *Gate) identify(r *http.Request) (Principal, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, text, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return Principal{}, fmt.Errorf("%w: the scheme of Authorization is %q: want Bearer", ErrCredentials, clip(scheme))
+			return Principal{}, fmt.Errorf("%w: the scheme of Authorization is %q: want Bearer",
+				ErrCredentials, clip(scheme))
 		}
 		return g.Token(r.Context(), strings.TrimSpace(text))
 	}
@@ -137,7 +139,8 @@ func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
 		match |= subtle.ConstantTimeCompare(given[:], g.cfg.Tokens[i][:])
 	}
 	if match == 1 {
-		return Principal{Name: fileName(given), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}}, nil
+		return Principal{Name: fileName(given), Way: api.WayFile, Grant: api.Grant{Role: api.RoleAdmin}},
+			nil
 	}
 	if value, ok := strings.CutPrefix(text, sessionMark); ok {
 		p, err := g.session(ctx, value)
@@ -157,7 +160,8 @@ func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
 	}
 	now := g.cfg.Now()
 	if !t.Expires.IsZero() && !now.Before(t.Expires) {
-		return Principal{}, fmt.Errorf("%w: token %s expired at %s", ErrCredentials, t.Name, t.Expires.Format(time.RFC3339))
+		return Principal{}, fmt.Errorf("%w: token %s expired at %s", ErrCredentials, t.Name,
+			t.Expires.Format(time.RFC3339))
 	}
 	g.dir.used(ctx, tokenPrefix+id, t.LastUsed, now)
 	return t.principal(), nil
@@ -203,7 +207,9 @@ func (g *Gate) session(ctx context.Context, value string) (Principal, error) {
 		}
 		p.Grant = t.Grant
 	case api.WayFile:
-		if !slices.ContainsFunc(g.cfg.Tokens, func(d [sha256.Size]byte) bool { return p.Name == fileName(d) }) {
+		if !slices.ContainsFunc(g.cfg.Tokens, func(d [sha256.Size]byte) bool {
+			return p.Name == fileName(d)
+		}) {
 			return Principal{}, errSession
 		}
 	case api.WayOIDC:

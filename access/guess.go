@@ -23,8 +23,8 @@ const (
 	knownBurst, knownPause = 10, 6 * time.Second
 )
 
-// An address is known to a user for knownTime after it has signed in as the user; there are maxKnown
-// of a user at most, the latest.
+// An address is known to a user for knownTime after it has signed in as the user; there are
+// maxKnown of a user at most, the latest.
 const (
 	knownTime = 30 * 24 * time.Hour
 	maxKnown  = 16
@@ -59,12 +59,14 @@ type guesses struct {
 
 func newGuesses() *guesses {
 	return &guesses{
-		addresses: newBudgets(addressBurst, addressPause), users: newBudgets(userBurst, userPause), known: newBudgets(knownBurst, knownPause),
+		addresses: newBudgets(addressBurst, addressPause), users: newBudgets(userBurst, userPause),
+		known: newBudgets(knownBurst, knownPause),
 	}
 }
 
-// stranger counts an attempt to sign in as a user from an address that is not known to the user; user
-// is "" where no user is named. An attempt that the address may not make costs the user nothing.
+// stranger counts an attempt to sign in as a user from an address that is not known to the user;
+// user is "" where no user is named. An attempt that the address may not make costs the user
+// nothing.
 func (g *guesses) stranger(now time.Time, user, address string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +112,8 @@ type budgets struct {
 }
 
 func newBudgets(burst int, pause time.Duration) budgets {
-	return budgets{burst: burst, pause: pause, by: make(map[string]*rate.Limiter), rest: rate.NewLimiter(rate.Every(pause), burst)}
+	return budgets{burst: burst, pause: pause, by: make(map[string]*rate.Limiter),
+		rest: rate.NewLimiter(rate.Every(pause), burst)}
 }
 
 // of returns the budget of a key. Whole budgets are forgotten when there are many: once in a pause,
@@ -121,7 +124,9 @@ func (b *budgets) of(key string, now time.Time) *rate.Limiter {
 	}
 	if len(b.by) >= maxBudgets && now.Sub(b.swept) >= b.pause {
 		b.swept = now
-		maps.DeleteFunc(b.by, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(b.burst) })
+		maps.DeleteFunc(b.by, func(_ string, l *rate.Limiter) bool {
+			return l.TokensAt(now) >= float64(b.burst)
+		})
 	}
 	if len(b.by) >= maxBudgets {
 		return b.rest
@@ -159,7 +164,9 @@ func (u *user) learn(address string, now time.Time) {
 	known[addressKey(address)] = now
 	maps.DeleteFunc(known, func(_ string, at time.Time) bool { return now.Sub(at) >= knownTime })
 	for len(known) > maxKnown {
-		delete(known, slices.MinFunc(slices.Collect(maps.Keys(known)), func(a, b string) int { return known[a].Compare(known[b]) }))
+		delete(known, slices.MinFunc(slices.Collect(maps.Keys(known)), func(a, b string) int {
+			return known[a].Compare(known[b])
+		}))
 	}
 	u.Known = known
 }

@@ -38,7 +38,9 @@ func newGuessWorld(t *testing.T) *guessWorld {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"ann", "bob"} {
-		if _, err := w.keeper.AddUser(w.ctx(), &api.UserRequest{Name: name, Grant: api.Grant{Role: api.RoleAdmin}, Password: goodPassword}); err != nil {
+		if _, err := w.keeper.AddUser(w.ctx(),
+			&api.UserRequest{Name: name, Grant: api.Grant{Role: api.RoleAdmin},
+				Password: goodPassword}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,9 +122,10 @@ func TestBudgets(t *testing.T) {
 		pause   time.Duration
 	}{
 		"address": {false, from("198.51.100.1"), addressBurst, addressPause},
-		"/64":     {false, func(n int) string { return fmt.Sprintf("2001:db8::%x", n) }, addressBurst, addressPause},
-		"user":    {false, many, userBurst, userPause},
-		"known":   {true, from(home), knownBurst, knownPause},
+		"/64": {false, func(n int) string { return fmt.Sprintf("2001:db8::%x", n) }, addressBurst,
+			addressPause},
+		"user":  {false, many, userBurst, userPause},
+		"known": {true, from(home), knownBurst, knownPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newGuessWorld(t)
@@ -134,11 +137,13 @@ func TestBudgets(t *testing.T) {
 				t.Fatalf("%d of %d", n, burst)
 			}
 			var pause *Pause
-			if err := w.try("ann", badPassword, c.address(burst)); !errors.As(err, &pause) || pause.After != c.pause || pause.Seconds() != int(c.pause/time.Second) {
+			if err := w.try("ann", badPassword, c.address(burst)); !errors.As(err, &pause) ||
+				pause.After != c.pause || pause.Seconds() != int(c.pause/time.Second) {
 				t.Fatalf("%v, want a pause of %v", err, c.pause)
 			}
 			w.now = w.now.Add(c.pause - time.Millisecond)
-			if err := w.try("ann", badPassword, c.address(burst)); !errors.As(err, &pause) || pause.Seconds() != 1 {
+			if err := w.try("ann", badPassword, c.address(burst)); !errors.As(err, &pause) ||
+				pause.Seconds() != 1 {
 				t.Errorf("a moment early: %v", err)
 			}
 			w.now = w.now.Add(time.Millisecond)
@@ -173,13 +178,15 @@ func TestKnownAddresses(t *testing.T) {
 	if knows(many(0)) || !knows(many(1)) || !knows(many(maxKnown)) {
 		t.Error("it is not the oldest address that gives way")
 	}
-	if err := w.keeper.SetPassword(w.ctx(), &Principal{Name: "bob", Way: api.WayUser}, "ann", &api.PasswordRequest{Password: "another horse battery"}); err != nil {
+	if err := w.keeper.SetPassword(w.ctx(), &Principal{Name: "bob", Way: api.WayUser}, "ann",
+		&api.PasswordRequest{Password: "another horse battery"}); err != nil {
 		t.Fatal(err)
 	}
 	if knows(many(1)) {
 		t.Error("addresses outlive the password that they were known by")
 	}
-	if err := w.try("ann", badPassword, "203.0.113.9"); !errors.Is(err, ErrCredentials) || knows("203.0.113.9") {
+	if err := w.try("ann", badPassword, "203.0.113.9"); !errors.Is(err, ErrCredentials) ||
+		knows("203.0.113.9") {
 		t.Errorf("a wrong password makes an address known (%v)", err)
 	}
 }
@@ -207,8 +214,8 @@ func TestBudgetsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRoomForHashes: strangers who take all their room make other strangers wait, for a bounded time,
-// and nobody else.
+// TestRoomForHashes: strangers who take all their room make other strangers wait, for a bounded
+// time, and nobody else.
 func TestRoomForHashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
@@ -221,7 +228,8 @@ func TestRoomForHashes(t *testing.T) {
 		}
 		began := time.Now()
 		var pause *Pause
-		if _, err := h.check(t.Context(), h.strangers, badPassword, hash); !errors.As(err, &pause) || !errors.Is(err, ErrBusy) || time.Since(began) != hashWait || pause.After != hashWait {
+		if _, err := h.check(t.Context(), h.strangers, badPassword, hash); !errors.As(err, &pause) ||
+			!errors.Is(err, ErrBusy) || time.Since(began) != hashWait || pause.After != hashWait {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if good, err := h.check(t.Context(), h.own, goodPassword, hash); !good || err != nil {
@@ -239,8 +247,8 @@ func TestRoomForHashes(t *testing.T) {
 	})
 }
 
-// TestMemoryOfHashes: the memory of hashes is freed after a few, however seldom the garbage collector
-// comes by itself.
+// TestMemoryOfHashes: the memory of hashes is freed after a few, however seldom the garbage
+// collector comes by itself.
 func TestMemoryOfHashes(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
@@ -254,7 +262,8 @@ func TestMemoryOfHashes(t *testing.T) {
 		if _, err := h.hash(t.Context(), goodPassword); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := cycles()-before, uint32((n+1)/maxGarbage); got < want || n == maxGarbage-2 && got != 0 {
+		if got, want := cycles()-before, uint32((n+1)/maxGarbage); got < want || n == maxGarbage-2 &&
+			got != 0 {
 			t.Fatalf("%d collections after %d hashes, want %d", got, n+1, want)
 		}
 	}

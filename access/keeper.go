@@ -26,8 +26,8 @@ const (
 )
 
 // Keeper changes users, tokens and sessions, each change in one transaction with its record in the
-// audit log. There is one on a store at a time: that of the controller that decides. Its methods may
-// be called from any goroutine.
+// audit log. There is one on a store at a time: that of the controller that decides. Its methods
+// may be called from any goroutine.
 type Keeper struct {
 	gate    *Gate
 	store   store.Store
@@ -43,8 +43,10 @@ type Keeper struct {
 
 // NewKeeper returns a keeper that writes to s, which is the store of the gate's directory with the
 // guard of the controller that decides.
-func NewKeeper(ctx context.Context, g *Gate, s store.Store, cost Cost, log *slog.Logger) (*Keeper, error) {
-	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), guesses: newGuesses(), log: log, stale: true}
+func NewKeeper(ctx context.Context, g *Gate, s store.Store, cost Cost, log *slog.Logger) (*Keeper,
+	error) {
+	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), guesses: newGuesses(), log: log,
+		stale: true}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k, k.renew(ctx)
@@ -87,7 +89,8 @@ func (k *Keeper) change(ctx context.Context, f func() ([]store.Op, error)) error
 func (k *Keeper) apply(ctx context.Context, ops []store.Op) error {
 	if err := k.store.Apply(ctx, ops); err != nil {
 		k.stale = true
-		if errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable) { // nothing was written
+		// nothing was written
+		if errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable) {
 			return fmt.Errorf("%w: %w", ErrStore, err)
 		}
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
@@ -134,18 +137,21 @@ func (k *Keeper) Token(id string) (api.Token, error) {
 }
 
 // CreateToken makes a token. The answer alone has its secret.
-func (k *Keeper) CreateToken(ctx context.Context, by *Principal, r *api.TokenRequest) (api.Token, error) {
+func (k *Keeper) CreateToken(ctx context.Context, by *Principal, r *api.TokenRequest) (api.Token,
+	error) {
 	if err := r.Validate(); err != nil {
 		return api.Token{}, err
 	}
 	secret := newSecret()
-	t := token{Token: api.Token{ID: newID(), Name: r.Name, Grant: r.Grant, Created: k.gate.cfg.Now().UTC(), CreatedBy: by.Name}, Digest: digest(secret)}
+	t := token{Token: api.Token{ID: newID(), Name: r.Name, Grant: r.Grant,
+		Created: k.gate.cfg.Now().UTC(), CreatedBy: by.Name}, Digest: digest(secret)}
 	if r.Lifetime > 0 {
 		t.Expires = t.Created.Add(r.Lifetime.D())
 	}
 	err := k.change(ctx, func() ([]store.Op, error) {
 		if _, tokens, _ := k.gate.dir.snapshot(); len(tokens) >= maxTokens {
-			return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d tokens, and may be no more", maxTokens)}
+			return nil, &api.Error{Code: api.CodeLimit,
+				Message: fmt.Sprintf("there are %d tokens, and may be no more", maxTokens)}
 		}
 		if err := k.first(t.Role == api.RoleAdmin && t.Expires.IsZero()); err != nil {
 			return nil, err
@@ -180,7 +186,8 @@ func (k *Keeper) first(admin bool) error {
 	if k.gate.Required() || admin {
 		return nil
 	}
-	return &api.Error{Code: api.CodeConflict, Message: "from the first user or token on the API asks for credentials: want that one to be an administrator without an end"}
+	return &api.Error{Code: api.CodeConflict,
+		Message: "from the first user or token on the API asks for credentials: want that one to be an administrator without an end"}
 }
 
 // last refuses the removal of the last administrator, where no other way to be one is configured.
@@ -201,7 +208,8 @@ func (k *Keeper) last(user, token string) error {
 			return nil
 		}
 	}
-	return &api.Error{Code: api.CodeConflict, Message: "it is the last administrator: want another one first"}
+	return &api.Error{Code: api.CodeConflict,
+		Message: "it is the last administrator: want another one first"}
 }
 
 // Users returns the users, in the order of their names.
@@ -240,7 +248,8 @@ func (k *Keeper) AddUser(ctx context.Context, r *api.UserRequest) (api.User, err
 			return nil, &api.Error{Code: api.CodeExists, Message: fmt.Sprintf("user %q exists", r.Name)}
 		}
 		if len(users) >= maxUsers {
-			return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d users, and may be no more", maxUsers)}
+			return nil, &api.Error{Code: api.CodeLimit,
+				Message: fmt.Sprintf("there are %d users, and may be no more", maxUsers)}
 		}
 		if err := k.first(u.Role == api.RoleAdmin); err != nil {
 			return nil, err
@@ -280,7 +289,8 @@ func sessionsOf(sessions map[string]session, name string) (ops []store.Op) {
 }
 
 // SetPassword sets a user's password and ends its sessions. Who sets his own needs the present one.
-func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r *api.PasswordRequest) error {
+func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
+	r *api.PasswordRequest) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -297,7 +307,9 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 		case err != nil:
 			return err
 		case !good:
-			return &api.Error{Code: api.CodeInvalid, Fields: []api.FieldError{{Field: "current", Code: api.CodeInvalid, Value: "wrong", Want: "the present password"}}}
+			return &api.Error{Code: api.CodeInvalid,
+				Fields: []api.FieldError{{Field: "current", Code: api.CodeInvalid, Value: "wrong",
+					Want: "the present password"}}}
 		}
 	}
 	hash, err := k.hasher.hash(ctx, r.Password)
@@ -308,7 +320,8 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 		users, _, sessions := k.gate.dir.snapshot()
 		u, ok := users[name]
 		if !ok || u.Hash != was.Hash {
-			return nil, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("user %q was changed meanwhile", name)}
+			return nil, &api.Error{Code: api.CodeConflict,
+				Message: fmt.Sprintf("user %q was changed meanwhile", name)}
 		}
 		before := u.User
 		u.Known = nil // whoever knew the old one may have signed in from there
@@ -319,8 +332,11 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string, r 
 	})
 }
 
-// Try counts an attempt of a client to sign in otherwise than with a password. The error is a [Pause].
-func (k *Keeper) Try(client string) error { return k.guesses.stranger(k.gate.cfg.Now(), "", client) }
+// Try counts an attempt of a client to sign in otherwise than with a password. The error is a
+// [Pause].
+func (k *Keeper) Try(client string) error {
+	return k.guesses.stranger(k.gate.cfg.Now(), "", client)
+}
 
 // verify reports whether a user has a password, for somebody at an address.
 func (k *Keeper) verify(ctx context.Context, name, password, address string) (bool, error) {
@@ -340,7 +356,8 @@ func (k *Keeper) verify(ctx context.Context, name, password, address string) (bo
 
 // SignIn begins a session with a local user's password, for a client at an address. It returns the
 // principal, with its CSRF token, and the value of the cookie.
-func (k *Keeper) SignIn(ctx context.Context, name, password, client string) (Principal, string, error) {
+func (k *Keeper) SignIn(ctx context.Context, name, password, client string) (Principal, string,
+	error) {
 	good, err := k.verify(ctx, name, password, client)
 	if err != nil {
 		return Principal{}, "", err
@@ -370,7 +387,8 @@ func (k *Keeper) Begin(ctx context.Context, p Principal) (Principal, string, err
 }
 
 // begin begins a session. address, if not empty, has given the password of a user.
-func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Principal, string, error) {
+func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Principal, string,
+	error) {
 	ctx = store.WithReserve(ctx) // who signs in may make room
 	id, secret := newID(), newSecret()
 	now := k.gate.cfg.Now().UTC()
@@ -419,18 +437,23 @@ func (k *Keeper) room(p Principal, now time.Time) (ops []store.Op, err error) {
 		}
 		left++
 	}
-	slices.SortFunc(mine, func(a, b string) int { return sessions[a].Created.Compare(sessions[b].Created) })
+	slices.SortFunc(mine, func(a, b string) int {
+		return sessions[a].Created.Compare(sessions[b].Created)
+	})
 	for ; len(mine) >= maxSessionsEach; mine = mine[1:] {
 		ops = append(ops, store.Op{Key: sessionPrefix + mine[0]})
 		left--
 	}
 	if left >= maxSessions {
-		return nil, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d sessions, and may be no more", left)}
+		return nil, &api.Error{Code: api.CodeLimit,
+			Message: fmt.Sprintf("there are %d sessions, and may be no more", left)}
 	}
 	return ops, nil
 }
 
 // SignOut ends a session.
 func (k *Keeper) SignOut(ctx context.Context, id string) error {
-	return k.change(ctx, func() ([]store.Op, error) { return []store.Op{{Key: sessionPrefix + id}}, nil })
+	return k.change(ctx, func() ([]store.Op, error) {
+		return []store.Op{{Key: sessionPrefix + id}}, nil
+	})
 }

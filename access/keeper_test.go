@@ -8,13 +8,14 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestLastAdministrator: an administrator whose token ends is no administrator for good, and neither is
-// one of another role: the last user that is one stays.
+// TestLastAdministrator: an administrator whose token ends is no administrator for good, and
+// neither is one of another role: the last user that is one stays.
 func TestLastAdministrator(t *testing.T) {
 	w := newGuessWorld(t)
 	by := &Principal{Name: "ann", Way: api.WayUser, Grant: api.Grant{Role: api.RoleAdmin}}
 	token := func(role api.Role, lifetime time.Duration) string {
-		made, err := w.keeper.CreateToken(w.ctx(), by, &api.TokenRequest{Name: "robot", Grant: api.Grant{Role: role}, Lifetime: api.Duration(lifetime)})
+		made, err := w.keeper.CreateToken(w.ctx(), by, &api.TokenRequest{Name: "robot",
+			Grant: api.Grant{Role: role}, Lifetime: api.Duration(lifetime)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,13 +41,14 @@ func TestLastAdministrator(t *testing.T) {
 		t.Errorf("beside an administrator's token without an end: %v", err)
 	}
 	var e *api.Error
-	if err := w.keeper.DeleteToken(w.ctx(), forever); !errors.As(err, &e) || e.Code != api.CodeConflict {
+	if err := w.keeper.DeleteToken(w.ctx(), forever); !errors.As(err, &e) ||
+		e.Code != api.CodeConflict {
 		t.Errorf("the token that is the last one: %v, want a conflict", err)
 	}
 }
 
-// TestSessionsOfAnOldPassword: a change of the password ends the sessions from before it, and none that
-// begins with it.
+// TestSessionsOfAnOldPassword: a change of the password ends the sessions from before it, and none
+// that begins with it.
 func TestSessionsOfAnOldPassword(t *testing.T) {
 	w := newGuessWorld(t)
 	begin := func(password string) string {

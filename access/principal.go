@@ -64,7 +64,8 @@ func (p *Principal) RoleText() string {
 
 // Session returns what the principal is for itself.
 func (p *Principal) Session() api.Session {
-	s := api.Session{Name: p.Name, Way: p.Way, Grant: p.Grant, Expires: p.Expires, CSRF: p.CSRF, Scopes: []string{}}
+	s := api.Session{Name: p.Name, Way: p.Way, Grant: p.Grant, Expires: p.Expires, CSRF: p.CSRF,
+		Scopes: []string{}}
 	for _, name := range p.ProjectNames() {
 		s.Projects = append(s.Projects, api.SessionProject{Name: name, Role: p.Projects[name]})
 	}

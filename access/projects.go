@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Projects are the projects with their members, as they are kept. A Projects does not change; nil has
-// none.
+// Projects are the projects with their members, as they are kept. A Projects does not change; nil
+// has none.
 type Projects struct {
 	specs map[string]api.ProjectSpec
 }
@@ -65,7 +65,8 @@ func (ps *Projects) Join(p *Principal) {
 			if m.Way != p.Way {
 				continue
 			}
-			if m.Claim == "" && m.Name == id || m.Claim != "" && slices.Contains(p.Claims[m.Claim], m.Value) {
+			if m.Claim == "" && m.Name == id || m.Claim != "" &&
+				slices.Contains(p.Claims[m.Claim], m.Value) {
 				join(name, m.Role)
 			}
 		}

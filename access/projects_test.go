@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestJoinProjects: a principal is a member by its way and name, a token by its id, and by claims of
-// its provider; of two roles in one project the greater counts.
+// TestJoinProjects: a principal is a member by its way and name, a token by its id, and by claims
+// of its provider; of two roles in one project the greater counts.
 func TestJoinProjects(t *testing.T) {
 	member := func(way api.Way, name string, role api.ProjectRole) api.ProjectMember {
 		return api.ProjectMember{Way: way, Name: name, Role: role}
@@ -16,14 +16,18 @@ func TestJoinProjects(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
 		"acme": {Members: []api.ProjectMember{
 			member(api.WayUser, "ann", api.ProjectEditor), member(api.WayToken, "id1", api.ProjectViewer),
-			{Way: api.WayOIDC, Claim: "groups", Value: "acme-team", Role: api.ProjectEditor}, member(api.WayOIDC, "bob@example.com", api.ProjectViewer),
+			{Way: api.WayOIDC, Claim: "groups", Value: "acme-team", Role: api.ProjectEditor},
+			member(api.WayOIDC, "bob@example.com", api.ProjectViewer),
 		}},
 		"blue": {Members: []api.ProjectMember{
-			{Way: api.WayOIDC, Claim: "groups", Value: "acme-team", Role: api.ProjectViewer}, member(api.WayCertificate, "ci", api.ProjectEditor),
+			{Way: api.WayOIDC, Claim: "groups", Value: "acme-team", Role: api.ProjectViewer},
+			member(api.WayCertificate, "ci", api.ProjectEditor),
 			{Way: api.WayOIDC, Claim: "groups", Value: "blue-team", Role: api.ProjectEditor},
 		}},
 	})
-	groups := func(values ...string) map[string][]string { return map[string][]string{"groups": values} }
+	groups := func(values ...string) map[string][]string {
+		return map[string][]string{"groups": values}
+	}
 	for _, x := range []struct {
 		who        Principal
 		acme, blue api.ProjectRole
@@ -35,15 +39,23 @@ func TestJoinProjects(t *testing.T) {
 		{Principal{Way: api.WayToken, Name: "id1", ID: "id2"}, "", ""},
 		{Principal{Way: api.WayUser, Name: "id1"}, "", ""},
 		{Principal{Way: api.WayCertificate, Name: "ci"}, "", api.ProjectEditor},
-		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("other", "acme-team")}, api.ProjectEditor, api.ProjectViewer},
-		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("acme-team", "blue-team")}, api.ProjectEditor, api.ProjectEditor},
-		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("blue-team", "acme-team")}, api.ProjectEditor, api.ProjectEditor},
-		{Principal{Way: api.WayOIDC, Name: "bob@example.com", Claims: groups("acme-team")}, api.ProjectEditor, api.ProjectViewer},
-		{Principal{Way: api.WayOIDC, Name: "acme-team", Claims: map[string][]string{"roles": {"acme-team"}}}, "", ""},
-		{Principal{Way: api.WayOIDC, Name: "", Claims: groups("")}, "", ""}, // a member by a claim has no name
+		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("other", "acme-team")}, api.ProjectEditor,
+			api.ProjectViewer},
+		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("acme-team", "blue-team")},
+			api.ProjectEditor, api.ProjectEditor},
+		{Principal{Way: api.WayOIDC, Name: "x", Claims: groups("blue-team", "acme-team")},
+			api.ProjectEditor, api.ProjectEditor},
+		{Principal{Way: api.WayOIDC, Name: "bob@example.com", Claims: groups("acme-team")},
+			api.ProjectEditor, api.ProjectViewer},
+		{Principal{Way: api.WayOIDC, Name: "acme-team",
+			Claims: map[string][]string{"roles": {"acme-team"}}}, "", ""},
+		// a member by a claim has no name
+		{Principal{Way: api.WayOIDC, Name: "", Claims: groups("")}, "", ""},
 		{Principal{Way: api.WayUser, Name: "x", Claims: groups("acme-team")}, "", ""},
-		{Principal{Way: api.WayUser, Name: "tom", Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}}, api.ProjectEditor, ""},
-		{Principal{Way: api.WayUser, Name: "vic", Grant: api.Grant{Role: api.RoleViewer, Tenant: "acme"}}, "", ""},
+		{Principal{Way: api.WayUser, Name: "tom", Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}},
+			api.ProjectEditor, ""},
+		{Principal{Way: api.WayUser, Name: "vic", Grant: api.Grant{Role: api.RoleViewer, Tenant: "acme"}},
+			"", ""},
 	} {
 		p := x.who
 		p.Projects = map[string]api.ProjectRole{"old": api.ProjectEditor}
@@ -54,11 +66,13 @@ func TestJoinProjects(t *testing.T) {
 	}
 }
 
-// TestWhatMembersMay: which scopes a principal has for resources of its projects, of other projects and
-// of no project, and which of them it may know of.
+// TestWhatMembersMay: which scopes a principal has for resources of its projects, of other projects
+// and of no project, and which of them it may know of.
 func TestWhatMembersMay(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
-		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "ed", Role: api.ProjectEditor}, {Way: api.WayUser, Name: "vi", Role: api.ProjectViewer}, {Way: api.WayUser, Name: "tom", Role: api.ProjectEditor}}},
+		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "ed", Role: api.ProjectEditor},
+			{Way: api.WayUser, Name: "vi", Role: api.ProjectViewer}, {Way: api.WayUser, Name: "tom",
+				Role: api.ProjectEditor}}},
 		"blue": {},
 		// Within the name of a tenant that has no project of its own.
 		"late-x": {},
@@ -77,7 +91,8 @@ func TestWhatMembersMay(t *testing.T) {
 		{"nobody", tenant("late"), "late", "late", false},
 		{"ed", api.Grant{Role: api.RoleViewer}, "acme acme-1 blue free late late-x", "acme acme-1", true},
 		{"nobody", api.Grant{Role: api.RoleOperator}, "acme acme-1 blue free late late-x", "", true},
-		{"nobody", api.Grant{Role: api.RoleAdmin}, "acme acme-1 blue free late late-x", "acme acme-1 blue free late late-x", true},
+		{"nobody", api.Grant{Role: api.RoleAdmin}, "acme acme-1 blue free late late-x",
+			"acme acme-1 blue free late late-x", true},
 	} {
 		p := Principal{Way: api.WayUser, Name: x.name, Grant: x.grant}
 		ps.Join(&p)
@@ -130,12 +145,13 @@ func join(names []string) (out string) {
 	return out
 }
 
-// TestNarrowToAProject: who acts in one project has its role there and no other, an administrator that of
-// an editor, who sees everything that of a viewer; nobody acts in a project that there is not, or that
-// it has no part in.
+// TestNarrowToAProject: who acts in one project has its role there and no other, an administrator
+// that of an editor, who sees everything that of a viewer; nobody acts in a project that there is
+// not, or that it has no part in.
 func TestNarrowToAProject(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
-		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "vi", Role: api.ProjectViewer}, {Way: api.WayUser, Name: "root", Role: api.ProjectViewer}}}, "blue": {},
+		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "vi", Role: api.ProjectViewer},
+			{Way: api.WayUser, Name: "root", Role: api.ProjectViewer}}}, "blue": {},
 	})
 	for _, x := range []struct {
 		name    string
@@ -143,10 +159,15 @@ func TestNarrowToAProject(t *testing.T) {
 		project string
 		want    api.ProjectRole // "": refused
 	}{
-		{"vi", api.Grant{Role: api.RoleOfProjects}, "acme", api.ProjectViewer}, {"vi", api.Grant{Role: api.RoleOfProjects}, "blue", ""},
-		{"x", api.Grant{Role: api.RoleViewer}, "blue", api.ProjectViewer}, {"x", api.Grant{Role: api.RoleOperator}, "blue", api.ProjectViewer},
-		{"x", api.Grant{Role: api.RoleAdmin}, "blue", api.ProjectEditor}, {"x", api.Grant{Role: api.RoleAdmin}, "none", ""}, {"x", api.Grant{Role: api.RoleViewer}, "none", ""},
-		{"x", api.Grant{Role: api.RoleTenant, Tenant: "blue"}, "blue", api.ProjectEditor}, {"x", api.Grant{Role: api.RoleTenant, Tenant: "blue"}, "acme", ""},
+		{"vi", api.Grant{Role: api.RoleOfProjects}, "acme", api.ProjectViewer},
+		{"vi", api.Grant{Role: api.RoleOfProjects}, "blue", ""},
+		{"x", api.Grant{Role: api.RoleViewer}, "blue", api.ProjectViewer},
+		{"x", api.Grant{Role: api.RoleOperator}, "blue", api.ProjectViewer},
+		{"x", api.Grant{Role: api.RoleAdmin}, "blue", api.ProjectEditor},
+		{"x", api.Grant{Role: api.RoleAdmin}, "none", ""}, {"x", api.Grant{Role: api.RoleViewer}, "none",
+			""},
+		{"x", api.Grant{Role: api.RoleTenant, Tenant: "blue"}, "blue", api.ProjectEditor},
+		{"x", api.Grant{Role: api.RoleTenant, Tenant: "blue"}, "acme", ""},
 		{"root", api.Grant{Role: api.RoleAdmin}, "acme", api.ProjectViewer}, // as the project has it
 	} {
 		p := Principal{Way: api.WayUser, Name: x.name, Grant: x.grant}
@@ -159,7 +180,8 @@ func TestNarrowToAProject(t *testing.T) {
 		if !ok {
 			continue
 		}
-		if p.Role != api.RoleOfProjects || !slices.Equal(p.ProjectNames(), []string{x.project}) || p.Projects[x.project] != x.want || p.May(Read) || p.May(Administer) || p.Sight() == nil {
+		if p.Role != api.RoleOfProjects || !slices.Equal(p.ProjectNames(), []string{x.project}) ||
+			p.Projects[x.project] != x.want || p.May(Read) || p.May(Administer) || p.Sight() == nil {
 			t.Errorf("%s %v in %s: %+v", x.name, x.grant, x.project, p)
 		}
 	}
@@ -168,7 +190,8 @@ func TestNarrowToAProject(t *testing.T) {
 // TestRequestsOfProjects: the quota of a project that has one.
 func TestRequestsOfProjects(t *testing.T) {
 	two := 2
-	ps := NewProjects(map[string]api.ProjectSpec{"acme": {Quotas: api.ProjectQuotas{Requests: &two}}, "blue": {}})
+	ps := NewProjects(map[string]api.ProjectSpec{"acme": {Quotas: api.ProjectQuotas{Requests: &two}},
+		"blue": {}})
 	for name, want := range map[string]int{"acme": 2, "blue": 0, "none": 0} {
 		if got := ps.Requests(name); got != want {
 			t.Errorf("%s: %d", name, got)

@@ -17,8 +17,8 @@ const (
 	Self Scope = "self"
 	// Read covers what there is to see of the network and its resources.
 	Read Scope = "read"
-	// TenantRead and TenantWrite cover groups, tenants, PFC policies and, to read, projects. Members of
-	// projects have them for what is their projects'.
+	// TenantRead and TenantWrite cover groups, tenants, PFC policies and, to read, projects. Members
+	// of projects have them for what is their projects'.
 	TenantRead  Scope = "tenant:read"
 	TenantWrite Scope = "tenant:write"
 	// Operate covers drains.

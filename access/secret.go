@@ -18,7 +18,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// tokenMark begins every token that the API makes, so that scanners for leaked secrets can know one.
+// tokenMark begins every token that the API makes, so that scanners for leaked secrets can know
+// one.
 const tokenMark = "weft_"
 
 // sessionMark begins a session that is used as a bearer token.
@@ -100,8 +101,8 @@ type hasher struct {
 	garbage int    // hashes since then, whose memory is not free yet
 }
 
-// maxGarbage bounds the hashes whose memory waits for the garbage collector. Beside a large heap that
-// would come by itself after many: 40 wrong passwords took a gigabyte.
+// maxGarbage bounds the hashes whose memory waits for the garbage collector. Beside a large heap
+// that would come by itself after many: 40 wrong passwords took a gigabyte.
 const maxGarbage = 4
 
 // collect has the memory of hashes freed when there is much of it.
@@ -126,7 +127,8 @@ func newHasher(cost Cost) *hasher {
 	return &hasher{cost: cost, strangers: make(room, maxHashes), own: make(room, maxHashes)}
 }
 
-func (h *hasher) run(ctx context.Context, in room, password string, salt []byte, c Cost, octets uint32) ([]byte, error) {
+func (h *hasher) run(ctx context.Context, in room, password string, salt []byte, c Cost,
+	octets uint32) ([]byte, error) {
 	late := time.NewTimer(hashWait)
 	defer late.Stop()
 	select {
@@ -150,15 +152,16 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory, h.cost.Passes, h.cost.Lanes,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.cost.Memory,
+		h.cost.Passes, h.cost.Lanes,
 		b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
 }
 
 // errHash reports a hash that this program did not write.
 var errHash = errors.New("access: the hash of the password is not one of argon2id")
 
-// check reports whether a password has a hash. Without a hash it takes the same time, and the answer
-// is no: that a user is not there does not show.
+// check reports whether a password has a hash. Without a hash it takes the same time, and the
+// answer is no: that a user is not there does not show.
 func (h *hasher) check(ctx context.Context, in room, password, hash string) (bool, error) {
 	if hash == "" {
 		_, err := h.run(ctx, in, password, make([]byte, saltOctets), h.cost, hashOctets)
@@ -170,12 +173,14 @@ func (h *hasher) check(ctx context.Context, in room, password, hash string) (boo
 	}
 	var version int
 	var c Cost
-	if _, err := fmt.Sscanf(part[2]+" "+part[3], "v=%d m=%d,t=%d,p=%d", &version, &c.Memory, &c.Passes, &c.Lanes); err != nil {
+	if _, err := fmt.Sscanf(part[2]+" "+part[3], "v=%d m=%d,t=%d,p=%d", &version, &c.Memory, &c.Passes,
+		&c.Lanes); err != nil {
 		return false, errors.Join(errHash, err)
 	}
 	salt, errSalt := base64.RawStdEncoding.DecodeString(part[4])
 	want, errSum := base64.RawStdEncoding.DecodeString(part[5])
-	if errSalt != nil || errSum != nil || version != argon2.Version || c.Passes == 0 || c.Lanes == 0 || c.Memory > 1<<20 || len(want) == 0 {
+	if errSalt != nil || errSum != nil || version != argon2.Version || c.Passes == 0 || c.Lanes == 0 ||
+		c.Memory > 1<<20 || len(want) == 0 {
 		return false, errHash
 	}
 	got, err := h.run(ctx, in, password, salt, c, uint32(len(want)))

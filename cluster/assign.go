@@ -54,7 +54,8 @@ func (n *Node) share(ctx context.Context, m *Mandate) {
 
 // assign stores the owners that follow from who is there. decided are owners that it stored before,
 // which the view may not have yet.
-func (n *Node) assign(ctx context.Context, m *Mandate, v View, decided map[string]Owner, moves int) error {
+func (n *Node) assign(ctx context.Context, m *Mandate, v View, decided map[string]Owner,
+	moves int) error {
 	owners := maps.Clone(v.Owners)
 	if owners == nil {
 		owners = make(map[string]Owner)

@@ -44,7 +44,8 @@ type skewedLease struct {
 	clock *wallClock
 }
 
-func (l skewedLease) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+func (l skewedLease) Put(ctx context.Context, key string, value []byte, expect int64) (int64,
+	error) {
 	return l.Lease.Put(ctx, key, l.clock.written(value), expect)
 }
 

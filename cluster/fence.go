@@ -19,7 +19,8 @@ type fence struct {
 }
 
 // Open implements [controller.Southbound].
-func (f fence) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
+func (f fence) Open(ctx context.Context, sw inventory.Switch,
+	handler func(controller.SwitchEvent)) (controller.Switch, error) {
 	s, err := f.Southbound.Open(ctx, sw, handler)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,8 @@ func (f fenced) PacketOut(ctx context.Context, p entry.PacketOut) error {
 }
 
 // SetPort implements [controller.Switch].
-func (f fenced) SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error) {
+func (f fenced) SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal,
+	error) {
 	ctx, cancel, err := f.tenure.Bound(ctx)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// reached is a switch on which every method panics, so that what reaches it is seen, and those with an
-// effect count their calls.
+// reached is a switch on which every method panics, so that what reaches it is seen, and those with
+// an effect count their calls.
 type reached struct {
 	controller.Switch
 	calls []string
@@ -42,16 +42,19 @@ func (r *reached) SetPort(ctx context.Context, _ string, _ *gnmi.Settings) ([]gn
 }
 
 // Open implements [controller.Southbound].
-func (r *reached) Open(context.Context, inventory.Switch, func(controller.SwitchEvent)) (controller.Switch, error) {
+func (r *reached) Open(context.Context, inventory.Switch,
+	func(controller.SwitchEvent)) (controller.Switch, error) {
 	return r, nil
 }
 
-// TestFence: every method of a switch that has an effect is refused without the lease, and ends with
-// it. A method of [controller.Switch] that is in neither list fails the test: decide which it is.
+// TestFence: every method of a switch that has an effect is refused without the lease, and ends
+// with it. A method of [controller.Switch] that is in neither list fails the test: decide which it
+// is.
 func TestFence(t *testing.T) {
 	effects := map[string]bool{"Write": true, "PacketOut": true, "SetPort": true}
 	reads := map[string]bool{
-		"Confirm": true, "Read": true, "Tables": true, "CounterNames": true, "Inspect": true, "Counters": true, "PortCounts": true,
+		"Confirm": true, "Read": true, "Tables": true, "CounterNames": true, "Inspect": true,
+		"Counters": true, "PortCounts": true,
 		"Close": true, // it takes this controller's session away, and nothing else
 	}
 	seam := reflect.TypeFor[controller.Switch]()
@@ -61,7 +64,8 @@ func TestFence(t *testing.T) {
 			left = -time.Hour
 		}
 		r := &reached{}
-		sw, err := Fence(r, &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}).Open(t.Context(), inventory.Switch{}, nil)
+		sw, err := Fence(r, &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}).Open(
+			t.Context(), inventory.Switch{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +88,8 @@ func TestFence(t *testing.T) {
 			case over && (!errors.Is(err, ErrMandate) || len(r.calls) > 0):
 				t.Errorf("%s without the lease: %v, the switch got %v", m.Name, err, r.calls)
 			case !over && (err != nil || len(r.calls) != 1 || !r.bound):
-				t.Errorf("%s with the lease: %v, the switch got %v, bound by the lease: %v", m.Name, err, r.calls, r.bound)
+				t.Errorf("%s with the lease: %v, the switch got %v, bound by the lease: %v", m.Name, err,
+					r.calls, r.bound)
 			}
 		}
 	}

@@ -30,7 +30,8 @@ type holding struct {
 
 // hold follows the records until ctx ends, and returns when no session is left.
 func (l *life) hold(ctx context.Context) {
-	h := &holder{l: l, again: make(chan struct{}, 1), held: make(map[string]*holding), releasing: make(map[string]bool)}
+	h := &holder{l: l, again: make(chan struct{}, 1), held: make(map[string]*holding),
+		releasing: make(map[string]bool)}
 	defer h.work.Wait()
 	defer h.endAll()
 	for {

@@ -22,21 +22,23 @@ func (until) Done() <-chan struct{} { return nil }
 
 // skew returns a time whose wall clock is off by whole seconds, and whose reading of the monotonic
 // clock is that of t: what [time.Now] returned before somebody set the clock. Package time has no
-// way to make one. The layout is that of [time.Time] with such a reading: a flag, 33 bits of seconds
-// since 1885, 30 bits of nanoseconds.
+// way to make one. The layout is that of [time.Time] with such a reading: a flag, 33 bits of
+// seconds since 1885, 30 bits of nanoseconds.
 func skew(t time.Time, off time.Duration) time.Time {
 	wall := (*uint64)(unsafe.Pointer(&t))
 	*wall = uint64(int64(*wall) + int64(off/time.Second)<<30)
 	return t
 }
 
-// TestWallClock: however the wall clock was set after a lease was renewed, a tenure lasts as long as
-// the lease does by the monotonic clock.
+// TestWallClock: however the wall clock was set after a lease was renewed, a tenure lasts as long
+// as the lease does by the monotonic clock.
 func TestWallClock(t *testing.T) {
-	for _, off := range []time.Duration{-24 * time.Hour, -2 * time.Hour, 0, 2 * time.Hour, 24 * time.Hour} {
+	for _, off := range []time.Duration{-24 * time.Hour, -2 * time.Hour, 0, 2 * time.Hour,
+		24 * time.Hour} {
 		now := time.Now()
 		if d := skew(now, off).Round(0).Sub(now.Round(0)); d != off || skew(now, off).Sub(now) != 0 {
-			t.Fatalf("the wall clock is off by %v, want %v, the monotonic one by %v", d, off, skew(now, off).Sub(now))
+			t.Fatalf("the wall clock is off by %v, want %v, the monotonic one by %v", d, off,
+				skew(now, off).Sub(now))
 		}
 		tenure := func(left time.Duration) *Tenure {
 			return &Tenure{lease: until{at: skew(time.Now().Add(left), off)}, margin: time.Minute}
@@ -52,8 +54,10 @@ func TestWallClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if deadline, _ := ctx.Deadline(); time.Until(deadline) > 59*time.Minute || time.Until(deadline) < 30*time.Minute || ctx.Err() != nil {
-			t.Errorf("the clock is off by %v: a request ends after %v, want 59 minutes; %v", off, time.Until(deadline), context.Cause(ctx))
+		if deadline, _ := ctx.Deadline(); time.Until(deadline) > 59*time.Minute ||
+			time.Until(deadline) < 30*time.Minute || ctx.Err() != nil {
+			t.Errorf("the clock is off by %v: a request ends after %v, want 59 minutes; %v", off,
+				time.Until(deadline), context.Cause(ctx))
 		}
 		cancel()
 		ended := make(chan error, 1)
@@ -63,7 +67,9 @@ func TestWallClock(t *testing.T) {
 		}
 		stop := make(chan struct{})
 		close(stop)
-		lasts.watch(stop, func(err error) { t.Errorf("the clock is off by %v, and a lease of an hour ends: %v", off, err) })
+		lasts.watch(stop, func(err error) {
+			t.Errorf("the clock is off by %v, and a lease of an hour ends: %v", off, err)
+		})
 	}
 }
 
@@ -95,7 +101,8 @@ func TestLostLease(t *testing.T) {
 // TestTenureEnds: a tenure is over at its end, not after it.
 func TestTenureEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // time stands still
-		for left, over := range map[time.Duration]bool{time.Minute + 1: false, time.Minute: true, time.Minute - 1: true} {
+		for left, over := range map[time.Duration]bool{time.Minute + 1: false, time.Minute: true,
+			time.Minute - 1: true} {
 			tenure := &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}
 			if err := tenure.Check(); errors.Is(err, ErrMandate) != over {
 				t.Errorf("%v before the end of the lease, with a margin of a minute: %v", left, err)

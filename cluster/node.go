@@ -33,7 +33,8 @@ type Config struct {
 	// Hold begins the session of a switch that this controller owns now, and does not wait for the
 	// switch. Nothing may be written to the switch unless t allows it, nor after end has returned.
 	Hold func(ctx context.Context, sw string, o Owner, t *Tenure) (end func(), err error)
-	// Alarm, when not nil, returns what is wrong with this controller, which all are to know; nil: nothing.
+	// Alarm, when not nil, returns what is wrong with this controller, which all are to know; nil:
+	// nothing.
 	Alarm func() *Alarm
 	// Changed, when not nil, gets what this controller knows of all of them, when that has changed.
 	// It must not wait for anything.
@@ -46,7 +47,8 @@ const (
 	defaultTTL = 2 * time.Second
 	// relist is how often all records are read again: a watch may have lost some.
 	relist = 30 * time.Second
-	// yieldTTLs is how many TTLs the decider leads the store, and up to twice as many, before it yields.
+	// yieldTTLs is how many TTLs the decider leads the store, and up to twice as many, before it
+	// yields.
 	yieldTTLs = 3
 	// alarmLooks is how often in a TTL a controller looks whether it has an alarm.
 	alarmLooks = 8
@@ -71,12 +73,12 @@ type unevenShare struct {
 	since time.Time
 }
 
-// unevenFor is how long switches may be shared out unevenly before somebody is told: a controller that
-// joins gets its share a few switches at a time.
+// unevenFor is how long switches may be shared out unevenly before somebody is told: a controller
+// that joins gets its share a few switches at a time.
 const unevenFor = time.Minute
 
-// Uneven reports what has been wrong with the owners of switches for a minute; "" when nothing has, or
-// this controller does not decide.
+// Uneven reports what has been wrong with the owners of switches for a minute; "" when nothing has,
+// or this controller does not decide.
 func (n *Node) Uneven() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -140,7 +142,8 @@ func (n *Node) setView(v View, t *Tenure) {
 // Run takes part until ctx ends. Then it hands over in order: it stops deciding, and gives its
 // lease back.
 func (n *Node) Run(ctx context.Context) {
-	ctx = store.WithReserve(ctx) // who decides and who owns a switch must be settled on a full disk too
+	// who decides and who owns a switch must be settled on a full disk too
+	ctx = store.WithReserve(ctx)
 	pauses := retry.Backoff{Initial: n.cfg.TTL / 30, Max: n.cfg.TTL, Multiplier: 1.6}
 	pauses.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
 		begun := time.Now()
@@ -319,7 +322,8 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		return 0, fmt.Errorf("%w: the record of this controller is gone", ErrMandate)
 	case l.self.Instance == 0 && there:
 		// Of a controller that died a moment ago, or of another one.
-		l.n.cfg.Log.Warn("another controller has this name, or this one's last lease lasts", "name", l.self.Name, "address", other.API)
+		l.n.cfg.Log.Warn("another controller has this name, or this one's last lease lasts", "name",
+			l.self.Name, "address", other.API)
 		return 0, nil
 	case l.self.Instance == 0:
 		l.self.Joined = time.Now().UTC()
@@ -441,8 +445,9 @@ func (l *life) lead(ctx context.Context, number int64) *term {
 }
 
 // yield leaves it to another controller to lead the store, until ctx ends. When this one dies, the
-// others need not elect a leader of the store first. It does so when this one has led for a while: a
-// new leader gives every lease its whole time again, also that of a controller that has just died.
+// others need not elect a leader of the store first. It does so when this one has led for a while:
+// a new leader gives every lease its whole time again, also that of a controller that has just
+// died.
 func (n *Node) yield(ctx context.Context) {
 	led := false
 	for {

@@ -65,10 +65,12 @@ type world struct {
 const devices = 6
 
 func newWorld(t *testing.T, n int, seed uint64) *world {
-	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool), led: make(map[int64]bool)}
+	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool),
+		led: make(map[int64]bool)}
 	for i := range devices {
 		w.devices = append(w.devices, &device{
-			w: w, name: fmt.Sprintf("n%d", i+1), remembers: i%2 == 0, random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*session]bool),
+			w: w, name: fmt.Sprintf("n%d", i+1), remembers: i%2 == 0,
+			random: rand.New(rand.NewPCG(seed, uint64(i))), streams: make(map[*session]bool),
 		})
 	}
 	w.server.Wrote = w.wrote
@@ -101,7 +103,8 @@ func (c *replica) start() {
 	c.sessions = make(map[string]*session)
 	c.w.mu.Unlock()
 	c.node = cluster.New(cluster.Config{
-		Self: cluster.Member{Name: c.name}, Store: skewed{c.client, c.clock}, TTL: ttl, Lead: c.lead, Switches: c.w.switches, Generation: c.w.next, Hold: c.hold, Alarm: c.alarmed,
+		Self: cluster.Member{Name: c.name}, Store: skewed{c.client, c.clock}, TTL: ttl, Lead: c.lead,
+		Switches: c.w.switches, Generation: c.w.next, Hold: c.hold, Alarm: c.alarmed,
 	})
 	go func() {
 		defer close(c.ended)
@@ -368,8 +371,8 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestAlarm: a controller with an alarm says so to all, leaves it to another one to decide, and keeps its
-// lease and its switches; where all have one, one of them decides.
+// TestAlarm: a controller with an alarm says so to all, leaves it to another one to decide, and
+// keeps its lease and its switches; where all have one, one of them decides.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 3, 1)
@@ -429,14 +432,15 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// TestJoinsWithAlarm: what is wrong with a controller that starts is known as soon as it is there, before it
-// could be the one that decides.
+// TestJoinsWithAlarm: what is wrong with a controller that starts is known as soon as it is there,
+// before it could be the one that decides.
 func TestJoinsWithAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, 1)
 		defer w.stop()
 		w.run(ttl)
-		second := &replica{w: w, name: "c2", client: w.server.Client(), clock: &wallClock{}, alarm: &cluster.Alarm{Message: "slow"}}
+		second := &replica{w: w, name: "c2", client: w.server.Client(), clock: &wallClock{},
+			alarm: &cluster.Alarm{Message: "slow"}}
 		w.controllers = append(w.controllers, second)
 		second.start()
 		for {
@@ -456,8 +460,8 @@ func TestJoinsWithAlarm(t *testing.T) {
 	})
 }
 
-// TestUnevenIsSaid: that switches have no owner is said when it has lasted a minute, by the decider, and no
-// more when they have.
+// TestUnevenIsSaid: that switches have no owner is said when it has lasted a minute, by the
+// decider, and no more when they have.
 func TestUnevenIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, 1)
@@ -625,15 +629,16 @@ func (w *world) owned(t *testing.T) {
 			t.Errorf("%s has owners %v", d.name, owners)
 		}
 		if d.writes == 0 || d.term != w.term {
-			t.Errorf("%s took %d writes, the last in term %d, now is term %d", d.name, d.writes, d.term, w.term)
+			t.Errorf("%s took %d writes, the last in term %d, now is term %d", d.name, d.writes, d.term,
+				w.term)
 		}
 		d.mu.Unlock()
 	}
 }
 
-// TestYield: a decider that has led the store for a while leaves that to another one, and one that does
-// not decide goes on leading. A new leader of the store gives all leases their whole time, which would
-// make the end of a dead controller's lease late if a decider yielded at once.
+// TestYield: a decider that has led the store for a while leaves that to another one, and one that
+// does not decide goes on leading. A new leader of the store gives all leases their whole time,
+// which would make the end of a dead controller's lease late if a decider yielded at once.
 func TestYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2, 1)
@@ -683,7 +688,8 @@ func TestMandateEnds(t *testing.T) {
 		defer cancel()
 		time.Sleep(time.Millisecond)
 		<-ctx.Done()
-		if !time.Now().Equal(until) || !errors.Is(m.Check(), cluster.ErrMandate) || !errors.Is(context.Cause(ctx), cluster.ErrMandate) {
+		if !time.Now().Equal(until) || !errors.Is(m.Check(), cluster.ErrMandate) ||
+			!errors.Is(context.Cause(ctx), cluster.ErrMandate) {
 			t.Errorf("%v at %v, want until %v; %v", m.Check(), time.Now(), until, context.Cause(ctx))
 		}
 		if v, _ := c.node.View(); !v.Until.Before(until.Add(ttl)) || !until.Before(v.Until) {

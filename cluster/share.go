@@ -85,7 +85,8 @@ func sides(members []Member, planes []int) map[int][]Member {
 		if len(free) < len(turn) { // who is left over goes where it is wanted most
 			m := free[0]
 			turn = []int{slices.MaxFunc(turn, func(a, b int) int {
-				return cmp.Or(cmp.Compare(len(out[b]), len(out[a])), cmp.Compare(weight(planeKey(a), m.Name), weight(planeKey(b), m.Name)))
+				return cmp.Or(cmp.Compare(len(out[b]), len(out[a])), cmp.Compare(weight(planeKey(a), m.Name),
+					weight(planeKey(b), m.Name)))
 			})}
 			out[turn[0]] = append(out[turn[0]], m)
 			free = free[1:]
@@ -102,11 +103,12 @@ func sides(members []Member, planes []int) map[int][]Member {
 
 func planeKey(p int) string { return fmt.Sprintf("plane %d", p) }
 
-// share returns the switches that get another owner, without Generation, Term and Since. Those without an
-// owner that lives get one at once. Of the others no more than moves change hands at a time: their
-// sessions end and begin again. In the end no controller owns two switches more than another one that
-// may own one of them.
-func share(members []Member, switches []Switch, owners map[string]Owner, moves int) map[string]Owner {
+// share returns the switches that get another owner, without Generation, Term and Since. Those
+// without an owner that lives get one at once. Of the others no more than moves change hands at a
+// time: their sessions end and begin again. In the end no controller owns two switches more than
+// another one that may own one of them.
+func share(members []Member, switches []Switch, owners map[string]Owner,
+	moves int) map[string]Owner {
 	a := newAllotment(members, switches, owners)
 	if len(a.stay) == 0 {
 		return nil
@@ -150,15 +152,18 @@ func unevenness(members []Member, switches []Switch, owners map[string]Owner) st
 	}
 	for _, sw := range switches {
 		if o := owners[sw.Name]; !a.settled(sw) {
-			return fmt.Sprintf("controller %s waits for switch %s, which its last owner has not let go", o.Name, sw.Name)
+			return fmt.Sprintf("controller %s waits for switch %s, which its last owner has not let go",
+				o.Name, sw.Name)
 		}
 	}
 	for _, sw := range a.misplaced {
-		return fmt.Sprintf("controller %s owns switch %s, and others are to own the switches of plane %d", owners[sw.Name].Name, sw.Name, sw.Plane)
+		return fmt.Sprintf("controller %s owns switch %s, and others are to own the switches of plane %d",
+			owners[sw.Name].Name, sw.Name, sw.Plane)
 	}
 	if sw, to, ok := a.heaviest(); ok {
 		from := owners[sw.Name].Name
-		return fmt.Sprintf("controller %s owns %d switches, and controller %s owns %d", from, len(a.of[from]), to.Name, len(a.of[to.Name]))
+		return fmt.Sprintf("controller %s owns %d switches, and controller %s owns %d", from,
+			len(a.of[from]), to.Name, len(a.of[to.Name]))
 	}
 	return ""
 }
@@ -170,13 +175,17 @@ type allotment struct {
 	sides            map[int][]Member // who may own the switches of a plane
 	owners           map[string]Owner
 	of               map[string][]Switch // by the name of the owner
-	// adrift have no owner that lives, misplaced have one of another plane. In the order of the switches.
+	// adrift have no owner that lives, misplaced have one of another plane. In the order of the
+	// switches.
 	adrift, misplaced []Switch
 }
 
 func newAllotment(members []Member, switches []Switch, owners map[string]Owner) *allotment {
-	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Leaving || m.Instance == 0 })
-	a := &allotment{stay: stay, present: alive(members), staying: alive(stay), owners: owners, of: make(map[string][]Switch)}
+	stay := slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
+		return m.Leaving || m.Instance == 0
+	})
+	a := &allotment{stay: stay, present: alive(members), staying: alive(stay), owners: owners,
+		of: make(map[string][]Switch)}
 	planes := make(map[int]bool)
 	for _, sw := range switches {
 		if sw.Plane > 0 {
@@ -211,7 +220,8 @@ func (a *allotment) settled(sw Switch) bool {
 // lightest returns who of those that may own a switch owns the fewest, and of these wants it most.
 func (a *allotment) lightest(sw Switch) Member {
 	return slices.MinFunc(a.candidates(sw), func(x, y Member) int {
-		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])), cmp.Compare(weight(sw.Name, y.Name), weight(sw.Name, x.Name)), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])),
+			cmp.Compare(weight(sw.Name, y.Name), weight(sw.Name, x.Name)), cmp.Compare(x.Name, y.Name))
 	})
 }
 
@@ -228,7 +238,8 @@ func (a *allotment) heaviest() (sw Switch, to Member, ok bool) {
 			}
 			var most uint64
 			for _, x := range a.of[from.Name] {
-				if x.Plane == UnknownPlane || !a.settled(x) || !slices.ContainsFunc(a.candidates(x), func(m Member) bool { return m.Name == to.Name }) {
+				if x.Plane == UnknownPlane || !a.settled(x) ||
+					!slices.ContainsFunc(a.candidates(x), func(m Member) bool { return m.Name == to.Name }) {
 					continue
 				}
 				if w := weight(x.Name, to.Name); !ok || w > most {

@@ -29,7 +29,8 @@ func someSwitches(n, planes int) (out []Switch) {
 }
 
 // settled shares until nothing moves, each move being complete before the next.
-func settled(t *testing.T, members []Member, switches []Switch, owners map[string]Owner, moves int) (rounds, moved int) {
+func settled(t *testing.T, members []Member, switches []Switch, owners map[string]Owner,
+	moves int) (rounds, moved int) {
 	t.Helper()
 	living := make(map[int64]bool)
 	for _, m := range members {
@@ -64,7 +65,8 @@ func counts(owners map[string]Owner) map[string]int {
 	return out
 }
 
-// spread returns how many switches more the controller with the most has than the one with the fewest.
+// spread returns how many switches more the controller with the most has than the one with the
+// fewest.
 func spread(members []Member, owners map[string]Owner) int {
 	n := counts(owners)
 	var of []int
@@ -74,9 +76,9 @@ func spread(members []Member, owners map[string]Owner) int {
 	return slices.Max(of) - slices.Min(of)
 }
 
-// TestShare: controllers have as many switches as each other, or one more; those of one that goes go to the
-// others and no other switch moves; those of one that joins come from all others, a few at a time,
-// and no more than its part.
+// TestShare: controllers have as many switches as each other, or one more; those of one that goes
+// go to the others and no other switch moves; those of one that joins come from all others, a few
+// at a time, and no more than its part.
 func TestShare(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 6, 7, 1000} {
 		switches := someSwitches(n, 0)
@@ -95,7 +97,8 @@ func TestShare(t *testing.T) {
 		check("at first", three)
 		had := min(1, counts(owners)["c3"]) // it had a switch
 		if rounds, moved := settled(t, three[:2], switches, owners, 16); rounds != had || moved != 0 {
-			t.Errorf("%d switches: after c3 went %d switches of others moved, in %d rounds", n, moved, rounds)
+			t.Errorf("%d switches: after c3 went %d switches of others moved, in %d rounds", n, moved,
+				rounds)
 		}
 		check("after c3 went", three[:2])
 		back := append(crew("c1", "c2"), Member{Name: "c3", Instance: 9})
@@ -104,7 +107,8 @@ func TestShare(t *testing.T) {
 		}
 		rounds, moved := settled(t, back, switches, owners, 16)
 		if want := n / 3; moved != want || rounds != (moved+15)/16 {
-			t.Errorf("%d switches: after c3 came back %d moved in %d rounds, want %d, 16 a round", n, moved, rounds, want)
+			t.Errorf("%d switches: after c3 came back %d moved in %d rounds, want %d, 16 a round", n, moved,
+				rounds, want)
 		}
 		check("after c3 came back", back)
 		back[0].Leaving = true
@@ -116,8 +120,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareRandom: through any comings and goings of controllers, with and without planes, the switches
-// are evenly shared out in the end.
+// TestShareRandom: through any comings and goings of controllers, with and without planes, the
+// switches are evenly shared out in the end.
 func TestShareRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("WEFT_SEED"); s != "" {
@@ -138,23 +142,26 @@ func TestShareRandom(t *testing.T) {
 			if len(members) > 1 && random.IntN(2) == 0 {
 				members = slices.Delete(members, 0, 1)
 			} else {
-				members = append(members, Member{Name: fmt.Sprintf("c%d-%d", random.IntN(1000), step), Instance: int64(step + 1)})
+				members = append(members, Member{Name: fmt.Sprintf("c%d-%d", random.IntN(1000), step),
+					Instance: int64(step + 1)})
 			}
 			settled(t, members, switches, owners, 1+random.IntN(8))
 			if why := unevenness(members, switches, owners); why != "" {
 				t.Fatalf("%d switches, %d planes, %d controllers: %s", len(switches), planes, len(members), why)
 			}
 			if d := spread(members, owners); d > 1 && (planes < 2 || len(members) < planes) {
-				t.Fatalf("%d switches, %d planes, %d controllers: %v", len(switches), planes, len(members), counts(owners))
+				t.Fatalf("%d switches, %d planes, %d controllers: %v", len(switches), planes, len(members),
+					counts(owners))
 			}
 		}
 	}
 }
 
-// TestShareOfOneNameTwice: a controller that was killed and has started again is there twice until its
-// first lease ends. Switches of several planes have owners all the same.
+// TestShareOfOneNameTwice: a controller that was killed and has started again is there twice until
+// its first lease ends. Switches of several planes have owners all the same.
 func TestShareOfOneNameTwice(t *testing.T) {
-	members := []Member{{Name: "c1", Instance: 1}, {Name: "c2", Instance: 2}, {Name: "c2", Instance: 3}}
+	members := []Member{{Name: "c1", Instance: 1}, {Name: "c2", Instance: 2},
+		{Name: "c2", Instance: 3}}
 	for planes := range 5 {
 		switches := someSwitches(9, planes)
 		owners := share(members, switches, nil, 9)
@@ -239,13 +246,14 @@ func TestShareUnknownPlane(t *testing.T) {
 		t.Errorf("%d switches move", len(next))
 	}
 	before := counts(owners)
-	if _, moved := settled(t, members[:2], switches, owners, 16); moved != 0 || counts(owners)["c3"] != 0 {
+	if _, moved := settled(t, members[:2], switches, owners, 16); moved != 0 ||
+		counts(owners)["c3"] != 0 {
 		t.Errorf("%v after %v: %d switches of others moved", counts(owners), before, moved)
 	}
 }
 
-// TestShareFrom: a new owner waits for the last one that may hold the session, through any number of
-// owners in between that did not begin.
+// TestShareFrom: a new owner waits for the last one that may hold the session, through any number
+// of owners in between that did not begin.
 func TestShareFrom(t *testing.T) {
 	switches := []Switch{{Name: "n1"}}
 	members := crew("c1", "c2", "c3")

@@ -73,9 +73,11 @@ func (s *session) primary() bool {
 }
 
 // hold begins a session.
-func (c *replica) hold(_ context.Context, sw string, o cluster.Owner, t *cluster.Tenure) (func(), error) {
+func (c *replica) hold(_ context.Context, sw string, o cluster.Owner, t *cluster.Tenure) (func(),
+	error) {
 	d := c.w.device(sw)
-	s := &session{c: c, d: d, generation: o.Generation, tenure: t, gate: southbound.NewGate(uint64(o.Term))}
+	s := &session{c: c, d: d, generation: o.Generation, tenure: t,
+		gate: southbound.NewGate(uint64(o.Term))}
 	s.connect()
 	c.w.mu.Lock()
 	c.sessions[sw] = s
@@ -106,7 +108,8 @@ func (s *session) write(ctx context.Context, term int64) error {
 	defer cancel()
 	d := s.d
 	d.mu.Lock()
-	way, gap := time.Duration(d.random.Int64N(int64(ttl/8))), time.Duration(d.random.Int64N(int64(20*time.Millisecond)))
+	way, gap := time.Duration(d.random.Int64N(int64(ttl/8))),
+		time.Duration(d.random.Int64N(int64(20*time.Millisecond)))
 	d.mu.Unlock()
 	time.Sleep(way)
 	d.mu.Lock()
@@ -123,7 +126,8 @@ func (s *session) write(ctx context.Context, term int64) error {
 		d.w.t.Errorf("%s (remembers: %v) takes a write of the owner of generation %d after one of generation %d", d.name, d.remembers, s.generation, d.generation)
 	}
 	if term < d.term {
-		d.w.t.Errorf("%s (remembers: %v) takes a write of term %d after one of term %d", d.name, d.remembers, term, d.term)
+		d.w.t.Errorf("%s (remembers: %v) takes a write of term %d after one of term %d", d.name,
+			d.remembers, term, d.term)
 	}
 	d.generation, d.term = max(d.generation, s.generation), max(d.term, term)
 	d.writes++
@@ -150,7 +154,8 @@ type seam struct {
 }
 
 // Open implements [controller.Southbound].
-func (s *seam) Open(context.Context, inventory.Switch, func(controller.SwitchEvent)) (controller.Switch, error) {
+func (s *seam) Open(context.Context, inventory.Switch,
+	func(controller.SwitchEvent)) (controller.Switch, error) {
 	return s, nil
 }
 
@@ -174,7 +179,9 @@ func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) er
 		c.pause() // it does not see then that ctx has ended
 		_, err := sw.Write(ctx, nil)
 		if err != nil && ctx.Err() == nil && !isOver(err) && !slices.ContainsFunc(
-			[]error{errNotPrimary, errNoSession, cluster.ErrMandate}, func(e error) bool { return errors.Is(err, e) }) {
+			[]error{errNotPrimary, errNoSession, cluster.ErrMandate}, func(e error) bool {
+				return errors.Is(err, e)
+			}) {
 			return fmt.Errorf("a write: %w", err)
 		}
 		if n%4 == 3 && way.last != nil {
@@ -184,8 +191,8 @@ func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) er
 	return nil
 }
 
-// owner returns the session of a device with its owner, as far as a controller knows and reaches it;
-// nil: it does not.
+// owner returns the session of a device with its owner, as far as a controller knows and reaches
+// it; nil: it does not.
 func (c *replica) owner(sw string) *session {
 	v, _ := c.node.View()
 	o, ok := v.Owners[sw]

@@ -38,12 +38,13 @@ type Member struct {
 	// Alarm describes a fault of the controller that all must know of; nil: there is none.
 	Alarm *Alarm `json:"alarm,omitempty"`
 
-	// Instance distinguishes a controller from an earlier one of the same name: the revision of the store
-	// at which it joined.
+	// Instance distinguishes a controller from an earlier one of the same name: the revision of the
+	// store at which it joined.
 	Instance int64 `json:"instance,omitempty"`
 }
 
-// Alarm is something wrong with a controller. Another one decides, if there is one without an alarm.
+// Alarm is something wrong with a controller. Another one decides, if there is one without an
+// alarm.
 type Alarm struct {
 	// Full reports whether its part of the store has no room: nothing new is kept, at any controller.
 	Full bool `json:"full,omitempty"`
@@ -51,7 +52,8 @@ type Alarm struct {
 	Message string `json:"message"`
 }
 
-// Same reports whether two alarms are of the same kind; the octets that a message counts change often.
+// Same reports whether two alarms are of the same kind; the octets that a message counts change
+// often.
 func (a *Alarm) Same(b *Alarm) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Full == b.Full)
 }

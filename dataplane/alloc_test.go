@@ -49,7 +49,8 @@ func arrivals(t testing.TB, port uint32, frames ...string) []arrival {
 }
 
 func cnpPacket(t testing.TB, branch int) string {
-	return macSwitch + macHost + "86dd" + roce(t, receiverAddr(branch), proxyAddr, "8100ffff40000077 00000000", strings.Repeat("00", 16))
+	return macSwitch + macHost + "86dd" + roce(t, receiverAddr(branch), proxyAddr,
+		"8100ffff40000077 00000000", strings.Repeat("00", 16))
 }
 
 // acks have n branches acknowledge PSN after PSN, count of them, once round all
@@ -100,15 +101,18 @@ func kinds() []kind {
 		}, 50},
 		{"replicate to 2", func(t testing.TB) *load {
 			r := edgeRig(t, 0)
-			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00", parentAddr))
-			children := MulticastGroup{ID: 75, Replicas: []Replica{{Port: 1, Instance: 17}, {Port: 2, Instance: 18}}}
+			r.insert("local_sid", key(nodeSID+"/128"), 0, r.call("end_replicate", "0005", "004b", "00",
+				parentAddr))
+			children := MulticastGroup{ID: 75, Replicas: []Replica{{Port: 1, Instance: 17},
+				{Port: 2, Instance: 18}}}
 			if err := r.s.InsertMulticastGroup(children); err != nil {
 				t.Fatal(err)
 			}
 			for _, rid := range []string{"0011", "0012"} {
 				r.insert("mt_replica", key("0005", rid), 0, r.call("to_child", addrB, "0007"))
 			}
-			return newLoad(r, time.Microsecond, arrivals(t, 1, strings.Replace(treePacket(t, 42, payload), edgeSID, nodeSID, 1))...)
+			return newLoad(r, time.Microsecond,
+				arrivals(t, 1, strings.Replace(treePacket(t, 42, payload), edgeSID, nodeSID, 1))...)
 		}, 2},
 		{"CNP cloned to the CPU and sent up", func(t testing.TB) *load {
 			r := edgeRig(t, 2)
@@ -124,12 +128,14 @@ func kinds() []kind {
 		{"ECMP", func(t testing.TB) *load {
 			r := forwardingRig(t)
 			for id := range uint32(2) {
-				member := engine.Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1), "0007")}
+				member := engine.Member{ID: id + 1, Action: r.call("forward", fmt.Sprintf("%04x", id+1),
+					"0007")}
 				if err := r.s.InsertMember(0, member); err != nil {
 					t.Fatal(err)
 				}
 			}
-			g := engine.Group{ID: 1, Members: []engine.GroupMember{{Member: 1, Weight: 1, WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: engine.NoPort}}}
+			g := engine.Group{ID: 1, Members: []engine.GroupMember{{Member: 1, Weight: 1,
+				WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: engine.NoPort}}}
 			if err := r.s.InsertGroup(0, g); err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +204,8 @@ func TestNoAllocationsOfExterns(t *testing.T) {
 			state = append(state, arrivals(t, 4, op(n, index, v128))...)
 		}
 	}
-	for _, l := range []*load{newLoad(copiesRig(t), time.Microsecond, copies...), newLoad(r, time.Microsecond, state...)} {
+	for _, l := range []*load{newLoad(copiesRig(t), time.Microsecond, copies...),
+		newLoad(r, time.Microsecond, state...)} {
 		l.round()
 		l.round()
 		if l.out.frames < len(l.in) {

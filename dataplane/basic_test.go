@@ -33,9 +33,11 @@ func TestForwarding(t *testing.T) {
 	r.expect(9, ethIPv6+ipAB, sent{6, ethIPv6 + ipAB})
 	r.insert("port", key("0009", "0005"), 0, r.call("set_vrf", "0001"))
 	r.expect(9, ethTag+"2005"+ipAB, sent{5, ethIPv6 + "6 12 34500" + addrA + addrA})
-	r.expect(9, ethTag+"2006"+ipAB, sent{5, ethTag + "2006 6 12 34500" + addrA + addrA}) // the default VRF
+	// the default VRF
+	r.expect(9, ethTag+"2006"+ipAB, sent{5, ethTag + "2006 6 12 34500" + addrA + addrA})
 
-	v, err := r.s.DirectCounter(r.table("route"), []engine.Match{match(t, "0001"), match(t, addrB+"/128")}, 0)
+	v, err := r.s.DirectCounter(r.table("route"), []engine.Match{match(t, "0001"),
+		match(t, addrB+"/128")}, 0)
 	if err != nil || v.Packets != 3 || v.Bytes != 54+52+52 {
 		t.Fatalf("direct counter %+v, %v", v, err)
 	}
@@ -45,7 +47,8 @@ func TestTernaryAndRange(t *testing.T) {
 	r := newRig(t, "basic")
 	r.insert("route", key("0001", "*"), 0, r.call("forward", "0004"))
 	acl := func(prio int32, call engine.ActionCall, k ...string) { r.insert("acl", k, prio, call) }
-	acl(10, r.call("set_class", "03"), "20010db8 000000000000000000000000 & ffffffff 000000000000000000000000", "*", "01")
+	acl(10, r.call("set_class", "03"),
+		"20010db8 000000000000000000000000 & ffffffff 000000000000000000000000", "*", "01")
 	acl(20, r.call("drop"), "*", "010000-01ffff", "01")
 	r.expect(1, ethIPv6+ipAB, sent{4, ethIPv6 + "6 03 345ff" + addrA + addrB})
 	r.expect(1, ethIPv6+"6 12 0ffff"+addrA+addrB, sent{4, ethIPv6 + "6 03 0ffff" + addrA + addrB})
@@ -56,7 +59,8 @@ func TestTernaryAndRange(t *testing.T) {
 	// A later entry of a higher priority wins over both.
 	acl(30, r.call("NoAction"), addrA+"&ffffffffffffffffffffffffffffffff", "*", "01")
 	r.expect(1, ethIPv6+"6 12 10000"+addrA+addrB, sent{4, ethIPv6 + "6 12 10000" + addrA + addrB})
-	m := []engine.Match{match(t, addrA+"&ffffffffffffffffffffffffffffffff"), match(t, "*"), match(t, "01")}
+	m := []engine.Match{match(t, addrA+"&ffffffffffffffffffffffffffffffff"), match(t, "*"),
+		match(t, "01")}
 	if err := r.s.DeleteEntry(r.table("acl"), m, 30); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func (s *sink) Transmit(_ time.Duration, _ uint32, b []byte) {
 }
 func (s *sink) Digest(time.Duration, int, [][]byte) { s.frames++ }
 
-const forward64 = macSwitch + macHost + "86dd" + "60000000 000c 11 40" + addrA + addrB + "c000 1234 000c 0000 01020304"
+const forward64 = macSwitch + macHost + "86dd" + "60000000 000c 11 40" + addrA + addrB +
+	"c000 1234 000c 0000 01020304"
 
 // BenchmarkPacket is the time of one packet in, of every kind.
 func BenchmarkPacket(b *testing.B) {

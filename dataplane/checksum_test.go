@@ -69,7 +69,8 @@ func TestChecksumsAgainstSimpleSwitch(t *testing.T) {
 			payload[i] = byte(rng.Uint32())
 		}
 		options := [...]string{"", "01020304", "0102030405060708"}[rng.IntN(3)]
-		b := unhex(t, ipv4(t, 1+rng.IntN(255), "0a000002", options, "c0001234", fmt.Sprintf("%x", payload)))
+		b := unhex(t, ipv4(t, 1+rng.IntN(255), "0a000002", options, "c0001234",
+			fmt.Sprintf("%x", payload)))
 		if rng.IntN(2) == 0 {
 			b = mutate(rng, b)
 		}

@@ -140,7 +140,8 @@ type Controls interface {
 	// SetMeter configures it; nil unconfigures.
 	SetMeter(meter, index int, c *engine.MeterConfig) error
 	// DirectMeter reads the configuration of an entry's meter.
-	DirectMeter(table int, match []engine.Match, priority int32) (c engine.MeterConfig, configured bool, err error)
+	DirectMeter(table int, match []engine.Match, priority int32) (c engine.MeterConfig,
+		configured bool, err error)
 	// SetDirectMeter configures it; nil unconfigures.
 	SetDirectMeter(table int, match []engine.Match, priority int32, c *engine.MeterConfig) error
 	// DefaultMeter reads the configuration of the meter of misses. As long as

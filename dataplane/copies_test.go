@@ -27,7 +27,8 @@ func copiesRig(t testing.TB) *rig {
 			t.Fatal(err)
 		}
 	}
-	g := MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Instance: 1}, {Port: 3, Instance: 2}, {Port: 2, Instance: 5}}}
+	g := MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Instance: 1}, {Port: 3, Instance: 2},
+		{Port: 2, Instance: 5}}}
 	if err := r.s.InsertMulticastGroup(g); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func TestCopies(t *testing.T) {
 func TestDigest(t *testing.T) {
 	r := copiesRig(t)
 	r.send(4, "05 00 10 aa")
-	if want := unhex(t, "0004 10 112233445566778810"); len(r.digests) != 1 || !bytes.Equal(r.digests[0], want) {
+	if want := unhex(t, "0004 10 112233445566778810"); len(r.digests) != 1 ||
+		!bytes.Equal(r.digests[0], want) {
 		t.Fatalf("digests %x, want %x", r.digests, want)
 	}
 	d := r.p.Digests()
@@ -107,7 +109,8 @@ func TestCopiesAgainstSimpleSwitch(t *testing.T) {
 	}
 	o := newOracle(t, "copies")
 	o.session(5, 7)
-	o.group(MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Instance: 1}, {Port: 3, Instance: 2}, {Port: 2, Instance: 5}}})
+	o.group(MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Instance: 1}, {Port: 3, Instance: 2},
+		{Port: 2, Instance: 5}}})
 	const seed = 4
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -116,7 +119,8 @@ func TestCopiesAgainstSimpleSwitch(t *testing.T) {
 		for i := range b {
 			b[i] = byte(rng.Uint32())
 		}
-		b[0], b[1], b[2] = byte(rng.IntN(10)), byte(rng.IntN(5)), b[2]&0xf8 // simple_switch runs with one priority
+		// simple_switch runs with one priority
+		b[0], b[1], b[2] = byte(rng.IntN(10)), byte(rng.IntN(5)), b[2]&0xf8
 		if b[0] == 5 || b[0] == 8 {
 			b[0] = 0
 		}
@@ -156,7 +160,8 @@ func TestRecirculationBudget(t *testing.T) {
 }
 
 func TestEndlessRecirculation(t *testing.T) {
-	r := newRigWith(t, loadFile(t, "copies"), Config{RecirculationRate: 100_000, RecirculationBurst: 1000})
+	r := newRigWith(t, loadFile(t, "copies"), Config{RecirculationRate: 100_000,
+		RecirculationBurst: 1000})
 	r.s.Receive(0, 1, unhex(t, "00 05 10"))
 	next, pending := r.s.Advance(0)
 	for i := 0; next < 10*time.Millisecond; i++ {

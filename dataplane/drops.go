@@ -38,7 +38,8 @@ func (s *Switch) dropNoGroup(group uint16) {
 	if s.ctx.ID != 0 {
 		id := group
 		s.ctx.Tell(trace.Step{Replicate: &trace.Replicate{Group: &id, Missing: true}})
-		s.traceDrop(s.ctx.ID, drop.NoMulticastGroup, trace.Outcome{Reason: fmt.Sprintf("there is no multicast group %d", group)})
+		s.traceDrop(s.ctx.ID, drop.NoMulticastGroup,
+			trace.Outcome{Reason: fmt.Sprintf("there is no multicast group %d", group)})
 	}
 }
 

@@ -28,7 +28,8 @@ func forwardingRigOf(t testing.TB, p *engine.Program) *rig {
 	r.setDefault("node", r.call("set_node", addrA, "01"))
 	r.insert("my_station", key(macSwitch), 0, r.call("accept_station"))
 	r.insert("port", key("0001"), 0, r.call("set_port", "00", "0000"))
-	r.insert("ipv6_route", key("0000", "20010db8000000000000000000000000/32"), 0, r.call("forward", "0002", "0007"))
+	r.insert("ipv6_route", key("0000", "20010db8000000000000000000000000/32"), 0,
+		r.call("forward", "0002", "0007"))
 	r.insert("neighbor", key("0007"), 0, r.call("set_macs", macSwitch, macNext))
 	return r
 }
@@ -49,7 +50,8 @@ func roce(t testing.TB, src, dst, bth, rest string) string {
 	t.Helper()
 	body := unhex(t, bth+rest)
 	udpLen := 8 + len(body) + 4
-	p := unhex(t, fmt.Sprintf("60000000%04x1140", udpLen)+src+dst+fmt.Sprintf("c00012b7%04x0000", udpLen))
+	p := unhex(t, fmt.Sprintf("60000000%04x1140", udpLen)+src+dst+fmt.Sprintf("c00012b7%04x0000",
+		udpLen))
 	p = packet.AppendICRC(append(p, body...))
 	if err := packet.CheckICRC(p); err != nil {
 		t.Fatal(err)
@@ -75,7 +77,8 @@ func edgeRig(t testing.TB, n int) *rig { return edgeRigOf(t, loadFile(t, fabricJ
 func edgeRigOf(t testing.TB, p *engine.Program, n int) *rig {
 	r := forwardingRigOf(t, p)
 	r.insert("port", key("0002"), 0, r.call("set_port", "00", "0000"))
-	r.insert("local_sid", key(edgeSID+"/128"), 0, r.call("end_mt", "0005", fmt.Sprintf("%04x", 64+2*5), parentAddr))
+	r.insert("local_sid", key(edgeSID+"/128"), 0, r.call("end_mt", "0005", fmt.Sprintf("%04x", 64+2*5),
+		parentAddr))
 	r.insert("mt_proxy", key(proxyAddr), 0, r.call("set_group", "0005"))
 	live := fmt.Sprintf("%08x", uint32(1<<n-1))
 	r.insert("mt_group", key("0005"), 0, r.call("set_group_state", "00000011", "000077", live,
@@ -109,7 +112,8 @@ func TestFabricEndMT(t *testing.T) {
 	payload := strings.Repeat("00112233445566778899aabbccddeeff", 256)
 	var want []sent
 	for i := range n {
-		out := roce(t, proxyAddr, receiverAddr(i), fmt.Sprintf("0700ffff00%06x 00%06x", 0x100+i, 42), payload)
+		out := roce(t, proxyAddr, receiverAddr(i), fmt.Sprintf("0700ffff00%06x 00%06x", 0x100+i, 42),
+			payload)
 		want = append(want, sent{2, macNext + macSwitch + "86dd" + out})
 	}
 	r.expect(1, treePacket(t, 42, payload), want...)

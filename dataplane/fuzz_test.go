@@ -172,7 +172,8 @@ func edit(root any, e []byte) any {
 			return box[0]
 		}
 	}
-	values := []any{donor(), nil, true, -1.0, 0.0, 1.0, float64(e[4]), 65537.0, 1e9, 4294967296.0, 1e300, 0.5, "", "0x", "-0x1",
+	values := []any{donor(), nil, true, -1.0, 0.0, 1.0, float64(e[4]), 65537.0, 1e9, 4294967296.0,
+		1e300, 0.5, "", "0x", "-0x1",
 		"0xffffffffffffffffffffffffffffffffff", "expression", []any{}, map[string]any{}}
 	p.put(values[int(e[2])%len(values)])
 	return box[0]
@@ -269,7 +270,8 @@ func FuzzPacket(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, setup uint64, in []byte) {
 		at := int(which) % len(programs)
-		s, got := twins(t, names[at], programs[at], Config{Seed: 1, RecirculationBurst: 50, RecirculationRate: 1}, setup)
+		s, got := twins(t, names[at], programs[at], Config{Seed: 1, RecirculationBurst: 50,
+			RecirculationRate: 1}, setup)
 		for now := time.Duration(0); len(in) >= 3; now += time.Millisecond {
 			port, n := uint32(in[0]), int(binary.LittleEndian.Uint16(in[1:]))
 			in = in[3:]

@@ -26,7 +26,9 @@ func TestLoadFabric(t *testing.T) {
 		t.Errorf("%d tables are not hidden", len(visible))
 	}
 	route := visible["FabricIngress.routing.ipv6_route"]
-	if len(route.Keys) != 2 || route.Keys[0] != (engine.KeyInfo{Name: "vrf", Match: engine.Exact, Width: 16}) || route.Keys[1] != (engine.KeyInfo{Name: "dst_addr", Match: engine.LPM, Width: 128}) {
+	if len(route.Keys) != 2 ||
+		route.Keys[0] != (engine.KeyInfo{Name: "vrf", Match: engine.Exact, Width: 16}) ||
+		route.Keys[1] != (engine.KeyInfo{Name: "dst_addr", Match: engine.LPM, Width: 128}) {
 		t.Errorf("%+v", route)
 	}
 	if ecmp := visible["FabricIngress.routing.ecmp"]; !ecmp.Selector || ecmp.Profile != 0 {
@@ -173,7 +175,8 @@ func (d *damaged) edit(cmd, rest string) error {
 			return err
 		}
 		for range n {
-			v = map[string]any{"type": "expression", "value": map[string]any{"op": "not", "left": nil, "right": v}}
+			v = map[string]any{"type": "expression", "value": map[string]any{"op": "not", "left": nil,
+				"right": v}}
 		}
 		return store(parent, last, v)
 	case "repeat":

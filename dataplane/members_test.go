@@ -22,7 +22,8 @@ func TestActionProfile(t *testing.T) {
 	r := newRig(t, "state")
 	p, tab := r.profile("I.profile"), r.table("via_profile")
 	for id := range uint32(8) {
-		if err := r.s.InsertMember(p, engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+100))}); err != nil {
+		if err := r.s.InsertMember(p,
+			engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+100))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +33,8 @@ func TestActionProfile(t *testing.T) {
 	if err := r.s.InsertMember(p, engine.Member{ID: 1, Action: r.call("NoAction")}); !errors.Is(err, engine.ErrExists) {
 		t.Errorf("member 1 again: %v", err)
 	}
-	e := engine.Entry{Match: []engine.Match{match(t, "00000007")}, Target: engine.Target{Kind: engine.TargetMember, Member: 3}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000007")},
+		Target: engine.Target{Kind: engine.TargetMember, Member: 3}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,8 @@ func TestActionProfile(t *testing.T) {
 	if err := r.s.DeleteMember(p, 3); !errors.Is(err, engine.ErrInUse) {
 		t.Errorf("a member in use: %v", err)
 	}
-	bad := engine.Entry{Match: []engine.Match{match(t, "00000009")}, Target: engine.Target{Action: r.call("NoAction")}}
+	bad := engine.Entry{Match: []engine.Match{match(t, "00000009")},
+		Target: engine.Target{Action: r.call("NoAction")}}
 	if err := r.s.InsertEntry(tab, bad); !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("an action in a table of members: %v", err)
 	}
@@ -85,15 +88,19 @@ func TestSelectorGroups(t *testing.T) {
 	r := newRig(t, "state")
 	p, tab := r.profile("I.chooser"), r.table("via_selector")
 	for id := range uint32(3) {
-		if err := r.s.InsertMember(p, engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+1))}); err != nil {
+		if err := r.s.InsertMember(p,
+			engine.Member{ID: id + 1, Action: r.call("choose", fmt.Sprintf("%04x", id+1))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 1, Weight: 1, WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: 20}, {Member: 3, Weight: 4, WatchPort: engine.NoPort}}}
+	g := engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 1, Weight: 1,
+		WatchPort: engine.NoPort}, {Member: 2, Weight: 1, WatchPort: 20},
+		{Member: 3, Weight: 4, WatchPort: engine.NoPort}}}
 	if err := r.s.InsertGroup(p, g); err != nil {
 		t.Fatal(err)
 	}
-	e := engine.Entry{Match: []engine.Match{match(t, "00000001")}, Target: engine.Target{Kind: engine.TargetGroup, Group: 10}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000001")},
+		Target: engine.Target{Kind: engine.TargetGroup, Group: 10}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +116,9 @@ func TestSelectorGroups(t *testing.T) {
 	if n := r.spread(1); n[2] == 0 {
 		t.Errorf("with member 2's port up again: %v", n)
 	}
-	if err := r.s.ModifyGroup(p, engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 2, Weight: 1, WatchPort: engine.NoPort}}}); err != nil {
+	if err := r.s.ModifyGroup(p,
+		engine.Group{ID: 10, Members: []engine.GroupMember{{Member: 2, Weight: 1,
+			WatchPort: engine.NoPort}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.spread(1); n[2] != 600 {
@@ -131,7 +140,9 @@ func TestSelectorGroups(t *testing.T) {
 	if n := r.spread(1); n[0] != 600 {
 		t.Errorf("an empty group chose %v", n)
 	}
-	if err := r.s.InsertGroup(p, engine.Group{ID: 11, MaxSize: 2, Members: []engine.GroupMember{{Member: 2, Weight: 3, WatchPort: engine.NoPort}}}); !errors.Is(err, engine.ErrFull) {
+	if err := r.s.InsertGroup(p, engine.Group{ID: 11, MaxSize: 2,
+		Members: []engine.GroupMember{{Member: 2, Weight: 3, WatchPort: engine.NoPort}}}); !errors.Is(err,
+		engine.ErrFull) {
 		t.Errorf("weight 3 in a group of 2: %v", err)
 	}
 	got, err := r.s.Group(p, 10)
@@ -147,7 +158,8 @@ func TestOneShotSelector(t *testing.T) {
 		{ActionCall: r.call("choose", "0021"), Weight: 1, WatchPort: engine.NoPort},
 		{ActionCall: r.call("choose", "0022"), Weight: 2, WatchPort: 9},
 	}
-	e := engine.Entry{Match: []engine.Match{match(t, "00000002")}, Target: engine.Target{Kind: engine.TargetActionSet, Set: set}}
+	e := engine.Entry{Match: []engine.Match{match(t, "00000002")},
+		Target: engine.Target{Kind: engine.TargetActionSet, Set: set}}
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +171,8 @@ func TestOneShotSelector(t *testing.T) {
 		t.Errorf("with the other's port down: %v", n)
 	}
 	got, err := r.s.Entry(tab, e.Match, 0)
-	if err != nil || len(got.Target.Set) != 2 || got.Target.Set[1].Weight != 2 || got.Target.Set[1].WatchPort != 9 {
+	if err != nil || len(got.Target.Set) != 2 || got.Target.Set[1].Weight != 2 ||
+		got.Target.Set[1].WatchPort != 9 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -58,7 +58,8 @@ func (o *oracle) insert(table string, keys []string, prio int32, call engine.Act
 		case engine.Exact:
 			ks = append(ks, num(m.Value))
 		case engine.LPM:
-			ks = append(ks, fmt.Sprintf("0x%0*x/%d", (t.Keys[i].Width+3)/4, new(big.Int).SetBytes(m.Value), m.PrefixLen))
+			ks = append(ks, fmt.Sprintf("0x%0*x/%d", (t.Keys[i].Width+3)/4, new(big.Int).SetBytes(m.Value),
+				m.PrefixLen))
 		case engine.Ternary:
 			ks = append(ks, num(m.Value)+"&&&"+num(m.Mask))
 		case engine.Range:
@@ -73,7 +74,8 @@ func (o *oracle) insert(table string, keys []string, prio int32, call engine.Act
 	if slices.ContainsFunc(t.Keys, func(k engine.KeyInfo) bool { return k.Match >= engine.Ternary }) {
 		suffix = fmt.Sprint(" ", 1_000_000-prio)
 	}
-	o.say("table_add %s %s %s => %s%s", t.Name, o.p.Actions()[call.Action].Name, strings.Join(ks, " "), args(call), suffix)
+	o.say("table_add %s %s %s => %s%s", t.Name, o.p.Actions()[call.Action].Name, strings.Join(ks, " "),
+		args(call), suffix)
 }
 
 func args(call engine.ActionCall) string {
@@ -86,7 +88,8 @@ func args(call engine.ActionCall) string {
 
 func (o *oracle) setDefault(table string, call engine.ActionCall) {
 	o.rig.setDefault(table, call)
-	o.say("table_set_default %s %s %s", o.p.Tables()[o.table(table)].Name, o.p.Actions()[call.Action].Name, args(call))
+	o.say("table_set_default %s %s %s", o.p.Tables()[o.table(table)].Name,
+		o.p.Actions()[call.Action].Name, args(call))
 }
 
 func (o *oracle) group(g MulticastGroup) {
@@ -174,7 +177,8 @@ func subtract(a, b []string) []string {
 // simpleSwitch runs the packets through BMv2.
 func (o *oracle) simpleSwitch(ports []uint32, expected int) map[uint32][]string {
 	o.t.Helper()
-	f := bmv2.Files{Program: o.json, Commands: strings.Split(strings.TrimSpace(o.cli.String()), "\n"), Ports: ports, Expected: expected}
+	f := bmv2.Files{Program: o.json, Commands: strings.Split(strings.TrimSpace(o.cli.String()), "\n"),
+		Ports: ports, Expected: expected}
 	for _, a := range o.in {
 		f.Packets = append(f.Packets, bmv2.Arrival{Port: a.port, Frame: a.frame})
 	}

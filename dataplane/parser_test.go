@@ -12,31 +12,42 @@ func info(code, path, label string) string { return "000000" + code + path + lab
 func TestParserPaths(t *testing.T) {
 	const none = "000000"
 	for _, c := range []struct{ name, in, out string }{
-		{"stack loop", "01 00 00  00000a 000015 ff", info("00", "01", none) + "01 00 00 00000a 000015 ff"},
-		{"stack to its end", "01 00 00  000002 000004 000006 000009", info("00", "01", none) + "01 00 00 000002 000004 000006 000009"},
+		{"stack loop", "01 00 00  00000a 000015 ff", info("00", "01", none) +
+			"01 00 00 00000a 000015 ff"},
+		{"stack to its end", "01 00 00  000002 000004 000006 000009", info("00", "01", none) +
+			"01 00 00 000002 000004 000006 000009"},
 		{"stack overflow", "01 00 00  000002 000004 000006 000008 000001",
 			info("02", "01", none) + "01 00 00 000002 000004 000006 000008 000001"},
-		{"push_front", "01 01 00  000002 000003", info("00", "01", none) + "01 01 00 00000a 000002 000003"},
+		{"push_front", "01 01 00  000002 000003", info("00", "01", none) +
+			"01 01 00 00000a 000002 000003"},
 		{"push_front out of a full stack", "01 01 00 000002 000004 000006 000009",
 			info("00", "01", none) + "01 01 00 00000a 000002 000004 000006"},
 		{"pop_front", "01 02 00  000002 000005", info("00", "01", none) + "01 02 00 000005"},
 		{"pop_front of all", "01 03 00  000002 000005", info("00", "01", none) + "01 03 00"},
-		{"push_front of two", "01 04 00  000002 000005", info("00", "01", none) + "01 04 00 000000 000002 000005"},
-		{"index at run time", "01 05 01  000002 abcde4 00000f", info("00", "01", "abcde4") + "01 05 01 000002 fffffe 00000f"},
+		{"push_front of two", "01 04 00  000002 000005", info("00", "01", none) +
+			"01 04 00 000000 000002 000005"},
+		{"index at run time", "01 05 01  000002 abcde4 00000f", info("00", "01", "abcde4") +
+			"01 05 01 000002 fffffe 00000f"},
 		{"varbit", "02 00 00  03 112233 55 66", info("00", "02", none) + "02 00 00 03 112233 55 66"},
 		{"empty varbit", "02 00 00  00 55 66", info("00", "02", none) + "02 00 00 00 55 66"},
-		{"varbit too long for the packet", "02 00 00  05 112233 55", info("01", "01", none) + "02 00 00 05 112233 55"},
+		{"varbit too long for the packet", "02 00 00  05 112233 55", info("01", "01", none) +
+			"02 00 00 05 112233 55"},
 		{"verify", "02 00 00  ee 112233 55", info("04", "01", none) + "02 00 00 ee 112233 55"},
 		{"lookahead past the end", "02 00 00", info("01", "01", none) + "02 00 00"},
-		{"wide key", "03 00 00  00112233445566778899 20", info("00", "03", none) + "03 00 00 00112233445566778899 20"},
-		{"wide key, masked, range", "03 00 00  001122334455667788aa 48", info("00", "04", none) + "03 00 00 001122334455667788aa 48"},
-		{"wide key, no case", "03 00 00  001122334455667788aa 4a", info("00", "01", none) + "03 00 00 001122334455667788aa 4a"},
+		{"wide key", "03 00 00  00112233445566778899 20", info("00", "03", none) +
+			"03 00 00 00112233445566778899 20"},
+		{"wide key, masked, range", "03 00 00  001122334455667788aa 48", info("00", "04", none) +
+			"03 00 00 001122334455667788aa 48"},
+		{"wide key, no case", "03 00 00  001122334455667788aa 4a", info("00", "01", none) +
+			"03 00 00 001122334455667788aa 4a"},
 		{"advance", "04 13 00  0002 aabb", info("00", "05", none) + "04 13 00 aabb"},
 		{"advance past the end", "04 12 00  0005 aabb", info("01", "01", none) + "04 12 00 0005 aabb"},
 		{"masked key", "04 10 00  0002 aabb", info("00", "01", none) + "04 10 00 0002 aabb"},
 		{"union, first member", "05 00 00  01 77 88", info("00", "01", none) + "05 00 00 01 aa 88"},
-		{"union, another member made valid", "05 00 00  02 7788 99", info("00", "01", none) + "05 00 00 00 bb 99"},
-		{"no case of a select: BMv2 accepts", "05 00 00  03 7788 99", info("00", "01", none) + "05 00 00 03 7788 99"},
+		{"union, another member made valid", "05 00 00  02 7788 99", info("00", "01", none) +
+			"05 00 00 00 bb 99"},
+		{"no case of a select: BMv2 accepts", "05 00 00  03 7788 99", info("00", "01", none) +
+			"05 00 00 03 7788 99"},
 		{"cut in the first header", "05 00", info("01", "01", none) + "05 00"},
 		{"value set, no member", "09 00 00 aa", info("00", "01", none) + "09 00 00 aa"},
 	} {

@@ -13,15 +13,16 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// A program that has the table pfc_queue speaks with the traffic manager by frames of Config.PFCPort
-// (p4.TargetFrame). The entries of the table say which queues are watched. For any other program the
-// port is like others.
+// A program that has the table pfc_queue speaks with the traffic manager by frames of
+// Config.PFCPort (p4.TargetFrame). The entries of the table say which queues are watched. For any
+// other program the port is like others.
 
-// findPFCTable returns the table pfc_queue, and the index of each parameter of its action by name; -1 when the
-// program has no such table.
+// findPFCTable returns the table pfc_queue, and the index of each parameter of its action by name;
+// -1 when the program has no such table.
 func findPFCTable(p *engine.Program) (table int, params map[string]int) {
 	for i, t := range p.Tables() {
-		if t.Hidden || t.Name != p4.TablePfcQueue && !strings.HasSuffix(t.Name, "."+p4.TablePfcQueue) || len(t.Keys) != 3 {
+		if t.Hidden || t.Name != p4.TablePfcQueue && !strings.HasSuffix(t.Name, "."+p4.TablePfcQueue) ||
+			len(t.Keys) != 3 {
 			continue
 		}
 		for _, a := range t.Actions {
@@ -34,7 +35,8 @@ func findPFCTable(p *engine.Program) (table int, params map[string]int) {
 				params[q.Name] = j
 			}
 		}
-		for _, name := range []string{"buffer", "xoff", "xon", "refresh", "upstreams", "rate", "watchdog", "watchdog_action"} {
+		for _, name := range []string{"buffer", "xoff", "xon", "refresh", "upstreams", "rate", "watchdog",
+			"watchdog_action"} {
 			if _, ok := params[name]; !ok {
 				return -1, nil
 			}
@@ -82,8 +84,8 @@ func (s *Switch) readWatches() {
 
 func number(b []byte) uint64 { return bitfield.Word(b, 0) }
 
-// pfcCommand carries out a frame that the program sends to the traffic manager; ok is false when the
-// frame is not one of its commands.
+// pfcCommand carries out a frame that the program sends to the traffic manager; ok is false when
+// the frame is not one of its commands.
 func (s *Switch) pfcCommand(b []byte) (ok bool) {
 	f, rest, err := p4.ParseTargetFrame(b)
 	if err != nil {
@@ -120,5 +122,6 @@ func (s *Switch) dropStorm(c queued) {
 // PFCQueue is a queue that was paused or is watched, at a moment.
 type PFCQueue = queue.Report
 
-// PFCQueues yields the queues that were paused or are watched, in the order in which they came to be.
+// PFCQueues yields the queues that were paused or are watched, in the order in which they came to
+// be.
 func (s *Switch) PFCQueues() iter.Seq[PFCQueue] { return s.queues.Reports(s.ctx.Now()) }

@@ -74,7 +74,8 @@ func (s *Switch) replicate(p *engine.PHV, rs []Replica, prio, trunc int) {
 	for i := range rs {
 		if port, rid, ok := s.replicaPort(&rs[i]); ok {
 			s.stats.Replicated++
-			q := place{Port: port, Priority: prio, Packet: queued{p: p, rid: rid, copied: true, trunc: trunc}}
+			q := place{Port: port, Priority: prio, Packet: queued{p: p, rid: rid, copied: true,
+				trunc: trunc}}
 			if s.ctx.ID != 0 {
 				q.Packet.id = s.traceReplica(&q)
 			}
@@ -83,8 +84,8 @@ func (s *Switch) replicate(p *engine.PHV, rs []Replica, prio, trunc int) {
 	}
 }
 
-// replicaPort returns the first of a replica's ports that is up, with its instance. ok is false when
-// the replica has backups and all of its ports are down.
+// replicaPort returns the first of a replica's ports that is up, with its instance. ok is false
+// when the replica has backups and all of its ports are down.
 func (s *Switch) replicaPort(r *Replica) (port uint32, rid uint16, ok bool) {
 	if s.PortUp(r.Port) {
 		return r.Port, r.Instance, true
@@ -156,7 +157,8 @@ func (s *Switch) straight(port uint32) (q place, ok bool) {
 	if c.ID != 0 {
 		return q, false
 	}
-	if q.Priority = c.Priority(&c.PHV); q.Priority >= s.cfg.Priorities || !s.queues.Free(port, q.Priority, c.Port) {
+	if q.Priority = c.Priority(&c.PHV); q.Priority >= s.cfg.Priorities ||
+		!s.queues.Free(port, q.Priority, c.Port) {
 		return q, false
 	}
 	q.Port, q.Packet.trunc, q.Packet.at = port, c.Trunc, c.Micros()
@@ -173,8 +175,9 @@ func (s *Switch) egress(q place, depth int) {
 // queue, up to its end.
 func (s *Switch) leave(q *place, depth int) {
 	c := s.ctx
-	c.EnterEgress(&engine.Egress{Port: q.Port, Priority: q.Priority, Instance: q.Packet.rid, Copied: q.Packet.copied,
-		Trunc: q.Packet.trunc, Enqueued: q.Packet.at, EnqDepth: q.Depth, DeqDepth: depth})
+	c.EnterEgress(&engine.Egress{Port: q.Port, Priority: q.Priority, Instance: q.Packet.rid,
+		Copied: q.Packet.copied,
+		Trunc:  q.Packet.trunc, Enqueued: q.Packet.at, EnqDepth: q.Depth, DeqDepth: depth})
 	if c.ID = q.Packet.id; c.ID != 0 {
 		s.traceEgress(q, depth)
 	}

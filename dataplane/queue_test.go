@@ -136,7 +136,8 @@ func TestPortState(t *testing.T) {
 		t.Fatal("still down")
 	}
 	// A replica moves to its backup.
-	g := MulticastGroup{ID: 9, Replicas: []Replica{{Port: 2, Backups: []Backup{{Port: 3}, {Port: 5, Instance: 7}}}}}
+	g := MulticastGroup{ID: 9,
+		Replicas: []Replica{{Port: 2, Backups: []Backup{{Port: 3}, {Port: 5, Instance: 7}}}}}
 	if err := r.s.ModifyMulticastGroup(g); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,8 @@ func TestRefusedFrames(t *testing.T) {
 	}
 	r.s.Advance(0)
 	st := r.s.Stats()
-	if st.Drops[drop.Empty] != 1 || st.Drops[drop.Oversize] != 1 || st.Drops[drop.InputFull] != 1 || len(r.sent) != 2 {
+	if st.Drops[drop.Empty] != 1 || st.Drops[drop.Oversize] != 1 || st.Drops[drop.InputFull] != 1 ||
+		len(r.sent) != 2 {
 		t.Fatalf("%+v, %d sent", st, len(r.sent))
 	}
 }

@@ -27,7 +27,8 @@ func checkReplicas(what string, rs []Replica) error {
 	for _, r := range rs {
 		p := place{r.Port, r.Instance}
 		if seen[p] {
-			return fmt.Errorf("%s: replica (port %d, instance %d) twice: %w", what, r.Port, r.Instance, engine.ErrBadValue)
+			return fmt.Errorf("%s: replica (port %d, instance %d) twice: %w", what, r.Port, r.Instance,
+				engine.ErrBadValue)
 		}
 		seen[p] = true
 	}
@@ -35,7 +36,8 @@ func checkReplicas(what string, rs []Replica) error {
 }
 
 func (g *MulticastGroup) clone() MulticastGroup {
-	return MulticastGroup{ID: g.ID, Replicas: cloneReplicas(g.Replicas), Metadata: slices.Clone(g.Metadata)}
+	return MulticastGroup{ID: g.ID, Replicas: cloneReplicas(g.Replicas),
+		Metadata: slices.Clone(g.Metadata)}
 }
 
 // InsertMulticastGroup adds a multicast group; see Controls.
@@ -107,7 +109,8 @@ func (s *Switch) checkSession(c *CloneSession) error {
 	case c.ID > engine.MaxCloneSession:
 		return fmt.Errorf("%s: more than %d: %w", what, engine.MaxCloneSession, engine.ErrBadValue)
 	case int(c.ClassOfService) >= s.cfg.Priorities:
-		return fmt.Errorf("%s: class of service %d of %d: %w", what, c.ClassOfService, s.cfg.Priorities, engine.ErrBadValue)
+		return fmt.Errorf("%s: class of service %d of %d: %w", what, c.ClassOfService, s.cfg.Priorities,
+			engine.ErrBadValue)
 	case c.PacketLength < 0:
 		return fmt.Errorf("%s: packet length %d: %w", what, c.PacketLength, engine.ErrBadValue)
 	}

@@ -64,7 +64,8 @@ func randomEntry(rng *rand.Rand, p *engine.Program, table int) engine.Entry {
 	actions := info.Actions
 	e.Target = engine.Target{Action: call(actions[rng.IntN(len(actions))])}
 	if info.Selector {
-		e.Target = engine.Target{Kind: engine.TargetActionSet, Set: []engine.WeightedAction{{ActionCall: e.Target.Action, Weight: 1, WatchPort: engine.NoPort}}}
+		e.Target = engine.Target{Kind: engine.TargetActionSet,
+			Set: []engine.WeightedAction{{ActionCall: e.Target.Action, Weight: 1, WatchPort: engine.NoPort}}}
 	}
 	return e
 }
@@ -87,7 +88,8 @@ func fill(rng *rand.Rand, s *Switch) {
 		}
 	}
 	for id := range uint16(4) {
-		s.InsertMulticastGroup(MulticastGroup{ID: id, Replicas: []Replica{{Port: 1, Instance: id}, {Port: uint32(id), Instance: 5}}})
+		s.InsertMulticastGroup(MulticastGroup{ID: id, Replicas: []Replica{{Port: 1, Instance: id},
+			{Port: uint32(id), Instance: 5}}})
 		s.InsertCloneSession(CloneSession{ID: id, Replicas: []Replica{{Port: 1, Instance: id}}})
 	}
 }
@@ -113,7 +115,8 @@ func (wantsAll) Forget()                     {}
 
 // twins returns two switches that run a program, one of them traced: it executes the nodes of the
 // JSON one by one, and not the specialised graphs. setup seeds their entries.
-func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint64) (s [2]*Switch, got *[2]frames) {
+func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint64) (s [2]*Switch,
+	got *[2]frames) {
 	got = new([2]frames)
 	for i := range s {
 		if cfg.Trace = nil; i == 1 {
@@ -143,7 +146,8 @@ func TestSpecialised(t *testing.T) {
 			p := loadFile(t, name)
 			left := 0
 			for range 5 {
-				s, got := twins(t, name, p, Config{Seed: 1, RecirculationBurst: 100, RecirculationRate: 1}, rng.Uint64())
+				s, got := twins(t, name, p, Config{Seed: 1, RecirculationBurst: 100, RecirculationRate: 1},
+					rng.Uint64())
 				for n := range 300 {
 					in := seeds[rng.IntN(len(seeds))]
 					in.frame = mutate(rng, in.frame)
@@ -158,7 +162,8 @@ func TestSpecialised(t *testing.T) {
 					}
 					left += len(got[0].out)
 					if !slices.Equal(got[0].out, got[1].out) || s[0].Stats() != s[1].Stats() {
-						t.Fatalf("port %d, %x:\n got %v %+v\nwant %v %+v", in.port, in.frame, got[0].out, s[0].Stats(), got[1].out, s[1].Stats())
+						t.Fatalf("port %d, %x:\n got %v %+v\nwant %v %+v", in.port, in.frame, got[0].out,
+							s[0].Stats(), got[1].out, s[1].Stats())
 					}
 				}
 			}

@@ -72,7 +72,9 @@ func TestRegisters(t *testing.T) {
 		t.Errorf("-32768 - 1 in 16 bits: %#x", got)
 	}
 
-	reg := slices.IndexFunc(r.p.Registers(), func(i engine.RegisterInfo) bool { return i.Name == "I.wide" })
+	reg := slices.IndexFunc(r.p.Registers(), func(i engine.RegisterInfo) bool {
+		return i.Name == "I.wide"
+	})
 	if err := r.s.SetRegister(reg, 12, unhex(t, v128)); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +158,8 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.s.SetDirectMeter(tab, e.Match, 0, &engine.MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000, PBurst: 42}); err != nil {
+	if err := r.s.SetDirectMeter(tab, e.Match, 0, &engine.MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000,
+		PBurst: 42}); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range []uint64{0, 1, 2} {
@@ -177,7 +180,8 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
 		want int
-	}{{999 * time.Millisecond, 0}, {time.Second, 1}, {1500 * time.Millisecond, 0}, {2 * time.Second, 1}} {
+	}{{999 * time.Millisecond, 0}, {time.Second, 1}, {1500 * time.Millisecond, 0},
+		{2 * time.Second, 1}} {
 		if n := idle(c.at); n != c.want {
 			t.Errorf("at %v: %d idle entries, want %d", c.at, n, c.want)
 		}
@@ -187,7 +191,8 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 	if n := idle(3500 * time.Millisecond); n != 0 {
 		t.Error("idle right after a hit")
 	}
-	if d, err := r.s.SinceHit(3500*time.Millisecond, tab, e.Match, 0); err != nil || d != 500*time.Millisecond {
+	if d, err := r.s.SinceHit(3500*time.Millisecond, tab, e.Match, 0); err != nil ||
+		d != 500*time.Millisecond {
 		t.Errorf("%v since the last hit, %v", d, err)
 	}
 }

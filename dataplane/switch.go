@@ -151,8 +151,10 @@ func New(cfg Config, out Output) *Switch {
 	s.SetTracer(cfg.Trace)
 	s.groups = map[uint16]*MulticastGroup{}
 	s.sessions = map[uint16]*CloneSession{}
-	s.budget = tokenBucket{rate: cfg.RecirculationRate, burst: cfg.RecirculationBurst, tokens: cfg.RecirculationBurst}
-	s.queues = queue.New[queued](queue.Config{Priorities: cfg.Priorities, Depth: cfg.QueueDepth, Rate: cfg.QueueRate,
+	s.budget = tokenBucket{rate: cfg.RecirculationRate, burst: cfg.RecirculationBurst,
+		tokens: cfg.RecirculationBurst}
+	s.queues = queue.New[queued](queue.Config{Priorities: cfg.Priorities, Depth: cfg.QueueDepth,
+		Rate:        cfg.QueueRate,
 		PauseBuffer: uint64(cfg.PauseBuffer), PauseSpeed: cfg.PauseSpeed})
 	return s
 }

@@ -26,14 +26,21 @@ func TestBadEntries(t *testing.T) {
 		{"prefix too long", route, r.entry(key("0001", addrA+"/129"), 0, fwd), engine.ErrBadValue},
 		{"bits beyond the prefix", route, r.entry(key("0001", addrA+"/64"), 0, fwd), engine.ErrBadValue},
 		{"priority where there is none", route, r.entry(key("0001", "*"), 5, fwd), engine.ErrBadValue},
-		{"no priority where one is needed", acl, r.entry(key("*", "*", "01"), 0, r.call("drop")), engine.ErrBadValue},
-		{"bits outside the mask", acl, r.entry(key("03&01", "*", "01"), 1, r.call("drop")), engine.ErrBadValue},
+		{"no priority where one is needed", acl, r.entry(key("*", "*", "01"), 0, r.call("drop")),
+			engine.ErrBadValue},
+		{"bits outside the mask", acl, r.entry(key("03&01", "*", "01"), 1, r.call("drop")),
+			engine.ErrBadValue},
 		{"empty range", acl, r.entry(key("*", "05-04", "01"), 1, r.call("drop")), engine.ErrBadValue},
-		{"range end too wide", acl, r.entry(key("*", "05-100000", "01"), 1, r.call("drop")), engine.ErrBadValue},
-		{"argument too wide", route, r.entry(key("0001", "*"), 0, r.call("forward", "0200")), engine.ErrBadValue},
-		{"argument missing", route, r.entry(key("0001", "*"), 0, engine.ActionCall{Action: fwd.Action}), engine.ErrBadValue},
-		{"another table's action", route, r.entry(key("0001", "*"), 0, r.call("set_vrf", "0001")), engine.ErrBadValue},
-		{"no such action", route, r.entry(key("0001", "*"), 0, engine.ActionCall{Action: 999}), engine.ErrBadValue},
+		{"range end too wide", acl, r.entry(key("*", "05-100000", "01"), 1, r.call("drop")),
+			engine.ErrBadValue},
+		{"argument too wide", route, r.entry(key("0001", "*"), 0, r.call("forward", "0200")),
+			engine.ErrBadValue},
+		{"argument missing", route, r.entry(key("0001", "*"), 0, engine.ActionCall{Action: fwd.Action}),
+			engine.ErrBadValue},
+		{"another table's action", route, r.entry(key("0001", "*"), 0, r.call("set_vrf", "0001")),
+			engine.ErrBadValue},
+		{"no such action", route, r.entry(key("0001", "*"), 0, engine.ActionCall{Action: 999}),
+			engine.ErrBadValue},
 		{"no such table", 999, r.entry(key("0001", "*"), 0, fwd), engine.ErrNotFound},
 		{"idle timeout where there is none", route, func() engine.Entry {
 			e := r.entry(key("0001", "*"), 0, fwd)
@@ -114,7 +121,9 @@ func TestReplicationControl(t *testing.T) {
 	check("insert", s.InsertMulticastGroup(g), nil)
 	check("again", s.InsertMulticastGroup(g), engine.ErrExists)
 	check("group 0", s.InsertMulticastGroup(MulticastGroup{}), engine.ErrBadValue)
-	check("the same copy twice", s.ModifyMulticastGroup(MulticastGroup{ID: 7, Replicas: []Replica{{Port: 1}, {Port: 1}}}), engine.ErrBadValue)
+	check("the same copy twice",
+		s.ModifyMulticastGroup(MulticastGroup{ID: 7, Replicas: []Replica{{Port: 1}, {Port: 1}}}),
+		engine.ErrBadValue)
 	check("change of none", s.ModifyMulticastGroup(MulticastGroup{ID: 8}), engine.ErrNotFound)
 	got, err := s.MulticastGroup(7)
 	if err != nil || len(got.Replicas) != 2 {
@@ -126,7 +135,8 @@ func TestReplicationControl(t *testing.T) {
 	check("session", s.InsertCloneSession(c), nil)
 	check("session again", s.InsertCloneSession(c), engine.ErrExists)
 	check("session too large", s.InsertCloneSession(CloneSession{ID: 0x8000}), engine.ErrBadValue)
-	check("class of service", s.InsertCloneSession(CloneSession{ID: 6, ClassOfService: 8}), engine.ErrBadValue)
+	check("class of service", s.InsertCloneSession(CloneSession{ID: 6, ClassOfService: 8}),
+		engine.ErrBadValue)
 	n := 0
 	for x := range s.CloneSessions() {
 		if x.PacketLength != 100 || x.ClassOfService != 3 {

@@ -9,8 +9,8 @@ import (
 // A packet that is traced has an id, which goes with it through queues and into
 // its copies; all others have 0.
 
-// SetTracer sets the tracer that observes packets; nil removes it. Neither the new nor the old tracer
-// gets more steps of the packets that are in the switch.
+// SetTracer sets the tracer that observes packets; nil removes it. Neither the new nor the old
+// tracer gets more steps of the packets that are in the switch.
 func (s *Switch) SetTracer(t trace.Tracer) {
 	s.tracer, s.ctx.Tracer = t, t
 	s.traceSince = s.traceLast
@@ -62,7 +62,8 @@ func (s *Switch) traceEgress(q *place, depth int) {
 // traceQueue adds the step that puts a packet into its queue.
 func (s *Switch) traceQueue(q *place, depth int) {
 	if s.traced(q.Packet.id) != 0 {
-		s.tracer.Step(q.Packet.id, trace.Step{Queue: &trace.Queue{Port: q.Port, Priority: q.Priority, Depth: depth}})
+		s.tracer.Step(q.Packet.id, trace.Step{Queue: &trace.Queue{Port: q.Port, Priority: q.Priority,
+			Depth: depth}})
 	}
 }
 
@@ -114,5 +115,6 @@ func (s *Switch) traceAgain(origin trace.Origin, result trace.Result, length int
 
 // traceTransmit ends a packet that leaves the switch.
 func (s *Switch) traceTransmit(port uint32, b []byte) {
-	s.traceEnd(s.ctx.ID, trace.Outcome{Result: trace.Transmitted, Port: &port, Length: len(b), Frame: b})
+	s.traceEnd(s.ctx.ID, trace.Outcome{Result: trace.Transmitted, Port: &port, Length: len(b),
+		Frame: b})
 }

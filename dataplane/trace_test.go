@@ -105,7 +105,8 @@ func TestTracedAlike(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(plain.sent, traced.sent) {
-			t.Fatalf("packet %d: %x on port %d:\ntraced %v\nplain  %v", i, f, a.port, traced.sent, plain.sent)
+			t.Fatalf("packet %d: %x on port %d:\ntraced %v\nplain  %v", i, f, a.port, traced.sent,
+				plain.sent)
 		}
 	}
 	if a, b := stateOf(plain.rig), stateOf(traced.rig); a != b {

@@ -32,25 +32,41 @@ func TestGoldenTraces(t *testing.T) {
 		frame func(*testing.T) string
 		also  map[string]trace.Options
 	}{
-		{"end-mt", fabric, 1, func(t *testing.T) string { return treePacket(t, 42, strings.Repeat("5a", 1024)) }, nil},
+		{"end-mt", fabric, 1, func(t *testing.T) string {
+			return treePacket(t, 42, strings.Repeat("5a", 1024))
+		}, nil},
 		{"ack", fabric, 2, func(t *testing.T) string { return ackPacket(t, 1, 10) },
 			map[string]trace.Options{"ack-verbose": {Verbose: 1}}},
 		{"drop-icrc", fabric, 1, broken, nil},
-		{"drop-parser-error", fabric, 1, func(t *testing.T) string { return treePacket(t, 42, "5a5a5a5a")[:250] }, nil},
-		{"clone-and-multicast", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string { return "08 00 10 aa" }, nil},
-		{"recirculate", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string { return "00 02 10 aa" },
+		{"drop-parser-error", fabric, 1, func(t *testing.T) string {
+			return treePacket(t, 42, "5a5a5a5a")[:250]
+		}, nil},
+		{"clone-and-multicast", func(t *testing.T) *rig {
+			return copiesRig(t)
+		}, 4, func(*testing.T) string { return "08 00 10 aa" }, nil},
+		{"recirculate", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+			return "00 02 10 aa"
+		},
 			map[string]trace.Options{"recirculate-verbose": {Verbose: 2}}},
-		{"drop-in-egress", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string { return "00 03 10 aa" },
+		{"drop-in-egress", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+			return "00 03 10 aa"
+		},
 			map[string]trace.Options{"drop-in-egress-json": {JSON: true}}},
-		{"no-group", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string { return "09 00 10 aa" }, nil},
-		{"digest", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string { return "05 00 10 aa" }, nil},
+		{"no-group", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+			return "09 00 10 aa"
+		}, nil},
+		{"digest", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+			return "05 00 10 aa"
+		}, nil},
 		{"queue-full", func(t *testing.T) *rig {
 			r := copiesRig(t)
 			r.s.SetQueueDepth(2, -1, 1)
 			return r
 		}, 4, func(*testing.T) string { return "03 00 10 aa" }, nil},
 		{"checksum", func(t *testing.T) *rig { return newRig(t, "checksum") }, 1,
-			func(t *testing.T) string { return ipv4(t, 64, "0a000002", "", "00010002", "0102") }, map[string]trace.Options{"checksum-verbose": {Verbose: 1}}},
+			func(t *testing.T) string {
+				return ipv4(t, 64, "0a000002", "", "00010002", "0102")
+			}, map[string]trace.Options{"checksum-verbose": {Verbose: 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.rig(t)

@@ -7,15 +7,18 @@ import (
 // maxParts bounds the parts of one update.
 const maxParts = 1 << 16
 
-// An Assembler puts the parts of updates together. The zero value is ready; a new stream needs a new one.
+// An Assembler puts the parts of updates together. The zero value is ready; a new stream needs a
+// new one.
 type Assembler struct {
 	current *Update // nil between updates
 	parts   uint32
 	refused *FieldError // of a part that came, or nil
 }
 
-// Add takes the next part. It returns nil until the update is whole; then the update, and what was wrong with the first part that does not decode: such an update is to
-// be refused. lost reports that the parts of another update went before, and were never completed: the stream breaks the rules, and is best begun anew.
+// Add takes the next part. It returns nil until the update is whole; then the update, and what was
+// wrong with the first part that does not decode: such an update is to be refused. lost reports
+// that the parts of another update went before, and were never completed: the stream breaks the
+// rules, and is best begun anew.
 func (a *Assembler) Add(m *pb.Update) (u *Update, lost bool, err error) {
 	part := &Update{}
 	problem := part.decode(m)
@@ -25,7 +28,8 @@ func (a *Assembler) Add(m *pb.Update) (u *Update, lost bool, err error) {
 		}
 		a.current, a.parts, a.refused = &Update{Version: part.Version, Base: part.Base}, 0, nil
 	}
-	if part.Version != a.current.Version || part.Base != a.current.Base || m.GetPart() != a.parts || a.parts >= maxParts {
+	if part.Version != a.current.Version || part.Base != a.current.Base || m.GetPart() != a.parts ||
+		a.parts >= maxParts {
 		a.current = nil
 		return nil, true, nil
 	}

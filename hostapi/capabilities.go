@@ -43,7 +43,9 @@ type Capabilities struct {
 }
 
 // HasFormat reports whether the device takes a format mode.
-func (c *Capabilities) HasFormat(m FormatMode) bool { return m > 0 && c.EVFormatModes>>(m-1)&1 != 0 }
+func (c *Capabilities) HasFormat(m FormatMode) bool {
+	return m > 0 && c.EVFormatModes>>(m-1)&1 != 0
+}
 
 // HasMode reports whether the device takes an EV mode.
 func (c *Capabilities) HasMode(m Mode) bool { return m > 0 && c.EVModes>>(m-1)&1 != 0 }
@@ -73,9 +75,11 @@ func (c Capabilities) same(d Capabilities) bool {
 	}
 	of := func(c Capabilities) plain {
 		return plain{
-			[14]int{c.EVMaxFormats, c.EVMaxProfiles, c.EVMaxCount, c.EVFreeCount, c.EVMaxCountProfile, c.EVCountAlign, c.EVMaxWidth,
+			[14]int{c.EVMaxFormats, c.EVMaxProfiles, c.EVMaxCount, c.EVFreeCount, c.EVMaxCountProfile,
+				c.EVCountAlign, c.EVMaxWidth,
 				c.EVOpMaxEntries, c.CCMaxProfiles, c.MaxMPR, c.MaxWIMM, c.MaxWIMMDest},
-			[6]uint32{c.ProtocolVersions, c.EVFormatModes, c.EVModes, uint32(c.Ports), c.OptAttr, c.DeviceCap},
+			[6]uint32{c.ProtocolVersions, c.EVFormatModes, c.EVModes, uint32(c.Ports), c.OptAttr,
+				c.DeviceCap},
 		}
 	}
 	return of(c) == of(d)
@@ -90,7 +94,8 @@ func (c *Capabilities) validate() *FieldError {
 	}
 	for i, a := range c.CCAlgorithms {
 		if a == "" || len(a) > MaxAlgorithmName || !printable(a) {
-			return invalid("cc_algorithms", "name %d is %.80q, want 1 to %d printable octets", i, a, MaxAlgorithmName)
+			return invalid("cc_algorithms", "name %d is %.80q, want 1 to %d printable octets", i, a,
+				MaxAlgorithmName)
 		}
 	}
 	return nil
@@ -105,7 +110,8 @@ func printable(s string) bool {
 	return true
 }
 
-// Check reports what of a state the device cannot hold, naming the first such field. The error is a *FieldError of CodeUnsupported.
+// Check reports what of a state the device cannot hold, naming the first such field. The error is a
+// *FieldError of CodeUnsupported.
 func (c *Capabilities) Check(s *State) error {
 	if s == nil {
 		return nil
@@ -126,7 +132,8 @@ func (c *Capabilities) Check(s *State) error {
 	return nil
 }
 
-// CheckUpdate reports what of a state that a delta led to the device cannot hold, or cannot come to from the state before. It looks at what the delta touches.
+// CheckUpdate reports what of a state that a delta led to the device cannot hold, or cannot come to
+// from the state before. It looks at what the delta touches.
 func (c *Capabilities) CheckUpdate(s *State, d *Delta) error {
 	for _, p := range d.SetProfiles {
 		if err := c.profile(p); err != nil {
@@ -139,7 +146,8 @@ func (c *Capabilities) CheckUpdate(s *State, d *Delta) error {
 			continue
 		}
 		if c.OptAttr&OptEVProfileModifyOnline == 0 {
-			return unsupported("replace", "the device cannot modify a profile that is ONLINE, want the profile set as a whole").
+			return unsupported("replace",
+				"the device cannot modify a profile that is ONLINE, want the profile set as a whole").
 				within("change_profiles[%s]", change.Name)
 		}
 		if err := c.profile(s.Profile(change.Name)); err != nil {
@@ -159,26 +167,31 @@ func (c *Capabilities) CheckUpdate(s *State, d *Delta) error {
 	return nil
 }
 
-// totals checks what is bounded for all profiles together, blaming the first profile that is too much.
+// totals checks what is bounded for all profiles together, blaming the first profile that is too
+// much.
 func (c *Capabilities) totals(s *State) *FieldError {
 	count := 0
 	var formats []Format
 	for i, p := range s.Profiles {
 		within := func(err *FieldError) *FieldError { return err.within("set_profiles[%s]", p.Name) }
 		if i >= c.EVMaxProfiles {
-			return within(unsupported("", "profile %d, want at most %d (ev_max_profiles)", i+1, c.EVMaxProfiles))
+			return within(unsupported("", "profile %d, want at most %d (ev_max_profiles)", i+1,
+				c.EVMaxProfiles))
 		}
 		if count += p.Count; count > c.EVMaxCount {
-			return within(unsupported("count", "%d EVs with the profiles before it, want at most %d (ev_max_count)", count, c.EVMaxCount))
+			return within(unsupported("count",
+				"%d EVs with the profiles before it, want at most %d (ev_max_count)", count, c.EVMaxCount))
 		}
 		if p.Mode != ModeAuto && !slices.ContainsFunc(formats, p.Format.Equal) {
 			if formats = append(formats, p.Format); len(formats) > c.EVMaxFormats {
-				return within(unsupported("format", "format %d, want at most %d (ev_max_fmt_profiles)", len(formats), c.EVMaxFormats))
+				return within(unsupported("format", "format %d, want at most %d (ev_max_fmt_profiles)",
+					len(formats), c.EVMaxFormats))
 			}
 		}
 	}
 	if len(s.CC) > c.CCMaxProfiles {
-		return unsupported("", "CC profile %d, want at most %d (cc_max_profiles)", c.CCMaxProfiles+1, c.CCMaxProfiles).
+		return unsupported("", "CC profile %d, want at most %d (cc_max_profiles)", c.CCMaxProfiles+1,
+			c.CCMaxProfiles).
 			within("set_cc_profiles[%s]", s.CC[c.CCMaxProfiles].Name)
 	}
 	return nil
@@ -189,7 +202,8 @@ func (c *Capabilities) profile(p *Profile) *FieldError {
 		return unsupported("mode", "%v, want one of the device's (ev_mode_mask %#x)", p.Mode, c.EVModes)
 	}
 	if p.Count > c.EVMaxCountProfile {
-		return unsupported("count", "%d, want at most %d (ev_max_count_profile)", p.Count, c.EVMaxCountProfile)
+		return unsupported("count", "%d, want at most %d (ev_max_count_profile)", p.Count,
+			c.EVMaxCountProfile)
 	}
 	if p.Events && c.OptAttr&OptEVEvent == 0 {
 		return unsupported("events", "the device has none (opt_attr %#x)", c.OptAttr)
@@ -198,14 +212,16 @@ func (c *Capabilities) profile(p *Profile) *FieldError {
 		return nil
 	}
 	if !c.HasFormat(p.Format.Mode) {
-		return unsupported("format.mode", "%v, want one of the device's (ev_fmt_mode_mask %#x)", p.Format.Mode, c.EVFormatModes)
+		return unsupported("format.mode", "%v, want one of the device's (ev_fmt_mode_mask %#x)",
+			p.Format.Mode, c.EVFormatModes)
 	}
 	if n := p.Bits(); n > c.EVMaxWidth {
 		return unsupported("fields", "EVs of %d bits, want at most %d (ev_max_width)", n, c.EVMaxWidth)
 	}
 	for i, v := range p.EVs {
 		if v.Port != 0 && !c.Ports.Has(int(v.Port)) {
-			return unsupported("port", "%d, want one of the device's (phy_port_mask %#x)", v.Port, uint32(c.Ports)).within("evs[%d]", i)
+			return unsupported("port", "%d, want one of the device's (phy_port_mask %#x)", v.Port,
+				uint32(c.Ports)).within("evs[%d]", i)
 		}
 	}
 	if p.Mode != ModeExplicit {
@@ -217,7 +233,9 @@ func (c *Capabilities) profile(p *Profile) *FieldError {
 	if c.OptAttr&OptEVExplicitRange != 0 {
 		for i := 1; i < len(p.EVs); i++ {
 			if next, ok := p.EVs[i-1].next(p.Bits()); !ok || p.EVs[i].Value != next {
-				return unsupported("value", "%v after %v, want one more: the device takes ranges only (opt_attr)", p.EVs[i], p.EVs[i-1]).within("evs[%d]", i)
+				return unsupported("value",
+					"%v after %v, want one more: the device takes ranges only (opt_attr)", p.EVs[i],
+					p.EVs[i-1]).within("evs[%d]", i)
 			}
 		}
 	}
@@ -241,7 +259,8 @@ func (v EV) next(width int) ([EVBytes]byte, bool) {
 
 func (c *Capabilities) cc(p *CCProfile) *FieldError {
 	if !slices.Contains(c.CCAlgorithms, p.Algorithm) {
-		return unsupported("algorithm", "%.64q, want one of the device's, %q", p.Algorithm, c.CCAlgorithms)
+		return unsupported("algorithm", "%.64q, want one of the device's, %q", p.Algorithm,
+			c.CCAlgorithms)
 	}
 	return nil
 }

@@ -15,32 +15,40 @@ type CCProfile struct {
 	NSCC      NSCC // of AlgorithmNSCC
 }
 
-// NSCC is the parameters of NSCC (mrc_ctl_cc_nscc_cfg, and from Alpha on what that lacks, 0 being the device's own). Octets unless a type says otherwise; durations are
-// whole nanoseconds of at most 32 bits.
+// NSCC is the parameters of NSCC (mrc_ctl_cc_nscc_cfg, and from Alpha on what that lacks, 0 being
+// the device's own). Octets unless a type says otherwise; durations are whole nanoseconds of at
+// most 32 bits.
 type NSCC struct {
 	DisableQA             bool
 	AdjustBytesThreshold  uint32        // increases are applied when more than this were acknowledged
 	AdjustPeriodThreshold time.Duration // or more than this has passed
-	BaseRTT               time.Duration // round trip of an idle network with one full packet, until a lesser sample is seen
-	Eta                   float32       // added once every AdjustPeriodThreshold
-	FI                    float32       // fair increase, a window
-	FIScale               float32       // fast increase: share of the octets acknowledged
-	Gamma                 float32       // multiplicative decrease, above 0 and at most 1
-	MaxMDJump             float32       // one decrease leaves at least this share of the window, above 0 and at most 1
-	MaxCwnd               uint32        // greatest window, and the one to start with
-	QAGate                uint8         // quick adapt asks that less than MaxCwnd / 2^QAGate was achieved, at most 31
-	QAThreshold           time.Duration // and a delay above this, or a loss
-	TargetDelay           time.Duration // of queues, that is aimed at
+	// round trip of an idle network with one full packet, until a lesser sample is seen
+	BaseRTT time.Duration
+	Eta     float32 // added once every AdjustPeriodThreshold
+	FI      float32 // fair increase, a window
+	FIScale float32 // fast increase: share of the octets acknowledged
+	Gamma   float32 // multiplicative decrease, above 0 and at most 1
+	// one decrease leaves at least this share of the window, above 0 and at most 1
+	MaxMDJump float32
+	MaxCwnd   uint32 // greatest window, and the one to start with
+	// quick adapt asks that less than MaxCwnd / 2^QAGate was achieved, at most 31
+	QAGate      uint8
+	QAThreshold time.Duration // and a delay above this, or a loss
+	TargetDelay time.Duration // of queues, that is aimed at
 
-	Alpha       float32 // octets a second; proportional increase: Alpha x (TargetDelay - delay) octets a window
+	// octets a second; proportional increase: Alpha x (TargetDelay - delay) octets a window
+	Alpha       float32
 	DelayWeight float32 // of a sample in the average delay, at most 1
 	MinCwnd     uint32
 	FastDelay   time.Duration // a delay below this is none: fast increase
-	DelayRelief float32       // share of the base round trip that an unmarked sample above the target counts for in the average, at most 1
+	// share of the base round trip that an unmarked sample above the target counts for in the average,
+	// at most 1
+	DelayRelief float32
 	NACKDelay   time.Duration // that a NACK counts for in the average
 }
 
-// Validate reports what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
+// Validate reports what is wrong with the profile for any host, naming the first wrong field. The
+// error is a *FieldError.
 func (c *CCProfile) Validate() error {
 	if err := c.validate(); err != nil {
 		return err
@@ -66,8 +74,10 @@ func (n *NSCC) validate() *FieldError {
 		field string
 		value time.Duration
 	}{
-		{"adjust_period_threshold_ns", n.AdjustPeriodThreshold}, {"base_rtt_ns", n.BaseRTT}, {"qa_threshold_ns", n.QAThreshold},
-		{"target_delay_ns", n.TargetDelay}, {"fast_delay_ns", n.FastDelay}, {"nack_delay_ns", n.NACKDelay},
+		{"adjust_period_threshold_ns", n.AdjustPeriodThreshold}, {"base_rtt_ns", n.BaseRTT},
+		{"qa_threshold_ns", n.QAThreshold},
+		{"target_delay_ns", n.TargetDelay}, {"fast_delay_ns", n.FastDelay},
+		{"nack_delay_ns", n.NACKDelay},
 	} {
 		if d.value < 0 || d.value > math.MaxUint32 {
 			return invalid(d.field, "%v, want 0 to %v", d.value, time.Duration(math.MaxUint32))
@@ -79,8 +89,10 @@ func (n *NSCC) validate() *FieldError {
 		above bool    // 0 is too little
 		most  float32 // 0 is any
 	}{
-		{"eta", n.Eta, false, 0}, {"fi", n.FI, false, 0}, {"fi_scale", n.FIScale, false, 0}, {"gamma", n.Gamma, true, 1},
-		{"max_md_jump", n.MaxMDJump, true, 1}, {"alpha", n.Alpha, false, 0}, {"delay_weight", n.DelayWeight, false, 1},
+		{"eta", n.Eta, false, 0}, {"fi", n.FI, false, 0}, {"fi_scale", n.FIScale, false, 0},
+		{"gamma", n.Gamma, true, 1},
+		{"max_md_jump", n.MaxMDJump, true, 1}, {"alpha", n.Alpha, false, 0},
+		{"delay_weight", n.DelayWeight, false, 1},
 		{"delay_relief", n.DelayRelief, false, 1},
 	} {
 		switch v := float64(f.value); {

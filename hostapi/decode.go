@@ -43,7 +43,8 @@ func decodeUp(m *pb.HostMessage) (Up, *FieldError) {
 		up := PortMask(m.PortStatus.GetUp())
 		return &PortStatus{Up: up}, in(up.check("up"), "port_status")
 	}
-	return nil, invalid("message", "none that this version knows, want hello, applied, refused, ev_events, ev_counts, probe_result or port_status")
+	return nil, invalid("message",
+		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, probe_result or port_status")
 }
 
 func in(err *FieldError, field string) *FieldError {
@@ -75,7 +76,8 @@ func decodeHello(m *pb.Hello) (*Hello, *FieldError) {
 		return nil, err.within("capabilities")
 	}
 	return &Hello{
-		API: m.GetApi(), Name: m.GetName(), Software: m.GetSoftware(), Instance: m.GetInstance(), Capabilities: c, Version: v,
+		API: m.GetApi(), Name: m.GetName(), Software: m.GetSoftware(), Instance: m.GetInstance(),
+		Capabilities: c, Version: v,
 	}, nil
 }
 
@@ -84,7 +86,8 @@ func decodeVersion(field string, m *pb.Version, needed bool) (Version, *FieldErr
 		return Version{}, nil
 	}
 	if m.GetEpoch() == 0 || m.GetNumber() == 0 {
-		return Version{}, invalid(field, "epoch %x, number %d, want both above 0", m.GetEpoch(), m.GetNumber())
+		return Version{}, invalid(field, "epoch %x, number %d, want both above 0", m.GetEpoch(),
+			m.GetNumber())
 	}
 	return Version{Epoch: m.GetEpoch(), Number: m.GetNumber()}, nil
 }
@@ -95,12 +98,18 @@ func decodeCapabilities(m *pb.Capabilities) (Capabilities, *FieldError) {
 	}
 	number := func(n uint32) int { return int(min(n, math.MaxInt32)) }
 	c := Capabilities{
-		ProtocolVersions: m.GetMrcCtlProtocolVersion(), EVMaxFormats: number(m.GetEvMaxFmtProfiles()), EVMaxProfiles: number(m.GetEvMaxProfiles()),
-		EVMaxCount: number(m.GetEvMaxCount()), EVFreeCount: number(m.GetEvFreeCount()), EVMaxCountProfile: number(m.GetEvMaxCountProfile()),
-		EVCountAlign: number(m.GetEvCountAlign()), EVMaxWidth: number(m.GetEvMaxWidth()), EVFormatModes: m.GetEvFmtModeMask(),
-		EVModes: m.GetEvModeMask(), EVOpMaxEntries: number(m.GetEvOpMaxEntries()), CCMaxProfiles: number(m.GetCcMaxProfiles()),
-		CCAlgorithms: slices.Clone(m.GetCcAlgorithms()), Ports: PortMask(m.GetPhyPortMask()), OptAttr: m.GetOptAttr(), DeviceCap: m.GetDeviceCap(),
-		MaxMPR: number(m.GetMaxMpr()), MaxWIMM: number(m.GetMaxWimm()), MaxWIMMDest: number(m.GetMaxWimmDest()),
+		ProtocolVersions: m.GetMrcCtlProtocolVersion(), EVMaxFormats: number(m.GetEvMaxFmtProfiles()),
+		EVMaxProfiles: number(m.GetEvMaxProfiles()),
+		EVMaxCount:    number(m.GetEvMaxCount()), EVFreeCount: number(m.GetEvFreeCount()),
+		EVMaxCountProfile: number(m.GetEvMaxCountProfile()),
+		EVCountAlign:      number(m.GetEvCountAlign()), EVMaxWidth: number(m.GetEvMaxWidth()),
+		EVFormatModes: m.GetEvFmtModeMask(),
+		EVModes:       m.GetEvModeMask(), EVOpMaxEntries: number(m.GetEvOpMaxEntries()),
+		CCMaxProfiles: number(m.GetCcMaxProfiles()),
+		CCAlgorithms:  slices.Clone(m.GetCcAlgorithms()), Ports: PortMask(m.GetPhyPortMask()),
+		OptAttr: m.GetOptAttr(), DeviceCap: m.GetDeviceCap(),
+		MaxMPR: number(m.GetMaxMpr()), MaxWIMM: number(m.GetMaxWimm()),
+		MaxWIMMDest: number(m.GetMaxWimmDest()),
 	}
 	return c, c.validate()
 }
@@ -112,9 +121,11 @@ func decodeRefused(m *pb.Refused) (*Refused, *FieldError) {
 	}
 	code := m.GetCode()
 	if code < pb.Refused_CODE_INVALID || code > pb.Refused_CODE_DEVICE {
-		return nil, invalid("code", "%d, want %d to %d", code, pb.Refused_CODE_INVALID, pb.Refused_CODE_DEVICE)
+		return nil, invalid("code", "%d, want %d to %d", code, pb.Refused_CODE_INVALID,
+			pb.Refused_CODE_DEVICE)
 	}
-	for _, text := range []struct{ field, value string }{{"field", m.GetField()}, {"reason", m.GetReason()}} {
+	for _, text := range []struct{ field, value string }{{"field", m.GetField()},
+		{"reason", m.GetReason()}} {
 		if len(text.value) > MaxReason {
 			return nil, invalid(text.field, "%d octets, want at most %d", len(text.value), MaxReason)
 		}
@@ -131,13 +142,15 @@ func decodeEvents(m *pb.EvEvents) (*EVEvents, *FieldError) {
 		} else {
 			err = err.within("ev")
 		}
-		if s := e.GetState(); err == nil && s != pb.EvState_EV_STATE_ASSUMED_BAD && s != pb.EvState_EV_STATE_GOOD {
+		if s := e.GetState(); err == nil && s != pb.EvState_EV_STATE_ASSUMED_BAD &&
+			s != pb.EvState_EV_STATE_GOOD {
 			err = invalid("state", "%d, want ASSUMED_BAD or GOOD", s)
 		}
 		if err != nil {
 			return nil, err.within("events[%d]", i)
 		}
-		out.Events = append(out.Events, EVEvent{Profile: e.GetProfile(), EV: v, State: EVState(e.GetState())})
+		out.Events = append(out.Events, EVEvent{Profile: e.GetProfile(), EV: v,
+			State: EVState(e.GetState())})
 	}
 	return out, nil
 }
@@ -154,7 +167,8 @@ func decodeCounts(m *pb.EvCounts) (*EVCounts, *FieldError) {
 		if err != nil {
 			return nil, err.within("counts[%d]", i)
 		}
-		out.Counts = append(out.Counts, EVCount{Profile: c.GetProfile(), EV: v, Sent: c.GetSent(), Lost: c.GetLost()})
+		out.Counts = append(out.Counts, EVCount{Profile: c.GetProfile(), EV: v, Sent: c.GetSent(),
+			Lost: c.GetLost()})
 	}
 	return out, nil
 }
@@ -171,26 +185,30 @@ func decodeResult(m *pb.ProbeResult) (*ProbeResult, *FieldError) {
 		return nil, invalid("error", "%d octets, want at most %d", len(m.GetError()), MaxReason)
 	}
 	out := &ProbeResult{
-		ID: m.GetId(), Sent: int(m.GetSent()), Received: int(m.GetReceived()), ServiceTimeAdjusted: m.GetServiceTimeAdjusted(), Port: uint8(m.GetPort()),
+		ID: m.GetId(), Sent: int(m.GetSent()), Received: int(m.GetReceived()),
+		ServiceTimeAdjusted: m.GetServiceTimeAdjusted(), Port: uint8(m.GetPort()),
 		Err: m.GetError(),
 	}
 	for _, d := range []struct {
 		field string
 		value uint64
 		to    *time.Duration
-	}{{"rtt_min_ns", m.GetRttMinNs(), &out.RTTMin}, {"rtt_mean_ns", m.GetRttMeanNs(), &out.RTTMean}, {"rtt_max_ns", m.GetRttMaxNs(), &out.RTTMax}} {
+	}{{"rtt_min_ns", m.GetRttMinNs(), &out.RTTMin}, {"rtt_mean_ns", m.GetRttMeanNs(), &out.RTTMean},
+		{"rtt_max_ns", m.GetRttMaxNs(), &out.RTTMax}} {
 		if d.value > uint64(time.Hour) {
 			return nil, invalid(d.field, "%d, want at most an hour", d.value)
 		}
 		*d.to = time.Duration(d.value)
 	}
 	if out.RTTMin > out.RTTMean || out.RTTMean > out.RTTMax {
-		return nil, invalid("rtt_mean_ns", "%v, want it between %v and %v", out.RTTMean, out.RTTMin, out.RTTMax)
+		return nil, invalid("rtt_mean_ns", "%v, want it between %v and %v", out.RTTMean, out.RTTMin,
+			out.RTTMax)
 	}
 	return out, nil
 }
 
-// decode reads one part of an update. The version is set whenever the part has one, so that the update can be refused.
+// decode reads one part of an update. The version is set whenever the part has one, so that the
+// update can be refused.
 func (u *Update) decode(m *pb.Update) (err *FieldError) {
 	if u.Version, err = decodeVersion("version", m.GetVersion(), true); err != nil {
 		return err
@@ -260,9 +278,12 @@ func decodeWire(m *pb.Wire) (w Wire, err *FieldError) {
 		value uint32
 		to    *uint8
 	}{
-		{"dscp_no_trim", m.GetDscpNoTrim(), &w.NoTrim}, {"dscp_trimmable", m.GetDscpTrimmable(), &w.Trimmable},
-		{"dscp_trimmable_retx", m.GetDscpTrimmableRetx(), &w.TrimmableRetx}, {"dscp_trimmed", m.GetDscpTrimmed(), &w.Trimmed},
-		{"dscp_trimmed_lasthop", m.GetDscpTrimmedLasthop(), &w.TrimmedLastHop}, {"dscp_control", m.GetDscpControl(), &w.Control},
+		{"dscp_no_trim", m.GetDscpNoTrim(), &w.NoTrim}, {"dscp_trimmable", m.GetDscpTrimmable(),
+			&w.Trimmable},
+		{"dscp_trimmable_retx", m.GetDscpTrimmableRetx(), &w.TrimmableRetx},
+		{"dscp_trimmed", m.GetDscpTrimmed(), &w.Trimmed},
+		{"dscp_trimmed_lasthop", m.GetDscpTrimmedLasthop(), &w.TrimmedLastHop},
+		{"dscp_control", m.GetDscpControl(), &w.Control},
 	} {
 		if f.value > maxDSCP {
 			return w, invalid(f.name, "%d, want at most %d", f.value, maxDSCP)
@@ -311,7 +332,8 @@ func decodeEVs(field string, m *pb.EvList) ([]EV, *FieldError) {
 	case octets < 1 || octets > EVBytes:
 		return nil, invalid(field+".octets", "%d, want 1 to %d", m.GetOctets(), EVBytes)
 	case len(m.GetValues()) != n*octets:
-		return nil, invalid(field+".values", "%d octets, want %d: %d for each of %d ports", len(m.GetValues()), n*octets, octets, n)
+		return nil, invalid(field+".values", "%d octets, want %d: %d for each of %d ports",
+			len(m.GetValues()), n*octets, octets, n)
 	}
 	out := make([]EV, n)
 	for i, port := range m.GetPorts() {
@@ -342,7 +364,8 @@ func decodeFormat(m *pb.EvFormat) (Format, *FieldError) {
 }
 
 func decodeProfile(m *pb.EvProfile) (*Profile, *FieldError) {
-	p := &Profile{Name: m.GetName(), MinActive: int(m.GetMinActive()), Events: m.GetEvents(), CC: m.GetCcProfile()}
+	p := &Profile{Name: m.GetName(), MinActive: int(m.GetMinActive()), Events: m.GetEvents(),
+		CC: m.GetCcProfile()}
 	switch m.GetMode() {
 	case pb.EvProfile_MODE_AUTO, pb.EvProfile_MODE_EXP, pb.EvProfile_MODE_GEN:
 		p.Mode = Mode(m.GetMode())
@@ -368,7 +391,8 @@ func decodeProfile(m *pb.EvProfile) (*Profile, *FieldError) {
 			return nil, invalid(fmt.Sprintf("fields[%d].width", i), "%d, want 1 to 255 bits", f.GetWidth())
 		}
 		p.Fields = append(p.Fields, Field{
-			Width: uint8(f.GetWidth()), InitVal: f.GetInitVal(), MinVal: f.GetMinVal(), MaxVal: f.GetMaxVal(), Mask: f.GetMask(),
+			Width: uint8(f.GetWidth()), InitVal: f.GetInitVal(), MinVal: f.GetMinVal(),
+			MaxVal: f.GetMaxVal(), Mask: f.GetMask(),
 		})
 	}
 	if p.EVs, err = decodeEVs("evs", m.GetEvs()); err != nil {
@@ -401,7 +425,8 @@ func decodeChange(m *pb.EvProfileChange) (c ProfileChange, err *FieldError) {
 		return c, err
 	}
 	if len(m.GetReplace()) != len(evs) {
-		return c, invalid("replace", "%d places, want as many as replacements, %d", len(m.GetReplace()), len(evs))
+		return c, invalid("replace", "%d places, want as many as replacements, %d", len(m.GetReplace()),
+			len(evs))
 	}
 	for i, place := range m.GetReplace() {
 		if place >= MaxProfileEVs {
@@ -426,10 +451,14 @@ func decodeCC(m *pb.CcProfile) (*CCProfile, *FieldError) {
 	}
 	return &CCProfile{Name: m.GetName(), Algorithm: m.GetAlgorithm(), NSCC: NSCC{
 		DisableQA: n.GetDisableQa(), AdjustBytesThreshold: n.GetAdjustBytesThreshold(),
-		AdjustPeriodThreshold: time.Duration(n.GetAdjustPeriodThresholdNs()), BaseRTT: time.Duration(n.GetBaseRttNs()),
-		Eta: n.GetEta(), FI: n.GetFi(), FIScale: n.GetFiScale(), Gamma: n.GetGamma(), MaxMDJump: n.GetMaxMdJump(), MaxCwnd: n.GetMaxCwnd(),
-		QAGate: uint8(n.GetQaGate()), QAThreshold: time.Duration(n.GetQaThresholdNs()), TargetDelay: time.Duration(n.GetTargetDelayNs()),
-		Alpha: n.GetAlpha(), DelayWeight: n.GetDelayWeight(), MinCwnd: n.GetMinCwnd(), FastDelay: time.Duration(n.GetFastDelayNs()),
+		AdjustPeriodThreshold: time.Duration(n.GetAdjustPeriodThresholdNs()),
+		BaseRTT:               time.Duration(n.GetBaseRttNs()),
+		Eta:                   n.GetEta(), FI: n.GetFi(), FIScale: n.GetFiScale(), Gamma: n.GetGamma(),
+		MaxMDJump: n.GetMaxMdJump(), MaxCwnd: n.GetMaxCwnd(),
+		QAGate: uint8(n.GetQaGate()), QAThreshold: time.Duration(n.GetQaThresholdNs()),
+		TargetDelay: time.Duration(n.GetTargetDelayNs()),
+		Alpha:       n.GetAlpha(), DelayWeight: n.GetDelayWeight(), MinCwnd: n.GetMinCwnd(),
+		FastDelay:   time.Duration(n.GetFastDelayNs()),
 		DelayRelief: n.GetDelayRelief(), NACKDelay: time.Duration(n.GetNackDelayNs()),
 	}}, nil
 }
@@ -437,12 +466,14 @@ func decodeCC(m *pb.CcProfile) (*CCProfile, *FieldError) {
 // DecodeWelcome reads a controller's first message. The error is a *FieldError.
 func DecodeWelcome(m *pb.Welcome) (*Welcome, error) {
 	if m.GetMaxEvents() == 0 || m.GetMaxCounts() == 0 || m.GetMaxMessageRate() == 0 {
-		return nil, invalid("welcome", "max_events %d, max_counts %d, max_message_rate %d, want all above 0",
+		return nil, invalid("welcome",
+			"max_events %d, max_counts %d, max_message_rate %d, want all above 0",
 			m.GetMaxEvents(), m.GetMaxCounts(), m.GetMaxMessageRate())
 	}
 	number := func(n uint32) int { return int(min(n, math.MaxInt32)) }
 	w := &Welcome{
-		Software: m.GetSoftware(), MaxEvents: number(m.GetMaxEvents()), MaxCounts: number(m.GetMaxCounts()), MaxMessageRate: number(m.GetMaxMessageRate()),
+		Software: m.GetSoftware(), MaxEvents: number(m.GetMaxEvents()),
+		MaxCounts: number(m.GetMaxCounts()), MaxMessageRate: number(m.GetMaxMessageRate()),
 	}
 	if ms := m.GetCountsIntervalMs(); ms > 0 {
 		w.CountsInterval = time.Duration(min(ms, uint64(time.Hour/time.Millisecond))) * time.Millisecond
@@ -483,7 +514,8 @@ func (p *Probe) decode(m *pb.ProbeRequest) (err *FieldError) {
 	}
 	p.Count = int(m.GetCount())
 	if m.GetIntervalNs() > uint64(MaxProbeTime) || m.GetTimeoutNs() > uint64(MaxProbeTime) {
-		return invalid("timeout_ns", "%d and interval_ns %d, want at most %v", m.GetTimeoutNs(), m.GetIntervalNs(), MaxProbeTime)
+		return invalid("timeout_ns", "%d and interval_ns %d, want at most %v", m.GetTimeoutNs(),
+			m.GetIntervalNs(), MaxProbeTime)
 	}
 	p.Interval, p.Timeout = time.Duration(m.GetIntervalNs()), time.Duration(m.GetTimeoutNs())
 	return nil

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A Delta is what makes one state of another: the lists of Update in host.proto. Applied to the empty state it is a snapshot.
+// A Delta is what makes one state of another: the lists of Update in host.proto. Applied to the
+// empty state it is a snapshot.
 type Delta struct {
 	SetProfiles    []*Profile
 	RemoveProfiles []string
@@ -40,12 +41,14 @@ type Replacement struct {
 
 // Empty reports whether the delta changes nothing.
 func (d *Delta) Empty() bool {
-	return len(d.SetProfiles)+len(d.RemoveProfiles)+len(d.Change)+len(d.SetCC)+len(d.RemoveCC)+len(d.SetPeers)+len(d.RemovePeers) == 0 &&
+	return len(d.SetProfiles)+len(d.RemoveProfiles)+len(d.Change)+len(d.SetCC)+len(d.RemoveCC)+
+		len(d.SetPeers)+len(d.RemovePeers) == 0 &&
 		d.DeniedPorts == nil && d.Wire == nil
 }
 
-// Diff returns the delta from `from` to `to`. It looks at what the two do not share: states that share their profiles cost one comparison of pointers each. When replace is
-// false a profile whose EVs change is set as a whole, for devices that cannot replace EVs of a profile in use.
+// Diff returns the delta from `from` to `to`. It looks at what the two do not share: states that
+// share their profiles cost one comparison of pointers each. When replace is false a profile whose
+// EVs change is set as a whole, for devices that cannot replace EVs of a profile in use.
 func Diff(from, to *State, replace bool) Delta {
 	if from == nil {
 		from = &State{}
@@ -54,7 +57,9 @@ func Diff(from, to *State, replace bool) Delta {
 		to = &State{}
 	}
 	var d Delta
-	merge(from.Profiles, to.Profiles, func(a, b *Profile) int { return strings.Compare(a.Name, b.Name) },
+	merge(from.Profiles, to.Profiles, func(a, b *Profile) int {
+		return strings.Compare(a.Name, b.Name)
+	},
 		func(p *Profile) { d.RemoveProfiles = append(d.RemoveProfiles, p.Name) },
 		func(p *Profile) { d.SetProfiles = append(d.SetProfiles, p) },
 		func(p, q *Profile) {
@@ -110,7 +115,9 @@ func change(p, q *Profile, replace bool) (ProfileChange, bool) {
 	}
 	if !sameSlice(p.Denied, q.Denied) {
 		merge(p.Denied, q.Denied, EV.Compare,
-			func(v EV) { c.Allow = append(c.Allow, v) }, func(v EV) { c.Deny = append(c.Deny, v) }, func(EV, EV) {})
+			func(v EV) { c.Allow = append(c.Allow, v) }, func(v EV) {
+				c.Deny = append(c.Deny, v)
+			}, func(EV, EV) {})
 	}
 	return c, true
 }
@@ -138,14 +145,15 @@ func merge[T any](from, to []T, compare func(T, T) int, gone, added func(T), bot
 	}
 }
 
-// Apply is the state with a delta applied to it; s stays as it is. It checks what the delta touches; the error is a *FieldError that names the first wrong field of the
-// update.
+// Apply is the state with a delta applied to it; s stays as it is. It checks what the delta
+// touches; the error is a *FieldError that names the first wrong field of the update.
 func (s *State) Apply(d *Delta) (*State, error) {
 	if s == nil {
 		s = &State{}
 	}
 	next := *s
-	for _, apply := range []func(*State, *Delta) *FieldError{applyCC, applyPeers, applyProfiles, applyChanges} {
+	for _, apply := range []func(*State, *Delta) *FieldError{
+		applyCC, applyPeers, applyProfiles, applyChanges} {
 		if err := apply(&next, d); err != nil {
 			return nil, err
 		}
@@ -216,7 +224,8 @@ func applyProfiles(s *State, d *Delta) *FieldError {
 		}
 	}
 	name := func(p *Profile) string { return p.Name }
-	list, err := replaced(s.Profiles, d.SetProfiles, d.RemoveProfiles, name, strings.Compare, "profiles")
+	list, err := replaced(s.Profiles, d.SetProfiles, d.RemoveProfiles, name, strings.Compare,
+		"profiles")
 	if err != nil {
 		return err
 	}
@@ -225,7 +234,8 @@ func applyProfiles(s *State, d *Delta) *FieldError {
 }
 
 // replaced is a list in order without the removed and with the set ones.
-func replaced[T any, K comparable](list, set []T, remove []K, key func(T) K, compare func(K, K) int, what string) ([]T, *FieldError) {
+func replaced[T any, K comparable](list, set []T, remove []K, key func(T) K, compare func(K, K) int,
+	what string) ([]T, *FieldError) {
 	gone := make(map[K]bool, len(remove)) // true: not come across yet
 	for i, k := range remove {
 		if _, twice := gone[k]; twice {
@@ -305,7 +315,8 @@ func (p *Profile) changed(c *ProfileChange) (*Profile, *FieldError) {
 				return nil, err.within("replacements[%d]", i)
 			}
 			if r.EV.Port == 0 {
-				return nil, invalid(fmt.Sprintf("replacements[%d].port", i), "0, want 1 to %d in mode EXP", MaxPort)
+				return nil, invalid(fmt.Sprintf("replacements[%d].port", i), "0, want 1 to %d in mode EXP",
+					MaxPort)
 			}
 			q.EVs[r.Index] = r.EV
 		}

@@ -16,34 +16,41 @@ func EncodeUp(m Up) *pb.HostMessage {
 	switch m := m.(type) {
 	case *Hello:
 		return &pb.HostMessage{Message: &pb.HostMessage_Hello{Hello: &pb.Hello{
-			Api: m.API, Name: m.Name, Software: m.Software, Instance: m.Instance, Capabilities: encodeCapabilities(&m.Capabilities),
-			Version: encodeVersion(m.Version),
+			Api: m.API, Name: m.Name, Software: m.Software, Instance: m.Instance,
+			Capabilities: encodeCapabilities(&m.Capabilities),
+			Version:      encodeVersion(m.Version),
 		}}}
 	case *Applied:
 		return &pb.HostMessage{Message: &pb.HostMessage_Applied{Applied: &pb.Applied{Version: encodeVersion(m.Version)}}}
 	case *Refused:
 		return &pb.HostMessage{Message: &pb.HostMessage_Refused{Refused: &pb.Refused{
-			Version: encodeVersion(m.Version), Code: pb.Refused_Code(m.Code), Field: m.Field, Reason: m.Reason,
+			Version: encodeVersion(m.Version), Code: pb.Refused_Code(m.Code), Field: m.Field,
+			Reason: m.Reason,
 		}}}
 	case *EVEvents:
 		out := &pb.EvEvents{Dropped: m.Dropped}
 		for _, e := range m.Events {
-			out.Events = append(out.Events, &pb.EvEvent{Profile: e.Profile, Ev: encodeEV(e.EV), State: pb.EvState(e.State)})
+			out.Events = append(out.Events, &pb.EvEvent{Profile: e.Profile, Ev: encodeEV(e.EV),
+				State: pb.EvState(e.State)})
 		}
 		return &pb.HostMessage{Message: &pb.HostMessage_EvEvents{EvEvents: out}}
 	case *EVCounts:
 		out := &pb.EvCounts{}
 		for _, c := range m.Counts {
-			out.Counts = append(out.Counts, &pb.EvCount{Profile: c.Profile, Ev: encodeEV(c.EV), Sent: c.Sent, Lost: c.Lost})
+			out.Counts = append(out.Counts, &pb.EvCount{Profile: c.Profile, Ev: encodeEV(c.EV), Sent: c.Sent,
+				Lost: c.Lost})
 		}
 		return &pb.HostMessage{Message: &pb.HostMessage_EvCounts{EvCounts: out}}
 	case *ProbeResult:
 		return &pb.HostMessage{Message: &pb.HostMessage_ProbeResult{ProbeResult: &pb.ProbeResult{
-			Id: m.ID, Sent: uint32(m.Sent), Received: uint32(m.Received), RttMinNs: uint64(m.RTTMin), RttMeanNs: uint64(m.RTTMean),
-			RttMaxNs: uint64(m.RTTMax), ServiceTimeAdjusted: m.ServiceTimeAdjusted, Port: uint32(m.Port), Error: m.Err,
+			Id: m.ID, Sent: uint32(m.Sent), Received: uint32(m.Received), RttMinNs: uint64(m.RTTMin),
+			RttMeanNs: uint64(m.RTTMean),
+			RttMaxNs:  uint64(m.RTTMax), ServiceTimeAdjusted: m.ServiceTimeAdjusted, Port: uint32(m.Port),
+			Error: m.Err,
 		}}}
 	case *PortStatus:
-		return &pb.HostMessage{Message: &pb.HostMessage_PortStatus{PortStatus: &pb.PortStatus{Up: uint32(m.Up)}}}
+		return &pb.HostMessage{Message: &pb.HostMessage_PortStatus{PortStatus: &pb.PortStatus{Up: uint32(
+			m.Up)}}}
 	}
 	return &pb.HostMessage{}
 }
@@ -53,7 +60,8 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 	switch m := m.(type) {
 	case *Welcome:
 		return []*pb.ControllerMessage{{Message: &pb.ControllerMessage_Welcome{Welcome: &pb.Welcome{
-			Software: m.Software, MaxEvents: uint32(m.MaxEvents), MaxCounts: uint32(m.MaxCounts), MaxMessageRate: uint32(m.MaxMessageRate),
+			Software: m.Software, MaxEvents: uint32(m.MaxEvents), MaxCounts: uint32(m.MaxCounts),
+			MaxMessageRate:   uint32(m.MaxMessageRate),
 			CountsIntervalMs: uint64(m.CountsInterval.Milliseconds()),
 		}}}}
 	case *Update:
@@ -65,7 +73,8 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 		return out
 	case *Probe:
 		probe := &pb.ProbeRequest{
-			Id: m.ID, Destination: m.Destination.AsSlice(), Format: encodeFormat(m.Format), Ev: encodeEV(m.EV), Dscp: uint32(m.DSCP),
+			Id: m.ID, Destination: m.Destination.AsSlice(), Format: encodeFormat(m.Format),
+			Ev: encodeEV(m.EV), Dscp: uint32(m.DSCP),
 			Count: uint32(m.Count), IntervalNs: uint64(m.Interval), TimeoutNs: uint64(m.Timeout),
 		}
 		if m.Source != (netip.Addr{}) {
@@ -76,7 +85,8 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 	return nil
 }
 
-// Parts is an update as the parts that it travels in: at least one, each of at most `limit` octets and the one item that is over it.
+// Parts is an update as the parts that it travels in: at least one, each of at most `limit` octets
+// and the one item that is over it.
 func Parts(u *Update, limit int) []*pb.Update {
 	version, base := encodeVersion(u.Version), encodeVersion(u.Base)
 	var parts []*pb.Update
@@ -120,7 +130,8 @@ func Parts(u *Update, limit int) []*pb.Update {
 	}
 	for _, p := range u.Delta.SetPeers {
 		to := in(24)
-		to.SetPeers = append(to.SetPeers, &pb.PeerPorts{Address: p.Peer.AsSlice(), Ports: uint32(p.Ports)})
+		to.SetPeers = append(to.SetPeers, &pb.PeerPorts{Address: p.Peer.AsSlice(),
+			Ports: uint32(p.Ports)})
 	}
 	for _, a := range u.Delta.RemovePeers {
 		to := in(16)
@@ -132,8 +143,10 @@ func Parts(u *Update, limit int) []*pb.Update {
 
 func encodeWire(w *Wire) *pb.Wire {
 	return &pb.Wire{
-		UdpPort: uint32(w.UDPPort), DscpNoTrim: uint32(w.NoTrim), DscpTrimmable: uint32(w.Trimmable), DscpTrimmableRetx: uint32(w.TrimmableRetx),
-		DscpTrimmed: uint32(w.Trimmed), DscpTrimmedLasthop: uint32(w.TrimmedLastHop), DscpControl: uint32(w.Control),
+		UdpPort: uint32(w.UDPPort), DscpNoTrim: uint32(w.NoTrim), DscpTrimmable: uint32(w.Trimmable),
+		DscpTrimmableRetx: uint32(w.TrimmableRetx),
+		DscpTrimmed:       uint32(w.Trimmed), DscpTrimmedLasthop: uint32(w.TrimmedLastHop),
+		DscpControl: uint32(w.Control),
 	}
 }
 
@@ -146,11 +159,16 @@ func encodeVersion(v Version) *pb.Version {
 
 func encodeCapabilities(c *Capabilities) *pb.Capabilities {
 	return &pb.Capabilities{
-		MrcCtlProtocolVersion: c.ProtocolVersions, EvMaxFmtProfiles: uint32(c.EVMaxFormats), EvMaxProfiles: uint32(c.EVMaxProfiles),
-		EvMaxCount: uint32(c.EVMaxCount), EvFreeCount: uint32(c.EVFreeCount), EvMaxCountProfile: uint32(c.EVMaxCountProfile),
-		EvCountAlign: uint32(c.EVCountAlign), EvMaxWidth: uint32(c.EVMaxWidth), EvFmtModeMask: c.EVFormatModes, EvModeMask: c.EVModes,
-		EvOpMaxEntries: uint32(c.EVOpMaxEntries), CcMaxProfiles: uint32(c.CCMaxProfiles), CcAlgorithms: c.CCAlgorithms,
-		PhyPortMask: uint32(c.Ports), OptAttr: c.OptAttr, DeviceCap: c.DeviceCap, MaxMpr: uint32(c.MaxMPR), MaxWimm: uint32(c.MaxWIMM),
+		MrcCtlProtocolVersion: c.ProtocolVersions, EvMaxFmtProfiles: uint32(c.EVMaxFormats),
+		EvMaxProfiles: uint32(c.EVMaxProfiles),
+		EvMaxCount:    uint32(c.EVMaxCount), EvFreeCount: uint32(c.EVFreeCount),
+		EvMaxCountProfile: uint32(c.EVMaxCountProfile),
+		EvCountAlign:      uint32(c.EVCountAlign), EvMaxWidth: uint32(c.EVMaxWidth),
+		EvFmtModeMask: c.EVFormatModes, EvModeMask: c.EVModes,
+		EvOpMaxEntries: uint32(c.EVOpMaxEntries), CcMaxProfiles: uint32(c.CCMaxProfiles),
+		CcAlgorithms: c.CCAlgorithms,
+		PhyPortMask:  uint32(c.Ports), OptAttr: c.OptAttr, DeviceCap: c.DeviceCap,
+		MaxMpr: uint32(c.MaxMPR), MaxWimm: uint32(c.MaxWIMM),
 		MaxWimmDest: uint32(c.MaxWIMMDest),
 	}
 }
@@ -167,7 +185,8 @@ func encodeEVs(list []EV) *pb.EvList {
 	for i := range list {
 		octets = max(octets, (list[i].Bits()+7)/8)
 	}
-	out := &pb.EvList{Octets: uint32(octets), Values: make([]byte, 0, octets*len(list)), Ports: make([]byte, len(list))}
+	out := &pb.EvList{Octets: uint32(octets), Values: make([]byte, 0, octets*len(list)),
+		Ports: make([]byte, len(list))}
 	for i := range list {
 		out.Values = append(out.Values, list[i].Value[:octets]...)
 		out.Ports[i] = list[i].Port
@@ -185,7 +204,8 @@ func encodeFormat(f Format) *pb.EvFormat {
 
 func encodeProfile(p *Profile) *pb.EvProfile {
 	out := &pb.EvProfile{
-		Name: p.Name, Format: encodeFormat(p.Format), Mode: pb.EvProfile_Mode(p.Mode), Count: uint32(p.Count), Evs: encodeEVs(p.EVs),
+		Name: p.Name, Format: encodeFormat(p.Format), Mode: pb.EvProfile_Mode(p.Mode),
+		Count: uint32(p.Count), Evs: encodeEVs(p.EVs),
 		Denied: encodeEVs(p.Denied), MinActive: uint32(p.MinActive), Events: p.Events, CcProfile: p.CC,
 	}
 	for _, f := range p.Fields {
@@ -194,7 +214,8 @@ func encodeProfile(p *Profile) *pb.EvProfile {
 		})
 	}
 	for _, d := range p.Destinations {
-		out.Destinations = append(out.Destinations, &pb.Prefix{Address: d.Addr().AsSlice(), Length: uint32(d.Bits())})
+		out.Destinations = append(out.Destinations, &pb.Prefix{Address: d.Addr().AsSlice(),
+			Length: uint32(d.Bits())})
 	}
 	return out
 }
@@ -211,11 +232,17 @@ func encodeChange(c *ProfileChange) *pb.EvProfileChange {
 
 func encodeCC(c *CCProfile) *pb.CcProfile {
 	n := &c.NSCC
-	return &pb.CcProfile{Name: c.Name, Algorithm: c.Algorithm, Config: &pb.CcProfile_Nscc{Nscc: &pb.Nscc{
-		DisableQa: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold, AdjustPeriodThresholdNs: uint32(n.AdjustPeriodThreshold),
-		BaseRttNs: uint32(n.BaseRTT), Eta: n.Eta, Fi: n.FI, FiScale: n.FIScale, Gamma: n.Gamma, MaxMdJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
-		QaGate: uint32(n.QAGate), QaThresholdNs: uint32(n.QAThreshold), TargetDelayNs: uint32(n.TargetDelay), Alpha: n.Alpha,
-		DelayWeight: n.DelayWeight, MinCwnd: n.MinCwnd, FastDelayNs: uint32(n.FastDelay), DelayRelief: n.DelayRelief,
-		NackDelayNs: uint32(n.NACKDelay),
-	}}}
+	return &pb.CcProfile{Name: c.Name, Algorithm: c.Algorithm,
+		Config: &pb.CcProfile_Nscc{Nscc: &pb.Nscc{
+			DisableQa: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold,
+			AdjustPeriodThresholdNs: uint32(n.AdjustPeriodThreshold),
+			BaseRttNs:               uint32(n.BaseRTT), Eta: n.Eta, Fi: n.FI, FiScale: n.FIScale,
+			Gamma:     n.Gamma,
+			MaxMdJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
+			QaGate: uint32(n.QAGate), QaThresholdNs: uint32(n.QAThreshold),
+			TargetDelayNs: uint32(n.TargetDelay), Alpha: n.Alpha,
+			DelayWeight: n.DelayWeight, MinCwnd: n.MinCwnd, FastDelayNs: uint32(n.FastDelay),
+			DelayRelief: n.DelayRelief,
+			NackDelayNs: uint32(n.NACKDelay),
+		}}}
 }

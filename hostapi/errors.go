@@ -8,8 +8,9 @@ import (
 // Code is why a state or an update is refused (Refused.Code of host.proto).
 type Code uint8
 
-// Codes. CodeInvalid is a value that no host could take, CodeUnsupported one beyond this host's capabilities, CodeUnknownBase an update of a state that the host does not
-// hold, CodeBusy a refusal of the device for now, CodeDevice one without a reason.
+// Codes. CodeInvalid is a value that no host could take, CodeUnsupported one beyond this host's
+// capabilities, CodeUnknownBase an update of a state that the host does not hold, CodeBusy a
+// refusal of the device for now, CodeDevice one without a reason.
 const (
 	CodeInvalid Code = iota + 1
 	CodeUnsupported
@@ -35,7 +36,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint8(c))
 }
 
-// A FieldError names the field that is wrong, by its path from the message it is in: "set_profiles[a-b].evs[3].value".
+// A FieldError names the field that is wrong, by its path from the message it is in:
+// "set_profiles[a-b].evs[3].value".
 type FieldError struct {
 	Code   Code
 	Field  string
@@ -71,7 +73,8 @@ func unsupported(field, format string, args ...any) *FieldError {
 	return &FieldError{Code: CodeUnsupported, Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// AsRefusal returns the refusal of an update for err: the code and field of a FieldError in it, CodeDevice otherwise.
+// AsRefusal returns the refusal of an update for err: the code and field of a FieldError in it,
+// CodeDevice otherwise.
 func AsRefusal(v Version, err error) *Refused {
 	r := &Refused{Version: v, Code: CodeDevice, Reason: err.Error()}
 	if e := (*FieldError)(nil); errors.As(err, &e) {

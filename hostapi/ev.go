@@ -10,14 +10,16 @@ import (
 	"strings"
 )
 
-// EV is an entropy value (mrc_ctl_ev): at most 256 bits, the most significant bit first and left-justified, and the port that it leaves by, from 1; port 0 is the
-// device's choice. EVs are compared by both.
+// EV is an entropy value (mrc_ctl_ev): at most 256 bits, the most significant bit first and
+// left-justified, and the port that it leaves by, from 1; port 0 is the device's choice. EVs are
+// compared by both.
 type EV struct {
 	Value [EVBytes]byte
 	Port  uint8
 }
 
-// NewEV is the EV of a structured entropy value of 32 bits (UDP source port << 16 | low 16 bits of the flow label).
+// NewEV is the EV of a structured entropy value of 32 bits (UDP source port << 16 | low 16 bits of
+// the flow label).
 func NewEV(value uint32, port uint8) EV {
 	v := EV{Port: port}
 	binary.BigEndian.PutUint32(v.Value[:], value)
@@ -52,14 +54,18 @@ func (v EV) String() string {
 	return fmt.Sprintf("0x%s@%d", hex.EncodeToString(v.Value[:n]), v.Port)
 }
 
-// ParseEV reads what String returns; the value may have any number of octets up to 32. The error is a *FieldError.
+// ParseEV reads what String returns; the value may have any number of octets up to 32. The error is
+// a *FieldError.
 func ParseEV(text string) (EV, error) {
 	digits, port, ok := strings.Cut(text, "@")
 	digits, hexadecimal := strings.CutPrefix(digits, "0x")
 	octets, err := hex.DecodeString(digits)
 	number, portErr := strconv.ParseUint(port, 10, 8)
-	if !ok || !hexadecimal || err != nil || portErr != nil || len(octets) == 0 || len(octets) > EVBytes || number > MaxPort {
-		return EV{}, invalid("ev", "%.80q, want \"0x\", 1 to %d octets in hexadecimal, \"@\", and a port of 0 to %d", text, EVBytes, MaxPort)
+	if !ok || !hexadecimal || err != nil || portErr != nil || len(octets) == 0 ||
+		len(octets) > EVBytes || number > MaxPort {
+		return EV{}, invalid("ev",
+			"%.80q, want \"0x\", 1 to %d octets in hexadecimal, \"@\", and a port of 0 to %d", text, EVBytes,
+			MaxPort)
 	}
 	v := EV{Port: uint8(number)}
 	copy(v.Value[:], octets)

@@ -1,8 +1,9 @@
 package hostapi
 
-// Expand makes an EV as it lies in the packet of an EV of the profile, field by field as mrc_ctl_ev_profile_attr says: InitVal, over which the bits of Mask are written with
-// the next bits of the EV; a field narrower than that of the format has zeros before it. A profile without fields leaves EVs as they are. The error is a *FieldError;
-// format and fields must be valid.
+// Expand makes an EV as it lies in the packet of an EV of the profile, field by field as
+// mrc_ctl_ev_profile_attr says: InitVal, over which the bits of Mask are written with the next bits
+// of the EV; a field narrower than that of the format has zeros before it. A profile without fields
+// leaves EVs as they are. The error is a *FieldError; format and fields must be valid.
 func (p *Profile) Expand(v EV) (EV, error) {
 	if err := checkEV(v, p.Bits()); err != nil {
 		return EV{}, err
@@ -21,7 +22,8 @@ func (p *Profile) Expand(v EV) (EV, error) {
 	return out, nil
 }
 
-// Shrink is the inverse of Expand: the EV of the profile that an EV as it lies in the packet was made of. The error is a *FieldError: the fields cannot make it.
+// Shrink is the inverse of Expand: the EV of the profile that an EV as it lies in the packet was
+// made of. The error is a *FieldError: the fields cannot make it.
 func (p *Profile) Shrink(wire EV) (EV, error) {
 	if len(p.Fields) == 0 {
 		return p.Expand(wire)
@@ -41,9 +43,10 @@ func (p *Profile) Shrink(wire EV) (EV, error) {
 	return out, nil
 }
 
-// Generate makes the EVs of a profile of mode GEN, for a device that has no order of its own: Count of them, by the ports in turn, every EV of a port another one as long
-// as there are any. They are spread evenly over the values of the first field, for each of these over those of the second, and so on; profiles of different
-// names begin elsewhere. Denied EVs are among them.
+// Generate makes the EVs of a profile of mode GEN, for a device that has no order of its own: Count
+// of them, by the ports in turn, every EV of a port another one as long as there are any. They are
+// spread evenly over the values of the first field, for each of these over those of the second, and
+// so on; profiles of different names begin elsewhere. Denied EVs are among them.
 func (p *Profile) Generate(ports PortMask) []EV {
 	var each []uint8
 	for port := 1; port <= MaxPort; port++ {
@@ -61,7 +64,8 @@ func (p *Profile) Generate(ports PortMask) []EV {
 	return out
 }
 
-// generated is the EV of a number: its digits in the mixed radix of the fields' ranges, each moved on by those before it.
+// generated is the EV of a number: its digits in the mixed radix of the fields' ranges, each moved
+// on by those before it.
 func (p *Profile) generated(number uint64, port uint8) EV {
 	v := EV{Port: port}
 	at, moved := 0, fnv1a(p.Name, port)
@@ -88,7 +92,8 @@ func fnv1a(name string, port uint8) uint64 {
 	return (h ^ uint64(port)) * 1099511628211
 }
 
-// putBits writes x over zeros, its last bit before bit end. Bits of x that are not 0 must not lie before bit 0.
+// putBits writes x over zeros, its last bit before bit end. Bits of x that are not 0 must not lie
+// before bit 0.
 func (v *EV) putBits(end int, x uint32) {
 	for bit := end - 1; x != 0; bit, x = bit-1, x>>1 {
 		v.Value[bit/8] |= byte(x&1) << (7 - bit%8)

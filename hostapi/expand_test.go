@@ -34,12 +34,21 @@ func TestExpand(t *testing.T) {
 		ev, want string
 	}{
 		{"no fields", Profile{Format: stev}, "aabbccdd", "aabbccdd"},
-		{"all bits", Profile{Format: stev, Fields: []Field{{Width: 16, MaxVal: 0xffff, Mask: 0xffff}, {Width: 16, MaxVal: 0xffff, Mask: 0xffff}}}, "12345678", "12345678"},
-		{"over an initial value", Profile{Format: stev, Fields: []Field{{Width: 16, InitVal: 0x100, MaxVal: 15, Mask: 0xf}, {Width: 16, InitVal: 0x2ff, MaxVal: 15, Mask: 0xf0}}}, "ab", "010a02bf"},
-		{"bits apart", Profile{Format: stev, Fields: []Field{{Width: 16, InitVal: 0x1000, MaxVal: 0xff, Mask: 0x0f0f}}}, "b7", "1b07"},
-		{"a fixed field first", Profile{Format: srv6, Fields: []Field{{Width: 32, InitVal: 0xfc000001}, {Width: 16, InitVal: 0xe000, MaxVal: 0xff, Mask: 0xff}, {Width: 16, InitVal: 0xe001}}}, "2a", "fc000001e02ae001"},
-		{"a field narrower than its place", Profile{Format: stev, Fields: []Field{{Width: 4, MaxVal: 15, Mask: 15}, {Width: 4, MaxVal: 15, Mask: 15}}}, "c5", "000c0005"},
-		{"a width of 32", Profile{Format: Format{Mode: FormatSTEV, Widths: []uint8{32}}, Fields: []Field{{Width: 32, MaxVal: 1<<32 - 1, Mask: 1<<32 - 1}}}, "deadbeef", "deadbeef"},
+		{"all bits", Profile{Format: stev, Fields: []Field{{Width: 16, MaxVal: 0xffff, Mask: 0xffff},
+			{Width: 16, MaxVal: 0xffff, Mask: 0xffff}}}, "12345678", "12345678"},
+		{"over an initial value", Profile{Format: stev,
+			Fields: []Field{{Width: 16, InitVal: 0x100, MaxVal: 15, Mask: 0xf},
+				{Width: 16, InitVal: 0x2ff, MaxVal: 15, Mask: 0xf0}}}, "ab", "010a02bf"},
+		{"bits apart", Profile{Format: stev,
+			Fields: []Field{{Width: 16, InitVal: 0x1000, MaxVal: 0xff, Mask: 0x0f0f}}}, "b7", "1b07"},
+		{"a fixed field first", Profile{Format: srv6, Fields: []Field{{Width: 32, InitVal: 0xfc000001},
+			{Width: 16, InitVal: 0xe000, MaxVal: 0xff, Mask: 0xff}, {Width: 16, InitVal: 0xe001}}}, "2a",
+			"fc000001e02ae001"},
+		{"a field narrower than its place",
+			Profile{Format: stev, Fields: []Field{{Width: 4, MaxVal: 15, Mask: 15},
+				{Width: 4, MaxVal: 15, Mask: 15}}}, "c5", "000c0005"},
+		{"a width of 32", Profile{Format: Format{Mode: FormatSTEV, Widths: []uint8{32}},
+			Fields: []Field{{Width: 32, MaxVal: 1<<32 - 1, Mask: 1<<32 - 1}}}, "deadbeef", "deadbeef"},
 	} {
 		v, want := evOf(t, c.ev, 3), evOf(t, c.want, 3)
 		got, err := c.p.Expand(v)
@@ -59,14 +68,16 @@ func TestExpand(t *testing.T) {
 		}
 	}
 	p := Profile{Format: stev, Fields: []Field{{Width: 16, InitVal: 0x100, MaxVal: 15, Mask: 0xf}}}
-	if _, err := p.Shrink(evOf(t, "0201", 1)); err == nil || !strings.Contains(err.Error(), "one that the fields make") {
+	if _, err := p.Shrink(evOf(t, "0201", 1)); err == nil ||
+		!strings.Contains(err.Error(), "one that the fields make") {
 		t.Errorf("shrunk in spite of a fixed bit: %v", err)
 	}
 }
 
 // randomProfile draws a valid generated profile.
 func randomProfile(r *rand.Rand) *Profile {
-	p := &Profile{Name: fmt.Sprint("p", r.IntN(9)), Mode: ModeGenerated, Format: Format{Mode: FormatSRv6}}
+	p := &Profile{Name: fmt.Sprint("p", r.IntN(9)), Mode: ModeGenerated,
+		Format: Format{Mode: FormatSRv6}}
 	for range 1 + r.IntN(8) {
 		w := uint8(1 + r.IntN(32))
 		f := Field{Width: uint8(1 + r.IntN(int(w)))}
@@ -83,7 +94,8 @@ func randomProfile(r *rand.Rand) *Profile {
 	return p
 }
 
-// Generated EVs are the profile's, expand and shrink back, and are as many and as different as can be.
+// Generated EVs are the profile's, expand and shrink back, and are as many and as different as can
+// be.
 func TestGenerate(t *testing.T) {
 	const seed = 1
 	t.Logf("seed %d", seed)
@@ -128,10 +140,12 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// More paths than EVs: values of the first field come equally often, and so do those of the second for each of the first.
+// More paths than EVs: values of the first field come equally often, and so do those of the second
+// for each of the first.
 func TestGenerateSpreads(t *testing.T) {
 	p := Profile{
-		Name: "a-b", Mode: ModeGenerated, Count: 2 * 32, Format: Format{Mode: FormatSTEV, Widths: []uint8{4, 4}},
+		Name: "a-b", Mode: ModeGenerated, Count: 2 * 32, Format: Format{Mode: FormatSTEV,
+			Widths: []uint8{4, 4}},
 		Fields: []Field{{Width: 4, MaxVal: 15, Mask: 15}, {Width: 4, MinVal: 1, MaxVal: 8, Mask: 15}},
 	}
 	first := map[[2]uint32]int{}
@@ -155,8 +169,9 @@ func TestGenerateSpreads(t *testing.T) {
 	}
 }
 
-// The library's own example (examples/ev_expansion of the directory MRC_DIR) prints the EVs of ten profiles and what they expand to. Its generated EVs may be above max_val,
-// and their octets are in the machine's order; the expansion is of octets, and that is what is compared.
+// The library's own example (examples/ev_expansion of the directory MRC_DIR) prints the EVs of ten
+// profiles and what they expand to. Its generated EVs may be above max_val, and their octets are in
+// the machine's order; the expansion is of octets, and that is what is compared.
 func TestExpandAsReference(t *testing.T) {
 	dir := os.Getenv("MRC_DIR")
 	if dir == "" {
@@ -177,9 +192,10 @@ func TestExpandAsReference(t *testing.T) {
 		profiles, checked int
 		expanding         bool
 		formatLine        = regexp.MustCompile(`^\s+\d+: width=(\d+)$`)
-		fieldLine         = regexp.MustCompile(`^\s+\d+: width=(\d+), init_val=0x(\w+), min=0x(\w+) max=0x(\w+) mask=0x(\w+)$`)
-		evLine            = regexp.MustCompile(`^\s+\d+: 0x(\w{64})$`)
-		expandedLine      = regexp.MustCompile(`^\s+0x(\w{64})$`)
+		fieldLine         = regexp.MustCompile(
+			`^\s+\d+: width=(\d+), init_val=0x(\w+), min=0x(\w+) max=0x(\w+) mask=0x(\w+)$`)
+		evLine       = regexp.MustCompile(`^\s+\d+: 0x(\w{64})$`)
+		expandedLine = regexp.MustCompile(`^\s+0x(\w{64})$`)
 	)
 	number := func(s string, base int) uint32 {
 		x, err := strconv.ParseUint(s, base, 32)
@@ -208,7 +224,8 @@ func TestExpandAsReference(t *testing.T) {
 			p.Format.Widths = append(p.Format.Widths, uint8(number(m[1], 10)))
 		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
 			p.Fields = append(p.Fields, Field{
-				Width: uint8(number(m[1], 10)), InitVal: number(m[2], 16), MinVal: number(m[3], 16), MaxVal: number(m[4], 16), Mask: number(m[5], 16),
+				Width: uint8(number(m[1], 10)), InitVal: number(m[2], 16), MinVal: number(m[3], 16),
+				MaxVal: number(m[4], 16), Mask: number(m[5], 16),
 			})
 		} else if m := evLine.FindStringSubmatch(line); m != nil && !expanding {
 			evs = append(evs, evOf(t, m[1], 1))
@@ -218,7 +235,8 @@ func TestExpandAsReference(t *testing.T) {
 			}
 			got, err := p.Expand(evs[0])
 			if want := evOf(t, m[1], 1); err != nil || got != want {
-				t.Errorf("profile %d: %v expands to %v, %v; the reference says %v", profiles, evs[0], got, err, want)
+				t.Errorf("profile %d: %v expands to %v, %v; the reference says %v", profiles, evs[0], got, err,
+					want)
 			}
 			if back, err := p.Shrink(got); err != nil || back != evs[0] {
 				t.Errorf("profile %d: %v shrinks to %v, %v; want %v", profiles, got, back, err, evs[0])
@@ -239,7 +257,8 @@ func TestParseEV(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, v, err)
 		}
 	}
-	for _, text := range []string{"", "0x", "12@1", "0x1@1", "0x12", "0x12@", "0x12@32", "0x12@-1", "0xzz@1", "0x" + strings.Repeat("00", 33) + "@1"} {
+	for _, text := range []string{"", "0x", "12@1", "0x1@1", "0x12", "0x12@", "0x12@32", "0x12@-1",
+		"0xzz@1", "0x" + strings.Repeat("00", 33) + "@1"} {
 		if v, err := ParseEV(text); err == nil || !strings.HasPrefix(err.Error(), "ev: ") {
 			t.Errorf("%q: %v, %v", text, v, err)
 		}

@@ -9,7 +9,8 @@ import (
 // FormatMode is how EVs lie in a packet (mrc_ctl_ev_fmt_mode).
 type FormatMode uint8
 
-// Modes of a format: structured EVs in source port and flow label, SRv6 addresses, the source port alone.
+// Modes of a format: structured EVs in source port and flow label, SRv6 addresses, the source port
+// alone.
 const (
 	FormatSTEV FormatMode = iota + 1
 	FormatSRv6
@@ -29,7 +30,8 @@ func (m FormatMode) String() string {
 	return fmt.Sprintf("format mode %d", uint8(m))
 }
 
-// MaxBits is the width of the widest EV of the mode (OCP MRC 1.0, section 9.4.3): 32, 256 and 16 bits.
+// MaxBits is the width of the widest EV of the mode (OCP MRC 1.0, section 9.4.3): 32, 256 and 16
+// bits.
 func (m FormatMode) MaxBits() int {
 	switch m {
 	case FormatSTEV:
@@ -42,7 +44,8 @@ func (m FormatMode) MaxBits() int {
 	return 0
 }
 
-// Format is an EV format (mrc_ctl_ev_fmt_profile_attr): the widths of the fields in bits, the most significant first.
+// Format is an EV format (mrc_ctl_ev_fmt_profile_attr): the widths of the fields in bits, the most
+// significant first.
 type Format struct {
 	Mode   FormatMode
 	Widths []uint8
@@ -73,13 +76,15 @@ func (f Format) validate() *FieldError {
 		}
 	}
 	if n := f.Bits(); n > f.Mode.MaxBits() {
-		return invalid("field_widths", "%d bits together, want at most %d in mode %v", n, f.Mode.MaxBits(), f.Mode)
+		return invalid("field_widths", "%d bits together, want at most %d in mode %v", n,
+			f.Mode.MaxBits(), f.Mode)
 	}
 	return nil
 }
 
-// Field makes one field of the EV in the packet (mrc_ctl_ev_field): InitVal, over which the bits of Mask are written with the next bits of the EV, the most significant
-// first. Width is in bits. Generated EVs take Min to Max in the bits of Mask.
+// Field makes one field of the EV in the packet (mrc_ctl_ev_field): InitVal, over which the bits of
+// Mask are written with the next bits of the EV, the most significant first. Width is in bits.
+// Generated EVs take Min to Max in the bits of Mask.
 type Field struct {
 	Width                uint8
 	InitVal              uint32
@@ -101,7 +106,8 @@ func (f Field) validate(limit uint8) *FieldError {
 		return invalid("mask", "%#x, want bits within %#x in %d bits", f.Mask, top, f.Width)
 	}
 	if limit := uint32(1)<<f.Bits() - 1; f.MaxVal > limit {
-		return invalid("max_val", "%d, want at most %d in the %d bits of the mask", f.MaxVal, limit, f.Bits())
+		return invalid("max_val", "%d, want at most %d in the %d bits of the mask", f.MaxVal, limit,
+			f.Bits())
 	}
 	if f.MinVal > f.MaxVal {
 		return invalid("min_val", "%d, want at most max_val, %d", f.MinVal, f.MaxVal)

@@ -13,13 +13,16 @@ import (
 	"github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
-// FuzzUpdate: whatever arrives, it is applied whole or refused by its field, and what comes of it is a state that NewState would have made.
+// FuzzUpdate: whatever arrives, it is applied whole or refused by its field, and what comes of it
+// is a state that NewState would have made.
 func FuzzUpdate(f *testing.F) {
-	base, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good(), func() *hostapi.Profile {
-		p := generated()
-		p.Name, p.Destinations = "gen", nil
-		return p
-	}()}, CC: []*hostapi.CCProfile{goodCC()}, Peers: []hostapi.PeerPorts{{Peer: netip.IPv6Loopback(), Ports: 6}}})
+	base, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good(),
+		func() *hostapi.Profile {
+			p := generated()
+			p.Name, p.Destinations = "gen", nil
+			return p
+		}()}, CC: []*hostapi.CCProfile{goodCC()},
+		Peers: []hostapi.PeerPorts{{Peer: netip.IPv6Loopback(), Ports: 6}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -36,9 +39,11 @@ func FuzzUpdate(f *testing.F) {
 	seed(hostapi.Diff(nil, base, true))
 	seed(hostapi.Diff(base, nil, true))
 	seed(hostapi.Delta{Change: []hostapi.ProfileChange{{
-		Name: "a-b", Replace: []hostapi.Replacement{{Index: 1, EV: hostapi.NewEV(5<<24, 3)}}, Deny: good().EVs[:1],
+		Name: "a-b", Replace: []hostapi.Replacement{{Index: 1, EV: hostapi.NewEV(5<<24, 3)}},
+		Deny: good().EVs[:1],
 	}, {Name: "gen", Deny: []hostapi.EV{hostapi.NewEV(1<<29, 1)}}}})
-	seed(hostapi.Delta{SetProfiles: []*hostapi.Profile{{Name: "x", Mode: hostapi.ModeAuto}}, SetPeers: []hostapi.PeerPorts{{Peer: netip.IPv6LinkLocalAllNodes()}}})
+	seed(hostapi.Delta{SetProfiles: []*hostapi.Profile{{Name: "x", Mode: hostapi.ModeAuto}},
+		SetPeers: []hostapi.PeerPorts{{Peer: netip.IPv6LinkLocalAllNodes()}}})
 	caps := hostapitest.Capabilities()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var m hostpb.Update
@@ -60,7 +65,8 @@ func FuzzUpdate(f *testing.F) {
 		}
 		next, err := base.Apply(&u.Delta)
 		if err != nil {
-			if !errors.As(err, &field) || field.Field == "" || field.Code != hostapi.CodeInvalid && field.Code != hostapi.CodeUnsupported {
+			if !errors.As(err, &field) || field.Field == "" || field.Code != hostapi.CodeInvalid &&
+				field.Code != hostapi.CodeUnsupported {
 				t.Fatalf("%v", err)
 			}
 			return
@@ -87,12 +93,16 @@ func FuzzUpdate(f *testing.F) {
 func FuzzUp(f *testing.F) {
 	ev := hostapi.NewEV(0x01020304, 5)
 	for _, m := range []hostapi.Up{
-		&hostapi.Hello{API: 1, Name: "h1", Software: "weft", Instance: 3, Capabilities: hostapitest.Capabilities(), Version: hostapi.Version{Epoch: 1, Number: 2}},
+		&hostapi.Hello{API: 1, Name: "h1", Software: "weft", Instance: 3,
+			Capabilities: hostapitest.Capabilities(), Version: hostapi.Version{Epoch: 1, Number: 2}},
 		&hostapi.Applied{Version: hostapi.Version{Epoch: 1, Number: 2}},
-		&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 2}, Code: hostapi.CodeBusy, Field: "set_profiles[a]", Reason: "in use"},
-		&hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: "a", EV: ev, State: hostapi.EVAssumedBad}}, Dropped: 7},
+		&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 2}, Code: hostapi.CodeBusy,
+			Field: "set_profiles[a]", Reason: "in use"},
+		&hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: "a", EV: ev, State: hostapi.EVAssumedBad}},
+			Dropped: 7},
 		&hostapi.EVCounts{Counts: []hostapi.EVCount{{Profile: "a", EV: ev, Sent: 9, Lost: 1}}},
-		&hostapi.ProbeResult{ID: 1, Sent: 3, Received: 2, RTTMin: 1, RTTMean: 2, RTTMax: 3, ServiceTimeAdjusted: true, Port: 1},
+		&hostapi.ProbeResult{ID: 1, Sent: 3, Received: 2, RTTMin: 1, RTTMean: 2, RTTMax: 3,
+			ServiceTimeAdjusted: true, Port: 1},
 		&hostapi.PortStatus{Up: 6},
 	} {
 		b, err := proto.Marshal(hostapi.EncodeUp(m))
@@ -128,7 +138,9 @@ func FuzzUp(f *testing.F) {
 // FuzzProbe: a probe request decodes to what it encodes to, or is refused.
 func FuzzProbe(f *testing.F) {
 	p := &hostapi.Probe{
-		ID: 3, Source: netip.MustParseAddr("2001:db8::1"), Destination: netip.MustParseAddr("2001:db8::2"), Format: good().Format, EV: good().EVs[0], DSCP: 10,
+		ID: 3, Source: netip.MustParseAddr("2001:db8::1"),
+		Destination: netip.MustParseAddr("2001:db8::2"), Format: good().Format, EV: good().EVs[0],
+		DSCP:  10,
 		Count: 4, Interval: 1000, Timeout: 2000,
 	}
 	b, err := proto.Marshal(hostapi.EncodeDown(p)[0].GetProbeRequest())
@@ -154,7 +166,8 @@ func FuzzProbe(f *testing.F) {
 
 // TestWelcome: the limits arrive, and a welcome without them is refused.
 func TestWelcome(t *testing.T) {
-	w := &hostapi.Welcome{Software: "weft", MaxEvents: 3, MaxCounts: 4, MaxMessageRate: 5, CountsInterval: 1500e6}
+	w := &hostapi.Welcome{Software: "weft", MaxEvents: 3, MaxCounts: 4, MaxMessageRate: 5,
+		CountsInterval: 1500e6}
 	got, err := hostapi.DecodeWelcome(hostapi.EncodeDown(w)[0].GetWelcome())
 	if err != nil || *got != *w {
 		t.Errorf("%+v, %v", got, err)

@@ -22,7 +22,8 @@ var ErrKept = errors.New("kept state")
 // configured survives the device's end (OCP MRC 1.0, section 10.2.2): a mark, the SHA-256 of the
 // rest, and the update that makes the state of nothing.
 func EncodeKept(v Version, s *State) ([]byte, error) {
-	body, err := proto.Marshal(Parts(&Update{Version: v, Delta: Diff(&State{}, s, false)}, math.MaxInt)[0])
+	body, err := proto.Marshal(Parts(&Update{Version: v, Delta: Diff(&State{}, s, false)},
+		math.MaxInt)[0])
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,11 @@ func TestKept(t *testing.T) {
 		DeniedPorts: 1 << 2,
 		CC:          []*hostapi.CCProfile{goodCC()},
 		Profiles: []*hostapi.Profile{{
-			Name: "p", CC: "nscc", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 2, MinActive: 1,
-			EVs: []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2)}, Denied: []hostapi.EV{hostapi.NewEV(2<<16, 2)}, Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::/48")},
+			Name: "p", CC: "nscc", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},
+			Mode: hostapi.ModeExplicit, Count: 2, MinActive: 1,
+			EVs:          []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2)},
+			Denied:       []hostapi.EV{hostapi.NewEV(2<<16, 2)},
+			Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:2::/48")},
 		}},
 		Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("2001:db8:2::1"), Ports: 1 << 1}},
 	})

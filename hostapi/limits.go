@@ -27,7 +27,8 @@ const (
 	MaxAlgorithmName = 64
 	// EVBytes is the octets of an EV (MRC_CTL_EV_MAX_BYTES).
 	EVBytes = 32
-	// MaxPort is the greatest number a port can have, as a PortMask has 32 bits and ports are numbered from 1.
+	// MaxPort is the greatest number a port can have, as a PortMask has 32 bits and ports are numbered
+	// from 1.
 	MaxPort = 31
 )
 
@@ -39,7 +40,8 @@ func validName(name string, more string) bool {
 	for i := range len(name) {
 		c := name[i]
 		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '_':
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.',
+			c == '_':
 		default:
 			ok := false
 			for j := range len(more) {
@@ -64,7 +66,8 @@ func checkHost(field, name string) *FieldError {
 // checkName checks the name of a profile.
 func checkName(field, name string) *FieldError {
 	if !validName(name, ":/") {
-		return invalid(field, "%.64q, want 1 to %d of letters, digits, '-', '.', '_', ':' and '/'", name, MaxName)
+		return invalid(field, "%.64q, want 1 to %d of letters, digits, '-', '.', '_', ':' and '/'", name,
+			MaxName)
 	}
 	return nil
 }

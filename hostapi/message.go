@@ -8,7 +8,8 @@ import (
 // API is the version of the protocol that this package speaks.
 const API = 1
 
-// Up is a message of a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult or *PortStatus.
+// Up is a message of a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult or
+// *PortStatus.
 type Up interface{ up() }
 
 // Down is a message of a controller: *Welcome, *Update or *Probe.
@@ -67,7 +68,8 @@ type EVEvent struct {
 // EVCounts is counters of EVs.
 type EVCounts struct{ Counts []EVCount }
 
-// EVCount is packets that an EV carried and packets found lost, since the host's instance started or the EV came into the profile.
+// EVCount is packets that an EV carried and packets found lost, since the host's instance started
+// or the EV came into the profile.
 type EVCount struct {
 	Profile    string
 	EV         EV

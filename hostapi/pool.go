@@ -6,8 +6,9 @@ import (
 	"weak"
 )
 
-// A Pool keeps states that are equal in memory once, with their profiles: most hosts of a fabric hold the same as others. It does not keep alive what is not used
-// any more. The zero value is not usable: see NewPool. Its methods may be called from any goroutine.
+// A Pool keeps states that are equal in memory once, with their profiles: most hosts of a fabric
+// hold the same as others. It does not keep alive what is not used any more. The zero value is not
+// usable: see NewPool. Its methods may be called from any goroutine.
 type Pool struct {
 	seed maphash.Seed
 
@@ -21,7 +22,8 @@ func NewPool() *Pool {
 	return &Pool{seed: maphash.MakeSeed(), profiles: newShelf[Profile](), states: newShelf[State]()}
 }
 
-// Share returns the state of the pool that equals s, which is s itself if there was none. s must not be changed any more.
+// Share returns the state of the pool that equals s, which is s itself if there was none. s must
+// not be changed any more.
 func (p *Pool) Share(s *State) *State {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,8 @@ func TestPool(t *testing.T) {
 	state := func(change func(*State, *Profile)) *State {
 		ev := func(x byte) EV { return EV{Value: [EVBytes]byte{x}, Port: 1} }
 		p := &Profile{
-			Name: "a", Mode: ModeExplicit, Format: Format{Mode: FormatSTEV, Widths: []uint8{8}}, Count: 2, EVs: []EV{ev(1), ev(2)}, Denied: []EV{ev(1)},
+			Name: "a", Mode: ModeExplicit, Format: Format{Mode: FormatSTEV, Widths: []uint8{8}}, Count: 2,
+			EVs: []EV{ev(1), ev(2)}, Denied: []EV{ev(1)},
 			Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8::/64")},
 		}
 		s := State{Profiles: []*Profile{p}, DeniedPorts: Ports(1)}

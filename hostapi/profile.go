@@ -29,8 +29,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode %d", uint8(m))
 }
 
-// A Profile is a set of EVs for some destinations (mrc_ctl_ev_profile_attr). It is not changed once it is part of a State; profiles that differ in their denials alone
-// share the slices of the rest.
+// A Profile is a set of EVs for some destinations (mrc_ctl_ev_profile_attr). It is not changed once
+// it is part of a State; profiles that differ in their denials alone share the slices of the rest.
 type Profile struct {
 	Name   string
 	Format Format
@@ -38,9 +38,11 @@ type Profile struct {
 	Fields []Field // none: the value of an EV lies in the packet as it is
 	Count  int     // EVs of the profile; of an explicit one len(EVs)
 	EVs    []EV    // of an explicit one, in the order of the device's array; copies are allowed
-	// Denied is in the order of EV.Compare, each once: of an explicit profile some of EVs, of a generated one some that its fields can make.
-	Denied       []EV
-	MinActive    int  // EVs left active when the host marks EVs ASSUMED_BAD; at most Count. Denied ones do not count
+	// Denied is in the order of EV.Compare, each once: of an explicit profile some of EVs, of a
+	// generated one some that its fields can make.
+	Denied []EV
+	// EVs left active when the host marks EVs ASSUMED_BAD; at most Count. Denied ones do not count
+	MinActive    int
 	Events       bool // the host reports ASSUMED_BAD and GOOD
 	Destinations []netip.Prefix
 	CC           string // name of a CC profile; empty is the device's own choice
@@ -58,8 +60,9 @@ func (p *Profile) Bits() int {
 	return n
 }
 
-// Has reports whether an EV may be one of the profile's: whether an explicit profile lists it, or the fields of a generated one can make its value.
-// A profile of mode AUTO has no EV that anybody knows.
+// Has reports whether an EV may be one of the profile's: whether an explicit profile lists it, or
+// the fields of a generated one can make its value. A profile of mode AUTO has no EV that anybody
+// knows.
 func (p *Profile) Has(v EV) bool {
 	switch p.Mode {
 	case ModeExplicit:
@@ -85,7 +88,8 @@ func (p *Profile) generates(v EV) bool {
 	return true
 }
 
-// Active is how many of the profile's EVs are not denied, as far as one can tell from here: of a generated one at least so many.
+// Active is how many of the profile's EVs are not denied, as far as one can tell from here: of a
+// generated one at least so many.
 func (p *Profile) Active() int {
 	if p.Mode != ModeExplicit {
 		return max(0, p.Count-len(p.Denied))
@@ -116,7 +120,8 @@ func (p *Profile) WithDenied(denied []EV) *Profile {
 	return &q
 }
 
-// Validate reports what is wrong with the profile for any host, naming the first wrong field. The error is a *FieldError.
+// Validate reports what is wrong with the profile for any host, naming the first wrong field. The
+// error is a *FieldError.
 func (p *Profile) Validate() error {
 	if err := p.validate(); err != nil {
 		return err
@@ -158,7 +163,8 @@ func (p *Profile) validate() *FieldError {
 	}
 	for i, d := range p.Destinations {
 		if !d.IsValid() || !isIPv6(d.Addr()) || d.Masked() != d {
-			return invalid(fmt.Sprintf("destinations[%d]", i), "%v, want an IPv6 prefix without bits beyond its length", d)
+			return invalid(fmt.Sprintf("destinations[%d]", i),
+				"%v, want an IPv6 prefix without bits beyond its length", d)
 		}
 	}
 	if p.CC != "" {
@@ -240,7 +246,8 @@ func (p *Profile) validateDenied() *FieldError {
 			return invalid(fmt.Sprintf("denied[%d].port", i), "%d, want at most %d", v.Port, MaxPort)
 		}
 		if i > 0 && p.Denied[i-1].Compare(v) >= 0 {
-			return invalid(fmt.Sprintf("denied[%d]", i), "%v after %v, want each once, in order", v, p.Denied[i-1])
+			return invalid(fmt.Sprintf("denied[%d]", i), "%v after %v, want each once, in order", v,
+				p.Denied[i-1])
 		}
 	}
 	if p.Mode == ModeExplicit && len(p.Denied) > 8 { // a set is cheaper than that many searches
@@ -273,8 +280,10 @@ func unknownEV(field string, v EV, p *Profile) *FieldError {
 
 // sameBut reports whether two profiles are the same but for EVs of equal number and denials.
 func (p *Profile) sameBut(q *Profile) bool {
-	return p.Name == q.Name && p.Mode == q.Mode && p.Count == q.Count && len(p.EVs) == len(q.EVs) && p.MinActive == q.MinActive &&
-		p.Events == q.Events && p.CC == q.CC && p.Format.Equal(q.Format) && slices.Equal(p.Fields, q.Fields) &&
+	return p.Name == q.Name && p.Mode == q.Mode && p.Count == q.Count && len(p.EVs) == len(q.EVs) &&
+		p.MinActive == q.MinActive &&
+		p.Events == q.Events && p.CC == q.CC && p.Format.Equal(q.Format) &&
+		slices.Equal(p.Fields, q.Fields) &&
 		sameSlice(p.Destinations, q.Destinations)
 }
 

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A State is all that a host should hold. It is a value: neither it nor what it points to is changed once it is made, and states share what they have in common. Make
-// one with NewState. The nil State is the empty one, of a host that was told nothing.
+// A State is all that a host should hold. It is a value: neither it nor what it points to is
+// changed once it is made, and states share what they have in common. Make one with NewState. The
+// nil State is the empty one, of a host that was told nothing.
 type State struct {
 	Profiles    []*Profile   // in the order of their names
 	CC          []*CCProfile // in the order of their names
@@ -18,13 +19,19 @@ type State struct {
 	Wire        Wire         // how MRC packets travel; zero: the host's own choice
 }
 
-// NewState is the state with these parts, in any order. The error is a *FieldError that names the first wrong field.
+// NewState is the state with these parts, in any order. The error is a *FieldError that names the
+// first wrong field.
 func NewState(s State) (*State, error) {
 	made := &State{
-		Profiles: slices.Clone(s.Profiles), CC: slices.Clone(s.CC), DeniedPorts: s.DeniedPorts, Peers: slices.Clone(s.Peers), Wire: s.Wire,
+		Profiles: slices.Clone(s.Profiles), CC: slices.Clone(s.CC), DeniedPorts: s.DeniedPorts,
+		Peers: slices.Clone(s.Peers), Wire: s.Wire,
 	}
-	slices.SortStableFunc(made.Profiles, func(a, b *Profile) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortStableFunc(made.CC, func(a, b *CCProfile) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(made.Profiles, func(a, b *Profile) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	slices.SortStableFunc(made.CC, func(a, b *CCProfile) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	slices.SortStableFunc(made.Peers, func(a, b PeerPorts) int { return a.Peer.Compare(b.Peer) })
 	for _, p := range made.Profiles {
 		if err := p.validate(); err != nil {
@@ -57,20 +64,24 @@ func NewState(s State) (*State, error) {
 func (s *State) consistent() *FieldError {
 	switch {
 	case len(s.Profiles) > MaxProfiles:
-		return invalid("set_profiles", "%d profiles together, want at most %d", len(s.Profiles), MaxProfiles)
+		return invalid("set_profiles", "%d profiles together, want at most %d", len(s.Profiles),
+			MaxProfiles)
 	case len(s.CC) > MaxCCProfiles:
-		return invalid("set_cc_profiles", "%d profiles together, want at most %d", len(s.CC), MaxCCProfiles)
+		return invalid("set_cc_profiles", "%d profiles together, want at most %d", len(s.CC),
+			MaxCCProfiles)
 	case len(s.Peers) > MaxPeers:
 		return invalid("set_peers", "%d peers together, want at most %d", len(s.Peers), MaxPeers)
 	}
 	for i := 1; i < len(s.CC); i++ {
 		if s.CC[i-1].Name == s.CC[i].Name {
-			return invalid(fmt.Sprintf("set_cc_profiles[%s].name", s.CC[i].Name), "two profiles have the name")
+			return invalid(fmt.Sprintf("set_cc_profiles[%s].name", s.CC[i].Name),
+				"two profiles have the name")
 		}
 	}
 	for i := 1; i < len(s.Peers); i++ {
 		if s.Peers[i-1].Peer == s.Peers[i].Peer {
-			return invalid(fmt.Sprintf("set_peers[%v].address", s.Peers[i].Peer), "two peers have the address")
+			return invalid(fmt.Sprintf("set_peers[%v].address", s.Peers[i].Peer),
+				"two peers have the address")
 		}
 	}
 	served := make(map[netip.Prefix]string)
@@ -79,11 +90,13 @@ func (s *State) consistent() *FieldError {
 			return invalid(fmt.Sprintf("set_profiles[%s].name", p.Name), "two profiles have the name")
 		}
 		if p.CC != "" && s.CCProfile(p.CC) == nil {
-			return invalid(fmt.Sprintf("set_profiles[%s].cc_profile", p.Name), "%q is no CC profile of the state", p.CC)
+			return invalid(fmt.Sprintf("set_profiles[%s].cc_profile", p.Name),
+				"%q is no CC profile of the state", p.CC)
 		}
 		for j, d := range p.Destinations {
 			if other, ok := served[d]; ok {
-				return invalid(fmt.Sprintf("set_profiles[%s].destinations[%d]", p.Name, j), "%v is served by profile %s already", d, other)
+				return invalid(fmt.Sprintf("set_profiles[%s].destinations[%d]", p.Name, j),
+					"%v is served by profile %s already", d, other)
 			}
 			served[d] = p.Name
 		}
@@ -103,7 +116,9 @@ func (s *State) Profile(name string) *Profile {
 }
 
 func (s *State) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.Profiles, name, func(p *Profile, name string) int { return strings.Compare(p.Name, name) })
+	return slices.BinarySearchFunc(s.Profiles, name, func(p *Profile, name string) int {
+		return strings.Compare(p.Name, name)
+	})
 }
 
 // CCProfile is the CC profile of a name, nil when there is none.
@@ -111,14 +126,17 @@ func (s *State) CCProfile(name string) *CCProfile {
 	if s == nil {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(s.CC, name, func(c *CCProfile, name string) int { return strings.Compare(c.Name, name) })
+	i, ok := slices.BinarySearchFunc(s.CC, name, func(c *CCProfile, name string) int {
+		return strings.Compare(c.Name, name)
+	})
 	if !ok {
 		return nil
 	}
 	return s.CC[i]
 }
 
-// ProfileTo is the profile that serves a destination: of those with a prefix that holds it, the one with the longest; nil when there is none.
+// ProfileTo is the profile that serves a destination: of those with a prefix that holds it, the one
+// with the longest; nil when there is none.
 func (s *State) ProfileTo(destination netip.Addr) *Profile {
 	var best *Profile
 	length := -1
@@ -135,10 +153,13 @@ func (s *State) ProfileTo(destination netip.Addr) *Profile {
 	return best
 }
 
-// PeerPorts is the ports that a peer can be reached by: all of them unless the state says otherwise.
+// PeerPorts is the ports that a peer can be reached by: all of them unless the state says
+// otherwise.
 func (s *State) PeerPorts(peer netip.Addr) PortMask {
 	if s != nil {
-		if i, ok := slices.BinarySearchFunc(s.Peers, peer, func(p PeerPorts, a netip.Addr) int { return p.Peer.Compare(a) }); ok {
+		if i, ok := slices.BinarySearchFunc(s.Peers, peer, func(p PeerPorts, a netip.Addr) int {
+			return p.Peer.Compare(a)
+		}); ok {
 			return s.Peers[i].Ports
 		}
 	}
@@ -172,12 +193,14 @@ func (s *State) Equal(t *State) bool {
 		slices.EqualFunc(s.Profiles, t.Profiles, (*Profile).Equal)
 }
 
-// Version names a state of one host: Number from 1 up within an Epoch, which is another one after every start of the controller. The zero Version is of no state.
+// Version names a state of one host: Number from 1 up within an Epoch, which is another one after
+// every start of the controller. The zero Version is of no state.
 type Version struct {
 	Epoch, Number uint64
 }
 
-// Compare orders versions of one epoch; those of different epochs are in no order that means something.
+// Compare orders versions of one epoch; those of different epochs are in no order that means
+// something.
 func (v Version) Compare(w Version) int {
 	return cmp.Or(cmp.Compare(v.Epoch, w.Epoch), cmp.Compare(v.Number, w.Number))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
-// TestDiffApply: whatever two states are, the difference makes the one of the other, on the wire in parts too.
+// TestDiffApply: whatever two states are, the difference makes the one of the other, on the wire in
+// parts too.
 func TestDiffApply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := hostapitest.State().Draw(t, "from"), hostapitest.State().Draw(t, "to")
@@ -23,7 +24,8 @@ func TestDiffApply(t *testing.T) {
 		if d.Empty() != from.Equal(to) {
 			t.Fatalf("empty %v, equal %v", d.Empty(), from.Equal(to))
 		}
-		u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 2}, Base: hostapi.Version{Epoch: 1, Number: 1}, Delta: d}
+		u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 2},
+			Base: hostapi.Version{Epoch: 1, Number: 1}, Delta: d}
 		var parts hostapi.Assembler
 		var arrived *hostapi.Update
 		sent := hostapi.Parts(u, rapid.IntRange(1, 2000).Draw(t, "limit"))
@@ -84,8 +86,10 @@ func TestApplyChangesNothing(t *testing.T) {
 
 func good() *hostapi.Profile {
 	return &hostapi.Profile{
-		Name: "a-b", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 8}}, Mode: hostapi.ModeExplicit,
-		EVs: []hostapi.EV{hostapi.NewEV(0x01020000, 1), hostapi.NewEV(0x02030000, 2)}, Count: 2, MinActive: 1, Events: true,
+		Name: "a-b", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 8}},
+		Mode: hostapi.ModeExplicit,
+		EVs:  []hostapi.EV{hostapi.NewEV(0x01020000, 1), hostapi.NewEV(0x02030000, 2)}, Count: 2,
+		MinActive: 1, Events: true,
 		Destinations: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")},
 	}
 }
@@ -99,7 +103,8 @@ func generated() *hostapi.Profile {
 
 func goodCC() *hostapi.CCProfile {
 	return &hostapi.CCProfile{Name: "nscc", Algorithm: hostapi.AlgorithmNSCC, NSCC: hostapi.NSCC{
-		Gamma: 0.8, MaxMDJump: 0.5, MaxCwnd: 1 << 20, TargetDelay: 9000, Eta: 614, FI: 20480, FIScale: 0.25, QAGate: 3, QAThreshold: 36000,
+		Gamma: 0.8, MaxMDJump: 0.5, MaxCwnd: 1 << 20, TargetDelay: 9000, Eta: 614, FI: 20480,
+		FIScale: 0.25, QAGate: 3, QAThreshold: 36000,
 		BaseRTT: 12000,
 	}}
 }
@@ -121,7 +126,8 @@ func TestBadState(t *testing.T) {
 		change(c)
 		return hostapi.State{CC: []*hostapi.CCProfile{c}}
 	}
-	if _, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good()}, CC: []*hostapi.CCProfile{goodCC()}}); err != nil {
+	if _, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good()},
+		CC: []*hostapi.CCProfile{goodCC()}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := hostapi.NewState(gen(func(*hostapi.Profile) {})); err != nil {
@@ -132,58 +138,105 @@ func TestBadState(t *testing.T) {
 		field string
 		says  string
 	}{
-		"name":              {profile(func(p *hostapi.Profile) { p.Name = "a b" }), "set_profiles[a b].name", `"a b"`},
-		"mode":              {profile(func(p *hostapi.Profile) { p.Mode = 9 }), "set_profiles[a-b].mode", "9"},
-		"format mode":       {profile(func(p *hostapi.Profile) { p.Format.Mode = 0 }), "set_profiles[a-b].format.mode", "0"},
-		"no field width":    {profile(func(p *hostapi.Profile) { p.Format.Widths[1] = 0 }), "set_profiles[a-b].format.field_widths[1]", "0"},
-		"too wide for STEV": {profile(func(p *hostapi.Profile) { p.Format.Widths = []uint8{30, 3} }), "set_profiles[a-b].format.field_widths", "33 bits"},
+		"name": {profile(func(p *hostapi.Profile) { p.Name = "a b" }),
+			"set_profiles[a b].name", `"a b"`},
+		"mode": {profile(func(p *hostapi.Profile) { p.Mode = 9 }), "set_profiles[a-b].mode",
+			"9"},
+		"format mode": {profile(func(p *hostapi.Profile) { p.Format.Mode = 0 }),
+			"set_profiles[a-b].format.mode", "0"},
+		"no field width": {profile(func(p *hostapi.Profile) { p.Format.Widths[1] = 0 }),
+			"set_profiles[a-b].format.field_widths[1]", "0"},
+		"too wide for STEV": {profile(func(p *hostapi.Profile) { p.Format.Widths = []uint8{30, 3} }),
+			"set_profiles[a-b].format.field_widths", "33 bits"},
 		"too wide for UDP": {profile(func(p *hostapi.Profile) {
 			p.Format = hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{17}}
 		}), "set_profiles[a-b].format.field_widths", "17 bits"},
 		"too wide for SRv6": {profile(func(p *hostapi.Profile) {
 			p.Format = hostapi.Format{Mode: hostapi.FormatSRv6, Widths: []uint8{255, 2}}
 		}), "set_profiles[a-b].format.field_widths", "257 bits"},
-		"count":             {profile(func(p *hostapi.Profile) { p.Count = 3 }), "set_profiles[a-b].count", "3"},
-		"no EVs":            {profile(func(p *hostapi.Profile) { p.EVs, p.Count = nil, 0 }), "set_profiles[a-b].evs", "none"},
-		"EV too wide":       {profile(func(p *hostapi.Profile) { p.EVs[1] = hostapi.NewEV(1<<15, 1) }), "set_profiles[a-b].evs[1].value", "17 bits"},
-		"no port":           {profile(func(p *hostapi.Profile) { p.EVs[0].Port = 0 }), "set_profiles[a-b].evs[0].port", "0"},
-		"port":              {profile(func(p *hostapi.Profile) { p.EVs[0].Port = 32 }), "set_profiles[a-b].evs[0].port", "32"},
-		"unknown denied EV": {profile(func(p *hostapi.Profile) { p.Denied = []hostapi.EV{hostapi.NewEV(0x01020000, 3)} }), "set_profiles[a-b].denied[0]", "0x01020000@3"},
-		"denied twice": {profile(func(p *hostapi.Profile) { p.Denied = []hostapi.EV{p.EVs[0], p.EVs[0]} }),
+		"count": {profile(func(p *hostapi.Profile) { p.Count = 3 }),
+			"set_profiles[a-b].count", "3"},
+		"no EVs": {profile(func(p *hostapi.Profile) { p.EVs, p.Count = nil, 0 }),
+			"set_profiles[a-b].evs", "none"},
+		"EV too wide": {profile(func(p *hostapi.Profile) { p.EVs[1] = hostapi.NewEV(1<<15, 1) }),
+			"set_profiles[a-b].evs[1].value", "17 bits"},
+		"no port": {profile(func(p *hostapi.Profile) { p.EVs[0].Port = 0 }),
+			"set_profiles[a-b].evs[0].port", "0"},
+		"port": {profile(func(p *hostapi.Profile) { p.EVs[0].Port = 32 }),
+			"set_profiles[a-b].evs[0].port", "32"},
+		"unknown denied EV": {profile(func(p *hostapi.Profile) {
+			p.Denied = []hostapi.EV{hostapi.NewEV(0x01020000, 3)}
+		}), "set_profiles[a-b].denied[0]", "0x01020000@3"},
+		"denied twice": {profile(func(p *hostapi.Profile) {
+			p.Denied = []hostapi.EV{p.EVs[0], p.EVs[0]}
+		}),
 			"set_profiles[a-b].denied[1]", "0x01020000@1"},
-		"min active":      {profile(func(p *hostapi.Profile) { p.MinActive = 3 }), "set_profiles[a-b].min_active", "3"},
-		"destination":     {profile(func(p *hostapi.Profile) { p.Destinations[0] = netip.MustParsePrefix("2001:db8:1::1/48") }), "set_profiles[a-b].destinations[0]", "2001:db8:1::1/48"},
-		"IPv4":            {profile(func(p *hostapi.Profile) { p.Destinations[0] = netip.MustParsePrefix("10.0.0.0/8") }), "set_profiles[a-b].destinations[0]", "10.0.0.0/8"},
-		"no CC profile":   {profile(func(p *hostapi.Profile) { p.CC = "slow" }), "set_profiles[a-b].cc_profile", "slow"},
-		"AUTO with EVs":   {profile(func(p *hostapi.Profile) { p.Mode = hostapi.ModeAuto }), "set_profiles[a-b].mode", "AUTO"},
-		"field width":     {gen(func(p *hostapi.Profile) { p.Fields[0].Width = 9 }), "set_profiles[a-b].fields[0].width", "9 bits"},
-		"init val":        {gen(func(p *hostapi.Profile) { p.Fields[1].InitVal = 256 }), "set_profiles[a-b].fields[1].init_val", "256"},
-		"mask":            {gen(func(p *hostapi.Profile) { p.Fields[0].Mask = 0x107 }), "set_profiles[a-b].fields[0].mask", "0x107"},
-		"max val":         {gen(func(p *hostapi.Profile) { p.Fields[0].MaxVal = 8 }), "set_profiles[a-b].fields[0].max_val", "8"},
-		"min val":         {gen(func(p *hostapi.Profile) { p.Fields[0].MinVal = 6 }), "set_profiles[a-b].fields[0].min_val", "6"},
-		"GEN with EVs":    {gen(func(p *hostapi.Profile) { p.EVs = good().EVs }), "set_profiles[a-b].evs", "2 EVs"},
-		"GEN of none":     {gen(func(p *hostapi.Profile) { p.Count, p.MinActive = 0, 0 }), "set_profiles[a-b].count", "0"},
-		"GEN no fields":   {gen(func(p *hostapi.Profile) { p.Fields = nil }), "set_profiles[a-b].fields", "none"},
-		"more fields":     {gen(func(p *hostapi.Profile) { p.Format.Widths = []uint8{16} }), "set_profiles[a-b].fields", "2"},
-		"denied not made": {gen(func(p *hostapi.Profile) { p.Denied = []hostapi.EV{hostapi.NewEV(6<<29, 1)} }), "set_profiles[a-b].denied[0]", "0xc0000000@1"},
-		"CC name":         {cc(func(c *hostapi.CCProfile) { c.Name = "" }), "set_cc_profiles[].name", `""`},
-		"CC algorithm":    {cc(func(c *hostapi.CCProfile) { c.Algorithm = "swift" }), "set_cc_profiles[nscc].algorithm", "swift"},
-		"gamma":           {cc(func(c *hostapi.CCProfile) { c.NSCC.Gamma = 1.5 }), "set_cc_profiles[nscc].nscc.gamma", "1.5"},
-		"no max md jump":  {cc(func(c *hostapi.CCProfile) { c.NSCC.MaxMDJump = 0 }), "set_cc_profiles[nscc].nscc.max_md_jump", "0"},
-		"negative eta":    {cc(func(c *hostapi.CCProfile) { c.NSCC.Eta = -1 }), "set_cc_profiles[nscc].nscc.eta", "-1"},
-		"window":          {cc(func(c *hostapi.CCProfile) { c.NSCC.MaxCwnd = 0 }), "set_cc_profiles[nscc].nscc.max_cwnd", "0"},
-		"windows":         {cc(func(c *hostapi.CCProfile) { c.NSCC.MinCwnd = 1 << 21 }), "set_cc_profiles[nscc].nscc.min_cwnd", "2097152"},
-		"target":          {cc(func(c *hostapi.CCProfile) { c.NSCC.TargetDelay = 0 }), "set_cc_profiles[nscc].nscc.target_delay_ns", "0"},
-		"qa gate":         {cc(func(c *hostapi.CCProfile) { c.NSCC.QAGate = 32 }), "set_cc_profiles[nscc].nscc.qa_gate", "32"},
-		"time":            {cc(func(c *hostapi.CCProfile) { c.NSCC.BaseRTT = -1 }), "set_cc_profiles[nscc].nscc.base_rtt_ns", "-1ns"},
-		"UDP port":        {hostapi.State{Wire: hostapi.Wire{Control: 1}}, "wire.udp_port", "0"},
-		"DSCP":            {hostapi.State{Wire: hostapi.Wire{UDPPort: 1, TrimmedLastHop: 64}}, "wire.dscp_trimmed_lasthop", "64"},
-		"port 0":          {hostapi.State{DeniedPorts: 3}, "denied_ports", "0x3"},
-		"peer":            {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("10.0.0.1")}}}, "set_peers[10.0.0.1].address", "10.0.0.1"},
-		"two of a name":   {hostapi.State{Profiles: []*hostapi.Profile{good(), good()}}, "set_profiles[a-b].name", "two"},
-		"two of an address": {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("::1")}, {Peer: netip.MustParseAddr("::1")}}},
+		"min active": {profile(func(p *hostapi.Profile) { p.MinActive = 3 }),
+			"set_profiles[a-b].min_active", "3"},
+		"destination": {profile(func(p *hostapi.Profile) {
+			p.Destinations[0] = netip.MustParsePrefix("2001:db8:1::1/48")
+		}), "set_profiles[a-b].destinations[0]", "2001:db8:1::1/48"},
+		"IPv4": {profile(func(p *hostapi.Profile) {
+			p.Destinations[0] = netip.MustParsePrefix("10.0.0.0/8")
+		}), "set_profiles[a-b].destinations[0]", "10.0.0.0/8"},
+		"no CC profile": {profile(func(p *hostapi.Profile) { p.CC = "slow" }),
+			"set_profiles[a-b].cc_profile", "slow"},
+		"AUTO with EVs": {profile(func(p *hostapi.Profile) { p.Mode = hostapi.ModeAuto }),
+			"set_profiles[a-b].mode", "AUTO"},
+		"field width": {gen(func(p *hostapi.Profile) { p.Fields[0].Width = 9 }),
+			"set_profiles[a-b].fields[0].width", "9 bits"},
+		"init val": {gen(func(p *hostapi.Profile) { p.Fields[1].InitVal = 256 }),
+			"set_profiles[a-b].fields[1].init_val", "256"},
+		"mask": {gen(func(p *hostapi.Profile) { p.Fields[0].Mask = 0x107 }),
+			"set_profiles[a-b].fields[0].mask", "0x107"},
+		"max val": {gen(func(p *hostapi.Profile) { p.Fields[0].MaxVal = 8 }),
+			"set_profiles[a-b].fields[0].max_val", "8"},
+		"min val": {gen(func(p *hostapi.Profile) { p.Fields[0].MinVal = 6 }),
+			"set_profiles[a-b].fields[0].min_val", "6"},
+		"GEN with EVs": {gen(func(p *hostapi.Profile) { p.EVs = good().EVs }), "set_profiles[a-b].evs",
+			"2 EVs"},
+		"GEN of none": {gen(func(p *hostapi.Profile) { p.Count, p.MinActive = 0, 0 }),
+			"set_profiles[a-b].count", "0"},
+		"GEN no fields": {gen(func(p *hostapi.Profile) { p.Fields = nil }), "set_profiles[a-b].fields",
+			"none"},
+		"more fields": {gen(func(p *hostapi.Profile) { p.Format.Widths = []uint8{16} }),
+			"set_profiles[a-b].fields", "2"},
+		"denied not made": {gen(func(p *hostapi.Profile) {
+			p.Denied = []hostapi.EV{hostapi.NewEV(6<<29, 1)}
+		}), "set_profiles[a-b].denied[0]", "0xc0000000@1"},
+		"CC name": {cc(func(c *hostapi.CCProfile) { c.Name = "" }), "set_cc_profiles[].name",
+			`""`},
+		"CC algorithm": {cc(func(c *hostapi.CCProfile) { c.Algorithm = "swift" }),
+			"set_cc_profiles[nscc].algorithm", "swift"},
+		"gamma": {cc(func(c *hostapi.CCProfile) { c.NSCC.Gamma = 1.5 }),
+			"set_cc_profiles[nscc].nscc.gamma", "1.5"},
+		"no max md jump": {cc(func(c *hostapi.CCProfile) { c.NSCC.MaxMDJump = 0 }),
+			"set_cc_profiles[nscc].nscc.max_md_jump", "0"},
+		"negative eta": {cc(func(c *hostapi.CCProfile) { c.NSCC.Eta = -1 }),
+			"set_cc_profiles[nscc].nscc.eta", "-1"},
+		"window": {cc(func(c *hostapi.CCProfile) { c.NSCC.MaxCwnd = 0 }),
+			"set_cc_profiles[nscc].nscc.max_cwnd", "0"},
+		"windows": {cc(func(c *hostapi.CCProfile) { c.NSCC.MinCwnd = 1 << 21 }),
+			"set_cc_profiles[nscc].nscc.min_cwnd", "2097152"},
+		"target": {cc(func(c *hostapi.CCProfile) { c.NSCC.TargetDelay = 0 }),
+			"set_cc_profiles[nscc].nscc.target_delay_ns", "0"},
+		"qa gate": {cc(func(c *hostapi.CCProfile) { c.NSCC.QAGate = 32 }),
+			"set_cc_profiles[nscc].nscc.qa_gate", "32"},
+		"time": {cc(func(c *hostapi.CCProfile) { c.NSCC.BaseRTT = -1 }),
+			"set_cc_profiles[nscc].nscc.base_rtt_ns", "-1ns"},
+		"UDP port": {hostapi.State{Wire: hostapi.Wire{Control: 1}}, "wire.udp_port", "0"},
+		"DSCP": {hostapi.State{Wire: hostapi.Wire{UDPPort: 1, TrimmedLastHop: 64}},
+			"wire.dscp_trimmed_lasthop", "64"},
+		"port 0": {hostapi.State{DeniedPorts: 3}, "denied_ports", "0x3"},
+		"peer": {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr(
+			"10.0.0.1")}}}, "set_peers[10.0.0.1].address", "10.0.0.1"},
+		"two of a name": {hostapi.State{Profiles: []*hostapi.Profile{good(), good()}},
+			"set_profiles[a-b].name", "two"},
+		"two of an address": {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("::1")},
+			{Peer: netip.MustParseAddr("::1")}}},
 			"set_peers[::1].address", "two"},
-		"two of a CC name": {hostapi.State{CC: []*hostapi.CCProfile{goodCC(), goodCC()}}, "set_cc_profiles[nscc].name", "two"},
+		"two of a CC name": {hostapi.State{CC: []*hostapi.CCProfile{goodCC(), goodCC()}},
+			"set_cc_profiles[nscc].name", "two"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := hostapi.NewState(c.state)
@@ -200,7 +253,8 @@ func TestBadState(t *testing.T) {
 		p, q := good(), good()
 		q.Name = "a-c"
 		_, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{p, q}})
-		if err == nil || !strings.Contains(err.Error(), "set_profiles[a-c].destinations[0]: 2001:db8:1::/48 is served by profile a-b") {
+		if err == nil || !strings.Contains(err.Error(),
+			"set_profiles[a-c].destinations[0]: 2001:db8:1::/48 is served by profile a-b") {
 			t.Error(err)
 		}
 	})
@@ -208,11 +262,13 @@ func TestBadState(t *testing.T) {
 
 // TestBadDelta: what does not go with the state is refused by its field.
 func TestBadDelta(t *testing.T) {
-	base, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good()}, CC: []*hostapi.CCProfile{goodCC()}})
+	base, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{good()},
+		CC: []*hostapi.CCProfile{goodCC()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err = base.Apply(&hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "a-b", Deny: good().EVs[:1]}}})
+	base, err = base.Apply(&hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "a-b",
+		Deny: good().EVs[:1]}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,22 +281,37 @@ func TestBadDelta(t *testing.T) {
 		delta hostapi.Delta
 		field string
 	}{
-		"profile not there":    {hostapi.Delta{RemoveProfiles: []string{"a-b", "x"}}, "remove_profiles[1]"},
-		"profile twice":        {hostapi.Delta{RemoveProfiles: []string{"a-b", "a-b"}}, "remove_profiles[1]"},
-		"set twice":            {hostapi.Delta{SetProfiles: []*hostapi.Profile{good(), good()}}, "set_profiles[a-b]"},
-		"change what is not":   {hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "x"}}}, "change_profiles[x].name"},
-		"change twice":         {hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "a-b"}, {Name: "a-b"}}}, "change_profiles[a-b].name"},
-		"deny twice":           {change(hostapi.ProfileChange{Deny: []hostapi.EV{evs[1], evs[1]}}), "change_profiles[a-b].deny"},
-		"deny what is denied":  {change(hostapi.ProfileChange{Deny: evs[:1]}), "change_profiles[a-b].deny[0]"},
-		"deny unknown":         {change(hostapi.ProfileChange{Deny: []hostapi.EV{hostapi.NewEV(0x05050000, 1)}}), "change_profiles[a-b].deny[0]"},
-		"deny too wide":        {change(hostapi.ProfileChange{Deny: []hostapi.EV{hostapi.NewEV(1, 1)}}), "change_profiles[a-b].deny[0].value"},
-		"allow what is not":    {change(hostapi.ProfileChange{Allow: evs[1:]}), "change_profiles[a-b].allow[0]"},
-		"replace beyond":       {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 2, EV: evs[0]}}}), "change_profiles[a-b].replace[0]"},
-		"replace too wide":     {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 1, EV: hostapi.NewEV(3, 1)}}}), "change_profiles[a-b].replacements[0].value"},
-		"replace without port": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 1, EV: hostapi.NewEV(1<<30, 0)}}}), "change_profiles[a-b].replacements[0].port"},
-		"replace a denied one": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 0, EV: hostapi.NewEV(1<<30, 1)}}}), "change_profiles[a-b].denied[0]"},
-		"CC not there":         {hostapi.Delta{RemoveCC: []string{"x"}}, "remove_cc_profiles[0]"},
-		"peer not there":       {hostapi.Delta{RemovePeers: []netip.Addr{netip.MustParseAddr("::1")}}, "remove_peers[0]"},
+		"profile not there": {hostapi.Delta{RemoveProfiles: []string{"a-b", "x"}},
+			"remove_profiles[1]"},
+		"profile twice": {hostapi.Delta{RemoveProfiles: []string{"a-b", "a-b"}},
+			"remove_profiles[1]"},
+		"set twice": {hostapi.Delta{SetProfiles: []*hostapi.Profile{good(), good()}},
+			"set_profiles[a-b]"},
+		"change what is not": {hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "x"}}},
+			"change_profiles[x].name"},
+		"change twice": {hostapi.Delta{Change: []hostapi.ProfileChange{{Name: "a-b"},
+			{Name: "a-b"}}}, "change_profiles[a-b].name"},
+		"deny twice": {change(hostapi.ProfileChange{Deny: []hostapi.EV{evs[1], evs[1]}}),
+			"change_profiles[a-b].deny"},
+		"deny what is denied": {change(hostapi.ProfileChange{Deny: evs[:1]}),
+			"change_profiles[a-b].deny[0]"},
+		"deny unknown": {change(hostapi.ProfileChange{Deny: []hostapi.EV{hostapi.NewEV(0x05050000,
+			1)}}), "change_profiles[a-b].deny[0]"},
+		"deny too wide": {change(hostapi.ProfileChange{Deny: []hostapi.EV{hostapi.NewEV(1, 1)}}),
+			"change_profiles[a-b].deny[0].value"},
+		"allow what is not": {change(hostapi.ProfileChange{Allow: evs[1:]}),
+			"change_profiles[a-b].allow[0]"},
+		"replace beyond": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 2,
+			EV: evs[0]}}}), "change_profiles[a-b].replace[0]"},
+		"replace too wide": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 1,
+			EV: hostapi.NewEV(3, 1)}}}), "change_profiles[a-b].replacements[0].value"},
+		"replace without port": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 1,
+			EV: hostapi.NewEV(1<<30, 0)}}}), "change_profiles[a-b].replacements[0].port"},
+		"replace a denied one": {change(hostapi.ProfileChange{Replace: []hostapi.Replacement{{Index: 0,
+			EV: hostapi.NewEV(1<<30, 1)}}}), "change_profiles[a-b].denied[0]"},
+		"CC not there": {hostapi.Delta{RemoveCC: []string{"x"}}, "remove_cc_profiles[0]"},
+		"peer not there": {hostapi.Delta{RemovePeers: []netip.Addr{netip.MustParseAddr("::1")}},
+			"remove_peers[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := base.Apply(&c.delta)
@@ -257,7 +328,8 @@ func TestBadDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Apply(&hostapi.Delta{RemoveCC: []string{"nscc"}}); err == nil || !strings.Contains(err.Error(), "cc_profile") {
+		if _, err := s.Apply(&hostapi.Delta{RemoveCC: []string{"nscc"}}); err == nil ||
+			!strings.Contains(err.Error(), "cc_profile") {
 			t.Error(err)
 		}
 	})
@@ -271,7 +343,8 @@ func TestProfileTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for address, want := range map[string]string{"2001:db8:1:1::1": "a-b", "2001:db8:1:2::1": "a-c", "2001:db8:2::1": ""} {
+	for address, want := range map[string]string{"2001:db8:1:1::1": "a-b", "2001:db8:1:2::1": "a-c",
+		"2001:db8:2::1": ""} {
 		got := s.ProfileTo(netip.MustParseAddr(address))
 		if name := func() string {
 			if got == nil {
@@ -282,10 +355,12 @@ func TestProfileTo(t *testing.T) {
 			t.Errorf("%s: %q, want %q", address, name, want)
 		}
 	}
-	if m := (&hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("::1"), Ports: hostapi.Ports(2)}}}).PeerPorts(netip.MustParseAddr("::1")); m != 4 {
+	if m := (&hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr("::1"),
+		Ports: hostapi.Ports(2)}}}).PeerPorts(netip.MustParseAddr("::1")); m != 4 {
 		t.Errorf("%#x", m)
 	}
-	if m := s.PeerPorts(netip.MustParseAddr("::1")); m.Has(0) || !m.Has(1) || !m.Has(31) || m.Len() != 31 {
+	if m := s.PeerPorts(netip.MustParseAddr("::1")); m.Has(0) || !m.Has(1) || !m.Has(31) ||
+		m.Len() != 31 {
 		t.Errorf("%#x", m)
 	}
 }
@@ -294,7 +369,8 @@ func TestProfileTo(t *testing.T) {
 func TestGeneratedHas(t *testing.T) {
 	p := generated()
 	p.Format.Widths = []uint8{8, 8, 8}
-	p.Fields = []hostapi.Field{{Width: 8, MinVal: 1, MaxVal: 5, Mask: 0b1010_0001}, {Width: 8, InitVal: 7}, {Width: 4, MaxVal: 2, Mask: 0b0110}}
+	p.Fields = []hostapi.Field{{Width: 8, MinVal: 1, MaxVal: 5, Mask: 0b1010_0001},
+		{Width: 8, InitVal: 7}, {Width: 4, MaxVal: 2, Mask: 0b0110}}
 	if p.Bits() != 5 {
 		t.Fatalf("%d bits", p.Bits())
 	}
@@ -315,7 +391,8 @@ func TestAssembler(t *testing.T) {
 		p.Name, p.Destinations = name, nil
 		s.Profiles = append(s.Profiles, p)
 	}
-	u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1}, Delta: hostapi.Diff(nil, &s, true)}
+	u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1},
+		Delta: hostapi.Diff(nil, &s, true)}
 	parts := hostapi.Parts(u, 1)
 	if len(parts) < 3 {
 		t.Fatalf("%d parts", len(parts))
@@ -358,7 +435,8 @@ func TestAssembler(t *testing.T) {
 				continue
 			}
 			var e *hostapi.FieldError
-			if u == nil || !errors.As(err, &e) || e.Field != "set_profiles[d].mode" || e.Code != hostapi.CodeUnsupported {
+			if u == nil || !errors.As(err, &e) || e.Field != "set_profiles[d].mode" ||
+				e.Code != hostapi.CodeUnsupported {
 				t.Errorf("%v, %v", u, err)
 			}
 		}
@@ -389,19 +467,37 @@ func TestCapabilities(t *testing.T) {
 		field  string
 		says   string
 	}{
-		"mode":        {func(c *hostapi.Capabilities) { c.EVModes = hostapi.Modes(hostapi.ModeGenerated) }, state(good()), "set_profiles[a-b].mode", "ev_mode_mask"},
-		"format mode": {func(c *hostapi.Capabilities) { c.EVFormatModes = 2 }, state(good()), "set_profiles[a-b].format.mode", "ev_fmt_mode_mask"},
-		"count":       {func(c *hostapi.Capabilities) { c.EVMaxCountProfile = 1 }, state(good()), "set_profiles[a-b].count", "ev_max_count_profile"},
-		"all counts":  {func(c *hostapi.Capabilities) { c.EVMaxCount = 3 }, state(good(), other()), "set_profiles[a-c].count", "ev_max_count"},
-		"alignment":   {func(c *hostapi.Capabilities) { c.EVCountAlign = 4 }, state(good()), "set_profiles[a-b].count", "ev_count_align"},
-		"width":       {func(c *hostapi.Capabilities) { c.EVMaxWidth = 15 }, state(good()), "set_profiles[a-b].fields", "ev_max_width"},
-		"port":        {func(c *hostapi.Capabilities) { c.Ports = hostapi.Ports(1) }, state(good()), "set_profiles[a-b].evs[1].port", "phy_port_mask"},
-		"profiles":    {func(c *hostapi.Capabilities) { c.EVMaxProfiles = 1 }, state(good(), other()), "set_profiles[a-c]", "ev_max_profiles"},
-		"formats":     {func(c *hostapi.Capabilities) { c.EVMaxFormats = 1 }, state(good(), other()), "set_profiles[a-c].format", "ev_max_fmt_profiles"},
-		"events":      {func(c *hostapi.Capabilities) { c.OptAttr &^= hostapi.OptEVEvent }, state(good()), "set_profiles[a-b].events", "opt_attr"},
-		"ranges":      {func(c *hostapi.Capabilities) { c.OptAttr |= hostapi.OptEVExplicitRange }, state(good()), "set_profiles[a-b].evs[1].value", "ranges"},
-		"CC":          {func(c *hostapi.Capabilities) { c.CCAlgorithms = []string{"swift"} }, state(), "set_cc_profiles[nscc].algorithm", "swift"},
-		"CC profiles": {func(c *hostapi.Capabilities) { c.CCMaxProfiles = 0 }, state(), "set_cc_profiles[nscc]", "cc_max_profiles"},
+		"mode": {func(c *hostapi.Capabilities) {
+			c.EVModes = hostapi.Modes(hostapi.ModeGenerated)
+		}, state(good()), "set_profiles[a-b].mode", "ev_mode_mask"},
+		"format mode": {func(c *hostapi.Capabilities) {
+			c.EVFormatModes = 2
+		}, state(good()), "set_profiles[a-b].format.mode", "ev_fmt_mode_mask"},
+		"count": {func(c *hostapi.Capabilities) { c.EVMaxCountProfile = 1 }, state(good()),
+			"set_profiles[a-b].count", "ev_max_count_profile"},
+		"all counts": {func(c *hostapi.Capabilities) { c.EVMaxCount = 3 }, state(good(), other()),
+			"set_profiles[a-c].count", "ev_max_count"},
+		"alignment": {func(c *hostapi.Capabilities) {
+			c.EVCountAlign = 4
+		}, state(good()), "set_profiles[a-b].count", "ev_count_align"},
+		"width": {func(c *hostapi.Capabilities) {
+			c.EVMaxWidth = 15
+		}, state(good()), "set_profiles[a-b].fields", "ev_max_width"},
+		"port": {func(c *hostapi.Capabilities) { c.Ports = hostapi.Ports(1) }, state(good()),
+			"set_profiles[a-b].evs[1].port", "phy_port_mask"},
+		"profiles": {func(c *hostapi.Capabilities) { c.EVMaxProfiles = 1 }, state(good(), other()),
+			"set_profiles[a-c]", "ev_max_profiles"},
+		"formats": {func(c *hostapi.Capabilities) { c.EVMaxFormats = 1 }, state(good(), other()),
+			"set_profiles[a-c].format", "ev_max_fmt_profiles"},
+		"events": {func(c *hostapi.Capabilities) { c.OptAttr &^= hostapi.OptEVEvent }, state(good()),
+			"set_profiles[a-b].events", "opt_attr"},
+		"ranges": {func(c *hostapi.Capabilities) { c.OptAttr |= hostapi.OptEVExplicitRange },
+			state(good()), "set_profiles[a-b].evs[1].value", "ranges"},
+		"CC": {func(c *hostapi.Capabilities) { c.CCAlgorithms = []string{"swift"} }, state(),
+			"set_cc_profiles[nscc].algorithm", "swift"},
+		"CC profiles": {func(c *hostapi.Capabilities) {
+			c.CCMaxProfiles = 0
+		}, state(), "set_cc_profiles[nscc]", "cc_max_profiles"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			caps := hostapitest.Capabilities()
@@ -409,7 +505,8 @@ func TestCapabilities(t *testing.T) {
 			snapshot := hostapi.Diff(nil, c.state, true)
 			for _, err := range []error{caps.Check(c.state), caps.CheckUpdate(c.state, &snapshot)} {
 				var e *hostapi.FieldError
-				if !errors.As(err, &e) || e.Field != c.field || !strings.Contains(e.Reason, c.says) || e.Code != hostapi.CodeUnsupported {
+				if !errors.As(err, &e) || e.Field != c.field || !strings.Contains(e.Reason, c.says) ||
+					e.Code != hostapi.CodeUnsupported {
 					t.Errorf("%v, want field %s and %s", err, c.field, c.says)
 				}
 			}
@@ -419,7 +516,8 @@ func TestCapabilities(t *testing.T) {
 		caps := hostapitest.Capabilities()
 		caps.OptAttr |= hostapi.OptEVExplicitRange
 		p := good()
-		p.EVs = []hostapi.EV{hostapi.NewEV(0x00fe0000, 1), hostapi.NewEV(0x00ff0000, 1), hostapi.NewEV(0x01000000, 1)}
+		p.EVs = []hostapi.EV{hostapi.NewEV(0x00fe0000, 1), hostapi.NewEV(0x00ff0000, 1),
+			hostapi.NewEV(0x01000000, 1)}
 		p.Count = 3
 		if err := caps.Check(state(p)); err != nil {
 			t.Error(err)
@@ -434,7 +532,8 @@ func TestCapabilities(t *testing.T) {
 		from, to := state(good()), state(p)
 		d := hostapi.Diff(from, to, true)
 		var e *hostapi.FieldError
-		if err := caps.CheckUpdate(to, &d); !errors.As(err, &e) || e.Field != "change_profiles[a-b].replace" {
+		if err := caps.CheckUpdate(to, &d); !errors.As(err, &e) ||
+			e.Field != "change_profiles[a-b].replace" {
 			t.Error(err)
 		}
 		whole := hostapi.Diff(from, to, false)

@@ -2,8 +2,8 @@ package hostapi
 
 import "math"
 
-// Wire has the codepoints by which hosts and switches identify packets (Wire in host.proto). The zero
-// Wire leaves it to the host.
+// Wire has the codepoints by which hosts and switches identify packets (Wire in host.proto). The
+// zero Wire leaves it to the host.
 type Wire struct {
 	UDPPort        uint16 // destination port
 	NoTrim         uint8  // DSCPs, 0 to 63: DSCP_NO_TRIM and so on (OCP MRC 1.0, table 7-7)
@@ -23,7 +23,8 @@ type WireField struct {
 // Fields are the values of w, in the order of host.proto.
 func (w Wire) Fields() [7]WireField {
 	return [7]WireField{
-		{"udp_port", w.UDPPort}, {"dscp_no_trim", uint16(w.NoTrim)}, {"dscp_trimmable", uint16(w.Trimmable)},
+		{"udp_port", w.UDPPort}, {"dscp_no_trim", uint16(w.NoTrim)},
+		{"dscp_trimmable", uint16(w.Trimmable)},
 		{"dscp_trimmable_retx", uint16(w.TrimmableRetx)}, {"dscp_trimmed", uint16(w.Trimmed)},
 		{"dscp_trimmed_lasthop", uint16(w.TrimmedLastHop)}, {"dscp_control", uint16(w.Control)},
 	}

@@ -29,7 +29,8 @@ func (n *Network) Topology() *static.Topology {
 	place := map[string]int{}
 	for i, s := range n.Switches {
 		place[s.Name] = i
-		t.Nodes = append(t.Nodes, static.Node{Name: s.Name, RouterID: s.RouterID, Loopback: s.Loopback, Locator: s.Locator, PFC: s.PFC})
+		t.Nodes = append(t.Nodes, static.Node{Name: s.Name, RouterID: s.RouterID, Loopback: s.Loopback,
+			Locator: s.Locator, PFC: s.PFC})
 	}
 	for _, l := range n.Links {
 		sw, host := l.A, n.host(l.B)
@@ -41,7 +42,8 @@ func (n *Network) Topology() *static.Topology {
 			node.Prefixes = append(node.Prefixes, netip.PrefixFrom(host.Address, 128))
 			continue
 		}
-		t.Links = append(t.Links, static.Link{A: l.A, PortA: l.PortA, B: l.B, PortB: l.PortB, Delay: static.Delay(l.Delay), Rate: l.Rate, Metric: l.Metric})
+		t.Links = append(t.Links, static.Link{A: l.A, PortA: l.PortA, B: l.B, PortB: l.PortB,
+			Delay: static.Delay(l.Delay), Rate: l.Rate, Metric: l.Metric})
 	}
 	return t
 }
@@ -66,7 +68,8 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			wires[wire.FromPort] = wire
 		}
 	}
-	a, _ := w.described.Of(name, func(port uint32) bool { return wires[port] != nil }) // it has every switch
+	// it has every switch
+	a, _ := w.described.Of(name, func(port uint32) bool { return wires[port] != nil })
 	a.Prefixes = slices.DeleteFunc(a.Prefixes, func(p topology.Prefix) bool {
 		up, host := hosts[p.PrefixKey]
 		return host && !up
@@ -75,7 +78,8 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 		l := &a.Links[i]
 		wire := wires[l.LocalID]
 		micros := uint32(wire.Delay / time.Microsecond)
-		l.MaxBandwidth, l.Delay = wire.Rate, topology.Delay{Known: true, Average: micros, Min: micros, Max: micros}
+		l.MaxBandwidth, l.Delay = wire.Rate, topology.Delay{Known: true, Average: micros, Min: micros,
+			Max: micros}
 	}
 	return bgpls.Objects(a), nil
 }

@@ -11,7 +11,8 @@ import (
 type Options struct {
 	// Seed of everything random in the world: the same seed, the same run.
 	Seed uint64
-	// Cache shares compiled programs with other worlds; nil: that of all worlds without one of their own.
+	// Cache shares compiled programs with other worlds; nil: that of all worlds without one of their
+	// own.
 	Cache *p4rt.Cache
 	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
 	Managed bool
@@ -27,8 +28,8 @@ type Options struct {
 	PauseBuffer int
 }
 
-// programs has the programs of worlds without a cache of their own. All of a process run the fabric's,
-// which takes longer to compile than all else that a lab does until it is ready.
+// programs has the programs of worlds without a cache of their own. All of a process run the
+// fabric's, which takes longer to compile than all else that a lab does until it is ready.
 var programs p4rt.Cache
 
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:
@@ -81,7 +82,8 @@ func NewWorld(network Network, o Options) (*World, error) {
 }
 
 func (w *World) connect(from string, fromPort uint32, to string, toPort uint32, l Link) {
-	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate, carrier: carrier{most: l.Rate}, world: w}
+	wire := &Wire{From: from, To: to, FromPort: fromPort, ToPort: toPort, Delay: l.Delay, Rate: l.Rate,
+		carrier: carrier{most: l.Rate}, world: w}
 	switch {
 	case w.hosts[from] != nil:
 		w.hosts[from].uplink = wire

@@ -34,11 +34,13 @@ func TestCarrier(t *testing.T) {
 	check("two links", [2]string{"N4", "N2"}, [2]string{"N2", "N4"}, [2]string{"N6", "S1"})
 	n4 := w.switches["N4"]
 	n4.Stop()
-	check("N4 too", [2]string{"N2", "N4"}, [2]string{"N6", "S1"}, [2]string{"N6", "N4"}, [2]string{"N1", "N4"})
+	check("N4 too", [2]string{"N2", "N4"}, [2]string{"N6", "S1"}, [2]string{"N6", "N4"},
+		[2]string{"N1", "N4"})
 	if err := w.SetLink("N4", "N2", true); err != nil {
 		t.Fatal(err)
 	}
-	check("a link to what is off", [2]string{"N2", "N4"}, [2]string{"N6", "S1"}, [2]string{"N6", "N4"}, [2]string{"N1", "N4"})
+	check("a link to what is off", [2]string{"N2", "N4"}, [2]string{"N6", "S1"}, [2]string{"N6", "N4"},
+		[2]string{"N1", "N4"})
 	if err := w.SetLink("N4", "N1", false); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ type ClassCounts struct {
 }
 
 func (c ClassCounts) Minus(o ClassCounts) ClassCounts {
-	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed, c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
+	return ClassCounts{c.Marked - o.Marked, c.Trimmed - o.Trimmed,
+		c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
 }
 
 // Classes returns the counts of all switches so far, at all ports. What overran a queue of the
@@ -27,7 +28,8 @@ func (w *World) Classes() (c ClassCounts) {
 		if n == nil {
 			continue
 		}
-		data, control := p4.ClassCell(wire.FromPort, plan.DataClass), p4.ClassCell(wire.FromPort, plan.ControlClass)
+		data, control := p4.ClassCell(wire.FromPort, plan.DataClass),
+			p4.ClassCell(wire.FromPort, plan.ControlClass)
 		c.Marked += n.Counted(p4.CounterClassMarks, data)
 		c.Trimmed += n.Counted(p4.CounterClassTrims, data)
 		c.DroppedUntrimmed += n.Counted(p4.CounterClassDrops, data)

@@ -12,15 +12,16 @@ import (
 // divided into pods: a T0 has links to the T1s of its pod only, and every T1 to every T2. Start
 // from the zero value.
 type ClosConfig struct {
-	Planes int           // 1 to packet.MaxPort; default 2
-	Tiers  int           // of switches, 2 or 3; default 2
-	T0     int           // a plane; default 4
-	T1     int           // a plane; default 4
-	Pods   int           // with 3 tiers, over which the T0s and T1s of a plane are spread evenly; default 2
-	T2     int           // with 3 tiers, a plane; default as many as a T1 has T0s
-	Hosts  int           // spread evenly over the T0s, the same in each plane; default 16
-	Rate   uint64        // of every link, bits a second; default no limit
-	Delay  time.Duration // of every link, one way
+	Planes int // 1 to packet.MaxPort; default 2
+	Tiers  int // of switches, 2 or 3; default 2
+	T0     int // a plane; default 4
+	T1     int // a plane; default 4
+	// with 3 tiers, over which the T0s and T1s of a plane are spread evenly; default 2
+	Pods  int
+	T2    int           // with 3 tiers, a plane; default as many as a T1 has T0s
+	Hosts int           // spread evenly over the T0s, the same in each plane; default 16
+	Rate  uint64        // of every link, bits a second; default no limit
+	Delay time.Duration // of every link, one way
 }
 
 // WithDefaults returns the configuration with a value for every field that has a default but rate
@@ -53,12 +54,15 @@ func (c ClosConfig) Validate() error {
 		value       int
 		least, most int
 	}{
-		{"planes", c.Planes, 1, packet.MaxPort}, {"tiers", c.Tiers, 2, 3}, {"t0", c.T0, 1, maxPort}, {"t1", c.T1, 1, maxPort},
-		{"pods", c.Pods, c.Tiers - 2, (c.Tiers - 2) * min(c.T0, c.T1)}, {"t2", c.T2, c.Tiers - 2, (c.Tiers - 2) * maxPort},
+		{"planes", c.Planes, 1, packet.MaxPort}, {"tiers", c.Tiers, 2, 3}, {"t0", c.T0, 1, maxPort},
+		{"t1", c.T1, 1, maxPort},
+		{"pods", c.Pods, c.Tiers - 2, (c.Tiers - 2) * min(c.T0, c.T1)},
+		{"t2", c.T2, c.Tiers - 2, (c.Tiers - 2) * maxPort},
 		{"hosts", c.Hosts, c.T0, maxNodes},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return &FieldError{Field: f.name, Problem: fmt.Sprintf("%d, want %d to %d", f.value, f.least, f.most)}
+			return &FieldError{Field: f.name, Problem: fmt.Sprintf("%d, want %d to %d", f.value, f.least,
+				f.most)}
 		}
 	}
 	return nil
@@ -70,7 +74,9 @@ func Clos(c ClosConfig) Network {
 	c = c.WithDefaults()
 	n := Network{Name: "clos"}
 	name := func(plane, tier, i int) string { return fmt.Sprintf("P%d-T%d-%d", plane, tier, i) }
-	link := func(a, b string) { n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay}) }
+	link := func(a, b string) {
+		n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay})
+	}
 	for h := range c.Hosts {
 		n.Hosts = append(n.Hosts, Host{Name: fmt.Sprintf("H%d", h+1), Transport: MRC})
 	}

@@ -21,7 +21,8 @@ func TestClosOfThreeTiers(t *testing.T) {
 		}
 	}
 	tiers := n.Tiers()
-	for name, want := range map[string]int{"P1-T0-1 up": 2, "P1-T0-5 up": 2, "P1-T1-1 down": 3, "P1-T1-4 down": 2, "P1-T1-4 up": 3, "P1-T2-3 down": 4} {
+	for name, want := range map[string]int{"P1-T0-1 up": 2, "P1-T0-5 up": 2, "P1-T1-1 down": 3,
+		"P1-T1-4 down": 2, "P1-T1-4 up": 3, "P1-T2-3 down": 4} {
 		if count[name] != want {
 			t.Errorf("%s: %d links, want %d", name, count[name], want)
 		}
@@ -50,7 +51,8 @@ func TestClosRefuses(t *testing.T) {
 		{ClosConfig{Hosts: 3}, "hosts: 3, want 4 to"},
 		{ClosConfig{T1: 501}, "t1: 501, want 1 to 500"},
 	} {
-		if err := c.config.Validate(); !errors.Is(err, ErrNetwork) || !strings.Contains(err.Error(), c.want) {
+		if err := c.config.Validate(); !errors.Is(err, ErrNetwork) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.config, err, c.want)
 		}
 	}
@@ -80,12 +82,15 @@ func TestQueues(t *testing.T) {
 		n := Clos(c.fabric)
 		got := n.Classes()
 		if got.DataPackets != c.packets || got.ECNMin != c.markFrom || got.ECNMax != c.all {
-			t.Errorf("%+v: %d packets, marked from %d to %d; want %d, %d, %d", c.fabric, got.DataPackets, got.ECNMin, got.ECNMax, c.packets, c.markFrom, c.all)
+			t.Errorf("%+v: %d packets, marked from %d to %d; want %d, %d, %d", c.fabric, got.DataPackets,
+				got.ECNMin, got.ECNMax, c.packets, c.markFrom, c.all)
 		}
-		full := time.Duration(uint64(got.DataPackets) * writeWire * 8 * uint64(time.Second) / c.fabric.Rate)
+		full := time.Duration(uint64(got.DataPackets) * writeWire * 8 * uint64(
+			time.Second) / c.fabric.Rate)
 		ack, probe := n.Timers()
 		if probe < n.RoundTrip()+full || probe < 6*n.RoundTrip() || 1024*time.Nanosecond<<ack < 2*probe {
-			t.Errorf("%+v: a probe after %v, a timeout after %v; a round trip takes %v and a full queue %v", c.fabric, probe, 1024*time.Nanosecond<<ack, n.RoundTrip(), full)
+			t.Errorf("%+v: a probe after %v, a timeout after %v; a round trip takes %v and a full queue %v",
+				c.fabric, probe, 1024*time.Nanosecond<<ack, n.RoundTrip(), full)
 		}
 	}
 }
@@ -96,8 +101,10 @@ func TestDemoLinks(t *testing.T) {
 		rate   uint64
 		delay  time.Duration
 	}{
-		{ClosConfig{}, 20e6, 2500 * time.Microsecond}, {ClosConfig{Hosts: 64}, 5e6, 10100 * time.Microsecond},
-		{ClosConfig{Hosts: 4}, 80e6, 600 * time.Microsecond}, {ClosConfig{Hosts: 4, Planes: 1}, 100e6, 500 * time.Microsecond},
+		{ClosConfig{}, 20e6, 2500 * time.Microsecond},
+		{ClosConfig{Hosts: 64}, 5e6, 10100 * time.Microsecond},
+		{ClosConfig{Hosts: 4}, 80e6, 600 * time.Microsecond}, {ClosConfig{Hosts: 4, Planes: 1}, 100e6,
+			500 * time.Microsecond},
 	} {
 		if rate, delay := DemoLinks(c.config); rate != c.rate || delay != c.delay {
 			t.Errorf("%+v: %d, %v; want %d, %v", c.config, rate, delay, c.rate, c.delay)

@@ -86,7 +86,9 @@ const noTick = time.Duration(math.MaxInt64)
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // fabricPipeline is the fabric's program as all controllers of this process install it.
-var fabricPipeline = sync.OnceValues(func() (*southbound.Pipeline, error) { return southbound.NewPipeline(p4.P4Info(), p4.JSON()) })
+var fabricPipeline = sync.OnceValues(func() (*southbound.Pipeline, error) {
+	return southbound.NewPipeline(p4.P4Info(), p4.JSON())
+})
 
 // NewControl returns a controller that is not running; Start starts it. Its store lives as long
 // as it does.
@@ -98,7 +100,8 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	c := &Control{
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
 		learned:  topology.NewBuilder(),
-		sessions: map[string]*session{}, held: map[string]hostapi.Version{}, states: map[uint64]api.GroupState{},
+		sessions: map[string]*session{}, held: map[string]hostapi.Version{},
+		states: map[uint64]api.GroupState{},
 	}
 	for _, s := range w.Network.Switches {
 		node := w.switches[s.Name]

@@ -16,7 +16,9 @@ type FieldError struct {
 	Problem string
 }
 
-func (e *FieldError) Error() string { return ErrNetwork.Error() + ": " + e.Field + ": " + e.Problem }
+func (e *FieldError) Error() string {
+	return ErrNetwork.Error() + ": " + e.Field + ": " + e.Problem
+}
 
 // Unwrap returns ErrNetwork.
 func (e *FieldError) Unwrap() error { return ErrNetwork }

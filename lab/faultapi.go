@@ -39,8 +39,8 @@ func pathOf(path string, segments ...string) string {
 const maxFaultBody = 64 << 10
 
 // FaultAPI serves the faults of the lab (docs/cli.md, Faults in a running lab). It may be asked
-// until Close. It asks for no credentials, and refuses what a page of another origin makes a browser
-// send.
+// until Close. It asks for no credentials, and refuses what a page of another origin makes a
+// browser send.
 func (l *Live) FaultAPI() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, answer func(r *http.Request) (any, error)) {
@@ -87,7 +87,9 @@ func (l *Live) FaultAPI() http.Handler {
 		}
 		return faults(r)
 	})
-	part := func(r *http.Request) Part { return Part{PartKind(r.PathValue("kind")), r.PathValue("name")} }
+	part := func(r *http.Request) Part {
+		return Part{PartKind(r.PathValue("kind")), r.PathValue("name")}
+	}
 	handle("PUT "+FaultsPath+"/dead/{kind}/{name}", func(r *http.Request) (any, error) {
 		if err := l.Kill(r.Context(), part(r)); err != nil {
 			return nil, err
@@ -101,8 +103,9 @@ func (l *Live) FaultAPI() http.Handler {
 		return faults(r)
 	})
 	handle("/", func(r *http.Request) (any, error) {
-		return nil, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("%s %s: want GET or DELETE %s, GET %s, PATCH or DELETE %s/links/A/B, PUT or DELETE %s/dead/KIND/NAME",
-			r.Method, r.URL.Path, FaultsPath, LinksPath, FaultsPath, FaultsPath)}
+		return nil, &api.Error{Code: api.CodeNotFound,
+			Message: fmt.Sprintf("%s %s: want GET or DELETE %s, GET %s, PATCH or DELETE %s/links/A/B, PUT or DELETE %s/dead/KIND/NAME",
+				r.Method, r.URL.Path, FaultsPath, LinksPath, FaultsPath, FaultsPath)}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAddress(r.Host) || new(http.CrossOriginProtection).Check(r) != nil {
@@ -113,8 +116,8 @@ func (l *Live) FaultAPI() http.Handler {
 	})
 }
 
-// isAddress reports whether a Host field is an address or a name without a dot: nobody else can point
-// it at this machine (DNS rebinding).
+// isAddress reports whether a Host field is an address or a name without a dot: nobody else can
+// point it at this machine (DNS rebinding).
 func isAddress(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -44,13 +44,15 @@ const (
 // A FaultChange changes faults of a link, as PATCH /v1/faults/links/{a}/{b} of a lab does: what is
 // nil stays. Probabilities are those of a frame, from 0 to 1.
 type FaultChange struct {
-	Down      *bool         `json:"down,omitempty"`      // cut: nothing passes, and the ends see it
-	Loss      *float64      `json:"loss,omitempty"`      // frames that are lost
-	Delay     *api.Duration `json:"delay,omitempty"`     // added to the delay of the link
-	Jitter    *api.Duration `json:"jitter,omitempty"`    // most that is added to that at random, from 0
-	Reorder   *float64      `json:"reorder,omitempty"`   // frames that others may overtake, by the jitter
-	Duplicate *float64      `json:"duplicate,omitempty"` // frames that arrive twice
-	Corrupt   *float64      `json:"corrupt,omitempty"`   // frames with one bit flipped
+	Down  *bool         `json:"down,omitempty"`  // cut: nothing passes, and the ends see it
+	Loss  *float64      `json:"loss,omitempty"`  // frames that are lost
+	Delay *api.Duration `json:"delay,omitempty"` // added to the delay of the link
+	// most that is added to that at random, from 0
+	Jitter *api.Duration `json:"jitter,omitempty"`
+	// frames that others may overtake, by the jitter
+	Reorder   *float64 `json:"reorder,omitempty"`
+	Duplicate *float64 `json:"duplicate,omitempty"` // frames that arrive twice
+	Corrupt   *float64 `json:"corrupt,omitempty"`   // frames with one bit flipped
 }
 
 // A LinkState is one direction of a link: its faults, and what became of the frames that the sender
@@ -102,7 +104,8 @@ type FaultReport struct {
 
 // refusal returns an api.Error about one field.
 func refusal(code api.Code, field, value, format string, args ...any) error {
-	return api.Refuse([]api.FieldError{{Field: field, Code: code, Value: value, Want: fmt.Sprintf(format, args...)}})
+	return api.Refuse([]api.FieldError{{Field: field, Code: code, Value: value,
+		Want: fmt.Sprintf(format, args...)}})
 }
 
 // someOf lists names for an error; of many, the first.
@@ -120,14 +123,16 @@ func someOf(names []string) string {
 // find returns the wires of a reference. Errors are an *api.Error.
 func (w *World) find(r LinkRef) ([]*Wire, error) {
 	if !slices.Contains([]Direction{"", DirectionBoth, DirectionAB, DirectionBA}, r.Direction) {
-		return nil, refusal(api.CodeInvalid, "direction", strconv.Quote(string(r.Direction)), "%s, %s or %s", DirectionBoth, DirectionAB, DirectionBA)
+		return nil, refusal(api.CodeInvalid, "direction", strconv.Quote(string(r.Direction)),
+			"%s, %s or %s", DirectionBoth, DirectionAB, DirectionBA)
 	}
 	known, peers := w.nodes(), w.peers(r.A)
 	switch {
 	case !slices.Contains(known, r.A):
 		return nil, refusal(api.CodeNotFound, "a", strconv.Quote(r.A), "%s", someOf(known))
 	case !slices.Contains(peers, r.B):
-		return nil, refusal(api.CodeNotFound, "b", strconv.Quote(r.B), "a node with a link to %s, %s", r.A, someOf(peers))
+		return nil, refusal(api.CodeNotFound, "b", strconv.Quote(r.B), "a node with a link to %s, %s",
+			r.A, someOf(peers))
 	}
 	var there []*Wire
 	var ports []string
@@ -144,7 +149,8 @@ func (w *World) find(r LinkRef) ([]*Wire, error) {
 		if r.Port != 0 {
 			value = strconv.FormatUint(uint64(r.Port), 10)
 		}
-		return nil, refusal(api.CodeInvalid, "port", value, "the port at %s of one of its links to %s, %s", r.A, r.B, someOf(ports))
+		return nil, refusal(api.CodeInvalid, "port", value,
+			"the port at %s of one of its links to %s, %s", r.A, r.B, someOf(ports))
 	}
 	switch r.Direction {
 	case DirectionAB:
@@ -185,7 +191,8 @@ func (c *FaultChange) validate() error {
 		value *float64
 	}{{"loss", c.Loss}, {"reorder", c.Reorder}, {"duplicate", c.Duplicate}, {"corrupt", c.Corrupt}} {
 		if p.value != nil && !(*p.value >= 0 && *p.value <= 1) { // NaN is neither
-			bad = append(bad, api.FieldError{Field: p.field, Code: api.CodeInvalid, Value: fmt.Sprint(*p.value), Want: "a probability from 0 to 1"})
+			bad = append(bad, api.FieldError{Field: p.field, Code: api.CodeInvalid,
+				Value: fmt.Sprint(*p.value), Want: "a probability from 0 to 1"})
 		}
 	}
 	for _, d := range []struct {
@@ -193,18 +200,20 @@ func (c *FaultChange) validate() error {
 		value *api.Duration
 	}{{"delay", c.Delay}, {"jitter", c.Jitter}} {
 		if d.value != nil && (*d.value < 0 || d.value.D() > MaxFaultDelay) {
-			bad = append(bad, api.FieldError{Field: d.field, Code: api.CodeInvalid, Value: d.value.String(), Want: fmt.Sprintf("0s to %v", MaxFaultDelay)})
+			bad = append(bad, api.FieldError{Field: d.field, Code: api.CodeInvalid, Value: d.value.String(),
+				Want: fmt.Sprintf("0s to %v", MaxFaultDelay)})
 		}
 	}
 	if *c == (FaultChange{}) {
-		bad = append(bad, api.FieldError{Field: "down", Code: api.CodeInvalid, Want: "at least one of down, loss, delay, jitter, reorder, duplicate and corrupt"})
+		bad = append(bad, api.FieldError{Field: "down", Code: api.CodeInvalid,
+			Want: "at least one of down, loss, delay, jitter, reorder, duplicate and corrupt"})
 	}
 	return api.Refuse(bad)
 }
 
 // ChangeFaults changes faults of a link, or of one direction. It returns the switches that have
-// something to withdraw or to advertise again by BGP-LS: those whose links go down or up. Errors are
-// an *api.Error and change nothing.
+// something to withdraw or to advertise again by BGP-LS: those whose links go down or up. Errors
+// are an *api.Error and change nothing.
 func (w *World) ChangeFaults(r LinkRef, c FaultChange) (witnesses []string, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -248,7 +257,9 @@ func (w *Wire) reorderJitter() time.Duration {
 
 // advertisers returns those of some nodes that are switches and are on, each once.
 func (w *World) advertisers(names []string) []string {
-	names = slices.DeleteFunc(names, func(name string) bool { return w.switches[name] == nil || w.switches[name].down })
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return w.switches[name] == nil || w.switches[name].down
+	})
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -279,8 +290,10 @@ func (w *World) Links() []LinkState {
 		f := &x.Faults
 		out = append(out, LinkState{
 			From: x.From, FromPort: x.FromPort, To: x.To, ToPort: x.ToPort, Up: x.Up(), Down: x.broken,
-			Loss: f.Loss, Delay: api.Duration(f.Delay), Jitter: api.Duration(f.Jitter), Reorder: f.Reorder, Duplicate: f.Duplicate, Corrupt: f.Corrupt,
-			Sent: x.Sent, Lost: x.Lost, Reordered: x.Reordered, Duplicated: x.Duplicated, Corrupted: x.Corrupted,
+			Loss: f.Loss, Delay: api.Duration(f.Delay), Jitter: api.Duration(f.Jitter), Reorder: f.Reorder,
+			Duplicate: f.Duplicate, Corrupt: f.Corrupt,
+			Sent: x.Sent, Lost: x.Lost, Reordered: x.Reordered, Duplicated: x.Duplicated,
+			Corrupted: x.Corrupted,
 		})
 	}
 	return out
@@ -288,7 +301,8 @@ func (w *World) Links() []LinkState {
 
 // faulty reports whether a direction of a link has a fault.
 func (s *LinkState) faulty() bool {
-	return s.Down || cmp.Or(s.Loss, s.Reorder, s.Duplicate, s.Corrupt) != 0 || cmp.Or(s.Delay, s.Jitter) != 0
+	return s.Down || cmp.Or(s.Loss, s.Reorder, s.Duplicate, s.Corrupt) != 0 ||
+		cmp.Or(s.Delay, s.Jitter) != 0
 }
 
 // check reports, as an *api.Error, that a lab has no such part.
@@ -306,10 +320,12 @@ func (p Part) check(n *Network) error {
 			names = append(names, h.Name)
 		}
 	default:
-		return refusal(api.CodeNotFound, "kind", strconv.Quote(string(p.Kind)), "%s, %s or %s", PartSwitch, PartHost, PartBGP)
+		return refusal(api.CodeNotFound, "kind", strconv.Quote(string(p.Kind)), "%s, %s or %s",
+			PartSwitch, PartHost, PartBGP)
 	}
 	if !slices.Contains(names, p.Name) {
-		return refusal(api.CodeNotFound, "name", strconv.Quote(p.Name), "a %s of the lab, %s", what, someOf(names))
+		return refusal(api.CodeNotFound, "name", strconv.Quote(p.Name), "a %s of the lab, %s", what,
+			someOf(names))
 	}
 	return nil
 }

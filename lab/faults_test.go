@@ -46,15 +46,18 @@ func TestFaults(t *testing.T) {
 			}
 		}},
 		{"loss", FaultChange{Loss: pointer(0.25)}, func(t *testing.T, s LinkState, a *arrivals) {
-			if s.Lost < 20 || s.Lost > 90 || len(a.order) != frames-int(s.Lost) || !slices.IsSorted(a.order) {
+			if s.Lost < 20 || s.Lost > 90 || len(a.order) != frames-int(s.Lost) ||
+				!slices.IsSorted(a.order) {
 				t.Errorf("%d lost of %d, %d arrived, want a quarter lost", s.Lost, frames, len(a.order))
 			}
 		}},
-		{"delay", FaultChange{Delay: pointer(api.Duration(5 * time.Millisecond))}, func(t *testing.T, s LinkState, a *arrivals) {
-			if len(a.times) != frames || a.times[0] != 6*time.Millisecond || a.times[frames-1] != 6*time.Millisecond+(frames-1)*gap {
-				t.Errorf("the first arrived after %v, want 5ms more than the 1ms of the link", a.times[0])
-			}
-		}},
+		{"delay", FaultChange{Delay: pointer(api.Duration(5 * time.Millisecond))},
+			func(t *testing.T, s LinkState, a *arrivals) {
+				if len(a.times) != frames || a.times[0] != 6*time.Millisecond ||
+					a.times[frames-1] != 6*time.Millisecond+(frames-1)*gap {
+					t.Errorf("the first arrived after %v, want 5ms more than the 1ms of the link", a.times[0])
+				}
+			}},
 		{"corrupt", FaultChange{Corrupt: pointer(1.0)}, func(t *testing.T, s LinkState, a *arrivals) {
 			if s.Corrupted != frames || a.wrong < frames*9/10 { // a flip may hit the number at the end
 				t.Errorf("%d of %d frames are corrupted, %d arrived wrong", s.Corrupted, frames, a.wrong)
@@ -73,7 +76,8 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, err := NewWorld(Network{
-				Switches: []Switch{{Name: "A"}, {Name: "B"}}, Links: []Link{{A: "A", B: "B", Delay: time.Millisecond}},
+				Switches: []Switch{{Name: "A"}, {Name: "B"}},
+				Links:    []Link{{A: "A", B: "B", Delay: time.Millisecond}},
 			}, Options{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
@@ -102,7 +106,8 @@ func TestFaults(t *testing.T) {
 			send()
 			links := w.Links()
 			c.check(t, links[0], one)
-			if len(other.order) != frames || !slices.IsSorted(other.order) || other.wrong > 0 || links[1].faulty() {
+			if len(other.order) != frames || !slices.IsSorted(other.order) || other.wrong > 0 ||
+				links[1].faulty() {
 				t.Errorf("the other direction has %+v", links[1])
 			}
 			if _, err := w.ClearFaults(&ref); err != nil {
@@ -110,7 +115,8 @@ func TestFaults(t *testing.T) {
 			}
 			*one = arrivals{wire: there}
 			send()
-			if len(one.order) != frames || !slices.IsSorted(one.order) || one.wrong > 0 || w.Links()[0].faulty() {
+			if len(one.order) != frames || !slices.IsSorted(one.order) || one.wrong > 0 ||
+				w.Links()[0].faulty() {
 				t.Errorf("the fault is cleared, and the direction has %+v", w.Links()[0])
 			}
 		})
@@ -134,7 +140,8 @@ func TestFaultDirections(t *testing.T) {
 	for _, c := range []struct {
 		direction   Direction
 		there, back bool // whether the ports of N6 and N4 stay up
-	}{{DirectionAB, false, true}, {DirectionBA, true, false}, {DirectionBoth, false, false}, {"", false, false}} {
+	}{{DirectionAB, false, true}, {DirectionBA, true, false}, {DirectionBoth, false, false},
+		{"", false, false}} {
 		ref := LinkRef{A: "N6", B: "N4", Direction: c.direction}
 		seen, err := w.ChangeFaults(ref, FaultChange{Down: pointer(true)})
 		if err != nil || !slices.Equal(seen, []string{"N4", "N6"}) {
@@ -144,10 +151,12 @@ func TestFaultDirections(t *testing.T) {
 			t.Errorf("%q: ports are up: %v, %v", c.direction, up("N6", "N4"), up("N4", "N6"))
 		}
 		// Again: nothing changes, and there is nothing to withdraw.
-		if seen, err := w.ChangeFaults(ref, FaultChange{Down: pointer(true)}); err != nil || len(seen) > 0 {
+		if seen, err := w.ChangeFaults(ref, FaultChange{Down: pointer(true)}); err != nil ||
+			len(seen) > 0 {
 			t.Errorf("%q again: %v, %v", c.direction, seen, err)
 		}
-		if seen, err := w.ClearFaults(nil); err != nil || !slices.Equal(seen, []string{"N4", "N6"}) || !up("N6", "N4") || !up("N4", "N6") {
+		if seen, err := w.ClearFaults(nil); err != nil || !slices.Equal(seen, []string{"N4", "N6"}) ||
+			!up("N6", "N4") || !up("N4", "N6") {
 			t.Errorf("%q cleared: %v, %v", c.direction, seen, err)
 		}
 	}
@@ -171,16 +180,24 @@ func TestFaultErrors(t *testing.T) {
 		{LinkRef{A: "X", B: "B"}, down, `a is "X": want one of A, B, C`},
 		{LinkRef{A: "A", B: "C"}, down, `b is "C": want a node with a link to A, one of B`},
 		{LinkRef{A: "A", B: "B"}, down, `port: want the port at A of one of its links to B, one of 1, 2`},
-		{LinkRef{A: "A", B: "B", Port: 3}, down, `port is 3: want the port at A of one of its links to B, one of 1, 2`},
-		{LinkRef{A: "A", B: "B", Port: 1, Direction: "up"}, down, `direction is "up": want both, a-b or b-a`},
-		{LinkRef{A: "B", B: "C"}, FaultChange{}, `down: want at least one of down, loss, delay, jitter, reorder, duplicate and corrupt`},
-		{LinkRef{A: "B", B: "C"}, FaultChange{Down: pointer(true), Loss: pointer(1.5)}, `loss is 1.5: want a probability from 0 to 1`},
-		{LinkRef{A: "B", B: "C"}, FaultChange{Corrupt: pointer(-0.1), Reorder: pointer(2.0)}, `reorder is 2: want a probability from 0 to 1; corrupt is -0.1`},
-		{LinkRef{A: "B", B: "C"}, FaultChange{Delay: pointer(api.Duration(-1))}, `delay is -1ns: want 0s to 10s`},
-		{LinkRef{A: "B", B: "C"}, FaultChange{Jitter: pointer(api.Duration(time.Minute))}, `jitter is 1m0s: want 0s to 10s`},
+		{LinkRef{A: "A", B: "B", Port: 3}, down,
+			`port is 3: want the port at A of one of its links to B, one of 1, 2`},
+		{LinkRef{A: "A", B: "B", Port: 1, Direction: "up"}, down,
+			`direction is "up": want both, a-b or b-a`},
+		{LinkRef{A: "B", B: "C"}, FaultChange{},
+			`down: want at least one of down, loss, delay, jitter, reorder, duplicate and corrupt`},
+		{LinkRef{A: "B", B: "C"}, FaultChange{Down: pointer(true), Loss: pointer(1.5)},
+			`loss is 1.5: want a probability from 0 to 1`},
+		{LinkRef{A: "B", B: "C"}, FaultChange{Corrupt: pointer(-0.1), Reorder: pointer(2.0)},
+			`reorder is 2: want a probability from 0 to 1; corrupt is -0.1`},
+		{LinkRef{A: "B", B: "C"}, FaultChange{Delay: pointer(api.Duration(-1))},
+			`delay is -1ns: want 0s to 10s`},
+		{LinkRef{A: "B", B: "C"}, FaultChange{Jitter: pointer(api.Duration(time.Minute))},
+			`jitter is 1m0s: want 0s to 10s`},
 	} {
 		var refused *api.Error
-		if _, err := w.ChangeFaults(c.ref, c.change); !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+		if _, err := w.ChangeFaults(c.ref, c.change); !errors.As(err, &refused) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.ref, err, c.want)
 		}
 	}
@@ -211,11 +228,12 @@ func TestFaultErrors(t *testing.T) {
 	}
 }
 
-// TestStreamFaults: a stream counts no packet with a wrong ICRC, and none at a dead host; a dead host
-// sends none.
+// TestStreamFaults: a stream counts no packet with a wrong ICRC, and none at a dead host; a dead
+// host sends none.
 func TestStreamFaults(t *testing.T) {
 	w, err := NewWorld(Network{
-		Switches: []Switch{{Name: "A"}}, Hosts: []Host{{Name: "S"}, {Name: "R"}}, Links: []Link{{A: "S", B: "A"}, {A: "R", B: "A"}},
+		Switches: []Switch{{Name: "A"}}, Hosts: []Host{{Name: "S"}, {Name: "R"}},
+		Links: []Link{{A: "S", B: "A"}, {A: "R", B: "A"}},
 	}, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +251,8 @@ func TestStreamFaults(t *testing.T) {
 		last.Inject(frame)
 		w.Run(w.Now(), nil)
 		if s.Received != received || s.Corrupt != corrupt {
-			t.Errorf("%s: %d received, %d of them corrupt; want %d and %d", what, s.Received, s.Corrupt, received, corrupt)
+			t.Errorf("%s: %d received, %d of them corrupt; want %d and %d", what, s.Received, s.Corrupt,
+				received, corrupt)
 		}
 	}
 	arrive(1, 0, "a packet")

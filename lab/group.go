@@ -79,7 +79,8 @@ func (g *Group) Take(r *Receiver, messages int) error {
 			break
 		}
 		end := min(r.taken+g.message, len(g.data))
-		if err := r.QP.PostRecv(verbs.RecvRequest{ID: uint64(r.taken / g.message), Buf: r.Memory[r.taken:end]}); err != nil {
+		if err := r.QP.PostRecv(verbs.RecvRequest{ID: uint64(r.taken / g.message),
+			Buf: r.Memory[r.taken:end]}); err != nil {
 			return fmt.Errorf("receiver %s: %w", r.Host.Name, err)
 		}
 		r.taken = end
@@ -180,7 +181,8 @@ func (g *Group) Pump() error {
 	}
 	for g.posted < len(g.data) && g.SourceQP.SendQueueLen() < g.SourceQP.Config().SendDepth {
 		end := min(g.posted+g.message, len(g.data))
-		request := verbs.WorkRequest{ID: uint64(g.posted / g.message), Op: verbs.OpSend, Data: g.data[g.posted:end]}
+		request := verbs.WorkRequest{ID: uint64(g.posted / g.message), Op: verbs.OpSend,
+			Data: g.data[g.posted:end]}
 		if !g.Config.Send {
 			request.Op, request.RemoteVA, request.RKey = verbs.OpWrite, uint64(g.posted), groupRKey
 		}
@@ -217,7 +219,8 @@ func (g *Group) Corrupt() []string {
 // did not have; first describes the first.
 func (g *Group) EarlyAcks() (count uint64, first string) { return g.early.count, g.early.first }
 
-func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string, expected uint32) string {
+func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,
+	expected uint32) string {
 	return fmt.Sprintf("%v: %v with PSN %#06x while %s expects %#06x", now, s, psn, receiver, expected)
 }
 

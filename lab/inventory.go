@@ -25,7 +25,8 @@ func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 		plane := 0
 		for sw, port := range n.Uplinks(h.Name) {
 			if plane++; plane > 1 {
-				host.Planes = append(host.Planes, inventory.Attachment{Switch: sw, Port: port, MAC: inventory.MAC(h.PortMAC(plane))})
+				host.Planes = append(host.Planes, inventory.Attachment{Switch: sw, Port: port,
+					MAC: inventory.MAC(h.PortMAC(plane))})
 			}
 		}
 		inv.Hosts = append(inv.Hosts, host)

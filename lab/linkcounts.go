@@ -23,7 +23,8 @@ func (p *PathControl) countLinks(every time.Duration) {
 				for _, l := range p.control.core.Topology().Links {
 					from, to := name[l.Local], name[l.Remote]
 					if sent[from] != nil && received[to] != nil {
-						_ = p.core.LinkCounts(l.ID, sent[from][uint32(l.LocalID)], received[to][uint32(l.RemoteID)]) // it may be new
+						// it may be new
+						_ = p.core.LinkCounts(l.ID, sent[from][uint32(l.LocalID)], received[to][uint32(l.RemoteID)])
 					}
 				}
 				return nil

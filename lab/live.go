@@ -41,8 +41,8 @@ type LiveOptions struct {
 	Controller func(inventory.Inventory) error
 	// Collectors are the addresses that controllers connect from by BGP-LS. Default 127.0.0.1.
 	Collectors []netip.Addr
-	// Sessions is the network, of IPv4 and at most 16 bits, of whose addresses each switch has one for its
-	// sessions. Default 127.1.0.0/16.
+	// Sessions is the network, of IPv4 and at most 16 bits, of whose addresses each switch has one for
+	// its sessions. Default 127.1.0.0/16.
 	Sessions netip.Prefix
 	// Log gets what the controller logs; nil: nothing.
 	Log *slog.Logger
@@ -50,9 +50,9 @@ type LiveOptions struct {
 	Progress func(format string, args ...any)
 }
 
-// A Live is a network in real time, on addresses of this machine: each switch with a BGP-LS speaker of its
-// own and, where it runs in this process, a P4Runtime server; and a controller that knows only
-// their addresses.
+// A Live is a network in real time, on addresses of this machine: each switch with a BGP-LS speaker
+// of its own and, where it runs in this process, a P4Runtime server; and a controller that knows
+// only their addresses.
 type Live struct {
 	World   *World
 	Clock   *Clock
@@ -74,12 +74,12 @@ type Live struct {
 	pcap     *Pcap // nil: there is none
 }
 
-// switchPorts are the TCP ports of a switch at the address of its sessions: those of its first life, where
-// controllers look for it again.
+// switchPorts are the TCP ports of a switch at the address of its sessions: those of its first
+// life, where controllers look for it again.
 type switchPorts struct{ server, speaker uint16 }
 
-// sessionAddress is the address of the sessions of the i-th switch. Each has one of its own: a collector
-// tells its peers apart by theirs, and nobody else takes the ports of a dead switch.
+// sessionAddress is the address of the sessions of the i-th switch. Each has one of its own: a
+// collector tells its peers apart by theirs, and nobody else takes the ports of a dead switch.
 func (l *Live) sessionAddress(i int) netip.Addr {
 	a := l.sessions.Addr().As4()
 	return netip.AddrFrom4([4]byte{a[0], a[1], byte((i + 1) >> 8), byte(i + 1)})
@@ -116,7 +116,8 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 		o.Network.MRC = MRCSettings(&o.Network, ev.ModeStructured)
 	}
 	managed := o.Network.MRC != nil && o.Network.MRC.On()
-	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed, PacingSlack: pacingSlack, Carrier: true})
+	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed,
+		PacingSlack: pacingSlack, Carrier: true})
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +128,13 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 		o.Sessions = loopbackSessions
 	}
 	if !o.Sessions.Addr().Is4() || o.Sessions.Bits() > 16 {
-		return nil, fmt.Errorf("lab: Sessions is %v: want a network of IPv4 with at most 16 bits", o.Sessions)
+		return nil, fmt.Errorf("lab: Sessions is %v: want a network of IPv4 with at most 16 bits",
+			o.Sessions)
 	}
 	l := &Live{
-		World: world, ctx: ctx, collectors: o.Collectors, sessions: o.Sessions, mute: map[string]bool{}, servers: map[string]*switchServer{},
-		ports: map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
+		World: world, ctx: ctx, collectors: o.Collectors, sessions: o.Sessions, mute: map[string]bool{},
+		servers: map[string]*switchServer{},
+		ports:   map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
 	}
 	err = l.start(ctx, o, managed)
 	if err == nil && managed && l.Service != nil {
@@ -198,8 +201,8 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 // P4Runtime returns the counts of the P4Runtime server of a switch that runs in this process.
 func (l *Live) P4Runtime(name string) p4rt.ServerStats { return l.servers[name].p4runtime.Stats() }
 
-// Written counts what controllers did to the switches that run in this process: updates, and calls that set
-// something, by switch and kind.
+// Written counts what controllers did to the switches that run in this process: updates, and calls
+// that set something, by switch and kind.
 func (l *Live) Written() map[string]uint64 {
 	out := make(map[string]uint64)
 	for name, server := range l.servers {
@@ -249,7 +252,9 @@ func (l *Live) Ready(ctx context.Context) error {
 		return response.StatusCode == http.StatusOK, err
 	})
 	if err == nil && l.hosts != nil {
-		err = l.Until(ctx, "every host has its profiles", func(w *World) (bool, error) { return w.Supplied(), nil })
+		err = l.Until(ctx, "every host has its profiles", func(w *World) (bool, error) {
+			return w.Supplied(), nil
+		})
 	}
 	return err
 }
@@ -270,7 +275,8 @@ func (l *Live) Wait(ctx context.Context, what string, done func() (bool, error))
 		select {
 		case <-ticker.C:
 		case <-l.Service.Done():
-			return fmt.Errorf("lab: the controller ended while %s was waited for: %w", what, l.Service.Wait())
+			return fmt.Errorf("lab: the controller ended while %s was waited for: %w", what,
+				l.Service.Wait())
 		case <-ctx.Done():
 			return fmt.Errorf("lab: waiting until %s: %w", what, ctx.Err())
 		}

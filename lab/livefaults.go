@@ -141,8 +141,8 @@ func (w *World) stopped(host string) bool {
 	return h != nil && h.stopped
 }
 
-// Kill kills a part: a switch loses power, a host hangs with its links up, a BGP-LS speaker ends its
-// session. What is dead stays so. An unknown part is an *api.Error.
+// Kill kills a part: a switch loses power, a host hangs with its links up, a BGP-LS speaker ends
+// its session. What is dead stays so. An unknown part is an *api.Error.
 func (l *Live) Kill(ctx context.Context, p Part) error {
 	if err := p.check(&l.World.Network); err != nil {
 		return err
@@ -151,7 +151,9 @@ func (l *Live) Kill(ctx context.Context, p Part) error {
 	defer l.failing.Unlock()
 	switch p.Kind {
 	case PartSwitch:
-		if err := l.change(ctx, func(w *World) ([]string, error) { return w.Lose(Loss{Switches: []string{p.Name}}) }); err != nil {
+		if err := l.change(ctx, func(w *World) ([]string, error) {
+			return w.Lose(Loss{Switches: []string{p.Name}})
+		}); err != nil {
 			return err
 		}
 		return l.hangUp(p.Name)
@@ -173,8 +175,8 @@ func (l *Live) Kill(ctx context.Context, p Part) error {
 	}
 }
 
-// Revive ends what Kill has begun: a switch comes back empty, at its addresses, a host goes on where
-// it hung, a BGP-LS speaker advertises its switch again. What is alive stays so.
+// Revive ends what Kill has begun: a switch comes back empty, at its addresses, a host goes on
+// where it hung, a BGP-LS speaker advertises its switch again. What is alive stays so.
 func (l *Live) Revive(ctx context.Context, p Part) error {
 	if err := p.check(&l.World.Network); err != nil {
 		return err

@@ -56,7 +56,9 @@ func TestLiveFaults(t *testing.T) {
 	}
 	until := func(what string, done func(s *topology.Snapshot) bool) {
 		t.Helper()
-		if err := live.Wait(ctx, what, func() (bool, error) { return done(live.Service.Controller().Topology()), nil }); err != nil {
+		if err := live.Wait(ctx, what, func() (bool, error) {
+			return done(live.Service.Controller().Topology()), nil
+		}); err != nil {
 			s := live.Service.Controller().Topology()
 			t.Fatalf("%v; %d nodes, %d links, stale %v", err, len(s.Nodes), len(s.Links), s.Stale)
 		}
@@ -76,7 +78,9 @@ func TestLiveFaults(t *testing.T) {
 		t.Errorf("%+v is dead, want N4", report.Dead)
 	}
 	// The neighbors withdraw their ends. What N4 advertised stays, as stale: its session is lost.
-	until("N4 is away", func(s *topology.Snapshot) bool { return s.Stale != nil && len(s.Links) == links-3 && !connected("N4") })
+	until("N4 is away", func(s *topology.Snapshot) bool {
+		return s.Stale != nil && len(s.Links) == links-3 && !connected("N4")
+	})
 	report = ask(http.MethodDelete, PartPath(Part{PartSwitch, "N4"}), nil)
 	if len(report.Dead) != 0 {
 		t.Errorf("%+v is dead after it was revived", report.Dead)
@@ -97,7 +101,9 @@ func TestLiveFaults(t *testing.T) {
 	})
 
 	ask(http.MethodPut, PartPath(Part{PartBGP, "N4"}), nil)
-	until("N4 is silent", func(s *topology.Snapshot) bool { return s.Stale != nil && len(s.Links) == links })
+	until("N4 is silent", func(s *topology.Snapshot) bool {
+		return s.Stale != nil && len(s.Links) == links
+	})
 	if !connected("N4") {
 		t.Error("N4 has lost its P4Runtime session, want BGP-LS only")
 	}
@@ -108,13 +114,19 @@ func TestLiveFaults(t *testing.T) {
 		t.Errorf("%+v is dead, want the speaker of N4", report.Dead)
 	}
 	ask(http.MethodDelete, PartPath(Part{PartBGP, "N4"}), nil)
-	until("N4 advertises itself again", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Links) == links })
+	until("N4 advertises itself again", func(s *topology.Snapshot) bool {
+		return s.Stale == nil && len(s.Links) == links
+	})
 
-	report = ask(http.MethodPatch, LinkFaultsPath("N6", "N4")+"?direction=b-a", FaultChange{Down: pointer(true), Loss: pointer(0.5)})
-	if len(report.Links) != 1 || report.Links[0].From != "N4" || !report.Links[0].Down || report.Links[0].Loss != 0.5 {
+	report = ask(http.MethodPatch, LinkFaultsPath("N6", "N4")+"?direction=b-a",
+		FaultChange{Down: pointer(true), Loss: pointer(0.5)})
+	if len(report.Links) != 1 || report.Links[0].From != "N4" || !report.Links[0].Down ||
+		report.Links[0].Loss != 0.5 {
 		t.Errorf("%+v, want the direction from N4 to N6", report.Links)
 	}
-	until("a direction is withdrawn", func(s *topology.Snapshot) bool { return len(s.Links) == links-1 })
+	until("a direction is withdrawn", func(s *topology.Snapshot) bool {
+		return len(s.Links) == links-1
+	})
 	report = ask(http.MethodPatch, LinkFaultsPath("N6", "N4"), FaultChange{Down: pointer(false)})
 	if len(report.Links) != 1 || report.Links[0].Down || report.Links[0].Loss != 0.5 {
 		t.Errorf("%+v, want the loss alone", report.Links)
@@ -162,18 +174,30 @@ func TestFaultAPIErrors(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{http.MethodPut, PartPath(Part{PartSwitch, "N9"}), "", [2]string{}, http.StatusNotFound, `"value":"\"N9\"","want":"a switch of the lab, one of N1, N2`},
-		{http.MethodPut, PartPath(Part{"rack", "N1"}), "", [2]string{}, http.StatusNotFound, `"field":"kind"`},
-		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"loss":2}`, [2]string{}, http.StatusUnprocessableEntity, `"field":"loss","code":"invalid","value":"2","want":"a probability from 0 to 1"`},
-		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"los":1}`, [2]string{}, http.StatusBadRequest, `unknown field \"los\": want a JSON object`},
-		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"delay":5}`, [2]string{}, http.StatusBadRequest, `5 is not a duration`},
+		{http.MethodPut, PartPath(Part{PartSwitch, "N9"}), "", [2]string{}, http.StatusNotFound,
+			`"value":"\"N9\"","want":"a switch of the lab, one of N1, N2`},
+		{http.MethodPut, PartPath(Part{"rack", "N1"}), "", [2]string{}, http.StatusNotFound,
+			`"field":"kind"`},
+		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"loss":2}`, [2]string{},
+			http.StatusUnprocessableEntity,
+			`"field":"loss","code":"invalid","value":"2","want":"a probability from 0 to 1"`},
+		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"los":1}`, [2]string{}, http.StatusBadRequest,
+			`unknown field \"los\": want a JSON object`},
+		{http.MethodPatch, LinkFaultsPath("N6", "N4"), `{"delay":5}`, [2]string{}, http.StatusBadRequest,
+			`5 is not a duration`},
 		{http.MethodPatch, LinkFaultsPath("N6", "N4"), ``, [2]string{}, http.StatusBadRequest, `EOF`},
-		{http.MethodPatch, LinkFaultsPath("N6", "N4") + "?way=up", `{"loss":0}`, [2]string{}, http.StatusUnprocessableEntity, `"field":"way"`},
-		{http.MethodPatch, LinkFaultsPath("N6", "N4") + "?port=x", `{"loss":0}`, [2]string{}, http.StatusUnprocessableEntity, `"field":"port"`},
-		{http.MethodDelete, LinkFaultsPath("N6", "N1"), "", [2]string{}, http.StatusNotFound, `a node with a link to N6, one of S1, N4, N5`},
-		{http.MethodGet, "/v1/fault", "", [2]string{}, http.StatusNotFound, `want GET or DELETE /v1/faults`},
-		{http.MethodDelete, FaultsPath, "", [2]string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden, `no page of another origin`},
-		{http.MethodGet, FaultsPath, "", [2]string{"Host", "lab.example.org"}, http.StatusForbidden, `a name without a dot`},
+		{http.MethodPatch, LinkFaultsPath("N6", "N4") + "?way=up", `{"loss":0}`, [2]string{},
+			http.StatusUnprocessableEntity, `"field":"way"`},
+		{http.MethodPatch, LinkFaultsPath("N6", "N4") + "?port=x", `{"loss":0}`, [2]string{},
+			http.StatusUnprocessableEntity, `"field":"port"`},
+		{http.MethodDelete, LinkFaultsPath("N6", "N1"), "", [2]string{}, http.StatusNotFound,
+			`a node with a link to N6, one of S1, N4, N5`},
+		{http.MethodGet, "/v1/fault", "", [2]string{}, http.StatusNotFound,
+			`want GET or DELETE /v1/faults`},
+		{http.MethodDelete, FaultsPath, "", [2]string{"Sec-Fetch-Site", "cross-site"},
+			http.StatusForbidden, `no page of another origin`},
+		{http.MethodGet, FaultsPath, "", [2]string{"Host", "lab.example.org"}, http.StatusForbidden,
+			`a name without a dot`},
 		{http.MethodGet, FaultsPath, "", [2]string{"Host", "lab:8081"}, http.StatusOK, `"links":[]`},
 	} {
 		r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
@@ -186,7 +210,8 @@ func TestFaultAPIErrors(t *testing.T) {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, r)
 		if answer.Code != c.status || !strings.Contains(answer.Body.String(), c.want) {
-			t.Errorf("%s %s %s: %d %s; want %d with %s", c.method, c.path, c.body, answer.Code, answer.Body, c.status, c.want)
+			t.Errorf("%s %s %s: %d %s; want %d with %s", c.method, c.path, c.body, answer.Code, answer.Body,
+				c.status, c.want)
 		}
 	}
 	for _, s := range w.Links() {

@@ -70,7 +70,9 @@ func TestLivePortDown(t *testing.T) {
 		}
 		return all
 	}
-	if err := live.Until(ctx, "hosts have denials", func(w *World) (bool, error) { return !slices.Contains(deniedOf(w), 0), nil }); err != nil {
+	if err := live.Until(ctx, "hosts have denials", func(w *World) (bool, error) {
+		return !slices.Contains(deniedOf(w), 0), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	links := denied()
@@ -84,7 +86,8 @@ func TestLivePortDown(t *testing.T) {
 		if s.To == id {
 			here, there = there, here
 		}
-		if s.From != id && s.To != id || s.Phase != "down" || s.Cause != "port down" || here != "down" || there != "up" {
+		if s.From != id && s.To != id || s.Phase != "down" || s.Cause != "port down" || here != "down" ||
+			there != "up" {
 			t.Errorf("%+v", s)
 		}
 		if snap := live.Service.Controller().Topology(); snap.Link(l.ID) == nil || snap.Stale != nil {
@@ -106,7 +109,9 @@ func TestLivePortDown(t *testing.T) {
 	}
 
 	set(true)
-	if err := live.Until(ctx, "every EV is restored", func(w *World) (bool, error) { return w.Supplied(), nil }); err != nil {
+	if err := live.Until(ctx, "every EV is restored", func(w *World) (bool, error) {
+		return w.Supplied(), nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if links := denied(); len(links) != 0 {

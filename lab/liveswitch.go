@@ -38,7 +38,8 @@ func (l *Live) serve(name string) (address string, err error) {
 		return "", err
 	}
 	exec := executor{clock: l.Clock, node: node}
-	s := &switchServer{p4runtime: p4rt.NewServer(p4rt.ServerConfig{}), gnmi: gnmi.NewServer(gnmi.System{Hostname: name, DeviceID: deviceID})}
+	s := &switchServer{p4runtime: p4rt.NewServer(p4rt.ServerConfig{}),
+		gnmi: gnmi.NewServer(gnmi.System{Hostname: name, DeviceID: deviceID})}
 	s.gnmi.Register(s.p4runtime, shownPorts{exec, l})
 	var sessions *p4rt.Sessions
 	err = l.Clock.Do(context.Background(), func(time.Duration) {
@@ -73,8 +74,10 @@ func (s shownPorts) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Por
 			there := n.ports[port]
 			here := n.world.back(there)
 			p := gnmi.Port{Name: fmt.Sprintf("eth%d", port), Number: port, Up: sw.PortUp(port),
-				MAC: n.Switch.MAC[:], MTU: uint16(min(sw.Config().MTU, math.MaxUint16)), Speed: there.Rate, AutoNegotiate: gnmi.No,
-				Counters: &gnmi.Counters{InPackets: here.Arrived, InOctets: here.ArrivedOctets, OutPackets: there.Sent, OutOctets: there.SentOctets},
+				MAC: n.Switch.MAC[:], MTU: uint16(min(sw.Config().MTU, math.MaxUint16)), Speed: there.Rate,
+				AutoNegotiate: gnmi.No,
+				Counters: &gnmi.Counters{InPackets: here.Arrived, InOctets: here.ArrivedOctets,
+					OutPackets: there.Sent, OutOctets: there.SentOctets},
 			}
 			if set := n.set[port]; set != nil {
 				p.MTU = cmp.Or(set.MTU, p.MTU)
@@ -87,8 +90,8 @@ func (s shownPorts) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Por
 	return out, err
 }
 
-// Configure implements gnmi.Source. A link that goes down or up is withdrawn or advertised again, as
-// routers do.
+// Configure implements gnmi.Source. A link that goes down or up is withdrawn or advertised again,
+// as routers do.
 func (s shownPorts) Configure(ctx context.Context, changes []gnmi.Change) error {
 	var failed error
 	ends := map[string]bool{}

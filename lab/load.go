@@ -32,7 +32,8 @@ func Parse(text []byte) (Network, error) {
 	if errors.As(err, &faults) {
 		lines := make([]error, len(faults))
 		for i, f := range faults {
-			lines[i] = fmt.Errorf("line %d, column %d: %w", f.Line, f.Column, &FieldError{Field: f.Field, Problem: f.Message()})
+			lines[i] = fmt.Errorf("line %d, column %d: %w", f.Line, f.Column,
+				&FieldError{Field: f.Field, Problem: f.Message()})
 		}
 		return Network{}, errors.Join(lines...)
 	}

@@ -51,8 +51,8 @@ func (w *World) Lose(l Loss) (witnesses []string, err error) {
 	return w.advertisers(witnesses), nil
 }
 
-// LeavesPaths reports whether every two hosts still have a plane in common after some losses: one in
-// which the switches of both are on and joined. A plane is a port.
+// LeavesPaths reports whether every two hosts still have a plane in common after some losses: one
+// in which the switches of both are on and joined. A plane is a port.
 func (n *Network) LeavesPaths(losses ...Loss) bool {
 	off := map[string]bool{}
 	cut := map[[2]string]bool{}
@@ -100,7 +100,9 @@ func (n *Network) LeavesPaths(losses ...Loss) bool {
 			parts[i] = append(parts[i], p)
 		}
 		for _, other := range parts[:i] {
-			if !slices.ContainsFunc(parts[i], func(p int) bool { return p != 0 && slices.Contains(other, p) }) {
+			if !slices.ContainsFunc(parts[i], func(p int) bool {
+				return p != 0 && slices.Contains(other, p)
+			}) {
 				return false
 			}
 		}

@@ -29,7 +29,8 @@ func TestLeavesPaths(t *testing.T) {
 		{"a plane", []Loss{plane}, true},
 		{"both planes", []Loss{plane, {Switches: []string{"P2-T1-1", "P2-T1-2"}}}, false},
 		{"a link beside a plane", []Loss{plane, link("P2-T1-1", "P2-T0-1")}, true},
-		{"both links of a leaf beside a plane", []Loss{plane, link("P2-T0-1", "P2-T1-1"), link("P2-T0-1", "P2-T1-2")}, false},
+		{"both links of a leaf beside a plane", []Loss{plane, link("P2-T0-1", "P2-T1-1"),
+			link("P2-T0-1", "P2-T1-2")}, false},
 		{"a host's ports", []Loss{link("H1", "P1-T0-1"), link("P2-T0-1", "H1")}, false},
 		// Each host has a port left, but not in the same plane.
 		{"ports of two planes", []Loss{link("H1", "P1-T0-1"), link("P2-T0-2", "H4")}, false},
@@ -61,10 +62,12 @@ func TestLose(t *testing.T) {
 	}
 	for _, h := range w.Network.Hosts {
 		if node, _ := w.MRCHost(h.Name); node.Ports().Has(2) || !node.Ports().Has(1) {
-			t.Errorf("%s has ports %b, want port 1 alone: the switch of the other is off", h.Name, node.Ports())
+			t.Errorf("%s has ports %b, want port 1 alone: the switch of the other is off", h.Name,
+				node.Ports())
 		}
 	}
-	for _, l := range []Loss{{Links: [][2]string{{"P1-T0-2", "P1-T1-1"}, {"H1", "H2"}}}, {Switches: []string{"P1-T0-1", "P1-T9-1"}}} {
+	for _, l := range []Loss{{Links: [][2]string{{"P1-T0-2", "P1-T1-1"}, {"H1", "H2"}}},
+		{Switches: []string{"P1-T0-1", "P1-T9-1"}}} {
 		if _, err := w.Lose(l); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%v: %v", l, err)
 		}

@@ -267,7 +267,8 @@ func (m *Mesh) drive(f *Flow) error {
 	for c, ok := f.SinkQP.Poll(); ok; c, ok = f.SinkQP.Poll() {
 		want := (f.immediates+1)*m.immediate - 1
 		if c.Status != verbs.StatusOK || int(c.Immediate) != want {
-			return fmt.Errorf("the receiver has %v, immediate data %d, want that of message %d", c.Status, c.Immediate, want)
+			return fmt.Errorf("the receiver has %v, immediate data %d, want that of message %d", c.Status,
+				c.Immediate, want)
 		}
 		f.immediates++
 	}
@@ -279,10 +280,12 @@ func (m *Mesh) drive(f *Flow) error {
 		}
 	}
 	posted := f.posted
-	for (f.posted < f.due || m.repeat && f.posted < f.complete+2*f.Bytes) && f.QP.SendQueueLen() < f.QP.Config().SendDepth {
+	for (f.posted < f.due || m.repeat && f.posted < f.complete+2*f.Bytes) &&
+		f.QP.SendQueueLen() < f.QP.Config().SendDepth {
 		number := f.writes
 		at, octets := m.write(f, number)
-		r := verbs.WorkRequest{ID: uint64(number), Op: verbs.OpWrite, Data: m.data[at : at+octets], RemoteVA: uint64(at), RKey: f.rkey()}
+		r := verbs.WorkRequest{ID: uint64(number), Op: verbs.OpWrite, Data: m.data[at : at+octets],
+			RemoteVA: uint64(at), RKey: f.rkey()}
 		if m.immediate > 0 && (number+1)%m.immediate == 0 {
 			r.Op, r.Immediate = verbs.OpWriteImmediate, uint32(number)
 		}

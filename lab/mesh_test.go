@@ -48,7 +48,9 @@ func TestMesh(t *testing.T) {
 	w := fabric(t, ClosConfig{Rate: rate, Delay: delay}, 1)
 	spread := w.NewSpread()
 	w.AddTap(spread)
-	cfg := MeshConfig{QP: mrc.DefaultQPConfig(), Congestion: nscc.DefaultConfig(nscc.Network{Rate: 2 * rate, RTT: 12 * time.Microsecond, MTU: 4096})}
+	cfg := MeshConfig{QP: mrc.DefaultQPConfig(),
+		Congestion: nscc.DefaultConfig(nscc.Network{Rate: 2 * rate, RTT: 12 * time.Microsecond,
+			MTU: 4096})}
 	for i, a := range w.Network.Hosts {
 		for j, b := range w.Network.Hosts {
 			if i != j {
@@ -76,7 +78,8 @@ func TestMesh(t *testing.T) {
 		t.Errorf("%d flows are corrupt", n)
 	}
 	for _, f := range m.Flows {
-		if c := f.QP.Counters(); f.QP.Failed() || c.RequestsResent > 0 || c.Timeouts > 0 || f.Ended <= f.Began {
+		if c := f.QP.Counters(); f.QP.Failed() || c.RequestsResent > 0 || c.Timeouts > 0 ||
+			f.Ended <= f.Began {
 			t.Errorf("%s to %s, %v to %v: %+v", f.From, f.To, f.Began, f.Ended, c)
 		}
 	}
@@ -86,7 +89,8 @@ func TestMesh(t *testing.T) {
 	}
 	for stage, index := range jain {
 		if index < 0.95 || index > 1 {
-			t.Errorf("plane %d, tier %d: Jain's index %.3f, want 0.95 or more", stage.Plane, stage.Tier, index)
+			t.Errorf("plane %d, tier %d: Jain's index %.3f, want 0.95 or more", stage.Plane, stage.Tier,
+				index)
 		}
 	}
 }
@@ -110,11 +114,13 @@ func TestClos(t *testing.T) {
 	if err := inv.Validate(); err != nil {
 		t.Error(err)
 	}
-	if h := inv.Hosts[2]; h.Switch != "P1-T0-2" || len(h.Planes) != 2 || h.Planes[1].Switch != "P3-T0-2" || h.Planes[1].MAC == h.MAC {
+	if h := inv.Hosts[2]; h.Switch != "P1-T0-2" || len(h.Planes) != 2 ||
+		h.Planes[1].Switch != "P3-T0-2" || h.Planes[1].MAC == h.MAC {
 		t.Errorf("%+v", h)
 	}
 	tiers, planes := n.Tiers(), n.planes()
-	if tiers["P2-T0-1"] != 0 || tiers["P2-T1-2"] != 1 || planes["P1-T1-1"] != 1 || planes["P3-T0-2"] != 3 {
+	if tiers["P2-T0-1"] != 0 || tiers["P2-T1-2"] != 1 || planes["P1-T1-1"] != 1 ||
+		planes["P3-T0-2"] != 3 {
 		t.Errorf("tiers %v, planes %v", tiers, planes)
 	}
 }
@@ -123,7 +129,8 @@ func TestJain(t *testing.T) {
 	for _, tt := range []struct {
 		x    []float64
 		want float64
-	}{{nil, 0}, {[]float64{0, 0}, 0}, {[]float64{3, 3, 3}, 1}, {[]float64{1, 0, 0, 0}, 0.25}, {[]float64{1, 3}, 0.8}} {
+	}{{nil, 0}, {[]float64{0, 0}, 0}, {[]float64{3, 3, 3}, 1}, {[]float64{1, 0, 0, 0}, 0.25},
+		{[]float64{1, 3}, 0.8}} {
 		if got := Jain(tt.x); math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("Jain's index of %v is %v, want %v", tt.x, got, tt.want)
 		}
@@ -132,7 +139,8 @@ func TestJain(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	one, two, other := &Wire{}, &Wire{}, &Wire{}
-	s := &Spread{stage: map[*Wire]Stage{one: {1, 0}, two: {1, 0}, other: {2, 0}}, octets: map[*Wire]uint64{one: 10, two: 10}}
+	s := &Spread{stage: map[*Wire]Stage{one: {1, 0}, two: {1, 0}, other: {2, 0}},
+		octets: map[*Wire]uint64{one: 10, two: 10}}
 	if got := s.Jain(); len(got) != 1 || got[Stage{1, 0}] != 1 {
 		t.Errorf("%v, want 1 for plane 1 alone", got)
 	}

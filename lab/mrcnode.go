@@ -73,7 +73,8 @@ func newMRCNode(w *World, h Host, rtt time.Duration, o Options) (*MRCNode, error
 	}
 	for sw, port := range w.Network.Uplinks(h.Name) {
 		cfg.Ports = append(cfg.Ports, mrc.Port{
-			MAC: h.PortMAC(len(cfg.Ports) + 1), Gateway: w.switches[sw].Switch.MAC, LineRate: w.Network.linkAt(sw, port).Rate,
+			MAC: h.PortMAC(len(cfg.Ports) + 1), Gateway: w.switches[sw].Switch.MAC,
+			LineRate: w.Network.linkAt(sw, port).Rate,
 		})
 	}
 	n.ports = make([]*Wire, len(cfg.Ports))

@@ -30,13 +30,16 @@ type Network struct {
 
 // A Switch is an embedded P4 switch.
 type Switch struct {
-	Name     string       `yaml:"name"`
-	Loopback netip.Addr   `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
-	Locator  netip.Prefix `yaml:"locator,omitempty"`  // default 5f00:0:n::/48 (RFC 9602 sets 5f00::/16 aside for SIDs)
-	RouterID netip.Addr   `yaml:"routerId,omitempty"` // IPv4; default 10.0.h.l, h and l the octets of n
-	PFC      bool         `yaml:"pfc,omitempty"`      // advertises End.PFC, and End.X.PFC with each of its flavors for each of its links to switches
-	MAC      packet.MAC   `yaml:"-"`                  // 02:00:00:00:h:l
-	ASN      uint32       `yaml:"-"`
+	Name     string     `yaml:"name"`
+	Loopback netip.Addr `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
+	// default 5f00:0:n::/48 (RFC 9602 sets 5f00::/16 aside for SIDs)
+	Locator netip.Prefix `yaml:"locator,omitempty"`
+	// IPv4; default 10.0.h.l, h and l the octets of n
+	RouterID netip.Addr `yaml:"routerId,omitempty"`
+	// advertises End.PFC, and End.X.PFC with each of its flavors for each of its links to switches
+	PFC bool       `yaml:"pfc,omitempty"`
+	MAC packet.MAC `yaml:"-"` // 02:00:00:00:h:l
+	ASN uint32     `yaml:"-"`
 }
 
 // A Host is a software host: of RoCEv2, with one port, or of MRC, with a port a plane of the
@@ -50,13 +53,17 @@ type Host struct {
 	MAC     packet.MAC `yaml:"-"` // of the first port: 02:00:00:01:h:l
 }
 
-// Receive is what a host of MRC has for packets that it receives. One that lacks something is refused
-// with a NACK, and sent again. See [nic.Intake].
+// Receive is what a host of MRC has for packets that it receives. One that lacks something is
+// refused with a NACK, and sent again. See [nic.Intake].
 type Receive struct {
-	Bitmap  int    `yaml:"bitmap,omitempty"`  // packets received out of order; default 0: any number. NACK NO_BITMAP
-	Rate    uint64 `yaml:"rate,omitempty"`    // bits of payload per second that the host consumes; default 0: unlimited
-	Buffer  int    `yaml:"buffer,omitempty"`  // octets that may wait; default 1048576. NACK NO_PKT_BUFFER
-	Packets int    `yaml:"packets,omitempty"` // packets that may wait; default 0: any number. NACK NO_RESOURCE
+	// packets received out of order; default 0: any number. NACK NO_BITMAP
+	Bitmap int `yaml:"bitmap,omitempty"`
+	// bits of payload per second that the host consumes; default 0: unlimited
+	Rate uint64 `yaml:"rate,omitempty"`
+	// octets that may wait; default 1048576. NACK NO_PKT_BUFFER
+	Buffer int `yaml:"buffer,omitempty"`
+	// packets that may wait; default 0: any number. NACK NO_RESOURCE
+	Packets int `yaml:"packets,omitempty"`
 }
 
 // intake returns the limits as the host has them.
@@ -64,7 +71,8 @@ func (r *Receive) intake() nic.Intake {
 	if r == nil {
 		return nic.Intake{}
 	}
-	return nic.Intake{Bitmap: r.Bitmap, Rate: r.Rate, Buffer: cmp.Or(r.Buffer, 1<<20), Packets: r.Packets}
+	return nic.Intake{Bitmap: r.Bitmap, Rate: r.Rate, Buffer: cmp.Or(r.Buffer, 1<<20),
+		Packets: r.Packets}
 }
 
 // A Transport is what the queue pairs of a host speak.
@@ -302,7 +310,8 @@ func (n *Network) validate() error {
 					bad(field, "port %d of host %q, want none", e.port, e.name)
 				}
 				if h.Transport == MRC && int(e.port) != uplinks[e.name] {
-					bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name, uplinks[e.name])
+					bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name,
+						uplinks[e.name])
 				}
 				continue
 			case n.sw(e.name) == nil:
@@ -375,7 +384,9 @@ func (n *Network) Uplinks(host string) iter.Seq2[string, uint32] {
 
 // linkAt is the link at a port of a switch.
 func (n *Network) linkAt(sw string, port uint32) *Link {
-	i := slices.IndexFunc(n.Links, func(l Link) bool { return l.A == sw && l.PortA == port || l.B == sw && l.PortB == port })
+	i := slices.IndexFunc(n.Links, func(l Link) bool {
+		return l.A == sw && l.PortA == port || l.B == sw && l.PortB == port
+	})
 	return &n.Links[i]
 }
 

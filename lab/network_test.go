@@ -43,7 +43,8 @@ net.yaml: line 6, column 3: invalid network: links[0]: "Z" is neither a switch n
 		if err := os.WriteFile("net.yaml", []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load("net.yaml"); err == nil || err.Error() != c.want || !errors.Is(err, ErrNetwork) {
+		if _, err := Load("net.yaml"); err == nil || err.Error() != c.want ||
+			!errors.Is(err, ErrNetwork) {
 			t.Errorf("got\n%v\nwant\n%s", err, c.want)
 		}
 	}
@@ -51,20 +52,30 @@ net.yaml: line 6, column 3: invalid network: links[0]: "Z" is neither a switch n
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "switches:\n- name: A\n  colour: red\n", "line 3, column 3: invalid network: switches[0].colour: unknown field: want one of "},
+		{"unknown key", "switches:\n- name: A\n  colour: red\n",
+			"line 3, column 3: invalid network: switches[0].colour: unknown field: want one of "},
 		{"no switches", "name: x\n", "switches: none"},
-		{"twice the same name", "switches:\n- name: A\n- name: A\n", "line 3, column 9: invalid network: switches[1].name"},
+		{"twice the same name", "switches:\n- name: A\n- name: A\n",
+			"line 3, column 9: invalid network: switches[1].name"},
 		{"unknown end", "switches:\n- name: A\nlinks:\n- a: A\n  b: Z\n", "line 4"},
 		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: 7}\n- {a: A, b: C, portA: 7}\n", "port 7 of A is also used by links[0]"},
-		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n", "want 1 to 500"},
-		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n", "switches[0].loopback: 192.0.2.1, want an IPv6 unicast address"},
-		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n", "switches[0].locator"},
+		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n",
+			"want 1 to 500"},
+		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n",
+			"switches[0].loopback: 192.0.2.1, want an IPv6 unicast address"},
+		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n",
+			"switches[0].locator"},
 		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
 		{"unknown transport", "switches:\n- name: A\nhosts:\n- name: H\n  transport: tcp\nlinks:\n- {a: A, b: H}\n", `line 5, column 14: invalid network: hosts[0].transport: "tcp", want roce or mrc`},
-		{"RoCEv2 host with two links", "switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n", "hosts[0]: H has 2 links, want 1"},
-		{"ports of an MRC host out of order", "switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n", `port 2 of host "H", want 1`},
+		{"RoCEv2 host with two links",
+			"switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n",
+			"hosts[0]: H has 2 links, want 1"},
+		{"ports of an MRC host out of order",
+			"switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n",
+			`port 2 of host "H", want 1`},
 		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
-		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n", "line 5, column 23: invalid network: links[0].delay: is \"soon\": want a duration such as "},
+		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n",
+			"line 5, column 23: invalid network: links[0].delay: is \"soon\": want a duration such as "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text))

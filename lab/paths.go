@@ -36,7 +36,8 @@ func (c *Control) startPaths(inv *inventory.Inventory) error {
 		return err
 	}
 	p := &PathControl{
-		control: c, inv: inv, core: core, nodes: map[string]*topology.Node{}, attached: map[string]bool{}, applied: map[string]uint64{}, ticking: noTick,
+		control: c, inv: inv, core: core, nodes: map[string]*topology.Node{}, attached: map[string]bool{},
+		applied: map[string]uint64{}, ticking: noTick,
 	}
 	c.Paths = p
 	for _, h := range c.World.Network.Hosts {
@@ -102,7 +103,8 @@ func (p *PathControl) setTopology(s *topology.Snapshot) {
 func (p *PathControl) hello(n *MRCNode) {
 	p.do(func() error {
 		err := p.core.Hello(n.Name, &hostapi.Hello{
-			API: hostapi.API, Name: n.Name, Instance: 1, Capabilities: n.Capabilities(), Version: p.control.held[n.Name],
+			API: hostapi.API, Name: n.Name, Instance: 1, Capabilities: n.Capabilities(),
+			Version: p.control.held[n.Name],
 		})
 		if err != nil {
 			return err

@@ -13,7 +13,8 @@ import (
 // TestPcap: a link's frames of both directions are in one file, with the world's time, cut to their
 // headers.
 func TestPcap(t *testing.T) {
-	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 1, Rate: 1e9}), Options{Seed: 1})
+	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 1, Rate: 1e9}),
+		Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestPcap(t *testing.T) {
 		at    time.Duration
 	}{{long[:PcapOctets], 1000, 0}, {short, 60, time.Second}} {
 		got, info, err := r.ReadPacketData()
-		if err != nil || !bytes.Equal(got, want.frame) || info.Length != want.n || info.Timestamp.Sub(epoch) != want.at {
+		if err != nil || !bytes.Equal(got, want.frame) || info.Length != want.n ||
+			info.Timestamp.Sub(epoch) != want.at {
 			t.Errorf("frame %d: %v, %d of %d octets at %v", i, err, len(got), info.Length, info.Timestamp)
 		}
 	}

@@ -26,7 +26,8 @@ func (n *SwitchNode) settings(port uint32) *portSettings {
 	return n.set[port]
 }
 
-// fits reports whether a frame is no longer than the MTU that was set of its port, and counts it if it is.
+// fits reports whether a frame is no longer than the MTU that was set of its port, and counts it if
+// it is.
 func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
 	if len(n.set) == 0 {
 		return true
@@ -43,7 +44,8 @@ func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
 	return false
 }
 
-// configure gives ports of the switch settings, all of them or none. Links go down and up with their ends.
+// configure gives ports of the switch settings, all of them or none. Links go down and up with
+// their ends.
 func (n *SwitchNode) configure(changes []gnmi.Change) error {
 	for _, c := range changes {
 		if err := n.may(c); err != nil {
@@ -74,7 +76,8 @@ func (n *SwitchNode) may(c gnmi.Change) error {
 	refuse := func(s gnmi.Setting, format string, args ...any) error {
 		return &gnmi.Refusal{Port: c.Port, Setting: s, Want: fmt.Sprintf(format, args...)}
 	}
-	if most := n.device.Switch().Config().MTU; c.New.MTU != 0 && (c.New.MTU < shortestMTU || int(c.New.MTU) > most) {
+	if most := n.device.Switch().Config().MTU; c.New.MTU != 0 &&
+		(c.New.MTU < shortestMTU || int(c.New.MTU) > most) {
 		return refuse(gnmi.SettingMTU, "want %d to %d", shortestMTU, most)
 	}
 	if wire.most > 0 && c.New.Speed > wire.most {
@@ -89,7 +92,8 @@ func (n *SwitchNode) may(c gnmi.Change) error {
 // back returns the other direction of a link.
 func (w *World) back(wire *Wire) *Wire { return w.wires[slices.Index(w.wires, wire)^1] }
 
-// setRate gives the link the least of what it is made for and of the speeds that are set of its ends.
+// setRate gives the link the least of what it is made for and of the speeds that are set of its
+// ends.
 func (w *Wire) setRate() {
 	rate := w.most
 	for _, end := range []struct {

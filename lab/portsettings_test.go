@@ -37,8 +37,10 @@ func TestPortSettings(t *testing.T) {
 	}
 	expect := func(up bool, rate uint64) {
 		t.Helper()
-		if there.Up() != up || back.Up() != up || a.device.Switch().PortUp(1) != up || b.device.Switch().PortUp(1) != up {
-			t.Errorf("the link is up: %t and %t, its ports %t and %t; want %t", there.Up(), back.Up(), a.device.Switch().PortUp(1), b.device.Switch().PortUp(1), up)
+		if there.Up() != up || back.Up() != up || a.device.Switch().PortUp(1) != up ||
+			b.device.Switch().PortUp(1) != up {
+			t.Errorf("the link is up: %t and %t, its ports %t and %t; want %t", there.Up(), back.Up(),
+				a.device.Switch().PortUp(1), b.device.Switch().PortUp(1), up)
 		}
 		if there.Rate != rate || back.Rate != rate {
 			t.Errorf("%d and %d bit/s, want %d", there.Rate, back.Rate, rate)
@@ -74,7 +76,8 @@ func TestPortSettings(t *testing.T) {
 	back.Inject(make([]byte, 1515))
 	w.Run(time.Second, nil)
 	if s := a.set[1]; there.Sent != 1 || s.tooLongOut != 1 || s.tooLongIn != 1 {
-		t.Errorf("%d frames were sent, and %d out and %d in dropped; want one each", there.Sent, s.tooLongOut, s.tooLongIn)
+		t.Errorf("%d frames were sent, and %d out and %d in dropped; want one each", there.Sent,
+			s.tooLongOut, s.tooLongIn)
 	}
 
 	for want, s := range map[string]gnmi.Settings{

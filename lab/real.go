@@ -26,7 +26,8 @@ var ErrStopped = errors.New("lab: the world has stopped")
 
 // StartClock starts the clock where the world's time stands.
 func (w *World) StartClock() *Clock {
-	c := &Clock{world: w, calls: make(chan func(), 64), stop: make(chan struct{}), done: make(chan struct{})}
+	c := &Clock{world: w, calls: make(chan func(), 64), stop: make(chan struct{}),
+		done: make(chan struct{})}
 	go c.run(time.Now().Add(-w.now))
 	return c
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/nic"
 )
 
-// TestReceive: a host with limits refuses packets for lack of what the network description says, and
-// its peer sends them again.
+// TestReceive: a host with limits refuses packets for lack of what the network description says,
+// and its peer sends them again.
 func TestReceive(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -44,7 +44,8 @@ func TestReceive(t *testing.T) {
 			}
 			qp := nic.DefaultQPConfig()
 			qp.AckTimeout, qp.ProbeTimeout = w.Network.Timers()
-			m, err := w.NewMesh(MeshConfig{Flows: []FlowConfig{{From: "H1", To: "H4", Bytes: 1 << 20}}, Message: 1 << 16, QP: qp})
+			m, err := w.NewMesh(MeshConfig{Flows: []FlowConfig{{From: "H1", To: "H4", Bytes: 1 << 20}},
+				Message: 1 << 16, QP: qp})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,9 +14,10 @@ import (
 // WRITE of PMTU 4096 with a timestamp, and a SACK.
 const (
 	MRCMTU     = 4096
-	mrcHeaders = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.ICRCLen + ethernetOverhead
-	writeWire  = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + MRCMTU
-	sackWire   = mrcHeaders + packet.SETHLen
+	mrcHeaders = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.ICRCLen +
+		ethernetOverhead
+	writeWire = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + MRCMTU
+	sackWire  = mrcHeaders + packet.SETHLen
 
 	// PayloadShare is the part of a link's bits that is payload of full WRITEs.
 	PayloadShare = float64(MRCMTU) / writeWire

@@ -23,7 +23,9 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	m.Mode, m.Listen, m.CCProfile = mode.String(), "127.0.0.1:0", CCProfile
 	m.Classes = n.Classes()
 	rtt := n.RoundTrip()
-	stretch := func(d *api.Duration, trips int) { *d = max(*d, api.Duration(time.Duration(trips)*rtt)) }
+	stretch := func(d *api.Duration, trips int) {
+		*d = max(*d, api.Duration(time.Duration(trips)*rtt))
+	}
 	stretch(&m.Probes.Timeout, probeEvery)
 	// One processor is all switches and hosts, and reads probes and counters too.
 	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
@@ -52,7 +54,8 @@ func (n *Network) readSettings(text []byte, mrc, pfc bool) error {
 // settingsFaults returns what is wrong with MRC and PFC, in a network without other faults.
 func (n *Network) settingsFaults() (faults []error) {
 	if n.MRC != nil && !n.HasMRC() {
-		return []error{&FieldError{Field: "mrc", Problem: "no host speaks MRC, want hosts with transport mrc"}}
+		return []error{&FieldError{Field: "mrc",
+			Problem: "no host speaks MRC, want hosts with transport mrc"}}
 	}
 	inv := n.Inventory(nil)
 	var found inventory.Faults

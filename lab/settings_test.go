@@ -30,12 +30,14 @@ func withSettings(transport Transport, settings string) string {
 // TestSettings: a file overrules the fields that it has; all others have the defaults that fit the
 // network, and the controller gets the result.
 func TestSettings(t *testing.T) {
-	n, err := Parse([]byte(withSettings(MRC, "mrc:\n  mode: usid-f1616\n  probes: {rate: 40}\n  classes: {dataPackets: 99}\npfc: {dscp: 9, defaults: {maxPause: 70ms}}\n")))
+	n, err := Parse([]byte(withSettings(MRC,
+		"mrc:\n  mode: usid-f1616\n  probes: {rate: 40}\n  classes: {dataPackets: 99}\npfc: {dscp: 9, defaults: {maxPause: 70ms}}\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := MRCSettings(&n, ev.ModeF1616)
-	if want.Probes.Rate == 40 || want.Classes.DataPackets == 99 || want.Classes.ECNMin == inventory.DefaultClasses().ECNMin {
+	if want.Probes.Rate == 40 || want.Classes.DataPackets == 99 ||
+		want.Classes.ECNMin == inventory.DefaultClasses().ECNMin {
 		t.Fatalf("the file says what is the default: %+v", want)
 	}
 	want.Probes.Rate, want.Classes.DataPackets = 40, 99
@@ -45,7 +47,8 @@ func TestSettings(t *testing.T) {
 	if inv.MRC != *want || inv.PFC != pfc {
 		t.Errorf("settings are\n%+v\n%+v, want\n%+v\n%+v", inv.MRC, inv.PFC, *want, pfc)
 	}
-	if n, err = Parse([]byte(withSettings(MRC, "mrc: {maxEvs: 16}\n"))); err != nil || n.MRC.Mode != "stev" || n.MRC.MaxEVs != 16 || n.PFC != nil {
+	if n, err = Parse([]byte(withSettings(MRC, "mrc: {maxEvs: 16}\n"))); err != nil ||
+		n.MRC.Mode != "stev" || n.MRC.MaxEVs != 16 || n.PFC != nil {
 		t.Errorf("settings without a mode are %+v and %v, %v", n.MRC, n.PFC, err)
 	}
 	if n, err = Parse([]byte(withSettings(MRC, ""))); err != nil || n.MRC != nil || n.PFC != nil {
@@ -60,12 +63,17 @@ func TestSettingsFaults(t *testing.T) {
 		settings  string
 		want      []string
 	}{
-		{MRC, "mrc: {mode: fast}\n", []string{"line 8, column 13: invalid network: mrc.mode: ", `"fast" is not one of ecmp, stev, usid-f3216, usid-f1616 and usid-srh`}},
-		{MRC, "mrc:\n  maxEvs: 0\n  probes: {timeout: 0s}\n", []string{"line 9, column 11: invalid network: mrc.maxEvs: ", "line 10, column 21: invalid network: mrc.probes.timeout: "}},
+		{MRC, "mrc: {mode: fast}\n", []string{"line 8, column 13: invalid network: mrc.mode: ",
+			`"fast" is not one of ecmp, stev, usid-f3216, usid-f1616 and usid-srh`}},
+		{MRC, "mrc:\n  maxEvs: 0\n  probes: {timeout: 0s}\n",
+			[]string{"line 9, column 11: invalid network: mrc.maxEvs: ",
+				"line 10, column 21: invalid network: mrc.probes.timeout: "}},
 		{MRC, "mrc: {speed: 3}\n", []string{"mrc.speed: unknown field"}},
 		{MRC, "mrc: 3\n", []string{"line 8", "mrc: "}},
-		{RoCE, "mrc: {mode: stev}\n", []string{"line 8", "mrc: no host speaks MRC, want hosts with transport mrc"}},
-		{RoCE, "pfc: {share: 101}\n", []string{"line 8, column 14: invalid network: pfc.share: is 101: want 1 to 100"}},
+		{RoCE, "mrc: {mode: stev}\n",
+			[]string{"line 8", "mrc: no host speaks MRC, want hosts with transport mrc"}},
+		{RoCE, "pfc: {share: 101}\n",
+			[]string{"line 8, column 14: invalid network: pfc.share: is 101: want 1 to 100"}},
 		{RoCE, "pfc: {rtt: soon}\n", []string{"pfc.rtt: is \"soon\": want a duration"}},
 	} {
 		_, err := Parse([]byte(withSettings(c.transport, c.settings)))

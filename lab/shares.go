@@ -38,7 +38,9 @@ func (n *Network) AllToAllShares(losses ...Loss) (*Shares, error) {
 		return nil, fmt.Errorf("lab: link %s has no rate, so there are no fair shares", m.unlimited)
 	}
 	var demands []fluid.Demand
-	order := slices.SortedFunc(maps.Keys(m.flows), func(a, b pairing) int { return strings.Compare(a.String(), b.String()) })
+	order := slices.SortedFunc(maps.Keys(m.flows), func(a, b pairing) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	for _, p := range order {
 		demands = append(demands, fluid.Demand{Flows: m.flows[p], Paths: m.paths(p)})
 	}
@@ -91,7 +93,8 @@ func (n *Network) sharing(losses []Loss) *sharing {
 		}
 	}
 	m := &sharing{
-		n: n, class: map[string]string{}, rack: map[string]string{}, members: map[string][]string{}, links: map[[2]string]int{}, flows: map[pairing]int{},
+		n: n, class: map[string]string{}, rack: map[string]string{}, members: map[string][]string{},
+		links: map[[2]string]int{}, flows: map[pairing]int{},
 	}
 	var left []Link
 	for _, l := range n.Links {
@@ -206,7 +209,8 @@ func (m *sharing) classify(left []Link) {
 			place := slices.Index(strings.Split(rack, "+"), s.Name)
 			put(s.Name, fmt.Sprintf("switch %d of %s", place, kind[rack]))
 		} else {
-			put(s.Name, fmt.Sprintf("plane %d, tier %d, %s", planes[s.Name], tiers[s.Name], ends(s.Name, false)))
+			put(s.Name, fmt.Sprintf("plane %d, tier %d, %s", planes[s.Name], tiers[s.Name],
+				ends(s.Name, false)))
 		}
 	}
 }

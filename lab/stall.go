@@ -50,8 +50,10 @@ func (m *Mesh) waiting() string {
 			continue
 		}
 		c := f.QP.Counters()
-		out = append(out, fmt.Sprintf("%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x acknowledged and %#x next, after %d timeouts and %d resent",
-			f.From, f.To, f.complete, f.due, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(), f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
+		out = append(out, fmt.Sprintf(
+			"%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x acknowledged and %#x next, after %d timeouts and %d resent",
+			f.From, f.To, f.complete, f.due, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(),
+			f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
 	}
 	if count > most {
 		out = append(out, fmt.Sprintf("and %d more", count-most))

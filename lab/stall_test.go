@@ -9,11 +9,13 @@ import (
 // TestStall: traffic that stands still is an error that says what it waits for; slow traffic is
 // none.
 func TestStall(t *testing.T) {
-	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9, Delay: time.Microsecond}), Options{Seed: 1})
+	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9,
+		Delay: time.Microsecond}), Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := w.NewMesh(MeshConfig{Flows: []FlowConfig{{From: "H1", To: "H2", Bytes: 10_000}, {From: "H2", To: "H1", Bytes: 10_000}}})
+	m, err := w.NewMesh(MeshConfig{Flows: []FlowConfig{{From: "H1", To: "H2", Bytes: 10_000},
+		{From: "H2", To: "H1", Bytes: 10_000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,8 @@ func TestStall(t *testing.T) {
 			break
 		}
 	}
-	if want := 4*time.Second + StallTime; err == nil || w.now != want || !strings.Contains(err.Error(), "H1 to H2 has 4 of 10000 octets acknowledged, is ") {
+	if want := 4*time.Second + StallTime; err == nil || w.now != want ||
+		!strings.Contains(err.Error(), "H1 to H2 has 4 of 10000 octets acknowledged, is ") {
 		t.Errorf("after %v: %v, want an error after %v", w.now, err, want)
 	}
 	for _, f := range m.Flows {

@@ -136,7 +136,8 @@ func (s *Stream) control(now time.Duration, w *Wire, frame []byte) {
 // data takes a packet that has come through.
 func (s *Stream) data(now time.Duration, frame []byte) {
 	p, _, err := packet.ParseRoCE(frame)
-	if err != nil || p.BTH.DestQPN != s.Config.QPN || p.BTH.Opcode != packet.OpSendOnly || packet.CheckICRC(p.Datagram) != nil {
+	if err != nil || p.BTH.DestQPN != s.Config.QPN || p.BTH.Opcode != packet.OpSendOnly ||
+		packet.CheckICRC(p.Datagram) != nil {
 		return // a NIC drops what was corrupted on a link
 	}
 	s.Received++

@@ -26,7 +26,8 @@ type subscriber struct {
 // Subscribe connects the MRC hosts of a world whose clock runs to a controller, each by a stream of
 // its own, until Stop or Close, or ctx ends. cfg lacks the name. While the stream is gone a host
 // keeps what it holds.
-func (w *World) Subscribe(ctx context.Context, clock *Clock, cfg agent.Config) (*Subscribers, error) {
+func (w *World) Subscribe(ctx context.Context, clock *Clock, cfg agent.Config) (*Subscribers,
+	error) {
 	s := &Subscribers{ctx: ctx, world: w, clock: clock, cfg: cfg, hosts: map[string]*subscriber{}}
 	for _, h := range w.Network.Hosts {
 		if err := s.Start(h.Name); err != nil {

@@ -33,7 +33,8 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 		if h.Transport != MRC || c.Rate == 0 || c.RTT == 0 {
 			continue
 		}
-		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(c).Profile()})
+		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC,
+			NSCC: nscc.DefaultConfig(c).Profile()})
 		_, _, err := l.Service.Multipath().PutCCProfile(ctx, CCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}

@@ -40,9 +40,10 @@ const deviceID = 1
 func newSwitchNode(w *World, s Switch, o Options) (*SwitchNode, error) {
 	n := &SwitchNode{Switch: s, world: w, ports: map[uint32]*Wire{}, set: map[uint32]*portSettings{}}
 	n.config = p4rt.Config{
-		ID:       deviceID,
-		Cache:    o.Cache,
-		Switch:   dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]), PauseBuffer: o.PauseBuffer, PortChanged: n.portChanged},
+		ID:    deviceID,
+		Cache: o.Cache,
+		Switch: dataplane.Config{Seed: o.Seed<<16 | uint64(s.MAC[4])<<8 | uint64(s.MAC[5]),
+			PauseBuffer: o.PauseBuffer, PortChanged: n.portChanged},
 		Transmit: n.Transmit,
 		Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
 			if n.Notify != nil {

@@ -32,7 +32,8 @@ func (l *Live) Traces() http.Handler {
 		h := handlers[name]
 		switch {
 		case !ok || h == nil:
-			http.Error(w, "want /NAME"+stream.Path+" with the name of a switch: "+strings.Join(slices.Sorted(maps.Keys(handlers)), ", "), http.StatusNotFound)
+			http.Error(w, "want /NAME"+stream.Path+" with the name of a switch: "+
+				strings.Join(slices.Sorted(maps.Keys(handlers)), ", "), http.StatusNotFound)
 		case r.Method != http.MethodGet:
 			http.Error(w, "want GET", http.StatusMethodNotAllowed)
 		default:
@@ -52,7 +53,8 @@ func (l *Live) makeTraces() {
 }
 
 // trace is the northbound.Tracer of the lab's switches.
-func (l *Live) trace(ctx context.Context, sw string, want northbound.TraceFilter, take func(api.PacketTrace, uint64) error) error {
+func (l *Live) trace(ctx context.Context, sw string, want northbound.TraceFilter,
+	take func(api.PacketTrace, uint64) error) error {
 	t, ok := l.traces[sw]
 	if !ok {
 		return northbound.ErrNoTraces
@@ -91,7 +93,8 @@ func TakeTrace(i trace.Item, take func(t api.PacketTrace, lost uint64) error) er
 	if err != nil {
 		return err
 	}
-	return take(api.PacketTrace{Packet: uint64(i.ID), Port: i.Port, Length: len(i.Frame), Text: text.String(), Record: record}, i.Lost)
+	return take(api.PacketTrace{Packet: uint64(i.ID), Port: i.Port, Length: len(i.Frame),
+		Text: text.String(), Record: record}, i.Lost)
 }
 
 // traces is the stream.Source of one switch.

@@ -63,7 +63,8 @@ func TestLiveTraces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Items) != 1 || !got.Complete || got.Items[0].Port != 2 || got.Items[0].Length != 60 ||
-		!strings.Contains(got.Items[0].Text, "received on port 2, 60 octets") || !strings.Contains(string(got.Items[0].Record), `"steps"`) {
+		!strings.Contains(got.Items[0].Text, "received on port 2, 60 octets") ||
+		!strings.Contains(string(got.Items[0].Record), `"steps"`) {
 		t.Errorf("%+v", got)
 	}
 }

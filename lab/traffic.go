@@ -20,7 +20,8 @@ type Traffic struct {
 // NewTraffic returns a tap that has counted nothing.
 func NewTraffic() *Traffic {
 	return &Traffic{
-		Data: map[string]uint64{}, ACKs: map[string]uint64{}, NAKs: map[string]uint64{}, CNPs: map[string]uint64{},
+		Data: map[string]uint64{}, ACKs: map[string]uint64{}, NAKs: map[string]uint64{},
+		CNPs:      map[string]uint64{},
 		DataBytes: map[string]uint64{},
 	}
 }
@@ -67,7 +68,8 @@ func (e *earlyAcks) Arrived(now time.Duration, w *Wire, frame []byte) {
 		return
 	}
 	p, _, err := packet.ParseRoCE(frame)
-	if err != nil || p.BTH.Opcode != packet.OpAcknowledge || p.BTH.DestQPN != e.group.SourceQP.Config().QPN {
+	if err != nil || p.BTH.Opcode != packet.OpAcknowledge ||
+		p.BTH.DestQPN != e.group.SourceQP.Config().QPN {
 		return
 	}
 	if packet.CheckICRC(p.Datagram) != nil {

@@ -7,10 +7,11 @@ type Faults struct {
 	Loss      float64       // probability that a frame is lost
 	Delay     time.Duration // added to that of the wire
 	Duplicate float64       // probability that it arrives twice
-	Reorder   float64       // probability that it may be overtaken: it takes up to Jitter longer and later frames do not wait
-	Jitter    time.Duration // most that is added to the delay, uniformly
-	Mark      float64       // probability that an ECN-capable IPv6 packet gets CE
-	Corrupt   float64       // probability that one bit behind the Ethernet header is flipped
+	// probability that it may be overtaken: it takes up to Jitter longer and later frames do not wait
+	Reorder float64
+	Jitter  time.Duration // most that is added to the delay, uniformly
+	Mark    float64       // probability that an ECN-capable IPv6 packet gets CE
+	Corrupt float64       // probability that one bit behind the Ethernet header is flipped
 }
 
 // A Wire is one direction of a link.
@@ -55,7 +56,8 @@ func (w *Wire) Name() string { return w.From + "-" + w.To }
 // Up reports whether the link is up.
 func (w *Wire) Up() bool { return !w.down }
 
-// ethernetOverhead is the time on the wire of a frame beyond its octets, in octets: preamble, FCS and gap.
+// ethernetOverhead is the time on the wire of a frame beyond its octets, in octets: preamble, FCS
+// and gap.
 const ethernetOverhead = 8 + 4 + 12
 
 // Inject puts a frame on the wire, as the node that it comes from would.

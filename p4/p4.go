@@ -35,7 +35,8 @@ func JSON() []byte { return fabricJSON }
 func P4Info() *p4config.P4Info {
 	info := new(p4config.P4Info)
 	if err := prototext.Unmarshal(fabricP4Info, info); err != nil {
-		panic(fmt.Sprintf("p4: embedded fabric.p4info.txtpb: %v", err)) // the tests read it: it cannot be broken in a build
+		// the tests read it: it cannot be broken in a build
+		panic(fmt.Sprintf("p4: embedded fabric.p4info.txtpb: %v", err))
 	}
 	return info
 }

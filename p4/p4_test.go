@@ -24,7 +24,8 @@ func TestArtifactsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(bytes.TrimSpace(want)) {
-		t.Errorf("digest of the P4 sources is %s, fabric.json was compiled from %s: run make p4", got, want)
+		t.Errorf("digest of the P4 sources is %s, fabric.json was compiled from %s: run make p4", got,
+			want)
 	}
 }
 
@@ -61,13 +62,15 @@ func TestProgramAndP4InfoAgree(t *testing.T) {
 		aliases[p.GetAlias()] = p.GetId()
 	}
 	if id := aliases[TableMtGroup]; id != TableMtGroupID {
-		t.Errorf("%s has id %#x in P4Info, %#x in ids_gen.go: run make p4", TableMtGroup, id, TableMtGroupID)
+		t.Errorf("%s has id %#x in P4Info, %#x in ids_gen.go: run make p4", TableMtGroup, id,
+			TableMtGroupID)
 	}
 }
 
 // TestOwnPorts: links and hosts have none of the ports that the program keeps for itself.
 func TestOwnPorts(t *testing.T) {
-	for name, port := range map[string]int{"PFC": PfcPort, "recirculation": RecirculationPort, "CPU": CpuPort, "drop": DropPort} {
+	for name, port := range map[string]int{"PFC": PfcPort, "recirculation": RecirculationPort,
+		"CPU": CpuPort, "drop": DropPort} {
 		if port <= MaxLinkPort || port >= Ports {
 			t.Errorf("the %s port is %d, want more than %d and less than %d", name, port, MaxLinkPort, Ports)
 		}
@@ -113,8 +116,8 @@ func TestCellName(t *testing.T) {
 	}
 }
 
-// TestIdsInOneFile: include/p4runtime_ids.p4 alone has the ids of P4Runtime. Each is named after the
-// object that has it in P4Info, and no source has a number in an @id.
+// TestIdsInOneFile: include/p4runtime_ids.p4 alone has the ids of P4Runtime. Each is named after
+// the object that has it in P4Info, and no source has a number in an @id.
 func TestIdsInOneFile(t *testing.T) {
 	const file = "include/p4runtime_ids.p4"
 	text, err := os.ReadFile(file)
@@ -122,7 +125,8 @@ func TestIdsInOneFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defined := make(map[string]uint32)
-	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)_ID +(0x[0-9a-f]{8})$`).FindAllSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)_ID +(0x[0-9a-f]{8})$`).FindAllSubmatch(
+		text, -1) {
 		id, err := strconv.ParseUint(string(m[2]), 0, 32)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +137,8 @@ func TestIdsInOneFile(t *testing.T) {
 		defined[string(m[1])] = uint32(id)
 	}
 	if lines := bytes.Count(text, []byte("\n#define ")); lines != len(defined) {
-		t.Errorf("%s: %d of %d definitions have the form \"#define TABLE_NAME_ID 0x02000001\"", file, len(defined), lines)
+		t.Errorf("%s: %d of %d definitions have the form \"#define TABLE_NAME_ID 0x02000001\"", file,
+			len(defined), lines)
 	}
 	info := P4Info()
 	check := func(kind string, p *p4config.Preamble) {

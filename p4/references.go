@@ -24,16 +24,18 @@ const (
 	OwnerRoutes    = "routes"
 )
 
-// GroupsOf names the groups of an action profile. The name of the profile itself stands for its members.
+// GroupsOf names the groups of an action profile. The name of the profile itself stands for its
+// members.
 func GroupsOf(profile string) string { return profile + "/groups" }
 
-// Rank returns the place of an object in the order of writes: an entry refers only to entries of objects
-// with a lower rank. The object is a table, an action profile (its members), [GroupsOf] one, or
-// [MulticastGroups] or [CloneSessions]. Rank is 0 for an object that P4Info lacks.
+// Rank returns the place of an object in the order of writes: an entry refers only to entries of
+// objects with a lower rank. The object is a table, an action profile (its members), [GroupsOf]
+// one, or [MulticastGroups] or [CloneSessions]. Rank is 0 for an object that P4Info lacks.
 func Rank(object string) int { return fabricContract().rank[object] }
 
-// Owner returns the feature that an entry of a table belongs to, "" for the underlay that all features
-// share. nonZero reports whether a match field or action parameter of the entry is there and not zero.
+// Owner returns the feature that an entry of a table belongs to, "" for the underlay that all
+// features share. nonZero reports whether a match field or action parameter of the entry is there
+// and not zero.
 func Owner(table, action string, nonZero func(field string) bool) string {
 	c := fabricContract()
 	for _, v := range c.fields[table] {
@@ -79,7 +81,8 @@ type contract struct {
 	actions map[string][]owned // by action: itself, and parameters
 }
 
-// owned is a field or parameter that belongs to a feature when it is not zero; an action has no field.
+// owned is a field or parameter that belongs to a feature when it is not zero; an action has no
+// field.
 type owned struct{ field, owner string }
 
 var fabricContract = sync.OnceValue(func() *contract {
@@ -91,7 +94,8 @@ var fabricContract = sync.OnceValue(func() *contract {
 })
 
 func newContract(info *p4config.P4Info) (*contract, error) {
-	c := &contract{rank: map[string]int{}, tables: map[string]string{}, fields: map[string][]owned{}, actions: map[string][]owned{}}
+	c := &contract{rank: map[string]int{}, tables: map[string]string{}, fields: map[string][]owned{},
+		actions: map[string][]owned{}}
 	own := func(to map[string][]owned, name, field string, annotations []string) {
 		for _, o := range annotated(owner, annotations) {
 			to[name] = append(to[name], owned{field, o})
@@ -104,7 +108,8 @@ func newContract(info *p4config.P4Info) (*contract, error) {
 		name := a.GetPreamble().GetAlias()
 		own(c.actions, name, "", a.GetPreamble().GetAnnotations())
 		for _, p := range a.GetParams() {
-			actions[a.GetPreamble().GetId()] = append(actions[a.GetPreamble().GetId()], annotated(refersTo, p.GetAnnotations())...)
+			actions[a.GetPreamble().GetId()] = append(actions[a.GetPreamble().GetId()],
+				annotated(refersTo, p.GetAnnotations())...)
 			own(c.actions, name, p.GetName(), p.GetAnnotations())
 		}
 	}

@@ -14,14 +14,17 @@ func TestRank(t *testing.T) {
 		{TableMtProxy, TableMtGroup}, {TableMtBranch, TableMtGroup}, {TableMtReplica, TableMtGroup},
 		{TableMtReplica, TableNeighbor}, {TableMtUpstream, TableNeighbor},
 		{MulticastGroups, TableMtReplica},
-		{TableLocalSid, MulticastGroups}, {TableLocalSid, TableNeighbor}, {TableMtSource, MulticastGroups},
+		{TableLocalSid, MulticastGroups}, {TableLocalSid, TableNeighbor},
+		{TableMtSource, MulticastGroups},
 		{"ecmp_selector", TableNeighbor}, {GroupsOf("ecmp_selector"), "ecmp_selector"},
-		{TableEcmp, GroupsOf("ecmp_selector")}, {TableIpv6Route, TableEcmp}, {TableIpv6Route, TableNeighbor},
+		{TableEcmp, GroupsOf("ecmp_selector")}, {TableIpv6Route, TableEcmp},
+		{TableIpv6Route, TableNeighbor},
 		{TableSrv6Policy, TableSrPolicy}, {TableSrPolicy, TableNeighbor},
 		{TablePfcQueue, TablePfcUpstream}, {TablePfcUpstream, TableSrPolicy}, {TableEvUp, TableNeighbor},
 	} {
 		if Rank(c.referring) <= Rank(c.to) {
-			t.Errorf("%s has rank %d and refers to %s, which has rank %d", c.referring, Rank(c.referring), c.to, Rank(c.to))
+			t.Errorf("%s has rank %d and refers to %s, which has rank %d", c.referring, Rank(c.referring),
+				c.to, Rank(c.to))
 		}
 	}
 }
@@ -29,7 +32,8 @@ func TestRank(t *testing.T) {
 // TestParametersThatReferSaySo: a neighbor, a group or a policy in an entry is a reference.
 func TestParametersThatReferSaySo(t *testing.T) {
 	refers := map[string]string{
-		"neighbor": TableNeighbor, "mcast_group": MulticastGroups, "cnp_session": CloneSessions, "policy": TableSrPolicy,
+		"neighbor": TableNeighbor, "mcast_group": MulticastGroups, "cnp_session": CloneSessions,
+		"policy": TableSrPolicy,
 	}
 	found := map[string]int{}
 	for _, a := range P4Info().GetActions() {
@@ -40,7 +44,8 @@ func TestParametersThatReferSaySo(t *testing.T) {
 			}
 			found[p.GetName()]++
 			if got := annotated(refersTo, p.GetAnnotations()); len(got) != 1 || got[0] != to {
-				t.Errorf("parameter %s of %s refers to %v, want %s", p.GetName(), a.GetPreamble().GetAlias(), got, to)
+				t.Errorf("parameter %s of %s refers to %v, want %s", p.GetName(), a.GetPreamble().GetAlias(),
+					got, to)
 			}
 		}
 	}
@@ -87,11 +92,14 @@ func TestBadReferences(t *testing.T) {
 		tables []*p4config.Table
 		want   string
 	}{
-		{"circle", []*p4config.Table{table(1, "a", "@refers_to(b , f)"), table(2, "b", "@refers_to(a , f)")}, "circle"},
+		{"circle", []*p4config.Table{table(1, "a", "@refers_to(b , f)"),
+			table(2, "b", "@refers_to(a , f)")}, "circle"},
 		{"itself", []*p4config.Table{table(1, "a", "@refers_to(a , f)")}, "circle: a, a"},
-		{"nothing", []*p4config.Table{table(1, "a", "@refers_to(c , f)")}, "a refers to c, which is not in P4Info"},
+		{"nothing", []*p4config.Table{table(1, "a", "@refers_to(c , f)")},
+			"a refers to c, which is not in P4Info"},
 	} {
-		if _, err := newContract(&p4config.P4Info{Tables: c.tables}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := newContract(&p4config.P4Info{Tables: c.tables}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 		}
 	}

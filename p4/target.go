@@ -10,7 +10,8 @@ import (
 // ErrTargetFrame marks octets that are no frame of PfcPort.
 var ErrTargetFrame = errors.New("p4: not a frame of the target's port")
 
-// TargetFrame is what PfcPort carries between the program and the target's traffic manager: target_t behind an Ethernet header of EthertypeTarget.
+// TargetFrame is what PfcPort carries between the program and the target's traffic manager:
+// target_t behind an Ethernet header of EthertypeTarget.
 type TargetFrame struct {
 	Op        TargetOp
 	Direction PfcDirection // of the queue, but for PAUSE
@@ -27,18 +28,21 @@ const (
 	QueueReportLen = 8 + 15*8
 )
 
-// ParseTargetFrame reads a frame. rest is what follows: the fields of a PFC frame in a PAUSE, a QueueReport in STATE, STORM and STORM_OVER.
-// Errors wrap ErrTargetFrame.
+// ParseTargetFrame reads a frame. rest is what follows: the fields of a PFC frame in a PAUSE, a
+// QueueReport in STATE, STORM and STORM_OVER. Errors wrap ErrTargetFrame.
 func ParseTargetFrame(b []byte) (f TargetFrame, rest []byte, err error) {
 	if len(b) < TargetFrameLen {
-		return TargetFrame{}, nil, fmt.Errorf("%w: %d octets, want at least %d", ErrTargetFrame, len(b), TargetFrameLen)
+		return TargetFrame{}, nil, fmt.Errorf("%w: %d octets, want at least %d", ErrTargetFrame, len(b),
+			TargetFrameLen)
 	}
 	if t := binary.BigEndian.Uint16(b[12:]); t != EthertypeTarget {
-		return TargetFrame{}, nil, fmt.Errorf("%w: EtherType %#04x, want %#04x", ErrTargetFrame, t, EthertypeTarget)
+		return TargetFrame{}, nil, fmt.Errorf("%w: EtherType %#04x, want %#04x", ErrTargetFrame, t,
+			EthertypeTarget)
 	}
 	h := b[targetEthernetLen:]
 	return TargetFrame{
-		Op: TargetOp(h[0]), Direction: PfcDirection(h[1]), Port: binary.BigEndian.Uint16(h[2:]), Priority: h[4], Upstream: h[5],
+		Op: TargetOp(h[0]), Direction: PfcDirection(h[1]), Port: binary.BigEndian.Uint16(h[2:]),
+		Priority: h[4], Upstream: h[5],
 	}, h[8:], nil
 }
 
@@ -106,7 +110,8 @@ func (r QueueReport) Append(b []byte) []byte {
 // ParseQueueReport reads a report. Errors wrap ErrTargetFrame.
 func ParseQueueReport(b []byte) (QueueReport, error) {
 	if len(b) < QueueReportLen {
-		return QueueReport{}, fmt.Errorf("%w: report of %d octets, want %d", ErrTargetFrame, len(b), QueueReportLen)
+		return QueueReport{}, fmt.Errorf("%w: report of %d octets, want %d", ErrTargetFrame, len(b),
+			QueueReportLen)
 	}
 	word := func(i int) uint64 { return binary.BigEndian.Uint64(b[8+8*i:]) }
 	span := func(i int) time.Duration { return time.Duration(word(i)) }
@@ -119,8 +124,8 @@ func ParseQueueReport(b []byte) (QueueReport, error) {
 	}, nil
 }
 
-// ParseTargetReport reads what a packet-in of reason PFC has for a payload: a frame of STATE, STORM or STORM_OVER, and its report. Errors wrap
-// ErrTargetFrame.
+// ParseTargetReport reads what a packet-in of reason PFC has for a payload: a frame of STATE, STORM
+// or STORM_OVER, and its report. Errors wrap ErrTargetFrame.
 func ParseTargetReport(payload []byte) (TargetFrame, QueueReport, error) {
 	f, rest, err := ParseTargetFrame(payload)
 	if err != nil {

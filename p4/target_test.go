@@ -10,7 +10,8 @@ import (
 )
 
 func TestTargetFrame(t *testing.T) {
-	f := TargetFrame{Op: TargetOpXoff, Direction: PfcDirectionIngress, Port: 0x1fe, Priority: 3, Upstream: 7}
+	f := TargetFrame{Op: TargetOpXoff, Direction: PfcDirectionIngress, Port: 0x1fe, Priority: 3,
+		Upstream: 7}
 	want := strings.Repeat("00", 12) + "88b6" + "03" + "01" + "01fe" + "03" + "07" + "0000"
 	b := f.Append(nil)
 	if got := hex.EncodeToString(b); got != want || len(b) != TargetFrameLen {

@@ -31,13 +31,15 @@ func (h AETH) Append(b []byte) []byte {
 // Len is AETHLen.
 func (AETH) Len() int { return AETHLen }
 
-// Syndrome is the AETH syndrome (IBTA volume 1, §9.7.5.2): a kind in bits 6..5, and a value in bits 4..0.
+// Syndrome is the AETH syndrome (IBTA volume 1, §9.7.5.2): a kind in bits 6..5, and a value in bits
+// 4..0.
 type Syndrome uint8
 
 // SyndromeKind distinguishes acknowledgements.
 type SyndromeKind uint8
 
-// Kinds of syndromes. Syndromes with the highest bit set have no defined kind and count as reserved.
+// Kinds of syndromes. Syndromes with the highest bit set have no defined kind and count as
+// reserved.
 const (
 	SyndromeACK      SyndromeKind = 0
 	SyndromeRNR      SyndromeKind = 1
@@ -100,7 +102,8 @@ func (s Syndrome) Kind() SyndromeKind {
 	return SyndromeKind(s >> 5)
 }
 
-// Value is the low five bits: the credit of an ACK, the timer code of an RNR NAK, the code of a NAK.
+// Value is the low five bits: the credit of an ACK, the timer code of an RNR NAK, the code of a
+// NAK.
 func (s Syndrome) Value() uint8 { return uint8(s & syndromeValue) }
 
 // NAKCode is the code of a NAK; it means nothing for other kinds.
@@ -119,23 +122,29 @@ func (s Syndrome) String() string {
 	return fmt.Sprintf("reserved syndrome %#02x", uint8(s))
 }
 
-// rnrTimers are the RNR NAK timers of IBTA volume 1, §9.7.5.2. Code 0 is the longest, not the shortest.
+// rnrTimers are the RNR NAK timers of IBTA volume 1, §9.7.5.2. Code 0 is the longest, not the
+// shortest.
 var rnrTimers = [32]time.Duration{
 	655360 * time.Microsecond,
 	10 * time.Microsecond, 20 * time.Microsecond, 30 * time.Microsecond, 40 * time.Microsecond,
 	60 * time.Microsecond, 80 * time.Microsecond, 120 * time.Microsecond, 160 * time.Microsecond,
 	240 * time.Microsecond, 320 * time.Microsecond, 480 * time.Microsecond, 640 * time.Microsecond,
 	960 * time.Microsecond, 1280 * time.Microsecond, 1920 * time.Microsecond, 2560 * time.Microsecond,
-	3840 * time.Microsecond, 5120 * time.Microsecond, 7680 * time.Microsecond, 10240 * time.Microsecond,
-	15360 * time.Microsecond, 20480 * time.Microsecond, 30720 * time.Microsecond, 40960 * time.Microsecond,
-	61440 * time.Microsecond, 81920 * time.Microsecond, 122880 * time.Microsecond, 163840 * time.Microsecond,
+	3840 * time.Microsecond, 5120 * time.Microsecond, 7680 * time.Microsecond,
+	10240 * time.Microsecond,
+	15360 * time.Microsecond, 20480 * time.Microsecond, 30720 * time.Microsecond,
+	40960 * time.Microsecond,
+	61440 * time.Microsecond, 81920 * time.Microsecond, 122880 * time.Microsecond,
+	163840 * time.Microsecond,
 	245760 * time.Microsecond, 327680 * time.Microsecond, 491520 * time.Microsecond,
 }
 
-// RNRTimer is how long an RNR NAK with a timer code asks the requester to wait. Only the low five bits of the code count.
+// RNRTimer is how long an RNR NAK with a timer code asks the requester to wait. Only the low five
+// bits of the code count.
 func RNRTimer(code uint8) time.Duration { return rnrTimers[code&syndromeValue] }
 
-// RNRTimerCode is the code of the shortest timer that is at least d; of the longest there is, 655.36 ms, when none is.
+// RNRTimerCode is the code of the shortest timer that is at least d; of the longest there is,
+// 655.36 ms, when none is.
 func RNRTimerCode(d time.Duration) uint8 {
 	for code := uint8(1); code < uint8(len(rnrTimers)); code++ {
 		if rnrTimers[code] >= d {

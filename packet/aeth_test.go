@@ -65,7 +65,8 @@ func TestSyndrome(t *testing.T) {
 // From code 3 on every second timer is twice as long, and code 0 continues the row after 31.
 func TestRNRTimer(t *testing.T) {
 	for code, want := range map[uint8]time.Duration{
-		1: 10 * time.Microsecond, 2: 20 * time.Microsecond, 3: 30 * time.Microsecond, 4: 40 * time.Microsecond,
+		1: 10 * time.Microsecond, 2: 20 * time.Microsecond, 3: 30 * time.Microsecond,
+		4:  40 * time.Microsecond,
 		14: 1280 * time.Microsecond, 31: 491520 * time.Microsecond, 0: 655360 * time.Microsecond,
 	} {
 		if got := RNRTimer(code); got != want {
@@ -89,7 +90,8 @@ func TestRNRTimerCode(t *testing.T) {
 		}
 	}
 	for d, want := range map[time.Duration]uint8{
-		0: 1, time.Microsecond: 1, 11 * time.Microsecond: 2, time.Millisecond: 14, 500 * time.Millisecond: 0, time.Hour: 0,
+		0: 1, time.Microsecond: 1, 11 * time.Microsecond: 2, time.Millisecond: 14,
+		500 * time.Millisecond: 0, time.Hour: 0,
 	} {
 		if got := RNRTimerCode(d); got != want {
 			t.Errorf("RNRTimerCode(%v) = %d, want %d", d, got, want)

@@ -32,7 +32,8 @@ type BTH struct {
 	PKey      uint16
 	FECN      bool
 	BECN      bool
-	Reserved6 uint8  // 6 bits beside FECN and BECN; sent as zero, kept so that a packet can be written as it was read
+	// 6 bits beside FECN and BECN; sent as zero, kept so that a packet can be written as it was read
+	Reserved6 uint8
 	DestQPN   uint32 // 24 bits
 	AckReq    bool   // A: the responder shall acknowledge this packet
 	Reserved7 uint8  // 7 bits beside A; sent as zero

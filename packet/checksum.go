@@ -2,8 +2,8 @@ package packet
 
 import "encoding/binary"
 
-// ChecksumAdd adds the 16-bit words of b to a sum for an Internet checksum (RFC 1071); a last odd octet counts as the
-// high half of a word. The sum has room for 2^34 octets.
+// ChecksumAdd adds the 16-bit words of b to a sum for an Internet checksum (RFC 1071); a last odd
+// octet counts as the high half of a word. The sum has room for 2^34 octets.
 func ChecksumAdd(sum uint64, b []byte) uint64 {
 	for ; len(b) >= 4; b = b[4:] {
 		// Four octets at once: 2^16 is 1 modulo 2^16-1, so the high word folds down like a carry.

@@ -1,8 +1,9 @@
-// Package packet holds the wire formats Weft speaks: Ethernet, IPv6, UDP, the Segment Routing Header with its TLVs
-// (RFC 8754, and the End.MT TLV of draft-li-spring-rdma-multicast-over-srv6 §7.2), and the InfiniBand transport headers
-// of RoCEv2 (IBTA Architecture Specification, Volume 1, chapter 9 and annex A17) with their invariant CRC, and those of MRC (OCP Multipath Reliable
-// Connection 1.0) with its structured entropy values and uSID containers (RFC 9800). Where the tables of MRC contradict themselves, docs/mrc.md says
-// how they are read.
+// Package packet holds the wire formats Weft speaks: Ethernet, IPv6, UDP, the Segment Routing
+// Header with its TLVs (RFC 8754, and the End.MT TLV of draft-li-spring-rdma-multicast-over-srv6
+// §7.2), and the InfiniBand transport headers of RoCEv2 (IBTA Architecture Specification, Volume 1,
+// chapter 9 and annex A17) with their invariant CRC, and those of MRC (OCP Multipath Reliable
+// Connection 1.0) with its structured entropy values and uSID containers (RFC 9800). Where the
+// tables of MRC contradict themselves, docs/mrc.md says how they are read.
 //
 // Each header X is a struct with three operations:
 //
@@ -12,10 +13,10 @@
 //
 // RoCE and MRC put them together into whole frames.
 //
-// Parsing never panics and, as long as the input is good, does not allocate: what has a variable length is a slice of the input,
-// valid as long as the input is. Errors wrap one of the sentinels of errors.go and report which field had
-// which value and what would have been right.
+// Parsing never panics and, as long as the input is good, does not allocate: what has a variable
+// length is a slice of the input, valid as long as the input is. Errors wrap one of the sentinels
+// of errors.go and report which field had which value and what would have been right.
 //
-// The package does not decide anything: it holds no state, knows no roles, and accepts values that are well formed
-// but make no sense, such as a queue pair number of 0.
+// The package does not decide anything: it holds no state, knows no roles, and accepts values that
+// are well formed but make no sense, such as a queue pair number of 0.
 package packet

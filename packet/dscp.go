@@ -15,7 +15,8 @@ const (
 	TrimmedLastHop      // by the last switch before the receiver
 )
 
-// DSCPClasses are the codepoints MRC tells its packets apart by (OCP MRC 1.0, tables 7-7 and 7-8). The specification assigns no numbers.
+// DSCPClasses are the codepoints MRC tells its packets apart by (OCP MRC 1.0, tables 7-7 and 7-8).
+// The specification assigns no numbers.
 type DSCPClasses struct {
 	NoTrim         uint8 // data that switches drop rather than trim
 	Trimmable      uint8 // data that switches may trim
@@ -25,12 +26,15 @@ type DSCPClasses struct {
 	Control        uint8
 }
 
-// DefaultDSCPClasses are codepoints from the pool for local use, xxxx11 (RFC 2474 §6): the data classes below the control class and what shares it.
+// DefaultDSCPClasses are codepoints from the pool for local use, xxxx11 (RFC 2474 §6): the data
+// classes below the control class and what shares it.
 func DefaultDSCPClasses() DSCPClasses {
-	return DSCPClasses{NoTrim: 3, Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39, Control: 43}
+	return DSCPClasses{NoTrim: 3, Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39,
+		Control: 43}
 }
 
-// Validate reports whether every codepoint has 6 bits, and no two that must be told apart are the same.
+// Validate reports whether every codepoint has 6 bits, and no two that must be told apart are the
+// same.
 func (c DSCPClasses) Validate() error {
 	classes := [...]struct {
 		name string
@@ -46,11 +50,13 @@ func (c DSCPClasses) Validate() error {
 	}
 	for i, class := range classes {
 		if class.dscp > MaxDSCP {
-			return fmt.Errorf("DSCP %s: %d, want at most %d: %w", class.name, class.dscp, MaxDSCP, ErrMalformed)
+			return fmt.Errorf("DSCP %s: %d, want at most %d: %w", class.name, class.dscp, MaxDSCP,
+				ErrMalformed)
 		}
 		for j, other := range classes[:i] {
 			if other.dscp == class.dscp && j != class.may {
-				return fmt.Errorf("DSCP %s: %d, want another than %s has: %w", class.name, class.dscp, other.name, ErrMalformed)
+				return fmt.Errorf("DSCP %s: %d, want another than %s has: %w", class.name, class.dscp,
+					other.name, ErrMalformed)
 			}
 		}
 	}
@@ -58,7 +64,9 @@ func (c DSCPClasses) Validate() error {
 }
 
 // MayTrim reports whether switches may trim packets of a codepoint.
-func (c DSCPClasses) MayTrim(dscp uint8) bool { return dscp == c.Trimmable || dscp == c.TrimmableRetx }
+func (c DSCPClasses) MayTrim(dscp uint8) bool {
+	return dscp == c.Trimmable || dscp == c.TrimmableRetx
+}
 
 // Trim reports whether switches may trim or have trimmed packets of a codepoint.
 func (c DSCPClasses) Trim(dscp uint8) Trim {
@@ -71,10 +79,14 @@ func (c DSCPClasses) Trim(dscp uint8) Trim {
 	return NotTrimmed
 }
 
-// High reports whether packets of a codepoint belong to the control class: control packets and what is left of trimmed ones.
-func (c DSCPClasses) High(dscp uint8) bool { return dscp == c.Control || c.Trim(dscp) != NotTrimmed }
+// High reports whether packets of a codepoint belong to the control class: control packets and what
+// is left of trimmed ones.
+func (c DSCPClasses) High(dscp uint8) bool {
+	return dscp == c.Control || c.Trim(dscp) != NotTrimmed
+}
 
-// Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may be trimmed. Requesters may send EV probes with any other.
+// Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may
+// be trimmed. Requesters may send EV probes with any other.
 func (c DSCPClasses) Of(h MRCBTH, trimmable bool) uint8 {
 	ext, _ := h.Extensions()
 	switch {
@@ -90,8 +102,9 @@ func (c DSCPClasses) Of(h MRCBTH, trimmable bool) uint8 {
 	return c.NoTrim
 }
 
-// Decap gives the traffic class a packet leaves a tunnel with, from those of its inner and outer headers: the inner codepoint, unless the outer one reports that the packet
-// was trimmed in the tunnel, and ECN as DecapECN says. ok is false when the packet must be dropped.
+// Decap gives the traffic class a packet leaves a tunnel with, from those of its inner and outer
+// headers: the inner codepoint, unless the outer one reports that the packet was trimmed in the
+// tunnel, and ECN as DecapECN says. ok is false when the packet must be dropped.
 func (c DSCPClasses) Decap(inner, outer uint8) (trafficClass uint8, ok bool) {
 	dscp := DSCP(inner)
 	if c.Trim(DSCP(outer)) != NotTrimmed {

@@ -13,14 +13,30 @@ func TestDSCPClassesValidate(t *testing.T) {
 		{"retransmissions not told apart", func(c *DSCPClasses) { c.TrimmableRetx = c.Trimmable }, nil},
 		{"greatest", func(c *DSCPClasses) { c.Control = 63 }, nil},
 		{"zero", func(c *DSCPClasses) { c.NoTrim = 0 }, nil},
-		{"too great", func(c *DSCPClasses) { c.TrimmableRetx = 64 }, []string{"TrimmableRetx", "64", "at most 63"}},
-		{"trimmable and not", func(c *DSCPClasses) { c.Trimmable = c.NoTrim }, []string{"Trimmable: 3", "NoTrim"}},
-		{"retransmissions as not trimmable", func(c *DSCPClasses) { c.TrimmableRetx = c.NoTrim }, []string{"TrimmableRetx: 3", "NoTrim"}},
-		{"trimmed as trimmable", func(c *DSCPClasses) { c.Trimmed = c.Trimmable }, []string{"Trimmed: 7", "Trimmable"}},
-		{"trimmed as not trimmable", func(c *DSCPClasses) { c.Trimmed = c.NoTrim }, []string{"Trimmed: 3", "NoTrim"}},
-		{"trimmed as retransmitted", func(c *DSCPClasses) { c.TrimmedLastHop = c.TrimmableRetx }, []string{"TrimmedLastHop: 11", "TrimmableRetx"}},
-		{"control as trimmed", func(c *DSCPClasses) { c.Control = c.Trimmed }, []string{"Control: 35", "Trimmed"}},
-		{"control as data", func(c *DSCPClasses) { c.Control = c.NoTrim }, []string{"Control: 3", "NoTrim"}},
+		{"too great", func(c *DSCPClasses) {
+			c.TrimmableRetx = 64
+		}, []string{"TrimmableRetx", "64", "at most 63"}},
+		{"trimmable and not", func(c *DSCPClasses) {
+			c.Trimmable = c.NoTrim
+		}, []string{"Trimmable: 3", "NoTrim"}},
+		{"retransmissions as not trimmable", func(c *DSCPClasses) {
+			c.TrimmableRetx = c.NoTrim
+		}, []string{"TrimmableRetx: 3", "NoTrim"}},
+		{"trimmed as trimmable", func(c *DSCPClasses) {
+			c.Trimmed = c.Trimmable
+		}, []string{"Trimmed: 7", "Trimmable"}},
+		{"trimmed as not trimmable", func(c *DSCPClasses) {
+			c.Trimmed = c.NoTrim
+		}, []string{"Trimmed: 3", "NoTrim"}},
+		{"trimmed as retransmitted", func(c *DSCPClasses) {
+			c.TrimmedLastHop = c.TrimmableRetx
+		}, []string{"TrimmedLastHop: 11", "TrimmableRetx"}},
+		{"control as trimmed", func(c *DSCPClasses) {
+			c.Control = c.Trimmed
+		}, []string{"Control: 35", "Trimmed"}},
+		{"control as data", func(c *DSCPClasses) {
+			c.Control = c.NoTrim
+		}, []string{"Control: 3", "NoTrim"}},
 	} {
 		classes := DefaultDSCPClasses()
 		c.change(&classes)
@@ -36,7 +52,8 @@ func TestDSCPClassesValidate(t *testing.T) {
 
 // Table 7-8, from the receiving side.
 func TestDSCPClasses(t *testing.T) {
-	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6}
+	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5,
+		Control: 6}
 	for dscp := range uint8(64) {
 		if got, want := c.MayTrim(dscp), dscp == 2 || dscp == 3; got != want {
 			t.Errorf("DSCP %d: may be trimmed %v, want %v", dscp, got, want)
@@ -57,7 +74,8 @@ func TestDSCPClasses(t *testing.T) {
 
 // Table 7-8, from the sending side.
 func TestDSCPClassesOf(t *testing.T) {
-	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6}
+	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5,
+		Control: 6}
 	for o := range 256 {
 		o := Opcode(o)
 		ext, ok := (MRCBTH{Opcode: o}).Extensions()
@@ -86,7 +104,8 @@ func TestDSCPClassesOf(t *testing.T) {
 }
 
 func TestDSCPClassesDecap(t *testing.T) {
-	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6}
+	c := DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5,
+		Control: 6}
 	for _, x := range []struct {
 		name         string
 		inner, outer uint8
@@ -96,10 +115,14 @@ func TestDSCPClassesDecap(t *testing.T) {
 		{"as it was", TrafficClass(2, ECT0), TrafficClass(2, ECT0), TrafficClass(2, ECT0), true},
 		{"marked", TrafficClass(2, ECT0), TrafficClass(2, CE), TrafficClass(2, CE), true},
 		{"trimmed", TrafficClass(2, ECT0), TrafficClass(4, ECT0), TrafficClass(4, ECT0), true},
-		{"trimmed at the last hop, marked", TrafficClass(3, ECT0), TrafficClass(5, CE), TrafficClass(5, CE), true},
-		{"trimmed before the tunnel", TrafficClass(4, ECT0), TrafficClass(0, ECT0), TrafficClass(4, ECT0), true},
-		{"another outer codepoint", TrafficClass(2, ECT0), TrafficClass(6, ECT0), TrafficClass(2, ECT0), true},
-		{"marked but not capable", TrafficClass(2, NotECT), TrafficClass(2, CE), TrafficClass(2, NotECT), false},
+		{"trimmed at the last hop, marked", TrafficClass(3, ECT0), TrafficClass(5, CE),
+			TrafficClass(5, CE), true},
+		{"trimmed before the tunnel", TrafficClass(4, ECT0), TrafficClass(0, ECT0), TrafficClass(4, ECT0),
+			true},
+		{"another outer codepoint", TrafficClass(2, ECT0), TrafficClass(6, ECT0), TrafficClass(2, ECT0),
+			true},
+		{"marked but not capable", TrafficClass(2, NotECT), TrafficClass(2, CE), TrafficClass(2, NotECT),
+			false},
 	} {
 		if got, ok := c.Decap(x.inner, x.outer); got != x.want || ok != x.ok {
 			t.Errorf("%s: %#02x, %v; want %#02x, %v", x.name, got, ok, x.want, x.ok)

@@ -17,9 +17,9 @@ func DSCP(trafficClass uint8) uint8 { return trafficClass >> 2 }
 // ECN is the ECN codepoint of a traffic class.
 func ECN(trafficClass uint8) uint8 { return trafficClass & 3 }
 
-// DecapECN gives the ECN codepoint a packet leaves a tunnel with, from the codepoints of its inner and outer headers
-// (RFC 6040 §4.2). ok is false when the packet must be dropped: congestion was marked on a packet whose sender
-// does not understand marks.
+// DecapECN gives the ECN codepoint a packet leaves a tunnel with, from the codepoints of its inner
+// and outer headers (RFC 6040 §4.2). ok is false when the packet must be dropped: congestion was
+// marked on a packet whose sender does not understand marks.
 func DecapECN(inner, outer uint8) (ecn uint8, ok bool) {
 	inner, outer = inner&3, outer&3
 	switch {

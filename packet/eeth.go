@@ -11,12 +11,13 @@ const (
 	eethTimestamp = 28
 )
 
-// EETH is the header of an endpoint response of MRC (OCP MRC 1.0, tables 7-22 and 7-23). Its reserved bits, type and nxt among them, are written as zero and
-// ignored when read. The operation is not where ERTH has it.
+// EETH is the header of an endpoint response of MRC (OCP MRC 1.0, tables 7-22 and 7-23). Its
+// reserved bits, type and nxt among them, are written as zero and ignored when read. The operation
+// is not where ERTH has it.
 type EETH struct {
 	Op EndpointOp // 2 bits
-	// Timestamp is the request's, moved by the responder's service time if it supports that; its service time in TimestampUnit if the request
-	// had none; else 0.
+	// Timestamp is the request's, moved by the responder's service time if it supports that; its
+	// service time in TimestampUnit if the request had none; else 0.
 	Timestamp uint16
 }
 

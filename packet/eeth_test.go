@@ -11,7 +11,8 @@ const (
 func TestEETH(t *testing.T) {
 	testHeader(t, ParseEETH, []headerCase[EETH]{
 		{"EV probe", eethWire, EETH{Op: EndpointEVProbe, Timestamp: 0xbeef}},
-		{"nothing", "00 00 0000 000000000000000000000000000000000000000000000000 0000 0000 00000000", EETH{}},
+		{"nothing", "00 00 0000 000000000000000000000000000000000000000000000000 0000 0000 00000000",
+			EETH{}},
 	})
 	testMask(t, ParseEETH, eethMask)
 	if got := (EETH{Op: 0xFC}).Append(nil); got[1] != 0 {

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// EndMTMaxReceivers is the most receivers one End.MT TLV can name: 22 + 20·11 = 242 octets, and a Length ends at 255.
+	// EndMTMaxReceivers is the most receivers one End.MT TLV can name: 22 + 20·11 = 242 octets, and a
+	// Length ends at 255.
 	EndMTMaxReceivers = 11
 
 	endMTReceivers   = 22 // offset of the first receiver in the value
@@ -24,16 +25,17 @@ type Receiver struct {
 	QPN  uint32 // 24 bits
 }
 
-// EndMT is an End.MT TLV (draft-li-spring-rdma-multicast-over-srv6 §7.2): receivers reached through one edge node. It stays in wire
-// format; Receiver reads it. Reserved fields are written as zero and ignored when read.
+// EndMT is an End.MT TLV (draft-li-spring-rdma-multicast-over-srv6 §7.2): receivers reached through
+// one edge node. It stays in wire format; Receiver reads it. Reserved fields are written as zero
+// and ignored when read.
 type EndMT struct {
 	Type         uint8
 	Edge         netip.Addr // unicast address of the edge node
 	ReceiverList []byte     // 20 octets a receiver: address, QPN, reserved
 }
 
-// ParseEndMT reads an End.MT TLV of the given type at the start of b; its ReceiverList is a slice of b. A Num Receivers that
-// disagrees with Length is malformed.
+// ParseEndMT reads an End.MT TLV of the given type at the start of b; its ReceiverList is a slice
+// of b. A Num Receivers that disagrees with Length is malformed.
 func ParseEndMT(b []byte, tlvType uint8) (EndMT, int, error) {
 	t, n, err := ParseTLV(b)
 	if err != nil {
@@ -52,11 +54,13 @@ func ParseEndMT(b []byte, tlvType uint8) (EndMT, int, error) {
 func endMT(t TLV) (EndMT, error) {
 	v := t.Value
 	if len(v) < endMTReceivers {
-		return EndMT{}, fmt.Errorf("End.MT TLV: Length %d, want at least %d: %w", len(v), endMTReceivers, ErrTruncated)
+		return EndMT{}, fmt.Errorf("End.MT TLV: Length %d, want at least %d: %w", len(v), endMTReceivers,
+			ErrTruncated)
 	}
 	num := int(v[endMTNumReceivers])
 	if want := endMTReceivers + endMTReceiverLen*num; len(v) != want {
-		return EndMT{}, fmt.Errorf("End.MT TLV: Num Receivers %d with Length %d, want Length %d: %w", num, len(v), want, ErrMalformed)
+		return EndMT{}, fmt.Errorf("End.MT TLV: Num Receivers %d with Length %d, want Length %d: %w", num,
+			len(v), want, ErrMalformed)
 	}
 	return EndMT{
 		Type:         t.Type,
@@ -65,8 +69,8 @@ func endMT(t TLV) (EndMT, error) {
 	}, nil
 }
 
-// Append writes the TLV after b. Of more than EndMTMaxReceivers receivers the first ones are written; AppendEndMT
-// takes several TLVs instead.
+// Append writes the TLV after b. Of more than EndMTMaxReceivers receivers the first ones are
+// written; AppendEndMT takes several TLVs instead.
 func (h EndMT) Append(b []byte) []byte {
 	num := min(h.NumReceivers(), EndMTMaxReceivers)
 	b = append(b, h.Type, uint8(endMTReceivers+endMTReceiverLen*num), 0, 0)
@@ -106,8 +110,8 @@ type EdgeReceivers struct {
 	Receivers []Receiver
 }
 
-// AppendEndMT writes the End.MT TLVs that name the receivers of one edge after b: as many as it takes, in order, and one
-// without receivers when there are none. The result is not padded.
+// AppendEndMT writes the End.MT TLVs that name the receivers of one edge after b: as many as it
+// takes, in order, and one without receivers when there are none. The result is not padded.
 func AppendEndMT(b []byte, tlvType uint8, edge netip.Addr, receivers []Receiver) []byte {
 	for {
 		num := min(len(receivers), EndMTMaxReceivers)
@@ -124,9 +128,10 @@ func AppendEndMT(b []byte, tlvType uint8, edge netip.Addr, receivers []Receiver)
 	}
 }
 
-// EndMTList is the list of TLVs that names the receivers of every edge, in order, padded to a multiple of 8 octets: the TLVList of
-// an SRH. It is an error when an address is not IPv6, a QPN has more than 24 bits, an edge comes twice or has no receivers, or the TLVs are
-// too long for an SRH of the given number of segments.
+// EndMTList is the list of TLVs that names the receivers of every edge, in order, padded to a
+// multiple of 8 octets: the TLVList of an SRH. It is an error when an address is not IPv6, a QPN
+// has more than 24 bits, an edge comes twice or has no receivers, or the TLVs are too long for an
+// SRH of the given number of segments.
 func EndMTList(tlvType uint8, segments int, edges []EdgeReceivers) ([]byte, error) {
 	var b []byte
 	for i, e := range edges {
@@ -135,35 +140,42 @@ func EndMTList(tlvType uint8, segments int, edges []EdgeReceivers) ([]byte, erro
 		}
 		for _, other := range edges[:i] {
 			if other.Edge == e.Edge {
-				return nil, fmt.Errorf("End.MT TLV: edge %v twice, want its receivers together: %w", e.Edge, ErrMalformed)
+				return nil, fmt.Errorf("End.MT TLV: edge %v twice, want its receivers together: %w", e.Edge,
+					ErrMalformed)
 			}
 		}
 		if len(e.Receivers) == 0 {
-			return nil, fmt.Errorf("End.MT TLV: edge %v without receivers, want at least one: %w", e.Edge, ErrMalformed)
+			return nil, fmt.Errorf("End.MT TLV: edge %v without receivers, want at least one: %w", e.Edge,
+				ErrMalformed)
 		}
 		for _, r := range e.Receivers {
 			if !isIPv6(r.Addr) {
-				return nil, fmt.Errorf("End.MT TLV: receiver %v, want an IPv6 address: %w", r.Addr, ErrMalformed)
+				return nil, fmt.Errorf("End.MT TLV: receiver %v, want an IPv6 address: %w", r.Addr,
+					ErrMalformed)
 			}
 			if r.QPN > PSNMask {
-				return nil, fmt.Errorf("End.MT TLV: receiver %v with QPN %#x, want at most 24 bits: %w", r.Addr, r.QPN, ErrMalformed)
+				return nil, fmt.Errorf("End.MT TLV: receiver %v with QPN %#x, want at most 24 bits: %w", r.Addr,
+					r.QPN, ErrMalformed)
 			}
 		}
 		b = AppendEndMT(b, tlvType, e.Edge, e.Receivers)
 	}
 	b = AppendPadding(b)
 	if n := SRHFixedLen + SegmentLen*segments + len(b); n > SRHMaxLen {
-		return nil, fmt.Errorf("End.MT TLVs of %d octets make an SRH of %d, want at most %d: %w", len(b), n, SRHMaxLen, ErrTooLong)
+		return nil, fmt.Errorf("End.MT TLVs of %d octets make an SRH of %d, want at most %d: %w", len(b),
+			n, SRHMaxLen, ErrTooLong)
 	}
 	return b, nil
 }
 
 func isIPv6(a netip.Addr) bool { return a.Is6() && a.Zone() == "" }
 
-// EndMTReceivers appends the receivers of one edge node to dst: those of all its End.MT TLVs, in order. found is false when no TLV is for the
-// edge. Every End.MT TLV of the header is checked, also those of other edges: one that is malformed makes the packet invalid
-// for everybody, and dst comes back as it was.
-func (h SRH) EndMTReceivers(dst []Receiver, tlvType uint8, edge netip.Addr) (receivers []Receiver, found bool, err error) {
+// EndMTReceivers appends the receivers of one edge node to dst: those of all its End.MT TLVs, in
+// order. found is false when no TLV is for the edge. Every End.MT TLV of the header is checked,
+// also those of other edges: one that is malformed makes the packet invalid for everybody, and dst
+// comes back as it was.
+func (h SRH) EndMTReceivers(dst []Receiver, tlvType uint8, edge netip.Addr) (receivers []Receiver,
+	found bool, err error) {
 	receivers = dst
 	for b := h.TLVList; len(b) > 0; {
 		t, n, err := ParseTLV(b)

@@ -37,13 +37,15 @@ func TestEndMT(t *testing.T) {
 	wire := unhex(t, endMTWire)
 	testHeader(t, parseEndMT, []headerCase[EndMT]{
 		{"two receivers", endMTWire, EndMT{Type: 124, Edge: edge, ReceiverList: wire[24:]}},
-		{"no receiver", "7c 16 0000" + edgeHex + "00 000000", EndMT{Type: 124, Edge: edge, ReceiverList: []byte{}}},
+		{"no receiver", "7c 16 0000" + edgeHex + "00 000000",
+			EndMT{Type: 124, Edge: edge, ReceiverList: []byte{}}},
 	})
 	h, _, err := parseEndMT(wire)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.NumReceivers() != 2 || h.Receiver(0) != (Receiver{addr("2001:db8::1"), 0x11}) || h.Receiver(1) != (Receiver{addr("2001:db8::2"), 0xfedcba}) {
+	if h.NumReceivers() != 2 || h.Receiver(0) != (Receiver{addr("2001:db8::1"), 0x11}) ||
+		h.Receiver(1) != (Receiver{addr("2001:db8::2"), 0xfedcba}) {
 		t.Errorf("receivers %v, %v of %d", h.Receiver(0), h.Receiver(1), h.NumReceivers())
 	}
 	if h.Receiver(2) != (Receiver{}) || h.Receiver(-1) != (Receiver{}) {
@@ -78,11 +80,21 @@ func TestEndMTRefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"one receiver too many", func(b []byte) { b[20] = 3 }, ErrMalformed, []string{"Num Receivers 3", "Length 62", "want Length 82"}},
-		{"one receiver too few", func(b []byte) { b[20] = 1 }, ErrMalformed, []string{"Num Receivers 1", "Length 62", "want Length 42"}},
-		{"Length one short", func(b []byte) { b[1]-- }, ErrMalformed, []string{"Num Receivers 2", "Length 61"}},
-		{"Length below the fixed part", func(b []byte) { b[1] = 21 }, ErrTruncated, []string{"Length 21", "at least 22"}},
-		{"Num Receivers 255", func(b []byte) { b[20] = 255 }, ErrMalformed, []string{"Num Receivers 255"}},
+		{"one receiver too many", func(b []byte) {
+			b[20] = 3
+		}, ErrMalformed, []string{"Num Receivers 3", "Length 62", "want Length 82"}},
+		{"one receiver too few", func(b []byte) {
+			b[20] = 1
+		}, ErrMalformed, []string{"Num Receivers 1", "Length 62", "want Length 42"}},
+		{"Length one short", func(b []byte) {
+			b[1]--
+		}, ErrMalformed, []string{"Num Receivers 2", "Length 61"}},
+		{"Length below the fixed part", func(b []byte) {
+			b[1] = 21
+		}, ErrTruncated, []string{"Length 21", "at least 22"}},
+		{"Num Receivers 255", func(b []byte) {
+			b[20] = 255
+		}, ErrMalformed, []string{"Num Receivers 255"}},
 		{"other type", func(b []byte) { b[0] = 125 }, ErrUnsupported, []string{"type 125", "want 124"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,7 +163,8 @@ func TestEndMTAppendEndsAtEleven(t *testing.T) {
 	h := EndMT{Type: 124, Edge: edge, ReceiverList: make([]byte, 20*12)}
 	b := h.Append(nil)
 	if len(b) != 244 || h.Len() != 244 || b[1] != 242 || b[20] != 11 {
-		t.Errorf("%d octets, Len %d, Length %d, Num Receivers %d; want 244, 244, 242, 11", len(b), h.Len(), b[1], b[20])
+		t.Errorf("%d octets, Len %d, Length %d, Num Receivers %d; want 244, 244, 242, 11", len(b),
+			h.Len(), b[1], b[20])
 	}
 }
 
@@ -162,7 +175,8 @@ func TestEndMTListAndReceivers(t *testing.T) {
 	for round := range 200 {
 		var edges []EdgeReceivers
 		for i := range 1 + rng.IntN(3) {
-			edges = append(edges, EdgeReceivers{Edge: addr(fmt.Sprintf("fc00:a::%x", i+1)), Receivers: receivers(1 + rng.IntN(24))})
+			edges = append(edges, EdgeReceivers{Edge: addr(fmt.Sprintf("fc00:a::%x", i+1)),
+				Receivers: receivers(1 + rng.IntN(24))})
 		}
 		list, err := EndMTList(124, 2, edges)
 		if err != nil {
@@ -183,7 +197,8 @@ func TestEndMTListAndReceivers(t *testing.T) {
 				t.Fatalf("round %d, edge %v: %v, %v, %v; want %v", round, e.Edge, got, found, err, e.Receivers)
 			}
 		}
-		if got, found, err := parsed.EndMTReceivers(nil, 124, addr("fc00:b::1")); len(got) != 0 || found || err != nil {
+		if got, found, err := parsed.EndMTReceivers(nil, 124, addr("fc00:b::1")); len(got) != 0 ||
+			found || err != nil {
 			t.Fatalf("round %d, an edge without TLV: %v, %v, %v", round, got, found, err)
 		}
 	}
@@ -244,13 +259,19 @@ func TestEndMTListRefuses(t *testing.T) {
 		words []string
 	}{
 		{"edge twice", []EdgeReceivers{ok, ok}, ErrMalformed, []string{edge.String(), "twice"}},
-		{"no receivers", []EdgeReceivers{{Edge: edge}}, ErrMalformed, []string{edge.String(), "at least one"}},
-		{"IPv4 edge", []EdgeReceivers{{Edge: addr("10.0.0.1"), Receivers: receivers(1)}}, ErrMalformed, []string{"10.0.0.1", "IPv6"}},
+		{"no receivers", []EdgeReceivers{{Edge: edge}}, ErrMalformed,
+			[]string{edge.String(), "at least one"}},
+		{"IPv4 edge", []EdgeReceivers{{Edge: addr("10.0.0.1"), Receivers: receivers(1)}}, ErrMalformed,
+			[]string{"10.0.0.1", "IPv6"}},
 		{"no edge", []EdgeReceivers{{Receivers: receivers(1)}}, ErrMalformed, []string{"IPv6"}},
-		{"zone", []EdgeReceivers{{Edge: addr("fe80::1%eth0"), Receivers: receivers(1)}}, ErrMalformed, []string{"fe80::1%eth0"}},
-		{"IPv4 receiver", []EdgeReceivers{{Edge: edge, Receivers: []Receiver{{addr("10.0.0.1"), 2}}}}, ErrMalformed, []string{"receiver 10.0.0.1"}},
-		{"wide QPN", []EdgeReceivers{{Edge: edge, Receivers: []Receiver{{addr("::1"), 1 << 24}}}}, ErrMalformed, []string{"0x1000000", "24 bits"}},
-		{"too many", []EdgeReceivers{{Edge: edge, Receivers: receivers(100)}}, ErrTooLong, []string{"at most 2048"}},
+		{"zone", []EdgeReceivers{{Edge: addr("fe80::1%eth0"), Receivers: receivers(1)}}, ErrMalformed,
+			[]string{"fe80::1%eth0"}},
+		{"IPv4 receiver", []EdgeReceivers{{Edge: edge, Receivers: []Receiver{{addr("10.0.0.1"), 2}}}},
+			ErrMalformed, []string{"receiver 10.0.0.1"}},
+		{"wide QPN", []EdgeReceivers{{Edge: edge, Receivers: []Receiver{{addr("::1"), 1 << 24}}}},
+			ErrMalformed, []string{"0x1000000", "24 bits"}},
+		{"too many", []EdgeReceivers{{Edge: edge, Receivers: receivers(100)}}, ErrTooLong,
+			[]string{"at most 2048"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list, err := EndMTList(124, 2, c.edges)
@@ -266,7 +287,8 @@ func TestEndMTListRefuses(t *testing.T) {
 }
 
 func TestEndMTReceiversDoesNotAllocate(t *testing.T) {
-	b, err := EndMTList(124, 2, []EdgeReceivers{{edge, receivers(32)}, {addr("fc00:b::1"), receivers(5)}})
+	b, err := EndMTList(124, 2, []EdgeReceivers{{edge, receivers(32)},
+		{addr("fc00:b::1"), receivers(5)}})
 	if err != nil {
 		t.Fatal(err)
 	}

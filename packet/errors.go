@@ -8,11 +8,14 @@ import (
 var (
 	// ErrTruncated: the input ends before the header, or what one of its length fields promises.
 	ErrTruncated = errors.New("truncated")
-	// ErrMalformed: a field has a value its specification forbids, or two fields contradict each other.
+	// ErrMalformed: a field has a value its specification forbids, or two fields contradict each
+	// other.
 	ErrMalformed = errors.New("malformed")
-	// ErrUnsupported: well formed as far as one can tell, but a protocol or opcode this package does not decode.
+	// ErrUnsupported: well formed as far as one can tell, but a protocol or opcode this package does
+	// not decode.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrTooLong: something to be encoded does not fit the length field that would have to describe it.
+	// ErrTooLong: something to be encoded does not fit the length field that would have to describe
+	// it.
 	ErrTooLong = errors.New("too long")
 	// ErrICRC: the invariant CRC at the end of a RoCEv2 packet is not the one its octets give.
 	ErrICRC = errors.New("wrong ICRC")

@@ -40,7 +40,8 @@ func (o EndpointOp) String() string {
 // MaxPort is the greatest number a port can have in a PortMask. Ports are numbered from 1.
 const MaxPort = 31
 
-// PortMask is a port_status_mask: bit n reports that port n is reachable. Ports are numbered from 1, so bit 0 is unused.
+// PortMask is a port_status_mask: bit n reports that port n is reachable. Ports are numbered from
+// 1, so bit 0 is unused.
 type PortMask uint32
 
 // Has reports whether a port is in the mask. A number that no port has is not.
@@ -54,8 +55,8 @@ func (m PortMask) With(port int) PortMask {
 	return m | 1<<port
 }
 
-// ERTH is the header of an endpoint request of MRC (OCP MRC 1.0, tables 7-20 and 7-21). Its reserved bits, type and nxt among them, are written as zero and
-// ignored when read.
+// ERTH is the header of an endpoint request of MRC (OCP MRC 1.0, tables 7-20 and 7-21). Its
+// reserved bits, type and nxt among them, are written as zero and ignored when read.
 type ERTH struct {
 	Op         EndpointOp // 2 bits
 	VendorInfo uint8

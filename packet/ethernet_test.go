@@ -6,8 +6,10 @@ const ethernetWire = "020000000001 0200000000fe 86dd"
 
 func TestEthernet(t *testing.T) {
 	testHeader(t, ParseEthernet, []headerCase[Ethernet]{
-		{"IPv6", ethernetWire, Ethernet{Dst: MAC{2, 0, 0, 0, 0, 1}, Src: MAC{2, 0, 0, 0, 0, 0xfe}, EtherType: EtherTypeIPv6}},
-		{"MAC control", "0180c2000001 0a0b0c0d0e0f 8808", Ethernet{Dst: MAC{1, 0x80, 0xc2, 0, 0, 1}, Src: MAC{10, 11, 12, 13, 14, 15}, EtherType: 0x8808}},
+		{"IPv6", ethernetWire, Ethernet{Dst: MAC{2, 0, 0, 0, 0, 1}, Src: MAC{2, 0, 0, 0, 0, 0xfe},
+			EtherType: EtherTypeIPv6}},
+		{"MAC control", "0180c2000001 0a0b0c0d0e0f 8808", Ethernet{Dst: MAC{1, 0x80, 0xc2, 0, 0, 1},
+			Src: MAC{10, 11, 12, 13, 14, 15}, EtherType: 0x8808}},
 	})
 }
 

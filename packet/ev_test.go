@@ -101,10 +101,12 @@ func TestEVFieldBitByBit(t *testing.T) {
 			value := r.Uint32() & f.Max()
 			got, err := v.With(f, value)
 			if err != nil || got.Field(f) != value {
-				t.Fatalf("%#08x with %#x in bits %d to %d: %#08x, %v", uint32(v), value, offset, offset+width-1, uint32(got), err)
+				t.Fatalf("%#08x with %#x in bits %d to %d: %#08x, %v", uint32(v), value, offset, offset+width-1,
+					uint32(got), err)
 			}
 			if back, err := got.With(f, want); err != nil || back != v {
-				t.Fatalf("%#08x with bits %d to %d restored: %#08x, %v", uint32(v), offset, offset+width-1, uint32(back), err)
+				t.Fatalf("%#08x with bits %d to %d restored: %#08x, %v", uint32(v), offset, offset+width-1,
+					uint32(back), err)
 			}
 		}
 	}

@@ -24,7 +24,8 @@ type HMAC struct {
 	Digest []byte // 8, 16, 24 or 32 octets
 }
 
-// ParseHMAC reads an HMAC TLV at the start of b; its Digest is a slice of b. Reserved bits are ignored.
+// ParseHMAC reads an HMAC TLV at the start of b; its Digest is a slice of b. Reserved bits are
+// ignored.
 func ParseHMAC(b []byte) (HMAC, int, error) {
 	t, n, err := ParseTLV(b)
 	if err != nil {
@@ -42,11 +43,13 @@ func ParseHMAC(b []byte) (HMAC, int, error) {
 
 func hmacTLV(t TLV) (HMAC, error) {
 	if len(t.Value) < hmacFixed {
-		return HMAC{}, fmt.Errorf("HMAC TLV: Length %d, want at least %d: %w", len(t.Value), hmacFixed, ErrTruncated)
+		return HMAC{}, fmt.Errorf("HMAC TLV: Length %d, want at least %d: %w", len(t.Value), hmacFixed,
+			ErrTruncated)
 	}
 	digest := t.Value[hmacFixed:]
 	if n := len(digest); n == 0 || n%8 != 0 || n > HMACDigestLen {
-		return HMAC{}, fmt.Errorf("HMAC TLV: %d octets of HMAC, want 8, 16, 24 or 32: %w", n, ErrMalformed)
+		return HMAC{}, fmt.Errorf("HMAC TLV: %d octets of HMAC, want 8, 16, 24 or 32: %w", n,
+			ErrMalformed)
 	}
 	return HMAC{
 		D:      t.Value[0]&hmacD != 0,
@@ -55,8 +58,8 @@ func hmacTLV(t TLV) (HMAC, error) {
 	}, nil
 }
 
-// Append writes the TLV after b, which should end at a multiple of 8 octets from the start of the header. Of a digest longer
-// than 32 octets the first 32 are written.
+// Append writes the TLV after b, which should end at a multiple of 8 octets from the start of the
+// header. Of a digest longer than 32 octets the first 32 are written.
 func (h HMAC) Append(b []byte) []byte {
 	digest := h.Digest[:min(len(h.Digest), HMACDigestLen)]
 	var d uint8
@@ -71,8 +74,8 @@ func (h HMAC) Append(b []byte) []byte {
 // Len is the octets Append writes.
 func (h HMAC) Len() int { return TLVHeaderLen + hmacFixed + min(len(h.Digest), HMACDigestLen) }
 
-// hmacSum is HMAC-SHA-256 over what RFC 8754 §2.1.2.1 lists: source address, Last Entry, flags, key id and segment list. TLVs
-// are not covered.
+// hmacSum is HMAC-SHA-256 over what RFC 8754 §2.1.2.1 lists: source address, Last Entry, flags, key
+// id and segment list. TLVs are not covered.
 func (h SRH) hmacSum(key []byte, keyID uint32, src netip.Addr) [HMACDigestLen]byte {
 	mac := hmac.New(sha256.New, key)
 	text := appendAddr(make([]byte, 0, 22+len(h.SegmentList)), src)
@@ -83,9 +86,10 @@ func (h SRH) hmacSum(key []byte, keyID uint32, src netip.Addr) [HMACDigestLen]by
 	return [HMACDigestLen]byte(mac.Sum(nil))
 }
 
-// WithHMAC is the header with an HMAC-SHA-256 TLV before its other TLVs. src is the source address of the IPv6 header in front. The D bit is
-// set, since replication makes the destination address differ from the segment list (RFC 9524). A header that has an
-// HMAC TLV, or gets too long, is an error.
+// WithHMAC is the header with an HMAC-SHA-256 TLV before its other TLVs. src is the source address
+// of the IPv6 header in front. The D bit is set, since replication makes the destination address
+// differ from the segment list (RFC 9524). A header that has an HMAC TLV, or gets too long, is an
+// error.
 func (h SRH) WithHMAC(key []byte, keyID uint32, src netip.Addr) (SRH, error) {
 	for t := range h.TLVs() {
 		if t.Type == TLVHMAC {
@@ -102,8 +106,9 @@ func (h SRH) WithHMAC(key []byte, keyID uint32, src netip.Addr) (SRH, error) {
 	return h, nil
 }
 
-// VerifyHMAC reports whether the header has exactly one HMAC TLV, with the D bit set, of a known key, whose digest is right for a packet from
-// src. key gives the secret of a key id, nil when there is none. A failure wraps ErrHMAC.
+// VerifyHMAC reports whether the header has exactly one HMAC TLV, with the D bit set, of a known
+// key, whose digest is right for a packet from src. key gives the secret of a key id, nil when
+// there is none. A failure wraps ErrHMAC.
 //
 // A success says nothing about the other TLVs: RFC 8754 does not cover them.
 func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
@@ -126,7 +131,8 @@ func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
 		return fmt.Errorf("SRH: HMAC TLV with D bit 0, want 1, since replication changes the destination address: %w", ErrHMAC)
 	}
 	if len(got.Digest) != HMACDigestLen {
-		return fmt.Errorf("SRH: HMAC of %d octets, want %d for HMAC-SHA-256: %w", len(got.Digest), HMACDigestLen, ErrHMAC)
+		return fmt.Errorf("SRH: HMAC of %d octets, want %d for HMAC-SHA-256: %w", len(got.Digest),
+			HMACDigestLen, ErrHMAC)
 	}
 	secret := key(got.KeyID)
 	if len(secret) == 0 {
@@ -134,7 +140,8 @@ func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
 	}
 	want := h.hmacSum(secret, got.KeyID, src)
 	if !hmac.Equal(got.Digest, want[:]) {
-		return fmt.Errorf("SRH: HMAC with key id %#x does not match source address and segments: %w", got.KeyID, ErrHMAC)
+		return fmt.Errorf("SRH: HMAC with key id %#x does not match source address and segments: %w",
+			got.KeyID, ErrHMAC)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ func TestHMAC(t *testing.T) {
 	digest := unhex(t, hmacWire)[8:]
 	testHeader(t, ParseHMAC, []headerCase[HMAC]{
 		{"SHA-256", hmacWire, HMAC{D: true, KeyID: 0x01020304, Digest: digest}},
-		{"eight octets, D clear", "05 0e 0000 00000007 1122334455667788", HMAC{KeyID: 7, Digest: unhex(t, "1122334455667788")}},
+		{"eight octets, D clear", "05 0e 0000 00000007 1122334455667788",
+			HMAC{KeyID: 7, Digest: unhex(t, "1122334455667788")}},
 	})
 }
 
@@ -22,10 +23,14 @@ func TestHMACRefuses(t *testing.T) {
 		want       error
 		words      []string
 	}{
-		{"other type", "7c 0e 0000 00000007 1122334455667788", ErrUnsupported, []string{"type 124", "want 5"}},
+		{"other type", "7c 0e 0000 00000007 1122334455667788", ErrUnsupported,
+			[]string{"type 124", "want 5"}},
 		{"no digest", "05 06 8000 00000007", ErrMalformed, []string{"0 octets of HMAC"}},
-		{"seven octets", "05 0d 8000 00000007 11223344556677", ErrMalformed, []string{"7 octets of HMAC"}},
-		{"forty octets", "05 2e 8000 00000007" + "11111111111111111111111111111111111111111111111111111111111111111111111111111111", ErrMalformed, []string{"40 octets of HMAC"}},
+		{"seven octets", "05 0d 8000 00000007 11223344556677", ErrMalformed,
+			[]string{"7 octets of HMAC"}},
+		{"forty octets", "05 2e 8000 00000007" +
+			"11111111111111111111111111111111111111111111111111111111111111111111111111111111", ErrMalformed,
+			[]string{"40 octets of HMAC"}},
 		{"no key id", "05 05 8000 000000", ErrTruncated, []string{"Length 5", "at least 6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,10 +114,12 @@ func TestVerifyHMAC(t *testing.T) {
 	h := signedSRH(t, endMT)
 	wantError(t, h.VerifyHMAC(addr("fc00::2"), testKeys), ErrHMAC, "does not match")
 	wantError(t, h.VerifyHMAC(src, func(uint32) []byte { return nil }), ErrHMAC, "not known")
-	wantError(t, h.VerifyHMAC(src, func(uint32) []byte { return []byte("Secret") }), ErrHMAC, "does not match")
+	wantError(t, h.VerifyHMAC(src, func(uint32) []byte { return []byte("Secret") }), ErrHMAC,
+		"does not match")
 }
 
-// Last Entry is covered: with one TLV's worth of octets taken for another segment the digest differs.
+// Last Entry is covered: with one TLV's worth of octets taken for another segment the digest
+// differs.
 func TestVerifyHMACCoversLastEntry(t *testing.T) {
 	h := signedSRH(t, nil)
 	h.LastEntry++

@@ -10,9 +10,11 @@ const icmpWire = "04 00 1234 0000002b 6000000000003b40"
 
 func TestICMPv6Error(t *testing.T) {
 	wire := unhex(t, icmpWire)
-	want := ICMPv6Error{Type: ICMPv6ParameterProblem, Code: ICMPv6ErroneousField, Checksum: 0x1234, Word: 43, Quoted: wire[8:]}
+	want := ICMPv6Error{Type: ICMPv6ParameterProblem, Code: ICMPv6ErroneousField, Checksum: 0x1234,
+		Word: 43, Quoted: wire[8:]}
 	got, n, err := ParseICMPv6Error(wire)
-	if err != nil || n != len(wire) || string(got.Append(nil)) != string(wire) || string(want.Append(nil)) != string(wire) || want.Len() != len(wire) {
+	if err != nil || n != len(wire) || string(got.Append(nil)) != string(wire) ||
+		string(want.Append(nil)) != string(wire) || want.Len() != len(wire) {
 		t.Errorf("%+v, %d, %v; want %+v", got, n, err, want)
 	}
 	for n := range ICMPv6ErrorLen {
@@ -25,7 +27,8 @@ func TestICMPv6Error(t *testing.T) {
 	wantError(t, err, ErrUnsupported, "type 128", "127")
 }
 
-// TestICMPv6Checksum: with the right checksum in it, all of the message with its pseudo-header adds up to all ones (RFC 1071).
+// TestICMPv6Checksum: with the right checksum in it, all of the message with its pseudo-header adds
+// up to all ones (RFC 1071).
 func TestICMPv6Checksum(t *testing.T) {
 	src, dst := addr("2001:db8::1"), addr("2001:db8::2")
 	for _, quoted := range []string{"", "00", "6000000000003b40", "ffffffff"} {

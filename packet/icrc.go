@@ -12,9 +12,10 @@ const ICRCLen = 4
 // icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH.
 const icrcMin = IPv6Len + UDPLen + BTHLen
 
-// The ICRC (IBTA annex A17.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of InfiniBand's local route header, and the packet from its
-// IPv6 header on, in which all that may change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the reserved
-// octet of the BTH that holds FECN and BECN.
+// The ICRC (IBTA annex A17.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of
+// InfiniBand's local route header, and the packet from its IPv6 header on, in which all that may
+// change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the
+// reserved octet of the BTH that holds FECN and BECN.
 const (
 	icrcUDPChecksum = IPv6Len + udpChecksum
 	icrcBTH         = IPv6Len + UDPLen
@@ -23,11 +24,14 @@ const (
 
 var icrcOnes = []byte{0xFF, 0xFF}
 
-// icrcStart is the CRC after the eight octets of ones and the IPv6 version, traffic class and flow label.
-var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F, 0xFF, 0xFF, 0xFF})
+// icrcStart is the CRC after the eight octets of ones and the IPv6 version, traffic class and flow
+// label.
+var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F,
+	0xFF, 0xFF, 0xFF})
 
-// ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IPv6 header, which UDP and BTH follow at once, and ends
-// before the ICRC; length fields are covered as they stand and not compared with len(p). The result goes on the wire least significant octet first.
+// ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IPv6 header, which UDP and
+// BTH follow at once, and ends before the ICRC; length fields are covered as they stand and not
+// compared with len(p). The result goes on the wire least significant octet first.
 func ICRC(p []byte) (uint32, error) {
 	if len(p) < icrcMin {
 		return 0, truncated("RoCEv2 packet without ICRC", len(p), icrcMin)
@@ -36,13 +40,14 @@ func ICRC(p []byte) (uint32, error) {
 		return 0, fmt.Errorf("ICRC: IP version %d, want 6: %w", v, ErrMalformed)
 	}
 	if nh := p[ipv6NextHeader]; nh != NextHeaderUDP {
-		return 0, fmt.Errorf("ICRC: IPv6 Next Header %d, want %d (UDP): %w", nh, NextHeaderUDP, ErrMalformed)
+		return 0, fmt.Errorf("ICRC: IPv6 Next Header %d, want %d (UDP): %w", nh, NextHeaderUDP,
+			ErrMalformed)
 	}
 	return icrc(p), nil
 }
 
-// icrc is ICRC over a packet that is long enough. It works on slices of the packet and of package variables, because what is handed
-// to crc32.Update escapes to the heap.
+// icrc is ICRC over a packet that is long enough. It works on slices of the packet and of package
+// variables, because what is handed to crc32.Update escapes to the heap.
 func icrc(p []byte) uint32 {
 	crc := crc32.Update(icrcStart, crc32.IEEETable, p[ipv6PayloadLength:ipv6HopLimit])
 	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
@@ -62,7 +67,8 @@ func cutICRC(b []byte) (rest []byte, icrc uint32, err error) {
 	return b[:end], binary.LittleEndian.Uint32(b[end:]), nil
 }
 
-// AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets of zero.
+// AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets
+// of zero.
 func AppendICRC(p []byte) []byte {
 	crc, err := ICRC(p)
 	if err != nil {
@@ -71,8 +77,8 @@ func AppendICRC(p []byte) []byte {
 	return binary.LittleEndian.AppendUint32(p, crc)
 }
 
-// CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a packet from its
-// IPv6 header to its ICRC.
+// CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a
+// packet from its IPv6 header to its ICRC.
 func CheckICRC(p []byte) error {
 	if len(p) < icrcMin+ICRCLen {
 		return truncated("RoCEv2 packet", len(p), icrcMin+ICRCLen)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// naiveICRC is the dumb twin of ICRC: it builds the masked pseudo-packet octet by octet and divides it bit by bit.
+// naiveICRC is the dumb twin of ICRC: it builds the masked pseudo-packet octet by octet and divides
+// it bit by bit.
 func naiveICRC(p []byte) uint32 {
 	text := naiveMask(p, IPv6Len+UDPLen)
 	text[8+40+6] = 0xFF // UDP checksum
@@ -16,7 +17,8 @@ func naiveICRC(p []byte) uint32 {
 	return naiveCRC(text)
 }
 
-// naiveMask is eight octets of ones and the packet, with ones for what may change in its IPv6 header and in the BTH at octet bth.
+// naiveMask is eight octets of ones and the packet, with ones for what may change in its IPv6
+// header and in the BTH at octet bth.
 func naiveMask(p []byte, bth int) []byte {
 	text := append([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, p...)
 	ip := text[8:]
@@ -49,8 +51,9 @@ func naiveCRC(text []byte) uint32 {
 	return ^reflected
 }
 
-// TestNaiveTwinAgainstHardware checks the twin itself, with two packets captured from network cards (secdev/scapy, test/contrib/roce.uts). They are
-// RoCEv1: a global route header, which is an IPv6 header, and no UDP; the same fields read as ones.
+// TestNaiveTwinAgainstHardware checks the twin itself, with two packets captured from network cards
+// (secdev/scapy, test/contrib/roce.uts). They are RoCEv1: a global route header, which is an IPv6
+// header, and no UDP; the same fields read as ones.
 func TestNaiveTwinAgainstHardware(t *testing.T) {
 	for name, s := range map[string]string{
 		"RDMA WRITE Only": `6020 0000 0028 1b40 0000 0000 0000 0000 0000 ffff 0f00 0002 0000 0000 0000 0000 0000 ffff 0f00 0002
@@ -94,7 +97,8 @@ func TestICRCAgainstNaiveTwin(t *testing.T) {
 		whole[bit/8] ^= 1 << (bit % 8)
 		invariant := icrcVariant(bit)
 		if err := CheckICRC(whole); (err == nil) != invariant {
-			t.Fatalf("payload of %d octets, bit %d flipped: CheckICRC = %v, want error: %v", size, bit, err, !invariant)
+			t.Fatalf("payload of %d octets, bit %d flipped: CheckICRC = %v, want error: %v", size, bit, err,
+				!invariant)
 		}
 	}
 }

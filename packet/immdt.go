@@ -5,8 +5,8 @@ import "encoding/binary"
 // ImmDtLen is the length of an immediate data header in octets.
 const ImmDtLen = 4
 
-// ImmDt is an immediate data header (IBTA volume 1, §9.3.6): four octets handed to the receiver's completion, here in
-// network order.
+// ImmDt is an immediate data header (IBTA volume 1, §9.3.6): four octets handed to the receiver's
+// completion, here in network order.
 type ImmDt uint32
 
 // ParseImmDt reads an immediate data header.

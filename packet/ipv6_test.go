@@ -7,12 +7,14 @@ const ipv6Wire = "6e2 1face 002c 11 ff 20220000000000000000000000001023 20230000
 func TestIPv6(t *testing.T) {
 	testHeader(t, ParseIPv6, []headerCase[IPv6]{
 		{"all fields", ipv6Wire, IPv6{
-			TrafficClass: 226, FlowLabel: 0x1face, PayloadLength: 44, NextHeader: NextHeaderUDP, HopLimit: 255,
-			Src: addr("2022::1023"), Dst: addr("2023::1024"),
+			TrafficClass: 226, FlowLabel: 0x1face, PayloadLength: 44, NextHeader: NextHeaderUDP,
+			HopLimit: 255,
+			Src:      addr("2022::1023"), Dst: addr("2023::1024"),
 		}},
-		{"IPv4-mapped stays IPv6", "60000000 0000 3b 01 00000000000000000000ffff0a000001 00000000000000000000000000000000", IPv6{
-			NextHeader: NextHeaderNone, HopLimit: 1, Src: addr("::ffff:10.0.0.1"), Dst: addr("::"),
-		}},
+		{"IPv4-mapped stays IPv6",
+			"60000000 0000 3b 01 00000000000000000000ffff0a000001 00000000000000000000000000000000", IPv6{
+				NextHeader: NextHeaderNone, HopLimit: 1, Src: addr("::ffff:10.0.0.1"), Dst: addr("::"),
+			}},
 	})
 }
 
@@ -27,7 +29,8 @@ func TestIPv6AppendKeepsFieldsApart(t *testing.T) {
 	h := IPv6{FlowLabel: 0xFFF00001, TrafficClass: 0x5A}
 	got, _, err := ParseIPv6(h.Append(nil))
 	if err != nil || got.FlowLabel != 1 || got.TrafficClass != 0x5A {
-		t.Errorf("flow label %#x, traffic class %#x, %v; want 0x1, 0x5a", got.FlowLabel, got.TrafficClass, err)
+		t.Errorf("flow label %#x, traffic class %#x, %v; want 0x1, 0x5a", got.FlowLabel, got.TrafficClass,
+			err)
 	}
 }
 

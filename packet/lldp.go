@@ -77,8 +77,11 @@ func ParseLLDP(b []byte) (LLDP, int, error) {
 		}
 		value := b[at+lldpHead : at+lldpHead+size]
 		at += lldpHead + size
-		if want := seen + lldpChassis; want <= lldpTTL && typ != want || want > lldpTTL && typ >= lldpChassis && typ <= lldpTTL {
-			return LLDP{}, 0, fmt.Errorf("LLDP: TLV %d has type %d; want chassis, port and TTL first and once: %w", seen+1, typ, ErrMalformed)
+		if want := seen + lldpChassis; want <= lldpTTL && typ != want || want > lldpTTL &&
+			typ >= lldpChassis && typ <= lldpTTL {
+			return LLDP{}, 0, fmt.Errorf(
+				"LLDP: TLV %d has type %d; want chassis, port and TTL first and once: %w", seen+1, typ,
+				ErrMalformed)
 		}
 		if typ == lldpEnd {
 			if size != 0 {
@@ -97,7 +100,8 @@ func (h *LLDP) take(typ int, value []byte) error {
 	switch typ {
 	case lldpChassis, lldpPort:
 		if n := len(value) - 1; n < 1 || n > LLDPMaxString {
-			return fmt.Errorf("LLDP: identifier of %d octets, want 1 to %d: %w", n, LLDPMaxString, ErrMalformed)
+			return fmt.Errorf("LLDP: identifier of %d octets, want 1 to %d: %w", n, LLDPMaxString,
+				ErrMalformed)
 		}
 		id := LLDPID{Subtype: value[0], Value: string(value[1:])}
 		if typ == lldpChassis {
@@ -112,7 +116,8 @@ func (h *LLDP) take(typ int, value []byte) error {
 		h.TTL = binary.BigEndian.Uint16(value)
 	case lldpPortText, lldpSystemName:
 		if len(value) > LLDPMaxString {
-			return fmt.Errorf("LLDP: TLV of type %d has %d octets, want at most %d: %w", typ, len(value), LLDPMaxString, ErrMalformed)
+			return fmt.Errorf("LLDP: TLV of type %d has %d octets, want at most %d: %w", typ, len(value),
+				LLDPMaxString, ErrMalformed)
 		}
 		if typ == lldpPortText {
 			h.PortText = string(value)
@@ -121,9 +126,11 @@ func (h *LLDP) take(typ int, value []byte) error {
 		}
 	case lldpOrganization:
 		if len(value) < lldpOwner {
-			return fmt.Errorf("LLDP: organizationally specific TLV of %d octets, want at least %d: %w", len(value), lldpOwner, ErrMalformed)
+			return fmt.Errorf("LLDP: organizationally specific TLV of %d octets, want at least %d: %w",
+				len(value), lldpOwner, ErrMalformed)
 		}
-		h.Organization = append(h.Organization, LLDPOrganization{OUI: [3]byte(value), Subtype: value[3], Value: string(value[lldpOwner:])})
+		h.Organization = append(h.Organization, LLDPOrganization{OUI: [3]byte(value), Subtype: value[3],
+			Value: string(value[lldpOwner:])})
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ func ParseMETH(b []byte) (METH, int, error) {
 	if len(b) < METHLen {
 		return METH{}, 0, truncated("METH", len(b), METHLen)
 	}
-	return METH{RQMSN: binary.BigEndian.Uint16(b), MSN: binary.BigEndian.Uint16(b[methMSN:])}, METHLen, nil
+	return METH{RQMSN: binary.BigEndian.Uint16(b), MSN: binary.BigEndian.Uint16(b[methMSN:])}, METHLen,
+		nil
 }
 
 // Append writes the header after b.

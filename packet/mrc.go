@@ -24,12 +24,13 @@ func (s MRCSettings) Validate() error {
 	return s.DSCP.Validate()
 }
 
-// MRC is a whole frame of MRC: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6, UDP, BTH, the extension headers of the opcode; in a
-// WRITE payload and padding; ICRC.
+// MRC is a whole frame of MRC: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6,
+// UDP, BTH, the extension headers of the opcode; in a WRITE payload and padding; ICRC.
 //
-// Append derives, and ParseMRC fills in: EtherType, Next Headers, the lengths, the UDP checksum (0), PadCount, ICRC, and the fields marked
-// as ParseMRC's. All else is the caller's, the hop limits and UDP.DstPort too, and the UDP length of a NACK: it is that of the packet it answers,
-// as far as that was trimmed, so Append writes UDP.Length when it is not 0.
+// Append derives, and ParseMRC fills in: EtherType, Next Headers, the lengths, the UDP checksum
+// (0), PadCount, ICRC, and the fields marked as ParseMRC's. All else is the caller's, the hop
+// limits and UDP.DstPort too, and the UDP length of a NACK: it is that of the packet it answers, as
+// far as that was trimmed, so Append writes UDP.Length when it is not 0.
 type MRC struct {
 	Ethernet Ethernet
 
@@ -43,7 +44,8 @@ type MRC struct {
 	BTH   MRCBTH
 	METH  METH
 	TSETH TSETH
-	RETH  RETH // VA is that of this packet's payload, DMALength that of the whole operation (table 6-5)
+	// VA is that of this packet's payload, DMALength that of the whole operation (table 6-5)
+	RETH  RETH
 	AETH  AETH
 	ImmDt ImmDt
 	SETH  SETH
@@ -55,31 +57,38 @@ type MRC struct {
 	Payload []byte // without padding; a slice of the frame after ParseMRC
 	ICRC    uint32 // as computed; its octets are reversed on the wire
 
-	// Trim, set by ParseMRC: a DSCP reports that the packet was trimmed. Then there is no ICRC to check, Payload is nil whatever is left of it, the lengths
-	// of IPv6 and UDP may be those of the whole packet, and only Headers are there.
+	// Trim, set by ParseMRC: a DSCP reports that the packet was trimmed. Then there is no ICRC to
+	// check, Payload is nil whatever is left of it, the lengths of IPv6 and UDP may be those of the
+	// whole packet, and only Headers are there.
 	Trim Trim
-	// Headers, set by ParseMRC, are the extension headers that are there: all of the opcode, or those that trimming left whole.
+	// Headers, set by ParseMRC, are the extension headers that are there: all of the opcode, or those
+	// that trimming left whole.
 	Headers Extension
-	// Datagram, set by ParseMRC, is the slice of the frame from the inner IPv6 header to the end, for CheckICRC.
+	// Datagram, set by ParseMRC, is the slice of the frame from the inner IPv6 header to the end, for
+	// CheckICRC.
 	Datagram []byte
 }
 
-// EV is the entropy value the packet travels with, that is reflected in the answer to it: of the inner header when it is encapsulated.
+// EV is the entropy value the packet travels with, that is reflected in the answer to it: of the
+// inner header when it is encapsulated.
 func (p *MRC) EV() EV { return NewEV(p.UDP.SrcPort, p.IPv6.FlowLabel) }
 
 // SetEV writes an entropy value into source port and flow label.
 func (p *MRC) SetEV(v EV) { p.UDP.SrcPort, p.IPv6.FlowLabel = v.SrcPort(), v.FlowLabel() }
 
-// ParseMRC reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow. Lengths are checked, the ICRC is not: see
-// CheckICRC. The UDP checksum, 0 in what MRC sends, is not looked at. An error that wraps ErrUnsupported means that the frame is no MRC over IPv6, or has an
-// opcode that is not assigned; in the latter case all up to the BTH, and Datagram, is filled in.
+// ParseMRC reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow.
+// Lengths are checked, the ICRC is not: see CheckICRC. The UDP checksum, 0 in what MRC sends, is
+// not looked at. An error that wraps ErrUnsupported means that the frame is no MRC over IPv6, or
+// has an opcode that is not assigned; in the latter case all up to the BTH, and Datagram, is filled
+// in.
 func ParseMRC(frame []byte, s MRCSettings) (p MRC, n int, err error) {
 	p.Ethernet, n, err = ParseEthernet(frame)
 	if err != nil {
 		return MRC{}, 0, err
 	}
 	if p.Ethernet.EtherType != EtherTypeIPv6 {
-		return MRC{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
+		return MRC{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w",
+			p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
 	}
 	m, err := p.parseIPv6(frame[n:], &s)
 	return p, n + m, err
@@ -96,7 +105,8 @@ func (p *MRC) parseIPv6(b []byte, s *MRCSettings) (int, error) {
 	if err := st.parse(b, &s.DSCP); err != nil {
 		return 0, err
 	}
-	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6 = st.encapsulated, st.routed, st.outer, st.srh, st.ip
+	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6 = st.encapsulated, st.routed, st.outer, st.srh,
+		st.ip
 	p.Trim, p.Datagram = st.trim, st.datagram
 	return st.end, p.parseTransport(st.datagram[IPv6Len:], s.Port)
 }
@@ -109,7 +119,8 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 		return err
 	}
 	if p.UDP.DstPort != port {
-		return fmt.Errorf("UDP header: destination port %d, want %d: %w", p.UDP.DstPort, port, ErrUnsupported)
+		return fmt.Errorf("UDP header: destination port %d, want %d: %w", p.UDP.DstPort, port,
+			ErrUnsupported)
 	}
 	b = b[n:]
 	if p.BTH, n, err = ParseMRCBTH(b); err != nil {
@@ -123,7 +134,8 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 			return fmt.Errorf("UDP header of a trimmed packet: Length %d, want at least the %d octets that are left: %w", length, udp, ErrMalformed)
 		}
 	case p.BTH.Opcode != OpMRCNACK && length != udp:
-		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", length, udp, ErrMalformed)
+		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", length, udp,
+			ErrMalformed)
 	}
 	if !assigned {
 		return fmt.Errorf("BTH: %v, want an assigned opcode of MRC: %w", p.BTH.Opcode, ErrUnsupported)
@@ -141,7 +153,8 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 	return p.parsePayload(b, ext)
 }
 
-// parseExtensions reads the headers of ext at the start of b and returns what follows. Of a trimmed packet it reads those that are whole.
+// parseExtensions reads the headers of ext at the start of b and returns what follows. Of a trimmed
+// packet it reads those that are whole.
 func (p *MRC) parseExtensions(b []byte, ext Extension) ([]byte, error) {
 	for ; ext != 0; ext &= ext - 1 {
 		header := ext.first()
@@ -184,7 +197,8 @@ func (p *MRC) parseExtensions(b []byte, ext Extension) ([]byte, error) {
 func (p *MRC) parsePayload(b []byte, ext Extension) error {
 	if !ext.Is(ExtMETH) {
 		if len(b) != 0 {
-			return fmt.Errorf("%v: %d octets between headers and ICRC, want none: %w", p.BTH.Opcode, len(b), ErrMalformed)
+			return fmt.Errorf("%v: %d octets between headers and ICRC, want none: %w", p.BTH.Opcode, len(b),
+				ErrMalformed)
 		}
 		return nil
 	}
@@ -199,8 +213,9 @@ func (p *MRC) parsePayload(b []byte, ext Extension) error {
 	return nil
 }
 
-// Append writes the frame after b. It derives what the comment on MRC says; p itself does not change. Extension headers the opcode does
-// not have are left out, and so is the payload of anything but a WRITE. It writes whole packets: Trimmer makes trimmed ones of them. A payload too
+// Append writes the frame after b. It derives what the comment on MRC says; p itself does not
+// change. Extension headers the opcode does not have are left out, and so is the payload of
+// anything but a WRITE. It writes whole packets: Trimmer makes trimmed ones of them. A payload too
 // long for the length fields gives a frame that does not parse.
 func (p *MRC) Append(b []byte) []byte {
 	eth := p.Ethernet

@@ -26,13 +26,15 @@ func mrcBase(dscp, ecn uint8, bth MRCBTH) MRC {
 	bth.PKey = DefaultPKey
 	return MRC{
 		Ethernet: Ethernet{Dst: dstMAC, Src: srcMAC, EtherType: EtherTypeIPv6},
-		IPv6:     IPv6{TrafficClass: TrafficClass(dscp, ecn), FlowLabel: 0x02345, HopLimit: 64, Src: addr("2001:db8::1"), Dst: addr("2001:db8::2")},
-		UDP:      UDP{SrcPort: 0xc123, DstPort: RoCEPort},
-		BTH:      bth,
+		IPv6: IPv6{TrafficClass: TrafficClass(dscp, ecn), FlowLabel: 0x02345, HopLimit: 64,
+			Src: addr("2001:db8::1"), Dst: addr("2001:db8::2")},
+		UDP: UDP{SrcPort: 0xc123, DstPort: RoCEPort},
+		BTH: bth,
 	}
 }
 
-// One of each message. Traffic classes: Trimmable (7) with ECT(0) 0x1e, TrimmableRetx (11) 0x2e, NoTrim (3) 0x0e, Control (43) without ECT 0xac.
+// One of each message. Traffic classes: Trimmable (7) with ECT(0) 0x1e, TrimmableRetx (11) 0x2e,
+// NoTrim (3) 0x0e, Control (43) without ECT 0xac.
 func mrcCases(t testing.TB) []mrcCase {
 	with := func(p MRC, change func(p *MRC)) MRC {
 		change(&p)
@@ -50,8 +52,10 @@ func mrcCases(t testing.TB) []mrcCase {
 		{
 			"WRITE Only with Immediate, timestamp, padding",
 			"61e02345 003c 11 40" + mrcAddresses + "c123 12b7 003c 0000" +
-				"cb 30 ffff 00 000118 90 fffffe" + "0003 0007" + "beef 0001" + "00007f0000001000 0000abcd 00000005" + "deadbeef" + "0102030405 000000",
-			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteOnlyImmediate, DestQPN: 0x118, AckReq: true, Timestamped: true, PSN: 0xfffffe}), func(p *MRC) {
+				"cb 30 ffff 00 000118 90 fffffe" + "0003 0007" + "beef 0001" +
+				"00007f0000001000 0000abcd 00000005" + "deadbeef" + "0102030405 000000",
+			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteOnlyImmediate, DestQPN: 0x118, AckReq: true,
+				Timestamped: true, PSN: 0xfffffe}), func(p *MRC) {
 				p.METH, p.TSETH = METH{RQMSN: 3, MSN: 7}, TSETH{Timestamp: 0xbeef, Type: TSETHTimestamp}
 				p.RETH, p.ImmDt = RETH{VA: 0x7f0000001000, RKey: 0xabcd, DMALength: 5}, 0xdeadbeef
 				p.Payload = []byte{1, 2, 3, 4, 5}
@@ -60,33 +64,45 @@ func mrcCases(t testing.TB) []mrcCase {
 		{
 			"WRITE First",
 			"60e02345 0030 11 40" + mrcAddresses + "c123 12b7 0030 0000" +
-				"c6 00 ffff 00 000118 00 000007" + "0000 0007" + "00007f0000001000 0000abcd 0000000c" + "01020304",
+				"c6 00 ffff 00 000118 00 000007" + "0000 0007" + "00007f0000001000 0000abcd 0000000c" +
+				"01020304",
 			with(mrcBase(3, ECT0, MRCBTH{Opcode: OpMRCWriteFirst, DestQPN: 0x118, PSN: 7}), func(p *MRC) {
-				p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001000, RKey: 0xabcd, DMALength: 12}, []byte{1, 2, 3, 4}
+				p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001000, RKey: 0xabcd, DMALength: 12},
+					[]byte{1, 2, 3, 4}
 			}),
 		},
 		{
 			"WRITE Middle, sent again: its own address, the length of the whole",
 			"62e02345 0030 11 40" + mrcAddresses + "c123 12b7 0030 0000" +
-				"c7 00 ffff 00 000118 20 000008" + "0000 0007" + "00007f0000001004 0000abcd 0000000c" + "05060708",
-			with(mrcBase(11, ECT0, MRCBTH{Opcode: OpMRCWriteMiddle, DestQPN: 0x118, Retransmission: true, PSN: 8}), func(p *MRC) {
-				p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001004, RKey: 0xabcd, DMALength: 12}, []byte{5, 6, 7, 8}
+				"c7 00 ffff 00 000118 20 000008" + "0000 0007" + "00007f0000001004 0000abcd 0000000c" +
+				"05060708",
+			with(mrcBase(11, ECT0, MRCBTH{Opcode: OpMRCWriteMiddle, DestQPN: 0x118, Retransmission: true,
+				PSN: 8}), func(p *MRC) {
+				p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001004, RKey: 0xabcd, DMALength: 12},
+					[]byte{5, 6, 7, 8}
 			}),
 		},
 		{
 			"WRITE Last",
 			"61e02345 0030 11 40" + mrcAddresses + "c123 12b7 0030 0000" +
-				"c8 00 ffff 00 000118 80 000009" + "0000 0007" + "00007f0000001008 0000abcd 0000000c" + "090a0b0c",
-			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteLast, DestQPN: 0x118, AckReq: true, PSN: 9}), func(p *MRC) {
-				p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001008, RKey: 0xabcd, DMALength: 12}, []byte{9, 10, 11, 12}
-			}),
+				"c8 00 ffff 00 000118 80 000009" + "0000 0007" + "00007f0000001008 0000abcd 0000000c" +
+				"090a0b0c",
+			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteLast, DestQPN: 0x118, AckReq: true, PSN: 9}),
+				func(p *MRC) {
+					p.METH, p.RETH, p.Payload = METH{MSN: 7}, RETH{VA: 0x7f0000001008, RKey: 0xabcd,
+						DMALength: 12},
+						[]byte{9, 10, 11, 12}
+				}),
 		},
 		{
 			"WRITE Last with Immediate",
 			"61e02345 0034 11 40" + mrcAddresses + "c123 12b7 0034 0000" +
-				"c9 80 ffff 00 000118 80 000009" + "0004 0007" + "00007f0000001008 0000abcd 0000000c" + "00000001" + "090a0b0c",
-			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteLastImmediate, Solicited: true, DestQPN: 0x118, AckReq: true, PSN: 9}), func(p *MRC) {
-				p.METH, p.RETH, p.Payload = METH{RQMSN: 4, MSN: 7}, RETH{VA: 0x7f0000001008, RKey: 0xabcd, DMALength: 12}, []byte{9, 10, 11, 12}
+				"c9 80 ffff 00 000118 80 000009" + "0004 0007" + "00007f0000001008 0000abcd 0000000c" +
+				"00000001" + "090a0b0c",
+			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteLastImmediate, Solicited: true, DestQPN: 0x118,
+				AckReq: true, PSN: 9}), func(p *MRC) {
+				p.METH, p.RETH, p.Payload = METH{RQMSN: 4, MSN: 7}, RETH{VA: 0x7f0000001008, RKey: 0xabcd,
+					DMALength: 12}, []byte{9, 10, 11, 12}
 				p.ImmDt = 1
 			}),
 		},
@@ -94,42 +110,56 @@ func mrcCases(t testing.TB) []mrcCase {
 			"WRITE Only of nothing",
 			"61e02345 002c 11 40" + mrcAddresses + "c123 12b7 002c 0000" +
 				"ca 00 ffff 00 000118 80 000009" + "0000 0001" + "0000000000000000 00000000 00000000",
-			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteOnly, DestQPN: 0x118, AckReq: true, PSN: 9}), func(p *MRC) { p.METH.MSN = 1 }),
+			with(mrcBase(7, ECT0, MRCBTH{Opcode: OpMRCWriteOnly, DestQPN: 0x118, AckReq: true, PSN: 9}),
+				func(p *MRC) { p.METH.MSN = 1 }),
 		},
 		{
 			"Acknowledge, without credits",
-			"6ac02345 001c 11 40" + mrcAddresses + "c123 12b7 001c 0000" + "d1 00 ffff 00 000109 00 000009" + "1f 000002",
-			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCAcknowledge, DestQPN: 0x109, PSN: 9}), func(p *MRC) {
-				p.AETH = AETH{Syndrome: ACKSyndrome(CreditInvalid), MSN: 2}
-			}),
+			"6ac02345 001c 11 40" + mrcAddresses + "c123 12b7 001c 0000" + "d1 00 ffff 00 000109 00 000009" +
+				"1f 000002",
+			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCAcknowledge, DestQPN: 0x109, PSN: 9}),
+				func(p *MRC) {
+					p.AETH = AETH{Syndrome: ACKSyndrome(CreditInvalid), MSN: 2}
+				}),
 		},
 		{
 			"SACK",
-			"6ac02345 003c 11 40" + mrcAddresses + "c123 12b7 003c 0000" + "dc 00 ffff 00 000109 00 000195" + sethWire,
-			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCSACK, DestQPN: 0x109, PSN: 405}), func(p *MRC) { p.SETH = seth }),
+			"6ac02345 003c 11 40" + mrcAddresses + "c123 12b7 003c 0000" + "dc 00 ffff 00 000109 00 000195" +
+				sethWire,
+			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCSACK, DestQPN: 0x109, PSN: 405}), func(p *MRC) {
+				p.SETH = seth
+			}),
 		},
 		{
 			"NACK of a packet with 4196 octets of UDP",
-			"6ac02345 002c 11 40" + mrcAddresses + "c123 12b7 1064 0000" + "dd 00 ffff 00 000109 20 a788c0" + nethWire,
-			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCNACK, DestQPN: 0x109, Retransmission: true, PSN: 0xa788c0}), func(p *MRC) {
+			"6ac02345 002c 11 40" + mrcAddresses + "c123 12b7 1064 0000" + "dd 00 ffff 00 000109 20 a788c0" +
+				nethWire,
+			with(mrcBase(43, NotECT, MRCBTH{Opcode: OpMRCNACK, DestQPN: 0x109, Retransmission: true,
+				PSN: 0xa788c0}), func(p *MRC) {
 				p.UDP.Length, p.NETH = 4196, neth
 			}),
 		},
 		{
 			"probe request",
-			"61c02345 0028 11 40" + mrcAddresses + "c123 12b7 0028 0000" + "de 00 ffff 00 000118 00 000000" + pethWire,
+			"61c02345 0028 11 40" + mrcAddresses + "c123 12b7 0028 0000" + "de 00 ffff 00 000118 00 000000" +
+				pethWire,
 			with(mrcBase(7, NotECT, MRCBTH{Opcode: OpMRCProbe, DestQPN: 0x118}), func(p *MRC) {
-				p.PETH = PETH{VendorInfo: 0x55, ProbeID: 0x1234, SPDCID: 0x109, DPDCID: 0x118, TSETH: TSETH{Timestamp: 0xbeef, Type: TSETHTimestamp}}
+				p.PETH = PETH{VendorInfo: 0x55, ProbeID: 0x1234, SPDCID: 0x109, DPDCID: 0x118,
+					TSETH: TSETH{Timestamp: 0xbeef, Type: TSETHTimestamp}}
 			}),
 		},
 		{
 			"endpoint request: port status",
-			"6ac02345 0028 11 40" + mrcAddresses + "c123 12b7 0028 0000" + "d8 00 ffff 00 000002 00 00beef" + erthStatusWire,
-			with(mrcBase(43, NotECT, EndpointHeader(OpMRCEndpointRequest, 0xbeef)), func(p *MRC) { p.ERTH = ERTH{Ports: 0x8000001e} }),
+			"6ac02345 0028 11 40" + mrcAddresses + "c123 12b7 0028 0000" + "d8 00 ffff 00 000002 00 00beef" +
+				erthStatusWire,
+			with(mrcBase(43, NotECT, EndpointHeader(OpMRCEndpointRequest, 0xbeef)), func(p *MRC) {
+				p.ERTH = ERTH{Ports: 0x8000001e}
+			}),
 		},
 		{
 			"endpoint response: EV probe",
-			"6ac02345 003c 11 40" + mrcAddresses + "c123 12b7 003c 0000" + "d9 00 ffff 00 000002 00 00beef" + eethWire,
+			"6ac02345 003c 11 40" + mrcAddresses + "c123 12b7 003c 0000" + "d9 00 ffff 00 000002 00 00beef" +
+				eethWire,
 			with(mrcBase(43, NotECT, EndpointHeader(OpMRCEndpointResponse, 0xbeef)), func(p *MRC) {
 				p.EETH = EETH{Op: EndpointEVProbe, Timestamp: 0xbeef}
 			}),
@@ -137,7 +167,8 @@ func mrcCases(t testing.TB) []mrcCase {
 	}
 }
 
-// mrcDerived is p without the fields Append derives and ParseMRC fills in. The UDP length of a NACK is not one of them.
+// mrcDerived is p without the fields Append derives and ParseMRC fills in. The UDP length of a NACK
+// is not one of them.
 func mrcDerived(p MRC) MRC {
 	p.Outer.PayloadLength, p.Outer.NextHeader, p.SRH.NextHeader = 0, 0, 0
 	p.IPv6.PayloadLength, p.IPv6.NextHeader = 0, 0
@@ -165,7 +196,8 @@ func tunnelled(t testing.TB, p MRC) MRC {
 		t.Fatal(err)
 	}
 	p.Encapsulated, p.Routed = true, true
-	p.Outer = IPv6{TrafficClass: p.IPv6.TrafficClass, HopLimit: 63, Src: p.IPv6.Src, Dst: containers[0]}
+	p.Outer = IPv6{TrafficClass: p.IPv6.TrafficClass, HopLimit: 63, Src: p.IPv6.Src,
+		Dst: containers[0]}
 	return p
 }
 
@@ -186,7 +218,8 @@ func TestMRCByteExact(t *testing.T) {
 			if c.want.Len() != len(frame) {
 				t.Errorf("Len = %d, want %d", c.want.Len(), len(frame))
 			}
-			got, n, err := ParseMRC(append(bytes.Clone(frame), 0, 0, 0), mrcSettings) // with Ethernet padding
+			// with Ethernet padding
+			got, n, err := ParseMRC(append(bytes.Clone(frame), 0, 0, 0), mrcSettings)
 			if err != nil || n != len(frame) {
 				t.Fatalf("parse took %d, %v; want %d", n, err, len(frame))
 			}
@@ -231,7 +264,8 @@ func TestMRCInATunnel(t *testing.T) {
 			b[2], b[3] = 0, 0 // flow label
 			b[1] &= 0xF0
 			b = binary.BigEndian.AppendUint16(b, uint16(extra+len(packet)))
-			return append(b, unhex(t, next+"3f 20010db8000000000000000000000001 fc0000010a000a010a020a030a040a05")...)
+			return append(b, unhex(t, next+
+				"3f 20010db8000000000000000000000001 fc0000010a000a010a020a030a040a05")...)
 		}
 		srh := unhex(t, "29 02 04 01 00 00 0000 fc000001 0a06 0a07 0000 0000 0000 0000")
 		for _, w := range []struct {
@@ -279,7 +313,8 @@ func TestMRCAppendLeavesOut(t *testing.T) {
 		full := mrcCases(t)[0].want
 		full.IPv6, full.UDP, full.BTH = c.want.IPv6, c.want.UDP, c.want.BTH
 		full.METH, full.RETH, full.ImmDt = c.want.METH, c.want.RETH, c.want.ImmDt
-		full.AETH, full.SETH, full.NETH, full.PETH, full.ERTH, full.EETH = c.want.AETH, c.want.SETH, c.want.NETH, c.want.PETH, c.want.ERTH, c.want.EETH
+		full.AETH, full.SETH, full.NETH, full.PETH, full.ERTH, full.EETH = c.want.AETH, c.want.SETH,
+			c.want.NETH, c.want.PETH, c.want.ERTH, c.want.EETH
 		full.UDP.Checksum, full.BTH.PadCount, full.Trim, full.Headers = 0x1234, 1, Trimmed, ExtAETH
 		if ext, _ := c.want.BTH.Extensions(); ext.Is(ExtMETH) {
 			full.Payload = c.want.Payload
@@ -290,7 +325,8 @@ func TestMRCAppendLeavesOut(t *testing.T) {
 	}
 }
 
-// Cutting a packet and correcting the lengths of IP and UDP leaves a transport header that is too short for its opcode, or a payload that is not padded.
+// Cutting a packet and correcting the lengths of IP and UDP leaves a transport header that is too
+// short for its opcode, or a payload that is not padded.
 func TestParseMRCShortTransport(t *testing.T) {
 	for _, c := range mrcCases(t) {
 		ext, _ := c.want.BTH.Extensions()
@@ -330,16 +366,38 @@ func TestParseMRCRefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"EtherType", write, func(b []byte) []byte { b[12], b[13] = 0x08, 0x00; return b }, ErrUnsupported, []string{"EtherType 0x0800", "0x86dd"}},
-		{"IP version", write, func(b []byte) []byte { b[ip] = 0x45; return b }, ErrMalformed, []string{"version 4"}},
-		{"TCP", write, func(b []byte) []byte { b[ip+6] = 6; return b }, ErrUnsupported, []string{"Next Header 6", "17 (UDP)"}},
-		{"UDP port", write, func(b []byte) []byte { b[udp+3]++; return b }, ErrUnsupported, []string{"port 4792", "want 4791"}},
-		{"UDP length", write, func(b []byte) []byte { b[udp+5]--; return b }, ErrMalformed, []string{"Length 59", "Payload Length 60"}},
-		{"UDP length of a SACK", sack, func(b []byte) []byte { b[udp+4]++; return b }, ErrMalformed, []string{"Length 316", "Payload Length 60"}},
-		{"UDP length without UDP", nack, func(b []byte) []byte { b[udp+4], b[udp+5] = 0, 7; return b }, ErrMalformed, []string{"Length 7", "at least 8"}},
-		{"RoCEv2", write, func(b []byte) []byte { b[bth] = byte(OpWriteOnly); return b }, ErrUnsupported, []string{"RDMA WRITE Only", "opcode of MRC"}},
-		{"opcode", write, func(b []byte) []byte { b[bth] = 0xc0; return b }, ErrUnsupported, []string{"opcode 0xc0", "assigned"}},
-		{"padding", cases[5].want, func(b []byte) []byte { b[bth+1] = 0x10; return b }, ErrMalformed, []string{"Pad Count 1", "at most the 0"}},
+		{"EtherType", write, func(b []byte) []byte {
+			b[12], b[13] = 0x08, 0x00
+			return b
+		}, ErrUnsupported, []string{"EtherType 0x0800", "0x86dd"}},
+		{"IP version", write, func(b []byte) []byte {
+			b[ip] = 0x45
+			return b
+		}, ErrMalformed, []string{"version 4"}},
+		{"TCP", write, func(b []byte) []byte { b[ip+6] = 6; return b }, ErrUnsupported,
+			[]string{"Next Header 6", "17 (UDP)"}},
+		{"UDP port", write, func(b []byte) []byte {
+			b[udp+3]++
+			return b
+		}, ErrUnsupported, []string{"port 4792", "want 4791"}},
+		{"UDP length", write, func(b []byte) []byte {
+			b[udp+5]--
+			return b
+		}, ErrMalformed, []string{"Length 59", "Payload Length 60"}},
+		{"UDP length of a SACK", sack, func(b []byte) []byte {
+			b[udp+4]++
+			return b
+		}, ErrMalformed, []string{"Length 316", "Payload Length 60"}},
+		{"UDP length without UDP", nack, func(b []byte) []byte {
+			b[udp+4], b[udp+5] = 0, 7
+			return b
+		}, ErrMalformed, []string{"Length 7", "at least 8"}},
+		{"RoCEv2", write, func(b []byte) []byte { b[bth] = byte(OpWriteOnly); return b }, ErrUnsupported,
+			[]string{"RDMA WRITE Only", "opcode of MRC"}},
+		{"opcode", write, func(b []byte) []byte { b[bth] = 0xc0; return b }, ErrUnsupported,
+			[]string{"opcode 0xc0", "assigned"}},
+		{"padding", cases[5].want, func(b []byte) []byte { b[bth+1] = 0x10; return b }, ErrMalformed,
+			[]string{"Pad Count 1", "at most the 0"}},
 		{"octets after a SETH", sack, longer, ErrMalformed, []string{"MRC SACK", "4 octets", "none"}},
 		{"octets after a NETH", nack, longer, ErrMalformed, []string{"MRC NACK", "4 octets", "none"}},
 	} {
@@ -356,7 +414,8 @@ func TestParseMRCUnassignedOpcodeKeepsBTH(t *testing.T) {
 	frame := p.Append(nil)
 	frame[EthernetLen+IPv6Len+UDPLen] = 0xc0
 	got, n, err := ParseMRC(frame, mrcSettings)
-	if wantError(t, err, ErrUnsupported, "opcode 0xc0"); n != len(frame) || got.BTH.Opcode != 0xc0 || got.BTH.DestQPN != 0x109 || got.BTH.PSN != 405 {
+	if wantError(t, err, ErrUnsupported, "opcode 0xc0"); n != len(frame) || got.BTH.Opcode != 0xc0 ||
+		got.BTH.DestQPN != 0x109 || got.BTH.PSN != 405 {
 		t.Errorf("%d octets, BTH %+v", n, got.BTH)
 	}
 	if len(got.Datagram) != len(frame)-EthernetLen {
@@ -372,7 +431,8 @@ func TestParseMRCIgnores(t *testing.T) {
 	b[udp+udpChecksum], b[bth+bthFlags], b[bth+bthResv8a] = 0x12, 0xF0, 0xFF // se, m, pad; var-res
 	b[bth+bthAckReq] |= 0x4F                                                 // R, inv-res
 	got, _, err := ParseMRCPacket(b, mrcSettings)
-	if err != nil || got.SETH != sack.SETH || got.BTH.PSN != 405 || got.BTH.Retransmission || got.BTH.Timestamped {
+	if err != nil || got.SETH != sack.SETH || got.BTH.PSN != 405 || got.BTH.Retransmission ||
+		got.BTH.Timestamped {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -397,7 +457,8 @@ func TestMRCNACKLength(t *testing.T) {
 			t.Errorf("UDP length %d is written %d, want %d", given, got, want)
 		}
 		got, n, err := ParseMRCPacket(b, mrcSettings)
-		if err != nil || n != len(b) || got.UDP.Length != want || got.IPv6.PayloadLength != 44 || got.NETH != p.NETH {
+		if err != nil || n != len(b) || got.UDP.Length != want || got.IPv6.PayloadLength != 44 ||
+			got.NETH != p.NETH {
 			t.Errorf("UDP length %d: took %d of %d, %+v, %v", want, n, len(b), got.UDP, err)
 		}
 		if err := CheckICRC(got.Datagram); err != nil {
@@ -450,8 +511,10 @@ func TestMRCEV(t *testing.T) {
 	}
 	p.SetEV(0xAAB31800)
 	got, _, err := ParseMRC(p.Append(nil), mrcSettings)
-	if err != nil || got.EV() != 0xAAB31800 || got.UDP.SrcPort != 0xAAB3 || got.IPv6.FlowLabel != 0x1800 {
-		t.Errorf("EV %#08x, source port %#04x, flow label %#05x, %v", uint32(got.EV()), got.UDP.SrcPort, got.IPv6.FlowLabel, err)
+	if err != nil || got.EV() != 0xAAB31800 || got.UDP.SrcPort != 0xAAB3 ||
+		got.IPv6.FlowLabel != 0x1800 {
+		t.Errorf("EV %#08x, source port %#04x, flow label %#05x, %v", uint32(got.EV()), got.UDP.SrcPort,
+			got.IPv6.FlowLabel, err)
 	}
 }
 
@@ -526,8 +589,10 @@ func FuzzParseMRC(f *testing.F) {
 		}
 		out := p.Append(nil)
 		again, m, err := ParseMRC(out, mrcSettings)
-		if err != nil || m != len(out) || m != p.Len() || !reflect.DeepEqual(mrcDerived(again), mrcDerived(p)) || again.Headers != p.Headers {
-			t.Fatalf("second parse of %d octets took %d, %v\n got %+v\nwant %+v", len(out), m, err, mrcDerived(again), mrcDerived(p))
+		if err != nil || m != len(out) || m != p.Len() ||
+			!reflect.DeepEqual(mrcDerived(again), mrcDerived(p)) || again.Headers != p.Headers {
+			t.Fatalf("second parse of %d octets took %d, %v\n got %+v\nwant %+v", len(out), m, err,
+				mrcDerived(again), mrcDerived(p))
 		}
 		if err := CheckICRC(again.Datagram); err != nil {
 			t.Fatal(err)

@@ -2,7 +2,8 @@ package packet
 
 import "fmt"
 
-// EndpointQPN is the queue pair number of MRC endpoint operations, which belong to a node and not to a connection (OCP MRC 1.0, §7.3).
+// EndpointQPN is the queue pair number of MRC endpoint operations, which belong to a node and not
+// to a connection (OCP MRC 1.0, §7.3).
 const EndpointQPN = 2
 
 const (
@@ -12,9 +13,10 @@ const (
 	mrcInvReserved    = 0x0F
 )
 
-// MRCBTH is the base transport header of an MRC packet (OCP MRC 1.0, tables 6-3, 6-4, 7-10 and 7-11). It has the octets of IBTA's, and gives
-// two of the seven reserved bits beside A a meaning, so BTH reads the same packet, with the bits in Reserved7. For opcodes of other services
-// those bits are reserved: hence a type of its own, which only takes MRC's opcodes.
+// MRCBTH is the base transport header of an MRC packet (OCP MRC 1.0, tables 6-3, 6-4, 7-10 and
+// 7-11). It has the octets of IBTA's, and gives two of the seven reserved bits beside A a meaning,
+// so BTH reads the same packet, with the bits in Reserved7. For opcodes of other services those
+// bits are reserved: hence a type of its own, which only takes MRC's opcodes.
 type MRCBTH struct {
 	Opcode         Opcode
 	Solicited      bool   // SE; ignored in control packets
@@ -32,15 +34,16 @@ type MRCBTH struct {
 	PSN            uint32 // 24 bits; table 7-6 says of which packet
 }
 
-// ParseMRCBTH reads the base transport header of an MRC packet. It accepts any opcode of MRC, assigned or not, and any transport version; an
-// opcode of another service is ErrUnsupported.
+// ParseMRCBTH reads the base transport header of an MRC packet. It accepts any opcode of MRC,
+// assigned or not, and any transport version; an opcode of another service is ErrUnsupported.
 func ParseMRCBTH(b []byte) (MRCBTH, int, error) {
 	h, n, err := ParseBTH(b)
 	if err != nil {
 		return MRCBTH{}, 0, err
 	}
 	if !h.Opcode.MRC() {
-		return MRCBTH{}, 0, fmt.Errorf("BTH: %v, want an opcode of MRC, 0xc0 to 0xdf: %w", h.Opcode, ErrUnsupported)
+		return MRCBTH{}, 0, fmt.Errorf("BTH: %v, want an opcode of MRC, 0xc0 to 0xdf: %w", h.Opcode,
+			ErrUnsupported)
 	}
 	return MRCBTH{
 		Opcode:         h.Opcode,
@@ -95,7 +98,8 @@ func (h MRCBTH) Append(b []byte) []byte { return h.BTH().Append(b) }
 // Len is BTHLen.
 func (MRCBTH) Len() int { return BTHLen }
 
-// Extensions reports which headers follow (table 6-2); ok is false when the opcode is not assigned. The bit ts counts for requests only.
+// Extensions reports which headers follow (table 6-2); ok is false when the opcode is not assigned.
+// The bit ts counts for requests only.
 func (h MRCBTH) Extensions() (ext Extension, ok bool) {
 	if !h.Opcode.MRC() {
 		return 0, false
@@ -107,7 +111,8 @@ func (h MRCBTH) Extensions() (ext Extension, ok bool) {
 	return ext &^ extKnown, ext != 0
 }
 
-// EndpointHeader is the BTH of an endpoint request or response: to EndpointQPN, with the requester's identifier in PSN[15:0].
+// EndpointHeader is the BTH of an endpoint request or response: to EndpointQPN, with the
+// requester's identifier in PSN[15:0].
 func EndpointHeader(op Opcode, id uint16) MRCBTH {
 	return MRCBTH{Opcode: op, PKey: DefaultPKey, DestQPN: EndpointQPN, PSN: uint32(id)}
 }

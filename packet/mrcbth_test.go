@@ -8,11 +8,14 @@ const mrcBTHWire = "c6 20 ffff 00 000118 b0 a788c0"
 func TestMRCBTH(t *testing.T) {
 	testHeader(t, ParseMRCBTH, []headerCase[MRCBTH]{
 		{"WRITE First", mrcBTHWire, MRCBTH{
-			Opcode: OpMRCWriteFirst, PadCount: 2, PKey: DefaultPKey, DestQPN: 0x118, AckReq: true, Retransmission: true, Timestamped: true, PSN: 0xa788c0,
+			Opcode: OpMRCWriteFirst, PadCount: 2, PKey: DefaultPKey, DestQPN: 0x118, AckReq: true,
+			Retransmission: true, Timestamped: true, PSN: 0xa788c0,
 		}},
 		{"every bit", "df ff ffff ff ffffff ff ffffff", MRCBTH{
-			Opcode: 0xdf, Solicited: true, MigReq: true, PadCount: 3, TVer: 15, PKey: 0xffff, VarReserved: 0xff, DestQPN: 0xffffff,
-			AckReq: true, Reserved: true, Retransmission: true, Timestamped: true, InvReserved: 15, PSN: 0xffffff,
+			Opcode: 0xdf, Solicited: true, MigReq: true, PadCount: 3, TVer: 15, PKey: 0xffff,
+			VarReserved: 0xff, DestQPN: 0xffffff,
+			AckReq: true, Reserved: true, Retransmission: true, Timestamped: true, InvReserved: 15,
+			PSN: 0xffffff,
 		}},
 		{"solicited", "c0 80 0000 00 000000 00 000000", MRCBTH{Opcode: 0xc0, Solicited: true}},
 		{"migration", "c0 40 0000 00 000000 00 000000", MRCBTH{Opcode: 0xc0, MigReq: true}},
@@ -31,7 +34,8 @@ func TestMRCBTH(t *testing.T) {
 }
 
 func TestMRCBTHAppendKeepsFieldsApart(t *testing.T) {
-	h := MRCBTH{Opcode: 0xc0, PadCount: 0xFC, TVer: 0xF0, InvReserved: 0xF0, DestQPN: 0xFF000000, PSN: 0xFF000000}
+	h := MRCBTH{Opcode: 0xc0, PadCount: 0xFC, TVer: 0xF0, InvReserved: 0xF0, DestQPN: 0xFF000000,
+		PSN: 0xFF000000}
 	if got, _, err := ParseMRCBTH(h.Append(nil)); err != nil || got != (MRCBTH{Opcode: 0xc0}) {
 		t.Errorf("bits beyond the fields' widths come back as %+v, %v", got, err)
 	}
@@ -57,7 +61,8 @@ func TestParseMRCBTHTakesOnlyMRC(t *testing.T) {
 
 // The header as IBTA reads it is what ParseBTH makes of the same octets.
 func TestMRCBTHIsABTH(t *testing.T) {
-	for _, wire := range []string{mrcBTHWire, "df ff ffff ff ffffff ff ffffff", "c0 00 0000 c0 000000 40 000000", "c0 00 0000 3f 000000 3f 000000"} {
+	for _, wire := range []string{mrcBTHWire, "df ff ffff ff ffffff ff ffffff",
+		"c0 00 0000 c0 000000 40 000000", "c0 00 0000 3f 000000 3f 000000"} {
 		h, _, err := ParseMRCBTH(unhex(t, wire))
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +93,8 @@ func TestMRCBTHExtensions(t *testing.T) {
 		if wantExt.Is(ExtMETH) {
 			wantExt |= ExtTSETH
 		}
-		if ext, ok := (MRCBTH{Opcode: o, Timestamped: true}).Extensions(); ext != wantExt || ok != wantOK {
+		if ext, ok := (MRCBTH{Opcode: o, Timestamped: true}).Extensions(); ext != wantExt ||
+			ok != wantOK {
 			t.Errorf("%v with ts: extensions %b, %v; want %b, %v", o, ext, ok, wantExt, wantOK)
 		}
 	}
@@ -108,5 +114,6 @@ func TestEndpointHeader(t *testing.T) {
 }
 
 func FuzzParseMRCBTH(f *testing.F) {
-	fuzzHeader(f, ParseMRCBTH, true, mrcBTHWire, "dc 00 ffff 00 000118 20 a788bf", "df ff ffff ff ffffff ff ffffff", bthWire)
+	fuzzHeader(f, ParseMRCBTH, true, mrcBTHWire, "dc 00 ffff 00 000118 20 a788bf",
+		"df ff ffff ff ffffff ff ffffff", bthWire)
 }

@@ -5,8 +5,10 @@ import "fmt"
 // NACKReason is the nack_reason of a NETH: why a responder did not take a packet.
 type NACKReason uint8
 
-// Reasons of a NACK (OCP MRC 1.0, tables 7-3 and 7-17). Section 7.5.3 has other names for some: TRIM and TRIM_LAST_HOP are the first two, PSNE ("error in
-// processing bitmap") is NACKPSNOutOfRange, and GERR (general error) is NACKNoResource when it may pass and NACKUnexpectedEvent when not.
+// Reasons of a NACK (OCP MRC 1.0, tables 7-3 and 7-17). Section 7.5.3 has other names for some:
+// TRIM and TRIM_LAST_HOP are the first two, PSNE ("error in processing bitmap") is
+// NACKPSNOutOfRange, and GERR (general error) is NACKNoResource when it may pass and
+// NACKUnexpectedEvent when not.
 const (
 	NACKTrimmed         NACKReason = 0x01
 	NACKTrimmedLastHop  NACKReason = 0x02 // by the last switch before the responder
@@ -41,10 +43,12 @@ func (r NACKReason) String() string {
 // Known reports whether the reason is assigned.
 func (r NACKReason) Known() bool { return nackReasons[r].name != "" }
 
-// Mandatory reports whether every responder supports the reason; the others are a capability negotiated with the connection.
+// Mandatory reports whether every responder supports the reason; the others are a capability
+// negotiated with the connection.
 func (r NACKReason) Mandatory() bool { return nackReasons[r].mandatory }
 
-// Retransmittable reports whether the requester sends the packet again, as far as its retries go. If not, the queue pair fails at once.
+// Retransmittable reports whether the requester sends the packet again, as far as its retries go.
+// If not, the queue pair fails at once.
 func (r NACKReason) Retransmittable() bool { return nackReasons[r].retransmit }
 
 // Trimmed reports whether the packet was trimmed on its way.

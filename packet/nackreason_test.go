@@ -23,7 +23,8 @@ func TestNACKReason(t *testing.T) {
 		if r.Known() != known {
 			t.Errorf("%v: known %v", r, r.Known())
 		}
-		if got := (row{r.String(), r.Mandatory(), r.Retransmittable(), r.Trimmed()}); known && got != want {
+		if got := (row{r.String(), r.Mandatory(), r.Retransmittable(), r.Trimmed()}); known &&
+			got != want {
 			t.Errorf("reason %#02x: %+v, want %+v", uint8(r), got, want)
 		} else if !known && (got.mandatory || got.retransmit || got.trimmed) {
 			t.Errorf("reserved reason %#02x: %+v", uint8(r), got)

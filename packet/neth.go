@@ -16,8 +16,8 @@ const (
 	nethTimestamp = 18
 )
 
-// NETH is the negative acknowledgement header of MRC (OCP MRC 1.0, tables 7-16 and 7-17). Its reserved bits, type and nxt among them, are written as zero and
-// ignored when read.
+// NETH is the negative acknowledgement header of MRC (OCP MRC 1.0, tables 7-16 and 7-17). Its
+// reserved bits, type and nxt among them, are written as zero and ignored when read.
 type NETH struct {
 	Reason     NACKReason
 	VendorInfo uint8

@@ -19,7 +19,8 @@ const (
 	nsccRestore   = 0x80
 )
 
-// CCType is the cc_type of a SETH or NETH: what kind of congestion control state it carries. 4 bits.
+// CCType is the cc_type of a SETH or NETH: what kind of congestion control state it carries. 4
+// bits.
 type CCType uint8
 
 // Kinds of congestion control state.
@@ -28,7 +29,8 @@ const (
 	CCTypeTimestamp CCType = 0b0010 // of a NETH: its timestamp
 )
 
-// NSCC is the CC_STATE of cc_type 0 (OCP MRC 1.0, tables 7-12 and 7-13). Its reserved bit is written as zero and ignored when read.
+// NSCC is the CC_STATE of cc_type 0 (OCP MRC 1.0, tables 7-12 and 7-13). Its reserved bit is
+// written as zero and ignored when read.
 type NSCC struct {
 	Timestamp      uint16 // of the request, or the responder's service time
 	OOOCount       uint16 // packets received above the cumulative acknowledgement; 15 bits
@@ -51,8 +53,8 @@ func ParseNSCC(b []byte) (NSCC, int, error) {
 	}, CCStateLen, nil
 }
 
-// Append writes the state after b. A count or penalty beyond its field is written as the greatest there is, since a smaller one would say the
-// opposite; bits of RcvdBytes beyond 24 are dropped.
+// Append writes the state after b. A count or penalty beyond its field is written as the greatest
+// there is, since a smaller one would say the opposite; bits of RcvdBytes beyond 24 are dropped.
 func (s NSCC) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, s.Timestamp)
 	b = binary.BigEndian.AppendUint16(b, min(s.OOOCount, nsccMaxOOO))
@@ -66,7 +68,8 @@ func (s NSCC) Append(b []byte) []byte {
 // Len is CCStateLen.
 func (NSCC) Len() int { return CCStateLen }
 
-// RcvdBytes is the rcvd_bytes that reports that so many octets were received: rounded up to RcvdBytesUnit, modulo 2^24.
+// RcvdBytes is the rcvd_bytes that reports that so many octets were received: rounded up to
+// RcvdBytesUnit, modulo 2^24.
 func RcvdBytes(octets uint64) uint32 {
 	units := octets / RcvdBytesUnit
 	if octets%RcvdBytesUnit != 0 {

@@ -10,15 +10,18 @@ const (
 
 func TestNSCC(t *testing.T) {
 	testHeader(t, ParseNSCC, []headerCase[NSCC]{
-		{"all fields", nsccWire, NSCC{Timestamp: 0xbeef, OOOCount: 0x123, RestoreCwnd: true, RcvCwndPenalty: 64, RcvdBytes: 0xfedcba}},
-		{"greatest count and penalty", "0000 7fff 7f 000000", NSCC{OOOCount: 0x7fff, RcvCwndPenalty: MaxRcvCwndPenalty}},
+		{"all fields", nsccWire, NSCC{Timestamp: 0xbeef, OOOCount: 0x123, RestoreCwnd: true,
+			RcvCwndPenalty: 64, RcvdBytes: 0xfedcba}},
+		{"greatest count and penalty", "0000 7fff 7f 000000",
+			NSCC{OOOCount: 0x7fff, RcvCwndPenalty: MaxRcvCwndPenalty}},
 		{"received", "0000 0000 00 000001", NSCC{RcvdBytes: 1}},
 	})
 	testMask(t, ParseNSCC, nsccMask)
 }
 
 func TestNSCCAppendBeyondTheFields(t *testing.T) {
-	got, _, err := ParseNSCC(NSCC{OOOCount: 0x8001, RcvCwndPenalty: 0x80, RcvdBytes: 0xFF000002}.Append(nil))
+	got, _, err := ParseNSCC(NSCC{OOOCount: 0x8001, RcvCwndPenalty: 0x80,
+		RcvdBytes: 0xFF000002}.Append(nil))
 	if want := (NSCC{OOOCount: 0x7FFF, RcvCwndPenalty: 127, RcvdBytes: 2}); err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}

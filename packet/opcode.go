@@ -5,11 +5,12 @@ import (
 	"math/bits"
 )
 
-// Opcode is a BTH opcode: the transport service in the three high bits, the operation in the five low ones.
+// Opcode is a BTH opcode: the transport service in the three high bits, the operation in the five
+// low ones.
 type Opcode uint8
 
-// Opcodes of the reliable connection service (IBTA volume 1, §9.2.1), and the congestion notification packet
-// (annex A17.9).
+// Opcodes of the reliable connection service (IBTA volume 1, §9.2.1), and the congestion
+// notification packet (annex A17.9).
 const (
 	OpSendFirst              Opcode = 0x00
 	OpSendMiddle             Opcode = 0x01
@@ -37,7 +38,8 @@ const (
 	OpCongestionNotification Opcode = 0x81
 )
 
-// Opcodes of MRC (OCP MRC 1.0, table 6-2), all those with 0b110 in the three high bits. MRCBTH is their header.
+// Opcodes of MRC (OCP MRC 1.0, table 6-2), all those with 0b110 in the three high bits. MRCBTH is
+// their header.
 const (
 	OpMRCWriteFirst         Opcode = 0xC6
 	OpMRCWriteMiddle        Opcode = 0xC7
@@ -130,8 +132,9 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#02x", uint8(o))
 }
 
-// Extensions reports which headers follow the BTH; ok is false when the opcode is not one of RoCEv2 that this package decodes: other services
-// than reliable connection, ATOMIC operations and SEND with Invalidate. For MRC's opcodes, which are not among them, see MRCBTH.Extensions.
+// Extensions reports which headers follow the BTH; ok is false when the opcode is not one of RoCEv2
+// that this package decodes: other services than reliable connection, ATOMIC operations and SEND
+// with Invalidate. For MRC's opcodes, which are not among them, see MRCBTH.Extensions.
 func (o Opcode) Extensions() (ext Extension, ok bool) {
 	if o.MRC() {
 		return 0, false
@@ -147,7 +150,8 @@ func (e Extension) first() Extension { return e & -e }
 func (e Extension) Is(want Extension) bool { return e&want == want }
 
 // extensionLens has the length of header 1<<i at i.
-var extensionLens = [16]int{METHLen, TSETHLen, RETHLen, AETHLen, ImmDtLen, CNPLen, SETHLen, NETHLen, PETHLen, ERTHLen, EETHLen}
+var extensionLens = [16]int{METHLen, TSETHLen, RETHLen, AETHLen, ImmDtLen, CNPLen, SETHLen, NETHLen,
+	PETHLen, ERTHLen, EETHLen}
 
 // Len is the octets the extension headers take.
 func (e Extension) Len() int {

@@ -23,7 +23,8 @@ type headerCase[H header] struct {
 	want H
 }
 
-// testHeader checks decode, encode and length of each case, and that every shorter input is ErrTruncated.
+// testHeader checks decode, encode and length of each case, and that every shorter input is
+// ErrTruncated.
 func testHeader[H header](t *testing.T, parse func([]byte) (H, int, error), cases []headerCase[H]) {
 	t.Helper()
 	for _, c := range cases {
@@ -55,9 +56,11 @@ func testHeader[H header](t *testing.T, parse func([]byte) (H, int, error), case
 	}
 }
 
-// fuzzHeader checks that parse never panics, takes no more than there is, and that what it accepts survives Append and another parse; and, if
-// exact, that Append gives the very octets that were read.
-func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exact bool, seeds ...string) {
+// fuzzHeader checks that parse never panics, takes no more than there is, and that what it accepts
+// survives Append and another parse; and, if exact, that Append gives the very octets that were
+// read.
+func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exact bool,
+	seeds ...string) {
 	f.Helper()
 	for _, s := range seeds {
 		f.Add(unhex(f, s))
@@ -87,8 +90,8 @@ func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exac
 	})
 }
 
-// testMask checks of a header of fixed length that exactly the bits of mask are fields: whatever is read, those bits are written as they were, and the reserved
-// ones as zero.
+// testMask checks of a header of fixed length that exactly the bits of mask are fields: whatever is
+// read, those bits are written as they were, and the reserved ones as zero.
 func testMask[H header](t *testing.T, parse func([]byte) (H, int, error), mask string) {
 	t.Helper()
 	m := unhex(t, mask)
@@ -114,8 +117,10 @@ func testMask[H header](t *testing.T, parse func([]byte) (H, int, error), mask s
 	check(in)
 }
 
-// fuzzMask is fuzzHeader for a header of fixed length, of which Append gives the octets that were read, but for those bits that are not in mask.
-func fuzzMask[H header](f *testing.F, parse func([]byte) (H, int, error), mask string, seeds ...string) {
+// fuzzMask is fuzzHeader for a header of fixed length, of which Append gives the octets that were
+// read, but for those bits that are not in mask.
+func fuzzMask[H header](f *testing.F, parse func([]byte) (H, int, error), mask string,
+	seeds ...string) {
 	f.Helper()
 	m := unhex(f, mask)
 	for _, s := range seeds {
@@ -129,7 +134,8 @@ func fuzzMask[H header](f *testing.F, parse func([]byte) (H, int, error), mask s
 			}
 			return
 		}
-		if out := h.Append(nil); n != len(m) || len(out) != h.Len() || !bytes.Equal(out, masked(b[:n], m)) {
+		if out := h.Append(nil); n != len(m) || len(out) != h.Len() ||
+			!bytes.Equal(out, masked(b[:n], m)) {
 			t.Fatalf("took %d octets, wrote\n     % x\nwant % x", n, out, masked(b[:n], m))
 		}
 	})
@@ -144,7 +150,8 @@ func masked(b, mask []byte) []byte {
 }
 
 func isSentinel(err error) bool {
-	for _, s := range []error{ErrTruncated, ErrMalformed, ErrUnsupported, ErrTooLong, ErrICRC, ErrChecksum, ErrHMAC} {
+	for _, s := range []error{ErrTruncated, ErrMalformed, ErrUnsupported, ErrTooLong, ErrICRC,
+		ErrChecksum, ErrHMAC} {
 		if errors.Is(err, s) {
 			return true
 		}

@@ -9,7 +9,8 @@ func padCount(payload []byte) uint8 { return uint8(-len(payload) & 3) }
 func cutPad(b []byte, pad uint8) ([]byte, error) {
 	end := len(b) - int(pad)
 	if end < 0 {
-		return nil, fmt.Errorf("BTH: Pad Count %d, want at most the %d octets of payload: %w", pad, len(b), ErrMalformed)
+		return nil, fmt.Errorf("BTH: Pad Count %d, want at most the %d octets of payload: %w", pad,
+			len(b), ErrMalformed)
 	}
 	return b[:end:end], nil
 }

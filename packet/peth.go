@@ -13,8 +13,8 @@ const (
 	pethTSETH  = 12
 )
 
-// PETH is the header of a reliability probe request of MRC (OCP MRC 1.0, tables 7-18 and 7-19). Its reserved bits, type and nxt among them, are written as
-// zero and ignored when read.
+// PETH is the header of a reliability probe request of MRC (OCP MRC 1.0, tables 7-18 and 7-19). Its
+// reserved bits, type and nxt among them, are written as zero and ignored when read.
 type PETH struct {
 	VendorInfo uint8
 	ProbeID    uint16 // comes back in the SACK: see SETH.ProbeID

@@ -32,7 +32,8 @@ func TestPFCFrame(t *testing.T) {
 	want := unhex(t, "0180c2000001 02000000000a 8808"+pfcWire+
 		"0000000000000000000000000000000000000000000000000000")
 	p, src := PFC{Classes: 0x18, Quanta: [8]uint16{3: 0xffff}}, MAC{2, 0, 0, 0, 0, 10}
-	if got := p.AppendFrame([]byte{9}, src); !bytes.Equal(got, append([]byte{9}, want...)) || len(want) != PFCFrameLen {
+	if got := p.AppendFrame([]byte{9}, src); !bytes.Equal(got, append([]byte{9}, want...)) ||
+		len(want) != PFCFrameLen {
 		t.Errorf("append:\n got % x\nwant 09 % x", got, want)
 	}
 	var got PFC
@@ -46,7 +47,8 @@ func TestPFCFrame(t *testing.T) {
 	if _, err := got.ParseFrame(want[:EthernetLen+PFCLen]); err != nil {
 		t.Errorf("without padding: %v", err)
 	}
-	for at, words := range map[int][]string{5: {"destination", "01:80:c2:00:00:01"}, 13: {"EtherType", "0x8808"}, 15: {"opcode", "0x0101"}} {
+	for at, words := range map[int][]string{5: {"destination", "01:80:c2:00:00:01"},
+		13: {"EtherType", "0x8808"}, 15: {"opcode", "0x0101"}} {
 		bad := bytes.Clone(want)
 		bad[at] ^= 0x40
 		_, err := got.ParseFrame(bad)
@@ -66,7 +68,8 @@ func TestPFCFrame(t *testing.T) {
 }
 
 func FuzzParsePFC(f *testing.F) {
-	fuzzMask(f, ParsePFC, "ffff 00ff ffff ffff ffff ffff ffff ffff ffff ffff", pfcWire, "0001 ffff 0000 0000 0000 0000 0000 0000 0000 0000")
+	fuzzMask(f, ParsePFC, "ffff 00ff ffff ffff ffff ffff ffff ffff ffff ffff", pfcWire,
+		"0001 ffff 0000 0000 0000 0000 0000 0000 0000 0000")
 }
 
 // TestPauseTime: a quantum is 512 bit times of the port (IEEE 802.3 annex 31D).

@@ -1,6 +1,7 @@
 package packet
 
-// PSNMask covers the 24 bits of packet sequence numbers, queue pair numbers and message sequence numbers.
+// PSNMask covers the 24 bits of packet sequence numbers, queue pair numbers and message sequence
+// numbers.
 const PSNMask = 1<<24 - 1
 
 const psnHalf = 1 << 23
@@ -17,8 +18,8 @@ func PSNDiff(a, b uint32) int {
 	return d
 }
 
-// PSNBefore reports whether a comes before b: whether (b - a) mod 2^24 is in 1..2^23-1. Of two numbers exactly 2^23 apart neither
-// comes before the other.
+// PSNBefore reports whether a comes before b: whether (b - a) mod 2^24 is in 1..2^23-1. Of two
+// numbers exactly 2^23 apart neither comes before the other.
 func PSNBefore(a, b uint32) bool {
 	d := (b - a) & PSNMask
 	return d != 0 && d < psnHalf

@@ -38,7 +38,8 @@ func TestPSNAgainstDefinition(t *testing.T) {
 	modulus := big.NewInt(1 << 24)
 	mod := func(x int64) int64 { return new(big.Int).Mod(big.NewInt(x), modulus).Int64() }
 	rapid.Check(t, func(t *rapid.T) {
-		psn := rapid.OneOf(rapid.Uint32Range(0, PSNMask), rapid.Uint32Range(0, 3), rapid.Uint32Range(PSNMask-3, PSNMask))
+		psn := rapid.OneOf(rapid.Uint32Range(0, PSNMask), rapid.Uint32Range(0, 3),
+			rapid.Uint32Range(PSNMask-3, PSNMask))
 		a, b := psn.Draw(t, "a"), psn.Draw(t, "b")
 		n := rapid.IntRange(-1<<30, 1<<30).Draw(t, "n")
 		if got, want := PSNAdd(a, n), uint32(mod(int64(a)+int64(n))); got != want {

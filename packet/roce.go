@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// RoCE is a whole RoCEv2 frame: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6, UDP, BTH, the extension headers of the
-// opcode, payload, padding, ICRC.
+// RoCE is a whole RoCEv2 frame: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6,
+// UDP, BTH, the extension headers of the opcode, payload, padding, ICRC.
 //
-// Append derives, and ParseRoCE fills in: EtherType, Next Headers, the lengths, PadCount and ICRC. All else is the caller's, the hop
-// limits and UDP.DstPort (RoCEPort) too.
+// Append derives, and ParseRoCE fills in: EtherType, Next Headers, the lengths, PadCount and ICRC.
+// All else is the caller's, the hop limits and UDP.DstPort (RoCEPort) too.
 type RoCE struct {
 	Ethernet Ethernet
 
@@ -29,20 +29,23 @@ type RoCE struct {
 	Payload     []byte // without padding; a slice of the frame after ParseRoCE
 	ICRC        uint32 // as computed; its octets are reversed on the wire
 
-	// Datagram, set by ParseRoCE, is the slice of the frame from the inner IPv6 header to the ICRC, for CheckICRC.
+	// Datagram, set by ParseRoCE, is the slice of the frame from the inner IPv6 header to the ICRC,
+	// for CheckICRC.
 	Datagram []byte
 }
 
-// ParseRoCE reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow. Lengths are checked, the ICRC and the UDP checksum
-// are not: see CheckICRC and CheckUDPChecksum. An error that wraps ErrUnsupported means that the frame is no RoCEv2 over
-// IPv6, or has an opcode this package does not decode; in the latter case all up to the BTH, and Datagram, is filled in.
+// ParseRoCE reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow.
+// Lengths are checked, the ICRC and the UDP checksum are not: see CheckICRC and CheckUDPChecksum.
+// An error that wraps ErrUnsupported means that the frame is no RoCEv2 over IPv6, or has an opcode
+// this package does not decode; in the latter case all up to the BTH, and Datagram, is filled in.
 func ParseRoCE(frame []byte) (p RoCE, n int, err error) {
 	p.Ethernet, n, err = ParseEthernet(frame)
 	if err != nil {
 		return RoCE{}, 0, err
 	}
 	if p.Ethernet.EtherType != EtherTypeIPv6 {
-		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
+		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w",
+			p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
 	}
 	m, err := p.parseIPv6(frame[n:])
 	return p, n + m, err
@@ -59,7 +62,8 @@ func (p *RoCE) parseIPv6(b []byte) (int, error) {
 	if err := s.parse(b, nil); err != nil {
 		return 0, err
 	}
-	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6, p.Datagram = s.encapsulated, s.routed, s.outer, s.srh, s.ip, s.datagram
+	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6, p.Datagram = s.encapsulated, s.routed, s.outer,
+		s.srh, s.ip, s.datagram
 	return s.end, p.parseTransport(s.datagram[IPv6Len:])
 }
 
@@ -70,10 +74,12 @@ func (p *RoCE) parseTransport(b []byte) error {
 		return err
 	}
 	if p.UDP.DstPort != RoCEPort {
-		return fmt.Errorf("UDP header: destination port %d, want %d: %w", p.UDP.DstPort, RoCEPort, ErrUnsupported)
+		return fmt.Errorf("UDP header: destination port %d, want %d: %w", p.UDP.DstPort, RoCEPort,
+			ErrUnsupported)
 	}
 	if int(p.UDP.Length) != len(b) {
-		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", p.UDP.Length, len(b), ErrMalformed)
+		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", p.UDP.Length,
+			len(b), ErrMalformed)
 	}
 	p.Checksummed = p.UDP.Checksum != 0
 	b = b[n:]
@@ -116,9 +122,9 @@ func (p *RoCE) parseTransport(b []byte) error {
 	return err
 }
 
-// Append writes the frame after b. It derives what the comment on RoCE says, and computes the UDP checksum if Checksummed; p itself
-// does not change. Extension headers the opcode does not have are left out. A payload too long for the length
-// fields gives a frame that does not parse.
+// Append writes the frame after b. It derives what the comment on RoCE says, and computes the UDP
+// checksum if Checksummed; p itself does not change. Extension headers the opcode does not have are
+// left out. A payload too long for the length fields gives a frame that does not parse.
 func (p *RoCE) Append(b []byte) []byte {
 	eth := p.Ethernet
 	eth.EtherType = EtherTypeIPv6

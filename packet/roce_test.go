@@ -17,12 +17,14 @@ var (
 func writeOnly() RoCE {
 	return RoCE{
 		Ethernet: Ethernet{Dst: dstMAC, Src: srcMAC, EtherType: EtherTypeIPv6},
-		IPv6:     IPv6{TrafficClass: TrafficClass(26, ECT0), FlowLabel: 0x12345, HopLimit: 64, Src: addr("2001:db8::1"), Dst: proxy},
-		UDP:      UDP{SrcPort: 0xc123, DstPort: RoCEPort},
-		BTH:      BTH{Opcode: OpWriteOnlyImmediate, PKey: DefaultPKey, DestQPN: 0x11, AckReq: true, PSN: 0xfffffe},
-		RETH:     RETH{VA: 0x7f0000001000, RKey: 0xabcd, DMALength: 5},
-		ImmDt:    0xdeadbeef,
-		Payload:  []byte{1, 2, 3, 4, 5},
+		IPv6: IPv6{TrafficClass: TrafficClass(26, ECT0), FlowLabel: 0x12345, HopLimit: 64,
+			Src: addr("2001:db8::1"), Dst: proxy},
+		UDP: UDP{SrcPort: 0xc123, DstPort: RoCEPort},
+		BTH: BTH{Opcode: OpWriteOnlyImmediate, PKey: DefaultPKey, DestQPN: 0x11, AckReq: true,
+			PSN: 0xfffffe},
+		RETH:    RETH{VA: 0x7f0000001000, RKey: 0xabcd, DMALength: 5},
+		ImmDt:   0xdeadbeef,
+		Payload: []byte{1, 2, 3, 4, 5},
 	}
 }
 
@@ -92,7 +94,8 @@ func TestRoCEEncapsulatedByteExact(t *testing.T) {
 	}
 }
 
-// derived is p with the fields Append derives taken out, for comparing what went in with what came out.
+// derived is p with the fields Append derives taken out, for comparing what went in with what came
+// out.
 func derived(p RoCE) RoCE {
 	p.Outer.PayloadLength, p.Outer.NextHeader = 0, 0
 	p.IPv6.PayloadLength, p.IPv6.NextHeader = 0, 0
@@ -176,7 +179,8 @@ func TestParseRoCETruncated(t *testing.T) {
 	}
 }
 
-// Cutting a packet and correcting the lengths of IP and UDP leaves a transport header that is too short for its opcode.
+// Cutting a packet and correcting the lengths of IP and UDP leaves a transport header that is too
+// short for its opcode.
 func TestParseRoCEShortTransport(t *testing.T) {
 	p := writeOnly()
 	whole := p.AppendPacket(nil)
@@ -195,7 +199,8 @@ func TestParseRoCEShortTransport(t *testing.T) {
 }
 
 func TestParseRoCEShortExtension(t *testing.T) {
-	for _, op := range []Opcode{OpWriteOnly, OpAcknowledge, OpSendOnlyImmediate, OpCongestionNotification} {
+	for _, op := range []Opcode{OpWriteOnly, OpAcknowledge, OpSendOnlyImmediate,
+		OpCongestionNotification} {
 		ext, _ := op.Extensions()
 		for n := range ext.Len() {
 			p := writeOnly()
@@ -217,11 +222,14 @@ func TestParseRoCERefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"EtherType", func(b []byte) { b[12], b[13] = 0x08, 0x00 }, ErrUnsupported, []string{"EtherType 0x0800", "0x86dd"}},
+		{"EtherType", func(b []byte) { b[12], b[13] = 0x08, 0x00 }, ErrUnsupported,
+			[]string{"EtherType 0x0800", "0x86dd"}},
 		{"IP version", func(b []byte) { b[ip] = 0x45 }, ErrMalformed, []string{"version 4"}},
 		{"TCP", func(b []byte) { b[ip+6] = 6 }, ErrUnsupported, []string{"Next Header 6", "17 (UDP)"}},
 		{"UDP port", func(b []byte) { b[udp+3]++ }, ErrUnsupported, []string{"port 4792", "want 4791"}},
-		{"UDP length", func(b []byte) { b[udp+5]-- }, ErrMalformed, []string{"Length 51", "Payload Length 52"}},
+		{"UDP length", func(b []byte) {
+			b[udp+5]--
+		}, ErrMalformed, []string{"Length 51", "Payload Length 52"}},
 		{"opcode", func(b []byte) { b[bth] = byte(OpFetchAdd) }, ErrUnsupported, []string{"FetchAdd"}},
 		{"service", func(b []byte) { b[bth] = 0x24 }, ErrUnsupported, []string{"opcode 0x24"}},
 	} {
@@ -242,12 +250,16 @@ func TestParseRoCERefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"SRH then UDP", func(b []byte) { b[srh] = NextHeaderUDP }, ErrUnsupported, []string{"Next Header 17", "41 (IPv6)"}},
+		{"SRH then UDP", func(b []byte) { b[srh] = NextHeaderUDP }, ErrUnsupported,
+			[]string{"Next Header 17", "41 (IPv6)"}},
 		{"routing type", func(b []byte) { b[srh+2] = 0 }, ErrUnsupported, []string{"Routing Type 0"}},
 		{"Segments Left", func(b []byte) { b[srh+3] = 3 }, ErrMalformed, []string{"Segments Left 3"}},
-		{"inner length", func(b []byte) { b[inner+5]++ }, ErrMalformed, []string{"Payload Length 53", "want 52"}},
+		{"inner length", func(b []byte) {
+			b[inner+5]++
+		}, ErrMalformed, []string{"Payload Length 53", "want 52"}},
 		{"inner version", func(b []byte) { b[inner] = 0 }, ErrMalformed, []string{"version 0"}},
-		{"a third IPv6 header", func(b []byte) { b[inner+6] = NextHeaderIPv6 }, ErrUnsupported, []string{"Next Header 41", "17 (UDP)"}},
+		{"a third IPv6 header", func(b []byte) { b[inner+6] = NextHeaderIPv6 }, ErrUnsupported,
+			[]string{"Next Header 41", "17 (UDP)"}},
 	} {
 		t.Run("inner/"+c.name, func(t *testing.T) {
 			b := encapsulated.Append(nil)
@@ -263,7 +275,8 @@ func TestParseRoCEUnknownOpcodeKeepsBTH(t *testing.T) {
 	p.BTH.Opcode = OpCompareSwap
 	got, n, err := ParseRoCE(p.Append(nil))
 	wantError(t, err, ErrUnsupported, "CmpSwap")
-	if n != p.Len() || got.BTH.Opcode != OpCompareSwap || got.BTH.PSN != p.BTH.PSN || got.IPv6.Dst != proxy {
+	if n != p.Len() || got.BTH.Opcode != OpCompareSwap || got.BTH.PSN != p.BTH.PSN ||
+		got.IPv6.Dst != proxy {
 		t.Errorf("%d octets, BTH %+v", n, got.BTH)
 	}
 	if err := CheckICRC(got.Datagram); err != nil {
@@ -271,15 +284,18 @@ func TestParseRoCEUnknownOpcodeKeepsBTH(t *testing.T) {
 	}
 }
 
-// The fields and both sums are those of the test "RoCE over IPv6" of Scapy (secdev/scapy, test/contrib/roce.uts). Its opcode is one of
-// unreliable connection, so Append's layout of it is a BTH and nothing else.
+// The fields and both sums are those of the test "RoCE over IPv6" of Scapy (secdev/scapy,
+// test/contrib/roce.uts). Its opcode is one of unreliable connection, so Append's layout of it is a
+// BTH and nothing else.
 func TestRoCEPublishedVector(t *testing.T) {
 	p := RoCE{
-		IPv6:        IPv6{TrafficClass: 226, FlowLabel: 0x1face, HopLimit: 255, Src: addr("2022::1023"), Dst: addr("2023::1024")},
+		IPv6: IPv6{TrafficClass: 226, FlowLabel: 0x1face, HopLimit: 255, Src: addr("2022::1023"),
+			Dst: addr("2023::1024")},
 		UDP:         UDP{SrcPort: 49152, DstPort: RoCEPort},
 		Checksummed: true,
 		BTH:         BTH{Opcode: 0x24, MigReq: true, PKey: DefaultPKey, DestQPN: 211, PSN: 13571856},
-		Payload:     []byte("F0\x81\x8b\xe2\x895\xd9\x0e\x9a\x95PT\x01\xbe\x88^P"), // 18 octets, so 2 of padding
+		// 18 octets, so 2 of padding
+		Payload: []byte("F0\x81\x8b\xe2\x895\xd9\x0e\x9a\x95PT\x01\xbe\x88^P"),
 	}
 	b := p.AppendPacket(nil)
 	if got := b[len(b)-ICRCLen:]; !bytes.Equal(got, []byte{0x3e, 0x5b, 0x74, 0x3b}) {
@@ -336,7 +352,8 @@ func FuzzParseRoCE(f *testing.F) {
 		out := p.Append(nil)
 		again, m, err := ParseRoCE(out)
 		if err != nil || m != len(out) || m != p.Len() || !reflect.DeepEqual(derived(again), derived(p)) {
-			t.Fatalf("second parse of %d octets took %d, %v\n got %+v\nwant %+v", len(out), m, err, derived(again), derived(p))
+			t.Fatalf("second parse of %d octets took %d, %v\n got %+v\nwant %+v", len(out), m, err,
+				derived(again), derived(p))
 		}
 		if err := CheckICRC(again.Datagram); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// SETHLen is the length of a selective acknowledgement header in octets, with its congestion control state.
+// SETHLen is the length of a selective acknowledgement header in octets, with its congestion
+// control state.
 const SETHLen = 36
 
 const (
@@ -34,7 +35,8 @@ const (
 	sethProbe     = 0x02
 )
 
-// SACKMark is the field m of a SETH: what its sender saw of the path that the packet it answers came by.
+// SACKMark is the field m of a SETH: what its sender saw of the path that the packet it answers
+// came by.
 type SACKMark uint8
 
 // Marks of a SACK; 3 is reserved.
@@ -44,8 +46,9 @@ const (
 	MarkAlwaysSkip SACKMark = 2 // the path is bad
 )
 
-// SETH is the selective acknowledgement header of MRC (OCP MRC 1.0, tables 7-14 and 7-15), with the congestion control state that follows it. Its
-// reserved bits, type and nxt among them, are written as zero and ignored when read.
+// SETH is the selective acknowledgement header of MRC (OCP MRC 1.0, tables 7-14 and 7-15), with the
+// congestion control state that follows it. Its reserved bits, type and nxt among them, are written
+// as zero and ignored when read.
 type SETH struct {
 	Mark         SACKMark // 2 bits
 	Probe        bool     // pr: answers a probe, whose identifier is in AckPSNOffset
@@ -105,8 +108,9 @@ func (h SETH) Append(b []byte) []byte {
 // Len is SETHLen.
 func (SETH) Len() int { return SETHLen }
 
-// PSNOffset is the ack_psn_offset or sack_offset that says psn, for a cumulative acknowledgement of cackPSN. One that 16 bits cannot say becomes the nearest they can:
-// only a duplicate from long ago is so far off, and it stays below the cumulative acknowledgement.
+// PSNOffset is the ack_psn_offset or sack_offset that says psn, for a cumulative acknowledgement of
+// cackPSN. One that 16 bits cannot say becomes the nearest they can: only a duplicate from long ago
+// is so far off, and it stays below the cumulative acknowledgement.
 func PSNOffset(psn, cackPSN uint32) int16 {
 	return int16(min(max(PSNDiff(psn, cackPSN), math.MinInt16), math.MaxInt16))
 }
@@ -120,8 +124,9 @@ func (h SETH) ProbeID() uint16 { return uint16(h.AckPSNOffset) }
 // SACKBase is the PSN of the least significant bit of the bitmap.
 func (h SETH) SACKBase() uint32 { return PSNAdd(h.CackPSN, int(h.SACKOffset)) }
 
-// Received reports whether a packet had been received when this was written; known is false when neither the cumulative acknowledgement nor the
-// bitmap tells. A packet beyond the bitmap is not known to be missing.
+// Received reports whether a packet had been received when this was written; known is false when
+// neither the cumulative acknowledgement nor the bitmap tells. A packet beyond the bitmap is not
+// known to be missing.
 func (h SETH) Received(psn uint32) (received, known bool) {
 	if PSNDiff(psn, h.CackPSN) <= 0 {
 		return true, true
@@ -136,7 +141,8 @@ func (h SETH) Received(psn uint32) (received, known bool) {
 // NSCC reads CCState; another cc_type than CCTypeNSCC is ErrUnsupported.
 func (h SETH) NSCC() (NSCC, error) {
 	if h.CCType != CCTypeNSCC {
-		return NSCC{}, fmt.Errorf("SETH: cc_type %d, want %d (NSCC): %w", h.CCType, CCTypeNSCC, ErrUnsupported)
+		return NSCC{}, fmt.Errorf("SETH: cc_type %d, want %d (NSCC): %w", h.CCType, CCTypeNSCC,
+			ErrUnsupported)
 	}
 	s, _, err := ParseNSCC(h.CCState[:])
 	return s, err

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// type 4, nxt 5, m 2 = 01, r r r, pr 1 = 0, r, ack_psn_offset 300; entropy; spdcid, dpdcid; res, cack_psn; cc_type 0, cc_fl 0, mpr 8,
-	// sack_offset 268; sack_bitmap; cc_state.
+	// type 4, nxt 5, m 2 = 01, r r r, pr 1 = 0, r, ack_psn_offset 300; entropy; spdcid, dpdcid; res,
+	// cack_psn; cc_type 0, cc_fl 0, mpr 8, sack_offset 268; sack_bitmap; cc_state.
 	sethWire = "00 20 012c c123 2345 0118 0109 00 000195 00 08 010c 8000000180000081" + nsccWire
 	// m 10, pr 1; offsets negative; cc_type 2, cc_fl 5; mpr 255.
 	sethProbeWire = "00 42 fffe 01020304 1112 1314 00 fffffe 25 ff ff9c 0000000000000001 0102030405060708"
@@ -17,19 +17,23 @@ const (
 func TestSETH(t *testing.T) {
 	testHeader(t, ParseSETH, []headerCase[SETH]{
 		{"SACK", sethWire, SETH{
-			Mark: MarkSkipOnce, AckPSNOffset: 300, Entropy: NewEV(0xc123, 0x2345), SPDCID: 0x118, DPDCID: 0x109, CackPSN: 405,
+			Mark: MarkSkipOnce, AckPSNOffset: 300, Entropy: NewEV(0xc123, 0x2345), SPDCID: 0x118,
+			DPDCID: 0x109, CackPSN: 405,
 			MPR: 8, SACKOffset: 268, SACKBitmap: 0x8000000180000081, CCState: [8]byte(unhex(t, nsccWire)),
 		}},
 		{"probe response", sethProbeWire, SETH{
-			Mark: MarkAlwaysSkip, Probe: true, AckPSNOffset: -2, Entropy: 0x01020304, SPDCID: 0x1112, DPDCID: 0x1314, CackPSN: 0xfffffe,
-			CCType: CCTypeTimestamp, CCFlags: 5, MPR: 255, SACKOffset: -100, SACKBitmap: 1, CCState: [8]byte{1, 2, 3, 4, 5, 6, 7, 8},
+			Mark: MarkAlwaysSkip, Probe: true, AckPSNOffset: -2, Entropy: 0x01020304, SPDCID: 0x1112,
+			DPDCID: 0x1314, CackPSN: 0xfffffe,
+			CCType: CCTypeTimestamp, CCFlags: 5, MPR: 255, SACKOffset: -100, SACKBitmap: 1,
+			CCState: [8]byte{1, 2, 3, 4, 5, 6, 7, 8},
 		}},
 	})
 	testMask(t, ParseSETH, sethMask)
 }
 
 func TestSETHAppendKeepsFieldsApart(t *testing.T) {
-	got, _, err := ParseSETH(SETH{Mark: 0xFC, CackPSN: 0xFF000000, CCType: 0xF0, CCFlags: 0xF0}.Append(nil))
+	got, _, err := ParseSETH(SETH{Mark: 0xFC, CackPSN: 0xFF000000, CCType: 0xF0,
+		CCFlags: 0xF0}.Append(nil))
 	if err != nil || got != (SETH{}) {
 		t.Errorf("bits beyond the fields' widths come back as %+v, %v", got, err)
 	}
@@ -48,11 +52,13 @@ func TestSETHReadsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.ProbeID() != 0xFFFE || h.AckPSN() != 0xFFFFFC || h.SACKBase() != 0xFFFF9A {
-		t.Errorf("ProbeID %#04x, AckPSN %#06x, SACKBase %#06x; want 0xfffe, 0xfffffc, 0xffff9a", h.ProbeID(), h.AckPSN(), h.SACKBase())
+		t.Errorf("ProbeID %#04x, AckPSN %#06x, SACKBase %#06x; want 0xfffe, 0xfffffc, 0xffff9a",
+			h.ProbeID(), h.AckPSN(), h.SACKBase())
 	}
 }
 
-// Offsets wrap with the PSNs. Those that 16 bits cannot say stay on their side of the cumulative acknowledgement.
+// Offsets wrap with the PSNs. Those that 16 bits cannot say stay on their side of the cumulative
+// acknowledgement.
 func TestPSNOffset(t *testing.T) {
 	for _, c := range []struct {
 		psn, cack uint32
@@ -105,7 +111,8 @@ func TestSETHReceived(t *testing.T) {
 		{0x400000, false, false},
 	} {
 		if received, known := h.Received(c.psn); received != c.received || known != c.known {
-			t.Errorf("%#06x: received %v, known %v; want %v, %v", c.psn, received, known, c.received, c.known)
+			t.Errorf("%#06x: received %v, known %v; want %v, %v", c.psn, received, known, c.received,
+				c.known)
 		}
 	}
 	// A bitmap may start at the cumulative acknowledgement, and even below it.
@@ -119,7 +126,8 @@ func TestSETHReceived(t *testing.T) {
 }
 
 func TestSETHNSCC(t *testing.T) {
-	want := NSCC{Timestamp: 0xbeef, OOOCount: 0x123, RestoreCwnd: true, RcvCwndPenalty: 64, RcvdBytes: 0xfedcba}
+	want := NSCC{Timestamp: 0xbeef, OOOCount: 0x123, RestoreCwnd: true, RcvCwndPenalty: 64,
+		RcvdBytes: 0xfedcba}
 	h, _, err := ParseSETH(unhex(t, sethWire))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,8 @@ import (
 const (
 	// SRHFixedLen is the length of a segment routing header without segments and TLVs, in octets.
 	SRHFixedLen = 8
-	// SRHMaxLen is the greatest length of a segment routing header in octets: what Hdr Ext Len can say.
+	// SRHMaxLen is the greatest length of a segment routing header in octets: what Hdr Ext Len can
+	// say.
 	SRHMaxLen = 8 + 255*8
 	// SegmentLen is the length of one segment in octets.
 	SegmentLen = 16
@@ -26,7 +27,8 @@ const (
 	srhTag          = 6
 )
 
-// SRH is a segment routing header (RFC 8754 §2). Its segments and TLVs stay in wire format; Segment and TLVs read them.
+// SRH is a segment routing header (RFC 8754 §2). Its segments and TLVs stay in wire format; Segment
+// and TLVs read them.
 type SRH struct {
 	NextHeader   uint8
 	SegmentsLeft uint8
@@ -37,8 +39,9 @@ type SRH struct {
 	TLVList      []byte // encoded TLVs, a multiple of 8 octets with their padding
 }
 
-// NewSRH makes the header for a list of segments in the order of visit, and a list of encoded TLVs (see AppendPadding). The first segment
-// belongs into the IPv6 destination address too; SegmentsLeft points at it.
+// NewSRH makes the header for a list of segments in the order of visit, and a list of encoded TLVs
+// (see AppendPadding). The first segment belongs into the IPv6 destination address too;
+// SegmentsLeft points at it.
 func NewSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, error) {
 	if len(visit) == 0 {
 		return SRH{}, fmt.Errorf("SRH: no segments, want at least one: %w", ErrMalformed)
@@ -48,15 +51,17 @@ func NewSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, error) {
 		list = appendAddr(list, visit[i])
 	}
 	last := uint8(len(visit) - 1) // what does not fit, Validate finds
-	h := SRH{NextHeader: nextHeader, SegmentsLeft: last, LastEntry: last, SegmentList: list, TLVList: tlvs}
+	h := SRH{NextHeader: nextHeader, SegmentsLeft: last, LastEntry: last, SegmentList: list,
+		TLVList: tlvs}
 	return h, h.Validate()
 }
 
-// NewReducedSRH is NewSRH without the first segment, which is in the IPv6 destination address alone (RFC 8754 §4.1.1): Segments Left is Last
-// Entry + 1. A list of one segment needs no SRH at all.
+// NewReducedSRH is NewSRH without the first segment, which is in the IPv6 destination address alone
+// (RFC 8754 §4.1.1): Segments Left is Last Entry + 1. A list of one segment needs no SRH at all.
 func NewReducedSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, error) {
 	if len(visit) < 2 {
-		return SRH{}, fmt.Errorf("reduced SRH: %d segments, want at least 2: %w", len(visit), ErrMalformed)
+		return SRH{}, fmt.Errorf("reduced SRH: %d segments, want at least 2: %w", len(visit),
+			ErrMalformed)
 	}
 	h, err := NewSRH(nextHeader, visit[1:], tlvs)
 	if err != nil {
@@ -66,15 +71,16 @@ func NewReducedSRH(nextHeader uint8, visit []netip.Addr, tlvs []byte) (SRH, erro
 	return h, h.Validate()
 }
 
-// ParseSRH reads a segment routing header. Its SegmentList and TLVList are slices of b. Refused are another routing type, a Last
-// Entry beyond the header, Segments Left > Last Entry + 1 (RFC 8754 §4.3.1.1), and a TLV that runs past the header.
-// What is inside the TLVs is not looked at.
+// ParseSRH reads a segment routing header. Its SegmentList and TLVList are slices of b. Refused are
+// another routing type, a Last Entry beyond the header, Segments Left > Last Entry + 1 (RFC 8754
+// §4.3.1.1), and a TLV that runs past the header. What is inside the TLVs is not looked at.
 func ParseSRH(b []byte) (SRH, int, error) {
 	if len(b) < SRHFixedLen {
 		return SRH{}, 0, truncated("SRH", len(b), SRHFixedLen)
 	}
 	if t := b[srhRoutingType]; t != RoutingTypeSRH {
-		return SRH{}, 0, fmt.Errorf("routing header: Routing Type %d, want %d (SRH): %w", t, RoutingTypeSRH, ErrUnsupported)
+		return SRH{}, 0, fmt.Errorf("routing header: Routing Type %d, want %d (SRH): %w", t,
+			RoutingTypeSRH, ErrUnsupported)
 	}
 	n := SRHFixedLen + 8*int(b[srhHdrExtLen])
 	if len(b) < n {
@@ -107,7 +113,8 @@ func (h SRH) Validate() error {
 			n, SegmentLen*(int(h.LastEntry)+1), h.LastEntry, ErrMalformed)
 	}
 	if int(h.SegmentsLeft) > int(h.LastEntry)+1 {
-		return fmt.Errorf("SRH: Segments Left %d, want at most Last Entry + 1 = %d: %w", h.SegmentsLeft, int(h.LastEntry)+1, ErrMalformed)
+		return fmt.Errorf("SRH: Segments Left %d, want at most Last Entry + 1 = %d: %w", h.SegmentsLeft,
+			int(h.LastEntry)+1, ErrMalformed)
 	}
 	if n := len(h.TLVList); n%8 != 0 {
 		return fmt.Errorf("SRH: %d octets of TLVs, want a multiple of 8: %w", n, ErrMalformed)
@@ -118,17 +125,19 @@ func (h SRH) Validate() error {
 	for b := h.TLVList; len(b) > 0; {
 		_, n, err := ParseTLV(b)
 		if err != nil {
-			return fmt.Errorf("SRH at octet %d: %w", SRHFixedLen+len(h.SegmentList)+len(h.TLVList)-len(b), err)
+			return fmt.Errorf("SRH at octet %d: %w", SRHFixedLen+len(h.SegmentList)+len(h.TLVList)-len(b),
+				err)
 		}
 		b = b[n:]
 	}
 	return nil
 }
 
-// Append writes the header after b. Hdr Ext Len follows from the segments and TLVs; a header put together by hand
-// should have passed Validate.
+// Append writes the header after b. Hdr Ext Len follows from the segments and TLVs; a header put
+// together by hand should have passed Validate.
 func (h SRH) Append(b []byte) []byte {
-	b = append(b, h.NextHeader, uint8((h.Len()-SRHFixedLen)/8), RoutingTypeSRH, h.SegmentsLeft, h.LastEntry, h.Flags)
+	b = append(b, h.NextHeader, uint8((h.Len()-SRHFixedLen)/8), RoutingTypeSRH, h.SegmentsLeft,
+		h.LastEntry, h.Flags)
 	b = binary.BigEndian.AppendUint16(b, h.Tag)
 	b = append(b, h.SegmentList...)
 	return append(b, h.TLVList...)

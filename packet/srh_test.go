@@ -26,11 +26,13 @@ func TestSRH(t *testing.T) {
 	segments := unhex(t, proxyHex+sidHex)
 	testHeader(t, ParseSRH, []headerCase[SRH]{
 		{"two segments", srhPlainWire, SRH{
-			NextHeader: NextHeaderIPv6, SegmentsLeft: 1, LastEntry: 1, SegmentList: segments, TLVList: []byte{},
+			NextHeader: NextHeaderIPv6, SegmentsLeft: 1, LastEntry: 1, SegmentList: segments,
+			TLVList: []byte{},
 		}},
 		{"TLVs, all fields", srhTLVWire, SRH{
-			NextHeader: NextHeaderUDP, SegmentsLeft: 2, LastEntry: 1, Flags: 0x5a, Tag: 0x1234, SegmentList: segments,
-			TLVList: unhex(t, "7c 04 aabbccdd 04 05 0000000000 fd 05 0102030405 00 04 00 00"),
+			NextHeader: NextHeaderUDP, SegmentsLeft: 2, LastEntry: 1, Flags: 0x5a, Tag: 0x1234,
+			SegmentList: segments,
+			TLVList:     unhex(t, "7c 04 aabbccdd 04 05 0000000000 fd 05 0102030405 00 04 00 00"),
 		}},
 		{"one segment", "3b 02 04 00 00 00 0000" + sidHex, SRH{
 			NextHeader: NextHeaderNone, SegmentList: unhex(t, sidHex), TLVList: []byte{},
@@ -46,7 +48,8 @@ func TestSRHSegments(t *testing.T) {
 	if got, want := h.Append(nil), unhex(t, srhPlainWire); !bytes.Equal(got, want) {
 		t.Errorf("segments in order of visit:\n got % x\nwant % x", got, want)
 	}
-	if h.NumSegments() != 2 || h.Segment(0) != proxy || h.Segment(1) != sid || h.Segment(int(h.SegmentsLeft)) != sid {
+	if h.NumSegments() != 2 || h.Segment(0) != proxy || h.Segment(1) != sid ||
+		h.Segment(int(h.SegmentsLeft)) != sid {
 		t.Errorf("segments %v, %v of %d", h.Segment(0), h.Segment(1), h.NumSegments())
 	}
 	if h.Segment(2).IsValid() || h.Segment(-1).IsValid() {
@@ -65,7 +68,8 @@ func TestReducedSRH(t *testing.T) {
 	if got := h.Append(nil); !bytes.Equal(got, wire) {
 		t.Errorf("append:\n got % x\nwant % x", got, wire)
 	}
-	if got, n, err := ParseSRH(wire); err != nil || n != len(wire) || got.SegmentsLeft != 1 || got.NumSegments() != 1 || got.Segment(0) != proxy {
+	if got, n, err := ParseSRH(wire); err != nil || n != len(wire) || got.SegmentsLeft != 1 ||
+		got.NumSegments() != 1 || got.Segment(0) != proxy {
 		t.Errorf("parse: %+v, %d, %v", got, n, err)
 	}
 	for n := range 2 {
@@ -102,14 +106,21 @@ func TestSRHRefuses(t *testing.T) {
 		want       error
 		words      []string
 	}{
-		{"routing type", "29 04 03 01 01 00 0000" + proxyHex + sidHex, ErrUnsupported, []string{"Routing Type 3", "want 4"}},
-		{"Segments Left 3 of 2", "29 04 04 03 01 00 0000" + proxyHex + sidHex, ErrMalformed, []string{"Segments Left 3", "at most Last Entry + 1 = 2"}},
-		{"Last Entry beyond", "29 04 04 01 02 00 0000" + proxyHex + sidHex, ErrMalformed, []string{"Last Entry 2", "at most 1", "Hdr Ext Len 4"}},
+		{"routing type", "29 04 03 01 01 00 0000" + proxyHex + sidHex, ErrUnsupported,
+			[]string{"Routing Type 3", "want 4"}},
+		{"Segments Left 3 of 2", "29 04 04 03 01 00 0000" + proxyHex + sidHex, ErrMalformed,
+			[]string{"Segments Left 3", "at most Last Entry + 1 = 2"}},
+		{"Last Entry beyond", "29 04 04 01 02 00 0000" + proxyHex + sidHex, ErrMalformed,
+			[]string{"Last Entry 2", "at most 1", "Hdr Ext Len 4"}},
 		{"no segment", "29 00 04 00 00 00 0000", ErrMalformed, []string{"Last Entry 0", "at most -1"}},
-		{"half a segment more", "29 03 04 00 01 00 0000" + proxyHex + "0000000000000000", ErrMalformed, []string{"Last Entry 1", "at most 0"}},
-		{"TLV past the end", "29 03 04 00 00 00 0000" + proxyHex + "7c 07 000000000000", ErrTruncated, []string{"octet 24", "type 124", "Length 7", "6 octets left"}},
-		{"TLV without Length", "29 03 04 00 00 00 0000" + proxyHex + "7c 05 0000000000 7c", ErrTruncated, []string{"octet 31", "type 124", "no Length"}},
-		{"PadN past the end", "29 03 04 00 00 00 0000" + proxyHex + "00000000000000 04", ErrTruncated, []string{"octet 31", "type 4"}},
+		{"half a segment more", "29 03 04 00 01 00 0000" + proxyHex + "0000000000000000", ErrMalformed,
+			[]string{"Last Entry 1", "at most 0"}},
+		{"TLV past the end", "29 03 04 00 00 00 0000" + proxyHex + "7c 07 000000000000", ErrTruncated,
+			[]string{"octet 24", "type 124", "Length 7", "6 octets left"}},
+		{"TLV without Length", "29 03 04 00 00 00 0000" + proxyHex + "7c 05 0000000000 7c", ErrTruncated,
+			[]string{"octet 31", "type 124", "no Length"}},
+		{"PadN past the end", "29 03 04 00 00 00 0000" + proxyHex + "00000000000000 04", ErrTruncated,
+			[]string{"octet 31", "type 4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, n, err := ParseSRH(unhex(t, c.wire))

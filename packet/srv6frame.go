@@ -2,7 +2,8 @@ package packet
 
 import "fmt"
 
-// SRv6Frame is an Ethernet frame in IPv6 with Next Header 143 (RFC 8986 §10.1), with or without SRH.
+// SRv6Frame is an Ethernet frame in IPv6 with Next Header 143 (RFC 8986 §10.1), with or without
+// SRH.
 type SRv6Frame struct {
 	Ethernet Ethernet // outermost
 	IPv6     IPv6     // PayloadLength and NextHeader are not looked at by Append
@@ -11,14 +12,16 @@ type SRv6Frame struct {
 	Frame    []byte   // the one inside, without frame check sequence
 }
 
-// ParseSRv6Frame reads a whole frame; n is the octets up to the end of the IPv6 payload. What is inside is not looked at, but for an Ethernet header's length.
+// ParseSRv6Frame reads a whole frame; n is the octets up to the end of the IPv6 payload. What is
+// inside is not looked at, but for an Ethernet header's length.
 func ParseSRv6Frame(b []byte) (p SRv6Frame, n int, err error) {
 	eth, n, err := ParseEthernet(b)
 	if err != nil {
 		return SRv6Frame{}, 0, err
 	}
 	if eth.EtherType != EtherTypeIPv6 {
-		return SRv6Frame{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", eth.EtherType, EtherTypeIPv6, ErrUnsupported)
+		return SRv6Frame{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w",
+			eth.EtherType, EtherTypeIPv6, ErrUnsupported)
 	}
 	ip, m, err := ParseIPv6(b[n:])
 	if err != nil {
@@ -41,7 +44,8 @@ func ParseSRv6Frame(b []byte) (p SRv6Frame, n int, err error) {
 		next = srh.NextHeader
 	}
 	if next != NextHeaderEthernet {
-		return SRv6Frame{}, 0, fmt.Errorf("IPv6: Next Header %d, want %d (Ethernet): %w", next, NextHeaderEthernet, ErrUnsupported)
+		return SRv6Frame{}, 0, fmt.Errorf("IPv6: Next Header %d, want %d (Ethernet): %w", next,
+			NextHeaderEthernet, ErrUnsupported)
 	}
 	if end-n < EthernetLen {
 		return SRv6Frame{}, 0, truncated("inner Ethernet header", end-n, EthernetLen)
@@ -50,8 +54,8 @@ func ParseSRv6Frame(b []byte) (p SRv6Frame, n int, err error) {
 	return p, end, nil
 }
 
-// Append writes the frame after b. Lengths and next headers follow from what is in it; an inner frame beyond 65,535 octets less the SRH does not
-// fit.
+// Append writes the frame after b. Lengths and next headers follow from what is in it; an inner
+// frame beyond 65,535 octets less the SRH does not fit.
 func (p SRv6Frame) Append(b []byte) []byte {
 	b = p.Ethernet.Append(b)
 	ip := p.IPv6

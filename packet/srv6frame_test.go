@@ -8,14 +8,20 @@ import (
 const (
 	srv6FrameHead = "020000000001 0200000000fe 86dd"
 	srv6FramePFC  = "0180c2000001 02000000000a 8808" + pfcWire
-	srv6FrameBE   = srv6FrameHead + "60000007 0022 8f 40 20010db8000000000000000000000003 20010db800000000000000000000000e" + srv6FramePFC
-	srv6FrameSRH  = srv6FrameHead + "60000007 004a 2b 3f 20010db8000000000000000000000003 20010db800000000000000000000000e" +
-		"8f 04 04 00 01 00 0000 20010db800000000000000000000000e 20010db8000000000000000000000002" + srv6FramePFC
+	srv6FrameBE   = srv6FrameHead +
+		"60000007 0022 8f 40 20010db8000000000000000000000003 20010db800000000000000000000000e" +
+		srv6FramePFC
+	srv6FrameSRH = srv6FrameHead +
+		"60000007 004a 2b 3f 20010db8000000000000000000000003 20010db800000000000000000000000e" +
+		"8f 04 04 00 01 00 0000 20010db800000000000000000000000e 20010db8000000000000000000000002" +
+		srv6FramePFC
 )
 
 func TestSRv6Frame(t *testing.T) {
-	eth := Ethernet{Dst: MAC{2, 0, 0, 0, 0, 1}, Src: MAC{2, 0, 0, 0, 0, 0xfe}, EtherType: EtherTypeIPv6}
-	ip := IPv6{FlowLabel: 7, PayloadLength: 34, NextHeader: NextHeaderEthernet, HopLimit: 64, Src: addr("2001:db8::3"), Dst: addr("2001:db8::e")}
+	eth := Ethernet{Dst: MAC{2, 0, 0, 0, 0, 1}, Src: MAC{2, 0, 0, 0, 0, 0xfe},
+		EtherType: EtherTypeIPv6}
+	ip := IPv6{FlowLabel: 7, PayloadLength: 34, NextHeader: NextHeaderEthernet, HopLimit: 64,
+		Src: addr("2001:db8::3"), Dst: addr("2001:db8::e")}
 	routed := ip
 	routed.NextHeader, routed.HopLimit, routed.PayloadLength = NextHeaderRouting, 63, 74
 	inner := unhex(t, srv6FramePFC)

@@ -2,7 +2,8 @@ package packet
 
 import "fmt"
 
-// stack is what precedes the UDP header of a packet: an IPv6 header, perhaps in another with or without SRH.
+// stack is what precedes the UDP header of a packet: an IPv6 header, perhaps in another with or
+// without SRH.
 type stack struct {
 	encapsulated, routed bool
 	outer                IPv6
@@ -13,8 +14,9 @@ type stack struct {
 	end                  int    // octets of the packet
 }
 
-// parse reads a packet that starts with its (outer) IPv6 header. With classes it takes a packet that reports that it was trimmed for one, and
-// accepts that its lengths are those of the whole packet.
+// parse reads a packet that starts with its (outer) IPv6 header. With classes it takes a packet
+// that reports that it was trimmed for one, and accepts that its lengths are those of the whole
+// packet.
 func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 	ip, n, err := ParseIPv6(b)
 	if err != nil {
@@ -42,7 +44,8 @@ func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 			next = srh.NextHeader
 		}
 		if next != NextHeaderIPv6 {
-			return fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6): %w", next, NextHeaderIPv6, ErrUnsupported)
+			return fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6): %w", next, NextHeaderIPv6,
+				ErrUnsupported)
 		}
 		inner, m, err := ParseIPv6(b[n:])
 		if err != nil {

@@ -5,13 +5,14 @@ import (
 	"iter"
 )
 
-// Types of SRH TLVs (RFC 8754 §8.2). Types with the highest bit set carry data that may change en route.
+// Types of SRH TLVs (RFC 8754 §8.2). Types with the highest bit set carry data that may change en
+// route.
 const (
 	TLVPad1 uint8 = 0
 	TLVPadN uint8 = 4
 	TLVHMAC uint8 = 5
-	// TLVEndMTDefault is the type of End.MT TLVs unless configured otherwise: the draft leaves it to IANA, so one of those
-	// set aside for experiments whose data does not change en route.
+	// TLVEndMTDefault is the type of End.MT TLVs unless configured otherwise: the draft leaves it to
+	// IANA, so one of those set aside for experiments whose data does not change en route.
 	TLVEndMTDefault uint8 = 124
 )
 
@@ -21,14 +22,15 @@ const TLVHeaderLen = 2
 // maxPadN is the most padding one PadN may hold (RFC 8754 §2.1.1.2).
 const maxPadN = 5
 
-// TLV is a type-length-value object of a segment routing header (RFC 8754 §2.1). Pad1 is the one type that is a
-// single octet, without length and value.
+// TLV is a type-length-value object of a segment routing header (RFC 8754 §2.1). Pad1 is the one
+// type that is a single octet, without length and value.
 type TLV struct {
 	Type  uint8
 	Value []byte
 }
 
-// ParseTLV reads the TLV at the start of b; its Value is a slice of b. A PadN longer than a sender should make it is accepted.
+// ParseTLV reads the TLV at the start of b; its Value is a slice of b. A PadN longer than a sender
+// should make it is accepted.
 func ParseTLV(b []byte) (TLV, int, error) {
 	if len(b) == 0 {
 		return TLV{}, 0, truncated("TLV", 0, 1)
@@ -38,11 +40,13 @@ func ParseTLV(b []byte) (TLV, int, error) {
 		return TLV{Type: TLVPad1}, 1, nil
 	}
 	if len(b) < TLVHeaderLen {
-		return TLV{}, 0, fmt.Errorf("TLV of type %d: no Length, want %d octets or a Pad1: %w", t, TLVHeaderLen, ErrTruncated)
+		return TLV{}, 0, fmt.Errorf("TLV of type %d: no Length, want %d octets or a Pad1: %w", t,
+			TLVHeaderLen, ErrTruncated)
 	}
 	n := TLVHeaderLen + int(b[1])
 	if n > len(b) {
-		return TLV{}, 0, fmt.Errorf("TLV of type %d: Length %d, want at most the %d octets left: %w", t, b[1], len(b)-TLVHeaderLen, ErrTruncated)
+		return TLV{}, 0, fmt.Errorf("TLV of type %d: Length %d, want at most the %d octets left: %w", t,
+			b[1], len(b)-TLVHeaderLen, ErrTruncated)
 	}
 	return TLV{Type: t, Value: b[TLVHeaderLen:n:n]}, n, nil
 }
@@ -65,8 +69,8 @@ func (t TLV) Len() int {
 	return TLVHeaderLen + min(len(t.Value), 255)
 }
 
-// TLVs are the TLVs of the header that are not padding, in order. The sequence ends early where a TLV is malformed, which
-// it is nowhere in a header from ParseSRH or NewSRH.
+// TLVs are the TLVs of the header that are not padding, in order. The sequence ends early where a
+// TLV is malformed, which it is nowhere in a header from ParseSRH or NewSRH.
 func (h SRH) TLVs() iter.Seq[TLV] {
 	return func(yield func(TLV) bool) {
 		for b := h.TLVList; len(b) > 0; {
@@ -82,7 +86,8 @@ func (h SRH) TLVs() iter.Seq[TLV] {
 	}
 }
 
-// AppendPadding pads a list of TLVs to a multiple of 8 octets: with a Pad1 where one octet is missing, else with a PadN.
+// AppendPadding pads a list of TLVs to a multiple of 8 octets: with a Pad1 where one octet is
+// missing, else with a PadN.
 func AppendPadding(tlvs []byte) []byte {
 	switch missing := (8 - len(tlvs)%8) % 8; missing {
 	case 0:

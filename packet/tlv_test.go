@@ -49,7 +49,8 @@ func TestAppendPadding(t *testing.T) {
 			}
 		default: // one PadN, as RFC 8754 §2.1.1 demands for more than one octet
 			tlv, took, err := ParseTLV(pad)
-			if err != nil || took != len(pad) || tlv.Type != TLVPadN || len(tlv.Value) > 5 || !bytes.Equal(tlv.Value, make([]byte, len(tlv.Value))) {
+			if err != nil || took != len(pad) || tlv.Type != TLVPadN || len(tlv.Value) > 5 ||
+				!bytes.Equal(tlv.Value, make([]byte, len(tlv.Value))) {
 				t.Errorf("%d octets of padding: % x", len(pad), pad)
 			}
 		}

@@ -5,14 +5,16 @@ import (
 	"fmt"
 )
 
-// MinTrimLen is the least a frame may be trimmed to: all that a responder needs to answer it, up to the TSETH. An outer IPv6 header and SRH come on top.
+// MinTrimLen is the least a frame may be trimmed to: all that a responder needs to answer it, up to
+// the TSETH. An outer IPv6 header and SRH come on top.
 const MinTrimLen = EthernetLen + IPv6Len + UDPLen + BTHLen + METHLen + TSETHLen
 
 // Trimmer does what a switch does to a trimmable frame that meets a full queue.
 type Trimmer struct {
 	DSCP DSCPClasses
 	Size int // octets that are left, from the Ethernet header on
-	// SetLength: the Payload Length of the outermost IPv6 header becomes that of what is left. Else, as the UDP length always, it stays.
+	// SetLength: the Payload Length of the outermost IPv6 header becomes that of what is left. Else,
+	// as the UDP length always, it stays.
 	SetLength bool
 }
 
@@ -24,22 +26,25 @@ func (t Trimmer) Validate() error {
 	return t.DSCP.Validate()
 }
 
-// Trim cuts a frame and marks it, in place. The outermost header is marked, as TRIMMED_LASTHOP when lastHop. A frame that is no longer than Size
-// is marked only. One that is not IPv6, or has a DSCP that is not trimmable, is ErrUnsupported and unchanged.
+// Trim cuts a frame and marks it, in place. The outermost header is marked, as TRIMMED_LASTHOP when
+// lastHop. A frame that is no longer than Size is marked only. One that is not IPv6, or has a DSCP
+// that is not trimmable, is ErrUnsupported and unchanged.
 func (t Trimmer) Trim(frame []byte, lastHop bool) ([]byte, error) {
 	eth, n, err := ParseEthernet(frame)
 	if err != nil {
 		return frame, err
 	}
 	if eth.EtherType != EtherTypeIPv6 {
-		return frame, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", eth.EtherType, EtherTypeIPv6, ErrUnsupported)
+		return frame, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w", eth.EtherType,
+			EtherTypeIPv6, ErrUnsupported)
 	}
 	ip, _, err := ParseIPv6(frame[n:])
 	if err != nil {
 		return frame, err
 	}
 	if dscp := DSCP(ip.TrafficClass); !t.DSCP.MayTrim(dscp) {
-		return frame, fmt.Errorf("IPv6 header: DSCP %d, want a trimmable one, %d or %d: %w", dscp, t.DSCP.Trimmable, t.DSCP.TrimmableRetx, ErrUnsupported)
+		return frame, fmt.Errorf("IPv6 header: DSCP %d, want a trimmable one, %d or %d: %w", dscp,
+			t.DSCP.Trimmable, t.DSCP.TrimmableRetx, ErrUnsupported)
 	}
 	dscp := t.DSCP.Trimmed
 	if lastHop {

@@ -16,7 +16,8 @@ func trimmable(t testing.TB) MRC {
 	return p
 }
 
-// A trimmed frame is the first octets of the whole one, with another codepoint in its outermost header and perhaps another length there.
+// A trimmed frame is the first octets of the whole one, with another codepoint in its outermost
+// header and perhaps another length there.
 func TestTrimByteExact(t *testing.T) {
 	for name, p := range map[string]MRC{"plain": trimmable(t), "tunnel": tunnelled(t, trimmable(t))} {
 		whole := p.Append(nil)
@@ -36,11 +37,13 @@ func TestTrimByteExact(t *testing.T) {
 						want[EthernetLen+1] |= whole[EthernetLen+1] & 0xF // flow label
 					}
 					if setLength {
-						binary.BigEndian.PutUint16(want[EthernetLen+ipv6PayloadLength:], uint16(len(want)-EthernetLen-IPv6Len))
+						binary.BigEndian.PutUint16(want[EthernetLen+ipv6PayloadLength:],
+							uint16(len(want)-EthernetLen-IPv6Len))
 					}
 					got, err := trimmer.Trim(bytes.Clone(whole), lastHop)
 					if err != nil || !bytes.Equal(got, want) {
-						t.Errorf("%s, %d octets, last hop %v, length %v: %v\n got % x\nwant % x", name, size, lastHop, setLength, err, got, want)
+						t.Errorf("%s, %d octets, last hop %v, length %v: %v\n got % x\nwant % x", name, size, lastHop,
+							setLength, err, got, want)
 					}
 				}
 			}
@@ -48,7 +51,8 @@ func TestTrimByteExact(t *testing.T) {
 	}
 }
 
-// Whatever a frame is trimmed to, a receiver finds the headers that are left, the original UDP length, and no payload.
+// Whatever a frame is trimmed to, a receiver finds the headers that are left, the original UDP
+// length, and no payload.
 func TestParseMRCTrimmed(t *testing.T) {
 	p := trimmable(t)
 	for name, p := range map[string]MRC{"plain": p, "tunnel": tunnelled(t, p)} {
@@ -75,14 +79,18 @@ func TestParseMRCTrimmed(t *testing.T) {
 						want |= header.ext
 					}
 				}
-				if got.Headers != want || got.Trim != []Trim{TrimmedLastHop, Trimmed}[size%2] || got.Payload != nil || got.ICRC != 0 {
-					t.Fatalf("%s, %d octets: headers %b, want %b; trim %d, payload % x, ICRC %#x", name, size, got.Headers, want, got.Trim, got.Payload, got.ICRC)
+				if got.Headers != want || got.Trim != []Trim{TrimmedLastHop, Trimmed}[size%2] ||
+					got.Payload != nil || got.ICRC != 0 {
+					t.Fatalf("%s, %d octets: headers %b, want %b; trim %d, payload % x, ICRC %#x", name, size,
+						got.Headers, want, got.Trim, got.Payload, got.ICRC)
 				}
-				if got.UDP.Length != uint16(p.innerLen()-IPv6Len) || got.BTH.PSN != p.BTH.PSN || got.EV() != p.EV() {
+				if got.UDP.Length != uint16(p.innerLen()-IPv6Len) || got.BTH.PSN != p.BTH.PSN ||
+					got.EV() != p.EV() {
 					t.Fatalf("%s, %d octets: UDP %+v, BTH %+v", name, size, got.UDP, got.BTH)
 				}
 				for ext, same := range map[Extension]bool{
-					ExtMETH: got.METH == p.METH, ExtTSETH: got.TSETH == p.TSETH, ExtRETH: got.RETH == p.RETH, ExtImmDt: got.ImmDt == p.ImmDt,
+					ExtMETH: got.METH == p.METH, ExtTSETH: got.TSETH == p.TSETH, ExtRETH: got.RETH == p.RETH,
+					ExtImmDt: got.ImmDt == p.ImmDt,
 				} {
 					if same != want.Is(ext) {
 						t.Fatalf("%s, %d octets: header %b is there: %v", name, size, ext, same)
@@ -101,7 +109,8 @@ func TestParseMRCTrimmed(t *testing.T) {
 	}
 }
 
-// The mark counts wherever it is: a tunnel copies it outwards, and a switch in the tunnel marks the outer header.
+// The mark counts wherever it is: a tunnel copies it outwards, and a switch in the tunnel marks the
+// outer header.
 func TestParseMRCTrimmedInnerOrOuter(t *testing.T) {
 	classes := mrcSettings.DSCP
 	for _, c := range []struct {
@@ -117,10 +126,12 @@ func TestParseMRCTrimmedInnerOrOuter(t *testing.T) {
 		{classes.TrimmedLastHop, 0, TrimmedLastHop},
 	} {
 		p := tunnelled(t, trimmable(t))
-		p.IPv6.TrafficClass, p.Outer.TrafficClass = TrafficClass(c.inner, ECT0), TrafficClass(c.outer, ECT0)
+		p.IPv6.TrafficClass, p.Outer.TrafficClass = TrafficClass(c.inner, ECT0),
+			TrafficClass(c.outer, ECT0)
 		got, _, err := ParseMRC(p.Append(nil), mrcSettings)
 		if err != nil || got.Trim != c.want || (got.Payload == nil) != (c.want != NotTrimmed) {
-			t.Errorf("inner DSCP %d, outer %d: trim %d, %d octets of payload, %v; want %d", c.inner, c.outer, got.Trim, len(got.Payload), err, c.want)
+			t.Errorf("inner DSCP %d, outer %d: trim %d, %d octets of payload, %v; want %d", c.inner, c.outer,
+				got.Trim, len(got.Payload), err, c.want)
 		}
 	}
 }
@@ -151,12 +162,17 @@ func TestParseMRCTrimmedRefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"UDP length below what is there", plain, func(b []byte) { b[EthernetLen+IPv6Len+4], b[EthernetLen+IPv6Len+5] = 0, 145 },
+		{"UDP length below what is there", plain, func(b []byte) {
+			b[EthernetLen+IPv6Len+4], b[EthernetLen+IPv6Len+5] = 0, 145
+		},
 			ErrMalformed, []string{"trimmed", "Length 145", "at least the 146"}},
 		{"inner length below what is there", tunnel, func(b []byte) {
-			b[EthernetLen+IPv6Len+24+ipv6PayloadLength], b[EthernetLen+IPv6Len+24+ipv6PayloadLength+1] = 0, 81
+			b[EthernetLen+IPv6Len+24+ipv6PayloadLength], b[EthernetLen+IPv6Len+24+ipv6PayloadLength+1] = 0,
+				81
 		}, ErrMalformed, []string{"Payload Length 81", "want 82"}},
-		{"unassigned opcode", plain, func(b []byte) { b[EthernetLen+IPv6Len+UDPLen] = 0xdf }, ErrUnsupported, []string{"opcode 0xdf"}},
+		{"unassigned opcode", plain, func(b []byte) {
+			b[EthernetLen+IPv6Len+UDPLen] = 0xdf
+		}, ErrUnsupported, []string{"opcode 0xdf"}},
 	} {
 		frame, err := trimmer.Trim(c.p.Append(nil), false)
 		if err != nil {
@@ -178,11 +194,20 @@ func TestTrimRefuses(t *testing.T) {
 		words  []string
 	}{
 		{"no frame", func(b []byte) []byte { return b[:13] }, ErrTruncated, []string{"Ethernet"}},
-		{"no IPv6 header", func(b []byte) []byte { return b[:EthernetLen+39] }, ErrTruncated, []string{"IPv6"}},
-		{"EtherType", func(b []byte) []byte { b[12] = 0x08; return b }, ErrUnsupported, []string{"EtherType"}},
-		{"IP version", func(b []byte) []byte { b[EthernetLen] = 0x45; return b }, ErrMalformed, []string{"version 4"}},
-		{"not trimmable", func(b []byte) []byte { b[EthernetLen], b[EthernetLen+1] = 0x60, 0xe0; return b }, ErrUnsupported, []string{"DSCP 3", "7 or 11"}},
-		{"trimmed already", func(b []byte) []byte { b[EthernetLen], b[EthernetLen+1] = 0x68, 0xe0; return b }, ErrUnsupported, []string{"DSCP 35"}},
+		{"no IPv6 header", func(b []byte) []byte { return b[:EthernetLen+39] }, ErrTruncated,
+			[]string{"IPv6"}},
+		{"EtherType", func(b []byte) []byte { b[12] = 0x08; return b }, ErrUnsupported,
+			[]string{"EtherType"}},
+		{"IP version", func(b []byte) []byte { b[EthernetLen] = 0x45; return b }, ErrMalformed,
+			[]string{"version 4"}},
+		{"not trimmable", func(b []byte) []byte {
+			b[EthernetLen], b[EthernetLen+1] = 0x60, 0xe0
+			return b
+		}, ErrUnsupported, []string{"DSCP 3", "7 or 11"}},
+		{"trimmed already", func(b []byte) []byte {
+			b[EthernetLen], b[EthernetLen+1] = 0x68, 0xe0
+			return b
+		}, ErrUnsupported, []string{"DSCP 35"}},
 	} {
 		frame := c.change(p.Append(nil))
 		before := bytes.Clone(frame)
@@ -197,7 +222,8 @@ func TestTrimmerValidate(t *testing.T) {
 	if MinTrimLen != 14+40+8+12+4+4 {
 		t.Errorf("MinTrimLen = %d", MinTrimLen)
 	}
-	wantError(t, Trimmer{DSCP: mrcSettings.DSCP, Size: MinTrimLen - 1}.Validate(), ErrMalformed, "trim size: 81", "at least 82")
+	wantError(t, Trimmer{DSCP: mrcSettings.DSCP, Size: MinTrimLen - 1}.Validate(), ErrMalformed,
+		"trim size: 81", "at least 82")
 	wantError(t, Trimmer{Size: MinTrimLen}.Validate(), ErrMalformed, "DSCP")
 }
 

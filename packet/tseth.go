@@ -8,8 +8,8 @@ import (
 // TSETHLen is the length of a requester timestamp extended header in octets.
 const TSETHLen = 4
 
-// TimestampUnit is the resolution of timestamps and service times in MRC headers, unless tsr reports that it is the sender's own. 16 bits of them are
-// 8.39 ms.
+// TimestampUnit is the resolution of timestamps and service times in MRC headers, unless tsr
+// reports that it is the sender's own. 16 bits of them are 8.39 ms.
 const TimestampUnit = 128 * time.Nanosecond
 
 // TSETHTimestamp is the ftype of a TSETH that carries a timestamp.
@@ -21,8 +21,9 @@ const (
 	tsethType  = 0x0F
 )
 
-// TSETH is a requester timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). It follows the METH of a request whose BTH says so, and is the last
-// word of PETH and ERTH. Its reserved bits are written as zero and ignored when read.
+// TSETH is a requester timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). It follows the
+// METH of a request whose BTH says so, and is the last word of PETH and ERTH. Its reserved bits are
+// written as zero and ignored when read.
 type TSETH struct {
 	Timestamp uint16
 	OwnUnit   bool  // tsr: not in TimestampUnit but for the requester alone to read

@@ -25,7 +25,8 @@ type UDP struct {
 	Checksum         uint16 // 0: none
 }
 
-// ParseUDP reads a UDP header. A length below 8 is malformed; the length is not compared with what follows.
+// ParseUDP reads a UDP header. A length below 8 is malformed; the length is not compared with what
+// follows.
 func ParseUDP(b []byte) (UDP, int, error) {
 	if len(b) < UDPLen {
 		return UDP{}, 0, truncated("UDP header", len(b), UDPLen)
@@ -37,7 +38,8 @@ func ParseUDP(b []byte) (UDP, int, error) {
 		Checksum: binary.BigEndian.Uint16(b[udpChecksum:]),
 	}
 	if h.Length < UDPLen {
-		return UDP{}, 0, fmt.Errorf("UDP header: Length %d, want at least %d: %w", h.Length, UDPLen, ErrMalformed)
+		return UDP{}, 0, fmt.Errorf("UDP header: Length %d, want at least %d: %w", h.Length, UDPLen,
+			ErrMalformed)
 	}
 	return h, UDPLen, nil
 }
@@ -53,9 +55,10 @@ func (h UDP) Append(b []byte) []byte {
 // Len is UDPLen.
 func (UDP) Len() int { return UDPLen }
 
-// UDPChecksum computes the checksum of a UDP datagram (header and payload) between two IPv6 addresses (RFC 8200 §8.1). What the
-// checksum field holds does not matter. The result is never 0, which would mean "no checksum". A datagram shorter
-// than its header gives the checksum of what there is.
+// UDPChecksum computes the checksum of a UDP datagram (header and payload) between two IPv6
+// addresses (RFC 8200 §8.1). What the checksum field holds does not matter. The result is never 0,
+// which would mean "no checksum". A datagram shorter than its header gives the checksum of what
+// there is.
 func UDPChecksum(src, dst netip.Addr, datagram []byte) uint16 {
 	s, d := src.As16(), dst.As16()
 	sum := ChecksumAdd(0, s[:])
@@ -71,8 +74,8 @@ func UDPChecksum(src, dst netip.Addr, datagram []byte) uint16 {
 	return 0xFFFF
 }
 
-// CheckUDPChecksum reports whether the checksum of a datagram is right. A checksum of 0 is accepted: RoCEv2 senders
-// leave it out, being protected by the ICRC.
+// CheckUDPChecksum reports whether the checksum of a datagram is right. A checksum of 0 is
+// accepted: RoCEv2 senders leave it out, being protected by the ICRC.
 func CheckUDPChecksum(src, dst netip.Addr, datagram []byte) error {
 	if len(datagram) < UDPLen {
 		return truncated("UDP datagram", len(datagram), UDPLen)

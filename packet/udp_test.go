@@ -87,7 +87,8 @@ func TestCheckUDPChecksumAccepts(t *testing.T) {
 	if err := CheckUDPChecksum(addr("::1"), addr("::2"), unhex(t, "0001 0002 0008 0000")); err != nil {
 		t.Errorf("no checksum: %v", err)
 	}
-	wantError(t, CheckUDPChecksum(addr("::1"), addr("::2"), make([]byte, 7)), ErrTruncated, "7 octets", "need 8")
+	wantError(t, CheckUDPChecksum(addr("::1"), addr("::2"), make([]byte, 7)), ErrTruncated, "7 octets",
+		"need 8")
 	if UDPChecksum(addr("::1"), addr("::2"), make([]byte, 3)) == 0 {
 		t.Error("checksum of a stub is 0")
 	}

@@ -9,12 +9,14 @@ import (
 const (
 	usidLen = 2
 
-	// MaxUSIDContainers is how many containers a path may take in MRC: the IPv6 destination address, and one segment of an SRH (OCP MRC 1.0, §9.2 and §9.4.3).
+	// MaxUSIDContainers is how many containers a path may take in MRC: the IPv6 destination address,
+	// and one segment of an SRH (OCP MRC 1.0, §9.2 and §9.4.3).
 	MaxUSIDContainers = 2
 )
 
-// USIDFormat is the format of a uSID container (RFC 9800 §4.1: a SID of the NEXT-CSID flavor): an IPv6 address of a block that the domain's
-// SIDs have in common, the active uSID, and the uSIDs after it, filled up with zeros. What follows the active uSID is its Argument.
+// USIDFormat is the format of a uSID container (RFC 9800 §4.1: a SID of the NEXT-CSID flavor): an
+// IPv6 address of a block that the domain's SIDs have in common, the active uSID, and the uSIDs
+// after it, filled up with zeros. What follows the active uSID is its Argument.
 type USIDFormat uint8
 
 // Formats MRC expects (OCP MRC 1.0, §11.4). A uSID has 16 bits in both.
@@ -47,7 +49,8 @@ func (f USIDFormat) Capacity() int { return (SegmentLen - f.blockLen()) / usidLe
 // MaxUSIDs is the number of uSIDs in a path.
 func (f USIDFormat) MaxUSIDs() int { return MaxUSIDContainers * f.Capacity() }
 
-// SID is the prefix that a node advertises and matches for one of its uSIDs, for every behavior: the addresses in which it is the active one.
+// SID is the prefix that a node advertises and matches for one of its uSIDs, for every behavior:
+// the addresses in which it is the active one.
 func (f USIDFormat) SID(block netip.Prefix, usid uint16) (netip.Prefix, error) {
 	if err := f.check(block); err != nil {
 		return netip.Prefix{}, err
@@ -68,8 +71,8 @@ func (f USIDFormat) check(block netip.Prefix) error {
 	return nil
 }
 
-// Containers packs the uSIDs of a path, in the order of visit, into as few containers as they take. The first is the IPv6 destination address; a second
-// belongs into an SRH (NewSRH, NewReducedSRH).
+// Containers packs the uSIDs of a path, in the order of visit, into as few containers as they take.
+// The first is the IPv6 destination address; a second belongs into an SRH (NewSRH, NewReducedSRH).
 func (f USIDFormat) Containers(block netip.Prefix, usids ...uint16) ([]netip.Addr, error) {
 	if err := f.check(block); err != nil {
 		return nil, err
@@ -77,13 +80,15 @@ func (f USIDFormat) Containers(block netip.Prefix, usids ...uint16) ([]netip.Add
 	if n := len(usids); n == 0 {
 		return nil, fmt.Errorf("uSID path: no uSIDs, want at least one: %w", ErrMalformed)
 	} else if n > f.MaxUSIDs() {
-		return nil, fmt.Errorf("uSID path: %d uSIDs, want at most %d in %d containers of %v: %w", n, f.MaxUSIDs(), MaxUSIDContainers, f, ErrTooLong)
+		return nil, fmt.Errorf("uSID path: %d uSIDs, want at most %d in %d containers of %v: %w", n,
+			f.MaxUSIDs(), MaxUSIDContainers, f, ErrTooLong)
 	}
 	var containers []netip.Addr
 	octets, at := block.Addr().As16(), f.blockLen()
 	for i, usid := range usids {
 		if usid == 0 {
-			return nil, fmt.Errorf("uSID path: uSID %d is 0, want 1 to 65535: 0 ends a container: %w", i, ErrMalformed)
+			return nil, fmt.Errorf("uSID path: uSID %d is 0, want 1 to 65535: 0 ends a container: %w", i,
+				ErrMalformed)
 		}
 		binary.BigEndian.PutUint16(octets[at:], usid)
 		at += usidLen
@@ -95,7 +100,8 @@ func (f USIDFormat) Containers(block netip.Prefix, usids ...uint16) ([]netip.Add
 	return containers, nil
 }
 
-// AppendUSIDs appends the uSIDs of a container to dst, in the order of visit. One that has a uSID after a 0 is malformed, and dst comes back as it was.
+// AppendUSIDs appends the uSIDs of a container to dst, in the order of visit. One that has a uSID
+// after a 0 is malformed, and dst comes back as it was.
 func (f USIDFormat) AppendUSIDs(dst []uint16, container netip.Addr) ([]uint16, error) {
 	octets := container.As16()
 	usids, ended := dst, false
@@ -105,7 +111,8 @@ func (f USIDFormat) AppendUSIDs(dst []uint16, container netip.Addr) ([]uint16, e
 		case usid == 0:
 			ended = true
 		case ended:
-			return dst, fmt.Errorf("uSID container %v: uSID %#04x after a 0, want zeros to the end: %w", container, usid, ErrMalformed)
+			return dst, fmt.Errorf("uSID container %v: uSID %#04x after a 0, want zeros to the end: %w",
+				container, usid, ErrMalformed)
 		default:
 			usids = append(usids, usid)
 		}
@@ -130,7 +137,8 @@ func (f USIDFormat) EndOfContainer(container netip.Addr) bool {
 	return true
 }
 
-// Shift is the container without its active uSID: the Argument moves to the place after the block, and zeros follow.
+// Shift is the container without its active uSID: the Argument moves to the place after the block,
+// and zeros follow.
 func (f USIDFormat) Shift(container netip.Addr) netip.Addr {
 	octets := container.As16()
 	active := octets[f.blockLen():]

@@ -27,8 +27,10 @@ func TestUSIDFormat(t *testing.T) {
 		F3216: {"F3216", 32, 6, 12},
 		F1616: {"F1616", 16, 7, 14},
 	} {
-		if f.String() != want.name || f.BlockBits() != want.block || f.Capacity() != want.capacity || f.MaxUSIDs() != want.maxUSIDs {
-			t.Errorf("%v: block of %d bits, %d uSIDs, %d in all; want %+v", f, f.BlockBits(), f.Capacity(), f.MaxUSIDs(), want)
+		if f.String() != want.name || f.BlockBits() != want.block || f.Capacity() != want.capacity ||
+			f.MaxUSIDs() != want.maxUSIDs {
+			t.Errorf("%v: block of %d bits, %d uSIDs, %d in all; want %+v", f, f.BlockBits(), f.Capacity(),
+				f.MaxUSIDs(), want)
 		}
 	}
 }
@@ -54,7 +56,8 @@ func TestUSIDSID(t *testing.T) {
 	wantError(t, err, ErrMalformed, "fc00::/16", "32 bits for F3216")
 }
 
-// The first three are the paths of OCP MRC 1.0, §9.3.5: through all tiers, the T0 short cut, the T1 short cut.
+// The first three are the paths of OCP MRC 1.0, §9.3.5: through all tiers, the T0 short cut, the T1
+// short cut.
 func TestUSIDContainers(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -63,15 +66,23 @@ func TestUSIDContainers(t *testing.T) {
 		usids []uint16
 		want  []netip.Addr
 	}{
-		{"Ex to Ez", F3216, block32, []uint16{0x10, 0x11, 0x12, 0x13, 0x14, 0x15}, []netip.Addr{addr("fc00:1:10:11:12:13:14:15")}},
+		{"Ex to Ez", F3216, block32, []uint16{0x10, 0x11, 0x12, 0x13, 0x14, 0x15},
+			[]netip.Addr{addr("fc00:1:10:11:12:13:14:15")}},
 		{"Ex to Ex+t0.d-1", F3216, block32, []uint16{0x10, 0x17}, []netip.Addr{addr("fc00:1:10:17::")}},
-		{"Ex to Ey", F3216, block32, []uint16{0x10, 0x11, 0x16, 0x18}, []netip.Addr{addr("fc00:1:10:11:16:18::")}},
+		{"Ex to Ey", F3216, block32, []uint16{0x10, 0x11, 0x16, 0x18},
+			[]netip.Addr{addr("fc00:1:10:11:16:18::")}},
 		{"one", F3216, block32, []uint16{0xffff}, []netip.Addr{addr("fc00:1:ffff::")}},
-		{"seven", F3216, block32, sequence(7), []netip.Addr{addr("fc00:1:a00:a01:a02:a03:a04:a05"), addr("fc00:1:a06::")}},
-		{"twelve", F3216, block32, sequence(12), []netip.Addr{addr("fc00:1:a00:a01:a02:a03:a04:a05"), addr("fc00:1:a06:a07:a08:a09:a0a:a0b")}},
-		{"F1616, seven", F1616, block16, sequence(7), []netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06")}},
-		{"F1616, eight", F1616, block16, sequence(8), []netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06"), addr("fc00:a07::")}},
-		{"F1616, fourteen", F1616, block16, sequence(14), []netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06"), addr("fc00:a07:a08:a09:a0a:a0b:a0c:a0d")}},
+		{"seven", F3216, block32, sequence(7), []netip.Addr{addr("fc00:1:a00:a01:a02:a03:a04:a05"),
+			addr("fc00:1:a06::")}},
+		{"twelve", F3216, block32, sequence(12), []netip.Addr{addr("fc00:1:a00:a01:a02:a03:a04:a05"),
+			addr("fc00:1:a06:a07:a08:a09:a0a:a0b")}},
+		{"F1616, seven", F1616, block16, sequence(7),
+			[]netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06")}},
+		{"F1616, eight", F1616, block16, sequence(8),
+			[]netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06"), addr("fc00:a07::")}},
+		{"F1616, fourteen", F1616, block16, sequence(14),
+			[]netip.Addr{addr("fc00:a00:a01:a02:a03:a04:a05:a06"),
+				addr("fc00:a07:a08:a09:a0a:a0b:a0c:a0d")}},
 	} {
 		got, err := c.f.Containers(c.block, c.usids...)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
@@ -100,13 +111,19 @@ func TestUSIDContainersRefuse(t *testing.T) {
 		words []string
 	}{
 		{"none", F3216, block32, nil, ErrMalformed, []string{"no uSIDs"}},
-		{"thirteen", F3216, block32, sequence(13), ErrTooLong, []string{"13 uSIDs", "at most 12 in 2 containers of F3216"}},
+		{"thirteen", F3216, block32, sequence(13), ErrTooLong,
+			[]string{"13 uSIDs", "at most 12 in 2 containers of F3216"}},
 		{"fifteen", F1616, block16, sequence(15), ErrTooLong, []string{"15 uSIDs", "at most 14"}},
-		{"a zero", F3216, block32, []uint16{1, 2, 0, 3}, ErrMalformed, []string{"uSID 2 is 0", "1 to 65535"}},
-		{"block of another format", F1616, block32, []uint16{1}, ErrMalformed, []string{"fc00:1::/32", "16 bits for F1616"}},
-		{"bits after the block", F3216, netip.MustParsePrefix("fc00:1:2::/32"), []uint16{1}, ErrMalformed, []string{"fc00:1:2::/32", "zero"}},
-		{"IPv4", F3216, netip.MustParsePrefix("10.0.0.0/32"), []uint16{1}, ErrMalformed, []string{"10.0.0.0/32", "IPv6"}},
-		{"no block", F3216, netip.Prefix{}, []uint16{1}, ErrMalformed, []string{"IPv6 prefix of 32 bits"}},
+		{"a zero", F3216, block32, []uint16{1, 2, 0, 3}, ErrMalformed,
+			[]string{"uSID 2 is 0", "1 to 65535"}},
+		{"block of another format", F1616, block32, []uint16{1}, ErrMalformed,
+			[]string{"fc00:1::/32", "16 bits for F1616"}},
+		{"bits after the block", F3216, netip.MustParsePrefix("fc00:1:2::/32"), []uint16{1}, ErrMalformed,
+			[]string{"fc00:1:2::/32", "zero"}},
+		{"IPv4", F3216, netip.MustParsePrefix("10.0.0.0/32"), []uint16{1}, ErrMalformed,
+			[]string{"10.0.0.0/32", "IPv6"}},
+		{"no block", F3216, netip.Prefix{}, []uint16{1}, ErrMalformed,
+			[]string{"IPv6 prefix of 32 bits"}},
 	} {
 		_, err := c.f.Containers(c.block, c.usids...)
 		wantError(t, err, c.want, c.words...)

@@ -7,10 +7,11 @@ type USIDBehavior uint8
 
 // Behaviors of uSIDs (RFC 9800 §4.1, RFC 8986 §4).
 const (
-	UN   USIDBehavior = iota // End with NEXT-CSID: on to the next uSID by a lookup
-	UA                       // End.X with NEXT-CSID: on to the next uSID over an adjacency, without a lookup
-	UDT6                     // End.DT6: out of the tunnel, and a lookup
-	UDX6                     // End.DX6: out of the tunnel, over an adjacency
+	UN USIDBehavior = iota // End with NEXT-CSID: on to the next uSID by a lookup
+	// End.X with NEXT-CSID: on to the next uSID over an adjacency, without a lookup
+	UA
+	UDT6 // End.DT6: out of the tunnel, and a lookup
+	UDX6 // End.DX6: out of the tunnel, over an adjacency
 )
 
 // String is the name of the behavior.
@@ -33,15 +34,18 @@ type SIDOutcome uint8
 
 // Outcomes. All but the first leave the headers as they are.
 const (
-	SIDForward          SIDOutcome = iota // on to its new destination; Hop Limit is one less
-	SIDUpperLayer                         // no segments left: what follows the IPv6 headers decides (RFC 8986 §4.1.1)
-	SIDDecapsulate                        // out of the tunnel
-	SIDTimeExceeded                       // ICMPv6 Time Exceeded, code 0
-	SIDParameterProblem                   // ICMPv6 Parameter Problem, code 0, pointing to Segments Left
+	SIDForward SIDOutcome = iota // on to its new destination; Hop Limit is one less
+	// no segments left: what follows the IPv6 headers decides (RFC 8986 §4.1.1)
+	SIDUpperLayer
+	SIDDecapsulate  // out of the tunnel
+	SIDTimeExceeded // ICMPv6 Time Exceeded, code 0
+	// ICMPv6 Parameter Problem, code 0, pointing to Segments Left
+	SIDParameterProblem
 )
 
-// Process does to a packet what a behavior says, without flavors; ip is its (outer) IPv6 header, srh its SRH or nil. It is the pseudocode of RFC 9800 §4.1.1 before that of RFC 8986
-// §4.1, and for uDT6 and uDX6 that of RFC 8986 §4.4 and §4.6. A behavior that is none is SIDUpperLayer.
+// Process does to a packet what a behavior says, without flavors; ip is its (outer) IPv6 header,
+// srh its SRH or nil. It is the pseudocode of RFC 9800 §4.1.1 before that of RFC 8986 §4.1, and for
+// uDT6 and uDX6 that of RFC 8986 §4.4 and §4.6. A behavior that is none is SIDUpperLayer.
 func (f USIDFormat) Process(behavior USIDBehavior, ip *IPv6, srh *SRH) SIDOutcome {
 	segmentsLeft := srh != nil && srh.SegmentsLeft != 0
 	switch behavior {

@@ -19,7 +19,8 @@ func usidSRH(t *testing.T, reduced bool, containers ...netip.Addr) *SRH {
 	return &h
 }
 
-// A path of uSIDs is walked in the order it was given, whatever SRH carries its second container, and ends at the last uSID.
+// A path of uSIDs is walked in the order it was given, whatever SRH carries its second container,
+// and ends at the last uSID.
 func TestUSIDPathIsWalked(t *testing.T) {
 	for _, f := range []USIDFormat{F3216, F1616} {
 		block := map[USIDFormat]netip.Prefix{F3216: block32, F1616: block16}[f]
@@ -31,7 +32,8 @@ func TestUSIDPathIsWalked(t *testing.T) {
 			}
 			srhs := map[string]*SRH{"no SRH": nil, "copy in the SRH": usidSRH(t, false, containers...)}
 			if len(containers) == 2 {
-				srhs = map[string]*SRH{"SRH": usidSRH(t, false, containers...), "reduced SRH": usidSRH(t, true, containers...)}
+				srhs = map[string]*SRH{"SRH": usidSRH(t, false, containers...), "reduced SRH": usidSRH(t, true,
+					containers...)}
 			}
 			for name, srh := range srhs {
 				ip := IPv6{NextHeader: NextHeaderIPv6, HopLimit: 64, Dst: containers[0]}
@@ -43,11 +45,13 @@ func TestUSIDPathIsWalked(t *testing.T) {
 					if i == n-1 {
 						behavior, want = UDT6, SIDDecapsulate
 						if got := f.Process(UN, &ip, srh); got != SIDUpperLayer {
-							t.Errorf("%v, %d uSIDs, %s: uN at the end: outcome %d, want %d", f, n, name, got, SIDUpperLayer)
+							t.Errorf("%v, %d uSIDs, %s: uN at the end: outcome %d, want %d", f, n, name, got,
+								SIDUpperLayer)
 						}
 					}
 					if got := f.Process(behavior, &ip, srh); got != want {
-						t.Fatalf("%v, %d uSIDs, %s: %v at node %d: outcome %d, want %d", f, n, name, behavior, i, got, want)
+						t.Fatalf("%v, %d uSIDs, %s: %v at node %d: outcome %d, want %d", f, n, name, behavior, i, got,
+							want)
 					}
 				}
 				if got, want := ip.HopLimit, uint8(64-(n-1)); got != want {
@@ -84,20 +88,31 @@ func TestUSIDProcess(t *testing.T) {
 		{"shift before segments", UN, IPv6{HopLimit: 2, Dst: one}, segments(1, 0, two), SIDForward, last},
 		{"promote", UN, IPv6{HopLimit: 2, Dst: last}, segments(1, 0, two), SIDForward, two},
 		{"promote by uA", UA, IPv6{HopLimit: 2, Dst: last}, segments(1, 0, two), SIDForward, two},
-		{"promote, SRH not reduced", UN, IPv6{HopLimit: 2, Dst: last}, segments(1, 1, one, two), SIDForward, two},
+		{"promote, SRH not reduced", UN, IPv6{HopLimit: 2, Dst: last}, segments(1, 1, one, two),
+			SIDForward, two},
 		{"no hops left to shift", UN, IPv6{HopLimit: 1, Dst: one}, nil, SIDTimeExceeded, one},
 		{"no hops at all", UA, IPv6{HopLimit: 0, Dst: one}, nil, SIDTimeExceeded, one},
-		{"no hops left to promote", UN, IPv6{HopLimit: 1, Dst: last}, segments(1, 0, two), SIDTimeExceeded, last},
+		{"no hops left to promote", UN, IPv6{HopLimit: 1, Dst: last}, segments(1, 0, two),
+			SIDTimeExceeded, last},
 		{"the end needs no hops", UN, IPv6{HopLimit: 1, Dst: last}, nil, SIDUpperLayer, last},
-		{"the end, SRH used up", UN, IPv6{HopLimit: 64, Dst: last}, segments(0, 0, two), SIDUpperLayer, last},
-		{"Segments Left beyond the list", UN, IPv6{HopLimit: 64, Dst: last}, segments(2, 0, two), SIDParameterProblem, last},
-		{"Last Entry beyond the list", UN, IPv6{HopLimit: 64, Dst: last}, segments(1, 1, two), SIDParameterProblem, last},
-		{"out of a tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderIPv6, Dst: last}, nil, SIDDecapsulate, last},
-		{"out of a tunnel by uDX6", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderIPv6, Dst: last}, nil, SIDDecapsulate, last},
-		{"out of a tunnel with SRH", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting, Dst: last}, segments(0, 0, two), SIDDecapsulate, last},
-		{"no tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderUDP, Dst: last}, nil, SIDUpperLayer, last},
-		{"no tunnel after the SRH", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting, Dst: last}, udp, SIDUpperLayer, last},
-		{"segments left at the end of the tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting, Dst: last}, segments(1, 0, two), SIDParameterProblem, last},
+		{"the end, SRH used up", UN, IPv6{HopLimit: 64, Dst: last}, segments(0, 0, two), SIDUpperLayer,
+			last},
+		{"Segments Left beyond the list", UN, IPv6{HopLimit: 64, Dst: last}, segments(2, 0, two),
+			SIDParameterProblem, last},
+		{"Last Entry beyond the list", UN, IPv6{HopLimit: 64, Dst: last}, segments(1, 1, two),
+			SIDParameterProblem, last},
+		{"out of a tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderIPv6, Dst: last}, nil,
+			SIDDecapsulate, last},
+		{"out of a tunnel by uDX6", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderIPv6, Dst: last}, nil,
+			SIDDecapsulate, last},
+		{"out of a tunnel with SRH", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting, Dst: last},
+			segments(0, 0, two), SIDDecapsulate, last},
+		{"no tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderUDP, Dst: last}, nil, SIDUpperLayer,
+			last},
+		{"no tunnel after the SRH", UDX6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting, Dst: last},
+			udp, SIDUpperLayer, last},
+		{"segments left at the end of the tunnel", UDT6, IPv6{HopLimit: 64, NextHeader: NextHeaderRouting,
+			Dst: last}, segments(1, 0, two), SIDParameterProblem, last},
 		{"no behavior", USIDBehavior(9), IPv6{HopLimit: 64, Dst: one}, nil, SIDUpperLayer, one},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,7 +141,8 @@ func TestUSIDProcess(t *testing.T) {
 }
 
 func TestUSIDBehaviorNames(t *testing.T) {
-	for b, want := range map[USIDBehavior]string{UN: "uN", UA: "uA", UDT6: "uDT6", UDX6: "uDX6", 9: "uSID behavior 9"} {
+	for b, want := range map[USIDBehavior]string{UN: "uN", UA: "uA", UDT6: "uDT6", UDX6: "uDX6",
+		9: "uSID behavior 9"} {
 		if b.String() != want {
 			t.Errorf("behavior %d is %q, want %q", uint8(b), b, want)
 		}

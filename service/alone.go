@@ -16,8 +16,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// alone is the only controller of a store. It decides for as long as it runs, in terms as one of several
-// does: a term ends when a write to the store has failed, for then more may be decided than is kept.
+// alone is the only controller of a store. It decides for as long as it runs, in terms as one of
+// several does: a term ends when a write to the store has failed, for then more may be decided than
+// is kept.
 type alone struct {
 	s        *Service
 	o        *Options
@@ -26,8 +27,8 @@ type alone struct {
 	planner  atomic.Pointer[planner] // nil while it starts
 }
 
-// termKey is the key of the record that is written when a term begins. Writes of the term before that
-// are still on their way find it changed.
+// termKey is the key of the record that is written when a term begins. Writes of the term before
+// that are still on their way find it changed.
 const termKey = "term"
 
 // termPauses are those between attempts to begin a term.
@@ -66,8 +67,9 @@ func (a *alone) begin(ctx context.Context) (*planner, error) {
 	return p, nil
 }
 
-// run runs planners until ctx ends. After a failed write the planner keeps what is in force, and denies
-// hosts what is lost, until the store takes a write: then another one goes on from what the store has.
+// run runs planners until ctx ends. After a failed write the planner keeps what is in force, and
+// denies hosts what is lost, until the store takes a write: then another one goes on from what the
+// store has.
 func (a *alone) run(ctx context.Context, p *planner, l net.Listener) error {
 	for {
 		running, end := context.WithCancel(ctx)
@@ -104,7 +106,8 @@ func (a *alone) again(ctx context.Context) (p *planner) {
 		next, err := a.begin(ctx)
 		if err == nil {
 			p = next
-			p.publish(api.Event{Time: time.Now().UTC(), Type: api.EventStoreRecovered, Message: "changes are taken again, from what the store has"})
+			p.publish(api.Event{Time: time.Now().UTC(), Type: api.EventStoreRecovered,
+				Message: "changes are taken again, from what the store has"})
 			begun()
 		}
 		return 0, err

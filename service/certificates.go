@@ -14,8 +14,10 @@ const certificateLook = 30 * time.Second
 
 // certificateEvents are the events of what can happen to a certificate.
 var certificateEvents = map[certs.ChangeType]api.EventType{
-	certs.ChangeExpiring: api.EventCertificateExpiring, certs.ChangeExpired: api.EventCertificateExpired,
-	certs.ChangeRenewed: api.EventCertificateRenewed, certs.ChangeRefused: api.EventCertificateRefused,
+	certs.ChangeExpiring: api.EventCertificateExpiring,
+	certs.ChangeExpired:  api.EventCertificateExpired,
+	certs.ChangeRenewed:  api.EventCertificateRenewed,
+	certs.ChangeRefused:  api.EventCertificateRefused,
 }
 
 // watchCertificates publishes what happens to the certificates of this controller until ctx ends.
@@ -30,7 +32,8 @@ func (s *Service) watchCertificates(ctx context.Context, o *Options) {
 	for {
 		now := time.Now()
 		for _, c := range monitor.Next(now, cache.List()) {
-			s.publish(o, api.Event{Time: now.UTC(), Type: certificateEvents[c.Type], Object: c.Name, Message: c.Message})
+			s.publish(o, api.Event{Time: now.UTC(), Type: certificateEvents[c.Type], Object: c.Name,
+				Message: c.Message})
 		}
 		select {
 		case <-ticker.C:

@@ -39,13 +39,13 @@ const (
 	denialHosts  = 2
 	denialPeers  = 3 // controllers
 	denialTTL    = 2 * time.Second
-	// denialBound is how long a host may use an EV over a link after its controller has learned that the
-	// link has failed. Nothing takes time here but what waits.
+	// denialBound is how long a host may use an EV over a link after its controller has learned that
+	// the link has failed. Nothing takes time here but what waits.
 	denialBound = 20 * time.Millisecond
 )
 
-// denialBed is a fabric whose hosts are spread over several controllers, in virtual time. Its methods are
-// for the goroutine of the test.
+// denialBed is a fabric whose hosts are spread over several controllers, in virtual time. Its
+// methods are for the goroutine of the test.
 type denialBed struct {
 	t          *testing.T
 	rng        *rand.Rand
@@ -95,8 +95,9 @@ type denialHost struct {
 
 func newDenialBed(t *testing.T, seed uint64) *denialBed {
 	b := &denialBed{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), pick: rand.New(rand.NewPCG(seed, 2)), server: storetest.NewServer(),
-		down: make(map[int]time.Time), inventory: inventory.Default(),
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), pick: rand.New(rand.NewPCG(seed, 2)),
+		server: storetest.NewServer(),
+		down:   make(map[int]time.Time), inventory: inventory.Default(),
 	}
 	b.build()
 	for i := range denialPeers {
@@ -135,8 +136,10 @@ func (b *denialBed) build() {
 				spine := fmt.Sprintf("spine%d-%d", p, s)
 				ports[leaf]++
 				ports[spine]++
-				up := topology.Link{Local: topology.NodeID(leaf), Remote: topology.NodeID(spine), LocalID: ports[leaf], RemoteID: ports[spine], IGPMetric: 10}
-				down := topology.Link{Local: up.Remote, Remote: up.Local, LocalID: up.RemoteID, RemoteID: up.LocalID, IGPMetric: 10}
+				up := topology.Link{Local: topology.NodeID(leaf), Remote: topology.NodeID(spine),
+					LocalID: ports[leaf], RemoteID: ports[spine], IGPMetric: 10}
+				down := topology.Link{Local: up.Remote, Remote: up.Local, LocalID: up.RemoteID,
+					RemoteID: up.LocalID, IGPMetric: 10}
 				builder.SetLink(up)
 				builder.SetLink(down)
 				b.cables = append(b.cables, [2]topology.Link{up, down})
@@ -146,11 +149,13 @@ func (b *denialBed) build() {
 	for l := range denialLeaves {
 		for n := range denialHosts {
 			h := inventory.Host{
-				Name: fmt.Sprintf("h%d-%d", l, n), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 14: byte(l + 1), 15: byte(n + 1)}),
-				Switch: fmt.Sprintf("leaf0-%d", l), Port: uint32(100 + n),
+				Name:    fmt.Sprintf("h%d-%d", l, n),
+				Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 14: byte(l + 1), 15: byte(n + 1)}),
+				Switch:  fmt.Sprintf("leaf0-%d", l), Port: uint32(100 + n),
 			}
 			for p := 1; p < denialPlanes; p++ {
-				h.Planes = append(h.Planes, inventory.Attachment{Switch: fmt.Sprintf("leaf%d-%d", p, l), Port: uint32(100 + n)})
+				h.Planes = append(h.Planes, inventory.Attachment{Switch: fmt.Sprintf("leaf%d-%d", p, l),
+					Port: uint32(100 + n)})
 			}
 			inv.Hosts = append(inv.Hosts, h)
 		}
@@ -235,7 +240,8 @@ func (p *denialPeer) start() {
 func (p *denialPeer) lead(ctx context.Context, m *cluster.Mandate) error {
 	b := p.b
 	epoch := uint64(time.Now().UnixNano()) + 1 // that of an attendant is another one
-	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: &b.inventory, Epoch: epoch, Store: m.Store})
+	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: &b.inventory, Epoch: epoch,
+		Store: m.Store})
 	if err != nil {
 		return err
 	}
@@ -267,7 +273,10 @@ func (h *denialHost) start() {
 	h.endpoint = &agenttest.Endpoint{Device: ev.Unlimited()}
 	cfg := agent.DefaultConfig()
 	cfg.Controller, cfg.Name = "controller:1", h.name
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return h.dial(ctx) })}
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
+		return h.dial(ctx)
+	})}
 	var err error
 	if h.agent, err = agent.New(cfg, h.endpoint); err != nil {
 		h.b.t.Fatal(err)
@@ -343,8 +352,10 @@ func (b *denialBed) setLink(i int, up bool) {
 	}
 }
 
-// crossesDown reports whether an EV of a host's port crosses a link that has been down for as long as that.
-func (b *denialBed) crossesDown(from, to *inventory.Host, p *hostapi.Profile, v hostapi.EV, since time.Duration) bool {
+// crossesDown reports whether an EV of a host's port crosses a link that has been down for as long
+// as that.
+func (b *denialBed) crossesDown(from, to *inventory.Host, p *hostapi.Profile, v hostapi.EV,
+	since time.Duration) bool {
 	wire, err := p.Expand(v)
 	if err != nil {
 		b.t.Fatal(err)
@@ -374,8 +385,9 @@ func denialLeaf(h *inventory.Host, port uint8) topology.NodeID {
 	return topology.NodeID(h.Planes[port-2].Switch)
 }
 
-// look checks what each host holds that its controller has served: it denies what crosses a link that
-// has been down for longer than the bound. exact: all hosts have been served, and deny nothing else.
+// look checks what each host holds that its controller has served: it denies what crosses a link
+// that has been down for longer than the bound. exact: all hosts have been served, and deny nothing
+// else.
 func (b *denialBed) look(exact bool) {
 	b.t.Helper()
 	synctest.Wait()
@@ -395,7 +407,8 @@ func (b *denialBed) look(exact bool) {
 			continue
 		}
 		if exact && len(state.Profiles) != denialLeaves {
-			b.t.Fatalf("%s has %d profiles, want one for each of %d racks", h.name, len(state.Profiles), denialLeaves)
+			b.t.Fatalf("%s has %d profiles, want one for each of %d racks", h.name, len(state.Profiles),
+				denialLeaves)
 		}
 		for _, p := range state.Profiles {
 			b.profile(&b.inventory.Hosts[i], p, decided, exact)
@@ -415,7 +428,9 @@ func (b *denialBed) profile(from *inventory.Host, p *hostapi.Profile, decided, e
 	if p.Mode == hostapi.ModeGenerated {
 		all = p.Generate(hostapi.Ports(1, 2))
 	}
-	if !slices.ContainsFunc(all, func(v hostapi.EV) bool { return !p.IsDenied(v) && !b.crossesDown(from, to, p, v, 0) }) {
+	if !slices.ContainsFunc(all, func(v hostapi.EV) bool {
+		return !p.IsDenied(v) && !b.crossesDown(from, to, p, v, 0)
+	}) {
 		return // the last EVs are not denied
 	}
 	for _, v := range all {
@@ -537,9 +552,10 @@ func (b *denialBed) pass(d time.Duration) {
 	}
 }
 
-// TestDenials: hosts are spread over several controllers; links fail and return, deciders die, controllers
-// lose the store, the quorum is lost, hosts start again and connect elsewhere. No host that its controller
-// has served uses an EV over a link for longer than the bound after the failure, and EVs come back.
+// TestDenials: hosts are spread over several controllers; links fail and return, deciders die,
+// controllers lose the store, the quorum is lost, hosts start again and connect elsewhere. No host
+// that its controller has served uses an EV over a link for longer than the bound after the
+// failure, and EVs come back.
 func TestDenials(t *testing.T) {
 	start, count := seeds.Range(t, 0, 40)
 	decided, undecided := 0, 0
@@ -581,11 +597,12 @@ func TestDenials(t *testing.T) {
 	if !t.Failed() && count >= 10 && (decided == 0 || undecided == 0) {
 		t.Errorf("failed links were looked at %d times with a decider and %d times without one, want both", decided, undecided)
 	}
-	t.Logf("failed links were looked at %d times with a decider and %d times without one", decided, undecided)
+	t.Logf("failed links were looked at %d times with a decider and %d times without one", decided,
+		undecided)
 }
 
-// TestStandIn: while nobody decides, a host that starts again gets the state that the decider sent last,
-// also after its stream has been cut in between, however often.
+// TestStandIn: while nobody decides, a host that starts again gets the state that the decider sent
+// last, also after its stream has been cut in between, however often.
 func TestStandIn(t *testing.T) {
 	for cuts := range 4 {
 		t.Run(fmt.Sprint(cuts), func(t *testing.T) {
@@ -654,7 +671,9 @@ func TestGoFirst(t *testing.T) {
 		}
 		for _, h := range b.hosts {
 			state := h.endpoint.State()
-			denies := slices.ContainsFunc(state.Profiles, func(p *hostapi.Profile) bool { return len(p.Denied) > 0 })
+			denies := slices.ContainsFunc(state.Profiles, func(p *hostapi.Profile) bool {
+				return len(p.Denied) > 0
+			})
 			if b.mu.Lock(); h.at == b.peers[0] && !denies {
 				t.Errorf("%s denies nothing", h.name)
 			}

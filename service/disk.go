@@ -35,7 +35,8 @@ func (o *Options) controllerDisk() *api.ControllerDisk {
 		return nil
 	}
 	return &api.ControllerDisk{
-		State: d.State.String(), Slow: d.Slow, Reason: d.Reason, Dir: d.Dir, Free: d.Free, Total: d.Total, Refuse: d.Marks[0], Stop: d.Marks[1],
+		State: d.State.String(), Slow: d.Slow, Reason: d.Reason, Dir: d.Dir, Free: d.Free, Total: d.Total,
+		Refuse: d.Marks[0], Stop: d.Marks[1],
 		Sync: api.Duration(d.Sync.Round(10 * time.Microsecond)),
 	}
 }
@@ -46,10 +47,12 @@ func (o *Options) alarm() *cluster.Alarm {
 	if !ok || d.Reason == "" {
 		return nil
 	}
-	return &cluster.Alarm{Full: d.State == store.DiskLow || d.State == store.DiskOut, Message: d.Reason}
+	return &cluster.Alarm{Full: d.State == store.DiskLow || d.State == store.DiskOut,
+		Message: d.Reason}
 }
 
-// wrong reports what is wrong with the disk of a controller, or with its part of the store; "" when nothing is.
+// wrong reports what is wrong with the disk of a controller, or with its part of the store; "" when
+// nothing is.
 func (o *Options) wrong() string {
 	if alarm := o.alarm(); alarm != nil {
 		return alarm.Message
@@ -69,7 +72,8 @@ func (o *Options) checks() []api.ReadinessCheck {
 	out := []api.ReadinessCheck{kept}
 	if d, ok := o.disk(); ok {
 		// A slow one harms the controllers that wait for it, and takes everything.
-		out = append(out, api.ReadinessCheck{Name: "disk", OK: d.Reason == "", Advisory: d.Reason != "" && d.State == store.DiskOK, Message: d.Reason})
+		out = append(out, api.ReadinessCheck{Name: "disk", OK: d.Reason == "", Advisory: d.Reason != "" &&
+			d.State == store.DiskOK, Message: d.Reason})
 	}
 	return out
 }
@@ -102,10 +106,12 @@ func alarmed(name string, was, is *cluster.Alarm) (api.Event, bool) {
 	if is != nil {
 		message = fmt.Sprintf("controller %s: %s", name, is.Message)
 	}
-	return api.Event{Time: time.Now().UTC(), Type: api.EventControllerAlarm, Object: name, Message: message}, true
+	return api.Event{Time: time.Now().UTC(), Type: api.EventControllerAlarm, Object: name,
+		Message: message}, true
 }
 
-// writable returns why the controllers keep nothing: the store does not take it, or one of them has no room.
+// writable returns why the controllers keep nothing: the store does not take it, or one of them has
+// no room.
 func (m *member) writable() error {
 	err := m.o.Store.Writable()
 	if errors.Is(err, store.ErrNoRoom) {

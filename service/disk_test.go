@@ -26,8 +26,8 @@ type placed struct {
 func (p *placed) Disk() (store.Disk, bool) { return p.disk, p.disk.Dir != "" }
 func (p *placed) Writable() error          { return p.err }
 
-// TestDiskIsSaid: what is wrong with a disk is an alarm, which is full where nothing is kept for want of
-// room; /readyz has it, and only one that is slow does not count.
+// TestDiskIsSaid: what is wrong with a disk is an alarm, which is full where nothing is kept for
+// want of room; /readyz has it, and only one that is slow does not count.
 func TestDiskIsSaid(t *testing.T) {
 	down := errors.New("the store does not answer")
 	for _, c := range []struct {
@@ -41,15 +41,20 @@ func TestDiskIsSaid(t *testing.T) {
 	}{
 		{"fine", store.Disk{Dir: "d"}, nil, "", nil, true, false},
 		{"fine, without a store", store.Disk{Dir: "d"}, down, down.Error(), nil, true, false},
-		{"low", store.Disk{Dir: "d", State: store.DiskLow, Reason: "low"}, store.ErrNoRoom, "low", &cluster.Alarm{Full: true}, false, false},
-		{"out", store.Disk{Dir: "d", State: store.DiskOut, Reason: "out"}, down, "out", &cluster.Alarm{Full: true}, false, false},
-		{"failed", store.Disk{Dir: "d", State: store.DiskFailed, Reason: "failed"}, down, "failed", &cluster.Alarm{}, false, false},
-		{"slow", store.Disk{Dir: "d", Slow: true, Reason: "slow"}, nil, "slow", &cluster.Alarm{}, false, true},
+		{"low", store.Disk{Dir: "d", State: store.DiskLow, Reason: "low"}, store.ErrNoRoom, "low",
+			&cluster.Alarm{Full: true}, false, false},
+		{"out", store.Disk{Dir: "d", State: store.DiskOut, Reason: "out"}, down, "out",
+			&cluster.Alarm{Full: true}, false, false},
+		{"failed", store.Disk{Dir: "d", State: store.DiskFailed, Reason: "failed"}, down, "failed",
+			&cluster.Alarm{}, false, false},
+		{"slow", store.Disk{Dir: "d", Slow: true, Reason: "slow"}, nil, "slow", &cluster.Alarm{}, false,
+			true},
 	} {
 		o := &Options{Store: &placed{disk: c.disk, err: c.err}}
 		o.API.Writable = o.Store.Writable
 		alarm := o.alarm()
-		if !alarm.Same(c.alarm) || alarm != nil && alarm.Message != c.disk.Reason || o.wrong() != c.wrong {
+		if !alarm.Same(c.alarm) || alarm != nil && alarm.Message != c.disk.Reason ||
+			o.wrong() != c.wrong {
 			t.Errorf("%s: alarm %+v, wrong is %q", c.name, alarm, o.wrong())
 		}
 		kept := api.ReadinessCheck{Name: "store", OK: true}
@@ -57,10 +62,13 @@ func TestDiskIsSaid(t *testing.T) {
 			kept = api.ReadinessCheck{Name: "store", Message: "changes are refused: " + c.err.Error()}
 		}
 		checks := o.checks()
-		if len(checks) != 2 || checks[0] != kept || checks[1] != (api.ReadinessCheck{Name: "disk", OK: c.ok, Advisory: c.advisory, Message: c.disk.Reason}) {
+		if len(checks) != 2 || checks[0] != kept ||
+			checks[1] != (api.ReadinessCheck{Name: "disk", OK: c.ok, Advisory: c.advisory,
+				Message: c.disk.Reason}) {
 			t.Errorf("%s: %+v", c.name, checks)
 		}
-		if d := o.controllerDisk(); d.State != c.disk.State.String() || d.Slow != c.disk.Slow || d.Reason != c.disk.Reason {
+		if d := o.controllerDisk(); d.State != c.disk.State.String() || d.Slow != c.disk.Slow ||
+			d.Reason != c.disk.Reason {
 			t.Errorf("%s: clients see %+v", c.name, d)
 		}
 	}
@@ -71,8 +79,8 @@ func TestDiskIsSaid(t *testing.T) {
 	}
 }
 
-// TestMembersAreReady: a controller is ready when it has a lease and one decides; while any of them has no
-// room, all refuse, with its name; that switches are shared out unevenly does not count.
+// TestMembersAreReady: a controller is ready when it has a lease and one decides; while any of them
+// has no room, all refuse, with its name; that switches are shared out unevenly does not count.
 func TestMembersAreReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := storetest.NewServer()
@@ -89,7 +97,8 @@ func TestMembersAreReady(t *testing.T) {
 		alarms := map[string]*atomic.Pointer[cluster.Alarm]{"c1": {}, "c2": {}}
 		for _, name := range []string{"c1", "c2"} {
 			shared := server.Client()
-			m := &member{o: &Options{Store: &placed{Store: shared}}, self: cluster.Member{Name: name}, sessions: &sessions{relay: southbound.NewRelay()}}
+			m := &member{o: &Options{Store: &placed{Store: shared}}, self: cluster.Member{Name: name},
+				sessions: &sessions{relay: southbound.NewRelay()}}
 			m.o.API.Writable = m.writable
 			m.node = cluster.New(cluster.Config{
 				Self: m.self, Store: shared,
@@ -114,8 +123,11 @@ func TestMembersAreReady(t *testing.T) {
 				}
 			}
 		}
-		kept, decides := api.ReadinessCheck{Name: "store", OK: true}, api.ReadinessCheck{Name: "decider", OK: true, Message: "c1"}
-		is("before it has a lease", c1, api.ReadinessCheck{Name: "store", Message: "no lease in the store"}, api.ReadinessCheck{Name: "decider", Message: "no controller decides"})
+		kept, decides := api.ReadinessCheck{Name: "store", OK: true}, api.ReadinessCheck{Name: "decider",
+			OK: true, Message: "c1"}
+		is("before it has a lease", c1, api.ReadinessCheck{Name: "store",
+			Message: "no lease in the store"}, api.ReadinessCheck{Name: "decider",
+			Message: "no controller decides"})
 		for _, m := range []*member{c1, c2} {
 			done := make(chan struct{})
 			ended = append(ended, done)
@@ -137,7 +149,8 @@ func TestMembersAreReady(t *testing.T) {
 		alarms["c2"].Store(&cluster.Alarm{Full: true, Message: "3 MiB free"})
 		time.Sleep(time.Second)
 		for _, m := range []*member{c1, c2} {
-			if err := m.writable(); !errors.Is(err, store.ErrNoRoom) || !strings.Contains(err.Error(), "controller c2: 3 MiB free") {
+			if err := m.writable(); !errors.Is(err, store.ErrNoRoom) ||
+				!strings.Contains(err.Error(), "controller c2: 3 MiB free") {
 				t.Errorf("%s, while c2 has no room: %v", m.self.Name, err)
 			}
 		}
@@ -159,7 +172,8 @@ func TestMembersAreReady(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		is("after a minute without an owner of n1", c1, kept, decides,
-			api.ReadinessCheck{Name: "share", Advisory: true, Message: "switches have been shared out unevenly for a minute: switch n1 has no owner that lives"})
+			api.ReadinessCheck{Name: "share", Advisory: true,
+				Message: "switches have been shared out unevenly for a minute: switch n1 has no owner that lives"})
 		is("of one that does not decide", c2, kept, decides)
 	})
 }

@@ -15,10 +15,12 @@ func TestElection(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := nextElection(ctx, s)
-	if err != nil || second.id().Compare(first.id()) <= 0 || second.Identity != first.Identity || second.id().High != 1 {
+	if err != nil || second.id().Compare(first.id()) <= 0 || second.Identity != first.Identity ||
+		second.id().High != 1 {
 		t.Errorf("%v after %v, %v", second, first, err)
 	}
-	if other, err := nextElection(ctx, store.NewMemory()); err != nil || other.Identity == first.Identity {
+	if other, err := nextElection(ctx, store.NewMemory()); err != nil ||
+		other.Identity == first.Identity {
 		t.Errorf("%v on another store, %v on this one, %v", other, first, err)
 	}
 	for _, value := range []string{"{", `{"generation":7}`} {

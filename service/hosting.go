@@ -16,7 +16,8 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
 
-// hosting serves the hosts that are connected to one of several controllers, whether or not it decides.
+// hosting serves the hosts that are connected to one of several controllers, whether or not it
+// decides.
 type hosting struct {
 	attendant *attend.Attendant
 	upstream  *upstream
@@ -32,7 +33,8 @@ func newHosting(o *Options, s *sessions) (*hosting, error) {
 }
 
 // run serves hosts, and follows the links and ports of the fabric for them, until ctx ends.
-func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker, l net.Listener) error {
+func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker,
+	l net.Listener) error {
 	defer h.upstream.close()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.attendant.Run(ctx, l) })
@@ -47,23 +49,24 @@ func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker, l
 		}
 		group.Go(func() error {
 			return southbound.WatchPorts(ctx, cfg, func(ctx context.Context, e southbound.Ports) {
-				h.attendant.SetPorts(ctx, sw.Name, e.Up, controller.LearnedPorts(controller.PortStates{Interfaces: e.Interfaces}, sw))
+				h.attendant.SetPorts(ctx, sw.Name, e.Up,
+					controller.LearnedPorts(controller.PortStates{Interfaces: e.Interfaces}, sw))
 			})
 		})
 	}
 	return group.Wait()
 }
 
-// How long a decider gives its own attendant the way: denialHead to learn of a failure, and denialWait at
-// most until the denials are on their way.
+// How long a decider gives its own attendant the way: denialHead to learn of a failure, and
+// denialWait at most until the denials are on their way.
 const (
 	denialHead = 10 * time.Millisecond
 	denialWait = 300 * time.Millisecond
 )
 
-// goFirst lets this controller deny its own hosts what has failed, as every controller does, before it
-// decides for the hosts of all. These have been denied it by then. Those of the decider would come last,
-// since it has the most to do.
+// goFirst lets this controller deny its own hosts what has failed, as every controller does, before
+// it decides for the hosts of all. These have been denied it by then. Those of the decider would
+// come last, since it has the most to do.
 func (h *hosting) goFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, denialWait)
 	defer cancel()
@@ -104,7 +107,8 @@ func (u *upstream) follow(v cluster.View) {
 		return u.sessions.dial(ctx, d.Peers)
 	})
 	if err != nil {
-		u.sessions.o.Log.Error("the controller that decides cannot be reached", "controller", d.Name, "reason", err)
+		u.sessions.o.Log.Error("the controller that decides cannot be reached", "controller", d.Name,
+			"reason", err)
 		return
 	}
 	if u.peer != nil {

@@ -66,7 +66,8 @@ const planesTimeout = 500 * time.Millisecond
 const askTimeout = time.Second
 
 // startMember starts a controller that is one of several.
-func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Options, pipeline *southbound.Pipeline) error {
+func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Options,
+	pipeline *southbound.Pipeline) error {
 	shared, ok := o.Store.(store.Shared)
 	if !ok {
 		return errors.New("cluster.listen is set, and the store is this process's own: several controllers need one that they share")
@@ -84,13 +85,15 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	if err != nil {
 		return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
 	}
-	m := &member{s: s, o: o, scheme: "http", transport: peerTransport(dial), sessions: newSessions(o, pipeline, shared, dial)}
+	m := &member{s: s, o: o, scheme: "http", transport: peerTransport(dial),
+		sessions: newSessions(o, pipeline, shared, dial)}
 	if c.TLS != nil {
 		m.scheme = "https"
 	}
 	relayed, asked, accept := split(listener)
 	m.self = cluster.Member{
-		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers), Release: o.API.Version, Started: time.Now().UTC(),
+		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers),
+		Release: o.API.Version, Started: time.Now().UTC(),
 	}
 	if s.hosts != nil {
 		m.self.Hosts = advertised(c, s.hosts)
@@ -101,7 +104,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	}
 	m.node = cluster.New(cluster.Config{
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
-		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold, Alarm: o.alarm,
+		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold,
+		Alarm: o.alarm,
 	})
 	m.sessions.node, m.sessions.planes = m.node, func() map[string]int { return m.planes(ctx) }
 	o.API.Cluster, o.API.Writable = m, m.writable
@@ -113,7 +117,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		return errors.Join(err, peers.Close())
 	}
 	m.standby, m.follows = controller.NewStandby(controller.StandbyOptions{
-		Inventory: o.Inventory, Store: shared, Topology: s.speaker.Topology(), Ignore: foreign, Log: o.Log,
+		Inventory: o.Inventory, Store: shared, Topology: s.speaker.Topology(), Ignore: foreign,
+		Log: o.Log,
 	}), make(chan struct{}, 1)
 	group.Go(func() error { m.stand(ctx); return nil })
 	group.Go(func() error { m.watchShare(ctx); return nil })
@@ -123,7 +128,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		_ = json.NewEncoder(w).Encode(m.report(r.Context()))
 	})
 	mux.Handle("/", s.front.Peers())
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	group.Go(func() error {
 		if err := server.Serve(asked); ctx.Err() == nil {
 			return fmt.Errorf("cluster.listen: %w", err)
@@ -154,7 +160,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 }
 
 // peerDialer connects to the listeners of other controllers.
-func peerDialer(c *inventory.Cluster) (dial func(ctx context.Context, address string) (net.Conn, error), err error) {
+func peerDialer(c *inventory.Cluster) (dial func(ctx context.Context, address string) (net.Conn,
+	error), err error) {
 	dialer := &net.Dialer{Timeout: askTimeout}
 	connect := dialer.DialContext
 	if c.TLS != nil {
@@ -162,13 +169,19 @@ func peerDialer(c *inventory.Cluster) (dial func(ctx context.Context, address st
 			return nil, err
 		}
 	}
-	return func(ctx context.Context, address string) (net.Conn, error) { return connect(ctx, "tcp", address) }, nil
+	return func(ctx context.Context, address string) (net.Conn, error) {
+		return connect(ctx, "tcp", address)
+	}, nil
 }
 
 // peerTransport is the way to the API of other controllers.
-func peerTransport(dial func(ctx context.Context, address string) (net.Conn, error)) *http.Transport {
-	connect := func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) }
-	return &http.Transport{DialContext: connect, DialTLSContext: connect, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, DisableCompression: true}
+func peerTransport(dial func(ctx context.Context, address string) (net.Conn,
+	error)) *http.Transport {
+	connect := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return dial(ctx, address)
+	}
+	return &http.Transport{DialContext: connect, DialTLSContext: connect, MaxIdleConnsPerHost: 64,
+		IdleConnTimeout: time.Minute, DisableCompression: true}
 }
 
 // advertised returns the address of a listener for other machines.
@@ -202,7 +215,9 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 		default: // it is about to be seen
 		}
 	}()
-	p, err := newPlanner(ctx, m.o, mandate.Store, mandate.Check, cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events, m.standby)
+	p, err := newPlanner(ctx, m.o, mandate.Store, mandate.Check,
+		cluster.Fence(m.sessions.southbound(mandate.Term), mandate.Tenure), m.s.speaker, events,
+		m.standby)
 	if err != nil {
 		return err
 	}
@@ -219,7 +234,8 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 		events.publish(e)
 	}
 	events.publish(api.Event{
-		Time: time.Now().UTC(), Type: api.EventDeciderChanged, Object: m.self.Name, Message: fmt.Sprintf("controller %s decides, in term %d", m.self.Name, mandate.Term),
+		Time: time.Now().UTC(), Type: api.EventDeciderChanged, Object: m.self.Name,
+		Message: fmt.Sprintf("controller %s decides, in term %d", m.self.Name, mandate.Term),
 	})
 	defer func() {
 		m.mu.Lock()
@@ -263,8 +279,8 @@ func (m *member) streams() *hosts.Server {
 	return nil
 }
 
-// planes returns the planes of the fabric that switches are in; nil: they are not known yet, or this
-// controller does not decide.
+// planes returns the planes of the fabric that switches are in; nil: they are not known yet, or
+// this controller does not decide.
 func (m *member) planes(ctx context.Context) map[string]int {
 	p := m.leading()
 	if p == nil || p.multipath == nil {
@@ -374,7 +390,8 @@ func changes(old, now cluster.View) (out []api.Event) {
 		return nil // this controller does not know what happens to others
 	}
 	say := func(t api.EventType, name, format string, args ...any) {
-		out = append(out, api.Event{Time: time.Now().UTC(), Type: t, Object: name, Message: fmt.Sprintf(format, args...)})
+		out = append(out, api.Event{Time: time.Now().UTC(), Type: t, Object: name,
+			Message: fmt.Sprintf(format, args...)})
 	}
 	for _, was := range old.Members {
 		is, there := now.Member(was.Name)
@@ -388,12 +405,14 @@ func changes(old, now cluster.View) (out []api.Event) {
 	}
 	for _, is := range now.Members {
 		if was, there := old.Member(is.Name); !there || was.Instance != is.Instance {
-			say(api.EventControllerJoined, is.Name, "controller %s joined, API on %s, release %s", is.Name, is.API, is.Release)
+			say(api.EventControllerJoined, is.Name, "controller %s joined, API on %s, release %s", is.Name,
+				is.API, is.Release)
 		}
 	}
 	for _, is := range now.Members {
 		was, _ := old.Member(is.Name)
-		if e, ok := alarmed(is.Name, was.Alarm, is.Alarm); ok && (was.Instance == is.Instance || is.Alarm != nil) {
+		if e, ok := alarmed(is.Name, was.Alarm, is.Alarm); ok && (was.Instance == is.Instance ||
+			is.Alarm != nil) {
 			out = append(out, e)
 		}
 	}
@@ -403,7 +422,9 @@ func changes(old, now cluster.View) (out []api.Event) {
 			moved[[2]string{is.Name, was.Name}] = append(moved[[2]string{is.Name, was.Name}], sw)
 		}
 	}
-	for _, move := range slices.SortedFunc(maps.Keys(moved), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, move := range slices.SortedFunc(maps.Keys(moved), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		switches := moved[move]
 		slices.SortFunc(switches, natural.Compare)
 		before := "owned by none before"
@@ -428,11 +449,13 @@ func (m *member) decider() (cluster.Member, error) {
 	v, _ := m.node.View()
 	switch {
 	case v.Instance == 0:
-		return cluster.Member{}, fmt.Errorf("%w: controller %s has no lease in it", northbound.ErrStoreUnavailable, m.self.Name)
+		return cluster.Member{}, fmt.Errorf("%w: controller %s has no lease in it",
+			northbound.ErrStoreUnavailable, m.self.Name)
 	case v.Decider.Name == "":
 		return cluster.Member{}, northbound.ErrNoDecider
 	case v.Decider.Name == m.self.Name:
-		return cluster.Member{}, fmt.Errorf("%w: controller %s is about to", northbound.ErrNoDecider, m.self.Name)
+		return cluster.Member{}, fmt.Errorf("%w: controller %s is about to", northbound.ErrNoDecider,
+			m.self.Name)
 	}
 	d, ok := v.Member(v.Decider.Name)
 	if !ok {
@@ -452,7 +475,8 @@ func (m *member) Readiness() []api.ReadinessCheck {
 	v, _ := m.node.View()
 	checks := m.o.checks()
 	if v.Instance == 0 {
-		checks[0].OK, checks[0].Message = false, strings.TrimSuffix("no lease in the store: "+checks[0].Message, ": ")
+		checks[0].OK, checks[0].Message = false, strings.TrimSuffix("no lease in the store: "+
+			checks[0].Message, ": ")
 	}
 	decider := api.ReadinessCheck{Name: "decider", OK: v.Decider.Name != "", Message: v.Decider.Name}
 	if !decider.OK {
@@ -460,7 +484,8 @@ func (m *member) Readiness() []api.ReadinessCheck {
 	}
 	checks = append(checks, decider)
 	if why := m.node.Uneven(); why != "" {
-		checks = append(checks, api.ReadinessCheck{Name: "share", Advisory: true, Message: "switches have been shared out unevenly for a minute: " + why})
+		checks = append(checks, api.ReadinessCheck{Name: "share", Advisory: true,
+			Message: "switches have been shared out unevenly for a minute: " + why})
 	}
 	return checks
 }
@@ -469,7 +494,8 @@ func (m *member) Readiness() []api.ReadinessCheck {
 func (m *member) State() (northbound.ClusterState, bool) {
 	v, _ := m.node.View()
 	state := northbound.ClusterState{
-		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members), Expected: 1 + len(m.expected(m.seen.known())), Term: v.Decider.Term,
+		Decides: v.Instance != 0 && v.Decider.Name == m.self.Name, Controllers: len(v.Members),
+		Expected: 1 + len(m.expected(m.seen.known())), Term: v.Decider.Term,
 		Deciders: m.deciders.Load(), Owners: m.owners.Load(),
 	}
 	state.Owned, state.Ready = m.sessions.relay.Count()
@@ -501,7 +527,8 @@ func (m *member) report(ctx context.Context) api.Controller {
 // of returns what the records say of a controller.
 func (m *member) of(v cluster.View, o cluster.Member) api.Controller {
 	c := api.Controller{
-		Name: o.Name, Role: api.RoleMember, Since: o.Joined, API: o.API, Peers: o.Peers, Hosts: o.Hosts, Release: o.Release, Started: o.Started,
+		Name: o.Name, Role: api.RoleMember, Since: o.Joined, API: o.API, Peers: o.Peers, Hosts: o.Hosts,
+		Release: o.Release, Started: o.Started,
 	}
 	if v.Decider.Name == o.Name {
 		c.Role, c.Since, c.Term = api.RoleDecider, v.Decider.Since, v.Decider.Term

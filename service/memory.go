@@ -14,7 +14,8 @@ import (
 const GCPercent = 800
 
 // memoryShare is the part of the machine's memory, or of the process's control group, above which
-// garbage is collected as often as it takes: the percentage alone would let it grow past all memory.
+// garbage is collected as often as it takes: the percentage alone would let it grow past all
+// memory.
 const memoryShare = 0.6
 
 // TuneMemory has the process let garbage pile up to a percentage of what it keeps, and not beyond a
@@ -36,7 +37,8 @@ func TuneMemory(percent int) {
 func memory(read func(string) ([]byte, error)) int64 {
 	least := int64(math.MaxInt64)
 	take := func(text string, unit int64) {
-		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && n > 0 && n <= math.MaxInt64/unit {
+		if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && n > 0 &&
+			n <= math.MaxInt64/unit {
 			least = min(least, n*unit)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// sightings are the controllers that were there and are not any more. Its methods may be called from any
-// goroutine.
+// sightings are the controllers that were there and are not any more. Its methods may be called
+// from any goroutine.
 type sightings struct {
 	mu   sync.Mutex
 	last map[string]sighting
@@ -50,8 +50,8 @@ func (s *sightings) known() map[string]sighting {
 	return maps.Clone(s.last)
 }
 
-// expected returns the names of the other controllers that are to be there, in order: those that form the
-// store, and those that were there and did not leave in order.
+// expected returns the names of the other controllers that are to be there, in order: those that
+// form the store, and those that were there and did not leave in order.
 func (m *member) expected(known map[string]sighting) []string {
 	names := make(map[string]bool)
 	for name := range m.o.Inventory.Cluster.Etcd.Members {
@@ -66,7 +66,8 @@ func (m *member) expected(known map[string]sighting) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// missing returns the controllers that are expected and hold no lease, as far as is known, with the reason.
+// missing returns the controllers that are expected and hold no lease, as far as is known, with the
+// reason.
 func (m *member) missing(ctx context.Context, v cluster.View) []api.Controller {
 	known := m.seen.known()
 	names := slices.DeleteFunc(m.expected(known), func(name string) bool {
@@ -107,8 +108,8 @@ type answer struct {
 	err     error
 }
 
-// visit asks a controller where it was last, or, since the file of all of them is the same, at the port of this
-// one.
+// visit asks a controller where it was last, or, since the file of all of them is the same, at the
+// port of this one.
 func (m *member) visit(ctx context.Context, name string, last sighting) (a answer) {
 	a.address = last.Peers
 	if a.address == "" {
@@ -126,10 +127,12 @@ func (m *member) visit(ctx context.Context, name string, last sighting) (a answe
 	return a
 }
 
-// absent is a controller that holds no lease, or of which that is not known for this one has none. other is
-// what its part of the store answers, if the controllers form one.
-func absent(name string, last sighting, a answer, other store.Other, formed, leased bool) api.Controller {
-	c := api.Controller{Name: name, API: last.API, Peers: last.Member.Peers, Hosts: last.Hosts, Release: last.Release, Started: last.Started}
+// absent is a controller that holds no lease, or of which that is not known for this one has none.
+// other is what its part of the store answers, if the controllers form one.
+func absent(name string, last sighting, a answer, other store.Other, formed,
+	leased bool) api.Controller {
+	c := api.Controller{Name: name, API: last.API, Peers: last.Member.Peers, Hosts: last.Hosts,
+		Release: last.Release, Started: last.Started}
 	answers := a.address != "" && a.err == nil
 	if answers {
 		c = a.says
@@ -152,13 +155,15 @@ func absent(name string, last sighting, a answer, other store.Other, formed, lea
 	case answers && c.Alarm != "":
 		c.Reason, c.Message = "unreachable", "it answers, and takes no part: "+c.Alarm
 	case answers && other.Absence != "":
-		c.Reason, c.Message = "unreachable", "it answers, and its part of the store does not: "+other.Reason
+		c.Reason, c.Message = "unreachable", "it answers, and its part of the store does not: "+
+			other.Reason
 	case answers:
 		c.Reason, c.Message = "unreachable", "it answers, and holds no lease in the store"
 	case other.Absence != "":
 		c.Reason, c.Message = string(other.Absence), other.Reason
 	case formed:
-		c.Reason, c.Message = "unreachable", "its part of the store answers, and the controller does not: it starts, or is paused"
+		c.Reason, c.Message = "unreachable",
+			"its part of the store answers, and the controller does not: it starts, or is paused"
 	case a.err != nil:
 		c.Reason, c.Message = "unreachable", fmt.Sprintf("it does not answer at %s: %v", a.address, a.err)
 	default:
@@ -173,8 +178,8 @@ func absent(name string, last sighting, a answer, other store.Other, formed, lea
 // maxSkew is how far clocks may differ: answers tell whole seconds, and wait a moment.
 const maxSkew = 2 * time.Second
 
-// skew returns how far a clock is ahead of this one's; 0 while that is no more than the answer tells. date is that of the answer,
-// which came between two times.
+// skew returns how far a clock is ahead of this one's; 0 while that is no more than the answer
+// tells. date is that of the answer, which came between two times.
 func skew(date, asked, came time.Time) time.Duration {
 	ahead := date.Sub(asked.Add(came.Sub(asked) / 2)).Round(time.Second)
 	if ahead.Abs() <= maxSkew {
@@ -186,8 +191,8 @@ func skew(date, asked, came time.Time) time.Duration {
 // shareLook is the pause between two looks at how switches are shared out.
 const shareLook = time.Second
 
-// watchShare publishes when switches have been shared out unevenly for a minute, and when they no longer are,
-// until ctx ends.
+// watchShare publishes when switches have been shared out unevenly for a minute, and when they no
+// longer are, until ctx ends.
 func (m *member) watchShare(ctx context.Context) {
 	was := ""
 	ticker := time.NewTicker(shareLook)
@@ -206,8 +211,8 @@ func (m *member) watchShare(ctx context.Context) {
 	}
 }
 
-// shared is the event of switches that have come to be shared out unevenly, or no longer are; false: nothing
-// has changed.
+// shared is the event of switches that have come to be shared out unevenly, or no longer are;
+// false: nothing has changed.
 func shared(name, was, is string) (api.Event, bool) {
 	if (was == "") == (is == "") {
 		return api.Event{}, false
@@ -216,5 +221,6 @@ func shared(name, was, is string) (api.Event, bool) {
 	if is != "" {
 		message = "switches have been shared out unevenly for a minute: " + is
 	}
-	return api.Event{Time: time.Now().UTC(), Type: api.EventShareUneven, Object: name, Message: message}, true
+	return api.Event{Time: time.Now().UTC(), Type: api.EventShareUneven, Object: name,
+		Message: message}, true
 }

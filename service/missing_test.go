@@ -17,19 +17,25 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestAbsent: of a controller that is missing it is said why, by what it and its part of the store answer.
+// TestAbsent: of a controller that is missing it is said why, by what it and its part of the store
+// answer.
 func TestAbsent(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	last := sighting{cluster.Member{Name: "c2", API: "192.0.2.2:8080", Peers: "192.0.2.2:9443", Release: "r"}, at}
+	last := sighting{cluster.Member{Name: "c2", API: "192.0.2.2:8080", Peers: "192.0.2.2:9443",
+		Release: "r"}, at}
 	left := last
 	left.Leaving = true
 	refused := answer{address: "192.0.2.2:9443", err: errors.New("connection refused")}
 	says := func(d *api.ControllerDisk) answer {
-		return answer{address: "192.0.2.2:9443", says: api.Controller{Name: "c2", Role: api.RoleMember, Release: "r", Disk: d, Owns: []string{"N1"}}}
+		return answer{address: "192.0.2.2:9443", says: api.Controller{Name: "c2", Role: api.RoleMember,
+			Release: "r", Disk: d, Owns: []string{"N1"}}}
 	}
 	unknown := answer{address: "192.0.2.2:9443", err: x509.UnknownAuthorityError{}}
-	early := answer{address: "192.0.2.2:9443", err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotBefore: time.Now().Add(time.Hour)}, Reason: x509.Expired}}
-	late := answer{address: "192.0.2.2:9443", err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotAfter: at}, Reason: x509.Expired}}
+	early := answer{address: "192.0.2.2:9443",
+		err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotBefore: time.Now().Add(time.Hour)},
+			Reason: x509.Expired}}
+	late := answer{address: "192.0.2.2:9443",
+		err: x509.CertificateInvalidError{Cert: &x509.Certificate{NotAfter: at}, Reason: x509.Expired}}
 	alarmed := says(nil)
 	alarmed.says.Alarm = "the store does not answer"
 	lagging := says(nil)
@@ -43,34 +49,54 @@ func TestAbsent(t *testing.T) {
 		formed          bool
 		reason, message string
 	}{
-		{"gone", last, refused, store.Other{}, false, "unreachable", "192.0.2.2:9443: connection refused"},
-		{"gone, of a store that they form", last, refused, gone, true, "unreachable", "it does not answer"},
+		{"gone", last, refused, store.Other{}, false, "unreachable",
+			"192.0.2.2:9443: connection refused"},
+		{"gone, of a store that they form", last, refused, gone, true, "unreachable",
+			"it does not answer"},
 		{"paused", last, refused, store.Other{}, true, "unreachable", "it starts, or is paused"},
 		{"never seen", sighting{}, answer{}, store.Other{}, false, "unreachable", "never there"},
-		{"left", left, refused, gone, true, "unreachable", "it left in order, and has not started since: it does not answer"},
-		{"its disk is full", last, says(&api.ControllerDisk{State: "out", Reason: "the disk is full"}), gone, true, "disk", "the disk is full"},
-		{"its disk is low", last, says(&api.ControllerDisk{State: "low", Reason: "the disk is full"}), gone, true, "unreachable", "its part of the store does not"},
-		{"its disk has failed", last, says(&api.ControllerDisk{State: "failed", Reason: "the disk cannot be written"}), gone, true, "disk", "cannot be written"},
-		{"its certificate is of later", last, early, store.Other{}, false, "clock", "look at the clocks of both machines"},
-		{"its certificate has expired", last, late, store.Other{}, false, "certificate", "expired at 2026-01-02T03:04:05Z"},
-		{"it takes no part", last, alarmed, gone, true, "unreachable", "it answers, and takes no part: the store does not answer"},
-		{"it has a lease that this one has not seen", last, lagging, store.Other{}, false, "unreachable", "holds no lease"},
+		{"left", left, refused, gone, true, "unreachable",
+			"it left in order, and has not started since: it does not answer"},
+		{"its disk is full", last, says(&api.ControllerDisk{State: "out", Reason: "the disk is full"}),
+			gone, true, "disk", "the disk is full"},
+		{"its disk is low", last, says(&api.ControllerDisk{State: "low", Reason: "the disk is full"}),
+			gone, true, "unreachable", "its part of the store does not"},
+		{"its disk has failed", last,
+			says(&api.ControllerDisk{State: "failed", Reason: "the disk cannot be written"}), gone, true,
+			"disk", "cannot be written"},
+		{"its certificate is of later", last, early, store.Other{}, false, "clock",
+			"look at the clocks of both machines"},
+		{"its certificate has expired", last, late, store.Other{}, false, "certificate",
+			"expired at 2026-01-02T03:04:05Z"},
+		{"it takes no part", last, alarmed, gone, true, "unreachable",
+			"it answers, and takes no part: the store does not answer"},
+		{"it has a lease that this one has not seen", last, lagging, store.Other{}, false, "unreachable",
+			"holds no lease"},
 		{"no lease", last, says(nil), store.Other{}, false, "unreachable", "holds no lease"},
-		{"its certificate", last, unknown, store.Other{}, false, "certificate", "an authority that is not known here"},
-		{"its certificate, by its part of the store", last, unknown, store.Other{Absence: store.AbsenceCertificate, Reason: "expired"}, true, "certificate", "expired"},
-		{"another store", last, refused, store.Other{Absence: store.AbsenceCluster, Reason: "another etcd"}, true, "cluster", "another etcd"},
-		{"replaced", last, refused, store.Other{Absence: store.AbsenceReplaced, Reason: "replaced"}, true, "replaced", "replaced"},
-		{"its clock", last, refused, store.Other{Absence: store.AbsenceClock, Reason: "clocks"}, true, "clock", "clocks"},
+		{"its certificate", last, unknown, store.Other{}, false, "certificate",
+			"an authority that is not known here"},
+		{"its certificate, by its part of the store", last, unknown,
+			store.Other{Absence: store.AbsenceCertificate, Reason: "expired"}, true, "certificate",
+			"expired"},
+		{"another store", last, refused, store.Other{Absence: store.AbsenceCluster,
+			Reason: "another etcd"}, true, "cluster", "another etcd"},
+		{"replaced", last, refused, store.Other{Absence: store.AbsenceReplaced, Reason: "replaced"}, true,
+			"replaced", "replaced"},
+		{"its clock", last, refused, store.Other{Absence: store.AbsenceClock, Reason: "clocks"}, true,
+			"clock", "clocks"},
 	} {
 		got := absent("c2", c.last, c.answer, c.other, c.formed, true)
-		if got.Name != "c2" || got.Role != api.RoleMissing || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || !got.LastContact.Equal(c.last.at) || got.Owns != nil {
+		if got.Name != "c2" || got.Role != api.RoleMissing || got.Reason != c.reason ||
+			!strings.Contains(got.Message, c.message) || !got.LastContact.Equal(c.last.at) ||
+			got.Owns != nil {
 			t.Errorf("%s: %+v, want %s, %q", c.name, got, c.reason, c.message)
 		}
 	}
 	if got := absent("c2", last, says(nil), store.Other{}, true, false); got.Role != api.RoleMissing {
 		t.Errorf("one that has no lease: %+v", got)
 	}
-	// Without a lease of its own a controller does not know who has one, and believes those who say so.
+	// Without a lease of its own a controller does not know who has one, and believes those who say
+	// so.
 	there := says(nil)
 	there.says.Lag = api.Duration(time.Second)
 	if got := absent("c2", last, there, store.Other{}, true, false); got.Role != api.RoleMember {
@@ -78,13 +104,18 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestExpected: those that form the store are expected, and those that were there and did not leave in order.
+// TestExpected: those that form the store are expected, and those that were there and did not leave
+// in order.
 func TestExpected(t *testing.T) {
 	m := &member{self: cluster.Member{Name: "c1"}, o: &Options{Inventory: inventory.Inventory{}}}
-	m.o.Inventory.Cluster.Etcd.Members = map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
+	m.o.Inventory.Cluster.Etcd.Members = map[string]string{"c1": "192.0.2.1:2380",
+		"c2": "192.0.2.2:2380"}
 	at := time.Now()
-	view := func(members ...cluster.Member) cluster.View { return cluster.View{Instance: 1, Members: members} }
-	c1, c3, c4 := cluster.Member{Name: "c1", Instance: 1}, cluster.Member{Name: "c3", Instance: 3}, cluster.Member{Name: "c4", Instance: 4}
+	view := func(members ...cluster.Member) cluster.View {
+		return cluster.View{Instance: 1, Members: members}
+	}
+	c1, c3, c4 := cluster.Member{Name: "c1", Instance: 1}, cluster.Member{Name: "c3", Instance: 3},
+		cluster.Member{Name: "c4", Instance: 4}
 	leaving := c4
 	leaving.Leaving = true
 	// One that was killed and is there again was last seen when its first lease ended.
@@ -109,7 +140,8 @@ func TestExpected(t *testing.T) {
 // TestSkew: clocks that differ by more than an answer tells are told.
 func TestSkew(t *testing.T) {
 	now := time.Now()
-	for ahead, want := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: 0, -time.Second: 0, 3 * time.Second: 3 * time.Second, -time.Hour: -time.Hour} {
+	for ahead, want := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: 0, -time.Second: 0,
+		3 * time.Second: 3 * time.Second, -time.Hour: -time.Hour} {
 		if got := skew(now.Add(ahead+100*time.Millisecond), now, now.Add(200*time.Millisecond)); got != want {
 			t.Errorf("%v ahead: %v, want %v", ahead, got, want)
 		}
@@ -125,9 +157,11 @@ func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		was, is string
 		want    string // "": nothing is told
-	}{{"", "", ""}, {"", "c1 owns 3", "unevenly for a minute: c1 owns 3"}, {"c1 owns 3", "c1 owns 4", ""}, {"c1 owns 4", "", "evenly again"}} {
+	}{{"", "", ""}, {"", "c1 owns 3", "unevenly for a minute: c1 owns 3"},
+		{"c1 owns 3", "c1 owns 4", ""}, {"c1 owns 4", "", "evenly again"}} {
 		e, ok := shared("c1", c.was, c.is)
-		if ok != (c.want != "") || !strings.Contains(e.Message, c.want) || ok && e.Type != api.EventShareUneven {
+		if ok != (c.want != "") || !strings.Contains(e.Message, c.want) || ok &&
+			e.Type != api.EventShareUneven {
 			t.Errorf("%q to %q: %v, %v", c.was, c.is, e, ok)
 		}
 	}
@@ -140,9 +174,11 @@ func TestAlarmed(t *testing.T) {
 	for _, c := range []struct {
 		was, is *cluster.Alarm
 		want    string // "": nothing is told
-	}{{nil, nil, ""}, {nil, full, "controller c1: 3 MiB free"}, {full, fuller, ""}, {full, slow, "controller c1: slow"}, {slow, nil, "no alarm any more"}} {
+	}{{nil, nil, ""}, {nil, full, "controller c1: 3 MiB free"}, {full, fuller, ""},
+		{full, slow, "controller c1: slow"}, {slow, nil, "no alarm any more"}} {
 		e, ok := alarmed("c1", c.was, c.is)
-		if ok != (c.want != "") || !strings.Contains(e.Message, c.want) || ok && (e.Type != api.EventControllerAlarm || e.Object != "c1") {
+		if ok != (c.want != "") || !strings.Contains(e.Message, c.want) || ok &&
+			(e.Type != api.EventControllerAlarm || e.Object != "c1") {
 			t.Errorf("%v to %v: %v, %v", c.was, c.is, e, ok)
 		}
 	}
@@ -163,11 +199,14 @@ func TestVisit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &member{self: cluster.Member{Name: "c1", Peers: at}, scheme: "http", transport: &http.Transport{}, o: &Options{}}
+	m := &member{self: cluster.Member{Name: "c1", Peers: at}, scheme: "http",
+		transport: &http.Transport{}, o: &Options{}}
 	defer m.transport.CloseIdleConnections()
-	m.o.Inventory.Cluster.Etcd.Members = map[string]string{"c2": net.JoinHostPort(host, "2380"), "c3": net.JoinHostPort(host, "2380")}
+	m.o.Inventory.Cluster.Etcd.Members = map[string]string{"c2": net.JoinHostPort(host, "2380"),
+		"c3": net.JoinHostPort(host, "2380")}
 	there := sighting{Member: cluster.Member{Peers: at}}
-	if a := m.visit(t.Context(), "c2", there); a.err == nil || !strings.Contains(a.err.Error(), "is controller c3") {
+	if a := m.visit(t.Context(), "c2", there); a.err == nil ||
+		!strings.Contains(a.err.Error(), "is controller c3") {
 		t.Errorf("c3 in the place of c2: %+v", a)
 	}
 	if a := m.visit(t.Context(), "c3", there); a.err != nil || a.says.Name != "c3" || a.address != at {
@@ -182,12 +221,13 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestChanges: an alarm of a controller is an event, also that of one that has just joined, and its end is
-// one while the controller stays; without a lease there are none.
+// TestChanges: an alarm of a controller is an event, also that of one that has just joined, and its
+// end is one while the controller stays; without a lease there are none.
 func TestChanges(t *testing.T) {
 	alarm := &cluster.Alarm{Message: "slow"}
 	view := func(instance, own int64, a *cluster.Alarm) cluster.View {
-		return cluster.View{Instance: own, Members: []cluster.Member{{Name: "c2", Instance: instance, Alarm: a}}}
+		return cluster.View{Instance: own,
+			Members: []cluster.Member{{Name: "c2", Instance: instance, Alarm: a}}}
 	}
 	for _, c := range []struct {
 		name     string

@@ -58,7 +58,8 @@ func (n *network) replace(old *[]topology.Source, sources []topology.Source) {
 func (n *network) merge() <-chan struct{} {
 	learned, changed := n.learned.Current()
 	n.mu.Lock()
-	sources := append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: learned}}, n.described...)
+	sources := append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: learned}},
+		n.described...)
 	found := n.found
 	n.mu.Unlock()
 	if n.file.Snapshot != nil {

@@ -29,8 +29,10 @@ func bgpPeer(b *inventory.BGP, p *inventory.Peer) (bgpls.Peer, error) {
 	}
 	l := p.Limits
 	return bgpls.Peer{
-		Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive, LocalAddress: p.LocalAddress, Password: password, Scope: scope,
-		Limits: bgpls.Limits{Nodes: l.Nodes, Links: l.Links, Prefixes: l.Prefixes, SIDs: l.SIDs, Octets: l.Octets},
+		Address: p.Address, Port: p.Port, ASN: asn, Passive: p.Passive, LocalAddress: p.LocalAddress,
+		Password: password, Scope: scope,
+		Limits: bgpls.Limits{Nodes: l.Nodes, Links: l.Links, Prefixes: l.Prefixes, SIDs: l.SIDs,
+			Octets: l.Octets},
 	}, nil
 }
 
@@ -41,7 +43,8 @@ func firstLine(file string) (string, error) {
 		return "", err
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return "", fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", file, mode)
+		return "", fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", file,
+			mode)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

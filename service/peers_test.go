@@ -26,7 +26,8 @@ func TestPeerPassword(t *testing.T) {
 		mode os.FileMode
 		want string // or a part of the error
 	}{
-		{"secret\nof the router\n", 0o600, "secret"}, {"secret", 0o640, "secret"}, {"secret", 0o644, "others cannot use"}, {"\nsecret", 0o600, "is empty"},
+		{"secret\nof the router\n", 0o600, "secret"}, {"secret", 0o640, "secret"},
+		{"secret", 0o644, "others cannot use"}, {"\nsecret", 0o600, "is empty"},
 	} {
 		write(c.text, c.mode)
 		p, err := bgpPeer(b, &inventory.Peer{PasswordFile: file})
@@ -34,8 +35,10 @@ func TestPeerPassword(t *testing.T) {
 			t.Errorf("%q with mode %#o: %q, %v, want %q", c.text, c.mode, p.Password, err, c.want)
 		}
 	}
-	if p, err := bgpPeer(b, &inventory.Peer{Password: "x", Nodes: []string{"10.0.0.6"}, Limits: inventory.PeerLimits{Links: 5}}); err != nil ||
-		p.Password != "x" || p.ASN != 64512 || p.Limits.Links != 5 || p.Scope.Has("64512:10.0.0.7") || !p.Scope.Has("64512:10.0.0.6") {
+	if p, err := bgpPeer(b, &inventory.Peer{Password: "x", Nodes: []string{"10.0.0.6"},
+		Limits: inventory.PeerLimits{Links: 5}}); err != nil ||
+		p.Password != "x" || p.ASN != 64512 || p.Limits.Links != 5 || p.Scope.Has("64512:10.0.0.7") ||
+		!p.Scope.Has("64512:10.0.0.6") {
 		t.Errorf("peer %+v, %v", p, err)
 	}
 }

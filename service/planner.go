@@ -44,7 +44,8 @@ type planner struct {
 	log        *slog.Logger
 	network    *network
 	publish    func(api.Event)
-	before     func(context.Context) // called before EVs are decided for another topology; nil: nothing is
+	// called before EVs are decided for another topology; nil: nothing is
+	before func(context.Context)
 }
 
 // journal is where the events of a planner go.
@@ -62,19 +63,23 @@ func (o *Options) newJournal() *journal {
 	return j
 }
 
-// newPlanner makes a planner on the records of a store. current, when not nil, returns why this controller
-// may not decide any more: it is asked before each answer to a client, and before each message to a host.
-// switches are fenced already.
-func newPlanner(ctx context.Context, o *Options, s store.Store, current func() error, switches controller.Southbound, speaker *bgpls.Speaker, events *journal, standby *controller.Standby) (*planner, error) {
+// newPlanner makes a planner on the records of a store. current, when not nil, returns why this
+// controller may not decide any more: it is asked before each answer to a client, and before each
+// message to a host. switches are fenced already.
+func newPlanner(ctx context.Context, o *Options, s store.Store, current func() error,
+	switches controller.Southbound, speaker *bgpls.Speaker, events *journal,
+	standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
-	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log, network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
+	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log,
+		network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
 	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
 	var err error
 	if p.notary, err = audit.NewNotary(s, bounds.Noted); err != nil {
 		return nil, err
 	}
 	p.controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish, Current: current, Log: o.Log,
+		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish,
+		Current: current, Log: o.Log,
 		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
 			if m := multipath.Load(); m != nil {
 				m.SetPorts(ctx, sw, up, learned)
@@ -105,11 +110,13 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 
 // startMultipath makes the controller of the MRC fabric and the server of the
 // streams to its hosts.
-func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store, current func() error, publish func(api.Event)) error {
+func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
+	current func() error, publish func(api.Event)) error {
 	epoch := uint64(time.Now().UnixNano())
 	var err error
 	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
-		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish, Current: current, Log: o.Log,
+		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish,
+		Current: current, Log: o.Log,
 	})
 	if err != nil {
 		return err
@@ -140,8 +147,8 @@ func (p *planner) failed(ctx context.Context) bool {
 	return true
 }
 
-// run runs the planner until ctx ends, which is no error. Hosts come by l; nil: their controllers come
-// for them.
+// run runs the planner until ctx ends, which is no error. Hosts come by l; nil: their controllers
+// come for them.
 func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.controller.Run(ctx) })
@@ -175,7 +182,8 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 }
 
 // follow hands on every snapshot.
-func follow(ctx context.Context, from *topology.Publisher, to func(context.Context, *topology.Snapshot) error) error {
+func follow(ctx context.Context, from *topology.Publisher,
+	to func(context.Context, *topology.Snapshot) error) error {
 	for {
 		snapshot, changed := from.Current()
 		if err := to(ctx, snapshot); err != nil {

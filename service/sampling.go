@@ -10,11 +10,12 @@ import (
 	"github.com/weft-sdn/weft/telemetry"
 )
 
-// statesPerSecond bounds how many groups a switch is asked for in a second, so that telemetry leaves
-// its CPU port to others: the sources of more groups at one switch are asked less often.
+// statesPerSecond bounds how many groups a switch is asked for in a second, so that telemetry
+// leaves its CPU port to others: the sources of more groups at one switch are asked less often.
 const statesPerSecond = 256
 
-// answering bounds the wait for the answers of switches, beyond the state timeout of the controller.
+// answering bounds the wait for the answers of switches, beyond the state timeout of the
+// controller.
 const answering = 10 * time.Second
 
 // readGroups has the telemetry know what multicast groups do, until ctx ends.
@@ -35,9 +36,10 @@ func (p *planner) readGroups(ctx context.Context, st *telemetry.Store) {
 			continue // the next round shows a gap
 		}
 		now := time.Now()
-		st.TakeReadings(telemetry.Group, interval, groupReadings(progress, samples, func(sw string, port uint32) bool {
-			return arrived(st, sw, port, interval, now) >= psns
-		}))
+		st.TakeReadings(telemetry.Group, interval, groupReadings(progress, samples,
+			func(sw string, port uint32) bool {
+				return arrived(st, sw, port, interval, now) >= psns
+			}))
 		if next := groupInterval(samples); next != interval {
 			interval = next
 			wait.Reset(interval)
@@ -60,9 +62,11 @@ const psns = 1 << 24
 
 // arrived returns how many packets a port may have received in a time, by the busiest of its last
 // seconds; 0: not known.
-func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration, now time.Time) float64 {
+func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration,
+	now time.Time) float64 {
 	h, err := st.History(telemetry.Query{
-		Kind: telemetry.Port, Name: fmt.Sprintf("%s/%d", sw, port), Metrics: []string{"inPackets"}, Since: now.Add(-interval - 3*time.Second), Until: now, Step: time.Second,
+		Kind: telemetry.Port, Name: fmt.Sprintf("%s/%d", sw, port), Metrics: []string{"inPackets"},
+		Since: now.Add(-interval - 3*time.Second), Until: now, Step: time.Second,
 	}, now)
 	if err != nil || len(h.Series) == 0 {
 		return 0
@@ -76,9 +80,10 @@ func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration
 	return most * interval.Seconds()
 }
 
-// groupReadings returns what samples mean, with what was known of groups before, which it keeps. fast
-// reports whether so many packets come in at a port that PSNs wrap between two samples.
-func groupReadings(progress map[string]*groupProgress, samples []controller.GroupSample, fast func(sw string, port uint32) bool) []telemetry.Reading {
+// groupReadings returns what samples mean, with what was known of groups before, which it keeps.
+// fast reports whether so many packets come in at a port that PSNs wrap between two samples.
+func groupReadings(progress map[string]*groupProgress, samples []controller.GroupSample,
+	fast func(sw string, port uint32) bool) []telemetry.Reading {
 	all := make([]telemetry.Reading, 0, len(samples))
 	there := make(map[string]bool, len(samples))
 	for i := range samples {
@@ -93,7 +98,9 @@ func groupReadings(progress map[string]*groupProgress, samples []controller.Grou
 			progress[s.Group] = g
 		}
 		all = append(all, telemetry.Reading{Name: s.Group, At: s.At, Values: []gnmi.Count{
-			telemetry.GroupAcked: g.take(s, fast(s.Switch, s.Port)), telemetry.GroupCNPs: {Value: uint64(s.CNPs), OK: true}, telemetry.GroupStalled: {Value: uint64(s.Stalled), OK: true},
+			telemetry.GroupAcked:   g.take(s, fast(s.Switch, s.Port)),
+			telemetry.GroupCNPs:    {Value: uint64(s.CNPs), OK: true},
+			telemetry.GroupStalled: {Value: uint64(s.Stalled), OK: true},
 		}})
 	}
 	for name := range progress {
@@ -112,8 +119,8 @@ type groupProgress struct {
 	acked uint64
 }
 
-// take returns the count; it is not known before the first packet of an epoch at a root, nor when PSNs
-// wrap too fast.
+// take returns the count; it is not known before the first packet of an epoch at a root, nor when
+// PSNs wrap too fast.
 func (g *groupProgress) take(s *controller.GroupSample, fast bool) gnmi.Count {
 	known := !fast && g.psn >= 0 && s.PSN >= 0 && g.root == s.Switch && g.epoch == s.Epoch
 	if known {
@@ -139,8 +146,10 @@ func (p *planner) readTunnels(ctx context.Context, st *telemetry.Store) {
 				down = 1
 			}
 			all[i] = telemetry.Reading{Name: s.Tunnel, At: time.Now(), Values: []gnmi.Count{
-				telemetry.TunnelSent: {Value: s.Sent, OK: true}, telemetry.TunnelLost: {Value: s.Lost, OK: true},
-				telemetry.TunnelRTT: {Value: uint64(s.RTT), OK: s.RTT > 0}, telemetry.TunnelDown: {Value: down, OK: s.Probed},
+				telemetry.TunnelSent: {Value: s.Sent, OK: true}, telemetry.TunnelLost: {Value: s.Lost,
+					OK: true},
+				telemetry.TunnelRTT: {Value: uint64(s.RTT), OK: s.RTT > 0}, telemetry.TunnelDown: {Value: down,
+					OK: s.Probed},
 			}}
 		}
 		st.TakeReadings(telemetry.Tunnel, sampleInterval, all)
@@ -161,8 +170,10 @@ func (p *planner) readProfiles(ctx context.Context, st *telemetry.Store, counts 
 			s := &samples[i]
 			gauge := func(n int) gnmi.Count { return gnmi.Count{Value: uint64(n), OK: true} }
 			all[i] = telemetry.Reading{Name: s.Name, At: time.Now(), Values: []gnmi.Count{
-				telemetry.ProfileSent: {Value: s.Sent, OK: counts > 0}, telemetry.ProfileLost: {Value: s.Lost, OK: counts > 0},
-				telemetry.ProfileActive: gauge(s.Active), telemetry.ProfileDenied: gauge(s.Denied), telemetry.ProfileAssumedBad: gauge(s.AssumedBad),
+				telemetry.ProfileSent: {Value: s.Sent, OK: counts > 0}, telemetry.ProfileLost: {Value: s.Lost,
+					OK: counts > 0},
+				telemetry.ProfileActive: gauge(s.Active), telemetry.ProfileDenied: gauge(s.Denied),
+				telemetry.ProfileAssumedBad: gauge(s.AssumedBad),
 			}}
 		}
 		st.TakeReadings(telemetry.EVProfile, interval, all)

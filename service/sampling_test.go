@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/telemetry"
 )
 
-// TestGroupProgress: packets are counted across the wrap of PSNs; a new epoch, another root, an answer
-// without a PSN and PSNs that wrap too fast begin anew.
+// TestGroupProgress: packets are counted across the wrap of PSNs; a new epoch, another root, an
+// answer without a PSN and PSNs that wrap too fast begin anew.
 func TestGroupProgress(t *testing.T) {
 	slow := func(string, uint32) bool { return false }
 	progress := make(map[string]*groupProgress)
@@ -23,16 +23,22 @@ func TestGroupProgress(t *testing.T) {
 	}{
 		{sample: controller.GroupSample{PSN: -1, Switch: "n6", Epoch: 1}},
 		{sample: controller.GroupSample{PSN: 1<<24 - 10, Switch: "n6", Epoch: 1}},
-		{sample: controller.GroupSample{PSN: 20, Switch: "n6", Epoch: 1}, want: gnmi.Count{Value: 30, OK: true}},
-		{sample: controller.GroupSample{PSN: 20, Switch: "n6", Epoch: 1}, want: gnmi.Count{Value: 30, OK: true}},
-		{sample: controller.GroupSample{PSN: 1<<23 + 120, Switch: "n6", Epoch: 1}, want: gnmi.Count{Value: 1<<23 + 130, OK: true}},
+		{sample: controller.GroupSample{PSN: 20, Switch: "n6", Epoch: 1},
+			want: gnmi.Count{Value: 30, OK: true}},
+		{sample: controller.GroupSample{PSN: 20, Switch: "n6", Epoch: 1},
+			want: gnmi.Count{Value: 30, OK: true}},
+		{sample: controller.GroupSample{PSN: 1<<23 + 120, Switch: "n6", Epoch: 1},
+			want: gnmi.Count{Value: 1<<23 + 130, OK: true}},
 		{sample: controller.GroupSample{PSN: 5, Switch: "n6", Epoch: 2}},
-		{sample: controller.GroupSample{PSN: 6, Switch: "n6", Epoch: 2}, want: gnmi.Count{Value: 1<<23 + 131, OK: true}},
+		{sample: controller.GroupSample{PSN: 6, Switch: "n6", Epoch: 2},
+			want: gnmi.Count{Value: 1<<23 + 131, OK: true}},
 		{sample: controller.GroupSample{PSN: 9, Switch: "n5", Epoch: 2}},
 		{sample: controller.GroupSample{PSN: 9, Switch: "n5", Epoch: 2}, fast: true},
-		{sample: controller.GroupSample{PSN: 10, Switch: "n5", Epoch: 2}, want: gnmi.Count{Value: 1<<23 + 132, OK: true}},
+		{sample: controller.GroupSample{PSN: 10, Switch: "n5", Epoch: 2},
+			want: gnmi.Count{Value: 1<<23 + 132, OK: true}},
 	} {
-		c.sample.Group, c.sample.At, c.sample.CNPs, c.sample.Stalled = "g", at.Add(time.Duration(i)*time.Second), 7, 2
+		c.sample.Group, c.sample.At, c.sample.CNPs, c.sample.Stalled = "g",
+			at.Add(time.Duration(i)*time.Second), 7, 2
 		is := slow
 		if c.fast {
 			is = func(sw string, port uint32) bool { return sw == "n5" && port == 0 }
@@ -45,7 +51,8 @@ func TestGroupProgress(t *testing.T) {
 		if v[telemetry.GroupAcked].OK != c.want.OK || c.want.OK && v[telemetry.GroupAcked] != c.want {
 			t.Errorf("%d: %+v acknowledged, want %+v", i, v[telemetry.GroupAcked], c.want)
 		}
-		if v[telemetry.GroupCNPs] != (gnmi.Count{Value: 7, OK: true}) || v[telemetry.GroupStalled] != (gnmi.Count{Value: 2, OK: true}) {
+		if v[telemetry.GroupCNPs] != (gnmi.Count{Value: 7, OK: true}) ||
+			v[telemetry.GroupStalled] != (gnmi.Count{Value: 2, OK: true}) {
 			t.Errorf("%d: %+v", i, v)
 		}
 	}
@@ -56,7 +63,8 @@ func TestGroupProgress(t *testing.T) {
 
 // TestGroupInterval: a switch is asked for 256 groups a second at most.
 func TestGroupInterval(t *testing.T) {
-	for groups, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 256: time.Second, 257: 2 * time.Second, 1024: 4 * time.Second} {
+	for groups, want := range map[int]time.Duration{0: time.Second, 1: time.Second, 256: time.Second,
+		257: 2 * time.Second, 1024: 4 * time.Second} {
 		samples := []controller.GroupSample{{Switch: "another"}}
 		for range groups {
 			samples = append(samples, controller.GroupSample{Switch: "n6"})

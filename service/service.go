@@ -137,8 +137,10 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 func (o *Options) gate(tokens [][sha256.Size]byte) access.Config {
 	a := &o.Inventory.API.Access
 	return access.Config{
-		Tokens: tokens, OIDC: a.OIDC != nil, Certificates: a.Certificates, Verified: o.API.TLS.ClientCAFile != "",
-		Times: access.Times{Idle: a.Sessions.Idle.D(), Absolute: a.Sessions.Absolute.D()}, Now: o.API.Now,
+		Tokens: tokens, OIDC: a.OIDC != nil, Certificates: a.Certificates,
+		Verified: o.API.TLS.ClientCAFile != "",
+		Times:    access.Times{Idle: a.Sessions.Idle.D(), Absolute: a.Sessions.Absolute.D()},
+		Now:      o.API.Now,
 	}
 }
 
@@ -183,7 +185,9 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 	})
 	if o.exporter != nil {
 		group.Go(func() error {
-			o.exporter.Run(ctx, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.front.Gather(ctx) }))
+			o.exporter.Run(ctx, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+				return s.front.Gather(ctx)
+			}))
 			return nil
 		})
 	}
@@ -203,7 +207,8 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 }
 
 // startAlone starts the only controller of a store: it decides for as long as it runs.
-func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Options, pipeline *southbound.Pipeline) error {
+func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Options,
+	pipeline *southbound.Pipeline) error {
 	failed := func(err error) { o.Log.Warn("waiting for the store", "reason", err) }
 	var switches *controller.P4Runtime
 	err := store.Await(ctx, failed, func() (err error) {
@@ -218,7 +223,8 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 		return err
 	}
 	a := &alone{s: s, o: o, switches: switches, self: api.Controller{
-		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version, Started: time.Now().UTC(), API: s.listener.Addr().String(),
+		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version,
+		Started: time.Now().UTC(), API: s.listener.Addr().String(),
 	}}
 	a.self.Since = a.self.Started
 	if s.hosts != nil {
@@ -239,9 +245,9 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	return nil
 }
 
-// Controller and Multipath are the controllers of the switches and of the MRC fabric, in a service that
-// is alone; Multipath is nil when the inventory has none. Others take their place after a write to the
-// store has failed.
+// Controller and Multipath are the controllers of the switches and of the MRC fabric, in a service
+// that is alone; Multipath is nil when the inventory has none. Others take their place after a
+// write to the store has failed.
 func (s *Service) Controller() *controller.Controller { return s.alone.planner.Load().controller }
 
 // Multipath is described with Controller.
@@ -257,7 +263,8 @@ func (s *Service) publish(o *Options, e api.Event) {
 }
 
 // switches returns the seam to the switches of a controller that decides on a store.
-func (o *Options) switches(ctx context.Context, s store.Store, p *southbound.Pipeline) (*controller.P4Runtime, error) {
+func (o *Options) switches(ctx context.Context, s store.Store,
+	p *southbound.Pipeline) (*controller.P4Runtime, error) {
 	election, claim := o.Election, southbound.ClaimFixed
 	if election == (southbound.ElectionID{}) {
 		e, err := nextElection(ctx, s)
@@ -283,7 +290,8 @@ var nobody = netip.AddrFrom4([4]byte{192, 0, 2, 0})
 func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, error) {
 	inv := &o.Inventory
 	c := bgpls.Config{
-		ASN: cmp.Or(inv.BGP.ASN, static.DefaultASN), RouterID: cmp.Or(inv.BGP.RouterID, nobody), Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
+		ASN: cmp.Or(inv.BGP.ASN, static.DefaultASN), RouterID: cmp.Or(inv.BGP.RouterID, nobody),
+		Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
 		Changed: func(p topology.Peer) { s.publish(o, peerEvent(p)) },
 	}
 	if inv.BGP.Listen != "" {
@@ -379,8 +387,10 @@ func (s *Service) release() error {
 // apiLimits returns the limits of the API: those of the inventory, and defaults where it has none.
 func apiLimits(defaults northbound.Limits, l inventory.APILimits) northbound.Limits {
 	return northbound.Limits{
-		Connections: cmp.Or(l.Connections, defaults.Connections), Strangers: cmp.Or(l.Strangers, defaults.Strangers),
-		PerClient: cmp.Or(l.PerClient, defaults.PerClient), Requests: cmp.Or(l.Requests, defaults.Requests),
-		Streams: cmp.Or(l.Streams, defaults.Streams), Rate: cmp.Or(float64(l.Rate), defaults.Rate),
+		Connections: cmp.Or(l.Connections, defaults.Connections), Strangers: cmp.Or(l.Strangers,
+			defaults.Strangers),
+		PerClient: cmp.Or(l.PerClient, defaults.PerClient),
+		Requests:  cmp.Or(l.Requests, defaults.Requests),
+		Streams:   cmp.Or(l.Streams, defaults.Streams), Rate: cmp.Or(float64(l.Rate), defaults.Rate),
 	}
 }

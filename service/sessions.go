@@ -49,7 +49,8 @@ type way struct {
 // relayBackoff is the longest pause after a relay has failed: it waits for the switch itself.
 const relayBackoff = 500 * time.Millisecond
 
-func newSessions(o *Options, p *southbound.Pipeline, s store.Store, dial func(ctx context.Context, address string) (net.Conn, error)) *sessions {
+func newSessions(o *Options, p *southbound.Pipeline, s store.Store, dial func(ctx context.Context,
+	address string) (net.Conn, error)) *sessions {
 	return &sessions{
 		o: o, pipeline: p, store: s, relay: southbound.NewRelay(), dial: dial,
 		peers: make(map[string]*southbound.Peer), ways: make(map[string]*way),
@@ -112,7 +113,8 @@ func (s *sessions) election(ctx context.Context, generation uint32) (southbound.
 }
 
 // hold begins the session of a switch that this controller owns.
-func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner, t *cluster.Tenure) (end func(), err error) {
+func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner,
+	t *cluster.Tenure) (end func(), err error) {
 	sw := s.o.Inventory.Switch(name)
 	if sw == nil {
 		return nil, errors.New("it is not in the configuration of this controller")

@@ -13,39 +13,47 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// newShadow returns a shadow of what clients created, and what it has for the API. A controller has one
-// whether it decides or not: what the one that decides knows may not be kept yet.
+// newShadow returns a shadow of what clients created, and what it has for the API. A controller has
+// one whether it decides or not: what the one that decides knows may not be kept yet.
 func newShadow(s store.Store, log *slog.Logger) (*store.Shadow, northbound.Kept) {
 	kinds := []resource.Kind{
-		controller.GroupKind, controller.SRv6PolicyKind, controller.TenantKind, controller.PFCPolicyKind, controller.NetworkKind, controller.ProjectKind, mrc.CCKind,
+		controller.GroupKind, controller.SRv6PolicyKind, controller.TenantKind, controller.PFCPolicyKind,
+		controller.NetworkKind, controller.ProjectKind, mrc.CCKind,
 	}
 	prefixes := make([]string, len(kinds))
 	for i, k := range kinds {
 		prefixes[i] = k.Prefix
 	}
 	shadow := store.NewShadow(s, prefixes...)
-	projects := kept(shadow, log, controller.ProjectKind, func(r *resource.Stored[api.ProjectSpec]) api.Project {
-		return api.Project{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-	})
+	projects := kept(shadow, log, controller.ProjectKind,
+		func(r *resource.Stored[api.ProjectSpec]) api.Project {
+			return api.Project{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+		})
 	return shadow, northbound.Kept{
-		Groups: kept(shadow, log, controller.GroupKind, func(r *resource.Stored[api.MulticastGroupSpec]) api.MulticastGroup {
-			return api.MulticastGroup{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
-		SRv6Policies: kept(shadow, log, controller.SRv6PolicyKind, func(r *resource.Stored[api.SRv6PolicySpec]) api.SRv6Policy {
-			return api.SRv6Policy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
-		Tenants: kept(shadow, log, controller.TenantKind, func(r *resource.Stored[api.TenantSpec]) api.Tenant {
-			return api.Tenant{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
-		PFCPolicies: kept(shadow, log, controller.PFCPolicyKind, func(r *resource.Stored[api.PFCPolicySpec]) api.PFCPolicy {
-			return api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
-		Networks: kept(shadow, log, controller.NetworkKind, func(r *resource.Stored[api.NetworkSpec]) api.Network {
-			return api.Network{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
-		CCProfiles: kept(shadow, log, mrc.CCKind, func(r *resource.Stored[api.CCProfileSpec]) api.CCProfile {
-			return api.CCProfile{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
-		}),
+		Groups: kept(shadow, log, controller.GroupKind,
+			func(r *resource.Stored[api.MulticastGroupSpec]) api.MulticastGroup {
+				return api.MulticastGroup{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
+		SRv6Policies: kept(shadow, log, controller.SRv6PolicyKind,
+			func(r *resource.Stored[api.SRv6PolicySpec]) api.SRv6Policy {
+				return api.SRv6Policy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
+		Tenants: kept(shadow, log, controller.TenantKind,
+			func(r *resource.Stored[api.TenantSpec]) api.Tenant {
+				return api.Tenant{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
+		PFCPolicies: kept(shadow, log, controller.PFCPolicyKind,
+			func(r *resource.Stored[api.PFCPolicySpec]) api.PFCPolicy {
+				return api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
+		Networks: kept(shadow, log, controller.NetworkKind,
+			func(r *resource.Stored[api.NetworkSpec]) api.Network {
+				return api.Network{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
+		CCProfiles: kept(shadow, log, mrc.CCKind,
+			func(r *resource.Stored[api.CCProfileSpec]) api.CCProfile {
+				return api.CCProfile{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec}
+			}),
 		Projects: projects,
 		Members: func() *access.Projects {
 			specs := make(map[string]api.ProjectSpec)
@@ -57,9 +65,10 @@ func newShadow(s store.Store, log *slog.Logger) (*store.Shadow, northbound.Kept)
 	}
 }
 
-// kept returns what gives the last reading of a kind. A record that cannot be read is left out and logged:
-// no controller that decides starts with it.
-func kept[S, R any](shadow *store.Shadow, log *slog.Logger, k resource.Kind, view func(*resource.Stored[S]) R) func() northbound.Reading[R] {
+// kept returns what gives the last reading of a kind. A record that cannot be read is left out and
+// logged: no controller that decides starts with it.
+func kept[S, R any](shadow *store.Shadow, log *slog.Logger, k resource.Kind,
+	view func(*resource.Stored[S]) R) func() northbound.Reading[R] {
 	var mu sync.Mutex
 	var last northbound.Reading[R]
 	return func() northbound.Reading[R] {
@@ -74,7 +83,8 @@ func kept[S, R any](shadow *store.Shadow, log *slog.Logger, k resource.Kind, vie
 		case now.Revision == last.Revision && !last.At.IsZero():
 			last.At = now.At
 		default:
-			last = northbound.Reading[R]{Items: make([]R, 0, len(now.Records)), Revision: now.Revision, At: now.At}
+			last = northbound.Reading[R]{Items: make([]R, 0, len(now.Records)), Revision: now.Revision,
+				At: now.At}
 			for _, record := range now.Records {
 				r, err := resource.Read[S](k, record)
 				if err != nil {

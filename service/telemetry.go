@@ -17,14 +17,16 @@ const exportInterval = 15 * time.Second
 // otlp returns what the section of the configuration means to an exporter.
 func (o *Options) otlp(section *inventory.OTLP) otlp.Config {
 	return otlp.Config{
-		Endpoint: section.Endpoint, Protocol: cmp.Or(section.Protocol, inventory.OTLPGRPC), Path: section.Path,
-		Interval: cmp.Or(section.Interval.D(), exportInterval), TLS: section.TLS.Client(0), HeadersFile: section.HeadersFile,
-		Name: o.API.Name, Version: o.API.Version, Log: o.Log,
+		Endpoint: section.Endpoint, Protocol: cmp.Or(section.Protocol, inventory.OTLPGRPC),
+		Path:     section.Path,
+		Interval: cmp.Or(section.Interval.D(), exportInterval), TLS: section.TLS.Client(0),
+		HeadersFile: section.HeadersFile,
+		Name:        o.API.Name, Version: o.API.Version, Log: o.Log,
 	}
 }
 
-// Pauses between two looks at what the telemetry needs to know of switches: short after a start, while
-// switches connect.
+// Pauses between two looks at what the telemetry needs to know of switches: short after a start,
+// while switches connect.
 const (
 	firstLook = time.Second
 	laterLook = 15 * time.Second

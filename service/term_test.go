@@ -21,19 +21,21 @@ type termStore struct {
 	down atomic.Bool
 }
 
-func (s *termStore) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+func (s *termStore) Put(ctx context.Context, key string, value []byte, expect int64) (int64,
+	error) {
 	if s.down.Load() {
 		return 0, store.ErrUnavailable
 	}
 	return s.Faulty.Put(ctx, key, value, expect)
 }
 
-// TestTermEnds: after a write of unknown outcome the only controller of a store answers 503 to readings
-// until it has read the store again, and then shows what the store has, whether or not the write took
-// effect. Stale readings go on, and have nothing that is not kept. After a restart all is the same, and
-// no version is given twice.
+// TestTermEnds: after a write of unknown outcome the only controller of a store answers 503 to
+// readings until it has read the store again, and then shows what the store has, whether or not the
+// write took effect. Stale readings go on, and have nothing that is not kept. After a restart all
+// is the same, and no version is given twice.
 func TestTermEnds(t *testing.T) {
-	for name, took := range map[string]bool{"the write takes effect": true, "the write does not": false} {
+	for name, took := range map[string]bool{"the write takes effect": true,
+		"the write does not": false} {
 		t.Run(name, func(t *testing.T) {
 			s := new(termStore)
 			inv, err := inventory.Load([]byte("api: {listen: '127.0.0.1:0'}\n"))
@@ -47,7 +49,8 @@ func TestTermEnds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, err := client.New(client.Config{Server: "http://" + running.Addr().String(), Timeout: 10 * time.Second})
+				c, err := client.New(client.Config{Server: "http://" + running.Addr().String(),
+					Timeout: 10 * time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +64,9 @@ func TestTermEnds(t *testing.T) {
 				}
 			}()
 			const path = "/v1/projects/p"
-			spec := func(groups int) api.ProjectSpec { return api.ProjectSpec{Quotas: api.ProjectQuotas{Groups: &groups}} }
+			spec := func(groups int) api.ProjectSpec {
+				return api.ProjectSpec{Quotas: api.ProjectQuotas{Groups: &groups}}
+			}
 			refused := func(err error, status int) *api.Problem {
 				t.Helper()
 				var p *api.Problem
@@ -139,7 +144,8 @@ func TestTermEnds(t *testing.T) {
 				want, groups = lost.Version, 2
 			}
 			if now.Version != want || *now.Spec.Quotas.Groups != groups {
-				t.Errorf("version %d, %d groups; want version %d, %d groups", now.Version, *now.Spec.Quotas.Groups, want, groups)
+				t.Errorf("version %d, %d groups; want version %d, %d groups", now.Version,
+					*now.Spec.Quotas.Groups, want, groups)
 			}
 			third, err := c.Projects().Put(t.Context(), "p", spec(3), client.Write{Version: want})
 			if err != nil || third.Version <= lost.Version {
@@ -151,10 +157,12 @@ func TestTermEnds(t *testing.T) {
 				t.Error(err)
 			}
 			running, c = start()
-			if now, err = c.Projects().Get(t.Context(), "p"); err != nil || now.Version != third.Version || *now.Spec.Quotas.Groups != 3 {
+			if now, err = c.Projects().Get(t.Context(), "p"); err != nil || now.Version != third.Version ||
+				*now.Spec.Quotas.Groups != 3 {
 				t.Errorf("after a restart: %+v, %v", now, err)
 			}
-			if next, err := c.Projects().Put(t.Context(), "p", spec(4), client.Write{}); err != nil || next.Version <= third.Version {
+			if next, err := c.Projects().Put(t.Context(), "p", spec(4), client.Write{}); err != nil ||
+				next.Version <= third.Version {
 				t.Errorf("after a restart: %+v, %v: a version above %d", next, err, third.Version)
 			}
 		})

@@ -27,7 +27,8 @@ func TestBMv2(t *testing.T) {
 	addr := l.Addr().String()
 	_ = l.Close()
 	start := func() (stop func()) {
-		cmd := exec.Command(bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
+		cmd := exec.Command(bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port",
+			"0",
 			"--", "--grpc-server-addr", addr, "--cpu-port", "510")
 		speech.Of(t, cmd)
 		if err := cmd.Start(); err != nil {
@@ -51,7 +52,8 @@ func TestBMv2(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
-	cfg.Target, cfg.DeviceID, cfg.Election, cfg.Pipeline = addr, 1, ElectionID{High: 1, Low: 2}, pipeline
+	cfg.Target, cfg.DeviceID, cfg.Election, cfg.Pipeline = addr, 1, ElectionID{High: 1, Low: 2},
+		pipeline
 	ev := make(events, 1024)
 	s, err := Open(t.Context(), cfg, ev.handle)
 	if err != nil {
@@ -118,7 +120,8 @@ func TestBMv2(t *testing.T) {
 		deletes = append(deletes, entry.Update{Type: entry.Delete, Entity: e})
 	}
 	kept, err := s.Confirm(t.Context(), deletes)
-	if n := len(want) - 1; err != nil || len(kept) != n { // all but the default action, which would be set back
+	// all but the default action, which would be set back
+	if n := len(want) - 1; err != nil || len(kept) != n {
 		t.Errorf("before the deletion %d entities are still there, want %d: %v", len(kept), n, err)
 	}
 	wantAccepted(t)(s.Write(t.Context(), deletes))
@@ -167,16 +170,21 @@ func readBack(t *testing.T, s *Session, want []entry.Entity) entry.Contents {
 // the fabric's program has, in order of reference.
 func fabricEntities() []entry.Entity {
 	forward := func(port, neighbor uint64) entry.Action {
-		return entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)), entry.With("neighbor", entry.Uint(neighbor)))
+		return entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)),
+			entry.With("neighbor", entry.Uint(neighbor)))
 	}
 	to := func(action entry.Action, prefix string) entry.Table {
 		var m entry.Match
 		if p := netip.MustParsePrefix(prefix); p.Bits() > 0 { // a prefix of length 0 is left out
-			m = entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(p.Addr()), Bits: p.Bits()}
+			m = entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(p.Addr()),
+				Bits: p.Bits()}
 		}
 		return entry.In(p4.TableIpv6Route, action, entry.Exact("vrf", entry.Uint(0)), m)
 	}
-	node := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8:ff::1"))), entry.With("tlv_type", entry.Uint(124))))
+	node := entry.In(p4.TableNode,
+		entry.Do(p4.ActionSetNode,
+			entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8:ff::1"))),
+			entry.With("tlv_type", entry.Uint(124))))
 	node.Default = true
 	ecmp := entry.In(p4.TableEcmp, entry.Action{}, entry.Exact("group", entry.Uint(7)))
 	ecmp.Group = 7
@@ -187,7 +195,8 @@ func fabricEntities() []entry.Entity {
 		entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: 1, Action: forward(1, 0)},
 		entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: 2, Action: forward(256, 1)},
 		entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: 7, Members: []uint32{1, 2, 2}},
-		entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC([6]byte{2, 0, 0, 0, 0, 1}))),
+		entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation),
+			entry.Exact("dst_addr", entry.MAC([6]byte{2, 0, 0, 0, 0, 1}))),
 		to(forward(1, 0), "2001:db8::/32"),
 		to(entry.Do(p4.ActionEcmpGroup, entry.With("group", entry.Uint(7))), "2001:db8:1::/48"),
 		to(forward(2, 513), "::/0"),

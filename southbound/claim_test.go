@@ -26,10 +26,11 @@ type target struct{ name, address string }
 func targets(t *testing.T) []target {
 	t.Helper()
 	out := []target{{name: "embedded"}}
-	live, err := lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
-		out[0].address = inv.Switches[0].Address
-		return nil
-	}})
+	live, err := lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(),
+		Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
+			out[0].address = inv.Switches[0].Address
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,8 @@ func targets(t *testing.T) []target {
 	}
 	address := l.Addr().String()
 	_ = l.Close()
-	cmd := exec.CommandContext(t.Context(), bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
+	cmd := exec.CommandContext(t.Context(), bin, "--no-p4", "--device-id", "1", "--log-level", "off",
+		"--thrift-port", "0",
 		"--", "--grpc-server-addr", address, "--cpu-port", "510")
 	speech.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
@@ -76,7 +78,8 @@ func claim(t *testing.T, at target, election ElectionID, c Claim) *claimant {
 		t.Fatal(err)
 	}
 	cfg := DefaultConfig()
-	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Claim, cfg.Pipeline, cfg.NoPortState = "n1", at.address, 1, election, c, pipeline, true
+	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Claim, cfg.Pipeline, cfg.NoPortState = "n1",
+		at.address, 1, election, c, pipeline, true
 	cfg.Backoff.Initial, cfg.Backoff.Max = 5*time.Millisecond, 50*time.Millisecond
 	x := &claimant{t: t, events: make(chan Event, 1024)}
 	x.Session, err = Open(t.Context(), cfg, func(_ context.Context, e Event) { x.events <- e })
@@ -151,8 +154,8 @@ func TestNeverByAccident(t *testing.T) {
 	}
 }
 
-// TestOwnPast: a controller that starts again takes the switch from its own earlier generation, whose
-// connection the switch still holds for open.
+// TestOwnPast: a controller that starts again takes the switch from its own earlier generation,
+// whose connection the switch still holds for open.
 func TestOwnPast(t *testing.T) {
 	for _, at := range targets(t) {
 		t.Run(at.name, func(t *testing.T) {
@@ -170,7 +173,8 @@ func TestOwnPast(t *testing.T) {
 // other one has it again when the new one has gone.
 func TestTakeOver(t *testing.T) {
 	for _, at := range targets(t) {
-		for name, id := range map[string]ElectionID{"lower": others(1), "higher": others(1 << 31), "high": {High: 1 << 40, Low: 7}} {
+		for name, id := range map[string]ElectionID{"lower": others(1), "higher": others(1 << 31),
+			"high": {High: 1 << 40, Low: 7}} {
 			t.Run(at.name+"/"+name, func(t *testing.T) {
 				other := claim(t, at, id, ClaimVacant)
 				other.primary()
@@ -205,12 +209,13 @@ func TestLockedOut(t *testing.T) {
 }
 
 // TestForgetElections: a switch that forgets the ids of an election, as its operator asks, is the
-// controller's again by the controller's own id, both where a client that holds the highest id is still
-// connected, and where the controller had to take that id itself.
+// controller's again by the controller's own id, both where a client that holds the highest id is
+// still connected, and where the controller had to take that id itself.
 func TestForgetElections(t *testing.T) {
 	for name, connected := range map[string]bool{"client connected": true, "client gone": false} {
 		t.Run(name, func(t *testing.T) {
-			runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Switch: dataplane.Config{CPUPort: 510}}})
+			runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1,
+				Switch: dataplane.Config{CPUPort: 510}}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,8 +101,9 @@ type TLSConfig = certs.Client
 // watch returns how the ports of the switch are followed.
 func (c *Config) watch() gnmi.Config {
 	return gnmi.Config{
-		Switch: c.Name, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval, Backoff: c.Backoff,
-		Retry: c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
+		Switch: c.Name, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval,
+		Backoff: c.Backoff,
+		Retry:   c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
 	}
 }
 
@@ -143,8 +144,10 @@ func (c Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout}, {"PipelineTimeout", c.PipelineTimeout}, {"PortStateRetry", c.PortStateRetry},
-		{"SampleInterval", c.SampleInterval}, {"ProbeInterval", c.ProbeInterval}, {"ProbeTimeout", c.ProbeTimeout},
+		{"SetupTimeout", c.SetupTimeout}, {"RequestTimeout", c.RequestTimeout},
+		{"PipelineTimeout", c.PipelineTimeout}, {"PortStateRetry", c.PortStateRetry},
+		{"SampleInterval", c.SampleInterval}, {"ProbeInterval", c.ProbeInterval},
+		{"ProbeTimeout", c.ProbeTimeout},
 	} {
 		if d.value <= 0 {
 			return bad(d.field, "is %v, not positive", d.value)
@@ -160,7 +163,8 @@ func (c Config) Validate() error {
 		field string
 		value int
 	}{
-		{"BatchUpdates", c.BatchUpdates}, {"BatchBytes", c.BatchBytes}, {"MaxReadBytes", c.MaxReadBytes}, {"SendQueue", c.SendQueue},
+		{"BatchUpdates", c.BatchUpdates}, {"BatchBytes", c.BatchBytes}, {"MaxReadBytes", c.MaxReadBytes},
+		{"SendQueue", c.SendQueue},
 	} {
 		if n.value <= 0 {
 			return bad(n.field, "is %d, not positive", n.value)
@@ -170,7 +174,8 @@ func (c Config) Validate() error {
 		return err
 	}
 	for _, a := range []struct{ field, address string }{{"Target", c.Target}, {"GNMI", c.GNMI}} {
-		if _, _, err := net.SplitHostPort(a.address); err != nil && a.address != "" && len(c.DialOptions) == 0 {
+		if _, _, err := net.SplitHostPort(a.address); err != nil && a.address != "" &&
+			len(c.DialOptions) == 0 {
 			return bad(a.field, "%q is not host:port", a.address)
 		}
 	}
@@ -193,8 +198,10 @@ func (c *Config) dial(target string) (Conn, error) {
 	options := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: c.SetupTimeout}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig,
+			MinConnectTimeout: c.SetupTimeout}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.MaxReadBytes),
+			grpc.MaxCallSendMsgSize(64<<20)),
 		grpc.WithDisableServiceConfig(),
 	}, c.DialOptions...)
 	cc, err := grpc.NewClient("passthrough:///"+target, options...)

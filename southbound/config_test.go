@@ -24,9 +24,11 @@ func TestConfigValidate(t *testing.T) {
 		"ProbeInterval":      func(c *Config) { c.ProbeInterval = -1 },
 		"BatchUpdates":       func(c *Config) { c.BatchUpdates = 0 },
 		"BatchBytes":         func(c *Config) { c.BatchBytes = 0 },
-		"tls.ca":             func(c *Config) { c.TLS = TLSConfig{Enabled: true, CAFile: "testdata/absent.pem"} },
-		"tls.key":            func(c *Config) { c.TLS = TLSConfig{Enabled: true, CertFile: "x"} },
-		"enabled":            func(c *Config) { c.TLS = TLSConfig{CAFile: "x"} },
+		"tls.ca": func(c *Config) {
+			c.TLS = TLSConfig{Enabled: true, CAFile: "testdata/absent.pem"}
+		},
+		"tls.key": func(c *Config) { c.TLS = TLSConfig{Enabled: true, CertFile: "x"} },
+		"enabled": func(c *Config) { c.TLS = TLSConfig{CAFile: "x"} },
 	} {
 		c := good
 		spoil(&c)

@@ -75,7 +75,8 @@ func (c *Client) Confirm(ctx context.Context, updates []entry.Update) ([]entry.R
 
 // readExactly reads entities by their keys. Switches differ in what they answer when one does not
 // exist: nothing, or that the request failed; then each is read by itself.
-func (c *Client) readExactly(ctx context.Context, patterns []*p4v1.Entity, take func(entry.Entity)) error {
+func (c *Client) readExactly(ctx context.Context, patterns []*p4v1.Entity,
+	take func(entry.Entity)) error {
 	_, err := c.read(ctx, patterns, take)
 	if err == nil || !absent(err) {
 		return err
@@ -97,7 +98,8 @@ func (c *Client) readExactly(ctx context.Context, patterns []*p4v1.Entity, take 
 func (s *Schema) pattern(u entry.Update) (*p4v1.Entity, error) {
 	switch e := u.Entity.(type) {
 	case entry.Table:
-		if info := s.tableNames[e.Name]; e.Default && (info == nil || !info.holds(entry.KindDefault) || u.Type == entry.Delete) {
+		if info := s.tableNames[e.Name]; e.Default && (info == nil || !info.holds(entry.KindDefault) ||
+			u.Type == entry.Delete) {
 			return nil, nil
 		}
 		return s.encode(e, false)

@@ -65,20 +65,24 @@ func TestConfirm(t *testing.T) {
 	}
 	modify := []entry.Update{{Type: entry.Modify, Entity: group}}
 	missed("modified", modify, "and holds "+all[was].String(), func(int) bool { return true })
-	missed("modified and back", append(modify, entry.Update{Type: entry.Modify, Entity: all[was]}), "", none)
+	missed("modified and back", append(modify, entry.Update{Type: entry.Modify, Entity: all[was]}), "",
+		none)
 
 	var deletes []entry.Update
 	for _, e := range all {
 		deletes = append(deletes, entry.Update{Type: entry.Delete, Entity: e})
 	}
-	missed("deleted", deletes, "still holds", func(i int) bool { return all[i].Kind() != entry.KindDefault })
+	missed("deleted", deletes, "still holds", func(i int) bool {
+		return all[i].Kind() != entry.KindDefault
+	})
 
 	// A switch that says that one entity does not exist says nothing of the others. One that cannot
 	// read a kind is believed, and one that fails says nothing.
 	code := codes.NotFound
 	f.with(func() {
 		f.readFault = func(p *p4v1.Entity) error {
-			if g := p.GetPacketReplicationEngineEntry().GetMulticastGroupEntry(); g != nil && (g.GetMulticastGroupId() == 65 || code != codes.NotFound) {
+			if g := p.GetPacketReplicationEngineEntry().GetMulticastGroupEntry(); g != nil &&
+				(g.GetMulticastGroupId() == 65 || code != codes.NotFound) {
 				return status.Error(code, "no")
 			}
 			return nil

@@ -27,8 +27,9 @@ type conn struct {
 	sendq      chan *p4v1.StreamMessageRequest
 	arbitrated chan *p4v1.MasterArbitrationUpdate // of capacity 1: the latest answer
 	setup      *time.Timer                        // fails the connection unless stopped
-	answered   time.Time                          // the first answer to the arbitration; lead's until it ends
-	installing atomic.Bool                        // a pipeline is being installed: no probes
+	// the first answer to the arbitration; lead's until it ends
+	answered   time.Time
+	installing atomic.Bool // a pipeline is being installed: no probes
 	// election is the id that this connection takes part in the election with; nil: none yet.
 	election atomic.Pointer[ElectionID]
 }
@@ -85,7 +86,8 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 // client returns the client whose transport this connection is.
 func (c *conn) client() *Client {
 	return &Client{
-		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.own(), Pipeline: c.cfg.Pipeline,
+		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.own(),
+		Pipeline:     c.cfg.Pipeline,
 		BatchUpdates: c.cfg.BatchUpdates, BatchBytes: c.cfg.BatchBytes,
 	}
 }
@@ -99,7 +101,8 @@ func (c *conn) names() *Schema {
 }
 
 // SetPipeline implements Transport; ctx bounds it.
-func (c *conn) SetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+func (c *conn) SetPipeline(ctx context.Context,
+	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	_, err := c.rpc.SetForwardingPipelineConfig(ctx, req)
 	return err
 }
@@ -115,7 +118,8 @@ func (c *conn) Write(ctx context.Context, req *p4v1.WriteRequest) error {
 }
 
 // Read implements Transport.
-func (c *conn) Read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (c *conn) Read(ctx context.Context, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
 	stream, err := c.rpc.Read(ctx, req)
@@ -227,7 +231,8 @@ func (s *Session) receive(c *conn) error {
 				// end; it repeats an unacknowledged digest.
 			}
 		case *p4v1.StreamMessageResponse_Error:
-			s.emit(c.ctx, StreamError{Code: codeOf(m.Error.GetCanonicalCode()), Message: m.Error.GetMessage()})
+			s.emit(c.ctx, StreamError{Code: codeOf(m.Error.GetCanonicalCode()),
+				Message: m.Error.GetMessage()})
 		}
 	}
 }
@@ -236,7 +241,8 @@ func (s *Session) receive(c *conn) error {
 // as its status (P4Runtime spec §16.1).
 func streamError(err error) error {
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.ResourceExhausted, codes.AlreadyExists, codes.PermissionDenied:
+	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.ResourceExhausted,
+		codes.AlreadyExists, codes.PermissionDenied:
 		return fmt.Errorf("%w: %w", ErrArbitration, err)
 	}
 	return asError(err)
@@ -272,7 +278,8 @@ func (s *Session) lead(c *conn) error {
 			c.answered = time.Now()
 		}
 		if a.GetDeviceId() != c.cfg.DeviceID {
-			return fmt.Errorf("%w: answer for device %d, not %d", ErrArbitration, a.GetDeviceId(), c.cfg.DeviceID)
+			return fmt.Errorf("%w: answer for device %d, not %d", ErrArbitration, a.GetDeviceId(),
+				c.cfg.DeviceID)
 		}
 		highest, primary := electionFromProto(a.GetElectionId()), codes.Code(a.GetStatus().GetCode())
 		if c.cfg.Claim != ClaimFixed {
@@ -304,7 +311,8 @@ func (s *Session) lead(c *conn) error {
 		if primary != codes.OK {
 			ready = false
 			s.backup(c, Backup{
-				Own: c.own(), Highest: highest, Vacant: primary == codes.NotFound, Waiting: c.cfg.Claim != ClaimFixed && primary != codes.NotFound,
+				Own: c.own(), Highest: highest, Vacant: primary == codes.NotFound,
+				Waiting: c.cfg.Claim != ClaimFixed && primary != codes.NotFound,
 			})
 			continue
 		}
@@ -330,7 +338,8 @@ func (s *Session) lead(c *conn) error {
 // claims returns the id to take part in the election with now, as an answer to the arbitration has
 // it: highest is the highest id that the switch knows, primary is OK when that is this connection's
 // own, NOT_FOUND when there is no primary, and ALREADY_EXISTS when there is another one.
-func (c *conn) claims(highest ElectionID, primary codes.Code, anyway bool) (id ElectionID, ok bool) {
+func (c *conn) claims(highest ElectionID, primary codes.Code, anyway bool) (id ElectionID,
+	ok bool) {
 	own := c.election.Load()
 	switch {
 	case primary == codes.OK && own != nil && highest == *own:

@@ -66,7 +66,8 @@ func (s *Schema) decodeGroup(g *p4v1.ActionProfileGroup) (entry.Entity, error) {
 	for _, m := range g.GetMembers() {
 		weight := int(max(1, m.GetWeight()))
 		if len(out.Members)+weight > maxGroupWeight {
-			return nil, fmt.Errorf("%w: group %d of %s has a weight over %d", ErrMalformed, g.GetGroupId(), name, maxGroupWeight)
+			return nil, fmt.Errorf("%w: group %d of %s has a weight over %d", ErrMalformed, g.GetGroupId(),
+				name, maxGroupWeight)
 		}
 		for range weight {
 			out.Members = append(out.Members, m.GetMemberId())
@@ -81,7 +82,8 @@ func decodeReplication(p *p4v1.PacketReplicationEngineEntry) (entry.Entity, erro
 	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
 		rs, err := decodeReplicas(t.MulticastGroupEntry.GetReplicas())
 		if err != nil {
-			return nil, fmt.Errorf("multicast group %d: %w", t.MulticastGroupEntry.GetMulticastGroupId(), err)
+			return nil, fmt.Errorf("multicast group %d: %w", t.MulticastGroupEntry.GetMulticastGroupId(),
+				err)
 		}
 		return entry.Copies(t.MulticastGroupEntry.GetMulticastGroupId(), rs...), nil
 	case *p4v1.PacketReplicationEngineEntry_CloneSessionEntry:
@@ -90,7 +92,8 @@ func decodeReplication(p *p4v1.PacketReplicationEngineEntry) (entry.Entity, erro
 		if err != nil {
 			return nil, fmt.Errorf("clone session %d: %w", c.GetSessionId(), err)
 		}
-		return entry.Clone{ID: c.GetSessionId(), Replicas: entry.Copies(0, rs...).Replicas, Class: c.GetClassOfService(), Truncate: c.GetPacketLengthBytes()}, nil
+		return entry.Clone{ID: c.GetSessionId(), Replicas: entry.Copies(0, rs...).Replicas,
+			Class: c.GetClassOfService(), Truncate: c.GetPacketLengthBytes()}, nil
 	}
 	return nil, nil
 }
@@ -161,7 +164,8 @@ func (t *TableInfo) decodeMatch(p *p4v1.FieldMatch) (m entry.Match, wild bool, e
 	case *p4v1.FieldMatch_Exact_:
 		m.Kind, m.Value = entry.MatchExact, entry.ValueOf(v.Exact.GetValue())
 	case *p4v1.FieldMatch_Lpm:
-		m.Kind, m.Value, m.Bits = entry.MatchLPM, entry.ValueOf(v.Lpm.GetValue()), int(v.Lpm.GetPrefixLen())
+		m.Kind, m.Value, m.Bits = entry.MatchLPM, entry.ValueOf(v.Lpm.GetValue()),
+			int(v.Lpm.GetPrefixLen())
 		wild = m.Bits <= 0
 		if !wild && m.Bits < f.Width {
 			m.Value = masked(m.Value, prefixMask(f.Width, m.Bits))
@@ -171,7 +175,8 @@ func (t *TableInfo) decodeMatch(p *p4v1.FieldMatch) (m entry.Match, wild bool, e
 		m.Value = masked(entry.ValueOf(v.Ternary.GetValue()), m.Mask)
 		wild = m.Mask.BitLen() == 0
 	case *p4v1.FieldMatch_Range_:
-		m.Kind, m.Value, m.Mask = entry.MatchRange, entry.ValueOf(v.Range.GetLow()), entry.ValueOf(v.Range.GetHigh())
+		m.Kind, m.Value, m.Mask = entry.MatchRange, entry.ValueOf(v.Range.GetLow()),
+			entry.ValueOf(v.Range.GetHigh())
 		wild = m.Value.BitLen() == 0 && m.Mask == prefixMask(f.Width, f.Width)
 	case *p4v1.FieldMatch_Optional_:
 		m.Kind, m.Value = entry.MatchOptional, entry.ValueOf(v.Optional.GetValue())
@@ -190,7 +195,8 @@ func (s *Schema) decodeAction(a *p4v1.Action) (entry.Action, error) {
 	for _, p := range a.GetParams() {
 		f := fieldByID(info.Params, p.GetParamId())
 		if f == nil {
-			return entry.Action{}, fmt.Errorf("%w: parameter %d of %s", ErrUnknownName, p.GetParamId(), info.Name)
+			return entry.Action{}, fmt.Errorf("%w: parameter %d of %s", ErrUnknownName, p.GetParamId(),
+				info.Name)
 		}
 		params = append(params, entry.With(f.Name, entry.ValueOf(p.GetValue())))
 	}
@@ -244,7 +250,8 @@ func (s *Schema) DecodePacketIn(p *p4v1.PacketIn) entry.PacketIn {
 		Group: uint16(get("group")), Branch: uint8(get("branch")), Epoch: uint32(get("epoch")),
 		Valid: flags&1 != 0, NAKPending: flags&2 != 0, LastKnown: flags&4 != 0, RNR: flags&8 != 0,
 		AckPSN: uint32(get("ack_psn")), RNRTimer: uint8(get("rnr_timer")), MSN: uint32(get("msn")),
-		CNPCount: uint32(get("cnp_count")), LastPSN: uint32(get("last_psn")), CNPTotal: uint32(get("cnp_total")),
+		CNPCount: uint32(get("cnp_count")), LastPSN: uint32(get("last_psn")),
+		CNPTotal:  uint32(get("cnp_total")),
 		CNPBranch: uint8(get("cnp_branch")), Payload: p.GetPayload(),
 	}
 }

@@ -36,7 +36,8 @@ func (s *Schema) Describe(e entry.Table) (Description, error) {
 	if t == nil {
 		return Description{}, fmt.Errorf("%w: table %q", ErrUnknownName, e.Name)
 	}
-	d := Description{Table: t.Name, Priority: e.Priority, Default: e.Default, Const: e.Const, Member: e.Member, Group: e.Group}
+	d := Description{Table: t.Name, Priority: e.Priority, Default: e.Default, Const: e.Const,
+		Member: e.Member, Group: e.Group}
 	if !e.Default {
 		for _, f := range t.Fields {
 			v := any("*")
@@ -57,7 +58,8 @@ func (s *Schema) Describe(e entry.Table) (Description, error) {
 	for _, f := range a.Params {
 		v := e.Action.Arg(f.Name)
 		if v == "" {
-			return Description{}, fmt.Errorf("%w: action %s without argument %s", ErrMalformed, a.Name, f.Name)
+			return Description{}, fmt.Errorf("%w: action %s without argument %s", ErrMalformed, a.Name,
+				f.Name)
 		}
 		d.Params = append(d.Params, Typed{Name: f.Name, Value: f.show(v)})
 	}

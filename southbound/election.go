@@ -33,7 +33,8 @@ func ParseElectionID(s string) (e ElectionID, err error) {
 		e.Low, err = strconv.ParseUint(low, 10, 64)
 	}
 	if err != nil || e == (ElectionID{}) {
-		return ElectionID{}, fmt.Errorf("election id %q: want LOW or HIGH:LOW, each from 0 to 18446744073709551615, and not both 0", s)
+		return ElectionID{}, fmt.Errorf(
+			"election id %q: want LOW or HIGH:LOW, each from 0 to 18446744073709551615, and not both 0", s)
 	}
 	return e, nil
 }

@@ -32,7 +32,8 @@ func (s *Schema) encodeUpdate(u entry.Update) (*p4v1.Update, error) {
 }
 
 var updateTypes = map[entry.UpdateType]p4v1.Update_Type{
-	entry.Insert: p4v1.Update_INSERT, entry.Modify: p4v1.Update_MODIFY, entry.Delete: p4v1.Update_DELETE,
+	entry.Insert: p4v1.Update_INSERT, entry.Modify: p4v1.Update_MODIFY,
+	entry.Delete: p4v1.Update_DELETE,
 }
 
 // Encode returns the entity as P4Runtime has it, or an error as encodeUpdate's.
@@ -84,7 +85,8 @@ func (s *Schema) encode(e entry.Entity, whole bool) (*p4v1.Entity, error) {
 			return nil, fmt.Errorf("%w: clone session 0", ErrMalformed)
 		}
 		return clonePattern(&p4v1.CloneSessionEntry{
-			SessionId: e.ID, Replicas: encodeReplicas(e.Replicas), ClassOfService: e.Class, PacketLengthBytes: e.Truncate,
+			SessionId: e.ID, Replicas: encodeReplicas(e.Replicas), ClassOfService: e.Class,
+			PacketLengthBytes: e.Truncate,
 		}), nil
 	case entry.Reports:
 		id, ok := s.digestIDs[e.Digest]
@@ -93,7 +95,8 @@ func (s *Schema) encode(e entry.Entity, whole bool) (*p4v1.Entity, error) {
 		}
 		return &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
 			DigestId: id,
-			Config:   &p4v1.DigestEntry_Config{MaxTimeoutNs: int64(e.Wait), MaxListSize: e.List, AckTimeoutNs: int64(e.Again)},
+			Config: &p4v1.DigestEntry_Config{MaxTimeoutNs: int64(e.Wait), MaxListSize: e.List,
+				AckTimeoutNs: int64(e.Again)},
 		}}}, nil
 	}
 	return nil, fmt.Errorf("%w: %T", ErrMalformed, e)
@@ -177,10 +180,13 @@ func (s *Schema) encodeTableAction(info *TableInfo, e *entry.Table) (*p4v1.Table
 // encodeMatch encodes the match on f.
 func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
 	if m.Kind != f.Match {
-		return nil, fmt.Errorf("%w: %s match on %q, whose kind is %s", ErrMalformed, m.Kind, m.Field, f.Match)
+		return nil, fmt.Errorf("%w: %s match on %q, whose kind is %s", ErrMalformed, m.Kind, m.Field,
+			f.Match)
 	}
-	if m.Value == "" || (m.Mask == "") != (m.Kind != entry.MatchTernary && m.Kind != entry.MatchRange) {
-		return nil, fmt.Errorf("%w: match on %q lacks a value, or has one too many", ErrMalformed, m.Field)
+	if m.Value == "" || (m.Mask == "") != (m.Kind != entry.MatchTernary &&
+		m.Kind != entry.MatchRange) {
+		return nil, fmt.Errorf("%w: match on %q lacks a value, or has one too many", ErrMalformed,
+			m.Field)
 	}
 	if m.Bits > f.Width || m.Value.BitLen() > f.Width || m.Mask.BitLen() > f.Width {
 		return nil, fmt.Errorf("%w: match on %q, which has %d bits", ErrRange, m.Field, f.Width)
@@ -191,15 +197,20 @@ func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
 		p.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte(m.Value)}}
 	case entry.MatchLPM:
 		if m.Bits <= 0 {
-			return nil, fmt.Errorf("%w: prefix of %d bits on %q: a prefix of length 0 is left out", ErrMalformed, m.Bits, m.Field)
+			return nil, fmt.Errorf("%w: prefix of %d bits on %q: a prefix of length 0 is left out",
+				ErrMalformed, m.Bits, m.Field)
 		}
-		p.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(m.Value), PrefixLen: int32(m.Bits)}}
+		p.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(m.Value),
+			PrefixLen: int32(m.Bits)}}
 	case entry.MatchTernary:
-		p.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte(m.Value), Mask: []byte(m.Mask)}}
+		p.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte(
+			m.Value), Mask: []byte(m.Mask)}}
 	case entry.MatchRange:
-		p.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte(m.Value), High: []byte(m.Mask)}}
+		p.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte(m.Value),
+			High: []byte(m.Mask)}}
 	case entry.MatchOptional:
-		p.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: []byte(m.Value)}}
+		p.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: []byte(
+			m.Value)}}
 	}
 	return p, nil
 }
@@ -225,7 +236,8 @@ func (s *Schema) encodeAction(a entry.Action, table *TableInfo) (*p4v1.Action, e
 		case p.Value == "":
 			return nil, fmt.Errorf("%w: parameter %q of %s has no value", ErrMalformed, p.Name, a.Name)
 		case p.Value.BitLen() > f.Width:
-			return nil, fmt.Errorf("%w: parameter %q of %s is %s and has %d bits", ErrRange, p.Name, a.Name, p.Value, f.Width)
+			return nil, fmt.Errorf("%w: parameter %q of %s is %s and has %d bits", ErrRange, p.Name, a.Name,
+				p.Value, f.Width)
 		}
 		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: f.ID, Value: []byte(p.Value)})
 	}
@@ -255,12 +267,14 @@ func (s *Schema) encodePacketOut(p entry.PacketOut) (*p4v1.PacketOut, error) {
 	for _, f := range []struct {
 		name  string
 		value uint64
-	}{{"op", uint64(p.Op)}, {"egress_port", uint64(p.Port)}, {"group", uint64(p.Group)}, {"branch", uint64(p.Branch)}} {
+	}{{"op", uint64(p.Op)}, {"egress_port", uint64(p.Port)}, {"group", uint64(p.Group)},
+		{"branch", uint64(p.Branch)}} {
 		info := fieldByName(s.PacketOut, f.name)
 		if info == nil {
 			return nil, fmt.Errorf("%w: packet-out field %q", ErrUnknownName, f.name)
 		}
-		out.Metadata = append(out.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID, Value: []byte(entry.Uint(f.value))})
+		out.Metadata = append(out.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID,
+			Value: []byte(entry.Uint(f.value))})
 	}
 	return out, nil
 }

@@ -47,11 +47,13 @@ func every() []entry.Entity {
 	viaMember := entry.In("ecmp", entry.Action{}, entry.Exact("group", entry.Uint(10)))
 	viaMember.Member = 2
 	acl := entry.In("acl", entry.Do("deny"),
-		entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(0x100), Mask: entry.Uint(0x1f0)},
+		entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(0x100),
+			Mask: entry.Uint(0x1f0)},
 		entry.Match{Field: "flow", Kind: entry.MatchRange, Value: entry.Uint(0), Mask: entry.Uint(500)},
 		entry.Match{Field: "proto", Kind: entry.MatchOptional, Value: entry.Uint(17)})
 	acl.Priority = 10
-	node := entry.In("node", entry.Do("set_node", entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8::1")))))
+	node := entry.In("node", entry.Do("set_node",
+		entry.With("address", entry.Addr(netip.MustParseAddr("2001:db8::1")))))
 	node.Default = true
 	return []entry.Entity{
 		entry.Clone{ID: 511, Replicas: []entry.Replica{{Port: 510}}, Class: 3, Truncate: 128},
@@ -69,12 +71,14 @@ func every() []entry.Entity {
 
 func forwardTo(port uint64) entry.Action {
 	return entry.Do("forward", entry.With("port", entry.Uint(port)),
-		entry.With("dst_mac", entry.MAC([6]byte{2, 0, 0, 0, 0, byte(port)})), entry.With("holdoff", entry.Uint(0)))
+		entry.With("dst_mac", entry.MAC([6]byte{2, 0, 0, 0, 0, byte(port)})),
+		entry.With("holdoff", entry.Uint(0)))
 }
 
 func route(prefix string, bits int, port uint64) entry.Table {
 	return entry.In("route", forwardTo(port), entry.Exact("vrf", entry.Uint(0)),
-		entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(netip.MustParseAddr(prefix)), Bits: bits})
+		entry.Match{Field: "dst_addr", Kind: entry.MatchLPM,
+			Value: entry.Addr(netip.MustParseAddr(prefix)), Bits: bits})
 }
 
 func insert(es ...entry.Entity) []entry.Update {
@@ -118,7 +122,8 @@ func TestEqualWhateverTheForm(t *testing.T) {
 		return &p4v1.Action_Param{ParamId: id, Value: pad(v, n)}
 	}
 	mac := entry.MAC([6]byte{2, 0, 0, 0, 0, 5})
-	padded := &p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{param(3, entry.Uint(0), 6), param(2, mac, 6), param(1, entry.Uint(5), 2)}}
+	padded := &p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{param(3, entry.Uint(0), 6),
+		param(2, mac, 6), param(1, entry.Uint(5), 2)}}
 	dst := entry.Addr(netip.MustParseAddr("2001:db8:ffff::"))
 	//lint:ignore SA1019 servers of either age are met
 	numbered := &p4v1.Replica_EgressPort{EgressPort: 509}
@@ -132,15 +137,17 @@ func TestEqualWhateverTheForm(t *testing.T) {
 		in   *p4v1.Entity
 		want entry.Entity
 	}{
-		{"padded, reordered, bits beyond the prefix", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-			TableId: routeTable,
-			Match: []*p4v1.FieldMatch{
-				{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(dst), PrefixLen: 32}}},
-				{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{0, 0}}}},
-			},
-			Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: padded}},
-			Metadata: []byte("ignored"),
-		}}}, route("2001:db8::", 32, 5)},
+		{"padded, reordered, bits beyond the prefix",
+			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+				TableId: routeTable,
+				Match: []*p4v1.FieldMatch{
+					{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(dst),
+						PrefixLen: 32}}},
+					{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{0, 0}}}},
+				},
+				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: padded}},
+				Metadata: []byte("ignored"),
+			}}}, route("2001:db8::", 32, 5)},
 		{"wildcards spelled out", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
 			TableId: aclTable, Priority: 3,
 			Match: []*p4v1.FieldMatch{
@@ -155,15 +162,18 @@ func TestEqualWhateverTheForm(t *testing.T) {
 				{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01, 0xff}, Mask: []byte{0x0f}}}},
 			},
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-		}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15), Mask: entry.Uint(15)})},
+		}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),
+			Mask: entry.Uint(15)})},
 		{"replicas in either form and any order", multicastPattern(64, []*p4v1.Replica{
 			{PortKind: numbered, Instance: 256},
 			{PortKind: &p4v1.Replica_Port{Port: []byte{0, 3}}, Instance: 1},
-		}), entry.Copies(64, entry.Replica{Port: 3, Instance: 1}, entry.Replica{Port: 509, Instance: 256})},
-		{"members reordered, a weight left out, a size reported", &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
-			ActionProfileId: selector, GroupId: 7, MaxSize: 32,
-			Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 2, Weight: 3}, {MemberId: 1}},
-		}}}, entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}}},
+		}), entry.Copies(64, entry.Replica{Port: 3, Instance: 1},
+			entry.Replica{Port: 509, Instance: 256})},
+		{"members reordered, a weight left out, a size reported",
+			&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+				ActionProfileId: selector, GroupId: 7, MaxSize: 32,
+				Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 2, Weight: 3}, {MemberId: 1}},
+			}}}, entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := smallPipeline(t).Schema().Decode(c.in)
@@ -188,22 +198,29 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	group := func(id uint32, weight int32) *p4v1.Entity {
 		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
-			ActionProfileId: id, GroupId: 1, Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 1, Weight: weight}}}}}
+			ActionProfileId: id, GroupId: 1,
+			Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 1, Weight: weight}}}}}
 	}
 	for name, c := range map[string]struct {
 		in   *p4v1.Entity
 		want error
 	}{
-		"table":          {table(&p4v1.TableEntry{TableId: 1}), ErrUnknownName},
-		"field":          {table(&p4v1.TableEntry{TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 99}}}), ErrUnknownName},
-		"kind of match":  {table(&p4v1.TableEntry{TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 1}}}), ErrMalformed},
-		"action":         {table(&p4v1.TableEntry{TableId: routeTable, Action: action(&p4v1.Action{ActionId: 5})}), ErrUnknownName},
-		"parameter":      {table(&p4v1.TableEntry{TableId: routeTable, Action: action(&p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{{ParamId: 9}}})}), ErrUnknownName},
-		"member":         {&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: 1}}}, ErrUnknownName},
-		"group":          {group(1, 1), ErrUnknownName},
-		"weight":         {group(selector, 1<<31-1), ErrMalformed},
-		"digest":         {&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: 1}}}, ErrUnknownName},
-		"port too large": {multicastPattern(1, []*p4v1.Replica{{PortKind: &p4v1.Replica_Port{Port: []byte{1, 0, 0, 0, 0}}}}), ErrMalformed},
+		"table": {table(&p4v1.TableEntry{TableId: 1}), ErrUnknownName},
+		"field": {table(&p4v1.TableEntry{TableId: routeTable,
+			Match: []*p4v1.FieldMatch{{FieldId: 99}}}), ErrUnknownName},
+		"kind of match": {table(&p4v1.TableEntry{TableId: routeTable,
+			Match: []*p4v1.FieldMatch{{FieldId: 1}}}), ErrMalformed},
+		"action": {table(&p4v1.TableEntry{TableId: routeTable,
+			Action: action(&p4v1.Action{ActionId: 5})}), ErrUnknownName},
+		"parameter": {table(&p4v1.TableEntry{TableId: routeTable,
+			Action: action(&p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{{ParamId: 9}}})}),
+			ErrUnknownName},
+		"member": {&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: 1}}}, ErrUnknownName},
+		"group":  {group(1, 1), ErrUnknownName},
+		"weight": {group(selector, 1<<31-1), ErrMalformed},
+		"digest": {&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: 1}}}, ErrUnknownName},
+		"port too large": {multicastPattern(1,
+			[]*p4v1.Replica{{PortKind: &p4v1.Replica_Port{Port: []byte{1, 0, 0, 0, 0}}}}), ErrMalformed},
 	} {
 		if e, err := smallPipeline(t).Schema().Decode(c.in); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, e, err, c.want)
@@ -223,42 +240,61 @@ func TestEncodeRefuses(t *testing.T) {
 		updates []entry.Update
 		want    error
 	}{
-		"no entity":                 {[]entry.Update{{Type: entry.Insert}}, ErrMalformed},
-		"no type":                   {[]entry.Update{{Entity: route("::1", 128, 1)}}, ErrMalformed},
-		"table":                     {with(func(e *entry.Table) { e.Name = "nope" }), ErrUnknownName},
-		"field":                     {with(func(e *entry.Table) { e.Match[0].Field = "nope" }), ErrUnknownName},
-		"a field twice":             {with(func(e *entry.Table) { e.Match = append(e.Match, e.Match[0]) }), ErrMalformed},
-		"exact field missing":       {with(func(e *entry.Table) { e.Match = e.Match[:1] }), ErrMalformed},
-		"match too wide":            {with(func(e *entry.Table) { e.Match[1].Value = entry.Uint(1 << 16) }), ErrRange},
-		"match of another kind":     {with(func(e *entry.Table) { e.Match[0].Kind = entry.MatchExact }), ErrMalformed},
-		"prefix too long":           {with(func(e *entry.Table) { e.Match[0].Bits = 129 }), ErrRange},
-		"prefix of length 0":        {with(func(e *entry.Table) { e.Match[0].Bits = 0 }), ErrMalformed},
-		"exact without a value":     {with(func(e *entry.Table) { e.Match[1].Value = "" }), ErrMalformed},
-		"exact with a mask":         {with(func(e *entry.Table) { e.Match[1].Mask = entry.Uint(1) }), ErrMalformed},
-		"ternary without a mask":    {one(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(1)}), ErrMalformed},
-		"ternary mask too wide":     {one(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(1), Mask: entry.Uint(512)}), ErrRange},
-		"no action":                 {with(func(e *entry.Table) { e.Action = entry.Action{} }), ErrMalformed},
-		"action":                    {with(func(e *entry.Table) { e.Action.Name = "nope" }), ErrUnknownName},
-		"action of another table":   {with(func(e *entry.Table) { e.Action = entry.Do("set_node") }), ErrUnknownName},
-		"action and group":          {with(func(e *entry.Table) { e.Group = 1 }), ErrMalformed},
-		"parameter":                 {with(func(e *entry.Table) { e.Action.Params[0].Name = "nope" }), ErrUnknownName},
-		"parameter missing":         {with(func(e *entry.Table) { e.Action.Params = e.Action.Params[1:] }), ErrMalformed},
-		"parameter without a value": {with(func(e *entry.Table) { e.Action.Params[0].Value = "" }), ErrMalformed},
-		"parameter too wide":        {with(func(e *entry.Table) { e.Action = forwardTo(512) }), ErrRange},
-		"default with a match":      {with(func(e *entry.Table) { e.Default = true }), ErrMalformed},
-		"member 0":                  {insert(entry.Member{Profile: "ecmp_selector", Action: forwardTo(1)}), ErrMalformed},
-		"profile of a member":       {insert(entry.Member{Profile: "nope", ID: 1, Action: forwardTo(1)}), ErrUnknownName},
-		"group 0":                   {insert(entry.Group{Profile: "ecmp_selector"}), ErrMalformed},
-		"profile of a group":        {insert(entry.Group{Profile: "nope", ID: 1}), ErrUnknownName},
-		"multicast group 0":         {insert(entry.Multicast{}), ErrMalformed},
-		"clone session 0":           {insert(entry.Clone{}), ErrMalformed},
-		"digest":                    {insert(entry.Reports{Digest: "nope"}), ErrUnknownName},
+		"no entity": {[]entry.Update{{Type: entry.Insert}}, ErrMalformed},
+		"no type":   {[]entry.Update{{Entity: route("::1", 128, 1)}}, ErrMalformed},
+		"table":     {with(func(e *entry.Table) { e.Name = "nope" }), ErrUnknownName},
+		"field": {with(func(e *entry.Table) { e.Match[0].Field = "nope" }),
+			ErrUnknownName},
+		"a field twice": {with(func(e *entry.Table) {
+			e.Match = append(e.Match, e.Match[0])
+		}), ErrMalformed},
+		"exact field missing": {with(func(e *entry.Table) { e.Match = e.Match[:1] }), ErrMalformed},
+		"match too wide": {with(func(e *entry.Table) {
+			e.Match[1].Value = entry.Uint(1 << 16)
+		}), ErrRange},
+		"match of another kind": {with(func(e *entry.Table) { e.Match[0].Kind = entry.MatchExact }),
+			ErrMalformed},
+		"prefix too long":       {with(func(e *entry.Table) { e.Match[0].Bits = 129 }), ErrRange},
+		"prefix of length 0":    {with(func(e *entry.Table) { e.Match[0].Bits = 0 }), ErrMalformed},
+		"exact without a value": {with(func(e *entry.Table) { e.Match[1].Value = "" }), ErrMalformed},
+		"exact with a mask": {with(func(e *entry.Table) { e.Match[1].Mask = entry.Uint(1) }),
+			ErrMalformed},
+		"ternary without a mask": {one(entry.Match{Field: "port", Kind: entry.MatchTernary,
+			Value: entry.Uint(1)}), ErrMalformed},
+		"ternary mask too wide": {one(entry.Match{Field: "port", Kind: entry.MatchTernary,
+			Value: entry.Uint(1), Mask: entry.Uint(512)}), ErrRange},
+		"no action": {with(func(e *entry.Table) { e.Action = entry.Action{} }),
+			ErrMalformed},
+		"action": {with(func(e *entry.Table) { e.Action.Name = "nope" }),
+			ErrUnknownName},
+		"action of another table": {with(func(e *entry.Table) { e.Action = entry.Do("set_node") }),
+			ErrUnknownName},
+		"action and group": {with(func(e *entry.Table) { e.Group = 1 }), ErrMalformed},
+		"parameter": {with(func(e *entry.Table) { e.Action.Params[0].Name = "nope" }),
+			ErrUnknownName},
+		"parameter missing": {with(func(e *entry.Table) {
+			e.Action.Params = e.Action.Params[1:]
+		}), ErrMalformed},
+		"parameter without a value": {with(func(e *entry.Table) { e.Action.Params[0].Value = "" }),
+			ErrMalformed},
+		"parameter too wide":   {with(func(e *entry.Table) { e.Action = forwardTo(512) }), ErrRange},
+		"default with a match": {with(func(e *entry.Table) { e.Default = true }), ErrMalformed},
+		"member 0": {insert(entry.Member{Profile: "ecmp_selector",
+			Action: forwardTo(1)}), ErrMalformed},
+		"profile of a member": {insert(entry.Member{Profile: "nope", ID: 1, Action: forwardTo(1)}),
+			ErrUnknownName},
+		"group 0":            {insert(entry.Group{Profile: "ecmp_selector"}), ErrMalformed},
+		"profile of a group": {insert(entry.Group{Profile: "nope", ID: 1}), ErrUnknownName},
+		"multicast group 0":  {insert(entry.Multicast{}), ErrMalformed},
+		"clone session 0":    {insert(entry.Clone{}), ErrMalformed},
+		"digest":             {insert(entry.Reports{Digest: "nope"}), ErrUnknownName},
 	} {
 		_, err := smallPipeline(t).Schema().encodeUpdate(c.updates[0])
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
-		if e := c.updates[0].Entity; e != nil && err != nil && !strings.Contains(err.Error(), string(e.Key())) {
+		if e := c.updates[0].Entity; e != nil && err != nil &&
+			!strings.Contains(err.Error(), string(e.Key())) {
 			t.Errorf("%s: %q does not name the entity", name, err)
 		}
 	}
@@ -280,8 +316,10 @@ func TestUpdateTypesOfDefaultActions(t *testing.T) {
 
 // TestDeletionCarriesNoAction: the key alone says what goes (P4Runtime spec §9.1).
 func TestDeletionCarriesNoAction(t *testing.T) {
-	p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: entry.Delete, Entity: route("2001:db8::", 32, 5)})
-	if te := p.GetEntity().GetTableEntry(); err != nil || p.GetType() != p4v1.Update_DELETE || te.GetAction() != nil || len(te.GetMatch()) != 2 {
+	p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: entry.Delete,
+		Entity: route("2001:db8::", 32, 5)})
+	if te := p.GetEntity().GetTableEntry(); err != nil || p.GetType() != p4v1.Update_DELETE ||
+		te.GetAction() != nil || len(te.GetMatch()) != 2 {
 		t.Errorf("%v, %v", p, err)
 	}
 }
@@ -305,7 +343,8 @@ func TestFabricPackets(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	values := map[string]uint64{
-		"ingress_port": 3, "reason": 2, "group": 9, "branch": 4, "epoch": 1 << 31, "flags": 0b1011, "ack_psn": 1<<24 - 1, "rnr_timer": 7,
+		"ingress_port": 3, "reason": 2, "group": 9, "branch": 4, "epoch": 1 << 31, "flags": 0b1011,
+		"ack_psn": 1<<24 - 1, "rnr_timer": 7,
 		"msn": 5, "cnp_count": 6, "last_psn": 8, "cnp_total": 10, "cnp_branch": 11,
 	}
 	in := &p4v1.PacketIn{Payload: []byte("payload")}
@@ -315,14 +354,17 @@ func TestFabricPackets(t *testing.T) {
 			t.Errorf("field %q is not decoded", info.Name)
 		}
 		delete(values, info.Name)
-		in.Metadata = append(in.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID, Value: []byte(entry.Uint(v))})
+		in.Metadata = append(in.Metadata, &p4v1.PacketMetadata{MetadataId: info.ID,
+			Value: []byte(entry.Uint(v))})
 	}
 	if len(values) > 0 {
 		t.Errorf("the pipeline lacks %v", values)
 	}
 	want := entry.PacketIn{
-		IngressPort: 3, Reason: entry.StateAnswer, Group: 9, Branch: 4, Epoch: 1 << 31, Valid: true, NAKPending: true, RNR: true,
-		AckPSN: 1<<24 - 1, RNRTimer: 7, MSN: 5, CNPCount: 6, LastPSN: 8, CNPTotal: 10, CNPBranch: 11, Payload: []byte("payload"),
+		IngressPort: 3, Reason: entry.StateAnswer, Group: 9, Branch: 4, Epoch: 1 << 31, Valid: true,
+		NAKPending: true, RNR: true,
+		AckPSN: 1<<24 - 1, RNRTimer: 7, MSN: 5, CNPCount: 6, LastPSN: 8, CNPTotal: 10, CNPBranch: 11,
+		Payload: []byte("payload"),
 	}
 	if p := s.DecodePacketIn(in); p.String() != want.String() {
 		t.Errorf("%s\nwant %s", p, want)
@@ -402,7 +444,9 @@ func TestPipelineCookie(t *testing.T) {
 	if _, err := ParsePipeline([]byte("tables {"), nil); err == nil {
 		t.Error("a broken P4Info is accepted")
 	}
-	if _, err := ParsePipeline([]byte(`tables { preamble { id: 5 name: "a" } } tables { preamble { id: 5 name: "b" } }`), nil); !errors.Is(err, ErrMalformed) {
+	if _, err := ParsePipeline(
+		[]byte(`tables { preamble { id: 5 name: "a" } } tables { preamble { id: 5 name: "b" } }`),
+		nil); !errors.Is(err, ErrMalformed) {
 		t.Errorf("an id used twice: %v", err)
 	}
 }

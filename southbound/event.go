@@ -54,7 +54,8 @@ func (b Backup) String() string {
 	case b.Highest == (ElectionID{}):
 		return fmt.Sprintf("another controller has become primary; this one has election id %s", b.Own)
 	}
-	return fmt.Sprintf("another controller is primary, with election id %s; this one has %s", b.Highest, b.Own)
+	return fmt.Sprintf("another controller is primary, with election id %s; this one has %s",
+		b.Highest, b.Own)
 }
 
 // Down: the connection was lost or could not be made.

@@ -66,9 +66,11 @@ func newFakeSwitch(t *testing.T, options ...grpc.ServerOption) *fakeSwitch {
 }
 
 // newFakeSwitchWith is a fake with other services at its port.
-func newFakeSwitchWith(t *testing.T, register func(grpc.ServiceRegistrar), options ...grpc.ServerOption) *fakeSwitch {
+func newFakeSwitchWith(t *testing.T, register func(grpc.ServiceRegistrar),
+	options ...grpc.ServerOption) *fakeSwitch {
 	f := &fakeSwitch{
-		listener: bufconn.Listen(1 << 16), schema: smallPipeline(t).Schema(), streams: make(map[*fakeStream]ElectionID), entities: make(map[entry.Key]*p4v1.Entity),
+		listener: bufconn.Listen(1 << 16), schema: smallPipeline(t).Schema(),
+		streams: make(map[*fakeStream]ElectionID), entities: make(map[entry.Key]*p4v1.Entity),
 	}
 	f.server = grpc.NewServer(options...)
 	p4v1.RegisterP4RuntimeServer(f.server, f)
@@ -94,7 +96,8 @@ func (f *fakeSwitch) config() Config {
 	c.DeviceID = 1
 	c.Election = ElectionID{Low: 10}
 	c.Backoff = Backoff{Initial: time.Millisecond, Max: 5 * time.Millisecond, Multiplier: 1.5}
-	c.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	c.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		return f.listener.DialContext(ctx)
 	})}
 	return c
@@ -232,7 +235,8 @@ func (f *fakeSwitch) take(stream p4v1.P4Runtime_StreamChannelServer, s *fakeStre
 	}
 }
 
-func (f *fakeSwitch) Capabilities(ctx context.Context, _ *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
+func (f *fakeSwitch) Capabilities(ctx context.Context,
+	_ *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
 	f.mu.Lock()
 	mute, err, probes := f.mute, f.capabilities, f.probes
 	f.mu.Unlock()
@@ -249,16 +253,19 @@ func (f *fakeSwitch) Capabilities(ctx context.Context, _ *p4v1.CapabilitiesReque
 	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: "1.5.0"}, nil
 }
 
-func (f *fakeSwitch) GetForwardingPipelineConfig(context.Context, *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
+func (f *fakeSwitch) GetForwardingPipelineConfig(context.Context,
+	*p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.pipeline {
-		return nil, status.Error(codes.FailedPrecondition, "No forwarding pipeline config set for this device")
+		return nil, status.Error(codes.FailedPrecondition,
+			"No forwarding pipeline config set for this device")
 	}
 	return &p4v1.GetForwardingPipelineConfigResponse{Config: &p4v1.ForwardingPipelineConfig{Cookie: f.cookie}}, nil
 }
 
-func (f *fakeSwitch) SetForwardingPipelineConfig(_ context.Context, r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
+func (f *fakeSwitch) SetForwardingPipelineConfig(_ context.Context,
+	r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if electionFromProto(r.GetElectionId()) != f.highest() {
@@ -312,7 +319,8 @@ func (f *fakeSwitch) Write(ctx context.Context, r *p4v1.WriteRequest) (*p4v1.Wri
 		details[i], _ = anypb.New(e)
 	}
 	if failed {
-		st := status.FromProto(&rpcstatus.Status{Code: int32(codes.Unknown), Message: "see details", Details: details})
+		st := status.FromProto(&rpcstatus.Status{Code: int32(codes.Unknown), Message: "see details",
+			Details: details})
 		return nil, st.Err()
 	}
 	return &p4v1.WriteResponse{}, nil
@@ -325,7 +333,8 @@ func (f *fakeSwitch) apply(u *p4v1.Update) *p4v1.Error {
 			return e
 		}
 	}
-	if te := u.GetEntity().GetTableEntry(); te != nil && te.GetAction() == nil && !te.GetIsDefaultAction() {
+	if te := u.GetEntity().GetTableEntry(); te != nil && te.GetAction() == nil &&
+		!te.GetIsDefaultAction() {
 		te.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: 1}} // deletes have none
 	}
 	e, err := f.schema.Decode(u.GetEntity())
@@ -385,14 +394,17 @@ func matchesPattern(p, e *p4v1.Entity) bool {
 		return p.GetTableEntry().GetIsDefaultAction() == e.GetTableEntry().GetIsDefaultAction() &&
 			id(p.GetTableEntry().GetTableId(), e.GetTableEntry().GetTableId())
 	case p.GetActionProfileMember() != nil && e.GetActionProfileMember() != nil:
-		return id(p.GetActionProfileMember().GetActionProfileId(), e.GetActionProfileMember().GetActionProfileId())
+		return id(p.GetActionProfileMember().GetActionProfileId(),
+			e.GetActionProfileMember().GetActionProfileId())
 	case p.GetActionProfileGroup() != nil && e.GetActionProfileGroup() != nil:
-		return id(p.GetActionProfileGroup().GetActionProfileId(), e.GetActionProfileGroup().GetActionProfileId())
+		return id(p.GetActionProfileGroup().GetActionProfileId(),
+			e.GetActionProfileGroup().GetActionProfileId())
 	case p.GetCounterEntry() != nil && e.GetCounterEntry() != nil:
 		return id(p.GetCounterEntry().GetCounterId(), e.GetCounterEntry().GetCounterId())
 	}
 	if p.GetDigestEntry() != nil {
-		return e.GetDigestEntry() != nil && p.GetDigestEntry().GetDigestId() == e.GetDigestEntry().GetDigestId()
+		return e.GetDigestEntry() != nil &&
+			p.GetDigestEntry().GetDigestId() == e.GetDigestEntry().GetDigestId()
 	}
 	pp, ep := p.GetPacketReplicationEngineEntry(), e.GetPacketReplicationEngineEntry()
 	return pp.GetMulticastGroupEntry() != nil && ep.GetMulticastGroupEntry() != nil ||

@@ -31,7 +31,8 @@ func (g *Gate) Enter(ctx context.Context, term uint64) (leave func(), err error)
 	defer g.mu.Unlock()
 	for {
 		if term < g.term {
-			return nil, status.Error(codes.PermissionDenied, fmt.Sprintf("term %d is over: another controller decides, in term %d", term, g.term))
+			return nil, status.Error(codes.PermissionDenied,
+				fmt.Sprintf("term %d is over: another controller decides, in term %d", term, g.term))
 		}
 		g.term = term
 		if !g.earlier(term) {

@@ -105,8 +105,8 @@ func (h *Hosted) attach(ctx context.Context) *attachment {
 	return a
 }
 
-// take hands a message of the switch to the decider. Without one packets are lost, as they can be on
-// the way, and the switch repeats digests.
+// take hands a message of the switch to the decider. Without one packets are lost, as they can be
+// on the way, and the switch repeats digests.
 func (h *Hosted) take(ctx context.Context, m *p4v1.StreamMessageResponse) {
 	h.mu.Lock()
 	a := h.attached
@@ -149,7 +149,8 @@ func unavailable(err error) error {
 // change carries out a request of a term that changes the switch. do gets a context that ends when
 // this controller must stop, and not with the one who asked: the next term waits until it is known
 // what became of the request.
-func (h *Hosted) change(ctx context.Context, term uint64, timeout time.Duration, do func(context.Context, *conn) error) error {
+func (h *Hosted) change(ctx context.Context, term uint64, timeout time.Duration,
+	do func(context.Context, *conn) error) error {
 	leave, err := h.gate.Enter(ctx, term)
 	if err != nil {
 		return err
@@ -183,7 +184,8 @@ func (h *Hosted) admit(ctx context.Context, term uint64) error {
 }
 
 // write carries out a WriteRequest of a term, with the election id of the session.
-func (h *Hosted) write(ctx context.Context, term uint64, req *p4v1.WriteRequest) (out *p4v1.WriteResponse, err error) {
+func (h *Hosted) write(ctx context.Context, term uint64,
+	req *p4v1.WriteRequest) (out *p4v1.WriteResponse, err error) {
 	err = h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, c *conn) error {
 		req.DeviceId, req.Role, req.ElectionId = c.cfg.DeviceID, c.cfg.Role, c.own().proto()
 		out, err = c.rpc.Write(ctx, req)
@@ -193,7 +195,9 @@ func (h *Hosted) write(ctx context.Context, term uint64, req *p4v1.WriteRequest)
 }
 
 // setPipeline carries out a SetForwardingPipelineConfigRequest of a term, as write does.
-func (h *Hosted) setPipeline(ctx context.Context, term uint64, req *p4v1.SetForwardingPipelineConfigRequest) (out *p4v1.SetForwardingPipelineConfigResponse, err error) {
+func (h *Hosted) setPipeline(ctx context.Context, term uint64,
+	req *p4v1.SetForwardingPipelineConfigRequest) (out *p4v1.SetForwardingPipelineConfigResponse,
+	err error) {
 	err = h.change(ctx, term, h.session.cfg.PipelineTimeout, func(ctx context.Context, c *conn) error {
 		req.DeviceId, req.Role, req.ElectionId = c.cfg.DeviceID, c.cfg.Role, c.own().proto()
 		out, err = c.rpc.SetForwardingPipelineConfig(ctx, req)
@@ -203,7 +207,8 @@ func (h *Hosted) setPipeline(ctx context.Context, term uint64, req *p4v1.SetForw
 }
 
 // set carries out a SetRequest of a term over cc, as write does.
-func (h *Hosted) set(ctx context.Context, term uint64, cc grpc.ClientConnInterface, req *gpb.SetRequest) (out *gpb.SetResponse, err error) {
+func (h *Hosted) set(ctx context.Context, term uint64, cc grpc.ClientConnInterface,
+	req *gpb.SetRequest) (out *gpb.SetResponse, err error) {
 	err = h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, c *conn) error {
 		for _, x := range req.GetExtension() {
 			if a := x.GetMasterArbitration(); a != nil {

@@ -8,8 +8,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Bounds of what is taken of a switch: a hostile or broken one must not take the controller's memory or
-// its time.
+// Bounds of what is taken of a switch: a hostile or broken one must not take the controller's
+// memory or its time.
 const (
 	// maxStreamMessage is the greatest message of a stream channel, in octets.
 	maxStreamMessage = 4 << 20
@@ -21,8 +21,8 @@ const (
 	readSlack = 1024
 )
 
-// most returns how many entities the answer to a read of some patterns may have. A size in P4Info is what
-// a target must have room for; more than twice as many are taken for a fault.
+// most returns how many entities the answer to a read of some patterns may have. A size in P4Info
+// is what a target must have room for; more than twice as many are taken for a fault.
 func (s *Schema) most(patterns []*p4v1.Entity) int64 {
 	n := int64(0)
 	for _, p := range patterns {
@@ -59,14 +59,16 @@ func (s *Schema) profileSize(id uint32) int64 {
 	return 0
 }
 
-// readEntities reads patterns and calls take with each entity of the answer. It ends with [ErrTooMuch]
-// when the switch answers with more than it can hold.
-func (c *Client) readEntities(ctx context.Context, patterns []*p4v1.Entity, take func(*p4v1.Entity)) error {
+// readEntities reads patterns and calls take with each entity of the answer. It ends with
+// [ErrTooMuch] when the switch answers with more than it can hold.
+func (c *Client) readEntities(ctx context.Context, patterns []*p4v1.Entity,
+	take func(*p4v1.Entity)) error {
 	most := c.Pipeline.schema.most(patterns)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	n := int64(0)
-	err := c.Transport.Read(ctx, &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role, Entities: patterns}, func(m *p4v1.ReadResponse) {
+	err := c.Transport.Read(ctx, &p4v1.ReadRequest{DeviceId: c.DeviceID, Role: c.Role,
+		Entities: patterns}, func(m *p4v1.ReadResponse) {
 		for _, e := range m.GetEntities() {
 			if n++; n > most {
 				cancel(fmt.Errorf("%w: more than %d entities, twice the sizes in the P4Info", ErrTooMuch, most))

@@ -17,7 +17,8 @@ type endless struct {
 	sent int // entities
 }
 
-func (x *endless) Read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (x *endless) Read(ctx context.Context, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	resp := &p4v1.ReadResponse{}
 	for range 100 {
 		resp.Entities = append(resp.Entities, req.GetEntities()[0])
@@ -28,8 +29,8 @@ func (x *endless) Read(ctx context.Context, req *p4v1.ReadRequest, emit func(*p4
 	return ctx.Err()
 }
 
-// TestEndlessReads checks that a read ends when the switch answers with more than it can hold, whatever
-// is read.
+// TestEndlessReads checks that a read ends when the switch answers with more than it can hold,
+// whatever is read.
 func TestEndlessReads(t *testing.T) {
 	x := &endless{}
 	c := &Client{Transport: x, DeviceID: 1, Pipeline: smallPipeline(t)}
@@ -51,7 +52,8 @@ func TestEndlessReads(t *testing.T) {
 		}
 		taken := int64(0)
 		err := c.readEntities(t.Context(), patterns, func(*p4v1.Entity) { taken++ })
-		if most := schema.most(patterns); !errors.Is(err, ErrTooMuch) || taken != most || int64(x.sent) > most+200 {
+		if most := schema.most(patterns); !errors.Is(err, ErrTooMuch) || taken != most ||
+			int64(x.sent) > most+200 {
 			t.Errorf("reading every %s: %v after %d of %d entities, %d sent", k, err, taken, most, x.sent)
 		}
 	}

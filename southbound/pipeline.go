@@ -39,7 +39,8 @@ func NewPipeline(info *p4config.P4Info, device []byte) (*Pipeline, error) {
 	h.Write(length[:])
 	h.Write(b)
 	h.Write(device)
-	return &Pipeline{schema: schema, info: info, device: device, cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
+	return &Pipeline{schema: schema, info: info, device: device,
+		cookie: binary.BigEndian.Uint64(h.Sum(nil))}, nil
 }
 
 // ParsePipeline makes a Pipeline from a P4Info in protobuf text form.

@@ -22,7 +22,8 @@ func ifPath(text string) *gpb.Path {
 	if name == "" {
 		return p
 	}
-	p.Elem = []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"}, {Name: "interface", Key: map[string]string{"name": name}}}
+	p.Elem = []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"},
+		{Name: "interface", Key: map[string]string{"name": name}}}
 	if leaf {
 		for part := range strings.SplitSeq(below, "/") {
 			p.Elem = append(p.Elem, &gpb.PathElem{Name: part})
@@ -99,7 +100,8 @@ func (f *fakeGNMI) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 }
 
 func newFakeGNMI() *fakeGNMI {
-	return &fakeGNMI{asked: make(chan *gpb.SubscribeRequest, 16), say: make(chan any, 16), sets: make(chan *gpb.SetRequest, 16)}
+	return &fakeGNMI{asked: make(chan *gpb.SubscribeRequest, 16), say: make(chan any, 16),
+		sets: make(chan *gpb.SetRequest, 16)}
 }
 
 // tell has the subscription say things.
@@ -128,10 +130,12 @@ func TestPortStates(t *testing.T) {
 	f, g := gnmiSwitch(t)
 	s, ev := open(t, f.config())
 	list := (<-g.asked).GetSubscribe()
-	if list.GetMode() != gpb.SubscriptionList_STREAM || list.GetSubscription()[0].GetMode() != gpb.SubscriptionMode_ON_CHANGE {
+	if list.GetMode() != gpb.SubscriptionList_STREAM ||
+		list.GetSubscription()[0].GetMode() != gpb.SubscriptionMode_ON_CHANGE {
 		t.Errorf("asked for %v", list)
 	}
-	g.tell(said("a state/id", 1, "a state/oper-status", "UP"), said("b state/id", 2, "b state/oper-status", "UP"), true)
+	g.tell(said("a state/id", 1, "a state/oper-status", "UP"),
+		said("b state/id", 2, "b state/oper-status", "UP"), true)
 	wantPorts(t, ev, map[uint32]bool{1: true, 2: true})
 	g.tell(said("a state/oper-status", "UP"), said("b state/oper-status", "DOWN"))
 	wantPorts(t, ev, map[uint32]bool{1: true, 2: false})
@@ -150,7 +154,8 @@ func TestPortStates(t *testing.T) {
 func TestNoPortState(t *testing.T) {
 	f := newFakeSwitch(t)
 	_, first := open(t, f.config())
-	if p := next[Ports](t, first); p.Up != nil || status.Code(errors.Unwrap(p.Err)) != codes.Unimplemented {
+	if p := next[Ports](t, first); p.Up != nil ||
+		status.Code(errors.Unwrap(p.Err)) != codes.Unimplemented {
 		t.Errorf("%+v; want nothing, and Unimplemented", p)
 	}
 }
@@ -197,7 +202,8 @@ func TestSetPort(t *testing.T) {
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if refused, err := s.SetPort(t.Context(), "a", &gnmi.Settings{Enabled: &enabled}); err != nil || len(refused) > 0 {
+	if refused, err := s.SetPort(t.Context(), "a", &gnmi.Settings{Enabled: &enabled}); err != nil ||
+		len(refused) > 0 {
 		t.Fatal(refused, err)
 	}
 	want := f.config().Election

@@ -76,7 +76,8 @@ func (c *Client) ReadCounters(ctx context.Context, name string) ([]entry.Counter
 	}
 	var patterns []*p4v1.Entity
 	for _, i := range infos {
-		patterns = append(patterns, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: i.ID}}})
+		patterns = append(patterns,
+			&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: i.ID}}})
 	}
 	if len(patterns) == 0 {
 		return nil, nil
@@ -124,7 +125,8 @@ func (c *Client) readKind(ctx context.Context, k entry.Kind, out *entry.Contents
 
 // read carries out one request. Entities that the pipeline has no names for are
 // counted; one that is malformed fails the read.
-func (c *Client) read(ctx context.Context, patterns []*p4v1.Entity, take func(entry.Entity)) (foreign int, err error) {
+func (c *Client) read(ctx context.Context, patterns []*p4v1.Entity,
+	take func(entry.Entity)) (foreign int, err error) {
 	var bad error
 	err = c.readEntities(ctx, patterns, func(p *p4v1.Entity) {
 		e, err := c.Pipeline.schema.Decode(p)
@@ -201,7 +203,8 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 }
 
 func tablePattern(id uint32, k entry.Kind) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id, IsDefaultAction: k == entry.KindDefault}}}
+	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id,
+		IsDefaultAction: k == entry.KindDefault}}}
 }
 
 func multicastPattern(id uint32, replicas []*p4v1.Replica) *p4v1.Entity {

@@ -24,8 +24,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A relay serves P4Runtime and gNMI of the switches that its controller owns, to the controller that
-// decides. The metadata of each call has the switch and the term of the caller.
+// A relay serves P4Runtime and gNMI of the switches that its controller owns, to the controller
+// that decides. The metadata of each call has the switch and the term of the caller.
 const (
 	switchKey = "weft-switch"
 	termKey   = "weft-term"
@@ -40,8 +40,8 @@ const (
 	gnmiService    = "/gnmi.gNMI/"
 )
 
-// Relay is a gRPC server of P4Runtime and gNMI. Whoever accepts its connections makes sure that they
-// are of other controllers.
+// Relay is a gRPC server of P4Runtime and gNMI. Whoever accepts its connections makes sure that
+// they are of other controllers.
 type Relay struct {
 	server *grpc.Server
 	local  *bufconn.Listener // of its own process
@@ -53,9 +53,12 @@ type Relay struct {
 
 // NewRelay returns a relay of no switch.
 func NewRelay() *Relay {
-	r := &Relay{local: bufconn.Listen(localBuffer), hosted: make(map[string]*Hosted), changed: make(chan struct{})}
-	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(frames{}), grpc.MaxRecvMsgSize(64<<20),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
+	r := &Relay{local: bufconn.Listen(localBuffer), hosted: make(map[string]*Hosted),
+		changed: make(chan struct{})}
+	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(frames{}),
+		grpc.MaxRecvMsgSize(64<<20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}))
 	return r
 }
 
@@ -153,11 +156,16 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	case streamMethod:
 		return h.serve(term, stream)
 	case writeMethod:
-		return unary(stream, &p4v1.WriteRequest{}, func(req *p4v1.WriteRequest) (*p4v1.WriteResponse, error) { return h.write(ctx, term, req) })
-	case pipelineMethod:
-		return unary(stream, &p4v1.SetForwardingPipelineConfigRequest{}, func(req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
-			return h.setPipeline(ctx, term, req)
+		return unary(stream, &p4v1.WriteRequest{}, func(req *p4v1.WriteRequest) (*p4v1.WriteResponse,
+			error) {
+			return h.write(ctx, term, req)
 		})
+	case pipelineMethod:
+		return unary(stream, &p4v1.SetForwardingPipelineConfigRequest{},
+			func(req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse,
+				error) {
+				return h.setPipeline(ctx, term, req)
+			})
 	}
 	if err := h.admit(ctx, term); err != nil {
 		return err
@@ -174,7 +182,9 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 		defer func() { _ = cc.Close() }()
 	}
 	if method == setMethod {
-		return unary(stream, &gpb.SetRequest{}, func(req *gpb.SetRequest) (*gpb.SetResponse, error) { return h.set(ctx, term, cc, req) })
+		return unary(stream, &gpb.SetRequest{}, func(req *gpb.SetRequest) (*gpb.SetResponse, error) {
+			return h.set(ctx, term, cc, req)
+		})
 	}
 	return h.forward(ctx, stream, cc, method)
 }
@@ -192,7 +202,8 @@ func unary[Q, A proto.Message](stream grpc.ServerStream, request Q, do func(Q) (
 }
 
 // forward hands a call on to the switch as it is.
-func (h *Hosted) forward(ctx context.Context, stream grpc.ServerStream, cc grpc.ClientConnInterface, method string) error {
+func (h *Hosted) forward(ctx context.Context, stream grpc.ServerStream, cc grpc.ClientConnInterface,
+	method string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the call
 	call, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method,
@@ -266,14 +277,19 @@ type Peer struct{ cc *grpc.ClientConn }
 // NewPeer returns a connection that dial makes when it is needed, and again when it is lost. dial
 // makes sure that it leads to a controller.
 func NewPeer(dial func(context.Context) (net.Conn, error)) (*Peer, error) {
-	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
+	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+		MaxDelay: time.Second}
 	cc, err := grpc.NewClient("passthrough:///relay",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // dial does it
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return dial(ctx)
+		}),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: 2 * time.Second}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(DefaultConfig().MaxReadBytes), grpc.MaxCallSendMsgSize(64<<20)))
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second,
+			Timeout: 5 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(DefaultConfig().MaxReadBytes),
+			grpc.MaxCallSendMsgSize(64<<20)))
 	return &Peer{cc}, err
 }
 
@@ -287,7 +303,8 @@ func (p *Peer) Close() error { return p.cc.Close() }
 // calls end with ctx.
 func (p *Peer) Dial(ctx context.Context, sw string, term uint64) Conn {
 	ctx, cancel := context.WithCancel(ctx)
-	return &relayed{cc: p.cc, ctx: ctx, cancel: cancel, md: []string{switchKey, sw, termKey, strconv.FormatUint(term, 10)}}
+	return &relayed{cc: p.cc, ctx: ctx, cancel: cancel, md: []string{switchKey, sw, termKey,
+		strconv.FormatUint(term, 10)}}
 }
 
 // relayed is a Conn to one switch, by way of a relay.
@@ -305,7 +322,8 @@ func (r *relayed) Close() error {
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (r *relayed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+func (r *relayed) Invoke(ctx context.Context, method string, args, reply any,
+	opts ...grpc.CallOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
@@ -313,7 +331,8 @@ func (r *relayed) Invoke(ctx context.Context, method string, args, reply any, op
 }
 
 // NewStream implements grpc.ClientConnInterface.
-func (r *relayed) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (r *relayed) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
+	opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(r.ctx, cancel)
 	s, err := r.cc.NewStream(metadata.AppendToOutgoingContext(ctx, r.md...), desc, method, opts...)

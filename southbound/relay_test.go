@@ -29,14 +29,17 @@ type owner struct {
 // newOwner returns the owner of a switch since term 5.
 func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *owner {
 	t.Helper()
-	o := &owner{t: t, f: f, relay: NewRelay(), listener: bufconn.Listen(1 << 16), bound: func() error { return nil }}
+	o := &owner{t: t, f: f, relay: NewRelay(), listener: bufconn.Listen(1 << 16), bound: func() error {
+		return nil
+	}}
 	cfg := f.config()
 	cfg.Pipeline, cfg.NoPortState = smallPipeline(t), true
 	for _, f := range tune {
 		f(&cfg)
 	}
 	var err error
-	if o.hosted, err = Host(t.Context(), cfg, 5, func(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if o.hosted, err = Host(t.Context(), cfg, 5, func(ctx context.Context) (context.Context,
+		context.CancelFunc, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel, o.bound()
 	}); err != nil {
@@ -57,7 +60,9 @@ func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *owner {
 // peer is another controller's connection to the relay.
 func (o *owner) peer() *Peer {
 	o.t.Helper()
-	p, err := NewPeer(func(ctx context.Context) (net.Conn, error) { return o.listener.DialContext(ctx) })
+	p, err := NewPeer(func(ctx context.Context) (net.Conn, error) {
+		return o.listener.DialContext(ctx)
+	})
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -69,7 +74,8 @@ func (o *owner) peer() *Peer {
 func (o *owner) config(term uint64) Config {
 	p := o.peer()
 	cfg := DefaultConfig()
-	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Pipeline = "n1", "relay:1", 1, ElectionID{Low: term}, smallPipeline(o.t)
+	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Pipeline = "n1", "relay:1", 1,
+		ElectionID{Low: term}, smallPipeline(o.t)
 	cfg.Backoff = Backoff{Initial: time.Millisecond, Max: 5 * time.Millisecond, Multiplier: 1.5}
 	cfg.Dial = func() (Conn, error) { return p.Dial(context.Background(), "n1", term), nil }
 	return cfg
@@ -110,7 +116,8 @@ func TestRelay(t *testing.T) {
 		}
 	})
 	refused, err := s.Write(t.Context(), insert(want[0], want[1]))
-	if err != nil || len(refused) != 2 || refused[0].Reason != entry.RefusedExists || refused[1].Update != 1 {
+	if err != nil || len(refused) != 2 || refused[0].Reason != entry.RefusedExists ||
+		refused[1].Update != 1 {
 		t.Errorf("refused %v, %v", refused, err)
 	}
 	if err := s.PacketOut(t.Context(), entry.PacketOut{Op: entry.State, Group: 7, Branch: 3}); err != nil {
@@ -127,7 +134,8 @@ func TestRelay(t *testing.T) {
 		t.Errorf("%v", down.Err)
 	}
 	next[Ready](t, ev)
-	wantAccepted(t)(s.Write(t.Context(), []entry.Update{{Type: entry.Delete, Entity: want[len(want)-1]}}))
+	wantAccepted(t)(s.Write(t.Context(),
+		[]entry.Update{{Type: entry.Delete, Entity: want[len(want)-1]}}))
 	if owned, ready := o.relay.Count(); owned != 1 || ready != 1 {
 		t.Errorf("%d switches, %d ready", owned, ready)
 	}
@@ -181,8 +189,8 @@ func TestRelayTerms(t *testing.T) {
 	wantAccepted(t)(second.Write(t.Context(), insert(entries[1])))
 }
 
-// TestRelayBound: an owner that must stop writes nothing, sends no packet, and lets go only when its
-// writes have ended.
+// TestRelayBound: an owner that must stop writes nothing, sends no packet, and lets go only when
+// its writes have ended.
 func TestRelayBound(t *testing.T) {
 	f := newFakeSwitch(t)
 	o := newOwner(t, f)
@@ -205,7 +213,8 @@ func TestRelayBound(t *testing.T) {
 	}
 	close(hold)
 	<-closed
-	for streams := 1; streams > 0; time.Sleep(time.Millisecond) { // the switch sees the end of the stream
+	// the switch sees the end of the stream
+	for streams := 1; streams > 0; time.Sleep(time.Millisecond) {
 		f.with(func() { streams = len(f.streams) })
 	}
 	f.with(func() {

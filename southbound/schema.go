@@ -127,12 +127,14 @@ func newSchema(info *p4config.P4Info) (*Schema, error) {
 	}
 	for _, t := range info.GetTables() {
 		out := TableInfo{
-			ID: t.GetPreamble().GetId(), Name: name(t.GetPreamble()), Size: t.GetSize(), Profile: t.GetImplementationId(),
-			Const: t.GetIsConstTable(), ConstDefault: t.GetConstDefaultActionId() != 0,
+			ID: t.GetPreamble().GetId(), Name: name(t.GetPreamble()), Size: t.GetSize(),
+			Profile: t.GetImplementationId(),
+			Const:   t.GetIsConstTable(), ConstDefault: t.GetConstDefaultActionId() != 0,
 		}
 		for _, f := range t.GetMatchFields() {
 			out.Fields = append(out.Fields, FieldInfo{
-				ID: f.GetId(), Name: f.GetName(), Width: int(f.GetBitwidth()), Match: matchKinds[f.GetMatchType()],
+				ID: f.GetId(), Name: f.GetName(), Width: int(f.GetBitwidth()),
+				Match:  matchKinds[f.GetMatchType()],
 				Format: format(f.GetName(), int(f.GetBitwidth()), f.GetAnnotations()),
 			})
 		}
@@ -200,7 +202,8 @@ func (s *Schema) index() error {
 	for i := range s.Counters {
 		s.counters[s.Counters[i].ID] = &s.Counters[i]
 	}
-	if len(s.tables) != len(s.Tables) || len(s.actions) != len(s.Actions) || len(s.counters) != len(s.Counters) || s.tables[0] != nil {
+	if len(s.tables) != len(s.Tables) || len(s.actions) != len(s.Actions) ||
+		len(s.counters) != len(s.Counters) || s.tables[0] != nil {
 		return fmt.Errorf("%w: P4Info with an id that is 0 or used twice", ErrMalformed)
 	}
 	return nil
@@ -235,7 +238,8 @@ func format(name string, width int, annotations []string) Format {
 	switch {
 	case width == 128:
 		return FormatIPv6
-	case width == 48 && (strings.Contains(name, "mac") || strings.Contains(name, "addr") || name == "src" || name == "dst"):
+	case width == 48 && (strings.Contains(name, "mac") || strings.Contains(name, "addr") ||
+		name == "src" || name == "dst"):
 		return FormatMAC
 	}
 	return FormatNumber

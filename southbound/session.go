@@ -45,7 +45,8 @@ func Open(ctx context.Context, cfg Config, handler Handler) (*Session, error) {
 	return openWith(ctx, cfg, handler, nil)
 }
 
-func openWith(ctx context.Context, cfg Config, handler Handler, stream func(context.Context, *p4v1.StreamMessageResponse)) (*Session, error) {
+func openWith(ctx context.Context, cfg Config, handler Handler,
+	stream func(context.Context, *p4v1.StreamMessageResponse)) (*Session, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -179,7 +180,8 @@ func (s *Session) PacketOut(ctx context.Context, p entry.PacketOut) error {
 
 // SetPort writes settings of an interface, by its name at the switch, as the primary. The error
 // reports that nobody knows what the switch has done; the refusals are what it does not take.
-func (s *Session) SetPort(ctx context.Context, iface string, want *gnmi.Settings) ([]gnmi.Refusal, error) {
+func (s *Session) SetPort(ctx context.Context, iface string, want *gnmi.Settings) ([]gnmi.Refusal,
+	error) {
 	c, err := s.primary()
 	if err != nil {
 		return nil, err
@@ -190,7 +192,8 @@ func (s *Session) SetPort(ctx context.Context, iface string, want *gnmi.Settings
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
 	defer cancel()
 	id := c.own()
-	refused, err := s.ports.Set(ctx, gnmi.Election{Role: s.cfg.Role, High: id.High, Low: id.Low}, iface, want)
+	refused, err := s.ports.Set(ctx, gnmi.Election{Role: s.cfg.Role, High: id.High, Low: id.Low},
+		iface, want)
 	if errors.Is(err, gnmi.ErrNotConnected) {
 		err = fmt.Errorf("%w by gNMI", ErrNotConnected)
 	}

@@ -119,7 +119,8 @@ func TestArbitration(t *testing.T) {
 	cfg.Election, cfg.Pipeline = ElectionID{High: 1}, smallPipeline(t)
 	high, highEvents := open(t, cfg)
 	next[Ready](t, highEvents)
-	if b := next[Backup](t, lowEvents); b.Highest != cfg.Election || b.Own != f.config().Election || b.Vacant {
+	if b := next[Backup](t, lowEvents); b.Highest != cfg.Election || b.Own != f.config().Election ||
+		b.Vacant {
 		t.Errorf("backup: %v", b)
 	}
 	up := insert(route("2001:db8::", 32, 1))
@@ -161,7 +162,8 @@ func TestArbitrationVacant(t *testing.T) {
 
 func TestElectionID(t *testing.T) {
 	for text, want := range map[string]ElectionID{
-		"7": {Low: 7}, "0:7": {Low: 7}, "1:0": {High: 1}, "18446744073709551615:18446744073709551615": {High: 1<<64 - 1, Low: 1<<64 - 1},
+		"7": {Low: 7}, "0:7": {Low: 7}, "1:0": {High: 1},
+		"18446744073709551615:18446744073709551615": {High: 1<<64 - 1, Low: 1<<64 - 1},
 	} {
 		e, err := ParseElectionID(text)
 		if err != nil || e != want {
@@ -171,8 +173,10 @@ func TestElectionID(t *testing.T) {
 			t.Errorf("%s is %s, and that %v, %v", text, e, again, err)
 		}
 	}
-	for _, text := range []string{"", "0", "0:0", ":", "1:", ":1", "-1", "1:2:3", "x", "18446744073709551616", "1:18446744073709551616", "0x10"} {
-		if e, err := ParseElectionID(text); err == nil || !strings.Contains(err.Error(), "LOW or HIGH:LOW") {
+	for _, text := range []string{"", "0", "0:0", ":", "1:", ":1", "-1", "1:2:3", "x",
+		"18446744073709551616", "1:18446744073709551616", "0x10"} {
+		if e, err := ParseElectionID(text); err == nil ||
+			!strings.Contains(err.Error(), "LOW or HIGH:LOW") {
 			t.Errorf("%q: %v, %v", text, e, err)
 		}
 	}
@@ -184,7 +188,9 @@ func TestDeposedMidWrite(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, _ := ready(t, f)
 	f.with(func() {
-		f.writeFault = func(*p4v1.WriteRequest) error { return status.Error(codes.PermissionDenied, "Not primary") }
+		f.writeFault = func(*p4v1.WriteRequest) error {
+			return status.Error(codes.PermissionDenied, "Not primary")
+		}
 	})
 	refused, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1), entry.Multicast{ID: 1}))
 	if !errors.Is(err, ErrNotPrimary) || len(refused) != 0 {
@@ -202,12 +208,14 @@ func TestArbitrationRefused(t *testing.T) {
 	f.refuse = status.Error(codes.InvalidArgument, "Election id already exists")
 	cfg := f.config()
 	s, ev := open(t, cfg)
-	if d := next[Down](t, ev); !errors.Is(d.Err, ErrArbitration) || !strings.Contains(d.Err.Error(), "already exists") {
+	if d := next[Down](t, ev); !errors.Is(d.Err, ErrArbitration) ||
+		!strings.Contains(d.Err.Error(), "already exists") {
 		t.Errorf("%v", d.Err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := s.WaitReady(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "already exists") {
+	if err := s.WaitReady(ctx); !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "already exists") {
 		t.Errorf("waiting in vain: %v", err)
 	}
 	if _, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1})); !errors.Is(err, ErrNotConnected) {
@@ -273,7 +281,8 @@ func TestPacketsAndDigests(t *testing.T) {
 	if err := s.PacketOut(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
-	in := next[PacketIn](t, ev) // the fake sends packets back; its header has the port where the packet-out's has it
+	// the fake sends packets back; its header has the port where the packet-out's has it
+	in := next[PacketIn](t, ev)
 	if string(in.Payload) != "hello" || in.IngressPort != 7 {
 		t.Errorf("%v", in)
 	}
@@ -285,17 +294,22 @@ func TestPacketsAndDigests(t *testing.T) {
 			}
 		}
 	})
-	bits := func(b ...byte) *p4v1.P4Data { return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}} }
+	bits := func(b ...byte) *p4v1.P4Data {
+		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}}
+	}
 	list := func(digest uint32, id uint64) {
 		f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{
 			DigestId: digest, ListId: id, Timestamp: 9, Data: []*p4v1.P4Data{
-				{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1), bits(2)}}}}, bits(3),
+				{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1),
+					bits(2)}}}}, bits(3),
 			}}}})
 	}
 	list(5, 76) // which the pipeline has no name for
 	list(learn, 77)
 	d := next[Digest](t, ev)
-	if d.Name != "learn" || len(d.Reports) != 2 || !slices.Equal(d.Reports[0], []entry.Value{entry.Uint(1), entry.Uint(2)}) || d.Reports[1][0] != entry.Uint(3) {
+	if d.Name != "learn" || len(d.Reports) != 2 ||
+		!slices.Equal(d.Reports[0], []entry.Value{entry.Uint(1), entry.Uint(2)}) ||
+		d.Reports[1][0] != entry.Uint(3) {
 		t.Errorf("%+v", d)
 	}
 	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{CanonicalCode: int32(codes.InvalidArgument), Message: "bad packet"}}})
@@ -319,8 +333,10 @@ func TestCounters(t *testing.T) {
 	s, _ := ready(t, f)
 	f.with(func() {
 		cell := func(counter uint32, index, packets, bytes int64) {
-			f.entities[entry.Key(fmt.Sprint(counter, index))] = &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
-				CounterId: counter, Index: &p4v1.Index{Index: index}, Data: &p4v1.CounterData{PacketCount: packets, ByteCount: bytes},
+			f.entities[entry.Key(fmt.Sprint(counter,
+				index))] = &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+				CounterId: counter, Index: &p4v1.Index{Index: index},
+				Data: &p4v1.CounterData{PacketCount: packets, ByteCount: bytes},
 			}}}
 		}
 		cell(drops, 1, 5, 0)
@@ -328,7 +344,8 @@ func TestCounters(t *testing.T) {
 		cell(portRx, 1, 7, 700)
 	})
 	cells, err := s.ReadCounters(t.Context(), "port_rx")
-	if err != nil || !slices.Equal(cells, []entry.Counter{{Name: "port_rx", Index: 1, Packets: 7, Octets: 700}}) {
+	if err != nil || !slices.Equal(cells,
+		[]entry.Counter{{Name: "port_rx", Index: 1, Packets: 7, Octets: 700}}) {
 		t.Errorf("%v, %v", cells, err)
 	}
 	if cells, err = s.ReadCounters(t.Context(), ""); err != nil || len(cells) != 3 {
@@ -438,7 +455,8 @@ func TestStorm(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.Write(t.Context(), insert(want, entry.Multicast{ID: uint32(i + 1)}))
-		if err != nil && !errors.Is(err, ErrNoPipeline) && !errors.Is(err, ErrNotConnected) && !errors.Is(err, ErrNotPrimary) {
+		if err != nil && !errors.Is(err, ErrNoPipeline) && !errors.Is(err, ErrNotConnected) &&
+			!errors.Is(err, ErrNotPrimary) {
 			t.Fatalf("round %d: %v", i, err)
 		}
 	}
@@ -475,7 +493,8 @@ func TestAbove(t *testing.T) {
 			t.Errorf("above %s: %s, want %s", c.over, got, c.want)
 		}
 	}
-	if !own.sameController(NewElectionID(9, mine)) || own.sameController(NewElectionID(3, 1)) || NewElectionID(1, 0).sameController(NewElectionID(2, 0)) {
+	if !own.sameController(NewElectionID(9, mine)) || own.sameController(NewElectionID(3, 1)) ||
+		NewElectionID(1, 0).sameController(NewElectionID(2, 0)) {
 		t.Error("controllers are taken for each other")
 	}
 }

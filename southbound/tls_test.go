@@ -16,7 +16,8 @@ func TestMutualTLS(t *testing.T) {
 	ours.Issue(t, "switch", "switch", "switch")
 	ours.Issue(t, "controller", "controller", "controller")
 	theirs.Issue(t, "controller", "controller", "controller")
-	server, err := certs.Server{CertFile: ours.File("switch.pem"), KeyFile: ours.File("switch.key"), ClientCAFile: ours.File("ca.pem")}.Credentials(tls.VersionTLS12)
+	server, err := certs.Server{CertFile: ours.File("switch.pem"), KeyFile: ours.File("switch.key"),
+		ClientCAFile: ours.File("ca.pem")}.Credentials(tls.VersionTLS12)
 	if err != nil {
 		t.Fatal(err)
 	}

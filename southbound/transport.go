@@ -50,7 +50,8 @@ func (d Direct) Write(_ context.Context, req *p4v1.WriteRequest) error {
 }
 
 // Read implements Transport.
-func (d Direct) Read(_ context.Context, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (d Direct) Read(_ context.Context, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	return d.Device.Read(d.now(), req, emit)
 }
 

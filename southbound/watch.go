@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// WatchPorts follows the ports of a switch by gNMI alone until ctx ends, and calls handler with every
-// change, one at a time. It only reads, so it needs neither a role nor a pipeline; counters are not
-// asked for. The error is one of the configuration.
+// WatchPorts follows the ports of a switch by gNMI alone until ctx ends, and calls handler with
+// every change, one at a time. It only reads, so it needs neither a role nor a pipeline; counters
+// are not asked for. The error is one of the configuration.
 func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, Ports)) error {
 	cfg.Samples, cfg.Election = nil, ElectionID{Low: 1} // it takes part in no election
 	if err := cfg.Validate(); err != nil {
@@ -29,5 +29,6 @@ func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, P
 }
 
 func portsOf(p gnmi.State) Ports {
-	return Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err, Ignored: p.Ignored}
+	return Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err,
+		Ignored: p.Ignored}
 }

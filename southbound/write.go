@@ -46,7 +46,8 @@ func (c *Client) Write(ctx context.Context, updates []entry.Update) ([]entry.Ref
 		sending = append(sending, encoded{p, u.Entity.Kind(), u.Entity.Key(), i})
 	}
 	limits := DefaultConfig()
-	for batch := range batches(sending, cmp.Or(c.BatchUpdates, limits.BatchUpdates), cmp.Or(c.BatchBytes, limits.BatchBytes)) {
+	for batch := range batches(sending, cmp.Or(c.BatchUpdates, limits.BatchUpdates),
+		cmp.Or(c.BatchBytes, limits.BatchBytes)) {
 		req := &p4v1.WriteRequest{DeviceId: c.DeviceID, Role: c.Role, ElectionId: c.Election.proto()}
 		req.Updates = make([]*p4v1.Update, len(batch))
 		for i := range batch {
@@ -82,7 +83,8 @@ func batches(updates []encoded, maxUpdates, maxBytes int) iter.Seq[[]encoded] {
 		for i, u := range updates {
 			// An update costs its own size and the tag and length around it.
 			n := proto.Size(u.update) + 6
-			full := i-start >= maxUpdates || size+n > maxBytes || seen[u.key] || u.kind != updates[start].kind
+			full := i-start >= maxUpdates || size+n > maxBytes || seen[u.key] ||
+				u.kind != updates[start].kind
 			if i > start && full {
 				if !yield(updates[start:i]) {
 					return
@@ -103,7 +105,8 @@ func batches(updates []encoded, maxUpdates, maxBytes int) iter.Seq[[]encoded] {
 // (P4Runtime spec §12.3). whole reports that the request was not processed, or that
 // its outcome is unknown.
 func decodeWriteError(err error, batch []encoded) (refused []entry.Refusal, whole bool) {
-	for _, w := range []error{ErrNotConnected, ErrNotPrimary, ErrNoPipeline, ErrUnsupported, context.Canceled, context.DeadlineExceeded} {
+	for _, w := range []error{ErrNotConnected, ErrNotPrimary, ErrNoPipeline, ErrUnsupported,
+		context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, w) {
 			return nil, true
 		}

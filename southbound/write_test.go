@@ -60,7 +60,8 @@ func TestWriteAndReadBack(t *testing.T) {
 	if err != nil || len(routes) != 2 {
 		t.Errorf("table route: %v, %v", routes, err)
 	}
-	if nodes, err := s.ReadTable(t.Context(), "node"); err != nil || len(nodes) != 1 || !nodes[0].Default {
+	if nodes, err := s.ReadTable(t.Context(), "node"); err != nil || len(nodes) != 1 ||
+		!nodes[0].Default {
 		t.Errorf("table node, which has a default action only: %v, %v", nodes, err)
 	}
 	if _, err := s.ReadTable(t.Context(), "nope"); !errors.Is(err, ErrUnknownName) {
@@ -123,10 +124,15 @@ func TestUnsupportedKindsAreNamed(t *testing.T) {
 	s, _ := ready(t, f)
 	wantAccepted(t)(s.Write(t.Context(), insert(route("2001:db8::", 32, 1))))
 	got, err := s.ReadAll(t.Context())
-	if err != nil || len(got.Entities) != 1 || !slices.Equal(got.Unknown, []entry.Kind{entry.KindClone}) {
+	if err != nil || len(got.Entities) != 1 ||
+		!slices.Equal(got.Unknown, []entry.Kind{entry.KindClone}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	f.with(func() { f.readFault = func(*p4v1.Entity) error { return status.Error(codes.Internal, "broken") } })
+	f.with(func() {
+		f.readFault = func(*p4v1.Entity) error {
+			return status.Error(codes.Internal, "broken")
+		}
+	})
 	if _, err := s.ReadAll(t.Context()); err == nil || errors.Is(err, ErrUnsupported) {
 		t.Errorf("a failed read is not a missing feature: %v", err)
 	}
@@ -178,10 +184,12 @@ func TestErrorsWithoutDetails(t *testing.T) {
 		}
 	})
 	refused, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1), entry.Multicast{ID: 9}))
-	if err != nil || !slices.Equal(refused, []entry.Refusal{{Message: "InvalidArgument: something is wrong"}}) {
+	if err != nil || !slices.Equal(refused,
+		[]entry.Refusal{{Message: "InvalidArgument: something is wrong"}}) {
 		t.Fatalf("%+v, %v", refused, err)
 	}
-	if got, _ := s.ReadAll(t.Context()); len(got.Entities) != 1 || got.Entities[0].Kind() != entry.KindMulticast {
+	if got, _ := s.ReadAll(t.Context()); len(got.Entities) != 1 ||
+		got.Entities[0].Kind() != entry.KindMulticast {
 		t.Errorf("the next request was not sent: %v", got)
 	}
 }
@@ -243,7 +251,8 @@ func TestLargeWriteKeepsOrder(t *testing.T) {
 	next[Ready](t, ev)
 	var groups []entry.Entity
 	for i := range 1000 {
-		groups = append(groups, entry.Copies(uint32(i+1), entry.Replica{Port: uint32(i % 9), Instance: 1}))
+		groups = append(groups, entry.Copies(uint32(i+1), entry.Replica{Port: uint32(i % 9),
+			Instance: 1}))
 	}
 	wantAccepted(t)(s.Write(t.Context(), insert(groups...)))
 	n := uint32(0)

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestAwait: a store that is unavailable for a while is waited for, as while its leader changes; other
-// errors, and a full disk, are not.
+// TestAwait: a store that is unavailable for a while is waited for, as while its leader changes;
+// other errors, and a full disk, are not.
 func TestAwait(t *testing.T) {
 	gone := fmt.Errorf("%w: etcdserver: leader changed", store.ErrUnavailable)
 	full := fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNoRoom)
@@ -40,7 +40,8 @@ func TestAwait(t *testing.T) {
 				return nil
 			})
 			if took := time.Since(begun); !errors.Is(err, c.want) || took != c.took || told != c.told {
-				t.Errorf("%s: %v after %v, told %d times; want %v after %v, %d times", c.name, err, took, told, c.want, c.took, c.told)
+				t.Errorf("%s: %v after %v, told %d times; want %v after %v, %d times", c.name, err, took, told,
+					c.want, c.took, c.told)
 			}
 		})
 	}
@@ -48,7 +49,8 @@ func TestAwait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if err := store.Await(ctx, func(error) {}, func() error { return gone }); !errors.Is(err, gone) || time.Since(begun) != time.Second {
+		if err := store.Await(ctx, func(error) {}, func() error { return gone }); !errors.Is(err, gone) ||
+			time.Since(begun) != time.Second {
 			t.Errorf("interrupted: %v after %v", err, time.Since(begun))
 		}
 	})

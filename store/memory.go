@@ -115,7 +115,8 @@ func (m *Memory) expect(key string, revision int64) error {
 	if revision == Any || m.records[key].Revision == revision {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is at revision %d, not %d", ErrConflict, key, m.records[key].Revision, revision)
+	return fmt.Errorf("%w: %s is at revision %d, not %d", ErrConflict, key, m.records[key].Revision,
+		revision)
 }
 
 func (m *Memory) note(e Event) {

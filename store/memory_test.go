@@ -21,7 +21,9 @@ func TestMemory(t *testing.T) {
 // TestServer: the store with faults keeps the rules while it has none.
 func TestServer(t *testing.T) {
 	storetest.Contract(t, func(*testing.T) store.Store { return storetest.NewServer().Client() })
-	storetest.SharedContract(t, func(*testing.T) store.Shared { return storetest.NewServer().Client() })
+	storetest.SharedContract(t, func(*testing.T) store.Shared {
+		return storetest.NewServer().Client()
+	})
 }
 
 func TestWatchTooOld(t *testing.T) {

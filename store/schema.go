@@ -48,7 +48,8 @@ func checkSchema(ctx context.Context, s Store, release string) error {
 			return fmt.Errorf("record %s: %w", schemaKey, err)
 		}
 		if was.Version > Schema {
-			return fmt.Errorf("%w: %s, schema %d; this one reads up to %d", ErrSchema, was.Release, was.Version, Schema)
+			return fmt.Errorf("%w: %s, schema %d; this one reads up to %d", ErrSchema, was.Release,
+				was.Version, Schema)
 		}
 		if was.Version == Schema && was.Release == release {
 			return nil

@@ -26,7 +26,8 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := store.CheckSchema(ctx, s, "weft v1")
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, store.ErrSchema) != (value != "{") {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			errors.Is(err, store.ErrSchema) != (value != "{") {
 			t.Errorf("%s: %v, want %q", value, err, want)
 		}
 		if r, _ := s.Get(ctx, "schema"); string(r.Value) != value {

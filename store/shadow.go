@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Shadow has what some prefixes of a store had when they were read last, also while the store does not
-// answer. It asks the store again and again instead of watching it: an answer to a question says since
-// when what is known may be out of date, and silence of a watch does not.
+// A Shadow has what some prefixes of a store had when they were read last, also while the store
+// does not answer. It asks the store again and again instead of watching it: an answer to a
+// question says since when what is known may be out of date, and silence of a watch does not.
 type Shadow struct {
 	store    Store
 	prefixes []string
@@ -25,15 +25,15 @@ type Reading struct {
 	At time.Time
 }
 
-// Pauses of a Shadow: at least shadowPause, and shadowShare times as long as reading took, so that it
-// costs a small part of a processor.
+// Pauses of a Shadow: at least shadowPause, and shadowShare times as long as reading took, so that
+// it costs a small part of a processor.
 const (
 	shadowPause = time.Second
 	shadowShare = 20
 )
 
-// NewShadow returns a shadow of the records of some prefixes, which knows nothing until Run has read
-// them.
+// NewShadow returns a shadow of the records of some prefixes, which knows nothing until Run has
+// read them.
 func NewShadow(s Store, prefixes ...string) *Shadow { return &Shadow{store: s, prefixes: prefixes} }
 
 // Run reads the store until ctx ends.

@@ -42,8 +42,8 @@ func (s *slowStore) List(ctx context.Context, prefix string) ([]store.Record, in
 	return records, revision, err
 }
 
-// TestShadow: a shadow has what the store had at a moment that it names, keeps it while the store does
-// not answer, and reads nothing again that has not changed.
+// TestShadow: a shadow has what the store had at a moment that it names, keeps it while the store
+// does not answer, and reads nothing again that has not changed.
 func TestShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -74,7 +74,8 @@ func TestShadow(t *testing.T) {
 				got += fmt.Sprintf("%s=%s ", r.Key, r.Value)
 			}
 			if !ok || got != records || r.Revision != revision || r.At.Sub(began) != at {
-				t.Errorf("after %v: %s has %q at revision %d as of %v, want %q at %d as of %v", time.Since(began), prefix, got, r.Revision, r.At.Sub(began), records, revision, at)
+				t.Errorf("after %v: %s has %q at revision %d as of %v, want %q at %d as of %v",
+					time.Since(began), prefix, got, r.Revision, r.At.Sub(began), records, revision, at)
 			}
 		}
 		time.Sleep(100 * time.Millisecond)

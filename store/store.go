@@ -118,9 +118,9 @@ type Op struct {
 // reserveKey marks the context of what may take from the reserve of a store.
 type reserveKey struct{}
 
-// WithReserve returns a context whose writes a store also takes when its disk is nearly full, from what
-// it holds back for them: it is for what keeps controllers and their network going, and not for what
-// clients ask.
+// WithReserve returns a context whose writes a store also takes when its disk is nearly full, from
+// what it holds back for them: it is for what keeps controllers and their network going, and not
+// for what clients ask.
 func WithReserve(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reserveKey{}, true)
 }
@@ -130,8 +130,8 @@ func MayUseReserve(ctx context.Context) bool { return ctx.Value(reserveKey{}) !=
 
 // Formed is a Store that the processes which use it form themselves.
 type Formed interface {
-	// Others returns what this process finds of the other ones, in the order of their names; nil where the
-	// store is formed by others.
+	// Others returns what this process finds of the other ones, in the order of their names; nil where
+	// the store is formed by others.
 	Others(ctx context.Context) []Other
 }
 
@@ -170,8 +170,8 @@ type OnDisk interface {
 type Disk struct {
 	// Dir is the directory of the store.
 	Dir string
-	// Free and Total are octets of the file system; Marks are how many must be free for writes to begin,
-	// and for the store to go on when the reserve is used up.
+	// Free and Total are octets of the file system; Marks are how many must be free for writes to
+	// begin, and for the store to go on when the reserve is used up.
 	Free, Total uint64
 	Marks       [2]uint64
 	// Reserve reports whether what the store needs to go on for a while is allocated ahead.

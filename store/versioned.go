@@ -44,7 +44,8 @@ func unstamp(r Record) (Record, error) {
 		}
 	}
 	if version > RecordSchema {
-		return r, fmt.Errorf("%w: record %s has version %d; this one reads up to %d", ErrSchema, r.Key, version, RecordSchema)
+		return r, fmt.Errorf("%w: record %s has version %d; this one reads up to %d", ErrSchema, r.Key,
+			version, RecordSchema)
 	}
 	for ; version < RecordSchema; version++ {
 		value, err := migrations[version](r.Key, r.Value)
@@ -177,6 +178,7 @@ func (v versionedShared) Guarded(key string, revision int64) Store {
 type versionedLease struct{ Lease }
 
 // Put implements [Lease].
-func (l versionedLease) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+func (l versionedLease) Put(ctx context.Context, key string, value []byte, expect int64) (int64,
+	error) {
 	return l.Lease.Put(ctx, key, stamp(value), expect)
 }

@@ -37,7 +37,8 @@ func TestVersions(t *testing.T) {
 		if string(r.Value) != want[r.Key] {
 			t.Errorf("%s: %q, want %q", r.Key, r.Value, want[r.Key])
 		}
-		if got, err := s.Get(ctx, r.Key); err != nil || string(got.Value) != want[r.Key] || got.Revision != r.Revision {
+		if got, err := s.Get(ctx, r.Key); err != nil || string(got.Value) != want[r.Key] ||
+			got.Revision != r.Revision {
 			t.Errorf("%s: %q at %d, %v", r.Key, got.Value, got.Revision, err)
 		}
 	}
@@ -63,7 +64,8 @@ func TestVersions(t *testing.T) {
 		"Get":  func() error { _, err := s.Get(ctx, "groups/newer"); return err },
 		"List": func() error { _, _, err := s.List(ctx, ""); return err },
 	} {
-		if err := read(); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "record groups/newer has version 9; this one reads up to 1") {
+		if err := read(); !errors.Is(err, store.ErrSchema) ||
+			!strings.Contains(err.Error(), "record groups/newer has version 9; this one reads up to 1") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -74,7 +76,8 @@ func TestVersions(t *testing.T) {
 	if err := errors.Join(deleted(s, t), store.CheckSchema(ctx, inner, "weft 2")); err != nil {
 		t.Error(err)
 	}
-	if list, _, err := s.List(ctx, "schema"); err != nil || len(list) != 1 || !strings.HasPrefix(string(list[0].Value), "{") {
+	if list, _, err := s.List(ctx, "schema"); err != nil || len(list) != 1 ||
+		!strings.HasPrefix(string(list[0].Value), "{") {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -18,10 +18,10 @@ const (
 )
 
 // A Writer writes what its owner has decided, in order, and holds nobody up: neither a store that
-// hangs nor one that fails. Nothing is written twice, for a write whose outcome is unknown could take
-// effect after a later one. A write that fails is therefore the last: its owner has decided more than
-// the store may have, and must be made anew of what the store has. The methods may be called from any
-// goroutine.
+// hangs nor one that fails. Nothing is written twice, for a write whose outcome is unknown could
+// take effect after a later one. A write that fails is therefore the last: its owner has decided
+// more than the store may have, and must be made anew of what the store has. The methods may be
+// called from any goroutine.
 type Writer struct {
 	store   Store
 	changed func() // called when Kept or Err has changed
@@ -38,10 +38,11 @@ type Writer struct {
 	step    chan struct{}
 }
 
-// NewWriter returns a writer that calls changed, from the goroutine of Run, when more has been kept,
-// and when a write has failed.
+// NewWriter returns a writer that calls changed, from the goroutine of Run, when more has been
+// kept, and when a write has failed.
 func NewWriter(s Store, changed func()) *Writer {
-	return &Writer{store: s, changed: changed, wake: make(chan struct{}, 1), failed: make(chan struct{}), step: make(chan struct{})}
+	return &Writer{store: s, changed: changed, wake: make(chan struct{}, 1),
+		failed: make(chan struct{}), step: make(chan struct{})}
 }
 
 // Add has writes made after all that were added before. It returns their number, for Wait. After a
@@ -85,8 +86,8 @@ func (w *Writer) Err() error {
 // Failed is closed when a write has failed.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Wait waits until the store has the writes of an Add. The error is that of the write that failed, with
-// [ErrUnwritten] where nothing of the Add was in it, or ctx's.
+// Wait waits until the store has the writes of an Add. The error is that of the write that failed,
+// with [ErrUnwritten] where nothing of the Add was in it, or ctx's.
 func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	for {
 		w.mu.Lock()
@@ -109,8 +110,8 @@ func (w *Writer) Wait(ctx context.Context, n uint64) error {
 }
 
 // Run writes until ended is closed, after which nobody calls Add, and writes once more what is left
-// then. The end of ctx leaves a write that is under way a moment. The error is one of the store's that
-// cannot go away: [ErrFenced].
+// then. The end of ctx leaves a write that is under way a moment. The error is one of the store's
+// that cannot go away: [ErrFenced].
 func (w *Writer) Run(ctx context.Context, ended <-chan struct{}) error {
 	for {
 		select {

@@ -33,7 +33,8 @@ func op(key, value string) []store.Op { return []store.Op{{Key: key, Value: []by
 func TestWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s, changes, stop := writing(t)
-		if err := w.Wait(t.Context(), w.Add(op("a", "1"))); err != nil || w.Err() != nil || s.Tries() != 1 {
+		if err := w.Wait(t.Context(), w.Add(op("a", "1"))); err != nil || w.Err() != nil ||
+			s.Tries() != 1 {
 			t.Fatal(err)
 		}
 		s.Answer(func(_ context.Context, apply func() error) error {
@@ -51,7 +52,8 @@ func TestWriter(t *testing.T) {
 			t.Errorf("%v, kept %d of %d", err, w.Kept(), last)
 		}
 		synctest.Wait()
-		if r, err := s.Get(t.Context(), "a"); err != nil || string(r.Value) != "99" || s.Tries() > 4 || changes.Load() < 2 {
+		if r, err := s.Get(t.Context(), "a"); err != nil || string(r.Value) != "99" || s.Tries() > 4 ||
+			changes.Load() < 2 {
 			t.Errorf("%q, %v, after %d writes, %d changes reported", r.Value, err, s.Tries(), changes.Load())
 		}
 		if err := stop(); err != nil {
@@ -60,8 +62,8 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestWriterFails: a write that fails, or hangs, is the last: it is not made again, nor are those after
-// it, also when the store has recovered, and whoever waits is told.
+// TestWriterFails: a write that fails, or hangs, is the last: it is not made again, nor are those
+// after it, also when the store has recovered, and whoever waits is told.
 func TestWriterFails(t *testing.T) {
 	full := errors.New("disk full")
 	for name, c := range map[string]struct {
@@ -83,10 +85,12 @@ func TestWriterFails(t *testing.T) {
 				n := w.Add(op("a", "2"))
 				synctest.Wait()
 				late := w.Add(op("c", "4")) // while the write is under way, where that takes time
-				if err := w.Wait(t.Context(), n); !errors.Is(err, c.want) || errors.Is(err, store.ErrUnwritten) || time.Since(began) != c.took {
+				if err := w.Wait(t.Context(), n); !errors.Is(err, c.want) ||
+					errors.Is(err, store.ErrUnwritten) || time.Since(began) != c.took {
 					t.Errorf("after %v: %v", time.Since(began), err)
 				}
-				if err := w.Wait(t.Context(), late); !errors.Is(err, c.want) || !errors.Is(err, store.ErrUnwritten) {
+				if err := w.Wait(t.Context(), late); !errors.Is(err, c.want) ||
+					!errors.Is(err, store.ErrUnwritten) {
 					t.Errorf("what no write was begun for: %v", err)
 				}
 				<-w.Failed()
@@ -108,10 +112,11 @@ func TestWriterFails(t *testing.T) {
 	}
 }
 
-// TestWriterEnds: a write that waits when the writer ends is made, and one that is under way has a moment
-// to end; what takes longer fails.
+// TestWriterEnds: a write that waits when the writer ends is made, and one that is under way has a
+// moment to end; what takes longer fails.
 func TestWriterEnds(t *testing.T) {
-	for took, kept := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true, 1100 * time.Millisecond: false} {
+	for took, kept := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true,
+		1100 * time.Millisecond: false} {
 		synctest.Test(t, func(t *testing.T) {
 			w, s, _, stop := writing(t)
 			s.Answer(func(ctx context.Context, apply func() error) error {

@@ -17,8 +17,8 @@ const (
 
 const (
 	wrap32 = 1 << 32
-	// unbounded32 and unbounded64 are the most that a counter that wraps may have grown where the speed
-	// of its port is not known.
+	// unbounded32 and unbounded64 are the most that a counter that wraps may have grown where the
+	// speed of its port is not known.
 	unbounded32 = 1 << 30
 	unbounded64 = 1 << 45
 )

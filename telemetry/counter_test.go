@@ -78,7 +78,8 @@ func TestCode(t *testing.T) {
 		}
 		last = c
 	}
-	for v, want := range map[float64]code{0: 0, -1: 0, math.NaN(): 0, 1e-9: 1, math.Inf(1): codeMost, math.MaxFloat64: codeMost} {
+	for v, want := range map[float64]code{0: 0, -1: 0, math.NaN(): 0, 1e-9: 1, math.Inf(1): codeMost,
+		math.MaxFloat64: codeMost} {
 		if got := encode(v); got != want {
 			t.Errorf("%g has the code %d, want %d", v, got, want)
 		}

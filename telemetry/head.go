@@ -1,7 +1,7 @@
 package telemetry
 
-// head has the latest values of the objects of a shard, in columns that are there for metrics with a
-// value other than zero.
+// head has the latest values of the objects of a shard, in columns that are there for metrics with
+// a value other than zero.
 type head struct {
 	// step is the time of a place in seconds, span the number of places of a segment. A column has
 	// width places, at least span: those after the span are of the next segment already.
@@ -15,7 +15,8 @@ type head struct {
 }
 
 func newHead(step int64, span, width int) head {
-	return head{step: step, span: span, width: width, slab: make([]code, width)} // the first column is unused
+	// the first column is unused
+	return head{step: step, span: span, width: width, slab: make([]code, width)}
 }
 
 // end returns the time after the last place.

@@ -27,8 +27,8 @@ type History struct {
 // Series are the values of a metric.
 type Series struct {
 	Metric Metric
-	// Values are in the unit of the metric, by point: means of rates, and the greatest of gauges. NaN is
-	// a gap.
+	// Values are in the unit of the metric, by point: means of rates, and the greatest of gauges. NaN
+	// is a gap.
 	Values []float64
 }
 
@@ -133,8 +133,8 @@ func (st *Store) History(q Query, now time.Time) (History, error) {
 	return h, nil
 }
 
-// fineValues adds the seconds of an object; open: only those that are in no minute of the coarse head
-// yet.
+// fineValues adds the seconds of an object; open: only those that are in no minute of the coarse
+// head yet.
 func (s *shard) fineValues(object int, m mask, since, until int64, out *sums, open bool) {
 	var c columns
 	for i := range s.minutes {
@@ -203,7 +203,8 @@ func (s *sums) add(c *columns, start, every int64, span int) {
 	})
 }
 
-// recent is how many seconds at the end of a history may lack values because they are still to come.
+// recent is how many seconds at the end of a history may lack values because they are still to
+// come.
 const recent = 5
 
 func (s *sums) history(k Kind) History {
@@ -211,7 +212,8 @@ func (s *sums) history(k Kind) History {
 	for n > 0 && int64(s.points-n)*s.step < recent && s.empty(n-1) {
 		n--
 	}
-	h := History{Step: time.Duration(s.step) * time.Second, Times: make([]int64, n), Series: []Series{}}
+	h := History{Step: time.Duration(s.step) * time.Second, Times: make([]int64, n),
+		Series: []Series{}}
 	for i := range h.Times {
 		h.Times[i] = s.start + int64(i)*s.step
 	}

@@ -117,29 +117,41 @@ const maxMetrics = portMetrics
 
 var metrics = [kinds][]Metric{
 	Port: append([]Metric{
-		{Name: "inBits", Unit: BitsPerSecond, scale: 8, octets: true}, {Name: "outBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "inPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "outPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "inErrors", Unit: PacketsPerSecond, scale: 1}, {Name: "outErrors", Unit: PacketsPerSecond, scale: 1},
-		{Name: "inDiscards", Unit: PacketsPerSecond, scale: 1}, {Name: "outDiscards", Unit: PacketsPerSecond, scale: 1},
+		{Name: "inBits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "outBits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "inPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "outPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "inErrors", Unit: PacketsPerSecond, scale: 1}, {Name: "outErrors", Unit: PacketsPerSecond,
+			scale: 1},
+		{Name: "inDiscards", Unit: PacketsPerSecond, scale: 1},
+		{Name: "outDiscards", Unit: PacketsPerSecond, scale: 1},
 	}, pfcMetrics()...),
 	Queue: {
-		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true}, {Name: "packets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "droppedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "droppedBits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "packets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "droppedPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "droppedBits", Unit: BitsPerSecond, scale: 8, octets: true},
 		{Name: "longest", Unit: Octets, scale: 1, gauge: true},
-		{Name: "markedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "trimmedPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "markedPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "trimmedPackets", Unit: PacketsPerSecond, scale: 1},
 	},
 	Group: {
-		{Name: "ackedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "cnps", Unit: PacketsPerSecond, scale: 1},
+		{Name: "ackedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "cnps", Unit: PacketsPerSecond,
+			scale: 1},
 		{Name: "stalledReceivers", Unit: Number, scale: 1, gauge: true},
 	},
 	EVProfile: {
-		{Name: "sentPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "activeEvs", Unit: Number, scale: 1, gauge: true}, {Name: "deniedEvs", Unit: Number, scale: 1, gauge: true},
+		{Name: "sentPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "activeEvs", Unit: Number, scale: 1, gauge: true}, {Name: "deniedEvs", Unit: Number,
+			scale: 1, gauge: true},
 		{Name: "assumedBadEvs", Unit: Number, scale: 1, gauge: true},
 	},
 	Tunnel: {
-		{Name: "probes", Unit: PacketsPerSecond, scale: 1}, {Name: "lostProbes", Unit: PacketsPerSecond, scale: 1},
-		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true}, {Name: "down", Unit: Number, scale: 1, gauge: true},
+		{Name: "probes", Unit: PacketsPerSecond, scale: 1}, {Name: "lostProbes", Unit: PacketsPerSecond,
+			scale: 1},
+		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true}, {Name: "down", Unit: Number, scale: 1,
+			gauge: true},
 	},
 }
 

@@ -14,10 +14,11 @@ type Row struct {
 	Columns map[uint32]int // by port
 }
 
-// Matrix returns how much the links of a matrix are used, as means of the last time over: by row and
-// column, what the ports of the row send (out) and receive (in), in thousandths of the sum of their
-// speeds. It is -1 where there is no port, or none with a speed and a rate in that direction.
-func (st *Store) Matrix(rows []Row, columns int, over time.Duration, now time.Time) (out, in [][]int) {
+// Matrix returns how much the links of a matrix are used, as means of the last time over: by row
+// and column, what the ports of the row send (out) and receive (in), in thousandths of the sum of
+// their speeds. It is -1 where there is no port, or none with a speed and a rate in that direction.
+func (st *Store) Matrix(rows []Row, columns int, over time.Duration, now time.Time) (out,
+	in [][]int) {
 	out, in = make([][]int, len(rows)), make([][]int, len(rows))
 	var next atomic.Int64
 	var workers sync.WaitGroup

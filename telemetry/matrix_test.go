@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// TestMatrix: the values of a matrix, and those of a top, are the means of the seconds that histories show, over seconds of
-// the present minute and of those before, with gaps.
+// TestMatrix: the values of a matrix, and those of a top, are the means of the seconds that
+// histories show, over seconds of the present minute and of those before, with gaps.
 func TestMatrix(t *testing.T) {
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -32,9 +32,11 @@ func TestMatrix(t *testing.T) {
 			st.Take([]gnmi.Sample{s})
 		}
 		over := []time.Duration{1, 3, 10, 30, 75, 180}[r.IntN(6)] * time.Second
-		ups, downs := st.Matrix([]Row{{"s1", map[uint32]int{1: 1, 2: 1, 3: 0, 4: 2}}, {"s2", map[uint32]int{1: 0}}}, 3, over, now)
+		ups, downs := st.Matrix([]Row{{"s1", map[uint32]int{1: 1, 2: 1, 3: 0, 4: 2}},
+			{"s2", map[uint32]int{1: 0}}}, 3, over, now)
 		mean := func(port, metric string) (mean float64, known bool) {
-			h, err := st.History(Query{Kind: Port, Name: "s1/" + port, Metrics: []string{metric}, Since: now.Add(time.Second - over), Until: now, Step: time.Second}, now)
+			h, err := st.History(Query{Kind: Port, Name: "s1/" + port, Metrics: []string{metric},
+				Since: now.Add(time.Second - over), Until: now, Step: time.Second}, now)
 			if err != nil || len(h.Series) == 0 {
 				return 0, false
 			}
@@ -68,7 +70,8 @@ func TestMatrix(t *testing.T) {
 					want = 1000 * sum / speed
 				}
 				if g := float64(got[0][c]); math.Abs(g-want) > 0.51 {
-					t.Fatalf("seed %d: %s of column %d is %g, want %g, over %s at %s", seed, metric, c, g, want, over, now.Sub(began))
+					t.Fatalf("seed %d: %s of column %d is %g, want %g, over %s at %s", seed, metric, c, g, want,
+						over, now.Sub(began))
 				}
 			}
 			if got[0][2] != -1 || !slices.Equal(got[1], []int{-1, -1, -1}) {

@@ -17,8 +17,8 @@ type Reading struct {
 // shardOf names the shard of a kind whose objects are not on a switch. No switch has that name.
 func shardOf(k Kind) string { return "\x00" + k.String() }
 
-// TakeReadings takes readings of objects of a kind that are not on a switch. interval is the time until
-// the next ones.
+// TakeReadings takes readings of objects of a kind that are not on a switch. interval is the time
+// until the next ones.
 func (st *Store) TakeReadings(k Kind, interval time.Duration, all []Reading) {
 	s := st.shard(shardOf(k))
 	s.mu.Lock()

@@ -112,8 +112,8 @@ func appendColumn(b []byte, values []code, present uint64) []byte {
 	return b
 }
 
-// decode reads those columns of a block that are wanted, at places from first up to end. appendBlock
-// made the block with the same span.
+// decode reads those columns of a block that are wanted, at places from first up to end.
+// appendBlock made the block with the same span.
 func (c *columns) decode(b []byte, span, first, end int, wanted mask) {
 	c.known, c.present = 0, 0
 	if len(b) == 0 {
@@ -138,7 +138,8 @@ func (c *columns) decode(b []byte, span, first, end int, wanted mask) {
 	c.known &= wanted
 }
 
-// decodeColumn reads the values of a column from place first on, and returns what follows the column.
+// decodeColumn reads the values of a column from place first on, and returns what follows the
+// column.
 func decodeColumn(b []byte, span, first int, values []code) []byte {
 	form, b := b[0], b[1:]
 	size := 2 * span

@@ -56,8 +56,8 @@ type key struct {
 type object struct {
 	key
 	base int32 // of its first metric
-	// counts are the counters in last that are those of the sample at the time at, in nanoseconds of the
-	// clock that samples were timed by. Before the first it is 0.
+	// counts are the counters in last that are those of the sample at the time at, in nanoseconds of
+	// the clock that samples were timed by. Before the first it is 0.
 	counts mask
 	at     int64
 	late   uint8 // samples in a row that were not newer
@@ -74,7 +74,8 @@ func (o *object) unmark(place int)   { o.present[place/64] &^= 1 << (place % 64)
 func newShard(name string) *shard {
 	return &shard{
 		name: name, interval: time.Second, index: make(map[key]int32), speeds: make(map[uint32]uint64),
-		fine: newHead(1, fineSpan, fineSpan+fineGrace), coarse: newHead(coarseStep, coarseSpan, coarseSpan),
+		fine: newHead(1, fineSpan, fineSpan+fineGrace), coarse: newHead(coarseStep, coarseSpan,
+			coarseSpan),
 	}
 }
 
@@ -129,7 +130,8 @@ func (s *shard) read(st *Store, smp *gnmi.Sample) {
 	}
 	if r := add(key{kind: Port, port: smp.Port}); r != nil {
 		in, out := &smp.In, &smp.Out
-		for m, c := range [...]gnmi.Count{in.Octets, out.Octets, in.Packets, out.Packets, in.Errors, out.Errors, in.Discards, out.Discards} {
+		for m, c := range [...]gnmi.Count{in.Octets, out.Octets, in.Packets, out.Packets, in.Errors,
+			out.Errors, in.Discards, out.Discards} {
 			r.set(m, c)
 		}
 		for p := range smp.PFC {
@@ -140,7 +142,8 @@ func (s *shard) read(st *Store, smp *gnmi.Sample) {
 	for i := range smp.Queues {
 		q := &smp.Queues[i]
 		if r := add(key{Queue, smp.Port, q.Name}); r != nil {
-			for m, c := range [...]gnmi.Count{q.Octets, q.Packets, q.DroppedPackets, q.DroppedOctets, q.Longest, q.Marked, q.Trimmed} {
+			for m, c := range [...]gnmi.Count{q.Octets, q.Packets, q.DroppedPackets, q.DroppedOctets,
+				q.Longest, q.Marked, q.Trimmed} {
 				r.set(m, c)
 			}
 		}
@@ -260,7 +263,8 @@ func (s *shard) note(st *Store, r *reading, taken int64, placed time.Time) {
 
 // keep keeps values for the seconds since the sample before, which was passed earlier; 0: there was
 // none.
-func (s *shard) keep(st *Store, o *object, values *[maxMetrics]code, with mask, placed time.Time, passed time.Duration) {
+func (s *shard) keep(st *Store, o *object, values *[maxMetrics]code, with mask, placed time.Time,
+	passed time.Duration) {
 	if with == 0 {
 		return
 	}
@@ -333,8 +337,8 @@ func (s *shard) seal(st *Store) (had bool) {
 	return had
 }
 
-// summarize keeps the values of a minute of an object in the coarse head: means, and the greatest of
-// gauges.
+// summarize keeps the values of a minute of an object in the coarse head: means, and the greatest
+// of gauges.
 func (s *shard) summarize(o *object, c *columns, minute int64) {
 	place := s.coarse.place(minute)
 	any := false
@@ -384,7 +388,8 @@ func (s *shard) sealCoarse(st *Store) {
 }
 
 // store appends a segment, and takes data back as scratch.
-func (s *shard) store(st *Store, list []segment, start int64, data []byte, sizes []uint16) []segment {
+func (s *shard) store(st *Store, list []segment, start int64, data []byte,
+	sizes []uint16) []segment {
 	if len(data) > 0 {
 		g := segment{start: start, data: slices.Clip(slices.Clone(data)), sizes: slices.Clip(sizes)}
 		list = append(list, g)

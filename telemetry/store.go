@@ -18,8 +18,8 @@ type Config struct {
 	Memory int64
 }
 
-// DefaultMemory has room for about 350,000 ports and queues that are idle, or for a day of 50,000 queues
-// with four metrics in use.
+// DefaultMemory has room for about 350,000 ports and queues that are idle, or for a day of 50,000
+// queues with four metrics in use.
 const DefaultMemory = 1 << 30
 
 // Store keeps values. Its methods may be called from any goroutine.
@@ -43,18 +43,22 @@ type stats struct {
 
 // Stats count what became of samples, and what is kept.
 type Stats struct {
-	// Objects are those with values. Octets is what they take at most, with the segments that are kept.
+	// Objects are those with values. Octets is what they take at most, with the segments that are
+	// kept.
 	Objects, Octets int64
-	// Samples of ports, and readings, were taken, of which Late came after newer ones. Gaps are objects whose samples
-	// came too far apart for a rate, Restarts ports whose counters restarted or went back.
+	// Samples of ports, and readings, were taken, of which Late came after newer ones. Gaps are
+	// objects whose samples came too far apart for a rate, Restarts ports whose counters restarted or
+	// went back.
 	Samples, Late, Gaps, Restarts uint64
-	// Evicted segments were dropped before their time, and Refused objects not kept, for want of memory.
+	// Evicted segments were dropped before their time, and Refused objects not kept, for want of
+	// memory.
 	Evicted, Refused uint64
 }
 
 // New returns an empty store.
 func New(cfg Config) *Store {
-	return &Store{cfg: Config{Memory: cmp.Or(cfg.Memory, DefaultMemory)}, shards: make(map[string]*shard)}
+	return &Store{cfg: Config{Memory: cmp.Or(cfg.Memory, DefaultMemory)},
+		shards: make(map[string]*shard)}
 }
 
 // Stats returns what became of samples so far.

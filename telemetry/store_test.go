@@ -55,7 +55,8 @@ func (b *bed) run(seconds int, octets uint64) {
 func (b *bed) history(since, until int, step time.Duration) []float64 {
 	b.Helper()
 	at := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
-	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"inBits"}, Since: at(since), Until: at(until), Step: step}, b.now)
+	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"inBits"},
+		Since: at(since), Until: at(until), Step: step}, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -151,7 +152,8 @@ func TestRestartOfPort(t *testing.T) {
 	b := newBed(t)
 	take := func(octets, packets, queue uint64) {
 		s := b.sample(0)
-		s.In.Octets, s.In.Packets, s.Queues = count(octets), count(packets), []gnmi.Queue{{Name: "3", Packets: count(queue)}}
+		s.In.Octets, s.In.Packets, s.Queues = count(octets), count(packets),
+			[]gnmi.Queue{{Name: "3", Packets: count(queue)}}
 		b.st.Take([]gnmi.Sample{s})
 		b.now = b.now.Add(time.Second)
 	}
@@ -160,7 +162,8 @@ func TestRestartOfPort(t *testing.T) {
 	take(700, 3, 90)
 	take(1500, 4, 92)
 	read := func(k Kind, name, metric string) []float64 {
-		h, err := b.st.History(Query{Kind: k, Name: name, Metrics: []string{metric}, Since: began.Add(time.Second), Until: b.now}, b.now)
+		h, err := b.st.History(Query{Kind: k, Name: name, Metrics: []string{metric},
+			Since: began.Add(time.Second), Until: b.now}, b.now)
 		if err != nil || len(h.Series) != 1 {
 			t.Fatalf("%s: %v, %v", metric, h, err)
 		}
@@ -182,11 +185,12 @@ func TestGap(t *testing.T) {
 	b.now, b.in = b.now.Add(9*time.Second), b.in+1e6
 	b.report(0)
 	b.run(1, 1000)
-	b.want(b.history(1, 13, time.Second), 8000, 16000, 16000, gap, gap, gap, gap, gap, gap, gap, gap, gap, 8000)
+	b.want(b.history(1, 13, time.Second), 8000, 16000, 16000, gap, gap, gap, gap, gap, gap, gap, gap,
+		gap, 8000)
 }
 
-// TestLate: samples that arrive late stand at the time at which they were taken, and those that newer
-// ones overtook change nothing.
+// TestLate: samples that arrive late stand at the time at which they were taken, and those that
+// newer ones overtook change nothing.
 func TestLate(t *testing.T) {
 	b := newBed(t)
 	b.skew = -7 * time.Hour
@@ -207,8 +211,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a switch whose clock is set back has rates again after a while, and those before
-// are as they were; and so it is when the clock of the controller is set back.
+// TestClockSetBack: a switch whose clock is set back has rates again after a while, and those
+// before are as they were; and so it is when the clock of the controller is set back.
 func TestClockSetBack(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
@@ -223,7 +227,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 	b.now = began.Add(-time.Hour)
 	b.run(130, 1000)
-	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Since: b.now.Add(-4 * time.Second), Until: b.now}, b.now)
+	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Since: b.now.Add(-4 * time.Second),
+		Until: b.now}, b.now)
 	if err != nil || len(h.Series) != 1 {
 		t.Fatalf("%v, %v", h, err)
 	}
@@ -270,7 +275,8 @@ func TestKnownLater(t *testing.T) {
 		s.Out.Errors = count(uint64(i))
 		b.st.Take([]gnmi.Sample{s})
 	}
-	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"outErrors"}, Since: began, Until: b.now}, b.now)
+	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"outErrors"},
+		Since: began, Until: b.now}, b.now)
 	if err != nil || len(h.Series) != 1 {
 		t.Fatalf("%v, %v", h, err)
 	}
@@ -285,7 +291,8 @@ func TestKnownLater(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
-	for name, want := range map[string]error{"s1/1": nil, "s1/2": ErrNotFound, "s2/1": ErrNotFound, "s1": ErrNotFound, "s1/x": ErrNotFound, "": ErrNotFound} {
+	for name, want := range map[string]error{"s1/1": nil, "s1/2": ErrNotFound, "s2/1": ErrNotFound,
+		"s1": ErrNotFound, "s1/x": ErrNotFound, "": ErrNotFound} {
 		if _, err := b.st.History(Query{Kind: Port, Name: name, Since: began, Until: b.now}, b.now); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}
@@ -322,20 +329,23 @@ func TestTop(t *testing.T) {
 		}
 	}
 	top, unit, err := st.Top(Port, "inBits", 30*time.Second, 3, now)
-	if err != nil || unit != BitsPerSecond || len(top) != 3 || top[0].Name != "a/4" || top[1].Name != "a/3" || top[2].Name != "a/2" || math.Abs(top[0].Value-320000) > 200 {
+	if err != nil || unit != BitsPerSecond || len(top) != 3 || top[0].Name != "a/4" ||
+		top[1].Name != "a/3" || top[2].Name != "a/2" || math.Abs(top[0].Value-320000) > 200 {
 		t.Errorf("top %v in %q, %v", top, unit, err)
 	}
 	top, _, err = st.Top(Port, Utilization, 30*time.Second, 10, now)
-	if err != nil || len(top) != 6 || top[0].Name != "a/2" || math.Abs(top[0].Value-0.16) > 0.001 || top[1].Name != "a/3" || top[0].Out != 0 {
+	if err != nil || len(top) != 6 || top[0].Name != "a/2" || math.Abs(top[0].Value-0.16) > 0.001 ||
+		top[1].Name != "a/3" || top[0].Out != 0 {
 		t.Errorf("top %v, %v", top, err)
 	}
-	if top, _, err = st.Top(Queue, "longest", 30*time.Second, 1, now); err != nil || len(top) != 1 || top[0].Name != "a/1/0" || top[0].Value != 80 {
+	if top, _, err = st.Top(Queue, "longest", 30*time.Second, 1, now); err != nil || len(top) != 1 ||
+		top[0].Name != "a/1/0" || top[0].Value != 80 {
 		t.Errorf("top %v, %v", top, err)
 	}
 }
 
-// TestMemory: values never take more than the bound: the oldest go first, and objects without room are
-// refused.
+// TestMemory: values never take more than the bound: the oldest go first, and objects without room
+// are refused.
 func TestMemory(t *testing.T) {
 	const memory = 400 << 10
 	st, now := New(Config{Memory: memory}), began
@@ -359,7 +369,8 @@ func TestMemory(t *testing.T) {
 	if s.Evicted == 0 || s.Refused == 0 || s.Objects == 0 || s.Objects == 100 {
 		t.Errorf("%+v", s)
 	}
-	if top, _, err := st.Top(Port, "inBits", 10*time.Second, 100, now); err != nil || len(top) != int(s.Objects) {
+	if top, _, err := st.Top(Port, "inBits", 10*time.Second, 100, now); err != nil ||
+		len(top) != int(s.Objects) {
 		t.Errorf("%d of %d objects have values, %v", len(top), s.Objects, err)
 	}
 	st.Expire(now.Add(48 * time.Hour))

@@ -11,17 +11,18 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Utilization is a metric of ports for [Store.Top]: the rate of the busier direction, as a share of the
-// speed, 1 being all of it. Ports whose speed is not known have none.
+// Utilization is a metric of ports for [Store.Top]: the rate of the busier direction, as a share of
+// the speed, 1 being all of it. Ports whose speed is not known have none.
 const Utilization = "utilization"
 
 // MaxOver is the longest time that Top and Means look at.
 const MaxOver = fineKept * time.Second
 
-// Top returns the objects of a kind with the greatest values of a metric in the last time over, those
-// without one left out, and the unit. Values are means of rates, and the greatest of gauges. The error
-// is ErrUnknown, with the metrics that there are.
-func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now time.Time) (top []api.TopItem, unit string, err error) {
+// Top returns the objects of a kind with the greatest values of a metric in the last time over,
+// those without one left out, and the unit. Values are means of rates, and the greatest of gauges.
+// The error is ErrUnknown, with the metrics that there are.
+func (st *Store) Top(k Kind, metric string, over time.Duration, limit int,
+	now time.Time) (top []api.TopItem, unit string, err error) {
 	var m mask
 	ranked := k == Port && metric == Utilization
 	if ranked {
@@ -69,10 +70,11 @@ func (st *Store) Top(k Kind, metric string, over time.Duration, limit int, now t
 	return top, unit, nil
 }
 
-// Ports calls visit with the rates of the ports of a switch that have one, in bit/s, as means of the last
-// time over, NaN in a direction without, and with their speeds in bit/s; 0: not known. visit must not
-// call the store.
-func (st *Store) Ports(name string, over time.Duration, now time.Time, visit func(port uint32, in, out float64, speed uint64)) {
+// Ports calls visit with the rates of the ports of a switch that have one, in bit/s, as means of
+// the last time over, NaN in a direction without, and with their speeds in bit/s; 0: not known.
+// visit must not call the store.
+func (st *Store) Ports(name string, over time.Duration, now time.Time,
+	visit func(port uint32, in, out float64, speed uint64)) {
 	s := st.find(name)
 	if s == nil {
 		return
@@ -165,7 +167,8 @@ func (x *mean) addHead(h *head, o *object, m mask, runs []run, wanted [2]uint64)
 }
 
 // means calls visit with the objects of a kind that have values in the last time over.
-func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit func(*object, *mean)) {
+func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time,
+	visit func(*object, *mean)) {
 	to := now.Unix() + 1
 	from := to - int64(min(over, MaxOver)/time.Second)
 	type cursor struct {
@@ -176,7 +179,8 @@ func (s *shard) means(k Kind, m mask, over time.Duration, now time.Time, visit f
 	var segments []cursor
 	for i := range s.minutes {
 		if g := &s.minutes[i]; g.start+fineSpan > from && g.start < to {
-			segments = append(segments, cursor{g, g.data, int(max(0, from-g.start)), int(min(fineSpan, to-g.start))})
+			segments = append(segments, cursor{g, g.data, int(max(0, from-g.start)),
+				int(min(fineSpan, to-g.start))})
 		}
 	}
 	var runs []run

@@ -72,7 +72,8 @@ func (w *ascending) member(m *member) error {
 		w.found[i] = w.found[i][:0]
 	}
 	if !w.climb(m.leaf) {
-		return fmt.Errorf("leaf %s: over %d ways up in plane %d: %w", w.c.g.snapshot.Nodes[m.leaf].ID, w.c.maxAscents, m.plane, ErrTooManyPaths)
+		return fmt.Errorf("leaf %s: over %d ways up in plane %d: %w", w.c.g.snapshot.Nodes[m.leaf].ID,
+			w.c.maxAscents, m.plane, ErrTooManyPaths)
 	}
 	w.c.setLevels(m, w.found)
 	return nil

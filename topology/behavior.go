@@ -107,9 +107,12 @@ func (b Behavior) IsEndX() bool {
 func (b Behavior) Private() bool { return BehaviorPrivateFirst <= b && b <= BehaviorPrivateLast }
 
 var behaviorNames = map[Behavior]string{
-	BehaviorEnd: "End", BehaviorEndX: "End.X", BehaviorEndT: "End.T", BehaviorEndB6Encaps: "End.B6.Encaps",
-	BehaviorEndBM: "End.BM", BehaviorEndDX6: "End.DX6", BehaviorEndDX4: "End.DX4", BehaviorEndDT6: "End.DT6",
-	BehaviorEndDT4: "End.DT4", BehaviorEndDT46: "End.DT46", BehaviorEndDX2: "End.DX2", BehaviorEndDX2V: "End.DX2V",
+	BehaviorEnd: "End", BehaviorEndX: "End.X", BehaviorEndT: "End.T",
+	BehaviorEndB6Encaps: "End.B6.Encaps",
+	BehaviorEndBM:       "End.BM", BehaviorEndDX6: "End.DX6", BehaviorEndDX4: "End.DX4",
+	BehaviorEndDT6: "End.DT6",
+	BehaviorEndDT4: "End.DT4", BehaviorEndDT46: "End.DT46", BehaviorEndDX2: "End.DX2",
+	BehaviorEndDX2V: "End.DX2V",
 	BehaviorEndDT2U: "End.DT2U", BehaviorEndDT2M: "End.DT2M", BehaviorEndB6EncRed: "End.B6.Encaps.Red",
 	BehaviorEndNextCSID: "End", BehaviorEndXNextCSID: "End.X", BehaviorEndReplicate: "End.Replicate",
 	BehaviorOpaque: "opaque",

@@ -106,7 +106,9 @@ func (b *Builder) finish(version uint64) *Snapshot {
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.Links, compareLinks)
-	slices.SortFunc(s.Prefixes, func(a, b *Prefix) int { return comparePrefixKeys(a.PrefixKey, b.PrefixKey) })
+	slices.SortFunc(s.Prefixes, func(a, b *Prefix) int {
+		return comparePrefixKeys(a.PrefixKey, b.PrefixKey)
+	})
 	s.index()
 	return s
 }

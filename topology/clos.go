@@ -189,7 +189,8 @@ func (c *Clos) findLinks() {
 		for _, e := range c.g.out.of(int32(v)) {
 			c.linkTo[e.link] = e.node
 			from, to := c.tier[v], c.tier[e.node]
-			colored := c.planeRule != PlanesByAdminGroup || c.linkPlane(e.link) > 0 && c.linkPlane(e.link) == c.linkPlane(c.g.reverse[e.link])
+			colored := c.planeRule != PlanesByAdminGroup || c.linkPlane(e.link) > 0 &&
+				c.linkPlane(e.link) == c.linkPlane(c.g.reverse[e.link])
 			c.up[e.link] = from >= 0 && from < to && c.g.transit[e.node] && colored
 		}
 	}

@@ -22,7 +22,8 @@ func mustClos(t failer, s *Snapshot, r ClosRequest) *Clos {
 }
 
 // checkClosPaths compares all paths of a Clos with those a dumb search finds.
-func checkClosPaths(t failer, c *Clos, d *dumbClos, leaves []NodeID, lost func(*Link) bool, gone NodeID) {
+func checkClosPaths(t failer, c *Clos, d *dumbClos, leaves []NodeID, lost func(*Link) bool,
+	gone NodeID) {
 	t.Helper()
 	for _, src := range leaves {
 		for _, dst := range leaves {
@@ -32,7 +33,8 @@ func checkClosPaths(t failer, c *Clos, d *dumbClos, leaves []NodeID, lost func(*
 			}
 			if c.Plane(src) != c.Plane(dst) {
 				if len(want) > 0 {
-					t.Fatalf("%s and %s are in planes %d and %d, but paths join them:%v", src, dst, c.Plane(src), c.Plane(dst), want)
+					t.Fatalf("%s and %s are in planes %d and %d, but paths join them:%v", src, dst, c.Plane(src),
+						c.Plane(dst), want)
 				}
 				continue
 			}
@@ -48,7 +50,8 @@ func checkClosPaths(t failer, c *Clos, d *dumbClos, leaves []NodeID, lost func(*
 				}
 				i, ok := p.Index(ref)
 				if at, found := p.At(i); !ok || !found || i != len(got) || at != ref {
-					t.Fatalf("%s to %s: path %d %v has index %d, %v, where %v is", src, dst, len(got), ref, i, ok, at)
+					t.Fatalf("%s to %s: path %d %v has index %d, %v, where %v is", src, dst, len(got), ref, i, ok,
+						at)
 				}
 				got = append(got, pathNames(links))
 			}
@@ -58,7 +61,8 @@ func checkClosPaths(t failer, c *Clos, d *dumbClos, leaves []NodeID, lost func(*
 			slices.Sort(got)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s to %s: paths\n%s\nwant\n%s", src, dst, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("%s to %s: paths\n%s\nwant\n%s", src, dst, strings.Join(got, "\n"),
+					strings.Join(want, "\n"))
 			}
 		}
 	}
@@ -91,7 +95,8 @@ func TestClosWithout(t *testing.T) {
 		}
 		c := mustClos(t, s, ClosRequest{Leaves: f.leaves})
 		d := newDumbClos(s, f.leaves)
-		lost := Losses{Nodes: []NodeID{rapid.SampledFrom(s.Nodes).Draw(t, "node").ID, "unknown"}, Links: []LinkID{"unknown"}}
+		lost := Losses{Nodes: []NodeID{rapid.SampledFrom(s.Nodes).Draw(t, "node").ID, "unknown"},
+			Links: []LinkID{"unknown"}}
 		for range rapid.IntRange(0, 4).Draw(t, "links") {
 			lost.Links = append(lost.Links, rapid.SampledFrom(s.Links).Draw(t, "link").ID)
 		}
@@ -185,7 +190,8 @@ func TestClosViews(t *testing.T) {
 		t.Errorf("%d planes, %d tiers; want 1, 3", c.Planes(), c.Tiers())
 	}
 	node := func(n *Node) string { return string(n.ID) }
-	if got, want := ids(t, c.Nodes(), node), "leaf-00-00 leaf-00-01 leaf-01-00 leaf-01-01 agg-00-00 agg-00-01 agg-01-00 agg-01-01 core-000 core-001 core-002 core-003"; got != want {
+	if got, want := ids(t, c.Nodes(), node),
+		"leaf-00-00 leaf-00-01 leaf-01-00 leaf-01-01 agg-00-00 agg-00-01 agg-01-00 agg-01-01 core-000 core-001 core-002 core-003"; got != want {
 		t.Errorf("nodes %s\nwant  %s", got, want)
 	}
 	remote := func(l *Link) string { return string(l.Remote) }
@@ -204,11 +210,13 @@ func TestClosViews(t *testing.T) {
 		t.Fatalf("%d paths of %d links, %v; want 2 of 2", near.Len(), near.Hops(), err)
 	}
 	self, err := c.Paths("leaf-00-00", "leaf-00-00", 1)
-	if ref, ok := self.At(0); err != nil || !ok || ref != ToItself || self.Len() != 1 || self.Hops() != 0 || len(self.Links(ref)) != 0 {
+	if ref, ok := self.At(0); err != nil || !ok || ref != ToItself || self.Len() != 1 ||
+		self.Hops() != 0 || len(self.Links(ref)) != 0 {
 		t.Errorf("a leaf to itself: %v, %d paths of %d links, %v", ref, self.Len(), self.Hops(), err)
 	}
 	ways, err := c.Ways("leaf-00-00", 1)
-	if err != nil || ways.Len() != 2+4 || ways.Apex(0).ID != "agg-00-00" || ways.Apex(5).ID != "core-003" || ways.Apex(6) != nil {
+	if err != nil || ways.Len() != 2+4 || ways.Apex(0).ID != "agg-00-00" ||
+		ways.Apex(5).ID != "core-003" || ways.Apex(6) != nil {
 		t.Errorf("%d ways, %v", ways.Len(), err)
 	}
 	for _, l := range s.Links {
@@ -222,15 +230,20 @@ func TestClosViews(t *testing.T) {
 		word string
 	}{
 		{second(c.Paths("x", "leaf-00-00", 1)), ErrUnknownNode, "source leaf: x"},
-		{second(c.Paths("leaf-00-00", "core-000", 1)), ErrNotLeaf, "destination leaf: core-000 in plane 1"},
+		{second(c.Paths("leaf-00-00", "core-000", 1)), ErrNotLeaf,
+			"destination leaf: core-000 in plane 1"},
 		{second(c.Paths("leaf-00-00", "leaf-00-01", 2)), ErrNotLeaf, "leaf-00-00 in plane 2"},
 		{second(c.Ways("agg-00-00", 1)), ErrNotLeaf, "agg-00-00"},
 		{second(s.Graph().Clos(ClosRequest{Leaves: []NodeID{"x"}})), ErrUnknownNode, "leaf x"},
-		{second(s.Graph().Clos(ClosRequest{Leaves: edges, MaxAscents: 5})), ErrTooManyPaths, "leaf-00-00: over 5 ways up in plane 1"},
-		{second(s.Graph().Clos(ClosRequest{Leaves: edges, Tiers: map[NodeID]int{"core-000": 0}})), nil, "tier 0 of core-000"},
-		{second(s.Graph().Clos(ClosRequest{Leaves: edges, Tiers: map[NodeID]int{edges[0]: 1}})), nil, "tier 1 of leaf-00-00"},
+		{second(s.Graph().Clos(ClosRequest{Leaves: edges, MaxAscents: 5})), ErrTooManyPaths,
+			"leaf-00-00: over 5 ways up in plane 1"},
+		{second(s.Graph().Clos(ClosRequest{Leaves: edges, Tiers: map[NodeID]int{"core-000": 0}})), nil,
+			"tier 0 of core-000"},
+		{second(s.Graph().Clos(ClosRequest{Leaves: edges, Tiers: map[NodeID]int{edges[0]: 1}})), nil,
+			"tier 1 of leaf-00-00"},
 	} {
-		if c.err == nil || c.want != nil && !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.word) {
+		if c.err == nil || c.want != nil && !errors.Is(c.err, c.want) ||
+			!strings.Contains(c.err.Error(), c.word) {
 			t.Errorf("error %v, want %v with %q", c.err, c.want, c.word)
 		}
 	}
@@ -241,13 +254,17 @@ func second[T any](_ T, err error) error { return err }
 // Hosts' prefixes make a leaf; its own addresses and those of links do not.
 func TestSnapshotLeaves(t *testing.T) {
 	w := newNetwork("leaf", "spine", "other", "lan")
-	w.SetNode(Node{ID: "spine", Loopback: netip.MustParseAddr("fd00::2"), RouterID4: netip.MustParseAddr("10.0.0.2"),
-		Locators: []Locator{{Prefix: netip.MustParsePrefix("5f00:0:2::/48")}}, SIDs: []SID{{Address: netip.MustParseAddr("5f00:1:2::1")}}})
+	w.SetNode(Node{ID: "spine", Loopback: netip.MustParseAddr("fd00::2"),
+		RouterID4: netip.MustParseAddr("10.0.0.2"),
+		Locators:  []Locator{{Prefix: netip.MustParsePrefix("5f00:0:2::/48")}},
+		SIDs:      []SID{{Address: netip.MustParseAddr("5f00:1:2::1")}}})
 	w.SetNode(Node{ID: "lan", Pseudonode: true})
-	w.SetLink(Link{Local: "spine", Remote: "leaf", LocalAddresses: addrs("fd01::1"), RemoteAddresses: addrs("fd02::2")})
+	w.SetLink(Link{Local: "spine", Remote: "leaf", LocalAddresses: addrs("fd01::1"),
+		RemoteAddresses: addrs("fd02::2")})
 	for node, prefixes := range map[NodeID][]string{
-		"leaf":  {"fd00::1/128", "2001:db8:1::/64", "2001:db8:2::/64"},
-		"spine": {"fd00::2/128", "10.0.0.2/32", "5f00:0:2::/48", "5f00:1:2::1/128", "fd01::/127", "fd02::/64", "::/0", "0.0.0.0/0"},
+		"leaf": {"fd00::1/128", "2001:db8:1::/64", "2001:db8:2::/64"},
+		"spine": {"fd00::2/128", "10.0.0.2/32", "5f00:0:2::/48", "5f00:1:2::1/128", "fd01::/127",
+			"fd02::/64", "::/0", "0.0.0.0/0"},
 		"other": {"192.0.2.0/24"},
 		"lan":   {"2001:db8:3::/64"},
 		"gone":  {"2001:db8:4::/64"},
@@ -304,7 +321,8 @@ func TestClosPlanesByAdminGroup(t *testing.T) {
 		}
 	}
 	if c.Plane("leaf1") != 0 || c.Plane("red2") != 1 || c.Plane("blue") != 2 || c.Plane("white") != 0 {
-		t.Errorf("planes of nodes: %d %d %d %d", c.Plane("leaf1"), c.Plane("red2"), c.Plane("blue"), c.Plane("white"))
+		t.Errorf("planes of nodes: %d %d %d %d", c.Plane("leaf1"), c.Plane("red2"), c.Plane("blue"),
+			c.Plane("white"))
 	}
 }
 
@@ -328,12 +346,15 @@ func TestClosRemembers(t *testing.T) {
 	if tier, _ := fresh.Tier("agg-00-00"); tier != 3 || fresh.Planes() != 2 {
 		t.Errorf("without memory: tier %d, %d planes; the test expects 3, 2", tier, fresh.Planes())
 	}
-	if flat := mustClos(t, s, ClosRequest{Leaves: edges, MaxTiers: 3}); flat.Tiers() != 3 || len(flat.Nodes()) != 2+4+2+2-1 {
-		t.Errorf("of at most 3 tiers: %d tiers, %d nodes, want 3, and all but agg-00-00", flat.Tiers(), len(flat.Nodes()))
+	if flat := mustClos(t, s, ClosRequest{Leaves: edges, MaxTiers: 3}); flat.Tiers() != 3 ||
+		len(flat.Nodes()) != 2+4+2+2-1 {
+		t.Errorf("of at most 3 tiers: %d tiers, %d nodes, want 3, and all but agg-00-00", flat.Tiers(),
+			len(flat.Nodes()))
 	}
 	c := mustClos(t, s, ClosRequest{Leaves: edges, Previous: before})
 	if tier, _ := c.Tier("agg-00-00"); tier != 1 || c.Planes() != 1 || c.Plane("leaf-00-01") != 1 {
-		t.Errorf("tier %d, %d planes, leaf-00-01 in %d; want 1, 1, 1", tier, c.Planes(), c.Plane("leaf-00-01"))
+		t.Errorf("tier %d, %d planes, leaf-00-01 in %d; want 1, 1, 1", tier, c.Planes(),
+			c.Plane("leaf-00-01"))
 	}
 	p, err := c.Paths("leaf-00-00", "leaf-00-01", 1)
 	if err != nil || p.Len() != 0 || p.Hops() != -1 {
@@ -349,8 +370,10 @@ func TestClosGivenTiers(t *testing.T) {
 	w.connect("border", "core-001", 10, 10)
 	edges = append(edges, "border")
 	s := w.Build()
-	c := mustClos(t, s, ClosRequest{Leaves: edges, Tiers: map[NodeID]int{"core-000": 2, "core-001": 2}})
-	for dst, want := range map[NodeID][2]int{"leaf-01-01": {2, 4}, "leaf-00-01": {2, 2}, "border": {2, 3}} {
+	c := mustClos(t, s, ClosRequest{Leaves: edges, Tiers: map[NodeID]int{"core-000": 2,
+		"core-001": 2}})
+	for dst, want := range map[NodeID][2]int{"leaf-01-01": {2, 4}, "leaf-00-01": {2, 2},
+		"border": {2, 3}} {
 		p, err := c.Paths("leaf-00-00", dst, 1)
 		if err != nil || p.Len() != want[0] || p.Hops() != want[1] {
 			t.Errorf("to %s: %d paths of %d links, %v; want %v", dst, p.Len(), p.Hops(), err, want)

@@ -46,9 +46,15 @@ func (d *Diff) IsZero() bool {
 // count; neither do the reason and the time of staleness.
 func Compare(from, to *Snapshot) Diff {
 	d := Diff{Stale: (from.Stale == nil) != (to.Stale == nil)}
-	d.Nodes = merge(from.Nodes, to.Nodes, func(n *Node) NodeID { return n.ID }, cmp.Compare[NodeID], (*Node).Equal)
-	d.Links = merge(byID(from.Links), byID(to.Links), func(l *Link) LinkID { return l.ID }, cmp.Compare[LinkID], (*Link).Equal)
-	d.Prefixes = merge(from.Prefixes, to.Prefixes, func(p *Prefix) PrefixKey { return p.PrefixKey }, comparePrefixKeys,
+	d.Nodes = merge(from.Nodes, to.Nodes, func(n *Node) NodeID {
+		return n.ID
+	}, cmp.Compare[NodeID], (*Node).Equal)
+	d.Links = merge(byID(from.Links), byID(to.Links), func(l *Link) LinkID {
+		return l.ID
+	}, cmp.Compare[LinkID], (*Link).Equal)
+	d.Prefixes = merge(from.Prefixes, to.Prefixes, func(p *Prefix) PrefixKey {
+		return p.PrefixKey
+	}, comparePrefixKeys,
 		func(a, b *Prefix) bool { return *a == *b })
 	d.SIDs = merge(from.sids(), to.sids(), func(s placedSID) SIDKey { return s.key }, compareSIDKeys,
 		func(a, b placedSID) bool { return a.EndX == b.EndX })
@@ -81,7 +87,8 @@ func (s *Snapshot) sids() []placedSID {
 }
 
 func compareSIDKeys(a, b SIDKey) int {
-	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Link, b.Link), a.Address.Compare(b.Address),
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Link, b.Link),
+		a.Address.Compare(b.Address),
 		cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Algorithm, b.Algorithm))
 }
 
@@ -91,7 +98,8 @@ func byID(links []*Link) []*Link {
 }
 
 // merge walks two lists in order of their keys.
-func merge[T, K any](from, to []T, key func(T) K, compare func(a, b K) int, equal func(a, b T) bool) (c Changes[K]) {
+func merge[T, K any](from, to []T, key func(T) K, compare func(a, b K) int,
+	equal func(a, b T) bool) (c Changes[K]) {
 	for len(from) > 0 || len(to) > 0 {
 		order := 0
 		switch {

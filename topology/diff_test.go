@@ -9,7 +9,8 @@ import (
 
 func TestCompare(t *testing.T) {
 	sid := func(last byte, structure uint8) SID {
-		return SID{Address: netip.AddrFrom16([16]byte{0xfc, 15: last}), Behavior: BehaviorEnd, Structure: SIDStructure{LocatorBlock: structure}}
+		return SID{Address: netip.AddrFrom16([16]byte{0xfc, 15: last}), Behavior: BehaviorEnd,
+			Structure: SIDStructure{LocatorBlock: structure}}
 	}
 	base := func() *network {
 		w := figure1()
@@ -29,13 +30,17 @@ func TestCompare(t *testing.T) {
 			b.SetNode(*b.nodes["n1"])
 			b.SetLink(*b.links["n6,1~n4,1"])
 		}, `{}`},
-		{"staleness", func(b *Builder) { b.SetStale(&Staleness{Reason: "lost", Since: time.Unix(1, 0)}) }, `{"stale":true}`},
+		{"staleness", func(b *Builder) { b.SetStale(&Staleness{Reason: "lost", Since: time.Unix(1, 0)}) },
+			`{"stale":true}`},
 		{"a node", func(b *Builder) { b.RemoveNode("n3"); b.SetNode(Node{ID: "n7"}) },
 			`{"nodes":{"added":["n7"],"removed":["n3"]}}`},
-		{"a node's name", func(b *Builder) { n := *b.nodes["n2"]; n.Name = "other"; b.SetNode(n) }, `{"nodes":{"changed":["n2"]}}`},
+		{"a node's name", func(b *Builder) { n := *b.nodes["n2"]; n.Name = "other"; b.SetNode(n) },
+			`{"nodes":{"changed":["n2"]}}`},
 		{"a metric", func(b *Builder) { l := *b.links["n6,1~n4,1"]; l.IGPMetric = 9; b.SetLink(l) },
 			`{"links":{"changed":["n6,1~n4,1"]}}`},
-		{"a direction of a link", func(b *Builder) { b.RemoveLink("n6,1~n4,1") }, `{"links":{"removed":["n6,1~n4,1"]}}`},
+		{"a direction of a link", func(b *Builder) {
+			b.RemoveLink("n6,1~n4,1")
+		}, `{"links":{"removed":["n6,1~n4,1"]}}`},
 		{"a prefix", func(b *Builder) {
 			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n1", netip.MustParsePrefix("fd00::/64")}, Metric: 2})
 			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n0", netip.MustParsePrefix("fd00::/64")}})

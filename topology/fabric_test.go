@@ -79,7 +79,8 @@ func randomFabric(t *rapid.T) *fabric {
 			}
 		}
 		for range rapid.IntRange(0, 1).Draw(t, "odd links") {
-			a, b := rapid.SampledFrom(leaves).Draw(t, "a"), rapid.SampledFrom(append(leaves, middle...)).Draw(t, "b")
+			a, b := rapid.SampledFrom(leaves).Draw(t, "a"),
+				rapid.SampledFrom(append(leaves, middle...)).Draw(t, "b")
 			if a != b {
 				join(a, b)
 			}

@@ -69,7 +69,8 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	for i, l := range s.Links {
 		g.linkHash[i] = hashString(string(l.ID))
 		from, to := local[i], remote[i]
-		usable[i] = from >= 0 && to >= 0 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 && (f.Link == nil || f.Link(l))
+		usable[i] = from >= 0 && to >= 0 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 &&
+			(f.Link == nil || f.Link(l))
 	}
 	for i := range usable {
 		usable[i] = usable[i] && usable[g.reverse[i]]

@@ -49,7 +49,8 @@ func TestKShortestAgainstSearch(t *testing.T) {
 		}
 		s := w.Build()
 		g := s.Graph()
-		from, to := rapid.SampledFrom(s.Nodes).Draw(t, "from").ID, rapid.SampledFrom(s.Nodes).Draw(t, "to").ID
+		from, to := rapid.SampledFrom(s.Nodes).Draw(t, "from").ID, rapid.SampledFrom(s.Nodes).Draw(t,
+			"to").ID
 		k := rapid.IntRange(0, 60).Draw(t, "k")
 		got, err := g.KShortest(from, to, k, MetricIGP)
 		if err != nil {
@@ -63,7 +64,8 @@ func TestKShortestAgainstSearch(t *testing.T) {
 		for i, p := range got {
 			for j, l := range p {
 				if len(p) != len(want[i].links) || l != s.Links[want[i].links[j]] {
-					t.Fatalf("path %d is%s, want links %v of cost %d", i, pathNames(p), want[i].links, want[i].cost)
+					t.Fatalf("path %d is%s, want links %v of cost %d", i, pathNames(p), want[i].links,
+						want[i].cost)
 				}
 			}
 		}
@@ -73,7 +75,8 @@ func TestKShortestAgainstSearch(t *testing.T) {
 func TestKShortestRefuses(t *testing.T) {
 	g := figure1().Build().Graph()
 	for _, ends := range [][2]NodeID{{"x", "n1"}, {"n1", "x"}} {
-		if _, err := g.KShortest(ends[0], ends[1], 1, MetricIGP); !errors.Is(err, ErrUnknownNode) || !strings.Contains(err.Error(), "x") {
+		if _, err := g.KShortest(ends[0], ends[1], 1, MetricIGP); !errors.Is(err, ErrUnknownNode) ||
+			!strings.Contains(err.Error(), "x") {
 			t.Errorf("%v: %v", ends, err)
 		}
 	}

@@ -22,7 +22,8 @@ func (s *Snapshot) Leaves() []NodeID {
 
 // ownPrefix reports whether a prefix of a node leads to the node itself.
 func (s *Snapshot) ownPrefix(node *Node, p netip.Prefix) bool {
-	if p.Bits() == 0 || node.Loopback.IsValid() && p.Contains(node.Loopback) || node.RouterID4.IsValid() && p.Contains(node.RouterID4) {
+	if p.Bits() == 0 || node.Loopback.IsValid() && p.Contains(node.Loopback) ||
+		node.RouterID4.IsValid() && p.Contains(node.RouterID4) {
 		return true
 	}
 	for _, l := range node.Locators {

@@ -64,7 +64,8 @@ type EndX struct {
 }
 
 func compareEndX(a, b EndX) int {
-	return cmp.Or(compareSIDs(a.SID, b.SID), cmp.Compare(a.Neighbor, b.Neighbor), cmp.Compare(a.Weight, b.Weight))
+	return cmp.Or(compareSIDs(a.SID, b.SID), cmp.Compare(a.Neighbor, b.Neighbor),
+		cmp.Compare(a.Weight, b.Weight))
 }
 
 // NewLinkID derives the id of a link from its ends. Link identifiers count; a
@@ -79,16 +80,20 @@ func NewLinkID(l *Link) LinkID {
 		}
 		return string(node)
 	}
-	return LinkID(end(l.Local, l.LocalID, l.LocalAddresses) + "~" + end(l.Remote, l.RemoteID, l.RemoteAddresses))
+	return LinkID(end(l.Local, l.LocalID, l.LocalAddresses) + "~" + end(l.Remote, l.RemoteID,
+		l.RemoteAddresses))
 }
 
 // Equal reports whether two links have the same content.
 func (l *Link) Equal(o *Link) bool {
 	return l.ID == o.ID && l.Local == o.Local && l.Remote == o.Remote &&
-		l.LocalID == o.LocalID && l.RemoteID == o.RemoteID && l.LocalPort == o.LocalPort && l.RemotePort == o.RemotePort &&
-		slices.Equal(l.LocalAddresses, o.LocalAddresses) && slices.Equal(l.RemoteAddresses, o.RemoteAddresses) &&
+		l.LocalID == o.LocalID && l.RemoteID == o.RemoteID && l.LocalPort == o.LocalPort &&
+		l.RemotePort == o.RemotePort &&
+		slices.Equal(l.LocalAddresses, o.LocalAddresses) &&
+		slices.Equal(l.RemoteAddresses, o.RemoteAddresses) &&
 		l.IGPMetric == o.IGPMetric && l.TEMetric == o.TEMetric && l.Delay == o.Delay &&
-		l.MaxBandwidth == o.MaxBandwidth && l.AdminGroup == o.AdminGroup && slices.Equal(l.EndX, o.EndX) && slices.Equal(l.Sources, o.Sources)
+		l.MaxBandwidth == o.MaxBandwidth && l.AdminGroup == o.AdminGroup &&
+		slices.Equal(l.EndX, o.EndX) && slices.Equal(l.Sources, o.Sources)
 }
 
 // normal returns the link with slices of its own, in order, with an id, and
@@ -114,8 +119,8 @@ func compareLinks(a, b *Link) int {
 		cmp.Compare(a.LocalID, b.LocalID), cmp.Compare(a.ID, b.ID))
 }
 
-// KnownFrom returns what the link is known from, the one that counts first: also of a link that BGP-LS
-// alone describes. It is empty for nil, a link that is not there.
+// KnownFrom returns what the link is known from, the one that counts first: also of a link that
+// BGP-LS alone describes. It is empty for nil, a link that is not there.
 func (l *Link) KnownFrom() []string {
 	switch {
 	case l == nil:

@@ -13,7 +13,8 @@ type LostWays struct {
 // Lost finds the ways that losses touch, which takes as long as there are such
 // ways.
 func (c *Clos) Lost(lost Losses) *LostWays {
-	w := &LostWays{c: c, up: make([][]uint64, len(c.members)), down: make([][]uint64, len(c.members)), gone: c.lostMembers(lost)}
+	w := &LostWays{c: c, up: make([][]uint64, len(c.members)), down: make([][]uint64, len(c.members)),
+		gone: c.lostMembers(lost)}
 	both, oneWay := c.lostLinks(lost)
 	for _, l := range both {
 		w.lose(l)

@@ -85,12 +85,14 @@ func TestLostPaths(t *testing.T) {
 
 func TestWithoutPlane(t *testing.T) {
 	f := newFabric(2, 2, 2, 1)
-	c := mustClos(t, f.Build(), ClosRequest{Leaves: f.leaves}).Without(Losses{Planes: []int{2}, OneWay: []LinkID{}})
+	c := mustClos(t, f.Build(), ClosRequest{Leaves: f.leaves}).Without(Losses{Planes: []int{2},
+		OneWay: []LinkID{}})
 	var got []string
 	for p := range c.Pairs() {
 		got = append(got, fmt.Sprintf("%s %s %d", p.Source().ID, p.Destination().ID, p.Len()))
 	}
-	want := []string{"p1-leaf-000 p1-leaf-001 2", "p1-leaf-001 p1-leaf-000 2", "p2-leaf-000 p2-leaf-001 0", "p2-leaf-001 p2-leaf-000 0"}
+	want := []string{"p1-leaf-000 p1-leaf-001 2", "p1-leaf-001 p1-leaf-000 2",
+		"p2-leaf-000 p2-leaf-001 0", "p2-leaf-001 p2-leaf-000 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

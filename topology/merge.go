@@ -23,12 +23,14 @@ type Source struct {
 // Merge returns what several sources together know. Of a node, the first source that has
 // it decides: the links from it and its prefixes are those that this source has, and a
 // link that it lacks is down, unless a later source fills or confirms. A link names all sources
-// that have it. The version is above last. Where BGP-LS alone has anything, its snapshot is returned as it is if it is newer.
+// that have it. The version is above last. Where BGP-LS alone has anything, its snapshot is
+// returned as it is if it is newer.
 //
 // The merged snapshot is stale when one of the sources is.
 func Merge(last uint64, sources ...Source) *Snapshot {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
-		return len(s.Snapshot.Nodes) == 0 && len(s.Snapshot.Links) == 0 && len(s.Snapshot.Prefixes) == 0 && s.Snapshot.Stale == nil
+		return len(s.Snapshot.Nodes) == 0 && len(s.Snapshot.Links) == 0 &&
+			len(s.Snapshot.Prefixes) == 0 && s.Snapshot.Stale == nil
 	})
 	if len(sources) == 1 && sources[0].Name == SourceBGPLS && sources[0].Snapshot.Version > last {
 		return sources[0].Snapshot
@@ -71,7 +73,8 @@ func Merge(last uint64, sources ...Source) *Snapshot {
 				known.Sources = append(slices.Clone(other.Sources), s.Name)
 				b.links[l.ID] = &known
 			case s.Confirms:
-			case s.Fills && !ends[linkEnd{l.Local, l.LocalPort}] && !ends[linkEnd{l.Remote, l.RemotePort}], !s.Fills && by(l.Local, i):
+			case s.Fills && !ends[linkEnd{l.Local, l.LocalPort}] && !ends[linkEnd{l.Remote, l.RemotePort}],
+				!s.Fills && by(l.Local, i):
 				known := *l
 				known.Sources = []string{s.Name}
 				b.links[l.ID] = &known

@@ -17,7 +17,8 @@ type network struct {
 func newNetwork(nodes ...NodeID) *network {
 	w := &network{Builder: NewBuilder(), ports: map[NodeID]uint32{}}
 	for i, n := range nodes {
-		w.SetNode(Node{ID: n, Name: string(n), Loopback: netip.AddrFrom16([16]byte{0xfd, 15: byte(i + 1), 14: byte((i + 1) >> 8)})})
+		w.SetNode(Node{ID: n, Name: string(n),
+			Loopback: netip.AddrFrom16([16]byte{0xfd, 15: byte(i + 1), 14: byte((i + 1) >> 8)})})
 	}
 	return w
 }
@@ -34,7 +35,8 @@ func (w *network) connect(a, b NodeID, there, back uint32) (LinkID, LinkID) {
 // figure1 is the reference network of the draft, all metrics 10.
 func figure1() *network {
 	w := newNetwork("n1", "n2", "n3", "n4", "n5", "n6")
-	for _, l := range [][2]NodeID{{"n6", "n4"}, {"n6", "n5"}, {"n4", "n1"}, {"n4", "n2"}, {"n5", "n2"}, {"n5", "n3"}} {
+	for _, l := range [][2]NodeID{{"n6", "n4"}, {"n6", "n5"}, {"n4", "n1"}, {"n4", "n2"}, {"n5", "n2"},
+		{"n5", "n3"}} {
 		w.connect(l[0], l[1], 10, 10)
 	}
 	return w

@@ -88,8 +88,10 @@ func (n *Node) Equal(o *Node) bool {
 
 // equalBase compares everything but locators and SIDs.
 func (n *Node) equalBase(o *Node) bool {
-	return n.ID == o.ID && n.Name == o.Name && n.Loopback == o.Loopback && n.RouterID4 == o.RouterID4 &&
-		n.ASN == o.ASN && n.Protocol == o.Protocol && n.Pseudonode == o.Pseudonode && n.Overload == o.Overload &&
+	return n.ID == o.ID && n.Name == o.Name && n.Loopback == o.Loopback &&
+		n.RouterID4 == o.RouterID4 &&
+		n.ASN == o.ASN && n.Protocol == o.Protocol && n.Pseudonode == o.Pseudonode &&
+		n.Overload == o.Overload &&
 		(n.SRv6 == nil) == (o.SRv6 == nil) && (n.SRv6 == nil || *n.SRv6 == *o.SRv6) &&
 		slices.Equal(n.Algorithms, o.Algorithms) && slices.Equal(n.MSDs, o.MSDs)
 }
@@ -97,7 +99,9 @@ func (n *Node) equalBase(o *Node) bool {
 // normal returns the node with slices of its own, in order.
 func (n Node) normal() Node {
 	n.Algorithms = sorted(n.Algorithms, cmp.Compare[int])
-	n.MSDs = sorted(n.MSDs, func(a, b MSD) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value)) })
+	n.MSDs = sorted(n.MSDs, func(a, b MSD) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value))
+	})
 	n.Locators = sorted(n.Locators, compareLocators)
 	n.SIDs = sorted(n.SIDs, compareSIDs)
 	return n

@@ -19,7 +19,8 @@ func pairLinks(links []*Link) []int32 {
 	between, opposite := linksBetween(links)
 	// The strongest evidence pairs first, over all links, so that the order of
 	// links decides only among equals.
-	for _, agree := range [...]func(a, b *Link) bool{identifiersAgree, addressesAgree, nothingDisagrees} {
+	for _, agree := range [...]func(a, b *Link) bool{
+		identifiersAgree, addressesAgree, nothingDisagrees} {
 		for i, l := range links {
 			if reverse[i] >= 0 || opposite[i] < 0 {
 				continue
@@ -77,7 +78,8 @@ func identifiersAgree(a, b *Link) bool {
 }
 
 func addressesAgree(a, b *Link) bool {
-	return (meet(a.LocalAddresses, b.RemoteAddresses) || meet(a.RemoteAddresses, b.LocalAddresses)) && nothingDisagrees(a, b)
+	return (meet(a.LocalAddresses, b.RemoteAddresses) || meet(a.RemoteAddresses, b.LocalAddresses)) &&
+		nothingDisagrees(a, b)
 }
 
 func nothingDisagrees(a, b *Link) bool {

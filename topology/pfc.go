@@ -10,7 +10,8 @@ type PFCBehaviors struct {
 
 // DefaultPFCBehaviors are codepoints for private use.
 func DefaultPFCBehaviors() PFCBehaviors {
-	return PFCBehaviors{EndX: 0x8010, EndXPSP: 0x8011, EndXUSP: 0x8012, EndXPSPUSP: 0x8013, EndXUSD: 0x8014, End: 0x8015}
+	return PFCBehaviors{EndX: 0x8010, EndXPSP: 0x8011, EndXUSP: 0x8012, EndXPSPUSP: 0x8013,
+		EndXUSD: 0x8014, End: 0x8015}
 }
 
 // EndXFlavors returns the flavors of an End.X.PFC; ok is false for any other
@@ -63,7 +64,8 @@ func (p PFCBehaviors) EndXPFC(l *Link) (SID, bool) {
 	var best SID
 	var flavors Flavors
 	for _, x := range l.EndX {
-		if f, ok := p.EndXFlavors(x.Behavior); ok && x.Algorithm == 0 && (!best.Address.IsValid() || f < flavors) {
+		if f, ok := p.EndXFlavors(x.Behavior); ok && x.Algorithm == 0 &&
+			(!best.Address.IsValid() || f < flavors) {
 			best, flavors = x.SID, f
 		}
 	}

@@ -10,7 +10,8 @@ func TestPFCBehaviors(t *testing.T) {
 	p := DefaultPFCBehaviors()
 	seen := make(map[Behavior]bool)
 	for f, name := range map[Flavors]string{
-		0: "End.X.PFC", FlavorPSP: "End.X.PFC (PSP)", FlavorUSP: "End.X.PFC (USP)", FlavorPSP | FlavorUSP: "End.X.PFC (PSP,USP)", FlavorUSD: "End.X.PFC (USD)",
+		0: "End.X.PFC", FlavorPSP: "End.X.PFC (PSP)", FlavorUSP: "End.X.PFC (USP)",
+		FlavorPSP | FlavorUSP: "End.X.PFC (PSP,USP)", FlavorUSD: "End.X.PFC (USD)",
 	} {
 		b, ok := p.EndXOf(f)
 		if !ok || seen[b] || !b.Private() {
@@ -42,7 +43,8 @@ func TestPFCCapable(t *testing.T) {
 	b.SetNode(Node{ID: "a", SIDs: []SID{sid("fc00::1", p.End, 0)}})
 	b.SetNode(Node{ID: "b", SIDs: []SID{sid("fc00::2", BehaviorEnd, 0), sid("fc00::3", p.End, 128)}})
 	b.SetNode(Node{ID: "c"})
-	b.SetLink(Link{Local: "c", Remote: "b", EndX: []EndX{{SID: sid("fc00::4", p.EndXPSP, 0)}, {SID: sid("fc00::5", p.EndX, 0)}}})
+	b.SetLink(Link{Local: "c", Remote: "b", EndX: []EndX{{SID: sid("fc00::4", p.EndXPSP, 0)},
+		{SID: sid("fc00::5", p.EndX, 0)}}})
 	s := b.Build()
 	for id, want := range map[NodeID]bool{"a": true, "b": false, "c": true, "d": false} {
 		if p.Capable(s, id) != want {

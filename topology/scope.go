@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Scope is the nodes that a BGP-LS peer may describe, with their links, prefixes and SIDs. A link belongs
-// to the node that it leaves. The empty Scope has all nodes.
+// A Scope is the nodes that a BGP-LS peer may describe, with their links, prefixes and SIDs. A link
+// belongs to the node that it leaves. The empty Scope has all nodes.
 type Scope struct{ rules []scopeRule }
 
 // scopeRule names nodes; each part that is not set matches everything.
@@ -22,9 +22,9 @@ type scopeRule struct {
 // systemID is that of an IS-IS router.
 var systemID = regexp.MustCompile(`^[0-9a-f]{4}(\.[0-9a-f]{4}){2}$`)
 
-// ParseScope reads the nodes of a scope: "64512:10.0.0.6" (the id of a node), "64512:*" (an autonomous
-// system), "10.0.0.6", "0102.0304.0506" (a router-id of any system), or "10.0.0.0/24" (IPv4
-// router-ids). The pseudonodes of a router belong to it. Errors name the text.
+// ParseScope reads the nodes of a scope: "64512:10.0.0.6" (the id of a node), "64512:*" (an
+// autonomous system), "10.0.0.6", "0102.0304.0506" (a router-id of any system), or "10.0.0.0/24"
+// (IPv4 router-ids). The pseudonodes of a router belong to it. Errors name the text.
 func ParseScope(texts []string) (Scope, error) {
 	var s Scope
 	for _, text := range texts {
@@ -42,7 +42,8 @@ func ParseScope(texts []string) (Scope, error) {
 		case router == "*" && r.asn != "":
 		default:
 			if a, err := netip.ParseAddr(router); (err != nil || !a.Is4()) && !systemID.MatchString(router) {
-				return Scope{}, fmt.Errorf("node %q: want a router-id such as 10.0.0.6 or 0102.0304.0506, a prefix such as 10.0.0.0/24, AS:ROUTER-ID or AS:*", text)
+				return Scope{}, fmt.Errorf(
+					"node %q: want a router-id such as 10.0.0.6 or 0102.0304.0506, a prefix such as 10.0.0.0/24, AS:ROUTER-ID or AS:*", text)
 			}
 			r.router = router
 		}

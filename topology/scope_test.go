@@ -38,7 +38,8 @@ func TestScope(t *testing.T) {
 			t.Errorf("%q has %s: %t, want %t", c.rules, c.id, got, c.want)
 		}
 	}
-	for _, bad := range []string{"", "*", "n6", "0:10.0.0.6", "x:10.0.0.6", "64512:", "10.0.0.1/24", "fd00::/64", "64512:*/8", "10.0.0.6-10.0.0.7"} {
+	for _, bad := range []string{"", "*", "n6", "0:10.0.0.6", "x:10.0.0.6", "64512:", "10.0.0.1/24",
+		"fd00::/64", "64512:*/8", "10.0.0.6-10.0.0.7"} {
 		if _, err := topology.ParseScope([]string{bad}); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -102,7 +102,8 @@ type ranking struct {
 func (r *ranking) reset(p *Paths, key uint64) {
 	n := len(p.dist)
 	r.p, r.key = p, key
-	r.score, r.best, r.depth = filled(r.score, n, 0), filled(r.best, n, edge{node: -1}), filled(r.depth, n, 0)
+	r.score, r.best, r.depth = filled(r.score, n, 0), filled(r.best, n, edge{node: -1}),
+		filled(r.depth, n, 0)
 	for v := range n {
 		r.score[v] = p.g.score(int32(v), key)
 	}

@@ -35,7 +35,8 @@ func (s SIDStructure) Valid() bool {
 }
 
 func compareSIDs(a, b SID) int {
-	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(a.Algorithm, b.Algorithm))
+	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Behavior, b.Behavior),
+		cmp.Compare(a.Algorithm, b.Algorithm))
 }
 
 // A Locator is a prefix out of which a node allocates its SIDs.

@@ -46,7 +46,8 @@ func (s *Staleness) Equal(o *Staleness) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Reason == o.Reason && s.Since.Equal(o.Since) && slices.Equal(s.Sources, o.Sources) && s.Incomplete == o.Incomplete
+	return s.Reason == o.Reason && s.Since.Equal(o.Since) && slices.Equal(s.Sources, o.Sources) &&
+		s.Incomplete == o.Incomplete
 }
 
 // Incomplete reports whether what the snapshot lacks may be there all the same: see Staleness.

@@ -12,7 +12,8 @@ import (
 func TestSnapshotIsImmutable(t *testing.T) {
 	w := newNetwork("a", "b")
 	w.connect("a", "b", 1, 1)
-	node := Node{ID: "a", SIDs: []SID{{Address: netip.MustParseAddr("fc00::2")}, {Address: netip.MustParseAddr("fc00::1")}}}
+	node := Node{ID: "a", SIDs: []SID{{Address: netip.MustParseAddr("fc00::2")},
+		{Address: netip.MustParseAddr("fc00::1")}}}
 	w.SetNode(node)
 	s := w.Build()
 	before, _ := json.Marshal(s)
@@ -72,7 +73,8 @@ func TestSnapshotLookups(t *testing.T) {
 	if n := s.NodeByLoopback(s.Node("n5").Loopback); n == nil || n.ID != "n5" {
 		t.Errorf("NodeByLoopback gives %v", n)
 	}
-	if s.NodeByLoopback(netip.Addr{}) != nil || s.NodeByName("n9") != nil || s.Node("n9") != nil || s.Link("n9") != nil {
+	if s.NodeByLoopback(netip.Addr{}) != nil || s.NodeByName("n9") != nil || s.Node("n9") != nil ||
+		s.Link("n9") != nil {
 		t.Error("found what is not there")
 	}
 	if got := ids(t, s.PrefixesOf("n2"), func(p *Prefix) string { return p.Prefix.String() }); got != "fd01::/64 fd02::/64" {
@@ -93,14 +95,16 @@ func TestPortMap(t *testing.T) {
 		link          Link
 		local, remote uint32
 	}{
-		{Link{Local: "a", Remote: "b", LocalID: 7, RemoteID: 8, RemoteAddresses: addrs("fe80::a", "fe80::b")}, 1, 2},
+		{Link{Local: "a", Remote: "b", LocalID: 7, RemoteID: 8, RemoteAddresses: addrs("fe80::a",
+			"fe80::b")}, 1, 2},
 		{Link{Local: "a", Remote: "b", LocalID: 9, RemoteID: 8}, 9, 8},
 		{Link{Local: "c", Remote: "a", LocalID: 7, RemoteID: 7}, 7, 1},
 		{Link{Local: "c", Remote: "a"}, 0, 0},
 	} {
 		id := b.SetLink(c.link)
 		if l := b.Build().Link(id); l.LocalPort != c.local || l.RemotePort != c.remote {
-			t.Errorf("%s has ports %d and %d, want %d and %d", id, l.LocalPort, l.RemotePort, c.local, c.remote)
+			t.Errorf("%s has ports %d and %d, want %d and %d", id, l.LocalPort, l.RemotePort, c.local,
+				c.remote)
 		}
 		b.RemoveLink(id)
 	}
@@ -153,7 +157,8 @@ func TestBehavior(t *testing.T) {
 		if c.b.Base() != c.base || c.b.Flavors() != c.flavors || c.b.String() != c.name {
 			t.Errorf("%d is %d with %v: %q", c.b, c.b.Base(), c.b.Flavors(), c.b.String())
 		}
-		if c.b.IsEndX() != (c.base == BehaviorEndX || c.base == BehaviorEndXNextCSID) || c.b.Private() != (c.b >= 0x8000) {
+		if c.b.IsEndX() != (c.base == BehaviorEndX || c.base == BehaviorEndXNextCSID) ||
+			c.b.Private() != (c.b >= 0x8000) {
 			t.Errorf("%d: IsEndX %v, Private %v", c.b, c.b.IsEndX(), c.b.Private())
 		}
 	}

@@ -39,7 +39,9 @@ func (g *Graph) Toward(root NodeID, m Metric) (p *Paths, ok bool) {
 
 func (g *Graph) pathsFrom(v int32, m Metric) *Paths { return g.cached(&g.from[m][v], v, m, false) }
 
-func (g *Graph) pathsToward(v int32, m Metric) *Paths { return g.cached(&g.toward[m][v], v, m, true) }
+func (g *Graph) pathsToward(v int32, m Metric) *Paths {
+	return g.cached(&g.toward[m][v], v, m, true)
+}
 
 // Root returns the node the paths start from, or lead to.
 func (p *Paths) Root() NodeID { return p.g.snapshot.Nodes[p.root].ID }

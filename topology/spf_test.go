@@ -207,7 +207,8 @@ func TestPathSpreads(t *testing.T) {
 	for key := range uint64(keys) {
 		via[p.Path("d", key)[0].ID]++
 	}
-	for id, want := range map[LinkID]int{"a,4~c,1": keys / 2, "a,1~b,1": keys / 6, "a,2~b,2": keys / 6, "a,3~b,3": keys / 6} {
+	for id, want := range map[LinkID]int{"a,4~c,1": keys / 2, "a,1~b,1": keys / 6, "a,2~b,2": keys / 6,
+		"a,3~b,3": keys / 6} {
 		if via[id] < want*8/10 || via[id] > want*12/10 {
 			t.Errorf("%s carries %d of %d keys, about %d are due", id, via[id], keys, want)
 		}
@@ -240,22 +241,28 @@ func TestPairing(t *testing.T) {
 	}{
 		{"identifiers", []Link{
 			{Local: a, Remote: b, LocalID: 1, RemoteID: 7}, {Local: a, Remote: b, LocalID: 2, RemoteID: 8},
-			{Local: b, Remote: a, LocalID: 7, RemoteID: 1}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}}, "[2 3 0 1]"},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 1}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}},
+			"[2 3 0 1]"},
 		{"crossed identifiers", []Link{
 			{Local: a, Remote: b, LocalID: 1, RemoteID: 8}, {Local: a, Remote: b, LocalID: 2, RemoteID: 7},
-			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}}, "[3 2 1 0]"},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}},
+			"[3 2 1 0]"},
 		{"a certain pair before an uncertain one", []Link{
 			{Local: a, Remote: b, LocalID: 1}, {Local: a, Remote: b, LocalID: 2, RemoteID: 7},
-			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}}, "[3 2 1 0]"},
+			{Local: b, Remote: a, LocalID: 7, RemoteID: 2}, {Local: b, Remote: a, LocalID: 8, RemoteID: 1}},
+			"[3 2 1 0]"},
 		{"another link's identifier", []Link{
-			{Local: a, Remote: b, LocalID: 1, RemoteID: 7}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}}, "[-1 -1]"},
+			{Local: a, Remote: b, LocalID: 1, RemoteID: 7}, {Local: b, Remote: a, LocalID: 8, RemoteID: 2}},
+			"[-1 -1]"},
 		{"no identifiers", []Link{
-			{ID: "1", Local: a, Remote: b}, {ID: "2", Local: a, Remote: b}, {ID: "3", Local: b, Remote: a}}, "[2 -1 0]"},
+			{ID: "1", Local: a, Remote: b}, {ID: "2", Local: a, Remote: b}, {ID: "3", Local: b, Remote: a}},
+			"[2 -1 0]"},
 		{"addresses", []Link{
 			{Local: a, Remote: b, LocalAddresses: addrs("fe80::1"), RemoteAddresses: addrs("fe80::2")},
 			{Local: a, Remote: b, LocalAddresses: addrs("fe80::3"), RemoteAddresses: addrs("fe80::4")},
 			{Local: b, Remote: a, LocalAddresses: addrs("fe80::2"), RemoteAddresses: addrs("fe80::1")},
-			{Local: b, Remote: a, LocalAddresses: addrs("fe80::4"), RemoteAddresses: addrs("fe80::3")}}, "[2 3 0 1]"},
+			{Local: b, Remote: a, LocalAddresses: addrs("fe80::4"), RemoteAddresses: addrs("fe80::3")}},
+			"[2 3 0 1]"},
 		{"a loop", []Link{{Local: a, Remote: a, LocalID: 1, RemoteID: 1}}, "[-1]"},
 	} {
 		links := make([]*Link, len(c.links))
@@ -278,9 +285,11 @@ func TestFilter(t *testing.T) {
 	}{
 		{"nothing", Filter{}, "n6", "n1 n2 n3 n4 n5 n6"},
 		{"a node", Filter{Node: func(n *Node) bool { return n.ID != "n4" }}, "n6", "n2 n3 n5 n6"},
-		{"one direction of a link", Filter{Link: func(l *Link) bool { return l.ID != "n1,1~n4,2" }}, "n6", "n2 n3 n4 n5 n6"},
+		{"one direction of a link", Filter{Link: func(l *Link) bool { return l.ID != "n1,1~n4,2" }}, "n6",
+			"n2 n3 n4 n5 n6"},
 		{"transit", Filter{Transit: func(n *Node) bool { return n.ID != "n4" }}, "n6", "n2 n3 n4 n5 n6"},
-		{"transit at the start", Filter{Transit: func(n *Node) bool { return n.ID != "n4" }}, "n4", "n1 n2 n3 n4 n5 n6"},
+		{"transit at the start", Filter{Transit: func(n *Node) bool { return n.ID != "n4" }}, "n4",
+			"n1 n2 n3 n4 n5 n6"},
 	} {
 		g := NewGraph(s, c.filter)
 		p, ok := g.From(c.from, MetricIGP)

@@ -48,7 +48,8 @@ func ofNodes[T any](g *Graph, of func(NodeID) T) (out []T) {
 // checkTree fails unless a tree is what its request asks for, whatever made it.
 func checkTree(t failer, g *Graph, req TreeRequest, tree *Tree) {
 	t.Helper()
-	if tree.Nodes[0].Node.ID != req.Root || tree.Nodes[0].Parent != -1 || len(tree.Nodes[0].Branch) != 0 {
+	if tree.Nodes[0].Node.ID != req.Root || tree.Nodes[0].Parent != -1 ||
+		len(tree.Nodes[0].Branch) != 0 {
 		t.Fatalf("the first node is not a root %s", req.Root)
 	}
 	seen := map[NodeID]bool{}
@@ -148,17 +149,20 @@ func TestTreeLeaves(t *testing.T) {
 	}{
 		{name: "root only", req: TreeRequest{Root: "n6"}, want: "n6"},
 		{name: "root as leaf", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n6"}}, want: "n6*"},
-		{name: "twice the same", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n1"}}, want: "n6(n4(n1*))"},
-		{name: "a leaf on the way", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n4"}}, want: "n6(n4*(n1*))"},
+		{name: "twice the same", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n1"}},
+			want: "n6(n4(n1*))"},
+		{name: "a leaf on the way", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n4"}},
+			want: "n6(n4*(n1*))"},
 		{name: "crossing a router", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n3"},
 			Replicates: ofNodes(g, func(id NodeID) bool { return id != "n4" })}, want: "n6(n4~n1* n5(n3*))"},
-		{name: "no branch left at a transit node", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n2"},
-			Branches: ofNodes(g, func(id NodeID) int32 {
-				if id == "n4" {
-					return 1
-				}
-				return 2
-			})}, want: "n6(n4(n1*) n5(n2*))"},
+		{name: "no branch left at a transit node",
+			req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1", "n2"},
+				Branches: ofNodes(g, func(id NodeID) int32 {
+					if id == "n4" {
+						return 1
+					}
+					return 2
+				})}, want: "n6(n4(n1*) n5(n2*))"},
 		{name: "crossing a node without any branch", req: TreeRequest{Root: "n6", Leaves: []NodeID{"n1"},
 			Branches: ofNodes(g, func(id NodeID) int32 {
 				if id == "n4" {
@@ -225,7 +229,9 @@ func randomRequest(t *rapid.T, s *Snapshot) TreeRequest {
 	}
 	if rapid.Bool().Draw(t, "routers") {
 		routers := some("router", 4)
-		req.Replicates = ofNodes(s.Graph(), func(id NodeID) bool { return !routers[id] || leaves[id] || id == req.Root })
+		req.Replicates = ofNodes(s.Graph(), func(id NodeID) bool {
+			return !routers[id] || leaves[id] || id == req.Root
+		})
 	}
 	if rapid.Bool().Draw(t, "limits") {
 		limit := rapid.Int32Range(1, 4).Draw(t, "limit")
@@ -321,7 +327,8 @@ func leastCost(g *Graph, root NodeID, leaves []NodeID) uint64 {
 		joined := make([]uint64, n)
 		for v := range n {
 			joined[v] = unreached
-			if bits.OnesCount(uint(set)) == 1 && g.snapshot.Nodes[v].ID == leaves[bits.TrailingZeros(uint(set))] {
+			if bits.OnesCount(uint(set)) == 1 &&
+				g.snapshot.Nodes[v].ID == leaves[bits.TrailingZeros(uint(set))] {
 				joined[v] = 0
 			}
 			for part := (set - 1) & set; part > 0; part = (part - 1) & set {
@@ -381,7 +388,8 @@ func TestLeastCostAgainstExact(t *testing.T) {
 		checkTree(t, g, req, tree)
 		want := leastCost(g, req.Root, req.Leaves)
 		if tree.Cost < want || tree.Cost > spt.Cost {
-			t.Fatalf("seed %d, network %d: cost is %d, the least %d, of shortest paths %d", seed, i, tree.Cost, want, spt.Cost)
+			t.Fatalf("seed %d, network %d: cost is %d, the least %d, of shortest paths %d", seed, i,
+				tree.Cost, want, spt.Cost)
 		}
 		if tree.Cost == want {
 			exact++
@@ -394,7 +402,8 @@ func TestLeastCostAgainstExact(t *testing.T) {
 	t.Logf("of %d trees %d cost the least possible, %d less than shortest paths; in all %.3f and %.3f times the least",
 		networks, exact, better, float64(sum)/float64(least), float64(shortest)/float64(least))
 	if exact < networks*88/100 || better < networks*65/100 {
-		t.Errorf("of %d trees only %d cost the least possible, %d less than shortest paths", networks, exact, better)
+		t.Errorf("of %d trees only %d cost the least possible, %d less than shortest paths", networks,
+			exact, better)
 	}
 }
 
@@ -443,12 +452,14 @@ func bigClos() (*Snapshot, []NodeID) {
 	return w.Build(), edges
 }
 
-func plan(t testing.TB, g *Graph, edges []NodeID, groups, receivers int, objective Objective) (cost uint64) {
+func plan(t testing.TB, g *Graph, edges []NodeID, groups, receivers int,
+	objective Objective) (cost uint64) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for i := range groups {
 		perm := rng.Perm(len(edges))
-		req := TreeRequest{Root: edges[perm[0]], Key: KeyOf(fmt.Sprintf("group-%d", i)), Objective: objective,
-			Branches: ofNodes(g, func(NodeID) int32 { return 32 })}
+		req := TreeRequest{Root: edges[perm[0]], Key: KeyOf(fmt.Sprintf("group-%d", i)),
+			Objective: objective,
+			Branches:  ofNodes(g, func(NodeID) int32 { return 32 })}
 		for _, e := range perm[1 : receivers+1] {
 			req.Leaves = append(req.Leaves, edges[e])
 		}

@@ -1,6 +1,6 @@
 // Package web is the dashboard: the files that a browser loads, built from the TypeScript sources
-// beside it by "make web" and committed in dist, so that nobody needs Node to build or install Weft.
-// It asks the REST API for everything that it shows.
+// beside it by "make web" and committed in dist, so that nobody needs Node to build or install
+// Weft. It asks the REST API for everything that it shows.
 package web
 
 import (
@@ -26,7 +26,8 @@ var dist embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// contentTypes are those of the files that a build makes. Those of package mime depend on the machine.
+// contentTypes are those of the files that a build makes. Those of package mime depend on the
+// machine.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
@@ -120,7 +121,8 @@ func acceptsGzip(r *http.Request) bool {
 			coding, weight, _ := strings.Cut(item, ";")
 			coding = strings.TrimSpace(coding)
 			weight = strings.ReplaceAll(weight, " ", "")
-			refused := weight == "q=0" || strings.HasPrefix(weight, "q=0.") && strings.Trim(weight[4:], "0") == ""
+			refused := weight == "q=0" || strings.HasPrefix(weight, "q=0.") &&
+				strings.Trim(weight[4:], "0") == ""
 			if (strings.EqualFold(coding, "gzip") || coding == "*") && !refused {
 				return true
 			}

@@ -53,15 +53,18 @@ func TestPage(t *testing.T) {
 		}
 		w := get(t, "/assets/"+at)
 		ext := filepath.Ext(at)
-		if seen[ext] = true; w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), types[ext]) || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+		if seen[ext] = true; w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"),
+			types[ext]) || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %d, %v", at, w.Code, w.Header())
 		}
 	}
 	if len(seen) != len(types) {
 		t.Errorf("the page loads files of types %v only", seen)
 	}
-	for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
-		if got := page.Header().Get("Content-Security-Policy"); !strings.Contains(got, want) || strings.Contains(got, "unsafe") {
+	for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'",
+		"base-uri 'none'", "form-action 'none'"} {
+		if got := page.Header().Get("Content-Security-Policy"); !strings.Contains(got, want) ||
+			strings.Contains(got, "unsafe") {
 			t.Errorf("the policy lacks %q: %s", want, got)
 		}
 	}
@@ -70,17 +73,22 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestEncoding: a client gets gzip when it takes it, the plain file otherwise, and each by an ETag of its own.
+// TestEncoding: a client gets gzip when it takes it, the plain file otherwise, and each by an ETag
+// of its own.
 func TestEncoding(t *testing.T) {
 	plain, packed := get(t, "/"), get(t, "/", "Accept-Encoding", "br, gzip;q=0.5")
 	unpacked, err := unpack(packed.Body.Bytes())
-	if err != nil || !bytes.Equal(unpacked, plain.Body.Bytes()) || packed.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Content-Encoding") != "" {
+	if err != nil || !bytes.Equal(unpacked, plain.Body.Bytes()) ||
+		packed.Header().Get("Content-Encoding") != "gzip" ||
+		plain.Header().Get("Content-Encoding") != "" {
 		t.Fatalf("%v; %v, %v", err, plain.Header(), packed.Header())
 	}
 	if plain.Header().Get("ETag") == packed.Header().Get("ETag") {
 		t.Errorf("one ETag for two representations: %s", plain.Header().Get("ETag"))
 	}
-	for accept, want := range map[string]string{"": "", "br": "", "gzip": "gzip", "GZIP": "gzip", "*": "gzip", "gzip;q=0": "", "gzip; q=0.000": "", "gzip; q=0.001": "gzip", "identity, gzip ;q=1": "gzip"} {
+	for accept, want := range map[string]string{"": "", "br": "", "gzip": "gzip", "GZIP": "gzip",
+		"*": "gzip", "gzip;q=0": "", "gzip; q=0.000": "", "gzip; q=0.001": "gzip",
+		"identity, gzip ;q=1": "gzip"} {
 		if got := get(t, "/", "Accept-Encoding", accept).Header().Get("Content-Encoding"); got != want {
 			t.Errorf("Accept-Encoding %q: %q, want %q", accept, got, want)
 		}
@@ -92,7 +100,8 @@ func TestEncoding(t *testing.T) {
 }
 
 // inputs are what determines the built files; build/sources.mjs has the same list.
-var inputs = []string{"build", "index.html", "package-lock.json", "package.json", "src", "tsconfig.json", "vite.config.ts"}
+var inputs = []string{"build", "index.html", "package-lock.json", "package.json", "src",
+	"tsconfig.json", "vite.config.ts"}
 
 // TestBuilt: the built files are small enough, and those of these sources. "make web" makes them.
 func TestBuilt(t *testing.T) {
@@ -111,7 +120,8 @@ func TestBuilt(t *testing.T) {
 	var files []string
 	for _, input := range inputs {
 		err := filepath.WalkDir(input, func(at string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() && !strings.HasSuffix(at, ".test.ts") && !strings.HasSuffix(at, "/schema.d.ts") {
+			if err == nil && !entry.IsDir() && !strings.HasSuffix(at, ".test.ts") &&
+				!strings.HasSuffix(at, "/schema.d.ts") {
 				files = append(files, filepath.ToSlash(at))
 			}
 			return err

@@ -18,7 +18,8 @@ import (
 var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func record(n int) api.AuditRecord {
-	return api.AuditRecord{Timestamp: began.Add(time.Duration(n) * time.Minute), Outcome: api.AuditSuccess, ServiceRequest: api.AuditRequest{Path: fmt.Sprint("/", n)}}
+	return api.AuditRecord{Timestamp: began.Add(time.Duration(n) * time.Minute),
+		Outcome: api.AuditSuccess, ServiceRequest: api.AuditRequest{Path: fmt.Sprint("/", n)}}
 }
 
 // write appends records 1 to n to a chain.
@@ -54,16 +55,28 @@ func TestVerify(t *testing.T) {
 		t.Fatal(len(records), faults)
 	}
 	for want, spoil := range map[string]func([]api.AuditRecord) []api.AuditRecord{
-		"record 3 was altered": func(r []api.AuditRecord) []api.AuditRecord { r[2].ServiceRequest.Path = "/other"; return r },
-		"record 4 does not follow record 3": func(r []api.AuditRecord) []api.AuditRecord { // with a new hash
+		"record 3 was altered": func(r []api.AuditRecord) []api.AuditRecord {
+			r[2].ServiceRequest.Path = "/other"
+			return r
+		},
+		// with a new hash
+		"record 4 does not follow record 3": func(r []api.AuditRecord) []api.AuditRecord {
 			r[2].Detail = "nothing happened"
 			r[2].Hash = audit.Hash(&r[2])
 			return r
 		},
-		"records 3 to 3 are missing":                func(r []api.AuditRecord) []api.AuditRecord { return slices.Delete(r, 2, 3) },
-		"records 1 to 2 are missing":                func(r []api.AuditRecord) []api.AuditRecord { return r[2:] },
-		"records 5 to 6 are missing at the end":     func(r []api.AuditRecord) []api.AuditRecord { return r[:4] },
-		"record 2 is there, and was removed before": func(r []api.AuditRecord) []api.AuditRecord { return append(r, r[1]) },
+		"records 3 to 3 are missing": func(r []api.AuditRecord) []api.AuditRecord {
+			return slices.Delete(r, 2, 3)
+		},
+		"records 1 to 2 are missing": func(r []api.AuditRecord) []api.AuditRecord {
+			return r[2:]
+		},
+		"records 5 to 6 are missing at the end": func(r []api.AuditRecord) []api.AuditRecord {
+			return r[:4]
+		},
+		"record 2 is there, and was removed before": func(r []api.AuditRecord) []api.AuditRecord {
+			return append(r, r[1])
+		},
 		"record 6 is not the one that was written last": func(r []api.AuditRecord) []api.AuditRecord {
 			r[5].Detail = "nothing happened"
 			r[5].Hash = audit.Hash(&r[5])
@@ -78,8 +91,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestLoadFindsRecordsBeyondTheHead: a crash between a record and its head, where a store takes them
-// in two parts, loses neither.
+// TestLoadFindsRecordsBeyondTheHead: a crash between a record and its head, where a store takes
+// them in two parts, loses neither.
 func TestLoadFindsRecordsBeyondTheHead(t *testing.T) {
 	s := store.NewMemory()
 	write(t, s, 1, 2)
@@ -105,8 +118,9 @@ func TestPrune(t *testing.T) {
 		now  time.Time
 		left int
 	}{
-		"all":    {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(10 * time.Minute), 200},
-		"age":    {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(250 * time.Minute), 11}, // of minutes 190 to 200
+		"all": {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(10 * time.Minute), 200},
+		// of minutes 190 to 200
+		"age":    {audit.Keep{Octets: 1 << 20, Age: time.Hour}, began.Add(250 * time.Minute), 11},
 		"size":   {audit.Keep{Octets: 9000, Age: 100 * time.Hour}, began.Add(200 * time.Minute), -1},
 		"newest": {audit.Keep{Octets: 1, Age: time.Minute}, began.Add(1000 * time.Minute), 1},
 	} {
@@ -123,7 +137,8 @@ func TestPrune(t *testing.T) {
 		for _, r := range list {
 			octets += len(r.Value)
 		}
-		if c.left >= 0 && len(records) != c.left || c.left < 0 && (octets > c.keep.Octets || octets < c.keep.Octets-1000) {
+		if c.left >= 0 && len(records) != c.left || c.left < 0 &&
+			(octets > c.keep.Octets || octets < c.keep.Octets-1000) {
 			t.Errorf("%s: %d records of %d octets are left, want %d", name, len(records), octets, c.left)
 		}
 		if records[len(records)-1].Seq != 200 {
@@ -139,11 +154,12 @@ func TestPrune(t *testing.T) {
 }
 
 func failure(client string, at time.Time) api.AuditRecord {
-	return api.AuditRecord{Timestamp: at, Outcome: api.AuditFailure, SessionInfo: api.AuditSession{RemoteAddress: client}}
+	return api.AuditRecord{Timestamp: at, Outcome: api.AuditFailure,
+		SessionInfo: api.AuditSession{RemoteAddress: client}}
 }
 
-// TestFloodOfFailures: a client has so many failures recorded; the others are counted, other clients
-// have room, and what succeeds is always recorded.
+// TestFloodOfFailures: a client has so many failures recorded; the others are counted, other
+// clients have room, and what succeeds is always recorded.
 func TestFloodOfFailures(t *testing.T) {
 	s := store.NewMemory()
 	l := audit.NewLog(s, "c1", nil)
@@ -161,7 +177,8 @@ func TestFloodOfFailures(t *testing.T) {
 	ok.SessionInfo.RemoteAddress = "192.0.2.1"
 	put(ok)
 	_, records := read(t, s)
-	if len(records) != 22 || records[21].Suppressed != 980 || records[21].SessionInfo.RemoteAddress != "192.0.2.2" || records[0].Outcome != api.AuditSuccess {
+	if len(records) != 22 || records[21].Suppressed != 980 ||
+		records[21].SessionInfo.RemoteAddress != "192.0.2.2" || records[0].Outcome != api.AuditSuccess {
 		t.Errorf("%d records, %+v", len(records), records[len(records)-2:])
 	}
 	// All strangers together have a bound.
@@ -177,14 +194,16 @@ func TestFloodOfFailures(t *testing.T) {
 		put(failure(fmt.Sprint("later client ", n), began.Add(later)))
 	}
 	_, records = read(t, s)
-	if last := records[len(records)-1]; len(records) != len(before)+1 || last.SessionInfo.RemoteAddress != "later client 1" {
-		t.Errorf("%d records after %d, the last %+v; want one more, of the client after 6 s", len(records), len(before), last)
+	if last := records[len(records)-1]; len(records) != len(before)+1 ||
+		last.SessionInfo.RemoteAddress != "later client 1" {
+		t.Errorf("%d records after %d, the last %+v; want one more, of the client after 6 s",
+			len(records), len(before), last)
 	}
 }
 
 // TestKnownPrincipalsAreRecorded: what a principal is refused is recorded, however many failures of
-// strangers its address and all others have had, and whatever the number; a wrong password by one is a
-// stranger's, and so is what is refused where nobody shows credentials.
+// strangers its address and all others have had, and whatever the number; a wrong password by one
+// is a stranger's, and so is what is refused where nobody shows credentials.
 func TestKnownPrincipalsAreRecorded(t *testing.T) {
 	s := store.NewMemory()
 	l := audit.NewLog(s, "c1", nil)
@@ -241,7 +260,8 @@ func TestLongSpecs(t *testing.T) {
 	ctx, e := audit.With(context.Background(), record(1))
 	audit.Of(ctx).Change(nil, strings.Repeat("x", 1<<20))
 	r, ok := e.Take()
-	if !ok || r.Before != nil || len(r.After) > 200 || !strings.Contains(string(r.After), `"octets":1048578`) {
+	if !ok || r.Before != nil || len(r.After) > 200 ||
+		!strings.Contains(string(r.After), `"octets":1048578`) {
 		t.Errorf("%s", r.After)
 	}
 }

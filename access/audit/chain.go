@@ -31,8 +31,8 @@ const (
 // Edge is the chain of what a controller refused to principals, and of reads of secrets.
 func Edge(controller string) string { return "edge." + plain(controller) }
 
-// Strangers is the chain of what a controller refused to those who have not shown who they are. They
-// have a budget, and their records push out no others.
+// Strangers is the chain of what a controller refused to those who have not shown who they are.
+// They have a budget, and their records push out no others.
 func Strangers(controller string) string { return "strangers." + plain(controller) }
 
 // plain returns a name as a part of a key.
@@ -110,8 +110,10 @@ func (c *Chain) Append(records ...api.AuditRecord) []store.Op {
 		c.at = place{Seq: r.Seq, Hash: r.Hash}
 		ops = append(ops, store.Op{Key: recordKey(c.name, r.Seq), Value: encode(&r)})
 		if c.log != nil {
-			c.log.Info("audit", "chain", r.Chain, "seq", r.Seq, "hash", r.Hash, "identity", r.SessionInfo.User.Identity,
-				"method", r.ServiceRequest.Method, "path", r.ServiceRequest.Path, "outcome", r.Outcome, "request", r.SessionInfo.ChannelID)
+			c.log.Info("audit", "chain", r.Chain, "seq", r.Seq, "hash", r.Hash, "identity",
+				r.SessionInfo.User.Identity,
+				"method", r.ServiceRequest.Method, "path", r.ServiceRequest.Path, "outcome", r.Outcome,
+				"request", r.SessionInfo.ChannelID)
 		}
 	}
 	if len(ops) == 0 {

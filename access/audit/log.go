@@ -20,8 +20,8 @@ const (
 	retryAfter = time.Second
 )
 
-// Bounds of records of failures of strangers: what those who show no credentials can have written. A
-// client may have a burst, then one record every interval; so may all of them together.
+// Bounds of records of failures of strangers: what those who show no credentials can have written.
+// A client may have a burst, then one record every interval; so may all of them together.
 const (
 	clientBurst, clientEvery = 20, 6 * time.Second
 	allBurst, allEvery       = 200, 600 * time.Millisecond
@@ -35,8 +35,8 @@ const (
 	AuthnFail    = "FAIL"
 )
 
-// Log writes records of what changes nothing, each before it returns. What a principal does is always
-// recorded. Its methods may be called from any goroutine.
+// Log writes records of what changes nothing, each before it returns. What a principal does is
+// always recorded. Its methods may be called from any goroutine.
 type Log struct {
 	store            store.Store
 	known, strangers *writer
@@ -52,13 +52,15 @@ type Log struct {
 // NewLog returns a log of a controller on the chains [Edge] and [Strangers], which it alone writes.
 func NewLog(s store.Store, controller string, log *slog.Logger) *Log {
 	return &Log{
-		store: s, all: rate.NewLimiter(rate.Every(allEvery), allBurst), clients: make(map[string]*rate.Limiter),
-		known: &writer{store: s, name: Edge(controller), log: log}, strangers: &writer{store: s, name: Strangers(controller), log: log},
+		store: s, all: rate.NewLimiter(rate.Every(allEvery), allBurst),
+		clients:   make(map[string]*rate.Limiter),
+		known:     &writer{store: s, name: Edge(controller), log: log},
+		strangers: &writer{store: s, name: Strangers(controller), log: log},
 	}
 }
 
-// Write writes a record. Of failures of strangers it leaves out those that are too many for a client,
-// and counts them in the next record of one.
+// Write writes a record. Of failures of strangers it leaves out those that are too many for a
+// client, and counts them in the next record of one.
 func (l *Log) Write(ctx context.Context, r api.AuditRecord) error {
 	if r.Outcome != api.AuditFailure || isKnown(&r) {
 		return l.known.write(ctx, r)
@@ -88,14 +90,17 @@ func (l *Log) room(client string, now time.Time) (suppressed uint64, ok bool) {
 	return suppressed, true
 }
 
-// allows takes from the budgets of a client and of all. Clients whose budgets are whole are forgotten
-// when there are many: once in clientEvery, since no budget becomes whole sooner. l.mu is held.
+// allows takes from the budgets of a client and of all. Clients whose budgets are whole are
+// forgotten when there are many: once in clientEvery, since no budget becomes whole sooner. l.mu is
+// held.
 func (l *Log) allows(client string, now time.Time) bool {
 	c := l.clients[client]
 	if c == nil {
 		if len(l.clients) >= maxClients && now.Sub(l.swept) >= clientEvery {
 			l.swept = now
-			maps.DeleteFunc(l.clients, func(_ string, old *rate.Limiter) bool { return old.TokensAt(now) >= clientBurst })
+			maps.DeleteFunc(l.clients, func(_ string, old *rate.Limiter) bool {
+				return old.TokensAt(now) >= clientBurst
+			})
 		}
 		if len(l.clients) >= maxClients {
 			return false
@@ -155,7 +160,9 @@ func (w *writer) apply(ctx context.Context, ops []store.Op, now time.Time) error
 }
 
 // Records returns all records of the store, oldest first.
-func (l *Log) Records(ctx context.Context) ([]api.AuditRecord, error) { return Records(ctx, l.store) }
+func (l *Log) Records(ctx context.Context) ([]api.AuditRecord, error) {
+	return Records(ctx, l.store)
+}
 
 // Chains returns the chains of the store, in the order of their names.
 func (l *Log) Chains(ctx context.Context) ([]api.AuditChain, error) { return Chains(ctx, l.store) }

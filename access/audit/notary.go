@@ -38,8 +38,8 @@ func register(ctx context.Context, s store.Store) (map[string]place, int64, erro
 	return known, r.Revision, nil
 }
 
-// Notary notes the newest record of each chain: in the cluster's record, and, where it has one, in a
-// file outside the store. What it has noted once it holds against the chains, and restores in the
+// Notary notes the newest record of each chain: in the cluster's record, and, where it has one, in
+// a file outside the store. What it has noted once it holds against the chains, and restores in the
 // cluster's record if that was changed. Its methods must not be called concurrently.
 type Notary struct {
 	store store.Store
@@ -52,7 +52,8 @@ type Notary struct {
 // all chains are in the last lines.
 const maxFile = 1 << 20
 
-// NewNotary returns a notary that also writes to a file, "" for none. It takes over what the file has.
+// NewNotary returns a notary that also writes to a file, "" for none. It takes over what the file
+// has.
 func NewNotary(s store.Store, file string) (*Notary, error) {
 	n := &Notary{store: s, file: file, held: make(map[string]place), wrote: make(map[string]place)}
 	if file == "" {
@@ -108,8 +109,8 @@ func ParseNoted(text string) (p Noted, err error) {
 
 func (p Noted) String() string { return fmt.Sprintf("%s:%d:%s", p.Chain, p.Seq, p.Hash) }
 
-// ReadNoted reads the lines of the file of a notary, each a time and CHAIN:SEQ:HASH. skip leaves out
-// the first one.
+// ReadNoted reads the lines of the file of a notary, each a time and CHAIN:SEQ:HASH. skip leaves
+// out the first one.
 func ReadNoted(r io.Reader, skip bool) (out []Noted, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -194,7 +195,8 @@ func (n *Notary) compare(ctx context.Context, c api.AuditChain) (string, error) 
 		hash = found.Hash
 	}
 	if hash != c.NotedHash {
-		return fmt.Sprintf("chain %s: record %d is not the one that was noted: it has another hash", c.Name, c.NotedSeq), nil
+		return fmt.Sprintf("chain %s: record %d is not the one that was noted: it has another hash",
+			c.Name, c.NotedSeq), nil
 	}
 	return "", nil
 }
@@ -218,10 +220,12 @@ func (n *Notary) write(now time.Time) error {
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(n.held)) {
 		if p := n.held[name]; p != n.wrote[name] {
-			fmt.Fprintln(&lines, now.UTC().Format(time.RFC3339), Noted{Chain: name, Seq: p.Seq, Hash: p.Hash})
+			fmt.Fprintln(&lines, now.UTC().Format(time.RFC3339), Noted{Chain: name, Seq: p.Seq,
+				Hash: p.Hash})
 		}
 	}
-	f, err := os.OpenFile(n.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600) // each time: it may be rotated
+	// each time: it may be rotated
+	f, err := os.OpenFile(n.file, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}

@@ -42,7 +42,8 @@ func (w *notaryWorld) restart() {
 func (w *notaryWorld) note(fault string) {
 	w.t.Helper()
 	faults, err := w.notary.Note(w.t.Context(), began)
-	if text := strings.Join(faults, "; "); err != nil || (text == "") != (fault == "") || !strings.Contains(text, fault) {
+	if text := strings.Join(faults, "; "); err != nil || (text == "") != (fault == "") ||
+		!strings.Contains(text, fault) {
 		w.t.Errorf("%q, %v, want %q", text, err, fault)
 	}
 }
@@ -125,10 +126,13 @@ func TestNotary(t *testing.T) {
 	}
 	lines, err := audit.ReadNoted(strings.NewReader(string(text)), false)
 	chains, _ := read(t, w.store)
-	if c := chains[0]; err != nil || len(lines) != 2 || lines[0].Seq != 6 || lines[1] != (audit.Noted{Chain: "core", Seq: 9, Hash: c.NewestHash}) || c.NotedSeq != 9 || c.NotedHash != c.NewestHash {
+	if c := chains[0]; err != nil || len(lines) != 2 || lines[0].Seq != 6 ||
+		lines[1] != (audit.Noted{Chain: "core", Seq: 9, Hash: c.NewestHash}) || c.NotedSeq != 9 ||
+		c.NotedHash != c.NewestHash {
 		t.Errorf("%v %+v %v", lines, chains, err)
 	}
-	if info, err := os.Stat(w.file); err != nil || info.Mode().Perm() != 0o600 || !strings.HasPrefix(string(text), began.Format(time.RFC3339)+" core:6:") {
+	if info, err := os.Stat(w.file); err != nil || info.Mode().Perm() != 0o600 ||
+		!strings.HasPrefix(string(text), began.Format(time.RFC3339)+" core:6:") {
 		t.Errorf("%v %v %s", info, err, text)
 	}
 	// All but the newest record go, the noted one among them, and then one is written.
@@ -136,36 +140,41 @@ func TestNotary(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, w.store, 10, 12)
-	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: time.Minute}, began.Add(time.Hour)); err != nil {
+	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: time.Minute},
+		began.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	w.verify("")
 	w.note("")
 	w.verify("")
-	if text, err := os.ReadFile(w.file); err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "core:12:") {
+	if text, err := os.ReadFile(w.file); err != nil || strings.Count(string(text), "\n") != 1 ||
+		!strings.Contains(string(text), "core:12:") {
 		t.Errorf("%s %v", text, err)
 	}
 	if err := os.WriteFile(w.file, []byte("2026-01-02T03:04:05Z core:12\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := audit.NewNotary(w.store, w.file); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := audit.NewNotary(w.store, w.file); err == nil ||
+		!strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a broken file: %v", err)
 	}
 }
 
-// TestAnotherChain: a chain that was written anew, with as many records or with others before its end,
-// is not the one that was noted.
+// TestAnotherChain: a chain that was written anew, with as many records or with others before its
+// end, is not the one that was noted.
 func TestAnotherChain(t *testing.T) {
 	w := newNotaryWorld(t)
 	w.remove(everything)
 	write(t, w.store, 101, 106)
 	w.note("record 6 is not the one that was noted")
 	w.verify("record 6 is not the one that was noted")
-	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: 30 * time.Minute}, began.Add(1000*time.Hour)); err != nil {
+	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: 30 * time.Minute},
+		began.Add(1000*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	write(t, w.store, 107, 107)
-	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: 30 * time.Minute}, began.Add(1000*time.Hour)); err != nil {
+	if _, err := audit.Prune(t.Context(), w.store, audit.Keep{Octets: 1, Age: 30 * time.Minute},
+		began.Add(1000*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	chains, _ := read(t, w.store)

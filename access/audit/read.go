@@ -27,13 +27,14 @@ func Records(ctx context.Context, s store.Store) ([]api.AuditRecord, error) {
 		}
 	}
 	slices.SortFunc(out, func(a, b api.AuditRecord) int {
-		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Seq, b.Seq))
+		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.Chain, b.Chain),
+			cmp.Compare(a.Seq, b.Seq))
 	})
 	return out, nil
 }
 
-// Chains returns the chains that the store has, and those that it should have by the cluster's record,
-// in the order of their names.
+// Chains returns the chains that the store has, and those that it should have by the cluster's
+// record, in the order of their names.
 func Chains(ctx context.Context, s store.Store) ([]api.AuditChain, error) {
 	noted, _, err := register(ctx, s) // before the chains, which only grow
 	if err != nil {
@@ -86,8 +87,8 @@ func DefaultKeep() Keep { return Keep{Octets: 8 << 20, Age: 90 * 24 * time.Hour}
 // pruneAtOnce bounds the records that one transaction removes.
 const pruneAtOnce = 64
 
-// Prune removes the oldest records of each chain that exceed the bounds. Of what it removes it keeps
-// the newest number and hash.
+// Prune removes the oldest records of each chain that exceed the bounds. Of what it removes it
+// keeps the newest number and hash.
 func Prune(ctx context.Context, s store.Store, keep Keep, now time.Time) (removed int, err error) {
 	chains, err := Chains(ctx, s)
 	if err != nil {
@@ -107,7 +108,8 @@ func Prune(ctx context.Context, s store.Store, keep Keep, now time.Time) (remove
 			if err := json.Unmarshal(part[len(part)-1].Value, &last); err != nil {
 				return removed, err
 			}
-			ops := []store.Op{{Key: prunedPrefix + c.Name, Value: encode(&place{Seq: last.Seq, Hash: last.Hash})}}
+			ops := []store.Op{{Key: prunedPrefix + c.Name,
+				Value: encode(&place{Seq: last.Seq, Hash: last.Hash})}}
 			for _, r := range part {
 				ops = append(ops, store.Op{Key: r.Key})
 			}

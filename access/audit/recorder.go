@@ -16,7 +16,8 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder on the chain of a name.
-func NewRecorder(ctx context.Context, s store.Store, chain string, log *slog.Logger) (*Recorder, error) {
+func NewRecorder(ctx context.Context, s store.Store, chain string, log *slog.Logger) (*Recorder,
+	error) {
 	c, err := Load(ctx, s, chain, log)
 	return &Recorder{chain: c}, err
 }

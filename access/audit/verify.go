@@ -20,7 +20,8 @@ func Verify(chains []api.AuditChain, records []api.AuditRecord) (faults []string
 		delete(of, c.Name)
 	}
 	for name := range of {
-		faults = append(faults, fmt.Sprintf("chain %s: %d records of no known chain", name, len(of[name])))
+		faults = append(faults, fmt.Sprintf("chain %s: %d records of no known chain", name,
+			len(of[name])))
 	}
 	return faults
 }
@@ -34,7 +35,8 @@ func verify(c api.AuditChain, records []*api.AuditRecord) (faults []string) {
 		faults = append(faults, fault)
 	}
 	if c.NotedSeq > 0 && c.NotedSeq == c.PrunedSeq && c.NotedHash != c.PrunedHash {
-		bad("record %d, which was removed, is not the one that was noted: it had another hash", c.NotedSeq)
+		bad("record %d, which was removed, is not the one that was noted: it had another hash",
+			c.NotedSeq)
 	}
 	seq, hash := c.PrunedSeq, c.PrunedHash
 	for _, r := range records {

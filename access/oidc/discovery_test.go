@@ -29,8 +29,10 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	b, err := json.Marshal(map[string]string{"issuer": "https://login.example", "authorization_endpoint": "https://login.example/auth"})
-	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(b))), Request: r}, err
+	b, err := json.Marshal(map[string]string{"issuer": "https://login.example",
+		"authorization_endpoint": "https://login.example/auth"})
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(b))), Request: r}, err
 }
 
 // times returns how often it was asked.
@@ -48,8 +50,8 @@ func newProvider(t *testing.T, hang func(n int) bool) (*Provider, *provider) {
 	return p, asked
 }
 
-// TestDiscoveryThatHangs: one question that hangs holds the others for a second, and nobody waits for
-// the provider longer than for one request.
+// TestDiscoveryThatHangs: one question that hangs holds the others for a second, and nobody waits
+// for the provider longer than for one request.
 func TestDiscoveryThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(n int) bool { return n == 1 })
@@ -70,7 +72,8 @@ func TestDiscoveryThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(int) bool { return true })
 		began := time.Now()
-		if _, err := p.find(t.Context()); !errors.Is(err, ErrProvider) || time.Since(began) != askTimeout {
+		if _, err := p.find(t.Context()); !errors.Is(err, ErrProvider) ||
+			time.Since(began) != askTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		if most := int(askTimeout/patience) + 1; asked.times() > most {
@@ -86,8 +89,8 @@ func TestDiscoveryThatHangs(t *testing.T) {
 	})
 }
 
-// TestDiscoveryIsShared: those who come at the same time share one question, and after a failure the
-// next one asks again.
+// TestDiscoveryIsShared: those who come at the same time share one question, and after a failure
+// the next one asks again.
 func TestDiscoveryIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, asked := newProvider(t, func(int) bool { return false })

@@ -1,6 +1,6 @@
-// Package oidc signs people in by an OpenID Connect provider: in a browser by the authorization code
-// flow with PKCE (RFC 7636), and elsewhere by the device flow (RFC 8628). Claims of the ID token and
-// of the UserInfo endpoint become a role.
+// Package oidc signs people in by an OpenID Connect provider: in a browser by the authorization
+// code flow with PKCE (RFC 7636), and elsewhere by the device flow (RFC 8628). Claims of the ID
+// token and of the UserInfo endpoint become a role.
 package oidc
 
 import (
@@ -189,23 +189,29 @@ type Attempt struct {
 const attemptTime = 10 * time.Minute
 
 // Begin returns a new attempt, and where the browser goes for it.
-func (p *Provider) Begin(ctx context.Context, back string, now time.Time) (*Attempt, string, error) {
+func (p *Provider) Begin(ctx context.Context, back string, now time.Time) (*Attempt, string,
+	error) {
 	found, err := p.find(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	a := &Attempt{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Return: back, Expires: now.Add(attemptTime)}
-	url := p.oauth(found).AuthCodeURL(a.State, gooidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier))
+	a := &Attempt{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(),
+		Verifier: oauth2.GenerateVerifier(), Return: back, Expires: now.Add(attemptTime)}
+	url := p.oauth(found).AuthCodeURL(a.State, gooidc.Nonce(a.Nonce),
+		oauth2.S256ChallengeOption(a.Verifier))
 	return a, url, nil
 }
 
 // Finish returns the principal of an attempt that came back with a state and a code.
-func (p *Provider) Finish(ctx context.Context, a *Attempt, state, code string, now time.Time) (access.Principal, error) {
+func (p *Provider) Finish(ctx context.Context, a *Attempt, state, code string,
+	now time.Time) (access.Principal, error) {
 	if state == "" || state != a.State {
-		return access.Principal{}, fmt.Errorf("%w: the answer of the provider is of another attempt", access.ErrCredentials)
+		return access.Principal{}, fmt.Errorf("%w: the answer of the provider is of another attempt",
+			access.ErrCredentials)
 	}
 	if now.After(a.Expires) {
-		return access.Principal{}, fmt.Errorf("%w: the attempt took more than %v", access.ErrCredentials, attemptTime)
+		return access.Principal{}, fmt.Errorf("%w: the attempt took more than %v", access.ErrCredentials,
+			attemptTime)
 	}
 	found, err := p.find(ctx)
 	if err != nil {
@@ -221,11 +227,13 @@ func (p *Provider) Finish(ctx context.Context, a *Attempt, state, code string, n
 // refusal is the error of a token endpoint: one that it answers with is the client's.
 func refusal(err error) error {
 	var r *oauth2.RetrieveError
-	if errors.As(err, &r) && r.ErrorCode != "" && r.Response.StatusCode < http.StatusInternalServerError {
+	if errors.As(err, &r) && r.ErrorCode != "" &&
+		r.Response.StatusCode < http.StatusInternalServerError {
 		if r.ErrorCode == "authorization_pending" || r.ErrorCode == "slow_down" { // RFC 8628, section 3.5
 			return ErrPending
 		}
-		return fmt.Errorf("%w: the provider says %s %s", access.ErrCredentials, r.ErrorCode, r.ErrorDescription)
+		return fmt.Errorf("%w: the provider says %s %s", access.ErrCredentials, r.ErrorCode,
+			r.ErrorDescription)
 	}
 	return fmt.Errorf("%w: %w", ErrProvider, err)
 }
@@ -250,15 +258,19 @@ func (p *Provider) BeginDevice(ctx context.Context) (*Device, *api.DeviceSignIn,
 		return nil, nil, fmt.Errorf("%w: %w", ErrProvider, err)
 	}
 	return &Device{Code: r.DeviceCode, Expires: r.Expiry}, &api.DeviceSignIn{
-		UserCode: r.UserCode, VerificationURI: r.VerificationURI, VerificationURIComplete: r.VerificationURIComplete,
-		Interval: api.Duration(max(time.Duration(r.Interval), 5) * time.Second), Expires: r.Expiry,
+		UserCode: r.UserCode, VerificationURI: r.VerificationURI,
+		VerificationURIComplete: r.VerificationURIComplete,
+		Interval:                api.Duration(max(time.Duration(r.Interval), 5) * time.Second),
+		Expires:                 r.Expiry,
 	}, nil
 }
 
 // FinishDevice asks once whether the sign-in was confirmed. The error is [ErrPending] until it is.
-func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (access.Principal, error) {
+func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (access.Principal,
+	error) {
 	if now.After(d.Expires) {
-		return access.Principal{}, fmt.Errorf("%w: the device's sign-in has expired", access.ErrCredentials)
+		return access.Principal{}, fmt.Errorf("%w: the device's sign-in has expired",
+			access.ErrCredentials)
 	}
 	found, err := p.find(ctx)
 	if err != nil {
@@ -266,7 +278,8 @@ func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (
 	}
 	// The form of RFC 8628, section 3.4: the library's method waits until it is confirmed.
 	t, err := p.oauth(found).Exchange(p.context(ctx), "",
-		oauth2.SetAuthURLParam("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), oauth2.SetAuthURLParam("device_code", d.Code))
+		oauth2.SetAuthURLParam("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+		oauth2.SetAuthURLParam("device_code", d.Code))
 	if err != nil {
 		return access.Principal{}, refusal(err)
 	}
@@ -274,7 +287,8 @@ func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (
 }
 
 // principal returns whom a token is about. nonce, when not empty, is that of the attempt.
-func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oauth2.Token, nonce string, now time.Time) (access.Principal, error) {
+func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oauth2.Token,
+	nonce string, now time.Time) (access.Principal, error) {
 	raw, ok := t.Extra("id_token").(string)
 	if !ok {
 		return access.Principal{}, fmt.Errorf("%w: it gives no ID token", ErrProvider)
@@ -284,7 +298,8 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 		return access.Principal{}, fmt.Errorf("%w: ID token: %w", access.ErrCredentials, err)
 	}
 	if nonce != "" && id.Nonce != nonce {
-		return access.Principal{}, fmt.Errorf("%w: the ID token is of another attempt", access.ErrCredentials)
+		return access.Principal{}, fmt.Errorf("%w: the ID token is of another attempt",
+			access.ErrCredentials)
 	}
 	var signed, told map[string]any
 	if err := id.Claims(&signed); err != nil {
@@ -299,7 +314,8 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 			return access.Principal{}, fmt.Errorf("%w: %w", ErrProvider, err)
 		}
 		if info.Subject != id.Subject { // OpenID Connect Core 1.0, section 5.3.2
-			return access.Principal{}, fmt.Errorf("%w: the provider describes another person", access.ErrCredentials)
+			return access.Principal{}, fmt.Errorf("%w: the provider describes another person",
+				access.ErrCredentials)
 		}
 		if err := info.Claims(&told); err != nil {
 			return access.Principal{}, fmt.Errorf("%w: %w", ErrProvider, err)
@@ -310,8 +326,8 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 	return who, err
 }
 
-// audience checks whom an ID token was issued for (OpenID Connect Core 1.0, section 3.1.3.7, steps 3
-// to 5). That this client is in aud was checked.
+// audience checks whom an ID token was issued for (OpenID Connect Core 1.0, section 3.1.3.7, steps
+// 3 to 5). That this client is in aud was checked.
 func (c *Config) audience(aud []string, azp any) error {
 	for _, a := range aud {
 		if a != c.ClientID && !slices.Contains(c.TrustedAudiences, a) {
@@ -323,7 +339,8 @@ func (c *Config) audience(aud []string, azp any) error {
 		if azp != nil {
 			to = strconv.Quote(clip(fmt.Sprint(azp)))
 		}
-		return fmt.Errorf("%w: the ID token was issued to %s (azp): want %q", access.ErrCredentials, to, c.ClientID)
+		return fmt.Errorf("%w: the ID token was issued to %s (azp): want %q", access.ErrCredentials, to,
+			c.ClientID)
 	}
 	return nil
 }
@@ -352,9 +369,12 @@ func (c *Config) principal(signed, told map[string]any) (access.Principal, error
 	name, _ := claims[c.Name].(string)
 	if name == "" {
 		if c.Name == claimEmail {
-			return access.Principal{}, fmt.Errorf("%w: the provider gives no claim email that it says is verified (email_verified)", access.ErrCredentials)
+			return access.Principal{},
+				fmt.Errorf("%w: the provider gives no claim email that it says is verified (email_verified)",
+					access.ErrCredentials)
 		}
-		return access.Principal{}, fmt.Errorf("%w: the provider gives no claim %s", access.ErrCredentials, c.Name)
+		return access.Principal{}, fmt.Errorf("%w: the provider gives no claim %s", access.ErrCredentials,
+			c.Name)
 	}
 	if err := api.ValidatePrincipal(name); err != nil {
 		return access.Principal{}, fmt.Errorf("%w: the claim %s: %w", access.ErrCredentials, c.Name, err)
@@ -365,7 +385,8 @@ func (c *Config) principal(signed, told map[string]any) (access.Principal, error
 			return access.Principal{Name: name, Way: api.WayOIDC, Grant: r.Grant, Claims: kept}, err
 		}
 	}
-	return access.Principal{}, fmt.Errorf("%w: no rule of api.access.oidc.roles gives %s a role", access.ErrCredentials, name)
+	return access.Principal{}, fmt.Errorf("%w: no rule of api.access.oidc.roles gives %s a role",
+		access.ErrCredentials, name)
 }
 
 // email returns the address that the provider says is verified, "" for none: anybody may say that
@@ -389,8 +410,8 @@ func (c *Config) email(signed, told map[string]any) string {
 // maxValues bounds the values of a claim that a session keeps.
 const maxValues = 1024
 
-// kept returns the texts of the claims that members of projects are named by. Values of other types are
-// no members' names.
+// kept returns the texts of the claims that members of projects are named by. Values of other types
+// are no members' names.
 func (c *Config) kept(claims map[string]any) (map[string][]string, error) {
 	names := c.Claims
 	if names == nil {
@@ -412,7 +433,8 @@ func (c *Config) kept(claims map[string]any) (map[string][]string, error) {
 			}
 		}
 		if len(values) > maxValues {
-			return nil, fmt.Errorf("%w: the claim %s has %d values: want at most %d", access.ErrCredentials, name, len(values), maxValues)
+			return nil, fmt.Errorf("%w: the claim %s has %d values: want at most %d", access.ErrCredentials,
+				name, len(values), maxValues)
 		}
 		if values != nil {
 			out[name] = values

@@ -24,7 +24,8 @@ func Describe(err error, data []byte) string {
 		if typ.Field != "" {
 			where = typ.Field + ": "
 		}
-		return fmt.Sprintf("%s%s%s where %s is wanted", lineOf(data, typ.Offset), where, article(typ.Value), wanted(typ.Type))
+		return fmt.Sprintf("%s%s%s where %s is wanted", lineOf(data, typ.Offset), where,
+			article(typ.Value), wanted(typ.Type))
 	}
 	return err.Error()
 }

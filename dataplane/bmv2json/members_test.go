@@ -11,7 +11,8 @@ func FuzzMembers(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"expression","value":{"op":"and","left":{"type":"bool","value":true},"right":null}}`,
 		`{ "op" : "==", "left":{"type":"field","value":["a","b}\""]},"right":{"type":"hexstr","value":"0x1"} }`,
-		`{"type":"a\u0062","value":1}`, `{"Type":"x"}`, `{"type":null}`, `{"value":-1.5e3,"bitwidth":3}`, `{}`, `[]`, `{"a":[{},[1,"]"]],"op":"x"}`, `{"":2,"é":3}`,
+		`{"type":"a\u0062","value":1}`, `{"Type":"x"}`, `{"type":null}`, `{"value":-1.5e3,"bitwidth":3}`,
+		`{}`, `[]`, `{"a":[{},[1,"]"]],"op":"x"}`, `{"":2,"é":3}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -37,7 +38,8 @@ func FuzzMembers(f *testing.F) {
 // FuzzFieldReferences: every list of two strings is found, as encoding/json reads them.
 func FuzzFieldReferences(f *testing.F) {
 	for _, text := range []string{
-		`[["a","b"],{"x":["a", "b" ]},["a","b",1],["c","\u0062"],["[\"","é"],["\ud800","]"]]`, `"["`, `["a[","\\"]`, "[\"\xff\",\"b\"]",
+		`[["a","b"],{"x":["a", "b" ]},["a","b",1],["c","\u0062"],["[\"","é"],["\ud800","]"]]`, `"["`,
+		`["a[","\\"]`, "[\"\xff\",\"b\"]",
 	} {
 		f.Add([]byte(text))
 	}

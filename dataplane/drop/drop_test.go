@@ -21,14 +21,16 @@ func TestDocumented(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var documented, want []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| [^|]+ \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile(
+		"(?m)^\\| `(\\w+)` \\| [^|]+ \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
 		documented = append(documented, row[1]+": "+row[2])
 	}
 	for r := range Reasons() {
 		want = append(want, r.String()+": "+r.Text())
 	}
 	if !slices.Equal(documented, want) {
-		t.Errorf("docs/dataplane.md lists\n%s\nthe code has\n%s", strings.Join(documented, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/dataplane.md lists\n%s\nthe code has\n%s", strings.Join(documented, "\n"),
+			strings.Join(want, "\n"))
 	}
 }
 

@@ -80,7 +80,8 @@ func (l *loader) loadActions() {
 			if p.Bitwidth < 0 || p.Bitwidth > ir.MaxFieldBits {
 				l.bad(ja.Source, "parameter %q of %d bits", p.Name, p.Bitwidth)
 			}
-			l.rt = append(l.rt, ir.Param{Name: p.Name, Width: p.Bitwidth, Off: a.words, Signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
+			l.rt = append(l.rt, ir.Param{Name: p.Name, Width: p.Bitwidth, Off: a.words,
+				Signed: negative[argument{ja.ID, i}] && p.Bitwidth < 64})
 			ai.Params = append(ai.Params, ParamInfo{Name: p.Name, Width: p.Bitwidth})
 			a.words += max(1, bitfield.Words(p.Bitwidth))
 		}
@@ -145,12 +146,14 @@ func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 			jumps = true
 			e := l.args(p, 2)
 			cond := l.boolExpr(p.Source, e[0])
-			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(cond), target: l.target(p, e[1], len(prims)),
-				told: &primTrace{at: sourceOf(p.Source), reads: l.operands(cond)}})
+			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(cond),
+				target: l.target(p, e[1], len(prims)),
+				told:   &primTrace{at: sourceOf(p.Source), reads: l.operands(cond)}})
 		default:
 			run := l.primitive(p)
 			straight = append(straight, l.instrs(p, run)...)
-			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: sourceOf(p.Source), run: l.tracedPrimitive(p, run)}})
+			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: sourceOf(p.Source),
+				run: l.tracedPrimitive(p, run)}})
 		}
 		a.effects = append(a.effects, l.effectsOf(p)...)
 		clear(l.subst)

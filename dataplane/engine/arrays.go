@@ -50,7 +50,8 @@ func (s *State) SetCounter(counter, index int, v CounterValue) error {
 }
 
 // direct finds an entry of a table with a direct counter or meter.
-func (s *State) direct(table int, match []Match, prio int32, has func(*matchTable) bool) (*matchTable, *entry, error) {
+func (s *State) direct(table int, match []Match, prio int32,
+	has func(*matchTable) bool) (*matchTable, *entry, error) {
 	t, _, err := s.tableAt(table)
 	if err != nil {
 		return nil, nil, err
@@ -223,7 +224,8 @@ func (s *State) DirectMeterCounts(table int, match []Match, priority int32) (Met
 }
 
 // SetDirectMeterCounts writes what an entry's meter has marked; see dataplane.Controls.
-func (s *State) SetDirectMeterCounts(table int, match []Match, priority int32, v MeterCounts) error {
+func (s *State) SetDirectMeterCounts(table int, match []Match, priority int32,
+	v MeterCounts) error {
 	_, e, err := s.direct(table, match, priority, hasMeter)
 	if err != nil {
 		return err
@@ -329,7 +331,8 @@ func (s *State) IdleEntries(now time.Duration) iter.Seq[IdleEntry] {
 }
 
 // SinceHit returns how long ago an entry last matched; see dataplane.Controls.
-func (s *State) SinceHit(now time.Duration, table int, match []Match, priority int32) (time.Duration, error) {
+func (s *State) SinceHit(now time.Duration, table int, match []Match,
+	priority int32) (time.Duration, error) {
 	t, _, err := s.tableAt(table)
 	if err != nil {
 		return 0, err

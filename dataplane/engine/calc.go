@@ -101,10 +101,12 @@ func (l *loader) calcNamed(name string) *calculation {
 	return l.calcs[name]
 }
 
-func (l *loader) calculation(src *bmv2json.Source, name, algo string, input []bmv2json.Value) *calculation {
+func (l *loader) calculation(src *bmv2json.Source, name, algo string,
+	input []bmv2json.Value) *calculation {
 	k := &calculation{name: name, fn: bmv2hash.Algorithms[algo]}
 	if k.fn == nil {
-		l.unsupported(src, "hash algorithm %q: want one of %s", algo, strings.Join(slices.Sorted(maps.Keys(bmv2hash.Algorithms)), ", "))
+		l.unsupported(src, "hash algorithm %q: want one of %s", algo,
+			strings.Join(slices.Sorted(maps.Keys(bmv2hash.Algorithms)), ", "))
 	}
 	for _, in := range input {
 		switch in.Type {
@@ -123,7 +125,8 @@ func (l *loader) calculation(src *bmv2json.Source, name, algo string, input []bm
 		}
 		e := l.value(src, in)
 		switch {
-		case e.Op == ir.OpConst && e.Bits > 0 && e.N.Sign() >= 0 && e.N.BitLen() <= e.Bits && e.Bits <= ir.MaxFieldBits:
+		case e.Op == ir.OpConst && e.Bits > 0 && e.N.Sign() >= 0 && e.N.BitLen() <= e.Bits &&
+			e.Bits <= ir.MaxFieldBits:
 			k.items = append(k.items, calcItem{k: e.N.FillBytes(make([]byte, (e.Bits+7)/8)), bits: e.Bits})
 		default:
 			l.unsupported(src, "hash %q over a value of type %q", name, in.Type)
@@ -171,7 +174,8 @@ func (l *loader) planCalculation(k *calculation) {
 				return
 			}
 			k.fast = append(k.fast, calcRun{kind: runPayload, at: bit / 8})
-		case it.whole && (it.hdr.Meta || bit%8 != 0 || it.hdr.VLBit%8 != 0), it.f != nil && it.f.VL && bit%8 != 0:
+		case it.whole && (it.hdr.Meta || bit%8 != 0 || it.hdr.VLBit%8 != 0), it.f != nil && it.f.VL &&
+			bit%8 != 0:
 			k.slow = true
 			return
 		case it.whole:
@@ -183,7 +187,8 @@ func (l *loader) planCalculation(k *calculation) {
 			bit = k.add(calcRun{kind: runCopy, off: h.Off, n: cut, at: bit / 8}, bit, 8*cut)
 			if h.VL >= 0 {
 				k.fast = append(k.fast, calcRun{kind: runSpan, vl: h.VL, at: bit / 8})
-				bit = k.add(calcRun{kind: runCopy, off: h.Off + cut, n: h.Size - cut, at: bit / 8}, bit, 8*(h.Size-cut))
+				bit = k.add(calcRun{kind: runCopy, off: h.Off + cut, n: h.Size - cut, at: bit / 8}, bit,
+					8*(h.Size-cut))
 			}
 		case it.e != nil:
 			bit = k.addValue(l, it, bit)
@@ -192,7 +197,8 @@ func (l *loader) planCalculation(k *calculation) {
 		case it.f.VL:
 			k.fast = append(k.fast, calcRun{kind: runSpan, vl: it.f.Header.VL, at: bit / 8})
 		case it.f.Valid:
-			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit, t: term{kind: termCall, get: fieldGetter(it.f)}}, bit, 1)
+			bit = k.add(calcRun{kind: runBits, n: 1, bit: bit,
+				t: term{kind: termCall, get: fieldGetter(it.f)}}, bit, 1)
 		default:
 			bit = k.addField(it.f, bit)
 		}
@@ -222,7 +228,8 @@ func (k *calculation) addField(f *ir.Field, bit int) int {
 	}
 	r.n += f.Width
 	if r.n > 0 && (r.from|r.at|r.n)%8 == 0 {
-		k.fast = append(k.fast[:r.first], calcRun{kind: runCopy, off: r.from / 8, n: r.n / 8, at: r.at / 8})
+		k.fast = append(k.fast[:r.first], calcRun{kind: runCopy, off: r.from / 8, n: r.n / 8,
+			at: r.at / 8})
 	}
 	r.end = len(k.fast)
 	return bit
@@ -249,14 +256,17 @@ func (k *calculation) addConst(it calcItem, bit int) int {
 // addValue appends a computed value.
 func (k *calculation) addValue(l *loader, it calcItem, bit int) int {
 	if it.bits <= 64 {
-		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit, t: l.term(ir.Simplify(cutBits(it.e, it.bits)))}, bit, it.bits)
+		return k.add(calcRun{kind: runBits, n: it.bits, bit: bit,
+			t: l.term(ir.Simplify(cutBits(it.e, it.bits)))}, bit, it.bits)
 	}
-	return k.add(calcRun{kind: runWide, n: it.bits, bit: bit, wide: it.get, words: it.words}, bit, it.bits)
+	return k.add(calcRun{kind: runWide, n: it.bits, bit: bit, wide: it.get, words: it.words}, bit,
+		it.bits)
 }
 
 // cutBits is the unsigned value of the n low bits of e.
 func cutBits(e *ir.Expr, n int) *ir.Expr {
-	return ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: e, B: ir.Constant(new(big.Int).Sub(ir.Pow2(n), ir.One))})
+	return ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: e,
+		B: ir.Constant(new(big.Int).Sub(ir.Pow2(n), ir.One))})
 }
 
 // compute evaluates the calculation.

@@ -21,7 +21,8 @@ func (l *loader) loadChecksums() {
 		if jc.Type != "generic" {
 			l.unsupported(jc.Source, "checksum %q of type %q", jc.Name, jc.Type)
 		}
-		k := checksum{name: jc.Name, f: l.lookupField(jc.Source, jc.Target[0], jc.Target[1]), calc: l.calcNamed(jc.Calculation)}
+		k := checksum{name: jc.Name, f: l.lookupField(jc.Source, jc.Target[0], jc.Target[1]),
+			calc: l.calcNamed(jc.Calculation)}
 		if k.calc == nil {
 			l.bad(jc.Source, "checksum %q of unknown calculation %q", jc.Name, jc.Calculation)
 		}
@@ -41,8 +42,8 @@ func (l *loader) loadChecksums() {
 	}
 }
 
-// checks reports whether the checksum of the packet is verified: its header is valid and its condition
-// holds.
+// checks reports whether the checksum of the packet is verified: its header is valid and its
+// condition holds.
 func (k *checksum) checks(c *Context) bool {
 	return (k.f.Header.Meta || c.isValid(k.f.Header)) && (k.cond == nil || k.cond(c))
 }

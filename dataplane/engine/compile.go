@@ -184,7 +184,8 @@ func (l *loader) slice(op ir.Op, a *ir.Expr, k uint64) u64Fn {
 		return l.u64(a)
 	}
 	f, sh := a, 0
-	if a.Op == ir.OpShr && a.B.Op == ir.OpConst && a.B.N.IsInt64() && a.B.N.Sign() >= 0 && a.B.N.Int64() < 8*ir.MaxStateBytes {
+	if a.Op == ir.OpShr && a.B.Op == ir.OpConst && a.B.N.IsInt64() && a.B.N.Sign() >= 0 &&
+		a.B.N.Int64() < 8*ir.MaxStateBytes {
 		f, sh = a.A, int(a.B.N.Int64())
 	}
 	if f.Op != ir.OpField || f.Field.Signed || f.Field.Valid || n == 0 {
@@ -238,7 +239,8 @@ func (l *loader) index(e *ir.Expr) term {
 // shr compiles a right shift when its operand is exact in 64 bits, or when it
 // is a shift of a field by a constant; otherwise it returns nil.
 func (l *loader) shr(e *ir.Expr) u64Fn {
-	if f := e.A; f.Op == ir.OpField && !f.Field.Signed && !f.Field.Valid && e.B.Op == ir.OpConst && e.B.N.Sign() >= 0 {
+	if f := e.A; f.Op == ir.OpField && !f.Field.Signed && !f.Field.Valid && e.B.Op == ir.OpConst &&
+		e.B.N.Sign() >= 0 {
 		if e.B.N.Cmp(big.NewInt(int64(f.Field.Width))) >= 0 {
 			return func(*Context) uint64 { return 0 }
 		}

@@ -13,8 +13,8 @@ type Config struct {
 	Seed     uint64 // of the random primitive
 }
 
-// Context processes packets, one at a time: it holds the packet in hand, scratch space, and the State
-// of the program.
+// Context processes packets, one at a time: it holds the packet in hand, scratch space, and the
+// State of the program.
 type Context struct {
 	PHV
 	st   *State
@@ -54,7 +54,8 @@ type Context struct {
 // New returns a Context without a program.
 func New(cfg Config) *Context {
 	return &Context{st: &State{
-		rng: rand.New(rand.NewPCG(cfg.Seed, 0x57656674)), dropPort: uint64(cfg.DropPort), down: map[uint32]bool{},
+		rng: rand.New(rand.NewPCG(cfg.Seed, 0x57656674)), dropPort: uint64(cfg.DropPort),
+		down: map[uint32]bool{},
 	}}
 }
 

@@ -26,7 +26,8 @@ func (l *loader) loadDeparser() {
 		p := &d.Primitives[i]
 		run := l.primitive(p)
 		l.prog.deparser.prims = append(l.prog.deparser.prims, run)
-		l.prog.deparser.told = append(l.prog.deparser.told, primTrace{at: sourceOf(p.Source), run: l.tracedPrimitive(p, run)})
+		l.prog.deparser.told = append(l.prog.deparser.told, primTrace{at: sourceOf(p.Source),
+			run: l.tracedPrimitive(p, run)})
 	}
 	l.fn = ""
 	if len(d.Order) != l.prog.layout.Deparsed {

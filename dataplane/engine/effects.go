@@ -31,8 +31,10 @@ const (
 // do anything.
 func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 	switch p.Op {
-	case "no_op", "count", "log_msg", "truncate", "register_write", "generate_digest", "exit", "assert", "assume",
-		"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress", "resubmit", "recirculate", "assign_VL", "_jump", "_jump_if_zero":
+	case "no_op", "count", "log_msg", "truncate", "register_write", "generate_digest", "exit",
+		"assert", "assume",
+		"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress", "resubmit", "recirculate",
+		"assign_VL", "_jump", "_jump_if_zero":
 		return nil
 	case "assign", "modify_field":
 		if len(p.Parameters) != 2 {
@@ -42,7 +44,8 @@ func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 			return l.storeEffect(p, 0, v)
 		}
 		return l.storeEffect(p, 0, nil)
-	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right", "add_to_field", "subtract_from_field",
+	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right",
+		"add_to_field", "subtract_from_field",
 		"register_read", "modify_field_rng_uniform", "modify_field_with_hash_based_offset":
 		return l.storeEffect(p, 0, nil)
 	case "execute_meter":
@@ -81,7 +84,8 @@ func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *ir.Expr) []effect 
 	}
 	dst := l.value(p.Source, p.Parameters[i])
 	switch {
-	case dst.Op == ir.OpRegister, dst.Op == ir.OpField && !dst.Field.Header.Meta, dst.Op == ir.OpStackField, dst.Op == ir.OpUnionField, dst.Op == ir.OpDynField:
+	case dst.Op == ir.OpRegister, dst.Op == ir.OpField && !dst.Field.Header.Meta,
+		dst.Op == ir.OpStackField, dst.Op == ir.OpUnionField, dst.Op == ir.OpDynField:
 		return nil
 	case dst.Op != ir.OpField:
 		return []effect{{kind: loseAll}}

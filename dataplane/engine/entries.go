@@ -201,7 +201,8 @@ func (s *State) EntryCount(table int) int {
 
 // export gives an entry its public form.
 func (s *State) export(t *matchTable, e *entry) Entry {
-	out := Entry{Match: s.tables[t.idx].entries.Match(e), Priority: e.Priority(), Target: s.exportTarget(&e.Value.target)}
+	out := Entry{Match: s.tables[t.idx].entries.Match(e), Priority: e.Priority(),
+		Target: s.exportTarget(&e.Value.target)}
 	if m := e.Value.more; m != nil {
 		out.IdleTimeout, out.Metadata = m.timeout, slices.Clone(m.metadata)
 	}

@@ -68,7 +68,8 @@ func (l *loader) value(src *bmv2json.Source, v bmv2json.Value) *ir.Expr {
 	case "header":
 		return &ir.Expr{Op: ir.OpHeader, Kind: ir.KindHeader, Header: l.headerNamed(src, v.Value)}
 	case "header_stack":
-		return &ir.Expr{Op: ir.OpStack, Kind: ir.KindStack, Stack: l.stackNamed(src, l.name(src, v.Value))}
+		return &ir.Expr{Op: ir.OpStack, Kind: ir.KindStack,
+			Stack: l.stackNamed(src, l.name(src, v.Value))}
 	case "header_union":
 		u := l.unionsByName[l.name(src, v.Value)]
 		if u == nil {
@@ -76,7 +77,8 @@ func (l *loader) value(src *bmv2json.Source, v bmv2json.Value) *ir.Expr {
 		}
 		return &ir.Expr{Op: ir.OpUnion, Kind: ir.KindUnion, Union: u}
 	case "header_union_stack":
-		return &ir.Expr{Op: ir.OpUnionStack, Kind: ir.KindUnionStack, UnionStack: l.unionStackNamed(src, l.name(src, v.Value))}
+		return &ir.Expr{Op: ir.OpUnionStack, Kind: ir.KindUnionStack, UnionStack: l.unionStackNamed(src,
+			l.name(src, v.Value))}
 	case "stack_field":
 		return l.stackField(src, v.Value)
 	case "union_stack_field":
@@ -127,7 +129,8 @@ func (l *loader) value(src *bmv2json.Source, v bmv2json.Value) *ir.Expr {
 	return nil
 }
 
-func (l *loader) object(src *bmv2json.Source, names map[string]int, v bmv2json.Value, what string) *ir.Expr {
+func (l *loader) object(src *bmv2json.Source, names map[string]int, v bmv2json.Value,
+	what string) *ir.Expr {
 	name := l.name(src, v.Value)
 	i, ok := names[name]
 	if !ok {
@@ -197,7 +200,8 @@ func (l *loader) unionStackField(src *bmv2json.Source, raw json.RawMessage) *ir.
 		l.bad(src, "union stack %q has no plain field %q", s.Name, ref[2])
 	}
 	ft := typ.Fields[i]
-	return ir.WithWidth(&ir.Expr{Op: ir.OpUnionField, UnionStack: s, Off: m, Index: i}, ft.Width, ft.Signed)
+	return ir.WithWidth(&ir.Expr{Op: ir.OpUnionField, UnionStack: s, Off: m, Index: i}, ft.Width,
+		ft.Signed)
 }
 
 func (l *loader) unionStackMember(src *bmv2json.Source, s *ir.UnionStack, name string) int {
@@ -264,7 +268,8 @@ func (l *loader) operator(src *bmv2json.Source, raw json.RawMessage) *ir.Expr {
 		}
 	case "-":
 		if bmv2json.IsNull(x.Left) {
-			return ir.WithInterval(&ir.Expr{Op: ir.OpSub, A: ir.Constant(new(big.Int)), B: l.dataExpr(src, l.raw(src, x.Right))})
+			return ir.WithInterval(&ir.Expr{Op: ir.OpSub, A: ir.Constant(new(big.Int)),
+				B: l.dataExpr(src, l.raw(src, x.Right))})
 		}
 	}
 	op, ok := binaryOps[x.Op]
@@ -318,7 +323,8 @@ func (l *loader) unary(src *bmv2json.Source, op string, a *ir.Expr) *ir.Expr {
 		case ir.KindStack:
 			return ir.WithInterval(&ir.Expr{Op: o, Index: a.Stack.Index, Bits: len(a.Stack.Headers)})
 		case ir.KindUnionStack:
-			return ir.WithInterval(&ir.Expr{Op: o, Index: a.UnionStack.Index, Bits: len(a.UnionStack.Unions)})
+			return ir.WithInterval(&ir.Expr{Op: o, Index: a.UnionStack.Index,
+				Bits: len(a.UnionStack.Unions)})
 		}
 	}
 	l.bad(src, "%s of something else", op)
@@ -334,13 +340,15 @@ func (l *loader) access(src *bmv2json.Source, x *bmv2json.Expr) *ir.Expr {
 		case a.Op == ir.OpUnion && i >= 0 && i < len(a.Union.Headers):
 			return &ir.Expr{Op: ir.OpHeader, Kind: ir.KindHeader, Header: a.Union.Headers[i]}
 		case a.Op == ir.OpDynUnion && i >= 0 && i < len(a.UnionStack.Names):
-			return &ir.Expr{Op: ir.OpUnionMember, Kind: ir.KindHeader, UnionStack: a.UnionStack, A: a.A, Index: i}
+			return &ir.Expr{Op: ir.OpUnionMember, Kind: ir.KindHeader, UnionStack: a.UnionStack, A: a.A,
+				Index: i}
 		}
 		l.bad(src, "access_union_header %d", i)
 	}
 	t := l.typeOf(src, a)
 	if i == len(t.Fields) { // the hidden $valid$ field is the last
-		return ir.WithInterval(&ir.Expr{Op: ir.OpB2D, A: &ir.Expr{Op: ir.OpValid, Kind: ir.KindBool, A: a}})
+		return ir.WithInterval(&ir.Expr{Op: ir.OpB2D, A: &ir.Expr{Op: ir.OpValid, Kind: ir.KindBool,
+			A: a}})
 	}
 	if i < 0 || i > len(t.Fields) {
 		l.bad(src, "access_field %d of header type %q", i, t.Name)
@@ -351,7 +359,8 @@ func (l *loader) access(src *bmv2json.Source, x *bmv2json.Expr) *ir.Expr {
 	if i == t.VL {
 		l.unsupported(src, "varbit field of a header chosen at run time")
 	}
-	return ir.WithWidth(&ir.Expr{Op: ir.OpDynField, A: a, Index: i}, t.Fields[i].Width, t.Fields[i].Signed)
+	return ir.WithWidth(&ir.Expr{Op: ir.OpDynField, A: a, Index: i}, t.Fields[i].Width,
+		t.Fields[i].Signed)
 }
 
 func (l *loader) typeOf(src *bmv2json.Source, a *ir.Expr) *ir.HeaderType {

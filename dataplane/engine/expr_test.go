@@ -29,7 +29,8 @@ func newExprBench(seed uint64) *exprBench {
 				continue
 			}
 			for _, t := range []*ir.HeaderType{ht, mt} {
-				t.Fields = append(t.Fields, ir.FieldType{Name: fmt.Sprint(len(t.Fields)), Width: w, Signed: signed, Bit: t.Bits})
+				t.Fields = append(t.Fields, ir.FieldType{Name: fmt.Sprint(len(t.Fields)), Width: w,
+					Signed: signed, Bit: t.Bits})
 				t.Bits += w
 			}
 		}
@@ -37,7 +38,8 @@ func newExprBench(seed uint64) *exprBench {
 	pad := (8 - ht.Bits%8) % 8
 	ht.Fields = append(ht.Fields, ir.FieldType{Name: "pad", Width: pad, Bit: ht.Bits})
 	ht.Bits += pad
-	h, m := &ir.Header{Name: "h", Type: ht, VL: -1, Union: -1}, &ir.Header{Name: "m", Type: mt, Meta: true, VL: -1, Union: -1}
+	h, m := &ir.Header{Name: "h", Type: ht, VL: -1, Union: -1}, &ir.Header{Name: "m", Type: mt,
+		Meta: true, VL: -1, Union: -1}
 	b.l.prog.layout.Headers = []*ir.Header{h, m}
 	h.Mask, m.Mask = 1, 2
 	b.l.prog.layout.ValidWords = 1
@@ -110,7 +112,9 @@ func (b *exprBench) gen(depth int) *ir.Expr {
 		}
 		return b.masked(e)
 	}
-	switch op := []ir.Op{ir.OpAdd, ir.OpSub, ir.OpMul, ir.OpAnd, ir.OpOr, ir.OpXor, ir.OpNot, ir.OpShl, ir.OpShr, ir.OpTwoComp, ir.OpSat, ir.OpUSat, ir.OpCond, ir.OpB2D, ir.OpDiv, ir.OpMod}[b.rng.IntN(16)]; op {
+	switch op := []ir.Op{ir.OpAdd, ir.OpSub, ir.OpMul, ir.OpAnd, ir.OpOr, ir.OpXor, ir.OpNot, ir.OpShl,
+		ir.OpShr, ir.OpTwoComp, ir.OpSat, ir.OpUSat, ir.OpCond, ir.OpB2D, ir.OpDiv,
+		ir.OpMod}[b.rng.IntN(16)]; op {
 	case ir.OpNot:
 		return ir.WithInterval(&ir.Expr{Op: op, A: sub()})
 	case ir.OpShl, ir.OpShr:
@@ -150,12 +154,15 @@ func (b *exprBench) cond(depth int) *ir.Expr {
 	case 6: // a test of bits
 		k, w := uint(b.rng.IntN(70)), 1+b.rng.IntN(3)
 		m := new(big.Int).Sub(ir.Pow2(w), ir.One)
-		x := ir.WithInterval(&ir.Expr{Op: ir.OpShr, A: b.gen(depth), B: ir.Constant(big.NewInt(int64(k)))})
+		x := ir.WithInterval(&ir.Expr{Op: ir.OpShr, A: b.gen(depth),
+			B: ir.Constant(big.NewInt(int64(k)))})
 		return &ir.Expr{Op: []ir.Op{ir.OpEq, ir.OpNe}[b.rng.IntN(2)], Kind: ir.KindBool,
-			A: ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: x, B: ir.Constant(m)}), B: ir.Constant(big.NewInt(int64(b.rng.IntN(1 << w))))}
+			A: ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: x, B: ir.Constant(m)}),
+			B: ir.Constant(big.NewInt(int64(b.rng.IntN(1 << w))))}
 	case 0:
 		if depth > 0 {
-			return &ir.Expr{Op: []ir.Op{ir.OpLAnd, ir.OpLOr}[b.rng.IntN(2)], Kind: ir.KindBool, A: b.cond(depth - 1), B: b.cond(depth - 1)}
+			return &ir.Expr{Op: []ir.Op{ir.OpLAnd, ir.OpLOr}[b.rng.IntN(2)], Kind: ir.KindBool,
+				A: b.cond(depth - 1), B: b.cond(depth - 1)}
 		}
 	case 1:
 		return &ir.Expr{Op: ir.OpD2B, Kind: ir.KindBool, A: b.gen(depth)}
@@ -182,12 +189,16 @@ func (b *exprBench) serial(depth int) *ir.Expr {
 	top := ir.WithInterval(&ir.Expr{Op: ir.OpShr, A: masked, B: ir.Constant(big.NewInt(int64(w - 1)))})
 	return &ir.Expr{Op: ir.OpLAnd, Kind: ir.KindBool,
 		A: &ir.Expr{Op: ir.OpNe, Kind: ir.KindBool, A: masked, B: ir.Constant(new(big.Int))},
-		B: &ir.Expr{Op: ir.OpEq, Kind: ir.KindBool, A: ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: top, B: ir.Constant(ir.One)}), B: ir.Constant(new(big.Int))}}
+		B: &ir.Expr{Op: ir.OpEq, Kind: ir.KindBool,
+			A: ir.WithInterval(&ir.Expr{Op: ir.OpAnd, A: top, B: ir.Constant(ir.One)}),
+			B: ir.Constant(new(big.Int))}}
 }
 
 // slow evaluates in unbounded precision, the way BMv2 does.
 func (b *exprBench) slow(e *ir.Expr) *big.Int {
-	bin := func(f func(z, x, y *big.Int) *big.Int) *big.Int { return f(new(big.Int), b.slow(e.A), b.slow(e.B)) }
+	bin := func(f func(z, x, y *big.Int) *big.Int) *big.Int {
+		return f(new(big.Int), b.slow(e.A), b.slow(e.B))
+	}
 	switch e.Op {
 	case ir.OpConst:
 		return e.N
@@ -331,7 +342,8 @@ func TestExpressionsAgainstBigIntegers(t *testing.T) {
 			before[dst] = cut(want, dst)
 			for _, f := range b.fields {
 				if got := b.value(f); got.Cmp(before[f]) != 0 {
-					t.Fatalf("case %d: %s of %d bits is %v, want %v (assigned to %s)", i, f.Name(), f.Width, got, before[f], dst.Name())
+					t.Fatalf("case %d: %s of %d bits is %v, want %v (assigned to %s)", i, f.Name(), f.Width, got,
+						before[f], dst.Name())
 				}
 			}
 		}

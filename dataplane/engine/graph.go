@@ -7,8 +7,8 @@ import (
 )
 
 // graph is the compiled form of a control for packets that are not traced: the nodes of a pipeline.
-// Their conditions are taken apart into tests that need no call, and the nodes are specialised by what
-// is known on the way to them (specialise.go).
+// Their conditions are taken apart into tests that need no call, and the nodes are specialised by
+// what is known on the way to them (specialise.go).
 type graph struct {
 	steps  []step
 	code   []instr // of all steps, in their order
@@ -141,7 +141,8 @@ func (lo *lowering) lower(i int) int {
 	case nodeCond:
 		b = lo.test(n.expr, lo.lower(n.next), lo.lower(n.nextNot))
 	case nodeAction:
-		b = lo.add(branch{kind: stepCode, yes: lo.lower(n.next), code: n.action.code(n.args), effects: n.action.effects, exits: n.action.exits})
+		b = lo.add(branch{kind: stepCode, yes: lo.lower(n.next), code: n.action.code(n.args),
+			effects: n.action.effects, exits: n.action.exits})
 	case nodeTable:
 		for _, s := range n.successors() {
 			lo.lower(s)

@@ -75,7 +75,8 @@ func (c *Context) copyHeader(dst, src *ir.Header, lay *ir.Layout) {
 }
 
 func (l *loader) assignHeader(src *bmv2json.Source, dst, from *ir.Expr) func(*Context) {
-	if dst.Kind != ir.KindHeader || from.Kind != ir.KindHeader || l.typeOf(src, dst) != l.typeOf(src, from) {
+	if dst.Kind != ir.KindHeader || from.Kind != ir.KindHeader ||
+		l.typeOf(src, dst) != l.typeOf(src, from) {
 		l.bad(src, "assign_header between different things")
 	}
 	lay := &l.prog.layout
@@ -89,7 +90,8 @@ func (l *loader) assignHeader(src *bmv2json.Source, dst, from *ir.Expr) func(*Co
 
 // assignComposite compiles the assignment of stacks and unions, member by
 // member.
-func (l *loader) assignComposite(src *bmv2json.Source, op string, dst, from *ir.Expr) func(*Context) {
+func (l *loader) assignComposite(src *bmv2json.Source, op string, dst,
+	from *ir.Expr) func(*Context) {
 	lay := &l.prog.layout
 	var ds, ss []*ir.Header
 	dn, sn := -1, -1

@@ -163,7 +163,8 @@ func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
 
 // stores compiles dst = v; nil when that is nothing for instructions.
 func (l *loader) stores(dst, v *ir.Expr) []instr {
-	if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL || dst.Field.Width == 0 || v.Kind != ir.KindData || v.Varbit() {
+	if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL || dst.Field.Width == 0 ||
+		v.Kind != ir.KindData || v.Varbit() {
 		return nil
 	}
 	f := dst.Field
@@ -216,8 +217,10 @@ func (l *loader) storePair(f *ir.Field, v *ir.Expr) []instr {
 	case v.Op == ir.OpConst && v.N.Sign() >= 0:
 		high.t, low.t = term{n: ir.Low64(new(big.Int).Rsh(v.N, 64))}, term{n: ir.Low64(v.N)}
 	case v.Op == ir.OpLocal && v.Bits == 128:
-		high.t, low.t = term{kind: termArg, off: int32(v.Index + 1)}, term{kind: termArg, off: int32(v.Index)}
-	case v.Op == ir.OpField && !v.Field.Valid && !v.Field.VL && !v.Field.Signed && v.Field.Width == 128 && v.Field.Bit%8 == 0:
+		high.t, low.t = term{kind: termArg, off: int32(v.Index + 1)},
+			term{kind: termArg, off: int32(v.Index)}
+	case v.Op == ir.OpField && !v.Field.Valid && !v.Field.VL && !v.Field.Signed &&
+		v.Field.Width == 128 && v.Field.Bit%8 == 0:
 		high.t, low.t = bitsTerm(v.Field.Bit, 64), bitsTerm(v.Field.Bit+64, 64)
 	default:
 		return nil

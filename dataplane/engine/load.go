@@ -212,7 +212,9 @@ type stdFields struct {
 
 // stdField is where such a field is.
 type stdField struct {
-	off   int32 // octets into PHV.data; -1: the program lacks the field, or nothing would read what is written there
+	// octets into PHV.data; -1: the program lacks the field, or nothing would read what is written
+	// there
+	off   int32
 	cut   uint8 // bits above the value
 	field *ir.Field
 }
@@ -253,7 +255,8 @@ func (l *loader) loadStd() {
 // names them nowhere, nor the header they are in.
 func (l *loader) dropUnread() {
 	s := &l.prog.std
-	for _, f := range []*stdField{&s.parserError, &s.checksumError, &s.ingressTime, &s.egressTime, &s.egressRid,
+	for _, f := range []*stdField{&s.parserError, &s.checksumError, &s.ingressTime, &s.egressTime,
+		&s.egressRid,
 		&s.enqTime, &s.enqDepth, &s.deqDelta, &s.deqDepth, &s.qid} {
 		if f.field != nil && !l.named[f.field] && !l.namedHeaders[f.field.Header] {
 			f.off = -1
@@ -274,7 +277,8 @@ func (l *loader) loadState() {
 		if r.Bitwidth > ir.MaxFieldBits {
 			l.unsupported(r.Source, "register %q of more than %d bits", r.Name, ir.MaxFieldBits)
 		}
-		info.registers = append(info.registers, RegisterInfo{Name: r.Name, Size: r.Size, Width: r.Bitwidth})
+		info.registers = append(info.registers, RegisterInfo{Name: r.Name, Size: r.Size,
+			Width: r.Bitwidth})
 	}
 	for _, c := range l.in.CounterArrays {
 		l.declare(c.Source, l.counters, "counter", c.Name, c.Size, len(info.counters))
@@ -313,7 +317,8 @@ func (l *loader) loadState() {
 }
 
 // declare notes the index of an array under its name.
-func (l *loader) declare(src *bmv2json.Source, names map[string]int, what, name string, size, index int) {
+func (l *loader) declare(src *bmv2json.Source, names map[string]int, what, name string, size,
+	index int) {
 	if _, dup := names[name]; dup {
 		l.bad(src, "%s %q is declared twice", what, name)
 	}

@@ -39,7 +39,8 @@ func routeKey(i uint64) (addr []byte, prefix int) {
 // BenchmarkLookup is the time of one lookup, of an entry that is there or, of
 // a classifier, of a key that meets none.
 func BenchmarkLookup(b *testing.B) {
-	run := func(name string, table string, entries int, insert func(r *rig, t, i int), key func(i uint64) [][]byte, hit bool) {
+	run := func(name string, table string, entries int, insert func(r *rig, t, i int),
+		key func(i uint64) [][]byte, hit bool) {
 		b.Run(name, func(b *testing.B) {
 			r, ti := benchTable(b, table, entries)
 			for i := range entries {
@@ -73,10 +74,12 @@ func BenchmarkLookup(b *testing.B) {
 		exact := func(i uint64) [][]byte {
 			return [][]byte{{byte(i >> 21), byte(i >> 13)}, {byte(i>>8) & 31, byte(i)}}
 		}
-		run(map[int]string{1000: "exact-1k", 1_000_000: "exact-1M"}[n], "port", n, func(r *rig, t, i int) {
-			k := exact(uint64(i))
-			insert(r, t, Entry{Match: []Match{{Value: k[0]}, {Value: k[1]}}, Target: Target{Action: r.call("set_vrf", "0001")}})
-		}, exact, true)
+		run(map[int]string{1000: "exact-1k", 1_000_000: "exact-1M"}[n], "port", n,
+			func(r *rig, t, i int) {
+				k := exact(uint64(i))
+				insert(r, t, Entry{Match: []Match{{Value: k[0]}, {Value: k[1]}},
+					Target: Target{Action: r.call("set_vrf", "0001")}})
+			}, exact, true)
 	}
 	run("lpm-10k", "route", 10_000, func(r *rig, t, i int) {
 		a, p := routeKey(uint64(i))
@@ -84,7 +87,8 @@ func BenchmarkLookup(b *testing.B) {
 			a[15], p = byte(i), 128
 			binary.BigEndian.PutUint32(a[8:], uint32(i))
 		}
-		insert(r, t, Entry{Match: []Match{{Value: []byte{0, 1}}, {Value: a, PrefixLen: p}}, Target: Target{Action: r.call("drop")}})
+		insert(r, t, Entry{Match: []Match{{Value: []byte{0, 1}}, {Value: a, PrefixLen: p}},
+			Target: Target{Action: r.call("drop")}})
 	}, func(i uint64) [][]byte { a, _ := routeKey(i); return [][]byte{{0, 1}, a} }, true)
 	for _, c := range []struct {
 		name  string
@@ -100,7 +104,8 @@ func BenchmarkLookup(b *testing.B) {
 			binary.BigEndian.PutUint64(v[8:], rng.Uint64())
 			v[7] = byte(i)
 			insert(r, t, Entry{Priority: int32(i + 1), Target: Target{Action: r.call("drop")},
-				Match: []Match{{Value: and(v, mask), Mask: mask}, {Value: []byte{0}, High: []byte{0x0f, 0xff, 0xff}}, {Value: []byte{1}}}})
+				Match: []Match{{Value: and(v, mask), Mask: mask},
+					{Value: []byte{0}, High: []byte{0x0f, 0xff, 0xff}}, {Value: []byte{1}}}})
 		}, func(i uint64) [][]byte {
 			a, _ := routeKey(i)
 			a[7] = 0xee

@@ -80,7 +80,8 @@ func (s *State) DeleteMember(profile int, id uint32) error {
 }
 
 func (m *member) export() Member {
-	return Member{ID: m.id, Action: ActionCall{Action: m.action.index, Args: exportArgs(m.action, m.args)}}
+	return Member{ID: m.id, Action: ActionCall{Action: m.action.index,
+		Args: exportArgs(m.action, m.args)}}
 }
 
 // Member reads one member; see dataplane.Controls.
@@ -121,21 +122,27 @@ func (s *State) groupItems(p *profile, ps *profileState, g *Group) ([]groupItem,
 	for _, gm := range g.Members {
 		m := ps.members[gm.Member]
 		if m == nil {
-			return nil, fmt.Errorf("profile %s, group %d: member %d: %w", p.name, g.ID, gm.Member, ErrNotFound)
+			return nil, fmt.Errorf("profile %s, group %d: member %d: %w", p.name, g.ID, gm.Member,
+				ErrNotFound)
 		}
 		if gm.Weight < 1 || gm.Weight > MaxGroupSize {
-			return nil, fmt.Errorf("profile %s, group %d: weight %d: %w", p.name, g.ID, gm.Weight, ErrBadValue)
+			return nil, fmt.Errorf("profile %s, group %d: weight %d: %w", p.name, g.ID, gm.Weight,
+				ErrBadValue)
 		}
 		if total += gm.Weight; total > limit {
-			return nil, fmt.Errorf("profile %s, group %d: more than %d members: %w", p.name, g.ID, limit, ErrFull)
+			return nil, fmt.Errorf("profile %s, group %d: more than %d members: %w", p.name, g.ID, limit,
+				ErrFull)
 		}
 		items = append(items, groupItem{m: m, weight: gm.Weight, watch: gm.WatchPort})
 	}
 	// A packet's hash chooses by position: fix it, whatever the order of input.
-	slices.SortStableFunc(items, func(a, b groupItem) int { return int(int64(a.m.id) - int64(b.m.id)) })
+	slices.SortStableFunc(items, func(a, b groupItem) int {
+		return int(int64(a.m.id) - int64(b.m.id))
+	})
 	for i := 1; i < len(items); i++ {
 		if items[i].m == items[i-1].m {
-			return nil, fmt.Errorf("profile %s, group %d: member %d twice: %w", p.name, g.ID, items[i].m.id, ErrBadValue)
+			return nil, fmt.Errorf("profile %s, group %d: member %d twice: %w", p.name, g.ID, items[i].m.id,
+				ErrBadValue)
 		}
 	}
 	return items, nil
@@ -222,7 +229,8 @@ func (s *State) DeleteGroup(profile int, id uint32) error {
 func (g *group) export() Group {
 	out := Group{ID: g.id, MaxSize: g.max}
 	for _, it := range g.items {
-		out.Members = append(out.Members, GroupMember{Member: it.m.id, Weight: it.weight, WatchPort: it.watch})
+		out.Members = append(out.Members, GroupMember{Member: it.m.id, Weight: it.weight,
+			WatchPort: it.watch})
 	}
 	return out
 }

@@ -155,7 +155,8 @@ func (l *loader) unsignedWide(e *ir.Expr, w int) wideFn {
 	}
 }
 
-func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *parseState, widths []int, next int) parseCase {
+func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *parseState,
+	widths []int, next int) parseCase {
 	pc := parseCase{set: -1, next: next}
 	text, _ := t.Value.(string)
 	mask := ir.Pow2(8 * s.keyLen)
@@ -180,7 +181,8 @@ func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *p
 			total += w
 		}
 		if total != l.prog.info.valueSets[set].Width {
-			l.bad(js.Source, "value set %q of %d bits against a key of %d", text, l.prog.info.valueSets[set].Width, total)
+			l.bad(js.Source, "value set %q of %d bits against a key of %d", text,
+				l.prog.info.valueSets[set].Width, total)
 		}
 		pc.set, pc.fields = set, widths
 	case "hexstr", "":
@@ -219,7 +221,9 @@ func (l *loader) parserOp(op *bmv2json.ParserOp) func(*Context) bool {
 		need(2)
 		var dst bmv2json.Value
 		l.decode(src, op.Parameters[0], &dst, "set")
-		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(&bmv2json.Primitive{Parameters: []bmv2json.Value{dst}, Source: src}, 0, nil))...)
+		l.parserEffects = append(l.parserEffects,
+			unordered(l.storeEffect(&bmv2json.Primitive{Parameters: []bmv2json.Value{dst}, Source: src}, 0,
+				nil))...)
 		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
 		return func(c *Context) bool {
 			f(c)
@@ -275,7 +279,8 @@ func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*Cont
 
 // extract compiles the extraction of a header; n is the width in bits of its
 // variable-length field, nil for a fixed one.
-func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage, n *ir.Expr) func(*Context) bool {
+func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage,
+	n *ir.Expr) func(*Context) bool {
 	var v bmv2json.Value
 	l.decode(src, raw, &v, "extract")
 	switch v.Type {

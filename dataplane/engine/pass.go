@@ -138,9 +138,9 @@ func (fl *fieldList) keep(to, from *PHV) {
 	}
 }
 
-// CloneReceived returns the copy for a clone session of the packet as it was received, with a length
-// of received octets. It is parsed again; its metadata is empty but for the preserved fields. The
-// caller holds it.
+// CloneReceived returns the copy for a clone session of the packet as it was received, with a
+// length of received octets. It is parsed again; its metadata is empty but for the preserved
+// fields. The caller holds it.
 func (c *Context) CloneReceived(received int) *PHV {
 	std, lay := &c.st.prog.std, &c.st.prog.layout
 	list, id := c.cloneList, c.ID
@@ -177,8 +177,8 @@ func (c *Context) CloneProcessed() *PHV {
 	return p
 }
 
-// Resubmitted returns the packet as it was received, for ingress once more, with a length of received
-// octets. The caller holds it.
+// Resubmitted returns the packet as it was received, for ingress once more, with a length of
+// received octets. The caller holds it.
 func (c *Context) Resubmitted(received int) *PHV {
 	c.frame.refs++
 	return c.again(c.frame, c.resubmit, instanceResubmit, received)

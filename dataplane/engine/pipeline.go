@@ -160,8 +160,9 @@ func (l *loader) pipeline(jp *bmv2json.Pipeline) pipeline {
 
 func (l *loader) condNode(jc *bmv2json.Conditional, at func(*string) int) node {
 	e := l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))
-	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext), nextNot: at(jc.FalseNext),
-		told: &nodeTrace{at: sourceOf(jc.Source), reads: l.operands(e)}}
+	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext),
+		nextNot: at(jc.FalseNext),
+		told:    &nodeTrace{at: sourceOf(jc.Source), reads: l.operands(e)}}
 }
 
 func nodeCall(name string, a *action, next int) node {
@@ -268,7 +269,8 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 	l.tableEntries(t, jt, &info)
 	// p4c gives the tables it makes up a constant default action, no key and
 	// no @name of the program's: they are named tbl_* or after the control.
-	info.Hidden = len(t.key.Fields) == 0 && info.ConstDefault && len(t.actions) == 1 && jt.Source == nil ||
+	info.Hidden = len(t.key.Fields) == 0 && info.ConstDefault && len(t.actions) == 1 &&
+		jt.Source == nil ||
 		hiddenName(jt.Name)
 	t.places, t.place = nil, make([]int16, len(l.prog.actions))
 	for _, i := range slices.Sorted(maps.Keys(t.next)) {
@@ -281,8 +283,10 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 	l.prog.tables = append(l.prog.tables, t)
 	l.prog.keyWords = max(l.prog.keyWords, t.key.Words)
 	l.prog.info.tables = append(l.prog.info.tables, info)
-	if len(t.key.Fields) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil && !t.counter {
-		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args, next: t.next[t.def.action.index],
+	if len(t.key.Fields) == 0 && info.ConstDefault && t.profile < 0 && t.def.action != nil &&
+		!t.counter {
+		n := node{kind: nodeAction, name: t.name, action: t.def.action, args: t.def.args,
+			next: t.next[t.def.action.index],
 			told: &nodeTrace{at: sourceOf(jt.Source), made: info.Hidden}}
 		if t.miss != nil {
 			n.next = *t.miss
@@ -335,7 +339,8 @@ func (l *loader) jsonTarget(t *matchTable, src *bmv2json.Source, index int, data
 	g := target{kind: TargetAction, action: a, args: make([]uint64, a.words)}
 	for i, s := range data {
 		n, ok := bmv2json.ParseHex(s)
-		if w := a.params[i].Width; !ok || n.BitLen() > w || n.Sign() < 0 && n.Cmp(new(big.Int).Neg(ir.Pow2(max(w-1, 0)))) < 0 {
+		if w := a.params[i].Width; !ok || n.BitLen() > w || n.Sign() < 0 &&
+			n.Cmp(new(big.Int).Neg(ir.Pow2(max(w-1, 0)))) < 0 {
 			l.bad(src, "argument %q of action %q: want %d bits", s, a.name, w)
 		}
 		for w := range max(1, bitfield.Words(a.params[i].Width)) {

@@ -57,8 +57,8 @@ func (c *Context) Detach() *PHV {
 	return p
 }
 
-// Take makes a packet state the packet in hand and releases it: the last holder's moves, others get a
-// copy.
+// Take makes a packet state the packet in hand and releases it: the last holder's moves, others get
+// a copy.
 func (c *Context) Take(p *PHV) {
 	if p.refs == 1 {
 		c.swap(p)

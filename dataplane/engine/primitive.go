@@ -23,16 +23,19 @@ func (l *loader) primitive(p *bmv2json.Primitive) func(*Context) {
 		return l.assignVL(src, e[0], e[1])
 	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right":
 		e := l.args(p, 3)
-		op := map[string]ir.Op{"add": ir.OpAdd, "subtract": ir.OpSub, "bit_xor": ir.OpXor, "bit_or": ir.OpOr,
+		op := map[string]ir.Op{"add": ir.OpAdd, "subtract": ir.OpSub, "bit_xor": ir.OpXor,
+			"bit_or":  ir.OpOr,
 			"bit_and": ir.OpAnd, "shift_left": ir.OpShl, "shift_right": ir.OpShr}[p.Op]
-		return l.assign(src, e[0], ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[1]), B: l.dataExpr(src, e[2])}))
+		return l.assign(src, e[0],
+			ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[1]), B: l.dataExpr(src, e[2])}))
 	case "add_to_field", "subtract_from_field":
 		e := l.args(p, 2)
 		op := ir.OpAdd
 		if p.Op == "subtract_from_field" {
 			op = ir.OpSub
 		}
-		return l.assign(src, e[0], ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[0]), B: l.dataExpr(src, e[1])}))
+		return l.assign(src, e[0],
+			ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[0]), B: l.dataExpr(src, e[1])}))
 	case "assign_header", "copy_header":
 		e := l.args(p, 2)
 		return l.assignHeader(src, e[0], e[1])
@@ -164,7 +167,8 @@ func stripMask(v *ir.Expr, n int) *ir.Expr {
 }
 
 func (l *loader) assignWide(f *ir.Field, v *ir.Expr) func(*Context) {
-	if v.Op == ir.OpField && v.Field.Width == f.Width && f.Bit%8 == 0 && f.Width%8 == 0 && v.Field.Bit%8 == 0 {
+	if v.Op == ir.OpField && v.Field.Width == f.Width && f.Bit%8 == 0 && f.Width%8 == 0 &&
+		v.Field.Bit%8 == 0 {
 		to, from, n := f.Bit/8, v.Field.Bit/8, f.Width/8
 		w, d, meta := f.Header.Word, f.Header.Mask, f.Header.Meta
 		return func(c *Context) {
@@ -248,7 +252,8 @@ func (l *loader) assertion(src *bmv2json.Source, op string, e *ir.Expr) func(*Co
 // logMessage checks the call; the message itself is for an observer.
 func (l *loader) logMessage(p *bmv2json.Primitive) func(*Context) {
 	if len(p.Parameters) == 1 { // log_msg("text")
-		p.Parameters = append(p.Parameters, bmv2json.Value{Type: "parameters_vector", Value: []byte("[]")})
+		p.Parameters = append(p.Parameters, bmv2json.Value{Type: "parameters_vector",
+			Value: []byte("[]")})
 	}
 	e := l.args(p, 2)
 	if e[0].Kind != ir.KindString || e[1].Kind != ir.KindList {

@@ -116,7 +116,8 @@ func (l *loader) loadProfiles(jp *bmv2json.Pipeline) {
 			p.hash = l.calculation(ja.Source, ja.Name, ja.Selector.Algo, ja.Selector.Input)
 		}
 		l.prog.profiles = append(l.prog.profiles, p)
-		l.prog.info.profiles = append(l.prog.info.profiles, ProfileInfo{Name: p.name, Size: p.size, Selector: p.selector})
+		l.prog.info.profiles = append(l.prog.info.profiles, ProfileInfo{Name: p.name, Size: p.size,
+			Selector: p.selector})
 	}
 }
 
@@ -128,7 +129,9 @@ func (l *loader) tableProfile(t *matchTable, jt *bmv2json.Table, info *TableInfo
 	default:
 		l.unsupported(jt.Source, "table type %q", jt.Type)
 	}
-	t.profile = slices.IndexFunc(l.prog.profiles, func(p *profile) bool { return p.name == jt.ActionProfile })
+	t.profile = slices.IndexFunc(l.prog.profiles, func(p *profile) bool {
+		return p.name == jt.ActionProfile
+	})
 	if t.profile < 0 {
 		l.bad(jt.Source, "unknown action profile %q", jt.ActionProfile)
 	}

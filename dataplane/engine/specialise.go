@@ -51,7 +51,8 @@ type specialiser struct {
 func (l *loader) specialise(p *pipeline, zero func(*ir.Field) bool) graph {
 	lo := &lowering{l: l, p: p, at: map[int]int{}}
 	start := lo.lower(p.start)
-	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*ir.Field]int{}, headers: map[*ir.Header]int{}, done: map[string]int32{}}
+	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*ir.Field]int{},
+		headers: map[*ir.Header]int{}, done: map[string]int32{}}
 	s.variables()
 	s.live = make([][]uint64, len(s.branches))
 	s.copies = make([]int, len(s.branches))
@@ -323,7 +324,8 @@ func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 			code = append(code, b.code...)
 			facts = s.after(facts, b.effects)
 			next := s.skip(b.yes, facts)
-			if b.exits || next < 0 || s.branches[next].kind != stepCode || len(code)+len(s.branches[next].code) > maxJoined {
+			if b.exits || next < 0 || s.branches[next].kind != stepCode ||
+				len(code)+len(s.branches[next].code) > maxJoined {
 				s.code[at], n.n = code, uint64(len(code))
 				n.exits, n.yes = b.exits, s.step(next, facts)
 				return n

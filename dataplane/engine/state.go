@@ -37,8 +37,8 @@ func (s *State) Program() *Program { return s.prog }
 // PortUp returns the state of a port.
 func (s *State) PortUp(port uint32) bool { return len(s.down) == 0 || !s.down[port] }
 
-// setPortUp changes the state of a port and reports whether it was another. Groups choose anew among
-// their members.
+// setPortUp changes the state of a port and reports whether it was another. Groups choose anew
+// among their members.
 func (s *State) setPortUp(port uint32, up bool) bool {
 	if up != s.down[port] {
 		return false

@@ -19,7 +19,8 @@ func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*Context) {
 		return l.registerRead(src, e[0], l.want(p, e[1], "register_array"), e[2])
 	case "register_write":
 		e := l.args(p, 3)
-		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]), l.dataExpr(src, e[2]))
+		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]),
+			l.dataExpr(src, e[2]))
 	case "count":
 		e := l.args(p, 2)
 		k, idx := l.want(p, e[0], "counter_array"), l.index(l.dataExpr(src, e[1]))
@@ -102,7 +103,8 @@ func (l *loader) fieldListOf(p *bmv2json.Primitive, e *ir.Expr) *fieldList {
 	return fl
 }
 
-func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int, index *ir.Expr) func(*Context) {
+func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int,
+	index *ir.Expr) func(*Context) {
 	idx := l.index(l.dataExpr(src, index))
 	if w := l.prog.info.registers[r].Width; w > 64 {
 		if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL {
@@ -121,7 +123,8 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int, index *
 			c.pop(n)
 		}
 	}
-	if f := dst.Field; dst.Op == ir.OpField && f.Header.Meta && !f.Valid && !f.VL && f.Width > 0 && f.Width <= 64 {
+	if f := dst.Field; dst.Op == ir.OpField && f.Header.Meta && !f.Valid && !f.VL && f.Width > 0 &&
+		f.Width <= 64 {
 		off, m := f.Slot(), bitfield.Mask(f.Width)
 		return func(c *Context) {
 			i, reg := c.eval(&idx), &c.st.regs[r]
@@ -171,7 +174,8 @@ func (l *loader) hash(p *bmv2json.Primitive) func(*Context) {
 		l.bad(p.Source, "%s of an unknown calculation", p.Op)
 	}
 	base, size := l.dataExpr(p.Source, e[1]), l.dataExpr(p.Source, e[3])
-	if base.Op == ir.OpConst && size.Op == ir.OpConst && base.N.Sign() == 0 && size.N.BitLen() > 32 && size.N.IsUint64() {
+	if base.Op == ir.OpConst && size.Op == ir.OpConst && base.N.Sign() == 0 && size.N.BitLen() > 32 &&
+		size.N.IsUint64() {
 		m := size.N.Uint64()
 		return func(c *Context) { set(c, k.compute(c)%m) }
 	}

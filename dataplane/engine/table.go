@@ -66,7 +66,8 @@ func (l *loader) table(jt *bmv2json.Table, pipeline string) *matchTable {
 	if jt.MaxSize < 0 {
 		l.bad(jt.Source, "size %d", jt.MaxSize)
 	}
-	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, label: "table " + jt.Name, size: jt.MaxSize, timeout: jt.SupportTimeout,
+	t := &matchTable{idx: len(l.prog.tables), name: jt.Name, label: "table " + jt.Name,
+		size: jt.MaxSize, timeout: jt.SupportTimeout,
 		profile: -1, meter: -1, counter: jt.WithCounters, next: map[int]int{}, baseNext: -1}
 	l.tableKey(t, jt)
 	for _, id := range jt.ActionIDs {
@@ -144,7 +145,8 @@ func (l *loader) tableKey(t *matchTable, jt *bmv2json.Table) {
 }
 
 // matchKinds are the kinds of match by their names in BMv2 JSON.
-var matchKinds = map[string]MatchKind{"exact": Exact, "valid": Exact, "lpm": LPM, "ternary": Ternary, "range": Range}
+var matchKinds = map[string]MatchKind{"exact": Exact, "valid": Exact, "lpm": LPM,
+	"ternary": Ternary, "range": Range}
 
 // keyField resolves the field that a key reads.
 func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *ir.Field {
@@ -166,7 +168,8 @@ func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *ir.Field {
 // header is not valid.
 func loadOf(f *ir.Field, p table.Part, mask uint64) keyLoad {
 	bit := f.Bit + f.Width - p.Low - p.Bits
-	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8), l: uint8(bit % 8), r: uint8(64 - p.Bits)}
+	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8),
+		l: uint8(bit % 8), r: uint8(64 - p.Bits)}
 	switch {
 	case f.Valid:
 		k.get = fieldGetter(f)

@@ -72,7 +72,8 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 					case Ternary:
 						m.Mask = value(k.Width)
 						if c.masks == 1 {
-							m.Mask = and(bitfield.Prefix(k.Width, k.Width), bytes.Repeat([]byte{[]byte{0xff, 0x0f}[rng.IntN(2)]}, len(m.Mask)))
+							m.Mask = and(bitfield.Prefix(k.Width, k.Width),
+								bytes.Repeat([]byte{[]byte{0xff, 0x0f}[rng.IntN(2)]}, len(m.Mask)))
 						}
 						m.Value = and(m.Value, m.Mask)
 					case Range:
@@ -132,7 +133,8 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 					case (got == nil) != (want == nil):
 						t.Fatalf("step %d: found %v, want %v", step, got != nil, want != nil)
 					case got != nil:
-						if g := r.s.export(tab, got); !sameEntry(&g, want) || g.Target.Action.Action != want.Target.Action.Action {
+						if g := r.s.export(tab, got); !sameEntry(&g, want) ||
+							g.Target.Action.Action != want.Target.Action.Action {
 							t.Fatalf("step %d: found %+v, want %+v", step, g, want)
 						}
 					}
@@ -160,7 +162,8 @@ func (w *twin) lookup(tab *matchTable, key [][]byte) *Entry {
 			case Exact:
 				hit = hit && string(k) == string(m.Value)
 			case LPM:
-				hit = hit && string(and(k, bitfield.Prefix(tab.key.Fields[i].Width, m.PrefixLen))) == string(m.Value)
+				hit = hit && string(and(k, bitfield.Prefix(tab.key.Fields[i].Width, m.PrefixLen))) == string(
+					m.Value)
 				p = m.PrefixLen
 			case Ternary:
 				hit = hit && string(and(k, m.Mask)) == string(m.Value)
@@ -171,7 +174,8 @@ func (w *twin) lookup(tab *matchTable, key [][]byte) *Entry {
 		if !hit {
 			continue
 		}
-		if best == nil || tab.key.Kind == LPM && p > prefix || tab.key.Kind != LPM && e.Priority > best.Priority {
+		if best == nil || tab.key.Kind == LPM && p > prefix || tab.key.Kind != LPM &&
+			e.Priority > best.Priority {
 			best, prefix = e, p
 		}
 	}

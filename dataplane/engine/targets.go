@@ -31,15 +31,18 @@ func (p *Program) ownAction(allowed []int, index int) (int, bool) {
 // resolveAction checks an action call against the actions allowed, and makes
 // its index the one of the table or profile.
 // The arguments come after spare words.
-func (s *State) resolveAction(what string, allowed []int, call *ActionCall, spare int) (*action, []uint64, error) {
+func (s *State) resolveAction(what string, allowed []int, call *ActionCall, spare int) (*action,
+	[]uint64, error) {
 	index, ok := s.prog.ownAction(allowed, call.Action)
 	if !ok {
-		return nil, nil, fmt.Errorf("%s: action %d is not one of its actions: %w", what, call.Action, ErrBadValue)
+		return nil, nil, fmt.Errorf("%s: action %d is not one of its actions: %w", what, call.Action,
+			ErrBadValue)
 	}
 	call.Action = index
 	a := s.prog.actions[index]
 	if len(call.Args) != len(a.params) {
-		return nil, nil, fmt.Errorf("%s: action %s with %d arguments, want %d: %w", what, a.name, len(call.Args), len(a.params), ErrBadValue)
+		return nil, nil, fmt.Errorf("%s: action %s with %d arguments, want %d: %w", what, a.name,
+			len(call.Args), len(a.params), ErrBadValue)
 	}
 	words := make([]uint64, spare+a.words)
 	for i := range a.params {
@@ -74,14 +77,16 @@ func exportArgs(a *action, words []uint64) [][]byte {
 // words, in one piece of memory with the arguments.
 func (s *State) resolve(t *matchTable, g *Target, spare int) (target, []uint64, error) {
 	if (g.Kind == TargetAction) != (t.profile < 0) {
-		return target{}, nil, fmt.Errorf("%s: target of a wrong kind for its implementation: %w", t.label, ErrBadValue)
+		return target{}, nil, fmt.Errorf("%s: target of a wrong kind for its implementation: %w", t.label,
+			ErrBadValue)
 	}
 	if g.Kind == TargetAction {
 		a, words, err := s.resolveAction(t.label, t.actions, &g.Action, spare)
 		if err != nil {
 			return target{}, nil, err
 		}
-		return target{kind: TargetAction, action: a, place: t.place[a.index], args: words[spare:]}, words[:spare:spare], nil
+		return target{kind: TargetAction, action: a, place: t.place[a.index], args: words[spare:]},
+			words[:spare:spare], nil
 	}
 	n, err := s.resolveIndirect(t, g)
 	return n, make([]uint64, spare), err
@@ -118,13 +123,15 @@ func (s *State) resolveIndirect(t *matchTable, g *Target) (target, error) {
 			return target{}, fmt.Errorf("%s: weight %d: %w", what, w.Weight, ErrBadValue)
 		}
 		if total += w.Weight; total > MaxGroupSize {
-			return target{}, fmt.Errorf("%s: weights add up to more than %d: %w", what, MaxGroupSize, ErrFull)
+			return target{}, fmt.Errorf("%s: weights add up to more than %d: %w", what, MaxGroupSize,
+				ErrFull)
 		}
 		a, args, err := s.resolveAction(what, t.actions, &w.ActionCall, 0)
 		if err != nil {
 			return target{}, err
 		}
-		gr.items = append(gr.items, groupItem{m: &member{action: a, args: args}, weight: w.Weight, watch: w.WatchPort})
+		gr.items = append(gr.items, groupItem{m: &member{action: a, args: args}, weight: w.Weight,
+			watch: w.WatchPort})
 	}
 	gr.refresh(s)
 	return target{kind: TargetActionSet, group: gr}, nil

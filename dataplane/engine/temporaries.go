@@ -86,7 +86,8 @@ func (l *loader) unusedFields(meta map[string]bool, uses map[fieldName]int) {
 }
 
 // foldAction marks the assignments of one action that go.
-func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int, calcs map[string]*bmv2json.Calculation) {
+func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int,
+	calcs map[string]*bmv2json.Calculation) {
 	for i := range prims {
 		if prims[i].Op == "_jump" || prims[i].Op == "_jump_if_zero" {
 			return
@@ -101,7 +102,9 @@ func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int, 
 			if v.Type == "calculation" {
 				if c := calcs[string(bytes.Trim(v.Value, `"`))]; c != nil && l.calcUses[c.Name] == 1 {
 					for _, in := range c.Input {
-						bmv2json.FieldReferences(in.Value, func(h, f string) { names = append(names, fieldName{h, f}) })
+						bmv2json.FieldReferences(in.Value, func(h, f string) {
+							names = append(names, fieldName{h, f})
+						})
 					}
 				}
 			}
@@ -147,11 +150,14 @@ func canFold(p *bmv2json.Primitive) bool {
 
 // assigned is the metadata field an assignment sets.
 func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
-	if p.Op != "assign" && p.Op != "assign_VL" || len(p.Parameters) != 2 || p.Parameters[0].Type != "field" {
+	if p.Op != "assign" && p.Op != "assign_VL" || len(p.Parameters) != 2 ||
+		p.Parameters[0].Type != "field" {
 		return dst, false
 	}
 	n := 0
-	bmv2json.FieldReferences(p.Parameters[0].Value, func(h, f string) { dst, n = fieldName{h, f}, n+1 })
+	bmv2json.FieldReferences(p.Parameters[0].Value, func(h, f string) {
+		dst, n = fieldName{h, f}, n+1
+	})
 	return dst, n == 1
 }
 

@@ -28,7 +28,8 @@ func (c *Context) StartTrace() { c.told = told{spec: c.std(&c.st.prog.std.egress
 // Failure returns the assertion that failed, if the packet is traced.
 func (c *Context) Failure() string { return c.told.failed }
 
-// SpecSource returns the action and the statement that set egress_spec last, if the packet is traced.
+// SpecSource returns the action and the statement that set egress_spec last, if the packet is
+// traced.
 func (c *Context) SpecSource() (action string, at *trace.Source) {
 	return c.told.specAction, c.told.specAt
 }
@@ -41,7 +42,8 @@ func (c *Context) traceDigest(i int) {
 	info := &c.st.prog.info.digests[i]
 	d := &trace.Digest{Name: info.Name}
 	for k, v := range c.values {
-		d.Fields = append(d.Fields, trace.Field{Name: info.Fields[k].Name, Value: trace.NewValue(v, info.Fields[k].Width)})
+		d.Fields = append(d.Fields, trace.Field{Name: info.Fields[k].Name,
+			Value: trace.NewValue(v, info.Fields[k].Width)})
 	}
 	c.Tell(trace.Step{Digest: d})
 }

@@ -34,7 +34,8 @@ func (a *action) runTraced(c *Context) {
 			pc = p.target
 		default:
 			ok := p.cond(c)
-			c.Tell(trace.Step{Condition: &trace.Condition{Result: ok, Reads: c.read(p.told.reads)}, At: p.told.at})
+			c.Tell(trace.Step{Condition: &trace.Condition{Result: ok, Reads: c.read(p.told.reads)},
+				At: p.told.at})
 			if !ok {
 				pc = p.target
 			}
@@ -65,7 +66,8 @@ func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func
 	switch p.Op {
 	case "no_op", "log_msg": // nothing to say; says it itself
 		return run
-	case "assign", "modify_field", "assign_VL", "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left",
+	case "assign", "modify_field", "assign_VL", "add", "subtract", "bit_xor", "bit_or", "bit_and",
+		"shift_left",
 		"shift_right", "add_to_field", "subtract_from_field", "modify_field_rng_uniform":
 		return l.tracedAssign(arg(0), at, run)
 	case "add_header", "remove_header":
@@ -111,7 +113,8 @@ func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func
 		return request(p.Op, func(_ *Context, r *trace.Request) { r.Keeps = keeps })
 	case "generate_digest":
 		return request("digest", nil)
-	case "register_read", "register_write", "count", "execute_meter", "modify_field_with_hash_based_offset":
+	case "register_read", "register_write", "count", "execute_meter",
+		"modify_field_with_hash_based_offset":
 		return l.tracedStateful(p, at, run)
 	}
 	return func(c *Context) {
@@ -121,7 +124,8 @@ func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func
 }
 
 // tracedStateful compiles the primitives that touch state, and hashes.
-func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source, run func(*Context)) func(*Context) {
+func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source,
+	run func(*Context)) func(*Context) {
 	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
 	index := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
 	switch p.Op {
@@ -202,7 +206,8 @@ func (l *loader) destination(dst *ir.Expr) func(*Context) *ir.Field {
 }
 
 // tracedWrite compiles a write of a register with its trace step. run does the write.
-func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source, run func(*Context)) func(*Context) {
+func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source,
+	run func(*Context)) func(*Context) {
 	name := l.prog.info.registers[r].Name
 	return func(c *Context) {
 		t := &trace.RegisterWrite{Name: name, Index: idx(c)}
@@ -238,7 +243,8 @@ func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)
 
 // tracedHeader compiles a change of a header with its trace step. run does the change. from is the
 // header that it becomes a copy of, nil for a change of validity.
-func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
+func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source,
+	run func(*Context)) func(*Context) {
 	to := l.headerRef(dst)
 	copied := func(*Context) *ir.Header { return nil }
 	if from != nil {

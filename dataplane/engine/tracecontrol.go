@@ -32,7 +32,8 @@ func (c *Context) runTraced(p *pipeline) {
 		case nodeCond:
 			reads := c.read(n.told.reads)
 			ok := n.cond(c)
-			c.Tell(trace.Step{Condition: &trace.Condition{Name: n.name, Result: ok, Reads: reads}, At: n.told.at})
+			c.Tell(trace.Step{Condition: &trace.Condition{Name: n.name, Result: ok, Reads: reads},
+				At: n.told.at})
 			if i = n.nextNot; ok {
 				i = n.next
 			}
@@ -52,13 +53,14 @@ func (c *Context) runTraced(p *pipeline) {
 func (a *action) told(args []uint64, made bool) *trace.Action {
 	t := &trace.Action{Name: a.name, Made: made}
 	for _, p := range a.params {
-		t.Args = append(t.Args, trace.Field{Name: p.Name, Value: wordsValue(args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)})
+		t.Args = append(t.Args, trace.Field{Name: p.Name,
+			Value: wordsValue(args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)})
 	}
 	return t
 }
 
-// traceLookup adds the step of a lookup and of what follows from it. e is the entry found, nil for a
-// miss. The key is in the context.
+// traceLookup adds the step of a lookup and of what follows from it. e is the entry found, nil for
+// a miss. The key is in the context.
 func (c *Context) traceLookup(t *matchTable, e *entry) {
 	ts := &c.st.tables[t.idx]
 	target, step := &ts.def, &trace.Table{Name: t.name, Hit: e != nil}
@@ -69,7 +71,8 @@ func (c *Context) traceLookup(t *matchTable, e *entry) {
 	}
 	for i := range t.key.Fields {
 		k := &t.key.Fields[i]
-		tk := trace.Key{Name: k.Name, Match: k.Kind.String(), Value: trace.NewValue(k.Value(c.key), k.Width)}
+		tk := trace.Key{Name: k.Name, Match: k.Kind.String(), Value: trace.NewValue(k.Value(c.key),
+			k.Width)}
 		if e != nil {
 			tk.Entry = toldMatch(k, &found.Match[i])
 		}
@@ -134,6 +137,7 @@ func (c *Context) traceLog(format string, args []u64Fn) {
 // traceUpdate adds the step of a checksum that is updated.
 func (k *checksum) traceUpdate(c *Context) {
 	old, _ := c.value(k.f)
-	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.Name(), Update: true, OK: true,
+	c.Tell(trace.Step{Checksum: &trace.Checksum{Name: k.name, Field: k.f.Name(), Update: true,
+		OK:    true,
 		Value: intValue(k.calc.compute(c), k.f.Width), Old: old}})
 }

@@ -51,7 +51,8 @@ func (c *Context) parseTraced(p *parser) {
 		c.Tell(trace.Step{Select: sel})
 	}
 	if c.failed {
-		c.Tell(trace.Step{ParserError: &trace.ParserError{Name: c.st.prog.told.errors[c.perr], Code: c.perr}})
+		c.Tell(trace.Step{ParserError: &trace.ParserError{Name: c.st.prog.told.errors[c.perr],
+			Code: c.perr}})
 	}
 	c.payload = span{uint32(c.cur), uint32(len(c.frame.b))}
 	for i := range p.verify {
@@ -122,8 +123,10 @@ func (k *checksum) traceCheck(c *Context) {
 		Value: intValue(want, k.f.Width), Old: old}})
 }
 
-// tracedParserOp compiles an operation of a parser state with its trace step. run does the operation.
-func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) func(*Context) bool {
+// tracedParserOp compiles an operation of a parser state with its trace step. run does the
+// operation.
+func (l *loader) tracedParserOp(op *bmv2json.ParserOp,
+	run func(*Context) bool) func(*Context) bool {
 	at := sourceOf(op.Source)
 	switch op.Op {
 	case "extract", "extract_VL":
@@ -136,7 +139,8 @@ func (l *loader) tracedParserOp(op *bmv2json.ParserOp, run func(*Context) bool) 
 			if h == nil {
 				return true
 			}
-			x := &trace.Extract{Header: h.Name, Offset: from, Octets: c.cur - from, Fields: make([]trace.Field, 0, len(h.Fields))}
+			x := &trace.Extract{Header: h.Name, Offset: from, Octets: c.cur - from,
+				Fields: make([]trace.Field, 0, len(h.Fields))}
 			for i := range h.Fields {
 				f := c.field(&h.Fields[i])
 				f.Name = h.Type.Fields[i].Name

@@ -88,7 +88,8 @@ func temporary(field string) bool {
 	}
 	name = strings.TrimRight(name, "0123456789.")
 	name = strings.TrimSuffix(name, "_")
-	return name == "tmp" || strings.HasSuffix(name, "_tmp") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, "key_")
+	return name == "tmp" || strings.HasSuffix(name, "_tmp") || strings.HasPrefix(name, "tmp_") ||
+		strings.HasPrefix(name, "key_")
 }
 
 // operands lists what an expression reads, each once.
@@ -153,7 +154,8 @@ func (l *loader) operandOf(e *ir.Expr) (operand, string) {
 		for _, p := range l.rt {
 			if p.Off == e.Index {
 				return func(c *Context) (trace.Field, bool) {
-					return trace.Field{Name: p.Name, Value: wordsValue(c.args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)}, true
+					return trace.Field{Name: p.Name,
+						Value: wordsValue(c.args[p.Off:p.Off+max(1, bitfield.Words(p.Width))], p.Width)}, true
 				}, p.Name
 			}
 		}

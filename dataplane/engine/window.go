@@ -21,8 +21,8 @@ func (c *Context) win(w window) uint64 {
 	return binary.BigEndian.Uint64(c.data[w.off:]) << (w.l & 63) >> (w.r & 63)
 }
 
-// windowOf returns the run of bits of an unsigned field that an expression is: the field, a right shift
-// of it, or the low bits of either. ok is false for any other expression.
+// windowOf returns the run of bits of an unsigned field that an expression is: the field, a right
+// shift of it, or the low bits of either. ok is false for any other expression.
 func windowOf(e *ir.Expr) (w window, ok bool) {
 	n := -1
 	if e.Op == ir.OpAnd && e.B.Op == ir.OpConst && e.B.N.Sign() > 0 && ir.IsOnes(e.B.N) {
@@ -30,7 +30,8 @@ func windowOf(e *ir.Expr) (w window, ok bool) {
 		e = e.A
 	}
 	low := 0
-	if e.Op == ir.OpShr && e.B.Op == ir.OpConst && e.B.N.IsInt64() && e.B.N.Int64() >= 0 && e.B.N.Int64() < 8*ir.MaxStateBytes {
+	if e.Op == ir.OpShr && e.B.Op == ir.OpConst && e.B.N.IsInt64() && e.B.N.Int64() >= 0 &&
+		e.B.N.Int64() < 8*ir.MaxStateBytes {
 		low = int(e.B.N.Int64())
 		e = e.A
 	}

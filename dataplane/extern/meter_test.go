@@ -17,7 +17,8 @@ func TestSingleRateMeter(t *testing.T) {
 		{0, 3, Green}, {0, 1, yellow}, {0, 2, red}, {0, 1, yellow}, {0, 1, red},
 		{time.Second, 2, Green}, {time.Second, 1, red},
 		{3 * time.Second, 2, Green}, // four came, three fit
-		{3 * time.Second, 2, red}, {3 * time.Second, 1, Green}, {3 * time.Second, 1, yellow}, {3 * time.Second, 1, red},
+		{3 * time.Second, 2, red}, {3 * time.Second, 1, Green}, {3 * time.Second, 1, yellow},
+		{3 * time.Second, 1, red},
 		{time.Hour, 4, red}, {time.Hour, 3, Green}, {time.Hour, 2, yellow}, {time.Hour, 1, red},
 	} {
 		if got := m.execute(time.Second+c.at, c.n); got != c.want {

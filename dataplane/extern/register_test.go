@@ -34,7 +34,8 @@ func TestPagesOnFirstWrite(t *testing.T) {
 		t.Errorf("a count out of range made %d pages", len(c.pages))
 	}
 	c.Add(1, 100)
-	if v := c.Read(1); v != (CounterValue{Packets: 1, Bytes: 100}) || c.pages[0] == nil || c.pages[1] != nil {
+	if v := c.Read(1); v != (CounterValue{Packets: 1, Bytes: 100}) || c.pages[0] == nil ||
+		c.pages[1] != nil {
 		t.Errorf("%+v", v)
 	}
 }

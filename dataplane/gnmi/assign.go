@@ -111,8 +111,8 @@ func (b *branch) find(query []*gpb.PathElem) (at *branch, keys []string, bad str
 	return b, keys, ""
 }
 
-// put gives a branch a value; an object gives its members theirs. Where it cannot, bad says why, and
-// where is the place below the branch.
+// put gives a branch a value; an object gives its members theirs. Where it cannot, bad says why,
+// and where is the place below the branch.
 func (e *editing) put(b *branch, keys []string, v any) (where, bad string) {
 	if b.leaf >= 0 {
 		return "", e.putLeaf(b.leaf, keys, v)
@@ -190,7 +190,8 @@ func (e *editing) putLeaf(l int, keys []string, v any) (bad string) {
 			return "there is no such leaf here"
 		}
 		if !same(got, want) {
-			return fmt.Sprintf("value %s; want %s, which the switch has fixed", shown(v), shown(plain(want, gpb.Encoding_JSON_IETF)))
+			return fmt.Sprintf("value %s; want %s, which the switch has fixed", shown(v),
+				shown(plain(want, gpb.Encoding_JSON_IETF)))
 		}
 	case leaf.set == nil:
 		return "it is state, which clients cannot set; want a path with config"

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// FuzzSet checks that whatever clients send is refused with a reason or gives settings that Get can show.
+// FuzzSet checks that whatever clients send is refused with a reason or gives settings that Get can
+// show.
 func FuzzSet(f *testing.F) {
 	seed := func(req *gpb.SetRequest) {
 		b, err := proto.Marshal(req)
@@ -20,21 +21,25 @@ func FuzzSet(f *testing.F) {
 	}
 	const leaf = "/interfaces/interface[name=eth1]/config/"
 	for _, v := range []*gpb.TypedValue{
-		{Value: &gpb.TypedValue_StringVal{StringVal: "x"}}, {Value: &gpb.TypedValue_UintVal{UintVal: 1500}}, {Value: &gpb.TypedValue_IntVal{IntVal: -1}},
+		{Value: &gpb.TypedValue_StringVal{StringVal: "x"}},
+		{Value: &gpb.TypedValue_UintVal{UintVal: 1500}}, {Value: &gpb.TypedValue_IntVal{IntVal: -1}},
 		{Value: &gpb.TypedValue_BoolVal{}}, {Value: &gpb.TypedValue_JsonVal{JsonVal: []byte("9000")}}, {},
 	} {
 		for _, name := range []string{"mtu", "enabled", "description", "name"} {
 			seed(&gpb.SetRequest{Update: []*gpb.Update{{Path: pathTo(f, leaf+name), Val: v}}})
 		}
 	}
-	seed(&gpb.SetRequest{Delete: []*gpb.Path{pathTo(f, "/.../config")}, Replace: []*gpb.Update{{Path: pathTo(f, "/"), Val: &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{
-		JsonIetfVal: []byte(`{"openconfig-interfaces:interfaces":{"interface":[{"name":"eth1","config":{"mtu":1e3,"enabled":false},"openconfig-if-ethernet:ethernet":{"config":{"port-speed":"openconfig-if-ethernet:SPEED_10GB"}}}]}}`)}}}}})
+	seed(&gpb.SetRequest{Delete: []*gpb.Path{pathTo(f, "/.../config")},
+		Replace: []*gpb.Update{{Path: pathTo(f, "/"),
+			Val: &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{
+				JsonIetfVal: []byte(`{"openconfig-interfaces:interfaces":{"interface":[{"name":"eth1","config":{"mtu":1e3,"enabled":false},"openconfig-if-ethernet:ethernet":{"config":{"port-speed":"openconfig-if-ethernet:SPEED_10GB"}}}]}}`)}}}}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var req gpb.SetRequest
 		if proto.Unmarshal(b, &req) != nil {
 			return
 		}
-		v := testView(Port{Name: "eth1", Number: 1, Priorities: make([]Priority, 8), Queues: make([]Queue, 8)}, Port{Name: "eth2", Number: 2})
+		v := testView(Port{Name: "eth1", Number: 1, Priorities: make([]Priority, 8),
+			Queues: make([]Queue, 8)}, Port{Name: "eth2", Number: 2})
 		e := editing{view: v, prefix: req.GetPrefix()}
 		var err error
 		for _, p := range req.GetDelete() {
@@ -56,7 +61,8 @@ func FuzzSet(f *testing.F) {
 			t.Fatal(err)
 		}
 		for port, s := range v.settings {
-			if port != 1 && port != 2 || len(s.Description) > maxDescription || s.Speed != 0 && speedOf(s.Speed).name == "SPEED_UNKNOWN" {
+			if port != 1 && port != 2 || len(s.Description) > maxDescription || s.Speed != 0 &&
+				speedOf(s.Speed).name == "SPEED_UNKNOWN" {
 				t.Fatalf("port %d has %+v", port, s)
 			}
 		}

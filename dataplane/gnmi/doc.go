@@ -8,7 +8,8 @@
 //	g.Close()                    // before server.Close
 //
 // The tree is tables of leaves, each with a function that reads its value of a row (define). Get,
-// Subscribe and Set know nothing else of it: a leaf that is added to a table is served in all of them.
+// Subscribe and Set know nothing else of it: a leaf that is added to a table is served in all of
+// them.
 //
 // A subscription is level-triggered: when a port changes the switch is read again, and what is
 // different from what was sent is sent. So a client that reads slowly holds up nobody and misses no

@@ -9,15 +9,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// wants reports whether a Get of a type has a leaf (gNMI, section 3.3.1). The key of a list that has
-// configuration belongs to every type.
+// wants reports whether a Get of a type has a leaf (gNMI, section 3.3.1). The key of a list that
+// has configuration belongs to every type.
 func wants(t gpb.GetRequest_DataType, l int) bool {
 	k := leaves[l].kind
 	switch {
 	case t == gpb.GetRequest_ALL:
 		return true
 	case t == gpb.GetRequest_CONFIG:
-		return k == config || leaves[l].isKey() && slices.ContainsFunc(tables[leaves[l].table].leaves, func(o int) bool { return leaves[o].kind == config })
+		return k == config || leaves[l].isKey() && slices.ContainsFunc(tables[leaves[l].table].leaves,
+			func(o int) bool { return leaves[o].kind == config })
 	case t == gpb.GetRequest_OPERATIONAL:
 		return k != config && k != applied
 	}
@@ -52,7 +53,8 @@ func (s *Server) Get(ctx context.Context, req *gpb.GetRequest) (*gpb.GetResponse
 	for i := range patterns {
 		r := newReport(v.at, req.GetPrefix(), req.GetEncoding())
 		var objects *forest
-		if e := req.GetEncoding(); patterns[i].depth >= 0 && (e == gpb.Encoding_JSON || e == gpb.Encoding_JSON_IETF) {
+		if e := req.GetEncoding(); patterns[i].depth >= 0 &&
+			(e == gpb.Encoding_JSON || e == gpb.Encoding_JSON_IETF) {
 			objects = &forest{depth: patterns[i].depth, encoding: e}
 		}
 		patterns[i].each(v, func(row *row, l int, value any) {
@@ -68,7 +70,8 @@ func (s *Server) Get(ctx context.Context, req *gpb.GetRequest) (*gpb.GetResponse
 			r.out = objects.notification(v.at, r.prefix)
 		}
 		if r.out == nil {
-			return nil, status.Errorf(codes.NotFound, "path %s: there is none", text(req.GetPrefix(), req.GetPath()[i]))
+			return nil, status.Errorf(codes.NotFound, "path %s: there is none",
+				text(req.GetPrefix(), req.GetPath()[i]))
 		}
 		out.Notification = append(out.Notification, r.out)
 	}
@@ -84,7 +87,8 @@ func modules(use []*gpb.ModelData) (of func(leaf int) bool, err error) {
 	for _, m := range use {
 		at := slices.IndexFunc(models, func(o *gpb.ModelData) bool { return o.GetName() == m.GetName() })
 		if at < 0 || m.GetVersion() != "" && m.GetVersion() != models[at].GetVersion() {
-			return nil, status.Errorf(codes.InvalidArgument, "use_models has %q of version %q; want one of Capabilities", m.GetName(), m.GetVersion())
+			return nil, status.Errorf(codes.InvalidArgument,
+				"use_models has %q of version %q; want one of Capabilities", m.GetName(), m.GetVersion())
 		}
 		names[m.GetName()] = true
 	}
@@ -94,7 +98,8 @@ func modules(use []*gpb.ModelData) (of func(leaf int) bool, err error) {
 	}, nil
 }
 
-// each calls f with every leaf that a pattern selects; the value of one that a row does not have is nil.
+// each calls f with every leaf that a pattern selects; the value of one that a row does not have is
+// nil.
 func (p *pattern) each(v *view, f func(r *row, leaf int, value any)) {
 	for i := range p.all {
 		s := &p.all[i]

@@ -84,7 +84,8 @@ func TestSubscriptionsNeverRead(t *testing.T) {
 	}
 	b := newBed(t)
 	address := b.listen()
-	good := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth1", "state/oper-status"))})
+	good := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE,
+		path("eth1", "state/oper-status"))})
 	b.expect(good, "eth1 state/oper-status UP", "sync")
 	before, m := inUse(), greedy(t)
 	for i := range connections {
@@ -97,7 +98,8 @@ func TestSubscriptionsNeverRead(t *testing.T) {
 			b.expect(good, "eth1 state/oper-status "+map[bool]string{true: "UP", false: "DOWN"}[up])
 		}
 		if n := inUse(); n > before+limit {
-			t.Fatalf("%d connections: %d MiB in use, %d before; want %d more at most", i+1, n>>20, before>>20, limit>>20)
+			t.Fatalf("%d connections: %d MiB in use, %d before; want %d more at most", i+1, n>>20,
+				before>>20, limit>>20)
 		}
 	}
 	want := uint64(connections * (guard.MaxCalls - guard.MaxStreams))

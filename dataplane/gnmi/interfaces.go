@@ -59,7 +59,9 @@ func interfaceTables() {
 		fixed("config/name", name),
 		fixed("config/type", func(*row) any { return ethernetPort }),
 		settable("config/mtu", mtuSetting, func(r *row) any { return orNone(uint32(r.settings.MTU)) }),
-		settable("config/description", descriptionSetting, func(r *row) any { return orNone(r.settings.Description) }),
+		settable("config/description", descriptionSetting, func(r *row) any {
+			return orNone(r.settings.Description)
+		}),
 		settable("config/enabled", enabledSetting, func(r *row) any { return !r.settings.Disabled }),
 		fixed("config/"+moduleP4RT+":id", number),
 		value(applied, "state/name", name),
@@ -82,9 +84,14 @@ func interfaceTables() {
 		count("state/counters/out-octets", func(c *Counters) uint64 { return c.OutOctets }),
 		count("state/counters/out-discards", func(c *Counters) uint64 { return c.OutDiscards }),
 		count("state/counters/out-errors", func(c *Counters) uint64 { return c.OutErrors }),
-		value(state, "state/counters/carrier-transitions", func(r *row) any { return r.link.transitions }),
-		value(state, "state/counters/interface-transitions", func(r *row) any { return r.link.transitions }),
-		settable(moduleEthernet+":ethernet/config/auto-negotiate", autoNegotiateSetting, func(r *row) any { return r.settings.AutoNegotiate.value() }),
+		value(state, "state/counters/carrier-transitions", func(r *row) any {
+			return r.link.transitions
+		}),
+		value(state, "state/counters/interface-transitions", func(r *row) any {
+			return r.link.transitions
+		}),
+		settable(moduleEthernet+":ethernet/config/auto-negotiate", autoNegotiateSetting,
+			func(r *row) any { return r.settings.AutoNegotiate.value() }),
 		settable(moduleEthernet+":ethernet/config/port-speed", speedSetting, func(r *row) any {
 			if r.settings.Speed == 0 {
 				return nil
@@ -93,16 +100,23 @@ func interfaceTables() {
 		}),
 		value(applied, moduleEthernet+":ethernet/state/mac-address", mac),
 		value(state, moduleEthernet+":ethernet/state/hw-mac-address", mac),
-		value(applied, moduleEthernet+":ethernet/state/auto-negotiate", func(r *row) any { return r.port.AutoNegotiate.value() }),
-		value(applied, moduleEthernet+":ethernet/state/port-speed", func(r *row) any { return speedOf(r.port.Speed) }),
-		count(moduleEthernet+":ethernet/state/counters/in-oversize-frames", func(c *Counters) uint64 { return c.InErrors }),
+		value(applied, moduleEthernet+":ethernet/state/auto-negotiate", func(r *row) any {
+			return r.port.AutoNegotiate.value()
+		}),
+		value(applied, moduleEthernet+":ethernet/state/port-speed", func(r *row) any {
+			return speedOf(r.port.Speed)
+		}),
+		count(moduleEthernet+":ethernet/state/counters/in-oversize-frames", func(c *Counters) uint64 {
+			return c.InErrors
+		}),
 	)
 
 	pfc := func(path string, of func(*Priority) uint64) leaf {
 		return value(counter, path, func(r *row) any { return of(r.priority) })
 	}
 	id := func(r *row) any { return uint32(r.id & 0xff) }
-	define(moduleInterfaces+":interfaces/interface[name]/"+moduleEthernet+":ethernet/"+modulePFC+":priority-flow-control/priorities/priority[id]",
+	define(moduleInterfaces+":interfaces/interface[name]/"+moduleEthernet+":ethernet/"+modulePFC+
+		":priority-flow-control/priorities/priority[id]",
 		PFC, eachPriority,
 		value(state, "id", id),
 		value(state, "state/id", id),
@@ -149,7 +163,8 @@ func eachPriority(v *view, f func(*row)) {
 
 // row is a row of a port, or of something with a number below 256 that the port has.
 func (v *view) row(p *Port, n int, keys ...string) *row {
-	r := &row{id: uint64(p.Number)<<8 | uint64(n), group: uint64(p.Number), keys: keys, view: v, port: p, settings: v.settings[p.Number]}
+	r := &row{id: uint64(p.Number)<<8 | uint64(n), group: uint64(p.Number), keys: keys, view: v,
+		port: p, settings: v.settings[p.Number]}
 	var ok bool
 	if r.link, ok = v.links[p.Number]; !ok {
 		r.link.changed = v.system.Started

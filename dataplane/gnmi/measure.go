@@ -58,7 +58,8 @@ func measureQueues(sw *dataplane.Switch, ports []Port) {
 // classes is how many classes of service a program has (p4/include/classes.p4).
 const classes = 8
 
-// programCounters are the counters that a program with classes of service has for each port and class.
+// programCounters are the counters that a program with classes of service has for each port and
+// class.
 type programCounters struct {
 	marks, trims, drops int
 }
@@ -77,7 +78,8 @@ func countersOf(sw *dataplane.Switch) *programCounters {
 		}
 		return -1
 	}
-	c := &programCounters{find(p4.CounterClassMarks), find(p4.CounterClassTrims), find(p4.CounterClassDrops)}
+	c := &programCounters{find(p4.CounterClassMarks), find(p4.CounterClassTrims),
+		find(p4.CounterClassDrops)}
 	if c.marks < 0 || c.trims < 0 || c.drops < 0 {
 		return nil
 	}
@@ -92,8 +94,8 @@ func (c *programCounters) read(sw *dataplane.Switch, counter int, cell int64) ui
 	return v.Packets
 }
 
-// queues returns the queue of each class: that of its priority, as the entries of the program say. A
-// class without an entry has the queue of its own number.
+// queues returns the queue of each class: that of its priority, as the entries of the program say.
+// A class without an entry has the queue of its own number.
 func (c *programCounters) queues(sw *dataplane.Switch) (of [classes]int) {
 	for class := range of {
 		of[class] = class

@@ -45,9 +45,13 @@ func platformTables() {
 		value(state, "name", name),
 		fixed("config/name", name),
 		value(applied, "state/name", name),
-		value(state, "state/type", func(r *row) any { return identity{modulePlatformTypes, r.part.class} }),
+		value(state, "state/type", func(r *row) any {
+			return identity{modulePlatformTypes, r.part.class}
+		}),
 		value(state, "state/description", func(r *row) any { return r.part.description }),
-		value(state, "state/oper-status", func(*row) any { return identity{modulePlatformTypes, "ACTIVE"} }),
+		value(state, "state/oper-status", func(*row) any {
+			return identity{modulePlatformTypes, "ACTIVE"}
+		}),
 		value(state, "state/software-version", func(r *row) any {
 			if r.part.is("INTEGRATED_CIRCUIT") {
 				return nil
@@ -71,9 +75,17 @@ func systemTables() {
 	define(moduleSystem+":system", 0, func(v *view, f func(*row)) { f(&row{view: v}) },
 		fixed("config/hostname", hostname),
 		value(applied, "state/hostname", hostname),
-		value(counter, "state/current-datetime", func(r *row) any { return r.view.at.UTC().Format(time.RFC3339Nano) }),
-		value(state, "state/boot-time", func(r *row) any { return uint64(r.view.system.Started.UnixNano()) }),
-		value(counter, "state/up-time", func(r *row) any { return uint64(r.view.at.Sub(r.view.system.Started)) }),
-		value(state, "state/software-version", func(r *row) any { return orNone(r.view.system.Software) }),
+		value(counter, "state/current-datetime", func(r *row) any {
+			return r.view.at.UTC().Format(time.RFC3339Nano)
+		}),
+		value(state, "state/boot-time", func(r *row) any {
+			return uint64(r.view.system.Started.UnixNano())
+		}),
+		value(counter, "state/up-time", func(r *row) any {
+			return uint64(r.view.at.Sub(r.view.system.Started))
+		}),
+		value(state, "state/software-version", func(r *row) any {
+			return orNone(r.view.system.Software)
+		}),
 	)
 }

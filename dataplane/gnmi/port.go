@@ -8,8 +8,9 @@ import (
 
 // Source is the switch that is shown.
 type Source interface {
-	// Ports returns the ports as they are now, always the same ones in the same order; their queues and
-	// PFC counts may be left out unless parts has them. It fails when ctx ends or the switch is closed.
+	// Ports returns the ports as they are now, always the same ones in the same order; their queues
+	// and PFC counts may be left out unless parts has them. It fails when ctx ends or the switch is
+	// closed.
 	Ports(ctx context.Context, parts Parts) ([]Port, error)
 	// Configure gives ports the settings of changes, all of them or none. It fails with a *Refusal
 	// where a port cannot have a setting, and as Ports does. It is called by one goroutine at a time.
@@ -69,8 +70,8 @@ type Queue struct {
 	Program *ProgramQueue
 }
 
-// ProgramQueue is what a P4 program with classes of service counts of a queue. What it drops is part
-// of Queue.DroppedPackets, and not of DroppedOctets: it counts packets.
+// ProgramQueue is what a P4 program with classes of service counts of a queue. What it drops is
+// part of Queue.DroppedPackets, and not of DroppedOctets: it counts packets.
 type ProgramQueue struct {
 	Marked  uint64 // got the ECN codepoint CE
 	Trimmed uint64 // cut to their headers because this queue was full

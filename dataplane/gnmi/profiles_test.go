@@ -15,7 +15,8 @@ import (
 func TestProfiles(t *testing.T) {
 	get := func(b *bed, of gpb.GetRequest_DataType, p *gpb.Path) *gpb.TypedValue {
 		b.t.Helper()
-		resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: of, Encoding: gpb.Encoding_JSON_IETF, Path: []*gpb.Path{p}})
+		resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: of, Encoding: gpb.Encoding_JSON_IETF,
+			Path: []*gpb.Path{p}})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -32,7 +33,8 @@ func TestProfiles(t *testing.T) {
 	}
 	describe := func(b *bed) {
 		set(b, &gpb.SetRequest{Update: []*gpb.Update{
-			{Path: path("eth1", "config/description"), Val: text("dut:port1")}, {Path: path("eth2", "config/description"), Val: text("dut:port2")},
+			{Path: path("eth1", "config/description"), Val: text("dut:port1")},
+			{Path: path("eth2", "config/description"), Val: text("dut:port2")},
 		}})
 	}
 	item := func(name string) *gpb.Path { // the entry of an interface
@@ -43,7 +45,8 @@ func TestProfiles(t *testing.T) {
 
 	t.Run("gNMI-1.15 Get and Set", func(t *testing.T) {
 		for name, paths := range map[string][]*gpb.Path{
-			"RootOp": {{}}, "ContainerOp": {elems("interfaces"), elems("qos"), elems("components"), elems("system")}, "ItemOp": {item("eth1"), item("eth2")},
+			"RootOp": {{}}, "ContainerOp": {elems("interfaces"), elems("qos"), elems("components"),
+				elems("system")}, "ItemOp": {item("eth1"), item("eth2")},
 		} {
 			b := newBed(t)
 			describe(b)
@@ -76,7 +79,8 @@ func TestProfiles(t *testing.T) {
 	})
 	t.Run("gNMI-1.25.1 and 1.26: flaps", func(t *testing.T) {
 		b := newBed(t)
-		status := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth1", "state/oper-status"))})
+		status := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE,
+			path("eth1", "state/oper-status"))})
 		b.expect(status, "eth1 state/oper-status UP", "sync")
 		before, count := time.Time{}, 0
 		for i := range 10 {
@@ -105,7 +109,8 @@ func TestProfiles(t *testing.T) {
 		b := newBed(t)
 		describe(b)
 		samples := b.subscribe(&gpb.SubscriptionList{Subscription: []*gpb.Subscription{
-			{Path: path("eth1", "state/description"), Mode: gpb.SubscriptionMode_SAMPLE, SampleInterval: uint64(100 * time.Millisecond)}}})
+			{Path: path("eth1", "state/description"), Mode: gpb.SubscriptionMode_SAMPLE,
+				SampleInterval: uint64(100 * time.Millisecond)}}})
 		b.expect(samples, "eth1 state/description dut:port1", "sync", "eth1 state/description dut:port1")
 		b.cables[0].SetUp(false)
 		b.cables[0].SetUp(true)
@@ -115,14 +120,16 @@ func TestProfiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if last = tell(m.GetUpdate()); last != "eth1 state/description updated" && last != "eth1 state/description dut:port1" {
+			if last = tell(m.GetUpdate()); last != "eth1 state/description updated" &&
+				last != "eth1 state/description dut:port1" {
 				t.Fatalf("a sample is %q", last)
 			}
 		}
 	})
 	t.Run("gNMI-2 lists of subscriptions", func(t *testing.T) {
 		b := newBed(t)
-		counters, states := []string{}, []string{"state/admin-status", "ethernet/state/port-speed", "state/id", "state/oper-status"}
+		counters, states := []string{}, []string{"state/admin-status", "ethernet/state/port-speed",
+			"state/id", "state/oper-status"}
 		for _, c := range []string{"octets", "discards", "errors"} {
 			counters = append(counters, "state/counters/in-"+c, "state/counters/out-"+c)
 		}
@@ -132,10 +139,12 @@ func TestProfiles(t *testing.T) {
 		} {
 			list := &gpb.SubscriptionList{}
 			for _, c := range counters {
-				list.Subscription = append(list.Subscription, &gpb.Subscription{Path: path("eth1", c), Mode: modes[0], SampleInterval: uint64(10 * time.Second)})
+				list.Subscription = append(list.Subscription, &gpb.Subscription{Path: path("eth1", c),
+					Mode: modes[0], SampleInterval: uint64(10 * time.Second)})
 			}
 			for _, s := range states {
-				list.Subscription = append(list.Subscription, &gpb.Subscription{Path: path("eth1", s), Mode: modes[1]})
+				list.Subscription = append(list.Subscription, &gpb.Subscription{Path: path("eth1", s),
+					Mode: modes[1]})
 			}
 			stream, n := b.subscribe(list), 0
 			for {

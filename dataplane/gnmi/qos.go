@@ -26,7 +26,8 @@ func queueTables() {
 			return of(r.queue.Program)
 		})
 	}
-	define(moduleQoS+":qos/interfaces/interface[interface-id]/output/queues/queue[name]", Queues, eachQueue,
+	define(moduleQoS+":qos/interfaces/interface[interface-id]/output/queues/queue[name]", Queues,
+		eachQueue,
 		value(state, "name", name),
 		fixed("config/name", name),
 		value(applied, "state/name", name),

@@ -36,7 +36,8 @@ const anyDepth = "..."
 func compile(prefix, path *gpb.Path) (pattern, error) {
 	var p pattern
 	refuse := func(format string, args ...any) (pattern, error) {
-		return p, status.Errorf(codes.InvalidArgument, "path %s: %s", text(prefix, path), fmt.Sprintf(format, args...))
+		return p, status.Errorf(codes.InvalidArgument, "path %s: %s", text(prefix, path),
+			fmt.Sprintf(format, args...))
 	}
 	query, bad := elemsOf(prefix, path)
 	if bad != "" {
@@ -176,7 +177,8 @@ func badKey(e *gpb.PathElem, want string) string {
 	if want != "" {
 		right = "want " + want
 	}
-	return fmt.Sprintf("key %s of %s; %s", strings.Join(slices.Sorted(maps.Keys(e.GetKey())), " and "), local(e.GetName()), right)
+	return fmt.Sprintf("key %s of %s; %s", strings.Join(slices.Sorted(maps.Keys(e.GetKey())), " and "),
+		local(e.GetName()), right)
 }
 
 // local is a name without that of its module, which clients may leave out.

@@ -61,19 +61,24 @@ func TestPaths(t *testing.T) {
 		{"", "/interfaces/interface[name=eth1]/state/oper-status", "interface[eth1] state/oper-status"},
 		{"/interfaces", "interface[name=eth1]/state/oper-status", "interface[eth1] state/oper-status"},
 		{"/interfaces/interface[name=eth1]", "state/ifindex", "interface[eth1] state/ifindex"},
-		{"", "/openconfig-interfaces:interfaces/interface/state/openconfig-p4rt:id", "interface[] state/id"},
+		{"", "/openconfig-interfaces:interfaces/interface/state/openconfig-p4rt:id",
+			"interface[] state/id"},
 		{"", "/interfaces/interface[name=*]/state/oper-status", "interface[] state/oper-status"},
 		{"", "/interfaces/interface/state/oper-status", "interface[] state/oper-status"},
-		{"", "/interfaces/interface[name=eth1]/ethernet/config", "interface[eth1] ethernet/config/auto-negotiate, interface[eth1] ethernet/config/port-speed"},
+		{"", "/interfaces/interface[name=eth1]/ethernet/config",
+			"interface[eth1] ethernet/config/auto-negotiate, interface[eth1] ethernet/config/port-speed"},
 		{"", "/interfaces/interface[name=eth1]/name", "interface[eth1] name"},
 		{"", "/*/*/*/oper-status", "interface[] state/oper-status, component[] state/oper-status"},
 		{"", "/.../oper-status", "interface[] state/oper-status, component[] state/oper-status"},
-		{"", "/interfaces/.../priority[id=3]/state/in-pause-frames", "priority[][3] state/in-pause-frames"},
+		{"", "/interfaces/.../priority[id=3]/state/in-pause-frames",
+			"priority[][3] state/in-pause-frames"},
 		{"", "/.../interface[name=eth2]/.../priority/id", "priority[eth2][] id"},
-		{"", "/qos/interfaces/interface[interface-id=eth2]/output/queues/queue[name=7]/state/trim-pkts", "queue[eth2][7] state/trim-pkts"},
+		{"", "/qos/interfaces/interface[interface-id=eth2]/output/queues/queue[name=7]/state/trim-pkts",
+			"queue[eth2][7] state/trim-pkts"},
 		{"", "/.../queue[name=7]/state/trim-pkts", "queue[][7] state/trim-pkts"},
 		{"", "/system/state/hostname", "system state/hostname"},
-		{"", "/components/component[name=asic]/integrated-circuit/config", "component[asic] integrated-circuit/config/node-id"},
+		{"", "/components/component[name=asic]/integrated-circuit/config",
+			"component[asic] integrated-circuit/config/node-id"},
 	} {
 		p, err := compile(pathTo(t, c.prefix), pathTo(t, c.path))
 		if err != nil || selected(p) != c.want {
@@ -96,7 +101,8 @@ func TestBadPaths(t *testing.T) {
 		path *gpb.Path
 		want string
 	}{
-		{pathTo(t, "/interfaces/interface[name=eth1]/hold-time"), "path /interfaces/interface[name=eth1]/hold-time: no such leaf"},
+		{pathTo(t, "/interfaces/interface[name=eth1]/hold-time"),
+			"path /interfaces/interface[name=eth1]/hold-time: no such leaf"},
 		{pathTo(t, "/interfaces/interface/state/oper-status/x"), "no such leaf"},
 		{pathTo(t, "/%s%d"), "path /%s%d: no such leaf"},
 		{pathTo(t, "/interfaces[name=eth1]/interface"), "key name of interfaces; want none"},
@@ -118,10 +124,12 @@ func TestBadPaths(t *testing.T) {
 // FuzzSubscribe: whatever clients ask for is refused, or selects something and
 // can be told.
 func FuzzSubscribe(f *testing.F) {
-	for _, path := range []string{"/", "/interfaces/interface[name=*]/state/oper-status", "/.../*/...", "/qos/.../queue[name=1]"} {
+	for _, path := range []string{"/", "/interfaces/interface[name=*]/state/oper-status", "/.../*/...",
+		"/qos/.../queue[name=1]"} {
 		for mode := range gpb.SubscriptionMode_name {
 			b, err := proto.Marshal(&gpb.SubscriptionList{Subscription: []*gpb.Subscription{
-				{Path: pathTo(f, path), Mode: gpb.SubscriptionMode(mode), SampleInterval: 1e9, HeartbeatInterval: 2e9},
+				{Path: pathTo(f, path), Mode: gpb.SubscriptionMode(mode), SampleInterval: 1e9,
+					HeartbeatInterval: 2e9},
 			}})
 			if err != nil {
 				f.Fatal(err)
@@ -129,7 +137,8 @@ func FuzzSubscribe(f *testing.F) {
 			f.Add(b)
 		}
 	}
-	v := testView(Port{Name: "eth1", Number: 1, Up: true, Queues: make([]Queue, 2), Priorities: make([]Priority, 1)}, Port{Name: "*", Number: 2, Counters: &Counters{}})
+	v := testView(Port{Name: "eth1", Number: 1, Up: true, Queues: make([]Queue, 2),
+		Priorities: make([]Priority, 1)}, Port{Name: "*", Number: 2, Counters: &Counters{}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var list gpb.SubscriptionList
 		if proto.Unmarshal(b, &list) != nil {
@@ -166,5 +175,6 @@ func FuzzSubscribe(f *testing.F) {
 
 // testView is a switch with ports.
 func testView(ports ...Port) *view {
-	return &view{at: start, system: System{Hostname: "s1", Software: "v1", DeviceID: 1, Started: start}, ports: ports, settings: map[uint32]Settings{}}
+	return &view{at: start, system: System{Hostname: "s1", Software: "v1", DeviceID: 1,
+		Started: start}, ports: ports, settings: map[uint32]Settings{}}
 }

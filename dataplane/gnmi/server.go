@@ -31,15 +31,17 @@ type Server struct {
 	masters  map[string]election // guarded by mu; by role
 }
 
-// NewServer makes a server that serves nothing before Register. A System without a time of start has
-// that of the call.
+// NewServer makes a server that serves nothing before Register. A System without a time of start
+// has that of the call.
 func NewServer(system System) *Server {
 	if system.Started.IsZero() {
 		system.Started = time.Now()
 	}
 	return &Server{
-		system: system, done: make(chan struct{}), setting: make(chan struct{}, 1), changed: make(chan struct{}),
-		settings: make(map[uint32]Settings), links: make(map[uint32]link), masters: make(map[string]election),
+		system: system, done: make(chan struct{}), setting: make(chan struct{}, 1),
+		changed:  make(chan struct{}),
+		settings: make(map[uint32]Settings), links: make(map[uint32]link),
+		masters: make(map[string]election),
 	}
 }
 
@@ -98,6 +100,8 @@ var models = []*gpb.ModelData{
 const openConfig = "OpenConfig working group"
 
 // Capabilities implements gnmi.gNMI.
-func (s *Server) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse, error) {
-	return &gpb.CapabilityResponse{SupportedModels: models, SupportedEncodings: encodings, GNMIVersion: Version}, nil
+func (s *Server) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse,
+	error) {
+	return &gpb.CapabilityResponse{SupportedModels: models, SupportedEncodings: encodings,
+		GNMIVersion: Version}, nil
 }

@@ -45,7 +45,8 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()}, gnmi: gnmi.NewServer(gnmi.System{Hostname: "s1", Software: "v1", DeviceID: 1})}
+	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()},
+		gnmi: gnmi.NewServer(gnmi.System{Hostname: "s1", Software: "v1", DeviceID: 1})}
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: 1, Switch: dataplane.Config{PortChanged: b.gnmi.PortChanged}},
 		Ports:  map[uint32]live.Port{1: b.cables[0].A, 2: b.cables[1].A},
@@ -67,8 +68,11 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 			t.Error(err)
 		}
 	})
-	conn, err := grpc.NewClient("passthrough:///switch", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///switch",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +149,8 @@ func (b *bed) expect(stream subscribing, want ...string) {
 		got := tell(m.GetUpdate())
 		if m.GetSyncResponse() {
 			got = "sync"
-		} else if age := time.Since(time.Unix(0, m.GetUpdate().GetTimestamp())); age < 0 || age > time.Minute {
+		} else if age := time.Since(time.Unix(0, m.GetUpdate().GetTimestamp())); age < 0 ||
+			age > time.Minute {
 			b.t.Errorf("%s is of %v ago", got, age)
 		}
 		if got != w {
@@ -162,8 +167,10 @@ func on(mode gpb.SubscriptionMode, p *gpb.Path) []*gpb.Subscription {
 func TestOnChange(t *testing.T) {
 	b := newBed(t)
 	b.cables[1].SetUp(false)
-	all := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("*", "state/oper-status"))})
-	one := b.subscribe(&gpb.SubscriptionList{Prefix: &gpb.Path{Target: "s1"}, UpdatesOnly: true, Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth2", "state/oper-status"))})
+	all := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE,
+		path("*", "state/oper-status"))})
+	one := b.subscribe(&gpb.SubscriptionList{Prefix: &gpb.Path{Target: "s1"}, UpdatesOnly: true,
+		Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth2", "state/oper-status"))})
 	b.expect(all, "eth1 state/oper-status UP", "eth2 state/oper-status DOWN", "sync")
 	b.expect(one, "sync")
 	b.cables[0].SetUp(false)
@@ -171,7 +178,8 @@ func TestOnChange(t *testing.T) {
 	b.cables[1].SetUp(true)
 	b.expect(all, "eth2 state/oper-status UP")
 	m, err := one.Recv()
-	if err != nil || tell(m.GetUpdate()) != "eth2 state/oper-status UP" || m.GetUpdate().GetPrefix().GetTarget() != "s1" {
+	if err != nil || tell(m.GetUpdate()) != "eth2 state/oper-status UP" ||
+		m.GetUpdate().GetPrefix().GetTarget() != "s1" {
 		t.Errorf("%v, %v", m, err)
 	}
 	// It has nothing more to say, and goes on listening.
@@ -189,12 +197,14 @@ func TestOnChange(t *testing.T) {
 // TestOnceAndPoll: all there is, once, and whenever it is asked for.
 func TestOnceAndPoll(t *testing.T) {
 	b := newBed(t)
-	once := b.subscribe(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_ONCE, Subscription: on(0, path("eth2", "state/id"))})
+	once := b.subscribe(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_ONCE,
+		Subscription: on(0, path("eth2", "state/id"))})
 	b.expect(once, "eth2 state/id 2", "sync")
 	if _, err := once.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end is %v, want EOF", err)
 	}
-	poll := b.subscribe(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_POLL, Subscription: on(0, path("eth1", "state/oper-status"))})
+	poll := b.subscribe(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_POLL,
+		Subscription: on(0, path("eth1", "state/oper-status"))})
 	ask := func() {
 		t.Helper()
 		if err := poll.Send(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Poll{Poll: &gpb.Poll{}}}); err != nil {
@@ -217,13 +227,15 @@ func TestOnceAndPoll(t *testing.T) {
 // TestSample: samples come by themselves.
 func TestSample(t *testing.T) {
 	b := newBed(t)
-	s := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_SAMPLE, path("eth1", "state/counters/in-pkts"))})
+	s := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_SAMPLE,
+		path("eth1", "state/counters/in-pkts"))})
 	b.expect(s, "eth1 state/counters/in-pkts 0", "sync", "eth1 state/counters/in-pkts 0")
 }
 
 func TestGet(t *testing.T) {
 	b := newBed(t)
-	req := &gpb.GetRequest{Encoding: gpb.Encoding_PROTO, Path: []*gpb.Path{path("*", "state/ifindex"), path("eth1", "name")}}
+	req := &gpb.GetRequest{Encoding: gpb.Encoding_PROTO, Path: []*gpb.Path{path("*", "state/ifindex"),
+		path("eth1", "name")}}
 	resp, err := b.client.Get(b.ctx, req)
 	if err != nil {
 		t.Fatal(err)
@@ -240,23 +252,31 @@ func TestGet(t *testing.T) {
 		want codes.Code
 	}{
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth9", "state/id")}}, codes.NotFound},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Type: gpb.GetRequest_CONFIG}, codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Type: gpb.GetRequest_CONFIG},
+			codes.NotFound},
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/mtu")}}, codes.NotFound},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/enabled")}, Type: gpb.GetRequest_STATE}, codes.NotFound},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/enabled")}, Type: gpb.GetRequest_OPERATIONAL}, codes.NotFound},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/enabled")}, Type: gpb.GetRequest_OPERATIONAL}, codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/enabled")}, Type: gpb.GetRequest_STATE},
+			codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/enabled")},
+			Type: gpb.GetRequest_OPERATIONAL}, codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/enabled")},
+			Type: gpb.GetRequest_OPERATIONAL}, codes.NotFound},
 		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "config/color")}}, codes.InvalidArgument},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, UseModels: []*gpb.ModelData{{Name: "openconfig-bgp"}}}, codes.InvalidArgument},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, UseModels: []*gpb.ModelData{{Name: "openconfig-interfaces"}}}, codes.NotFound},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")},
+			UseModels: []*gpb.ModelData{{Name: "openconfig-bgp"}}}, codes.InvalidArgument},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")},
+			UseModels: []*gpb.ModelData{{Name: "openconfig-interfaces"}}}, codes.NotFound},
 		{&gpb.GetRequest{}, codes.InvalidArgument},
-		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Encoding: gpb.Encoding_BYTES}, codes.Unimplemented},
+		{&gpb.GetRequest{Path: []*gpb.Path{path("eth1", "state/id")}, Encoding: gpb.Encoding_BYTES},
+			codes.Unimplemented},
 	} {
 		if _, err := b.client.Get(b.ctx, c.req); status.Code(err) != c.want {
 			t.Errorf("%v: %v, want %v", c.req, err, c.want)
 		}
 	}
 	c, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{})
-	if err != nil || c.GetGNMIVersion() != gnmi.Version || len(c.GetSupportedModels()) != 7 || len(c.GetSupportedEncodings()) != 4 {
+	if err != nil || c.GetGNMIVersion() != gnmi.Version || len(c.GetSupportedModels()) != 7 ||
+		len(c.GetSupportedEncodings()) != 4 {
 		t.Errorf("%v, %v", c, err)
 	}
 }
@@ -264,7 +284,8 @@ func TestGet(t *testing.T) {
 // TestBadStreams: what a client does wrong ends its stream alone, with the reason.
 func TestBadStreams(t *testing.T) {
 	b := newBed(t)
-	good := &gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth1", "state/oper-status"))}
+	good := &gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE,
+		path("eth1", "state/oper-status"))}
 	first := func(l *gpb.SubscriptionList) *gpb.SubscribeRequest {
 		return &gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: l}}
 	}
@@ -277,10 +298,15 @@ func TestBadStreams(t *testing.T) {
 		{"no list", []*gpb.SubscribeRequest{ask}, codes.InvalidArgument},
 		{"two lists", []*gpb.SubscribeRequest{first(good), first(good)}, codes.InvalidArgument},
 		{"poll of a stream", []*gpb.SubscribeRequest{first(good), ask}, codes.InvalidArgument},
-		{"a list to poll", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_POLL, Subscription: good.Subscription}), first(good)}, codes.InvalidArgument},
-		{"mode", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: 7, Subscription: good.Subscription})}, codes.InvalidArgument},
-		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Subscription: on(0, elems("bgp"))})}, codes.InvalidArgument},
-		{"encoding", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Encoding: gpb.Encoding_BYTES, Subscription: good.Subscription})}, codes.Unimplemented},
+		{"a list to poll", []*gpb.SubscribeRequest{first(
+			&gpb.SubscriptionList{Mode: gpb.SubscriptionList_POLL, Subscription: good.Subscription}),
+			first(good)}, codes.InvalidArgument},
+		{"mode", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: 7,
+			Subscription: good.Subscription})}, codes.InvalidArgument},
+		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Subscription: on(0, elems("bgp"))})},
+			codes.InvalidArgument},
+		{"encoding", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Encoding: gpb.Encoding_BYTES,
+			Subscription: good.Subscription})}, codes.Unimplemented},
 	} {
 		stream, err := b.client.Subscribe(b.ctx)
 		if err != nil {

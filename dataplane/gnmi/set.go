@@ -20,7 +20,8 @@ const maxOperations = 4096
 // replaces, then updates (gNMI, section 3.4.3). Sets of several clients follow each other.
 func (s *Server) Set(ctx context.Context, req *gpb.SetRequest) (*gpb.SetResponse, error) {
 	if n := len(req.GetDelete()) + len(req.GetReplace()) + len(req.GetUpdate()); n > maxOperations {
-		return nil, status.Errorf(codes.InvalidArgument, "%d operations; want at most %d", n, maxOperations)
+		return nil, status.Errorf(codes.InvalidArgument, "%d operations; want at most %d", n,
+			maxOperations)
 	}
 	if len(req.GetUnionReplace()) > 0 {
 		return nil, status.Error(codes.Unimplemented, "union_replace is not supported; want replace")
@@ -117,7 +118,8 @@ func (s *Server) refused(r *Refusal, ports []Port, after map[uint32]Settings) er
 		if i := slices.IndexFunc(ports, func(p Port) bool { return p.Number == r.Port }); i >= 0 {
 			row := v.row(&ports[i], 0, ports[i].Name)
 			value := cmp.Or(leaves[l].value(row), any("none"))
-			return status.Errorf(code, "path %s: value %s; %s", text(pathOf(row, leaves[l].path)), shown(plain(value, gpb.Encoding_JSON)), r.Want)
+			return status.Errorf(code, "path %s: value %s; %s", text(pathOf(row, leaves[l].path)),
+				shown(plain(value, gpb.Encoding_JSON)), r.Want)
 		}
 	}
 	return status.Error(code, r.Error())
@@ -138,7 +140,8 @@ func (e *editing) delete(path *gpb.Path) error {
 	refuse := func(why string) error {
 		return status.Errorf(codes.InvalidArgument, "path %s: %s", text(e.prefix, path), why)
 	}
-	clears, fixed := p.of(func(l int) bool { return leaves[l].set != nil && !leaves[l].set.fixed }), p.of(func(l int) bool { return leaves[l].set != nil })
+	clears, fixed := p.of(func(l int) bool { return leaves[l].set != nil && !leaves[l].set.fixed }),
+		p.of(func(l int) bool { return leaves[l].set != nil })
 	switch {
 	case len(fixed.all) == 0:
 		return refuse("it is state, which cannot be deleted; want a path with config")

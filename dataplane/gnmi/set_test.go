@@ -24,12 +24,15 @@ func truth(v bool) *gpb.TypedValue {
 	return &gpb.TypedValue{Value: &gpb.TypedValue_BoolVal{BoolVal: v}}
 }
 
-func update(p *gpb.Path, v *gpb.TypedValue) []*gpb.Update { return []*gpb.Update{{Path: p, Val: v}} }
+func update(p *gpb.Path, v *gpb.TypedValue) []*gpb.Update {
+	return []*gpb.Update{{Path: p, Val: v}}
+}
 
 // config is what clients have set of an interface, as Get has it.
 func (b *bed) config(name string) string {
 	b.t.Helper()
-	resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: gpb.GetRequest_CONFIG, Encoding: gpb.Encoding_JSON_IETF, Path: []*gpb.Path{path(name, "config")}})
+	resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: gpb.GetRequest_CONFIG,
+		Encoding: gpb.Encoding_JSON_IETF, Path: []*gpb.Path{path(name, "config")}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -47,7 +50,8 @@ func (b *bed) config(name string) string {
 // TestSet checks each operation in each form of a value.
 func TestSet(t *testing.T) {
 	b := newBed(t)
-	follow := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE, path("eth1", "config/description"))})
+	follow := b.subscribe(&gpb.SubscriptionList{Subscription: on(gpb.SubscriptionMode_ON_CHANGE,
+		path("eth1", "config/description"))})
 	b.expect(follow, "sync")
 	for _, c := range []struct {
 		name string
@@ -55,14 +59,25 @@ func TestSet(t *testing.T) {
 		want string // of eth1
 		told string // to a subscriber to its description; empty: nothing
 	}{
-		{"a leaf", &gpb.SetRequest{Update: update(path("eth1", "config/description"), text("to T1"))}, `true "to T1" 0`, "eth1 config/description to T1"},
-		{"an object keeps the rest", &gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"openconfig-interfaces:enabled": false, "name": "eth1"}`))}, `false "to T1" 0`, ""},
-		{"a replacement does not", &gpb.SetRequest{Replace: update(path("eth1", "config"), jsonOf(`{"description": "again", "type": "iana-if-type:ethernetCsmacd", "openconfig-p4rt:id": 1}`))}, `true "again" 0`, "eth1 config/description again"},
-		{"from the root", &gpb.SetRequest{Prefix: &gpb.Path{Target: "s1", Origin: "openconfig"}, Update: update(&gpb.Path{},
-			jsonOf(`{"openconfig-interfaces:interfaces": {"interface": [{"name": "eth1", "config": {"enabled": false}}, {"name": "eth2", "config": {"description": "two"}}]}}`))}, `false "again" 0`, ""},
-		{"a delete comes first", &gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/enabled")}, Update: update(path("eth1", "config/description"), text("third"))}, `true "third" 0`, "eth1 config/description third"},
-		{"what is not there may be deleted", &gpb.SetRequest{Delete: []*gpb.Path{path("eth9", "config"), path("eth1", "config/mtu")}}, `true "third" 0`, ""},
-		{"a wildcard", &gpb.SetRequest{Delete: []*gpb.Path{path("*", "config/description")}}, `true "" 0`, ""},
+		{"a leaf", &gpb.SetRequest{Update: update(path("eth1", "config/description"), text("to T1"))},
+			`true "to T1" 0`, "eth1 config/description to T1"},
+		{"an object keeps the rest",
+			&gpb.SetRequest{Update: update(path("eth1", "config"),
+				jsonOf(`{"openconfig-interfaces:enabled": false, "name": "eth1"}`))}, `false "to T1" 0`, ""},
+		{"a replacement does not",
+			&gpb.SetRequest{Replace: update(path("eth1", "config"),
+				jsonOf(`{"description": "again", "type": "iana-if-type:ethernetCsmacd", "openconfig-p4rt:id": 1}`))}, `true "again" 0`, "eth1 config/description again"},
+		{"from the root", &gpb.SetRequest{Prefix: &gpb.Path{Target: "s1", Origin: "openconfig"},
+			Update: update(&gpb.Path{},
+				jsonOf(`{"openconfig-interfaces:interfaces": {"interface": [{"name": "eth1", "config": {"enabled": false}}, {"name": "eth2", "config": {"description": "two"}}]}}`))}, `false "again" 0`, ""},
+		{"a delete comes first", &gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/enabled")},
+			Update: update(path("eth1", "config/description"), text("third"))}, `true "third" 0`,
+			"eth1 config/description third"},
+		{"what is not there may be deleted",
+			&gpb.SetRequest{Delete: []*gpb.Path{path("eth9", "config"), path("eth1", "config/mtu")}},
+			`true "third" 0`, ""},
+		{"a wildcard", &gpb.SetRequest{Delete: []*gpb.Path{path("*", "config/description")}}, `true "" 0`,
+			""},
 	} {
 		resp, err := b.client.Set(b.ctx, c.req)
 		if err != nil {
@@ -82,12 +97,14 @@ func TestSet(t *testing.T) {
 		t.Errorf("eth2 is %s", got)
 	}
 	m, err := follow.Recv()
-	if d := m.GetUpdate().GetDelete(); err != nil || len(d) != 1 || d[0].GetElem()[3].GetName() != "description" {
+	if d := m.GetUpdate().GetDelete(); err != nil || len(d) != 1 ||
+		d[0].GetElem()[3].GetName() != "description" {
 		t.Errorf("%v, %v; want that the description is deleted", m, err)
 	}
 }
 
-// TestSetDisables checks that a disabled port has no link at both ends, and one again when it is enabled.
+// TestSetDisables checks that a disabled port has no link at both ends, and one again when it is
+// enabled.
 func TestSetDisables(t *testing.T) {
 	b := newBed(t)
 	state := b.subscribe(&gpb.SubscriptionList{Subscription: []*gpb.Subscription{
@@ -113,7 +130,8 @@ func TestSetDisables(t *testing.T) {
 		}
 	}
 	for _, up := range []bool{false, true} {
-		if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/enabled"), truth(up))}); err != nil {
+		if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/enabled"),
+			truth(up))}); err != nil {
 			t.Fatal(err)
 		}
 		word := map[bool]string{false: "DOWN", true: "UP"}[up]
@@ -124,7 +142,8 @@ func TestSetDisables(t *testing.T) {
 	}
 	// Both ends are on again, and the cable is cut.
 	b.cables[0].SetUp(false)
-	if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/enabled"), truth(true))}); err != nil {
+	if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/enabled"),
+		truth(true))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,37 +157,70 @@ func TestBadSets(t *testing.T) {
 		want string
 		code codes.Code
 	}{
-		{&gpb.SetRequest{Update: update(path("eth1", "config/mtu"), jsonOf(`70000`))}, "path /interfaces/interface[name=eth1]/config/mtu: value 70000; want a number from 1 to 65535", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/mtu"), jsonOf(`9000`))}, "path /interfaces/interface[name=eth1]/config/mtu: value 9000; want none: the port has no such setting", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/enabled"), text("yes"))}, `value "yes"; want true or false`, codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/description"), text(strings.Repeat("x", 256)))}, "want a string of at most 255 octets", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/name"), text("eth7"))}, `value "eth7"; want "eth1", which the switch has fixed`, codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/id"), jsonOf("9"))}, "value 9; want 1", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth9", "config/enabled"), truth(true))}, "no entry with key eth9", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "state/oper-status"), text("UP"))}, "it is state, which clients cannot set", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), text("x"))}, "want json_val or json_ietf_val with an object", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`[1]`))}, "value [1]; want an object", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"color": 1}`))}, "config/color: no such element", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"openconfig-bgp:enabled": true}`))}, "config/openconfig-bgp:enabled: no such element", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"enabled": null}`))}, "config/enabled: value null; want a string, boolean or whole number", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{} {}`))}, "something behind it", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{`))}, "value is no JSON", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "config/enabled"), nil)}, "no value; want one of", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("*", "config/enabled"), truth(true))}, "wildcard in key name of interface; want one entry", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(elems("interfaces/interface/config/enabled"), truth(true))}, "interface has no key name; want interface[name=…]", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(elems("interfaces"), jsonOf(`{"interface": [{"config": {}}]}`))}, "has no name; want an object with it", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(elems("interfaces"), jsonOf(`{"interface": {"name": "eth1"}}`))}, "want a list of objects", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(elems("interfaces"), jsonOf(`{"interface": [{"name": "eth1", "config": {"mtu": "x"}}]}`))}, "path /interfaces/interface[name=eth1]/config/mtu: value \"x\"", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/port-speed"), text("SPEED_1MB"))}, "want an ETHERNET_SPEED", codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/port-speed"), text("SPEED_100GB"))}, `config/port-speed: value "SPEED_100GB"; want none: the speed of the link is not known`, codes.InvalidArgument},
-		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/auto-negotiate"), truth(true))}, "want none: the switch does not negotiate", codes.InvalidArgument},
-		{&gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "state")}}, "it is state, which cannot be deleted", codes.InvalidArgument},
-		{&gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/name")}}, "it cannot be deleted", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/mtu"), jsonOf(`70000`))},
+			"path /interfaces/interface[name=eth1]/config/mtu: value 70000; want a number from 1 to 65535",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/mtu"), jsonOf(`9000`))},
+			"path /interfaces/interface[name=eth1]/config/mtu: value 9000; want none: the port has no such setting", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/enabled"), text("yes"))},
+			`value "yes"; want true or false`, codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/description"),
+			text(strings.Repeat("x", 256)))}, "want a string of at most 255 octets", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/name"), text("eth7"))},
+			`value "eth7"; want "eth1", which the switch has fixed`, codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/id"), jsonOf("9"))}, "value 9; want 1",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth9", "config/enabled"), truth(true))},
+			"no entry with key eth9", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "state/oper-status"), text("UP"))},
+			"it is state, which clients cannot set", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), text("x"))},
+			"want json_val or json_ietf_val with an object", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`[1]`))},
+			"value [1]; want an object", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"color": 1}`))},
+			"config/color: no such element", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"),
+			jsonOf(`{"openconfig-bgp:enabled": true}`))}, "config/openconfig-bgp:enabled: no such element",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{"enabled": null}`))},
+			"config/enabled: value null; want a string, boolean or whole number", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{} {}`))}, "something behind it",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config"), jsonOf(`{`))}, "value is no JSON",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "config/enabled"), nil)}, "no value; want one of",
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("*", "config/enabled"), truth(true))},
+			"wildcard in key name of interface; want one entry", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(elems("interfaces/interface/config/enabled"), truth(true))},
+			"interface has no key name; want interface[name=…]", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(elems("interfaces"), jsonOf(`{"interface": [{"config": {}}]}`))},
+			"has no name; want an object with it", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(elems("interfaces"), jsonOf(`{"interface": {"name": "eth1"}}`))},
+			"want a list of objects", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(elems("interfaces"),
+			jsonOf(`{"interface": [{"name": "eth1", "config": {"mtu": "x"}}]}`))},
+			"path /interfaces/interface[name=eth1]/config/mtu: value \"x\"", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/port-speed"), text("SPEED_1MB"))},
+			"want an ETHERNET_SPEED", codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/port-speed"), text("SPEED_100GB"))},
+			`config/port-speed: value "SPEED_100GB"; want none: the speed of the link is not known`,
+			codes.InvalidArgument},
+		{&gpb.SetRequest{Update: update(path("eth1", "ethernet/config/auto-negotiate"), truth(true))},
+			"want none: the switch does not negotiate", codes.InvalidArgument},
+		{&gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "state")}},
+			"it is state, which cannot be deleted", codes.InvalidArgument},
+		{&gpb.SetRequest{Delete: []*gpb.Path{path("eth1", "config/name")}}, "it cannot be deleted",
+			codes.InvalidArgument},
 		{&gpb.SetRequest{Delete: []*gpb.Path{elems("bgp")}}, "no such leaf", codes.InvalidArgument},
-		{&gpb.SetRequest{UnionReplace: update(path("eth1", "config"), jsonOf(`{}`))}, "union_replace is not supported", codes.Unimplemented},
-		{&gpb.SetRequest{Update: update(&gpb.Path{Origin: "cli"}, jsonOf(`{}`))}, `origin "cli"; want openconfig`, codes.InvalidArgument},
+		{&gpb.SetRequest{UnionReplace: update(path("eth1", "config"), jsonOf(`{}`))},
+			"union_replace is not supported", codes.Unimplemented},
+		{&gpb.SetRequest{Update: update(&gpb.Path{Origin: "cli"}, jsonOf(`{}`))},
+			`origin "cli"; want openconfig`, codes.InvalidArgument},
 		{&gpb.SetRequest{Extension: []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: &gnmi_ext.Commit{Id: "1"}}}}}, "extension commit", codes.Unimplemented},
-		{&gpb.SetRequest{Delete: make([]*gpb.Path, 5000)}, "operations; want at most 4096", codes.InvalidArgument},
+		{&gpb.SetRequest{Delete: make([]*gpb.Path, 5000)}, "operations; want at most 4096",
+			codes.InvalidArgument},
 	} {
 		c.req.Update = append([]*gpb.Update{good}, c.req.Update...)
 		_, err := b.client.Set(b.ctx, c.req)
@@ -204,7 +256,8 @@ func TestArbitration(t *testing.T) {
 	} {
 		name := fmt.Sprintf("set %d", i)
 		before := b.config("eth1")
-		_, err := b.client.Set(b.ctx, &gpb.SetRequest{Extension: c.extension, Update: update(path("eth1", "config/description"), text(name))})
+		_, err := b.client.Set(b.ctx, &gpb.SetRequest{Extension: c.extension,
+			Update: update(path("eth1", "config/description"), text(name))})
 		if status.Code(err) != c.want {
 			t.Errorf("%d: %v, want %v", i, err, c.want)
 		}

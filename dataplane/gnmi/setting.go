@@ -12,8 +12,8 @@ type setting struct {
 	fixed bool
 	// name is that of the setting for a Source.
 	name Setting
-	// take puts a value into settings: a string, bool or float64-free number (uint64), as decoded. want
-	// is not empty where it cannot, and says what would be right.
+	// take puts a value into settings: a string, bool or float64-free number (uint64), as decoded.
+	// want is not empty where it cannot, and says what would be right.
 	take func(s *Settings, v any) (want string)
 	// clear takes the value away.
 	clear func(s *Settings)
@@ -105,9 +105,12 @@ var autoNegotiateSetting = &setting{
 
 // speeds are the identities of ETHERNET_SPEED (openconfig-if-ethernet), in bits a second.
 var speeds = map[string]uint64{
-	"SPEED_10MB": 10e6, "SPEED_100MB": 100e6, "SPEED_1GB": 1e9, "SPEED_2500MB": 2500e6, "SPEED_5GB": 5e9,
-	"SPEED_10GB": 10e9, "SPEED_25GB": 25e9, "SPEED_40GB": 40e9, "SPEED_50GB": 50e9, "SPEED_100GB": 100e9,
-	"SPEED_200GB": 200e9, "SPEED_400GB": 400e9, "SPEED_600GB": 600e9, "SPEED_800GB": 800e9, "SPEED_1600GB": 1600e9,
+	"SPEED_10MB": 10e6, "SPEED_100MB": 100e6, "SPEED_1GB": 1e9, "SPEED_2500MB": 2500e6,
+	"SPEED_5GB":  5e9,
+	"SPEED_10GB": 10e9, "SPEED_25GB": 25e9, "SPEED_40GB": 40e9, "SPEED_50GB": 50e9,
+	"SPEED_100GB": 100e9,
+	"SPEED_200GB": 200e9, "SPEED_400GB": 400e9, "SPEED_600GB": 600e9, "SPEED_800GB": 800e9,
+	"SPEED_1600GB": 1600e9,
 }
 
 var speedNames = func() map[uint64]string {
@@ -126,6 +129,6 @@ func speedOf(bits uint64) identity {
 	return identity{moduleEthernet, "SPEED_UNKNOWN"}
 }
 
-// SpeedName returns the name that OpenConfig has for a speed in bits a second, SPEED_UNKNOWN where it
-// has none.
+// SpeedName returns the name that OpenConfig has for a speed in bits a second, SPEED_UNKNOWN where
+// it has none.
 func SpeedName(bits uint64) string { return speedOf(bits).name }

@@ -13,13 +13,14 @@ import (
 	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// Subscribe implements gnmi.gNMI. A client that reads nothing of what waits for it for a while loses its
-// subscriptions.
+// Subscribe implements gnmi.gNMI. A client that reads nothing of what waits for it for a while
+// loses its subscriptions.
 func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	who := guard.ClientOf(stream.Context())
 	leave, ok := who.Stream("gnmi.gNMI")
 	if !ok {
-		return status.Errorf(codes.ResourceExhausted, "the connection has %d Subscribe calls, as many as it may", guard.MaxStreams)
+		return status.Errorf(codes.ResourceExhausted,
+			"the connection has %d Subscribe calls, as many as it may", guard.MaxStreams)
 	}
 	defer leave()
 	req, err := stream.Recv()
@@ -28,7 +29,8 @@ func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	}
 	list := req.GetSubscribe()
 	if list == nil {
-		return status.Error(codes.InvalidArgument, "the first message has no subscribe; want a SubscriptionList")
+		return status.Error(codes.InvalidArgument,
+			"the first message has no subscribe; want a SubscriptionList")
 	}
 	if err := checkEncoding(list.GetEncoding()); err != nil {
 		return err
@@ -37,7 +39,8 @@ func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	if err != nil {
 		return err
 	}
-	c := &client{server: s, stream: stream, list: list, subscriptions: subscriptions, stall: who.Stall()}
+	c := &client{server: s, stream: stream, list: list, subscriptions: subscriptions,
+		stall: who.Stall()}
 	var serve func() error
 	switch list.GetMode() {
 	case gpb.SubscriptionList_ONCE:
@@ -127,8 +130,8 @@ func (c *client) tellAll() error {
 	return c.sync()
 }
 
-// walk calls take with the rows of all tables that a subscription selects, and sends what it adds, the
-// rows of one port after those of another: what waits for a slow client is that of one port.
+// walk calls take with the rows of all tables that a subscription selects, and sends what it adds,
+// the rows of one port after those of another: what waits for a slow client is that of one port.
 func (c *client) walk(v *view, take func(t int, r *row, add func(r *row, leaf int, v any))) error {
 	report := newReport(v.at, c.list.GetPrefix(), c.list.GetEncoding())
 	var failed error
@@ -163,7 +166,8 @@ func (c *client) poll() error {
 		select {
 		case m := <-polls:
 			if m.GetPoll() == nil {
-				return status.Error(codes.InvalidArgument, "a message without poll; want none but polls after the first one of mode POLL")
+				return status.Error(codes.InvalidArgument,
+					"a message without poll; want none but polls after the first one of mode POLL")
 			}
 			if err := c.tellAll(); err != nil {
 				return err
@@ -220,7 +224,8 @@ func (c *client) tell(first bool) error {
 	}
 	if first {
 		if n := c.cells(v); n > maxCells {
-			return status.Errorf(codes.ResourceExhausted, "the subscriptions select %d values; want %d at most", n, maxCells)
+			return status.Errorf(codes.ResourceExhausted,
+				"the subscriptions select %d values; want %d at most", n, maxCells)
 		}
 	}
 	for _, s := range c.subscriptions {

@@ -18,8 +18,8 @@ const (
 	// their changes, defaultInterval for one that leaves it to the switch.
 	counterInterval = time.Second
 	defaultInterval = 10 * time.Second
-	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, a hash of
-	// the last that was sent is kept.
+	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, a
+	// hash of the last that was sent is kept.
 	maxSubscriptions = 64
 	maxCells         = 65536
 )
@@ -37,8 +37,8 @@ type subscription struct {
 	sent           []sent    // of each of pattern.all
 }
 
-// sent is what was sent last of a selection: a hash of each value, row after row in the order of the
-// rows, which does not change; 0 is none. Two values with one hash are one in 2^63.
+// sent is what was sent last of a selection: a hash of each value, row after row in the order of
+// the rows, which does not change; 0 is none. Two values with one hash are one in 2^63.
 type sent struct {
 	hashes []uint64
 	next   int // of the row that take is called with next; reset by look
@@ -63,7 +63,8 @@ func hashOf(v any) uint64 { return maphash.Comparable(hashSeed, v) | 1 }
 func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 	all := list.GetSubscription()
 	if n := len(all); n == 0 || n > maxSubscriptions {
-		return nil, status.Errorf(codes.InvalidArgument, "%d subscriptions; want 1 to %d", n, maxSubscriptions)
+		return nil, status.Errorf(codes.InvalidArgument, "%d subscriptions; want 1 to %d", n,
+			maxSubscriptions)
 	}
 	of, err := modules(list.GetUseModels())
 	if err != nil {
@@ -107,7 +108,8 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 				out = append(out, s.start(counters))
 			}
 		default:
-			return nil, status.Errorf(codes.InvalidArgument, "mode %v of a subscription; want ON_CHANGE, SAMPLE or TARGET_DEFINED", from.GetMode())
+			return nil, status.Errorf(codes.InvalidArgument,
+				"mode %v of a subscription; want ON_CHANGE, SAMPLE or TARGET_DEFINED", from.GetMode())
 		}
 	}
 	return out, nil
@@ -136,7 +138,8 @@ func interval(field string, nanoseconds uint64, none time.Duration) (time.Durati
 	case nanoseconds == 0:
 		return none, nil
 	case nanoseconds < uint64(minInterval) || nanoseconds > uint64(365*24*time.Hour):
-		return 0, status.Errorf(codes.InvalidArgument, "%s is %d ns; want at least %d ns, or 0", field, nanoseconds, minInterval.Nanoseconds())
+		return 0, status.Errorf(codes.InvalidArgument, "%s is %d ns; want at least %d ns, or 0", field,
+			nanoseconds, minInterval.Nanoseconds())
 	}
 	return time.Duration(nanoseconds), nil
 }
@@ -208,7 +211,8 @@ func (s *selection) has(r *row) bool {
 	return true
 }
 
-// A report gathers values as one notification. A value that several subscriptions select is in it once.
+// A report gathers values as one notification. A value that several subscriptions select is in it
+// once.
 type report struct {
 	at       time.Time
 	prefix   *gpb.Path

@@ -29,7 +29,8 @@ type step struct {
 
 // TestSubscriptions: which values are told when.
 func TestSubscriptions(t *testing.T) {
-	const s, onChange, sample, target = time.Second, gpb.SubscriptionMode_ON_CHANGE, gpb.SubscriptionMode_SAMPLE, gpb.SubscriptionMode_TARGET_DEFINED
+	const s, onChange, sample, target = time.Second, gpb.SubscriptionMode_ON_CHANGE,
+		gpb.SubscriptionMode_SAMPLE, gpb.SubscriptionMode_TARGET_DEFINED
 	for _, c := range []struct {
 		name  string
 		of    *gpb.Subscription
@@ -37,25 +38,33 @@ func TestSubscriptions(t *testing.T) {
 		next  time.Duration // after the last step; 0: none
 	}{
 		{"on change", &gpb.Subscription{Path: pathTo(t, operStatus), Mode: onChange}, []step{
-			{0, true, 0, "UP"}, {s, true, 1, ""}, {2 * s, false, 1, "DOWN"}, {3 * s, false, 1, ""}, {4 * s, true, 1, "UP"},
+			{0, true, 0, "UP"}, {s, true, 1, ""}, {2 * s, false, 1, "DOWN"}, {3 * s, false, 1, ""},
+			{4 * s, true, 1, "UP"},
 		}, 0},
-		{"heartbeat", &gpb.Subscription{Path: pathTo(t, operStatus), Mode: onChange, HeartbeatInterval: uint64(2 * s)}, []step{
-			{0, true, 0, "UP"}, {s, true, 0, ""}, {2 * s, true, 0, "UP"}, {3 * s, false, 0, "DOWN"}, {4 * s, false, 0, "DOWN"},
+		{"heartbeat", &gpb.Subscription{Path: pathTo(t, operStatus), Mode: onChange,
+			HeartbeatInterval: uint64(2 * s)}, []step{
+			{0, true, 0, "UP"}, {s, true, 0, ""}, {2 * s, true, 0, "UP"}, {3 * s, false, 0, "DOWN"},
+			{4 * s, false, 0, "DOWN"},
 		}, 6 * s},
 		{"counters on change", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: onChange}, []step{
 			{0, true, 5, "5"}, {s, true, 5, ""}, {2 * s, true, 6, "6"},
 		}, 3 * s},
-		{"sample", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample, SampleInterval: uint64(2 * s)}, []step{
+		{"sample", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample,
+			SampleInterval: uint64(2 * s)}, []step{
 			{0, true, 5, "5"}, {s, false, 6, ""}, {2 * s, true, 6, "6"}, {4 * s, true, 6, "6"},
 		}, 6 * s},
-		{"sample, as often as may be", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample}, []step{
-			{0, true, 5, "5"}, {minInterval, true, 5, "5"},
-		}, 2 * minInterval},
-		{"suppress redundant", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample, SampleInterval: uint64(s), SuppressRedundant: true, HeartbeatInterval: uint64(3 * s)}, []step{
+		{"sample, as often as may be", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample},
+			[]step{
+				{0, true, 5, "5"}, {minInterval, true, 5, "5"},
+			}, 2 * minInterval},
+		{"suppress redundant", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample,
+			SampleInterval: uint64(s), SuppressRedundant: true, HeartbeatInterval: uint64(3 * s)}, []step{
 			{0, true, 5, "5"}, {s, true, 5, ""}, {2 * s, true, 7, "7"}, {3 * s, true, 7, "7"},
 		}, 4 * s},
-		{"as the switch likes", &gpb.Subscription{Path: pathTo(t, "/interfaces/interface[name=eth1]/state"), Mode: target, SampleInterval: uint64(3 * s)}, []step{
-			{0, true, 1, "eth1 UP UP 1"}, {s, true, 2, ""}, {2 * s, false, 2, "DOWN"}, {3 * s, false, 3, "3"},
+		{"as the switch likes", &gpb.Subscription{Path: pathTo(t,
+			"/interfaces/interface[name=eth1]/state"), Mode: target, SampleInterval: uint64(3 * s)}, []step{
+			{0, true, 1, "eth1 UP UP 1"}, {s, true, 2, ""}, {2 * s, false, 2, "DOWN"},
+			{3 * s, false, 3, "3"},
 		}, 6 * s},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -99,8 +108,10 @@ func TestBadSubscriptions(t *testing.T) {
 		{nil, "0 subscriptions; want 1 to 64"},
 		{many, "65 subscriptions"},
 		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), Mode: 9}}, "mode 9"},
-		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), Mode: gpb.SubscriptionMode_SAMPLE, SampleInterval: 5}}, "sample_interval is 5 ns; want at least 100000000 ns, or 0"},
-		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), HeartbeatInterval: 1 << 63}}, "heartbeat_interval is 9223372036854775808 ns"},
+		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), Mode: gpb.SubscriptionMode_SAMPLE,
+			SampleInterval: 5}}, "sample_interval is 5 ns; want at least 100000000 ns, or 0"},
+		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), HeartbeatInterval: 1 << 63}},
+			"heartbeat_interval is 9223372036854775808 ns"},
 		{[]*gpb.Subscription{{Path: pathTo(t, "/bgp")}}, "path /bgp: no such leaf"},
 	} {
 		_, err := subscriptionsOf(&gpb.SubscriptionList{Subscription: c.all})
@@ -138,7 +149,8 @@ func TestEncodings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := checkEncoding(gpb.Encoding_BYTES); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "BYTES; want one of") {
+	if err := checkEncoding(gpb.Encoding_BYTES); status.Code(err) != codes.Unimplemented ||
+		!strings.Contains(err.Error(), "BYTES; want one of") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // encodings are those that clients may ask for.
-var encodings = []gpb.Encoding{gpb.Encoding_PROTO, gpb.Encoding_JSON, gpb.Encoding_JSON_IETF, gpb.Encoding_ASCII}
+var encodings = []gpb.Encoding{gpb.Encoding_PROTO, gpb.Encoding_JSON, gpb.Encoding_JSON_IETF,
+	gpb.Encoding_ASCII}
 
 func checkEncoding(e gpb.Encoding) error {
 	if slices.Contains(encodings, e) {
@@ -90,9 +91,12 @@ func decode(v *gpb.TypedValue) (out any, isJSON bool, err error) {
 		out, err = fromJSON(v.JsonIetfVal)
 		return out, true, err
 	case nil:
-		return nil, false, fmt.Errorf("no value; want one of string_val, bool_val, uint_val, int_val, json_val, json_ietf_val")
+		return nil, false, fmt.Errorf(
+			"no value; want one of string_val, bool_val, uint_val, int_val, json_val, json_ietf_val")
 	default:
-		return nil, false, fmt.Errorf("value of type %T; want one of string_val, bool_val, uint_val, int_val, json_val, json_ietf_val", v)
+		return nil, false, fmt.Errorf(
+			"value of type %T; want one of string_val, bool_val, uint_val, int_val, json_val, json_ietf_val",
+			v)
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 // validated against.
 const modelsDirectory = "WEFT_OPENCONFIG"
 
-// readModels reads the modules that Capabilities lists, and returns what is at the top of each by name.
+// readModels reads the modules that Capabilities lists, and returns what is at the top of each by
+// name.
 func readModels(t *testing.T, supported []*gpb.ModelData) (top map[string]*yang.Entry) {
 	t.Helper()
 	directory := os.Getenv(modelsDirectory)
@@ -187,7 +188,8 @@ func (v *validator) value(e *yang.Entry, y *yang.YangType, value any) string {
 				return "want the pattern " + p
 			}
 		}
-		if n := yang.FromUint(uint64(len(text))); len(y.Length) > 0 && !y.Length.Contains(yang.YangRange{{Min: n, Max: n}}) {
+		if n := yang.FromUint(uint64(len(text))); len(y.Length) > 0 &&
+			!y.Length.Contains(yang.YangRange{{Min: n, Max: n}}) {
 			return fmt.Sprintf("want a length of %v", y.Length)
 		}
 	default:
@@ -196,8 +198,9 @@ func (v *validator) value(e *yang.Entry, y *yang.YangType, value any) string {
 	return ""
 }
 
-// TestModels validates all that the switch answers against the models that it says it keeps to: names
-// and modules, lists and their keys, types and ranges, and what is configuration and what is state.
+// TestModels validates all that the switch answers against the models that it says it keeps to:
+// names and modules, lists and their keys, types and ranges, and what is configuration and what is
+// state.
 func TestModels(t *testing.T) {
 	b := newBed(t)
 	c, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{})
@@ -209,18 +212,23 @@ func TestModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.runner.WithDevice(b.ctx, func(_ time.Duration, d *p4rt.Device) { d.Switch().SetProgram(program) }); err != nil {
+	if err := b.runner.WithDevice(b.ctx, func(_ time.Duration, d *p4rt.Device) {
+		d.Switch().SetProgram(program)
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/description"), text("to T1"))}); err != nil {
+	if _, err := b.client.Set(b.ctx, &gpb.SetRequest{Update: update(path("eth1", "config/description"),
+		text("to T1"))}); err != nil {
 		t.Fatal(err)
 	}
 	read := func(of gpb.GetRequest_DataType) *validator {
-		resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: of, Encoding: gpb.Encoding_JSON_IETF, Path: []*gpb.Path{{}}})
+		resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: of, Encoding: gpb.Encoding_JSON_IETF,
+			Path: []*gpb.Path{{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := json.NewDecoder(strings.NewReader(string(resp.GetNotification()[0].GetUpdate()[0].GetVal().GetJsonIetfVal())))
+		d := json.NewDecoder(strings.NewReader(
+			string(resp.GetNotification()[0].GetUpdate()[0].GetVal().GetJsonIetfVal())))
 		d.UseNumber()
 		var all map[string]any
 		if err := d.Decode(&all); err != nil {

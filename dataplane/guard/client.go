@@ -43,7 +43,8 @@ type Client struct {
 }
 
 func newClient(g *Guard, host string) *Client {
-	return &Client{guard: g, host: host, Requests: semaphore.NewWeighted(maxRequests), Reads: semaphore.NewWeighted(maxReads), streams: make(map[string]int)}
+	return &Client{guard: g, host: host, Requests: semaphore.NewWeighted(maxRequests),
+		Reads: semaphore.NewWeighted(maxReads), streams: make(map[string]int)}
 }
 
 // ClientOf returns the client of a call. A call of a server without a Guard has one of its own.
@@ -63,8 +64,8 @@ func (x *Client) Trust() { gate.Of(x.conn).Trust() }
 // Refuse counts that the client was turned away.
 func (x *Client) Refuse(why Reason) { x.guard.Refuse(why, x.host) }
 
-// Stream takes a place for a stream of a service; ok is false, and the client counted as turned away,
-// when there is none left. leave gives the place back.
+// Stream takes a place for a stream of a service; ok is false, and the client counted as turned
+// away, when there is none left. leave gives the place back.
 func (x *Client) Stream(service string) (leave func(), ok bool) {
 	x.mu.Lock()
 	if x.streams[service] >= MaxStreams {

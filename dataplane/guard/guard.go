@@ -25,13 +25,14 @@ type Config struct {
 	Strangers int
 	// PerClient is how many of them one IPv4 address or IPv6 /64 may have. Default: DefaultPerClient.
 	PerClient int
-	// Calls is how many calls and streams a connection may have; more wait at the client. A server of many
-	// devices, each of which has a stream, wants more. Default: MaxCalls.
+	// Calls is how many calls and streams a connection may have; more wait at the client. A server of
+	// many devices, each of which has a stream, wants more. Default: MaxCalls.
 	Calls int
 	// Unfinished is how many octets there may be of messages that clients have begun to send and not
 	// finished. Beyond it the connection with the most of them is closed. Default: DefaultUnfinished.
 	Unfinished int
-	// Stall is how long a client may read nothing of an answer that waits for it. Default: DefaultStall.
+	// Stall is how long a client may read nothing of an answer that waits for it. Default:
+	// DefaultStall.
 	Stall time.Duration
 	// Log takes a line for clients that are turned away, at most one a reason and second. Nil: none.
 	Log *slog.Logger
@@ -46,7 +47,8 @@ const (
 	DefaultStall       = 30 * time.Second
 )
 
-// Guard watches the connections of one server. It is a stats.Handler, which the server must be given.
+// Guard watches the connections of one server. It is a stats.Handler, which the server must be
+// given.
 type Guard struct {
 	cfg        Config
 	unfinished atomic.Int64 // octets, of all connections
@@ -111,21 +113,25 @@ func (g *Guard) Stats() Stats {
 func (g *Guard) Refuse(why Reason, host string) {
 	n := g.refused[why].Add(1)
 	if g.cfg.Log != nil {
-		g.sometimes[why].Do(func() { g.cfg.Log.Warn("client turned away", "reason", why.String(), "host", host, "count", n) })
+		g.sometimes[why].Do(func() {
+			g.cfg.Log.Warn("client turned away", "reason", why.String(), "host", host, "count", n)
+		})
 	}
 }
 
-// Listener returns a listener that closes connections beyond the limits: where a stranger's has been
-// idle for the longest time, that one, and else the new one. It is to be called once for each listener,
-// whose connections are counted apart.
+// Listener returns a listener that closes connections beyond the limits: where a stranger's has
+// been idle for the longest time, that one, and else the new one. It is to be called once for each
+// listener, whose connections are counted apart.
 func (g *Guard) Listener(l net.Listener) net.Listener {
 	return &listener{g.Bound(l), g}
 }
 
 // Bound returns a listener that closes connections beyond the limits, as Listener does, for another
-// protocol than gRPC: what a client has begun to send is not counted. [gate.Of] finds its connections.
+// protocol than gRPC: what a client has begun to send is not counted. [gate.Of] finds its
+// connections.
 func (g *Guard) Bound(l net.Listener) net.Listener {
-	limits := gate.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers, PerClient: g.cfg.PerClient}
+	limits := gate.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers,
+		PerClient: g.cfg.PerClient}
 	return gate.New(l, limits, func(why gate.Reason) { g.Refuse(reasonOf[why], "") })
 }
 
@@ -161,9 +167,9 @@ func (g *Guard) forget(x *Client) {
 	}
 }
 
-// relieve closes the connection with the most octets of messages that are not complete, unless another
-// call has made room meanwhile: clients that fill the server together must not each cost a connection
-// more, the last of which would be that of a client that behaves.
+// relieve closes the connection with the most octets of messages that are not complete, unless
+// another call has made room meanwhile: clients that fill the server together must not each cost a
+// connection more, the last of which would be that of a client that behaves.
 func (g *Guard) relieve() {
 	g.mu.Lock()
 	if g.unfinished.Load() <= int64(g.cfg.Unfinished) {

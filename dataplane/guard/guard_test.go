@@ -58,11 +58,12 @@ func accept(g *Guard, from ...string) (in []net.Conn, all []*stub) {
 	}
 }
 
-// TestConnections checks the limits of connections in all and of one host, and that a connection that
-// ends makes room.
+// TestConnections checks the limits of connections in all and of one host, and that a connection
+// that ends makes room.
 func TestConnections(t *testing.T) {
 	var log bytes.Buffer
-	g := New(Config{Connections: 3, Strangers: 3, PerClient: 2, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	g := New(Config{Connections: 3, Strangers: 3, PerClient: 2,
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	trust := func(c net.Conn) { ClientOf(tag(g, c)).Trust() }
 	q := &queue{}
 	l := g.Listener(q)
@@ -89,7 +90,8 @@ func TestConnections(t *testing.T) {
 	if s.Connections != 3 || s.Refused[PerClient] != 1 || s.Refused[Connections] != 1 {
 		t.Errorf("%+v", s)
 	}
-	if !strings.Contains(log.String(), "reason=per_client") || !strings.Contains(log.String(), "reason=connections") {
+	if !strings.Contains(log.String(), "reason=per_client") ||
+		!strings.Contains(log.String(), "reason=connections") {
 		t.Errorf("the log has %q", log.String())
 	}
 	for range 2 { // once more does no harm
@@ -113,8 +115,9 @@ func read(t *testing.T, c net.Conn, n int) {
 	}
 }
 
-// TestUnfinished checks that the client with the most octets in messages that are not complete gives
-// way, that complete messages do not count, and that the calls of a connection end with nothing held.
+// TestUnfinished checks that the client with the most octets in messages that are not complete
+// gives way, that complete messages do not count, and that the calls of a connection end with
+// nothing held.
 func TestUnfinished(t *testing.T) {
 	g := New(Config{Unfinished: 100_000})
 	in, all := accept(g, "10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1")

@@ -19,11 +19,13 @@ const (
 )
 
 var reasonNames = [numReasons]string{
-	Connections: string(gate.Full), Strangers: string(gate.Strangers), PerClient: string(gate.PerClient), Unfinished: "unfinished_messages",
+	Connections: string(gate.Full), Strangers: string(gate.Strangers),
+	PerClient: string(gate.PerClient), Unfinished: "unfinished_messages",
 	Backlog: "read_backlog", Stalled: "stalled_reader", Streams: "streams", Roles: "roles",
 }
 
 // String returns the name that metrics and logs have for a reason.
 func (r Reason) String() string { return reasonNames[r] }
 
-var reasonOf = map[gate.Reason]Reason{gate.Full: Connections, gate.Strangers: Strangers, gate.PerClient: PerClient}
+var reasonOf = map[gate.Reason]Reason{gate.Full: Connections, gate.Strangers: Strangers,
+	gate.PerClient: PerClient}

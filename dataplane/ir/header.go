@@ -6,21 +6,21 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// The state of a packet is one flat array of octets. A header instance occupies consecutive octets in
-// wire order, without its variable-length field, so that extracting and deparsing it are copies. A
-// metadata field occupies whole 8-octet words, big-endian and right-aligned, so that reading it is one
-// load, of the width that it was stored with.
+// The state of a packet is one flat array of octets. A header instance occupies consecutive octets
+// in wire order, without its variable-length field, so that extracting and deparsing it are copies.
+// A metadata field occupies whole 8-octet words, big-endian and right-aligned, so that reading it
+// is one load, of the width that it was stored with.
 
-// Limits of a program. One that needs more is refused, so that its length bounds what it costs to load
-// and to run.
+// Limits of a program. One that needs more is refused, so that its length bounds what it costs to
+// load and to run.
 const (
 	MaxStateBytes = 1 << 17 // octets of the state of a packet
 	MaxFieldBits  = 1 << 16 // bits of a field, parameter, register entry or constant
 	MaxStack      = 1 << 15 // elements of a header stack
 )
 
-// StateSlack is the number of octets that the state of a packet has beyond the last field, so that an
-// 8-octet window over any field stays inside.
+// StateSlack is the number of octets that the state of a packet has beyond the last field, so that
+// an 8-octet window over any field stays inside.
 const StateSlack = 8
 
 // HeaderType is a header type: fields in wire order.

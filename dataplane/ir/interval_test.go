@@ -29,8 +29,8 @@ var exact = map[Op]func(e *Expr, x, y *big.Int) *big.Int{
 // values are those of fields.
 type values map[*Field]*big.Int
 
-// random makes an expression of at most depth operations in a row, simplified from its leaves up, and
-// its exact value.
+// random makes an expression of at most depth operations in a row, simplified from its leaves up,
+// and its exact value.
 func (vs values) random(rng *rand.Rand, depth int) (*Expr, *big.Int) {
 	if depth == 0 || rng.IntN(5) == 0 {
 		v := new(big.Int).SetUint64(rng.Uint64() >> rng.IntN(64))
@@ -97,11 +97,13 @@ func TestIntervals(t *testing.T) {
 		if v.Cmp(e.Lo) < 0 || v.Cmp(e.Hi) > 0 {
 			t.Fatalf("operation %d: %v is not in [%v, %v]", e.Op, v, e.Lo, e.Hi)
 		}
-		if e.Fits() && e.Nonneg() && !v.IsUint64() || e.Fits() && !e.Nonneg() && !v.IsInt64() || e.FitsSigned() && !v.IsInt64() {
+		if e.Fits() && e.Nonneg() && !v.IsUint64() || e.Fits() && !e.Nonneg() && !v.IsInt64() ||
+			e.FitsSigned() && !v.IsInt64() {
 			t.Fatalf("operation %d: %v does not fit 64 bits", e.Op, v)
 		}
 		n := 64 * e.ExactLimbs()
-		if v.Cmp(Pow2(n-1)) >= 0 && !(e.Nonneg() && v.Cmp(Pow2(n)) < 0) || v.Cmp(new(big.Int).Neg(Pow2(n-1))) < 0 {
+		if v.Cmp(Pow2(n-1)) >= 0 && !(e.Nonneg() && v.Cmp(Pow2(n)) < 0) ||
+			v.Cmp(new(big.Int).Neg(Pow2(n-1))) < 0 {
 			t.Fatalf("operation %d: %v does not fit %d bits", e.Op, v, n)
 		}
 	}

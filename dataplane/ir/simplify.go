@@ -2,9 +2,9 @@ package ir
 
 import "math/big"
 
-// Simplify drops what cannot be seen: a mask over bits that are zero anyway, and masks inside a mask.
-// (p4c masks every result to its width, and again wherever a value is cast.) The operands of e are
-// simplified already.
+// Simplify drops what cannot be seen: a mask over bits that are zero anyway, and masks inside a
+// mask. (p4c masks every result to its width, and again wherever a value is cast.) The operands of
+// e are simplified already.
 func Simplify(e *Expr) *Expr {
 	switch e.Op {
 	case OpAnd:
@@ -93,16 +93,19 @@ func demand(e *Expr, m *big.Int) *Expr {
 
 // simplifyBitTest turns (x >> k) & m == c into x & (m << k) == c << k.
 func simplifyBitTest(e *Expr) *Expr {
-	if e.A.Kind != KindData || e.B.Op != OpConst || e.B.N.Sign() < 0 || e.A.Op != OpAnd || e.A.B.Op != OpConst {
+	if e.A.Kind != KindData || e.B.Op != OpConst || e.B.N.Sign() < 0 || e.A.Op != OpAnd ||
+		e.A.B.Op != OpConst {
 		return e
 	}
 	sh := e.A.A
-	if sh.Op != OpShr || sh.B.Op != OpConst || !sh.B.N.IsUint64() || sh.B.N.Uint64() > 64 || sh.A.Op == OpField || e.A.B.N.Sign() < 0 {
+	if sh.Op != OpShr || sh.B.Op != OpConst || !sh.B.N.IsUint64() || sh.B.N.Uint64() > 64 ||
+		sh.A.Op == OpField || e.A.B.N.Sign() < 0 {
 		return e
 	}
 	k := uint(sh.B.N.Uint64())
 	mask := Constant(new(big.Int).Lsh(e.A.B.N, k))
-	return &Expr{Op: e.Op, Kind: KindBool, A: simplifyAnd(WithInterval(&Expr{Op: OpAnd, A: sh.A, B: mask})),
+	return &Expr{Op: e.Op, Kind: KindBool,
+		A: simplifyAnd(WithInterval(&Expr{Op: OpAnd, A: sh.A, B: mask})),
 		B: Constant(new(big.Int).Lsh(e.B.N, k))}
 }
 

@@ -65,7 +65,8 @@ func TestPortQueueOctets(t *testing.T) {
 	for range 2 * maxWaiting / len(long) {
 		b.put(b.ports[0], [][]byte{long})
 	}
-	if n := b.ports[0].waiting.Load() * int64(len(long)); n < maxWaiting || n > maxWaiting+int64(len(long)) {
+	if n := b.ports[0].waiting.Load() * int64(len(long)); n < maxWaiting ||
+		n > maxWaiting+int64(len(long)) {
 		t.Errorf("%d octets wait, want %d", n, maxWaiting)
 	}
 }

@@ -33,8 +33,8 @@ type Losses struct {
 
 type losing interface{ Losses() Losses }
 
-// Details are what a Port knows of its link. Numbers are 0 when unknown. A Port that knows any has a
-// method Details.
+// Details are what a Port knows of its link. Numbers are 0 when unknown. A Port that knows any has
+// a method Details.
 type Details struct {
 	MAC   net.HardwareAddr
 	MTU   int    // octets of the longest frame, from its Ethernet header on
@@ -43,8 +43,8 @@ type Details struct {
 
 type detailed interface{ Details() Details }
 
-// Configurable is a Port whose link can be changed. Its methods may be called from any goroutine; an
-// error that wraps errors.ErrUnsupported says that the port has no such setting.
+// Configurable is a Port whose link can be changed. Its methods may be called from any goroutine;
+// an error that wraps errors.ErrUnsupported says that the port has no such setting.
 type Configurable interface {
 	// SetEnabled takes the port's end of its link down, or up again.
 	SetEnabled(enabled bool) error

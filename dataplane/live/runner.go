@@ -66,9 +66,10 @@ type Runner struct {
 	in       *inbox
 	start    time.Time
 	ports    []*attachment // by number; not changed after Start
-	numbers  []*attachment // those of ports at the index of their number, others nil; not changed after Start
-	holding  []*attachment // with frames in their outboxes; of the goroutine
-	unknown  atomic.Uint64 // frames sent to a port there is not
+	// those of ports at the index of their number, others nil; not changed after Start
+	numbers []*attachment
+	holding []*attachment // with frames in their outboxes; of the goroutine
+	unknown atomic.Uint64 // frames sent to a port there is not
 
 	stop     chan struct{} // closed by Close
 	stopped  chan struct{} // closed when the goroutine has ended
@@ -114,7 +115,9 @@ func Start(cfg Config) (*Runner, error) {
 	r.feed = trace.NewFeed(dev.Switch().SetTracer)
 	for _, a := range r.ports {
 		r.numbers[a.in.port] = a
-		a.Attach(func(frames [][]byte) { r.in.put(a.in, frames) }, func(up bool) { r.setPortUp(a.in.port, up) })
+		a.Attach(func(frames [][]byte) { r.in.put(a.in, frames) }, func(up bool) {
+			r.setPortUp(a.in.port, up)
+		})
 	}
 	go r.run()
 	return r, nil

@@ -183,7 +183,8 @@ func TestCable(t *testing.T) {
 // A flood on one port fills the queue of that port only.
 func TestFlood(t *testing.T) {
 	flooded, quiet, out := newTestPort(), newTestPort(), newTestPort()
-	r := start(t, live.Config{Ports: map[uint32]live.Port{1: flooded, 2: out, 3: quiet}, Queue: 16, Batch: 4})
+	r := start(t, live.Config{Ports: map[uint32]live.Port{1: flooded, 2: out, 3: quiet}, Queue: 16,
+		Batch: 4})
 	program(t, r, forwardTo2)
 	busy, release := make(chan struct{}), make(chan struct{})
 	blocked := make(chan error, 1)
@@ -259,7 +260,8 @@ func TestLinkDown(t *testing.T) {
 	if got := <-out.sent; got != string(frame) {
 		t.Fatalf("got %x", got)
 	}
-	if s := snapshot(t, r); s.Switch.Drops[drop.PortDown] != 3 || s.Switch.Transmitted != 1 || len(out.sent) != 0 || !s.Ports[0].Up || !s.Ports[1].Up {
+	if s := snapshot(t, r); s.Switch.Drops[drop.PortDown] != 3 || s.Switch.Transmitted != 1 ||
+		len(out.sent) != 0 || !s.Ports[0].Up || !s.Ports[1].Up {
 		t.Errorf("%+v, ports %+v", s.Switch, s.Ports)
 	}
 }
@@ -287,7 +289,8 @@ func TestSnapshot(t *testing.T) {
 	if entries == 0 {
 		t.Errorf("tables %+v: want the entry in one of them", s.Tables)
 	}
-	if len(s.Queues) != 8 || s.Queues[7].Port != 2 || s.Queues[7].Priority != 7 || s.Queues[7].Packets != 0 {
+	if len(s.Queues) != 8 || s.Queues[7].Port != 2 || s.Queues[7].Priority != 7 ||
+		s.Queues[7].Packets != 0 {
 		t.Errorf("queues %+v: want the eight of port 2", s.Queues)
 	}
 }
@@ -361,7 +364,8 @@ func TestDo(t *testing.T) {
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notified := make(chan time.Duration, 1)
-		r, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Notify: func(now time.Duration, m *p4v1.StreamMessageResponse) {
+		r, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Notify: func(now time.Duration,
+			m *p4v1.StreamMessageResponse) {
 			if m.GetIdleTimeoutNotification() != nil {
 				select {
 				case notified <- now:

@@ -39,7 +39,8 @@ func (r *Runner) Snapshot(ctx context.Context) (Snapshot, error) {
 	var s Snapshot
 	err := r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
 		sw := d.Switch()
-		s = Snapshot{Switch: sw.Stats(), Device: d.Stats(), Queues: slices.Collect(sw.Queues()), NoSuchPort: r.NoSuchPort()}
+		s = Snapshot{Switch: sw.Stats(), Device: d.Stats(), Queues: slices.Collect(sw.Queues()),
+			NoSuchPort: r.NoSuchPort()}
 		s.Ports = r.portsOf(sw)
 		if sw.Program() == nil {
 			return
@@ -60,8 +61,11 @@ func (r *Runner) Ports(ctx context.Context) (ports []PortSnapshot, err error) {
 }
 
 // WithPorts runs f with the ports and their switch on the goroutine that owns it; see Do.
-func (r *Runner) WithPorts(ctx context.Context, f func(ports []PortSnapshot, sw *dataplane.Switch)) error {
-	return r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) { f(r.portsOf(d.Switch()), d.Switch()) })
+func (r *Runner) WithPorts(ctx context.Context,
+	f func(ports []PortSnapshot, sw *dataplane.Switch)) error {
+	return r.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
+		f(r.portsOf(d.Switch()), d.Switch())
+	})
 }
 
 // Configurable returns a port whose link can be changed; nil if there is none of that number.

@@ -43,7 +43,8 @@ func TestTrace(t *testing.T) {
 		if err := lines.Decode(&i); err != nil {
 			t.Fatal(err)
 		}
-		if i.Record == nil || i.Port != 1 || string(i.Frame) != string(frame) || i.Outcome == nil || i.Outcome.Result != trace.Transmitted || *i.Outcome.Port != 2 {
+		if i.Record == nil || i.Port != 1 || string(i.Frame) != string(frame) || i.Outcome == nil ||
+			i.Outcome.Result != trace.Transmitted || *i.Outcome.Port != 2 {
 			t.Errorf("%+v", i.Record)
 		}
 	}
@@ -79,7 +80,9 @@ func TestTraceEnds(t *testing.T) {
 		t.Errorf("%+v after the end", i)
 	}
 	// A new program: packets under way would be lost, and are told as such.
-	if err := r.WithDevice(t.Context(), func(_ time.Duration, d *p4rt.Device) { d.Switch().SetProgram(d.Switch().Program()) }); err != nil {
+	if err := r.WithDevice(t.Context(), func(_ time.Duration, d *p4rt.Device) {
+		d.Switch().SetProgram(d.Switch().Program())
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {

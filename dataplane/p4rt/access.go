@@ -86,7 +86,8 @@ func newAccess(cfg *anypb.Any) (*access, *Error) {
 			}
 			a.noPipe = !b.BoolValue
 		default:
-			return nil, invalid("role.config: %q is unknown; want entities, packetIn, packetOut or pipeline", k)
+			return nil, invalid("role.config: %q is unknown; want entities, packetIn, packetOut or pipeline",
+				k)
 		}
 	}
 	return a, nil

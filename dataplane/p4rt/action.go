@@ -20,10 +20,12 @@ func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (engine.ActionCall,
 	for _, p := range args {
 		i, ok := a.byID[p.GetParamId()]
 		if !ok {
-			return c, invalid("action %q has no parameter with id %d; want %s", a.name, p.GetParamId(), a.ids())
+			return c, invalid("action %q has no parameter with id %d; want %s", a.name, p.GetParamId(),
+				a.ids())
 		}
 		if c.Args[i] != nil {
-			return c, invalid("action %q: parameter %q (id %d) is given twice", a.name, a.params[i].name, p.GetParamId())
+			return c, invalid("action %q: parameter %q (id %d) is given twice", a.name, a.params[i].name,
+				p.GetParamId())
 		}
 		var err *Error
 		if c.Args[i], err = a.params[i].value(x, p.GetValue()); err != nil {
@@ -32,7 +34,8 @@ func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (engine.ActionCall,
 	}
 	for i, v := range c.Args {
 		if v == nil {
-			return c, invalid("action %q: parameter %q (id %d) is missing", a.name, a.params[i].name, a.params[i].id)
+			return c, invalid("action %q: parameter %q (id %d) is missing", a.name, a.params[i].name,
+				a.params[i].id)
 		}
 	}
 	return c, nil
@@ -63,20 +66,24 @@ func (t *tableSchema) find(id uint32) (*actionUse, *Error) {
 		names = append(names, a.name)
 	}
 	slices.Sort(names)
-	return nil, invalid("action id 0x%08x is not an action of the table; want one of %s", id, strings.Join(names, ", "))
+	return nil, invalid("action id 0x%08x is not an action of the table; want one of %s", id,
+		strings.Join(names, ", "))
 }
 
 // actionCall converts an action of an entry, or of the default entry.
-func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (engine.ActionCall, *Error) {
+func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (engine.ActionCall,
+	*Error) {
 	a, err := t.find(act.GetActionId())
 	if err != nil {
 		return engine.ActionCall{}, err
 	}
 	switch {
 	case asDefault && a.scope == configv1.ActionRef_TABLE_ONLY:
-		return engine.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @tableonly: it cannot be the default action", a.name)
+		return engine.ActionCall{}, errorf(codes.PermissionDenied,
+			"action %q is @tableonly: it cannot be the default action", a.name)
 	case !asDefault && a.scope == configv1.ActionRef_DEFAULT_ONLY:
-		return engine.ActionCall{}, errorf(codes.PermissionDenied, "action %q is @defaultonly: it can only be the default action", a.name)
+		return engine.ActionCall{}, errorf(codes.PermissionDenied,
+			"action %q is @defaultonly: it can only be the default action", a.name)
 	}
 	return a.call(x, act.GetParams())
 }
@@ -116,7 +123,8 @@ type oneShotModes struct {
 
 // target converts the action of a table entry. The kind must fit the table's
 // implementation.
-func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (engine.Target, oneShotModes, *Error) {
+func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (engine.Target,
+	oneShotModes, *Error) {
 	var modes oneShotModes
 	want := "an action"
 	if t.profile != nil {
@@ -160,12 +168,14 @@ func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (e
 	return engine.Target{}, modes, mismatch("empty")
 }
 
-func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports portCheck) (engine.Target, oneShotModes, *Error) {
+func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet,
+	ports portCheck) (engine.Target, oneShotModes, *Error) {
 	p := t.profile
 	modes := oneShotModes{set.GetActionSelectionMode(), set.GetSizeSemantics()}
 	out := engine.Target{Kind: engine.TargetActionSet}
 	switch modes.mode {
-	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, p4v1.ActionProfileActionSet_HASH:
+	case p4v1.ActionProfileActionSet_DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR,
+		p4v1.ActionProfileActionSet_HASH:
 	case p4v1.ActionProfileActionSet_RANDOM:
 		out.Random = true
 	default:
@@ -175,8 +185,10 @@ func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet, ports
 	if p.sumOfMembers {
 		own = p4v1.ActionProfileActionSet_SUM_OF_MEMBERS
 	}
-	if modes.size != p4v1.ActionProfileActionSet_DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR && modes.size != own {
-		return out, modes, errorf(codes.Unimplemented, "size semantics %s; those of action selector %q are %s", modes.size, p.name, own)
+	if modes.size != p4v1.ActionProfileActionSet_DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR &&
+		modes.size != own {
+		return out, modes, errorf(codes.Unimplemented,
+			"size semantics %s; those of action selector %q are %s", modes.size, p.name, own)
 	}
 	if len(set.GetActionProfileActions()) == 0 {
 		return out, modes, invalid("the action set is empty; want 1 action or more")
@@ -251,7 +263,8 @@ func (p *profileSchema) newGroupSize(max int32) groupSize {
 func (g *groupSize) add(weight int32) (int, *Error) {
 	if g.p.noWeights {
 		if weight != 0 {
-			return 0, invalid("weight %d; action selector %q disallows weights, leave it 0", weight, g.p.name)
+			return 0, invalid("weight %d; action selector %q disallows weights, leave it 0", weight,
+				g.p.name)
 		}
 		weight = 1
 	} else if weight <= 0 {
@@ -261,7 +274,8 @@ func (g *groupSize) add(weight int32) (int, *Error) {
 	if g.p.sumOfMembers {
 		what = "the number of members"
 		if g.p.maxWeight > 0 && weight > g.p.maxWeight {
-			return 0, invalid("weight %d; action selector %q allows at most %d", weight, g.p.name, g.p.maxWeight)
+			return 0, invalid("weight %d; action selector %q allows at most %d", weight, g.p.name,
+				g.p.maxWeight)
 		}
 		g.size++
 	} else {
@@ -272,7 +286,8 @@ func (g *groupSize) add(weight int32) (int, *Error) {
 	}
 	// The size of a selector counts all its groups, and so bounds each (P4Runtime, "ActionProfile").
 	if g.p.size > 0 && g.size > g.p.size {
-		return 0, errorf(codes.ResourceExhausted, "%s is %d with this one; action selector %q has a size of %d", what, g.size, g.p.name, g.p.size)
+		return 0, errorf(codes.ResourceExhausted,
+			"%s is %d with this one; action selector %q has a size of %d", what, g.size, g.p.name, g.p.size)
 	}
 	return int(weight), nil
 }

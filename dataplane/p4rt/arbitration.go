@@ -119,9 +119,10 @@ func (r *role) leave(x *Session) {
 	}
 }
 
-// ForgetElections has all roles forget their highest election id and their primary, as if the device had
-// just started: whoever takes part in the election next may have any id. Controllers learn that there
-// is no primary. It is for an operator, where a client has left an id that no controller can exceed.
+// ForgetElections has all roles forget their highest election id and their primary, as if the
+// device had just started: whoever takes part in the election next may have any id. Controllers
+// learn that there is no primary. It is for an operator, where a client has left an id that no
+// controller can exceed.
 func (s *Sessions) ForgetElections() {
 	for _, r := range s.order {
 		r.highest, r.primary = nil, nil
@@ -149,10 +150,13 @@ func (r *role) notice(x *Session) *p4v1.StreamMessageResponse {
 	case r.primary == nil:
 		st.Code, st.Message = int32(codes.NotFound), "there is no primary controller"
 		if r.highest != nil {
-			st.Message += fmt.Sprintf("; it takes election id %s or higher, and this controller's is %s", r.highest, x.election)
+			st.Message += fmt.Sprintf("; it takes election id %s or higher, and this controller's is %s",
+				r.highest, x.election)
 		}
 	case r.primary != x:
-		st.Code, st.Message = int32(codes.AlreadyExists), fmt.Sprintf("another controller is primary, with election id %s; this controller's is %s", r.highest, x.election)
+		st.Code, st.Message = int32(codes.AlreadyExists),
+			fmt.Sprintf("another controller is primary, with election id %s; this controller's is %s",
+				r.highest, x.election)
 	}
 	m := &p4v1.MasterArbitrationUpdate{
 		DeviceId:   x.sessions.dev.cfg.ID,

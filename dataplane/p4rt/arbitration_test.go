@@ -66,7 +66,8 @@ func TestArbitrationModel(t *testing.T) {
 					for _, o := range clients {
 						taken = taken || o != c && o.open && o.role == c.role && id != 0 && o.id == id
 					}
-					err := c.session.Receive(0, &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}})
+					err := c.session.Receive(0,
+						&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}})
 					if (err != nil) != taken {
 						t.Fatalf("step %d: role %q, id %d: %v, though taken is %t", step, c.role, id, err, taken)
 					}
@@ -93,9 +94,11 @@ func TestArbitrationModel(t *testing.T) {
 					default:
 						want = codes.AlreadyExists
 					}
-					if got := codes.Code(c.last.GetStatus().GetCode()); got != want || c.last.GetElectionId().GetLow() != highest[c.role] ||
+					if got := codes.Code(c.last.GetStatus().GetCode()); got != want ||
+						c.last.GetElectionId().GetLow() != highest[c.role] ||
 						(c.last.GetElectionId() == nil) != (highest[c.role] == 0) {
-						t.Fatalf("step %d: role %q, id %d was told %v; want %s and id %d", step, c.role, c.id, c.last, want, highest[c.role])
+						t.Fatalf("step %d: role %q, id %d was told %v; want %s and id %d", step, c.role, c.id, c.last,
+							want, highest[c.role])
 					}
 					// Only the primary writes. (There is no pipeline, so it gets that far.)
 					req := &p4v1.WriteRequest{DeviceId: 1, Role: c.role}

@@ -12,11 +12,12 @@ import (
 	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// maxUnread is how many octets of earlier answers a client may leave unread when it asks for another.
+// maxUnread is how many octets of earlier answers a client may leave unread when it asks for
+// another.
 const maxUnread = 1 << 20
 
-// backlogs is the answers of a server to Reads that their clients have not taken yet. They take limit
-// octets at most: the client that has taken nothing of one for the longest time gives way.
+// backlogs is the answers of a server to Reads that their clients have not taken yet. They take
+// limit octets at most: the client that has taken nothing of one for the longest time gives way.
 type backlogs struct {
 	limit int // octets
 
@@ -48,7 +49,8 @@ type unread struct {
 }
 
 func (b *backlogs) open(client *guard.Client, cancel context.CancelCauseFunc) *backlog {
-	x := &backlog{of: b, client: client, cancel: cancel, changed: make(chan struct{}, 1), drained: make(chan struct{}, 1)}
+	x := &backlog{of: b, client: client, cancel: cancel, changed: make(chan struct{}, 1),
+		drained: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all[x] = struct{}{}
@@ -134,7 +136,8 @@ func (x *backlog) put(m *grpc.PreparedMsg, octets int) {
 	}
 }
 
-// shed ends all Reads of a client, also those that wait for their turn: it would not read them either.
+// shed ends all Reads of a client, also those that wait for their turn: it would not read them
+// either.
 func (b *backlogs) shed(client *guard.Client) {
 	for x := range b.all {
 		if x.client == client {

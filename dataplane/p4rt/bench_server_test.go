@@ -22,7 +22,8 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// octets is a gRPC codec whose messages are encoded already, or stay so: the client of a benchmark costs nothing but its transport.
+// octets is a gRPC codec whose messages are encoded already, or stay so: the client of a benchmark
+// costs nothing but its transport.
 type octets struct{}
 
 func (octets) Name() string { return "proto" }
@@ -70,7 +71,8 @@ func roomyFabric(t testing.TB, n int) *p4v1.ForwardingPipelineConfig {
 // branchUpdate is about the i-th of many entries of mt_branch.
 func branchUpdate(typ p4v1.Update_Type, i int) *p4v1.Update {
 	exact := func(id uint32, v []byte) *p4v1.FieldMatch {
-		return &p4v1.FieldMatch{FieldId: id, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: v}}}
+		return &p4v1.FieldMatch{FieldId: id,
+			FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: v}}}
 	}
 	source := []byte{0x20, 0x01, 0x0d, 0xb8, 0, 2, 15: 0}
 	binary.BigEndian.PutUint32(source[12:], uint32(i))
@@ -78,16 +80,21 @@ func branchUpdate(typ p4v1.Update_Type, i int) *p4v1.Update {
 		exact(1, []byte{1, byte(i)}), exact(2, []byte{byte(i%32 + 1)}), exact(3, source),
 	}}
 	if typ != p4v1.Update_DELETE {
-		param := func(id uint32, v ...byte) *p4v1.Action_Param { return &p4v1.Action_Param{ParamId: id, Value: v} }
+		param := func(id uint32, v ...byte) *p4v1.Action_Param {
+			return &p4v1.Action_Param{ParamId: id, Value: v}
+		}
 		e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: p4.ActionSetBranchID, Params: []*p4v1.Action_Param{
-			param(1, byte(i%32)), param(2, 1, 2, 3, 4), param(3, 1), param(4, 0x80|byte(i>>16), byte(i>>8), byte(i)),
+			param(1, byte(i%32)), param(2, 1, 2, 3, 4), param(3, 1), param(4, 0x80|byte(i>>16), byte(i>>8),
+				byte(i)),
 		}}}}
 	}
-	return &p4v1.Update{Type: typ, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
+	return &p4v1.Update{Type: typ,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
 }
 
-// BenchmarkServer writes entries through gRPC on loopback in batches of 1,000, and reads them back whole. The requests are encoded before,
-// and the responses not decoded after: what is measured is the server, and the transport of both sides. An operation is one entry.
+// BenchmarkServer writes entries through gRPC on loopback in batches of 1,000, and reads them back
+// whole. The requests are encoded before, and the responses not decoded after: what is measured is
+// the server, and the transport of both sides. An operation is one entry.
 func BenchmarkServer(b *testing.B) {
 	const batch = 1000
 	serve := func(b *testing.B, n int) *grpc.ClientConn {
@@ -105,7 +112,8 @@ func BenchmarkServer(b *testing.B) {
 		}
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(l) }()
-		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient(l.Addr().String(),
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -131,10 +139,11 @@ func BenchmarkServer(b *testing.B) {
 		if _, err := stream.Recv(); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := client.SetForwardingPipelineConfig(b.Context(), &p4v1.SetForwardingPipelineConfigRequest{
-			DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Config: roomyFabric(b, n),
-			Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
-		}); err != nil {
+		if _, err := client.SetForwardingPipelineConfig(b.Context(),
+			&p4v1.SetForwardingPipelineConfigRequest{
+				DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Config: roomyFabric(b, n),
+				Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+			}); err != nil {
 			b.Fatal(err)
 		}
 		return conn
@@ -164,7 +173,8 @@ func BenchmarkServer(b *testing.B) {
 	fill := func(b *testing.B, conn *grpc.ClientConn, requests [][]byte) {
 		var reply []byte
 		for i := range requests {
-			if err := conn.Invoke(b.Context(), p4v1.P4Runtime_Write_FullMethodName, &requests[i], &reply, grpc.ForceCodecV2(octets{})); err != nil {
+			if err := conn.Invoke(b.Context(), p4v1.P4Runtime_Write_FullMethodName, &requests[i], &reply,
+				grpc.ForceCodecV2(octets{})); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -190,7 +200,8 @@ func BenchmarkServer(b *testing.B) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		used := cpu()
-		stream, err := conn.NewStream(b.Context(), &grpc.StreamDesc{ServerStreams: true}, p4v1.P4Runtime_Read_FullMethodName, grpc.ForceCodecV2(octets{}))
+		stream, err := conn.NewStream(b.Context(), &grpc.StreamDesc{ServerStreams: true},
+			p4v1.P4Runtime_Read_FullMethodName, grpc.ForceCodecV2(octets{}))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -53,18 +53,22 @@ var sameAsBMv2 = []struct {
 	{`type: INSERT entity { action_profile_member { action_profile_id: @ways member_id: 1 action { action_id: @drop } } }`, codes.InvalidArgument},
 	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action { action_id: @forward params { param_id: 1 value: "\x00\x02" } } } }`, codes.OK},
 	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action { action_id: @drop } } }`, codes.AlreadyExists},
-	{`type: DELETE entity { action_profile_member { action_profile_id: @hops member_id: 2 } }`, codes.NotFound},
+	{`type: DELETE entity { action_profile_member { action_profile_id: @hops member_id: 2 } }`,
+		codes.NotFound},
 	{`type: INSERT entity { table_entry { table_id: @hop match { field_id: 1 exact { value: "\x01" } } action { action_profile_member_id: 1 } } }`, codes.OK},
 	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 7 replicas { port: "\x02" instance: 1 } replicas { port: "\x03" instance: 2 } } } }`, codes.OK},
 	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 7 } } }`, codes.AlreadyExists},
-	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { } } }`,
+		codes.InvalidArgument},
 	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 65536 } } }`, codes.OutOfRange},
 	{`type: MODIFY entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 8 } } }`, codes.NotFound},
 	{`type: INSERT entity { packet_replication_engine_entry { clone_session_entry { session_id: 5 replicas { port: "\x01\xfe" instance: 1 } } } }`, codes.OK},
 	{`type: DELETE entity { packet_replication_engine_entry { clone_session_entry { session_id: 6 } } }`, codes.NotFound},
 	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: 2 } data { packet_count: 3 byte_count: 300 } } }`, codes.OK},
-	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: -1 } data { } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { counter_entry { counter_id: @rx index { index: 2 } } }`, codes.InvalidArgument},
+	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: -1 } data { } } }`,
+		codes.InvalidArgument},
+	{`type: INSERT entity { counter_entry { counter_id: @rx index { index: 2 } } }`,
+		codes.InvalidArgument},
 	{`type: MODIFY entity { meter_entry { meter_id: @police index { index: 1 } config { cir: 10 cburst: 20 pir: 30 pburst: 40 } } }`, codes.OK},
 	{`type: MODIFY entity { digest_entry { digest_id: @learn_t config { } } }`, codes.NotFound},
 	{`type: INSERT entity { digest_entry { digest_id: @learn_t config { max_timeout_ns: 1000000 max_list_size: 2 ack_timeout_ns: 5000000 } } }`, codes.OK},
@@ -103,7 +107,8 @@ func TestAgainstBMv2(t *testing.T) {
 	cfg := loadConfig(t, "entities")
 	primary := &p4v1.Uint128{Low: 1}
 	if _, err := client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: 1, ElectionId: primary, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: cfg,
+		DeviceId: 1, ElectionId: primary,
+		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: cfg,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +144,8 @@ func TestAgainstBMv2(t *testing.T) {
 		slices.Sort(mine)
 		slices.Sort(theirs)
 		if myCode != theirCode || !slices.Equal(mine, theirs) {
-			t.Errorf("%s\nWeft: %s\n  %s\nBMv2: %s\n  %s", q, myCode, strings.Join(mine, "\n  "), theirCode, strings.Join(theirs, "\n  "))
+			t.Errorf("%s\nWeft: %s\n  %s\nBMv2: %s\n  %s", q, myCode, strings.Join(mine, "\n  "), theirCode,
+				strings.Join(theirs, "\n  "))
 		}
 	}
 }
@@ -153,7 +159,9 @@ func leveled(e *p4v1.Entity) *p4v1.Entity {
 		t.IsConst = false
 	}
 	if g := e.GetPacketReplicationEngineEntry().GetMulticastGroupEntry(); g != nil {
-		slices.SortFunc(g.Replicas, func(a, b *p4v1.Replica) int { return int(a.GetInstance()) - int(b.GetInstance()) })
+		slices.SortFunc(g.Replicas, func(a, b *p4v1.Replica) int {
+			return int(a.GetInstance()) - int(b.GetInstance())
+		})
 	}
 	return e
 }
@@ -169,7 +177,8 @@ func onlyCode(err error) codes.Code {
 	return st.Code()
 }
 
-func readAll(ctx context.Context, c p4v1.P4RuntimeClient, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func readAll(ctx context.Context, c p4v1.P4RuntimeClient, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	s, err := c.Read(ctx, req)
 	if err != nil {
 		return err
@@ -195,7 +204,8 @@ func startBMv2(ctx context.Context, t *testing.T, bin string) p4v1.P4RuntimeClie
 	}
 	addr := l.Addr().String()
 	l.Close()
-	cmd := exec.CommandContext(ctx, bin, "--no-p4", "--device-id", "1", "--log-level", "off", "--thrift-port", "0",
+	cmd := exec.CommandContext(ctx, bin, "--no-p4", "--device-id", "1", "--log-level", "off",
+		"--thrift-port", "0",
 		"--", "--grpc-server-addr", addr, "--cpu-port", "510")
 	speech.Of(t, cmd)
 	if err := cmd.Start(); err != nil {

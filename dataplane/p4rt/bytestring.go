@@ -26,7 +26,8 @@ func bitLen(v []byte) int {
 // of more than width bits.
 func checkFits(v []byte, width int) *Error {
 	if len(v) == 0 {
-		return outOfRange("the byte string is empty; want a value of at most %d bits in 1 or more octets", width)
+		return outOfRange("the byte string is empty; want a value of at most %d bits in 1 or more octets",
+			width)
 	}
 	if n := bitLen(v); n > width {
 		return outOfRange("value 0x%x needs %d bits; want at most %d", v, n, width)

@@ -55,9 +55,11 @@ func TestByteStrings(t *testing.T) {
 		}
 		switch {
 		case c.canonical == "" && (err == nil || err.Code != codes.OutOfRange):
-			t.Errorf("width %d, signed %t, %x: got %x, %v; want OUT_OF_RANGE", c.width, c.signed, c.in, got, err)
+			t.Errorf("width %d, signed %t, %x: got %x, %v; want OUT_OF_RANGE", c.width, c.signed, c.in, got,
+				err)
 		case c.canonical != "" && (err != nil || string(got) != c.canonical):
-			t.Errorf("width %d, signed %t, %x: got %x, %v; want %x", c.width, c.signed, c.in, got, err, c.canonical)
+			t.Errorf("width %d, signed %t, %x: got %x, %v; want %x", c.width, c.signed, c.in, got, err,
+				c.canonical)
 		}
 	}
 }

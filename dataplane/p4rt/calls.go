@@ -41,7 +41,8 @@ func (s *Server) Stats() ServerStats {
 	s.backlogs.mu.Unlock()
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	return ServerStats{Streams: streams, Dropped: dropped, Updates: s.calls.updates, Calls: maps.Clone(s.calls.ended),
+	return ServerStats{Streams: streams, Dropped: dropped, Updates: s.calls.updates,
+		Calls:  maps.Clone(s.calls.ended),
 		Unread: unread, Guard: s.guard.Stats()}
 }
 
@@ -71,13 +72,15 @@ func (c *callCounter) count(method string, err error) {
 	c.ended[call]++
 }
 
-func (c *callCounter) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (c *callCounter) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler) (any, error) {
 	resp, err := handler(ctx, req)
 	c.count(info.FullMethod, err)
 	return resp, err
 }
 
-func (c *callCounter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (c *callCounter) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
 	c.count(info.FullMethod, err)
 	return err

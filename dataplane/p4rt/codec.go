@@ -184,7 +184,8 @@ func (s *entrySlab) decodeUpdate(b []byte) (*p4v1.Update, bool) {
 			if len(sub) == 0 {
 				return nil, false
 			}
-			if tag, _, entry, rest := field(sub); tag != tag2bytes || len(rest) > 0 || !s.decodeEntry(m, entry) {
+			if tag, _, entry, rest := field(sub); tag != tag2bytes || len(rest) > 0 ||
+				!s.decodeEntry(m, entry) {
 				return nil, false
 			}
 		default:
@@ -232,7 +233,8 @@ func (s *entrySlab) decodeEntry(m *entryMessages, b []byte) bool {
 			if e.Action != nil || len(sub) == 0 {
 				return false
 			}
-			if tag, _, action, rest := field(sub); tag != tag1bytes || len(rest) > 0 || !s.decodeAction(m, action) {
+			if tag, _, action, rest := field(sub); tag != tag1bytes || len(rest) > 0 ||
+				!s.decodeAction(m, action) {
 				return false
 			}
 		case tag4varint:
@@ -348,8 +350,10 @@ func entitySize(e *p4v1.Entity) int {
 // appendEntry encodes.
 func usual(e *p4v1.Entity) (*p4v1.TableEntry, bool) {
 	t := e.GetTableEntry()
-	if t == nil || controllerMetadata(t) != 0 || t.GetMeterConfig() != nil || t.GetCounterData() != nil || t.GetMeterCounterData() != nil ||
-		t.GetTimeSinceLastHit() != nil || t.GetIsConst() || t.GetAction() != nil && t.GetAction().GetAction() == nil {
+	if t == nil || controllerMetadata(t) != 0 || t.GetMeterConfig() != nil ||
+		t.GetCounterData() != nil || t.GetMeterCounterData() != nil ||
+		t.GetTimeSinceLastHit() != nil || t.GetIsConst() || t.GetAction() != nil &&
+		t.GetAction().GetAction() == nil {
 		return nil, false
 	}
 	for _, f := range t.GetMatch() {
@@ -393,7 +397,8 @@ func actionSize(a *p4v1.Action) int {
 }
 
 func entrySize(t *p4v1.TableEntry) int {
-	n := sizeVarint(uint64(t.GetTableId())) + sizeVarint(uint64(t.GetPriority())) + sizeVarint(uint64(t.GetIdleTimeoutNs())) + sizeBytes(t.GetMetadata())
+	n := sizeVarint(uint64(t.GetTableId())) + sizeVarint(uint64(t.GetPriority())) +
+		sizeVarint(uint64(t.GetIdleTimeoutNs())) + sizeBytes(t.GetMetadata())
 	for _, f := range t.GetMatch() {
 		n += sizeMessage(matchSize(f))
 	}

@@ -34,8 +34,10 @@ func decodeBoth(t *testing.T, b []byte) {
 func TestCodecDecodes(t *testing.T) {
 	reqs := scriptWrites(t)
 	reqs = append(reqs, &p4v1.WriteRequest{}, &p4v1.WriteRequest{
-		DeviceId: 1, Role: "r", ElectionId: &p4v1.Uint128{High: 1, Low: 2}, Atomicity: p4v1.WriteRequest_DATAPLANE_ATOMIC,
-		Updates: []*p4v1.Update{{}, {Entity: &p4v1.Entity{}}, {Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{}}}},
+		DeviceId: 1, Role: "r", ElectionId: &p4v1.Uint128{High: 1, Low: 2},
+		Atomicity: p4v1.WriteRequest_DATAPLANE_ATOMIC,
+		Updates: []*p4v1.Update{{}, {Entity: &p4v1.Entity{}},
+			{Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{}}}},
 	})
 	for _, req := range reqs {
 		b, err := proto.Marshal(req)
@@ -48,18 +50,24 @@ func TestCodecDecodes(t *testing.T) {
 		}
 	}
 	// More than a slab holds, of one entry and of many.
-	wide := &p4v1.TableEntry{TableId: 7, Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 8}}}}
+	wide := &p4v1.TableEntry{TableId: 7,
+		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 8}}}}
 	for i := range uint32(slabSize) {
-		wide.Match = append(wide.Match, &p4v1.FieldMatch{FieldId: i, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{byte(i)}}}})
-		wide.Action.GetAction().Params = append(wide.Action.GetAction().Params, &p4v1.Action_Param{ParamId: i, Value: []byte{byte(i)}})
+		wide.Match = append(wide.Match,
+			&p4v1.FieldMatch{FieldId: i,
+				FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{byte(i)}}}})
+		wide.Action.GetAction().Params = append(wide.Action.GetAction().Params,
+			&p4v1.Action_Param{ParamId: i, Value: []byte{byte(i)}})
 	}
 	many := &p4v1.WriteRequest{}
 	for i := range 3 * slabSize {
-		e := &p4v1.TableEntry{TableId: uint32(i), Match: wide.Match[:i%5], Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{Params: wide.Action.GetAction().GetParams()[:i%7]}}}}
+		e := &p4v1.TableEntry{TableId: uint32(i), Match: wide.Match[:i%5],
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{Params: wide.Action.GetAction().GetParams()[:i%7]}}}}
 		if i == slabSize {
 			e = wide
 		}
-		many.Updates = append(many.Updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}})
+		many.Updates = append(many.Updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+			Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}})
 	}
 	b, err := proto.Marshal(many)
 	if err != nil {
@@ -107,7 +115,8 @@ func TestCodecEncodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := &p4v1.ReadResponse{}
-		if err := proto.Unmarshal(data.Materialize(), got); err != nil || !proto.Equal(got, resp) || data.Len() != len(want) {
+		if err := proto.Unmarshal(data.Materialize(), got); err != nil || !proto.Equal(got, resp) ||
+			data.Len() != len(want) {
 			t.Fatalf("%v: %d octets, want %d\n%v\n%v", err, data.Len(), len(want), got, resp)
 		}
 	}
@@ -144,9 +153,11 @@ func pipelineBoth(t *testing.T, b []byte) {
 }
 
 func FuzzPipelineCall(f *testing.F) {
-	seed := &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1, Role: "r", ElectionId: &p4v1.Uint128{Low: 1},
-		Action: p4v1.SetForwardingPipelineConfigRequest_COMMIT,
-		Config: &p4v1.ForwardingPipelineConfig{P4DeviceConfig: []byte{1, 2, 3}, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 4}}}
+	seed := &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1, Role: "r",
+		ElectionId: &p4v1.Uint128{Low: 1},
+		Action:     p4v1.SetForwardingPipelineConfigRequest_COMMIT,
+		Config: &p4v1.ForwardingPipelineConfig{P4DeviceConfig: []byte{1, 2, 3},
+			Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 4}}}
 	b, err := proto.Marshal(seed)
 	if err != nil {
 		f.Fatal(err)

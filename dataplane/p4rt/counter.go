@@ -9,9 +9,11 @@ import (
 // counterValue converts counter data; counts are never negative.
 func counterValue(d *p4v1.CounterData) (engine.CounterValue, *Error) {
 	if d.GetPacketCount() < 0 || d.GetByteCount() < 0 {
-		return engine.CounterValue{}, invalid("packet_count %d, byte_count %d; want 0 or more", d.GetPacketCount(), d.GetByteCount())
+		return engine.CounterValue{}, invalid("packet_count %d, byte_count %d; want 0 or more",
+			d.GetPacketCount(), d.GetByteCount())
 	}
-	return engine.CounterValue{Packets: uint64(d.GetPacketCount()), Bytes: uint64(d.GetByteCount())}, nil
+	return engine.CounterValue{Packets: uint64(d.GetPacketCount()), Bytes: uint64(d.GetByteCount())},
+		nil
 }
 
 func counterData(v engine.CounterValue) *p4v1.CounterData {
@@ -44,7 +46,8 @@ func (r *realm) writeCounter(typ p4v1.Update_Type, e *p4v1.CounterEntry, undo *u
 	return nil
 }
 
-func (r *realm) applyCounter(c *arraySchema, typ p4v1.Update_Type, e *p4v1.CounterEntry, undo *undoLog) *Error {
+func (r *realm) applyCounter(c *arraySchema, typ p4v1.Update_Type, e *p4v1.CounterEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a counter"); err != nil {
 		return err
 	}
@@ -111,7 +114,8 @@ func (r *realm) emitCounters(c *arraySchema, from, to int, out *reading) *Error 
 	return nil
 }
 
-func (r *realm) writeDirectCounter(typ p4v1.Update_Type, e *p4v1.DirectCounterEntry, undo *undoLog) *Error {
+func (r *realm) writeDirectCounter(typ p4v1.Update_Type, e *p4v1.DirectCounterEntry,
+	undo *undoLog) *Error {
 	t, err := r.table(e.GetTableEntry().GetTableId())
 	if err != nil {
 		return err
@@ -122,7 +126,8 @@ func (r *realm) writeDirectCounter(typ p4v1.Update_Type, e *p4v1.DirectCounterEn
 	return nil
 }
 
-func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.DirectCounterEntry, undo *undoLog) *Error {
+func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.DirectCounterEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a direct counter"); err != nil {
 		return err
 	}
@@ -201,7 +206,8 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 }
 
 // readDirect walks the entries whose direct resource a request selects.
-func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading, has func(*tableSchema) bool,
+func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
+	has func(*tableSchema) bool,
 	entry func(*tableSchema, *engine.Entry) *Error, dflt func(*tableSchema) *Error) *Error {
 	all := func(t *tableSchema) *Error {
 		for x := range r.sw.Entries(t.engine) {

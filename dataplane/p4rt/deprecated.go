@@ -14,7 +14,9 @@ func setControllerMetadata(e *p4v1.TableEntry, v uint64) { e.ControllerMetadata 
 // egressPortOf returns the port of a replica that uses egress_port.
 func egressPortOf(k *p4v1.Replica_EgressPort) uint32 { return k.EgressPort }
 
-func newEgressPort(n uint32) *p4v1.Replica_EgressPort { return &p4v1.Replica_EgressPort{EgressPort: n} }
+func newEgressPort(n uint32) *p4v1.Replica_EgressPort {
+	return &p4v1.Replica_EgressPort{EgressPort: n}
+}
 
 // numericRole returns the numeric id of a role, which names have replaced.
 func numericRole(r *p4v1.Role) uint64 { return r.GetId() }

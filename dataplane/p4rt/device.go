@@ -54,7 +54,8 @@ type Stats struct {
 	PacketOuts    uint64 // injected
 	DigestLists   uint64 // handed to Notify
 	DigestDropped uint64 // digest messages dropped because too many await acknowledgement
-	Unheard       uint64 // messages of Notify that no primary controller was there for; counted by Sessions
+	// messages of Notify that no primary controller was there for; counted by Sessions
+	Unheard uint64
 }
 
 // Device is a P4Runtime device over an embedded switch: the semantics of the

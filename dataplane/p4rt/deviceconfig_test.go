@@ -98,9 +98,12 @@ func TestDeviceConfigInMessageRefused(t *testing.T) {
 	}{
 		{"no data", wrap(t, nil, "reassign: true"),
 			"config.p4_device_config is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of the program there"},
-		{"half", wrap(t, cfg.P4DeviceConfig[:100], ""), "config.p4_device_config, a p4.tmp.P4DeviceConfig: device_data: bad program: not whole JSON"},
-		{"message cut off", wrap(t, cfg.P4DeviceConfig, "")[:200], "config.p4_device_config: bad program: line 1: not JSON"},
-		{"twice", wrap(t, wrap(t, cfg.P4DeviceConfig, ""), ""), "config.p4_device_config, a p4.tmp.P4DeviceConfig: device_data: bad program"},
+		{"half", wrap(t, cfg.P4DeviceConfig[:100], ""),
+			"config.p4_device_config, a p4.tmp.P4DeviceConfig: device_data: bad program: not whole JSON"},
+		{"message cut off", wrap(t, cfg.P4DeviceConfig, "")[:200],
+			"config.p4_device_config: bad program: line 1: not JSON"},
+		{"twice", wrap(t, wrap(t, cfg.P4DeviceConfig, ""), ""),
+			"config.p4_device_config, a p4.tmp.P4DeviceConfig: device_data: bad program"},
 	} {
 		d := newTestDevice(t, Config{})
 		err := d.SetPipeline(0, &p4v1.SetForwardingPipelineConfigRequest{

@@ -57,7 +57,8 @@ func (g *digests) write(typ p4v1.Update_Type, e *p4v1.DigestEntry, undo *undoLog
 	return nil
 }
 
-func (g *digests) apply(s *digestSchema, typ p4v1.Update_Type, e *p4v1.DigestEntry, undo *undoLog) *Error {
+func (g *digests) apply(s *digestSchema, typ p4v1.Update_Type, e *p4v1.DigestEntry,
+	undo *undoLog) *Error {
 	old := g.state[s.id]
 	if typ == p4v1.Update_DELETE {
 		if old == nil {
@@ -163,7 +164,8 @@ func (g *digests) message(d *Device, now time.Duration, engine int, values [][]b
 // flush sends the buffer as a digest list.
 func (st *digestState) flush(d *Device, now time.Duration) {
 	st.listID++
-	list := &p4v1.DigestList{DigestId: st.schema.id, ListId: st.listID, Data: st.buffer, Timestamp: d.timestamp(now)}
+	list := &p4v1.DigestList{DigestId: st.schema.id, ListId: st.listID, Data: st.buffer,
+		Timestamp: d.timestamp(now)}
 	if st.config.GetAckTimeoutNs() > 0 {
 		st.sent = append(st.sent, sentList{id: st.listID, at: now, keys: st.keys})
 	} else {

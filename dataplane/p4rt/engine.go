@@ -65,7 +65,8 @@ func updateError(err error, typ p4v1.Update_Type, what string) *Error {
 	case typ == p4v1.Update_DELETE && errors.Is(err, engine.ErrNotFound):
 		return errorf(codes.NotFound, "the %s does not exist", what)
 	case typ == p4v1.Update_DELETE && errors.Is(err, engine.ErrInUse):
-		return errorf(codes.FailedPrecondition, "the %s is in use; remove it from what refers to it first", what)
+		return errorf(codes.FailedPrecondition,
+			"the %s is in use; remove it from what refers to it first", what)
 	}
 	return engineError(err)
 }

@@ -44,8 +44,8 @@ func TestFabricProgramIsShared(t *testing.T) {
 	}
 }
 
-// TestProgramOutlivesRequest: a program whose request came to nothing, as its client gave up while it was
-// loaded, is there for the next attempt; and only one such is kept.
+// TestProgramOutlivesRequest: a program whose request came to nothing, as its client gave up while
+// it was loaded, is there for the next attempt; and only one such is kept.
 func TestProgramOutlivesRequest(t *testing.T) {
 	var cache Cache
 	load := func(cfg *p4v1.ForwardingPipelineConfig) weak.Pointer[pipeline] {
@@ -78,7 +78,8 @@ func TestProgramOutlivesRequest(t *testing.T) {
 	}
 	other = load(loadConfig(t, "entities"))
 	if again := load(fabricConfig(t)); again.Value() != used || there(other) {
-		t.Errorf("what is in use was found: %t; the other is there: %t", again.Value() == used, there(other))
+		t.Errorf("what is in use was found: %t; the other is there: %t", again.Value() == used,
+			there(other))
 	}
 	runtime.KeepAlive(used)
 }

@@ -63,7 +63,8 @@ func (f packetFilter) selects(h *packetSchema, metadata []*p4v1.PacketMetadata) 
 	return true
 }
 
-func (h *packetSchema) has(name string, values []filterValue, metadata []*p4v1.PacketMetadata) bool {
+func (h *packetSchema) has(name string, values []filterValue,
+	metadata []*p4v1.PacketMetadata) bool {
 	for _, m := range metadata {
 		i, ok := h.byID[m.GetMetadataId()]
 		if !ok || h.fields[i].name != name {

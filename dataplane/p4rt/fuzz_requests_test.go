@@ -26,12 +26,15 @@ func filled(t testing.TB, cache *Cache) *checker {
 	return c
 }
 
-// read checks one Read: its error, that nothing changes, and that packets in between change nothing about the answer.
+// read checks one Read: its error, that nothing changes, and that packets in between change nothing
+// about the answer.
 func (c *checker) read(req *p4v1.ReadRequest) {
 	c.t.Helper()
 	before := dump(c.dev)
 	var whole []*p4v1.Entity
-	err := c.dev.Read(time.Second, req, func(r *p4v1.ReadResponse) { whole = append(whole, r.GetEntities()...) })
+	err := c.dev.Read(time.Second, req, func(r *p4v1.ReadResponse) {
+		whole = append(whole, r.GetEntities()...)
+	})
 	st := status.Convert(err)
 	switch st.Code() {
 	case codes.OK:
@@ -123,7 +126,8 @@ func TestMutatedReads(t *testing.T) {
 	}
 }
 
-// pipeline checks one SetForwardingPipelineConfig: what is refused changes nothing, what is accepted can be read.
+// pipeline checks one SetForwardingPipelineConfig: what is refused changes nothing, what is
+// accepted can be read.
 func (c *checker) pipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
 	c.t.Helper()
 	before, p := dump(c.dev), c.dev.active.p
@@ -131,7 +135,8 @@ func (c *checker) pipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
 	switch status.Code(err) {
 	case codes.OK:
 		if !slices.Contains([]p4v1.SetForwardingPipelineConfigRequest_Action{
-			p4v1.SetForwardingPipelineConfigRequest_VERIFY, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
+			p4v1.SetForwardingPipelineConfigRequest_VERIFY,
+			p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE,
 		}, req.GetAction()) {
 			return nil
 		}
@@ -197,7 +202,8 @@ func TestMutatedPipelines(t *testing.T) {
 			c = filled(t, &cache)
 		}
 		req := &p4v1.SetForwardingPipelineConfigRequest{
-			DeviceId: 1, Action: p4v1.SetForwardingPipelineConfigRequest_Action(1 + rng.IntN(5)), Config: proto.Clone(cfg).(*p4v1.ForwardingPipelineConfig),
+			DeviceId: 1, Action: p4v1.SetForwardingPipelineConfigRequest_Action(1 + rng.IntN(5)),
+			Config: proto.Clone(cfg).(*p4v1.ForwardingPipelineConfig),
 		}
 		for range 1 + rng.IntN(3) {
 			mutate(rng, req.GetConfig().GetP4Info().ProtoReflect(), nil)
@@ -217,7 +223,8 @@ func TestMutatedPipelines(t *testing.T) {
 	}
 }
 
-// streams hands messages to three sessions in turn, and checks arbitration after each. A session that ends is opened again.
+// streams hands messages to three sessions in turn, and checks arbitration after each. A session
+// that ends is opened again.
 func streams(t testing.TB, cache *Cache, messages []*p4v1.StreamMessageRequest) {
 	t.Helper()
 	c := newChecker(t, cache)
@@ -263,7 +270,8 @@ func streams(t testing.TB, cache *Cache, messages []*p4v1.StreamMessageRequest) 
 					elections[*x.election] = true
 				}
 			}
-			if p := r.primary; p != nil && (!slices.Contains(r.live, p) || p.election.compare(r.highest) != 0) {
+			if p := r.primary; p != nil && (!slices.Contains(r.live, p) ||
+				p.election.compare(r.highest) != 0) {
 				t.Fatalf("role %q: the primary has election id %s of %s", r.name, p.election, r.highest)
 			}
 		}

@@ -272,7 +272,9 @@ func mutate(rng *rand.Rand, m protoreflect.Message, pool []*p4v1.Update) {
 		set = append(set, fd)
 		return true
 	})
-	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number()) - int(b.Number()) })
+	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int {
+		return int(a.Number()) - int(b.Number())
+	})
 	if len(set) == 0 || rng.IntN(8) == 0 {
 		fields := m.Descriptor().Fields()
 		if fields.Len() == 0 {

@@ -6,9 +6,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestGroupSize: a one-shot action set, as a group, stays within max_group_size, and within the size
-// of its selector, which bounds all groups together. By the semantics of the selector the two count
-// weights or members.
+// TestGroupSize: a one-shot action set, as a group, stays within max_group_size, and within the
+// size of its selector, which bounds all groups together. By the semantics of the selector the two
+// count weights or members.
 func TestGroupSize(t *testing.T) {
 	for _, c := range []struct {
 		what         string

@@ -69,10 +69,11 @@ func besiege(t *testing.T, cfg p4rt.ServerConfig, entries int) *siege {
 	c := newController(t, s.client)
 	c.arbitrate(1, 1)
 	c.wantStatus(codes.OK)
-	if _, err := s.client.SetForwardingPipelineConfig(t.Context(), &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Config: roomyFabric(t, entries+1),
-		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
-	}); err != nil {
+	if _, err := s.client.SetForwardingPipelineConfig(t.Context(),
+		&p4v1.SetForwardingPipelineConfigRequest{
+			DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Config: roomyFabric(t, entries+1),
+			Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		}); err != nil {
 		t.Fatal(err)
 	}
 	req := &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}}
@@ -97,7 +98,8 @@ func inUse() uint64 {
 	return m.HeapInuse
 }
 
-// controller checks that the primary can write and read all the while, and how much memory is in use.
+// controller checks that the primary can write and read all the while, and how much memory is in
+// use.
 func (s *siege) controller(rounds int, read bool, limit uint64) {
 	s.t.Helper()
 	var longest time.Duration
@@ -105,8 +107,9 @@ func (s *siege) controller(rounds int, read bool, limit uint64) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 		for _, typ := range []p4v1.Update_Type{p4v1.Update_INSERT, p4v1.Update_DELETE} {
-			if _, err := s.client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1},
-				Updates: []*p4v1.Update{branchUpdate(typ, s.entries)}}); err != nil {
+			if _, err := s.client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1,
+				ElectionId: &p4v1.Uint128{Low: 1},
+				Updates:    []*p4v1.Update{branchUpdate(typ, s.entries)}}); err != nil {
 				s.t.Errorf("the primary writes: %v", err)
 			}
 		}
@@ -121,7 +124,8 @@ func (s *siege) controller(rounds int, read bool, limit uint64) {
 			s.t.Fatalf("%d MiB in use, %d before; want %d more at most", m>>20, s.before>>20, limit>>20)
 		}
 	}
-	s.t.Logf("the slowest of %d rounds of the primary took %v; %+v", rounds, longest, s.net.server.Stats().Guard)
+	s.t.Logf("the slowest of %d rounds of the primary took %v; %+v", rounds, longest,
+		s.net.server.Stats().Guard)
 	if longest > 10*time.Second {
 		s.t.Errorf("a round of the primary took %v", longest)
 	}
@@ -179,23 +183,28 @@ func (s *siege) wantStatus(x *guardtest.Stream, want codes.Code) {
 	}
 }
 
-// TestStrangersPipelines checks that pipeline configurations and Writes of clients that are not primary
-// are not decoded, that long messages are refused, and that messages that never end take bounded memory.
+// TestStrangersPipelines checks that pipeline configurations and Writes of clients that are not
+// primary are not decoded, that long messages are refused, and that messages that never end take
+// bounded memory.
 func TestStrangersPipelines(t *testing.T) {
 	const message = 8 << 20
 	attacks, limit := 8, uint64(96<<20)
 	if besieged() {
 		attacks = 200
 	}
-	s := besiege(t, p4rt.ServerConfig{MaxMessage: message, Guard: guard.Config{Unfinished: 2 * message}}, 100)
-	pipeline := encode(t, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 9},
-		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
-		Config: &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(), P4DeviceConfig: make([]byte, message-1<<20)}})
+	s := besiege(t, p4rt.ServerConfig{MaxMessage: message,
+		Guard: guard.Config{Unfinished: 2 * message}}, 100)
+	pipeline := encode(t, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1,
+		ElectionId: &p4v1.Uint128{Low: 9},
+		Action:     p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		Config: &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(),
+			P4DeviceConfig: make([]byte, message-1<<20)}})
 	s.before = inUse()
 	c := guardtest.Dial(t, s.address)
 	s.wantStatus(request(t, c, pipelineMethod, pipeline), codes.PermissionDenied)
 	// Octets that are no updates at all: had they been decoded, the call would have failed otherwise.
-	write := append(encode(t, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 9}}), 0x22, 0x80, 0x80, 0x08)
+	write := append(encode(t, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 9}}),
+		0x22, 0x80, 0x80, 0x08)
 	write = append(write, make([]byte, 128<<10)...)
 	s.wantStatus(request(t, c, writeMethod, write), codes.PermissionDenied)
 	for _, method := range []string{pipelineMethod, writeMethod, readMethod} {
@@ -281,7 +290,8 @@ func TestArbitrationFlood(t *testing.T) {
 	s := besiege(t, p4rt.ServerConfig{}, 100)
 	update := func(role string) []byte {
 		m := encode(t, &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{
-			Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 5}, Role: &p4v1.Role{Name: role}}}})
+			Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 5},
+				Role: &p4v1.Role{Name: role}}}})
 		return m
 	}
 	var attack sync.WaitGroup
@@ -325,7 +335,8 @@ func TestMaxConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(t.Context(), &p4v1.CapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
+	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(t.Context(), &p4v1.CapabilitiesRequest{},
+		grpc.WaitForReady(true)); err != nil {
 		t.Errorf("a client beside those that do nothing: %v", err)
 	}
 	s.controller(2, true, 16<<20)
@@ -334,8 +345,8 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
-// TestManyStreams checks the limit of stream channels of a device on a connection, and that a server of
-// many devices can take a stream of each.
+// TestManyStreams checks the limit of stream channels of a device on a connection, and that a
+// server of many devices can take a stream of each.
 func TestManyStreams(t *testing.T) {
 	const devices = 20
 	ids := make([]uint64, devices)
@@ -356,7 +367,8 @@ func TestManyStreams(t *testing.T) {
 	}
 	c := newController(t, client)
 	c.arbitrate(1, 200)
-	if _, err := c.Recv(); status.Code(err) != codes.ResourceExhausted || n.server.Stats().Guard.Refused[guard.Streams] != 1 {
+	if _, err := c.Recv(); status.Code(err) != codes.ResourceExhausted ||
+		n.server.Stats().Guard.Refused[guard.Streams] != 1 {
 		t.Errorf("a stream more than %d: %v, %+v", guard.MaxStreams, err, n.server.Stats().Guard)
 	}
 }

@@ -23,7 +23,8 @@ func (d *Device) scanIdle(now time.Duration) {
 			return
 		}
 		d.notify(now, &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{
-			IdleTimeoutNotification: &p4v1.IdleTimeoutNotification{TableEntry: entries, Timestamp: d.timestamp(now)},
+			IdleTimeoutNotification: &p4v1.IdleTimeoutNotification{TableEntry: entries,
+				Timestamp: d.timestamp(now)},
 		}})
 		entries = nil
 	}

@@ -15,7 +15,8 @@ import (
 // order of the key. It enforces the P4Runtime specification, "Match Format":
 // every exact field is there, don't-care fields are left out, no bit outside
 // the mask or prefix is set. The result is in the memory of buf where it fits.
-func (k *keySchema) matches(x texts, buf []engine.Match, fields []*p4v1.FieldMatch) ([]engine.Match, *Error) {
+func (k *keySchema) matches(x texts, buf []engine.Match, fields []*p4v1.FieldMatch) ([]engine.Match,
+	*Error) {
 	out := slices.Grow(buf[:0], len(k.fields))[:len(k.fields)]
 	clear(out)
 	var seen uint64
@@ -100,10 +101,12 @@ func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (engine.Match, *Error) 
 			return engine.Match{}, err
 		}
 		if n <= 0 || n > f.width {
-			return engine.Match{}, invalid("prefix length %d; want 1 to %d (leave the field out for don't care)", n, f.width)
+			return engine.Match{}, invalid(
+				"prefix length %d; want 1 to %d (leave the field out for don't care)", n, f.width)
 		}
 		if !allZero(v) && trailingZeros(v) < f.width-n {
-			return engine.Match{}, invalid("value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
+			return engine.Match{}, invalid(
+				"value 0x%x has bits set beyond its prefix length %d; they must be zero", v, n)
 		}
 		if f.resized() {
 			if n != f.width {
@@ -129,7 +132,8 @@ func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (engine.Match, *Error) 
 			return engine.Match{}, invalid("the mask is zero; leave the field out for don't care")
 		}
 		if !within(v, mask) {
-			return engine.Match{}, invalid("value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
+			return engine.Match{}, invalid(
+				"value 0x%x has bits set outside its mask 0x%x; they must be zero", v, mask)
 		}
 		if f.resized() {
 			if bits := canonical(mask); len(bits) != byteLen(f.width) || !allOnes(bits, f.width) {
@@ -227,7 +231,8 @@ func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []engine.Match) []*p4
 			if m.PrefixLen == 0 {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: canonical(m.Value), PrefixLen: int32(m.PrefixLen + f.width - f.device)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: canonical(m.Value),
+				PrefixLen: int32(m.PrefixLen + f.width - f.device)}}
 		case ternaryMatch:
 			if allZero(m.Mask) {
 				continue
@@ -236,17 +241,20 @@ func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []engine.Match) []*p4
 			if f.resized() && bytes.Equal(mask, f.ones) {
 				mask = appendOnes(nil, f.width)
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(m.Value), Mask: mask}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: canonical(
+				m.Value), Mask: mask}}
 		case rangeMatch:
 			if wholeRange(m, f.device) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: canonical(m.Value), High: canonical(m.High)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: canonical(
+				m.Value), High: canonical(m.High)}}
 		case optionalMatch:
 			if allZero(m.Mask) {
 				continue
 			}
-			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: f.told(x, m.Value)}}
+			fm.FieldMatchType = &p4v1.FieldMatch_Optional_{Optional: &p4v1.FieldMatch_Optional{Value: f.told(
+				x, m.Value)}}
 		}
 		out = append(out, fm)
 	}
@@ -267,7 +275,8 @@ func (k *keySchema) sameMatches(a, b []engine.Match) bool {
 				continue
 			}
 		}
-		if !same(x.Value, y.Value) || !same(x.Mask, y.Mask) || !same(x.High, y.High) || x.PrefixLen != y.PrefixLen {
+		if !same(x.Value, y.Value) || !same(x.Mask, y.Mask) || !same(x.High, y.High) ||
+			x.PrefixLen != y.PrefixLen {
 			return false
 		}
 	}

@@ -44,8 +44,8 @@ func loadedDevice(t testing.TB, cache *p4rt.Cache, id uint64, n int) *p4rt.Devic
 	return d
 }
 
-// A switch with the fabric's program and 1,000 entries takes less than 8 MiB, program and P4Info included; one that shares these with others
-// takes much less.
+// A switch with the fabric's program and 1,000 entries takes less than 8 MiB, program and P4Info
+// included; one that shares these with others takes much less.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("18 switches of the fabric's program")

@@ -13,19 +13,22 @@ func meterConfig(m *p4v1.MeterConfig, typ configv1.MeterSpec_Type) (engine.Meter
 	for _, f := range []struct {
 		name string
 		v    int64
-	}{{"cir", m.GetCir()}, {"cburst", m.GetCburst()}, {"pir", m.GetPir()}, {"pburst", m.GetPburst()}, {"eburst", m.GetEburst()}} {
+	}{{"cir", m.GetCir()}, {"cburst", m.GetCburst()}, {"pir", m.GetPir()}, {"pburst", m.GetPburst()},
+		{"eburst", m.GetEburst()}} {
 		if f.v < 0 {
 			return engine.MeterConfig{}, invalid("%s %d; want 0 or more", f.name, f.v)
 		}
 	}
 	if typ != configv1.MeterSpec_TWO_RATE_THREE_COLOR {
 		if m.GetPir() != m.GetCir() || m.GetPburst() != m.GetCburst() {
-			return engine.MeterConfig{}, invalid("pir %d and pburst %d; the meter is %s, which wants them equal to cir %d and cburst %d",
-				m.GetPir(), m.GetPburst(), typ, m.GetCir(), m.GetCburst())
+			return engine.MeterConfig{},
+				invalid("pir %d and pburst %d; the meter is %s, which wants them equal to cir %d and cburst %d",
+					m.GetPir(), m.GetPburst(), typ, m.GetCir(), m.GetCburst())
 		}
 	}
 	if m.GetEburst() != 0 && typ != configv1.MeterSpec_SINGLE_RATE_THREE_COLOR {
-		return engine.MeterConfig{}, invalid("eburst %d; the meter is %s, which wants it unset", m.GetEburst(), typ)
+		return engine.MeterConfig{}, invalid("eburst %d; the meter is %s, which wants it unset",
+			m.GetEburst(), typ)
 	}
 	return engine.MeterConfig{
 		CIR: uint64(m.GetCir()), CBurst: uint64(m.GetCburst()),
@@ -40,18 +43,21 @@ func clearsCounts(d *p4v1.MeterCounterData) *Error {
 		data  *p4v1.CounterData
 	}{{"green", d.GetGreen()}, {"yellow", d.GetYellow()}, {"red", d.GetRed()}} {
 		if c.data.GetPacketCount() != 0 || c.data.GetByteCount() != 0 {
-			return invalid("%s has packet_count %d and byte_count %d; want 0, which clears all colors", c.color, c.data.GetPacketCount(), c.data.GetByteCount())
+			return invalid("%s has packet_count %d and byte_count %d; want 0, which clears all colors",
+				c.color, c.data.GetPacketCount(), c.data.GetByteCount())
 		}
 	}
 	return nil
 }
 
 func meterCounterData(v engine.MeterCounts) *p4v1.MeterCounterData {
-	return &p4v1.MeterCounterData{Green: counterData(v[0]), Yellow: counterData(v[1]), Red: counterData(v[2])}
+	return &p4v1.MeterCounterData{Green: counterData(v[0]), Yellow: counterData(v[1]),
+		Red: counterData(v[2])}
 }
 
 func meterProto(c engine.MeterConfig) *p4v1.MeterConfig {
-	return &p4v1.MeterConfig{Cir: int64(c.CIR), Cburst: int64(c.CBurst), Pir: int64(c.PIR), Pburst: int64(c.PBurst), Eburst: int64(c.EBurst)}
+	return &p4v1.MeterConfig{Cir: int64(c.CIR), Cburst: int64(c.CBurst), Pir: int64(c.PIR),
+		Pburst: int64(c.PBurst), Eburst: int64(c.EBurst)}
 }
 
 func (r *realm) writeMeter(typ p4v1.Update_Type, e *p4v1.MeterEntry, undo *undoLog) *Error {
@@ -65,7 +71,8 @@ func (r *realm) writeMeter(typ p4v1.Update_Type, e *p4v1.MeterEntry, undo *undoL
 	return nil
 }
 
-func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEntry, undo *undoLog) *Error {
+func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a meter"); err != nil {
 		return err
 	}
@@ -172,7 +179,8 @@ func (r *realm) emitMeters(m *arraySchema, from, to int, q *p4v1.MeterEntry, out
 	return nil
 }
 
-func (r *realm) writeDirectMeter(typ p4v1.Update_Type, e *p4v1.DirectMeterEntry, undo *undoLog) *Error {
+func (r *realm) writeDirectMeter(typ p4v1.Update_Type, e *p4v1.DirectMeterEntry,
+	undo *undoLog) *Error {
 	t, err := r.table(e.GetTableEntry().GetTableId())
 	if err != nil {
 		return err
@@ -183,7 +191,8 @@ func (r *realm) writeDirectMeter(typ p4v1.Update_Type, e *p4v1.DirectMeterEntry,
 	return nil
 }
 
-func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.DirectMeterEntry, undo *undoLog) *Error {
+func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.DirectMeterEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a direct meter"); err != nil {
 		return err
 	}
@@ -296,9 +305,11 @@ func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error 
 		func(t *tableSchema) bool { return t.meter != nil },
 		func(t *tableSchema, x *engine.Entry) *Error {
 			return one(meterOf{r: r, t: t, match: x.Match, prio: x.Priority},
-				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(r.texts, &out.slab, x.Match), Priority: x.Priority})
+				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(r.texts, &out.slab, x.Match),
+					Priority: x.Priority})
 		},
 		func(t *tableSchema) *Error {
-			return one(meterOf{r: r, t: t, dflt: true}, &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true})
+			return one(meterOf{r: r, t: t, dflt: true}, &p4v1.TableEntry{TableId: t.id,
+				IsDefaultAction: true})
 		})
 }

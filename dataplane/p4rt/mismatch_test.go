@@ -28,8 +28,12 @@ func TestPipelineMismatch(t *testing.T) {
 		edit func(i *configv1.P4Info)
 		want string
 	}{
-		{"id 0", func(i *configv1.P4Info) { i.Tables[0].Preamble.Id = 0 }, `P4Info: table "IngressImpl.station" has id 0; ids must not be 0`},
-		{"no name", func(i *configv1.P4Info) { i.Tables[0].Preamble.Name = "" }, `P4Info: table 0x02ca0ba1 has no name`},
+		{"id 0", func(i *configv1.P4Info) {
+			i.Tables[0].Preamble.Id = 0
+		}, `P4Info: table "IngressImpl.station" has id 0; ids must not be 0`},
+		{"no name", func(i *configv1.P4Info) {
+			i.Tables[0].Preamble.Name = ""
+		}, `P4Info: table 0x02ca0ba1 has no name`},
 		{"id used twice", func(i *configv1.P4Info) { i.Tables[1].Preamble.Id = i.Tables[0].Preamble.Id },
 			`P4Info: table "IngressImpl.route" and table "IngressImpl.station" have the same id 0x02ca0ba1`},
 		{"no such table", func(i *configv1.P4Info) { i.Tables[0].Preamble.Name = "IngressImpl.other" },
@@ -62,14 +66,21 @@ func TestPipelineMismatch(t *testing.T) {
 		}, `table "IngressImpl.station": action "IngressImpl.walk" of the P4Info is not one of its actions in the program`},
 		{"action reference", func(i *configv1.P4Info) { i.Tables[0].ActionRefs[0].Id = 5 },
 			`P4Info: table "IngressImpl.station" refers to action 0x00000005, which is not in the P4Info`},
-		{"implementation", func(i *configv1.P4Info) { find(i, "spread").ImplementationId = 0; i.ActionProfiles[0].TableIds = nil },
+		{"implementation", func(i *configv1.P4Info) {
+			find(i, "spread").ImplementationId = 0
+			i.ActionProfiles[0].TableIds = nil
+		},
 			`table "IngressImpl.spread": the program implements it with action profile "IngressImpl.ways", the P4Info with none`},
 		{"selector", func(i *configv1.P4Info) { i.ActionProfiles[0].WithSelector = false },
 			`action profile "IngressImpl.ways": with_selector is false in the P4Info and true in the program`},
-		{"counter", func(i *configv1.P4Info) { i.Counters[0].Size = 9 }, `counter "IngressImpl.rx": size 9 in the P4Info and 8 in the program`},
+		{"counter", func(i *configv1.P4Info) {
+			i.Counters[0].Size = 9
+		}, `counter "IngressImpl.rx": size 9 in the P4Info and 8 in the program`},
 		{"meter", func(i *configv1.P4Info) { i.Meters[0].Preamble.Name = "m" },
 			`meter "m" of the P4Info is not in the program; compile both from the same source`},
-		{"register", func(i *configv1.P4Info) { i.Registers[0].TypeSpec.GetBitstring().GetBit().Bitwidth = 8 },
+		{"register", func(i *configv1.P4Info) {
+			i.Registers[0].TypeSpec.GetBitstring().GetBit().Bitwidth = 8
+		},
 			`register "IngressImpl.last_source": its type has 8 bits in the P4Info and 48 in the program`},
 		{"value set", func(i *configv1.P4Info) { i.ValueSets[0].Match[0].Bitwidth = 8 },
 			`value set "ParserImpl.ipv6_types": 8 bits in the P4Info and 16 in the program`},
@@ -79,7 +90,9 @@ func TestPipelineMismatch(t *testing.T) {
 		}, `digest "learn_t": 1 fields in the P4Info and 2 in the program`},
 		{"type", func(i *configv1.P4Info) { delete(i.GetTypeInfo().GetStructs(), "learn_t") },
 			`P4Info: the type of digest "learn_t" names struct "learn_t", which is not in type_info`},
-		{"controller header", func(i *configv1.P4Info) { i.ControllerPacketMetadata[0].Metadata[0].Bitwidth = 8 },
+		{"controller header", func(i *configv1.P4Info) {
+			i.ControllerPacketMetadata[0].Metadata[0].Bitwidth = 8
+		},
 			`P4Info: the "packet_in" header has 23 bits; want a multiple of 8`},
 		{"strings in a prefix", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t")
@@ -106,7 +119,9 @@ func TestPipelineMismatch(t *testing.T) {
 		{"register of a struct", func(i *configv1.P4Info) {
 			i.Registers[0].TypeSpec = &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: "learn_t"}}}
 		}, `register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 JSON hold one`},
-		{"extern", func(i *configv1.P4Info) { i.Externs = []*configv1.Extern{{ExternTypeName: "Wonder"}} },
+		{"extern", func(i *configv1.P4Info) {
+			i.Externs = []*configv1.Extern{{ExternTypeName: "Wonder"}}
+		},
 			`P4Info: extern type "Wonder" is not part of v1model and cannot be realized`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -139,13 +154,15 @@ func stringType(name string, annotations ...string) map[string]*configv1.P4NewTy
 // What is not BMv2 JSON is refused.
 func TestPipelineNotAProgram(t *testing.T) {
 	cfg := loadConfig(t, "entities")
-	for _, device := range []string{"", "x", "{", "[]", `{"program": 3}`, string(cfg.P4DeviceConfig[:len(cfg.P4DeviceConfig)/2])} {
+	for _, device := range []string{"", "x", "{", "[]", `{"program": 3}`,
+		string(cfg.P4DeviceConfig[:len(cfg.P4DeviceConfig)/2])} {
 		d := newTestDevice(t, Config{})
 		err := d.SetPipeline(0, &p4v1.SetForwardingPipelineConfigRequest{
 			DeviceId: 1, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 			Config: &p4v1.ForwardingPipelineConfig{P4Info: cfg.P4Info, P4DeviceConfig: []byte(device)},
 		})
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "p4_device_config") && device != "[]" {
+		if status.Code(err) != codes.InvalidArgument ||
+			!strings.Contains(err.Error(), "p4_device_config") && device != "[]" {
 			t.Errorf("%.20q: %v", device, err)
 		}
 	}

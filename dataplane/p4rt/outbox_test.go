@@ -27,7 +27,9 @@ func TestOutboxBounded(t *testing.T) {
 	for id := range uint64(10_000) {
 		o.put(noticeOf(id))
 	}
-	if len(o.queue) != maxNotices || o.queue[maxNotices-1].GetArbitration().GetElectionId().GetLow() != 9_999 || o.queue[0].GetArbitration().GetElectionId().GetLow() != 0 {
+	if len(o.queue) != maxNotices ||
+		o.queue[maxNotices-1].GetArbitration().GetElectionId().GetLow() != 9_999 ||
+		o.queue[0].GetArbitration().GetElectionId().GetLow() != 0 {
 		t.Errorf("%d notices wait, the last is %v", len(o.queue), o.queue[len(o.queue)-1])
 	}
 	packet := func(n int) *p4v1.StreamMessageResponse {
@@ -36,7 +38,8 @@ func TestOutboxBounded(t *testing.T) {
 	for range 30 {
 		o.put(packet(1 << 20))
 	}
-	if want := maxQueueBytes>>20 - 1; o.bulk != want || o.octets > maxQueueBytes || o.drops() != uint64(30-want) {
+	if want := maxQueueBytes>>20 - 1; o.bulk != want || o.octets > maxQueueBytes ||
+		o.drops() != uint64(30-want) {
 		t.Errorf("%d packets of a mebioctet wait, want %d; %d dropped", o.bulk, want, o.drops())
 	}
 	for range 2 * limit {
@@ -63,9 +66,12 @@ func TestOutboxBounded(t *testing.T) {
 }
 
 // arbitrating opens a session of a client for a role; a session that is refused is closed.
-func arbitrating(s *Sessions, client *guard.Client, role string, id uint64) (*Session, codes.Code, error) {
+func arbitrating(s *Sessions, client *guard.Client, role string, id uint64) (*Session, codes.Code,
+	error) {
 	code := codes.Unknown
-	x := s.open(client, func(m *p4v1.StreamMessageResponse) { code = codes.Code(m.GetArbitration().GetStatus().GetCode()) })
+	x := s.open(client, func(m *p4v1.StreamMessageResponse) {
+		code = codes.Code(m.GetArbitration().GetStatus().GetCode())
+	})
 	m := &p4v1.MasterArbitrationUpdate{DeviceId: 1, Role: &p4v1.Role{Name: role}}
 	if id > 0 {
 		m.ElectionId = &p4v1.Uint128{Low: id}
@@ -77,8 +83,9 @@ func arbitrating(s *Sessions, client *guard.Client, role string, id uint64) (*Se
 	return x, code, err
 }
 
-// TestRolesForgotten checks that roles without controllers do not fill the table of roles: one without
-// an election id is forgotten at once, others when there is no room, the one left first before others.
+// TestRolesForgotten checks that roles without controllers do not fill the table of roles: one
+// without an election id is forgotten at once, others when there is no room, the one left first
+// before others.
 func TestRolesForgotten(t *testing.T) {
 	s := NewSessions(newTestDevice(t, Config{}))
 	open := func(role string, id uint64) (*Session, codes.Code) {
@@ -124,8 +131,8 @@ func TestRolesForgotten(t *testing.T) {
 	}
 }
 
-// TestRolesOfOneClient checks that the streams of one connection cannot take all roles, and that roles
-// and their configurations have a size.
+// TestRolesOfOneClient checks that the streams of one connection cannot take all roles, and that
+// roles and their configurations have a size.
 func TestRolesOfOneClient(t *testing.T) {
 	s := NewSessions(newTestDevice(t, Config{}))
 	for c := 0; len(s.roles) < maxRoles; c++ {

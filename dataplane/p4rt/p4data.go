@@ -35,7 +35,8 @@ func (t *typeInfo) check(spec *configv1.P4DataTypeSpec, what string) *Error {
 }
 
 // leaves appends the leaves of a type in order.
-func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what string, depth int) ([]valueType, *Error) {
+func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what string,
+	depth int) ([]valueType, *Error) {
 	if depth > maxTypeDepth {
 		return nil, invalid("P4Info: the type of %s is nested more than %d deep", what, maxTypeDepth)
 	}
@@ -59,7 +60,8 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 	case *configv1.P4DataTypeSpec_Struct:
 		st, ok := t.GetStructs()[s.Struct.GetName()]
 		if !ok {
-			return nil, invalid("P4Info: the type of %s names struct %q, which is not in type_info", what, s.Struct.GetName())
+			return nil, invalid("P4Info: the type of %s names struct %q, which is not in type_info", what,
+				s.Struct.GetName())
 		}
 		for _, m := range st.GetMembers() {
 			var err *Error
@@ -71,25 +73,29 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 	case *configv1.P4DataTypeSpec_Header:
 		h, ok := t.GetHeaders()[s.Header.GetName()]
 		if !ok {
-			return nil, invalid("P4Info: the type of %s names header %q, which is not in type_info", what, s.Header.GetName())
+			return nil, invalid("P4Info: the type of %s names header %q, which is not in type_info", what,
+				s.Header.GetName())
 		}
 		for _, m := range h.GetMembers() {
 			w, _, ok := bitstringWidth(m.GetTypeSpec())
 			if !ok || w <= 0 || w > maxWidth {
-				return nil, invalid("P4Info: field %q of header %q in the type of %s is not bit<W> or int<W>", m.GetName(), s.Header.GetName(), what)
+				return nil, invalid("P4Info: field %q of header %q in the type of %s is not bit<W> or int<W>",
+					m.GetName(), s.Header.GetName(), what)
 			}
 			dst = append(dst, plain(w))
 		}
 		return dst, nil
 	case *configv1.P4DataTypeSpec_SerializableEnum:
 		e, ok := t.GetSerializableEnums()[s.SerializableEnum.GetName()]
-		if !ok || e.GetUnderlyingType().GetBitwidth() <= 0 || e.GetUnderlyingType().GetBitwidth() > maxWidth {
+		if !ok || e.GetUnderlyingType().GetBitwidth() <= 0 ||
+			e.GetUnderlyingType().GetBitwidth() > maxWidth {
 			return nil, invalid("P4Info: the type of %s names serializable enum %q, which is not in type_info", what, s.SerializableEnum.GetName())
 		}
 		return append(dst, plain(int(e.GetUnderlyingType().GetBitwidth()))), nil
 	case *configv1.P4DataTypeSpec_Enum:
 		if _, ok := t.GetEnums()[s.Enum.GetName()]; !ok {
-			return nil, invalid("P4Info: the type of %s names enum %q, which is not in type_info", what, s.Enum.GetName())
+			return nil, invalid("P4Info: the type of %s names enum %q, which is not in type_info", what,
+				s.Enum.GetName())
 		}
 		return append(dst, plain(symbolWidth)), nil
 	case *configv1.P4DataTypeSpec_Error:
@@ -97,7 +103,8 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 	case *configv1.P4DataTypeSpec_NewType:
 		n, ok := t.GetNewTypes()[s.NewType.GetName()]
 		if !ok {
-			return nil, invalid("P4Info: the type of %s names new type %q, which is not in type_info", what, s.NewType.GetName())
+			return nil, invalid("P4Info: the type of %s names new type %q, which is not in type_info", what,
+				s.NewType.GetName())
 		}
 		if n.GetTranslatedType() == nil {
 			return t.leaves(dst, n.GetOriginalType(), what, depth+1)
@@ -145,11 +152,13 @@ func bitstringWidth(b *configv1.P4BitstringLikeTypeSpec) (width int, signed, ok 
 
 // encode appends the leaves of data, each in the fixed length of its width.
 // The type has passed check; its translated types are bound.
-func (t *typeInfo) encode(x texts, dst []byte, spec *configv1.P4DataTypeSpec, data *p4v1.P4Data) ([]byte, *Error) {
+func (t *typeInfo) encode(x texts, dst []byte, spec *configv1.P4DataTypeSpec,
+	data *p4v1.P4Data) ([]byte, *Error) {
 	mismatch := func(want string) *Error {
 		return invalid("the data is %s; want %s", p4DataKind(data), want)
 	}
-	structLike := func(members []*p4v1.P4Data, n int, member func(int) *configv1.P4DataTypeSpec, name func(int) string) ([]byte, *Error) {
+	structLike := func(members []*p4v1.P4Data, n int, member func(int) *configv1.P4DataTypeSpec,
+		name func(int) string) ([]byte, *Error) {
 		if len(members) != n {
 			return dst, invalid("the data has %d members; want %d", len(members), n)
 		}
@@ -202,7 +211,8 @@ func (t *typeInfo) encode(x texts, dst []byte, spec *configv1.P4DataTypeSpec, da
 		}
 		ms := t.GetHeaders()[s.Header.GetName()].GetMembers()
 		if len(v.Header.GetBitstrings()) != len(ms) {
-			return dst, invalid("the header has %d bitstrings; want %d", len(v.Header.GetBitstrings()), len(ms))
+			return dst, invalid("the header has %d bitstrings; want %d", len(v.Header.GetBitstrings()),
+				len(ms))
 		}
 		for i, b := range v.Header.GetBitstrings() {
 			var err *Error
@@ -216,7 +226,8 @@ func (t *typeInfo) encode(x texts, dst []byte, spec *configv1.P4DataTypeSpec, da
 		if !ok {
 			return dst, mismatch("an enum_value")
 		}
-		return appendFixed(dst, v.EnumValue, int(t.GetSerializableEnums()[s.SerializableEnum.GetName()].GetUnderlyingType().GetBitwidth()))
+		return appendFixed(dst, v.EnumValue,
+			int(t.GetSerializableEnums()[s.SerializableEnum.GetName()].GetUnderlyingType().GetBitwidth()))
 	case *configv1.P4DataTypeSpec_Enum:
 		v, ok := data.GetData().(*p4v1.P4Data_Enum)
 		if !ok {

@@ -30,7 +30,8 @@ func (d *Device) PacketOut(now time.Duration, p *p4v1.PacketOut) error {
 func (h *packetSchema) frame(x texts, p *p4v1.PacketOut) ([]byte, *Error) {
 	if h == nil {
 		if len(p.GetMetadata()) > 0 {
-			return nil, invalid("packet-out metadata id %d; the program has no packet_out header", p.GetMetadata()[0].GetMetadataId())
+			return nil, invalid("packet-out metadata id %d; the program has no packet_out header",
+				p.GetMetadata()[0].GetMetadataId())
 		}
 		return p.GetPayload(), nil
 	}
@@ -38,7 +39,8 @@ func (h *packetSchema) frame(x texts, p *p4v1.PacketOut) ([]byte, *Error) {
 	for _, m := range p.GetMetadata() {
 		i, ok := h.byID[m.GetMetadataId()]
 		if !ok {
-			return nil, invalid("packet-out metadata id %d is unknown; want %s", m.GetMetadataId(), (&actionSchema{params: h.fields}).ids())
+			return nil, invalid("packet-out metadata id %d is unknown; want %s", m.GetMetadataId(),
+				(&actionSchema{params: h.fields}).ids())
 		}
 		f := &h.fields[i]
 		if values[i] != nil {
@@ -80,7 +82,8 @@ func (d *Device) packetIn(now time.Duration, frame []byte) {
 		r := bitReader{buf: frame}
 		in.Metadata = make([]*p4v1.PacketMetadata, len(h.fields))
 		for i, f := range h.fields {
-			in.Metadata[i] = &p4v1.PacketMetadata{MetadataId: f.id, Value: f.told(d.active.texts, r.read(nil, f.device))}
+			in.Metadata[i] = &p4v1.PacketMetadata{MetadataId: f.id,
+				Value: f.told(d.active.texts, r.read(nil, f.device))}
 		}
 	}
 	in.Payload = bytes.Clone(frame[n:])

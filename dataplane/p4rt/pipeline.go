@@ -36,8 +36,9 @@ type pipeline struct {
 
 var digestSeed = maphash.MakeSeed()
 
-// digestOf distinguishes device configurations within this process. All switches of a fabric are given the
-// same megabytes one after the other: a cryptographic hash took longer than all else there is to start one.
+// digestOf distinguishes device configurations within this process. All switches of a fabric are
+// given the same megabytes one after the other: a cryptographic hash took longer than all else
+// there is to start one.
 func digestOf(device []byte) uint64 { return maphash.Bytes(digestSeed, device) }
 
 func pack(device []byte) ([]byte, error) {
@@ -154,11 +155,13 @@ func (s *schema) bind(prog *engine.Program) *Error {
 		return e
 	}
 	for _, p := range s.profileList {
-		if e := find(&p.engine, prog.Profiles(), "action profile", p.name, func(x engine.ProfileInfo) bool { return x.Name == p.name }); e != nil {
+		if e := find(&p.engine, prog.Profiles(), "action profile", p.name,
+			func(x engine.ProfileInfo) bool { return x.Name == p.name }); e != nil {
 			return e
 		}
 		if got := prog.Profiles()[p.engine].Selector; got != p.selector {
-			return invalid("action profile %q: with_selector is %t in the P4Info and %t in the program", p.name, p.selector, got)
+			return invalid("action profile %q: with_selector is %t in the P4Info and %t in the program",
+				p.name, p.selector, got)
 		}
 	}
 	for _, t := range s.tableList {
@@ -197,7 +200,8 @@ func (s *schema) bind(prog *engine.Program) *Error {
 }
 
 func missing(kind, name string) *Error {
-	return invalid("%s %q of the P4Info is not in the program; compile both from the same source", kind, name)
+	return invalid("%s %q of the P4Info is not in the program; compile both from the same source",
+		kind, name)
 }
 
 // find sets the index of an object of the P4Info among those of the program.
@@ -228,18 +232,22 @@ func (s *schema) bindTables(prog *engine.Program) *Error {
 			return invalid("table %q: the P4Info has idle timeouts, the program has not", t.name)
 		}
 		if len(t.key.fields) != len(pt.Keys) {
-			return invalid("table %q: %d match fields in the P4Info, %d in the program", t.name, len(t.key.fields), len(pt.Keys))
+			return invalid("table %q: %d match fields in the P4Info, %d in the program", t.name,
+				len(t.key.fields), len(pt.Keys))
 		}
 		for j := range t.key.fields {
 			f, k := &t.key.fields[j], pt.Keys[j]
-			want := [...]engine.MatchKind{engine.Exact, engine.LPM, engine.Ternary, engine.Range, engine.Ternary}[f.kind]
+			want := [...]engine.MatchKind{engine.Exact, engine.LPM, engine.Ternary, engine.Range,
+				engine.Ternary}[f.kind]
 			if k.Match != want {
-				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name, f.name, f.kind, k.Match)
+				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name,
+					f.name, f.kind, k.Match)
 			}
 			if ok, err := f.bind(k.Width, fmt.Sprintf("table %q: match field %q", t.name, f.name)); err != nil {
 				return err
 			} else if !ok {
-				return invalid("table %q: match field %q has %d bits in the P4Info and %d in the program", t.name, f.name, f.width, k.Width)
+				return invalid("table %q: match field %q has %d bits in the P4Info and %d in the program",
+					t.name, f.name, f.width, k.Width)
 			}
 		}
 		for _, a := range t.actions {
@@ -250,7 +258,8 @@ func (s *schema) bindTables(prog *engine.Program) *Error {
 				}
 			}
 			if a.engine < 0 {
-				return invalid("table %q: action %q of the P4Info is not one of its actions in the program", t.name, a.name)
+				return invalid("table %q: action %q of the P4Info is not one of its actions in the program",
+					t.name, a.name)
 			}
 			if e := a.checkParams(prog.Actions()[a.engine].Params); e != nil {
 				return e
@@ -263,14 +272,16 @@ func (s *schema) bindTables(prog *engine.Program) *Error {
 
 func (a *actionSchema) checkParams(have []engine.ParamInfo) *Error {
 	if len(a.params) != len(have) {
-		return invalid("action %q: %d parameters in the P4Info, %d in the program", a.name, len(a.params), len(have))
+		return invalid("action %q: %d parameters in the P4Info, %d in the program", a.name, len(a.params),
+			len(have))
 	}
 	for i := range a.params {
 		p := &a.params[i]
 		if ok, err := p.bind(have[i].Width, fmt.Sprintf("action %q: parameter %q", a.name, p.name)); err != nil {
 			return err
 		} else if !ok {
-			return invalid("action %q: parameter %q has %d bits in the P4Info and %d in the program", a.name, p.name, p.width, have[i].Width)
+			return invalid("action %q: parameter %q has %d bits in the P4Info and %d in the program", a.name,
+				p.name, p.width, have[i].Width)
 		}
 	}
 	return nil
@@ -278,7 +289,9 @@ func (a *actionSchema) checkParams(have []engine.ParamInfo) *Error {
 
 func (s *schema) bindExterns(prog *engine.Program) *Error {
 	for _, c := range s.counterList {
-		if e := find(&c.engine, prog.Counters(), "counter", c.name, func(x engine.CounterInfo) bool { return x.Name == c.name && x.Table < 0 }); e != nil {
+		if e := find(&c.engine, prog.Counters(), "counter", c.name, func(x engine.CounterInfo) bool {
+			return x.Name == c.name && x.Table < 0
+		}); e != nil {
 			return e
 		}
 		if got := prog.Counters()[c.engine].Size; int64(got) != c.size {
@@ -286,7 +299,9 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 		}
 	}
 	for _, m := range s.meterList {
-		if e := find(&m.engine, prog.Meters(), "meter", m.name, func(x engine.MeterInfo) bool { return x.Name == m.name && x.Table < 0 }); e != nil {
+		if e := find(&m.engine, prog.Meters(), "meter", m.name, func(x engine.MeterInfo) bool {
+			return x.Name == m.name && x.Table < 0
+		}); e != nil {
 			return e
 		}
 		if got := prog.Meters()[m.engine].Size; int64(got) != m.size {
@@ -294,12 +309,15 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 		}
 	}
 	for _, r := range s.registerList {
-		if e := find(&r.engine, prog.Registers(), "register", r.name, func(x engine.RegisterInfo) bool { return x.Name == r.name }); e != nil {
+		if e := find(&r.engine, prog.Registers(), "register", r.name, func(x engine.RegisterInfo) bool {
+			return x.Name == r.name
+		}); e != nil {
 			return e
 		}
 		x := prog.Registers()[r.engine]
 		if int64(x.Size) != r.size {
-			return invalid("register %q: size %d in the P4Info and %d in the program", r.name, r.size, x.Size)
+			return invalid("register %q: size %d in the P4Info and %d in the program", r.name, r.size,
+				x.Size)
 		}
 		leaves, e := s.types.leaves(nil, r.spec, fmt.Sprintf("register %q", r.name), 0)
 		if e != nil {
@@ -311,12 +329,15 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 		if ok, err := leaves[0].bind(x.Width, fmt.Sprintf("register %q", r.name)); err != nil {
 			return err
 		} else if !ok {
-			return invalid("register %q: its type has %d bits in the P4Info and %d in the program", r.name, leaves[0].width, x.Width)
+			return invalid("register %q: its type has %d bits in the P4Info and %d in the program", r.name,
+				leaves[0].width, x.Width)
 		}
 		r.strings = leaves[0].tr.strings()
 	}
 	for _, v := range s.valueSetList {
-		if e := find(&v.engine, prog.ValueSets(), "value set", v.name, func(x engine.ValueSetInfo) bool { return x.Name == v.name }); e != nil {
+		if e := find(&v.engine, prog.ValueSets(), "value set", v.name, func(x engine.ValueSetInfo) bool {
+			return x.Name == v.name
+		}); e != nil {
 			return e
 		}
 		if e := v.bind(prog.ValueSets()[v.engine].Width); e != nil {
@@ -324,7 +345,9 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 		}
 	}
 	for _, d := range s.digestList {
-		if e := find(&d.engine, prog.Digests(), "digest", d.name, func(x engine.DigestInfo) bool { return x.Name == d.name }); e != nil {
+		if e := find(&d.engine, prog.Digests(), "digest", d.name, func(x engine.DigestInfo) bool {
+			return x.Name == d.name
+		}); e != nil {
 			return e
 		}
 		leaves, e := s.types.leaves(nil, d.spec, fmt.Sprintf("digest %q", d.name), 0)
@@ -333,13 +356,15 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 		}
 		fields := prog.Digests()[d.engine].Fields
 		if len(leaves) != len(fields) {
-			return invalid("digest %q: %d fields in the P4Info and %d in the program", d.name, len(leaves), len(fields))
+			return invalid("digest %q: %d fields in the P4Info and %d in the program", d.name, len(leaves),
+				len(fields))
 		}
 		for i := range leaves {
 			if ok, err := leaves[i].bind(fields[i].Width, fmt.Sprintf("digest %q: field %d", d.name, i)); err != nil {
 				return err
 			} else if !ok {
-				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i, leaves[i].width, fields[i].Width)
+				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i,
+					leaves[i].width, fields[i].Width)
 			}
 		}
 	}

@@ -23,7 +23,8 @@ func (r *realm) checkManual(p *profileSchema) *Error {
 	return nil
 }
 
-func (r *realm) writeMember(typ p4v1.Update_Type, m *p4v1.ActionProfileMember, undo *undoLog) *Error {
+func (r *realm) writeMember(typ p4v1.Update_Type, m *p4v1.ActionProfileMember,
+	undo *undoLog) *Error {
 	p, err := r.profile(m.GetActionProfileId())
 	if err != nil {
 		return err
@@ -34,7 +35,8 @@ func (r *realm) writeMember(typ p4v1.Update_Type, m *p4v1.ActionProfileMember, u
 	return nil
 }
 
-func (r *realm) applyMember(p *profileSchema, typ p4v1.Update_Type, m *p4v1.ActionProfileMember, undo *undoLog) *Error {
+func (r *realm) applyMember(p *profileSchema, typ p4v1.Update_Type, m *p4v1.ActionProfileMember,
+	undo *undoLog) *Error {
 	id := m.GetMemberId()
 	if id == 0 {
 		return invalid("member id 0; want 1 or more")
@@ -92,7 +94,8 @@ func (r *realm) writeGroup(typ p4v1.Update_Type, g *p4v1.ActionProfileGroup, und
 	return nil
 }
 
-func (r *realm) applyGroup(p *profileSchema, typ p4v1.Update_Type, g *p4v1.ActionProfileGroup, undo *undoLog) *Error {
+func (r *realm) applyGroup(p *profileSchema, typ p4v1.Update_Type, g *p4v1.ActionProfileGroup,
+	undo *undoLog) *Error {
 	id := g.GetGroupId()
 	if !p.selector {
 		return invalid("the action profile has no selector and so no groups")
@@ -116,7 +119,8 @@ func (r *realm) applyGroup(p *profileSchema, typ p4v1.Update_Type, g *p4v1.Actio
 			return updateError(gerr, typ, "group")
 		}
 		if int(g.GetMaxSize()) != old.MaxSize {
-			return invalid("max_size %d; the group was inserted with %d, which cannot change", g.GetMaxSize(), old.MaxSize)
+			return invalid("max_size %d; the group was inserted with %d, which cannot change",
+				g.GetMaxSize(), old.MaxSize)
 		}
 	} else if gerr == nil {
 		return errorf(codes.AlreadyExists, "the group exists; MODIFY it")
@@ -147,9 +151,11 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (engine.Grou
 	case g.GetMaxSize() < 0:
 		return out, invalid("max_size %d; want 0 or more", g.GetMaxSize())
 	case g.GetMaxSize() > engine.MaxGroupSize:
-		return out, errorf(codes.ResourceExhausted, "max_size %d; this target has groups of at most %d", g.GetMaxSize(), engine.MaxGroupSize)
+		return out, errorf(codes.ResourceExhausted, "max_size %d; this target has groups of at most %d",
+			g.GetMaxSize(), engine.MaxGroupSize)
 	case limit > 0 && (g.GetMaxSize() == 0 || g.GetMaxSize() > limit):
-		return out, invalid("max_size %d; want 1 to %d, the max_group_size of the selector", g.GetMaxSize(), limit)
+		return out, invalid("max_size %d; want 1 to %d, the max_group_size of the selector",
+			g.GetMaxSize(), limit)
 	}
 	size := p.newGroupSize(0)
 	seen := make(map[uint32]struct{}, len(g.GetMembers()))
@@ -164,7 +170,8 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (engine.Grou
 			return out, err.in("member %d", id)
 		}
 		if g.GetMaxSize() > 0 && size.size > int64(g.GetMaxSize()) {
-			return out, errorf(codes.ResourceExhausted, "the size of the group is %d with member %d; max_size is %d", size.size, id, g.GetMaxSize())
+			return out, errorf(codes.ResourceExhausted,
+				"the size of the group is %d with member %d; max_size is %d", size.size, id, g.GetMaxSize())
 		}
 		if _, old := m.GetWatchKind().(*p4v1.ActionProfileGroup_Member_Watch); old {
 			return out, invalid("member %d: watch is deprecated; use watch_port", id)

@@ -17,7 +17,8 @@ const maxReadBytes = 1 << 17
 // element failed has code UNKNOWN and one p4.v1.Error per element; what the
 // others select has been emitted. The role of the request is the business of
 // Sessions.
-func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	x, err := d.startRead(req, nil)
 	if err != nil {
 		return err
@@ -119,7 +120,8 @@ func (x *reading) flush() bool {
 
 // entities returns all that one element of a request selects.
 func (r *realm) entities(now time.Duration, q *p4v1.Entity) []*p4v1.Entity {
-	x := &reading{r: r, now: now, resp: new(p4v1.ReadResponse), req: &p4v1.ReadRequest{Entities: []*p4v1.Entity{q}}}
+	x := &reading{r: r, now: now, resp: new(p4v1.ReadResponse),
+		req: &p4v1.ReadRequest{Entities: []*p4v1.Entity{q}}}
 	var all []*p4v1.Entity
 	for resp := range x.responses {
 		all = append(all, resp.GetEntities()...)

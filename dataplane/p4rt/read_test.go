@@ -17,20 +17,22 @@ func TestReadInParts(t *testing.T) {
 	env := newScriptEnv(t, "entities")
 	req := &p4v1.WriteRequest{DeviceId: 1}
 	for i := range entries {
-		req.Updates = append(req.Updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-			TableId: env.ids["source"],
-			Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
-				Exact: &p4v1.FieldMatch_Exact{Value: []byte{1, byte(i >> 8), byte(i)}},
-			}}},
-			Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
-			Metadata: bytes.Repeat([]byte{byte(i)}, 5000),
-		}}}})
+		req.Updates = append(req.Updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+			Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+				TableId: env.ids["source"],
+				Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
+					Exact: &p4v1.FieldMatch_Exact{Value: []byte{1, byte(i >> 8), byte(i)}},
+				}}},
+				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
+				Metadata: bytes.Repeat([]byte{byte(i)}, 5000),
+			}}}})
 	}
 	if err := c.dev.Write(0, req); err != nil {
 		t.Fatal(err)
 	}
 	parts, n := 0, 0
-	q := &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}}}}
+	q := &p4v1.ReadRequest{DeviceId: 1,
+		Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}}}}
 	if err := c.dev.Read(0, q, func(r *p4v1.ReadResponse) {
 		if size := proto.Size(r); size > 2<<20 {
 			t.Errorf("part %d has %d octets", parts, size)

@@ -89,7 +89,8 @@ func (r *realm) update(now time.Duration, u *p4v1.Update, undo *undoLog) *Error 
 	case *p4v1.Entity_DigestEntry:
 		return r.digests.write(typ, e.DigestEntry, undo)
 	case *p4v1.Entity_ExternEntry:
-		return errorf(codes.Unimplemented, "extern entries are not supported: v1model has no such externs")
+		return errorf(codes.Unimplemented,
+			"extern entries are not supported: v1model has no such externs")
 	}
 	return invalid("the entity of the update is not set")
 }
@@ -123,7 +124,8 @@ func (r *realm) read(e *p4v1.Entity, out *reading) *Error {
 		if q.ExternEntry.GetExternTypeId() == 0 { // all externs of all types: there are none
 			return nil
 		}
-		return errorf(codes.Unimplemented, "extern entries are not supported: v1model has no such externs")
+		return errorf(codes.Unimplemented,
+			"extern entries are not supported: v1model has no such externs")
 	}
 	return invalid("the entity of the request is not set")
 }

@@ -15,7 +15,8 @@ func (r *realm) writeRegister(typ p4v1.Update_Type, e *p4v1.RegisterEntry, undo 
 	return nil
 }
 
-func (r *realm) applyRegister(reg *registerSchema, typ p4v1.Update_Type, e *p4v1.RegisterEntry, undo *undoLog) *Error {
+func (r *realm) applyRegister(reg *registerSchema, typ p4v1.Update_Type, e *p4v1.RegisterEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a register"); err != nil {
 		return err
 	}
@@ -49,7 +50,8 @@ func (r *realm) applyRegister(reg *registerSchema, typ p4v1.Update_Type, e *p4v1
 func (r *realm) readRegisters(q *p4v1.RegisterEntry, out *reading) *Error {
 	if q.GetRegisterId() == 0 {
 		if q.GetIndex() != nil {
-			return invalid("index %d with register_id 0, which reads all registers; leave the index unset", q.GetIndex().GetIndex())
+			return invalid("index %d with register_id 0, which reads all registers; leave the index unset",
+				q.GetIndex().GetIndex())
 		}
 		for _, reg := range r.p.registerList {
 			if err := r.emitRegisters(reg, 0, int(reg.size), out); err != nil {
@@ -79,7 +81,8 @@ func (r *realm) emitRegisters(reg *registerSchema, from, to int, out *reading) *
 			return engineError(err)
 		}
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
-			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(r.texts, &v, reg.spec),
+			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(r.texts, &v,
+				reg.spec),
 		}}})
 	}
 	return nil

@@ -17,7 +17,8 @@ const (
 	maxClassOfService = math.MaxUint8
 )
 
-func (r *realm) writeReplication(typ p4v1.Update_Type, e *p4v1.PacketReplicationEngineEntry, undo *undoLog) *Error {
+func (r *realm) writeReplication(typ p4v1.Update_Type, e *p4v1.PacketReplicationEngineEntry,
+	undo *undoLog) *Error {
 	switch x := e.GetType().(type) {
 	case *p4v1.PacketReplicationEngineEntry_MulticastGroupEntry:
 		if err := r.writeMulticastGroup(typ, x.MulticastGroupEntry, undo); err != nil {
@@ -33,7 +34,8 @@ func (r *realm) writeReplication(typ p4v1.Update_Type, e *p4v1.PacketReplication
 	return invalid("the packet replication engine entry is empty; want a multicast group or a clone session")
 }
 
-func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroupEntry, undo *undoLog) *Error {
+func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroupEntry,
+	undo *undoLog) *Error {
 	switch id := e.GetMulticastGroupId(); {
 	case id == 0:
 		return invalid("multicast_group_id 0; want 1 to %d", maxMulticastGroup)
@@ -42,7 +44,8 @@ func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroup
 	}
 	return writeReplication(r, typ, &replicationEntry[dataplane.MulticastGroup]{
 		name: "group", id: uint16(e.GetMulticastGroupId()), key: preKey{id: e.GetMulticastGroupId()},
-		read: r.sw.MulticastGroup, insert: r.sw.InsertMulticastGroup, modify: r.sw.ModifyMulticastGroup, remove: r.sw.DeleteMulticastGroup,
+		read: r.sw.MulticastGroup, insert: r.sw.InsertMulticastGroup, modify: r.sw.ModifyMulticastGroup,
+		remove: r.sw.DeleteMulticastGroup,
 		convert: func(id uint16) (g dataplane.MulticastGroup, egressPort bool, err *Error) {
 			g.ID, g.Metadata = id, e.GetMetadata()
 			g.Replicas, egressPort, err = r.replicas(e.GetReplicas(), true)
@@ -51,13 +54,15 @@ func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroup
 	}, undo)
 }
 
-func (r *realm) writeCloneSession(typ p4v1.Update_Type, e *p4v1.CloneSessionEntry, undo *undoLog) *Error {
+func (r *realm) writeCloneSession(typ p4v1.Update_Type, e *p4v1.CloneSessionEntry,
+	undo *undoLog) *Error {
 	if id := e.GetSessionId(); id == 0 || id > maxCloneSession {
 		return invalid("session_id %d; want 1 to %d", id, maxCloneSession)
 	}
 	return writeReplication(r, typ, &replicationEntry[dataplane.CloneSession]{
 		name: "session", id: uint16(e.GetSessionId()), key: preKey{clone: true, id: e.GetSessionId()},
-		read: r.sw.CloneSession, insert: r.sw.InsertCloneSession, modify: r.sw.ModifyCloneSession, remove: r.sw.DeleteCloneSession,
+		read: r.sw.CloneSession, insert: r.sw.InsertCloneSession, modify: r.sw.ModifyCloneSession,
+		remove: r.sw.DeleteCloneSession,
 		convert: func(id uint16) (c dataplane.CloneSession, egressPort bool, err *Error) {
 			if class := e.GetClassOfService(); class > maxClassOfService {
 				return c, false, invalid("class_of_service %d; want 0 to %d", class, maxClassOfService)
@@ -65,7 +70,8 @@ func (r *realm) writeCloneSession(typ p4v1.Update_Type, e *p4v1.CloneSessionEntr
 			if n := e.GetPacketLengthBytes(); n < 0 {
 				return c, false, invalid("packet_length_bytes %d; want 0 (no cut) or more", n)
 			}
-			c = dataplane.CloneSession{ID: id, ClassOfService: uint8(e.GetClassOfService()), PacketLength: int(e.GetPacketLengthBytes())}
+			c = dataplane.CloneSession{ID: id, ClassOfService: uint8(e.GetClassOfService()),
+				PacketLength: int(e.GetPacketLengthBytes())}
 			c.Replicas, egressPort, err = r.replicas(e.GetReplicas(), false)
 			return c, egressPort, err
 		},
@@ -85,7 +91,8 @@ type replicationEntry[T any] struct {
 }
 
 // writeReplication carries out an update of a multicast group or clone session.
-func writeReplication[T any](r *realm, typ p4v1.Update_Type, e *replicationEntry[T], undo *undoLog) *Error {
+func writeReplication[T any](r *realm, typ p4v1.Update_Type, e *replicationEntry[T],
+	undo *undoLog) *Error {
 	old, missing := e.read(e.id)
 	_, oldPorts := r.egressPort[e.key]
 	restore := func() {
@@ -134,7 +141,8 @@ func (r *realm) markEgressPort(key preKey, used bool) {
 
 // replicas converts the replicas of a multicast group or a clone session.
 // Every (port, instance) pair, backups included, must be unique.
-func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Replica, egressPort bool, err *Error) {
+func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Replica, egressPort bool,
+	err *Error) {
 	type pair struct{ port, instance uint32 }
 	seen := make(map[pair]struct{}, len(in))
 	claim := func(p pair) *Error {
@@ -149,12 +157,14 @@ func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Repli
 		switch k := x.GetPortKind().(type) {
 		case *p4v1.Replica_Port:
 			if egressPort {
-				return nil, false, invalid("replica %d names its port by port, others by the deprecated egress_port; use port for all", i)
+				return nil, false, invalid(
+					"replica %d names its port by port, others by the deprecated egress_port; use port for all", i)
 			}
 			port, err = r.pre.number(k.Port)
 		case *p4v1.Replica_EgressPort:
 			if i > 0 && !egressPort {
-				return nil, false, invalid("replica %d names its port by the deprecated egress_port, others by port; use port for all", i)
+				return nil, false, invalid(
+					"replica %d names its port by the deprecated egress_port, others by port; use port for all", i)
 			}
 			egressPort = true
 			port = egressPortOf(k)
@@ -166,7 +176,8 @@ func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Repli
 			return nil, false, err.in("replica %d", i)
 		}
 		if x.GetInstance() > maxInstance {
-			return nil, false, invalid("replica %d: instance %d; want 0 to %d", i, x.GetInstance(), maxInstance)
+			return nil, false, invalid("replica %d: instance %d; want 0 to %d", i, x.GetInstance(),
+				maxInstance)
 		}
 		if err := claim(pair{port, x.GetInstance()}); err != nil {
 			return nil, false, err.in("replica %d", i)
@@ -178,10 +189,12 @@ func (r *realm) replicas(in []*p4v1.Replica, unique bool) (out []dataplane.Repli
 				return nil, false, err.in("replica %d: backup %d", i, j)
 			}
 			if bp == port {
-				return nil, false, invalid("replica %d: backup %d has port %d, the port of the replica itself", i, j, bp)
+				return nil, false, invalid("replica %d: backup %d has port %d, the port of the replica itself",
+					i, j, bp)
 			}
 			if b.GetInstance() > maxInstance {
-				return nil, false, invalid("replica %d: backup %d: instance %d; want 0 to %d", i, j, b.GetInstance(), maxInstance)
+				return nil, false, invalid("replica %d: backup %d: instance %d; want 0 to %d", i, j,
+					b.GetInstance(), maxInstance)
 			}
 			if err := claim(pair{bp, b.GetInstance()}); err != nil {
 				return nil, false, err.in("replica %d: backup %d", i, j)
@@ -238,7 +251,8 @@ func (r *realm) readReplication(q *p4v1.PacketReplicationEngineEntry, out *readi
 }
 
 func (r *realm) multicastGroup(g dataplane.MulticastGroup) *p4v1.Entity {
-	out := &p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.ID), Replicas: r.protoReplicas(preKey{id: uint32(g.ID)}, g.Replicas)}
+	out := &p4v1.MulticastGroupEntry{MulticastGroupId: uint32(g.ID),
+		Replicas: r.protoReplicas(preKey{id: uint32(g.ID)}, g.Replicas)}
 	if len(g.Metadata) > 0 {
 		out.Metadata = g.Metadata
 	}
@@ -269,7 +283,8 @@ func (r *realm) protoReplicas(key preKey, in []dataplane.Replica) []*p4v1.Replic
 			p.PortKind = &p4v1.Replica_Port{Port: portBytes(x.Port)}
 		}
 		for _, b := range x.Backups {
-			p.BackupReplicas = append(p.BackupReplicas, &p4v1.BackupReplica{Port: portBytes(b.Port), Instance: uint32(b.Instance)})
+			p.BackupReplicas = append(p.BackupReplicas, &p4v1.BackupReplica{Port: portBytes(b.Port),
+				Instance: uint32(b.Instance)})
 		}
 		out[i] = p
 	}

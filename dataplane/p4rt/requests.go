@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// Requests that may be large are taken as streams of one message, which is the same on the wire: the
-// server then reads one only when its client has a place for it, and decodes the bulk of it only when
-// the rest reports that its sender is the primary.
+// Requests that may be large are taken as streams of one message, which is the same on the wire:
+// the server then reads one only when its client has a place for it, and decodes the bulk of it
+// only when the rest reports that its sender is the primary.
 
 // smallWrite is the size of a WriteRequest in octets that is decoded at once.
 const smallWrite = 64 << 10
@@ -23,12 +23,16 @@ const smallWrite = 64 << 10
 // service is the description of the gRPC service with the handlers of large requests.
 func service() *grpc.ServiceDesc {
 	d := p4v1.P4Runtime_ServiceDesc
-	large := map[string]grpc.StreamHandler{"Write": handleWrite, "SetForwardingPipelineConfig": handlePipeline}
-	d.Methods = slices.DeleteFunc(slices.Clone(d.Methods), func(m grpc.MethodDesc) bool { return large[m.MethodName] != nil })
+	large := map[string]grpc.StreamHandler{"Write": handleWrite,
+		"SetForwardingPipelineConfig": handlePipeline}
+	d.Methods = slices.DeleteFunc(slices.Clone(d.Methods), func(m grpc.MethodDesc) bool {
+		return large[m.MethodName] != nil
+	})
 	d.Streams = slices.Clone(d.Streams)
 	for name, handler := range large {
 		// ServerStreams has the interceptor called, which counts the calls.
-		d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, Handler: handler, ServerStreams: true})
+		d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: name, Handler: handler,
+			ServerStreams: true})
 	}
 	return &d
 }

@@ -208,7 +208,8 @@ func newSchema(info *configv1.P4Info) (*schema, *Error) {
 			return invalid("P4Info: %s 0x%08x has no name", kind, p.GetId())
 		}
 		if other, dup := seen[p.GetId()]; dup {
-			return invalid("P4Info: %s %q and %s have the same id 0x%08x", kind, p.GetName(), other, p.GetId())
+			return invalid("P4Info: %s %q and %s have the same id 0x%08x", kind, p.GetName(), other,
+				p.GetId())
 		}
 		seen[p.GetId()] = fmt.Sprintf("%s %q", kind, p.GetName())
 		s.names[p.GetId()] = objectName{p.GetName(), p.GetAlias()}
@@ -219,15 +220,18 @@ func newSchema(info *configv1.P4Info) (*schema, *Error) {
 		if err := claim("action", a.GetPreamble()); err != nil {
 			return nil, err
 		}
-		as := &actionSchema{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName(), byID: make(map[uint32]int)}
+		as := &actionSchema{id: a.GetPreamble().GetId(), name: a.GetPreamble().GetName(),
+			byID: make(map[uint32]int)}
 		for _, p := range a.GetParams() {
 			ps := paramSchema{id: p.GetId(), name: p.GetName()}
 			var err *Error
-			if ps.valueType, err = s.types.newValueType(int(p.GetBitwidth()), p.GetTypeName(), fmt.Sprintf("parameter %q of action %q", ps.name, as.name)); err != nil {
+			if ps.valueType, err = s.types.newValueType(int(p.GetBitwidth()), p.GetTypeName(),
+				fmt.Sprintf("parameter %q of action %q", ps.name, as.name)); err != nil {
 				return nil, err
 			}
 			if _, dup := as.byID[ps.id]; dup || ps.id == 0 {
-				return nil, invalid("P4Info: parameter %q of action %q has id %d, which is 0 or used twice", ps.name, as.name, ps.id)
+				return nil, invalid("P4Info: parameter %q of action %q has id %d, which is 0 or used twice",
+					ps.name, as.name, ps.id)
 			}
 			as.byID[ps.id] = len(as.params)
 			as.params = append(as.params, ps)
@@ -265,7 +269,8 @@ func newSchema(info *configv1.P4Info) (*schema, *Error) {
 	for _, p := range info.GetActionProfiles() {
 		for _, id := range p.GetTableIds() {
 			if t := s.tables[id]; t == nil || t.profile == nil || t.profile.id != p.GetPreamble().GetId() {
-				return nil, invalid("P4Info: action profile %q lists table 0x%08x, which does not use it", p.GetPreamble().GetName(), id)
+				return nil, invalid("P4Info: action profile %q lists table 0x%08x, which does not use it",
+					p.GetPreamble().GetName(), id)
 			}
 		}
 	}
@@ -280,7 +285,8 @@ func newSchema(info *configv1.P4Info) (*schema, *Error) {
 		return nil, err
 	}
 	if n := len(info.GetExterns()); n > 0 {
-		return nil, invalid("P4Info: extern type %q is not part of v1model and cannot be realized", info.GetExterns()[0].GetExternTypeName())
+		return nil, invalid("P4Info: extern type %q is not part of v1model and cannot be realized",
+			info.GetExterns()[0].GetExternTypeName())
 	}
 
 	sortByID(s.tableList, func(x *tableSchema) uint32 { return x.id })
@@ -306,7 +312,8 @@ func (s *schema) newKey(fields []*configv1.MatchField, what string) (keySchema, 
 	for _, f := range fields {
 		fs := fieldSchema{id: f.GetId(), name: f.GetName()}
 		var err *Error
-		if fs.valueType, err = s.types.newValueType(int(f.GetBitwidth()), f.GetTypeName(), fmt.Sprintf("match field %q of %s", fs.name, what)); err != nil {
+		if fs.valueType, err = s.types.newValueType(int(f.GetBitwidth()), f.GetTypeName(),
+			fmt.Sprintf("match field %q of %s", fs.name, what)); err != nil {
 			return k, err
 		}
 		switch f.GetMatchType() {
@@ -328,7 +335,8 @@ func (s *schema) newKey(fields []*configv1.MatchField, what string) (keySchema, 
 			return k, invalid("P4Info: match field %q of %s is %s and has type %q, translated to strings; want exact or optional", fs.name, what, fs.kind, fs.tr.name)
 		}
 		if _, dup := k.byID[fs.id]; dup || fs.id == 0 {
-			return k, invalid("P4Info: match field %q of %s has id %d, which is 0 or used twice", fs.name, what, fs.id)
+			return k, invalid("P4Info: match field %q of %s has id %d, which is 0 or used twice", fs.name,
+				what, fs.id)
 		}
 		if fs.kind >= ternaryMatch {
 			k.priority = true
@@ -364,12 +372,14 @@ func (s *schema) newTable(t *configv1.Table) (*tableSchema, *Error) {
 	for _, ref := range t.GetActionRefs() {
 		a := s.actions[ref.GetId()]
 		if a == nil {
-			return nil, invalid("P4Info: table %q refers to action 0x%08x, which is not in the P4Info", ts.name, ref.GetId())
+			return nil, invalid("P4Info: table %q refers to action 0x%08x, which is not in the P4Info",
+				ts.name, ref.GetId())
 		}
 		ts.actions[ref.GetId()] = &actionUse{actionSchema: a, scope: ref.GetScope()}
 	}
 	if id := ts.constDefault; id != 0 && s.actions[id] == nil {
-		return nil, invalid("P4Info: the default action 0x%08x of table %q is not in the P4Info", id, ts.name)
+		return nil, invalid("P4Info: the default action 0x%08x of table %q is not in the P4Info", id,
+			ts.name)
 	}
 	if id := t.GetImplementationId(); id != 0 {
 		p := s.profiles[id]
@@ -382,7 +392,8 @@ func (s *schema) newTable(t *configv1.Table) (*tableSchema, *Error) {
 	return ts, nil
 }
 
-func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.Preamble) *Error) *Error {
+func (s *schema) addArrays(info *configv1.P4Info,
+	claim func(string, *configv1.Preamble) *Error) *Error {
 	for _, c := range info.GetCounters() {
 		if err := claim("counter", c.GetPreamble()); err != nil {
 			return err
@@ -395,7 +406,8 @@ func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.P
 		if err := claim("meter", m.GetPreamble()); err != nil {
 			return err
 		}
-		a := &arraySchema{id: m.GetPreamble().GetId(), name: m.GetPreamble().GetName(), size: m.GetSize(), meter: m.GetSpec().GetType()}
+		a := &arraySchema{id: m.GetPreamble().GetId(), name: m.GetPreamble().GetName(), size: m.GetSize(),
+			meter: m.GetSpec().GetType()}
 		s.meters[a.id] = a
 		s.meterList = append(s.meterList, a)
 	}
@@ -405,7 +417,8 @@ func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.P
 		}
 		t := s.tables[c.GetDirectTableId()]
 		if t == nil {
-			return invalid("P4Info: direct counter %q belongs to table 0x%08x, which is not in the P4Info", c.GetPreamble().GetName(), c.GetDirectTableId())
+			return invalid("P4Info: direct counter %q belongs to table 0x%08x, which is not in the P4Info",
+				c.GetPreamble().GetName(), c.GetDirectTableId())
 		}
 		t.counter = &directSchema{id: c.GetPreamble().GetId(), name: c.GetPreamble().GetName(), table: t}
 	}
@@ -415,15 +428,18 @@ func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.P
 		}
 		t := s.tables[m.GetDirectTableId()]
 		if t == nil {
-			return invalid("P4Info: direct meter %q belongs to table 0x%08x, which is not in the P4Info", m.GetPreamble().GetName(), m.GetDirectTableId())
+			return invalid("P4Info: direct meter %q belongs to table 0x%08x, which is not in the P4Info",
+				m.GetPreamble().GetName(), m.GetDirectTableId())
 		}
-		t.meter = &directSchema{id: m.GetPreamble().GetId(), name: m.GetPreamble().GetName(), table: t, meter: m.GetSpec().GetType()}
+		t.meter = &directSchema{id: m.GetPreamble().GetId(), name: m.GetPreamble().GetName(), table: t,
+			meter: m.GetSpec().GetType()}
 	}
 	for _, r := range info.GetRegisters() {
 		if err := claim("register", r.GetPreamble()); err != nil {
 			return err
 		}
-		rs := &registerSchema{id: r.GetPreamble().GetId(), name: r.GetPreamble().GetName(), size: int64(r.GetSize()), spec: r.GetTypeSpec()}
+		rs := &registerSchema{id: r.GetPreamble().GetId(), name: r.GetPreamble().GetName(),
+			size: int64(r.GetSize()), spec: r.GetTypeSpec()}
 		if err := s.types.check(rs.spec, fmt.Sprintf("register %q", rs.name)); err != nil {
 			return err
 		}
@@ -434,7 +450,8 @@ func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.P
 		if err := claim("digest", d.GetPreamble()); err != nil {
 			return err
 		}
-		ds := &digestSchema{id: d.GetPreamble().GetId(), name: d.GetPreamble().GetName(), spec: d.GetTypeSpec()}
+		ds := &digestSchema{id: d.GetPreamble().GetId(), name: d.GetPreamble().GetName(),
+			spec: d.GetTypeSpec()}
 		if err := s.types.check(ds.spec, fmt.Sprintf("digest %q", ds.name)); err != nil {
 			return err
 		}
@@ -444,12 +461,14 @@ func (s *schema) addArrays(info *configv1.P4Info, claim func(string, *configv1.P
 	return nil
 }
 
-func (s *schema) addValueSets(info *configv1.P4Info, claim func(string, *configv1.Preamble) *Error) *Error {
+func (s *schema) addValueSets(info *configv1.P4Info,
+	claim func(string, *configv1.Preamble) *Error) *Error {
 	for _, v := range info.GetValueSets() {
 		if err := claim("value set", v.GetPreamble()); err != nil {
 			return err
 		}
-		vs := &valueSetSchema{id: v.GetPreamble().GetId(), name: v.GetPreamble().GetName(), size: int(v.GetSize())}
+		vs := &valueSetSchema{id: v.GetPreamble().GetId(), name: v.GetPreamble().GetName(),
+			size: int(v.GetSize())}
 		var err *Error
 		if vs.key, err = s.newKey(v.GetMatch(), fmt.Sprintf("value set %q", vs.name)); err != nil {
 			return err
@@ -467,11 +486,13 @@ func (s *schema) addPacketHeaders(info *configv1.P4Info) *Error {
 		for _, m := range c.GetMetadata() {
 			f := paramSchema{id: m.GetId(), name: m.GetName()}
 			var err *Error
-			if f.valueType, err = s.types.newValueType(int(m.GetBitwidth()), m.GetTypeName(), fmt.Sprintf("metadata %q of %q", f.name, name)); err != nil {
+			if f.valueType, err = s.types.newValueType(int(m.GetBitwidth()), m.GetTypeName(),
+				fmt.Sprintf("metadata %q of %q", f.name, name)); err != nil {
 				return err
 			}
 			if _, dup := p.byID[f.id]; dup || f.id == 0 {
-				return invalid("P4Info: metadata %q of %q has id %d, which is 0 or used twice", f.name, name, f.id)
+				return invalid("P4Info: metadata %q of %q has id %d, which is 0 or used twice", f.name, name,
+					f.id)
 			}
 			p.byID[f.id] = len(p.fields)
 			p.fields = append(p.fields, f)
@@ -482,7 +503,8 @@ func (s *schema) addPacketHeaders(info *configv1.P4Info) *Error {
 		case "packet_out":
 			s.packetOut = p
 		default:
-			return invalid("P4Info: controller packet metadata %q; want \"packet_in\" or \"packet_out\"", name)
+			return invalid("P4Info: controller packet metadata %q; want \"packet_in\" or \"packet_out\"",
+				name)
 		}
 	}
 	return nil

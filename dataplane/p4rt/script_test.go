@@ -94,7 +94,8 @@ func runScript(t *testing.T, file string) {
 		got := strings.Split(strings.TrimRight(e.run(t, cmd, strings.Join(input, "\n")), "\n"), "\n")
 		fmt.Fprintln(&out, strings.Join(got, "\n"))
 		if !*update && !slices.Equal(got, want) {
-			t.Errorf("%s:%d: %s\n got:\n%s\nwant:\n%s", file, at, line, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s:%d: %s\n got:\n%s\nwant:\n%s", file, at, line, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	if *update {
@@ -117,7 +118,8 @@ type scriptEnv struct {
 }
 
 func newScriptEnv(t testing.TB, stem string) *scriptEnv {
-	e := &scriptEnv{streams: make(map[string]*Session), ids: make(map[string]uint32), names: make(map[string]string)}
+	e := &scriptEnv{streams: make(map[string]*Session), ids: make(map[string]uint32),
+		names: make(map[string]string)}
 	info := loadInfo(t, stem)
 	add := func(prefix string, p *configv1.Preamble) {
 		name := p.GetAlias()
@@ -275,7 +277,8 @@ func (e *scriptEnv) run(t *testing.T, cmd []string, input string) string {
 	case "pipeline":
 		req := &p4v1.SetForwardingPipelineConfigRequest{
 			DeviceId: 1,
-			Action:   p4v1.SetForwardingPipelineConfigRequest_Action(p4v1.SetForwardingPipelineConfigRequest_Action_value[arg(1)]),
+			Action: p4v1.SetForwardingPipelineConfigRequest_Action(
+				p4v1.SetForwardingPipelineConfigRequest_Action_value[arg(1)]),
 		}
 		if arg(2) != "" {
 			req.Config = loadConfig(t, arg(2))
@@ -287,19 +290,22 @@ func (e *scriptEnv) run(t *testing.T, cmd []string, input string) string {
 		b.WriteString(e.result(e.dev.SetPipeline(e.now, req)))
 	case "get":
 		resp, err := e.dev.GetPipeline(&p4v1.GetForwardingPipelineConfigRequest{
-			DeviceId:     1,
-			ResponseType: p4v1.GetForwardingPipelineConfigRequest_ResponseType(p4v1.GetForwardingPipelineConfigRequest_ResponseType_value[arg(1)]),
+			DeviceId: 1,
+			ResponseType: p4v1.GetForwardingPipelineConfigRequest_ResponseType(
+				p4v1.GetForwardingPipelineConfigRequest_ResponseType_value[arg(1)]),
 		})
 		b.WriteString(e.result(err))
 		if c := resp.GetConfig(); c != nil {
-			fmt.Fprintf(&b, "p4info %t, device config %t, cookie %s\n", c.P4Info != nil, len(c.P4DeviceConfig) > 0, e.text(c.GetCookie()))
+			fmt.Fprintf(&b, "p4info %t, device config %t, cookie %s\n", c.P4Info != nil,
+				len(c.P4DeviceConfig) > 0, e.text(c.GetCookie()))
 		} else {
 			b.WriteString("no config\n")
 		}
 	case "write":
 		req := &p4v1.WriteRequest{}
 		e.parse(t, input, req)
-		req.DeviceId, req.Atomicity = 1, p4v1.WriteRequest_Atomicity(p4v1.WriteRequest_Atomicity_value[arg(1)])
+		req.DeviceId, req.Atomicity = 1,
+			p4v1.WriteRequest_Atomicity(p4v1.WriteRequest_Atomicity_value[arg(1)])
 		b.WriteString(e.result(e.dev.Write(e.now, req)))
 	case "read":
 		req := &p4v1.ReadRequest{}
@@ -344,7 +350,8 @@ func (e *scriptEnv) run(t *testing.T, cmd []string, input string) string {
 	case "arbitrate":
 		m := &p4v1.MasterArbitrationUpdate{}
 		e.parse(t, input, m)
-		b.WriteString(e.stream(arg(1), &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}}))
+		b.WriteString(e.stream(arg(1),
+			&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}}))
 	case "stream":
 		m := &p4v1.StreamMessageRequest{}
 		e.parse(t, input, m)

@@ -54,11 +54,11 @@ type ServerConfig struct {
 	// MaxMessage is the largest request in octets: a Write or a pipeline configuration. Other requests
 	// may have 4 MiB, or this if it is less. 0: DefaultMaxMessage.
 	MaxMessage int
-	// Guard limits the resources of clients. MaxMessage sets its Unfinished where that is 0: two of the
-	// largest requests, and at least guard.DefaultUnfinished.
+	// Guard limits the resources of clients. MaxMessage sets its Unfinished where that is 0: two of
+	// the largest requests, and at least guard.DefaultUnfinished.
 	Guard guard.Config
-	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the Read
-	// whose client has taken nothing for the longest time ends. 0: DefaultReadBacklog.
+	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the
+	// Read whose client has taken nothing for the longest time ends. 0: DefaultReadBacklog.
 	ReadBacklog int
 	// StreamQueue is how many packet-ins, digest lists and notifications may
 	// wait for one controller; more are dropped and counted. 0:
@@ -73,12 +73,12 @@ const (
 	DefaultReadBacklog = 256 << 20
 )
 
-// maxReads is how many answers to Reads are put together at once. A request that changes state waits
-// for no more of them.
+// maxReads is how many answers to Reads are put together at once. A request that changes state
+// waits for no more of them.
 const maxReads = 8
 
-// handshakeTime is how long a connection may take until it can carry calls, idleTime how long it may
-// carry none.
+// handshakeTime is how long a connection may take until it can carry calls, idleTime how long it
+// may carry none.
 const (
 	handshakeTime = 10 * time.Second
 	idleTime      = 30 * time.Minute
@@ -169,8 +169,10 @@ func NewServer(cfg ServerConfig) *Server {
 		grpc.ConnectionTimeout(handshakeTime),
 		// The stream is what reports that a controller lives: one that vanished
 		// without a word must not stay primary for long.
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime,
+			Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}),
 	}
 	if cfg.Credentials != nil {
 		opts = append(opts, grpc.Creds(cfg.Credentials))
@@ -258,7 +260,8 @@ func (s *Server) device(id uint64) (*served, error) {
 	}
 	slices.Sort(ids)
 	if len(ids) > 8 {
-		return nil, notFound("device id %d is unknown; this server has %d devices, from %d to %d", id, len(ids), ids[0], ids[len(ids)-1])
+		return nil, notFound("device id %d is unknown; this server has %d devices, from %d to %d", id,
+			len(ids), ids[0], ids[len(ids)-1])
 	}
 	return nil, notFound("device id %d is unknown; this server has %v", id, ids)
 }
@@ -356,8 +359,10 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	}
 }
 
-// produce puts the answer to a Read together. A client gets a turn when it has read the answers before.
-func (s *Server) produce(ctx context.Context, d *served, req *p4v1.ReadRequest, out *backlog, stream p4v1.P4Runtime_ReadServer) error {
+// produce puts the answer to a Read together. A client gets a turn when it has read the answers
+// before.
+func (s *Server) produce(ctx context.Context, d *served, req *p4v1.ReadRequest, out *backlog,
+	stream p4v1.P4Runtime_ReadServer) error {
 	if err := out.turn(ctx); err != nil {
 		return readError(ctx)
 	}
@@ -394,7 +399,8 @@ func readError(ctx context.Context) error {
 
 // read calls emit, on the caller's goroutine, with every response; it may be
 // used until emit returns.
-func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp *p4v1.ReadResponse, octets int) error) error {
+func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp *p4v1.ReadResponse,
+	octets int) error) error {
 	if err := d.state.Acquire(ctx, 1); err != nil {
 		return execError(err)
 	}
@@ -403,7 +409,8 @@ func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp
 		x      *reading
 		failed error
 	)
-	if err := d.do(ctx, func(time.Duration) { x, failed = d.sessions.startRead(req) }); err != nil || failed != nil {
+	if err := d.do(ctx, func(time.Duration) { x, failed = d.sessions.startRead(req) }); err != nil ||
+		failed != nil {
 		return cmp.Or(err, failed)
 	}
 	x.limit = stepObjects
@@ -435,7 +442,8 @@ func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp
 
 // SetForwardingPipelineConfig implements p4.v1.P4Runtime. Loading a program
 // takes its time: packets pass meanwhile.
-func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
+func (s *Server) SetForwardingPipelineConfig(ctx context.Context,
+	req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
 	d, err := s.device(req.GetDeviceId())
 	if err != nil {
 		return nil, err
@@ -446,8 +454,10 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context, req *p4v1.SetF
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-// maySetPipeline reports whether a request may be decoded: config, which is most of it, does not matter.
-func (d *served) maySetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+// maySetPipeline reports whether a request may be decoded: config, which is most of it, does not
+// matter.
+func (d *served) maySetPipeline(ctx context.Context,
+	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	var denied error
 	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySetPipeline(req) }); err != nil {
 		return err
@@ -455,7 +465,8 @@ func (d *served) maySetPipeline(ctx context.Context, req *p4v1.SetForwardingPipe
 	return denied
 }
 
-// mayWrite reports whether a request may be decoded: its updates, which are most of it, do not matter.
+// mayWrite reports whether a request may be decoded: its updates, which are most of it, do not
+// matter.
 func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
 	var denied error
 	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySend(req) }); err != nil {
@@ -464,7 +475,8 @@ func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
 	return denied
 }
 
-func (d *served) setPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error {
+func (d *served) setPipeline(ctx context.Context,
+	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	if err := d.maySetPipeline(ctx, req); err != nil {
 		return err
 	}
@@ -484,7 +496,8 @@ func (d *served) setPipeline(ctx context.Context, req *p4v1.SetForwardingPipelin
 }
 
 // GetForwardingPipelineConfig implements p4.v1.P4Runtime.
-func (s *Server) GetForwardingPipelineConfig(ctx context.Context, req *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
+func (s *Server) GetForwardingPipelineConfig(ctx context.Context,
+	req *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
 	d, err := s.device(req.GetDeviceId())
 	if err != nil {
 		return nil, err
@@ -500,7 +513,8 @@ func (s *Server) GetForwardingPipelineConfig(ctx context.Context, req *p4v1.GetF
 }
 
 // Capabilities implements p4.v1.P4Runtime.
-func (s *Server) Capabilities(_ context.Context, req *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
+func (s *Server) Capabilities(_ context.Context,
+	req *p4v1.CapabilitiesRequest) (*p4v1.CapabilitiesResponse, error) {
 	if req.GetDeviceId() != 0 {
 		if _, err := s.device(req.GetDeviceId()); err != nil {
 			return nil, err

@@ -48,7 +48,8 @@ func newNetworkWith(t *testing.T, wrap func(p4rt.Executor) p4rt.Executor) *netwo
 	return newNetworkOf(t, p4rt.ServerConfig{}, wrap, 1)
 }
 
-func newNetworkOf(t *testing.T, cfg p4rt.ServerConfig, wrap func(p4rt.Executor) p4rt.Executor, devices ...uint64) *network {
+func newNetworkOf(t *testing.T, cfg p4rt.ServerConfig, wrap func(p4rt.Executor) p4rt.Executor,
+	devices ...uint64) *network {
 	t.Helper()
 	n := &network{server: p4rt.NewServer(cfg), host: make(map[uint32]live.Port)}
 	var cache p4rt.Cache
@@ -120,7 +121,8 @@ func newController(t *testing.T, c p4v1.P4RuntimeClient) *controller {
 func (c *controller) arbitrate(device, election uint64) {
 	c.t.Helper()
 	if err := c.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{
-		Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: device, ElectionId: &p4v1.Uint128{Low: election}},
+		Arbitration: &p4v1.MasterArbitrationUpdate{DeviceId: device,
+			ElectionId: &p4v1.Uint128{Low: election}},
 	}}); err != nil {
 		c.t.Fatal(err)
 	}
@@ -153,7 +155,8 @@ func entitiesConfig(t testing.TB) *p4v1.ForwardingPipelineConfig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: json, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 42}}
+	return &p4v1.ForwardingPipelineConfig{P4Info: info, P4DeviceConfig: json,
+		Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 42}}
 }
 
 func table(cfg *p4v1.ForwardingPipelineConfig, alias string) uint32 {
@@ -174,21 +177,25 @@ func action(cfg *p4v1.ForwardingPipelineConfig, alias string) uint32 {
 	panic("no action " + alias)
 }
 
-func setPipeline(t *testing.T, c p4v1.P4RuntimeClient, device, election uint64, cfg *p4v1.ForwardingPipelineConfig) {
+func setPipeline(t *testing.T, c p4v1.P4RuntimeClient, device, election uint64,
+	cfg *p4v1.ForwardingPipelineConfig) {
 	t.Helper()
-	if _, err := c.SetForwardingPipelineConfig(context.Background(), &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: device, ElectionId: &p4v1.Uint128{Low: election},
-		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: cfg,
-	}); err != nil {
+	if _, err := c.SetForwardingPipelineConfig(context.Background(),
+		&p4v1.SetForwardingPipelineConfigRequest{
+			DeviceId: device, ElectionId: &p4v1.Uint128{Low: election},
+			Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: cfg,
+		}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func toCPU(cfg *p4v1.ForwardingPipelineConfig) *p4v1.Update {
-	return &p4v1.Update{Type: p4v1.Update_MODIFY, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-		TableId: table(cfg, "miss"), IsDefaultAction: true,
-		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(cfg, "to_cpu")}}},
-	}}}}
+	return &p4v1.Update{Type: p4v1.Update_MODIFY,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: table(cfg, "miss"), IsDefaultAction: true,
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(
+				cfg, "to_cpu")}}},
+		}}}}
 }
 
 // A stock client does what a controller does: arbitrate, push the pipeline,
@@ -199,7 +206,8 @@ func TestStockClient(t *testing.T) {
 	ctx := context.Background()
 	cfg := entitiesConfig(t)
 
-	if r, err := client.Capabilities(ctx, &p4v1.CapabilitiesRequest{DeviceId: 7}); err != nil || r.GetP4RuntimeApiVersion() != p4rt.APIVersion {
+	if r, err := client.Capabilities(ctx, &p4v1.CapabilitiesRequest{DeviceId: 7}); err != nil ||
+		r.GetP4RuntimeApiVersion() != p4rt.APIVersion {
 		t.Fatalf("capabilities: %v, %v", r, err)
 	}
 	if _, err := client.Capabilities(ctx, &p4v1.CapabilitiesRequest{DeviceId: 8}); status.Code(err) != codes.NotFound {
@@ -213,20 +221,24 @@ func TestStockClient(t *testing.T) {
 	a.arbitrate(1, 1)
 	a.wantStatus(codes.OK)
 	setPipeline(t, client, 1, 1, cfg)
-	got, err := client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: 1})
+	got, err := client.GetForwardingPipelineConfig(ctx,
+		&p4v1.GetForwardingPipelineConfigRequest{DeviceId: 1})
 	if err != nil || !proto.Equal(got.GetConfig(), cfg) {
 		t.Fatalf("the config reads back otherwise: %v", err)
 	}
-	got, err = client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{DeviceId: 7})
+	got, err = client.GetForwardingPipelineConfig(ctx,
+		&p4v1.GetForwardingPipelineConfigRequest{DeviceId: 7})
 	if err != nil || got.GetConfig() != nil {
 		t.Fatalf("device 7 has a config: %v, %v", got, err)
 	}
 
 	// Per-update errors arrive as details of the gRPC status.
-	_, err = client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Updates: []*p4v1.Update{
-		toCPU(cfg),
-		{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 3}}}},
-	}})
+	_, err = client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1},
+		Updates: []*p4v1.Update{
+			toCPU(cfg),
+			{Type: p4v1.Update_INSERT,
+				Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 3}}}},
+		}})
 	st := status.Convert(err)
 	if st.Code() != codes.Unknown || len(st.Details()) != 2 {
 		t.Fatalf("write: %v with details %v", err, st.Details())
@@ -236,14 +248,16 @@ func TestStockClient(t *testing.T) {
 			t.Fatalf("detail %d: %v, want %s", i, st.Details()[i], want)
 		}
 	}
-	read, err := client.Read(ctx, &p4v1.ReadRequest{DeviceId: 1, Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-		TableId: table(cfg, "miss"), IsDefaultAction: true,
-	}}}}})
+	read, err := client.Read(ctx, &p4v1.ReadRequest{DeviceId: 1,
+		Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: table(cfg, "miss"), IsDefaultAction: true,
+		}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp, err := read.Recv()
-	if err != nil || len(resp.GetEntities()) != 1 || !proto.Equal(resp.GetEntities()[0], toCPU(cfg).GetEntity()) {
+	if err != nil || len(resp.GetEntities()) != 1 ||
+		!proto.Equal(resp.GetEntities()[0], toCPU(cfg).GetEntity()) {
 		t.Fatalf("read: %v, %v", resp, err)
 	}
 	if _, err := read.Recv(); !errors.Is(err, io.EOF) {
@@ -254,7 +268,8 @@ func TestStockClient(t *testing.T) {
 	frame := []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34payload")
 	n.host[2].Send([][]byte{frame})
 	m, err := a.Recv()
-	if err != nil || string(m.GetPacket().GetPayload()) != string(frame) || string(m.GetPacket().GetMetadata()[0].GetValue()) != "\x02" {
+	if err != nil || string(m.GetPacket().GetPayload()) != string(frame) ||
+		string(m.GetPacket().GetMetadata()[0].GetValue()) != "\x02" {
 		t.Fatalf("packet-in: %v, %v", m, err)
 	}
 
@@ -262,7 +277,8 @@ func TestStockClient(t *testing.T) {
 	out := make(chan string, 1)
 	n.host[3].Attach(func(frames [][]byte) { out <- string(frames[0]) }, nil)
 	if err := a.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
-		Payload: frame, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{3}}, {MetadataId: 2, Value: []byte{0}}},
+		Payload: frame, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{3}},
+			{MetadataId: 2, Value: []byte{0}}},
 	}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +319,8 @@ func TestStreamErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := c.Recv()
-	if err != nil || codes.Code(m.GetError().GetCanonicalCode()) != codes.PermissionDenied || m.GetError().GetPacketOut() == nil {
+	if err != nil || codes.Code(m.GetError().GetCanonicalCode()) != codes.PermissionDenied ||
+		m.GetError().GetPacketOut() == nil {
 		t.Fatalf("got %v, %v", m, err)
 	}
 	c.arbitrate(1, 1)
@@ -338,10 +355,12 @@ func TestSlowController(t *testing.T) {
 	a.arbitrate(1, 1)
 	a.wantStatus(codes.OK)
 	setPipeline(t, client, 1, 1, cfg)
-	if _, err := client.Write(context.Background(), &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}, Updates: []*p4v1.Update{toCPU(cfg)}}); err != nil {
+	if _, err := client.Write(context.Background(), &p4v1.WriteRequest{DeviceId: 1,
+		ElectionId: &p4v1.Uint128{Low: 1}, Updates: []*p4v1.Update{toCPU(cfg)}}); err != nil {
 		t.Fatal(err)
 	}
-	frame := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34"), make([]byte, 8192)...)
+	frame := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34"),
+		make([]byte, 8192)...)
 	for n.server.Dropped() == 0 {
 		n.host[1].Send([][]byte{frame})
 		// The device answers all the while.
@@ -395,7 +414,8 @@ func TestMutualTLS(t *testing.T) {
 	ca := certstest.New(t)
 	ca.Issue(t, "server", "server", "switch")
 	ca.Issue(t, "client", "client")
-	creds, err := p4rt.TLSConfig{CertFile: ca.File("server.pem"), KeyFile: ca.File("server.key"), ClientCAFile: ca.File("ca.pem")}.Credentials()
+	creds, err := p4rt.TLSConfig{CertFile: ca.File("server.pem"), KeyFile: ca.File("server.key"),
+		ClientCAFile: ca.File("ca.pem")}.Credentials()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,8 +435,10 @@ func TestMutualTLS(t *testing.T) {
 	for _, c := range []struct {
 		name, cert, key string
 		want            codes.Code
-	}{{"with certificate", ca.File("client.pem"), ca.File("client.key"), codes.OK}, {"without", "", "", codes.Unavailable}} {
-		client, err := certs.Client{Enabled: true, CAFile: ca.File("ca.pem"), CertFile: c.cert, KeyFile: c.key, ServerName: "switch"}.Credentials(tls.VersionTLS12)
+	}{{"with certificate", ca.File("client.pem"), ca.File("client.key"), codes.OK},
+		{"without", "", "", codes.Unavailable}} {
+		client, err := certs.Client{Enabled: true, CAFile: ca.File("ca.pem"), CertFile: c.cert,
+			KeyFile: c.key, ServerName: "switch"}.Credentials(tls.VersionTLS12)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// common adds the services that gRPC tools expect at any port: server reflection (v1 and v1alpha) and
-// health checking. They list what is registered before Serve.
+// common adds the services that gRPC tools expect at any port: server reflection (v1 and v1alpha)
+// and health checking. They list what is registered before Serve.
 func (s *Server) common() {
 	s.health = health.NewServer()
 	healthpb.RegisterHealthServer(s.grpc, s.health)
@@ -31,14 +31,16 @@ func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) {
 
 // commonStream bounds the streams of the common services of a connection, and ends them when the
 // server closes: their handlers know nothing of that.
-func (s *Server) commonStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) commonStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler) error {
 	service, _, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
 	if !strings.HasPrefix(service, "grpc.") {
 		return handler(srv, stream)
 	}
 	leave, ok := guard.ClientOf(stream.Context()).Stream(service)
 	if !ok {
-		return status.Errorf(codes.ResourceExhausted, "the connection has %d streams of %s, as many as it may", guard.MaxStreams, service)
+		return status.Errorf(codes.ResourceExhausted,
+			"the connection has %d streams of %s, as many as it may", guard.MaxStreams, service)
 	}
 	served := make(chan error, 1)
 	go func() { // it ends with the stream

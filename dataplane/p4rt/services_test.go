@@ -21,8 +21,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/guard"
 )
 
-// TestCommonServices checks that tools can ask the server for its services, their files and its health,
-// that a connection has a bounded number of such streams, and that they end with the server.
+// TestCommonServices checks that tools can ask the server for its services, their files and its
+// health, that a connection has a bounded number of such streams, and that they end with the
+// server.
 func TestCommonServices(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -30,8 +31,11 @@ func TestCommonServices(t *testing.T) {
 	listener := bufconn.Listen(1 << 16)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///switch", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///switch",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +88,8 @@ func TestCommonServices(t *testing.T) {
 
 	client := healthpb.NewHealthClient(conn)
 	for _, service := range []string{"", "p4.v1.P4Runtime"} {
-		if r, err := client.Check(ctx, &healthpb.HealthCheckRequest{Service: service}); err != nil || r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		if r, err := client.Check(ctx, &healthpb.HealthCheckRequest{Service: service}); err != nil ||
+			r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q is %v, %v", service, r.GetStatus(), err)
 		}
 	}
@@ -116,7 +121,8 @@ func TestCommonServices(t *testing.T) {
 	for err = nil; err == nil; {
 		_, err = w.Recv()
 	}
-	if _, end := ask.Recv(); status.Code(end) != codes.Unavailable || status.Code(err) != codes.Unavailable && !errors.Is(err, context.Canceled) {
+	if _, end := ask.Recv(); status.Code(end) != codes.Unavailable ||
+		status.Code(err) != codes.Unavailable && !errors.Is(err, context.Canceled) {
 		t.Errorf("the streams ended with %v and %v, want Unavailable", err, end)
 	}
 	if n := s.Stats().Calls; len(n) > 0 {

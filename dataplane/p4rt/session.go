@@ -59,7 +59,9 @@ func (s *Sessions) Device() *Device { return s.dev }
 
 // Open starts a session. send is called, in order, with every message for the
 // controller; it must not block and must not call back.
-func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session { return s.open(nil, send) }
+func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session {
+	return s.open(nil, send)
+}
 
 // open starts a session of a stream on a client's connection.
 func (s *Sessions) open(client *guard.Client, send func(*p4v1.StreamMessageResponse)) *Session {
@@ -120,10 +122,12 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	}
 	if x.role != nil {
 		if m.GetDeviceId() != s.dev.cfg.ID {
-			return errorf(codes.FailedPrecondition, "device id %d; the stream is for device %d", m.GetDeviceId(), s.dev.cfg.ID)
+			return errorf(codes.FailedPrecondition, "device id %d; the stream is for device %d",
+				m.GetDeviceId(), s.dev.cfg.ID)
 		}
 		if name != x.role.name {
-			return errorf(codes.FailedPrecondition, "role %q; the stream is for role %q, open a new one to change it", name, x.role.name)
+			return errorf(codes.FailedPrecondition,
+				"role %q; the stream is for role %q, open a new one to change it", name, x.role.name)
 		}
 		return x.role.arbitrate(x, m)
 	}
@@ -134,7 +138,8 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	if r == nil {
 		if n := s.rolesOf(x.client); n >= maxClientRoles {
 			x.client.Refuse(guard.Roles)
-			return errorf(codes.ResourceExhausted, "role %q is new; the streams of this connection have %d roles, as many as they may", name, n)
+			return errorf(codes.ResourceExhausted,
+				"role %q is new; the streams of this connection have %d roles, as many as they may", name, n)
 		}
 		r = &role{name: name}
 	}
@@ -145,10 +150,12 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 		if x.client != nil {
 			x.client.Refuse(guard.Roles)
 		}
-		return errorf(codes.ResourceExhausted, "role %q is new; the device has %d roles with controllers, as many as it takes", name, maxRoles)
+		return errorf(codes.ResourceExhausted,
+			"role %q is new; the device has %d roles with controllers, as many as it takes", name, maxRoles)
 	}
 	if len(r.live) >= maxStreams {
-		return errorf(codes.ResourceExhausted, "role %q has %d controllers; there is no room for more", name, maxStreams)
+		return errorf(codes.ResourceExhausted, "role %q has %d controllers; there is no room for more",
+			name, maxStreams)
 	}
 	r.live = append(r.live, x)
 	if err := r.arbitrate(x, m); err != nil {
@@ -198,15 +205,17 @@ func (s *Sessions) forget(r *role) {
 func (s *Sessions) rolesOf(client *guard.Client) int {
 	n := 0
 	for _, r := range s.order {
-		if client != nil && slices.ContainsFunc(r.live, func(x *Session) bool { return x.client == client }) {
+		if client != nil && slices.ContainsFunc(r.live, func(x *Session) bool {
+			return x.client == client
+		}) {
 			n++
 		}
 	}
 	return n
 }
 
-// makeRoom has room for one more role: it forgets the role that has been without controllers for the
-// longest time if it must. It reports whether there is room.
+// makeRoom has room for one more role: it forgets the role that has been without controllers for
+// the longest time if it must. It reports whether there is room.
 func (s *Sessions) makeRoom() bool {
 	if len(s.order) < maxRoles {
 		return true
@@ -224,7 +233,8 @@ func (s *Sessions) makeRoom() bool {
 // if it is not.
 func (x *Session) primary(what string) *Error {
 	if x.role == nil {
-		return errorf(codes.PermissionDenied, "%s before arbitration; send a MasterArbitrationUpdate first", what)
+		return errorf(codes.PermissionDenied,
+			"%s before arbitration; send a MasterArbitrationUpdate first", what)
 	}
 	if x.role.primary != x {
 		return errorf(codes.PermissionDenied, "%s from a controller that is not primary", what)
@@ -252,8 +262,10 @@ func (x *Session) ackDigest(a *p4v1.DigestListAck) error {
 		return err
 	}
 	d := x.sessions.dev
-	if d.active != nil && !x.role.access.object(d.active.p, a.GetDigestId()) && d.active.p.digests[a.GetDigestId()] != nil {
-		return errorf(codes.PermissionDenied, "role %q is not told of %s", x.role.name, d.active.p.nameOf("digest", a.GetDigestId()))
+	if d.active != nil && !x.role.access.object(d.active.p, a.GetDigestId()) &&
+		d.active.p.digests[a.GetDigestId()] != nil {
+		return errorf(codes.PermissionDenied, "role %q is not told of %s", x.role.name,
+			d.active.p.nameOf("digest", a.GetDigestId()))
 	}
 	return d.AckDigest(a)
 }
@@ -307,7 +319,8 @@ func (a *access) filter(d *Device, m *p4v1.StreamMessageResponse) *p4v1.StreamMe
 
 // authorize checks who sends a request that changes state, in the order the
 // specification gives ("Write RPC").
-func (s *Sessions) authorize(device uint64, roleID uint64, name string, election *p4v1.Uint128) (*role, *Error) {
+func (s *Sessions) authorize(device uint64, roleID uint64, name string,
+	election *p4v1.Uint128) (*role, *Error) {
 	if err := s.dev.checkID(device); err != nil {
 		return nil, err
 	}
@@ -321,13 +334,17 @@ func (s *Sessions) authorize(device uint64, roleID uint64, name string, election
 	id := newElectionID(election)
 	switch {
 	case r.primary == nil && r.highest != nil:
-		return nil, errorf(codes.PermissionDenied, "there is no primary controller for role %q; send a MasterArbitrationUpdate with election id %s or higher first", name, r.highest)
+		return nil, errorf(codes.PermissionDenied,
+			"there is no primary controller for role %q; send a MasterArbitrationUpdate with election id %s or higher first", name, r.highest)
 	case r.primary == nil:
-		return nil, errorf(codes.PermissionDenied, "there is no primary controller for role %q; send a MasterArbitrationUpdate first", name)
+		return nil, errorf(codes.PermissionDenied,
+			"there is no primary controller for role %q; send a MasterArbitrationUpdate first", name)
 	case id == nil:
-		return nil, errorf(codes.PermissionDenied, "the election id is unset; the primary's is %s", r.primary.election)
+		return nil, errorf(codes.PermissionDenied, "the election id is unset; the primary's is %s",
+			r.primary.election)
 	case id.compare(r.primary.election) != 0:
-		return nil, errorf(codes.PermissionDenied, "election id %s is not that of the primary, %s", id, r.primary.election)
+		return nil, errorf(codes.PermissionDenied, "election id %s is not that of the primary, %s", id,
+			r.primary.election)
 	}
 	return r, nil
 }
@@ -354,7 +371,8 @@ func (s *Sessions) startWrite(now time.Duration, req *p4v1.WriteRequest) (*writi
 
 // maySend checks who sends a Write.
 func (s *Sessions) maySend(req *p4v1.WriteRequest) error {
-	if _, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(), req.GetElectionId()); err != nil {
+	if _, err := s.authorize(req.GetDeviceId(), numericWriteRole(req), req.GetRole(),
+		req.GetElectionId()); err != nil {
 		return err
 	}
 	return nil
@@ -371,7 +389,8 @@ func (s *Sessions) mayWrite(r *role) func(*p4v1.Entity) *Error {
 
 // SetPipeline checks that the request comes from the primary of its role and
 // carries it out; see Device.SetPipeline.
-func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) error {
+func (s *Sessions) SetPipeline(now time.Duration,
+	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	if err := s.maySetPipeline(req); err != nil {
 		return err
 	}
@@ -379,19 +398,22 @@ func (s *Sessions) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelin
 }
 
 func (s *Sessions) maySetPipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
-	r, err := s.authorize(req.GetDeviceId(), numericPipelineRole(req), req.GetRole(), req.GetElectionId())
+	r, err := s.authorize(req.GetDeviceId(), numericPipelineRole(req), req.GetRole(),
+		req.GetElectionId())
 	if err != nil {
 		return err
 	}
 	if !r.access.pipeline() {
-		return errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline config", r.name)
+		return errorf(codes.PermissionDenied, "role %q may not set the forwarding pipeline config",
+			r.name)
 	}
 	return nil
 }
 
 // Read answers a Read request, which any client may send. A role in it selects
 // the entities that the role may write.
-func (s *Sessions) Read(now time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (s *Sessions) Read(now time.Duration, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	x, err := s.startRead(req)
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ import (
 // meters must all fit it, or the request is INVALID_ARGUMENT and changes
 // nothing; counters and registers are carried over where the new program has
 // them. With the config that is running it only changes the cookie.
-func (d *Device) SetPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest) error {
+func (d *Device) SetPipeline(now time.Duration,
+	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return err
 	}
@@ -56,7 +57,8 @@ func (d *Device) verify(req *p4v1.SetForwardingPipelineConfigRequest) (*pipeline
 }
 
 // setPipeline carries out a request whose config p has been verified.
-func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest, p *pipeline) *Error {
+func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest,
+	p *pipeline) *Error {
 	cookie := copyCookie(req.GetConfig().GetCookie())
 	switch req.GetAction() {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
@@ -117,7 +119,8 @@ func (d *Device) restore(now time.Duration, hard, soft []*p4v1.Update) *Error {
 }
 
 // reconcile starts a pipeline with the forwarding state of the current one.
-func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.ForwardingPipelineConfig_Cookie) *Error {
+func (d *Device) reconcile(now time.Duration, p *pipeline,
+	cookie *p4v1.ForwardingPipelineConfig_Cookie) *Error {
 	if d.active == nil {
 		d.start(p, nil, cookie)
 		return nil
@@ -133,7 +136,8 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 	for _, u := range state {
 		if err := try.update(now, u, nil); err != nil {
 			kind, id := entityObject(u.GetEntity())
-			return invalid("the forwarding state of %s does not fit the new config: %s", d.active.p.nameOf(kind, id), err.Message)
+			return invalid("the forwarding state of %s does not fit the new config: %s",
+				d.active.p.nameOf(kind, id), err.Message)
 		}
 	}
 	d.start(p, try, cookie)
@@ -144,15 +148,18 @@ func (d *Device) reconcile(now time.Duration, p *pipeline, cookie *p4v1.Forwardi
 // the updates that must succeed, in an order that respects references, and
 // those of counters and registers, which may fail.
 func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
-	collect := func(list *[]*p4v1.Update, typ p4v1.Update_Type, q *p4v1.Entity, keep func(*p4v1.Entity) bool) {
+	collect := func(list *[]*p4v1.Update, typ p4v1.Update_Type, q *p4v1.Entity,
+		keep func(*p4v1.Entity) bool) {
 		for _, e := range r.entities(now, q) {
 			if keep == nil || keep(e) {
 				*list = append(*list, &p4v1.Update{Type: typ, Entity: e})
 			}
 		}
 	}
-	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}}, nil)
-	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}}, nil)
+	collect(&hard, p4v1.Update_INSERT,
+		&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}}, nil)
+	collect(&hard, p4v1.Update_INSERT,
+		&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}}, nil)
 	for _, t := range r.p.tableList {
 		q := &p4v1.TableEntry{TableId: t.id}
 		if t.counter != nil {
@@ -162,11 +169,13 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 			q.MeterConfig = &p4v1.MeterConfig{}
 		}
 		if !t.constEntries {
-			collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}}, nil)
+			collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}},
+				nil)
 		}
 		if _, changed, err := r.sw.DefaultEntry(t.engine); err == nil && changed {
 			dq := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
-			collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: dq}}, nil)
+			collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: dq}},
+				nil)
 		}
 		direct := []*p4v1.TableEntry{{TableId: t.id, IsDefaultAction: true}}
 		if t.constEntries {
@@ -174,25 +183,34 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 		}
 		for _, q := range direct {
 			if t.meter != nil {
-				collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: q}}},
+				collect(&hard, p4v1.Update_MODIFY,
+					&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: q}}},
 					func(e *p4v1.Entity) bool { return e.GetDirectMeterEntry().GetConfig() != nil })
 			}
 			if t.counter != nil {
-				collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{TableEntry: q}}},
+				collect(&soft, p4v1.Update_MODIFY,
+					&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{TableEntry: q}}},
 					func(e *p4v1.Entity) bool { return counted(e.GetDirectCounterEntry().GetData()) })
 			}
 		}
 	}
-	collect(&hard, p4v1.Update_INSERT, preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{}}}), nil)
-	collect(&hard, p4v1.Update_INSERT, preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}), nil)
-	collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{}}},
+	collect(&hard, p4v1.Update_INSERT,
+		preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{}}}), nil)
+	collect(&hard, p4v1.Update_INSERT,
+		preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}), nil)
+	collect(&hard, p4v1.Update_MODIFY,
+		&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{}}},
 		func(e *p4v1.Entity) bool { return len(e.GetValueSetEntry().GetMembers()) > 0 })
-	collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{}}}, nil)
-	collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{}}},
+	collect(&hard, p4v1.Update_INSERT,
+		&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{}}}, nil)
+	collect(&hard, p4v1.Update_MODIFY,
+		&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{}}},
 		func(e *p4v1.Entity) bool { return e.GetMeterEntry().GetConfig() != nil })
-	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{}}},
+	collect(&soft, p4v1.Update_MODIFY,
+		&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{}}},
 		func(e *p4v1.Entity) bool { return counted(e.GetCounterEntry().GetData()) })
-	collect(&soft, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}},
+	collect(&soft, p4v1.Update_MODIFY,
+		&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}},
 		func(e *p4v1.Entity) bool {
 			bits, ok := e.GetRegisterEntry().GetData().GetData().(*p4v1.P4Data_Bitstring)
 			return !ok || !allZero(bits.Bitstring) // registers start as zeroes
@@ -222,7 +240,8 @@ func (r *realm) clearInitial() {
 // GetPipeline answers a GetForwardingPipelineConfig request. Without a
 // pipeline the config is unset. A saved pipeline that is not committed yet is
 // what reads and writes refer to, and so is what is returned.
-func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (*p4v1.GetForwardingPipelineConfigResponse, error) {
+func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (
+	*p4v1.GetForwardingPipelineConfigResponse, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return nil, err
 	}

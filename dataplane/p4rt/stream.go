@@ -30,7 +30,8 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 	s.track(out)
 	defer s.untrack(out)
 
-	c := &channel{server: s, client: client, out: out, updates: rate.NewLimiter(updateRate, updateBurst), ctx: context.WithoutCancel(stream.Context())}
+	c := &channel{server: s, client: client, out: out, updates: rate.NewLimiter(updateRate,
+		updateBurst), ctx: context.WithoutCancel(stream.Context())}
 	received := make(chan error, 1)
 	go func() { received <- c.receive(ctx, stream) }()
 	defer c.close() // before cancel: a request under way still finds the session
@@ -142,7 +143,9 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 		}
 		leave, ok := c.client.Stream(fmt.Sprint("device ", a.GetDeviceId()))
 		if !ok {
-			return nil, nil, errorf(codes.ResourceExhausted, "the connection has %d stream channels of device %d; there is no room for more", guard.MaxStreams, a.GetDeviceId())
+			return nil, nil, errorf(codes.ResourceExhausted,
+				"the connection has %d stream channels of device %d; there is no room for more",
+				guard.MaxStreams, a.GetDeviceId())
 		}
 		c.leave = leave
 		c.dev, c.session = dev, dev.sessions.open(c.client, c.out.put)
@@ -151,7 +154,8 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 	if m.GetUpdate() == nil {
 		return nil, nil, invalid("the stream message is empty; want a MasterArbitrationUpdate first")
 	}
-	e := &p4v1.StreamError{CanonicalCode: int32(codes.PermissionDenied), Message: "the stream has no controller session; send a MasterArbitrationUpdate first"}
+	e := &p4v1.StreamError{CanonicalCode: int32(codes.PermissionDenied),
+		Message: "the stream has no controller session; send a MasterArbitrationUpdate first"}
 	switch u := m.GetUpdate().(type) {
 	case *p4v1.StreamMessageRequest_Packet:
 		e.Details = &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}
@@ -204,8 +208,8 @@ const (
 )
 
 // outbox is the queue of one stream: put never blocks. When maxNotices arbitration messages wait, a
-// new one takes the place of the last of them: who is primary now supersedes who was. Other messages
-// are dropped, and counted, when limit of them or maxQueueBytes wait.
+// new one takes the place of the last of them: who is primary now supersedes who was. Other
+// messages are dropped, and counted, when limit of them or maxQueueBytes wait.
 type outbox struct {
 	ready chan struct{} // has a token while messages may wait
 	drain chan struct{} // has a token when messages were taken

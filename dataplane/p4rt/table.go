@@ -79,7 +79,8 @@ func (r *realm) table(id uint32) (*tableSchema, *Error) {
 
 // matchKey converts the match and the priority of an entry; buf is as in
 // matches.
-func (t *tableSchema) matchKey(x texts, buf []engine.Match, e *p4v1.TableEntry) ([]engine.Match, int32, *Error) {
+func (t *tableSchema) matchKey(x texts, buf []engine.Match, e *p4v1.TableEntry) ([]engine.Match,
+	int32, *Error) {
 	m, err := t.key.matches(x, buf, e.GetMatch())
 	if err != nil {
 		return nil, 0, err
@@ -88,12 +89,14 @@ func (t *tableSchema) matchKey(x texts, buf []engine.Match, e *p4v1.TableEntry) 
 	case t.key.priority && prio <= 0:
 		return nil, 0, invalid("priority %d; want 1 or more: the key has a ternary, range or optional field", prio)
 	case !t.key.priority && prio != 0:
-		return nil, 0, invalid("priority %d; want 0: the key has no ternary, range or optional field", prio)
+		return nil, 0, invalid("priority %d; want 0: the key has no ternary, range or optional field",
+			prio)
 	}
 	return m, e.GetPriority(), nil
 }
 
-func (r *realm) writeTableEntry(now time.Duration, typ p4v1.Update_Type, e *p4v1.TableEntry, undo *undoLog) *Error {
+func (r *realm) writeTableEntry(now time.Duration, typ p4v1.Update_Type, e *p4v1.TableEntry,
+	undo *undoLog) *Error {
 	t, err := r.table(e.GetTableId())
 	if err != nil {
 		return err
@@ -109,7 +112,8 @@ func (r *realm) writeTableEntry(now time.Duration, typ p4v1.Update_Type, e *p4v1
 	return nil
 }
 
-func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEntry, undo *undoLog) *Error {
+func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEntry,
+	undo *undoLog) *Error {
 	if e.GetIsConst() {
 		return invalid("is_const is true; only entries of the program are const")
 	}
@@ -117,7 +121,8 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		return invalid("the table has no key and so no entries; MODIFY its default entry (is_default_action)")
 	}
 	if t.constEntries && typ != p4v1.Update_MODIFY {
-		return errorf(codes.PermissionDenied, "the entries are const: %s is not possible, only MODIFY of direct resources", typ)
+		return errorf(codes.PermissionDenied,
+			"the entries are const: %s is not possible, only MODIFY of direct resources", typ)
 	}
 	var buf []engine.Match
 	if undo == nil { // nothing refers to the match afterwards
@@ -139,7 +144,8 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		return err
 	}
 	if t.constEntries && e.GetAction() != nil {
-		return errorf(codes.PermissionDenied, "the entries are const: their action cannot be modified; leave it unset to modify direct resources")
+		return errorf(codes.PermissionDenied,
+			"the entries are const: their action cannot be modified; leave it unset to modify direct resources")
 	}
 
 	if typ == p4v1.Update_INSERT {
@@ -176,7 +182,8 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	return r.modifyEntry(t, match, prio, e, undo)
 }
 
-func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry, undo *undoLog) *Error {
+func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry,
+	undo *undoLog) *Error {
 	old, gerr := r.sw.Entry(t.engine, match, prio)
 	if gerr != nil {
 		return updateError(gerr, p4v1.Update_MODIFY, "entry")
@@ -236,7 +243,8 @@ func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e 
 	return r.writeDirect(t, match, prio, e, false)
 }
 
-func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32, undo *undoLog) *Error {
+func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32,
+	undo *undoLog) *Error {
 	if undo == nil && (t.profile == nil || !t.profile.selector) {
 		return updateError(r.sw.DeleteEntry(t.engine, match, prio), p4v1.Update_DELETE, "entry")
 	}
@@ -263,7 +271,8 @@ func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32, un
 
 func (r *realm) undoInsert(t *tableSchema, match []engine.Match, prio int32, undo *undoLog) {
 	undo.add(func() {
-		if old, err := r.sw.Entry(t.engine, match, prio); err == nil && r.sw.DeleteEntry(t.engine, match, prio) == nil {
+		if old, err := r.sw.Entry(t.engine, match, prio); err == nil &&
+			r.sw.DeleteEntry(t.engine, match, prio) == nil {
 			r.countOneShot(t, old.Target.Kind, -1)
 		}
 	})
@@ -304,7 +313,8 @@ func (t *tableSchema) checkSide(e *p4v1.TableEntry) *Error {
 // writeDirect writes the direct resources of an entry, which checkSide has
 // seen. A meter configuration that is not set is reset; a counter keeps its
 // value (P4Runtime specification, "Direct Resources").
-func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry, inserted bool) *Error {
+func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry,
+	inserted bool) *Error {
 	if c := e.GetCounterData(); c != nil {
 		v, err := counterValue(c)
 		if err == nil {
@@ -391,7 +401,8 @@ func (r *realm) countOneShot(t *tableSchema, kind engine.TargetKind, n int) {
 	}
 }
 
-func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEntry, undo *undoLog) *Error {
+func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEntry,
+	undo *undoLog) *Error {
 	switch {
 	case typ != p4v1.Update_MODIFY:
 		return invalid("the default entry cannot take %s; only MODIFY", typ)
@@ -406,7 +417,8 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 	case t.constDefault != 0 || r.p.program.Tables()[t.engine].ConstDefault:
 		return errorf(codes.PermissionDenied, "the default action is const; it cannot be modified")
 	case t.profile != nil:
-		return errorf(codes.PermissionDenied, "the default entry of an indirect table is const; it cannot be modified")
+		return errorf(codes.PermissionDenied,
+			"the default entry of an indirect table is const; it cannot be modified")
 	}
 	if err := t.checkSide(e); err != nil {
 		return err
@@ -428,7 +440,8 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 		if err != nil {
 			return err
 		}
-		if err := engineError(r.sw.SetDefaultEntry(t.engine, engine.Target{Kind: engine.TargetAction, Action: call})); err != nil {
+		if err := engineError(r.sw.SetDefaultEntry(t.engine, engine.Target{Kind: engine.TargetAction,
+			Action: call})); err != nil {
 			return err
 		}
 		if x := (extra{controller: controllerMetadata(e), metadata: e.GetMetadata()}).pack(); x != nil {

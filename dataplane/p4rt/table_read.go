@@ -14,7 +14,8 @@ import (
 // table id 0 there is nothing else to select by than is_default_action.
 func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	if q.GetTableId() == 0 {
-		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 || controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
+		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 ||
+			controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
 			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata can be given")
 		}
 		for _, t := range r.p.tableList {
@@ -36,7 +37,8 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	case q.GetTimeSinceLastHit() != nil && (!t.idleTimeout || q.GetIsDefaultAction()):
 		return invalid("table %q: time_since_last_hit is set; the table or the default entry has no idle timeouts", t.name)
 	case q.GetIsDefaultAction() && (len(q.GetMatch()) > 0 || q.GetPriority() != 0):
-		return invalid("table %q: the default entry has neither match nor priority; leave them out", t.name)
+		return invalid("table %q: the default entry has neither match nor priority; leave them out",
+			t.name)
 	}
 	if a := q.GetAction(); a != nil {
 		act, ok := a.GetType().(*p4v1.TableAction_Action)
@@ -103,7 +105,8 @@ func (r *realm) readTable(t *tableSchema, q *p4v1.TableEntry, match []engine.Mat
 
 // selects applies the filters that are not part of the key.
 func selects(q, e *p4v1.TableEntry) bool {
-	if id := q.GetAction().GetAction().GetActionId(); id != 0 && e.GetAction().GetAction().GetActionId() != id {
+	if id := q.GetAction().GetAction().GetActionId(); id != 0 &&
+		e.GetAction().GetAction().GetActionId() != id {
 		return false
 	}
 	if c := controllerMetadata(q); c != 0 && controllerMetadata(e) != c {
@@ -117,7 +120,8 @@ const noAction = "NoAction"
 
 // tableEntry converts an entry of the switch. What q sets of direct resources
 // and of the last hit is read too.
-func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry, out *reading) *p4v1.Entity {
+func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
+	out *reading) *p4v1.Entity {
 	more := unpackExtra(x.Metadata)
 	m := out.slab.newEntry()
 	e := &m.entry

@@ -118,7 +118,9 @@ func (x *textTable) value(b []byte, look bool) ([]byte, *Error) {
 	}
 	v, ok := x.free()
 	if !ok {
-		return nil, errorf(codes.ResourceExhausted, "type %q has no value left for string %q: %d strings use its %d bits", x.name, s, len(x.values), x.width)
+		return nil, errorf(codes.ResourceExhausted,
+			"type %q has no value left for string %q: %d strings use its %d bits", x.name, s, len(x.values),
+			x.width)
 	}
 	x.bind(s, v)
 	return v, nil

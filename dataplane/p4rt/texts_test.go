@@ -41,10 +41,12 @@ func TestTexts(t *testing.T) {
 	if s := string(x.text([]byte{1, 0x90})); s != "400" {
 		t.Errorf("a value without a string is told as %q; want 400", s)
 	}
-	if _, err := x.value([]byte("eth2"), true); err == nil || err.Code != codes.NotFound || err.Message != `string "eth2" of type "t" is not in use` {
+	if _, err := x.value([]byte("eth2"), true); err == nil || err.Code != codes.NotFound ||
+		err.Message != `string "eth2" of type "t" is not in use` {
 		t.Errorf("looking for what is not there: %v", err)
 	}
-	if v, err := x.value([]byte("42"), true); err != nil || string(v) != "\x2a" || len(x.names[string(v)]) != 0 {
+	if v, err := x.value([]byte("42"), true); err != nil || string(v) != "\x2a" ||
+		len(x.names[string(v)]) != 0 {
 		t.Errorf("looking for a numeral: %x, %v", v, err)
 	}
 	long := strings.Repeat("x", 1025)
@@ -66,7 +68,8 @@ func TestTextsExhausted(t *testing.T) {
 		seen[string(v)] = true
 	}
 	want := `type "t" has no value left for string "one more": 15 strings use its 4 bits`
-	if _, err := x.value([]byte("one more"), false); err == nil || err.Code != codes.ResourceExhausted || err.Message != want {
+	if _, err := x.value([]byte("one more"), false); err == nil ||
+		err.Code != codes.ResourceExhausted || err.Message != want {
 		t.Errorf("got %v; want %s", err, want)
 	}
 	x.expect(t, "0", "\x00")
@@ -89,7 +92,8 @@ func TestTextsAdopt(t *testing.T) {
 	old.expect(t, "red", "\x80")
 	old.expect(t, "blue", "\x81")
 	old.expect(t, "5", "\x05")
-	types := map[string]*translation{"t": {name: "t", width: 8, given: map[string][]byte{"green": {0x81}}}, "n": {name: "n", index: 1, sdn: 32, width: 9}}
+	types := map[string]*translation{"t": {name: "t", width: 8,
+		given: map[string][]byte{"green": {0x81}}}, "n": {name: "n", index: 1, sdn: 32, width: 9}}
 	x := newTexts(types, texts{tables: []*textTable{old}}).tables[0]
 	x.expect(t, "red", "\x80")
 	x.expect(t, "green", "\x81")

@@ -31,7 +31,8 @@ func (t *translation) strings() bool { return t != nil && t.sdn == 0 }
 // bind takes the width that the type has at one place of the program.
 func (t *translation) bind(width int, what string) *Error {
 	if t.width != 0 && t.width != width {
-		return invalid("%s: type %q has %d bits in the program; it has %d elsewhere", what, t.name, width, t.width)
+		return invalid("%s: type %q has %d bits in the program; it has %d elsewhere", what, t.name, width,
+			t.width)
 	}
 	t.width = width
 	return nil
@@ -87,7 +88,8 @@ type valueType struct {
 }
 
 // newValueType settles the type of a value that may have a user-defined one.
-func (t *typeInfo) newValueType(width int, named *configv1.P4NamedType, what string) (valueType, *Error) {
+func (t *typeInfo) newValueType(width int, named *configv1.P4NamedType, what string) (valueType,
+	*Error) {
 	v := valueType{width: width, device: width, tr: t.translations[named.GetName()]}
 	if v.tr.strings() {
 		return v, nil // bind finds the width
@@ -132,7 +134,8 @@ func (v *valueType) value(x texts, b []byte) ([]byte, *Error) {
 		return nil, err
 	}
 	if n := bitLen(b); n > v.device {
-		return nil, outOfRange("value 0x%x needs %d bits; type %q has %d in the program", b, n, v.tr.name, v.device)
+		return nil, outOfRange("value 0x%x needs %d bits; type %q has %d in the program", b, n, v.tr.name,
+			v.device)
 	}
 	return b, nil
 }
@@ -154,7 +157,8 @@ func (t *typeInfo) checkGiven() *Error {
 		}
 		for _, s := range slices.Sorted(maps.Keys(tr.given)) {
 			if n := bitLen(tr.given[s]); n > tr.width {
-				return invalid("P4Info: type %q gives string %q a value of %d bits; it has %d in the program", name, s, n, tr.width)
+				return invalid("P4Info: type %q gives string %q a value of %d bits; it has %d in the program",
+					name, s, n, tr.width)
 			}
 		}
 	}
@@ -199,7 +203,8 @@ func (p *packetSchema) widthsIn(h engine.HeaderInfo) []int {
 	widths := make([]int, len(p.fields))
 	for i, f := range p.fields {
 		have := h.Fields[i]
-		if have.Name != f.name || f.tr == nil && have.Width != f.width || f.tr != nil && f.tr.width != 0 && f.tr.width != have.Width {
+		if have.Name != f.name || f.tr == nil && have.Width != f.width || f.tr != nil &&
+			f.tr.width != 0 && f.tr.width != have.Width {
 			return nil
 		}
 		widths[i] = have.Width

@@ -54,7 +54,8 @@ func TestPacketsPassBetweenSteps(t *testing.T) {
 	id := &p4v1.Uint128{Low: 1}
 	ctx := t.Context()
 	if _, err := client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: 1, ElectionId: id, Config: roomyFabric(t, entries), Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		DeviceId: 1, ElectionId: id, Config: roomyFabric(t, entries),
+		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestPacketsPassBetweenSteps(t *testing.T) {
 			}
 			for _, e := range r.GetEntities() {
 				source := e.GetTableEntry().GetMatch()[2].GetExact().GetValue()
-				if want := branchUpdate(p4v1.Update_INSERT, int(binary.BigEndian.Uint32(source[12:]))).GetEntity(); !proto.Equal(e, want) {
+				if want := branchUpdate(p4v1.Update_INSERT,
+					int(binary.BigEndian.Uint32(source[12:]))).GetEntity(); !proto.Equal(e, want) {
 					t.Errorf("read %v, want %v", e, want)
 					return -1
 				}

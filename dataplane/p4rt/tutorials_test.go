@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// tutor sends the messages that p4runtime_lib of p4lang/tutorials sends: one update a Write, values as
-// wide as their fields, and only the lower half of the election id outside of the stream.
+// tutor sends the messages that p4runtime_lib of p4lang/tutorials sends: one update a Write, values
+// as wide as their fields, and only the lower half of the election id outside of the stream.
 type tutor struct {
 	t      *testing.T
 	client p4v1.P4RuntimeClient
@@ -61,10 +61,10 @@ func wide(n uint64, octets int) []byte {
 	return b[len(b)-octets:]
 }
 
-// TestTutorialsClient runs through what the controllers of the exercises do: program a switch of device
-// id 0, in the message p4.tmp.P4DeviceConfig; write entries, a default action, a multicast group and a
-// clone session; read entries and counters; take a packet-in and answer it by a packet-out whose
-// metadata have as many octets as the field has bits; and delete an entry.
+// TestTutorialsClient runs through what the controllers of the exercises do: program a switch of
+// device id 0, in the message p4.tmp.P4DeviceConfig; write entries, a default action, a multicast
+// group and a clone session; read entries and counters; take a packet-in and answer it by a
+// packet-out whose metadata have as many octets as the field has bits; and delete an entry.
 func TestTutorialsClient(t *testing.T) {
 	n := newNetwork(t, p4rt.ServerConfig{}, 0)
 	cfg := entitiesConfig(t)
@@ -80,11 +80,14 @@ func TestTutorialsClient(t *testing.T) {
 
 	var device []byte // P4DeviceConfig: reassign, device_data
 	device = protowire.AppendVarint(protowire.AppendTag(device, 1, protowire.VarintType), 1)
-	device = protowire.AppendBytes(protowire.AppendTag(device, 3, protowire.BytesType), cfg.P4DeviceConfig)
-	if _, err := c.client.SetForwardingPipelineConfig(context.Background(), &p4v1.SetForwardingPipelineConfigRequest{
-		ElectionId: &p4v1.Uint128{Low: 1}, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
-		Config: &p4v1.ForwardingPipelineConfig{P4Info: cfg.P4Info, P4DeviceConfig: device},
-	}); err != nil {
+	device = protowire.AppendBytes(protowire.AppendTag(device, 3, protowire.BytesType),
+		cfg.P4DeviceConfig)
+	if _, err := c.client.SetForwardingPipelineConfig(context.Background(),
+		&p4v1.SetForwardingPipelineConfigRequest{
+			ElectionId: &p4v1.Uint128{Low: 1},
+			Action:     p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+			Config:     &p4v1.ForwardingPipelineConfig{P4Info: cfg.P4Info, P4DeviceConfig: device},
+		}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -92,17 +95,22 @@ func TestTutorialsClient(t *testing.T) {
 	entries := []*p4v1.TableEntry{
 		{
 			TableId: table(cfg, "station"),
-			Match:   []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: wide(station, 6)}}}},
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(cfg, "station_forward"), Params: []*p4v1.Action_Param{
+			Match: []*p4v1.FieldMatch{{FieldId: 1,
+				FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: wide(station,
+					6)}}}},
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(
+				cfg, "station_forward"), Params: []*p4v1.Action_Param{
 				{ParamId: 1, Value: wide(second, 2)}, {ParamId: 2, Value: wide(0, 2)},
 			}}}},
 		},
 		{
 			TableId: table(cfg, "route"),
-			Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{
-				Value: append([]byte{0x20, 1, 0x0d, 0xb8}, make([]byte, 12)...), PrefixLen: 32,
-			}}}},
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(cfg, "multicast"), Params: []*p4v1.Action_Param{
+			Match: []*p4v1.FieldMatch{{FieldId: 1,
+				FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{
+					Value: append([]byte{0x20, 1, 0x0d, 0xb8}, make([]byte, 12)...), PrefixLen: 32,
+				}}}},
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(
+				cfg, "multicast"), Params: []*p4v1.Action_Param{
 				{ParamId: 1, Value: wide(7, 2)},
 			}}}},
 		},
@@ -112,12 +120,15 @@ func TestTutorialsClient(t *testing.T) {
 	}
 	c.write(p4v1.Update_MODIFY, toCPU(cfg).GetEntity())
 	replicas := []*p4v1.Replica{tutorReplica(1, 1), tutorReplica(2, 1)}
-	c.write(p4v1.Update_INSERT, preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 7, Replicas: replicas},
-	}}))
-	c.write(p4v1.Update_INSERT, preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
-		CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: 5, Replicas: replicas[:1], PacketLengthBytes: 128},
-	}}))
+	c.write(p4v1.Update_INSERT,
+		preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
+			MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 7, Replicas: replicas},
+		}}))
+	c.write(p4v1.Update_INSERT,
+		preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
+			CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: 5, Replicas: replicas[:1],
+				PacketLengthBytes: 128},
+		}}))
 
 	// All entries of all tables, as of table_id 0.
 	var tables []uint32
@@ -148,13 +159,15 @@ func TestTutorialsClient(t *testing.T) {
 	unknown[0] = 2
 	n.host[first].Send([][]byte{unknown})
 	m, err := s.Recv()
-	if err != nil || string(m.GetPacket().GetPayload()) != string(unknown) || m.GetPacket().GetMetadata()[0].GetValue()[0] != first {
+	if err != nil || string(m.GetPacket().GetPayload()) != string(unknown) ||
+		m.GetPacket().GetMetadata()[0].GetValue()[0] != first {
 		t.Fatalf("packet-in: %v, %v", m, err)
 	}
 
 	// The library makes metadata of as many octets as the field has bits.
 	if err := s.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
-		Payload: unknown, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: wide(second, 9)}, {MetadataId: 2, Value: wide(0, 7)}},
+		Payload: unknown, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: wide(second, 9)},
+			{MetadataId: 2, Value: wide(0, 7)}},
 	}}}); err != nil {
 		t.Fatal(err)
 	}

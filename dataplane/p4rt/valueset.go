@@ -16,7 +16,8 @@ func (r *realm) writeValueSet(typ p4v1.Update_Type, e *p4v1.ValueSetEntry, undo 
 	return nil
 }
 
-func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.ValueSetEntry, undo *undoLog) *Error {
+func (r *realm) applyValueSet(v *valueSetSchema, typ p4v1.Update_Type, e *p4v1.ValueSetEntry,
+	undo *undoLog) *Error {
 	if err := onlyModify(typ, "a value set"); err != nil {
 		return err
 	}
@@ -65,7 +66,8 @@ func (v *valueSetSchema) bind(width int) *Error {
 	for i, f := range v.key.fields {
 		switch {
 		case f.kind != exactMatch:
-			return invalid("value set %q: field %q is %s; BMv2 JSON has exact value sets only", v.name, f.name, f.kind)
+			return invalid("value set %q: field %q is %s; BMv2 JSON has exact value sets only", v.name,
+				f.name, f.kind)
 		case f.tr == nil:
 			left -= f.width
 		case f.tr.width != 0:
@@ -77,7 +79,8 @@ func (v *valueSetSchema) bind(width int) *Error {
 		}
 	}
 	if open < 0 && left != 0 || open >= 0 && left <= 0 {
-		return invalid("value set %q: %d bits in the P4Info and %d in the program", v.name, width-left, width)
+		return invalid("value set %q: %d bits in the P4Info and %d in the program", v.name, width-left,
+			width)
 	}
 	for i := range v.key.fields {
 		f := &v.key.fields[i]
@@ -122,9 +125,10 @@ func (r *realm) emitValueSet(v *valueSetSchema, out *reading) *Error {
 		rd := bitReader{buf: val, pos: 8*len(val) - v.width}
 		m := &p4v1.ValueSetMember{}
 		for _, f := range v.key.fields {
-			m.Match = append(m.Match, &p4v1.FieldMatch{FieldId: f.id, FieldMatchType: &p4v1.FieldMatch_Exact_{
-				Exact: &p4v1.FieldMatch_Exact{Value: f.told(r.texts, rd.read(nil, f.device))},
-			}})
+			m.Match = append(m.Match, &p4v1.FieldMatch{FieldId: f.id,
+				FieldMatchType: &p4v1.FieldMatch_Exact_{
+					Exact: &p4v1.FieldMatch_Exact{Value: f.told(r.texts, rd.read(nil, f.device))},
+				}})
 		}
 		e.Members = append(e.Members, m)
 	}

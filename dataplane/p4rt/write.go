@@ -41,7 +41,8 @@ type writing struct {
 
 // startWrite checks a request as a whole, before its updates. allow, when not
 // nil, reports whether an entity may be written.
-func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest, allow func(*p4v1.Entity) *Error) (*writing, error) {
+func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest,
+	allow func(*p4v1.Entity) *Error) (*writing, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,8 @@ func (d *Device) startWrite(now time.Duration, req *p4v1.WriteRequest, allow fun
 	case p4v1.WriteRequest_ROLLBACK_ON_ERROR, p4v1.WriteRequest_DATAPLANE_ATOMIC:
 		w.undo = new(undoLog)
 	default:
-		return nil, invalid("atomicity %d; want CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC", req.GetAtomicity())
+		return nil, invalid("atomicity %d; want CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC",
+			req.GetAtomicity())
 	}
 	return w, nil
 }

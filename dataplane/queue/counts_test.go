@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestCounts checks what a queue counts: what left as it left, what found no room as it came, in the
-// queue and in the buffer of a pause, and the most that waited.
+// TestCounts checks what a queue counts: what left as it left, what found no room as it came, in
+// the queue and in the buffer of a pause, and the most that waited.
 func TestCounts(t *testing.T) {
 	m := New[int](Config{Priorities: 8, Depth: 2})
 	put := func(octets uint32) {
@@ -53,12 +53,13 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestMarksAtTheirOctet: XOFF is sent above its mark and not at it, XON at its mark and not above it, and
-// a buffer takes as many octets as it has.
+// TestMarksAtTheirOctet: XOFF is sent above its mark and not at it, XON at its mark and not above
+// it, and a buffer takes as many octets as it has.
 func TestMarksAtTheirOctet(t *testing.T) {
 	const port, prio = 1, 3
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
-	m.Watch([]Setting{{Direction: p4.PfcDirectionEgress, Port: port, Priority: prio, Settings: Settings{Buffer: 300, XOFF: 200, XON: 100, Upstreams: 1}}}, 0)
+	m.Watch([]Setting{{Direction: p4.PfcDirectionEgress, Port: port, Priority: prio,
+		Settings: Settings{Buffer: 300, XOFF: 200, XON: 100, Upstreams: 1}}}, 0)
 	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{prio: 0xffff}, 0)
 	put := func(octets uint32) drop.Reason {
 		e := Place[int]{Port: port, Priority: prio, Octets: octets}
@@ -125,7 +126,8 @@ func TestPauseFramesAreCounted(t *testing.T) {
 			xoff, xon = 0, 2
 		}
 		if r.XOFFsReceived != xoff || r.XONsReceived != xon {
-			t.Errorf("priority %d: %d XOFF and %d XON received, want %d and %d", r.Priority, r.XOFFsReceived, r.XONsReceived, xoff, xon)
+			t.Errorf("priority %d: %d XOFF and %d XON received, want %d and %d", r.Priority, r.XOFFsReceived,
+				r.XONsReceived, xoff, xon)
 		}
 	}
 }

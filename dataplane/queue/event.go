@@ -20,7 +20,8 @@ func (m *Manager[P]) Events() int { return m.events.Len() }
 // of it (p4.TargetFrame).
 func (m *Manager[P]) AppendEvent(b []byte, now time.Duration) []byte {
 	e := m.events.Pop()
-	f := p4.TargetFrame{Op: e.op, Direction: e.w.direction, Port: uint16(e.w.port), Priority: uint8(e.w.prio), Upstream: e.upstream}
+	f := p4.TargetFrame{Op: e.op, Direction: e.w.direction, Port: uint16(e.w.port),
+		Priority: uint8(e.w.prio), Upstream: e.upstream}
 	b = f.Append(b)
 	switch e.op {
 	case p4.TargetOpState, p4.TargetOpStorm, p4.TargetOpStormOver:
@@ -29,8 +30,8 @@ func (m *Manager[P]) AppendEvent(b []byte, now time.Duration) []byte {
 	return b
 }
 
-// Query makes an event with the state of a queue; ok is false when there is no such queue, or no PFC
-// for it.
+// Query makes an event with the state of a queue; ok is false when there is no such queue, or no
+// PFC for it.
 func (m *Manager[P]) Query(direction p4.PfcDirection, port uint32, priority int) (ok bool) {
 	if !m.hasPFC(priority) {
 		return false

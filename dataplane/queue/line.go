@@ -7,13 +7,13 @@ import (
 	"github.com/weft-sdn/weft/internal/ring"
 )
 
-// frameOverhead is what a frame takes on an Ethernet wire beside its octets, in octets: preamble and
-// start delimiter, check sequence, gap (IEEE 802.3).
+// frameOverhead is what a frame takes on an Ethernet wire beside its octets, in octets: preamble
+// and start delimiter, check sequence, gap (IEEE 802.3).
 const frameOverhead = 8 + 4 + 12
 
 // line is the wire of a port with a speed: a frame leaves when the frame before is out, the one of
-// the highest priority that may leave. A port without a speed whose queues are watched holds packets
-// in the same way, and its frames take no time.
+// the highest priority that may leave. A port without a speed whose queues are watched holds
+// packets in the same way, and its frames take no time.
 type line[P any] struct {
 	speed   uint64                // bits a second; 0: none
 	free    time.Duration         // when the last frame is out
@@ -69,8 +69,8 @@ func (m *Manager[P]) SetSpeed(port uint32, bitsPerSecond uint64) {
 	m.release(p)
 }
 
-// Sent accounts for a frame of a queue that began to leave its port at a time; on a port with a speed
-// the next one waits for its end.
+// Sent accounts for a frame of a queue that began to leave its port at a time; on a port with a
+// speed the next one waits for its end.
 func (m *Manager[P]) Sent(port uint32, priority int, at time.Duration, octets int) {
 	p := m.port(port)
 	c := &p.q[priority].counts

@@ -214,8 +214,8 @@ func (e *Place[P]) before(o *Place[P]) bool {
 	return e.Leaves < o.Leaves || e.Leaves == o.Leaves && e.seq < o.seq
 }
 
-// Free reports whether a packet for a queue need not be queued: nothing waits anywhere, nothing would
-// hold the packet, and no watch would count it. arrived is the port by which it came.
+// Free reports whether a packet for a queue need not be queued: nothing waits anywhere, nothing
+// would hold the packet, and no watch would count it. arrived is the port by which it came.
 func (m *Manager[P]) Free(port uint32, priority int, arrived uint32) bool {
 	if m.size > 0 {
 		return false

@@ -21,8 +21,8 @@ type Setting struct {
 }
 
 // Watch watches the queues of settings, and no others any more: a queue without a setting keeps a
-// pause until its time is over. Settings of priorities that PFC or the switch does not have are left
-// out.
+// pause until its time is over. Settings of priorities that PFC or the switch does not have are
+// left out.
 func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 	wanted := map[*watch]bool{}
 	for _, s := range all {
@@ -51,11 +51,13 @@ func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 }
 
 // hasPFC reports whether there is a queue of a priority, and PFC for it.
-func (m *Manager[P]) hasPFC(priority int) bool { return priority < min(PFCPriorities, len(m.prios)) }
+func (m *Manager[P]) hasPFC(priority int) bool {
+	return priority < min(PFCPriorities, len(m.prios))
+}
 
-// Admit asks the watches of a packet's queue whether there is room, and returns why not: drop.Storm or
-// drop.PauseBufferFull. arrived is the port by which the packet came. The queue's report counts a packet
-// that is not admitted.
+// Admit asks the watches of a packet's queue whether there is room, and returns why not: drop.Storm
+// or drop.PauseBufferFull. arrived is the port by which the packet came. The queue's report counts
+// a packet that is not admitted.
 func (m *Manager[P]) Admit(e *Place[P], arrived uint32) drop.Reason {
 	if len(m.watches) == 0 || e.Priority >= PFCPriorities {
 		return drop.None
@@ -124,7 +126,8 @@ func (m *Manager[P]) signal(w *watch, op p4.TargetOp, now time.Duration) {
 
 // Pause holds the queues of a port for the classes that a PFC frame names: a frame that is on the
 // wire leaves, those after it wait. quanta are of packet.PFCQuantumBits; 0 ends a pause.
-func (m *Manager[P]) Pause(port uint32, classes uint8, quanta *[PFCPriorities]uint16, now time.Duration) {
+func (m *Manager[P]) Pause(port uint32, classes uint8, quanta *[PFCPriorities]uint16,
+	now time.Duration) {
 	for prio := range min(PFCPriorities, len(m.prios)) {
 		if classes>>prio&1 == 0 {
 			continue
@@ -154,14 +157,16 @@ func (m *Manager[P]) watchEgress(port uint32, prio int) *watch {
 	p := m.port(port)
 	q := &p.q[prio]
 	if q.watch == nil {
-		q.watch = &watch{port: port, prio: prio, set: Settings{Buffer: m.pauseBuffer}, packets: q.size, octets: q.octets, peak: q.octets}
+		q.watch = &watch{port: port, prio: prio, set: Settings{Buffer: m.pauseBuffer}, packets: q.size,
+			octets: q.octets, peak: q.octets}
 		m.watches = append(m.watches, q.watch)
 		m.holdPort(p)
 	}
 	return q.watch
 }
 
-// watchIngress returns the watch of what comes by a port. Packets that wait already are not counted.
+// watchIngress returns the watch of what comes by a port. Packets that wait already are not
+// counted.
 func (m *Manager[P]) watchIngress(port uint32, prio int) *watch {
 	if m.arrived[port] == nil {
 		if m.arrived == nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// PFCPriorities is how many priorities priority-based flow control has (IEEE 802.1Qbb). Priority n is
-// queue n.
+// PFCPriorities is how many priorities priority-based flow control has (IEEE 802.1Qbb). Priority n
+// is queue n.
 const PFCPriorities = 8
 
 // watch is the PFC state of a queue: of an egress queue that was paused or whose marks are watched,
-// or of all that has come by a port with a priority and waits, in whatever queue. It exists from the
-// first pause or the first setting on.
+// or of all that has come by a port with a priority and waits, in whatever queue. It exists from
+// the first pause or the first setting on.
 type watch struct {
 	direction p4.PfcDirection
 	port      uint32
@@ -77,7 +77,8 @@ func (w *watch) left(at time.Duration, octets uint32) {
 	}
 }
 
-// stalled returns when the watchdog of a queue acts if nothing changes; ok is false when it does not.
+// stalled returns when the watchdog of a queue acts if nothing changes; ok is false when it does
+// not.
 func (w *watch) stalled() (at time.Duration, ok bool) {
 	if w.storm || w.set.Watchdog == 0 || w.packets == 0 {
 		return 0, false
@@ -110,7 +111,8 @@ func (w *watch) report(now time.Duration) p4.QueueReport {
 	}
 	r := p4.QueueReport{
 		Asserted: w.asserted, Storm: w.storm, Packets: uint32(w.packets), Octets: w.octets, Peak: w.peak,
-		XOFFReceived: age(w.xoffRx, w.xoffRxAt), XONReceived: age(w.xonRx, w.xonRxAt), XOFFSent: age(w.xoffTx, w.xoffTxAt), XONSent: age(w.xonTx, w.xonTxAt),
+		XOFFReceived: age(w.xoffRx, w.xoffRxAt), XONReceived: age(w.xonRx, w.xonRxAt),
+		XOFFSent: age(w.xoffTx, w.xoffTxAt), XONSent: age(w.xonTx, w.xonTxAt),
 		XOFFsReceived: w.xoffRx, XONsReceived: w.xonRx, XOFFsSent: w.xoffTx, XONsSent: w.xonTx,
 		Overflows: w.overflows, Storms: w.storms, StormDrops: w.stormsDropped,
 	}

@@ -176,7 +176,8 @@ func (s *source) word(b []byte) uint32 {
 }
 
 func (s *source) refuse(format string, args ...any) error {
-	return fmt.Errorf("%s: packet %d: %w: %s", s.Path, s.number, ErrInput, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: packet %d: %w: %s", s.Path, s.number, ErrInput,
+		fmt.Sprintf(format, args...))
 }
 
 // broken is the error of a packet that cannot be read.
@@ -192,9 +193,12 @@ type sources []*source
 
 func openSources(inputs []Input) (sources, error) {
 	var all sources
-	for _, in := range slices.SortedStableFunc(slices.Values(inputs), func(a, b Input) int { return int(a.Port) - int(b.Port) }) {
+	for _, in := range slices.SortedStableFunc(slices.Values(inputs), func(a, b Input) int {
+		return int(a.Port) - int(b.Port)
+	}) {
 		if n := len(all); n > 0 && all[n-1].Port == in.Port {
-			return nil, errors.Join(fmt.Errorf("%w: port %d has two inputs, %s and %s; want one", ErrConfig, in.Port, all[n-1].Path, in.Path), all.close())
+			return nil, errors.Join(fmt.Errorf("%w: port %d has two inputs, %s and %s; want one", ErrConfig,
+				in.Port, all[n-1].Path, in.Path), all.close())
 		}
 		s, err := openSource(in)
 		if err != nil {

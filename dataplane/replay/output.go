@@ -118,7 +118,8 @@ func (o *sinks) open(port uint32) *sink {
 	if port == o.cpu {
 		name = "cpu"
 	}
-	f, err := os.OpenFile(filepath.Join(o.dir, name+"_out.pcap"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(filepath.Join(o.dir, name+"_out.pcap"), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		0o666)
 	if err != nil {
 		o.err = err
 		return nil

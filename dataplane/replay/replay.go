@@ -32,8 +32,9 @@ type Result struct {
 	Seconds float64 `json:"seconds"` // from the first packet in until all outputs are written
 	PPS     float64 `json:"pps"`     // packets in a second
 
-	Drops  map[string]uint64 `json:"drops"`  // by name of drop.Reason; those that are not 0
-	Copies int64             `json:"copies"` // made by multicast and clone, less the packets that multicast replaced
+	Drops map[string]uint64 `json:"drops"` // by name of drop.Reason; those that are not 0
+	// made by multicast and clone, less the packets that multicast replaced
+	Copies int64 `json:"copies"`
 	// Waiting is what was still in the switch when nothing had come in for
 	// settle: packets that circulate, or that their queue's rate holds back.
 	Waiting int    `json:"waiting"`
@@ -104,7 +105,8 @@ func (r *Replay) Run(ctx context.Context, sw *dataplane.Switch) (Result, error) 
 	n := sw.Stats()
 	queued, again := sw.Waiting()
 	result := Result{
-		Packets: n.Received - before.Received, Out: n.Transmitted - before.Transmitted, Dropped: n.Drops.Total() - before.Drops.Total(),
+		Packets: n.Received - before.Received, Out: n.Transmitted - before.Transmitted,
+		Dropped: n.Drops.Total() - before.Drops.Total(),
 		Seconds: took.Seconds(), Drops: map[string]uint64{},
 		Copies:  int64(n.Replicated-before.Replicated) - int64(n.Multicast-before.Multicast),
 		Waiting: queued + again, Digests: r.out.digests,

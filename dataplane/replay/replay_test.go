@@ -32,7 +32,8 @@ type stamped struct {
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // capture is a pcap file in memory.
-func capture(t testing.TB, writer func(io.Writer) *pcapgo.Writer, link layers.LinkType, packets ...stamped) []byte {
+func capture(t testing.TB, writer func(io.Writer) *pcapgo.Writer, link layers.LinkType,
+	packets ...stamped) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := writer(&b)
@@ -44,7 +45,8 @@ func capture(t testing.TB, writer func(io.Writer) *pcapgo.Writer, link layers.Li
 		if err != nil {
 			t.Fatal(err)
 		}
-		info := gopacket.CaptureInfo{Timestamp: epoch.Add(p.at), CaptureLength: len(frame), Length: len(frame)}
+		info := gopacket.CaptureInfo{Timestamp: epoch.Add(p.at), CaptureLength: len(frame),
+			Length: len(frame)}
 		if err := w.WritePacket(info, frame); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +94,8 @@ func outputs(t *testing.T, dir string) map[string][]stamped {
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}
-			all[filepath.Base(path)] = append(all[filepath.Base(path)], stamped{info.Timestamp.Sub(epoch), hex.EncodeToString(frame)})
+			all[filepath.Base(path)] = append(all[filepath.Base(path)], stamped{info.Timestamp.Sub(epoch),
+				hex.EncodeToString(frame)})
 		}
 	}
 	return all
@@ -128,7 +131,8 @@ func replayed(t *testing.T, sw *dataplane.Switch, cfg Config) Result {
 	if result.Seconds <= 0 || result.PPS <= 0 {
 		t.Errorf("%v s, %v packets/s", result.Seconds, result.PPS)
 	}
-	if in, out := int64(result.Packets)+result.Copies, int64(result.Out+result.Dropped)+int64(result.Waiting); in != out {
+	if in, out := int64(result.Packets)+result.Copies, int64(result.Out+result.Dropped)+
+		int64(result.Waiting); in != out {
 		t.Errorf("%d packets with copies, %d accounted: %+v", in, out, result)
 	}
 	result.Seconds, result.PPS = 0, 0
@@ -149,8 +153,10 @@ func TestReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	got := replayed(t, load(t, "basic"), Config{
 		Inputs: []Input{
-			{3, file(t, "b.pcap", micros(t, stamped{0, to7 + "03"}, stamped{5 * us, to7 + "05"}, stamped{6 * us, nowhere}))},
-			{1, file(t, "a.pcap", micros(t, stamped{0, to7 + "01"}, stamped{4 * us, to9}, stamped{5 * us, to7 + "04"}, stamped{ms, to8}))},
+			{3, file(t, "b.pcap", micros(t, stamped{0, to7 + "03"}, stamped{5 * us, to7 + "05"},
+				stamped{6 * us, nowhere}))},
+			{1, file(t, "a.pcap", micros(t, stamped{0, to7 + "01"}, stamped{4 * us, to9},
+				stamped{5 * us, to7 + "04"}, stamped{ms, to8}))},
 		},
 		OutDir: dir, CPUPort: 8,
 	})
@@ -177,10 +183,12 @@ func TestRepeat(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "5_out.pcap"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "5_in.pcap"), micros(t, stamped{time.Second, to7}, stamped{2 * time.Second, to7}), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "5_in.pcap"), micros(t, stamped{time.Second, to7},
+		stamped{2 * time.Second, to7}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := replayed(t, load(t, "basic"), Config{Inputs: []Input{{1, filepath.Join(dir, "5_in.pcap")}}, OutDir: dir, Repeat: 3})
+	got := replayed(t, load(t, "basic"), Config{Inputs: []Input{{1, filepath.Join(dir, "5_in.pcap")}},
+		OutDir: dir, Repeat: 3})
 	if got.Packets != 6 || got.Out != 6 {
 		t.Errorf("%+v", got)
 	}
@@ -193,7 +201,8 @@ func TestRepeat(t *testing.T) {
 		times = append(times, p.at)
 	}
 	want := []time.Duration{
-		time.Second, 2 * time.Second, 2*time.Second + passGap, 3*time.Second + passGap, 3*time.Second + 2*passGap, 4*time.Second + 2*passGap,
+		time.Second, 2 * time.Second, 2*time.Second + passGap, 3*time.Second + passGap, 3*time.Second +
+			2*passGap, 4*time.Second + 2*passGap,
 	}
 	if !reflect.DeepEqual(times, want) {
 		t.Errorf("%v, want %v", times, want)
@@ -204,7 +213,9 @@ func TestRepeat(t *testing.T) {
 func TestNanoseconds(t *testing.T) {
 	dir := t.TempDir()
 	in := capture(t, pcapgo.NewWriterNanos, layers.LinkTypeEthernet, stamped{1, to7}, stamped{3, to7})
-	replayed(t, load(t, "basic"), Config{Inputs: []Input{{1, file(t, "a.pcap", in)}, {2, file(t, "b.pcap", micros(t, stamped{0, to7}))}}, OutDir: dir})
+	replayed(t, load(t, "basic"),
+		Config{Inputs: []Input{{1, file(t, "a.pcap", in)},
+			{2, file(t, "b.pcap", micros(t, stamped{0, to7}))}}, OutDir: dir})
 	want := []stamped{{0, to7}, {1, to7}, {3, to7}}
 	if got := outputs(t, dir)["7_out.pcap"]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -238,21 +249,27 @@ func TestAccounts(t *testing.T) {
 		want         Result
 	}{
 		{"multicast to 3", "03 00 00", 0, 100, Result{Out: 300, Copies: 200}},
-		{"no such group", "09 00 00", 0, 100, Result{Dropped: 100, Drops: map[string]uint64{"no_multicast_group": 100}}},
+		{"no such group", "09 00 00", 0, 100,
+			Result{Dropped: 100, Drops: map[string]uint64{"no_multicast_group": 100}}},
 		{"clone", "01 00 00", 0, 100, Result{Out: 200, Copies: 100}},
 		{"clone and multicast", "08 00 00", 0, 100, Result{Out: 400, Copies: 300}},
-		{"dropped in egress", "00 03 00", 0, 100, Result{Dropped: 100, Drops: map[string]uint64{"egress": 100}}},
+		{"dropped in egress", "00 03 00", 0, 100,
+			Result{Dropped: 100, Drops: map[string]uint64{"egress": 100}}},
 		{"recirculated, all at once", "03 02 00", 0, 100_000, Result{Out: 300_000, Copies: 200_000}},
 		{"for ever", "00 05 00", 0, 3, Result{Waiting: 3}},
-		{"too many for ever", "00 05 00", time.Microsecond, 5000, Result{Waiting: 4096, Dropped: 904, Drops: map[string]uint64{"recirculation_full": 904}}},
+		{"too many for ever", "00 05 00", time.Microsecond, 5000, Result{Waiting: 4096, Dropped: 904,
+			Drops: map[string]uint64{"recirculation_full": 904}}},
 		{"digests", "05 00 00", 0, 100, Result{Out: 100, Digests: 100}},
 		{"empty", "", 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"empty": 5}}},
-		{"longer than a buffer", strings.Repeat("00", readBuffer+1), 0, 3, Result{Dropped: 3, Drops: map[string]uint64{"oversize": 3}}},
-		{"jumbo", strings.Repeat("00", 10241), 0, 5, Result{Dropped: 5, Drops: map[string]uint64{"oversize": 5}}},
+		{"longer than a buffer", strings.Repeat("00", readBuffer+1), 0, 3,
+			Result{Dropped: 3, Drops: map[string]uint64{"oversize": 3}}},
+		{"jumbo", strings.Repeat("00", 10241), 0, 5,
+			Result{Dropped: 5, Drops: map[string]uint64{"oversize": 5}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sw := load(t, "copies")
-			replicas := []dataplane.Replica{{Port: 1, Instance: 1}, {Port: 2, Instance: 2}, {Port: 2, Instance: 3}}
+			replicas := []dataplane.Replica{{Port: 1, Instance: 1}, {Port: 2, Instance: 2},
+				{Port: 2, Instance: 3}}
 			if err := sw.InsertMulticastGroup(dataplane.MulticastGroup{ID: 9, Replicas: replicas}); err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +282,8 @@ func TestAccounts(t *testing.T) {
 			for i := range c.n {
 				in = append(in, stamped{time.Duration(i) * c.gap, c.packet})
 			}
-			got := replayed(t, sw, Config{Inputs: []Input{{1, file(t, "in.pcap", micros(t, in...))}}, OutDir: t.TempDir()})
+			got := replayed(t, sw, Config{Inputs: []Input{{1, file(t, "in.pcap", micros(t, in...))}},
+				OutDir: t.TempDir()})
 			c.want.Packets = uint64(c.n)
 			if c.want.Drops == nil {
 				c.want.Drops = map[string]uint64{}
@@ -302,22 +320,40 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"no input", Config{OutDir: t.TempDir()}, "no input", ErrConfig},
 		{"no folder", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}}, "no folder", ErrConfig},
-		{"passes", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}, OutDir: t.TempDir(), Repeat: -1}, "-1 passes; want 1 or more", ErrConfig},
-		{"port twice", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}, {2, file(t, "b.pcap", good)}, {1, file(t, "c.pcap", good)}}}, "port 1 has two inputs", nil},
+		{"passes", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}, OutDir: t.TempDir(), Repeat: -1},
+			"-1 passes; want 1 or more", ErrConfig},
+		{"port twice", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}, {2, file(t, "b.pcap", good)},
+			{1, file(t, "c.pcap", good)}}}, "port 1 has two inputs", nil},
 		{"no file", Config{Inputs: []Input{{1, "nosuch.pcap"}}}, "open nosuch.pcap", os.ErrNotExist},
-		{"empty", Config{Inputs: []Input{{1, file(t, "a.pcap", nil)}}}, "a.pcap: not a capture that can be replayed: it ends within the header", ErrInput},
-		{"half a header", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:23])}}}, "it ends within the header", ErrInput},
-		{"text", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte(strings.Repeat("frame ", 9)))}}}, "not a pcap file", ErrInput},
-		{"pcapng", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\n\r\r\nfrob"))}}}, "a.pcap: not a capture that can be replayed: it is pcapng; want pcap (editcap -F pcap)", ErrInput},
-		{"gzip", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\x1f\x8bfrob"))}}}, "it is compressed; want pcap (gunzip)", ErrInput},
-		{"link type", Config{Inputs: []Input{{1, file(t, "a.pcap", capture(t, pcapgo.NewWriter, layers.LinkTypeRaw, stamped{0, to7}))}}}, "link type 101; want 1 (Ethernet)", ErrInput},
-		{"cut", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:24+16+3])}}}, "packet 1: not a capture that can be replayed: the file ends within it", ErrInput},
-		{"not captured whole", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+12, 200))}}}, "packet 1: not a capture that can be replayed: 14 of its 200 octets", ErrInput},
-		{"longer than it was", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+8, 200))}}}, "packet 1: not a capture", ErrInput},
-		{"as long as the world", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+8, 255, 255, 255, 255, 255, 255, 255, 255))}}}, "packet 1: not a capture", ErrInput},
-		{"over itself", Config{Inputs: []Input{{2, filepath.Join(same, "1_out.pcap")}}, OutDir: same}, "1_out.pcap: the output is one of the inputs (port 2)", ErrOverwrite},
-		{"no parent", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}, OutDir: "no/such/folder"}, "mkdir no/such/folder", os.ErrNotExist},
-		{"a file", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}, OutDir: filepath.Join(sealed, "file")}, "not a directory", nil},
+		{"empty", Config{Inputs: []Input{{1, file(t, "a.pcap", nil)}}},
+			"a.pcap: not a capture that can be replayed: it ends within the header", ErrInput},
+		{"half a header", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:23])}}},
+			"it ends within the header", ErrInput},
+		{"text", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte(strings.Repeat("frame ", 9)))}}},
+			"not a pcap file", ErrInput},
+		{"pcapng", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\n\r\r\nfrob"))}}},
+			"a.pcap: not a capture that can be replayed: it is pcapng; want pcap (editcap -F pcap)",
+			ErrInput},
+		{"gzip", Config{Inputs: []Input{{1, file(t, "a.pcap", []byte("\x1f\x8bfrob"))}}},
+			"it is compressed; want pcap (gunzip)", ErrInput},
+		{"link type", Config{Inputs: []Input{{1,
+			file(t, "a.pcap", capture(t, pcapgo.NewWriter, layers.LinkTypeRaw, stamped{0, to7}))}}},
+			"link type 101; want 1 (Ethernet)", ErrInput},
+		{"cut", Config{Inputs: []Input{{1, file(t, "a.pcap", good[:24+16+3])}}},
+			"packet 1: not a capture that can be replayed: the file ends within it", ErrInput},
+		{"not captured whole", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+12, 200))}}},
+			"packet 1: not a capture that can be replayed: 14 of its 200 octets", ErrInput},
+		{"longer than it was", Config{Inputs: []Input{{1, file(t, "a.pcap", long(24+8, 200))}}},
+			"packet 1: not a capture", ErrInput},
+		{"as long as the world", Config{Inputs: []Input{{1,
+			file(t, "a.pcap", long(24+8, 255, 255, 255, 255, 255, 255, 255, 255))}}},
+			"packet 1: not a capture", ErrInput},
+		{"over itself", Config{Inputs: []Input{{2, filepath.Join(same, "1_out.pcap")}}, OutDir: same},
+			"1_out.pcap: the output is one of the inputs (port 2)", ErrOverwrite},
+		{"no parent", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}}, OutDir: "no/such/folder"},
+			"mkdir no/such/folder", os.ErrNotExist},
+		{"a file", Config{Inputs: []Input{{1, file(t, "a.pcap", good)}},
+			OutDir: filepath.Join(sealed, "file")}, "not a directory", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.cfg.OutDir == "" && c.is != ErrConfig {
@@ -329,7 +365,8 @@ func TestOpenErrors(t *testing.T) {
 			}
 		})
 	}
-	if got, err := os.ReadFile(filepath.Join(same, "1_out.pcap")); err != nil || !bytes.Equal(got, good) {
+	if got, err := os.ReadFile(filepath.Join(same, "1_out.pcap")); err != nil ||
+		!bytes.Equal(got, good) {
 		t.Errorf("the input has changed: %d octets, %v", len(got), err)
 	}
 }
@@ -346,7 +383,8 @@ func TestRunErrors(t *testing.T) {
 		want string
 		out  int
 	}{
-		{"cut", t.Context(), good[:len(good)-3], "packet 3: not a capture that can be replayed: the file ends within it", 2},
+		{"cut", t.Context(), good[:len(good)-3],
+			"packet 3: not a capture that can be replayed: the file ends within it", 2},
 		{"cut in a header", t.Context(), good[:24+2*30+5], "packet 3: not a capture", 2},
 		{"interrupted", cancelled, micros(t, make([]stamped, 5000)...), "context canceled", 0},
 	} {
@@ -356,7 +394,8 @@ func TestRunErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.Run(c.ctx, load(t, "basic")); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := r.Run(c.ctx, load(t, "basic")); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			if err := r.Close(); err != nil {
@@ -372,7 +411,8 @@ func TestRunErrors(t *testing.T) {
 // TestOutputErrors: an output that cannot be made or written ends the run.
 func TestOutputErrors(t *testing.T) {
 	dir := t.TempDir()
-	r, err := Open(Config{Inputs: []Input{{1, file(t, "a.pcap", micros(t, stamped{0, to7}))}}, OutDir: dir})
+	r, err := Open(Config{Inputs: []Input{{1, file(t, "a.pcap", micros(t, stamped{0, to7}))}},
+		OutDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +483,8 @@ func BenchmarkReplay(b *testing.B) {
 		in = append(in, stamped{time.Duration(i) * time.Microsecond, to7 + strings.Repeat("00", 50)})
 	}
 	path := file(b, "a.pcap", micros(b, in...))
-	r, err := Open(Config{Inputs: []Input{{1, path}}, OutDir: b.TempDir(), Repeat: max(1, b.N/len(in))})
+	r, err := Open(Config{Inputs: []Input{{1, path}}, OutDir: b.TempDir(),
+		Repeat: max(1, b.N/len(in))})
 	if err != nil {
 		b.Fatal(err)
 	}

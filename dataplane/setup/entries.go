@@ -36,8 +36,9 @@ func readEntries(name string) ([]request, error) {
 // with line and column.
 func parseEntries(text []byte) ([]request, error) {
 	var requests []request
-	var one bytes.Buffer // a request, with empty lines for what is before it: its errors have the file's lines
-	first := 0           // line with the first of its text
+	// a request, with empty lines for what is before it: its errors have the file's lines
+	var one bytes.Buffer
+	first := 0 // line with the first of its text
 	end := func() error {
 		if first == 0 {
 			return nil

@@ -112,7 +112,8 @@ func write(d *p4rt.Device, requests []request, file string) error {
 		for n, detail := range status.Convert(err).Details() {
 			if e, ok := detail.(*p4v1.Error); ok && e.GetCanonicalCode() != 0 {
 				if failed++; failed <= shownRefusals {
-					each = append(each, fmt.Errorf("%s: update %d of %d %w: %s", where, n+1, len(r.GetUpdates()), ErrRefused, e.GetMessage()))
+					each = append(each, fmt.Errorf("%s: update %d of %d %w: %s", where, n+1, len(r.GetUpdates()),
+						ErrRefused, e.GetMessage()))
 				}
 			}
 		}
@@ -120,7 +121,8 @@ func write(d *p4rt.Device, requests []request, file string) error {
 		case failed == 0:
 			return fmt.Errorf("%s: %w: %s", where, ErrRefused, status.Convert(err).Message())
 		case failed > shownRefusals:
-			each = append(each, fmt.Errorf("%s: and %d more of its updates %w", where, failed-shownRefusals, ErrRefused))
+			each = append(each, fmt.Errorf("%s: and %d more of its updates %w", where, failed-shownRefusals,
+				ErrRefused))
 		}
 		return errors.Join(each...)
 	}

@@ -52,9 +52,12 @@ func TestDevice(t *testing.T) {
 	}{
 		{"no request", "# nothing\n\n", 0},
 		{"one", station("INSERT", 1) + station("INSERT", 2), 2},
-		{"two requests", station("INSERT", 1) + "---\n# more\n" + station("DELETE", 1) + station("INSERT", 2) + "---\n", 1},
-		{"another switch's", "device_id: 77 role: \"x\" election_id { low: 9 }\n" + station("INSERT", 1), 1},
-		{"windows", strings.ReplaceAll(station("INSERT", 1)+"---\n"+station("INSERT", 2), "\n", "\r\n"), 2},
+		{"two requests", station("INSERT", 1) + "---\n# more\n" + station("DELETE", 1) +
+			station("INSERT", 2) + "---\n", 1},
+		{"another switch's", "device_id: 77 role: \"x\" election_id { low: 9 }\n" + station("INSERT", 1),
+			1},
+		{"windows", strings.ReplaceAll(station("INSERT", 1)+"---\n"+station("INSERT", 2), "\n", "\r\n"),
+			2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Device(files(t, c.entries), p4rt.Config{})
@@ -88,7 +91,8 @@ func TestErrors(t *testing.T) {
 		}
 		return path
 	}
-	other := file("other.txtpb", `tables { preamble { id: 0x02000001 name: "x.y" alias: "y" } size: 1 }`)
+	other := file("other.txtpb",
+		`tables { preamble { id: 0x02000001 name: "x.y" alias: "y" } size: 1 }`)
 	for _, c := range []struct {
 		name    string
 		f       Files
@@ -98,22 +102,35 @@ func TestErrors(t *testing.T) {
 		{"no program", Files{}, "there is no program", false},
 		{"no program file", Files{Program: "nosuch.json"}, "open nosuch.json: no such file", false},
 		{"bad program", Files{Program: file("a.json", "{}")}, "a.json: ", false},
-		{"bad program with P4Info", Files{Program: file("a.json", "{}"), P4Info: fabricInfo}, "a.json: ", false},
-		{"no P4Info file", Files{Program: fabricJSON, P4Info: "nosuch.txtpb"}, "open nosuch.txtpb", false},
-		{"bad P4Info", Files{Program: fabricJSON, P4Info: file("b.txtpb", "tables {\n  frob: 1\n}")}, "b.txtpb: not a P4Info in protobuf text form: (line 2:3): unknown field: frob", false},
-		{"another P4Info", Files{Program: fabricJSON, P4Info: other}, `fabric.json: table "x.y" of the P4Info is not in the program`, false},
-		{"entries without P4Info", Files{Program: fabricJSON, Entries: "w.txtpb"}, "w.txtpb: entries without a P4Info", false},
-		{"no entries file", Files{Program: fabricJSON, P4Info: fabricInfo, Entries: "nosuch.txtpb"}, "open nosuch.txtpb", false},
-		{"syntax", files(t, station("INSERT", 1)+"---\n\nupdates {\n type: FROB\n}\n"), "w.txtpb: (line 8:8): invalid value for enum type: FROB", false},
-		{"two in one", files(t, "device_id: 1\ndevice_id: 2\n"), `(line 2:1): non-repeated field "device_id" is repeated`, false},
-		{"refused", files(t, station("INSERT", 1)+station("INSERT", 2)+station("INSERT", 1)), "w.txtpb:1: update 3 of 3 refused: ", true},
-		{"refused in the second", files(t, station("INSERT", 1)+"---\n# x\n"+station("DELETE", 2)), "w.txtpb:7: request 2 of 2: update 1 of 1 refused: ", true},
-		{"many refused", files(t, strings.Repeat(station("DELETE", 2), 12)), "w.txtpb:1: and 2 more of its updates refused", true},
-		{"atomicity", files(t, "atomicity: 7\n"+station("INSERT", 1)), "w.txtpb:1: refused: atomicity 7; want CONTINUE_ON_ERROR", true},
+		{"bad program with P4Info", Files{Program: file("a.json", "{}"), P4Info: fabricInfo}, "a.json: ",
+			false},
+		{"no P4Info file", Files{Program: fabricJSON, P4Info: "nosuch.txtpb"}, "open nosuch.txtpb",
+			false},
+		{"bad P4Info", Files{Program: fabricJSON, P4Info: file("b.txtpb", "tables {\n  frob: 1\n}")},
+			"b.txtpb: not a P4Info in protobuf text form: (line 2:3): unknown field: frob", false},
+		{"another P4Info", Files{Program: fabricJSON, P4Info: other},
+			`fabric.json: table "x.y" of the P4Info is not in the program`, false},
+		{"entries without P4Info", Files{Program: fabricJSON, Entries: "w.txtpb"},
+			"w.txtpb: entries without a P4Info", false},
+		{"no entries file", Files{Program: fabricJSON, P4Info: fabricInfo, Entries: "nosuch.txtpb"},
+			"open nosuch.txtpb", false},
+		{"syntax", files(t, station("INSERT", 1)+"---\n\nupdates {\n type: FROB\n}\n"),
+			"w.txtpb: (line 8:8): invalid value for enum type: FROB", false},
+		{"two in one", files(t, "device_id: 1\ndevice_id: 2\n"),
+			`(line 2:1): non-repeated field "device_id" is repeated`, false},
+		{"refused", files(t, station("INSERT", 1)+station("INSERT", 2)+station("INSERT", 1)),
+			"w.txtpb:1: update 3 of 3 refused: ", true},
+		{"refused in the second", files(t, station("INSERT", 1)+"---\n# x\n"+station("DELETE", 2)),
+			"w.txtpb:7: request 2 of 2: update 1 of 1 refused: ", true},
+		{"many refused", files(t, strings.Repeat(station("DELETE", 2), 12)),
+			"w.txtpb:1: and 2 more of its updates refused", true},
+		{"atomicity", files(t, "atomicity: 7\n"+station("INSERT", 1)),
+			"w.txtpb:1: refused: atomicity 7; want CONTINUE_ON_ERROR", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Device(c.f, p4rt.Config{})
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrRefused) != c.refused {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				errors.Is(err, ErrRefused) != c.refused {
 				t.Errorf("%v\nwant %q, refused: %v", err, c.want, c.refused)
 			}
 		})

@@ -95,7 +95,8 @@ func TestMutatedCasesOnBMv2(t *testing.T) {
 				}
 			}
 			for _, s := range r.sent {
-				b.c.Statements = append(b.c.Statements, Statement{s.line, Expect{s.port, Pattern{Digits: hex.EncodeToString(s.frame), Exact: true}}})
+				b.c.Statements = append(b.c.Statements,
+					Statement{s.line, Expect{s.port, Pattern{Digits: hex.EncodeToString(s.frame), Exact: true}}})
 			}
 			b.play()
 		})
@@ -115,7 +116,8 @@ type onBMv2 struct {
 }
 
 func newOnBMv2(t *testing.T, l loaded) *onBMv2 {
-	b := &onBMv2{t: t, r: &run{program: l.program}, c: l.c, want: map[uint32][]expected{}, ids: map[string]int{}, n: map[string]int{}}
+	b := &onBMv2{t: t, r: &run{program: l.program}, c: l.c, want: map[uint32][]expected{},
+		ids: map[string]int{}, n: map[string]int{}}
 	b.files.Program = l.path
 	b.say("set_queue_depth 100000")
 	return b

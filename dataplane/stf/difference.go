@@ -37,9 +37,13 @@ func (r *run) compare() error {
 			at := fmt.Sprintf("port %d, packet %d", port, i+1)
 			switch {
 			case i >= len(got):
-				all = append(all, &Error{want[i].line, &Difference{Text: fmt.Sprintf("%s: it did not come; %d came, want %d\n  want %s", at, len(got), len(want), &want[i].Pattern)}})
+				all = append(all, &Error{want[i].line,
+					&Difference{Text: fmt.Sprintf("%s: it did not come; %d came, want %d\n  want %s", at, len(got),
+						len(want), &want[i].Pattern)}})
 			case i >= len(want):
-				all = append(all, &Error{got[i].line, &Difference{Text: fmt.Sprintf("%s: nobody expects it; %d came, want %d\n  got  %s", at, len(got), len(want), hex.EncodeToString(got[i].frame))}})
+				all = append(all, &Error{got[i].line,
+					&Difference{Text: fmt.Sprintf("%s: nobody expects it; %d came, want %d\n  got  %s", at,
+						len(got), len(want), hex.EncodeToString(got[i].frame))}})
 			default:
 				if text := want[i].differs(got[i].frame); text != "" {
 					all = append(all, &Error{want[i].line, &Difference{Text: at + ": " + text}})
@@ -83,7 +87,8 @@ func (p *Pattern) differs(frame []byte) string {
 	var what string
 	switch {
 	case at < len(p.Digits) && at < len(got):
-		what = fmt.Sprintf("octet %d is %s, want %s", octet, got[2*octet:2*octet+2], p.Digits[2*octet:min(2*octet+2, len(p.Digits))])
+		what = fmt.Sprintf("octet %d is %s, want %s", octet, got[2*octet:2*octet+2],
+			p.Digits[2*octet:min(2*octet+2, len(p.Digits))])
 	case at < len(p.Digits):
 		what = fmt.Sprintf("%d octets, want %s or more", len(frame), octets(len(p.Digits)))
 	case p.Exact && len(got) > len(p.Digits):

@@ -36,10 +36,10 @@
 // more octets may follow those expected, unless they end in $; without octets any
 // packet will do. A packet that is not expected is a difference, on a port that some packet or
 // expect statement names; another port has no interface, as in p4c's driver of BMv2, and its
-// packets are gone. no_packet reports that nothing has left since the last packet came in. Rates of meters are
-// units a microsecond. Octets in a counter may be given with or
-// without a frame check sequence of 4 for each packet, as p4c's own cases have
-// it. Statements that read, and wait, check nothing.
+// packets are gone. no_packet reports that nothing has left since the last packet came in. Rates of
+// meters are units a microsecond. Octets in a counter may be given with or without a frame check
+// sequence of 4 for each packet, as p4c's own cases have it. Statements that read, and wait, check
+// nothing.
 //
 // Time is virtual: a second passes at a wait, and between a packet and
 // statements that change the switch.

@@ -39,11 +39,15 @@ type AddIndirect struct {
 }
 
 func (r *run) profile(name string) (int, error) {
-	return find("action profile", name, r.program.Profiles(), func(p engine.ProfileInfo) string { return p.Name })
+	return find("action profile", name, r.program.Profiles(), func(p engine.ProfileInfo) string {
+		return p.Name
+	})
 }
 
 func (r *run) addToSet(s AddToSet) error {
-	i, err := find("value set", s.Set, r.program.ValueSets(), func(v engine.ValueSetInfo) string { return v.Name })
+	i, err := find("value set", s.Set, r.program.ValueSets(), func(v engine.ValueSetInfo) string {
+		return v.Name
+	})
 	if err != nil {
 		return err
 	}
@@ -96,7 +100,8 @@ func (r *run) join(s Join) error {
 	if err != nil {
 		return err
 	}
-	g.Members = append(g.Members, engine.GroupMember{Member: uint32(s.Member), Weight: 1, WatchPort: engine.NoPort})
+	g.Members = append(g.Members, engine.GroupMember{Member: uint32(s.Member), Weight: 1,
+		WatchPort: engine.NoPort})
 	return r.sw.ModifyGroup(i, g)
 }
 

@@ -39,7 +39,8 @@ func (t token) String() string {
 }
 
 // marks are the punctuation, longer ones before those they begin with.
-var marks = []string{"&&&", "->", "=>", "==", "!=", "<=", ">=", "<", ">", "=", ":", ",", ".", "[", "]", "(", ")", "/"}
+var marks = []string{"&&&", "->", "=>", "==", "!=", "<=", ">=", "<", ">", "=", ":", ",", ".", "[",
+	"]", "(", ")", "/"}
 
 func letter(c byte) bool {
 	return c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

@@ -54,11 +54,15 @@ func (r *run) table(name string) (int, error) {
 }
 
 func (r *run) counter(name string) (int, error) {
-	return find("counter", name, r.program.Counters(), func(c engine.CounterInfo) string { return c.Name })
+	return find("counter", name, r.program.Counters(), func(c engine.CounterInfo) string {
+		return c.Name
+	})
 }
 
 func (r *run) register(name string) (int, error) {
-	return find("register", name, r.program.Registers(), func(x engine.RegisterInfo) string { return x.Name })
+	return find("register", name, r.program.Registers(), func(x engine.RegisterInfo) string {
+		return x.Name
+	})
 }
 
 func (r *run) meter(name string) (int, error) {
@@ -160,7 +164,9 @@ func keyIndex(t *engine.TableInfo, name string) (int, error) {
 	if err == nil {
 		return i, nil
 	}
-	if i, valid := find("key", want+".valid", t.Keys, func(k engine.KeyInfo) string { return plain(k.Name) }); valid == nil {
+	if i, valid := find("key", want+".valid", t.Keys, func(k engine.KeyInfo) string {
+		return plain(k.Name)
+	}); valid == nil {
 		return i, nil
 	}
 	return 0, fmt.Errorf("table %s: %w", t.Name, err)

@@ -33,26 +33,40 @@ func Parse(text string) (*Case, error) {
 
 // verbs are the statements that are made of tokens.
 var verbs = map[string]func(*line) any{
-	"add":                   (*line).add,
-	"setdefault":            func(l *line) any { return SetDefault{l.name(), l.action()} },
-	"remove":                func(l *line) any { l.word("all"); return RemoveAll{} },
-	"no_packet":             func(*line) any { return NoPacket{} },
-	"wait":                  func(*line) any { return Wait{} },
-	"check_counter":         (*line).checkCounter,
-	"mc_mgrp_create":        func(l *line) any { return Group{l.u16()} },
-	"mc_node_create":        func(l *line) any { return Node{l.u16(), l.ports()} },
-	"mc_node_update":        func(l *line) any { return UpdateNode{l.index(), l.ports()} },
-	"mc_node_associate":     func(l *line) any { return Associate{l.u16(), l.index()} },
-	"mirroring_add":         func(l *line) any { s, p := l.u16(), l.port(); return Mirror{Session: s, Port: &p} },
-	"mirroring_add_mc":      func(l *line) any { s, g := l.u16(), l.u16(); return Mirror{Session: s, Group: &g} },
-	"mirroring_delete":      func(l *line) any { return Mirror{Session: l.u16(), Delete: true} },
-	"mirroring_get":         func(l *line) any { return Mirror{Session: l.u16()} },
-	"register_read":         func(l *line) any { return Array{Kind: "register", Verb: "read", Name: l.name(), Index: l.index()} },
-	"register_write":        func(l *line) any { return l.write("register", 1) },
-	"register_reset":        func(l *line) any { return Array{Kind: "register", Verb: "reset", Name: l.name()} },
-	"counter_read":          func(l *line) any { return Array{Kind: "counter", Verb: "read", Name: l.name(), Index: l.index()} },
-	"counter_write":         func(l *line) any { return l.write("counter", 2) },
-	"meter_get_rates":       func(l *line) any { return Array{Kind: "meter", Verb: "get_rates", Name: l.name(), Index: l.index()} },
+	"add":               (*line).add,
+	"setdefault":        func(l *line) any { return SetDefault{l.name(), l.action()} },
+	"remove":            func(l *line) any { l.word("all"); return RemoveAll{} },
+	"no_packet":         func(*line) any { return NoPacket{} },
+	"wait":              func(*line) any { return Wait{} },
+	"check_counter":     (*line).checkCounter,
+	"mc_mgrp_create":    func(l *line) any { return Group{l.u16()} },
+	"mc_node_create":    func(l *line) any { return Node{l.u16(), l.ports()} },
+	"mc_node_update":    func(l *line) any { return UpdateNode{l.index(), l.ports()} },
+	"mc_node_associate": func(l *line) any { return Associate{l.u16(), l.index()} },
+	"mirroring_add": func(l *line) any {
+		s, p := l.u16(), l.port()
+		return Mirror{Session: s, Port: &p}
+	},
+	"mirroring_add_mc": func(l *line) any {
+		s, g := l.u16(), l.u16()
+		return Mirror{Session: s, Group: &g}
+	},
+	"mirroring_delete": func(l *line) any { return Mirror{Session: l.u16(), Delete: true} },
+	"mirroring_get":    func(l *line) any { return Mirror{Session: l.u16()} },
+	"register_read": func(l *line) any {
+		return Array{Kind: "register", Verb: "read", Name: l.name(), Index: l.index()}
+	},
+	"register_write": func(l *line) any { return l.write("register", 1) },
+	"register_reset": func(l *line) any {
+		return Array{Kind: "register", Verb: "reset", Name: l.name()}
+	},
+	"counter_read": func(l *line) any {
+		return Array{Kind: "counter", Verb: "read", Name: l.name(), Index: l.index()}
+	},
+	"counter_write": func(l *line) any { return l.write("counter", 2) },
+	"meter_get_rates": func(l *line) any {
+		return Array{Kind: "meter", Verb: "get_rates", Name: l.name(), Index: l.index()}
+	},
 	"meter_set_rates":       func(l *line) any { return l.setRates("meter") },
 	"meter_array_set_rates": func(l *line) any { return l.setRates("meter_array") },
 	"pvs_add":               func(l *line) any { return AddToSet{l.name(), l.value()} },
@@ -114,7 +128,9 @@ func expect(text string) (any, error) {
 	}
 	p := Pattern{Any: digits == ""}
 	p.Digits, p.Exact = strings.CutSuffix(digits, "$")
-	if i := strings.IndexFunc(p.Digits, func(r rune) bool { return r != '*' && !strings.ContainsRune("0123456789abcdef", r) }); i >= 0 {
+	if i := strings.IndexFunc(p.Digits, func(r rune) bool {
+		return r != '*' && !strings.ContainsRune("0123456789abcdef", r)
+	}); i >= 0 {
 		return nil, fmt.Errorf("expected packet: %q is not a hexadecimal digit, nor *", p.Digits[i:i+1])
 	}
 	return Expect{port, p}, nil

@@ -129,7 +129,8 @@ func (r *run) do(statement any) error {
 		return nil
 	case NoPacket:
 		if late := r.sent[r.since:]; len(late) > 0 {
-			return &Difference{Text: fmt.Sprintf("%d packets have left since line %d, want none; on port %d:\n  got  %x",
+			return &Difference{Text: fmt.Sprintf(
+				"%d packets have left since line %d, want none; on port %d:\n  got  %x",
 				len(late), late[0].line, late[0].port, late[0].frame)}
 		}
 		return nil
@@ -320,7 +321,8 @@ func (r *run) array(s Array) error {
 			if !s.Values[0].IsUint64() || !s.Values[1].IsUint64() {
 				return errors.New("a counter has 64 bits")
 			}
-			return r.sw.SetCounter(i, s.Index, engine.CounterValue{Packets: s.Values[0].Uint64(), Bytes: s.Values[1].Uint64()})
+			return r.sw.SetCounter(i, s.Index, engine.CounterValue{Packets: s.Values[0].Uint64(),
+				Bytes: s.Values[1].Uint64()})
 		}
 		_, err = r.sw.Counter(i, s.Index)
 		return err
@@ -379,7 +381,8 @@ func (r *run) checkCounter(s CheckCounter) error {
 			return nil
 		}
 	}
-	return &Difference{Text: fmt.Sprintf("counter %s has %d %s, want %s %v", s.Counter, counts[0], s.Unit, s.Op, s.Value)}
+	return &Difference{Text: fmt.Sprintf("counter %s has %d %s, want %s %v", s.Counter, counts[0],
+		s.Unit, s.Op, s.Value)}
 }
 
 // checkSequence is the octets of an Ethernet frame that no packet has here.

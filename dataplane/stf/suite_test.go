@@ -131,7 +131,8 @@ func TestP4CSuite(t *testing.T) {
 	}
 	folders := []string{dir}
 	if samples := filepath.Join(dir, "testdata"); exists(samples) {
-		folders = []string{filepath.Join(samples, "p4_16_samples"), filepath.Join(samples, "p4_14_samples")}
+		folders = []string{filepath.Join(samples, "p4_16_samples"),
+			filepath.Join(samples, "p4_14_samples")}
 	}
 	ran := 0
 	for _, folder := range folders {

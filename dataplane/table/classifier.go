@@ -3,9 +3,9 @@ package table
 import "slices"
 
 // classifier matches a key against entries with masks and ranges: the one of the highest priority
-// wins, and of those the oldest. Entries whose mask many share are in a tuple, a hash table over the
-// masked key. The others are in blocks of 64: one word has a bit for each that can still match, and
-// a few looks into small tables leave hardly any entry to compare.
+// wins, and of those the oldest. Entries whose mask many share are in a tuple, a hash table over
+// the masked key. The others are in blocks of 64: one word has a bit for each that can still match,
+// and a few looks into small tables leave hardly any entry to compare.
 type classifier[T any] struct {
 	masks  map[string]*maskGroup[T]
 	tuples []*tuple[T] // the highest priority first

@@ -6,8 +6,8 @@ import (
 )
 
 // index finds an entry by what identifies it; exact tables are matched by it. It is a hash table
-// with linear probing, in segments of bounded size: the upper bits of a hash choose the segment, the
-// lower ones the slot. When it grows, at most one segment moves.
+// with linear probing, in segments of bounded size: the upper bits of a hash choose the segment,
+// the lower ones the slot. When it grows, at most one segment moves.
 type index[T any] struct {
 	depth    int           // upper bits of a hash that choose the segment
 	segments []*segment[T] // 1<<depth; several places may share one

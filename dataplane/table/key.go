@@ -70,8 +70,8 @@ func (p *Part) of(key []uint64) uint64 { return key[p.Word] >> p.Shift & bitfiel
 const maxWords = 64
 
 // NewKey places the fields of a table's key in as few words as it can, large parts first. The field
-// of an lpm table's prefix comes last, its first bit uppermost. It refuses more than one such field,
-// and keys of more than 64 words.
+// of an lpm table's prefix comes last, its first bit uppermost. It refuses more than one such
+// field, and keys of more than 64 words.
 func NewKey(table string, fields []Field) (Key, error) {
 	k := Key{table: table, Fields: fields}
 	type ref struct{ field, part int }
@@ -136,7 +136,8 @@ func (k *Key) Prioritised() bool { return k.Kind >= Ternary }
 func (k *Key) CheckPriority(priority int32) error {
 	switch {
 	case k.Prioritised() && priority <= 0:
-		return fmt.Errorf("table %s: priority %d, want a positive one: %w", k.table, priority, ErrBadValue)
+		return fmt.Errorf("table %s: priority %d, want a positive one: %w", k.table, priority,
+			ErrBadValue)
 	case !k.Prioritised() && priority != 0:
 		return fmt.Errorf("table %s: priority %d in a table without: %w", k.table, priority, ErrBadValue)
 	}

@@ -43,7 +43,8 @@ func (p *Packed) Key() []uint64 { return p.key }
 // names the table and the field.
 func (k *Key) Pack(match []Match, p *Packed) error {
 	if len(match) != len(k.Fields) {
-		return fmt.Errorf("table %s: %d match fields, want %d: %w", k.table, len(match), len(k.Fields), ErrBadValue)
+		return fmt.Errorf("table %s: %d match fields, want %d: %w", k.table, len(match), len(k.Fields),
+			ErrBadValue)
 	}
 	if k.Words == 0 {
 		return fmt.Errorf("table %s has no key: %w", k.table, ErrBadValue)
@@ -101,7 +102,8 @@ func (p *Packed) masked(f *Field, value, mask []byte) error {
 		q := &f.Parts[i]
 		v, m := bitfield.Word(value, q.Low/8), bitfield.Word(mask, q.Low/8)
 		if v&^m&bitfield.Mask(q.Bits) != 0 {
-			return fmt.Errorf("%#x has bits outside the mask %#x: %w", value, bitfield.Right(mask, (f.Width+7)/8), ErrBadValue)
+			return fmt.Errorf("%#x has bits outside the mask %#x: %w", value,
+				bitfield.Right(mask, (f.Width+7)/8), ErrBadValue)
 		}
 		p.key[q.Word] |= v & bitfield.Mask(q.Bits) << q.Shift
 		p.mask[q.Word] |= m & bitfield.Mask(q.Bits) << q.Shift
@@ -121,7 +123,8 @@ func (p *Packed) addRange(f *Field, m *Match) error {
 		hi = bitfield.Prefix(f.Width, f.Width)
 	}
 	if n := (f.Width + 7) / 8; bytes.Compare(bitfield.Right(lo, n), bitfield.Right(hi, n)) > 0 {
-		return fmt.Errorf("range %#x..%#x is empty: %w", new(big.Int).SetBytes(lo), new(big.Int).SetBytes(hi), ErrBadValue)
+		return fmt.Errorf("range %#x..%#x is empty: %w", new(big.Int).SetBytes(lo),
+			new(big.Int).SetBytes(hi), ErrBadValue)
 	}
 	r := keyRange{part: f.Parts[0], lo: bitfield.Word(lo, 0), hi: bitfield.Word(hi, 0)}
 	if len(f.Parts) > 1 {

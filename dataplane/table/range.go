@@ -77,5 +77,6 @@ func (r *keyRange) bounds(octets int) (lo, hi []byte) {
 		bitfield.Store(b, 0, 8*octets, words)
 		return b
 	}
-	return ends(r.lo, func(w *wideRange) []uint64 { return w.lo }), ends(r.hi, func(w *wideRange) []uint64 { return w.hi })
+	return ends(r.lo, func(w *wideRange) []uint64 { return w.lo }),
+		ends(r.hi, func(w *wideRange) []uint64 { return w.hi })
 }

@@ -23,8 +23,8 @@ func New[T any](key *Key) Table[T] { return Table[T]{key: key, kind: key.Kind} }
 func (t *Table[T]) Len() int { return t.index.n }
 
 // Lookup returns the entry that wins for a key of the table's words, nil when none matches: the one
-// with the longest prefix in an lpm table, the one of the highest priority, and of those the oldest,
-// in a table with ternary or range fields. scratch has the key's size and is overwritten.
+// with the longest prefix in an lpm table, the one of the highest priority, and of those the
+// oldest, in a table with ternary or range fields. scratch has the key's size and is overwritten.
 func (t *Table[T]) Lookup(key, scratch []uint64) *Entry[T] {
 	if t.index.n == 0 {
 		return nil
@@ -40,14 +40,17 @@ func (t *Table[T]) Lookup(key, scratch []uint64) *Entry[T] {
 
 // Find returns the entry with exactly this match and priority, nil when there is none.
 func (t *Table[T]) Find(p *Packed, priority int32) *Entry[T] {
-	return t.index.find(p.hash(t.kind, priority), func(e *Entry[T]) bool { return e.is(t.kind, p, priority) })
+	return t.index.find(p.hash(t.kind, priority), func(e *Entry[T]) bool {
+		return e.is(t.kind, p, priority)
+	})
 }
 
 // Insert adds an entry that is not there, with a zero Value. room is memory for the key's words,
 // which the entry keeps; it is not used for a key of one word.
 func (t *Table[T]) Insert(p *Packed, priority int32, room []uint64) *Entry[T] {
 	t.seq++
-	e := &Entry[T]{hash: p.hash(t.kind, priority), priority: priority, prefix: int32(p.prefix), seq: t.seq}
+	e := &Entry[T]{hash: p.hash(t.kind, priority), priority: priority, prefix: int32(p.prefix),
+		seq: t.seq}
 	e.hold(p.key, room)
 	t.index.insert(e.hash, e)
 	switch {

@@ -114,7 +114,8 @@ func (t *trie[T]) lookup(key []uint64) *Entry[T] {
 
 // newTrieNode returns a node without entries.
 func newTrieNode[T any](key []uint64, depth, stride int) *trieNode[T] {
-	n := &trieNode[T]{key: key, depth: depth, stride: stride, slots: make([]trieSlot[T], 1<<(4*stride)), grow: firstGrow}
+	n := &trieNode[T]{key: key, depth: depth, stride: stride,
+		slots: make([]trieSlot[T], 1<<(4*stride)), grow: firstGrow}
 	n.last = uint64(len(n.slots) - 1)
 	n.word, n.shift = uint8(depth/quarters), uint8(4*(quarters-depth%quarters-stride))
 	return n
@@ -138,7 +139,9 @@ func (n *trieNode[T]) below(from int) *trieNode[T] {
 func (n *trieNode[T]) end() int { return n.depth + n.stride }
 
 // slot returns the slot of a key.
-func (n *trieNode[T]) slot(key []uint64) *trieSlot[T] { return &n.slots[key[n.word]>>n.shift&n.last] }
+func (n *trieNode[T]) slot(key []uint64) *trieSlot[T] {
+	return &n.slots[key[n.word]>>n.shift&n.last]
+}
 
 // values returns the values of a node's bits for which an entry holds that ends in the node.
 func (n *trieNode[T]) values(e *Entry[T]) (first, count int) {

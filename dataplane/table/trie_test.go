@@ -24,7 +24,8 @@ func (w prefixTwin) lookup(key [2]uint64) *Entry[int] {
 	return nil
 }
 
-// TestTrie adds and removes prefixes, many of them close together, and compares every lookup with a twin's.
+// TestTrie adds and removes prefixes, many of them close together, and compares every lookup with a
+// twin's.
 func TestTrie(t *testing.T) {
 	for _, shape := range []struct {
 		name    string

@@ -121,7 +121,9 @@ func depth(s *Step, path []*Step) int {
 
 // awaitsAction reports whether the step is of a table whose action has not come yet.
 func (s *Step) awaitsAction() bool {
-	return s.Table != nil && !s.Table.NoAction && !slices.ContainsFunc(s.Steps, func(i Step) bool { return i.Action != nil })
+	return s.Table != nil && !s.Table.NoAction && !slices.ContainsFunc(s.Steps, func(i Step) bool {
+		return i.Action != nil
+	})
 }
 
 // Pending is the number of packets that have not ended.

@@ -15,7 +15,8 @@ func (t *texter) steps(steps []Step, indent int) {
 		case s.Queue != nil && i+1 < len(steps) && steps[i+1].Dequeue != nil:
 			i++
 			t.add(nil, 0, "queue", "queue: port %d, priority %d, behind %s; left after %v, with %s behind it",
-				s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"), steps[i].Dequeue.Waited, several(steps[i].Dequeue.Depth, "packet"))
+				s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"), steps[i].Dequeue.Waited,
+				several(steps[i].Dequeue.Depth, "packet"))
 		case s.Stage != nil && s.Stage.Name == "parser" && t.Verbose == 0:
 			t.parser(s.Steps)
 		case s.Stage != nil && len(s.Steps) == 1 && s.Steps[0].Deparse != nil:
@@ -59,7 +60,8 @@ func (t *texter) statement(at *Source) *Source {
 }
 
 func assignText(a *Assign, at *Source) string {
-	return fmt.Sprintf("%s"+noBreak+":="+noBreak+"%s%s", assigned(a.Field, at), octetsText(a.Field, a.Value, a.Octets), remark(at))
+	return fmt.Sprintf("%s"+noBreak+":="+noBreak+"%s%s", assigned(a.Field, at),
+		octetsText(a.Field, a.Value, a.Octets), remark(at))
 }
 
 // parser adds what a parser did, as a path.
@@ -83,7 +85,8 @@ func (t *texter) parser(states []Step) {
 				took = append(took, fmt.Sprintf("skip %d", s.Advance.Octets))
 				octets += s.Advance.Octets
 			case s.ParserError != nil:
-				failed = fmt.Sprintf("error.%s in %s after %s", s.ParserError.Name, name, several(octets, "octet"))
+				failed = fmt.Sprintf("error.%s in %s after %s", s.ParserError.Name, name,
+					several(octets, "octet"))
 			}
 		}
 		if len(took) > 0 {
@@ -131,7 +134,8 @@ func (t *texter) step(s *Step, indent int) {
 	case s.State != nil:
 		add("state "+s.State.Name, "%s  at octet %d", s.State.Name, s.State.Offset)
 	case s.Extract != nil:
-		add("extract", "extract %s, %s: %s", s.Extract.Header, several(s.Extract.Octets, "octet"), fieldsText(s.Extract.Fields, " "))
+		add("extract", "extract %s, %s: %s", s.Extract.Header, several(s.Extract.Octets, "octet"),
+			fieldsText(s.Extract.Fields, " "))
 	case s.Advance != nil:
 		add("advance", "skip %s", several(s.Advance.Octets, "octet"))
 	case s.Verify != nil:
@@ -155,7 +159,8 @@ func (t *texter) step(s *Step, indent int) {
 		add("action "+s.Action.Name, "→ %s(%s)", short(s.Action.Name), fieldsText(s.Action.Args, ", "))
 	case s.Assign != nil:
 		if !s.Assign.Temporary || t.Verbose > 1 {
-			t.add(t.statement(s.At), indent, "assign "+s.Assign.Field, "%s (was %s)", assignText(s.Assign, s.At), octetsText(s.Assign.Field, s.Assign.Old, s.Assign.Octets))
+			t.add(t.statement(s.At), indent, "assign "+s.Assign.Field, "%s (was %s)",
+				assignText(s.Assign, s.At), octetsText(s.Assign.Field, s.Assign.Old, s.Assign.Octets))
 		}
 	case s.Header != nil:
 		add("header "+s.Header.Name, "%s", headerText(s.Header))
@@ -175,7 +180,8 @@ func (t *texter) step(s *Step, indent int) {
 		add("log", "log: %s", s.Log.Message)
 	case s.Assert != nil:
 		if t.Verbose > 0 || !s.Assert.OK {
-			add("assert", "%s: %s", sourceText(s.At, s.Assert.Op), map[bool]string{true: "holds", false: "FAILS"}[s.Assert.OK])
+			add("assert", "%s: %s", sourceText(s.At, s.Assert.Op), map[bool]string{true: "holds",
+				false: "FAILS"}[s.Assert.OK])
 		}
 	case s.Request != nil:
 		add("request "+s.Request.What, "%s", requestText(s.Request))
@@ -184,9 +190,11 @@ func (t *texter) step(s *Step, indent int) {
 	case s.Digest != nil:
 		add("digest", "digest %s: %s", s.Digest.Name, fieldsText(s.Digest.Fields, ", "))
 	case s.Queue != nil:
-		add("queue", "queue: port %d, priority %d, behind %s", s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"))
+		add("queue", "queue: port %d, priority %d, behind %s", s.Queue.Port, s.Queue.Priority,
+			several(s.Queue.Depth, "packet"))
 	case s.Dequeue != nil:
-		add("dequeue", "queue: left after %v, with %s behind it", s.Dequeue.Waited, several(s.Dequeue.Depth, "packet"))
+		add("dequeue", "queue: left after %v, with %s behind it", s.Dequeue.Waited,
+			several(s.Dequeue.Depth, "packet"))
 	case s.Replicate != nil:
 		add("replicate", "%s", replicateText(s.Replicate))
 	case s.Deparse != nil:
@@ -312,16 +320,20 @@ func (t *texter) state(s *Step, indent int) {
 	switch {
 	case s.RegisterRead != nil:
 		r := s.RegisterRead
-		t.add(s.At, indent, "read "+r.Name, "%s := register %s[%d] = %s%s", pretty(r.Into), short(r.Name), r.Index, r.Value, outside(r.OutOfRange))
+		t.add(s.At, indent, "read "+r.Name, "%s := register %s[%d] = %s%s", pretty(r.Into), short(r.Name),
+			r.Index, r.Value, outside(r.OutOfRange))
 	case s.RegisterWrite != nil:
 		r := s.RegisterWrite
-		t.add(s.At, indent, "write "+r.Name, "register %s[%d] := %s (was %s)%s", short(r.Name), r.Index, r.Value, r.Old, outside(r.OutOfRange))
+		t.add(s.At, indent, "write "+r.Name, "register %s[%d] := %s (was %s)%s", short(r.Name), r.Index,
+			r.Value, r.Old, outside(r.OutOfRange))
 	case s.Counter != nil:
 		c := s.Counter
-		t.add(s.At, indent, "count "+c.Name, "counter %s%s: now %s, %s%s", short(c.Name), index(c.Index), several(c.Packets, "packet"), several(c.Octets, "octet"), outside(c.OutOfRange))
+		t.add(s.At, indent, "count "+c.Name, "counter %s%s: now %s, %s%s", short(c.Name), index(c.Index),
+			several(c.Packets, "packet"), several(c.Octets, "octet"), outside(c.OutOfRange))
 	case s.Meter != nil:
 		m := s.Meter
-		text := fmt.Sprintf("meter %s%s: %s%s", short(m.Name), index(m.Index), m.Color, outside(m.OutOfRange))
+		text := fmt.Sprintf("meter %s%s: %s%s", short(m.Name), index(m.Index), m.Color,
+			outside(m.OutOfRange))
 		if m.Unconfigured {
 			text += " (not configured)"
 		}

@@ -192,7 +192,8 @@ func (t *texter) add(at *Source, indent int, kind, format string, args ...any) {
 	if at != nil {
 		where = fmt.Sprintf("%s:%d", at.File[strings.LastIndexByte(at.File, '/')+1:], at.Line)
 	}
-	t.lines = append(t.lines, line{at: where, indent: indent, kind: kind + " " + where, text: fmt.Sprintf(format, args...)})
+	t.lines = append(t.lines, line{at: where, indent: indent, kind: kind + " " + where,
+		text: fmt.Sprintf(format, args...)})
 }
 
 // write writes lines, those of a stage whose places in the program are known in

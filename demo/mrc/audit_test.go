@@ -60,7 +60,8 @@ type request struct {
 }
 
 func newAudit(t *testing.T, w *lab.World, mode ev.Mode) *audit {
-	return &audit{t: t, w: w, mode: mode, tiers: w.Network.Tiers(), peers: map[peer]*arrivals{}, wrong: map[string]string{}, counts: map[string]int{}}
+	return &audit{t: t, w: w, mode: mode, tiers: w.Network.Tiers(), peers: map[peer]*arrivals{},
+		wrong: map[string]string{}, counts: map[string]int{}}
 }
 
 // done reports what was wrong, and that what should have been seen was.
@@ -125,7 +126,8 @@ const (
 
 func (a *audit) want(ok bool, l *headers, wire *lab.Wire, rule string, args ...any) {
 	if !ok && a.wrong[rule] == "" {
-		a.wrong[rule] = fmt.Sprintf("%s, opcode %#x, PSN %#x, EV %#x, DSCP %d: %v", wire.Name(), l.bth[0], l.psn(), l.ev(), l.class()>>2, args)
+		a.wrong[rule] = fmt.Sprintf("%s, opcode %#x, PSN %#x, EV %#x, DSCP %d: %v", wire.Name(), l.bth[0],
+			l.psn(), l.ev(), l.class()>>2, args)
 	}
 }
 
@@ -149,22 +151,29 @@ func (a *audit) common(wire *lab.Wire, l *headers) {
 	op, dscp := l.bth[0], l.class()>>2
 	cut := dscp == trimmed || dscp == trimmedLast
 	a.want(be16(l.udp[2:]) == 4791 && be16(l.udp[6:]) == 0, l, wire, "UDP port 4791, checksum 0")
-	a.want(l.bth[1]&0xcf == 0 && be16(l.bth[2:]) == 0xffff && l.bth[4] == 0 && l.bth[8]&0x4f == 0, l, wire, "BTH's reserved bits, TVer and P_Key", l.bth[:12])
+	a.want(l.bth[1]&0xcf == 0 && be16(l.bth[2:]) == 0xffff && l.bth[4] == 0 && l.bth[8]&0x4f == 0, l,
+		wire, "BTH's reserved bits, TVer and P_Key", l.bth[:12])
 	a.want(l.ip[1]&0xf == 0, l, wire, "EV in the low 16 bits of the flow label")
 	data := op >= opFirst && op <= opOnly+1
-	a.want(data || op == opACK || op == opRequest || op == opResponse || op == opSACK || op == opNACK || op == opProbe, l, wire, "an opcode of table 6-2")
+	a.want(data || op == opACK || op == opRequest || op == opResponse || op == opSACK ||
+		op == opNACK || op == opProbe, l, wire, "an opcode of table 6-2")
 	a.want(cut || packet.CheckICRC(l.ip) == nil, l, wire, "ICRC")
-	a.want(data || op == opProbe || !cut && l.class()&3 == 0, l, wire, "control packets are neither trimmed nor marked", l.class()&3)
-	a.want(be16(l.ip[4:]) == be16(l.udp[4:]) || op == opNACK, l, wire, "IPv6 payload length, UDP length", be16(l.ip[4:]), be16(l.udp[4:]))
+	a.want(data || op == opProbe || !cut && l.class()&3 == 0, l, wire,
+		"control packets are neither trimmed nor marked", l.class()&3)
+	a.want(be16(l.ip[4:]) == be16(l.udp[4:]) || op == opNACK, l, wire,
+		"IPv6 payload length, UDP length", be16(l.ip[4:]), be16(l.udp[4:]))
 	if !cut {
-		a.want(int(be16(l.ip[4:])) == len(l.udp), l, wire, "payload length of the whole packet", be16(l.ip[4:]), len(l.udp))
+		a.want(int(be16(l.ip[4:])) == len(l.udp), l, wire, "payload length of the whole packet",
+			be16(l.ip[4:]), len(l.udp))
 		return
 	}
 	a.counts["trimmed"]++
 	if op == opProbe { // too short to be cut
-		a.want(len(l.udp) == int(be16(l.udp[4:])), l, wire, "a probe is marked as trimmed, and whole", len(l.udp))
+		a.want(len(l.udp) == int(be16(l.udp[4:])), l, wire, "a probe is marked as trimmed, and whole",
+			len(l.udp))
 	} else {
-		a.want(len(l.udp) < int(be16(l.udp[4:])) && len(l.rest) >= 8, l, wire, "a trimmed packet keeps its UDP length, METH and TSETH", len(l.udp), be16(l.udp[4:]))
+		a.want(len(l.udp) < int(be16(l.udp[4:])) && len(l.rest) >= 8, l, wire,
+			"a trimmed packet keeps its UDP length, METH and TSETH", len(l.udp), be16(l.udp[4:]))
 	}
 	a.want(dscp == trimmed || a.isMRC(wire.To), l, wire, "TRIMMED_LASTHOP on the way to a host only")
 }
@@ -175,18 +184,22 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	a.want(l.ip[7] == 64 && (l.outer == nil || l.outer[7] == 64), l, wire, "hop limit 64")
 	srv6 := a.mode == ev.ModeF3216 || a.mode == ev.ModeF1616 || a.mode == ev.ModeSRH
 	a.want((l.outer != nil) == srv6, l, wire, "an outer header with SRv6, and no other mode")
-	a.want((l.srh != nil) == (a.mode == ev.ModeSRH && !a.near(wire, l)), l, wire, "an SRH in mode usid-srh, but not to hosts of the same T0")
+	a.want((l.srh != nil) == (a.mode == ev.ModeSRH && !a.near(wire, l)), l, wire,
+		"an SRH in mode usid-srh, but not to hosts of the same T0")
 	if l.outer != nil {
-		a.want(l.ip[0]<<4|l.ip[1]>>4 == l.class() && string(l.outer[8:24]) == string(l.ip[8:24]), l, wire, "class and source are copied outwards")
+		a.want(l.ip[0]<<4|l.ip[1]>>4 == l.class() && string(l.outer[8:24]) == string(l.ip[8:24]), l, wire,
+			"class and source are copied outwards")
 		a.want(int(be16(l.outer[4:])) == len(frame)-14-40, l, wire, "outer payload length")
 	}
 	if l.srh != nil {
-		a.want(l.srh[3] == 1 && l.srh[4] == 0 && l.srh[5] == 0, l, wire, "reduced SRH: Segments Left 1, Last Entry 0", l.srh[:8])
+		a.want(l.srh[3] == 1 && l.srh[4] == 0 && l.srh[5] == 0, l, wire,
+			"reduced SRH: Segments Left 1, Last Entry 0", l.srh[:8])
 	}
 	retx := l.bth[8] >> 5 & 1
 	switch op {
 	case opSACK, opNACK, opACK:
-		a.want(dscp == contr && ecn == 0 && l.bth[8]&0x90 == 0, l, wire, "class control, not ECT, no AckReq, no TSETH", l.bth[8])
+		a.want(dscp == contr && ecn == 0 && l.bth[8]&0x90 == 0, l, wire,
+			"class control, not ECT, no AckReq, no TSETH", l.bth[8])
 		at := a.peers[peer{wire.From, l.qpn()}]
 		if at == nil {
 			a.wrong["answers follow requests"] = wire.Name()
@@ -199,16 +212,21 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 			a.nack(wire, l, at, retx)
 		default:
 			a.counts["ACK"]++
-			a.want(l.rest[0] == 0x1f && l.psn() == at.cack, l, wire, "ACK of cack_psn, without credits", l.rest[:4], at.cack)
+			a.want(l.rest[0] == 0x1f && l.psn() == at.cack, l, wire, "ACK of cack_psn, without credits",
+				l.rest[:4], at.cack)
 		}
 	case opProbe:
 		a.counts["probe"]++
-		a.want(dscp == trimmable && ecn == 2 && l.psn() == 0, l, wire, "a probe is DSCP_TRIMMABLE, ECT, without a PSN")
+		a.want(dscp == trimmable && ecn == 2 && l.psn() == 0, l, wire,
+			"a probe is DSCP_TRIMMABLE, ECT, without a PSN")
 		p := l.rest
-		a.want(be32(p)&0xffffff00 == 0 && be16(p[6:]) == 0 && be16(p[8:]) == uint16(l.qpn()) && be16(p[10:]) == uint16(l.qpn()) && p[14] == 0 && p[15] == 1, l, wire, "PETH (table 7-18)", p[:16])
+		a.want(be32(p)&0xffffff00 == 0 && be16(p[6:]) == 0 && be16(p[8:]) == uint16(l.qpn()) &&
+			be16(p[10:]) == uint16(l.qpn()) && p[14] == 0 && p[15] == 1, l, wire, "PETH (table 7-18)",
+			p[:16])
 	case opRequest, opResponse:
 		a.counts["endpoint"]++
-		a.want(l.qpn() == 2 && ecn == 0 && l.psn()>>16 == 0, l, wire, "endpoint operations are for queue pair 2, their identifier has 16 bits")
+		a.want(l.qpn() == 2 && ecn == 0 && l.psn()>>16 == 0, l, wire,
+			"endpoint operations are for queue pair 2, their identifier has 16 bits")
 	default:
 		want := byte(trimmable)
 		if retx == 1 {
@@ -249,14 +267,17 @@ func (a *audit) write(wire *lab.Wire, l *headers) {
 	}
 	a.want(l.bth[0] == op, l, wire, "opcode of the packet's place", op)
 	a.want(n == lab.MRCMTU || n < lab.MRCMTU && op >= opLast, l, wire, "PMTU of payload", n)
-	at, message := uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU, uint64(meshMessage) // octets written before
-	if at != va {                                                                      // the flow writes the memory of one message over and over
+	// octets written before
+	at, message := uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU, uint64(meshMessage)
+	// the flow writes the memory of one message over and over
+	if at != va {
 		message = uint64(length)
 		at %= message
 	}
 	a.want(at == va, l, wire, "RETH's address is that of this packet", va)
 	a.want(be32(reth[8:])-meshRKey == l.qpn()-meshQPN, l, wire, "R_Key")
-	a.want(be16(meth[2:]) == uint16(uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU/message+1) && be16(meth) == 0, l, wire, "MSN", meth)
+	a.want(be16(meth[2:]) == uint16(uint64((l.psn()-0xfffff0)&0xffffff)*lab.MRCMTU/message+1) &&
+		be16(meth) == 0, l, wire, "MSN", meth)
 	a.want(l.bth[8]&0x10 != 0 && ts[2] == 0 && ts[3] == 1, l, wire, "TSETH", ts)
 }
 
@@ -265,16 +286,21 @@ func (a *audit) sack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	s, last := l.rest[:36], &at.last
 	cack, probe := be24(s[13:]), s[1]&2 != 0
 	a.counts["SACK"]++
-	a.want(s[0] == 0 && s[1]&0x9d == 0 && s[12] == 0 && s[16] == 0, l, wire, "SETH's reserved bits, cc_type 0", s[:20])
-	a.want(cack == at.cack && (l.psn() == cack || probe && l.psn() == 0), l, wire, "cack_psn", cack, at.cack, l.psn())
-	a.want(probe == (last.op == opProbe) && (probe || l.psn() == cack) && retx == last.retx, l, wire, "pr, rtx: as the packet answered")
+	a.want(s[0] == 0 && s[1]&0x9d == 0 && s[12] == 0 && s[16] == 0, l, wire,
+		"SETH's reserved bits, cc_type 0", s[:20])
+	a.want(cack == at.cack && (l.psn() == cack || probe && l.psn() == 0), l, wire, "cack_psn", cack,
+		at.cack, l.psn())
+	a.want(probe == (last.op == opProbe) && (probe || l.psn() == cack) && retx == last.retx, l, wire,
+		"pr, rtx: as the packet answered")
 	if probe {
 		a.counts["probe answered"]++
 	}
 	offset := int(int16(be16(s[2:])))
-	a.want(probe && uint16(offset) == uint16(last.psn) || !probe && packet.PSNAdd(cack, offset) == last.psn, l, wire, "ack_psn_offset", offset, last.psn)
+	a.want(probe && uint16(offset) == uint16(last.psn) || !probe &&
+		packet.PSNAdd(cack, offset) == last.psn, l, wire, "ack_psn_offset", offset, last.psn)
 	a.want(be32(s[4:]) == last.ev, l, wire, "entropy reflected", be32(s[4:]), last.ev)
-	a.want(be16(s[8:]) == uint16(l.qpn()) && be16(s[10:]) == uint16(l.qpn()), l, wire, "spdcid, dpdcid")
+	a.want(be16(s[8:]) == uint16(l.qpn()) && be16(s[10:]) == uint16(l.qpn()), l, wire,
+		"spdcid, dpdcid")
 	a.want((s[1]>>5 == 1) == last.marked, l, wire, "m of a marked packet", s[1], last.marked)
 	if last.marked {
 		a.counts["marked"]++
@@ -290,8 +316,10 @@ func (a *audit) sack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	}
 	cc := s[28:]
 	a.want(int(be16(cc[2:])) == at.above, l, wire, "ooo_count", be16(cc[2:]), at.above)
-	a.want(uint64(be24(cc[5:])) == (at.octets+255)/256&0xffffff, l, wire, "rcvd_bytes in 256 octets, rounded up", be24(cc[5:]), at.octets)
-	a.want(be16(cc)-last.stamp < 1<<15, l, wire, "tx_timestamp, later by the service time", be16(cc), last.stamp)
+	a.want(uint64(be24(cc[5:])) == (at.octets+255)/256&0xffffff, l, wire,
+		"rcvd_bytes in 256 octets, rounded up", be24(cc[5:]), at.octets)
+	a.want(be16(cc)-last.stamp < 1<<15, l, wire, "tx_timestamp, later by the service time", be16(cc),
+		last.stamp)
 }
 
 // nack is a NACK of a trimmed packet (tables 7-3, 7-16 and 7-17).
@@ -299,11 +327,16 @@ func (a *audit) nack(wire *lab.Wire, l *headers, at *arrivals, retx byte) {
 	n, last := l.rest[:20], &at.last
 	a.counts["NACK"]++
 	reason := map[byte]byte{trimmed: 1, trimmedLast: 2}[last.dscp]
-	a.want(n[2] == reason && reason != 0, l, wire, "reason of the NACK: TRIMMED or TRIMMED_LASTHOP as received", n[2], last.dscp)
-	a.want(n[0] == 0 && n[1] == 0 && n[3] == 0 && n[12] == 0 && n[16] == 2<<4 && n[17] == 0, l, wire, "NETH's reserved bits, cc_type 2", n)
-	a.want(l.psn() == last.psn && be24(n[13:]) == last.psn && be32(n[4:]) == last.ev && retx == last.retx, l, wire, "PSN, entropy and rtx of the packet", n)
-	a.want(be16(n[8:]) == uint16(l.qpn()) && be16(n[10:]) == uint16(l.qpn()), l, wire, "spdcid, dpdcid of a NACK")
-	a.want(be16(l.udp[4:]) == last.udp, l, wire, "UDP length of the trimmed packet", be16(l.udp[4:]), last.udp)
+	a.want(n[2] == reason && reason != 0, l, wire,
+		"reason of the NACK: TRIMMED or TRIMMED_LASTHOP as received", n[2], last.dscp)
+	a.want(n[0] == 0 && n[1] == 0 && n[3] == 0 && n[12] == 0 && n[16] == 2<<4 && n[17] == 0, l, wire,
+		"NETH's reserved bits, cc_type 2", n)
+	a.want(l.psn() == last.psn && be24(n[13:]) == last.psn && be32(n[4:]) == last.ev &&
+		retx == last.retx, l, wire, "PSN, entropy and rtx of the packet", n)
+	a.want(be16(n[8:]) == uint16(l.qpn()) && be16(n[10:]) == uint16(l.qpn()), l, wire,
+		"spdcid, dpdcid of a NACK")
+	a.want(be16(l.udp[4:]) == last.udp, l, wire, "UDP length of the trimmed packet", be16(l.udp[4:]),
+		last.udp)
 	a.want(be16(n[18:])-last.stamp < 1<<15, l, wire, "tx_timestamp of a NACK")
 }
 
@@ -321,7 +354,8 @@ func (a *audit) hop(wire *lab.Wire, l *headers) {
 		top = max(top, t)
 	}
 	most := 2*top + 1
-	if srv6 := l.outer != nil || !(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP); !srv6 && a.failed() {
+	if srv6 := l.outer != nil || !(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP); !srv6 &&
+		a.failed() {
 		most = 64
 	}
 	switch host := a.isMRC(wire.To); {
@@ -333,12 +367,15 @@ func (a *audit) hop(wire *lab.Wire, l *headers) {
 		a.want(hops%2 == 1 && hops <= most, l, wire, "hop limit at the host", limit)
 	case to > from:
 		hops := 64 - limit
-		a.want((hops+from)%2 == 1 && hops > from && hops <= max(from+1, most-2*(top-from)), l, wire, "hop limit on the way up", limit)
+		a.want((hops+from)%2 == 1 && hops > from && hops <= max(from+1, most-2*(top-from)), l, wire,
+			"hop limit on the way up", limit)
 	default:
 		hops := 64 - limit // up to a switch of some tier, and down from there
-		a.want((hops+from)%2 == 1 && hops > from && hops <= most-from, l, wire, "hop limit on the way down", limit)
+		a.want((hops+from)%2 == 1 && hops > from && hops <= most-from, l, wire,
+			"hop limit on the way down", limit)
 	}
-	a.want(!(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP) || l.outer == nil, l, wire, "no outer header without SRv6")
+	a.want(!(a.mode == ev.ModeStructured || a.mode == ev.ModeECMP) || l.outer == nil, l, wire,
+		"no outer header without SRv6")
 }
 
 // isMRC reports whether a node is a host of MRC.
@@ -376,13 +413,15 @@ func (a *audit) Arrived(_ time.Duration, wire *lab.Wire, frame []byte) {
 		a.peers[key] = at
 	}
 	class := l.class()
-	at.last = request{op: op, dscp: class >> 2, marked: class&3 == 3 || l.ip[1]>>4&3 == 3, retx: l.bth[8] >> 5 & 1, ev: l.ev(), psn: l.psn(), udp: be16(l.udp[4:])}
+	at.last = request{op: op, dscp: class >> 2, marked: class&3 == 3 || l.ip[1]>>4&3 == 3,
+		retx: l.bth[8] >> 5 & 1, ev: l.ev(), psn: l.psn(), udp: be16(l.udp[4:])}
 	if op == opProbe {
 		at.last.psn, at.last.stamp = uint32(be16(l.rest[4:])), be16(l.rest[12:])
 		return
 	}
 	at.last.stamp = be16(l.rest[4:])
-	if d := class >> 2; d == trimmed || d == trimmedLast || packet.PSNDiff(l.psn(), at.cack) <= 0 || at.psns[l.psn()] {
+	if d := class >> 2; d == trimmed || d == trimmedLast || packet.PSNDiff(l.psn(), at.cack) <= 0 ||
+		at.psns[l.psn()] {
 		return
 	}
 	at.psns[l.psn()] = true

@@ -17,9 +17,10 @@ import (
 type Options struct {
 	Fabric lab.ClosConfig // without a rate: links of lab.DemoLinks
 	Mode   ev.Mode
-	Bytes  int          // octets that each host writes to each other; default: for a thousand packets an uplink
-	Out    io.Writer    // progress and tables for people
-	Log    *slog.Logger // gets what the controller logs; nil: nothing
+	// octets that each host writes to each other; default: for a thousand packets an uplink
+	Bytes int
+	Out   io.Writer    // progress and tables for people
+	Log   *slog.Logger // gets what the controller logs; nil: nothing
 	// Pcap is a directory for a capture file of every link (see lab.Pcap); empty: none are made.
 	Pcap string
 }
@@ -80,7 +81,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	network.MRC = lab.MRCSettings(&network, o.Mode)
 	d := newDemo(o)
 	d.describe(network.MRC.Classes)
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Log: o.Log, Progress: d.say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: "127.0.0.1:0",
+		Log: o.Log, Progress: d.say})
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +161,11 @@ func (d *demo) describe(c inventory.Classes) {
 	if f.Tiers == 3 {
 		shape = fmt.Sprintf("%d T0, %d T1 in %d pods, and %d T2", f.T0, f.T1, f.Pods, f.T2)
 	}
-	fmt.Fprintf(d.Out, "%d planes of %s, %d hosts with a port in each; mode %v\n", f.Planes, shape, f.Hosts, d.Mode)
+	fmt.Fprintf(d.Out, "%d planes of %s, %d hosts with a port in each; mode %v\n", f.Planes, shape,
+		f.Hosts, d.Mode)
 	if n := (f.Hosts + f.T0 - 1) / f.T0; n > uplinksOf(f) {
-		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n, uplinksOf(f))
+		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n,
+			uplinksOf(f))
 	}
 	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and trimmed beyond",
 		bitRate(f.Rate), f.Delay, c.DataPackets, c.ECNMin, c.ECNMax)

@@ -85,12 +85,14 @@ func TestDemo(t *testing.T) {
 		{"ecmp", ev.ModeECMP, small, 3},
 		{"usid-srh", ev.ModeSRH, lab.ClosConfig{T0: 2, T1: 2, Hosts: 3}, 3},
 		{"three tiers", ev.ModeF1616, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
-		{"three tiers, chosen down", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
+		{"three tiers, chosen down", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1,
+			Hosts: 2}, 3},
 		{"one plane", ev.ModeF3216, lab.ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 3}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			r, err := runVirtual(t, Options{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out}, seeds.One(t, 1))
+			r, err := runVirtual(t, Options{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out},
+				seeds.One(t, 1))
 			t.Log(out.String())
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +100,8 @@ func TestDemo(t *testing.T) {
 			if n := strings.Count(out.String(), "under traffic, fails"); n != c.losses {
 				t.Errorf("%d losses, want %d", n, c.losses)
 			}
-			if r.Mode != c.mode.String() || r.Hosts != c.fabric.Hosts || r.Bytes == 0 || r.Jain <= r.ECMPJain || r.Seconds == 0 {
+			if r.Mode != c.mode.String() || r.Hosts != c.fabric.Hosts || r.Bytes == 0 ||
+				r.Jain <= r.ECMPJain || r.Seconds == 0 {
 				t.Errorf("%+v", r)
 			}
 			known := c.mode != ev.ModeECMP
@@ -119,7 +122,8 @@ func TestDemoAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")
 	}
-	o := Options{Fabric: lab.ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured, Bytes: 64 << 10}
+	o := Options{Fabric: lab.ClosConfig{Planes: 1, T0: 2, T1: 2, Hosts: 2}, Mode: ev.ModeStructured,
+		Bytes: 64 << 10}
 	one, err := runVirtual(t, o, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +140,8 @@ func TestDemoLive(t *testing.T) {
 		t.Skip("in real time")
 	}
 	var out strings.Builder
-	r, err := Run(context.Background(), Options{Fabric: small, Mode: ev.ModeStructured, Bytes: 64 << 10, Out: &out})
+	r, err := Run(context.Background(), Options{Fabric: small, Mode: ev.ModeStructured,
+		Bytes: 64 << 10, Out: &out})
 	t.Log(out.String())
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +163,9 @@ func TestResult(t *testing.T) {
 		t.Error(err)
 	}
 	for want, r := range map[string]Result{
-		"3 octets are not": {Corrupt: 3}, "2 queue pairs": {QPErrors: 2}, "1 packets of the incast": {DroppedUntrimmed: 1}, "told that": {untold: "1 hosts were not told that x"},
+		"3 octets are not": {Corrupt: 3}, "2 queue pairs": {QPErrors: 2},
+		"1 packets of the incast": {DroppedUntrimmed: 1},
+		"told that":               {untold: "1 hosts were not told that x"},
 	} {
 		if err := r.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", r, err, want)
@@ -168,11 +175,13 @@ func TestResult(t *testing.T) {
 
 func TestMeter(t *testing.T) {
 	ms := time.Millisecond
-	m := &meter{samples: []sample{{0, 0}, {10 * ms, 100}, {20 * ms, 200}, {30 * ms, 200}, {40 * ms, 300}}}
+	m := &meter{samples: []sample{{0, 0}, {10 * ms, 100}, {20 * ms, 200}, {30 * ms, 200},
+		{40 * ms, 300}}}
 	for _, c := range []struct {
 		from, to time.Duration
 		want     float64
-	}{{0, 40 * ms, 7500}, {10 * ms, 20 * ms, 10000}, {20 * ms, 30 * ms, 0}, {-5 * ms, 100 * ms, 7500}, {40 * ms, 50 * ms, 0}} {
+	}{{0, 40 * ms, 7500}, {10 * ms, 20 * ms, 10000}, {20 * ms, 30 * ms, 0}, {-5 * ms, 100 * ms, 7500},
+		{40 * ms, 50 * ms, 0}} {
 		if got := m.rate(c.from, c.to); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("from %v to %v: %v octets a second, want %v", c.from, c.to, got, c.want)
 		}

@@ -40,7 +40,8 @@ func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
 	last := fmt.Sprintf("P1-T1-%d", d.Fabric.T1)
 	all := []*setback{
 		{name: "a link, P1-T0-1 - P1-T1-1", loss: lab.Loss{Links: [][2]string{{"P1-T0-1", "P1-T1-1"}}}},
-		{name: "a T1, " + last, loss: lab.Loss{Switches: []string{last}}, pod: d.Fabric.Pod(d.Fabric.T1, d.Fabric.T1)},
+		{name: "a T1, " + last, loss: lab.Loss{Switches: []string{last}}, pod: d.Fabric.Pod(d.Fabric.T1,
+			d.Fabric.T1)},
 		{name: fmt.Sprintf("plane 1, %d switches", len(plane.Switches)), loss: plane, port: 1},
 	}
 	var out []*setback
@@ -93,8 +94,8 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 // tellTime is the time by the real clock in which the controller must report a failure to hosts.
 const tellTime = 10 * time.Second
 
-// heard reports whether all hosts that the last failure concerns have been notified of it, or it is too
-// late.
+// heard reports whether all hosts that the last failure concerns have been notified of it, or it is
+// too late.
 func (d *demo) heard(w *lab.World) bool {
 	var last *setback
 	for _, s := range d.losses {
@@ -124,9 +125,9 @@ func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts in
 	return hosts
 }
 
-// concerns reports whether a failure takes entropy values from the h-th host, from 0. With structured
-// ones a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere these values
-// remain good while it has one.
+// concerns reports whether a failure takes entropy values from the h-th host, from 0. With
+// structured ones a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere
+// these values remain good while it has one.
 func (d *demo) concerns(s *setback, h int) bool {
 	f := d.Fabric
 	switch {

@@ -27,7 +27,8 @@ func TestDemoUntold(t *testing.T) {
 	o := Options{Fabric: slow, Mode: ev.ModeStructured, Bytes: 64 << 10}.withDefaults()
 	v := newVirtual(t, o, seeds.One(t, 1))
 	r, err := newDemo(o).run(t.Context(), deaf{v})
-	if err == nil || !strings.Contains(err.Error(), "2 hosts were not told within 10s of the failure of a link, P1-T0-1 - P1-T1-1; 2 hosts were not told within 10s of the failure of a T1, P1-T1-2") {
+	if err == nil || !strings.Contains(err.Error(),
+		"2 hosts were not told within 10s of the failure of a link, P1-T0-1 - P1-T1-1; 2 hosts were not told within 10s of the failure of a T1, P1-T1-2") {
 		t.Errorf("%v", err)
 	}
 	if r.Corrupt != 0 || r.QPErrors != 0 {
@@ -53,7 +54,8 @@ func TestConcerns(t *testing.T) {
 		{"explicit down", ev.ModeF3216, three, setback{pod: 1}, "yyyyyyyy"},
 		{"chosen down, pod 0", ev.ModeStructured, three, setback{}, "yyyy----"},
 		{"chosen down, pod 1", ev.ModeStructured, three, setback{pod: 1}, "----yyyy"},
-		{"a choice of one", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T1: 2}, setback{pod: 1}, "yyyyyyyy"},
+		{"a choice of one", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T1: 2}, setback{pod: 1},
+			"yyyyyyyy"},
 	} {
 		c.fabric.Hosts = 8
 		d := newDemo(Options{Fabric: c.fabric, Mode: c.mode}.withDefaults())

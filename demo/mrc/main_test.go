@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	if code == 0 {
 		// GoBGP closes the queue of a session without waiting for it to be empty, and then its
 		// goroutine stays.
-		if err := goleak.Find(goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer")); err != nil {
+		if err := goleak.Find(goleak.IgnoreTopFunction(
+			"github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer")); err != nil {
 			println(err.Error())
 			code = 1
 		}

@@ -39,7 +39,8 @@ func (p *phase) goodput() float64 {
 
 // traffic has hosts write, and returns when all of it is acknowledged. meanwhile, if not nil, is
 // called once the flows have begun.
-func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig, meanwhile func(*lab.Mesh) error) error {
+func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig,
+	meanwhile func(*lab.Mesh) error) error {
 	p := &phase{name: name, flows: len(cfg.Flows)}
 	d.phases = append(d.phases, p)
 	var m *lab.Mesh
@@ -86,7 +87,8 @@ func (d *demo) queuePairs() mrc.QPConfig {
 	return qp
 }
 
-// until lets a mesh continue until something is so. It is an error that nothing arrives for very long.
+// until lets a mesh continue until something is so. It is an error that nothing arrives for very
+// long.
 func (d *demo) until(ctx context.Context, m *lab.Mesh, what string, done func() bool) error {
 	var s lab.Stall
 	return d.stage.Until(ctx, what, func(*lab.World) (bool, error) {
@@ -142,7 +144,8 @@ func (d *demo) ports(hosts int) float64 {
 func (d *demo) allToAllCapacity() float64 {
 	f := d.Fabric
 	crossing := float64(f.Hosts-f.Hosts/f.T0) / float64(max(1, f.Hosts-1)) // the part that leaves a T0
-	up := float64(f.T0*uplinksOf(f)) / float64(f.Hosts)                    // links for a host, in a plane
+	// links for a host, in a plane
+	up := float64(f.T0*uplinksOf(f)) / float64(f.Hosts)
 	return d.ports(f.Hosts) * min(1, up/max(crossing, 1e-9))
 }
 

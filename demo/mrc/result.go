@@ -79,7 +79,8 @@ func (d *demo) sum() {
 			r.LinkDownToDeniedMs = float64(s.last.Microseconds()) / 1e3
 		}
 		if s.missed > 0 {
-			untold = append(untold, fmt.Sprintf("%d hosts were not told within %v of the failure of %s", s.missed, tellTime, s.name))
+			untold = append(untold, fmt.Sprintf("%d hosts were not told within %v of the failure of %s",
+				s.missed, tellTime, s.name))
 		}
 		least(&r.CapacityKept, s.kept)
 	}
@@ -96,7 +97,8 @@ func (r *Result) check() error {
 	}
 	say(r.Corrupt > 0, "%d octets are not what was written", r.Corrupt)
 	say(r.QPErrors > 0, "%d queue pairs are in error", r.QPErrors)
-	say(r.DroppedUntrimmed > 0, "%d packets of the incast were dropped and not trimmed", r.DroppedUntrimmed)
+	say(r.DroppedUntrimmed > 0, "%d packets of the incast were dropped and not trimmed",
+		r.DroppedUntrimmed)
 	say(r.untold != "", "%s", r.untold)
 	if len(wrong) > 0 {
 		return fmt.Errorf("demo: %s", strings.Join(wrong, "; "))
@@ -113,45 +115,53 @@ func (d *demo) print() {
 		rows(func(format string, args ...any) { fmt.Fprintf(t, format+"\t\n", args...) })
 		t.Flush()
 	}
-	table("phase\tqueue pairs\tMiB\tseconds\tMb/s\tof the links\tmarked\ttrimmed\tNACKs\tsent again\t", func(row func(string, ...any)) {
-		for _, p := range d.phases {
-			row("%s\t%d\t%.0f\t%.2f\t%.0f\t%.0f %%\t%d\t%d\t%d\t%d", p.name, p.flows, float64(p.octets)/(1<<20), p.took.Seconds(),
-				p.goodput()*8/1e6, 100*p.goodput()/p.capacity, p.classes.Marked, p.classes.Trimmed, p.qp.NACKsReceived, p.qp.RequestsResent)
-		}
-	})
-	table("uplinks of the all-to-all\tpackets a link\tJain's index\tone entropy a queue pair\t", func(row func(string, ...any)) {
-		for _, u := range d.spread {
-			row("plane %d, T%d to T%d\t%d or more\t%.4f\t%.4f", u.Plane, u.Tier, u.Tier+1, u.fewest, u.jain, u.ecmp)
-		}
-	})
+	table("phase\tqueue pairs\tMiB\tseconds\tMb/s\tof the links\tmarked\ttrimmed\tNACKs\tsent again\t",
+		func(row func(string, ...any)) {
+			for _, p := range d.phases {
+				row("%s\t%d\t%.0f\t%.2f\t%.0f\t%.0f %%\t%d\t%d\t%d\t%d", p.name, p.flows,
+					float64(p.octets)/(1<<20), p.took.Seconds(),
+					p.goodput()*8/1e6, 100*p.goodput()/p.capacity, p.classes.Marked, p.classes.Trimmed,
+					p.qp.NACKsReceived, p.qp.RequestsResent)
+			}
+		})
+	table("uplinks of the all-to-all\tpackets a link\tJain's index\tone entropy a queue pair\t",
+		func(row func(string, ...any)) {
+			for _, u := range d.spread {
+				row("plane %d, T%d to T%d\t%d or more\t%.4f\t%.4f", u.Plane, u.Tier, u.Tier+1, u.fewest, u.jain,
+					u.ecmp)
+			}
+		})
 	if len(d.losses) == 0 {
 		d.tell()
 		return
 	}
-	table("lost\tEVs denied\thosts told\tthe last after\tcapacity kept\t", func(row func(string, ...any)) {
-		for _, s := range d.losses {
-			after := "-"
-			if s.told > 0 {
-				after = fmt.Sprintf("%.1f ms", float64(s.last.Microseconds())/1e3)
+	table("lost\tEVs denied\thosts told\tthe last after\tcapacity kept\t",
+		func(row func(string, ...any)) {
+			for _, s := range d.losses {
+				after := "-"
+				if s.told > 0 {
+					after = fmt.Sprintf("%.1f ms", float64(s.last.Microseconds())/1e3)
+				}
+				kept := "-"
+				if s.kept > 0 {
+					kept = fmt.Sprintf("%.0f %%", 100*s.kept)
+				}
+				denied := fmt.Sprint(s.denied)
+				// nobody withdraws its links, as all that could are gone: hosts see their ports go
+				if s.port > 0 {
+					denied = fmt.Sprintf("all by port %d", s.port)
+				}
+				row("%s\t%s\t%d\t%s\t%s", s.name, denied, s.told, after, kept)
 			}
-			kept := "-"
-			if s.kept > 0 {
-				kept = fmt.Sprintf("%.0f %%", 100*s.kept)
-			}
-			denied := fmt.Sprint(s.denied)
-			if s.port > 0 { // nobody withdraws its links, as all that could are gone: hosts see their ports go
-				denied = fmt.Sprintf("all by port %d", s.port)
-			}
-			row("%s\t%s\t%d\t%s\t%s", s.name, denied, s.told, after, kept)
-		}
-	})
+		})
 	d.tell()
 }
 
 // tell sums up.
 func (d *demo) tell() {
 	r := &d.result
-	fmt.Fprintf(d.Out, "\n  %d MiB written in %.1f s, %d octets wrong, %d queue pairs in error.\n", r.Bytes>>20, r.Seconds, r.Corrupt, r.QPErrors)
+	fmt.Fprintf(d.Out, "\n  %d MiB written in %.1f s, %d octets wrong, %d queue pairs in error.\n",
+		r.Bytes>>20, r.Seconds, r.Corrupt, r.QPErrors)
 	if d.slipped > r.seconds()/20 {
 		fmt.Fprintf(d.Out, "  The machine had too much to do: the network's time ran at %.0f %% of the real clock's.\n", 100*r.Seconds/(r.Seconds+d.slipped.Seconds()))
 	}

@@ -63,14 +63,17 @@ func (d *demo) play(ctx context.Context, setbacks []*setback) error {
 	// Windows are full all the time, until everything has failed.
 	window := int(2*d.ports(1)*d.rtt.Seconds())/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU
 	endless := lab.MeshConfig{Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true}
-	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *lab.Mesh) error { return d.fail(ctx, m) })
+	err = d.traffic(ctx, "all-to-all, losses", endless, func(m *lab.Mesh) error {
+		return d.fail(ctx, m)
+	})
 	p := d.phases[len(d.phases)-1]
 	p.capacity = d.allToAllCapacity()
 	return cmp.Or(err, d.review(context.WithoutCancel(ctx), p))
 }
 
 // spreadOf is traffic, and what the uplinks carried of it.
-func (d *demo) spreadOf(ctx context.Context, name string, cfg lab.MeshConfig) (spread *lab.Spread, err error) {
+func (d *demo) spreadOf(ctx context.Context, name string, cfg lab.MeshConfig) (spread *lab.Spread,
+	err error) {
 	err = d.stage.Do(ctx, func(w *lab.World) error {
 		spread = w.NewSpread()
 		w.AddTap(spread)

@@ -18,9 +18,10 @@ const (
 	leastWindow, mostWindow = 64 << 10, 128 << 10
 )
 
-// Traffic makes every MRC host write to every other, always the same octets to the same memory, until
-// ctx ends, and says every few seconds what came of it. A queue pair ends with an error, or when one of
-// its hosts dies, and gets another one as soon as both live. Traffic fails when an octet is wrong.
+// Traffic makes every MRC host write to every other, always the same octets to the same memory,
+// until ctx ends, and says every few seconds what came of it. A queue pair ends with an error, or
+// when one of its hosts dies, and gets another one as soon as both live. Traffic fails when an
+// octet is wrong.
 func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 	return write(ctx, l, out, trafficRound)
 }
@@ -58,13 +59,15 @@ type traffic struct {
 func (t *traffic) begin(w *lab.World) error {
 	d := &demo{hosts: w.Network.MRCHosts()}
 	d.ack, d.probe = w.Network.Timers()
-	// Twice the bandwidth-delay product, so that a host that writes to one other only can fill its links.
+	// Twice the bandwidth-delay product, so that a host that writes to one other only can fill its
+	// links.
 	c := w.Network.Congestion(d.hosts[0])
 	window := int(2 * float64(c.Rate) / 8 * c.RTT.Seconds())
 	window = max(leastWindow, min(mostWindow, window/lab.MRCMTU*lab.MRCMTU))
 	var err error
 	if t.mesh, err = w.NewMesh(lab.MeshConfig{
-		Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true, Renew: true, QP: d.queuePairs(),
+		Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true, Renew: true,
+		QP: d.queuePairs(),
 	}); err != nil {
 		return err
 	}
@@ -78,7 +81,8 @@ func (t *traffic) look(w *lab.World) (string, error) {
 	octets, took := now.octets-t.last.octets, (now.at - t.last.at).Seconds()
 	classes := now.classes.Minus(t.last.classes)
 	line := fmt.Sprintf("all-to-all: %d MiB in %.1f s, %.0f Mb/s; %d packets marked, %d trimmed, %d sent again", octets>>20, took,
-		float64(octets)*8/1e6/took, classes.Marked, classes.Trimmed, now.qp.RequestsResent-t.last.qp.RequestsResent)
+		float64(octets)*8/1e6/took, classes.Marked, classes.Trimmed,
+		now.qp.RequestsResent-t.last.qp.RequestsResent)
 	ended, corrupt := 0, 0
 	for _, f := range t.mesh.Flows {
 		if f.Err != nil {

@@ -20,7 +20,8 @@ const virtualPoll = 0.25
 
 func (v *virtual) Do(_ context.Context, f func(w *lab.World) error) error { return f(v.world) }
 
-func (v *virtual) Until(ctx context.Context, what string, done func(w *lab.World) (bool, error)) error {
+func (v *virtual) Until(ctx context.Context, what string, done func(w *lab.World) (bool,
+	error)) error {
 	step := max(time.Microsecond, time.Duration(virtualPoll*float64(v.world.Network.RoundTrip())))
 	for end := v.world.Now() + v.limit; ; v.world.Run(v.world.Now()+step, nil) {
 		ok, err := done(v.world)

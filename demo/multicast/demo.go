@@ -82,7 +82,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	say := func(format string, args ...any) { fmt.Fprintf(o.Out, "  "+format+"\n", args...) }
 
 	fmt.Fprintf(o.Out, "Figure 1: S1 - N6 - {N4, N5} - {N1, N2, N3} - R1..R5\n")
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Progress: say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0",
+		Progress: say})
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +148,12 @@ func Suits(n *lab.Network) bool {
 }
 
 // Traffic makes the demo's group in a network with Figure 1's hosts and has its source write again
-// and again, with a pause between, until ctx ends. A receiver that is dead holds the source up until
-// it lives again.
+// and again, with a pause between, until ctx ends. A receiver that is dead holds the source up
+// until it lives again.
 func Traffic(ctx context.Context, l *lab.Live, o Options, pause time.Duration) error {
-	d := &demo{Options: o.withDefaults(), live: l, say: func(format string, args ...any) { fmt.Fprintf(o.Out, format+"\n", args...) }}
+	d := &demo{Options: o.withDefaults(), live: l, say: func(format string, args ...any) {
+		fmt.Fprintf(o.Out, format+"\n", args...)
+	}}
 	if err := d.begin(ctx); err != nil {
 		return err
 	}
@@ -206,11 +209,14 @@ func (d *demo) prepare(ctx context.Context) error {
 // program makes the tree, by one request.
 func (d *demo) program(ctx context.Context) error {
 	spec := api.MulticastGroupSpec{
-		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN, InitialPSN: d.group.Config.InitialPSN,
-		Source: api.GroupSource{Address: d.group.Source.Config().Addr, QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
+		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN,
+		InitialPSN: d.group.Config.InitialPSN,
+		Source: api.GroupSource{Address: d.group.Source.Config().Addr,
+			QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
 	}
 	for _, r := range d.group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
+			QPN: r.QP.Config().QPN})
 	}
 	begin := time.Now()
 	rest, err := client.New(client.Config{Server: d.live.URL()})
@@ -232,7 +238,8 @@ func (d *demo) program(ctx context.Context) error {
 		return err
 	}
 	d.tree = made.Status.Tree
-	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d", time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
+	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d",
+		time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
 	if d.Mode != api.ModeInband {
 		return nil
 	}
@@ -245,7 +252,8 @@ func (d *demo) program(ctx context.Context) error {
 
 // transfer writes the data and waits for the last acknowledgement.
 func (d *demo) transfer(ctx context.Context) error {
-	d.say("S1 writes %d MiB in %d-octet packets to %v, queue pair %#06x", d.Bytes>>20, d.group.Config.QP.PMTU, d.group.Config.Proxy, d.group.Config.DesignatedQPN)
+	d.say("S1 writes %d MiB in %d-octet packets to %v, queue pair %#06x", d.Bytes>>20,
+		d.group.Config.QP.PMTU, d.group.Config.Proxy, d.group.Config.DesignatedQPN)
 	begin := time.Now()
 	var err error
 	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, message) }); stopped != nil || err != nil {
@@ -266,7 +274,8 @@ func (d *demo) transfer(ctx context.Context) error {
 // count collects what the wires, the hosts and the switches have seen.
 func (d *demo) count(ctx context.Context) (*Result, error) {
 	r := &Result{
-		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(), LinkPackets: map[string]uint64{},
+		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(),
+		LinkPackets:   map[string]uint64{},
 		neededPackets: d.packets * uint64(d.transfers),
 	}
 	err := d.live.Clock.Do(ctx, func(time.Duration) {
@@ -306,7 +315,8 @@ func (d *demo) count(ctx context.Context) (*Result, error) {
 func (r *Result) check() error {
 	var wrong []string
 	if r.Delivered != r.Receivers {
-		wrong = append(wrong, fmt.Sprintf("%d of %d receivers hold the source's octets", r.Delivered, r.Receivers))
+		wrong = append(wrong, fmt.Sprintf("%d of %d receivers hold the source's octets", r.Delivered,
+			r.Receivers))
 	}
 	if r.ICRCErrors > 0 {
 		wrong = append(wrong, fmt.Sprintf("%d ICRC errors", r.ICRCErrors))
@@ -315,17 +325,21 @@ func (r *Result) check() error {
 		wrong = append(wrong, fmt.Sprintf("%d early ACKs", r.EarlyAcks))
 	}
 	if r.AcksAtSource > r.largestReceiver {
-		wrong = append(wrong, fmt.Sprintf("%d ACKs at the source, more than the %d of the busiest receiver", r.AcksAtSource, r.largestReceiver))
+		wrong = append(wrong, fmt.Sprintf(
+			"%d ACKs at the source, more than the %d of the busiest receiver", r.AcksAtSource,
+			r.largestReceiver))
 	}
 	if r.Corrupt > 0 {
 		wrong = append(wrong, fmt.Sprintf("%d octets are not the source's", r.Corrupt))
 	}
 	if r.SourcePackets > r.neededPackets {
-		wrong = append(wrong, fmt.Sprintf("the source sent %d packets, want %d", r.SourcePackets, r.neededPackets))
+		wrong = append(wrong, fmt.Sprintf("the source sent %d packets, want %d", r.SourcePackets,
+			r.neededPackets))
 	}
 	for link, n := range r.LinkPackets {
 		if n > r.SourcePackets {
-			wrong = append(wrong, fmt.Sprintf("%d data packets on %s, want each of the source's %d once", n, link, r.SourcePackets))
+			wrong = append(wrong, fmt.Sprintf("%d data packets on %s, want each of the source's %d once", n,
+				link, r.SourcePackets))
 		}
 	}
 	if len(wrong) > 0 {

@@ -14,7 +14,8 @@ func startDemo(t *testing.T, bytes int) (context.Context, *demo) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Progress: t.Logf})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0",
+		Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,21 +18,22 @@ func TestTraces(t *testing.T) {
 	found := errors.New("found")
 	told := make(chan error, 1)
 	go func() {
-		told <- stream.Receive(ctx, server.Client(), server.URL+"/N1", trace.Filter{}, func(i trace.Item) error {
-			if i.Record == nil {
-				return nil
-			}
-			out := 0
-			for _, r := range i.All() {
-				if r.Outcome.Result == trace.Transmitted {
-					out++
+		told <- stream.Receive(ctx, server.Client(), server.URL+"/N1", trace.Filter{},
+			func(i trace.Item) error {
+				if i.Record == nil {
+					return nil
 				}
-			}
-			if i.Outcome.Result == trace.Replicated && out == 2 { // R1 and R2
-				return found
-			}
-			return nil
-		})
+				out := 0
+				for _, r := range i.All() {
+					if r.Outcome.Result == trace.Transmitted {
+						out++
+					}
+				}
+				if i.Outcome.Result == trace.Replicated && out == 2 { // R1 and R2
+					return found
+				}
+				return nil
+			})
 	}()
 	err := d.transfer(ctx)
 	for ; err == nil; err = d.transfer(ctx) {

@@ -52,7 +52,8 @@ func TestTraffic(t *testing.T) {
 		}
 	}
 	writes()
-	for _, p := range []lab.Part{{Kind: lab.PartHost, Name: "R1"}, {Kind: lab.PartSwitch, Name: "N5"}} {
+	for _, p := range []lab.Part{{Kind: lab.PartHost, Name: "R1"},
+		{Kind: lab.PartSwitch, Name: "N5"}} {
 		if err := live.Kill(ctx, p); err != nil {
 			t.Fatal(err)
 		}

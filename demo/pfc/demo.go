@@ -23,7 +23,8 @@ import (
 // Options say what the PFC demo does.
 type Options struct {
 	Out io.Writer // progress and tables for people
-	// Pcap is a directory for captures of every link (see lab.Pcap), of each run in a subdirectory; empty: none.
+	// Pcap is a directory for captures of every link (see lab.Pcap), of each run in a subdirectory;
+	// empty: none.
 	Pcap string
 }
 
@@ -78,8 +79,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{
-		Demo: "pfc", LostWithout: without.a.Lost(), Lost: with.a.Lost(), Corrupt: without.a.Corrupt + with.a.Corrupt,
-		OtherTenantDipPct: with.dip(), XOFFToPauseMs: millis(with.paused - with.xoff), Seconds: time.Since(began).Seconds(),
+		Demo: "pfc", LostWithout: without.a.Lost(), Lost: with.a.Lost(), Corrupt: without.a.Corrupt +
+			with.a.Corrupt,
+		OtherTenantDipPct: with.dip(), XOFFToPauseMs: millis(with.paused - with.xoff),
+		Seconds: time.Since(began).Seconds(),
 	}
 	policy, err := with.control.Core().PFCPolicies().Get(losslessName)
 	if err != nil {
@@ -102,7 +105,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, errors.Join(r.check(), with.check())
 }
 
-func millis(d time.Duration) float64 { return math.Round(float64(d)/float64(time.Microsecond)) / 1e3 }
+func millis(d time.Duration) float64 {
+	return math.Round(float64(d)/float64(time.Microsecond)) / 1e3
+}
 
 // run is one run.
 type run struct {
@@ -116,7 +121,8 @@ type run struct {
 }
 
 // captured is runOnce, with captures of the links in a subdirectory of dir unless that is empty.
-func captured(ctx context.Context, cache *p4rt.Cache, dir, name string, lossless bool) (*run, error) {
+func captured(ctx context.Context, cache *p4rt.Cache, dir, name string, lossless bool) (*run,
+	error) {
 	if dir == "" {
 		return runOnce(ctx, cache, nil, lossless)
 	}
@@ -137,9 +143,12 @@ func captured(ctx context.Context, cache *p4rt.Cache, dir, name string, lossless
 	return r, err
 }
 
-// runOnce is a run with a PFC policy, or without. begin, if not nil, is called before anything is sent.
-func runOnce(ctx context.Context, cache *p4rt.Cache, begin func(*lab.World) error, lossless bool) (*run, error) {
-	w, err := lab.NewWorld(lab.PFCNetwork(Delay, rate), lab.Options{Seed: 1, Cache: cache, PauseBuffer: buffer})
+// runOnce is a run with a PFC policy, or without. begin, if not nil, is called before anything is
+// sent.
+func runOnce(ctx context.Context, cache *p4rt.Cache, begin func(*lab.World) error,
+	lossless bool) (*run, error) {
+	w, err := lab.NewWorld(lab.PFCNetwork(Delay, rate), lab.Options{Seed: 1, Cache: cache,
+		PauseBuffer: buffer})
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +168,12 @@ func runOnce(ctx context.Context, cache *p4rt.Cache, begin func(*lab.World) erro
 	if err := r.control.Change(func(c *controller.Core) error { return r.intents(c, lossless) }); err != nil {
 		return nil, err
 	}
-	if r.a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: payload, Rate: 400e6, Priority: 3}); err != nil {
+	if r.a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: payload,
+		Rate: 400e6, Priority: 3}); err != nil {
 		return nil, err
 	}
-	if r.b, err = w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: payload, Rate: 300e6, Priority: 2}); err != nil {
+	if r.b, err = w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: payload,
+		Rate: 300e6, Priority: 2}); err != nil {
 		return nil, err
 	}
 	w.AddTap(r)
@@ -265,7 +276,8 @@ func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result)
 		name string
 		run  *run
 	}{{"no", without}, {"yes", with}} {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", x.name, x.run.a.Sent, x.run.a.Received, x.run.a.Lost(), x.run.b.Sent, x.run.b.Received, x.run.pauses)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", x.name, x.run.a.Sent, x.run.a.Received,
+			x.run.a.Lost(), x.run.b.Sent, x.run.b.Received, x.run.pauses)
 	}
 	t.Flush()
 	fmt.Fprintln(out)
@@ -276,7 +288,8 @@ func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result)
 		for i, s := range x.Segments {
 			list[i] = s.Node + "." + s.Behavior
 		}
-		fmt.Fprintf(t, "  %s to %s\t{%s}\t%.3f ms\t%s\n", x.From, x.To, strings.Join(list, ", "), millis(x.RTT.D()), x.State)
+		fmt.Fprintf(t, "  %s to %s\t{%s}\t%.3f ms\t%s\n", x.From, x.To, strings.Join(list, ", "),
+			millis(x.RTT.D()), x.State)
 	}
 	t.Flush()
 	fmt.Fprintln(out)
@@ -288,7 +301,8 @@ func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result)
 			held, pauses = n.Queue.MaxHeld, n.Queue.PausesReceived
 		}
 		m := n.Watermarks
-		fmt.Fprintf(t, "%s/%d/%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", n.Switch, n.Port, n.Priority, m.Buffer, m.Headroom, m.XOFF, m.XON, held, pauses)
+		fmt.Fprintf(t, "%s/%d/%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", n.Switch, n.Port, n.Priority, m.Buffer,
+			m.Headroom, m.XOFF, m.XON, held, pauses)
 	}
 	t.Flush()
 	fmt.Fprintf(out, "\n  R3's first XOFF reached R1 after %.3f ms; tenant b got %.2f %% less during the pause than before.\n", r.XOFFToPauseMs, r.OtherTenantDipPct)

@@ -43,17 +43,20 @@ func intentsOf(n *lab.Network, buffer uint64) intents {
 	}
 	of := func(name string, slice uint32, priority uint8, west, east string) tenant {
 		return tenant{name, api.TenantSpec{
-			Slice: slice, Priority: priority, Policies: []string{policyName}, Sites: []api.TenantSite{site("R1", west), site("R3", east)},
+			Slice: slice, Priority: priority, Policies: []string{policyName},
+			Sites: []api.TenantSite{site("R1", west), site("R3", east)},
 		}}
 	}
 	return intents{
-		policy:   api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}},
+		policy: api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3",
+			Segments: []api.PolicySegment{{Node: "R2"}}},
 		tenants:  []tenant{of("a", 1, priorityA, "DC1", "DC2"), of("b", 2, priorityB, "B1", "B2")},
 		lossless: api.PFCPolicySpec{SRv6Policy: policyName, Tenant: "a", Buffer: buffer},
 	}
 }
 
-// pauseTenant has DC2 pause the priority of tenant a until then, with a frame before each pause ends.
+// pauseTenant has DC2 pause the priority of tenant a until then, with a frame before each pause
+// ends.
 func pauseTenant(w *lab.World, until time.Duration) {
 	wire, err := w.Wire("DC2", "R3")
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 
 // The traffic of a lab runs in real time, so it is slower than the demo's.
 const (
-	rateA      = 40_000_000 // bit/s
-	rateB      = 30_000_000
-	labBuffer  = 16 << 20
-	labXOFF    = 1 << 20 // 200 ms of what a sends; the rest is headroom for round trips of a busy machine
+	rateA     = 40_000_000 // bit/s
+	rateB     = 30_000_000
+	labBuffer = 16 << 20
+	// 200 ms of what a sends; the rest is headroom for round trips of a busy machine
+	labXOFF    = 1 << 20
 	labPause   = 500 * time.Millisecond
 	labRound   = 5 * time.Second
 	labPayload = 4096
@@ -36,19 +37,21 @@ func Suits(n *lab.Network) bool {
 	return true
 }
 
-// Traffic makes two tenants, of which a is lossless, on a running lab.PFCNetwork. Both send until ctx
-// ends, and DC2 pauses tenant a in every round. It says after each round what was lost, and fails when
-// octets of a are not what was sent.
+// Traffic makes two tenants, of which a is lossless, on a running lab.PFCNetwork. Both send until
+// ctx ends, and DC2 pauses tenant a in every round. It says after each round what was lost, and
+// fails when octets of a are not what was sent.
 func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 	if err := create(ctx, l); err != nil {
 		return err
 	}
 	var a, b *lab.Stream
 	err := l.Do(ctx, func(w *lab.World) (err error) {
-		if a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: labPayload, Rate: rateA, Priority: priorityA}); err != nil {
+		if a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: labPayload,
+			Rate: rateA, Priority: priorityA}); err != nil {
 			return err
 		}
-		if b, err = w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: labPayload, Rate: rateB, Priority: priorityB}); err != nil {
+		if b, err = w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 0x200, Payload: labPayload,
+			Rate: rateB, Priority: priorityB}); err != nil {
 			return err
 		}
 		a.Start()
@@ -64,7 +67,9 @@ func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 		}); err != nil {
 			break
 		}
-		if err = l.Until(ctx, "the round ends", func(w *lab.World) (bool, error) { return w.Now() >= pausedUntil+labRound-labPause, nil }); err != nil {
+		if err = l.Until(ctx, "the round ends", func(w *lab.World) (bool, error) {
+			return w.Now() >= pausedUntil+labRound-labPause, nil
+		}); err != nil {
 			break
 		}
 		err = l.Do(ctx, func(*lab.World) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// TestTraffic runs the lab's traffic for a round: the PFC policy is programmed, DC2 pauses tenant a,
-// R1 holds its packets, and no queue drops any.
+// TestTraffic runs the lab's traffic for a round: the PFC policy is programmed, DC2 pauses tenant
+// a, R1 holds its packets, and no queue drops any.
 func TestTraffic(t *testing.T) {
 	network, ok := lab.Builtin("pfc")
 	if !ok || !Suits(&network) {
@@ -51,7 +51,8 @@ func TestTraffic(t *testing.T) {
 			return false, nil //nolint:nilerr // it is being made
 		}
 		nodes := policy.Status.Nodes
-		return len(nodes) == 2 && nodes[0].Queue != nil && nodes[0].Queue.MaxHeld > 0 && nodes[1].Queue != nil && nodes[1].Queue.XOFFSent > 0, nil
+		return len(nodes) == 2 && nodes[0].Queue != nil && nodes[0].Queue.MaxHeld > 0 &&
+			nodes[1].Queue != nil && nodes[1].Queue.XOFFSent > 0, nil
 	})
 	stop()
 	if stopped := <-ended; !errors.Is(stopped, context.Canceled) {

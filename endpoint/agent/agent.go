@@ -75,7 +75,8 @@ func New(cfg Config, e Endpoint) (*Agent, error) {
 	if cfg.State != nil {
 		core.state = cfg.State
 	}
-	return &Agent{cfg: cfg, core: core, news: make(chan struct{}, 1), finished: make(chan struct{}), out: NewOutbox(), status: Status{Version: cfg.Version}}, nil
+	return &Agent{cfg: cfg, core: core, news: make(chan struct{}, 1), finished: make(chan struct{}),
+		out: NewOutbox(), status: Status{Version: cfg.Version}}, nil
 }
 
 // EVEvent reports an EV that became ASSUMED_BAD, or GOOD again.
@@ -87,7 +88,8 @@ func (a *Agent) EventsDropped(n uint64) { a.say(func(o *Outbox) { o.Dropped(n) }
 // Count reports the counters of an EV, in addition to those of the endpoint.
 func (a *Agent) Count(c hostapi.EVCount) { a.say(func(o *Outbox) { o.Count(c) }) }
 
-// Held returns the version that the host holds, and its state. It waits for an update that is being applied.
+// Held returns the version that the host holds, and its state. It waits for an update that is being
+// applied.
 func (a *Agent) Held() (hostapi.Version, *hostapi.State) {
 	a.endpoint.Lock()
 	defer a.endpoint.Unlock()
@@ -153,7 +155,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.mu.Unlock()
 		return served, err
 	}, func(err error, pause time.Duration) {
-		a.cfg.Log.Warn("no stream from the controller", "controller", a.cfg.Controller, "error", err, "again", pause)
+		a.cfg.Log.Warn("no stream from the controller", "controller", a.cfg.Controller, "error", err,
+			"again", pause)
 	})
 	return nil
 }
@@ -167,7 +170,9 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 	defer release()
 	cctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	welcome := time.AfterFunc(a.cfg.WelcomeTimeout, func() { fail(fmt.Errorf("%w: no welcome within %v", errProtocol, a.cfg.WelcomeTimeout)) })
+	welcome := time.AfterFunc(a.cfg.WelcomeTimeout, func() {
+		fail(fmt.Errorf("%w: no welcome within %v", errProtocol, a.cfg.WelcomeTimeout))
+	})
 	defer welcome.Stop()
 
 	g, gctx := errgroup.WithContext(cctx)
@@ -188,7 +193,8 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 		o.Open(w)
 		a.status.Connected, a.status.Since, a.status.Err, a.status.Welcome = true, start, nil, *w
 	})
-	a.cfg.Log.Info("stream from the controller", "controller", a.cfg.Controller, "software", w.Software)
+	a.cfg.Log.Info("stream from the controller", "controller", a.cfg.Controller, "software",
+		w.Software)
 	g.Go(func() error { return a.receive(stream) })
 	g.Go(func() error { return a.send(gctx, stream) })
 	g.Go(func() error { return a.report(gctx, w.CountsInterval) })
@@ -197,7 +203,8 @@ func (a *Agent) serve(ctx context.Context) (served time.Duration, err error) {
 }
 
 // connect returns the connection for a stream. release ends it, unless it is shared.
-func (a *Agent) connect(ctx context.Context) (cc grpc.ClientConnInterface, release func(), err error) {
+func (a *Agent) connect(ctx context.Context) (cc grpc.ClientConnInterface, release func(),
+	err error) {
 	if a.cfg.Connect != nil {
 		cc, err = a.cfg.Connect(ctx)
 		return cc, func() {}, err
@@ -208,8 +215,10 @@ func (a *Agent) connect(ctx context.Context) (cc grpc.ClientConnInterface, relea
 	}
 	own, err := grpc.NewClient("passthrough:///"+a.cfg.Controller, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(creds), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: a.cfg.WelcomeTimeout}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval, Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig,
+			MinConnectTimeout: a.cfg.WelcomeTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval,
+			Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
 		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
@@ -254,7 +263,8 @@ func (a *Agent) report(ctx context.Context, every time.Duration) error {
 	}
 }
 
-func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) (*hostapi.Welcome, error) {
+func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) (
+	*hostapi.Welcome, error) {
 	m, err := stream.Recv()
 	if err != nil {
 		return nil, err
@@ -268,7 +278,8 @@ func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.Controller
 
 // send sends what the outbox has. After the last words it closes its end, and the controller the
 // stream when it has taken them.
-func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage,
+	hostpb.ControllerMessage]) error {
 	for {
 		a.mu.Lock()
 		m, last := a.out.Next(), a.last
@@ -294,7 +305,8 @@ func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb
 }
 
 // receive takes what arrives.
-func (a *Agent) receive(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+func (a *Agent) receive(stream grpc.BidiStreamingClient[hostpb.HostMessage,
+	hostpb.ControllerMessage]) error {
 	var parts hostapi.Assembler
 	for {
 		m, err := stream.Recv()
@@ -334,7 +346,8 @@ func (a *Agent) handle(m *hostpb.ControllerMessage, parts *hostapi.Assembler) er
 	case *hostpb.ControllerMessage_Update:
 		u, lost, err := parts.Add(m.Update)
 		if lost {
-			return fmt.Errorf("%w: update.part: %d of version %v, which does not follow", errProtocol, m.Update.GetPart(), m.Update.GetVersion())
+			return fmt.Errorf("%w: update.part: %d of version %v, which does not follow", errProtocol,
+				m.Update.GetPart(), m.Update.GetVersion())
 		}
 		if u != nil {
 			a.update(u, err)
@@ -367,11 +380,13 @@ func (a *Agent) update(u *hostapi.Update, wrong error) {
 	refused, _ := answer.(*hostapi.Refused)
 	if refused == nil && a.cfg.Keep != nil {
 		if err := a.cfg.Keep(version, state); err != nil {
-			a.cfg.Log.Error("what the controller wants is applied, but will not survive the end of the host", "version", version, "reason", err)
+			a.cfg.Log.Error("what the controller wants is applied, but will not survive the end of the host",
+				"version", version, "reason", err)
 		}
 	}
 	if refused != nil {
-		a.cfg.Log.Error("an update of the controller is refused", "version", u.Version, "code", refused.Code, "field", refused.Field, "reason", refused.Reason)
+		a.cfg.Log.Error("an update of the controller is refused", "version", u.Version, "code",
+			refused.Code, "field", refused.Field, "reason", refused.Reason)
 	}
 	a.say(func(o *Outbox) {
 		o.Answer(answer, state, u.Base == hostapi.Version{})

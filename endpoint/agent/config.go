@@ -20,8 +20,8 @@ import (
 // ErrConfig is a Config that makes no sense; the error names the field.
 var ErrConfig = errors.New("agent: config")
 
-// Config defines who the host is and where its controller is. Take DefaultConfig and fill in Name and
-// Controller.
+// Config defines who the host is and where its controller is. Take DefaultConfig and fill in Name
+// and Controller.
 type Config struct {
 	// Name of the host. With TLS it is the name in its certificate (weft://host/NAME, or a DNS name).
 	Name string
@@ -42,15 +42,18 @@ type Config struct {
 	PingInterval, PingTimeout time.Duration
 	// Log; nil is nowhere.
 	Log *slog.Logger
-	// Connect returns the connection for the next stream, and waits until there is one; nil: the agent dials Controller.
+	// Connect returns the connection for the next stream, and waits until there is one; nil: the agent
+	// dials Controller.
 	Connect func(ctx context.Context) (Conn, error)
-	// Version and State are what the host holds at the start. A version without a state is one whose state is not known here.
+	// Version and State are what the host holds at the start. A version without a state is one whose
+	// state is not known here.
 	Version hostapi.Version
 	State   *hostapi.State
 	// Keep, when not nil, keeps what the host holds from now on over the host's end, before the
 	// controller hears that it is applied. It is called from one goroutine. An error is logged.
 	Keep func(hostapi.Version, *hostapi.State) error
-	// Share, when not nil, returns a state in place of an equal one: of many agents in a process, those that hold the same can share it.
+	// Share, when not nil, returns a state in place of an equal one: of many agents in a process,
+	// those that hold the same can share it.
 	Share func(*hostapi.State) *hostapi.State
 	// DialOptions are added to gRPC's, for tests and for proxies.
 	DialOptions []grpc.DialOption
@@ -89,7 +92,8 @@ func (c *Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"WelcomeTimeout", c.WelcomeTimeout}, {"PingInterval", c.PingInterval}, {"PingTimeout", c.PingTimeout},
+		{"WelcomeTimeout", c.WelcomeTimeout}, {"PingInterval", c.PingInterval},
+		{"PingTimeout", c.PingTimeout},
 	} {
 		if d.value <= 0 {
 			return bad(d.field, "is %v, not positive", d.value)

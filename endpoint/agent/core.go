@@ -30,11 +30,13 @@ func Restored(e Endpoint, kept *hostapi.Update) (hostapi.Version, *hostapi.State
 	return c.version, c.state, nil
 }
 
-// Hello is what the host reports first on a new stream. Name, software and instance are the caller's.
+// Hello is what the host reports first on a new stream. Name, software and instance are the
+// caller's.
 func (c *Core) Hello(name, software string, instance uint64) *hostapi.Hello {
 	c.capabilities = c.endpoint.Capabilities()
 	return &hostapi.Hello{
-		API: hostapi.API, Name: name, Software: software, Instance: instance, Capabilities: c.capabilities, Version: c.version,
+		API: hostapi.API, Name: name, Software: software, Instance: instance,
+		Capabilities: c.capabilities, Version: c.version,
 	}
 }
 
@@ -55,11 +57,13 @@ func (c *Core) apply(u *hostapi.Update) error {
 	switch {
 	case !snapshot && u.Base != c.version:
 		return &hostapi.FieldError{
-			Code: hostapi.CodeUnknownBase, Field: "base", Reason: fmt.Sprintf("%v, want %v, which the host holds, or none", u.Base, c.version),
+			Code: hostapi.CodeUnknownBase, Field: "base",
+			Reason: fmt.Sprintf("%v, want %v, which the host holds, or none", u.Base, c.version),
 		}
 	case u.Version.Epoch == c.version.Epoch && u.Version.Number <= c.version.Number:
 		return &hostapi.FieldError{
-			Code: hostapi.CodeInvalid, Field: "version", Reason: fmt.Sprintf("%v, want one after %v, which the host holds", u.Version, c.version),
+			Code: hostapi.CodeInvalid, Field: "version",
+			Reason: fmt.Sprintf("%v, want one after %v, which the host holds", u.Version, c.version),
 		}
 	}
 	from := c.state
@@ -84,7 +88,8 @@ func (c *Core) apply(u *hostapi.Update) error {
 	if err != nil {
 		return err
 	}
-	if !delta.Empty() || c.version == (hostapi.Version{}) { // the first one reports that there is a controller, also when it says nothing else
+	// the first one reports that there is a controller, also when it says nothing else
+	if !delta.Empty() || c.version == (hostapi.Version{}) {
 		if err := c.endpoint.Apply(Change{From: c.state, To: to, Delta: delta}); err != nil {
 			return err
 		}
@@ -107,9 +112,11 @@ func (c *Core) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) *hostapi.
 	case c.capabilities.OptAttr&hostapi.OptEVProbe == 0:
 		return refuse("the device makes no EV probes (opt_attr %#x)", c.capabilities.OptAttr)
 	case !c.capabilities.HasFormat(p.Format.Mode):
-		return refuse("format.mode: %v, want one of the device's (ev_fmt_mode_mask %#x)", p.Format.Mode, c.capabilities.EVFormatModes)
+		return refuse("format.mode: %v, want one of the device's (ev_fmt_mode_mask %#x)", p.Format.Mode,
+			c.capabilities.EVFormatModes)
 	case p.EV.Port != 0 && !c.capabilities.Ports.Has(int(p.EV.Port)):
-		return refuse("ev.port: %d, want one of the device's (phy_port_mask %#x)", p.EV.Port, uint32(c.capabilities.Ports))
+		return refuse("ev.port: %d, want one of the device's (phy_port_mask %#x)", p.EV.Port,
+			uint32(c.capabilities.Ports))
 	}
 	c.endpoint.Probe(p, func(r hostapi.ProbeResult) {
 		r.ID = p.ID

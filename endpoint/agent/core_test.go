@@ -13,7 +13,8 @@ import (
 
 func profile(name string, denied ...int) *hostapi.Profile {
 	p := &hostapi.Profile{
-		Name: name, Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 3, MinActive: 1,
+		Name: name, Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},
+		Mode: hostapi.ModeExplicit, Count: 3, MinActive: 1,
 		EVs: []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 2), hostapi.NewEV(3<<16, 1)},
 	}
 	var list []hostapi.EV
@@ -26,12 +27,16 @@ func profile(name string, denied ...int) *hostapi.Profile {
 // TestBadUpdates: an update that cannot be applied is refused with its field, and the host holds
 // what it held, its endpoint too.
 func TestBadUpdates(t *testing.T) {
-	v := func(epoch, number uint64) hostapi.Version { return hostapi.Version{Epoch: epoch, Number: number} }
+	v := func(epoch, number uint64) hostapi.Version {
+		return hostapi.Version{Epoch: epoch, Number: number}
+	}
 	var refusing error
-	e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities(), Refuse: func(agent.Change) error { return refusing }}
+	e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities(),
+		Refuse: func(agent.Change) error { return refusing }}
 	e.Device.EVCountAlign, e.Device.EVMaxProfiles = 3, 2
 	c := agent.NewCore(e)
-	first := &hostapi.Update{Version: v(7, 3), Delta: hostapi.Delta{SetProfiles: []*hostapi.Profile{profile("a")}}}
+	first := &hostapi.Update{Version: v(7, 3),
+		Delta: hostapi.Delta{SetProfiles: []*hostapi.Profile{profile("a")}}}
 	if m, ok := c.Update(first).(*hostapi.Applied); !ok || m.Version != v(7, 3) {
 		t.Fatalf("%+v", m)
 	}
@@ -46,25 +51,36 @@ func TestBadUpdates(t *testing.T) {
 		field   string
 		because string
 	}{
-		"another base":     {hostapi.Update{Version: v(7, 5), Base: v(7, 2)}, nil, hostapi.CodeUnknownBase, "base", "7.2, want 7.3"},
-		"another epoch's":  {hostapi.Update{Version: v(8, 5), Base: v(8, 3)}, nil, hostapi.CodeUnknownBase, "base", "8.3, want 7.3"},
-		"an old version":   {hostapi.Update{Version: v(7, 3), Base: v(7, 3)}, nil, hostapi.CodeInvalid, "version", "want one after 7.3"},
-		"an old snapshot":  {hostapi.Update{Version: v(7, 2)}, nil, hostapi.CodeInvalid, "version", "want one after 7.3"},
-		"alignment":        {hostapi.Update{Version: v(7, 4), Base: v(7, 3), Delta: set(two)}, nil, hostapi.CodeUnsupported, "set_profiles[b].count", "multiple of 3"},
-		"a whole snapshot": {hostapi.Update{Version: v(9, 1), Delta: set(profile("b"), profile("c"), profile("d"))}, nil, hostapi.CodeUnsupported, "set_profiles[d]", "ev_max_profiles"},
-		"no such profile":  {hostapi.Update{Version: v(7, 4), Base: v(7, 3), Delta: hostapi.Delta{RemoveProfiles: []string{"b"}}}, nil, hostapi.CodeInvalid, "remove_profiles[0]", "b is not there"},
+		"another base": {hostapi.Update{Version: v(7, 5), Base: v(7, 2)}, nil,
+			hostapi.CodeUnknownBase, "base", "7.2, want 7.3"},
+		"another epoch's": {hostapi.Update{Version: v(8, 5), Base: v(8, 3)}, nil,
+			hostapi.CodeUnknownBase, "base", "8.3, want 7.3"},
+		"an old version": {hostapi.Update{Version: v(7, 3), Base: v(7, 3)}, nil, hostapi.CodeInvalid,
+			"version", "want one after 7.3"},
+		"an old snapshot": {hostapi.Update{Version: v(7, 2)}, nil, hostapi.CodeInvalid, "version",
+			"want one after 7.3"},
+		"alignment": {hostapi.Update{Version: v(7, 4), Base: v(7, 3), Delta: set(two)}, nil,
+			hostapi.CodeUnsupported, "set_profiles[b].count", "multiple of 3"},
+		"a whole snapshot": {hostapi.Update{Version: v(9, 1), Delta: set(profile("b"), profile("c"),
+			profile("d"))}, nil, hostapi.CodeUnsupported, "set_profiles[d]", "ev_max_profiles"},
+		"no such profile": {hostapi.Update{Version: v(7, 4), Base: v(7, 3),
+			Delta: hostapi.Delta{RemoveProfiles: []string{"b"}}}, nil, hostapi.CodeInvalid,
+			"remove_profiles[0]", "b is not there"},
 		"a busy device": {hostapi.Update{Version: v(7, 4), Base: v(7, 3), Delta: set(profile("b"))},
-			&hostapi.FieldError{Code: hostapi.CodeBusy, Field: "set_profiles[b]", Reason: "in use"}, hostapi.CodeBusy, "set_profiles[b]", "in use"},
+			&hostapi.FieldError{Code: hostapi.CodeBusy, Field: "set_profiles[b]", Reason: "in use"},
+			hostapi.CodeBusy, "set_profiles[b]", "in use"},
 		"a broken device": {hostapi.Update{Version: v(7, 4), Base: v(7, 3), Delta: set(profile("b"))},
 			errors.New("EIO" + strings.Repeat("!", 2000)), hostapi.CodeDevice, "", "EIO"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refusing = u.refuse
 			m, ok := c.Update(&u.update).(*hostapi.Refused)
-			if !ok || m.Version != u.update.Version || m.Code != u.code || m.Field != u.field || !strings.Contains(m.Reason, u.because) || len(m.Reason) > hostapi.MaxReason {
+			if !ok || m.Version != u.update.Version || m.Code != u.code || m.Field != u.field ||
+				!strings.Contains(m.Reason, u.because) || len(m.Reason) > hostapi.MaxReason {
 				t.Errorf("%+v", m)
 			}
-			if v, s := c.Held(); v != first.Version || s != before || e.State() != before || len(e.Changes()) != 1 {
+			if v, s := c.Held(); v != first.Version || s != before || e.State() != before ||
+				len(e.Changes()) != 1 {
 				t.Errorf("holds %v", v)
 			}
 		})
@@ -79,7 +95,8 @@ func TestBadUpdates(t *testing.T) {
 	if m, ok := c.Update(other).(*hostapi.Applied); !ok {
 		t.Errorf("%+v", m)
 	}
-	if got := e.Changes()[1].Delta; len(got.SetProfiles) != 0 || len(got.Change) != 1 || len(got.Change[0].Deny) != 1 {
+	if got := e.Changes()[1].Delta; len(got.SetProfiles) != 0 || len(got.Change) != 1 ||
+		len(got.Change[0].Deny) != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -91,7 +108,8 @@ func TestBadProbes(t *testing.T) {
 	c := agent.NewCore(e)
 	probe := func(change func(*hostapi.Probe)) *hostapi.Probe {
 		p := &hostapi.Probe{
-			ID: 9, Destination: hostapitest.Peer(1), Format: profile("a").Format, EV: profile("a").EVs[0], Count: 2, Timeout: 1000,
+			ID: 9, Destination: hostapitest.Peer(1), Format: profile("a").Format, EV: profile("a").EVs[0],
+			Count: 2, Timeout: 1000,
 		}
 		change(p)
 		return p
@@ -114,7 +132,8 @@ func TestBadProbes(t *testing.T) {
 	}
 	e.Device.OptAttr = 0
 	c.Hello("h1", "", 1) // capabilities are asked for again
-	if r := c.Probe(probe(func(*hostapi.Probe) {}), nil); r == nil || !strings.Contains(r.Err, "opt_attr") {
+	if r := c.Probe(probe(func(*hostapi.Probe) {}), nil); r == nil ||
+		!strings.Contains(r.Err, "opt_attr") {
 		t.Errorf("%+v", r)
 	}
 }

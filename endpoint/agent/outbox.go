@@ -45,7 +45,8 @@ type Outbox struct {
 
 // NewOutbox is an empty outbox, without a stream.
 func NewOutbox() *Outbox {
-	return &Outbox{bad: make(map[evKey]struct{}), counts: make(map[evKey]hostapi.EVCount), told: make(map[evKey]hostapi.EVCount)}
+	return &Outbox{bad: make(map[evKey]struct{}), counts: make(map[evKey]hostapi.EVCount),
+		told: make(map[evKey]hostapi.EVCount)}
 }
 
 // Open is the controller's welcome on a new stream.
@@ -75,7 +76,9 @@ func (o *Outbox) Answer(m hostapi.Up, state *hostapi.State, snapshot bool) {
 			bad = append(bad, k)
 		}
 	}
-	slices.SortFunc(bad, func(a, b evKey) int { return cmp.Or(cmp.Compare(a.profile, b.profile), a.ev.Compare(b.ev)) })
+	slices.SortFunc(bad, func(a, b evKey) int {
+		return cmp.Or(cmp.Compare(a.profile, b.profile), a.ev.Compare(b.ev))
+	})
 	for _, k := range bad {
 		o.push(hostapi.EVEvent{Profile: k.profile, EV: k.ev, State: hostapi.EVAssumedBad})
 	}

@@ -59,7 +59,8 @@ func TestOutbox(t *testing.T) {
 	o.Open(w)
 	o.Answer(&hostapi.Refused{}, &hostapi.State{}, false)
 	got := drain(o)
-	want := []string{"*hostapi.Refused", "ports 0x6", "events 5000 dropped 1808", "events 3192 dropped 0", "result 1808"}
+	want := []string{"*hostapi.Refused", "ports 0x6", "events 5000 dropped 1808",
+		"events 3192 dropped 0", "result 1808"}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("%d: %s, want %s", i, got[i], want[i])
@@ -82,14 +83,16 @@ func TestOutbox(t *testing.T) {
 		t.Errorf("on a new stream %v", got)
 	}
 	// A snapshot: the controller may have forgotten what is bad, of what the host holds.
-	state := &hostapi.State{Profiles: []*hostapi.Profile{{Name: "7", Events: true, Mode: hostapi.ModeExplicit, EVs: []hostapi.EV{hostapi.NewEV(1, 1)}}}}
+	state := &hostapi.State{Profiles: []*hostapi.Profile{{Name: "7", Events: true,
+		Mode: hostapi.ModeExplicit, EVs: []hostapi.EV{hostapi.NewEV(1, 1)}}}}
 	o.Answer(&hostapi.Applied{}, state, true)
 	if got := fmt.Sprint(drain(o)); got != "[*hostapi.Applied events 1 dropped 0]" {
 		t.Errorf("after a snapshot %v", got)
 	}
 	o.EVEvent(hostapi.EVEvent{Profile: "7", EV: hostapi.NewEV(1, 1), State: hostapi.EVGood})
 	o.Answer(&hostapi.Applied{}, state, true)
-	if got := fmt.Sprint(drain(o)); got != "[*hostapi.Applied events 1 dropped 0]" { // GOOD, and nothing is bad
+	// GOOD, and nothing is bad
+	if got := fmt.Sprint(drain(o)); got != "[*hostapi.Applied events 1 dropped 0]" {
 		t.Errorf("after it is good %v", got)
 	}
 }

@@ -24,7 +24,8 @@ func (q *QP) receiveSACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	q.counters.SACKsReceived++
 	info := SACK{
 		Now: now, Marked: s.Mark == packet.MarkSkipOnce, OOOCount: int(cc.OOOCount),
-		Penalty: cc.RcvCwndPenalty, RestoreCwnd: cc.RestoreCwnd, Retransmission: p.BTH.Retransmission, Probe: s.Probe,
+		Penalty: cc.RcvCwndPenalty, RestoreCwnd: cc.RestoreCwnd, Retransmission: p.BTH.Retransmission,
+		Probe: s.Probe,
 	}
 	current := false // the state is not older than one that was seen
 	if foreign {
@@ -144,7 +145,8 @@ func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s 
 // roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4); ok is false when that
 // cannot be told. ts is the answer's tx_timestamp; rec is what is known of the packet, if anything
 // is.
-func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV, rtx bool) (rtt time.Duration, ok bool) {
+func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV,
+	rtx bool) (rtt time.Duration, ok bool) {
 	unit := q.cfg.TimestampUnit
 	switch {
 	case rec == nil:
@@ -324,7 +326,8 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	info.RTT, info.RTTValid = q.roundTrip(now, n.Timestamp, rec, n.Entropy, p.BTH.Retransmission)
 	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the
 	// later one.
-	if rec != nil && rec.state == flying && q.outstanding(n.PSN) && (rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
+	if rec != nil && rec.state == flying && q.outstanding(n.PSN) &&
+		(rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
 		if !q.cfg.retriesLeft(rec.retries) {
 			q.failAt(now, n.PSN, verbs.StatusRetryExceeded)
 			return 0, true

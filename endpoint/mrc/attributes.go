@@ -16,14 +16,15 @@ const (
 	MaxWIMM = 4096
 )
 
-// Attributes are the properties of one end of a connection that the other learns out of band (OCP MRC 1.0,
-// table 10-1). They describe the responder of that other end.
+// Attributes are the properties of one end of a connection that the other learns out of band (OCP
+// MRC 1.0, table 10-1). They describe the responder of that other end.
 type Attributes struct {
-	MaxWIMM     int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM
-	MaxMPR      int  // MRC_QP_MAX_MPR_DEST: max_psn_range in packet.MPRUnit (128 packets), 1 to MaxMPR
-	DynamicMPR  bool // MRC_QP_DYNAMIC_MPR: off in both directions unless both ends have it
-	TrimNACK    bool // MRC_DEVICE_CAP_TRIM_NACK: answers trimmed packets with NACKs
-	ServiceTime bool // MRC_DEVICE_CAP_SVC_TIME: reports its service time, or takes it off the timestamps it reflects
+	MaxWIMM    int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM
+	MaxMPR     int  // MRC_QP_MAX_MPR_DEST: max_psn_range in packet.MPRUnit (128 packets), 1 to MaxMPR
+	DynamicMPR bool // MRC_QP_DYNAMIC_MPR: off in both directions unless both ends have it
+	TrimNACK   bool // MRC_DEVICE_CAP_TRIM_NACK: answers trimmed packets with NACKs
+	// MRC_DEVICE_CAP_SVC_TIME: reports its service time, or takes it off the timestamps it reflects
+	ServiceTime bool
 }
 
 // DefaultAttributes are those of this implementation: 32 WRITEs with Immediate, 8 x 128 packets
@@ -35,10 +36,12 @@ func DefaultAttributes() Attributes {
 // Validate reports which attribute cannot be used; the error wraps verbs.ErrConfig.
 func (a Attributes) Validate() error {
 	if a.MaxWIMM < 0 || a.MaxWIMM > MaxWIMM {
-		return fmt.Errorf("MaxWIMM (MRC_QP_MAX_WIMM_DEST) %d: want 0..%d: %w", a.MaxWIMM, MaxWIMM, verbs.ErrConfig)
+		return fmt.Errorf("MaxWIMM (MRC_QP_MAX_WIMM_DEST) %d: want 0..%d: %w", a.MaxWIMM, MaxWIMM,
+			verbs.ErrConfig)
 	}
 	if a.MaxMPR < 1 || a.MaxMPR > MaxMPR {
-		return fmt.Errorf("MaxMPR (MRC_QP_MAX_MPR_DEST) %d: want 1..%d, in units of %d packets: %w", a.MaxMPR, MaxMPR, packet.MPRUnit, verbs.ErrConfig)
+		return fmt.Errorf("MaxMPR (MRC_QP_MAX_MPR_DEST) %d: want 1..%d, in units of %d packets: %w",
+			a.MaxMPR, MaxMPR, packet.MPRUnit, verbs.ErrConfig)
 	}
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 
 // Port is a port of a host: a plane of the fabric (OCP MRC 1.0, §11.5).
 type Port struct {
-	MAC      packet.MAC // source of frames sent by the port; frames it receives for other addresses are refused
+	// source of frames sent by the port; frames it receives for other addresses are refused
+	MAC      packet.MAC
 	Gateway  packet.MAC // where every frame is sent: the switch
 	LineRate uint64     // bits per second; 0 means 100 Gb/s
 }
@@ -30,7 +31,9 @@ type Config struct {
 	// agree on it; default 0xFFFF. One that arrives with another is refused.
 	ControlPKey uint16
 
-	PacingSlack time.Duration // how far sending may fall behind the line rate and still catch up in a burst; default 0, for exact virtual time
+	// how far sending may fall behind the line rate and still catch up in a burst; default 0, for
+	// exact virtual time
+	PacingSlack time.Duration
 
 	// Wire is what both ends must agree on: UDP port (default 4791) and DSCP classes.
 	Wire packet.MRCSettings
@@ -44,7 +47,8 @@ type Config struct {
 	// EndpointPath, if not nil, chooses the path of the answer to an endpoint request, by one of
 	// the ports; back is the port and the entropy value of the request, which answers take without
 	// this. When ok is false the answer is dropped and counted.
-	EndpointPath func(now time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (p Path, ok bool)
+	EndpointPath func(now time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (p Path,
+		ok bool)
 	// PeerPortsChanged, if not nil, is told that a peer has said which of its ports are up. It must
 	// not call back, but for PeerPorts.
 	PeerPortsChanged func(peer netip.Addr)
@@ -56,7 +60,9 @@ type Config struct {
 // DefaultConfig is a configuration that lacks only Addr, Ports and Output.
 func DefaultConfig() Config {
 	return Config{
-		PKey: packet.DefaultPKey, ControlPKey: packet.DefaultPKey, HopLimit: 64, Wire: packet.DefaultMRCSettings(), EndpointServiceTime: true, EndpointTimeout: 100 * time.Millisecond,
+		PKey: packet.DefaultPKey, ControlPKey: packet.DefaultPKey, HopLimit: 64,
+		Wire: packet.DefaultMRCSettings(), EndpointServiceTime: true,
+		EndpointTimeout: 100 * time.Millisecond,
 	}
 }
 
@@ -115,11 +121,14 @@ type QPConfig struct {
 	RQPSN uint32 // rq_psn: PSN of the first packet received, 24 bits
 	PMTU  int    // octets of payload in a full packet: 256, 512, 1024, 2048 or 4096 (default)
 
-	Local, Remote Attributes // of this end and of the peer, exchanged out of band; default DefaultAttributes
+	// of this end and of the peer, exchanged out of band; default DefaultAttributes
+	Local, Remote Attributes
 
-	AckTimeout         uint8 // Local ACK Timeout is 1.024 us x 2^AckTimeout, 1..24; default 10 (1.05 ms)
-	LinearRetries      uint8 // retries after that timeout, 0..7; default 7
-	ExponentialRetries uint8 // further ones, each after twice the time, 0..25; 25 (default) is infinite
+	// Local ACK Timeout is 1.024 us x 2^AckTimeout, 1..24; default 10 (1.05 ms)
+	AckTimeout    uint8
+	LinearRetries uint8 // retries after that timeout, 0..7; default 7
+	// further ones, each after twice the time, 0..25; 25 (default) is infinite
+	ExponentialRetries uint8
 
 	// ProbeTimeout: when packets wait to be acknowledged and nothing is sent or heard for so long,
 	// a reliability probe asks what has arrived, and what was sent at least so long before that and
@@ -145,8 +154,9 @@ type QPConfig struct {
 	// use for what was sent more than twice.
 	TimestampUnit time.Duration
 
-	Congestion Congestion // of the requester; a Context that other queue pairs have too is shared with them. Required.
-	Sprayer    Sprayer    // of all packets sent. Required.
+	// of the requester; a Context that other queue pairs have too is shared with them. Required.
+	Congestion Congestion
+	Sprayer    Sprayer // of all packets sent. Required.
 
 	// Penalty, if not nil, is asked for rcv_cwnd_pen (0 to packet.MaxRcvCwndPenalty) and
 	// restore_cwnd of every SACK; nil turns responder flow control off.
@@ -167,8 +177,10 @@ func DefaultQPConfig() QPConfig {
 	const ackTimeout = 10
 	return QPConfig{
 		PMTU: 4096, Local: DefaultAttributes(), Remote: DefaultAttributes(),
-		AckTimeout: ackTimeout, LinearRetries: 7, ExponentialRetries: InfiniteRetries, ProbeTimeout: ackTimeoutUnit << ackTimeout / 4,
-		SendDepth: 1024, RecvDepth: 1024, Trimmable: true, SACKThreshold: 16384, MinAckPacket: 1024, TimestampUnit: packet.TimestampUnit,
+		AckTimeout: ackTimeout, LinearRetries: 7, ExponentialRetries: InfiniteRetries,
+		ProbeTimeout: ackTimeoutUnit << ackTimeout / 4,
+		SendDepth:    1024, RecvDepth: 1024, Trimmable: true, SACKThreshold: 16384, MinAckPacket: 1024,
+		TimestampUnit: packet.TimestampUnit,
 	}
 }
 
@@ -209,7 +221,8 @@ func (c QPConfig) Validate() error {
 	case c.TimestampUnit < 0:
 		return bad("TimestampUnit", c.TimestampUnit, "0 or more")
 	case c.Remote.ServiceTime && c.TimestampUnit != 0 && c.TimestampUnit != packet.TimestampUnit:
-		return bad("TimestampUnit", c.TimestampUnit, fmt.Sprintf("%v or 0 with a peer that supports service time", packet.TimestampUnit))
+		return bad("TimestampUnit", c.TimestampUnit,
+			fmt.Sprintf("%v or 0 with a peer that supports service time", packet.TimestampUnit))
 	case c.Congestion == nil:
 		return bad("Congestion", "nil", "a congestion controller")
 	case c.Sprayer == nil:
@@ -244,7 +257,8 @@ func (c *QPConfig) ackTimeout(n int) time.Duration {
 
 // retriesLeft reports whether a packet may be sent again after so many retries.
 func (c *QPConfig) retriesLeft(retries int) bool {
-	return c.ExponentialRetries == InfiniteRetries || retries < int(c.LinearRetries)+int(c.ExponentialRetries)
+	return c.ExponentialRetries == InfiniteRetries || retries < int(c.LinearRetries)+
+		int(c.ExponentialRetries)
 }
 
 func validQPN(qpn uint32) bool { return ibta.ValidQPN(qpn) && qpn != packet.EndpointQPN }

@@ -7,9 +7,9 @@ import (
 )
 
 // Congestion is the congestion controller of a queue pair, or of several (see Context; OCP MRC 1.0,
-// §8.3, the actions of table 8-2). The queue pair does the preprocessing of sections 8.4 and 8.5 and
-// counts what is in flight (table 8-3), with that of others that share the controller; the controller
-// sets the window. All sizes are octets of nominal_pktsize.
+// §8.3, the actions of table 8-2). The queue pair does the preprocessing of sections 8.4 and 8.5
+// and counts what is in flight (table 8-3), with that of others that share the controller; the
+// controller sets the window. All sizes are octets of nominal_pktsize.
 //
 // The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No
 // call may call back into the queue pair.
@@ -68,10 +68,13 @@ type Sent struct {
 
 // SACK has the congestion fields of a SACK.
 type SACK struct {
-	Now      time.Duration
-	Newly    int           // octets received that no SACK told of before: what rcvd_bytes has grown by; 0 for a SACK that others overtook
-	InFlight int           // octets, Newly taken off
-	RTT      time.Duration // of the packet or probe answered, without the responder's service time where that is known
+	Now time.Duration
+	// octets received that no SACK told of before: what rcvd_bytes has grown by; 0 for a SACK that
+	// others overtook
+	Newly    int
+	InFlight int // octets, Newly taken off
+	// of the packet or probe answered, without the responder's service time where that is known
+	RTT      time.Duration
 	RTTValid bool
 	Marked   bool // the packet answered was marked Congestion Experienced
 	OOOCount int  // packets received above the cumulative acknowledgement
@@ -84,8 +87,9 @@ type SACK struct {
 
 // NACK has the congestion fields of a NACK.
 type NACK struct {
-	Now      time.Duration
-	Size     int // octets of the packet refused; 0 when it was acknowledged, or given up as lost, before
+	Now time.Duration
+	// octets of the packet refused; 0 when it was acknowledged, or given up as lost, before
+	Size     int
 	InFlight int // octets, Size taken off
 	Reason   packet.NACKReason
 	RTT      time.Duration

@@ -27,12 +27,16 @@ func newListener(window int) *listener {
 	return &listener{FixedWindow: FixedWindow(window), RoundRobin: NewRoundRobin(testPaths(8, 2)...)}
 }
 
-func (l *listener) OnNewData(_ time.Duration, backlog int) { l.backlogs = append(l.backlogs, backlog) }
-func (l *listener) OnSend(s Sent)                          { l.sent = append(l.sent, s) }
-func (l *listener) OnSACK(s SACK)                          { l.sacks = append(l.sacks, s) }
-func (l *listener) OnNACK(n NACK)                          { l.nacks = append(l.nacks, n) }
-func (l *listener) OnLoss(x Loss)                          { l.losses = append(l.losses, x) }
-func (l *listener) SetWindow(packets int)                  { l.windows = append(l.windows, packets) }
+func (l *listener) OnNewData(_ time.Duration, backlog int) {
+	l.backlogs = append(l.backlogs, backlog)
+}
+func (l *listener) OnSend(s Sent) { l.sent = append(l.sent, s) }
+func (l *listener) OnSACK(s SACK) { l.sacks = append(l.sacks, s) }
+func (l *listener) OnNACK(n NACK) { l.nacks = append(l.nacks, n) }
+func (l *listener) OnLoss(x Loss) { l.losses = append(l.losses, x) }
+func (l *listener) SetWindow(packets int) {
+	l.windows = append(l.windows, packets)
+}
 func (l *listener) Feedback(_ time.Duration, id PathID, s Signal) {
 	l.signals, l.ids = append(l.signals, s), append(l.ids, id)
 }
@@ -102,22 +106,27 @@ func TestInFlight(t *testing.T) {
 	s.write(4)
 	out := s.settle(time.Microsecond)
 	size := nominalSize(int(out[0].UDP.Length))
-	if size != 8+12+4+4+16+256+4+40 || s.qp.InFlight() != 4*size || l.sent[3].InFlight != 4*size || l.sent[3].Size != size || l.backlogs[0] != 4*size {
-		t.Fatalf("%d in flight, %+v, backlog %v; nominal_pktsize %d", s.qp.InFlight(), l.sent, l.backlogs, size)
+	if size != 8+12+4+4+16+256+4+40 || s.qp.InFlight() != 4*size || l.sent[3].InFlight != 4*size ||
+		l.sent[3].Size != size || l.backlogs[0] != 4*size {
+		t.Fatalf("%d in flight, %+v, backlog %v; nominal_pktsize %d", s.qp.InFlight(), l.sent, l.backlogs,
+			size)
 	}
 	p := sackPacket(101, 101, out[1].EV(), 0)
-	cc := packet.NSCC{Timestamp: out[1].TSETH.Timestamp, OOOCount: 9, RcvCwndPenalty: 64, RestoreCwnd: true, RcvdBytes: 0}
+	cc := packet.NSCC{Timestamp: out[1].TSETH.Timestamp, OOOCount: 9, RcvCwndPenalty: 64,
+		RestoreCwnd: true, RcvdBytes: 0}
 	p.SETH.SetNSCC(cc)
 	p.SETH.Mark = packet.MarkSkipOnce
 	s.now += 10 * time.Microsecond
 	s.give(p)
 	got := l.sacks[0]
 	rtt := got.RTT
-	want := SACK{Now: s.now, Newly: 512, InFlight: 4*size - 512, RTT: rtt, RTTValid: true, Marked: true, OOOCount: 9, Penalty: 64, RestoreCwnd: true}
+	want := SACK{Now: s.now, Newly: 512, InFlight: 4*size - 512, RTT: rtt, RTTValid: true,
+		Marked: true, OOOCount: 9, Penalty: 64, RestoreCwnd: true}
 	if got != want || rtt < s.now-out[1].at-128 || rtt > s.now-out[1].at+128 {
 		t.Errorf("congestion control is told %+v, want %+v", got, want)
 	}
-	if !slices.Equal(l.signals, []Signal{SignalMarked, SignalArrived}) && !slices.Equal(l.signals, []Signal{SignalArrived, SignalMarked}) {
+	if !slices.Equal(l.signals, []Signal{SignalMarked, SignalArrived}) &&
+		!slices.Equal(l.signals, []Signal{SignalArrived, SignalMarked}) {
 		t.Errorf("the sprayer is told %v", l.signals)
 	}
 	// One that was overtaken says less, and changes nothing.
@@ -133,9 +142,9 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestBacklog: OnNewData is told the sum of the nominal_pktsize of the packets that a message takes,
-// whatever its length and operation ("delta_backlog should be the sum of the nominal_pktsize of all
-// the data packets", OCP MRC 1.0, section 8.6), and OnSend each of them, at once in flight.
+// TestBacklog: OnNewData is told the sum of the nominal_pktsize of the packets that a message
+// takes, whatever its length and operation ("delta_backlog should be the sum of the nominal_pktsize
+// of all the data packets", OCP MRC 1.0, section 8.6), and OnSend each of them, at once in flight.
 func TestBacklog(t *testing.T) {
 	for _, unit := range []time.Duration{0, packet.TimestampUnit} {
 		for _, op := range []verbs.Op{verbs.OpWrite, verbs.OpWriteImmediate} {
@@ -148,7 +157,8 @@ func TestBacklog(t *testing.T) {
 					size := int(p.UDP.Length) + 40
 					sum += size
 					if l.sent[i].Size != size || l.sent[i].InFlight != sum {
-						t.Errorf("%v of %d octets, unit %v: packet %d is sent as %+v, want %d octets, %d in flight", op, octets, unit, i, l.sent[i], size, sum)
+						t.Errorf("%v of %d octets, unit %v: packet %d is sent as %+v, want %d octets, %d in flight",
+							op, octets, unit, i, l.sent[i], size, sum)
 					}
 				}
 				if !slices.Equal(l.backlogs, []int{sum}) {
@@ -177,11 +187,16 @@ func TestRoundTrip(t *testing.T) {
 		{"reflected, moved by service time", 128, true, 1, false, 100, 64 * us, 64*us - 12800, 0},
 		{"reflected, wrapped", 128, true, 1, false, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
 		{"reflected, sent again", 128, true, 2, false, 0, 64 * us, 64 * us, 0},
-		{"reflected, sent again, wrapped", 128, true, 2, true, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
-		{"reflected, of the first, wrapped", 128, true, 2, false, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
-		{"reflected, sent thrice, wrapped", 128, true, 3, true, 0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
-		{"reflected, sent thrice within a turn", 128, true, 3, true, 0, 2 * time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond},
-		{"reflected, sent thrice over turns", 128, true, 3, true, 0, 2 * time.Millisecond, 0, 10 * time.Millisecond},
+		{"reflected, sent again, wrapped", 128, true, 2, true, 0, 20 * time.Millisecond,
+			20 * time.Millisecond, 0},
+		{"reflected, of the first, wrapped", 128, true, 2, false, 0, 20 * time.Millisecond,
+			20 * time.Millisecond, 0},
+		{"reflected, sent thrice, wrapped", 128, true, 3, true, 0, 20 * time.Millisecond,
+			20 * time.Millisecond, 0},
+		{"reflected, sent thrice within a turn", 128, true, 3, true, 0, 2 * time.Millisecond,
+			2 * time.Millisecond, 3 * time.Millisecond},
+		{"reflected, sent thrice over turns", 128, true, 3, true, 0, 2 * time.Millisecond, 0,
+			10 * time.Millisecond},
 		{"own unit", 4096, false, 1, false, 0, 40960, 40960, 0},
 		{"stored", 0, false, 1, false, 500, 64 * us, 64 * us, 0},
 		{"stored, service time reported", 0, true, 1, false, 500, 128 * us, 64 * us, 0},
@@ -191,7 +206,8 @@ func TestRoundTrip(t *testing.T) {
 	} {
 		l := newListener(1 << 20)
 		s := newSolo(t, func(q *QPConfig) {
-			q.Congestion, q.Sprayer, q.TimestampUnit, q.Remote.ServiceTime, q.AckTimeout = l, l, c.unit, c.service, 20
+			q.Congestion, q.Sprayer, q.TimestampUnit, q.Remote.ServiceTime, q.AckTimeout = l, l, c.unit,
+				c.service, 20
 		})
 		s.write(1)
 		p := s.settle(0)[0]
@@ -204,7 +220,8 @@ func TestRoundTrip(t *testing.T) {
 			p = again[0]
 			s.now = p.at
 		}
-		if has := p.Headers.Is(packet.ExtTSETH); has != (c.unit != 0) || has && p.TSETH.OwnUnit != (c.unit != 128) {
+		if has := p.Headers.Is(packet.ExtTSETH); has != (c.unit != 0) || has &&
+			p.TSETH.OwnUnit != (c.unit != 128) {
 			t.Errorf("%s: TSETH %v %+v", c.name, has, p.TSETH)
 		}
 		s.now += c.after
@@ -217,7 +234,8 @@ func TestRoundTrip(t *testing.T) {
 		a.SETH.SetNSCC(packet.NSCC{Timestamp: ts})
 		s.give(a)
 		got := l.sacks[len(l.sacks)-1]
-		if got.RTTValid != (c.want != 0) || got.RTTValid && (got.RTT < c.want-c.unit || got.RTT > c.want+c.unit) {
+		if got.RTTValid != (c.want != 0) || got.RTTValid &&
+			(got.RTT < c.want-c.unit || got.RTT > c.want+c.unit) {
 			t.Errorf("%s: RTT %v, %v; want %v", c.name, got.RTT, got.RTTValid, c.want)
 		}
 	}
@@ -241,7 +259,8 @@ func TestEVOfTheAnswer(t *testing.T) {
 	s.give(a)
 	a.SETH.Entropy ^= 1
 	s.give(a)
-	if !slices.Equal(l.signals, []Signal{SignalBad, SignalArrived}) || l.paths[l.ids[0]].EV != first.EV() || l.paths[l.ids[1]].EV != second.EV() {
+	if !slices.Equal(l.signals, []Signal{SignalBad, SignalArrived}) ||
+		l.paths[l.ids[0]].EV != first.EV() || l.paths[l.ids[1]].EV != second.EV() {
 		t.Errorf("the sprayer is told %v of %v", l.signals, l.ids)
 	}
 	if s.qp.Counters().EVMismatch != 1 {
@@ -298,8 +317,10 @@ func TestDynamicMPR(t *testing.T) {
 		t.Errorf("sent %v, want 238 alone", psns(again))
 	}
 	s.give(with(200, 172)) // more than the connection was set up with
-	if again := s.settle(100 * time.Microsecond); s.qp.SendWindow() != 256 || again[0].BTH.PSN != 300 || again[len(again)-1].BTH.PSN != 172+256 {
-		t.Errorf("window %d, sent %d to %d", s.qp.SendWindow(), again[0].BTH.PSN, again[len(again)-1].BTH.PSN)
+	if again := s.settle(100 * time.Microsecond); s.qp.SendWindow() != 256 ||
+		again[0].BTH.PSN != 300 || again[len(again)-1].BTH.PSN != 172+256 {
+		t.Errorf("window %d, sent %d to %d", s.qp.SendWindow(), again[0].BTH.PSN,
+			again[len(again)-1].BTH.PSN)
 	}
 	if len(unset) != 0 {
 		t.Errorf("told at %v of SACKs without mpr, before there was one", unset)
@@ -307,8 +328,10 @@ func TestDynamicMPR(t *testing.T) {
 	s.give(with(0, 173))
 	s.now += time.Microsecond
 	s.give(with(0, 173)) // cack_psn does not move
-	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 2 || !slices.Equal(unset, []time.Duration{s.now - time.Microsecond, s.now}) {
-		t.Errorf("SACKs without mpr: window %d, counted %d, told at %v", s.qp.SendWindow(), s.qp.Counters().MPRUnset, unset)
+	if s.qp.SendWindow() != 256 || s.qp.Counters().MPRUnset != 2 ||
+		!slices.Equal(unset, []time.Duration{s.now - time.Microsecond, s.now}) {
+		t.Errorf("SACKs without mpr: window %d, counted %d, told at %v", s.qp.SendWindow(),
+			s.qp.Counters().MPRUnset, unset)
 	}
 	s, _ = start(func(c *QPConfig) { c.Local.DynamicMPR = false })
 	s.give(with(1, 109))

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// beside makes a second queue pair like the first, 77 to 78, and posts a WRITE of so many packets to each.
+// beside makes a second queue pair like the first, 77 to 78, and posts a WRITE of so many packets
+// to each.
 func (s *solo) beside(packets int) *QP {
 	s.t.Helper()
 	c := s.qp.cfg
@@ -19,7 +20,8 @@ func (s *solo) beside(packets int) *QP {
 		s.t.Fatal(err)
 	}
 	s.write(packets)
-	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, packets*c.PMTU)}); err != nil {
+	if err := second.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite,
+		Data: make([]byte, packets*c.PMTU)}); err != nil {
 		s.t.Fatal(err)
 	}
 	return second
@@ -47,8 +49,10 @@ func TestContext(t *testing.T) {
 		t.Fatalf("%d and %d packets left, want about 5 each", first, other)
 	}
 	together := s.qp.InFlight() + second.InFlight()
-	if n := shared.InFlight(); n != together || n <= int(shared.Congestion.(FixedWindow))-400 || n > int(shared.Congestion.(FixedWindow))+400 {
-		t.Errorf("%d octets in flight together, %d by queue pair, with a window of %d", n, together, shared.Window())
+	if n := shared.InFlight(); n != together || n <= int(shared.Congestion.(FixedWindow))-400 ||
+		n > int(shared.Congestion.(FixedWindow))+400 {
+		t.Errorf("%d octets in flight together, %d by queue pair, with a window of %d", n, together,
+			shared.Window())
 	}
 	if s.qp.Schedule() != Active || second.Schedule() != Active {
 		t.Errorf("%v and %v, want both ACTIVE", s.qp.Schedule(), second.Schedule())
@@ -58,7 +62,8 @@ func TestContext(t *testing.T) {
 	s.give(sackPacket(101, 101, out[0].EV(), 2*s.qp.InFlight()/first))
 	first, other = count(s.settle(10 * time.Microsecond))
 	if first+other < 2 || first+other > 3 || first == 0 || other == 0 {
-		t.Errorf("after a SACK of two packets %d and %d left, want one each and at most one more", first, other)
+		t.Errorf("after a SACK of two packets %d and %d left, want one each and at most one more", first,
+			other)
 	}
 
 	// What one had in flight when it fails or is destroyed is the other's.
@@ -67,10 +72,12 @@ func TestContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shared.InFlight() != second.InFlight() || had == 0 {
-		t.Errorf("%d octets in flight after the first failed with %d, the second has %d", shared.InFlight(), had, second.InFlight())
+		t.Errorf("%d octets in flight after the first failed with %d, the second has %d",
+			shared.InFlight(), had, second.InFlight())
 	}
 	if first, other = count(s.settle(10 * time.Microsecond)); first != 0 || other < 4 {
-		t.Errorf("then %d and %d packets left, want those that the first had, by the second", first, other)
+		t.Errorf("then %d and %d packets left, want those that the first had, by the second", first,
+			other)
 	}
 	if err := second.Abort(s.now); err != nil {
 		t.Fatal(err)
@@ -99,8 +106,10 @@ func TestContextHears(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = shared })
 	second := s.beside(3)
 	out := s.settle(10 * time.Microsecond)
-	if last := l.sent[len(l.sent)-1]; len(out) != 6 || last.InFlight != shared.InFlight() || last.InFlight <= second.InFlight() {
-		t.Errorf("%d packets; the last was told with %d octets in flight, want %d", len(out), last.InFlight, shared.InFlight())
+	if last := l.sent[len(l.sent)-1]; len(out) != 6 || last.InFlight != shared.InFlight() ||
+		last.InFlight <= second.InFlight() {
+		t.Errorf("%d packets; the last was told with %d octets in flight, want %d", len(out),
+			last.InFlight, shared.InFlight())
 	}
 	s.give(sackPacket(99, 101, out[0].EV(), 350, 101))
 	if a := l.sacks[len(l.sacks)-1]; a.InFlight != shared.InFlight() || a.InFlight <= s.qp.InFlight() {
@@ -116,13 +125,15 @@ func TestContextHears(t *testing.T) {
 // is asked for a path, again when that has changed, and 1 where it holds less.
 func TestSprayerHearsWindow(t *testing.T) {
 	full := 256 + nominalHeader
-	for _, c := range []struct{ window, packets int }{{1, 1}, {full, 1}, {2*full - 1, 1}, {2 * full, 2}, {1 << 20, 1 << 20 / full}} {
+	for _, c := range []struct{ window, packets int }{{1, 1}, {full, 1}, {2*full - 1, 1},
+		{2 * full, 2}, {1 << 20, 1 << 20 / full}} {
 		l := newListener(c.window)
 		s := newSolo(t, func(cfg *QPConfig) { cfg.Congestion, cfg.Sprayer = l, l })
 		s.write(8)
 		s.settle(time.Microsecond)
 		if !slices.Equal(l.windows, []int{c.packets}) {
-			t.Errorf("a window of %d octets: told of %v packets, want once %d", c.window, l.windows, c.packets)
+			t.Errorf("a window of %d octets: told of %v packets, want once %d", c.window, l.windows,
+				c.packets)
 		}
 		l.FixedWindow = 1 << 22
 		s.write(1)

@@ -28,7 +28,8 @@ func (l *lab) switched(rate float64, bdp int) {
 		p := &l.planes[i]
 		for to := range l.hosts {
 			p.egress = append(p.egress, &egress{
-				to: to, port: i + 1, rate: rate, delay: p.delay, limit: bdp, markMin: bdp / 5, markMax: bdp * 4 / 5,
+				to: to, port: i + 1, rate: rate, delay: p.delay, limit: bdp, markMin: bdp / 5,
+				markMax: bdp * 4 / 5,
 			})
 		}
 	}
@@ -71,7 +72,8 @@ func (g *egress) next(l *lab) {
 		depth := g.lowOctets
 		g.lowOctets -= len(f)
 		g.carried += uint64(len(f))
-		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 && l.rng.Float64()*float64(g.markMax-g.markMin) < float64(depth-g.markMin) {
+		if tc := f[packet.EthernetLen+1]; tc>>4&3 == packet.ECT0 &&
+			l.rng.Float64()*float64(g.markMax-g.markMin) < float64(depth-g.markMin) {
 			f[packet.EthernetLen+1] = tc | packet.CE<<4
 			g.ce++
 		}

@@ -62,9 +62,11 @@ type EVProbe struct {
 func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) {
 	switch {
 	case p.DSCP > packet.MaxDSCP:
-		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP, packet.MaxDSCP, verbs.ErrConfig)
+		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP,
+			packet.MaxDSCP, verbs.ErrConfig)
 	case p.Timeout < 0:
-		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout, verbs.ErrConfig)
+		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout,
+			verbs.ErrConfig)
 	case p.Timeout == 0:
 		p.Timeout = h.cfg.EndpointTimeout
 	}
@@ -73,8 +75,10 @@ func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) 
 
 // SendPortStatus sends a peer the ports that are up, in the control class. Errors are those of
 // SendEVProbe.
-func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16, err error) {
-	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, h.cfg.EndpointTimeout, packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
+func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16,
+	err error) {
+	return h.request(now, peer, path, h.cfg.Wire.DSCP.Control, h.cfg.EndpointTimeout,
+		packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
 }
 
 // PollEndpoint takes the oldest result of an endpoint operation; ok is false when there is none.
@@ -86,20 +90,26 @@ func (h *Host) PollEndpoint() (r EndpointResult, ok bool) {
 }
 
 // request sends an endpoint request with a timestamp.
-func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8, timeout time.Duration, erth packet.ERTH) (uint16, error) {
+func (h *Host) request(now time.Duration, peer netip.Addr, path Path, dscp uint8,
+	timeout time.Duration, erth packet.ERTH) (uint16, error) {
 	switch {
 	case !ibta.Unicast(peer):
-		return 0, fmt.Errorf("host %s: %v: Peer %v: want an IPv6 unicast address: %w", h.cfg.Name, erth.Op, peer, verbs.ErrConfig)
+		return 0, fmt.Errorf("host %s: %v: Peer %v: want an IPv6 unicast address: %w", h.cfg.Name,
+			erth.Op, peer, verbs.ErrConfig)
 	case !h.sending().Has(path.Port):
-		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up and not denied: %w", h.cfg.Name, erth.Op, path.Port, verbs.ErrConfig)
+		return 0, fmt.Errorf("host %s: %v: Path.Port %d: want a port that is up and not denied: %w",
+			h.cfg.Name, erth.Op, path.Port, verbs.ErrConfig)
 	case len(h.ops.waiting) >= maxWaiting:
-		return 0, fmt.Errorf("host %s: %v: %d endpoint operations under way: %w", h.cfg.Name, erth.Op, maxWaiting, verbs.ErrQueueFull)
+		return 0, fmt.Errorf("host %s: %v: %d endpoint operations under way: %w", h.cfg.Name, erth.Op,
+			maxWaiting, verbs.ErrQueueFull)
 	}
 	h.ops.name()
 	h.ops.add(endpointOp{
-		result: EndpointResult{ID: h.ops.id, Op: erth.Op, Peer: peer, Path: path}, sentAt: now, deadline: now + timeout,
+		result: EndpointResult{ID: h.ops.id, Op: erth.Op, Peer: peer, Path: path}, sentAt: now,
+		deadline: now + timeout,
 	})
-	erth.TSETH = packet.TSETH{Timestamp: uint16(now / packet.TimestampUnit), Type: packet.TSETHTimestamp}
+	erth.TSETH = packet.TSETH{Timestamp: uint16(now / packet.TimestampUnit),
+		Type: packet.TSETHTimestamp}
 	out := h.prepare(peer, path, dscp, packet.NotECT)
 	out.BTH = packet.EndpointHeader(packet.OpMRCEndpointRequest, h.ops.id)
 	out.BTH.PKey = h.cfg.PKey
@@ -147,7 +157,8 @@ func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC
 	out := h.prepare(p.IPv6.Src, path, h.cfg.Wire.DSCP.Control, packet.NotECT)
 	out.BTH = packet.EndpointHeader(packet.OpMRCEndpointResponse, id)
 	out.BTH.PKey = h.cfg.PKey
-	out.EETH = packet.EETH{Op: op, Timestamp: ts.answer(h.cfg.EndpointServiceTime, h.backlog(now, path.Port))}
+	out.EETH = packet.EETH{Op: op, Timestamp: ts.answer(h.cfg.EndpointServiceTime,
+		h.backlog(now, path.Port))}
 	h.transmit(now, path.Port)
 	return 0, true
 }
@@ -162,7 +173,8 @@ func (h *Host) receiveEndpointResponse(now time.Duration, port int, p *packet.MR
 		return RefusedHeaders, false
 	}
 	i := slices.IndexFunc(h.ops.waiting, func(op endpointOp) bool {
-		return op.result.ID == p.BTH.EndpointID() && op.result.Op == p.EETH.Op && op.result.Peer == p.IPv6.Src
+		return op.result.ID == p.BTH.EndpointID() && op.result.Op == p.EETH.Op &&
+			op.result.Peer == p.IPv6.Src
 	})
 	if i < 0 {
 		return RefusedEndpoint, false
@@ -179,7 +191,9 @@ func (h *Host) receiveEndpointResponse(now time.Duration, port int, p *packet.MR
 
 // name makes id one that no operation under way has.
 func (o *endpointOps) name() {
-	for o.id++; slices.ContainsFunc(o.waiting, func(op endpointOp) bool { return op.result.ID == o.id }); {
+	for o.id++; slices.ContainsFunc(o.waiting, func(op endpointOp) bool {
+		return op.result.ID == o.id
+	}); {
 		o.id++
 	}
 }

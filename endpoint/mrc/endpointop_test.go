@@ -41,19 +41,23 @@ func TestEVProbes(t *testing.T) {
 	}
 	l.run(time.Second, func() bool { return false })
 	for i, p := range requests {
-		if p.BTH.DestQPN != packet.EndpointQPN || p.BTH.EndpointID() != ids[i] || packet.DSCP(p.IPv6.TrafficClass) != uint8(i) || p.ERTH.Op != packet.EndpointEVProbe || p.EV() != paths[i].EV {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.BTH.EndpointID() != ids[i] ||
+			packet.DSCP(p.IPv6.TrafficClass) != uint8(i) || p.ERTH.Op != packet.EndpointEVProbe ||
+			p.EV() != paths[i].EV {
 			t.Errorf("request %d: %+v %+v", i, p.BTH, p.ERTH)
 		}
 	}
 	for _, p := range responses {
-		if p.BTH.DestQPN != packet.EndpointQPN || p.EETH.Op != packet.EndpointEVProbe || packet.DSCP(p.IPv6.TrafficClass) != packet.DefaultDSCPClasses().Control {
+		if p.BTH.DestQPN != packet.EndpointQPN || p.EETH.Op != packet.EndpointEVProbe ||
+			packet.DSCP(p.IPv6.TrafficClass) != packet.DefaultDSCPClasses().Control {
 			t.Errorf("response: %+v %+v", p.BTH, p.EETH)
 		}
 	}
 	answered := 0
 	for r, ok := l.hosts[0].PollEndpoint(); ok; r, ok = l.hosts[0].PollEndpoint() {
 		i := slices.Index(ids, r.ID)
-		if i < 0 || r.Path != paths[i] || r.Peer != testAddr(1) || r.Op != packet.EndpointEVProbe || r.Answered != (i%2 == 0) {
+		if i < 0 || r.Path != paths[i] || r.Peer != testAddr(1) || r.Op != packet.EndpointEVProbe ||
+			r.Answered != (i%2 == 0) {
 			t.Errorf("result %+v", r)
 		}
 		if r.Answered {
@@ -66,7 +70,8 @@ func TestEVProbes(t *testing.T) {
 	if answered != 2 || len(requests) != 4 || len(responses) != 2 {
 		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
 	}
-	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)}, {Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
+	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)},
+		{Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
 		if _, err := l.hosts[0].SendEVProbe(l.Now(), bad); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -90,7 +95,8 @@ func TestPortStatus(t *testing.T) {
 	}
 	ports := map[int]int{}
 	l.tap = func(_ time.Duration, from, port int, frame []byte) bool {
-		if p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings()); from == 0 && p.Headers.Is(packet.ExtMETH) {
+		if p, _, _ := packet.ParseMRC(frame, packet.DefaultMRCSettings()); from == 0 &&
+			p.Headers.Is(packet.ExtMETH) {
 			ports[port]++
 		}
 		return false
@@ -99,7 +105,8 @@ func TestPortStatus(t *testing.T) {
 	if got := l.hosts[0].PeerPorts(testAddr(1)); got != packet.PortMask(0).With(1).With(3) {
 		t.Errorf("peer's ports %#x", got)
 	}
-	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered || r.Op != packet.EndpointPortStatus {
+	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered ||
+		r.Op != packet.EndpointPortStatus {
 		t.Errorf("result %+v", r)
 	}
 	memory := l.region(1, 1<<16)
@@ -111,9 +118,10 @@ func TestPortStatus(t *testing.T) {
 	}
 }
 
-// TestEndpointClasses: a Port Status Update, its answer, and the answer to an EV probe travel in the
-// control class, an EV probe in any ("May be transmitted on Data or Control Traffic Classes depending
-// on the type of operation", OCP MRC 1.0, section 7.3; 7.4.7, 7.4.8). None takes a PSN of a queue pair.
+// TestEndpointClasses: a Port Status Update, its answer, and the answer to an EV probe travel in
+// the control class, an EV probe in any ("May be transmitted on Data or Control Traffic Classes
+// depending on the type of operation", OCP MRC 1.0, section 7.3; 7.4.7, 7.4.8). None takes a PSN of
+// a queue pair.
 func TestEndpointClasses(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	control := s.wire.DSCP.Control
@@ -140,7 +148,8 @@ func TestEndpointClasses(t *testing.T) {
 		expect("answer", s.give(p), packet.OpMRCEndpointResponse, control)
 	}
 	if s.qp.NextPSN() != 100 || s.qp.CackPSN() != 499 {
-		t.Errorf("next PSN %d, cack_psn %d: endpoint operations take none", s.qp.NextPSN(), s.qp.CackPSN())
+		t.Errorf("next PSN %d, cack_psn %d: endpoint operations take none", s.qp.NextPSN(),
+			s.qp.CackPSN())
 	}
 }
 
@@ -179,7 +188,8 @@ func TestDeniedPorts(t *testing.T) {
 func TestEndpointPaths(t *testing.T) {
 	l := newLab(t, 1, 2, 2)
 	ok := true
-	l.hosts[1].cfg.EndpointPath = func(_ time.Duration, peer netip.Addr, back Path, ports packet.PortMask) (Path, bool) {
+	l.hosts[1].cfg.EndpointPath = func(_ time.Duration, peer netip.Addr, back Path,
+		ports packet.PortMask) (Path, bool) {
 		if peer != testAddr(0) || back.Port != 1 || back.EV != 77 || !ports.Has(2) {
 			t.Errorf("asked for a way to %v, %+v, %#x", peer, back, ports)
 		}
@@ -197,7 +207,8 @@ func TestEndpointPaths(t *testing.T) {
 		return false
 	}
 	send := func(timeout time.Duration) uint16 {
-		id, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{EV: 77, Port: 1}, Timeout: timeout})
+		id, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{EV: 77, Port: 1},
+			Timeout: timeout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +235,8 @@ func TestEndpointPaths(t *testing.T) {
 	if n := l.hosts[1].Counters().NoPath; n != 2 || len(answers) != 1 || answers[0] != 2 {
 		t.Errorf("%d answers without a path, answers by %v", n, answers)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{Port: 1}, Timeout: -1}); !errors.Is(err, verbs.ErrConfig) {
+	if _, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{Port: 1},
+		Timeout: -1}); !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	for range maxWaiting {

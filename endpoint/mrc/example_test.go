@@ -34,7 +34,8 @@ func Example() {
 		qp := mrc.DefaultQPConfig()
 		qp.QPN, qp.RemoteQPN, qp.RemoteAddr = 10, 10, addrs[1-i]
 		qp.Congestion = mrc.FixedWindow(64 << 10)
-		qp.Sprayer = mrc.NewRoundRobin(mrc.Path{EV: 0xC0000001, Port: 1}, mrc.Path{EV: 0xC0000002, Port: 2})
+		qp.Sprayer = mrc.NewRoundRobin(mrc.Path{EV: 0xC0000001, Port: 1},
+			mrc.Path{EV: 0xC0000002, Port: 2})
 		qps[i], _ = hosts[i].CreateQP(qp)
 	}
 	memory := make([]byte, 64)
@@ -42,7 +43,8 @@ func Example() {
 	_ = qps[1].PostRecv(verbs.RecvRequest{ID: 1})
 
 	now := time.Duration(0)
-	wr := verbs.WorkRequest{ID: 1, Op: verbs.OpWriteImmediate, Data: []byte("by any plane"), RemoteVA: 0x1000, RKey: 7, Immediate: 42}
+	wr := verbs.WorkRequest{ID: 1, Op: verbs.OpWriteImmediate, Data: []byte("by any plane"),
+		RemoteVA: 0x1000, RKey: 7, Immediate: 42}
 	if err := qps[0].PostSend(now, wr); err != nil {
 		fmt.Println(err)
 	}

@@ -12,7 +12,8 @@ import (
 // package.
 
 // RunWrites is one seed of TestWrites with other ends.
-func RunWrites(t *testing.T, seed uint64, congestion func(window, pmtu int) Congestion, sprayer func(seed uint64, planes int) Sprayer) (QPCounters, error) {
+func RunWrites(t *testing.T, seed uint64, congestion func(window, pmtu int) Congestion,
+	sprayer func(seed uint64, planes int) Sprayer) (QPCounters, error) {
 	var total QPCounters
 	err := writes(t, seed, ends{congestion, sprayer, true}, &total)
 	return total, err
@@ -30,7 +31,9 @@ type Incast struct {
 
 // RunIncast has senders write so many octets each to one host over switches with queues of a
 // bandwidth-delay product.
-func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate float64, delay time.Duration, congestion func() Congestion, sprayer func(seed uint64, planes int) Sprayer) (Incast, error) {
+func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate float64,
+	delay time.Duration, congestion func() Congestion, sprayer func(seed uint64, planes int) Sprayer) (
+	Incast, error) {
 	l := newLab(t, seed, senders+1, planes)
 	for i := range l.planes {
 		l.planes[i].delay = delay

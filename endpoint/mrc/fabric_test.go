@@ -32,7 +32,8 @@ func TestWritesWithNSCC(t *testing.T) {
 	first, n := seeds.Range(t, 1, 20)
 	for seed := first; seed < first+n; seed++ {
 		_, err := mrc.RunWrites(t, seed, func(_, pmtu int) mrc.Congestion {
-			return newCongestion(t, nscc.Network{Rate: 100e9, RTT: 20 * time.Microsecond, MTU: pmtu + 100, Trimming: true})
+			return newCongestion(t, nscc.Network{Rate: 100e9, RTT: 20 * time.Microsecond, MTU: pmtu + 100,
+				Trimming: true})
 		}, func(seed uint64, planes int) mrc.Sprayer { return newSet(t, seed, planes) })
 		if err != nil {
 			t.Fatalf("seed %d (WEFT_SEED=%d): %v", seed, seed, err)
@@ -45,7 +46,8 @@ func TestWritesWithNSCC(t *testing.T) {
 func TestIncast(t *testing.T) {
 	const rate, delay = 400e9, time.Microsecond
 	r, err := mrc.RunIncast(t, 1, 15, 2, 4<<20, rate, delay, func() mrc.Congestion {
-		return newCongestion(t, nscc.Network{Rate: 2 * rate, RTT: 4200 * time.Nanosecond, MTU: 4096, Trimming: true})
+		return newCongestion(t, nscc.Network{Rate: 2 * rate, RTT: 4200 * time.Nanosecond, MTU: 4096,
+			Trimming: true})
 	}, func(seed uint64, planes int) mrc.Sprayer { return newSet(t, seed, planes) })
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +57,7 @@ func TestIncast(t *testing.T) {
 		t.Errorf("%d packets sent again, %d were trimmed", n, r.Trimmed)
 	}
 	if r.Dropped != 0 || r.Counters.Timeouts != 0 || r.Goodput < 0.9 {
-		t.Errorf("%d dropped, %d timeouts, goodput %.3f of the bottleneck", r.Dropped, r.Counters.Timeouts, r.Goodput)
+		t.Errorf("%d dropped, %d timeouts, goodput %.3f of the bottleneck", r.Dropped,
+			r.Counters.Timeouts, r.Goodput)
 	}
 }

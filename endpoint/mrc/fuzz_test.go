@@ -13,9 +13,13 @@ import (
 func FuzzReceive(f *testing.F) {
 	seed := newSolo(f, nil)
 	for _, p := range []packet.MRC{
-		request(500, []byte("abcd")), part(501, 1, 900), immediateRequest(502, 3), ackPacket(100, plainACK), ackPacket(101, packet.NAKSyndrome(packet.NAKRemoteAccess)),
-		sackPacket(100, 101, 0xC0000000, 600, 103, 104), nackPacket(102, 0xC0010001, packet.NACKTrimmed), nackPacket(102, 0xC0010001, packet.NACKUnexpectedEvent),
-		{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}, {BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 1)}, {BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, 1)},
+		request(500, []byte("abcd")), part(501, 1, 900), immediateRequest(502, 3),
+		ackPacket(100, plainACK), ackPacket(101, packet.NAKSyndrome(packet.NAKRemoteAccess)),
+		sackPacket(100, 101, 0xC0000000, 600, 103, 104), nackPacket(102, 0xC0010001, packet.NACKTrimmed),
+		nackPacket(102, 0xC0010001, packet.NACKUnexpectedEvent),
+		{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}},
+		{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 1)},
+		{BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, 1)},
 	} {
 		f.Add(seed.frame(p), uint8(0), uint32(0))
 		f.Add(seed.frame(p), uint8(p.BTH.Opcode), uint32(0x10000))
@@ -66,7 +70,8 @@ func check(t testing.TB, q *QP) {
 		}
 	}
 	if under != q.flying || missing != q.lost || octets != q.waiting {
-		t.Fatalf("flying %d, lost %d, %d octets; counted %d, %d, %d", under, missing, octets, q.flying, q.lost, q.waiting)
+		t.Fatalf("flying %d, lost %d, %d octets; counted %d, %d, %d", under, missing, octets, q.flying,
+			q.lost, q.waiting)
 	}
 	above := 0
 	for i := 1; i <= q.tracker.size; i++ {

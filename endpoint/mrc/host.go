@@ -82,7 +82,8 @@ func (h *Host) Ports() packet.PortMask { return h.up }
 // it by SendPortStatus. verbs.ErrNotFound for a port the host does not have.
 func (h *Host) SetPort(n int, up bool) error {
 	if n < 1 || n > len(h.ports) {
-		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports), verbs.ErrNotFound)
+		return fmt.Errorf("host %s: port %d: want 1..%d: %w", h.cfg.Name, n, len(h.ports),
+			verbs.ErrNotFound)
 	}
 	if up {
 		h.up = h.up.With(n)
@@ -92,8 +93,8 @@ func (h *Host) SetPort(n int, up bool) error {
 	return nil
 }
 
-// DenyPorts sets the ports by which the host must not send (OCP MRC 1.0, §9.3.2.1), in place of those
-// it was told before. They still receive.
+// DenyPorts sets the ports by which the host must not send (OCP MRC 1.0, §9.3.2.1), in place of
+// those it was told before. They still receive.
 func (h *Host) DenyPorts(ports packet.PortMask) { h.denied = ports }
 
 // sending are the ports that may send.
@@ -114,7 +115,8 @@ func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.sending() &
 // RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va.
 // The host writes to buf during Receive. Errors: verbs.ErrExists for a key in use, ErrConfig when
 // the region does not fit 64 bits of address.
-func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
+func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region,
+	error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
@@ -230,7 +232,9 @@ func (h *Host) nextFree(now time.Duration) (at time.Duration, ok bool) {
 }
 
 // backlog is how long a port still takes to send what it was given.
-func (h *Host) backlog(now time.Duration, n int) time.Duration { return max(0, h.ports[n-1].free-now) }
+func (h *Host) backlog(now time.Duration, n int) time.Duration {
+	return max(0, h.ports[n-1].free-now)
+}
 
 // activate gives a queue pair with posted work its turn.
 func (h *Host) activate(q *QP) {
@@ -245,7 +249,8 @@ func (h *Host) prepare(dst netip.Addr, path Path, dscp, ecn uint8) *packet.MRC {
 	p := &h.out
 	at := &h.cfg.Ports[path.Port-1]
 	p.Ethernet = packet.Ethernet{Dst: at.Gateway, Src: at.MAC}
-	p.IPv6 = packet.IPv6{TrafficClass: packet.TrafficClass(dscp, ecn), HopLimit: h.cfg.HopLimit, Src: h.cfg.Addr, Dst: dst}
+	p.IPv6 = packet.IPv6{TrafficClass: packet.TrafficClass(dscp, ecn), HopLimit: h.cfg.HopLimit,
+		Src: h.cfg.Addr, Dst: dst}
 	p.UDP = packet.UDP{DstPort: h.cfg.Wire.Port}
 	p.SetEV(path.EV)
 	p.Encapsulated, p.Routed = path.Route != nil, false

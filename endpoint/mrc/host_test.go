@@ -42,7 +42,8 @@ func TestRefusedFrames(t *testing.T) {
 			f[packet.EthernetLen+39]++
 			return f
 		}, RefusedDestination},
-		{"UDP port", octets(func(f []byte) []byte { f[packet.EthernetLen+packet.IPv6Len+3]++; return f }), RefusedProtocol},
+		{"UDP port", octets(func(f []byte) []byte { f[packet.EthernetLen+packet.IPv6Len+3]++; return f }),
+			RefusedProtocol},
 		{"ICRC", octets(func(f []byte) []byte { f[len(f)-1]++; return f }), RefusedICRC},
 		{"payload", octets(func(f []byte) []byte { f[len(f)-8]++; return f }), RefusedICRC},
 		{"transport version", edit(func(p *packet.MRC) { p.BTH.TVer = 1 }), RefusedTVer},
@@ -66,12 +67,14 @@ func TestRefusedFrames(t *testing.T) {
 			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, 3)})
 		}, RefusedEndpoint},
 		{"reserved endpoint operation", func(s *solo) []byte {
-			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 3), ERTH: packet.ERTH{Op: 2}})
+			return s.frame(packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 3),
+				ERTH: packet.ERTH{Op: 2}})
 		}, RefusedEndpoint},
 	} {
 		s, memory := newResponding(t, nil)
 		s.host.Receive(0, 1, c.frame(s))
-		if got := s.host.Counters(); got.Refused[c.want] != 1 || got.Refused.Total() != 1 || got.FramesReceived != 1 {
+		if got := s.host.Counters(); got.Refused[c.want] != 1 || got.Refused.Total() != 1 ||
+			got.FramesReceived != 1 {
 			t.Errorf("%s: refused %v, want %v", c.name, got.Refused.Map(), c.want)
 		}
 		if len(s.take()) != 0 || memory[0] != 0 || s.qp.CackPSN() != 499 {
@@ -102,7 +105,8 @@ func TestSourceRouted(t *testing.T) {
 		{name: "outer header", encap: true, outer: packet.ECT0},
 		{name: "outer header and SRH", encap: true, routed: true, outer: packet.ECT0},
 		{name: "marked outside", encap: true, outer: packet.CE, mark: packet.MarkSkipOnce},
-		{name: "marked outside, inside not capable", encap: true, outer: packet.CE, notECT: true, refuse: true},
+		{name: "marked outside, inside not capable", encap: true, outer: packet.CE, notECT: true,
+			refuse: true},
 		{name: "trimmed outside", encap: true, outer: packet.ECT0, reason: packet.NACKTrimmed},
 	} {
 		s, memory := newResponding(t, nil)
@@ -112,9 +116,11 @@ func TestSourceRouted(t *testing.T) {
 			p.IPv6.TrafficClass &^= 3
 		}
 		p.Encapsulated, p.Routed = c.encap, c.routed
-		p.Outer = packet.IPv6{TrafficClass: packet.TrafficClass(s.wire.DSCP.Trimmable, c.outer), HopLimit: 3, Src: testAddr(1), Dst: netip.MustParseAddr("fcbb:bb00:7::")}
+		p.Outer = packet.IPv6{TrafficClass: packet.TrafficClass(s.wire.DSCP.Trimmable, c.outer),
+			HopLimit: 3, Src: testAddr(1), Dst: netip.MustParseAddr("fcbb:bb00:7::")}
 		if c.routed {
-			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{netip.MustParseAddr("fcbb:bb00:7::")}, nil)
+			srh, err := packet.NewSRH(packet.NextHeaderIPv6,
+				[]netip.Addr{netip.MustParseAddr("fcbb:bb00:7::")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +129,8 @@ func TestSourceRouted(t *testing.T) {
 		f := s.frame(p)
 		if c.reason != 0 {
 			var err error
-			if f, err = (packet.Trimmer{DSCP: s.wire.DSCP, Size: packet.MinTrimLen + packet.IPv6Len}).Trim(f, false); err != nil {
+			if f, err = (packet.Trimmer{DSCP: s.wire.DSCP, Size: packet.MinTrimLen + packet.IPv6Len}).Trim(f,
+				false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,7 +146,8 @@ func TestSourceRouted(t *testing.T) {
 				t.Errorf("%s: answered with %v", c.name, opcodes(out))
 			}
 		default:
-			if len(out) != 2 || out[0].SETH.Mark != c.mark || out[0].SETH.Entropy != testEV || memory[0] != 'x' {
+			if len(out) != 2 || out[0].SETH.Mark != c.mark || out[0].SETH.Entropy != testEV ||
+				memory[0] != 'x' {
 				t.Errorf("%s: answered with %v, %+v", c.name, opcodes(out), out[0].SETH)
 			}
 		}
@@ -150,7 +158,8 @@ func TestSourceRouted(t *testing.T) {
 // DSCP and ECN (OCP MRC 1.0, §9.2, table 7-2).
 func TestRoutes(t *testing.T) {
 	container := netip.MustParseAddr("fcbb:bb00:1:2:3::")
-	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{netip.MustParseAddr("fcbb:bb00:4:5::")}, nil)
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6,
+		[]netip.Addr{netip.MustParseAddr("fcbb:bb00:4:5::")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +176,8 @@ func TestRoutes(t *testing.T) {
 		if p.Encapsulated != (i > 0) || p.Routed != (i == 2) || p.IPv6.Dst != testAddr(1) {
 			t.Errorf("path %d: encapsulated %v, routed %v, to %v", i, p.Encapsulated, p.Routed, p.IPv6.Dst)
 		}
-		if i > 0 && (p.Outer.Dst != container || p.Outer.TrafficClass != p.IPv6.TrafficClass || p.Outer.Src != testAddr(0)) {
+		if i > 0 && (p.Outer.Dst != container || p.Outer.TrafficClass != p.IPv6.TrafficClass ||
+			p.Outer.Src != testAddr(0)) {
 			t.Errorf("path %d: outer header %+v", i, p.Outer)
 		}
 		if i == 2 && !bytes.Equal(p.SRH.SegmentList, srh.SegmentList) {
@@ -263,21 +273,25 @@ func TestPorts(t *testing.T) {
 // TestConfigs: every field that cannot be used is named.
 func TestConfigs(t *testing.T) {
 	for field, edit := range map[string]func(*QPConfig){
-		"QPN":                                    func(c *QPConfig) { c.QPN = packet.EndpointQPN },
-		"RemoteQPN":                              func(c *QPConfig) { c.RemoteQPN = 1 << 24 },
-		"RemoteAddr":                             func(c *QPConfig) { c.RemoteAddr = netip.MustParseAddr("ff02::1") },
-		"SQPSN":                                  func(c *QPConfig) { c.SQPSN = 1 << 24 },
-		"RQPSN":                                  func(c *QPConfig) { c.RQPSN = 1 << 24 },
-		"PMTU":                                   func(c *QPConfig) { c.PMTU = 1500 },
-		"AckTimeout":                             func(c *QPConfig) { c.AckTimeout = 25 },
-		"LinearRetries":                          func(c *QPConfig) { c.LinearRetries = 8 },
-		"ExponentialRetries":                     func(c *QPConfig) { c.ExponentialRetries = 26 },
-		"ProbeTimeout":                           func(c *QPConfig) { c.ProbeTimeout = -1 },
-		"SendDepth":                              func(c *QPConfig) { c.SendDepth = 0 },
-		"RecvDepth":                              func(c *QPConfig) { c.RecvDepth = -1 },
-		"SACKThreshold":                          func(c *QPConfig) { c.SACKThreshold = -1 },
-		"MinAckPacket":                           func(c *QPConfig) { c.MinAckPacket = -1 },
-		"TimestampUnit":                          func(c *QPConfig) { c.TimestampUnit = time.Microsecond },
+		"QPN":       func(c *QPConfig) { c.QPN = packet.EndpointQPN },
+		"RemoteQPN": func(c *QPConfig) { c.RemoteQPN = 1 << 24 },
+		"RemoteAddr": func(c *QPConfig) {
+			c.RemoteAddr = netip.MustParseAddr("ff02::1")
+		},
+		"SQPSN":              func(c *QPConfig) { c.SQPSN = 1 << 24 },
+		"RQPSN":              func(c *QPConfig) { c.RQPSN = 1 << 24 },
+		"PMTU":               func(c *QPConfig) { c.PMTU = 1500 },
+		"AckTimeout":         func(c *QPConfig) { c.AckTimeout = 25 },
+		"LinearRetries":      func(c *QPConfig) { c.LinearRetries = 8 },
+		"ExponentialRetries": func(c *QPConfig) { c.ExponentialRetries = 26 },
+		"ProbeTimeout":       func(c *QPConfig) { c.ProbeTimeout = -1 },
+		"SendDepth":          func(c *QPConfig) { c.SendDepth = 0 },
+		"RecvDepth":          func(c *QPConfig) { c.RecvDepth = -1 },
+		"SACKThreshold":      func(c *QPConfig) { c.SACKThreshold = -1 },
+		"MinAckPacket":       func(c *QPConfig) { c.MinAckPacket = -1 },
+		"TimestampUnit": func(c *QPConfig) {
+			c.TimestampUnit = time.Microsecond
+		},
 		"Congestion":                             func(c *QPConfig) { c.Congestion = nil },
 		"Sprayer":                                func(c *QPConfig) { c.Sprayer = nil },
 		"Local: MaxWIMM (MRC_QP_MAX_WIMM_DEST)":  func(c *QPConfig) { c.Local.MaxWIMM = -1 },
@@ -288,7 +302,8 @@ func TestConfigs(t *testing.T) {
 		h := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {})
 		c := testQPConfig(0, 1, 1)
 		edit(&c)
-		if _, err := h.CreateQP(c); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), ": "+field+" ") {
+		if _, err := h.CreateQP(c); !errors.Is(err, verbs.ErrConfig) ||
+			!strings.Contains(err.Error(), ": "+field+" ") {
 			t.Errorf("%s: %v", field, err)
 		}
 		if _, err := h.CreateQP(testQPConfig(0, 1, 1)); err != nil {
@@ -312,7 +327,8 @@ func TestConfigs(t *testing.T) {
 	} {
 		c := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {}).Config()
 		edit(&c)
-		if _, err := NewHost(c); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), ": "+field) {
+		if _, err := NewHost(c); !errors.Is(err, verbs.ErrConfig) ||
+			!strings.Contains(err.Error(), ": "+field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -323,7 +339,8 @@ func TestAttributes(t *testing.T) {
 	if err := DefaultAttributes().Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, ok := range []Attributes{{MaxMPR: 1}, {MaxMPR: 32, MaxWIMM: 32}, {MaxMPR: MaxMPR, MaxWIMM: MaxWIMM}} { // table 11-1 has 1..32 and 0..32
+	for _, ok := range []Attributes{{MaxMPR: 1}, {MaxMPR: 32, MaxWIMM: 32},
+		{MaxMPR: MaxMPR, MaxWIMM: MaxWIMM}} { // table 11-1 has 1..32 and 0..32
 		if err := ok.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -387,14 +404,17 @@ func TestWorkRequests(t *testing.T) {
 func TestRemoval(t *testing.T) {
 	w := &gate{}
 	start := func() *solo {
-		return newSolo(t, func(c *QPConfig) { c.Congestion, c.LinearRetries, c.ExponentialRetries = w, 0, 0 })
+		return newSolo(t, func(c *QPConfig) {
+			c.Congestion, c.LinearRetries, c.ExponentialRetries = w, 0, 0
+		})
 	}
 	s := start()
 	qpn := s.qp.cfg.QPN
 	refused := func(s *solo, state string) {
 		t.Helper()
 		err := s.host.DestroyQP(qpn)
-		if !errors.Is(err, verbs.ErrBusy) || !strings.Contains(err.Error(), "QP "+fmt.Sprintf("%#x", qpn)+" is "+state+" with 1 work requests not complete: want IDLE") {
+		if !errors.Is(err, verbs.ErrBusy) || !strings.Contains(err.Error(), "QP "+fmt.Sprintf("%#x", qpn)+
+			" is "+state+" with 1 work requests not complete: want IDLE") {
 			t.Errorf("%s: %v", state, err)
 		}
 		if q, err := s.host.QP(qpn); q != s.qp || err != nil {
@@ -455,7 +475,8 @@ func TestRemoval(t *testing.T) {
 	if err := s.qp.Abort(s.now); !errors.Is(err, verbs.ErrQPState) {
 		t.Errorf("a second time: %v", err)
 	}
-	if out := s.give(request(500, nil)); len(out) != 1 || out[0].NETH.Reason != packet.NACKUnexpectedEvent {
+	if out := s.give(request(500, nil)); len(out) != 1 ||
+		out[0].NETH.Reason != packet.NACKUnexpectedEvent {
 		t.Errorf("the peer's next request is answered with %v, want NACK UNEXP_EVENT", opcodes(out))
 	}
 	removed(s, "aborted")
@@ -468,7 +489,8 @@ func TestRemoval(t *testing.T) {
 // changes nothing.
 func TestSetTimers(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 1 })
-	if err := s.qp.SetTimers(25, 0); !errors.Is(err, verbs.ErrConfig) || s.qp.Config().AckTimeout != 1 {
+	if err := s.qp.SetTimers(25, 0); !errors.Is(err, verbs.ErrConfig) ||
+		s.qp.Config().AckTimeout != 1 {
 		t.Error(err)
 	}
 	if err := s.qp.SetTimers(20, time.Millisecond); err != nil {

@@ -40,7 +40,9 @@ func testAddr(host int) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-func testMAC(host, port int) packet.MAC { return packet.MAC{2, 0, 0, byte(port), 0, byte(host + 1)} }
+func testMAC(host, port int) packet.MAC {
+	return packet.MAC{2, 0, 0, byte(port), 0, byte(host + 1)}
+}
 
 var gatewayMAC = packet.MAC{2, 0xFF, 0, 0, 0, 0}
 
@@ -52,7 +54,10 @@ func newLab(t testing.TB, seed uint64, hosts, planes int) *lab {
 		l.planes[i].delay = time.Microsecond
 	}
 	for i := range hosts {
-		l.hosts = append(l.hosts, newTestHost(t, i, planes, func(now time.Duration, port int, frame []byte) { l.send(i, port, now, frame) }))
+		l.hosts = append(l.hosts, newTestHost(t, i, planes, func(now time.Duration, port int,
+			frame []byte) {
+			l.send(i, port, now, frame)
+		}))
 	}
 	return l
 }
@@ -110,7 +115,8 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 	if l.tap != nil && l.tap(now, from, port, frame) {
 		return
 	}
-	if k.dead || l.rng.Float64() < k.loss || k.deadEVs > 0 && evOf(frame)*0x9E3779B1>>16%k.deadEVs == 0 {
+	if k.dead || l.rng.Float64() < k.loss || k.deadEVs > 0 &&
+		evOf(frame)*0x9E3779B1>>16%k.deadEVs == 0 {
 		return
 	}
 	to := -1
@@ -142,7 +148,8 @@ func (l *lab) send(from, port int, now time.Duration, frame []byte) {
 		classes := packet.DefaultDSCPClasses()
 		if dscp := packet.DSCP(f[packet.EthernetLen]<<4 | f[packet.EthernetLen+1]>>4); classes.MayTrim(dscp) && l.rng.Float64() < k.trim {
 			var err error
-			if f, err = (packet.Trimmer{DSCP: classes, Size: packet.MinTrimLen, SetLength: l.rng.IntN(2) == 0}).Trim(f, l.rng.IntN(2) == 0); err != nil {
+			if f, err = (packet.Trimmer{DSCP: classes, Size: packet.MinTrimLen,
+				SetLength: l.rng.IntN(2) == 0}).Trim(f, l.rng.IntN(2) == 0); err != nil {
 				l.t.Fatal(err)
 			}
 		}
@@ -169,7 +176,8 @@ func (l *lab) receive(to, port int, frame []byte) {
 
 // evOf is the entropy value of a frame without outer header.
 func evOf(frame []byte) uint32 {
-	return uint32(binary.BigEndian.Uint16(frame[packet.EthernetLen+packet.IPv6Len:]))<<16 | uint32(binary.BigEndian.Uint16(frame[packet.EthernetLen+2:]))
+	return uint32(binary.BigEndian.Uint16(frame[packet.EthernetLen+packet.IPv6Len:]))<<16 | uint32(
+		binary.BigEndian.Uint16(frame[packet.EthernetLen+2:]))
 }
 
 // run advances all hosts until nothing is left to do, or done, or virtual time is up.

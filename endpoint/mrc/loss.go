@@ -37,7 +37,8 @@ func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 		case lost:
 			continue
 		}
-		if n := q.reordering(rec.cwnd); rec.noted || above < n || rec.sends > 1 && packet.PSNDiff(q.highest, rec.before) < n {
+		if n := q.reordering(rec.cwnd); rec.noted || above < n || rec.sends > 1 &&
+			packet.PSNDiff(q.highest, rec.before) < n {
 			continue
 		}
 		i := packet.PSNDiff(psn, base)
@@ -49,7 +50,8 @@ func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 	}
 }
 
-// told reports whether as many packets after unack are known to have arrived as the responder counts.
+// told reports whether as many packets after unack are known to have arrived as the responder
+// counts.
 func (q *QP) told(ooo int) bool {
 	span := packet.PSNDiff(q.next, q.unack) - 1
 	return span-q.flying-q.lost == ooo
@@ -102,7 +104,8 @@ func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
 		signal = SignalTimeout
 	}
 	q.cfg.Sprayer.Feedback(now, rec.lastWay.id, signal)
-	q.context.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.context.InFlight(), Timeout: timeout})
+	q.context.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.context.InFlight(),
+		Timeout: timeout})
 }
 
 // expire does what the requester's timers ask for at now.
@@ -147,10 +150,12 @@ func (q *QP) expirePackets(now time.Duration) {
 // armAck starts the timer of the transport ACK of the message at the head of the send queue once
 // all its packets have arrived: what became of it is not inferred (OCP MRC 1.0, §7.2.1).
 func (q *QP) armAck(now time.Duration) {
-	if q.ackTimer.timed || q.state != qpReady || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
+	if q.ackTimer.timed || q.state != qpReady || q.cur == 0 ||
+		packet.PSNBefore(q.unack, q.sq.At(0).last()) {
 		return
 	}
-	q.ackTimer.timed, q.ackTimer.wait, q.ackTimer.expires = true, q.cfg.ProbeTimeout, now+q.cfg.ackTimeout(1)
+	q.ackTimer.timed, q.ackTimer.wait, q.ackTimer.expires = true, q.cfg.ProbeTimeout,
+		now+q.cfg.ackTimeout(1)
 	q.ackTimer.deadline = q.ackTimer.expires
 	// A responder sends it with the SACK that says so: after a while of quiet it is more likely
 	// lost than late.
@@ -162,7 +167,9 @@ func (q *QP) armAck(now time.Duration) {
 // expireAck has the highest packet that has arrived sent again, which is answered with a transport
 // ACK of all up to it.
 func (q *QP) expireAck(now time.Duration) {
-	if now < q.ackTimer.expires { // no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as answers may be lost too
+	// no timeout yet: it is asked for as a probe asks what has arrived, at intervals that double, as
+	// answers may be lost too
+	if now < q.ackTimer.expires {
 		q.ackTimer.again = true
 		q.ackTimer.wait *= 2
 		q.ackTimer.deadline = min(q.ackTimer.expires, now+q.ackTimer.wait)

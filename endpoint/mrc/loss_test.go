@@ -57,7 +57,8 @@ func TestSACKLoss(t *testing.T) {
 	if !slices.Equal(psns(again), []uint32{100, 101}) {
 		t.Fatalf("sent again %v, want 100 and 101", psns(again))
 	}
-	if again[0].EV() == out[0].EV() || len(l.losses) != 2 || l.losses[0].Timeout || !slices.Contains(l.signals, SignalLost) {
+	if again[0].EV() == out[0].EV() || len(l.losses) != 2 || l.losses[0].Timeout ||
+		!slices.Contains(l.signals, SignalLost) {
 		t.Errorf("losses %+v, signals %v", l.losses, l.signals)
 	}
 	for range 10 { // more of the same does not send them again
@@ -206,7 +207,8 @@ func TestSACKLossOnce(t *testing.T) {
 				a.SETH.SACKBitmap |= 1 << (i - base)
 			}
 		}
-		a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100), RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
+		a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100),
+			RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
 		s.give(a)
 		if found == 0 && s.qp.Counters().SACKLosses > 0 {
 			found = psn
@@ -223,10 +225,12 @@ func TestSACKLossOnce(t *testing.T) {
 		t.Fatalf("found lost at PSN %d: want it early enough that 100 packets and more follow", found)
 	}
 	if !slices.Equal(again, []uint32{100}) || s.qp.Counters().SACKLosses != 1 {
-		t.Errorf("sent again %v, found lost %d times by SACKs: want PSN 100 once", again, s.qp.Counters().SACKLosses)
+		t.Errorf("sent again %v, found lost %d times by SACKs: want PSN 100 once", again,
+			s.qp.Counters().SACKLosses)
 	}
 	late := s.settle(1100 * time.Microsecond) // past the Local ACK Timeout, 1.05 ms
-	if c := s.qp.Counters(); !slices.Equal(psns(late), []uint32{100}) || c.SACKLosses != 1 || c.Timeouts != 1 {
+	if c := s.qp.Counters(); !slices.Equal(psns(late), []uint32{100}) || c.SACKLosses != 1 ||
+		c.Timeouts != 1 {
 		t.Errorf("after its timeout sent again %v, %+v: want PSN 100 for its timer", psns(late), c)
 	}
 }

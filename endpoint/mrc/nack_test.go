@@ -27,7 +27,9 @@ func TestNACKs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newListener(1 << 20)
-			s := newSolo(t, func(q *QPConfig) { q.Congestion, q.Sprayer, q.LinearRetries, q.ExponentialRetries = l, l, 2, 0 })
+			s := newSolo(t, func(q *QPConfig) {
+				q.Congestion, q.Sprayer, q.LinearRetries, q.ExponentialRetries = l, l, 2, 0
+			})
 			s.post(verbs.WorkRequest{ID: 1, Data: make([]byte, 512)})
 			s.post(verbs.WorkRequest{ID: 2, Data: make([]byte, 512)})
 			out := s.settle(time.Microsecond)
@@ -57,10 +59,13 @@ func TestNACKs(t *testing.T) {
 					t.Errorf("%d octets in flight, want %d", s.qp.InFlight(), before-size)
 				}
 				nack := l.nacks[retry]
-				if nack.Size != size || nack.Reason != c.reason || !nack.RTTValid || nack.RTT < 9*time.Microsecond || nack.RTT > 13*time.Microsecond || nack.InFlight != before-size {
+				if nack.Size != size || nack.Reason != c.reason || !nack.RTTValid ||
+					nack.RTT < 9*time.Microsecond || nack.RTT > 13*time.Microsecond ||
+					nack.InFlight != before-size {
 					t.Errorf("congestion control is told %+v", nack)
 				}
-				if l.signals[len(l.signals)-1] != c.signal || l.paths[l.ids[len(l.ids)-1]].EV != n.NETH.Entropy {
+				if l.signals[len(l.signals)-1] != c.signal ||
+					l.paths[l.ids[len(l.ids)-1]].EV != n.NETH.Entropy {
 					t.Errorf("the sprayer is told %v of path %d", l.signals, l.ids)
 				}
 				s.give(n) // again: it says nothing new
@@ -69,7 +74,8 @@ func TestNACKs(t *testing.T) {
 					t.Fatalf("%d packets sent again", len(again))
 				}
 				p := again[0]
-				if p.BTH.PSN != 102 || !p.BTH.Retransmission || p.EV() == n.NETH.Entropy || packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.TrimmableRetx || s.qp.InFlight() != before {
+				if p.BTH.PSN != 102 || !p.BTH.Retransmission || p.EV() == n.NETH.Entropy ||
+					packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.TrimmableRetx || s.qp.InFlight() != before {
 					t.Errorf("sent again %+v with EV %#x, %d in flight", p.BTH, p.EV(), s.qp.InFlight())
 				}
 				s.give(n) // the old one still: it is of an earlier transmission
@@ -94,9 +100,9 @@ func TestNACKs(t *testing.T) {
 	}
 }
 
-// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK, whose
-// nominal_pktsize is zero (OCP MRC 1.0, section 8.5, MRC-8.5-02); reserved reasons and PSNs never
-// sent count as refused.
+// TestNACKOfArrivedPacket: a packet that is known to have arrived is not sent again for a NACK,
+// whose nominal_pktsize is zero (OCP MRC 1.0, section 8.5, MRC-8.5-02); reserved reasons and PSNs
+// never sent count as refused.
 func TestNACKOfArrivedPacket(t *testing.T) {
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
@@ -105,7 +111,8 @@ func TestNACKOfArrivedPacket(t *testing.T) {
 	s.give(sackPacket(99, 102, out[2].EV(), 0, 102))
 	before := s.qp.InFlight()
 	s.give(nackPacket(102, out[2].EV(), packet.NACKTrimmed))
-	if len(l.nacks) != 1 || l.nacks[0].Size != 0 || l.nacks[0].InFlight != before || s.qp.InFlight() != before {
+	if len(l.nacks) != 1 || l.nacks[0].Size != 0 || l.nacks[0].InFlight != before ||
+		s.qp.InFlight() != before {
 		t.Errorf("congestion control is told %+v, want no octets, and %d in flight", l.nacks, before)
 	}
 	s.give(nackPacket(101, out[1].EV(), 0x55))

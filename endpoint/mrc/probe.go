@@ -129,20 +129,23 @@ func (q *QP) transmitProbe(now time.Duration, path Path) {
 	slot := q.probes.take(now, q)
 	slot.way = way{path.ID, path.EV}
 	q.counters.ProbesSent++
-	bth := packet.MRCBTH{Opcode: packet.OpMRCProbe, PKey: q.host.cfg.ControlPKey, DestQPN: q.cfg.RemoteQPN}
+	bth := packet.MRCBTH{Opcode: packet.OpMRCProbe, PKey: q.host.cfg.ControlPKey,
+		DestQPN: q.cfg.RemoteQPN}
 	ecn := packet.ECT0
 	if q.cfg.NotECT {
 		ecn = packet.NotECT
 	}
 	out := q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Of(bth, true), ecn)
 	out.BTH = bth
-	out.PETH = packet.PETH{ProbeID: slot.id, SPDCID: uint16(q.cfg.QPN), DPDCID: uint16(q.cfg.RemoteQPN), TSETH: q.stamp(now)}
+	out.PETH = packet.PETH{ProbeID: slot.id, SPDCID: uint16(q.cfg.QPN),
+		DPDCID: uint16(q.cfg.RemoteQPN), TSETH: q.stamp(now)}
 	q.host.transmit(now, path.Port)
 }
 
 // answered handles what a SACK says of the probe it answers: its round trip and its path. It
 // returns when the probe was sent.
-func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16, info *SACK) (sentAt time.Duration, ok bool) {
+func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16,
+	info *SACK) (sentAt time.Duration, ok bool) {
 	for i := range q.probes.out {
 		p := &q.probes.out[i]
 		if !p.used || p.id != s.ProbeID() {

@@ -44,7 +44,8 @@ func probeAnswer(p sentPacket, cack uint32, m packet.SACKMark, above ...uint32) 
 // TestPathProbes: a path in doubt is probed by reliability probes while there is work, and the
 // sprayer learns what the answers say (§7.4.6, §9.3.1).
 func TestPathProbes(t *testing.T) {
-	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 5 * time.Microsecond}
+	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, EV: 0xDEAD0001,
+		Port: 2}, at: 5 * time.Microsecond}
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.Congestion, c.AckTimeout = d, l, 5 })
 	d.wanted = true
@@ -57,8 +58,10 @@ func TestPathProbes(t *testing.T) {
 		t.Fatalf("%d probes", len(out))
 	}
 	p := out[0]
-	if p.EV() != d.path.EV || p.port != 2 || p.PETH.SPDCID != uint16(s.qp.cfg.QPN) || p.PETH.DPDCID != uint16(s.qp.cfg.RemoteQPN) ||
-		p.BTH.DestQPN != s.qp.cfg.RemoteQPN || p.BTH.PSN != 0 || packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.Trimmable {
+	if p.EV() != d.path.EV || p.port != 2 || p.PETH.SPDCID != uint16(s.qp.cfg.QPN) ||
+		p.PETH.DPDCID != uint16(s.qp.cfg.RemoteQPN) ||
+		p.BTH.DestQPN != s.qp.cfg.RemoteQPN || p.BTH.PSN != 0 ||
+		packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.Trimmable {
 		t.Errorf("probe %+v %+v by port %d", p.BTH, p.PETH, p.port)
 	}
 	if s.qp.NextPSN() != 101 {
@@ -75,7 +78,8 @@ func TestPathProbes(t *testing.T) {
 	if c := s.qp.Counters(); c.ProbesAnswered != 1 || c.ProbesUnknown != 1 || c.EVMismatch != 1 {
 		t.Errorf("%+v", c)
 	}
-	if got := l.sacks[len(l.sacks)-1]; !got.Probe || !got.RTTValid || got.RTT < 9*time.Microsecond-128 || got.RTT > 10*time.Microsecond+128 {
+	if got := l.sacks[len(l.sacks)-1]; !got.Probe || !got.RTTValid ||
+		got.RTT < 9*time.Microsecond-128 || got.RTT > 10*time.Microsecond+128 {
 		t.Errorf("congestion control is told %+v", got)
 	}
 	for _, m := range []packet.SACKMark{packet.MarkSkipOnce, packet.MarkAlwaysSkip} {
@@ -120,7 +124,8 @@ func TestProbeFindsTheEnd(t *testing.T) {
 	s.now += 5 * time.Microsecond
 	s.give(probeAnswer(out[0], 104, packet.MarkNone, 106, 107))
 	again := s.settle(time.Microsecond)
-	if !slices.Equal(psns(again), []uint32{105, 108, 109}) || s.qp.Counters().ProbeLosses != 3 || len(l.losses) != 3 {
+	if !slices.Equal(psns(again), []uint32{105, 108, 109}) || s.qp.Counters().ProbeLosses != 3 ||
+		len(l.losses) != 3 {
 		t.Errorf("sent again %v, want 105, 108, 109", psns(again))
 	}
 	for _, p := range again {

@@ -35,7 +35,8 @@ type QP struct {
 }
 
 func newQP(h *Host, cfg QPConfig) *QP {
-	return &QP{host: h, cfg: cfg, context: contextOf(cfg.Congestion), requester: newRequester(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
+	return &QP{host: h, cfg: cfg, context: contextOf(cfg.Congestion),
+		requester: newRequester(cfg.SQPSN, cfg.Remote), responder: newResponder(cfg.RQPSN, cfg.Local)}
 }
 
 // Config is the configuration of the queue pair.
@@ -93,13 +94,17 @@ func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	immediate := wr.Op == verbs.OpWriteImmediate
 	switch {
 	case wr.Op != verbs.OpWrite && !immediate:
-		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op, verbs.ErrWorkRequest)
+		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op,
+			verbs.ErrWorkRequest)
 	case len(wr.Data) > ibta.MaxMessage:
-		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxMessage, verbs.ErrWorkRequest)
+		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data),
+			ibta.MaxMessage, verbs.ErrWorkRequest)
 	case immediate && q.cfg.Remote.MaxWIMM == 0:
-		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN, wr.Op, verbs.ErrWorkRequest)
+		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN,
+			wr.Op, verbs.ErrWorkRequest)
 	case q.posted(packets) > ibta.MaxWindow:
-		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w", q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, verbs.ErrQueueFull)
+		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w",
+			q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, verbs.ErrQueueFull)
 	}
 	q.postedMSN++
 	if immediate {
@@ -124,7 +129,8 @@ func (q *QP) PostRecv(r verbs.RecvRequest) error {
 		return err
 	}
 	if q.rq.Len() >= q.cfg.RecvDepth {
-		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, verbs.ErrQueueFull)
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth,
+			verbs.ErrQueueFull)
 	}
 	q.rq.Push(r)
 	return nil

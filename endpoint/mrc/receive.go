@@ -88,11 +88,12 @@ func (h *Host) partition(o packet.Opcode) uint16 {
 	return h.cfg.PKey
 }
 
-// reservedRequest reports whether an opcode that MRC does not assign is a request in the RC service,
-// whose operations MRC's opcodes follow.
+// reservedRequest reports whether an opcode that MRC does not assign is a request in the RC
+// service, whose operations MRC's opcodes follow.
 func reservedRequest(o packet.Opcode) bool {
 	rc := o & 0x1F
-	return rc <= packet.OpReadRequest || rc >= packet.OpCompareSwap && rc <= packet.OpSendOnlyInvalidate
+	return rc <= packet.OpReadRequest || rc >= packet.OpCompareSwap &&
+		rc <= packet.OpSendOnlyInvalidate
 }
 
 // receive handles a packet to the queue pair.

@@ -16,25 +16,28 @@ const (
 	RefusedMAC                        // to another MAC address
 	RefusedProtocol                   // not MRC over IPv6 to the UDP port
 	RefusedDestination                // to another IPv6 address
-	RefusedECN                        // congestion was marked on the outer header of a packet that does not understand marks (RFC 6040)
-	RefusedICRC                       // wrong ICRC
-	RefusedTVer                       // BTH transport version not 0
-	RefusedPKey                       // of another partition
-	RefusedOpcode                     // an opcode of MRC that is no request and not assigned
-	RefusedQPN                        // no such queue pair
-	RefusedAddressPair                // source address is not the queue pair's peer
-	RefusedHeaders                    // trimmed so far that too little is left
-	RefusedQPState                    // queue pair in the error state
+	// congestion was marked on the outer header of a packet that does not understand marks (RFC 6040)
+	RefusedECN
+	RefusedICRC        // wrong ICRC
+	RefusedTVer        // BTH transport version not 0
+	RefusedPKey        // of another partition
+	RefusedOpcode      // an opcode of MRC that is no request and not assigned
+	RefusedQPN         // no such queue pair
+	RefusedAddressPair // source address is not the queue pair's peer
+	RefusedHeaders     // trimmed so far that too little is left
+	RefusedQPState     // queue pair in the error state
 
-	RefusedWindow         // request beyond what can be tracked, or too old to tell: dropped in silence
-	RefusedShrunk         // request beyond a window that has shrunk: NACK PSN_OOR_WINDOW
-	RefusedDuplicate      // request received before: acknowledged again
-	RefusedTrimmed        // what is left of a trimmed request
-	RefusedFault          // request after one that cannot be executed
-	RefusedResource       // request for which a resource is missing: NACK
-	RefusedInvalidRequest // unsupported operation, wrong length, or too many WRITEs with Immediate: NAK Invalid Request
-	RefusedRemoteAccess   // R_Key, range or access right: NAK Remote Access Error
-	RefusedOperational    // no receive request for a WRITE with Immediate: NAK Remote Operational Error
+	RefusedWindow    // request beyond what can be tracked, or too old to tell: dropped in silence
+	RefusedShrunk    // request beyond a window that has shrunk: NACK PSN_OOR_WINDOW
+	RefusedDuplicate // request received before: acknowledged again
+	RefusedTrimmed   // what is left of a trimmed request
+	RefusedFault     // request after one that cannot be executed
+	RefusedResource  // request for which a resource is missing: NACK
+	// unsupported operation, wrong length, or too many WRITEs with Immediate: NAK Invalid Request
+	RefusedInvalidRequest
+	RefusedRemoteAccess // R_Key, range or access right: NAK Remote Access Error
+	// no receive request for a WRITE with Immediate: NAK Remote Operational Error
+	RefusedOperational
 
 	RefusedGhost    // acknowledgement of a PSN not sent yet
 	RefusedStale    // acknowledgement of what was acknowledged before
@@ -47,8 +50,10 @@ const (
 )
 
 var refusalNames = [refusals]string{
-	"port", "malformed", "mac", "protocol", "destination", "ecn", "icrc", "tver", "pkey", "opcode", "qpn", "address_pair", "headers", "qp_state",
-	"window", "shrunk_window", "duplicate", "trimmed", "after_fault", "resource", "invalid_request", "remote_access", "remote_operational",
+	"port", "malformed", "mac", "protocol", "destination", "ecn", "icrc", "tver", "pkey", "opcode",
+	"qpn", "address_pair", "headers", "qp_state",
+	"window", "shrunk_window", "duplicate", "trimmed", "after_fault", "resource", "invalid_request",
+	"remote_access", "remote_operational",
 	"ghost", "stale", "syndrome", "nack_reason", "endpoint",
 }
 

@@ -35,35 +35,50 @@ func TestRefusalTable(t *testing.T) {
 		open       packet.Opcode         // answer to a packet without a fault; 0: none
 	}{
 		{
-			"request", func(*solo) packet.MRC { return request(500, nil) }, func(*solo) packet.MRC { return request(499, nil) },
-			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedDuplicate, accepted},
+			"request", func(*solo) packet.MRC { return request(500, nil) }, func(*solo) packet.MRC {
+				return request(499, nil)
+			},
+			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedDuplicate,
+				accepted},
 			[faults]packet.Opcode{trimmed: packet.OpMRCNACK, stale: packet.OpMRCSACK}, 0,
 		},
 		{
-			"ACK", func(*solo) packet.MRC { return ackPacket(102, plainACK) }, func(*solo) packet.MRC { return ackPacket(101, plainACK) },
-			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale, accepted}, [faults]packet.Opcode{}, 0,
+			"ACK", func(*solo) packet.MRC { return ackPacket(102, plainACK) }, func(*solo) packet.MRC {
+				return ackPacket(101, plainACK)
+			},
+			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 		{
 			"SACK", func(*solo) packet.MRC { return sackPacket(102, 102, 0, 0) },
 			func(s *solo) packet.MRC {
 				return sackPacket(packet.PSNAdd(s.qp.unack, -len(s.qp.records)-1), 102, 0, 0)
 			},
-			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale, accepted}, [faults]packet.Opcode{}, 0,
+			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 		{
-			"NACK that ends the queue pair", func(*solo) packet.MRC { return nackPacket(102, 0, packet.NACKUnexpectedEvent) },
+			"NACK that ends the queue pair", func(*solo) packet.MRC {
+				return nackPacket(102, 0, packet.NACKUnexpectedEvent)
+			},
 			func(*solo) packet.MRC { return nackPacket(101, 0, packet.NACKUnexpectedEvent) },
-			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale, accepted}, [faults]packet.Opcode{}, 0,
+			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedStale,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 		{
 			"NACK", func(*solo) packet.MRC { return nackPacket(102, 0, packet.NACKTrimmed) },
 			func(*solo) packet.MRC { return nackPacket(104, 0, packet.NACKTrimmed) }, // never sent
-			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedGhost, accepted}, [faults]packet.Opcode{}, 0,
+			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, RefusedTrimmed, RefusedGhost,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 		{
 			// It has no PSN, and what is left of a trimmed one is whole.
-			"probe", func(*solo) packet.MRC { return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}} },
-			func(*solo) packet.MRC { return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe, PSN: 1}} },
+			"probe", func(*solo) packet.MRC {
+				return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}
+			},
+			func(*solo) packet.MRC {
+				return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe, PSN: 1}}
+			},
 			[faults]Refusal{RefusedICRC, RefusedAddressPair, RefusedPKey, accepted, accepted, accepted},
 			[faults]packet.Opcode{trimmed: packet.OpMRCSACK, stale: packet.OpMRCSACK}, packet.OpMRCSACK,
 		},
@@ -71,24 +86,32 @@ func TestRefusalTable(t *testing.T) {
 			// Anybody may ask whether a path leads here.
 			"EV probe", endpointRequest(packet.EndpointEVProbe), endpointRequest(packet.EndpointEVProbe),
 			[faults]Refusal{RefusedICRC, accepted, RefusedPKey, accepted, accepted, accepted},
-			[faults]packet.Opcode{peer: packet.OpMRCEndpointResponse, trimmed: packet.OpMRCEndpointResponse, stale: packet.OpMRCEndpointResponse},
+			[faults]packet.Opcode{peer: packet.OpMRCEndpointResponse, trimmed: packet.OpMRCEndpointResponse,
+				stale: packet.OpMRCEndpointResponse},
 			packet.OpMRCEndpointResponse,
 		},
 		{
-			"port status", endpointRequest(packet.EndpointPortStatus), endpointRequest(packet.EndpointPortStatus),
+			"port status", endpointRequest(packet.EndpointPortStatus),
+			endpointRequest(packet.EndpointPortStatus),
 			[faults]Refusal{RefusedICRC, accepted, RefusedPKey, RefusedTrimmed, accepted, accepted},
 			[faults]packet.Opcode{peer: packet.OpMRCEndpointResponse, stale: packet.OpMRCEndpointResponse},
 			packet.OpMRCEndpointResponse,
 		},
 		{
-			"endpoint response", func(s *solo) packet.MRC { return s.endpointResponse(0, packet.EndpointEVProbe) },
+			"endpoint response", func(s *solo) packet.MRC {
+				return s.endpointResponse(0, packet.EndpointEVProbe)
+			},
 			func(s *solo) packet.MRC { return s.endpointResponse(1, packet.EndpointEVProbe) },
-			[faults]Refusal{RefusedICRC, RefusedEndpoint, RefusedPKey, RefusedTrimmed, RefusedEndpoint, accepted}, [faults]packet.Opcode{}, 0,
+			[faults]Refusal{RefusedICRC, RefusedEndpoint, RefusedPKey, RefusedTrimmed, RefusedEndpoint,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 		{
-			"response to another operation", func(s *solo) packet.MRC { return s.endpointResponse(0, packet.EndpointEVProbe) },
+			"response to another operation", func(s *solo) packet.MRC {
+				return s.endpointResponse(0, packet.EndpointEVProbe)
+			},
 			func(s *solo) packet.MRC { return s.endpointResponse(0, packet.EndpointPortStatus) },
-			[faults]Refusal{RefusedICRC, RefusedEndpoint, RefusedPKey, RefusedTrimmed, RefusedEndpoint, accepted}, [faults]packet.Opcode{}, 0,
+			[faults]Refusal{RefusedICRC, RefusedEndpoint, RefusedPKey, RefusedTrimmed, RefusedEndpoint,
+				accepted}, [faults]packet.Opcode{}, 0,
 		},
 	} {
 		for fault := range faults {
@@ -142,14 +165,15 @@ func TestRefusalTable(t *testing.T) {
 	}
 }
 
-// newAsking is a host that has received PSN 499 before, has sent PSNs 100 to 103, of which the first
-// two are acknowledged, and waits for the answer to an EV probe.
+// newAsking is a host that has received PSN 499 before, has sent PSNs 100 to 103, of which the
+// first two are acknowledged, and waits for the answer to an EV probe.
 func newAsking(t testing.TB) *solo {
 	s, _ := newResponding(t, nil)
 	s.write(4)
 	s.settle(time.Microsecond)
 	s.give(ackPacket(101, plainACK))
-	if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: Path{EV: testEV, Port: 1}}); err != nil {
+	if _, err := s.host.SendEVProbe(s.now,
+		EVProbe{Peer: testAddr(1), Path: Path{EV: testEV, Port: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	s.take()
@@ -158,17 +182,20 @@ func newAsking(t testing.TB) *solo {
 
 func endpointRequest(op packet.EndpointOp) func(*solo) packet.MRC {
 	return func(*solo) packet.MRC {
-		return packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 9), ERTH: packet.ERTH{Op: op, Ports: 1 << 1}}
+		return packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 9),
+			ERTH: packet.ERTH{Op: op, Ports: 1 << 1}}
 	}
 }
 
-// endpointResponse answers the endpoint operation that waits, or the one with an identifier so much greater.
+// endpointResponse answers the endpoint operation that waits, or the one with an identifier so much
+// greater.
 func (s *solo) endpointResponse(add uint16, op packet.EndpointOp) packet.MRC {
-	return packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, s.host.ops.id+add), EETH: packet.EETH{Op: op}}
+	return packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointResponse, s.host.ops.id+add),
+		EETH: packet.EETH{Op: op}}
 }
 
-// TestStaleFatalNACK: a NACK that ends the queue pair does so from the first packet that no transport
-// ACK covers, and is refused below it.
+// TestStaleFatalNACK: a NACK that ends the queue pair does so from the first packet that no
+// transport ACK covers, and is refused below it.
 func TestStaleFatalNACK(t *testing.T) {
 	for psn, want := range map[uint32]bool{100: false, 101: false, 102: true, 103: true} {
 		s := newAsking(t)
@@ -179,8 +206,8 @@ func TestStaleFatalNACK(t *testing.T) {
 	}
 }
 
-// TestManyPeers: a host remembers the ports of so many peers and no more; one that it knows may go on
-// saying which ports it has.
+// TestManyPeers: a host remembers the ports of so many peers and no more; one that it knows may go
+// on saying which ports it has.
 func TestManyPeers(t *testing.T) {
 	s := newAsking(t)
 	status := func(from int) Refusals {
@@ -206,8 +233,8 @@ func TestManyPeers(t *testing.T) {
 	}
 }
 
-// TestRequestsAloneCountMarks: congestion that was marked on a request is counted; control packets are
-// not ECN-capable, and a mark on one says nothing.
+// TestRequestsAloneCountMarks: congestion that was marked on a request is counted; control packets
+// are not ECN-capable, and a mark on one says nothing.
 func TestRequestsAloneCountMarks(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.write(1)
@@ -231,7 +258,8 @@ func TestRequestsAloneCountMarks(t *testing.T) {
 	}
 }
 
-// TestDuplicatesAndTrimmedCount: each duplicate and each trimmed packet is counted once, as what it is.
+// TestDuplicatesAndTrimmedCount: each duplicate and each trimmed packet is counted once, as what it
+// is.
 func TestDuplicatesAndTrimmedCount(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	trim := func(psn uint32) {
@@ -243,7 +271,8 @@ func TestDuplicatesAndTrimmedCount(t *testing.T) {
 	expect := func(duplicates, trimmed uint64) {
 		t.Helper()
 		if c := s.qp.Counters(); c.Duplicates != duplicates || c.Trimmed != trimmed {
-			t.Errorf("%d duplicates and %d trimmed packets counted, want %d and %d", c.Duplicates, c.Trimmed, duplicates, trimmed)
+			t.Errorf("%d duplicates and %d trimmed packets counted, want %d and %d", c.Duplicates, c.Trimmed,
+				duplicates, trimmed)
 		}
 	}
 	s.give(request(500, nil))
@@ -259,9 +288,9 @@ func TestDuplicatesAndTrimmedCount(t *testing.T) {
 	expect(2, 2)
 }
 
-// TestForeignCCState: a SACK whose cc_type is not that of NSCC acknowledges all the same (OCP MRC 1.0,
-// section 7.5.5.4 permits other types). What it acknowledges leaves what is in flight; nothing else is
-// read from its state.
+// TestForeignCCState: a SACK whose cc_type is not that of NSCC acknowledges all the same (OCP MRC
+// 1.0, section 7.5.5.4 permits other types). What it acknowledges leaves what is in flight; nothing
+// else is read from its state.
 func TestForeignCCState(t *testing.T) {
 	l := newListener(1 << 20)
 	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
@@ -269,7 +298,8 @@ func TestForeignCCState(t *testing.T) {
 	out := s.settle(time.Microsecond)
 	size := nominalSize(int(out[0].UDP.Length))
 	p := sackPacket(100, 102, out[2].EV(), 0, 102)
-	p.SETH.SetNSCC(packet.NSCC{Timestamp: 9, OOOCount: 99, RcvdBytes: 7, RcvCwndPenalty: 64, RestoreCwnd: true})
+	p.SETH.SetNSCC(packet.NSCC{Timestamp: 9, OOOCount: 99, RcvdBytes: 7, RcvCwndPenalty: 64,
+		RestoreCwnd: true})
 	p.SETH.CCType = 3
 	s.now += 10 * time.Microsecond
 	s.give(p)
@@ -278,9 +308,11 @@ func TestForeignCCState(t *testing.T) {
 		t.Fatalf("congestion control is told %+v, want %+v", l.sacks, want)
 	}
 	if s.qp.InFlight() != 2*size || s.qp.prevRcvd != 0 {
-		t.Errorf("%d octets in flight, want %d; prev_rcvd_bytes %d, want 0", s.qp.InFlight(), 2*size, s.qp.prevRcvd)
+		t.Errorf("%d octets in flight, want %d; prev_rcvd_bytes %d, want 0", s.qp.InFlight(), 2*size,
+			s.qp.prevRcvd)
 	}
-	if c := s.qp.Counters(); c.CCStatesUnknown != 1 || c.SACKsReceived != 1 || c.PenaltiesReceived != 0 {
+	if c := s.qp.Counters(); c.CCStatesUnknown != 1 || c.SACKsReceived != 1 ||
+		c.PenaltiesReceived != 0 {
 		t.Errorf("%+v", c)
 	}
 	s.give(p) // again: it acknowledges nothing new
@@ -341,7 +373,8 @@ func TestSince(t *testing.T) {
 	const unit = packet.TimestampUnit
 	const turn = unit << 16
 	for _, c := range []struct{ passed, want time.Duration }{
-		{0, 0}, {turn / 2, 0}, {turn/2 + unit, turn}, {turn, turn}, {turn + turn/2, turn + turn}, {2 * turn, 2 * turn},
+		{0, 0}, {turn / 2, 0}, {turn/2 + unit, turn}, {turn, turn}, {turn + turn/2, turn + turn},
+		{2 * turn, 2 * turn},
 	} {
 		now := 5*turn + c.passed
 		if got := since(now, uint16(now/unit), unit, now-c.passed); got != c.want {
@@ -350,8 +383,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestScheduleOfAnACK: a queue pair all of whose packets have arrived is active again when it must ask
-// for the transport ACK (figure 4).
+// TestScheduleOfAnACK: a queue pair all of whose packets have arrived is active again when it must
+// ask for the transport ACK (figure 4).
 func TestScheduleOfAnACK(t *testing.T) {
 	w := &gate{open: true}
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
@@ -378,15 +411,16 @@ func TestScheduleOfAnACK(t *testing.T) {
 	}
 }
 
-// TestTimestampUnits: a requester whose peer takes its service time off timestamps uses the unit of the
-// specification, or none (MRC-115).
+// TestTimestampUnits: a requester whose peer takes its service time off timestamps uses the unit of
+// the specification, or none (MRC-115).
 func TestTimestampUnits(t *testing.T) {
 	for _, c := range []struct {
 		service bool
 		unit    time.Duration
 		ok      bool
 	}{
-		{true, 0, true}, {true, packet.TimestampUnit, true}, {true, packet.TimestampUnit + 1, false}, {true, packet.TimestampUnit - 1, false},
+		{true, 0, true}, {true, packet.TimestampUnit, true}, {true, packet.TimestampUnit + 1, false},
+		{true, packet.TimestampUnit - 1, false},
 		{false, 0, true}, {false, packet.TimestampUnit + 1, true},
 	} {
 		h := newTestHost(t, 0, 1, func(time.Duration, int, []byte) {})
@@ -398,8 +432,8 @@ func TestTimestampUnits(t *testing.T) {
 	}
 }
 
-// TestOldestProbeMakesRoom: when as many probes wait as a queue pair remembers, the one that was sent
-// first is given up for the next, wherever it stands.
+// TestOldestProbeMakesRoom: when as many probes wait as a queue pair remembers, the one that was
+// sent first is given up for the next, wherever it stands.
 func TestOldestProbeMakesRoom(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout = 20 })
 	s.write(1)
@@ -441,8 +475,8 @@ func TestOldestProbeMakesRoom(t *testing.T) {
 	}
 }
 
-// TestControlPKey: SACKs, NACKs and reliability probes have the P_Key that is provisioned for them, in
-// both directions, and everything else that of the partition (table 7-11).
+// TestControlPKey: SACKs, NACKs and reliability probes have the P_Key that is provisioned for them,
+// in both directions, and everything else that of the partition (table 7-11).
 func TestControlPKey(t *testing.T) {
 	const control, partition = 0x9234, 0x8765
 	s, _ := newResponding(t, func(c *QPConfig) { c.Local.TrimNACK = true })
@@ -471,7 +505,8 @@ func TestControlPKey(t *testing.T) {
 			t.Errorf("%v with P_Key %#x, want %#x", p.BTH.Opcode, p.BTH.PKey, want)
 		}
 	}
-	for _, o := range []packet.Opcode{packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe, packet.OpMRCAcknowledge, packet.OpMRCEndpointResponse} {
+	for _, o := range []packet.Opcode{packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe,
+		packet.OpMRCAcknowledge, packet.OpMRCEndpointResponse} {
 		if !seen[o] {
 			t.Errorf("no %v was sent", o)
 		}
@@ -480,8 +515,10 @@ func TestControlPKey(t *testing.T) {
 		p    packet.MRC
 		want uint16
 	}{
-		{sackPacket(99, 99, 0, 0), control}, {nackPacket(100, 0, packet.NACKTrimmed), control}, {packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}, control},
-		{ackPacket(100, plainACK), partition}, {request(502, nil), partition}, {endpointRequest(packet.EndpointEVProbe)(s), partition},
+		{sackPacket(99, 99, 0, 0), control}, {nackPacket(100, 0, packet.NACKTrimmed), control},
+		{packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}, control},
+		{ackPacket(100, plainACK), partition}, {request(502, nil), partition},
+		{endpointRequest(packet.EndpointEVProbe)(s), partition},
 	} {
 		for _, key := range []uint16{control, partition} {
 			before := s.refused(RefusedPKey)

@@ -12,7 +12,8 @@ import (
 // TestAdmission: packets for which a resource is missing are refused with the reasons of table 7-3,
 // and taken when they come again.
 func TestAdmission(t *testing.T) {
-	for _, reason := range []packet.NACKReason{packet.NACKNoBitmap, packet.NACKNoPacketBuffer, packet.NACKNoResource, packet.NACKUnexpectedEvent} {
+	for _, reason := range []packet.NACKReason{packet.NACKNoBitmap, packet.NACKNoPacketBuffer,
+		packet.NACKNoResource, packet.NACKUnexpectedEvent} {
 		full := true
 		s, memory := newResponding(t, func(c *QPConfig) {
 			c.Admit = func(_ time.Duration, psn uint32, octets int) (packet.NACKReason, bool) {
@@ -23,7 +24,8 @@ func TestAdmission(t *testing.T) {
 			}
 		})
 		p := request(502, []byte("x"))
-		p.BTH.Retransmission, p.BTH.Timestamped, p.TSETH = true, true, packet.TSETH{Timestamp: 99, Type: packet.TSETHTimestamp}
+		p.BTH.Retransmission, p.BTH.Timestamped, p.TSETH = true, true,
+			packet.TSETH{Timestamp: 99, Type: packet.TSETHTimestamp}
 		out := s.give(p)
 		if len(out) != 1 || out[0].BTH.Opcode != packet.OpMRCNACK {
 			t.Fatalf("%v: answered with %v", reason, opcodes(out))
@@ -32,7 +34,8 @@ func TestAdmission(t *testing.T) {
 		if want := uint16(out[0].Len() - packet.EthernetLen - packet.IPv6Len); out[0].UDP.Length != want {
 			t.Errorf("%v: UDP length %d, want the NACK's own %d", reason, out[0].UDP.Length, want)
 		}
-		if n.Reason != reason || n.PSN != 502 || b.PSN != 502 || !b.Retransmission || n.Timestamp != 99 || n.Entropy != testEV || n.CCType != packet.CCTypeTimestamp ||
+		if n.Reason != reason || n.PSN != 502 || b.PSN != 502 || !b.Retransmission || n.Timestamp != 99 ||
+			n.Entropy != testEV || n.CCType != packet.CCTypeTimestamp ||
 			n.SPDCID != uint16(s.qp.cfg.QPN) || n.DPDCID != uint16(s.qp.cfg.RemoteQPN) {
 			t.Errorf("%v: %+v", reason, n)
 		}
@@ -60,7 +63,8 @@ func TestTrimmedPackets(t *testing.T) {
 		{"trimmed", false, true, false, []packet.Opcode{packet.OpMRCNACK}, packet.NACKTrimmed},
 		{"last hop", true, true, false, []packet.Opcode{packet.OpMRCNACK}, packet.NACKTrimmedLastHop},
 		{"unsupported", false, false, false, []packet.Opcode{packet.OpMRCSACK}, 0},
-		{"duplicate", false, true, true, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCNACK}, packet.NACKTrimmed},
+		{"duplicate", false, true, true, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCNACK},
+			packet.NACKTrimmed},
 	} {
 		for _, setLength := range []bool{false, true} {
 			s, memory := newResponding(t, func(q *QPConfig) { q.Local.TrimNACK = c.supports })
@@ -72,7 +76,8 @@ func TestTrimmedPackets(t *testing.T) {
 				clear(memory)
 			}
 			whole := s.frame(p)
-			trimmed, err := (packet.Trimmer{DSCP: s.wire.DSCP, Size: packet.MinTrimLen, SetLength: setLength}).Trim(bytes.Clone(whole), c.lastHop)
+			trimmed, err := (packet.Trimmer{DSCP: s.wire.DSCP, Size: packet.MinTrimLen,
+				SetLength: setLength}).Trim(bytes.Clone(whole), c.lastHop)
 			if err != nil || len(trimmed) != packet.MinTrimLen {
 				t.Fatal(err, len(trimmed))
 			}
@@ -82,7 +87,8 @@ func TestTrimmedPackets(t *testing.T) {
 			if !slices.Equal(opcodes(out), c.want) {
 				t.Fatalf("%s: answered with %v, want %v", c.name, opcodes(out), c.want)
 			}
-			if !bytes.Equal(memory, make([]byte, len(memory))) || s.qp.responder.maxRcv != before || s.qp.CackPSN() != 499 {
+			if !bytes.Equal(memory, make([]byte, len(memory))) || s.qp.responder.maxRcv != before ||
+				s.qp.CackPSN() != 499 {
 				t.Errorf("%s: a trimmed packet was taken for a whole one", c.name)
 			}
 			a := out[len(out)-1]
@@ -92,7 +98,8 @@ func TestTrimmedPackets(t *testing.T) {
 					t.Errorf("%s: %+v", c.name, n)
 				}
 				if want := uint16(len(whole) - packet.EthernetLen - packet.IPv6Len); a.UDP.Length != want {
-					t.Errorf("%s: UDP length %d of the NACK, want that of the whole packet, %d", c.name, a.UDP.Length, want)
+					t.Errorf("%s: UDP length %d of the NACK, want that of the whole packet, %d", c.name,
+						a.UDP.Length, want)
 				}
 			} else if a.SETH.AckPSN() != 499 || a.SETH.SACKBitmap>>2&1 != 0 {
 				t.Errorf("%s: the SACK acknowledges the trimmed packet: %+v", c.name, a.SETH)
@@ -115,7 +122,8 @@ func TestTrimmedRefusals(t *testing.T) {
 	s.settle(time.Microsecond)
 	s.host.Receive(s.now, 1, trim(request(500+8*128, nil)))
 	s.host.Receive(s.now, 1, trim(ackPacket(100, plainACK)))
-	if out := s.take(); len(out) != 0 || s.refused(RefusedWindow) != 1 || s.refused(RefusedTrimmed) != 1 || s.qp.SendQueueLen() != 1 {
+	if out := s.take(); len(out) != 0 || s.refused(RefusedWindow) != 1 ||
+		s.refused(RefusedTrimmed) != 1 || s.qp.SendQueueLen() != 1 {
 		t.Errorf("answered with %v, refused %v", opcodes(out), s.host.Counters().Refused.Map())
 	}
 }
@@ -127,7 +135,8 @@ func TestShrunkWindow(t *testing.T) {
 	if err := s.qp.SetMPR(2); err != nil {
 		t.Fatal(err)
 	}
-	for d, want := range map[int]packet.NACKReason{255: 0, 256: packet.NACKPSNOutOfRange, 1023: packet.NACKPSNOutOfRange, 1024: 0} {
+	for d, want := range map[int]packet.NACKReason{255: 0, 256: packet.NACKPSNOutOfRange,
+		1023: packet.NACKPSNOutOfRange, 1024: 0} {
 		out := only(s.give(request(500+uint32(d), nil)), packet.OpMRCNACK)
 		if want == 0 && len(out) != 0 || want != 0 && (len(out) != 1 || out[0].NETH.Reason != want) {
 			t.Errorf("ePSN + %d: %d NACKs, want %v", d, len(out), want)
@@ -143,7 +152,10 @@ func TestShrunkWindow(t *testing.T) {
 			t.Errorf("SetMPR(%d) is accepted", bad)
 		}
 	}
-	for _, edit := range []func(*QPConfig){func(c *QPConfig) { c.Local.DynamicMPR = false }, func(c *QPConfig) { c.Remote.DynamicMPR = false }} {
+	for _, edit := range []func(*QPConfig){
+		func(c *QPConfig) { c.Local.DynamicMPR = false }, func(c *QPConfig) {
+			c.Remote.DynamicMPR = false
+		}} {
 		s, _ = newResponding(t, edit)
 		if s.qp.SetMPR(2) == nil {
 			t.Error("SetMPR is accepted though one end does not support it")

@@ -39,15 +39,16 @@ type requester struct {
 
 // scoreboard has a record of each packet after unack_psn, and counts them.
 type scoreboard struct {
-	highest       uint32             // highest PSN known to have arrived
-	records       []record           // by PSN modulo their number, a power of two
-	retx          queue.Ring[uint32] // PSNs to send again; those whose record is not lost any more are passed over
-	lost          int                // records in state lost
-	flying        int                // records in state flying
-	waiting       int                // octets of the records after unack, of nominal_pktsize
-	inFlight      int64              // table 8-3; below 0 for what was thought lost and arrived
-	arrivedOctets int64              // of packets known to have arrived, since the start
-	prevRcvd      uint32             // prev_rcvd_bytes
+	highest uint32   // highest PSN known to have arrived
+	records []record // by PSN modulo their number, a power of two
+	// PSNs to send again; those whose record is not lost any more are passed over
+	retx          queue.Ring[uint32]
+	lost          int    // records in state lost
+	flying        int    // records in state flying
+	waiting       int    // octets of the records after unack, of nominal_pktsize
+	inFlight      int64  // table 8-3; below 0 for what was thought lost and arrived
+	arrivedOctets int64  // of packets known to have arrived, since the start
+	prevRcvd      uint32 // prev_rcvd_bytes
 }
 
 // ackTimer is of the transport ACK of the message at the head of the send queue, all of whose
@@ -115,7 +116,8 @@ func newRequester(sqPSN uint32, a Attributes) requester {
 		n *= 2
 	}
 	before := packet.PSNAdd(sqPSN, -1)
-	return requester{next: sqPSN, end: sqPSN, unack: before, acked: before, window: window, scoreboard: scoreboard{highest: before, records: make([]record, n)}}
+	return requester{next: sqPSN, end: sqPSN, unack: before, acked: before, window: window,
+		scoreboard: scoreboard{highest: before, records: make([]record, n)}}
 }
 
 func (b *scoreboard) record(psn uint32) *record { return &b.records[int(psn)&(len(b.records)-1)] }
@@ -293,7 +295,8 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 		if !q.timed || rec.deadline < q.deadline {
 			q.timed, q.deadline = true, rec.deadline
 		}
-		q.context.OnSend(Sent{Now: now, Size: size, InFlight: q.context.InFlight(), Retransmission: again})
+		q.context.OnSend(Sent{Now: now, Size: size, InFlight: q.context.InFlight(),
+			Retransmission: again})
 	}
 	q.sinceAsk += size
 	out.BTH.AckReq = last || !wanted || q.closing()
@@ -309,8 +312,8 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	q.host.transmit(now, path.Port)
 }
 
-// closing reports whether the packet just sent should ask for an acknowledgement because nothing may
-// follow it: a responder waits for more otherwise. When much is in flight it hears of enough
+// closing reports whether the packet just sent should ask for an acknowledgement because nothing
+// may follow it: a responder waits for more otherwise. When much is in flight it hears of enough
 // anyway.
 func (q *QP) closing() bool {
 	w := q.context.Window()
@@ -319,24 +322,28 @@ func (q *QP) closing() bool {
 
 // compose fills in the host's outgoing packet for a PSN of a message; last says that the packet
 // ends it.
-func (q *QP) compose(now time.Duration, psn, message uint32, path Path, again bool) (out *packet.MRC, last bool) {
+func (q *QP) compose(now time.Duration, psn, message uint32, path Path,
+	again bool) (out *packet.MRC, last bool) {
 	m := q.sq.At(int(message - q.first))
 	i := packet.PSNDiff(psn, m.psn)
 	offset := i * q.cfg.PMTU
 	last = i == m.packets-1
 	bth := packet.MRCBTH{
-		Opcode: opcodeOf(i == 0, last, m.immediate()), Solicited: last && m.wr.Solicited, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN,
+		Opcode: opcodeOf(i == 0, last, m.immediate()), Solicited: last && m.wr.Solicited,
+		PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN,
 		Retransmission: again, Timestamped: q.cfg.TimestampUnit != 0, PSN: psn,
 	}
 	ecn := packet.ECT0
 	if q.cfg.NotECT {
 		ecn = packet.NotECT
 	}
-	out = q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Of(bth, q.cfg.Trimmable && q.cfg.Remote.TrimNACK), ecn)
+	out = q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Of(bth, q.cfg.Trimmable &&
+		q.cfg.Remote.TrimNACK), ecn)
 	out.BTH = bth
 	out.METH = packet.METH{RQMSN: m.rqmsn, MSN: m.msn}
 	out.TSETH = q.stamp(now)
-	out.RETH = packet.RETH{VA: m.wr.RemoteVA + uint64(offset), RKey: m.wr.RKey, DMALength: uint32(len(m.wr.Data))}
+	out.RETH = packet.RETH{VA: m.wr.RemoteVA + uint64(offset), RKey: m.wr.RKey,
+		DMALength: uint32(len(m.wr.Data))}
 	out.ImmDt = packet.ImmDt(m.wr.Immediate)
 	out.Payload = m.wr.Data[offset:min(offset+q.cfg.PMTU, len(m.wr.Data))]
 	return out, last
@@ -375,7 +382,8 @@ func (q *QP) stamp(now time.Duration) packet.TSETH {
 	if unit == 0 {
 		return packet.TSETH{}
 	}
-	return packet.TSETH{Timestamp: uint16(now / unit), OwnUnit: unit != packet.TimestampUnit, Type: packet.TSETHTimestamp}
+	return packet.TSETH{Timestamp: uint16(now / unit), OwnUnit: unit != packet.TimestampUnit,
+		Type: packet.TSETHTimestamp}
 }
 
 // backlogOf is the octets of nominal_pktsize that a message of n octets takes, for OnNewData

@@ -15,7 +15,8 @@ func TestSegmentation(t *testing.T) {
 	s := newSolo(t, nil)
 	data := pattern(700, 3)
 	s.post(verbs.WorkRequest{Data: data, RemoteVA: 0x10000, RKey: 5})
-	s.post(verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data[:300], RemoteVA: 0x20000, RKey: 6, Immediate: 77, Solicited: true})
+	s.post(verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data[:300], RemoteVA: 0x20000, RKey: 6,
+		Immediate: 77, Solicited: true})
 	s.post(verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: data[:256], RKey: 6, Immediate: 78})
 	s.post(verbs.WorkRequest{Data: nil, RKey: 6})
 	s.now = 100 * time.Microsecond // 781 units
@@ -41,23 +42,29 @@ func TestSegmentation(t *testing.T) {
 	}
 	for i, w := range want {
 		p := out[i]
-		if p.BTH.Opcode != w.op || p.RETH.VA != w.va || p.RETH.DMALength != w.dmalen || len(p.Payload) != w.n || p.METH.MSN != w.msn || p.METH.RQMSN != w.rqmsn {
-			t.Errorf("packet %d: %v %+v %+v, %d octets; want %+v", i, p.BTH.Opcode, p.RETH, p.METH, len(p.Payload), w)
+		if p.BTH.Opcode != w.op || p.RETH.VA != w.va || p.RETH.DMALength != w.dmalen ||
+			len(p.Payload) != w.n || p.METH.MSN != w.msn || p.METH.RQMSN != w.rqmsn {
+			t.Errorf("packet %d: %v %+v %+v, %d octets; want %+v", i, p.BTH.Opcode, p.RETH, p.METH,
+				len(p.Payload), w)
 		}
 		last := w.op != packet.OpMRCWriteFirst && w.op != packet.OpMRCWriteMiddle
-		if p.BTH.PSN != 100+uint32(i) || p.BTH.Retransmission || !p.BTH.Timestamped || p.BTH.AckReq != last || p.BTH.DestQPN != s.qp.cfg.RemoteQPN || p.BTH.TVer != 0 {
+		if p.BTH.PSN != 100+uint32(i) || p.BTH.Retransmission || !p.BTH.Timestamped ||
+			p.BTH.AckReq != last || p.BTH.DestQPN != s.qp.cfg.RemoteQPN || p.BTH.TVer != 0 {
 			t.Errorf("packet %d: %+v", i, p.BTH)
 		}
 		if p.BTH.Solicited != (i == 4) {
 			t.Errorf("packet %d: solicited %v", i, p.BTH.Solicited)
 		}
-		if want := (packet.TSETH{Timestamp: uint16(p.at / packet.TimestampUnit), Type: packet.TSETHTimestamp}); p.TSETH != want {
+		if want := (packet.TSETH{Timestamp: uint16(p.at / packet.TimestampUnit),
+			Type: packet.TSETHTimestamp}); p.TSETH != want {
 			t.Errorf("packet %d: %+v, want %+v", i, p.TSETH, want)
 		}
 		if i == 4 && p.ImmDt != 77 || i == 5 && p.ImmDt != 78 {
 			t.Errorf("packet %d: immediate data %d", i, p.ImmDt)
 		}
-		if p.UDP.Checksum != 0 || p.UDP.DstPort != 4791 || packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.Trimmable || packet.ECN(p.IPv6.TrafficClass) != packet.ECT0 {
+		if p.UDP.Checksum != 0 || p.UDP.DstPort != 4791 ||
+			packet.DSCP(p.IPv6.TrafficClass) != s.wire.DSCP.Trimmable ||
+			packet.ECN(p.IPv6.TrafficClass) != packet.ECT0 {
 			t.Errorf("packet %d: %+v, %+v", i, p.UDP, p.IPv6)
 		}
 		if p.Ethernet.Src != testMAC(0, p.port) || p.Ethernet.Dst != gatewayMAC {
@@ -76,7 +83,8 @@ func TestSegmentation(t *testing.T) {
 // TestPortAndClassesAreConfigurable: the UDP port and all DSCPs.
 func TestPortAndClassesAreConfigurable(t *testing.T) {
 	s := newSolo(t, nil)
-	s.wire = packet.MRCSettings{Port: 9999, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6}}
+	s.wire = packet.MRCSettings{Port: 9999, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2,
+		TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6}}
 	s.host.cfg.Wire = s.wire
 	s.write(1)
 	out := s.settle(time.Microsecond)
@@ -91,7 +99,8 @@ func TestPortAndClassesAreConfigurable(t *testing.T) {
 	f = s.frame(p)
 	s.host.Receive(s.now, 1, f)
 	out = s.take()
-	if len(out) != 2 || out[0].NETH.Reason != packet.NACKTrimmed || out[1].NETH.Reason != packet.NACKTrimmedLastHop || packet.DSCP(out[0].IPv6.TrafficClass) != 6 {
+	if len(out) != 2 || out[0].NETH.Reason != packet.NACKTrimmed ||
+		out[1].NETH.Reason != packet.NACKTrimmedLastHop || packet.DSCP(out[0].IPv6.TrafficClass) != 6 {
 		t.Errorf("answers %+v", out)
 	}
 	s.give(nackPacket(100, s.qp.record(100).lastWay.ev, packet.NACKTrimmed))
@@ -210,7 +219,8 @@ func TestImmediatesInFlight(t *testing.T) {
 // TestAckRequests: the last packet before a requester falls silent asks for an acknowledgement,
 // whatever makes it so (§7.5.2).
 func TestAckRequests(t *testing.T) {
-	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(700) }) // three packets of 344 fill it
+	// three packets of 344 fill it
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(700) })
 	s.write(6)
 	out := s.settle(time.Microsecond * 5)
 	if len(out) != 3 || out[0].BTH.AckReq || !out[2].BTH.AckReq {

@@ -47,7 +47,8 @@ type fault struct {
 func newResponder(rqPSN uint32, a Attributes) responder {
 	size := a.MaxMPR * packet.MPRUnit
 	return responder{
-		tracker: newTracker(rqPSN, size), ackReqs: newBitmap(size + 1), lasts: newBitmap(size + 1), stash: make([]immediate, 0, a.MaxWIMM),
+		tracker: newTracker(rqPSN, size), ackReqs: newBitmap(size + 1), lasts: newBitmap(size + 1),
+		stash: make([]immediate, 0, a.MaxWIMM),
 	}
 }
 
@@ -158,13 +159,14 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 		copy(memory, p.Payload)
 	}
 	if s.immediate {
-		q.keep(immediate{psn: p.BTH.PSN, data: uint32(p.ImmDt), octets: int(p.RETH.DMALength), solicited: p.BTH.Solicited})
+		q.keep(immediate{psn: p.BTH.PSN, data: uint32(p.ImmDt), octets: int(p.RETH.DMALength),
+			solicited: p.BTH.Solicited})
 	}
 	return fault{}, true
 }
 
-// lengthFits reports whether a packet has as much payload as its place in a message of dmalen octets
-// allows (OCP MRC 1.0, table 6-14, length errors 2 to 4).
+// lengthFits reports whether a packet has as much payload as its place in a message of dmalen
+// octets allows (OCP MRC 1.0, table 6-14, length errors 2 to 4).
 func lengthFits(s shape, n, dmalen, pmtu int) bool {
 	if dmalen > ibta.MaxMessage {
 		return false
@@ -201,7 +203,8 @@ func (q *QP) progress(now time.Duration, p *packet.MRC) {
 			break
 		}
 		if len(q.stash) > 0 && q.stash[0].psn == q.cack && !q.deliver(now) {
-			q.fault, q.faulted, failed = fault{q.cack, packet.NAKRemoteOperational, RefusedOperational}, true, true
+			q.fault, q.faulted, failed = fault{q.cack, packet.NAKRemoteOperational, RefusedOperational},
+				true, true
 			break
 		}
 		if last {
@@ -209,7 +212,8 @@ func (q *QP) progress(now time.Duration, p *packet.MRC) {
 		}
 	}
 	// asked: an earlier packet asked, and this one closes the gap before it (§7.5.2).
-	if asked || p.BTH.AckReq || p.BTH.Retransmission || marked(p) || q.sackTrigger > q.cfg.SACKThreshold {
+	if asked || p.BTH.AckReq || p.BTH.Retransmission || marked(p) ||
+		q.sackTrigger > q.cfg.SACKThreshold {
 		q.sack(now, p)
 	} else {
 		q.noteUnsacked(p.BTH.PSN, advanced)
@@ -233,7 +237,8 @@ func (q *QP) deliver(now time.Duration) bool {
 	m := q.stash[0]
 	q.stash = slices.Delete(q.stash, 0, 1)
 	q.done.Push(verbs.Completion{
-		At: now, ID: q.rq.Pop().ID, Recv: true, Op: verbs.OpWriteImmediate, Octets: m.octets, Immediate: m.data, HasImmediate: true, Solicited: m.solicited,
+		At: now, ID: q.rq.Pop().ID, Recv: true, Op: verbs.OpWriteImmediate, Octets: m.octets,
+		Immediate: m.data, HasImmediate: true, Solicited: m.solicited,
 	})
 	return true
 }

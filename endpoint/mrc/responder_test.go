@@ -35,8 +35,10 @@ func TestWindow(t *testing.T) {
 		{"last in the window", size - 1, nil, refusals, 499},
 		{"beyond the window", size, nil, RefusedWindow, 499},
 		{"far beyond", 1 << 22, nil, RefusedWindow, 499},
-		{"duplicate", -1, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}, RefusedDuplicate, 499},
-		{"old duplicate", 1 - 1<<23, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}, RefusedDuplicate, 499},
+		{"duplicate", -1, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}, RefusedDuplicate,
+			499},
+		{"old duplicate", 1 - 1<<23, []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge},
+			RefusedDuplicate, 499},
 		{"too old", -1 << 23, nil, RefusedWindow, 499},
 	} {
 		s, memory := newResponding(t, nil)
@@ -58,16 +60,21 @@ func TestWindow(t *testing.T) {
 
 // TestPayloadLengths: the length errors of table 6-14, each packet by itself.
 func TestPayloadLengths(t *testing.T) {
-	first, middle, last, single := packet.OpMRCWriteFirst, packet.OpMRCWriteMiddle, packet.OpMRCWriteLast, packet.OpMRCWriteOnly
+	first, middle, last, single := packet.OpMRCWriteFirst, packet.OpMRCWriteMiddle,
+		packet.OpMRCWriteLast, packet.OpMRCWriteOnly
 	for _, c := range []struct {
 		op        packet.Opcode
 		n, dmalen int
 		ok        bool
 	}{
-		{single, 0, 0, true}, {single, 1, 1, true}, {single, 256, 256, true}, {single, 257, 257, false}, {single, 1, 2, false}, {single, 2, 1, false},
-		{first, 256, 257, true}, {first, 255, 300, false}, {first, 256, 256, false}, {first, 257, 600, false},
-		{middle, 256, 513, true}, {middle, 256, 512, false}, {middle, 100, 900, false}, {middle, 0, 900, false},
-		{last, 1, 257, true}, {last, 256, 512, true}, {last, 0, 512, false}, {last, 44, 300, true}, {last, 45, 300, false}, {last, 100, 100, false},
+		{single, 0, 0, true}, {single, 1, 1, true}, {single, 256, 256, true}, {single, 257, 257, false},
+		{single, 1, 2, false}, {single, 2, 1, false},
+		{first, 256, 257, true}, {first, 255, 300, false}, {first, 256, 256, false},
+		{first, 257, 600, false},
+		{middle, 256, 513, true}, {middle, 256, 512, false}, {middle, 100, 900, false},
+		{middle, 0, 900, false},
+		{last, 1, 257, true}, {last, 256, 512, true}, {last, 0, 512, false}, {last, 44, 300, true},
+		{last, 45, 300, false}, {last, 100, 100, false},
 		{single, 0, 1 << 31, false}, {first, 256, 1<<31 + 1, false},
 	} {
 		t.Run(fmt.Sprintf("%v/%d/%d", c.op, c.n, c.dmalen), func(t *testing.T) {
@@ -79,7 +86,9 @@ func TestPayloadLengths(t *testing.T) {
 			if c.ok && (len(nak) != 0 || s.qp.Failed()) {
 				t.Errorf("answered with %v", opcodes(out))
 			}
-			if !c.ok && (len(nak) != 1 || nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKInvalidRequest) || nak[0].BTH.PSN != 500 || !s.qp.Failed()) {
+			if !c.ok && (len(nak) != 1 ||
+				nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKInvalidRequest) || nak[0].BTH.PSN != 500 ||
+				!s.qp.Failed()) {
 				t.Errorf("answered with %v, want NAK Invalid Request", opcodes(out))
 			}
 		})
@@ -110,12 +119,15 @@ func TestRegionBounds(t *testing.T) {
 		if out := s.give(p); len(out) != 0 {
 			t.Errorf("%s: answered with %v before its turn", c.name, opcodes(out))
 		}
-		nak := only(s.give(part(499, 1, 512+256)), packet.OpMRCAcknowledge) // PSN 500; nothing asks for an ACK
+		// PSN 500; nothing asks for an ACK
+		nak := only(s.give(part(499, 1, 512+256)), packet.OpMRCAcknowledge)
 		if c.ok != (len(nak) == 0) {
 			t.Errorf("%s: %d NAKs", c.name, len(nak))
 		}
-		if !c.ok && (nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKRemoteAccess) || nak[0].BTH.PSN != 501) {
-			t.Errorf("%s: NAK %v PSN %d, want remote access error, PSN 501", c.name, nak[0].AETH.Syndrome, nak[0].BTH.PSN)
+		if !c.ok && (nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKRemoteAccess) ||
+			nak[0].BTH.PSN != 501) {
+			t.Errorf("%s: NAK %v PSN %d, want remote access error, PSN 501", c.name, nak[0].AETH.Syndrome,
+				nak[0].BTH.PSN)
 		}
 	}
 }
@@ -124,7 +136,8 @@ func TestRegionBounds(t *testing.T) {
 // each WRITE with Immediate completes when its data and all before it have been placed, and in the
 // order sent.
 func TestOrdering(t *testing.T) {
-	for _, c := range []struct{ first, second bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+	for _, c := range []struct{ first, second bool }{{false, false}, {false, true}, {true, false},
+		{true, true}} {
 		var packets []packet.MRC
 		for m, imm := range []bool{c.first, c.second} {
 			for i := range 2 {
@@ -160,7 +173,8 @@ func TestOrdering(t *testing.T) {
 					done = append(done, got.Immediate)
 					for before := range 2 * int(got.Immediate) {
 						if !arrived[before] {
-							t.Errorf("%v in order %v: %d completed before packet %d arrived", c, order, got.Immediate, before)
+							t.Errorf("%v in order %v: %d completed before packet %d arrived", c, order, got.Immediate,
+								before)
 						}
 					}
 					if got.ID != uint64(len(done)) || got.Octets != 300 {
@@ -223,7 +237,8 @@ func TestImmediateLimit(t *testing.T) {
 		}
 	}
 	nak := only(s.give(request(500, nil)), packet.OpMRCAcknowledge)
-	if len(nak) != 1 || nak[0].BTH.PSN != 501 || nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKInvalidRequest) || !s.qp.Failed() {
+	if len(nak) != 1 || nak[0].BTH.PSN != 501 ||
+		nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKInvalidRequest) || !s.qp.Failed() {
 		t.Fatalf("answered with %+v, want NAK Invalid Request for PSN 501", nak)
 	}
 	for c, ok := s.qp.Poll(); ok; c, ok = s.qp.Poll() {
@@ -262,7 +277,8 @@ func TestAfterAFault(t *testing.T) {
 	before := request(500, []byte("z"))
 	before.BTH.AckReq = true
 	out := s.give(before)
-	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}) || memory[0] != 'z' || out[0].SETH.SACKBitmap != 0b101 {
+	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCSACK, packet.OpMRCAcknowledge}) ||
+		memory[0] != 'z' || out[0].SETH.SACKBitmap != 0b101 {
 		t.Errorf("answered with %v, bitmap %b", opcodes(out), out[0].SETH.SACKBitmap)
 	}
 }
@@ -273,7 +289,8 @@ func TestNoReceiveRequest(t *testing.T) {
 	s, memory := newResponding(t, nil)
 	s.give(immediateRequest(501, 1))
 	nak := only(s.give(request(500, nil)), packet.OpMRCAcknowledge)
-	if len(nak) != 1 || nak[0].BTH.PSN != 501 || nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKRemoteOperational) || !s.qp.Failed() {
+	if len(nak) != 1 || nak[0].BTH.PSN != 501 ||
+		nak[0].AETH.Syndrome != packet.NAKSyndrome(packet.NAKRemoteOperational) || !s.qp.Failed() {
 		t.Errorf("answered with %+v, want NAK Remote Operational Error for PSN 501", nak)
 	}
 	if memory[0] != 1 {
@@ -299,10 +316,12 @@ func TestReservedOpcodes(t *testing.T) {
 		switch {
 		case len(out) == 0 && s.refused(RefusedOpcode) == 1 && !s.qp.Failed():
 			dropped++
-		case len(only(out, packet.OpMRCAcknowledge)) == 1 && out[len(out)-1].AETH.Syndrome == packet.NAKSyndrome(packet.NAKInvalidRequest) && s.qp.Failed():
+		case len(only(out, packet.OpMRCAcknowledge)) == 1 &&
+			out[len(out)-1].AETH.Syndrome == packet.NAKSyndrome(packet.NAKInvalidRequest) && s.qp.Failed():
 			requests++
 		default:
-			t.Errorf("opcode %#x: answered with %v, refused %v", uint8(o), opcodes(out), s.host.Counters().Refused.Map())
+			t.Errorf("opcode %#x: answered with %v, refused %v", uint8(o), opcodes(out),
+				s.host.Counters().Refused.Map())
 		}
 	}
 	if requests != 12 || dropped != 8 {
@@ -316,7 +335,8 @@ func TestFailedResponder(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.give(immediateRequest(500, 1)) // no receive request
 	out := s.give(request(501, nil))
-	if len(out) != 1 || out[0].BTH.Opcode != packet.OpMRCNACK || out[0].NETH.Reason != packet.NACKUnexpectedEvent || s.refused(RefusedQPState) != 1 {
+	if len(out) != 1 || out[0].BTH.Opcode != packet.OpMRCNACK ||
+		out[0].NETH.Reason != packet.NACKUnexpectedEvent || s.refused(RefusedQPState) != 1 {
 		t.Errorf("answered with %v", opcodes(out))
 	}
 	if out := s.give(ackPacket(1, plainACK)); len(out) != 0 {

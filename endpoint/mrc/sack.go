@@ -40,7 +40,8 @@ func (q *QP) sack(now time.Duration, p *packet.MRC) {
 		}
 	}
 	ts := timestampOf(p)
-	bth := packet.MRCBTH{Opcode: packet.OpMRCSACK, PKey: q.host.cfg.ControlPKey, DestQPN: q.cfg.RemoteQPN, PSN: q.cack, Retransmission: p.BTH.Retransmission}
+	bth := packet.MRCBTH{Opcode: packet.OpMRCSACK, PKey: q.host.cfg.ControlPKey,
+		DestQPN: q.cfg.RemoteQPN, PSN: q.cack, Retransmission: p.BTH.Retransmission}
 	switch {
 	case probe:
 		s.Probe, s.AckPSNOffset = true, int16(p.PETH.ProbeID)
@@ -67,10 +68,12 @@ func (q *QP) nack(now time.Duration, p *packet.MRC, reason packet.NACKReason) {
 	q.counters.NACKsSent++
 	out := q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Control, packet.NotECT)
 	out.BTH = packet.MRCBTH{
-		Opcode: packet.OpMRCNACK, PKey: q.host.cfg.ControlPKey, DestQPN: q.cfg.RemoteQPN, PSN: p.BTH.PSN, Retransmission: p.BTH.Retransmission,
+		Opcode: packet.OpMRCNACK, PKey: q.host.cfg.ControlPKey, DestQPN: q.cfg.RemoteQPN, PSN: p.BTH.PSN,
+		Retransmission: p.BTH.Retransmission,
 	}
 	out.NETH = packet.NETH{
-		Reason: reason, Entropy: p.EV(), SPDCID: uint16(q.cfg.QPN), DPDCID: uint16(q.cfg.RemoteQPN), PSN: p.BTH.PSN,
+		Reason: reason, Entropy: p.EV(), SPDCID: uint16(q.cfg.QPN), DPDCID: uint16(q.cfg.RemoteQPN),
+		PSN:    p.BTH.PSN,
 		CCType: packet.CCTypeTimestamp, Timestamp: q.reflect(now, timestampOf(p), path.Port),
 	}
 	if p.Trim != packet.NotTrimmed {
@@ -86,7 +89,8 @@ func (q *QP) transportACK(now time.Duration, psn uint32, syndrome packet.Syndrom
 		return
 	}
 	out := q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Control, packet.NotECT)
-	out.BTH = packet.MRCBTH{Opcode: packet.OpMRCAcknowledge, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN, PSN: psn}
+	out.BTH = packet.MRCBTH{Opcode: packet.OpMRCAcknowledge, PKey: q.host.cfg.PKey,
+		DestQPN: q.cfg.RemoteQPN, PSN: psn}
 	out.AETH = packet.AETH{Syndrome: syndrome, MSN: q.msn}
 	q.host.transmit(now, path.Port)
 }

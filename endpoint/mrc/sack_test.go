@@ -16,7 +16,8 @@ func TestDuplicateAboveCack(t *testing.T) {
 	again := request(501, nil)
 	again.BTH.AckReq, again.BTH.Retransmission = true, true
 	out := s.give(again)
-	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCSACK}) || out[0].SETH.AckPSN() != 501 || !out[0].BTH.Retransmission {
+	if !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCSACK}) || out[0].SETH.AckPSN() != 501 ||
+		!out[0].BTH.Retransmission {
 		t.Errorf("duplicate answered with %v", opcodes(out))
 	}
 	out = s.give(request(500, nil))
@@ -41,8 +42,10 @@ func TestSACKTriggers(t *testing.T) {
 		{name: "nothing", psns: []uint32{500, 501}},
 		// Packets of nothing count for MIN_ACK_PACKET_SIZE, 1 KB: more than 4096 octets are five of
 		// them.
-		{name: "octets", psns: []uint32{500, 501, 502, 503, 504, 505, 506, 507, 508, 509}, sacks: []int{4, 9}},
-		{name: "asked", psns: []uint32{500, 501, 502}, edit: map[int]func(*packet.MRC){1: ar}, sacks: []int{1}, acks: []uint32{501}},
+		{name: "octets", psns: []uint32{500, 501, 502, 503, 504, 505, 506, 507, 508, 509},
+			sacks: []int{4, 9}},
+		{name: "asked", psns: []uint32{500, 501, 502}, edit: map[int]func(*packet.MRC){
+			1: ar}, sacks: []int{1}, acks: []uint32{501}},
 		{
 			name: "marked", psns: []uint32{500, 501}, sacks: []int{0},
 			edit: map[int]func(*packet.MRC){0: func(p *packet.MRC) { p.IPv6.TrafficClass |= packet.CE }},
@@ -53,9 +56,11 @@ func TestSACKTriggers(t *testing.T) {
 		},
 		// The packet that asks comes before the others: it is answered at once, and again when they
 		// are all there.
-		{name: "asked early", psns: []uint32{503, 500, 502, 501, 504}, edit: map[int]func(*packet.MRC){0: ar}, sacks: []int{0, 3}, acks: []uint32{503}},
+		{name: "asked early", psns: []uint32{503, 500, 502, 501, 504}, edit: map[int]func(*packet.MRC){
+			0: ar}, sacks: []int{0, 3}, acks: []uint32{503}},
 		{
-			name: "asked twice", psns: []uint32{501, 503, 502, 500}, edit: map[int]func(*packet.MRC){0: ar, 1: ar}, sacks: []int{0, 1, 3}, acks: []uint32{503},
+			name: "asked twice", psns: []uint32{501, 503, 502, 500}, edit: map[int]func(*packet.MRC){
+				0: ar, 1: ar}, sacks: []int{0, 1, 3}, acks: []uint32{503},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,8 +75,10 @@ func TestSACKTriggers(t *testing.T) {
 				out := s.give(p)
 				for _, a := range only(out, packet.OpMRCSACK) {
 					sacks = append(sacks, i)
-					if a.SETH.AckPSN() != psn || a.SETH.Entropy != testEV || a.BTH.Retransmission != p.BTH.Retransmission {
-						t.Errorf("SACK for %d: ack_psn %d, entropy %#x, rtx %v", psn, a.SETH.AckPSN(), a.SETH.Entropy, a.BTH.Retransmission)
+					if a.SETH.AckPSN() != psn || a.SETH.Entropy != testEV ||
+						a.BTH.Retransmission != p.BTH.Retransmission {
+						t.Errorf("SACK for %d: ack_psn %d, entropy %#x, rtx %v", psn, a.SETH.AckPSN(), a.SETH.Entropy,
+							a.BTH.Retransmission)
 					}
 					if want := map[bool]packet.SACKMark{true: packet.MarkSkipOnce}[marked(&p)]; a.SETH.Mark != want {
 						t.Errorf("SACK for %d: m %d, want %d", psn, a.SETH.Mark, want)
@@ -94,7 +101,8 @@ func TestSACKTriggers(t *testing.T) {
 // TestSACKFields: tables 7-6, 7-13 and 7-15, and how SACKs travel (table 7-8).
 func TestSACKFields(t *testing.T) {
 	s, _ := newResponding(t, func(c *QPConfig) {
-		c.Penalty = func(time.Duration) (uint8, bool) { return 200, true } // beyond the field: its greatest value
+		// beyond the field: its greatest value
+		c.Penalty = func(time.Duration) (uint8, bool) { return 200, true }
 		c.QPN, c.RemoteQPN = 0x12345, 0x6789A
 	})
 	s.give(request(500, make([]byte, 100)))
@@ -110,7 +118,8 @@ func TestSACKFields(t *testing.T) {
 	}
 	a := out[0]
 	h := a.SETH
-	if a.BTH.PSN != 500 || a.BTH.DestQPN != 0x6789A || h.SPDCID != 0x2345 || h.DPDCID != 0x789A || h.CackPSN != 500 || h.AckPSN() != 503 ||
+	if a.BTH.PSN != 500 || a.BTH.DestQPN != 0x6789A || h.SPDCID != 0x2345 || h.DPDCID != 0x789A ||
+		h.CackPSN != 500 || h.AckPSN() != 503 ||
 		h.SACKBase() != 500 || h.SACKBitmap != 0b11101 || h.Probe || h.MPR != 8 || h.Entropy != testEV {
 		t.Errorf("BTH %+v SETH %+v", a.BTH, h)
 	}
@@ -121,10 +130,12 @@ func TestSACKFields(t *testing.T) {
 	// nominal_pktsize: UDP length and 40. The lengths are those of the packets given: UDP, BTH,
 	// METH, RETH, payload, padding, ICRC.
 	octets := 4*(8+12+4+16+4+40) + 100 + 52 + 52 + 8 + 4 // one with TSETH
-	if want := (packet.NSCC{Timestamp: 77, OOOCount: 3, RcvdBytes: uint32((octets + 255) / 256), RcvCwndPenalty: 127, RestoreCwnd: true}); n != want {
+	if want := (packet.NSCC{Timestamp: 77, OOOCount: 3, RcvdBytes: uint32((octets + 255) / 256),
+		RcvCwndPenalty: 127, RestoreCwnd: true}); n != want {
 		t.Errorf("CC_STATE %+v, want %+v", n, want)
 	}
-	if dscp := packet.DSCP(a.IPv6.TrafficClass); dscp != s.wire.DSCP.Control || packet.ECN(a.IPv6.TrafficClass) != packet.NotECT || a.UDP.Checksum != 0 {
+	if dscp := packet.DSCP(a.IPv6.TrafficClass); dscp != s.wire.DSCP.Control ||
+		packet.ECN(a.IPv6.TrafficClass) != packet.NotECT || a.UDP.Checksum != 0 {
 		t.Errorf("SACK with traffic class %#x, UDP checksum %#x", a.IPv6.TrafficClass, a.UDP.Checksum)
 	}
 	s, _ = newResponding(t, nil) // no responder flow control
@@ -143,7 +154,8 @@ func TestServiceTime(t *testing.T) {
 		supported, present, own bool
 		want                    uint16
 	}{
-		{false, false, false, 0}, {false, true, false, 1000}, {true, false, false, 78}, {true, true, false, 1078}, {true, true, true, 1000},
+		{false, false, false, 0}, {false, true, false, 1000}, {true, false, false, 78},
+		{true, true, false, 1078}, {true, true, true, 1000},
 	} {
 		s, _ := newResponding(t, func(q *QPConfig) { q.Local.ServiceTime = c.supported })
 		s.host.cfg.EndpointServiceTime = c.supported
@@ -171,12 +183,14 @@ func TestServiceTime(t *testing.T) {
 			t.Errorf("%+v: NACK says %d", c, got)
 		}
 		busy()
-		probe := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}, PETH: packet.PETH{ProbeID: 5, TSETH: ts}}
+		probe := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe},
+			PETH: packet.PETH{ProbeID: 5, TSETH: ts}}
 		if n, _ := s.give(probe)[0].SETH.NSCC(); n.Timestamp != c.want {
 			t.Errorf("%+v: answer to a probe says %d", c, n.Timestamp)
 		}
 		busy()
-		ev := packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 5), ERTH: packet.ERTH{Op: packet.EndpointEVProbe, TSETH: ts}}
+		ev := packet.MRC{BTH: packet.EndpointHeader(packet.OpMRCEndpointRequest, 5),
+			ERTH: packet.ERTH{Op: packet.EndpointEVProbe, TSETH: ts}}
 		if got := s.give(ev)[0].EETH.Timestamp; got != c.want {
 			t.Errorf("%+v: answer to an EV probe says %d", c, got)
 		}
@@ -189,14 +203,16 @@ func TestProbeAnswers(t *testing.T) {
 	s, _ := newResponding(t, nil)
 	s.give(request(500, nil))
 	s.give(request(502, nil))
-	p := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe, PSN: 0xABCDEF}, PETH: packet.PETH{ProbeID: 0xFFFE}}
+	p := packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe, PSN: 0xABCDEF},
+		PETH: packet.PETH{ProbeID: 0xFFFE}}
 	p.SetEV(testEV)
 	out := s.give(p)
 	if len(out) != 1 {
 		t.Fatalf("%d answers", len(out))
 	}
 	h := out[0].SETH
-	if !h.Probe || h.ProbeID() != 0xFFFE || h.CackPSN != 500 || h.SACKBitmap != 0b101 || h.Entropy != testEV || out[0].BTH.PSN != 0 {
+	if !h.Probe || h.ProbeID() != 0xFFFE || h.CackPSN != 500 || h.SACKBitmap != 0b101 ||
+		h.Entropy != testEV || out[0].BTH.PSN != 0 {
 		t.Errorf("BTH %+v SETH %+v", out[0].BTH, h)
 	}
 	if s.qp.CackPSN() != 500 || s.qp.Counters().RequestsReceived != 2 {
@@ -272,7 +288,9 @@ func TestSACKTriggerCount(t *testing.T) {
 		"rtx":       {nil, 504, edited(503, func(p *packet.MRC) { p.BTH.Retransmission = true })},
 		"duplicate": {nil, 503, request(500, nil)},
 		"probe":     {nil, 503, packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCProbe}}},
-		"trimmed packet, without NACKs": {func(c *QPConfig) { c.Local.TrimNACK = false }, 503, edited(503, func(p *packet.MRC) {
+		"trimmed packet, without NACKs": {func(c *QPConfig) {
+			c.Local.TrimNACK = false
+		}, 503, edited(503, func(p *packet.MRC) {
 			p.IPv6.TrafficClass = packet.TrafficClass(packet.DefaultDSCPClasses().Trimmed, packet.ECT0)
 		})},
 	} {
@@ -298,9 +316,14 @@ func TestProbeFollowsSACKRules(t *testing.T) {
 		ecn  uint8
 		m    packet.SACKMark
 	}{
-		{"not ECN-capable", packet.NotECT, 0b00}, {"not marked", packet.ECT0, 0b00}, {"marked", packet.CE, 0b01},
+		{"not ECN-capable", packet.NotECT, 0b00}, {"not marked", packet.ECT0, 0b00},
+		{"marked", packet.CE, 0b01},
 	} {
-		s, _ := newResponding(t, func(c *QPConfig) { c.Penalty = func(time.Duration) (uint8, bool) { return 9, true } })
+		s, _ := newResponding(t, func(c *QPConfig) {
+			c.Penalty = func(time.Duration) (uint8, bool) {
+				return 9, true
+			}
+		})
 		s.give(request(500, make([]byte, 100)))
 		s.give(request(502, make([]byte, 100)))
 		if err := s.qp.SetMPR(3); err != nil {
@@ -319,7 +342,8 @@ func TestProbeFollowsSACKRules(t *testing.T) {
 		}
 		n, err := h.NSCC()
 		octets := 2 * (8 + 12 + 4 + 16 + 100 + 4 + 40)
-		if want := (packet.NSCC{OOOCount: 1, RcvdBytes: uint32((octets + 255) / 256), RcvCwndPenalty: 9, RestoreCwnd: true}); err != nil || n != want {
+		if want := (packet.NSCC{OOOCount: 1, RcvdBytes: uint32((octets + 255) / 256), RcvCwndPenalty: 9,
+			RestoreCwnd: true}); err != nil || n != want {
 			t.Errorf("%s: CC_STATE %+v, %v, want %+v", c.name, n, err, want)
 		}
 	}

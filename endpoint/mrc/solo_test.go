@@ -118,7 +118,8 @@ const testEV packet.EV = 0xC1230456
 // request is a WRITE request with a payload to virtual address 0, by itself.
 func request(psn uint32, payload []byte) packet.MRC {
 	p := packet.MRC{
-		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(packet.DefaultDSCPClasses().Trimmable, packet.ECT0)},
+		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(packet.DefaultDSCPClasses().Trimmable,
+			packet.ECT0)},
 		BTH:  packet.MRCBTH{Opcode: packet.OpMRCWriteOnly, PSN: psn},
 		RETH: packet.RETH{RKey: testRKey, DMALength: uint32(len(payload))}, Payload: payload,
 	}
@@ -137,7 +138,8 @@ func part(psn uint32, i, n int) packet.MRC {
 
 // ackPacket is a transport ACK or NAK.
 func ackPacket(psn uint32, syndrome packet.Syndrome) packet.MRC {
-	return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCAcknowledge, PSN: psn}, AETH: packet.AETH{Syndrome: syndrome}}
+	return packet.MRC{BTH: packet.MRCBTH{Opcode: packet.OpMRCAcknowledge, PSN: psn},
+		AETH: packet.AETH{Syndrome: syndrome}}
 }
 
 var plainACK = packet.ACKSyndrome(packet.CreditInvalid)

@@ -113,7 +113,8 @@ func TestNoAllocations(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096
-	if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, packets*4096), verbs.AccessRemoteWrite); err != nil {
+	if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, packets*4096),
+		verbs.AccessRemoteWrite); err != nil {
 		b.Fatal(err)
 	}
 	data := make([]byte, packets*4096)

@@ -51,9 +51,11 @@ type PathID uint16
 
 // Path is where a packet is sent: its entropy value and its port.
 type Path struct {
-	ID   PathID
-	EV   packet.EV // into UDP source port and flow label; comes back in SACKs and NACKs. With a Route, that of the inner header.
-	Port int       // of the host, 1 to packet.MaxPort
+	ID PathID
+	// into UDP source port and flow label; comes back in SACKs and NACKs. With a Route, that of the
+	// inner header.
+	EV   packet.EV
+	Port int // of the host, 1 to packet.MaxPort
 	// Route, if not nil, is the outer header of source routing by SRv6. It is shared and never
 	// changes.
 	Route *Route
@@ -70,23 +72,26 @@ type Signal uint8
 
 // Signals.
 const (
-	SignalArrived        Signal = iota // SACKed, not marked
-	SignalMarked                       // SACKed with m = skip once: marked Congestion Experienced
-	SignalBad                          // SACKed with m = always skip: the responder knows that the path is bad
-	SignalTrimmed                      // NACK TRIMMED
-	SignalTrimmedLastHop               // NACK TRIMMED_LASTHOP: congestion at the destination, not of the path
-	SignalRefused                      // NACK for another reason: the path is innocent
-	SignalLost                         // SACKs say that it is lost
-	SignalTimeout                      // its Local ACK Timeout expired
-	SignalProbeOK                      // a probe was answered, not marked
-	SignalProbeMarked                  // a probe was answered with m = skip once
-	SignalProbeLost                    // a probe was not answered in time
+	SignalArrived Signal = iota // SACKed, not marked
+	SignalMarked                // SACKed with m = skip once: marked Congestion Experienced
+	// SACKed with m = always skip: the responder knows that the path is bad
+	SignalBad
+	SignalTrimmed // NACK TRIMMED
+	// NACK TRIMMED_LASTHOP: congestion at the destination, not of the path
+	SignalTrimmedLastHop
+	SignalRefused     // NACK for another reason: the path is innocent
+	SignalLost        // SACKs say that it is lost
+	SignalTimeout     // its Local ACK Timeout expired
+	SignalProbeOK     // a probe was answered, not marked
+	SignalProbeMarked // a probe was answered with m = skip once
+	SignalProbeLost   // a probe was not answered in time
 
 	signals // number of signals
 )
 
 var signalNames = [signals]string{
-	"arrived", "marked", "bad", "trimmed", "trimmed at the last hop", "refused", "lost", "timeout", "probe answered", "probe marked", "probe lost",
+	"arrived", "marked", "bad", "trimmed", "trimmed at the last hop", "refused", "lost", "timeout",
+	"probe answered", "probe marked", "probe lost",
 }
 
 // String names the signal.

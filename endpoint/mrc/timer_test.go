@@ -13,7 +13,9 @@ import (
 // highest packet is sent again, with rtx and AckReq, until one does; its number of retries is
 // limited like any other's.
 func TestTransportACKIsAskedFor(t *testing.T) {
-	s := newSolo(t, func(c *QPConfig) { c.LinearRetries, c.ExponentialRetries, c.AckTimeout = 1, 1, 3 })
+	s := newSolo(t, func(c *QPConfig) {
+		c.LinearRetries, c.ExponentialRetries, c.AckTimeout = 1, 1, 3
+	})
 	s.write(3)
 	out := s.settle(time.Microsecond)
 	s.give(sackPacket(102, 102, out[2].EV(), 0))
@@ -25,7 +27,8 @@ func TestTransportACKIsAskedFor(t *testing.T) {
 			t.Fatalf("retry %d: %d packets", i, len(out))
 		}
 		p := out[0]
-		if p.BTH.PSN != 102 || !p.BTH.Retransmission || !p.BTH.AckReq || p.BTH.Opcode != packet.OpMRCWriteLast || s.qp.InFlight() != 0 {
+		if p.BTH.PSN != 102 || !p.BTH.Retransmission || !p.BTH.AckReq ||
+			p.BTH.Opcode != packet.OpMRCWriteLast || s.qp.InFlight() != 0 {
 			t.Errorf("retry %d: %+v, %d octets in flight", i, p.BTH, s.qp.InFlight())
 		}
 	}
@@ -51,9 +54,11 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 	s.give(sackPacket(102, 102, out[2].EV(), 0))
 	sacked := s.now
 	const timeout = 8192 * time.Nanosecond
-	for i, at := range []time.Duration{sacked + quiet, sacked + 3*quiet, sacked + 7*quiet, sacked + timeout} {
+	for i, at := range []time.Duration{sacked + quiet, sacked + 3*quiet, sacked + 7*quiet,
+		sacked + timeout} {
 		out = s.settle(at + 1 - s.now)
-		if len(out) != 1 || out[0].at != at || out[0].BTH.PSN != 102 || !out[0].BTH.Retransmission || !out[0].BTH.AckReq {
+		if len(out) != 1 || out[0].at != at || out[0].BTH.PSN != 102 || !out[0].BTH.Retransmission ||
+			!out[0].BTH.AckReq {
 			t.Fatalf("time %d: %d packets", i, len(out))
 		}
 		if c := s.qp.Counters(); c.Timeouts != uint64(max(0, i-2)) || c.AckProbes != uint64(i+1) {
@@ -82,20 +87,24 @@ func TestTimeoutTable(t *testing.T) {
 		want            time.Duration
 	}{
 		{1, 7, 1, us(2.048)}, {1, 7, 7, us(2.048)}, {1, 7, 8, us(4.096)}, {1, 7, 9, us(8.192)},
-		{10, 2, 1, us(1048.576)}, {10, 2, 2, us(1048.576)}, {10, 2, 3, us(2097.152)}, {10, 0, 1, us(2097.152)},
-		{10, 0, 13, us(1.024 * (1 << 23))}, {10, 0, 14, us(1.024 * (1 << 24))}, {10, 0, 15, us(1.024 * (1 << 24))}, {10, 0, 1000, us(1.024 * (1 << 24))},
+		{10, 2, 1, us(1048.576)}, {10, 2, 2, us(1048.576)}, {10, 2, 3, us(2097.152)},
+		{10, 0, 1, us(2097.152)},
+		{10, 0, 13, us(1.024 * (1 << 23))}, {10, 0, 14, us(1.024 * (1 << 24))},
+		{10, 0, 15, us(1.024 * (1 << 24))}, {10, 0, 1000, us(1.024 * (1 << 24))},
 		{24, 7, 1, us(1.024 * (1 << 24))}, {24, 7, 8, us(1.024 * (1 << 24))},
 	} {
 		cfg := QPConfig{AckTimeout: c.timeout, LinearRetries: c.linear}
 		if got := cfg.ackTimeout(c.retry); got != c.want {
-			t.Errorf("timeout %d, %d linear: before retry %d %v, want %v", c.timeout, c.linear, c.retry, got, c.want)
+			t.Errorf("timeout %d, %d linear: before retry %d %v, want %v", c.timeout, c.linear, c.retry, got,
+				c.want)
 		}
 	}
 	for _, c := range []struct {
 		linear, exponential uint8
 		retries             int
 		left                bool
-	}{{0, 0, 0, false}, {7, 0, 6, true}, {7, 0, 7, false}, {2, 24, 25, true}, {2, 24, 26, false}, {7, 25, 1 << 20, true}} {
+	}{{0, 0, 0, false}, {7, 0, 6, true}, {7, 0, 7, false}, {2, 24, 25, true}, {2, 24, 26, false},
+		{7, 25, 1 << 20, true}} {
 		cfg := QPConfig{LinearRetries: c.linear, ExponentialRetries: c.exponential}
 		if got := cfg.retriesLeft(c.retries); got != c.left {
 			t.Errorf("%d + %d retries, after %d: left %v", c.linear, c.exponential, c.retries, got)
@@ -103,24 +112,29 @@ func TestTimeoutTable(t *testing.T) {
 	}
 }
 
-// TestDefaultTimeout: a queue pair that says nothing of timers has a Local ACK Timeout of 1.024 us x
-// 2^10 ("Implementations MAY populate the timer with a default value", OCP MRC 1.0, section 7.4.1,
-// MRC-033), asks by a probe after a quarter of it, and never runs out of retries.
+// TestDefaultTimeout: a queue pair that says nothing of timers has a Local ACK Timeout of 1.024 us
+// x 2^10 ("Implementations MAY populate the timer with a default value", OCP MRC 1.0, section
+// 7.4.1, MRC-033), asks by a probe after a quarter of it, and never runs out of retries.
 func TestDefaultTimeout(t *testing.T) {
 	const timeout = 1024 * 1024 * time.Nanosecond
 	d := DefaultQPConfig()
-	if d.ackTimeout(1) != timeout || d.ackTimeout(7) != timeout || d.ackTimeout(8) != 2*timeout || !d.retriesLeft(1<<20) {
+	if d.ackTimeout(1) != timeout || d.ackTimeout(7) != timeout || d.ackTimeout(8) != 2*timeout ||
+		!d.retriesLeft(1<<20) {
 		t.Errorf("timeouts %v, %v, %v", d.ackTimeout(1), d.ackTimeout(7), d.ackTimeout(8))
 	}
 	s := newSolo(t, func(c *QPConfig) {
-		c.AckTimeout, c.LinearRetries, c.ExponentialRetries, c.ProbeTimeout = d.AckTimeout, d.LinearRetries, d.ExponentialRetries, d.ProbeTimeout
+		c.AckTimeout, c.LinearRetries, c.ExponentialRetries, c.ProbeTimeout = d.AckTimeout,
+			d.LinearRetries, d.ExponentialRetries, d.ProbeTimeout
 	})
 	s.write(1)
 	first := s.settle(0)
 	out := s.settle(timeout)
-	again := slices.DeleteFunc(slices.Clone(out), func(p sentPacket) bool { return p.BTH.Opcode == packet.OpMRCProbe })
+	again := slices.DeleteFunc(slices.Clone(out), func(p sentPacket) bool {
+		return p.BTH.Opcode == packet.OpMRCProbe
+	})
 	probes := only(out, packet.OpMRCProbe)
-	if len(first) != 1 || len(again) != 1 || again[0].at-first[0].at != timeout || !again[0].BTH.Retransmission {
+	if len(first) != 1 || len(again) != 1 || again[0].at-first[0].at != timeout ||
+		!again[0].BTH.Retransmission {
 		t.Errorf("sent again %v after %v, want once after %v", psns(again), psns(first), timeout)
 	}
 	if len(probes) == 0 || probes[0].at-first[0].at != timeout/4 {
@@ -155,7 +169,8 @@ func TestLocalACKTimeout(t *testing.T) {
 	if !ok || c.Status != verbs.StatusRetryExceeded || c.At != last+8*T || !s.qp.Failed() {
 		t.Errorf("completion %+v, want retry exceeded %v after the last", c, 8*T)
 	}
-	if n := len(l.losses); n != 4 || !l.losses[0].Timeout || l.losses[0].InFlight != 0 || l.losses[0].Size != nominalSize(int(first[0].UDP.Length)) {
+	if n := len(l.losses); n != 4 || !l.losses[0].Timeout || l.losses[0].InFlight != 0 ||
+		l.losses[0].Size != nominalSize(int(first[0].UDP.Length)) {
 		t.Errorf("congestion control is told %+v", l.losses)
 	}
 	if !slices.Equal(l.signals, []Signal{SignalTimeout, SignalTimeout, SignalTimeout, SignalTimeout}) {
@@ -173,7 +188,8 @@ func TestLocalACKTimeout(t *testing.T) {
 	s.give(n)
 	sent := s.settle(0)
 	if out := s.settle(T); len(sent) != 1 || len(out) != 1 || out[0].at-sent[0].at != T {
-		t.Errorf("after a NACK: sent again %v, the timeout after it %v; want the linear one", psns(sent), psns(out))
+		t.Errorf("after a NACK: sent again %v, the timeout after it %v; want the linear one", psns(sent),
+			psns(out))
 	}
 	if s.qp.Failed() {
 		t.Error("infinite retries have ended")
@@ -228,12 +244,15 @@ func TestTimerStartsAgain(t *testing.T) {
 		out := s.settle(time.Microsecond)
 		// All but PSN 100 arrive; its timer expires twice, so that the third time takes four times
 		// as long.
-		s.give(sackPacket(99, 111, out[11].EV(), 11*376, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111))
+		s.give(sackPacket(99, 111, out[11].EV(), 11*376, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110,
+			111))
 		for s.qp.Counters().Timeouts < 2 && s.now < 10*linear {
 			s.settle(linear / 4)
 		}
-		if rec := s.qp.record(100); rec.state != flying || rec.expired < 2 || rec.deadline-rec.sentAt < 4*linear {
-			t.Fatalf("%s: %d timeouts, the next after %v: want a longer one", how, rec.expired, rec.deadline-rec.sentAt)
+		if rec := s.qp.record(100); rec.state != flying || rec.expired < 2 ||
+			rec.deadline-rec.sentAt < 4*linear {
+			t.Fatalf("%s: %d timeouts, the next after %v: want a longer one", how, rec.expired,
+				rec.deadline-rec.sentAt)
 		}
 		switch how {
 		case "NACK":
@@ -248,7 +267,8 @@ func TestTimerStartsAgain(t *testing.T) {
 				rcvd += 376
 				a := sackPacket(99, psn, s.qp.record(psn).lastWay.ev, rcvd)
 				a.SETH.SACKOffset, a.SETH.SACKBitmap = 2, 1<<(psn-100)-1
-				a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100), RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
+				a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100),
+					RcvdBytes: packet.RcvdBytes(uint64(rcvd))})
 				s.give(a)
 			}
 		case "probe":
@@ -256,7 +276,8 @@ func TestTimerStartsAgain(t *testing.T) {
 			for len(probes) == 0 {
 				probes = only(s.settle(linear), packet.OpMRCProbe)
 			}
-			s.give(probeAnswer(probes[len(probes)-1], 99, packet.MarkNone, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111))
+			s.give(probeAnswer(probes[len(probes)-1], 99, packet.MarkNone, 101, 102, 103, 104, 105, 106, 107,
+				108, 109, 110, 111))
 		}
 		s.settle(time.Microsecond)
 		if rec := s.qp.record(100); rec.state != flying || rec.deadline-rec.sentAt != linear {

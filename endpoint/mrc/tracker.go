@@ -16,7 +16,8 @@ type tracker struct {
 
 func newTracker(rqPSN uint32, size int) tracker {
 	before := packet.PSNAdd(rqPSN, -1)
-	return tracker{cack: before, maxRcv: before, lowestUnsacked: before, received: newBitmap(size + 1), size: size, mpr: size}
+	return tracker{cack: before, maxRcv: before, lowestUnsacked: before, received: newBitmap(size + 1),
+		size: size, mpr: size}
 }
 
 // standing is where a PSN lies.

@@ -46,7 +46,8 @@ func TestSACKWorkedExample(t *testing.T) {
 		}
 		base := k.sackBase()
 		if got := packet.PSNOffset(base, k.cack); got != c.offset || k.lowestUnsacked != base+64 {
-			t.Errorf("max_rcv_psn %d: sack_offset %d, want %d; then lowest_unsacked_psn %d", c.maxRcv, got, c.offset, k.lowestUnsacked)
+			t.Errorf("max_rcv_psn %d: sack_offset %d, want %d; then lowest_unsacked_psn %d", c.maxRcv, got,
+				c.offset, k.lowestUnsacked)
 		}
 		bits := k.sackBits(base)
 		for psn := base; psn < base+64; psn++ {
@@ -159,7 +160,8 @@ func TestTrackerAgainstTwin(t *testing.T) {
 			} else {
 				k.noteUnsacked(psn, advanced)
 			}
-			if k.cack != packet.PSNAdd(start, d.cack) || k.maxRcv != packet.PSNAdd(start, d.maxRcv) || k.ooo != d.ooo() ||
+			if k.cack != packet.PSNAdd(start, d.cack) || k.maxRcv != packet.PSNAdd(start, d.maxRcv) ||
+				k.ooo != d.ooo() ||
 				k.lowestUnsacked != packet.PSNAdd(start, d.unsacked) {
 				t.Fatalf("seed %d: %+v, want %+v", seed, k, d)
 			}

@@ -17,7 +17,8 @@ func TestTransfer(t *testing.T) {
 	memory := l.region(1, 1<<20)
 	data := pattern(300_001, 1)
 	l.post(qps[0], verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: data})
-	l.post(qps[0], verbs.WorkRequest{ID: 2, Op: verbs.OpWriteImmediate, Data: data[:10], RemoteVA: 500_000, Immediate: 42, Solicited: true})
+	l.post(qps[0], verbs.WorkRequest{ID: 2, Op: verbs.OpWriteImmediate, Data: data[:10],
+		RemoteVA: 500_000, Immediate: 42, Solicited: true})
 	if err := qps[1].PostRecv(verbs.RecvRequest{ID: 9}); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestTransfer(t *testing.T) {
 		}
 	}
 	got, ok := qps[1].Poll()
-	if want := (verbs.Completion{At: got.At, ID: 9, Recv: true, Op: verbs.OpWriteImmediate, Octets: 10, Immediate: 42, HasImmediate: true, Solicited: true}); !ok || got != want {
+	if want := (verbs.Completion{At: got.At, ID: 9, Recv: true, Op: verbs.OpWriteImmediate, Octets: 10,
+		Immediate: 42, HasImmediate: true, Solicited: true}); !ok || got != want {
 		t.Errorf("completion %+v, want %+v", got, want)
 	}
 	if q := qps[0]; q.InFlight() != 0 || q.Schedule() != Idle {
@@ -56,8 +58,10 @@ func TestWrites(t *testing.T) {
 	t.Logf("%d seeds: %+v", n, total)
 	if n >= 60 {
 		for name, v := range map[string]uint64{
-			"SACK losses": total.SACKLosses, "probe losses": total.ProbeLosses, "timeouts": total.Timeouts, "duplicates": total.Duplicates,
-			"trimmed": total.Trimmed, "marks": total.CEReceived, "ack probes": total.AckProbes, "probes": total.ProbesAnswered,
+			"SACK losses": total.SACKLosses, "probe losses": total.ProbeLosses, "timeouts": total.Timeouts,
+			"duplicates": total.Duplicates,
+			"trimmed":    total.Trimmed, "marks": total.CEReceived, "ack probes": total.AckProbes,
+			"probes": total.ProbesAnswered,
 		} {
 			if v < 3 {
 				t.Errorf("the test tests little: %d %s", v, name)
@@ -75,7 +79,9 @@ type ends struct {
 
 var trivial = ends{
 	congestion: func(window, _ int) Congestion { return FixedWindow(window) },
-	sprayer:    func(_ uint64, planes int) Sprayer { return NewRoundRobin(testPaths(8*planes, planes)...) },
+	sprayer: func(_ uint64, planes int) Sprayer {
+		return NewRoundRobin(testPaths(8*planes, planes)...)
+	},
 }
 
 func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
@@ -134,7 +140,8 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 				if side == 1 {
 					to, from = a, b
 				}
-				f := &flow{qps: [2]*QP{qps[side], qps[1-side]}, memory: memories[to][from*slice : (from+1)*slice]}
+				f := &flow{qps: [2]*QP{qps[side], qps[1-side]},
+					memory: memories[to][from*slice : (from+1)*slice]}
 				offset := 0
 				for i := range 1 + rng.IntN(12) {
 					n := rng.IntN(20 * pmtu)
@@ -144,7 +151,8 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 					if offset+n > slice {
 						break
 					}
-					wr := verbs.WorkRequest{ID: uint64(i), Op: verbs.OpWrite, Data: pattern(n, byte(seed)+byte(i)), RemoteVA: uint64(from*slice + offset)}
+					wr := verbs.WorkRequest{ID: uint64(i), Op: verbs.OpWrite, Data: pattern(n, byte(seed)+byte(i)),
+						RemoteVA: uint64(from*slice + offset)}
 					if rng.IntN(2) == 0 {
 						wr.Op, wr.Immediate = verbs.OpWriteImmediate, uint32(i)
 						f.want = append(f.want, wr.Immediate)
@@ -216,7 +224,8 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	}
 	for _, f := range flows {
 		if f.finished != f.posted {
-			return fmt.Errorf("%d of %d requests completed at %v: requester %v, %+v", f.finished, f.posted, l.Now(), f.qps[0].Schedule(), f.qps[0].Counters())
+			return fmt.Errorf("%d of %d requests completed at %v: requester %v, %+v", f.finished, f.posted,
+				l.Now(), f.qps[0].Schedule(), f.qps[0].Counters())
 		}
 		if fmt.Sprint(f.got) != fmt.Sprint(f.want) {
 			return fmt.Errorf("immediate data %v, want %v", f.got, f.want)

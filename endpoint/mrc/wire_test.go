@@ -37,9 +37,12 @@ const (
 
 func newOctets(t *testing.T, edit func(*QPConfig)) *octets {
 	o := &octets{t: t}
-	o.host = newTestHost(t, 0, 1, func(_ time.Duration, _ int, frame []byte) { o.out = append(o.out, bytes.Clone(frame)) })
+	o.host = newTestHost(t, 0, 1, func(_ time.Duration, _ int, frame []byte) {
+		o.out = append(o.out, bytes.Clone(frame))
+	})
 	c := testQPConfig(0, 1, 1)
-	c.QPN, c.RemoteQPN, c.SQPSN, c.RQPSN, c.PMTU, c.ProbeTimeout = 0x123456, 0xABCDEF, 0x100, 0x200, 256, 20*time.Microsecond
+	c.QPN, c.RemoteQPN, c.SQPSN, c.RQPSN, c.PMTU, c.ProbeTimeout = 0x123456, 0xABCDEF, 0x100, 0x200,
+		256, 20*time.Microsecond
 	c.Sprayer = NewRoundRobin(Path{EV: 0xC1230456, Port: 1})
 	if edit != nil {
 		edit(&c)
@@ -57,7 +60,8 @@ func newOctets(t *testing.T, edit func(*QPConfig)) *octets {
 func (o *octets) post(op verbs.Op, va uint64, n int, immediate uint32) {
 	o.t.Helper()
 	data := bytes.Repeat([]byte{0xEE}, n)
-	if err := o.qp.PostSend(o.now, verbs.WorkRequest{Op: op, Data: data, RemoteVA: va, RKey: 7, Immediate: immediate}); err != nil {
+	if err := o.qp.PostSend(o.now, verbs.WorkRequest{Op: op, Data: data, RemoteVA: va, RKey: 7,
+		Immediate: immediate}); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -130,7 +134,8 @@ func like(t *testing.T, what string, frame []byte, pattern string) {
 	pattern = strings.ReplaceAll(pattern, " ", "")
 	got := hex.EncodeToString(frame[atBTH : len(frame)-4])
 	if len(got) != len(pattern)+2*more {
-		t.Errorf("%s: %d octets from the BTH on, want %d: %s", what, len(got)/2, len(pattern)/2+more, got[:min(len(got), 160)])
+		t.Errorf("%s: %d octets from the BTH on, want %d: %s", what, len(got)/2, len(pattern)/2+more,
+			got[:min(len(got), 160)])
 		return
 	}
 	for i := range pattern {
@@ -158,16 +163,19 @@ func TestRequestsOnTheWire(t *testing.T) {
 		{"WRITE Middle", "c7 00 ffff 00 abcdef 10 000101  .... 0001  .... 0001  0000000000001100 00000007 00000258 +256"},
 		{"WRITE Last", "c8 00 ffff 00 abcdef 90 000102  .... 0001  .... 0001  0000000000001200 00000007 00000258 +88"},
 		{"WRITE First", "c6 00 ffff 00 abcdef 10 000103  0001 0002  .... 0001  0000000000002000 00000007 0000012c +256"},
-		{"WRITE Last with Immediate", "c9 00 ffff 00 abcdef 90 000104  0001 0002  .... 0001  0000000000002100 00000007 0000012c  11223344 +44"},
+		{"WRITE Last with Immediate",
+			"c9 00 ffff 00 abcdef 90 000104  0001 0002  .... 0001  0000000000002100 00000007 0000012c  11223344 +44"},
 		{"WRITE Only", "ca 20 ffff 00 abcdef 90 000105  .... 0003  .... 0001  0000000000003000 00000007 0000000a +12"},
-		{"WRITE Only with Immediate", "cb 00 ffff 00 abcdef 90 000106  0002 0004  .... 0001  0000000000004000 00000007 00000004  55667788 +4"},
+		{"WRITE Only with Immediate",
+			"cb 00 ffff 00 abcdef 90 000106  0002 0004  .... 0001  0000000000004000 00000007 00000004  55667788 +4"},
 	}
 	if len(out) != len(want) {
 		t.Fatalf("%d packets, want %d", len(out), len(want))
 	}
 	for i, w := range want {
 		like(t, w.what, out[i], w.octets)
-		if f := out[i]; f[12] != 0x86 || f[13] != 0xDD || f[atIPv6+6] != 17 || binary.BigEndian.Uint16(f[atUDP+2:]) != 4791 || f[atUDP+6] != 0 || f[atUDP+7] != 0 {
+		if f := out[i]; f[12] != 0x86 || f[13] != 0xDD || f[atIPv6+6] != 17 ||
+			binary.BigEndian.Uint16(f[atUDP+2:]) != 4791 || f[atUDP+6] != 0 || f[atUDP+7] != 0 {
 			t.Errorf("%s: Ethernet, IPv6 and UDP % x", w.what, f[:atBTH])
 		}
 	}
@@ -176,7 +184,8 @@ func TestRequestsOnTheWire(t *testing.T) {
 	if len(out) != 1 {
 		t.Fatalf("%d packets after a pause, want a probe", len(out))
 	}
-	like(t, "Reliability PROBE Request", out[0], "de 00 ffff 00 abcdef 00 000000  0000 00 .. 0001 0000 3456 cdef .... 0001")
+	like(t, "Reliability PROBE Request", out[0],
+		"de 00 ffff 00 abcdef 00 000000  0000 00 .. 0001 0000 3456 cdef .... 0001")
 	if _, err := o.host.SendEVProbe(o.now, EVProbe{Peer: testAddr(1), Path: Path{EV: 1, Port: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -184,8 +193,10 @@ func TestRequestsOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	// ERTH (table 7-20): op 1 is EV Probe, 0 Port Status Update with the mask: bit 1 is port 1.
-	like(t, "Endpoint Request, EV Probe", o.out[0], "d8 00 ffff 00 000002 00 000001  00 01 00 .. 00000000 00000000 .... 0001")
-	like(t, "Endpoint Request, Port Status Update", o.out[1], "d8 00 ffff 00 000002 00 000002  00 00 00 .. 00000002 00000000 .... 0001")
+	like(t, "Endpoint Request, EV Probe", o.out[0],
+		"d8 00 ffff 00 000002 00 000001  00 01 00 .. 00000000 00000000 .... 0001")
+	like(t, "Endpoint Request, Port Status Update", o.out[1],
+		"d8 00 ffff 00 000002 00 000002  00 00 00 .. 00000002 00000000 .... 0001")
 }
 
 const (
@@ -194,7 +205,8 @@ const (
 	trimmedDSCP = 35
 
 	// A WRITE Only of 4 octets with AckReq, timestamp 0x0042: its PSN goes between the two halves.
-	writeHead, writeTail = "ca 00 ffff 00 123456 90", "0000 0001  0042 0001  0000000000001000 00000007 00000004  eeeeeeee"
+	writeHead, writeTail = "ca 00 ffff 00 123456 90",
+		"0000 0001  0042 0001  0000000000001000 00000007 00000004  eeeeeeee"
 )
 
 // TestAnswersOnTheWire: SACK, transport ACK, NACK, the answer to a probe and the endpoint response
@@ -218,7 +230,8 @@ func TestAnswersOnTheWire(t *testing.T) {
 	}
 	// One above a gap: ooo_count 1, bit 2 of the bitmap, ack_psn_offset 2.
 	out = o.give(dataDSCP, writeHead+"000202"+writeTail)
-	like(t, "SACK above a gap", out[0], "dc 00 ffff 00 abcdef 00 000200  00 00 0002 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000005  0042 0001 00 000001")
+	like(t, "SACK above a gap", out[0],
+		"dc 00 ffff 00 abcdef 00 000200  00 00 0002 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000005  0042 0001 00 000001")
 	// NETH: nack_reason 0x01, entropy, spdcid, dpdcid, nack_psn, cc_type 2 (timestamp),
 	// tx_timestamp.
 	out = o.give(trimmedDSCP, writeHead+"000201"+writeTail)
@@ -231,9 +244,11 @@ func TestAnswersOnTheWire(t *testing.T) {
 	}
 	// A probe, 0xDE: pr is set, probe_id comes back in ack_psn_offset.
 	out = o.give(dataDSCP, "de 00 ffff 00 123456 00 000000  0000 00 00 beef 0000 cdef 3456 0043 0001")
-	like(t, "answer to a probe", out[0], "dc 00 ffff 00 abcdef 00 000000  00 02 beef c1230456 3456 cdef 00 000200 00 08 .... ................  0043 0001 00 000001")
+	like(t, "answer to a probe", out[0],
+		"dc 00 ffff 00 abcdef 00 000000  00 02 beef c1230456 3456 cdef 00 000200 00 08 .... ................  0043 0001 00 000001")
 	out = o.give(dataDSCP, "d8 00 ffff 00 000002 00 00a55a  00 01 00 00 00000000 00000000 0044 0001")
-	like(t, "Endpoint Response", out[0], "d9 00 ffff 00 000002 00 00a55a  00 04 0000 000000000000000000000000000000000000000000000000 0044 0000 00000000")
+	like(t, "Endpoint Response", out[0],
+		"d9 00 ffff 00 000002 00 00a55a  00 04 0000 000000000000000000000000000000000000000000000000 0044 0000 00000000")
 }
 
 // TestControlFromTheWire: a host does by SACK, NACK, ACK and endpoint response what tables 6-2,
@@ -247,15 +262,19 @@ func TestControlFromTheWire(t *testing.T) {
 		t.Fatalf("%d packets, want 3", len(out))
 	}
 	o.give(controlDSCP, "dc 00 ffff 00 123456 00 000100  00 00 0002 c1230456 cdef 3456 00 000100 00 08 0000 0000000000000005  0000 0001 00 000001")
-	if _, done := o.qp.Poll(); done || o.qp.UnackPSN() != 0x100 || o.qp.record(0x101).state != flying || o.qp.record(0x102).state != arrived {
-		t.Errorf("after a SACK of 0x100 and 0x102: unack_psn %#x, records %v and %v", o.qp.UnackPSN(), o.qp.record(0x101).state, o.qp.record(0x102).state)
+	if _, done := o.qp.Poll(); done || o.qp.UnackPSN() != 0x100 ||
+		o.qp.record(0x101).state != flying || o.qp.record(0x102).state != arrived {
+		t.Errorf("after a SACK of 0x100 and 0x102: unack_psn %#x, records %v and %v", o.qp.UnackPSN(),
+			o.qp.record(0x101).state, o.qp.record(0x102).state)
 	}
 	o.give(controlDSCP, "dd 00 ffff 00 123456 00 000101  0000 01 00 c1230456 cdef 3456 00 000101 20 00 0000")
 	out := o.run(time.Microsecond)
 	if len(out) != 1 {
 		t.Fatalf("%d packets after a NACK, want one again", len(out))
 	}
-	like(t, "sent again", out[0], "ca 00 ffff 00 abcdef b0 000101  .... 0002 .... 0001 0000000000001000 00000007 00000004 +4") // a, rtx and ts
+	like(t, "sent again", out[0],
+		// a, rtx and ts
+		"ca 00 ffff 00 abcdef b0 000101  .... 0002 .... 0001 0000000000001000 00000007 00000004 +4")
 	o.give(controlDSCP, "d1 00 ffff 00 123456 00 000102  1f 000003")
 	for i := range 3 {
 		if c, done := o.qp.Poll(); !done || c.Status != verbs.StatusOK {
@@ -266,7 +285,8 @@ func TestControlFromTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.give(controlDSCP, fmt.Sprintf("d9 00 ffff 00 000002 00 00%04x  00 04 0000 %048x 0000 0000 00000000", id, 0))
+	o.give(controlDSCP, fmt.Sprintf(
+		"d9 00 ffff 00 000002 00 00%04x  00 04 0000 %048x 0000 0000 00000000", id, 0))
 	if r, ok := o.host.PollEndpoint(); !ok || !r.Answered || r.ID != id {
 		t.Errorf("EV probe: %+v, %v, want an answer", r, ok)
 	}
@@ -282,7 +302,9 @@ func TestNACKCodesOnTheWire(t *testing.T) {
 		event func(o *octets) [][]byte // what has a responder send it
 		fatal bool
 	}{
-		{"TRIMMED", 0x01, func(o *octets) [][]byte { return o.give(trimmedDSCP, writeHead+"000200"+writeTail) }, false},
+		{"TRIMMED", 0x01, func(o *octets) [][]byte {
+			return o.give(trimmedDSCP, writeHead+"000200"+writeTail)
+		}, false},
 		{"TRIMMED_LASTHOP", 0x02, func(o *octets) [][]byte {
 			o.host.cfg.Wire.DSCP.Trimmed, o.host.cfg.Wire.DSCP.TrimmedLastHop = 39, trimmedDSCP
 			return o.give(trimmedDSCP, writeHead+"000200"+writeTail)
@@ -306,10 +328,12 @@ func TestNACKCodesOnTheWire(t *testing.T) {
 			o := newOctets(t, func(c *QPConfig) { c.ProbeTimeout = 0 })
 			o.post(verbs.OpWrite, 0x1000, 4, 0)
 			o.run(time.Microsecond)
-			o.give(controlDSCP, fmt.Sprintf("dd 00 ffff 00 123456 00 000100  0000 %02x 00 c1230456 cdef 3456 00 000100 20 00 0000", c.code))
+			o.give(controlDSCP, fmt.Sprintf(
+				"dd 00 ffff 00 123456 00 000100  0000 %02x 00 c1230456 cdef 3456 00 000100 20 00 0000", c.code))
 			again := o.run(time.Microsecond)
 			if o.qp.Failed() != c.fatal || len(again) == 1 == c.fatal {
-				t.Errorf("after a NACK with %#02x: failed %v, %d packets sent again", c.code, o.qp.Failed(), len(again))
+				t.Errorf("after a NACK with %#02x: failed %v, %d packets sent again", c.code, o.qp.Failed(),
+					len(again))
 			}
 		})
 	}
@@ -318,7 +342,9 @@ func TestNACKCodesOnTheWire(t *testing.T) {
 // admitted refuses a WRITE for a reason of the responder's own.
 func admitted(reason packet.NACKReason) func(*octets) [][]byte {
 	return func(o *octets) [][]byte {
-		o.qp.cfg.Admit = func(time.Duration, uint32, int) (packet.NACKReason, bool) { return reason, false }
+		o.qp.cfg.Admit = func(time.Duration, uint32, int) (packet.NACKReason, bool) {
+			return reason, false
+		}
 		return o.give(dataDSCP, writeHead+"000200"+writeTail)
 	}
 }
@@ -328,7 +354,8 @@ func admitted(reason packet.NACKReason) func(*octets) [][]byte {
 // the outer destination and the SRH's segment. What answers a packet carries an entropy of the
 // responder's own, and the packet's in its SETH.
 func TestEntropyOnTheWire(t *testing.T) {
-	container, segment := netip.MustParseAddr("fcbb:bb00:1:2:3::"), netip.MustParseAddr("fcbb:bb00:4:5::")
+	container, segment := netip.MustParseAddr("fcbb:bb00:1:2:3::"),
+		netip.MustParseAddr("fcbb:bb00:4:5::")
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{segment}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +370,8 @@ func TestEntropyOnTheWire(t *testing.T) {
 		{"UDP source port", Path{EV: 0xC3A50000, Port: 1}, atIPv6, 0xC3A5, 0},
 		{"structured EV", Path{EV: 0x8001F00F, Port: 1}, atIPv6, 0x8001, 0x0F00F},
 		{"SRv6", Path{EV: 0x00070000, Port: 1, Route: &Route{Dst: container}}, atIPv6 + 40, 7, 0},
-		{"SRv6 with an SRH", Path{EV: 0x00080000, Port: 1, Route: &Route{Dst: container, SRH: &srh}}, atIPv6 + 40 + 24, 8, 0},
+		{"SRv6 with an SRH", Path{EV: 0x00080000, Port: 1, Route: &Route{Dst: container, SRH: &srh}},
+			atIPv6 + 40 + 24, 8, 0},
 	} {
 		o := newOctets(t, func(q *QPConfig) { q.Sprayer = NewRoundRobin(c.path) })
 		o.post(verbs.OpWrite, 0x1000, 4, 0)
@@ -356,7 +384,8 @@ func TestEntropyOnTheWire(t *testing.T) {
 			label := binary.BigEndian.Uint32(f[c.inner:]) & 0xFFFFF
 			sport := binary.BigEndian.Uint16(f[c.inner+40:])
 			if sport != c.sport || label != c.flowLabel || f[c.inner+6] != 17 {
-				t.Errorf("%s: source port %#x, flow label %#x, want %#x and %#x", c.name, sport, label, c.sport, c.flowLabel)
+				t.Errorf("%s: source port %#x, flow label %#x, want %#x and %#x", c.name, sport, label, c.sport,
+					c.flowLabel)
 			}
 			if c.inner == atIPv6 {
 				continue
@@ -373,7 +402,8 @@ func TestEntropyOnTheWire(t *testing.T) {
 	}
 	o := newOctets(t, func(q *QPConfig) { q.Sprayer = NewRoundRobin(Path{EV: 0x8001F00F, Port: 1}) })
 	for _, f := range o.give(dataDSCP, writeHead+"000200"+writeTail) {
-		if sport, label := binary.BigEndian.Uint16(f[atUDP:]), binary.BigEndian.Uint32(f[atIPv6:])&0xFFFFF; sport != 0x8001 || label != 0xF00F {
+		if sport, label := binary.BigEndian.Uint16(f[atUDP:]),
+			binary.BigEndian.Uint32(f[atIPv6:])&0xFFFFF; sport != 0x8001 || label != 0xF00F {
 			t.Errorf("answer with source port %#x, flow label %#x", sport, label)
 		}
 		if f[atBTH] == 0xDC && hex.EncodeToString(f[atBTH+12+4:atBTH+12+8]) != "c1230456" {
@@ -397,7 +427,8 @@ func TestAttributesAreConfigured(t *testing.T) {
 	}{
 		{"MRC_QP_MAX_MPR_DEST 1", Attributes{MaxMPR: 1, TrimNACK: true}, verbs.OpWrite, 128, 7},
 		{"MRC_QP_MAX_MPR_DEST 3", Attributes{MaxMPR: 3, TrimNACK: true}, verbs.OpWrite, 384, 7},
-		{"MRC_QP_MAX_WIMM_DEST 5", Attributes{MaxMPR: 8, MaxWIMM: 5, TrimNACK: true}, verbs.OpWriteImmediate, 5, 7},
+		{"MRC_QP_MAX_WIMM_DEST 5", Attributes{MaxMPR: 8, MaxWIMM: 5, TrimNACK: true},
+			verbs.OpWriteImmediate, 5, 7},
 		{"no MRC_DEVICE_CAP_TRIM_NACK", Attributes{MaxMPR: 1}, verbs.OpWrite, 128, 3},
 	} {
 		o := newOctets(t, func(q *QPConfig) { q.Remote, q.ProbeTimeout = c.remote, 0 })
@@ -425,7 +456,8 @@ func TestAttributesAreConfigured(t *testing.T) {
 			q.Local.MaxMPR, q.Local.DynamicMPR, q.Remote.DynamicMPR = 2, c.local, c.remote
 		})
 		if got := o.give(dataDSCP, writeHead+"000200"+writeTail)[0][atBTH+12+17]; got != c.mpr {
-			t.Errorf("MRC_QP_DYNAMIC_MPR %v here and %v at the peer: SACK with mpr %d, want %d", c.local, c.remote, got, c.mpr)
+			t.Errorf("MRC_QP_DYNAMIC_MPR %v here and %v at the peer: SACK with mpr %d, want %d", c.local,
+				c.remote, got, c.mpr)
 		}
 	}
 	for _, c := range []struct {
@@ -434,7 +466,8 @@ func TestAttributesAreConfigured(t *testing.T) {
 	}{{true, 0xDD}, {false, 0xDC}} {
 		o := newOctets(t, func(q *QPConfig) { q.Local.TrimNACK = c.trimNACK })
 		if got := o.give(trimmedDSCP, writeHead+"000200"+writeTail)[0][atBTH]; got != c.opcode {
-			t.Errorf("MRC_DEVICE_CAP_TRIM_NACK %v: a trimmed packet is answered with %#02x, want %#02x", c.trimNACK, got, c.opcode)
+			t.Errorf("MRC_DEVICE_CAP_TRIM_NACK %v: a trimmed packet is answered with %#02x, want %#02x",
+				c.trimNACK, got, c.opcode)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 // answerPath chooses the path of the answer to an endpoint request: of the profile that serves who
 // asked, by the port that the request came by if it can be. Where no profile does, the way that the
 // request came is all that is known.
-func (n *NIC) answerPath(now time.Duration, peer netip.Addr, back mrc.Path, ports packet.PortMask) (mrc.Path, bool) {
+func (n *NIC) answerPath(now time.Duration, peer netip.Addr, back mrc.Path,
+	ports packet.PortMask) (mrc.Path, bool) {
 	ports &= n.usable(peer)
 	p := n.serve.find(peer)
 	if p.auto() {

@@ -14,12 +14,13 @@ import (
 // A plan is what Apply has found out before it changes anything.
 type plan struct {
 	to       *hostapi.State
-	profiles map[string]*profile           // all of them, those that stay as they are now
-	fresh    map[string]*profile           // new ones, or in place of one of the name
-	flips    map[*profile][]int            // indexes whose denial changes, of those that stay otherwise
-	is       map[*profile]*hostapi.Profile // what these are to be
-	moved    bool                          // destinations may have changed
-	wire     packet.MRCSettings
+	profiles map[string]*profile // all of them, those that stay as they are now
+	fresh    map[string]*profile // new ones, or in place of one of the name
+	// indexes whose denial changes, of those that stay otherwise
+	flips map[*profile][]int
+	is    map[*profile]*hostapi.Profile // what these are to be
+	moved bool                          // destinations may have changed
+	wire  packet.MRCSettings
 }
 
 // Apply makes the NIC hold a state in place of the one it holds, all of it or, with an error,
@@ -56,11 +57,13 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 			return nil, err
 		}
 		if !n.has(hostapi.OptCCProfileModifyOnline) && n.usesCC(c.Name) {
-			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_cc_profiles[%s]", c.Name), "queue pairs use it, and the device cannot modify it ONLINE")
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_cc_profiles[%s]", c.Name),
+				"queue pairs use it, and the device cannot modify it ONLINE")
 		}
 	}
 	p := &plan{
-		to: to, wire: wire, profiles: make(map[string]*profile, len(to.Profiles)), fresh: make(map[string]*profile),
+		to: to, wire: wire, profiles: make(map[string]*profile, len(to.Profiles)),
+		fresh: make(map[string]*profile),
 		flips: make(map[*profile][]int), is: make(map[*profile]*hostapi.Profile),
 	}
 	for _, is := range to.Profiles {
@@ -75,7 +78,8 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 			p.flips[was], p.is[was] = was.differing(is), is
 			continue
 		case was.flows > 0 && !n.has(hostapi.OptEVProfileModifyOnline):
-			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_profiles[%s]", is.Name), "%d queue pairs use it, and the device cannot modify it ONLINE", was.flows)
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("set_profiles[%s]", is.Name),
+				"%d queue pairs use it, and the device cannot modify it ONLINE", was.flows)
 		}
 		made, err := n.compile(is)
 		if err != nil {
@@ -90,7 +94,8 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 		}
 		p.moved = true
 		if was.flows > 0 && !n.has(hostapi.OptEVProfileModifyOnline) {
-			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("remove_profiles[%s]", name), "%d queue pairs use it", was.flows)
+			return nil, refusal(hostapi.CodeBusy, fmt.Sprintf("remove_profiles[%s]", name),
+				"%d queue pairs use it", was.flows)
 		}
 	}
 	return p, nil
@@ -124,7 +129,8 @@ func (n *NIC) carryOut(p *plan) {
 	if p.moved {
 		n.serve = newDestinations(n.profiles)
 	}
-	bad := make(map[string]map[hostapi.EV]bool) // as it was told, of profiles that have another version now
+	// as it was told, of profiles that have another version now
+	bad := make(map[string]map[hostapi.EV]bool)
 	for name, made := range p.fresh {
 		if was := before[name]; was != nil {
 			made.inherit(was)

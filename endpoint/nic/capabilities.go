@@ -19,7 +19,8 @@ func software(ports int) hostapi.Capabilities {
 		mask |= hostapi.Ports(p + 1)
 	}
 	return hostapi.Capabilities{
-		EVMaxFormats: hostapi.MaxProfiles, EVMaxProfiles: hostapi.MaxProfiles, EVMaxCount: maxEVs, EVMaxCountProfile: spray.MaxEVs, EVCountAlign: 1,
+		EVMaxFormats: hostapi.MaxProfiles, EVMaxProfiles: hostapi.MaxProfiles, EVMaxCount: maxEVs,
+		EVMaxCountProfile: spray.MaxEVs, EVCountAlign: 1,
 		EVMaxWidth:    8 * hostapi.EVBytes,
 		EVFormatModes: hostapi.Modes(hostapi.FormatSTEV, hostapi.FormatSRv6, hostapi.FormatUDP),
 		EVModes:       hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated),
@@ -39,12 +40,17 @@ func exceeds(d, own *hostapi.Capabilities) string {
 		name      string
 		have, max int
 	}{
-		{"EVMaxFormats", d.EVMaxFormats, own.EVMaxFormats}, {"EVMaxProfiles", d.EVMaxProfiles, own.EVMaxProfiles}, {"EVMaxCount", d.EVMaxCount, own.EVMaxCount},
-		{"EVMaxCountProfile", d.EVMaxCountProfile, own.EVMaxCountProfile}, {"EVMaxWidth", d.EVMaxWidth, own.EVMaxWidth},
-		{"CCMaxProfiles", d.CCMaxProfiles, own.CCMaxProfiles}, {"MaxMPR", d.MaxMPR, own.MaxMPR}, {"MaxWIMM", d.MaxWIMM, own.MaxWIMM},
+		{"EVMaxFormats", d.EVMaxFormats, own.EVMaxFormats}, {"EVMaxProfiles", d.EVMaxProfiles,
+			own.EVMaxProfiles}, {"EVMaxCount", d.EVMaxCount, own.EVMaxCount},
+		{"EVMaxCountProfile", d.EVMaxCountProfile, own.EVMaxCountProfile},
+		{"EVMaxWidth", d.EVMaxWidth, own.EVMaxWidth},
+		{"CCMaxProfiles", d.CCMaxProfiles, own.CCMaxProfiles}, {"MaxMPR", d.MaxMPR, own.MaxMPR},
+		{"MaxWIMM", d.MaxWIMM, own.MaxWIMM},
 		{"MaxWIMMDest", d.MaxWIMMDest, own.MaxWIMMDest},
-		{"EVFormatModes", int(d.EVFormatModes &^ own.EVFormatModes), 0}, {"EVModes", int(d.EVModes &^ own.EVModes), 0}, {"Ports", int(d.Ports &^ own.Ports), 0},
-		{"OptAttr", int(d.OptAttr &^ (own.OptAttr | ranges)), 0}, {"DeviceCap", int(d.DeviceCap &^ own.DeviceCap), 0},
+		{"EVFormatModes", int(d.EVFormatModes &^ own.EVFormatModes), 0},
+		{"EVModes", int(d.EVModes &^ own.EVModes), 0}, {"Ports", int(d.Ports &^ own.Ports), 0},
+		{"OptAttr", int(d.OptAttr &^ (own.OptAttr | ranges)), 0},
+		{"DeviceCap", int(d.DeviceCap &^ own.DeviceCap), 0},
 	} {
 		if n.have > n.max {
 			return n.name

@@ -51,7 +51,8 @@ type Config struct {
 // DefaultConfig is a configuration that lacks only Host.Addr, Host.Ports and Host.Output.
 func DefaultConfig() Config {
 	return Config{
-		Host: mrc.DefaultConfig(), Spray: spray.DefaultConfig(0), Network: nscc.Network{RTT: 10 * time.Microsecond, Trimming: true}, AutoEVs: 128,
+		Host: mrc.DefaultConfig(), Spray: spray.DefaultConfig(0),
+		Network: nscc.Network{RTT: 10 * time.Microsecond, Trimming: true}, AutoEVs: 128,
 	}
 }
 

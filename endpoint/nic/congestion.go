@@ -24,9 +24,12 @@ func (n *NIC) congestion(s *hostapi.State, p *profile, mtu int) (nscc.Config, er
 
 // Timers that have to do with round trips.
 const (
-	ackRoundTrips   = 100 // of base round trips that a Local ACK Timeout has at least: SACKs and probes find losses long before
-	probeRoundTrips = 4   // of round trips with the queues that are aimed at, after which a probe asks what has arrived
-	leastAckTimeout = 10  // 1.05 ms, the transport's default
+	// of base round trips that a Local ACK Timeout has at least: SACKs and probes find losses long
+	// before
+	ackRoundTrips = 100
+	// of round trips with the queues that are aimed at, after which a probe asks what has arrived
+	probeRoundTrips = 4
+	leastAckTimeout = 10 // 1.05 ms, the transport's default
 	ackTimeoutUnit  = 1024 * time.Nanosecond
 	mostAckTimeout  = 24
 )
@@ -71,9 +74,12 @@ func (f *flow) setCongestion(c nscc.Config) {
 
 // fieldNames are those of nscc.Config in host.proto.
 var fieldNames = map[string]string{
-	"MinCwnd": "min_cwnd", "MaxCwnd": "max_cwnd", "AdjustBytes": "adjust_bytes_threshold", "QAGate": "qa_gate", "BaseRTT": "base_rtt_ns",
-	"TargetDelay": "target_delay_ns", "FastDelay": "fast_delay_ns", "NACKDelay": "nack_delay_ns", "AdjustPeriod": "adjust_period_threshold_ns",
-	"QAThreshold": "qa_threshold_ns", "Alpha": "alpha", "Fi": "fi", "Eta": "eta", "FiScale": "fi_scale", "Gamma": "gamma", "MaxMDJump": "max_md_jump",
+	"MinCwnd": "min_cwnd", "MaxCwnd": "max_cwnd", "AdjustBytes": "adjust_bytes_threshold",
+	"QAGate": "qa_gate", "BaseRTT": "base_rtt_ns",
+	"TargetDelay": "target_delay_ns", "FastDelay": "fast_delay_ns", "NACKDelay": "nack_delay_ns",
+	"AdjustPeriod": "adjust_period_threshold_ns",
+	"QAThreshold":  "qa_threshold_ns", "Alpha": "alpha", "Fi": "fi", "Eta": "eta",
+	"FiScale": "fi_scale", "Gamma": "gamma", "MaxMDJump": "max_md_jump",
 	"DelayWeight": "delay_weight", "DelayRelief": "delay_relief",
 }
 
@@ -87,7 +93,8 @@ func (n *NIC) checkCC(c *hostapi.CCProfile) error {
 	}
 	field := fmt.Sprintf("set_cc_profiles[%s].nscc", c.Name)
 	if e := (*nscc.FieldError)(nil); errors.As(err, &e) {
-		return refusal(hostapi.CodeUnsupported, field+"."+fieldNames[e.Field], "%v, want %s", e.Value, e.Want)
+		return refusal(hostapi.CodeUnsupported, field+"."+fieldNames[e.Field], "%v, want %s", e.Value,
+			e.Want)
 	}
 	return refusal(hostapi.CodeUnsupported, field, "%v", err)
 }

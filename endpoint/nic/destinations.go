@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// destinations finds which profile serves an address: the one with the longest prefix that holds it.
+// destinations finds which profile serves an address: the one with the longest prefix that holds
+// it.
 type destinations struct {
 	by      map[netip.Prefix]*profile
 	lengths []int // of the prefixes, the longest first

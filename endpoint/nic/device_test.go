@@ -16,7 +16,8 @@ import (
 
 // ccProfile is what a controller would send for a network.
 func ccProfile(name string, n nscc.Network) *hostapi.CCProfile {
-	return &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC, NSCC: nscc.DefaultConfig(n).Profile()}
+	return &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC,
+		NSCC: nscc.DefaultConfig(n).Profile()}
 }
 
 // TestCapabilities: a NIC holds as much as it says it can, and refuses one more by the name of what
@@ -28,9 +29,11 @@ func TestCapabilities(t *testing.T) {
 	if c.Ports != hostapi.Ports(1, 2, 3) || c.EVFreeCount != c.EVMaxCount {
 		t.Errorf("%+v", c)
 	}
-	full := hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("a", c.EVMaxCountProfile, 3, 1)}}
+	full := hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("a", c.EVMaxCountProfile, 3,
+		1)}}
 	for i := range c.CCMaxProfiles {
-		full.CC = append(full.CC, ccProfile(strings.Repeat("c", i%100+1)+string(rune('a'+i/100)), nscc.Network{Rate: 1e9, RTT: time.Millisecond, MTU: 4096}))
+		full.CC = append(full.CC, ccProfile(strings.Repeat("c", i%100+1)+string(rune('a'+i/100)),
+			nscc.Network{Rate: 1e9, RTT: time.Millisecond, MTU: 4096}))
 	}
 	f.Hold(0, full)
 	if got := n.Capabilities().EVFreeCount; got != c.EVMaxCount-c.EVMaxCountProfile {
@@ -38,23 +41,30 @@ func TestCapabilities(t *testing.T) {
 	}
 	held := n.State()
 	for field, s := range map[string]hostapi.State{
-		"set_profiles[a].count":       {Profiles: []*hostapi.Profile{nictest.Profile("a", c.EVMaxCountProfile+1, 3, 1)}},
+		"set_profiles[a].count": {Profiles: []*hostapi.Profile{nictest.Profile("a",
+			c.EVMaxCountProfile+1, 3, 1)}},
 		"set_profiles[a].evs[3].port": {Profiles: []*hostapi.Profile{nictest.Profile("a", 4, 4, 1)}},
 	} {
 		err := f.Apply(0, s)
-		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != field || e.Code != hostapi.CodeUnsupported {
+		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != field ||
+			e.Code != hostapi.CodeUnsupported {
 			t.Errorf("%v, want %s", err, field)
 		}
 	}
 	for field, edit := range map[string]func(*hostapi.NSCC){
-		"base_rtt_ns": func(c *hostapi.NSCC) { c.BaseRTT = 0 }, "adjust_period_threshold_ns": func(c *hostapi.NSCC) { c.AdjustPeriodThreshold = 0 },
-		"qa_threshold_ns": func(c *hostapi.NSCC) { c.QAThreshold = 0 }, "max_cwnd": func(c *hostapi.NSCC) { c.MaxCwnd = 1 << 31 },
+		"base_rtt_ns": func(c *hostapi.NSCC) {
+			c.BaseRTT = 0
+		}, "adjust_period_threshold_ns": func(c *hostapi.NSCC) { c.AdjustPeriodThreshold = 0 },
+		"qa_threshold_ns": func(c *hostapi.NSCC) {
+			c.QAThreshold = 0
+		}, "max_cwnd": func(c *hostapi.NSCC) { c.MaxCwnd = 1 << 31 },
 		"fi": func(c *hostapi.NSCC) { c.FI = 1e20 }, "alpha": func(c *hostapi.NSCC) { c.Alpha = 1e20 },
 	} {
 		cc := ccProfile("x", nscc.Network{Rate: 1e9, RTT: time.Millisecond, MTU: 4096})
 		edit(&cc.NSCC)
 		err := f.Apply(0, hostapi.State{CC: []*hostapi.CCProfile{cc}})
-		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != "set_cc_profiles[x].nscc."+field || !strings.Contains(e.Reason, "want ") {
+		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != "set_cc_profiles[x].nscc."+
+			field || !strings.Contains(e.Reason, "want ") {
 			t.Errorf("%v, want %s", err, field)
 		}
 	}
@@ -78,7 +88,8 @@ func TestLesserDevice(t *testing.T) {
 	state := func(count int, network nscc.Network, denied ...hostapi.EV) hostapi.State {
 		p := nictest.Profile("p", count, 2, 1).WithDenied(denied)
 		p.CC = "cc"
-		return hostapi.State{Profiles: []*hostapi.Profile{p}, CC: []*hostapi.CCProfile{ccProfile("cc", network)}}
+		return hostapi.State{Profiles: []*hostapi.Profile{p},
+			CC: []*hostapi.CCProfile{ccProfile("cc", network)}}
 	}
 	f.Hold(0, state(4, network))
 	f.Hold(0, state(8, network))
@@ -86,7 +97,8 @@ func TestLesserDevice(t *testing.T) {
 	busy := func(s hostapi.State, field string) {
 		t.Helper()
 		err := f.Apply(0, s)
-		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Code != hostapi.CodeBusy || e.Field != field {
+		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Code != hostapi.CodeBusy ||
+			e.Field != field {
 			t.Errorf("%v, want that %s is busy", err, field)
 		}
 	}
@@ -96,7 +108,8 @@ func TestLesserDevice(t *testing.T) {
 	faster.Rate *= 2
 	busy(state(8, faster), "set_cc_profiles[cc]")
 	f.Hold(0, state(8, network, nictest.EV(1, 2)))
-	if err := f.Apply(0, state(17, network)); err == nil || !strings.Contains(err.Error(), "ev_max_count_profile") {
+	if err := f.Apply(0, state(17, network)); err == nil ||
+		!strings.Contains(err.Error(), "ev_max_count_profile") {
 		t.Error(err)
 	}
 	if err := f.NICs[0].DestroyQP(100); err != nil {
@@ -110,16 +123,19 @@ func TestLesserDevice(t *testing.T) {
 		t.Error(err)
 	}
 	for want, edit := range map[string]func(*nic.Config){
-		"Network.RTT":   func(c *nic.Config) { c.Network.RTT = 0 },
-		"Network":       func(c *nic.Config) { c.Network.RTT, c.Network.Rate = time.Minute, 1e15 },
-		"AutoEVs":       func(c *nic.Config) { c.AutoEVs = 1025 },
-		"Spray":         func(c *nic.Config) { c.Spray.MaxSkips = 0 },
-		"Device: Ports": func(c *nic.Config) { c.Device = &hostapi.Capabilities{Ports: hostapi.Ports(9)} },
+		"Network.RTT": func(c *nic.Config) { c.Network.RTT = 0 },
+		"Network":     func(c *nic.Config) { c.Network.RTT, c.Network.Rate = time.Minute, 1e15 },
+		"AutoEVs":     func(c *nic.Config) { c.AutoEVs = 1025 },
+		"Spray":       func(c *nic.Config) { c.Spray.MaxSkips = 0 },
+		"Device: Ports": func(c *nic.Config) {
+			c.Device = &hostapi.Capabilities{Ports: hostapi.Ports(9)}
+		},
 	} {
 		cfg := nic.DefaultConfig()
 		cfg.Host = f.NICs[0].Config()
 		edit(&cfg)
-		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -137,7 +153,8 @@ func TestLongRoundTrips(t *testing.T) {
 	qp, _ := f.Pair(0, 1, 100)
 	p := nictest.Profile("p", 8, 2, 1)
 	p.CC = "slow"
-	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p}, CC: []*hostapi.CCProfile{ccProfile("slow", network)}})
+	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p},
+		CC: []*hostapi.CCProfile{ccProfile("slow", network)}})
 	x := write(t, f, 0, 1, qp, 3<<20)
 	began := f.Now()
 	x.finish(t)

@@ -73,7 +73,8 @@ func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
 	}
 	n.setPorts(f)
 	n.flows = append(n.flows, f)
-	if n.cfg.PortUpdates { // also with all ports up: the peer may remember others, of before the host started
+	// also with all ports up: the peer may remember others, of before the host started
+	if n.cfg.PortUpdates {
 		n.tellPeer(f.peer)
 	}
 	return f.qp, nil
@@ -191,7 +192,9 @@ func (f *flow) SetWindow(packets int) { f.set.SetWindow(packets) }
 func (f *flow) Take(free, busy packet.PortMask) packet.PortMask { return f.set.Take(free, busy) }
 
 // Feedback takes the outcome of a packet.
-func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) { f.set.Feedback(now, id, s) }
+func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) {
+	f.set.Feedback(now, id, s)
+}
 
 // Probe returns a value in doubt that must be probed now.
 func (f *flow) Probe(now time.Duration, ports packet.PortMask) (mrc.Path, bool) {
@@ -228,7 +231,8 @@ func (n *NIC) Counts(yield func(hostapi.EVCount) bool) {
 			if c.sent+r.sent+c.lost+r.lost == 0 || p.first[i] != i {
 				continue
 			}
-			if !yield(hostapi.EVCount{Profile: is.Name, EV: v, Sent: c.sent + r.sent, Lost: c.lost + r.lost}) {
+			if !yield(hostapi.EVCount{Profile: is.Name, EV: v, Sent: c.sent + r.sent, Lost: c.lost +
+				r.lost}) {
 				return
 			}
 		}

@@ -51,7 +51,9 @@ func TestAnswersAvoidBadPaths(t *testing.T) {
 		return false
 	}
 	write(t, f, 1, 0, back, 1<<20).finish(t)
-	if len(heard.events) != 1 || heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1), State: hostapi.EVAssumedBad}) {
+	if len(heard.events) != 1 ||
+		heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1),
+			State: hostapi.EVAssumedBad}) {
 		t.Fatalf("heard of %+v", heard.events)
 	}
 	answers = 0
@@ -113,7 +115,8 @@ func TestCountsStay(t *testing.T) {
 	p.EVs[1] = nictest.EV(77, 2)
 	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p}})
 	after := count()
-	if len(after) != 3 || after[nictest.EV(0, 1)] != before[nictest.EV(0, 1)] || after[nictest.EV(1, 2)] != 0 {
+	if len(after) != 3 || after[nictest.EV(0, 1)] != before[nictest.EV(0, 1)] ||
+		after[nictest.EV(1, 2)] != 0 {
 		t.Errorf("%v after %v", after, before)
 	}
 	stopped := 0
@@ -154,7 +157,8 @@ func TestOwnSprayer(t *testing.T) {
 	both(f, 4, 2)
 	c := mrc.DefaultQPConfig()
 	c.QPN, c.RemoteQPN, c.RemoteAddr = 200, 200, nictest.Address(1)
-	c.Sprayer, c.Congestion = mrc.NewRoundRobin(mrc.Path{EV: 9, Port: 1}, mrc.Path{EV: 9, Port: 2}), mrc.FixedWindow(1<<20)
+	c.Sprayer, c.Congestion = mrc.NewRoundRobin(mrc.Path{EV: 9, Port: 1}, mrc.Path{EV: 9, Port: 2}),
+		mrc.FixedWindow(1<<20)
 	qp, err := f.NICs[0].CreateQP(c)
 	if err != nil {
 		t.Fatal(err)
@@ -252,8 +256,9 @@ func TestLostAnswers(t *testing.T) {
 			}
 			return lose
 		}
-		const rtt = 10 * time.Microsecond    // that is expected
-		const most = (7+2*7+4*7)*rtt + 2*rtt // an answer is asked for after 7 of these, and then after twice as long each
+		const rtt = 10 * time.Microsecond // that is expected
+		// an answer is asked for after 7 of these, and then after twice as long each
+		const most = (7+2*7+4*7)*rtt + 2*rtt
 		for range 50 {
 			began := f.Now()
 			write(t, f, 0, 1, qp, 64<<10).finish(t)
@@ -306,7 +311,9 @@ func TestAlwaysSkip(t *testing.T) {
 		if !said {
 			t.Fatal("no SACK for the value")
 		}
-		if c.bad && (len(heard.events) != 1 || heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1), State: hostapi.EVAssumedBad})) {
+		if c.bad && (len(heard.events) != 1 ||
+			heard.events[0] != (hostapi.EVEvent{Profile: "p", EV: nictest.EV(2, 1),
+				State: hostapi.EVAssumedBad})) {
 			t.Errorf("the controller hears %+v, want that the value is ASSUMED_BAD", heard.events)
 		}
 		if !c.bad && len(heard.events) != 0 {

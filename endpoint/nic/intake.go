@@ -12,9 +12,9 @@ import (
 )
 
 // An Intake is how fast a host takes over what its queue pairs receive, and what it has for packets
-// meanwhile. What waits makes responders slow their requesters down, and a packet for which something
-// is missing is refused with a NACK (OCP MRC 1.0, table 7-3). The zero Intake takes everything over at
-// once.
+// meanwhile. What waits makes responders slow their requesters down, and a packet for which
+// something is missing is refused with a NACK (OCP MRC 1.0, table 7-3). The zero Intake takes
+// everything over at once.
 type Intake struct {
 	// Bitmap is the packets that all queue pairs together may have received out of order, which is
 	// above their CackPSN. One more is refused with NACK NO_BITMAP; the packet after CackPSN, by which
@@ -60,8 +60,8 @@ type intake struct {
 	Intake
 	waiting float64 // octets of payload, as of at
 	at      time.Duration
-	// sizes are the octets of the packets of which a part waits, the oldest first, total their sum. They
-	// are kept only when Packets bounds their number.
+	// sizes are the octets of the packets of which a part waits, the oldest first, total their sum.
+	// They are kept only when Packets bounds their number.
 	sizes ring.Ring[int]
 	total int
 }

@@ -20,7 +20,8 @@ import (
 // 7-3).
 func TestIntake(t *testing.T) {
 	const (
-		rate   = 20_000_000_000 // bits per second, of 200e9 that the ports could carry; a packet a round trip is 8e9
+		// bits per second, of 200e9 that the ports could carry; a packet a round trip is 8e9
+		rate   = 20_000_000_000
 		buffer = 1 << 20
 		octets = 4 << 20
 	)
@@ -70,16 +71,20 @@ func TestIntake(t *testing.T) {
 	if s.buffer == 0 || s.penalty != 0 || s.leastMPR != 8 || s.took < least {
 		t.Errorf("a buffer alone: %+v, want NACKs NO_PKT_BUFFER and at least %v", s, least)
 	}
-	if s.sinking.ResourceNACKsSent != uint64(s.buffer) || s.sender.ResourceNACKsReceived != uint64(s.buffer) {
-		t.Errorf("%d NACKs, counted %d and %d", s.buffer, s.sinking.ResourceNACKsSent, s.sender.ResourceNACKsReceived)
+	if s.sinking.ResourceNACKsSent != uint64(s.buffer) ||
+		s.sender.ResourceNACKsReceived != uint64(s.buffer) {
+		t.Errorf("%d NACKs, counted %d and %d", s.buffer, s.sinking.ResourceNACKsSent,
+			s.sender.ResourceNACKsReceived)
 	}
 	alone := s.buffer
-	s = run(nic.Intake{Rate: rate, Buffer: buffer, FlowControl: nscc.FlowControl{Enabled: true, Low: buffer / 8, High: buffer / 2}})
+	s = run(nic.Intake{Rate: rate, Buffer: buffer, FlowControl: nscc.FlowControl{Enabled: true,
+		Low: buffer / 8, High: buffer / 2}})
 	if s.penalty == 0 || s.buffer >= alone/4 || s.leastMPR != 8 || s.took < least || s.took > 3*ideal {
 		t.Errorf("with flow control: %+v, want penalties, and less than a quarter of %d NACKs", s, alone)
 	}
 	if s.sinking.PenaltiesSent == 0 || s.sender.PenaltiesReceived != s.sinking.PenaltiesSent {
-		t.Errorf("%d SACKs with a penalty sent, %d received", s.sinking.PenaltiesSent, s.sender.PenaltiesReceived)
+		t.Errorf("%d SACKs with a penalty sent, %d received", s.sinking.PenaltiesSent,
+			s.sender.PenaltiesReceived)
 	}
 	s = run(nic.Intake{Rate: rate, Buffer: buffer, AdaptMPR: true})
 	if s.leastMPR > 2 || s.leastMPR == 0 || s.took < least || s.penalty != 0 {
@@ -88,12 +93,14 @@ func TestIntake(t *testing.T) {
 
 	for want, i := range map[string]nic.Intake{
 		"Intake: bitmap -1": {Bitmap: -1}, "Intake: packets -1": {Rate: 1, Buffer: 4096, Packets: -1},
-		"Intake: buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1, Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
+		"Intake: buffer 4095": {Rate: 1, Buffer: 4095}, "Intake: flow control: High 0": {Rate: 1,
+			Buffer: 4096, FlowControl: nscc.FlowControl{Enabled: true}},
 	} {
 		cfg := nic.DefaultConfig()
 		cfg.Host = nictest.New(t, 1, 1, 1, nil).NICs[0].Config()
 		cfg.Intake = i
-		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

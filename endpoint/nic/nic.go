@@ -48,7 +48,8 @@ func New(cfg Config) (*NIC, error) {
 	}
 	n := &NIC{
 		intake: intake{Intake: cfg.Intake},
-		cfg:    cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{}, profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
+		cfg:    cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{},
+		profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
 	}
 	if cfg.Device != nil {
 		n.device = *cfg.Device
@@ -147,7 +148,8 @@ func (n *NIC) peerPorts(peer netip.Addr) {
 
 // usable are the ports to send by to a peer: up at both ends, and not denied.
 func (n *NIC) usable(peer netip.Addr) packet.PortMask {
-	return n.Ports() & n.PeerPorts(peer) & packet.PortMask(n.state.PeerPorts(peer)&^n.state.DeniedPorts)
+	return n.Ports() & n.PeerPorts(peer) & packet.PortMask(
+		n.state.PeerPorts(peer)&^n.state.DeniedPorts)
 }
 
 // refusal is why a state is not held.

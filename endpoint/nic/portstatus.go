@@ -14,9 +14,9 @@ import (
 // Config.Host.EndpointTimeout on, maxPortUpdates times at most.
 const maxPortUpdates = 6
 
-// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing reports which
-// of two requests was sent later, and the network may reorder them: so the peer has heard it when
-// the newest is answered and no older one is under way.
+// An update is what a peer of queue pairs has yet to hear of the host's ports. Nothing reports
+// which of two requests was sent later, and the network may reorder them: so the peer has heard it
+// when the newest is answered and no older one is under way.
 type update struct {
 	peer     netip.Addr
 	sent     int      // since the ports changed

@@ -18,10 +18,16 @@ func TestPortUpdates(t *testing.T) {
 		drop func(from int, p *packet.MRC) bool
 	}{
 		{"nothing lost", func(int, *packet.MRC) bool { return false }},
-		{"request lost", func(from int, p *packet.MRC) bool { return from == 1 && p.Headers.Is(packet.ExtERTH) }},
-		{"answer lost", func(from int, p *packet.MRC) bool { return from == 0 && p.Headers.Is(packet.ExtEETH) }},
+		{"request lost", func(from int, p *packet.MRC) bool {
+			return from == 1 && p.Headers.Is(packet.ExtERTH)
+		}},
+		{"answer lost", func(from int, p *packet.MRC) bool {
+			return from == 0 && p.Headers.Is(packet.ExtEETH)
+		}},
 	} {
-		f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+		f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
+			c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond
+		})
 		both(f, 8, 2)
 		qp, _ := f.Pair(0, 1, 100)
 		lost, updates := 0, 0
@@ -59,7 +65,8 @@ func TestPortUpdates(t *testing.T) {
 			lost, updates = 0, 0
 			link(up, map[bool]packet.PortMask{false: 0b010, true: 0b110}[up])
 			if updates != 1+lost {
-				t.Errorf("%s, up %v: %d updates, want one, and one more for each of %d lost", lose.name, up, updates, lost)
+				t.Errorf("%s, up %v: %d updates, want one, and one more for each of %d lost", lose.name, up,
+					updates, lost)
 			}
 		}
 		// Down and up again before an answer: what the peer hears last is what is true.
@@ -99,7 +106,9 @@ func TestPortUpdates(t *testing.T) {
 		t.Errorf("%d updates for two new queue pairs, want 2", heard)
 	}
 	// Nobody answers: the updates end.
-	f = nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond })
+	f = nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
+		c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Microsecond
+	})
 	if err := f.NICs[1].SetPort(2, false); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +131,9 @@ func TestPortUpdates(t *testing.T) {
 // still waited for; and when one that was sent earlier arrives after a later one, the peer hears
 // the truth again.
 func TestPortUpdatesOvertaken(t *testing.T) {
-	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Millisecond })
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
+		c.PortUpdates, c.Host.EndpointTimeout = true, 100*time.Millisecond
+	})
 	both(f, 8, 2)
 	lose := true
 	var late []byte // the first update that says that port 2 is up

@@ -42,7 +42,8 @@ func (n *NIC) Probe(now time.Duration, p *hostapi.Probe, done func(hostapi.Probe
 		done(hostapi.ProbeResult{ID: p.ID, Err: err.Error()})
 		return
 	}
-	n.probing = append(n.probing, &probing{request: p, path: path, done: done, result: hostapi.ProbeResult{ID: p.ID}, due: now})
+	n.probing = append(n.probing, &probing{request: p, path: path, done: done,
+		result: hostapi.ProbeResult{ID: p.ID}, due: now})
 }
 
 // probePath is the path that a request names.
@@ -58,7 +59,8 @@ func (n *NIC) probePath(p *hostapi.Probe) (path mrc.Path, err error) {
 		}
 	}
 	if !allowed.Has(path.Port) {
-		return path, fmt.Errorf("ev.port: %d, want one that is up and not denied (%#x)", p.EV.Port, uint32(allowed))
+		return path, fmt.Errorf("ev.port: %d, want one that is up and not denied (%#x)", p.EV.Port,
+			uint32(allowed))
 	}
 	path.EV = packet.EV(binary.BigEndian.Uint32(p.EV.Value[:]))
 	if p.Format.Mode == hostapi.FormatSRv6 {
@@ -86,7 +88,8 @@ func (n *NIC) sendProbes(now time.Duration) {
 }
 
 func (n *NIC) sendProbe(now time.Duration, x *probing) {
-	id, err := n.SendEVProbe(now, mrc.EVProbe{Peer: x.request.Destination, Path: x.path, DSCP: x.request.DSCP, Timeout: x.request.Timeout})
+	id, err := n.SendEVProbe(now, mrc.EVProbe{Peer: x.request.Destination, Path: x.path,
+		DSCP: x.request.DSCP, Timeout: x.request.Timeout})
 	if err != nil { // the port has gone down meanwhile
 		x.result.Err, x.finished = err.Error(), true
 		return

@@ -17,7 +17,8 @@ func TestProbes(t *testing.T) {
 	both(f, 6, 3)
 	const interval, timeout = time.Millisecond, 3 * time.Millisecond
 	base := hostapi.Probe{
-		Destination: nictest.Address(1), Format: nictest.Format, EV: nictest.EV(0, 2), DSCP: 11, Count: 4, Interval: interval, Timeout: timeout,
+		Destination: nictest.Address(1), Format: nictest.Format, EV: nictest.EV(0, 2), DSCP: 11, Count: 4,
+		Interval: interval, Timeout: timeout,
 	}
 	type sending struct {
 		at   time.Duration
@@ -54,7 +55,8 @@ func TestProbes(t *testing.T) {
 
 	began := f.Now()
 	r := ask(nil)
-	if r.ID != 7 || r.Sent != 4 || r.Received != 4 || r.Err != "" || r.RTTMin < 4*time.Microsecond || r.RTTMax > 5*time.Microsecond || r.RTTMean < r.RTTMin || r.RTTMean > r.RTTMax {
+	if r.ID != 7 || r.Sent != 4 || r.Received != 4 || r.Err != "" || r.RTTMin < 4*time.Microsecond ||
+		r.RTTMax > 5*time.Microsecond || r.RTTMean < r.RTTMin || r.RTTMean > r.RTTMax {
 		t.Errorf("%+v", r)
 	}
 	for i, s := range sent {
@@ -73,11 +75,13 @@ func TestProbes(t *testing.T) {
 	lose = func(int) bool { return false }
 	// A denied value is probed; a denied port is not sent by; port 0 is the host's choice.
 	p := nictest.Profile("p", 6, 3, 1)
-	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p.WithDenied(p.EVs)}, DeniedPorts: hostapi.Ports(1)})
+	f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{p.WithDenied(p.EVs)},
+		DeniedPorts: hostapi.Ports(1)})
 	if r := ask(nil); r.Received != 4 {
 		t.Errorf("%+v", r)
 	}
-	if r := ask(func(p *hostapi.Probe) { p.EV.Port = 1 }); r.Sent != 0 || !strings.Contains(r.Err, "ev.port: 1, want one that is up and not denied (0xc)") {
+	if r := ask(func(p *hostapi.Probe) { p.EV.Port = 1 }); r.Sent != 0 ||
+		!strings.Contains(r.Err, "ev.port: 1, want one that is up and not denied (0xc)") {
 		t.Errorf("%+v", r)
 	}
 	if r := ask(func(p *hostapi.Probe) { p.EV.Port = 0 }); r.Received != 4 || sent[0].port != 2 {
@@ -136,7 +140,8 @@ func TestAnswersToProbes(t *testing.T) {
 		}
 		return false
 	}
-	probe := &hostapi.Probe{Destination: nictest.Address(1), Format: nictest.Format, EV: hostapi.NewEV(0x99990000, 1), Count: 40, Timeout: time.Second}
+	probe := &hostapi.Probe{Destination: nictest.Address(1), Format: nictest.Format,
+		EV: hostapi.NewEV(0x99990000, 1), Count: 40, Timeout: time.Second}
 	ask := func() (r hostapi.ProbeResult) {
 		clear(answers)
 		f.NICs[0].Probe(f.Now(), probe, func(x hostapi.ProbeResult) { r = x })
@@ -148,7 +153,8 @@ func TestAnswersToProbes(t *testing.T) {
 		t.Errorf("%+v, %v", r, answers)
 	}
 	p := nictest.Profile("p", 8, 2, 0)
-	f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{p.WithDenied([]hostapi.EV{p.EVs[0], p.EVs[2]})}})
+	f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{p.WithDenied([]hostapi.EV{p.EVs[0],
+		p.EVs[2]})}})
 	if ask(); len(answers) != 2 || answers["1 0x00010000@1"]+answers["1 0x00030000@1"] != 0 {
 		t.Errorf("%v", answers)
 	}

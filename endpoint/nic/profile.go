@@ -30,7 +30,8 @@ func (n *NIC) compile(p *hostapi.Profile) (*profile, error) {
 	field := fmt.Sprintf("set_profiles[%s]", p.Name)
 	if p.Mode == hostapi.ModeAuto {
 		if p.Count > spray.MaxEVs {
-			return nil, refusal(hostapi.CodeUnsupported, field+".count", "%d, want at most %d", p.Count, spray.MaxEVs)
+			return nil, refusal(hostapi.CodeUnsupported, field+".count", "%d, want at most %d", p.Count,
+				spray.MaxEVs)
 		}
 		return c, nil
 	}

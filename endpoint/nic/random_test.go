@@ -41,7 +41,9 @@ func (l *listener) hold(s *hostapi.State) {
 }
 
 // peer is an address that the profiles of hostapitest serve, or, from 4 on, none.
-func peer(i int) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i), 15: 1}) }
+func peer(i int) netip.Addr {
+	return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i), 15: 1})
+}
 
 // TestRandomStates: whatever states follow each other while packets are lost and paths recover,
 // every queue pair has the values of the profile that serves its peer, denied as it says, on the
@@ -114,13 +116,15 @@ func TestRandomStates(t *testing.T) {
 				if !ok {
 					return
 				}
-				f.Feedback(now, p.ID, rapid.SampledFrom([]mrc.Signal{mrc.SignalArrived, mrc.SignalLost, mrc.SignalMarked}).Draw(t, "signal"))
+				f.Feedback(now, p.ID, rapid.SampledFrom([]mrc.Signal{mrc.SignalArrived, mrc.SignalLost,
+					mrc.SignalMarked}).Draw(t, "signal"))
 			},
 			"probe": func(t *rapid.T) {
 				now += time.Second
 				for _, f := range n.flows {
 					if p, ok := f.Probe(now, ^packet.PortMask(0)); ok {
-						f.Feedback(now, p.ID, rapid.SampledFrom([]mrc.Signal{mrc.SignalProbeOK, mrc.SignalProbeLost}).Draw(t, "signal"))
+						f.Feedback(now, p.ID, rapid.SampledFrom([]mrc.Signal{mrc.SignalProbeOK,
+							mrc.SignalProbeLost}).Draw(t, "signal"))
 					}
 				}
 			},
@@ -140,7 +144,8 @@ func usable(t *rapid.T, s *hostapi.State) *hostapi.State {
 	made.CC = nil
 	for _, c := range s.CC {
 		q := *c
-		q.NSCC.BaseRTT = rapid.SampledFrom([]time.Duration{10 * time.Microsecond, 5 * time.Millisecond}).Draw(t, "base RTT")
+		q.NSCC.BaseRTT = rapid.SampledFrom([]time.Duration{10 * time.Microsecond,
+			5 * time.Millisecond}).Draw(t, "base RTT")
 		q.NSCC.AdjustPeriodThreshold, q.NSCC.QAThreshold = q.NSCC.BaseRTT, 4*q.NSCC.TargetDelay
 		made.CC = append(made.CC, &q)
 	}

@@ -216,7 +216,8 @@ func TestOrdersDiffer(t *testing.T) {
 func TestDenial(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	state := [2]hostapi.State{
-		{Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 1)}}, {Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 0)}},
+		{Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 1)}},
+		{Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 0)}},
 	}
 	for i, s := range state {
 		f.Hold(i, s)
@@ -274,7 +275,8 @@ func TestWaiting(t *testing.T) {
 	f.Hold(1, hostapi.State{})
 	x, y := write(t, f, 0, 1, there, 10_000), write(t, f, 1, 0, back, 10_000)
 	y.finish(t)
-	if f.Run(f.Now()+time.Second, x.done) || there.Counters().RequestsSent != 0 || !f.NICs[0].Waiting() {
+	if f.Run(f.Now()+time.Second, x.done) || there.Counters().RequestsSent != 0 ||
+		!f.NICs[0].Waiting() {
 		t.Errorf("sent %d packets before there was a state", there.Counters().RequestsSent)
 	}
 	packets := seen{}

@@ -19,8 +19,10 @@ func ptr[T any](v T) *T { return &v }
 // the host's own again when it says none; what the operator has set on the host is not overruled,
 // but named (OCP MRC 1.0, table 7-7 and section 7.5.5.2).
 func TestWire(t *testing.T) {
-	said := hostapi.Wire{UDPPort: 5791, NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}
-	settings := packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
+	said := hostapi.Wire{UDPPort: 5791, NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20,
+		TrimmedLastHop: 21, Control: 30}
+	settings := packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2,
+		TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
 	f := nictest.New(t, 2, 2, 1, nil)
 	qp, _ := f.Pair(0, 1, 100)
 	dscps := map[uint8]int{}
@@ -28,7 +30,8 @@ func TestWire(t *testing.T) {
 	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
 		dscps[packet.DSCP(p.IPv6.TrafficClass)]++
 		port = p.UDP.DstPort
-		return from == 0 && p.BTH.PSN%100 == 50 && p.Headers.Is(packet.ExtMETH) && !p.BTH.Retransmission // one is sent again
+		// one is sent again
+		return from == 0 && p.BTH.PSN%100 == 50 && p.Headers.Is(packet.ExtMETH) && !p.BTH.Retransmission
 	}
 	check := func(s packet.MRCSettings) {
 		t.Helper()
@@ -57,7 +60,9 @@ func TestWire(t *testing.T) {
 	}
 	check(packet.DefaultMRCSettings())
 
-	f = nictest.New(t, 1, 2, 1, func(_ int, c *nic.Config) { c.Wire = nic.Wire{UDPPort: ptr(uint16(5791)), Control: ptr(uint8(30))} })
+	f = nictest.New(t, 1, 2, 1, func(_ int, c *nic.Config) {
+		c.Wire = nic.Wire{UDPPort: ptr(uint16(5791)), Control: ptr(uint8(30))}
+	})
 	if w := f.NICs[0].Config().Wire; w.Port != 5791 || w.DSCP.Control != 30 || w.DSCP.Trimmable != 7 {
 		t.Errorf("begins with %+v, want what the operator has set over the defaults", w)
 	}
@@ -68,14 +73,21 @@ func TestWire(t *testing.T) {
 		field, say string
 		code       hostapi.Code
 	}{
-		{func(w *hostapi.Wire) { w.UDPPort = 4791 }, "wire.udp_port", "4791, want 5791, which the host is configured with", hostapi.CodeUnsupported},
-		{func(w *hostapi.Wire) { w.Control = 31 }, "wire.dscp_control", "31, want 30, which the host is configured with", hostapi.CodeUnsupported},
+		{func(w *hostapi.Wire) {
+			w.UDPPort = 4791
+		}, "wire.udp_port", "4791, want 5791, which the host is configured with",
+			hostapi.CodeUnsupported},
+		{func(w *hostapi.Wire) {
+			w.Control = 31
+		}, "wire.dscp_control", "31, want 30, which the host is configured with",
+			hostapi.CodeUnsupported},
 		{func(w *hostapi.Wire) { w.Trimmed = 2 }, "wire", "Trimmed", hostapi.CodeInvalid},
 	} {
 		other := said
 		c.edit(&other)
 		err := f.Apply(0, hostapi.State{Wire: other})
-		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != c.field || e.Code != c.code || !strings.Contains(e.Reason, c.say) {
+		if e := (*hostapi.FieldError)(nil); !errors.As(err, &e) || e.Field != c.field ||
+			e.Code != c.code || !strings.Contains(e.Reason, c.say) {
 			t.Errorf("%+v: %v, want %s: %s", other, err, c.field, c.say)
 		}
 		if f.NICs[0].State() != held || f.NICs[0].Config().Wire != settings {
@@ -85,7 +97,8 @@ func TestWire(t *testing.T) {
 	cfg := nic.DefaultConfig()
 	cfg.Host = f.NICs[0].Config()
 	cfg.Wire = nic.Wire{Control: ptr(uint8(64))}
-	if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) || !strings.Contains(err.Error(), "DSCP Control: 64") {
+	if _, err := nic.New(cfg); !errors.Is(err, verbs.ErrConfig) ||
+		!strings.Contains(err.Error(), "DSCP Control: 64") {
 		t.Errorf("DSCP 64: %v", err)
 	}
 }

@@ -17,42 +17,57 @@ var ErrConfig = errors.New("invalid NSCC configuration")
 type Config struct {
 	MTU int // octets in a full packet, 256 to 65,536: the MSS of the defaults. Ours
 
-	BaseRTT time.Duration // round trip of an idle network with one full packet, until a lesser sample is seen
-	MaxCwnd int           // octets; window to start with and greatest one, at BaseRTT: it shrinks with the least round trip. Default 1.5 bandwidth-delay products
-	MinCwnd int           // octets; least window. Default one MTU. Ours
+	// round trip of an idle network with one full packet, until a lesser sample is seen
+	BaseRTT time.Duration
+	// octets; window to start with and greatest one, at BaseRTT: it shrinks with the least round trip.
+	// Default 1.5 bandwidth-delay products
+	MaxCwnd int
+	MinCwnd int // octets; least window. Default one MTU. Ours
 
-	TargetDelay time.Duration // T: delay of queues that is aimed at. Default 0.75 BaseRTT with trimming, BaseRTT without
+	// T: delay of queues that is aimed at. Default 0.75 BaseRTT with trimming, BaseRTT without
+	TargetDelay time.Duration
 
-	Alpha   float64 // octets/s; proportional increase (rule 3): alpha x (T - delay) octets a window. Default 4 MTU a b / T. Ours
+	// octets/s; proportional increase (rule 3): alpha x (T - delay) octets a window. Default 4 MTU a b
+	// / T. Ours
+	Alpha   float64
 	Fi      float64 // octets a window; fair increase (rule 2). Default 5 MTU a
 	Eta     float64 // octets; added once every AdjustPeriod (rule 6). Default 0.15 MTU a
 	FiScale float64 // share of the octets acknowledged; fast increase (rule 3). Default 0.25 a
 
-	FastDelay time.Duration // a delay below this is none: fast increase (rule 3). Default BaseRTT/12: 1 us in the reference network. Ours
+	// a delay below this is none: fast increase (rule 3). Default BaseRTT/12: 1 us in the reference
+	// network. Ours
+	FastDelay time.Duration
 
-	Gamma     float64 // 0 to 1; multiplicative decrease (rule 4). Default 0.8
-	MaxMDJump float64 // 0 to 1; a decrease leaves at least this share of the window (rule 4). Default 0.5
+	Gamma float64 // 0 to 1; multiplicative decrease (rule 4). Default 0.8
+	// 0 to 1; a decrease leaves at least this share of the window (rule 4). Default 0.5
+	MaxMDJump float64
 
-	DelayWeight float64       // 0 to 1; weight of a sample in the average delay. Default 0.0125. Ours
-	DelayRelief float64       // share of the base RTT that an unmarked sample above T counts for in the average. Default 0.25. Ours
+	DelayWeight float64 // 0 to 1; weight of a sample in the average delay. Default 0.0125. Ours
+	// share of the base RTT that an unmarked sample above T counts for in the average. Default 0.25.
+	// Ours
+	DelayRelief float64
 	NACKDelay   time.Duration // delay that a NACK counts for in the average. Default BaseRTT. Ours
 
-	AdjustBytes  int           // octets; increases are applied when more than this were acknowledged (rule 6). Default 8 MTU
+	// octets; increases are applied when more than this were acknowledged (rule 6). Default 8 MTU
+	AdjustBytes  int
 	AdjustPeriod time.Duration // or when more than this has passed. Default BaseRTT
 
-	DisableQA   bool          // no quick adapt (rule 1)
-	QAGate      uint8         // quick adapt asks that less than MaxCwnd / 2^QAGate was achieved, at most 31. Default 3
+	DisableQA bool // no quick adapt (rule 1)
+	// quick adapt asks that less than MaxCwnd / 2^QAGate was achieved, at most 31. Default 3
+	QAGate      uint8
 	QAThreshold time.Duration // and a delay above this, or a loss. Default 4 T
 
-	IgnorePenalty bool // no responder flow control on this queue pair: its penalties change nothing (§7.5.1). Ours
+	// no responder flow control on this queue pair: its penalties change nothing (§7.5.1). Ours
+	IgnorePenalty bool
 }
 
 // Network has the properties of the network from which the defaults follow.
 type Network struct {
-	Rate     uint64        // bits per second that one host can send, over all its ports
-	RTT      time.Duration // of a full packet and its SACK between the farthest hosts, all queues empty
-	MTU      int           // octets in a full packet
-	Trimming bool          // switches trim what they cannot queue
+	Rate uint64 // bits per second that one host can send, over all its ports
+	// of a full packet and its SACK between the farthest hosts, all queues empty
+	RTT      time.Duration
+	MTU      int  // octets in a full packet
+	Trimming bool // switches trim what they cannot queue
 }
 
 // The network the constants of NSCC were chosen for: 100 Gb/s and 12 us.
@@ -142,7 +157,8 @@ func (c Config) Validate() error {
 		min  time.Duration
 	}{
 		{"BaseRTT", c.BaseRTT, 1}, {"TargetDelay", c.TargetDelay, 1}, {"FastDelay", c.FastDelay, 0},
-		{"NACKDelay", c.NACKDelay, 0}, {"AdjustPeriod", c.AdjustPeriod, 1}, {"QAThreshold", c.QAThreshold, 1},
+		{"NACKDelay", c.NACKDelay, 0}, {"AdjustPeriod", c.AdjustPeriod, 1}, {"QAThreshold", c.QAThreshold,
+			1},
 	} {
 		if f.v < f.min || f.v > time.Minute {
 			return bad(f.name, f.v, fmt.Sprintf("%v to a minute", f.min))
@@ -153,8 +169,10 @@ func (c Config) Validate() error {
 		v    float64
 		max  float64
 	}{
-		{"Alpha", c.Alpha, 1e15}, {"Fi", c.Fi, 1e9}, {"Eta", c.Eta, 1e9}, {"FiScale", c.FiScale, 1e6}, {"Gamma", c.Gamma, 1},
-		{"MaxMDJump", c.MaxMDJump, 1}, {"DelayWeight", c.DelayWeight, 1}, {"DelayRelief", c.DelayRelief, 1e3},
+		{"Alpha", c.Alpha, 1e15}, {"Fi", c.Fi, 1e9}, {"Eta", c.Eta, 1e9}, {"FiScale", c.FiScale, 1e6},
+		{"Gamma", c.Gamma, 1},
+		{"MaxMDJump", c.MaxMDJump, 1}, {"DelayWeight", c.DelayWeight, 1}, {"DelayRelief", c.DelayRelief,
+			1e3},
 	} {
 		if !(f.v >= 0 && f.v <= f.max) {
 			return bad(f.name, f.v, fmt.Sprintf("0 to %g", f.max))

@@ -49,7 +49,8 @@ func (c *QPCC) OnNACK(n mrc.NACK) {
 	c.average(c.cfg.NACKDelay)
 	c.adapt.ignored += int64(n.Size)
 	c.adapt.trigger = true
-	c.inflight = int64(n.InFlight) + int64(n.Size) // what was in flight when the network refused this packet
+	// what was in flight when the network refused this packet
+	c.inflight = int64(n.InFlight) + int64(n.Size)
 	if !c.quickAdapt(n.Now, true, true, 0) {
 		c.cwnd -= int64(n.Size)
 		c.clamp()

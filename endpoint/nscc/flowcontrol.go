@@ -25,7 +25,8 @@ func (f FlowControl) Validate() error {
 	case f.Low < 0:
 		return fmt.Errorf("flow control: Low %d: want 0 octets or more: %w", f.Low, ErrConfig)
 	case f.High <= f.Low:
-		return fmt.Errorf("flow control: High %d: want more than Low (%d octets): %w", f.High, f.Low, ErrConfig)
+		return fmt.Errorf("flow control: High %d: want more than Low (%d octets): %w", f.High, f.Low,
+			ErrConfig)
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func newQPCC(t *testing.T, change func(*Config)) *QPCC {
 
 // sack is a SACK for octets that took delay in queues.
 func sack(now time.Duration, octets int, delay time.Duration, marked bool) mrc.SACK {
-	return mrc.SACK{Now: now, Newly: octets, InFlight: 100_000, RTT: reference.RTT + delay, RTTValid: true, Marked: marked}
+	return mrc.SACK{Now: now, Newly: octets, InFlight: 100_000, RTT: reference.RTT + delay,
+		RTTValid: true, Marked: marked}
 }
 
 func TestDefaultConfig(t *testing.T) {
@@ -162,7 +163,8 @@ func TestMarkedSampleBelowTarget(t *testing.T) {
 			}
 		}
 		if c.Window() != 100_000 || c.Stats().Cuts != 0 {
-			t.Errorf("delay %v: window %d, %d cuts; want 100,000 and none", delay, c.Window(), c.Stats().Cuts)
+			t.Errorf("delay %v: window %d, %d cuts; want 100,000 and none", delay, c.Window(),
+				c.Stats().Cuts)
 		}
 	}
 	c := newQPCC(t, nil)
@@ -390,10 +392,16 @@ func TestEvents(t *testing.T) {
 	}
 	step("OnNewData", 100_000, func() { c.OnNewData(0, 50_000) })
 	step("OnSend", 100_000, func() { c.OnSend(mrc.Sent{Size: 4096, InFlight: 4096}) })
-	step("OnNACK", 100_000-4096, func() { c.OnNACK(mrc.NACK{Now: us, Size: 4096, Reason: packet.NACKTrimmed}) })
-	step("OnNACK of a packet acknowledged before", 100_000-4096, func() { c.OnNACK(mrc.NACK{Now: us}) })
+	step("OnNACK", 100_000-4096, func() {
+		c.OnNACK(mrc.NACK{Now: us, Size: 4096, Reason: packet.NACKTrimmed})
+	})
+	step("OnNACK of a packet acknowledged before", 100_000-4096, func() {
+		c.OnNACK(mrc.NACK{Now: us})
+	})
 	step("OnLoss that SACKs tell of", 100_000-4096, func() { c.OnLoss(mrc.Loss{Now: us, Size: 4096}) })
-	step("OnLoss by a timer", 100_000-8192, func() { c.OnLoss(mrc.Loss{Now: us, Size: 4096, Timeout: true}) })
+	step("OnLoss by a timer", 100_000-8192, func() {
+		c.OnLoss(mrc.Loss{Now: us, Size: 4096, Timeout: true})
+	})
 	step("timeouts down to the floor", 4096, func() {
 		for range 40 {
 			c.OnLoss(mrc.Loss{Now: us, Size: 4096, Timeout: true})
@@ -436,7 +444,8 @@ func TestPenalty(t *testing.T) {
 		c := start(t, nil)
 		roundTrip(c, tt.penalty, false)
 		if w := c.Window(); w < tt.min || w > tt.max {
-			t.Errorf("penalty %d: window %d of 225,000 after a round trip, want %d to %d", tt.penalty, w, tt.min, tt.max)
+			t.Errorf("penalty %d: window %d of 225,000 after a round trip, want %d to %d", tt.penalty, w,
+				tt.min, tt.max)
 		}
 	}
 	t.Run("restored", func(t *testing.T) {
@@ -459,7 +468,8 @@ func TestPenalty(t *testing.T) {
 		low := c.Window()
 		roundTrip(c, 0, true)
 		if c.Window() > 2*low {
-			t.Errorf("window %d after %d: the last SACK with a penalty asked for no restoration", c.Window(), low)
+			t.Errorf("window %d after %d: the last SACK with a penalty asked for no restoration", c.Window(),
+				low)
 		}
 	})
 	// 127 slows "down to a window of one packet per RTT", and keeps it there: no increase gets
@@ -476,7 +486,8 @@ func TestPenalty(t *testing.T) {
 			a.Penalty = 127
 			c.OnSACK(a)
 			if i >= 60 && c.Window() != 4096 {
-				t.Fatalf("window %d after %d round trips with penalty 127, want one packet of 4096", c.Window(), i+1)
+				t.Fatalf("window %d after %d round trips with penalty 127, want one packet of 4096", c.Window(),
+					i+1)
 			}
 		}
 		c.OnSACK(sack(time.Second, 4096, 0, false))
@@ -518,7 +529,8 @@ func TestFlowControl(t *testing.T) {
 	if err := f.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []FlowControl{{Enabled: true, Low: -1, High: 10}, {Enabled: true, Low: 10, High: 10}} {
+	for _, bad := range []FlowControl{{Enabled: true, Low: -1, High: 10},
+		{Enabled: true, Low: 10, High: 10}} {
 		if err := bad.Validate(); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
 		}
@@ -530,7 +542,8 @@ func TestFlowControl(t *testing.T) {
 func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		cfg := DefaultConfig(Network{Rate: 1e6 << rng.IntN(20), RTT: us << rng.IntN(14), MTU: 256 << rng.IntN(5), Trimming: rng.IntN(2) == 0})
+		cfg := DefaultConfig(Network{Rate: 1e6 << rng.IntN(20), RTT: us << rng.IntN(14),
+			MTU: 256 << rng.IntN(5), Trimming: rng.IntN(2) == 0})
 		cfg.DisableQA = rng.IntN(4) == 0
 		if cfg.MaxCwnd > maxWindow {
 			continue
@@ -555,10 +568,12 @@ func TestBounds(t *testing.T) {
 			case 3:
 				c.OnLoss(mrc.Loss{Now: now, Size: size, InFlight: inflight, Timeout: marked})
 			default:
-				c.OnSACK(mrc.SACK{Now: now, Newly: size, InFlight: inflight, RTT: rtt, RTTValid: valid, Marked: marked,
+				c.OnSACK(mrc.SACK{Now: now, Newly: size, InFlight: inflight, RTT: rtt, RTTValid: valid,
+					Marked:  marked,
 					Penalty: uint8(rng.IntN(256)), RestoreCwnd: valid, Probe: rng.IntN(9) == 0})
 			}
-			if c.Window() < cfg.MinCwnd || c.Window() > c.MaxWindow() || c.MaxWindow() > cfg.MaxCwnd || c.BaseRTT() <= 0 || math.IsNaN(c.avg) || math.IsInf(c.avg, 0) {
+			if c.Window() < cfg.MinCwnd || c.Window() > c.MaxWindow() || c.MaxWindow() > cfg.MaxCwnd ||
+				c.BaseRTT() <= 0 || math.IsNaN(c.avg) || math.IsInf(c.avg, 0) {
 				t.Fatalf("%v, average %v", c, c.avg)
 			}
 		}
@@ -580,8 +595,8 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestPenaltyEnds: a window that is greater than the one before the penalty stays, and a smaller one
-// comes back (section 7.5.1).
+// TestPenaltyEnds: a window that is greater than the one before the penalty stays, and a smaller
+// one comes back (section 7.5.1).
 func TestPenaltyEnds(t *testing.T) {
 	for window, want := range map[int64]int{99_999: 100_000, 100_000: 100_000, 100_001: 100_001} {
 		c := newQPCC(t, nil)
@@ -597,7 +612,8 @@ func TestPenaltyEnds(t *testing.T) {
 	}
 }
 
-// TestQuickAdaptPeriod: a period is a base round trip and the target delay, from when the one before ended.
+// TestQuickAdaptPeriod: a period is a base round trip and the target delay, from when the one
+// before ended.
 func TestQuickAdaptPeriod(t *testing.T) {
 	const period = 12*us + 9*us
 	start := func() *QPCC {
@@ -625,8 +641,8 @@ func TestQuickAdaptPeriod(t *testing.T) {
 	}
 }
 
-// TestFastIncreaseAfterMark: a marked packet above the target ends the count toward a fast increase,
-// also where the window is not cut (rule 4).
+// TestFastIncreaseAfterMark: a marked packet above the target ends the count toward a fast
+// increase, also where the window is not cut (rule 4).
 func TestFastIncreaseAfterMark(t *testing.T) {
 	c := newQPCC(t, func(c *Config) { c.AdjustBytes = maxWindow })
 	c.cwnd, c.lastCut, c.avg = 40_000, us, 0

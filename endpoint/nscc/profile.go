@@ -39,8 +39,10 @@ func (c Config) Profile() hostapi.NSCC {
 		DisableQA: c.DisableQA, QAGate: c.QAGate, QAThreshold: c.QAThreshold,
 		AdjustBytesThreshold: uint32(c.AdjustBytes), AdjustPeriodThreshold: c.AdjustPeriod,
 		BaseRTT: c.BaseRTT, TargetDelay: c.TargetDelay, MaxCwnd: uint32(c.MaxCwnd),
-		Eta: float32(c.Eta), FI: float32(c.Fi), FIScale: float32(c.FiScale), Gamma: float32(c.Gamma), MaxMDJump: float32(c.MaxMDJump),
-		Alpha: float32(c.Alpha), DelayWeight: float32(c.DelayWeight), DelayRelief: float32(c.DelayRelief),
-		MinCwnd: uint32(c.MinCwnd), FastDelay: c.FastDelay, NACKDelay: c.NACKDelay,
+		Eta: float32(c.Eta), FI: float32(c.Fi), FIScale: float32(c.FiScale), Gamma: float32(c.Gamma),
+		MaxMDJump: float32(c.MaxMDJump),
+		Alpha:     float32(c.Alpha), DelayWeight: float32(c.DelayWeight),
+		DelayRelief: float32(c.DelayRelief),
+		MinCwnd:     uint32(c.MinCwnd), FastDelay: c.FastDelay, NACKDelay: c.NACKDelay,
 	}
 }

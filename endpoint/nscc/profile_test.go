@@ -14,7 +14,8 @@ import (
 func TestProfile(t *testing.T) {
 	other := DefaultConfig(Network{Rate: 100e9, RTT: 12 * time.Microsecond, MTU: 4096, Trimming: true})
 	for _, n := range []Network{
-		{Rate: 400e9, RTT: 8 * time.Microsecond, MTU: 4096, Trimming: true}, {Rate: 100e6, RTT: 4 * time.Millisecond, MTU: 1024},
+		{Rate: 400e9, RTT: 8 * time.Microsecond, MTU: 4096, Trimming: true},
+		{Rate: 100e6, RTT: 4 * time.Millisecond, MTU: 1024},
 	} {
 		sent := DefaultConfig(n).Profile()
 		cc := hostapi.CCProfile{Name: "default", Algorithm: hostapi.AlgorithmNSCC, NSCC: sent}
@@ -56,7 +57,8 @@ func TestProfile(t *testing.T) {
 func TestProfileDefaults(t *testing.T) {
 	own := DefaultConfig(Network{Rate: 100e9, RTT: 12 * time.Microsecond, MTU: 4096})
 	sent := own.Profile()
-	sent.Alpha, sent.DelayWeight, sent.DelayRelief, sent.MinCwnd, sent.FastDelay, sent.NACKDelay = 0, 0, 0, 0, 0, 0
+	sent.Alpha, sent.DelayWeight, sent.DelayRelief, sent.MinCwnd, sent.FastDelay, sent.NACKDelay = 0,
+		0, 0, 0, 0, 0
 	got, err := own.WithProfile(sent)
 	if err != nil {
 		t.Fatal(err)

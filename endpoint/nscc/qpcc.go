@@ -50,7 +50,8 @@ func New(cfg Config) (*QPCC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, maxCwnd: int64(cfg.MaxCwnd), lastAdjust: never, lastCut: never}
+	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, maxCwnd: int64(cfg.MaxCwnd), lastAdjust: never,
+		lastCut: never}
 	c.cwnd = c.maxCwnd
 	return c, nil
 }
@@ -89,12 +90,14 @@ func (c *QPCC) Stats() Stats { return c.stats }
 
 // String is the window for people to read.
 func (c *QPCC) String() string {
-	return fmt.Sprintf("cwnd %d of %d, base RTT %v, delay %v", c.cwnd, c.maxCwnd, c.base, c.AverageDelay().Round(time.Nanosecond))
+	return fmt.Sprintf("cwnd %d of %d, base RTT %v, delay %v", c.cwnd, c.maxCwnd, c.base,
+		c.AverageDelay().Round(time.Nanosecond))
 }
 
 // limit has the greatest window follow the least round trip.
 func (c *QPCC) limit() {
-	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*(float64(c.base)/float64(c.cfg.BaseRTT))), int64(c.cfg.MinCwnd))
+	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*(float64(c.base)/float64(c.cfg.BaseRTT))),
+		int64(c.cfg.MinCwnd))
 	c.clamp()
 }
 

@@ -19,8 +19,8 @@ func (q *quickAdapt) restart(end time.Duration) {
 	q.running, q.end, q.achieved = true, end, 0
 }
 
-// quickAdapt is rule 1, and reports whether the other rules are to be left out: the window was set, or
-// what arrived is of the time before it was.
+// quickAdapt is rule 1, and reports whether the other rules are to be left out: the window was set,
+// or what arrived is of the time before it was.
 func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Duration) bool {
 	if c.cfg.DisableQA {
 		return false

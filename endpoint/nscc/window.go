@@ -10,7 +10,8 @@ type fastIncrease struct {
 
 // adjust is rules 1 to 6, for octets newly acknowledged with this delay (table 8-1). share is how
 // much of an increase the responder allows.
-func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool, share float64) {
+func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool,
+	share float64) {
 	if c.quickAdapt(now, false, marked, delay) {
 		return
 	}

@@ -19,8 +19,10 @@ type Config struct {
 	PKey       uint16     // partition key; default 0xFFFF, the default partition
 	HopLimit   uint8      // of every packet sent; default 64
 
-	LineRate    uint64        // bits per second the port sends at; default 100 Gb/s
-	PacingSlack time.Duration // how far sending may fall behind its rate and still catch up in a burst; default 0, for exact virtual time
+	LineRate uint64 // bits per second the port sends at; default 100 Gb/s
+	// how far sending may fall behind its rate and still catch up in a burst; default 0, for exact
+	// virtual time
+	PacingSlack time.Duration
 
 	UDPChecksum bool // send a UDP checksum instead of zero; default false
 
@@ -37,7 +39,8 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	switch {
 	case !ibta.Unicast(c.Addr):
-		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr, verbs.ErrConfig)
+		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr,
+			verbs.ErrConfig)
 	case c.MAC == packet.MAC{} || c.MAC[0]&1 != 0:
 		return fmt.Errorf("host %s: MAC %v is not a unicast address: %w", c.Name, c.MAC, verbs.ErrConfig)
 	case !ibta.ValidPKey(c.PKey):
@@ -47,7 +50,8 @@ func (c Config) Validate() error {
 	case c.LineRate == 0:
 		return fmt.Errorf("host %s: LineRate is 0: %w", c.Name, verbs.ErrConfig)
 	case c.PacingSlack < 0:
-		return fmt.Errorf("host %s: PacingSlack %v is negative: %w", c.Name, c.PacingSlack, verbs.ErrConfig)
+		return fmt.Errorf("host %s: PacingSlack %v is negative: %w", c.Name, c.PacingSlack,
+			verbs.ErrConfig)
 	case c.Output == nil:
 		return fmt.Errorf("host %s: no Output: %w", c.Name, verbs.ErrConfig)
 	}
@@ -71,13 +75,20 @@ type QPConfig struct {
 	RQPSN uint32 // PSN expected first
 	PMTU  int    // octets of payload in a full packet: 256, 512, 1024, 2048 or 4096 (default)
 
-	RetryCnt        uint8 // retries without progress before the queue pair fails, 0..7; 7 (default) is infinite
-	RNRRetry        uint8 // the same for RNR NAKs; default 7
-	LocalAckTimeout uint8 // 4.096 us x 2^n without progress make a retry, 0..31; 0 is never, default 14 (67 ms)
-	MinRNRTimer     uint8 // code the responder puts into its RNR NAKs, 0..31 (packet.RNRTimer); default 12 (640 us)
+	// retries without progress before the queue pair fails, 0..7; 7 (default) is infinite
+	RetryCnt uint8
+	RNRRetry uint8 // the same for RNR NAKs; default 7
+	// 4.096 us x 2^n without progress make a retry, 0..31; 0 is never, default 14 (67 ms)
+	LocalAckTimeout uint8
+	// code the responder puts into its RNR NAKs, 0..31 (packet.RNRTimer); default 12 (640 us)
+	MinRNRTimer uint8
 
-	AckEvery int // ask for an acknowledgement every so many packets of a message too; 0 (default) is at its end only
-	Window   int // packets in flight at most, 1..2^23-1; default 64. The packet that fills the window asks for an acknowledgement.
+	// ask for an acknowledgement every so many packets of a message too; 0 (default) is at its end
+	// only
+	AckEvery int
+	// packets in flight at most, 1..2^23-1; default 64. The packet that fills the window asks for an
+	// acknowledgement.
+	Window int
 
 	SendDepth int // work requests posted and not completed at most; default 1024
 	RecvDepth int // receive requests posted and not used at most; default 1024
@@ -88,7 +99,9 @@ type QPConfig struct {
 	FlowLabel  uint32 // 20 bits; default 0: from the queue pair numbers
 	SourcePort uint16 // UDP; default 0: from the queue pair numbers, 0xC000..0xFFFF
 
-	CNPInterval time.Duration // the responder sends one CNP in this time at most; default 50 us; 0 is one for every marked packet
+	// the responder sends one CNP in this time at most; default 50 us; 0 is one for every marked
+	// packet
+	CNPInterval time.Duration
 	Rate        RateConfig
 
 	// Encapsulation, if not nil, is put around requests.
@@ -99,8 +112,10 @@ type QPConfig struct {
 // RemoteAddr.
 func DefaultQPConfig() QPConfig {
 	return QPConfig{
-		PMTU: 4096, RetryCnt: InfiniteRetries, RNRRetry: InfiniteRetries, LocalAckTimeout: 14, MinRNRTimer: 12,
-		Window: 64, SendDepth: 1024, RecvDepth: 1024, DSCP: 26, CNPDSCP: 48, CNPInterval: 50 * time.Microsecond, Rate: DefaultRateConfig(),
+		PMTU: 4096, RetryCnt: InfiniteRetries, RNRRetry: InfiniteRetries, LocalAckTimeout: 14,
+		MinRNRTimer: 12,
+		Window:      64, SendDepth: 1024, RecvDepth: 1024, DSCP: 26, CNPDSCP: 48,
+		CNPInterval: 50 * time.Microsecond, Rate: DefaultRateConfig(),
 	}
 }
 

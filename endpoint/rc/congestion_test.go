@@ -29,17 +29,21 @@ func TestCNP(t *testing.T) {
 		t.Fatalf("marked request: %d answers", len(got))
 	}
 	cnp := got[0]
-	if b := cnp.BTH; b.DestQPN != testQPN1 || b.PSN != 0 || b.AckReq || !b.BECN || b.FECN || b.PKey != 0xFFFF {
+	if b := cnp.BTH; b.DestQPN != testQPN1 || b.PSN != 0 || b.AckReq || !b.BECN || b.FECN ||
+		b.PKey != 0xFFFF {
 		t.Errorf("BTH %+v", b)
 	}
-	if cnp.IPv6.TrafficClass != packet.TrafficClass(46, packet.NotECT) || cnp.IPv6.Dst != testAddr[1] || cnp.UDP.Length != packet.UDPLen+packet.BTHLen+packet.CNPLen+packet.ICRCLen {
+	if cnp.IPv6.TrafficClass != packet.TrafficClass(46, packet.NotECT) ||
+		cnp.IPv6.Dst != testAddr[1] || cnp.UDP.Length != packet.UDPLen+packet.BTHLen+packet.CNPLen+
+		packet.ICRCLen {
 		t.Errorf("CNP %+v %+v", cnp.IPv6, cnp.UDP)
 	}
 	h.now = 50*time.Microsecond - 1
 	wantNone(t, "within the interval", give(4, packet.CE))
 	h.now++
 	got = give(3, packet.CE) // a duplicate that was marked counts too
-	if len(got) != 2 || got[0].BTH.Opcode != packet.OpCongestionNotification || got[1].BTH.Opcode != packet.OpAcknowledge {
+	if len(got) != 2 || got[0].BTH.Opcode != packet.OpCongestionNotification ||
+		got[1].BTH.Opcode != packet.OpAcknowledge {
 		t.Errorf("after the interval: %d answers, want CNP and acknowledgement", len(got))
 	}
 	if c := h.qp.Counters(); c.CEReceived != 3 || c.CNPsSent != 2 {
@@ -74,7 +78,8 @@ func TestCNPReceived(t *testing.T) {
 	h = newSolo(t, func(c *QPConfig) { c.Rate.Enabled = false })
 	h.give(h.from(packet.OpCongestionNotification, 0))
 	if h.qp.Rate(0) != line || h.qp.Counters().CNPsReceived != 1 {
-		t.Errorf("rate %v, %d CNPs counted with rate control off", h.qp.Rate(0), h.qp.Counters().CNPsReceived)
+		t.Errorf("rate %v, %d CNPs counted with rate control off", h.qp.Rate(0),
+			h.qp.Counters().CNPsReceived)
 	}
 }
 
@@ -97,7 +102,8 @@ func TestRateRecovery(t *testing.T) {
 	want := 10e9
 	for i := 1; i <= 4; i++ {
 		want = (want + 20e9) / 2
-		near("just before the interval", r.bitsPerSecond(at+time.Duration(i)*cfg.IncreaseInterval-1), (want-10e9)*2)
+		near("just before the interval", r.bitsPerSecond(at+time.Duration(i)*cfg.IncreaseInterval-1),
+			(want-10e9)*2)
 		near("fast recovery", r.bitsPerSecond(at+time.Duration(i)*cfg.IncreaseInterval), want)
 	}
 	want = (want + 20.04e9) / 2
@@ -149,7 +155,8 @@ func TestCongestionLoop(t *testing.T) {
 		post()
 	}
 	slow := q[0].Rate(l.Now())
-	if c := q[1].Counters(); c.CNPsSent < 2 || c.CNPsSent != q[0].Counters().CNPsReceived || slow > 30e9 {
+	if c := q[1].Counters(); c.CNPsSent < 2 || c.CNPsSent != q[0].Counters().CNPsReceived ||
+		slow > 30e9 {
 		t.Errorf("%d CNPs sent, %d received, rate %v", c.CNPsSent, q[0].Counters().CNPsReceived, slow)
 	}
 	l.links[0].mark = 0
@@ -162,8 +169,12 @@ func TestCongestionLoop(t *testing.T) {
 
 func TestRateConfig(t *testing.T) {
 	for _, edit := range []func(*RateConfig){
-		func(c *RateConfig) { c.MinRate = 0 }, func(c *RateConfig) { c.G = 0 }, func(c *RateConfig) { c.G = 1 }, func(c *RateConfig) { c.G = math.NaN() },
-		func(c *RateConfig) { c.AlphaInterval = 0 }, func(c *RateConfig) { c.IncreaseInterval = -1 }, func(c *RateConfig) { c.IncreaseOctets = 0 },
+		func(c *RateConfig) { c.MinRate = 0 }, func(c *RateConfig) { c.G = 0 }, func(c *RateConfig) {
+			c.G = 1
+		}, func(c *RateConfig) { c.G = math.NaN() },
+		func(c *RateConfig) { c.AlphaInterval = 0 }, func(c *RateConfig) {
+			c.IncreaseInterval = -1
+		}, func(c *RateConfig) { c.IncreaseOctets = 0 },
 		func(c *RateConfig) { c.FastRecovery = 0 }, func(c *RateConfig) { c.AdditiveIncrease = 0 },
 	} {
 		c := DefaultRateConfig()
@@ -178,14 +189,15 @@ func TestRateConfig(t *testing.T) {
 	}
 }
 
-// TestRateCountsFromTheCNP: the counts toward increases, by time and by octets, begin anew with each
-// CNP (section 5.1 of the paper).
+// TestRateCountsFromTheCNP: the counts toward increases, by time and by octets, begin anew with
+// each CNP (section 5.1 of the paper).
 func TestRateCountsFromTheCNP(t *testing.T) {
 	cfg := DefaultRateConfig()
 	r := newRateControl(cfg, 40e9)
 	at := time.Millisecond
 	r.cnp(at)
-	r.sent(4*int(cfg.IncreaseOctets) + int(cfg.IncreaseOctets) - 1) // four steps of fast recovery, and nearly a fifth
+	// four steps of fast recovery, and nearly a fifth
+	r.sent(4*int(cfg.IncreaseOctets) + int(cfg.IncreaseOctets) - 1)
 	r.bitsPerSecond(at + 3*cfg.IncreaseInterval)
 	at += 3 * cfg.IncreaseInterval
 	r.cnp(at)

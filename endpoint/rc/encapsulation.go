@@ -22,14 +22,16 @@ type Encapsulation struct {
 	EdgeSIDs []netip.Addr
 	HopLimit uint8 // of the outer header; 0 means 64
 
-	TLVType uint8                  // type of the End.MT TLVs; 0 means packet.TLVEndMTDefault
-	Edges   []packet.EdgeReceivers // receivers by edge node, one End.MT TLV (or several) each; none for no TLVs
+	TLVType uint8 // type of the End.MT TLVs; 0 means packet.TLVEndMTDefault
+	// receivers by edge node, one End.MT TLV (or several) each; none for no TLVs
+	Edges []packet.EdgeReceivers
 }
 
 // Validate reports which field cannot be used; the error wraps ErrConfig.
 func (e *Encapsulation) Validate() error {
 	if !ibta.Unicast(e.Source) {
-		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source, verbs.ErrConfig)
+		return fmt.Errorf("encapsulation: Source %v is not an IPv6 unicast address: %w", e.Source,
+			verbs.ErrConfig)
 	}
 	_, err := e.srh(e.Source)
 	return err
@@ -37,7 +39,8 @@ func (e *Encapsulation) Validate() error {
 
 func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 	if !ibta.Unicast(e.SID) {
-		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID, verbs.ErrConfig)
+		return packet.SRH{}, fmt.Errorf("encapsulation: SID %v is not an IPv6 unicast address: %w", e.SID,
+			verbs.ErrConfig)
 	}
 	tlvType := e.TLVType
 	if tlvType == 0 {
@@ -45,7 +48,8 @@ func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 	}
 	for i, sid := range e.EdgeSIDs {
 		if !ibta.Unicast(sid) {
-			return packet.SRH{}, fmt.Errorf("encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, verbs.ErrConfig)
+			return packet.SRH{}, fmt.Errorf(
+				"encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, verbs.ErrConfig)
 		}
 	}
 	segments := append(append([]netip.Addr{e.SID}, e.EdgeSIDs...), proxy)

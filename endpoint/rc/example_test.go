@@ -21,7 +21,9 @@ func Example() {
 	for i := range hosts {
 		cfg := rc.DefaultConfig()
 		cfg.Addr, cfg.MAC, cfg.GatewayMAC = addr[i], mac[i], mac[1-i]
-		cfg.Output = func(_ time.Duration, frame []byte) { wire[1-i] = append(wire[1-i], slices.Clone(frame)) }
+		cfg.Output = func(_ time.Duration, frame []byte) {
+			wire[1-i] = append(wire[1-i], slices.Clone(frame))
+		}
 		hosts[i], _ = rc.NewHost(cfg)
 
 		qp := rc.DefaultQPConfig()
@@ -30,7 +32,8 @@ func Example() {
 	}
 	memory, _ := hosts[1].RegisterMR(0x1000, 7, make([]byte, 16), verbs.AccessRemoteWrite)
 
-	if err := qps[0].PostSend(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: []byte("hello"), RemoteVA: 0x1004, RKey: 7}); err != nil {
+	if err := qps[0].PostSend(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: []byte("hello"),
+		RemoteVA: 0x1004, RKey: 7}); err != nil {
 		fmt.Println(err)
 	}
 	var now time.Duration

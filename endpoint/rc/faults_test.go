@@ -17,7 +17,8 @@ func TestTransferUnderFaults(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { transferUnderFaults(t, seed, happened) })
 	}
-	for _, what := range []string{"timeout", "nak", "rnr", "rewind", "cnp", "stale", "duplicate", "gap", "icrc", "wrap"} {
+	for _, what := range []string{"timeout", "nak", "rnr", "rewind", "cnp", "stale", "duplicate",
+		"gap", "icrc", "wrap"} {
 		if happened[what] == 0 {
 			t.Errorf("no %s in any run: the test tests little", what)
 		}
@@ -29,7 +30,8 @@ func TestTransferUnderFaults(t *testing.T) {
 func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) {
 	l := newLab(t, seed)
 	pmtu := 256 << l.rng.IntN(5)
-	psn := [2]uint32{l.rng.Uint32() & packet.PSNMask, packet.PSNAdd(0, -1-l.rng.IntN(40))}[l.rng.IntN(2)]
+	psn := [2]uint32{l.rng.Uint32() & packet.PSNMask,
+		packet.PSNAdd(0, -1-l.rng.IntN(40))}[l.rng.IntN(2)]
 	for i := range l.links {
 		k := &l.links[i]
 		k.jitter = time.Duration(l.rng.IntN(5000) + 1)
@@ -57,7 +59,8 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	for id := range uint64(20 + l.rng.IntN(30)) {
 		n := [3]int{l.rng.IntN(3 * pmtu), l.rng.IntN(12 * pmtu), l.rng.IntN(5)}[l.rng.IntN(3)]
 		n = min(n, 20000)
-		wr := verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(l.rng.IntN(4)), Data: l.bytes(n), Immediate: l.rng.Uint32(), Solicited: l.rng.IntN(2) == 0, RKey: rkey}
+		wr := verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(l.rng.IntN(4)), Data: l.bytes(n),
+			Immediate: l.rng.Uint32(), Solicited: l.rng.IntN(2) == 0, RKey: rkey}
 		if wr.Op.Write() {
 			wr.RemoteVA = va + uint64(offset)
 			offset += copy(want[offset:], wr.Data)
@@ -79,7 +82,8 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 		return len(gotSend) == len(all)
 	}
 	if !l.run(10*time.Second, done) {
-		t.Fatalf("not done: %d of %d, requester %+v, responder %+v", len(gotSend), len(all), qps[0].Counters(), qps[1].Counters())
+		t.Fatalf("not done: %d of %d, requester %+v, responder %+v", len(gotSend), len(all),
+			qps[0].Counters(), qps[1].Counters())
 	}
 	// Nothing more may come: late duplicates complete nothing.
 	end := l.Now() + time.Second
@@ -96,7 +100,8 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	var nRecv int
 	for i, s := range all {
 		c := gotSend[i]
-		if c.ID != s.wr.ID || c.Op != s.wr.Op || c.Status != verbs.StatusOK || c.Octets != len(s.wr.Data) || c.Recv {
+		if c.ID != s.wr.ID || c.Op != s.wr.Op || c.Status != verbs.StatusOK ||
+			c.Octets != len(s.wr.Data) || c.Recv {
 			t.Errorf("send completion %d: %+v, want that of %v, %d octets", i, c, s.wr.Op, len(s.wr.Data))
 		}
 		if !s.recv {
@@ -106,11 +111,14 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 			t.Fatalf("%d receive completions, want more", len(gotRecv))
 		}
 		c = gotRecv[nRecv]
-		if c.ID != uint64(nRecv) || c.Op != s.wr.Op || c.Status != verbs.StatusOK || c.Octets != len(s.wr.Data) || !c.Recv || c.Solicited != s.wr.Solicited {
-			t.Errorf("receive completion %d: %+v, want that of %v, %d octets", nRecv, c, s.wr.Op, len(s.wr.Data))
+		if c.ID != uint64(nRecv) || c.Op != s.wr.Op || c.Status != verbs.StatusOK ||
+			c.Octets != len(s.wr.Data) || !c.Recv || c.Solicited != s.wr.Solicited {
+			t.Errorf("receive completion %d: %+v, want that of %v, %d octets", nRecv, c, s.wr.Op,
+				len(s.wr.Data))
 		}
 		if c.HasImmediate != s.wr.Op.Immediate() || c.HasImmediate && c.Immediate != s.wr.Immediate {
-			t.Errorf("receive completion %d: immediate %#x (%v), want %#x", nRecv, c.Immediate, c.HasImmediate, s.wr.Immediate)
+			t.Errorf("receive completion %d: immediate %#x (%v), want %#x", nRecv, c.Immediate,
+				c.HasImmediate, s.wr.Immediate)
 		}
 		if !s.wr.Op.Write() && !bytes.Equal(buffers[c.ID][:c.Octets], s.wr.Data) {
 			t.Errorf("receive buffer %d differs", c.ID)
@@ -123,8 +131,10 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 	if msn := qps[1].MSN(); msn != uint32(len(all)) || qps[0].MessagesSent() != msn {
 		t.Errorf("MSN %d, messages sent %d, want %d", msn, qps[0].MessagesSent(), len(all))
 	}
-	if e := qps[1].ExpectedPSN(); e != qps[0].UnackedPSN() || e != qps[0].HighestPSN() || e != qps[0].NextMessagePSN() {
-		t.Errorf("expected PSN %#x, unacknowledged %#x, highest %#x, next %#x: want the same", e, qps[0].UnackedPSN(), qps[0].HighestPSN(), qps[0].NextMessagePSN())
+	if e := qps[1].ExpectedPSN(); e != qps[0].UnackedPSN() || e != qps[0].HighestPSN() ||
+		e != qps[0].NextMessagePSN() {
+		t.Errorf("expected PSN %#x, unacknowledged %#x, highest %#x, next %#x: want the same", e,
+			qps[0].UnackedPSN(), qps[0].HighestPSN(), qps[0].NextMessagePSN())
 	}
 	if _, pending := l.hosts[0].Advance(l.Now()); pending {
 		t.Error("something is pending on an idle host")
@@ -146,7 +156,8 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 		t.Errorf("ghost acknowledgements or uncounted retries: %+v", rq)
 	}
 	if rs.RequestsReceived != rq.RequestsSent-rq.RequestsResent {
-		t.Errorf("%d requests executed, %d sent for the first time", rs.RequestsReceived, rq.RequestsSent-rq.RequestsResent)
+		t.Errorf("%d requests executed, %d sent for the first time", rs.RequestsReceived,
+			rq.RequestsSent-rq.RequestsResent)
 	}
 }
 

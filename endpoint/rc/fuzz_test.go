@@ -56,7 +56,8 @@ func FuzzReceive(f *testing.F) {
 			t.Fatal(err)
 		}
 		for id := range uint64(4) {
-			mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(id), Data: make([]byte, 600)})
+			mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpWrite + verbs.Op(id),
+				Data: make([]byte, 600)})
 			mustRecv(t, h.qp, verbs.RecvRequest{ID: id, Buf: make([]byte, 300)})
 		}
 		h.settle(time.Microsecond)
@@ -92,10 +93,13 @@ func FuzzReceive(f *testing.F) {
 		if c := h.host.Counters(); c.FramesReceived != frames {
 			t.Fatalf("%d frames counted, want %d", c.FramesReceived, frames)
 		}
-		if q := h.qp; !q.Failed() && (packet.PSNBefore(q.nxt, q.una) || packet.PSNBefore(q.sent, q.nxt) || q.cur > q.sq.Len() || q.begun > q.sq.Len()) {
-			t.Fatalf("requester una %#x nxt %#x sent %#x cur %d begun %d of %d", q.una, q.nxt, q.sent, q.cur, q.begun, q.sq.Len())
+		if q := h.qp; !q.Failed() && (packet.PSNBefore(q.nxt, q.una) || packet.PSNBefore(q.sent, q.nxt) ||
+			q.cur > q.sq.Len() || q.begun > q.sq.Len()) {
+			t.Fatalf("requester una %#x nxt %#x sent %#x cur %d begun %d of %d", q.una, q.nxt, q.sent, q.cur,
+				q.begun, q.sq.Len())
 		}
-		if !bytes.Equal(memory[:64], bytes.Repeat([]byte{0xEE}, 64)) || !bytes.Equal(memory[64+1024:], bytes.Repeat([]byte{0xEE}, 64)) {
+		if !bytes.Equal(memory[:64], bytes.Repeat([]byte{0xEE}, 64)) ||
+			!bytes.Equal(memory[64+1024:], bytes.Repeat([]byte{0xEE}, 64)) {
 			t.Fatal("memory outside the region written")
 		}
 	})

@@ -132,14 +132,17 @@ func (h *Host) transmit(now time.Duration) int {
 
 // paced is when the next interval of a paced sequence begins: where the last one ended, or now if
 // that is longer ago than may be made up for.
-func (h *Host) paced(free, now time.Duration) time.Duration { return max(free, now-h.cfg.PacingSlack) }
+func (h *Host) paced(free, now time.Duration) time.Duration {
+	return max(free, now-h.cfg.PacingSlack)
+}
 
 func (h *Host) refuse(r Refusal) { h.counters.Refused[r]++ }
 
 // RegisterMR makes buf accessible to peers that know rkey, its first octet at virtual address va.
 // The host writes to buf during Receive. Errors: verbs.ErrExists for a key in use, verbs.ErrConfig
 // when the region does not fit 64 bits of address.
-func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error) {
+func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region,
+	error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)

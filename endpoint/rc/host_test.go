@@ -115,7 +115,8 @@ func TestReset(t *testing.T) {
 	mustPost(t, h.qp, verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: make([]byte, 600)})
 	mustRecv(t, h.qp, verbs.RecvRequest{ID: 2})
 	h.settle(time.Microsecond)
-	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0, packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
+	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0,
+		packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
 	if got := completions(h.qp); len(got) != 2 {
 		t.Fatalf("completions %+v", got)
 	}
@@ -158,10 +159,14 @@ func TestReset(t *testing.T) {
 }
 
 func TestEncapsulation(t *testing.T) {
-	proxy, sid, outer := testAddr[1], netip.MustParseAddr("fc00:0:6::1"), netip.MustParseAddr("2001:db8:5::1")
+	proxy, sid, outer := testAddr[1], netip.MustParseAddr("fc00:0:6::1"),
+		netip.MustParseAddr("2001:db8:5::1")
 	edges := []packet.EdgeReceivers{
-		{Edge: netip.MustParseAddr("2001:db8:e::1"), Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::a"), QPN: 0xA}, {Addr: netip.MustParseAddr("2001:db8::b"), QPN: 0xB}}},
-		{Edge: netip.MustParseAddr("2001:db8:e::2"), Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::c"), QPN: 0xC}}},
+		{Edge: netip.MustParseAddr("2001:db8:e::1"),
+			Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::a"), QPN: 0xA},
+				{Addr: netip.MustParseAddr("2001:db8::b"), QPN: 0xB}}},
+		{Edge: netip.MustParseAddr("2001:db8:e::2"),
+			Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("2001:db8::c"), QPN: 0xC}}},
 	}
 	e := &Encapsulation{Source: outer, SID: sid, Edges: edges}
 	send := func(e *Encapsulation) [][]byte {
@@ -184,11 +189,13 @@ func TestEncapsulation(t *testing.T) {
 	}
 	for i, f := range wrapped {
 		p := parse(t, f)
-		if !p.Encapsulated || !p.Routed || p.SRH.SegmentsLeft != 1 || p.SRH.LastEntry != 1 || p.SRH.NextHeader != packet.NextHeaderIPv6 ||
+		if !p.Encapsulated || !p.Routed || p.SRH.SegmentsLeft != 1 || p.SRH.LastEntry != 1 ||
+			p.SRH.NextHeader != packet.NextHeaderIPv6 ||
 			p.SRH.Segment(1) != sid || p.SRH.Segment(0) != proxy {
 			t.Errorf("packet %d: SRH %+v", i, p.SRH)
 		}
-		if o := p.Outer; o.Src != outer || o.Dst != sid || o.TrafficClass != p.IPv6.TrafficClass || o.HopLimit != 64 || o.FlowLabel != p.IPv6.FlowLabel {
+		if o := p.Outer; o.Src != outer || o.Dst != sid || o.TrafficClass != p.IPv6.TrafficClass ||
+			o.HopLimit != 64 || o.FlowLabel != p.IPv6.FlowLabel {
 			t.Errorf("packet %d: outer %+v", i, o)
 		}
 		for _, edge := range edges {
@@ -202,7 +209,8 @@ func TestEncapsulation(t *testing.T) {
 		}
 	}
 	listed := *e
-	listed.EdgeSIDs = []netip.Addr{netip.MustParseAddr("fc00:0:1::e"), netip.MustParseAddr("fc00:0:2::e")}
+	listed.EdgeSIDs = []netip.Addr{netip.MustParseAddr("fc00:0:1::e"),
+		netip.MustParseAddr("fc00:0:2::e")}
 	for i, f := range send(&listed) {
 		p := parse(t, f)
 		var got []netip.Addr
@@ -217,9 +225,12 @@ func TestEncapsulation(t *testing.T) {
 		"source": func(e *Encapsulation) { e.Source = netip.Addr{} },
 		"SID":    func(e *Encapsulation) { e.SID = netip.MustParseAddr("ff02::1") },
 		"QPN": func(e *Encapsulation) {
-			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: []packet.Receiver{{Addr: sid, QPN: 1 << 24}}}}
+			e.Edges = []packet.EdgeReceivers{{Edge: sid,
+				Receivers: []packet.Receiver{{Addr: sid, QPN: 1 << 24}}}}
 		},
-		"edge SID": func(e *Encapsulation) { e.EdgeSIDs = []netip.Addr{netip.MustParseAddr("192.0.2.1")} },
+		"edge SID": func(e *Encapsulation) {
+			e.EdgeSIDs = []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+		},
 		"too long": func(e *Encapsulation) {
 			e.Edges = []packet.EdgeReceivers{{Edge: sid, Receivers: make([]packet.Receiver, 200)}}
 		},
@@ -265,7 +276,8 @@ func TestNames(t *testing.T) {
 		}
 		seen[s.String()] = true
 	}
-	for _, got := range []string{refusals.String(), (verbs.StatusFlushed + 1).String(), verbs.Op(0).String(), (verbs.OpSendImmediate + 1).String()} {
+	for _, got := range []string{refusals.String(), (verbs.StatusFlushed + 1).String(),
+		verbs.Op(0).String(), (verbs.OpSendImmediate + 1).String()} {
 		if !bytes.ContainsAny([]byte(got), "0123456789") {
 			t.Errorf("%q does not show the number", got)
 		}

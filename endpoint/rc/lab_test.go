@@ -46,7 +46,8 @@ func newLab(t testing.TB, seed uint64) *lab {
 	l := &lab{t: t, rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range l.hosts {
 		cfg := DefaultConfig()
-		cfg.Name, cfg.Addr, cfg.MAC, cfg.GatewayMAC = string(rune('A'+i)), testAddr[i], testMAC[i], testMAC[1-i]
+		cfg.Name, cfg.Addr, cfg.MAC, cfg.GatewayMAC = string(rune('A'+i)), testAddr[i], testMAC[i],
+			testMAC[1-i]
 		cfg.Output = func(now time.Duration, frame []byte) { l.send(i, now, frame) }
 		h, err := NewHost(cfg)
 		if err != nil {

@@ -93,7 +93,8 @@ func TestRequesterAgainstModel(t *testing.T) {
 		h := newSolo(t, func(c *QPConfig) {
 			c.SQPSN, c.Window, c.LocalAckTimeout, c.RetryCnt = base, 1+rng.IntN(20), 4, retries
 		})
-		m := &modelRequester{una: base, nxt: base, max: base, end: base, win: uint32(h.qp.cfg.Window), limit: int(retries)}
+		m := &modelRequester{una: base, nxt: base, max: base, end: base, win: uint32(h.qp.cfg.Window),
+			limit: int(retries)}
 		if retries == InfiniteRetries {
 			m.limit = 1 << 30
 		}
@@ -113,7 +114,9 @@ func TestRequesterAgainstModel(t *testing.T) {
 				}
 				what = "timeout"
 			default:
-				syndrome := [6]packet.Syndrome{plainACK, plainACK, plainACK, sequenceNAK, packet.RNRSyndrome(uint8(1 + rng.IntN(4))), packet.NAKSyndrome(packet.NAKRemoteAccess)}[min(rng.IntN(40)/6, 5)]
+				syndrome := [6]packet.Syndrome{plainACK, plainACK, plainACK, sequenceNAK,
+					packet.RNRSyndrome(uint8(1 + rng.IntN(4))),
+					packet.NAKSyndrome(packet.NAKRemoteAccess)}[min(rng.IntN(40)/6, 5)]
 				if syndrome.NAKCode() != 0 && syndrome.Kind() == packet.SyndromeNAK && rng.IntN(10) > 0 {
 					syndrome = sequenceNAK
 				}
@@ -141,15 +144,18 @@ func TestRequesterAgainstModel(t *testing.T) {
 				failures++
 				break
 			}
-			if r.una != m.una || r.nxt != m.nxt || r.sent != m.max || int(r.retries) != m.retry || r.rnrUntil != m.rnrUntil {
+			if r.una != m.una || r.nxt != m.nxt || r.sent != m.max || int(r.retries) != m.retry ||
+				r.rnrUntil != m.rnrUntil {
 				t.Fatalf("seed %d step %d (%s): una %#x nxt %#x sent %#x retries %d RNR until %v; model %#x %#x %#x %d %v",
-					seed, step, what, r.una, r.nxt, r.sent, r.retries, r.rnrUntil, m.una, m.nxt, m.max, m.retry, m.rnrUntil)
+					seed, step, what, r.una, r.nxt, r.sent, r.retries, r.rnrUntil, m.una, m.nxt, m.max, m.retry,
+					m.rnrUntil)
 			}
 			progress = max(progress, int((m.una-base)%circle))
 		}
 	}
 	if progress < 50 || failures < 20 {
-		t.Errorf("the test tests little: %d packets acknowledged at most, %d failures", progress, failures)
+		t.Errorf("the test tests little: %d packets acknowledged at most, %d failures", progress,
+			failures)
 	}
 }
 
@@ -223,11 +229,13 @@ func TestResponderAgainstModel(t *testing.T) {
 				kinds[a.AETH.Syndrome]++
 			}
 			if !slices.Equal(got, want) || h.qp.ExpectedPSN() != m.expected {
-				t.Fatalf("seed %d step %d, PSN %#x: answers %v, expected PSN %#x; model %v, %#x", seed, step, psn, got, h.qp.ExpectedPSN(), want, m.expected)
+				t.Fatalf("seed %d step %d, PSN %#x: answers %v, expected PSN %#x; model %v, %#x", seed, step,
+					psn, got, h.qp.ExpectedPSN(), want, m.expected)
 			}
 		}
 	}
-	if len(kinds) != 3 || slices.Min([]int{kinds[plainACK], kinds[sequenceNAK], kinds[packet.RNRSyndrome(3)]}) < 500 {
+	if len(kinds) != 3 || slices.Min([]int{kinds[plainACK], kinds[sequenceNAK],
+		kinds[packet.RNRSyndrome(3)]}) < 500 {
 		t.Errorf("the test tests little: %v", kinds)
 	}
 }

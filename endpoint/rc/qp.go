@@ -89,7 +89,8 @@ func (q *QP) Failed() bool { return q.state == qpError }
 // PSNs. Completions not yet polled and counters stay.
 func (q *QP) Reset(sqPSN, rqPSN uint32) error {
 	if sqPSN > packet.PSNMask || rqPSN > packet.PSNMask {
-		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN, verbs.ErrConfig)
+		return fmt.Errorf("QP %#x: PSNs %#x, %#x: want 24 bits: %w", q.cfg.QPN, sqPSN, rqPSN,
+			verbs.ErrConfig)
 	}
 	if q.state == qpDestroyed {
 		return fmt.Errorf("QP %#x: %w", q.cfg.QPN, verbs.ErrNotFound)
@@ -118,8 +119,10 @@ func (q *QP) PostSend(wr verbs.WorkRequest) error {
 		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, verbs.ErrQueueFull)
 	}
 	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
-	if wr.Op < verbs.OpWrite || wr.Op > verbs.OpSendImmediate || len(wr.Data) > ibta.MaxMessage || packets > ibta.MaxWindow {
-		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data), verbs.ErrWorkRequest)
+	if wr.Op < verbs.OpWrite || wr.Op > verbs.OpSendImmediate || len(wr.Data) > ibta.MaxMessage ||
+		packets > ibta.MaxWindow {
+		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data),
+			verbs.ErrWorkRequest)
 	}
 	q.post(wr, packets)
 	q.host.activate(q)
@@ -133,7 +136,8 @@ func (q *QP) PostRecv(r verbs.RecvRequest) error {
 		return err
 	}
 	if q.rq.Len() >= q.cfg.RecvDepth {
-		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth, verbs.ErrQueueFull)
+		return fmt.Errorf("QP %#x: receive queue of %d: %w", q.cfg.QPN, q.cfg.RecvDepth,
+			verbs.ErrQueueFull)
 	}
 	q.rq.Push(r)
 	return nil
@@ -170,7 +174,8 @@ func (q *QP) fail(now time.Duration, oldest verbs.Status) {
 		q.completeSend(now, verbs.StatusFlushed)
 	}
 	if q.message.holdsRecv {
-		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op, Status: verbs.StatusFlushed, Octets: q.message.octets})
+		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op,
+			Status: verbs.StatusFlushed, Octets: q.message.octets})
 	}
 	q.message = inbound{}
 	for q.rq.Len() > 0 {
@@ -186,7 +191,8 @@ func (q *QP) completeRecv(now time.Duration, c verbs.Completion) {
 // reply sends an acknowledgement.
 func (q *QP) reply(now time.Duration, psn uint32, syndrome packet.Syndrome) {
 	p := q.header(q.cfg.DSCP, packet.NotECT)
-	p.BTH = packet.BTH{Opcode: packet.OpAcknowledge, MigReq: true, PKey: q.host.cfg.PKey, DestQPN: q.cfg.RemoteQPN, PSN: psn}
+	p.BTH = packet.BTH{Opcode: packet.OpAcknowledge, MigReq: true, PKey: q.host.cfg.PKey,
+		DestQPN: q.cfg.RemoteQPN, PSN: psn}
 	p.AETH = packet.AETH{Syndrome: syndrome, MSN: q.msn}
 	q.host.transmit(now)
 }
@@ -198,8 +204,9 @@ func (q *QP) header(dscp, ecn uint8) *packet.RoCE {
 	p.Ethernet = packet.Ethernet{Dst: h.cfg.GatewayMAC, Src: h.cfg.MAC}
 	p.Encapsulated, p.Routed = false, false
 	p.IPv6 = packet.IPv6{
-		TrafficClass: packet.TrafficClass(dscp, ecn), FlowLabel: q.cfg.FlowLabel, HopLimit: h.cfg.HopLimit,
-		Src: h.cfg.Addr, Dst: q.cfg.RemoteAddr,
+		TrafficClass: packet.TrafficClass(dscp, ecn), FlowLabel: q.cfg.FlowLabel,
+		HopLimit: h.cfg.HopLimit,
+		Src:      h.cfg.Addr, Dst: q.cfg.RemoteAddr,
 	}
 	p.UDP = packet.UDP{SrcPort: q.cfg.SourcePort, DstPort: packet.RoCEPort}
 	p.Checksummed = h.cfg.UDPChecksum

@@ -13,22 +13,25 @@ import (
 // Large-Scale RDMA Deployments", SIGCOMM 2015, §3.2 and §5; IBTA annex A17.9 leaves the reaction to
 // a CNP open).
 type RateConfig struct {
-	Enabled          bool          // react to CNPs; they are counted in any case. Default true
-	MinRate          uint64        // bits per second, never less; default 40 Mb/s
-	G                float64       // weight of a congestion mark in alpha, above 0 and below 1; default 1/256
+	Enabled bool   // react to CNPs; they are counted in any case. Default true
+	MinRate uint64 // bits per second, never less; default 40 Mb/s
+	// weight of a congestion mark in alpha, above 0 and below 1; default 1/256
+	G                float64
 	AlphaInterval    time.Duration // alpha decays once in this time without a CNP; default 55 us
 	IncreaseInterval time.Duration // the rate is raised once in this time; default 55 us
 	IncreaseOctets   uint64        // and once every so many octets sent; default 10 MB
-	FastRecovery     int           // raises half way back to the former rate, before the target itself is raised; default 5
-	AdditiveIncrease uint64        // bits per second; default 40 Mb/s
-	HyperIncrease    uint64        // bits per second; default 400 Mb/s
+	// raises half way back to the former rate, before the target itself is raised; default 5
+	FastRecovery     int
+	AdditiveIncrease uint64 // bits per second; default 40 Mb/s
+	HyperIncrease    uint64 // bits per second; default 400 Mb/s
 }
 
 // DefaultRateConfig is the paper's choice of parameters.
 func DefaultRateConfig() RateConfig {
 	return RateConfig{
-		Enabled: true, MinRate: 40e6, G: 1.0 / 256, AlphaInterval: 55 * time.Microsecond, IncreaseInterval: 55 * time.Microsecond,
-		IncreaseOctets: 10e6, FastRecovery: 5, AdditiveIncrease: 40e6, HyperIncrease: 400e6,
+		Enabled: true, MinRate: 40e6, G: 1.0 / 256, AlphaInterval: 55 * time.Microsecond,
+		IncreaseInterval: 55 * time.Microsecond,
+		IncreaseOctets:   10e6, FastRecovery: 5, AdditiveIncrease: 40e6, HyperIncrease: 400e6,
 	}
 }
 
@@ -42,11 +45,13 @@ func (c RateConfig) Validate() error {
 	case !(c.G > 0 && c.G < 1):
 		return fmt.Errorf("rate control: G %v: want above 0 and below 1: %w", c.G, verbs.ErrConfig)
 	case c.AlphaInterval <= 0 || c.IncreaseInterval <= 0:
-		return fmt.Errorf("rate control: AlphaInterval %v, IncreaseInterval %v: want above 0: %w", c.AlphaInterval, c.IncreaseInterval, verbs.ErrConfig)
+		return fmt.Errorf("rate control: AlphaInterval %v, IncreaseInterval %v: want above 0: %w",
+			c.AlphaInterval, c.IncreaseInterval, verbs.ErrConfig)
 	case c.IncreaseOctets == 0:
 		return fmt.Errorf("rate control: IncreaseOctets is 0: %w", verbs.ErrConfig)
 	case c.FastRecovery < 1:
-		return fmt.Errorf("rate control: FastRecovery %d: want 1 or more: %w", c.FastRecovery, verbs.ErrConfig)
+		return fmt.Errorf("rate control: FastRecovery %d: want 1 or more: %w", c.FastRecovery,
+			verbs.ErrConfig)
 	case c.AdditiveIncrease == 0:
 		return fmt.Errorf("rate control: AdditiveIncrease is 0: %w", verbs.ErrConfig)
 	}

@@ -120,7 +120,8 @@ func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Re
 			return RefusedResponse, false
 		}
 		return q.receiveResponse(now, bth.PSN, aeth)
-	case packet.OpReadResponseFirst, packet.OpReadResponseMiddle, packet.OpReadResponseLast, packet.OpReadResponseOnly:
+	case packet.OpReadResponseFirst, packet.OpReadResponseMiddle, packet.OpReadResponseLast,
+		packet.OpReadResponseOnly:
 		return RefusedResponse, false
 	}
 	if packet.ECN(ip.TrafficClass) == packet.CE {
@@ -129,11 +130,13 @@ func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Re
 	return q.receiveRequest(now, &r)
 }
 
-// unsupportedRequest reports whether an opcode is a reliable connection request whose headers are not
-// decoded. Such a request is answered with NAK Invalid Request when its PSN is the one expected.
+// unsupportedRequest reports whether an opcode is a reliable connection request whose headers are
+// not decoded. Such a request is answered with NAK Invalid Request when its PSN is the one
+// expected.
 func unsupportedRequest(o packet.Opcode) bool {
 	switch o {
-	case packet.OpCompareSwap, packet.OpFetchAdd, packet.OpSendLastInvalidate, packet.OpSendOnlyInvalidate:
+	case packet.OpCompareSwap, packet.OpFetchAdd, packet.OpSendLastInvalidate,
+		packet.OpSendOnlyInvalidate:
 		return true
 	}
 	return false

@@ -26,55 +26,121 @@ func TestRefusals(t *testing.T) {
 		host func(c *Config)           // changes the host's configuration
 	}{
 		{name: "empty frame", want: RefusedEthernet, raw: func(f []byte) []byte { return nil }},
-		{name: "half an Ethernet header", want: RefusedEthernet, raw: func(f []byte) []byte { return f[:13] }},
+		{name: "half an Ethernet header", want: RefusedEthernet, raw: func(f []byte) []byte {
+			return f[:13]
+		}},
 		{name: "other MAC", want: RefusedMAC, edit: func(p *packet.RoCE) { p.Ethernet.Dst[5]++ }},
-		{name: "broadcast", want: RefusedMAC, edit: func(p *packet.RoCE) { p.Ethernet.Dst = packet.MAC{255, 255, 255, 255, 255, 255} }},
-		{name: "IPv4", want: RefusedEtherType, raw: func(f []byte) []byte { f[12], f[13] = 8, 0; return f }},
-		{name: "Ethernet only", want: RefusedIPv6, raw: func(f []byte) []byte { return f[:packet.EthernetLen] }},
-		{name: "IP version", want: RefusedIPv6, raw: func(f []byte) []byte { f[packet.EthernetLen] = 0x40; return f }},
-		{name: "frame shorter than the packet", want: RefusedIPv6, raw: func(f []byte) []byte { return f[:len(f)-1] }},
-		{name: "other address", want: RefusedDestination, edit: func(p *packet.RoCE) { p.IPv6.Dst = elsewhere }},
-		{name: "ICMPv6", want: RefusedNextHeader, raw: func(f []byte) []byte { f[packet.EthernetLen+6] = packet.NextHeaderICMPv6; return f }},
-		{name: "encapsulated", want: RefusedNextHeader, edit: func(p *packet.RoCE) { p.Encapsulated, p.Outer = true, p.IPv6 }},
-		{name: "no room for UDP", want: RefusedUDPLength, raw: func(f []byte) []byte { f[packet.EthernetLen+4], f[packet.EthernetLen+5] = 0, 7; return f }},
-		{name: "UDP length too short", want: RefusedUDPLength, mend: func(f []byte) []byte { f[udp+5]--; return f }},
-		{name: "UDP length too long", want: RefusedUDPLength, mend: func(f []byte) []byte { f[udp+5]++; return f }},
-		{name: "UDP length below its header", want: RefusedUDPLength, mend: func(f []byte) []byte { f[udp+4], f[udp+5] = 0, 7; return f }},
+		{name: "broadcast", want: RefusedMAC, edit: func(p *packet.RoCE) {
+			p.Ethernet.Dst = packet.MAC{255, 255, 255, 255, 255, 255}
+		}},
+		{name: "IPv4", want: RefusedEtherType, raw: func(f []byte) []byte {
+			f[12], f[13] = 8, 0
+			return f
+		}},
+		{name: "Ethernet only", want: RefusedIPv6, raw: func(f []byte) []byte {
+			return f[:packet.EthernetLen]
+		}},
+		{name: "IP version", want: RefusedIPv6, raw: func(f []byte) []byte {
+			f[packet.EthernetLen] = 0x40
+			return f
+		}},
+		{name: "frame shorter than the packet", want: RefusedIPv6, raw: func(f []byte) []byte {
+			return f[:len(f)-1]
+		}},
+		{name: "other address", want: RefusedDestination, edit: func(p *packet.RoCE) {
+			p.IPv6.Dst = elsewhere
+		}},
+		{name: "ICMPv6", want: RefusedNextHeader, raw: func(f []byte) []byte {
+			f[packet.EthernetLen+6] = packet.NextHeaderICMPv6
+			return f
+		}},
+		{name: "encapsulated", want: RefusedNextHeader, edit: func(p *packet.RoCE) {
+			p.Encapsulated, p.Outer = true, p.IPv6
+		}},
+		{name: "no room for UDP", want: RefusedUDPLength, raw: func(f []byte) []byte {
+			f[packet.EthernetLen+4], f[packet.EthernetLen+5] = 0, 7
+			return f
+		}},
+		{name: "UDP length too short", want: RefusedUDPLength, mend: func(f []byte) []byte {
+			f[udp+5]--
+			return f
+		}},
+		{name: "UDP length too long", want: RefusedUDPLength, mend: func(f []byte) []byte {
+			f[udp+5]++
+			return f
+		}},
+		{name: "UDP length below its header", want: RefusedUDPLength, mend: func(f []byte) []byte {
+			f[udp+4], f[udp+5] = 0, 7
+			return f
+		}},
 		{name: "other port", want: RefusedUDPPort, edit: func(p *packet.RoCE) { p.UDP.DstPort = 4790 }},
-		{name: "wrong UDP checksum", want: RefusedUDPChecksum, edit: func(p *packet.RoCE) { p.Checksummed = true }, raw: func(f []byte) []byte { f[udp+7] ^= 1; return f }},
+		{name: "wrong UDP checksum", want: RefusedUDPChecksum, edit: func(p *packet.RoCE) {
+			p.Checksummed = true
+		}, raw: func(f []byte) []byte { f[udp+7] ^= 1; return f }},
 		{name: "no room for BTH and ICRC", want: RefusedTruncated, raw: func(f []byte) []byte {
 			f[packet.EthernetLen+4], f[packet.EthernetLen+5], f[udp+4], f[udp+5] = 0, 23, 0, 23
 			return f[:udp+23]
 		}},
-		{name: "RETH cut", want: RefusedTruncated, mend: func(f []byte) []byte { return cut(f, bth+packet.BTHLen+12+packet.ICRCLen) }},
-		{name: "payload corrupted", want: RefusedICRC, raw: func(f []byte) []byte { f[len(f)-5] ^= 0x10; return f }},
-		{name: "ICRC corrupted", want: RefusedICRC, raw: func(f []byte) []byte { f[len(f)-1] ^= 1; return f }},
-		{name: "PSN corrupted", want: RefusedICRC, raw: func(f []byte) []byte { f[bth+11] ^= 1; return f }},
+		{name: "RETH cut", want: RefusedTruncated, mend: func(f []byte) []byte {
+			return cut(f, bth+packet.BTHLen+12+packet.ICRCLen)
+		}},
+		{name: "payload corrupted", want: RefusedICRC, raw: func(f []byte) []byte {
+			f[len(f)-5] ^= 0x10
+			return f
+		}},
+		{name: "ICRC corrupted", want: RefusedICRC, raw: func(f []byte) []byte {
+			f[len(f)-1] ^= 1
+			return f
+		}},
+		{name: "PSN corrupted", want: RefusedICRC, raw: func(f []byte) []byte {
+			f[bth+11] ^= 1
+			return f
+		}},
 		{name: "transport version", want: RefusedTVer, edit: func(p *packet.RoCE) { p.BTH.TVer = 1 }},
-		{name: "reserved opcode", want: RefusedOpcode, edit: func(p *packet.RoCE) { p.BTH.Opcode = 0x15 }},
+		{name: "reserved opcode", want: RefusedOpcode, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode = 0x15
+		}},
 		{name: "UD opcode", want: RefusedOpcode, edit: func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }},
-		{name: "ATOMIC acknowledgement", want: RefusedOpcode, edit: func(p *packet.RoCE) { p.BTH.Opcode = packet.OpAtomicAcknowledge }},
+		{name: "ATOMIC acknowledgement", want: RefusedOpcode, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode = packet.OpAtomicAcknowledge
+		}},
 		{name: "padding without payload", want: RefusedPadCount, mend: func(f []byte) []byte {
 			f[bth+1] |= 0x30
 			return cut(f, bth+packet.BTHLen+packet.RETHLen+packet.ICRCLen)
 		}},
-		{name: "payload not a multiple of four", want: RefusedPadCount, mend: func(f []byte) []byte { return cut(f, len(f)-1) }},
+		{name: "payload not a multiple of four", want: RefusedPadCount, mend: func(f []byte) []byte {
+			return cut(f, len(f)-1)
+		}},
 		{name: "other partition", want: RefusedPKey, edit: func(p *packet.RoCE) { p.BTH.PKey = 0x8001 }},
-		{name: "two limited members", want: RefusedPKey, edit: func(p *packet.RoCE) { p.BTH.PKey = 0x7FFF }, host: func(c *Config) { c.PKey = 0x7FFF }},
+		{name: "two limited members", want: RefusedPKey, edit: func(p *packet.RoCE) {
+			p.BTH.PKey = 0x7FFF
+		}, host: func(c *Config) { c.PKey = 0x7FFF }},
 		{name: "other queue pair", want: RefusedQPN, edit: func(p *packet.RoCE) { p.BTH.DestQPN++ }},
-		{name: "other peer", want: RefusedAddressPair, edit: func(p *packet.RoCE) { p.IPv6.Src = elsewhere }},
+		{name: "other peer", want: RefusedAddressPair, edit: func(p *packet.RoCE) {
+			p.IPv6.Src = elsewhere
+		}},
 		{name: "queue pair failed", want: RefusedQPState, qp: func(q *QP) { q.state = qpError }},
-		{name: "acknowledgement with payload", want: RefusedResponse, edit: func(p *packet.RoCE) { p.BTH.Opcode = packet.OpAcknowledge }},
-		{name: "READ response", want: RefusedResponse, edit: func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadResponseMiddle }},
+		{name: "acknowledgement with payload", want: RefusedResponse, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode = packet.OpAcknowledge
+		}},
+		{name: "READ response", want: RefusedResponse, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode = packet.OpReadResponseMiddle
+		}},
 		{name: "syndrome", want: RefusedSyndrome, edit: func(p *packet.RoCE) {
 			p.BTH.Opcode, p.Payload, p.AETH.Syndrome = packet.OpAcknowledge, nil, 0x9F
 		}},
-		{name: "ghost", want: RefusedGhost, edit: func(p *packet.RoCE) { p.BTH.Opcode, p.Payload, p.BTH.PSN = packet.OpAcknowledge, nil, 0x40 }},
-		{name: "stale", want: RefusedStale, edit: func(p *packet.RoCE) { p.BTH.Opcode, p.Payload, p.BTH.PSN = packet.OpAcknowledge, nil, 0x3F }},
+		{name: "ghost", want: RefusedGhost, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode, p.Payload, p.BTH.PSN = packet.OpAcknowledge, nil, 0x40
+		}},
+		{name: "stale", want: RefusedStale, edit: func(p *packet.RoCE) {
+			p.BTH.Opcode, p.Payload, p.BTH.PSN = packet.OpAcknowledge, nil, 0x3F
+		}},
 	}
 	answered := map[Refusal]string{
-		RefusedDuplicate: "TestAcknowledgements", RefusedGap: "TestAcknowledgements", RefusedNotReady: "TestRNRAtResponder",
-		RefusedInvalidRequest: "TestRefusedRequests", RefusedRemoteAccess: "TestRefusedRequests", RefusedOperational: "TestRefusedRequests",
+		RefusedDuplicate: "TestAcknowledgements", RefusedGap: "TestAcknowledgements",
+		RefusedNotReady:       "TestRNRAtResponder",
+		RefusedInvalidRequest: "TestRefusedRequests", RefusedRemoteAccess: "TestRefusedRequests",
+		RefusedOperational: "TestRefusedRequests",
 	}
 	seen := make(map[Refusal]bool)
 	for _, tt := range tests {
@@ -106,8 +172,10 @@ func TestRefusals(t *testing.T) {
 		if c.Refused[tt.want] != 1 || c.Refused.Total() != 1 {
 			t.Errorf("%s: refused %v, want %v", tt.name, c.Refused.Map(), tt.want)
 		}
-		if len(h.out) != 0 || h.qp.ExpectedPSN() != 0 || r.Buf()[0] != 0 || h.qp.UnackedPSN() != 0x40 || c.FramesReceived != 1 {
-			t.Errorf("%s: %d answers, expected PSN %#x, memory %v", tt.name, len(h.out), h.qp.ExpectedPSN(), r.Buf()[:4])
+		if len(h.out) != 0 || h.qp.ExpectedPSN() != 0 || r.Buf()[0] != 0 || h.qp.UnackedPSN() != 0x40 ||
+			c.FramesReceived != 1 {
+			t.Errorf("%s: %d answers, expected PSN %#x, memory %v", tt.name, len(h.out), h.qp.ExpectedPSN(),
+				r.Buf()[:4])
 		}
 		seen[tt.want] = true
 	}
@@ -129,13 +197,16 @@ func TestAccepted(t *testing.T) {
 		{name: "Ethernet padding", raw: func(f []byte) []byte { return append(f, 0, 0, 0) }},
 		{name: "UDP checksum", edit: func(p *packet.RoCE) { p.Checksummed = true }},
 		{name: "variant fields changed on the way", raw: func(f []byte) []byte {
-			f[packet.EthernetLen+1] |= 0xCF                                     // traffic class (but ECN), flow label
+			// traffic class (but ECN), flow label
+			f[packet.EthernetLen+1] |= 0xCF
 			f[packet.EthernetLen+7] = 3                                         // hop limit
 			f[packet.EthernetLen+packet.IPv6Len+packet.UDPLen+4] ^= 0xC0 | 1<<5 // FECN, BECN, reserved
 			return f
 		}},
 		{name: "limited member", edit: func(p *packet.RoCE) { p.BTH.PKey = 0x7FFF }},
-		{name: "reserved bits", edit: func(p *packet.RoCE) { p.BTH.Reserved7, p.BTH.Reserved6, p.BTH.MigReq = 0x7F, 0x3F, true }},
+		{name: "reserved bits", edit: func(p *packet.RoCE) {
+			p.BTH.Reserved7, p.BTH.Reserved6, p.BTH.MigReq = 0x7F, 0x3F, true
+		}},
 		{name: "odd length", edit: func(p *packet.RoCE) { p.Payload = []byte{5}; p.RETH.DMALength = 1 }},
 	}
 	for _, tt := range tests {
@@ -174,7 +245,8 @@ func TestPeer(t *testing.T) {
 func TestFailedQPIsSilent(t *testing.T) {
 	h, _ := newResponder(t, 0)
 	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 10)})
-	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0, packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
+	wantReply(t, "bad request", h.give(h.from(packet.OpWriteMiddle, 0)), 0,
+		packet.NAKSyndrome(packet.NAKInvalidRequest), 0)
 	p := h.write(1, []byte{1})
 	p.IPv6.TrafficClass = packet.CE
 	wantNone(t, "marked request", h.give(p))
@@ -186,7 +258,8 @@ func cut(f []byte, n int) []byte {
 	f = f[:n]
 	ip := n - packet.EthernetLen - packet.IPv6Len
 	f[packet.EthernetLen+4], f[packet.EthernetLen+5] = byte(ip>>8), byte(ip)
-	f[packet.EthernetLen+packet.IPv6Len+4], f[packet.EthernetLen+packet.IPv6Len+5] = byte(ip>>8), byte(ip)
+	f[packet.EthernetLen+packet.IPv6Len+4], f[packet.EthernetLen+packet.IPv6Len+5] = byte(ip>>8),
+		byte(ip)
 	return f
 }
 
@@ -195,5 +268,6 @@ func mendICRC(f []byte) []byte {
 	if len(f) < packet.EthernetLen+packet.IPv6Len+packet.UDPLen+packet.BTHLen+packet.ICRCLen {
 		return f
 	}
-	return append(f[:packet.EthernetLen], packet.AppendICRC(f[packet.EthernetLen:len(f)-packet.ICRCLen])...)
+	return append(f[:packet.EthernetLen],
+		packet.AppendICRC(f[packet.EthernetLen:len(f)-packet.ICRCLen])...)
 }

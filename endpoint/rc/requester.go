@@ -80,7 +80,8 @@ func (q *QP) SendQueueLen() int { return q.sq.Len() }
 // ErrHoldTooLate: a message at or after psn has begun.
 func (q *QP) HoldAt(psn uint32) error {
 	if psn &= packet.PSNMask; packet.PSNBefore(psn, q.NextMessagePSN()) {
-		return fmt.Errorf("QP %#x: hold before PSN %#x, next message at %#x: %w", q.cfg.QPN, psn, q.NextMessagePSN(), ErrHoldTooLate)
+		return fmt.Errorf("QP %#x: hold before PSN %#x, next message at %#x: %w", q.cfg.QPN, psn,
+			q.NextMessagePSN(), ErrHoldTooLate)
 	}
 	q.holding, q.hold = true, psn
 	return nil
@@ -119,10 +120,14 @@ func (q *QP) nextEvent() (at time.Duration, ok bool) {
 }
 
 var requestOpcodes = [...]struct{ first, middle, last, only packet.Opcode }{
-	verbs.OpWrite:          {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLast, packet.OpWriteOnly},
-	verbs.OpWriteImmediate: {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate, packet.OpWriteOnlyImmediate},
-	verbs.OpSend:           {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast, packet.OpSendOnly},
-	verbs.OpSendImmediate:  {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLastImmediate, packet.OpSendOnlyImmediate},
+	verbs.OpWrite: {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLast,
+		packet.OpWriteOnly},
+	verbs.OpWriteImmediate: {packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate,
+		packet.OpWriteOnlyImmediate},
+	verbs.OpSend: {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLast,
+		packet.OpSendOnly},
+	verbs.OpSendImmediate: {packet.OpSendFirst, packet.OpSendMiddle, packet.OpSendLastImmediate,
+		packet.OpSendOnlyImmediate},
 }
 
 // opcode returns the opcode of packet i of n of a message.
@@ -153,7 +158,8 @@ func (q *QP) sendRequest(now time.Duration) {
 	}
 	p := q.header(q.cfg.DSCP, ecn)
 	p.BTH = packet.BTH{
-		Opcode: opcode(m.wr.Op, i, m.packets), MigReq: true, Solicited: last && m.wr.Solicited, PKey: q.host.cfg.PKey,
+		Opcode: opcode(m.wr.Op, i, m.packets), MigReq: true, Solicited: last && m.wr.Solicited,
+		PKey:    q.host.cfg.PKey,
 		DestQPN: q.cfg.RemoteQPN, AckReq: last || every || fillsWindow, PSN: q.nxt,
 	}
 	if i == 0 && m.wr.Op.Write() {
@@ -322,7 +328,8 @@ func (q *QP) acknowledge(now time.Duration, psn uint32) bool {
 // completeSend ends the oldest message of the send queue.
 func (q *QP) completeSend(now time.Duration, s verbs.Status) {
 	m := q.sq.Pop()
-	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: s, Octets: len(m.wr.Data), Solicited: m.wr.Solicited}
+	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: s, Octets: len(m.wr.Data),
+		Solicited: m.wr.Solicited}
 	if m.wr.Op.Immediate() {
 		c.Immediate, c.HasImmediate = m.wr.Immediate, true
 	}

@@ -26,7 +26,8 @@ func TestRequestPackets(t *testing.T) {
 		{w, 1, []pkt{packet.OpWriteOnly}},
 		{w, 256, []pkt{packet.OpWriteOnly}},
 		{w, 257, []pkt{packet.OpWriteFirst, packet.OpWriteLast}},
-		{w, 770, []pkt{packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteMiddle, packet.OpWriteLast}},
+		{w, 770, []pkt{packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteMiddle,
+			packet.OpWriteLast}},
 		{wi, 0, []pkt{packet.OpWriteOnlyImmediate}},
 		{wi, 256, []pkt{packet.OpWriteOnlyImmediate}},
 		{wi, 768, []pkt{packet.OpWriteFirst, packet.OpWriteMiddle, packet.OpWriteLastImmediate}},
@@ -44,7 +45,8 @@ func TestRequestPackets(t *testing.T) {
 		for i := range data {
 			data[i] = byte(i * 7)
 		}
-		mustPost(t, h.qp, verbs.WorkRequest{Op: tt.op, Data: data, RemoteVA: 0x1000, RKey: 9, Immediate: 0xABCD, Solicited: true})
+		mustPost(t, h.qp, verbs.WorkRequest{Op: tt.op, Data: data, RemoteVA: 0x1000, RKey: 9,
+			Immediate: 0xABCD, Solicited: true})
 		got := h.settle(0)
 		got = append(got, h.settle(time.Millisecond)...)
 		var all []byte
@@ -54,24 +56,30 @@ func TestRequestPackets(t *testing.T) {
 				t.Fatalf("%v of %d octets: packet %d is %v, want %v", tt.op, tt.n, i, p.BTH.Opcode, tt.want)
 			}
 			b := p.BTH
-			if b.PSN != packet.PSNAdd(psn, i) || b.AckReq != last || b.Solicited != last || b.DestQPN != testQPN1 || b.PKey != 0xFFFF || b.TVer != 0 {
+			if b.PSN != packet.PSNAdd(psn, i) || b.AckReq != last || b.Solicited != last ||
+				b.DestQPN != testQPN1 || b.PKey != 0xFFFF || b.TVer != 0 {
 				t.Errorf("%v of %d octets: packet %d has BTH %+v", tt.op, tt.n, i, b)
 			}
 			ext, _ := b.Opcode.Extensions()
-			if ext.Is(packet.ExtRETH) && (p.RETH != packet.RETH{VA: 0x1000, RKey: 9, DMALength: uint32(tt.n)}) {
+			if ext.Is(packet.ExtRETH) &&
+				(p.RETH != packet.RETH{VA: 0x1000, RKey: 9, DMALength: uint32(tt.n)}) {
 				t.Errorf("%v of %d octets: RETH %+v", tt.op, tt.n, p.RETH)
 			}
 			if ext.Is(packet.ExtImmDt) && p.ImmDt != 0xABCD {
 				t.Errorf("%v of %d octets: immediate %#x", tt.op, tt.n, p.ImmDt)
 			}
-			if p.IPv6.Src != testAddr[0] || p.IPv6.Dst != testAddr[1] || p.IPv6.TrafficClass != packet.TrafficClass(10, packet.ECT0) || p.IPv6.HopLimit != 64 ||
-				p.UDP.DstPort != packet.RoCEPort || p.UDP.SrcPort < 0xC000 || p.UDP.Checksum != 0 || p.Ethernet.Dst != testMAC[1] || p.Ethernet.Src != testMAC[0] {
-				t.Errorf("%v of %d octets: packet %d has %+v %+v %+v", tt.op, tt.n, i, p.Ethernet, p.IPv6, p.UDP)
+			if p.IPv6.Src != testAddr[0] || p.IPv6.Dst != testAddr[1] ||
+				p.IPv6.TrafficClass != packet.TrafficClass(10, packet.ECT0) || p.IPv6.HopLimit != 64 ||
+				p.UDP.DstPort != packet.RoCEPort || p.UDP.SrcPort < 0xC000 || p.UDP.Checksum != 0 ||
+				p.Ethernet.Dst != testMAC[1] || p.Ethernet.Src != testMAC[0] {
+				t.Errorf("%v of %d octets: packet %d has %+v %+v %+v", tt.op, tt.n, i, p.Ethernet, p.IPv6,
+					p.UDP)
 			}
 			all = append(all, p.Payload...)
 		}
 		if len(got) != len(tt.want) || !bytes.Equal(all, data) {
-			t.Errorf("%v of %d octets: %d packets with %d octets, want %d", tt.op, tt.n, len(got), len(all), len(tt.want))
+			t.Errorf("%v of %d octets: %d packets with %d octets, want %d", tt.op, tt.n, len(got), len(all),
+				len(tt.want))
 		}
 	}
 }
@@ -96,7 +104,8 @@ func TestAckRequests(t *testing.T) {
 	h.ack(3)
 	got = h.settle(2 * time.Millisecond)
 	wantPSNs(t, "rest", got, 10, 11, 12, 13)
-	if want := []uint32{11, 13}; !slices.Equal(ackReqs(got), want) { // 13 is the last of the message and fills the window too
+	// 13 is the last of the message and fills the window too
+	if want := []uint32{11, 13}; !slices.Equal(ackReqs(got), want) {
 		t.Errorf("acknowledgements asked for at %v, want %v", ackReqs(got), want)
 	}
 }
@@ -152,8 +161,10 @@ func TestRetryExhausted(t *testing.T) {
 			t.Fatalf("retry count %d: not failed", retries)
 		}
 		want := []verbs.Completion{
-			{At: h.now, ID: 0, Op: verbs.OpSend, Status: verbs.StatusRetryExceeded, Octets: 10}, {At: h.now, ID: 1, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10},
-			{At: h.now, ID: 2, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10}, {At: h.now, ID: 9, Recv: true, Status: verbs.StatusFlushed},
+			{At: h.now, ID: 0, Op: verbs.OpSend, Status: verbs.StatusRetryExceeded, Octets: 10},
+			{At: h.now, ID: 1, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10},
+			{At: h.now, ID: 2, Op: verbs.OpSend, Status: verbs.StatusFlushed, Octets: 10},
+			{At: h.now, ID: 9, Recv: true, Status: verbs.StatusFlushed},
 		}
 		if got := completions(h.qp); !slices.Equal(got, want) {
 			t.Errorf("retry count %d: completions %+v, want %+v", retries, got, want)
@@ -199,14 +210,16 @@ func TestRetriesCountNAKs(t *testing.T) {
 	h.respond(1, nak)
 	h.respond(1, nak)
 	if !h.qp.Failed() || h.qp.Counters().MaxRetryRun != 3 {
-		t.Errorf("failed %v after a third retry, longest run %d", h.qp.Failed(), h.qp.Counters().MaxRetryRun)
+		t.Errorf("failed %v after a third retry, longest run %d", h.qp.Failed(),
+			h.qp.Counters().MaxRetryRun)
 	}
 
 	h = post(InfiniteRetries)
 	for range 1000 {
 		h.respond(0, nak)
 	}
-	if c := h.qp.Counters(); h.qp.Failed() || c.MaxRetryRun != 1000 || c.NAKsReceived != 1000 || c.Rewinds != 1000 {
+	if c := h.qp.Counters(); h.qp.Failed() || c.MaxRetryRun != 1000 || c.NAKsReceived != 1000 ||
+		c.Rewinds != 1000 {
 		t.Errorf("failed %v, counters %+v", h.qp.Failed(), c)
 	}
 }
@@ -229,7 +242,8 @@ func TestRNRAtRequester(t *testing.T) {
 		t.Fatalf("failed %v, %d retries: RNR NAKs have their own count", h.qp.Failed(), h.qp.retries)
 	}
 	h.respond(1, rnr)
-	if got := completions(h.qp); !h.qp.Failed() || len(got) != 1 || got[0].Status != verbs.StatusRNRRetryExceeded {
+	if got := completions(h.qp); !h.qp.Failed() || len(got) != 1 ||
+		got[0].Status != verbs.StatusRNRRetryExceeded {
 		t.Errorf("failed %v, completions %+v", h.qp.Failed(), got)
 	}
 
@@ -265,12 +279,15 @@ func TestFatalNAKs(t *testing.T) {
 	p.Payload = make([]byte, 256)
 	wantNone(t, "SEND First", h.give(p))
 	h.respond(0, packet.NAKSyndrome(packet.NAKInvalidRequest))
-	if got := completions(h.qp); len(got) != 2 || got[1].ID != 7 || got[1].Status != verbs.StatusFlushed || got[1].Octets != 256 {
+	if got := completions(h.qp); len(got) != 2 || got[1].ID != 7 ||
+		got[1].Status != verbs.StatusFlushed || got[1].Octets != 256 {
 		t.Errorf("completions %+v", got)
 	}
 
 	for code, want := range map[packet.NAKCode]verbs.Status{
-		packet.NAKInvalidRequest: verbs.StatusRemoteInvalidRequest, packet.NAKRemoteAccess: verbs.StatusRemoteAccess, packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
+		packet.NAKInvalidRequest:    verbs.StatusRemoteInvalidRequest,
+		packet.NAKRemoteAccess:      verbs.StatusRemoteAccess,
+		packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
 	} {
 		h := newSolo(t, nil)
 		for id := range uint64(3) {
@@ -282,7 +299,8 @@ func TestFatalNAKs(t *testing.T) {
 		for _, c := range completions(h.qp) {
 			got = append(got, c.Status)
 		}
-		if want := []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
+		if want := []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed}; !slices.Equal(got, want) ||
+			!h.qp.Failed() {
 			t.Errorf("%v: failed %v, statuses %v, want %v", code, h.qp.Failed(), got, want)
 		}
 	}
@@ -290,7 +308,8 @@ func TestFatalNAKs(t *testing.T) {
 
 // TestResponsesIgnored: responses outside the PSNs outstanding change nothing.
 func TestResponsesIgnored(t *testing.T) {
-	seqNAK, rnr, fatal := packet.NAKSyndrome(packet.NAKSequence), packet.RNRSyndrome(1), packet.NAKSyndrome(packet.NAKRemoteAccess)
+	seqNAK, rnr, fatal := packet.NAKSyndrome(packet.NAKSequence), packet.RNRSyndrome(1),
+		packet.NAKSyndrome(packet.NAKRemoteAccess)
 	ok := packet.ACKSyndrome(31)
 	const base = packet.PSNMask - 2
 	at := func(i int) uint32 { return packet.PSNAdd(base, i) }
@@ -324,11 +343,13 @@ func TestResponsesIgnored(t *testing.T) {
 		before, beforeQP := h.host.Counters(), h.qp.requester
 		h.respond(tt.psn, tt.syndrome)
 		q := h.qp.requester
-		if q.una != beforeQP.una || q.nxt != beforeQP.nxt || q.retries != beforeQP.retries || q.rnrUntil != beforeQP.rnrUntil || q.deadline != beforeQP.deadline || h.qp.Failed() {
+		if q.una != beforeQP.una || q.nxt != beforeQP.nxt || q.retries != beforeQP.retries ||
+			q.rnrUntil != beforeQP.rnrUntil || q.deadline != beforeQP.deadline || h.qp.Failed() {
 			t.Errorf("%s: changed the requester", tt.name)
 		}
 		after := h.host.Counters()
-		if after.Refused[tt.want] != before.Refused[tt.want]+1 || after.Refused.Total() != before.Refused.Total()+1 {
+		if after.Refused[tt.want] != before.Refused[tt.want]+1 ||
+			after.Refused.Total() != before.Refused.Total()+1 {
 			t.Errorf("%s: refused %v, want one %v", tt.name, after.Refused.Map(), tt.want)
 		}
 	}
@@ -338,7 +359,8 @@ func TestResponsesIgnored(t *testing.T) {
 	h.settle(time.Microsecond)
 	h.respond(3, seqNAK)
 	if got := completions(h.qp); len(got) != 1 || h.qp.Counters().Rewinds != 0 {
-		t.Errorf("NAK after the highest PSN: %d completions, %d rewinds", len(got), h.qp.Counters().Rewinds)
+		t.Errorf("NAK after the highest PSN: %d completions, %d rewinds", len(got),
+			h.qp.Counters().Rewinds)
 	}
 }
 
@@ -396,7 +418,8 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mustPost(t, q, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4), RemoteVA: uint64(q.cfg.QPN), RKey: 1})
+		mustPost(t, q, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4),
+			RemoteVA: uint64(q.cfg.QPN), RKey: 1})
 	}
 	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4)})
 	wantPSNs(t, "three queue pairs", h.settle(10*time.Microsecond), 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)

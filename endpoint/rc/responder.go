@@ -13,9 +13,11 @@ import (
 type responder struct {
 	expected uint32 // PSN expected next
 	msn      uint32 // messages received, 24 bits
-	silent   bool   // the packet expected was asked for (sequence NAK or RNR NAK); later ones are dropped without a word
-	rq       queue.Ring[verbs.RecvRequest]
-	message  inbound
+	// the packet expected was asked for (sequence NAK or RNR NAK); later ones are dropped without a
+	// word
+	silent  bool
+	rq      queue.Ring[verbs.RecvRequest]
+	message inbound
 
 	cnpSent bool          // a CNP was sent, at cnpAt
 	cnpAt   time.Duration // see QPConfig.CNPInterval
@@ -185,7 +187,8 @@ func (q *QP) placeWrite(now time.Duration, s shape, r *request) (Refusal, bool) 
 		if r.reth.DMALength > ibta.MaxMessage {
 			return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
 		}
-		*m = inbound{op: verbs.OpWrite, region: q.host.regions.Region(r.reth.RKey), va: r.reth.VA, left: int(r.reth.DMALength)}
+		*m = inbound{op: verbs.OpWrite, region: q.host.regions.Region(r.reth.RKey), va: r.reth.VA,
+			left: int(r.reth.DMALength)}
 	}
 	if s.last && n != m.left || !s.last && n >= m.left {
 		return q.refuseRequest(now, packet.NAKInvalidRequest, verbs.StatusRemoteInvalidRequestIn)
@@ -225,11 +228,13 @@ func (q *QP) finishMessage(now time.Duration, s shape, r *request) {
 
 // refuseRequest answers the request expected next with a fatal NAK and moves to the error state.
 // local is the status of the receive request in use, if there is one.
-func (q *QP) refuseRequest(now time.Duration, code packet.NAKCode, local verbs.Status) (Refusal, bool) {
+func (q *QP) refuseRequest(now time.Duration, code packet.NAKCode, local verbs.Status) (Refusal,
+	bool) {
 	q.counters.NAKsSent++
 	q.reply(now, q.expected, packet.NAKSyndrome(code))
 	if q.message.holdsRecv {
-		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op, Status: local, Octets: q.message.octets})
+		q.completeRecv(now, verbs.Completion{ID: q.message.recv.ID, Op: q.message.op, Status: local,
+			Octets: q.message.octets})
 		q.message.holdsRecv = false
 	}
 	q.fail(now, verbs.StatusOK)

@@ -52,7 +52,8 @@ func TestAcknowledgements(t *testing.T) {
 		t.Errorf("expected PSN %#x, MSN %d, memory %d", h.qp.ExpectedPSN(), h.qp.MSN(), r.Buf()[0])
 	}
 	c := h.qp.Counters()
-	if c.Duplicates != 3 || c.OutOfOrder != 5 || c.NAKsSent != 2 || c.AcksSent != 5 || c.RequestsReceived != 3 {
+	if c.Duplicates != 3 || c.OutOfOrder != 5 || c.NAKsSent != 2 || c.AcksSent != 5 ||
+		c.RequestsReceived != 3 {
 		t.Errorf("counters %+v", c)
 	}
 }
@@ -64,8 +65,10 @@ func TestAcknowledgementPacket(t *testing.T) {
 	got := h.give(p)
 	wantReply(t, "write", got, 0, plainACK, 1)
 	a := got[0]
-	if a.IPv6.Src != testAddr[0] || a.IPv6.Dst != testAddr[1] || packet.ECN(a.IPv6.TrafficClass) != packet.NotECT || a.BTH.DestQPN != testQPN1 || a.BTH.AckReq ||
-		len(a.Payload) != 0 || a.Ethernet.Dst != testMAC[1] || a.Len() != packet.EthernetLen+packet.IPv6Len+packet.UDPLen+packet.BTHLen+packet.AETHLen+packet.ICRCLen {
+	if a.IPv6.Src != testAddr[0] || a.IPv6.Dst != testAddr[1] ||
+		packet.ECN(a.IPv6.TrafficClass) != packet.NotECT || a.BTH.DestQPN != testQPN1 || a.BTH.AckReq ||
+		len(a.Payload) != 0 || a.Ethernet.Dst != testMAC[1] || a.Len() != packet.EthernetLen+
+		packet.IPv6Len+packet.UDPLen+packet.BTHLen+packet.AETHLen+packet.ICRCLen {
 		t.Errorf("acknowledgement %+v", a)
 	}
 }
@@ -80,19 +83,23 @@ func TestRNRAtResponder(t *testing.T) {
 		p.Payload = payload
 		return h.give(p)
 	}
-	wantReply(t, "SEND First without buffer", opcode(packet.OpSendFirst, 0, make([]byte, 256)), 0, rnr, 0)
+	wantReply(t, "SEND First without buffer", opcode(packet.OpSendFirst, 0, make([]byte, 256)), 0, rnr,
+		0)
 	wantNone(t, "what follows", opcode(packet.OpSendLast, 1, []byte{1}))
 	wantReply(t, "tried again too early", opcode(packet.OpSendFirst, 0, make([]byte, 256)), 0, rnr, 0)
 	buf := make([]byte, 300)
 	mustRecv(t, h.qp, verbs.RecvRequest{ID: 5, Buf: buf})
 	wantNone(t, "SEND First", opcode(packet.OpSendFirst, 0, bytes.Repeat([]byte{7}, 256)))
-	wantReply(t, "SEND Last needs no second buffer", opcode(packet.OpSendLast, 1, []byte{8}), 1, plainACK, 1)
-	wantReply(t, "WRITE Only with Immediate without receive request", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, rnr, 1)
+	wantReply(t, "SEND Last needs no second buffer", opcode(packet.OpSendLast, 1, []byte{8}), 1,
+		plainACK, 1)
+	wantReply(t, "WRITE Only with Immediate without receive request",
+		opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, rnr, 1)
 	if r.Buf()[0] != 0 {
 		t.Error("memory written by a request that was not ready")
 	}
 	mustRecv(t, h.qp, verbs.RecvRequest{ID: 6})
-	wantReply(t, "WRITE Only with Immediate", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, plainACK, 2)
+	wantReply(t, "WRITE Only with Immediate", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2,
+		plainACK, 2)
 	want := []verbs.Completion{
 		{ID: 5, Recv: true, Op: verbs.OpSend, Octets: 257},
 		{ID: 6, Recv: true, Op: verbs.OpWriteImmediate, Octets: 1, HasImmediate: true},
@@ -111,7 +118,8 @@ func TestRNRAtResponder(t *testing.T) {
 // TestRefusedRequests: requests answered with a fatal NAK, after which the queue pair is in the
 // error state.
 func TestRefusedRequests(t *testing.T) {
-	invalid, access, operational := packet.NAKInvalidRequest, packet.NAKRemoteAccess, packet.NAKRemoteOperational
+	invalid, access, operational := packet.NAKInvalidRequest, packet.NAKRemoteAccess,
+		packet.NAKRemoteOperational
 	full := make([]byte, 256)
 	type step struct {
 		op      packet.Opcode
@@ -120,7 +128,9 @@ func TestRefusedRequests(t *testing.T) {
 		rkey    uint32
 		length  int
 	}
-	write := func(op packet.Opcode, n int, length int) step { return step{op, make([]byte, n), 0, 1, length} }
+	write := func(op packet.Opcode, n int, length int) step {
+		return step{op, make([]byte, n), 0, 1, length}
+	}
 	send := func(op packet.Opcode, n int) step { return step{op: op, payload: make([]byte, n)} }
 	tests := []struct {
 		name   string
@@ -132,29 +142,50 @@ func TestRefusedRequests(t *testing.T) {
 		{"SEND Middle first", nil, send(packet.OpSendMiddle, 256), invalid, verbs.StatusFlushed},
 		{"SEND Last first", nil, send(packet.OpSendLast, 9), invalid, verbs.StatusFlushed},
 		{"WRITE Middle first", nil, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusFlushed},
-		{"WRITE Last with Immediate first", nil, send(packet.OpWriteLastImmediate, 9), invalid, verbs.StatusFlushed},
-		{"SEND Only inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendOnly, 9), invalid, verbs.StatusRemoteInvalidRequestIn},
-		{"SEND First inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendFirst, 256), invalid, verbs.StatusFlushed},
-		{"WRITE Middle inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusRemoteInvalidRequestIn},
-		{"SEND Last inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)}, send(packet.OpSendLast, 9), invalid, verbs.StatusFlushed},
+		{"WRITE Last with Immediate first", nil, send(packet.OpWriteLastImmediate, 9), invalid,
+			verbs.StatusFlushed},
+		{"SEND Only inside a SEND", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendOnly, 9),
+			invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND First inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)},
+			send(packet.OpSendFirst, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Middle inside a SEND", []step{send(packet.OpSendFirst, 256)},
+			send(packet.OpWriteMiddle, 256), invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND Last inside a WRITE", []step{write(packet.OpWriteFirst, 256, 600)},
+			send(packet.OpSendLast, 9), invalid, verbs.StatusFlushed},
 		{"READ", nil, write(packet.OpReadRequest, 0, 9), invalid, verbs.StatusFlushed},
-		{"SEND First shorter than the PMTU", nil, send(packet.OpSendFirst, 252), invalid, verbs.StatusFlushed},
-		{"SEND Only longer than the PMTU", nil, send(packet.OpSendOnly, 260), invalid, verbs.StatusFlushed},
-		{"SEND Last of nothing", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 0), invalid, verbs.StatusRemoteInvalidRequestIn},
-		{"SEND beyond its buffer", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 45), invalid, verbs.StatusLocalLength},
-		{"WRITE Only shorter than its length", nil, write(packet.OpWriteOnly, 9, 10), invalid, verbs.StatusFlushed},
-		{"WRITE Only longer than its length", nil, write(packet.OpWriteOnly, 10, 9), invalid, verbs.StatusFlushed},
-		{"WRITE First with all of its length", nil, write(packet.OpWriteFirst, 256, 256), invalid, verbs.StatusFlushed},
-		{"WRITE Middle with the rest of its length", []step{write(packet.OpWriteFirst, 256, 512)}, send(packet.OpWriteMiddle, 256), invalid, verbs.StatusFlushed},
-		{"WRITE Last short of its length", []step{write(packet.OpWriteFirst, 256, 300)}, send(packet.OpWriteLast, 43), invalid, verbs.StatusFlushed},
-		{"WRITE over 2^31 octets", nil, write(packet.OpWriteFirst, 256, 1<<31+1), invalid, verbs.StatusFlushed},
+		{"SEND First shorter than the PMTU", nil, send(packet.OpSendFirst, 252), invalid,
+			verbs.StatusFlushed},
+		{"SEND Only longer than the PMTU", nil, send(packet.OpSendOnly, 260), invalid,
+			verbs.StatusFlushed},
+		{"SEND Last of nothing", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 0),
+			invalid, verbs.StatusRemoteInvalidRequestIn},
+		{"SEND beyond its buffer", []step{send(packet.OpSendFirst, 256)}, send(packet.OpSendLast, 45),
+			invalid, verbs.StatusLocalLength},
+		{"WRITE Only shorter than its length", nil, write(packet.OpWriteOnly, 9, 10), invalid,
+			verbs.StatusFlushed},
+		{"WRITE Only longer than its length", nil, write(packet.OpWriteOnly, 10, 9), invalid,
+			verbs.StatusFlushed},
+		{"WRITE First with all of its length", nil, write(packet.OpWriteFirst, 256, 256), invalid,
+			verbs.StatusFlushed},
+		{"WRITE Middle with the rest of its length", []step{write(packet.OpWriteFirst, 256, 512)},
+			send(packet.OpWriteMiddle, 256), invalid, verbs.StatusFlushed},
+		{"WRITE Last short of its length", []step{write(packet.OpWriteFirst, 256, 300)},
+			send(packet.OpWriteLast, 43), invalid, verbs.StatusFlushed},
+		{"WRITE over 2^31 octets", nil, write(packet.OpWriteFirst, 256, 1<<31+1), invalid,
+			verbs.StatusFlushed},
 		{"unknown R_Key", nil, step{packet.OpWriteOnly, full, 0, 2, 256}, access, verbs.StatusFlushed},
-		{"region without the right", nil, step{packet.OpWriteOnly, full, 0, 3, 256}, access, verbs.StatusFlushed},
-		{"below the region", nil, step{packet.OpWriteOnly, full, 0xFFF, 4, 256}, access, verbs.StatusFlushed},
-		{"beyond the region", nil, step{packet.OpWriteOnly, full, 0x1001, 4, 256}, access, verbs.StatusFlushed},
-		{"from past the region", nil, step{packet.OpWriteOnly, []byte{1}, 0x2000, 4, 1}, access, verbs.StatusFlushed},
-		{"message beyond the region, first packet inside", nil, step{packet.OpWriteFirst, full, 0x1000, 4, 257}, access, verbs.StatusFlushed},
-		{"address past the end", nil, step{packet.OpWriteOnly, full, ^uint64(0), 4, 256}, access, verbs.StatusFlushed},
+		{"region without the right", nil, step{packet.OpWriteOnly, full, 0, 3, 256}, access,
+			verbs.StatusFlushed},
+		{"below the region", nil, step{packet.OpWriteOnly, full, 0xFFF, 4, 256}, access,
+			verbs.StatusFlushed},
+		{"beyond the region", nil, step{packet.OpWriteOnly, full, 0x1001, 4, 256}, access,
+			verbs.StatusFlushed},
+		{"from past the region", nil, step{packet.OpWriteOnly, []byte{1}, 0x2000, 4, 1}, access,
+			verbs.StatusFlushed},
+		{"message beyond the region, first packet inside", nil, step{packet.OpWriteFirst, full, 0x1000, 4,
+			257}, access, verbs.StatusFlushed},
+		{"address past the end", nil, step{packet.OpWriteOnly, full, ^uint64(0), 4, 256}, access,
+			verbs.StatusFlushed},
 	}
 	for _, tt := range tests {
 		h, _ := newResponder(t, 0x100)
@@ -195,8 +226,10 @@ func TestRefusedRequests(t *testing.T) {
 				got = append(got, c.Status)
 			}
 		}
-		if want := []verbs.Status{tt.recv, verbs.StatusFlushed}; !slices.Equal(got, want) || !h.qp.Failed() {
-			t.Errorf("%s: failed %v, receive requests ended with %v, want %v", tt.name, h.qp.Failed(), got, want)
+		if want := []verbs.Status{tt.recv, verbs.StatusFlushed}; !slices.Equal(got, want) ||
+			!h.qp.Failed() {
+			t.Errorf("%s: failed %v, receive requests ended with %v, want %v", tt.name, h.qp.Failed(), got,
+				want)
 		}
 		wantNone(t, tt.name+": after", give(n, tt.bad)) // in the error state
 		if r := h.host.Counters().Refused[RefusedQPState]; r != 1 {
@@ -215,7 +248,8 @@ func TestRefusedRequests(t *testing.T) {
 	p := h.from(packet.OpSendOnly, 0)
 	p.Payload = []byte{1}
 	wantReply(t, "buffer withdrawn", h.give(p), 0, packet.NAKSyndrome(operational), 0)
-	if got := completions(h.qp); len(got) != 1 || got[0].Status != verbs.StatusLocalProtection || h.host.Counters().Refused[RefusedOperational] != 1 || r.Buf()[0] != 0 {
+	if got := completions(h.qp); len(got) != 1 || got[0].Status != verbs.StatusLocalProtection ||
+		h.host.Counters().Refused[RefusedOperational] != 1 || r.Buf()[0] != 0 {
 		t.Errorf("buffer withdrawn: completions %+v, refused %v", got, h.host.Counters().Refused.Map())
 	}
 
@@ -231,7 +265,8 @@ func TestRefusedRequests(t *testing.T) {
 	wantReply(t, "region withdrawn", h.give(p), 1, packet.NAKSyndrome(access), 0)
 
 	// Requests whose headers are not decoded.
-	for _, op := range []packet.Opcode{packet.OpCompareSwap, packet.OpFetchAdd, packet.OpSendLastInvalidate, packet.OpSendOnlyInvalidate} {
+	for _, op := range []packet.Opcode{packet.OpCompareSwap, packet.OpFetchAdd,
+		packet.OpSendLastInvalidate, packet.OpSendOnlyInvalidate} {
 		h, _ = newResponder(t, 0)
 		p = h.from(op, 0)
 		p.Payload = make([]byte, 28)

@@ -64,9 +64,10 @@ func (s *solo) taken() []packet.RoCE {
 func (s *solo) from(op packet.Opcode, psn uint32) *packet.RoCE {
 	return &packet.RoCE{
 		Ethernet: packet.Ethernet{Dst: s.host.cfg.MAC, Src: s.host.cfg.GatewayMAC},
-		IPv6:     packet.IPv6{HopLimit: 64, Src: s.qp.cfg.RemoteAddr, Dst: s.host.cfg.Addr, TrafficClass: packet.ECT0},
-		UDP:      packet.UDP{SrcPort: 0xC000, DstPort: packet.RoCEPort},
-		BTH:      packet.BTH{Opcode: op, PKey: packet.DefaultPKey, DestQPN: s.qp.cfg.QPN, PSN: psn},
+		IPv6: packet.IPv6{HopLimit: 64, Src: s.qp.cfg.RemoteAddr, Dst: s.host.cfg.Addr,
+			TrafficClass: packet.ECT0},
+		UDP: packet.UDP{SrcPort: 0xC000, DstPort: packet.RoCEPort},
+		BTH: packet.BTH{Opcode: op, PKey: packet.DefaultPKey, DestQPN: s.qp.cfg.QPN, PSN: psn},
 	}
 }
 
@@ -110,14 +111,17 @@ func wantPSNs(t *testing.T, what string, got []packet.RoCE, want ...uint32) {
 }
 
 // wantReply checks that the host answered with one acknowledgement.
-func wantReply(t *testing.T, what string, got []packet.RoCE, psn uint32, syndrome packet.Syndrome, msn uint32) {
+func wantReply(t *testing.T, what string, got []packet.RoCE, psn uint32, syndrome packet.Syndrome,
+	msn uint32) {
 	t.Helper()
 	if len(got) != 1 {
 		t.Fatalf("%s: %d answers, want one", what, len(got))
 	}
 	g := got[0]
-	if g.BTH.Opcode != packet.OpAcknowledge || g.BTH.PSN != psn || g.AETH.Syndrome != syndrome || g.AETH.MSN != msn {
-		t.Fatalf("%s: %v PSN %#x %v MSN %d, want PSN %#x %v MSN %d", what, g.BTH.Opcode, g.BTH.PSN, g.AETH.Syndrome, g.AETH.MSN, psn, syndrome, msn)
+	if g.BTH.Opcode != packet.OpAcknowledge || g.BTH.PSN != psn || g.AETH.Syndrome != syndrome ||
+		g.AETH.MSN != msn {
+		t.Fatalf("%s: %v PSN %#x %v MSN %d, want PSN %#x %v MSN %d", what, g.BTH.Opcode, g.BTH.PSN,
+			g.AETH.Syndrome, g.AETH.MSN, psn, syndrome, msn)
 	}
 }
 

@@ -96,7 +96,8 @@ func TestNoAllocations(t *testing.T) {
 				d.hosts[i].cfg.Output = func(time.Duration, []byte) {}
 			}
 			d.qps[0].cfg.Window = ibta.MaxWindow
-			if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 4<<20), RKey: 1}); err != nil {
+			if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 4<<20),
+				RKey: 1}); err != nil {
 				t.Fatal(err)
 			}
 			step := func() { d.now, _ = d.hosts[0].Advance(d.now) }

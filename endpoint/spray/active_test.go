@@ -119,7 +119,9 @@ func TestActiveAlways(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 60 {
 		n, ports := 1+rng.IntN(120), 1+rng.IntN(4)
-		s := newSet(t, profile(n, ports), func(c *Config) { c.BadAfter, c.ReshuffleEvery, c.Seed = 1, 1+rng.IntN(3), rng.Uint64() })
+		s := newSet(t, profile(n, ports), func(c *Config) {
+			c.BadAfter, c.ReshuffleEvery, c.Seed = 1, 1+rng.IntN(3), rng.Uint64()
+		})
 		window := 0
 		for range 400 {
 			i := rng.IntN(s.Len())
@@ -166,8 +168,10 @@ func TestActiveAlways(t *testing.T) {
 					t.Fatalf("%d usable values by port %d, none active", alive, port)
 				}
 			}
-			if window == 0 && active != s.usable || active < min(window, s.usable) || window > 0 && active > 2*window+ports {
-				t.Fatalf("%d of %d active, with a window of %d packets and %d ports", active, s.usable, window, ports)
+			if window == 0 && active != s.usable || active < min(window, s.usable) || window > 0 &&
+				active > 2*window+ports {
+				t.Fatalf("%d of %d active, with a window of %d packets and %d ports", active, s.usable, window,
+					ports)
 			}
 		}
 	}

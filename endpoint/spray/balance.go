@@ -21,11 +21,12 @@ type Balance struct {
 const (
 	raise       = 0.25
 	cut         = 0.5
-	trimmed     = 2        // marks that a trimmed packet counts for
-	comparison  = 16       // packets to compare ports by, beside those under way
-	leastWeight = 1. / 16  // so that a port is tried, and found to be better again
-	tolerated   = 1. / 4   // of the greatest weight: with more than that a port is used as if it had that
-	whole       = 1 - 1e-9 // 1, but for rounding
+	trimmed     = 2       // marks that a trimmed packet counts for
+	comparison  = 16      // packets to compare ports by, beside those under way
+	leastWeight = 1. / 16 // so that a port is tried, and found to be better again
+	// of the greatest weight: with more than that a port is used as if it had that
+	tolerated = 1. / 4
+	whole     = 1 - 1e-9 // 1, but for rounding
 )
 
 // NewBalance returns a Balance in which all ports are alike.

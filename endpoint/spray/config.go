@@ -52,7 +52,8 @@ func (c Config) Validate() error {
 	case c.ProbeInterval <= 0:
 		return fmt.Errorf("ProbeInterval %v: want above 0: %w", c.ProbeInterval, ErrConfig)
 	case c.ProbeMaxInterval < c.ProbeInterval || c.ProbeMaxInterval > time.Hour:
-		return fmt.Errorf("ProbeMaxInterval %v: want ProbeInterval (%v) to an hour: %w", c.ProbeMaxInterval, c.ProbeInterval, ErrConfig)
+		return fmt.Errorf("ProbeMaxInterval %v: want ProbeInterval (%v) to an hour: %w",
+			c.ProbeMaxInterval, c.ProbeInterval, ErrConfig)
 	}
 	return nil
 }

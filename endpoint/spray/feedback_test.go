@@ -33,7 +33,8 @@ func TestStates(t *testing.T) {
 		s := newSet(t, p, nil)
 		id := s.evs[1].path.ID
 		wantState(t, s, 1, Denied)
-		for _, signal := range []mrc.Signal{mrc.SignalArrived, mrc.SignalMarked, mrc.SignalTimeout, mrc.SignalBad, mrc.SignalProbeOK} {
+		for _, signal := range []mrc.Signal{mrc.SignalArrived, mrc.SignalMarked, mrc.SignalTimeout,
+			mrc.SignalBad, mrc.SignalProbeOK} {
 			for range 5 {
 				s.Feedback(0, id, signal)
 			}
@@ -54,7 +55,8 @@ func TestStates(t *testing.T) {
 	})
 	t.Run("SKIP", func(t *testing.T) {
 		for signal, want := range map[mrc.Signal]State{
-			mrc.SignalMarked: Skip, mrc.SignalTrimmed: Skip, mrc.SignalTrimmedLastHop: Good, mrc.SignalRefused: Good, mrc.SignalArrived: Good, mrc.SignalLost: Good,
+			mrc.SignalMarked: Skip, mrc.SignalTrimmed: Skip, mrc.SignalTrimmedLastHop: Good,
+			mrc.SignalRefused: Good, mrc.SignalArrived: Good, mrc.SignalLost: Good,
 		} {
 			s := newSet(t, profile(4, 1), nil)
 			s.Feedback(0, s.evs[2].path.ID, signal)
@@ -76,7 +78,9 @@ func TestStates(t *testing.T) {
 	})
 	t.Run("ASSUMED_BAD", func(t *testing.T) {
 		var events []Event
-		s := newSet(t, profile(4, 1), func(c *Config) { c.Notify = func(e Event) { events = append(events, e) } })
+		s := newSet(t, profile(4, 1), func(c *Config) {
+			c.Notify = func(e Event) { events = append(events, e) }
+		})
 		id := s.evs[2].path.ID
 		for range 2 {
 			s.Feedback(5, id, mrc.SignalTimeout)
@@ -99,7 +103,8 @@ func TestStates(t *testing.T) {
 		wantState(t, s, 2, AssumedBad)
 		s.Feedback(12, id, mrc.SignalProbeOK)
 		wantState(t, s, 2, Good)
-		want := []Event{{At: 8, Kind: BecameBad}, {At: 9, Kind: Recovered}, {At: 10, Kind: BecameBad}, {At: 12, Kind: Recovered}}
+		want := []Event{{At: 8, Kind: BecameBad}, {At: 9, Kind: Recovered}, {At: 10, Kind: BecameBad},
+			{At: 12, Kind: Recovered}}
 		for i := range want {
 			want[i].Index, want[i].EV = 2, s.evs[2].EV
 		}

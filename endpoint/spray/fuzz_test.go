@@ -27,7 +27,9 @@ func FuzzSet(f *testing.F) {
 			p.MinActive = take() % (len(p.EVs) + 1)
 			return p
 		}
-		s := newSet(t, draw(), func(c *Config) { c.ReshuffleEvery, c.MaxSkips, c.BadAfter = take()%3, 1+take()%5, 1+take()%3 })
+		s := newSet(t, draw(), func(c *Config) {
+			c.ReshuffleEvery, c.MaxSkips, c.BadAfter = take()%3, 1+take()%5, 1+take()%3
+		})
 		var now time.Duration
 		for len(b) > 0 {
 			now += time.Duration(take()) * time.Microsecond
@@ -38,7 +40,8 @@ func FuzzSet(f *testing.F) {
 				if !ok {
 					break
 				}
-				if st, err := s.State(index(p.ID)); err != nil || alive(st) == 0 || !free.Has(p.Port) || !s.Ports().Has(p.Port) {
+				if st, err := s.State(index(p.ID)); err != nil || alive(st) == 0 || !free.Has(p.Port) ||
+					!s.Ports().Has(p.Port) {
 					t.Fatalf("path %+v in state %v, %v", p, st, err)
 				}
 			case 2, 3:
@@ -59,7 +62,8 @@ func FuzzSet(f *testing.F) {
 			}
 			alive, usable, bad := s.alive, s.usable, s.bad
 			if s.recount(); s.alive != alive || s.usable != usable || s.bad != bad {
-				t.Fatalf("counted %v alive, %d usable and %d bad, there are %v, %d and %d", alive, usable, bad, s.alive, s.usable, s.bad)
+				t.Fatalf("counted %v alive, %d usable and %d bad, there are %v, %d and %d", alive, usable, bad,
+					s.alive, s.usable, s.bad)
 			}
 		}
 	})

@@ -12,12 +12,12 @@ import (
 // is false when there is no usable value by them; when Usable is 0 too, every value is denied,
 // assumed bad, or on a port that is down.
 //
-// For data it is the rotation of §11.2.2: the active values in turn, in an order of the queue pair's own.
-// A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one of them for each
-// packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that cannot be
-// used are passed over as if they were not there, and one whose port has no room keeps its turn.
-// What is not data takes GOOD values in turn, those that nobody doubts first, and leaves states
-// alone.
+// For data it is the rotation of §11.2.2: the active values in turn, in an order of the queue
+// pair's own. A GOOD one is used. A SKIP one is passed over and becomes GOOD, but only one of them
+// for each packet; after Config.MaxSkips of them the next is used although it is SKIP. Those that
+// cannot be used are passed over as if they were not there, and one whose port has no room keeps
+// its turn. What is not data takes GOOD values in turn, those that nobody doubts first, and leaves
+// states alone.
 func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.Path, ok bool) {
 	ports &= s.ports
 	if !s.room(ports) {
@@ -87,7 +87,8 @@ func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
 	return s.nextOf(use, ports, nil)
 }
 
-func (s *Set) nextOf(use mrc.Use, ports packet.PortMask, without func(index int) bool) (mrc.Path, bool) {
+func (s *Set) nextOf(use mrc.Use, ports packet.PortMask, without func(index int) bool) (mrc.Path,
+	bool) {
 	for _, want := range [...]State{Good, Skip} {
 		for k := range s.evs {
 			i := s.control.at(k)

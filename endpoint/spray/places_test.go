@@ -94,7 +94,11 @@ func TestMovedRoutes(t *testing.T) {
 // are others.
 func TestDoubtful(t *testing.T) {
 	doubted := map[int]bool{0: true, 2: true}
-	s := newSet(t, profile(2, 2), func(c *Config) { c.Doubtful = func(i int) bool { return doubted[i] } })
+	s := newSet(t, profile(2, 2), func(c *Config) {
+		c.Doubtful = func(i int) bool {
+			return doubted[i]
+		}
+	})
 	for range 20 {
 		if p, ok := s.Next(0, mrc.UseControl, AllPorts); !ok || p.EV == 0 || p.EV == 2 {
 			t.Fatalf("%+v, %v", p, ok)

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// NextProbe is the time at which the next ASSUMED_BAD value must be probed. One whose port is down is not: that
-// is known.
+// NextProbe is the time at which the next ASSUMED_BAD value must be probed. One whose port is down
+// is not: that is known.
 func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	e := s.firstProbe(AllPorts)
 	if e == nil {
@@ -38,7 +38,8 @@ func (s *Set) firstProbe(ports packet.PortMask) *slot {
 	var first *slot
 	for i := range s.evs {
 		e := &s.evs[i]
-		if e.state == AssumedBad && s.up(e) && ports.Has(e.Port) && (first == nil || e.probeAt < first.probeAt) {
+		if e.state == AssumedBad && s.up(e) && ports.Has(e.Port) &&
+			(first == nil || e.probeAt < first.probeAt) {
 			first = e
 		}
 	}

@@ -23,7 +23,9 @@ const MaxEVs = 1 << indexBits
 
 // EV is an entropy value of a profile.
 type EV struct {
-	Value  packet.EV  // of the packet's source port and flow label. With a Route it is not used: the inner header has the value's index
+	// of the packet's source port and flow label. With a Route it is not used: the inner header has
+	// the value's index
+	Value  packet.EV
 	Route  *mrc.Route // outer header of source routing by SRv6; nil for none. It must not change
 	Port   int        // of the host to send on, which is the plane: 1 to packet.MaxPort
 	Denied bool       // by the controller
@@ -51,7 +53,8 @@ func sameSRH(a, b *packet.SRH) bool {
 // has them (mrc_ctl_ev_t), the first in the destination address, the second, if there is one, in a
 // reduced SRH (Last Entry 0, Segments Left 1). The error wraps ErrProfile.
 func NewSRv6(containers [32]byte, port int) (EV, error) {
-	first, second := netip.AddrFrom16([16]byte(containers[:16])), netip.AddrFrom16([16]byte(containers[16:]))
+	first, second := netip.AddrFrom16([16]byte(containers[:16])),
+		netip.AddrFrom16([16]byte(containers[16:]))
 	if first.IsUnspecified() {
 		return EV{}, fmt.Errorf("SRv6 EV: no first uSID container: %w", ErrProfile)
 	}
@@ -81,7 +84,8 @@ func (p Profile) Validate() error {
 		return fmt.Errorf("EVs: %d, want 1 to %d: %w", len(p.EVs), MaxEVs, ErrProfile)
 	}
 	if p.MinActive < 0 || p.MinActive > len(p.EVs) {
-		return fmt.Errorf("MinActive %d: want 0 to %d, the number of EVs: %w", p.MinActive, len(p.EVs), ErrProfile)
+		return fmt.Errorf("MinActive %d: want 0 to %d, the number of EVs: %w", p.MinActive, len(p.EVs),
+			ErrProfile)
 	}
 	for i, ev := range p.EVs {
 		if ev.Port < 1 || ev.Port > packet.MaxPort {

@@ -12,7 +12,8 @@ import (
 // in the order of evs, which are those that the controller knows, for what is said of them. An
 // explicit profile has those that it lists; a generated one has them made over the host's ports.
 // One of mode AUTO has none: see Auto. The error wraps ErrProfile.
-func Received(p *hostapi.Profile, ports hostapi.PortMask) (made Profile, evs []hostapi.EV, err error) {
+func Received(p *hostapi.Profile, ports hostapi.PortMask) (made Profile, evs []hostapi.EV,
+	err error) {
 	switch p.Mode {
 	case hostapi.ModeExplicit:
 		evs = p.EVs

@@ -40,7 +40,8 @@ func TestRotationOfBusyPorts(t *testing.T) {
 				}
 				for i, n := range by {
 					if n != packets/2/values {
-						t.Errorf("seed %d, use %d: port %d: %v: value %d was used %d times of %d, want %d", seed, use, port, by, i, n, packets/2, packets/2/values)
+						t.Errorf("seed %d, use %d: port %d: %v: value %d was used %d times of %d, want %d", seed, use,
+							port, by, i, n, packets/2, packets/2/values)
 					}
 				}
 			}

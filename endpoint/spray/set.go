@@ -173,8 +173,8 @@ func (s *Set) Allow(index int) error {
 	return nil
 }
 
-// SetPorts reports which ports (planes) are up at both ends. Values on others are not used, and keep
-// their state.
+// SetPorts reports which ports (planes) are up at both ends. Values on others are not used, and
+// keep their state.
 func (s *Set) SetPorts(up packet.PortMask) {
 	s.ports = up
 	s.recount()

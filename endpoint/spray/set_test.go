@@ -172,7 +172,11 @@ func TestPlanes(t *testing.T) {
 
 func TestReplace(t *testing.T) {
 	var events int
-	s := newSet(t, profile(6, 1), func(c *Config) { c.BadAfter, c.Notify = 1, func(Event) { events++ } })
+	s := newSet(t, profile(6, 1), func(c *Config) {
+		c.BadAfter, c.Notify = 1, func(Event) {
+			events++
+		}
+	})
 	ids := make([]mrc.PathID, 6)
 	for i := range ids {
 		ids[i] = s.evs[i].path.ID
@@ -253,12 +257,14 @@ func TestSRv6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Route.SRH != nil || b.Route.SRH == nil || b.Route.SRH.SegmentsLeft != 1 || b.Route.SRH.LastEntry != 0 {
+	if a.Route.SRH != nil || b.Route.SRH == nil || b.Route.SRH.SegmentsLeft != 1 ||
+		b.Route.SRH.LastEntry != 0 {
 		t.Errorf("routes %+v, %+v", a.Route, b.Route)
 	}
 	s := newSet(t, Profile{EVs: []EV{a, b}}, nil)
 	for range 2 {
-		if p := next(t, s); int(p.EV.SrcPort()) != index(p.ID) || p.EV.FlowLabel() != 0 || p.Route == nil {
+		if p := next(t, s); int(p.EV.SrcPort()) != index(p.ID) || p.EV.FlowLabel() != 0 ||
+			p.Route == nil {
 			t.Errorf("path %+v, want its index in the source port", p)
 		}
 	}

@@ -27,7 +27,9 @@ func (w *twin) alive(order []int) (list []int) {
 }
 
 func (w *twin) next(ports packet.PortMask, maxSkips int) (int, bool) {
-	usable := func(i int) bool { return (w.state[i] == Good || w.state[i] == Skip) && ports.Has(w.port(i)) }
+	usable := func(i int) bool {
+		return (w.state[i] == Good || w.state[i] == Skip) && ports.Has(w.port(i))
+	}
 	if !slices.ContainsFunc(w.order, usable) {
 		return 0, false
 	}

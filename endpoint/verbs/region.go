@@ -50,7 +50,8 @@ func (s *Regions) Register(va uint64, rkey uint32, buf []byte, access Access) (*
 		return nil, fmt.Errorf("R_Key %#x: %w", rkey, ErrExists)
 	}
 	if len(buf) > 0 && va+uint64(len(buf)-1) < va {
-		return nil, fmt.Errorf("region of %d octets at %#x passes the end of the address space: %w", len(buf), va, ErrConfig)
+		return nil, fmt.Errorf("region of %d octets at %#x passes the end of the address space: %w",
+			len(buf), va, ErrConfig)
 	}
 	r := &Region{va: va, rkey: rkey, buf: buf, access: access, valid: true}
 	if s.byKey == nil {

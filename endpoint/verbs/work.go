@@ -16,7 +16,8 @@ const (
 	OpSendImmediate
 )
 
-var opNames = [...]string{OpWrite: "WRITE", OpWriteImmediate: "WRITE with Immediate", OpSend: "SEND", OpSendImmediate: "SEND with Immediate"}
+var opNames = [...]string{OpWrite: "WRITE", OpWriteImmediate: "WRITE with Immediate",
+	OpSend: "SEND", OpSendImmediate: "SEND with Immediate"}
 
 // String names the operation.
 func (o Op) String() string {
@@ -61,17 +62,19 @@ const (
 	StatusOK Status = iota
 	StatusRetryExceeded
 	StatusRNRRetryExceeded
-	StatusRemoteInvalidRequest   // requester: the peer refused the request as invalid
-	StatusRemoteAccess           // requester: the peer refused R_Key, range or access right
-	StatusRemoteOperational      // requester: the peer could not complete the request
-	StatusLocalLength            // responder: a SEND longer than the buffer
-	StatusLocalProtection        // responder: the buffer's region is gone
-	StatusRemoteInvalidRequestIn // responder: the peer's request was invalid half way through a message
-	StatusFlushed                // not executed: the queue pair failed before
+	StatusRemoteInvalidRequest // requester: the peer refused the request as invalid
+	StatusRemoteAccess         // requester: the peer refused R_Key, range or access right
+	StatusRemoteOperational    // requester: the peer could not complete the request
+	StatusLocalLength          // responder: a SEND longer than the buffer
+	StatusLocalProtection      // responder: the buffer's region is gone
+	// responder: the peer's request was invalid half way through a message
+	StatusRemoteInvalidRequestIn
+	StatusFlushed // not executed: the queue pair failed before
 )
 
 var statusNames = [...]string{
-	"ok", "retry count exceeded", "RNR retry count exceeded", "remote invalid request", "remote access error", "remote operational error",
+	"ok", "retry count exceeded", "RNR retry count exceeded", "remote invalid request",
+	"remote access error", "remote operational error",
 	"local length error", "local protection error", "invalid request received", "flushed",
 }
 
@@ -86,10 +89,11 @@ func (s Status) String() string {
 // Completion is the end of a work request or a receive request. Each request completes once.
 // Requests of a queue complete in the order in which they were posted.
 type Completion struct {
-	At           time.Duration
-	ID           uint64
-	Recv         bool // of a receive request
-	Op           Op   // what was sent, or what used the receive request; 0 for a flushed receive request
+	At   time.Duration
+	ID   uint64
+	Recv bool // of a receive request
+	// what was sent, or what used the receive request; 0 for a flushed receive request
+	Op           Op
 	Status       Status
 	Octets       int // payload of the message
 	Immediate    uint32

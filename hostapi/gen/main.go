@@ -1,4 +1,5 @@
-// Command gen makes the Go code of host.proto, without protoc: the file is compiled by protocompile, and the code is made by the two plugins that go.mod pins as tools.
+// Command gen makes the Go code of host.proto, without protoc: the file is compiled by
+// protocompile, and the code is made by the two plugins that go.mod pins as tools.
 //
 //	go generate ./hostapi
 package main
@@ -78,7 +79,8 @@ func generate(ctx context.Context, dir string) (map[string][]byte, error) {
 }
 
 // plugin runs a plugin of protoc.
-func plugin(ctx context.Context, name string, request *pluginpb.CodeGeneratorRequest) (map[string][]byte, error) {
+func plugin(ctx context.Context, name string, request *pluginpb.CodeGeneratorRequest) (
+	map[string][]byte, error) {
 	in, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ type Cache struct {
 // maxPeers bounds the certificates of other sides that a Cache remembers.
 const maxPeers = 16384
 
-// racy is how recently a file may have changed for its time and size to say nothing: a second change
-// may have the same.
+// racy is how recently a file may have changed for its time and size to say nothing: a second
+// change may have the same.
 const racy = 2 * time.Second
 
 // NewCache returns an empty cache.
@@ -81,14 +81,16 @@ func same(old, now []stamp, read time.Time) bool {
 		if a.err != nil || b.err != nil {
 			return a.err != nil && b.err != nil && a.err.Error() == b.err.Error()
 		}
-		return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() && a.info.ModTime().Equal(b.info.ModTime()) &&
+		return os.SameFile(a.info, b.info) && a.info.Size() == b.info.Size() &&
+			a.info.ModTime().Equal(b.info.ModTime()) &&
 			read.Sub(a.info.ModTime()) > racy
 	})
 }
 
 // get returns the content of files, read anew when they have changed. It is an error only when they
 // never could be used.
-func get[K comparable, T any](m map[K]*kept[T], key K, read func() (T, error), files ...string) (T, error) {
+func get[K comparable, T any](m map[K]*kept[T], key K, read func() (T, error), files ...string) (T,
+	error) {
 	k := m[key]
 	if k == nil {
 		k = &kept[T]{}
@@ -124,8 +126,10 @@ func (c *Cache) pairLocked(certFile, keyFile string) (*tls.Certificate, error) {
 			return nil, err
 		}
 		old := c.pairs[key]
-		if now := time.Now(); old.good && now.After(pair.Leaf.NotAfter) && now.Before(old.value.Leaf.NotAfter) {
-			return nil, fmt.Errorf("%s expired at %s", certFile, pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		if now := time.Now(); old.good && now.After(pair.Leaf.NotAfter) &&
+			now.Before(old.value.Leaf.NotAfter) {
+			return nil, fmt.Errorf("%s expired at %s", certFile,
+				pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 		return &pair, nil
 	}, certFile, keyFile)
@@ -197,7 +201,8 @@ func (c *Certificate) name() string {
 
 func certificate(place string, x *x509.Certificate) Certificate {
 	c := Certificate{
-		Place: place, Subject: x.Subject.String(), Issuer: x.Issuer.String(), Serial: x.SerialNumber.Text(16), NotBefore: x.NotBefore, NotAfter: x.NotAfter,
+		Place: place, Subject: x.Subject.String(), Issuer: x.Issuer.String(),
+		Serial: x.SerialNumber.Text(16), NotBefore: x.NotBefore, NotAfter: x.NotAfter,
 		Names: slices.Clone(x.DNSNames),
 	}
 	for _, a := range x.IPAddresses {
@@ -209,8 +214,8 @@ func certificate(place string, x *x509.Certificate) Certificate {
 	return c
 }
 
-// List looks at all files and returns the certificates in use, by place, those of files first. A nil
-// Cache has none.
+// List looks at all files and returns the certificates in use, by place, those of files first. A
+// nil Cache has none.
 func (c *Cache) List() []Certificate {
 	if c == nil {
 		return nil
@@ -249,7 +254,8 @@ func (c *Cache) List() []Certificate {
 		out = append(out, p)
 	}
 	slices.SortFunc(out, func(a, b Certificate) int {
-		return slices.Compare([]string{order(a), a.Place, a.File, a.name(), a.Serial}, []string{order(b), b.Place, b.File, b.name(), b.Serial})
+		return slices.Compare([]string{order(a), a.Place, a.File, a.name(), a.Serial},
+			[]string{order(b), b.Place, b.File, b.name(), b.Serial})
 	})
 	return out
 }

@@ -96,7 +96,8 @@ func (c Client) Config(least uint16) (*tls.Config, error) {
 }
 
 // Dial returns a function that connects by TCP and, unless c is plain text, TLS.
-func (c Client) Dial(least uint16, dialer *net.Dialer) (func(ctx context.Context, network, address string) (net.Conn, error), error) {
+func (c Client) Dial(least uint16, dialer *net.Dialer) (func(ctx context.Context, network,
+	address string) (net.Conn, error), error) {
 	c = c.cached()
 	if conf, err := c.Config(least); conf == nil || err != nil {
 		return dialer.DialContext, err
@@ -137,7 +138,8 @@ type clientCredentials struct {
 	least uint16
 }
 
-func (c *clientCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c *clientCredentials) ClientHandshake(ctx context.Context, authority string,
+	conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conf, err := c.files.Config(c.least)
 	if err != nil {
 		return nil, nil, err
@@ -153,7 +155,8 @@ func (c *clientCredentials) Clone() credentials.TransportCredentials {
 type Server struct {
 	// CertFile and KeyFile are the server's; both or neither.
 	CertFile, KeyFile string
-	// ClientCAFile has the certificates that may sign clients'. With it clients must show one, without it they need none.
+	// ClientCAFile has the certificates that may sign clients'. With it clients must show one, without
+	// it they need none.
 	ClientCAFile string
 	// Kinds that clients may be. A certificate with the identity of another kind is refused.
 	Kinds Kind
@@ -185,7 +188,9 @@ func (s Server) Config(least uint16, protocols ...string) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.now(least, protocols) }
+	conf.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return s.now(least, protocols)
+	}
 	return conf, nil
 }
 
@@ -196,7 +201,8 @@ func (s Server) now(least uint16, protocols []string) (*tls.Config, error) {
 	if err != nil {
 		return nil, &FileError{"cert", err}
 	}
-	conf := &tls.Config{MinVersion: least, Certificates: []tls.Certificate{*cert}, NextProtos: protocols}
+	conf := &tls.Config{MinVersion: least, Certificates: []tls.Certificate{*cert},
+		NextProtos: protocols}
 	if s.ClientCAFile != "" {
 		if conf.ClientCAs, err = s.Cache.authorities(s.Place, s.ClientCAFile); err != nil {
 			return nil, &FileError{"ca", err}
@@ -222,9 +228,10 @@ func (s Server) Credentials(least uint16) (credentials.TransportCredentials, err
 	return credentials.NewTLS(conf), nil
 }
 
-// CheckPeer reports why others that trust the same authorities would refuse the certificate of a server,
-// whatever the time is: none of them has signed it, it may not serve and ask, it is of another kind than
-// they allow, or it is not of one of the hosts. It is nil where there are no files.
+// CheckPeer reports why others that trust the same authorities would refuse the certificate of a
+// server, whatever the time is: none of them has signed it, it may not serve and ask, it is of
+// another kind than they allow, or it is not of one of the hosts. It is nil where there are no
+// files.
 func (s Server) CheckPeer(hosts ...string) error {
 	if s.CertFile == "" || s.ClientCAFile == "" {
 		return nil
@@ -251,9 +258,11 @@ func (s Server) CheckPeer(hosts ...string) error {
 	for _, use := range []struct {
 		usage x509.ExtKeyUsage
 		name  string
-	}{{x509.ExtKeyUsageAny, ""}, {x509.ExtKeyUsageServerAuth, "serverAuth"}, {x509.ExtKeyUsageClientAuth, "clientAuth"}} {
+	}{{x509.ExtKeyUsageAny, ""}, {x509.ExtKeyUsageServerAuth, "serverAuth"},
+		{x509.ExtKeyUsageClientAuth, "clientAuth"}} {
 		_, err := pair.Leaf.Verify(x509.VerifyOptions{
-			Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{use.usage},
+			Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter,
+			KeyUsages: []x509.ExtKeyUsage{use.usage},
 		})
 		var authority x509.UnknownAuthorityError
 		var invalid x509.CertificateInvalidError
@@ -261,7 +270,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 		case errors.As(err, &authority):
 			return unfit("is signed by %q, which is none of the authorities in %s: want one that they have signed", pair.Leaf.Issuer.String(), s.ClientCAFile)
 		case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
-			return unfit("is not for %s: want serverAuth and clientAuth among its extended key usages", use.name)
+			return unfit("is not for %s: want serverAuth and clientAuth among its extended key usages",
+				use.name)
 		case err != nil && !isExpired(err): // that of an authority; it is reported with its own file
 			return unfit("cannot be used: %w", err)
 		}
@@ -277,8 +287,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 	return nil
 }
 
-// CheckServes reports why clients would refuse the certificate of a server whoever they trust: it is not
-// for servers. It is nil where there are no files.
+// CheckServes reports why clients would refuse the certificate of a server whoever they trust: it
+// is not for servers. It is nil where there are no files.
 func (s Server) CheckServes() error {
 	if s.CertFile == "" {
 		return nil
@@ -288,8 +298,11 @@ func (s Server) CheckServes() error {
 		return &FileError{"cert", err}
 	}
 	uses := pair.Leaf.ExtKeyUsage
-	if len(uses)+len(pair.Leaf.UnknownExtKeyUsage) > 0 && !slices.Contains(uses, x509.ExtKeyUsageServerAuth) && !slices.Contains(uses, x509.ExtKeyUsageAny) {
-		return &FileError{"cert", fmt.Errorf("%s is not for serverAuth: want that among its extended key usages", s.CertFile)}
+	if len(uses)+len(pair.Leaf.UnknownExtKeyUsage) > 0 &&
+		!slices.Contains(uses, x509.ExtKeyUsageServerAuth) &&
+		!slices.Contains(uses, x509.ExtKeyUsageAny) {
+		return &FileError{"cert", fmt.Errorf(
+			"%s is not for serverAuth: want that among its extended key usages", s.CertFile)}
 	}
 	return nil
 }

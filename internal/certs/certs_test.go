@@ -44,7 +44,8 @@ func TestFiles(t *testing.T) {
 		{certs.Server{CertFile: cert}, "tls.cert and tls.key are missing"},
 		{certs.Server{ClientCAFile: ca}, "tls.cert and tls.key are missing"},
 		{certs.Server{CertFile: cert, KeyFile: garbage}, "tls.cert: "},
-		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: key}, "tls.ca: " + key + " has no certificate"},
+		{certs.Server{CertFile: cert, KeyFile: key, ClientCAFile: key}, "tls.ca: " + key +
+			" has no certificate"},
 	} {
 		conf, err := read(c.config)
 		switch {

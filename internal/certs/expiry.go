@@ -97,7 +97,8 @@ func (m *Monitor) Next(now time.Time, list []Certificate) (out []Change) {
 		}
 		end := c.NotAfter.UTC().Format(time.RFC3339)
 		say := func(t ChangeType, format string, args ...any) {
-			out = append(out, Change{Type: t, Name: name, Message: what + " " + fmt.Sprintf(format, args...)})
+			out = append(out, Change{Type: t, Name: name, Message: what + " " +
+				fmt.Sprintf(format, args...)})
 		}
 		if seen && was.serial != is.serial {
 			say(ChangeRenewed, "was renewed: it is good until %s", end)
@@ -118,12 +119,14 @@ func (m *Monitor) Next(now time.Time, list []Certificate) (out []Change) {
 	return out
 }
 
-// Unusable reports in a sentence why a certificate of a file cannot be used at a time; "" when it can.
+// Unusable reports in a sentence why a certificate of a file cannot be used at a time; "" when it
+// can.
 func (c *Certificate) Unusable(now time.Time) string {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	switch {
 	case !now.Before(c.NotAfter):
-		return fmt.Sprintf("%s expired at %s: want one that is valid now, %s", c.File, at(c.NotAfter), at(now))
+		return fmt.Sprintf("%s expired at %s: want one that is valid now, %s", c.File, at(c.NotAfter),
+			at(now))
 	case now.Before(c.NotBefore):
 		return fmt.Sprintf("%s is valid from %s on: want one that is valid now, %s, or the clock of this machine set", c.File, at(c.NotBefore), at(now))
 	}

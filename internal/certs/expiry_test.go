@@ -10,12 +10,15 @@ import (
 func TestMonitor(t *testing.T) {
 	day := 24 * time.Hour
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	cert := Certificate{Place: "api.tls", Serial: "1", NotBefore: start, NotAfter: start.Add(365 * day)}
+	cert := Certificate{Place: "api.tls", Serial: "1", NotBefore: start,
+		NotAfter: start.Add(365 * day)}
 	short := Certificate{Place: "mrc.tls", Serial: "7", NotBefore: start, NotAfter: start.Add(3 * day)}
-	peer := Certificate{Place: "switches[0].tls", Serial: "9", Identity: "weft://switch/n1", Peer: true, NotBefore: start, NotAfter: start.Add(10 * 365 * day)}
+	peer := Certificate{Place: "switches[0].tls", Serial: "9", Identity: "weft://switch/n1",
+		Peer: true, NotBefore: start, NotAfter: start.Add(10 * 365 * day)}
 	var m Monitor
 	var story []string
-	kinds := map[ChangeType]string{ChangeExpiring: "expiring", ChangeExpired: "expired", ChangeRenewed: "renewed", ChangeRefused: "refused"}
+	kinds := map[ChangeType]string{ChangeExpiring: "expiring", ChangeExpired: "expired",
+		ChangeRenewed: "renewed", ChangeRefused: "refused"}
 	at := func(now time.Duration, list ...Certificate) {
 		for _, c := range m.Next(start.Add(now), list) {
 			story = append(story, now.String()+" "+kinds[c.Type]+" "+c.Name)
@@ -40,7 +43,8 @@ func TestMonitor(t *testing.T) {
 	at(367*day, renewed, peer)
 	want := []string{
 		"49h0m0s expiring mrc.tls", "71h0m0s expiring mrc.tls", "72h0m0s expired mrc.tls",
-		"2400h0m0s refused api.tls", "8064h0m0s expiring api.tls", "8640h0m0s expiring api.tls", "8760h0m0s expired api.tls", "8784h0m0s renewed api.tls",
+		"2400h0m0s refused api.tls", "8064h0m0s expiring api.tls", "8640h0m0s expiring api.tls",
+		"8760h0m0s expired api.tls", "8784h0m0s renewed api.tls",
 	}
 	if !slices.Equal(story, want) {
 		t.Errorf("story:\n%q\nwant\n%q", story, want)

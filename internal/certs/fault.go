@@ -8,19 +8,21 @@ import (
 	"time"
 )
 
-// remoteFaults defines what the other side of a connection finds wrong with this side's certificate, by
-// the alert that it sends (RFC 8446, section 6.2).
+// remoteFaults defines what the other side of a connection finds wrong with this side's
+// certificate, by the alert that it sends (RFC 8446, section 6.2).
 var remoteFaults = []struct{ alert, fault string }{
-	{"tls: expired certificate", "it says that the certificate of this side has expired, or is not valid yet"},
-	{"tls: unknown certificate authority", "its authorities have not signed the certificate of this side"},
+	{"tls: expired certificate",
+		"it says that the certificate of this side has expired, or is not valid yet"},
+	{"tls: unknown certificate authority",
+		"its authorities have not signed the certificate of this side"},
 	{"tls: bad certificate", "it refuses the certificate of this side: another authority signed it, or it is of another name or kind"},
 	{"tls: unknown certificate", "it refuses the certificate of this side"},
 	{"tls: certificate required", "it wants a certificate, and this side has shown none"},
 	{"tls: certificate revoked", "it says that the certificate of this side was revoked"},
 }
 
-// Fault reports in a sentence what is wrong with the certificates of a connection that failed; "" when
-// something else is.
+// Fault reports in a sentence what is wrong with the certificates of a connection that failed; ""
+// when something else is.
 func Fault(err error) string {
 	var invalid x509.CertificateInvalidError
 	var authority x509.UnknownAuthorityError
@@ -30,9 +32,11 @@ func Fault(err error) string {
 		return ""
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
 		if now := time.Now(); now.Before(invalid.Cert.NotBefore) {
-			return fmt.Sprintf("its certificate is valid from %s on: look at the clocks of both machines", invalid.Cert.NotBefore.UTC().Format(time.RFC3339))
+			return fmt.Sprintf("its certificate is valid from %s on: look at the clocks of both machines",
+				invalid.Cert.NotBefore.UTC().Format(time.RFC3339))
 		}
-		return fmt.Sprintf("its certificate expired at %s", invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("its certificate expired at %s",
+			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(err, &invalid):
 		return "its certificate cannot be used: " + invalid.Error()
 	case errors.As(err, &authority):

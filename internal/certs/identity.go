@@ -80,8 +80,11 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 		}
 		kind, err := ParseKind(u.Host)
 		name, isPath := strings.CutPrefix(u.Path, "/")
-		if err != nil || !isPath || name == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || u.Opaque != "" {
-			return Identity{}, fmt.Errorf("certificate has the identity %s: want weft://KIND/NAME, KIND one of %s", u, strings.Join(kindNames, ", "))
+		if err != nil || !isPath || name == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil ||
+			u.Opaque != "" {
+			return Identity{}, fmt.Errorf(
+				"certificate has the identity %s: want weft://KIND/NAME, KIND one of %s", u,
+				strings.Join(kindNames, ", "))
 		}
 		id = Identity{Kind: kind, Name: name}
 	}

@@ -34,7 +34,8 @@ type PEM struct{ Cert, Key []byte }
 // NewAuthority makes the certificate of an authority of a name, from now on for some time.
 func NewAuthority(name string, now time.Time, valid time.Duration) (PEM, error) {
 	if name == "" || valid <= 0 {
-		return PEM{}, fmt.Errorf("name is %q and valid is %v: want a name and a positive time", name, valid)
+		return PEM{}, fmt.Errorf("name is %q and valid is %v: want a name and a positive time", name,
+			valid)
 	}
 	template, key, err := newTemplate(name, now, valid)
 	if err != nil {
@@ -52,7 +53,8 @@ func LoadAuthority(certFile, keyFile string) (*Authority, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(keyFile); err == nil && info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", keyFile, info.Mode().Perm())
+		return nil, fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", keyFile,
+			info.Mode().Perm())
 	}
 	key, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !pair.Leaf.IsCA || pair.Leaf.KeyUsage&x509.KeyUsageCertSign == 0 {
@@ -85,20 +87,24 @@ func (a *Authority) Issue(r Request, now time.Time, valid time.Duration) (PEM, e
 	switch {
 	case !ok:
 		return PEM{}, fmt.Errorf("kind is %q: want %s", r.Kind, strings.Join(kindNames, ", "))
-	case r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool { return c <= ' ' || c > '~' }):
+	case r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool {
+		return c <= ' ' || c > '~'
+	}):
 		return PEM{}, fmt.Errorf("name is %q: want printable ASCII without spaces", r.Name)
 	case serves && len(r.Hosts) == 0:
 		return PEM{}, fmt.Errorf("%s %s has no DNS name and no address: want those at which others reach it", r.Kind, r.Name)
 	case valid <= 0:
 		return PEM{}, fmt.Errorf("valid is %v: want a positive time", valid)
 	case now.Add(valid).After(a.cert.NotAfter):
-		return PEM{}, fmt.Errorf("valid is %v: the authority expires before, at %s", valid, a.cert.NotAfter.UTC().Format(time.RFC3339))
+		return PEM{}, fmt.Errorf("valid is %v: the authority expires before, at %s", valid,
+			a.cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	template, key, err := newTemplate(r.Name, now, valid)
 	if err != nil {
 		return PEM{}, err
 	}
-	template.KeyUsage, template.ExtKeyUsage, template.URIs = x509.KeyUsageDigitalSignature, usage, []*url.URL{r.URI()}
+	template.KeyUsage, template.ExtKeyUsage, template.URIs = x509.KeyUsageDigitalSignature, usage,
+		[]*url.URL{r.URI()}
 	for _, h := range r.Hosts {
 		ip := net.ParseIP(h)
 		switch {
@@ -113,22 +119,26 @@ func (a *Authority) Issue(r Request, now time.Time, valid time.Duration) (PEM, e
 	return sign(template, a.cert, key, a.key)
 }
 
-func newTemplate(name string, now time.Time, valid time.Duration) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func newTemplate(name string, now time.Time, valid time.Duration) (*x509.Certificate,
+	*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)) // RFC 5280, section 4.1.2.2
+	// RFC 5280, section 4.1.2.2
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, nil, err
 	}
 	return &x509.Certificate{
-		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: pkix.Name{CommonName: name, Organization: []string{"Weft"}},
+		SerialNumber: serial.Add(serial, big.NewInt(1)), Subject: pkix.Name{CommonName: name,
+			Organization: []string{"Weft"}},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(valid), BasicConstraintsValid: true,
 	}, key, nil
 }
 
-func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer crypto.Signer) (PEM, error) {
+func sign(template, parent *x509.Certificate, key *ecdsa.PrivateKey, signer crypto.Signer) (PEM,
+	error) {
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return PEM{}, err
@@ -160,8 +170,8 @@ func ReadFile(file string) ([]Certificate, error) {
 // ErrExists reports a file that is there and is not to be replaced.
 var ErrExists = errors.New("exists")
 
-// Write writes prefix.pem, and prefix.key with mode 0600. Without replace it writes neither when one
-// is there, and returns ErrExists. A reader sees the old or the new content of a file.
+// Write writes prefix.pem, and prefix.key with mode 0600. Without replace it writes neither when
+// one is there, and returns ErrExists. A reader sees the old or the new content of a file.
 func (p PEM) Write(prefix string, replace bool) error {
 	files := []struct {
 		name string

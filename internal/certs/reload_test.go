@@ -17,7 +17,8 @@ import (
 )
 
 // handshake has a client and a server meet, and returns the errors of both.
-func handshake(t *testing.T, server *tls.Config, dial func(context.Context, string, string) (net.Conn, error)) (clientErr, serverErr error) {
+func handshake(t *testing.T, server *tls.Config, dial func(context.Context, string,
+	string) (net.Conn, error)) (clientErr, serverErr error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -85,13 +86,17 @@ func TestReload(t *testing.T) {
 		a.IssueAs(t, "server", ctrl, "127.0.0.1")
 		a.IssueAs(t, "client", host)
 	}
-	install(old, "ca.pem>ca.pem", "server.pem>s.pem", "server.key>s.key", "client.pem>c.pem", "client.key>c.key", "ca.pem>clients.pem")
+	install(old, "ca.pem>ca.pem", "server.pem>s.pem", "server.key>s.key", "client.pem>c.pem",
+		"client.key>c.key", "ca.pem>clients.pem")
 	cache := certs.NewCache()
-	server, err := certs.Server{CertFile: at("s.pem"), KeyFile: at("s.key"), ClientCAFile: at("clients.pem"), Kinds: certs.KindHost, Place: "s", Cache: cache}.Config(tls.VersionTLS13)
+	server, err := certs.Server{CertFile: at("s.pem"), KeyFile: at("s.key"),
+		ClientCAFile: at("clients.pem"), Kinds: certs.KindHost, Place: "s",
+		Cache: cache}.Config(tls.VersionTLS13)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := dialer(t, certs.Client{Enabled: true, CAFile: at("ca.pem"), CertFile: at("c.pem"), KeyFile: at("c.key"), Kinds: certs.KindController, Place: "c", Cache: cache})
+	dial := dialer(t, certs.Client{Enabled: true, CAFile: at("ca.pem"), CertFile: at("c.pem"),
+		KeyFile: at("c.key"), Kinds: certs.KindController, Place: "c", Cache: cache})
 	meet := func(when string, clientSays, serverSays string) {
 		t.Helper()
 		c, s := handshake(t, server, dial)
@@ -110,11 +115,13 @@ func TestReload(t *testing.T) {
 	}
 	meet("at first", "", "")
 	install(young, "server.pem>s.pem", "server.key>s.key")
-	meet("server renewed by an authority that the client does not know", "certificate", "bad certificate")
+	meet("server renewed by an authority that the client does not know", "certificate",
+		"bad certificate")
 	install(young, "ca.pem>ca.pem")
 	meet("and the client learns it", "", "")
 	install(young, "ca.pem>clients.pem")
-	meet("the server takes another authority for clients", "unknown certificate authority", "certificate")
+	meet("the server takes another authority for clients", "unknown certificate authority",
+		"certificate")
 	install(young, "client.pem>c.pem", "client.key>c.key")
 	meet("and the client has one of it", "", "")
 
@@ -140,7 +147,8 @@ func TestReload(t *testing.T) {
 				}
 			}
 			if faults != 1 {
-				t.Errorf("%s is %s: %d files have a fault in the listing, want 1: %+v", file, broken, faults, cache.List())
+				t.Errorf("%s is %s: %d files have a fault in the listing, want 1: %+v", file, broken, faults,
+					cache.List())
 			}
 			if err := os.WriteFile(at(file), good, 0o600); err != nil {
 				t.Fatal(err)
@@ -161,7 +169,8 @@ func TestExpiredKeepsOld(t *testing.T) {
 	id := certs.Identity{Kind: certs.KindController, Name: "c1"}
 	a.IssueAs(t, "s", id, "127.0.0.1")
 	cache := certs.NewCache()
-	server, err := certs.Server{CertFile: a.File("s.pem"), KeyFile: a.File("s.key"), Place: "s", Cache: cache}.Config(tls.VersionTLS13)
+	server, err := certs.Server{CertFile: a.File("s.pem"), KeyFile: a.File("s.key"), Place: "s",
+		Cache: cache}.Config(tls.VersionTLS13)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +178,8 @@ func TestExpiredKeepsOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := authority.Issue(certs.Request{Identity: id, Hosts: []string{"127.0.0.1"}}, time.Now().Add(-2*time.Hour), time.Hour)
+	p, err := authority.Issue(certs.Request{Identity: id, Hosts: []string{"127.0.0.1"}},
+		time.Now().Add(-2*time.Hour), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,14 +204,16 @@ func TestKinds(t *testing.T) {
 	}
 	a.Issue(t, "none", "none", "none")
 	config := func(name string, accept certs.Kind) *tls.Config {
-		conf, err := certs.Server{CertFile: a.File(name + ".pem"), KeyFile: a.File(name + ".key"), ClientCAFile: a.File("ca.pem"), Kinds: accept}.Config(tls.VersionTLS13)
+		conf, err := certs.Server{CertFile: a.File(name + ".pem"), KeyFile: a.File(name + ".key"),
+			ClientCAFile: a.File("ca.pem"), Kinds: accept}.Config(tls.VersionTLS13)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return conf
 	}
 	client := func(name string, accept certs.Kind) certs.Client {
-		return certs.Client{Enabled: true, CAFile: a.File("ca.pem"), CertFile: a.File(name + ".pem"), KeyFile: a.File(name + ".key"), Kinds: accept}
+		return certs.Client{Enabled: true, CAFile: a.File("ca.pem"), CertFile: a.File(name + ".pem"),
+			KeyFile: a.File(name + ".key"), Kinds: accept}
 	}
 	for _, accept := range kinds {
 		for _, is := range append([]certs.Kind{0}, kinds...) {
@@ -209,9 +221,12 @@ func TestKinds(t *testing.T) {
 			if is != 0 {
 				name = is.String()
 			}
-			_, err := handshake(t, config("controller", accept), dialer(t, client(name, certs.KindController)))
-			if want := (is == accept && is != certs.KindSwitch) || is == 0; (err == nil) != want { // switches connect to nobody
-				t.Errorf("a server of %ss and a client that is one of %s: %v, want it let in: %t", accept, name, err, want)
+			_, err := handshake(t, config("controller", accept),
+				dialer(t, client(name, certs.KindController)))
+			// switches connect to nobody
+			if want := (is == accept && is != certs.KindSwitch) || is == 0; (err == nil) != want {
+				t.Errorf("a server of %ss and a client that is one of %s: %v, want it let in: %t", accept, name,
+					err, want)
 			}
 		}
 	}
@@ -220,7 +235,8 @@ func TestKinds(t *testing.T) {
 			err, _ := handshake(t, config(is.String(), 0), dialer(t, client("controller", accept)))
 			serves := is == certs.KindController || is == certs.KindSwitch
 			if want := is == accept && serves; (err == nil) != want {
-				t.Errorf("a client of %ss and a server that is a %s: %v, want it accepted: %t", accept, is, err, want)
+				t.Errorf("a client of %ss and a server that is a %s: %v, want it accepted: %t", accept, is, err,
+					want)
 			}
 		}
 	}
@@ -230,18 +246,22 @@ func TestKinds(t *testing.T) {
 func TestNames(t *testing.T) {
 	a, other := certstest.New(t), certstest.New(t)
 	a.IssueAs(t, "right", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.1")
-	a.IssueAs(t, "wrong", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.2", "n2.example")
+	a.IssueAs(t, "wrong", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.2",
+		"n2.example")
 	other.IssueAs(t, "right", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.1")
 	for _, c := range []struct {
 		a    *certstest.Authority
 		name string
 		want error
-	}{{a, "right", nil}, {a, "wrong", x509.HostnameError{}}, {other, "right", x509.UnknownAuthorityError{}}} {
-		server, err := certs.Server{CertFile: c.a.File(c.name + ".pem"), KeyFile: c.a.File(c.name + ".key")}.Config(tls.VersionTLS13)
+	}{{a, "right", nil}, {a, "wrong", x509.HostnameError{}},
+		{other, "right", x509.UnknownAuthorityError{}}} {
+		server, err := certs.Server{CertFile: c.a.File(c.name + ".pem"),
+			KeyFile: c.a.File(c.name + ".key")}.Config(tls.VersionTLS13)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := handshake(t, server, dialer(t, certs.Client{Enabled: true, CAFile: a.File("ca.pem"), Kinds: certs.KindSwitch}))
+		got, _ := handshake(t, server, dialer(t, certs.Client{Enabled: true, CAFile: a.File("ca.pem"),
+			Kinds: certs.KindSwitch}))
 		var name x509.HostnameError
 		var authority x509.UnknownAuthorityError
 		switch c.want.(type) {
@@ -270,7 +290,8 @@ func TestIdentityOf(t *testing.T) {
 		{nil, certs.Identity{}, false},
 		{[]string{"https://weft/host/h1", "spiffe://example/h1"}, certs.Identity{}, false},
 		{[]string{"weft://host/h1"}, certs.Identity{Kind: certs.KindHost, Name: "h1"}, false},
-		{[]string{"spiffe://example/h1", "weft://client/a%2Fb"}, certs.Identity{Kind: certs.KindClient, Name: "a/b"}, false},
+		{[]string{"spiffe://example/h1", "weft://client/a%2Fb"}, certs.Identity{Kind: certs.KindClient,
+			Name: "a/b"}, false},
 		{[]string{"weft://host/h1", "weft://client/h1"}, certs.Identity{}, true},
 		{[]string{"weft://host/"}, certs.Identity{}, true},
 		{[]string{"weft://host"}, certs.Identity{}, true},
@@ -336,11 +357,15 @@ func TestWrite(t *testing.T) {
 		want  string
 	}{
 		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost}}, time.Minute, `name is ""`},
-		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost, Name: "a b"}}, time.Minute, `name is "a b"`},
+		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost, Name: "a b"}}, time.Minute,
+			`name is "a b"`},
 		{certs.Request{Identity: certs.Identity{Name: "a"}}, time.Minute, `kind is ""`},
-		{certs.Request{Identity: certs.Identity{Kind: certs.KindSwitch, Name: "a"}}, time.Minute, "no DNS name and no address"},
-		{certs.Request{Identity: certs.Identity{Kind: certs.KindSwitch, Name: "a"}, Hosts: []string{"a:1"}}, time.Minute, `DNS name is "a:1"`},
-		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost, Name: "a"}}, 2 * time.Hour, "the authority expires before"},
+		{certs.Request{Identity: certs.Identity{Kind: certs.KindSwitch, Name: "a"}}, time.Minute,
+			"no DNS name and no address"},
+		{certs.Request{Identity: certs.Identity{Kind: certs.KindSwitch, Name: "a"},
+			Hosts: []string{"a:1"}}, time.Minute, `DNS name is "a:1"`},
+		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost, Name: "a"}}, 2 * time.Hour,
+			"the authority expires before"},
 		{certs.Request{Identity: certs.Identity{Kind: certs.KindHost, Name: "a"}}, 0, "valid is 0s"},
 	} {
 		if _, err := a.Issue(c.r, now, c.valid); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -350,7 +375,8 @@ func TestWrite(t *testing.T) {
 	if err := os.Chmod(at+".key", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := certs.LoadAuthority(at+".pem", at+".key"); err == nil || !strings.Contains(err.Error(), "others cannot use") {
+	if _, err := certs.LoadAuthority(at+".pem", at+".key"); err == nil ||
+		!strings.Contains(err.Error(), "others cannot use") {
 		t.Errorf("a key that others can read: %v", err)
 	}
 }

@@ -6,8 +6,8 @@ import "time"
 
 // Backoff is how long something that failed must be well before it is used again: a time that
 // doubles with every failure, up to a limit, and begins anew after a calm. So the changes that
-// something which flaps can cause are few, however fast it does (as RFC 2439 has it for routes, with
-// the exponential back-off of RFC 8405 instead of a penalty). The zero value has not failed.
+// something which flaps can cause are few, however fast it does (as RFC 2439 has it for routes,
+// with the exponential back-off of RFC 8405 instead of a penalty). The zero value has not failed.
 type Backoff struct {
 	fails int
 	last  time.Duration // the last failure

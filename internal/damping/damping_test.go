@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestBackoff checks that the hold doubles with every failure up to its limit, and begins anew after a
-// calm.
+// TestBackoff checks that the hold doubles with every failure up to its limit, and begins anew
+// after a calm.
 func TestBackoff(t *testing.T) {
 	const first, most, calm = time.Second, 5 * time.Second, time.Minute
 	var b Backoff

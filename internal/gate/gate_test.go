@@ -45,7 +45,11 @@ type world struct {
 
 func newWorld(t *testing.T, limits Limits) *world {
 	w := &world{t: t, p: &pipes{next: make(chan net.Conn, 1)}}
-	w.l = New(w.p, limits, func(r Reason) { w.mu.Lock(); defer w.mu.Unlock(); w.why = append(w.why, r) })
+	w.l = New(w.p, limits, func(r Reason) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.why = append(w.why, r)
+	})
 	t.Cleanup(func() {
 		for _, c := range w.ends {
 			_ = c.Close()
@@ -77,11 +81,13 @@ func (w *world) check(all, strangers int, why ...Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a != all || s != strangers || !slices.Equal(w.why, why) {
-		w.t.Errorf("%d connections, %d of strangers, closed %v; want %d, %d, %v", a, s, w.why, all, strangers, why)
+		w.t.Errorf("%d connections, %d of strangers, closed %v; want %d, %d, %v", a, s, w.why, all,
+			strangers, why)
 	}
 }
 
-// TestStrangersMakeRoom: the stranger that has been quiet for longest goes, and nobody who is known.
+// TestStrangersMakeRoom: the stranger that has been quiet for longest goes, and nobody who is
+// known.
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Limits{Connections: 100, Strangers: 3, PerClient: 100})
@@ -172,7 +178,8 @@ func TestAcceptAndOf(t *testing.T) {
 	w.ends = append(w.ends, near)
 	w.p.next <- far
 	c, err := w.l.Accept()
-	if err != nil || Of(c) == nil || Of(tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13})) != Of(c) || Of(near) != nil {
+	if err != nil || Of(c) == nil ||
+		Of(tls.Server(c, &tls.Config{MinVersion: tls.VersionTLS13})) != Of(c) || Of(near) != nil {
 		t.Errorf("accepted %v, %v", c, err)
 	}
 	Of(near).Trust() // of no listener: no effect

@@ -1,7 +1,9 @@
-// Package heap is a binary heap in a slice, whose first element is before all others. Unlike container/heap it
-// makes no interface value of an element, so that Push and Pop allocate nothing but the slice's room.
+// Package heap is a binary heap in a slice, whose first element is before all others. Unlike
+// container/heap it makes no interface value of an element, so that Push and Pop allocate nothing
+// but the slice's room.
 //
-// Elements of which neither is before the other leave in no particular order: who wants one numbers them.
+// Elements of which neither is before the other leave in no particular order: who wants one numbers
+// them.
 package heap
 
 // Push adds v to a heap.

@@ -8,8 +8,10 @@ import (
 
 func TestCompare(t *testing.T) {
 	want := []string{
-		"", "-1", "0", "00", "01", "1", "1.2", "1.10", "2", "10", "18446744073709551616", "18446744073709551617",
-		"P1-T0-2", "P1-T0-10", "P1-T1-1", "P2-T0-1", "P10-T0-1", "leaf", "leaf01", "leaf1", "leaf1a", "leaf2", "leaf10", "\u00df1",
+		"", "-1", "0", "00", "01", "1", "1.2", "1.10", "2", "10", "18446744073709551616",
+		"18446744073709551617",
+		"P1-T0-2", "P1-T0-10", "P1-T1-1", "P2-T0-1", "P10-T0-1", "leaf", "leaf01", "leaf1", "leaf1a",
+		"leaf2", "leaf10", "\u00df1",
 	}
 	got := slices.Clone(want)
 	slices.Sort(got)
@@ -20,7 +22,8 @@ func TestCompare(t *testing.T) {
 
 // FuzzCompare: the order is total.
 func FuzzCompare(f *testing.F) {
-	for _, s := range [][3]string{{"a1", "a01", "a1b"}, {"2", "2.2", "02.a2"}, {"10", "9", "1"}, {"", "0", "00"}, {"a", "a0", "a-"}} {
+	for _, s := range [][3]string{{"a1", "a01", "a1b"}, {"2", "2.2", "02.a2"}, {"10", "9", "1"},
+		{"", "0", "00"}, {"a", "a0", "a-"}} {
 		f.Add(s[0], s[1], s[2])
 	}
 	f.Fuzz(func(t *testing.T, a, b, c string) {

@@ -1,4 +1,5 @@
-// Package owner has one goroutine own something with a clock: others have it do things, and it does what is due.
+// Package owner has one goroutine own something with a clock: others have it do things, and it does
+// what is due.
 package owner
 
 import (
@@ -18,14 +19,16 @@ type Core interface {
 	Next() (at time.Duration, ok bool)
 }
 
-// A Loop is the way to an owner. Its methods may be called from any goroutine but the owner's; before Run they wait for it.
+// A Loop is the way to an owner. Its methods may be called from any goroutine but the owner's;
+// before Run they wait for it.
 type Loop struct {
 	start time.Time
 	calls chan call
 	ended chan struct{}
 }
 
-// call is something to be done. done, when not nil, is closed after its consequences have been flushed.
+// call is something to be done. done, when not nil, is closed after its consequences have been
+// flushed.
 type call struct {
 	do   func()
 	done chan struct{}
@@ -39,8 +42,8 @@ func New(start time.Time) *Loop {
 // maxCalls bounds the calls that share a flush.
 const maxCalls = 256
 
-// Run makes the calling goroutine the owner until ctx ends, which is no error, or flush fails. flush does what follows from
-// calls and from the time. Run must be called once.
+// Run makes the calling goroutine the owner until ctx ends, which is no error, or flush fails.
+// flush does what follows from calls and from the time. Run must be called once.
 func (l *Loop) Run(ctx context.Context, core Core, flush func(context.Context) error) error {
 	defer close(l.ended)
 	wake := time.NewTimer(0)
@@ -87,7 +90,8 @@ func (l *Loop) take(k call, done []chan struct{}) []chan struct{} {
 	}
 }
 
-// Do has something done, and returns when what follows from it has been flushed. The error is ctx's, or ErrEnded.
+// Do has something done, and returns when what follows from it has been flushed. The error is
+// ctx's, or ErrEnded.
 func (l *Loop) Do(ctx context.Context, f func()) error {
 	k := call{do: f, done: make(chan struct{})}
 	select {

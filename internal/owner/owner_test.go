@@ -30,7 +30,8 @@ func (a *alarms) Next() (time.Duration, bool) {
 	return a.due[0], true
 }
 
-// TestLoop: the clock ticks when something is due and before a call, and a call returns after the flush that follows it.
+// TestLoop: the clock ticks when something is due and before a call, and a call returns after the
+// flush that follows it.
 func TestLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &alarms{due: []time.Duration{2 * time.Second, 5 * time.Second}}

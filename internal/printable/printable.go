@@ -3,10 +3,11 @@
 //
 // Names that a network tells (node names of BGP-LS, system names of LLDP, messages of switches,
 // names of principals) may hold sequences that a terminal obeys, line breaks, and marks that turn
-// the direction of what follows. What does not print by [unicode.IsPrint] is escaped as JSON escapes
-// it, "\u001b": control characters of C0 and C1, DEL, format characters with the bidirectional ones,
-// separators of lines and paragraphs, spaces other than U+0020, private use. So what is escaped in a
-// JSON document leaves it the same document. Octets that are no UTF-8 become "\xff".
+// the direction of what follows. What does not print by [unicode.IsPrint] is escaped as JSON
+// escapes it, "\u001b": control characters of C0 and C1, DEL, format characters with the
+// bidirectional ones, separators of lines and paragraphs, spaces other than U+0020, private use. So
+// what is escaped in a JSON document leaves it the same document. Octets that are no UTF-8 become
+// "\xff".
 package printable
 
 import (
@@ -19,7 +20,9 @@ import (
 
 // Text returns s with everything escaped that does not print, line breaks and tabs too.
 func Text(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool {
+		return !strconv.IsPrint(r)
+	}) < 0 {
 		return s
 	}
 	return string(appendText(nil, []byte(s), ""))
@@ -59,12 +62,13 @@ func appendText(out, b []byte, but string) []byte {
 
 // appendUnit appends a code unit of UTF-16 as JSON escapes it (RFC 8259 section 7).
 func appendUnit(b []byte, unit rune) []byte {
-	return append(b, '\\', 'u', digits[unit>>12&0xF], digits[unit>>8&0xF], digits[unit>>4&0xF], digits[unit&0xF])
+	return append(b, '\\', 'u', digits[unit>>12&0xF], digits[unit>>8&0xF], digits[unit>>4&0xF],
+		digits[unit&0xF])
 }
 
-// A Writer passes text on with everything escaped that does not print, but for line breaks and tabs.
-// It is the last before a terminal: what others wrote and stands within a line is to be escaped by
-// [Text] before, as it may hold line breaks. It may be used by several goroutines.
+// A Writer passes text on with everything escaped that does not print, but for line breaks and
+// tabs. It is the last before a terminal: what others wrote and stands within a line is to be
+// escaped by [Text] before, as it may hold line breaks. It may be used by several goroutines.
 type Writer struct {
 	mu   sync.Mutex
 	to   io.Writer

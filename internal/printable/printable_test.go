@@ -68,7 +68,9 @@ func TestWriter(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back[name] != name {
 			t.Errorf("%d octets at once: %s, %v", size, out.Bytes(), err)
 		}
-		if i := strings.IndexFunc(out.String(), func(r rune) bool { return !strconv.IsPrint(r) && r != '\n' && r != '\t' }); i >= 0 {
+		if i := strings.IndexFunc(out.String(), func(r rune) bool {
+			return !strconv.IsPrint(r) && r != '\n' && r != '\t'
+		}); i >= 0 {
 			t.Errorf("%d octets at once: %q", size, out.String()[i:])
 		}
 	}
@@ -104,7 +106,8 @@ func FuzzWriter(f *testing.F) {
 		if err := w.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if want := appendText(nil, text, "\n\t"); !bytes.Equal(out.Bytes(), want) || !utf8.Valid(out.Bytes()) {
+		if want := appendText(nil, text, "\n\t"); !bytes.Equal(out.Bytes(), want) ||
+			!utf8.Valid(out.Bytes()) {
 			t.Errorf("%q, want %q", out.Bytes(), want)
 		}
 	})

@@ -21,7 +21,8 @@ func DefaultBackoff() Backoff {
 	return Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6}
 }
 
-// Validate returns an error that names the first field that makes no sense, as one of a field Backoff.
+// Validate returns an error that names the first field that makes no sense, as one of a field
+// Backoff.
 func (b Backoff) Validate() error {
 	switch {
 	case b.Initial <= 0:
@@ -34,12 +35,15 @@ func (b Backoff) Validate() error {
 	return nil
 }
 
-// Keep calls serve repeatedly until ctx ends. serve returns when it failed, and for how long the other end
-// had answered. Then failed is told why, and the pause that follows. The pauses begin anew after a service longer
-// than Max: an end that hangs up soon after it answered is not asked at once. After the end of ctx failed is not called.
-func (b Backoff) Keep(ctx context.Context, serve func(context.Context) (served time.Duration, err error), failed func(err error, pause time.Duration)) {
+// Keep calls serve repeatedly until ctx ends. serve returns when it failed, and for how long the
+// other end had answered. Then failed is told why, and the pause that follows. The pauses begin
+// anew after a service longer than Max: an end that hangs up soon after it answered is not asked at
+// once. After the end of ctx failed is not called.
+func (b Backoff) Keep(ctx context.Context, serve func(context.Context) (served time.Duration,
+	err error), failed func(err error, pause time.Duration)) {
 	pauses := &backoff.ExponentialBackOff{
-		InitialInterval: b.Initial, RandomizationFactor: 0.5, Multiplier: b.Multiplier, MaxInterval: b.Max,
+		InitialInterval: b.Initial, RandomizationFactor: 0.5, Multiplier: b.Multiplier,
+		MaxInterval: b.Max,
 	}
 	pauses.Reset()
 	for {

@@ -15,7 +15,8 @@ import (
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := retry.Backoff{Initial: time.Second, Max: 8 * time.Second, Multiplier: 2}
-		want := []time.Duration{1, 2, 4, 8, 8, 1, 2, 4} // seconds; the sixth attempt is served long, the seventh not long enough
+		// seconds; the sixth attempt is served long, the seventh not long enough
+		want := []time.Duration{1, 2, 4, 8, 8, 1, 2, 4}
 		ctx, cancel := context.WithCancel(t.Context())
 		down := errors.New("down")
 		var attempts int
@@ -60,7 +61,9 @@ func TestKeepEnds(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		b := retry.Backoff{Initial: time.Hour, Max: time.Hour, Multiplier: 1}
-		b.Keep(ctx, func(context.Context) (time.Duration, error) { return 0, nil }, func(error, time.Duration) {})
+		b.Keep(ctx, func(context.Context) (time.Duration, error) {
+			return 0, nil
+		}, func(error, time.Duration) {})
 		if took := time.Since(start); took != time.Minute {
 			t.Errorf("took %v, want a minute", took)
 		}

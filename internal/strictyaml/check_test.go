@@ -67,10 +67,12 @@ any: {x: [1, 2]}
 // TestNumbersAsTexts: a text takes a number, as it is written.
 func TestNumbersAsTexts(t *testing.T) {
 	for _, c := range []struct{ yaml, want string }{
-		{"1", "1"}, {"0x10", "0x10"}, {"1.10", "1.10"}, {"true", "true"}, {"&n 7", "7"}, {`"1"`, "1"}, {"1e3", "1e3"},
+		{"1", "1"}, {"0x10", "0x10"}, {"1.10", "1.10"}, {"true", "true"}, {"&n 7", "7"}, {`"1"`, "1"},
+		{"1e3", "1e3"},
 	} {
 		var s sample
-		if err := Decode([]byte("name: "+c.yaml+"\nports: {1: 2}\n"), &s); err != nil || s.Name != c.want || s.Ports[1] != "2" {
+		if err := Decode([]byte("name: "+c.yaml+"\nports: {1: 2}\n"), &s); err != nil ||
+			s.Name != c.want || s.Ports[1] != "2" {
 			t.Errorf("name: %s is %q, ports %v, %v: want %q", c.yaml, s.Name, s.Ports, err, c.want)
 		}
 	}
@@ -79,7 +81,8 @@ func TestNumbersAsTexts(t *testing.T) {
 // TestAliases: what an alias or a merge key brings is checked as what it stands for.
 func TestAliases(t *testing.T) {
 	var s sample
-	if err := Decode([]byte("one: &x {size: 3}\nitems: [*x, {<<: *x, on: true}]\n"), &s); err != nil || s.Items[0].Size != 3 || s.Items[1].Size != 3 || !s.Items[1].On {
+	if err := Decode([]byte("one: &x {size: 3}\nitems: [*x, {<<: *x, on: true}]\n"), &s); err != nil ||
+		s.Items[0].Size != 3 || s.Items[1].Size != 3 || !s.Items[1].On {
 		t.Errorf("%+v, %v", s, err)
 	}
 	err := Decode([]byte("any: &x {size: red}\none: *x\n"), &s)
@@ -119,7 +122,8 @@ func TestJSON(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		line int
-	}{{"{\n\"a\": 1,\n\"a\": 2}", 3}, {"{\n\n]", 3}, {"{\n", 1}, {"[1,\n2\n", 2}, {strings.Repeat("[", 200), 1}, {"{1: 2}", 1}} {
+	}{{"{\n\"a\": 1,\n\"a\": 2}", 3}, {"{\n\n]", 3}, {"{\n", 1}, {"[1,\n2\n", 2},
+		{strings.Repeat("[", 200), 1}, {"{1: 2}", 1}} {
 		_, err := ParseJSON([]byte(c.text))
 		var syntax *SyntaxError
 		if !errors.As(err, &syntax) || syntax.Line != c.line {
@@ -130,7 +134,8 @@ func TestJSON(t *testing.T) {
 
 // FuzzParseJSON: what the standard library takes is read to the same value.
 func FuzzParseJSON(f *testing.F) {
-	for _, s := range []string{`{"a": [1, "x", null, true, {"b": -1.5e3}]}`, `1 2`, `{"a": "\ud83d\ude00"}`, `[`, `{"<<": 1}`} {
+	for _, s := range []string{`{"a": [1, "x", null, true, {"b": -1.5e3}]}`, `1 2`,
+		`{"a": "\ud83d\ude00"}`, `[`, `{"<<": 1}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -148,7 +153,8 @@ func FuzzParseJSON(f *testing.F) {
 			if err := DecodeNode(n, &v); err != nil {
 				t.Fatal(err)
 			}
-			if b, err := json.Marshal(v); err != nil || json.Unmarshal(b, &got) != nil || !reflect.DeepEqual(got, want) {
+			if b, err := json.Marshal(v); err != nil || json.Unmarshal(b, &got) != nil ||
+				!reflect.DeepEqual(got, want) {
 				t.Errorf("%q is read as %v (%v), want %v", text, got, err, want)
 			}
 			if _, err := Check(n, reflect.TypeFor[sample]()); err != nil {

@@ -74,7 +74,8 @@ func (r *jsonReader) here(size int) *token.Position {
 	end := int(r.dec.InputOffset())
 	start := max(0, end-size)
 	return &token.Position{
-		Line: r.line(int64(start)), Column: start - bytes.LastIndexByte(r.text[:start], '\n'), Offset: start + 1,
+		Line: r.line(int64(start)), Column: start - bytes.LastIndexByte(r.text[:start], '\n'),
+		Offset: start + 1,
 	}
 }
 
@@ -166,7 +167,8 @@ func (r *jsonReader) object() (ast.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Values = append(m.Values, ast.MappingValue(token.New(":", ":", key.GetToken().Position), key, v))
+		m.Values = append(m.Values, ast.MappingValue(token.New(":", ":", key.GetToken().Position), key,
+			v))
 	}
 	_, err := r.dec.Token()
 	return m, err

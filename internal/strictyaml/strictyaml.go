@@ -1,5 +1,5 @@
-// Package strictyaml reads YAML that people write: a field that no one knows is an error, errors have
-// a place, and no text makes the reader panic.
+// Package strictyaml reads YAML that people write: a field that no one knows is an error, errors
+// have a place, and no text makes the reader panic.
 package strictyaml
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// ErrUnreadable is a text that the YAML library gives up on without saying where: it panics on a few
-// ill-formed ones.
+// ErrUnreadable is a text that the YAML library gives up on without saying where: it panics on a
+// few ill-formed ones.
 var ErrUnreadable = errors.New("not YAML that can be read")
 
 // guard turns a panic of the library into an error.
@@ -33,8 +33,8 @@ func Parse(text []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(text, 0)
 }
 
-// Decode reads the first document of a text over what v has. A text without a document changes nothing.
-// Errors are [Faults], all of them, or of the library.
+// Decode reads the first document of a text over what v has. A text without a document changes
+// nothing. Errors are [Faults], all of them, or of the library.
 func Decode[T any](text []byte, v *T) error {
 	file, err := Parse(text)
 	if err != nil {
@@ -59,9 +59,9 @@ func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) 
 	return yaml.NodeToValue(node, v, options...)
 }
 
-// FromJSON writes a JSON document as YAML. Values with characters that do not print are quoted, with
-// escapes for them: the library writes such characters as they are, and reads some of them back as
-// others.
+// FromJSON writes a JSON document as YAML. Values with characters that do not print are quoted,
+// with escapes for them: the library writes such characters as they are, and reads some of them
+// back as others.
 func FromJSON(document []byte) (text []byte, err error) {
 	defer guard(&err)
 	text, err = yaml.JSONToYAML(document)
@@ -83,8 +83,8 @@ func FromJSON(document []byte) (text []byte, err error) {
 // unprintable reports whether a scalar must not have a character as it is.
 func unprintable(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 
-// Place returns the line and column of a field, such as hosts[2].address, or those of the nearest thing
-// around it that the text has; zero when there is none. Both count from 1.
+// Place returns the line and column of a field, such as hosts[2].address, or those of the nearest
+// thing around it that the text has; zero when there is none. Both count from 1.
 func Place(text []byte, field string) (line, column int) {
 	file, err := Parse(text)
 	if err != nil {
@@ -99,9 +99,9 @@ func Place(text []byte, field string) (line, column int) {
 	return 0, 0
 }
 
-// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing reports which. The library
-// has none for values that are read by UnmarshalText: their errors quote the value, or have it in parentheses,
-// and it is looked for.
+// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing reports
+// which. The library has none for values that are read by UnmarshalText: their errors quote the
+// value, or have it in parentheses, and it is looked for.
 func Line(text []byte, err error) (line int) {
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {
@@ -115,7 +115,8 @@ func Line(text []byte, err error) (line int) {
 	message := err.Error()
 	for _, t := range lexer.Tokenize(string(text)) {
 		isKey := t.Next != nil && t.Next.Type == token.MappingValueType
-		if t.Value != "" && !isKey && (strings.Contains(message, strconv.Quote(t.Value)) || strings.Contains(message, "("+t.Value+")")) {
+		if t.Value != "" && !isKey && (strings.Contains(message, strconv.Quote(t.Value)) ||
+			strings.Contains(message, "("+t.Value+")")) {
 			return t.Position.Line
 		}
 	}

@@ -18,7 +18,8 @@ func TestDecode(t *testing.T) {
 	if err := Decode([]byte("# nothing\n"), &d); err != nil || d.Name != "default" {
 		t.Errorf("an empty text: %v, %+v", err, d)
 	}
-	if err := Decode([]byte("items: [{size: 3}]\n"), &d); err != nil || d.Name != "default" || d.Items[0].Size != 3 {
+	if err := Decode([]byte("items: [{size: 3}]\n"), &d); err != nil || d.Name != "default" ||
+		d.Items[0].Size != 3 {
 		t.Errorf("a good text: %v, %+v", err, d)
 	}
 }
@@ -49,14 +50,16 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLine: also of errors of UnmarshalText, for which the library has no line, and of none when the text cannot be read.
+// TestLine: also of errors of UnmarshalText, for which the library has no line, and of none when
+// the text cannot be read.
 func TestLine(t *testing.T) {
 	text := []byte("x.org: 1\nname: a\nitems:\n- at: 2001:xyz::1\n  size: x.org\n")
 	for _, c := range []struct {
 		err  string
 		line int
 	}{
-		{`ParseAddr("2001:xyz::1"): bad`, 4}, {"bad value (a)", 2}, {`"x.org" is no number`, 5}, {"bad", 0},
+		{`ParseAddr("2001:xyz::1"): bad`, 4}, {"bad value (a)", 2}, {`"x.org" is no number`, 5},
+		{"bad", 0},
 	} {
 		if got := Line(text, errors.New(c.err)); got != c.line {
 			t.Errorf("%s: line %d, want %d", c.err, got, c.line)
@@ -70,13 +73,15 @@ func TestLine(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name: a\nitems: [{size: 1}]\n"))
-	for _, odd := range []string{"&a", "*a", "!!x", "&a *a", "!!null", "!!seq", "!!binary", "? :", "<<: *a", "- &a"} {
+	for _, odd := range []string{"&a", "*a", "!!x", "&a *a", "!!null", "!!seq", "!!binary", "? :",
+		"<<: *a", "- &a"} {
 		f.Add([]byte("items: " + odd + "\n"))
 		f.Add([]byte("items:\n- " + odd + "\n"))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var d document
-		if err := Decode(text, &d); err != nil && err.Error() == "" && strings.TrimSpace(string(text)) != "" {
+		if err := Decode(text, &d); err != nil && err.Error() == "" &&
+			strings.TrimSpace(string(text)) != "" {
 			t.Error("an error without a text")
 		} else if err != nil {
 			Line(text, err)

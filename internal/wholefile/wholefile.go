@@ -15,8 +15,8 @@ func Put(path string, text []byte) error {
 }
 
 // Write writes a file that only its owner can read, and puts it in its place when all of it is on
-// disk. It returns its size in octets. After an error the place has what it had, or, when the directory
-// alone could not be synced, the new file.
+// disk. It returns its size in octets. After an error the place has what it had, or, when the
+// directory alone could not be synced, the new file.
 func Write(path string, write func(io.Writer) error) (size int64, err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")

@@ -4,8 +4,8 @@
 //	files, err := export.Files(network, export.Options{Tool: export.Compose})
 //	err = export.Write("figure1", files)
 //
-// All of them run the same commands: weft controller, weft switch (or BMv2's simple_switch_grpc with
-// weft speaker), and weft host.
+// All of them run the same commands: weft controller, weft switch (or BMv2's simple_switch_grpc
+// with weft speaker), and weft host.
 package export
 
 import (
@@ -60,8 +60,8 @@ const (
 	maxLinks       = 1 << 13
 )
 
-// Files returns the files of a network, which need not be complete, in the order of their names. The
-// same network gives the same files. Errors wrap ErrOptions or are those of Network.Complete.
+// Files returns the files of a network, which need not be complete, in the order of their names.
+// The same network gives the same files. Errors wrap ErrOptions or are those of Network.Complete.
 func Files(n lab.Network, o Options) ([]File, error) {
 	if o.Controllers == 0 {
 		o.Controllers = 1
@@ -73,11 +73,13 @@ func Files(n lab.Network, o Options) ([]File, error) {
 	case !slices.Contains(Tools(), string(o.Tool)):
 		return bad("tool %q: want one of %s", o.Tool, strings.Join(Tools(), ", "))
 	case o.Controllers != 1 && (o.Controllers < 3 || o.Controllers > maxControllers):
-		return bad("%d controllers: want 1, or 3 to %d, of which more than half must be there", o.Controllers, maxControllers)
+		return bad("%d controllers: want 1, or 3 to %d, of which more than half must be there",
+			o.Controllers, maxControllers)
 	case o.Controllers != 1 && o.Tool == Mininet:
 		return bad("%d controllers: want 1 with mininet, whose controller runs in the namespace of the machine", o.Controllers)
 	case o.Data != "" && o.Tool != Compose:
-		return bad("a folder of data %q: want none with %s, which has a file of its own for everything", o.Data, o.Tool)
+		return bad("a folder of data %q: want none with %s, which has a file of its own for everything",
+			o.Data, o.Tool)
 	}
 	if err := n.Complete(); err != nil {
 		return nil, err
@@ -85,7 +87,8 @@ func Files(n lab.Network, o Options) ([]File, error) {
 	for _, c := range []struct {
 		what        string
 		count, most int
-	}{{"switches", len(n.Switches), maxSwitches}, {"hosts", len(n.Hosts), maxHosts}, {"links", len(n.Links), maxLinks}} {
+	}{{"switches", len(n.Switches), maxSwitches}, {"hosts", len(n.Hosts), maxHosts},
+		{"links", len(n.Links), maxLinks}} {
 		if c.count > c.most {
 			return bad("%d %s: want at most %d", c.count, c.what, c.most)
 		}

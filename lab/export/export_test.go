@@ -112,7 +112,8 @@ func TestTools(t *testing.T) {
 		program string
 		args    []string
 	}{
-		{Compose, "docker-compose", []string{"--profile", "embedded", "--profile", "bmv2", "config", "-q"}},
+		{Compose, "docker-compose", []string{"--profile", "embedded", "--profile", "bmv2", "config",
+			"-q"}},
 		{Mininet, "python3", []string{"-m", "py_compile", "clos.py"}},
 		{Compose, "sh", []string{"-n", "bmv2.sh"}},
 	} {
@@ -159,14 +160,17 @@ func TestErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"tool", figure, Options{Tool: "kathara"}, `tool "kathara": want one of compose, containerlab, mininet`},
-		{"two controllers", figure, Options{Tool: Compose, Controllers: 2}, "2 controllers: want 1, or 3 to 9"},
+		{"tool", figure, Options{Tool: "kathara"},
+			`tool "kathara": want one of compose, containerlab, mininet`},
+		{"two controllers", figure, Options{Tool: Compose, Controllers: 2},
+			"2 controllers: want 1, or 3 to 9"},
 		{"controllers in Mininet", figure, Options{Tool: Mininet, Controllers: 3}, "want 1 with mininet"},
 		{"data", figure, Options{Tool: Mininet, Data: "x"}, `a folder of data "x"`},
 		{"names", twins, Options{Tool: Compose}, `N-6 is container "n-6", as is n_6`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := Files(c.n, c.o); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), c.want) {
+			if _, err := Files(c.n, c.o); !errors.Is(err, ErrOptions) ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v; want %q", err, c.want)
 			}
 		})
@@ -178,7 +182,8 @@ func TestErrors(t *testing.T) {
 
 // TestParallelLinks: each of several links between two nodes has a network of its own.
 func TestParallelLinks(t *testing.T) {
-	n := lab.Network{Switches: []lab.Switch{{Name: "A"}, {Name: "B"}}, Links: []lab.Link{{A: "A", B: "B"}, {A: "A", B: "B"}, {A: "A", B: "B"}}}
+	n := lab.Network{Switches: []lab.Switch{{Name: "A"}, {Name: "B"}},
+		Links: []lab.Link{{A: "A", B: "B"}, {A: "A", B: "B"}, {A: "A", B: "B"}}}
 	files, err := Files(n, Options{Tool: Compose})
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,8 @@ const (
 )
 
 func newPlan(n lab.Network, o Options) (*plan, error) {
-	p := &plan{Name: label(n.Name), Tool: o.Tool, Network: n, Data: "./" + path.Clean("./"+o.Data), switches: map[string]*node{}, hosts: map[string]*host{}}
+	p := &plan{Name: label(n.Name), Tool: o.Tool, Network: n, Data: "./" + path.Clean("./"+o.Data),
+		switches: map[string]*node{}, hosts: map[string]*host{}}
 	if o.Data != "" {
 		p.data = path.Clean(o.Data) + "/"
 	}
@@ -140,7 +141,8 @@ func newPlan(n lab.Network, o Options) (*plan, error) {
 		if o.Controllers > 1 {
 			name = fmt.Sprintf("c%d", i+1)
 		}
-		p.Controllers = append(p.Controllers, machine{Name: name, Service: name, Index: i + 1, Address: management(controllerBlock, 10+i)})
+		p.Controllers = append(p.Controllers, machine{Name: name, Service: name, Index: i + 1,
+			Address: management(controllerBlock, 10+i)})
 	}
 	p.Speaker = machine{Name: "speaker", Service: "speaker", Address: management(controllerBlock, 9)}
 	if err := p.addNodes(); err != nil {
@@ -156,7 +158,8 @@ func newPlan(n lab.Network, o Options) (*plan, error) {
 
 // addNodes adds switches and hosts.
 func (p *plan) addNodes() error {
-	taken := map[string]string{"speaker": "the speaker", "certs": "the certificates", "authority": "the authority", "management": "the management network", "state": "the state"}
+	taken := map[string]string{"speaker": "the speaker", "certs": "the certificates",
+		"authority": "the authority", "management": "the management network", "state": "the state"}
 	for _, c := range p.Controllers {
 		taken[c.Service] = "a controller"
 	}
@@ -180,9 +183,11 @@ func (p *plan) addNodes() error {
 		sw.GRPC, sw.BGP = netip.AddrPortFrom(m.Address, grpcPort), netip.AddrPortFrom(m.Address, bgpPort)
 		if p.Tool == Mininet { // all in the namespace of the machine
 			if grpcPort+m.Index > math.MaxUint16 {
-				return fmt.Errorf("%w: %d switches: want at most %d with mininet", ErrOptions, len(p.Network.Switches), math.MaxUint16-grpcPort)
+				return fmt.Errorf("%w: %d switches: want at most %d with mininet", ErrOptions,
+					len(p.Network.Switches), math.MaxUint16-grpcPort)
 			}
-			sw.GRPC, sw.BGP = netip.AddrPortFrom(loopback, uint16(grpcPort+i)), netip.AddrPortFrom(loopback, uint16(bgpPort+i))
+			sw.GRPC, sw.BGP = netip.AddrPortFrom(loopback, uint16(grpcPort+i)),
+				netip.AddrPortFrom(loopback, uint16(bgpPort+i))
 		}
 		p.switches[s.Name] = sw
 	}
@@ -228,7 +233,8 @@ func (p *plan) addLinks() {
 			h := p.hosts[name]
 			q.Number = uint32(len(h.Ports) + 1)
 			q.Interface = p.interfaceOf(name, q.Number)
-			q.Far, q.FarPort, q.MAC = p.switches[far[side]], [2]uint32{l.PortB, l.PortA}[side], h.Host.MAC.String()
+			q.Far, q.FarPort, q.MAC = p.switches[far[side]], [2]uint32{l.PortB, l.PortA}[side],
+				h.Host.MAC.String()
 			if h.IsMRC() {
 				q.MAC = h.Host.PortMAC(int(q.Number)).String()
 			}
@@ -286,7 +292,8 @@ func (p *plan) addMRC() error {
 		for j := range p.Hosts {
 			h, far := &p.Hosts[i], &p.Hosts[j]
 			if i != j && h.IsMRC() && far.IsMRC() {
-				h.Peers = append(h.Peers, peer{far.At.Name, far.Host.Address, uint32(firstQPN + j), uint32(firstQPN + i)})
+				h.Peers = append(h.Peers, peer{far.At.Name, far.Host.Address, uint32(firstQPN + j),
+					uint32(firstQPN + i)})
 			}
 		}
 	}

@@ -41,7 +41,8 @@ func (p *plan) files() ([]File, error) {
 		if err := templates.ExecuteTemplate(&b, source, data); err != nil {
 			return err
 		}
-		out = append(out, File{Name: name, Text: b.String(), Executable: strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".sh")})
+		out = append(out, File{Name: name, Text: b.String(), Executable: strings.HasSuffix(name, ".py") ||
+			strings.HasSuffix(name, ".sh")})
 		return nil
 	}
 	topology, err := yaml.Marshal(p.Network.Topology())
@@ -50,7 +51,8 @@ func (p *plan) files() ([]File, error) {
 	}
 	var errs []error
 	step := func(name, source string, data any) { errs = append(errs, add(name, source, data)) }
-	step(p.data+"topology.yaml", "topology.yaml", struct{ Name, Text string }{p.Name, string(topology)})
+	step(p.data+"topology.yaml", "topology.yaml", struct{ Name, Text string }{p.Name,
+		string(topology)})
 	for i := range p.Controllers {
 		c := &p.Controllers[i]
 		step(p.data+c.Name+".yaml", "controller.yaml", as{plan: p, Self: c})

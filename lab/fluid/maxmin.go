@@ -17,8 +17,9 @@ var ErrDemand = errors.New("invalid demand")
 
 // A Demand is flows that may use the same paths. By symmetry all of them get the same rate.
 type Demand struct {
-	Flows int     // 1 or more
-	Paths [][]int // links of each path, as indexes of capacities; a path without links is not limited by any
+	Flows int // 1 or more
+	// links of each path, as indexes of capacities; a path without links is not limited by any
+	Paths [][]int
 }
 
 // Parts of the greatest capacity below which a difference of rates is none. The solver's own
@@ -51,12 +52,14 @@ func MaxMin(capacities []float64, demands []Demand) ([]float64, error) {
 		for _, p := range d.Paths {
 			for _, l := range p {
 				if l < 0 || l >= len(capacities) {
-					return nil, fmt.Errorf("demand %d: link %d: want 0 to %d: %w", i, l, len(capacities)-1, ErrDemand)
+					return nil, fmt.Errorf("demand %d: link %d: want 0 to %d: %w", i, l, len(capacities)-1,
+						ErrDemand)
 				}
 			}
 		}
 	}
-	f := filling{demands: demands, capacities: make([]float64, len(capacities)), rates: make([]float64, len(demands)), fixed: make([]bool, len(demands))}
+	f := filling{demands: demands, capacities: make([]float64, len(capacities)),
+		rates: make([]float64, len(demands)), fixed: make([]bool, len(demands))}
 	for i, c := range capacities {
 		f.capacities[i] = c / max(largest, 1)
 		if largest > 0 {

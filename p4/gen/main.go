@@ -21,7 +21,8 @@ import (
 
 var (
 	define = regexp.MustCompile(`(?m)^#define\s+(\w+)\s+(\d+)\b[ \t]*(?://\s*(.*))?$`)
-	number = regexp.MustCompile(`(?m)^const bit<(\d+)>\s+(\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+);[ \t]*(?://\s*(.*))?$`)
+	number = regexp.MustCompile(
+		`(?m)^const bit<(\d+)>\s+(\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+);[ \t]*(?://\s*(.*))?$`)
 	enum   = regexp.MustCompile(`(?s)((?://[^\n]*\n)*)enum bit<(\d+)> (\w+) \{(.*?)\n\}`)
 	member = regexp.MustCompile(`(?m)^\s+(\w+)\s*=\s*(\d+),?[ \t]*(?://\s*(.*))?$`)
 )
@@ -113,7 +114,8 @@ func constants(out *bytes.Buffer, file, source string) {
 	fmt.Fprintf(out, ")\n")
 	for _, m := range enum.FindAllStringSubmatch(source, -1) {
 		doc, width, name, body := m[1], m[2], m[3], m[4]
-		fmt.Fprintf(out, "\n%stype %s uint%s\n\n// Values of %s.\nconst (\n", strings.Replace(doc, "// ", "// "+name+": ", 1), name, width, name)
+		fmt.Fprintf(out, "\n%stype %s uint%s\n\n// Values of %s.\nconst (\n",
+			strings.Replace(doc, "// ", "// "+name+": ", 1), name, width, name)
 		members := member.FindAllStringSubmatch(body, -1)
 		for _, v := range members {
 			fmt.Fprintf(out, "%s%s %s = %s%s\n", name, camel(v[1]), name, v[2], comment(v[3]))

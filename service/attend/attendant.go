@@ -50,8 +50,8 @@ type Attendant struct {
 	decisions uint64
 }
 
-// decisionWait is how long a host that holds nothing waits for the decider, before its attendant gives it
-// the state that the decider sent last.
+// decisionWait is how long a host that holds nothing waits for the decider, before its attendant
+// gives it the state that the decider sent last.
 const decisionWait = 2 * time.Second
 
 // sentLook lies between two looks at what is on its way.
@@ -59,7 +59,8 @@ const sentLook = 5 * time.Millisecond
 
 // New makes an attendant; Run runs it.
 func New(cfg Config) (*Attendant, error) {
-	a := &Attendant{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool), seats: make(map[string]*seat)}
+	a := &Attendant{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool),
+		seats: make(map[string]*seat)}
 	for i := range cfg.Inventory.Hosts {
 		a.known[cfg.Inventory.Hosts[i].Name] = true
 	}
@@ -68,15 +69,17 @@ func New(cfg Config) (*Attendant, error) {
 		return nil, fmt.Errorf("mrc: %w", err)
 	}
 	// Set fails for a host beyond the server's limit only, and such a host gets no stream.
-	if a.follower, err = mrc.NewFollower(cfg.Inventory, func(host string, s *hostapi.State) { _ = a.server.Set(host, s) }); err != nil {
+	if a.follower, err = mrc.NewFollower(cfg.Inventory, func(host string, s *hostapi.State) {
+		_ = a.server.Set(host, s)
+	}); err != nil {
 		return nil, fmt.Errorf("mrc: %w", err)
 	}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	return a, nil
 }
 
-// Run serves hosts on a listener, which it closes, until ctx ends, which is no error. It must be called
-// once.
+// Run serves hosts on a listener, which it closes, until ctx ends, which is no error. It must be
+// called once.
 func (a *Attendant) Run(ctx context.Context, l net.Listener) error {
 	defer a.end()
 	group, ctx := errgroup.WithContext(ctx)
@@ -91,11 +94,13 @@ func (a *Attendant) SetTopology(ctx context.Context, s *topology.Snapshot) error
 }
 
 // SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
-func (a *Attendant) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
+func (a *Attendant) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool,
+	learned map[uint32]uint32) {
 	a.follower.SetPorts(ctx, sw, isUp, learned)
 }
 
-// Sent returns when what follows from what was called before is on its way to the hosts, or ctx ends.
+// Sent returns when what follows from what was called before is on its way to the hosts, or ctx
+// ends.
 func (a *Attendant) Sent(ctx context.Context) {
 	if a.follower.Flush(ctx) != nil {
 		return
@@ -130,16 +135,17 @@ func (a *Attendant) seat(host string) *seat {
 
 // The methods below are those of [hosts.Observer].
 
-// Hello opens a stream to the decider for a host of the inventory. A host that holds a version of this
-// attendant continues with it. For any other host the decider must say first what it should hold:
-// another controller may have served it since. A host that holds nothing, as after a restart, gets what
-// it held here before when the decider stays silent, and has not been heard since.
+// Hello opens a stream to the decider for a host of the inventory. A host that holds a version of
+// this attendant continues with it. For any other host the decider must say first what it should
+// hold: another controller may have served it since. A host that holds nothing, as after a restart,
+// gets what it held here before when the decider stays silent, and has not been heard since.
 func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 	if !a.known[host] {
 		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
 	}
 	before := a.seat(host) // its stream has ended
-	s := &seat{a: a, host: host, hello: h, news: make(chan struct{}, 1), done: make(chan struct{}), probes: make(map[uint32]func(hostapi.ProbeResult))}
+	s := &seat{a: a, host: host, hello: h, news: make(chan struct{}, 1), done: make(chan struct{}),
+		probes: make(map[uint32]func(hostapi.ProbeResult))}
 	cfg := agent.DefaultConfig()
 	cfg.Name, cfg.Software, cfg.Instance, cfg.Version = host, h.Software, h.Instance, h.Version
 	cfg.Connect, cfg.Share, cfg.Backoff = a.cfg.Connect, a.pool.Share, backoff
@@ -178,8 +184,8 @@ func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 	return nil
 }
 
-// inForce reports whether what a host held at the end of its last stream is what the decider wants of it
-// as far as this attendant knows: the decider has sent nothing for any host since.
+// inForce reports whether what a host held at the end of its last stream is what the decider wants
+// of it as far as this attendant knows: the decider has sent nothing for any host since.
 func (a *Attendant) inForce(s *seat) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

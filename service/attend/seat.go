@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// A seat is a host's place at the decider, for one stream of the host. It is the endpoint of an agent.
+// A seat is a host's place at the decider, for one stream of the host. It is the endpoint of an
+// agent.
 type seat struct {
 	a     *Attendant
 	host  string
@@ -75,8 +76,9 @@ func (s *seat) hear() {
 	s.a.mu.Unlock()
 }
 
-// standIn gives the host the state that the decider sent last for it, when the decider stays silent. The
-// decider begins with a state of its own when it comes: it takes the host to hold nothing.
+// standIn gives the host the state that the decider sent last for it, when the decider stays
+// silent. The decider begins with a state of its own when it comes: it takes the host to hold
+// nothing.
 func (s *seat) standIn() {
 	if s.last == nil {
 		return

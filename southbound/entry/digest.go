@@ -66,7 +66,8 @@ func ParsePolicySeen(r []Value) (p PolicySeen, ok bool) {
 	}
 	segments := r[policySeenFields:]
 	return PolicySeen{
-		Source: r[0], Destination: r[1], Slice: uint32(n[2]), Port: uint32(n[3]), SegmentsLeft: uint8(n[5]),
-		Segments: slices.Clone(segments[:min(n[4]+1, uint64(len(segments)))]),
+		Source: r[0], Destination: r[1], Slice: uint32(n[2]), Port: uint32(n[3]),
+		SegmentsLeft: uint8(n[5]),
+		Segments:     slices.Clone(segments[:min(n[4]+1, uint64(len(segments)))]),
 	}, true
 }

@@ -418,8 +418,8 @@ type Update struct {
 	Entity Entity
 }
 
-// Ineffective returns why an update had no effect on a switch that holds an entity, or nil for none,
-// under its key; it is empty when it had.
+// Ineffective returns why an update had no effect on a switch that holds an entity, or nil for
+// none, under its key; it is empty when it had.
 func (u Update) Ineffective(have Entity) string {
 	switch {
 	case u.Type == Delete && have != nil:

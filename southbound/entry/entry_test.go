@@ -9,14 +9,16 @@ import (
 
 func routeTo(bits int, port uint64) Table {
 	a := netip.MustParseAddr("2001:db8::")
-	return In(p4.TableIpv6Route, Do(p4.ActionForward, With("port", Uint(port)), With("neighbor", Uint(7))),
+	return In(p4.TableIpv6Route, Do(p4.ActionForward, With("port", Uint(port)),
+		With("neighbor", Uint(7))),
 		Match{Field: "dst_addr", Kind: MatchLPM, Value: Addr(a), Bits: bits}, Exact("vrf", Uint(0)))
 }
 
 func TestKeysAndEquality(t *testing.T) {
 	a := routeTo(32, 1)
 	b := In(p4.TableIpv6Route, Do(p4.ActionForward, With("neighbor", Uint(7)), With("port", Uint(1))),
-		Exact("vrf", Uint(0)), Match{Field: "dst_addr", Kind: MatchLPM, Value: Addr(netip.MustParseAddr("2001:db8::")), Bits: 32})
+		Exact("vrf", Uint(0)), Match{Field: "dst_addr", Kind: MatchLPM,
+			Value: Addr(netip.MustParseAddr("2001:db8::")), Bits: 32})
 	if !Equal(a, b) || a.Key() != b.Key() {
 		t.Errorf("order counts: %s and %s", a, b)
 	}
@@ -26,13 +28,15 @@ func TestKeysAndEquality(t *testing.T) {
 	if c := routeTo(48, 1); Equal(a, c) || a.Key() == c.Key() || !SameContent(a, c) {
 		t.Errorf("%s and %s", a, c)
 	}
-	if a.Key() != "ipv6_route/dst_addr=2001:db8::/32/vrf=0" || a.String() != string(a.Key())+" -> forward(neighbor=7, port=1)" {
+	if a.Key() != "ipv6_route/dst_addr=2001:db8::/32/vrf=0" || a.String() != string(a.Key())+
+		" -> forward(neighbor=7, port=1)" {
 		t.Errorf("%s", a)
 	}
 	for _, pair := range [][2]Entity{
 		{Member{Profile: "s", ID: 1, Action: Do("x")}, Member{Profile: "s", ID: 2, Action: Do("x")}},
 		{Group{Profile: "s", ID: 1}, Member{Profile: "s", ID: 1}},
-		{Group{Profile: "s", ID: 1, Members: []uint32{1, 2}}, Group{Profile: "s", ID: 1, Members: []uint32{1, 3}}},
+		{Group{Profile: "s", ID: 1, Members: []uint32{1, 2}},
+			Group{Profile: "s", ID: 1, Members: []uint32{1, 3}}},
 		{Copies(1, Replica{Port: 1, Instance: 1}), Copies(1, Replica{Port: 1, Instance: 2})},
 		{Copies(1), Clone{ID: 1}},
 		{Clone{ID: 1}, Clone{ID: 1, Replicas: []Replica{{Port: 1}}}},
@@ -45,7 +49,8 @@ func TestKeysAndEquality(t *testing.T) {
 			t.Errorf("%s and %s", pair[0], pair[1])
 		}
 	}
-	if !Equal(Copies(1, Replica{Port: 2, Instance: 9}, Replica{Port: 9, Instance: 1}), Copies(1, Replica{Port: 9, Instance: 1}, Replica{Port: 2, Instance: 9})) {
+	if !Equal(Copies(1, Replica{Port: 2, Instance: 9}, Replica{Port: 9, Instance: 1}),
+		Copies(1, Replica{Port: 9, Instance: 1}, Replica{Port: 2, Instance: 9})) {
 		t.Error("the order of replicas counts")
 	}
 	if !Equal(nil, nil) || Equal(nil, a) {
@@ -53,14 +58,16 @@ func TestKeysAndEquality(t *testing.T) {
 	}
 }
 
-// TestPrefixOfEverything: a prefix of length 0 is no match at all (P4Runtime section 9.1.1: don't-care
-// fields are omitted), so that what was written equals what the switch returns.
+// TestPrefixOfEverything: a prefix of length 0 is no match at all (P4Runtime section 9.1.1:
+// don't-care fields are omitted), so that what was written equals what the switch returns.
 func TestPrefixOfEverything(t *testing.T) {
-	e := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("::/0")), Exact("vrf", Uint(0)))
+	e := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("::/0")),
+		Exact("vrf", Uint(0)))
 	if m, ok := e.Field("dst_addr"); ok || len(e.Match) != 1 {
 		t.Errorf("%s matches %+v", e, m)
 	}
-	if m, ok := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("8000::/1"))).Field("dst_addr"); !ok || m.Bits != 1 {
+	if m, ok := In(p4.TableIpv6Route, Do(p4.ActionForward),
+		LPM("dst_addr", netip.MustParsePrefix("8000::/1"))).Field("dst_addr"); !ok || m.Bits != 1 {
 		t.Errorf("8000::/1 is %+v", m)
 	}
 }

@@ -18,7 +18,9 @@ func LPM(field string, p netip.Prefix) Match {
 }
 
 // LPMHost returns the match on one address, in a field that is matched by prefixes.
-func LPMHost(field string, a netip.Addr) Match { return LPM(field, netip.PrefixFrom(a, a.BitLen())) }
+func LPMHost(field string, a netip.Addr) Match {
+	return LPM(field, netip.PrefixFrom(a, a.BitLen()))
+}
 
 // DefaultOf returns the default action of a table.
 func DefaultOf(table string, a Action) Table {

@@ -72,7 +72,8 @@ func (c *counters) take(n *gpb.Notification, complete func()) error {
 }
 
 // set takes a count. ok is false for one that makes no sense.
-func (c *counters) set(l leaf, v vars, text string, at time.Time, complete func()) (ok bool, err error) {
+func (c *counters) set(l leaf, v vars, text string, at time.Time, complete func()) (ok bool,
+	err error) {
 	value, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || v.iface == "" {
 		return false, nil
@@ -105,7 +106,8 @@ func (c *counters) gathering(iface string) (*gathering, error) {
 		return g, nil
 	}
 	if len(iface) > maxInterfaceName {
-		return nil, fmt.Errorf("%w: name of an interface of %d octets; want at most %d", ErrMalformed, len(iface), maxInterfaceName)
+		return nil, fmt.Errorf("%w: name of an interface of %d octets; want at most %d", ErrMalformed,
+			len(iface), maxInterfaceName)
 	}
 	if len(c.ports) == maxInterfaces {
 		return nil, fmt.Errorf("%w: counters of more than %d interfaces", ErrMalformed, maxInterfaces)
@@ -113,7 +115,8 @@ func (c *counters) gathering(iface string) (*gathering, error) {
 	if c.ports == nil {
 		c.ports = make(map[string]*gathering)
 	}
-	g := &gathering{sample: Sample{Switch: c.sw, Interface: iface}, byName: make(map[string]int), set: make(map[*Count]struct{})}
+	g := &gathering{sample: Sample{Switch: c.sw, Interface: iface}, byName: make(map[string]int),
+		set: make(map[*Count]struct{})}
 	c.ports[iface] = g
 	return g, nil
 }
@@ -154,7 +157,9 @@ func (g *gathering) addQueue(name string) {
 	set := make(map[*Count]struct{}, len(g.set))
 	moved := make(map[*Count]*Count)
 	for i := range old {
-		to, _ := slices.BinarySearchFunc(queues, old[i].Name, func(q Queue, name string) int { return natural.Compare(q.Name, name) })
+		to, _ := slices.BinarySearchFunc(queues, old[i].Name, func(q Queue, name string) int {
+			return natural.Compare(q.Name, name)
+		})
 		for _, of := range queueLeaves {
 			moved[of(&old[i])] = of(&queues[to])
 		}

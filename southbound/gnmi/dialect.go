@@ -29,8 +29,8 @@ type speedTable struct {
 	Speeds map[string]uint64 `yaml:"speeds"`
 }
 
-// speeds returns the speeds of dialects.yaml. The leaves, which the dialects are checked against, need
-// them.
+// speeds returns the speeds of dialects.yaml. The leaves, which the dialects are checked against,
+// need them.
 var speeds = sync.OnceValue(func() map[string]uint64 {
 	var t speedTable
 	if err := yaml.Unmarshal(dialectsYAML, &t); err != nil {

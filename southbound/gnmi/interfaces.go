@@ -45,7 +45,8 @@ const (
 // packets.
 var operStatuses = map[string]OperStatus{
 	"UP": OperUp, "UNKNOWN": OperUnknown,
-	"DOWN": OperDown, "TESTING": OperDown, "DORMANT": OperDown, "NOT_PRESENT": OperDown, "LOWER_LAYER_DOWN": OperDown,
+	"DOWN": OperDown, "TESTING": OperDown, "DORMANT": OperDown, "NOT_PRESENT": OperDown,
+	"LOWER_LAYER_DOWN": OperDown,
 }
 
 // Bounds of what is kept of a switch: more of it is an error.
@@ -105,7 +106,8 @@ func (x *interfaces) at(name string) (*Interface, error) {
 		return i, nil
 	}
 	if len(name) > maxInterfaceName {
-		return nil, fmt.Errorf("%w: name of an interface of %d octets; want at most %d", ErrMalformed, len(name), maxInterfaceName)
+		return nil, fmt.Errorf("%w: name of an interface of %d octets; want at most %d", ErrMalformed,
+			len(name), maxInterfaceName)
 	}
 	if len(x.byName) == maxInterfaces {
 		return nil, fmt.Errorf("%w: more than %d interfaces", ErrMalformed, maxInterfaces)

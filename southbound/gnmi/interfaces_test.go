@@ -18,7 +18,8 @@ func ifPath(text string) *gpb.Path {
 	if name == "" {
 		return p
 	}
-	p.Elem = []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"}, {Name: "interface", Key: map[string]string{"name": name}}}
+	p.Elem = []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"},
+		{Name: "interface", Key: map[string]string{"name": name}}}
 	if leaf {
 		for part := range strings.SplitSeq(below, "/") {
 			p.Elem = append(p.Elem, &gpb.PathElem{Name: part})
@@ -73,7 +74,8 @@ func openconfig() *interfaces { return &interfaces{tree: named("openconfig").tre
 
 // TestInterfaces: what notifications come to, in the forms that targets give them.
 func TestInterfaces(t *testing.T) {
-	two := said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/id", 2, "eth2 state/oper-status", "DOWN")
+	two := said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/id", 2,
+		"eth2 state/oper-status", "DOWN")
 	for _, c := range []struct {
 		name    string
 		said    []*gpb.Notification
@@ -81,32 +83,57 @@ func TestInterfaces(t *testing.T) {
 		ignored uint64
 	}{
 		{"two ports", []*gpb.Notification{two}, map[uint32]bool{1: true, 2: false}, 0},
-		{"a change", []*gpb.Notification{two, said("eth1 state/oper-status", "DOWN")}, map[uint32]bool{1: false, 2: false}, 0},
-		{"Stratum has the port in ifindex", []*gpb.Notification{said("1/1/0 state/ifindex", 128, "1/1/0 state/oper-status", "UP")}, map[uint32]bool{128: true}, 0},
-		{"id before ifindex", []*gpb.Notification{said("Ethernet0 state/ifindex", 1001, "Ethernet0 state/oper-status", "UP", "Ethernet0 state/openconfig-p4rt:id", 5)}, map[uint32]bool{5: true}, 0},
+		{"a change", []*gpb.Notification{two, said("eth1 state/oper-status", "DOWN")},
+			map[uint32]bool{1: false, 2: false}, 0},
+		{"Stratum has the port in ifindex",
+			[]*gpb.Notification{said("1/1/0 state/ifindex", 128, "1/1/0 state/oper-status", "UP")},
+			map[uint32]bool{128: true}, 0},
+		{"id before ifindex", []*gpb.Notification{said("Ethernet0 state/ifindex", 1001,
+			"Ethernet0 state/oper-status", "UP", "Ethernet0 state/openconfig-p4rt:id", 5)},
+			map[uint32]bool{5: true}, 0},
 		{"prefix", []*gpb.Notification{{
 			Prefix: ifPath("eth1"), Update: []*gpb.Update{
 				{Path: &gpb.Path{Elem: []*gpb.PathElem{{Name: "state"}, {Name: "id"}}}, Val: uintVal(1)},
-				{Path: &gpb.Path{Elem: []*gpb.PathElem{{Name: "state"}, {Name: "oper-status"}}}, Val: text("UP")},
+				{Path: &gpb.Path{Elem: []*gpb.PathElem{{Name: "state"}, {Name: "oper-status"}}},
+					Val: text("UP")},
 			},
 		}}, map[uint32]bool{1: true}, 0},
-		{"JSON", []*gpb.Notification{said("a state/id", jsonVal("1"), "a state/oper-status", jsonVal(`"UP"`), "b state/id", ietfVal(`"2"`), "b state/oper-status", ietfVal(`"LOWER_LAYER_DOWN"`))}, map[uint32]bool{1: true, 2: false}, 0},
-		{"signed and ASCII", []*gpb.Notification{said("a state/id", &gpb.TypedValue{Value: &gpb.TypedValue_IntVal{IntVal: 3}},
-			"a state/oper-status", &gpb.TypedValue{Value: &gpb.TypedValue_AsciiVal{AsciiVal: "DORMANT"}})}, map[uint32]bool{3: false}, 0},
-		{"TESTING and NOT_PRESENT pass nothing", []*gpb.Notification{said("a state/id", 1, "a state/oper-status", "TESTING", "b state/id", 2, "b state/oper-status", "NOT_PRESENT")}, map[uint32]bool{1: false, 2: false}, 0},
-		{"UNKNOWN is nothing known", []*gpb.Notification{two, said("eth2 state/oper-status", "UNKNOWN")}, map[uint32]bool{1: true}, 0},
-		{"no number, no port", []*gpb.Notification{said("lo state/oper-status", "UP", "mgmt state/id", 0, "mgmt state/oper-status", "UP")}, map[uint32]bool{}, 0},
-		{"one of two interfaces of a port is up", []*gpb.Notification{said("a state/id", 1, "a state/oper-status", "DOWN", "b state/id", 1, "b state/oper-status", "UP")}, map[uint32]bool{1: true}, 0},
-		{"a word that is none", []*gpb.Notification{two, said("eth1 state/oper-status", "up")}, map[uint32]bool{2: false}, 1},
-		{"a number that is none", []*gpb.Notification{two, said("eth1 state/id", "x", "eth2 state/id", &gpb.TypedValue{Value: &gpb.TypedValue_IntVal{IntVal: -1}})}, map[uint32]bool{}, 2},
-		{"not asked for", []*gpb.Notification{two, said("eth1 state/mtu", 9000, "eth1 config/id", 7, "eth1 state", "x", "", "x", "* state/id", 4)}, map[uint32]bool{1: true, 2: false}, 4},
-		{"the id of the configuration where the state has none", []*gpb.Notification{said("a config/id", 4, "a state/ifindex", 9, "a state/oper-status", "UP")}, map[uint32]bool{4: true}, 0},
+		{"JSON", []*gpb.Notification{said("a state/id", jsonVal("1"), "a state/oper-status",
+			jsonVal(`"UP"`), "b state/id", ietfVal(`"2"`), "b state/oper-status",
+			ietfVal(`"LOWER_LAYER_DOWN"`))}, map[uint32]bool{1: true, 2: false}, 0},
+		{"signed and ASCII", []*gpb.Notification{said("a state/id",
+			&gpb.TypedValue{Value: &gpb.TypedValue_IntVal{IntVal: 3}},
+			"a state/oper-status", &gpb.TypedValue{Value: &gpb.TypedValue_AsciiVal{AsciiVal: "DORMANT"}})},
+			map[uint32]bool{3: false}, 0},
+		{"TESTING and NOT_PRESENT pass nothing",
+			[]*gpb.Notification{said("a state/id", 1, "a state/oper-status", "TESTING", "b state/id", 2,
+				"b state/oper-status", "NOT_PRESENT")}, map[uint32]bool{1: false, 2: false}, 0},
+		{"UNKNOWN is nothing known", []*gpb.Notification{two, said("eth2 state/oper-status", "UNKNOWN")},
+			map[uint32]bool{1: true}, 0},
+		{"no number, no port", []*gpb.Notification{said("lo state/oper-status", "UP", "mgmt state/id", 0,
+			"mgmt state/oper-status", "UP")}, map[uint32]bool{}, 0},
+		{"one of two interfaces of a port is up",
+			[]*gpb.Notification{said("a state/id", 1, "a state/oper-status", "DOWN", "b state/id", 1,
+				"b state/oper-status", "UP")}, map[uint32]bool{1: true}, 0},
+		{"a word that is none", []*gpb.Notification{two, said("eth1 state/oper-status", "up")},
+			map[uint32]bool{2: false}, 1},
+		{"a number that is none", []*gpb.Notification{two, said("eth1 state/id", "x", "eth2 state/id",
+			&gpb.TypedValue{Value: &gpb.TypedValue_IntVal{IntVal: -1}})}, map[uint32]bool{}, 2},
+		{"not asked for", []*gpb.Notification{two, said("eth1 state/mtu", 9000, "eth1 config/id", 7,
+			"eth1 state", "x", "", "x", "* state/id", 4)}, map[uint32]bool{1: true, 2: false}, 4},
+		{"the id of the configuration where the state has none",
+			[]*gpb.Notification{said("a config/id", 4, "a state/ifindex", 9, "a state/oper-status", "UP")},
+			map[uint32]bool{4: true}, 0},
 		{"a port is deleted", []*gpb.Notification{two, gone("eth2")}, map[uint32]bool{1: true}, 0},
-		{"a state is deleted", []*gpb.Notification{two, gone("eth2 state/oper-status", "eth1 config")}, map[uint32]bool{1: true}, 0},
+		{"a state is deleted", []*gpb.Notification{two, gone("eth2 state/oper-status", "eth1 config")},
+			map[uint32]bool{1: true}, 0},
 		{"numbers are deleted", []*gpb.Notification{two, gone("* state/id")}, map[uint32]bool{}, 0},
 		{"all is deleted", []*gpb.Notification{two, gone("")}, map[uint32]bool{}, 0},
-		{"deleted, then updated", []*gpb.Notification{two, {Delete: gone("").Delete, Update: two.Update[:2]}}, map[uint32]bool{1: true}, 0},
-		{"something else is deleted", []*gpb.Notification{two, {Delete: []*gpb.Path{{Elem: []*gpb.PathElem{{Name: "system"}}}}}}, map[uint32]bool{1: true, 2: false}, 1},
+		{"deleted, then updated", []*gpb.Notification{two,
+			{Delete: gone("").Delete, Update: two.Update[:2]}}, map[uint32]bool{1: true}, 0},
+		{"something else is deleted",
+			[]*gpb.Notification{two, {Delete: []*gpb.Path{{Elem: []*gpb.PathElem{{Name: "system"}}}}}},
+			map[uint32]bool{1: true, 2: false}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := openconfig()
@@ -115,7 +142,8 @@ func TestInterfaces(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := (&State{Interfaces: x.all()}).Up(); !maps.Equal(got, c.want) || x.ignored != c.ignored {
+			if got := (&State{Interfaces: x.all()}).Up(); !maps.Equal(got, c.want) ||
+				x.ignored != c.ignored {
 				t.Errorf("%v, %d ignored; want %v, %d", got, x.ignored, c.want, c.ignored)
 			}
 		})
@@ -141,7 +169,8 @@ func TestInterfacesAreBounded(t *testing.T) {
 // that is told is one that an update has numbered.
 func FuzzInterfaces(f *testing.F) {
 	for _, n := range []*gpb.Notification{
-		said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/ifindex", ietfVal("2"), "eth2 state/oper-status", jsonVal(`"DOWN"`)),
+		said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/ifindex", ietfVal("2"),
+			"eth2 state/oper-status", jsonVal(`"DOWN"`)),
 		gone("eth1 state/oper-status", "*", ""),
 		said("eth1 state/oper-status", "UNKNOWN", "eth1 state/id", "x"),
 	} {

@@ -65,7 +65,9 @@ var stateLeaves = map[leaf]func(*Interface, string) bool{
 	leafConfigID: func(i *Interface, text string) bool {
 		return setNumber(&i.configID, text, math.MaxUint32)
 	},
-	leafIfindex: func(i *Interface, text string) bool { return setNumber(&i.Ifindex, text, math.MaxUint32) },
+	leafIfindex: func(i *Interface, text string) bool {
+		return setNumber(&i.Ifindex, text, math.MaxUint32)
+	},
 	leafOper: func(i *Interface, text string) bool {
 		var ok bool
 		i.Oper, ok = operStatuses[local(text)]
@@ -140,7 +142,8 @@ func setNumber(to *uint32, text string, most uint64) bool {
 
 // known reports whether there is a leaf of a name.
 func (l leaf) known() bool {
-	return stateLeaves[l] != nil || counterLeaves[l] != nil || queueLeaves[l] != nil || pfcLeaves[l] != nil
+	return stateLeaves[l] != nil || counterLeaves[l] != nil || queueLeaves[l] != nil ||
+		pfcLeaves[l] != nil
 }
 
 // speedOf returns the speed that a value of port-speed stands for, in bit/s; 0 for

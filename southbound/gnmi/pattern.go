@@ -196,7 +196,9 @@ func (n *node) child(e patternElem) *node {
 	c := namedChild{patternElem: e, node: &node{}}
 	n.named = append(n.named, c)
 	// A name with more variables is matched first: "{interface}" also matches "Ethernet0:3".
-	slices.SortStableFunc(n.named, func(a, b namedChild) int { return cmp.Compare(len(b.parts), len(a.parts)) })
+	slices.SortStableFunc(n.named, func(a, b namedChild) int {
+		return cmp.Compare(len(b.parts), len(a.parts))
+	})
 	return c.node
 }
 

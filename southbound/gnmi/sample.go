@@ -28,7 +28,8 @@ type Sample struct {
 // Count is a count that a switch may not report.
 type Count struct {
 	Value uint64
-	// OK reports that the sample has the count. The switch did not report it otherwise, and Value is 0.
+	// OK reports that the sample has the count. The switch did not report it otherwise, and Value is
+	// 0.
 	OK bool
 }
 

@@ -91,7 +91,8 @@ type Election struct {
 
 // set writes settings of an interface with one Set, which a switch carries out as a whole or not
 // at all. A switch that refuses it is asked for each setting alone.
-func (d *Dialect) set(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding, by Election, iface string, want *Settings) ([]Refusal, error) {
+func (d *Dialect) set(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding, by Election,
+	iface string, want *Settings) ([]Refusal, error) {
 	var names []Setting
 	var refused []Refusal
 	for _, x := range allSettings {
@@ -99,7 +100,8 @@ func (d *Dialect) set(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding
 			continue
 		}
 		if d.setPaths[x] == nil {
-			refused = append(refused, Refusal{x, fmt.Errorf("%w: dialect %s has no path for it", ErrUnsupported, d.Name)})
+			refused = append(refused, Refusal{x, fmt.Errorf("%w: dialect %s has no path for it",
+				ErrUnsupported, d.Name)})
 			continue
 		}
 		names = append(names, x)
@@ -127,7 +129,8 @@ func (d *Dialect) set(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding
 	return refused, nil
 }
 
-func (d *Dialect) setOnce(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding, by Election, iface string, want *Settings, names []Setting) error {
+func (d *Dialect) setOnce(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding, by Election,
+	iface string, want *Settings, names []Setting) error {
 	req := &gpb.SetRequest{Extension: []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{
 		ElectionId: &gnmi_ext.Uint128{High: by.High, Low: by.Low},
 	}}}}}
@@ -157,7 +160,8 @@ func isRefusal(err error) bool {
 		return true
 	}
 	switch status.Code(err) {
-	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound, codes.OutOfRange, codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated:
+	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound, codes.OutOfRange,
+		codes.FailedPrecondition, codes.PermissionDenied, codes.Unauthenticated:
 		return true
 	}
 	return false
@@ -169,9 +173,11 @@ func (s *Settings) typed(x Setting, e gpb.Encoding) (*gpb.TypedValue, error) {
 	var v *gpb.TypedValue
 	switch x {
 	case SettingEnabled:
-		text, v = strconv.FormatBool(*s.Enabled), &gpb.TypedValue{Value: &gpb.TypedValue_BoolVal{BoolVal: *s.Enabled}}
+		text, v = strconv.FormatBool(*s.Enabled),
+			&gpb.TypedValue{Value: &gpb.TypedValue_BoolVal{BoolVal: *s.Enabled}}
 	case SettingMTU:
-		text, v = strconv.FormatUint(uint64(*s.MTU), 10), &gpb.TypedValue{Value: &gpb.TypedValue_UintVal{UintVal: uint64(*s.MTU)}}
+		text, v = strconv.FormatUint(uint64(*s.MTU), 10),
+			&gpb.TypedValue{Value: &gpb.TypedValue_UintVal{UintVal: uint64(*s.MTU)}}
 	case SettingDescription:
 		quoted, err := json.Marshal(*s.Description)
 		if err != nil {
@@ -183,7 +189,8 @@ func (s *Settings) typed(x Setting, e gpb.Encoding) (*gpb.TypedValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, v = `"openconfig-if-ethernet:`+name+`"`, &gpb.TypedValue{Value: &gpb.TypedValue_StringVal{StringVal: name}}
+		text, v = `"openconfig-if-ethernet:`+name+`"`,
+			&gpb.TypedValue{Value: &gpb.TypedValue_StringVal{StringVal: name}}
 	}
 	if e == gpb.Encoding_PROTO {
 		return v, nil

@@ -45,7 +45,8 @@ func textOfPath(p *gpb.Path) string {
 	return b.String()
 }
 
-func (x *target) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse, error) {
+func (x *target) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse,
+	error) {
 	if x.caps == nil {
 		return nil, status.Error(codes.Unimplemented, "no capabilities")
 	}
@@ -110,7 +111,8 @@ func (x *target) Set(_ context.Context, req *gpb.SetRequest) (*gpb.SetResponse, 
 
 func isCounters(l *gpb.SubscriptionList) bool {
 	p := textOfPath(l.GetSubscription()[0].GetPath())
-	return strings.Contains(p, "counters") || strings.Contains(p, "COUNTERS") || strings.Contains(p, "qos")
+	return strings.Contains(p, "counters") || strings.Contains(p, "COUNTERS") ||
+		strings.Contains(p, "qos")
 }
 
 // watched is a watcher of a target.
@@ -122,7 +124,8 @@ type watched struct {
 
 func testConfig() Config {
 	return Config{
-		Switch: "s1", SampleInterval: time.Second, Backoff: retry.Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond, Multiplier: 2},
+		Switch: "s1", SampleInterval: time.Second, Backoff: retry.Backoff{Initial: time.Millisecond,
+			Max: 10 * time.Millisecond, Multiplier: 2},
 		Retry: time.Hour, ProbeInterval: time.Hour, AskTimeout: 5 * time.Second,
 	}
 }
@@ -140,8 +143,11 @@ func watch(t *testing.T, x gpb.GNMIServer, cfg Config) *watched {
 	w.Watcher = New(cfg, func(_ context.Context, s State) { w.states <- s })
 	all.Go(func() {
 		w.Run(ctx, func() (grpc.ClientConnInterface, func(), error) {
-			cc, err := grpc.NewClient("passthrough:///target", grpc.WithTransportCredentials(insecure.NewCredentials()),
-				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+			cc, err := grpc.NewClient("passthrough:///target",
+				grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+					return l.DialContext(ctx)
+				}))
 			if err != nil {
 				return nil, nil, err
 			}

@@ -28,7 +28,9 @@ func (w *walk) update(tree *node, prefix *gpb.Path, u *gpb.Update) {
 			if isDocument && strings.Contains(e.GetName(), "*") {
 				continue // the document has the names that the wildcard stands for
 			}
-			if at = at.step(e.GetName(), &v); at == nil || !at.key(func(k string) string { return known(e.GetKey()[k]) }, &v) {
+			if at = at.step(e.GetName(), &v); at == nil || !at.key(func(k string) string {
+				return known(e.GetKey()[k])
+			}, &v) {
 				return
 			}
 		}

@@ -45,8 +45,8 @@ type State struct {
 	Interfaces []Interface
 	// Report is what the switch answers.
 	Report Report
-	// Err reports why the switch says nothing now. Interfaces is then what it said last; nil, if it has
-	// no port state (any more).
+	// Err reports why the switch says nothing now. Interfaces is then what it said last; nil, if it
+	// has no port state (any more).
 	Err error
 	// Ignored counts what it said, since the subscription began, that made no sense.
 	Ignored uint64
@@ -117,7 +117,8 @@ func pause(ctx context.Context, d time.Duration) {
 // asking again soon is of no use.
 func refused(err error) bool {
 	switch status.Code(err) {
-	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated:
+	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound, codes.PermissionDenied,
+		codes.Unauthenticated:
 		return true
 	}
 	return false
@@ -181,7 +182,8 @@ func (w *Watcher) tell(ctx context.Context, next func(before *State) *State) {
 // equal reports whether two states say the same but for Ignored.
 func (s *State) equal(o *State) bool {
 	return s.Err == o.Err && (s.Interfaces == nil) == (o.Interfaces == nil) &&
-		slices.EqualFunc(s.Interfaces, o.Interfaces, equalInterfaces) && equalReports(&s.Report, &o.Report)
+		slices.EqualFunc(s.Interfaces, o.Interfaces, equalInterfaces) &&
+		equalReports(&s.Report, &o.Report)
 }
 
 // retell reports what is known with the present report.
@@ -197,7 +199,8 @@ func (w *Watcher) retell(ctx context.Context) {
 
 // serve follows the states of ports until that fails, and their counters as long. served is the
 // time since all states were known.
-func (w *Watcher) serve(ctx context.Context, client gpb.GNMIClient) (served time.Duration, err error) {
+func (w *Watcher) serve(ctx context.Context, client gpb.GNMIClient) (served time.Duration,
+	err error) {
 	if err := w.ask(ctx, client); err != nil {
 		return 0, err
 	}
@@ -269,12 +272,14 @@ func (w *Watcher) ask(ctx context.Context, client gpb.GNMIClient) error {
 	}
 	w.asked.dialect, w.asked.encoding = d, d.encoding(c)
 	before := w.asked.report.Paths
-	r := Report{Dialect: d.Name, Version: clip(c.GetGNMIVersion()), Encoding: w.asked.encoding.String()}
+	r := Report{Dialect: d.Name, Version: clip(c.GetGNMIVersion()),
+		Encoding: w.asked.encoding.String()}
 	for _, m := range c.GetSupportedModels() {
 		if len(r.Models) == maxModels {
 			break
 		}
-		r.Models = append(r.Models, Model{clip(m.GetName()), clip(m.GetOrganization()), clip(m.GetVersion())})
+		r.Models = append(r.Models, Model{clip(m.GetName()), clip(m.GetOrganization()),
+			clip(m.GetVersion())})
 	}
 	if w.asked.accepted != nil {
 		r.Paths = before
@@ -321,7 +326,8 @@ const (
 const tellEvery = 5 * time.Millisecond
 
 // follow keeps the subscription to states.
-func (w *Watcher) follow(ctx context.Context, client gpb.GNMIClient, d *Dialect) (served time.Duration, err error) {
+func (w *Watcher) follow(ctx context.Context, client gpb.GNMIClient,
+	d *Dialect) (served time.Duration, err error) {
 	all := interfaces{tree: d.tree}
 	var (
 		synced, last time.Time
@@ -338,35 +344,36 @@ func (w *Watcher) follow(ctx context.Context, client gpb.GNMIClient, d *Dialect)
 			timer.Reset(tellEvery)
 		}
 	}
-	err = w.subscribe(ctx, client, d, statesStream, pace{rate.NewLimiter(stateRate, stateBurst)}, timer.C, func(m *gpb.SubscribeResponse) error {
-		switch {
-		case m == nil: // the timer
-			if pending {
+	err = w.subscribe(ctx, client, d, statesStream, pace{rate.NewLimiter(stateRate, stateBurst)},
+		timer.C, func(m *gpb.SubscribeResponse) error {
+			switch {
+			case m == nil: // the timer
+				if pending {
+					report()
+				}
+				return nil
+			case m.GetSyncResponse():
+				if synced.IsZero() {
+					synced = time.Now()
+					report()
+				}
+				return nil
+			case m.GetUpdate() == nil:
+				return nil
+			}
+			if err := all.take(m.GetUpdate()); err != nil || synced.IsZero() {
+				return err
+			}
+			switch wait := tellEvery - time.Since(last); {
+			case pending:
+			case wait <= 0:
 				report()
+			default:
+				pending = true
+				timer.Reset(wait)
 			}
 			return nil
-		case m.GetSyncResponse():
-			if synced.IsZero() {
-				synced = time.Now()
-				report()
-			}
-			return nil
-		case m.GetUpdate() == nil:
-			return nil
-		}
-		if err := all.take(m.GetUpdate()); err != nil || synced.IsZero() {
-			return err
-		}
-		switch wait := tellEvery - time.Since(last); {
-		case pending:
-		case wait <= 0:
-			report()
-		default:
-			pending = true
-			timer.Reset(wait)
-		}
-		return nil
-	})
+		})
 	if !synced.IsZero() {
 		served = time.Since(synced)
 	}
@@ -386,7 +393,8 @@ func (w *Watcher) found(ctx context.Context, list []Interface, ignored uint64) {
 }
 
 func equalReports(a, b *Report) bool {
-	return a.Dialect == b.Dialect && a.Version == b.Version && a.Encoding == b.Encoding && slices.Equal(a.Models, b.Models) && slices.Equal(a.Paths, b.Paths)
+	return a.Dialect == b.Dialect && a.Version == b.Version && a.Encoding == b.Encoding &&
+		slices.Equal(a.Models, b.Models) && slices.Equal(a.Paths, b.Paths)
 }
 
 func equalInterfaces(a, b Interface) bool {
@@ -396,7 +404,8 @@ func equalInterfaces(a, b Interface) bool {
 }
 
 // sample keeps the subscription to counters.
-func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient, d *Dialect) (served time.Duration, err error) {
+func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
+	d *Dialect) (served time.Duration, err error) {
 	all := counters{sw: w.cfg.Switch, tree: d.tree}
 	var began time.Time
 	timer := time.NewTimer(0)
@@ -411,35 +420,36 @@ func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient, d *Dialect)
 			w.cfg.Samples(batch)
 		}
 	}
-	err = w.subscribe(ctx, client, d, countersStream, pace{rate.NewLimiter(counterRate, counterBurst)}, timer.C, func(m *gpb.SubscribeResponse) error {
-		if m == nil {
-			flush()
+	err = w.subscribe(ctx, client, d, countersStream, pace{rate.NewLimiter(counterRate, counterBurst)},
+		timer.C, func(m *gpb.SubscribeResponse) error {
+			if m == nil {
+				flush()
+				return nil
+			}
+			if began.IsZero() {
+				began = time.Now()
+				all.keeps = !w.sampled(d)
+			}
+			if m.GetUpdate() == nil {
+				return nil
+			}
+			idle := len(all.pending) == 0
+			if err := all.take(m.GetUpdate(), flush); err != nil {
+				return err
+			}
+			if idle && len(all.pending) > 0 {
+				timer.Reset(min(gatherTime, w.cfg.SampleInterval/2))
+			}
 			return nil
-		}
-		if began.IsZero() {
-			began = time.Now()
-			all.keeps = !w.sampled(d)
-		}
-		if m.GetUpdate() == nil {
-			return nil
-		}
-		idle := len(all.pending) == 0
-		if err := all.take(m.GetUpdate(), flush); err != nil {
-			return err
-		}
-		if idle && len(all.pending) > 0 {
-			timer.Reset(min(gatherTime, w.cfg.SampleInterval/2))
-		}
-		return nil
-	})
+		})
 	if !began.IsZero() {
 		served = time.Since(began)
 	}
 	return served, err
 }
 
-// sampled reports whether the switch takes SAMPLE for all counters: then a count that it leaves out is
-// not known.
+// sampled reports whether the switch takes SAMPLE for all counters: then a count that it leaves out
+// is not known.
 func (w *Watcher) sampled(d *Dialect) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -451,9 +461,10 @@ func (w *Watcher) sampled(d *Dialect) bool {
 	return true
 }
 
-// Set writes settings of an interface. The error reports that nobody knows what the switch has done;
-// what it refused is in the first result.
-func (w *Watcher) Set(ctx context.Context, by Election, iface string, want *Settings) ([]Refusal, error) {
+// Set writes settings of an interface. The error reports that nobody knows what the switch has
+// done; what it refused is in the first result.
+func (w *Watcher) Set(ctx context.Context, by Election, iface string, want *Settings) ([]Refusal,
+	error) {
 	w.mu.Lock()
 	client, d, e := w.client, w.asked.dialect, w.asked.encoding
 	w.mu.Unlock()
@@ -478,9 +489,10 @@ type received struct {
 }
 
 // subscribe keeps a stream and calls take with its messages until the stream ends or take fails,
-// and with nil when tick does. The subscriptions of the stream are tried together first, and one by one
-// where the switch refuses that.
-func (w *Watcher) subscribe(ctx context.Context, client gpb.GNMIClient, d *Dialect, name string, p pace, tick <-chan time.Time, take func(*gpb.SubscribeResponse) error) error {
+// and with nil when tick does. The subscriptions of the stream are tried together first, and one by
+// one where the switch refuses that.
+func (w *Watcher) subscribe(ctx context.Context, client gpb.GNMIClient, d *Dialect, name string,
+	p pace, tick <-chan time.Time, take func(*gpb.SubscribeResponse) error) error {
 	s := d.stream(name)
 	w.mu.Lock()
 	list, encoding := w.asked.accepted[name], w.asked.encoding
@@ -490,16 +502,17 @@ func (w *Watcher) subscribe(ctx context.Context, client gpb.GNMIClient, d *Diale
 		list = s.together(w.cfg.SampleInterval)
 	}
 	answered := false
-	err := w.stream(ctx, client, s.request(list, encoding), p, tick, func(m *gpb.SubscribeResponse) error {
-		if m != nil && !answered {
-			answered = true
-			if !alone {
-				w.note(name, s, list, nil)
-				w.retell(ctx)
+	err := w.stream(ctx, client, s.request(list, encoding), p, tick,
+		func(m *gpb.SubscribeResponse) error {
+			if m != nil && !answered {
+				answered = true
+				if !alone {
+					w.note(name, s, list, nil)
+					w.retell(ctx)
+				}
 			}
-		}
-		return take(m)
-	})
+			return take(m)
+		})
 	if answered || ctx.Err() != nil || !refused(err) {
 		return err
 	}
@@ -511,7 +524,8 @@ func (w *Watcher) subscribe(ctx context.Context, client gpb.GNMIClient, d *Diale
 }
 
 // stream subscribes once.
-func (w *Watcher) stream(ctx context.Context, client gpb.GNMIClient, req *gpb.SubscribeRequest, p pace, tick <-chan time.Time, take func(*gpb.SubscribeResponse) error) error {
+func (w *Watcher) stream(ctx context.Context, client gpb.GNMIClient, req *gpb.SubscribeRequest,
+	p pace, tick <-chan time.Time, take func(*gpb.SubscribeResponse) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the stream
 	from, err := open(ctx, client, req)
@@ -557,7 +571,8 @@ func (w *Watcher) stream(ctx context.Context, client gpb.GNMIClient, req *gpb.Su
 	}
 }
 
-func open(ctx context.Context, client gpb.GNMIClient, req *gpb.SubscribeRequest) (gpb.GNMI_SubscribeClient, error) {
+func open(ctx context.Context, client gpb.GNMIClient,
+	req *gpb.SubscribeRequest) (gpb.GNMI_SubscribeClient, error) {
 	from, err := client.Subscribe(ctx, grpc.MaxCallRecvMsgSize(maxMessage))
 	if err != nil {
 		return nil, err
@@ -577,7 +592,8 @@ func (s *stream) together(every time.Duration) (list []*gpb.Subscription) {
 }
 
 func (p *subscriptionPath) subscription(mode string, every time.Duration) *gpb.Subscription {
-	sub := &gpb.Subscription{Path: p.parsed, Mode: gpb.SubscriptionMode(gpb.SubscriptionMode_value[mode])}
+	sub := &gpb.Subscription{Path: p.parsed,
+		Mode: gpb.SubscriptionMode(gpb.SubscriptionMode_value[mode])}
 	if sub.Mode == gpb.SubscriptionMode_SAMPLE {
 		sub.SampleInterval = uint64(every)
 	}
@@ -592,9 +608,10 @@ func (s *stream) request(list []*gpb.Subscription, e gpb.Encoding) *gpb.Subscrib
 	return &gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: l}}
 }
 
-// discover finds the subscriptions that a switch takes, each alone. The error is that of a path that
-// must not be missing.
-func (w *Watcher) discover(ctx context.Context, client gpb.GNMIClient, s *stream, e gpb.Encoding) ([]*gpb.Subscription, error) {
+// discover finds the subscriptions that a switch takes, each alone. The error is that of a path
+// that must not be missing.
+func (w *Watcher) discover(ctx context.Context, client gpb.GNMIClient, s *stream,
+	e gpb.Encoding) ([]*gpb.Subscription, error) {
 	list := []*gpb.Subscription{}
 	errs := make(map[string]error)
 	var needed error

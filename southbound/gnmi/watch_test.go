@@ -35,16 +35,20 @@ func TestTogether(t *testing.T) {
 	samples := make(chan []Sample, 16)
 	cfg := testConfig()
 	cfg.Samples = func(b []Sample) { samples <- b }
-	x := &target{caps: &gpb.CapabilityResponse{GNMIVersion: "0.10.0", SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO}}}
+	x := &target{caps: &gpb.CapabilityResponse{GNMIVersion: "0.10.0",
+		SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO}}}
 	states := make(chan struct{})
 	x.serve = func(l *gpb.SubscriptionList, send func(...any)) error {
 		if !isCounters(l) {
-			send(said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth1 ethernet/state/port-speed", "openconfig-if-ethernet:SPEED_100GB",
-				"eth1 ethernet/state/mac-address", "02:00:00:00:00:01", "eth1 config/enabled", "true", "eth1 config/mtu", 9216, "eth1 config/description", "to n4"), true)
+			send(said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth1 ethernet/state/port-speed",
+				"openconfig-if-ethernet:SPEED_100GB",
+				"eth1 ethernet/state/mac-address", "02:00:00:00:00:01", "eth1 config/enabled", "true",
+				"eth1 config/mtu", 9216, "eth1 config/description", "to n4"), true)
 			return nil
 		}
 		<-states
-		n := said("eth1 state/counters/in-octets", 100, "eth1 state/counters/out-octets", "18446744073709551615", "eth1 state/counters/in-pkts", "x", "eth2 state/counters/in-octets", 5)
+		n := said("eth1 state/counters/in-octets", 100, "eth1 state/counters/out-octets",
+			"18446744073709551615", "eth1 state/counters/in-pkts", "x", "eth2 state/counters/in-octets", 5)
 		n.Timestamp = 7
 		send(n, true)
 		return nil
@@ -52,10 +56,12 @@ func TestTogether(t *testing.T) {
 	w := watch(t, x, cfg)
 	s := w.until("up", func(s *State) bool { return s.Up()[1] })
 	i := s.Interfaces[0]
-	if i.Name != "eth1" || i.Speed != 100e9 || i.MAC != "02:00:00:00:00:01" || !*i.Config.Enabled || *i.Config.MTU != 9216 || *i.Config.Description != "to n4" || i.Config.Speed != nil {
+	if i.Name != "eth1" || i.Speed != 100e9 || i.MAC != "02:00:00:00:00:01" || !*i.Config.Enabled ||
+		*i.Config.MTU != 9216 || *i.Config.Description != "to n4" || i.Config.Speed != nil {
 		t.Errorf("%+v", i)
 	}
-	if s.Report.Dialect != "openconfig" || s.Report.Encoding != "PROTO" || s.Report.Version != "0.10.0" || s.Report.mode(operPath) != "ON_CHANGE" {
+	if s.Report.Dialect != "openconfig" || s.Report.Encoding != "PROTO" ||
+		s.Report.Version != "0.10.0" || s.Report.mode(operPath) != "ON_CHANGE" {
 		t.Errorf("%+v", s.Report)
 	}
 	close(states)
@@ -64,11 +70,15 @@ func TestTogether(t *testing.T) {
 		t.Fatalf("%+v", b)
 	}
 	got := b[0]
-	if got.Switch != "s1" || got.Port != 1 || got.Interface != "eth1" || !got.Time.Equal(time.Unix(0, 7)) || got.Arrived.IsZero() ||
-		got.In.Octets != (Count{100, true}) || got.Out.Octets != (Count{1<<64 - 1, true}) || got.In.Packets.OK || got.Out.Errors.OK {
+	if got.Switch != "s1" || got.Port != 1 || got.Interface != "eth1" ||
+		!got.Time.Equal(time.Unix(0, 7)) || got.Arrived.IsZero() ||
+		got.In.Octets != (Count{100, true}) || got.Out.Octets != (Count{1<<64 - 1, true}) ||
+		got.In.Packets.OK || got.Out.Errors.OK {
 		t.Errorf("%+v", got)
 	}
-	s = w.until("counters reported", func(s *State) bool { return s.Report.mode("/interfaces/interface[name=*]/state/counters") != "" })
+	s = w.until("counters reported", func(s *State) bool {
+		return s.Report.mode("/interfaces/interface[name=*]/state/counters") != ""
+	})
 	if got := s.Report.mode("/interfaces/interface[name=*]/state/counters"); got != "SAMPLE" {
 		t.Errorf("counters by %q", got)
 	}
@@ -82,7 +92,8 @@ func TestTogether(t *testing.T) {
 			if o := sub.GetPath().GetOrigin(); o != "openconfig" {
 				t.Errorf("origin %q of %v", o, sub)
 			}
-			if isCounters(l) != (sub.GetMode() == gpb.SubscriptionMode_SAMPLE && sub.GetSampleInterval() == 1e9) {
+			if isCounters(l) != (sub.GetMode() == gpb.SubscriptionMode_SAMPLE &&
+				sub.GetSampleInterval() == 1e9) {
 				t.Errorf("%v", sub)
 			}
 		}
@@ -96,7 +107,8 @@ func TestFallback(t *testing.T) {
 		x := &target{takes: func(path string, mode gpb.SubscriptionMode) error {
 			switch {
 			case path == operPath && mode == gpb.SubscriptionMode_SAMPLE,
-				path == "/interfaces/interface[name=*]/state/ifindex" && mode == gpb.SubscriptionMode_TARGET_DEFINED:
+				path == "/interfaces/interface[name=*]/state/ifindex" &&
+					mode == gpb.SubscriptionMode_TARGET_DEFINED:
 				return nil
 			}
 			return status.Error(code, "not here")
@@ -117,7 +129,9 @@ func TestFallback(t *testing.T) {
 				t.Errorf("%v: %+v", code, p)
 			}
 		}
-		if modes[operPath] != "SAMPLE" || modes["/interfaces/interface[name=*]/state/ifindex"] != "TARGET_DEFINED" || modes["/interfaces/interface[name=*]/config/mtu"] != "" {
+		if modes[operPath] != "SAMPLE" ||
+			modes["/interfaces/interface[name=*]/state/ifindex"] != "TARGET_DEFINED" ||
+			modes["/interfaces/interface[name=*]/config/mtu"] != "" {
 			t.Errorf("%v: %v", code, modes)
 		}
 	}
@@ -210,7 +224,9 @@ func TestSet(t *testing.T) {
 		name, dialect, want string
 		caps                *gpb.CapabilityResponse
 	}{
-		{"openconfig", "", `bool_val:true uint_val:9000 string_val:"SPEED_400GB"`, &gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO, gpb.Encoding_JSON_IETF}}},
+		{"openconfig", "", `bool_val:true uint_val:9000 string_val:"SPEED_400GB"`,
+			&gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO,
+				gpb.Encoding_JSON_IETF}}},
 		{"JSON", "openconfig", `json_ietf_val:"true" json_ietf_val:"9000" json_ietf_val:"\"openconfig-if-ethernet:SPEED_400GB\""`, &gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_JSON_IETF}}},
 		{"sonic", "sonic", `json_ietf_val:"true"`, nil},
 	} {
@@ -233,8 +249,10 @@ func TestSet(t *testing.T) {
 			}
 			x.mu.Unlock()
 			enabled, mtu, speed := true, uint32(9000), uint64(400e9)
-			refused, err := w.Set(t.Context(), Election{High: 1, Low: 7, Role: "r"}, "eth1", &Settings{Enabled: &enabled, MTU: &mtu, Speed: &speed})
-			if err != nil || len(refused) != 1 || refused[0].Setting != SettingMTU || !strings.Contains(refused[0].Err.Error(), "too much") {
+			refused, err := w.Set(t.Context(), Election{High: 1, Low: 7, Role: "r"}, "eth1",
+				&Settings{Enabled: &enabled, MTU: &mtu, Speed: &speed})
+			if err != nil || len(refused) != 1 || refused[0].Setting != SettingMTU ||
+				!strings.Contains(refused[0].Err.Error(), "too much") {
 				t.Fatalf("%v, %v", refused, err)
 			}
 			x.mu.Lock()
@@ -250,7 +268,8 @@ func TestSet(t *testing.T) {
 					}
 				}
 				m := s.GetExtension()[0].GetMasterArbitration()
-				if m.GetElectionId().GetHigh() != 1 || m.GetElectionId().GetLow() != 7 || m.GetRole().GetId() != "r" {
+				if m.GetElectionId().GetHigh() != 1 || m.GetElectionId().GetLow() != 7 ||
+					m.GetRole().GetId() != "r" {
 					t.Errorf("fenced by %v", m)
 				}
 				if len(s.GetUpdate()) == 1 {
@@ -288,7 +307,8 @@ func TestSetUnsupported(t *testing.T) {
 	w := watch(t, x, cfg)
 	w.until("an answer", func(s *State) bool { return s.Interfaces != nil })
 	refused, err := w.Set(t.Context(), Election{}, "1/1/0", &Settings{MTU: &mtu})
-	if err != nil || len(refused) != 1 || !errors.Is(refused[0].Err, ErrUnsupported) || len(x.sets) > 0 {
+	if err != nil || len(refused) != 1 || !errors.Is(refused[0].Err, ErrUnsupported) ||
+		len(x.sets) > 0 {
 		t.Errorf("%v, %v, %d requests", refused, err, len(x.sets))
 	}
 }
@@ -301,10 +321,13 @@ type flooding struct {
 	taken atomic.Int64
 }
 
-func (x *flooding) Capabilities(context.Context, *gpb.CapabilityRequest, ...grpc.CallOption) (*gpb.CapabilityResponse, error) {
+func (x *flooding) Capabilities(context.Context, *gpb.CapabilityRequest,
+	...grpc.CallOption) (*gpb.CapabilityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "")
 }
-func (x *flooding) Subscribe(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse], error) {
+func (x *flooding) Subscribe(context.Context,
+	...grpc.CallOption) (grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse],
+	error) {
 	return x, nil
 }
 func (x *flooding) Send(*gpb.SubscribeRequest) error { return nil }
@@ -326,7 +349,8 @@ func TestFlood(t *testing.T) {
 				t.Fatal("the subscription ended without an error")
 			}
 			taken := int(x.taken.Load()) * (each + 1)
-			if most := stateBurst + 10*int(stateRate); taken > most+2*(each+1) || taken < most-int(stateRate) {
+			if most := stateBurst + 10*int(stateRate); taken > most+2*(each+1) ||
+				taken < most-int(stateRate) {
 				t.Errorf("%d updates in ten seconds, want about %d", taken, most)
 			}
 		})
@@ -357,14 +381,17 @@ type silent struct {
 	ctx   context.Context
 }
 
-func (x *silent) Capabilities(ctx context.Context, _ *gpb.CapabilityRequest, _ ...grpc.CallOption) (*gpb.CapabilityResponse, error) {
+func (x *silent) Capabilities(ctx context.Context, _ *gpb.CapabilityRequest,
+	_ ...grpc.CallOption) (*gpb.CapabilityResponse, error) {
 	if x.asked++; x.asked == 1 {
 		return &gpb.CapabilityResponse{}, nil
 	}
 	<-ctx.Done()
 	return nil, status.FromContextError(ctx.Err()).Err()
 }
-func (x *silent) Subscribe(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse], error) {
+func (x *silent) Subscribe(ctx context.Context,
+	_ ...grpc.CallOption) (grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse],
+	error) {
 	x.ctx = ctx
 	return x, nil
 }
@@ -376,8 +403,10 @@ func (x *silent) Recv() (*gpb.SubscribeResponse, error) {
 
 // TestDetect checks which dialect a switch is asked in.
 func TestDetect(t *testing.T) {
-	for model, want := range map[string]string{"sonic-db": "sonic", "openconfig-interfaces": "openconfig", "": "openconfig"} {
-		c := &gpb.CapabilityResponse{SupportedModels: []*gpb.ModelData{{Name: "openconfig-platform"}, {Name: model}}}
+	for model, want := range map[string]string{"sonic-db": "sonic",
+		"openconfig-interfaces": "openconfig", "": "openconfig"} {
+		c := &gpb.CapabilityResponse{SupportedModels: []*gpb.ModelData{{Name: "openconfig-platform"},
+			{Name: model}}}
 		if got := detect(c).Name; got != want {
 			t.Errorf("model %q: %s, want %s", model, got, want)
 		}

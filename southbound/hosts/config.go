@@ -24,7 +24,8 @@ type Config struct {
 	MaxEvents, MaxCounts int
 	// MaxMessageBytes of a host's message. Default 1 MiB.
 	MaxMessageBytes int
-	// MaxMessageRate is messages a second that are read from a host, after as many at once. Default 1,000.
+	// MaxMessageRate is messages a second that are read from a host, after as many at once. Default
+	// 1,000.
 	MaxMessageRate int
 	// CountsInterval is the pause between a host's reports of counters; 0 is none. Default 1 s.
 	CountsInterval time.Duration
@@ -36,7 +37,8 @@ type Config struct {
 	AnswerTimeout time.Duration
 	// RetryInterval is the pause after which what a host refused for now is sent again. Default 10 s.
 	RetryInterval time.Duration
-	// PingInterval and PingTimeout find dead hosts: a connection on which nothing came for the one is pinged, and given up after the other. Default 10 s and 5 s.
+	// PingInterval and PingTimeout find dead hosts: a connection on which nothing came for the one is
+	// pinged, and given up after the other. Default 10 s and 5 s.
 	PingInterval, PingTimeout time.Duration
 	// Fence, when not nil, is asked before each message that has an effect on a host: an update or a
 	// probe. The stream ends with its error.
@@ -51,13 +53,16 @@ type TLSConfig certs.Server
 // DefaultConfig returns the defaults, without an epoch.
 func DefaultConfig() Config {
 	return Config{
-		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxMessageBytes: 1 << 20, MaxMessageRate: 1000, CountsInterval: time.Second,
-		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute, RetryInterval: 10 * time.Second,
-		PingInterval: 10 * time.Second, PingTimeout: 5 * time.Second,
+		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxMessageBytes: 1 << 20,
+		MaxMessageRate: 1000, CountsInterval: time.Second,
+		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute,
+		RetryInterval: 10 * time.Second,
+		PingInterval:  10 * time.Second, PingTimeout: 5 * time.Second,
 	}
 }
 
-// Validate returns an error that wraps ErrConfig and names the first field that makes no sense. TLS files have to exist and parse.
+// Validate returns an error that wraps ErrConfig and names the first field that makes no sense. TLS
+// files have to exist and parse.
 func (c *Config) Validate() error {
 	if c.Epoch == 0 {
 		return fmt.Errorf("%w: Epoch is 0", ErrConfig)
@@ -66,7 +71,8 @@ func (c *Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts}, {"MaxMessageBytes", c.MaxMessageBytes},
+		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts},
+		{"MaxMessageBytes", c.MaxMessageBytes},
 		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
 	} {
 		if n.value <= 0 {
@@ -77,7 +83,8 @@ func (c *Config) Validate() error {
 		field string
 		value time.Duration
 	}{
-		{"HelloTimeout", c.HelloTimeout}, {"AnswerTimeout", c.AnswerTimeout}, {"RetryInterval", c.RetryInterval}, {"PingInterval", c.PingInterval},
+		{"HelloTimeout", c.HelloTimeout}, {"AnswerTimeout", c.AnswerTimeout},
+		{"RetryInterval", c.RetryInterval}, {"PingInterval", c.PingInterval},
 		{"PingTimeout", c.PingTimeout},
 	} {
 		if d.value <= 0 {

@@ -25,7 +25,8 @@ type Counters struct {
 }
 
 type counters struct {
-	streams, replaced, denied, malformed, silent, snapshots, deltas, applied, refused, messages, paced, events, eventsDropped, unknownEVs, counts,
+	streams, replaced, denied, malformed, silent, snapshots, deltas, applied, refused, messages, paced,
+	events, eventsDropped, unknownEVs, counts,
 	probes, probesLost, results atomic.Uint64
 }
 
@@ -33,9 +34,13 @@ type counters struct {
 func (s *Server) Counters() Counters {
 	c := &s.count
 	return Counters{
-		Streams: c.streams.Load(), Replaced: c.replaced.Load(), Denied: c.denied.Load(), Malformed: c.malformed.Load(), Silent: c.silent.Load(),
-		Snapshots: c.snapshots.Load(), Deltas: c.deltas.Load(), Applied: c.applied.Load(), Refused: c.refused.Load(), Messages: c.messages.Load(),
-		Paced: c.paced.Load(), Events: c.events.Load(), EventsDropped: c.eventsDropped.Load(), UnknownEVs: c.unknownEVs.Load(),
-		Counts: c.counts.Load(), Probes: c.probes.Load(), ProbesLost: c.probesLost.Load(), Results: c.results.Load(),
+		Streams: c.streams.Load(), Replaced: c.replaced.Load(), Denied: c.denied.Load(),
+		Malformed: c.malformed.Load(), Silent: c.silent.Load(),
+		Snapshots: c.snapshots.Load(), Deltas: c.deltas.Load(), Applied: c.applied.Load(),
+		Refused: c.refused.Load(), Messages: c.messages.Load(),
+		Paced: c.paced.Load(), Events: c.events.Load(), EventsDropped: c.eventsDropped.Load(),
+		UnknownEVs: c.unknownEVs.Load(),
+		Counts:     c.counts.Load(), Probes: c.probes.Load(), ProbesLost: c.probesLost.Load(),
+		Results: c.results.Load(),
 	}
 }

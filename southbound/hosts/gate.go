@@ -14,14 +14,16 @@ type gate struct {
 	server func() *Server
 }
 
-// Register has a gRPC server take streams for the server that server returns; nil: there is none now. Whoever accepts the connections makes sure that the other end
-// may take the place of every host.
+// Register has a gRPC server take streams for the server that server returns; nil: there is none
+// now. Whoever accepts the connections makes sure that the other end may take the place of every
+// host.
 func Register(r grpc.ServiceRegistrar, server func() *Server) {
 	hostpb.RegisterHostsServer(r, &gate{server: server})
 }
 
 // Subscribe serves a stream: it is gRPC's.
-func (g *gate) Subscribe(stream grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+func (g *gate) Subscribe(stream grpc.BidiStreamingServer[hostpb.HostMessage,
+	hostpb.ControllerMessage]) error {
 	if s := g.server(); s != nil {
 		return s.Subscribe(stream)
 	}

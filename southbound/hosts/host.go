@@ -10,7 +10,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// A Host is what the controller knows of one host: what it should hold, what it holds, and the update on its way. It is not safe for concurrent use.
+// A Host is what the controller knows of one host: what it should hold, what it holds, and the
+// update on its way. It is not safe for concurrent use.
 type Host struct {
 	name    string
 	epoch   uint64
@@ -49,12 +50,14 @@ type refusal struct {
 	retry   time.Time          // when to try again; zero: when it changes
 }
 
-// NewHost is a host of which nothing is known. Epoch is another one after every start of the controller; retry is how long to wait after a refusal that may pass.
+// NewHost is a host of which nothing is known. Epoch is another one after every start of the
+// controller; retry is how long to wait after a refusal that may pass.
 func NewHost(name string, epoch uint64, retry time.Duration) *Host {
 	return &Host{name: name, epoch: epoch, retry: retry, refused: make(map[string]refusal)}
 }
 
-// Set sets what the host should hold. A host for which nothing was ever set is left with what it has.
+// Set sets what the host should hold. A host for which nothing was ever set is left with what it
+// has.
 func (h *Host) Set(s *hostapi.State) {
 	if s == nil {
 		s = &hostapi.State{}
@@ -68,7 +71,8 @@ func (h *Host) Unset() {
 	clear(h.refused)
 }
 
-// Hello is a new stream of the host. It reports whether what the host holds is known here, so that a delta will do.
+// Hello is a new stream of the host. It reports whether what the host holds is known here, so that
+// a delta will do.
 func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	switch none := (hostapi.Version{}); {
 	case m.Version != none && m.Version == h.held.version:
@@ -86,8 +90,9 @@ func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 // Gone is the end of the stream.
 func (h *Host) Gone() { h.connected = false }
 
-// Next is the update to send now, nil when there is none: because the host has everything, because an update is on its way, or because the host is not connected. When
-// wake is not zero, Next is to be asked again then at the latest.
+// Next is the update to send now, nil when there is none: because the host has everything, because
+// an update is on its way, or because the host is not connected. When wake is not zero, Next is to
+// be asked again then at the latest.
 func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 	if !h.connected || !h.wanted || h.sentOK {
 		return nil, time.Time{}
@@ -104,9 +109,11 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
-		d := hostapi.Diff(h.held.state, target, h.hello.Capabilities.OptAttr&hostapi.OptEVProfileModifyOnline != 0)
+		d := hostapi.Diff(h.held.state, target,
+			h.hello.Capabilities.OptAttr&hostapi.OptEVProfileModifyOnline != 0)
 		if h.held.state != nil && d.Empty() {
-			h.held.state, h.held.of = target, h.desired // the same, in the shape that the next comparison has
+			// the same, in the shape that the next comparison has
+			h.held.state, h.held.of = target, h.desired
 			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
@@ -117,7 +124,8 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			continue
 		}
 		h.number++
-		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target, of: h.desired}
+		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target,
+			of: h.desired}
 		h.sentOK = true
 		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d}, h.wake()
 	}
@@ -190,7 +198,8 @@ func (h *Host) refuse(r *hostapi.Refused, now time.Time) {
 
 // subject is which profile a field belongs to.
 func subject(field string) (kind, name string) {
-	for prefix, kind := range map[string]string{"set_profiles[": "profile:", "change_profiles[": "profile:", "set_cc_profiles[": "cc:"} {
+	for prefix, kind := range map[string]string{"set_profiles[": "profile:",
+		"change_profiles[": "profile:", "set_cc_profiles[": "cc:"} {
 		if rest, ok := strings.CutPrefix(field, prefix); ok {
 			if name, _, ok := strings.Cut(rest, "]"); ok {
 				return kind, name
@@ -200,7 +209,8 @@ func subject(field string) (kind, name string) {
 	return "", ""
 }
 
-// Refusals are the refusals in force, in the order of their fields. Each has the version that was refused; a zero one was refused here, for the host's capabilities.
+// Refusals are the refusals in force, in the order of their fields. Each has the version that was
+// refused; a zero one was refused here, for the host's capabilities.
 func (h *Host) Refusals() []hostapi.Refused {
 	out := make([]hostapi.Refused, 0, len(h.refused))
 	for _, r := range h.refused {
@@ -219,12 +229,15 @@ func (h *Host) TakeRefusals() []hostapi.Refused {
 
 // Current reports whether the host holds all that it should hold.
 func (h *Host) Current() bool {
-	return h.wanted && h.held.state != nil && !h.sentOK && len(h.refused) == 0 && h.held.state == h.desired
+	return h.wanted && h.held.state != nil && !h.sentOK && len(h.refused) == 0 &&
+		h.held.state == h.desired
 }
 
-// Obeys reports whether the host holds what it should hold as far as it takes it, and uses no EV that it is told not to: what it refuses, if anything, is what is new to it.
+// Obeys reports whether the host holds what it should hold as far as it takes it, and uses no EV
+// that it is told not to: what it refuses, if anything, is what is new to it.
 func (h *Host) Obeys() bool {
-	if !h.wanted || h.held.state == nil || h.sentOK || h.held.of != h.desired && h.held.state != h.desired {
+	if !h.wanted || h.held.state == nil || h.sentOK || h.held.of != h.desired &&
+		h.held.state != h.desired {
 		return false
 	}
 	for key, r := range h.refused {
@@ -235,7 +248,8 @@ func (h *Host) Obeys() bool {
 	return true
 }
 
-// TakeObeyed reports, once, that the host has come to obey without having been sent anything, as it held what is the same.
+// TakeObeyed reports, once, that the host has come to obey without having been sent anything, as it
+// held what is the same.
 func (h *Host) TakeObeyed() bool {
 	say := h.say
 	if say {
@@ -244,10 +258,12 @@ func (h *Host) TakeObeyed() bool {
 	return say
 }
 
-// Held is the version that the host last acknowledged, and its state; the state is nil when it is not known here.
+// Held is the version that the host last acknowledged, and its state; the state is nil when it is
+// not known here.
 func (h *Host) Held() (hostapi.Version, *hostapi.State) { return h.held.version, h.held.state }
 
-// Knows reports whether an EV is one that the host may speak of: of a profile that it holds, or will hold when it has applied what is on its way.
+// Knows reports whether an EV is one that the host may speak of: of a profile that it holds, or
+// will hold when it has applied what is on its way.
 func (h *Host) Knows(profile string, v hostapi.EV) error {
 	var err error
 	for _, state := range []*hostapi.State{h.held.state, h.sent.state} {
@@ -259,7 +275,8 @@ func (h *Host) Knows(profile string, v hostapi.EV) error {
 		case p.Mode == hostapi.ModeAuto || p.Has(v):
 			return nil
 		default:
-			err = fmt.Errorf("%w: ev: %v is not one of profile %q of host %s", ErrUnknownEV, v, profile, h.name)
+			err = fmt.Errorf("%w: ev: %v is not one of profile %q of host %s", ErrUnknownEV, v, profile,
+				h.name)
 		}
 	}
 	return err
@@ -310,7 +327,8 @@ func (h *Host) target() *hostapi.State {
 	return made
 }
 
-// fallback is what a host keeps that refuses a profile: the one it has, without the EVs that the new one denies or no longer has. It is nil when it has none.
+// fallback is what a host keeps that refuses a profile: the one it has, without the EVs that the
+// new one denies or no longer has. It is nil when it has none.
 func (h *Host) fallback(p *hostapi.Profile, frozen bool) *hostapi.Profile {
 	old := h.held.state.Profile(p.Name)
 	if old == nil || frozen {

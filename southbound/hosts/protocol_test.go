@@ -36,7 +36,8 @@ type client struct {
 }
 
 // serve serves hosts for a test, and returns how to open a stream.
-func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*hosts.Server, func() *client) {
+func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*hosts.Server,
+	func() *client) {
 	cfg := hosts.DefaultConfig()
 	cfg.Epoch = 1
 	if change != nil {
@@ -50,8 +51,11 @@ func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*ho
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, l) }()
-	cc, err := grpc.NewClient("passthrough:///controller", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
+	cc, err := grpc.NewClient("passthrough:///controller",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return l.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +85,8 @@ func (c *client) raw(m *hostpb.HostMessage) {
 }
 
 func hello(name string) *hostapi.Hello {
-	return &hostapi.Hello{API: hostapi.API, Name: name, Instance: 1, Capabilities: hostapitest.Capabilities()}
+	return &hostapi.Hello{API: hostapi.API, Name: name, Instance: 1,
+		Capabilities: hostapitest.Capabilities()}
 }
 
 // end is how the stream ends, whatever comes before.
@@ -93,8 +98,8 @@ func (c *client) end() error {
 	}
 }
 
-// TestFence: a controller that may decide no more sends a host nothing that has an effect: its stream
-// ends with the reason.
+// TestFence: a controller that may decide no more sends a host nothing that has an effect: its
+// stream ends with the reason.
 func TestFence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := errors.New("the lease is over")
@@ -120,7 +125,8 @@ func TestFence(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if err := s.Probe("h1", &hostapi.Probe{
-				ID: 1, Destination: hostapitest.Peer(1), Format: hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{16}}, EV: hostapi.NewEV(7<<16, 1),
+				ID: 1, Destination: hostapitest.Peer(1), Format: hostapi.Format{Mode: hostapi.FormatUDP,
+					Widths: []uint8{16}}, EV: hostapi.NewEV(7<<16, 1),
 				Count: 1, Timeout: time.Second,
 			}); err != nil {
 				t.Fatal(err)
@@ -133,7 +139,8 @@ func TestFence(t *testing.T) {
 	})
 }
 
-// TestBadHosts: a host that breaks a rule is told which, and loses its stream; nothing else happens.
+// TestBadHosts: a host that breaks a rule is told which, and loses its stream; nothing else
+// happens.
 func TestBadHosts(t *testing.T) {
 	ev := hostapi.NewEV(1<<16, 1)
 	unknown := &hostpb.HostMessage{}
@@ -142,16 +149,23 @@ func TestBadHosts(t *testing.T) {
 		code codes.Code
 		want string
 	}{
-		"no hello":      {func(c *client) { c.say(&hostapi.PortStatus{}) }, codes.InvalidArgument, "want hello"},
-		"nothing":       {func(c *client) { c.raw(unknown) }, codes.InvalidArgument, "message: none"},
-		"silence":       {func(*client) {}, codes.InvalidArgument, "no hello within 10s"},
-		"other version": {func(c *client) { h := hello("h1"); h.API = 2; c.say(h) }, codes.FailedPrecondition, "hello.api: 2, want 1"},
-		"no name":       {func(c *client) { c.say(hello("")) }, codes.InvalidArgument, `hello.name: ""`},
-		"a bad name":    {func(c *client) { c.say(hello("h 1")) }, codes.InvalidArgument, `hello.name: "h 1"`},
-		"no instance":   {func(c *client) { h := hello("h1"); h.Instance = 0; c.say(h) }, codes.InvalidArgument, "hello.instance: 0"},
-		"port 0":        {func(c *client) { h := hello("h1"); h.Capabilities.Ports = 1; c.say(h) }, codes.InvalidArgument, "hello.capabilities.phy_port_mask: 0x1"},
-		"not wanted":    {func(c *client) { c.say(hello("stranger")) }, codes.PermissionDenied, "stranger is not in the inventory"},
-		"hello twice":   {func(c *client) { c.say(hello("h1")); c.say(hello("h1")) }, codes.InvalidArgument, "after hello"},
+		"no hello": {func(c *client) { c.say(&hostapi.PortStatus{}) }, codes.InvalidArgument,
+			"want hello"},
+		"nothing": {func(c *client) { c.raw(unknown) }, codes.InvalidArgument, "message: none"},
+		"silence": {func(*client) {}, codes.InvalidArgument, "no hello within 10s"},
+		"other version": {func(c *client) { h := hello("h1"); h.API = 2; c.say(h) },
+			codes.FailedPrecondition, "hello.api: 2, want 1"},
+		"no name": {func(c *client) { c.say(hello("")) }, codes.InvalidArgument, `hello.name: ""`},
+		"a bad name": {func(c *client) { c.say(hello("h 1")) }, codes.InvalidArgument,
+			`hello.name: "h 1"`},
+		"no instance": {func(c *client) { h := hello("h1"); h.Instance = 0; c.say(h) },
+			codes.InvalidArgument, "hello.instance: 0"},
+		"port 0": {func(c *client) { h := hello("h1"); h.Capabilities.Ports = 1; c.say(h) },
+			codes.InvalidArgument, "hello.capabilities.phy_port_mask: 0x1"},
+		"not wanted": {func(c *client) { c.say(hello("stranger")) }, codes.PermissionDenied,
+			"stranger is not in the inventory"},
+		"hello twice": {func(c *client) { c.say(hello("h1")); c.say(hello("h1")) },
+			codes.InvalidArgument, "after hello"},
 		"answer to none": {func(c *client) {
 			c.say(hello("h1"))
 			c.say(&hostapi.Applied{Version: hostapi.Version{Epoch: 1, Number: 1}})
@@ -160,14 +174,17 @@ func TestBadHosts(t *testing.T) {
 			c.say(hello("h1"))
 			c.say(&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 1}, Code: hostapi.CodeBusy})
 		}, codes.InvalidArgument, "refused.version: 1.1, want none"},
-		"version 0": {func(c *client) { c.say(hello("h1")); c.say(&hostapi.Applied{}) }, codes.InvalidArgument, "applied.version: epoch 0"},
+		"version 0": {func(c *client) { c.say(hello("h1")); c.say(&hostapi.Applied{}) },
+			codes.InvalidArgument, "applied.version: epoch 0"},
 		"state of an event": {func(c *client) {
 			c.say(hello("h1"))
-			c.say(&hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: "a", EV: ev, State: hostapi.EVDenied}}})
+			c.say(&hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: "a", EV: ev,
+				State: hostapi.EVDenied}}})
 		}, codes.InvalidArgument, "ev_events.events[0].state: 3"},
 		"too many events": {func(c *client) {
 			c.say(hello("h1"))
-			c.say(&hostapi.EVEvents{Events: make3(hostapi.EVEvent{Profile: "a", EV: ev, State: hostapi.EVGood})})
+			c.say(&hostapi.EVEvents{Events: make3(hostapi.EVEvent{Profile: "a", EV: ev,
+				State: hostapi.EVGood})})
 		}, codes.ResourceExhausted, "ev_events.events: 3, want at most 2"},
 		"too many counts": {func(c *client) {
 			c.say(hello("h1"))
@@ -175,9 +192,13 @@ func TestBadHosts(t *testing.T) {
 		}, codes.ResourceExhausted, "ev_counts.counts: 3, want at most 2"},
 		"too large": {func(c *client) {
 			c.say(hello("h1"))
-			c.say(&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 1}, Code: hostapi.CodeBusy, Reason: strings.Repeat("x", 5000)})
+			c.say(&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 1}, Code: hostapi.CodeBusy,
+				Reason: strings.Repeat("x", 5000)})
 		}, codes.ResourceExhausted, "larger than max"},
-		"more received than sent": {func(c *client) { c.say(hello("h1")); c.say(&hostapi.ProbeResult{Sent: 1, Received: 2}) }, codes.InvalidArgument, "probe_result.received: 2"},
+		"more received than sent": {func(c *client) {
+			c.say(hello("h1"))
+			c.say(&hostapi.ProbeResult{Sent: 1, Received: 2})
+		}, codes.InvalidArgument, "probe_result.received: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -187,7 +208,9 @@ func TestBadHosts(t *testing.T) {
 					}
 					return nil
 				}}
-				_, open := serve(t, o, func(c *hosts.Config) { c.MaxEvents, c.MaxCounts, c.MaxMessageBytes = 2, 2, 4096 })
+				_, open := serve(t, o, func(c *hosts.Config) {
+					c.MaxEvents, c.MaxCounts, c.MaxMessageBytes = 2, 2, 4096
+				})
 				client := open()
 				c.say(client)
 				err := client.end()
@@ -213,7 +236,8 @@ func TestUnknownEVs(t *testing.T) {
 		o := &hoststest.Observer{}
 		s, open := serve(t, o, nil)
 		p := &hostapi.Profile{
-			Name: "a", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 1,
+			Name: "a", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},
+			Mode: hostapi.ModeExplicit, Count: 1,
 			EVs: []hostapi.EV{hostapi.NewEV(1<<16, 1)},
 		}
 		state, err := hostapi.NewState(hostapi.State{Profiles: []*hostapi.Profile{p}})
@@ -228,7 +252,8 @@ func TestUnknownEVs(t *testing.T) {
 		bad := hostapi.EVAssumedBad
 		synctest.Wait()
 		c.say(&hostapi.EVEvents{Dropped: 4, Events: []hostapi.EVEvent{
-			{Profile: "a", EV: p.EVs[0], State: bad}, {Profile: "a", EV: hostapi.NewEV(1<<16, 2), State: bad}, {Profile: "b", EV: p.EVs[0], State: bad},
+			{Profile: "a", EV: p.EVs[0], State: bad}, {Profile: "a", EV: hostapi.NewEV(1<<16, 2),
+				State: bad}, {Profile: "b", EV: p.EVs[0], State: bad},
 		}})
 		c.say(&hostapi.EVCounts{Counts: []hostapi.EVCount{{Profile: "b", EV: p.EVs[0], Sent: 1}}})
 		synctest.Wait()
@@ -266,13 +291,15 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestProbeRequests: what cannot be asked is refused at once, and what was not asked in time is counted.
+// TestProbeRequests: what cannot be asked is refused at once, and what was not asked in time is
+// counted.
 func TestProbeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) { c.MaxProbes = 2 })
 		probe := func() *hostapi.Probe {
 			return &hostapi.Probe{
-				ID: 1, Destination: hostapitest.Peer(1), Format: hostapi.Format{Mode: hostapi.FormatUDP, Widths: []uint8{16}}, EV: hostapi.NewEV(7<<16, 1),
+				ID: 1, Destination: hostapitest.Peer(1), Format: hostapi.Format{Mode: hostapi.FormatUDP,
+					Widths: []uint8{16}}, EV: hostapi.NewEV(7<<16, 1),
 				DSCP: 63, Count: 1, Timeout: time.Second,
 			}
 		}
@@ -285,9 +312,15 @@ func TestProbeRequests(t *testing.T) {
 		c.say(h)
 		synctest.Wait()
 		for field, change := range map[string]func(*hostapi.Probe){
-			"ev.port": func(p *hostapi.Probe) { p.EV.Port = 2 }, "dscp": func(p *hostapi.Probe) { p.DSCP = 64 }, "count": func(p *hostapi.Probe) { p.Count = 65 },
-			"timeout_ns": func(p *hostapi.Probe) { p.Timeout = time.Minute }, "ev.value": func(p *hostapi.Probe) { p.EV = hostapi.NewEV(1, 1) },
-			"destination": func(p *hostapi.Probe) { p.Destination = hostapitest.Peer(1).Prev().WithZone("x") },
+			"ev.port": func(p *hostapi.Probe) { p.EV.Port = 2 }, "dscp": func(p *hostapi.Probe) {
+				p.DSCP = 64
+			}, "count": func(p *hostapi.Probe) { p.Count = 65 },
+			"timeout_ns": func(p *hostapi.Probe) {
+				p.Timeout = time.Minute
+			}, "ev.value": func(p *hostapi.Probe) { p.EV = hostapi.NewEV(1, 1) },
+			"destination": func(p *hostapi.Probe) {
+				p.Destination = hostapitest.Peer(1).Prev().WithZone("x")
+			},
 		} {
 			p := probe()
 			change(p)
@@ -324,7 +357,8 @@ func TestTooManyHosts(t *testing.T) {
 		synctest.Wait()
 		d := open()
 		d.say(hello("h3"))
-		if err := d.end(); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "knows 2 hosts") {
+		if err := d.end(); status.Code(err) != codes.ResourceExhausted ||
+			!strings.Contains(err.Error(), "knows 2 hosts") {
 			t.Error(err)
 		}
 		if err := s.Set("h4", nil); !errors.Is(err, hosts.ErrBusy) {

@@ -40,8 +40,9 @@ const window = 1 << 20
 
 // entry is one host of a Server.
 type entry struct {
-	wake    chan struct{} // of capacity 1: there may be something to send
-	streams int           // that refer to the entry, also before they are welcomed; guarded by Server.mu
+	wake chan struct{} // of capacity 1: there may be something to send
+	// that refer to the entry, also before they are welcomed; guarded by Server.mu
+	streams int
 
 	deliver sync.Mutex // held while the observer is called for the host; taken before mu
 	mu      sync.Mutex
@@ -58,22 +59,27 @@ func New(cfg Config, o Observer) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		cfg: cfg, observer: o, encoders: make(chan struct{}, runtime.GOMAXPROCS(0)), hosts: make(map[string]*entry), closed: make(chan struct{}),
+		cfg: cfg, observer: o, encoders: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		hosts: make(map[string]*entry), closed: make(chan struct{}),
 	}, nil
 }
 
-// Serve serves hosts on a listener, which it closes, until ctx ends; then it returns nil. It may be called once.
+// Serve serves hosts on a listener, which it closes, until ctx ends; then it returns nil. It may be
+// called once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	creds, err := s.cfg.TLS.credentials()
 	if err != nil {
 		return err
 	}
 	server := grpc.NewServer(
-		grpc.Creds(creds), grpc.MaxRecvMsgSize(s.cfg.MaxMessageBytes), grpc.MaxConcurrentStreams(4), grpc.ConnectionTimeout(s.cfg.HelloTimeout),
+		grpc.Creds(creds), grpc.MaxRecvMsgSize(s.cfg.MaxMessageBytes), grpc.MaxConcurrentStreams(4),
+		grpc.ConnectionTimeout(s.cfg.HelloTimeout),
 		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.cfg.PingInterval, Timeout: s.cfg.PingTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.cfg.PingInterval,
+			Timeout: s.cfg.PingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}),
 	)
 	hostpb.RegisterHostsServer(server, s)
 	over, cancel := context.WithCancel(ctx)
@@ -92,7 +98,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Run takes streams by Subscribe until ctx ends, and returns when they have ended. It is for streams that another gRPC server accepts, in place of Serve.
+// Run takes streams by Subscribe until ctx ends, and returns when they have ended. It is for
+// streams that another gRPC server accepts, in place of Serve.
 func (s *Server) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.mu.Lock()
@@ -101,7 +108,8 @@ func (s *Server) Run(ctx context.Context) {
 	s.running.Wait()
 }
 
-// entry is the host of a name, made when it is not there; nil when there are too many. The caller holds mu.
+// entry is the host of a name, made when it is not there; nil when there are too many. The caller
+// holds mu.
 func (s *Server) entry(name string) *entry {
 	e, ok := s.hosts[name]
 	if !ok && len(s.hosts) < s.cfg.MaxHosts {
@@ -111,7 +119,8 @@ func (s *Server) entry(name string) *entry {
 	return e
 }
 
-// acquire is the entry for a stream, which is kept until it is released; nil when there are too many.
+// acquire is the entry for a stream, which is kept until it is released; nil when there are too
+// many.
 func (s *Server) acquire(name string) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +131,8 @@ func (s *Server) acquire(name string) *entry {
 	return e
 }
 
-// release is the end of a stream's use of its entry. A host for which nothing was ever set is forgotten with its last stream.
+// release is the end of a stream's use of its entry. A host for which nothing was ever set is
+// forgotten with its last stream.
 func (s *Server) release(name string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +149,8 @@ func (s *Server) find(name string) *entry {
 	return s.hosts[name]
 }
 
-// Set sets what a host should hold, connected or not; nil is nothing at all. The state is shared, not copied. It is an error when the server knows too many hosts.
+// Set sets what a host should hold, connected or not; nil is nothing at all. The state is shared,
+// not copied. It is an error when the server knows too many hosts.
 func (s *Server) Set(host string, state *hostapi.State) error {
 	s.mu.Lock()
 	defer s.mu.Unlock() // so that the entry is not forgotten meanwhile
@@ -163,7 +174,8 @@ func (s *Server) Unset(host string) {
 	}
 }
 
-// Forget drops what is known of a host without a stream; it keeps what it has. A connected host is not forgotten.
+// Forget drops what is known of a host without a stream; it keeps what it has. A connected host is
+// not forgotten.
 func (s *Server) Forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,8 +184,9 @@ func (s *Server) Forget(host string) {
 	}
 }
 
-// Probe asks a host for EV probes; the answer is Observer.ProbeResult, or Observer.Gone. ErrNotConnected, ErrBusy, or a *hostapi.FieldError when the request or the host's
-// capabilities do not allow for it.
+// Probe asks a host for EV probes; the answer is Observer.ProbeResult, or Observer.Gone.
+// ErrNotConnected, ErrBusy, or a *hostapi.FieldError when the request or the host's capabilities do
+// not allow for it.
 func (s *Server) Probe(host string, p *hostapi.Probe) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -188,10 +201,13 @@ func (s *Server) Probe(host string, p *hostapi.Probe) error {
 	case e.stream == nil:
 		return fmt.Errorf("%w: %s", ErrNotConnected, host)
 	case c.OptAttr&hostapi.OptEVProbe == 0:
-		return &hostapi.FieldError{Code: hostapi.CodeUnsupported, Reason: fmt.Sprintf("host %s makes no EV probes (opt_attr %#x)", host, c.OptAttr)}
+		return &hostapi.FieldError{Code: hostapi.CodeUnsupported,
+			Reason: fmt.Sprintf("host %s makes no EV probes (opt_attr %#x)", host, c.OptAttr)}
 	case p.EV.Port != 0 && !c.Ports.Has(int(p.EV.Port)):
 		return &hostapi.FieldError{
-			Code: hostapi.CodeUnsupported, Field: "ev.port", Reason: fmt.Sprintf("%d, want one of the device's (phy_port_mask %#x)", p.EV.Port, uint32(c.Ports)),
+			Code: hostapi.CodeUnsupported, Field: "ev.port",
+			Reason: fmt.Sprintf("%d, want one of the device's (phy_port_mask %#x)", p.EV.Port,
+				uint32(c.Ports)),
 		}
 	case len(e.probes) >= s.cfg.MaxProbes:
 		return fmt.Errorf("%w: %s has %d probe requests waiting", ErrBusy, host, len(e.probes))
@@ -247,7 +263,8 @@ func (e *entry) status() Status {
 	defer e.mu.Unlock()
 	v, _ := e.host.Held()
 	return Status{
-		Name: e.host.name, Connected: e.stream != nil, Since: e.since, Err: e.err, Hello: e.host.hello, Applied: v, Current: e.host.Current(),
+		Name: e.host.name, Connected: e.stream != nil, Since: e.since, Err: e.err, Hello: e.host.hello,
+		Applied: v, Current: e.host.Current(),
 		Obeys: e.host.Obeys(), Refusals: e.host.Refusals(),
 	}
 }
@@ -269,7 +286,8 @@ func (s *Server) List() []Status {
 }
 
 // Subscribe serves a stream: it is gRPC's.
-func (s *Server) Subscribe(g grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+func (s *Server) Subscribe(g grpc.BidiStreamingServer[hostpb.HostMessage,
+	hostpb.ControllerMessage]) error {
 	s.mu.Lock()
 	select {
 	case <-s.closed:

@@ -32,8 +32,10 @@ type stream struct {
 	answer *time.Timer // fails the stream when an update is not answered
 }
 
-// serve is the life of a stream. It returns as soon as the stream has failed, which ends what its goroutines wait for.
-func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.ControllerMessage]) error {
+// serve is the life of a stream. It returns as soon as the stream has failed, which ends what its
+// goroutines wait for.
+func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage,
+	hostpb.ControllerMessage]) error {
 	ctx, fail := context.WithCancelCause(g.Context())
 	defer fail(nil)
 	stop := make(chan struct{})
@@ -149,7 +151,8 @@ func nameAllowed(ctx context.Context, name string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return status.Errorf(codes.PermissionDenied, "hello.name: %q is not a name of the certificate, which has %q", name, names)
+	return status.Errorf(codes.PermissionDenied,
+		"hello.name: %q is not a name of the certificate, which has %q", name, names)
 }
 
 // certNames returns the hosts whose certificate it is.
@@ -172,7 +175,8 @@ func (st *stream) open(h *hostapi.Hello) error {
 	st.name, st.entry = h.Name, s.acquire(h.Name)
 	if st.entry == nil {
 		s.count.denied.Add(1)
-		return status.Errorf(codes.ResourceExhausted, "hello.name: the controller knows %d hosts, as many as it takes", s.cfg.MaxHosts)
+		return status.Errorf(codes.ResourceExhausted,
+			"hello.name: the controller knows %d hosts, as many as it takes", s.cfg.MaxHosts)
 	}
 	e := st.entry
 	e.deliver.Lock()
@@ -189,14 +193,17 @@ func (st *stream) open(h *hostapi.Hello) error {
 		return status.Errorf(codes.PermissionDenied, "hello: %v", err)
 	}
 	if err := st.grpc.Send(hostapi.EncodeDown(&hostapi.Welcome{
-		Software: s.cfg.Software, MaxEvents: s.cfg.MaxEvents, MaxCounts: s.cfg.MaxCounts, MaxMessageRate: s.cfg.MaxMessageRate,
+		Software: s.cfg.Software, MaxEvents: s.cfg.MaxEvents, MaxCounts: s.cfg.MaxCounts,
+		MaxMessageRate: s.cfg.MaxMessageRate,
 		CountsInterval: s.cfg.CountsInterval,
 	})[0]); err != nil {
 		s.observer.Gone(h.Name, err)
 		return err
 	}
 	s.count.streams.Add(1)
-	st.answer = time.AfterFunc(time.Hour, func() { st.fail(fmt.Errorf("%w within %v", ErrSilent, s.cfg.AnswerTimeout)) })
+	st.answer = time.AfterFunc(time.Hour, func() {
+		st.fail(fmt.Errorf("%w within %v", ErrSilent, s.cfg.AnswerTimeout))
+	})
 	st.answer.Stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -231,7 +238,8 @@ func (st *stream) close(err error) error {
 	return err
 }
 
-// send sends what the host lacks and the probes that wait, whenever there may be something, until the stream ends.
+// send sends what the host lacks and the probes that wait, whenever there may be something, until
+// the stream ends.
 func (st *stream) send() error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -269,8 +277,8 @@ func (st *stream) send() error {
 	}
 }
 
-// encode returns the messages of an update, nil for none, and of probes. An update from nothing waits
-// for its turn; any other one is small, and may be a denial.
+// encode returns the messages of an update, nil for none, and of probes. An update from nothing
+// waits for its turn; any other one is small, and may be a denial.
 func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.PreparedMsg, error) {
 	var all []*hostpb.ControllerMessage
 	switch {
@@ -302,7 +310,8 @@ func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.Pre
 }
 
 // next takes what there is to send, and what was refused here.
-func (st *stream) next() (u *hostapi.Update, probes []*hostapi.Probe, refusals []hostapi.Refused, wake time.Time) {
+func (st *stream) next() (u *hostapi.Update, probes []*hostapi.Probe, refusals []hostapi.Refused,
+	wake time.Time) {
 	e := st.entry
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -376,19 +385,25 @@ func (st *stream) handle(m hostapi.Up) error {
 		return st.refused(m)
 	case *hostapi.EVEvents:
 		if n := len(m.Events); n > st.server.cfg.MaxEvents {
-			return status.Errorf(codes.ResourceExhausted, "ev_events.events: %d, want at most %d", n, st.server.cfg.MaxEvents)
+			return status.Errorf(codes.ResourceExhausted, "ev_events.events: %d, want at most %d", n,
+				st.server.cfg.MaxEvents)
 		}
 		c.eventsDropped.Add(m.Dropped)
-		m.Events = known(st, m.Events, func(e hostapi.EVEvent) (string, hostapi.EV) { return e.Profile, e.EV })
+		m.Events = known(st, m.Events, func(e hostapi.EVEvent) (string, hostapi.EV) {
+			return e.Profile, e.EV
+		})
 		c.events.Add(uint64(len(m.Events)))
 		if len(m.Events) > 0 || m.Dropped > 0 {
 			st.tell(func(o Observer) { o.EVEvents(st.name, m) })
 		}
 	case *hostapi.EVCounts:
 		if n := len(m.Counts); n > st.server.cfg.MaxCounts {
-			return status.Errorf(codes.ResourceExhausted, "ev_counts.counts: %d, want at most %d", n, st.server.cfg.MaxCounts)
+			return status.Errorf(codes.ResourceExhausted, "ev_counts.counts: %d, want at most %d", n,
+				st.server.cfg.MaxCounts)
 		}
-		m.Counts = known(st, m.Counts, func(e hostapi.EVCount) (string, hostapi.EV) { return e.Profile, e.EV })
+		m.Counts = known(st, m.Counts, func(e hostapi.EVCount) (string, hostapi.EV) {
+			return e.Profile, e.EV
+		})
 		c.counts.Add(uint64(len(m.Counts)))
 		if len(m.Counts) > 0 {
 			st.tell(func(o Observer) { o.EVCounts(st.name, m) })

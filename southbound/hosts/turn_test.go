@@ -9,13 +9,14 @@ import (
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
-// TestTurns: a host that holds nothing waits for its turn when many come together; a host that holds a
-// state is denied an EV meanwhile.
+// TestTurns: a host that holds nothing waits for its turn when many come together; a host that
+// holds a state is denied an EV meanwhile.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, nil)
 		p := &hostapi.Profile{
-			Name: "a", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}}, Mode: hostapi.ModeExplicit, Count: 2,
+			Name: "a", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},
+			Mode: hostapi.ModeExplicit, Count: 2,
 			EVs: []hostapi.EV{hostapi.NewEV(1<<16, 1), hostapi.NewEV(2<<16, 1)},
 		}
 		set := func(host string, p *hostapi.Profile) {
@@ -41,7 +42,9 @@ func TestTurns(t *testing.T) {
 					if u, ok := m.GetMessage().(*hostpb.ControllerMessage_Update); ok {
 						n++
 						v := u.Update.GetVersion()
-						if err := c.stream.Send(hostapi.EncodeUp(&hostapi.Applied{Version: hostapi.Version{Epoch: v.GetEpoch(), Number: v.GetNumber()}})); err != nil {
+						if err := c.stream.Send(hostapi.EncodeUp(
+							&hostapi.Applied{Version: hostapi.Version{Epoch: v.GetEpoch(),
+								Number: v.GetNumber()}})); err != nil {
 							return
 						}
 					}

@@ -29,7 +29,9 @@ func apart(t *testing.T, c Config) *Store {
 func TestApartContract(t *testing.T) {
 	t.Parallel()
 	storetest.Contract(t, func(t *testing.T) store.Store { return apart(t, Config{Dir: t.TempDir()}) })
-	storetest.SharedContract(t, func(t *testing.T) store.Shared { return apart(t, Config{Dir: t.TempDir()}) })
+	storetest.SharedContract(t, func(t *testing.T) store.Shared {
+		return apart(t, Config{Dir: t.TempDir()})
+	})
 }
 
 // pid returns the process of the server; 0: there is none.
@@ -42,8 +44,8 @@ func (s *Store) pid() int {
 	return s.ward.server.cmd.Process.Pid
 }
 
-// TestKill: a server that is killed is not started again, a change is refused, and another store has all
-// that was kept.
+// TestKill: a server that is killed is not started again, a change is refused, and another store
+// has all that was kept.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,8 +71,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestServerDies: a server that ends by itself takes nothing with it: the reason is said, another one
-// is started, and has everything.
+// TestServerDies: a server that ends by itself takes nothing with it: the reason is said, another
+// one is started, and has everything.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
 	s := apart(t, Config{Dir: t.TempDir()})
@@ -133,8 +135,8 @@ func (f *fake) become(d *disk) {
 
 func (f *fake) fail(err error) { f.fault.Store(&err) }
 
-// TestMarks: below the first mark of free space new records are refused and deletions are taken, below the
-// second one the server is stopped before a write fails; it comes back by itself.
+// TestMarks: below the first mark of free space new records are refused and deletions are taken,
+// below the second one the server is stopped before a write fails; it comes back by itself.
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -178,7 +180,8 @@ func TestMarks(t *testing.T) {
 	f.free.Store(defaultLeastFree - 1)
 	await(t, "the server is stopped", func() bool { return s.pid() == 0 })
 	_, err := s.Delete(t.Context(), "c", store.Any)
-	if !errors.Is(err, store.ErrNoRoom) || !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "the reserve is used up") {
+	if !errors.Is(err, store.ErrNoRoom) || !errors.Is(err, store.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "the reserve is used up") {
 		t.Errorf("a deletion below the second mark: %v", err)
 	}
 	if err := s.Writable(); !errors.Is(err, store.ErrNoRoom) || state() != store.DiskOut {
@@ -206,7 +209,8 @@ func TestDiskFails(t *testing.T) {
 		put(t, s, "g", "1")
 		f.fail(fault)
 		await(t, "the server is stopped", func() bool { return s.pid() == 0 })
-		if _, err := s.Put(t.Context(), "g", []byte("2"), store.Any); !errors.Is(err, store.ErrDisk) || !strings.Contains(err.Error(), fault.Error()) {
+		if _, err := s.Put(t.Context(), "g", []byte("2"), store.Any); !errors.Is(err, store.ErrDisk) ||
+			!strings.Contains(err.Error(), fault.Error()) {
 			t.Errorf("%v: Put: %v", fault, err)
 		}
 		if d, _ := s.Disk(); d.State != store.DiskFailed || !strings.Contains(d.Reason, fault.Error()) {
@@ -218,8 +222,8 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// TestSlow: a disk is slow when each of the last syncs has taken long, and no more when one has not, and
-// one that does not answer is slow.
+// TestSlow: a disk is slow when each of the last syncs has taken long, and no more when one has
+// not, and one that does not answer is slow.
 func TestSlow(t *testing.T) {
 	d := &disk{
 		dir: "d", minFree: 1, changed: make(chan struct{}), reserve: func() bool { return true },
@@ -356,7 +360,8 @@ func TestDamage(t *testing.T) {
 			damage(t, &c)
 			err := refused(t, c)
 			text := err.Error()
-			if !errors.Is(err, ErrDamaged) || !strings.Contains(text, "weft restore") || strings.Contains(text, "\n") ||
+			if !errors.Is(err, ErrDamaged) || !strings.Contains(text, "weft restore") ||
+				strings.Contains(text, "\n") ||
 				!strings.Contains(text, c.database()) && !strings.Contains(text, c.log()) {
 				t.Errorf("%v", err)
 			}
@@ -376,8 +381,8 @@ func rewrite(t *testing.T, file string, change func([]byte) []byte) {
 	}
 }
 
-// TestForeign: a directory of several controllers does not start under the configuration of one, nor the
-// other way round, nor under that of others.
+// TestForeign: a directory of several controllers does not start under the configuration of one,
+// nor the other way round, nor under that of others.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -392,17 +397,21 @@ func TestForeign(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"of three, alone":     {Config{Dir: w.dirs["a"]}, "give it their cluster.etcd.members"},
-		"alone, of three":     {Config{Dir: alone, Peers: w.config("a").Peers}, "of a controller alone, and the configuration has cluster.etcd.members"},
-		"of three, of others": {Config{Dir: w.dirs["b"], Peers: others.config("a").Peers}, "take the right directory"},
+		"of three, alone": {Config{Dir: w.dirs["a"]}, "give it their cluster.etcd.members"},
+		"alone, of three": {Config{Dir: alone, Peers: w.config("a").Peers},
+			"of a controller alone, and the configuration has cluster.etcd.members"},
+		"of three, of others": {Config{Dir: w.dirs["b"], Peers: others.config("a").Peers},
+			"take the right directory"},
 	} {
-		if err := refused(t, c.config); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), c.want) {
+		if err := refused(t, c.config); !errors.Is(err, ErrForeign) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }
 
-// TestReplacedReturns: a member that comes back with its directory from before it was replaced says so.
+// TestReplacedReturns: a member that comes back with its directory from before it was replaced says
+// so.
 func TestReplacedReturns(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)

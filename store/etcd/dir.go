@@ -42,8 +42,8 @@ type Format struct {
 // lockWait is how long the server of a controller that has died may take to follow it.
 const lockWait = 5 * time.Second
 
-// lock takes the data directory for this process, and those that it hands the file. Closing it gives the
-// directory back; the kernel does so when the processes die.
+// lock takes the data directory for this process, and those that it hands the file. Closing it
+// gives the directory back; the kernel does so when the processes die.
 func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "LOCK")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -77,11 +77,12 @@ func holder(f *os.File) string {
 	return strings.TrimSpace(string(by[:n]))
 }
 
-// orphaned reports whether the process that took a lock has died, so that only its server has it still.
-// In a container that started again, both have the same id.
+// orphaned reports whether the process that took a lock has died, so that only its server has it
+// still. In a container that started again, both have the same id.
 func orphaned(by string) bool {
 	pid, err := strconv.Atoi(by)
-	return err == nil && pid > 0 && (errors.Is(unix.Kill(pid, 0), unix.ESRCH) || pid == os.Getpid() && pid == 1)
+	return err == nil && pid > 0 && (errors.Is(unix.Kill(pid, 0), unix.ESRCH) || pid == os.Getpid() &&
+		pid == 1)
 }
 
 func write(f *os.File, text string) error {
@@ -144,7 +145,8 @@ func checkFree(dir string, least uint64) error {
 		return fmt.Errorf("data directory %s: %w", dir, err)
 	}
 	if free := s.Bavail * uint64(s.Bsize); free < least {
-		return fmt.Errorf("data directory %s: %w: %d MiB free, want at least %d", dir, ErrFull, free>>20, least>>20)
+		return fmt.Errorf("data directory %s: %w: %d MiB free, want at least %d", dir, ErrFull, free>>20,
+			least>>20)
 	}
 	return nil
 }

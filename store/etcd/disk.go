@@ -25,7 +25,8 @@ const (
 	slowProbes = 5
 	// probeSize is that of the file DISK.
 	probeSize = 4096
-	// headroom is how far the blocks of the database are allocated ahead: as far as it grows at a time.
+	// headroom is how far the blocks of the database are allocated ahead: as far as it grows at a
+	// time.
 	headroom = 16 << 20
 )
 
@@ -52,7 +53,8 @@ type disk struct {
 
 func newDisk(c *Config) *disk {
 	d := &disk{
-		dir: c.Dir, minFree: c.MinFree, leastF: c.LeastFree, stop: make(chan struct{}), ended: make(chan struct{}), changed: make(chan struct{}),
+		dir: c.Dir, minFree: c.MinFree, leastF: c.LeastFree, stop: make(chan struct{}),
+		ended: make(chan struct{}), changed: make(chan struct{}),
 	}
 	d.space = func() (uint64, uint64, error) { return space(c.Dir) }
 	d.probe = func() error { return probe(c.Dir, !c.NoSync) }
@@ -122,7 +124,8 @@ func (d *disk) look() (diskState, <-chan struct{}) {
 	whole := d.reserve()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := store.Disk{Dir: d.dir, Free: free, Total: total, Reserve: whole, Marks: [2]uint64{d.minFree, d.leastF}}
+	s := store.Disk{Dir: d.dir, Free: free, Total: total, Reserve: whole,
+		Marks: [2]uint64{d.minFree, d.leastF}}
 	sync := slices.Clone(d.syncs)
 	if n := len(sync); n > 0 {
 		s.Sync = sync[n-1]
@@ -133,20 +136,23 @@ func (d *disk) look() (diskState, <-chan struct{}) {
 			sync = append(sync, late)
 		}
 	}
-	s.Slow = len(sync) >= slowProbes && slices.Min(sync[len(sync)-slowProbes:]) > slowSync || s.Sync > slowProbes*(slowSync+probePause)
+	s.Slow = len(sync) >= slowProbes && slices.Min(sync[len(sync)-slowProbes:]) > slowSync ||
+		s.Sync > slowProbes*(slowSync+probePause)
 	if err == nil && d.fault != nil && !errors.Is(d.fault, unix.ENOSPC) {
 		err = d.fault
 	}
 	switch {
 	case err != nil:
-		s.State, s.Reason = store.DiskFailed, fmt.Sprintf("the disk of %s cannot be written: %v", d.dir, err)
+		s.State, s.Reason = store.DiskFailed, fmt.Sprintf("the disk of %s cannot be written: %v", d.dir,
+			err)
 	case free < d.leastF && !whole, free < d.minFree && d.state.State == store.DiskOut:
 		s.State = store.DiskOut
 		s.Reason = fmt.Sprintf("the disk is full and the reserve is used up: %d MiB free in %s, want at least %d", free>>20, d.dir, d.minFree>>20)
 	case free < d.minFree:
 		s.State, s.Reason = store.DiskLow, d.lacks(free)
 	case s.Slow:
-		s.Reason = fmt.Sprintf("the disk of %s is slow: a sync takes %v, want less than %v", d.dir, s.Sync.Round(time.Millisecond), slowSync)
+		s.Reason = fmt.Sprintf("the disk of %s is slow: a sync takes %v, want less than %v", d.dir,
+			s.Sync.Round(time.Millisecond), slowSync)
 	}
 	if s.State != d.state.State || s.Slow != d.state.Slow {
 		close(d.changed)
@@ -170,7 +176,8 @@ func (d *disk) room() error {
 }
 
 func (d *disk) lacks(free uint64) string {
-	return fmt.Sprintf("the disk is full: %d MiB free in %s, want at least %d", free>>20, d.dir, d.minFree>>20)
+	return fmt.Sprintf("the disk is full: %d MiB free in %s, want at least %d", free>>20, d.dir,
+		d.minFree>>20)
 }
 
 // diskState is what follows from the state of a disk.
@@ -216,8 +223,9 @@ func probe(dir string, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// reserve has the blocks of the database allocated, some ahead, and reports whether they are, and the
-// next segment of the write-ahead log is: then the server can go on for a while on a disk without room.
+// reserve has the blocks of the database allocated, some ahead, and reports whether they are, and
+// the next segment of the write-ahead log is: then the server can go on for a while on a disk
+// without room.
 func reserve(database, log string) bool {
 	f, err := os.OpenFile(database, os.O_RDWR, 0)
 	if err != nil {
@@ -228,7 +236,8 @@ func reserve(database, log string) bool {
 	if err := unix.Fstat(int(f.Fd()), &has); err != nil {
 		return false
 	}
-	if want := has.Size + headroom; has.Blocks*512 < want && unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, want) != nil {
+	if want := has.Size + headroom; has.Blocks*512 < want &&
+		unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, want) != nil {
 		return false
 	}
 	next, err := filepath.Glob(filepath.Join(log, "*.tmp"))

@@ -21,7 +21,9 @@ func still() (*disk, *room) {
 	r := &room{free: 1000, whole: true}
 	return &disk{
 		dir: "d", minFree: 100, leastF: 10, changed: make(chan struct{}),
-		space: func() (uint64, uint64, error) { return r.free, 1000, r.err }, reserve: func() bool { return r.whole },
+		space: func() (uint64, uint64, error) { return r.free, 1000, r.err }, reserve: func() bool {
+			return r.whole
+		},
 	}, r
 }
 
@@ -32,7 +34,8 @@ type room struct {
 	err   error
 }
 
-// TestDiskStates: which state follows from the room, the reserve and the state before, at each mark.
+// TestDiskStates: which state follows from the room, the reserve and the state before, at each
+// mark.
 func TestDiskStates(t *testing.T) {
 	const ok, low, out, failed = store.DiskOK, store.DiskLow, store.DiskOut, store.DiskFailed
 	for _, c := range []struct {
@@ -72,13 +75,14 @@ func TestDiskStates(t *testing.T) {
 	}
 }
 
-// TestRoomIsLookedAt: whether a write has room is seen when it begins, not at the last look; a disk that
-// is out or has failed takes none before a look has seen it come back.
+// TestRoomIsLookedAt: whether a write has room is seen when it begins, not at the last look; a disk
+// that is out or has failed takes none before a look has seen it come back.
 func TestRoomIsLookedAt(t *testing.T) {
 	d, r := still()
 	d.look()
 	r.free = 99
-	if err := d.room(); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "the disk is full") {
+	if err := d.room(); !errors.Is(err, ErrFull) ||
+		!strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("after the disk was filled: %v", err)
 	}
 	d.look()
@@ -102,8 +106,8 @@ func TestRoomIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestProbes: a write that fails is a fault until one succeeds, unless it had no room, which the marks
-// judge; the time that it took counts for nothing.
+// TestProbes: a write that fails is a fault until one succeeds, unless it had no room, which the
+// marks judge; the time that it took counts for nothing.
 func TestProbes(t *testing.T) {
 	d, _ := still()
 	for range slowProbes {
@@ -123,8 +127,9 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestSlowSyncs: a disk is slow from the fifth sync in a row on that takes longer than half a second, also
-// when the fifth has not ended; or when one takes longer than five of these and the pauses between them.
+// TestSlowSyncs: a disk is slow from the fifth sync in a row on that takes longer than half a
+// second, also when the fifth has not ended; or when one takes longer than five of these and the
+// pauses between them.
 func TestSlowSyncs(t *testing.T) {
 	syncs := func(took ...time.Duration) *disk {
 		d, _ := still()
@@ -180,8 +185,8 @@ func TestSlowSyncs(t *testing.T) {
 	})
 }
 
-// TestDiskIsWatched: the disk is looked at five times a second and written once a second, also while a
-// write hangs; whoever waits for a change learns of it.
+// TestDiskIsWatched: the disk is looked at five times a second and written once a second, also
+// while a write hangs; whoever waits for a change learns of it.
 func TestDiskIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free, probes atomic.Uint64
@@ -226,7 +231,8 @@ func TestDiskIsWatched(t *testing.T) {
 		}
 		free.Store(1000)
 		change("there is room")
-		if s := change("the fourth write does not end"); !s.Slow || s.State != store.DiskOK || probes.Load() != 4 {
+		if s := change("the fourth write does not end"); !s.Slow || s.State != store.DiskOK ||
+			probes.Load() != 4 {
 			t.Errorf("while write %d hangs: %+v", probes.Load(), s)
 		}
 		end()
@@ -236,8 +242,8 @@ func TestDiskIsWatched(t *testing.T) {
 	})
 }
 
-// TestReserveIsWhole: there is a reserve when the database has its blocks ahead, and the log all of its next
-// segment.
+// TestReserveIsWhole: there is a reserve when the database has its blocks ahead, and the log all of
+// its next segment.
 func TestReserveIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	db, next := filepath.Join(dir, "db"), filepath.Join(dir, "1.tmp")

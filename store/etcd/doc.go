@@ -2,9 +2,10 @@
 // directory ([Open]), or one that others run ([Connect]).
 //
 // The server runs within the process or, with [Config.Apart], in one of its own. It has no listener
-// for clients: nothing but this process reaches it, so it needs no credentials. Alone it has no listener at all; as one of several [Peers] it has one for the others.
-// A write returns when etcd has synced it to disk, on more than half of the members. One process at a
-// time uses a data directory.
+// for clients: nothing but this process reaches it, so it needs no credentials. Alone it has no
+// listener at all; as one of several [Peers] it has one for the others. A write returns when etcd
+// has synced it to disk, on more than half of the members. One process at a time uses a data
+// directory.
 //
 // Layout of a data directory:
 //

@@ -33,8 +33,8 @@ type Config struct {
 	// LeastFree is how many octets must be free, unless the reserve is whole, for the server to go on.
 	// With less it is stopped, before a write fails. Default 16 MiB.
 	LeastFree uint64
-	// Apart runs the server in a process of its own, whose failure leaves this one alone: it is stopped
-	// while the disk cannot be written, and started again. See [IsServer].
+	// Apart runs the server in a process of its own, whose failure leaves this one alone: it is
+	// stopped while the disk cannot be written, and started again. See [IsServer].
 	Apart bool
 	// NoSync leaves out every sync to disk, for tests: a write may be lost with the machine.
 	NoSync bool
@@ -58,7 +58,8 @@ const (
 	retention = "10000"
 )
 
-// alone is the address of a member that is alone: it identifies the member, and nothing listens there.
+// alone is the address of a member that is alone: it identifies the member, and nothing listens
+// there.
 const alone = "localhost:2380"
 
 const (
@@ -75,8 +76,8 @@ func init() { wal.SegmentSizeBytes = segment }
 // Open starts an etcd on a data directory and waits until it takes requests.
 //
 // Errors say what is wrong with the directory: it cannot be written, another process uses it
-// ([ErrLocked]), a newer release wrote it ([ErrNewer]), its disk is full ([ErrFull]), it cannot be read
-// ([ErrDamaged]), or it is of another etcd ([ErrForeign]) or of a member that was replaced
+// ([ErrLocked]), a newer release wrote it ([ErrNewer]), its disk is full ([ErrFull]), it cannot be
+// read ([ErrDamaged]), or it is of another etcd ([ErrForeign]) or of a member that was replaced
 // ([ErrReplaced]) or has lost its data ([ErrDataLost]).
 func Open(ctx context.Context, c Config) (*Store, error) {
 	c.MinFree = cmp.Or(c.MinFree, defaultMinFree)
@@ -96,7 +97,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := c.prepare(); err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
-	s := &Store{prefix: defaultPrefix, timeout: defaultTimeout, peers: c.Peers, maxOps: maxOps, maxOctets: maxOctets}
+	s := &Store{prefix: defaultPrefix, timeout: defaultTimeout, peers: c.Peers, maxOps: maxOps,
+		maxOctets: maxOctets}
 	if c.Apart {
 		err = s.openApart(ctx, &c, held)
 	} else {
@@ -224,7 +226,8 @@ func (c *Config) await(ctx context.Context, s *server) error {
 			return fmt.Errorf("etcd has not started within %v", startTime)
 		case <-look.C:
 			if c.Peers != nil {
-				s.log.log.Warn("waiting until more than half of the members are there", "members", c.Peers.missing(ctx))
+				s.log.log.Warn("waiting until more than half of the members are there", "members",
+					c.Peers.missing(ctx))
 			}
 			look.Reset(waiting)
 		}

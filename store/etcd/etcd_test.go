@@ -18,15 +18,17 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-// TestMain looks for goroutines that are left, apart from those of connections between members in one
-// process: an etcd leaves them to end by themselves.
+// TestMain looks for goroutines that are left, apart from those of connections between members in
+// one process: an etcd leaves them to end by themselves.
 func TestMain(m *testing.M) {
 	if IsServer() {
 		os.Exit(Serve())
 	}
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*conn).serve"), goleak.IgnoreAnyFunction("net/http.(*connReader).backgroundRead"))
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*conn).serve"),
+		goleak.IgnoreAnyFunction("net/http.(*connReader).backgroundRead"))
 }
 
 func open(t *testing.T, c Config) *Store {

@@ -49,7 +49,8 @@ func (h *health) run(ctx context.Context, client *clientv3.Client, key string) {
 			return
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("no answer within %v: fewer than half of its members may be there", healthTimeout)
+			err = fmt.Errorf("no answer within %v: fewer than half of its members may be there",
+				healthTimeout)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: etcd: %w", store.ErrUnavailable, err)

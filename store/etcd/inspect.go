@@ -42,8 +42,8 @@ type content struct {
 	last            uint64   // number of the last entry of the write-ahead log
 }
 
-// inspect reads a data directory; nil: it has no data yet. Errors wrap [ErrDamaged]; a damaged database
-// may also panic or fault.
+// inspect reads a data directory; nil: it has no data yet. Errors wrap [ErrDamaged]; a damaged
+// database may also panic or fault.
 func (c *Config) inspect() (*content, error) {
 	if !wal.Exist(c.log()) {
 		return nil, nil
@@ -160,7 +160,8 @@ func (c *Config) fits(d *content) error {
 	if c.Peers == nil {
 		if len(d.members) > 1 || d.members[0].Address != alone {
 			return fmt.Errorf("%w, which controllers form (%s), and the configuration is of a controller alone: "+
-				"give it their cluster.etcd.members, or have \"weft restore\" make a new directory of a backup", ErrForeign, all)
+				"give it their cluster.etcd.members, or have \"weft restore\" make a new directory of a backup",
+				ErrForeign, all)
 		}
 		return nil
 	}
@@ -170,7 +171,8 @@ func (c *Config) fits(d *content) error {
 	}
 	if d.members[0].Address == alone {
 		return fmt.Errorf("%w, of a controller alone, and the configuration has cluster.etcd.members: "+
-			"take a backup with the old configuration, and have \"weft restore\" make a new directory of it", ErrForeign)
+			"take a backup with the old configuration, and have \"weft restore\" make a new directory of it",
+			ErrForeign)
 	}
 	return fmt.Errorf("%w: its members are %s, and this one is %s at %s: take the right directory, or an empty one", ErrForeign, all, c.Peers.Name, self)
 }

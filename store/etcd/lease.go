@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Lease implements [store.Shared]. etcd counts whole seconds, and grants one and a half times the time
-// of an election or more.
+// Lease implements [store.Shared]. etcd counts whole seconds, and grants one and a half times the
+// time of an election or more.
 func (s *Store) Lease(ctx context.Context, ttl time.Duration) (store.Lease, error) {
 	asked, cancel := s.bound(ctx)
 	defer cancel()
@@ -32,7 +32,8 @@ func (s *Store) Lease(ctx context.Context, ttl time.Duration) (store.Lease, erro
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &lease{
 		store: s, id: r.ID, ttl: time.Duration(r.TTL) * time.Second, stop: stop,
-		until: sent.Add(time.Duration(r.TTL) * time.Second), done: make(chan struct{}), ended: make(chan struct{}),
+		until: sent.Add(time.Duration(r.TTL) * time.Second), done: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	go l.renew(ctx)
 	return l, nil
@@ -85,7 +86,8 @@ func (l *lease) renew(ctx context.Context) {
 // Put implements [store.Lease].
 func (l *lease) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
 	// Without its record a controller is not there, and a disk that fills says so by it.
-	revision, err := l.store.write(store.WithReserve(ctx), key, expect, clientv3.OpPut(l.store.prefix+key, string(value), clientv3.WithLease(l.id)))
+	revision, err := l.store.write(store.WithReserve(ctx), key, expect,
+		clientv3.OpPut(l.store.prefix+key, string(value), clientv3.WithLease(l.id)))
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		return 0, fmt.Errorf("the lease is over: %w", err)
 	}

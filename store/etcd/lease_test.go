@@ -18,14 +18,15 @@ type slowRenewal struct {
 	asked atomic.Int32
 }
 
-func (s *slowRenewal) KeepAliveOnce(context.Context, clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
+func (s *slowRenewal) KeepAliveOnce(context.Context,
+	clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
 	s.asked.Add(1)
 	time.Sleep(s.takes)
 	return &clientv3.LeaseKeepAliveResponse{TTL: s.ttl}, nil
 }
 
-// TestLeaseCountsFromTheRequest: a lease lasts from when its renewal was asked for, since the etcd may
-// have renewed it right then, however late the answer is.
+// TestLeaseCountsFromTheRequest: a lease lasts from when its renewal was asked for, since the etcd
+// may have renewed it right then, however late the answer is.
 func TestLeaseCountsFromTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 9 * time.Second
@@ -33,7 +34,8 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 		began := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
 		l := &lease{
-			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop, until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
+			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop,
+			until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
 		}
 		go l.renew(ctx)
 		// It is renewed at a third of its time, and again at a third after each answer.
@@ -43,7 +45,8 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 				t.Fatalf("after %v: %d renewals, want %d", time.Since(began), n, i+1)
 			}
 			if until := l.Until().Sub(began); until != sent+ttl {
-				t.Errorf("renewal %d, asked for after %v: the lease lasts until %v, want %v", i+1, sent, until, sent+ttl)
+				t.Errorf("renewal %d, asked for after %v: the lease lasts until %v, want %v", i+1, sent, until,
+					sent+ttl)
 			}
 		}
 		stop()

@@ -26,7 +26,8 @@ func newCore(log *slog.Logger) *core {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool), closed: new(atomic.Bool), removed: new(atomic.Bool)}
+	return &core{log: log.With("component", "etcd"), started: new(atomic.Bool),
+		closed: new(atomic.Bool), removed: new(atomic.Bool)}
 }
 
 // newClientCore is newCore for a client, all warnings of which count.
@@ -43,7 +44,8 @@ func (c *core) Enabled(l zapcore.Level) bool {
 
 // With implements zapcore.Core.
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{log: c.log, started: c.started, closed: c.closed, removed: c.removed, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{log: c.log, started: c.started, closed: c.closed, removed: c.removed,
+		fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
 }
 
 // Check implements zapcore.Core.

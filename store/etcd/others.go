@@ -40,11 +40,14 @@ func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 	at := p.Members[o.name]
 	isAt := func(m Member) bool { return m.Address == at }
 	if i := slices.IndexFunc(self.members, isAt); i >= 0 && self.members[i].Name == "" {
-		return store.AbsenceReplaced, "it was replaced, and has not started since: start it with an empty data directory"
+		return store.AbsenceReplaced,
+			"it was replaced, and has not started since: start it with an empty data directory"
 	}
 	switch fault := certs.Fault(o.err); {
 	case o.err == nil && self.err == nil && o.cluster != self.cluster:
-		return store.AbsenceCluster, fmt.Sprintf("at %s is a member of another etcd: give it its own data directory, or an empty one", at)
+		return store.AbsenceCluster,
+			fmt.Sprintf("at %s is a member of another etcd: give it its own data directory, or an empty one",
+				at)
 	case o.err == nil:
 		return "", ""
 	case fault == "":
@@ -53,9 +56,11 @@ func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 		return store.AbsenceClock, fault
 	case strings.Contains(o.err.Error(), "tls: expired certificate"):
 		// It has a look at its own clock.
-		if pair, err := tls.LoadX509KeyPair(p.TLS.CertFile, p.TLS.KeyFile); err == nil && now.After(pair.Leaf.NotBefore) && now.Before(pair.Leaf.NotAfter) {
-			return store.AbsenceClock, fmt.Sprintf("it says that the certificate of this side is not valid, which is by the clock here, %s, until %s: look at the clocks of both machines",
-				now.UTC().Format(time.RFC3339), pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		if pair, err := tls.LoadX509KeyPair(p.TLS.CertFile, p.TLS.KeyFile); err == nil &&
+			now.After(pair.Leaf.NotBefore) && now.Before(pair.Leaf.NotAfter) {
+			return store.AbsenceClock,
+				fmt.Sprintf("it says that the certificate of this side is not valid, which is by the clock here, %s, until %s: look at the clocks of both machines",
+					now.UTC().Format(time.RFC3339), pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 		return store.AbsenceCertificate, fault
 	}
@@ -65,5 +70,6 @@ func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 // isEarly reports whether a certificate is refused for it begins later.
 func isEarly(err error, now time.Time) bool {
 	var invalid x509.CertificateInvalidError
-	return errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil && now.Before(invalid.Cert.NotBefore)
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil &&
+		now.Before(invalid.Cert.NotBefore)
 }

@@ -22,7 +22,8 @@ func TestOthers(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certstest.New(t), certstest.New(t)
 	of := func(a *certstest.Authority, name string) certs.Server {
-		return certs.Server{CertFile: a.File(name + ".pem"), KeyFile: a.File(name + ".key"), ClientCAFile: a.File("ca.pem")}
+		return certs.Server{CertFile: a.File(name + ".pem"), KeyFile: a.File(name + ".key"),
+			ClientCAFile: a.File("ca.pem")}
 	}
 	id := certs.Identity{Kind: certs.KindController, Name: "c"}
 	ours.IssueAs(t, "self", id, "127.0.0.1")
@@ -31,7 +32,8 @@ func TestOthers(t *testing.T) {
 
 	listeners := make(map[string]net.Listener)
 	p := &Peers{Name: "self", Members: make(map[string]string), TLS: of(ours, "self")}
-	for _, name := range []string{"self", "there", "gone", "foreign", "later", "slow-clock", "elsewhere", "replaced"} {
+	for _, name := range []string{"self", "there", "gone", "foreign", "later", "slow-clock",
+		"elsewhere", "replaced"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -72,10 +74,11 @@ func TestOthers(t *testing.T) {
 				return c, err
 			}
 		}
-		s := &httptest.Server{Listener: l, TLS: conf, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Etcd-Cluster-ID", cluster)
-			_, _ = fmt.Fprintf(w, "[%s]", strings.Join(list, ","))
-		})}}
+		s := &httptest.Server{Listener: l, TLS: conf,
+			Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Etcd-Cluster-ID", cluster)
+				_, _ = fmt.Fprintf(w, "[%s]", strings.Join(list, ","))
+			})}}
 		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		s.StartTLS()
 		t.Cleanup(s.Close)
@@ -99,7 +102,8 @@ func TestOthers(t *testing.T) {
 		"elsewhere":  {store.AbsenceCluster, "a member of another etcd"},
 		"replaced":   {store.AbsenceReplaced, "start it with an empty data directory"},
 	} {
-		if o := got[name]; o.Absence != want.absence || !strings.Contains(o.Reason, want.reason) || o.Address != p.Members[name] {
+		if o := got[name]; o.Absence != want.absence || !strings.Contains(o.Reason, want.reason) ||
+			o.Address != p.Members[name] {
 			t.Errorf("%s: %+v, want %s, %q", name, o, want.absence, want.reason)
 		}
 	}

@@ -67,7 +67,8 @@ type Member struct {
 // validate returns an error that names the field.
 func (p *Peers) validate() error {
 	if _, ok := p.Members[p.Name]; !ok {
-		return fmt.Errorf("peers: this member is %q: want one of %s", p.Name, strings.Join(slices.Sorted(maps.Keys(p.Members)), ", "))
+		return fmt.Errorf("peers: this member is %q: want one of %s", p.Name,
+			strings.Join(slices.Sorted(maps.Keys(p.Members)), ", "))
 	}
 	taken := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
@@ -102,10 +103,12 @@ func (p *Peers) info() transport.TLSInfo {
 	if p.TLS.IsZero() {
 		return transport.TLSInfo{}
 	}
-	info := transport.TLSInfo{CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile, TrustedCAFile: p.TLS.ClientCAFile, ClientCertAuth: true}
+	info := transport.TLSInfo{CertFile: p.TLS.CertFile, KeyFile: p.TLS.KeyFile,
+		TrustedCAFile: p.TLS.ClientCAFile, ClientCertAuth: true}
 	for _, address := range p.Members {
 		if host, _, err := net.SplitHostPort(address); err == nil {
-			info.AllowedHostnames = append(info.AllowedHostnames, host) // the authorities may have signed others' certificates
+			// the authorities may have signed others' certificates
+			info.AllowedHostnames = append(info.AllowedHostnames, host)
 		}
 	}
 	return info
@@ -126,14 +129,15 @@ func (p *Peers) configure(e *embed.Config) {
 	e.InitialCluster = strings.Join(all, ",")
 	e.PeerTLSInfo = p.info()
 	election := cmp.Or(p.Election, defaultElection)
-	e.ElectionMs, e.TickMs = uint(election.Milliseconds()), uint((election / heartbeats).Milliseconds())
+	e.ElectionMs, e.TickMs = uint(election.Milliseconds()),
+		uint((election / heartbeats).Milliseconds())
 	// Nothing listens for clients. That a member has published an address for them shows others that
 	// it has taken part.
 	e.AdvertiseClientUrls = []url.URL{self}
 }
 
-// join reports how a member starts: with the others for the first time, in the place of one whose data
-// was lost, or with the data that it has, which must be those that the others count on.
+// join reports how a member starts: with the others for the first time, in the place of one whose
+// data was lost, or with the data that it has, which must be those that the others count on.
 func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
 	if len(p.Members) == 1 {
 		return embed.ClusterStateFlagNew, nil
@@ -146,13 +150,15 @@ func (p *Peers) join(ctx context.Context, has *content) (state string, err error
 		i := slices.IndexFunc(o.members, func(m Member) bool { return m.Address == self })
 		switch {
 		case has != nil && o.cluster != has.cluster:
-			return "", fmt.Errorf("%w than that of %s at %s: take the right directory, or an empty one", ErrForeign, o.name, p.Members[o.name])
+			return "", fmt.Errorf("%w than that of %s at %s: take the right directory, or an empty one",
+				ErrForeign, o.name, p.Members[o.name])
 		case has != nil && (i < 0 || o.members[i].ID != has.member):
 			return "", ErrReplaced
 		case has != nil:
 			return embed.ClusterStateFlagNew, nil // what is on the disk counts
 		case i < 0:
-			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name, self)
+			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name,
+				self)
 		case o.members[i].Started:
 			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them first (\"weft replace controller %s\")", ErrDataLost, p.Name)
 		case o.members[i].Name == "":
@@ -173,7 +179,9 @@ type told struct {
 
 // others returns the names of the other members, in order.
 func (p *Peers) others() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Members)), func(name string) bool { return name == p.Name })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Members)), func(name string) bool {
+		return name == p.Name
+	})
 }
 
 // askAll asks all other members which ones they know, in the order of their names.
@@ -231,7 +239,8 @@ func rootCause(err error) string {
 }
 
 // ask returns the members that one of them knows.
-func ask(ctx context.Context, c *http.Client, at url.URL) (cluster uint64, members []Member, err error) {
+func ask(ctx context.Context, c *http.Client, at url.URL) (cluster uint64, members []Member,
+	err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	at.Path = "/members"
@@ -292,8 +301,8 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 var ErrNoMember = errors.New("no such member")
 
 // Replace has a member that lost its data start again with none: the etcd forgets the old one, and
-// takes a new one at its address. The others must be more than half of the members. It can be called
-// again when it failed in between.
+// takes a new one at its address. The others must be more than half of the members. It can be
+// called again when it failed in between.
 func (s *Store) Replace(ctx context.Context, name string) error {
 	if s.peers == nil || s.peers.Members[name] == "" {
 		return fmt.Errorf("%w: %s", ErrNoMember, name)

@@ -33,9 +33,11 @@ type trio struct {
 
 // newTrio returns members that have not started, on loopback addresses that nobody else has.
 func newTrio(t *testing.T) *trio {
-	w := &trio{t: t, members: make(map[string]string), dirs: make(map[string]string), stores: make(map[string]*Store)}
+	w := &trio{t: t, members: make(map[string]string), dirs: make(map[string]string),
+		stores: make(map[string]*Store)}
 	for _, name := range []string{"a", "b", "c"} {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", rand.IntN(250)+2, rand.IntN(250), rand.IntN(250)+1))
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", rand.IntN(250)+2, rand.IntN(250),
+			rand.IntN(250)+1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +54,8 @@ func newTrio(t *testing.T) *trio {
 
 func (w *trio) config(name string) Config {
 	return Config{
-		Dir: w.dirs[name], NoSync: true, Release: "weft test", Log: slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
+		Dir: w.dirs[name], NoSync: true, Release: "weft test",
+		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 		Peers: &Peers{Name: name, Members: w.members, TLS: w.tls},
 	}
 }
@@ -104,11 +107,13 @@ func refuses(t *testing.T, a *certstest.Authority, address string) {
 		{"a switch", a.File("switch.pem"), a.File("switch.key"), false},
 		{"a host", a.File("host.pem"), a.File("host.key"), false},
 	} {
-		dial, err := certs.Client{Enabled: true, CAFile: a.File("ca.pem"), CertFile: c.cert, KeyFile: c.key}.Dial(tls.VersionTLS12, new(net.Dialer))
+		dial, err := certs.Client{Enabled: true, CAFile: a.File("ca.pem"), CertFile: c.cert,
+			KeyFile: c.key}.Dial(tls.VersionTLS12, new(net.Dialer))
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialTLSContext: dial, DisableKeepAlives: true}}
+		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialTLSContext: dial,
+			DisableKeepAlives: true}}
 		answer, err := client.Get("https://" + address + "/version")
 		if err == nil {
 			err = answer.Body.Close()
@@ -128,8 +133,8 @@ func TestPeersContract(t *testing.T) {
 	})
 }
 
-// TestQuorum: what one member has acknowledged the others have; with one of three away writes go on,
-// with two away they are refused, and go on when one is back.
+// TestQuorum: what one member has acknowledged the others have; with one of three away writes go
+// on, with two away they are refused, and go on when one is back.
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -143,7 +148,8 @@ func TestQuorum(t *testing.T) {
 		w.members[name] = l.Addr().String()
 		_ = l.Close()
 	}
-	w.tls = certs.Server{CertFile: authority.File("peer.pem"), KeyFile: authority.File("peer.key"), ClientCAFile: authority.File("ca.pem")}
+	w.tls = certs.Server{CertFile: authority.File("peer.pem"), KeyFile: authority.File("peer.key"),
+		ClientCAFile: authority.File("ca.pem")}
 	w.start("a", "b", "c")
 	refuses(t, authority, w.members["a"])
 	put(t, w.stores["a"], "x", "1")
@@ -160,7 +166,8 @@ func TestQuorum(t *testing.T) {
 	}
 	await(t, "writes are refused", func() bool {
 		err := c.Writable()
-		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), "fewer than half of its members")
+		return errors.Is(err, store.ErrUnavailable) &&
+			strings.Contains(err.Error(), "fewer than half of its members")
 	})
 	w.start("b")
 	await(t, "writes are taken again", func() bool { return c.Writable() == nil })
@@ -172,8 +179,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestYield: a member that yields leads no more, and nothing that was begun meanwhile at that member
-// is refused. One that does not lead, and one that is alone, change nothing.
+// TestYield: a member that yields leads no more, and nothing that was begun meanwhile at that
+// member is refused. One that does not lead, and one that is alone, change nothing.
 func TestYield(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -317,13 +324,17 @@ func TestInterruptedStart(t *testing.T) {
 func TestPeersAreChecked(t *testing.T) {
 	good := map[string]string{"a": "127.0.0.1:1", "b": "127.0.0.1:2"}
 	for want, p := range map[string]Peers{
-		`this member is "c": want one of a, b`:                    {Name: "c", Members: good},
-		`address of b is "b:x": want HOST:PORT`:                   {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "b:x"}},
-		"a and b have the address 127.0.0.1:1":                    {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "127.0.0.1:1"}},
-		"b at b.example.com:2 is reached in plain text: want TLS": {Name: "a", Members: map[string]string{"a": "127.0.0.1:1", "b": "b.example.com:2"}},
+		`this member is "c": want one of a, b`: {Name: "c", Members: good},
+		`address of b is "b:x": want HOST:PORT`: {Name: "a",
+			Members: map[string]string{"a": "127.0.0.1:1", "b": "b:x"}},
+		"a and b have the address 127.0.0.1:1": {Name: "a",
+			Members: map[string]string{"a": "127.0.0.1:1", "b": "127.0.0.1:1"}},
+		"b at b.example.com:2 is reached in plain text: want TLS": {Name: "a",
+			Members: map[string]string{"a": "127.0.0.1:1", "b": "b.example.com:2"}},
 		"TLS has no ca": {Name: "a", Members: good, TLS: certs.Server{CertFile: "a", KeyFile: "a"}},
 	} {
-		if _, err := Open(t.Context(), Config{Dir: t.TempDir(), Peers: &p}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(t.Context(), Config{Dir: t.TempDir(), Peers: &p}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
@@ -361,7 +372,8 @@ func TestRestoreOfPeers(t *testing.T) {
 			t.Errorf("%s has %q", name, got)
 		}
 	}
-	if after, err := w.stores["a"].Put(t.Context(), "x", []byte("3"), store.Any); err != nil || after <= before {
+	if after, err := w.stores["a"].Put(t.Context(), "x", []byte("3"), store.Any); err != nil ||
+		after <= before {
 		t.Errorf("revision %d after %d, %v", after, before, err)
 	}
 	if members, err := w.stores["c"].Members(t.Context()); err != nil || len(members) != 3 {

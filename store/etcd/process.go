@@ -64,12 +64,14 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 			return nil, errors.Join(err, control.Close())
 		}
 	}
-	p := &process{control: control, log: slog.New(slog.DiscardHandler), ready: make(chan struct{}), ended: make(chan struct{}), yielded: make(chan error, 1)}
+	p := &process{control: control, log: slog.New(slog.DiscardHandler), ready: make(chan struct{}),
+		ended: make(chan struct{}), yielded: make(chan error, 1)}
 	if c.Log != nil {
 		p.log = c.Log.With("component", "etcd")
 	}
 	p.cmd = &exec.Cmd{
-		Path: self, Args: []string{os.Args[0], "etcd", c.Dir}, Env: append(os.Environ(), serverMark+"=1"), ExtraFiles: []*os.File{theirs, lock},
+		Path: self, Args: []string{os.Args[0], "etcd", c.Dir}, Env: append(os.Environ(), serverMark+"=1"),
+		ExtraFiles: []*os.File{theirs, lock},
 		// It writes nothing there: who waits for the end of what this process writes waits for both.
 		Stdout: os.Stdout,
 		// One that is stopped does not see that the socket is closed.
@@ -81,7 +83,8 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 	}
 	started := make(chan error)
 	go func() {
-		// Pdeathsig is sent at the end of the thread that starts the process: this one lasts as long as that.
+		// Pdeathsig is sent at the end of the thread that starts the process: this one lasts as long as
+		// that.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -250,7 +253,8 @@ func (p *process) end(c *Config, exit error) {
 
 // isFull reports whether the text of an error is that of a disk, and not of what is on it.
 func isFull(text string) bool {
-	for _, e := range []syscall.Errno{unix.ENOSPC, unix.EROFS, unix.EIO, unix.EDQUOT, unix.EACCES, unix.EADDRINUSE, unix.EADDRNOTAVAIL} {
+	for _, e := range []syscall.Errno{unix.ENOSPC, unix.EROFS, unix.EIO, unix.EDQUOT, unix.EACCES,
+		unix.EADDRINUSE, unix.EADDRNOTAVAIL} {
 		if strings.Contains(text, e.Error()) {
 			return true
 		}

@@ -77,7 +77,8 @@ func ParseRemote(text string) (Remote, error) {
 	case hosts == "":
 		return Remote{}, errors.New("it names no host: want etcd://HOST:PORT,…")
 	case strings.Contains(user, ":"):
-		return Remote{}, errors.New("it has a password, which others on this machine can see: want password-file=FILE")
+		return Remote{}, errors.New(
+			"it has a password, which others on this machine can see: want password-file=FILE")
 	}
 	r := Remote{User: user, Prefix: strings.Trim(u.Path, "/")}
 	r.TLS.Enabled = scheme == schemeTLS
@@ -116,7 +117,8 @@ func (r *Remote) options(u *url.URL) error {
 	}
 	insecure := false
 	files := map[string]*string{
-		"ca": &r.TLS.CAFile, "cert": &r.TLS.CertFile, "key": &r.TLS.KeyFile, "password-file": &r.PasswordFile,
+		"ca": &r.TLS.CAFile, "cert": &r.TLS.CertFile, "key": &r.TLS.KeyFile,
+		"password-file": &r.PasswordFile,
 	}
 	for name, values := range query {
 		value := values[len(values)-1]
@@ -126,7 +128,8 @@ func (r *Remote) options(u *url.URL) error {
 		case name == "insecure":
 			return fmt.Errorf("insecure is %q: want true or false", value)
 		case to == nil:
-			return fmt.Errorf("option %q is unknown: want one of ca, cert, insecure, key, password-file", name)
+			return fmt.Errorf("option %q is unknown: want one of ca, cert, insecure, key, password-file",
+				name)
 		case value == "":
 			return fmt.Errorf("%s is empty", name)
 		default:
@@ -180,8 +183,9 @@ func Connect(ctx context.Context, r Remote) (*Store, error) {
 	}
 	h := newHealth(client, prefix+"schema")
 	return &Store{
-		client: client, prefix: prefix, timeout: defaultTimeout, health: h, maxOps: remoteOps, maxOctets: remoteOctets,
-		close: func() error { h.close(); return client.Close() },
+		client: client, prefix: prefix, timeout: defaultTimeout, health: h, maxOps: remoteOps,
+		maxOctets: remoteOctets,
+		close:     func() error { h.close(); return client.Close() },
 	}, nil
 }
 
@@ -193,7 +197,8 @@ func explain(err error) error {
 	return err
 }
 
-// reach connects to members until one takes the connection, for the client does not say why none did.
+// reach connects to members until one takes the connection, for the client does not say why none
+// did.
 func reach(ctx context.Context, endpoints []string, conf *tls.Config) error {
 	var faults []error
 	for _, e := range endpoints {
@@ -226,7 +231,8 @@ func knock(ctx context.Context, endpoint string, conf *tls.Config) error {
 	// With TLS 1.3 a server refuses a certificate after the handshake; otherwise it is silent.
 	_ = conn.SetReadDeadline(time.Now().Add(refusal))
 	var timeout net.Error
-	if _, err := conn.Read(make([]byte, 1)); err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
+	if _, err := conn.Read(make([]byte, 1)); err != nil &&
+		(!errors.As(err, &timeout) || !timeout.Timeout()) {
 		return fmt.Errorf("%s: %w", endpoint, err)
 	}
 	return nil
@@ -235,8 +241,9 @@ func knock(ctx context.Context, endpoint string, conf *tls.Config) error {
 // config reads the files.
 func (r *Remote) config() (clientv3.Config, error) {
 	conf := clientv3.Config{
-		Endpoints: r.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
-		Username: r.User, Logger: zap.New(newClientCore(r.Log)), MaxCallRecvMsgSize: 1 << 30,
+		Endpoints: r.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: 5 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		Username:             r.User, Logger: zap.New(newClientCore(r.Log)), MaxCallRecvMsgSize: 1 << 30,
 	}
 	var err error
 	if conf.TLS, err = r.TLS.Config(tls.VersionTLS12); err != nil {
@@ -247,7 +254,8 @@ func (r *Remote) config() (clientv3.Config, error) {
 		if err != nil {
 			return conf, err
 		}
-		conf.DialOptions = []grpc.DialOption{grpc.WithTransportCredentials(creds)} // in place of conf.TLS, which does not change
+		// in place of conf.TLS, which does not change
+		conf.DialOptions = []grpc.DialOption{grpc.WithTransportCredentials(creds)}
 	}
 	if r.PasswordFile == "" {
 		return conf, nil

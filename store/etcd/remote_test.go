@@ -28,9 +28,11 @@ import (
 func serveEtcd(t *testing.T, change ...func(*embed.Config)) (stop func(), endpoint string) {
 	t.Helper()
 	c := embed.NewConfig()
-	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true, embed.NewZapLoggerBuilder(zap.NewNop())
+	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true,
+		embed.NewZapLoggerBuilder(zap.NewNop())
 	client := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{client}, []url.URL{client}, nil
+	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{client}, []url.URL{client},
+		nil
 	for _, f := range change {
 		f(c)
 	}
@@ -78,7 +80,8 @@ func TestSharedContract(t *testing.T) {
 // TestPrefixes: two users of an etcd see nothing of each other.
 func TestPrefixes(t *testing.T) {
 	_, endpoint := serveEtcd(t)
-	a, b := connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "a/"}), connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "ab/"})
+	a, b := connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "a/"}),
+		connect(t, Remote{Endpoints: []string{endpoint}, Prefix: "ab/"})
 	put(t, a, "x", "1")
 	put(t, b, "x", "2")
 	list, _, err := a.List(t.Context(), "")
@@ -114,7 +117,9 @@ func TestNoQuorum(t *testing.T) {
 	if _, err := s.Get(short, "x"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Get of one who waits for less: %v", err)
 	}
-	await(t, "it takes no writes", func() bool { return errors.Is(s.Writable(), store.ErrUnavailable) })
+	await(t, "it takes no writes", func() bool {
+		return errors.Is(s.Writable(), store.ErrUnavailable)
+	})
 	serveEtcd(t, func(c *embed.Config) {
 		c.Dir, c.ListenClientUrls = dir, []url.URL{{Scheme: "http", Host: endpoint}}
 	})
@@ -134,7 +139,8 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestLeaseIsLost: a lease that the etcd has ended, and one that cannot be renewed in time, are over.
+// TestLeaseIsLost: a lease that the etcd has ended, and one that cannot be renewed in time, are
+// over.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	stop, endpoint := serveEtcd(t)
@@ -178,7 +184,8 @@ func TestTLSAndUsers(t *testing.T) {
 	_, endpoint := serveEtcd(t, func(c *embed.Config) {
 		u := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
 		c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{u}, []url.URL{u}
-		c.ClientTLSInfo = transport.TLSInfo{CertFile: cert, KeyFile: key, TrustedCAFile: ca.File("ca.pem"), ClientCertAuth: true}
+		c.ClientTLSInfo = transport.TLSInfo{CertFile: cert, KeyFile: key,
+			TrustedCAFile: ca.File("ca.pem"), ClientCertAuth: true}
 	})
 	good := Remote{Endpoints: []string{endpoint}, TLS: certs.Client{
 		Enabled: true, CAFile: cert, CertFile: ca.File("client.pem"), KeyFile: ca.File("client.key"),
@@ -189,8 +196,9 @@ func TestTLSAndUsers(t *testing.T) {
 		change func(*Remote)
 		want   string
 	}{
-		"no certificate": {func(r *Remote) { r.TLS.CertFile, r.TLS.KeyFile = "", "" }, "certificate required"},
-		"another CA":     {func(r *Remote) { r.TLS.CAFile = ca.File("ca.pem") }, "unknown authority"},
+		"no certificate": {func(r *Remote) { r.TLS.CertFile, r.TLS.KeyFile = "", "" },
+			"certificate required"},
+		"another CA": {func(r *Remote) { r.TLS.CAFile = ca.File("ca.pem") }, "unknown authority"},
 		"another name": {func(r *Remote) {
 			r.Endpoints = []string{strings.Replace(endpoint, "127.0.0.1", "localhost", 1)}
 		}, "not valid for any names"},
@@ -215,7 +223,8 @@ func TestTLSAndUsers(t *testing.T) {
 	_, err1 := root.client.UserAdd(ctx, "root", "secret")
 	_, err2 := root.client.UserGrantRole(ctx, "root", "root")
 	_, err3 := root.client.RoleAdd(ctx, "weft")
-	_, err4 := root.client.RoleGrantPermission(ctx, "weft", "weft/", "weft0", clientv3.PermissionType(clientv3.PermReadWrite))
+	_, err4 := root.client.RoleGrantPermission(ctx, "weft", "weft/", "weft0",
+		clientv3.PermissionType(clientv3.PermReadWrite))
 	_, err5 := root.client.UserAdd(ctx, "ann", "secret")
 	_, err6 := root.client.UserGrantRole(ctx, "ann", "weft")
 	_, err7 := root.client.AuthEnable(ctx)
@@ -258,10 +267,12 @@ func TestTLSAndUsers(t *testing.T) {
 func TestParseRemote(t *testing.T) {
 	tls := certs.Client{Enabled: true}
 	for text, want := range map[string]Remote{
-		"etcd://127.0.0.1":                    {Endpoints: []string{"127.0.0.1:2379"}},
-		"etcd://[::1]:23,localhost/a/b/":      {Endpoints: []string{"[::1]:23", "localhost:2379"}, Prefix: "a/b/"},
-		"etcds://e1.example.com:2379,e2,[::]": {Endpoints: []string{"e1.example.com:2379", "e2:2379", "[::]:2379"}, TLS: tls},
-		"etcd://e1?insecure=true":             {Endpoints: []string{"e1:2379"}},
+		"etcd://127.0.0.1": {Endpoints: []string{"127.0.0.1:2379"}},
+		"etcd://[::1]:23,localhost/a/b/": {Endpoints: []string{"[::1]:23", "localhost:2379"},
+			Prefix: "a/b/"},
+		"etcds://e1.example.com:2379,e2,[::]": {Endpoints: []string{"e1.example.com:2379", "e2:2379",
+			"[::]:2379"}, TLS: tls},
+		"etcd://e1?insecure=true": {Endpoints: []string{"e1:2379"}},
 		"etcds://ann@e1?ca=ca.pem&cert=c.pem&key=k.pem&password-file=p": {
 			Endpoints: []string{"e1:2379"}, User: "ann", PasswordFile: "p",
 			TLS: certs.Client{Enabled: true, CAFile: "ca.pem", CertFile: "c.pem", KeyFile: "k.pem"}},
@@ -271,11 +282,16 @@ func TestParseRemote(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"http://e1": `scheme is "http": want etcd or, with TLS, etcds`, "etcd:///x": "names no host", "etcd://": "names no host",
-		"etcds://e1,": `member is ""`, "etcds://ann:secret@e1": "password-file=FILE", "etcds://ann@e1": "go together",
-		"etcds://e1?password-file=p": "go together", "etcd://e1": "plain text", "etcd://127.0.0.1,e1": "plain text",
-		"etcd://127.0.0.1?ca=x": "want the scheme etcds", "etcds://e1?cs=x": `option "cs" is unknown: want one of ca, `,
-		"etcds://e1?ca=": "ca is empty", "etcd://e1?insecure=yes": "want true or false", "etcds://e1:x%zz": `member is "e1:x%zz": want HOST:PORT`, "etcds://e1/%zz": "invalid URL escape",
+		"http://e1": `scheme is "http": want etcd or, with TLS, etcds`, "etcd:///x": "names no host",
+		"etcd://":     "names no host",
+		"etcds://e1,": `member is ""`, "etcds://ann:secret@e1": "password-file=FILE",
+		"etcds://ann@e1":             "go together",
+		"etcds://e1?password-file=p": "go together", "etcd://e1": "plain text",
+		"etcd://127.0.0.1,e1":   "plain text",
+		"etcd://127.0.0.1?ca=x": "want the scheme etcds",
+		"etcds://e1?cs=x":       `option "cs" is unknown: want one of ca, `,
+		"etcds://e1?ca=":        "ca is empty", "etcd://e1?insecure=yes": "want true or false",
+		"etcds://e1:x%zz": `member is "e1:x%zz": want HOST:PORT`, "etcds://e1/%zz": "invalid URL escape",
 	} {
 		if r, err := ParseRemote(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %q", text, r, err, want)

@@ -34,8 +34,10 @@ func restore(c *Config, backup string) error {
 	log := newCore(c.Log)
 	e := c.embedded(log)
 	err := snapshot.NewV3(zap.New(log)).Restore(snapshot.RestoreConfig{
-		SnapshotPath: backup, Name: e.Name, OutputDataDir: data, PeerURLs: []string{e.AdvertisePeerUrls[0].String()},
-		InitialCluster: e.InitialCluster, InitialClusterToken: e.InitialClusterToken, RevisionBump: revisionBump, MarkCompacted: true,
+		SnapshotPath: backup, Name: e.Name, OutputDataDir: data,
+		PeerURLs:       []string{e.AdvertisePeerUrls[0].String()},
+		InitialCluster: e.InitialCluster, InitialClusterToken: e.InitialClusterToken,
+		RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("backup %s: %w", backup, err), os.RemoveAll(data))

@@ -22,12 +22,12 @@ import (
 )
 
 // An etcd whose disk fails ends its process: it cannot take back what it has promised. So does one
-// whose database is damaged, wherever it reads that. The controller must not end with it, so the server
-// runs in a process of its own ([Config.Apart]): the same program, started with [serverMark] in its
-// environment. The two have a socket (file 3), by which the controller says what the server is to do,
-// and hands over one end of each connection of its client. The server ends at once when the controller
-// has gone: the socket is closed then. File 4 is the lock of the data directory, which lasts until
-// both have ended.
+// whose database is damaged, wherever it reads that. The controller must not end with it, so the
+// server runs in a process of its own ([Config.Apart]): the same program, started with [serverMark]
+// in its environment. The two have a socket (file 3), by which the controller says what the server
+// is to do, and hands over one end of each connection of its client. The server ends at once when
+// the controller has gone: the socket is closed then. File 4 is the lock of the data directory,
+// which lasts until both have ended.
 
 const (
 	// serverMark is set in the environment of a server's process.
@@ -89,7 +89,8 @@ type word struct {
 	Leads *bool `json:"leads,omitempty"`
 	// Yielded answers "yield"; Fault is what went wrong, "" for nothing.
 	Yielded bool `json:"yielded,omitempty"`
-	// Ended defines why the server ends: Fault, which is the error of that number in reasons, 0 for none.
+	// Ended defines why the server ends: Fault, which is the error of that number in reasons, 0 for
+	// none.
 	Ended bool   `json:"ended,omitempty"`
 	Fault string `json:"fault,omitempty"`
 	Is    int    `json:"is,omitempty"`
@@ -115,8 +116,8 @@ func (w *word) err() error {
 	return &reason{w.Fault, is}
 }
 
-// IsServer reports whether this process was started to be the server of a controller. A program that
-// opens stores with [Config.Apart] calls [Serve] then, before anything else.
+// IsServer reports whether this process was started to be the server of a controller. A program
+// that opens stores with [Config.Apart] calls [Serve] then, before anything else.
 func IsServer() bool { return os.Getenv(serverMark) != "" }
 
 // Serve is the server of a controller. It returns the exit status of the process.
@@ -132,7 +133,8 @@ func Serve() int {
 		return 2
 	}
 	_ = f.Close() // conn has its own
-	s := &served{control: conn.(*net.UnixConn), conns: make(chan net.Conn), stopping: make(chan struct{})}
+	s := &served{control: conn.(*net.UnixConn), conns: make(chan net.Conn),
+		stopping: make(chan struct{})}
 	o, _, err := s.read()
 	if err != nil || o.Start == nil {
 		return 1
@@ -195,8 +197,8 @@ func (s *served) read() (o order, conn net.Conn, err error) {
 	return o, conn, err
 }
 
-// follow carries out orders until the controller is gone, and then ends the process as kill -9 would:
-// nobody is left who could use it.
+// follow carries out orders until the controller is gone, and then ends the process as kill -9
+// would: nobody is left who could use it.
 func (s *served) follow() {
 	stop := sync.OnceFunc(func() { close(s.stopping) })
 	for {
@@ -300,7 +302,8 @@ func (*served) Close() error { return nil }
 func (s *served) Addr() net.Addr { return s.control.LocalAddr() }
 
 // guarded calls what reads a data directory, and returns what a damaged one makes it panic of as an
-// error. A database is mapped to memory: a file that was cut, or that the disk cannot read, is a fault.
+// error. A database is mapped to memory: a file that was cut, or that the disk cannot read, is a
+// fault.
 func guarded[T any](c *Config, read func() (T, error)) (out T, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -61,7 +61,8 @@ func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc)
 		cancel(err)
 		return ctx, func() { cancel(nil) }
 	}
-	return context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, s.timeout))
+	return context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%w: no answer within %v",
+		store.ErrUnavailable, s.timeout))
 }
 
 // Get implements [store.Store].
@@ -105,10 +106,12 @@ func (s *Store) List(ctx context.Context, of string) ([]store.Record, int64, err
 }
 
 // list reads one page, at a revision or, for 0, the present one.
-func (s *Store) list(ctx context.Context, from, end string, revision int64) (*clientv3.GetResponse, error) {
+func (s *Store) list(ctx context.Context, from, end string, revision int64) (*clientv3.GetResponse,
+	error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	r, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(revision), clientv3.WithLimit(page),
+	r, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithRev(revision),
+		clientv3.WithLimit(page),
 		clientv3.WithSort(clientv3.SortByKey, clientv3.SortAscend))
 	if err != nil {
 		return nil, unavailable(ctx, err)
@@ -127,7 +130,8 @@ func (s *Store) Delete(ctx context.Context, key string, expect int64) (int64, er
 }
 
 // write carries out an operation if the record's revision is the expected one.
-func (s *Store) write(ctx context.Context, key string, expect int64, op clientv3.Op) (int64, error) {
+func (s *Store) write(ctx context.Context, key string, expect int64, op clientv3.Op) (int64,
+	error) {
 	var conditions []clientv3.Cmp
 	if expect != store.Any {
 		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.prefix+key), "=", expect))
@@ -150,7 +154,8 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 	octets, parts := 0, 0
 	for _, i := range slices.Sorted(maps.Values(last)) {
 		op := ops[i]
-		if size := len(op.Key) + len(op.Value); len(then) == s.maxOps || len(then) > 0 && octets+size > s.maxOctets {
+		if size := len(op.Key) + len(op.Value); len(then) == s.maxOps || len(then) > 0 &&
+			octets+size > s.maxOctets {
 			if _, err := s.commit(ctx, nil, then); err != nil {
 				return partly(err, parts)
 			}
@@ -178,7 +183,8 @@ func partly(err error, before int) error {
 }
 
 // commit carries out operations in one transaction, if the conditions and the guard hold.
-func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []clientv3.Op) (int64, error) {
+func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []clientv3.Op) (int64,
+	error) {
 	if len(ops) == 0 {
 		return 0, nil
 	}
@@ -189,7 +195,8 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 	defer cancel()
 	var otherwise []clientv3.Op
 	if s.guard != nil {
-		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.guard.key), "=", s.guard.revision))
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(s.guard.key), "=",
+			s.guard.revision))
 		otherwise = append(otherwise, clientv3.OpGet(s.guard.key, clientv3.WithKeysOnly()))
 	}
 	var r *clientv3.TxnResponse
@@ -203,8 +210,10 @@ func (s *Store) commit(ctx context.Context, conditions []clientv3.Cmp, ops []cli
 	case r.Succeeded:
 		return r.Header.Revision, nil
 	case s.guard != nil:
-		if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) == 0 || kvs[0].ModRevision != s.guard.revision {
-			return 0, fmt.Errorf("%w: %s is not at revision %d", store.ErrFenced, strings.TrimPrefix(s.guard.key, s.prefix), s.guard.revision)
+		if kvs := r.Responses[0].GetResponseRange().Kvs; len(kvs) == 0 ||
+			kvs[0].ModRevision != s.guard.revision {
+			return 0, fmt.Errorf("%w: %s is not at revision %d", store.ErrFenced,
+				strings.TrimPrefix(s.guard.key, s.prefix), s.guard.revision)
 		}
 	}
 	return 0, store.ErrConflict
@@ -222,8 +231,8 @@ func (s *Store) Yield(ctx context.Context) error {
 		return nil
 	}
 	done := make(chan error, 1)
-	// It moves the leadership to the member that is connected longest, if this one has it and there are
-	// others; despite its name it stops nothing. It ends with the member.
+	// It moves the leadership to the member that is connected longest, if this one has it and there
+	// are others; despite its name it stops nothing. It ends with the member.
 	go func() { done <- s.member.TryTransferLeadershipOnShutdown() }()
 	select {
 	case err := <-done:
@@ -253,16 +262,16 @@ func (s *Store) Disk() (store.Disk, bool) {
 	return state.Disk, true
 }
 
-// Kill ends the member in a process of its own as kill -9 does, for benchmarks: the others learn nothing. It
-// is not started again. Close must follow.
+// Kill ends the member in a process of its own as kill -9 does, for benchmarks: the others learn
+// nothing. It is not started again. Close must follow.
 func (s *Store) Kill() {
 	if s.ward != nil {
 		s.ward.kill()
 	}
 }
 
-// propose carries out a write. A leader takes none while the leadership moves, for some milliseconds,
-// and says so: nothing of the write has then taken effect.
+// propose carries out a write. A leader takes none while the leadership moves, for some
+// milliseconds, and says so: nothing of the write has then taken effect.
 func propose(ctx context.Context, write func() error) error {
 	for {
 		err := write()
@@ -287,7 +296,8 @@ func (s *Store) Guarded(key string, revision int64) store.Store {
 // writable returns why nothing more can be kept. What frees room is always allowed, with the small
 // records that a deletion leaves, and so is what may take from the reserve.
 func (s *Store) writable(ctx context.Context, ops ...clientv3.Op) error {
-	if s.free == nil || store.MayUseReserve(ctx) || !slices.ContainsFunc(ops, clientv3.Op.IsPut) || slices.ContainsFunc(ops, clientv3.Op.IsDelete) {
+	if s.free == nil || store.MayUseReserve(ctx) || !slices.ContainsFunc(ops, clientv3.Op.IsPut) ||
+		slices.ContainsFunc(ops, clientv3.Op.IsDelete) {
 		return nil
 	}
 	return s.free()
@@ -362,7 +372,8 @@ func (s *Store) record(kv *mvccpb.KeyValue) store.Record {
 	if value == nil {
 		value = []byte{}
 	}
-	return store.Record{Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: value, Revision: kv.ModRevision}
+	return store.Record{Key: strings.TrimPrefix(string(kv.Key), s.prefix), Value: value,
+		Revision: kv.ModRevision}
 }
 
 func (s *Store) event(e *clientv3.Event) store.Event {
@@ -374,8 +385,8 @@ func (s *Store) event(e *clientv3.Event) store.Event {
 	return store.Event{Record: r}
 }
 
-// unavailable reports that the store cannot be used, except to who gave up waiting. ctx is that of the
-// request, of [Store.bound].
+// unavailable reports that the store cannot be used, except to who gave up waiting. ctx is that of
+// the request, of [Store.bound].
 func unavailable(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, store.ErrUnavailable) {
 		return cause

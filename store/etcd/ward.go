@@ -53,12 +53,15 @@ func (s *Store) openApart(ctx context.Context, c *Config, lock *os.File) error {
 	}
 	w.server = first
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"etcd"}, Logger: zap.New(newClientCore(nil)), // what is wrong with the server the ward says
+		// what is wrong with the server the ward says
+		Endpoints: []string{"etcd"}, Logger: zap.New(newClientCore(nil)),
 		MaxCallSendMsgSize: maxRequest + 1<<20, MaxCallRecvMsgSize: 1 << 30,
 		DialOptions: []grpc.DialOption{
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return w.connect() }),
 			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, MaxDelay: againMin}, MinConnectTimeout: dialTimeout,
+				Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6,
+					MaxDelay: againMin},
+				MinConnectTimeout: dialTimeout,
 			}),
 			grpc.WithIdleTimeout(0),
 		},

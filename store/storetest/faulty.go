@@ -7,7 +7,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Faulty is a store in memory whose writes by Apply fail, hang, or come late, as long as a test says.
+// Faulty is a store in memory whose writes by Apply fail, hang, or come late, as long as a test
+// says.
 type Faulty struct {
 	store.Memory
 
@@ -34,8 +35,8 @@ func (f *Faulty) Hang() {
 	})
 }
 
-// Answer has a function make every write from now on, by apply, and say what came of it: it may do so
-// late, twice or not at all, and say something else. nil: writes are made.
+// Answer has a function make every write from now on, by apply, and say what came of it: it may do
+// so late, twice or not at all, and say something else. nil: writes are made.
 func (f *Faulty) Answer(answer func(ctx context.Context, apply func() error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -229,7 +229,8 @@ type outcome struct {
 }
 
 // write carries out a write, which reaches the store whether or not its caller still waits.
-func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) (int64, error)) (int64, error) {
+func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) (int64,
+	error)) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -246,7 +247,8 @@ func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) 
 	}
 }
 
-func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory) (int64, error)) (int64, error) {
+func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory) (int64,
+	error)) (int64, error) {
 	if err := g.client.pass(ctx); err != nil {
 		return 0, err
 	}
@@ -255,7 +257,8 @@ func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory)
 	defer s.mu.Unlock()
 	if g.key != "" {
 		if r, err := s.records.Get(ctx, g.key); err != nil || r.Revision != g.revision {
-			return 0, fmt.Errorf("%w: %s is at revision %d, not %d", store.ErrFenced, g.key, r.Revision, g.revision)
+			return 0, fmt.Errorf("%w: %s is at revision %d, not %d", store.ErrFenced, g.key, r.Revision,
+				g.revision)
 		}
 	}
 	if g.lease != nil && g.lease.over {

@@ -12,8 +12,8 @@ import (
 // TTL is that of the leases of [SharedContract].
 const TTL = 2 * time.Second
 
-// SharedContract tests that a store keeps the rules of [store.Shared], those of [store.Store] apart.
-// open returns an empty one.
+// SharedContract tests that a store keeps the rules of [store.Shared], those of [store.Store]
+// apart. open returns an empty one.
 func SharedContract(t *testing.T, open func(t *testing.T) store.Shared) {
 	t.Helper()
 	t.Run("guarded", func(t *testing.T) { guarded(t, open(t)) })
@@ -87,7 +87,8 @@ func lease(t *testing.T, s store.Shared) {
 	if _, err := l.Put(ctx, "members/a", []byte("2"), store.Absent); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Put over a record: %v", err)
 	}
-	if r, err := s.Get(ctx, "members/a"); err != nil || string(r.Value) != "1" || r.Revision != revision {
+	if r, err := s.Get(ctx, "members/a"); err != nil || string(r.Value) != "1" ||
+		r.Revision != revision {
 		t.Errorf("%q at %d, %v; want revision %d", r.Value, r.Revision, err, revision)
 	}
 	if _, err := s.Put(ctx, "other", []byte("1"), store.Any); err != nil {

@@ -29,7 +29,8 @@ func records(t *testing.T, s store.Store) {
 		t.Errorf("List of nothing: %v, %v", list, err)
 	}
 	var last int64
-	for _, r := range []store.Record{{Key: "b/x"}, {Key: "b/a", Value: []byte("ba")}, {Key: "c", Value: []byte("c")}} {
+	for _, r := range []store.Record{{Key: "b/x"}, {Key: "b/a", Value: []byte("ba")},
+		{Key: "c", Value: []byte("c")}} {
 		revision, err := s.Put(ctx, r.Key, r.Value, store.Any)
 		if err != nil || revision <= last {
 			t.Fatalf("Put of %s: revision %d after %d, %v", r.Key, revision, last, err)
@@ -37,7 +38,8 @@ func records(t *testing.T, s store.Store) {
 		last = revision
 	}
 	list, revision, err := s.List(ctx, "b/")
-	if err != nil || revision != last || len(list) != 2 || list[0].Key != "b/a" || list[1].Key != "b/x" {
+	if err != nil || revision != last || len(list) != 2 || list[0].Key != "b/a" ||
+		list[1].Key != "b/x" {
 		t.Fatalf("List: %v at %d, %v", list, revision, err)
 	}
 	if list[1].Value == nil {
@@ -92,7 +94,8 @@ func apply(t *testing.T, s store.Store) {
 		t.Errorf("Apply of nothing: %v", err)
 	}
 	ops := []store.Op{
-		{Key: "kept", Value: []byte("old")}, {Key: "gone", Value: []byte("x")}, {Key: "kept", Value: []byte("new")},
+		{Key: "kept", Value: []byte("old")}, {Key: "gone", Value: []byte("x")},
+		{Key: "kept", Value: []byte("new")},
 		{Key: "gone"}, {Key: "missing"},
 	}
 	for i := range many {
@@ -106,7 +109,8 @@ func apply(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	list, _, err := s.List(ctx, "")
-	if err != nil || len(list) != many+20+1 || list[0].Key != "kept" || string(list[0].Value) != "new" {
+	if err != nil || len(list) != many+20+1 || list[0].Key != "kept" ||
+		string(list[0].Value) != "new" {
 		t.Errorf("%d records after Apply, %v", len(list), err)
 	}
 }

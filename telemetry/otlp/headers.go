@@ -16,7 +16,8 @@ func readHeaders(file string) (map[string]string, error) {
 		return nil, nil
 	}
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("%w: %s has mode %#o: want one that others cannot use, such as 0600", ErrHeaders, file, info.Mode().Perm())
+		return nil, fmt.Errorf("%w: %s has mode %#o: want one that others cannot use, such as 0600",
+			ErrHeaders, file, info.Mode().Perm())
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package otlp sends what a Prometheus gatherer has to an OpenTelemetry collector, by OTLP over gRPC
-// or HTTP (OTLP Specification 1.x, metrics).
+// Package otlp sends what a Prometheus gatherer has to an OpenTelemetry collector, by OTLP over
+// gRPC or HTTP (OTLP Specification 1.x, metrics).
 package otlp
 
 import (
@@ -49,7 +49,8 @@ type Config struct {
 	// HeadersFile has headers of requests, read for each: lines NAME: VALUE; '#' starts a comment.
 	// Optional.
 	HeadersFile string
-	// Name and Version of what sends: service.instance.id and service.version. The service.name is weft.
+	// Name and Version of what sends: service.instance.id and service.version. The service.name is
+	// weft.
 	Name, Version string
 	// Log takes a line when exports begin to fail, and when they succeed again. Default: none.
 	Log *slog.Logger
@@ -75,13 +76,15 @@ func New(cfg Config) (*Exporter, error) {
 	}
 	cfg.bound = cmp.Or(cfg.bound, cfg.Interval)
 	e := &Exporter{cfg: cfg, exports: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "weft_otlp_exports_total", Help: "Exports of metrics by OTLP that the collector took (sent), and others (failed).",
+		Name: "weft_otlp_exports_total",
+		Help: "Exports of metrics by OTLP that the collector took (sent), and others (failed).",
 	}, []string{"result"})}
 	for _, result := range []string{sent, failed} {
 		e.exports.WithLabelValues(result)
 	}
 	e.resource = resource.NewSchemaless(
-		attribute.String("service.name", "weft"), attribute.String("service.instance.id", cfg.Name), attribute.String("service.version", cfg.Version))
+		attribute.String("service.name", "weft"), attribute.String("service.instance.id", cfg.Name),
+		attribute.String("service.version", cfg.Version))
 	var err error
 	if cfg.Protocol == HTTP {
 		e.exporter, err = newHTTP(&cfg)
@@ -99,7 +102,8 @@ const (
 // newGRPC returns an exporter without retries: the next export has all that a failed one had.
 func newGRPC(cfg *Config) (metric.Exporter, error) {
 	options := []otlpmetricgrpc.Option{
-		otlpmetricgrpc.WithEndpoint(cfg.Endpoint), otlpmetricgrpc.WithTimeout(cfg.bound), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{}),
+		otlpmetricgrpc.WithEndpoint(cfg.Endpoint), otlpmetricgrpc.WithTimeout(cfg.bound),
+		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{}),
 		otlpmetricgrpc.WithDialOption(grpc.WithPerRPCCredentials(headers{cfg})),
 	}
 	if !cfg.TLS.Enabled {
@@ -116,7 +120,8 @@ func newGRPC(cfg *Config) (metric.Exporter, error) {
 
 func newHTTP(cfg *Config) (metric.Exporter, error) {
 	options := []otlpmetrichttp.Option{
-		otlpmetrichttp.WithEndpoint(cfg.Endpoint), otlpmetrichttp.WithTimeout(cfg.bound), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
+		otlpmetrichttp.WithEndpoint(cfg.Endpoint), otlpmetrichttp.WithTimeout(cfg.bound),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second}
 	if cfg.Path != "" {
@@ -131,7 +136,8 @@ func newHTTP(cfg *Config) (metric.Exporter, error) {
 		}
 		transport.DialTLSContext = dial
 	}
-	options = append(options, otlpmetrichttp.WithHTTPClient(&http.Client{Transport: &headed{cfg, transport}}))
+	options = append(options, otlpmetrichttp.WithHTTPClient(&http.Client{Transport: &headed{cfg,
+		transport}}))
 	return otlpmetrichttp.New(context.Background(), options...)
 }
 

@@ -73,7 +73,8 @@ type peer struct {
 }
 
 func newPeer() *peer {
-	p := &peer{got: make(chan received, 100), refusing: make(chan bool, 1), refused: make(chan struct{}, 1)}
+	p := &peer{got: make(chan received, 100), refusing: make(chan bool, 1),
+		refused: make(chan struct{}, 1)}
 	p.refusing <- false
 	return p
 }
@@ -94,7 +95,8 @@ func (p *peer) take(r received) error {
 	return nil
 }
 
-func (p *peer) Export(ctx context.Context, r *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (p *peer) Export(ctx context.Context, r *collector.ExportMetricsServiceRequest) (
+	*collector.ExportMetricsServiceResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if err := p.take(received{r, strings.Join(md.Get("authorization"), ",")}); err != nil {
 		return nil, status.Error(codes.PermissionDenied, err.Error())
@@ -139,8 +141,8 @@ func (p *peer) start(t *testing.T, protocol string) string {
 	return l.Addr().String()
 }
 
-// TestExport: a collector gets what the gatherer has, again and again, with the headers of the file as
-// it is then; a collector that refuses is counted, logged once, and tried again.
+// TestExport: a collector gets what the gatherer has, again and again, with the headers of the file
+// as it is then; a collector that refuses is counted, logged once, and tried again.
 func TestExport(t *testing.T) {
 	for _, protocol := range []string{GRPC, HTTP} {
 		t.Run(protocol, func(t *testing.T) {
@@ -156,14 +158,18 @@ func TestExport(t *testing.T) {
 			}
 			write("# a token\nAuthorization: Bearer one\n")
 			var log bytes.Buffer
-			e, err := New(Config{Endpoint: p.start(t, protocol), Protocol: protocol, Interval: 20 * time.Millisecond, bound: 30 * time.Second, HeadersFile: file, Name: "c1", Version: "v9", Log: slog.New(slog.NewTextHandler(&log, nil))})
+			e, err := New(Config{Endpoint: p.start(t, protocol), Protocol: protocol,
+				Interval: 20 * time.Millisecond, bound: 30 * time.Second, HeadersFile: file, Name: "c1",
+				Version: "v9", Log: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				t.Fatal(err)
 			}
 			registry := prometheus.NewRegistry()
 			count := prometheus.NewCounter(prometheus.CounterOpts{Name: "weft_tries_total"})
 			broken := prometheus.NewDesc("weft_broken", "", nil, nil)
-			registry.MustRegister(count, e, collectorFunc(func(ch chan<- prometheus.Metric) { ch <- prometheus.NewInvalidMetric(broken, errors.New("broken")) }))
+			registry.MustRegister(count, e, collectorFunc(func(ch chan<- prometheus.Metric) {
+				ch <- prometheus.NewInvalidMetric(broken, errors.New("broken"))
+			}))
 			count.Inc()
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
@@ -185,7 +191,8 @@ func TestExport(t *testing.T) {
 			}
 			r := next(func(received) bool { return true })
 			value, resource := r.value(t, "weft_tries_total")
-			if value != 1 || resource["service.name"] != "weft" || resource["service.instance.id"] != "c1" || resource["service.version"] != "v9" || r.token != "Bearer one" {
+			if value != 1 || resource["service.name"] != "weft" || resource["service.instance.id"] != "c1" ||
+				resource["service.version"] != "v9" || r.token != "Bearer one" {
 				t.Errorf("tries %g, resource %v, token %q", value, resource, r.token)
 			}
 			count.Inc()
@@ -204,10 +211,12 @@ func TestExport(t *testing.T) {
 			next(func(received) bool { return true }) // the result of the one before was seen
 			cancel()
 			<-ended
-			if sent, failed := testutil.ToFloat64(e.exports.WithLabelValues(sent)), testutil.ToFloat64(e.exports.WithLabelValues(failed)); sent < 4 || failed < 2 {
+			if sent, failed := testutil.ToFloat64(e.exports.WithLabelValues(sent)),
+				testutil.ToFloat64(e.exports.WithLabelValues(failed)); sent < 4 || failed < 2 {
 				t.Errorf("%g exports sent, %g failed", sent, failed)
 			}
-			if text := log.String(); strings.Count(text, "metrics cannot be exported") != 1 || strings.Count(text, "exported by OTLP again") != 1 || !strings.Contains(text, "broken") {
+			if text := log.String(); strings.Count(text, "metrics cannot be exported") != 1 ||
+				strings.Count(text, "exported by OTLP again") != 1 || !strings.Contains(text, "broken") {
 				t.Errorf("the log is\n%s", text)
 			}
 		})
@@ -226,7 +235,9 @@ func TestTLS(t *testing.T) {
 		a.Issue(t, "collector", "collector", "localhost")
 		a.Issue(t, "controller", "controller", "localhost")
 	}
-	credentials, err := certs.Server{CertFile: authority.File("collector.pem"), KeyFile: authority.File("collector.key"), ClientCAFile: authority.File("ca.pem")}.Credentials(tls.VersionTLS12)
+	credentials, err := certs.Server{CertFile: authority.File("collector.pem"),
+		KeyFile: authority.File("collector.key"), ClientCAFile: authority.File("ca.pem")}.Credentials(
+		tls.VersionTLS12)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,9 +253,11 @@ func TestTLS(t *testing.T) {
 	for name, c := range map[string]struct {
 		ca, client *certstest.Authority
 		ok         bool
-	}{"good": {authority, authority, true}, "another collector": {other, authority, false}, "another controller": {authority, other, false}} {
+	}{"good": {authority, authority, true}, "another collector": {other, authority, false},
+		"another controller": {authority, other, false}} {
 		e, err := New(Config{Endpoint: "localhost:" + port, Protocol: GRPC, Interval: time.Minute,
-			TLS: certs.Client{Enabled: true, CAFile: c.ca.File("ca.pem"), CertFile: c.client.File("controller.pem"), KeyFile: c.client.File("controller.key")}})
+			TLS: certs.Client{Enabled: true, CAFile: c.ca.File("ca.pem"),
+				CertFile: c.client.File("controller.pem"), KeyFile: c.client.File("controller.key")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,11 +288,13 @@ func TestHeaders(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), c.mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := New(Config{Endpoint: "127.0.0.1:1", Protocol: GRPC, Interval: time.Second, HeadersFile: file}); !errors.Is(err, ErrHeaders) || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(Config{Endpoint: "127.0.0.1:1", Protocol: GRPC, Interval: time.Second,
+			HeadersFile: file}); !errors.Is(err, ErrHeaders) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := New(Config{Endpoint: "127.0.0.1:1", Protocol: HTTP, Interval: time.Second, HeadersFile: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := New(Config{Endpoint: "127.0.0.1:1", Protocol: HTTP, Interval: time.Second,
+		HeadersFile: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 }

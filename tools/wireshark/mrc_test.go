@@ -25,13 +25,18 @@ import (
 
 // fields are those that the test compares, in the order of its columns.
 var fields = []string{
-	"mrc.bth.opcode", "mrc.bth.se", "mrc.bth.m", "mrc.bth.pad", "mrc.bth.tver", "mrc.bth.pkey", "mrc.bth.qpn", "mrc.bth.a", "mrc.bth.rtx", "mrc.bth.ts", "mrc.bth.psn",
+	"mrc.bth.opcode", "mrc.bth.se", "mrc.bth.m", "mrc.bth.pad", "mrc.bth.tver", "mrc.bth.pkey",
+	"mrc.bth.qpn", "mrc.bth.a", "mrc.bth.rtx", "mrc.bth.ts", "mrc.bth.psn",
 	"mrc.meth.rqmsn", "mrc.meth.msn", "mrc.tseth.timestamp", "mrc.tseth.tsr", "mrc.tseth.ftype",
-	"mrc.reth.va", "mrc.reth.rkey", "mrc.reth.length", "mrc.immdt", "mrc.aeth.syndrome", "mrc.aeth.msn",
-	"mrc.seth.mark", "mrc.seth.probe", "mrc.seth.ack_psn_offset", "mrc.seth.ev", "mrc.seth.spdcid", "mrc.seth.dpdcid", "mrc.seth.cack_psn", "mrc.seth.cc_type",
+	"mrc.reth.va", "mrc.reth.rkey", "mrc.reth.length", "mrc.immdt", "mrc.aeth.syndrome",
+	"mrc.aeth.msn",
+	"mrc.seth.mark", "mrc.seth.probe", "mrc.seth.ack_psn_offset", "mrc.seth.ev", "mrc.seth.spdcid",
+	"mrc.seth.dpdcid", "mrc.seth.cack_psn", "mrc.seth.cc_type",
 	"mrc.seth.mpr", "mrc.seth.sack_offset", "mrc.seth.bitmap",
-	"mrc.nscc.timestamp", "mrc.nscc.ooo_count", "mrc.nscc.restore_cwnd", "mrc.nscc.rcv_cwnd_pen", "mrc.nscc.rcvd_bytes",
-	"mrc.neth.reason", "mrc.neth.vendor", "mrc.neth.ev", "mrc.neth.spdcid", "mrc.neth.dpdcid", "mrc.neth.psn", "mrc.neth.cc_type", "mrc.neth.timestamp",
+	"mrc.nscc.timestamp", "mrc.nscc.ooo_count", "mrc.nscc.restore_cwnd", "mrc.nscc.rcv_cwnd_pen",
+	"mrc.nscc.rcvd_bytes",
+	"mrc.neth.reason", "mrc.neth.vendor", "mrc.neth.ev", "mrc.neth.spdcid", "mrc.neth.dpdcid",
+	"mrc.neth.psn", "mrc.neth.cc_type", "mrc.neth.timestamp",
 	"mrc.peth.vendor", "mrc.peth.id", "mrc.peth.spdcid", "mrc.peth.dpdcid",
 	"mrc.erth.op", "mrc.erth.vendor", "mrc.erth.ports", "mrc.eeth.op", "mrc.eeth.timestamp",
 	"mrc.ev", "mrc.trimmed", "mrc.icrc",
@@ -167,7 +172,8 @@ func random(rng *rand.Rand, op packet.Opcode) packet.MRC {
 	}
 	p := packet.MRC{
 		Ethernet: packet.Ethernet{Dst: packet.MAC{2, 0, 0, 0, 0, 2}, Src: packet.MAC{2, 0, 0, 0, 0, 1}},
-		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(packet.DefaultDSCPClasses().Trimmable, packet.ECT0), HopLimit: 64,
+		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(packet.DefaultDSCPClasses().Trimmable,
+			packet.ECT0), HopLimit: 64,
 			Src: netip.MustParseAddr("2001:db8::1"), Dst: netip.MustParseAddr("2001:db8::2")},
 		UDP:     packet.UDP{DstPort: packet.RoCEPort},
 		Payload: octets(rng.IntN(300)),
@@ -203,7 +209,8 @@ func require(t *testing.T) {
 // dissect returns the fields of each frame of a file.
 func dissect(t *testing.T, file string, names ...string) (frames [][]string) {
 	t.Helper()
-	args := []string{"-n", "-X", "lua_script:mrc.lua", "-r", file, "-T", "fields", "-E", "separator=;", "-E", "occurrence=l"}
+	args := []string{"-n", "-X", "lua_script:mrc.lua", "-r", file, "-T", "fields", "-E", "separator=;",
+		"-E", "occurrence=l"}
 	for _, name := range names {
 		args = append(args, "-e", name)
 	}
@@ -253,8 +260,9 @@ func compare(t *testing.T, i int, columns []string, want map[string]int64) {
 	}
 }
 
-// TestDissector: tshark finds in frames of every opcode what the parser finds, also in trimmed ones,
-// behind an outer header, and in a NACK, whose UDP length is that of the packet that it answers.
+// TestDissector: tshark finds in frames of every opcode what the parser finds, also in trimmed
+// ones, behind an outer header, and in a NACK, whose UDP length is that of the packet that it
+// answers.
 func TestDissector(t *testing.T) {
 	require(t)
 	seed := uint64(time.Now().UnixNano())
@@ -280,7 +288,8 @@ func TestDissector(t *testing.T) {
 			}
 			if round%3 == 1 {
 				p.Encapsulated = true
-				p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 5, HopLimit: 64, Src: p.IPv6.Src, Dst: netip.MustParseAddr("5f00:0:1::1")}
+				p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 5, HopLimit: 64,
+					Src: p.IPv6.Src, Dst: netip.MustParseAddr("5f00:0:1::1")}
 			}
 			frame := p.Append(nil)
 			if round%4 == 3 && p.BTH.Opcode <= packet.OpMRCWriteOnlyImmediate {
@@ -318,7 +327,8 @@ func write(t *testing.T, frames [][]byte) string {
 		t.Fatal(err)
 	}
 	for i, f := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0), CaptureLength: len(f), Length: len(f)}, f); err != nil {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(int64(i), 0),
+			CaptureLength: len(f), Length: len(f)}, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -336,7 +346,8 @@ func TestDemo(t *testing.T) {
 	}
 	require(t)
 	dir := t.TempDir()
-	if _, err := mrc.Run(t.Context(), mrc.Options{Fabric: lab.ClosConfig{T0: 2, T1: 2, Hosts: 4}, Bytes: 1 << 19, Pcap: dir}); err != nil {
+	if _, err := mrc.Run(t.Context(), mrc.Options{Fabric: lab.ClosConfig{T0: 2, T1: 2, Hosts: 4},
+		Bytes: 1 << 19, Pcap: dir}); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[packet.Opcode]int{}

@@ -143,7 +143,8 @@ func (s *Speaker) count(c *collector) {
 		r := c.rib.peers[k]
 		p.status.Synced = r != nil && r.synced && p.status.State == topology.PeerEstablished
 		if r != nil {
-			p.status.Heard, p.status.Updates, p.status.NLRIs, p.status.Refused = r.ever, r.updates, r.nlris, r.refused
+			p.status.Heard, p.status.Updates, p.status.NLRIs, p.status.Refused = r.ever, r.updates, r.nlris,
+				r.refused
 			p.status.MalformedNLRIs, p.status.DiscardedAttributes = r.faults.nlris, r.faults.attributes
 			if last := r.faults.last; last.Object != "" {
 				p.status.LastFault = &last
@@ -155,7 +156,9 @@ func (s *Speaker) count(c *collector) {
 // logFaults logs what a peer sent malformed.
 func (s *Speaker) logFaults(k peerKey, r faultReport) {
 	if s.config.Logger != nil {
-		s.config.Logger.Warn("a BGP-LS peer sends what is malformed: it is left out", "peer", topology.PeerName(k),
-			"nlris", r.nlris, "attributes", r.attributes, "object", r.last.Object, "octets", r.last.Octets, "length", r.last.Length, "reason", r.last.Reason)
+		s.config.Logger.Warn("a BGP-LS peer sends what is malformed: it is left out", "peer",
+			topology.PeerName(k),
+			"nlris", r.nlris, "attributes", r.attributes, "object", r.last.Object, "octets", r.last.Octets,
+			"length", r.last.Length, "reason", r.last.Reason)
 	}
 }

@@ -35,7 +35,8 @@ func updateMessage(nlri, attribute []byte) []byte {
 func TestCollectorSync(t *testing.T) {
 	endOfRIB := &wire.Update{EndOfRIB: true}
 	node := func(i byte) *wire.Update {
-		return announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1, IGPRouterID: string([]byte{10, 0, 0, i})}}, nil)
+		return announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1,
+			IGPRouterID: string([]byte{10, 0, 0, i})}}, nil)
 	}
 	const grace, timeout = time.Minute, time.Hour
 	c := newCollector(&Config{StartupGrace: grace})
@@ -56,14 +57,16 @@ func TestCollectorSync(t *testing.T) {
 		{"another session", func() { c.peerUp(peerA, epoch) }, 2, false, timeout},
 		{"the second node again", func() { c.update(peerA, node(2)) }, 2, false, timeout},
 		{"no marker", func() { c.tick(epoch.Add(timeout), timeout) }, 1, true, 0},
-		{"a third session", func() { c.peerDown(peerA, "lost", true, epoch); c.peerUp(peerA, epoch) }, 1, false, timeout},
+		{"a third session", func() { c.peerDown(peerA, "lost", true, epoch); c.peerUp(peerA, epoch) }, 1,
+			false, timeout},
 		{"a removal", func() { c.removePeer(peerA) }, 0, false, 0},
 	} {
 		step.do()
 		s := c.rib.snapshot()
 		p := c.rib.peers[peerA]
 		if len(s.Nodes) != step.nodes || p != nil && p.synced != step.synced {
-			t.Errorf("after %s: %d nodes, want %d; in sync is not %v", step.what, len(s.Nodes), step.nodes, step.synced)
+			t.Errorf("after %s: %d nodes, want %d; in sync is not %v", step.what, len(s.Nodes), step.nodes,
+				step.synced)
 		}
 		next, ok := c.tick(epoch, timeout)
 		if ok != (step.next != 0) || ok && !next.Equal(epoch.Add(step.next)) {
@@ -81,16 +84,19 @@ func TestFaultsReported(t *testing.T) {
 	c := newCollector(&Config{StartupGrace: time.Hour})
 	var said []string
 	c.reportFaults = func(k peerKey, r faultReport) {
-		said = append(said, fmt.Sprintf("%v %d %d %s %d %s", k.Addr(), r.nlris, r.attributes, r.last.Octets, r.last.Length, r.last.Time.Sub(epoch)))
+		said = append(said, fmt.Sprintf("%v %d %d %s %d %s", k.Addr(), r.nlris, r.attributes,
+			r.last.Octets, r.last.Length, r.last.Time.Sub(epoch)))
 	}
 	for _, k := range []peerKey{peerA, peerB} {
 		c.rib.addPeer(k, topology.Scope{}, DefaultLimits(), epoch)
 		c.peerUp(k, epoch)
 	}
 	bad := func(n int, octets string) *wire.Update {
-		return &wire.Update{Skipped: wire.Skipped{MalformedNLRIs: n, Fault: wire.Fault{Octets: octets, Length: 100, Reason: "r"}}}
+		return &wire.Update{Skipped: wire.Skipped{MalformedNLRIs: n, Fault: wire.Fault{Octets: octets,
+			Length: 100, Reason: "r"}}}
 	}
-	void := announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x0a\x00\x00\x01"}}, nil)
+	void := announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1,
+		IGPRouterID: "\x0a\x00\x00\x01"}}, nil)
 	void.Attribute = []byte{4, 2, 0}
 	for _, step := range []struct {
 		at   time.Duration
@@ -107,21 +113,25 @@ func TestFaultsReported(t *testing.T) {
 		{61*time.Second - 1, &wire.Update{}, peerA, "", 61 * time.Second},
 		{61 * time.Second, &wire.Update{}, peerA, "127.0.2.1 1 1 040200 3 3s", 0},
 		{200 * time.Second, &wire.Update{}, peerA, "", 0},
-		{201 * time.Second, bad(1, strings.Repeat("\xff", wire.MaxFault)), peerA, "127.0.2.1 1 0 " + strings.Repeat("ff", wire.MaxFault) + " 100 3m21s", 0},
+		{201 * time.Second, bad(1, strings.Repeat("\xff", wire.MaxFault)), peerA, "127.0.2.1 1 0 " +
+			strings.Repeat("ff", wire.MaxFault) + " 100 3m21s", 0},
 	} {
 		said = nil
 		if err := c.update(step.of, step.do); err != nil {
 			t.Fatal(err)
 		}
 		next, ok := c.tick(epoch.Add(step.at), time.Hour)
-		if want := []string{step.want}; step.want == "" && len(said) > 0 || step.want != "" && !slices.Equal(said, want) {
+		if want := []string{step.want}; step.want == "" && len(said) > 0 || step.want != "" &&
+			!slices.Equal(said, want) {
 			t.Errorf("after %v: %q, want %q", step.at, said, step.want)
 		}
-		if want := epoch.Add(step.next); step.next > 0 && (!ok || !next.Equal(want)) || step.next == 0 && next.Before(epoch.Add(time.Hour)) {
+		if want := epoch.Add(step.next); step.next > 0 && (!ok || !next.Equal(want)) || step.next == 0 &&
+			next.Before(epoch.Add(time.Hour)) {
 			t.Errorf("after %v: to be called again at %v, %v", step.at, next.Sub(epoch), ok)
 		}
 	}
-	if a, b := c.rib.peers[peerA].faults, c.rib.peers[peerB].faults; a.nlris != 4 || a.attributes != 1 || b.nlris != 1 || b.attributes != 0 {
+	if a, b := c.rib.peers[peerA].faults, c.rib.peers[peerB].faults; a.nlris != 4 ||
+		a.attributes != 1 || b.nlris != 1 || b.attributes != 0 {
 		t.Errorf("%+v and %+v", a, b)
 	}
 }

@@ -115,7 +115,8 @@ func (p *Peer) Validate() error {
 	case p.LocalAddress.IsValid() && p.LocalAddress.Unmap().Is4() != p.Address.Unmap().Is4():
 		return fmt.Errorf("%w: peer %s has local address %s", ErrConfig, p.Address, p.LocalAddress)
 	case len(p.Password) > maxPassword:
-		return fmt.Errorf("%w: peer %s has a password of %d octets: want at most %d", ErrConfig, p.Address, len(p.Password), maxPassword)
+		return fmt.Errorf("%w: peer %s has a password of %d octets: want at most %d", ErrConfig,
+			p.Address, len(p.Password), maxPassword)
 	}
 	return p.Limits.validate()
 }

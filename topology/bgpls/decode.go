@@ -47,13 +47,15 @@ func makeNode(id topology.NodeID, parts []part) (n topology.Node, ok bool) {
 		switch p.nlri.Type {
 		case wire.NLRINode:
 			if !ok {
-				n.ASN, n.Protocol, n.Pseudonode = p.nlri.Local.ASN, p.nlri.Protocol.String(), isPseudonode(&p.nlri.Local)
+				n.ASN, n.Protocol, n.Pseudonode = p.nlri.Local.ASN, p.nlri.Protocol.String(),
+					isPseudonode(&p.nlri.Local)
 				ok = true
 			}
 			addNodeAttributes(&n, &a.Node)
 		case wire.NLRIPrefix6:
 			if l := a.Prefix.Locator; l != nil {
-				locator := topology.Locator{Prefix: p.nlri.Prefix.Prefix, Algorithm: l.Algorithm, Flags: l.Flags, Metric: l.Metric}
+				locator := topology.Locator{Prefix: p.nlri.Prefix.Prefix, Algorithm: l.Algorithm,
+					Flags: l.Flags, Metric: l.Metric}
 				if !slices.ContainsFunc(n.Locators, func(o topology.Locator) bool {
 					return o.Prefix == locator.Prefix && o.Algorithm == locator.Algorithm
 				}) {
@@ -129,7 +131,8 @@ func structure(s *wire.SIDStructure) topology.SIDStructure {
 	if s == nil {
 		return topology.SIDStructure{}
 	}
-	return topology.SIDStructure{LocatorBlock: s.Block, LocatorNode: s.Node, Function: s.Function, Argument: s.Argument}
+	return topology.SIDStructure{LocatorBlock: s.Block, LocatorNode: s.Node, Function: s.Function,
+		Argument: s.Argument}
 }
 
 // namedLink returns the link that an NLRI names, without attributes.
@@ -178,7 +181,8 @@ func makeLink(parts []part) topology.Link {
 		l.MaxBandwidth = bitsPerSecond(*a.MaxBandwidth)
 	}
 	if d := a.Delay; d != nil {
-		l.Delay = topology.Delay{Known: true, Average: d.Microseconds, Min: d.Microseconds, Max: d.Microseconds, Anomalous: d.Anomalous}
+		l.Delay = topology.Delay{Known: true, Average: d.Microseconds, Min: d.Microseconds,
+			Max: d.Microseconds, Anomalous: d.Anomalous}
 	}
 	if d := a.MinMaxDelay; d != nil {
 		l.Delay.Known, l.Delay.Min, l.Delay.Max = true, d.Min, d.Max
@@ -186,7 +190,8 @@ func makeLink(parts []part) topology.Link {
 	}
 	for _, x := range a.EndX {
 		e := topology.EndX{
-			SID: topology.SID{Address: x.SID, Behavior: topology.Behavior(x.Behavior), Flags: x.Flags, Algorithm: x.Algorithm,
+			SID: topology.SID{Address: x.SID, Behavior: topology.Behavior(x.Behavior), Flags: x.Flags,
+				Algorithm: x.Algorithm,
 				Structure: structure(x.Structure)},
 			Weight: x.Weight,
 		}

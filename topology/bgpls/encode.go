@@ -68,14 +68,16 @@ func (o *Objects) advertisements() ([]advertisement, error) {
 		n := base
 		n.Type, n.SID = wire.NLRISRv6SID, sid.Address
 		all = append(all, say(n, wire.Attributes{SID: wire.SIDAttributes{
-			Behavior:  &wire.EndpointBehavior{Behavior: uint16(sid.Behavior), Flags: sid.Flags, Algorithm: sid.Algorithm},
+			Behavior: &wire.EndpointBehavior{Behavior: uint16(sid.Behavior), Flags: sid.Flags,
+				Algorithm: sid.Algorithm},
 			Structure: sidStructure(sid.Structure),
 		}}))
 	}
 	for i := range o.Links {
 		l := &o.Links[i]
 		if l.Local != o.Node.ID {
-			return nil, fmt.Errorf("%w: link %s is not node %s's", ErrObject, topology.NewLinkID(l), o.Node.ID)
+			return nil, fmt.Errorf("%w: link %s is not node %s's", ErrObject, topology.NewLinkID(l),
+				o.Node.ID)
 		}
 		n := base
 		n.Type = wire.NLRILink
@@ -158,11 +160,13 @@ func sidStructure(s topology.SIDStructure) *wire.SIDStructure {
 	if s == (topology.SIDStructure{}) {
 		return nil
 	}
-	return &wire.SIDStructure{Block: s.LocatorBlock, Node: s.LocatorNode, Function: s.Function, Argument: s.Argument}
+	return &wire.SIDStructure{Block: s.LocatorBlock, Node: s.LocatorNode, Function: s.Function,
+		Argument: s.Argument}
 }
 
 func linkDescriptor(l *topology.Link) wire.LinkDescriptor {
-	d := wire.LinkDescriptor{IDs: wire.LinkIDs{Present: l.LocalID != 0 || l.RemoteID != 0, Local: l.LocalID, Remote: l.RemoteID}}
+	d := wire.LinkDescriptor{IDs: wire.LinkIDs{Present: l.LocalID != 0 || l.RemoteID != 0,
+		Local: l.LocalID, Remote: l.RemoteID}}
 	pick := func(addresses []netip.Addr, four, six *netip.Addr) {
 		for _, a := range addresses {
 			switch {
@@ -200,8 +204,9 @@ func linkAttributes(l *topology.Link) (wire.LinkAttributes, error) {
 		if !x.Address.Is6() {
 			return a, fmt.Errorf("%w: SID %s of link %s", ErrObject, x.Address, topology.NewLinkID(l))
 		}
-		e := wire.EndX{Behavior: uint16(x.Behavior), Flags: x.Flags, Algorithm: x.Algorithm, Weight: x.Weight,
-			SID: x.Address, Structure: sidStructure(x.Structure)}
+		e := wire.EndX{Behavior: uint16(x.Behavior), Flags: x.Flags, Algorithm: x.Algorithm,
+			Weight: x.Weight,
+			SID:    x.Address, Structure: sidStructure(x.Structure)}
 		if x.Neighbor != "" {
 			octets, err := parseRouterID(x.Neighbor)
 			if err != nil {

@@ -12,8 +12,8 @@ import (
 // often it does.
 const faultPause = time.Minute
 
-// faults count what a peer sent malformed and was left out (RFC 9552 section 8.2.2, "NLRI discard" and
-// "Attribute Discard"). The session goes on, so that nothing else tells of it.
+// faults count what a peer sent malformed and was left out (RFC 9552 section 8.2.2, "NLRI discard"
+// and "Attribute Discard"). The session goes on, so that nothing else tells of it.
 type faults struct {
 	nlris, attributes uint64
 	// last is the first fault since the last look or, without one, that before. Others that come
@@ -30,7 +30,8 @@ func (f *faults) note(object topology.FaultObject, of wire.Fault) {
 		return
 	}
 	f.seen = false
-	f.last = topology.PeerFault{Object: object, Octets: hex.EncodeToString([]byte(of.Octets)), Length: of.Length, Reason: of.Reason}
+	f.last = topology.PeerFault{Object: object, Octets: hex.EncodeToString([]byte(of.Octets)),
+		Length: of.Length, Reason: of.Reason}
 }
 
 // A faultReport is what a peer sent malformed since the report before.

@@ -17,7 +17,8 @@ import (
 func newServer(c *Config, name func(netip.Addr) (peerKey, bool)) *server.BgpServer {
 	var options []server.ServerOption
 	if c.Logger != nil {
-		options = append(options, server.LoggerOption(slog.New(&logHandler{c.Logger.Handler(), name}), nil))
+		options = append(options, server.LoggerOption(slog.New(&logHandler{c.Logger.Handler(), name}),
+			nil))
 	}
 	return server.NewBgpServer(options...)
 }

@@ -18,7 +18,8 @@ func Heard(objects ...Objects) (*topology.Snapshot, error) {
 	var peer peerKey = netip.AddrPortFrom(netip.IPv6Loopback(), 0)
 	var now time.Time // no grace, and so no clock
 	r := newRIB(0, nil)
-	r.addPeer(peer, topology.Scope{}, Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}, now)
+	r.addPeer(peer, topology.Scope{}, Limits{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt,
+		math.MaxInt}, now)
 	r.peerUp(peer, now)
 	for i := range objects {
 		all, err := objects[i].advertisements()
@@ -30,7 +31,8 @@ func Heard(objects ...Objects) (*topology.Snapshot, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := r.update(peer, &wire.Update{Reachable: nlris, Attribute: a.attribute, Skipped: skipped}); err != nil {
+			if err := r.update(peer, &wire.Update{Reachable: nlris, Attribute: a.attribute,
+				Skipped: skipped}); err != nil {
 				return nil, err
 			}
 		}

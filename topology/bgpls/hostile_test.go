@@ -16,12 +16,18 @@ import (
 func TestSessionChurn(t *testing.T) {
 	a := netip.MustParseAddr("127.0.4.9")
 	router := newForeignPeer(t, a)
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, retryMax: retryMin})
-	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN, LocalAddress: collectorAddress})
-	node := wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: testASN, IGPRouterID: "\x0a\x00\x00\x09"}}
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Collect: true, retryMax: retryMin})
+	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN,
+		LocalAddress: collectorAddress})
+	node := wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: testASN,
+		IGPRouterID: "\x0a\x00\x00\x09"}}
 	rude := [][]byte{
-		[]byte(strings.Repeat("x", wire.HeaderLen)), wire.AppendMessage(nil, wire.MessageOpen, []byte{4}), wire.AppendMessage(nil, 77, nil),
-		wire.AppendMessage(nil, wire.MessageKeepalive, []byte{1}), wire.AppendMessage(nil, wire.MessageRouteRefresh, []byte{1}), updateMessage([]byte{0, 5, 0, 5, 0, 0, 0, 0}, nil),
+		[]byte(strings.Repeat("x", wire.HeaderLen)), wire.AppendMessage(nil, wire.MessageOpen, []byte{4}),
+		wire.AppendMessage(nil, 77, nil),
+		wire.AppendMessage(nil, wire.MessageKeepalive, []byte{1}),
+		wire.AppendMessage(nil, wire.MessageRouteRefresh, []byte{1}),
+		updateMessage([]byte{0, 5, 0, 5, 0, 0, 0, 0}, nil),
 	}
 	before := leaked()
 	for i := range 100 {
@@ -39,7 +45,9 @@ func TestSessionChurn(t *testing.T) {
 		s.conn.Close()
 	}
 	router.session(t).send(t, updateMessage(node.Append(nil), nil), endOfRIBMessage)
-	await(t, collector, "the node", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Nodes) == 1 })
+	await(t, collector, "the node", func(s *topology.Snapshot) bool {
+		return s.Stale == nil && len(s.Nodes) == 1
+	})
 	// That of the present session is left; GoBGP ends those before in the background.
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -53,26 +61,30 @@ func TestSessionChurn(t *testing.T) {
 // leaked counts the goroutines of GoBGP's queues to peers.
 func leaked() int {
 	stacks := make([]byte, 8<<20)
-	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "(*InfiniteChannel).infiniteBuffer(")
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]),
+		"(*InfiniteChannel).infiniteBuffer(")
 }
 
-// TestPeerLimits: a peer that says more than its limit is cut with a NOTIFICATION and stays away for
-// a while, and the topology of others goes on.
+// TestPeerLimits: a peer that says more than its limit is cut with a NOTIFICATION and stays away
+// for a while, and the topology of others goes on.
 func TestPeerLimits(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("127.0.4.10"), netip.MustParseAddr("127.0.4.11")
 	flooder, good := newForeignPeer(t, a), newForeignPeer(t, b)
 	cuts := make(chan topology.Peer, 16)
 	collector := start(t, Config{
-		ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, CutPause: 50 * time.Millisecond,
+		ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true,
+		CutPause: 50 * time.Millisecond,
 		Changed: func(p topology.Peer) {
 			if len(p.Notifications) > 0 && p.State == topology.PeerConnecting {
 				cuts <- p
 			}
 		},
 	})
-	addPeer(t, collector, Peer{Address: a, Port: flooder.port(), ASN: testASN, LocalAddress: collectorAddress, Limits: Limits{Links: 100}})
-	addPeer(t, collector, Peer{Address: b, Port: good.port(), ASN: testASN, LocalAddress: collectorAddress})
+	addPeer(t, collector, Peer{Address: a, Port: flooder.port(), ASN: testASN,
+		LocalAddress: collectorAddress, Limits: Limits{Links: 100}})
+	addPeer(t, collector, Peer{Address: b, Port: good.port(), ASN: testASN,
+		LocalAddress: collectorAddress})
 	node := func(i byte) wire.NodeDescriptor {
 		return wire.NodeDescriptor{ASN: testASN, IGPRouterID: string([]byte{10, 0, 0, i})}
 	}
@@ -94,7 +106,9 @@ func TestPeerLimits(t *testing.T) {
 		if round == 0 {
 			good.session(t).send(t, updateMessage(g.Append(nil), nil), endOfRIBMessage)
 		}
-		snapshot := await(t, collector, "both peers", func(s *topology.Snapshot) bool { return len(s.Nodes) >= 1 && len(s.Links) > 99 })
+		snapshot := await(t, collector, "both peers", func(s *topology.Snapshot) bool {
+			return len(s.Nodes) >= 1 && len(s.Links) > 99
+		})
 		if n := len(snapshot.Links); n > 101 {
 			t.Errorf("%d links, want 101 at most", n)
 		}
@@ -104,7 +118,8 @@ func TestPeerLimits(t *testing.T) {
 	if want := "maximum number of prefixes reached (6/1): more than 100 links"; !strings.Contains(p.LastError, want) {
 		t.Errorf("the reason is %q, want %q", p.LastError, want)
 	}
-	if len(p.Notifications) != 1 || p.Notifications[0].Code != 6 || p.Notifications[0].Subcode != 1 || !p.Notifications[0].Sent || p.Notifications[0].Count != 2 {
+	if len(p.Notifications) != 1 || p.Notifications[0].Code != 6 || p.Notifications[0].Subcode != 1 ||
+		!p.Notifications[0].Sent || p.Notifications[0].Count != 2 {
 		t.Errorf("notifications: %+v, want two that were sent", p.Notifications)
 	}
 }
@@ -179,7 +194,8 @@ func TestLimitsOfAll(t *testing.T) {
 	}
 }
 
-// TestScopeOfPeer: what a peer says of others' nodes is left out, also the ends of others' links, and counted.
+// TestScopeOfPeer: what a peer says of others' nodes is left out, also the ends of others' links,
+// and counted.
 func TestScopeOfPeer(t *testing.T) {
 	scope, err := topology.ParseScope([]string{"10.0.0.1"})
 	if err != nil {

@@ -35,7 +35,8 @@ func TestNodeID(t *testing.T) {
 	if got := nodeID(0, &bgp); got != "1:10.0.0.6" {
 		t.Errorf("id of a BGP speaker is %s", got)
 	}
-	for _, id := range []topology.NodeID{"", "10.0.0.6", "x:10.0.0.6", "1:10.0.0.6@x", "1:", "1:n6", "1:10.0.0", "1:192.168.0010.0006", "4294967296:10.0.0.6", "1:xzz", "1:a-10.0.0.1"} {
+	for _, id := range []topology.NodeID{"", "10.0.0.6", "x:10.0.0.6", "1:10.0.0.6@x", "1:", "1:n6",
+		"1:10.0.0", "1:192.168.0010.0006", "4294967296:10.0.0.6", "1:xzz", "1:a-10.0.0.1"} {
 		if _, d, err := parseNodeID(id); !errors.Is(err, ErrObject) {
 			t.Errorf("%q names %+v, %v", id, d, err)
 		}

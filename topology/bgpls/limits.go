@@ -48,10 +48,12 @@ func (l *Limits) exceeded(n topology.PeerNLRIs, octets int) error {
 		have, most int
 		what       string
 	}{
-		{n.Nodes, l.Nodes, "nodes"}, {n.Links, l.Links, "links"}, {n.Prefixes, l.Prefixes, "prefixes"}, {n.SIDs, l.SIDs, "SIDs"}, {octets, l.Octets, "octets"},
+		{n.Nodes, l.Nodes, "nodes"}, {n.Links, l.Links, "links"}, {n.Prefixes, l.Prefixes, "prefixes"},
+		{n.SIDs, l.SIDs, "SIDs"}, {octets, l.Octets, "octets"},
 	} {
 		if c.have > c.most {
-			return &cut{notification: notification{code: codeCease, subcode: subcodeMaximum, sent: true}, err: fmt.Errorf("more than %d %s", c.most, c.what)}
+			return &cut{notification: notification{code: codeCease, subcode: subcodeMaximum, sent: true},
+				err: fmt.Errorf("more than %d %s", c.most, c.what)}
 		}
 	}
 	return nil

@@ -11,8 +11,11 @@ import (
 
 // signed returns a function that makes a socket sign and check segments to and
 // from an address (RFC 2385).
-func signed(peer netip.Addr, password string) func(context.Context, string, string, syscall.RawConn) error {
-	return func(_ context.Context, _, _ string, c syscall.RawConn) error { return sign(c, peer, password) }
+func signed(peer netip.Addr, password string) func(context.Context, string, string,
+	syscall.RawConn) error {
+	return func(_ context.Context, _, _ string, c syscall.RawConn) error {
+		return sign(c, peer, password)
+	}
 }
 
 // sign sets the password of an address on a socket; an empty one removes it.

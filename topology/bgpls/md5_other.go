@@ -9,8 +9,11 @@ import (
 	"syscall"
 )
 
-func signed(peer netip.Addr, password string) func(context.Context, string, string, syscall.RawConn) error {
-	return func(_ context.Context, _, _ string, c syscall.RawConn) error { return sign(c, peer, password) }
+func signed(peer netip.Addr, password string) func(context.Context, string, string,
+	syscall.RawConn) error {
+	return func(_ context.Context, _, _ string, c syscall.RawConn) error {
+		return sign(c, peer, password)
+	}
 }
 
 func sign(syscall.RawConn, netip.Addr, string) error {

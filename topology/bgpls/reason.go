@@ -70,24 +70,33 @@ func parseNotification(message []byte, sent bool) *notification {
 // RFC 5492, RFC 6608, RFC 7313, RFC 8538, RFC 9234, RFC 9384 and RFC 9687.
 var (
 	notificationCodes = map[byte]string{
-		1: "message header error", 2: "OPEN message error", 3: "UPDATE message error", 4: "hold timer expired",
-		5: "finite state machine error", 6: "cease", 7: "ROUTE-REFRESH message error", 8: "send hold timer expired",
+		1: "message header error", 2: "OPEN message error", 3: "UPDATE message error",
+		4: "hold timer expired",
+		5: "finite state machine error", 6: "cease", 7: "ROUTE-REFRESH message error",
+		8: "send hold timer expired",
 	}
 	notificationSubcodes = map[[2]byte]string{
 		{1, 1}: "connection not synchronized", {1, 2}: "bad message length", {1, 3}: "bad message type",
 		{2, 1}: "unsupported version number", {2, 2}: "bad peer AS", {2, 3}: "bad BGP identifier",
-		{2, 4}: "unsupported optional parameter", {2, 6}: "unacceptable hold time", {2, 7}: "unsupported capability",
+		{2, 4}: "unsupported optional parameter", {2, 6}: "unacceptable hold time",
+		{2, 7}:  "unsupported capability",
 		{2, 11}: "role mismatch",
-		{3, 1}:  "malformed attribute list", {3, 2}: "unrecognized well-known attribute", {3, 3}: "missing well-known attribute",
-		{3, 4}: "attribute flags error", {3, 5}: "attribute length error", {3, 6}: "invalid ORIGIN attribute",
-		{3, 8}: "invalid NEXT_HOP attribute", {3, 9}: "optional attribute error", {3, 10}: "invalid network field",
+		{3, 1}:  "malformed attribute list", {3, 2}: "unrecognized well-known attribute",
+		{3, 3}: "missing well-known attribute",
+		{3, 4}: "attribute flags error", {3, 5}: "attribute length error",
+		{3, 6}: "invalid ORIGIN attribute",
+		{3, 8}: "invalid NEXT_HOP attribute", {3, 9}: "optional attribute error",
+		{3, 10}: "invalid network field",
 		{3, 11}: "malformed AS_PATH",
 		{5, 1}:  "unexpected message in OpenSent", {5, 2}: "unexpected message in OpenConfirm",
 		{5, 3}: "unexpected message in Established",
-		{6, 1}: "maximum number of prefixes reached", {6, 2}: "administrative shutdown", {6, 3}: "peer de-configured",
-		{6, 4}: "administrative reset", {6, 5}: "connection rejected", {6, 6}: "other configuration change",
-		{6, 7}: "connection collision resolution", {6, 8}: "out of resources", {6, 9}: "hard reset", {6, 10}: "BFD down",
-		{7, 1}: "invalid message length",
+		{6, 1}: "maximum number of prefixes reached", {6, 2}: "administrative shutdown",
+		{6, 3}: "peer de-configured",
+		{6, 4}: "administrative reset", {6, 5}: "connection rejected",
+		{6, 6}: "other configuration change",
+		{6, 7}: "connection collision resolution", {6, 8}: "out of resources", {6, 9}: "hard reset",
+		{6, 10}: "BFD down",
+		{7, 1}:  "invalid message length",
 	}
 )
 
@@ -112,7 +121,8 @@ func (n *notification) Error() string {
 
 // communication is the text that comes with an administrative shutdown or reset.
 func (n *notification) communication() string {
-	if n.code != 6 || n.subcode != 2 && n.subcode != 4 || len(n.data) == 0 || len(n.data) < 1+int(n.data[0]) {
+	if n.code != 6 || n.subcode != 2 && n.subcode != 4 || len(n.data) == 0 ||
+		len(n.data) < 1+int(n.data[0]) {
 		return ""
 	}
 	text := n.data[1 : 1+int(n.data[0])]

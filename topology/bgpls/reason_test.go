@@ -43,13 +43,17 @@ func TestPeerRefuses(t *testing.T) {
 		want string
 	}{
 		{"closes", nil, "the peer closed the connection"},
-		{"bad AS", wire.AppendMessage(nil, wire.MessageNotification, []byte{2, 2}), "the peer sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
-		{"shut down", wire.AppendMessage(nil, wire.MessageNotification, shutdown), `the peer sent NOTIFICATION cease, administrative shutdown (6/2): "maintenance"`},
-		{"another AS", wire.AppendMessage(nil, wire.MessageOpen, []byte{4, 0, 1, 0, 90, 10, 0, 0, 9, 0}), "this speaker sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
+		{"bad AS", wire.AppendMessage(nil, wire.MessageNotification, []byte{2, 2}),
+			"the peer sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
+		{"shut down", wire.AppendMessage(nil, wire.MessageNotification, shutdown),
+			`the peer sent NOTIFICATION cease, administrative shutdown (6/2): "maintenance"`},
+		{"another AS", wire.AppendMessage(nil, wire.MessageOpen, []byte{4, 0, 1, 0, 90, 10, 0, 0, 9, 0}),
+			"this speaker sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 5, byte(1 + i)}), 0).String())
+			l, err := net.Listen("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 5, byte(1 + i)}),
+				0).String())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,14 +97,16 @@ func refused(t *testing.T, peer netip.AddrPort, attempts <-chan struct{}, want s
 	var log syncBuffer
 	changed := make(chan topology.Peer, 100)
 	collector := start(t, Config{
-		ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, StartupGrace: time.Millisecond,
-		Changed: func(p topology.Peer) { changed <- p },
-		Logger:  slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true,
+		StartupGrace: time.Millisecond,
+		Changed:      func(p topology.Peer) { changed <- p },
+		Logger:       slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	addPeer(t, collector, Peer{Address: peer.Addr(), Port: peer.Port(), ASN: testASN})
 	select {
 	case p := <-changed:
-		if p.Name() != peer.String() || p.State != topology.PeerConnecting || p.LastError != want || p.Sessions != 0 || p.Heard {
+		if p.Name() != peer.String() || p.State != topology.PeerConnecting || p.LastError != want ||
+			p.Sessions != 0 || p.Heard {
 			t.Errorf("%+v, want %s", p, want)
 		}
 	case <-time.After(deadline):
@@ -129,7 +135,8 @@ func refused(t *testing.T, peer netip.AddrPort, attempts <-chan struct{}, want s
 		t.Errorf("reported again: %+v", p)
 	default:
 	}
-	if text := log.String(); strings.Contains(text, "127.83.") || attempts != nil && !strings.Contains(text, peer.String()) {
+	if text := log.String(); strings.Contains(text, "127.83.") || attempts != nil &&
+		!strings.Contains(text, peer.String()) {
 		t.Errorf("the log names a relay, or not the peer %s:\n%s", peer, text)
 	}
 }
@@ -140,8 +147,10 @@ func TestPeerStatus(t *testing.T) {
 	a := netip.MustParseAddr("127.0.4.7")
 	router := newForeignPeer(t, a)
 	changed := make(chan topology.Peer, 100)
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true, Changed: func(p topology.Peer) { changed <- p }})
-	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN, LocalAddress: collectorAddress})
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Collect: true, Changed: func(p topology.Peer) { changed <- p }})
+	addPeer(t, collector, Peer{Address: a, Port: router.port(), ASN: testASN,
+		LocalAddress: collectorAddress})
 	wait := func(ok func(topology.Peer) bool) topology.Peer {
 		t.Helper()
 		for timeout := time.After(deadline); ; {
@@ -156,12 +165,15 @@ func TestPeerStatus(t *testing.T) {
 		}
 	}
 	node := func(n byte) []byte {
-		nlri := wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: testASN, IGPRouterID: "\x0a\x00\x00" + string(rune(n))}}
+		nlri := wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: testASN,
+			IGPRouterID: "\x0a\x00\x00" + string(rune(n))}}
 		return updateMessage(nlri.Append(nil), nil)
 	}
 	session := router.session(t)
 	session.send(t, node(1), node(2), node(2), endOfRIBMessage)
-	await(t, collector, "two nodes", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Nodes) == 2 })
+	await(t, collector, "two nodes", func(s *topology.Snapshot) bool {
+		return s.Stale == nil && len(s.Nodes) == 2
+	})
 	if p := wait(func(p topology.Peer) bool { return p.State == topology.PeerEstablished }); p.Sessions != 1 || p.Since.IsZero() || p.LastError != "" {
 		t.Errorf("%+v", p)
 	}
@@ -174,7 +186,9 @@ func TestPeerStatus(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	router.session(t).send(t, node(2), endOfRIBMessage)
-	await(t, collector, "one node", func(s *topology.Snapshot) bool { return s.Stale == nil && len(s.Nodes) == 1 })
+	await(t, collector, "one node", func(s *topology.Snapshot) bool {
+		return s.Stale == nil && len(s.Nodes) == 1
+	})
 	if p := wait(func(p topology.Peer) bool { return p.State == topology.PeerEstablished }); p.Sessions != 2 {
 		t.Errorf("%+v", p)
 	}
@@ -185,17 +199,23 @@ func TestPeerStatus(t *testing.T) {
 
 func TestNotificationText(t *testing.T) {
 	for text, body := range map[string][]byte{
-		"the peer sent NOTIFICATION hold timer expired (4/0)":                               {4, 0},
-		"the peer sent NOTIFICATION cease, maximum number of prefixes reached (6/1)":        {6, 1, 0x40, 4, 71},
-		"the peer sent NOTIFICATION cease, administrative reset (6/4): \"so \\\"long\\\"\"": append([]byte{6, 4, 9}, "so \"long\""...),
-		"the peer sent NOTIFICATION cease, administrative shutdown (6/2)":                   {6, 2, 200, 'x'},
-		"the peer sent NOTIFICATION cease, administrative reset (6/4)":                      {6, 4, 1, 0xff},
-		"the peer sent NOTIFICATION OPEN message error, unsupported capability (2/7)":       {2, 7, 1, 4, 0, 1, 0, 1},
-		"the peer sent NOTIFICATION send hold timer expired (8/0)":                          {8, 0},
-		"the peer sent NOTIFICATION unknown error (77/1)":                                   {77, 1},
-		"the peer sent NOTIFICATION unknown error (0/0)":                                    {4},
+		"the peer sent NOTIFICATION hold timer expired (4/0)": {4, 0},
+		"the peer sent NOTIFICATION cease, maximum number of prefixes reached (6/1)": {6, 1, 0x40,
+			4, 71},
+		"the peer sent NOTIFICATION cease, administrative reset (6/4): \"so \\\"long\\\"\"": append(
+			[]byte{6, 4, 9}, "so \"long\""...),
+		"the peer sent NOTIFICATION cease, administrative shutdown (6/2)": {6, 2, 200,
+			'x'},
+		"the peer sent NOTIFICATION cease, administrative reset (6/4)": {6, 4, 1,
+			0xff},
+		"the peer sent NOTIFICATION OPEN message error, unsupported capability (2/7)": {2, 7, 1, 4,
+			0, 1, 0, 1},
+		"the peer sent NOTIFICATION send hold timer expired (8/0)": {8, 0},
+		"the peer sent NOTIFICATION unknown error (77/1)":          {77, 1},
+		"the peer sent NOTIFICATION unknown error (0/0)":           {4},
 	} {
-		if got := parseNotification(wire.AppendMessage(nil, wire.MessageNotification, body), false).Error(); got != text {
+		if got := parseNotification(wire.AppendMessage(nil, wire.MessageNotification, body),
+			false).Error(); got != text {
 			t.Errorf("%x: %s\nwant %s", body, got, text)
 		}
 	}

@@ -64,8 +64,8 @@ func TestStaticHeard(t *testing.T) {
 	}
 }
 
-// TestStockReceiver: a GoBGP server as it is, which uses nothing of this package, takes all that one
-// speaker says of several nodes, decodes it, and drops what is withdrawn.
+// TestStockReceiver: a GoBGP server as it is, which uses nothing of this package, takes all that
+// one speaker says of several nodes, decodes it, and drops what is withdrawn.
 func TestStockReceiver(t *testing.T) {
 	t.Parallel()
 	here, there := netip.MustParseAddr("127.0.5.2"), netip.MustParseAddr("127.0.5.1")
@@ -77,12 +77,15 @@ func TestStockReceiver(t *testing.T) {
 	})
 	listen, err := freePort(there)
 	if err == nil {
-		err = startServer(t.Context(), stock, &api.Global{Asn: testASN, RouterId: "10.255.0.9", ListenPort: int32(listen.Port()), ListenAddresses: []string{there.String()}})
+		err = startServer(t.Context(), stock, &api.Global{Asn: testASN, RouterId: "10.255.0.9",
+			ListenPort: int32(listen.Port()), ListenAddresses: []string{there.String()}})
 	}
 	if err == nil {
 		err = stock.AddPeer(t.Context(), &api.AddPeerRequest{Peer: &api.Peer{
-			Conf: &api.PeerConf{NeighborAddress: here.String(), PeerAsn: testASN}, Transport: &api.Transport{PassiveMode: true},
-			AfiSafis: []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: &api.Family{Afi: api.Family_AFI_LS, Safi: api.Family_SAFI_LS}, Enabled: true}}},
+			Conf:      &api.PeerConf{NeighborAddress: here.String(), PeerAsn: testASN},
+			Transport: &api.Transport{PassiveMode: true},
+			AfiSafis: []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: &api.Family{Afi: api.Family_AFI_LS,
+				Safi: api.Family_SAFI_LS}, Enabled: true}}},
 		}})
 	}
 	if err != nil {
@@ -101,13 +104,16 @@ func TestStockReceiver(t *testing.T) {
 		"link 64512:10.0.0.2 port 1 to 64512:10.0.0.1 port 2, metric 10, 1e+09 octets/s",
 		"link 64512:10.0.0.2 port 2 to 64513:10.0.0.3 port 1, metric 77, 0 octets/s",
 		"link 64513:10.0.0.3 port 1 to 64512:10.0.0.2 port 2, metric 77, 0 octets/s",
-		"prefix 64512:10.0.0.1 2001:db8:0:1::1/128", "prefix 64512:10.0.0.1 2001:db8:1:1::1/128", "prefix 64512:10.0.0.1 5f00:0:1::/48",
+		"prefix 64512:10.0.0.1 2001:db8:0:1::1/128", "prefix 64512:10.0.0.1 2001:db8:1:1::1/128",
+		"prefix 64512:10.0.0.1 5f00:0:1::/48",
 		"prefix 64512:10.0.0.2 2001:db8:0:2::1/128", "prefix 64512:10.0.0.2 5f00:0:2::/48",
 		"prefix 64513:10.0.0.3 2001:db8:0:3::1/128", "prefix 64513:10.0.0.3 5f00:0:3::/48",
-		"sid 64512:10.0.0.1 5f00:0:1:1:: behavior 1", "sid 64512:10.0.0.1 5f00:0:1:2:: behavior 18", "sid 64512:10.0.0.1 5f00:0:1:3:: behavior 32789",
+		"sid 64512:10.0.0.1 5f00:0:1:1:: behavior 1", "sid 64512:10.0.0.1 5f00:0:1:2:: behavior 18",
+		"sid 64512:10.0.0.1 5f00:0:1:3:: behavior 32789",
 		"sid 64512:10.0.0.2 5f00:0:2:1:: behavior 1", "sid 64512:10.0.0.2 5f00:0:2:2:: behavior 18",
 		"sid 64513:10.0.0.3 5f00:0:3:1:: behavior 1", "sid 64513:10.0.0.3 5f00:0:3:2:: behavior 18",
-		"end.x 64512:10.0.0.2 port 1: 5f00:0:2:101:: behavior 5", "end.x 64512:10.0.0.2 port 2: 5f00:0:2:102:: behavior 5",
+		"end.x 64512:10.0.0.2 port 1: 5f00:0:2:101:: behavior 5",
+		"end.x 64512:10.0.0.2 port 2: 5f00:0:2:102:: behavior 5",
 		"end.x 64513:10.0.0.3 port 1: 5f00:0:3:101:: behavior 5", "end.x " + fmt.Sprintf(endX, 0x102, 5),
 	}
 	for i, behavior := range []int{0x8010, 0x8011, 0x8012, 0x8013, 0x8014} {
@@ -133,7 +139,8 @@ func awaitStock(t *testing.T, s *server.BgpServer, want []string) {
 	defer ticker.Stop()
 	for end := time.Now().Add(deadline); ; <-ticker.C {
 		got = nil
-		err := s.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: bgp.RF_LS}, func(n bgp.NLRI, paths []*apiutil.Path) {
+		err := s.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL,
+			Family: bgp.RF_LS}, func(n bgp.NLRI, paths []*apiutil.Path) {
 			for _, p := range paths {
 				got = append(got, stockLines(t, n, p)...)
 			}
@@ -179,11 +186,13 @@ func stockLines(t *testing.T, n bgp.NLRI, p *apiutil.Path) (lines []string) {
 		if ls.Link.Bandwidth != nil {
 			rate = *ls.Link.Bandwidth
 		}
-		say("link %s port %d to %s port %d, metric %d, %g octets/s", node(n.LocalNodeDesc), *ids.LinkLocalID, node(n.RemoteNodeDesc), *ids.LinkRemoteID, *ls.Link.IGPMetric, rate)
+		say("link %s port %d to %s port %d, metric %d, %g octets/s", node(n.LocalNodeDesc),
+			*ids.LinkLocalID, node(n.RemoteNodeDesc), *ids.LinkRemoteID, *ls.Link.IGPMetric, rate)
 		for _, x := range tlvs {
 			if x, ok := x.(*bgp.LsTLVSrv6EndXSID); ok {
 				e := x.Extract()
-				say("end.x %s port %d: %v behavior %d", node(n.LocalNodeDesc), *ids.LinkLocalID, e.SIDs[0], e.EndpointBehavior)
+				say("end.x %s port %d: %v behavior %d", node(n.LocalNodeDesc), *ids.LinkLocalID, e.SIDs[0],
+					e.EndpointBehavior)
 			}
 		}
 	case *bgp.LsPrefixV6NLRI:
@@ -191,7 +200,8 @@ func stockLines(t *testing.T, n bgp.NLRI, p *apiutil.Path) (lines []string) {
 		prefix.ParseTLVs(n.PrefixDesc, true)
 		say("prefix %s %v", node(n.LocalNodeDesc), prefix.IPReachability[0].String())
 	case *bgp.LsSrv6SIDNLRI:
-		say("sid %s %v behavior %d", node(n.LocalNodeDesc), n.Srv6SIDInfo.(*bgp.LsTLVSrv6SIDInfo).SIDs[0], ls.Srv6SID.Srv6EndpointBehavior.EndpointBehavior)
+		say("sid %s %v behavior %d", node(n.LocalNodeDesc), n.Srv6SIDInfo.(*bgp.LsTLVSrv6SIDInfo).SIDs[0],
+			ls.Srv6SID.Srv6EndpointBehavior.EndpointBehavior)
 	default:
 		t.Fatalf("GoBGP makes a %T of a route", n)
 	}

@@ -68,10 +68,10 @@ func (r *relay) run() error {
 	return r.why
 }
 
-// empty waits until the server has sent what it has for the peer. GoBGP 4.8.0 leaves the goroutine of
-// a neighbor's queue behind when it deletes the neighbor with something in the queue. It puts its
-// End-of-RIB marker there when a session begins, and an error when it is the one to find that the
-// session has ended.
+// empty waits until the server has sent what it has for the peer. GoBGP 4.8.0 leaves the goroutine
+// of a neighbor's queue behind when it deletes the neighbor with something in the queue. It puts
+// its End-of-RIB marker there when a session begins, and an error when it is the one to find that
+// the session has ended.
 func (r *relay) empty() {
 	r.mu.Lock()
 	begun := r.fromPeer
@@ -171,7 +171,8 @@ func (r *relay) fromOuter() error {
 			u, err := wire.ParseUpdate(message)
 			if err != nil {
 				// Malformed Attribute List (RFC 4271 section 6.3).
-				return r.sayCut(&cut{notification{code: codeUpdate, subcode: subcodeAttributes, sent: true}, fmt.Errorf("UPDATE from the peer: %w", err)})
+				return r.sayCut(&cut{notification{code: codeUpdate, subcode: subcodeAttributes, sent: true},
+					fmt.Errorf("UPDATE from the peer: %w", err)})
 			}
 			r.deliver(&u)
 			if now := time.Now(); now.Sub(kept) >= updateKeepalive {
@@ -215,7 +216,8 @@ func headerError(header []byte, err error) *cut {
 // body of this length; nil when it has one.
 func unexpected(t wire.MessageType, body int) *cut {
 	answer := func(code, subcode byte) *cut {
-		return &cut{notification{code: code, subcode: subcode, sent: true}, fmt.Errorf("message of type %d with %d octets from the peer", t, body)}
+		return &cut{notification{code: code, subcode: subcode, sent: true},
+			fmt.Errorf("message of type %d with %d octets from the peer", t, body)}
 	}
 	switch {
 	case t == wire.MessageKeepalive && body == 0, t == wire.MessageRouteRefresh && body == 4:

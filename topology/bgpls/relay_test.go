@@ -28,8 +28,8 @@ func tcpPair(t *testing.T) (a, b net.Conn) {
 	return a, b
 }
 
-// The server has something for a peer whose session is being ended: it does not get through, and the
-// reason stays the malformed UPDATE.
+// The server has something for a peer whose session is being ended: it does not get through, and
+// the reason stays the malformed UPDATE.
 func TestReasonOfCut(t *testing.T) {
 	t.Parallel()
 	outer, peer := tcpPair(t)

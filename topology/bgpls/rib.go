@@ -101,7 +101,8 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 // scope, within limits.
 func (r *rib) addPeer(a peerKey, scope topology.Scope, limits Limits, now time.Time) {
 	if r.peers[a] == nil {
-		r.peers[a] = &ribPeer{scope: scope, limits: limits, said: make(map[*object]int), since: now, reason: "no session yet"}
+		r.peers[a] = &ribPeer{scope: scope, limits: limits, said: make(map[*object]int), since: now,
+			reason: "no session yet"}
 		r.touched = true
 	}
 }
@@ -284,7 +285,9 @@ func groupOf[K comparable](groups map[K]*group, k K) *group {
 // parts returns the parts of a group, in an order that depends on the NLRIs
 // alone.
 func (r *rib) parts(g *group) []part {
-	members := slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int { return cmp.Compare(a.raw, b.raw) })
+	members := slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int {
+		return cmp.Compare(a.raw, b.raw)
+	})
 	parts := make([]part, len(members))
 	for i, o := range members {
 		parts[i] = part{&o.nlri, r.believed(o).attributes}
@@ -321,8 +324,11 @@ func (r *rib) snapshot() *topology.Snapshot {
 			r.builder.RemoveNode(id)
 		}
 	}, r.builder.RemoveNode)
-	refresh(r.links, func(_ topology.LinkID, g *group) { r.builder.SetLink(makeLink(r.parts(g))) }, r.builder.RemoveLink)
-	refresh(r.pfxs, func(k topology.PrefixKey, g *group) { r.builder.SetPrefix(makePrefix(k, r.parts(g))) }, r.builder.RemovePrefix)
+	refresh(r.links, func(_ topology.LinkID, g *group) { r.builder.SetLink(makeLink(r.parts(g))) },
+		r.builder.RemoveLink)
+	refresh(r.pfxs, func(k topology.PrefixKey, g *group) {
+		r.builder.SetPrefix(makePrefix(k, r.parts(g)))
+	}, r.builder.RemovePrefix)
 	r.builder.SetStale(r.staleness())
 	r.touched = false
 	return r.builder.Build()

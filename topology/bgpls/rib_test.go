@@ -57,7 +57,8 @@ func tell(t *testing.T, r *rib, peer peerKey, devices ...*Objects) {
 			t.Fatal(err)
 		}
 		for _, a := range all {
-			r.update(peer, &wire.Update{Reachable: []wire.Received{received(t, a.nlri)}, Attribute: a.attribute})
+			r.update(peer, &wire.Update{Reachable: []wire.Received{received(t, a.nlri)},
+				Attribute: a.attribute})
 		}
 	}
 }
@@ -88,9 +89,12 @@ func TestObjectsSurviveTheWire(t *testing.T) {
 	devices := []*Objects{device(1, 4), device(4, 1, 6), device(6, 4)}
 	devices[1].Node.Overload = true
 	devices[1].Node.SRv6.OAM = true
-	devices[1].Links[0].LocalAddresses = []netip.Addr{netip.MustParseAddr("10.1.0.1"), netip.MustParseAddr("fe80::1")}
-	devices[1].Links[0].RemoteAddresses = []netip.Addr{netip.MustParseAddr("10.1.0.2"), netip.MustParseAddr("fe80::2")}
-	devices[2].Links = append(devices[2].Links, topology.Link{Local: devices[2].Node.ID, Remote: devices[1].Node.ID,
+	devices[1].Links[0].LocalAddresses = []netip.Addr{netip.MustParseAddr("10.1.0.1"),
+		netip.MustParseAddr("fe80::1")}
+	devices[1].Links[0].RemoteAddresses = []netip.Addr{netip.MustParseAddr("10.1.0.2"),
+		netip.MustParseAddr("fe80::2")}
+	devices[2].Links = append(devices[2].Links, topology.Link{Local: devices[2].Node.ID,
+		Remote:  devices[1].Node.ID,
 		LocalID: 99, IGPMetric: 3, Delay: topology.Delay{Known: true}})
 	r := newTestRIB(peerA)
 	tell(t, r, peerA, devices...)
@@ -135,7 +139,8 @@ func TestRIBSessionLoss(t *testing.T) {
 	lost := epoch.Add(time.Hour)
 	r.peerDown(peerA, "connection lost", lost)
 	s := expect(t, r, "after the loss", built(n1, n4))
-	want := &topology.Staleness{Reason: "127.0.2.1: connection lost", Since: lost, Sources: []string{"127.0.2.1"}}
+	want := &topology.Staleness{Reason: "127.0.2.1: connection lost", Since: lost,
+		Sources: []string{"127.0.2.1"}}
 	if !s.Stale.Equal(want) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
@@ -148,7 +153,8 @@ func TestRIBSessionLoss(t *testing.T) {
 	n4.Links, n4.Node.SIDs = nil, n4.Node.SIDs[:1]
 	tell(t, r, peerA, n4)
 	r.update(peerA, withdraw(t, wire.NLRI{Type: wire.NLRISRv6SID, Protocol: wire.ProtocolDirect,
-		Local: wire.NodeDescriptor{ASN: testASN, IGPRouterID: "\x0a\x00\x00\x01"}, SID: n1.Node.SIDs[2].Address}))
+		Local: wire.NodeDescriptor{ASN: testASN, IGPRouterID: "\x0a\x00\x00\x01"},
+		SID:   n1.Node.SIDs[2].Address}))
 	n1.Node.SIDs = n1.Node.SIDs[:2]
 	full4 := device(4, 1)
 	if s := expect(t, r, "half said", built(n1, full4)); s.Stale == nil {
@@ -180,7 +186,8 @@ func TestRIBSeveralPeers(t *testing.T) {
 	expect(t, r, "B with nothing", both)
 	r.peerDown(peerA, "connection lost", epoch)
 	tell(t, r, peerB, n4)
-	if s := expect(t, r, "without A", both); s.Stale == nil || !slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerA)}) {
+	if s := expect(t, r, "without A", both); s.Stale == nil ||
+		!slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerA)}) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.removePeer(peerA)
@@ -220,18 +227,21 @@ func TestRIBStartup(t *testing.T) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	r.endOfRIB(peerA)
-	if s := r.snapshot(); !s.Incomplete() || !slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerB)}) {
+	if s := r.snapshot(); !s.Incomplete() ||
+		!slices.Equal(s.Stale.Sources, []string{topology.PeerName(peerB)}) {
 		t.Errorf("stale: %+v", s.Stale)
 	}
 	// B is not waited for longer than the grace.
-	if next, ok := r.tick(epoch.Add(time.Second)); !ok || !next.Equal(epoch.Add(time.Minute)) || r.touched {
+	if next, ok := r.tick(epoch.Add(time.Second)); !ok || !next.Equal(epoch.Add(time.Minute)) ||
+		r.touched {
 		t.Errorf("called again at %v, %v", next, ok)
 	}
 	if _, ok := r.tick(epoch.Add(time.Minute)); ok || !r.touched {
 		t.Errorf("the grace is not over")
 	}
 	// What B would say is not known all the same.
-	late := &topology.Staleness{Reason: "127.0.2.2:179: no session yet", Since: epoch, Sources: []string{topology.PeerName(peerB)}}
+	late := &topology.Staleness{Reason: "127.0.2.2:179: no session yet", Since: epoch,
+		Sources: []string{topology.PeerName(peerB)}}
 	if s := r.snapshot(); !s.Stale.Equal(late) {
 		t.Errorf("stale: %+v, want %+v", s.Stale, late)
 	}
@@ -267,9 +277,12 @@ func TestRIBNodeName(t *testing.T) {
 		{"n1\u202e", `n1\u202e`, 0},
 	} {
 		r := newTestRIB(peerA)
-		attribute := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 1026), uint16(len(c.name)))
-		r.update(peerA, &wire.Update{Reachable: []wire.Received{received(t, all[0].nlri)}, Attribute: append(attribute, c.name...)})
-		if n := r.snapshot().Node(n1.Node.ID); n == nil || n.Name != c.want || r.stats.DiscardedAttributes != c.discarded {
+		attribute := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, 1026),
+			uint16(len(c.name)))
+		r.update(peerA, &wire.Update{Reachable: []wire.Received{received(t, all[0].nlri)},
+			Attribute: append(attribute, c.name...)})
+		if n := r.snapshot().Node(n1.Node.ID); n == nil || n.Name != c.want ||
+			r.stats.DiscardedAttributes != c.discarded {
 			t.Errorf("%q: %+v, %d attributes discarded", c.name, n, r.stats.DiscardedAttributes)
 		}
 	}
@@ -285,14 +298,16 @@ func TestRIBDiscardedAttribute(t *testing.T) {
 	r := newTestRIB(peerA)
 	tell(t, r, peerA, n1, n4)
 	for _, a := range all {
-		r.update(peerA, &wire.Update{Reachable: []wire.Received{received(t, a.nlri)}, Attribute: append(slices.Clone(a.attribute), 0xff)})
+		r.update(peerA, &wire.Update{Reachable: []wire.Received{received(t, a.nlri)},
+			Attribute: append(slices.Clone(a.attribute), 0xff)})
 	}
 	if r.stats.DiscardedAttributes != uint64(len(all)) {
 		t.Errorf("%d of %d attributes discarded", r.stats.DiscardedAttributes, len(all))
 	}
 	s := r.snapshot()
 	n := s.Node(n4.Node.ID)
-	if n == nil || n.Name != "" || len(n.Locators) != 0 || len(n.SIDs) != len(n4.Node.SIDs) || n.SIDs[0].Behavior != 0 {
+	if n == nil || n.Name != "" || len(n.Locators) != 0 || len(n.SIDs) != len(n4.Node.SIDs) ||
+		n.SIDs[0].Behavior != 0 {
 		t.Errorf("the node is %+v", n)
 	}
 	links := s.LinksFrom(n4.Node.ID)
@@ -302,7 +317,8 @@ func TestRIBDiscardedAttribute(t *testing.T) {
 	if p, ok := s.Graph().From(n1.Node.ID, topology.MetricIGP); !ok || len(p.Links(n4.Node.ID)) != 1 {
 		t.Error("its link cannot be used")
 	}
-	r.update(peerA, &wire.Update{Skipped: wire.Skipped{UnknownNLRIs: 1, MalformedNLRIs: 2, UnknownTLVs: 3}})
+	r.update(peerA, &wire.Update{Skipped: wire.Skipped{UnknownNLRIs: 1, MalformedNLRIs: 2,
+		UnknownTLVs: 3}})
 	if r.stats.UnknownNLRIs != 1 || r.stats.MalformedNLRIs != 2 || r.stats.UnknownTLVs != 3 {
 		t.Errorf("counters: %+v", r.stats)
 	}
@@ -313,9 +329,12 @@ func TestRIBMergesLevelsAndTopologies(t *testing.T) {
 	local := wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x00\x00\x00\x00\x00\x01"}
 	remote := wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x00\x00\x00\x00\x00\x02"}
 	lan := wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x00\x00\x00\x00\x00\x02\x05"}
-	metric := func(m uint32) *wire.Attributes { return &wire.Attributes{Link: wire.LinkAttributes{IGPMetric: &m}} }
-	link := wire.NLRI{Type: wire.NLRILink, Protocol: wire.ProtocolISISLevel2, Local: local, Remote: remote,
-		Link: wire.LinkDescriptor{IDs: wire.LinkIDs{Present: true, Local: 1, Remote: 2}}}
+	metric := func(m uint32) *wire.Attributes {
+		return &wire.Attributes{Link: wire.LinkAttributes{IGPMetric: &m}}
+	}
+	link := wire.NLRI{Type: wire.NLRILink, Protocol: wire.ProtocolISISLevel2, Local: local,
+		Remote: remote,
+		Link:   wire.LinkDescriptor{IDs: wire.LinkIDs{Present: true, Local: 1, Remote: 2}}}
 	link6 := link
 	link6.Topology = wire.MultiTopology{Present: true, ID: 2}
 	level := func(p wire.ProtocolID, d wire.NodeDescriptor) wire.NLRI {
@@ -323,21 +342,25 @@ func TestRIBMergesLevelsAndTopologies(t *testing.T) {
 	}
 
 	r := newTestRIB(peerA)
-	r.update(peerA, announce(t, level(wire.ProtocolISISLevel1, local), &wire.Attributes{Node: wire.NodeAttributes{Name: "one"}}))
-	r.update(peerA, announce(t, level(wire.ProtocolISISLevel2, local), &wire.Attributes{Node: wire.NodeAttributes{
-		Name: "two", RouterID6: netip.MustParseAddr("fd00::1"), Flags: wire.NodeFlagOverload}}))
+	r.update(peerA, announce(t, level(wire.ProtocolISISLevel1, local),
+		&wire.Attributes{Node: wire.NodeAttributes{Name: "one"}}))
+	r.update(peerA, announce(t, level(wire.ProtocolISISLevel2, local),
+		&wire.Attributes{Node: wire.NodeAttributes{
+			Name: "two", RouterID6: netip.MustParseAddr("fd00::1"), Flags: wire.NodeFlagOverload}}))
 	r.update(peerA, announce(t, level(wire.ProtocolISISLevel2, lan), nil))
 	r.update(peerA, announce(t, link6, metric(20)))
 	r.update(peerA, announce(t, link, metric(10)))
 	s := r.snapshot()
-	want := &topology.Node{ID: "1:0000.0000.0001", Name: "one", Loopback: netip.MustParseAddr("fd00::1"), ASN: 1, Protocol: "isis-l1", Overload: true}
+	want := &topology.Node{ID: "1:0000.0000.0001", Name: "one",
+		Loopback: netip.MustParseAddr("fd00::1"), ASN: 1, Protocol: "isis-l1", Overload: true}
 	if n := s.Node(want.ID); n == nil || !reflect.DeepEqual(n, want) {
 		t.Errorf("the node is %+v", n)
 	}
 	if n := s.Node("1:0000.0000.0002.05"); n == nil || !n.Pseudonode {
 		t.Errorf("the LAN is %+v", n)
 	}
-	if len(s.Links) != 1 || s.Links[0].IGPMetric != 20 || s.Links[0].ID != "1:0000.0000.0001,1~1:0000.0000.0002,2" {
+	if len(s.Links) != 1 || s.Links[0].IGPMetric != 20 ||
+		s.Links[0].ID != "1:0000.0000.0001,1~1:0000.0000.0002,2" {
 		t.Errorf("links: %+v", s.Links)
 	}
 	r.update(peerA, withdraw(t, link6))
@@ -354,7 +377,8 @@ func TestRIBMergesLevelsAndTopologies(t *testing.T) {
 func TestRIBLoopbackOfPrefix(t *testing.T) {
 	local := wire.NodeDescriptor{ASN: 1, IGPRouterID: "\x00\x00\x00\x00\x00\x01"}
 	prefix := func(s string) wire.NLRI {
-		return wire.NLRI{Type: wire.NLRIPrefix6, Local: local, Prefix: wire.PrefixDescriptor{Prefix: netip.MustParsePrefix(s)}}
+		return wire.NLRI{Type: wire.NLRIPrefix6, Local: local,
+			Prefix: wire.PrefixDescriptor{Prefix: netip.MustParsePrefix(s)}}
 	}
 	ownFlag := &wire.Attributes{Prefix: wire.PrefixAttributes{AttributeFlags: []byte{prefixFlagNode}}}
 	r := newTestRIB(peerA)
@@ -390,7 +414,8 @@ func TestBitsPerSecond(t *testing.T) {
 		octets float32
 		want   uint64
 	}{
-		{12.5e9, 100e9}, {50e9, 400e9}, {1.25e8, 1e9}, {0, 0}, {-1, 0}, {float32(math.Inf(1)), 0}, {float32(math.NaN()), 0}, {math.MaxFloat32, 0},
+		{12.5e9, 100e9}, {50e9, 400e9}, {1.25e8, 1e9}, {0, 0}, {-1, 0}, {float32(math.Inf(1)), 0},
+		{float32(math.NaN()), 0}, {math.MaxFloat32, 0},
 	} {
 		if got := bitsPerSecond(c.octets); got != c.want {
 			t.Errorf("%g octets per second are %d bits per second, want %d", c.octets, got, c.want)
@@ -492,8 +517,10 @@ func TestRIBAgainstModel(t *testing.T) {
 		}
 		nlri := func() wire.NLRI {
 			n := wire.NLRI{Local: descriptor(rapid.IntRange(1, 3).Draw(t, "node"))}
-			n.Protocol = rapid.SampledFrom([]wire.ProtocolID{wire.ProtocolISISLevel1, wire.ProtocolISISLevel2}).Draw(t, "protocol")
-			n.Type = rapid.SampledFrom([]wire.NLRIType{wire.NLRINode, wire.NLRILink, wire.NLRIPrefix6, wire.NLRISRv6SID}).Draw(t, "type")
+			n.Protocol = rapid.SampledFrom([]wire.ProtocolID{wire.ProtocolISISLevel1,
+				wire.ProtocolISISLevel2}).Draw(t, "protocol")
+			n.Type = rapid.SampledFrom([]wire.NLRIType{wire.NLRINode, wire.NLRILink, wire.NLRIPrefix6,
+				wire.NLRISRv6SID}).Draw(t, "type")
 			switch n.Type {
 			case wire.NLRILink:
 				n.Remote = descriptor(rapid.IntRange(1, 3).Draw(t, "remote"))
@@ -502,7 +529,8 @@ func TestRIBAgainstModel(t *testing.T) {
 					n.Topology.ID = 2
 				}
 			case wire.NLRIPrefix6:
-				n.Prefix.Prefix = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc, byte(rapid.IntRange(0, 2).Draw(t, "prefix"))}), 16)
+				n.Prefix.Prefix = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc,
+					byte(rapid.IntRange(0, 2).Draw(t, "prefix"))}), 16)
 			case wire.NLRISRv6SID:
 				n.SID = netip.AddrFrom16([16]byte{0xfc, 15: byte(rapid.IntRange(0, 2).Draw(t, "sid"))})
 			}
@@ -510,8 +538,9 @@ func TestRIBAgainstModel(t *testing.T) {
 		}
 		attributes := func() *wire.Attributes {
 			metric := rapid.Uint32Range(1, 3).Draw(t, "metric")
-			a := &wire.Attributes{Node: wire.NodeAttributes{Name: fmt.Sprint(metric)}, Link: wire.LinkAttributes{IGPMetric: &metric},
-				SID: wire.SIDAttributes{Behavior: &wire.EndpointBehavior{Behavior: uint16(metric)}}}
+			a := &wire.Attributes{Node: wire.NodeAttributes{Name: fmt.Sprint(metric)},
+				Link: wire.LinkAttributes{IGPMetric: &metric},
+				SID:  wire.SIDAttributes{Behavior: &wire.EndpointBehavior{Behavior: uint16(metric)}}}
 			if rapid.Bool().Draw(t, "locator") {
 				a.Prefix.Locator = &wire.Locator{Metric: metric}
 			}
@@ -530,7 +559,9 @@ func TestRIBAgainstModel(t *testing.T) {
 			if stale := m.stale(); (got.Stale != nil) != stale {
 				t.Fatalf("stale is %+v, and should be: %v", got.Stale, stale)
 			}
-			awaited := slices.ContainsFunc(slices.Collect(maps.Values(m.peers)), func(p *modelPeer) bool { return !p.ever })
+			awaited := slices.ContainsFunc(slices.Collect(maps.Values(m.peers)), func(p *modelPeer) bool {
+				return !p.ever
+			})
 			if got.Incomplete() != awaited {
 				t.Fatalf("incomplete is %v, and should be: %v", got.Incomplete(), awaited)
 			}
@@ -538,7 +569,8 @@ func TestRIBAgainstModel(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			a := rapid.SampledFrom(peers).Draw(t, "peer")
 			p := m.peers[a]
-			switch rapid.SampledFrom([]string{"up", "down", "end", "say", "say", "say", "say", "unsay", "look"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"up", "down", "end", "say", "say", "say", "say", "unsay",
+				"look"}).Draw(t, "step") {
 			case "up":
 				r.peerUp(a, epoch)
 				p.up = true
@@ -576,7 +608,8 @@ func TestRIBAgainstModel(t *testing.T) {
 		for _, a := range peers {
 			r.removePeer(a)
 		}
-		if s := r.snapshot(); len(s.Nodes)+len(s.Links)+len(s.Prefixes) != 0 || len(r.objects)+len(r.nodes)+len(r.links)+len(r.pfxs) != 0 {
+		if s := r.snapshot(); len(s.Nodes)+len(s.Links)+len(s.Prefixes) != 0 ||
+			len(r.objects)+len(r.nodes)+len(r.links)+len(r.pfxs) != 0 {
 			t.Fatalf("something is left without peers: %+v", r)
 		}
 	})

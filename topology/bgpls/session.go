@@ -141,7 +141,8 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 		return fmt.Errorf("%w: %w", errSetup, err)
 	}
 	remove := sync.OnceFunc(func() {
-		_ = s.server.DeletePeer(context.WithoutCancel(ctx), &api.DeletePeerRequest{Address: inner.String()})
+		_ = s.server.DeletePeer(context.WithoutCancel(ctx),
+			&api.DeletePeerRequest{Address: inner.String()})
 	})
 	defer remove()
 	setup := time.NewTimer(setupTime)
@@ -233,7 +234,8 @@ func (s *Speaker) setState(p *session, state topology.PeerState, why string) {
 	now := p.status
 	s.mu.Unlock()
 	if state == topology.PeerOpening || s.config.Changed == nil ||
-		now.State == p.reported.State && now.Sessions == p.reported.Sessions && now.LastError == p.reported.LastError {
+		now.State == p.reported.State && now.Sessions == p.reported.Sessions &&
+			now.LastError == p.reported.LastError {
 		return
 	}
 	p.reported = now

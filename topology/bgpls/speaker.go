@@ -247,7 +247,8 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 		return err
 	}
 	n := &session{peer: p, done: make(chan struct{}), incoming: make(chan net.Conn),
-		status: topology.Peer{Address: p.Address, Port: p.Port, ASN: p.ASN, State: topology.PeerConnecting}}
+		status: topology.Peer{Address: p.Address, Port: p.Port, ASN: p.ASN,
+			State: topology.PeerConnecting}}
 	keep, cancel := context.WithCancel(s.ctx)
 	n.cancel = cancel
 	s.mu.Lock()

@@ -51,7 +51,8 @@ func addPeer(t *testing.T, s *Speaker, p Peer) {
 }
 
 // await returns the first snapshot that is as wanted.
-func await(t *testing.T, s *Speaker, what string, ok func(*topology.Snapshot) bool) *topology.Snapshot {
+func await(t *testing.T, s *Speaker, what string,
+	ok func(*topology.Snapshot) bool) *topology.Snapshot {
 	t.Helper()
 	timeout := time.NewTimer(deadline)
 	defer timeout.Stop()
@@ -77,9 +78,12 @@ var collectorAddress = netip.MustParseAddr("127.0.0.1")
 
 // device is node i of a test network, with all that can be said of one.
 func device(i int, neighbours ...int) *Objects {
-	id := func(i int) topology.NodeID { return NodeID(testASN, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) }
+	id := func(i int) topology.NodeID {
+		return NodeID(testASN, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}))
+	}
 	sid := func(function uint16) netip.Addr {
-		return netip.AddrFrom16([16]byte{0xfc, 0xbb, 0xbb, 0, 0, byte(i), byte(function >> 8), byte(function)})
+		return netip.AddrFrom16([16]byte{0xfc, 0xbb, 0xbb, 0, 0, byte(i), byte(function >> 8),
+			byte(function)})
 	}
 	structure := topology.SIDStructure{LocatorBlock: 32, LocatorNode: 16, Function: 16}
 	o := &Objects{Node: topology.Node{
@@ -88,8 +92,9 @@ func device(i int, neighbours ...int) *Objects {
 		RouterID4:  netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}),
 		SRv6:       &topology.SRv6Capabilities{},
 		Algorithms: []int{0},
-		MSDs:       []topology.MSD{{Type: topology.MSDMaxSegmentsLeft, Value: 4}, {Type: topology.MSDMaxHEncaps, Value: 3}},
-		Locators:   []topology.Locator{{Prefix: netip.PrefixFrom(sid(0), 48), Metric: 1}},
+		MSDs: []topology.MSD{{Type: topology.MSDMaxSegmentsLeft, Value: 4},
+			{Type: topology.MSDMaxHEncaps, Value: 3}},
+		Locators: []topology.Locator{{Prefix: netip.PrefixFrom(sid(0), 48), Metric: 1}},
 		SIDs: []topology.SID{
 			{Address: sid(1), Behavior: topology.BehaviorEnd, Structure: structure},
 			{Address: sid(2), Behavior: topology.BehaviorEndReplicate, Structure: structure},
@@ -97,15 +102,20 @@ func device(i int, neighbours ...int) *Objects {
 		},
 	}}
 	o.Prefixes = append(o.Prefixes,
-		topology.Prefix{PrefixKey: topology.PrefixKey{Node: id(i), Prefix: netip.PrefixFrom(o.Node.Loopback, 128)}},
-		topology.Prefix{PrefixKey: topology.PrefixKey{Node: id(i), Prefix: netip.PrefixFrom(sid(0), 48)}, Metric: 1})
+		topology.Prefix{PrefixKey: topology.PrefixKey{Node: id(i),
+			Prefix: netip.PrefixFrom(o.Node.Loopback, 128)}},
+		topology.Prefix{PrefixKey: topology.PrefixKey{Node: id(i), Prefix: netip.PrefixFrom(sid(0), 48)},
+			Metric: 1})
 	for _, n := range neighbours {
 		o.Links = append(o.Links, topology.Link{
-			Local: id(i), Remote: id(n), LocalID: uint32(n), RemoteID: uint32(i), LocalPort: uint32(n), RemotePort: uint32(i),
-			IGPMetric: 10, TEMetric: 100, AdminGroup: 1, MaxBandwidth: 100e9,
+			Local: id(i), Remote: id(n), LocalID: uint32(n), RemoteID: uint32(i), LocalPort: uint32(n),
+			RemotePort: uint32(i),
+			IGPMetric:  10, TEMetric: 100, AdminGroup: 1, MaxBandwidth: 100e9,
 			Delay: topology.Delay{Known: true, Min: 5, Max: 9, Average: 7},
-			EndX: []topology.EndX{{SID: topology.SID{Address: sid(0xe000 + uint16(n)), Behavior: topology.BehaviorEndX, Structure: structure}},
-				{SID: topology.SID{Address: sid(0xd000 + uint16(n)), Behavior: 6, Structure: structure}, Weight: 1, Neighbor: "10.0.0.9"}},
+			EndX: []topology.EndX{{SID: topology.SID{Address: sid(0xe000 + uint16(n)),
+				Behavior: topology.BehaviorEndX, Structure: structure}},
+				{SID: topology.SID{Address: sid(0xd000 + uint16(n)), Behavior: 6, Structure: structure},
+					Weight: 1, Neighbor: "10.0.0.9"}},
 		})
 	}
 	return o
@@ -143,22 +153,26 @@ func switches(t *testing.T, collector *Speaker, devices map[int]*Objects) map[in
 	t.Helper()
 	speakers := make(map[int]*Speaker)
 	for i, o := range devices {
-		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4, Listen: netip.AddrPortFrom(address(i), 0)})
+		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4,
+			Listen: netip.AddrPortFrom(address(i), 0)})
 		if err := s.Originate(o); err != nil {
 			t.Fatal(err)
 		}
-		addPeer(t, s, Peer{Address: collectorAddress, ASN: 64999, LocalAddress: address(i), Passive: true})
+		addPeer(t, s, Peer{Address: collectorAddress, ASN: 64999, LocalAddress: address(i),
+			Passive: true})
 		speakers[i] = s
 	}
 	for i, s := range speakers {
-		addPeer(t, collector, Peer{Address: address(i), Port: s.ListenAddr().Port(), ASN: testASN, LocalAddress: collectorAddress})
+		addPeer(t, collector, Peer{Address: address(i), Port: s.ListenAddr().Port(), ASN: testASN,
+			LocalAddress: collectorAddress})
 	}
 	return speakers
 }
 
 func TestFigure1Learned(t *testing.T) {
 	t.Parallel()
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Collect: true})
 	devices := make(map[int]*Objects)
 	var all []*Objects
 	for i, neighbours := range figure1 {
@@ -169,7 +183,8 @@ func TestFigure1Learned(t *testing.T) {
 	speakers := switches(t, collector, devices)
 	await(t, collector, "the whole network", like(built(all...)))
 	t.Logf("learned after %v", time.Since(begun))
-	if stats := collector.Stats(); stats.Updates == 0 || stats.UnknownTLVs+stats.UnknownNLRIs+stats.MalformedNLRIs+stats.DiscardedAttributes+stats.MalformedUpdates != 0 {
+	if stats := collector.Stats(); stats.Updates == 0 || stats.UnknownTLVs+stats.UnknownNLRIs+
+		stats.MalformedNLRIs+stats.DiscardedAttributes+stats.MalformedUpdates != 0 {
 		t.Errorf("counters: %+v", stats)
 	}
 	for _, p := range collector.Peers() {
@@ -180,15 +195,20 @@ func TestFigure1Learned(t *testing.T) {
 
 	// A link fails, its metric changes, a SID and a locator come and go.
 	without := func(o *Objects, neighbour int) {
-		o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l topology.Link) bool { return l.LocalID == uint32(neighbour) })
+		o.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l topology.Link) bool {
+			return l.LocalID == uint32(neighbour)
+		})
 	}
 	without(devices[6], 4)
 	without(devices[4], 6)
 	devices[2].Links = slices.Clone(devices[2].Links)
 	devices[2].Links[0].IGPMetric = 77
 	devices[3].Node.SIDs = devices[3].Node.SIDs[1:]
-	devices[3].Node.Locators = append(devices[3].Node.Locators, topology.Locator{Prefix: netip.MustParsePrefix("fcbb:bb01:3::/48"), Algorithm: 128})
-	devices[3].Prefixes = append(devices[3].Prefixes, topology.Prefix{PrefixKey: topology.PrefixKey{Node: devices[3].Node.ID, Prefix: netip.MustParsePrefix("fcbb:bb01:3::/48")}})
+	devices[3].Node.Locators = append(devices[3].Node.Locators,
+		topology.Locator{Prefix: netip.MustParsePrefix("fcbb:bb01:3::/48"), Algorithm: 128})
+	devices[3].Prefixes = append(devices[3].Prefixes,
+		topology.Prefix{PrefixKey: topology.PrefixKey{Node: devices[3].Node.ID,
+			Prefix: netip.MustParsePrefix("fcbb:bb01:3::/48")}})
 	for _, i := range []int{2, 3, 4, 6} {
 		if err := speakers[i].Originate(devices[i]); err != nil {
 			t.Fatal(err)
@@ -208,7 +228,8 @@ func TestFigure1Learned(t *testing.T) {
 // A switch that goes, and comes back with less, leaves no gap.
 func TestSessionLoss(t *testing.T) {
 	t.Parallel()
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true})
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Collect: true})
 	devices := map[int]*Objects{11: device(11, 14), 14: device(14, 11)}
 	speakers := switches(t, collector, devices)
 	whole := built(devices[11], devices[14])
@@ -219,27 +240,32 @@ func TestSessionLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := await(t, collector, "the loss", func(s *topology.Snapshot) bool { return s.Stale != nil })
-	if d := topology.Compare(whole, lost); !d.Nodes.IsZero() || !d.Links.IsZero() || !d.Prefixes.IsZero() || !d.SIDs.IsZero() {
+	if d := topology.Compare(whole, lost); !d.Nodes.IsZero() || !d.Links.IsZero() ||
+		!d.Prefixes.IsZero() || !d.SIDs.IsZero() {
 		t.Errorf("the loss changed %+v", d)
 	}
-	if lost.Stale.Since.IsZero() || !slices.Equal(lost.Stale.Sources, []string{gone.ListenAddr().String()}) {
+	if lost.Stale.Since.IsZero() ||
+		!slices.Equal(lost.Stale.Sources, []string{gone.ListenAddr().String()}) {
 		t.Errorf("stale: %+v", lost.Stale)
 	}
 
 	devices[14].Node.SIDs = devices[14].Node.SIDs[:1]
 	devices[14].Links = nil
-	again := start(t, Config{ASN: testASN, RouterID: devices[14].Node.RouterID4, Listen: gone.ListenAddr()})
+	again := start(t, Config{ASN: testASN, RouterID: devices[14].Node.RouterID4,
+		Listen: gone.ListenAddr()})
 	if err := again.Originate(devices[14]); err != nil {
 		t.Fatal(err)
 	}
-	addPeer(t, again, Peer{Address: collectorAddress, ASN: 64999, LocalAddress: address(14), Passive: true})
+	addPeer(t, again, Peer{Address: collectorAddress, ASN: 64999, LocalAddress: address(14),
+		Passive: true})
 	less := built(devices[11], devices[14])
 	await(t, collector, "the return", func(s *topology.Snapshot) bool {
 		if like(less)(s) {
 			return true
 		}
 		if s.Stale == nil || s.Node(devices[14].Node.ID) == nil || len(s.Links) < 1 {
-			t.Errorf("a gap: version %d has %d nodes, %d links, stale %+v", s.Version, len(s.Nodes), len(s.Links), s.Stale)
+			t.Errorf("a gap: version %d has %d nodes, %d links, stale %+v", s.Version, len(s.Nodes),
+				len(s.Links), s.Stale)
 		}
 		return false
 	})
@@ -259,7 +285,8 @@ func TestSessionLoss(t *testing.T) {
 func TestPassiveCollector(t *testing.T) {
 	t.Parallel()
 	hub := netip.MustParseAddr("127.0.1.100")
-	collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"), Listen: netip.AddrPortFrom(hub, 0), Collect: true})
+	collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Listen: netip.AddrPortFrom(hub, 0), Collect: true})
 	devices := []*Objects{device(21, 22), device(22, 21)}
 	var others []*Speaker
 	for i, o := range devices {
@@ -270,11 +297,14 @@ func TestPassiveCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 		addPeer(t, collector, Peer{Address: a, ASN: testASN, Passive: true})
-		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN, LocalAddress: a})
+		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN,
+			LocalAddress: a})
 	}
 	await(t, collector, "both", like(built(devices...)))
 	for _, s := range others {
-		if snapshot := await(t, s, "the end of RIB", func(s *topology.Snapshot) bool { return s.Version > 0 && s.Stale == nil }); len(snapshot.Nodes) != 0 {
+		if snapshot := await(t, s, "the end of RIB", func(s *topology.Snapshot) bool {
+			return s.Version > 0 && s.Stale == nil
+		}); len(snapshot.Nodes) != 0 {
 			t.Errorf("a peer learned %d nodes", len(snapshot.Nodes))
 		}
 	}
@@ -284,8 +314,10 @@ func TestPassiveCollector(t *testing.T) {
 func TestActiveOnBothSides(t *testing.T) {
 	t.Parallel()
 	local := netip.MustParseAddrPort("127.0.0.1:0")
-	a := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.41"), Listen: local, Collect: true})
-	b := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.42"), Listen: local, Collect: true})
+	a := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.41"), Listen: local,
+		Collect: true})
+	b := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.0.0.42"), Listen: local,
+		Collect: true})
 	says := map[*Speaker]*Objects{a: device(41, 42), b: device(42, 41)}
 	for s, o := range says {
 		if err := s.Originate(o); err != nil {
@@ -305,20 +337,23 @@ func TestPassword(t *testing.T) {
 		password string
 		ok       bool
 	}{{"right", true}, {"wrong", false}, {"", false}} {
-		collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"), Listen: netip.AddrPortFrom(hub, 0), Collect: true})
+		collector := start(t, Config{ASN: testASN, RouterID: netip.MustParseAddr("10.255.0.1"),
+			Listen: netip.AddrPortFrom(hub, 0), Collect: true})
 		o := device(51)
 		s := start(t, Config{ASN: testASN, RouterID: o.Node.RouterID4})
 		if err := s.Originate(o); err != nil {
 			t.Fatal(err)
 		}
-		err := collector.AddPeer(t.Context(), Peer{Address: address(51), ASN: testASN, Passive: true, Password: "right"})
+		err := collector.AddPeer(t.Context(), Peer{Address: address(51), ASN: testASN, Passive: true,
+			Password: "right"})
 		if errors.Is(err, syscall.ENOPROTOOPT) || errors.Is(err, ErrConfig) {
 			t.Skipf("no TCP MD5 here: %v", err)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN, LocalAddress: address(51), Password: c.password})
+		addPeer(t, s, Peer{Address: hub, Port: collector.ListenAddr().Port(), ASN: testASN,
+			LocalAddress: address(51), Password: c.password})
 		if c.ok {
 			await(t, collector, "the switch", like(built(o)))
 			continue
@@ -331,7 +366,8 @@ func TestPassword(t *testing.T) {
 			t.Errorf("a session with a wrong password: %+v", p)
 		}
 	}
-	if err := start(t, Config{ASN: 1, RouterID: netip.MustParseAddr("10.0.0.1"), Listen: netip.AddrPortFrom(hub, 0)}).AddPeer(t.Context(),
+	if err := start(t, Config{ASN: 1, RouterID: netip.MustParseAddr("10.0.0.1"),
+		Listen: netip.AddrPortFrom(hub, 0)}).AddPeer(t.Context(),
 		Peer{Address: hub, ASN: 1, Password: strings.Repeat("x", 81)}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a password of 81 octets: %v", err)
 	}
@@ -340,10 +376,13 @@ func TestPassword(t *testing.T) {
 func TestPortMapOfCollector(t *testing.T) {
 	t.Parallel()
 	o := device(31, 32)
-	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"), Collect: true,
-		Ports: topology.PortMap{o.Node.ID: {ByLinkID: map[uint32]uint32{32: 5}}}})
+	collector := start(t, Config{ASN: 64999, RouterID: netip.MustParseAddr("10.255.0.1"),
+		Collect: true,
+		Ports:   topology.PortMap{o.Node.ID: {ByLinkID: map[uint32]uint32{32: 5}}}})
 	switches(t, collector, map[int]*Objects{31: o})
-	s := await(t, collector, "the switch", func(s *topology.Snapshot) bool { return len(s.Links) == 1 })
+	s := await(t, collector, "the switch", func(s *topology.Snapshot) bool {
+		return len(s.Links) == 1
+	})
 	if l := s.Links[0]; l.LocalPort != 5 || l.RemotePort != 31 || l.LocalID != 32 {
 		t.Errorf("the link is %+v", l)
 	}

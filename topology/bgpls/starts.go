@@ -59,7 +59,8 @@ func hold(s *server.BgpServer, f func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	const nobody = "192.0.2.0" // TEST-NET-1, RFC 5737
-	_ = s.WatchEvent(ctx, server.WatchEventMessageCallbacks{}, before(f, server.WatchUpdate(false, nobody, "")))
+	_ = s.WatchEvent(ctx, server.WatchEventMessageCallbacks{},
+		before(f, server.WatchUpdate(false, nobody, "")))
 }
 
 // before returns an option that calls f first. T is a type of GoBGP's that has

@@ -57,12 +57,15 @@ func (t *Topology) Snapshot() *topology.Snapshot {
 // self returns a node and its prefixes.
 func (t *Topology) self(n *Node) (node topology.Node, prefixes []topology.Prefix) {
 	id := t.id(n)
-	for _, p := range append([]netip.Prefix{netip.PrefixFrom(n.Loopback, n.Loopback.BitLen()), n.Locator}, n.Prefixes...) {
+	for _, p := range append([]netip.Prefix{netip.PrefixFrom(n.Loopback, n.Loopback.BitLen()),
+		n.Locator}, n.Prefixes...) {
 		prefixes = append(prefixes, topology.Prefix{PrefixKey: topology.PrefixKey{Node: id, Prefix: p}})
 	}
 	return topology.Node{
-		ID: id, Name: n.Name, Loopback: n.Loopback, RouterID4: n.RouterID, ASN: t.asn(n), Protocol: "direct",
-		SRv6: &topology.SRv6Capabilities{}, Locators: []topology.Locator{{Prefix: n.Locator}}, SIDs: n.sids(),
+		ID: id, Name: n.Name, Loopback: n.Loopback, RouterID4: n.RouterID, ASN: t.asn(n),
+		Protocol: "direct",
+		SRv6:     &topology.SRv6Capabilities{}, Locators: []topology.Locator{{Prefix: n.Locator}},
+		SIDs: n.sids(),
 	}, prefixes
 }
 
@@ -82,6 +85,7 @@ func (t *Topology) link(d *direction, from, to *Node) topology.Link {
 	return topology.Link{
 		Local: t.id(from), Remote: t.id(to), LocalID: d.fromPort, RemoteID: d.toPort,
 		IGPMetric: cmp.Or(d.link.Metric, DefaultMetric), MaxBandwidth: d.link.Rate,
-		Delay: topology.Delay{Known: true, Average: micros, Min: micros, Max: micros}, EndX: from.endX(d.fromPort),
+		Delay: topology.Delay{Known: true, Average: micros, Min: micros, Max: micros},
+		EndX:  from.endX(d.fromPort),
 	}
 }

@@ -43,7 +43,8 @@ func Parse(text []byte) (*Topology, error) {
 	if errors.As(err, &wrong) {
 		all := make([]error, len(wrong))
 		for i, f := range wrong {
-			all[i] = fmt.Errorf("line %d, column %d: %s %s: %w", f.Line, f.Column, f.Field, f.Message(), ErrInvalid)
+			all[i] = fmt.Errorf("line %d, column %d: %s %s: %w", f.Line, f.Column, f.Field, f.Message(),
+				ErrInvalid)
 		}
 		return nil, errors.Join(all...)
 	}

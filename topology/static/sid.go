@@ -25,11 +25,13 @@ const (
 )
 
 // pfcFlavors are those of End.X.PFC, in the order of section 6 of draft srv6-pfc-sid.
-var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP, topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
+var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP,
+	topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
 
 // EndXPFC returns the SID below a locator for End.X.PFC with some flavors over a port;
 // ok is false when the draft has no such flavors. A node that handles PFC advertises it.
-func EndXPFC(locator netip.Prefix, port uint32, flavors topology.Flavors) (out topology.SID, ok bool) {
+func EndXPFC(locator netip.Prefix, port uint32, flavors topology.Flavors) (out topology.SID,
+	ok bool) {
 	i := slices.Index(pfcFlavors[:], flavors)
 	behavior, known := topology.DefaultPFCBehaviors().EndXOf(flavors)
 	if i < 0 || !known {
@@ -47,13 +49,15 @@ func sidOf(locator netip.Prefix, function uint16, behavior topology.Behavior) to
 	block := min(32, bits)
 	return topology.SID{
 		Address: netip.AddrFrom16(a), Behavior: behavior,
-		Structure: topology.SIDStructure{LocatorBlock: block, LocatorNode: bits - block, Function: functionBits},
+		Structure: topology.SIDStructure{LocatorBlock: block, LocatorNode: bits - block,
+			Function: functionBits},
 	}
 }
 
 // sids returns the SIDs of a node itself.
 func (n *Node) sids() []topology.SID {
-	out := []topology.SID{sidOf(n.Locator, functionEnd, topology.BehaviorEnd), sidOf(n.Locator, functionDT6, topology.BehaviorEndDT6)}
+	out := []topology.SID{sidOf(n.Locator, functionEnd, topology.BehaviorEnd),
+		sidOf(n.Locator, functionDT6, topology.BehaviorEndDT6)}
 	if n.PFC {
 		out = append(out, sidOf(n.Locator, functionPFC, topology.DefaultPFCBehaviors().End))
 	}

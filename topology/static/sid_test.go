@@ -12,7 +12,8 @@ import (
 // TestEndXOf: a node that this package describes has the SIDs of its links at every port; one whose
 // SIDs are others has none.
 func TestEndXOf(t *testing.T) {
-	for _, text := range []string{pair, strings.ReplaceAll(pair, "a, routerId", "a, pfc: true, routerId")} {
+	for _, text := range []string{pair, strings.ReplaceAll(pair, "a, routerId",
+		"a, pfc: true, routerId")} {
 		d, err := Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -29,9 +30,13 @@ func TestEndXOf(t *testing.T) {
 		}
 		for what, change := range map[string]func(){
 			"another SID": func() {
-				n.SIDs = append(slices.Clone(n.SIDs), topology.SID{Address: netip.MustParseAddr("5f00:0:1:9::")})
+				n.SIDs = append(slices.Clone(n.SIDs),
+					topology.SID{Address: netip.MustParseAddr("5f00:0:1:9::")})
 			},
-			"another End":      func() { n.SIDs = slices.Clone(n.SIDs); n.SIDs[0].Address = netip.MustParseAddr("5f00:0:1:9::") },
+			"another End": func() {
+				n.SIDs = slices.Clone(n.SIDs)
+				n.SIDs[0].Address = netip.MustParseAddr("5f00:0:1:9::")
+			},
 			"a second locator": func() { n.Locators = append(slices.Clone(n.Locators), n.Locators[0]) },
 			"no locator":       func() { n.Locators = nil },
 		} {
@@ -45,5 +50,7 @@ func TestEndXOf(t *testing.T) {
 
 // sameEndX compares regardless of order.
 func sameEndX(a, b []topology.EndX) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(x topology.EndX) bool { return !slices.Contains(b, x) })
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(x topology.EndX) bool {
+		return !slices.Contains(b, x)
+	})
 }

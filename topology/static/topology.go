@@ -99,8 +99,10 @@ func (t *Topology) Names() []string {
 
 // Equal compares two topologies.
 func (t *Topology) Equal(o *Topology) bool {
-	return t.ASN == o.ASN && slices.Equal(t.Links, o.Links) && slices.EqualFunc(t.Nodes, o.Nodes, func(a, b Node) bool {
-		return a.Name == b.Name && a.ASN == b.ASN && a.RouterID == b.RouterID && a.Loopback == b.Loopback &&
-			a.Locator == b.Locator && a.PFC == b.PFC && slices.Equal(a.Prefixes, b.Prefixes)
-	})
+	return t.ASN == o.ASN && slices.Equal(t.Links, o.Links) &&
+		slices.EqualFunc(t.Nodes, o.Nodes, func(a, b Node) bool {
+			return a.Name == b.Name && a.ASN == b.ASN && a.RouterID == b.RouterID &&
+				a.Loopback == b.Loopback &&
+				a.Locator == b.Locator && a.PFC == b.PFC && slices.Equal(a.Prefixes, b.Prefixes)
+		})
 }

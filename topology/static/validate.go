@@ -65,7 +65,8 @@ func (t *Topology) Validate() (faults []Fault) {
 		if !n.RouterID.Is4() || n.RouterID.IsUnspecified() {
 			bad(field+".routerId", n.RouterID, "an IPv4 address")
 		} else if first, twice := ids[t.id(n)]; twice {
-			bad(field+".routerId", n.RouterID, fmt.Sprintf("a router-id of its own; nodes[%d] has it", first))
+			bad(field+".routerId", n.RouterID, fmt.Sprintf("a router-id of its own; nodes[%d] has it",
+				first))
 		} else {
 			ids[t.id(n)] = i
 		}
@@ -77,7 +78,8 @@ func (t *Topology) Validate() (faults []Fault) {
 			loopbacks[l] = i
 		}
 		if l := n.Locator; !isPrefix(l) || l.Bits() == 0 || l.Bits() > maxLocator {
-			bad(field+".locator", l, fmt.Sprintf("an IPv6 prefix of 1 to %d bits without host bits", maxLocator))
+			bad(field+".locator", l, fmt.Sprintf("an IPv6 prefix of 1 to %d bits without host bits",
+				maxLocator))
 		} else if first, overlaps := locators.add(l, i); overlaps {
 			bad(field+".locator", l, fmt.Sprintf("a locator that does not overlap that of nodes[%d]", first))
 		}
@@ -102,7 +104,8 @@ func (t *Topology) Validate() (faults []Fault) {
 			case e.end.port < 1 || e.end.port > MaxPort:
 				bad(field+".port"+e.field, e.end.port, fmt.Sprintf("a port from 1 to %d", MaxPort))
 			case twice:
-				bad(field+".port"+e.field, e.end.port, fmt.Sprintf("a port of its own; links[%d] has it", first))
+				bad(field+".port"+e.field, e.end.port, fmt.Sprintf("a port of its own; links[%d] has it",
+					first))
 			default:
 				ends[e.end] = i
 			}

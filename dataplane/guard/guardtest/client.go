@@ -1,5 +1,5 @@
-// Package guardtest is a gRPC client that does not behave, for tests: it sends what it likes, leaves
-// messages unfinished, and never gives the server leave to send more.
+// Package guardtest is a gRPC client that does not behave, for tests: it sends what it likes,
+// leaves messages unfinished, and never gives the server leave to send more.
 package guardtest
 
 import (
@@ -51,7 +51,8 @@ func Dial(t testing.TB, address string) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{conn: conn, fr: http2.NewFramer(conn, conn), next: 1, initial: 65535, window: 65535, streams: make(map[uint32]*Stream)}
+	c := &Client{conn: conn, fr: http2.NewFramer(conn, conn), next: 1, initial: 65535, window: 65535,
+		streams: make(map[uint32]*Stream)}
 	c.changed.L = &c.mu
 	c.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	_, err = io.WriteString(conn, http2.ClientPreface)
@@ -134,7 +135,8 @@ func (c *Client) read() {
 func (c *Client) Call(method string) (*Stream, error) {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
-	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "switch"},
+	for _, h := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method},
+		{":authority", "switch"},
 		{"content-type", "application/grpc"}, {"te", "trailers"}} {
 		if err := e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
 			return nil, err
@@ -152,11 +154,12 @@ func (c *Client) Call(method string) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, c.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: s.id, BlockFragment: b.Bytes(), EndHeaders: true})
+	return s, c.fr.WriteHeaders(http2.HeadersFrameParam{StreamID: s.id, BlockFragment: b.Bytes(),
+		EndHeaders: true})
 }
 
-// Message sends a message of which announced is the length, but only the octets of some pieces, as fast
-// as flow control allows. It fails when the call or the connection ends first.
+// Message sends a message of which announced is the length, but only the octets of some pieces, as
+// fast as flow control allows. It fails when the call or the connection ends first.
 func (s *Stream) Message(announced int, pieces ...[]byte) error {
 	prefix := binary.BigEndian.AppendUint32([]byte{0}, uint32(announced))
 	for _, p := range append([][]byte{prefix}, pieces...) {

@@ -16,9 +16,10 @@
 // links (tc); a ring for transmission would lend its slots to whoever gets the
 // frames, for as long as they keep them.
 //
-// A port belongs to the name of an interface, or to an IP address that it has, not to the interface:
-// when that goes down or away the link is down, and when one with the name or the address is there
-// again the port is on it. Container tools give an interface another name when they connect it again.
+// A port belongs to the name of an interface, or to an IP address that it has, not to the
+// interface: when that goes down or away the link is down, and when one with the name or the
+// address is there again the port is on it. Container tools give an interface another name when
+// they connect it again.
 //
 // Opening a port takes the capability CAP_NET_RAW.
 package afpacket

@@ -118,7 +118,8 @@ func (p *Port) settle(fd int) (up bool, err error) {
 	} else {
 		// The kernel tells the world of an interface, then its sockets, under
 		// one lock, which this waits for.
-		err = errors.Join(promiscuous(fd, index, unix.PACKET_ADD_MEMBERSHIP), promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP))
+		err = errors.Join(promiscuous(fd, index, unix.PACKET_ADD_MEMBERSHIP),
+			promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP))
 	}
 	if err != nil {
 		return false, err
@@ -168,17 +169,18 @@ func speedOf(name string) uint64 {
 	return megabits * 1_000_000
 }
 
-// leave ends what binds the socket to an interface, which may live on under another name or without the
-// port's address.
+// leave ends what binds the socket to an interface, which may live on under another name or without
+// the port's address.
 func (p *Port) leave(fd int) error {
 	if p.index == 0 {
 		return nil
 	}
 	index := p.index
 	p.index = 0
-	_ = promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP) // the interface may have gone, and what was wanted of it too
-	// To no interface, and to an EtherType that is reserved (RFC 1701): protocol 0 would leave the socket
-	// the frames of all interfaces.
+	// the interface may have gone, and what was wanted of it too
+	_ = promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP)
+	// To no interface, and to an EtherType that is reserved (RFC 1701): protocol 0 would leave the
+	// socket the frames of all interfaces.
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: 0xffff}); err != nil {
 		return fmt.Errorf("unbind: %w", err)
 	}

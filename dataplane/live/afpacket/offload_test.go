@@ -45,7 +45,8 @@ func TestCompleteSumEdges(t *testing.T) {
 		t.Errorf("a sum of zero is sent as %#04x, want 0xffff", got)
 	}
 	short := make([]byte, 41)
-	for _, o := range []offload{{needsSum: true, start: 34, next: 6}, {needsSum: true, start: 50}, {start: 34}} {
+	for _, o := range []offload{{needsSum: true, start: 34, next: 6}, {needsSum: true, start: 50},
+		{start: 34}} {
 		o.completeSum(short) // must not panic
 	}
 	for i, b := range short {

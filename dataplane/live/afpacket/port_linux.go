@@ -27,8 +27,9 @@ const (
 
 // Port is a port on an interface.
 type Port struct {
-	wanted  netip.Addr             // the interface that has it; zero: the one with the name
-	lookup  *netlink.Handle        // of the addresses in the namespace of the port; nil: wanted is zero
+	wanted netip.Addr // the interface that has it; zero: the one with the name
+	// of the addresses in the namespace of the port; nil: wanted is zero
+	lookup  *netlink.Handle
 	name    atomic.Pointer[string] // of the interface, or of the last one
 	log     *slog.Logger
 	link    func(up bool)     // guarded by mu; nil before Attach
@@ -64,8 +65,8 @@ func Allowed() error {
 	return unix.Close(fd)
 }
 
-// Open opens a port on the interface with a name, or on the one that has an IP address; log gets the
-// changes of the link. Errors wrap ErrInterface.
+// Open opens a port on the interface with a name, or on the one that has an IP address; log gets
+// the changes of the link. Errors wrap ErrInterface.
 func Open(text string, log *slog.Logger) (*Port, error) {
 	p := &Port{log: log, out: newTransmitter(), closed: make(chan struct{})}
 	if err := p.open(text); err != nil {
@@ -120,7 +121,8 @@ func (p *Port) open(text string) (err error) {
 		return fmt.Errorf("send buffer: %w", err)
 	}
 	// Listened to before the state is read: no change is missed.
-	if p.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR); err != nil {
+	if p.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR,
+		unix.RTNLGRP_IPV6_IFADDR); err != nil {
 		return fmt.Errorf("link changes: %w", err)
 	}
 	if p.up, err = p.settle(fd); err != nil {
@@ -154,7 +156,8 @@ func (p *Port) Details() live.Details {
 	return d
 }
 
-// SetEnabled implements live.Configurable: it takes the interface down, or up. It needs CAP_NET_ADMIN.
+// SetEnabled implements live.Configurable: it takes the interface down, or up. It needs
+// CAP_NET_ADMIN.
 func (p *Port) SetEnabled(enabled bool) error {
 	return p.change("flags", func(fd int, r *unix.Ifreq) error {
 		if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r); err != nil {

@@ -209,7 +209,8 @@ func TestPort(t *testing.T) {
 		}
 	}
 	// A frame over the MTU costs itself only.
-	if n, octets := port.Send([][]byte{out, frameOf(0x86dd, 9000), nil, out}); n != 2 || octets != 2*len(out) {
+	if n, octets := port.Send([][]byte{out, frameOf(0x86dd, 9000), nil, out}); n != 2 ||
+		octets != 2*len(out) {
 		t.Errorf("%d frames with %d octets sent, want 2 with %d", n, octets, 2*len(out))
 	}
 	port.want(t) // own frames do not come back

@@ -14,8 +14,9 @@ const (
 	ringSlots   = 2048      // frames that may wait for this process, unless that takes more than
 	ringOctets  = 16 << 20  // of all slots
 	blockOctets = 256 << 10 // of slots that lie together; the kernel wants them in one piece
-	slotExtra   = 128       // octets of a slot in front of its frame: the kernel's headers, room for a tag
-	macs        = 12        // octets of the two addresses, which a VLAN tag follows
+	// octets of a slot in front of its frame: the kernel's headers, room for a tag
+	slotExtra   = 128
+	macs        = 12 // octets of the two addresses, which a VLAN tag follows
 	etherHeader = 14
 	tagSize     = 4
 )
@@ -38,7 +39,8 @@ func newRing(fd, mtu int) (*ring, error) {
 	blocks := max(1, min(ringSlots/r.perBlock, ringOctets/block))
 	r.slots = r.perBlock * blocks
 	err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
-		Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slot), Frame_nr: uint32(r.slots),
+		Block_size: uint32(block), Block_nr: uint32(blocks), Frame_size: uint32(r.slot),
+		Frame_nr: uint32(r.slots),
 	})
 	if err != nil {
 		return nil, os.NewSyscallError("setsockopt PACKET_RX_RING", err)
@@ -52,7 +54,8 @@ func newRing(fd, mtu int) (*ring, error) {
 // removeRing takes the ring that is not mapped any more off its socket, with the
 // frames in it.
 func removeRing(fd int) error {
-	return os.NewSyscallError("setsockopt PACKET_RX_RING", unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{}))
+	return os.NewSyscallError("setsockopt PACKET_RX_RING",
+		unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{}))
 }
 
 func (r *ring) unmap() error {

@@ -175,7 +175,8 @@ func TestAddressMoves(t *testing.T) {
 	g := numbered(2, 100)
 	b.send(t, g)
 	a.want(t, g) // and not f, which arrived when the interface was not the port's
-	if _, err := Open("10.0.0.9", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInterface) || !strings.Contains(err.Error(), "no interface has this address") {
+	if _, err := Open("10.0.0.9", slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInterface) ||
+		!strings.Contains(err.Error(), "no interface has this address") {
 		t.Errorf("an address of no interface: %v", err)
 	}
 }
@@ -214,8 +215,8 @@ func TestMTUGrows(t *testing.T) {
 	}
 }
 
-// TestConfigure checks that a port takes its interface down and up, so that the far end has no carrier
-// meanwhile, and changes its MTU; and that what the kernel refuses is an error.
+// TestConfigure checks that a port takes its interface down and up, so that the far end has no
+// carrier meanwhile, and changes its MTU; and that what the kernel refuses is an error.
 func TestConfigure(t *testing.T) {
 	ns := namespace(t)
 	a, b := pair(t, ns, 1500)
@@ -296,7 +297,9 @@ func TestKernelSegments(t *testing.T) {
 	conn, b := kernel(t)
 	raw, err := conn.SyscallConn()
 	must(t, err)
-	must(t, raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, 1000) }))
+	must(t, raw.Control(func(fd uintptr) {
+		err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, 1000)
+	}))
 	if err != nil {
 		t.Skipf("no UDP segmentation offload here: %v", err)
 	}

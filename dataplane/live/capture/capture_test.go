@@ -69,7 +69,8 @@ func TestFiles(t *testing.T) {
 		delivered := 0
 		tap.Attach(func(frames [][]byte) { delivered += len(frames) }, func(bool) {})
 		cable.B.Attach(func([][]byte) {}, nil)
-		came, went := [][]byte{make([]byte, 60), bytes.Repeat([]byte{1}, 9000)}, [][]byte{[]byte("one frame")}
+		came, went := [][]byte{make([]byte, 60), bytes.Repeat([]byte{1}, 9000)},
+			[][]byte{[]byte("one frame")}
 		began := time.Now()
 		time.Sleep(1234567 * time.Nanosecond)
 		cable.B.Send(came)

@@ -42,9 +42,11 @@ func Create(name string, failed func(error)) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{file: file, failed: failed, done: make(chan struct{}), buffer: bufio.NewWriterSize(file, fileBuffer)}
+	f := &File{file: file, failed: failed, done: make(chan struct{}), buffer: bufio.NewWriterSize(file,
+		fileBuffer)}
 	f.pcap = pcapgo.NewWriterNanos(f.buffer)
-	if err := errors.Join(f.pcap.WriteFileHeader(snapLength, layers.LinkTypeEthernet), f.buffer.Flush()); err != nil {
+	if err := errors.Join(f.pcap.WriteFileHeader(snapLength, layers.LinkTypeEthernet),
+		f.buffer.Flush()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
 	f.flusher.Go(f.flush)
@@ -56,7 +58,8 @@ func (f *File) Write(frames [][]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, frame := range frames {
-		f.check(f.pcap.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(frame), Length: len(frame)}, frame))
+		f.check(f.pcap.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(frame),
+			Length: len(frame)}, frame))
 		if f.err != nil {
 			return
 		}

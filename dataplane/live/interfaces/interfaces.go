@@ -41,7 +41,8 @@ func (s *Source) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Port, 
 				Name: cmp.Or(s.names[p.Port], fmt.Sprintf("eth%d", p.Port)), Number: p.Port, Up: p.Up,
 				MAC: p.MAC, MTU: uint16(min(cmp.Or(p.MTU, sw.Config().MTU), math.MaxUint16)), Speed: p.Speed,
 				Counters: &gnmi.Counters{
-					InPackets: p.Received, InOctets: p.RxOctets, InDiscards: p.RxDropped + p.RxLost.Overrun, InErrors: p.RxLost.Oversize,
+					InPackets: p.Received, InOctets: p.RxOctets, InDiscards: p.RxDropped + p.RxLost.Overrun,
+					InErrors:   p.RxLost.Oversize,
 					OutPackets: p.Sent, OutOctets: p.SentOctets, OutDiscards: p.TxDropped,
 				},
 			}
@@ -91,7 +92,8 @@ func check(c gnmi.Change, p live.PortSnapshot) error {
 		return &gnmi.Refusal{Port: c.Port, Setting: gnmi.SettingSpeed, Want: want}
 	}
 	if c.New.AutoNegotiate != gnmi.Unset {
-		return &gnmi.Refusal{Port: c.Port, Setting: gnmi.SettingAutoNegotiate, Want: "want none: the switch does not negotiate"}
+		return &gnmi.Refusal{Port: c.Port, Setting: gnmi.SettingAutoNegotiate,
+			Want: "want none: the switch does not negotiate"}
 	}
 	return nil
 }
@@ -141,7 +143,8 @@ func refusal(port uint32, setting gnmi.Setting, err error) error {
 	case errors.Is(err, errors.ErrUnsupported):
 		r.Want = "want none: the port has no such setting"
 	case errors.Is(err, fs.ErrPermission):
-		r.Failed, r.Want = true, fmt.Sprintf("the switch may not change it and needs CAP_NET_ADMIN: %v", err)
+		r.Failed, r.Want = true, fmt.Sprintf("the switch may not change it and needs CAP_NET_ADMIN: %v",
+			err)
 	case errors.Is(err, syscall.EINVAL):
 		r.Want = fmt.Sprintf("want one that the interface has: %v", err)
 	default:

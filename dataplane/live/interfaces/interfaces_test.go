@@ -46,9 +46,11 @@ func (p *port) SetMTU(octets int) error {
 
 // TestConfigure checks that ports get their settings, all of them or none, and what a refusal says.
 func TestConfigure(t *testing.T) {
-	one := &port{Port: live.NewCable().A, details: live.Details{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, MTU: 1514, Speed: 10e9}}
+	one := &port{Port: live.NewCable().A,
+		details: live.Details{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, MTU: 1514, Speed: 10e9}}
 	two := &port{Port: live.NewCable().A, details: live.Details{MTU: 1514}, refuse: map[string]error{}}
-	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1}, Ports: map[uint32]live.Port{1: &capture.Tap{Port: one}, 2: two}})
+	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1},
+		Ports: map[uint32]live.Port{1: &capture.Tap{Port: one}, 2: two}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,25 +76,35 @@ func TestConfigure(t *testing.T) {
 	if got := state(); got != first {
 		t.Fatalf("%s, want %s", got, first)
 	}
-	both := func(n gnmi.Settings) []gnmi.Change { return []gnmi.Change{{Port: 1, New: n}, {Port: 2, New: n}} }
+	both := func(n gnmi.Settings) []gnmi.Change {
+		return []gnmi.Change{{Port: 1, New: n}, {Port: 2, New: n}}
+	}
 	for _, c := range []struct {
 		refuse  map[string]error
 		changes []gnmi.Change
 		want    string
 		failed  bool
 	}{
-		{map[string]error{"enabled": syscall.EPERM}, both(gnmi.Settings{Disabled: true, MTU: 9000}), "port 2: enabled: the switch may not change it and needs CAP_NET_ADMIN", true},
-		{map[string]error{"mtu": syscall.EINVAL}, both(gnmi.Settings{Disabled: true, MTU: 20}), "port 2: mtu: want one that the interface has", false},
-		{map[string]error{"mtu": errors.ErrUnsupported}, both(gnmi.Settings{MTU: 9000}), "port 2: mtu: want none", false},
-		{map[string]error{"enabled": syscall.ENODEV}, both(gnmi.Settings{Disabled: true}), "port 2: enabled: the switch could not change it", true},
-		{nil, both(gnmi.Settings{Disabled: true, Speed: 10e9}), "port 2: port-speed: want none: the speed of the link is not known", false},
-		{nil, []gnmi.Change{{Port: 1, New: gnmi.Settings{Disabled: true, Speed: 25e9}}}, "port 1: port-speed: want SPEED_10GB, which the link has", false},
-		{nil, []gnmi.Change{{Port: 1, New: gnmi.Settings{Disabled: true, AutoNegotiate: gnmi.No}}}, "port 1: auto-negotiate: want none", false},
+		{map[string]error{"enabled": syscall.EPERM}, both(gnmi.Settings{Disabled: true, MTU: 9000}),
+			"port 2: enabled: the switch may not change it and needs CAP_NET_ADMIN", true},
+		{map[string]error{"mtu": syscall.EINVAL}, both(gnmi.Settings{Disabled: true, MTU: 20}),
+			"port 2: mtu: want one that the interface has", false},
+		{map[string]error{"mtu": errors.ErrUnsupported}, both(gnmi.Settings{MTU: 9000}),
+			"port 2: mtu: want none", false},
+		{map[string]error{"enabled": syscall.ENODEV}, both(gnmi.Settings{Disabled: true}),
+			"port 2: enabled: the switch could not change it", true},
+		{nil, both(gnmi.Settings{Disabled: true, Speed: 10e9}),
+			"port 2: port-speed: want none: the speed of the link is not known", false},
+		{nil, []gnmi.Change{{Port: 1, New: gnmi.Settings{Disabled: true, Speed: 25e9}}},
+			"port 1: port-speed: want SPEED_10GB, which the link has", false},
+		{nil, []gnmi.Change{{Port: 1, New: gnmi.Settings{Disabled: true, AutoNegotiate: gnmi.No}}},
+			"port 1: auto-negotiate: want none", false},
 	} {
 		two.refuse = c.refuse
 		err := s.Configure(t.Context(), c.changes)
 		var refused *gnmi.Refusal
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || refused.Failed != c.failed {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) ||
+			refused.Failed != c.failed {
 			t.Errorf("%v; want %s", err, c.want)
 		}
 		if got := state(); got != first {

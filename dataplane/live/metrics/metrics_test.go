@@ -28,7 +28,8 @@ func (f *fake) Stats() p4rt.ServerStats                         { return f.serve
 
 func scrape(f *fake) (status int, text string) {
 	w := httptest.NewRecorder()
-	New(Config{Switch: f, Server: f, DeviceID: 7, Version: "v1", Interfaces: map[uint32]string{1: "veth0"}}).
+	New(Config{Switch: f, Server: f, DeviceID: 7, Version: "v1",
+		Interfaces: map[uint32]string{1: "veth0"}}).
 		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	return w.Code, w.Body.String()
 }
@@ -36,17 +37,20 @@ func scrape(f *fake) (status int, text string) {
 func TestScrape(t *testing.T) {
 	_, text := scrape(&fake{
 		snapshot: live.Snapshot{
-			Switch: dataplane.Stats{Received: 10, Transmitted: 8, Drops: drop.Counts{drop.QueueFull: 3}, Recirculated: 2, NoSession: 14, Runaway: 15},
+			Switch: dataplane.Stats{Received: 10, Transmitted: 8, Drops: drop.Counts{drop.QueueFull: 3},
+				Recirculated: 2, NoSession: 14, Runaway: 15},
 			Device: p4rt.Stats{PacketIns: 4},
 			Ports: []live.PortSnapshot{
-				{Port: 1, Up: true, PortStats: live.PortStats{Received: 9, RxOctets: 900, RxDropped: 5, RxLost: live.Losses{Overrun: 21, Oversize: 22}, Sent: 7, SentOctets: 700, TxDropped: 1}},
+				{Port: 1, Up: true, PortStats: live.PortStats{Received: 9, RxOctets: 900, RxDropped: 5,
+					RxLost: live.Losses{Overrun: 21, Oversize: 22}, Sent: 7, SentOctets: 700, TxDropped: 1}},
 				{Port: 2},
 			},
 			Queues:     []dataplane.QueueState{{Port: 1, Priority: 3, Packets: 11, Depth: 64}},
 			Tables:     []live.TableState{{Name: "ingress.routes", Entries: 12, Size: 1024}},
 			NoSuchPort: 6,
 		},
-		server: p4rt.ServerStats{Streams: 2, Updates: 13, Calls: map[p4rt.Call]uint64{{Method: "Write", Code: "NotFound"}: 3}},
+		server: p4rt.ServerStats{Streams: 2, Updates: 13,
+			Calls: map[p4rt.Call]uint64{{Method: "Write", Code: "NotFound"}: 3}},
 	})
 	for _, want := range []string{
 		`weft_build_info{device_id="7",version="v1"} 1`,
@@ -93,8 +97,9 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text := scrape(&fake{
-		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}}, Tables: []live.TableState{{}}},
-		server:   p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{}: 1}},
+		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}},
+			Tables: []live.TableState{{}}},
+		server: p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{}: 1}},
 	})
 	names := regexp.MustCompile(`(?m)^# HELP (weft_\w+)`).FindAllStringSubmatch(text, -1)
 	if len(names) < 18 {
@@ -110,7 +115,8 @@ func TestDocumented(t *testing.T) {
 // A switch that is closing costs its own metrics only.
 func TestScrapeFails(t *testing.T) {
 	status, text := scrape(&fake{err: errors.New("closed")})
-	if status != 200 || !strings.Contains(text, "\nweft_p4runtime_streams 0") || strings.Contains(text, "weft_dataplane_packets_total") {
+	if status != 200 || !strings.Contains(text, "\nweft_p4runtime_streams 0") ||
+		strings.Contains(text, "weft_dataplane_packets_total") {
 		t.Errorf("status %d\n%s", status, text)
 	}
 }
@@ -119,8 +125,9 @@ func TestScrapeFails(t *testing.T) {
 // field holds a number of its own, which must appear.
 func TestNothingForgotten(t *testing.T) {
 	f := &fake{
-		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}}, Tables: []live.TableState{{}}},
-		server:   p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{Method: "Write", Code: "OK"}: 999_999}},
+		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}},
+			Tables: []live.TableState{{}}},
+		server: p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{Method: "Write", Code: "OK"}: 999_999}},
 	}
 	next, names := uint64(1_000_000), map[string]string{"999999": "ServerStats.Calls"}
 	assign := func(v reflect.Value, name string) {

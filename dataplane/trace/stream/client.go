@@ -27,7 +27,8 @@ const maxRefusal = 1 << 10
 // Receive asks the switch at a URL for traces (http://HOST:PORT, with the path in
 // front of Path, if any) and calls take with each until there are no more, take
 // fails or ctx ends. A nil client is http.DefaultClient.
-func Receive(ctx context.Context, client *http.Client, base string, want trace.Filter, take func(trace.Item) error) error {
+func Receive(ctx context.Context, client *http.Client, base string, want trace.Filter,
+	take func(trace.Item) error) error {
 	q := url.Values{}
 	if want.Port != nil {
 		q.Set("port", strconv.FormatUint(uint64(*want.Port), 10))

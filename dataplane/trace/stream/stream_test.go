@@ -52,9 +52,11 @@ func serve(t *testing.T, s *source) string {
 
 func TestReceive(t *testing.T) {
 	s := &source{items: []trace.Item{
-		{Record: &trace.Record{Packet: trace.Packet{ID: 7, Origin: trace.Received, Port: 3, Frame: trace.Octets{0xab}}}},
+		{Record: &trace.Record{Packet: trace.Packet{ID: 7, Origin: trace.Received, Port: 3,
+			Frame: trace.Octets{0xab}}}},
 		{Lost: 12},
-		{Record: &trace.Record{Packet: trace.Packet{ID: 20}, Steps: []trace.Step{{Note: &trace.Note{Text: "a < b"}}}}},
+		{Record: &trace.Record{Packet: trace.Packet{ID: 20},
+			Steps: []trace.Step{{Note: &trace.Note{Text: "a < b"}}}}},
 	}}
 	base := serve(t, s)
 	port := uint32(3)
@@ -79,7 +81,9 @@ func TestReceive(t *testing.T) {
 
 	// Without a count it ends when the caller has enough, or its context ends.
 	enough := errors.New("enough")
-	if err := stream.Receive(t.Context(), nil, base, trace.Filter{}, func(trace.Item) error { return enough }); !errors.Is(err, enough) {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{}, func(trace.Item) error {
+		return enough
+	}); !errors.Is(err, enough) {
 		t.Errorf("%v, want %v", err, enough)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +115,8 @@ func TestErrors(t *testing.T) {
 		{"port=1&count=1", "", http.StatusOK},
 	} {
 		w := httptest.NewRecorder()
-		stream.Handler(s, stream.DefaultStall).ServeHTTP(w, httptest.NewRequest(http.MethodGet, stream.Path+"?"+c.query, nil))
+		stream.Handler(s, stream.DefaultStall).ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+			stream.Path+"?"+c.query, nil))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s: %d %s; want %d %s", c.query, w.Code, w.Body, c.status, c.want)
 		}

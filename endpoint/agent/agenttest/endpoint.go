@@ -62,7 +62,8 @@ func (e *Endpoint) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 		e.Answer(p, done)
 		return
 	}
-	done(hostapi.ProbeResult{Sent: p.Count, Received: p.Count, RTTMin: 1000, RTTMean: 1500, RTTMax: 2000, Port: p.EV.Port})
+	done(hostapi.ProbeResult{Sent: p.Count, Received: p.Count, RTTMin: 1000, RTTMean: 1500,
+		RTTMax: 2000, Port: p.EV.Port})
 }
 
 // Counts are those of SetCounts.

@@ -45,13 +45,15 @@ const Rate = 100e9
 // New makes NICs with so many ports each; edit may change their configurations.
 func New(t testing.TB, nics, ports int, seed uint64, edit func(i int, c *nic.Config)) *Fabric {
 	t.Helper()
-	f := &Fabric{t: t, Delay: 2 * time.Microsecond, Wire: packet.DefaultMRCSettings(), rng: rand.New(rand.NewPCG(seed, 0x6e6963))}
+	f := &Fabric{t: t, Delay: 2 * time.Microsecond, Wire: packet.DefaultMRCSettings(),
+		rng: rand.New(rand.NewPCG(seed, 0x6e6963))}
 	for i := range nics {
 		cfg := nic.DefaultConfig()
 		cfg.Seed = seed
 		cfg.Host.Addr = Address(i)
 		for p := range ports {
-			cfg.Host.Ports = append(cfg.Host.Ports, mrc.Port{MAC: MAC(i, p+1), Gateway: packet.MAC{2, 0xff}, LineRate: Rate})
+			cfg.Host.Ports = append(cfg.Host.Ports, mrc.Port{MAC: MAC(i, p+1), Gateway: packet.MAC{2, 0xff},
+				LineRate: Rate})
 		}
 		cfg.Host.Output = func(now time.Duration, port int, frame []byte) { f.send(now, i, port, frame) }
 		if edit != nil {
@@ -161,7 +163,8 @@ func EV(number, port int) hostapi.EV { return hostapi.NewEV(uint32(number+1)<<16
 // Profile is an explicit profile to some NICs: values 0 to count-1, by the ports in turn.
 func Profile(name string, count, ports int, to ...int) *hostapi.Profile {
 	p := &hostapi.Profile{
-		Name: name, Format: Format, Mode: hostapi.ModeExplicit, Count: count, MinActive: min(1, count), Events: true,
+		Name: name, Format: Format, Mode: hostapi.ModeExplicit, Count: count, MinActive: min(1, count),
+		Events: true,
 	}
 	for i := range count {
 		p.EVs = append(p.EVs, EV(i, i%ports+1))

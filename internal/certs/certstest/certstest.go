@@ -31,15 +31,18 @@ func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{dir: t.TempDir(), key: newKey(t)}
 	a.cert = template()
-	a.cert.Subject.CommonName, a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = "ca", true, true, x509.KeyUsageCertSign
+	a.cert.Subject.CommonName, a.cert.IsCA, a.cert.BasicConstraintsValid, a.cert.KeyUsage = "ca", true,
+		true, x509.KeyUsageCertSign
 	write(t, a.dir, "ca", a.cert, a.cert, a.key, a.key)
 	return a
 }
 
-// File is the path of a file that the authority wrote: ca.pem, and name.pem and name.key of what it issued.
+// File is the path of a file that the authority wrote: ca.pem, and name.pem and name.key of what it
+// issued.
 func (a *Authority) File(name string) string { return filepath.Join(a.dir, name) }
 
-// Issue writes name.pem and name.key, a certificate for servers and clients of a common name with DNS names.
+// Issue writes name.pem and name.key, a certificate for servers and clients of a common name with
+// DNS names.
 func (a *Authority) Issue(t testing.TB, name, commonName string, dns ...string) {
 	t.Helper()
 	c := template()
@@ -49,15 +52,16 @@ func (a *Authority) Issue(t testing.TB, name, commonName string, dns ...string) 
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
-// IssueAs writes name.pem and name.key, the certificate of an identity with DNS names and addresses,
-// as "weft certs" makes them.
+// IssueAs writes name.pem and name.key, the certificate of an identity with DNS names and
+// addresses, as "weft certs" makes them.
 func (a *Authority) IssueAs(t testing.TB, name string, id certs.Identity, hosts ...string) {
 	t.Helper()
 	authority, err := certs.LoadAuthority(a.File("ca.pem"), a.File("ca.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := authority.Issue(certs.Request{Identity: id, Hosts: hosts}, time.Now(), life/2) // its authority lasts longer
+	// its authority lasts longer
+	p, err := authority.Issue(certs.Request{Identity: id, Hosts: hosts}, time.Now(), life/2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +90,11 @@ func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...str
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
-// IssueFor writes a certificate for some uses, or for any when there are none, at an address; "" has it name
-// none. The identity may be the zero value, which no certificate of the authority's own has.
-func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, address string, uses ...x509.ExtKeyUsage) {
+// IssueFor writes a certificate for some uses, or for any when there are none, at an address; ""
+// has it name none. The identity may be the zero value, which no certificate of the authority's own
+// has.
+func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, address string,
+	uses ...x509.ExtKeyUsage) {
 	t.Helper()
 	c := template()
 	c.Subject.CommonName, c.ExtKeyUsage = name, uses
@@ -102,11 +108,13 @@ func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, addre
 	write(t, a.dir, name, c, a.cert, key, a.key)
 }
 
-// SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is its own authority.
+// SelfSigned writes a certificate for 127.0.0.1, which may sign, serve and ask, and its key. It is
+// its own authority.
 func SelfSigned(t testing.TB, name string) (certFile, keyFile string) {
 	t.Helper()
 	dir, c, key := t.TempDir(), template(), newKey(t)
-	c.Subject.CommonName, c.IPAddresses, c.IsCA, c.BasicConstraintsValid = name, []net.IP{net.IPv4(127, 0, 0, 1)}, true, true
+	c.Subject.CommonName, c.IPAddresses, c.IsCA, c.BasicConstraintsValid = name,
+		[]net.IP{net.IPv4(127, 0, 0, 1)}, true, true
 	c.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	write(t, dir, name, c, c, key, key)
@@ -132,7 +140,8 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func write(t testing.TB, dir, name string, c, signer *x509.Certificate, key, signerKey *ecdsa.PrivateKey) {
+func write(t testing.TB, dir, name string, c, signer *x509.Certificate, key,
+	signerKey *ecdsa.PrivateKey) {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, c, signer, &key.PublicKey, signerKey)
 	if err != nil {
@@ -142,7 +151,8 @@ func write(t testing.TB, dir, name string, c, signer *x509.Certificate, key, sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der}, name + ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{name + ".pem": {Type: "CERTIFICATE", Bytes: der},
+		name + ".key": {Type: "EC PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// An Observer remembers what hosts said, one line each, host by host. Its methods are safe for concurrent use.
+// An Observer remembers what hosts said, one line each, host by host. Its methods are safe for
+// concurrent use.
 type Observer struct {
 	// Refuse, when not nil, reports why a host may have no stream.
 	Refuse func(host string, h *hostapi.Hello) error

@@ -23,7 +23,8 @@ func ParseAttributes(b []byte) (a *Attributes, unknown int, err error) {
 		}
 		b = rest
 		known := false
-		for _, parse := range [...]func(uint16, []byte, *int) (bool, error){a.Node.parse, a.Link.parse, a.Prefix.parse, a.SID.parse} {
+		for _, parse := range [...]func(uint16, []byte, *int) (bool, error){
+			a.Node.parse, a.Link.parse, a.Prefix.parse, a.SID.parse} {
 			if known, err = parse(typ, value, &unknown); known {
 				break
 			}

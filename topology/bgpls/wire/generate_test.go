@@ -51,7 +51,8 @@ func drawNode(t *rapid.T) NodeDescriptor {
 
 func drawNLRI(t *rapid.T) NLRI {
 	n := NLRI{
-		Type:       rapid.SampledFrom([]NLRIType{NLRINode, NLRILink, NLRIPrefix4, NLRIPrefix6, NLRISRv6SID}).Draw(t, "type"),
+		Type: rapid.SampledFrom([]NLRIType{NLRINode, NLRILink, NLRIPrefix4, NLRIPrefix6,
+			NLRISRv6SID}).Draw(t, "type"),
 		Protocol:   ProtocolID(rapid.Byte().Draw(t, "protocol")),
 		Identifier: rapid.Uint64().Draw(t, "identifier"),
 		Local:      drawNode(t),
@@ -72,7 +73,8 @@ func drawNLRI(t *rapid.T) NLRI {
 		if n.Type == NLRIPrefix6 {
 			size = 16
 		}
-		n.Prefix.Prefix = netip.PrefixFrom(drawAddr(t, size), rapid.IntRange(0, 8*size).Draw(t, "bits")).Masked()
+		n.Prefix.Prefix = netip.PrefixFrom(drawAddr(t, size), rapid.IntRange(0, 8*size).Draw(t,
+			"bits")).Masked()
 		n.Prefix.OSPFRouteType = rapid.Uint8Range(0, 6).Draw(t, "route type")
 	case NLRISRv6SID:
 		n.SID = drawAddr(t, 16)
@@ -92,7 +94,8 @@ func maybeStructure(t *rapid.T) *SIDStructure {
 		return nil
 	}
 	bits := rapid.Uint8Range(0, 32)
-	return &SIDStructure{bits.Draw(t, "block"), bits.Draw(t, "node"), bits.Draw(t, "function"), bits.Draw(t, "argument")}
+	return &SIDStructure{bits.Draw(t, "block"), bits.Draw(t, "node"), bits.Draw(t, "function"),
+		bits.Draw(t, "argument")}
 }
 
 func drawAttributes(t *rapid.T) *Attributes {
@@ -137,20 +140,25 @@ func drawAttributes(t *rapid.T) *Attributes {
 			Neighbor: drawOctets(t, 0, 4, 6), SID: drawAddr(t, 16), Structure: maybeStructure(t),
 		})
 	}
-	slices.SortStableFunc(a.Link.EndX, func(x, y EndX) int { return cmp.Compare(x.tlvType(), y.tlvType()) })
+	slices.SortStableFunc(a.Link.EndX, func(x, y EndX) int {
+		return cmp.Compare(x.tlvType(), y.tlvType())
+	})
 	a.Prefix.IGPFlags = rapid.Byte().Draw(t, "igp flags")
 	a.Prefix.Metric = maybeUint32(t, 1<<32-1)
 	if maybe(t) {
-		a.Prefix.Locator = &Locator{rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "algorithm"), rapid.Uint32().Draw(t, "metric")}
+		a.Prefix.Locator = &Locator{rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "algorithm"),
+			rapid.Uint32().Draw(t, "metric")}
 	}
 	if maybe(t) {
 		a.Prefix.AttributeFlags = []byte(drawOctets(t, 1, 2))
 	}
 	if maybe(t) {
-		a.SID.Behavior = &EndpointBehavior{rapid.Uint16().Draw(t, "behavior"), rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "algorithm")}
+		a.SID.Behavior = &EndpointBehavior{rapid.Uint16().Draw(t, "behavior"),
+			rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "algorithm")}
 	}
 	if maybe(t) {
-		a.SID.PeerNode = &PeerNode{rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "weight"), rapid.Uint32().Draw(t, "asn"), drawAddr(t, 4)}
+		a.SID.PeerNode = &PeerNode{rapid.Byte().Draw(t, "flags"), rapid.Byte().Draw(t, "weight"),
+			rapid.Uint32().Draw(t, "asn"), drawAddr(t, 4)}
 	}
 	a.SID.Structure = maybeStructure(t)
 	return a

@@ -48,7 +48,8 @@ const (
 )
 
 var protocolNames = map[ProtocolID]string{
-	ProtocolISISLevel1: "isis-l1", ProtocolISISLevel2: "isis-l2", ProtocolOSPFv2: "ospfv2", ProtocolDirect: "direct",
+	ProtocolISISLevel1: "isis-l1", ProtocolISISLevel2: "isis-l2", ProtocolOSPFv2: "ospfv2",
+	ProtocolDirect: "direct",
 	ProtocolStatic: "static", ProtocolOSPFv3: "ospfv3", ProtocolBGP: "bgp",
 }
 

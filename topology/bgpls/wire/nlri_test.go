@@ -26,7 +26,8 @@ const nodeN6 = "0200 0004 0000fc00 0203 0004 0a000006" // AS 64512, router-id 10
 var descriptorN6 = NodeDescriptor{ASN: 64512, IGPRouterID: "\x0a\x00\x00\x06"}
 
 func TestNLRIGolden(t *testing.T) {
-	descriptorN4 := NodeDescriptor{ASN: 64512, BGPLSID: 7, Area: Area{true, 0}, IGPRouterID: "\x19\x21\x68\x00\x10\x04"}
+	descriptorN4 := NodeDescriptor{ASN: 64512, BGPLSID: 7, Area: Area{true, 0},
+		IGPRouterID: "\x19\x21\x68\x00\x10\x04"}
 	for _, c := range []struct {
 		name string
 		nlri NLRI
@@ -34,8 +35,10 @@ func TestNLRIGolden(t *testing.T) {
 	}{
 		{"node", NLRI{Type: NLRINode, Protocol: ProtocolDirect, Identifier: 3, Local: descriptorN6},
 			"0001 001d 04 0000000000000003 0100 0010" + nodeN6},
-		{"link", NLRI{Type: NLRILink, Protocol: ProtocolISISLevel2, Local: descriptorN6, Remote: descriptorN4,
-			Link: LinkDescriptor{IDs: LinkIDs{true, 1, 0x01020304}, InterfaceIPv4: netip.MustParseAddr("10.1.0.1"), NeighborIPv4: netip.MustParseAddr("10.1.0.2"),
+		{"link", NLRI{Type: NLRILink, Protocol: ProtocolISISLevel2, Local: descriptorN6,
+			Remote: descriptorN4,
+			Link: LinkDescriptor{IDs: LinkIDs{true, 1, 0x01020304},
+				InterfaceIPv4: netip.MustParseAddr("10.1.0.1"), NeighborIPv4: netip.MustParseAddr("10.1.0.2"),
 				InterfaceIPv6: netip.MustParseAddr("fe80::1"), NeighborIPv6: netip.MustParseAddr("fe80::2")},
 			Topology: MultiTopology{true, 2}},
 			"0002 008d 02 0000000000000000 0100 0010" + nodeN6 +
@@ -47,13 +50,16 @@ func TestNLRIGolden(t *testing.T) {
 			Prefix: PrefixDescriptor{Prefix: netip.MustParsePrefix("10.128.0.0/9"), OSPFRouteType: 1}},
 			"0003 0029 03 0000000000000000 0100 0010" + nodeN6 + "0108 0001 01 0109 0003 09 0a80"},
 		{"IPv6 prefix", NLRI{Type: NLRIPrefix6, Protocol: ProtocolDirect, Local: descriptorN6,
-			Prefix: PrefixDescriptor{Prefix: netip.MustParsePrefix("fcbb:bb00:6::/48")}, Topology: MultiTopology{true, 2}},
+			Prefix:   PrefixDescriptor{Prefix: netip.MustParsePrefix("fcbb:bb00:6::/48")},
+			Topology: MultiTopology{true, 2}},
 			"0004 002e 04 0000000000000000 0100 0010" + nodeN6 + "0107 0002 0002 0109 0007 30 fcbbbb000006"},
 		{"default route", NLRI{Type: NLRIPrefix6, Protocol: ProtocolDirect, Local: descriptorN6,
 			Prefix: PrefixDescriptor{Prefix: netip.MustParsePrefix("::/0")}},
 			"0004 0022 04 0000000000000000 0100 0010" + nodeN6 + "0109 0001 00"},
-		{"SRv6 SID", NLRI{Type: NLRISRv6SID, Protocol: ProtocolDirect, Local: descriptorN6, SID: netip.MustParseAddr("fcbb:bb00:6:1::")},
-			"0006 0031 04 0000000000000000 0100 0010" + nodeN6 + "0206 0010 fcbbbb00000600010000000000000000"},
+		{"SRv6 SID", NLRI{Type: NLRISRv6SID, Protocol: ProtocolDirect, Local: descriptorN6,
+			SID: netip.MustParseAddr("fcbb:bb00:6:1::")},
+			"0006 0031 04 0000000000000000 0100 0010" + nodeN6 +
+				"0206 0010 fcbbbb00000600010000000000000000"},
 	} {
 		want := octets(t, c.wire)
 		if got := c.nlri.Append(nil); !bytes.Equal(got, want) {
@@ -85,7 +91,8 @@ func TestNLRIRoundTrip(t *testing.T) {
 		cut := rapid.IntRange(1, len(wire)-1).Draw(t, "cut")
 		got, _, err = ParseNLRIs(wire[:cut])
 		whole := len(a.Append(nil))
-		if cut == whole && (err != nil || len(got) != 1) || cut < whole && (!errors.Is(err, ErrTruncated) || len(got) != 0) ||
+		if cut == whole && (err != nil || len(got) != 1) || cut < whole &&
+			(!errors.Is(err, ErrTruncated) || len(got) != 0) ||
 			cut > whole && (!errors.Is(err, ErrTruncated) || len(got) != 1) {
 			t.Fatalf("cut at %d of %d and %d: %d NLRIs, %v", cut, whole, len(wire), len(got), err)
 		}
@@ -101,22 +108,33 @@ func TestNLRIsDiscarded(t *testing.T) {
 		{"unknown type", "0005 0004 00000000", Skipped{UnknownNLRIs: 1}},
 		{"too short for an identity", "0001 0003 040000", Skipped{MalformedNLRIs: 1}},
 		{"no local node", "0001 0009 04 0000000000000003", Skipped{MalformedNLRIs: 1}},
-		{"link without remote node", "0002 001d 04 0000000000000003 0100 0010" + nodeN6, Skipped{MalformedNLRIs: 1}},
-		{"prefix without reachability", "0004 001d 04 0000000000000003 0100 0010" + nodeN6, Skipped{MalformedNLRIs: 1}},
-		{"SRv6 SID without SID", "0006 001d 04 0000000000000003 0100 0010" + nodeN6, Skipped{MalformedNLRIs: 1}},
-		{"node without router-id", "0001 0015 04 0000000000000003 0100 0008 0200 0004 0000fc00", Skipped{MalformedNLRIs: 1}},
-		{"empty router-id", "0001 0011 04 0000000000000003 0100 0004 0203 0000", Skipped{MalformedNLRIs: 1}},
+		{"link without remote node", "0002 001d 04 0000000000000003 0100 0010" + nodeN6,
+			Skipped{MalformedNLRIs: 1}},
+		{"prefix without reachability", "0004 001d 04 0000000000000003 0100 0010" + nodeN6,
+			Skipped{MalformedNLRIs: 1}},
+		{"SRv6 SID without SID", "0006 001d 04 0000000000000003 0100 0010" + nodeN6,
+			Skipped{MalformedNLRIs: 1}},
+		{"node without router-id", "0001 0015 04 0000000000000003 0100 0008 0200 0004 0000fc00",
+			Skipped{MalformedNLRIs: 1}},
+		{"empty router-id", "0001 0011 04 0000000000000003 0100 0004 0203 0000",
+			Skipped{MalformedNLRIs: 1}},
 		{"sub-TLV past its end", "0001 001d 04 0000000000000003 0100 0010 0200 0004 0000fc00 0203 0005 0a000006", Skipped{MalformedNLRIs: 1}},
-		{"TLV past its end", "0001 001d 04 0000000000000003 0100 0011" + nodeN6, Skipped{MalformedNLRIs: 1}},
+		{"TLV past its end", "0001 001d 04 0000000000000003 0100 0011" + nodeN6,
+			Skipped{MalformedNLRIs: 1}},
 		{"AS of three octets", "0001 001c 04 0000000000000003 0100 000f 0200 0003 00fc00 0203 0004 0a000006", Skipped{MalformedNLRIs: 1}},
-		{"prefix longer than its address", "0003 0027 03 0000000000000000 0100 0010" + nodeN6 + "0109 0006 21 0a800000 00", Skipped{MalformedNLRIs: 1}},
-		{"prefix with an octet too many", "0003 0025 03 0000000000000000 0100 0010" + nodeN6 + "0109 0004 09 0a8000", Skipped{MalformedNLRIs: 1}},
-		{"odd MT-ID", "0006 0036 04 0000000000000000 0100 0010" + nodeN6 + "0107 0001 00 0206 0010 fcbbbb00000600010000000000000000", Skipped{MalformedNLRIs: 1}},
-		{"unknown TLVs", "0001 0027 04 0000000000000003 0100 0015" + nodeN6 + "03e7 0001 00 03e7 0001 00", Skipped{UnknownTLVs: 2}},
+		{"prefix longer than its address", "0003 0027 03 0000000000000000 0100 0010" + nodeN6 +
+			"0109 0006 21 0a800000 00", Skipped{MalformedNLRIs: 1}},
+		{"prefix with an octet too many", "0003 0025 03 0000000000000000 0100 0010" + nodeN6 +
+			"0109 0004 09 0a8000", Skipped{MalformedNLRIs: 1}},
+		{"odd MT-ID", "0006 0036 04 0000000000000000 0100 0010" + nodeN6 +
+			"0107 0001 00 0206 0010 fcbbbb00000600010000000000000000", Skipped{MalformedNLRIs: 1}},
+		{"unknown TLVs", "0001 0027 04 0000000000000003 0100 0015" + nodeN6 + "03e7 0001 00 03e7 0001 00",
+			Skipped{UnknownTLVs: 2}},
 	} {
 		b := octets(t, c.wire)
 		got, skipped, err := ParseNLRIs(append(b, octets(t, good)...))
-		if f := skipped.Fault; (f != Fault{}) != (c.want.MalformedNLRIs > 0) || f.Octets != string(b[:f.Length]) || f.Length > 0 && (f.Length != len(b) || f.Reason == "") {
+		if f := skipped.Fault; (f != Fault{}) != (c.want.MalformedNLRIs > 0) ||
+			f.Octets != string(b[:f.Length]) || f.Length > 0 && (f.Length != len(b) || f.Reason == "") {
 			t.Errorf("%s: the fault is %+v", c.name, f)
 		}
 		skipped.Fault = Fault{}
@@ -124,7 +142,8 @@ func TestNLRIsDiscarded(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, skipped, err, c.want)
 		}
 		// The one that follows is not affected.
-		if n := len(got); n != 2-c.want.UnknownNLRIs-c.want.MalformedNLRIs || got[n-1].Local != descriptorN6 {
+		if n := len(got); n != 2-c.want.UnknownNLRIs-c.want.MalformedNLRIs ||
+			got[n-1].Local != descriptorN6 {
 			t.Errorf("%s: %d NLRIs are left", c.name, n)
 		}
 	}
@@ -139,31 +158,38 @@ func TestFaultBounded(t *testing.T) {
 	}
 	for _, n := range []int{MaxFault - 1, MaxFault, MaxFault + 1} {
 		_, skipped, err := ParseNLRIs(append(nlri(n), nlri(30)...))
-		if f := skipped.Fault; err != nil || skipped.MalformedNLRIs != 2 || f.Length != n || f.Octets != string(nlri(n)[:min(n, MaxFault)]) {
+		if f := skipped.Fault; err != nil || skipped.MalformedNLRIs != 2 || f.Length != n ||
+			f.Octets != string(nlri(n)[:min(n, MaxFault)]) {
 			t.Errorf("%d octets: %+v, %v", n, skipped, err)
 		}
 	}
 	var u Update
 	reach := append([]byte{0x40, 0x04, 71, 0, 0}, nlri(30)...)
-	if err := errors.Join(u.parseReach(reach), u.parseUnreach(append([]byte{0x40, 0x04, 71}, nlri(40)...))); err != nil || u.Skipped.MalformedNLRIs != 2 || u.Skipped.Fault.Length != 30 {
+	if err := errors.Join(u.parseReach(reach),
+		u.parseUnreach(append([]byte{0x40, 0x04, 71}, nlri(40)...))); err != nil ||
+		u.Skipped.MalformedNLRIs != 2 || u.Skipped.Fault.Length != 30 {
 		t.Errorf("%+v, %v", u.Skipped, err)
 	}
 }
 
 // The MT-ID of an SRv6 SID NLRI is misplaced by some speakers.
 func TestNLRITLVsOutOfOrder(t *testing.T) {
-	b := octets(t, "0006 0037 04 0000000000000000 0100 0010"+nodeN6+"0206 0010 fcbbbb00000600010000000000000000 0107 0002 f002")
+	b := octets(t, "0006 0037 04 0000000000000000 0100 0010"+nodeN6+
+		"0206 0010 fcbbbb00000600010000000000000000 0107 0002 f002")
 	got, _, err := ParseNLRIs(b)
-	if err != nil || len(got) != 1 || got[0].Topology != (MultiTopology{true, 2}) || got[0].SID != netip.MustParseAddr("fcbb:bb00:6:1::") {
+	if err != nil || len(got) != 1 || got[0].Topology != (MultiTopology{true, 2}) ||
+		got[0].SID != netip.MustParseAddr("fcbb:bb00:6:1::") {
 		t.Fatalf("decoded as %+v, %v", got, err)
 	}
 }
 
 func FuzzParseNLRIs(f *testing.F) {
 	f.Add(octets(f, "0001 001d 04 0000000000000003 0100 0010"+nodeN6))
-	f.Add(octets(f, "0006 0037 04 0000000000000000 0100 0010"+nodeN6+"0206 0010 fcbbbb00000600010000000000000000 0107 0002 f002"))
+	f.Add(octets(f, "0006 0037 04 0000000000000000 0100 0010"+nodeN6+
+		"0206 0010 fcbbbb00000600010000000000000000 0107 0002 f002"))
 	f.Add(octets(f, "0003 0029 03 0000000000000000 0100 0010"+nodeN6+"0108 0001 01 0109 0003 09 0a80"))
-	f.Add(octets(f, "0002 0048 02 0000000000000000 0100 0010"+nodeN6+"0101 0010"+nodeN6+"0102 0008 00000001 01020304 0103 0004 0a010001"))
+	f.Add(octets(f, "0002 0048 02 0000000000000000 0100 0010"+nodeN6+"0101 0010"+nodeN6+
+		"0102 0008 00000001 01020304 0103 0004 0a010001"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		nlris, _, _ := ParseNLRIs(b)
 		for _, n := range nlris {

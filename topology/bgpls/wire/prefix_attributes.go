@@ -34,7 +34,8 @@ func (p *PrefixAttributes) parse(typ uint16, value []byte, unknown *int) (known 
 		if err = wantAtLeast(typ, value, locatorLen); err != nil {
 			return true, err
 		}
-		p.Locator = &Locator{Flags: value[0], Algorithm: value[1], Metric: binary.BigEndian.Uint32(value[4:])}
+		p.Locator = &Locator{Flags: value[0], Algorithm: value[1],
+			Metric: binary.BigEndian.Uint32(value[4:])}
 		err = parseSubTLVs(value[locatorLen:], unknown, nil)
 	case tlvPrefixAttrFlags:
 		p.AttributeFlags = append([]byte{}, value...)

@@ -12,7 +12,8 @@ const marker = "ffffffffffffffffffffffffffffffff"
 const updateGolden = marker + "00ba 02 0000 00a3" +
 	"40 01 01 00" + // origin
 	"80 0e 2a 4004 47 04 7f000001 00 0001 001d 04 0000000000000003 0100 0010" + nodeN6 +
-	"90 0f 0062 4004 47 0006 0031 04 0000000000000000 0100 0010" + nodeN6 + "0206 0010 fcbbbb00000600010000000000000000" +
+	"90 0f 0062 4004 47 0006 0031 04 0000000000000000 0100 0010" + nodeN6 +
+	"0206 0010 fcbbbb00000600010000000000000000" +
 	"0009 0026 00 00000000000000000000000000000000000000000000000000000000000000000000000000" +
 	"80 1d 06 0402 0002 6e36" +
 	"40 02 00" // AS path
@@ -23,13 +24,15 @@ func TestUpdateGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(u.Reachable) != 1 || u.Reachable[0].Local != descriptorN6 || u.Reachable[0].Type != NLRINode {
+	if len(u.Reachable) != 1 || u.Reachable[0].Local != descriptorN6 ||
+		u.Reachable[0].Type != NLRINode {
 		t.Errorf("reachable: %+v", u.Reachable)
 	}
 	if len(u.Unreachable) != 1 || u.Unreachable[0].SID != netip.MustParseAddr("fcbb:bb00:6:1::") {
 		t.Errorf("unreachable: %+v", u.Unreachable)
 	}
-	if !bytes.Equal(u.Attribute, octets(t, "0402 0002 6e36")) || u.EndOfRIB || u.Skipped != (Skipped{UnknownNLRIs: 1}) {
+	if !bytes.Equal(u.Attribute, octets(t, "0402 0002 6e36")) || u.EndOfRIB ||
+		u.Skipped != (Skipped{UnknownNLRIs: 1}) {
 		t.Errorf("the rest: %+v", u)
 	}
 	for n := range b {

@@ -73,8 +73,8 @@ func (ns *Namespace) Close() {
 	<-ns.closed
 }
 
-// Veth makes two interfaces with a wire between them, which are up. Until the kernel has noticed that
-// both have a carrier it drops what is sent, and tells nobody; Veth waits for that.
+// Veth makes two interfaces with a wire between them, which are up. Until the kernel has noticed
+// that both have a carrier it drops what is sent, and tells nobody; Veth waits for that.
 func (ns *Namespace) Veth(a, b string, mtu int) error {
 	return ns.Do(func() error {
 		attrs := netlink.NewLinkAttrs()
@@ -98,7 +98,8 @@ func awaitCarrier(name string) error {
 		case l.Attrs().OperState == netlink.OperUp:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("interface %s: after %v its state is %v, want up", name, patience, l.Attrs().OperState)
+			return fmt.Errorf("interface %s: after %v its state is %v, want up", name, patience,
+				l.Attrs().OperState)
 		}
 	}
 }

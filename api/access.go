@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Role says what a principal may do; docs/access.md has the table.
+// Role defines what a principal may do; docs/access.md has the table.
 type Role string
 
 // The roles.
@@ -62,7 +62,7 @@ const (
 	WayOIDC        Way = "oidc"        // an OpenID Connect provider
 )
 
-// Session says who makes the request and what it may do.
+// Session describes who makes the request and what it may do.
 type Session struct {
 	Name string `json:"name" doc:"Who it is: the name of the user, token or certificate."`
 	Way  Way    `json:"way" enum:"none,token-file,token,user,certificate,oidc" doc:"How it has shown that. none: the API asks for no credentials."`

@@ -39,7 +39,7 @@ type Controller struct {
 // ControllerDisk is the disk of a controller's data directory.
 type ControllerDisk struct {
 	State string `json:"state" enum:"ok,low,out,failed" doc:"ok; low: little is free, only deletions are taken, from a reserve; out: the reserve is used up, and the controller's part of the store is stopped; failed: the disk takes no writes, and that part is stopped. It goes on by itself when the disk does."`
-	// Slow says that writes take longer than members of a store wait for each other.
+	// Slow reports whether writes take longer than members of a store wait for each other.
 	Slow   bool   `json:"slow,omitempty" doc:"Writes take longer than the members of a store wait for each other."`
 	Reason string `json:"reason,omitempty" doc:"What is wrong with it; absent when nothing is."`
 	Dir    string `json:"dir" doc:"The data directory."`

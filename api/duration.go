@@ -18,7 +18,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // MarshalText writes the duration as time.Duration does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Wanted says what UnmarshalText takes.
+// Wanted reports what UnmarshalText takes.
 func (*Duration) Wanted() string { return "a duration such as 50us or 1.5ms" }
 
 // UnmarshalText reads what time.ParseDuration reads.

@@ -79,7 +79,7 @@ type GroupReceiver struct {
 	RKey *uint32 `json:"rkey,omitempty" names:"-" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
 }
 
-// GroupMode says who encapsulates and who lists the receivers.
+// GroupMode defines who encapsulates and who lists the receivers.
 type GroupMode string
 
 // The modes (docs/multicast.md, Two ways in).
@@ -90,7 +90,7 @@ const (
 	ModeInband GroupMode = "inband"
 )
 
-// TreeObjective says what the tree minimizes.
+// TreeObjective defines what the tree minimizes.
 type TreeObjective string
 
 // The objectives.

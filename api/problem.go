@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Code says what kind of fault an [Error] is. Codes are stable; clients may
+// Code defines what kind of fault an [Error] is. Codes are stable; clients may
 // switch on them.
 type Code string
 
@@ -47,7 +47,7 @@ type FieldError struct {
 	Code Code `json:"code"`
 	// Value is what was given.
 	Value string `json:"value"`
-	// Want says what would be right.
+	// Want describes the right value.
 	Want string `json:"want"`
 	// Limit is the limit that was exceeded, when one was.
 	Limit *int64 `json:"limit,omitempty"`

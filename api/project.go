@@ -10,8 +10,8 @@ import (
 )
 
 // Project is the resource of those who share a network: it has members, and things that an
-// administrator assigns to it. The multicast groups, tenants and PFC policies that are named like the
-// project, or whose names begin with its name and a hyphen or a dot, are the project's.
+// administrator assigns to it. The multicast groups, tenants and PFC policies that are named like
+// the project, or whose names begin with its name and a hyphen or a dot, are the project's.
 type Project struct {
 	Name    string        `json:"name" doc:"Name of the project."`
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
@@ -23,7 +23,8 @@ type Project struct {
 // Intent implements [Intended].
 func (r Project) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
-// ProjectSpec says who is in a project and what it has. A thing that is not shared has one project.
+// ProjectSpec defines who is in a project and what it has. A thing that is not shared has one
+// project.
 type ProjectSpec struct {
 	Members    []ProjectMember   `json:"members,omitempty" maxItems:"1024" doc:"Who may use what is the project's."`
 	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use."`
@@ -47,8 +48,8 @@ type ProjectQuotas struct {
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
 
-// ProjectMember is who may use what is a project's: one by its name, or all to whom the OpenID Connect
-// provider gives a claim of a value.
+// ProjectMember is who may use what is a project's: one by its name, or all to whom the OpenID
+// Connect provider gives a claim of a value.
 type ProjectMember struct {
 	Way  Way    `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
 	Name string `json:"name,omitempty" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token. Absent where claim says who."`
@@ -58,7 +59,7 @@ type ProjectMember struct {
 	Role  ProjectRole `json:"role" enum:"viewer,editor" doc:"viewer sees what is the project's, editor also changes it."`
 }
 
-// ProjectRole says what a member of a project may do there.
+// ProjectRole defines what a member of a project may do there.
 type ProjectRole string
 
 // The roles in a project.

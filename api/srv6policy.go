@@ -34,7 +34,7 @@ type SRv6PolicySpec struct {
 	Segments []PolicySegment `json:"segments,omitempty" doc:"The way, at most 16; both ends may be left out, and what lies between two is crossed by the shortest path. Default: computed."`
 	// Metric is what a computed path is the shortest by. Default igp.
 	Metric PathMetric `json:"metric,omitempty" doc:"What a computed way is the shortest by: igp, the default, or delay."`
-	// Mode says what is on the wire. Default policy.
+	// Mode defines what is on the wire. Default policy.
 	Mode PolicyMode `json:"mode,omitempty" doc:"policy, the default: an SRH with the whole segment list. best-effort: the last SID as destination, and no SRH."`
 }
 

@@ -13,7 +13,7 @@ type GroupEnv struct {
 	Limits GroupLimits
 	// Host returns the name of the host with an address.
 	Host func(netip.Addr) (name string, ok bool)
-	// Taken says what an address that no group may have as its proxy address is
+	// Taken defines what an address that no group may have as its proxy address is
 	// already used for: "address of host h1", "in the locator of n4", ...
 	Taken func(netip.Addr) (use string, taken bool)
 	// OtherGroup returns the name of another group with a proxy address, OtherPair of one with a queue
@@ -28,7 +28,8 @@ type QueuePair struct {
 	QPN     uint32
 }
 
-// named names a resource in a message, or says "another" with its kind where the client may not know it.
+// named names a resource in a message, or says "another" with its kind where the client may not
+// know it.
 func named(kind, name string) string {
 	if name == "" {
 		return "another " + kind

@@ -41,8 +41,8 @@ type Config struct {
 type Core struct {
 	env      feature.Env
 	switches *reconcile.Reconciler
-	// advertised is the topology that was learned, configured the inventory as it is written. Env.Net has
-	// both with what switches report of their ports.
+	// advertised is the topology that was learned, configured the inventory as it is written. Env.Net
+	// has both with what switches report of their ports.
 	advertised *topology.Snapshot
 	configured *inventory.Inventory
 
@@ -356,11 +356,11 @@ func (c *Core) Saves() []store.Op {
 	return append(out, c.switches.Changes()...)
 }
 
-// Hold reports that Saves are being kept under a number. What follows from the changes that they keep
-// is in no Task before Kept. What follows from topology and inventory alone is.
+// Hold reports that Saves are being kept under a number. What follows from the changes that they
+// keep is in no Task before Kept. What follows from topology and inventory alone is.
 func (c *Core) Hold(n uint64) { c.switches.Hold(n) }
 
-// Kept says up to which number Saves have been kept.
+// Kept records up to which number Saves have been kept.
 func (c *Core) Kept(n uint64) { c.switches.Kept(n) }
 
 // Ready returns what must be done now, and counts on its being done.

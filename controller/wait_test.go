@@ -45,7 +45,7 @@ func (b *bench) take() {
 	}
 }
 
-// answer tells the core the outcome of what all switches but one carried out, again and again until
+// answer gives the core the outcome of what all switches but one carried out, again and again until
 // these have nothing more to do.
 func (b *bench) answer(but string) {
 	for {
@@ -152,8 +152,8 @@ func TestGroupWaitsForUnderlay(t *testing.T) {
 	}
 }
 
-// TestPFCWaitsForLinks: the headend sends nothing along an SRv6 policy, and a PFC policy on it is not
-// programmed, before the switches have their links, by which packets and PFC frames travel.
+// TestPFCWaitsForLinks: the headend sends nothing along an SRv6 policy, and a PFC policy on it is
+// not programmed, before the switches have their links, by which packets and PFC frames travel.
 func TestPFCWaitsForLinks(t *testing.T) {
 	core := controller.PFCCore(t, nil)
 	b := newBench(t, core)

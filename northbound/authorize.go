@@ -26,8 +26,8 @@ const (
 	schemeCertificate = "certificate"
 )
 
-// asks says which scope an operation asks for. What it returns is the operation's security in the
-// OpenAPI document, and what [Server.admit] enforces.
+// asks reports which scope an operation asks for. What it returns is the operation's security in
+// the OpenAPI document, and what [Server.admit] enforces.
 func asks(s access.Scope) []map[string][]string {
 	if s == access.Open {
 		return []map[string][]string{}
@@ -36,7 +36,8 @@ func asks(s access.Scope) []map[string][]string {
 	return []map[string][]string{{schemeBearer: of}, {schemeSession: of}, {schemeCertificate: of}}
 }
 
-// scopeOf returns the scope that an operation asks for; false: it names none, and nobody may call it.
+// scopeOf returns the scope that an operation asks for; false: it names none, and nobody may call
+// it.
 func scopeOf(op *huma.Operation) (access.Scope, bool) {
 	switch {
 	case op.Security == nil:
@@ -115,7 +116,8 @@ func (s *Server) unauthorized(c *gin.Context, err error) {
 	s.refuse(c, newProblem(codeUnauthorized, detail))
 }
 
-// forwardedPrincipal is who made a request that another controller has forwarded: that one signs it.
+// forwardedPrincipal is who made a request that another controller has forwarded: that one signs
+// it.
 func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
 	r := c.Request
 	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method, r.URL.RequestURI(), s.cfg.Now())

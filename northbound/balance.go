@@ -20,8 +20,8 @@ const (
 	balanceOver     = 30 * time.Second
 )
 
-// A verdict stands until so many looks in a row say otherwise. One of unbalanced ends below an index
-// that is lower than the one at which it begins, so that it does not come and go.
+// A verdict stands until so many looks in a row say otherwise. One of unbalanced ends below an
+// index that is lower than the one at which it begins, so that it does not come and go.
 const (
 	balanceLook   = 5 * time.Second
 	balanceLooks  = 3
@@ -103,7 +103,7 @@ func judge(b *api.PlaneBalance, sum, most float64, busiest string) {
 	b.Conditions = api.Conditions{c}
 }
 
-// uneven says how uneven the use of a plane is.
+// uneven reports how uneven the use of a plane is.
 func uneven(b *api.PlaneBalance) string {
 	return fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links", b.Busiest, b.Index, b.Links)
 }
@@ -178,8 +178,8 @@ func (v *verdicts) apply(all []api.PlaneBalance) {
 	}
 }
 
-// WatchBalance publishes an event when a leaf has come to use a plane unevenly, or does no longer, until
-// ctx ends. Nothing is said before there are samples of a whole window, as after a start.
+// WatchBalance publishes an event when a leaf has come to use a plane unevenly, or does no longer,
+// until ctx ends. Nothing is said before there are samples of a whole window, as after a start.
 func (s *Server) WatchBalance(ctx context.Context, publish func(api.Event)) {
 	wait := time.NewTimer(balanceOver)
 	defer wait.Stop()

@@ -54,8 +54,8 @@ func (s *Server) kept() []api.ReadinessCheck {
 	return s.cfg.Cluster.Readiness()
 }
 
-// readiness says what the controller waits for: a store that keeps changes, everything from each BGP-LS peer
-// once, every switch it programs to be part of it, connected, and as it should be, and
+// readiness reports what the controller waits for: a store that keeps changes, everything from each
+// BGP-LS peer once, every switch it programs to be part of it, connected, and as it should be, and
 // with MRC a fabric whose paths hosts can be given.
 func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP, kept []api.ReadinessCheck) (api.Readiness, error) {
 	view := api.Readiness{Ready: true}

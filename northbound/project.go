@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// projectHeader narrows a request to one project: whoever sends it acts as a member of that project.
+// projectHeader narrows a request to one project: whoever sends it acts as a member of that
+// project.
 const projectHeader = "X-Weft-Project"
 
 func (s *Server) registerProjects() {
@@ -28,8 +29,8 @@ func projects() *collection[api.ProjectSpec, api.Project] {
 	}
 }
 
-// join gives the principal of a request its projects, and narrows it to the one of the header. A server
-// that forwards requests knows no projects: it forwards the header.
+// join gives the principal of a request its projects, and narrows it to the one of the header. A
+// server that forwards requests knows no projects: it forwards the header.
 func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 	if s.members == nil || !p.Known() {
 		return nil
@@ -41,8 +42,9 @@ func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 	return nil
 }
 
-// budget returns a problem when the projects of a principal have had their requests of this second. A
-// request counts for the one project of its principal: who has none, or several, has no such bound.
+// budget returns a problem when the projects of a principal have had their requests of this second.
+// A request counts for the one project of its principal: who has none, or several, has no such
+// bound.
 func (s *Server) budget(p *access.Principal) *api.Problem {
 	if s.members == nil || len(p.Projects) != 1 {
 		return nil
@@ -57,8 +59,8 @@ func (s *Server) budget(p *access.Principal) *api.Problem {
 	return newProblem(codeTooMany, f.Error(), f)
 }
 
-// sight says what a client may know of events: a member of projects of those about what is theirs. over
-// reports that the projects have changed since, so that it has to ask again.
+// sight reports what a client may know of events: a member of projects of those about what is
+// theirs. over reports that the projects have changed since, so that it has to ask again.
 func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over func() bool) {
 	by := access.Of(ctx)
 	if by.Sight() == nil {

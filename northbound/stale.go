@@ -26,7 +26,8 @@ const (
 const staleNote = "With consistency=stale, any controller answers by itself with what it has read of the store, also while no controller decides: " +
 	"version, spec and time of creation, and an empty status, which the store does not have. Weft-Consistency labels such an answer, and Age says how old it is at most."
 
-// Consistency says what a reading may be. It is exported because huma passes over other embedded types.
+// Consistency defines what a reading may be. It is exported because huma passes over other embedded
+// types.
 type Consistency struct {
 	Consistency string `query:"consistency" enum:"linearizable,stale" default:"linearizable" doc:"linearizable: the answer has every change that was acknowledged before. stale: it may lack some, and any controller gives it."`
 }
@@ -39,16 +40,16 @@ func (c Consistency) unlabelled() error {
 	return nil
 }
 
-// StaleLabel is in the header of a stale answer. It is exported because huma passes over other embedded
-// types.
+// StaleLabel is in the header of a stale answer. It is exported because huma passes over other
+// embedded types.
 type StaleLabel struct {
 	Consistency string `header:"Weft-Consistency" doc:"stale, in an answer to consistency=stale."`
 	Age         string `header:"Age" doc:"Of a stale answer: how old it is at most, in seconds. It has every change that was acknowledged before."`
 	Revision    string `header:"Weft-Store-Revision" doc:"Of a stale answer: the revision of the store that it is of."`
 }
 
-// label returns the label of what was read at a revision, when the store was asked at a time; zero: it was
-// not read yet.
+// label returns the label of what was read at a revision, when the store was asked at a time; zero:
+// it was not read yet.
 func (s *Server) label(revision int64, at time.Time) (StaleLabel, error) {
 	if at.IsZero() {
 		return StaleLabel{}, newProblem(codeStore, "this controller has not read the store since it started")
@@ -67,8 +68,8 @@ type Reading[R any] struct {
 	At time.Time
 }
 
-// Kept has the last reading of each kind of resources that clients create. Its functions are called from
-// many goroutines.
+// Kept has the last reading of each kind of resources that clients create. Its functions are called
+// from many goroutines.
 type Kept struct {
 	Groups       func() Reading[api.MulticastGroup]
 	SRv6Policies func() Reading[api.SRv6Policy]
@@ -81,9 +82,9 @@ type Kept struct {
 	Members func() *access.Projects
 }
 
-// NewStale makes the server of answers to consistency=stale, which rest on what this controller has read
-// of the store and on nothing else. It admits whom the others admit, as far as this controller knows the
-// users, tokens and projects.
+// NewStale makes the server of answers to consistency=stale, which rest on what this controller has
+// read of the store and on nothing else. It admits whom the others admit, as far as this controller
+// knows the users, tokens and projects.
 func NewStale(cfg Config, kept Kept) (*Server, error) {
 	cfg.Current = nil
 	s, err := newServer(cfg)
@@ -109,7 +110,8 @@ func stale[S, R any](s *Server, c *collection[S, R], last func() Reading[R]) {
 	c.registerKept(s)
 }
 
-// noStale refuses a stale reading of what the store does not have, and everything that is no reading.
+// noStale refuses a stale reading of what the store does not have, and everything that is no
+// reading.
 func (s *Server) noStale(c *gin.Context) {
 	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, multicast groups, SRv6 policies, tenants, PFC policies, networks, projects or CC profiles"
 	if !isRead(c.Request) {

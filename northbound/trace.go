@@ -15,18 +15,18 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// ErrNoTraces says that nothing can trace packets at a switch.
+// ErrNoTraces reports that nothing can trace packets at a switch.
 var ErrNoTraces = errors.New("northbound: the switch gives no traces")
 
-// TraceFilter says which packets to trace.
+// TraceFilter defines which packets to trace.
 type TraceFilter struct {
 	Port  *uint32 // they come in by; nil: any
 	Count int     // so many
 }
 
 // Tracer calls take with the traces of the next packets at a switch, until there are as many as the
-// filter wants, take fails or ctx ends. lost is how many traces were lost before a packet; a call of
-// take may have them alone. Errors wrap ErrNoTraces where the switch has none to give.
+// filter wants, take fails or ctx ends. lost is how many traces were lost before a packet; a call
+// of take may have them alone. Errors wrap ErrNoTraces where the switch has none to give.
 type Tracer func(ctx context.Context, sw string, want TraceFilter, take func(t api.PacketTrace, lost uint64) error) error
 
 // Bounds of one request for traces.

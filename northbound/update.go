@@ -195,7 +195,7 @@ func patched[D draft](ctx context.Context, s *Server, now D, patch []byte) (want
 	return want, nil
 }
 
-// describePatch says what the body of a PATCH is. huma, which would check it
+// describePatch reports what the body of a PATCH is. huma, which would check it
 // against that, has not been told: its shape is checked once it is merged.
 func (s *Server) describePatch(path, of string, example any) {
 	body := s.api.OpenAPI().Paths[path].Patch.RequestBody

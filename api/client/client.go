@@ -103,14 +103,14 @@ type Answer struct {
 	Body json.RawMessage
 }
 
-// Stale says how old an answer is at most, and of which revision of the store it is.
+// Stale describes how old an answer is at most, and of which revision of the store it is.
 type Stale struct {
 	Age      time.Duration // whole seconds
 	Revision int64
 }
 
-// StaleQuery asks a GET, or a list, for what the controller that is asked has read of the store, also
-// where no controller decides. The API document names the operations that take it.
+// StaleQuery asks a GET, or a list, for what the controller that is asked has read of the store,
+// also where no controller decides. The API document names the operations that take it.
 func StaleQuery() url.Values { return url.Values{"consistency": {"stale"}} }
 
 // Stale returns how old an answer to [StaleQuery] is; nil: the answer has every change that was

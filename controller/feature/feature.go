@@ -16,7 +16,7 @@ type Feature interface {
 	// SetNetwork reports that Env.Net has been replaced: the topology or the inventory
 	// has changed. It is also called when the topology is taken for the whole network.
 	SetNetwork()
-	// SwitchEvent says what happened to a switch.
+	// SwitchEvent has what happened to a switch.
 	SwitchEvent(sw string, e SwitchEvent)
 	// Tick does what is due at Env.Now; Next is when something is due again.
 	Tick()

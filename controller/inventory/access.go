@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Access says who may use the API, beside the users and tokens that the API keeps.
+// Access defines who may use the API, beside the users and tokens that the API keeps.
 type Access struct {
 	// Certificates map client certificates (API.TLS.CA) to principals.
 	Certificates []access.CertificateRule `yaml:"certificates"`

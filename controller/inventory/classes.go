@@ -2,7 +2,7 @@ package inventory
 
 import "github.com/weft-sdn/weft/packet"
 
-// Classes says what switches do with the classes of MRC traffic (OCP MRC 1.0,
+// Classes defines what switches do with the classes of MRC traffic (OCP MRC 1.0,
 // sections 7.5.3 and 7.5.5.1): the same at every port of a fabric.
 type Classes struct {
 	DSCP DSCPs `yaml:"dscp"`

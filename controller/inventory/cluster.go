@@ -25,7 +25,7 @@ type Cluster struct {
 	TLS *TLS `yaml:"tls"`
 	// TTL is how long a controller that fell silent is taken to be there. Default 2s.
 	TTL api.Duration `yaml:"ttl"`
-	// Etcd says how the controllers form an etcd themselves. Default: they do not.
+	// Etcd defines how the controllers form an etcd themselves. Default: they do not.
 	Etcd Etcd `yaml:"etcd"`
 }
 

@@ -35,7 +35,7 @@ type Inventory struct {
 	certificates *certs.Cache
 }
 
-// Orphans says what becomes of entries on switches that no resource explains.
+// Orphans defines what becomes of entries on switches that no resource explains.
 type Orphans struct {
 	// Policy is OrphansKeep or OrphansRemove. Default OrphansKeep.
 	Policy string `yaml:"policy"`
@@ -143,7 +143,7 @@ const (
 	OTLPHTTP = "http"
 )
 
-// OTLP says where an OpenTelemetry collector takes metrics.
+// OTLP defines where an OpenTelemetry collector takes metrics.
 type OTLP struct {
 	Endpoint string `yaml:"endpoint"` // host:port
 	// Protocol is OTLPGRPC or OTLPHTTP. Default OTLPGRPC.
@@ -202,7 +202,7 @@ func (h *Host) AllPorts() []uint32 {
 // MAC is an Ethernet address as text, "02:00:00:00:00:01".
 type MAC packet.MAC
 
-// Topology says what is known of the topology without BGP-LS.
+// Topology defines what is known of the topology without BGP-LS.
 type Topology struct {
 	// File describes nodes and links (package topology/static); empty: none does.
 	File string `yaml:"file"`
@@ -210,7 +210,7 @@ type Topology struct {
 	API bool `yaml:"api"`
 }
 
-// BGP says whom the topology is learned from.
+// BGP defines whom the topology is learned from.
 type BGP struct {
 	// Listen is address:port for peers that connect; empty: none do.
 	Listen   string     `yaml:"listen"`
@@ -257,7 +257,8 @@ type API struct {
 	Access Access    `yaml:"access"`
 }
 
-// APILimits bound what clients may take of the API at a time; see northbound.Limits. 0 is the default.
+// APILimits bound what clients may take of the API at a time; see northbound.Limits. 0 is the
+// default.
 type APILimits struct {
 	Connections int `yaml:"connections"`
 	Strangers   int `yaml:"strangers"`

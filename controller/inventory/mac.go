@@ -10,7 +10,7 @@ func (m MAC) IsZero() bool { return m == MAC{} }
 // MarshalText writes "02:00:00:00:00:01".
 func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// Wanted says what UnmarshalText takes.
+// Wanted reports what UnmarshalText takes.
 func (*MAC) Wanted() string { return "a MAC address such as 02:00:00:00:00:01" }
 
 // UnmarshalText reads six octets in hexadecimal.

@@ -79,7 +79,7 @@ type Restore struct {
 	Linger api.Duration `yaml:"linger"`
 }
 
-// Suspects says what becomes of links that lose packets without being down.
+// Suspects defines what becomes of links that lose packets without being down.
 type Suspects struct {
 	// Deny makes the controller deny links that lose as many as DenyLoss of their
 	// packets (of 1, default 0.001), as long as hosts have other paths; by

@@ -74,7 +74,7 @@ func (c *Core) Probes() []api.EVProbe {
 	return out
 }
 
-// ProbeFilter says which EVs are meant; the zero value is all.
+// ProbeFilter defines which EVs are meant; the zero value is all.
 type ProbeFilter struct {
 	Profile string
 	// Source and Destination are the names of hosts.
@@ -84,8 +84,8 @@ type ProbeFilter struct {
 // ProbeKey is what EVs are ordered and continued by.
 func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
 
-// ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of an EV
-// that is gone is the place where it was.
+// ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of
+// an EV that is gone is the place where it was.
 func (c *Core) ProbePage(f ProbeFilter, page Page) (out []api.EVProbe, more bool) {
 	out = []api.EVProbe{}
 	name, text, _ := strings.Cut(page.After, " ")

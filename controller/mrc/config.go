@@ -16,7 +16,8 @@ type Config struct {
 	// Epoch is the epoch of the versions that hosts are sent. A host that holds a version of another
 	// epoch has the state of an earlier controller.
 	Epoch uint64
-	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock times.
+	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock
+	// times.
 	Start time.Time
 
 	Format  ev.Format
@@ -48,7 +49,7 @@ type ProfileConfig struct {
 	CC    string
 }
 
-// RestoreConfig says when something that was down is used again.
+// RestoreConfig defines when something that was down is used again.
 type RestoreConfig struct {
 	// Hold is how long a link or a host's port must be up before it is tried again,
 	// MaxHold the longest that this grows to: it doubles with every failure, and
@@ -59,7 +60,7 @@ type RestoreConfig struct {
 	Every time.Duration
 }
 
-// SuspectConfig says which links count as bad, and what follows.
+// SuspectConfig defines which links count as bad, and what follows.
 type SuspectConfig struct {
 	Locator suspect.Config
 	// Every is the interval at which the locator is asked.

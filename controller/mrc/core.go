@@ -60,7 +60,7 @@ func New(cfg Config) (*Core, error) {
 	return c, nil
 }
 
-// Tick tells the time, which does not go back; every other input happens at the
+// Tick sets the time, which does not go back; every other input happens at the
 // time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
 	c.now = max(c.now, now)
@@ -129,7 +129,7 @@ func (c *Core) RemoveHost(name string) error {
 	return nil
 }
 
-// SetPorts tells all that a switch says of its ports: whether they are up, at the
+// SetPorts records all that a switch reports of its ports: whether they are up, at the
 // ends of links or towards hosts, by their P4Runtime numbers. It replaces what
 // was known; of a port that is missing nothing is. The switch need not be
 // advertised, or not yet, and ports that nothing of ours is behind do no harm.
@@ -144,7 +144,7 @@ func (c *Core) SetPorts(node topology.NodeID, isUp map[uint32]bool) {
 	}
 }
 
-// SetPortNumbers tells which P4Runtime ports the links of a switch are at, by
+// SetPortNumbers sets at which P4Runtime ports the links of a switch are, by
 // their identifiers (TLV 258), where these are others than advertised.
 func (c *Core) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) {
 	if c.ports.setNumbers(node, numbers) {

@@ -22,7 +22,7 @@ type Target struct {
 	Port  uint8           `json:"port,omitempty"`
 }
 
-// String says what the target is.
+// String reports what the target is.
 func (t Target) String() string {
 	switch {
 	case t.Link != "":

@@ -3,18 +3,18 @@ package mrc
 import "errors"
 
 var (
-	// ErrConfig says that a Config cannot be used.
+	// ErrConfig reports that a Config cannot be used.
 	ErrConfig = errors.New("mrc")
-	// ErrMalformed says that an input breaks a rule of its format.
+	// ErrMalformed reports that an input breaks a rule of its format.
 	ErrMalformed = errors.New("malformed")
-	// ErrUnknownHost says that no host has the name.
+	// ErrUnknownHost reports that no host has the name.
 	ErrUnknownHost = errors.New("no such host")
-	// ErrUnknownEV says that a host speaks of a profile or an EV that it was not given.
+	// ErrUnknownEV reports that a host speaks of a profile or an EV that it was not given.
 	ErrUnknownEV = errors.New("no such EV")
-	// ErrUnknownTarget says that there is no such link, node, plane or port.
+	// ErrUnknownTarget reports that there is no such link, node, plane or port.
 	ErrUnknownTarget = errors.New("no such target")
-	// ErrUnknownProbe says that a result answers no probe that is under way.
+	// ErrUnknownProbe reports that a result answers no probe that is under way.
 	ErrUnknownProbe = errors.New("no such probe")
-	// ErrLastPath says that a drain would take the last path between two hosts.
+	// ErrLastPath reports that a drain would take the last path between two hosts.
 	ErrLastPath = errors.New("last path")
 )

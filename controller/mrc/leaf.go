@@ -34,7 +34,7 @@ func (s *leafSet) state(id topology.NodeID) *leaf {
 	return l
 }
 
-// setPresent says whether a leaf is advertised.
+// setPresent sets whether a leaf is advertised.
 func (s *leafSet) setPresent(id topology.NodeID, present bool) {
 	l := s.states[id]
 	switch {
@@ -49,7 +49,7 @@ func (s *leafSet) setPresent(id topology.NodeID, present bool) {
 	}
 }
 
-// setDrained says whether a node is drained.
+// setDrained sets whether a node is drained.
 func (s *leafSet) setDrained(id topology.NodeID, drained bool) {
 	s.state(id).drained = drained
 	s.touched = append(s.touched, id)

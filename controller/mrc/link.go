@@ -72,7 +72,7 @@ type linkSet struct {
 	*env
 	restore  *RestoreConfig
 	suspects *SuspectConfig
-	// probed says that hosts probe links before they are restored.
+	// probed reports whether hosts probe links before they are restored.
 	probed bool
 	// renewed is called with each link that goes out of use or comes back: what is
 	// known of its losses is of the past.
@@ -194,7 +194,7 @@ func (s *linkSet) look(i int32) {
 	}
 }
 
-// setDrained says whether a link is drained. One that no longer is comes back when a
+// setDrained sets whether a link is drained. One that no longer is comes back when a
 // probe has come through.
 func (s *linkSet) setDrained(i int32, drained bool) {
 	s.change(i, func(l *link) {

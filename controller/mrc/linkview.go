@@ -11,8 +11,8 @@ import (
 // adminUp is the spec of what no client has written.
 var adminUp = api.AdminSpec{Admin: api.AdminUp}
 
-// viewLink describes one direction of a link. The specs of this and of other views of a core are those
-// of a core that no client has written to: see wanted.
+// viewLink describes one direction of a link. The specs of this and of other views of a core are
+// those of a core that no client has written to: see wanted.
 func (c *Core) viewLink(l *link) api.Link {
 	v := api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
 		From: l.Local, FromName: nameOf(c.current, l.Local), To: l.Remote, ToName: nameOf(c.current, l.Remote), Plane: c.fabric.clos.LinkPlane(l.ID),
@@ -43,7 +43,7 @@ func (c *Core) Links() []api.Link {
 	return out
 }
 
-// LinkFilter says which links are meant; the zero value is all.
+// LinkFilter defines which links are meant; the zero value is all.
 type LinkFilter struct {
 	// Node is one end, by node or by the name that it shows.
 	Node string

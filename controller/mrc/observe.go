@@ -26,7 +26,7 @@ func (k counterKey) compare(o counterKey) int {
 // evidence is what a host has said of its EVs.
 type evidence struct {
 	counts map[counterKey]counter
-	// older says that the host may have counted before this core knew it: the first
+	// older reports whether the host may have counted before this core knew it: the first
 	// count of an EV is then no news.
 	older   bool
 	assumed map[counterKey]bool // EVs that are ASSUMED_BAD
@@ -74,7 +74,7 @@ func (e *evidence) nextAssumed() counterKey {
 	return e.assumedLast
 }
 
-// EVEvents tells of EVs that a host found bad, or good again. What is wrong is an
+// EVEvents records EVs that a host found bad, or good again. What is wrong is an
 // error, is counted and changes nothing; the rest counts.
 func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 	h, err := c.hosts.find(name)
@@ -105,7 +105,7 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 	return wrong
 }
 
-// EVCounts tells how many packets EVs carried, and how many of them were lost,
+// EVCounts records how many packets EVs carried, and how many of them were lost,
 // since the host started. What cannot be is an error, is counted and changes
 // nothing; the rest counts.
 func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
@@ -133,7 +133,7 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 	return wrong
 }
 
-// LinkCounts tells how many packets one end of a link has sent and the other has
+// LinkCounts records how many packets one end of a link has sent and the other has
 // received, since both count. Read what was received after what was sent: otherwise
 // packets that came in between seem lost.
 func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {

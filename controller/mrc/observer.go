@@ -58,7 +58,7 @@ func (r *Runner) Refused(host string, f *hostapi.Refused) {
 	r.post(func() { _ = r.core.Refused(host, describe([]hostapi.Refused{*f})) })
 }
 
-// describe says what a host does not take.
+// describe reports what a host does not take.
 func describe(refusals []hostapi.Refused) string {
 	text := make([]string, len(refusals))
 	for i := range refusals {

@@ -57,7 +57,7 @@ type probe struct {
 	count    int
 	at       time.Duration
 	deadline time.Duration
-	// telling says that a loss accuses the links: when it was sent, both hosts held a
+	// telling reports whether a loss accuses the links: when it was sent, both hosts held a
 	// state, and probes had come through over all links before.
 	telling bool
 	// look is the closer look that it is for, at the host of; nil: none.
@@ -431,7 +431,7 @@ func (pr *prober) renewed() {
 	}
 }
 
-// ProbeResult tells what came of a request.
+// ProbeResult records the result of a request.
 func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
 	h, err := c.hosts.find(name)
 	if err != nil {

@@ -18,7 +18,7 @@ type ProfileState struct {
 	// Built is nil when there is none, and Outcome.Degraded says why.
 	Built   *ev.Built
 	Outcome ev.Outcome
-	// Note says that the paths of its EVs are not known.
+	// Note reports whether the paths of its EVs are not known.
 	Note string
 	// Since is when Outcome.Degraded began or ended.
 	Since time.Duration
@@ -108,7 +108,7 @@ func (c *Core) stateOf(p *profile) ProfileState {
 	return s
 }
 
-// ProfileFilter says which profiles are meant; the zero value is all.
+// ProfileFilter defines which profiles are meant; the zero value is all.
 type ProfileFilter struct {
 	// Source and Destination are leaves, by node or by the name that it shows.
 	Source, Destination string

@@ -28,8 +28,8 @@ func (r *Runner) ask(ctx context.Context, f func() error) error {
 	return err
 }
 
-// early makes the error of what is not there one for the time being, while what there is follows from
-// a topology that is not known whole yet.
+// early makes the error of what is not there one for the time being, while what there is follows
+// from a topology that is not known whole yet.
 func (r *Runner) early(err error) error {
 	var refused *api.Error
 	if r.core.synced || !errors.As(err, &refused) {
@@ -42,8 +42,8 @@ func (r *Runner) early(err error) error {
 	return err
 }
 
-// change has a client's change made, and waits until it is kept with its record in the audit log, for
-// which intent has the version and the spec. Errors are those of ledger.Ledger.Change.
+// change has a client's change made, and waits until it is kept with its record in the audit log,
+// for which intent has the version and the spec. Errors are those of ledger.Ledger.Change.
 func (r *Runner) change(ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error) error {
 	if pre.Trial != nil {
 		return r.ask(ctx, f)
@@ -132,7 +132,7 @@ func wholeProfile(p api.EVProfile, s *ProfileState) api.EVProfile {
 	return p
 }
 
-// EVFilter says which EVs of a profile are meant; the zero value is all.
+// EVFilter defines which EVs of a profile are meant; the zero value is all.
 type EVFilter struct {
 	State string
 	Port  uint8
@@ -305,7 +305,7 @@ func (r *Runner) Planes(ctx context.Context) (out []api.Plane, err error) {
 	return out, err
 }
 
-// SetAdmin says whether a target is to be used.
+// SetAdmin sets whether a target is to be used.
 func (r *Runner) SetAdmin(ctx context.Context, t Target, spec api.AdminSpec, pre resource.Precondition) error {
 	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.admins, r.wanted.canonical(t).String()) },
 		func() error { return r.early(r.wanted.setAdmin(t, spec, pre)) })
@@ -317,7 +317,8 @@ func (r *Runner) Suspects(ctx context.Context) (out []api.Suspect, err error) {
 	return out, err
 }
 
-// Probes returns what probes of EVs have shown, in the order of their keys, and whether there is more.
+// Probes returns what probes of EVs have shown, in the order of their keys, and whether there is
+// more.
 func (r *Runner) Probes(ctx context.Context, f ProbeFilter, p Page) (out []api.EVProbe, more bool, err error) {
 	err = r.read(ctx, func() { out, more = r.core.ProbePage(f, p) })
 	return out, more, err

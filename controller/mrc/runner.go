@@ -24,7 +24,7 @@ import (
 
 // Streams is the seam to the hosts: [hosts.Server], whose observer the Runner is.
 type Streams interface {
-	// Set says what a host is to hold; nil is nothing.
+	// Set sets what a host should hold; nil is nothing.
 	Set(host string, s *hostapi.State) error
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
@@ -41,7 +41,7 @@ type (
 
 // Switches is the seam to the controller of the switches.
 type Switches interface {
-	// SetAssignment says what EVs mean; nil: there are none.
+	// SetAssignment sets what EVs mean; nil: there are none.
 	SetAssignment(ctx context.Context, a *ev.Assignment) error
 	// PortCounts reads how many packets the ports of a switch have sent or received.
 	PortCounts(ctx context.Context, sw string, d controller.Direction) (map[uint32]uint64, error)
@@ -176,7 +176,7 @@ func (r *Runner) flush(context.Context) error {
 	return nil
 }
 
-// set tells a host what it is to hold.
+// set sends a host what it should hold.
 func (r *Runner) set(s Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,8 +202,8 @@ func (r *Runner) Do(ctx context.Context, f func(*Core)) error {
 	return r.ledger.Do(ctx, func() { f(r.core) })
 }
 
-// SetTopology takes what is advertised now. The first snapshot that is not incomplete, and has a node,
-// says all there is: from then on what is missing is down.
+// SetTopology takes what is advertised now. The first snapshot that is not incomplete, and has a
+// node, says all there is: from then on what is missing is down.
 func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	r.newest.Store(s)
 	return r.ledger.Do(ctx, func() {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// Hello tells that a host has opened a stream, and what it is and has.
+// Hello records that a host has opened a stream, and what it is and has.
 func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	return nil
 }
 
-// Gone tells that the stream of a host has ended. The host keeps what it has.
+// Gone records that the stream of a host has ended. The host keeps what it has.
 func (c *Core) Gone(name string) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Core) Gone(name string) error {
 	return nil
 }
 
-// Applied tells that a host holds what the Set of a number said, or a later one.
+// Applied records that a host holds what the Set of a number said, or a later one.
 func (c *Core) Applied(name string, seq uint64) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Core) Applied(name string, seq uint64) error {
 	return nil
 }
 
-// Refused tells that a host refuses a part of its state, and why; an empty reason
+// Refused records that a host refuses a part of its state, and why; an empty reason
 // says that it holds all that it was sent.
 func (c *Core) Refused(name, reason string) error {
 	h, err := c.hosts.find(name)
@@ -70,7 +70,7 @@ func (c *Core) Refused(name, reason string) error {
 	return nil
 }
 
-// PortStatus tells which ports of a host are up, as the host has it.
+// PortStatus records which ports of a host are up, as the host has it.
 func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	h, err := c.hosts.find(name)
 	if err != nil {

@@ -17,7 +17,7 @@ type accused struct {
 	suspect.Suspect
 	end   *HostEnd // the link of a host; nil when it is none
 	since time.Duration
-	// denied says that EVs over it are denied; else why says why not.
+	// denied reports whether EVs over it are denied; else why says why not.
 	denied bool
 	why    string
 }
@@ -50,7 +50,7 @@ type suspectSet struct {
 // linkCount is the last count of a link, and how many were missing then.
 type linkCount struct{ sent, received, missing uint64 }
 
-// observe says what became of packets on a path.
+// observe records what became of packets on a path.
 func (s *suspectSet) observe(path suspect.PathID, n suspect.Counts) {
 	s.locator.Observe(s.now, path, n)
 }
@@ -128,7 +128,7 @@ func (s *suspectSet) endOf(x *suspect.Suspect) (hostEnd, bool) {
 	return end, ok
 }
 
-// spare says why a suspect is not denied; empty: it is. Paths that hosts have beside it
+// spare reports why a suspect is not denied; empty: it is. Paths that hosts have beside it
 // are the core's to know.
 func (s *suspectSet) spare(x *accused) string {
 	i, ok := s.fabric.suspected(x)
@@ -153,7 +153,7 @@ func (s *suspectSet) spare(x *accused) string {
 	return ""
 }
 
-// spare says why a suspect is not denied; empty: it is.
+// spare reports why a suspect is not denied; empty: it is.
 func (c *Core) spare(s *accused) string {
 	if why := c.suspects.spare(s); why != "" {
 		return why

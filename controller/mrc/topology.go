@@ -2,7 +2,7 @@ package mrc
 
 import "github.com/weft-sdn/weft/topology"
 
-// SetTopology tells what is advertised now. A snapshot that is incomplete says
+// SetTopology sets what is advertised now. A snapshot that is incomplete says
 // nothing: what it lacks may be there all the same. One that is only stale
 // counts: a switch that has died takes its BGP session with it, and what its
 // neighbours withdraw is lost.
@@ -21,7 +21,7 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	}
 }
 
-// InSync tells that every peer has sent all it knows (End-of-RIB): from now on
+// InSync records that every peer has sent all it knows (End-of-RIB): from now on
 // what is missing is down. Nothing is told to hosts before.
 func (c *Core) InSync() {
 	if !c.synced {

@@ -259,7 +259,7 @@ func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
 	return nil
 }
 
-// tellCC tells the core which CC profiles there are.
+// tellCC gives the core the CC profiles.
 func (w *wanted) tellCC() {
 	all := make([]*hostapi.CCProfile, 0, w.cc.Len())
 	for _, p := range w.cc.All() {
@@ -268,8 +268,8 @@ func (w *wanted) tellCC() {
 	w.core.SetCC(all)
 }
 
-// link, node, plane and host fill in what is wanted of a link, a switch, a plane, and the ports of a
-// host.
+// link, node, plane and host fill in what is wanted of a link, a switch, a plane, and the ports of
+// a host.
 func (w *wanted) link(v *api.Link) {
 	a := w.admin(Target{Link: v.ID})
 	v.Version, v.Changed, v.Spec = a.Version, a.Changed, a.Spec

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// witnesses are who has reported lost packets across each link lately. A host may lie: what one host
-// says alone takes no link from others.
+// witnesses are who has reported lost packets across each link lately. A host may lie: what one
+// host says alone takes no link from others.
 type witnesses struct {
 	window time.Duration
 	turn   time.Duration
@@ -75,9 +75,9 @@ func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n s
 	return who, n
 }
 
-// unproven says why a suspect is not denied although it fits the evidence: without the host that
-// reports most losses, nothing of it is left, neither from others nor from counters of switches, and
-// others use the link. Empty: it is proven.
+// unproven reports why a suspect is not denied although it fits the evidence: without the host that
+// reports most losses, nothing of it is left, neither from others nor from counters of switches,
+// and others use the link. Empty: it is proven.
 func (s *suspectSet) unproven(x *accused, others func(host string) bool) string {
 	link := x.Links[0]
 	who, n := s.witnesses.most(s.now, link)

@@ -288,7 +288,7 @@ func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
 	return w.core.Next()
 }
 
-// publish tells the core what the network is now.
+// publish gives the core the present network.
 func (w *world) publish() {
 	w.core.SetTopology(w.net.Build())
 	w.pump()

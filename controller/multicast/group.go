@@ -187,7 +187,7 @@ func (f *Feature) switched(g *group) bool {
 	return true
 }
 
-// apply tells every switch what it should hold for a group in its phase.
+// apply sets what every switch should hold for a group in its phase.
 func (f *Feature) apply(g *group) {
 	for _, sw := range g.switches() {
 		g.touches[sw] = true

@@ -8,8 +8,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// A queue pair belongs to one group: as the source's or as a receiver's, until the group has left the
-// switches with it. Records of before that rule may break it: their groups go on, and are Degraded.
+// A queue pair belongs to one group: as the source's or as a receiver's, until the group has left
+// the switches with it. Records of before that rule may break it: their groups go on, and are
+// Degraded.
 
 // takePairs notes the queue pairs that a group has: those of its spec, and those of trees that may
 // still carry data.
@@ -69,8 +70,8 @@ func (g *group) specPairs() []api.QueuePair {
 	return out
 }
 
-// shared says which queue pair of a group another one has too; "": none. It does not name the other,
-// which clients of this group may not know.
+// shared reports which queue pair of a group another one has too; "": none. It does not name the
+// other, which clients of this group may not know.
 func (f *Feature) shared(g *group) string {
 	for _, p := range g.specPairs() {
 		others := slices.ContainsFunc(f.pairs[p], func(o *group) bool { return o != g && slices.Contains(o.specPairs(), p) })

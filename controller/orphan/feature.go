@@ -148,7 +148,7 @@ func detail(e entry.Entity) string {
 	return ""
 }
 
-// reason says why a thing is an orphan.
+// reason reports why a thing is an orphan.
 func (t *thing) reason() string {
 	switch t.Kind {
 	case api.OrphanGroup:

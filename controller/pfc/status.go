@@ -187,7 +187,7 @@ func (f *Feature) pfcStatus(r *pfcPolicy) api.PFCPolicyStatus {
 	return s
 }
 
-// pfcTrouble says what is wrong with a deployment, the most serious first.
+// pfcTrouble reports what is wrong with a deployment, the most serious first.
 func (f *Feature) pfcTrouble(d *tunnel.Deployment) (reason, message string) {
 	core := f.core
 	for i := range d.Tunnels {

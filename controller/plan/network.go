@@ -166,7 +166,7 @@ func (n *Network) HostName(a netip.Addr) (name string, ok bool) {
 	return "", false
 }
 
-// Taken says what an address that no group may have is used for.
+// Taken reports what an address that no group may have is used for.
 func (n *Network) Taken(a netip.Addr) (use string, taken bool) {
 	if h := n.hosts[a]; h != nil {
 		return "the address of host " + h.Name, true

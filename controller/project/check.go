@@ -10,10 +10,10 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// Check returns why a resource may not be written as a spec has it: it names what is not its project's
-// ([api.CodeForbidden]), or its project has as many as it may have ([api.CodeLimit]). It is asked where
-// the write is decided, whoever makes it: a resource of no project may name what no project has for
-// itself.
+// Check returns why a resource may not be written as a spec has it: it names what is not its
+// project's ([api.CodeForbidden]), or its project has as many as it may have ([api.CodeLimit]). It
+// is asked where the write is decided, whoever makes it: a resource of no project may name what no
+// project has for itself.
 func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) error {
 	if f.all.Len() == 0 && pre.Sees == nil {
 		return nil
@@ -35,7 +35,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	return f.quota(of, kind, name, spec)
 }
 
-// foreign says what would be right where a thing is not a project's; "": it is.
+// foreign reports what would be right where a thing is not a project's; "": it is.
 func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) string {
 	switch n.Kind {
 	case api.ThingQueuePair, api.ThingSwitch, api.ThingPrefix, api.ThingRate:
@@ -70,8 +70,8 @@ func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) st
 	return f.want(of, owner, pre)
 }
 
-// want says what would be right in place of a thing of another project. It names that one only to who
-// may know of it: to others it is like what no project has, and like what there is not.
+// want reports what would be right in place of a thing of another project. It names that one only
+// to who may know of it: to others it is like what no project has, and like what there is not.
 func (f *Feature) want(of, owner string, pre resource.Precondition) string {
 	text := "what is assigned to " + of + "; this is not assigned to " + of
 	if of == "" {
@@ -83,8 +83,8 @@ func (f *Feature) want(of, owner string, pre resource.Precondition) string {
 	return text
 }
 
-// exclusive returns the project that has a thing for itself; "": none has. A port is also had by the
-// project of a host behind it.
+// exclusive returns the project that has a thing for itself; "": none has. A port is also had by
+// the project of a host behind it.
 func (f *Feature) exclusive(n *api.Named) string {
 	for _, p := range f.all.All() {
 		if has, shared := f.has(&p.Spec, n); has && !shared {

@@ -9,14 +9,14 @@ import (
 // Versions gives versions, which grow with every change of any resource and are never given twice:
 // not for a resource that was deleted, nor for a change that the store did not keep.
 //
-// The record has a version that was not given yet when it was written. Versions up to there may be given
-// once the store has the record, and whoever goes on from it gives higher ones: no write of a version
-// can be lost in a way that has it given again.
+// The record has a version that was not given yet when it was written. Versions up to there may be
+// given once the store has the record, and whoever goes on from it gives higher ones: no write of a
+// version can be lost in a way that has it given again.
 type Versions struct {
 	key  string
 	last uint64
-	// reserved is the version in the record that the store has, asked that of the record which is being
-	// written under a number; 0: none has been given yet.
+	// reserved is the version in the record that the store has, asked that of the record which is
+	// being written under a number; 0: none has been given yet.
 	reserved, asked uint64
 	writing         uint64
 	changed         bool
@@ -59,8 +59,8 @@ func (v *Versions) Reserve() {
 	}
 }
 
-// Hold says that the writes of Changes are being kept under a number, Kept up to which number they
-// have been.
+// Hold records that the writes of Changes are being kept under a number, Kept up to which number
+// they have been.
 func (v *Versions) Hold(n uint64) {
 	if v.writing == 0 {
 		v.writing = n

@@ -24,24 +24,24 @@ const (
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
 	"access":     8,
-	"api":        574,
+	"api":        570,
 	"cluster":    1,
 	"cmd":        1018,
-	"controller": 1648,
+	"controller": 1616,
 	"dataplane":  227,
 	"demo":       17,
 	"endpoint":   60,
 	"hostapi":    6,
 	"internal":   12,
 	"lab":        22,
-	"northbound": 942,
+	"northbound": 925,
 	"p4":         2,
 	"packet":     21,
 	"service":    6,
 	"southbound": 51,
 	"store":      22,
 	"telemetry":  2,
-	"test":       2352,
+	"test":       2351,
 	"topology":   38,
 	"web":        2,
 }
@@ -203,9 +203,6 @@ func sayings(s source) []string {
 // TestDocstrings: functions return, report or set; types and fields define or have.
 func TestDocstrings(t *testing.T) {
 	for _, s := range handwritten(t) {
-		if top, _, _ := strings.Cut(s.path, "/"); top == "controller" || top == "northbound" || top == "api" {
-			continue // not yet
-		}
 		for _, fault := range sayings(s) {
 			t.Errorf("%s: write that it returns, reports, defines or sets something", fault)
 		}

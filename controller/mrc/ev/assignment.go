@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Numbers says where the numbers of links come from.
+// Numbers defines where the numbers of links come from.
 type Numbers struct {
 	Rule NumberRule
 	// Previous matters to NumberByOrder: links and nodes keep the numbers they
@@ -15,7 +15,7 @@ type Numbers struct {
 	Previous *Assignment
 }
 
-// NumberRule says how the links of each switch are numbered.
+// NumberRule defines how the links of each switch are numbered.
 type NumberRule uint8
 
 const (

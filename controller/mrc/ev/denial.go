@@ -19,7 +19,7 @@ type Outcome struct {
 	Active int
 	// Replaced is how many EVs have others in their place.
 	Replaced int
-	// Degraded says why the profile is less than it was; empty: it is not.
+	// Degraded has the reason why the profile is less than it was; empty: it is not.
 	Degraded string
 }
 
@@ -174,9 +174,10 @@ func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
 	return out, nil
 }
 
-// Deny returns a profile from one attachment to another without the EVs whose paths are all lost: the
-// profile itself when it denies them already, or when no other EV would be left. The profile need not
-// be one that this assignment built: another controller's will do that numbers links alike.
+// Deny returns a profile from one attachment to another without the EVs whose paths are all lost:
+// the profile itself when it denies them already, or when no other EV would be left. The profile
+// need not be one that this assignment built: another controller's will do that numbers links
+// alike.
 func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostWays) (*hostapi.Profile, error) {
 	if !lost.Of(a.clos) {
 		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name, ErrMalformed)

@@ -3,15 +3,15 @@ package ev
 import "errors"
 
 var (
-	// ErrMalformed says that a value is outside what it may be.
+	// ErrMalformed reports that a value is outside what it may be.
 	ErrMalformed = errors.New("malformed")
-	// ErrNoRoom says that something does not fit: a number a field, a path the
+	// ErrNoRoom reports that something does not fit: a number a field, a path the
 	// containers, a profile a host.
 	ErrNoRoom = errors.New("does not fit")
-	// ErrUnknownPath says that the mode does not tell the path of an EV.
+	// ErrUnknownPath reports that the mode does not tell the path of an EV.
 	ErrUnknownPath = errors.New("an EV of mode ecmp has no known path: switches hash it")
-	// ErrNoSuchEV says that an EV leads nowhere in the fabric.
+	// ErrNoSuchEV reports that an EV leads nowhere in the fabric.
 	ErrNoSuchEV = errors.New("EV leads nowhere")
-	// ErrNoPath says that the fabric has no path between two leaves.
+	// ErrNoPath reports that the fabric has no path between two leaves.
 	ErrNoPath = errors.New("no path")
 )

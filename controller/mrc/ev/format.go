@@ -70,7 +70,7 @@ type Format struct {
 	Hops  HopKind
 }
 
-// Validate says whether the format can be.
+// Validate reports whether the format can be.
 func (f *Format) Validate() error {
 	if f.Mode >= modes {
 		return fmt.Errorf("mode: %v, want one of %v: %w", f.Mode, modeNames, ErrMalformed)

@@ -122,7 +122,7 @@ type Encoder struct {
 	a        *Assignment
 	set      topology.PathSet
 	up, down []word4
-	// even says that paths are as long up as down.
+	// even reports whether paths are as long up as down.
 	even bool
 	self Value
 }

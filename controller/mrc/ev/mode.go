@@ -52,7 +52,7 @@ func (m Mode) String() string {
 // MarshalText writes the mode's name.
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// Wanted says what UnmarshalText takes.
+// Wanted reports what UnmarshalText takes.
 func (*Mode) Wanted() string { return "one of " + strings.Join(modeNames[:], ", ") }
 
 // UnmarshalText reads a mode's name.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ErrConfig says that a Config cannot be used.
+// ErrConfig reports that a Config cannot be used.
 var ErrConfig = errors.New("suspect")
 
 // Config bounds what is taken for a bad link.

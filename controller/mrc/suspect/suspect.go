@@ -139,7 +139,7 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 	return s, at
 }
 
-// together tells that every path takes both links or neither.
+// together reports whether every path takes both links or neither.
 func (l *Locator) together(open []observed, a, b int32) bool {
 	return a == b || !slices.ContainsFunc(open, func(e observed) bool {
 		return slices.Contains(e.links, a) != slices.Contains(e.links, b)

@@ -246,7 +246,7 @@ func (c *Core) Holders(policy string) []topology.NodeID {
 	return nil
 }
 
-// Advance tells that all nodes that can be reached hold what they should for an
+// Advance records that all nodes that can be reached hold what they should for an
 // SRv6 policy.
 func (c *Core) Advance(name string) {
 	p := c.policies[name]

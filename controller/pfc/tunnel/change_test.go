@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// slow are switches that take what they should hold late, each in its own time, and entry by entry as a controller
-// writes them: what is new first, what is to go at last.
+// slow are switches that take what they should hold late, each in its own time, and entry by entry
+// as a controller writes them: what is new first, what is to go at last.
 type slow struct {
 	*bed
 	rng     *rand.Rand
@@ -49,8 +49,8 @@ func (s *slow) step() {
 	}
 }
 
-// covered says what is wrong with the pauses of the tenant's packets, which leave R1 by the port that R1 holds: R3 must
-// have a tunnel to that very port, and R1 must take it.
+// covered reports what is wrong with the pauses of the tenant's packets, which leave R1 by the port
+// that R1 holds: R3 must have a tunnel to that very port, and R1 must take it.
 func (s *slow) covered() error {
 	r1, r3 := s.holds["R1"], s.holds["R3"]
 	if r1 == nil || len(r1.Steers) == 0 {
@@ -76,8 +76,8 @@ func (s *slow) covered() error {
 	return fmt.Errorf("packets leave by port %d, which nobody can pause: R3's upstreams %+v, R1 accepts %+v", port, r3.Queues[0].Upstreams, r1.Accepts)
 }
 
-// TestMakeBeforeBreak: while links come and go and switches are slow, at no moment packets leave by an interface for
-// which there is no whole tunnel.
+// TestMakeBeforeBreak: while links come and go and switches are slow, at no moment packets leave by
+// an interface for which there is no whole tunnel.
 func TestMakeBeforeBreak(t *testing.T) {
 	first, count := seeds.Range(t, 1, 30)
 	for seed := first; seed < first+count; seed++ {
@@ -129,7 +129,8 @@ func ring() *wan {
 	return w
 }
 
-// around makes a policy from one node of the ring over the next two, a tenant, and a PFC policy of the same name.
+// around makes a policy from one node of the ring over the next two, a tenant, and a PFC policy of
+// the same name.
 func (b *bed) around(name string, slice uint32, allow bool, nodes ...string) error {
 	b.must(b.PutSRv6Policy(SRv6Policy{Name: name, Way: Way{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
 	t := b.tenant(name, slice, 3, name)
@@ -138,7 +139,8 @@ func (b *bed) around(name string, slice uint32, allow bool, nodes ...string) err
 	return b.PutPFCPolicy(PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 1 << 24, MaxPause: time.Second, AllowCycle: allow})
 }
 
-// TestCycle: the policy that closes a ring is refused with the ring, unless it may; then those in it know.
+// TestCycle: the policy that closes a ring is refused with the ring, unless it may; then those in
+// it know.
 func TestCycle(t *testing.T) {
 	b := newBed(t, ring())
 	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
@@ -168,7 +170,8 @@ func TestCycle(t *testing.T) {
 	b.step(time.Second)
 }
 
-// TestCycleByTopology: a policy that the network moves into a circle is taken off, said so, and comes back.
+// TestCycleByTopology: a policy that the network moves into a circle is taken off, said so, and
+// comes back.
 func TestCycleByTopology(t *testing.T) {
 	w := ring()
 	b := newBed(t, w)

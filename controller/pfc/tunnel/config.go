@@ -30,7 +30,7 @@ type Config struct {
 	Drain time.Duration
 }
 
-// Sizing says what headroom and watermarks are computed from, beside what was
+// Sizing defines what headroom and watermarks are computed from, beside what was
 // measured.
 type Sizing struct {
 	// Quanta of the pauses sent, each 512 bit times (IEEE 802.1Q clause 36).

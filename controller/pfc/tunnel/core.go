@@ -57,7 +57,7 @@ func New(cfg Config) (*Core, error) {
 // Config returns what the core started with.
 func (c *Core) Config() Config { return c.cfg }
 
-// Tick tells the time, which does not go back; every other input happens at the
+// Tick sets the time, which does not go back; every other input happens at the
 // time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
 	c.now = max(c.now, now)
@@ -114,7 +114,7 @@ func (c *Core) name(id topology.NodeID) string {
 	return string(id)
 }
 
-// SetTopology tells what is advertised now. A snapshot that is incomplete says
+// SetTopology sets what is advertised now. A snapshot that is incomplete says
 // nothing: what it lacks may be there all the same. Policies whose path it
 // breaks, or shortens, move.
 func (c *Core) SetTopology(s *topology.Snapshot) {

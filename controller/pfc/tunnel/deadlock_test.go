@@ -48,7 +48,8 @@ func TestDeadlockRing(t *testing.T) {
 	}
 }
 
-// twin says by looking at everything, from every queue, whether one of some dependencies is in a circle.
+// twin reports by looking at everything, from every queue, whether one of some dependencies is in a
+// circle.
 func twin(all, deps []Dependency) bool {
 	on := make(map[Queue][]Queue)
 	for _, x := range slices.Concat(all, deps) {

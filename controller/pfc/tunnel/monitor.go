@@ -110,7 +110,7 @@ func (c *Core) sortedCookies() []uint32 {
 
 func (c *Core) ends(m *monitor) string { return c.name(m.from) + " to " + c.name(m.to) }
 
-// Answered tells that a probe has come back to the node it came from, and how
+// Answered records that a probe has come back to the node it came from, and how
 // long it took.
 func (c *Core) Answered(from topology.NodeID, cookie, seq uint32, rtt time.Duration) {
 	m := c.cookies[cookie]

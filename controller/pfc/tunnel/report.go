@@ -35,7 +35,7 @@ func (c *Core) Report(q Queue, r Report) {
 	c.touchQueue(q)
 }
 
-// Forget tells that a switch has lost its state.
+// Forget records that a switch has lost its state.
 func (c *Core) Forget(id topology.NodeID) {
 	for q := range c.reports {
 		if q.Node == id {

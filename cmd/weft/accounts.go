@@ -45,7 +45,8 @@ func roleCell(g api.Grant) string {
 }
 
 // at makes a command of a request to a controller.
-func at(env environment, c *cobra.Command, run func(cmd *cobra.Command, rest *client.Client, args []string) error) *cobra.Command {
+func at(env environment, c *cobra.Command, run func(cmd *cobra.Command, rest *client.Client,
+	args []string) error) *cobra.Command {
 	var conn connection
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		rest, err := conn.open(env)
@@ -60,7 +61,8 @@ func at(env environment, c *cobra.Command, run func(cmd *cobra.Command, rest *cl
 }
 
 // listing makes a command that lists a collection.
-func listing[T any](env environment, short, path string, table func(io.Writer, []T) error) *cobra.Command {
+func listing[T any](env environment, short, path string,
+	table func(io.Writer, []T) error) *cobra.Command {
 	var out format
 	c := &cobra.Command{Use: "list", Short: short, Long: short + ".", Args: arguments(0, 0)}
 	out.register(c)
@@ -82,7 +84,8 @@ func listing[T any](env environment, short, path string, table func(io.Writer, [
 }
 
 func newToken(env environment) *cobra.Command {
-	f := family("token", "Make and revoke tokens for programs", "Makes, lists and revokes tokens. A program sends one as a bearer token (--token, WEFT_TOKEN).")
+	f := family("token", "Make and revoke tokens for programs",
+		"Makes, lists and revokes tokens. A program sends one as a bearer token (--token, WEFT_TOKEN).")
 	var grant grantFlags
 	var lifetime time.Duration
 	create := &cobra.Command{
@@ -96,20 +99,25 @@ func newToken(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t, err := post[api.Token](cmd.Context(), rest, tokensPath, api.TokenRequest{Name: args[0], Grant: g, Lifetime: api.Duration(lifetime)})
+		t, err := post[api.Token](cmd.Context(), rest, tokensPath, api.TokenRequest{Name: args[0],
+			Grant: g, Lifetime: api.Duration(lifetime)})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.stderr, "token %s of %s, %s; it is shown only now\n", inLine(t.ID), inLine(t.Name), inLine(grantText(t.Grant)))
+		fmt.Fprintf(env.stderr, "token %s of %s, %s; it is shown only now\n", inLine(t.ID),
+			inLine(t.Name), inLine(grantText(t.Grant)))
 		_, err = fmt.Fprintln(env.stdout, inLine(t.Secret))
 		return err
-	}), listing(env, "List the tokens, without their secrets", tokensPath, func(w io.Writer, tokens []api.Token) error {
-		g := newGrid("ID", "NAME", "ROLE", "CREATED", "BY", "EXPIRES", "LAST USED")
-		for _, t := range tokens {
-			g.row(t.ID, t.Name, roleCell(t.Grant), dayTime(t.Created), t.CreatedBy, dayTime(t.Expires), dayTime(t.LastUsed))
-		}
-		return g.writeTo(w)
-	}), at(env, &cobra.Command{Use: "revoke ID...", Short: "Revoke tokens", Long: "Revokes tokens by their ids. They count no more at once.", Args: arguments(1, -1)},
+	}), listing(env, "List the tokens, without their secrets", tokensPath,
+		func(w io.Writer, tokens []api.Token) error {
+			g := newGrid("ID", "NAME", "ROLE", "CREATED", "BY", "EXPIRES", "LAST USED")
+			for _, t := range tokens {
+				g.row(t.ID, t.Name, roleCell(t.Grant), dayTime(t.Created), t.CreatedBy, dayTime(t.Expires),
+					dayTime(t.LastUsed))
+			}
+			return g.writeTo(w)
+		}), at(env, &cobra.Command{Use: "revoke ID...", Short: "Revoke tokens",
+		Long: "Revokes tokens by their ids. They count no more at once.", Args: arguments(1, -1)},
 		func(cmd *cobra.Command, rest *client.Client, args []string) error {
 			return eachOf(env, args, func(id string) (string, error) {
 				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "tokens", id), nil, nil)
@@ -160,9 +168,11 @@ func newPassword(ask *prompter) (string, error) {
 }
 
 func newUser(env environment) *cobra.Command {
-	f := family("user", "Add and remove local users", "Adds, lists and removes local users, and sets their passwords. Where standard input is no terminal, it has the passwords, a line each.")
+	f := family("user", "Add and remove local users",
+		"Adds, lists and removes local users, and sets their passwords. Where standard input is no terminal, it has the passwords, a line each.")
 	var grant grantFlags
-	add := &cobra.Command{Use: "add NAME --role ROLE", Short: "Add a local user", Long: "Adds a local user. It asks for the password twice.", Args: arguments(1, 1)}
+	add := &cobra.Command{Use: "add NAME --role ROLE", Short: "Add a local user",
+		Long: "Adds a local user. It asks for the password twice.", Args: arguments(1, 1)}
 	grant.register(add)
 	f.AddCommand(at(env, add, func(cmd *cobra.Command, rest *client.Client, args []string) error {
 		g, err := grant.grant()
@@ -173,11 +183,13 @@ func newUser(env environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		u, err := post[api.User](cmd.Context(), rest, usersPath, api.UserRequest{Name: args[0], Grant: g, Password: password})
+		u, err := post[api.User](cmd.Context(), rest, usersPath, api.UserRequest{Name: args[0], Grant: g,
+			Password: password})
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(env.stdout, "user %s added, %s\n", inLine(u.Name), inLine(grantText(u.Grant)))
+		_, err = fmt.Fprintf(env.stdout, "user %s added, %s\n", inLine(u.Name),
+			inLine(grantText(u.Grant)))
 		return err
 	}), listing(env, "List the local users", usersPath, func(w io.Writer, users []api.User) error {
 		g := newGrid("NAME", "ROLE", "CREATED", "CHANGED", "LAST USED")
@@ -185,13 +197,15 @@ func newUser(env environment) *cobra.Command {
 			g.row(u.Name, roleCell(u.Grant), dayTime(u.Created), dayTime(u.Changed), dayTime(u.LastUsed))
 		}
 		return g.writeTo(w)
-	}), at(env, &cobra.Command{Use: "remove NAME...", Short: "Remove local users", Long: "Removes local users and ends their sessions.", Args: arguments(1, -1)},
+	}), at(env, &cobra.Command{Use: "remove NAME...", Short: "Remove local users",
+		Long: "Removes local users and ends their sessions.", Args: arguments(1, -1)},
 		func(cmd *cobra.Command, rest *client.Client, args []string) error {
 			return eachOf(env, args, func(name string) (string, error) {
 				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "users", name), nil, nil)
 				return "user " + name + " removed", err
 			})
-		}), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password", Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it asks\nfor the present one.", Args: arguments(0, 1)},
+		}), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password",
+		Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it asks\nfor the present one.", Args: arguments(0, 1)},
 		func(cmd *cobra.Command, rest *client.Client, args []string) error {
 			s, err := get[api.Session](cmd.Context(), rest, sessionPath)
 			if err != nil {
@@ -210,7 +224,8 @@ func newUser(env environment) *cobra.Command {
 			if body.Password, err = newPassword(ask); err != nil {
 				return err
 			}
-			if _, err := rest.Do(cmd.Context(), http.MethodPut, client.Path("v1", "users", name, "password"), nil, body); err != nil {
+			if _, err := rest.Do(cmd.Context(), http.MethodPut, client.Path("v1", "users", name, "password"),
+				nil, body); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(env.stdout, "password of %s set; its sessions have ended\n", inLine(name))

@@ -25,9 +25,12 @@ type bgpFlags struct {
 }
 
 func (b *bgpFlags) register(f *pflag.FlagSet) {
-	f.StringVar(&b.listen, "bgp-listen", "", "address:port where the BGP-LS peers connect to (default: connect to them)")
-	f.StringArrayVar(&b.peers, "bgp-peer", nil, "ADDRESS[:PORT] of a BGP-LS peer, such as the controller; may be repeated (default port 179)")
-	f.Uint32Var(&b.peerASN, "bgp-peer-asn", 0, "autonomous system of the BGP-LS peers (default that of the first node)")
+	f.StringVar(&b.listen, "bgp-listen", "",
+		"address:port where the BGP-LS peers connect to (default: connect to them)")
+	f.StringArrayVar(&b.peers, "bgp-peer", nil,
+		"ADDRESS[:PORT] of a BGP-LS peer, such as the controller; may be repeated (default port 179)")
+	f.Uint32Var(&b.peerASN, "bgp-peer-asn", 0,
+		"autonomous system of the BGP-LS peers (default that of the first node)")
 }
 
 // given returns the first of the flags that is set, "" for none.
@@ -50,7 +53,8 @@ type sessions struct {
 }
 
 // check reads the flags for a speaker that is the node of an id.
-func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (s sessions, err error) {
+func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (s sessions,
+	err error) {
 	s.config = bgpls.Config{ASN: asn, RouterID: router}
 	if len(b.peers) == 0 {
 		return s, usagef("--bgp-peer is missing: want the address of the controller")
@@ -111,15 +115,20 @@ type self struct {
 
 func (a *self) register(f *pflag.FlagSet) {
 	a.bgp.register(f)
-	f.StringVar(&a.topology, "topology", "", "YAML file of the network that the switch is a node of, which it advertises by BGP-LS (docs/config.md, Topology)")
-	f.StringVar(&a.node, "node", "", "name of the switch in the file of --topology, or in what it advertises")
-	f.StringVar(&a.router, "router-id", "", "without --topology: the switch's router-id, an IPv4 address")
+	f.StringVar(&a.topology, "topology", "",
+		"YAML file of the network that the switch is a node of, which it advertises by BGP-LS (docs/config.md, Topology)")
+	f.StringVar(&a.node, "node", "",
+		"name of the switch in the file of --topology, or in what it advertises")
+	f.StringVar(&a.router, "router-id", "",
+		"without --topology: the switch's router-id, an IPv4 address")
 	f.Uint32Var(&a.own.ASN, "asn", 0, "without --topology: its autonomous system (default 64512)")
 	f.StringVar(&a.loopback, "loopback", "", "without --topology: its loopback address, IPv6")
 	f.StringVar(&a.locator, "locator", "", "without --topology: its SRv6 locator, a prefix")
 	f.BoolVar(&a.own.PFC, "pfc", false, "without --topology: advertise the SIDs of PFC over SRv6")
-	f.StringArrayVar(&a.prefixes, "prefix", nil, "without --topology: a further prefix that it advertises, such as a host's; may be repeated")
-	f.StringArrayVar(&a.links, "link", nil, "without --topology: PORT=ROUTER-ID/PORT[,asn=N][,delay=D][,rate=BITS][,metric=N], a link to another switch; may be repeated")
+	f.StringArrayVar(&a.prefixes, "prefix", nil,
+		"without --topology: a further prefix that it advertises, such as a host's; may be repeated")
+	f.StringArrayVar(&a.links, "link", nil,
+		"without --topology: PORT=ROUTER-ID/PORT[,asn=N][,delay=D][,rate=BITS][,metric=N], a link to another switch; may be repeated")
 }
 
 // advertised is what a switch advertises, and to whom.
@@ -136,7 +145,8 @@ func (a *self) check(ctx context.Context) (*advertised, error) {
 		name  string
 		given bool
 	}{
-		{"--router-id", a.router != ""}, {"--asn", a.own.ASN != 0}, {"--loopback", a.loopback != ""}, {"--locator", a.locator != ""},
+		{"--router-id", a.router != ""}, {"--asn", a.own.ASN != 0}, {"--loopback", a.loopback != ""},
+		{"--locator", a.locator != ""},
 		{"--pfc", a.own.PFC}, {"--prefix", len(a.prefixes) > 0}, {"--link", len(a.links) > 0},
 	} {
 		if f.given && own == "" {
@@ -168,14 +178,15 @@ func (a *self) check(ctx context.Context) (*advertised, error) {
 	}
 	all, ok := out.topology.Of(out.node, nil)
 	if !ok {
-		return nil, usagef("--node is %q: want one of %s", out.node, strings.Join(out.topology.Names(), ", "))
+		return nil, usagef("--node is %q: want one of %s", out.node, strings.Join(out.topology.Names(),
+			", "))
 	}
 	out.sessions, err = a.bgp.check(ctx, all.Node.ASN, all.Node.RouterID4)
 	return out, err
 }
 
-// described makes a topology of the flags: the switch, and the neighbors that its links name, of which
-// only the ids count.
+// described makes a topology of the flags: the switch, and the neighbors that its links name, of
+// which only the ids count.
 func (a *self) described() (*static.Topology, error) {
 	a.own.Name = cmp.Or(a.node, a.router)
 	var err error
@@ -197,15 +208,19 @@ func (a *self) described() (*static.Topology, error) {
 	}
 	t := &static.Topology{Nodes: []static.Node{a.own}}
 	if faults := t.Validate(); len(faults) > 0 {
-		flag := strings.ToLower(strings.NewReplacer("nodes[0].", "--", "routerId", "router-id").Replace(faults[0].Field))
-		return nil, usagef("%s is %s: want %s", strings.Replace(flag, "--prefixes", "--prefix", 1), faults[0].Value, faults[0].Want)
+		flag := strings.ToLower(strings.NewReplacer("nodes[0].", "--", "routerId",
+			"router-id").Replace(faults[0].Field))
+		return nil, usagef("%s is %s: want %s", strings.Replace(flag, "--prefixes", "--prefix", 1),
+			faults[0].Value, faults[0].Want)
 	}
 	for _, text := range a.links {
 		l, neighbor, err := parseLink(text)
 		if err != nil {
 			return nil, usagef("--link is %q: %w", text, err)
 		}
-		i := slices.IndexFunc(t.Nodes, func(n static.Node) bool { return n.RouterID == neighbor.RouterID && n.ASN == neighbor.ASN })
+		i := slices.IndexFunc(t.Nodes, func(n static.Node) bool {
+			return n.RouterID == neighbor.RouterID && n.ASN == neighbor.ASN
+		})
 		switch {
 		case i == 0:
 			return nil, usagef("--link is %q: want the router-id of another switch", text)
@@ -277,9 +292,10 @@ func parse32(text string, bits int, into *uint32) error {
 	return err
 }
 
-// run advertises the switch until ctx ends. It advertises the links whose ports are up, and does so again
-// whenever changed is signalled.
-func (a *advertised) run(ctx context.Context, changed <-chan struct{}, ports func(context.Context) (map[uint32]bool, error)) error {
+// run advertises the switch until ctx ends. It advertises the links whose ports are up, and does so
+// again whenever changed is signalled.
+func (a *advertised) run(ctx context.Context, changed <-chan struct{},
+	ports func(context.Context) (map[uint32]bool, error)) error {
 	speaker, err := a.start(ctx)
 	if err != nil {
 		return err
@@ -287,7 +303,8 @@ func (a *advertised) run(ctx context.Context, changed <-chan struct{}, ports fun
 	for {
 		up, err := ports(ctx)
 		if err == nil {
-			said, _ := a.topology.Of(a.node, func(port uint32) bool { return up[port] }) // check has found the node
+			// check has found the node
+			said, _ := a.topology.Of(a.node, func(port uint32) bool { return up[port] })
 			objects := bgpls.Objects(said)
 			err = speaker.Originate(&objects)
 		}

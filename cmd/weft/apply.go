@@ -52,9 +52,12 @@ A refused resource does not stop the others.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context()) },
 	}
-	c.Flags().StringArrayVarP(&a.files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
-	c.Flags().DurationVar(&a.wait, "wait", 0, "longest wait until switches and hosts are programmed; 0 does not wait")
-	c.Flags().BoolVar(&a.dryRun, "dry-run", false, "only check and plan: show the updates of switches, and change nothing")
+	c.Flags().StringArrayVarP(&a.files, "file", "f", nil,
+		"file with resources, - for standard input; may be repeated")
+	c.Flags().DurationVar(&a.wait, "wait", 0,
+		"longest wait until switches and hosts are programmed; 0 does not wait")
+	c.Flags().BoolVar(&a.dryRun, "dry-run", false,
+		"only check and plan: show the updates of switches, and change nothing")
 	a.conn.register(c)
 	a.output.register(c)
 	return c
@@ -77,7 +80,8 @@ func (a *applier) run(ctx context.Context) error {
 	}
 	defer c.Close()
 	if a.dryRun && len(all) > 1 {
-		fmt.Fprintln(a.env.stderr, "weft: each resource is planned alone, without the changes of the others")
+		fmt.Fprintln(a.env.stderr,
+			"weft: each resource is planned alone, without the changes of the others")
 	}
 	var failed []error
 	done := client.Items{Items: []json.RawMessage{}}
@@ -107,7 +111,8 @@ func (a *applier) run(ctx context.Context) error {
 }
 
 // apply returns the resource as it is afterwards.
-func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json.RawMessage, error) {
+func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json.RawMessage,
+	error) {
 	resources, key, err := r.kind.of(c, r.Name)
 	if err != nil {
 		return nil, err
@@ -176,7 +181,8 @@ const askAgain = 100 * time.Millisecond
 
 // waitProgrammed waits until the switches, or the hosts, have what a version of a
 // resource needs.
-func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources[json.RawMessage, json.RawMessage], r *applied, key string, version uint64) (*json.RawMessage, error) {
+func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources[json.RawMessage,
+	json.RawMessage], r *applied, key string, version uint64) (*json.RawMessage, error) {
 	start := time.Now()
 	said := ""
 	for {
@@ -195,7 +201,8 @@ func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources
 		state := "nothing is known yet"
 		if progress.Of(version) {
 			if progress.Conditions.Is(api.Programmed) {
-				a.say("%s %s programmed after %v", r.kind.noun, r.Name, time.Since(start).Round(time.Millisecond))
+				a.say("%s %s programmed after %v", r.kind.noun, r.Name,
+					time.Since(start).Round(time.Millisecond))
 				return body, nil
 			}
 			state = conditionText(progress.Conditions)

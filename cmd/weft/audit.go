@@ -42,7 +42,8 @@ secrets. "-o json" has all fields, with the specs before and after.`,
 	out.register(c)
 	at(env, c, func(cmd *cobra.Command, rest *client.Client, _ []string) error {
 		query := url.Values{"latest": {"true"}, "limit": {strconv.Itoa(limit)}}
-		for name, value := range map[string]string{"identity": identity, "path": path, "outcome": outcome} {
+		for name, value := range map[string]string{"identity": identity, "path": path,
+			"outcome": outcome} {
 			if value != "" {
 				query.Set(name, value)
 			}
@@ -74,7 +75,8 @@ func auditTable(w io.Writer, records []api.AuditRecord) error {
 			detail += fmt.Sprintf(" (and %d failures that are not recorded)", r.Suppressed)
 		}
 		user := r.SessionInfo.User
-		g.row(dayTime(r.Timestamp), dash(user.Identity), dash(user.Role), r.SessionInfo.RemoteAddress, r.ServiceRequest.Method, r.ServiceRequest.Path, outcome, detail)
+		g.row(dayTime(r.Timestamp), dash(user.Identity), dash(user.Role), r.SessionInfo.RemoteAddress,
+			r.ServiceRequest.Method, r.ServiceRequest.Path, outcome, detail)
 	}
 	return g.writeTo(w)
 }
@@ -123,8 +125,10 @@ a file elsewhere (api.access.audit.noted) and give that to --noted-file, or note
 this command prints, and give them to --noted the next time.`,
 		Args: arguments(0, 0),
 	}
-	c.Flags().StringArrayVar(&files, "noted-file", nil, "file with records that a controller has noted; may be repeated")
-	c.Flags().StringArrayVar(&noted, "noted", nil, "CHAIN:SEQ:HASH of a record, noted before; may be repeated")
+	c.Flags().StringArrayVar(&files, "noted-file", nil,
+		"file with records that a controller has noted; may be repeated")
+	c.Flags().StringArrayVar(&noted, "noted", nil,
+		"CHAIN:SEQ:HASH of a record, noted before; may be repeated")
 	return at(env, c, func(cmd *cobra.Command, rest *client.Client, _ []string) error {
 		had, err := places(noted, files)
 		if err != nil {
@@ -149,7 +153,8 @@ this command prints, and give them to --noted the next time.`,
 				return err
 			}
 		}
-		fmt.Fprintf(env.stderr, "%d records in %d chains are as they were written\n", len(records), len(chains))
+		fmt.Fprintf(env.stderr, "%d records in %d chains are as they were written\n", len(records),
+			len(chains))
 		return nil
 	})
 }
@@ -159,7 +164,8 @@ func checkNoted(p audit.Noted, chains []api.AuditChain, records []api.AuditRecor
 	for i := range records {
 		if r := &records[i]; r.Chain == p.Chain && r.Seq == p.Seq {
 			if r.Hash != p.Hash {
-				return fmt.Errorf("chain %s: record %d has the hash %s, and had %s", p.Chain, p.Seq, r.Hash, p.Hash)
+				return fmt.Errorf("chain %s: record %d has the hash %s, and had %s", p.Chain, p.Seq, r.Hash,
+					p.Hash)
 			}
 			return nil
 		}
@@ -179,7 +185,8 @@ func checkNoted(p audit.Noted, chains []api.AuditChain, records []api.AuditRecor
 const auditAttempts = 5
 
 // readAudit reads all chains, as they were before their records were read.
-func readAudit(ctx context.Context, rest *client.Client) ([]api.AuditChain, []api.AuditRecord, error) {
+func readAudit(ctx context.Context, rest *client.Client) ([]api.AuditChain, []api.AuditRecord,
+	error) {
 	for range auditAttempts {
 		before, err := get[api.List[api.AuditChain]](ctx, rest, auditChainsPath)
 		if err != nil {

@@ -28,7 +28,9 @@ appears when it is complete; an existing one is replaced.`,
 			return err
 		}
 		defer rest.Close()
-		size, err := wholefile.Write(args[0], func(w io.Writer) error { return rest.Backup(cmd.Context(), w) })
+		size, err := wholefile.Write(args[0], func(w io.Writer) error {
+			return rest.Backup(cmd.Context(), w)
+		})
 		if err != nil {
 			return err
 		}
@@ -91,8 +93,10 @@ and --name identify the controller. Start them when all directories exist.`,
 		return err
 	}
 	s.registerDir(c)
-	c.Flags().StringVar(&file.config, "config", "", "YAML file of controllers that form an etcd (default the controller is alone)")
-	c.Flags().StringVar(&file.name, "name", "", "name of the controller among several (default that of the file, or of the machine)")
+	c.Flags().StringVar(&file.config, "config", "",
+		"YAML file of controllers that form an etcd (default the controller is alone)")
+	c.Flags().StringVar(&file.name, "name", "",
+		"name of the controller among several (default that of the file, or of the machine)")
 	log.register(c, "warn")
 	return c
 }

@@ -8,11 +8,13 @@ import (
 )
 
 func peerTable(w io.Writer, peers []api.BGPPeer) error {
-	g := newGrid("PEER", "AS", "STATE", "SINCE", "SYNCED", "SESSIONS", "NODES", "LINKS", "PREFIXES", "SIDS", "MALFORMED", "LAST ERROR")
+	g := newGrid("PEER", "AS", "STATE", "SINCE", "SYNCED", "SESSIONS", "NODES", "LINKS", "PREFIXES",
+		"SIDS", "MALFORMED", "LAST ERROR")
 	for i := range peers {
 		p := &peers[i]
 		g.row(p.Name, p.ASN, p.State, clockTime(p.Since), yesNo(p.Synced), p.Sessions,
-			p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs, p.MalformedNLRIs+p.DiscardedAttributes, p.LastError)
+			p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs, p.MalformedNLRIs+
+				p.DiscardedAttributes, p.LastError)
 	}
 	return g.writeTo(w)
 }
@@ -34,15 +36,18 @@ func peerDetail(w io.Writer, p *api.BGPPeer) error {
 	g.row("Synced:", yesNo(p.Synced))
 	g.row("Sessions:", p.Sessions)
 	g.row("Updates:", p.Updates)
-	g.row("NLRIs:", fmt.Sprintf("%d nodes, %d links, %d prefixes, %d SIDs", p.NLRIs.Nodes, p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs))
+	g.row("NLRIs:", fmt.Sprintf("%d nodes, %d links, %d prefixes, %d SIDs", p.NLRIs.Nodes,
+		p.NLRIs.Links, p.NLRIs.Prefixes, p.NLRIs.SIDs))
 	if p.Refused > 0 {
 		g.row("Refused:", fmt.Sprintf("%d NLRIs of nodes that it may not describe", p.Refused))
 	}
 	if p.MalformedNLRIs+p.DiscardedAttributes > 0 {
-		g.row("Malformed:", fmt.Sprintf("%d NLRIs, %d attributes: left out", p.MalformedNLRIs, p.DiscardedAttributes))
+		g.row("Malformed:", fmt.Sprintf("%d NLRIs, %d attributes: left out", p.MalformedNLRIs,
+			p.DiscardedAttributes))
 	}
 	if f := p.LastFault; f != nil {
-		g.row("Last fault:", fmt.Sprintf("%s, %s of %d octets: %s", clockTime(f.Time), f.Object, f.Length, f.Reason))
+		g.row("Last fault:", fmt.Sprintf("%s, %s of %d octets: %s", clockTime(f.Time), f.Object, f.Length,
+			f.Reason))
 		g.row("Its octets:", f.Octets)
 	}
 	for _, n := range p.Notifications {

@@ -25,7 +25,8 @@ func TestControllerWithoutPeer(t *testing.T) {
 	l.Close() // and nobody listens there
 	config := filepath.Join(t.TempDir(), "weft.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil,
-		"bgp: {asn: 64512, routerId: 10.0.0.254, peers: [{address: 127.0.0.1, port: %d}]}\n", port), 0o600); err != nil {
+		"bgp: {asn: 64512, routerId: 10.0.0.254, peers: [{address: 127.0.0.1, port: %d}]}\n", port),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := start(t, nil, "controller", "--config", config, "--listen", "127.0.0.1:0")
@@ -36,7 +37,8 @@ func TestControllerWithoutPeer(t *testing.T) {
 		if _, rest, ok := strings.Cut(line, " api="); ok {
 			server, _, _ = strings.Cut(rest, " ")
 		}
-		said = said || strings.Contains(line, fmt.Sprintf("no BGP-LS session with %s (AS 64512): connection refused", peer)) &&
+		said = said || strings.Contains(line,
+			fmt.Sprintf("no BGP-LS session with %s (AS 64512): connection refused", peer)) &&
 			strings.Contains(line, "event=bgp-peer.changed object="+peer)
 	}
 	response, err := http.Get("http://" + server + "/readyz")
@@ -46,17 +48,21 @@ func TestControllerWithoutPeer(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	body, err := io.ReadAll(response.Body)
 	response.Body.Close()
-	if want := `"bgp-peer/` + peer + `","ok":false,"message":"no session was ever established: connection refused"`; err != nil ||
+	if want := `"bgp-peer/` + peer +
+		`","ok":false,"message":"no session was ever established: connection refused"`; err != nil ||
 		response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), want) {
 		t.Errorf("/readyz: %d %s, %v; want %s", response.StatusCode, body, err, want)
 	}
 	var out strings.Builder
 	for _, what := range [][]string{{"get", "bgp-peers"}, {"get", "topology"}} {
 		run(t.Context(), append(what, "--server", "http://"+server), environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
+				return ""
+			},
 		})
 	}
-	for _, want := range []string{peer + "  64512  connecting", ": connection refused\n", "stale since "} {
+	for _, want := range []string{peer + "  64512  connecting", ": connection refused\n",
+		"stale since "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -57,7 +57,8 @@ func makeCapture(from io.Reader, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(at)), CaptureLength: len(frame), Length: len(frame)}
+		info := gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(at)), CaptureLength: len(frame),
+			Length: len(frame)}
 		if err := w.WritePacket(info, frame); err != nil {
 			return err
 		}

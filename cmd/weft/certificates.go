@@ -26,7 +26,8 @@ func certificateTable(w io.Writer, list []api.Certificate) error {
 		if holder == "" {
 			holder = c.Subject
 		}
-		g.row(c.Name, c.Role, c.State, clockTime(c.NotAfter), holder, strings.Join(c.Names, " "), c.File, c.Message)
+		g.row(c.Name, c.Role, c.State, clockTime(c.NotAfter), holder, strings.Join(c.Names, " "), c.File,
+			c.Message)
 	}
 	return g.writeTo(w)
 }
@@ -75,7 +76,8 @@ func (f *certFolder) write(out io.Writer, name string, p certs.PEM) error {
 	if holder == "" {
 		holder = list[0].Subject
 	}
-	_, err = fmt.Fprintf(out, "%s.pem, %s.key: %s, expires %s\n", prefix, prefix, holder, clockTime(list[0].NotAfter))
+	_, err = fmt.Fprintf(out, "%s.pem, %s.key: %s, expires %s\n", prefix, prefix, holder,
+		clockTime(list[0].NotAfter))
 	return err
 }
 
@@ -113,7 +115,8 @@ func newCertsIssue(env environment) *cobra.Command {
 	var f certFolder
 	var config string
 	c := &cobra.Command{
-		Use: "issue [KIND NAME [HOST]...]", Short: "Issue a certificate, or those of a whole configuration",
+		Use:   "issue [KIND NAME [HOST]...]",
+		Short: "Issue a certificate, or those of a whole configuration",
 		Long: `Issues the certificate KIND-NAME.pem with its private key KIND-NAME.key, KIND one of
 controller, switch, host and client. HOST are DNS names and addresses at which others
 connect to a controller or a switch.
@@ -167,7 +170,8 @@ its hosts, and a client named admin. Certificates that are there are kept.`,
 			}
 			err = f.write(env.stdout, r.Kind.String()+"-"+r.Name, p)
 			if config != "" && errors.Is(err, certs.ErrExists) {
-				_, err = fmt.Fprintf(env.stdout, "%s: kept\n", filepath.Join(f.dir, r.Kind.String()+"-"+r.Name+".pem"))
+				_, err = fmt.Fprintf(env.stdout, "%s: kept\n", filepath.Join(f.dir, r.Kind.String()+"-"+r.Name+
+					".pem"))
 			}
 			if err != nil {
 				return err
@@ -188,7 +192,8 @@ func requests(inv *inventory.Inventory) []certs.Request {
 			if err != nil {
 				host = a
 			}
-			if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) && !slices.Contains(hosts, host) {
+			if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) &&
+				!slices.Contains(hosts, host) {
 				hosts = append(hosts, host)
 			}
 		}
@@ -210,7 +215,9 @@ func requests(inv *inventory.Inventory) []certs.Request {
 		if name == "" {
 			name = "controller"
 		}
-		want(certs.KindController, name, at(append([]string{inv.Cluster.Advertise, inv.Cluster.Listen, inv.API.Listen, inv.MRC.Listen}, local...)...)...)
+		want(certs.KindController, name,
+			at(append([]string{inv.Cluster.Advertise, inv.Cluster.Listen, inv.API.Listen, inv.MRC.Listen},
+				local...)...)...)
 	}
 	for _, s := range inv.Switches {
 		if s.Address == "" {
@@ -231,7 +238,8 @@ func requests(inv *inventory.Inventory) []certs.Request {
 
 func newCertsShow(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "show FILE...", Short: "Show what certificates say and when they expire", Args: arguments(1, -1),
+		Use: "show FILE...", Short: "Show what certificates say and when they expire",
+		Args: arguments(1, -1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			g := newGrid("FILE", "HOLDER", "NAMES", "ISSUER", "FROM", "EXPIRES")
 			for _, file := range args {
@@ -244,7 +252,8 @@ func newCertsShow(env environment) *cobra.Command {
 					if holder == "" {
 						holder = c.Subject
 					}
-					g.row(c.File, holder, strings.Join(c.Names, " "), c.Issuer, clockTime(c.NotBefore), clockTime(c.NotAfter))
+					g.row(c.File, holder, strings.Join(c.Names, " "), c.Issuer, clockTime(c.NotBefore),
+						clockTime(c.NotAfter))
 				}
 			}
 			return g.writeTo(env.stdout)

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-// TestCheckCertificates: --check refuses certificates that connections would refuse: expired, not valid
-// yet, with the key of another one, signed by another authority, not for a server and a client, of a host,
-// or of another machine.
+// TestCheckCertificates: --check refuses certificates that connections would refuse: expired, not
+// valid yet, with the key of another one, signed by another authority, not for a server and a
+// client, of a host, or of another machine.
 func TestCheckCertificates(t *testing.T) {
 	ours, theirs := certstest.New(t), certstest.New(t)
 	good := certs.Identity{Kind: certs.KindController, Name: "c1"}
@@ -85,23 +85,29 @@ cluster:
 		path := file(cert, key, ours.File("ca.pem"))
 		var out strings.Builder
 		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
+				return ""
+			},
 		})
 		switch {
 		case c.want == "" && status != exitOK:
 			t.Errorf("%s: status %d: %s", c.name, status, out.String())
-		case c.want != "" && (status != exitUsage || !strings.Contains(out.String(), path+":5: cluster.tls.cert: ") || !strings.Contains(out.String(), c.want)):
-			t.Errorf("%s with the key of %q: status %d: %s, want %q of cluster.tls.cert", c.name, c.key, status, out.String(), c.want)
+		case c.want != "" && (status != exitUsage ||
+			!strings.Contains(out.String(), path+":5: cluster.tls.cert: ") ||
+			!strings.Contains(out.String(), c.want)):
+			t.Errorf("%s with the key of %q: status %d: %s, want %q of cluster.tls.cert", c.name, c.key,
+				status, out.String(), c.want)
 		}
 	}
 }
 
-// TestCheckServers: --check refuses certificates of the API and of the listener for hosts that are not for
-// servers.
+// TestCheckServers: --check refuses certificates of the API and of the listener for hosts that are
+// not for servers.
 func TestCheckServers(t *testing.T) {
 	ours := certstest.New(t)
 	const serves, asks = x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth
-	for name, uses := range map[string][]x509.ExtKeyUsage{"asks": {asks}, "serves": {serves}, "both": {asks, serves}, "any": nil, "every": {x509.ExtKeyUsageAny}} {
+	for name, uses := range map[string][]x509.ExtKeyUsage{"asks": {asks}, "serves": {serves},
+		"both": {asks, serves}, "any": nil, "every": {x509.ExtKeyUsageAny}} {
 		ours.IssueFor(t, name, certs.Identity{}, "192.0.2.1", uses...)
 		text := fmt.Sprintf(`bgp: {asn: 64512, routerId: 192.0.2.1, peers: [{address: 192.0.2.8}]}
 api:
@@ -116,7 +122,9 @@ mrc:
 		}
 		var out strings.Builder
 		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
+				return ""
+			},
 		})
 		want := exitOK
 		if name == "asks" {
@@ -125,15 +133,16 @@ mrc:
 		for _, at := range []string{":3: api.tls.cert: ", ":5: mrc.tls.cert: "} {
 			_, why, found := strings.Cut(out.String(), path+at)
 			why, _, _ = strings.Cut(why, "\n")
-			if refused := found && strings.Contains(why, "is not for serverAuth"); status != want || refused != (name == "asks") {
+			if refused := found && strings.Contains(why, "is not for serverAuth"); status != want ||
+				refused != (name == "asks") {
 				t.Errorf("%s: %s: status %d: %s", name, at, status, out.String())
 			}
 		}
 	}
 }
 
-// TestReachedAt: a controller is reached at the address that it listens at for others, or advertises, and
-// at that of its part of the etcd.
+// TestReachedAt: a controller is reached at the address that it listens at for others, or
+// advertises, and at that of its part of the etcd.
 func TestReachedAt(t *testing.T) {
 	members := map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
 	for _, c := range []struct {

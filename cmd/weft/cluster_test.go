@@ -30,9 +30,11 @@ import (
 func startEtcd(t *testing.T) string {
 	t.Helper()
 	c := embed.NewConfig()
-	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true, embed.NewZapLoggerBuilder(zap.NewNop())
+	c.Dir, c.UnsafeNoFsync, c.ZapLoggerBuilder = t.TempDir(), true,
+		embed.NewZapLoggerBuilder(zap.NewNop())
 	listen := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{listen}, []url.URL{listen}, nil
+	c.ListenClientUrls, c.AdvertiseClientUrls, c.ListenPeerUrls = []url.URL{listen}, []url.URL{listen},
+		nil
 	s, err := embed.StartEtcd(c)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +109,8 @@ func prepareTeam(t *testing.T, etcd map[string]string) *team {
 	for i := range 3 {
 		collectors = append(collectors, netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}))
 	}
-	w := &team{deployment: deployWith(t, collectors), accepted: make(map[string]api.MulticastGroupSpec)}
+	w := &team{deployment: deployWith(t, collectors),
+		accepted: make(map[string]api.MulticastGroupSpec)}
 	for i, a := range collectors {
 		inv := w.inventory
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
@@ -142,7 +145,8 @@ func (w *team) run(m *teammate) {
 
 // flags are those of the controller.
 func (m *teammate) flags() []string {
-	return append([]string{"--config", m.config, "--name", m.name, "--peer-listen", "127.0.0.1:0"}, m.store...)
+	return append([]string{"--config", m.config, "--name", m.name, "--peer-listen", "127.0.0.1:0"},
+		m.store...)
 }
 
 // terminate ends a controller in order.
@@ -202,7 +206,8 @@ func (w *team) try(m *teammate, i int) bool {
 	name, s := fmt.Sprintf("g%d", i), spec(i)
 	err := m.put(name, s)
 	var p *api.Problem
-	if errors.As(err, &p) && p.Status != 503 && p.Code != string(api.CodeUnknown) && p.Code != "unreachable" && p.Code != "not_plannable" {
+	if errors.As(err, &p) && p.Status != 503 && p.Code != string(api.CodeUnknown) &&
+		p.Code != "unreachable" && p.Code != "not_plannable" {
 		w.t.Errorf("%s at %s: %v", name, m.name, err)
 	}
 	if err != nil {
@@ -257,8 +262,8 @@ func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 	return groups
 }
 
-// ask sends questions to a controller that may be stopped. Each of what it returns waits for the answer,
-// and returns its status.
+// ask sends questions to a controller that may be stopped. Each of what it returns waits for the
+// answer, and returns its status.
 func (w *team) ask(m *teammate, path string) (answers []func() int) {
 	w.t.Helper()
 	for range 8 {
@@ -266,7 +271,8 @@ func (w *team) ask(m *teammate, path string) (answers []func() int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			path); err != nil {
 			w.t.Fatal(err)
 		}
 		answers = append(answers, func() int {
@@ -285,12 +291,15 @@ func (w *team) ask(m *teammate, path string) (answers []func() int) {
 }
 
 // kept fails unless groups have the index and epoch that they had, and no switch was written to.
-func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGroup, written map[string]uint64) {
+func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGroup,
+	written map[string]uint64) {
 	w.t.Helper()
 	for name, g := range w.settled(m) {
 		was := before[name]
-		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch {
-			w.t.Errorf("%s: %s has version %d, index %d, epoch %d; had %d, %d, %d", when, name, g.Version, g.Status.Index, g.Status.Epoch,
+		if g.Version != was.Version || g.Status.Index != was.Status.Index ||
+			g.Status.Epoch != was.Status.Epoch {
+			w.t.Errorf("%s: %s has version %d, index %d, epoch %d; had %d, %d, %d", when, name, g.Version,
+				g.Status.Index, g.Status.Epoch,
 				was.Version, was.Status.Index, was.Status.Epoch)
 		}
 	}
@@ -299,9 +308,9 @@ func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGro
 	}
 }
 
-// TestCluster: three controllers on an etcd. The decider is killed, paused beyond its lease, and all
-// are restarted one after the other while groups are applied: nothing accepted is lost, no switch
-// that agrees is written to, and a group that is written to all the time loses no packet.
+// TestCluster: three controllers on an etcd. The decider is killed, paused beyond its lease, and
+// all are restarted one after the other while groups are applied: nothing accepted is lost, no
+// switch that agrees is written to, and a group that is written to all the time loses no packet.
 func TestCluster(t *testing.T) {
 	w := newTeam(t)
 	first := w.decider(nil)
@@ -333,8 +342,8 @@ func TestCluster(t *testing.T) {
 	w.kept("while the decider is paused", third, before, written)
 	w.accept(w.other(second, third), 3)
 	before, written = w.settled(third), w.network.Written()
-	// What it is asked meanwhile it answers when it wakes up: with what the others have acknowledged, or
-	// not at all.
+	// What it is asked meanwhile it answers when it wakes up: with what the others have acknowledged,
+	// or not at all.
 	questions := w.ask(second, "/v1/multicast-groups/g3")
 	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -396,7 +405,8 @@ func TestCluster(t *testing.T) {
 	w.kept("after the decider left in order", last, before, written)
 	traffic.more("after the decider left in order")
 	traffic.end()
-	if out := last.output(t, "get", "controllers"); !strings.Contains(out, last.name+" (asked)") || !strings.Contains(out, "decider") {
+	if out := last.output(t, "get", "controllers"); !strings.Contains(out, last.name+" (asked)") ||
+		!strings.Contains(out, "decider") {
 		t.Errorf("weft get controllers:\n%s", out)
 	}
 }
@@ -412,11 +422,15 @@ func TestOwnEtcd(t *testing.T) {
 	decider.process = nil
 	second := w.decider(nil)
 	w.kept("after kill -9", second, before, written)
-	second.until("the one that was killed is listed as missing", func() bool { return listsMissing(second.process, decider.name, "unreachable", "it does not answer at") })
+	second.until("the one that was killed is listed as missing", func() bool {
+		return listsMissing(second.process, decider.name, "unreachable", "it does not answer at")
+	})
 	decider.store = []string{"--data-dir", t.TempDir()}
 	var errs strings.Builder
 	status := run(t.Context(), append([]string{"controller"}, decider.flags()...), environment{
-		stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, getenv: func(string) string { return "" },
+		stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, getenv: func(string) string {
+			return ""
+		},
 	})
 	if status == exitOK || !strings.Contains(errs.String(), "this member has lost its data") {
 		t.Fatalf("without its data it starts: status %d, %s", status, errs.String())
@@ -425,7 +439,9 @@ func TestOwnEtcd(t *testing.T) {
 	if out := third.output(t, "replace", "controller", decider.name); !strings.Contains(out, decider.name) {
 		t.Errorf("weft replace: %s", out)
 	}
-	third.until("the one that was replaced is listed so", func() bool { return listsMissing(third.process, decider.name, "replaced", "an empty data directory") })
+	third.until("the one that was replaced is listed so", func() bool {
+		return listsMissing(third.process, decider.name, "replaced", "an empty data directory")
+	})
 	w.run(decider)
 	decider.ready()
 	w.accept(decider, 1)
@@ -437,8 +453,11 @@ func TestOwnEtcd(t *testing.T) {
 	w.accept(decider, 2)
 	stale := func() (groups []api.MulticastGroup, said string) {
 		var out, errs strings.Builder
-		status := run(t.Context(), []string{"get", "groups", "--stale", "-o", "json", "--server", decider.url}, environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+		status := run(t.Context(), []string{"get", "groups", "--stale", "-o", "json", "--server",
+			decider.url}, environment{
+			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
+				return ""
+			},
 		})
 		var list api.List[api.MulticastGroup]
 		if err := json.Unmarshal([]byte(out.String()), &list); err != nil || status != exitOK {
@@ -462,7 +481,8 @@ func TestOwnEtcd(t *testing.T) {
 		t.Errorf("without a quorum, it answers %v", err)
 	}
 	groups, said := stale()
-	if len(groups) != len(w.accepted) || !strings.Contains(said, "the controller read this from the store at most ") {
+	if len(groups) != len(w.accepted) ||
+		!strings.Contains(said, "the controller read this from the store at most ") {
 		t.Errorf("%d groups of %d, and how old that is: %s", len(groups), len(w.accepted), said)
 	}
 	for _, g := range groups {
@@ -471,15 +491,16 @@ func TestOwnEtcd(t *testing.T) {
 		}
 	}
 	decider.until("it lists the others without a quorum", func() bool {
-		return listsMissing(decider.process, second.name, "unreachable", "it does not answer at") && listsMissing(decider.process, third.name, "unreachable", "it does not answer at")
+		return listsMissing(decider.process, second.name, "unreachable", "it does not answer at") &&
+			listsMissing(decider.process, third.name, "unreachable", "it does not answer at")
 	})
 	if again := w.network.Written(); again == nil {
 		t.Error("no switch answers")
 	}
 }
 
-// listsMissing reports whether a controller lists another one as missing, with a reason, a message that contains
-// a text, and the time of the last contact, in the API and in weft get controllers.
+// listsMissing reports whether a controller lists another one as missing, with a reason, a message
+// that contains a text, and the time of the last contact, in the API and in weft get controllers.
 func listsMissing(p *process, name, reason, message string) bool {
 	list, err := p.rest.Controllers().List(p.t.Context(), nil)
 	if err != nil {
@@ -487,7 +508,8 @@ func listsMissing(p *process, name, reason, message string) bool {
 	}
 	for i := range list {
 		c := &list[i]
-		if c.Name == name && c.Role == api.RoleMissing && c.Reason == reason && strings.Contains(c.Message, message) && !c.LastContact.IsZero() {
+		if c.Name == name && c.Role == api.RoleMissing && c.Reason == reason &&
+			strings.Contains(c.Message, message) && !c.LastContact.IsZero() {
 			out := p.output(p.t, "get", "controllers")
 			return strings.Contains(out, "missing: "+reason) && strings.Contains(out, message)
 		}
@@ -500,7 +522,9 @@ func (p *process) output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
 	status := run(t.Context(), append(args, "--server", p.url), environment{
-		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
+			return ""
+		},
 	})
 	if status != exitOK {
 		t.Errorf("%v: status %d, %s", args, status, errs.String())

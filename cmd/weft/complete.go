@@ -72,18 +72,22 @@ func (c completer) fields(path func(args []string) string, field string) complet
 }
 
 func (c completer) tables(ctx context.Context, args []string) []string {
-	return c.fields(func(args []string) string { return switchPath(args[0], "tables") }, "name")(ctx, args)
+	return c.fields(func(args []string) string { return switchPath(args[0], "tables") }, "name")(ctx,
+		args)
 }
 
 func (c completer) counters(ctx context.Context, args []string) []string {
 	if len(args) == 0 {
 		return nil
 	}
-	return c.fields(func(args []string) string { return switchPath(args[0], "counters") }, "counter")(ctx, args)
+	return c.fields(func(args []string) string { return switchPath(args[0], "counters") },
+		"counter")(ctx, args)
 }
 
 func (c completer) evs(ctx context.Context, args []string) []string {
-	return c.fields(func(args []string) string { return client.Path("v1", "ev-profiles", args[0], "evs") }, "ev")(ctx, args)
+	return c.fields(func(args []string) string {
+		return client.Path("v1", "ev-profiles", args[0], "evs")
+	}, "ev")(ctx, args)
 }
 
 // nodes completes switches by the names that they show, or their ids.
@@ -105,7 +109,8 @@ func (c completer) linkOrNode(ctx context.Context, args []string) []string {
 
 // ports completes the ports of a host.
 func (c completer) ports(ctx context.Context, args []string) []string {
-	return c.fields(func(args []string) string { return client.Path("v1", "hosts", args[0], "ports") }, "port")(ctx, args)
+	return c.fields(func(args []string) string { return client.Path("v1", "hosts", args[0], "ports") },
+		"port")(ctx, args)
 }
 
 // values completes what is known beforehand.
@@ -142,7 +147,8 @@ func anyNumber(by completion) cobra.CompletionFunc {
 
 // flagValues completes the value of a flag.
 func flagValues(c *cobra.Command, flag string, by completion) {
-	err := c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	err := c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		return matching(by(cmd.Context(), args), begun)
 	})
 	if err != nil {

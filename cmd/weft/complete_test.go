@@ -48,13 +48,15 @@ func TestCompletion(t *testing.T) {
 	} {
 		complete := func(server string) string {
 			var out, errs bytes.Buffer
-			env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(name string) string {
-				if name == "WEFT_SERVER" {
-					return server
-				}
-				return ""
-			}}
-			if status := run(t.Context(), append([]string{"__completeNoDesc"}, strings.Split(c.line, " ")...), env); status != exitOK {
+			env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+				getenv: func(name string) string {
+					if name == "WEFT_SERVER" {
+						return server
+					}
+					return ""
+				}}
+			if status := run(t.Context(), append([]string{"__completeNoDesc"},
+				strings.Split(c.line, " ")...), env); status != exitOK {
 				t.Errorf("%s: status %d: %s", c.line, status, errs.String())
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -22,12 +22,16 @@ type connection struct {
 
 func (c *connection) register(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.server, "server", "", "URL of the controller (environment WEFT_SERVER; default "+defaultServer+")")
-	f.StringVar(&c.token, "token", "", "bearer token (environment WEFT_TOKEN; default that of weft login)")
-	f.StringVar(&c.ca, "ca", "", "PEM file of the authorities that sign the controller's certificate (environment WEFT_CA; default the system's)")
+	f.StringVar(&c.server, "server", "", "URL of the controller (environment WEFT_SERVER; default "+
+		defaultServer+")")
+	f.StringVar(&c.token, "token", "",
+		"bearer token (environment WEFT_TOKEN; default that of weft login)")
+	f.StringVar(&c.ca, "ca", "",
+		"PEM file of the authorities that sign the controller's certificate (environment WEFT_CA; default the system's)")
 	f.StringVar(&c.cert, "cert", "", "PEM file of the client's certificate (environment WEFT_CERT)")
 	f.StringVar(&c.key, "key", "", "PEM file of the client's private key (environment WEFT_KEY)")
-	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second, "longest wait for an answer; 0 is for ever")
+	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second,
+		"longest wait for an answer; 0 is for ever")
 }
 
 // serverURL returns the URL of the controller.

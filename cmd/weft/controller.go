@@ -78,15 +78,21 @@ process may use a data directory. docs/operations.md has more.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return k.run(cmd.Context()) },
 	}
 	f := c.Flags()
-	f.StringVar(&k.config, "config", "", "YAML file with the inventory, the BGP-LS peers and the listeners")
+	f.StringVar(&k.config, "config", "",
+		"YAML file with the inventory, the BGP-LS peers and the listeners")
 	f.BoolVar(&k.check, "check", false, "only check the file, and the files that it names")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
-	f.StringVar(&k.name, "name", "", "name of this controller among several (default that of the file, or of the machine)")
-	f.StringVar(&k.peers, "peer-listen", "", "address:port for other controllers that share the store (default that of the file: cluster.listen)")
-	f.StringVar(&k.tokens, "token-file", "", "file of bearer tokens of the API, one a line (default none)")
-	f.Var(&k.election, "election-id", "P4Runtime election id, LOW or HIGH:LOW, used whoever is primary (default: one that grows with each start and waits while another controller is primary)")
+	f.StringVar(&k.name, "name", "",
+		"name of this controller among several (default that of the file, or of the machine)")
+	f.StringVar(&k.peers, "peer-listen", "",
+		"address:port for other controllers that share the store (default that of the file: cluster.listen)")
+	f.StringVar(&k.tokens, "token-file", "",
+		"file of bearer tokens of the API, one a line (default none)")
+	f.Var(&k.election, "election-id",
+		"P4Runtime election id, LOW or HIGH:LOW, used whoever is primary (default: one that grows with each start and waits while another controller is primary)")
 	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
-	f.BoolVar(&k.insecure, "insecure", false, "serve the API on any address without tokens and client certificates")
+	f.BoolVar(&k.insecure, "insecure", false,
+		"serve the API on any address without tokens and client certificates")
 	k.storage.register(c)
 	k.log.register(c, "info")
 	return c
@@ -129,7 +135,8 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if k.peers != "" {
 		peerListen = "--peer-listen"
 	}
-	if err := checkListens(ctx, apiListen, inv.API.Listen, peerListen, inv.Cluster.Listen, "bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
+	if err := checkListens(ctx, apiListen, inv.API.Listen, peerListen, inv.Cluster.Listen,
+		"bgp.listen", inv.BGP.Listen, "mrc.listen", inv.MRC.Listen); err != nil {
 		return err
 	}
 	if err := k.storage.form(inv); err != nil {
@@ -139,7 +146,8 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
 	}
 	for _, f := range unusable {
-		log.Error("a certificate cannot be used, and connections fail until its file has another one", "section", f.Field, "reason", f.Message)
+		log.Error("a certificate cannot be used, and connections fail until its file has another one",
+			"section", f.Field, "reason", f.Message)
 	}
 	service.TuneMemory(service.GCPercent)
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
@@ -150,7 +158,8 @@ func (k *controllerCommand) run(ctx context.Context) error {
 }
 
 // serve runs the controller on a store until it ends.
-func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory, served northbound.Config, kept *keeper, log *slog.Logger) error {
+func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
+	served northbound.Config, kept *keeper, log *slog.Logger) error {
 	if kept.durable != nil {
 		served.Backup = kept.durable.Backup
 	}
@@ -158,11 +167,13 @@ func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
 		served.Replace = kept.replace
 	}
 	served.Traces = tracer(inv)
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served, Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
+	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served,
+		Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
 	if err != nil {
 		return err
 	}
-	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches", len(inv.Switches), "bgpPeers", len(inv.BGP.Peers), "dataDir", kept.dir)
+	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches",
+		len(inv.Switches), "bgpPeers", len(inv.BGP.Peers), "dataDir", kept.dir)
 	<-s.Done()
 	err = s.Close()
 	log.Info("controller has ended")
@@ -194,7 +205,8 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	for _, f := range []struct {
 		flag, value string
 		field       *string
-	}{{"--listen", k.listen, &inv.API.Listen}, {"--name", k.name, &inv.Cluster.Name}, {"--peer-listen", k.peers, &inv.Cluster.Listen}} {
+	}{{"--listen", k.listen, &inv.API.Listen}, {"--name", k.name, &inv.Cluster.Name},
+		{"--peer-listen", k.peers, &inv.Cluster.Listen}} {
 		if f.value == "" {
 			continue
 		}
@@ -227,7 +239,8 @@ func (k *controllerCommand) placed(err error) error {
 }
 
 // checkOpen refuses to serve an API that asks for no credentials where others reach it.
-func (k *controllerCommand) checkOpen(ctx context.Context, field string, inv *inventory.Inventory) error {
+func (k *controllerCommand) checkOpen(ctx context.Context, field string,
+	inv *inventory.Inventory) error {
 	if k.insecure || k.tokens != "" || inv.API.TLS != nil && inv.API.TLS.CA != "" {
 		return nil
 	}
@@ -243,8 +256,8 @@ func (k *controllerCommand) checkTokens(served northbound.Config) error {
 	return nil
 }
 
-// checkCertificates returns what connections would refuse of the certificates that an inventory names at a
-// time: files are read again when they change, so that a start goes on with them.
+// checkCertificates returns what connections would refuse of the certificates that an inventory
+// names at a time: files are read again when they change, so that a start goes on with them.
 func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventory.Faults) {
 	for _, c := range inv.Certificates().List() {
 		if why := c.Unusable(now); why != "" && !c.Peer {
@@ -258,17 +271,20 @@ func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventor
 	var file *certs.FileError
 	refused := func(field string, err error) {
 		if errors.As(err, &file) {
-			faults = append(faults, inventory.Fault{Field: field + "." + file.Field, Message: file.Err.Error()})
+			faults = append(faults, inventory.Fault{Field: field + "." + file.Field,
+				Message: file.Err.Error()})
 		}
 	}
 	refused("api.tls", inv.API.TLS.Server(certs.KindClient).CheckServes())
 	refused("mrc.tls", inv.MRC.TLS.Server(certs.KindHost).CheckServes())
 	// The controllers show each other certificates of the same authorities.
-	refused("cluster.tls", inv.Cluster.TLS.Server(certs.KindController).CheckPeer(reachedAt(&inv.Cluster)...))
+	refused("cluster.tls", inv.Cluster.TLS.Server(certs.KindController).CheckPeer(
+		reachedAt(&inv.Cluster)...))
 	return faults
 }
 
-// reachedAt returns the hosts at which other controllers reach this one, as far as its configuration has them.
+// reachedAt returns the hosts at which other controllers reach this one, as far as its
+// configuration has them.
 func reachedAt(c *inventory.Cluster) (hosts []string) {
 	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
 	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {
@@ -312,7 +328,8 @@ func checkFiles(inv *inventory.Inventory) error {
 	for i := range inv.Switches {
 		sw := &inv.Switches[i]
 		if sw.Managed() && sw.TLS != nil {
-			check(fmt.Sprintf("switches[%d].tls", i), controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate())
+			check(fmt.Sprintf("switches[%d].tls", i),
+				controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate())
 		}
 	}
 	if len(faults) > 0 {

@@ -45,9 +45,12 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 	server := "http://" + value(t, c.err, "api")
 	get := func(args ...string) (int, string, string) {
 		var out, errs strings.Builder
-		status := run(t.Context(), append(append([]string{"get"}, args...), "--server", server), environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
-		})
+		status := run(t.Context(), append(append([]string{"get"}, args...), "--server", server),
+			environment{
+				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
+					return ""
+				},
+			})
 		return status, out.String(), errs.String()
 	}
 	for deadline := time.Now().Add(patience); ; {
@@ -69,7 +72,8 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 	if _, out, _ := get("topology"); !strings.Contains(out, "h1    2001:db8::1  n1") {
 		t.Errorf("topology:\n%s", out)
 	}
-	if status, _, errs := get("entries", "n1", "nosuch"); status != exitFailed || !strings.Contains(errs, "404 not_found") {
+	if status, _, errs := get("entries", "n1", "nosuch"); status != exitFailed ||
+		!strings.Contains(errs, "404 not_found") {
 		t.Errorf("status %d, %s", status, errs)
 	}
 	c.cancel()

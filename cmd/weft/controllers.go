@@ -10,7 +10,8 @@ import (
 )
 
 func controllerTable(w io.Writer, controllers []api.Controller) error {
-	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "DISK", "STARTED", "RELEASE", "MESSAGE")
+	g := newGrid("CONTROLLER", "ROLE", "SINCE", "API", "OWNS", "SWITCHES", "HOSTS", "LAG", "DISK",
+		"STARTED", "RELEASE", "MESSAGE")
 	for i := range controllers {
 		c := &controllers[i]
 		name := c.Name
@@ -25,7 +26,8 @@ func controllerTable(w io.Writer, controllers []api.Controller) error {
 		default:
 			lag = c.Lag.String()
 		}
-		g.row(name, role, clockTime(since), c.API, len(c.Owns), c.Switches, c.Streams, lag, diskText(c.Disk), clockTime(c.Started), c.Release, controllerMessage(c))
+		g.row(name, role, clockTime(since), c.API, len(c.Owns), c.Switches, c.Streams, lag,
+			diskText(c.Disk), clockTime(c.Started), c.Release, controllerMessage(c))
 	}
 	return g.writeTo(w)
 }

@@ -54,7 +54,8 @@ func loadCredentials(env environment) (*signIns, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %#o: want 0600, since it has sessions", c.path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s has mode %#o: want 0600, since it has sessions", c.path,
+			info.Mode().Perm())
 	}
 	text, err := os.ReadFile(c.path)
 	if err != nil {

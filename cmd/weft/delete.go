@@ -31,8 +31,11 @@ func newDelete(env environment) *cobra.Command {
 			continue
 		}
 		c := &cobra.Command{
-			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Args: arguments(1, -1), ValidArgsFunction: anyNumber(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), k, args) },
+			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Args: arguments(1, -1),
+			ValidArgsFunction: anyNumber(names.of(k.plural)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return d.run(cmd.Context(), k, args)
+			},
 		}
 		if !k.unversioned {
 			c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
@@ -56,7 +59,8 @@ func newDelete(env environment) *cobra.Command {
 			}
 		}
 		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "ignore missing resources")
-		c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only check and plan: show the updates of switches, and delete nothing")
+		c.Flags().BoolVar(&d.dryRun, "dry-run", false,
+			"only check and plan: show the updates of switches, and delete nothing")
 		family.AddCommand(c)
 	}
 	d.conn.register(family)
@@ -123,7 +127,8 @@ func (d *deleter) say(format string, args ...any) {
 }
 
 // one deletes a resource, or returns what that would change on switches.
-func (d *deleter) one(ctx context.Context, c *client.Client, k *kind, name string) ([]api.SwitchChange, error) {
+func (d *deleter) one(ctx context.Context, c *client.Client, k *kind,
+	name string) ([]api.SwitchChange, error) {
 	resources, key, err := k.of(c, name)
 	if err != nil {
 		return nil, err
@@ -170,7 +175,8 @@ func newReset(env environment) *cobra.Command {
 
 func newReplace(env environment) *cobra.Command {
 	var conn connection
-	family := family("replace", "Let a controller start again that lost its data", "Lets a controller start again that lost its data.")
+	family := family("replace", "Let a controller start again that lost its data",
+		"Lets a controller start again that lost its data.")
 	c := &cobra.Command{
 		Use: "controller NAME", Short: "Let a controller start again that lost its data",
 		Long: "Of controllers that form an etcd, one whose data directory is lost does not start: the\nothers count on what it had acknowledged. Ask one of the others; then the controller\nstarts with an empty data directory, and gets the data from them.",
@@ -185,7 +191,8 @@ func newReplace(env environment) *cobra.Command {
 		if err := rest.ReplaceController(cmd.Context(), args[0]); err != nil {
 			return fmt.Errorf("controller %s: %w", args[0], err)
 		}
-		_, err = fmt.Fprintf(env.stdout, "controller %s may start with an empty data directory\n", args[0])
+		_, err = fmt.Fprintf(env.stdout, "controller %s may start with an empty data directory\n",
+			args[0])
 		return err
 	}
 	conn.register(family)

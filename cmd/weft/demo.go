@@ -18,7 +18,8 @@ import (
 )
 
 func newDemo(env environment) *cobra.Command {
-	demo := family("demo", "Show a feature of Weft", "Runs a network in this process, with traffic, and prints what was measured.")
+	demo := family("demo", "Show a feature of Weft",
+		"Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env)} {
 		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -68,7 +69,8 @@ every receiver has exactly the octets that the source wrote.`,
 			if quiet {
 				out = io.Discard
 			}
-			result, err := multicast.Run(cmd.Context(), multicast.Options{Bytes: octets, Mode: api.GroupMode(mode), Out: out, Pcap: pcap})
+			result, err := multicast.Run(cmd.Context(), multicast.Options{Bytes: octets,
+				Mode: api.GroupMode(mode), Out: out, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -77,7 +79,8 @@ every receiver has exactly the octets that the source wrote.`,
 	}
 	c.Flags().IntVar(&octets, "bytes", 16<<20, "octets to write")
 	registerCaptures(c, &pcap)
-	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned), "provisioned or inband (docs/multicast.md, Two ways in)")
+	c.Flags().StringVar(&mode, "mode", string(api.ModeProvisioned),
+		"provisioned or inband (docs/multicast.md, Two ways in)")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }
@@ -119,7 +122,8 @@ every host that a failure concerns has applied it.`,
 			if err != nil {
 				return err
 			}
-			result, err := mrc.Run(cmd.Context(), mrc.Options{Fabric: closConfig, Mode: mode, Bytes: octets, Out: out, Log: logger, Pcap: pcap})
+			result, err := mrc.Run(cmd.Context(), mrc.Options{Fabric: closConfig, Mode: mode, Bytes: octets,
+				Out: out, Log: logger, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -129,14 +133,16 @@ every host that a failure concerns has applied it.`,
 	fabric.register(c)
 	log.register(c, "error")
 	registerCaptures(c, &pcap)
-	c.Flags().IntVar(&octets, "bytes", 0, "octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
+	c.Flags().IntVar(&octets, "bytes", 0,
+		"octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }
 
 // registerCaptures adds the flag for captures of the links of a lab.
 func registerCaptures(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "pcap", "", "existing directory for captures of every link, A-B.pcap, cut to the headers")
+	c.Flags().StringVar(dir, "pcap", "",
+		"existing directory for captures of every link, A-B.pcap, cut to the headers")
 }
 
 func checkCaptures(dir string) error {
@@ -159,16 +165,21 @@ type fabricFlags struct {
 
 func (f *fabricFlags) register(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(), "how packets carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(),
+		"how packets carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
 	flags.IntVar(&f.config.Planes, "planes", 2, "planes; every host has a port in each")
 	flags.IntVar(&f.config.Tiers, "tiers", 2, "tiers of switches, 2 or 3")
 	flags.IntVar(&f.config.T0, "t0", 4, "T0 switches of a plane, to which hosts are attached")
 	flags.IntVar(&f.config.T1, "t1", 4, "T1 switches of a plane")
-	flags.IntVar(&f.config.Pods, "pods", 0, "pods that the T0s and T1s of a plane are spread over, with 3 tiers (default 2)")
-	flags.IntVar(&f.config.T2, "t2", 0, "T2 switches of a plane, with 3 tiers (default as many as a T1 has T0s)")
+	flags.IntVar(&f.config.Pods, "pods", 0,
+		"pods that the T0s and T1s of a plane are spread over, with 3 tiers (default 2)")
+	flags.IntVar(&f.config.T2, "t2", 0,
+		"T2 switches of a plane, with 3 tiers (default as many as a T1 has T0s)")
 	flags.IntVar(&f.config.Hosts, "hosts", 16, "hosts, spread over the T0s")
-	flags.Uint64Var(&f.rate, "rate", 0, "Mb/s of every link; 0: 640 Mb/s shared by the ports of all hosts, at most 100")
-	flags.DurationVar(&f.delay, "delay", 0, "delay of every link, one way; 0: that of one and a half packets")
+	flags.Uint64Var(&f.rate, "rate", 0,
+		"Mb/s of every link; 0: 640 Mb/s shared by the ports of all hosts, at most 100")
+	flags.DurationVar(&f.delay, "delay", 0,
+		"delay of every link, one way; 0: that of one and a half packets")
 }
 
 // parse returns the mode and the fabric that the flags describe.
@@ -187,7 +198,8 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 	for _, n := range []struct {
 		flag  string
 		value int
-	}{{"planes", f.config.Planes}, {"tiers", f.config.Tiers}, {"t0", f.config.T0}, {"t1", f.config.T1}, {"hosts", f.config.Hosts}} {
+	}{{"planes", f.config.Planes}, {"tiers", f.config.Tiers}, {"t0", f.config.T0}, {"t1", f.config.T1},
+		{"hosts", f.config.Hosts}} {
 		if n.value < 1 {
 			return 0, lab.ClosConfig{}, usagef("--%s is %d: want 1 or more", n.flag, n.value)
 		}

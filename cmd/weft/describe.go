@@ -29,8 +29,11 @@ still has.`)
 	names := completer{env, &v.conn}
 	for _, k := range kinds {
 		c.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error { return v.describe(cmd.Context(), k, args[0]) },
+			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Args: arguments(1, 1),
+			ValidArgsFunction: inTurn(names.of(k.plural)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return v.describe(cmd.Context(), k, args[0])
+			},
 		})
 	}
 	return c
@@ -52,7 +55,8 @@ func (v *viewer) describe(ctx context.Context, k *kind, name string) error {
 	}
 	d := described{Resource: *item, Events: []api.Event{}}
 	if len(k.events) > 0 {
-		events, err := c.LatestEvents(ctx, url.Values{"type": {strings.Join(k.events, ",")}, "object": {name}})
+		events, err := c.LatestEvents(ctx, url.Values{"type": {strings.Join(k.events, ",")},
+			"object": {name}})
 		if err != nil {
 			return err
 		}

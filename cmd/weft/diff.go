@@ -28,9 +28,12 @@ their specs in YAML, with defaults filled in. The controller checks and plans ea
 and changes nothing. The exit status is 0 without a difference, 1 with one, and 2 when the
 controller refuses a resource.`,
 		Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDiff(cmd.Context(), env, &conn, files) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDiff(cmd.Context(), env, &conn, files)
+		},
 	}
-	c.Flags().StringArrayVarP(&files, "file", "f", nil, "file with resources, - for standard input; may be repeated")
+	c.Flags().StringArrayVarP(&files, "file", "f", nil,
+		"file with resources, - for standard input; may be repeated")
 	conn.register(c)
 	return c
 }

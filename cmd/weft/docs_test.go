@@ -67,9 +67,12 @@ func TestDocumentedFields(t *testing.T) {
 		{"docs/config.md", "Topology", "yaml", reflect.TypeFor[static.Topology]()},
 		{"docs/api.md", "Multicast groups", "json", reflect.TypeFor[api.MulticastGroupSpec]()},
 		{"docs/api.md", "EV profiles", "json", reflect.TypeFor[api.EVProfileSpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.SRv6PolicySpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.TenantSpec]()},
-		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json", reflect.TypeFor[api.PFCPolicySpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json",
+			reflect.TypeFor[api.SRv6PolicySpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json",
+			reflect.TypeFor[api.TenantSpec]()},
+		{"docs/api.md", "SRv6 policies, tenants and PFC policies", "json",
+			reflect.TypeFor[api.PFCPolicySpec]()},
 		{"docs/api.md", "Ports", "json", reflect.TypeFor[api.PortSpec]()},
 		{"docs/api.md", "CC profiles", "json", reflect.TypeFor[api.CCProfileSpec]()},
 	} {
@@ -90,7 +93,8 @@ func TestDocumentedFields(t *testing.T) {
 				section = sectionOf("Controller") // whose sections a lab has
 			}
 			// `name`, `list[].name`, `object.name`, or the heading of a list.
-			if !regexp.MustCompile("`([^`\n]*[.\\]])?" + name + "(\\[\\])?`|`" + name + "[\\[.]").MatchString(section) {
+			if !regexp.MustCompile("`([^`\n]*[.\\]])?" + name + "(\\[\\])?`|`" + name +
+				"[\\[.]").MatchString(section) {
 				t.Errorf("%s, %s: nothing about %s of %v", c.document, c.heading, name, owner)
 			}
 		})
@@ -103,7 +107,8 @@ func TestDocumentedFields(t *testing.T) {
 // TestDocumentedCommands: every command is in docs/cli.md.
 func TestDocumentedCommands(t *testing.T) {
 	text := document(t, "docs/cli.md")
-	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
+		getenv: func(string) string { return "" }})
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
@@ -145,7 +150,8 @@ func documentedCodes(t *testing.T, text string) map[string]int {
 	section, _, _ = strings.Cut(section, "\n## ")
 	codes := make(map[string]int)
 	code := regexp.MustCompile("`([a-z_]+)`")
-	for _, row := range regexp.MustCompile(`(?m)^\| (\d{3}(?:, \d{3})*) \| (.*) \|$`).FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile(
+		`(?m)^\| (\d{3}(?:, \d{3})*) \| (.*) \|$`).FindAllStringSubmatch(section, -1) {
 		statuses, found := strings.Split(row[1], ", "), code.FindAllStringSubmatch(row[2], -1)
 		for i, c := range found {
 			at := statuses[0]
@@ -172,7 +178,8 @@ func documentedCodes(t *testing.T, text string) map[string]int {
 // in docs/api.md.
 func TestDocumentedAPI(t *testing.T) {
 	text := document(t, "docs/api.md")
-	server, err := northbound.New(northbound.DefaultConfig(), newFakeController(), northbound.NewEvents(1, began))
+	server, err := northbound.New(northbound.DefaultConfig(), newFakeController(),
+		northbound.NewEvents(1, began))
 	if err != nil {
 		t.Fatal(err)
 	}

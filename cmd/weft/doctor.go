@@ -51,20 +51,26 @@ func onPath(program, fix string) need {
 }
 
 func works(what, fix, name string, args ...string) need {
-	return need{what, func(ctx context.Context, m machine) error { return m.Run(ctx, name, args...) }, fix}
+	return need{what, func(ctx context.Context, m machine) error {
+		return m.Run(ctx, name, args...)
+	}, fix}
 }
 
 var (
-	needSockets = need{"packet sockets (CAP_NET_RAW)", func(_ context.Context, m machine) error { return m.Sockets() }, "sudo, or: sudo setcap cap_net_raw+ep $(command -v weft)"}
-	needRoot    = need{"root", func(_ context.Context, m machine) error {
+	needSockets = need{"packet sockets (CAP_NET_RAW)", func(_ context.Context, m machine) error {
+		return m.Sockets()
+	}, "sudo, or: sudo setcap cap_net_raw+ep $(command -v weft)"}
+	needRoot = need{"root", func(_ context.Context, m machine) error {
 		if !m.Root() {
 			return errors.New("another user")
 		}
 		return nil
 	}, "sudo"}
-	needDocker  = works("a Docker daemon", "apt-get install docker.io, and: systemctl start docker", "docker", "info")
+	needDocker = works("a Docker daemon", "apt-get install docker.io, and: systemctl start docker",
+		"docker", "info")
 	needImage   = works("image weft", "make image", "docker", "image", "inspect", "weft")
-	needMininet = works("Mininet", "apt-get install mininet", "/usr/bin/python3", "-c", "import mininet.net")
+	needMininet = works("Mininet", "apt-get install mininet", "/usr/bin/python3", "-c",
+		"import mininet.net")
 	needBridges = need{"bridges that pass IPv6", func(ctx context.Context, m machine) error {
 		// Without the module br_netfilter there is no such file, and nothing is filtered.
 		text, err := m.Read("/proc/sys/net/bridge/bridge-nf-call-ip6tables")
@@ -96,10 +102,18 @@ func uses() []use {
 		{"lab", "weft lab and weft demo: a network in one process", nil},
 		{"interfaces", "weft switch and weft host on network interfaces", []need{linux, needSockets}},
 		{"mininet", "weft lab export --to mininet", []need{linux, needRoot, needMininet}},
-		{"compose", "weft lab export --to compose, make lab-up", []need{linux, onPath("docker", "apt-get install docker.io"), needDocker, needCompose, needImage, needBridges}},
-		{"containerlab", "weft lab export --to containerlab", []need{linux, needRoot, onPath("docker", "apt-get install docker.io"), needDocker, onPath("containerlab", "see containerlab.dev/install"), needImage}},
-		{"bmv2", "BMv2 as the switch", []need{linux, onPath("simple_switch_grpc", "build p4lang/PI and p4lang/behavioral-model, or use the image p4lang/behavioral-model")}},
-		{"interop", "make interop: Linux's soft-RoCE under qemu", []need{linux, needRoot, onPath("qemu-system-x86_64", "apt-get install qemu-system-x86"), onPath("mmdebstrap", "apt-get install mmdebstrap"), onPath("cpio", "apt-get install cpio")}},
+		{"compose", "weft lab export --to compose, make lab-up",
+			[]need{linux, onPath("docker", "apt-get install docker.io"), needDocker, needCompose, needImage,
+				needBridges}},
+		{"containerlab", "weft lab export --to containerlab",
+			[]need{linux, needRoot, onPath("docker", "apt-get install docker.io"), needDocker,
+				onPath("containerlab", "see containerlab.dev/install"), needImage}},
+		{"bmv2", "BMv2 as the switch",
+			[]need{linux, onPath("simple_switch_grpc",
+				"build p4lang/PI and p4lang/behavioral-model, or use the image p4lang/behavioral-model")}},
+		{"interop", "make interop: Linux's soft-RoCE under qemu",
+			[]need{linux, needRoot, onPath("qemu-system-x86_64", "apt-get install qemu-system-x86"),
+				onPath("mmdebstrap", "apt-get install mmdebstrap"), onPath("cpio", "apt-get install cpio")}},
 		{"wireshark", "captures of MRC in Wireshark", []need{onPath("tshark", "apt-get install tshark")}},
 	}
 }

@@ -44,7 +44,8 @@ func (m fakeMachine) Read(string) (string, error) {
 func (m fakeMachine) Sockets() error { return m.sockets }
 func (m fakeMachine) Root() bool     { return !m.user }
 
-// TestDoctor: each thing that is missing is named with what helps, and only for the uses that need it.
+// TestDoctor: each thing that is missing is named with what helps, and only for the uses that need
+// it.
 func TestDoctor(t *testing.T) {
 	const everything = "docker docker-compose containerlab simple_switch_grpc qemu-system-x86_64 mmdebstrap cpio tshark"
 	for _, c := range []struct {
@@ -54,16 +55,24 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"everything", fakeMachine{programs: everything}, nil},
 		{"no programs", fakeMachine{fails: []string{"docker compose"}}, []string{
-			"compose: docker", "compose: docker-compose", "containerlab: docker", "containerlab: containerlab", "bmv2: simple_switch_grpc",
+			"compose: docker", "compose: docker-compose", "containerlab: docker",
+			"containerlab: containerlab", "bmv2: simple_switch_grpc",
 			"interop: qemu-system-x86_64", "interop: mmdebstrap", "interop: cpio", "wireshark: tshark"}},
-		{"Compose as a plugin of Docker", fakeMachine{programs: strings.Replace(everything, "docker-compose", "", 1)}, nil},
-		{"no daemon", fakeMachine{programs: everything, fails: []string{"docker info", "docker image"}}, []string{
-			"compose: a Docker daemon", "compose: image weft", "containerlab: a Docker daemon", "containerlab: image weft"}},
-		{"no Mininet", fakeMachine{programs: everything, fails: []string{"/usr/bin/python3"}}, []string{"mininet: Mininet"}},
+		{"Compose as a plugin of Docker",
+			fakeMachine{programs: strings.Replace(everything, "docker-compose", "", 1)}, nil},
+		{"no daemon", fakeMachine{programs: everything, fails: []string{"docker info", "docker image"}},
+			[]string{
+				"compose: a Docker daemon", "compose: image weft", "containerlab: a Docker daemon",
+				"containerlab: image weft"}},
+		{"no Mininet", fakeMachine{programs: everything, fails: []string{"/usr/bin/python3"}},
+			[]string{"mininet: Mininet"}},
 		{"a user", fakeMachine{programs: everything, user: true, sockets: os.ErrPermission}, []string{
-			"interfaces: packet sockets (CAP_NET_RAW)", "mininet: root", "containerlab: root", "interop: root"}},
-		{"bridges are filtered, and packets dropped", fakeMachine{programs: everything, filters: true}, []string{"compose: bridges that pass IPv6"}},
-		{"bridges are filtered, and packets pass", fakeMachine{programs: everything, filters: true, fails: []string{"sh -c ip6tables"}}, nil},
+			"interfaces: packet sockets (CAP_NET_RAW)", "mininet: root", "containerlab: root",
+			"interop: root"}},
+		{"bridges are filtered, and packets dropped", fakeMachine{programs: everything, filters: true},
+			[]string{"compose: bridges that pass IPv6"}},
+		{"bridges are filtered, and packets pass", fakeMachine{programs: everything, filters: true,
+			fails: []string{"sh -c ip6tables"}}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
@@ -78,7 +87,8 @@ func TestDoctor(t *testing.T) {
 				name, _, _ := strings.Cut(line, " ")
 				for _, u := range uses() {
 					for _, n := range u.needs {
-						if u.name == name && strings.Contains(line, " "+n.what+" ") && strings.HasSuffix(line, n.fix) {
+						if u.name == name && strings.Contains(line, " "+n.what+" ") &&
+							strings.HasSuffix(line, n.fix) {
 							missing = append(missing, name+": "+n.what)
 						}
 					}
@@ -92,7 +102,8 @@ func TestDoctor(t *testing.T) {
 				for _, m := range c.missing {
 					want = want || strings.HasPrefix(m, u.name+":")
 				}
-				err := doctor(t.Context(), environment{stdout: new(strings.Builder)}, c.machine, []string{u.name})
+				err := doctor(t.Context(), environment{stdout: new(strings.Builder)}, c.machine,
+					[]string{u.name})
 				if (err != nil) != want {
 					t.Errorf("weft doctor %s: %v", u.name, err)
 				}

@@ -156,14 +156,16 @@ func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
 func resources(where string, k *kind, d *rawDocument) ([]applied, error) {
 	if d.Items != nil {
 		if d.Name != "" || d.Spec != nil {
-			return nil, fmt.Errorf("%s: has items beside name and spec: want a %s or a list of %ss", where, k.noun, k.noun)
+			return nil, fmt.Errorf("%s: has items beside name and spec: want a %s or a list of %ss", where,
+				k.noun, k.noun)
 		}
 		var out []applied
 		var failed []error
 		for i := range d.Items {
 			item, at := &d.Items[i], fmt.Sprintf("%s: items[%d]", where, i)
 			if item.Kind != "" && item.Kind != k.name {
-				failed = append(failed, fmt.Errorf("%s: kind is %q: want that of the list, %q", at, item.Kind, k.name))
+				failed = append(failed, fmt.Errorf("%s: kind is %q: want that of the list, %q", at, item.Kind,
+					k.name))
 				continue
 			}
 			more, err := resources(at, k, item)
@@ -180,7 +182,8 @@ func resources(where string, k *kind, d *rawDocument) ([]applied, error) {
 	if _, _, err := k.at(d.Name); err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	return []applied{{kind: k, where: where, Request: api.Request[json.RawMessage]{Name: d.Name, Version: d.Version, Spec: *d.Spec}}}, nil
+	return []applied{{kind: k, where: where, Request: api.Request[json.RawMessage]{Name: d.Name,
+		Version: d.Version, Spec: *d.Spec}}}, nil
 }
 
 // fileError puts file and line before each thing that is wrong with a text.

@@ -26,7 +26,8 @@ func newDrain(env environment) *cobra.Command {
 	d := &drainer{env: env, state: api.AdminDrained}
 	c := d.command("drain", "Take a link, switch, plane or port of a host out of use", `Takes a link, switch, plane or port out of use: the hosts of an MRC fabric stop using it, and
 no packet is lost. The last path between two hosts cannot be drained.`)
-	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "longest wait until no host uses it; 0 does not wait")
+	c.PersistentFlags().DurationVar(&d.wait, "wait", 0,
+		"longest wait until no host uses it; 0 does not wait")
 	return c
 }
 
@@ -34,7 +35,8 @@ func newUndrain(env environment) *cobra.Command {
 	d := &drainer{env: env, state: api.AdminUp}
 	c := d.command("undrain", "Take something drained back into use", `Takes a drained link, switch, plane or port back into use. Hosts use it after a successful
 probe.`)
-	c.PersistentFlags().DurationVar(&d.wait, "wait", 0, "wait so long until hosts may use it again; 0 does not wait")
+	c.PersistentFlags().DurationVar(&d.wait, "wait", 0,
+		"wait so long until hosts may use it again; 0 does not wait")
 	return c
 }
 
@@ -48,13 +50,16 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 		complete    []completion
 		find        func(ctx context.Context, c *client.Client, args []string) (*drainable, error)
 	}{
-		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2, []completion{names.linkOrNode, names.nodes}, findLink},
+		{"link ID | FROM TO", "A link in both directions, by its id or by its ends", 1, 2,
+			[]completion{names.linkOrNode, names.nodes}, findLink},
 		{"node NAME", "A switch, by its name or id", 1, 1, []completion{names.nodes}, findNode},
 		{"plane NUMBER", "A plane", 1, 1, []completion{names.of("planes")}, findPlane},
-		{"port HOST PORT", "A port of a host", 2, 2, []completion{names.of("hosts"), names.ports}, findPort},
+		{"port HOST PORT", "A port of a host", 2, 2, []completion{names.of("hosts"), names.ports},
+			findPort},
 	} {
 		c.AddCommand(&cobra.Command{
-			Use: k.use, Short: k.short, Args: arguments(k.least, k.most), ValidArgsFunction: inTurn(k.complete...),
+			Use: k.use, Short: k.short, Args: arguments(k.least, k.most),
+			ValidArgsFunction: inTurn(k.complete...),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				rest, err := d.conn.open(d.env)
 				if err != nil {
@@ -87,7 +92,8 @@ type drainState struct {
 }
 
 // drainableOf returns the resource of a name and kind; state reads how far it is.
-func drainableOf[T any](what string, of client.Resources[api.AdminSpec, T], name string, state func(*T) drainState) *drainable {
+func drainableOf[T any](what string, of client.Resources[api.AdminSpec, T], name string,
+	state func(*T) drainState) *drainable {
 	return &drainable{
 		what: what,
 		put: func(ctx context.Context, spec api.AdminSpec) error {
@@ -122,7 +128,8 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 		var found []string
 		for i := range links {
 			s := &links[i].Status
-			if (string(s.From) == args[0] || s.FromName == args[0]) && (string(s.To) == args[1] || s.ToName == args[1]) {
+			if (string(s.From) == args[0] || s.FromName == args[0]) &&
+				(string(s.To) == args[1] || s.ToName == args[1]) {
 				found = append(found, string(links[i].ID))
 			}
 		}
@@ -132,7 +139,8 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 		case 1:
 			id = found[0]
 		default:
-			return nil, usagef("there are %d links from %s to %s: want the id of one: %s", len(found), args[0], args[1], few(found))
+			return nil, usagef("there are %d links from %s to %s: want the id of one: %s", len(found),
+				args[0], args[1], few(found))
 		}
 	}
 	return drainableOf("link "+id, c.Links(), id, func(l *api.Link) drainState {
@@ -155,16 +163,18 @@ func findNode(ctx context.Context, c *client.Client, args []string) (*drainable,
 	}
 	for i := range nodes {
 		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
-			return drainableOf("node "+args[0], c.Nodes(), string(nodes[i].ID), func(n *api.Node) drainState {
-				return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks)}
-			}), nil
+			return drainableOf("node "+args[0], c.Nodes(), string(nodes[i].ID),
+				func(n *api.Node) drainState {
+					return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks)}
+				}), nil
 		}
 	}
 	names := make([]string, len(nodes))
 	for i := range nodes {
 		names[i] = named(nodes[i].Status.Name, nodes[i].ID)
 	}
-	return nil, fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0], inLine(few(names)))
+	return nil, fmt.Errorf("there is no node %s in the fabric: want one of %s", args[0],
+		inLine(few(names)))
 }
 
 // findPlane finds a plane by its number.
@@ -187,13 +197,14 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 
 // findPort finds a port of a host by its number.
 func findPort(_ context.Context, c *client.Client, args []string) (*drainable, error) {
-	return drainableOf("port "+args[1]+" of "+args[0], c.HostPorts(args[0]), args[1], func(p *api.HostPort) drainState {
-		s := drainState{drains: p.Status.Drains}
-		if !p.Status.Usable {
-			s.unused = "not usable"
-		}
-		return s
-	}), nil
+	return drainableOf("port "+args[1]+" of "+args[0], c.HostPorts(args[0]), args[1],
+		func(p *api.HostPort) drainState {
+			s := drainState{drains: p.Status.Drains}
+			if !p.Status.Usable {
+				s.unused = "not usable"
+			}
+			return s
+		}), nil
 }
 
 var (
@@ -222,7 +233,8 @@ func (d *drainer) set(ctx context.Context, x *drainable) error {
 		}
 		switch {
 		case up && d.wait == 0:
-			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used", inLine(drainCell(now.drains))))
+			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used",
+				inLine(drainCell(now.drains))))
 			return err
 		case up && state == "":
 			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", x.what)

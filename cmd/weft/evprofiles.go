@@ -10,10 +10,12 @@ import (
 )
 
 func evProfileTable(w io.Writer, profiles []api.EVProfile) error {
-	g := newGrid("NAME", "MODE", "EVS", "ACTIVE", "DENIED", "MIN ACTIVE", "CC", "HOSTS", "BEHIND", "PROGRAMMED", "DEGRADED")
+	g := newGrid("NAME", "MODE", "EVS", "ACTIVE", "DENIED", "MIN ACTIVE", "CC", "HOSTS", "BEHIND",
+		"PROGRAMMED", "DEGRADED")
 	for i := range profiles {
 		s := &profiles[i].Status
-		g.row(profiles[i].Name, s.Mode, s.Count, s.Active, s.Denied, s.MinActive, s.CCProfile, len(s.Hosts), len(s.Behind),
+		g.row(profiles[i].Name, s.Mode, s.Count, s.Active, s.Denied, s.MinActive, s.CCProfile,
+			len(s.Hosts), len(s.Behind),
 			conditionCell(s.Conditions, api.Programmed), conditionCell(s.Conditions, api.Degraded))
 	}
 	return g.writeTo(w)
@@ -35,10 +37,13 @@ func evProfileDetail(w io.Writer, p *api.EVProfile) error {
 	g.row("From:", leavesText(s.Source))
 	g.row("To:", leavesText(s.Destination))
 	if s.Format != nil {
-		g.row("Format:", fmt.Sprintf("%s, fields of %s bits", s.Format.Mode, strings.Trim(fmt.Sprint(s.Format.Widths), "[]")))
+		g.row("Format:", fmt.Sprintf("%s, fields of %s bits", s.Format.Mode,
+			strings.Trim(fmt.Sprint(s.Format.Widths), "[]")))
 	}
 	g.row("Mode:", s.Mode)
-	g.row("EVs:", fmt.Sprintf("%d, active %d, denied %d, replaced %d, assumed bad %d, at least active %d", s.Count, s.Active, s.Denied, s.Replaced, s.AssumedBad, s.MinActive))
+	g.row("EVs:", fmt.Sprintf(
+		"%d, active %d, denied %d, replaced %d, assumed bad %d, at least active %d", s.Count, s.Active,
+		s.Denied, s.Replaced, s.AssumedBad, s.MinActive))
 	g.row("CC profile:", s.CCProfile)
 	g.row("Serves:", strings.Join(texts(s.Destinations), ", "))
 	g.row("Hosts:", strings.Join(s.Hosts, ", "))
@@ -87,16 +92,19 @@ func conditionTable(w io.Writer, conditions []api.Condition) error {
 }
 
 func pathTable(w io.Writer, p *api.EVPath) error {
-	fmt.Fprintf(w, "EV %s of %s, %s, %s", inLine(string(p.EV)), inLine(p.Profile), inLine(string(p.State)), inLine(string(p.Mode)))
+	fmt.Fprintf(w, "EV %s of %s, %s, %s", inLine(string(p.EV)), inLine(p.Profile),
+		inLine(string(p.State)), inLine(string(p.Mode)))
 	if p.Plane != 0 {
 		fmt.Fprintf(w, ", plane %d", p.Plane)
 	}
 	fmt.Fprintln(w)
 	switch k := &p.Packet; {
 	case k.SourcePort != nil && k.FlowLabel != nil:
-		fmt.Fprintf(w, "UDP source port %d (%#04x), flow label %#05x\n\n", *k.SourcePort, *k.SourcePort, *k.FlowLabel)
+		fmt.Fprintf(w, "UDP source port %d (%#04x), flow label %#05x\n\n", *k.SourcePort, *k.SourcePort,
+			*k.FlowLabel)
 	case k.Segment.IsValid():
-		fmt.Fprintf(w, "destination %s, segment %s, last uSID %s\n\n", k.Destination, k.Segment, k.LastUSID)
+		fmt.Fprintf(w, "destination %s, segment %s, last uSID %s\n\n", k.Destination, k.Segment,
+			k.LastUSID)
 	default:
 		fmt.Fprintf(w, "destination %s, last uSID %s\n\n", k.Destination, k.LastUSID)
 	}
@@ -118,7 +126,8 @@ func pathTable(w io.Writer, p *api.EVPath) error {
 			if lost[l.ID] {
 				note = "lost"
 			}
-			g.row(i+1, named(l.FromName, l.From), l.FromPort, named(l.ToName, l.To), l.ToPort, by, l.ID, note)
+			g.row(i+1, named(l.FromName, l.From), l.FromPort, named(l.ToName, l.To), l.ToPort, by, l.ID,
+				note)
 		}
 	}
 	return g.writeTo(w)

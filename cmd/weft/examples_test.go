@@ -36,12 +36,13 @@ func weftAt(t *testing.T, server string, args ...string) (status int, out, errs 
 func weftAgainst(t *testing.T, server string, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: func(name string) string {
-		if name == "WEFT_SERVER" {
-			return server
-		}
-		return ""
-	}})
+	status = run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: &stdout,
+		stderr: &stderr, getenv: func(name string) string {
+			if name == "WEFT_SERVER" {
+				return server
+			}
+			return ""
+		}})
 	return status, stdout.String(), stderr.String()
 }
 
@@ -66,7 +67,8 @@ type startedLab struct {
 // startLab starts "weft lab" with a network and flags.
 func startLab(t *testing.T, args ...string) *startedLab {
 	t.Helper()
-	l := start(t, nil, append([]string{"lab", "--listen", "127.0.0.1:0", "--log-level", "error"}, args...)...)
+	l := start(t, nil, append([]string{"lab", "--listen", "127.0.0.1:0", "--log-level", "error"},
+		args...)...)
 	s := &startedLab{stop: sync.OnceFunc(func() {
 		l.cancel()
 		if status := <-l.status; status != exitOK {
@@ -147,13 +149,15 @@ func TestExamples(t *testing.T) {
 		}
 	})
 	t.Run("replay", func(t *testing.T) {
-		given := []string{"--program", "p4/fabric.json", "--p4info", "p4/fabric.p4info.txtpb", "--entries", example("routes.txtpb"), "--in", "1=" + example("in.pcap")}
+		given := []string{"--program", "p4/fabric.json", "--p4info", "p4/fabric.p4info.txtpb",
+			"--entries", example("routes.txtpb"), "--in", "1=" + example("in.pcap")}
 		out := mustWeft(t, "", slices.Concat([]string{"replay", "--out-dir", t.TempDir()}, given)...)
 		traced := mustWeft(t, "", slices.Concat([]string{"trace", "--number", "2"}, given)...)
 		// The answers in the README are these, but for the clock and lines of the program.
 		clock := regexp.MustCompile(`"(seconds|pps)":[0-9.e+-]+|\.p4:[0-9]+`)
 		readme := clock.ReplaceAllString(document(t, "examples/README.md"), "")
-		for _, line := range []string{clock.ReplaceAllString(out, ""), clock.ReplaceAllString(strings.SplitAfter(traced, "\n")[0], "")} {
+		for _, line := range []string{clock.ReplaceAllString(out, ""),
+			clock.ReplaceAllString(strings.SplitAfter(traced, "\n")[0], "")} {
 			if !strings.Contains(readme, line) {
 				t.Errorf("examples/README.md does not have %s", line)
 			}

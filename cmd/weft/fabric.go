@@ -18,7 +18,8 @@ func fabricTable(w io.Writer, d *api.Fabric) error {
 	}
 	g.row("Shape:", fmt.Sprintf("%d planes, %d tiers, %d leaves", d.Planes, d.Tiers, d.Leaves))
 	g.row("Links:", fmt.Sprintf("%d, denied %d", d.Links.All, d.Links.Bad))
-	g.row("Hosts:", fmt.Sprintf("%d, connected %d, current %d", d.Hosts.All, d.Hosts.Connected, d.Hosts.Current))
+	g.row("Hosts:", fmt.Sprintf("%d, connected %d, current %d", d.Hosts.All, d.Hosts.Connected,
+		d.Hosts.Current))
 	g.row("EV profiles:", fmt.Sprintf("%d, degraded %d", d.Profiles.All, d.Profiles.Bad))
 	return g.writeTo(w)
 }
@@ -86,7 +87,8 @@ func linkTable(w io.Writer, links []api.Link) error {
 		if s.Plane != 0 {
 			plane = fmt.Sprint(s.Plane)
 		}
-		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since), yesNo(s.Denied), strings.Join(s.Sources, ", "), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
+		g.row(named(s.FromName, s.From), named(s.ToName, s.To), plane, s.Phase, clockTime(s.Since),
+			yesNo(s.Denied), strings.Join(s.Sources, ", "), links[i].ID, notes(s.Cause, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }
@@ -102,7 +104,8 @@ func nodeTable(w io.Writer, nodes []api.Node) error {
 		if s.Tier != nil {
 			tier = fmt.Sprint(*s.Tier)
 		}
-		g.row(s.Name, nodes[i].ID, tier, strings.Trim(fmt.Sprint(s.Planes), "[]"), s.Links, s.DeniedLinks, notes(gone, drainCell(s.Drains)))
+		g.row(s.Name, nodes[i].ID, tier, strings.Trim(fmt.Sprint(s.Planes), "[]"), s.Links, s.DeniedLinks,
+			notes(gone, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }
@@ -117,17 +120,21 @@ func planeTable(w io.Writer, planes []api.Plane) error {
 }
 
 func suspectTable(w io.Writer, suspects []api.Suspect) error {
-	g := newGrid("FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE", "DENIED", "LINKS", "NOTE")
+	g := newGrid("FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE", "DENIED",
+		"LINKS", "NOTE")
 	for i := range suspects {
 		s := &suspects[i]
-		g.row(named(s.FromName, s.From), named(s.ToName, s.To), fmt.Sprintf("%.3g", s.Loss), fmt.Sprintf("%.4f", s.Confidence),
-			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied), joined(s.Links), s.Why)
+		g.row(named(s.FromName, s.From), named(s.ToName, s.To), fmt.Sprintf("%.3g", s.Loss),
+			fmt.Sprintf("%.4f", s.Confidence),
+			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied),
+			joined(s.Links), s.Why)
 	}
 	return g.writeTo(w)
 }
 
 func probeTable(w io.Writer, probes []api.EVProbe) error {
-	g := newGrid("PROFILE", "EV", "FROM", "TO", "SENT", "RECEIVED", "LOSS", "RTT MIN", "MEAN", "MAX", "AT")
+	g := newGrid("PROFILE", "EV", "FROM", "TO", "SENT", "RECEIVED", "LOSS", "RTT MIN", "MEAN", "MAX",
+		"AT")
 	rtt := func(d *api.Duration) string {
 		if d == nil {
 			return ""
@@ -136,16 +143,19 @@ func probeTable(w io.Writer, probes []api.EVProbe) error {
 	}
 	for i := range probes {
 		p := &probes[i]
-		g.row(p.Profile, p.EV, p.Source, p.Destination, p.Sent, p.Received, fmt.Sprintf("%.3g", p.Loss), rtt(p.RTTMin), rtt(p.RTTMean), rtt(p.RTTMax), clockTime(p.At))
+		g.row(p.Profile, p.EV, p.Source, p.Destination, p.Sent, p.Received, fmt.Sprintf("%.3g", p.Loss),
+			rtt(p.RTTMin), rtt(p.RTTMean), rtt(p.RTTMax), clockTime(p.At))
 	}
 	return g.writeTo(w)
 }
 
 func ccTable(w io.Writer, profiles []api.CCProfile) error {
-	g := newGrid("NAME", "VERSION", "ALGORITHM", "TARGET DELAY", "BASE RTT", "MIN CWND", "MAX CWND", "GAMMA")
+	g := newGrid("NAME", "VERSION", "ALGORITHM", "TARGET DELAY", "BASE RTT", "MIN CWND", "MAX CWND",
+		"GAMMA")
 	for i := range profiles {
 		p, n := &profiles[i], &profiles[i].Spec.NSCC
-		g.row(p.Name, p.Version, p.Spec.Algorithm, n.TargetDelay, n.BaseRTT, n.MinCwnd, n.MaxCwnd, n.Gamma)
+		g.row(p.Name, p.Version, p.Spec.Algorithm, n.TargetDelay, n.BaseRTT, n.MinCwnd, n.MaxCwnd,
+			n.Gamma)
 	}
 	return g.writeTo(w)
 }

@@ -37,20 +37,25 @@ var addr = netip.MustParseAddr
 func network() *topology.Snapshot {
 	b := topology.NewBuilder()
 	for _, n := range []struct{ id, name, loopback, locator string }{
-		{"64512:10.0.0.6", "n6", "2001:db8:ff::6", "5f00:0:6::/48"}, {"64512:10.0.0.1", "n1", "2001:db8:ff::1", "5f00:0:1::/48"},
+		{"64512:10.0.0.6", "n6", "2001:db8:ff::6", "5f00:0:6::/48"},
+		{"64512:10.0.0.1", "n1", "2001:db8:ff::1", "5f00:0:1::/48"},
 	} {
 		prefix := netip.MustParsePrefix(n.locator)
 		sid := prefix.Addr().As16()
 		sid[7] = 1
 		b.SetNode(topology.Node{
-			ID: topology.NodeID(n.id), Name: n.name, Loopback: addr(n.loopback), ASN: 64512, Protocol: "direct", SRv6: &topology.SRv6Capabilities{},
-			Locators: []topology.Locator{{Prefix: prefix}}, SIDs: []topology.SID{{Address: netip.AddrFrom16(sid), Behavior: topology.BehaviorEnd}},
+			ID: topology.NodeID(n.id), Name: n.name, Loopback: addr(n.loopback), ASN: 64512,
+			Protocol: "direct", SRv6: &topology.SRv6Capabilities{},
+			Locators: []topology.Locator{{Prefix: prefix}},
+			SIDs:     []topology.SID{{Address: netip.AddrFrom16(sid), Behavior: topology.BehaviorEnd}},
 		})
 	}
 	b.SetNode(topology.Node{ID: "64512:10.0.0.7", Overload: true})
-	b.SetLink(topology.Link{Local: "64512:10.0.0.6", Remote: "64512:10.0.0.1", LocalID: 2, RemoteID: 1, IGPMetric: 10,
-		Delay: topology.Delay{Known: true, Min: 5, Max: 7}, MaxBandwidth: 100e9})
-	b.SetLink(topology.Link{Local: "64512:10.0.0.1", Remote: "64512:10.0.0.6", LocalID: 1, RemoteID: 2, IGPMetric: 10})
+	b.SetLink(topology.Link{Local: "64512:10.0.0.6", Remote: "64512:10.0.0.1", LocalID: 2, RemoteID: 1,
+		IGPMetric: 10,
+		Delay:     topology.Delay{Known: true, Min: 5, Max: 7}, MaxBandwidth: 100e9})
+	b.SetLink(topology.Link{Local: "64512:10.0.0.1", Remote: "64512:10.0.0.6", LocalID: 1, RemoteID: 2,
+		IGPMetric: 10})
 	return b.Build()
 }
 
@@ -84,14 +89,18 @@ func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 	if f.Down["n1"] {
 		s.Set(api.Degraded, true, api.ReasonDisconnected, "n1 is not connected", began)
 	}
-	edge := api.TreeNode{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("5f00:0:1:8000::"), Behavior: "End.MT", Parent: "n6", Upstream: 1}
+	edge := api.TreeNode{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("5f00:0:1:8000::"),
+		Behavior: "End.MT", Parent: "n6", Upstream: 1}
 	s.Receivers = nil
 	for i, r := range g.Spec.Receivers {
-		edge.Branches = append(edge.Branches, api.TreeBranch{Index: uint8(i), Receiver: r.Address, QPN: r.QPN, Port: uint32(11 + i)})
-		s.Receivers = append(s.Receivers, api.ReceiverStatus{Address: r.Address, Switch: "n1", Branch: uint8(i)})
+		edge.Branches = append(edge.Branches, api.TreeBranch{Index: uint8(i), Receiver: r.Address,
+			QPN: r.QPN, Port: uint32(11 + i)})
+		s.Receivers = append(s.Receivers, api.ReceiverStatus{Address: r.Address, Switch: "n1",
+			Branch: uint8(i)})
 	}
 	s.Tree = &api.GroupTree{Root: "n6", SID: addr("5f00:0:6:8000::"), Cost: 10, Nodes: []api.TreeNode{
-		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("5f00:0:6:8000::"), Behavior: "End.Replicate", Upstream: 1,
+		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("5f00:0:6:8000::"),
+			Behavior: "End.Replicate", Upstream: 1,
 			Branches: []api.TreeBranch{{Index: 0, Child: "n1", Port: 7}}},
 		edge,
 	}}
@@ -105,16 +114,19 @@ func (f *fakeController) GroupState(ctx context.Context, name string) (api.Group
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	timer := uint8(12)
-	r := api.GroupState{Group: name, Epoch: g.Status.Epoch, Complete: !f.Down["n1"], Nodes: []api.GroupNodeState{
-		{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []api.GroupBranchState{
-			{Child: "n1", Answered: true, Valid: true, AckPSN: 99, EPSN: 100, MSN: 3, Epoch: 7},
-		}},
-		{Switch: "n1", Answered: true, LastPSN: 100, Branches: []api.GroupBranchState{
-			{Receiver: addr("2001:db8:1::1"), Answered: true, Valid: true, AckPSN: 99, EPSN: 100, NAKPending: true, MSN: 3, CNPCount: 2, Epoch: 7},
-			{Index: 1, Receiver: addr("2001:db8:1::2"), Answered: true, Valid: true, AckPSN: 120, EPSN: 121, NAKPending: true, RNRTimer: &timer, MSN: 4, Epoch: 7},
-			{Index: 2, Receiver: addr("2001:db8:1::3"), Answered: true, AckPSN: -1, EPSN: -1, Epoch: 6},
-		}},
-	}}
+	r := api.GroupState{Group: name, Epoch: g.Status.Epoch, Complete: !f.Down["n1"],
+		Nodes: []api.GroupNodeState{
+			{Switch: "n6", Answered: true, LastPSN: 100, CNPTotal: 1, Branches: []api.GroupBranchState{
+				{Child: "n1", Answered: true, Valid: true, AckPSN: 99, EPSN: 100, MSN: 3, Epoch: 7},
+			}},
+			{Switch: "n1", Answered: true, LastPSN: 100, Branches: []api.GroupBranchState{
+				{Receiver: addr("2001:db8:1::1"), Answered: true, Valid: true, AckPSN: 99, EPSN: 100,
+					NAKPending: true, MSN: 3, CNPCount: 2, Epoch: 7},
+				{Index: 1, Receiver: addr("2001:db8:1::2"), Answered: true, Valid: true, AckPSN: 120, EPSN: 121,
+					NAKPending: true, RNRTimer: &timer, MSN: 4, Epoch: 7},
+				{Index: 2, Receiver: addr("2001:db8:1::3"), Answered: true, AckPSN: -1, EPSN: -1, Epoch: 6},
+			}},
+		}}
 	if f.Down["n1"] {
 		r.Nodes[1] = api.GroupNodeState{Switch: "n1", LastPSN: -1}
 	}
@@ -141,8 +153,10 @@ func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.Tab
 		return out, nil
 	case "mt_replica":
 		return []api.TableEntry{{
-			Table: table, Match: []api.Field{field("group", uint64(1)), field("rid", uint64(1))}, Action: "to_receiver_reth",
-			Params: []api.Field{field("receiver", "2001:db8:1::1"), field("va_offset", uint64(1<<64-4096)), field("rkey", uint64(1<<32-1))},
+			Table: table, Match: []api.Field{field("group", uint64(1)), field("rid", uint64(1))},
+			Action: "to_receiver_reth",
+			Params: []api.Field{field("receiver", "2001:db8:1::1"), field("va_offset", uint64(1<<64-4096)),
+				field("rkey", uint64(1<<32-1))},
 		}}, nil
 	}
 	return nil, northboundtest.NoTable(sw, table)
@@ -160,7 +174,8 @@ func newFakeAPI(change ...func(*northbound.Config)) (*fakeAPI, error) {
 	cfg := northbound.DefaultConfig()
 	cfg.Now = func() time.Time { return began }
 	cfg.BGP = northboundtest.Peers{
-		{Address: addr("192.0.2.1"), Port: 179, ASN: 64512, State: topology.PeerEstablished, Since: began, Synced: true, Heard: true,
+		{Address: addr("192.0.2.1"), Port: 179, ASN: 64512, State: topology.PeerEstablished, Since: began,
+			Synced: true, Heard: true,
 			Sessions: 2, Updates: 9, NLRIs: topology.PeerNLRIs{Nodes: 3, Links: 2}},
 		{Address: addr("2001:db8::2"), ASN: 64513, State: topology.PeerConnecting,
 			LastError: "the peer sent NOTIFICATION OPEN message error, bad peer AS (2/2)"},
@@ -168,7 +183,8 @@ func newFakeAPI(change ...func(*northbound.Config)) (*fakeAPI, error) {
 	for _, c := range change {
 		c(&cfg)
 	}
-	a := &fakeAPI{fakeController: newFakeController(), events: northbound.NewEvents(16, began), watched: make(chan struct{}, 16)}
+	a := &fakeAPI{fakeController: newFakeController(), events: northbound.NewEvents(16, began),
+		watched: make(chan struct{}, 16)}
 	server, err := northbound.New(cfg, a.fakeController, a.events)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ type faulted struct {
 func (f *faulted) weft(args ...string) (string, bool) {
 	f.Helper()
 	var out strings.Builder
-	status := run(f.Context(), args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" }})
+	status := run(f.Context(), args, environment{stdin: strings.NewReader(""), stdout: &out,
+		stderr: &out, getenv: func(string) string { return "" }})
 	return out.String(), status == exitOK
 }
 
@@ -86,9 +87,9 @@ func (f *faulted) starts(groups int, flags ...string) {
 	p.kill()
 }
 
-// TestFaultTable follows the table of faults in docs/operations.md: for each row it makes the cause, sees the
-// message, does what the row says, and sees the controller start with everything it had. It fails for a row
-// that it does not follow.
+// TestFaultTable follows the table of faults in docs/operations.md: for each row it makes the
+// cause, sees the message, does what the row says, and sees the controller start with everything it
+// had. It fails for a row that it does not follow.
 func TestFaultTable(t *testing.T) {
 	f := &faulted{t, deploy(t), rowsOfFaults(t)}
 	if len(f.table) < 9 {
@@ -123,7 +124,8 @@ func TestFaultTable(t *testing.T) {
 	}
 
 	newer := copied()
-	if err := os.WriteFile(filepath.Join(newer, "FORMAT"), []byte(`{"format": 99, "etcd": "9.0.0", "release": "weft 9"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(newer, "FORMAT"),
+		[]byte(`{"format": 99, "etcd": "9.0.0", "release": "weft 9"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.fails("a newer release wrote it", alone(newer)...)
@@ -184,7 +186,9 @@ func TestFaultTable(t *testing.T) {
 		// As a user that owns everything else, and may not pass over owners.
 		const rights = "-dac_override,-dac_read_search"
 		command := func() *exec.Cmd {
-			return exec.CommandContext(t.Context(), "setpriv", append([]string{"--inh-caps", rights, "--bounding-set", rights, weft, "controller"}, alone(theirs)...)...)
+			return exec.CommandContext(t.Context(), "setpriv",
+				append([]string{"--inh-caps", rights, "--bounding-set", rights, weft, "controller"},
+					alone(theirs)...)...)
 		}
 		out, err := command().CombinedOutput()
 		f.failed(message, string(out), err == nil)

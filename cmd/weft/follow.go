@@ -55,7 +55,8 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 	err = c.Events(ctx, client.Path("v1", "events"), events, client.Handlers{
 		Opened: look, Event: func(client.Event) error { return look() },
 		Lost: func(err error, pause time.Duration) {
-			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
+			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err,
+				pause)
 		},
 	})
 	if interrupted(ctx, err) {
@@ -65,7 +66,8 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 }
 
 // news shows the resources that have not been shown as they are now, and remembers all.
-func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMessage) string, shown map[string]bool) error {
+func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMessage) string,
+	shown map[string]bool) error {
 	before := make(map[string]bool, len(shown))
 	for text := range shown {
 		before[text] = true

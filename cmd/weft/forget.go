@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 )
 
-// forgetElections has a switch forget the election ids of its controllers on each SIGUSR1, until end is
-// called.
+// forgetElections has a switch forget the election ids of its controllers on each SIGUSR1, until
+// end is called.
 func forgetElections(ctx context.Context, runner *live.Runner, log *slog.Logger) (end func()) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)

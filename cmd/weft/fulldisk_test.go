@@ -41,8 +41,8 @@ type disk struct {
 	home int    // process that has it mounted
 }
 
-// newDisks mounts file systems of so many MiB where processes of [disk.command] see them, and nobody
-// else. It skips the test without the right to.
+// newDisks mounts file systems of so many MiB where processes of [disk.command] see them, and
+// nobody else. It skips the test without the right to.
 func newDisks(t *testing.T, n, size int) []*disk {
 	t.Helper()
 	processes(t)
@@ -62,7 +62,8 @@ func newDisks(t *testing.T, n, size int) []*disk {
 		disks = append(disks, d)
 		mounts = append(mounts, fmt.Sprintf("mount -t tmpfs -o size=%dm weft-test %s", size, d.dir))
 	}
-	home := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", strings.Join(mounts, " && ")+" && echo mounted && exec cat")
+	home := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c",
+		strings.Join(mounts, " && ")+" && echo mounted && exec cat")
 	var errs bytes.Buffer
 	home.Stderr = &errs
 	stdin, err := home.StdinPipe() // cat ends with it, and the mounts with cat
@@ -91,7 +92,8 @@ func newDisks(t *testing.T, n, size int) []*disk {
 
 // command returns weft with its arguments, in the mount namespace of the disk.
 func (d *disk) command(args ...string) *exec.Cmd {
-	return exec.CommandContext(d.t.Context(), "nsenter", append([]string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", d.home), d.weft}, args...)...)
+	return exec.CommandContext(d.t.Context(), "nsenter",
+		append([]string{fmt.Sprintf("--mount=/proc/%d/ns/mnt", d.home), d.weft}, args...)...)
 }
 
 // path returns a path on the disk as other processes see it.
@@ -137,8 +139,8 @@ func (d *disk) clear() {
 	}
 }
 
-// exhaust uses the reserve up, as writes on a full disk do: the next segment of the write-ahead log is
-// taken, and there is no room for another one.
+// exhaust uses the reserve up, as writes on a full disk do: the next segment of the write-ahead log
+// is taken, and there is no room for another one.
 func (d *disk) exhaust() {
 	d.t.Helper()
 	next, err := filepath.Glob(d.path("data", "etcd", "member", "wal", "*.tmp"))
@@ -176,13 +178,15 @@ func (p *process) checks() (*api.Readiness, map[string]api.ReadinessCheck) {
 	return r, out
 }
 
-// TestFullDisk: below the first mark, and without an octet of room, a controller refuses changes with
-// 507 and takes deletions; when its reserve is used up it stays, says so, and goes on by itself when
-// there is room. It does not start on a full disk, and has everything when there is room again.
+// TestFullDisk: below the first mark, and without an octet of room, a controller refuses changes
+// with 507 and takes deletions; when its reserve is used up it stays, says so, and goes on by
+// itself when there is room. It does not start on a full disk, and has everything when there is
+// room again.
 func TestFullDisk(t *testing.T) {
 	small := newDisks(t, 1, 192)[0]
 	d := deploy(t)
-	flags := []string{"controller", "--config", d.config, "--data-dir", filepath.Join(small.dir, "data")}
+	flags := []string{"controller", "--config", d.config, "--data-dir",
+		filepath.Join(small.dir, "data")}
 	first := startCommand(t, small.command(flags...))
 	first.ready()
 	for i := range 3 {
@@ -195,7 +199,8 @@ func TestFullDisk(t *testing.T) {
 
 	refused := func(when string) {
 		t.Helper()
-		if p := refusal(t, first, "g3", 3); p == nil || p.Status != http.StatusInsufficientStorage || p.Code != "no_room" || !strings.Contains(p.Detail, "disk is full") {
+		if p := refusal(t, first, "g3", 3); p == nil || p.Status != http.StatusInsufficientStorage ||
+			p.Code != "no_room" || !strings.Contains(p.Detail, "disk is full") {
 			t.Errorf("a group %s: %v", when, p)
 		}
 	}
@@ -203,13 +208,15 @@ func TestFullDisk(t *testing.T) {
 		t.Helper()
 		first.until("it says that its disk is "+state, func() bool {
 			r, checks := first.checks()
-			return !r.Ready && !checks["store"].OK && !checks["disk"].OK && strings.Contains(checks["disk"].Message, "disk is full")
+			return !r.Ready && !checks["store"].OK && !checks["disk"].OK &&
+				strings.Contains(checks["disk"].Message, "disk is full")
 		})
 		first.until("weft get controllers shows it "+state, func() bool {
 			out := first.output(t, "get", "controllers")
 			return strings.Contains(out, state+", ") && strings.Contains(out, "the disk is full")
 		})
-		if out := first.metrics(); !strings.Contains(out, `state="`+state+`"} 1`) || !strings.Contains(out, "weft_ready 0") {
+		if out := first.metrics(); !strings.Contains(out, `state="`+state+`"} 1`) ||
+			!strings.Contains(out, "weft_ready 0") {
 			t.Errorf("metrics %s: %s", when, grep(out, "weft_disk", "weft_ready"))
 		}
 	}
@@ -227,14 +234,18 @@ func TestFullDisk(t *testing.T) {
 	if _, err := first.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g2", nil, nil); err != nil {
 		t.Errorf("a deletion on a full disk: %v", err)
 	}
-	first.until("the entries of the group are removed on a full disk", func() bool { return d.network.Written()["N1 updates"] > written["N1 updates"] })
+	first.until("the entries of the group are removed on a full disk", func() bool {
+		return d.network.Written()["N1 updates"] > written["N1 updates"]
+	})
 	first.programmed("g0", "g1")
 
 	small.exhaust()
 	says("without the reserve", "out")
 	refused("without the reserve")
 	small.clear()
-	first.until("a group is accepted when there is room", func() bool { return first.put("g3", spec(3)) == nil })
+	first.until("a group is accepted when there is room", func() bool {
+		return first.put("g3", spec(3)) == nil
+	})
 	first.programmed("g0", "g1", "g3")
 	first.ready()
 
@@ -243,7 +254,8 @@ func TestFullDisk(t *testing.T) {
 	before := first.groups()
 	written = d.network.Written()
 	first.kill()
-	if out, err := small.command(flags...).CombinedOutput(); err == nil || !strings.Contains(string(out), "its disk is full") {
+	if out, err := small.command(flags...).CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "its disk is full") {
 		t.Errorf("a start on a full disk: %v: %s", err, out)
 	}
 	small.clear()
@@ -253,7 +265,8 @@ func TestFullDisk(t *testing.T) {
 	after := second.groups()
 	for name, was := range before {
 		g := after[name]
-		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch {
+		if g.Version != was.Version || g.Status.Index != was.Status.Index ||
+			g.Status.Epoch != was.Status.Epoch {
 			t.Errorf("%s: %+v, was %+v", name, g, was)
 		}
 	}
@@ -266,9 +279,9 @@ func TestFullDisk(t *testing.T) {
 	second.kill()
 }
 
-// TestThreeFull: of three controllers that form an etcd, one whose disk fills has all refuse changes, and
-// leaves it to another one to decide; without its reserve it takes no part, and the others go on. Three
-// that fill together stay, say so, and go on by themselves when there is room.
+// TestThreeFull: of three controllers that form an etcd, one whose disk fills has all refuse
+// changes, and leaves it to another one to decide; without its reserve it takes no part, and the
+// others go on. Three that fill together stay, say so, and go on by themselves when there is room.
 func TestThreeFull(t *testing.T) {
 	disks := newDisks(t, 3, 192) // each controller has one of its own
 	w := newOwnTeam(t, disks...)
@@ -279,7 +292,8 @@ func TestThreeFull(t *testing.T) {
 	written := w.network.Written()
 	full := func(m *teammate) bool {
 		p := refusal(t, m.process, "g1", 1)
-		return p != nil && p.Status == http.StatusInsufficientStorage && strings.Contains(p.Detail, "disk is full")
+		return p != nil && p.Status == http.StatusInsufficientStorage &&
+			strings.Contains(p.Detail, "disk is full")
 	}
 
 	first.disk.fill(40)
@@ -287,19 +301,26 @@ func TestThreeFull(t *testing.T) {
 	if second == first {
 		t.Fatal("a controller with a full disk decides")
 	}
-	second.until("it refuses changes for the full disk of another one", func() bool { return full(second) })
+	second.until("it refuses changes for the full disk of another one", func() bool {
+		return full(second)
+	})
 	if p := refusal(t, second.process, "g1", 1); !strings.Contains(p.Detail, "controller "+first.name) {
 		t.Errorf("the refusal does not name %s: %v", first.name, p)
 	}
-	second.until("weft get controllers has the alarm", func() bool { return strings.Contains(second.output(t, "get", "controllers"), "the disk is full") })
+	second.until("weft get controllers has the alarm", func() bool {
+		return strings.Contains(second.output(t, "get", "controllers"), "the disk is full")
+	})
 
 	first.disk.exhaust()
-	second.until("the others go on without the one that takes no part", func() bool { return refusal(t, second.process, "g1", 1) == nil })
+	second.until("the others go on without the one that takes no part", func() bool {
+		return refusal(t, second.process, "g1", 1) == nil
+	})
 	w.accepted["g1"] = spec(1)
 	second.until("it lists the one without its reserve as missing for its disk", func() bool {
 		return listsMissing(second.process, first.name, "disk", "the reserve is used up")
 	})
-	if r, checks := first.checks(); r.Ready || checks["disk"].OK || !strings.Contains(checks["disk"].Message, "the reserve is used up") {
+	if r, checks := first.checks(); r.Ready || checks["disk"].OK ||
+		!strings.Contains(checks["disk"].Message, "the reserve is used up") {
 		t.Errorf("the one without its reserve says %+v", r)
 	}
 

@@ -21,12 +21,14 @@ type viewer struct {
 }
 
 // object shows one document; table does so for people.
-func object[T any](ctx context.Context, v *viewer, path string, table func(w io.Writer, t *T) error) error {
+func object[T any](ctx context.Context, v *viewer, path string,
+	table func(w io.Writer, t *T) error) error {
 	return v.show(ctx, path, nil, nil, detail(table))
 }
 
 // show shows one document. In JSON and YAML it is what as makes of it; nil: as the API gave it.
-func (v *viewer) show(ctx context.Context, path string, query url.Values, as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
+func (v *viewer) show(ctx context.Context, path string, query url.Values,
+	as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -45,12 +47,14 @@ func (v *viewer) show(ctx context.Context, path string, query url.Values, as fun
 }
 
 // list shows a list.
-func list[T any](ctx context.Context, v *viewer, path string, query url.Values, table func(w io.Writer, ts []T) error) error {
+func list[T any](ctx context.Context, v *viewer, path string, query url.Values,
+	table func(w io.Writer, ts []T) error) error {
 	return v.showAll(ctx, path, query, nil, rows(table))
 }
 
 // showAll shows a list; k, when not nil, is the kind of its items.
-func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *kind, table func(io.Writer, []json.RawMessage) error) error {
+func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *kind,
+	table func(io.Writer, []json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -68,7 +72,9 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	if k != nil {
 		document = k.asList(items.Items, document)
 	}
-	return v.output.write(v.env.stdout, document, func(w io.Writer) error { return table(w, items.Items) })
+	return v.output.write(v.env.stdout, document, func(w io.Writer) error {
+		return table(w, items.Items)
+	})
 }
 
 // tellStale prints how old what is shown is, where it is a stale answer.
@@ -78,12 +84,14 @@ func (v *viewer) tellStale(s *client.Stale) {
 	}
 }
 
-// staleFlag gives a command of a kind the flag --stale, where stale answers exist. query returns what is
-// asked, with the filters of filter; nil: there are none.
-func staleFlag(cmd *cobra.Command, k *kind, follow *bool, filter func() url.Values) (query func() (url.Values, error)) {
+// staleFlag gives a command of a kind the flag --stale, where stale answers exist. query returns
+// what is asked, with the filters of filter; nil: there are none.
+func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
+	filter func() url.Values) (query func() (url.Values, error)) {
 	var stale bool
 	if k.stored {
-		cmd.Flags().BoolVar(&stale, "stale", false, "what the controller has read of the store: also without one that decides, maybe out of date, without status")
+		cmd.Flags().BoolVar(&stale, "stale", false,
+			"what the controller has read of the store: also without one that decides, maybe out of date, without status")
 	}
 	return func() (url.Values, error) {
 		out := url.Values{}
@@ -117,7 +125,8 @@ it has read of the store, where none decides.`)
 		}
 		get.AddCommand(v.getOne(k, names))
 	}
-	add := func(use, short string, args int, complete []completion, show func(ctx context.Context, args []string) error) *cobra.Command {
+	add := func(use, short string, args int, complete []completion, show func(ctx context.Context,
+		args []string) error) *cobra.Command {
 		c := &cobra.Command{
 			Use: use, Short: short, Args: arguments(args, args), ValidArgsFunction: inTurn(complete...),
 			RunE: func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), args) },
@@ -126,29 +135,35 @@ it has read of the store, where none decides.`)
 		return c
 	}
 	groups, switches := []completion{names.of("groups")}, []completion{names.of("switches")}
-	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, nil, func(ctx context.Context, _ []string) error {
-		return object(ctx, v, client.Path("v1", "topology"), topologyTable)
-	})
-	add("tree NAME", "The tree of a multicast group", 1, groups, func(ctx context.Context, args []string) error {
-		return object(ctx, v, groupPath(args[0])+"/tree", treeTable)
-	})
-	add("state NAME", "The state of a multicast group's branches, read from the switches", 1, groups, func(ctx context.Context, args []string) error {
-		return object(ctx, v, groupPath(args[0])+"/state", stateTable)
-	})
-	add("tables SWITCH", "The tables of a switch", 1, switches, func(ctx context.Context, args []string) error {
-		return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)
-	})
-	add("entries SWITCH TABLE", "The entries of a table, read back from the switch", 2, append(switches, names.tables), func(ctx context.Context, args []string) error {
-		return list(ctx, v, entriesPath(args[0], args[1]), nil, entryTable)
-	})
+	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, nil,
+		func(ctx context.Context, _ []string) error {
+			return object(ctx, v, client.Path("v1", "topology"), topologyTable)
+		})
+	add("tree NAME", "The tree of a multicast group", 1, groups,
+		func(ctx context.Context, args []string) error {
+			return object(ctx, v, groupPath(args[0])+"/tree", treeTable)
+		})
+	add("state NAME", "The state of a multicast group's branches, read from the switches", 1, groups,
+		func(ctx context.Context, args []string) error {
+			return object(ctx, v, groupPath(args[0])+"/state", stateTable)
+		})
+	add("tables SWITCH", "The tables of a switch", 1, switches,
+		func(ctx context.Context, args []string) error {
+			return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)
+		})
+	add("entries SWITCH TABLE", "The entries of a table, read back from the switch", 2,
+		append(switches, names.tables), func(ctx context.Context, args []string) error {
+			return list(ctx, v, entriesPath(args[0], args[1]), nil, entryTable)
+		})
 	var counter string
-	counters := add("counters SWITCH", "The counters of a switch that have counted something", 1, switches, func(ctx context.Context, args []string) error {
-		query := url.Values{}
-		if counter != "" {
-			query.Set("counter", counter)
-		}
-		return list(ctx, v, switchPath(args[0], "counters"), query, counterTable)
-	})
+	counters := add("counters SWITCH", "The counters of a switch that have counted something", 1,
+		switches, func(ctx context.Context, args []string) error {
+			query := url.Values{}
+			if counter != "" {
+				query.Set("counter", counter)
+			}
+			return list(ctx, v, switchPath(args[0], "counters"), query, counterTable)
+		})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
 	flagValues(counters, "counter", names.counters)
 	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
@@ -156,9 +171,10 @@ it has read of the store, where none decides.`)
 	})
 	addFabric(v, names, add)
 	addHistory(v, add)
-	add("events", "Follow events; the same as \"weft watch events\"", 0, nil, func(ctx context.Context, _ []string) error {
-		return watchEvents(ctx, v, nil)
-	})
+	add("events", "Follow events; the same as \"weft watch events\"", 0, nil,
+		func(ctx context.Context, _ []string) error {
+			return watchEvents(ctx, v, nil)
+		})
 	return get
 }
 
@@ -167,7 +183,8 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.plural, Short: "The " + k.long, Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
+		Use: k.plural, Short: "The " + k.long, Args: arguments(0, 0),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := query()
 			switch {
@@ -193,7 +210,8 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
+		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1),
+		ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, err := query()
 			switch {
@@ -206,7 +224,8 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			return v.show(cmd.Context(), collection+client.Path(key), asked, func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
+			return v.show(cmd.Context(), collection+client.Path(key), asked,
+				func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")

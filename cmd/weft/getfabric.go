@@ -11,7 +11,8 @@ import (
 )
 
 // addFunc adds a command that shows something.
-type addFunc func(use, short string, args int, complete []completion, show func(ctx context.Context, args []string) error) *cobra.Command
+type addFunc func(use, short string, args int, complete []completion, show func(ctx context.Context,
+	args []string) error) *cobra.Command
 
 // filters are the query of a list, by the names of its flags; what is empty is not asked for.
 type filters map[string]*string
@@ -71,27 +72,33 @@ func linkFilters(c *cobra.Command, names completer) func() url.Values {
 
 // addFabric adds what there is to see of an MRC fabric beside its resources.
 func addFabric(v *viewer, names completer, add addFunc) {
-	path := func(segments ...string) string { return client.Path(append([]string{"v1"}, segments...)...) }
+	path := func(segments ...string) string {
+		return client.Path(append([]string{"v1"}, segments...)...)
+	}
 	add("fabric", "The MRC fabric as a whole", 0, nil, func(ctx context.Context, _ []string) error {
 		return object(ctx, v, path("fabric"), fabricTable)
 	})
 	profiles := names.of("ev-profiles")
 	evs := filters{}
-	c := add("evs PROFILE", "The EVs of a profile", 1, []completion{profiles}, func(ctx context.Context, args []string) error {
-		return list(ctx, v, path("ev-profiles", args[0], "evs"), evs.query(), evTable)
-	})
-	evs.register(c, "state", "only GOOD, ASSUMED_BAD or DENIED ones", values("GOOD", "ASSUMED_BAD", "DENIED"))
+	c := add("evs PROFILE", "The EVs of a profile", 1, []completion{profiles},
+		func(ctx context.Context, args []string) error {
+			return list(ctx, v, path("ev-profiles", args[0], "evs"), evs.query(), evTable)
+		})
+	evs.register(c, "state", "only GOOD, ASSUMED_BAD or DENIED ones",
+		values("GOOD", "ASSUMED_BAD", "DENIED"))
 	evs.register(c, "port", "only those of this port", values())
-	add("path PROFILE EV", "The path of an EV, switch by switch", 2, []completion{profiles, names.evs}, func(ctx context.Context, args []string) error {
-		return object(ctx, v, path("ev-profiles", args[0], "evs", args[1], "path"), pathTable)
-	})
+	add("path PROFILE EV", "The path of an EV, switch by switch", 2, []completion{profiles, names.evs},
+		func(ctx context.Context, args []string) error {
+			return object(ctx, v, path("ev-profiles", args[0], "evs", args[1], "path"), pathTable)
+		})
 	add("suspects", "Links that lose packets", 0, nil, func(ctx context.Context, _ []string) error {
 		return list(ctx, v, path("suspects"), nil, suspectTable)
 	})
 	probes := filters{}
-	c = add("probes", "What probes have shown, by EV", 0, nil, func(ctx context.Context, _ []string) error {
-		return list(ctx, v, path("ev-probes"), probes.query(), probeTable)
-	})
+	c = add("probes", "What probes have shown, by EV", 0, nil,
+		func(ctx context.Context, _ []string) error {
+			return list(ctx, v, path("ev-probes"), probes.query(), probeTable)
+		})
 	probes.register(c, "profile", "only EVs of this profile", profiles)
 	probes.register(c, "source", "only where this host probed last", names.of("hosts"))
 	probes.register(c, "destination", "only where this host was probed last", names.of("hosts"))

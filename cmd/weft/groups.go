@@ -9,11 +9,14 @@ import (
 )
 
 func groupTable(w io.Writer, groups []api.MulticastGroup) error {
-	g := newGrid("NAME", "PROXY", "QPN", "SOURCE", "RECEIVERS", "MODE", "EPOCH", "ACCEPTED", "PROGRAMMED", "DEGRADED")
+	g := newGrid("NAME", "PROXY", "QPN", "SOURCE", "RECEIVERS", "MODE", "EPOCH", "ACCEPTED",
+		"PROGRAMMED", "DEGRADED")
 	for i := range groups {
 		s, t := &groups[i].Spec, &groups[i].Status
-		g.row(groups[i].Name, s.ProxyAddress, s.DesignatedQPN, s.Source.Address, len(s.Receivers), s.Mode, t.Epoch,
-			conditionCell(t.Conditions, api.Accepted), conditionCell(t.Conditions, api.Programmed), conditionCell(t.Conditions, api.Degraded))
+		g.row(groups[i].Name, s.ProxyAddress, s.DesignatedQPN, s.Source.Address, len(s.Receivers), s.Mode,
+			t.Epoch,
+			conditionCell(t.Conditions, api.Accepted), conditionCell(t.Conditions, api.Programmed),
+			conditionCell(t.Conditions, api.Degraded))
 	}
 	return g.writeTo(w)
 }
@@ -32,7 +35,8 @@ func conditionCell(all api.Conditions, t api.ConditionType) string {
 
 // groupSummary reports in a line where a group stands.
 func groupSummary(m *api.MulticastGroup) string {
-	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch, len(m.Spec.Receivers))
+	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch,
+		len(m.Spec.Receivers))
 	if m.Status.Is(api.Programmed) && !m.Status.Is(api.Degraded) {
 		return text + ", programmed"
 	}
@@ -59,7 +63,8 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	g.row("Rewrite source:", yesNo(s.RewritesSource()))
 	g.row("Index, epoch:", fmt.Sprintf("%d, %d", t.Index, t.Epoch))
 	if t.Tree != nil {
-		g.row("Tree:", fmt.Sprintf("%d switches, root %s, SID %v, cost %d", len(t.Tree.Nodes), t.Tree.Root, t.Tree.SID, t.Tree.Cost))
+		g.row("Tree:", fmt.Sprintf("%d switches, root %s, SID %v, cost %d", len(t.Tree.Nodes),
+			t.Tree.Root, t.Tree.SID, t.Tree.Cost))
 	}
 	if err := g.writeTo(w); err != nil {
 		return err

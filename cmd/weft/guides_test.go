@@ -86,9 +86,10 @@ func runGuide(t *testing.T, steps []guideStep) {
 		var out string
 		for deadline := time.Now().Add(patience); ; {
 			var buffer bytes.Buffer
-			run(t.Context(), words[1:], environment{stdin: strings.NewReader(""), stdout: &buffer, stderr: &buffer, getenv: func(name string) string {
-				return map[string]string{"WEFT_SERVER": l.server, "WEFT_LAB": l.faults}[name]
-			}})
+			run(t.Context(), words[1:], environment{stdin: strings.NewReader(""), stdout: &buffer,
+				stderr: &buffer, getenv: func(name string) string {
+					return map[string]string{"WEFT_SERVER": l.server, "WEFT_LAB": l.faults}[name]
+				}})
 			out = strings.TrimRight(buffer.String(), "\n")
 			if matches(strings.Split(out, "\n"), s.want) {
 				break
@@ -96,7 +97,8 @@ func runGuide(t *testing.T, steps []guideStep) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s prints\n%s\nThe guide has\n%s", s.command, out, strings.Join(s.want, "\n"))
 			}
-			time.Sleep(200 * time.Millisecond) // the lab runs in real time, and says nothing when it has come so far
+			// the lab runs in real time, and says nothing when it has come so far
+			time.Sleep(200 * time.Millisecond)
 		}
 	}
 }
@@ -115,7 +117,8 @@ func matches(lines, want []string) bool {
 		}
 		return false
 	}
-	return len(lines) > 0 && matchLine(strings.Join(strings.Fields(lines[0]), " "), strings.Join(strings.Fields(want[0]), " ")) && matches(lines[1:], want[1:])
+	return len(lines) > 0 && matchLine(strings.Join(strings.Fields(lines[0]), " "),
+		strings.Join(strings.Fields(want[0]), " ")) && matches(lines[1:], want[1:])
 }
 
 func matchLine(line, want string) bool {
@@ -143,8 +146,10 @@ func TestMatches(t *testing.T) {
 		lines, want string
 		is          bool
 	}{
-		{"a  b", "a b", true}, {"a b", "a c", false}, {"a b", "a …", true}, {"a", "a\nb", false}, {"a\nb\nc", "a\n…", true}, {"a\nb\nc", "…\nc", true},
-		{"a\nb\nc", "…\nb", false}, {"a 1 b 2", "a … b …", true}, {"a 1 c 2", "a … b …", false}, {"a\nx\nb", "a\n…\nb", true}, {"a\nb", "a\n…\nb", true},
+		{"a  b", "a b", true}, {"a b", "a c", false}, {"a b", "a …", true}, {"a", "a\nb", false},
+		{"a\nb\nc", "a\n…", true}, {"a\nb\nc", "…\nc", true},
+		{"a\nb\nc", "…\nb", false}, {"a 1 b 2", "a … b …", true}, {"a 1 c 2", "a … b …", false},
+		{"a\nx\nb", "a\n…\nb", true}, {"a\nb", "a\n…\nb", true},
 	} {
 		if got := matches(strings.Split(c.lines, "\n"), strings.Split(c.want, "\n")); got != c.is {
 			t.Errorf("%q, want %q: %v", c.lines, c.want, got)

@@ -40,7 +40,8 @@ not, and 3 when it cannot be reached: for health checks of containers and script
 		},
 	}
 	h.conn.register(c)
-	c.Flags().StringVar(&h.sw, "switch", "", "host:port of the P4Runtime server of a switch to ask instead, with TLS if --ca or --cert is given")
+	c.Flags().StringVar(&h.sw, "switch", "",
+		"host:port of the P4Runtime server of a switch to ask instead, with TLS if --ca or --cert is given")
 	return c
 }
 
@@ -80,7 +81,8 @@ func (h *healthProbe) askSwitch(ctx context.Context) error {
 		defer cancel()
 	}
 	secured := insecure.NewCredentials()
-	if files := (certs.Client{Enabled: h.conn.ca+h.conn.cert != "", CAFile: h.conn.ca, CertFile: h.conn.cert, KeyFile: h.conn.key}); !files.IsZero() {
+	if files := (certs.Client{Enabled: h.conn.ca+h.conn.cert != "", CAFile: h.conn.ca,
+		CertFile: h.conn.cert, KeyFile: h.conn.key}); !files.IsZero() {
 		var err error
 		if secured, err = files.Credentials(tls.VersionTLS12); err != nil {
 			return usagef("--ca, --cert or --key: %w", err)

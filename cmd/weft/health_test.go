@@ -42,14 +42,18 @@ func TestHealth(t *testing.T) {
 		t.Helper()
 		var out strings.Builder
 		got := run(t.Context(), append([]string{"health"}, args...), environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string { return "" },
+			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
+				return ""
+			},
 		})
 		if got != want || !strings.Contains(out.String(), message) {
-			t.Errorf("weft health %v: status %d, %q; want %d with %q", args, got, out.String(), want, message)
+			t.Errorf("weft health %v: status %d, %q; want %d with %q", args, got, out.String(), want,
+				message)
 		}
 	}
 	ask(exitOK, "ready", "--server", controller.URL)
-	code, body = http.StatusServiceUnavailable, `{"ready":false,"checks":[{"name":"bgp-ls","ok":true},{"name":"switch N6","ok":false,"message":"not connected"}]}`
+	code, body = http.StatusServiceUnavailable,
+		`{"ready":false,"checks":[{"name":"bgp-ls","ok":true},{"name":"switch N6","ok":false,"message":"not connected"}]}`
 	ask(exitFailed, "not ready: switch N6: not connected", "--server", controller.URL)
 	ask(exitOK, "serving", "--switch", listener.Addr().String())
 	status.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)

@@ -72,25 +72,32 @@ The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 	}
 	f := c.Flags()
 	f.StringVar(&h.config, "config", "", "YAML file, instead of the flags below, with more settings")
-	f.StringVar(&h.transport, "transport", rocehost.Transport, "transport of the queue pairs: roce or mrc")
-	f.StringVarP(&h.cfg.Interface, "interface", "i", "", "network interface of the host's port, given by its name or an IP address of it; mrc: of each port, with commas")
-	f.StringVar(&h.cfg.Name, "name", "", "name in the report and for the controller (default the interface's)")
+	f.StringVar(&h.transport, "transport", rocehost.Transport,
+		"transport of the queue pairs: roce or mrc")
+	f.StringVarP(&h.cfg.Interface, "interface", "i", "",
+		"network interface of the host's port, given by its name or an IP address of it; mrc: of each port, with commas")
+	f.StringVar(&h.cfg.Name, "name", "",
+		"name in the report and for the controller (default the interface's)")
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
-	f.StringVar(&h.mac, "mac", "", "Ethernet address of the host; mrc: of each port (default the interface's)")
+	f.StringVar(&h.mac, "mac", "",
+		"Ethernet address of the host; mrc: of each port (default the interface's)")
 	f.StringVar(&h.gateway, "gateway", "", "Ethernet address of the switch; mrc: behind each port")
-	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate, "bits per second that a port sends at most")
+	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate,
+		"bits per second that a port sends at most")
 	f.Uint32Var(&h.qp.QPN, "qpn", 0, "queue pair number")
 	f.StringVar(&h.remote, "remote", "", "IPv6 address of the peer")
 	f.Uint32Var(&h.qp.RemoteQPN, "remote-qpn", 0, "queue pair number of the peer")
 	f.Uint32Var(&h.qp.InitialPSN, "initial-psn", 0, "first PSN, both ways")
-	f.IntVar(&h.qp.PMTU, "pmtu", 4096, "octets of payload in a full packet: 256, 512, 1024, 2048 or 4096")
+	f.IntVar(&h.qp.PMTU, "pmtu", 4096,
+		"octets of payload in a full packet: 256, 512, 1024, 2048 or 4096")
 	f.StringVar(&h.write, "write", "", "file to write into the peer's memory")
 	f.IntVar(&h.serve, "serve", 0, "octets of memory that the peer may write to")
 	f.StringVar(&h.save, "save", "", "file that the served memory is written to at the end")
 	f.Uint32Var(&h.rkey, "rkey", 0, "R_Key of the memory, the peer's or the host's own")
 	f.Uint64Var(&h.va, "va", 0, "virtual address of the memory")
 	f.Uint64Var(&h.cfg.Expect, "expect", 0, "end after this many octets of payload; 0: never")
-	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(), "time without a frame after which a host that has all it expects ends")
+	f.DurationVar((*time.Duration)(&h.cfg.Linger), "linger", h.cfg.Linger.D(),
+		"time without a frame after which a host that has all it expects ends")
 	f.DurationVar(&h.wait, "wait-interfaces", 0, "wait this long for interfaces that do not exist yet")
 	h.mrcFlags.register(f)
 	h.log.register(c, "info")
@@ -133,7 +140,8 @@ func (h *station) run(cmd *cobra.Command) error {
 }
 
 // carryOut runs a host of RoCEv2 and prints its report, also that of a failure.
-func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port hostrun.Port, link packet.MAC, log *slog.Logger) error {
+func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port hostrun.Port,
+	link packet.MAC, log *slog.Logger) error {
 	log.Info("host is up", "host", cfg.Name, "interface", cfg.Interface, "address", cfg.Address)
 	report, err := rocehost.Run(ctx, cfg, port, link, progressTo(log))
 	return h.print(report, report == nil, err)
@@ -147,7 +155,8 @@ func progressTo(log *slog.Logger) hostrun.Progress {
 			return
 		}
 		last = n
-		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received, "expected", n.Expected)
+		log.Info("progress", "written", n.Written, "toWrite", n.ToWrite, "received", n.Received,
+			"expected", n.Expected)
 	}
 }
 
@@ -195,7 +204,8 @@ func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Conf
 	cfg := h.cfg
 	cfg.Transport = h.transport
 	if err := errors.Join(
-		read("address", h.address, &cfg.Address), read("mac", h.mac, &cfg.MAC), read("gateway", h.gateway, &cfg.Gateway),
+		read("address", h.address, &cfg.Address), read("mac", h.mac, &cfg.MAC),
+		read("gateway", h.gateway, &cfg.Gateway),
 		read("remote", h.remote, &h.qp.RemoteAddress),
 	); err != nil {
 		return nil, err

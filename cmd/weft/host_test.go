@@ -15,7 +15,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
-// loopback is a host that serves memory on the loopback interface, and a file for it. Addresses are not the kernel's, which drops the frames.
+// loopback is a host that serves memory on the loopback interface, and a file for it. Addresses are
+// not the kernel's, which drops the frames.
 type loopback struct {
 	t           *testing.T
 	data        []byte // of the file
@@ -31,9 +32,11 @@ func serve(t *testing.T, config string) *loopback {
 		t.Skipf("no packet socket on lo: %v", err)
 	}
 	dir := t.TempDir()
-	l := &loopback{t: t, data: bytes.Repeat([]byte("weft"), 50_000), file: filepath.Join(dir, "data"), saved: filepath.Join(dir, "saved")}
+	l := &loopback{t: t, data: bytes.Repeat([]byte("weft"), 50_000), file: filepath.Join(dir, "data"),
+		saved: filepath.Join(dir, "saved")}
 	name := filepath.Join(dir, "host.yaml")
-	if err := errors.Join(port.Close(), os.WriteFile(l.file, l.data, 0o600), os.WriteFile(name, fmt.Appendf(nil, config, l.saved), 0o600)); err != nil {
+	if err := errors.Join(port.Close(), os.WriteFile(l.file, l.data, 0o600),
+		os.WriteFile(name, fmt.Appendf(nil, config, l.saved), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	l.receiver = start(t, nil, "host", "--config", name)
@@ -77,7 +80,8 @@ expect: 200000
 linger: 100ms
 `)
 	var sent rocehost.Report
-	l.write(&sent, "-i", "lo", "--name", "s1", "--address", "2001:db8::1", "--mac", "02:00:00:00:77:01", "--gateway", "02:00:00:00:77:02",
+	l.write(&sent, "-i", "lo", "--name", "s1", "--address", "2001:db8::1", "--mac",
+		"02:00:00:00:77:01", "--gateway", "02:00:00:00:77:02",
 		"--qpn", "256", "--remote", "2001:db8::2", "--remote-qpn", "512", "--rkey", "7", "--va", "4096")
 	if sent.Host != "s1" || sent.Written != 200_000 || sent.Writes[0].Status != "ok" {
 		t.Errorf("report %+v", sent)
@@ -95,7 +99,8 @@ type hostError struct {
 func (c hostError) check(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		var out, errs strings.Builder
-		status := run(t.Context(), append([]string{"host"}, c.args...), environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
+		status := run(t.Context(), append([]string{"host"}, c.args...),
+			environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
 		if status != c.status || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)
 		}
@@ -108,21 +113,27 @@ func TestHostErrors(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("interface: lo\ncolour: red\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	good := []string{"-i", "no-such-port", "--address", "2001:db8::1", "--gateway", "02:00:00:00:00:01", "--qpn", "256", "--remote", "2001:db8::2", "--remote-qpn", "512"}
+	good := []string{"-i", "no-such-port", "--address", "2001:db8::1", "--gateway",
+		"02:00:00:00:00:01", "--qpn", "256", "--remote", "2001:db8::2", "--remote-qpn", "512"}
 	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
 	for _, c := range []hostError{
 		{"nothing to do", good, exitUsage, "nothing to do: want --write, --serve or --config"},
 		{"no interface", []string{"--serve", "10"}, exitUsage, "host: interface: is missing"},
-		{"no such interface", with("--serve", "10"), exitFailed, "interface cannot be used: no-such-port"},
-		{"address", with("--serve", "10", "--address", "10.0.0.1"), exitUsage, "Addr 10.0.0.1 is not an IPv6 unicast address"},
+		{"no such interface", with("--serve", "10"), exitFailed,
+			"interface cannot be used: no-such-port"},
+		{"address", with("--serve", "10", "--address", "10.0.0.1"), exitUsage,
+			"Addr 10.0.0.1 is not an IPv6 unicast address"},
 		{"not an address", with("--serve", "10", "--remote", "x"), exitUsage, "host: --remote: "},
 		{"not a MAC", with("--serve", "10", "--gateway", "x"), exitUsage, "host: --gateway: MAC \"x\""},
 		{"QPN", with("--serve", "10", "--qpn", "16777216"), exitUsage, "QPN 16777216: want 2..0xFFFFFE"},
-		{"PMTU", with("--serve", "10", "--pmtu", "1500"), exitUsage, "PMTU 1500: want 256, 512, 1024, 2048 or 4096"},
+		{"PMTU", with("--serve", "10", "--pmtu", "1500"), exitUsage,
+			"PMTU 1500: want 256, 512, 1024, 2048 or 4096"},
 		{"save alone", with("--write", "x", "--save", "y"), exitUsage, "--save without --serve"},
-		{"config and flags", []string{"--config", bad, "--qpn", "2"}, exitUsage, "--config and --qpn: want one of them"},
+		{"config and flags", []string{"--config", bad, "--qpn", "2"}, exitUsage,
+			"--config and --qpn: want one of them"},
 		{"no config", []string{"--config", "/nowhere"}, exitUsage, "open /nowhere"},
-		{"bad config", []string{"--config", bad}, exitUsage, `bad.yaml:2: invalid host configuration: colour: unknown field`},
+		{"bad config", []string{"--config", bad}, exitUsage,
+			`bad.yaml:2: invalid host configuration: colour: unknown field`},
 	} {
 		c.check(t)
 	}

@@ -177,10 +177,12 @@ func (h *hostileAPI) value(name string, s schema, depth int) any {
 
 // unheard are commands of the API that are not run here.
 var unheard = map[string]string{
-	"backup": "writes a file", "apply": "reads files", "diff": "reads files", "login": "asks for a password",
+	"backup": "writes a file", "apply": "reads files", "diff": "reads files",
+	"login": "asks for a password",
 }
 
-// leaves calls f with every command below c that can be run, with an argument for each that it must have.
+// leaves calls f with every command below c that can be run, with an argument for each that it must
+// have.
 func leaves(c *cobra.Command, f func(c *cobra.Command, args []string)) {
 	if c.HasSubCommands() {
 		for _, child := range c.Commands() {
@@ -226,8 +228,8 @@ func (q *quits) Write(p []byte) (int, error) {
 	return q.buf.Write(p)
 }
 
-// TestHostileNames: whatever the network says, no command hands it to the terminal as it is. What is
-// JSON stays JSON.
+// TestHostileNames: whatever the network says, no command hands it to the terminal as it is. What
+// is JSON stays JSON.
 func TestHostileNames(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		h := newHostileAPI(t)
@@ -235,7 +237,8 @@ func TestHostileNames(t *testing.T) {
 		server := httptest.NewServer(h)
 		defer server.Close()
 		escaped := 0
-		root := newRoot(environment{stdin: new(bytes.Buffer), stdout: new(bytes.Buffer), stderr: new(bytes.Buffer), getenv: func(string) string { return "" }})
+		root := newRoot(environment{stdin: new(bytes.Buffer), stdout: new(bytes.Buffer),
+			stderr: new(bytes.Buffer), getenv: func(string) string { return "" }})
 		for _, top := range root.Commands() {
 			if top.GroupID != "api" || unheard[top.Name()] != "" {
 				continue
@@ -272,7 +275,8 @@ func TestHostileNames(t *testing.T) {
 			})
 		}
 		if want := 1000; !refuse && escaped < want {
-			t.Errorf("only %d texts were shown, want at least %d: the fake has lost what it is for", escaped, want)
+			t.Errorf("only %d texts were shown, want at least %d: the fake has lost what it is for", escaped,
+				want)
 		}
 	}
 }
@@ -287,20 +291,23 @@ func runHostile(t *testing.T, server string, args []string) (stdout, stderr stri
 		out.end = func() { cancel(errors.New("seen")) }
 	}
 	home := t.TempDir()
-	run(ctx, args, environment{stdin: strings.NewReader("secret\nsecret\n"), stdout: out, stderr: text, getenv: func(name string) string {
-		switch name {
-		case "WEFT_SERVER":
-			return server
-		case "WEFT_TOKEN":
-			return "letmein"
-		case "HOME", "XDG_CONFIG_HOME":
-			return home
-		}
-		return ""
-	}})
-	for _, wrong := range []string{"cannot unmarshal", "ParseAddr", "unexpected", "usage:", "no such operation", "unable to parse", "netip."} {
+	run(ctx, args, environment{stdin: strings.NewReader("secret\nsecret\n"), stdout: out, stderr: text,
+		getenv: func(name string) string {
+			switch name {
+			case "WEFT_SERVER":
+				return server
+			case "WEFT_TOKEN":
+				return "letmein"
+			case "HOME", "XDG_CONFIG_HOME":
+				return home
+			}
+			return ""
+		}})
+	for _, wrong := range []string{"cannot unmarshal", "ParseAddr", "unexpected", "usage:",
+		"no such operation", "unable to parse", "netip."} {
 		if strings.Contains(text.buf.String(), wrong) {
-			t.Errorf("%s: the fake's answer or the call is wrong: %s", strings.Join(args, " "), text.buf.String())
+			t.Errorf("%s: the fake's answer or the call is wrong: %s", strings.Join(args, " "),
+				text.buf.String())
 		}
 	}
 	return out.buf.String(), text.buf.String()
@@ -311,7 +318,9 @@ func checkHostile(t *testing.T, name string, outputs ...string) {
 	t.Helper()
 	for _, out := range outputs {
 		for line := range strings.Lines(out) {
-			if strings.HasPrefix(strings.TrimPrefix(line, "weft: "), "FORGED") || strings.ContainsFunc(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", ""), func(r rune) bool { return !strconv.IsPrint(r) }) {
+			if strings.HasPrefix(strings.TrimPrefix(line, "weft: "), "FORGED") ||
+				strings.ContainsFunc(strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", ""),
+					func(r rune) bool { return !strconv.IsPrint(r) }) {
 				t.Errorf("%s: %q", name, line)
 			}
 		}

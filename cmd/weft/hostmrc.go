@@ -14,7 +14,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
-// runMRC runs a host of MRC and prints its report. text is the configuration file's; nil: the flags say it.
+// runMRC runs a host of MRC and prints its report. text is the configuration file's; nil: the flags
+// say it.
 func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) error {
 	cfg, err := h.mrc(cmd, text)
 	if err != nil {
@@ -31,8 +32,10 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	if err != nil {
 		return err
 	}
-	log.Info("host is up", "host", cfg.Name, "transport", cfg.Transport, "ports", len(links), "address", cfg.Address)
-	report, err := mrchost.Run(cmd.Context(), cfg, links, mrchost.Options{Progress: progressTo(log), Log: log})
+	log.Info("host is up", "host", cfg.Name, "transport", cfg.Transport, "ports", len(links),
+		"address", cfg.Address)
+	report, err := mrchost.Run(cmd.Context(), cfg, links, mrchost.Options{Progress: progressTo(log),
+		Log: log})
 	return h.print(report, report == nil, err)
 }
 
@@ -66,11 +69,13 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 		return mrchost.Load(h.config, text)
 	}
 	cfg := mrchost.Default()
-	cfg.Name, cfg.RTT, cfg.Expect, cfg.Linger = h.cfg.Name, api.Duration(h.rtt), h.cfg.Expect, h.cfg.Linger
+	cfg.Name, cfg.RTT, cfg.Expect, cfg.Linger = h.cfg.Name, api.Duration(h.rtt), h.cfg.Expect,
+		h.cfg.Linger
 	if err := read("address", h.address, &cfg.Address); err != nil {
 		return nil, err
 	}
-	qp := mrchost.QueuePair{QPN: h.qp.QPN, RemoteQPN: h.qp.RemoteQPN, InitialPSN: h.qp.InitialPSN, PMTU: h.qp.PMTU}
+	qp := mrchost.QueuePair{QPN: h.qp.QPN, RemoteQPN: h.qp.RemoteQPN, InitialPSN: h.qp.InitialPSN,
+		PMTU: h.qp.PMTU}
 	if err := read("remote", h.remote, &qp.RemoteAddress); err != nil {
 		return nil, err
 	}
@@ -119,10 +124,12 @@ func (h *station) ports() ([]mrchost.Port, error) {
 	}
 	interfaces, gateways, macs := list(h.cfg.Interface), list(h.gateway), list(h.mac)
 	if len(gateways) != len(interfaces) {
-		return nil, fmt.Errorf("host: --gateway has %d addresses: want %d, one for each --interface", len(gateways), len(interfaces))
+		return nil, fmt.Errorf("host: --gateway has %d addresses: want %d, one for each --interface",
+			len(gateways), len(interfaces))
 	}
 	if len(macs) != 0 && len(macs) != len(interfaces) {
-		return nil, fmt.Errorf("host: --mac has %d addresses: want %d, one for each --interface, or none", len(macs), len(interfaces))
+		return nil, fmt.Errorf("host: --mac has %d addresses: want %d, one for each --interface, or none",
+			len(macs), len(interfaces))
 	}
 	var ports []mrchost.Port
 	for i, name := range interfaces {

@@ -37,35 +37,58 @@ type mrcFlags struct {
 // register adds the flags to those of the command.
 func (m *mrcFlags) register(to *pflag.FlagSet) {
 	f := pflag.NewFlagSet("mrc", pflag.ContinueOnError)
-	f.StringVar(&m.controller.Address, "controller", "", "mrc: host:port of the controller that supplies entropy values")
-	f.StringVar(&m.controller.CA, "controller-ca", "", "mrc: PEM file with the authorities of the controller's certificate")
-	f.StringVar(&m.controller.Cert, "controller-cert", "", "mrc: PEM file with the host's certificate for the controller")
+	f.StringVar(&m.controller.Address, "controller", "",
+		"mrc: host:port of the controller that supplies entropy values")
+	f.StringVar(&m.controller.CA, "controller-ca", "",
+		"mrc: PEM file with the authorities of the controller's certificate")
+	f.StringVar(&m.controller.Cert, "controller-cert", "",
+		"mrc: PEM file with the host's certificate for the controller")
 	f.StringVar(&m.controller.Key, "controller-key", "", "mrc: PEM file with its key")
-	f.StringVar(&m.controller.ServerName, "controller-name", "", "mrc: name in the controller's certificate (default the host of --controller)")
-	f.StringVar(&m.controller.State, "controller-state", "", "mrc: file that keeps what the controller has configured, for the next start")
-	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(), "mrc: round trip of the idle network, until the controller sets it")
-	f.Uint32Var(&m.immediate, "immediate", 0, "mrc: immediate data for the peer when the file is written")
+	f.StringVar(&m.controller.ServerName, "controller-name", "",
+		"mrc: name in the controller's certificate (default the host of --controller)")
+	f.StringVar(&m.controller.State, "controller-state", "",
+		"mrc: file that keeps what the controller has configured, for the next start")
+	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(),
+		"mrc: round trip of the idle network, until the controller sets it")
+	f.Uint32Var(&m.immediate, "immediate", 0,
+		"mrc: immediate data for the peer when the file is written")
 
-	f.Uint16Var(&m.udpPort, "udp-port", 4791, "mrc: UDP destination port; with a controller it must be the controller's")
-	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+"=N; with a controller they must be the controller's")
+	f.Uint16Var(&m.udpPort, "udp-port", 4791,
+		"mrc: UDP destination port; with a controller it must be the controller's")
+	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+
+		"=N; with a controller they must be the controller's")
 	f.BoolVar(&m.no.portUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
-	f.BoolVar(&m.shareCongestion, "share-congestion", false, "mrc: queue pairs to a peer share one congestion window")
-	f.Uint64Var(&m.receive.Rate, "receive-rate", 0, "mrc: bits of payload per second that the host consumes; 0: unlimited")
-	f.IntVar(&m.receive.Bitmap, "receive-bitmap", 0, "mrc: packets that may have arrived out of order; more are refused; 0: any number")
-	f.IntVar(&m.receive.Packets, "receive-packets", 0, "mrc: packets that may wait to be consumed; more are refused; 0: any number")
-	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20, "mrc: octets that may wait to be consumed; more are refused")
-	f.BoolVar(&m.no.flowControl, "no-flow-control", false, "mrc: do not slow peers down by penalties when octets wait")
-	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false, "mrc: have max_psn_range follow the free share of --receive-buffer")
+	f.BoolVar(&m.shareCongestion, "share-congestion", false,
+		"mrc: queue pairs to a peer share one congestion window")
+	f.Uint64Var(&m.receive.Rate, "receive-rate", 0,
+		"mrc: bits of payload per second that the host consumes; 0: unlimited")
+	f.IntVar(&m.receive.Bitmap, "receive-bitmap", 0,
+		"mrc: packets that may have arrived out of order; more are refused; 0: any number")
+	f.IntVar(&m.receive.Packets, "receive-packets", 0,
+		"mrc: packets that may wait to be consumed; more are refused; 0: any number")
+	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20,
+		"mrc: octets that may wait to be consumed; more are refused")
+	f.BoolVar(&m.no.flowControl, "no-flow-control", false,
+		"mrc: do not slow peers down by penalties when octets wait")
+	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false,
+		"mrc: have max_psn_range follow the free share of --receive-buffer")
 	f.IntVar(&m.maxWIMM, "max-wimm", 32, "mrc: WRITEs with Immediate in flight, at both ends")
-	f.IntVar(&m.maxMPR, "max-mpr", 8, "mrc: greatest max_psn_range in units of 128 packets, at both ends")
+	f.IntVar(&m.maxMPR, "max-mpr", 8,
+		"mrc: greatest max_psn_range in units of 128 packets, at both ends")
 	f.IntVar(&m.settings.MPR, "mpr", 0, "mrc: initial max_psn_range (default --max-mpr)")
-	f.Uint8Var(&m.settings.AckTimeout, "ack-timeout", 0, "mrc: Local ACK Timeout is 1.024 us x 2^N, 1 to 24 (default from the round trip)")
-	f.DurationVar(&m.probeTimeout, "probe-timeout", 0, "mrc: silence after which a reliability probe is sent; with --ack-timeout (default a quarter of that)")
+	f.Uint8Var(&m.settings.AckTimeout, "ack-timeout", 0,
+		"mrc: Local ACK Timeout is 1.024 us x 2^N, 1 to 24 (default from the round trip)")
+	f.DurationVar(&m.probeTimeout, "probe-timeout", 0,
+		"mrc: silence after which a reliability probe is sent; with --ack-timeout (default a quarter of that)")
 	f.Uint8Var(&m.linear, "linear-retries", 7, "mrc: retries after that timeout, 0 to 7")
-	f.Uint8Var(&m.expo, "exponential-retries", 25, "mrc: retries with doubling timeouts, 0 to 25; 25 is unlimited")
-	f.BoolVar(&m.no.dynamicMPR, "no-dynamic-mpr", false, "mrc: max_psn_range does not change, at both ends")
-	f.BoolVar(&m.no.trimNACK, "no-trim-nack", false, "mrc: trimmed packets are not answered by NACKs, at both ends")
-	f.BoolVar(&m.no.serviceTime, "no-service-time", false, "mrc: service time is not reported, at both ends")
+	f.Uint8Var(&m.expo, "exponential-retries", 25,
+		"mrc: retries with doubling timeouts, 0 to 25; 25 is unlimited")
+	f.BoolVar(&m.no.dynamicMPR, "no-dynamic-mpr", false,
+		"mrc: max_psn_range does not change, at both ends")
+	f.BoolVar(&m.no.trimNACK, "no-trim-nack", false,
+		"mrc: trimmed packets are not answered by NACKs, at both ends")
+	f.BoolVar(&m.no.serviceTime, "no-service-time", false,
+		"mrc: service time is not reported, at both ends")
 	f.BoolVar(&m.no.trim, "no-trim", false, "mrc: switches must not trim the data")
 	f.BoolVar(&m.no.tseth, "no-timestamps", false, "mrc: requests carry no timestamps")
 	m.set = f
@@ -138,7 +161,8 @@ func (m *mrcFlags) over(cfg *mrchost.Config) error {
 	for _, no := range []struct {
 		flag bool
 		of   **bool
-	}{{m.no.dynamicMPR, &q.DynamicMPR}, {m.no.trimNACK, &q.TrimNACK}, {m.no.serviceTime, &q.ServiceTime}, {m.no.trim, &q.Trimmable}, {m.no.tseth, &q.Timestamps}} {
+	}{{m.no.dynamicMPR, &q.DynamicMPR}, {m.no.trimNACK, &q.TrimNACK},
+		{m.no.serviceTime, &q.ServiceTime}, {m.no.trim, &q.Trimmable}, {m.no.tseth, &q.Timestamps}} {
 		if no.flag {
 			*no.of = off
 		}

@@ -17,7 +17,8 @@ func versionText(v *api.HostVersion) string {
 }
 
 func hostTable(w io.Writer, hosts []api.Host) error {
-	g := newGrid("NAME", "ADDRESS", "PORTS", "USABLE", "CONNECTED", "SINCE", "CURRENT", "PROFILES", "EVS", "NOTE")
+	g := newGrid("NAME", "ADDRESS", "PORTS", "USABLE", "CONNECTED", "SINCE", "CURRENT", "PROFILES",
+		"EVS", "NOTE")
 	for i := range hosts {
 		h := &hosts[i]
 		usable, refused := 0, ""
@@ -29,7 +30,8 @@ func hostTable(w io.Writer, hosts []api.Host) error {
 		if n := len(h.Refusals); n > 0 {
 			refused = fmt.Sprintf("refuses %d: %s: %s", n, h.Refusals[0].Field, h.Refusals[0].Reason)
 		}
-		g.row(h.Name, h.Address, len(h.Ports), usable, yesNo(h.Connected), clockTime(h.Since), yesNo(h.Versions.Current), h.EVProfiles, h.EVs, notes(h.Error, refused))
+		g.row(h.Name, h.Address, len(h.Ports), usable, yesNo(h.Connected), clockTime(h.Since),
+			yesNo(h.Versions.Current), h.EVProfiles, h.EVs, notes(h.Error, refused))
 	}
 	return g.writeTo(w)
 }
@@ -44,16 +46,20 @@ func hostDetail(w io.Writer, h *api.Host) error {
 	}
 	g.row("Connected:", notes(connected, h.Error))
 	g.row("Software:", h.Software)
-	g.row("Holds:", notes(versionText(h.Versions.Held), "current: "+yesNo(h.Versions.Current), fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
+	g.row("Holds:", notes(versionText(h.Versions.Held), "current: "+yesNo(h.Versions.Current),
+		fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
 	g.row("Is to hold:", fmt.Sprintf("%d EV profiles, %d EVs", h.EVProfiles, h.EVs))
 	if c := h.Capabilities; c != nil {
-		g.row("EVs:", fmt.Sprintf("%s; %s; %d bits, %d a profile, %d in all, a multiple of %d", strings.Join(c.EVFormatModes, " "), strings.Join(c.EVModes, " "),
+		g.row("EVs:", fmt.Sprintf("%s; %s; %d bits, %d a profile, %d in all, a multiple of %d",
+			strings.Join(c.EVFormatModes, " "), strings.Join(c.EVModes, " "),
 			c.EVMaxWidth, c.EVMaxCountProfile, c.EVMaxCount, max(1, c.EVCountAlign)))
-		g.row("Profiles:", fmt.Sprintf("%d EV, %d CC (%s)", c.EVMaxProfiles, c.CCMaxProfiles, strings.Join(c.CCAlgorithms, " ")))
+		g.row("Profiles:", fmt.Sprintf("%d EV, %d CC (%s)", c.EVMaxProfiles, c.CCMaxProfiles,
+			strings.Join(c.CCAlgorithms, " ")))
 		g.row("Options:", strings.Join(append(append([]string{}, c.Options...), c.Transport...), " "))
 	}
 	for _, r := range h.Refusals {
-		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason, notes(r.Code, versionText(r.Version))))
+		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason,
+			notes(r.Code, versionText(r.Version))))
 	}
 	if err := g.writeTo(w); err != nil {
 		return err
@@ -78,7 +84,8 @@ func portTable(w io.Writer, ports []api.HostPort) error {
 		if s.Held {
 			held = "held"
 		}
-		g.row(ports[i].Port, named(s.LeafName, s.Leaf), s.LeafPort, yesNo(s.Usable), notes(down, held, drainCell(s.Drains)))
+		g.row(ports[i].Port, named(s.LeafName, s.Leaf), s.LeafPort, yesNo(s.Usable),
+			notes(down, held, drainCell(s.Drains)))
 	}
 	return g.writeTo(w)
 }

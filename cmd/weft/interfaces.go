@@ -13,10 +13,11 @@ import (
 const interfacePoll = 50 * time.Millisecond
 
 // findInterfaces returns the names that network interfaces have now. A text is a name, or an IP
-// address that the interface has: container tools give interfaces addresses of the user's choice, and
-// names of their own. It waits until all of them exist, since such tools also make them after the
-// process has started. Ports are opened by the texts: the name of an address may change.
-func findInterfaces(ctx context.Context, patience time.Duration, texts ...string) ([]string, error) {
+// address that the interface has: container tools give interfaces addresses of the user's choice,
+// and names of their own. It waits until all of them exist, since such tools also make them after
+// the process has started. Ports are opened by the texts: the name of an address may change.
+func findInterfaces(ctx context.Context, patience time.Duration, texts ...string) ([]string,
+	error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	ticker := time.NewTicker(interfacePoll)

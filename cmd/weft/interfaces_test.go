@@ -34,10 +34,13 @@ func TestFindInterfaces(t *testing.T) {
 		want     string
 	}{
 		{"192.0.2.77", 0, "interface 192.0.2.77: no interface has this address"},
-		{"192.0.2.77", time.Millisecond, "--wait-interfaces: after 1ms: interface 192.0.2.77: no interface has this address"},
-		{"no-such-port", time.Millisecond, "--wait-interfaces: after 1ms: interface no-such-port: no such network interface"},
+		{"192.0.2.77", time.Millisecond,
+			"--wait-interfaces: after 1ms: interface 192.0.2.77: no interface has this address"},
+		{"no-such-port", time.Millisecond,
+			"--wait-interfaces: after 1ms: interface no-such-port: no such network interface"},
 	} {
-		if _, err := findInterfaces(t.Context(), c.patience, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := findInterfaces(t.Context(), c.patience, c.text); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.text, err, c.want)
 		}
 	}

@@ -20,17 +20,22 @@ func TestInterruptedDemo(t *testing.T) {
 		status int
 		says   string
 	}{
-		{[]string{"demo", "multicast"}, "6 switches", &signalled{syscall.SIGINT}, 130, "weft: interrupted before it was done\n"},
-		{[]string{"demo", "multicast"}, "POST /v1/multicast-groups", &signalled{syscall.SIGTERM}, 143, "weft: terminated before it was done\n"},
-		{[]string{"demo", "mrc", "--hosts", "4", "--t0", "2", "--t1", "2"}, "planes of", &signalled{syscall.SIGINT}, 130, "weft: interrupted before it was done\n"},
-		{[]string{"demo", "pfc"}, "\n", &signalled{syscall.SIGTERM}, 143, "weft: terminated before it was done\n"},
+		{[]string{"demo", "multicast"}, "6 switches", &signalled{syscall.SIGINT}, 130,
+			"weft: interrupted before it was done\n"},
+		{[]string{"demo", "multicast"}, "POST /v1/multicast-groups", &signalled{syscall.SIGTERM}, 143,
+			"weft: terminated before it was done\n"},
+		{[]string{"demo", "mrc", "--hosts", "4", "--t0", "2", "--t1", "2"}, "planes of",
+			&signalled{syscall.SIGINT}, 130, "weft: interrupted before it was done\n"},
+		{[]string{"demo", "pfc"}, "\n", &signalled{syscall.SIGTERM}, 143,
+			"weft: terminated before it was done\n"},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out, in := io.Pipe()
 		var errs strings.Builder
 		status := make(chan int, 1)
 		go func() {
-			status <- run(ctx, c.args, environment{stdin: strings.NewReader(""), stdout: in, stderr: &errs, getenv: func(string) string { return "" }})
+			status <- run(ctx, c.args, environment{stdin: strings.NewReader(""), stdout: in, stderr: &errs,
+				getenv: func(string) string { return "" }})
 			in.Close()
 		}()
 		var said strings.Builder
@@ -47,7 +52,8 @@ func TestInterruptedDemo(t *testing.T) {
 		}
 		cancel(nil)
 		if got := <-status; got != c.status || errs.String() != c.says {
-			t.Errorf("%v after %q: status %d, %q, want %d, %q; it wrote\n%s", c.args, c.after, got, errs.String(), c.status, c.says, said.String())
+			t.Errorf("%v after %q: status %d, %q, want %d, %q; it wrote\n%s", c.args, c.after, got,
+				errs.String(), c.status, c.says, said.String())
 		}
 	}
 }

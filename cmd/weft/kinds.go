@@ -76,60 +76,81 @@ func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
 // kinds are the kinds of resources; that of a document without one is the first.
 var kinds = []*kind{
 	{
-		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups", items: "/v1/multicast-groups", key: "name", stored: true,
-		table: rows(groupTable), detail: detail(groupDetail), document: documentOf[api.MulticastGroupSpec](), waits: true,
+		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups",
+		items: "/v1/multicast-groups", key: "name", stored: true,
+		table: rows(groupTable), detail: detail(groupDetail),
+		document: documentOf[api.MulticastGroupSpec](), waits: true,
 		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the switches.",
 		events:  []string{"group", "receiver"},
 	},
 	{
-		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles", long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles", key: "name",
-		table: rows(evProfileTable), detail: detail(evProfileDetail), document: documentOf[api.EVProfileSpec](), waits: true,
+		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles",
+		long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles",
+		key:   "name",
+		table: rows(evProfileTable), detail: detail(evProfileDetail),
+		document: documentOf[api.EVProfileSpec](), waits: true,
 		removed: "Removes the spec of EV profiles. The configuration applies to them again.",
 		events:  []string{"ev-profile"},
 	},
 	{
-		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles", items: "/v1/cc-profiles", key: "name", stored: true,
-		table: rows(ccTable), document: documentOf[api.CCProfileSpec](), removed: "Deletes CC profiles that no EV profile names.",
+		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles",
+		items: "/v1/cc-profiles", key: "name", stored: true,
+		table: rows(ccTable), document: documentOf[api.CCProfileSpec](),
+		removed: "Deletes CC profiles that no EV profile names.",
 	},
 	{
-		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies", items: "/v1/srv6-policies", key: "name", stored: true,
-		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), document: documentOf[api.SRv6PolicySpec](), waits: true,
+		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies",
+		items: "/v1/srv6-policies", key: "name", stored: true,
+		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail),
+		document: documentOf[api.SRv6PolicySpec](), waits: true,
 		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
 		events:  []string{"srv6-policy"},
 	},
 	{
-		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants", key: "name", stored: true,
-		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](), waits: true,
+		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants",
+		key: "name", stored: true,
+		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](),
+		waits:   true,
 		removed: "Deletes tenants that no PFC policy refers to.",
 		events:  []string{"tenant"},
 	},
 	{
-		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies", items: "/v1/pfc-policies", key: "name", stored: true,
-		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), document: documentOf[api.PFCPolicySpec](), waits: true,
+		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies",
+		items: "/v1/pfc-policies", key: "name", stored: true,
+		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail),
+		document: documentOf[api.PFCPolicySpec](), waits: true,
 		removed: "Deletes PFC policies, with their tunnels and pauses.",
 		events:  []string{"pfc-policy", "pfc"},
 	},
 	{
-		name: "network", noun: "network", plural: "networks", long: "networks that clients describe", items: "/v1/networks", key: "name", stored: true,
-		table: rows(networkTable), document: documentOf[api.NetworkSpec](), removed: "Deletes networks: their nodes and links leave the topology, unless another source has them.",
-		events: []string{"network"},
+		name: "network", noun: "network", plural: "networks", long: "networks that clients describe",
+		items: "/v1/networks", key: "name", stored: true,
+		table: rows(networkTable), document: documentOf[api.NetworkSpec](),
+		removed: "Deletes networks: their nodes and links leave the topology, unless another source has them.",
+		events:  []string{"network"},
 	},
 	{
-		name: "project", noun: "project", plural: "projects", long: "projects, with what is assigned to them and what is left", items: "/v1/projects", key: "name", stored: true,
+		name: "project", noun: "project", plural: "projects",
+		long: "projects, with what is assigned to them and what is left", items: "/v1/projects",
+		key: "name", stored: true,
 		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
 		removed: "Deletes projects that have no resources. What was assigned to them is the administrators' again.",
 		events:  []string{"project"},
 	},
 	{
-		name: "link", noun: "link", plural: "links", long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
-		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true, events: []string{"link"},
+		name: "link", noun: "link", plural: "links",
+		long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
+		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true,
+		events: []string{"link"},
 	},
 	{
-		name: "node", noun: "node", plural: "nodes", long: "switches of the MRC fabric, or the nodes of the topology", items: "/v1/nodes", key: "id",
+		name: "node", noun: "node", plural: "nodes",
+		long: "switches of the MRC fabric, or the nodes of the topology", items: "/v1/nodes", key: "id",
 		table: rows(nodeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
-		name: "plane", noun: "plane", plural: "planes", long: "planes of the MRC fabric", items: "/v1/planes", key: "plane",
+		name: "plane", noun: "plane", plural: "planes", long: "planes of the MRC fabric",
+		items: "/v1/planes", key: "plane",
 		table: rows(planeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
@@ -137,35 +158,43 @@ var kinds = []*kind{
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
-		name: "port", noun: "port", plural: "ports", long: "ports of switches, SWITCH/PORT", items: "/v1/ports", place: switchPortPlace, key: "name",
+		name: "port", noun: "port", plural: "ports", long: "ports of switches, SWITCH/PORT",
+		items: "/v1/ports", place: switchPortPlace, key: "name",
 		table: rows(switchPortTable), document: documentOf[api.PortSpec](), waits: true,
 		removed: "Removes the spec of ports. The switches keep the settings that they have.",
 		events:  []string{"port"},
 	},
 	{
-		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory", items: "/v1/hosts", key: "name",
+		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory",
+		items: "/v1/hosts", key: "name",
 		table: rows(hostTable), detail: detail(hostDetail), events: []string{"host"},
 	},
 	{
-		noun: "switch", plural: "switches", long: "switches and the state of their sessions", items: "/v1/switches", key: "name",
+		noun: "switch", plural: "switches", long: "switches and the state of their sessions",
+		items: "/v1/switches", key: "name",
 		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
 	},
 	{
-		noun: "orphan", plural: "orphans", long: "orphans: entries of switches that no resource explains", items: "/v1/orphans", key: "name",
+		noun: "orphan", plural: "orphans", long: "orphans: entries of switches that no resource explains",
+		items: "/v1/orphans", key: "name",
 		table: rows(orphanTable), detail: detail(orphanDetail), unversioned: true, whole: "switch",
 		removed: "Removes orphans, entries of switches that no resource explains: at once, or when the switch\nis connected again. --all --switch removes all orphans of a switch.",
 		events:  []string{"orphan"},
 	},
 	{
-		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions", items: "/v1/bgp-peers", key: "name",
+		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions",
+		items: "/v1/bgp-peers", key: "name",
 		table: rows(peerTable), detail: detail(peerDetail), events: []string{"bgp-peer"},
 	},
 	{
-		noun: "certificate", plural: "certificates", long: "certificates of the controller that answers, and their ends", items: "/v1/certificates", key: "name",
+		noun: "certificate", plural: "certificates",
+		long: "certificates of the controller that answers, and their ends", items: "/v1/certificates",
+		key:   "name",
 		table: rows(certificateTable), events: []string{"certificate"},
 	},
 	{
-		noun: "controller", plural: "controllers", long: "controllers that share the store", items: "/v1/controllers", key: "name",
+		noun: "controller", plural: "controllers", long: "controllers that share the store",
+		items: "/v1/controllers", key: "name",
 		table: rows(controllerTable), events: []string{"controller"},
 	},
 }
@@ -180,7 +209,8 @@ func (k *kind) at(name string) (collection, key string, err error) {
 
 // of returns the collection of a resource at a controller and its name there. A name that the kind
 // cannot have is wrong usage.
-func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessage, json.RawMessage], string, error) {
+func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessage,
+	json.RawMessage], string, error) {
 	collection, key, err := k.at(name)
 	if err != nil {
 		err = &usageError{err}
@@ -260,7 +290,8 @@ func (k *kind) asList(items []json.RawMessage, document []byte) []byte {
 func portPlace(name string) (collection, key string, err error) {
 	host, port, ok := strings.Cut(name, "/")
 	if !ok || host == "" || port == "" {
-		return "", "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port", name)
+		return "", "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port",
+			name)
 	}
 	return client.Path("v1", "hosts", host, "ports"), port, nil
 }

@@ -70,14 +70,17 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 			return err
 		}
 		ctx := cmd.Context()
-		if err := checkListens(ctx, "--listen", r.listen, "--trace-addr", r.traces, "--fault-addr", r.faults); err != nil {
+		if err := checkListens(ctx, "--listen", r.listen, "--trace-addr", r.traces, "--fault-addr",
+			r.faults); err != nil {
 			return err
 		}
-		if err := checkLoopback(ctx, "--listen", r.listen, r.insecure, "want a loopback address such as 127.0.0.1:8080, or --insecure"); err != nil {
+		if err := checkLoopback(ctx, "--listen", r.listen, r.insecure,
+			"want a loopback address such as 127.0.0.1:8080, or --insecure"); err != nil {
 			return &usageError{err}
 		}
 		for _, x := range [][2]string{{"--trace-addr", r.traces}, {"--fault-addr", r.faults}} {
-			if err := checkLoopback(ctx, x[0], x[1], r.insecure || x[1] == "", "want a loopback address, or --insecure"); err != nil {
+			if err := checkLoopback(ctx, x[0], x[1], r.insecure ||
+				x[1] == "", "want a loopback address, or --insecure"); err != nil {
 				return &usageError{err}
 			}
 		}
@@ -89,14 +92,20 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 	}
 	f := c.Flags()
 	f.StringVar(&r.listen, "listen", "127.0.0.1:8080", "address:port of the API")
-	f.BoolVar(&r.traffic, "traffic", false, "hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
-	f.StringVar(&r.mode, "mode", "", "how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
-	f.StringVar(&r.traces, "trace-addr", "", "address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
-	f.StringVar(&r.faults, "fault-addr", "", "address:port of the API for faults; \"\" turns it off (default loopback, the port after that of --listen)")
+	f.BoolVar(&r.traffic, "traffic", false,
+		"hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
+	f.StringVar(&r.mode, "mode", "",
+		"how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
+	f.StringVar(&r.traces, "trace-addr", "",
+		"address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
+	f.StringVar(&r.faults, "fault-addr", "",
+		"address:port of the API for faults; \"\" turns it off (default loopback, the port after that of --listen)")
 	registerCaptures(c, &r.pcap)
-	f.BoolVar(&r.insecure, "insecure", false, "serve the APIs and traces on any address, although they ask for no credentials")
+	f.BoolVar(&r.insecure, "insecure", false,
+		"serve the APIs and traces on any address, although they ask for no credentials")
 	log.register(c, "warn")
-	c.AddCommand(newLabExport(env), newLabFault(env), newLabKill(env), newLabRevive(env), newLabGet(env))
+	c.AddCommand(newLabExport(env), newLabFault(env), newLabKill(env), newLabRevive(env),
+		newLabGet(env))
 	return c
 }
 
@@ -120,7 +129,9 @@ func findNetwork(name string) (lab.Network, error) {
 		return network, nil
 	}
 	if !strings.ContainsAny(name, "./") {
-		return lab.Network{}, fmt.Errorf("lab: there is no built-in network %q: want one of %s, or a file", name, strings.Join(lab.BuiltinNames(), ", "))
+		return lab.Network{}, fmt.Errorf(
+			"lab: there is no built-in network %q: want one of %s, or a file", name,
+			strings.Join(lab.BuiltinNames(), ", "))
 	}
 	return lab.Load(name)
 }
@@ -144,7 +155,8 @@ func setMode(network *lab.Network, mode string) error {
 // run runs the network until ctx ends.
 func (r *labRun) run(ctx context.Context) error {
 	say := func(format string, args ...any) { fmt.Fprintf(r.env.stdout, format+"\n", args...) }
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: r.network, Listen: r.listen, Log: r.log, Progress: say})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: r.network, Listen: r.listen, Log: r.log,
+		Progress: say})
 	if err != nil {
 		return err
 	}
@@ -234,10 +246,13 @@ func (r *labRun) write(ctx context.Context, live *lab.Live) error {
 
 // serve serves something of the lab over HTTP, on any port of loopback if elsewhere is set and
 // another program has the address.
-func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*httpListener, error) {
-	l, err := listenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler))
+func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*httpListener,
+	error) {
+	l, err := listenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}),
+		slog.New(slog.DiscardHandler))
 	if elsewhere && errors.Is(err, syscall.EADDRINUSE) {
-		return listenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}), slog.New(slog.DiscardHandler))
+		return listenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}),
+			slog.New(slog.DiscardHandler))
 	}
 	return l, err
 }

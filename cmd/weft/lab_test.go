@@ -20,9 +20,10 @@ func TestDemo(t *testing.T) {
 			}
 			left := noFiles(t)
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode}, environment{
-				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
-			})
+			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode},
+				environment{
+					stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
+				})
 			if status != exitOK {
 				t.Fatalf("status %d: %s", status, errs.String())
 			}
@@ -31,7 +32,8 @@ func TestDemo(t *testing.T) {
 			if err := json.Unmarshal([]byte(lines[len(lines)-1]), &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Delivered != 5 || r.Bytes != 262144 || r.Corrupt != 0 || r.EarlyAcks != 0 || r.AcksAtSource == 0 || r.LinkPackets["S1-N6"] < 64 {
+			if r.Delivered != 5 || r.Bytes != 262144 || r.Corrupt != 0 || r.EarlyAcks != 0 ||
+				r.AcksAtSource == 0 || r.LinkPackets["S1-N6"] < 64 {
 				t.Errorf("%+v", r)
 			}
 			if files := left(); len(files) > 0 {
@@ -41,12 +43,13 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// noFiles makes new directories those that a program writes to unless it is given others, and returns
-// what is in them.
+// noFiles makes new directories those that a program writes to unless it is given others, and
+// returns what is in them.
 func noFiles(t *testing.T) (left func() []string) {
 	t.Helper()
 	top := t.TempDir()
-	for _, name := range []string{"TMPDIR", "HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "PWD"} {
+	for _, name := range []string{"TMPDIR", "HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+		"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "PWD"} {
 		dir := filepath.Join(top, name)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -72,7 +75,8 @@ func noFiles(t *testing.T) (left func() []string) {
 func TestLab(t *testing.T) {
 	dir := t.TempDir()
 	network, group := filepath.Join(dir, "two.yaml"), filepath.Join(dir, "g.yaml")
-	err := os.WriteFile(network, []byte("name: two\nswitches: [{name: A}, {name: B}]\nhosts: [{name: S}, {name: R}]\nlinks: [{a: A, b: B}, {a: A, b: S}, {a: B, b: R}]\n"), 0o600)
+	err := os.WriteFile(network,
+		[]byte("name: two\nswitches: [{name: A}, {name: B}]\nhosts: [{name: S}, {name: R}]\nlinks: [{a: A, b: B}, {a: A, b: S}, {a: B, b: R}]\n"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +90,8 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--trace-addr", "127.0.0.1:0", "--log-level", "error")
+	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--trace-addr", "127.0.0.1:0",
+		"--log-level", "error")
 	server, host, traced := "", "", ""
 	for traced == "" {
 		line := l.out.next(t)
@@ -104,15 +109,20 @@ spec:
 		t.Errorf("host R is %q", host)
 	}
 	var out, errs strings.Builder
-	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" }}
-	if status := run(t.Context(), []string{"apply", "-f", group, "--wait", patience.String(), "--server", server}, env); status != exitOK {
+	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		getenv: func(string) string { return "" }}
+	if status := run(t.Context(), []string{"apply", "-f", group, "--wait", patience.String(),
+		"--server", server}, env); status != exitOK {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 	if status := run(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 	errs.Reset()
-	if status := run(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"}, env); status != exitFailed || !strings.Contains(errs.String(), "404 Not Found: want /NAME/v1/trace with the name of a switch: A, B") {
+	if status := run(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"},
+		env); status != exitFailed ||
+		!strings.Contains(errs.String(),
+			"404 Not Found: want /NAME/v1/trace with the name of a switch: A, B") {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
 	l.cancel()
@@ -132,31 +142,46 @@ func TestLabErrors(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"unknown name", []string{"lab", "figure9"}, exitUsage, `there is no built-in network "figure9": want one of figure1, clos, pfc, or a file`},
+		{"unknown name", []string{"lab", "figure9"}, exitUsage,
+			`there is no built-in network "figure9": want one of figure1, clos, pfc, or a file`},
 		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
-		{"bad file", []string{"lab", bad}, exitUsage, `line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
-		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage, `--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},
-		{"faults for others", []string{"lab", "figure1", "--fault-addr", "0.0.0.0:0"}, exitUsage, "--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want a loopback address, or --insecure"},
-		{"no traffic", []string{"lab", "../../examples/wan.yaml", "--traffic"}, exitUsage, "--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want hosts of transport mrc"},
-		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage, `--pcap is "./nosuch": want a directory that exists`},
-		{"no captures of pfc", []string{"demo", "pfc", "--pcap", "./nosuch"}, exitUsage, `--pcap is "./nosuch": want a directory that exists`},
+		{"bad file", []string{"lab", bad}, exitUsage,
+			`line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},
+		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage,
+			`--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},
+		{"faults for others", []string{"lab", "figure1", "--fault-addr", "0.0.0.0:0"}, exitUsage,
+			"--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want a loopback address, or --insecure"},
+		{"no traffic", []string{"lab", "../../examples/wan.yaml", "--traffic"}, exitUsage,
+			"--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want hosts of transport mrc"},
+		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage,
+			`--pcap is "./nosuch": want a directory that exists`},
+		{"no captures of pfc", []string{"demo", "pfc", "--pcap", "./nosuch"}, exitUsage,
+			`--pcap is "./nosuch": want a directory that exists`},
 		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
 		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
-		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage, `--mode is "x": want provisioned or inband`},
-		{"unknown demo", []string{"demo", "x"}, exitUsage, `demo: unknown command "x": want one of mrc, multicast, pfc`},
-		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
-		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage, `--mode "x", want one of [ecmp stev`},
+		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage,
+			`--mode is "x": want provisioned or inband`},
+		{"unknown demo", []string{"demo", "x"}, exitUsage,
+			`demo: unknown command "x": want one of mrc, multicast, pfc`},
+		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage,
+			`--mode "x", want one of [ecmp stev`},
+		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage,
+			`--mode "x", want one of [ecmp stev`},
 		{"mrc tiers", []string{"demo", "mrc", "--tiers", "4"}, exitUsage, "--tiers is 4, want 2 to 3"},
-		{"mrc planes", []string{"demo", "mrc", "--planes", "0"}, exitUsage, "--planes is 0: want 1 or more"},
+		{"mrc planes", []string{"demo", "mrc", "--planes", "0"}, exitUsage,
+			"--planes is 0: want 1 or more"},
 		{"mrc hosts", []string{"demo", "mrc", "--hosts", "3"}, exitUsage, "--hosts is 3, want 4 to"},
 		{"mrc pods", []string{"demo", "mrc", "--pods", "2"}, exitUsage, "--pods is 2, want 0 to 0"},
-		{"mrc rate", []string{"demo", "mrc", "--rate", "500000"}, exitUsage, "--rate is 500000: want 1 to 400000 Mb/s, or 0"},
-		{"mrc delay", []string{"demo", "mrc", "--delay", "2s"}, exitUsage, "--delay is 2s: want up to 1s"},
+		{"mrc rate", []string{"demo", "mrc", "--rate", "500000"}, exitUsage,
+			"--rate is 500000: want 1 to 400000 Mb/s, or 0"},
+		{"mrc delay", []string{"demo", "mrc", "--delay", "2s"}, exitUsage,
+			"--delay is 2s: want up to 1s"},
 		{"mrc bytes", []string{"demo", "mrc", "--bytes", "-1"}, exitUsage, "--bytes is -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
+			status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out,
+				stderr: &errs, getenv: os.Getenv})
 			if status != c.status || !strings.Contains(errs.String(), c.want) {
 				t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)
 			}

@@ -14,7 +14,8 @@ func newLabExport(env environment) *cobra.Command {
 	var o export.Options
 	var tool, mode string
 	c := &cobra.Command{
-		Use: "export NAME|FILE.yaml DIR --to TOOL", Short: "Write a network as a lab of Docker Compose, containerlab or Mininet",
+		Use:   "export NAME|FILE.yaml DIR --to TOOL",
+		Short: "Write a network as a lab of Docker Compose, containerlab or Mininet",
 		Long: `Writes a network, a built-in one or that of a file, as a lab of another tool: the tool's own
 file, the configuration of the controller and of each host, and a README with the commands.
 Switches and hosts are then processes of their own, on interfaces of the Linux kernel. docs/labs.md
@@ -47,7 +48,8 @@ says what each tool needs. Files of DIR with these names are replaced.`,
 			}
 			for _, f := range files {
 				if strings.HasSuffix(f.Name, "README.md") {
-					fmt.Fprintf(env.stdout, "%d files in %s; read %s\n", len(files), dir, filepath.Join(dir, filepath.FromSlash(f.Name)))
+					fmt.Fprintf(env.stdout, "%d files in %s; read %s\n", len(files), dir,
+						filepath.Join(dir, filepath.FromSlash(f.Name)))
 				}
 			}
 			return nil
@@ -55,8 +57,10 @@ says what each tool needs. Files of DIR with these names are replaced.`,
 	}
 	f := c.Flags()
 	f.StringVar(&tool, "to", "", "tool: "+strings.Join(export.Tools(), ", "))
-	f.IntVar(&o.Controllers, "controllers", 1, "controllers, 1 or 3 to 9 that form an etcd; not with mininet")
-	f.StringVar(&o.Data, "data", "", "folder for all files but docker-compose.yml, relative to DIR (default DIR); compose only")
+	f.IntVar(&o.Controllers, "controllers", 1,
+		"controllers, 1 or 3 to 9 that form an etcd; not with mininet")
+	f.StringVar(&o.Data, "data", "",
+		"folder for all files but docker-compose.yml, relative to DIR (default DIR); compose only")
 	f.StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path, as of weft lab")
 	_ = c.MarkFlagRequired("to") // it is there
 	return c

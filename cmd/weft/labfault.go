@@ -47,17 +47,21 @@ type faulter struct {
 // newFaulter returns a faulter with the flags of a command.
 func newFaulter(env environment, c *cobra.Command) *faulter {
 	f := &faulter{env: env}
-	c.PersistentFlags().StringVar(&f.url, "lab", "", "URL of the lab's API for faults (environment WEFT_LAB; default "+defaultLab+")")
-	c.PersistentFlags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "longest wait for an answer; 0 is for ever")
+	c.PersistentFlags().StringVar(&f.url, "lab", "",
+		"URL of the lab's API for faults (environment WEFT_LAB; default "+defaultLab+")")
+	c.PersistentFlags().DurationVar(&f.timeout, "request-timeout", 30*time.Second,
+		"longest wait for an answer; 0 is for ever")
 	return f
 }
 
 // do makes a request and decodes the answer into out.
-func (f *faulter) do(ctx context.Context, method, path string, body, out any) (json.RawMessage, error) {
+func (f *faulter) do(ctx context.Context, method, path string, body, out any) (json.RawMessage,
+	error) {
 	if f.timeout < 0 {
 		return nil, usagef("--request-timeout is %v: want 0 or more", f.timeout)
 	}
-	rest, err := client.New(client.Config{Server: cmp.Or(f.url, f.env.getenv("WEFT_LAB"), defaultLab), Timeout: f.timeout, UserAgent: "weft/" + buildVersion()})
+	rest, err := client.New(client.Config{Server: cmp.Or(f.url, f.env.getenv("WEFT_LAB"), defaultLab),
+		Timeout: f.timeout, UserAgent: "weft/" + buildVersion()})
 	if err != nil {
 		return nil, fmt.Errorf("--lab: %w", err)
 	}
@@ -140,9 +144,12 @@ type linkFlags struct {
 }
 
 func (l *linkFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&l.direction, "direction", string(lab.DirectionBoth), "both, a-b (from the first node to the second) or b-a")
-	c.Flags().Uint32Var(&l.port, "port", 0, "port of the link at the first node, where several links lead to the second")
-	flagValues(c, "direction", values(string(lab.DirectionBoth), string(lab.DirectionAB), string(lab.DirectionBA)))
+	c.Flags().StringVar(&l.direction, "direction", string(lab.DirectionBoth),
+		"both, a-b (from the first node to the second) or b-a")
+	c.Flags().Uint32Var(&l.port, "port", 0,
+		"port of the link at the first node, where several links lead to the second")
+	flagValues(c, "direction", values(string(lab.DirectionBoth), string(lab.DirectionAB),
+		string(lab.DirectionBA)))
 }
 
 // path returns the path of the faults of a link.
@@ -171,7 +178,8 @@ frames in silence, use --loss 100%.`,
 		Args: arguments(2, 2), ValidArgsFunction: inTurn(f.nodes, f.peers),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		change := lab.FaultChange{Loss: loss.value, Reorder: reorder.value, Duplicate: duplicate.value, Corrupt: corrupt.value}
+		change := lab.FaultChange{Loss: loss.value, Reorder: reorder.value, Duplicate: duplicate.value,
+			Corrupt: corrupt.value}
 		set := cmd.Flags().Changed
 		if down && up {
 			return usagef("--down and --up: want one of them")
@@ -203,8 +211,10 @@ frames in silence, use --loss 100%.`,
 	flags.BoolVar(&up, "up", false, "end --down")
 	flags.Var(&loss, "loss", "frames that are lost, such as 1% or 0.01")
 	flags.DurationVar(&delay, "delay", 0, "added to the delay of the link")
-	flags.DurationVar(&jitter, "jitter", 0, "most that is added to that at random; frames stay in order")
-	flags.Var(&reorder, "reorder", "frames that others may overtake, by the jitter (default of that: the time of ten frames of 4,096 octets, at least 1ms)")
+	flags.DurationVar(&jitter, "jitter", 0,
+		"most that is added to that at random; frames stay in order")
+	flags.Var(&reorder, "reorder",
+		"frames that others may overtake, by the jitter (default of that: the time of ten frames of 4,096 octets, at least 1ms)")
 	flags.Var(&duplicate, "duplicate", "frames that arrive twice")
 	flags.Var(&corrupt, "corrupt", "frames with one bit flipped behind the Ethernet header")
 	at.register(c)
@@ -265,15 +275,18 @@ func newFaulterOfParts(env environment, use, short, long, method string) *cobra.
 		kind  lab.PartKind
 		short string
 	}{
-		{lab.PartSwitch, "Switches"}, {lab.PartHost, "Hosts"}, {lab.PartBGP, "BGP-LS sessions, by the names of their switches"},
+		{lab.PartSwitch, "Switches"}, {lab.PartHost, "Hosts"},
+		{lab.PartBGP, "BGP-LS sessions, by the names of their switches"},
 	} {
 		c.AddCommand(&cobra.Command{
-			Use: string(k.kind) + " NAME...", Short: k.short, Args: arguments(1, -1), ValidArgsFunction: anyNumber(f.nodes),
+			Use: string(k.kind) + " NAME...", Short: k.short, Args: arguments(1, -1),
+			ValidArgsFunction: anyNumber(f.nodes),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				var report lab.FaultReport
 				for _, name := range args {
 					report = lab.FaultReport{}
-					if _, err := f.do(cmd.Context(), method, lab.PartPath(lab.Part{Kind: k.kind, Name: name}), nil, &report); err != nil {
+					if _, err := f.do(cmd.Context(), method, lab.PartPath(lab.Part{Kind: k.kind, Name: name}), nil,
+						&report); err != nil {
 						return err
 					}
 				}
@@ -297,7 +310,9 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w io.Writer) error { return faultTable(w, &report) })
+			return f.output.write(f.env.stdout, document, func(w io.Writer) error {
+				return faultTable(w, &report)
+			})
 		},
 	}, &cobra.Command{
 		Use: "links", Short: "Both directions of all links", Args: arguments(0, 0),
@@ -307,7 +322,9 @@ failed by "weft lab fault" and "weft lab kill".`)
 			if err != nil {
 				return err
 			}
-			return f.output.write(f.env.stdout, document, func(w io.Writer) error { return directionTable(w, links) })
+			return f.output.write(f.env.stdout, document, func(w io.Writer) error {
+				return directionTable(w, links)
+			})
 		},
 	})
 	return c
@@ -339,14 +356,16 @@ func faultTable(w io.Writer, r *lab.FaultReport) error {
 
 // directionTable shows directions of links.
 func directionTable(w io.Writer, links []lab.LinkState) error {
-	g := newGrid("FROM", "PORT", "TO", "STATE", "FAULTS", "SENT", "LOST", "REORDERED", "DUPLICATED", "CORRUPTED")
+	g := newGrid("FROM", "PORT", "TO", "STATE", "FAULTS", "SENT", "LOST", "REORDERED", "DUPLICATED",
+		"CORRUPTED")
 	for i := range links {
 		s := &links[i]
 		state := "up"
 		if !s.Up {
 			state = "down"
 		}
-		g.row(s.From, s.FromPort, s.To, state, faultsOf(s), s.Sent, s.Lost, s.Reordered, s.Duplicated, s.Corrupted)
+		g.row(s.From, s.FromPort, s.To, state, faultsOf(s), s.Sent, s.Lost, s.Reordered, s.Duplicated,
+			s.Corrupted)
 	}
 	return g.writeTo(w)
 }

@@ -32,7 +32,8 @@ func checkListen(ctx context.Context, what, address string) error {
 	case err == nil:
 		return l.Close()
 	case errors.As(err, &unknown):
-		return usagef("%s is %q: the host is not known (%s): want an address of this machine", what, address, unknown.Err)
+		return usagef("%s is %q: the host is not known (%s): want an address of this machine", what,
+			address, unknown.Err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return usagef("%s is %q: this machine has no such address: want one that it has, or no host for all of them", what, address)
 	case errors.Is(err, syscall.EACCES):
@@ -41,8 +42,8 @@ func checkListen(ctx context.Context, what, address string) error {
 	return nil
 }
 
-// checkLoopback refuses an address that other machines reach, for what asks for no credentials; want
-// is what would be right.
+// checkLoopback refuses an address that other machines reach, for what asks for no credentials;
+// want is what would be right.
 func checkLoopback(ctx context.Context, what, address string, insecure bool, want string) error {
 	if insecure {
 		return nil
@@ -55,8 +56,11 @@ func checkLoopback(ctx context.Context, what, address string, insecure bool, wan
 	if host != "" && err != nil {
 		return fmt.Errorf("%s %s: %w", what, address, err)
 	}
-	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool { return !a.Unmap().IsLoopback() }) {
-		return fmt.Errorf("%s %s: others reach this address, and the API asks for no credentials: %s", what, address, want)
+	if host == "" || slices.ContainsFunc(addrs, func(a netip.Addr) bool {
+		return !a.Unmap().IsLoopback()
+	}) {
+		return fmt.Errorf("%s %s: others reach this address, and the API asks for no credentials: %s",
+			what, address, want)
 	}
 	return nil
 }

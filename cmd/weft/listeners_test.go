@@ -35,8 +35,10 @@ func TestListenersOfSwitch(t *testing.T) {
 	}
 	ours.IssueExpired(t, "expired", "c1")
 	ours.Issue(t, "plain", "prometheus") // it names no kind of machine
-	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--grpc-server-ssl", "--grpc-server-with-client-auth",
-		"--grpc-server-cert", ours.File("switch.pem"), "--grpc-server-key", ours.File("switch.key"), "--grpc-server-cacert", ours.File("ca.pem"))
+	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0",
+		"--grpc-server-ssl", "--grpc-server-with-client-auth",
+		"--grpc-server-cert", ours.File("switch.pem"), "--grpc-server-key", ours.File("switch.key"),
+		"--grpc-server-cacert", ours.File("ca.pem"))
 	web, rpc := value(t, sw.err, "http"), value(t, sw.err, "p4runtime")
 
 	files := func(from *certstest.Authority, name string) certs.Client {
@@ -64,7 +66,8 @@ func TestListenersOfSwitch(t *testing.T) {
 	}
 	get := func(path string) func(certs.Client) error {
 		return func(c certs.Client) error {
-			client, url := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+web+path
+			client, url := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+web+
+				path
 			if c.Enabled {
 				client, url = secureClient(c), "https://"+web+path
 			}
@@ -134,7 +137,8 @@ func TestListenersOfSwitch(t *testing.T) {
 	if status := <-refused.status; status == exitOK {
 		t.Error("weft trace is let in without a certificate")
 	}
-	tracing := start(t, nil, "trace", "--switch", web, "--ca", ours.File("ca.pem"), "--cert", ours.File("client.pem"), "--key", ours.File("client.key"))
+	tracing := start(t, nil, "trace", "--switch", web, "--ca", ours.File("ca.pem"), "--cert",
+		ours.File("client.pem"), "--key", ours.File("client.key"))
 	sw.cancel() // which ends the traces too
 	if status := <-sw.status; status != exitOK {
 		t.Errorf("exit status %d", status)
@@ -168,7 +172,8 @@ func TestHTTPOfSwitchIsBounded(t *testing.T) {
 	for _, conn := range idle {
 		conn.Close()
 	}
-	if count := regexp.MustCompile(`weft_p4runtime_clients_turned_away_total\{reason="strangers"\} [1-9]`); !count.Match(text) {
+	if count := regexp.MustCompile(
+		`weft_p4runtime_clients_turned_away_total\{reason="strangers"\} [1-9]`); !count.Match(text) {
 		t.Errorf("no %s in\n%s", count, text)
 	}
 	sw.cancel()

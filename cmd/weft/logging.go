@@ -14,7 +14,8 @@ type logging struct{ level, format string }
 
 func (l *logging) register(cmd *cobra.Command, level string) {
 	cmd.Flags().StringVar(&l.level, "log-level", level, "least log level: debug, info, warn or error")
-	cmd.Flags().StringVar(&l.format, "log-format", "text", "log format on standard error: text or json")
+	cmd.Flags().StringVar(&l.format, "log-format", "text",
+		"log format on standard error: text or json")
 }
 
 func (l *logging) open(w io.Writer) (*slog.Logger, error) {

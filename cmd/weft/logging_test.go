@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLogsAreLines: what others wrote neither begins a line of a log nor reaches a terminal as it is.
+// TestLogsAreLines: what others wrote neither begins a line of a log nor reaches a terminal as it
+// is.
 func TestLogsAreLines(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
@@ -16,9 +17,11 @@ func TestLogsAreLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.WithGroup("g").With("node", hostile).Info(hostile, "error", errors.New(hostile), "octets", []byte(hostile), "list", []string{hostile})
+		log.WithGroup("g").With("node", hostile).Info(hostile, "error", errors.New(hostile), "octets",
+			[]byte(hostile), "list", []string{hostile})
 		checkHostile(t, format, out.String())
-		if lines := strings.Count(out.String(), "\n"); lines != 1 || strings.Count(out.String(), "u202e") < 3 {
+		if lines := strings.Count(out.String(), "\n"); lines != 1 ||
+			strings.Count(out.String(), "u202e") < 3 {
 			t.Errorf("%s: %d lines: %s", format, lines, out.String())
 		}
 		var fields struct {
@@ -26,7 +29,8 @@ func TestLogsAreLines(t *testing.T) {
 			G   struct{ Node string }
 		}
 		if format == "json" {
-			if err := json.Unmarshal(out.Bytes(), &fields); err != nil || fields.Msg != hostile || fields.G.Node != hostile {
+			if err := json.Unmarshal(out.Bytes(), &fields); err != nil || fields.Msg != hostile ||
+				fields.G.Node != hostile {
 				t.Errorf("%q, %v", fields, err)
 			}
 		}

@@ -102,7 +102,8 @@ the file of WEFT_CREDENTIALS. Where standard input is no terminal, it has the na
 }
 
 // signIn begins a session with a password.
-func signIn(ctx context.Context, env environment, rest *client.Client, user string) (s api.Session, err error) {
+func signIn(ctx context.Context, env environment, rest *client.Client, user string) (s api.Session,
+	err error) {
 	ask := newPrompter(env)
 	if user == "" {
 		if user, err = ask.line("User"); err != nil {
@@ -113,11 +114,13 @@ func signIn(ctx context.Context, env environment, rest *client.Client, user stri
 	if err != nil {
 		return s, err
 	}
-	return post[api.Session](ctx, rest, sessionPath, api.SignIn{User: user, Password: password, Bearer: true})
+	return post[api.Session](ctx, rest, sessionPath, api.SignIn{User: user, Password: password,
+		Bearer: true})
 }
 
 // signInByDevice begins a session of whom the OpenID Connect provider of the controller names.
-func signInByDevice(ctx context.Context, env environment, rest *client.Client, _ string) (s api.Session, err error) {
+func signInByDevice(ctx context.Context, env environment, rest *client.Client,
+	_ string) (s api.Session, err error) {
 	d, err := post[api.DeviceSignIn](ctx, rest, "/v1/oidc/device", nil)
 	if err != nil {
 		return s, err
@@ -141,7 +144,8 @@ func signInByDevice(ctx context.Context, env environment, rest *client.Client, _
 }
 
 // post sends a body and returns the answer.
-func post[T any](ctx context.Context, rest *client.Client, path string, body any) (out T, err error) {
+func post[T any](ctx context.Context, rest *client.Client, path string, body any) (out T,
+	err error) {
 	a, err := rest.Do(ctx, http.MethodPost, path, nil, body)
 	if err == nil {
 		err = a.Decode(&out)
@@ -182,7 +186,8 @@ func grantText(g api.Grant) string {
 func newLogout(env environment) *cobra.Command {
 	var conn connection
 	c := &cobra.Command{
-		Use: "logout", Short: "Sign out of a controller", Long: `Ends the session of "weft login" at the controller, and forgets it.`,
+		Use: "logout", Short: "Sign out of a controller",
+		Long: `Ends the session of "weft login" at the controller, and forgets it.`,
 		Args: arguments(0, 0),
 	}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -223,7 +228,8 @@ func newLogout(env environment) *cobra.Command {
 func newWhoami(env environment) *cobra.Command {
 	var conn connection
 	var out format
-	c := &cobra.Command{Use: "whoami", Short: "Show who you are at a controller", Long: "Shows the principal, its role and its scopes.", Args: arguments(0, 0)}
+	c := &cobra.Command{Use: "whoami", Short: "Show who you are at a controller",
+		Long: "Shows the principal, its role and its scopes.", Args: arguments(0, 0)}
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		rest, err := conn.open(env)
 		if err != nil {

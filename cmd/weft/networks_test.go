@@ -23,13 +23,14 @@ func chain(metric int, nodes ...int) string {
 	}
 	text += "links:\n"
 	for i := range len(nodes) - 1 {
-		text += fmt.Sprintf("- {a: n%d, portA: 2, b: n%d, portB: 1, metric: %d}\n", nodes[i], nodes[i+1], metric)
+		text += fmt.Sprintf("- {a: n%d, portA: 2, b: n%d, portB: 1, metric: %d}\n", nodes[i], nodes[i+1],
+			metric)
 	}
 	return text
 }
 
-// TestNetworks: the topology is what BGP-LS, a network of the API and a file say together; each link
-// names what it is known from. A network outlives the controller.
+// TestNetworks: the topology is what BGP-LS, a network of the API and a file say together; each
+// link names what it is known from. A network outlives the controller.
 func TestNetworks(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -40,7 +41,8 @@ func TestNetworks(t *testing.T) {
 		return path
 	}
 	speaks := netip.MustParseAddr("127.0.6.1")
-	speaker, err := bgpls.Start(t.Context(), bgpls.Config{ASN: static.DefaultASN, RouterID: netip.MustParseAddr("10.0.0.1"), Listen: netip.AddrPortFrom(speaks, 0)})
+	speaker, err := bgpls.Start(t.Context(), bgpls.Config{ASN: static.DefaultASN,
+		RouterID: netip.MustParseAddr("10.0.0.1"), Listen: netip.AddrPortFrom(speaks, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,8 @@ func TestNetworks(t *testing.T) {
 		}
 	})
 	collector := netip.MustParseAddr("127.0.6.2")
-	if err := speaker.AddPeer(t.Context(), bgpls.Peer{Address: collector, ASN: static.DefaultASN, Passive: true}); err != nil {
+	if err := speaker.AddPeer(t.Context(), bgpls.Peer{Address: collector, ASN: static.DefaultASN,
+		Passive: true}); err != nil {
 		t.Fatal(err)
 	}
 	file := write("net.yaml", chain(10, 1, 2, 3))
@@ -76,22 +79,26 @@ api: {listen: "127.0.0.1:0"}
 			}
 			got = make(map[string]string)
 			for _, l := range seen.Links {
-				got[string(l.Local[len("64512:10.0.0."):]+l.Remote[len("64512:10.0.0."):])] = fmt.Sprintf("%d %v", l.IGPMetric, l.Sources)
+				got[string(l.Local[len("64512:10.0.0."):]+l.Remote[len("64512:10.0.0."):])] = fmt.Sprintf(
+					"%d %v", l.IGPMetric, l.Sources)
 			}
 			return maps.Equal(got, want)
 		})
 	}
-	links(map[string]string{"12": "10 [file]", "21": "10 [file]", "23": "10 [file]", "32": "10 [file]"})
+	links(map[string]string{"12": "10 [file]", "21": "10 [file]", "23": "10 [file]",
+		"32": "10 [file]"})
 
 	spec, err := static.Parse([]byte(chain(20, 3, 4)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.rest.Do(t.Context(), http.MethodPut, "/v1/networks/net", nil, map[string]any{"spec": spec}); err != nil {
+	if _, err := p.rest.Do(t.Context(), http.MethodPut, "/v1/networks/net", nil,
+		map[string]any{"spec": spec}); err != nil {
 		t.Fatal(err)
 	}
 	// n3 is the network's: it has no link to n2 there.
-	described := map[string]string{"12": "10 [file]", "21": "10 [file]", "23": "10 [file]", "34": "20 [network net]", "43": "20 [network net]"}
+	described := map[string]string{"12": "10 [file]", "21": "10 [file]", "23": "10 [file]",
+		"34": "20 [network net]", "43": "20 [network net]"}
 	links(described)
 
 	// n1 speaks for itself, and has two links: one that the file has too.
@@ -108,7 +115,8 @@ api: {listen: "127.0.0.1:0"}
 	links(described)
 	a, err := p.rest.Get(t.Context(), "/v1/networks/net", nil)
 	var n api.Network
-	if err != nil || json.Unmarshal(a.Body, &n) != nil || n.Status.Links != 2 || n.Status.InForce != 2 || !n.Status.Conditions.Is(api.Accepted) {
+	if err != nil || json.Unmarshal(a.Body, &n) != nil || n.Status.Links != 2 ||
+		n.Status.InForce != 2 || !n.Status.Conditions.Is(api.Accepted) {
 		t.Errorf("the network: %+v, %v", n, err)
 	}
 
@@ -118,8 +126,10 @@ api: {listen: "127.0.0.1:0"}
 	if _, err := p.rest.Do(t.Context(), http.MethodDelete, "/v1/networks/net", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	links(map[string]string{"12": "30 [bgp-ls file]", "21": "10 [file]", "23": "10 [file]", "32": "10 [file]"})
-	if _, err := p.rest.Do(t.Context(), http.MethodPut, "/v1/networks/net", nil, map[string]any{"spec": map[string]any{"nodes": []any{}}}); err == nil {
+	links(map[string]string{"12": "30 [bgp-ls file]", "21": "10 [file]", "23": "10 [file]",
+		"32": "10 [file]"})
+	if _, err := p.rest.Do(t.Context(), http.MethodPut, "/v1/networks/net", nil,
+		map[string]any{"spec": map[string]any{"nodes": []any{}}}); err == nil {
 		t.Error("a network without nodes is taken")
 	}
 	p.kill()

@@ -14,7 +14,8 @@ func orphanTable(w io.Writer, orphans []api.Orphan) error {
 		if o.Kind == api.OrphanPFC {
 			index = ""
 		}
-		g.row(o.Name, o.Switch, o.Kind, index, o.Entries, clockTime(o.Since), clockTime(o.Removal), o.Detail)
+		g.row(o.Name, o.Switch, o.Kind, index, o.Entries, clockTime(o.Since), clockTime(o.Removal),
+			o.Detail)
 	}
 	return g.writeTo(w)
 }

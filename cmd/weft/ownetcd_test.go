@@ -39,9 +39,9 @@ func (p *process) etcd() int {
 	return 0
 }
 
-// TestEtcdProcess: the process of a controller's etcd takes nothing with it when its database is damaged: the
-// controller says so, refuses changes, and goes on when the file is whole. The process ends with the
-// controller, also when it is stopped.
+// TestEtcdProcess: the process of a controller's etcd takes nothing with it when its database is
+// damaged: the controller says so, refuses changes, and goes on when the file is whole. The process
+// ends with the controller, also when it is stopped.
 func TestEtcdProcess(t *testing.T) {
 	d := deploy(t)
 	first := d.start()
@@ -62,15 +62,18 @@ func TestEtcdProcess(t *testing.T) {
 	if err := os.Truncate(database, 8192); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(etcd, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) { // it may have read what is gone
+	// it may have read what is gone
+	if err := syscall.Kill(etcd, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		t.Fatal(err)
 	}
 	const damaged = "it is damaged"
 	first.until("it says that the database is damaged", func() bool {
 		r, checks := first.checks()
-		return !r.Ready && strings.Contains(checks["store"].Message, damaged) && strings.Contains(first.output(t, "get", "controllers"), damaged)
+		return !r.Ready && strings.Contains(checks["store"].Message, damaged) &&
+			strings.Contains(first.output(t, "get", "controllers"), damaged)
 	})
-	if p := refusal(t, first, "g1", 1); p == nil || p.Status != http.StatusServiceUnavailable || !strings.Contains(p.Detail, damaged) {
+	if p := refusal(t, first, "g1", 1); p == nil || p.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(p.Detail, damaged) {
 		t.Errorf("a change: %v", p)
 	}
 	if err := os.WriteFile(database, whole, 0o600); err != nil {
@@ -86,7 +89,8 @@ func TestEtcdProcess(t *testing.T) {
 	first.until("the etcd that was stopped ends with its controller", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d", etcd))
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", etcd))
-		return err != nil || strings.Contains(string(text), ") Z ") // whoever takes orphans may not wait for them
+		// whoever takes orphans may not wait for them
+		return err != nil || strings.Contains(string(text), ") Z ")
 	})
 	second := d.start()
 	second.programmed("g0", "g1")

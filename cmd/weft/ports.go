@@ -13,7 +13,8 @@ import (
 func switchPortPlace(name string) (collection, key string, err error) {
 	sw, port, ok := strings.Cut(name, "/")
 	if !ok || sw == "" || port == "" {
-		return "", "", fmt.Errorf("port %s: want the name of a switch, \"/\" and the number of a port", name)
+		return "", "", fmt.Errorf("port %s: want the name of a switch, \"/\" and the number of a port",
+			name)
 	}
 	return client.Path("v1", "switches", sw, "ports"), port, nil
 }
@@ -52,7 +53,8 @@ func switchPortTable(w io.Writer, ports []api.Port) error {
 			}
 			notes = append(notes, note)
 		}
-		g.row(p.Name, st.Interface, st.Oper, speedText(st.Speed), mtu, enabled, spec, strings.Join(notes, "; "))
+		g.row(p.Name, st.Interface, st.Oper, speedText(st.Speed), mtu, enabled, spec,
+			strings.Join(notes, "; "))
 	}
 	return g.writeTo(w)
 }
@@ -68,7 +70,8 @@ func speedText(bits uint64) string {
 // gnmiDetail shows what a switch answers by gNMI.
 func gnmiDetail(w io.Writer, s *api.SwitchGNMI) error {
 	var head []string
-	for _, part := range []struct{ name, text string }{{"dialect", s.Dialect}, {"gNMI", s.Version}, {"encoding", s.Encoding}} {
+	for _, part := range []struct{ name, text string }{{"dialect", s.Dialect}, {"gNMI", s.Version},
+		{"encoding", s.Encoding}} {
 		if part.text != "" {
 			head = append(head, part.name+" "+part.text)
 		}

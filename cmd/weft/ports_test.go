@@ -14,8 +14,8 @@ import (
 )
 
 // TestPortTakenDown takes a port of a lab's switch out of service by a file: the embedded switch is
-// configured by gNMI, its link goes down at both ends, and a multicast tree leaves it. It comes back
-// by the API.
+// configured by gNMI, its link goes down at both ends, and a multicast tree leaves it. It comes
+// back by the API.
 func TestPortTakenDown(t *testing.T) {
 	l := start(t, nil, "lab", "figure1", "--listen", "127.0.0.1:0", "--log-level", "error")
 	server := ""
@@ -28,10 +28,13 @@ func TestPortTakenDown(t *testing.T) {
 		t.Helper()
 		var out, errs strings.Builder
 		status := run(t.Context(), append(args, "--server", server), environment{
-			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string { return "" },
+			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
+				return ""
+			},
 		})
 		if status != want {
-			t.Fatalf("weft %s: status %d: %s%s", strings.Join(args, " "), status, out.String(), errs.String())
+			t.Fatalf("weft %s: status %d: %s%s", strings.Join(args, " "), status, out.String(),
+				errs.String())
 		}
 		return out.String()
 	}
@@ -99,7 +102,8 @@ spec:
 		p.Status.Config.Enabled == nil || !*p.Status.Config.Enabled {
 		t.Errorf("learned: %+v", p)
 	}
-	if out := command(exitOK, "get", "ports"); !strings.Contains(out, name+"  ") || !strings.Contains(out, "N1/1 ") {
+	if out := command(exitOK, "get", "ports"); !strings.Contains(out, name+"  ") ||
+		!strings.Contains(out, "N1/1 ") {
 		t.Errorf("get ports: %s", out)
 	}
 	if out := command(exitOK, "get", "gnmi", "N6"); !strings.Contains(out, "dialect openconfig, gNMI ") || !strings.Contains(out, "ON_CHANGE") || !strings.Contains(out, "openconfig-interfaces ") {
@@ -107,7 +111,8 @@ spec:
 	}
 
 	// A dry run says that the tree moves, and nothing moves.
-	down := file("down.yaml", fmt.Sprintf("kind: port\nname: %s\nspec: {enabled: false, description: to be repaired}\n", name))
+	down := file("down.yaml", fmt.Sprintf(
+		"kind: port\nname: %s\nspec: {enabled: false, description: to be repaired}\n", name))
 	if out := command(exitOK, "apply", "-f", down, "--dry-run"); !strings.Contains(out, "  N6: ") {
 		t.Errorf("dry run: %s", out)
 	}
@@ -119,7 +124,8 @@ spec:
 	}
 	command(exitOK, "apply", "-f", down, "--wait", patience.String())
 	await("the link is down", func() bool { return port().Status.Oper == "down" })
-	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) || *p.Status.Config.Enabled || p.Status.Drift != nil {
+	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) ||
+		*p.Status.Config.Enabled || p.Status.Drift != nil {
 		t.Errorf("disabled: %+v", p.Status)
 	}
 	await("the far end is down", func() bool {
@@ -142,7 +148,8 @@ spec:
 		}
 		return now != was && g.Status.Is(api.Programmed)
 	})
-	if out := command(exitOK, "describe", "port", name); !strings.Contains(out, "port.changed") || !strings.Contains(out, "enabled: false") {
+	if out := command(exitOK, "describe", "port", name); !strings.Contains(out, "port.changed") ||
+		!strings.Contains(out, "enabled: false") {
 		t.Errorf("describe: %s", out)
 	}
 
@@ -152,10 +159,14 @@ spec:
 		t.Errorf("after the deletion: %+v", p)
 	}
 	enabled := true
-	if _, err := c.SwitchPorts("N6").Put(t.Context(), fmt.Sprint(was), api.PortSpec{Enabled: &enabled}, client.Write{}); err != nil {
+	if _, err := c.SwitchPorts("N6").Put(t.Context(), fmt.Sprint(was), api.PortSpec{Enabled: &enabled},
+		client.Write{}); err != nil {
 		t.Fatal(err)
 	}
-	await("the port is up", func() bool { p := port(); return p.Status.Oper == "up" && p.Status.Conditions.Is(api.Programmed) })
+	await("the port is up", func() bool {
+		p := port()
+		return p.Status.Oper == "up" && p.Status.Conditions.Is(api.Programmed)
+	})
 	l.cancel()
 	if status := <-l.status; status != exitOK {
 		t.Errorf("exit status %d", status)

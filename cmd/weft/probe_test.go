@@ -87,7 +87,8 @@ func ping(address string, count, octets int) error {
 			}
 		}
 	}
-	fmt.Printf("%d echoes of %d octets answered in %v, one in %v\n", count, octets, time.Since(began).Round(time.Millisecond), least.Round(time.Microsecond))
+	fmt.Printf("%d echoes of %d octets answered in %v, one in %v\n", count, octets,
+		time.Since(began).Round(time.Millisecond), least.Round(time.Microsecond))
 	return nil
 }
 
@@ -123,7 +124,8 @@ func probeServe(address string) error {
 func probeSend(address string, octets int) error {
 	var conn net.Conn
 	var err error
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) { // until it listens
+	// until it listens
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if conn, err = net.DialTimeout("tcp", address, 5*time.Second); err == nil {
 			break
 		}

@@ -21,7 +21,8 @@ func projectTable(w io.Writer, projects []api.Project) error {
 	for i := range projects {
 		p := &projects[i]
 		s, used, q := &p.Spec, &p.Status.Used, &p.Spec.Quotas
-		g.row(p.Name, len(s.Members), len(s.Hosts), len(s.Ports), ofLimit(used.Groups, q.Groups), ofLimit(used.Receivers, q.Receivers),
+		g.row(p.Name, len(s.Members), len(s.Hosts), len(s.Ports), ofLimit(used.Groups, q.Groups),
+			ofLimit(used.Receivers, q.Receivers),
 			ofLimit(used.Tenants, q.Tenants), ofLimit(used.Policies, q.Policies))
 	}
 	return g.writeTo(w)
@@ -32,12 +33,14 @@ func projectDetail(w io.Writer, p *api.Project) error {
 		return err
 	}
 	if p.Spec.Bandwidth > 0 {
-		if _, err := fmt.Fprintf(w, "\nbandwidth: %d of %d bit/s\n", p.Status.Used.Bandwidth, p.Spec.Bandwidth); err != nil {
+		if _, err := fmt.Fprintf(w, "\nbandwidth: %d of %d bit/s\n", p.Status.Used.Bandwidth,
+			p.Spec.Bandwidth); err != nil {
 			return err
 		}
 	}
 	if p.Spec.Isolated {
-		if _, err := fmt.Fprintln(w, "\nisolated: switches drop what its hosts send to others, and what others send to them"); err != nil {
+		if _, err := fmt.Fprintln(w,
+			"\nisolated: switches drop what its hosts send to others, and what others send to them"); err != nil {
 			return err
 		}
 	}

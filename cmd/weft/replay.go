@@ -31,7 +31,8 @@ type replayed struct {
 func newReplay(env environment) *cobra.Command {
 	r := &replayed{env: env}
 	c := &cobra.Command{
-		Use: "replay --program X.json --in PORT=FILE.pcap --out-dir DIR [flags]", Short: "Send capture files through an embedded P4 switch",
+		Use:   "replay --program X.json --in PORT=FILE.pcap --out-dir DIR [flags]",
+		Short: "Send capture files through an embedded P4 switch",
 		Long: `Runs a program on an embedded switch, feeds it the packets of captures, and writes
 the packets that leave each port to PORT_out.pcap (packet-ins: cpu_out.pcap) in a
 folder. The timestamps of the captures are the clock: packets of several inputs enter
@@ -46,10 +47,12 @@ Standard output gets one line of JSON with the counts of all packets.
 	}
 	f := c.Flags()
 	registerSetup(c, &r.files)
-	f.StringArrayVar(&r.inputs, "in", nil, "PORT=FILE: capture of the packets that arrive on a port; may be repeated")
+	f.StringArrayVar(&r.inputs, "in", nil,
+		"PORT=FILE: capture of the packets that arrive on a port; may be repeated")
 	f.StringVar(&r.outDir, "out-dir", "", "folder of the outputs; created if missing")
 	f.IntVar(&r.repeat, "repeat", 1, "feed the inputs this many times")
-	f.BoolVar(&r.trace, "trace", false, "show each step of each packet before the line of JSON (weft trace has more options)")
+	f.BoolVar(&r.trace, "trace", false,
+		"show each step of each packet before the line of JSON (weft trace has more options)")
 	f.Uint32Var(&r.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&r.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	return c
@@ -65,7 +68,8 @@ func registerProgram(c *cobra.Command, files *setup.Files) {
 // registerSetup adds the flags that name a program and its entries.
 func registerSetup(c *cobra.Command, files *setup.Files) {
 	registerProgram(c, files)
-	c.Flags().StringVar(&files.Entries, "entries", "", "P4Runtime WriteRequests in protobuf text form, separated by lines ---")
+	c.Flags().StringVar(&files.Entries, "entries", "",
+		"P4Runtime WriteRequests in protobuf text form, separated by lines ---")
 }
 
 func (r *replayed) run(ctx context.Context) error {
@@ -81,11 +85,13 @@ func (r *replayed) run(ctx context.Context) error {
 	case r.repeat < 1:
 		return usagef("--repeat is %d: want 1 or more", r.repeat)
 	}
-	device, err := startDevice(r.files, p4rt.Config{Switch: dataplane.Config{CPUPort: r.cpu, DropPort: r.drop}})
+	device, err := startDevice(r.files,
+		p4rt.Config{Switch: dataplane.Config{CPUPort: r.cpu, DropPort: r.drop}})
 	if err != nil {
 		return err
 	}
-	run, err := replay.Open(replay.Config{Inputs: inputs, OutDir: r.outDir, CPUPort: r.cpu, Repeat: r.repeat})
+	run, err := replay.Open(replay.Config{Inputs: inputs, OutDir: r.outDir, CPUPort: r.cpu,
+		Repeat: r.repeat})
 	if err != nil {
 		return unusable(err)
 	}
@@ -117,7 +123,8 @@ func startDevice(files setup.Files, cfg p4rt.Config) (*p4rt.Device, error) {
 
 // unusable marks an error as one of an input that cannot be used.
 func unusable(err error) error {
-	for _, what := range []error{replay.ErrInput, replay.ErrOverwrite, replay.ErrConfig, fs.ErrNotExist, fs.ErrPermission} {
+	for _, what := range []error{replay.ErrInput, replay.ErrOverwrite, replay.ErrConfig,
+		fs.ErrNotExist, fs.ErrPermission} {
 		if errors.Is(err, what) {
 			return &usageError{err}
 		}
@@ -135,7 +142,8 @@ func readInputs(command string, in []string, drop uint32) ([]replay.Input, error
 			return nil, usagef("--in is %q: want PORT=FILE, such as 1=a.pcap", text)
 		}
 		if port >= 1<<9 || uint32(port) == drop {
-			return nil, usagef("--in %s: port %d cannot be used: want 0 to 511, and not the drop port %d", text, port, drop)
+			return nil, usagef("--in %s: port %d cannot be used: want 0 to 511, and not the drop port %d",
+				text, port, drop)
 		}
 		inputs = append(inputs, replay.Input{Port: uint32(port), Path: path})
 	}

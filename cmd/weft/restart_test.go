@@ -26,9 +26,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// processes skips a test of programs that are processes of their own where tests are short, as with the
-// race detector: a process is many times slower with it, and runs nothing beside itself that tests of
-// its packages do not. Without it the test runs whole.
+// processes skips a test of programs that are processes of their own where tests are short, as with
+// the race detector: a process is many times slower with it, and runs nothing beside itself that
+// tests of its packages do not. Without it the test runs whole.
 func processes(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -61,17 +61,19 @@ func deployWith(t *testing.T, collectors []netip.Addr) *deployment {
 func deployNetwork(t *testing.T, network lab.Network, collectors []netip.Addr) *deployment {
 	t.Helper()
 	processes(t)
-	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"), dataDir: filepath.Join(t.TempDir(), "data")}
+	d := &deployment{t: t, config: filepath.Join(t.TempDir(), "weft.yaml"),
+		dataDir: filepath.Join(t.TempDir(), "data")}
 	var err error
-	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
-		d.inventory = inv
-		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
-		text, err := yaml.Marshal(inv)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(d.config, text, 0o600)
-	}})
+	d.network, err = lab.StartLive(t.Context(), lab.LiveOptions{Network: network,
+		Listen: "127.0.0.1:0", Collectors: collectors, Controller: func(inv inventory.Inventory) error {
+			d.inventory = inv
+			inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
+			text, err := yaml.Marshal(inv)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(d.config, text, 0o600)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,19 +219,21 @@ func (p *process) programmed(names ...string) {
 	})
 }
 
-// spec is that of the i-th group. Its queue pairs are none of those of newGroupWrites: one belongs to
-// one group only.
+// spec is that of the i-th group. Its queue pairs are none of those of newGroupWrites: one belongs
+// to one group only.
 func spec(i int) api.MulticastGroupSpec {
 	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
 	return api.MulticastGroupSpec{
 		ProxyAddress: netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", i+1)), DesignatedQPN: 4096,
-		Source:    api.GroupSource{Address: host(1), QPN: uint32(0x10000 + i)},
-		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(0x10000 + i)}, {Address: host(2 + 1 + i%3), QPN: uint32(0x10000 + i)}},
+		Source: api.GroupSource{Address: host(1), QPN: uint32(0x10000 + i)},
+		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(0x10000 + i)},
+			{Address: host(2 + 1 + i%3), QPN: uint32(0x10000 + i)}},
 	}
 }
 
 func (p *process) put(name string, spec api.MulticastGroupSpec) error {
-	_, err := p.rest.Do(p.t.Context(), http.MethodPut, "/v1/multicast-groups/"+name, nil, map[string]any{"spec": spec})
+	_, err := p.rest.Do(p.t.Context(), http.MethodPut, "/v1/multicast-groups/"+name, nil,
+		map[string]any{"spec": spec})
 	return err
 }
 
@@ -268,7 +272,8 @@ func TestRestart(t *testing.T) {
 	traffic.end()
 	for name, was := range before {
 		g := second.groups()[name]
-		if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {
+		if g.Version != was.Version || g.Status.Index != was.Status.Index ||
+			g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {
 			t.Errorf("%s: %+v, was %+v", name, g, was)
 		}
 	}

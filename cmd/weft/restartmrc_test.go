@@ -53,7 +53,8 @@ func (d *deployment) newSpraying() *spraying {
 		hosts := w.Network.MRCHosts()
 		s.w = w
 		s.mesh, err = w.NewMesh(lab.MeshConfig{
-			Flows:   []lab.FlowConfig{{From: hosts[0], To: hosts[len(hosts)-1], Bytes: 32 << 10}, {From: hosts[len(hosts)-1], To: hosts[0], Bytes: 32 << 10}},
+			Flows: []lab.FlowConfig{{From: hosts[0], To: hosts[len(hosts)-1], Bytes: 32 << 10},
+				{From: hosts[len(hosts)-1], To: hosts[0], Bytes: 32 << 10}},
 			Message: 16 << 10, Repeat: true,
 		})
 		if err == nil {
@@ -100,11 +101,13 @@ func (s *spraying) Check() error {
 	return nil
 }
 
-// TestRestartMRC: a controller of an MRC fabric that was killed goes on where it was. Nobody applies
-// anything again: drains, EV profiles and CC profiles are there, hosts hold the same entropy values
-// all the time, no switch is written to, and hosts that write all the time lose no packet.
+// TestRestartMRC: a controller of an MRC fabric that was killed goes on where it was. Nobody
+// applies anything again: drains, EV profiles and CC profiles are there, hosts hold the same
+// entropy values all the time, no switch is written to, and hosts that write all the time lose no
+// packet.
 func TestRestartMRC(t *testing.T) {
-	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 4_000_000, Delay: time.Millisecond})
+	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 4_000_000,
+		Delay: time.Millisecond})
 	if err := network.Complete(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +133,15 @@ func TestRestartMRC(t *testing.T) {
 
 	first := d.start()
 	profile := nscc.DefaultConfig(network.Congestion("H1"))
-	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC, NSCC: profile.Profile()})
+	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC,
+		NSCC: profile.Profile()})
 	if _, err := first.rest.CCProfiles().Put(t.Context(), "slow", cc, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
 	first.ready()
 	const pair = "P1-T0-1:P1-T0-2"
-	if _, err := first.rest.EVProfiles().Put(t.Context(), pair, api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, client.Write{}); err != nil {
+	if _, err := first.rest.EVProfiles().Put(t.Context(), pair,
+		api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
 	drained := func(p *process) (links []api.Link) {
@@ -155,24 +160,29 @@ func TestRestartMRC(t *testing.T) {
 	if len(link) != 1 {
 		t.Fatalf("links %+v", link)
 	}
-	if _, err := first.rest.Links().Put(t.Context(), string(link[0].ID), api.AdminSpec{Admin: api.AdminDrained}, client.Write{}); err != nil {
+	if _, err := first.rest.Links().Put(t.Context(), string(link[0].ID),
+		api.AdminSpec{Admin: api.AdminDrained}, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
 	held := func(p *process) bool {
 		links := drained(p)
-		if len(links) != 1 || !links[0].Status.Drained || len(links[0].Status.Drains) != 1 || !links[0].Status.Drains[0].Drained {
+		if len(links) != 1 || !links[0].Status.Drained || len(links[0].Status.Drains) != 1 ||
+			!links[0].Status.Drains[0].Drained {
 			return false
 		}
 		for _, s := range d.hostStates() {
 			q := s.Profile(pair)
-			if s.CCProfile("slow") == nil || q != nil && (q.Mode != hostapi.ModeExplicit || q.MinActive != 2 || q.CC != "slow") {
+			if s.CCProfile("slow") == nil || q != nil && (q.Mode != hostapi.ModeExplicit ||
+				q.MinActive != 2 || q.CC != "slow") {
 				return false
 			}
 		}
 		s := d.hostStates()["H1"]
 		return s.Profile(pair) != nil && len(s.Profile(pair).Denied) > 0
 	}
-	first.until("hosts hold what clients want, and the link is drained", func() bool { return held(first) })
+	first.until("hosts hold what clients want, and the link is drained", func() bool {
+		return held(first)
+	})
 	first.ready()
 	before, err := first.rest.EVProfiles().Get(t.Context(), pair)
 	if err != nil {
@@ -207,7 +217,8 @@ func TestRestartMRC(t *testing.T) {
 	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
 	}
-	if after, err := second.rest.EVProfiles().Get(t.Context(), pair); err != nil || after.Version != before.Version {
+	if after, err := second.rest.EVProfiles().Get(t.Context(), pair); err != nil ||
+		after.Version != before.Version {
 		t.Errorf("EV profile %+v, was %+v, %v", after, before, err)
 	}
 	if l := drained(second)[0]; l.Version != linkBefore.Version || l.ID != linkBefore.ID {

@@ -17,7 +17,8 @@ func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *
 	var policy *api.PFCPolicy
 	p.until("PFC policy programmed, all switches synced", func() bool {
 		var err error
-		if policy, err = p.rest.PFCPolicies().Get(p.t.Context(), name); err != nil || !policy.Status.Conditions.Is(api.Programmed) {
+		if policy, err = p.rest.PFCPolicies().Get(p.t.Context(), name); err != nil ||
+			!policy.Status.Conditions.Is(api.Programmed) {
 			return false
 		}
 		all, err := p.rest.Switches().List(p.t.Context(), nil)
@@ -36,8 +37,9 @@ func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *
 }
 
 // TestRestartPFC: a controller that was killed goes on with SRv6 policies, tenants and PFC policies
-// where it was: the VRF and the tunnels are the same, no switch is written to, packets of the tenant
-// that are sent all the time arrive, and there are no orphans. What was deleted does not come back.
+// where it was: the VRF and the tunnels are the same, no switch is written to, packets of the
+// tenant that are sent all the time arrive, and there are no orphans. What was deleted does not
+// come back.
 func TestRestartPFC(t *testing.T) {
 	d := deployNetwork(t, lab.PFCNetwork(200*time.Microsecond, 1e9), nil)
 	site := func(sw, host string) api.TenantSite {
@@ -51,14 +53,17 @@ func TestRestartPFC(t *testing.T) {
 	}
 	first := d.start()
 	first.ready()
-	if _, err := first.rest.SRv6Policies().Put(t.Context(), "wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, client.Write{}); err != nil {
+	if _, err := first.rest.SRv6Policies().Put(t.Context(), "wan", api.SRv6PolicySpec{Headend: "R1",
+		Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
-	tenant := api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"wan"}, Sites: []api.TenantSite{site("R1", "DC1"), site("R3", "DC2")}}
+	tenant := api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"wan"},
+		Sites: []api.TenantSite{site("R1", "DC1"), site("R3", "DC2")}}
 	if _, err := first.rest.Tenants().Put(t.Context(), "a", tenant, client.Write{}); err != nil {
 		t.Fatal(err)
 	}
-	// With thresholds of its own: others follow the measured round trip, which may differ after the restart.
+	// With thresholds of its own: others follow the measured round trip, which may differ after the
+	// restart.
 	policy := api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a", XOFF: 1 << 20, XON: 1 << 19}
 	if _, err := first.rest.PFCPolicies().Put(t.Context(), "p", policy, client.Write{}); err != nil {
 		t.Fatal(err)
@@ -78,7 +83,9 @@ func TestRestartPFC(t *testing.T) {
 	is, tenantIs := second.lossless("p", "a", 5)
 	traffic.more("after the restart")
 	traffic.end()
-	if is.Version != was.Version || tenantIs.Version != tenantWas.Version || tenantIs.Status.VRF != tenantWas.Status.VRF || len(is.Status.Tunnels) != len(was.Status.Tunnels) || len(is.Status.Tunnels) == 0 {
+	if is.Version != was.Version || tenantIs.Version != tenantWas.Version ||
+		tenantIs.Status.VRF != tenantWas.Status.VRF ||
+		len(is.Status.Tunnels) != len(was.Status.Tunnels) || len(is.Status.Tunnels) == 0 {
 		t.Errorf("%+v %+v, were %+v %+v", is, tenantIs, was, tenantWas)
 	}
 	if again := d.network.Written(); !maps.Equal(again, written) {

@@ -149,7 +149,8 @@ func (d *deployment) newTenantStream(from, to string) tenantStream {
 	d.t.Helper()
 	var s *lab.Stream
 	if err := d.network.Do(d.t.Context(), func(w *lab.World) (err error) {
-		if s, err = w.NewStream(lab.StreamConfig{From: from, To: to, QPN: 0x100, Payload: 1024, Rate: 2_000_000, Priority: 3}); err == nil {
+		if s, err = w.NewStream(lab.StreamConfig{From: from, To: to, QPN: 0x100, Payload: 1024,
+			Rate: 2_000_000, Priority: 3}); err == nil {
 			s.Start()
 		}
 		return err
@@ -171,7 +172,8 @@ func (s tenantStream) Drain() (bool, error) {
 // Check implements load.
 func (s tenantStream) Check() error {
 	if s.Corrupt+s.Reordered > 0 {
-		return fmt.Errorf("of %d packets %d are not what was sent, %d came after a later one", s.Received, s.Corrupt, s.Reordered)
+		return fmt.Errorf("of %d packets %d are not what was sent, %d came after a later one", s.Received,
+			s.Corrupt, s.Reordered)
 	}
 	return nil
 }

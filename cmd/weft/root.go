@@ -60,11 +60,16 @@ RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 		&cobra.Group{ID: "run", Title: "Run something:"},
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
-	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newSpeaker(env), newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env), newRestore(env), newCerts(env), newDoctor(env)} {
+	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newSpeaker(env),
+		newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env),
+		newRestore(env), newCerts(env), newDoctor(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env), newDelete(env), newReset(env), newReplace(env), newDrain(env), newUndrain(env), newWatch(env), newTop(env), newHealth(env), newBackup(env), newLogin(env), newLogout(env), newWhoami(env), newToken(env), newUser(env), newAudit(env)} {
+	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env),
+		newDelete(env), newReset(env), newReplace(env), newDrain(env), newUndrain(env), newWatch(env),
+		newTop(env), newHealth(env), newBackup(env), newLogin(env), newLogout(env), newWhoami(env),
+		newToken(env), newUser(env), newAudit(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}

@@ -101,12 +101,14 @@ func TestScripts(t *testing.T) {
 			}
 			fabric.Snapshot = snap
 			e.Values[fabricKey{}] = multipath
-			for name, api := range map[string]*fakeAPI{"WEFT_SERVER": open, "WEFT_LOCKED": locked, "WEFT_FABRIC": fabric} {
+			for name, api := range map[string]*fakeAPI{"WEFT_SERVER": open, "WEFT_LOCKED": locked,
+				"WEFT_FABRIC": fabric} {
 				s := httptest.NewServer(api.handler)
 				e.Defer(s.Close)
 				e.Setenv(name, s.URL)
 			}
-			for name, path := range map[string]string{"FABRIC": "../../p4/fabric", "PROGRAMS": "../../dataplane/testdata"} {
+			for name, path := range map[string]string{"FABRIC": "../../p4/fabric",
+				"PROGRAMS": "../../dataplane/testdata"} {
 				if path, err = filepath.Abs(path); err != nil {
 					return err
 				}
@@ -138,7 +140,8 @@ func TestScripts(t *testing.T) {
 					ts.Fatalf("%v", err)
 				}
 				if strconv.Itoa(got) != args[0] {
-					ts.Fatalf("exit status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+					ts.Fatalf("exit status %d, want %s\n%s%s", got, args[0], ts.ReadFile("stdout"),
+						ts.ReadFile("stderr"))
 				}
 			},
 			"fabric": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -179,8 +182,10 @@ func TestScripts(t *testing.T) {
 				f.Mu.Lock()
 				defer f.Mu.Unlock()
 				f.Strays = append(f.Strays, api.Orphan{
-					Name: args[0] + "-" + args[1] + "@" + args[2], Switch: args[2], Kind: api.OrphanKind(args[0]), Index: uint32(index),
-					Detail: "proxy address 2001:db8:ffff::5", Entries: 9, Since: began, Reason: "the controller has put no such thing there", Connected: args[2] != "n6",
+					Name: args[0] + "-" + args[1] + "@" + args[2], Switch: args[2], Kind: api.OrphanKind(args[0]),
+					Index:  uint32(index),
+					Detail: "proxy address 2001:db8:ffff::5", Entries: 9, Since: began,
+					Reason: "the controller has put no such thing there", Connected: args[2] != "n6",
 				})
 			},
 			"switch": func(ts *testscript.TestScript, neg bool, args []string) {

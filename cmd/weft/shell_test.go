@@ -80,10 +80,11 @@ var passing = regexp.MustCompile(`(?m)^ *The machine had too much to do.*$`)
 
 // volatile is what differs from run to run: times, the epochs and ids that are made of them,
 // TCP ports, and what a drain still waits for.
-var volatile = regexp.MustCompile(`[0-9]+(\.[0-9]+)?(ms|µs|s)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z` +
-	`|epoch("\s*:\s*| |=)[0-9]+|urn:weft:request:[0-9a-f]+|(?m:^id: \S+)|"seq":[0-9]+|"updates":[0-9]+` +
-	`|127\.1\.0\.[0-9]+:[0-9]+|"port":[0-9]{4,5}\b` +
-	`|"drained":(true|false)(,"awaits":\[[^]]*\])?\}`)
+var volatile = regexp.MustCompile(
+	`[0-9]+(\.[0-9]+)?(ms|µs|s)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z` +
+		`|epoch("\s*:\s*| |=)[0-9]+|urn:weft:request:[0-9a-f]+|(?m:^id: \S+)|"seq":[0-9]+|"updates":[0-9]+` +
+		`|127\.1\.0\.[0-9]+:[0-9]+|"port":[0-9]{4,5}\b` +
+		`|"drained":(true|false)(,"awaits":\[[^]]*\])?\}`)
 
 // number is a number, but not the one within a name, or what a table has where nothing could be
 // measured: on a machine that is too slow, a demo may go on before there is a figure.
@@ -208,7 +209,8 @@ func (s *shell) run(c documentedCommand) {
 	}
 	// What only reads may come before what it shows.
 	reads := args[1] == "get" || args[1] == "trace" || args[0] == "curl" && len(args) == 2
-	for end := time.Now().Add(patience); (reads || s.stream != nil) && differs(out, c.output, figures) != "" && time.Now().Before(end); {
+	for end := time.Now().Add(patience); (reads || s.stream != nil) &&
+		differs(out, c.output, figures) != "" && time.Now().Before(end); {
 		if err := pause(s.t.Context(), askAgain); err != nil {
 			s.t.Fatal(err)
 		}
@@ -223,7 +225,8 @@ func (s *shell) run(c documentedCommand) {
 		s.t.Fatalf("$ %s\n%v", c.line, err)
 	}
 	if part := differs(out, c.output, figures); part != "" {
-		s.t.Errorf("$ %s\n%.4000s\nthe document says\n%s\nof which this is not there:\n%s", c.line, out, c.output, part)
+		s.t.Errorf("$ %s\n%.4000s\nthe document says\n%s\nof which this is not there:\n%s", c.line, out,
+			c.output, part)
 	}
 }
 
@@ -298,7 +301,8 @@ func (s *shell) curl(args []string) (string, error) {
 			return "", fmt.Errorf("the test does not know %q", arg)
 		}
 	}
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.lab.server+at, strings.NewReader(data))
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.lab.server+at,
+		strings.NewReader(data))
 	if err != nil {
 		return "", err
 	}
@@ -337,7 +341,8 @@ func (e *eventStream) text() string {
 // follow opens a stream of events, which ends with the test.
 func (s *shell) follow(at string) *eventStream {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.lab.server+strings.TrimPrefix(at, "127.0.0.1:8080"), nil)
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.lab.server+
+		strings.TrimPrefix(at, "127.0.0.1:8080"), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -423,9 +428,12 @@ func TestDiffers(t *testing.T) {
 		{got: "3 packets", want: "4 packets"},
 		{got: "3 packets", want: "41 packets", figures: true, same: true},
 		{got: "3 packets", want: "3 frames", figures: true},
-		{got: "a T1, P1-T1-4   48   7.0 ms    -\n", want: "a T1, P1-T1-4   48   9.0 ms    93 %\n", figures: true, same: true},
-		{got: "a T1, P1-T1-4   48   7.0 ms    -\n", want: "a T1, P1-T1-4   48   9.0 ms    lost\n", figures: true},
-		{got: "a link, a - b   48   -   -\n", want: "a link, a - b   48   9.0 ms    93 %\n", figures: true, same: true},
+		{got: "a T1, P1-T1-4   48   7.0 ms    -\n", want: "a T1, P1-T1-4   48   9.0 ms    93 %\n",
+			figures: true, same: true},
+		{got: "a T1, P1-T1-4   48   7.0 ms    -\n", want: "a T1, P1-T1-4   48   9.0 ms    lost\n",
+			figures: true},
+		{got: "a link, a - b   48   -   -\n", want: "a link, a - b   48   9.0 ms    93 %\n",
+			figures: true, same: true},
 	} {
 		if part := differs(c.got, c.want, c.figures); (part == "") != c.same {
 			t.Errorf("%s and %s: %q is missing, want the same: %t", c.got, c.want, part, c.same)

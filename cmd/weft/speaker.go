@@ -31,7 +31,8 @@ type speakerCommand struct {
 func newSpeaker(env environment) *cobra.Command {
 	s := &speakerCommand{env: env}
 	c := &cobra.Command{
-		Use: "speaker --topology FILE --bgp-peer ADDRESS", Short: "Advertise switches by BGP-LS that cannot do so themselves",
+		Use:   "speaker --topology FILE --bgp-peer ADDRESS",
+		Short: "Advertise switches by BGP-LS that cannot do so themselves",
 		Long: `Advertises the nodes of a file by BGP-LS until it is interrupted: their loopback
 addresses, locators, SRv6 SIDs, links and prefixes. It is for switches without a BGP-LS
 speaker, such as BMv2 and Stratum. The process reads the file again on SIGHUP, and
@@ -44,8 +45,10 @@ docs/config.md (Topology) describes the file.`,
 	}
 	f := c.Flags()
 	f.StringVar(&s.topology, "topology", "", "YAML file of nodes and links")
-	f.StringArrayVar(&s.nodes, "node", nil, "name of a node to advertise; may be repeated (default all)")
-	f.StringVar(&s.router, "router-id", "", "BGP identifier of the speaker (default the router-id of its first node)")
+	f.StringArrayVar(&s.nodes, "node", nil,
+		"name of a node to advertise; may be repeated (default all)")
+	f.StringVar(&s.router, "router-id", "",
+		"BGP identifier of the speaker (default the router-id of its first node)")
 	s.bgp.register(f)
 	s.log.register(c, "info")
 	return c
@@ -108,12 +111,14 @@ func (s *speakerCommand) run(ctx context.Context) error {
 	if err := speaker.Originate(all...); err != nil {
 		return errors.Join(err, speaker.Close())
 	}
-	log.Info("speaker is up", "nodes", len(all), "peers", len(with.peers), "listen", speaker.ListenAddr().String())
+	log.Info("speaker is up", "nodes", len(all), "peers", len(with.peers), "listen",
+		speaker.ListenAddr().String())
 	return errors.Join(s.follow(ctx, speaker, again, log), speaker.Close())
 }
 
 // follow advertises the file anew on each signal, until ctx ends.
-func (s *speakerCommand) follow(ctx context.Context, speaker *bgpls.Speaker, again <-chan os.Signal, log *slog.Logger) error {
+func (s *speakerCommand) follow(ctx context.Context, speaker *bgpls.Speaker, again <-chan os.Signal,
+	log *slog.Logger) error {
 	for {
 		select {
 		case <-ctx.Done():

@@ -30,12 +30,14 @@ type storage struct {
 }
 
 func (s *storage) register(c *cobra.Command) {
-	c.Flags().StringVar(&s.store, "store", "", `store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd of its own, in --data-dir)`)
+	c.Flags().StringVar(&s.store, "store", "",
+		`store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd of its own, in --data-dir)`)
 	s.registerDir(c)
 }
 
 func (s *storage) registerDir(c *cobra.Command) {
-	c.Flags().StringVar(&s.dir, "data-dir", "", "directory of the records (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
+	c.Flags().StringVar(&s.dir, "data-dir", "",
+		"directory of the records (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
 }
 
 // check refuses what cannot be meant.
@@ -80,7 +82,8 @@ func (s *storage) form(inv *inventory.Inventory) error {
 	if c.Etcd.Members[name] == "" {
 		return fmt.Errorf("cluster.etcd.members: %s, this controller, is missing", name)
 	}
-	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members, TLS: c.TLS.Server(certs.KindController), Election: c.Etcd.Election.D()}
+	s.peers = &etcd.Peers{Name: name, Listen: c.Etcd.Listen, Members: c.Etcd.Members,
+		TLS: c.TLS.Server(certs.KindController), Election: c.Etcd.Election.D()}
 	return nil
 }
 
@@ -122,7 +125,8 @@ func (k *keeper) replace(ctx context.Context, controller string) error {
 	err := k.durable.Replace(ctx, controller)
 	switch {
 	case errors.Is(err, etcd.ErrNoMember):
-		return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no controller %q among those that form the etcd", controller)}
+		return &api.Error{Code: api.CodeNotFound,
+			Message: fmt.Sprintf("there is no controller %q among those that form the etcd", controller)}
 	case errors.Is(err, store.ErrUnavailable):
 		return fmt.Errorf("%w: %w", northbound.ErrStoreUnavailable, err)
 	}
@@ -130,7 +134,8 @@ func (k *keeper) replace(ctx context.Context, controller string) error {
 }
 
 // open opens the store. Errors name the directory.
-func (s *storage) open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*keeper, error) {
+func (s *storage) open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*keeper,
+	error) {
 	if s.store == inMemory {
 		return &keeper{Store: store.NewMemory()}, nil
 	}
@@ -141,7 +146,8 @@ func (s *storage) open(ctx context.Context, getenv func(string) string, log *slo
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers, Apart: true})
+	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers,
+		Apart: true})
 	if err != nil {
 		return nil, err
 	}

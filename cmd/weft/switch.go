@@ -105,24 +105,30 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVarP(&s.interfaces, "interface", "i", nil, "PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address of it; may be repeated")
+	f.StringArrayVarP(&s.interfaces, "interface", "i", nil,
+		"PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address of it; may be repeated")
 	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&s.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	f.IntVar(&s.priorities, "priority-queues", 8, "priority queues of a port")
-	f.StringArrayVar(&s.depths, "queue-depth", nil, "[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
-	f.StringArrayVar(&s.rates, "queue-rate", nil, "[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
+	f.StringArrayVar(&s.depths, "queue-depth", nil,
+		"[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
+	f.StringArrayVar(&s.rates, "queue-rate", nil,
+		"[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
-	f.StringVar(&s.http, "http-addr", "", "host:port of metrics for Prometheus and of traces for weft trace --switch, with TLS as --grpc-server-ssl says (default off)")
+	f.StringVar(&s.http, "http-addr", "",
+		"host:port of metrics for Prometheus and of traces for weft trace --switch, with TLS as --grpc-server-ssl says (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
-	f.StringVar(&s.pcap, "pcap", "", "write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
+	f.StringVar(&s.pcap, "pcap", "",
+		"write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
 	f.Lookup("pcap").NoOptDefVal = "."
 	f.IntVar(&s.dump, "dump-packet-data", 0, "log this many octets of each frame in and out")
 	f.BoolVar(&s.ssl, "grpc-server-ssl", false, "TLS on the P4Runtime server and --http-addr")
 	f.StringVar(&s.tls.CertFile, "grpc-server-cert", "", "PEM file of the server's certificate")
 	f.StringVar(&s.tls.KeyFile, "grpc-server-key", "", "PEM file of the server's private key")
-	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "", "PEM file of the authorities that sign clients' certificates")
+	f.StringVar(&s.tls.ClientCAFile, "grpc-server-cacert", "",
+		"PEM file of the authorities that sign clients' certificates")
 	f.BoolVar(&s.mutual, "grpc-server-with-client-auth", false, "clients must have a certificate")
 	f.DurationVar(&s.wait, "wait-interfaces", 0, "wait this long for interfaces that do not exist yet")
 	s.self.register(f)
@@ -164,7 +170,8 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 }
 
 // check finds what is wrong with the command line before anything is opened.
-func (s *embedded) check(ctx context.Context, args []string, log *slog.Logger) (set setting, err error) {
+func (s *embedded) check(ctx context.Context, args []string, log *slog.Logger) (set setting,
+	err error) {
 	set.log = log
 	args = s.pcapDirectory(args)
 	if set.program, err = s.program(args, log); err != nil {
@@ -234,11 +241,13 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	state := gnmi.NewServer(gnmi.System{Hostname: hostname(), Software: buildVersion(), DeviceID: s.device})
+	state := gnmi.NewServer(gnmi.System{Hostname: hostname(), Software: buildVersion(),
+		DeviceID: s.device})
 	changed := make(chan struct{}, 1) // a port
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{
-			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: func(port uint32, up bool) {
+			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: func(port uint32,
+				up bool) {
 				state.PortChanged(port, up)
 				select {
 				case changed <- struct{}{}:
@@ -266,13 +275,15 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 	}
 	var shown *httpListener
 	if s.http != "" {
-		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names), certs.Server(s.tls), server.Guard(), log); err != nil {
+		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names), certs.Server(s.tls),
+			server.Guard(), log); err != nil {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
 		log.Info("metrics and traces are up", "http", shown.listener.Addr().String(), "tls", s.ssl)
 	}
 	defer forgetElections(ctx, runner, log)()
-	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports", len(ports), "tls", s.ssl)
+	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports",
+		len(ports), "tls", s.ssl)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	saying, hush := context.WithCancel(ctx)
@@ -306,7 +317,8 @@ func (s *embedded) serve(ctx context.Context, set setting) (err error) {
 }
 
 // handler is what the switch shows over HTTP.
-func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[uint32]string) http.Handler {
+func (s *embedded) handler(runner *live.Runner, server *p4rt.Server,
+	names map[uint32]string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.New(metrics.Config{
 		Switch: runner, Server: server, DeviceID: s.device, Version: buildVersion(), Interfaces: names,
@@ -316,8 +328,10 @@ func (s *embedded) handler(runner *live.Runner, server *p4rt.Server, names map[u
 }
 
 func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {
-	log.Info("port", "port", port, "interface", name, "received", n.Received, "receivedOctets", n.RxOctets,
-		"receiveDrops", n.RxDropped+n.RxLost.Overrun+n.RxLost.Oversize, "sent", n.Sent, "sentOctets", n.SentOctets, "sendDrops", n.TxDropped)
+	log.Info("port", "port", port, "interface", name, "received", n.Received, "receivedOctets",
+		n.RxOctets,
+		"receiveDrops", n.RxDropped+n.RxLost.Overrun+n.RxLost.Oversize, "sent", n.Sent, "sentOctets",
+		n.SentOctets, "sendDrops", n.TxDropped)
 }
 
 // program loads the program of the command line, nil for none.
@@ -369,7 +383,8 @@ func (s *embedded) security() (credentials.TransportCredentials, error) {
 // portNames returns the interfaces by port.
 func (s *embedded) portNames() (map[uint32]string, error) {
 	if len(s.interfaces) > s.most {
-		return nil, usagef("switch: %d interfaces: want at most --max-port-count %d", len(s.interfaces), s.most)
+		return nil, usagef("switch: %d interfaces: want at most --max-port-count %d", len(s.interfaces),
+			s.most)
 	}
 	names := make(map[uint32]string, len(s.interfaces))
 	taken := make(map[string]uint32, len(s.interfaces))
@@ -395,7 +410,8 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 }
 
 // findPorts returns the interfaces by port with their names, where some of names are addresses.
-func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[uint32]string, error) {
+func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[uint32]string,
+	error) {
 	ports := slices.Sorted(maps.Keys(names))
 	texts := make([]string, len(ports))
 	for i, p := range ports {
@@ -416,9 +432,11 @@ func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[
 	return out, nil
 }
 
-// openPorts opens the interfaces by their names or addresses, texts; names are those of now. closeFiles
-// is there also when that fails, and closes what the ports' frames are written to, when they are closed.
-func (s *embedded) openPorts(texts, names map[uint32]string, log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
+// openPorts opens the interfaces by their names or addresses, texts; names are those of now.
+// closeFiles is there also when that fails, and closes what the ports' frames are written to, when
+// they are closed.
+func (s *embedded) openPorts(texts, names map[uint32]string,
+	log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
 	var files []*capture.File
 	closeFiles = func() error {
 		var errs []error
@@ -445,7 +463,8 @@ func (s *embedded) openPorts(texts, names map[uint32]string, log *slog.Logger) (
 		ports[n] = p
 		if s.pcap != "" {
 			tap := &capture.Tap{Port: ports[n]}
-			for suffix, frames := range map[string]*func([][]byte){"_in.pcap": &tap.In, "_out.pcap": &tap.Out} {
+			for suffix, frames := range map[string]*func([][]byte){
+				"_in.pcap": &tap.In, "_out.pcap": &tap.Out} {
 				file, err := capture.Create(filepath.Join(s.pcap, name+suffix), func(err error) {
 					log.Error("frames are not written any more", "error", err)
 				})

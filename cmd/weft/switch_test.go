@@ -43,14 +43,20 @@ func TestSwitch(t *testing.T) {
 		install bool
 		tls     southbound.TLSConfig // the client's
 	}{
-		{"without a program", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 1, true, none},
+		{"without a program", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port",
+			"510"}, 1, true, none},
 		{"with one", []string{program, "--grpc-server-addr", "127.0.0.1:0"}, 1, false, none},
-		{"options behind the dash", []string{"--no-p4", "--device-id", "3", "--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "510"}, 3, false, none},
-		{"TLS", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl", "--grpc-server-cert", certFile, "--grpc-server-key", keyFile},
+		{"options behind the dash", []string{"--no-p4", "--device-id", "3", "--", "--grpc-server-addr",
+			"127.0.0.1:0", "--cpu-port", "510"}, 3, false, none},
+		{"TLS", []string{"--no-p4", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl",
+			"--grpc-server-cert", certFile, "--grpc-server-key", keyFile},
 			1, false, southbound.TLSConfig{Enabled: true, CAFile: certFile}},
-		{"mutual TLS", []string{"--no-p4", "--", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl", "--grpc-server-cert", certFile,
-			"--grpc-server-key", keyFile, "--grpc-server-cacert", clientCert, "--grpc-server-with-client-auth"},
-			1, false, southbound.TLSConfig{Enabled: true, CAFile: certFile, CertFile: clientCert, KeyFile: clientKey}},
+		{"mutual TLS", []string{"--no-p4", "--", "--grpc-server-addr", "127.0.0.1:0", "--grpc-server-ssl",
+			"--grpc-server-cert", certFile,
+			"--grpc-server-key", keyFile, "--grpc-server-cacert", clientCert,
+			"--grpc-server-with-client-auth"},
+			1, false, southbound.TLSConfig{Enabled: true, CAFile: certFile, CertFile: clientCert,
+				KeyFile: clientKey}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -105,7 +111,8 @@ func TestSwitch(t *testing.T) {
 // TestSwitchMetrics: Prometheus finds the switch where the log says.
 func TestSwitchMetrics(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "--device-id", "5")
+	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0",
+		"--device-id", "5")
 	resp, err := http.Get("http://" + value(t, sw.err, "http") + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +121,8 @@ func TestSwitchMetrics(t *testing.T) {
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`weft_build_info{device_id="5"`, "weft_p4runtime_streams 0", `weft_dataplane_drops_total{reason="no_program"} 0`} {
+	for _, want := range []string{`weft_build_info{device_id="5"`, "weft_p4runtime_streams 0",
+		`weft_dataplane_drops_total{reason="no_program"} 0`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -135,10 +143,13 @@ func TestSwitchOfScripts(t *testing.T) {
 	if err := os.WriteFile(program, p4.JSON(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sw := start(t, nil, "switch", "--pcap", dir, "--nanolog", "ipc:///tmp/bm-0-log.ipc", "--device-id", "0", program, "--debugger",
-		"--thrift-port", port, "--notifications-addr", "ipc:///tmp/n.ipc", "--max-port-count", "512", "--log-file", logs, "-L", "trace",
+	sw := start(t, nil, "switch", "--pcap", dir, "--nanolog", "ipc:///tmp/bm-0-log.ipc", "--device-id",
+		"0", program, "--debugger",
+		"--thrift-port", port, "--notifications-addr", "ipc:///tmp/n.ipc", "--max-port-count", "512",
+		"--log-file", logs, "-L", "trace",
 		"--log-flush", "--queue-rate", "1=1000", "--queue-depth", "1/0=100", "--priority-queues", "2",
-		"--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "255", "--drop-port", "511", "--disable-swap")
+		"--", "--grpc-server-addr", "127.0.0.1:0", "--cpu-port", "255", "--drop-port", "511",
+		"--disable-swap")
 	for deadline := time.Now().Add(patience); ; {
 		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err == nil {
@@ -163,7 +174,8 @@ func TestSwitchOfScripts(t *testing.T) {
 	if status := <-sw.status; status != exitOK {
 		t.Errorf("exit status %d", status)
 	}
-	for _, option := range []string{"thrift-port", "nanolog", "notifications-addr", "debugger", "log-flush", "disable-swap"} {
+	for _, option := range []string{"thrift-port", "nanolog", "notifications-addr", "debugger",
+		"log-flush", "disable-swap"} {
 		if n := strings.Count(string(text), "option=--"+option+" "); n != 1 {
 			t.Errorf("%d warnings of --%s:\n%s", n, option, text)
 		}
@@ -198,7 +210,8 @@ func TestQueueLimits(t *testing.T) {
 		got[[2]int{int(s.Port), s.Priority}] = [2]int{s.Depth, int(s.Rate)}
 	}
 	want := map[[2]int][2]int{
-		{2, 0}: {500, 1000}, {2, 1}: {500, 0}, {3, 0}: {40, 0}, {3, 1}: {7, 0}, {4, 0}: {500, 0}, {4, 1}: {500, 0},
+		{2, 0}: {500, 1000}, {2, 1}: {500, 0}, {3, 0}: {40, 0}, {3, 1}: {7, 0}, {4, 0}: {500, 0},
+		{4, 1}: {500, 0},
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("queues (port, priority): (depth, rate)\n%v, want\n%v", got, want)
@@ -233,7 +246,8 @@ func TestSwitchTraces(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	sw := start(t, nil, "switch", "--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
 	address := value(t, sw.err, "http")
-	answer, err := http.Get("http://" + address + stream.Path + "?port=1") // the header says that it has subscribed
+	// the header says that it has subscribed
+	answer, err := http.Get("http://" + address + stream.Path + "?port=1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +267,8 @@ func TestSwitchTraces(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	tr := start(t, nil, "trace", "--switch", address)
-	if line, status := tr.err.next(t), <-tr.status; status != exitUnreachable || !strings.Contains(line, "cannot reach the switch at http://"+address) {
+	if line, status := tr.err.next(t), <-tr.status; status != exitUnreachable ||
+		!strings.Contains(line, "cannot reach the switch at http://"+address) {
 		t.Errorf("status %d: %s", status, line)
 	}
 }
@@ -272,42 +287,66 @@ func TestSwitchErrors(t *testing.T) {
 		{"interface", []string{"-i", "veth0"}, exitUsage, `--interface is "veth0": want PORT@INTERFACE`},
 		{"port", []string{"-i", "512@veth0"}, exitUsage, "port 512 cannot be used: want 0 to 511"},
 		{"CPU port", []string{"-i", "7@veth0", "--cpu-port", "7"}, exitUsage, "neither the CPU port 7"},
-		{"port twice", []string{"-i", "1@veth0", "-i", "1@veth1"}, exitUsage, "port 1 is on veth0 already"},
-		{"interface twice", []string{"-i", "1@veth0", "-i", "2@veth0"}, exitUsage, "veth0 has port 1 already"},
-		{"no such interface", []string{"-i", "1@no-such-port", "--grpc-server-addr", "127.0.0.1:0"}, exitFailed, "interface cannot be used: no-such-port"},
+		{"port twice", []string{"-i", "1@veth0", "-i", "1@veth1"}, exitUsage,
+			"port 1 is on veth0 already"},
+		{"interface twice", []string{"-i", "1@veth0", "-i", "2@veth0"}, exitUsage,
+			"veth0 has port 1 already"},
+		{"no such interface", []string{"-i", "1@no-such-port", "--grpc-server-addr", "127.0.0.1:0"},
+			exitFailed, "interface cannot be used: no-such-port"},
 		{"two programs", []string{"a", "b"}, exitUsage, "2 programs: want one at most"},
 		{"no program file", []string{"/nowhere.json"}, exitUsage, "open /nowhere.json"},
 		{"bad program", []string{bad}, exitUsage, "bad.json: "},
-		{"files without TLS", []string{"--grpc-server-cert", "x"}, exitUsage, "TLS files without --grpc-server-ssl"},
-		{"TLS without files", []string{"--grpc-server-ssl"}, exitUsage, "wants --grpc-server-cert and --grpc-server-key"},
-		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x", "--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
-		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere", "--grpc-server-key", "/nowhere"}, exitUsage, "--grpc-server-cert: open /nowhere"},
-		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitUsage, `--grpc-server-addr is "127.0.0.1:x": the port is "x": want 0 to 65535`},
-		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"}, exitUsage, `--http-addr is "127.0.0.1:x": the port is "x": want 0 to 65535`},
-		{"log level", []string{"--log-level", "loud"}, exitUsage, `--log-level is "loud": want trace, debug, info, warn, error or off`},
-		{"two logs", []string{"--log-console", "--log-file", "x"}, exitUsage, "--log-console and --log-file: want one of them"},
+		{"files without TLS", []string{"--grpc-server-cert", "x"}, exitUsage,
+			"TLS files without --grpc-server-ssl"},
+		{"TLS without files", []string{"--grpc-server-ssl"}, exitUsage,
+			"wants --grpc-server-cert and --grpc-server-key"},
+		{"half of mutual TLS", []string{"--grpc-server-ssl", "--grpc-server-cert", "x",
+			"--grpc-server-key", "x", "--grpc-server-with-client-auth"}, exitUsage, "go together"},
+		{"no certificate", []string{"--grpc-server-ssl", "--grpc-server-cert", "/nowhere",
+			"--grpc-server-key", "/nowhere"}, exitUsage, "--grpc-server-cert: open /nowhere"},
+		{"listener", []string{"--grpc-server-addr", "127.0.0.1:x"}, exitUsage,
+			`--grpc-server-addr is "127.0.0.1:x": the port is "x": want 0 to 65535`},
+		{"HTTP listener", []string{"--grpc-server-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:x"},
+			exitUsage, `--http-addr is "127.0.0.1:x": the port is "x": want 0 to 65535`},
+		{"log level", []string{"--log-level", "loud"}, exitUsage,
+			`--log-level is "loud": want trace, debug, info, warn, error or off`},
+		{"two logs", []string{"--log-console", "--log-file", "x"}, exitUsage,
+			"--log-console and --log-file: want one of them"},
 		{"log file", []string{"--log-file", "/no/such/log"}, exitUsage, "--log-file: open /no/such/log"},
-		{"too many interfaces", []string{"-i", "1@a", "-i", "2@b", "--max-port-count", "1"}, exitUsage, "2 interfaces: want at most --max-port-count 1"},
-		{"no priorities", []string{"--priority-queues", "33"}, exitUsage, "--priority-queues is 33: want 1 to 32"},
-		{"queue depth", []string{"--queue-depth", "many"}, exitUsage, `--queue-depth is "many": want a number`},
-		{"queue rate", []string{"--queue-rate", "1/8=5"}, exitUsage, `--queue-rate is "1/8=5": priority "8": want 0 to 7`},
+		{"too many interfaces", []string{"-i", "1@a", "-i", "2@b", "--max-port-count", "1"}, exitUsage,
+			"2 interfaces: want at most --max-port-count 1"},
+		{"no priorities", []string{"--priority-queues", "33"}, exitUsage,
+			"--priority-queues is 33: want 1 to 32"},
+		{"queue depth", []string{"--queue-depth", "many"}, exitUsage,
+			`--queue-depth is "many": want a number`},
+		{"queue rate", []string{"--queue-rate", "1/8=5"}, exitUsage,
+			`--queue-rate is "1/8=5": priority "8": want 0 to 7`},
 		{"queue port", []string{"--queue-rate", "512=5"}, exitUsage, `port "512": want 0 to 511`},
 		{"dump", []string{"--dump-packet-data", "-1"}, exitUsage, "--dump-packet-data is -1"},
-		{"no connections", []string{"--grpc-max-connections", "0"}, exitUsage, "--grpc-max-connections is 0: want 1 or more"},
-		{"too many strangers", []string{"--grpc-max-strangers", "300"}, exitUsage, "--grpc-max-strangers is 300: want 1 to 256, or 0 for the default"},
-		{"no connections of a client", []string{"--grpc-max-per-client", "0"}, exitUsage, "--grpc-max-per-client is 0"},
-		{"long messages", []string{"--grpc-max-message", "257"}, exitUsage, "--grpc-max-message is 257: want 1 to 256"},
-		{"no time", []string{"--grpc-stall-time", "0s"}, exitUsage, "--grpc-stall-time is 0s: want more than 0"},
+		{"no connections", []string{"--grpc-max-connections", "0"}, exitUsage,
+			"--grpc-max-connections is 0: want 1 or more"},
+		{"too many strangers", []string{"--grpc-max-strangers", "300"}, exitUsage,
+			"--grpc-max-strangers is 300: want 1 to 256, or 0 for the default"},
+		{"no connections of a client", []string{"--grpc-max-per-client", "0"}, exitUsage,
+			"--grpc-max-per-client is 0"},
+		{"long messages", []string{"--grpc-max-message", "257"}, exitUsage,
+			"--grpc-max-message is 257: want 1 to 256"},
+		{"no time", []string{"--grpc-stall-time", "0s"}, exitUsage,
+			"--grpc-stall-time is 0s: want more than 0"},
 		{"pcap", []string{"--pcap=/no/such"}, exitUsage, `--pcap is "/no/such": want a directory`},
 		{"Thrift port", []string{"--thrift-port", "70000"}, exitUsage, `--thrift-port is "70000"`},
-		{"files for ports", []string{"--use-files", "1", bad}, exitUsage, "--use-files of simple_switch_grpc is not supported: weft replay"},
-		{"refused behind the dash", []string{"--", "--dp-grpc-server-addr", "x"}, exitUsage, "--dp-grpc-server-addr of simple_switch_grpc is not supported"},
+		{"files for ports", []string{"--use-files", "1", bad}, exitUsage,
+			"--use-files of simple_switch_grpc is not supported: weft replay"},
+		{"refused behind the dash", []string{"--", "--dp-grpc-server-addr", "x"}, exitUsage,
+			"--dp-grpc-server-addr of simple_switch_grpc is not supported"},
 		{"log format", []string{"--log-format", "xml"}, exitUsage, `--log-format is "xml"`},
-		{"unknown behind the dash", []string{"--no-p4", "--", "--frob"}, exitUsage, "unknown flag: --frob"},
+		{"unknown behind the dash", []string{"--no-p4", "--", "--frob"}, exitUsage,
+			"unknown flag: --frob"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), append([]string{"switch"}, c.args...), environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
+			status := run(t.Context(), append([]string{"switch"}, c.args...),
+				environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
 			if status != c.status || !strings.Contains(errs.String(), c.want) {
 				t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)
 			}

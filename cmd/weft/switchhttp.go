@@ -33,7 +33,8 @@ type httpListener struct {
 }
 
 // listenHTTP serves at an address, with TLS unless files is empty, to as many clients as g allows.
-func listenHTTP(address string, handler http.Handler, files certs.Server, g *guard.Guard, log *slog.Logger) (*httpListener, error) {
+func listenHTTP(address string, handler http.Handler, files certs.Server, g *guard.Guard,
+	log *slog.Logger) (*httpListener, error) {
 	// Prometheus has a certificate without an identity, or one of a client.
 	files.Kinds = certs.KindController | certs.KindClient
 	conf, err := files.Config(tls.VersionTLS12, "http/1.1")
@@ -48,8 +49,10 @@ func listenHTTP(address string, handler http.Handler, files certs.Server, g *gua
 	h := &httpListener{
 		listener: l, served: make(chan error, 1), cancel: cancel,
 		server: &http.Server{
-			Handler: trusting(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout,
-			IdleTimeout: httpTimeout, MaxHeaderBytes: maxHTTPHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+			Handler: trusting(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: httpTimeout,
+			WriteTimeout: httpTimeout,
+			IdleTimeout:  httpTimeout, MaxHeaderBytes: maxHTTPHeader,
+			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 			BaseContext: func(net.Listener) context.Context { return ctx },
 			ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 				return context.WithValue(ctx, httpConnKey{}, gate.Of(c))
@@ -71,7 +74,8 @@ type httpConnKey struct{}
 // trusting has clients with certificates count as no strangers.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(httpConnKey{}).(*gate.Conn); ok && c != nil && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		if c, ok := r.Context().Value(httpConnKey{}).(*gate.Conn); ok && c != nil && r.TLS != nil &&
+			len(r.TLS.VerifiedChains) > 0 {
 			c.Trust()
 		}
 		h.ServeHTTP(w, r)

@@ -19,11 +19,16 @@ type clientLimits struct {
 }
 
 func (l *clientLimits) register(f *pflag.FlagSet) {
-	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections, "maximum of open connections of all clients")
-	f.IntVar(&l.strangers, "grpc-max-strangers", 0, "maximum of these without a client certificate or a controller session (default 128, or half of them)")
-	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient, "maximum of open connections of one IPv4 address or IPv6 /64")
-	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20, "maximum size, in MiB, of a Write or a pipeline configuration")
-	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall, "time after which the switch ends a call whose client does not read the answer")
+	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections,
+		"maximum of open connections of all clients")
+	f.IntVar(&l.strangers, "grpc-max-strangers", 0,
+		"maximum of these without a client certificate or a controller session (default 128, or half of them)")
+	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient,
+		"maximum of open connections of one IPv4 address or IPv6 /64")
+	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20,
+		"maximum size, in MiB, of a Write or a pipeline configuration")
+	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall,
+		"time after which the switch ends a call whose client does not read the answer")
 }
 
 // maxMessageMiB bounds --grpc-max-message: simple_switch_grpc takes as much.
@@ -34,7 +39,8 @@ func (l *clientLimits) check() error {
 	case l.connections < 1:
 		return usagef("--grpc-max-connections is %d: want 1 or more", l.connections)
 	case l.strangers < 0 || l.strangers > l.connections:
-		return usagef("--grpc-max-strangers is %d: want 1 to %d, or 0 for the default", l.strangers, l.connections)
+		return usagef("--grpc-max-strangers is %d: want 1 to %d, or 0 for the default", l.strangers,
+			l.connections)
 	case l.perClient < 1:
 		return usagef("--grpc-max-per-client is %d: want 1 or more", l.perClient)
 	case l.message < 1 || l.message > maxMessageMiB:
@@ -45,8 +51,10 @@ func (l *clientLimits) check() error {
 	return nil
 }
 
-func (l *clientLimits) config(secured credentials.TransportCredentials, log *slog.Logger) p4rt.ServerConfig {
+func (l *clientLimits) config(secured credentials.TransportCredentials,
+	log *slog.Logger) p4rt.ServerConfig {
 	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20, Guard: guard.Config{
-		Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall, Log: log,
+		Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall,
+		Log: log,
 	}}
 }

@@ -31,7 +31,8 @@ type foreignOption struct {
 var foreign = []foreignOption{
 	{name: "thrift-port", why: "connections are accepted and closed: there is no Thrift server, use P4Runtime, and --queue-depth and --queue-rate"},
 	{name: "nanolog", why: "there is no nanomsg log, see weft replay --trace"},
-	{name: "notifications-addr", why: "there are no nanomsg notifications, use P4Runtime digests and idle timeouts"},
+	{name: "notifications-addr",
+		why: "there are no nanomsg notifications, use P4Runtime digests and idle timeouts"},
 	{name: "debugger", flag: true, why: "there is no debugger, see weft replay --trace"},
 	{name: "debugger-addr", why: "there is no debugger, see weft replay --trace"},
 	{name: "disable-swap", flag: true, why: "a controller may always replace the program"},
@@ -84,7 +85,8 @@ type switchLog struct {
 
 func (l *switchLog) register(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&l.level, "log-level", "L", "info", "least log level: trace, debug, info, warn, error or off")
+	f.StringVarP(&l.level, "log-level", "L", "info",
+		"least log level: trace, debug, info, warn, error or off")
 	f.StringVar(&l.format, "log-format", "text", "log format: text or json")
 	f.BoolVar(&l.console, "log-console", false, "log to standard output instead of standard error")
 	f.StringVar(&l.file, "log-file", "", "file to append the log to, instead of standard error")
@@ -149,7 +151,8 @@ func parseQueueLimit(option, text string, most uint64, priorities int) (queueLim
 	if !one {
 		return l, nil
 	}
-	if l.priority, err = strconv.Atoi(priority); err != nil || l.priority < 0 || l.priority >= priorities {
+	if l.priority, err = strconv.Atoi(priority); err != nil || l.priority < 0 ||
+		l.priority >= priorities {
 		return l, usagef("--%s is %q: priority %q: want 0 to %d", option, text, priority, priorities-1)
 	}
 	return l, nil

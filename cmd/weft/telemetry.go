@@ -19,7 +19,8 @@ import (
 
 // measured are the kinds of objects with a history, by their plurals.
 var measured = []struct{ plural, kind string }{
-	{"ports", "port"}, {"queues", "queue"}, {"groups", "group"}, {"ev-profiles", "ev-profile"}, {"tunnels", "tunnel"},
+	{"ports", "port"}, {"queues", "queue"}, {"groups", "group"}, {"ev-profiles", "ev-profile"},
+	{"tunnels", "tunnel"},
 }
 
 func measuredNames(plural bool) (names []string) {
@@ -43,7 +44,8 @@ func newTop(env environment) *cobra.Command {
 	var metric, over string
 	limit := 10
 	c := &cobra.Command{
-		Use: "top [" + strings.Join(measuredNames(true), "|") + "]", Short: "Show the busiest ports, queues, groups, EV profiles and tunnels",
+		Use:   "top [" + strings.Join(measuredNames(true), "|") + "]",
+		Short: "Show the busiest ports, queues, groups, EV profiles and tunnels",
 		Long: `Shows the objects with the greatest values of a metric: by default the ports with
 the greatest utilization in the last 10 seconds.
 
@@ -56,7 +58,8 @@ the greatest utilization in the last 10 seconds.
 			if len(args) > 0 {
 				i := slices.Index(measuredNames(true), args[0])
 				if i < 0 {
-					return usagef("top: unknown kind %q: want one of %s", args[0], strings.Join(measuredNames(true), ", "))
+					return usagef("top: unknown kind %q: want one of %s", args[0],
+						strings.Join(measuredNames(true), ", "))
 				}
 				kind = measured[i].kind
 			}
@@ -70,7 +73,8 @@ the greatest utilization in the last 10 seconds.
 	v.conn.register(c)
 	v.output.register(c)
 	f := c.Flags()
-	f.StringVar(&metric, "metric", "", "what they are ordered by, such as inBits, outDiscards, droppedPackets (default utilization of ports)")
+	f.StringVar(&metric, "metric", "",
+		"what they are ordered by, such as inBits, outDiscards, droppedPackets (default utilization of ports)")
 	f.StringVar(&over, "over", "10s", "the time up to now that values are of, at most 15m")
 	f.IntVarP(&limit, "limit", "n", limit, "how many, at most 1000")
 	return c
@@ -80,27 +84,31 @@ the greatest utilization in the last 10 seconds.
 func addHistory(v *viewer, add addFunc) {
 	var metrics []string
 	var since, until, step string
-	c := add("history KIND NAME", "What a port, queue, multicast group, EV profile or tunnel did in the last 24 hours", 2, []completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
-		query := url.Values{"kind": {args[0]}, "name": {args[1]}}
-		for name, value := range map[string]string{"since": since, "until": until, "step": step} {
-			if value != "" {
-				query.Set(name, value)
+	c := add("history KIND NAME",
+		"What a port, queue, multicast group, EV profile or tunnel did in the last 24 hours", 2,
+		[]completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
+			query := url.Values{"kind": {args[0]}, "name": {args[1]}}
+			for name, value := range map[string]string{"since": since, "until": until, "step": step} {
+				if value != "" {
+					query.Set(name, value)
+				}
 			}
-		}
-		if len(metrics) > 0 {
-			query.Set("metric", strings.Join(metrics, ","))
-		}
-		return asked(ctx, v, client.Path("v1", "telemetry", "history"), query, historyTable)
-	})
+			if len(metrics) > 0 {
+				query.Set("metric", strings.Join(metrics, ","))
+			}
+			return asked(ctx, v, client.Path("v1", "telemetry", "history"), query, historyTable)
+		})
 	f := c.Flags()
 	f.StringSliceVar(&metrics, "metric", nil, "only these metrics, such as inBits,outBits")
 	f.StringVar(&since, "since", "", "a time (RFC 3339), or how long ago (default 15m)")
 	f.StringVar(&until, "until", "", "a time (RFC 3339), or how long ago (default now)")
-	f.StringVar(&step, "step", "", "time from one point to the next (default 1s in the last 15 minutes, 1m before)")
+	f.StringVar(&step, "step", "",
+		"time from one point to the next (default 1s in the last 15 minutes, 1m before)")
 }
 
 // asked shows the answer to a query.
-func asked[T any](ctx context.Context, v *viewer, path string, query url.Values, table func(w io.Writer, t *T) error) error {
+func asked[T any](ctx context.Context, v *viewer, path string, query url.Values,
+	table func(w io.Writer, t *T) error) error {
 	c, err := v.conn.open(v.env)
 	if err != nil {
 		return err
@@ -110,7 +118,9 @@ func asked[T any](ctx context.Context, v *viewer, path string, query url.Values,
 	if err != nil {
 		return err
 	}
-	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error { return detail(table)(w, a.Body) })
+	return v.output.write(v.env.stdout, a.Body, func(w io.Writer) error {
+		return detail(table)(w, a.Body)
+	})
 }
 
 func topTable(w io.Writer, t *api.Top) error {
@@ -118,7 +128,8 @@ func topTable(w io.Writer, t *api.Top) error {
 		g := newGrid("NAME", "UTILIZATION", "IN", "OUT", "SPEED")
 		for _, x := range t.Items {
 			speed := float64(x.Speed)
-			g.row(x.Name, percent(x.Value), quantity(x.In*speed, "bit/s"), quantity(x.Out*speed, "bit/s"), quantity(speed, "bit/s"))
+			g.row(x.Name, percent(x.Value), quantity(x.In*speed, "bit/s"), quantity(x.Out*speed, "bit/s"),
+				quantity(speed, "bit/s"))
 		}
 		return g.writeTo(w)
 	}

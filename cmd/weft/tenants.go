@@ -9,11 +9,13 @@ import (
 )
 
 func srv6PolicyTable(w io.Writer, policies []api.SRv6Policy) error {
-	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED", "PROGRAMMED")
+	g := newGrid("NAME", "HEADEND", "ENDPOINT", "METRIC", "MODE", "PATH", "PFC NODES", "ACCEPTED",
+		"PROGRAMMED")
 	for i := range policies {
 		p, s := &policies[i], &policies[i].Spec
 		status := p.Status.Conditions
-		g.row(p.Name, s.Headend, s.Endpoint, s.Metric, s.Mode, strings.Join(p.Status.Path, " "), strings.Join(p.Status.PFCNodes, " "),
+		g.row(p.Name, s.Headend, s.Endpoint, s.Metric, s.Mode, strings.Join(p.Status.Path, " "),
+			strings.Join(p.Status.PFCNodes, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
 	return g.writeTo(w)
@@ -73,7 +75,8 @@ func tenantDetail(w io.Writer, t *api.Tenant) error {
 }
 
 func tenantTable(w io.Writer, tenants []api.Tenant) error {
-	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED", "PROGRAMMED")
+	g := newGrid("NAME", "SLICE", "PRIORITY", "RATE", "VRF", "SITES", "POLICIES", "ACCEPTED",
+		"PROGRAMMED")
 	for i := range tenants {
 		t, s := &tenants[i], &tenants[i].Spec
 		var sites []string
@@ -85,14 +88,16 @@ func tenantTable(w io.Writer, tenants []api.Tenant) error {
 			rate = bitRate(s.Rate)
 		}
 		status := t.Status.Conditions
-		g.row(t.Name, s.Slice, s.Priority, rate, t.Status.VRF, strings.Join(sites, " "), strings.Join(s.Policies, " "),
+		g.row(t.Name, s.Slice, s.Priority, rate, t.Status.VRF, strings.Join(sites, " "),
+			strings.Join(s.Policies, " "),
 			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed))
 	}
 	return g.writeTo(w)
 }
 
 func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
-	g := newGrid("NAME", "SRV6 POLICY", "TENANT", "SCENARIO", "QUEUES", "PAUSED", "TUNNELS", "UP", "ACCEPTED", "PROGRAMMED", "DEGRADED")
+	g := newGrid("NAME", "SRV6 POLICY", "TENANT", "SCENARIO", "QUEUES", "PAUSED", "TUNNELS", "UP",
+		"ACCEPTED", "PROGRAMMED", "DEGRADED")
 	for i := range policies {
 		p, s := &policies[i], &policies[i].Spec
 		paused, up := 0, 0
@@ -107,8 +112,10 @@ func pfcPolicyTable(w io.Writer, policies []api.PFCPolicy) error {
 			}
 		}
 		status := p.Status.Conditions
-		g.row(p.Name, s.SRv6Policy, s.Tenant, s.Scenario, len(p.Status.Nodes), paused, len(p.Status.Tunnels), up,
-			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed), conditionCell(status, api.Degraded))
+		g.row(p.Name, s.SRv6Policy, s.Tenant, s.Scenario, len(p.Status.Nodes), paused,
+			len(p.Status.Tunnels), up,
+			conditionCell(status, api.Accepted), conditionCell(status, api.Programmed),
+			conditionCell(status, api.Degraded))
 	}
 	return g.writeTo(w)
 }
@@ -126,7 +133,8 @@ func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	g = newGrid("QUEUE", "UPSTREAM", "BUFFER", "HEADROOM", "XOFF", "XON", "RTT", "PAUSED", "HELD", "MOST", "RECEIVED", "XOFF SENT", "XON SENT", "DROPPED", "STORMS", "LAST XOFF", "LAST XON")
+	g = newGrid("QUEUE", "UPSTREAM", "BUFFER", "HEADROOM", "XOFF", "XON", "RTT", "PAUSED", "HELD",
+		"MOST", "RECEIVED", "XOFF SENT", "XON SENT", "DROPPED", "STORMS", "LAST XOFF", "LAST XON")
 	for i := range p.Status.Nodes {
 		n := &p.Status.Nodes[i]
 		m, rtt := &n.Watermarks, n.Watermarks.RTT.String()
@@ -136,14 +144,16 @@ func pfcPolicyDetail(w io.Writer, p *api.PFCPolicy) error {
 		queue := fmt.Sprintf("%s:%d priority %d", n.Switch, n.Port, n.Priority)
 		q := n.Queue
 		if q == nil {
-			g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, "", "", "", "", "", "", "", "", "", "")
+			g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, "", "", "", "", "", "", "",
+				"", "", "")
 			continue
 		}
 		paused := yesNo(q.Paused)
 		if q.Paused {
 			paused = "for " + q.PausedFor.String()
 		}
-		g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, paused, q.Held, q.MaxHeld, q.PausesReceived, q.XOFFSent, q.XONSent, q.Dropped, q.Storms,
+		g.row(queue, n.Upstream, m.Buffer, m.Headroom, m.XOFF, m.XON, rtt, paused, q.Held, q.MaxHeld,
+			q.PausesReceived, q.XOFFSent, q.XONSent, q.Dropped, q.Storms,
 			clockTime(q.LastXOFF), clockTime(q.LastXON))
 	}
 	if err := g.writeTo(w); err != nil {

@@ -36,7 +36,8 @@ func topologyTable(w io.Writer, d *api.Topology) error {
 				notes = append(notes, note.text)
 			}
 		}
-		g.row(cmp.Or(n.Name, string(n.ID)), n.ID, n.Loopback, strings.Join(locators, ", "), strings.Join(sids, ", "), strings.Join(notes, ", "))
+		g.row(cmp.Or(n.Name, string(n.ID)), n.ID, n.Loopback, strings.Join(locators, ", "),
+			strings.Join(sids, ", "), strings.Join(notes, ", "))
 	}
 	if err := g.writeTo(w); err != nil {
 		return err
@@ -81,7 +82,8 @@ func bitRate(rate uint64) string {
 		name string
 	}{{1e12, "Tb/s"}, {1e9, "Gb/s"}, {1e6, "Mb/s"}, {1e3, "kb/s"}} {
 		if rate >= u.bits {
-			return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", float64(rate)/float64(u.bits)), "0"), ".") + " " + u.name
+			return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", float64(rate)/float64(u.bits)),
+				"0"), ".") + " " + u.name
 		}
 	}
 	return fmt.Sprintf("%d b/s", rate)

@@ -41,7 +41,8 @@ type tracing struct {
 func newTrace(env environment) *cobra.Command {
 	t := &tracing{env: env}
 	c := &cobra.Command{
-		Use: "trace --program X.json {--in PORT=FILE.pcap | --packet PORT=HEX} | --switch HOST:PORT", Short: "Show each step of packets through an embedded P4 switch",
+		Use:   "trace --program X.json {--in PORT=FILE.pcap | --packet PORT=HEX} | --switch HOST:PORT",
+		Short: "Show each step of packets through an embedded P4 switch",
 		Long: `Shows each step of packets and of all their copies: parser, tables with key and
 entry, actions with their arguments, branches, state read and written, queues,
 transmitted packets, and where and why a packet is dropped.
@@ -63,27 +64,37 @@ docs/dataplane.md explains the output.`,
 	}
 	f := c.Flags()
 	registerSetup(c, &t.files)
-	f.StringArrayVar(&t.inputs, "in", nil, "PORT=FILE: capture of the packets that arrive on a port; may be repeated")
-	f.StringArrayVar(&t.packets, "packet", nil, "PORT=HEX: a frame that arrives on a port, after the packets before it have left; may be repeated")
-	f.IntVar(&t.number, "number", 0, "show only the packet with this number, from 1 in the order of arrival")
+	f.StringArrayVar(&t.inputs, "in", nil,
+		"PORT=FILE: capture of the packets that arrive on a port; may be repeated")
+	f.StringArrayVar(&t.packets, "packet", nil,
+		"PORT=HEX: a frame that arrives on a port, after the packets before it have left; may be repeated")
+	f.IntVar(&t.number, "number", 0,
+		"show only the packet with this number, from 1 in the order of arrival")
 	f.Uint32Var(&t.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&t.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
-	f.StringVar(&t.address, "switch", "", "HOST:PORT of a running switch's HTTP listener; of a lab's, HOST:PORT/NAME")
-	f.StringVar(&t.tls.CAFile, "ca", "", "with --switch: PEM file of the authorities that sign the switch's certificate")
+	f.StringVar(&t.address, "switch", "",
+		"HOST:PORT of a running switch's HTTP listener; of a lab's, HOST:PORT/NAME")
+	f.StringVar(&t.tls.CAFile, "ca", "",
+		"with --switch: PEM file of the authorities that sign the switch's certificate")
 	f.StringVar(&t.tls.CertFile, "cert", "", "with --switch: PEM file of the client's certificate")
 	f.StringVar(&t.tls.KeyFile, "key", "", "with --switch: PEM file of the client's private key")
-	f.StringVar(&t.tls.ServerName, "server-name", "", "with --switch: name in the switch's certificate (default the host)")
-	f.Int64Var(&t.port, "port", -1, "with --switch: only packets that arrive on this port (default any)")
-	f.IntVar(&t.count, "count", 0, "with --switch: end after this many packets (default when interrupted)")
+	f.StringVar(&t.tls.ServerName, "server-name", "",
+		"with --switch: name in the switch's certificate (default the host)")
+	f.Int64Var(&t.port, "port", -1,
+		"with --switch: only packets that arrive on this port (default any)")
+	f.IntVar(&t.count, "count", 0,
+		"with --switch: end after this many packets (default when interrupted)")
 	f.BoolVar(&t.options.JSON, "json", false, "print one JSON object a line, always complete")
-	f.CountVarP(&t.options.Verbose, "verbose", "v", "branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
+	f.CountVarP(&t.options.Verbose, "verbose", "v",
+		"branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
 	return c
 }
 
 func (t *tracing) run(cmd *cobra.Command) error {
 	set := cmd.Flags().Changed
 	if t.address != "" {
-		for _, name := range []string{"program", "p4info", "entries", "in", "packet", "number", "cpu-port", "drop-port"} {
+		for _, name := range []string{"program", "p4info", "entries", "in", "packet", "number",
+			"cpu-port", "drop-port"} {
 			if set(name) {
 				return usagef("trace: --%s and --switch: want one of them", name)
 			}
@@ -116,7 +127,8 @@ func (t *tracing) offline(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	device, err := startDevice(t.files, p4rt.Config{Switch: dataplane.Config{CPUPort: t.cpu, DropPort: t.drop}})
+	device, err := startDevice(t.files,
+		p4rt.Config{Switch: dataplane.Config{CPUPort: t.cpu, DropPort: t.drop}})
 	if err != nil {
 		return err
 	}

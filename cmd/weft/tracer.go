@@ -54,11 +54,15 @@ func tracer(inv *inventory.Inventory) northbound.Tracer {
 			sources[s.Name] = traceSource(s)
 		}
 	}
-	return func(ctx context.Context, sw string, want northbound.TraceFilter, take func(api.PacketTrace, uint64) error) error {
+	return func(ctx context.Context, sw string, want northbound.TraceFilter,
+		take func(api.PacketTrace, uint64) error) error {
 		from, ok := sources[sw]
 		if !ok {
 			return northbound.ErrNoTraces
 		}
-		return stream.Receive(ctx, from.client, from.url, trace.Filter{Port: want.Port, Count: want.Count}, func(i trace.Item) error { return lab.TakeTrace(i, take) })
+		return stream.Receive(ctx, from.client, from.url,
+			trace.Filter{Port: want.Port, Count: want.Count}, func(i trace.Item) error {
+				return lab.TakeTrace(i, take)
+			})
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // treeTable draws the tree from the root down.
 func treeTable(w io.Writer, d *api.PlannedTree) error {
-	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", inLine(d.Name), d.Index, d.Epoch, d.Tree.Cost, d.Tree.SID)
+	fmt.Fprintf(w, "group %s, index %d, epoch %d, cost %d, SID %v\n\n", inLine(d.Name), d.Index,
+		d.Epoch, d.Tree.Cost, d.Tree.SID)
 	g := newGrid("NODE", "BRANCH", "PORT", "QPN", "SID", "BEHAVIOR", "PARENT PORT")
 	nodes := make(map[string]*api.TreeNode, len(d.Tree.Nodes))
 	for i := range d.Tree.Nodes {
@@ -77,7 +78,8 @@ func stateTable(w io.Writer, d *api.GroupState) error {
 				g.row(blank, b.Index, of, "", "", "no answer", "", "", "")
 				continue
 			}
-			g.row(blank, b.Index, of, psnCell(b.AckPSN), psnCell(b.EPSN), waitsFor(b), b.MSN, b.CNPCount, b.Epoch)
+			g.row(blank, b.Index, of, psnCell(b.AckPSN), psnCell(b.EPSN), waitsFor(b), b.MSN, b.CNPCount,
+				b.Epoch)
 		}
 	}
 	return g.writeTo(w)

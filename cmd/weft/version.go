@@ -37,7 +37,8 @@ func newVersion(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.stdout, "weft %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(env.stdout, "weft %s %s %s/%s\n", buildVersion(), runtime.Version(),
+				runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

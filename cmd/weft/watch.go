@@ -29,8 +29,10 @@ prints one JSON object a line.`)
 		{"groups [NAME]", "Multicast groups and their receivers", []string{"group", "receiver"}},
 		{"switches [NAME]", "Switches", []string{"switch"}},
 		{"topology", "The network", []string{"topology"}},
-		{"tenants [NAME]", "SRv6 policies, tenants and PFC policies", []string{"srv6-policy", "tenant", "pfc-policy", "pfc"}},
-		{"fabric [NAME]", "The MRC fabric: links, drains, EV profiles, hosts and suspects", []string{"fabric", "link", "drain", "ev-profile", "suspect", "host"}},
+		{"tenants [NAME]", "SRv6 policies, tenants and PFC policies", []string{"srv6-policy", "tenant",
+			"pfc-policy", "pfc"}},
+		{"fabric [NAME]", "The MRC fabric: links, drains, EV profiles, hosts and suspects",
+			[]string{"fabric", "link", "drain", "ev-profile", "suspect", "host"}},
 	} {
 		most := strings.Count(c.use, " ")
 		watch.AddCommand(&cobra.Command{
@@ -61,7 +63,8 @@ func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 	err = c.Events(ctx, client.Path("v1", "events"), query, client.Handlers{
 		Event: v.event,
 		Lost: func(err error, pause time.Duration) {
-			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err, pause)
+			fmt.Fprintf(v.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err,
+				pause)
 		},
 	})
 	if interrupted(ctx, err) {
@@ -87,7 +90,8 @@ func (v *viewer) event(e client.Event) error {
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), inLine(string(ev.Type)), inLine(ev.Object), eventText(&ev))
+	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), inLine(string(ev.Type)),
+		inLine(ev.Object), eventText(&ev))
 	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
 	return err
 }

@@ -97,7 +97,8 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 	ctx, cancel := context.WithCancel(t.Context())
 	data := t.TempDir()
 	name := "weft " + strings.Join(args, " ")
-	s := &started{out: newLineWriter(t, name+", standard output"), err: newLineWriter(t, name+", standard error"), status: make(chan int, 1), cancel: cancel}
+	s := &started{out: newLineWriter(t, name+", standard output"),
+		err: newLineWriter(t, name+", standard error"), status: make(chan int, 1), cancel: cancel}
 	go func() {
 		status := run(ctx, args, environment{
 			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string {
@@ -121,7 +122,8 @@ func TestWatch(t *testing.T) {
 	publish := []api.Event{
 		{Seq: 1, Time: began, Type: api.EventSwitchChanged, Object: "n1", Message: "connected"},
 		{Seq: 2, Time: began, Type: api.EventGroupDeleted, Object: "g1"},
-		{Seq: 3, Time: began, Type: api.EventReceiverStalled, Object: "g2", Message: "2001:db8:1::1\n holds it up"},
+		{Seq: 3, Time: began, Type: api.EventReceiverStalled, Object: "g2",
+			Message: "2001:db8:1::1\n holds it up"},
 		{Seq: 4, Time: began, Type: api.EventTopologyChanged, Message: "version 9"},
 	}
 	for _, c := range []struct {
@@ -143,7 +145,8 @@ func TestWatch(t *testing.T) {
 			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
 		}},
 		{"one group", []string{"watch", "groups", "g1", "-o", "yaml"}, []string{"---", "seq: 2"}},
-		{"topology", []string{"watch", "topology"}, []string{"2026-03-01T12:00:00Z  topology.changed                  version 9"}},
+		{"topology", []string{"watch", "topology"},
+			[]string{"2026-03-01T12:00:00Z  topology.changed                  version 9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api, err := newFakeAPI()
@@ -179,7 +182,8 @@ func TestFollow(t *testing.T) {
 	server := httptest.NewServer(fake.handler)
 	defer server.Close()
 	vars := map[string]string{"WEFT_SERVER": server.URL}
-	all, one, raw := start(t, vars, "get", "switches", "-w"), start(t, vars, "get", "switch", "n6", "--watch"), start(t, vars, "get", "switches", "-w", "-o", "json")
+	all, one, raw := start(t, vars, "get", "switches", "-w"), start(t, vars, "get", "switch", "n6",
+		"--watch"), start(t, vars, "get", "switches", "-w", "-o", "json")
 	expect := func(s *started, begins ...string) {
 		t.Helper()
 		for _, want := range begins {
@@ -204,7 +208,8 @@ func TestFollow(t *testing.T) {
 	expect(all, "n1    64512:10.0.0.1  127.0.0.1:9551  1       in sync")
 	change("down", "n6")
 	expect(all, "n6 ")
-	expect(one, "n6    64512:10.0.0.6  127.0.0.1:9556  6       disconnected") // and nothing of n1 before
+	// and nothing of n1 before
+	expect(one, "n6    64512:10.0.0.6  127.0.0.1:9556  6       disconnected")
 	for _, s := range []*started{all, one, raw} {
 		s.cancel()
 		if status := <-s.status; status != exitOK {
@@ -252,7 +257,8 @@ func TestFollowedDocuments(t *testing.T) {
 
 // TestEveryCommandHelps: no command lacks its texts.
 func TestEveryCommandHelps(t *testing.T) {
-	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard, getenv: func(string) string { return "" }})
+	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
+		getenv: func(string) string { return "" }})
 	for _, c := range root.Commands() {
 		for _, sub := range append(c.Commands(), c) {
 			if sub.Short == "" || strings.HasSuffix(sub.Short, ".") {

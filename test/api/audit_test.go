@@ -31,7 +31,10 @@ func audited(t *testing.T) func(*northbound.Config, store.Store) {
 		}
 		cfg.Name = "c1"
 		cfg.Replace = func(context.Context, string) error { return nil }
-		cfg.Backup = func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "everything"); return err }
+		cfg.Backup = func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, "everything")
+			return err
+		}
 	}
 }
 
@@ -57,33 +60,51 @@ func TestChangesAreAudited(t *testing.T) {
 	tried := make(map[string]bool)
 	ringed := startOn(t, inv, snapshot, audited(t))
 	ringed.carryOut(tried, []step{
-		{"POST", "/v1/networks", `{"name":"x","spec":` + networkSpec + `}`, 201, "networks/x", "", `"metric":10`},
-		{"PUT", "/v1/networks/x", `{"spec":` + strings.Replace(networkSpec, ":10}", ":20}", 1) + `}`, 200, "networks/x", `"metric":10`, `"metric":20`},
-		{"PATCH", "/v1/networks/x", `{"spec":{"asn":64513}}`, 200, "networks/x", `"asn":64512`, `"asn":64513`},
+		{"POST", "/v1/networks", `{"name":"x","spec":` + networkSpec + `}`, 201, "networks/x", "",
+			`"metric":10`},
+		{"PUT", "/v1/networks/x", `{"spec":` + strings.Replace(networkSpec, ":10}", ":20}", 1) + `}`, 200,
+			"networks/x", `"metric":10`, `"metric":20`},
+		{"PATCH", "/v1/networks/x", `{"spec":{"asn":64513}}`, 200, "networks/x", `"asn":64512`,
+			`"asn":64513`},
 		{"DELETE", "/v1/networks/x", "", 204, "networks/x", `"asn":64513`, ""},
-		{"POST", "/v1/projects", `{"name":"p","spec":{"slices":[{"slice":9}]}}`, 201, "projects/p", "", `"slice":9`},
-		{"PUT", "/v1/projects/p", `{"spec":{"slices":[{"slice":8}]}}`, 200, "projects/p", `"slice":9`, `"slice":8`},
-		{"PATCH", "/v1/projects/p", `{"spec":{"bandwidth":77}}`, 200, "projects/p", `"slice":8`, `"bandwidth":77`},
+		{"POST", "/v1/projects", `{"name":"p","spec":{"slices":[{"slice":9}]}}`, 201, "projects/p", "",
+			`"slice":9`},
+		{"PUT", "/v1/projects/p", `{"spec":{"slices":[{"slice":8}]}}`, 200, "projects/p", `"slice":9`,
+			`"slice":8`},
+		{"PATCH", "/v1/projects/p", `{"spec":{"bandwidth":77}}`, 200, "projects/p", `"slice":8`,
+			`"bandwidth":77`},
 		{"DELETE", "/v1/projects/p", "", 204, "projects/p", `"bandwidth":77`, ""},
-		{"POST", "/v1/multicast-groups", `{"name":"g","spec":` + groupSpec + `}`, 201, "groups/g", "", `"designatedQpn":4096`},
-		{"PUT", "/v1/multicast-groups/g", `{"spec":` + strings.Replace(groupSpec, "4096", "4097", 1) + `}`, 200, "groups/g", `"designatedQpn":4096`, `"designatedQpn":4097`},
-		{"PATCH", "/v1/multicast-groups/g", `{"spec":{"cnpLimit":9}}`, 200, "groups/g", `"cnpLimit":256`, `"cnpLimit":9`},
+		{"POST", "/v1/multicast-groups", `{"name":"g","spec":` + groupSpec + `}`, 201, "groups/g", "",
+			`"designatedQpn":4096`},
+		{"PUT", "/v1/multicast-groups/g", `{"spec":` + strings.Replace(groupSpec, "4096", "4097", 1) +
+			`}`, 200, "groups/g", `"designatedQpn":4096`, `"designatedQpn":4097`},
+		{"PATCH", "/v1/multicast-groups/g", `{"spec":{"cnpLimit":9}}`, 200, "groups/g", `"cnpLimit":256`,
+			`"cnpLimit":9`},
 		{"POST", "/v1/multicast-groups/g:reset", "", 200, "epochs/0", "", ""},
 		{"DELETE", "/v1/multicast-groups/g", "", 204, "groups/g", `"cnpLimit":9`, ""},
-		{"POST", "/v1/srv6-policies", `{"name":"x","spec":{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}}`, 201, "srv6-policies/x", "", `"headend":"a"`},
-		{"PUT", "/v1/srv6-policies/x", `{"spec":{"headend":"a","endpoint":"c","metric":"delay"}}`, 200, "srv6-policies/x", `"node":"b"`, `"metric":"delay"`},
-		{"PATCH", "/v1/srv6-policies/x", `{"spec":{"metric":"igp"}}`, 200, "srv6-policies/x", `"metric":"delay"`, `"headend":"a"`},
+		{"POST", "/v1/srv6-policies",
+			`{"name":"x","spec":{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}}`, 201,
+			"srv6-policies/x", "", `"headend":"a"`},
+		{"PUT", "/v1/srv6-policies/x", `{"spec":{"headend":"a","endpoint":"c","metric":"delay"}}`, 200,
+			"srv6-policies/x", `"node":"b"`, `"metric":"delay"`},
+		{"PATCH", "/v1/srv6-policies/x", `{"spec":{"metric":"igp"}}`, 200, "srv6-policies/x",
+			`"metric":"delay"`, `"headend":"a"`},
 		{"POST", "/v1/tenants", `{"name":"x","spec":{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 201, "tenants/x", "", `"slice":1`},
-		{"PATCH", "/v1/tenants/x", `{"spec":{"rate":7000000}}`, 200, "tenants/x", `"slice":1`, `"rate":7000000`},
+		{"PATCH", "/v1/tenants/x", `{"spec":{"rate":7000000}}`, 200, "tenants/x", `"slice":1`,
+			`"rate":7000000`},
 		{"PUT", "/v1/tenants/x", `{"spec":{"slice":2,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 200, "tenants/x", `"slice":1`, `"slice":2`},
-		{"POST", "/v1/pfc-policies", `{"name":"x","spec":{"srv6Policy":"x","tenant":"x"}}`, 201, "pfc-policies/x", "", `"tenant":"x"`},
-		{"PUT", "/v1/pfc-policies/x", `{"spec":{"srv6Policy":"x","tenant":"x","maxPause":"2s"}}`, 200, "pfc-policies/x", `"tenant":"x"`, `"maxPause":"2s"`},
-		{"PATCH", "/v1/pfc-policies/x", `{"spec":{"maxPause":"3s"}}`, 200, "pfc-policies/x", `"maxPause":"2s"`, `"maxPause":"3s"`},
+		{"POST", "/v1/pfc-policies", `{"name":"x","spec":{"srv6Policy":"x","tenant":"x"}}`, 201,
+			"pfc-policies/x", "", `"tenant":"x"`},
+		{"PUT", "/v1/pfc-policies/x", `{"spec":{"srv6Policy":"x","tenant":"x","maxPause":"2s"}}`, 200,
+			"pfc-policies/x", `"tenant":"x"`, `"maxPause":"2s"`},
+		{"PATCH", "/v1/pfc-policies/x", `{"spec":{"maxPause":"3s"}}`, 200, "pfc-policies/x",
+			`"maxPause":"2s"`, `"maxPause":"3s"`},
 		{"DELETE", "/v1/pfc-policies/x", "", 204, "pfc-policies/x", `"maxPause":"3s"`, ""},
 		{"DELETE", "/v1/tenants/x", "", 204, "tenants/x", `"slice":2`, ""},
 		{"DELETE", "/v1/srv6-policies/x", "", 204, "srv6-policies/x", `"headend":"a"`, ""},
 		{"PUT", "/v1/switches/a/ports/1", `{"spec":{"mtu":9000}}`, 200, "ports/a/1", "", `"mtu":9000`},
-		{"PATCH", "/v1/switches/a/ports/1", `{"spec":{"description":"to b"}}`, 200, "ports/a/1", `"mtu":9000`, `"description":"to b"`},
+		{"PATCH", "/v1/switches/a/ports/1", `{"spec":{"description":"to b"}}`, 200, "ports/a/1",
+			`"mtu":9000`, `"description":"to b"`},
 		{"DELETE", "/v1/switches/a/ports/1", "", 204, "ports/a/1", `"description":"to b"`, ""},
 		{"DELETE", "/v1/orphans?switch=a", "", 200, "", "", ""},
 		{"POST", "/v1/controllers/c2:replace", "", 204, "", "", ""},
@@ -91,51 +112,70 @@ func TestChangesAreAudited(t *testing.T) {
 	})
 	fabric := startFabric(t, audited(t))
 	fabric.carryOut(tried, []step{
-		{"POST", "/v1/cc-profiles", `{"name":"x","spec":` + ccSpec + `}`, 201, "mrc/cc-profiles/x", "", `"9µs"`},
-		{"PUT", "/v1/cc-profiles/x", `{"spec":` + strings.Replace(ccSpec, "9us", "8us", 1) + `}`, 200, "mrc/cc-profiles/x", `"9µs"`, `"8µs"`},
-		{"PATCH", "/v1/cc-profiles/x", `{"spec":{"nscc":{"targetDelay":"7us"}}}`, 200, "mrc/cc-profiles/x", `"8µs"`, `"7µs"`},
+		{"POST", "/v1/cc-profiles", `{"name":"x","spec":` + ccSpec + `}`, 201, "mrc/cc-profiles/x", "",
+			`"9µs"`},
+		{"PUT", "/v1/cc-profiles/x", `{"spec":` + strings.Replace(ccSpec, "9us", "8us", 1) + `}`, 200,
+			"mrc/cc-profiles/x", `"9µs"`, `"8µs"`},
+		{"PATCH", "/v1/cc-profiles/x", `{"spec":{"nscc":{"targetDelay":"7us"}}}`, 200,
+			"mrc/cc-profiles/x", `"8µs"`, `"7µs"`},
 		{"DELETE", "/v1/cc-profiles/x", "", 204, "mrc/cc-profiles/x", `"7µs"`, ""},
-		{"PUT", "/v1/ev-profiles/a1:b1", `{"spec":{"minActive":2}}`, 200, "mrc/ev-profiles/a1:b1", "", `"minActive":2`},
-		{"PATCH", "/v1/ev-profiles/a1:b1", `{"spec":{"minActive":1}}`, 200, "mrc/ev-profiles/a1:b1", `"minActive":2`, `"minActive":1`},
+		{"PUT", "/v1/ev-profiles/a1:b1", `{"spec":{"minActive":2}}`, 200, "mrc/ev-profiles/a1:b1", "",
+			`"minActive":2`},
+		{"PATCH", "/v1/ev-profiles/a1:b1", `{"spec":{"minActive":1}}`, 200, "mrc/ev-profiles/a1:b1",
+			`"minActive":2`, `"minActive":1`},
 		{"DELETE", "/v1/ev-profiles/a1:b1", "", 204, "mrc/ev-profiles/a1:b1", `"minActive":1`, ""},
-		{"PUT", "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "", `"drained"`},
-		{"PATCH", "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`, `"up"`},
-		{"PUT", "/v1/nodes/64512:10.0.2.3", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "", `"drained"`},
-		{"PATCH", "/v1/nodes/64512:10.0.2.3", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`, `"up"`},
+		{"PUT", "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1", `{"spec":{"admin":"drained"}}`, 200,
+			"mrc/admin/", "", `"drained"`},
+		{"PATCH", "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1", `{"spec":{"admin":"up"}}`, 200,
+			"mrc/admin/", `"drained"`, `"up"`},
+		{"PUT", "/v1/nodes/64512:10.0.2.3", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "",
+			`"drained"`},
+		{"PATCH", "/v1/nodes/64512:10.0.2.3", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`,
+			`"up"`},
 		{"PUT", "/v1/planes/2", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "", `"drained"`},
 		{"PATCH", "/v1/planes/2", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`, `"up"`},
-		{"PUT", "/v1/hosts/h1/ports/2", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "", `"drained"`},
-		{"PATCH", "/v1/hosts/h1/ports/2", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`, `"up"`},
+		{"PUT", "/v1/hosts/h1/ports/2", `{"spec":{"admin":"drained"}}`, 200, "mrc/admin/", "",
+			`"drained"`},
+		{"PATCH", "/v1/hosts/h1/ports/2", `{"spec":{"admin":"up"}}`, 200, "mrc/admin/", `"drained"`,
+			`"up"`},
 	})
 	// The last steps close the API.
 	closing := startOn(t, inv, snapshot, audited(t))
 	const password, next = "correct horse battery", "staple correct horse"
 	closing.carryOut(tried, []step{
-		{"POST", "/v1/users", `{"name":"ann","role":"admin","password":"` + password + `"}`, 201, "access/users/ann", "", `"role":"admin"`},
+		{"POST", "/v1/users", `{"name":"ann","role":"admin","password":"` + password + `"}`, 201,
+			"access/users/ann", "", `"role":"admin"`},
 	})
 	var session api.Session
-	closing.carryOut(tried, []step{{"POST", "/v1/session", `{"user":"ann","password":"` + password + `"}`, 200, "access/sessions/", "", ""}})
-	_, header, body := closing.send("POST", "/v1/session", `{"user":"ann","password":"`+password+`"}`, nil)
+	closing.carryOut(tried, []step{{"POST", "/v1/session", `{"user":"ann","password":"` + password +
+		`"}`, 200, "access/sessions/", "", ""}})
+	_, header, body := closing.send("POST", "/v1/session", `{"user":"ann","password":"`+password+`"}`,
+		nil)
 	if err := json.Unmarshal(body, &session); err != nil {
 		t.Fatal(err)
 	}
 	cookie, _, _ := strings.Cut(header.Get("Set-Cookie"), ";")
 	closing.headers = []string{"Cookie: " + cookie, access.CSRFHeader + ": " + session.CSRF}
-	closing.carryOut(tried, []step{{"POST", "/v1/tokens", `{"name":"ci","role":"admin"}`, 201, "access/tokens/", "", `"name":"ci"`}})
+	closing.carryOut(tried, []step{{"POST", "/v1/tokens", `{"name":"ci","role":"admin"}`, 201,
+		"access/tokens/", "", `"name":"ci"`}})
 	var tokens api.List[api.Token]
 	_, _, body = closing.send("GET", "/v1/tokens", "", closing.headers)
 	if err := json.Unmarshal(body, &tokens); err != nil || len(tokens.Items) != 1 {
 		t.Fatal(err, string(body))
 	}
 	closing.carryOut(tried, []step{
-		{"POST", "/v1/users", `{"name":"bob","role":"viewer","password":"` + password + `"}`, 201, "access/users/bob", "", `"role":"viewer"`},
-		{"PUT", "/v1/users/bob/password", `{"password":"` + next + `"}`, 204, "access/users/bob", `"name":"bob"`, `"name":"bob"`},
+		{"POST", "/v1/users", `{"name":"bob","role":"viewer","password":"` + password + `"}`, 201,
+			"access/users/bob", "", `"role":"viewer"`},
+		{"PUT", "/v1/users/bob/password", `{"password":"` + next + `"}`, 204, "access/users/bob",
+			`"name":"bob"`, `"name":"bob"`},
 		{"DELETE", "/v1/users/bob", "", 204, "access/users/bob", `"name":"bob"`, ""},
-		{"DELETE", "/v1/tokens/" + tokens.Items[0].ID, "", 204, "access/tokens/" + tokens.Items[0].ID, `"name":"ci"`, ""},
+		{"DELETE", "/v1/tokens/" + tokens.Items[0].ID, "", 204, "access/tokens/" + tokens.Items[0].ID,
+			`"name":"ci"`, ""},
 		{"DELETE", "/v1/session", "", 204, "access/sessions/", "", ""},
 	})
 	for key, text := range closing.texts() {
-		if strings.Contains(text, password) || strings.Contains(text, next) || strings.HasPrefix(key, "audit/") && strings.Contains(text, "argon2id") {
+		if strings.Contains(text, password) || strings.Contains(text, next) ||
+			strings.HasPrefix(key, "audit/") && strings.Contains(text, "argon2id") {
 			t.Errorf("record %s has a password or its hash: %s", key, text)
 		}
 	}
@@ -153,7 +193,8 @@ func TestChangesAreAudited(t *testing.T) {
 		for method, op := range item {
 			// Deleting one orphan is the same as deleting those of a switch; here are none.
 			// The start of a device's sign-in changes nothing: its state is in the sealed handle.
-			if method != "get" && !tried[op.OperationID] && op.OperationID != "delete-orphan" && op.OperationID != "oidc-device" {
+			if method != "get" && !tried[op.OperationID] && op.OperationID != "delete-orphan" &&
+				op.OperationID != "oidc-device" {
 				t.Errorf("%s %s was not tried", method, path)
 			}
 		}
@@ -179,12 +220,14 @@ func (r *running) carryOut(tried map[string]bool, steps []step) {
 	r.t.Helper()
 	for _, s := range steps {
 		r.quiet()
-		id := strings.NewReplacer("/", "-", ":", "-", ",", "-", "~", "-", "?", "-", "=", "-").Replace(s.method + s.path)
+		id := strings.NewReplacer("/", "-", ":", "-", ",", "-", "~", "-", "?", "-", "=",
+			"-").Replace(s.method + s.path)
 		id = id[:min(64, len(id))]
 		r.records.mu.Lock()
 		from := len(r.records.applied)
 		r.records.mu.Unlock()
-		status, _, answer := r.send(s.method, s.path, s.body, append([]string{"X-Request-Id: " + id}, r.headers...))
+		status, _, answer := r.send(s.method, s.path, s.body, append([]string{"X-Request-Id: " + id},
+			r.headers...))
 		if status != s.status {
 			r.t.Errorf("%s %s: %d %s, want %d", s.method, s.path, status, answer, s.status)
 			continue
@@ -199,27 +242,31 @@ func (r *running) carryOut(tried map[string]bool, steps []step) {
 			for i, op := range ops {
 				var x api.AuditRecord
 				switch {
-				case strings.HasPrefix(op.Key, "audit/records/") && json.Unmarshal(op.Value, &x) == nil && x.SessionInfo.ChannelID == id:
+				case strings.HasPrefix(op.Key, "audit/records/") && json.Unmarshal(op.Value, &x) == nil &&
+					x.SessionInfo.ChannelID == id:
 					record, a = i, x
 				case s.key != "" && strings.HasPrefix(op.Key, s.key):
 					change = i
 				}
 			}
 			if record < 0 {
-				if change >= 0 && s.key != "epochs/0" && s.key != "groups/g" && !strings.HasPrefix(s.key, "mrc/") {
+				if change >= 0 && s.key != "epochs/0" && s.key != "groups/g" &&
+					!strings.HasPrefix(s.key, "mrc/") {
 					r.t.Errorf("%s %s: %s was written without its record", s.method, s.path, s.key)
 				}
 				continue
 			}
 			found++
 			tried[a.ServiceRequest.RPCName] = true
-			if a.Outcome != api.AuditSuccess || a.ServiceRequest.Method != s.method || a.ServiceRequest.Path != s.path {
+			if a.Outcome != api.AuditSuccess || a.ServiceRequest.Method != s.method ||
+				a.ServiceRequest.Path != s.path {
 				r.t.Errorf("%s %s: %+v", s.method, s.path, a)
 			}
 			if s.key != "" && change < record {
 				r.t.Errorf("%s %s: the record is not before %s in its write", s.method, s.path, s.key)
 			}
-			for _, side := range []struct{ got, want string }{{string(a.Before), s.before}, {string(a.After), s.after}} {
+			for _, side := range []struct{ got, want string }{{string(a.Before), s.before},
+				{string(a.After), s.after}} {
 				if (side.got == "") != (side.want == "") || !strings.Contains(side.got, side.want) {
 					r.t.Errorf("%s %s: the record has %s, want %s", s.method, s.path, side.got, side.want)
 				}
@@ -245,8 +292,8 @@ func (r *running) verify() {
 	}
 }
 
-// TestRefusalsAreAudited: what is refused, failed sign-ins and reads of secrets are recorded, and what
-// changes nothing is not.
+// TestRefusalsAreAudited: what is refused, failed sign-ins and reads of secrets are recorded, and
+// what changes nothing is not.
 func TestRefusalsAreAudited(t *testing.T) {
 	inv, snapshot := ring()
 	r := startOn(t, inv, snapshot, audited(t))
@@ -271,13 +318,16 @@ func TestRefusalsAreAudited(t *testing.T) {
 	}
 	got := make(map[string]int)
 	for _, a := range records {
-		got[a.ServiceRequest.Method+" "+a.ServiceRequest.Path+" "+string(a.Outcome)+" "+a.SessionInfo.Authn.Status] = a.Status
-		if a.SessionInfo.RemoteAddress != "127.0.0.1" || a.SessionInfo.RemotePort == 0 || a.SessionInfo.ComponentName != "c1" {
+		got[a.ServiceRequest.Method+" "+a.ServiceRequest.Path+" "+string(a.Outcome)+" "+
+			a.SessionInfo.Authn.Status] = a.Status
+		if a.SessionInfo.RemoteAddress != "127.0.0.1" || a.SessionInfo.RemotePort == 0 ||
+			a.SessionInfo.ComponentName != "c1" {
 			t.Errorf("%+v", a.SessionInfo)
 		}
 	}
 	want := map[string]int{
-		"PUT /v1/multicast-groups/g failure SUCCESS": 422, "DELETE /v1/tenants/none failure SUCCESS": 404, "POST /v1/session failure FAIL": 401,
+		"PUT /v1/multicast-groups/g failure SUCCESS": 422, "DELETE /v1/tenants/none failure SUCCESS": 404,
+		"POST /v1/session failure FAIL":  401,
 		"POST /v1/users success SUCCESS": 0, "GET /v1/topology failure FAIL": 401,
 	}
 	if !maps.Equal(got, want) {
@@ -301,11 +351,14 @@ func TestNoChangeWithoutItsRecord(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"POST", "/v1/users", `{"name":"ann","role":"admin","password":"correct horse battery"}`, unknown}, {"POST", "/v1/tokens", `{"name":"ci","role":"admin"}`, unknown},
-		{"GET", "/v1/backup", "", http.StatusServiceUnavailable}, {"POST", "/v1/controllers/c2:replace", "", http.StatusServiceUnavailable},
+		{"POST", "/v1/users", `{"name":"ann","role":"admin","password":"correct horse battery"}`,
+			unknown}, {"POST", "/v1/tokens", `{"name":"ci","role":"admin"}`, unknown},
+		{"GET", "/v1/backup", "", http.StatusServiceUnavailable}, {"POST", "/v1/controllers/c2:replace",
+			"", http.StatusServiceUnavailable},
 		{"PUT", "/v1/multicast-groups/g", `{"spec":` + groupSpec + `}`, unknown},
 	} {
-		if status, _, answer := r.send(s.method, s.path, s.body, nil); status != s.status || strings.Contains(string(answer), "everything") {
+		if status, _, answer := r.send(s.method, s.path, s.body, nil); status != s.status ||
+			strings.Contains(string(answer), "everything") {
 			t.Errorf("%s %s: %d %s", s.method, s.path, status, answer)
 		}
 	}

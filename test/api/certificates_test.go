@@ -21,9 +21,9 @@ import (
 	"github.com/weft-sdn/weft/service"
 )
 
-// TestCertificates runs a controller and a switch with certificates as "weft certs" issues them. The
-// API lets in clients and no other machines; certificates are renewed while it runs; and it shows
-// what it uses, also when a file is broken.
+// TestCertificates runs a controller and a switch with certificates as "weft certs" issues them.
+// The API lets in clients and no other machines; certificates are renewed while it runs; and it
+// shows what it uses, also when a file is broken.
 func TestCertificates(t *testing.T) {
 	a := certstest.New(t)
 	id := func(k certs.Kind, name string) certs.Identity { return certs.Identity{Kind: k, Name: name} }
@@ -31,8 +31,10 @@ func TestCertificates(t *testing.T) {
 	a.IssueAs(t, "switch", id(certs.KindSwitch, "n1"), "127.0.0.1")
 	a.IssueAs(t, "host", id(certs.KindHost, "h1"))
 	a.IssueAs(t, "client", id(certs.KindClient, "admin"))
-	address := serveSwitch(t, p4rt.TLSConfig{CertFile: a.File("switch.pem"), KeyFile: a.File("switch.key"), ClientCAFile: a.File("ca.pem")})
-	impostor := serveSwitch(t, p4rt.TLSConfig{CertFile: a.File("controller.pem"), KeyFile: a.File("controller.key"), ClientCAFile: a.File("ca.pem")})
+	address := serveSwitch(t, p4rt.TLSConfig{CertFile: a.File("switch.pem"),
+		KeyFile: a.File("switch.key"), ClientCAFile: a.File("ca.pem")})
+	impostor := serveSwitch(t, p4rt.TLSConfig{CertFile: a.File("controller.pem"),
+		KeyFile: a.File("controller.key"), ClientCAFile: a.File("ca.pem")})
 	inv, err := inventory.Load(fmt.Appendf(nil, `
 switches:
   - {name: n1, address: %q, mac: "02:00:00:00:00:01", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}}
@@ -87,7 +89,8 @@ api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}, access: 
 		}
 		return body, w.TLS.PeerCertificates[0].SerialNumber.Text(16), err
 	}
-	for name, in := range map[string]bool{"client": true, "": false, "host": false, "controller": false, "switch": false} {
+	for name, in := range map[string]bool{"client": true, "": false, "host": false,
+		"controller": false, "switch": false} {
 		if _, _, err := get("/v1/certificates", name); (err == nil) != in {
 			t.Errorf("the API and the certificate of %q: %v, want it let in: %t", name, err, in)
 		}
@@ -118,12 +121,14 @@ api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}, access: 
 		time.Sleep(20 * time.Millisecond)
 	}
 	got := list()
-	for _, want := range []string{"api.tls own weft://controller/c1", "api.tls authority ", "api.tls peer weft://client/admin", "switches[0].tls own weft://controller/c1"} {
+	for _, want := range []string{"api.tls own weft://controller/c1", "api.tls authority ",
+		"api.tls peer weft://client/admin", "switches[0].tls own weft://controller/c1"} {
 		if c := got[want]; c.State != api.CertificateValid {
 			t.Errorf("%s is %+v, want a valid one", want, c)
 		}
 	}
-	if body, _, err := get("/v1/switches/n2", "client"); err != nil || !strings.Contains(string(body), "want one of a switch") {
+	if body, _, err := get("/v1/switches/n2", "client"); err != nil ||
+		!strings.Contains(string(body), "want one of a switch") {
 		t.Errorf("a switch with a controller's certificate: %s, %v, want it refused for that", body, err)
 	}
 	_, before, err := get("/healthz", "client")
@@ -141,14 +146,16 @@ api: {listen: "127.0.0.1:0", tls: {ca: %[3]q, cert: %[4]q, key: %[5]q}, access: 
 	if _, kept, err := get("/healthz", "client"); err != nil || kept != after {
 		t.Errorf("with a broken file the API shows %s, %v, want %s", kept, err, after)
 	}
-	if c := list()["api.tls own weft://controller/c1"]; c.State != api.CertificateRefused || c.Message == "" {
+	if c := list()["api.tls own weft://controller/c1"]; c.State != api.CertificateRefused ||
+		c.Message == "" {
 		t.Errorf("a broken file is listed as %+v", c)
 	}
 	body, _, err := get("/metrics", "client")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`weft_certificates{place="api.tls",role="own",state="refused"} 1`, `weft_certificate_not_after_seconds{place="switches[0].tls",role="peer"} `} {
+	for _, want := range []string{`weft_certificates{place="api.tls",role="own",state="refused"} 1`,
+		`weft_certificate_not_after_seconds{place="switches[0].tls",role="peer"} `} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("/metrics has no %s", want)
 		}

@@ -93,10 +93,11 @@ func TestClient(t *testing.T) {
 	// An event that was before the watch comes again after its predecessor's id.
 	spec.CNPLimit = 10
 	first := ""
-	for e, err := range c.Watch(ctx, client.Watch{Types: []api.EventType{"group"}, Object: "x", Handlers: client.Handlers{Opened: func() error {
-		_, err := groups.Put(ctx, "x", spec, client.Write{})
-		return err
-	}}}) {
+	for e, err := range c.Watch(ctx, client.Watch{Types: []api.EventType{"group"}, Object: "x",
+		Handlers: client.Handlers{Opened: func() error {
+			_, err := groups.Put(ctx, "x", spec, client.Write{})
+			return err
+		}}}) {
 		if err != nil || e.Group == nil || e.Group.Spec.CNPLimit != 10 {
 			t.Fatalf("event %+v, %v", e, err)
 		}
@@ -121,7 +122,8 @@ func TestClient(t *testing.T) {
 	if err := groups.Delete(ctx, "x", client.Write{}); err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range c.Watch(ctx, client.Watch{Types: []api.EventType{api.EventGroupDeleted}, After: first}) {
+	for e, err := range c.Watch(ctx, client.Watch{Types: []api.EventType{api.EventGroupDeleted},
+		After: first}) {
 		if err != nil || e.Object != "x" || e.Type != api.EventGroupDeleted {
 			t.Fatalf("replayed %+v, %v", e, err)
 		}
@@ -131,7 +133,8 @@ func TestClient(t *testing.T) {
 		refusedAs(t, "watch what no event is", err, api.CodeInvalid)
 	}
 	var p *api.Problem
-	if err := c.Links().Delete(ctx, "x", client.Write{}); !errors.As(err, &p) || p.Status != http.StatusMethodNotAllowed {
+	if err := c.Links().Delete(ctx, "x", client.Write{}); !errors.As(err, &p) ||
+		p.Status != http.StatusMethodNotAllowed {
 		t.Errorf("delete a link: %v", err)
 	}
 }

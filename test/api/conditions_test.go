@@ -18,8 +18,10 @@ const ifAbsent, ifAny, ifOther = "If-None-Match: *", "If-Match: *", `If-Match: "
 
 // sender returns a function that sends a request, fails the test when its answer has another status
 // or problem than wanted, and returns the ETag.
-func (r *running) sender(t *testing.T) func(step, method, path, body string, status int, problem string, headers ...string) string {
-	return func(step, method, path, body string, status int, problem string, headers ...string) string {
+func (r *running) sender(t *testing.T) func(step, method, path, body string, status int,
+	problem string, headers ...string) string {
+	return func(step, method, path, body string, status int, problem string,
+		headers ...string) string {
 		t.Helper()
 		got, header, answer := r.send(method, path, body, headers)
 		var p struct{ Code string }
@@ -29,7 +31,8 @@ func (r *running) sender(t *testing.T) func(step, method, path, body string, sta
 			}
 		}
 		if got != status || p.Code != problem {
-			t.Fatalf("%s: %s %s: %d %s, want %d %s\n%s", step, method, path, got, p.Code, status, problem, answer)
+			t.Fatalf("%s: %s %s: %d %s, want %d %s\n%s", step, method, path, got, p.Code, status, problem,
+				answer)
 		}
 		return header.Get("ETag")
 	}
@@ -66,7 +69,8 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 			t.Errorf("%s: the same spec again changes %s to %s", path, tag, again)
 		}
 		send("present", http.MethodPut, path, body, 412, "version_mismatch", ifAbsent)
-		send("present", http.MethodPost, k.path[:len(k.path)-1], `{"name":"x","spec":`+k.spec+`}`, 409, "already_exists")
+		send("present", http.MethodPost, k.path[:len(k.path)-1], `{"name":"x","spec":`+k.spec+`}`, 409,
+			"already_exists")
 		send("present", http.MethodPut, path, body, 412, "version_mismatch", ifOther)
 		send("present", http.MethodPatch, path, body, 412, "version_mismatch", ifOther)
 		send("present", http.MethodDelete, path, "", 412, "version_mismatch", ifOther)
@@ -102,12 +106,17 @@ func TestKindsOfMRCAnswerAlike(t *testing.T) {
 		{path: "/v1/cc-profiles/x", missing: "/v1/cc-profiles/x", list: "/v1/cc-profiles", deleted: true,
 			spec:  `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"9us"}}`,
 			other: `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"8us"}}`},
-		{path: "/v1/ev-profiles/a1:b1", missing: "/v1/ev-profiles/a1:z1", deleted: true, stays: true, spec: `{"minActive":2}`, other: `{"minActive":1}`},
-		{path: "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1", missing: "/v1/links/64512:10.0.2.1,99~64512:10.0.2.3,1", stays: true, spec: drained, other: up},
-		{path: "/v1/nodes/64512:10.0.2.3", missing: "/v1/nodes/64512:10.0.2.9", stays: true, spec: drained, other: up},
+		{path: "/v1/ev-profiles/a1:b1", missing: "/v1/ev-profiles/a1:z1", deleted: true, stays: true,
+			spec: `{"minActive":2}`, other: `{"minActive":1}`},
+		{path: "/v1/links/64512:10.0.2.1,11~64512:10.0.2.3,1",
+			missing: "/v1/links/64512:10.0.2.1,99~64512:10.0.2.3,1", stays: true, spec: drained, other: up},
+		{path: "/v1/nodes/64512:10.0.2.3", missing: "/v1/nodes/64512:10.0.2.9", stays: true,
+			spec: drained, other: up},
 		{path: "/v1/planes/2", missing: "/v1/planes/7", stays: true, spec: drained, other: up},
-		{path: "/v1/hosts/h1/ports/2", missing: "/v1/hosts/h1/ports/9", stays: true, spec: drained, other: up},
-		{path: "/v1/hosts/h2/ports/2", missing: "/v1/hosts/h9/ports/1", stays: true, spec: drained, other: up},
+		{path: "/v1/hosts/h1/ports/2", missing: "/v1/hosts/h1/ports/9", stays: true, spec: drained,
+			other: up},
+		{path: "/v1/hosts/h2/ports/2", missing: "/v1/hosts/h9/ports/1", stays: true, spec: drained,
+			other: up},
 	} {
 		r.answersAlike(t, &k)
 	}
@@ -120,13 +129,14 @@ func TestPortsAnswerAlike(t *testing.T) {
 	r := startOn(t, inv, snapshot)
 	r.reportPorts("a", snapshot.LinksFrom("64512:10.0.0.1"))
 	r.answersAlike(t, &conditional{
-		path: "/v1/switches/a/ports/1", missing: "/v1/switches/z/ports/1", deleted: true, stays: true, spec: `{"mtu":9000}`, other: `{"mtu":9216,"enabled":true}`,
+		path: "/v1/switches/a/ports/1", missing: "/v1/switches/z/ports/1", deleted: true, stays: true,
+		spec: `{"mtu":9000}`, other: `{"mtu":9216,"enabled":true}`,
 	})
 }
 
 // answersAlike tries conditional requests. What is there by itself has no version before a client
-// writes its spec, and is not found, whatever the condition, where it is not there (RFC 9110 section
-// 13.2.1).
+// writes its spec, and is not found, whatever the condition, where it is not there (RFC 9110
+// section 13.2.1).
 func (r *running) answersAlike(t *testing.T, k *conditional) {
 	t.Helper()
 	send := r.sender(t)
@@ -212,11 +222,13 @@ func startFabric(t *testing.T, configure ...func(*northbound.Config, store.Store
 		inv.Hosts = append(inv.Hosts, inventory.Host{
 			Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)),
 			MAC: inventory.MAC{2, 1, 5: byte(i)}, Switch: leaf + "1", Port: port,
-			Planes: []inventory.Attachment{{Switch: leaf + "2", Port: port, MAC: inventory.MAC{2, 2, 5: byte(i)}}},
+			Planes: []inventory.Attachment{{Switch: leaf + "2", Port: port,
+				MAC: inventory.MAC{2, 2, 5: byte(i)}}},
 		})
 	}
 	for i, name := range []string{"a1", "b1", "x1", "y1", "a2", "b2", "x2", "y2"} {
-		inv.Switches = append(inv.Switches, inventory.Switch{Name: name, MAC: inventory.MAC{2, 3, 5: byte(i)}})
+		inv.Switches = append(inv.Switches,
+			inventory.Switch{Name: name, MAC: inventory.MAC{2, 3, 5: byte(i)}})
 	}
 	return startOn(t, inv, snapshot, configure...)
 }

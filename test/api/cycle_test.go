@@ -14,7 +14,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// ring is three switches, a, b and c, each of them linked to the other two and able to handle PFC, and a host at port 11 of each.
+// ring is three switches, a, b and c, each of them linked to the other two and able to handle PFC,
+// and a host at port 11 of each.
 func ring() (inventory.Inventory, *topology.Snapshot) {
 	inv, b, pfc := inventory.Default(), topology.NewBuilder(), topology.DefaultPFCBehaviors()
 	inv.Intervals.Settle, inv.Intervals.Drain, inv.Intervals.Stall, inv.Intervals.Audit = 0, 0, 0, 0
@@ -25,20 +26,26 @@ func ring() (inventory.Inventory, *topology.Snapshot) {
 	}
 	for i, name := range names {
 		n := byte(i + 1)
-		inv.Switches = append(inv.Switches, inventory.Switch{Name: name, Address: fmt.Sprintf("192.0.2.%d:9559", n), DeviceID: uint64(n), MAC: inventory.MAC{2, 5: n}})
+		inv.Switches = append(inv.Switches,
+			inventory.Switch{Name: name, Address: fmt.Sprintf("192.0.2.%d:9559", n), DeviceID: uint64(n),
+				MAC: inventory.MAC{2, 5: n}})
 		inv.Hosts = append(inv.Hosts, inventory.Host{
-			Name: "h" + name, Switch: name, Port: 11, Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%x", n)), MAC: inventory.MAC{2, 1, 5: n},
+			Name: "h" + name, Switch: name, Port: 11,
+			Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%x", n)), MAC: inventory.MAC{2, 1, 5: n},
 		})
 		b.SetNode(topology.Node{
 			ID: id(i), Name: name, Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n)),
 			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48", n))}},
-			SIDs:     []topology.SID{{Address: sid(i, 1), Behavior: topology.BehaviorEnd}, {Address: sid(i, 3), Behavior: pfc.End}},
+			SIDs: []topology.SID{{Address: sid(i, 1), Behavior: topology.BehaviorEnd},
+				{Address: sid(i, 3), Behavior: pfc.End}},
 		})
 		next, previous := (i+1)%3, (i+2)%3
 		for port, to := range map[uint32]int{1: next, 2: previous} {
 			b.SetLink(topology.Link{
-				Local: id(i), Remote: id(to), LocalID: port, RemoteID: 3 - port, IGPMetric: 10, MaxBandwidth: 1e9,
-				EndX: []topology.EndX{{SID: topology.SID{Address: sid(i, 0x300+int(port)), Behavior: pfc.EndX}}},
+				Local: id(i), Remote: id(to), LocalID: port, RemoteID: 3 - port, IGPMetric: 10,
+				MaxBandwidth: 1e9,
+				EndX: []topology.EndX{{SID: topology.SID{Address: sid(i, 0x300+int(port)),
+					Behavior: pfc.EndX}}},
 			})
 		}
 	}
@@ -46,7 +53,8 @@ func ring() (inventory.Inventory, *topology.Snapshot) {
 }
 
 // conditionOf returns a condition of a PFC policy as the API shows it, and the circle it shows.
-func (r *running) conditionOf(name string, which api.ConditionType) (c api.Condition, cycle []string) {
+func (r *running) conditionOf(name string, which api.ConditionType) (c api.Condition,
+	cycle []string) {
 	r.t.Helper()
 	status, _, body := r.send(http.MethodGet, "/v1/pfc-policies/"+name, "", nil)
 	var p api.PFCPolicy
@@ -59,13 +67,15 @@ func (r *running) conditionOf(name string, which api.ConditionType) (c api.Condi
 	return c, p.Status.Cycle
 }
 
-// TestCycleOverHTTP: of three PFC policies around a ring the one that would close the circle is refused, with the circle in the
-// problem, and has changed nothing; with allowCycle it is taken, and all three are Degraded and show the circle.
+// TestCycleOverHTTP: of three PFC policies around a ring the one that would close the circle is
+// refused, with the circle in the problem, and has changed nothing; with allowCycle it is taken,
+// and all three are Degraded and show the circle.
 func TestCycleOverHTTP(t *testing.T) {
 	inv, snapshot := ring()
 	r := startOn(t, inv, snapshot)
 	post := func(collection, name string, spec map[string]any) (int, []byte) {
-		status, _, body := r.send(http.MethodPost, "/v1/"+collection, text(t, map[string]any{"name": name, "spec": spec}), nil)
+		status, _, body := r.send(http.MethodPost, "/v1/"+collection,
+			text(t, map[string]any{"name": name, "spec": spec}), nil)
 		return status, body
 	}
 	created := func(collection, name string, spec map[string]any) {
@@ -74,15 +84,20 @@ func TestCycleOverHTTP(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", collection, name, status, body)
 		}
 	}
-	for _, way := range [][4]string{{"one", "a", "b", "c"}, {"two", "b", "c", "a"}, {"three", "c", "a", "b"}} {
-		created("srv6-policies", way[0], map[string]any{"headend": way[1], "endpoint": way[3], "segments": []any{map[string]any{"node": way[2]}}})
+	for _, way := range [][4]string{{"one", "a", "b", "c"}, {"two", "b", "c", "a"},
+		{"three", "c", "a", "b"}} {
+		created("srv6-policies", way[0], map[string]any{"headend": way[1], "endpoint": way[3],
+			"segments": []any{map[string]any{"node": way[2]}}})
 	}
 	var sites []any
 	for _, sw := range []string{"a", "b", "c"} {
 		sites = append(sites, map[string]any{"switch": sw, "port": 11})
 	}
-	created("tenants", "t", map[string]any{"slice": 1, "priority": 3, "sites": sites, "policies": []any{"one", "two", "three"}})
-	lossless := func(policy string) map[string]any { return map[string]any{"srv6Policy": policy, "tenant": "t"} }
+	created("tenants", "t", map[string]any{"slice": 1, "priority": 3, "sites": sites,
+		"policies": []any{"one", "two", "three"}})
+	lossless := func(policy string) map[string]any {
+		return map[string]any{"srv6Policy": policy, "tenant": "t"}
+	}
 	created("pfc-policies", "p1", lossless("one"))
 	created("pfc-policies", "p2", lossless("two"))
 	r.quiet()
@@ -90,7 +105,8 @@ func TestCycleOverHTTP(t *testing.T) {
 	before := r.state()
 	status, body := post("pfc-policies", "p3", lossless("three"))
 	var problem struct{ Code, Field, Detail string }
-	if err := json.Unmarshal(body, &problem); err != nil || status != http.StatusConflict || problem.Code != string(api.CodeConflict) || problem.Field != "spec.allowCycle" {
+	if err := json.Unmarshal(body, &problem); err != nil || status != http.StatusConflict ||
+		problem.Code != string(api.CodeConflict) || problem.Field != "spec.allowCycle" {
 		t.Fatalf("%d %s, %v", status, body, err)
 	}
 	for _, queue := range []string{"a/1/3", "b/1/3", "c/1/3"} {
@@ -116,7 +132,8 @@ func TestCycleOverHTTP(t *testing.T) {
 	for _, name := range []string{"p1", "p2", "p3"} {
 		c, cycle := r.conditionOf(name, api.Degraded)
 		slices.Sort(cycle)
-		if !c.Status || c.Reason != api.ReasonDeadlock || !slices.Equal(slices.Compact(cycle), []string{"a/1/3", "b/1/3", "c/1/3"}) {
+		if !c.Status || c.Reason != api.ReasonDeadlock ||
+			!slices.Equal(slices.Compact(cycle), []string{"a/1/3", "b/1/3", "c/1/3"}) {
 			t.Errorf("%s: %+v, circle %v", name, c, cycle)
 		}
 		if c, _ := r.conditionOf(name, api.Accepted); !c.Status {
@@ -124,8 +141,8 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 
-	// A member of a project learns that there is a circle, and not whose queues are in it: in the policy, the
-	// list, a dry run, a change and the trial of a deletion.
+	// A member of a project learns that there is a circle, and not whose queues are in it: in the
+	// policy, the list, a dry run, a change and the trial of a deletion.
 	var ports []any
 	for _, sw := range []string{"a", "b", "c"} {
 		ports = append(ports, map[string]any{"switch": sw, "port": 11})
@@ -133,9 +150,11 @@ func TestCycleOverHTTP(t *testing.T) {
 	for _, name := range []string{"t", "p1", "p2", "p3"} { // that of t has what it uses
 		spec := map[string]any{}
 		if name == "t" {
-			spec = map[string]any{"ports": ports, "slices": []any{map[string]any{"slice": 1}}, "priorities": []any{map[string]any{"priority": 3}}}
+			spec = map[string]any{"ports": ports, "slices": []any{map[string]any{"slice": 1}},
+				"priorities": []any{map[string]any{"priority": 3}}}
 		}
-		if status, _, body := r.send(http.MethodPut, "/v1/projects/"+name, text(t, map[string]any{"spec": spec}), nil); status != http.StatusCreated {
+		if status, _, body := r.send(http.MethodPut, "/v1/projects/"+name,
+			text(t, map[string]any{"spec": spec}), nil); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, body)
 		}
 	}
@@ -143,7 +162,8 @@ func TestCycleOverHTTP(t *testing.T) {
 		method, path, body string
 		headers            []string
 	}{
-		{http.MethodGet, "/v1/pfc-policies/p3", "", nil}, {http.MethodGet, "/v1/pfc-policies", "", nil}, {http.MethodDelete, "/v1/pfc-policies/p3?dryRun=true", "", nil},
+		{http.MethodGet, "/v1/pfc-policies/p3", "", nil}, {http.MethodGet, "/v1/pfc-policies", "", nil},
+		{http.MethodDelete, "/v1/pfc-policies/p3?dryRun=true", "", nil},
 		{http.MethodGet, "/v1/events/latest", "", nil},
 	} {
 		for _, member := range []bool{true, false} {
@@ -171,7 +191,8 @@ func TestCycleOverHTTP(t *testing.T) {
 		t.Fatalf("%d %s", status, body)
 	}
 	for _, name := range []string{"p1", "p3"} {
-		if c, cycle := r.conditionOf(name, api.Degraded); c.Reason == api.ReasonDeadlock || len(cycle) != 0 {
+		if c, cycle := r.conditionOf(name, api.Degraded); c.Reason == api.ReasonDeadlock ||
+			len(cycle) != 0 {
 			t.Errorf("%s, opened: %+v, %v", name, c, cycle)
 		}
 	}

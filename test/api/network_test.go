@@ -44,7 +44,8 @@ func wide(n int) []string {
 // router.
 func fabric() (inventory.Inventory, *topology.Snapshot) {
 	inv, b := inventory.Default(), topology.NewBuilder()
-	inv.Limits.ReceiversPerEdge, inv.Limits.Branches, inv.Limits.SRHOctets = receiversPerEdge, branches, srhOctets
+	inv.Limits.ReceiversPerEdge, inv.Limits.Branches, inv.Limits.SRHOctets = receiversPerEdge,
+		branches, srhOctets
 	// Everything that happens happens because of a request.
 	inv.Intervals.Settle, inv.Intervals.Drain, inv.Intervals.Stall, inv.Intervals.Audit = 0, 0, 0, 0
 
@@ -70,15 +71,18 @@ func fabric() (inventory.Inventory, *topology.Snapshot) {
 		})
 	}
 	link := func(from string, fromPort uint32, to string, toPort uint32) {
-		b.SetLink(topology.Link{Local: ids[from], Remote: ids[to], LocalID: fromPort, RemoteID: toPort, IGPMetric: 10})
-		b.SetLink(topology.Link{Local: ids[to], Remote: ids[from], LocalID: toPort, RemoteID: fromPort, IGPMetric: 10})
+		b.SetLink(topology.Link{Local: ids[from], Remote: ids[to], LocalID: fromPort, RemoteID: toPort,
+			IGPMetric: 10})
+		b.SetLink(topology.Link{Local: ids[to], Remote: ids[from], LocalID: toPort, RemoteID: fromPort,
+			IGPMetric: 10})
 	}
 	link("leaf1", 1, "spine", 1)
 	link("leaf2", 1, "spine", 2)
 	link("router", 1, "spine", 3)
 
 	for sw, names := range map[string][]string{
-		"leaf1": {"s1", "s2", "r1"}, "leaf2": append(wide(wideHosts), "r2"), "island": {"i1"}, "absent": {"a1"}, "router": {"u1"},
+		"leaf1": {"s1", "s2", "r1"}, "leaf2": append(wide(wideHosts), "r2"), "island": {"i1"},
+		"absent": {"a1"}, "router": {"u1"},
 	} {
 		for i, name := range names {
 			a := netip.MustParseAddr(hostAddress[name])

@@ -19,7 +19,8 @@ type exports struct {
 	names chan map[string]bool
 }
 
-func (e *exports) Export(_ context.Context, r *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (e *exports) Export(_ context.Context, r *collector.ExportMetricsServiceRequest) (
+	*collector.ExportMetricsServiceResponse, error) {
 	names := make(map[string]bool)
 	for _, rm := range r.GetResourceMetrics() {
 		for _, sm := range rm.GetScopeMetrics() {
@@ -35,8 +36,8 @@ func (e *exports) Export(_ context.Context, r *collector.ExportMetricsServiceReq
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
 
-// TestExportedMetrics: with telemetry.otlp a controller sends what /metrics has, its own, those of the
-// topology and those of the exports, to a collector.
+// TestExportedMetrics: with telemetry.otlp a controller sends what /metrics has, its own, those of
+// the topology and those of the exports, to a collector.
 func TestExportedMetrics(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +47,8 @@ func TestExportedMetrics(t *testing.T) {
 	collector.RegisterMetricsServiceServer(server, e)
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
-	inv, err := inventory.Load([]byte("api: {listen: '127.0.0.1:0'}\nbgp: {asn: 64999, routerId: 10.255.0.1}\ntelemetry: {otlp: {endpoint: '" + l.Addr().String() + "', interval: 1s}}\n"))
+	inv, err := inventory.Load(
+		[]byte("api: {listen: '127.0.0.1:0'}\nbgp: {asn: 64999, routerId: 10.255.0.1}\ntelemetry: {otlp: {endpoint: '" + l.Addr().String() + "', interval: 1s}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,8 @@ func TestExportedMetrics(t *testing.T) {
 	}()
 	select {
 	case names := <-e.names:
-		for _, name := range []string{"weft_build_info", "weft_ready", "weft_topology_nodes", "weft_telemetry_objects", "weft_otlp_exports_total", "go_goroutines"} {
+		for _, name := range []string{"weft_build_info", "weft_ready", "weft_topology_nodes",
+			"weft_telemetry_objects", "weft_otlp_exports_total", "go_goroutines"} {
 			if !names[name] {
 				t.Errorf("the export has no %s: it has %v", name, names)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// projects is a ring with the hosts of two projects: those of acme at port 11 of a and c, those of globex
-// at port 12 of all switches; and who asks, by role.
+// projects is a ring with the hosts of two projects: those of acme at port 11 of a and c, those of
+// globex at port 12 of all switches; and who asks, by role.
 type projects struct {
 	*running
 	tokens map[string]string
@@ -27,7 +27,8 @@ const (
 	theirGroup = "globex-secret"
 )
 
-var theirTexts = []string{theirHost, "2001:db8:1::11", "2001:db8:1::13", "2001:db8:bbbb", theirGroup, "globex", `"ga"`, `"gb"`, `"gc"`}
+var theirTexts = []string{theirHost, "2001:db8:1::11", "2001:db8:1::13", "2001:db8:bbbb",
+	theirGroup, "globex", `"ga"`, `"gb"`, `"gc"`}
 
 func startProjects(t *testing.T) *projects {
 	t.Helper()
@@ -35,7 +36,8 @@ func startProjects(t *testing.T) *projects {
 	for i, sw := range []string{"a", "b", "c"} {
 		n := byte(0x11 + i)
 		inv.Hosts = append(inv.Hosts, inventory.Host{
-			Name: "g" + sw, Switch: sw, Port: 12, Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%x", n)), MAC: inventory.MAC{2, 1, 5: n},
+			Name: "g" + sw, Switch: sw, Port: 12,
+			Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%x", n)), MAC: inventory.MAC{2, 1, 5: n},
 		})
 	}
 	p := &projects{running: startOn(t, inv, snapshot, audited(t)), tokens: make(map[string]string)}
@@ -55,10 +57,12 @@ func startProjects(t *testing.T) *projects {
 	ids := make(map[string]string)
 	for _, who := range []struct{ name, grant string }{
 		{"admin", `"role":"admin"`}, {"viewer", `"role":"viewer"`}, {"operator", `"role":"operator"`},
-		{"tenant", `"role":"tenant","tenant":"acme"`}, {"editor", `"role":"member"`}, {"watcher", `"role":"member"`}, {"stranger", `"role":"member"`},
+		{"tenant", `"role":"tenant","tenant":"acme"`}, {"editor", `"role":"member"`},
+		{"watcher", `"role":"member"`}, {"stranger", `"role":"member"`},
 	} {
 		var made struct{ ID, Secret string }
-		if err := json.Unmarshal(must("POST", "/v1/tokens", `{"name":"`+who.name+`",`+who.grant+`}`, 201), &made); err != nil {
+		if err := json.Unmarshal(must("POST", "/v1/tokens", `{"name":"`+who.name+`",`+who.grant+`}`, 201),
+			&made); err != nil {
 			t.Fatal(err)
 		}
 		p.tokens[who.name], ids[who.name] = made.Secret, made.ID
@@ -66,16 +70,22 @@ func startProjects(t *testing.T) *projects {
 			as = made.Secret
 		}
 	}
-	members := `"members":[{"way":"token","name":"` + ids["editor"] + `","role":"editor"},{"way":"token","name":"` + ids["watcher"] + `","role":"viewer"}],`
+	members := `"members":[{"way":"token","name":"` + ids["editor"] +
+		`","role":"editor"},{"way":"token","name":"` + ids["watcher"] + `","role":"viewer"}],`
 	must("PUT", "/v1/projects/acme", `{"spec":{`+members+`"hosts":[{"name":"ha"},{"name":"hc"}],"ports":[{"switch":"a","port":11},{"switch":"c","port":11}],
 		"proxies":[{"prefix":"2001:db8:aaaa::/64"}],"qpns":[{"first":4096,"last":4099}],"slices":[{"slice":1},{"slice":4}],"priorities":[{"priority":3}]}}`, 201)
 	must("PUT", "/v1/projects/globex", `{"spec":{"hosts":[{"name":"ga"},{"name":"gb"},{"name":"gc"}],"ports":[{"switch":"a","port":12},{"switch":"b","port":12},{"switch":"c","port":12}],
 		"proxies":[{"prefix":"2001:db8:bbbb::/64"}],"qpns":[{"first":5000,"last":5003}],"slices":[{"slice":2}],"priorities":[{"priority":2}]}}`, 201)
-	must("PUT", "/v1/srv6-policies/wan", `{"spec":{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}}`, 201)
+	must("PUT", "/v1/srv6-policies/wan",
+		`{"spec":{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}}`, 201)
 	must("PUT", "/v1/srv6-policies/other", `{"spec":{"headend":"a","endpoint":"b"}}`, 201)
-	must("PUT", "/v1/multicast-groups/"+theirGroup, `{"spec":{"proxyAddress":"`+theirProxy+`","designatedQpn":5000,"source":{"address":"2001:db8:1::11","qpn":7},"receivers":[{"address":"`+theirHost+`","qpn":8}]}}`, 201)
-	must("PUT", "/v1/tenants/"+theirGroup, `{"spec":{"slice":2,"priority":2,"sites":[{"switch":"a","port":12},{"switch":"b","port":12}],"policies":["other"]}}`, 201)
-	must("PUT", "/v1/pfc-policies/"+theirGroup, `{"spec":{"srv6Policy":"other","tenant":"`+theirGroup+`"}}`, 201)
+	must("PUT", "/v1/multicast-groups/"+theirGroup, `{"spec":{"proxyAddress":"`+theirProxy+
+		`","designatedQpn":5000,"source":{"address":"2001:db8:1::11","qpn":7},"receivers":[{"address":"`+
+		theirHost+`","qpn":8}]}}`, 201)
+	must("PUT", "/v1/tenants/"+theirGroup,
+		`{"spec":{"slice":2,"priority":2,"sites":[{"switch":"a","port":12},{"switch":"b","port":12}],"policies":["other"]}}`, 201)
+	must("PUT", "/v1/pfc-policies/"+theirGroup, `{"spec":{"srv6Policy":"other","tenant":"`+theirGroup+
+		`"}}`, 201)
 	for path, body := range own {
 		must("PUT", path+"/acme", `{"spec":`+body+`}`, 201)
 	}
@@ -92,11 +102,13 @@ var own = map[string]string{
 
 const ownPolicy = `{"srv6Policy":"wan","tenant":"acme"}`
 
-// theirs are things that are not acme's, by kind: one of another project and one that there is not. A
-// queue pair goes with its host, a prefix with its port, and a rate is counted.
+// theirs are things that are not acme's, by kind: one of another project and one that there is not.
+// A queue pair goes with its host, a prefix with its port, and a rate is counted.
 var theirs = map[string][]any{
-	"host": {theirHost, "2001:db8:1::99"}, "proxy": {theirProxy, "2001:db8:cccc::1"}, "designatedQpn": {5000, 6000},
-	"switch": {"b", "nowhere"}, "port": {12, 99}, "slice": {2, 3}, "priority": {2, 5}, "srv6Policy": {"other", "none"}, "tenant": {theirGroup, "globex-none"},
+	"host": {theirHost, "2001:db8:1::99"}, "proxy": {theirProxy, "2001:db8:cccc::1"},
+	"designatedQpn": {5000, 6000},
+	"switch":        {"b", "nowhere"}, "port": {12, 99}, "slice": {2, 3}, "priority": {2, 5},
+	"srv6Policy": {"other", "none"}, "tenant": {theirGroup, "globex-none"},
 	"queuePair": nil, "prefix": nil, "rate": nil,
 }
 
@@ -136,9 +148,10 @@ func places(t *testing.T, doc map[string]any, schema map[string]any, at string) 
 	return out
 }
 
-// TestForeignThings tries, for every operation of the document that takes a spec with marked properties,
-// every role, and every such property, a thing of another project and one that there is not. They are
-// refused, nothing changes, and no answer to who may not see the other project says anything of it.
+// TestForeignThings tries, for every operation of the document that takes a spec with marked
+// properties, every role, and every such property, a thing of another project and one that there is
+// not. They are refused, nothing changes, and no answer to who may not see the other project says
+// anything of it.
 func TestForeignThings(t *testing.T) {
 	p := startProjects(t)
 	_, _, text := p.send("GET", "/openapi.json", "", p.headers)
@@ -197,7 +210,8 @@ func TestForeignThings(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							status, _, answer := p.send(strings.ToUpper(method), strings.ReplaceAll(path, "{name}", "acme")+dry, string(body), []string{"Authorization: Bearer " + token})
+							status, _, answer := p.send(strings.ToUpper(method), strings.ReplaceAll(path, "{name}",
+								"acme")+dry, string(body), []string{"Authorization: Bearer " + token})
 							cells++
 							at := fmt.Sprintf("%s %s%s: %s, %s = %v", method, path, dry, role, f.path, value)
 							if status != http.StatusForbidden {
@@ -243,9 +257,9 @@ func silent(t *testing.T, at, answer, sent string) {
 	}
 }
 
-// TestNothingLeaks asks every operation of the document without a body, as every member of acme, by the
-// name of what is another's and by that of what there is not: the answers are alike, and have nothing of
-// the other project.
+// TestNothingLeaks asks every operation of the document without a body, as every member of acme, by
+// the name of what is another's and by that of what there is not: the answers are alike, and have
+// nothing of the other project.
 func TestNothingLeaks(t *testing.T) {
 	p := startProjects(t)
 	_, _, text := p.send("GET", "/openapi.json", "", p.headers)
@@ -258,7 +272,8 @@ func TestNothingLeaks(t *testing.T) {
 	tried := 0
 	for path, item := range doc.Paths {
 		for method := range item {
-			if !slices.Contains([]string{"get", "delete", "post"}, method) || path == "/v1/events" || path == "/v1/session" || strings.HasPrefix(path, "/v1/oidc") {
+			if !slices.Contains([]string{"get", "delete", "post"}, method) || path == "/v1/events" ||
+				path == "/v1/session" || strings.HasPrefix(path, "/v1/oidc") {
 				continue
 			}
 			for _, role := range []string{"tenant", "editor", "watcher", "stranger"} {
@@ -269,7 +284,8 @@ func TestNothingLeaks(t *testing.T) {
 						from, to := strings.Index(target, "{"), strings.Index(target, "}")
 						target = target[:from] + name + target[to+1:]
 					}
-					status, _, answer := p.send(strings.ToUpper(method), target, "", []string{"Authorization: Bearer " + p.tokens[role], "X-Request-Id: same"})
+					status, _, answer := p.send(strings.ToUpper(method), target, "",
+						[]string{"Authorization: Bearer " + p.tokens[role], "X-Request-Id: same"})
 					tried++
 					silent(t, fmt.Sprintf("%s %s: %s", method, target, role), string(answer), name)
 					answers[i] = fmt.Sprint(status, " ", strings.ReplaceAll(string(answer), name, "NAME"))
@@ -279,7 +295,8 @@ func TestNothingLeaks(t *testing.T) {
 					}
 				}
 				if answers[0] != answers[1] {
-					t.Errorf("%s %s: %s can tell what there is from what there is not: %s; %s", method, path, role, answers[0], answers[1])
+					t.Errorf("%s %s: %s can tell what there is from what there is not: %s; %s", method, path, role,
+						answers[0], answers[1])
 				}
 			}
 		}
@@ -288,58 +305,72 @@ func TestNothingLeaks(t *testing.T) {
 		t.Errorf("only %d requests", tried)
 	}
 	// What is their own they do see, and events of it alone.
-	for role, want := range map[string]int{"tenant": 1, "editor": 1, "watcher": 1, "stranger": 0, "admin": 2} {
+	for role, want := range map[string]int{"tenant": 1, "editor": 1, "watcher": 1, "stranger": 0,
+		"admin": 2} {
 		as := []string{"Authorization: Bearer " + p.tokens[role]}
-		for _, path := range []string{"/v1/multicast-groups", "/v1/tenants", "/v1/pfc-policies", "/v1/projects"} {
+		for _, path := range []string{"/v1/multicast-groups", "/v1/tenants", "/v1/pfc-policies",
+			"/v1/projects"} {
 			status, _, answer := p.send("GET", path, "", as)
 			var list struct{ Items []json.RawMessage }
-			if err := json.Unmarshal(answer, &list); role == "stranger" && status == 403 || status == 200 && err == nil && len(list.Items) == want {
+			if err := json.Unmarshal(answer, &list); role == "stranger" && status == 403 || status == 200 &&
+				err == nil && len(list.Items) == want {
 				continue
 			}
 			t.Errorf("%s: GET %s: %d %s", role, path, status, answer)
 		}
 	}
 	for _, role := range []string{"tenant", "admin"} {
-		_, _, answer := p.send("GET", "/v1/events/latest?limit=1000", "", []string{"Authorization: Bearer " + p.tokens[role]})
-		if !strings.Contains(string(answer), `"acme"`) || strings.Contains(string(answer), theirGroup) != (role == "admin") {
+		_, _, answer := p.send("GET", "/v1/events/latest?limit=1000", "",
+			[]string{"Authorization: Bearer " + p.tokens[role]})
+		if !strings.Contains(string(answer), `"acme"`) ||
+			strings.Contains(string(answer), theirGroup) != (role == "admin") {
 			t.Errorf("events for %s: %s", role, answer)
 		}
 	}
 }
 
-// TestTheirQueuePairs: a group of a project's own with the queue pairs of another's is refused, and by
-// an administrator's hand too.
+// TestTheirQueuePairs: a group of a project's own with the queue pairs of another's is refused, and
+// by an administrator's hand too.
 func TestTheirQueuePairs(t *testing.T) {
 	p := startProjects(t)
-	taken := strings.NewReplacer("2001:db8:aaaa::1", "2001:db8:aaaa::2").Replace(own["/v1/multicast-groups"])
+	taken := strings.NewReplacer("2001:db8:aaaa::1",
+		"2001:db8:aaaa::2").Replace(own["/v1/multicast-groups"])
 	for role, sees := range map[string]bool{"tenant": true, "admin": true} {
 		p.headers = []string{"Authorization: Bearer " + p.tokens[role]}
-		status, _, answer := p.send("POST", "/v1/multicast-groups", `{"name":"acme-2","spec":`+taken+`}`, p.headers)
+		status, _, answer := p.send("POST", "/v1/multicast-groups", `{"name":"acme-2","spec":`+taken+`}`,
+			p.headers)
 		if status != http.StatusConflict || strings.Contains(string(answer), `\"acme\"`) != sees {
 			t.Errorf("%s: %d %s", role, status, answer)
 		}
-		status, _, answer = p.send("POST", "/v1/multicast-groups", `{"name":"acme-2","spec":`+strings.NewReplacer("2001:db8:1::1\",\"qpn\":256", "2001:db8:1::11\",\"qpn\":7").Replace(taken)+`}`, p.headers)
-		if status != http.StatusForbidden || strings.Contains(string(answer), "globex") != (role == "admin") {
+		status, _, answer = p.send("POST", "/v1/multicast-groups", `{"name":"acme-2","spec":`+
+			strings.NewReplacer("2001:db8:1::1\",\"qpn\":256", "2001:db8:1::11\",\"qpn\":7").Replace(taken)+
+			`}`, p.headers)
+		if status != http.StatusForbidden ||
+			strings.Contains(string(answer), "globex") != (role == "admin") {
 			t.Errorf("%s: %d %s", role, status, answer)
 		}
 	}
 }
 
-// TestTrialsOfMembers: what a dry run would change is counted for a member of a project, by switch and table;
-// entries, which tell of the network and of who else is there, are for those who see it. A dry run of a
-// deletion is like one of a change.
+// TestTrialsOfMembers: what a dry run would change is counted for a member of a project, by switch
+// and table; entries, which tell of the network and of who else is there, are for those who see it.
+// A dry run of a deletion is like one of a change.
 func TestTrialsOfMembers(t *testing.T) {
 	p := startProjects(t)
 	p.quiet()
-	group := strings.NewReplacer("2001:db8:aaaa::1", "2001:db8:aaaa::2", "4096", "4097", "\"qpn\":256", "\"qpn\":257", "\"qpn\":512", "\"qpn\":513").Replace(own["/v1/multicast-groups"])
+	group := strings.NewReplacer("2001:db8:aaaa::1", "2001:db8:aaaa::2", "4096", "4097", "\"qpn\":256",
+		"\"qpn\":257", "\"qpn\":512", "\"qpn\":513").Replace(own["/v1/multicast-groups"])
 	for _, ask := range []struct{ method, path, body string }{
-		{"PUT", "/v1/multicast-groups/acme-2", `{"spec":` + group + `}`}, {"POST", "/v1/multicast-groups", `{"name":"acme-2","spec":` + group + `}`},
+		{"PUT", "/v1/multicast-groups/acme-2", `{"spec":` + group + `}`}, {"POST", "/v1/multicast-groups",
+			`{"name":"acme-2","spec":` + group + `}`},
 		{"DELETE", "/v1/multicast-groups/acme", ""}, {"DELETE", "/v1/pfc-policies/acme", ""},
-		{"PUT", "/v1/tenants/acme", `{"spec":` + strings.Replace(own["/v1/tenants"], `"slice":1`, `"slice":4`, 1) + `}`},
+		{"PUT", "/v1/tenants/acme", `{"spec":` + strings.Replace(own["/v1/tenants"], `"slice":1`,
+			`"slice":4`, 1) + `}`},
 	} {
 		counts := make(map[string]string)
 		for _, role := range []string{"admin", "tenant", "editor"} {
-			status, _, answer := p.send(ask.method, ask.path+"?dryRun=true", ask.body, []string{"Authorization: Bearer " + p.tokens[role]})
+			status, _, answer := p.send(ask.method, ask.path+"?dryRun=true", ask.body,
+				[]string{"Authorization: Bearer " + p.tokens[role]})
 			var got struct{ Changes []api.SwitchChange }
 			if err := json.Unmarshal(answer, &got); err != nil || status/100 != 2 {
 				t.Fatalf("%s %s: %s: %d %s", ask.method, ask.path, role, status, answer)
@@ -362,7 +393,8 @@ func TestTrialsOfMembers(t *testing.T) {
 			}
 		}
 		if counts["tenant"] != counts["admin"] || counts["editor"] != counts["admin"] {
-			t.Errorf("%s %s: a member counts otherwise than an administrator: %v", ask.method, ask.path, counts)
+			t.Errorf("%s %s: a member counts otherwise than an administrator: %v", ask.method, ask.path,
+				counts)
 		}
 	}
 }
@@ -388,7 +420,8 @@ func TestWhatOthersUse(t *testing.T) {
 				headers = append(headers, "X-Weft-Project: "+narrow)
 			}
 			status, _, answer := p.send("DELETE", "/v1/tenants/late"+dry, "", headers)
-			if status != http.StatusConflict || strings.Contains(string(answer), "zz-secret") == member || strings.Contains(string(answer), "others") != member {
+			if status != http.StatusConflict || strings.Contains(string(answer), "zz-secret") == member ||
+				strings.Contains(string(answer), "others") != member {
 				t.Errorf("as a member %v%s: %d %s", member, dry, status, answer)
 			}
 		}

@@ -82,7 +82,8 @@ func start(t *testing.T, change func(*inventory.Inventory)) *running {
 }
 
 // startOn starts a controller on a network.
-func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot, configure ...func(*northbound.Config, store.Store)) *running {
+func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
+	configure ...func(*northbound.Config, store.Store)) *running {
 	t.Helper()
 	r := &running{t: t, inv: inv, records: &recorded{}, events: northbound.NewEvents(1024, time.Now())}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +104,8 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	cfg := northbound.DefaultConfig()
 	var fabric *mrc.Runner
 	if inv.MRC.On() {
-		fabric, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &inv, Epoch: 1, Store: r.records, Switches: r.Controller, Events: r.events.Publish})
+		fabric, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &inv, Epoch: 1, Store: r.records,
+			Switches: r.Controller, Events: r.events.Publish})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +152,8 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	return r
 }
 
-// reportPorts has a switch report the ports at which links begin, and waits until the API shows them.
+// reportPorts has a switch report the ports at which links begin, and waits until the API shows
+// them.
 func (r *running) reportPorts(sw string, links []*topology.Link) {
 	r.t.Helper()
 	p := controller.PortStates{Up: make(map[uint32]bool)}
@@ -158,7 +161,8 @@ func (r *running) reportPorts(sw string, links []*topology.Link) {
 		enabled := true
 		p.Up[l.LocalPort] = true
 		p.Interfaces = append(p.Interfaces, gnmi.Interface{
-			Name: fmt.Sprintf("eth%d", l.LocalPort), Port: l.LocalPort, Oper: gnmi.OperUp, Config: gnmi.Settings{Enabled: &enabled},
+			Name: fmt.Sprintf("eth%d", l.LocalPort), Port: l.LocalPort, Oper: gnmi.OperUp,
+			Config: gnmi.Settings{Enabled: &enabled},
 		})
 	}
 	r.switches.SetPorts(sw, p)
@@ -270,7 +274,8 @@ func (r *running) state() state {
 	}
 	for _, sw := range r.inv.Switches {
 		r.switches.With(sw.Name, func(d *controllertest.Device) {
-			s.Held[sw.Name], s.Writes[sw.Name], s.Packets[sw.Name] = maps.Clone(d.Entities), d.Writes, len(d.Packets)
+			s.Held[sw.Name], s.Writes[sw.Name], s.Packets[sw.Name] = maps.Clone(d.Entities), d.Writes,
+				len(d.Packets)
 		})
 	}
 	s.Events = r.events.Published()
@@ -290,9 +295,11 @@ func (s *state) changed(o *state) []string {
 }
 
 // send sends a request; headers are "Name: value".
-func (r *running) send(method, path, body string, headers []string) (status int, header http.Header, answer []byte) {
+func (r *running) send(method, path, body string, headers []string) (status int, header http.Header,
+	answer []byte) {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path,
+		strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -327,7 +334,8 @@ type refusal struct {
 }
 
 // refused sends a request that must be refused, and change nothing.
-func (r *running) refused(t *testing.T, want refusal, method, path, body string, headers ...string) {
+func (r *running) refused(t *testing.T, want refusal, method, path, body string,
+	headers ...string) {
 	t.Helper()
 	before := r.state()
 	status, header, answer := r.send(method, path, body, headers)
@@ -348,10 +356,13 @@ func (r *running) refused(t *testing.T, want refusal, method, path, body string,
 	if got != want {
 		t.Errorf("%s: refused with %+v, want %+v\n%s", method, got, want, answer)
 	}
-	if kind := header.Get("Content-Type"); kind != "application/problem+json" || p.Status != status || p.Type != "urn:weft:problem:"+p.Code {
-		t.Errorf("%s: Content-Type %q, type %q, status %d in an answer of status %d", method, kind, p.Type, p.Status, status)
+	if kind := header.Get("Content-Type"); kind != "application/problem+json" || p.Status != status ||
+		p.Type != "urn:weft:problem:"+p.Code {
+		t.Errorf("%s: Content-Type %q, type %q, status %d in an answer of status %d", method, kind,
+			p.Type, p.Status, status)
 	}
-	if p.Detail == "" || p.Instance == "" || p.Field != "" && (len(p.Errors) == 0 || p.Errors[0].Field != p.Field || p.Errors[0].Want == "") {
+	if p.Detail == "" || p.Instance == "" || p.Field != "" &&
+		(len(p.Errors) == 0 || p.Errors[0].Field != p.Field || p.Errors[0].Want == "") {
 		t.Errorf("%s: it does not say all it should: %s", method, answer)
 	}
 }

@@ -29,8 +29,10 @@ type target struct {
 	serve func(send func(*gpb.Notification) error, counters bool, end <-chan struct{}) error
 }
 
-func (x *target) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse, error) {
-	return &gpb.CapabilityResponse{GNMIVersion: "0.10.0", SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO}}, nil
+func (x *target) Capabilities(context.Context, *gpb.CapabilityRequest) (*gpb.CapabilityResponse,
+	error) {
+	return &gpb.CapabilityResponse{GNMIVersion: "0.10.0",
+		SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO}}, nil
 }
 
 func (x *target) Subscribe(stream gpb.GNMI_SubscribeServer) error {
@@ -38,7 +40,8 @@ func (x *target) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	if err != nil {
 		return err
 	}
-	counters := strings.Contains(req.GetSubscribe().GetSubscription()[0].GetPath().String(), "counters")
+	counters := strings.Contains(req.GetSubscribe().GetSubscription()[0].GetPath().String(),
+		"counters")
 	return x.serve(func(n *gpb.Notification) error {
 		err := stream.Send(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}})
 		if err == nil {
@@ -52,7 +55,8 @@ func (x *target) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 func said(name string, leaves ...string) *gpb.Notification {
 	n := &gpb.Notification{Timestamp: time.Now().UnixNano()}
 	for i := 0; i < len(leaves); i += 2 {
-		p := &gpb.Path{Elem: []*gpb.PathElem{{Name: "interfaces"}, {Name: "interface", Key: map[string]string{"name": name}}}}
+		p := &gpb.Path{Elem: []*gpb.PathElem{{Name: "interfaces"},
+			{Name: "interface", Key: map[string]string{"name": name}}}}
 		for part := range strings.SplitSeq(leaves[i], "/") {
 			p.Elem = append(p.Elem, &gpb.PathElem{Name: part})
 		}
@@ -83,17 +87,19 @@ func (x *target) start(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestBadTargets: the ports of one switch follow its gNMI, and their counters become a history without
-// gaps, while the targets of others flood, lie, are silent or die.
+// TestBadTargets: the ports of one switch follow its gNMI, and their counters become a history
+// without gaps, while the targets of others flood, lie, are silent or die.
 func TestBadTargets(t *testing.T) {
 	changes := make(chan string)
-	good := &target{serve: func(send func(*gpb.Notification) error, counters bool, end <-chan struct{}) error {
+	good := &target{serve: func(send func(*gpb.Notification) error, counters bool,
+		end <-chan struct{}) error {
 		tick, began := time.NewTicker(time.Second), time.Now()
 		defer tick.Stop()
 		for octets := 0; ; octets += 1000 {
 			if counters {
 				n := said("eth1", "state/counters/in-octets", strconv.Itoa(octets))
-				n.Timestamp = began.Add(time.Duration(octets) * time.Millisecond).UnixNano() // whatever else the machine does
+				// whatever else the machine does
+				n.Timestamp = began.Add(time.Duration(octets) * time.Millisecond).UnixNano()
 				if err := send(n); err != nil {
 					return err
 				}
@@ -128,7 +134,8 @@ func TestBadTargets(t *testing.T) {
 					return nil
 				default:
 				}
-				if err := send(said("eth1", "state/id", "1", "state/oper-status", []string{"UP", "DOWN"}[i%2], "state/counters/in-octets", strconv.Itoa(i))); err != nil {
+				if err := send(said("eth1", "state/id", "1", "state/oper-status", []string{"UP", "DOWN"}[i%2],
+					"state/counters/in-octets", strconv.Itoa(i))); err != nil {
 					return err
 				}
 				flooded.Add(1)
@@ -136,9 +143,11 @@ func TestBadTargets(t *testing.T) {
 		}},
 		"lying": {serve: func(send func(*gpb.Notification) error, _ bool, end <-chan struct{}) error {
 			lies.Add(1)
-			n := said("eth1", "state/id", "18446744073709551615", "state/oper-status", "SIDEWAYS", "state/counters/in-octets", "many", "state", "7", "config/mtu", "x")
+			n := said("eth1", "state/id", "18446744073709551615", "state/oper-status", "SIDEWAYS",
+				"state/counters/in-octets", "many", "state", "7", "config/mtu", "x")
 			n.Timestamp = -1
-			n.Update = append(n.Update, &gpb.Update{}, nil, &gpb.Update{Path: &gpb.Path{Elem: []*gpb.PathElem{nil}}})
+			n.Update = append(n.Update, &gpb.Update{}, nil,
+				&gpb.Update{Path: &gpb.Path{Elem: []*gpb.PathElem{nil}}})
 			if err := send(n); err != nil {
 				return err
 			}
@@ -175,7 +184,8 @@ func TestBadTargets(t *testing.T) {
 		}
 	})
 	get := func(path string, into any) error {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+path, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Addr().String()+
+			path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +202,8 @@ func TestBadTargets(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	until := func(what string, ok func() bool) {
 		t.Helper()
-		for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) { // in real time: the API has no event for it
+		// in real time: the API has no event for it
+		for end := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("never %s", what)
 			}
@@ -206,7 +217,9 @@ func TestBadTargets(t *testing.T) {
 		})
 	}
 	link("UP")
-	until("the others have misbehaved", func() bool { return flooded.Load() > 1000 && lies.Load() > 0 && deaths.Load() > 3 })
+	until("the others have misbehaved", func() bool {
+		return flooded.Load() > 1000 && lies.Load() > 0 && deaths.Load() > 3
+	})
 	for range 10 {
 		for _, is := range []string{"DOWN", "UP"} {
 			changes <- is
@@ -215,7 +228,8 @@ func TestBadTargets(t *testing.T) {
 	}
 	var h api.History
 	until("a history of five seconds", func() bool {
-		err := get("/v1/telemetry/history?kind=port&metric=inBits&since=1m&name="+url.QueryEscape("good/1"), &h)
+		err := get("/v1/telemetry/history?kind=port&metric=inBits&since=1m&name="+
+			url.QueryEscape("good/1"), &h)
 		n := 0
 		for _, series := range h.Series {
 			for _, v := range series.Values {

@@ -30,7 +30,8 @@ func serveSwitch(t *testing.T, files p4rt.TLSConfig) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1, Switch: dataplane.Config{CPUPort: 510, DropPort: 511}}})
+	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1,
+		Switch: dataplane.Config{CPUPort: 510, DropPort: 511}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ api: {listen: "127.0.0.1:0", tls: {cert: %[5]q, key: %[6]q}}
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(trusted)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots,
+		MinVersion: tls.VersionTLS12}}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport, Timeout: patience}
 
@@ -125,7 +127,8 @@ api: {listen: "127.0.0.1:0", tls: {cert: %[5]q, key: %[6]q}}
 			}
 		}
 		if status["friend"].Synced && status["friend"].Entries > 0 &&
-			strings.Contains(status["impostor"].Reason, "unknown authority") && strings.Contains(status["stranger"].Reason, "certificate") {
+			strings.Contains(status["impostor"].Reason, "unknown authority") &&
+			strings.Contains(status["stranger"].Reason, "certificate") {
 			break
 		}
 		select {

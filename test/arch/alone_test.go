@@ -14,8 +14,8 @@ import (
 // root is the folder of the repository.
 const root = "../.."
 
-// TestAloneIsOnOneGoroutine: what "make test" leaves out with the race detector has nothing that it could find. Tests may: they
-// run worlds side by side, that share what does not change.
+// TestAloneIsOnOneGoroutine: what "make test" leaves out with the race detector has nothing that it
+// could find. Tests may: they run worlds side by side, that share what does not change.
 func TestAloneIsOnOneGoroutine(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -46,7 +46,8 @@ func TestAloneIsOnOneGoroutine(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, i := range f.Imports {
-				if path := strings.Trim(i.Path.Value, `"`); path == "sync" || path == "sync/atomic" || path == "golang.org/x/sync/errgroup" {
+				if path := strings.Trim(i.Path.Value, `"`); path == "sync" || path == "sync/atomic" ||
+					path == "golang.org/x/sync/errgroup" {
 					t.Errorf("%s imports %s: take %s out of ALONE in the Makefile", file, path, folder)
 				}
 			}

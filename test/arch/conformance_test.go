@@ -25,7 +25,8 @@ type row struct {
 }
 
 // statuses are those that a row can have, in the order of the table in docs/conformance.md.
-var statuses = []string{"tested", "met by the controller", "met, untested", "deviates", "not met", "n/a"}
+var statuses = []string{"tested", "met by the controller", "met, untested", "deviates", "not met",
+	"n/a"}
 
 // idPattern is the group of an id and its number in the group.
 var idPattern = regexp.MustCompile(`^((?:MT|PFC|MRC)-(?:[A-Z0-9.]+-)?)(\d{2,3})$`)
@@ -33,11 +34,13 @@ var idPattern = regexp.MustCompile(`^((?:MT|PFC|MRC)-(?:[A-Z0-9.]+-)?)(\d{2,3})$
 func readRows(t *testing.T) []row {
 	t.Helper()
 	var rows []row
-	for n, fields := range readTable(t, "../../docs/conformance.tsv", "id\twhere\twords\tstatus\ttests\tnote") {
+	for n, fields := range readTable(t, "../../docs/conformance.tsv",
+		"id\twhere\twords\tstatus\ttests\tnote") {
 		if fields == nil {
 			continue
 		}
-		r := row{number: n, id: fields[0], where: fields[1], words: fields[2], status: fields[3], note: fields[5]}
+		r := row{number: n, id: fields[0], where: fields[1], words: fields[2], status: fields[3],
+			note: fields[5]}
 		if fields[4] != "" {
 			r.tests = strings.Split(fields[4], ",")
 		}
@@ -52,9 +55,9 @@ func readRows(t *testing.T) []row {
 	return rows
 }
 
-// TestConformanceTable: rows of docs/conformance.tsv are well formed, their ids are numbered without
-// a gap, every test they name exists in the package it names, subtests by their name in a t.Run or a
-// table, and docs/conformance.md counts them.
+// TestConformanceTable: rows of docs/conformance.tsv are well formed, their ids are numbered
+// without a gap, every test they name exists in the package it names, subtests by their name in a
+// t.Run or a table, and docs/conformance.md counts them.
 func TestConformanceTable(t *testing.T) {
 	tests := goTests(t, "../..")
 	counts, groups, ids := map[string]int{}, map[string]map[int]bool{}, map[string]bool{}
@@ -99,7 +102,8 @@ func TestConformanceTable(t *testing.T) {
 				t.Errorf("line %d: %s is %s: want the reason in note", r.number, r.id, r.status)
 			}
 		default:
-			t.Errorf("line %d: %s: status %q, want one of %s", r.number, r.id, r.status, strings.Join(statuses, "; "))
+			t.Errorf("line %d: %s: status %q, want one of %s", r.number, r.id, r.status,
+				strings.Join(statuses, "; "))
 		}
 		for _, name := range r.tests {
 			if err := checkTest(tests, name); err != nil {
@@ -202,8 +206,9 @@ func checkTest(tests map[string]map[string]bool, name string) error {
 // testName is the package of a test, by its folder, and its name, and the name of a subtest.
 var testName = regexp.MustCompile(`^([a-z0-9/]+\.Test\w+)(?:/(.+))?$`)
 
-// goTests returns the test functions below a folder, by package.TestX, the package being its folder,
-// each with the string literals of the test files of that folder, written as subtest names are.
+// goTests returns the test functions below a folder, by package.TestX, the package being its
+// folder, each with the string literals of the test files of that folder, written as subtest names
+// are.
 func goTests(t *testing.T, root string) map[string]map[string]bool {
 	t.Helper()
 	tests, literals := map[string]map[string]bool{}, map[string]map[string]bool{}

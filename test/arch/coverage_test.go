@@ -11,7 +11,8 @@ import (
 
 // A mark is a word that makes a sentence normative, in capitals or not: each one has to be quoted
 // by a row, or its sentence listed by itself as none.
-var mark = regexp.MustCompile(`\b(?:MUST(?: NOT)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|REQUIRED|RECOMMENDED|OPTIONAL|must|shall|should|required|recommended)\b`)
+var mark = regexp.MustCompile(
+	`\b(?:MUST(?: NOT)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|REQUIRED|RECOMMENDED|OPTIONAL|must|shall|should|required|recommended)\b`)
 
 // bare is a line without words: of a figure, or the brackets of pseudo-code.
 var bare = regexp.MustCompile(`^(?:S\d\d\. )?[^A-Za-z0-9]*$`)
@@ -45,7 +46,8 @@ type line struct {
 func readNotRequirements(t *testing.T) []line {
 	t.Helper()
 	var lines []line
-	for n, fields := range readTable(t, "../../docs/not-requirements.tsv", "document\twhere\tfrom\tto\tclass\tnote") {
+	for n, fields := range readTable(t, "../../docs/not-requirements.tsv",
+		"document\twhere\tfrom\tto\tclass\tnote") {
 		if fields == nil {
 			continue
 		}
@@ -55,9 +57,11 @@ func readNotRequirements(t *testing.T) []line {
 			continue
 		}
 		if _, ok := classes[fields[4]]; !ok {
-			t.Errorf("not-requirements.tsv:%d: class %q is none of those in docs/conformance.md", n, fields[4])
+			t.Errorf("not-requirements.tsv:%d: class %q is none of those in docs/conformance.md", n,
+				fields[4])
 		}
-		lines = append(lines, line{n, fields[0], m[1], m[2], fields[2], fields[3], fields[4], fields[5], fields[1]})
+		lines = append(lines, line{n, fields[0], m[1], m[2], fields[2], fields[3], fields[4], fields[5],
+			fields[1]})
 	}
 	return lines
 }
@@ -104,8 +108,8 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// TestNotRequirements: what docs/not-requirements.tsv says of its lines is well formed; what repeats
-// others names rows that exist.
+// TestNotRequirements: what docs/not-requirements.tsv says of its lines is well formed; what
+// repeats others names rows that exist.
 func TestNotRequirements(t *testing.T) {
 	rows := map[string]bool{}
 	for _, r := range readRows(t) {
@@ -159,25 +163,29 @@ func TestEveryNormativeSentence(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(units, func(i int) bool { return len(quoted[i]) == 0 }) {
-				t.Errorf("not-requirements.tsv:%d: %s %s: all of it is quoted by rows", l.number, s.name, l.whereText)
+				t.Errorf("not-requirements.tsv:%d: %s %s: all of it is quoted by rows", l.number, s.name,
+					l.whereText)
 			}
 			for _, i := range units {
 				listed[i] = true
-				if m := mark.FindString(s.units[i].text); m != "" && len(units) > 1 && !covered(s.units[i].text, quoted[i]) {
-					t.Errorf("not-requirements.tsv:%d: %s %s: %q has %s: list it by itself, or quote it in a row", l.number, s.name, l.whereText, s.units[i].text, m)
+				if m := mark.FindString(s.units[i].text); m != "" && len(units) > 1 &&
+					!covered(s.units[i].text, quoted[i]) {
+					t.Errorf("not-requirements.tsv:%d: %s %s: %q has %s: list it by itself, or quote it in a row",
+						l.number, s.name, l.whereText, s.units[i].text, m)
 				}
 			}
 		}
 		for i, u := range s.units {
 			if !listed[i] && !covered(u.text, quoted[i]) && !bare.MatchString(u.text) {
-				t.Errorf("%s, section %s: no row quotes, and not-requirements.tsv does not list: %q", s.name, u.section, u.text)
+				t.Errorf("%s, section %s: no row quotes, and not-requirements.tsv does not list: %q", s.name,
+					u.section, u.text)
 			}
 		}
 	}
 }
 
-// covered reports whether quotations of a text have all that makes it normative, or any two words of
-// it where nothing does.
+// covered reports whether quotations of a text have all that makes it normative, or any two words
+// of it where nothing does.
 func covered(text string, spans [][2]int) bool {
 	for _, m := range mark.FindAllStringIndex(text, -1) {
 		if !slices.ContainsFunc(spans, func(s [2]int) bool { return s[0] <= m[0] && m[1] <= s[1] }) {

@@ -73,16 +73,21 @@ func TestCutting(t *testing.T) {
 		want       []string // section, table, text
 	}{
 		{"one line", oneLine, cutMulticast, []string{
-			"0||A draft of May 2026.", "0||It is short.", "1||Nodes MUST obey.", "1||They may rest.", "1||Two things count:", "1||1. One per-branch counter, e.g. CCount.", "1||2. End.XY is a word.",
+			"0||A draft of May 2026.", "0||It is short.", "1||Nodes MUST obey.", "1||They may rest.",
+			"1||Two things count:", "1||1. One per-branch counter, e.g. CCount.", "1||2. End.XY is a word.",
 			"1.1||S01. If X {", "1.1||S02. Drop ;; Ref1", "1.1||S03. }", "1.1||Ref1: Never.",
 		}},
 		{"paragraphs", paragraphs, cutPFC, []string{
-			"0||Abstract", "0||Something should be said.", "1||a. Devices have queues.", "1||b.When one is full, it must say so upstream.", "1||Then it waits.",
-			"1||+----+ +----+", "1||| R1 |-----| R2 |", "1||+----+ +----+", "1||S01. If so {", "1||S02. Stop, and go on.", "1||S03. }",
+			"0||Abstract", "0||Something should be said.", "1||a. Devices have queues.",
+			"1||b.When one is full, it must say so upstream.", "1||Then it waits.",
+			"1||+----+ +----+", "1||| R1 |-----| R2 |", "1||+----+ +----+", "1||S01. If so {",
+			"1||S02. Stop, and go on.", "1||S03. }",
 		}},
 		{"lines", lines, cutMRC, []string{
-			"1||You may read.", "1.1||Each packet MUST carry the seq field.", "1.1||It is 24 bits.", "1.1||1. First, it counts.",
-			"1.1|1-1|seq 24 Sequence. MUST grow. and wrap", "1.1|1-1|crc 32 Check", "1.1||if x then", "2||- Do it: at once",
+			"1||You may read.", "1.1||Each packet MUST carry the seq field.", "1.1||It is 24 bits.",
+			"1.1||1. First, it counts.",
+			"1.1|1-1|seq 24 Sequence. MUST grow. and wrap", "1.1|1-1|crc 32 Check", "1.1||if x then",
+			"2||- Do it: at once",
 		}},
 	} {
 		var got []string
@@ -90,12 +95,14 @@ func TestCutting(t *testing.T) {
 			got = append(got, u.section+"|"+u.table+"|"+u.text)
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s:\n got %s\nwant %s", c.name, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+			t.Errorf("%s:\n got %s\nwant %s", c.name, strings.Join(got, "\n     "),
+				strings.Join(c.want, "\n     "))
 		}
 	}
 }
 
-// TestFinding: words are found where they are once, as whole words, and nowhere else; and what they cover.
+// TestFinding: words are found where they are once, as whole words, and nowhere else; and what they
+// cover.
 func TestFinding(t *testing.T) {
 	s := &specification{name: "lines", units: cutMRC(lines)}
 	s.index()
@@ -115,7 +122,8 @@ func TestFinding(t *testing.T) {
 		{"1.1", "", "**", "empty"},
 	} {
 		_, err := s.find(c.section, c.table, c.words)
-		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && err != nil || c.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%q in section %s, table %q: %v, want %q", c.words, c.section, c.table, err, c.err)
 		}
 	}
@@ -131,7 +139,8 @@ func TestFinding(t *testing.T) {
 			t.Errorf("%q covers: %v, want %v", quotation, got, want)
 		}
 	}
-	if !covered(text, [][2]int{{5, 22}, {37, 50}}) || covered("A plain rule.", nil) || !covered("A plain rule.", [][2]int{{0, 7}}) || covered("A plain rule.", [][2]int{{2, 7}}) {
+	if !covered(text, [][2]int{{5, 22}, {37, 50}}) || covered("A plain rule.", nil) ||
+		!covered("A plain rule.", [][2]int{{0, 7}}) || covered("A plain rule.", [][2]int{{2, 7}}) {
 		t.Error("several quotations, or sentences without a mark")
 	}
 }

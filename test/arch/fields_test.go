@@ -23,7 +23,8 @@ func TestFewFields(t *testing.T) {
 		if path == filepath.Join(root, "dataplane") {
 			return fs.SkipDir
 		}
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
+			strings.HasSuffix(path, ".pb.go") {
 			return err
 		}
 		files := token.NewFileSet()
@@ -45,7 +46,8 @@ func TestFewFields(t *testing.T) {
 				}
 			}
 			if state && fields > mostFields {
-				t.Errorf("%v: a struct of %d fields, want at most %d", files.Position(s.Pos()), fields, mostFields)
+				t.Errorf("%v: a struct of %d fields, want at most %d", files.Position(s.Pos()), fields,
+					mostFields)
 			}
 			return true
 		})

@@ -29,17 +29,21 @@ var allowed = map[string][]string{
 	"store/etcd": {"store", "internal"},
 	"access":     {"internal", "api", "store"},
 	"cluster":    {"internal", "store", "controller", "southbound"},
-	"controller": {"internal", "access", "api", "store", "topology", "southbound", "packet", "p4", "hostapi", "controller/reconcile"},
+	"controller": {"internal", "access", "api", "store", "topology", "southbound", "packet", "p4",
+		"hostapi", "controller/reconcile"},
 	"northbound": {"internal", "access", "api", "controller", "topology", "hostapi", "telemetry"},
-	"dataplane":  {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop", "dataplane/engine", "dataplane/queue", "dataplane/trace"},
-	"endpoint":   {"internal", "packet", "hostapi"},
-	"telemetry":  {"internal", "api", "topology", "southbound"},
-	"service":    {"internal", "endpoint", "access", "api", "cluster", "store", "topology", "southbound", "controller", "northbound", "telemetry", "p4", "hostapi", "web"},
-	"lab":        {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine", "dataplane/trace"},
-	"demo":       {"*", "api/client"},
-	"test":       {"*", "test", "api/client", "store/etcd"},
-	"tools":      {"*"},
-	"cmd":        {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
+	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop",
+		"dataplane/engine", "dataplane/queue", "dataplane/trace"},
+	"endpoint":  {"internal", "packet", "hostapi"},
+	"telemetry": {"internal", "api", "topology", "southbound"},
+	"service": {"internal", "endpoint", "access", "api", "cluster", "store", "topology",
+		"southbound", "controller", "northbound", "telemetry", "p4", "hostapi", "web"},
+	"lab": {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine",
+		"dataplane/trace"},
+	"demo":  {"*", "api/client"},
+	"test":  {"*", "test", "api/client", "store/etcd"},
+	"tools": {"*"},
+	"cmd":   {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace"},
 
 	// The parts of the controller.
 	"controller/reconcile": {"internal", "southbound", "store"},
@@ -54,7 +58,8 @@ var allowed = map[string][]string{
 	"dataplane/table":    {"dataplane/bitfield"},
 	"dataplane/trace":    {},
 	"dataplane/ir":       {"dataplane/bitfield"},
-	"dataplane/engine": {"packet", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json", "dataplane/extern", "dataplane/ir",
+	"dataplane/engine": {"packet", "dataplane/bitfield", "dataplane/bmv2hash", "dataplane/bmv2json",
+		"dataplane/extern", "dataplane/ir",
 		"dataplane/table", "dataplane/trace"},
 }
 
@@ -73,7 +78,9 @@ var onlyIn = map[string][]string{
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
-	"controller/feature": {"controller", "controller/underlay", "controller/multicast", "controller/pfc", "controller/orphan", "controller/port", "controller/networks", "controller/discovery", "controller/project"},
+	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
+		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
+		"controller/discovery", "controller/project"},
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.
@@ -97,18 +104,20 @@ func TestFeaturesMeetInOnePlace(t *testing.T) {
 
 // wrapped lists the libraries whose types stop at one folder each.
 var wrapped = map[string][]string{
-	"github.com/osrg/gobgp/":          {"topology/bgpls"},
-	"go.etcd.io/":                     {"store/etcd"},
-	"go.uber.org/zap":                 {"store/etcd"},
-	"github.com/gin-gonic/gin":        {"northbound"},
-	"github.com/danielgtaylor/":       {"northbound"},
-	"github.com/spf13/cobra":          {"cmd"},
-	"github.com/gopacket/":            {"dataplane", "lab", "test", "cmd"}, // the lab captures by the time of its world
+	"github.com/osrg/gobgp/":    {"topology/bgpls"},
+	"go.etcd.io/":               {"store/etcd"},
+	"go.uber.org/zap":           {"store/etcd"},
+	"github.com/gin-gonic/gin":  {"northbound"},
+	"github.com/danielgtaylor/": {"northbound"},
+	"github.com/spf13/cobra":    {"cmd"},
+	// the lab captures by the time of its world
+	"github.com/gopacket/":            {"dataplane", "lab", "test", "cmd"},
 	"github.com/goccy/go-yaml/parser": {"internal/strictyaml"},
 	"github.com/goccy/go-yaml/lexer":  {"internal/strictyaml"},
-	"google.golang.org/grpc":          {"southbound", "dataplane", "hostapi", "endpoint/agent", "internal/certs", "store/etcd", "telemetry/otlp", "lab", "test", "cmd"},
-	"github.com/openconfig/gnmi":      {"southbound", "dataplane/gnmi", "test"},
-	"github.com/p4lang/p4runtime":     {"p4", "southbound", "dataplane", "controller", "lab", "test"},
+	"google.golang.org/grpc": {"southbound", "dataplane", "hostapi", "endpoint/agent",
+		"internal/certs", "store/etcd", "telemetry/otlp", "lab", "test", "cmd"},
+	"github.com/openconfig/gnmi":  {"southbound", "dataplane/gnmi", "test"},
+	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
 }
 
 type goPackage struct {
@@ -119,7 +128,8 @@ type goPackage struct {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports",
+		module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

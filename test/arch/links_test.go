@@ -42,7 +42,8 @@ func files(t *testing.T, suffixes []string, f func(path, text string)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "bin") {
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "node_modules" ||
+			d.Name() == "bin") {
 			return fs.SkipDir
 		}
 		for _, s := range suffixes {
@@ -95,7 +96,8 @@ func TestLinks(t *testing.T) {
 
 // TestCitations: a page that code cites exists, and so does the heading behind the comma.
 func TestCitations(t *testing.T) {
-	cited := regexp.MustCompile(`docs/([a-z-]+\.(?:md|tsv))(?:,\s+(?://\s*)?"?([A-Z][A-Za-z.]*(?: [A-Za-z.]+)*))?`)
+	cited := regexp.MustCompile(
+		`docs/([a-z-]+\.(?:md|tsv))(?:,\s+(?://\s*)?"?([A-Z][A-Za-z.]*(?: [A-Za-z.]+)*))?`)
 	count := 0
 	files(t, []string{".go", ".p4", ".proto", ".tsv", "Makefile"}, func(path, text string) {
 		if strings.HasSuffix(path, "links_test.go") {

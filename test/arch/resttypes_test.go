@@ -18,7 +18,8 @@ func TestTypesOfREST(t *testing.T) {
 		tags    []string // that a field must not have together
 	}{
 		{"northbound/*.go", []string{"json"}}, {"cmd/weft/*.go", []string{"json", "doc"}},
-		{"controller/*.go", []string{"json", "doc"}}, {"controller/*/*.go", []string{"json", "doc"}}, {"service/*.go", []string{"json", "doc"}},
+		{"controller/*.go", []string{"json", "doc"}}, {"controller/*/*.go", []string{"json", "doc"}},
+		{"service/*.go", []string{"json", "doc"}},
 	} {
 		files, err := filepath.Glob(filepath.Join(root, c.pattern))
 		if err != nil || len(files) == 0 {
@@ -45,7 +46,8 @@ func TestTypesOfREST(t *testing.T) {
 					}
 				}
 				if all == len(c.tags) {
-					t.Errorf("%v: %s: define what travels over REST in api", fset.Position(field.Pos()), field.Tag.Value)
+					t.Errorf("%v: %s: define what travels over REST in api", fset.Position(field.Pos()),
+						field.Tag.Value)
 				}
 				return true
 			})

@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// aboveAPI are the folders that may use the types of package api. What they have in common with those
-// that may not, as topology and hostapi, is the model of the others.
-var aboveAPI = []string{"access", "cluster", "cmd", "controller", "demo", "lab", "northbound", "service", "telemetry"}
+// aboveAPI are the folders that may use the types of package api. What they have in common with
+// those that may not, as topology and hostapi, is the model of the others.
+var aboveAPI = []string{"access", "cluster", "cmd", "controller", "demo", "lab", "northbound",
+	"service", "telemetry"}
 
 // alike are the types outside of api that have most of the field names of one in api, and why.
 var alike = map[string]string{
@@ -43,15 +44,15 @@ var alike = map[string]string{
 	"telemetry.History":                        "values of anything, without kind and name",
 }
 
-// structOf is a struct type with the exported names of its fields. Types that are embedded count as the
-// fields that they have, where these are in the same folder.
+// structOf is a struct type with the exported names of its fields. Types that are embedded count as
+// the fields that they have, where these are in the same folder.
 type structOf struct {
 	name   string // folder.Type
 	fields map[string]bool
 }
 
-// TestOneModel fails on a second model of what travels over REST: a struct type outside of api that has
-// most of its exported field names in common with one in api.
+// TestOneModel fails on a second model of what travels over REST: a struct type outside of api that
+// has most of its exported field names in common with one in api.
 func TestOneModel(t *testing.T) {
 	first := structsIn(t, "api")
 	used := map[string]bool{}
@@ -76,8 +77,8 @@ func TestOneModel(t *testing.T) {
 	}
 }
 
-// isSecond reports whether n common field names make a type of own fields a second one of a type of api
-// with all fields: more than half of its own, and more than half of the other's or many.
+// isSecond reports whether n common field names make a type of own fields a second one of a type of
+// api with all fields: more than half of its own, and more than half of the other's or many.
 func isSecond(n, own, all int) bool {
 	return n >= 3 && 2*n > own && (n >= 5 || 2*n > all)
 }
@@ -91,16 +92,20 @@ func inCommon(a, b map[string]bool) (n int) {
 	return n
 }
 
-// structsIn returns the struct types of a folder and those below it, without generated code and tests.
+// structsIn returns the struct types of a folder and those below it, without generated code and
+// tests.
 func structsIn(t *testing.T, folder string) (out []structOf) {
 	t.Helper()
 	var declared []*ast.TypeSpec
 	places := map[*ast.TypeSpec]string{}
-	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry,
+		err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+			strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil || ast.IsGenerated(f) {
 			return err
 		}
@@ -140,7 +145,8 @@ func structsIn(t *testing.T, folder string) (out []structOf) {
 	return out
 }
 
-func addFields(fields map[string]bool, dir string, s *ast.StructType, types map[string]*ast.StructType) {
+func addFields(fields map[string]bool, dir string, s *ast.StructType,
+	types map[string]*ast.StructType) {
 	for _, f := range s.Fields.List {
 		for _, n := range f.Names {
 			if n.IsExported() {
@@ -173,7 +179,8 @@ func TestFindsSecondModels(t *testing.T) {
 	}{
 		{"ID Name Tier Planes Links DeniedLinks Present Drains", "api.NodeStatus", true},
 		{"Plane Links DeniedLinks Drains", "api.PlaneStatus", true},
-		{"ID From To Plane FromPort ToPort Phase Cause Since Until Drained Denied Drains", "api.LinkStatus", true},
+		{"ID From To Plane FromPort ToPort Phase Cause Since Until Drained Denied Drains",
+			"api.LinkStatus", true},
 		{"Links Loss Confidence Sent Lost Paths From To End Since Denied Why", "api.Suspect", true},
 		{"Node Plane Denied", "api.LinkStatus", false},
 		{"Name Sent Lost Active Denied AssumedBad", "api.EVProfileStatus", false},
@@ -184,7 +191,8 @@ func TestFindsSecondModels(t *testing.T) {
 		own := set(c.fields)
 		n := inCommon(own, of[c.like])
 		if got := isSecond(n, len(own), len(of[c.like])); got != c.second {
-			t.Errorf("%s is a second %s: %t, want %t (%d fields in common)", c.fields, c.like, got, c.second, n)
+			t.Errorf("%s is a second %s: %t, want %t (%d fields in common)", c.fields, c.like, got, c.second,
+				n)
 		}
 	}
 }

@@ -14,7 +14,8 @@ func TestSecurityNamesTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`([a-z0-9/]+)/(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
+	named := regexp.MustCompile("`([a-z0-9/]+)/(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(
+		string(page), -1)
 	if len(named) < 30 {
 		t.Errorf("%d tests are named", len(named))
 	}

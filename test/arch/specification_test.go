@@ -34,7 +34,8 @@ type unit struct {
 
 func specifications() []*specification {
 	return []*specification{
-		{prefix: "MT-", name: "draft-li-spring-rdma-multicast-over-srv6-00", file: "rdma-multicast-over-srv6.txt", cut: cutMulticast, least: 0.67},
+		{prefix: "MT-", name: "draft-li-spring-rdma-multicast-over-srv6-00",
+			file: "rdma-multicast-over-srv6.txt", cut: cutMulticast, least: 0.67},
 		{prefix: "PFC-", name: "draft srv6-pfc-sid", file: "srv6-pfc-sid.txt", cut: cutPFC, least: 0.98},
 		{prefix: "MRC-", name: "OCP MRC 1.0", file: "ocp-mrc-1.0.txt", cut: cutMRC, least: 0.87},
 	}
@@ -137,7 +138,8 @@ func (s *specification) find(section, table, words string) (place, error) {
 	return p, nil
 }
 
-// indexWords is the place of words in a text, from a place on, where they begin and end as words do.
+// indexWords is the place of words in a text, from a place on, where they begin and end as words
+// do.
 func indexWords(text, words string, from int) int {
 	for {
 		i := strings.Index(text[from:], words)
@@ -146,7 +148,8 @@ func indexWords(text, words string, from int) int {
 		}
 		i += from
 		end := i + len(words)
-		if (i == 0 || !inWord(text[i-1]) || !inWord(words[0])) && (end == len(text) || !inWord(text[end]) || !inWord(words[len(words)-1])) {
+		if (i == 0 || !inWord(text[i-1]) || !inWord(words[0])) &&
+			(end == len(text) || !inWord(text[end]) || !inWord(words[len(words)-1])) {
 			return i
 		}
 		from = i + 1
@@ -158,8 +161,10 @@ func inWord(c byte) bool {
 }
 
 var (
-	markup  = strings.NewReplacer("**", "", "`", "", "$", "", "<code>", "", "</code>", "", "<ul>", "", "</ul>", "", "<li>", "", "</li>", "", "<br>", " ")
-	broken  = regexp.MustCompile(`(\w)- (\w)`) // a word broken at the end of a line, or two joined ones
+	markup = strings.NewReplacer("**", "", "`", "", "$", "", "<code>", "", "</code>", "", "<ul>", "",
+		"</ul>", "", "<li>", "", "</li>", "", "<br>", " ")
+	// a word broken at the end of a line, or two joined ones
+	broken  = regexp.MustCompile(`(\w)- (\w)`)
 	spaces  = regexp.MustCompile(`\s+`)
 	heading = regexp.MustCompile(`^(\d+(?:\.\d+)*)\. +(\S.*)$`)
 )
@@ -207,12 +212,14 @@ var (
 )
 
 var (
-	pageBreak = regexp.MustCompile(`Li, et al\. +Expires 1 September 2026 +\[Page \d+\](?: +Internet-Draft +RDMA Multicast over SRv6 +February 2026)?`)
-	contents  = regexp.MustCompile(`(\d+(?:\.\d+)*)\. (\S.*?)(?: \.){2,} \d+`)
-	codeLine  = regexp.MustCompile(`(?:^| )(S\d\d\. |Ref\d: )`)
+	pageBreak = regexp.MustCompile(
+		`Li, et al\. +Expires 1 September 2026 +\[Page \d+\](?: +Internet-Draft +RDMA Multicast over SRv6 +February 2026)?`)
+	contents = regexp.MustCompile(`(\d+(?:\.\d+)*)\. (\S.*?)(?: \.){2,} \d+`)
+	codeLine = regexp.MustCompile(`(?:^| )(S\d\d\. |Ref\d: )`)
 )
 
-// cutMulticast cuts the multicast draft, whose text is one line. Its table of contents has the titles.
+// cutMulticast cuts the multicast draft, whose text is one line. Its table of contents has the
+// titles.
 func cutMulticast(text string) []unit {
 	text = spaces.ReplaceAllString(pageBreak.ReplaceAllString(text, " "), " ")
 	front, _, ok := strings.Cut(text, " Table of Contents ")
@@ -300,7 +307,8 @@ func cutPFC(text string) []unit {
 			flush()
 			units = append(units, unit{section: section, text: normalize(line)})
 		default:
-			if itemBegins.MatchString(strings.TrimSpace(line)) || strings.HasPrefix(strings.TrimSpace(line), "case") {
+			if itemBegins.MatchString(strings.TrimSpace(line)) || strings.HasPrefix(strings.TrimSpace(line),
+				"case") {
 				flush()
 			}
 			paragraph = append(paragraph, line)
@@ -365,7 +373,8 @@ func cutMRC(text string) []unit {
 			units = append(units, unit{section: section, text: normalize(line)})
 			continue
 		}
-		if open >= 0 && units[open].table == "" && !strings.HasSuffix(units[open].text, ".") && trimmed[0] >= 'a' && trimmed[0] <= 'z' {
+		if open >= 0 && units[open].table == "" && !strings.HasSuffix(units[open].text, ".") &&
+			trimmed[0] >= 'a' && trimmed[0] <= 'z' {
 			trimmed = units[open].text + " " + trimmed
 			units = units[:open]
 		}
@@ -378,8 +387,8 @@ func cutMRC(text string) []unit {
 	return units
 }
 
-// follows reports whether a section may come next: the first below the last one, or the next one of it
-// or of one that it lies in. Items of lists are numbered too.
+// follows reports whether a section may come next: the first below the last one, or the next one of
+// it or of one that it lies in. Items of lists are numbered too.
 func follows(last, next string) bool {
 	if next == last+".1" {
 		return true

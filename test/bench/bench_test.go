@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand || os.Args[1] == controllerCommand) {
+	if len(os.Args) > 1 && (os.Args[1] == replayCommand || os.Args[1] == hostsCommand ||
+		os.Args[1] == controllerCommand) {
 		if err := run(os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -112,8 +113,12 @@ func TestReplayedFails(t *testing.T) {
 		name, want string
 		wrong      func(*workload)
 	}{
-		{"a wrong packet", "other packets came out than must", func(w *workload) { w.out[0].frame[40]++ }},
-		{"one too few", "1 packets came out, want 2", func(w *workload) { w.out = append(w.out, w.out[0]) }},
+		{"a wrong packet", "other packets came out than must", func(w *workload) {
+			w.out[0].frame[40]++
+		}},
+		{"one too few", "1 packets came out, want 2", func(w *workload) {
+			w.out = append(w.out, w.out[0])
+		}},
 		{"a bad program", "program.json: bad program", func(w *workload) { w.program = []byte("{}") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,7 +128,8 @@ func TestReplayedFails(t *testing.T) {
 			if err := w.writeFiles(dir); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := replayed(t.Context(), w, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := replayed(t.Context(), w, dir); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -149,7 +155,8 @@ func TestSimpleSwitch(t *testing.T) {
 // fakeSwitchCommand makes the test a simple_switch that prints without end.
 const fakeSwitchCommand = "fake-simple-switch"
 
-// fakeSimpleSwitch listens where simple_switch has its Thrift server, and prints until it is killed.
+// fakeSimpleSwitch listens where simple_switch has its Thrift server, and prints until it is
+// killed.
 func fakeSimpleSwitch(args []string) error {
 	i := slices.Index(args, "--thrift-port")
 	if i < 0 || i+1 == len(args) {
@@ -167,8 +174,8 @@ func fakeSimpleSwitch(args []string) error {
 	}
 }
 
-// A simple_switch_CLI that fails makes an error with what it said, and the output of the switch, which printed all the time, is read
-// when it has ended.
+// A simple_switch_CLI that fails makes an error with what it said, and the output of the switch,
+// which printed all the time, is read when it has ended.
 func TestSimpleSwitchNotProgrammed(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -221,7 +228,8 @@ func TestWorkloadCheck(t *testing.T) {
 }
 
 func TestFigure(t *testing.T) {
-	f := figure{bench: "a/b", unit: "packets/s", value: 123456.789, more: []field{{"receivers", 5}, {"ratio", 0.0012346}, {"octets", 4_275_200.0}}}
+	f := figure{bench: "a/b", unit: "packets/s", value: 123456.789, more: []field{{"receivers", 5},
+		{"ratio", 0.0012346}, {"octets", 4_275_200.0}}}
 	got, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
@@ -266,8 +274,10 @@ func TestWants(t *testing.T) {
 		name  string
 		want  bool
 	}{
-		{nil, "pcap", true}, {nil, "pcap/route", true}, {[]string{"engine"}, "pcap", false}, {[]string{"pcap"}, "pcap/route", true},
-		{[]string{"pcap/route"}, "pcap", true}, {[]string{"pcap/route"}, "pcap/route", true}, {[]string{"pcap/route"}, "pcap/forward", false},
+		{nil, "pcap", true}, {nil, "pcap/route", true}, {[]string{"engine"}, "pcap", false},
+		{[]string{"pcap"}, "pcap/route", true},
+		{[]string{"pcap/route"}, "pcap", true}, {[]string{"pcap/route"}, "pcap/route", true},
+		{[]string{"pcap/route"}, "pcap/forward", false},
 		{[]string{"engine", "pcap/route"}, "engine/forward", true},
 	} {
 		if got := (&report{asked: c.asked}).wants(c.name); got != c.want {

@@ -82,7 +82,8 @@ func (t *tally) add(frame []byte, times int) {
 	t.sum += uint64(times) * maphash.Bytes(seed, frame)
 }
 
-// file is how long a capture file is that simple_switch writes: it has a header once it has a packet.
+// file is how long a capture file is that simple_switch writes: it has a header once it has a
+// packet.
 func (t tally) file() int64 {
 	if t.packets == 0 {
 		return 0
@@ -115,7 +116,8 @@ func (w *workload) checkCaptures(dir string) error {
 			return fmt.Errorf("%s: port %d: %w", w.title, port, err)
 		}
 		if got.packets != want.packets {
-			return fmt.Errorf("%s: port %d: %d packets came out, want %d", w.title, port, got.packets, want.packets)
+			return fmt.Errorf("%s: port %d: %d packets came out, want %d", w.title, port, got.packets,
+				want.packets)
 		}
 		if got != want {
 			return fmt.Errorf("%s: port %d: other packets came out than must", w.title, port)

@@ -25,9 +25,11 @@ type controllerClient struct {
 	held    []entry.Table
 }
 
-func connectController(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error) {
+func connectController(ctx context.Context, address string, p *southbound.Pipeline,
+	updates []entry.Update, batch int) (filler, error) {
 	config := southbound.DefaultConfig()
-	config.Target, config.DeviceID, config.Election, config.Pipeline = address, deviceID, southbound.ElectionID{Low: 1}, p
+	config.Target, config.DeviceID, config.Election, config.Pipeline = address, deviceID,
+		southbound.ElectionID{Low: 1}, p
 	config.BatchUpdates, config.RequestTimeout = batch, writeTime
 	session, err := southbound.Open(ctx, config, nil)
 	if err != nil {
@@ -46,7 +48,8 @@ func (c *controllerClient) fill(ctx context.Context) error {
 // accepted is an error if a write failed, or an update was refused.
 func accepted(refused []entry.Refusal, err error) error {
 	if err == nil && len(refused) > 0 {
-		return fmt.Errorf("%d updates refused, the first: update %d: %s", len(refused), refused[0].Update, refused[0].Message)
+		return fmt.Errorf("%d updates refused, the first: update %d: %s", len(refused), refused[0].Update,
+			refused[0].Message)
 	}
 	return err
 }
@@ -88,9 +91,11 @@ type encodedClient struct {
 	pipeline          *southbound.Pipeline
 }
 
-func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error) {
+func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline,
+	updates []entry.Update, batch int) (filler, error) {
 	c := &encodedClient{pipeline: p}
-	recorder := southbound.Client{Transport: southbound.Direct{Device: &c.messages}, DeviceID: deviceID, Pipeline: p, BatchUpdates: batch}
+	recorder := southbound.Client{Transport: southbound.Direct{Device: &c.messages},
+		DeviceID: deviceID, Pipeline: p, BatchUpdates: batch}
 	if err := accepted(recorder.Write(ctx, updates)); err != nil {
 		return nil, err
 	}
@@ -99,7 +104,8 @@ func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline,
 		return nil, err
 	}
 	c.controllerClient = primary.(*controllerClient)
-	c.conn, err = grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	c.conn, err = grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(octetsCodec{})))
 	if err != nil {
 		return nil, errors.Join(err, c.controllerClient.close())
@@ -110,7 +116,8 @@ func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline,
 func (c *encodedClient) fill(ctx context.Context) error {
 	var reply []byte
 	for i := range c.messages.requests {
-		if err := c.conn.Invoke(ctx, p4v1.P4Runtime_Write_FullMethodName, &c.messages.requests[i], &reply); err != nil {
+		if err := c.conn.Invoke(ctx, p4v1.P4Runtime_Write_FullMethodName, &c.messages.requests[i],
+			&reply); err != nil {
 			return err
 		}
 	}
@@ -124,7 +131,8 @@ func (c *encodedClient) readBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, p4v1.P4Runtime_Read_FullMethodName)
+	stream, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
+		p4v1.P4Runtime_Read_FullMethodName)
 	if err != nil {
 		return err
 	}
@@ -143,7 +151,8 @@ func (c *encodedClient) readBack(ctx context.Context) error {
 }
 
 func (c *encodedClient) compare() error {
-	player := southbound.Client{Transport: southbound.Direct{Device: &c.messages}, DeviceID: deviceID, Pipeline: c.pipeline}
+	player := southbound.Client{Transport: southbound.Direct{Device: &c.messages}, DeviceID: deviceID,
+		Pipeline: c.pipeline}
 	var err error
 	if c.held, err = player.ReadTable(context.Background(), p4.TableMtBranch); err != nil {
 		return err
@@ -151,9 +160,12 @@ func (c *encodedClient) compare() error {
 	return c.controllerClient.compare()
 }
 
-func (c *encodedClient) close() error { return errors.Join(c.conn.Close(), c.controllerClient.close()) }
+func (c *encodedClient) close() error {
+	return errors.Join(c.conn.Close(), c.controllerClient.close())
+}
 
-// recordedTarget keeps what is written in encoded form, and has the responses of a switch to give when table entries are read.
+// recordedTarget keeps what is written in encoded form, and has the responses of a switch to give
+// when table entries are read.
 type recordedTarget struct {
 	southbound.Device
 	requests, responses [][]byte
@@ -166,7 +178,8 @@ func (t *recordedTarget) Write(_ time.Duration, req *p4v1.WriteRequest) error {
 	return err
 }
 
-func (t *recordedTarget) Read(_ time.Duration, req *p4v1.ReadRequest, emit func(*p4v1.ReadResponse)) error {
+func (t *recordedTarget) Read(_ time.Duration, req *p4v1.ReadRequest,
+	emit func(*p4v1.ReadResponse)) error {
 	if e := req.GetEntities()[0].GetTableEntry(); e == nil || e.GetIsDefaultAction() {
 		return nil
 	}

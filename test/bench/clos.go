@@ -10,8 +10,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Clos of three tiers. A pod has 16 leaves and 8 aggregation switches, each joined with each. There are 8 core switches for every pod,
-// in 8 planes: aggregation switch i of every pod is joined with all cores of plane i. So p pods are 32 p switches.
+// A Clos of three tiers. A pod has 16 leaves and 8 aggregation switches, each joined with each.
+// There are 8 core switches for every pod, in 8 planes: aggregation switch i of every pod is joined
+// with all cores of plane i. So p pods are 32 p switches.
 const (
 	podLeaves    = 16
 	podSpines    = 8
@@ -37,7 +38,8 @@ func newClos(pods int) *clos {
 		}
 		return added
 	}
-	leaves, spines, cores := tier("leaf", podLeaves*pods), tier("spine", podSpines*pods), tier("core", podSpines*pods)
+	leaves, spines, cores := tier("leaf", podLeaves*pods), tier("spine", podSpines*pods),
+		tier("core", podSpines*pods)
 	for pod := range pods {
 		for i := range podSpines {
 			spine := spines[pod*podSpines+i]
@@ -60,19 +62,22 @@ func nodeID(i int) topology.NodeID {
 }
 
 func (c *clos) sid(i int, function uint16) netip.Addr {
-	return netip.AddrFrom16([16]byte{0x5f, 0, 0, 0, byte(i >> 8), byte(i), byte(function >> 8), byte(function)})
+	return netip.AddrFrom16([16]byte{0x5f, 0, 0, 0, byte(i >> 8), byte(i), byte(function >> 8),
+		byte(function)})
 }
 
 func (c *clos) add(name string) int {
 	c.ports = append(c.ports, 0)
 	i := len(c.ports)
 	c.inventory.Switches = append(c.inventory.Switches, inventory.Switch{
-		Name: name, Address: name + ":9559", DeviceID: 1, MAC: inventory.MAC{2, 0, 0, 0, byte(i >> 8), byte(i)},
+		Name: name, Address: name + ":9559", DeviceID: 1, MAC: inventory.MAC{2, 0, 0, 0, byte(i >> 8),
+			byte(i)},
 	})
 	loopback := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 0, byte(i >> 8), byte(i), 15: 1})
 	locator := netip.PrefixFrom(c.sid(i, 0), 48)
 	c.topology.SetNode(topology.Node{
-		ID: nodeID(i), Name: name, Loopback: loopback, SRv6: &topology.SRv6Capabilities{}, Locators: []topology.Locator{{Prefix: locator}},
+		ID: nodeID(i), Name: name, Loopback: loopback, SRv6: &topology.SRv6Capabilities{},
+		Locators: []topology.Locator{{Prefix: locator}},
 		SIDs: []topology.SID{
 			{Address: c.sid(i, 1), Behavior: topology.BehaviorEnd, Structure: sidStructure},
 			{Address: c.sid(i, 2), Behavior: topology.BehaviorEndDT6, Structure: sidStructure},
@@ -91,7 +96,8 @@ func (c *clos) link(a, b int) {
 		port := c.ports[from-1]
 		c.topology.SetLink(topology.Link{
 			Local: nodeID(from), Remote: nodeID(to), LocalID: port, RemoteID: c.ports[to-1], IGPMetric: 10,
-			EndX: []topology.EndX{{SID: topology.SID{Address: c.sid(from, 0x100+uint16(port)), Behavior: topology.BehaviorEndX, Structure: sidStructure}}},
+			EndX: []topology.EndX{{SID: topology.SID{Address: c.sid(from, 0x100+uint16(port)),
+				Behavior: topology.BehaviorEndX, Structure: sidStructure}}},
 		})
 	}
 	direction(a, b)
@@ -101,32 +107,38 @@ func (c *clos) link(a, b int) {
 // attach joins a leaf with its hosts, which have the addresses of one prefix.
 func (c *clos) attach(leaf int) {
 	subnet := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, byte(leaf >> 8), byte(leaf)})
-	c.topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: nodeID(leaf), Prefix: netip.PrefixFrom(subnet, 64)}})
+	c.topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: nodeID(leaf),
+		Prefix: netip.PrefixFrom(subnet, 64)}})
 	sw := &c.inventory.Switches[leaf-1]
 	for i := range hostsPerLeaf {
 		c.ports[leaf-1]++
 		a := subnet.As16()
 		a[15] = byte(i + 1)
 		c.inventory.Hosts = append(c.inventory.Hosts, inventory.Host{
-			Name: fmt.Sprintf("%s-%d", sw.Name, i), Address: netip.AddrFrom16(a), MAC: inventory.MAC{2, 0, 1, byte(leaf >> 8), byte(leaf), byte(i)},
+			Name: fmt.Sprintf("%s-%d", sw.Name, i), Address: netip.AddrFrom16(a),
+			MAC:    inventory.MAC{2, 0, 1, byte(leaf >> 8), byte(leaf), byte(i)},
 			Switch: sw.Name, Port: c.ports[leaf-1],
 		})
 	}
 }
 
-// groups are n groups of so many receivers, at hosts drawn at random. No two have a queue pair in common.
+// groups are n groups of so many receivers, at hosts drawn at random. No two have a queue pair in
+// common.
 func (c *clos) groups(n, receivers int) []api.MulticastGroupSpec {
 	rng := rand.New(rand.NewPCG(1, 2))
 	specs := make([]api.MulticastGroupSpec, n)
 	for g := range specs {
 		hosts := rng.Perm(len(c.inventory.Hosts))[:receivers+1]
 		s := api.MulticastGroupSpec{
-			ProxyAddress:  netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 14: byte(g >> 8), 15: byte(g)}),
+			ProxyAddress: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 14: byte(g >> 8),
+				15: byte(g)}),
 			DesignatedQPN: 0xd0d0,
-			Source:        api.GroupSource{Address: c.inventory.Hosts[hosts[0]].Address, QPN: uint32(0x100 + g)},
+			Source: api.GroupSource{Address: c.inventory.Hosts[hosts[0]].Address,
+				QPN: uint32(0x100 + g)},
 		}
 		for _, h := range hosts[1:] {
-			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: c.inventory.Hosts[h].Address, QPN: uint32(0x10000 + g)})
+			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: c.inventory.Hosts[h].Address,
+				QPN: uint32(0x10000 + g)})
 		}
 		specs[g] = c.inventory.Defaults.Complete(s)
 	}

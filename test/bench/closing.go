@@ -25,8 +25,9 @@ type closSize struct{ planes, leaves, spines, hosts int }
 // loopSizes are that of the demonstration, and a large one.
 var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, closHosts}}
 
-// closing measures the whole of the loop but BGP: from a topology without a link to the last host having applied what that denies. The controller of the
-// hosts is in this process, its streams are over loopback TCP.
+// closing measures the whole of the loop but BGP: from a topology without a link to the last host
+// having applied what that denies. The controller of the hosts is in this process, its streams are
+// over loopback TCP.
 func closing(ctx context.Context, out *report) error {
 	service.TuneMemory(service.GCPercent)
 	for _, s := range loopSizes {
@@ -48,7 +49,8 @@ func (s closSize) build() (*topology.Snapshot, *inventory.Inventory) {
 	node := func(name string) {
 		b.SetNode(topology.Node{ID: topology.NodeID(name), Name: name})
 		n := len(inv.Switches)
-		inv.Switches = append(inv.Switches, inventory.Switch{Name: name, MAC: inventory.MAC{2, 0, 0, 0, byte(n >> 8), byte(n)}})
+		inv.Switches = append(inv.Switches,
+			inventory.Switch{Name: name, MAC: inventory.MAC{2, 0, 0, 0, byte(n >> 8), byte(n)}})
 	}
 	for p := 1; p <= s.planes; p++ {
 		for n := range s.spines {
@@ -60,16 +62,19 @@ func (s closSize) build() (*topology.Snapshot, *inventory.Inventory) {
 				u, v := s.leaf(p, l), s.spine(p, n)
 				ports[u]++
 				ports[v]++
-				b.SetLink(topology.Link{Local: topology.NodeID(u), Remote: topology.NodeID(v), LocalID: ports[u], RemoteID: ports[v], IGPMetric: 10})
-				b.SetLink(topology.Link{Local: topology.NodeID(v), Remote: topology.NodeID(u), LocalID: ports[v], RemoteID: ports[u], IGPMetric: 10})
+				b.SetLink(topology.Link{Local: topology.NodeID(u), Remote: topology.NodeID(v),
+					LocalID: ports[u], RemoteID: ports[v], IGPMetric: 10})
+				b.SetLink(topology.Link{Local: topology.NodeID(v), Remote: topology.NodeID(u),
+					LocalID: ports[v], RemoteID: ports[u], IGPMetric: 10})
 			}
 		}
 	}
 	for l := range s.leaves {
 		for n := range s.hosts {
 			h := inventory.Host{
-				Name: fmt.Sprintf("h%02d-%02d", l, n), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(n + 1)}),
-				Switch: s.leaf(1, l), Port: uint32(100 + n),
+				Name:    fmt.Sprintf("h%02d-%02d", l, n),
+				Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(n + 1)}),
+				Switch:  s.leaf(1, l), Port: uint32(100 + n),
 			}
 			for p := 2; p <= s.planes; p++ {
 				h.Planes = append(h.Planes, inventory.Attachment{Switch: s.leaf(p, l), Port: uint32(100 + n)})
@@ -90,8 +95,10 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	whole, inv := s.build()
 	m := &inv.MRC
 	m.Mode, m.LinkCounts = "stev", 0
-	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond) // what is back is used when a probe has come through
-	m.Restore.FirstRound = api.Duration(time.Second)                    // over when the hosts have begun
+	// what is back is used when a probe has come through
+	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond)
+	// over when the hosts have begun
+	m.Restore.FirstRound = api.Duration(time.Second)
 	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: inv, Epoch: 1, Store: store.NewMemory()})
 	if err != nil {
 		return err
@@ -125,7 +132,8 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	more := []field{{"switches", len(whole.Nodes)}, {"hosts", len(names)}}
-	if err := out.print(figure{bench: "loop/start", unit: "s", value: time.Since(start).Seconds(), more: more}); err != nil {
+	if err := out.print(figure{bench: "loop/start", unit: "s", value: time.Since(start).Seconds(),
+		more: more}); err != nil {
 		return err
 	}
 	return fleet.measure(ctx, out, "loop/deny", failing{

@@ -23,7 +23,8 @@ func TestClosing(t *testing.T) {
 	if err := lines.Decode(&start); err != nil || start.Bench != "loop/start" || start.Hosts != 2 {
 		t.Errorf("first figure: %+v, %v", start, err)
 	}
-	if err := lines.Decode(&deny); err != nil || deny.Bench != "loop/deny" || deny.Runs != failuresMeasured {
+	if err := lines.Decode(&deny); err != nil || deny.Bench != "loop/deny" ||
+		deny.Runs != failuresMeasured {
 		t.Errorf("second figure: %+v, %v", deny, err)
 	}
 }

@@ -8,14 +8,16 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A cli writes P4Runtime updates as commands of simple_switch_CLI, which is what both switches then have from one source.
+// A cli writes P4Runtime updates as commands of simple_switch_CLI, which is what both switches then
+// have from one source.
 type cli struct {
 	strings.Builder
 	info  *p4config.P4Info
 	nodes int // multicast nodes so far, which is the next one's handle
 }
 
-// commands are those that give a simple_switch the entries of a workload, after its queues have been made as deep as that.
+// commands are those that give a simple_switch the entries of a workload, after its queues have
+// been made as deep as that.
 func (w *workload) commands(queue int) (string, error) {
 	c := cli{info: w.info}
 	fmt.Fprintf(&c, "set_queue_depth %d\n", queue)
@@ -39,7 +41,8 @@ func (c *cli) update(u *p4v1.Update) error {
 			for _, r := range g.GetReplicas() {
 				//lint:ignore SA1019 the form that every server takes is the one that is written
 				port := r.GetEgressPort()
-				fmt.Fprintf(c, "mc_node_create %d %d\nmc_node_associate %d %d\n", r.GetInstance(), port, g.GetMulticastGroupId(), c.nodes)
+				fmt.Fprintf(c, "mc_node_create %d %d\nmc_node_associate %d %d\n", r.GetInstance(), port,
+					g.GetMulticastGroupId(), c.nodes)
 				c.nodes++
 			}
 			return nil

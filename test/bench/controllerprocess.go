@@ -29,8 +29,8 @@ import (
 // follows. Controllers are in processes of their own, so that their memory can be told apart.
 const controllerCommand = "controller-process"
 
-// What a controller process is asked for, one a line: a controllerUse, alone, or after it has collected
-// garbage, or with the memory that is reachable in the end.
+// What a controller process is asked for, one a line: a controllerUse, alone, or after it has
+// collected garbage, or with the memory that is reachable in the end.
 const (
 	askProcessor = "processor"
 	askCollected = "collected"
@@ -72,7 +72,8 @@ func startController(ctx context.Context, part controllerPart) (*controllerProce
 	if err != nil {
 		return nil, err
 	}
-	c := &controllerProcess{name: part.Name, cmd: exec.CommandContext(ctx, self, controllerCommand, string(text))}
+	c := &controllerProcess{name: part.Name, cmd: exec.CommandContext(ctx, self, controllerCommand,
+		string(text))}
 	c.cmd.Stderr = os.Stderr
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -199,12 +200,16 @@ func (s closSize) options(part controllerPart) service.Options {
 		}
 	}
 	inv.API.Listen = "127.0.0.1:0"
-	inv.BGP.ASN, inv.BGP.RouterID = severalASN, netip.AddrFrom4([4]byte{10, 2, part.Local.As4()[2], part.Local.As4()[3]})
-	inv.BGP.Peers = []inventory.Peer{{Address: part.Peer.Addr(), Port: part.Peer.Port(), ASN: severalASN, LocalAddress: part.Local}}
+	inv.BGP.ASN, inv.BGP.RouterID = severalASN,
+		netip.AddrFrom4([4]byte{10, 2, part.Local.As4()[2], part.Local.As4()[3]})
+	inv.BGP.Peers = []inventory.Peer{{Address: part.Peer.Addr(), Port: part.Peer.Port(),
+		ASN: severalASN, LocalAddress: part.Local}}
 	m := &inv.MRC
 	m.Mode, m.Listen, m.LinkCounts, m.Counts = "stev", "127.0.0.1:0", 0, 0
-	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond) // a link that is back is used when a probe has come through
-	m.Restore.FirstRound = api.Duration(time.Second)                    // over when the hosts have begun
+	// a link that is back is used when a probe has come through
+	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond)
+	// over when the hosts have begun
+	m.Restore.FirstRound = api.Duration(time.Second)
 	if part.Members != nil {
 		inv.Cluster.Name, inv.Cluster.Listen = part.Name, "127.0.0.1:0"
 	}

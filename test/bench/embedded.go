@@ -23,7 +23,8 @@ var pipeline = sync.OnceValues(func() (*southbound.Pipeline, error) {
 const deviceID = 1
 
 // newDevice is an embedded switch with a workload's program and entries.
-func newDevice(w workload, transmit func(now time.Duration, port uint32, frame []byte)) (*p4rt.Device, error) {
+func newDevice(w workload, transmit func(now time.Duration, port uint32, frame []byte)) (
+	*p4rt.Device, error) {
 	device, err := p4rt.NewDevice(p4rt.Config{ID: deviceID, Cache: &cache, Transmit: transmit})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ const (
 	engineRuns = 7
 	engineTime = 400 * time.Millisecond // of one run
 	engineWarm = 1000                   // packets, for pools to fill
-	// A packet every 20 µs of the switch's time: 50,000 packets a second come in, whatever it takes to work them off.
+	// A packet every 20 µs of the switch's time: 50,000 packets a second come in, whatever it takes to
+	// work them off.
 	engineGap = 20 * time.Microsecond
 )
 
@@ -39,7 +40,8 @@ func engine(ctx context.Context, out *report) error {
 			}
 			rates = append(rates, rate)
 		}
-		f := figure{bench: "engine/" + w.name, unit: "packets/s", value: rates.median(), more: append(w.params, rates.spread()...)}
+		f := figure{bench: "engine/" + w.name, unit: "packets/s", value: rates.median(),
+			more: append(w.params, rates.spread()...)}
 		if err := out.print(f); err != nil {
 			return err
 		}
@@ -47,8 +49,8 @@ func engine(ctx context.Context, out *report) error {
 	return nil
 }
 
-// engineRun returns the packets a second that a new switch takes in. The cycles before and after the timed ones are compared
-// octet by octet, those between are counted.
+// engineRun returns the packets a second that a new switch takes in. The cycles before and after
+// the timed ones are compared octet by octet, those between are counted.
 func engineRun(w workload) (float64, error) {
 	l, err := newLoop(w)
 	if err != nil {
@@ -72,7 +74,8 @@ func engineRun(w workload) (float64, error) {
 		took = time.Since(start)
 	}
 	if want := cycles * len(w.out); l.count != want {
-		return 0, fmt.Errorf("%s: %d packets out for %d in, want %d", w.title, l.count, cycles*len(w.in), want)
+		return 0, fmt.Errorf("%s: %d packets out for %d in, want %d", w.title, l.count, cycles*len(w.in),
+			want)
 	}
 	return float64(cycles*len(w.in)) / took.Seconds(), l.compare()
 }

@@ -18,7 +18,8 @@ type figure struct {
 	more  []field // in the order of the output
 }
 
-// A field is a parameter or a further result of a figure. Several of one figure have names of their own.
+// A field is a parameter or a further result of a figure. Several of one figure have names of their
+// own.
 type field struct {
 	name  string
 	value any
@@ -43,7 +44,8 @@ func (f figure) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rounded keeps four significant digits: there are no more in a measurement. Whole numbers are counts and stay.
+// rounded keeps four significant digits: there are no more in a measurement. Whole numbers are
+// counts and stay.
 func rounded(v float64) float64 {
 	if v == math.Trunc(v) || math.IsInf(v, 0) || math.IsNaN(v) {
 		return v
@@ -59,7 +61,8 @@ type report struct {
 	asked    []string // names of benches, or of their figures; none: all
 }
 
-// wants reports whether figures of a bench, or of one of its workloads, are asked for: "pcap", "pcap/route".
+// wants reports whether figures of a bench, or of one of its workloads, are asked for: "pcap",
+// "pcap/route".
 func (r *report) wants(name string) bool {
 	return len(r.asked) == 0 || slices.ContainsFunc(r.asked, func(a string) bool {
 		kind, _, _ := strings.Cut(name, "/")

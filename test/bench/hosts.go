@@ -24,7 +24,8 @@ const (
 // denyHosts are the numbers of hosts.
 var denyHosts = []int{128, 1024}
 
-// denying measures the time from a link that is lost to the last host having applied what that denies: thin hosts, over loopback TCP.
+// denying measures the time from a link that is lost to the last host having applied what that
+// denies: thin hosts, over loopback TCP.
 func denying(ctx context.Context, out *report) error {
 	for _, n := range denyHosts {
 		out.tell("hosts: %d hosts, %d profiles of %d EVs each", n, denyLeaves-1, denyPlanes*denySpines)
@@ -85,12 +86,17 @@ func denyOf(ctx context.Context, out *report, n int) (err error) {
 		return err
 	}
 	more := []field{{"hosts", n}, {"profiles", denyLeaves - 1}, {"evs", denyPlanes * denySpines}}
-	if err := out.print(figure{bench: "hosts/snapshot", unit: "s", value: time.Since(start).Seconds(), more: more}); err != nil {
+	if err := out.print(figure{bench: "hosts/snapshot", unit: "s", value: time.Since(start).Seconds(),
+		more: more}); err != nil {
 		return err
 	}
 	return fleet.measure(ctx, out, "hosts/deny", failing{
 		fail: func(i int) func() error {
-			return func() error { return f.change(i, func(c *hostapi.ProfileChange) *[]hostapi.EV { return &c.Deny }) }
+			return func() error {
+				return f.change(i, func(c *hostapi.ProfileChange) *[]hostapi.EV {
+					return &c.Deny
+				})
+			}
 		},
 		restore: func(i int) error {
 			return f.change(i, func(c *hostapi.ProfileChange) *[]hostapi.EV { return &c.Allow })
@@ -99,7 +105,8 @@ func denyOf(ctx context.Context, out *report, n int) (err error) {
 	}, more)
 }
 
-// change denies or allows what crosses a leaf's link: one EV of all its profiles, and of all profiles to it.
+// change denies or allows what crosses a leaf's link: one EV of all its profiles, and of all
+// profiles to it.
 func (f *leafFleet) change(i int, list func(*hostapi.ProfileChange) *[]hostapi.EV) error {
 	leaf, at := i*37%denyLeaves, i%(denyPlanes*denySpines)
 	for from, state := range f.leaves {
@@ -138,8 +145,10 @@ func leafState(from int) (*hostapi.State, error) {
 			continue
 		}
 		p := &hostapi.Profile{
-			Name: fmt.Sprintf("leaf%03d-leaf%03d", from, to), Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 24}}, Mode: hostapi.ModeExplicit,
-			Count: denyPlanes * denySpines, MinActive: denySpines, Events: true,
+			Name:   fmt.Sprintf("leaf%03d-leaf%03d", from, to),
+			Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 24}},
+			Mode:   hostapi.ModeExplicit,
+			Count:  denyPlanes * denySpines, MinActive: denySpines, Events: true,
 			Destinations: []netip.Prefix{destination(to)},
 		}
 		for spine := range denySpines {

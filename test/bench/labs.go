@@ -29,7 +29,8 @@ type labUse struct {
 	Seconds   float64 `json:"seconds"`   // of the network, under traffic
 }
 
-// labs measures the memory of each built-in network of "weft lab --traffic", in a process of its own.
+// labs measures the memory of each built-in network of "weft lab --traffic", in a process of its
+// own.
 func labs(ctx context.Context, r *report) error {
 	for _, name := range lab.BuiltinNames() {
 		if !r.wants("lab/" + name) {
@@ -50,7 +51,8 @@ func labs(ctx context.Context, r *report) error {
 		if err := json.Unmarshal(out, &use); err != nil {
 			return fmt.Errorf("lab %s: %w", name, err)
 		}
-		if err := r.print(figure{"lab/" + name, "MB", float64(use.Octets) / 1e6, []field{{"processorSeconds", use.Processor}, {"networkSeconds", use.Seconds}}}); err != nil {
+		if err := r.print(figure{"lab/" + name, "MB", float64(use.Octets) / 1e6,
+			[]field{{"processorSeconds", use.Processor}, {"networkSeconds", use.Seconds}}}); err != nil {
 			return err
 		}
 	}
@@ -105,6 +107,7 @@ func labProcess(name string) error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(labUse{
-		Octets: uint64(u.Maxrss) << 10, Processor: processorTime().Seconds(), Seconds: (ended - began).Seconds(),
+		Octets: uint64(u.Maxrss) << 10, Processor: processorTime().Seconds(),
+		Seconds: (ended - began).Seconds(),
 	})
 }

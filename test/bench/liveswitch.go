@@ -15,7 +15,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// A liveSwitch is an embedded switch in real time, with its P4Runtime server on loopback and the far ends of its cables.
+// A liveSwitch is an embedded switch in real time, with its P4Runtime server on loopback and the
+// far ends of its cables.
 type liveSwitch struct {
 	address string
 	runner  *live.Runner
@@ -31,7 +32,8 @@ func serveSwitch(ctx context.Context) (*liveSwitch, error) {
 		ports[n], s.far[n] = c.A, c.B
 	}
 	var err error
-	if s.runner, err = live.Start(live.Config{Device: p4rt.Config{ID: deviceID, Cache: &cache}, Ports: ports}); err != nil {
+	if s.runner, err = live.Start(live.Config{Device: p4rt.Config{ID: deviceID, Cache: &cache},
+		Ports: ports}); err != nil {
 		return nil, err
 	}
 	server := p4rt.NewServer(p4rt.ServerConfig{})
@@ -58,7 +60,8 @@ func at(d *p4rt.Device, now time.Duration) southbound.Direct {
 }
 
 // install loads a program and writes entries, without a session.
-func (s *liveSwitch) install(ctx context.Context, p *southbound.Pipeline, updates []entry.Update) error {
+func (s *liveSwitch) install(ctx context.Context, p *southbound.Pipeline,
+	updates []entry.Update) error {
 	var failed error
 	err := s.runner.WithDevice(ctx, func(now time.Duration, d *p4rt.Device) {
 		client := southbound.Client{Transport: at(d, now), DeviceID: deviceID, Pipeline: p}

@@ -21,8 +21,8 @@ const (
 	wanPriorities = 7
 )
 
-// lossless measures the controller of PFC over SRv6: on a wide area network of which half the nodes know
-// PFC, 1,000 PFC policies, each of a tenant of its own between two nodes that know it.
+// lossless measures the controller of PFC over SRv6: on a wide area network of which half the nodes
+// know PFC, 1,000 PFC policies, each of a tenant of its own between two nodes that know it.
 func lossless(ctx context.Context, out *report) error {
 	if out.wants("pfc/plan") || out.wants("pfc/deadlock") {
 		if err := planLossless(out); err != nil {
@@ -38,8 +38,9 @@ func lossless(ctx context.Context, out *report) error {
 		return err
 	}
 	delay := float64(pfcdemo.Delay) / float64(time.Millisecond)
-	return out.print(figure{bench: "pfc/xoff", unit: "ms", value: r.XOFFToPauseMs - delay, more: []field{
-		{"xoffToPauseMs", r.XOFFToPauseMs}, {"wanDelayMs", delay}, {"tunnelRttMs", r.TunnelRTTMs}}})
+	return out.print(figure{bench: "pfc/xoff", unit: "ms", value: r.XOFFToPauseMs - delay,
+		more: []field{
+			{"xoffToPauseMs", r.XOFFToPauseMs}, {"wanDelayMs", delay}, {"tunnelRttMs", r.TunnelRTTMs}}})
 }
 
 func planLossless(out *report) error {
@@ -80,7 +81,8 @@ func planLossless(out *report) error {
 		}
 	}
 	if len(all) != deployed || held == 0 {
-		return fmt.Errorf("%d policies of %d are deployed, with %d dependencies", len(all), deployed, held)
+		return fmt.Errorf("%d policies of %d are deployed, with %d dependencies", len(all), deployed,
+			held)
 	}
 	graph := tunnel.NewDependencies()
 	start = time.Now()
@@ -92,11 +94,14 @@ func planLossless(out *report) error {
 	}
 	checked := time.Since(start).Seconds()
 
-	fabric := []field{{"nodes", wanNodes}, {"links", wanNodes + wanChords}, {"policies", wanPolicies}, {"deployed", deployed}, {"circles", circles}}
-	if err := out.print(figure{bench: "pfc/plan", unit: "policies/s", value: wanPolicies / took, more: append(fabric, field{"seconds", took})}); err != nil {
+	fabric := []field{{"nodes", wanNodes}, {"links", wanNodes + wanChords}, {"policies", wanPolicies},
+		{"deployed", deployed}, {"circles", circles}}
+	if err := out.print(figure{bench: "pfc/plan", unit: "policies/s", value: wanPolicies / took,
+		more: append(fabric, field{"seconds", took})}); err != nil {
 		return err
 	}
-	return out.print(figure{bench: "pfc/deadlock", unit: "s", value: checked, more: append(fabric, field{"dependencies", graph.Len()})})
+	return out.print(figure{bench: "pfc/deadlock", unit: "s", value: checked,
+		more: append(fabric, field{"dependencies", graph.Len()})})
 }
 
 // A wan is a ring with chords. Every second node knows PFC.
@@ -110,12 +115,15 @@ func newWAN(rng *rand.Rand) *wan {
 	w := &wan{topology: topology.NewBuilder(), rng: rng}
 	for n := range wanNodes {
 		node := topology.Node{
-			ID: w.id(n), Name: string(w.id(n)), Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
-			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48", n+1))}},
-			SIDs:     []topology.SID{{Address: w.sid(n, 1), Behavior: topology.BehaviorEnd}},
+			ID: w.id(n), Name: string(w.id(n)),
+			Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
+			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48",
+				n+1))}},
+			SIDs: []topology.SID{{Address: w.sid(n, 1), Behavior: topology.BehaviorEnd}},
 		}
 		if w.knows(n) {
-			node.SIDs = append(node.SIDs, topology.SID{Address: w.sid(n, 2), Behavior: topology.DefaultPFCBehaviors().End})
+			node.SIDs = append(node.SIDs, topology.SID{Address: w.sid(n, 2),
+				Behavior: topology.DefaultPFCBehaviors().End})
 		}
 		w.topology.SetNode(node)
 	}
@@ -142,12 +150,15 @@ func (w *wan) link(a, b int) {
 	metric := 10 + uint32(w.rng.IntN(10))
 	for _, e := range [][2]int{{a, b}, {b, a}} {
 		l := topology.Link{
-			Local: w.id(e[0]), Remote: w.id(e[1]), LocalID: w.ports[e[0]], RemoteID: w.ports[e[1]], IGPMetric: metric, MaxBandwidth: 1.25e9,
+			Local: w.id(e[0]), Remote: w.id(e[1]), LocalID: w.ports[e[0]], RemoteID: w.ports[e[1]],
+			IGPMetric: metric, MaxBandwidth: 1.25e9,
 			Delay: topology.Delay{Known: true, Average: 1000, Min: 1000, Max: 1000},
-			EndX:  []topology.EndX{{SID: topology.SID{Address: w.sid(e[0], 0x100+int(w.ports[e[0]])), Behavior: topology.BehaviorEndX}}},
+			EndX: []topology.EndX{{SID: topology.SID{Address: w.sid(e[0], 0x100+int(w.ports[e[0]])),
+				Behavior: topology.BehaviorEndX}}},
 		}
 		if w.knows(e[0]) {
-			l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(e[0], 0x200+int(w.ports[e[0]])), Behavior: topology.DefaultPFCBehaviors().EndX}})
+			l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(e[0],
+				0x200+int(w.ports[e[0]])), Behavior: topology.DefaultPFCBehaviors().EndX}})
 		}
 		w.topology.SetLink(l)
 	}
@@ -160,11 +171,17 @@ func (w *wan) service(i int) (tunnel.SRv6Policy, tunnel.Tenant, tunnel.PFCPolicy
 	name, slice := fmt.Sprintf("p%d", i), i+1
 	site := func(n, number int) tunnel.Site {
 		return tunnel.Site{
-			Node: w.id(n), Port: uint32(100 + i), Prefixes: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x:%d::/64", slice, number))},
+			Node: w.id(n), Port: uint32(100 + i),
+			Prefixes: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x:%d::/64", slice,
+				number))},
 			SID: w.sid(n, 0x4000+slice), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
 		}
 	}
-	return tunnel.SRv6Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from), Endpoint: w.id(to)}},
-		tunnel.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice), Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name}, Sites: []tunnel.Site{site(from, 1), site(to, 2)}},
-		tunnel.PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20, MaxPause: time.Second}
+	return tunnel.SRv6Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from),
+			Endpoint: w.id(to)}},
+		tunnel.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice),
+			Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name},
+			Sites: []tunnel.Site{site(from, 1), site(to, 2)}},
+		tunnel.PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 64 << 20,
+			MaxPause: time.Second}
 }

@@ -1,4 +1,5 @@
-// Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md says what they mean. Progress goes to standard error.
+// Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md
+// says what they mean. Progress goes to standard error.
 //
 //	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [veth]
 //
@@ -24,7 +25,8 @@ type bench struct {
 	run  func(context.Context, *report) error
 }
 
-// vethSwitchCommand is the argument that makes this program a switch between interfaces; a role follows.
+// vethSwitchCommand is the argument that makes this program a switch between interfaces; a role
+// follows.
 const vethSwitchCommand = "veth-switch"
 
 var benches = []bench{
@@ -81,7 +83,9 @@ func run(args []string) error {
 		return vethSwitch(args[1])
 	}
 	for _, a := range args {
-		if kind, _, _ := strings.Cut(a, "/"); !slices.ContainsFunc(benches, func(b bench) bool { return b.name == kind }) {
+		if kind, _, _ := strings.Cut(a, "/"); !slices.ContainsFunc(benches, func(b bench) bool {
+			return b.name == kind
+		}) {
 			return fmt.Errorf("no bench %q", a)
 		}
 	}

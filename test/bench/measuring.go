@@ -28,10 +28,11 @@ const (
 	measuredMemory   = 8 << 30
 )
 
-// measuring measures what the history of a large network takes, and how fast it answers. Samples come
-// as gNMI would hand them on; reading gNMI is not a part of it.
+// measuring measures what the history of a large network takes, and how fast it answers. Samples
+// come as gNMI would hand them on; reading gNMI is not a part of it.
 func measuring(ctx context.Context, out *report) error {
-	out.tell("telemetry: %d switches of %d ports and %d queues", measuredSwitches, measuredPorts, measuredQueues)
+	out.tell("telemetry: %d switches of %d ports and %d queues", measuredSwitches, measuredPorts,
+		measuredQueues)
 	before := reachable()
 	st, now := telemetry.New(telemetry.Config{Memory: measuredMemory}), time.Unix(1_800_000_000, 0)
 	w := newSampled(measuredSwitches, measuredPorts, measuredQueues)
@@ -50,17 +51,21 @@ func measuring(ctx context.Context, out *report) error {
 		took, spent = append(took, time.Since(start).Seconds()), spent+processorTime()-cpu
 	}
 	s := st.Stats()
-	if want := int64(measuredSwitches * measuredPorts * (1 + measuredQueues)); s.Objects != want || s.Gaps+s.Late+s.Restarts+s.Refused > 0 {
+	if want := int64(measuredSwitches * measuredPorts * (1 + measuredQueues)); s.Objects != want ||
+		s.Gaps+s.Late+s.Restarts+s.Refused > 0 {
 		return fmt.Errorf("the store has %+v, want %d objects and nothing lost", s, want)
 	}
-	network := []field{{"switches", measuredSwitches}, {"ports", measuredPorts}, {"queues", measuredQueues}, {"seconds", measuredSeconds}}
+	network := []field{{"switches", measuredSwitches}, {"ports", measuredPorts},
+		{"queues", measuredQueues}, {"seconds", measuredSeconds}}
 	slices.Sort(took)
 	heap := reachable() - before
 	runtime.KeepAlive(w)
 	err := errors.Join(
 		out.print(figure{"telemetry/processor", "cores", spent.Seconds() / measuredSeconds, network}),
-		out.print(figure{"telemetry/lag", "s", took[len(took)/2], append(slices.Clone(network), field{"max", took[len(took)-1]})}),
-		out.print(figure{"telemetry/memory", "octets", float64(heap), append(slices.Clone(network), field{"objects", s.Objects}, field{"bound", s.Octets})}),
+		out.print(figure{"telemetry/lag", "s", took[len(took)/2],
+			append(slices.Clone(network), field{"max", took[len(took)-1]})}),
+		out.print(figure{"telemetry/memory", "octets", float64(heap),
+			append(slices.Clone(network), field{"objects", s.Objects}, field{"bound", s.Octets})}),
 		measuredHistory(out, st, now),
 	)
 	runtime.KeepAlive(st)
@@ -72,7 +77,8 @@ func measuredHistory(out *report, st *telemetry.Store, now time.Time) error {
 	r := rand.New(rand.NewPCG(1, 2))
 	var took []float64
 	for range measuredQueries {
-		q := telemetry.Query{Kind: telemetry.Port, Name: fmt.Sprintf("s%d/%d", r.IntN(measuredSwitches), 1+r.IntN(measuredPorts)), Since: now.Add(-15 * time.Minute), Until: now}
+		q := telemetry.Query{Kind: telemetry.Port, Name: fmt.Sprintf("s%d/%d", r.IntN(measuredSwitches),
+			1+r.IntN(measuredPorts)), Since: now.Add(-15 * time.Minute), Until: now}
 		start := time.Now()
 		h, err := st.History(q, now)
 		if err != nil || len(h.Series) == 0 {
@@ -81,7 +87,8 @@ func measuredHistory(out *report, st *telemetry.Store, now time.Time) error {
 		took = append(took, 1000*time.Since(start).Seconds())
 	}
 	slices.Sort(took)
-	return out.print(figure{"telemetry/history", "ms", took[len(took)*99/100], []field{{"median", took[len(took)/2]}, {"max", took[len(took)-1]}, {"queries", measuredQueries}}})
+	return out.print(figure{"telemetry/history", "ms", took[len(took)*99/100],
+		[]field{{"median", took[len(took)/2]}, {"max", took[len(took)-1]}, {"queries", measuredQueries}}})
 }
 
 // measuredUtilization measures the values of a matrix, with its JSON, without HTTP.
@@ -122,7 +129,9 @@ func measuredUtilization(out *report) error {
 			}
 		}
 		slices.Sort(took)
-		err := out.print(figure{"telemetry/matrix", "ms", took[len(took)/2], []field{{"over", over.Seconds()}, {"rows", measuredMatrix}, {"columns", measuredMatrix}, {"max", took[len(took)-1]}, {"runs", measuredMatrices}}})
+		err := out.print(figure{"telemetry/matrix", "ms", took[len(took)/2],
+			[]field{{"over", over.Seconds()}, {"rows", measuredMatrix}, {"columns", measuredMatrix},
+				{"max", took[len(took)-1]}, {"runs", measuredMatrices}}})
 		if err != nil {
 			return err
 		}
@@ -140,7 +149,8 @@ type sampled struct {
 }
 
 func newSampled(switches, ports, queues int) *sampled {
-	w := &sampled{rand: rand.New(rand.NewPCG(1, 2)), counts: make([]uint64, switches*ports), out: make([]gnmi.Sample, ports)}
+	w := &sampled{rand: rand.New(rand.NewPCG(1, 2)), counts: make([]uint64, switches*ports),
+		out: make([]gnmi.Sample, ports)}
 	for range ports {
 		list := make([]gnmi.Queue, queues)
 		for q := range list {
@@ -164,7 +174,8 @@ func (w *sampled) batch(sw int, now time.Time) []gnmi.Sample {
 	is := func(v uint64) gnmi.Count { return gnmi.Count{Value: v, OK: true} }
 	for p := range w.out {
 		n := w.counts[sw*len(w.out)+p]
-		s := gnmi.Sample{Switch: "s" + strconv.Itoa(sw), Port: uint32(p + 1), Time: now, Arrived: now, Queues: w.lists[p]}
+		s := gnmi.Sample{Switch: "s" + strconv.Itoa(sw), Port: uint32(p + 1), Time: now, Arrived: now,
+			Queues: w.lists[p]}
 		s.In = gnmi.Traffic{Octets: is(n), Packets: is(n / 1024), Errors: is(0), Discards: is(0)}
 		s.Out = gnmi.Traffic{Octets: is(n / 2), Packets: is(n / 2048), Errors: is(0), Discards: is(0)}
 		for i := range s.PFC {
@@ -175,7 +186,8 @@ func (w *sampled) batch(sw int, now time.Time) []gnmi.Sample {
 			if i < 2 {
 				used = n / 4
 			}
-			q.Octets, q.Packets, q.Longest, q.Marked = is(used), is(used/1024), is(used%100_000), is(used/1e6)
+			q.Octets, q.Packets, q.Longest, q.Marked = is(used), is(used/1024), is(used%100_000),
+				is(used/1e6)
 			q.DroppedPackets, q.DroppedOctets, q.Trimmed = is(0), is(0), is(0)
 		}
 		w.out[p] = s

@@ -32,8 +32,8 @@ type transfer struct {
 	took            time.Duration
 }
 
-// multicast compares one multicast transfer with a unicast transfer to each receiver, in the same lab: Figure 1 in virtual time,
-// programmed by the controller, with links of 100 Gb/s.
+// multicast compares one multicast transfer with a unicast transfer to each receiver, in the same
+// lab: Figure 1 in virtual time, programmed by the controller, with links of 100 Gb/s.
 func multicast(ctx context.Context, out *report) error {
 	for _, n := range []int{1, 2, 5} {
 		if err := ctx.Err(); err != nil {
@@ -51,22 +51,28 @@ func multicast(ctx context.Context, out *report) error {
 		}
 		switch {
 		case many.packets != transferPackets:
-			return fmt.Errorf("multicast to %d: the source sent %d packets, want %d", n, many.packets, transferPackets)
+			return fmt.Errorf("multicast to %d: the source sent %d packets, want %d", n, many.packets,
+				transferPackets)
 		case each.packets != uint64(n)*transferPackets:
-			return fmt.Errorf("unicast to %d: the source sent %d packets, want %d", n, each.packets, n*transferPackets)
+			return fmt.Errorf("unicast to %d: the source sent %d packets, want %d", n, each.packets,
+				n*transferPackets)
 		case many.responses > many.mostResponses:
-			return fmt.Errorf("multicast to %d: %d responses at the source, %d of a receiver", n, many.responses, many.mostResponses)
+			return fmt.Errorf("multicast to %d: %d responses at the source, %d of a receiver", n,
+				many.responses, many.mostResponses)
 		}
 		print := func(what, unit string, multicast, unicast float64, more ...field) {
-			f := figure{bench: "multicast/" + what, unit: unit, value: multicast, more: []field{{"receivers", n}, {"transfer", transferOctets}}}
-			f.more = append(append(f.more, more...), field{"unicast", unicast}, field{"ratio", multicast / unicast})
+			f := figure{bench: "multicast/" + what, unit: unit, value: multicast,
+				more: []field{{"receivers", n}, {"transfer", transferOctets}}}
+			f.more = append(append(f.more, more...), field{"unicast", unicast},
+				field{"ratio", multicast / unicast})
 			if err == nil {
 				err = out.print(f)
 			}
 		}
 		print("packets", "packets", float64(many.packets), float64(each.packets))
 		print("octets", "octets", float64(many.octets), float64(each.octets))
-		print("responses", "packets", float64(many.responses), float64(each.responses), field{"receiver", many.mostResponses})
+		print("responses", "packets", float64(many.responses), float64(each.responses),
+			field{"receiver", many.mostResponses})
 		print("time", "s", many.took.Seconds(), each.took.Seconds())
 		if err != nil {
 			return err
@@ -76,7 +82,8 @@ func multicast(ctx context.Context, out *report) error {
 }
 
 // transferTo builds the lab, has the controller program it, and runs a transfer.
-func transferTo(receivers []string, run func(*lab.World, *lab.Control, []string) (time.Duration, error)) (transfer, error) {
+func transferTo(receivers []string, run func(*lab.World, *lab.Control, []string) (time.Duration,
+	error)) (transfer, error) {
 	network := lab.Figure1()
 	for i := range network.Links {
 		network.Links[i].Rate, network.Links[i].Delay = linkRate, linkDelay
@@ -114,8 +121,9 @@ func transferTo(receivers []string, run func(*lab.World, *lab.Control, []string)
 	}
 	source, _ := world.Network.Uplink("S1")
 	t := transfer{
-		packets: traffic.Data["S1-"+source], octets: traffic.DataBytes["S1-"+source], responses: traffic.Responses(source + "-S1"),
-		took: took,
+		packets: traffic.Data["S1-"+source], octets: traffic.DataBytes["S1-"+source],
+		responses: traffic.Responses(source + "-S1"),
+		took:      took,
 	}
 	for _, r := range receivers {
 		sw, _ := world.Network.Uplink(r)
@@ -125,7 +133,8 @@ func transferTo(receivers []string, run func(*lab.World, *lab.Control, []string)
 }
 
 // multicastTransfer writes to a group of the receivers, and returns how long it took.
-func multicastTransfer(world *lab.World, control *lab.Control, receivers []string) (time.Duration, error) {
+func multicastTransfer(world *lab.World, control *lab.Control, receivers []string) (time.Duration,
+	error) {
 	group, err := world.NewGroup(lab.GroupConfig{
 		Proxy: proxyAddr, DesignatedQPN: designatedQPN, Source: "S1", Receivers: receivers,
 		QP: rc.DefaultQPConfig(), Memory: transferOctets,
@@ -138,7 +147,8 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 		Source: api.GroupSource{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 	}
 	for _, r := range group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
+			QPN: r.QP.Config().QPN})
 	}
 	const name = "bench"
 	err = control.Change(func(core *controller.Core) error {
@@ -183,7 +193,8 @@ func multicastTransfer(world *lab.World, control *lab.Control, receivers []strin
 	return world.Now() - start, nil
 }
 
-// unicastTransfer writes to each of the receivers over a queue pair of its own, all at the same time.
+// unicastTransfer writes to each of the receivers over a queue pair of its own, all at the same
+// time.
 func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time.Duration, error) {
 	const rkey = 0x5eed
 	source, err := world.Host("S1")
@@ -200,7 +211,8 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 			return 0, err
 		}
 		there, here := rc.DefaultQPConfig(), rc.DefaultQPConfig()
-		there.QPN, there.RemoteAddr, there.RemoteQPN = receiverQPN, source.Config().Addr, sourceQPN+uint32(i)
+		there.QPN, there.RemoteAddr, there.RemoteQPN = receiverQPN, source.Config().Addr, sourceQPN+
+			uint32(i)
 		here.QPN, here.RemoteAddr, here.RemoteQPN = there.RemoteQPN, host.Config().Addr, there.QPN
 		if _, err := host.CreateQP(there); err != nil {
 			return 0, err
@@ -217,7 +229,8 @@ func unicastTransfer(world *lab.World, _ *lab.Control, receivers []string) (time
 		senders = append(senders, sender)
 		for at := 0; at < len(data); at += messageOctets {
 			err := sender.PostSend(verbs.WorkRequest{
-				ID: uint64(at), Op: verbs.OpWrite, Data: data[at : at+messageOctets], RemoteVA: uint64(at), RKey: rkey,
+				ID: uint64(at), Op: verbs.OpWrite, Data: data[at : at+messageOctets], RemoteVA: uint64(at),
+				RKey: rkey,
 			})
 			if err != nil {
 				return 0, err

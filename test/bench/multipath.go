@@ -22,13 +22,18 @@ const (
 	lossesToTime = 50
 )
 
-// keepingTrue measures the core that says what hosts are to hold: from the topology without a link, a switch or a plane to the
-// new states of all hosts that are concerned, on one goroutine, without the sessions to the hosts.
+// keepingTrue measures the core that says what hosts are to hold: from the topology without a link,
+// a switch or a plane to the new states of all hosts that are concerned, on one goroutine, without
+// the sessions to the hosts.
 func keepingTrue(_ context.Context, out *report) error {
 	b := topology.NewBuilder()
 	ports := make(map[topology.NodeID]uint32)
-	leaf := func(plane, n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("leaf%d-%02d", plane, n)) }
-	spine := func(plane, n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n)) }
+	leaf := func(plane, n int) topology.NodeID {
+		return topology.NodeID(fmt.Sprintf("leaf%d-%02d", plane, n))
+	}
+	spine := func(plane, n int) topology.NodeID {
+		return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n))
+	}
 	for p := 1; p <= closPlanes; p++ {
 		for s := range closSpines {
 			b.SetNode(topology.Node{ID: spine(p, s)})
@@ -39,14 +44,17 @@ func keepingTrue(_ context.Context, out *report) error {
 				u, v := leaf(p, l), spine(p, s)
 				ports[u]++
 				ports[v]++
-				b.SetLink(topology.Link{Local: u, Remote: v, LocalID: ports[u], RemoteID: ports[v], IGPMetric: 10})
-				b.SetLink(topology.Link{Local: v, Remote: u, LocalID: ports[v], RemoteID: ports[u], IGPMetric: 10})
+				b.SetLink(topology.Link{Local: u, Remote: v, LocalID: ports[u], RemoteID: ports[v],
+					IGPMetric: 10})
+				b.SetLink(topology.Link{Local: v, Remote: u, LocalID: ports[v], RemoteID: ports[u],
+					IGPMetric: 10})
 			}
 		}
 	}
 	whole := b.Build()
 	for _, explicit := range []bool{false, true} {
-		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines), closLeaves*closHosts, explicit)
+		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines),
+			closLeaves*closHosts, explicit)
 		cfg := mrc.Defaults()
 		cfg.Epoch, cfg.Profiles.Explicit, cfg.Restore.Hold = 1, explicit, 1
 		core, err := mrc.New(cfg)
@@ -55,14 +63,16 @@ func keepingTrue(_ context.Context, out *report) error {
 		}
 		for l := range closLeaves {
 			for h := range closHosts {
-				host := mrc.Host{Name: fmt.Sprintf("h%02d-%02d", l, h), Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
+				host := mrc.Host{Name: fmt.Sprintf("h%02d-%02d", l, h),
+					Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
 				for p := 1; p <= closPlanes; p++ {
 					host.At = append(host.At, leaf(p, l))
 				}
 				if err := core.PutHost(host); err != nil {
 					return err
 				}
-				if err := core.Hello(host.Name, &hostapi.Hello{Name: host.Name, Instance: 1, Capabilities: ev.Unlimited()}); err != nil {
+				if err := core.Hello(host.Name, &hostapi.Hello{Name: host.Name, Instance: 1,
+					Capabilities: ev.Unlimited()}); err != nil {
 					return err
 				}
 			}
@@ -75,9 +85,11 @@ func keepingTrue(_ context.Context, out *report) error {
 			return fmt.Errorf("%d hosts are told, want all", len(first.Sets))
 		}
 		mode := map[bool]string{false: "GEN", true: "EXP"}[explicit]
-		err = out.print(figure{bench: "multipath/build", unit: "s", value: time.Since(start).Seconds(), more: []field{
-			{"switches", len(whole.Nodes)}, {"hosts", len(first.Sets)}, {"profiles", len(core.Profiles())}, {"mode", mode},
-		}})
+		err = out.print(figure{bench: "multipath/build", unit: "s", value: time.Since(start).Seconds(),
+			more: []field{
+				{"switches", len(whole.Nodes)}, {"hosts", len(first.Sets)}, {"profiles", len(core.Profiles())},
+				{"mode", mode},
+			}})
 		if err != nil {
 			return err
 		}
@@ -109,7 +121,8 @@ func keepingTrue(_ context.Context, out *report) error {
 }
 
 // timeLosses takes something from the network again and again, and lets all come back in between.
-func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mode string, times int, do func(*topology.Builder, int)) error {
+func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mode string, times int,
+	do func(*topology.Builder, int)) error {
 	var took runs
 	var cpu time.Duration
 	told := 0
@@ -149,6 +162,7 @@ func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mod
 		core.Ready()
 	}
 	return out.print(figure{bench: "multipath/deny", unit: "ms", value: took.median(), more: []field{
-		{"max", slices.Max(took)}, {"cpuMillis", cpu.Seconds() * 1e3 / float64(times)}, {"runs", len(took)}, {"lost", name}, {"mode", mode}, {"hostsTold", told},
+		{"max", slices.Max(took)}, {"cpuMillis", cpu.Seconds() * 1e3 / float64(times)},
+		{"runs", len(took)}, {"lost", name}, {"mode", mode}, {"hostsTold", told},
 	}})
 }

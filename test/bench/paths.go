@@ -17,13 +17,16 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// pathsCommand is the argument that makes this program derive paths and nothing else; the place of a fabric in pathFabrics follows.
+// pathsCommand is the argument that makes this program derive paths and nothing else; the place of
+// a fabric in pathFabrics follows.
 const pathsCommand = "paths-process"
 
-// A pathFabric is a Clos of planes that only hosts join: in each, every leaf is joined with every spine.
+// A pathFabric is a Clos of planes that only hosts join: in each, every leaf is joined with every
+// spine.
 type pathFabric struct{ planes, leaves, spines int }
 
-// On a fabric with more than so many spines in a plane, profiles are made for so many leaves of a plane.
+// On a fabric with more than so many spines in a plane, profiles are made for so many leaves of a
+// plane.
 const mostProfileSpines, fewLeaves = 64, 32
 
 // pathFabrics have 3,840 to 16,646,144 paths between their leaves.
@@ -51,7 +54,8 @@ type pathsResult struct {
 	PeakBytes                 int64   // of the process
 }
 
-// paths measures the derivation of paths, EVs and profiles on fabrics of growing size, each in a process of its own for the sake of its memory.
+// paths measures the derivation of paths, EVs and profiles on fabrics of growing size, each in a
+// process of its own for the sake of its memory.
 func paths(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -69,18 +73,26 @@ func paths(ctx context.Context, out *report) error {
 		if err := json.Unmarshal(text, &r); err != nil {
 			return fmt.Errorf("paths of fabric %d: %w", i, err)
 		}
-		fabric := []field{{"planes", f.planes}, {"leaves", f.leaves}, {"spines", f.spines}, {"switches", r.Switches}, {"links", r.Links}, {"paths", r.Paths}}
+		fabric := []field{{"planes", f.planes}, {"leaves", f.leaves}, {"spines", f.spines},
+			{"switches", r.Switches}, {"links", r.Links}, {"paths", r.Paths}}
 		total := r.GraphSeconds + r.PathsSeconds + r.NumberSeconds + r.EncodeSeconds
 		figures := []figure{
 			{bench: "paths/encode", unit: "s", value: total, more: append(fabric[:len(fabric):len(fabric)],
-				field{"graph", r.GraphSeconds}, field{"derive", r.PathsSeconds}, field{"number", r.NumberSeconds}, field{"values", r.EncodeSeconds},
-				field{"cpuSeconds", r.CPUSeconds}, field{"usidSeconds", r.USIDSeconds}, field{"usidCPUSeconds", r.USIDCPU})},
-			{bench: "paths/memory", unit: "octets", value: float64(r.HeapBytes), more: append(fabric[:len(fabric):len(fabric)],
-				field{"values", 4 * r.Paths}, field{"peakBytes", r.PeakBytes})},
-			{bench: "paths/profiles", unit: "s", value: r.BuildSeconds, more: append(fabric[:len(fabric):len(fabric)],
-				field{"profiles", r.ProfilePairs}, field{"cpuSeconds", r.BuildCPU}, field{"octets", r.ProfileBytes})},
-			{bench: "paths/loss", unit: "s", value: r.LinkSeconds, more: append(fabric[:len(fabric):len(fabric)],
-				field{"profiles", r.LinkLost}, field{"spineSeconds", r.SpineSeconds}, field{"spineProfiles", r.SpineLost}, field{"withoutSeconds", r.WithoutSeconds})},
+				field{"graph", r.GraphSeconds}, field{"derive", r.PathsSeconds},
+				field{"number", r.NumberSeconds}, field{"values", r.EncodeSeconds},
+				field{"cpuSeconds", r.CPUSeconds}, field{"usidSeconds", r.USIDSeconds},
+				field{"usidCPUSeconds", r.USIDCPU})},
+			{bench: "paths/memory", unit: "octets", value: float64(r.HeapBytes),
+				more: append(fabric[:len(fabric):len(fabric)],
+					field{"values", 4 * r.Paths}, field{"peakBytes", r.PeakBytes})},
+			{bench: "paths/profiles", unit: "s", value: r.BuildSeconds,
+				more: append(fabric[:len(fabric):len(fabric)],
+					field{"profiles", r.ProfilePairs}, field{"cpuSeconds", r.BuildCPU},
+					field{"octets", r.ProfileBytes})},
+			{bench: "paths/loss", unit: "s", value: r.LinkSeconds,
+				more: append(fabric[:len(fabric):len(fabric)],
+					field{"profiles", r.LinkLost}, field{"spineSeconds", r.SpineSeconds},
+					field{"spineProfiles", r.SpineLost}, field{"withoutSeconds", r.WithoutSeconds})},
 		}
 		for _, f := range figures {
 			if err := out.print(f); err != nil {
@@ -247,7 +259,8 @@ func (f pathFabric) containers(r *pathsResult, clos *topology.Clos) error {
 	return nil
 }
 
-// profiles measures profiles of all pairs of attachments, explicit ones as if the hosts could not generate, and what losses do to them.
+// profiles measures profiles of all pairs of attachments, explicit ones as if the hosts could not
+// generate, and what losses do to them.
 func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 	before := reachable()
 	start, cpu := time.Now(), processorTime()
@@ -262,7 +275,8 @@ func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 				continue
 			}
 			b, err := a.Build(ev.Request{
-				Name: fmt.Sprintf("%d-%d", i, j), Explicit: true, Pair: ev.Pair{Source: f.attachment(i), Destination: f.attachment(j)},
+				Name: fmt.Sprintf("%d-%d", i, j), Explicit: true, Pair: ev.Pair{Source: f.attachment(i),
+					Destination: f.attachment(j)},
 			})
 			if err != nil {
 				return err
@@ -270,7 +284,8 @@ func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 			built = append(built, b)
 		}
 	}
-	r.ProfilePairs, r.BuildSeconds, r.BuildCPU = len(built), time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
+	r.ProfilePairs, r.BuildSeconds, r.BuildCPU = len(built), time.Since(start).Seconds(),
+		(processorTime() - cpu).Seconds()
 	r.ProfileBytes = reachable() - before
 
 	lose := func(l topology.Losses) (profiles int, seconds float64, err error) {

@@ -13,6 +13,7 @@ func TestPaths(t *testing.T) {
 	}
 	// A leaf's link: the profiles from and to its hosts. A spine: those of all.
 	if r.LinkLost != 6 || r.SpineLost != 12 {
-		t.Errorf("a link denies EVs of %d profiles, a spine of %d; want 6 and 12", r.LinkLost, r.SpineLost)
+		t.Errorf("a link denies EVs of %d profiles, a spine of %d; want 6 and 12", r.LinkLost,
+			r.SpineLost)
 	}
 }

@@ -19,7 +19,8 @@ import (
 const (
 	planGroups    = 1000
 	planReceivers = 64
-	// planCommand is the argument that makes this program plan and nothing else; a number of pods follows.
+	// planCommand is the argument that makes this program plan and nothing else; a number of pods
+	// follows.
 	planCommand = "plan-process"
 )
 
@@ -39,14 +40,16 @@ type planResult struct {
 	BaseRoutes             int
 }
 
-// planning measures the planner on Clos networks of growing size, each in a process of its own for the sake of its memory.
+// planning measures the planner on Clos networks of growing size, each in a process of its own for
+// the sake of its memory.
 func planning(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	for _, pods := range planPods {
-		out.tell("plan: %d groups of %d receivers on %d switches", planGroups, planReceivers, pods*podSwitches)
+		out.tell("plan: %d groups of %d receivers on %d switches", planGroups, planReceivers,
+			pods*podSwitches)
 		cmd := exec.CommandContext(ctx, self, planCommand, strconv.Itoa(pods))
 		cmd.Stderr = os.Stderr
 		text, err := cmd.Output()
@@ -58,13 +61,17 @@ func planning(ctx context.Context, out *report) error {
 			return fmt.Errorf("planning on %d pods: %w", pods, err)
 		}
 		network := []field{{"switches", r.Switches}, {"links", r.Links}, {"hosts", r.Hosts}}
-		err = out.print(figure{bench: "plan/groups", unit: "s", value: r.GroupSeconds, more: append(network,
-			field{"groups", planGroups}, field{"receivers", planReceivers}, field{"entries", r.GroupEntries}, field{"cpuSeconds", r.GroupCPUSeconds}, field{"peakBytes", r.PeakBytes})})
+		err = out.print(figure{bench: "plan/groups", unit: "s", value: r.GroupSeconds,
+			more: append(network,
+				field{"groups", planGroups}, field{"receivers", planReceivers},
+				field{"entries", r.GroupEntries},
+				field{"cpuSeconds", r.GroupCPUSeconds}, field{"peakBytes", r.PeakBytes})})
 		if err != nil {
 			return err
 		}
 		err = out.print(figure{bench: "plan/base", unit: "s", value: r.BaseSeconds, more: append(network,
-			field{"entries", r.BaseEntries}, field{"routes", r.BaseRoutes}, field{"cpuSeconds", r.BaseCPUSeconds})})
+			field{"entries", r.BaseEntries}, field{"routes", r.BaseRoutes},
+			field{"cpuSeconds", r.BaseCPUSeconds})})
 		if err != nil {
 			return err
 		}
@@ -86,10 +93,12 @@ func plans(argument string) error {
 
 	start, cpu := time.Now(), processorTime()
 	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
-	desired := make(map[string][][]tree.Item, len(c.inventory.Switches)) // by switch, and then by group
+	// by switch, and then by group
+	desired := make(map[string][][]tree.Item, len(c.inventory.Switches))
 	placements := make([]*tree.Placement, len(specs))
 	for g := range specs {
-		p, err := tree.Place(n, tree.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g], Epoch: 1})
+		p, err := tree.Place(n, tree.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g),
+			Spec: &specs[g], Epoch: 1})
 		if err != nil {
 			return fmt.Errorf("group %d: %w", g, err)
 		}
@@ -125,7 +134,8 @@ func plans(argument string) error {
 	r.BaseSeconds, r.BaseCPUSeconds = time.Since(start).Seconds(), (processorTime() - cpu).Seconds()
 	runtime.KeepAlive(desired)
 
-	r.Switches, r.Links, r.Hosts = len(n.Snapshot.Nodes), len(n.Snapshot.Links)/2, len(c.inventory.Hosts)
+	r.Switches, r.Links, r.Hosts = len(n.Snapshot.Nodes), len(n.Snapshot.Links)/2,
+		len(c.inventory.Hosts)
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 

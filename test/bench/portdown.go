@@ -22,18 +22,19 @@ const (
 	portLimit = 2 * time.Minute       // for all of it
 )
 
-// leavingPorts measures the time from the failure of a link that BGP-LS goes on to advertise until the
-// tree that used it is programmed without it: Figure 1 in real time, with gNMI, P4Runtime, REST and
-// BGP-LS on loopback.
+// leavingPorts measures the time from the failure of a link that BGP-LS goes on to advertise until
+// the tree that used it is programmed without it: Figure 1 in real time, with gNMI, P4Runtime, REST
+// and BGP-LS on loopback.
 func leavingPorts(ctx context.Context, out *report) error { return leavePorts(ctx, out, portDowns) }
 
 func leavePorts(ctx context.Context, out *report, failures int) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, portLimit)
 	defer cancel()
 	out.tell("ports: %d failures of links of a tree on Figure 1", failures)
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0", Tune: func(inv *inventory.Inventory) {
-		inv.Ports.Hold, inv.Ports.MaxHold = api.Duration(portHold), api.Duration(portHold)
-	}})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: lab.Figure1(), Listen: "127.0.0.1:0",
+		Tune: func(inv *inventory.Inventory) {
+			inv.Ports.Hold, inv.Ports.MaxHold = api.Duration(portHold), api.Duration(portHold)
+		}})
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,8 @@ func leavePorts(ctx context.Context, out *report, failures int) (err error) {
 		Source: api.GroupSource{Address: hosts[0].Address, QPN: sourceQPN},
 	}
 	for k, r := range hosts[1:] {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN + uint32(k)})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN +
+			uint32(k)})
 	}
 	if _, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", "bench", spec); err != nil {
 		return err
@@ -64,7 +66,8 @@ func leavePorts(ctx context.Context, out *report, failures int) (err error) {
 		}
 		took = append(took, d)
 	}
-	return out.print(latency("ports/tree", took, field{"switches", len(live.World.Network.Switches)}, field{"receivers", len(hosts) - 1}))
+	return out.print(latency("ports/tree", took, field{"switches", len(live.World.Network.Switches)},
+		field{"receivers", len(hosts) - 1}))
 }
 
 // portDown is a network with a group whose tree loses links.
@@ -84,17 +87,20 @@ func (p *portDown) reported(ctx context.Context) error {
 	})
 }
 
-// fail takes a link of the tree down, measures the time until the tree is programmed without it, and
-// brings the link back.
+// fail takes a link of the tree down, measures the time until the tree is programmed without it,
+// and brings the link back.
 func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 	group, err := exchange(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
 		return 0, err
 	}
 	links := linksOf(group.Status.Tree)
-	links = slices.DeleteFunc(links, func(l [2]string) bool { return !p.replaceable(l[0]) || !p.replaceable(l[1]) })
+	links = slices.DeleteFunc(links, func(l [2]string) bool {
+		return !p.replaceable(l[0]) || !p.replaceable(l[1])
+	})
 	if len(links) == 0 {
-		return 0, fmt.Errorf("the tree of %s uses no link that it can do without: %+v", group.Name, group.Status)
+		return 0, fmt.Errorf("the tree of %s uses no link that it can do without: %+v", group.Name,
+			group.Status)
 	}
 	link := links[i%len(links)]
 	ticker := time.NewTicker(programPoll)
@@ -107,22 +113,27 @@ func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 		if group, err = exchange(ctx, http.MethodGet, p.url, nil); err != nil {
 			return 0, err
 		}
-		if c := group.Status.Condition(api.Programmed); c != nil && c.Status && !contains(linksOf(group.Status.Tree), link) {
+		if c := group.Status.Condition(api.Programmed); c != nil && c.Status &&
+			!contains(linksOf(group.Status.Tree), link) {
 			break
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("the tree has not left %s - %s: %w: %+v", link[0], link[1], ctx.Err(), group.Status.Conditions)
+			return 0, fmt.Errorf("the tree has not left %s - %s: %w: %+v", link[0], link[1], ctx.Err(),
+				group.Status.Conditions)
 		}
 	}
 	took := time.Since(start)
 	advertised := false
-	if err := p.live.Service.Controller().Do(ctx, func(c *controller.Core) { advertised = isAdvertised(c.Topology(), link) }); err != nil {
+	if err := p.live.Service.Controller().Do(ctx, func(c *controller.Core) {
+		advertised = isAdvertised(c.Topology(), link)
+	}); err != nil {
 		return 0, err
 	}
 	if !advertised {
-		return 0, fmt.Errorf("the link %s - %s is withdrawn: the tree may have moved for that", link[0], link[1])
+		return 0, fmt.Errorf("the link %s - %s is withdrawn: the tree may have moved for that", link[0],
+			link[1])
 	}
 	if err := p.live.Do(ctx, func(w *lab.World) error { return w.SetLink(link[0], link[1], true) }); err != nil {
 		return 0, err
@@ -157,7 +168,8 @@ func (p *portDown) replaceable(sw string) bool {
 }
 
 // until waits until something is true of the controller.
-func (p *portDown) until(ctx context.Context, what string, holds func(*controller.Core) bool) error {
+func (p *portDown) until(ctx context.Context, what string,
+	holds func(*controller.Core) bool) error {
 	return p.live.Wait(ctx, what, func() (ok bool, err error) {
 		err = p.live.Service.Controller().Do(ctx, func(c *controller.Core) { ok = holds(c) })
 		return ok, err

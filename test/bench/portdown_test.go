@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLeavingPorts checks that a tree leaves links whose ports are down, which BGP-LS still advertises,
-// and that the figure has all of these failures.
+// TestLeavingPorts checks that a tree leaves links whose ports are down, which BGP-LS still
+// advertises, and that the figure has all of these failures.
 func TestLeavingPorts(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}
@@ -20,7 +20,8 @@ func TestLeavingPorts(t *testing.T) {
 		Value, P99  float64
 		Count       int
 	}
-	if err := json.NewDecoder(&got).Decode(&f); err != nil || f.Bench != "ports/tree" || f.Unit != "ms" || f.Count != 3 || f.Value <= 0 || f.P99 < f.Value {
+	if err := json.NewDecoder(&got).Decode(&f); err != nil || f.Bench != "ports/tree" ||
+		f.Unit != "ms" || f.Count != 3 || f.Value <= 0 || f.P99 < f.Value {
 		t.Errorf("%+v, %v", f, err)
 	}
 }

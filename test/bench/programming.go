@@ -21,8 +21,8 @@ const (
 	programPoll  = time.Millisecond
 )
 
-// programming measures the time from the POST of a group to the API's saying that it is Programmed: Figure 1 in real time, with REST,
-// P4Runtime and BGP-LS on loopback.
+// programming measures the time from the POST of a group to the API's saying that it is Programmed:
+// Figure 1 in real time, with REST, P4Runtime and BGP-LS on loopback.
 func programming(ctx context.Context, out *report) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, programLimit)
 	defer cancel()
@@ -40,24 +40,30 @@ func programming(ctx context.Context, out *report) (err error) {
 	var took runs
 	for i := range programRuns {
 		spec := api.MulticastGroupSpec{
-			ProxyAddress: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(i + 1)}), DesignatedQPN: designatedQPN,
-			Source: api.GroupSource{Address: source.Address, QPN: sourceQPN + uint32(i)<<8}, // a queue pair is of one group
+			ProxyAddress:  netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(i + 1)}),
+			DesignatedQPN: designatedQPN,
+			// a queue pair is of one group
+			Source: api.GroupSource{Address: source.Address, QPN: sourceQPN + uint32(i)<<8},
 		}
 		for k, r := range receivers {
-			spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN + uint32(i)<<8 + uint32(k)})
+			spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Address, QPN: receiverQPN +
+				uint32(i)<<8 + uint32(k)})
 		}
-		d, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", fmt.Sprintf("bench-%d", i), spec)
+		d, err := timeToProgrammed(ctx, live.URL()+"/v1/multicast-groups", fmt.Sprintf("bench-%d", i),
+			spec)
 		if err != nil {
 			return err
 		}
 		took = append(took, float64(d.Microseconds())/1e3)
 	}
 	params := []field{{"switches", len(live.World.Network.Switches)}, {"receivers", len(receivers)}}
-	return out.print(figure{bench: "program/group", unit: "ms", value: took.median(), more: append(params, took.spread()...)})
+	return out.print(figure{bench: "program/group", unit: "ms", value: took.median(),
+		more: append(params, took.spread()...)})
 }
 
 // timeToProgrammed posts a group and asks for it until it is programmed.
-func timeToProgrammed(ctx context.Context, url, name string, spec api.MulticastGroupSpec) (time.Duration, error) {
+func timeToProgrammed(ctx context.Context, url, name string,
+	spec api.MulticastGroupSpec) (time.Duration, error) {
 	body, err := json.Marshal(map[string]any{"name": name, "spec": spec})
 	if err != nil {
 		return 0, err
@@ -81,7 +87,8 @@ func timeToProgrammed(ctx context.Context, url, name string, spec api.MulticastG
 }
 
 // exchange sends a request that is answered by a group.
-func exchange(ctx context.Context, method, url string, body []byte) (group api.MulticastGroup, err error) {
+func exchange(ctx context.Context, method, url string, body []byte) (group api.MulticastGroup,
+	err error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return group, err

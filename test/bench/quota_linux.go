@@ -16,8 +16,9 @@ const quotaPeriod = 10 * time.Millisecond
 // quota is a control group of one process, and of those that it has started.
 type quota struct{ dir string }
 
-// limitProcessors has a process, with those that it has started, use so many processors at most, by a control group of version 2 or 1,
-// until end is called after the process has ended. It takes root.
+// limitProcessors has a process, with those that it has started, use so many processors at most, by
+// a control group of version 2 or 1, until end is called after the process has ended. It takes
+// root.
 func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	period := quotaPeriod.Microseconds()
 	most := strconv.FormatInt(int64(processors*float64(period)), 10)
@@ -27,8 +28,10 @@ func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	q = &quota{filepath.Join(root, name)}
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
 		q.dir = filepath.Join(root, "cpu", name)
-		files = map[string]string{"cpu.cfs_period_us": strconv.FormatInt(period, 10), "cpu.cfs_quota_us": most}
-	} else if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+cpu"), 0); err != nil {
+		files = map[string]string{"cpu.cfs_period_us": strconv.FormatInt(period, 10),
+			"cpu.cfs_quota_us": most}
+	} else if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+cpu"),
+		0); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(q.dir, 0o755); err != nil {
@@ -48,10 +51,12 @@ func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	return q, nil
 }
 
-// withChildren returns a process and those that it has started, as a controller starts its etcd (proc(5)).
+// withChildren returns a process and those that it has started, as a controller starts its etcd
+// (proc(5)).
 func withChildren(pid int) []string {
 	all := []string{strconv.Itoa(pid)}
-	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is a good one
+	// the pattern is a good one
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range files {
 		text, _ := os.ReadFile(file) // of a thread that has ended there is none
 		all = append(all, strings.Fields(string(text))...)

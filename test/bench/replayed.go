@@ -22,8 +22,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/setup"
 )
 
-// replayCommand is the argument that makes this program an embedded switch between capture files; a folder and the input ports
-// follow.
+// replayCommand is the argument that makes this program an embedded switch between capture files; a
+// folder and the input ports follow.
 const replayCommand = "replay"
 
 // profileEnv names a folder for processor profiles of the embedded switch, one a workload.
@@ -54,7 +54,8 @@ func (w *workload) writeFiles(dir string) error {
 		}
 		entries.Write(text)
 	}
-	for name, content := range map[string][]byte{programFile: w.program, infoFile: info, entriesFile: entries.Bytes()} {
+	for name, content := range map[string][]byte{programFile: w.program, infoFile: info,
+		entriesFile: entries.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
@@ -68,7 +69,8 @@ type replayResult struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
 }
 
-// replayed puts a workload's files through the embedded switch, in a process of its own on one core.
+// replayed puts a workload's files through the embedded switch, in a process of its own on one
+// core.
 func replayed(ctx context.Context, w workload, dir string) (pass, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -98,7 +100,8 @@ func replayed(ctx context.Context, w workload, dir string) (pass, error) {
 // replayFiles is the process: it does what "weft replay" does.
 func replayFiles(title, dir string, ports []string) (err error) {
 	device, err := setup.Device(setup.Files{
-		Program: filepath.Join(dir, programFile), P4Info: filepath.Join(dir, infoFile), Entries: filepath.Join(dir, entriesFile),
+		Program: filepath.Join(dir, programFile), P4Info: filepath.Join(dir, infoFile),
+		Entries: filepath.Join(dir, entriesFile),
 	}, p4rt.Config{})
 	if err != nil {
 		return err
@@ -111,7 +114,8 @@ func replayFiles(title, dir string, ports []string) (err error) {
 		}
 		inputs = append(inputs, replay.Input{Port: uint32(port), Path: inPath(dir, uint32(port))})
 	}
-	run, err := replay.Open(replay.Config{Inputs: inputs, OutDir: filepath.Join(dir, embeddedOuts), CPUPort: p4rt.DefaultCPUPort})
+	run, err := replay.Open(replay.Config{Inputs: inputs, OutDir: filepath.Join(dir, embeddedOuts),
+		CPUPort: p4rt.DefaultCPUPort})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// A role is something a switch is used for: its entries, packets that can be sent in over and over again, and what must come out.
+// A role is something a switch is used for: its entries, packets that can be sent in over and over
+// again, and what must come out.
 type role struct {
 	name    string
 	octets  int // of a frame that comes in
@@ -21,7 +22,8 @@ type role struct {
 	packets int    // that keep simple_switch busy for some seconds
 }
 
-// Surroundings of the switch: the tree and the source are behind port 1, receivers and children behind ports 2 and up.
+// Surroundings of the switch: the tree and the source are behind port 1, receivers and children
+// behind ports 2 and up.
 const (
 	upPort, downPort = 1, 2
 	groupIndex       = 5
@@ -40,8 +42,12 @@ var (
 	sourceAddr = netip.MustParseAddr("2001:db8:1::1")
 )
 
-func receiverAddr(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:2::%x", i+1)) }
-func childSID(i int) netip.Addr     { return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:e000::", i+2)) }
+func receiverAddr(i int) netip.Addr {
+	return netip.MustParseAddr(fmt.Sprintf("2001:db8:2::%x", i+1))
+}
+func childSID(i int) netip.Addr {
+	return netip.MustParseAddr(fmt.Sprintf("5f00:0:%x:e000::", i+2))
+}
 func nextMAC(port uint32) packet.MAC {
 	return packet.MAC{2, 0, 0, 0, 1, byte(port)}
 }
@@ -84,16 +90,19 @@ const payloadOctets = 4096
 
 // replicating is an End.Replicate segment with n child branches.
 func replicating(n int) role {
-	r := role{name: "replicate", copies: n, packets: 20_000, entries: append(base(downPort+n-1), groupState(n))}
+	r := role{name: "replicate", copies: n, packets: 20_000, entries: append(base(downPort+n-1),
+		groupState(n))}
 	var replicas []entry.Replica
 	for i := range n {
 		port := uint32(downPort + i)
 		replicas = append(replicas, entry.Replica{Port: port, Instance: uint32(i + 1)})
 		r.entries = append(r.entries, inGroup(p4.TableMtReplica,
-			entry.Do(p4.ActionToChild, address("sid", childSID(i)), number("neighbor", port)), entry.Exact("rid", entry.Uint(uint64(i+1)))))
+			entry.Do(p4.ActionToChild, address("sid", childSID(i)), number("neighbor", port)),
+			entry.Exact("rid", entry.Uint(uint64(i+1)))))
 	}
 	r.entries = append(r.entries, entry.Copies(treeGroup, replicas...),
-		localSID(entry.Do(p4.ActionEndReplicate, number("group", groupIndex), number("mcast_group", treeGroup), number("has_local", 0), address("source", parentAddr))))
+		localSID(entry.Do(p4.ActionEndReplicate, number("group", groupIndex),
+			number("mcast_group", treeGroup), number("has_local", 0), address("source", parentAddr))))
 
 	in := request()
 	for i := range n {
@@ -107,16 +116,19 @@ func replicating(n int) role {
 
 // delivering is an End.MT segment with n provisioned receivers.
 func delivering(n int) role {
-	r := role{name: "end_mt", copies: n, packets: 20_000 / n, entries: append(base(downPort), groupState(n))}
+	r := role{name: "end_mt", copies: n, packets: 20_000 / n, entries: append(base(downPort),
+		groupState(n))}
 	var replicas []entry.Replica
 	for i := range n {
 		replicas = append(replicas, entry.Replica{Port: p4.RecirculationPort, Instance: uint32(i + 1)})
 		r.entries = append(r.entries, routeTo(receiverAddr(i), downPort), inGroup(p4.TableMtReplica,
-			entry.Do(p4.ActionToReceiver, address("receiver", receiverAddr(i)), number("receiver_qpn", receiverQPN+uint32(i)), number("proxy_source", 1)),
+			entry.Do(p4.ActionToReceiver, address("receiver", receiverAddr(i)),
+				number("receiver_qpn", receiverQPN+uint32(i)), number("proxy_source", 1)),
 			entry.Exact("rid", entry.Uint(uint64(i+1)))))
 	}
 	r.entries = append(r.entries, proxyEntry(), entry.Copies(treeGroup, replicas...),
-		localSID(entry.Do(p4.ActionEndMt, number("group", groupIndex), number("mcast_group", treeGroup), address("source", parentAddr))))
+		localSID(entry.Do(p4.ActionEndMt, number("group", groupIndex), number("mcast_group", treeGroup),
+			address("source", parentAddr))))
 
 	in := request()
 	for i := range n {
@@ -129,22 +141,27 @@ func delivering(n int) role {
 	return r.from(upPort, in)
 }
 
-// A cycle of responses goes once round the PSNs, so that every one of them is news however often it is repeated.
+// A cycle of responses goes once round the PSNs, so that every one of them is news however often it
+// is repeated.
 const (
 	rounds  = 64
 	psnStep = 1 << 24 / rounds
 )
 
-// aggregating is the source's switch with n receivers of its own, all of which acknowledge every PSN of the cycle.
+// aggregating is the source's switch with n receivers of its own, all of which acknowledge every
+// PSN of the cycle.
 func aggregating(n int) role {
-	r := role{name: "aggregate", branch: n, packets: 50_000, entries: append(base(downPort), groupState(n))}
+	r := role{name: "aggregate", branch: n, packets: 50_000, entries: append(base(downPort),
+		groupState(n))}
 	r.entries = append(r.entries,
 		proxyEntry(),
-		inGroup(p4.TableMtUpstream, entry.Do(p4.ActionToSource, address("proxy", proxyAddr), address("address", sourceAddr),
+		inGroup(p4.TableMtUpstream, entry.Do(p4.ActionToSource, address("proxy", proxyAddr),
+			address("address", sourceAddr),
 			number("qpn", sourceQPN), number("neighbor", upPort))))
 	for i := range n {
 		r.entries = append(r.entries, inGroup(p4.TableMtBranch,
-			entry.Do(p4.ActionSetBranch, number("branch", uint32(i)), number("epoch", groupEpoch), number("receiver", 1), number("msn_offset", 0)),
+			entry.Do(p4.ActionSetBranch, number("branch", uint32(i)), number("epoch", groupEpoch),
+				number("receiver", 1), number("msn_offset", 0)),
 			entry.Exact("port", entry.Uint(downPort)), entry.Exact("src_addr", entry.Addr(receiverAddr(i)))))
 	}
 	for round := range uint32(rounds) {
@@ -195,11 +212,13 @@ func (r role) params() []field {
 
 // base is what any switch has: itself, its ports, and a neighbor behind each.
 func base(ports int) []entry.Entity {
-	node := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, address("address", nodeAddr), number("tlv_type", uint32(packet.TLVEndMTDefault))))
+	node := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, address("address", nodeAddr),
+		number("tlv_type", uint32(packet.TLVEndMTDefault))))
 	node.Default = true
 	entries := []entry.Entity{
 		node,
-		entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(nodeMAC))),
+		entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation),
+			entry.Exact("dst_addr", entry.MAC(nodeMAC))),
 	}
 	for port := range uint32(ports + 1) {
 		if port == 0 {
@@ -207,9 +226,11 @@ func base(ports int) []entry.Entity {
 		}
 		id := entry.Uint(uint64(port))
 		entries = append(entries,
-			entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, number("host_facing", 0), number("vrf", 0)), entry.Exact("port", id)),
+			entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, number("host_facing", 0), number("vrf", 0)),
+				entry.Exact("port", id)),
 			entry.In(p4.TableNeighbor, entry.Do(p4.ActionSetMacs,
-				entry.With("src_addr", entry.MAC(nodeMAC)), entry.With("dst_addr", entry.MAC(nextMAC(port)))), entry.Exact("id", id)))
+				entry.With("src_addr", entry.MAC(nodeMAC)), entry.With("dst_addr", entry.MAC(nextMAC(port)))),
+				entry.Exact("id", id)))
 	}
 	return entries
 }
@@ -219,13 +240,16 @@ const treeGroup = p4.McastTree + 2*groupIndex
 func groupState(branches int) entry.Entity {
 	const forever = 1<<48 - 1 // microseconds
 	return inGroup(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState,
-		number("epoch", groupEpoch), number("designated_qpn", designatedQPN), number("live_mask", uint32(1<<branches-1)),
-		entry.With("nack_holdoff", entry.Uint(forever)), entry.With("cnp_window", entry.Uint(forever)), number("cnp_limit", 0),
+		number("epoch", groupEpoch), number("designated_qpn", designatedQPN),
+		number("live_mask", uint32(1<<branches-1)),
+		entry.With("nack_holdoff", entry.Uint(forever)), entry.With("cnp_window", entry.Uint(forever)),
+		number("cnp_limit", 0),
 		number("upstream_port", upPort), number("cnp_session", upPort+1)))
 }
 
 func proxyEntry() entry.Entity {
-	return entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, number("group", groupIndex)), entry.Exact("dst_addr", entry.Addr(proxyAddr)))
+	return entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, number("group", groupIndex)),
+		entry.Exact("dst_addr", entry.Addr(proxyAddr)))
 }
 
 func inGroup(table string, do entry.Action, match ...entry.Match) entry.Entity {
@@ -233,7 +257,8 @@ func inGroup(table string, do entry.Action, match ...entry.Match) entry.Entity {
 }
 
 func routeTo(a netip.Addr, port uint32) entry.Entity {
-	return entry.In(p4.TableIpv6Route, entry.Do(p4.ActionForward, number("port", port), number("neighbor", port)),
+	return entry.In(p4.TableIpv6Route, entry.Do(p4.ActionForward, number("port", port),
+		number("neighbor", port)),
 		entry.Exact("vrf", entry.Uint(0)), exactly("dst_addr", a))
 }
 

@@ -32,13 +32,15 @@ const (
 	routingTTL   = 64
 )
 
-// lengths are how many of 100 routes have a prefix of that length, roughly as in the table of an Internet router.
+// lengths are how many of 100 routes have a prefix of that length, roughly as in the table of an
+// Internet router.
 var lengths = []struct{ bits, percent int }{
-	{24, 58}, {22, 12}, {23, 10}, {20, 4}, {21, 4}, {19, 3}, {18, 2}, {16, 3}, {17, 1}, {32, 1}, {14, 1}, {12, 1},
+	{24, 58}, {22, 12}, {23, 10}, {20, 4}, {21, 4}, {19, 3}, {18, 2}, {16, 3}, {17, 1}, {32, 1},
+	{14, 1}, {12, 1},
 }
 
-// aclMasks are the shapes of the entries of the access list: bits of the source's prefix and of the destination's, and which of
-// protocol, source and destination port count.
+// aclMasks are the shapes of the entries of the access list: bits of the source's prefix and of the
+// destination's, and which of protocol, source and destination port count.
 var aclMasks = []struct {
 	src, dst              int
 	proto, sport, dport   bool
@@ -56,8 +58,8 @@ var aclMasks = []struct {
 	{proto: true, sport: true, ofHundred: 2, protoValue: 17},
 }
 
-// routing is the router with its routes, next hops and access list. Packets are UDP of 64 octets from 10.0.0.0/8, to addresses in the
-// routes; nothing in the access list is about them.
+// routing is the router with its routes, next hops and access list. Packets are UDP of 64 octets
+// from 10.0.0.0/8, to addresses in the routes; nothing in the access list is about them.
 func routing() (workload, error) {
 	info := new(p4config.P4Info)
 	if err := prototext.Unmarshal(routingInfo, info); err != nil {
@@ -76,19 +78,22 @@ func routing() (workload, error) {
 	flows := make([]flow, flowCount)
 	for i := range flows {
 		p := routes[i*routeCount/flowCount]
-		flows[i] = flow{from: 10<<24 | rng.Uint32()&^mask(8), to: p.address | rng.Uint32()&^mask(p.bits), sport: uint16(0xc000 | i)}
+		flows[i] = flow{from: 10<<24 | rng.Uint32()&^mask(8), to: p.address | rng.Uint32()&^mask(p.bits),
+			sport: uint16(0xc000 | i)}
 	}
 	for i := range aclCount {
 		b.add("acl", int32(aclCount-i), missing(rng, flows, i), "deny")
 	}
 	w := workload{
-		name: "route", title: "route", params: []field{{"octets", 64}, {"copies", 1}, {"routes", routeCount}, {"acl", aclCount}},
+		name: "route", title: "route", params: []field{{"octets", 64}, {"copies", 1},
+			{"routes", routeCount}, {"acl", aclCount}},
 		program: routingJSON, info: info, entries: b.requests(), packets: 60_000,
 	}
 	for _, f := range flows {
 		hop := longest(routes, f.to) % nextHopCount
 		w.in = append(w.in, wire{1, datagram(sourceMAC, routerMAC[:], routingTTL, f)})
-		w.out = append(w.out, wire{routePort(hop), datagram(routerMAC[:], routeMAC(hop), routingTTL-1, f)})
+		w.out = append(w.out, wire{routePort(hop), datagram(routerMAC[:], routeMAC(hop), routingTTL-1,
+			f)})
 	}
 	return w, b.err
 }
@@ -148,7 +153,8 @@ type flow struct {
 	sport    uint16
 }
 
-// An aclRule is an entry of the access list: a prefix of the source and of the destination, and what of the rest is set.
+// An aclRule is an entry of the access list: a prefix of the source and of the destination, and
+// what of the rest is set.
 type aclRule struct {
 	src, dst            prefix
 	proto, sport, dport int // < 0: don't care
@@ -162,7 +168,8 @@ func (r aclRule) matches(f flow) bool {
 
 const udp = 17
 
-// missing is the match of an entry of the access list that no flow hits, though it is about the network that they are in.
+// missing is the match of an entry of the access list that no flow hits, though it is about the
+// network that they are in.
 func missing(rng *rand.Rand, flows []flow, i int) []*p4v1.FieldMatch {
 	n, at := i*100/aclCount, 0
 	for at < len(aclMasks)-1 && n >= aclMasks[at].ofHundred {
@@ -246,15 +253,20 @@ func u(v uint64) []byte {
 }
 
 func exact(field uint32, v uint64) *p4v1.FieldMatch {
-	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: u(v)}}}
+	return &p4v1.FieldMatch{FieldId: field,
+		FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: u(v)}}}
 }
 
 func lpm(field uint32, p prefix) *p4v1.FieldMatch {
-	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: u(uint64(p.address)), PrefixLen: int32(p.bits)}}}
+	return &p4v1.FieldMatch{FieldId: field,
+		FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: u(uint64(p.address)),
+			PrefixLen: int32(p.bits)}}}
 }
 
 func ternary(field uint32, value, mask []byte) *p4v1.FieldMatch {
-	return &p4v1.FieldMatch{FieldId: field, FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: value, Mask: mask}}}
+	return &p4v1.FieldMatch{FieldId: field,
+		FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: value,
+			Mask: mask}}}
 }
 
 // A tableWriter collects inserts of entries by the names of the P4Info.
@@ -265,7 +277,8 @@ type tableWriter struct {
 }
 
 // add inserts an entry; args are those of the action in order.
-func (w *tableWriter) add(table string, priority int32, match []*p4v1.FieldMatch, action string, args ...[]byte) {
+func (w *tableWriter) add(table string, priority int32, match []*p4v1.FieldMatch, action string,
+	args ...[]byte) {
 	do := &p4v1.Action{ActionId: w.id(action)}
 	for i, a := range args {
 		for len(a) > 1 && a[0] == 0 {
@@ -273,10 +286,11 @@ func (w *tableWriter) add(table string, priority int32, match []*p4v1.FieldMatch
 		}
 		do.Params = append(do.Params, &p4v1.Action_Param{ParamId: uint32(i + 1), Value: a})
 	}
-	w.updates = append(w.updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-		TableId: w.id(table), Priority: priority, Match: match,
-		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: do}},
-	}}}})
+	w.updates = append(w.updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: w.id(table), Priority: priority, Match: match,
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: do}},
+		}}}})
 }
 
 // id is that of the table or action with an alias.

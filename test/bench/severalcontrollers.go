@@ -16,7 +16,8 @@ import (
 )
 
 // severalSize is the fabric whose hosts connect to one controller, and to three.
-var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines, 4 * closHosts}, failures: 40, rest: 3 * time.Second}
+var severalSize = severalBench{closSize: closSize{closPlanes, closLeaves, closSpines,
+	4 * closHosts}, failures: 40, rest: 3 * time.Second}
 
 // severalASN is the autonomous system of the fabric.
 const severalASN = 64512
@@ -38,7 +39,8 @@ func (s severalBench) compare(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	out.tell("several: %d switches, %d hosts, on one controller and on three", s.planes*(s.leaves+s.spines), s.leaves*s.hosts)
+	out.tell("several: %d switches, %d hosts, on one controller and on three",
+		s.planes*(s.leaves+s.spines), s.leaves*s.hosts)
 	var settings []*setting
 	defer func() {
 		for _, x := range settings {
@@ -55,7 +57,8 @@ func (s severalBench) compare(ctx context.Context, out *report) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := out.print(figure{bench: "several/start", unit: "s", value: x.started.Seconds(), more: s.parameters(x)}); err != nil {
+		if err := out.print(figure{bench: "several/start", unit: "s", value: x.started.Seconds(),
+			more: s.parameters(x)}); err != nil {
 			return err
 		}
 	}
@@ -78,9 +81,10 @@ func (s severalBench) compare(ctx context.Context, out *report) (err error) {
 	return s.figures(out, settings[0], settings[1])
 }
 
-// limit gives each controller a fifth of the processors and the hosts of a fabric two, so that three
-// controllers do not compete for what one has alone: one fabric rests while a link of the other fails.
-// Without control groups, or the right to make one, all processes share the processors.
+// limit gives each controller a fifth of the processors and the hosts of a fabric two, so that
+// three controllers do not compete for what one has alone: one fabric rests while a link of the
+// other fails. Without control groups, or the right to make one, all processes share the
+// processors.
 func (s severalBench) limit(out *report, settings []*setting) error {
 	share := float64(runtime.NumCPU()) / 5
 	for _, x := range settings {
@@ -105,7 +109,8 @@ func (s severalBench) limit(out *report, settings []*setting) error {
 
 // parameters are those of a setting.
 func (s severalBench) parameters(x *setting) []field {
-	return []field{{"controllers", len(x.controllers)}, {"switches", s.planes * (s.leaves + s.spines)}, {"hosts", s.leaves * s.hosts}}
+	return []field{{"controllers", len(x.controllers)}, {"switches", s.planes * (s.leaves + s.spines)},
+		{"hosts", s.leaves * s.hosts}}
 }
 
 // figures prints what was measured of one controller and of three.
@@ -119,14 +124,18 @@ func (s severalBench) figures(out *report, one, three *setting) error {
 			}
 			cpu = append(cpu, rounded(float64((use.CPU-x.used[i]).Microseconds())/1000/float64(len(x.took))))
 			more := append(s.parameters(x), field{"controller", c.name}, field{"peakBytes", use.Peak})
-			if err := out.print(figure{bench: "several/memory", unit: "octets", value: float64(use.Heap), more: more}); err != nil {
+			if err := out.print(figure{bench: "several/memory", unit: "octets", value: float64(use.Heap),
+				more: more}); err != nil {
 				return err
 			}
 		}
 		slices.Sort(x.took)
-		more := append(s.parameters(x), field{"median", x.took.median()}, field{"max", x.took[len(x.took)-1]}, field{"cpuMillis", cpu}, field{"runs", len(x.took)}, field{"processors", x.share})
+		more := append(s.parameters(x), field{"median", x.took.median()},
+			field{"max", x.took[len(x.took)-1]}, field{"cpuMillis", cpu}, field{"runs", len(x.took)},
+			field{"processors", x.share})
 		if x == three {
-			more = append(more, field{"ratio", x.took.p99() / one.took.p99()}, field{"medianRatio", x.took.median() / one.took.median()})
+			more = append(more, field{"ratio", x.took.p99() / one.took.p99()},
+				field{"medianRatio", x.took.median() / one.took.median()})
 		}
 		if err := out.print(figure{bench: "several/deny", unit: "ms", value: x.took.p99(), more: more}); err != nil {
 			return err
@@ -148,13 +157,15 @@ type setting struct {
 	share       float64         // processors of each controller; 0: all share them
 }
 
-// start starts the i-th setting, with a controller for each member of an etcd, or with one alone. The
-// setting is returned even with an error.
-func (s severalBench) start(ctx context.Context, dir string, i int, members map[string]string) (x *setting, err error) {
+// start starts the i-th setting, with a controller for each member of an etcd, or with one alone.
+// The setting is returned even with an error.
+func (s severalBench) start(ctx context.Context, dir string, i int,
+	members map[string]string) (x *setting, err error) {
 	x = &setting{}
 	began := time.Now()
 	at := netip.AddrFrom4([4]byte{127, 82, byte(i + 1), 1})
-	if x.speaker, err = bgpls.Start(ctx, bgpls.Config{ASN: severalASN, RouterID: at, Listen: netip.AddrPortFrom(at, 0)}); err != nil {
+	if x.speaker, err = bgpls.Start(ctx, bgpls.Config{ASN: severalASN, RouterID: at,
+		Listen: netip.AddrPortFrom(at, 0)}); err != nil {
 		return x, err
 	}
 	x.objects = s.originated()
@@ -171,7 +182,8 @@ func (s severalBench) start(ctx context.Context, dir string, i int, members map[
 			return x, err
 		}
 		c, err := startController(ctx, controllerPart{
-			Size: [4]int{s.planes, s.leaves, s.spines, s.hosts}, Name: name, Members: members, Dir: dir, Local: local, Peer: x.speaker.ListenAddr(),
+			Size: [4]int{s.planes, s.leaves, s.spines, s.hosts}, Name: name, Members: members, Dir: dir,
+			Local: local, Peer: x.speaker.ListenAddr(),
 		})
 		if err != nil {
 			return x, err
@@ -230,8 +242,8 @@ func (x *setting) stop() (err error) {
 	return err
 }
 
-// failAndRestore has the i-th link fail, and return when all hosts deny it. Garbage is collected before:
-// a collection takes as long as a failure, or longer, and falls into few of them.
+// failAndRestore has the i-th link fail, and return when all hosts deny it. Garbage is collected
+// before: a collection takes as long as a failure, or longer, and falls into few of them.
 func (x *setting) failAndRestore(ctx context.Context, s severalBench, i int) error {
 	for _, c := range x.controllers {
 		if _, err := c.use(askCollected); err != nil {
@@ -274,9 +286,11 @@ func (s closSize) originated() []*bgpls.Objects {
 	id := func(n topology.NodeID) topology.NodeID { return bgpls.NodeID(severalASN, router[n]) }
 	var out []*bgpls.Objects
 	for _, n := range whole.Nodes {
-		o := &bgpls.Objects{Node: topology.Node{ID: id(n.ID), ASN: severalASN, Name: n.Name, RouterID4: router[n.ID]}}
+		o := &bgpls.Objects{Node: topology.Node{ID: id(n.ID), ASN: severalASN, Name: n.Name,
+			RouterID4: router[n.ID]}}
 		for _, l := range whole.LinksFrom(n.ID) {
-			o.Links = append(o.Links, topology.Link{Local: id(l.Local), Remote: id(l.Remote), LocalID: l.LocalID, RemoteID: l.RemoteID, IGPMetric: l.IGPMetric})
+			o.Links = append(o.Links, topology.Link{Local: id(l.Local), Remote: id(l.Remote),
+				LocalID: l.LocalID, RemoteID: l.RemoteID, IGPMetric: l.IGPMetric})
 		}
 		out = append(out, o)
 	}
@@ -301,7 +315,9 @@ func (s closSize) withoutLink(all []*bgpls.Objects, i int) []*bgpls.Objects {
 			continue
 		}
 		less := *o
-		less.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l topology.Link) bool { return l.Remote == remote })
+		less.Links = slices.DeleteFunc(slices.Clone(o.Links), func(l topology.Link) bool {
+			return l.Remote == remote
+		})
 		out[n] = &less
 	}
 	return out

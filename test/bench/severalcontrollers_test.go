@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// TestSeveral: links of a small fabric fail and return, and the hosts of one controller and of three
-// deny them each time.
+// TestSeveral: links of a small fabric fail and return, and the hosts of one controller and of
+// three deny them each time.
 func TestSeveral(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}
 	const failures = 3
-	if err := (severalBench{closSize: closSize{planes: 2, leaves: 2, spines: 2, hosts: 3}, failures: failures}).compare(t.Context(), out); err != nil {
+	if err := (severalBench{closSize: closSize{planes: 2, leaves: 2, spines: 2, hosts: 3},
+		failures: failures}).compare(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	type line struct {
@@ -36,9 +37,12 @@ func TestSeveral(t *testing.T) {
 	}
 	want := []line{
 		{Bench: "several/start", Controllers: 1}, {Bench: "several/start", Controllers: 3},
-		{Bench: "several/memory", Controllers: 1, Controller: "alone"}, {Bench: "several/deny", Controllers: 1, Runs: failures},
-		{Bench: "several/memory", Controllers: 3, Controller: "a"}, {Bench: "several/memory", Controllers: 3, Controller: "b"},
-		{Bench: "several/memory", Controllers: 3, Controller: "c"}, {Bench: "several/deny", Controllers: 3, Runs: failures},
+		{Bench: "several/memory", Controllers: 1, Controller: "alone"},
+		{Bench: "several/deny", Controllers: 1, Runs: failures},
+		{Bench: "several/memory", Controllers: 3, Controller: "a"},
+		{Bench: "several/memory", Controllers: 3, Controller: "b"},
+		{Bench: "several/memory", Controllers: 3, Controller: "c"},
+		{Bench: "several/deny", Controllers: 3, Runs: failures},
 	}
 	if len(lines) != len(want) {
 		t.Fatalf("%d figures, want %d: %+v", len(lines), len(want), lines)

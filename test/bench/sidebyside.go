@@ -16,8 +16,8 @@ const (
 	runsOfATurn = 3 // of the embedded switch
 )
 
-// sideBySide compares the embedded switch with simple_switch as whole processes: the same program, entries and pcap files in, pcap files
-// out, either of them alone on one core.
+// sideBySide compares the embedded switch with simple_switch as whole processes: the same program,
+// entries and pcap files in, pcap files out, either of them alone on one core.
 func sideBySide(ctx context.Context, out *report) error {
 	missing := bmv2.MissingSimpleSwitch()
 	if missing != "" {
@@ -100,13 +100,16 @@ func sideBySideOf(ctx context.Context, w workload, missing string) (f figure, er
 		theirs = append(theirs, p)
 	}
 	rates := ours.rates()
-	f = figure{bench: "pcap/" + w.name, unit: "packets/s", value: rates.median(), more: append(w.params, rates.spread()...)}
+	f = figure{bench: "pcap/" + w.name, unit: "packets/s", value: rates.median(),
+		more: append(w.params, rates.spread()...)}
 	f.more = append(f.more, field{"packets", ours[0].packets}, field{"cpuMicros", ours.cpuMicros()})
 	if theirs == nil {
 		f.more = append(f.more, field{"missing", missing})
 		return f, nil
 	}
-	f.more = append(f.more, field{"simpleSwitch", theirs.rates().median()}, field{"ratio", rates.median() / theirs.rates().median()},
-		field{"simpleSwitchCPUMicros", theirs.cpuMicros()}, field{"cpuRatio", theirs.cpuMicros() / ours.cpuMicros()})
+	f.more = append(f.more, field{"simpleSwitch", theirs.rates().median()},
+		field{"ratio", rates.median() / theirs.rates().median()},
+		field{"simpleSwitchCPUMicros", theirs.cpuMicros()},
+		field{"cpuRatio", theirs.cpuMicros() / ours.cpuMicros()})
 	return f, nil
 }

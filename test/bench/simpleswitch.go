@@ -16,8 +16,9 @@ import (
 const (
 	// simpleSwitchQueue is more packets than are ever under way, so that none is lost.
 	simpleSwitchQueue = 1 << 20
-	// A simple_switch waits for a number of seconds before it reads its captures, so that it can be programmed before:
-	// leastWait and a second for so many commands. If that was too short, the run is repeated with waitFactor times as long.
+	// A simple_switch waits for a number of seconds before it reads its captures, so that it can be
+	// programmed before: leastWait and a second for so many commands. If that was too short, the run
+	// is repeated with waitFactor times as long.
 	leastWait         = 4
 	commandsPerSecond = 400
 	waitFactor        = 3
@@ -32,8 +33,8 @@ var (
 	errLate   = errors.New("it was not programmed in time")
 )
 
-// simplySwitched puts a workload's files through a simple_switch on one core. Time is taken from when its first packets come out to
-// when the last one has.
+// simplySwitched puts a workload's files through a simple_switch on one core. Time is taken from
+// when its first packets come out to when the last one has.
 func simplySwitched(ctx context.Context, w workload, dir string) (pass, error) {
 	script, err := w.commands(simpleSwitchQueue)
 	if err != nil {
@@ -58,7 +59,9 @@ func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait i
 		return pass{}, err
 	}
 	defer sw.End()
-	err = programSimpleSwitch(ctx, func(ctx context.Context) (string, error) { return sw.Command(ctx, script) })
+	err = programSimpleSwitch(ctx, func(ctx context.Context) (string, error) {
+		return sw.Command(ctx, script)
+	})
 	if err != nil {
 		if said := sw.End(); said != "" {
 			err = fmt.Errorf("%w; the switch said: %s", err, said)
@@ -95,7 +98,8 @@ func simpleSwitchRun(ctx context.Context, w workload, dir, script string, wait i
 	return pass{len(w.in) * w.cycles(), m.last.Sub(m.start), m.cpuLast - m.cpu}, nil
 }
 
-// A meter watches the outputs of a simple_switch, which flushes them packet by packet. Until they grow, it is idle.
+// A meter watches the outputs of a simple_switch, which flushes them packet by packet. Until they
+// grow, it is idle.
 type meter struct {
 	start time.Time // when no packet had come out yet, for the last time
 	last  time.Time // when the outputs had grown for the last time
@@ -123,7 +127,8 @@ func (m *meter) look(w workload, dir string, pid int) error {
 	return nil
 }
 
-// cpuTime is the processor time that all threads of a process have had, where /proc tells, to the nanosecond.
+// cpuTime is the processor time that all threads of a process have had, where /proc tells, to the
+// nanosecond.
 func cpuTime(pid int) time.Duration {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {

@@ -50,7 +50,8 @@ func storing(ctx context.Context, out *report) (err error) {
 func newKeeping(dir string, out *report) *keeping {
 	c := newClos(storePods)
 	c.inventory.Intervals.Settle, c.inventory.Intervals.Audit = 0, 0
-	out.tell("store: %d groups of %d receivers on %d switches", storeGroups, storeReceivers, len(c.inventory.Switches))
+	out.tell("store: %d groups of %d receivers on %d switches", storeGroups, storeReceivers,
+		len(c.inventory.Switches))
 	return &keeping{clos: c, dir: filepath.Join(dir, "controller")}
 }
 
@@ -89,11 +90,12 @@ func storePut(ctx context.Context, out *report, dir string) (err error) {
 	}
 	return errors.Join(
 		out.print(latency("store/put", took[0], field{"octets", storeOctets}, field{"members", 1})),
-		out.print(latency("store/put", took[1], field{"octets", storeOctets}, field{"members", len(three)})))
+		out.print(latency("store/put", took[1], field{"octets", storeOctets},
+			field{"members", len(three)})))
 }
 
-// recordsIn are those of a controller in a directory, as "weft controller" keeps them: in an etcd in a
-// process of its own, which is one of several with peers.
+// recordsIn are those of a controller in a directory, as "weft controller" keeps them: in an etcd
+// in a process of its own, which is one of several with peers.
 func recordsIn(dir string, peers *etcd.Peers) etcd.Config {
 	return etcd.Config{Dir: dir, Release: "bench", Peers: peers, Apart: true}
 }
@@ -142,8 +144,11 @@ func openAll(ctx context.Context, configs []etcd.Config) ([]*etcd.Store, error) 
 // latency is a figure of the median, with the 99th percentile.
 func latency(name string, took []time.Duration, more ...field) figure {
 	slices.Sort(took)
-	at := func(part float64) float64 { return took[int(math.Ceil(part*float64(len(took))))-1].Seconds() * 1e3 }
-	return figure{bench: name, unit: "ms", value: at(0.5), more: append([]field{{"p99", at(0.99)}, {"count", len(took)}}, more...)}
+	at := func(part float64) float64 {
+		return took[int(math.Ceil(part*float64(len(took))))-1].Seconds() * 1e3
+	}
+	return figure{bench: name, unit: "ms", value: at(0.5),
+		more: append([]field{{"p99", at(0.99)}, {"count", len(took)}}, more...)}
 }
 
 // keeping is a controller on a Clos, its data directory, and switches that outlive it.
@@ -167,7 +172,8 @@ func (k *keeping) run(ctx context.Context, f func(*controller.Controller) error)
 		cancel()
 		err = errors.Join(err, group.Wait())
 	}()
-	c, err := controller.NewController(ctx, controller.Options{Inventory: k.clos.inventory, Store: s, Southbound: &k.switches})
+	c, err := controller.NewController(ctx, controller.Options{Inventory: k.clos.inventory, Store: s,
+		Southbound: &k.switches})
 	if err != nil {
 		return err
 	}
@@ -206,13 +212,17 @@ func (k *keeping) isReady(ctx context.Context, c *controller.Controller, groups 
 	}
 	return len(all) == groups &&
 		!slices.ContainsFunc(switches, func(s api.SwitchStatus) bool { return !s.Synced }) &&
-		!slices.ContainsFunc(all, func(g api.MulticastGroup) bool { return !g.Status.Is(api.Programmed) }), nil
+		!slices.ContainsFunc(all, func(g api.MulticastGroup) bool {
+			return !g.Status.Is(api.Programmed)
+		}), nil
 }
 
 // updates returns how many updates all switches have taken.
 func (k *keeping) updates() (n int) {
 	for i := range k.clos.inventory.Switches {
-		k.switches.With(k.clos.inventory.Switches[i].Name, func(d *controllertest.Device) { n += d.Writes })
+		k.switches.With(k.clos.inventory.Switches[i].Name, func(d *controllertest.Device) {
+			n += d.Writes
+		})
 	}
 	return n
 }

@@ -25,7 +25,8 @@ import (
 
 const (
 	switchEntries = 1000 // of each
-	// switchesCommand is the argument that makes this program start switches and nothing else; their number follows.
+	// switchesCommand is the argument that makes this program start switches and nothing else; their
+	// number follows.
 	switchesCommand = "switches-process"
 )
 
@@ -40,7 +41,8 @@ type switchesResult struct {
 	PeakBytes    int64   // of the process, up to the end
 }
 
-// switches measures how long it takes to start switches in one process, and the memory they take with their entries.
+// switches measures how long it takes to start switches in one process, and the memory they take
+// with their entries.
 func switches(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -58,12 +60,15 @@ func switches(ctx context.Context, out *report) error {
 		if err := json.Unmarshal(text, &r); err != nil {
 			return fmt.Errorf("%d switches: %w", n, err)
 		}
-		if err := out.print(figure{bench: "switches/start", unit: "s", value: r.StartSeconds, more: []field{{"switches", n}, {"cpuSeconds", r.CPUSeconds}}}); err != nil {
+		if err := out.print(figure{bench: "switches/start", unit: "s", value: r.StartSeconds,
+			more: []field{{"switches", n}, {"cpuSeconds", r.CPUSeconds}}}); err != nil {
 			return err
 		}
-		err = out.print(figure{bench: "switches/memory", unit: "octets", value: float64(r.HeapBytes), more: []field{
-			{"switches", n}, {"entries", switchEntries}, {"each", r.HeapBytes / uint64(n)}, {"peakBytes", r.PeakBytes},
-		}})
+		err = out.print(figure{bench: "switches/memory", unit: "octets", value: float64(r.HeapBytes),
+			more: []field{
+				{"switches", n}, {"entries", switchEntries}, {"each", r.HeapBytes / uint64(n)},
+				{"peakBytes", r.PeakBytes},
+			}})
 		if err != nil {
 			return err
 		}
@@ -125,16 +130,20 @@ func reachable() uint64 {
 	return m.HeapAlloc
 }
 
-// startSwitches starts n switches with a P4Runtime server on loopback. A client becomes primary of each and loads the program.
-func startSwitches(ctx context.Context, n int, config *p4v1.ForwardingPipelineConfig) (runners []*live.Runner, stop func() error, err error) {
-	server := p4rt.NewServer(p4rt.ServerConfig{Guard: guard.Config{Calls: n + guard.MaxCalls}}) // a stream of each switch
+// startSwitches starts n switches with a P4Runtime server on loopback. A client becomes primary of
+// each and loads the program.
+func startSwitches(ctx context.Context, n int, config *p4v1.ForwardingPipelineConfig) (
+	runners []*live.Runner, stop func() error, err error) {
+	// a stream of each switch
+	server := p4rt.NewServer(p4rt.ServerConfig{Guard: guard.Config{Calls: n + guard.MaxCalls}})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,7 +172,8 @@ func startSwitches(ctx context.Context, n int, config *p4v1.ForwardingPipelineCo
 }
 
 // takeOver becomes primary of a switch and loads a program.
-func takeOver(ctx context.Context, client p4v1.P4RuntimeClient, id uint64, config *p4v1.ForwardingPipelineConfig) error {
+func takeOver(ctx context.Context, client p4v1.P4RuntimeClient, id uint64,
+	config *p4v1.ForwardingPipelineConfig) error {
 	stream, err := client.StreamChannel(ctx)
 	if err != nil {
 		return err
@@ -178,7 +188,8 @@ func takeOver(ctx context.Context, client p4v1.P4RuntimeClient, id uint64, confi
 		return err
 	}
 	_, err = client.SetForwardingPipelineConfig(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: id, ElectionId: election, Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: config,
+		DeviceId: id, ElectionId: election,
+		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT, Config: config,
 	})
 	return err
 }

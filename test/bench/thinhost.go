@@ -25,9 +25,10 @@ const (
 	grpcPrefix = 5       // octets before a message: its compression, none, and its length
 )
 
-// A thinHost is a host of the controller that is no more than [agent.Core]: it applies updates, and answers them and probes at once. It has a TCP
-// connection of its own, as every host has, and one goroutine, which reads and writes HTTP/2 frames without gRPC's machinery: a thousand of them share
-// their processors with the controller that is measured.
+// A thinHost is a host of the controller that is no more than [agent.Core]: it applies updates, and
+// answers them and probes at once. It has a TCP connection of its own, as every host has, and one
+// goroutine, which reads and writes HTTP/2 frames without gRPC's machinery: a thousand of them
+// share their processors with the controller that is measured.
 type thinHost struct {
 	name   string
 	core   *agent.Core
@@ -39,7 +40,8 @@ type thinHost struct {
 	got    bytes.Buffer // of messages that are not whole
 }
 
-// runThinHost is a thin host until ctx ends, which is no error. applied is told of every state that it holds.
+// runThinHost is a thin host until ctx ends, which is no error. applied is told of every state that
+// it holds.
 func runThinHost(ctx context.Context, name, controller string, applied func(*hostapi.State)) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", controller)
 	if err != nil {
@@ -92,7 +94,8 @@ func (h *thinHost) open() error {
 	var block bytes.Buffer
 	enc := hpack.NewEncoder(&block)
 	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", hostpb.Hosts_Subscribe_FullMethodName}, {":authority", h.conn.RemoteAddr().String()},
+		{":method", "POST"}, {":scheme", "http"}, {":path", hostpb.Hosts_Subscribe_FullMethodName},
+		{":authority", h.conn.RemoteAddr().String()},
 		{"content-type", "application/grpc"}, {"te", "trailers"},
 	} {
 		if err := enc.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
@@ -105,7 +108,8 @@ func (h *thinHost) open() error {
 		},
 		func() error { return h.frames.WriteWindowUpdate(0, thinWindow) },
 		func() error {
-			return h.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: thinStream, BlockFragment: block.Bytes(), EndHeaders: true})
+			return h.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: thinStream,
+				BlockFragment: block.Bytes(), EndHeaders: true})
 		},
 		func() error { return h.say(h.core.Hello(h.name, "bench", 1)) },
 	} {
@@ -173,7 +177,8 @@ func (h *thinHost) message(b []byte) error {
 		u, lost, err := h.parts.Add(m.Update)
 		switch {
 		case lost:
-			return fmt.Errorf("part %d of version %v does not follow", m.Update.GetPart(), m.Update.GetVersion())
+			return fmt.Errorf("part %d of version %v does not follow", m.Update.GetPart(),
+				m.Update.GetVersion())
 		case err != nil:
 			return err
 		case u != nil:

@@ -20,9 +20,10 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// hostsCommand is the argument that makes this program thin hosts; the addresses of their controllers, with
-// commas in between, and their names follow. Hosts take turns among the controllers. They are in a process of
-// their own as hosts are on machines of their own: the controller's memory is the controller's.
+// hostsCommand is the argument that makes this program thin hosts; the addresses of their
+// controllers, with commas in between, and their names follow. Hosts take turns among the
+// controllers. They are in a process of their own as hosts are on machines of their own: the
+// controller's memory is the controller's.
 const hostsCommand = "hosts-process"
 
 // What is said to the process, one a line, and what it answers.
@@ -54,13 +55,15 @@ type thinHosts struct {
 	answers chan string
 }
 
-// startThinHosts starts hosts, which connect to controllers at addresses with commas in between. Their first wait has begun: for hosts that deny nothing.
+// startThinHosts starts hosts, which connect to controllers at addresses with commas in between.
+// Their first wait has begun: for hosts that deny nothing.
 func startThinHosts(ctx context.Context, controllers string, names []string) (*thinHosts, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	t := &thinHosts{cmd: exec.CommandContext(ctx, self, append([]string{hostsCommand, controllers}, names...)...), answers: make(chan string)}
+	t := &thinHosts{cmd: exec.CommandContext(ctx, self, append([]string{hostsCommand, controllers},
+		names...)...), answers: make(chan string)}
 	t.cmd.Stderr = os.Stderr
 	if t.in, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -187,7 +190,9 @@ func (a *awaited) begin(denial bool, n int) {
 func (a *awaited) host() func(*hostapi.State) {
 	held := true // nothing yet, which is neither
 	return func(s *hostapi.State) {
-		denies := slices.ContainsFunc(s.Profiles, func(p *hostapi.Profile) bool { return len(p.Denied) > 0 })
+		denies := slices.ContainsFunc(s.Profiles, func(p *hostapi.Profile) bool {
+			return len(p.Denied) > 0
+		})
 		if denies != held && denies == a.denial.Load() && a.open.Add(-1) == 0 {
 			a.last <- struct{}{}
 		}
@@ -202,8 +207,10 @@ type failing struct {
 	settled func() bool // the controller has heard all that hosts had to say of the last change
 }
 
-// measure measures the time from each failure to the last host having applied what it denies. Each comes to a controller at rest.
-func (t *thinHosts) measure(ctx context.Context, out *report, name string, f failing, more []field) error {
+// measure measures the time from each failure to the last host having applied what it denies. Each
+// comes to a controller at rest.
+func (t *thinHosts) measure(ctx context.Context, out *report, name string, f failing,
+	more []field) error {
 	var took runs
 	cpu := processorTime()
 	for i := range failuresMeasured {
@@ -239,5 +246,7 @@ func (t *thinHosts) measure(ctx context.Context, out *report, name string, f fai
 	cpu = processorTime() - cpu
 	slices.Sort(took)
 	return out.print(figure{bench: name, unit: "ms", value: took.p99(), more: append(more,
-		field{"median", took.median()}, field{"max", took[len(took)-1]}, field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / failuresMeasured}, field{"runs", len(took)})})
+		field{"median", took.median()}, field{"max", took[len(took)-1]},
+		field{"cpuMillis", float64(cpu.Microseconds()) / 1000 / failuresMeasured},
+		field{"runs", len(took)})})
 }

@@ -27,12 +27,14 @@ const (
 	vethBatch = 64 // frames sent at once
 	vethRuns  = 5
 	vethTime  = 600 * time.Millisecond
-	// Frames under way at most, copies counted. What libpcap holds for simple_switch is some thirty frames, whatever their size.
+	// Frames under way at most, copies counted. What libpcap holds for simple_switch is some thirty
+	// frames, whatever their size.
 	vethWindow, simpleSwitchWindow = 512, 24
 	vethReady                      = "ready"
 )
 
-// veth compares the embedded switch with simple_switch on network interfaces, both as processes in a network of their own.
+// veth compares the embedded switch with simple_switch on network interfaces, both as processes in
+// a network of their own.
 func veth(ctx context.Context, out *report) error {
 	missing := bmv2.MissingSimpleSwitch()
 	if missing != "" {
@@ -91,7 +93,9 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 			return f, err
 		}
 		theirs, err = startWired(load, simpleSwitchWindow, func() error {
-			return programSimpleSwitch(ctx, func(ctx context.Context) (string, error) { return bmv2.Command(ctx, thrift, script) })
+			return programSimpleSwitch(ctx, func(ctx context.Context) (string, error) {
+				return bmv2.Command(ctx, thrift, script)
+			})
 		}, func() (*exec.Cmd, error) {
 			return simpleSwitchOnWires(ctx, load, dir, thrift)
 		})
@@ -119,16 +123,21 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 			}
 		}
 	}
-	f = figure{bench: "veth/" + load.name, unit: "packets/s", value: ourRates.median(), more: append(append(slices.Clone(load.params), field{"window", vethWindow}), ourRates.spread()...)}
+	f = figure{bench: "veth/" + load.name, unit: "packets/s", value: ourRates.median(),
+		more: append(append(slices.Clone(load.params), field{"window", vethWindow}),
+			ourRates.spread()...)}
 	if theirs == nil {
 		f.more = append(f.more, field{"missing", missing})
 		return f, nil
 	}
-	f.more = append(f.more, field{"simpleSwitch", theirRates.median()}, field{"ratio", ourRates.median() / theirRates.median()}, field{"simpleSwitchWindow", simpleSwitchWindow})
+	f.more = append(f.more, field{"simpleSwitch", theirRates.median()},
+		field{"ratio", ourRates.median() / theirRates.median()},
+		field{"simpleSwitchWindow", simpleSwitchWindow})
 	return f, nil
 }
 
-func simpleSwitchOnWires(ctx context.Context, load workload, dir string, thrift int) (*exec.Cmd, error) {
+func simpleSwitchOnWires(ctx context.Context, load workload, dir string, thrift int) (*exec.Cmd,
+	error) {
 	cmd := exec.CommandContext(ctx, bmv2.SimpleSwitch, bmv2.SimpleSwitchArgs(thrift, dir)...)
 	for _, port := range load.ports() {
 		cmd.Args = append(cmd.Args, "-i", fmt.Sprintf("%d@%s", port, switchEnd(port)))
@@ -155,8 +164,10 @@ type wired struct {
 	wrong  atomic.Pointer[error]
 }
 
-func startWired(load workload, window int64, program func() error, command func() (*exec.Cmd, error)) (w *wired, err error) {
-	w = &wired{load: load, window: window, ports: map[uint32]*afpacket.Port{}, news: make(chan struct{}, 1)}
+func startWired(load workload, window int64, program func() error,
+	command func() (*exec.Cmd, error)) (w *wired, err error) {
+	w = &wired{load: load, window: window, ports: map[uint32]*afpacket.Port{},
+		news: make(chan struct{}, 1)}
 	if w.ns, err = afpackettest.New(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoNamespace, err)
 	}
@@ -223,8 +234,8 @@ func (w *wired) arrive(port uint32, frames [][]byte) {
 	}
 }
 
-// run sends packets for a time, with a bounded number under way, and waits for all that comes of them. It returns the packets in
-// a second.
+// run sends packets for a time, with a bounded number under way, and waits for all that comes of
+// them. It returns the packets in a second.
 func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 	in, copies := w.load.in[0], int64(len(w.load.out))
 	batch := make([][]byte, max(1, min(vethBatch, w.window/2/copies)))
@@ -257,7 +268,8 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 			return 0, context.Cause(ctx)
 		case <-silence.C:
 			ended := w.end()
-			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, underWay, sent*copies, errSilent,
+			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, underWay,
+				sent*copies, errSilent,
 				w.output.Bytes()[:min(w.output.Len(), 1000)]), ended)
 		}
 	}
@@ -304,12 +316,15 @@ func vethSwitch(title string) error {
 			return err
 		}
 	}
-	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: deviceID, Cache: &cache}, Ports: ports})
+	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: deviceID, Cache: &cache},
+		Ports: ports})
 	if err != nil {
 		return err
 	}
 	var programmed error
-	err = runner.WithDevice(context.Background(), func(now time.Duration, d *p4rt.Device) { programmed = load.install(now, d) })
+	err = runner.WithDevice(context.Background(), func(now time.Duration, d *p4rt.Device) {
+		programmed = load.install(now, d)
+	})
 	if err := errors.Join(err, programmed); err != nil {
 		return errors.Join(err, runner.Close())
 	}

@@ -20,7 +20,8 @@ type wire struct {
 	frame []byte
 }
 
-// A workload is a program with entries, packets that can be sent in over and over again, and what must come out.
+// A workload is a program with entries, packets that can be sent in over and over again, and what
+// must come out.
 type workload struct {
 	name    string
 	title   string  // distinguishes it from others of its name
@@ -54,13 +55,15 @@ func (r role) workload() (workload, error) {
 		return workload{}, err
 	}
 	var sent requests
-	client := southbound.Client{Transport: southbound.Direct{Device: &sent}, DeviceID: deviceID, Pipeline: p}
+	client := southbound.Client{Transport: southbound.Direct{Device: &sent}, DeviceID: deviceID,
+		Pipeline: p}
 	if err := accepted(client.Write(context.Background(), inserts(r.entries))); err != nil {
 		return workload{}, fmt.Errorf("%v: %w", r, err)
 	}
 	return workload{
-		name: r.name, title: r.String(), params: r.params(), program: p4.JSON(), info: p4.P4Info(), entries: sent.writes,
-		in: r.in, out: r.out, packets: r.packets,
+		name: r.name, title: r.String(), params: r.params(), program: p4.JSON(), info: p4.P4Info(),
+		entries: sent.writes,
+		in:      r.in, out: r.out, packets: r.packets,
 	}, nil
 }
 
@@ -92,14 +95,18 @@ func (w *workload) cycles() int { return max(1, w.packets/len(w.in)) }
 func (w *workload) check(got []wire) error {
 	want := slices.Clone(w.out)
 	for _, g := range got {
-		i := slices.IndexFunc(want, func(w wire) bool { return w.port == g.port && bytes.Equal(w.frame, g.frame) })
+		i := slices.IndexFunc(want, func(w wire) bool {
+			return w.port == g.port && bytes.Equal(w.frame, g.frame)
+		})
 		if i < 0 {
-			return fmt.Errorf("%s: port %d: unexpected %x", w.title, g.port, g.frame[:min(len(g.frame), 160)])
+			return fmt.Errorf("%s: port %d: unexpected %x", w.title, g.port,
+				g.frame[:min(len(g.frame), 160)])
 		}
 		want = slices.Delete(want, i, i+1)
 	}
 	if len(want) > 0 {
-		return fmt.Errorf("%s: port %d: missing %x", w.title, want[0].port, want[0].frame[:min(len(want[0].frame), 160)])
+		return fmt.Errorf("%s: port %d: missing %x", w.title, want[0].port,
+			want[0].frame[:min(len(want[0].frame), 160)])
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ type writer struct {
 	name    string
 	entries int
 	batch   int
-	connect func(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update, batch int) (filler, error)
+	connect func(ctx context.Context, address string, p *southbound.Pipeline, updates []entry.Update,
+		batch int) (filler, error)
 }
 
 // A filler has a session with a switch, and updates for it.
@@ -39,8 +40,9 @@ type filler interface {
 	close() error
 }
 
-// writing measures how fast clients fill an exact-match table of an embedded switch through its P4Runtime server on loopback and read it
-// back: the controller's own client, and one that has encoded its requests before and costs next to nothing itself. Meanwhile packets of another table
+// writing measures how fast clients fill an exact-match table of an embedded switch through its
+// P4Runtime server on loopback and read it back: the controller's own client, and one that has
+// encoded its requests before and costs next to nothing itself. Meanwhile packets of another table
 // pass through the switch.
 func writing(ctx context.Context, out *report) error {
 	for _, w := range []writer{
@@ -59,11 +61,13 @@ func writing(ctx context.Context, out *report) error {
 			}
 			writes, reads = append(writes, write.rate), append(reads, read.rate)
 			writeCPU, readCPU = append(writeCPU, write.cpuMicros), append(readCPU, read.cpuMicros)
-			writeDelays, readDelays = append(writeDelays, write.delays...), append(readDelays, read.delays...)
+			writeDelays, readDelays = append(writeDelays, write.delays...),
+				append(readDelays, read.delays...)
 		}
 		params := []field{{"table", p4.TableMtBranch}, {"client", w.name}, {"entries", w.entries}}
 		err := out.print(figure{bench: "p4runtime/write", unit: "entries/s", value: writes.median(),
-			more: slices.Concat(params, []field{{"batch", w.batch}}, writes.spread(), []field{{"cpuMicros", writeCPU.median()}}, writeDelays.fields())})
+			more: slices.Concat(params, []field{{"batch", w.batch}}, writes.spread(),
+				[]field{{"cpuMicros", writeCPU.median()}}, writeDelays.fields())})
 		if err != nil {
 			return err
 		}
@@ -71,7 +75,8 @@ func writing(ctx context.Context, out *report) error {
 			continue // a read does not depend on how the entries were written
 		}
 		err = out.print(figure{bench: "p4runtime/read", unit: "entries/s", value: reads.median(),
-			more: slices.Concat(params, reads.spread(), []field{{"cpuMicros", readCPU.median()}}, readDelays.fields())})
+			more: slices.Concat(params, reads.spread(), []field{{"cpuMicros", readCPU.median()}},
+				readDelays.fields())})
 		if err != nil {
 			return err
 		}
@@ -116,7 +121,8 @@ func (w writer) run(ctx context.Context) (write, read phase, err error) {
 		start, used := time.Now(), processorTime()
 		err := do(ctx)
 		took, cpu := time.Since(start), processorTime()-used
-		return phase{float64(w.entries) / took.Seconds(), float64(cpu.Nanoseconds()) / 1e3 / float64(w.entries), probe.stop()}, err
+		return phase{float64(w.entries) / took.Seconds(),
+			float64(cpu.Nanoseconds()) / 1e3 / float64(w.entries), probe.stop()}, err
 	}
 	if write, err = measure(f.fill); err != nil {
 		return write, read, err
@@ -160,10 +166,13 @@ func branchEntries(n int) []entry.Entity {
 	entries := make([]entry.Entity, n)
 	for i := range entries {
 		group, branch := uint64(i/p4.MtBranches/2), uint64(i%p4.MtBranches)
-		from := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 2, 12: byte(i >> 24), 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)})
+		from := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 2, 12: byte(i >> 24),
+			13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)})
 		entries[i] = entry.In(p4.TableMtBranch,
-			entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(branch)), number("epoch", groupEpoch), number("receiver", 1), number("msn_offset", uint32(i))),
-			entry.Exact("group", entry.Uint(group)), entry.Exact("port", entry.Uint(branch+1)), entry.Exact("src_addr", entry.Addr(from)))
+			entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(branch)),
+				number("epoch", groupEpoch), number("receiver", 1), number("msn_offset", uint32(i))),
+			entry.Exact("group", entry.Uint(group)), entry.Exact("port", entry.Uint(branch+1)),
+			entry.Exact("src_addr", entry.Addr(from)))
 	}
 	return entries
 }

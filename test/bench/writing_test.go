@@ -10,7 +10,8 @@ import (
 
 // TestWriters: what a client of either kind writes is what it reads.
 func TestWriters(t *testing.T) {
-	for _, w := range []writer{{"encoded", 5000, 700, connectEncoded}, {"controller", 500, 100, connectController}} {
+	for _, w := range []writer{{"encoded", 5000, 700, connectEncoded},
+		{"controller", 500, 100, connectController}} {
 		if write, read, err := w.run(t.Context()); err != nil || write.rate <= 0 || read.rate <= 0 {
 			t.Errorf("%s: %v, %v, %v", w.name, write.rate, read.rate, err)
 		}
@@ -19,7 +20,8 @@ func TestWriters(t *testing.T) {
 
 // TestStartSwitches: several switches in one process run the program.
 func TestStartSwitches(t *testing.T) {
-	runners, stop, err := startSwitches(t.Context(), 3, &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(), P4DeviceConfig: p4.JSON()})
+	runners, stop, err := startSwitches(t.Context(), 3,
+		&p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(), P4DeviceConfig: p4.JSON()})
 	if err != nil || len(runners) != 3 {
 		t.Fatal(len(runners), err)
 	}

@@ -24,8 +24,9 @@ const (
 	packetIns  = 4096 // packet-ins that may wait to be read, and digest lists
 )
 
-// Client is a plain P4Runtime client of one switch: its primary controller, unless it only observes. It knows nothing of Weft's own southbound, and so checks a
-// switch as any other controller would see it.
+// Client is a plain P4Runtime client of one switch: its primary controller, unless it only
+// observes. It knows nothing of Weft's own southbound, and so checks a switch as any other
+// controller would see it.
 type Client struct {
 	conn     *grpc.ClientConn
 	stub     p4v1.P4RuntimeClient
@@ -42,14 +43,16 @@ type Client struct {
 
 func connect(target string, device uint64) (*Client, error) {
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage),
+			grpc.MaxCallSendMsgSize(maxMessage)))
 	if err != nil {
 		return nil, err
 	}
 	return &Client{conn: conn, stub: p4v1.NewP4RuntimeClient(conn), device: device}, nil
 }
 
-// Observe connects to the switch at target (host:port) without becoming a controller: the client can only read.
+// Observe connects to the switch at target (host:port) without becoming a controller: the client
+// can only read.
 func Observe(target string, device uint64) (*Client, error) { return connect(target, device) }
 
 // Dial connects to the switch at target (host:port) and becomes its primary controller.
@@ -59,7 +62,8 @@ func Dial(ctx context.Context, target string, device uint64) (*Client, error) {
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	c.election, c.cancel, c.packets = &p4v1.Uint128{Low: 1}, cancel, make(chan *p4v1.PacketIn, packetIns)
+	c.election, c.cancel, c.packets = &p4v1.Uint128{Low: 1}, cancel,
+		make(chan *p4v1.PacketIn, packetIns)
 	c.digests = make(chan *p4v1.DigestList, packetIns)
 	stop := context.AfterFunc(ctx, cancel) // ctx bounds the dialing only
 	defer stop()
@@ -135,7 +139,8 @@ func (c *Client) Write(ctx context.Context, updates ...*p4v1.Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
-	_, err := c.stub.Write(ctx, &p4v1.WriteRequest{DeviceId: c.device, ElectionId: c.election, Updates: updates})
+	_, err := c.stub.Write(ctx, &p4v1.WriteRequest{DeviceId: c.device, ElectionId: c.election,
+		Updates: updates})
 	return err
 }
 

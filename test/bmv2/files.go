@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// Files is a run of simple_switch, which needs no privileges: it is configured by the commands of simple_switch_CLI, then packets reach it in capture files.
+// Files is a run of simple_switch, which needs no privileges: it is configured by the commands of
+// simple_switch_CLI, then packets reach it in capture files.
 type Files struct {
 	Program  string   // BMv2 JSON
 	Commands []string // for simple_switch_CLI, before the packets
@@ -39,7 +40,8 @@ func RequireFiles(t testing.TB) {
 	}
 }
 
-// Run returns the packets that left each port, in their order, and what simple_switch_CLI said of the commands After.
+// Run returns the packets that left each port, in their order, and what simple_switch_CLI said of
+// the commands After.
 func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +49,8 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// simple_switch opens a port's file when it starts and reads it once all are open: named pipes keep it waiting for the packets until it is configured.
+	// simple_switch opens a port's file when it starts and reads it once all are open: named pipes
+	// keep it waiting for the packets until it is configured.
 	ready := make(chan struct{})
 	defer func() {
 		if ready != nil {
@@ -110,7 +113,8 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	return out, said
 }
 
-// feed writes the packets of a port into a pipe, once there is a reader and the switch is ready for them.
+// feed writes the packets of a port into a pipe, once there is a reader and the switch is ready for
+// them.
 func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
 	w, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -118,7 +122,8 @@ func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
 	}
 	defer w.Close()
 	b := &bytes.Buffer{}
-	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0), uint32(65535), uint32(1)} {
+	for _, v := range []any{uint32(0xa1b2c3d4), uint16(2), uint16(4), uint32(0), uint32(0),
+		uint32(65535), uint32(1)} {
 		_ = binary.Write(b, binary.LittleEndian, v)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
@@ -130,7 +135,8 @@ func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
 		if a.Port != port {
 			continue
 		}
-		for _, v := range []uint32{uint32(i / 1_000_000), uint32(i % 1_000_000), uint32(len(a.Frame)), uint32(len(a.Frame))} {
+		for _, v := range []uint32{uint32(i / 1_000_000), uint32(i % 1_000_000), uint32(len(a.Frame)),
+			uint32(len(a.Frame))} {
 			_ = binary.Write(b, binary.LittleEndian, v)
 		}
 		b.Write(a.Frame)

@@ -67,7 +67,8 @@ type process struct {
 	stop  sync.Once
 }
 
-// Start builds the network and waits until every switch answers P4Runtime. The switches have no pipeline yet.
+// Start builds the network and waits until every switch answers P4Runtime. The switches have no
+// pipeline yet.
 func Start(ctx context.Context, topology Topology) (*Network, error) {
 	if err := topology.validate(); err != nil {
 		return nil, err
@@ -167,13 +168,16 @@ func (n *Network) launch(index int, s Switch, interfaces []string) error {
 		cpu = defaultCPUPort
 	}
 	grpcAddress := fmt.Sprintf("127.0.0.1:%d", firstGRPC+index)
-	args := []string{"--no-p4", "--log-level", "off", "--device-id", fmt.Sprint(s.DeviceID), "--thrift-port", fmt.Sprint(firstThrift + index)}
+	args := []string{"--no-p4", "--log-level", "off", "--device-id", fmt.Sprint(s.DeviceID),
+		"--thrift-port", fmt.Sprint(firstThrift + index)}
 	for _, i := range interfaces {
 		args = append(args, "-i", i)
 	}
-	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu), "--priority-queues", "8")
+	args = append(args, "--", "--grpc-server-addr", grpcAddress, "--cpu-port", fmt.Sprint(cpu),
+		"--priority-queues", "8")
 	cmd := exec.Command(program, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // when the namespace's thread ends
+	// when the namespace's thread ends
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	relay, err := newRelay(n.ns, grpcAddress)
 	if err != nil {
 		return err
@@ -198,13 +202,15 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 		case <-ctx.Done():
 		}
 	}()
-	conn, err := grpc.NewClient(p.relay.listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient(p.relay.listener.Addr().String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: time.Second}}))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(ctx, &p4v1.CapabilitiesRequest{}, grpc.WaitForReady(true)); err != nil {
+	if _, err := p4v1.NewP4RuntimeClient(conn).Capabilities(ctx, &p4v1.CapabilitiesRequest{},
+		grpc.WaitForReady(true)); err != nil {
 		return fmt.Errorf("waiting for P4Runtime: %w", errors.Join(err, context.Cause(ctx)))
 	}
 	thrift, err := n.dialThrift(ctx, index)

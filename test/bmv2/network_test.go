@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair starts two switches with a link between ports 1 and 7, and taps, both with the fabric's pipeline. They end with the test.
+// pair starts two switches with a link between ports 1 and 7, and taps, both with the fabric's
+// pipeline. They end with the test.
 func pair(t *testing.T, taps ...Port) (context.Context, *Network, map[string]*Client) {
 	t.Helper()
 	Require(t)
@@ -54,8 +55,8 @@ func pair(t *testing.T, taps ...Port) (context.Context, *Network, map[string]*Cl
 	return ctx, n, clients
 }
 
-// TestNetwork sends frames of all sizes from the CPU port of one switch over a link to another, which reports them
-// as packet-ins, and from CPU port to tap.
+// TestNetwork sends frames of all sizes from the CPU port of one switch over a link to another,
+// which reports them as packet-ins, and from CPU port to tap.
 func TestNetwork(t *testing.T) {
 	ctx, n, clients := pair(t, Port{"a", 2}, Port{"b", 2})
 	buffer := make([]byte, MaxFrame)
@@ -83,7 +84,8 @@ func TestNetwork(t *testing.T) {
 			t.Errorf("after the frame: %d octets, %v", got, err)
 		}
 	}
-	// Over the link, and from a tap: b receives one packet on each port. It has no entries and drops them.
+	// Over the link, and from a tap: b receives one packet on each port. It has no entries and drops
+	// them.
 	send(t, clients["a"], 1, make([]byte, MaxFrame))
 	if _, err := n.Tap(Port{"b", 2}).Write(make([]byte, MaxFrame)); err != nil {
 		t.Error(err)
@@ -104,9 +106,10 @@ func TestNetwork(t *testing.T) {
 // received reads how many packets a port has received.
 func received(ctx context.Context, t *testing.T, c *Client, port int64) int64 {
 	t.Helper()
-	entities, err := c.Read(ctx, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
-		CounterId: p4.CounterPortRxID, Index: &p4v1.Index{Index: port},
-	}}})
+	entities, err := c.Read(ctx,
+		&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+			CounterId: p4.CounterPortRxID, Index: &p4v1.Index{Index: port},
+		}}})
 	if err != nil || len(entities) != 1 {
 		t.Fatalf("reading port_rx[%d]: %v, %v", port, entities, err)
 	}

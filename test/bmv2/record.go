@@ -30,8 +30,9 @@ var ErrLost = errors.New("frames went unrecorded")
 // recordBuffer is how many octets the kernel holds, its own overhead included, until they are read.
 const recordBuffer = 256 << 20
 
-// Recorder sees every frame on every cable of a network, in the order the kernel has them arrive. That is the order in which a switch gets
-// those of one port; between ports, a switch may take another.
+// Recorder sees every frame on every cable of a network, in the order the kernel has them arrive.
+// That is the order in which a switch gets those of one port; between ports, a switch may take
+// another.
 type Recorder struct {
 	file *os.File
 	done sync.WaitGroup
@@ -105,7 +106,8 @@ func openRecorder() (*os.File, error) {
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, recordBuffer),
-		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}),
+		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}),
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: everyProtocol}),
 	)
 	if err != nil {
@@ -116,7 +118,8 @@ func openRecorder() (*os.File, error) {
 }
 
 const (
-	// ancillaryInterface is where a filter reads the index of the interface: SKF_AD_OFF + SKF_AD_IFINDEX.
+	// ancillaryInterface is where a filter reads the index of the interface: SKF_AD_OFF +
+	// SKF_AD_IFINDEX.
 	ancillaryInterface = 0xfffff000 + 8
 	everyProtocol      = unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8 // in network order
 )
@@ -147,7 +150,8 @@ func openSender() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("packet socket: %w", err)
 	}
-	// On the short way the frame does not show to the switch at the far end, which looks at what leaves its interface too.
+	// On the short way the frame does not show to the switch at the far end, which looks at what
+	// leaves its interface too.
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1); err != nil {
 		unix.Close(fd)
 		return 0, fmt.Errorf("packet socket: %w", err)

@@ -48,7 +48,8 @@ func TestRecord(t *testing.T) {
 		select {
 		case got := <-frames:
 			if got.From != c.from || got.To != c.to || !bytes.Equal(got.Octets, want) {
-				t.Errorf("frame %d: %d octets from %v to %v, want %d from %v to %v", i, len(got.Octets), got.From, got.To, c.octets, c.from, c.to)
+				t.Errorf("frame %d: %d octets from %v to %v, want %d from %v to %v", i, len(got.Octets),
+					got.From, got.To, c.octets, c.from, c.to)
 			}
 		case <-ctx.Done():
 			t.Fatalf("frame %d went unrecorded", i)

@@ -44,7 +44,8 @@ func newRelay(ns *afpackettest.Namespace, address string) (*relay, error) {
 }
 
 // join copies octets both ways until one side ends or the relay is closed.
-func (r *relay) join(ctx context.Context, ns *afpackettest.Namespace, near net.Conn, address string) {
+func (r *relay) join(ctx context.Context, ns *afpackettest.Namespace, near net.Conn,
+	address string) {
 	defer near.Close()
 	far, err := dial(ctx, ns, address)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a simple_switch alone is enough.
+// BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a
+// simple_switch alone is enough.
 const (
 	SimpleSwitch    = "simple_switch"
 	simpleSwitchCLI = "simple_switch_CLI"
@@ -27,10 +28,11 @@ func MissingSimpleSwitch() string {
 	return ""
 }
 
-// SimpleSwitchArgs are the arguments of a silent simple_switch whose thrift server listens on a port, and which keeps its sockets in dir.
-// Interfaces and the program follow.
+// SimpleSwitchArgs are the arguments of a silent simple_switch whose thrift server listens on a
+// port, and which keeps its sockets in dir. Interfaces and the program follow.
 func SimpleSwitchArgs(thrift int, dir string) []string {
-	return []string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id", fmt.Sprint(thrift),
+	return []string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id",
+		fmt.Sprint(thrift),
 		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
 }
 
@@ -40,13 +42,16 @@ type FileRun struct {
 	thrift int // port of its Thrift server
 }
 
-// InFile returns the name of the capture file of packets that arrive on a port; OutFile that of those that leave it.
+// InFile returns the name of the capture file of packets that arrive on a port; OutFile that of
+// those that leave it.
 func InFile(port uint32) string  { return fmt.Sprintf("%d_in.pcap", port) }
 func OutFile(port uint32) string { return fmt.Sprintf("%d_out.pcap", port) }
 
-// RunOnFiles starts simple_switch in a folder, where it reads the InFile and writes the OutFile of each port, once it has waited
-// so many seconds. Program is the absolute path of a BMv2 JSON file. Start is nil for cmd.Start.
-func RunOnFiles(ctx context.Context, dir, program string, ports []uint32, wait int, start func(*exec.Cmd) error) (*FileRun, error) {
+// RunOnFiles starts simple_switch in a folder, where it reads the InFile and writes the OutFile of
+// each port, once it has waited so many seconds. Program is the absolute path of a BMv2 JSON file.
+// Start is nil for cmd.Start.
+func RunOnFiles(ctx context.Context, dir, program string, ports []uint32, wait int,
+	start func(*exec.Cmd) error) (*FileRun, error) {
 	thrift, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -82,8 +87,8 @@ func FreePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// Command gives a simple_switch commands of simple_switch_CLI, a line each, as soon as it listens, and returns what is said to them. A command
-// that is refused is an error.
+// Command gives a simple_switch commands of simple_switch_CLI, a line each, as soon as it listens,
+// and returns what is said to them. A command that is refused is an error.
 func Command(ctx context.Context, thrift int, script string) (string, error) {
 	var dialer net.Dialer
 	for {

@@ -14,8 +14,9 @@ import (
 
 const tapBuffer = 16 << 20 // octets of frames a tap holds until they are read
 
-// Tap is the far end of a switch port's cable: what is written to it the switch receives, what the switch sends is read from it.
-// A frame is one Write or one Read. One goroutine may read and another write.
+// Tap is the far end of a switch port's cable: what is written to it the switch receives, what the
+// switch sends is read from it. A frame is one Write or one Read. One goroutine may read and
+// another write.
 type Tap struct {
 	file *os.File
 }
@@ -41,7 +42,8 @@ func openTap(link *net.Interface) (*Tap, error) {
 // Write sends a frame, from its Ethernet header on, without frame check sequence.
 func (t *Tap) Write(frame []byte) (int, error) { return t.file.Write(frame) }
 
-// Read waits for a frame; b should hold the MTU and an Ethernet header. It fails with os.ErrDeadlineExceeded or os.ErrClosed.
+// Read waits for a frame; b should hold the MTU and an Ethernet header. It fails with
+// os.ErrDeadlineExceeded or os.ErrClosed.
 func (t *Tap) Read(b []byte) (int, error) { return t.file.Read(b) }
 
 // SetReadDeadline bounds the reads to come, and the one that waits.

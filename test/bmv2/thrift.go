@@ -18,9 +18,11 @@ const (
 	thriftMaxReply = 1 << 16
 )
 
-// setQueueDepths makes every egress queue of a simple_switch hold that many packets. P4Runtime has no word for it.
+// setQueueDepths makes every egress queue of a simple_switch hold that many packets. P4Runtime has
+// no word for it.
 func setQueueDepths(conn io.ReadWriter, packets int32) error {
-	const method = "simple_switch:set_all_egress_queue_depths" // service and method, as multiplexed servers want it
+	// service and method, as multiplexed servers want it
+	const method = "simple_switch:set_all_egress_queue_depths"
 	b := binary.BigEndian.AppendUint32(nil, thriftVersion|thriftCall)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(method)))
 	b = append(b, method...)
@@ -38,7 +40,8 @@ func setQueueDepths(conn io.ReadWriter, packets int32) error {
 		return fmt.Errorf("thrift reply: %w", err)
 	}
 	name := binary.BigEndian.Uint32(head[4:])
-	if kind := binary.BigEndian.Uint32(head[:]); kind != thriftVersion|thriftReply || name > thriftMaxReply {
+	if kind := binary.BigEndian.Uint32(head[:]); kind != thriftVersion|thriftReply ||
+		name > thriftMaxReply {
 		return fmt.Errorf("thrift: reply starts with %x, want one to %s", head, method)
 	}
 	// Name, sequence, and a struct whose field 0 is the i32 result.

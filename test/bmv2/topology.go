@@ -25,7 +25,8 @@ type Switch struct {
 	CPUPort  uint32 // default 510
 }
 
-// Topology is what Start builds. Every port stands in exactly one link or tap; each is one end of a veth pair of its own.
+// Topology is what Start builds. Every port stands in exactly one link or tap; each is one end of a
+// veth pair of its own.
 type Topology struct {
 	Switches []Switch
 	Links    [][2]Port // between switches
@@ -34,7 +35,8 @@ type Topology struct {
 
 const (
 	defaultCPUPort = 510
-	maxPort        = 508 // ports above are the pipeline's own; on 508 it speaks to the target, and a tap may be that
+	// ports above are the pipeline's own; on 508 it speaks to the target, and a tap may be that
+	maxPort = 508
 )
 
 func (t Topology) validate() error {

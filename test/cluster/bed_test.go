@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) {
 	// GoBGP leaves this one.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(
+		"github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
 }
 
 // patience is how long a test waits for what has to happen.
@@ -59,15 +60,16 @@ func newBed(t *testing.T, n int, tune ...func(*inventory.Inventory)) *bed {
 func newBedOf(t *testing.T, network lab.Network, n int, tune ...func(*inventory.Inventory)) *bed {
 	t.Helper()
 	b := &bed{t: t, server: storetest.NewServer()}
-	o := lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
-		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
-		inv.Cluster.Listen, inv.Cluster.TTL = "127.0.0.1:0", api.Duration(time.Second)
-		for _, f := range tune {
-			f(&inv)
-		}
-		b.inventory = inv
-		return nil
-	}}
+	o := lab.LiveOptions{Network: network, Listen: "127.0.0.1:0",
+		Controller: func(inv inventory.Inventory) error {
+			inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
+			inv.Cluster.Listen, inv.Cluster.TTL = "127.0.0.1:0", api.Duration(time.Second)
+			for _, f := range tune {
+				f(&inv)
+			}
+			b.inventory = inv
+			return nil
+		}}
 	for i := range n {
 		o.Collectors = append(o.Collectors, netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}))
 	}
@@ -112,7 +114,8 @@ func (c *controller) start() {
 	c.client = c.b.server.Client()
 	var err error
 	// A context of its own: the cleanups that need the service come after the test's has ended.
-	c.service, err = service.Start(context.WithoutCancel(t.Context()), service.Options{Inventory: inv, Store: c.client, API: served, Log: log})
+	c.service, err = service.Start(context.WithoutCancel(t.Context()), service.Options{Inventory: inv,
+		Store: c.client, API: served, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,13 +205,15 @@ func spec(i int) api.MulticastGroupSpec {
 	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
 	return api.MulticastGroupSpec{
 		ProxyAddress: netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", i+1)), DesignatedQPN: 4096,
-		Source:    api.GroupSource{Address: host(1), QPN: uint32(256 + i)},
-		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(512 + i)}, {Address: host(2 + 1 + i%3), QPN: uint32(1024 + i)}},
+		Source: api.GroupSource{Address: host(1), QPN: uint32(256 + i)},
+		Receivers: []api.GroupReceiver{{Address: host(2), QPN: uint32(512 + i)},
+			{Address: host(2 + 1 + i%3), QPN: uint32(1024 + i)}},
 	}
 }
 
 func (c *controller) put(name string, spec api.MulticastGroupSpec) error {
-	_, err := c.rest.Do(c.b.t.Context(), http.MethodPut, "/v1/multicast-groups/"+name, nil, map[string]any{"spec": spec})
+	_, err := c.rest.Do(c.b.t.Context(), http.MethodPut, "/v1/multicast-groups/"+name, nil,
+		map[string]any{"spec": spec})
 	return err
 }
 

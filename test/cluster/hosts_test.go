@@ -18,20 +18,23 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// TestHosts: hosts that are connected to three controllers are served by the decider's will, deny a link
-// whose port is down while the store has no quorum and so no controller decides, use it again after its
-// hold, and stay connected when the next controller decides. When the decider leaves, all come to another
-// one.
+// TestHosts: hosts that are connected to three controllers are served by the decider's will, deny a
+// link whose port is down while the store has no quorum and so no controller decides, use it again
+// after its hold, and stay connected when the next controller decides. When the decider leaves, all
+// come to another one.
 func TestHosts(t *testing.T) {
-	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7, Delay: 100 * time.Microsecond})
+	network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7,
+		Delay: 100 * time.Microsecond})
 	b := newBedOf(t, network, 3, func(inv *inventory.Inventory) {
 		inv.MRC.Mode, inv.MRC.Listen = "stev", "127.0.0.1:0"
-		inv.MRC.Restore.Hold, inv.MRC.Restore.FirstRound = api.Duration(200*time.Millisecond), api.Duration(2*time.Second)
+		inv.MRC.Restore.Hold, inv.MRC.Restore.FirstRound = api.Duration(200*time.Millisecond),
+			api.Duration(2*time.Second)
 	})
 	var connections atomic.Int64
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "127.0.0.1:1" // of the dialer's choice
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		c := b.controllers[int(connections.Add(1))%len(b.controllers)]
 		if c.service == nil {
 			return nil, errors.New("there is no such controller")
@@ -71,7 +74,8 @@ func TestHosts(t *testing.T) {
 		streams += c.Streams
 	}
 	if streams != len(network.Hosts) {
-		t.Errorf("controllers serve %d streams, want one for each of %d hosts", streams, len(network.Hosts))
+		t.Errorf("controllers serve %d streams, want one for each of %d hosts", streams,
+			len(network.Hosts))
 	}
 	before := connections.Load()
 
@@ -81,7 +85,9 @@ func TestHosts(t *testing.T) {
 	b.until("no controller decides", func() bool {
 		for _, c := range b.controllers {
 			state, err := c.rest.Controllers().List(t.Context(), nil)
-			if err != nil || len(state) == 0 || slices.ContainsFunc(state, func(s api.Controller) bool { return s.Role == api.RoleDecider }) {
+			if err != nil || len(state) == 0 || slices.ContainsFunc(state, func(s api.Controller) bool {
+				return s.Role == api.RoleDecider
+			}) {
 				return false
 			}
 		}
@@ -89,7 +95,9 @@ func TestHosts(t *testing.T) {
 	})
 	setLink := func(up bool) {
 		t.Helper()
-		err := b.network.Do(t.Context(), func(w *lab.World) error { return w.SetLink("P1-T0-1", "P1-T1-1", up) })
+		err := b.network.Do(t.Context(), func(w *lab.World) error {
+			return w.SetLink("P1-T0-1", "P1-T1-1", up)
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +125,9 @@ func TestHosts(t *testing.T) {
 		t.Errorf("%d hosts deny EVs before a link has failed", n)
 	}
 	setLink(false)
-	b.until("all hosts deny the link without a quorum", func() bool { return denying() == len(network.Hosts) })
+	b.until("all hosts deny the link without a quorum", func() bool {
+		return denying() == len(network.Hosts)
+	})
 	setLink(true)
 	b.until("all hosts use the link again without a quorum", func() bool { return denying() == 0 })
 	setLink(false)

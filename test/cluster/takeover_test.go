@@ -15,7 +15,9 @@ func TestTakeover(t *testing.T) {
 	b := newBed(t, 3)
 	first := b.decider()
 	for i := range 3 {
-		b.until("a group is accepted", func() bool { return b.controllers[i].put(fmt.Sprintf("g%d", i), spec(i)) == nil })
+		b.until("a group is accepted", func() bool {
+			return b.controllers[i].put(fmt.Sprintf("g%d", i), spec(i)) == nil
+		})
 	}
 	names := []string{"g0", "g1", "g2"}
 	before := b.programmed(b.other(first), names...)
@@ -24,7 +26,8 @@ func TestTakeover(t *testing.T) {
 		d := b.decider()
 		for name, g := range b.programmed(b.other(d), names...) {
 			was := before[name]
-			if g.Version != was.Version || g.Status.Index != was.Status.Index || g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {
+			if g.Version != was.Version || g.Status.Index != was.Status.Index ||
+				g.Status.Epoch != was.Status.Epoch || !g.Spec.Equal(&was.Spec) {
 				t.Errorf("%s %s: %+v, was %+v", name, when, g, was)
 			}
 		}
@@ -84,7 +87,8 @@ func TestPreconditions(t *testing.T) {
 	changed := spec(0)
 	changed.Receivers = changed.Receivers[:1]
 	put := func(c *controller, version uint64) error {
-		_, err := c.rest.Do(t.Context(), http.MethodPut, "/v1/multicast-groups/g0", nil, map[string]any{"version": version, "spec": changed})
+		_, err := c.rest.Do(t.Context(), http.MethodPut, "/v1/multicast-groups/g0", nil,
+			map[string]any{"version": version, "spec": changed})
 		return err
 	}
 	if err := put(d, g.Version); err != nil {

@@ -13,7 +13,8 @@ import (
 // sampled returns the times at which a controller says that a port received something.
 func (c *controller) sampled(port string) (times []time.Time) {
 	query := url.Values{"kind": {"port"}, "name": {port}, "since": {"2m"}}
-	answer, err := c.rest.Do(c.b.t.Context(), http.MethodGet, "/v1/telemetry/history?"+query.Encode(), nil, nil)
+	answer, err := c.rest.Do(c.b.t.Context(), http.MethodGet, "/v1/telemetry/history?"+query.Encode(),
+		nil, nil)
 	if err != nil {
 		return nil
 	}
@@ -31,8 +32,8 @@ func (c *controller) sampled(port string) (times []time.Time) {
 	return times
 }
 
-// TestTelemetry: a controller that decides has samples of all switches from then on, which any other
-// returns too. One that decides again also has those of before, with a gap.
+// TestTelemetry: a controller that decides has samples of all switches from then on, which any
+// other returns too. One that decides again also has those of before, with a gap.
 func TestTelemetry(t *testing.T) {
 	b := newBed(t, 3)
 	first := b.decider()

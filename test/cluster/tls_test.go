@@ -17,17 +17,21 @@ import (
 // reaches none of them there.
 func TestTLS(t *testing.T) {
 	authority := certstest.New(t)
-	authority.IssueAs(t, "controllers", certs.Identity{Kind: certs.KindController, Name: "c"}, "127.0.0.1")
+	authority.IssueAs(t, "controllers", certs.Identity{Kind: certs.KindController, Name: "c"},
+		"127.0.0.1")
 	authority.IssueAs(t, "switch", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.1")
 	authority.IssueAs(t, "host", certs.Identity{Kind: certs.KindHost, Name: "h1"})
 	authority.IssueAs(t, "client", certs.Identity{Kind: certs.KindClient, Name: "admin"})
 	authority.IssueExpired(t, "expired", "c")
 	b := newBed(t, 2, func(inv *inventory.Inventory) {
-		inv.Cluster.TLS = &inventory.TLS{CA: authority.File("ca.pem"), Cert: authority.File("controllers.pem"), Key: authority.File("controllers.key")}
+		inv.Cluster.TLS = &inventory.TLS{CA: authority.File("ca.pem"),
+			Cert: authority.File("controllers.pem"), Key: authority.File("controllers.key")}
 	})
 	d := b.decider()
 	m := b.other(d)
-	b.until("a group is accepted by way of a member", func() bool { return m.put("g0", spec(0)) == nil })
+	b.until("a group is accepted by way of a member", func() bool {
+		return m.put("g0", spec(0)) == nil
+	})
 	var peers string
 	b.until("all controllers answer each other", func() bool {
 		list, err := m.rest.Controllers().List(t.Context(), nil)
@@ -53,7 +57,8 @@ func TestTLS(t *testing.T) {
 			}
 			conf.Certificates = []tls.Certificate{pair}
 		}
-		c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: conf}}
+		c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
+			TLSClientConfig: conf}}
 		r, err := c.Get("https://" + peers + "/v1/multicast-groups")
 		if err == nil {
 			err = r.Body.Close()

@@ -33,7 +33,8 @@ func served(t *testing.T) map[string]bool {
 	t.Helper()
 	quoted := regexp.MustCompile(`"(weft_[a-z0-9_]+)"`)
 	out := map[string]bool{}
-	for _, dir := range []string{"northbound", "dataplane/live/metrics", "dataplane/p4rt", "cmd/weft"} {
+	for _, dir := range []string{"northbound", "dataplane/live/metrics", "dataplane/p4rt",
+		"cmd/weft"} {
 		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +111,8 @@ func TestMetricsExist(t *testing.T) {
 	}
 	for where, expr := range all {
 		for _, name := range metric.FindAllString(expr, -1) {
-			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"), "_sum")
+			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"),
+				"_sum")
 			if !known[name] && !known[base] {
 				t.Errorf("%s: nothing serves %s", where, name)
 			}
@@ -128,7 +130,8 @@ func TestRules(t *testing.T) {
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Skip("promtool is not on the PATH: apt-get install prometheus")
 	}
-	for _, args := range [][]string{{"check", "rules", "weft.rules.yml", "weft.alerts.yml"}, {"test", "rules", "weft.test.yml"}} {
+	for _, args := range [][]string{{"check", "rules", "weft.rules.yml", "weft.alerts.yml"},
+		{"test", "rules", "weft.test.yml"}} {
 		cmd := exec.CommandContext(t.Context(), "promtool", args...)
 		cmd.Dir = filepath.Join(root, "deploy/prometheus")
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -142,11 +145,16 @@ func TestUnit(t *testing.T) {
 	const file = "deploy/systemd/weft.service"
 	unit := read(t, file)
 	for _, want := range []string{
-		"DynamicUser=yes", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE", "NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes",
-		"ProtectProc=invisible", "ProtectClock=yes", "ProtectControlGroups=yes", "ProtectHostname=yes", "ProtectKernelLogs=yes", "ProtectKernelModules=yes",
-		"ProtectKernelTunables=yes", "PrivateDevices=yes", "PrivateTmp=yes", "RemoveIPC=yes", "RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX",
-		"RestrictNamespaces=yes", "RestrictRealtime=yes", "RestrictSUIDSGID=yes", "LockPersonality=yes", "MemoryDenyWriteExecute=yes",
-		"SystemCallArchitectures=native", "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources", "SystemCallErrorNumber=EPERM", "UMask=0077",
+		"DynamicUser=yes", "CapabilityBoundingSet=CAP_NET_BIND_SERVICE", "NoNewPrivileges=yes",
+		"ProtectSystem=strict", "ProtectHome=yes",
+		"ProtectProc=invisible", "ProtectClock=yes", "ProtectControlGroups=yes", "ProtectHostname=yes",
+		"ProtectKernelLogs=yes", "ProtectKernelModules=yes",
+		"ProtectKernelTunables=yes", "PrivateDevices=yes", "PrivateTmp=yes", "RemoveIPC=yes",
+		"RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX",
+		"RestrictNamespaces=yes", "RestrictRealtime=yes", "RestrictSUIDSGID=yes", "LockPersonality=yes",
+		"MemoryDenyWriteExecute=yes",
+		"SystemCallArchitectures=native", "SystemCallFilter=@system-service",
+		"SystemCallFilter=~@privileged @resources", "SystemCallErrorNumber=EPERM", "UMask=0077",
 	} {
 		if !strings.Contains(unit, "\n"+want+"\n") {
 			t.Errorf("%s lacks %s", file, want)
@@ -159,7 +167,8 @@ func TestUnit(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not on the PATH: apt-get install systemd")
 	}
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--no-pager", filepath.Join(root, file)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true",
+		"--no-pager", filepath.Join(root, file)).CombinedOutput()
 	if strings.Contains(string(out), "nrecognized option") {
 		t.Skip("systemd-analyze has no --offline: it is older than 250")
 	}
@@ -174,10 +183,12 @@ func TestUnit(t *testing.T) {
 
 // TestImageHasAUser: the image does not run as root, and what of a lab needs root says so.
 func TestImageHasAUser(t *testing.T) {
-	if text := read(t, "deploy/image/Dockerfile"); !strings.Contains(text, "\nUSER 65532:65532\n") || !strings.Contains(text, "COPY --chown=65532:65532 state /var/lib/weft\n") {
+	if text := read(t, "deploy/image/Dockerfile"); !strings.Contains(text, "\nUSER 65532:65532\n") ||
+		!strings.Contains(text, "COPY --chown=65532:65532 state /var/lib/weft\n") {
 		t.Error("deploy/image/Dockerfile: no user, or its records belong to another")
 	}
-	for _, file := range []string{"docker-compose.yml", "deploy/compose/fabric/docker-compose.yml", "deploy/compose/cluster/docker-compose.yml"} {
+	for _, file := range []string{"docker-compose.yml", "deploy/compose/fabric/docker-compose.yml",
+		"deploy/compose/cluster/docker-compose.yml"} {
 		var lab struct {
 			Switch     struct{ User string } `yaml:"x-switch"`
 			Host       struct{ User string } `yaml:"x-host"`

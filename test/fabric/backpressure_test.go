@@ -12,7 +12,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// wan is two switches far apart, R1 and R3 of the draft's figure 3: data goes in at R1, over its port 2 and the WAN to R3, and out by R3's port 2; PFC frames come back through a tunnel.
+// wan is two switches far apart, R1 and R3 of the draft's figure 3: data goes in at R1, over its
+// port 2 and the WAN to R3, and out by R3's port 2; PFC frames come back through a tunnel.
 type wan struct {
 	r1, r3 *holder
 	delay  time.Duration
@@ -92,8 +93,9 @@ func (w *wan) run() {
 	}
 }
 
-// TestBackpressure: with the headroom of a round trip and a refresh nothing is lost at R3, whatever it is paused by and although single PFC frames get lost; packets stay in
-// order, and another priority does not wait. Without marks the same traffic overflows.
+// TestBackpressure: with the headroom of a round trip and a refresh nothing is lost at R3, whatever
+// it is paused by and although single PFC frames get lost; packets stay in order, and another
+// priority does not wait. Without marks the same traffic overflows.
 func TestBackpressure(t *testing.T) {
 	const (
 		priority, other = 3, 5 // the other above: queues have strict priorities
@@ -119,7 +121,8 @@ func TestBackpressure(t *testing.T) {
 					entry(p4.TableLocalSid, []any{exactly(sid)}, p4.ActionEndXPfc, 2, neighborOf(2), 0),
 					entry(p4.TablePfcTunnel, []any{sid, node, 0}, p4.ActionAcceptPfc, 1<<priority)),
 				r3: newHolder(t, 0,
-					entry(p4.TablePfcQueue, []any{uint8(egress), 2, priority}, p4.ActionSetPfcQueue, xoff+headroom, mark, xoff/2, quanta, int(refresh), 1, 0, 0, 0),
+					entry(p4.TablePfcQueue, []any{uint8(egress), 2, priority}, p4.ActionSetPfcQueue, xoff+headroom,
+						mark, xoff/2, quanta, int(refresh), 1, 0, 0, 0),
 					upstream(egress, 2, priority, 0, p4.ActionPfcToTunnel, 9, sid, 0, 48, 7, 7, own),
 					entry(p4.TableSrPolicy, []any{9}, p4.ActionVia0, node)),
 			}
@@ -133,14 +136,17 @@ func TestBackpressure(t *testing.T) {
 			for at := w.r3.start; at < w.r3.start+500*time.Microsecond; at += time.Duration(rng.Int64N(int64(200 * time.Microsecond))) {
 				w.later(at, w.r3, 2, pfcOf(uint16(1+rng.IntN(3000)), priority).AppendFrame(nil, pfcSource))
 				if rng.IntN(2) == 0 {
-					w.later(at+time.Duration(rng.Int64N(int64(100*time.Microsecond))), w.r3, 2, pfcOf(0, priority).AppendFrame(nil, pfcSource))
+					w.later(at+time.Duration(rng.Int64N(int64(100*time.Microsecond))), w.r3, 2,
+						pfcOf(0, priority).AppendFrame(nil, pfcSource))
 				}
 			}
-			w.later(w.r3.start+600*time.Microsecond, w.r3, 2, pfcOf(65535, priority).AppendFrame(nil, pfcSource))
+			w.later(w.r3.start+600*time.Microsecond, w.r3, 2, pfcOf(65535, priority).AppendFrame(nil,
+				pfcSource))
 			w.later(w.r3.start+3*time.Millisecond, w.r3, 2, pfcOf(0, priority).AppendFrame(nil, pfcSource))
 			w.run()
 
-			dropped := w.r1.device.Switch().Stats().Drops.Total() + w.r3.device.Switch().Stats().Drops.Total()
+			dropped := w.r1.device.Switch().Stats().Drops.Total() +
+				w.r3.device.Switch().Stats().Drops.Total()
 			if !marks {
 				if dropped == 0 {
 					t.Errorf("seed %d: nothing is lost without marks: the traffic proves nothing", seed)
@@ -154,20 +160,23 @@ func TestBackpressure(t *testing.T) {
 				if want := fmt.Sprintf("%d:%d", p, next[p]); name != want {
 					t.Fatalf("seed %d: %s left, want %s", seed, name, want)
 				}
-				if late := times[i] - time.Duration(next[p])*3*wireTime - delay; p == other && late > 4*wireTime {
+				if late := times[i] - time.Duration(next[p])*3*wireTime - delay; p == other &&
+					late > 4*wireTime {
 					t.Fatalf("seed %d: %s left %v late: it waited for another priority", seed, name, late)
 				}
 				next[p]++
 			}
 			held := w.r1.report(egress, 2, priority)
 			if dropped != 0 || next[priority] != packets || next[other] != packets {
-				t.Errorf("seed %d: %d dropped, %d and %d of %d delivered", seed, dropped, next[priority], next[other], packets)
+				t.Errorf("seed %d: %d dropped, %d and %d of %d delivered", seed, dropped, next[priority],
+					next[other], packets)
 			}
 			if held.XOFFsReceived == 0 || held.Peak == 0 {
 				t.Errorf("seed %d: R1 held nothing: %+v", seed, held)
 			}
 			t.Logf("seed %d: delay %v, headroom %d octets; R1 was paused %d times and held %d octets at most, R3 %d; %d PFC frames lost",
-				seed, delay, headroom, held.XOFFsReceived, held.Peak, w.r3.report(egress, 2, priority).Peak, w.lost)
+				seed, delay, headroom, held.XOFFsReceived, held.Peak, w.r3.report(egress, 2, priority).Peak,
+				w.lost)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// The switch of all scenarios and its surroundings. Behind port n is host fd00:a::n, and node fd00:b:n::1 with its locator
-// fd00:b:n::/48; the next hop through port n is neighbor 100 + n.
+// The switch of all scenarios and its surroundings. Behind port n is host fd00:a::n, and node
+// fd00:b:n::1 with its locator fd00:b:n::/48; the next hop through port n is neighbor 100 + n.
 var (
 	node      = addr("fd00:b:ff::1")
 	nodeMAC   = packet.MAC{2, 0, 0, 0, 0, 1}
@@ -53,8 +53,10 @@ func baseEntries() []*p4v1.Update {
 		updates = append(updates,
 			entry(p4.TablePort, []any{port}, p4.ActionSetPort, 0, 0),
 			entry(p4.TableNeighbor, []any{neighborOf(port)}, p4.ActionSetMacs, macOf(port), macBehind(port)),
-			entry(p4.TableIpv6Route, []any{0, exactly(host(port))}, p4.ActionForward, port, neighborOf(port)),
-			entry(p4.TableIpv6Route, []any{0, netip.PrefixFrom(addr(fmt.Sprintf("fd00:b:%x::", port)), 48)}, p4.ActionForward, port, neighborOf(port)),
+			entry(p4.TableIpv6Route, []any{0, exactly(host(port))}, p4.ActionForward, port,
+				neighborOf(port)),
+			entry(p4.TableIpv6Route, []any{0, netip.PrefixFrom(addr(fmt.Sprintf("fd00:b:%x::", port)), 48)},
+				p4.ActionForward, port, neighborOf(port)),
 			cloneSession(port+1, copyTo{port, 0}),
 		)
 	}

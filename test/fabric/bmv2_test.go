@@ -25,7 +25,8 @@ func TestBMv2(t *testing.T) {
 	}
 }
 
-// TestAggregationBMv2 compares random histories of a group with the plain model, on simple_switch_grpc.
+// TestAggregationBMv2 compares random histories of a group with the plain model, on
+// simple_switch_grpc.
 func TestAggregationBMv2(t *testing.T) {
 	compareRuns(t, newBMv2(t), 20)
 }
@@ -49,8 +50,9 @@ const (
 
 // bmv2Target is a BMv2 switch with a tap on every port.
 //
-// Nothing says when a BMv2 switch has done with a packet, so inject sends probes after it. Every queue is first in, first out: when
-// a probe has come out of every port, what was in front of it has moved on a pass or left.
+// Nothing says when a BMv2 switch has done with a packet, so inject sends probes after it. Every
+// queue is first in, first out: when a probe has come out of every port, what was in front of it
+// has moved on a pass or left.
 type bmv2Target struct {
 	network  *bmv2.Network
 	client   *bmv2.Client
@@ -86,7 +88,8 @@ func newBMv2(t *testing.T) *bmv2Target {
 	}
 	t.Cleanup(func() { client.Close() })
 
-	b := &bmv2Target{network: network, client: client, received: make(chan wire, 1<<16), rx: map[uint32]int{}}
+	b := &bmv2Target{network: network, client: client, received: make(chan wire, 1<<16),
+		rx: map[uint32]int{}}
 	for _, port := range tapped() {
 		tap := network.Tap(bmv2.Port{Switch: "s", Port: port})
 		readers.Go(func() {
@@ -225,7 +228,8 @@ func (b *bmv2Target) inject(t testing.TB, in ...wire) []wire {
 	return out
 }
 
-// arrived waits until all that was sent into a port is at least in ingress. Packet-outs need no waiting: the probes follow them.
+// arrived waits until all that was sent into a port is at least in ingress. Packet-outs need no
+// waiting: the probes follow them.
 func (b *bmv2Target) arrived(ctx context.Context, t testing.TB, port uint32) {
 	t.Helper()
 	if port == p4.CpuPort {
@@ -245,8 +249,9 @@ func (b *bmv2Target) arrived(ctx context.Context, t testing.TB, port uint32) {
 // probeType is the EtherType of probes, one of those for local experiments.
 const probeType = 0x88b5
 
-// flush sends a probe through each of BMv2's queues and returns what came out besides. Egress queues of ports that are the same modulo 4
-// share a thread and its order; the last probes go out of every port, so that nothing is left on a wire.
+// flush sends a probe through each of BMv2's queues and returns what came out besides. Egress
+// queues of ports that are the same modulo 4 share a thread and its order; the last probes go out
+// of every port, so that nothing is left on a wire.
 func (b *bmv2Target) flush(ctx context.Context, t testing.TB, last bool) []wire {
 	t.Helper()
 	waiting := map[string]bool{}
@@ -263,7 +268,8 @@ func (b *bmv2Target) flush(ctx context.Context, t testing.TB, last bool) []wire 
 		frame := make([]byte, 60)
 		binary.BigEndian.PutUint16(frame[12:], probeType)
 		binary.BigEndian.PutUint64(frame[14:], b.probe)
-		if err := b.client.PacketOut(toPacketOut(packetOut(p4.PacketOutOpSend, out, 0, 0, frame...).frame)); err != nil {
+		if err := b.client.PacketOut(toPacketOut(packetOut(p4.PacketOutOpSend, out, 0, 0,
+			frame...).frame)); err != nil {
 			t.Fatalf("probe: %v", err)
 		}
 		waiting[probeKey(out, frame)] = true
@@ -299,7 +305,8 @@ func (b *bmv2Target) counters(t testing.TB, id uint32) map[int]int {
 
 func (b *bmv2Target) cellsOf(ctx context.Context, t testing.TB, id uint32) map[int]int {
 	t.Helper()
-	entities, err := b.client.Read(ctx, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id}}})
+	entities, err := b.client.Read(ctx,
+		&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: id}}})
 	if err != nil {
 		t.Fatalf("reading counter %#x: %v", id, err)
 	}

@@ -41,7 +41,8 @@ func cnps() []scenario {
 	state := func(b uint8, cnps uint32, worst uint8, total uint32) step {
 		return step{
 			what: fmt.Sprintf("state of branch %d", b), in: g.ask(b),
-			out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: b, epoch: g.epoch, cnps: cnps, cnpTotal: total, cnpBranch: worst}.wire()},
+			out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: b,
+				epoch: g.epoch, cnps: cnps, cnpTotal: total, cnpBranch: worst}.wire()},
 		}
 	}
 	limited := g.where(func(g *group) { g.limit = 2 })
@@ -66,9 +67,11 @@ func cnps() []scenario {
 		{
 			name: "cnp/ended_by", entries: entries,
 			steps: []step{
-				absorbed("", g.ack(0, 10, 1)), absorbed("", g.ack(1, 10, 1)), sends("", g.ack(2, 20, 1), advanced, g.upAck(10, 1)),
+				absorbed("", g.ack(0, 10, 1)), absorbed("", g.ack(1, 10, 1)),
+				sends("", g.ack(2, 20, 1), advanced, g.upAck(10, 1)),
 				opens("", g, 0),
-				withWrite(refuses("not by a response that does not count", in(7, g.answer(0, 1, 0, 1)), p4.DropReasonMtNotBranch), g.over()),
+				withWrite(refuses("not by a response that does not count", in(7, g.answer(0, 1, 0, 1)),
+					p4.DropReasonMtNotBranch), g.over()),
 				sends("a response that is absorbed: it becomes the CNP", g.ack(1, 11, 1), cnpSent, g.upCNP()),
 				absorbed("once", g.ack(1, 12, 1)),
 				withWrite(opens("", g, 0), g.openAgain()),
@@ -84,7 +87,8 @@ func cnps() []scenario {
 				withWrite(opens("", g, 0), g.openAgain()),
 				{
 					what: "a fatal NAK", write: g.over(), in: g.fatal(0, 12, packet.NAKRemoteAccess, 1),
-					out: []wire{g.upAnswer(12, packet.NAKSyndrome(packet.NAKRemoteAccess), 1), g.upCNP()}, events: events{nakFatal: 1, cnpSent: 1},
+					out:    []wire{g.upAnswer(12, packet.NAKSyndrome(packet.NAKRemoteAccess), 1), g.upCNP()},
+					events: events{nakFatal: 1, cnpSent: 1},
 				},
 				withWrite(opens("", g, 1), g.openAgain()),
 				{
@@ -96,7 +100,9 @@ func cnps() []scenario {
 					out: []wire{g.upCNP(), g.opened(0)}, events: events{cnpSent: 1, cnpOpened: 1},
 				},
 				{
-					what: "a poll that also sends an ACK", write: modify(g.where(func(g *group) { g.window, g.live = 0, 0b100 }).state()), in: g.poll(),
+					what: "a poll that also sends an ACK", write: modify(g.where(func(g *group) {
+						g.window, g.live = 0, 0b100
+					}).state()), in: g.poll(),
 					out: []wire{g.upAck(20, 1), g.upCNP()}, events: events{advanced: 1, cnpSent: 1},
 				},
 				idle,
@@ -129,7 +135,9 @@ func cnps() []scenario {
 				refuses("", g.cnp(1), p4.DropReasonMtCnpRate),
 				state(0, 2, 0, 0), state(1, 2, 0, 0),
 				{
-					what: "a new window, a new allowance", write: modify(limited.where(func(g *group) { g.window = 0 }).state()), in: g.cnp(0),
+					what: "a new window, a new allowance", write: modify(limited.where(func(g *group) {
+						g.window = 0
+					}).state()), in: g.cnp(0),
 					out: []wire{g.upCNP(), g.opened(0)}, events: events{cnpSent: 1, cnpOpened: 1},
 				},
 				withWrite(counted("", g.cnp(0)), modify(limited.state())),
@@ -141,14 +149,17 @@ func cnps() []scenario {
 			steps: []step{
 				opens("", g, 0), counted("", g.cnp(1)),
 				{
-					what: "a new epoch forgets the window", in: bump.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1},
+					what: "a new epoch forgets the window", in: bump.poll(),
+					ingress: drops{p4.DropReasonMtPollIdle: 1},
 					write: modify(bump.where(func(g *group) { g.window = 0 }).state(), bump.upstream(),
-						bump.branch(bump.branches[0], 2), bump.branch(bump.branches[1], 3), bump.branch(bump.branches[2], 4)),
+						bump.branch(bump.branches[0], 2), bump.branch(bump.branches[1], 3),
+						bump.branch(bump.branches[2], 4)),
 				},
 				withWrite(opens("and opens its own", bump, 1), modify(bump.state())),
 				{
 					what: "with its own counts", in: g.ask(0),
-					out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, epoch: bump.epoch, cnpBranch: 1}.wire()},
+					out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id,
+						epoch: bump.epoch, cnpBranch: 1}.wire()},
 				},
 			},
 		},
@@ -158,13 +169,14 @@ func cnps() []scenario {
 	}
 }
 
-// fastCNPs: a CNP that a switch on the way sends to the source itself (Fast CNP) is a packet like any
-// other to the source, whoever it says it is from. The group's window, counts and CNP are as without
-// it (draft section 1.1).
+// fastCNPs: a CNP that a switch on the way sends to the source itself (Fast CNP) is a packet like
+// any other to the source, whoever it says it is from. The group's window, counts and CNP are as
+// without it (draft section 1.1).
 func fastCNPs() scenario {
 	g := newGroup(45, 2)
 	fast := func(from netip.Addr) []byte {
-		p := arriving(from, g.source(), packet.BTH{Opcode: packet.OpCongestionNotification, DestQPN: sourceQPN, BECN: true})
+		p := arriving(from, g.source(), packet.BTH{Opcode: packet.OpCongestionNotification,
+			DestQPN: sourceQPN, BECN: true})
 		return p.Append(nil)
 	}
 	passes := func(what string, port uint32, frame []byte) step {
@@ -173,7 +185,8 @@ func fastCNPs() scenario {
 	state := func(what string, b uint8, cnps uint32, worst uint8) step {
 		return step{
 			what: what, in: g.ask(b),
-			out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: b, epoch: g.epoch, cnps: cnps, cnpBranch: worst}.wire()},
+			out: []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: b,
+				epoch: g.epoch, cnps: cnps, cnpBranch: worst}.wire()},
 		}
 	}
 	return scenario{
@@ -211,7 +224,8 @@ func windowEdges() scenario {
 			after(49*us, absorbed("", g.ack(0, 10, 1))),
 			after(us, sends("the next response", g.ack(0, 11, 1), cnpSent, g.upCNP())),
 			opens("", g, 0),
-			after(50*us, step{in: g.cnp(1), out: []wire{g.upCNP(), g.opened(1)}, events: events{cnpSent: 1, cnpOpened: 1}}),
+			after(50*us, step{in: g.cnp(1), out: []wire{g.upCNP(), g.opened(1)},
+				events: events{cnpSent: 1, cnpOpened: 1}}),
 			after(49*us, counted("counted from the CNP that opened it", g.cnp(0))),
 			after(us, sends("", g.poll(), cnpSent, g.upCNP())),
 		},
@@ -222,13 +236,15 @@ func windowEdges() scenario {
 func states() scenario {
 	g := newGroup(42, 3)
 	ask := func(what string, b uint8, r report) step {
-		r.port, r.reason, r.group, r.branch, r.epoch = p4.CpuPort, p4.PacketInReasonState, g.id, b, g.epoch
+		r.port, r.reason, r.group, r.branch, r.epoch = p4.CpuPort, p4.PacketInReasonState, g.id, b,
+			g.epoch
 		return step{what: what, in: g.ask(b), out: []wire{r.wire()}}
 	}
 	last := uint32(packet.PSNMask)
 	bump := g.where(func(g *group) { g.epoch++ })
 	fresh := ask("a new epoch knows nothing", 1, report{})
-	fresh.out = []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: 1, epoch: bump.epoch}.wire()}
+	fresh.out = []wire{report{port: p4.CpuPort, reason: p4.PacketInReasonState, group: g.id, branch: 1,
+		epoch: bump.epoch}.wire()}
 	fresh.write = modify(bump.state())
 	return scenario{
 		name: "state", entries: g.responses(),
@@ -240,15 +256,18 @@ func states() scenario {
 			absorbed("", g.nak(1, 5, 9)),
 			ask("pending", 1, report{flags: flagValid | flagPending, ackPSN: 4, msn: 9}),
 			sends("", g.rnr(2, 1, 30, 8), advanced, g.upAck(last, 8)),
-			ask("RNR, and the last m", 2, report{flags: flagValid | flagPending | flagRNR | flagLast, ackPSN: 0, rnrTimer: 30, msn: 8, lastPSN: 0}),
+			ask("RNR, and the last m", 2, report{flags: flagValid | flagPending | flagRNR | flagLast,
+				ackPSN: 0, rnrTimer: 30, msn: 8, lastPSN: 0}),
 			sends("", g.ack(0, 1, 0x123457), nakRNR, g.upRNR(1, 30, 8)),
 			ask("", 0, report{flags: flagValid | flagLast, ackPSN: 1, msn: 0x123457, lastPSN: 1}),
 			sends("", g.rnr(2, 1, 0, 8), nakRNR, g.upRNR(1, 0, 8)),
-			ask("the longest timer", 2, report{flags: flagValid | flagPending | flagRNR | flagLast, ackPSN: 0, msn: 8, lastPSN: 1}),
+			ask("the longest timer", 2, report{flags: flagValid | flagPending | flagRNR | flagLast,
+				ackPSN: 0, msn: 8, lastPSN: 1}),
 			ask("a branch that nobody is", 31, report{flags: flagLast, lastPSN: 1}),
 			refuses("a branch there cannot be", g.ask(32), p4.DropReasonPacketOut),
 			refuses("", g.ask(255), p4.DropReasonPacketOut),
-			refuses("a group that is not programmed", packetOut(p4.PacketOutOpState, 0, 43, 0), p4.DropReasonMtGroup),
+			refuses("a group that is not programmed", packetOut(p4.PacketOutOpState, 0, 43, 0),
+				p4.DropReasonMtGroup),
 			fresh,
 		},
 	}
@@ -259,18 +278,24 @@ func packetIO() []scenario {
 	g := newGroup(44, 1)
 	sent := scenario{name: "packet_out"}
 	for port := uint32(1); port <= ports; port++ {
-		frame := append(plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 1, Src: host(1), Dst: host(2)}, pattern(int(port)*1000)), byte(port))
-		sent.steps = append(sent.steps, step{what: fmt.Sprint(port), in: packetOut(p4.PacketOutOpSend, port, 7, 9, frame...), out: []wire{{port, frame}}})
+		frame := append(plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 1, Src: host(1),
+			Dst: host(2)}, pattern(int(port)*1000)), byte(port))
+		sent.steps = append(sent.steps, step{what: fmt.Sprint(port), in: packetOut(p4.PacketOutOpSend,
+			port, 7, 9, frame...), out: []wire{{port, frame}}})
 	}
 	loop := pattern(100)
 	sent.entries = g.responses()
 	sent.steps = append(sent.steps,
-		step{what: "to the CPU port: reported", in: packetOut(p4.PacketOutOpSend, p4.CpuPort, 7, 9, loop...), out: []wire{report{port: p4.CpuPort}.wire(loop...)}},
+		step{what: "to the CPU port: reported", in: packetOut(p4.PacketOutOpSend, p4.CpuPort, 7, 9,
+			loop...), out: []wire{report{port: p4.CpuPort}.wire(loop...)}},
 		refuses("unknown operation", packetOut(3, 1, 0, 0, loop...), p4.DropReasonPacketOut),
 		refuses("unknown operation", packetOut(255, 1, 0, 0), p4.DropReasonPacketOut),
-		refuses("a poll with a payload", packetOut(p4.PacketOutOpPoll, 0, g.id, 0, 1), p4.DropReasonPacketOut),
-		refuses("a state with a payload", packetOut(p4.PacketOutOpState, 0, g.id, 0, loop...), p4.DropReasonPacketOut),
-		refuses("a poll of a group that is not programmed", packetOut(p4.PacketOutOpPoll, 0, 1023, 0), p4.DropReasonMtGroup),
+		refuses("a poll with a payload", packetOut(p4.PacketOutOpPoll, 0, g.id, 0, 1),
+			p4.DropReasonPacketOut),
+		refuses("a state with a payload", packetOut(p4.PacketOutOpState, 0, g.id, 0, loop...),
+			p4.DropReasonPacketOut),
+		refuses("a poll of a group that is not programmed", packetOut(p4.PacketOutOpPoll, 0, 1023, 0),
+			p4.DropReasonMtGroup),
 	)
 	return []scenario{sent}
 }

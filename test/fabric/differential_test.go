@@ -18,8 +18,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// Random switches and random packets: entries of some scenarios, less a few, with fields changed, and entries that are nothing but
-// random, under the packets of these scenarios and others, mutated or not. Whatever comes of them has to be the same on every target.
+// Random switches and random packets: entries of some scenarios, less a few, with fields changed,
+// and entries that are nothing but random, under the packets of these scenarios and others, mutated
+// or not. Whatever comes of them has to be the same on every target.
 
 const (
 	differentialPackets = 150 // a round
@@ -78,7 +79,9 @@ func newMaterial() *material {
 
 func (m *material) harvest(updates []*p4v1.Update) {
 	for _, u := range updates {
-		eachValue(u, func(_ string, width int32, v *[]byte) { m.values[width] = append(m.values[width], *v) })
+		eachValue(u, func(_ string, width int32, v *[]byte) {
+			m.values[width] = append(m.values[width], *v)
+		})
 	}
 }
 
@@ -90,7 +93,9 @@ func eachValue(u *p4v1.Update, visit func(name string, width int32, v *[]byte)) 
 	}
 	t := tableByID(e.GetTableId())
 	for _, m := range e.GetMatch() {
-		f := t.GetMatchFields()[slices.IndexFunc(t.GetMatchFields(), func(f *p4config.MatchField) bool { return f.GetId() == m.GetFieldId() })]
+		f := t.GetMatchFields()[slices.IndexFunc(t.GetMatchFields(), func(f *p4config.MatchField) bool {
+			return f.GetId() == m.GetFieldId()
+		})]
 		if x := m.GetExact(); x != nil {
 			visit(f.GetName(), f.GetBitwidth(), &x.Value)
 		} else if x := m.GetLpm(); x != nil && x.GetPrefixLen() == f.GetBitwidth() {
@@ -105,11 +110,15 @@ func eachValue(u *p4v1.Update, visit func(name string, width int32, v *[]byte)) 
 }
 
 func tableByID(id uint32) *p4config.Table {
-	return info.GetTables()[slices.IndexFunc(info.GetTables(), func(t *p4config.Table) bool { return t.GetPreamble().GetId() == id })]
+	return info.GetTables()[slices.IndexFunc(info.GetTables(), func(t *p4config.Table) bool {
+		return t.GetPreamble().GetId() == id
+	})]
 }
 
 func actionByID(id uint32) *p4config.Action {
-	return info.GetActions()[slices.IndexFunc(info.GetActions(), func(a *p4config.Action) bool { return a.GetPreamble().GetId() == id })]
+	return info.GetActions()[slices.IndexFunc(info.GetActions(), func(a *p4config.Action) bool {
+		return a.GetPreamble().GetId() == id
+	})]
 }
 
 // round is one random switch and the packets for it.
@@ -207,9 +216,12 @@ func (d draw) changed(u *p4v1.Update) *p4v1.Update {
 
 // entry draws one for any table but those of an action profile.
 func (d draw) entry() *p4v1.Update {
-	tables := slices.DeleteFunc(slices.Clone(info.GetTables()), func(t *p4config.Table) bool { return t.GetImplementationId() != 0 })
+	tables := slices.DeleteFunc(slices.Clone(info.GetTables()), func(t *p4config.Table) bool {
+		return t.GetImplementationId() != 0
+	})
 	t := tables[d.IntN(len(tables))]
-	e := &p4v1.TableEntry{TableId: t.GetPreamble().GetId(), IsDefaultAction: len(t.GetMatchFields()) == 0}
+	e := &p4v1.TableEntry{TableId: t.GetPreamble().GetId(),
+		IsDefaultAction: len(t.GetMatchFields()) == 0}
 	for _, f := range t.GetMatchFields() {
 		m := &p4v1.FieldMatch{FieldId: f.GetId()}
 		v := d.value(f.GetName(), f.GetBitwidth())
@@ -224,7 +236,8 @@ func (d draw) entry() *p4v1.Update {
 			if length == 0 {
 				continue
 			}
-			m.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: prefix(v, f.GetBitwidth(), length), PrefixLen: length}}
+			m.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: prefix(v,
+				f.GetBitwidth(), length), PrefixLen: length}}
 		default:
 			panic(fmt.Sprintf("%s: match kind %v", t.GetPreamble().GetAlias(), f.GetMatchType()))
 		}
@@ -236,10 +249,12 @@ func (d draw) entry() *p4v1.Update {
 	a := actionByID(refs[d.IntN(len(refs))].GetId())
 	call := &p4v1.Action{ActionId: a.GetPreamble().GetId()}
 	for _, p := range a.GetParams() {
-		call.Params = append(call.Params, &p4v1.Action_Param{ParamId: p.GetId(), Value: d.value(p.GetName(), p.GetBitwidth())})
+		call.Params = append(call.Params, &p4v1.Action_Param{ParamId: p.GetId(),
+			Value: d.value(p.GetName(), p.GetBitwidth())})
 	}
 	e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call}}
-	u := &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
+	u := &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
 	if e.IsDefaultAction {
 		u.Type = p4v1.Update_MODIFY
 	}
@@ -256,7 +271,8 @@ func prefix(v []byte, width, length int32) []byte {
 	return canonical(full)
 }
 
-// mutated is a packet with octets changed, cut off or added; one that arrives on another port, or with the ICRC made right again.
+// mutated is a packet with octets changed, cut off or added; one that arrives on another port, or
+// with the ICRC made right again.
 func (d draw) mutated(w wire) wire {
 	w.frame = bytes.Clone(w.frame)
 	shortest := packet.EthernetLen
@@ -283,7 +299,8 @@ func (d draw) mutated(w wire) wire {
 			}
 		}
 	}
-	if p, n, err := packet.ParseRoCE(w.frame); w.port != p4.CpuPort && err == nil && n == len(w.frame) && d.IntN(2) == 0 {
+	if p, n, err := packet.ParseRoCE(w.frame); w.port != p4.CpuPort && err == nil &&
+		n == len(w.frame) && d.IntN(2) == 0 {
 		w.frame = p.Append(nil)
 	}
 	return w
@@ -300,10 +317,12 @@ func (r round) setUp(t testing.TB, to trier) []bool {
 	return taken
 }
 
-// seen keeps what arrives behind the ports there are: no interface takes less than an Ethernet header.
+// seen keeps what arrives behind the ports there are: no interface takes less than an Ethernet
+// header.
 func seen(wires []wire) []wire {
 	return slices.DeleteFunc(wires, func(w wire) bool {
-		return w.port != p4.CpuPort && (len(w.frame) < packet.EthernetLen || w.port != p4.PfcPort && (w.port == 0 || w.port > ports))
+		return w.port != p4.CpuPort && (len(w.frame) < packet.EthernetLen || w.port != p4.PfcPort &&
+			(w.port == 0 || w.port > ports))
 	})
 }
 
@@ -332,7 +351,8 @@ func compareTargets(t *testing.T, a, b trier, first, rounds uint64) {
 			}
 		}
 		after := [2]map[cell]int{readCells(t, a), readCells(t, b)}
-		compareCells(t, fmt.Sprintf("seed %d", seed), before[0], after[0], difference(after[1], before[1]))
+		compareCells(t, fmt.Sprintf("seed %d", seed), before[0], after[0],
+			difference(after[1], before[1]))
 		if t.Failed() {
 			t.Logf("replay it with WEFT_SEED=%d", seed)
 			return
@@ -348,8 +368,8 @@ func difference(after, before map[cell]int) map[cell]int {
 	return d
 }
 
-// TestRandomSwitches shows that the rounds are worth comparing: entries taken and refused, packets delivered, copied and dropped for
-// most reasons there are. Nothing is lost uncounted.
+// TestRandomSwitches shows that the rounds are worth comparing: entries taken and refused, packets
+// delivered, copied and dropped for most reasons there are. Nothing is lost uncounted.
 func TestRandomSwitches(t *testing.T) {
 	e := newEmbedded()
 	m := newMaterial()
@@ -378,12 +398,14 @@ func TestRandomSwitches(t *testing.T) {
 		}
 	}
 	packets := int(rounds) * differentialPackets
-	t.Logf("%d entries taken, %d refused; of %d packets %d left once, %d more than once; %d counters", taken, refused, packets, delivered, copied, len(reasons))
+	t.Logf("%d entries taken, %d refused; of %d packets %d left once, %d more than once; %d counters",
+		taken, refused, packets, delivered, copied, len(reasons))
 	copies := packets / 50
 	if testing.Short() { // a few rounds may have few trees
 		copies /= 2
 	}
-	if delivered < packets/10 || copied < copies || refused == 0 || refused > taken || len(reasons) < 30 {
+	if delivered < packets/10 || copied < copies || refused == 0 || refused > taken ||
+		len(reasons) < 30 {
 		t.Errorf("the rounds compare too little: %v", reasons)
 	}
 }

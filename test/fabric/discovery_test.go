@@ -11,7 +11,8 @@ import (
 
 // lldpFrame is an LLDP frame of another switch, with a payload of some octets behind its data unit.
 func lldpFrame(padding int) []byte {
-	b := packet.Ethernet{Dst: packet.LLDPAddress, Src: macBehind(2), EtherType: packet.EtherTypeLLDP}.Append(nil)
+	b := packet.Ethernet{Dst: packet.LLDPAddress, Src: macBehind(2),
+		EtherType: packet.EtherTypeLLDP}.Append(nil)
 	b = packet.LLDP{
 		Chassis: packet.LLDPID{Subtype: packet.LLDPChassisLocal, Value: "n2"},
 		Port:    packet.LLDPID{Subtype: packet.LLDPPortLocal, Value: "7"}, TTL: 4,
@@ -19,14 +20,17 @@ func lldpFrame(padding int) []byte {
 	return append(b, make([]byte, padding)...)
 }
 
-// discovery: LLDP frames go to the controller as they came, at a rate, and only where that is configured.
+// discovery: LLDP frames go to the controller as they came, at a rate, and only where that is
+// configured.
 func discovery() []scenario {
 	frame := lldpFrame(0)
 	rate := func(spacing, burst uint64) *p4v1.Update {
-		return entry(p4.TableDiscovery, []any{packet.LLDPAddress}, p4.ActionSetDiscovery, spacing, (burst-1)*spacing)
+		return entry(p4.TableDiscovery, []any{packet.LLDPAddress}, p4.ActionSetDiscovery, spacing,
+			(burst-1)*spacing)
 	}
 	reported := func(what string, port uint32, frame []byte) step {
-		return step{what: what, in: wire{port, frame}, out: []wire{report{port: uint16(port), reason: p4.PacketInReasonLldp}.wire(frame...)}}
+		return step{what: what, in: wire{port, frame},
+			out: []wire{report{port: uint16(port), reason: p4.PacketInReasonLldp}.wire(frame...)}}
 	}
 	refused := func(what string, frame []byte, reason p4.DropReason) step {
 		return step{what: what, in: wire{3, frame}, ingress: drops{reason: 1}}
@@ -39,12 +43,15 @@ func discovery() []scenario {
 	on.steps = append(on.steps,
 		reported("whatever follows the header", 4, frame[:packet.EthernetLen]),
 		refused("to another group address", elsewhere, p4.DropReasonNotIpv6),
-		refused("to the switch itself", patch(wire{3, frame}, 0, nodeMAC[:]...).frame, p4.DropReasonNotIpv6),
+		refused("to the switch itself", patch(wire{3, frame}, 0, nodeMAC[:]...).frame,
+			p4.DropReasonNotIpv6),
 		refused("another EtherType", patch(wire{3, frame}, 12, 0x88, 0xcd).frame, p4.DropReasonNotIpv6),
-		step{what: "out of a port", in: packetOut(p4.PacketOutOpSend, 5, 0, 0, frame...), out: []wire{{5, frame}}},
+		step{what: "out of a port", in: packetOut(p4.PacketOutOpSend, 5, 0, 0, frame...),
+			out: []wire{{5, frame}}},
 	)
 	host := scenario{
-		name: "lldp/host port", entries: append(modify(entry(p4.TablePort, []any{3}, p4.ActionSetPort, 1, 0)), rate(1, 1<<30)),
+		name: "lldp/host port", entries: append(modify(entry(p4.TablePort, []any{3}, p4.ActionSetPort, 1,
+			0)), rate(1, 1<<30)),
 		steps: []step{reported("the controller decides", 3, frame)},
 	}
 	off := scenario{name: "lldp/off", steps: []step{refused("no entry", frame, p4.DropReasonNotIpv6)}}

@@ -11,15 +11,18 @@ import (
 
 func TestECMPEmbedded(t *testing.T) { testECMP(t, newEmbedded()) }
 
-// testECMP sends flows that differ in one field each through a group of four ports: each flow keeps to one port, and
-// no port is left out.
+// testECMP sends flows that differ in one field each through a group of four ports: each flow keeps
+// to one port, and no port is left out.
 func testECMP(t *testing.T, target target) {
 	const flows = 200
 	dst := addr("fd00:77::1")
 	target.reset(t)
 	target.write(t, baseEntries())
-	target.write(t, append(ecmpGroup(9, 1, 2, 3, 4, 5), entry(p4.TableIpv6Route, []any{0, exactly(dst)}, p4.ActionEcmpGroup, 9)))
-	tcp := func(ports uint32) []byte { return append(binary.BigEndian.AppendUint32(nil, ports), pattern(16)...) }
+	target.write(t, append(ecmpGroup(9, 1, 2, 3, 4, 5),
+		entry(p4.TableIpv6Route, []any{0, exactly(dst)}, p4.ActionEcmpGroup, 9)))
+	tcp := func(ports uint32) []byte {
+		return append(binary.BigEndian.AppendUint32(nil, ports), pattern(16)...)
+	}
 	base := packet.IPv6{NextHeader: 6, HopLimit: 9, Src: host(1), Dst: dst}
 	for _, c := range []struct {
 		name  string
@@ -44,7 +47,8 @@ func testECMP(t *testing.T, target target) {
 		}},
 		{"outer flow label", func(i int) []byte {
 			p := arriving(host(1), host(2), packet.BTH{Opcode: packet.OpWriteMiddle})
-			p.Encapsulated, p.Outer = true, packet.IPv6{FlowLabel: uint32(i), HopLimit: 9, Src: node, Dst: dst}
+			p.Encapsulated, p.Outer = true, packet.IPv6{FlowLabel: uint32(i), HopLimit: 9, Src: node,
+				Dst: dst}
 			return p.Append(nil)
 		}},
 	} {

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// edgeRig is an edge in in-band mode with provisioned receivers to fall back on, and what it has to do with an SRH by the word of the packet
-// library: deliver to every receiver named, or to nobody.
+// edgeRig is an edge in in-band mode with provisioned receivers to fall back on, and what it has to
+// do with an SRH by the word of the packet library: deliver to every receiver named, or to nobody.
 type edgeRig struct {
 	tree   tree
 	target *embedded
@@ -19,7 +19,8 @@ type edgeRig struct {
 }
 
 func newEdgeRig(t testing.TB) *edgeRig {
-	r := &edgeRig{tree: tree{group: newGroup(60, 14), inband: true, fallback: true}, target: newEmbedded()}
+	r := &edgeRig{tree: tree{group: newGroup(60, 14), inband: true, fallback: true},
+		target: newEmbedded()}
 	r.packet = r.tree.request(packet.OpWriteOnly, 9, 24)
 	r.target.reset(t)
 	r.target.write(t, baseEntries())
@@ -30,14 +31,16 @@ func newEdgeRig(t testing.TB) *edgeRig {
 // frame is a packet on the tree with anything in the SRH's place.
 func (r *edgeRig) frame(srh []byte) []byte {
 	inner := r.packet.AppendPacket(nil)
-	outer := packet.IPv6{NextHeader: packet.NextHeaderRouting, HopLimit: 9, Src: nodeBehind(7), Dst: r.tree.sid()}
+	outer := packet.IPv6{NextHeader: packet.NextHeaderRouting, HopLimit: 9, Src: nodeBehind(7),
+		Dst: r.tree.sid()}
 	return plain(outer, append(bytes.Clone(srh), inner...))
 }
 
 // want is what has to leave.
 func (r *edgeRig) want(frame []byte) []wire {
 	p, _, err := packet.ParseRoCE(frame)
-	if err != nil || !p.Routed || p.SRH.SegmentsLeft == 0 || p.SRH.SegmentsLeft > p.SRH.LastEntry+1 || p.SRH.NumSegments() > p4.SrhSegments {
+	if err != nil || !p.Routed || p.SRH.SegmentsLeft == 0 || p.SRH.SegmentsLeft > p.SRH.LastEntry+1 ||
+		p.SRH.NumSegments() > p4.SrhSegments {
 		return nil
 	}
 	receivers, named, err := p.SRH.EndMTReceivers(nil, tlvType, node)
@@ -84,12 +87,14 @@ func edgeSeeds(r *edgeRig) [][]byte {
 	for i := range all {
 		all[i] = i
 	}
-	pad, hmac := []byte{packet.TLVPad1, packet.TLVPadN, 1, 0}, packet.HMAC{D: true, KeyID: 3, Digest: pattern(16)}.Append(nil)
+	pad, hmac := []byte{packet.TLVPad1, packet.TLVPadN, 1, 0}, packet.HMAC{D: true, KeyID: 3,
+		Digest: pattern(16)}.Append(nil)
 	var seeds [][]byte
 	for _, tlvs := range [][]byte{
 		nil,
 		inbandTLVs(edge(node, r.tree.asTLV(0, 1)...)),
-		inbandTLVs(edge(nodeBehind(5), receiver(host(5), 5)), pad, edge(node, r.tree.asTLV(3)...), hmac, edge(node, r.tree.asTLV(4, 5)...)),
+		inbandTLVs(edge(nodeBehind(5), receiver(host(5), 5)), pad, edge(node, r.tree.asTLV(3)...), hmac,
+			edge(node, r.tree.asTLV(4, 5)...)),
 		inbandTLVs(edge(node, r.tree.asTLV(all...)...)),
 		inbandTLVs(hmac, edge(nodeBehind(5), receiver(host(5), 5))),
 	} {
@@ -100,7 +105,8 @@ func edgeSeeds(r *edgeRig) [][]byte {
 	return seeds
 }
 
-// TestEdgeMutations damages SRHs octet by octet: never is a packet copied to some of its receivers only.
+// TestEdgeMutations damages SRHs octet by octet: never is a packet copied to some of its receivers
+// only.
 func TestEdgeMutations(t *testing.T) {
 	r := newEdgeRig(t)
 	const seed = 1
@@ -131,7 +137,8 @@ func TestEdgeMutations(t *testing.T) {
 		}
 	}
 	if delivered == 0 || delivered == 5*rounds {
-		t.Errorf("%d of %d packets were delivered: the damage is always or never fatal", delivered, 5*rounds)
+		t.Errorf("%d of %d packets were delivered: the damage is always or never fatal", delivered,
+			5*rounds)
 	}
 }
 

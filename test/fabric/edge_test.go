@@ -31,7 +31,8 @@ func sidsOfDomain() []*p4v1.Update {
 	}
 }
 
-// A tunnel is one encapsulation: where from and where to, with the Segment List to visit and Segments Left, or without an SRH.
+// A tunnel is one encapsulation: where from and where to, with the Segment List to visit and
+// Segments Left, or without an SRH.
 type tunnel struct {
 	src, dst netip.Addr
 	list     []netip.Addr
@@ -52,8 +53,9 @@ func tunneled(t tunnel, frame []byte) []byte {
 	return t.around(packet.NextHeaderIPv6, frame[packet.EthernetLen:])
 }
 
-// hostileHost: a host that is in no group tries everything that reaches another node's SID, or this node's, or that comes out of
-// a tunnel as traffic of the fabric. A host has no way in but plain packets to addresses that are no SIDs.
+// hostileHost: a host that is in no group tries everything that reaches another node's SID, or this
+// node's, or that comes out of a tunnel as traffic of the fabric. A host has no way in but plain
+// packets to addresses that are no SIDs.
 func hostileHost() []scenario {
 	const v6, ethernet = packet.NextHeaderIPv6, packet.NextHeaderEthernet
 	attacker := host(1)
@@ -79,9 +81,11 @@ func hostileHost() []scenario {
 		own      bool // its source is the attacker's own
 	}{
 		{"data in the source's name", v6, bare(data), false},
-		{"data in its own name", v6, bare(with(data, func(p *packet.RoCE) { p.IPv6.Src = attacker })), true},
+		{"data in its own name", v6, bare(with(data, func(p *packet.RoCE) { p.IPv6.Src = attacker })),
+			true},
 		{"an ACK", v6, bare(ack), false},
-		{"an ACK in its own name", v6, bare(with(ack, func(p *packet.RoCE) { p.IPv6.Src = attacker })), true},
+		{"an ACK in its own name", v6, bare(with(ack, func(p *packet.RoCE) { p.IPv6.Src = attacker })),
+			true},
 		{"a NAK", v6, bare(nak), false},
 		{"a CNP", v6, bare(edge.cnpPacket(2)), false},
 		{"a PFC frame", ethernet, pfcOf(65535, 3).AppendFrame(nil, pfcSource), true},
@@ -93,18 +97,22 @@ func hostileHost() []scenario {
 		container(packet.F3216, usidAdj, nodeUSID(4)), container(packet.F3216, usidTable), container2,
 	} {
 		ways = append(ways, tunnel{src: attacker, dst: to},
-			tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 1}, tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 0},
-			tunnel{attacker, to, []netip.Addr{to, far, downward.proxy}, 2}, tunnel{attacker, to, []netip.Addr{far}, 1})
+			tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 1},
+			tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 0},
+			tunnel{attacker, to, []netip.Addr{to, far, downward.proxy}, 2},
+			tunnel{attacker, to, []netip.Addr{far}, 1})
 	}
 
-	entries := slices.Concat(withoutState(edge.responses()), downward.downward(), pfcSIDs(0), usidEntries(packet.F3216), sidsOfDomain(),
+	entries := slices.Concat(withoutState(edge.responses()), downward.downward(), pfcSIDs(0),
+		usidEntries(packet.F3216), sidsOfDomain(),
 		hostPort(1, 0, exactly(attacker)), []*p4v1.Update{
 			entry(p4.TablePfcTunnel, []any{sidEndXPFC, signaller, 0}, p4.ActionAcceptPfc, 0xff),
 			entry(p4.TablePfcTunnel, []any{sidEndXPFC, attacker, 0}, p4.ActionAcceptPfc, 0xff),
 			icmpEntry(1, 1<<30),
 		})
 	sends := func(octets []byte) wire {
-		ip := packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}, EtherType: packet.EtherTypeIPv6}.Append(nil)
+		ip := packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9},
+			EtherType: packet.EtherTypeIPv6}.Append(nil)
 		return wire{1, append(ip, octets...)}
 	}
 	once := scenario{name: "edge/hostile_once", entries: entries}
@@ -120,37 +128,62 @@ func hostileHost() []scenario {
 			what := fmt.Sprintf("%s to %v, segments %v, %d left", f.what, w.dst, w.list, w.left)
 			once.steps = append(once.steps, refuses(what, sends(w.around(f.protocol, f.octets)), reason))
 			// Past the source guard: the second header is the attacker's own, too.
-			for _, second := range []tunnel{{src: attacker, dst: far}, {attacker, far, []netip.Addr{far, downward.proxy}, uint8(i % 3)}} {
+			for _, second := range []tunnel{{src: attacker, dst: far},
+				{attacker, far, []netip.Addr{far, downward.proxy}, uint8(i % 3)}} {
 				next := uint8(v6)
-				twice.steps = append(twice.steps, refuses("twice: "+what, sends(w.around(next, second.around(f.protocol, f.octets))), p4.DropReasonSidFromOutside))
+				twice.steps = append(twice.steps,
+					refuses("twice: "+what, sends(w.around(next, second.around(f.protocol, f.octets))),
+						p4.DropReasonSidFromOutside))
 			}
 		}
 	}
-	third := tunnel{src: attacker, dst: far}.around(v6, tunnel{src: attacker, dst: far}.around(v6, bare(data)))
-	twice.steps = append(twice.steps, refuses("three times", sends(tunnel{src: attacker, dst: sidEndDT6}.around(v6, third)), p4.DropReasonSidFromOutside))
+	third := tunnel{src: attacker, dst: far}.around(v6, tunnel{src: attacker, dst: far}.around(v6,
+		bare(data)))
+	twice.steps = append(twice.steps,
+		refuses("three times", sends(tunnel{src: attacker, dst: sidEndDT6}.around(v6, third)),
+			p4.DropReasonSidFromOutside))
 
 	// What is plain: the source guard, the port of a branch, the port of the source.
 	plainly := scenario{name: "edge/hostile_plain", entries: entries, steps: []step{
 		refuses("an ACK in the child's name", sends(bare(ack)), p4.DropReasonSourceGuard),
-		refuses("an ACK in its own name", in(1, with(ack, func(p *packet.RoCE) { p.IPv6.Src = attacker })), p4.DropReasonMtNotBranch),
-		refuses("a CNP in its own name", in(1, with(edge.cnpPacket(0), func(p *packet.RoCE) { p.IPv6.Src = attacker })), p4.DropReasonMtNotBranch),
-		refuses("data in its own name", in(1, with(data, func(p *packet.RoCE) { p.IPv6.Src = attacker })), p4.DropReasonMtNotSource),
-		refuses("the tree's SID", in(1, with(data, func(p *packet.RoCE) { p.IPv6.Src, p.IPv6.Dst = attacker, downward.sid() })), p4.DropReasonSidFromOutside),
-		refuses("another node's SID", in(1, with(data, func(p *packet.RoCE) { p.IPv6.Src, p.IPv6.Dst = attacker, far })), p4.DropReasonSidFromOutside),
+		refuses("an ACK in its own name", in(1, with(ack, func(p *packet.RoCE) {
+			p.IPv6.Src = attacker
+		})), p4.DropReasonMtNotBranch),
+		refuses("a CNP in its own name", in(1, with(edge.cnpPacket(0), func(p *packet.RoCE) {
+			p.IPv6.Src = attacker
+		})), p4.DropReasonMtNotBranch),
+		refuses("data in its own name", in(1, with(data, func(p *packet.RoCE) { p.IPv6.Src = attacker })),
+			p4.DropReasonMtNotSource),
+		refuses("the tree's SID", in(1, with(data, func(p *packet.RoCE) {
+			p.IPv6.Src, p.IPv6.Dst = attacker, downward.sid()
+		})), p4.DropReasonSidFromOutside),
+		refuses("another node's SID", in(1, with(data, func(p *packet.RoCE) {
+			p.IPv6.Src, p.IPv6.Dst = attacker, far
+		})), p4.DropReasonSidFromOutside),
 		refuses("a link's PFC frame", onLink(1, pfcOf(9, 3)), p4.DropReasonPfcPort),
-		{what: "another host", in: wire{1, plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: attacker, Dst: host(6)}, nil)},
-			out: []wire{forwarded(6, plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: attacker, Dst: host(6)}, nil))}},
+		{what: "another host", in: wire{1,
+			plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: attacker, Dst: host(6)},
+				nil)},
+			out: []wire{forwarded(6, plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9,
+				Src: attacker, Dst: host(6)}, nil))}},
 		{
-			what: "a port without an entry faces nobody known", write: remove(entry(p4.TablePort, []any{6}, p4.ActionSetPort, 0, 0)),
-			in:      wire{6, plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(6), Dst: host(5)}, nil)},
+			what:  "a port without an entry faces nobody known",
+			write: remove(entry(p4.TablePort, []any{6}, p4.ActionSetPort, 0, 0)),
+			in: wire{6, plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(6),
+				Dst: host(5)}, nil)},
 			ingress: drops{p4.DropReasonSourceGuard: 1},
 		},
 		// The same octets do what they are for where they belong: it is the edge that stops them.
-		{what: "data from the fabric", in: in(7, downward.onTree(data)), out: append(downward.all(data), downward.passed(4, downward.onTree(data)))},
-		refuses("data from the fabric, of another outer source", in(7, with(downward.onTree(data), func(p *packet.RoCE) { p.Outer.Src = attacker })), p4.DropReasonMtNotSource),
+		{what: "data from the fabric", in: in(7, downward.onTree(data)), out: append(downward.all(data),
+			downward.passed(4, downward.onTree(data)))},
+		refuses("data from the fabric, of another outer source",
+			in(7, with(downward.onTree(data), func(p *packet.RoCE) { p.Outer.Src = attacker })),
+			p4.DropReasonMtNotSource),
 		absorbed("an ACK of the child", in(4, ack)),
 		{
-			what: "a PFC frame from the fabric", in: wire{4, inTunnel(signaller, sidEndXPFC, 0, 0, nil, pfcOf(9, 3).AppendFrame(nil, pfcSource))},
+			what: "a PFC frame from the fabric",
+			in: wire{4, inTunnel(signaller, sidEndXPFC, 0, 0, nil,
+				pfcOf(9, 3).AppendFrame(nil, pfcSource))},
 			out: []wire{commanded(3, pfcOf(9, 3))}, pauses: xoffs(3, 3),
 		},
 	}}
@@ -164,12 +197,15 @@ func mrcHost() []scenario {
 	mrc, beside := host(8), addr("fd00:a::88")
 	mask := addr("ffff:ffff::")
 	local := netip.PrefixFrom(container(f, 0xe000), 35)
-	first, second := container(f, usidAdj, nodeUSID(4), nodeUSID(5)), container(f, nodeUSID(6), usidTable)
+	first, second := container(f, usidAdj, nodeUSID(4), nodeUSID(5)),
+		container(f, nodeUSID(6), usidTable)
 	inner := packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 20, Src: mrc, Dst: host(5)}
-	payload := plain(inner, append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil), pattern(8)...))[packet.EthernetLen:]
+	payload := plain(inner, append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil),
+		pattern(8)...))[packet.EthernetLen:]
 	own := tunnel{src: mrc, dst: first}
 	frame := func(octets []byte) []byte {
-		return append(packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}, EtherType: packet.EtherTypeIPv6}.Append(nil), octets...)
+		return append(packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9},
+			EtherType: packet.EtherTypeIPv6}.Append(nil), octets...)
 	}
 	outside := func(what string, octets []byte) step {
 		return refuses(what, wire{8, frame(octets)}, p4.DropReasonSidFromOutside)
@@ -186,38 +222,63 @@ func mrcHost() []scenario {
 	withList := func(left uint8, list ...netip.Addr) tunnel { return tunnel{mrc, first, list, left} }
 	s := scenario{
 		name: "edge/mrc_host",
-		entries: slices.Concat(usidEntries(f), sidsOfDomain(), hostPort(8, 0, exactly(mrc), exactly(beside)), hostPort(2, 0, exactly(mrc)), []*p4v1.Update{
-			entry(p4.TableSidAllowed, []any{8, mrc, local}, p4.ActionAllowSid, mask),
-			entry(p4.TableSidAllowed, []any{8, mrc, usidPrefix(f, usidNode)}, p4.ActionAllowSid, mask),
-			entry(p4.TableSidSpace, []any{exactly(sidBehind(5))}, p4.ActionNoSid),
-		}),
+		entries: slices.Concat(usidEntries(f), sidsOfDomain(),
+			hostPort(8, 0, exactly(mrc), exactly(beside)), hostPort(2, 0, exactly(mrc)), []*p4v1.Update{
+				entry(p4.TableSidAllowed, []any{8, mrc, local}, p4.ActionAllowSid, mask),
+				entry(p4.TableSidAllowed, []any{8, mrc, usidPrefix(f, usidNode)}, p4.ActionAllowSid, mask),
+				entry(p4.TableSidSpace, []any{exactly(sidBehind(5))}, p4.ActionNoSid),
+			}),
 		steps: []step{
-			{what: "its uplink", in: wire{8, frame(own.around(v6, payload))}, out: []wire{forwarded(3, shifted(own, payload))}},
-			{what: "a second container", in: wire{8, frame(withList(1, second).around(v6, payload))}, out: []wire{forwarded(3, shifted(withList(1, second), payload))}},
-			{what: "at its own leaf", in: wire{8, frame(tunnel{src: mrc, dst: container(f, usidTable)}.around(v6, payload))}, out: []wire{forwarded(5, frame(payload))}},
+			{what: "its uplink", in: wire{8, frame(own.around(v6, payload))},
+				out: []wire{forwarded(3, shifted(own, payload))}},
+			{what: "a second container", in: wire{8, frame(withList(1, second).around(v6, payload))},
+				out: []wire{forwarded(3, shifted(withList(1, second), payload))}},
+			{what: "at its own leaf", in: wire{8,
+				frame(tunnel{src: mrc, dst: container(f, usidTable)}.around(v6, payload))},
+				out: []wire{forwarded(5, frame(payload))}},
 			{
-				what: "by its leaf's own uSID", in: wire{8, frame(tunnel{src: mrc, dst: container(f, usidNode, nodeUSID(4))}.around(v6, payload))},
-				out: []wire{forwarded(4, frame(tunnel{src: mrc, dst: container(f, nodeUSID(4))}.around(v6, payload)))},
+				what: "by its leaf's own uSID",
+				in: wire{8, frame(tunnel{src: mrc, dst: container(f, usidNode, nodeUSID(4))}.around(v6,
+					payload))},
+				out: []wire{forwarded(4, frame(tunnel{src: mrc, dst: container(f, nodeUSID(4))}.around(v6,
+					payload)))},
 			},
 			{
-				what: "to a host whose address is among the SIDs", in: wire{8, frame(own.around(v6, inside(func(h *packet.IPv6) { h.Dst = sidBehind(5) })))},
-				out: []wire{forwarded(3, shifted(own, inside(func(h *packet.IPv6) { h.Dst = sidBehind(5) })))},
+				what: "to a host whose address is among the SIDs",
+				in:   wire{8, frame(own.around(v6, inside(func(h *packet.IPv6) { h.Dst = sidBehind(5) })))},
+				out:  []wire{forwarded(3, shifted(own, inside(func(h *packet.IPv6) { h.Dst = sidBehind(5) })))},
 			},
-			outside("another host's, of the same port", tunnel{src: beside, dst: first}.around(v6, inside(func(h *packet.IPv6) { h.Src = beside }))),
+			outside("another host's, of the same port", tunnel{src: beside, dst: first}.around(v6,
+				inside(func(h *packet.IPv6) { h.Src = beside }))),
 			refuses("on another port", wire{2, frame(own.around(v6, payload))}, p4.DropReasonSidFromOutside),
-			refuses("in another's name inside", wire{8, frame(own.around(v6, inside(func(h *packet.IPv6) { h.Src = beside })))}, p4.DropReasonSourceGuard),
-			outside("another node's uSID first", tunnel{src: mrc, dst: container(f, nodeUSID(4), usidTable)}.around(v6, payload)),
+			refuses("in another's name inside",
+				wire{8, frame(own.around(v6, inside(func(h *packet.IPv6) { h.Src = beside })))},
+				p4.DropReasonSourceGuard),
+			outside("another node's uSID first",
+				tunnel{src: mrc, dst: container(f, nodeUSID(4), usidTable)}.around(v6, payload)),
 			outside("a SID that is no uSID", tunnel{src: mrc, dst: sidEndDT6}.around(v6, payload)),
 			outside("a SID inside", own.around(v6, inside(func(h *packet.IPv6) { h.Dst = sidBehind(4) }))),
-			outside("encapsulated twice", own.around(v6, tunnel{src: mrc, dst: host(5)}.around(v6, payload))),
-			outside("encapsulated twice, with an SRH", own.around(v6, tunnel{mrc, host(5), []netip.Addr{host(5)}, 0}.around(v6, payload))),
+			outside("encapsulated twice",
+				own.around(v6, tunnel{src: mrc, dst: host(5)}.around(v6, payload))),
+			outside("encapsulated twice, with an SRH",
+				own.around(v6, tunnel{mrc, host(5), []netip.Addr{host(5)}, 0}.around(v6, payload))),
 			outside("IPv4 inside", own.around(v6, inside(func(h *packet.IPv6) { h.NextHeader = 4 }))),
-			outside("an Ethernet frame", own.around(packet.NextHeaderEthernet, pfcOf(9, 3).AppendFrame(nil, pfcSource))),
-			outside("an Ethernet frame inside", own.around(v6, inside(func(h *packet.IPv6) { h.NextHeader = packet.NextHeaderEthernet }))),
-			outside("an Ethernet frame inside, behind options", tunneled(own, behind(inner, packet.NextHeaderEthernet, pattern(30), extension{destination, 8, 0}))),
-			outside("a routing header inside, behind a fragment's", tunneled(own, behind(inner, packet.NextHeaderRouting, pattern(30), extension{fragmentOf, 8, 0}))),
-			outside("IPv4 inside, behind options", tunneled(own, behind(inner, 4, pattern(30), extension{hopByHop, 24, 0}))),
-			refuses("more extension headers than the parser walks", wire{8, frame(tunneled(own, behind(inner, packet.NextHeaderUDP, pattern(30), slices.Repeat([]extension{{destination, 8, 0}}, 5)...)))}, p4.DropReasonExtensionHeaders),
+			outside("an Ethernet frame", own.around(packet.NextHeaderEthernet,
+				pfcOf(9, 3).AppendFrame(nil, pfcSource))),
+			outside("an Ethernet frame inside", own.around(v6, inside(func(h *packet.IPv6) {
+				h.NextHeader = packet.NextHeaderEthernet
+			}))),
+			outside("an Ethernet frame inside, behind options",
+				tunneled(own, behind(inner, packet.NextHeaderEthernet, pattern(30),
+					extension{destination, 8, 0}))),
+			outside("a routing header inside, behind a fragment's",
+				tunneled(own, behind(inner, packet.NextHeaderRouting, pattern(30),
+					extension{fragmentOf, 8, 0}))),
+			outside("IPv4 inside, behind options",
+				tunneled(own, behind(inner, 4, pattern(30), extension{hopByHop, 24, 0}))),
+			refuses("more extension headers than the parser walks",
+				wire{8, frame(tunneled(own, behind(inner, packet.NextHeaderUDP, pattern(30),
+					slices.Repeat([]extension{{destination, 8, 0}}, 5)...)))}, p4.DropReasonExtensionHeaders),
 			outside("nothing inside", own.around(packet.NextHeaderNone, nil)),
 			outside("an SRH that leads out of the block", withList(1, sidBehind(4)).around(v6, payload)),
 			outside("an SRH of two segments", withList(1, second, second).around(v6, payload)),
@@ -226,17 +287,20 @@ func mrcHost() []scenario {
 		},
 	}
 
-	// A host's flow label selects no slice, while the same packet on a port of the fabric waits in the slice's queue.
+	// A host's flow label selects no slice, while the same packet on a port of the fabric waits in the
+	// slice's queue.
 	labelled := frame(own.around(v6, payload))
 	labelled[offOuter+2], labelled[offOuter+3] = 0x02, 0x06
 	leaves := shifted(own, payload)
 	leaves[offOuter+2], leaves[offOuter+3] = 0x02, 0x06
 	slice := scenario{
 		name: "edge/slice", classes: true,
-		entries: append(slices.Clone(s.entries), entry(p4.TableSliceField, nil, p4.ActionSetSliceField, 0xfff), entry(p4.TableSlice, []any{0x206}, p4.ActionSetSlice, 3, 0)),
+		entries: append(slices.Clone(s.entries), entry(p4.TableSliceField, nil, p4.ActionSetSliceField,
+			0xfff), entry(p4.TableSlice, []any{0x206}, p4.ActionSetSlice, 3, 0)),
 		steps: []step{
 			{what: "of a host", in: wire{8, labelled}, out: []wire{forwarded(3, leaves)}},
-			{what: "of the fabric", in: wire{4, labelled}, out: []wire{forwarded(3, leaves)}, classes: sent(3, 3)},
+			{what: "of the fabric", in: wire{4, labelled}, out: []wire{forwarded(3, leaves)},
+				classes: sent(3, 3)},
 		},
 	}
 	return []scenario{s, slice}

@@ -14,8 +14,8 @@ import (
 
 var info = p4.P4Info()
 
-// entry inserts a table entry: the key fields in the order of the P4Info (a netip.Prefix for an lpm field), then the action's
-// parameters in theirs.
+// entry inserts a table entry: the key fields in the order of the P4Info (a netip.Prefix for an lpm
+// field), then the action's parameters in theirs.
 func entry(table string, key []any, action string, params ...any) *p4v1.Update {
 	t := tableNamed(table)
 	if len(key) != len(t.GetMatchFields()) {
@@ -32,7 +32,8 @@ func entry(table string, key []any, action string, params ...any) *p4v1.Update {
 			if p.Bits() == 0 {
 				continue
 			}
-			m.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: value(p.Addr()), PrefixLen: int32(p.Bits())}}
+			m.FieldMatchType = &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: value(p.Addr()),
+				PrefixLen: int32(p.Bits())}}
 		default:
 			panic(fmt.Sprintf("%s: match kind %v", table, field.GetMatchType()))
 		}
@@ -42,7 +43,8 @@ func entry(table string, key []any, action string, params ...any) *p4v1.Update {
 		e.IsDefaultAction = true
 	}
 	e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: call(action, params...)}}
-	u := &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
+	u := &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
 	if e.IsDefaultAction {
 		u.Type = p4v1.Update_MODIFY
 	}
@@ -126,7 +128,8 @@ type copyTo struct{ port, rid uint32 }
 
 func multicast(group uint32, copies ...copyTo) *p4v1.Update {
 	return pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: group, Replicas: replicas(copies)},
+		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: group,
+			Replicas: replicas(copies)},
 	}})
 }
 
@@ -137,7 +140,8 @@ func cloneSession(id uint32, copies ...copyTo) *p4v1.Update {
 }
 
 func pre(e *p4v1.PacketReplicationEngineEntry) *p4v1.Update {
-	return &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}}
+	return &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}}
 }
 
 func replicas(copies []copyTo) []*p4v1.Replica {
@@ -156,18 +160,24 @@ func ecmpGroup(id, first uint32, out ...uint32) []*p4v1.Update {
 	group := &p4v1.ActionProfileGroup{ActionProfileId: p4.ActionProfileEcmpSelectorID, GroupId: id}
 	for i, port := range out {
 		member := &p4v1.ActionProfileMember{
-			ActionProfileId: p4.ActionProfileEcmpSelectorID, MemberId: first + uint32(i), Action: call(p4.ActionForward, port, neighborOf(port)),
+			ActionProfileId: p4.ActionProfileEcmpSelectorID, MemberId: first + uint32(i),
+			Action: call(p4.ActionForward, port, neighborOf(port)),
 		}
-		updates = append(updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: member}}})
-		group.Members = append(group.Members, &p4v1.ActionProfileGroup_Member{MemberId: member.MemberId, Weight: 1})
+		updates = append(updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+			Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: member}}})
+		group.Members = append(group.Members, &p4v1.ActionProfileGroup_Member{MemberId: member.MemberId,
+			Weight: 1})
 	}
-	updates = append(updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: group}}})
+	updates = append(updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: group}}})
 	t := tableNamed(p4.TableEcmp)
-	return append(updates, &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-		TableId: t.GetPreamble().GetId(),
-		Match: []*p4v1.FieldMatch{{FieldId: t.GetMatchFields()[0].GetId(), FieldMatchType: &p4v1.FieldMatch_Exact_{
-			Exact: &p4v1.FieldMatch_Exact{Value: value(id)},
-		}}},
-		Action: &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: id}},
-	}}}})
+	return append(updates, &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			TableId: t.GetPreamble().GetId(),
+			Match: []*p4v1.FieldMatch{{FieldId: t.GetMatchFields()[0].GetId(),
+				FieldMatchType: &p4v1.FieldMatch_Exact_{
+					Exact: &p4v1.FieldMatch_Exact{Value: value(id)},
+				}}},
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: id}},
+		}}}})
 }

@@ -42,18 +42,23 @@ func entropy(ev packet.EV, op packet.Opcode) []byte {
 // structuredEVs: up by this switch's field, down by IP.
 func structuredEVs() []scenario {
 	var all []scenario
-	for _, f := range []packet.EVField{{Offset: 0, Width: 10}, {Offset: 10, Width: 8}, {Offset: 18, Width: 4}, {Offset: 31, Width: 1}, {Offset: 0, Width: 32}, {Offset: 12, Width: 12}} {
-		s := scenario{name: fmt.Sprintf("ev/field_%d_%d", f.Offset, f.Width), entries: append(ecmpGroup(9, 1, 8), everywhere(9), fieldEntry(f), upBy(f.Max(), 4), upBy(0, 5))}
+	for _, f := range []packet.EVField{{Offset: 0, Width: 10}, {Offset: 10, Width: 8},
+		{Offset: 18, Width: 4}, {Offset: 31, Width: 1}, {Offset: 0, Width: 32}, {Offset: 12, Width: 12}} {
+		s := scenario{name: fmt.Sprintf("ev/field_%d_%d", f.Offset, f.Width),
+			entries: append(ecmpGroup(9, 1, 8), everywhere(9), fieldEntry(f), upBy(f.Max(), 4), upBy(0, 5))}
 		noise := packet.EV(0xC3A5_5A3C)
 		highest, _ := noise.With(f, f.Max())
 		lowest, _ := noise.With(f, 0)
 		s.steps = []step{
-			{what: "greatest value", in: wire{1, entropy(highest, packet.OpMRCWriteFirst)}, out: []wire{forwarded(4, entropy(highest, packet.OpMRCWriteFirst))}},
-			{what: "0", in: wire{1, entropy(lowest, packet.OpMRCWriteFirst)}, out: []wire{forwarded(5, entropy(lowest, packet.OpMRCWriteFirst))}},
+			{what: "greatest value", in: wire{1, entropy(highest, packet.OpMRCWriteFirst)},
+				out: []wire{forwarded(4, entropy(highest, packet.OpMRCWriteFirst))}},
+			{what: "0", in: wire{1, entropy(lowest, packet.OpMRCWriteFirst)},
+				out: []wire{forwarded(5, entropy(lowest, packet.OpMRCWriteFirst))}},
 		}
 		if f.Width > 1 {
 			bad, _ := noise.With(f, 1)
-			s.steps = append(s.steps, step{what: "no way for the value", in: wire{1, entropy(bad, packet.OpMRCWriteFirst)}, ingress: drops{p4.DropReasonEvField: 1}})
+			s.steps = append(s.steps, step{what: "no way for the value",
+				in: wire{1, entropy(bad, packet.OpMRCWriteFirst)}, ingress: drops{p4.DropReasonEvField: 1}})
 		}
 		all = append(all, s)
 	}
@@ -63,29 +68,38 @@ func structuredEVs() []scenario {
 	below := octets(changed(mrcPacket(2, dscps.Trimmable, 32), func(p *packet.MRC) { p.SetEV(bad) }))
 	roce := arriving(host(1), far, packet.BTH{Opcode: packet.OpWriteMiddle})
 	roce.UDP.SrcPort, roce.IPv6.FlowLabel = ev.SrcPort(), ev.FlowLabel()
-	other := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: far}, nil)
+	other := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: far},
+		nil)
 	tunnel := octets(changed(mrcPacket(2, dscps.Trimmable, 32), func(p *packet.MRC) {
 		p.SetEV(ev)
 		p.Encapsulated, p.Outer = true, packet.IPv6{HopLimit: 9, Src: host(1), Dst: far}
 	}))
-	s := scenario{name: "ev/rules", entries: append(ecmpGroup(9, 1, 8), everywhere(9), fieldEntry(f), upBy(3, 6))}
+	s := scenario{name: "ev/rules", entries: append(ecmpGroup(9, 1, 8), everywhere(9), fieldEntry(f),
+		upBy(3, 6))}
 	for _, op := range []packet.Opcode{
-		packet.OpMRCWriteOnly, packet.OpMRCAcknowledge, packet.OpMRCSACK, packet.OpMRCNACK, packet.OpMRCProbe, packet.OpMRCEndpointRequest, packet.OpMRCEndpointResponse,
+		packet.OpMRCWriteOnly, packet.OpMRCAcknowledge, packet.OpMRCSACK, packet.OpMRCNACK,
+		packet.OpMRCProbe, packet.OpMRCEndpointRequest, packet.OpMRCEndpointResponse,
 	} {
-		s.steps = append(s.steps, step{what: fmt.Sprintf("%v goes by its EV", op), in: wire{1, entropy(ev, op)}, out: []wire{forwarded(6, entropy(ev, op))}})
+		s.steps = append(s.steps, step{what: fmt.Sprintf("%v goes by its EV", op),
+			in: wire{1, entropy(ev, op)}, out: []wire{forwarded(6, entropy(ev, op))}})
 	}
-	trimmed, err := (packet.Trimmer{DSCP: dscps, Size: packet.MinTrimLen}).Trim(entropy(ev, packet.OpMRCWriteFirst), false)
+	trimmed, err := (packet.Trimmer{DSCP: dscps, Size: packet.MinTrimLen}).Trim(entropy(ev,
+		packet.OpMRCWriteFirst), false)
 	if err != nil {
 		panic(err)
 	}
 	s.steps = append(s.steps,
-		step{what: "what is left of a trimmed one, too", in: wire{1, trimmed}, out: []wire{forwarded(6, trimmed)}},
-		step{what: "a destination below: by IP, whatever the EV", in: wire{1, below}, out: []wire{forwarded(2, below)}},
-		step{what: "RoCEv2 that is not MRC", in: in(1, roce), out: []wire{forwarded(8, roce.Append(nil))}},
+		step{what: "what is left of a trimmed one, too", in: wire{1, trimmed},
+			out: []wire{forwarded(6, trimmed)}},
+		step{what: "a destination below: by IP, whatever the EV", in: wire{1, below},
+			out: []wire{forwarded(2, below)}},
+		step{what: "RoCEv2 that is not MRC", in: in(1, roce),
+			out: []wire{forwarded(8, roce.Append(nil))}},
 		step{what: "other IPv6", in: wire{1, other}, out: []wire{forwarded(8, other)}},
 		step{what: "a tunnel", in: wire{1, tunnel}, out: []wire{forwarded(8, tunnel)}},
 		step{
-			what: "a switch that has no field", in: wire{1, entropy(bad, packet.OpMRCWriteOnly)}, out: []wire{forwarded(8, entropy(bad, packet.OpMRCWriteOnly))},
+			what: "a switch that has no field", in: wire{1, entropy(bad, packet.OpMRCWriteOnly)},
+			out:   []wire{forwarded(8, entropy(bad, packet.OpMRCWriteOnly))},
 			write: []*p4v1.Update{defaultOf(p4.TableEvField)},
 		},
 	)
@@ -97,11 +111,13 @@ func nackWithLength() scenario {
 	p := mrcPacket(2, dscps.Control, 0)
 	p.BTH.Opcode, p.BTH.Timestamped = packet.OpMRCNACK, false
 	p.UDP.Length = 4200
-	return scenario{name: "ev/nack", steps: []step{{in: wire{1, octets(p)}, out: []wire{forwarded(2, octets(p))}}}}
+	return scenario{name: "ev/nack",
+		steps: []step{{in: wire{1, octets(p)}, out: []wire{forwarded(2, octets(p))}}}}
 }
 
-// TestStructuredEVShortcuts sends a packet through a Clos of three tiers, one switch after the other: a T0, a T1 and a T2 with fields
-// of 10, 8 and 4 bits, as in table 9-2. A destination below a switch is reached without going higher.
+// TestStructuredEVShortcuts sends a packet through a Clos of three tiers, one switch after the
+// other: a T0, a T1 and a T2 with fields of 10, 8 and 4 bits, as in table 9-2. A destination below
+// a switch is reached without going higher.
 func TestStructuredEVShortcuts(t *testing.T) {
 	fields, err := packet.EVFields(10, 8, 4)
 	if err != nil {
@@ -136,7 +152,8 @@ func TestStructuredEVShortcuts(t *testing.T) {
 				e.write(t, baseEntries())
 				e.write(t, []*p4v1.Update{
 					everywhere(0), fieldEntry(fields[tier]), upBy(ev.Field(fields[tier]), ports["up"]),
-					entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix(below[tier])}, p4.ActionForward, ports["down"], neighborOf(ports["down"])),
+					entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix(below[tier])}, p4.ActionForward,
+						ports["down"], neighborOf(ports["down"])),
 				})
 				out := e.inject(t, wire{1, frame})
 				if len(out) != 1 {
@@ -157,8 +174,9 @@ func TestStructuredEVShortcuts(t *testing.T) {
 	}
 }
 
-// TestECMPTiersDoNotPolarise spreads flows over two tiers of four ways each that run the same program: the second must spread the flows that
-// the first has sent one way over all of its own. With the same multiplier it does not, or the test would show nothing.
+// TestECMPTiersDoNotPolarise spreads flows over two tiers of four ways each that run the same
+// program: the second must spread the flows that the first has sent one way over all of its own.
+// With the same multiplier it does not, or the test would show nothing.
 func TestECMPTiersDoNotPolarise(t *testing.T) {
 	const flows, ways = 1600, 4
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -167,7 +185,8 @@ func TestECMPTiersDoNotPolarise(t *testing.T) {
 	spread := func(multiplier uint32) []uint32 {
 		e.reset(t)
 		e.write(t, baseEntries())
-		e.write(t, append(ecmpGroup(9, 1, 2, 3, 4, 5), entry(p4.TableIpv6Route, []any{0, exactly(far)}, p4.ActionEcmpGroup, 9),
+		e.write(t, append(ecmpGroup(9, 1, 2, 3, 4, 5), entry(p4.TableIpv6Route, []any{0, exactly(far)},
+			p4.ActionEcmpGroup, 9),
 			entry(p4.TableEcmpHash, nil, p4.ActionSetMultiplier, multiplier)))
 		took := make([]uint32, 0, flows)
 		for i := range flows {
@@ -207,7 +226,8 @@ func TestECMPTiersDoNotPolarise(t *testing.T) {
 			t.Errorf("chi-squared %.1f over %v (multipliers %#x and %#x)", chi, got, lower, upper)
 		}
 		if worst := slices.Min(got[:]); float64(worst) < each-5*math.Sqrt(each) {
-			t.Errorf("a way of the second tier gets %d flows of %v (multipliers %#x and %#x)", worst, each, lower, upper)
+			t.Errorf("a way of the second tier gets %d flows of %v (multipliers %#x and %#x)", worst, each,
+				lower, upper)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Extension headers that stand between an IPv6 header and its payload (RFC 8200 section 4; RFC 4302, 6275, 7401, 5533).
+// Extension headers that stand between an IPv6 header and its payload (RFC 8200 section 4; RFC
+// 4302, 6275, 7401, 5533).
 const (
 	hopByHop    = 0
 	fragmentOf  = 44
@@ -22,7 +23,8 @@ const (
 	shim6       = 140
 )
 
-// An extension is one of them, of so many octets. Those of a fragment have an offset, in units of 8 octets.
+// An extension is one of them, of so many octets. Those of a fragment have an offset, in units of 8
+// octets.
 type extension struct {
 	kind   uint8
 	octets int
@@ -63,29 +65,34 @@ func behind(ip packet.IPv6, protocol uint8, payload []byte, headers ...extension
 	return plain(ip, append(b, payload...))
 }
 
-// extensionHeaders: what a host may not send it may not send behind extension headers either. The parser walks four of
-// them, of any length; a host's packet with more is dropped, since nobody knows what it is.
+// extensionHeaders: what a host may not send it may not send behind extension headers either. The
+// parser walks four of them, of any length; a host's packet with more is dropped, since nobody
+// knows what it is.
 func extensionHeaders() []scenario {
 	attacker := host(1)
 	const port, out = 1, 6
 	ip := packet.IPv6{HopLimit: 9, Src: attacker, Dst: host(out)}
 	udp := append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil), pattern(8)...)
-	inner := plain(packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 9, Src: attacker, Dst: host(4)}, udp)[packet.EthernetLen:]
+	inner := plain(packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 9, Src: attacker,
+		Dst: host(4)}, udp)[packet.EthernetLen:]
 	// A routing header of a type and one segment left, as RFC 8200 section 4.4 has it.
 	routing := func(kind uint8) []byte {
 		b := []byte{packet.NextHeaderUDP, 2, kind, 1, 0, 0, 0, 0}
 		return append(append(b, host(4).AsSlice()...), udp...)
 	}
 	kinds := []extension{
-		{hopByHop, 8, 0}, {hopByHop, 24, 0}, {destination, 8, 0}, {destination, 2048, 0}, {fragmentOf, 8, 0},
+		{hopByHop, 8, 0}, {hopByHop, 24, 0}, {destination, 8, 0}, {destination, 2048, 0},
+		{fragmentOf, 8, 0},
 		{ahOf, 16, 0}, {ahOf, 24, 0}, {mobility, 8, 0}, {hip, 40, 0}, {shim6, 16, 0},
 	}
 	s := scenario{
-		name:    "edge/extensions",
-		entries: slices.Concat(hostPort(port, 0, exactly(attacker)), sidsOfDomain(), []*p4v1.Update{icmpEntry(1, 1<<30)}),
+		name: "edge/extensions",
+		entries: slices.Concat(hostPort(port, 0, exactly(attacker)), sidsOfDomain(),
+			[]*p4v1.Update{icmpEntry(1, 1<<30)}),
 	}
 	goes := func(what string, frame []byte) {
-		s.steps = append(s.steps, step{what: what, in: wire{port, frame}, out: []wire{forwarded(out, frame)}})
+		s.steps = append(s.steps, step{what: what, in: wire{port, frame},
+			out: []wire{forwarded(out, frame)}})
 	}
 	stops := func(what string, frame []byte, reason p4.DropReason) {
 		s.steps = append(s.steps, refuses(what, wire{port, frame}, reason))
@@ -104,13 +111,16 @@ func extensionHeaders() []scenario {
 			types = []uint8{0, 2, 4, 253}
 		}
 		for _, kind := range types {
-			stops(fmt.Sprintf("a routing header of type %d %s", kind, name(headers)), behind(ip, packet.NextHeaderRouting, routing(kind), headers...), p4.DropReasonSidFromOutside)
+			stops(fmt.Sprintf("a routing header of type %d %s", kind, name(headers)),
+				behind(ip, packet.NextHeaderRouting, routing(kind), headers...), p4.DropReasonSidFromOutside)
 		}
 		if len(headers) == 2 {
 			return // one kind stands for all
 		}
-		stops("IPv6 "+name(headers), behind(ip, packet.NextHeaderIPv6, inner, headers...), p4.DropReasonSidFromOutside)
-		stops("Ethernet "+name(headers), behind(ip, packet.NextHeaderEthernet, pfcOf(9, 3).AppendFrame(nil, pfcSource), headers...), p4.DropReasonSidFromOutside)
+		stops("IPv6 "+name(headers), behind(ip, packet.NextHeaderIPv6, inner, headers...),
+			p4.DropReasonSidFromOutside)
+		stops("Ethernet "+name(headers), behind(ip, packet.NextHeaderEthernet,
+			pfcOf(9, 3).AppendFrame(nil, pfcSource), headers...), p4.DropReasonSidFromOutside)
 	}
 	for _, first := range kinds {
 		tries(first)
@@ -129,15 +139,21 @@ func extensionHeaders() []scenario {
 			continue
 		}
 		tries(chain...)
-		stops("one too many: a datagram "+name(chain), behind(ip, packet.NextHeaderUDP, udp, append(slices.Clone(chain), extension{destination, 8, 0})...), p4.DropReasonExtensionHeaders)
-		stops("one too many: a routing header "+name(chain), behind(ip, packet.NextHeaderRouting, routing(4), append(slices.Clone(chain), extension{hopByHop, 8, 0})...), p4.DropReasonExtensionHeaders)
+		stops("one too many: a datagram "+name(chain), behind(ip, packet.NextHeaderUDP, udp,
+			append(slices.Clone(chain), extension{destination, 8, 0})...), p4.DropReasonExtensionHeaders)
+		stops("one too many: a routing header "+name(chain), behind(ip, packet.NextHeaderRouting,
+			routing(4), append(slices.Clone(chain), extension{hopByHop, 8, 0})...),
+			p4.DropReasonExtensionHeaders)
 	}
 	later := extension{fragmentOf, 8, 3}
 	goes("a later fragment of a datagram", behind(ip, packet.NextHeaderUDP, pattern(64), later))
 	goes("a later fragment of what begins with options", behind(ip, destination, pattern(64), later))
-	goes("a later fragment behind options", behind(ip, shim6, pattern(3), extension{hopByHop, 8, 0}, later))
-	stops("a later fragment of what begins with a routing header", behind(ip, packet.NextHeaderRouting, pattern(64), later), p4.DropReasonSidFromOutside)
-	stops("a later fragment of a tunnel", behind(ip, packet.NextHeaderIPv6, pattern(64), extension{destination, 8, 0}, later), p4.DropReasonSidFromOutside)
+	goes("a later fragment behind options", behind(ip, shim6, pattern(3), extension{hopByHop, 8, 0},
+		later))
+	stops("a later fragment of what begins with a routing header", behind(ip, packet.NextHeaderRouting,
+		pattern(64), later), p4.DropReasonSidFromOutside)
+	stops("a later fragment of a tunnel", behind(ip, packet.NextHeaderIPv6, pattern(64),
+		extension{destination, 8, 0}, later), p4.DropReasonSidFromOutside)
 	goes("no next header", behind(ip, packet.NextHeaderNone, nil, extension{hopByHop, 8, 0}))
 	goes("encrypted", behind(ip, 50, pattern(32), extension{destination, 8, 0}))
 
@@ -146,20 +162,24 @@ func extensionHeaders() []scenario {
 		whole := behind(ip, packet.NextHeaderNone, nil, h)
 		stops("an end within "+name([]extension{h}), whole[:len(whole)-1], p4.DropReasonParseTruncated)
 	}
-	stops("an end before the second", behind(ip, destination, nil, extension{hopByHop, 8, 0}), p4.DropReasonParseTruncated)
+	stops("an end before the second", behind(ip, destination, nil, extension{hopByHop, 8, 0}),
+		p4.DropReasonParseTruncated)
 	forged := ip
 	forged.Src = host(2)
-	stops("another's address, one too many", behind(forged, packet.NextHeaderUDP, udp, slices.Repeat([]extension{{destination, 8, 0}}, most+1)...), p4.DropReasonSourceGuard)
+	stops("another's address, one too many", behind(forged, packet.NextHeaderUDP, udp,
+		slices.Repeat([]extension{{destination, 8, 0}}, most+1)...), p4.DropReasonSourceGuard)
 
 	// Between switches nobody judges them.
 	inside := ip
 	inside.Src, inside.Dst = host(4), host(out)
 	for _, frame := range [][]byte{
 		behind(inside, packet.NextHeaderRouting, routing(2), extension{hopByHop, 8, 0}),
-		behind(inside, packet.NextHeaderUDP, udp, slices.Repeat([]extension{{destination, 16, 0}}, most+2)...),
+		behind(inside, packet.NextHeaderUDP, udp, slices.Repeat([]extension{{destination, 16, 0}},
+			most+2)...),
 		behind(inside, packet.NextHeaderIPv6, inner, extension{destination, 8, 0}),
 	} {
-		s.steps = append(s.steps, step{what: "from the fabric", in: wire{4, frame}, out: []wire{forwarded(out, frame)}})
+		s.steps = append(s.steps, step{what: "from the fabric", in: wire{4, frame},
+			out: []wire{forwarded(out, frame)}})
 	}
 	return []scenario{s}
 }

@@ -11,7 +11,8 @@ import (
 
 // Plain IPv6: longest prefix match, ECMP, Hop Limit, admission.
 func forwarding() []scenario {
-	ip := packet.IPv6{TrafficClass: 0xb8, FlowLabel: 0xabcde, NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: host(2)}
+	ip := packet.IPv6{TrafficClass: 0xb8, FlowLabel: 0xabcde, NextHeader: packet.NextHeaderNone,
+		HopLimit: 9, Src: host(1), Dst: host(2)}
 	frame := plain(ip, []byte("payload that nobody parses"))
 	to := func(change func(*packet.IPv6)) []byte {
 		ip := ip
@@ -23,10 +24,14 @@ func forwarding() []scenario {
 		{
 			name: "forward/longest_prefix",
 			entries: []*p4v1.Update{
-				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77::/32")}, p4.ActionForward, 4, neighborOf(4)),
-				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:1::/64")}, p4.ActionForward, 5, neighborOf(5)),
-				entry(p4.TableIpv6Route, []any{7, netip.MustParsePrefix("::/0")}, p4.ActionForward, 6, neighborOf(6)),
-				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:2::/64")}, p4.ActionDropNoRoute),
+				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77::/32")}, p4.ActionForward, 4,
+					neighborOf(4)),
+				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:1::/64")}, p4.ActionForward,
+					5, neighborOf(5)),
+				entry(p4.TableIpv6Route, []any{7, netip.MustParsePrefix("::/0")}, p4.ActionForward, 6,
+					neighborOf(6)),
+				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:2::/64")},
+					p4.ActionDropNoRoute),
 			},
 			steps: []step{
 				{what: "host route", in: wire{1, frame}, out: []wire{forwarded(2, frame)}},
@@ -39,7 +44,9 @@ func forwarding() []scenario {
 					out: []wire{forwarded(5, to(func(h *packet.IPv6) { h.Dst = narrow }))},
 				},
 				{
-					what: "route that says no", in: wire{1, to(func(h *packet.IPv6) { h.Dst = addr("fd00:77:0:2::1") })},
+					what: "route that says no", in: wire{1, to(func(h *packet.IPv6) {
+						h.Dst = addr("fd00:77:0:2::1")
+					})},
 					ingress: drops{p4.DropReasonNoRoute: 1},
 				},
 				{
@@ -51,7 +58,8 @@ func forwarding() []scenario {
 		{
 			name: "forward/vrf",
 			entries: append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 0, 7)),
-				entry(p4.TableIpv6Route, []any{7, netip.MustParsePrefix("::/0")}, p4.ActionForward, 6, neighborOf(6))),
+				entry(p4.TableIpv6Route, []any{7, netip.MustParsePrefix("::/0")}, p4.ActionForward, 6,
+					neighborOf(6))),
 			steps: []step{
 				{what: "vrf 0", in: wire{1, frame}, out: []wire{forwarded(2, frame)}},
 				{what: "vrf 7", in: wire{2, frame}, out: []wire{forwarded(6, frame)}},
@@ -64,8 +72,10 @@ func forwarding() []scenario {
 					what: "2 is the last that goes on", in: wire{1, to(func(h *packet.IPv6) { h.HopLimit = 2 })},
 					out: []wire{forwarded(2, to(func(h *packet.IPv6) { h.HopLimit = 2 }))},
 				},
-				{what: "1", in: wire{1, to(func(h *packet.IPv6) { h.HopLimit = 1 })}, ingress: drops{p4.DropReasonHopLimit: 1}},
-				{what: "0", in: wire{1, to(func(h *packet.IPv6) { h.HopLimit = 0 })}, ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "1", in: wire{1, to(func(h *packet.IPv6) { h.HopLimit = 1 })},
+					ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "0", in: wire{1, to(func(h *packet.IPv6) { h.HopLimit = 0 })},
+					ingress: drops{p4.DropReasonHopLimit: 1}},
 			},
 		},
 		{
@@ -76,15 +86,18 @@ func forwarding() []scenario {
 				entry(p4.TableIpv6Route, []any{0, exactly(narrow)}, p4.ActionForward, 4, 9998),
 			},
 			steps: []step{
-				{in: wire{1, to(func(h *packet.IPv6) { h.Dst = wide })}, egress: drops{p4.DropReasonNoNeighbor: 1}},
-				{in: wire{1, to(func(h *packet.IPv6) { h.Dst = narrow })}, egress: drops{p4.DropReasonNoNeighbor: 1}},
+				{in: wire{1, to(func(h *packet.IPv6) { h.Dst = wide })},
+					egress: drops{p4.DropReasonNoNeighbor: 1}},
+				{in: wire{1, to(func(h *packet.IPv6) { h.Dst = narrow })},
+					egress: drops{p4.DropReasonNoNeighbor: 1}},
 			},
 		},
 		{
 			name: "admission",
 			entries: append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)),
 				entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource),
-				entry(p4.TableSourceGuard, []any{1, netip.MustParsePrefix("fd00:a:1::/64")}, p4.ActionAllowSource)),
+				entry(p4.TableSourceGuard, []any{1, netip.MustParsePrefix("fd00:a:1::/64")},
+					p4.ActionAllowSource)),
 			steps: []step{
 				{what: "own address", in: wire{1, frame}, out: []wire{forwarded(2, frame)}},
 				{
@@ -96,15 +109,19 @@ func forwarding() []scenario {
 					ingress: drops{p4.DropReasonSourceGuard: 1},
 				},
 				{
-					what: "a network port is not guarded", in: wire{3, to(func(h *packet.IPv6) { h.Src = host(4) })},
+					what: "a network port is not guarded", in: wire{3, to(func(h *packet.IPv6) {
+						h.Src = host(4)
+					})},
 					out: []wire{forwarded(2, to(func(h *packet.IPv6) { h.Src = host(4) }))},
 				},
 				{
 					what: "another's MAC", in: patch(wire{3, frame}, 0, 2, 0, 0, 0, 0, 2),
 					ingress: drops{p4.DropReasonNotMyStation: 1},
 				},
-				{what: "ARP", in: patch(wire{3, frame}, 12, 0x08, 0x06), ingress: drops{p4.DropReasonNotIpv6: 1}},
-				{what: "IP version 4 under IPv6's EtherType", in: patch(wire{3, frame}, offOuter, 0x4b), ingress: drops{p4.DropReasonNotIpv6: 1}},
+				{what: "ARP", in: patch(wire{3, frame}, 12, 0x08, 0x06),
+					ingress: drops{p4.DropReasonNotIpv6: 1}},
+				{what: "IP version 4 under IPv6's EtherType", in: patch(wire{3, frame}, offOuter, 0x4b),
+					ingress: drops{p4.DropReasonNotIpv6: 1}},
 			},
 		},
 	}

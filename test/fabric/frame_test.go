@@ -16,9 +16,10 @@ func arriving(src, dst netip.Addr, bth packet.BTH) packet.RoCE {
 	bth.PKey = packet.DefaultPKey
 	return packet.RoCE{
 		Ethernet: packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}},
-		IPv6:     packet.IPv6{TrafficClass: packet.TrafficClass(26, packet.ECT0), FlowLabel: 0x12345, HopLimit: 64, Src: src, Dst: dst},
-		UDP:      packet.UDP{SrcPort: 0xd001, DstPort: packet.RoCEPort},
-		BTH:      bth,
+		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(26, packet.ECT0), FlowLabel: 0x12345,
+			HopLimit: 64, Src: src, Dst: dst},
+		UDP: packet.UDP{SrcPort: 0xd001, DstPort: packet.RoCEPort},
+		BTH: bth,
 	}
 }
 
@@ -29,7 +30,8 @@ func with(p packet.RoCE, change func(*packet.RoCE)) packet.RoCE {
 	return p
 }
 
-// in is a frame that arrives on a port, out one that leaves by it with the MAC addresses of its next hop.
+// in is a frame that arrives on a port, out one that leaves by it with the MAC addresses of its
+// next hop.
 func in(port uint32, p packet.RoCE) wire { return wire{port, p.Append(nil)} }
 
 func out(port uint32, p packet.RoCE) wire {
@@ -58,11 +60,13 @@ func pattern(n int) []byte {
 // plain is an IPv6 frame with any payload.
 func plain(ip packet.IPv6, payload []byte) []byte {
 	ip.PayloadLength = uint16(len(payload))
-	b := packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}, EtherType: packet.EtherTypeIPv6}.Append(nil)
+	b := packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9},
+		EtherType: packet.EtherTypeIPv6}.Append(nil)
 	return append(ip.Append(b), payload...)
 }
 
-// forwarded is a frame as it leaves by a port: new MAC addresses, and the Hop Limit of the outermost header less by one.
+// forwarded is a frame as it leaves by a port: new MAC addresses, and the Hop Limit of the
+// outermost header less by one.
 func forwarded(port uint32, frame []byte) wire {
 	b := append([]byte(nil), frame...)
 	src, dst := macOf(port), macBehind(port)
@@ -151,9 +155,11 @@ func dissect(w wire) string {
 		fmt.Fprintf(&b, "\n  outer %+v", p.Outer)
 	}
 	if p.Routed {
-		fmt.Fprintf(&b, "\n  SRH SL %d LE %d %v TLVs %x", p.SRH.SegmentsLeft, p.SRH.LastEntry, segments(p.SRH), p.SRH.TLVList)
+		fmt.Fprintf(&b, "\n  SRH SL %d LE %d %v TLVs %x", p.SRH.SegmentsLeft, p.SRH.LastEntry,
+			segments(p.SRH), p.SRH.TLVList)
 	}
-	fmt.Fprintf(&b, "\n  %+v\n  %+v\n  %+v\n  %+v %+v payload %d", p.IPv6, p.UDP, p.BTH, p.RETH, p.AETH, len(p.Payload))
+	fmt.Fprintf(&b, "\n  %+v\n  %+v\n  %+v\n  %+v %+v payload %d", p.IPv6, p.UDP, p.BTH, p.RETH,
+		p.AETH, len(p.Payload))
 	if err := packet.CheckICRC(p.Datagram); err != nil {
 		fmt.Fprintf(&b, "\n  %v", err)
 	}

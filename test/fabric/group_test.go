@@ -52,15 +52,18 @@ const (
 	sourceQPN = 0x5050
 )
 
-// newGroup is a group whose source is the host behind port 1, with n receivers behind ports 2 to 6 in turn.
+// newGroup is a group whose source is the host behind port 1, with n receivers behind ports 2 to 6
+// in turn.
 func newGroup(id uint16, n int) group {
 	g := group{
-		id: id, epoch: 0x00070000 + uint32(id), qpn: 0xd00 + uint32(id), proxy: addr(fmt.Sprintf("fd00:99::%x", id)),
+		id: id, epoch: 0x00070000 + uint32(id), qpn: 0xd00 + uint32(id),
+		proxy:   addr(fmt.Sprintf("fd00:99::%x", id)),
 		holdoff: forever, window: forever, up: 1,
 	}
 	for b := range n {
 		g.branches = append(g.branches, branch{
-			index: uint8(b), port: 2 + uint32(b)%5, addr: addr(fmt.Sprintf("fd00:a:1::%x", b)), qpn: 0x100 + uint32(b),
+			index: uint8(b), port: 2 + uint32(b)%5, addr: addr(fmt.Sprintf("fd00:a:1::%x", b)), qpn: 0x100 +
+				uint32(b),
 		})
 		g.live |= 1 << b
 	}
@@ -96,7 +99,8 @@ func (g group) proxyEntry() *p4v1.Update {
 }
 
 func (g group) state() *p4v1.Update {
-	return entry(p4.TableMtGroup, []any{g.id}, p4.ActionSetGroupState, g.epoch, g.qpn, g.live, g.holdoff, g.window, g.limit, g.up, g.up+1)
+	return entry(p4.TableMtGroup, []any{g.id}, p4.ActionSetGroupState, g.epoch, g.qpn, g.live,
+		g.holdoff, g.window, g.limit, g.up, g.up+1)
 }
 
 func (g group) branch(b branch, port uint32) *p4v1.Update {
@@ -104,17 +108,21 @@ func (g group) branch(b branch, port uint32) *p4v1.Update {
 	if epoch == 0 {
 		epoch = g.epoch
 	}
-	return entry(p4.TableMtBranch, []any{g.id, port, b.addr}, p4.ActionSetBranch, b.index, epoch, !b.child, b.offset)
+	return entry(p4.TableMtBranch, []any{g.id, port, b.addr}, p4.ActionSetBranch, b.index, epoch,
+		!b.child, b.offset)
 }
 
 func (g group) upstream() *p4v1.Update {
 	switch g.parent {
 	case toParent:
-		return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToParent, g.proxy, node, g.epoch, g.qpn, neighborOf(g.up))
+		return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToParent, g.proxy, node, g.epoch, g.qpn,
+			neighborOf(g.up))
 	case toParentEncaps:
-		return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToParentEncaps, g.proxy, node, g.epoch, g.qpn, sidBehind(g.up), neighborOf(g.up))
+		return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToParentEncaps, g.proxy, node, g.epoch,
+			g.qpn, sidBehind(g.up), neighborOf(g.up))
 	}
-	return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToSource, g.proxy, g.source(), sourceQPN, neighborOf(g.up))
+	return entry(p4.TableMtUpstream, []any{g.id}, p4.ActionToSource, g.proxy, g.source(), sourceQPN,
+		neighborOf(g.up))
 }
 
 // answer is a response of branch b as it arrives.
@@ -157,7 +165,8 @@ func (g group) cnp(b int) wire { return g.from(b, g.cnpPacket(b)) }
 // opened is the packet-in of the CNP that opened a window: the CNP as it came.
 func (g group) opened(b int) wire {
 	br := g.branches[b]
-	return report{port: uint16(br.port), reason: p4.PacketInReasonCnpWindow, group: g.id, branch: br.index, epoch: g.epoch}.wire(g.cnp(b).frame...)
+	return report{port: uint16(br.port), reason: p4.PacketInReasonCnpWindow, group: g.id,
+		branch: br.index, epoch: g.epoch}.wire(g.cnp(b).frame...)
 }
 
 func (g group) poll() wire { return packetOut(p4.PacketOutOpPoll, 0, g.id, 0) }
@@ -185,7 +194,8 @@ func (g group) upward(bth packet.BTH, aeth packet.AETH) wire {
 }
 
 func (g group) upAnswer(psn uint32, syndrome packet.Syndrome, msn uint32) wire {
-	return g.upward(packet.BTH{Opcode: packet.OpAcknowledge, PSN: psn}, packet.AETH{Syndrome: syndrome, MSN: msn})
+	return g.upward(packet.BTH{Opcode: packet.OpAcknowledge, PSN: psn}, packet.AETH{Syndrome: syndrome,
+		MSN: msn})
 }
 
 func (g group) upAck(psn, msn uint32) wire {
@@ -234,9 +244,11 @@ func (t tree) downward() []*p4v1.Update {
 	if len(t.children) > 0 {
 		action, params = p4.ActionEndReplicate, []any{t.id, t.mcast(), len(t.branches) > 0, t.from()}
 	}
-	updates = append(updates, t.state(), t.proxyEntry(), entry(p4.TableLocalSid, []any{exactly(t.sid())}, action, params...))
+	updates = append(updates, t.state(), t.proxyEntry(),
+		entry(p4.TableLocalSid, []any{exactly(t.sid())}, action, params...))
 	for i, port := range t.children {
-		updates = append(updates, entry(p4.TableMtReplica, []any{t.id, childRID(i)}, p4.ActionToChild, sidBehind(port), neighborOf(port)))
+		updates = append(updates, entry(p4.TableMtReplica, []any{t.id, childRID(i)}, p4.ActionToChild,
+			sidBehind(port), neighborOf(port)))
 	}
 	return updates
 }
@@ -270,12 +282,15 @@ func (t tree) receivers() []*p4v1.Update {
 	var updates []*p4v1.Update
 	for _, b := range t.branches {
 		updates = append(updates,
-			entry(p4.TableMtReplica, []any{t.id, int(b.index) + 1}, p4.ActionToReceiver, b.addr, b.qpn, !t.literal),
+			entry(p4.TableMtReplica, []any{t.id, int(b.index) + 1}, p4.ActionToReceiver, b.addr, b.qpn,
+				!t.literal),
 			entry(p4.TableMtTlvReceiver, []any{t.id, b.addr}, p4.ActionAllowTlvReceiver, !t.literal),
-			entry(p4.TableIpv6Route, []any{0, exactly(b.addr)}, p4.ActionForward, b.port, neighborOf(b.port)),
+			entry(p4.TableIpv6Route, []any{0, exactly(b.addr)}, p4.ActionForward, b.port,
+				neighborOf(b.port)),
 		)
 	}
-	return append(updates, entry(p4.TableMtReplica, []any{t.id, p4.RidTlv}, p4.ActionToTlvReceivers, t.fallback))
+	return append(updates, entry(p4.TableMtReplica, []any{t.id, p4.RidTlv}, p4.ActionToTlvReceivers,
+		t.fallback))
 }
 
 // request is a packet of the source, as the source sends it in provisioned mode.
@@ -294,11 +309,13 @@ func (t tree) onTree(p packet.RoCE, tlvs ...byte) packet.RoCE {
 		panic(err)
 	}
 	p.Encapsulated, p.Routed, p.SRH = true, true, srh
-	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 0x54321, HopLimit: 60, Src: t.from(), Dst: t.sid()}
+	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: 0x54321, HopLimit: 60,
+		Src: t.from(), Dst: t.sid()}
 	return p
 }
 
-// listed is a packet on the tree with another Segment List, in the order of the visit, and Segments Left.
+// listed is a packet on the tree with another Segment List, in the order of the visit, and Segments
+// Left.
 func listed(p packet.RoCE, left uint8, visit ...netip.Addr) packet.RoCE {
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, visit, p.SRH.TLVList)
 	if err != nil {
@@ -340,7 +357,8 @@ func (t tree) passed(port uint32, p packet.RoCE) wire {
 	return out(port, p)
 }
 
-// encapsulated is what H.Encaps at this switch makes of a packet of the source whose tree starts at a SID.
+// encapsulated is what H.Encaps at this switch makes of a packet of the source whose tree starts at
+// a SID.
 func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, p.IPv6.Dst}, nil)
 	if err != nil {
@@ -350,7 +368,9 @@ func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
 	inner.NextHeader = packet.NextHeaderUDP
 	p.Encapsulated, p.Routed, p.SRH = true, true, srh
 	p.Outer = packet.IPv6{
-		TrafficClass: inner.TrafficClass, FlowLabel: flowLabel(inner, uint32(p.UDP.SrcPort)<<16|uint32(p.UDP.DstPort)), HopLimit: 64, Src: node, Dst: start,
+		TrafficClass: inner.TrafficClass,
+		FlowLabel:    flowLabel(inner, uint32(p.UDP.SrcPort)<<16|uint32(p.UDP.DstPort)), HopLimit: 64,
+		Src: node, Dst: start,
 	}
 	p.IPv6.HopLimit--
 	return p
@@ -367,7 +387,8 @@ func (t tree) fromSource(p packet.RoCE) []wire {
 	return wires
 }
 
-// withoutState leaves out the group's own entry and its proxy address, which both sides of a tree state.
+// withoutState leaves out the group's own entry and its proxy address, which both sides of a tree
+// state.
 func withoutState(updates []*p4v1.Update) []*p4v1.Update {
 	return slices.DeleteFunc(updates, func(u *p4v1.Update) bool {
 		id := u.GetEntity().GetTableEntry().GetTableId()

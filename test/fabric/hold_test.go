@@ -48,7 +48,8 @@ func newHolder(t *testing.T, buffer int, entries ...*p4v1.Update) *holder {
 
 // data is the n-th packet of a priority, to port 2.
 func data(priority, n int) []byte {
-	ip := packet.IPv6{TrafficClass: packet.TrafficClass(uint8(10+priority), 0), FlowLabel: uint32(n), NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: host(2)}
+	ip := packet.IPv6{TrafficClass: packet.TrafficClass(uint8(10+priority), 0), FlowLabel: uint32(n),
+		NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: host(2)}
 	return plain(ip, pattern(holdPayload))
 }
 
@@ -74,13 +75,15 @@ func (h *holder) run(to time.Duration) {
 
 func (h *holder) wait(d time.Duration) { h.run(h.now + d) }
 
-// left are the packets that left by port 2 since it was asked last: when, since the start, and which.
+// left are the packets that left by port 2 since it was asked last: when, since the start, and
+// which.
 func (h *holder) left() (at []time.Duration, which []string) {
 	for ; h.seen < len(h.out); h.seen++ {
 		if w := h.out[h.seen]; w.port == 2 && len(w.frame) == holdOctets {
 			priority := w.frame[offOuter]<<4 | w.frame[offOuter+1]>>4
 			at = append(at, h.at[h.seen]-h.start)
-			which = append(which, fmt.Sprintf("%d:%d", priority>>2-10, uint32(w.frame[offOuter+2])<<8|uint32(w.frame[offOuter+3])))
+			which = append(which, fmt.Sprintf("%d:%d", priority>>2-10,
+				uint32(w.frame[offOuter+2])<<8|uint32(w.frame[offOuter+3])))
 		}
 	}
 	return at, which
@@ -99,8 +102,11 @@ func (h *holder) want(what string, which ...string) []time.Duration {
 func (h *holder) report(direction p4.PfcDirection, port uint32, priority uint8) p4.QueueReport {
 	h.t.Helper()
 	before := len(h.out)
-	query := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: direction, Port: uint16(port), Priority: priority}
-	if err := h.device.PacketOut(h.now, toPacketOut(packetOut(p4.PacketOutOpSend, p4.PfcPort, 0, 0, query.Append(nil)...).frame)); err != nil {
+	query := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: direction, Port: uint16(port),
+		Priority: priority}
+	if err := h.device.PacketOut(h.now,
+		toPacketOut(packetOut(p4.PacketOutOpSend, p4.PfcPort, 0, 0,
+			query.Append(nil)...).frame)); err != nil {
 		h.t.Fatal(err)
 	}
 	h.run(h.now)
@@ -115,7 +121,8 @@ func (h *holder) report(direction p4.PfcDirection, port uint32, priority uint8) 
 
 // reportIn is what a packet-in says of a queue.
 func reportIn(w wire) (p4.TargetFrame, p4.QueueReport, bool) {
-	if w.port != p4.CpuPort || len(w.frame) < packetInLen || p4.PacketInReason(w.frame[2]) != p4.PacketInReasonPfc {
+	if w.port != p4.CpuPort || len(w.frame) < packetInLen ||
+		p4.PacketInReason(w.frame[2]) != p4.PacketInReasonPfc {
 		return p4.TargetFrame{}, p4.QueueReport{}, false
 	}
 	f, r, err := p4.ParseTargetReport(w.frame[packetInLen:])
@@ -132,8 +139,8 @@ func (h *holder) reports(op p4.TargetOp) (list []p4.QueueReport) {
 	return list
 }
 
-// TestPauseHolds: a pause holds the priorities it names of its port for its quanta, in order, and nothing else; a new one takes the place of the one before; quanta of 0
-// end it.
+// TestPauseHolds: a pause holds the priorities it names of its port for its quanta, in order, and
+// nothing else; a new one takes the place of the one before; quanta of 0 end it.
 func TestPauseHolds(t *testing.T) {
 	h := newHolder(t, 0)
 	h.send(2, onLink(2, pfcOf(1000, 3)).frame)
@@ -149,7 +156,9 @@ func TestPauseHolds(t *testing.T) {
 			t.Errorf("other packet %d left at %v, want %v", i, a, time.Duration(i)*wireTime)
 		}
 	}
-	if r := h.report(egress, 2, 3); r.Packets != 3 || r.Octets != 3*holdOctets || r.Paused != 1000*quantum-9*wireTime || r.PausedFor != 9*wireTime || r.XOFFsReceived != 1 || r.XOFFReceived != 9*wireTime || r.XONReceived != p4.NeverYet {
+	if r := h.report(egress, 2, 3); r.Packets != 3 || r.Octets != 3*holdOctets ||
+		r.Paused != 1000*quantum-9*wireTime || r.PausedFor != 9*wireTime || r.XOFFsReceived != 1 ||
+		r.XOFFReceived != 9*wireTime || r.XONReceived != p4.NeverYet {
 		t.Errorf("%+v", r)
 	}
 	h.run(h.start + 1000*quantum - 1)
@@ -206,23 +215,27 @@ func TestPauseOfPortsWithoutSpeed(t *testing.T) {
 	h.want("and over", "3:3")
 }
 
-// TestIngressWatchCountsEveryPacket: a packet that need not wait counts in the watch of the port by which it came, so an
-// XOFF below its length is signalled, and taken back when it has left.
+// TestIngressWatchCountsEveryPacket: a packet that need not wait counts in the watch of the port by
+// which it came, so an XOFF below its length is signalled, and taken back when it has left.
 func TestIngressWatchCountsEveryPacket(t *testing.T) {
-	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(ingress), 1, 3}, p4.ActionSetPfcQueue, 0, holdOctets-1, 0, 0, 0, 1, 0, 0, 0))
+	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(ingress), 1, 3}, p4.ActionSetPfcQueue, 0,
+		holdOctets-1, 0, 0, 0, 1, 0, 0, 0))
 	h.device.Switch().SetPortSpeed(2, 0)
 	h.send(1, data(3, 1))
 	h.want("passes", "3:1")
-	if r := h.report(ingress, 1, 3); r.Peak != holdOctets || r.XOFFsSent != 1 || r.XONsSent != 1 || r.Asserted || r.Packets != 0 {
+	if r := h.report(ingress, 1, 3); r.Peak != holdOctets || r.XOFFsSent != 1 || r.XONsSent != 1 ||
+		r.Asserted || r.Packets != 0 {
 		t.Errorf("the watch says %+v", r)
 	}
 }
 
-// TestPauseBuffer: what a paused queue holds is bounded, whether an entry says by what or not; what does not fit is counted, and what is there stays in order.
+// TestPauseBuffer: what a paused queue holds is bounded, whether an entry says by what or not; what
+// does not fit is counted, and what is there stays in order.
 func TestPauseBuffer(t *testing.T) {
 	for name, h := range map[string]*holder{
 		"by the configuration": newHolder(t, 3*holdOctets),
-		"by an entry":          newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 3*holdOctets, 0, 0, 0, 0, 0, 0, 0, 0)),
+		"by an entry": newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3},
+			p4.ActionSetPfcQueue, 3*holdOctets, 0, 0, 0, 0, 0, 0, 0, 0)),
 	} {
 		h.t = t
 		h.send(2, onLink(2, pfcOf(1000, 3)).frame)
@@ -236,7 +249,8 @@ func TestPauseBuffer(t *testing.T) {
 		h.wait(2000 * quantum)
 		h.want(name, "2:0", "2:1", "2:2", "2:3", "2:4", "3:0", "3:1", "3:2")
 		if s := h.device.Switch().Stats(); s.Drops[drop.PauseBufferFull] != 2 || s.Drops.Total() != 2 {
-			t.Errorf("%s: %d dropped, %d for the buffer; want 2", name, s.Drops.Total(), s.Drops[drop.PauseBufferFull])
+			t.Errorf("%s: %d dropped, %d for the buffer; want 2", name, s.Drops.Total(),
+				s.Drops[drop.PauseBufferFull])
 		}
 		h.send(2, onLink(2, packet.PFC{Classes: 8}).frame)
 		h.send(1, data(3, 9))
@@ -245,7 +259,8 @@ func TestPauseBuffer(t *testing.T) {
 	}
 }
 
-// pfcFrames are the PFC frames that left by a port since an index, as quanta of a priority and when.
+// pfcFrames are the PFC frames that left by a port since an index, as quanta of a priority and
+// when.
 func (h *holder) pfcFrames(port uint32, priority int) (at []time.Duration, quanta []uint16) {
 	for i, w := range h.out {
 		var p packet.PFC
@@ -260,8 +275,9 @@ func (h *holder) pfcFrames(port uint32, priority int) (at []time.Duration, quant
 	return at, quanta
 }
 
-// TestMarks: XOFF goes to all upstreams when a queue passes its mark, again while it stays above the lower one, and XON when it does not; on congestion, on being paused, and
-// on what came by a port.
+// TestMarks: XOFF goes to all upstreams when a queue passes its mark, again while it stays above
+// the lower one, and XON when it does not; on congestion, on being paused, and on what came by a
+// port.
 func TestMarks(t *testing.T) {
 	own := packet.MAC{2, 0, 0, 0, 0, 0x77}
 	const refresh = 100 * wireTime
@@ -284,7 +300,8 @@ func TestMarks(t *testing.T) {
 		h.wait(20 * wireTime)
 		for _, port := range []uint32{1, 4} {
 			at, quanta := h.pfcFrames(port, 3)
-			if !slices.Equal(quanta, []uint16{5000, 0}) || !slices.Equal(at, []time.Duration{0, 3 * wireTime}) {
+			if !slices.Equal(quanta, []uint16{5000, 0}) ||
+				!slices.Equal(at, []time.Duration{0, 3 * wireTime}) {
 				t.Errorf("%s, congestion: port %d sent %v at %v", name, port, quanta, at)
 			}
 		}
@@ -300,11 +317,14 @@ func TestMarks(t *testing.T) {
 		h.wait(20 * wireTime)
 		at, quanta := h.pfcFrames(1, 3)
 		since := from - h.start
-		if !slices.Equal(quanta[2:], []uint16{5000, 5000, 5000, 5000, 0}) || !slices.Equal(at[2:6], []time.Duration{since, since + refresh, since + 2*refresh, since + 3*refresh}) {
+		if !slices.Equal(quanta[2:], []uint16{5000, 5000, 5000, 5000, 0}) ||
+			!slices.Equal(at[2:6], []time.Duration{since, since + refresh, since + 2*refresh,
+				since + 3*refresh}) {
 			t.Errorf("%s, paused: %v at %v, from %v", name, quanta[2:], at[2:], since)
 		}
 		r := h.report(c.direction, c.port, 3)
-		if r.Asserted || r.XOFFsSent != 10 || r.XONsSent != 4 || r.Packets != 0 || r.Octets != 0 || r.Peak != 5*holdOctets {
+		if r.Asserted || r.XOFFsSent != 10 || r.XONsSent != 4 || r.Packets != 0 || r.Octets != 0 ||
+			r.Peak != 5*holdOctets {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if n := h.device.Switch().Stats().Drops.Total(); n != 0 {
@@ -317,12 +337,14 @@ func TestMarks(t *testing.T) {
 		}
 		before := len(h.out)
 		settings[1], settings[2] = holdOctets, 0
-		h.write(t, modify(entry(p4.TablePfcQueue, []any{uint8(c.direction), c.port, 3}, p4.ActionSetPfcQueue, settings...)))
+		h.write(t, modify(entry(p4.TablePfcQueue, []any{uint8(c.direction), c.port, 3},
+			p4.ActionSetPfcQueue, settings...)))
 		h.run(h.now)
 		if got := len(h.out) - before; got != 2 {
 			t.Errorf("%s: a lower mark made %d frames, want 2", name, got)
 		}
-		h.write(t, remove(entry(p4.TablePfcQueue, []any{uint8(c.direction), c.port, 3}, p4.ActionSetPfcQueue, settings...)))
+		h.write(t, remove(entry(p4.TablePfcQueue, []any{uint8(c.direction), c.port, 3},
+			p4.ActionSetPfcQueue, settings...)))
 		before = len(h.out)
 		h.wait(3 * refresh)
 		if got := len(h.out) - before; got != 0 {
@@ -334,7 +356,8 @@ func TestMarks(t *testing.T) {
 // TestQueueRateOfSlice: a queue has its own bandwidth.
 func TestQueueRateOfSlice(t *testing.T) {
 	const rate = holdSpeed / 10
-	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 0, 0, 0, 0, 0, 0, rate/1000, 0, 0))
+	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 0,
+		0, 0, 0, 0, 0, rate/1000, 0, 0))
 	for n := range 3 {
 		h.send(1, data(3, n))
 	}
@@ -346,12 +369,14 @@ func TestQueueRateOfSlice(t *testing.T) {
 	}
 }
 
-// TestWatchdog: a queue that is paused for longer than its limit and does not move is a storm, which ends a limit after the pauses do. A queue that moves is none, however
-// long it is paused in all.
+// TestWatchdog: a queue that is paused for longer than its limit and does not move is a storm,
+// which ends a limit after the pauses do. A queue that moves is none, however long it is paused in
+// all.
 func TestWatchdog(t *testing.T) {
 	const limit = 200 * time.Microsecond // the longest pause of this speed lasts 4.2 ms
 	watched := func(action p4.WatchdogAction) *holder {
-		return newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 0, 0, 0, 0, 0, 0, 0, int(limit/time.Microsecond), uint8(action)))
+		return newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue,
+			0, 0, 0, 0, 0, 0, 0, int(limit/time.Microsecond), uint8(action)))
 	}
 	pause := func(h *holder, quanta uint16) { h.send(2, onLink(2, pfcOf(quanta, 3)).frame) }
 
@@ -406,7 +431,8 @@ func TestWatchdog(t *testing.T) {
 			h.wait(limit / 10)
 			pause(h, 65535)
 		}
-		if s := h.reports(p4.TargetOpStorm); len(s) != 1 || !s[0].Storm || s[0].Storms != 1 || s[0].Packets > 1 {
+		if s := h.reports(p4.TargetOpStorm); len(s) != 1 || !s[0].Storm || s[0].Storms != 1 ||
+			s[0].Packets > 1 {
 			t.Fatalf("%+v", s)
 		}
 	}
@@ -465,7 +491,8 @@ func TestWatchdog(t *testing.T) {
 // TestQuery: any queue can be asked for; what the traffic manager does not know is counted.
 func TestQuery(t *testing.T) {
 	h := newHolder(t, 0)
-	none := p4.QueueReport{XOFFReceived: p4.NeverYet, XONReceived: p4.NeverYet, XOFFSent: p4.NeverYet, XONSent: p4.NeverYet}
+	none := p4.QueueReport{XOFFReceived: p4.NeverYet, XONReceived: p4.NeverYet, XOFFSent: p4.NeverYet,
+		XONSent: p4.NeverYet}
 	for _, direction := range []p4.PfcDirection{egress, ingress} {
 		for _, port := range []uint32{2, 7, 400} {
 			if r := h.report(direction, port, 5); r != none {
@@ -480,11 +507,13 @@ func TestQuery(t *testing.T) {
 		t.Errorf("a queue that nobody watches: %+v", r)
 	}
 	unknown := [][]byte{
-		p4.TargetFrame{Op: 99}.Append(nil), p4.TargetFrame{Op: p4.TargetOpQuery, Priority: 8}.Append(nil), p4.TargetFrame{Op: p4.TargetOpPause}.Append(nil),
+		p4.TargetFrame{Op: 99}.Append(nil), p4.TargetFrame{Op: p4.TargetOpQuery, Priority: 8}.Append(nil),
+		p4.TargetFrame{Op: p4.TargetOpPause}.Append(nil),
 		pattern(60), pattern(3),
 	}
 	for _, frame := range unknown {
-		if err := h.device.PacketOut(h.now, toPacketOut(packetOut(p4.PacketOutOpSend, p4.PfcPort, 0, 0, frame...).frame)); err != nil {
+		if err := h.device.PacketOut(h.now,
+			toPacketOut(packetOut(p4.PacketOutOpSend, p4.PfcPort, 0, 0, frame...).frame)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,18 +8,21 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestPauseAllocatesNothing: neither do PFC frames, nor packets that are held, nor frames that are made.
+// TestPauseAllocatesNothing: neither do PFC frames, nor packets that are held, nor frames that are
+// made.
 func TestPauseAllocatesNothing(t *testing.T) {
 	own := packet.MAC{2, 0, 0, 0, 0, 0x77}
 	h := newHolder(t, 0,
-		entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 0, holdOctets, 0, 5000, 1000, 1, 0, 1000, 0),
+		entry(p4.TablePfcQueue, []any{uint8(egress), 2, 3}, p4.ActionSetPfcQueue, 0, holdOctets, 0, 5000,
+			1000, 1, 0, 1000, 0),
 		upstream(egress, 2, 3, 0, p4.ActionPfcToTunnel, 9, sidBehind(4), 0, 48, 7, 7, own),
 		entry(p4.TableSrPolicy, []any{9}, p4.ActionVia0, node))
 	sw := h.device.Switch()
 	sent := 0
 	sw.SetOutput(counting{&sent})
 	now := h.now
-	pause, goOn, frame := onLink(2, pfcOf(1000, 3)).frame, onLink(2, packet.PFC{Classes: 8}).frame, data(3, 1)
+	pause, goOn, frame := onLink(2, pfcOf(1000, 3)).frame, onLink(2, packet.PFC{Classes: 8}).frame,
+		data(3, 1)
 	cycle := func() {
 		sw.Receive(now, 2, pause)
 		for range 4 {

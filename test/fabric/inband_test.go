@@ -11,7 +11,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-func receiver(a netip.Addr, qpn uint32) packet.Receiver { return packet.Receiver{Addr: a, QPN: qpn} }
+func receiver(a netip.Addr, qpn uint32) packet.Receiver {
+	return packet.Receiver{Addr: a, QPN: qpn}
+}
 
 // edge is the End.MT TLVs of one edge node.
 func edge(a netip.Addr, receivers ...packet.Receiver) []byte {
@@ -51,26 +53,37 @@ func inband() []scenario {
 		name: "inband/tlvs", entries: entries,
 		steps: []step{
 			{what: "one TLV", in: arrives(inbandTLVs(edge(node, t.asTLV(0, 2)...))...), out: two},
-			{what: "QPN and addresses are the packet's", in: arrives(inbandTLVs(edge(node, receiver(t.branches[1].addr, 0xffffff)))...), out: []wire{
-				t.deliveredTo(t.branches[1].port, t.branches[1].addr, 0xffffff, p)}},
-			{what: "another edge's before", in: arrives(inbandTLVs(other, edge(node, t.asTLV(0, 2)...))...), out: two},
-			{what: "another edge's after", in: arrives(inbandTLVs(edge(node, t.asTLV(0, 2)...), other)...), out: two},
-			{what: "two for this edge, concatenated", in: arrives(inbandTLVs(edge(node, t.asTLV(0)...), other, edge(node, t.asTLV(2)...))...), out: two},
+			{what: "QPN and addresses are the packet's",
+				in: arrives(inbandTLVs(edge(node, receiver(t.branches[1].addr, 0xffffff)))...), out: []wire{
+					t.deliveredTo(t.branches[1].port, t.branches[1].addr, 0xffffff, p)}},
+			{what: "another edge's before", in: arrives(inbandTLVs(other, edge(node, t.asTLV(0, 2)...))...),
+				out: two},
+			{what: "another edge's after", in: arrives(inbandTLVs(edge(node, t.asTLV(0, 2)...), other)...),
+				out: two},
+			{what: "two for this edge, concatenated",
+				in:  arrives(inbandTLVs(edge(node, t.asTLV(0)...), other, edge(node, t.asTLV(2)...))...),
+				out: two},
 			{
 				what: "Pad1, PadN, HMAC and unknown TLVs between",
-				in:   arrives(inbandTLVs(hmac, pad1, pad1, edge(node, t.asTLV(0)...), padN, unknown, other, padN, pad1, edge(node, t.asTLV(2)...), unknown, pad1)...),
-				out:  two,
+				in: arrives(inbandTLVs(hmac, pad1, pad1, edge(node, t.asTLV(0)...), padN, unknown, other,
+					padN, pad1, edge(node, t.asTLV(2)...), unknown, pad1)...),
+				out: two,
 			},
-			{what: "Pad1 to the end", in: arrives(append(slices.Clone(edge(node, t.asTLV(0, 2)...)), make([]byte, 8)...)...), out: two},
-			{what: "the same receiver twice is two copies", in: arrives(inbandTLVs(edge(node, t.asTLV(0, 0)...))...), out: []wire{t.delivered(0, p), t.delivered(0, p)}},
+			{what: "Pad1 to the end", in: arrives(append(slices.Clone(edge(node, t.asTLV(0, 2)...)),
+				make([]byte, 8)...)...), out: two},
+			{what: "the same receiver twice is two copies",
+				in: arrives(inbandTLVs(edge(node, t.asTLV(0, 0)...))...), out: []wire{t.delivered(0, p),
+					t.delivered(0, p)}},
 			{what: "reserved fields are ignored", in: arrives(inbandTLVs(reserved)...), out: two},
 			{
 				what: "a receiver without a branch: the others get theirs",
-				in:   arrives(inbandTLVs(edge(node, append(t.asTLV(0), receiver(host(8), 0x88), t.asTLV(2)[0])...))...), out: two,
+				in: arrives(inbandTLVs(edge(node, append(t.asTLV(0), receiver(host(8), 0x88),
+					t.asTLV(2)[0])...))...), out: two,
 				egress: drops{p4.DropReasonMtTlvReceiver: 1},
 			},
 			{
-				what: "bad ICRC", in: patch(arrives(inbandTLVs(edge(node, t.asTLV(0)...))...), 14+40+8+32+48+40+8+12+16, 0xff),
+				what: "bad ICRC", in: patch(arrives(inbandTLVs(edge(node, t.asTLV(0)...))...), 14+40+8+32+48+40+
+					8+12+16, 0xff),
 				ingress: drops{p4.DropReasonIcrc: 1},
 			},
 		},
@@ -82,14 +95,17 @@ func inband() []scenario {
 			{what: "no TLV: the provisioned receivers", in: arrives(), out: t.all(p)},
 			{what: "no TLV for this edge", in: arrives(inbandTLVs(other)...), out: t.all(p)},
 			{what: "padding only", in: arrives(packet.TLVPadN, 6, 0, 0, 0, 0, 0, 0), out: t.all(p)},
-			{what: "a TLV for this edge that names nobody", in: arrives(inbandTLVs(edge(node))...), ingress: drops{p4.DropReasonMtNoReceivers: 1}},
-			{what: "nobody in one TLV, somebody in the next", in: arrives(inbandTLVs(edge(node), edge(node, t.asTLV(0, 2)...))...), out: two},
+			{what: "a TLV for this edge that names nobody", in: arrives(inbandTLVs(edge(node))...),
+				ingress: drops{p4.DropReasonMtNoReceivers: 1}},
+			{what: "nobody in one TLV, somebody in the next",
+				in: arrives(inbandTLVs(edge(node), edge(node, t.asTLV(0, 2)...))...), out: two},
 			{
 				what: "another TLV type", write: modify(entry(p4.TableNode, nil, p4.ActionSetNode, node, 125)),
 				in: arrives(inbandTLVs(edge(node, t.asTLV(0, 2)...))...), out: t.all(p),
 			},
 			{
-				what: "and its TLVs", in: arrives(inbandTLVs(packet.AppendEndMT(nil, 125, node, t.asTLV(0, 2)))...), out: two,
+				what: "and its TLVs", in: arrives(inbandTLVs(packet.AppendEndMT(nil, 125, node,
+					t.asTLV(0, 2)))...), out: two,
 			},
 		},
 	}
@@ -101,10 +117,12 @@ func inband() []scenario {
 		steps: []step{
 			{what: "named", in: in(7, u.onTree(p, inbandTLVs(edge(node, t.asTLV(0, 2)...))...)), out: two},
 			{what: "no TLV", in: in(7, u.onTree(p)), ingress: drops{p4.DropReasonMtNoReceivers: 1}},
-			{what: "no TLV for this edge", in: in(7, u.onTree(p, inbandTLVs(other)...)), ingress: drops{p4.DropReasonMtNoReceivers: 1}},
+			{what: "no TLV for this edge", in: in(7, u.onTree(p, inbandTLVs(other)...)),
+				ingress: drops{p4.DropReasonMtNoReceivers: 1}},
 		},
 	}
-	return append([]scenario{named, none, nobody, budInband(), sameBytes()}, append(manyReceivers(), badTLVs()...)...)
+	return append([]scenario{named, none, nobody, budInband(), sameBytes()},
+		append(manyReceivers(), badTLVs()...)...)
 }
 
 // manyReceivers: one edge, up to 32 receivers in three TLVs.
@@ -118,18 +136,22 @@ func manyReceivers() []scenario {
 		if n > 0 {
 			list = append(list, t.asTLV(n-1)...)
 			want = append(want, t.delivered(n-1, p))
-			s.steps = append(s.steps, step{what: fmt.Sprint(n), in: in(7, t.onTree(p, inbandTLVs(edge(node, list...))...)), out: slices.Clone(want)})
+			s.steps = append(s.steps, step{what: fmt.Sprint(n),
+				in: in(7, t.onTree(p, inbandTLVs(edge(node, list...))...)), out: slices.Clone(want)})
 		}
 	}
 	list = append(list, t.asTLV(0)...)
-	s.steps = append(s.steps, step{what: "33", in: in(7, t.onTree(p, inbandTLVs(edge(node, list...))...)), ingress: drops{p4.DropReasonParseTlvReceivers: 1}})
+	s.steps = append(s.steps, step{what: "33",
+		in:      in(7, t.onTree(p, inbandTLVs(edge(node, list...))...)),
+		ingress: drops{p4.DropReasonParseTlvReceivers: 1}})
 	// The longest SRH there is: 255 * 8 octets after its first 8.
 	long := edge(node, t.asTLV(3)...)
 	for len(long) <= 255*8-32-44 {
 		long = append(long, edge(nodeBehind(5), receiver(host(5), 0x55))...)
 	}
 	long = append(long, make([]byte, 255*8-32-len(long))...)
-	s.steps = append(s.steps, step{what: "longest SRH", in: in(7, t.onTree(p, long...)), out: []wire{t.delivered(3, p)}})
+	s.steps = append(s.steps, step{what: "longest SRH", in: in(7, t.onTree(p, long...)),
+		out: []wire{t.delivered(3, p)}})
 	return []scenario{s}
 }
 
@@ -150,7 +172,8 @@ func badTLVs() []scenario {
 		q.SRH.TLVList = tlvs // not checked
 		return in(7, q)
 	}
-	length, receivers := drops{p4.DropReasonParseTlvLength: 1}, drops{p4.DropReasonParseTlvReceivers: 1}
+	length, receivers := drops{p4.DropReasonParseTlvLength: 1},
+		drops{p4.DropReasonParseTlvReceivers: 1}
 	s := scenario{name: "inband/malformed", entries: append(t.downward(), fanOut()...)}
 	for _, c := range []struct {
 		what string
@@ -160,15 +183,18 @@ func badTLVs() []scenario {
 		{"runs past the SRH", at(pad(slices.Clone(good)), 1, 62+40), length},
 		{"runs past the SRH by one octet", at(good, 1, 63), length},
 		{"longest Length", at(pad(slices.Clone(good)), 1, 255), length},
-		{"type without length at the end", pad(append(append(slices.Clone(good), packet.TLVPadN, 5, 0, 0, 0, 0, 0), 200)), length},
-		{"PadN past the SRH", pad(append(slices.Clone(good), packet.TLVPadN, 7, 0, 0, 0, 0, 0, 0)), length},
+		{"type without length at the end",
+			pad(append(append(slices.Clone(good), packet.TLVPadN, 5, 0, 0, 0, 0, 0), 200)), length},
+		{"PadN past the SRH", pad(append(slices.Clone(good), packet.TLVPadN, 7, 0, 0, 0, 0, 0, 0)),
+			length},
 		{"unknown TLV past the SRH", pad(append(slices.Clone(good), 200, 250, 0, 0, 0, 0, 0, 0)), length},
 		{"another edge's past the SRH", pad(append(slices.Clone(good), at(other, 1, 62)...)), length},
 		{"Num Receivers too large", at(pad(slices.Clone(good)), 20, 3), receivers},
 		{"Num Receivers too small", at(pad(slices.Clone(good)), 20, 1), receivers},
 		{"Num Receivers 0 with receivers", at(pad(slices.Clone(good)), 20, 0), receivers},
 		{"Num Receivers 255", at(pad(slices.Clone(good)), 20, 255), receivers},
-		{"Length not 22 + 20 n", at(pad(append(slices.Clone(good), make([]byte, 8)...)), 1, 63), receivers},
+		{"Length not 22 + 20 n", at(pad(append(slices.Clone(good), make([]byte, 8)...)), 1, 63),
+			receivers},
 		{"Length below 22", at(pad(slices.Clone(good)), 1, 10), receivers},
 		{"Length 0", at(pad(slices.Clone(good)), 1, 0), receivers},
 		{"another edge's Num Receivers", pad(append(slices.Clone(good), at(other, 20, 2)...)), receivers},
@@ -176,7 +202,8 @@ func badTLVs() []scenario {
 	} {
 		s.steps = append(s.steps, step{what: c.what, in: onTree(c.tlvs), ingress: c.drop})
 	}
-	s.steps = append(s.steps, step{what: "and a good one still passes", in: onTree(pad(slices.Clone(good))), out: []wire{t.delivered(0, p), t.delivered(1, p)}})
+	s.steps = append(s.steps, step{what: "and a good one still passes",
+		in: onTree(pad(slices.Clone(good))), out: []wire{t.delivered(0, p), t.delivered(1, p)}})
 	return []scenario{s}
 }
 
@@ -184,14 +211,16 @@ func badTLVs() []scenario {
 func budInband() scenario {
 	t := tree{group: newGroup(15, 2), children: []uint32{4, 5}, inband: true}
 	p := t.request(packet.OpWriteOnly, 100, 256)
-	onTree := t.onTree(p, inbandTLVs(edge(nodeBehind(4), receiver(host(4), 0x44)), edge(node, t.asTLV(0, 1)...))...)
+	onTree := t.onTree(p, inbandTLVs(edge(nodeBehind(4), receiver(host(4), 0x44)),
+		edge(node, t.asTLV(0, 1)...))...)
 	childrenOnly := t.onTree(p, inbandTLVs(edge(nodeBehind(4), receiver(host(4), 0x44)))...)
 	return scenario{
 		name: "inband/bud", entries: append(t.downward(), fanOut()...),
 		steps: []step{
 			{in: in(7, onTree), out: append(t.all(p), t.passed(4, onTree), t.passed(5, onTree))},
 			{
-				what: "nothing for this node", in: in(7, childrenOnly), out: []wire{t.passed(4, childrenOnly), t.passed(5, childrenOnly)},
+				what: "nothing for this node", in: in(7, childrenOnly), out: []wire{t.passed(4, childrenOnly),
+					t.passed(5, childrenOnly)},
 				ingress: drops{p4.DropReasonMtNoReceivers: 1},
 			},
 		},
@@ -210,8 +239,10 @@ func sameBytes() scenario {
 		var toInband, toProvisioned []*p4v1.Update
 		toInband, toProvisioned = modify(t.groups()[:1]...), modify(provisioned.groups()[:1]...)
 		s.steps = append(s.steps,
-			step{what: "in-band " + op.String(), write: toInband, in: in(7, t.onTree(p, tlvs...)), out: t.all(p)},
-			step{what: "provisioned " + op.String(), write: toProvisioned, in: in(7, t.onTree(p, tlvs...)), out: t.all(p)},
+			step{what: "in-band " + op.String(), write: toInband, in: in(7, t.onTree(p, tlvs...)),
+				out: t.all(p)},
+			step{what: "provisioned " + op.String(), write: toProvisioned, in: in(7, t.onTree(p, tlvs...)),
+				out: t.all(p)},
 			step{what: "provisioned without TLVs " + op.String(), in: in(7, t.onTree(p)), out: t.all(p)},
 		)
 	}

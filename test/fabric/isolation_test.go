@@ -45,9 +45,12 @@ func verdicts(of uint32, otherwise, action string, to []netip.Prefix) []*p4v1.Up
 // isolatedHosts is a switch with the hosts above. Ports from 6 on are the fabric's.
 func isolatedHosts(proxies ...netip.Prefix) []*p4v1.Update {
 	own := append([]netip.Prefix{exactly(host(1)), exactly(host(2))}, proxies...)
-	return slices.Concat(isolatedPort(1, acme), isolatedPort(2, acme), hostPort(3, 0, exactly(host(3))), isolatedPort(4, globex), isolatedPort(5, acmeShared),
-		mayReach(acme, append(slices.Clone(own), exactly(host(5)))...), mayReach(globex, exactly(host(4))),
-		notReach(acmeShared, exactly(host(4))), notReach(0, append(slices.Clone(own), exactly(host(4)))...))
+	return slices.Concat(isolatedPort(1, acme), isolatedPort(2, acme),
+		hostPort(3, 0, exactly(host(3))), isolatedPort(4, globex), isolatedPort(5, acmeShared),
+		mayReach(acme, append(slices.Clone(own), exactly(host(5)))...),
+		mayReach(globex, exactly(host(4))),
+		notReach(acmeShared, exactly(host(4))),
+		notReach(0, append(slices.Clone(own), exactly(host(4)))...))
 }
 
 // datagram is a packet of one host to another.
@@ -55,7 +58,8 @@ func datagram(from, to uint32) packet.IPv6 {
 	return packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 20, Src: host(from), Dst: host(to)}
 }
 
-var datagramPayload = append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil), pattern(8)...)
+var datagramPayload = append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil),
+	pattern(8)...)
 
 // isolation: what is of an isolated project stays in it, and nobody else's gets in.
 func isolation() []scenario {
@@ -89,17 +93,23 @@ func isolation() []scenario {
 	fabric := plain(datagram(3, 1), datagramPayload)
 	steps = append(steps,
 		refuses("a node of the network, from a project", toNode(1), p4.DropReasonIsolated),
-		step{what: "a node of the network, from an outsider", in: toNode(3), out: []wire{forwarded(7, toNode(3).frame)}},
-		refuses("another's address", wire{3, plain(datagram(1, 2), datagramPayload)}, p4.DropReasonSourceGuard),
-		step{what: "from the fabric: the first switch has judged", in: wire{7, fabric}, out: []wire{forwarded(1, fabric)}},
+		step{what: "a node of the network, from an outsider", in: toNode(3),
+			out: []wire{forwarded(7, toNode(3).frame)}},
+		refuses("another's address", wire{3, plain(datagram(1, 2), datagramPayload)},
+			p4.DropReasonSourceGuard),
+		step{what: "from the fabric: the first switch has judged", in: wire{7, fabric},
+			out: []wire{forwarded(1, fabric)}},
 		step{
 			what: "no longer isolated", in: wire{3, fabric}, out: []wire{forwarded(1, fabric)},
-			write: append(modify(entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource), entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource)),
+			write: append(modify(entry(p4.TableSourceGuard, []any{1, exactly(host(1))},
+				p4.ActionAllowSource), entry(p4.TableSourceGuard, []any{2, exactly(host(2))},
+				p4.ActionAllowSource)),
 				remove(notReach(0, exactly(host(1)), exactly(host(2)), exactly(host(4)))...)...),
 		},
 		step{what: "nor is its own sender", in: toOf(1, 3), out: []wire{forwarded(3, toOf(1, 3).frame)}},
 	)
-	return slices.Concat([]scenario{{name: "isolation/plain", entries: isolatedHosts(), steps: steps}}, isolatedVRF(), isolatedMRC(), isolatedGroups())
+	return slices.Concat([]scenario{{name: "isolation/plain", entries: isolatedHosts(), steps: steps}},
+		isolatedVRF(), isolatedMRC(), isolatedGroups())
 }
 
 func toOf(from, to uint32) wire { return wire{from, plain(datagram(from, to), datagramPayload)} }
@@ -108,9 +118,10 @@ func toOf(from, to uint32) wire { return wire{from, plain(datagram(from, to), da
 func isolatedVRF() []scenario {
 	return []scenario{{
 		name: "isolation/vrf",
-		entries: slices.Concat(isolatedHosts(), modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 7)), []*p4v1.Update{
-			entry(p4.TableIpv6Route, []any{7, exactly(host(8))}, p4.ActionForward, 8, neighborOf(8)),
-		}),
+		entries: slices.Concat(isolatedHosts(),
+			modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 7)), []*p4v1.Update{
+				entry(p4.TableIpv6Route, []any{7, exactly(host(8))}, p4.ActionForward, 8, neighborOf(8)),
+			}),
 		steps: []step{
 			{what: "its own site", in: toOf(1, 8), out: []wire{forwarded(8, toOf(1, 8).frame)}},
 			refuses("what is not in the VRF", toOf(1, 2), p4.DropReasonNoRoute),
@@ -119,21 +130,26 @@ func isolatedVRF() []scenario {
 	}}
 }
 
-// isolatedMRC: along uSIDs the destination inside counts, and where a uSID names a port, the host there must have it.
+// isolatedMRC: along uSIDs the destination inside counts, and where a uSID names a port, the host
+// there must have it.
 func isolatedMRC() []scenario {
 	const f = packet.F3216
 	mask, local := addr("ffff:ffff::"), netip.PrefixFrom(container(f, 0xe000), 35)
 	frame := func(octets []byte) []byte {
-		return append(packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}, EtherType: packet.EtherTypeIPv6}.Append(nil), octets...)
+		return append(packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9},
+			EtherType: packet.EtherTypeIPv6}.Append(nil), octets...)
 	}
 	along := func(from, to uint32, usids ...uint16) []byte {
-		return frame(tunneled(tunnel{src: host(from), dst: container(f, usids...)}, plain(datagram(from, to), datagramPayload)))
+		return frame(tunneled(tunnel{src: host(from), dst: container(f, usids...)},
+			plain(datagram(from, to), datagramPayload)))
 	}
 	extended := func(from, to uint32, usids ...uint16) []byte {
-		return frame(tunneled(tunnel{src: host(from), dst: container(f, usids...)}, behind(datagram(from, to), packet.NextHeaderUDP, datagramPayload, extension{destination, 8, 0})))
+		return frame(tunneled(tunnel{src: host(from), dst: container(f, usids...)},
+			behind(datagram(from, to), packet.NextHeaderUDP, datagramPayload, extension{destination, 8, 0})))
 	}
 	segments := func(from, to uint32) []byte {
-		t := tunnel{host(from), container(f, usidAdj, nodeUSID(4)), []netip.Addr{container(f, nodeUSID(6), usidTable)}, 1}
+		t := tunnel{host(from), container(f, usidAdj, nodeUSID(4)),
+			[]netip.Addr{container(f, nodeUSID(6), usidTable)}, 1}
 		return frame(tunneled(t, plain(datagram(from, to), datagramPayload)))
 	}
 	shifted := func(t tunnel, from, to uint32) []byte {
@@ -150,7 +166,8 @@ func isolatedMRC() []scenario {
 		entry(p4.TableDelivery, []any{6, anybody}, p4.ActionDropDelivery),
 	})
 	for _, p := range []uint32{1, 3, 4} {
-		entries = append(entries, entry(p4.TableSidAllowed, []any{p, host(p), local}, p4.ActionAllowSid, mask))
+		entries = append(entries, entry(p4.TableSidAllowed, []any{p, host(p), local}, p4.ActionAllowSid,
+			mask))
 	}
 	inside := func(to uint32) []byte { return plain(datagram(2, to), datagramPayload) }
 	return []scenario{{
@@ -158,23 +175,36 @@ func isolatedMRC() []scenario {
 		steps: []step{
 			{what: "own host", in: wire{1, along(1, 2, usidAdj, nodeUSID(4))}, out: []wire{onward(1, 2)}},
 			{what: "outsiders", in: wire{3, along(3, 6, usidAdj, nodeUSID(4))}, out: []wire{onward(3, 6)}},
-			{what: "own host, by the leaf's own table", in: wire{1, along(1, 2, usidTable)}, out: []wire{forwarded(2, plain(datagram(1, 2), datagramPayload))}},
+			{what: "own host, by the leaf's own table", in: wire{1, along(1, 2, usidTable)},
+				out: []wire{forwarded(2, plain(datagram(1, 2), datagramPayload))}},
 			refuses("out of the project", wire{1, along(1, 3, usidAdj, nodeUSID(4))}, p4.DropReasonIsolated),
-			refuses("out of the project, by the leaf's own table", wire{1, along(1, 3, usidTable)}, p4.DropReasonIsolated),
-			refuses("out of the project, to a port of the leaf", wire{1, along(1, 6, usidHost)}, p4.DropReasonIsolated),
-			refuses("out of the project, behind options", wire{1, extended(1, 3, usidAdj, nodeUSID(4))}, p4.DropReasonIsolated),
-			refuses("out of the project, with a second container", wire{1, segments(1, 3)}, p4.DropReasonIsolated),
+			refuses("out of the project, by the leaf's own table", wire{1, along(1, 3, usidTable)},
+				p4.DropReasonIsolated),
+			refuses("out of the project, to a port of the leaf", wire{1, along(1, 6, usidHost)},
+				p4.DropReasonIsolated),
+			refuses("out of the project, behind options", wire{1, extended(1, 3, usidAdj, nodeUSID(4))},
+				p4.DropReasonIsolated),
+			refuses("out of the project, with a second container", wire{1, segments(1, 3)},
+				p4.DropReasonIsolated),
 			refuses("into the project", wire{3, along(3, 2, usidAdj, nodeUSID(4))}, p4.DropReasonIsolated),
-			refuses("into the project, behind options", wire{3, extended(3, 2, usidAdj, nodeUSID(4))}, p4.DropReasonIsolated),
-			refuses("into the project, with a second container", wire{3, segments(3, 2)}, p4.DropReasonIsolated),
-			refuses("from one project to another", wire{4, along(4, 1, usidAdj, nodeUSID(4))}, p4.DropReasonIsolated),
+			refuses("into the project, behind options", wire{3, extended(3, 2, usidAdj, nodeUSID(4))},
+				p4.DropReasonIsolated),
+			refuses("into the project, with a second container", wire{3, segments(3, 2)},
+				p4.DropReasonIsolated),
+			refuses("from one project to another", wire{4, along(4, 1, usidAdj, nodeUSID(4))},
+				p4.DropReasonIsolated),
 			// A way around: the address is one's own, and the uSID another's port.
-			refuses("an own address at another's port", wire{1, along(1, 2, usidHost)}, p4.DropReasonIsolated),
+			refuses("an own address at another's port", wire{1, along(1, 2, usidHost)},
+				p4.DropReasonIsolated),
 			refuses("from elsewhere", wire{7, along(2, 1, usidHost)}, p4.DropReasonIsolated),
-			refuses("from elsewhere, and encapsulated to the end", wire{7, along(2, 1, keep)}, p4.DropReasonIsolated),
-			{what: "its own address at its port", in: wire{7, along(2, 6, usidHost)}, out: []wire{forwarded(6, inside(6))}},
-			{what: "its own address at its port, encapsulated to the end", in: wire{7, along(2, 6, keep)}, out: []wire{forwarded(6, along(2, 6, keep))}},
-			{what: "in transit nobody asks", in: wire{7, along(2, 1, usidAdj, nodeUSID(4))}, out: []wire{onward(2, 1)}},
+			refuses("from elsewhere, and encapsulated to the end", wire{7, along(2, 1, keep)},
+				p4.DropReasonIsolated),
+			{what: "its own address at its port", in: wire{7, along(2, 6, usidHost)},
+				out: []wire{forwarded(6, inside(6))}},
+			{what: "its own address at its port, encapsulated to the end", in: wire{7, along(2, 6, keep)},
+				out: []wire{forwarded(6, along(2, 6, keep))}},
+			{what: "in transit nobody asks", in: wire{7, along(2, 1, usidAdj, nodeUSID(4))},
+				out: []wire{onward(2, 1)}},
 		},
 	}}
 }
@@ -185,7 +215,9 @@ func isolatedGroups() []scenario {
 	t := tree{group: newGroup(80, 0)}
 	start := sidBehind(8)
 	p := t.request(packet.OpWriteOnly, 3, 128)
-	from := func(port uint32) packet.RoCE { return with(p, func(p *packet.RoCE) { p.IPv6.Src = host(port) }) }
+	from := func(port uint32) packet.RoCE {
+		return with(p, func(p *packet.RoCE) { p.IPv6.Src = host(port) })
+	}
 	answered := newGroup(81, 2).where(func(g *group) {
 		for i := range g.branches {
 			g.branches[i].port, g.branches[i].addr = uint32(i+1), host(uint32(i+1))
@@ -196,15 +228,17 @@ func isolatedGroups() []scenario {
 	stranger.IPv6.Src = host(3)
 	provisioned := scenario{
 		name: "isolation/group",
-		entries: slices.Concat(isolatedHosts(proxies), t.responses(), answered.responses(), []*p4v1.Update{
-			entry(p4.TableMtSource, []any{t.id, 1, host(1)}, p4.ActionMtEncaps, node, start),
-			entry(p4.TableMtSource, []any{t.id, 3, host(3)}, p4.ActionMtEncaps, node, start),
-		}),
+		entries: slices.Concat(isolatedHosts(proxies), t.responses(), answered.responses(),
+			[]*p4v1.Update{
+				entry(p4.TableMtSource, []any{t.id, 1, host(1)}, p4.ActionMtEncaps, node, start),
+				entry(p4.TableMtSource, []any{t.id, 3, host(3)}, p4.ActionMtEncaps, node, start),
+			}),
 		steps: []step{
 			{what: "its source", in: in(1, from(1)), out: []wire{out(8, encapsulated(start, from(1)))}},
 			refuses("an outsider, though the group would take it", in(3, from(3)), p4.DropReasonIsolated),
 			refuses("a shared host is no source by that", in(5, from(5)), p4.DropReasonMtNotSource),
-			absorbed("its receiver answers", in(1, answered.answer(0, 1, packet.ACKSyndrome(packet.CreditInvalid), 1))),
+			absorbed("its receiver answers",
+				in(1, answered.answer(0, 1, packet.ACKSyndrome(packet.CreditInvalid), 1))),
 			refuses("an outsider answers", in(3, stranger), p4.DropReasonIsolated),
 		},
 	}
@@ -216,12 +250,14 @@ func isolatedGroups() []scenario {
 	elsewhere := with(fromHost, func(p *packet.RoCE) { p.IPv6.Dst = host(3) })
 	inband := scenario{
 		name: "isolation/inband",
-		entries: slices.Concat(isolatedHosts(proxies), withoutState(starts.responses()), starts.downward(), fanOut(), []*p4v1.Update{
-			entry(p4.TableMtSource, []any{starts.id, 1, host(1)}, p4.ActionMtInband),
-			entry(p4.TableMtSource, []any{starts.id, 3, host(3)}, p4.ActionMtInband),
-		}),
+		entries: slices.Concat(isolatedHosts(proxies), withoutState(starts.responses()),
+			starts.downward(), fanOut(), []*p4v1.Update{
+				entry(p4.TableMtSource, []any{starts.id, 1, host(1)}, p4.ActionMtInband),
+				entry(p4.TableMtSource, []any{starts.id, 3, host(3)}, p4.ActionMtInband),
+			}),
 		steps: []step{
-			{what: "its source", in: in(1, fromHost), out: append(starts.all(fromHost), starts.passed(7, fromHost), starts.passed(8, fromHost))},
+			{what: "its source", in: in(1, fromHost), out: append(starts.all(fromHost),
+				starts.passed(7, fromHost), starts.passed(8, fromHost))},
 			refuses("an outsider, though the group would take it", in(3, another), p4.DropReasonIsolated),
 			refuses("another destination inside", in(1, elsewhere), p4.DropReasonIsolated),
 		},

@@ -22,7 +22,8 @@ type learned struct {
 }
 
 func (l learned) equal(o learned) bool {
-	return l.source == o.source && l.dst == o.dst && l.slice == o.slice && l.port == o.port && l.lastEntry == o.lastEntry && l.left == o.left &&
+	return l.source == o.source && l.dst == o.dst && l.slice == o.slice && l.port == o.port &&
+		l.lastEntry == o.lastEntry && l.left == o.left &&
 		slices.Equal(l.segments, o.segments)
 }
 
@@ -39,7 +40,8 @@ func learnedFrom(d *p4v1.DigestList) []learned {
 			b := m[i].GetBitstring()
 			return netip.AddrFrom16([16]byte(append(make([]byte, 16), b...)[len(b):]))
 		}
-		l := learned{source: at(0), dst: at(1), slice: number(2), port: number(3), lastEntry: uint8(number(4)), left: uint8(number(5))}
+		l := learned{source: at(0), dst: at(1), slice: number(2), port: number(3),
+			lastEntry: uint8(number(4)), left: uint8(number(5))}
 		for i := range 8 {
 			l.segments = append(l.segments, at(6+i))
 		}
@@ -50,17 +52,21 @@ func learnedFrom(d *p4v1.DigestList) []learned {
 
 // digestEntry has the digest delivered, each at once.
 func digestEntry() *p4v1.Update {
-	return &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
-		DigestId: p4.DigestPfcPolicyTID, Config: &p4v1.DigestEntry_Config{MaxListSize: 1},
-	}}}}
+	return &p4v1.Update{Type: p4v1.Update_INSERT,
+		Entity: &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+			DigestId: p4.DigestPfcPolicyTID, Config: &p4v1.DigestEntry_Config{MaxListSize: 1},
+		}}}}
 }
 
-// pfcLearning is scenario 2 of the draft: a segment list that leads back to an End.X.PFC SID is reported, once.
+// pfcLearning is scenario 2 of the draft: a segment list that leads back to an End.X.PFC SID is
+// reported, once.
 func pfcLearning() []scenario {
 	const v6 = packet.NextHeaderIPv6
 	pfc := addr("fd00:b:7::bfc1")
-	inner := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 20, Src: host(1), Dst: host(6)}, pattern(30))[packet.EthernetLen:]
-	lists := func(n, at int) []netip.Addr { // n segments, the last but one this switch's, with the PFC SID as number at
+	inner := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 20, Src: host(1),
+		Dst: host(6)}, pattern(30))[packet.EthernetLen:]
+	// n segments, the last but one this switch's, with the PFC SID as number at
+	lists := func(n, at int) []netip.Addr {
 		var list []netip.Addr
 		for i := range n {
 			list = append(list, addr(fmt.Sprintf("fd00:b:7::%x:%x:%x", n, at+2, i)))
@@ -72,7 +78,8 @@ func pfcLearning() []scenario {
 		return list
 	}
 	from := func(src netip.Addr, list []netip.Addr, left uint8) []byte {
-		return routed(packet.IPv6{FlowLabel: 0xab321, HopLimit: 9, Src: src, Dst: list[len(list)-1-int(left)]}, list, left, v6, inner)
+		return routed(packet.IPv6{FlowLabel: 0xab321, HopLimit: 9, Src: src,
+			Dst: list[len(list)-1-int(left)]}, list, left, v6, inner)
 	}
 	passed := func(src netip.Addr, list []netip.Addr) []wire {
 		b := from(src, list, 1)
@@ -80,7 +87,8 @@ func pfcLearning() []scenario {
 		return []wire{forwarded(4, routed(ip, list, 0, v6, b[len(b)-len(inner):]))}
 	}
 	tells := func(src netip.Addr, list []netip.Addr) []learned {
-		l := learned{source: src, dst: sidEndPFC, slice: 0x21, port: 7, lastEntry: uint8(len(list) - 1), left: 1}
+		l := learned{source: src, dst: sidEndPFC, slice: 0x21, port: 7, lastEntry: uint8(len(list) - 1),
+			left: 1}
 		for i := range 8 {
 			s := netip.IPv6Unspecified()
 			if i < len(list) {
@@ -92,35 +100,41 @@ func pfcLearning() []scenario {
 	}
 	const lifetime = 1_000_000_000_000 // microseconds: not in a test
 	start := func(lifetime uint64) []*p4v1.Update {
-		u := append(pfcSIDs(0), digestEntry(), entry(p4.TablePfcLearning, nil, p4.ActionSetLearning, lifetime), entry(p4.TableSliceField, nil, p4.ActionSetSliceField, 0xff))
-		for _, table := range []string{p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4, p4.TablePfcSid5, p4.TablePfcSid6, p4.TablePfcSid7} {
+		u := append(pfcSIDs(0), digestEntry(), entry(p4.TablePfcLearning, nil, p4.ActionSetLearning,
+			lifetime), entry(p4.TableSliceField, nil, p4.ActionSetSliceField, 0xff))
+		for _, table := range []string{p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4,
+			p4.TablePfcSid5, p4.TablePfcSid6, p4.TablePfcSid7} {
 			u = append(u, entry(table, []any{pfc}, p4.ActionUpstreamPfc))
 		}
 		return u
 	}
 	sends := func(what string, list []netip.Addr, told []learned) step {
-		return step{what: what, in: wire{7, from(signaller, list, 1)}, out: passed(signaller, list), learned: told}
+		return step{what: what, in: wire{7, from(signaller, list, 1)}, out: passed(signaller, list),
+			learned: told}
 	}
 	s := scenario{name: "pfc/learning", entries: start(lifetime)}
 	for n := 3; n <= 8; n++ {
 		for at := range n - 2 {
 			list := lists(n, at)
 			s.steps = append(s.steps,
-				sends(fmt.Sprintf("%d segments, the upstream one number %d", n, at), list, tells(signaller, list)),
+				sends(fmt.Sprintf("%d segments, the upstream one number %d", n, at), list,
+					tells(signaller, list)),
 				sends("again", list, nil))
 		}
 		s.steps = append(s.steps, sends(fmt.Sprintf("%d segments, none upstream", n), lists(n, -1), nil))
 	}
 	list := lists(4, 0)
 	s.steps = append(s.steps,
-		step{what: "another source", in: wire{7, from(nodeBehind(5), list, 1)}, out: passed(nodeBehind(5), list), learned: tells(nodeBehind(5), list)},
+		step{what: "another source", in: wire{7, from(nodeBehind(5), list, 1)},
+			out: passed(nodeBehind(5), list), learned: tells(nodeBehind(5), list)},
 		step{what: "again", in: wire{7, from(nodeBehind(5), list, 1)}, out: passed(nodeBehind(5), list)},
 		sends("nine segments are more than it looks at", lists(9, 0), nil),
 	)
 	ahead := []netip.Addr{sidEndPFC, pfc}
 	s.steps = append(s.steps, step{
 		what: "the SID is downstream", in: wire{7, from(signaller, ahead, 1)},
-		out: []wire{forwarded(7, routed(packet.IPv6{FlowLabel: 0xab321, HopLimit: 9, Src: signaller, Dst: pfc}, ahead, 0, v6, inner))},
+		out: []wire{forwarded(7, routed(packet.IPv6{FlowLabel: 0xab321, HopLimit: 9, Src: signaller,
+			Dst: pfc}, ahead, 0, v6, inner))},
 	})
 
 	aging := scenario{name: "pfc/learning/aging", virtual: true, entries: start(1000)}
@@ -130,9 +144,13 @@ func pfcLearning() []scenario {
 		return st
 	}
 	aging.steps = []step{
-		again("first", 0, tells(signaller, list)), again("within its lifetime", 999*time.Microsecond, nil),
-		again("after it", time.Microsecond, tells(signaller, list)), again("which begins anew", 999*time.Microsecond, nil), again("once", 10*time.Millisecond, tells(signaller, list)),
+		again("first", 0, tells(signaller, list)), again("within its lifetime", 999*time.Microsecond,
+			nil),
+		again("after it", time.Microsecond, tells(signaller, list)),
+		again("which begins anew", 999*time.Microsecond, nil), again("once", 10*time.Millisecond,
+			tells(signaller, list)),
 	}
-	off := scenario{name: "pfc/learning/off", entries: start(0), steps: []step{sends("nothing is reported", list, nil)}}
+	off := scenario{name: "pfc/learning/off", entries: start(0),
+		steps: []step{sends("nothing is reported", list, nil)}}
 	return []scenario{s, aging, off}
 }

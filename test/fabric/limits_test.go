@@ -13,8 +13,8 @@ import (
 // sourcePorts are the ports each source may send on.
 const sourcePorts = p4.MtSources / p4.MtGroups
 
-// limitTree is one of as many trees as a switch takes: it starts here, with two receivers and two children, which are
-// branches like them. The last has all its branches.
+// limitTree is one of as many trees as a switch takes: it starts here, with two receivers and two
+// children, which are branches like them. The last has all its branches.
 func limitTree(id uint16) tree {
 	t := tree{group: newGroup(id, 2), children: []uint32{7, 8}}
 	if id == p4.MtGroups-1 {
@@ -42,13 +42,14 @@ func limitEntries(t tree) []*p4v1.Update {
 	updates := append(t.answering().responses(), withoutState(t.downward())...)
 	for port := uint32(1); port <= sourcePorts; port++ {
 		updates = append(updates,
-			entry(p4.TableMtSource, []any{t.id, port, t.source()}, p4.ActionMtEncapsReplicate, node, t.sid(), t.mcast(), len(t.branches) > 0))
+			entry(p4.TableMtSource, []any{t.id, port, t.source()}, p4.ActionMtEncapsReplicate, node, t.sid(),
+				t.mcast(), len(t.branches) > 0))
 	}
 	return updates
 }
 
-// TestEmbeddedLimits has one switch carry as many groups as it declares, all at the same time, and one with as many
-// branches: every group copies its own data, and remembers its own responses.
+// TestEmbeddedLimits has one switch carry as many groups as it declares, all at the same time, and
+// one with as many branches: every group copies its own data, and remembers its own responses.
 func TestEmbeddedLimits(t *testing.T) {
 	e := newEmbedded()
 	e.reset(t)
@@ -62,7 +63,8 @@ func TestEmbeddedLimits(t *testing.T) {
 			tr := limitTree(id)
 			p := tr.request(packet.OpWriteOnly, uint32(id), 64)
 			port := 1 + uint32(id)%sourcePorts
-			compareOutput(t, fmt.Sprintf("group %d, from the source on port %d", id, port), e.inject(t, in(port, p)), tr.fromSource(p))
+			compareOutput(t, fmt.Sprintf("group %d, from the source on port %d", id, port),
+				e.inject(t, in(port, p)), tr.fromSource(p))
 			if t.Failed() {
 				return
 			}
@@ -82,17 +84,19 @@ func TestEmbeddedLimits(t *testing.T) {
 			}
 		}
 	})
-	// All but the last branch of every group acknowledge before the last of any: what one group remembers must
-	// outlast all others. Branch b acknowledges psn(id)+b, so the first is the slowest.
+	// All but the last branch of every group acknowledge before the last of any: what one group
+	// remembers must outlast all others. Branch b acknowledges psn(id)+b, so the first is the slowest.
 	psn := func(id uint16) uint32 { return 0x1000 * (uint32(id) + 1) }
 	t.Run("responses", func(t *testing.T) {
 		for id := range uint16(p4.MtGroups) {
 			g := limitTree(id).answering()
 			last := len(g.branches) - 1
 			for b := range last {
-				compareOutput(t, fmt.Sprintf("group %d, branch %d", id, b), e.inject(t, g.ack(b, psn(id)+uint32(b), uint32(id))), nil)
+				compareOutput(t, fmt.Sprintf("group %d, branch %d", id, b),
+					e.inject(t, g.ack(b, psn(id)+uint32(b), uint32(id))), nil)
 			}
-			compareOutput(t, fmt.Sprintf("group %d, CNP", id), e.inject(t, g.cnp(last)), []wire{g.opened(last)})
+			compareOutput(t, fmt.Sprintf("group %d, CNP", id), e.inject(t, g.cnp(last)),
+				[]wire{g.opened(last)})
 			if t.Failed() {
 				return
 			}
@@ -101,7 +105,8 @@ func TestEmbeddedLimits(t *testing.T) {
 			g := limitTree(id).answering()
 			last := len(g.branches) - 1
 			compareOutput(t, fmt.Sprintf("group %d, last branch", id),
-				e.inject(t, g.ack(last, psn(id)+uint32(last), uint32(id))), []wire{g.upAck(psn(id), uint32(id))})
+				e.inject(t, g.ack(last, psn(id)+uint32(last), uint32(id))),
+				[]wire{g.upAck(psn(id), uint32(id))})
 			if t.Failed() {
 				return
 			}
@@ -112,13 +117,16 @@ func TestEmbeddedLimits(t *testing.T) {
 			g := limitTree(id).answering()
 			for i, b := range g.branches {
 				want := report{
-					port: p4.CpuPort, reason: p4.PacketInReasonState, group: id, branch: b.index, epoch: g.epoch, flags: flagValid | flagLast,
-					ackPSN: psn(id) + uint32(i), msn: uint32(id), lastPSN: psn(id) + 1, cnpBranch: g.branches[len(g.branches)-1].index,
+					port: p4.CpuPort, reason: p4.PacketInReasonState, group: id, branch: b.index, epoch: g.epoch,
+					flags:  flagValid | flagLast,
+					ackPSN: psn(id) + uint32(i), msn: uint32(id), lastPSN: psn(id) + 1,
+					cnpBranch: g.branches[len(g.branches)-1].index,
 				}
 				if i == len(g.branches)-1 {
 					want.cnps = 1
 				}
-				compareOutput(t, fmt.Sprintf("group %d, state of branch %d", id, b.index), e.inject(t, g.ask(b.index)), []wire{want.wire()})
+				compareOutput(t, fmt.Sprintf("group %d, state of branch %d", id, b.index),
+					e.inject(t, g.ask(b.index)), []wire{want.wire()})
 			}
 			if t.Failed() {
 				return
@@ -127,7 +135,8 @@ func TestEmbeddedLimits(t *testing.T) {
 	})
 	t.Run("full", func(t *testing.T) {
 		more := newGroup(p4.MtGroups, 0)
-		for _, u := range append(more.responses(), entry(p4.TableMtSource, []any{more.id, 1, more.source()}, p4.ActionMtInband)) {
+		for _, u := range append(more.responses(),
+			entry(p4.TableMtSource, []any{more.id, 1, more.source()}, p4.ActionMtInband)) {
 			if err := e.device.Write(e.now, &p4v1.WriteRequest{DeviceId: 1, Updates: []*p4v1.Update{u}}); err == nil {
 				t.Errorf("one more than fits: %v", u)
 			}

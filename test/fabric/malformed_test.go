@@ -11,21 +11,26 @@ import (
 func malformed() []scenario {
 	t := tree{group: newGroup(50, 2), inband: true}
 	g := newGroup(51, 1)
-	data := in(7, t.onTree(t.request(packet.OpWriteOnly, 1, 32), inbandTLVs(edge(node, t.asTLV(0, 1)...))...))
+	data := in(7, t.onTree(t.request(packet.OpWriteOnly, 1, 32),
+		inbandTLVs(edge(node, t.asTLV(0, 1)...))...))
 	entries := append(append(t.downward(), fanOut()...), g.responses()...)
 
 	// Every prefix of a packet, its Ethernet header aside.
 	cuts := func(name string, whole wire, from int) scenario {
 		s := scenario{name: "malformed/cut_" + name, entries: entries}
 		for n := from; n < len(whole.frame); n++ {
-			s.steps = append(s.steps, step{what: fmt.Sprintf("%d octets", n), in: cut(whole, n), ingress: drops{p4.DropReasonParseTruncated: 1}})
+			s.steps = append(s.steps, step{what: fmt.Sprintf("%d octets", n), in: cut(whole, n),
+				ingress: drops{p4.DropReasonParseTruncated: 1}})
 		}
 		return s
 	}
-	transit := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1), Dst: host(2)}, nil)
+	transit := plain(packet.IPv6{NextHeader: packet.NextHeaderNone, HopLimit: 9, Src: host(1),
+		Dst: host(2)}, nil)
 
 	// Lengths that cannot be.
-	request := in(7, with(t.request(packet.OpWriteOnly, 1, 32), func(p *packet.RoCE) { p.IPv6.Dst = host(2) }))
+	request := in(7, with(t.request(packet.OpWriteOnly, 1, 32), func(p *packet.RoCE) {
+		p.IPv6.Dst = host(2)
+	}))
 	answer := g.ack(0, 1, 1)
 	cnp := g.cnp(0)
 	udpLength := func(w wire, n int) wire {
@@ -34,7 +39,9 @@ func malformed() []scenario {
 	}
 	lengthOf := func(w wire) int { return len(w.frame) - offNext }
 	srh := func(offset int, v byte) wire { return patch(data, offNext+offset, v) }
-	badLength := func(what string, w wire) step { return refuses(what, w, p4.DropReasonParseUdpLength) }
+	badLength := func(what string, w wire) step {
+		return refuses(what, w, p4.DropReasonParseUdpLength)
+	}
 	return []scenario{
 		cuts("data", data, packet.EthernetLen),
 		cuts("ack", answer, packet.EthernetLen),
@@ -60,7 +67,8 @@ func malformed() []scenario {
 				badLength("UDP length 0", udpLength(request, 0)),
 				badLength("UDP length is not the IPv6 payload", patch(request, offNext+4, 0, 40)),
 				badLength("no room for RETH", udpLength(request, 24+15)),
-				refuses("UDP length past the end", udpLength(request, lengthOf(request)+1), p4.DropReasonParseTruncated),
+				refuses("UDP length past the end", udpLength(request, lengthOf(request)+1),
+					p4.DropReasonParseTruncated),
 				badLength("longer than a jumbo frame", udpLength(request, 24+16+9217)),
 				badLength("UDP length 65535", udpLength(request, 65535)),
 				badLength("ACK too long", udpLength(answer, lengthOf(answer)+4)),

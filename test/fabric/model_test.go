@@ -13,7 +13,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestAggregationEmbedded compares random histories of a group with the plain model, on the embedded switch.
+// TestAggregationEmbedded compares random histories of a group with the plain model, on the
+// embedded switch.
 func TestAggregationEmbedded(t *testing.T) {
 	runs := 120
 	if testing.Short() {
@@ -22,7 +23,8 @@ func TestAggregationEmbedded(t *testing.T) {
 	compareRuns(t, newEmbedded(), runs)
 }
 
-// compareRuns plays one history a seed, and fails when they missed something that the aggregation can do.
+// compareRuns plays one history a seed, and fails when they missed something that the aggregation
+// can do.
 func compareRuns(t *testing.T, target target, runs int) {
 	t.Helper()
 	seen := map[cell]int{}
@@ -40,7 +42,8 @@ func compareRuns(t *testing.T, target target, runs int) {
 		}
 	}
 	for _, reason := range []p4.DropReason{
-		p4.DropReasonMtAbsorbed, p4.DropReasonMtCnpAbsorbed, p4.DropReasonMtCnpRate, p4.DropReasonMtDeadBranch, p4.DropReasonMtPollIdle, p4.DropReasonMtNoPsn,
+		p4.DropReasonMtAbsorbed, p4.DropReasonMtCnpAbsorbed, p4.DropReasonMtCnpRate,
+		p4.DropReasonMtDeadBranch, p4.DropReasonMtPollIdle, p4.DropReasonMtNoPsn,
 	} {
 		if n := seen[cell{p4.CounterIngressDropsID, int(reason)}]; n == 0 {
 			t.Errorf("reason %v in none of %d histories: they compare too little", reason, runs)
@@ -161,7 +164,8 @@ func newHistory(seed uint64, virtual bool) *history {
 		g.holdoff, g.window = []uint64{0, forever}[rng.IntN(2)], []uint64{0, forever}[rng.IntN(2)]
 	}
 	g.limit = []uint32{0, 1, 3, 100}[rng.IntN(4)]
-	h := &history{rng: rng, w: newTwin(g), virtual: virtual, got: make([]int64, n), msn: make([]int64, n)}
+	h := &history{rng: rng, w: newTwin(g), virtual: virtual, got: make([]int64, n),
+		msn: make([]int64, n)}
 	h.front = []int64{1, 1<<24 - 20, 1<<23 - 10, rng.Int64N(1 << 24)}[rng.IntN(4)] + 1<<24
 	for b := range h.got {
 		h.got[b], h.msn[b] = h.front, 1<<24-5
@@ -171,7 +175,8 @@ func newHistory(seed uint64, virtual bool) *history {
 
 func (h *history) String() string {
 	g := h.w.g
-	return fmt.Sprintf("group %d, %d branches, hold-off %d, window %d, limit %d", g.id, len(g.branches), g.holdoff, g.window, g.limit)
+	return fmt.Sprintf("group %d, %d branches, hold-off %d, window %d, limit %d", g.id,
+		len(g.branches), g.holdoff, g.window, g.limit)
 }
 
 // psn is a PSN or MSN on the wire.

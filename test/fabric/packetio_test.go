@@ -15,7 +15,8 @@ func toPacketOut(frame []byte) *p4v1.PacketOut {
 	p := &p4v1.PacketOut{}
 	for _, m := range controllerHeader("packet_out") {
 		n := int(m.GetBitwidth() / 8)
-		p.Metadata = append(p.Metadata, &p4v1.PacketMetadata{MetadataId: m.GetId(), Value: canonical(frame[:n])})
+		p.Metadata = append(p.Metadata, &p4v1.PacketMetadata{MetadataId: m.GetId(),
+			Value: canonical(frame[:n])})
 		frame = frame[n:]
 	}
 	p.Payload = slices.Clone(frame)
@@ -27,7 +28,9 @@ func fromPacketIn(p *p4v1.PacketIn) []byte {
 	var frame []byte
 	for _, m := range controllerHeader("packet_in") {
 		n := int(m.GetBitwidth() / 8)
-		i := slices.IndexFunc(p.GetMetadata(), func(x *p4v1.PacketMetadata) bool { return x.GetMetadataId() == m.GetId() })
+		i := slices.IndexFunc(p.GetMetadata(), func(x *p4v1.PacketMetadata) bool {
+			return x.GetMetadataId() == m.GetId()
+		})
 		if i < 0 {
 			panic(fmt.Sprintf("packet-in without %s", m.GetName()))
 		}

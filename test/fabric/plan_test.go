@@ -19,7 +19,8 @@ import (
 // planHostPort is where the host of a leaf is.
 const planHostPort = 60
 
-// plannedNet is a Clos of three tiers whose switches hold what the controller plans: two pods of two leaves and two switches above, and two links to each core.
+// plannedNet is a Clos of three tiers whose switches hold what the controller plans: two pods of
+// two leaves and two switches above, and two links to each core.
 type plannedNet struct {
 	net      *plan.Network
 	clos     *topology.Clos
@@ -31,20 +32,24 @@ type plannedNet struct {
 func newPlanned(t *testing.T) *plannedNet {
 	t.Helper()
 	b, inv := topology.NewBuilder(), inventory.Default()
-	p := &plannedNet{switches: map[topology.NodeID]*embedded{}, linkAt: map[topology.NodeID]map[uint32]*topology.Link{}}
+	p := &plannedNet{switches: map[topology.NodeID]*embedded{},
+		linkAt: map[topology.NodeID]map[uint32]*topology.Link{}}
 	used := map[topology.NodeID]uint32{}
 	add := func(format string, args ...any) topology.NodeID {
 		id := topology.NodeID(fmt.Sprintf(format, args...))
 		n := len(inv.Switches) + 1
 		b.SetNode(topology.Node{ID: id, Name: string(id), Loopback: addr(fmt.Sprintf("2001:db8::%x", n))})
-		inv.Switches = append(inv.Switches, inventory.Switch{Name: string(id), Address: "192.0.2.1:9559", MAC: inventory.MAC{2, 0, 0, 0, 1, byte(n)}})
+		inv.Switches = append(inv.Switches, inventory.Switch{Name: string(id), Address: "192.0.2.1:9559",
+			MAC: inventory.MAC{2, 0, 0, 0, 1, byte(n)}})
 		return id
 	}
 	join := func(x, y topology.NodeID) {
 		used[x]++
 		used[y]++
-		b.SetLink(topology.Link{Local: x, Remote: y, LocalID: used[x], RemoteID: used[y], LocalPort: used[x], RemotePort: used[y], IGPMetric: 10})
-		b.SetLink(topology.Link{Local: y, Remote: x, LocalID: used[y], RemoteID: used[x], LocalPort: used[y], RemotePort: used[x], IGPMetric: 10})
+		b.SetLink(topology.Link{Local: x, Remote: y, LocalID: used[x], RemoteID: used[y],
+			LocalPort: used[x], RemotePort: used[y], IGPMetric: 10})
+		b.SetLink(topology.Link{Local: y, Remote: x, LocalID: used[y], RemoteID: used[x],
+			LocalPort: used[y], RemotePort: used[x], IGPMetric: 10})
 	}
 	var middle []topology.NodeID
 	for pod := range 2 {
@@ -59,7 +64,8 @@ func newPlanned(t *testing.T) *plannedNet {
 				join(leaf, m)
 			}
 			inv.Hosts = append(inv.Hosts, inventory.Host{
-				Name: "h" + string(leaf), Address: host(uint32(len(p.leaves))), MAC: inventory.MAC{2, 0, 0, 0, 2, byte(len(p.leaves))}, Switch: string(leaf), Port: planHostPort,
+				Name: "h" + string(leaf), Address: host(uint32(len(p.leaves))), MAC: inventory.MAC{2, 0, 0, 0,
+					2, byte(len(p.leaves))}, Switch: string(leaf), Port: planHostPort,
 			})
 		}
 	}
@@ -97,7 +103,8 @@ func (p *plannedNet) program(t *testing.T, a *ev.Assignment) {
 		e.reset(t)
 		seen := map[string]bool{}
 		for _, entities := range [][]planned.Entity{
-			p.net.Links(sw), p.net.EVRoutes(sw, a), p.net.EVs(sw, a), p.net.Classes(sw, inventory.DefaultClasses()),
+			p.net.Links(sw), p.net.EVRoutes(sw, a), p.net.EVs(sw, a),
+			p.net.Classes(sw, inventory.DefaultClasses()),
 		} {
 			for _, x := range entities {
 				name := fmt.Sprint(x.Kind(), x.Key())
@@ -113,7 +120,8 @@ func (p *plannedNet) program(t *testing.T, a *ev.Assignment) {
 	}
 }
 
-// fromPlan is a planned entity as P4Runtime writes it; multicast groups and clone sessions are left out.
+// fromPlan is a planned entity as P4Runtime writes it; multicast groups and clone sessions are left
+// out.
 func fromPlan(x planned.Entity) *p4v1.Update {
 	octets := func(v planned.Value) []byte { return canonical([]byte(v)) }
 	do := func(a planned.Action) *p4v1.Action {
@@ -125,7 +133,8 @@ func fromPlan(x planned.Entity) *p4v1.Update {
 			c.ActionId = action.GetPreamble().GetId()
 			for _, p := range action.GetParams() {
 				i := slices.IndexFunc(a.Params, func(q planned.Param) bool { return q.Name == p.GetName() })
-				c.Params = append(c.Params, &p4v1.Action_Param{ParamId: p.GetId(), Value: octets(a.Params[i].Value)})
+				c.Params = append(c.Params, &p4v1.Action_Param{ParamId: p.GetId(),
+					Value: octets(a.Params[i].Value)})
 			}
 		}
 		return c
@@ -140,9 +149,13 @@ func fromPlan(x planned.Entity) *p4v1.Update {
 				switch {
 				case m.Field != f.GetName():
 				case m.Bits != 0:
-					e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: f.GetId(), FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: octets(m.Value), PrefixLen: int32(m.Bits)}}})
+					e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: f.GetId(),
+						FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: octets(m.Value),
+							PrefixLen: int32(m.Bits)}}})
 				default:
-					e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: f.GetId(), FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: octets(m.Value)}}})
+					e.Match = append(e.Match, &p4v1.FieldMatch{FieldId: f.GetId(),
+						FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: octets(
+							m.Value)}}})
 				}
 			}
 		}
@@ -178,7 +191,8 @@ func profileID(name string) uint32 {
 }
 
 // walk sends a frame from the host of a leaf and returns the links it took and what reached a host.
-func (p *plannedNet) walk(t *testing.T, leaf topology.NodeID, frame []byte) (links []topology.LinkID, at topology.NodeID, got []byte) {
+func (p *plannedNet) walk(t *testing.T, leaf topology.NodeID,
+	frame []byte) (links []topology.LinkID, at topology.NodeID, got []byte) {
 	t.Helper()
 	port := uint32(planHostPort)
 	for range 10 {
@@ -186,7 +200,8 @@ func (p *plannedNet) walk(t *testing.T, leaf topology.NodeID, frame []byte) (lin
 		copy(frame, mac[:])
 		out := p.switches[leaf].inject(t, wire{port, frame})
 		if len(out) != 1 {
-			t.Fatalf("%s: %d packets out of\n%s\n%v", leaf, len(out), dissect(wire{port, frame}), p.switches[leaf].device.Switch().Stats())
+			t.Fatalf("%s: %d packets out of\n%s\n%v", leaf, len(out), dissect(wire{port, frame}),
+				p.switches[leaf].device.Switch().Stats())
 		}
 		if out[0].port == planHostPort {
 			return links, leaf, out[0].frame
@@ -199,12 +214,14 @@ func (p *plannedNet) walk(t *testing.T, leaf topology.NodeID, frame []byte) (lin
 	return nil, "", nil
 }
 
-// TestPlannedEVs: in every mode each EV of each pair of leaves takes, through switches that hold what is planned, the links that its decoding names,
-// and the packet reaches the host.
+// TestPlannedEVs: in every mode each EV of each pair of leaves takes, through switches that hold
+// what is planned, the links that its decoding names, and the packet reaches the host.
 func TestPlannedEVs(t *testing.T) {
 	p := newPlanned(t)
 	for _, f := range []ev.Format{
-		{Mode: ev.ModeECMP}, {Mode: ev.ModeStructured}, {Mode: ev.ModeF3216}, {Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH}, {Mode: ev.ModeSRH, Hops: ev.HopNodes},
+		{Mode: ev.ModeECMP}, {Mode: ev.ModeStructured}, {Mode: ev.ModeF3216},
+		{Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH},
+		{Mode: ev.ModeSRH, Hops: ev.HopNodes},
 	} {
 		t.Run(fmt.Sprintf("%v %d", f.Mode, f.Hops), func(t *testing.T) {
 			a, err := ev.Assign(p.clos, f, ev.Numbers{})
@@ -224,7 +241,8 @@ func TestPlannedEVs(t *testing.T) {
 						case f.Mode == ev.ModeStructured:
 							q.SetEV(value.Structured())
 						case f.Mode.SRv6():
-							q.Encapsulated, q.Outer = true, packet.IPv6{TrafficClass: q.IPv6.TrafficClass, HopLimit: 64, Src: q.IPv6.Src, Dst: value.Container()}
+							q.Encapsulated, q.Outer = true, packet.IPv6{TrafficClass: q.IPv6.TrafficClass, HopLimit: 64,
+								Src: q.IPv6.Src, Dst: value.Container()}
 							if segment, ok := value.Segment(); ok {
 								if q.SRH, err = packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{segment}, nil); err != nil {
 									t.Fatal(err)
@@ -240,7 +258,8 @@ func TestPlannedEVs(t *testing.T) {
 						}
 						continue
 					}
-					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src}, Destination: ev.Attachment{dst}}, Explicit: true})
+					built, err := a.Build(ev.Request{Name: "p", Pair: ev.Pair{Source: ev.Attachment{src},
+						Destination: ev.Attachment{dst}}, Explicit: true})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -259,7 +278,8 @@ func TestPlannedEVs(t *testing.T) {
 						}
 						for i, hop := range route.Hops {
 							if !slices.ContainsFunc(hop.Links, func(l *topology.Link) bool { return l.ID == links[i] }) {
-								t.Errorf("%s to %s, EV %v: hop %d is %v, want one of %v", src, dst, e, i, links[i], hop.Links)
+								t.Errorf("%s to %s, EV %v: hop %d is %v, want one of %v", src, dst, e, i, links[i],
+									hop.Links)
 							}
 						}
 						got, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
@@ -276,7 +296,8 @@ func TestPlannedEVs(t *testing.T) {
 	}
 }
 
-// TestPlannedHostUSIDs: the last uSID may name the host's port, with the tunnel or without it (OCP MRC 1.0, section 9.3.5.1).
+// TestPlannedHostUSIDs: the last uSID may name the host's port, with the tunnel or without it (OCP
+// MRC 1.0, section 9.3.5.1).
 func TestPlannedHostUSIDs(t *testing.T) {
 	p := newPlanned(t)
 	for _, hops := range []ev.HopKind{ev.HopLinks, ev.HopNodes} {
@@ -294,17 +315,20 @@ func TestPlannedHostUSIDs(t *testing.T) {
 				way = []*topology.Link{up, l}
 			}
 		}
-		for last, keeps := range map[uint16]bool{ev.KeepUSID(planHostPort): true, ev.DecapUSID(planHostPort): false, ev.TableUSID: false} {
+		for last, keeps := range map[uint16]bool{ev.KeepUSID(planHostPort): true,
+			ev.DecapUSID(planHostPort): false, ev.TableUSID: false} {
 			value, err := a.Encode(src, way, last)
 			if err != nil {
 				t.Fatal(err)
 			}
 			q := mrcPacket(2, dscps.Trimmable, 16)
-			q.Encapsulated, q.Outer = true, packet.IPv6{TrafficClass: q.IPv6.TrafficClass, HopLimit: 64, Src: q.IPv6.Src, Dst: value.Container()}
+			q.Encapsulated, q.Outer = true, packet.IPv6{TrafficClass: q.IPv6.TrafficClass, HopLimit: 64,
+				Src: q.IPv6.Src, Dst: value.Container()}
 			_, at, frame := p.walk(t, src, octets(q))
 			got, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
 			if err != nil || at != dst || got.Encapsulated != keeps {
-				t.Errorf("hops %d, last uSID %#04x: reached %s, encapsulated %v, want %v (%v)", hops, last, at, got.Encapsulated, keeps, err)
+				t.Errorf("hops %d, last uSID %#04x: reached %s, encapsulated %v, want %v (%v)", hops, last, at,
+					got.Encapsulated, keeps, err)
 			}
 		}
 	}

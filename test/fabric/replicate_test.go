@@ -42,13 +42,17 @@ func replicate() []scenario {
 		{
 			name: "replicate/transit", entries: transit.downward(),
 			steps: []step{
-				{what: "a copy per child, TLVs and Segments Left untouched", in: in(7, onTree), out: children(transit, onTree)},
+				{what: "a copy per child, TLVs and Segments Left untouched", in: in(7, onTree),
+					out: children(transit, onTree)},
 				{what: "Hop Limit 2", in: hops2, out: hops2Out},
-				{what: "Hop Limit 1", in: in(7, with(onTree, func(p *packet.RoCE) { p.Outer.HopLimit = 1 })), ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "Hop Limit 1", in: in(7, with(onTree, func(p *packet.RoCE) { p.Outer.HopLimit = 1 })),
+					ingress: drops{p4.DropReasonHopLimit: 1}},
 				{what: "congestion mark stays outside", in: ce, out: ceOut},
 				{what: "the ICRC is the edge's business", in: bad(in(7, onTree)), out: badChildren},
 				{
-					what: "no encapsulation", in: in(7, with(p, func(p *packet.RoCE) { p.IPv6.Dst = transit.sid() })),
+					what: "no encapsulation", in: in(7, with(p, func(p *packet.RoCE) {
+						p.IPv6.Dst = transit.sid()
+					})),
 					ingress: drops{p4.DropReasonSidUpperLayer: 1},
 				},
 			},
@@ -58,8 +62,11 @@ func replicate() []scenario {
 			steps: []step{
 				{what: "children and receivers", in: in(7, onBud), out: both(onBud)},
 				{what: "corrupt: nobody gets it", in: bad(in(7, onBud)), ingress: drops{p4.DropReasonIcrc: 1}},
-				{what: "Segments Left 0: nobody gets it", in: in(7, with(onBud, func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 })), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
-				{what: "READ: nobody gets it", in: in(7, bud.onTree(bud.request(packet.OpReadRequest, 1, 0))), ingress: drops{p4.DropReasonMtOpcode: 1}},
+				{what: "Segments Left 0: nobody gets it", in: in(7, with(onBud, func(p *packet.RoCE) {
+					p.SRH.SegmentsLeft = 0
+				})), ingress: drops{p4.DropReasonSidSegmentsLeft: 1}},
+				{what: "READ: nobody gets it", in: in(7, bud.onTree(bud.request(packet.OpReadRequest, 1, 0))),
+					ingress: drops{p4.DropReasonMtOpcode: 1}},
 			},
 		},
 		{
@@ -70,9 +77,11 @@ func replicate() []scenario {
 		{
 			name: "replicate/neighbor_gone",
 			entries: append(transit.downward(),
-				remove(entry(p4.TableNeighbor, []any{neighborOf(3)}, p4.ActionSetMacs, macOf(3), macBehind(3)))...),
+				remove(entry(p4.TableNeighbor, []any{neighborOf(3)}, p4.ActionSetMacs, macOf(3),
+					macBehind(3)))...),
 			steps: []step{{
-				what: "one child's next hop", in: in(7, onTree), out: []wire{transit.passed(2, onTree), transit.passed(4, onTree)},
+				what: "one child's next hop", in: in(7, onTree), out: []wire{transit.passed(2, onTree),
+					transit.passed(4, onTree)},
 				egress: drops{p4.DropReasonNoNeighbor: 1},
 			}},
 		},
@@ -84,34 +93,55 @@ func firstSwitch() []scenario {
 	// The tree starts at the node behind port 8.
 	t := tree{group: newGroup(9, 0)}
 	start := sidBehind(8)
-	guard := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)), entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource))
-	entries := append(t.responses(), entry(p4.TableMtSource, []any{t.id, 1, t.source()}, p4.ActionMtEncaps, node, start))
+	guard := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)),
+		entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource))
+	entries := append(t.responses(), entry(p4.TableMtSource, []any{t.id, 1, t.source()},
+		p4.ActionMtEncaps, node, start))
 	p := t.request(packet.OpWriteOnly, 3, 128)
 	wrong := func(change func(*packet.RoCE)) wire { return in(1, with(p, change)) }
 	s := scenario{name: "first/encaps", entries: slices.Concat(entries, guard)}
 	for _, op := range requests {
 		q := t.request(op, 0, 9)
-		s.steps = append(s.steps, step{what: op.String(), in: in(1, q), out: []wire{out(8, encapsulated(start, q))}})
+		s.steps = append(s.steps, step{what: op.String(), in: in(1, q),
+			out: []wire{out(8, encapsulated(start, q))}})
 	}
 	for _, op := range refused {
-		s.steps = append(s.steps, step{what: op.String(), in: in(1, t.request(op, 0, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}})
+		s.steps = append(s.steps, step{what: op.String(), in: in(1, t.request(op, 0, 0)),
+			ingress: drops{p4.DropReasonMtOpcode: 1}})
 	}
 	udp := append(packet.UDP{SrcPort: 1, DstPort: 4790, Length: 20}.Append(nil), pattern(12)...)
 	toProxy := func(next uint8, payload []byte) wire {
-		return wire{1, plain(packet.IPv6{NextHeader: next, HopLimit: 9, Src: t.source(), Dst: t.proxy}, payload)}
+		return wire{1, plain(packet.IPv6{NextHeader: next, HopLimit: 9, Src: t.source(), Dst: t.proxy},
+			payload)}
 	}
 	s.steps = append(s.steps,
-		step{what: "UDP, no RoCEv2", in: toProxy(packet.NextHeaderUDP, udp), ingress: drops{p4.DropReasonMtOpcode: 1}},
+		step{what: "UDP, no RoCEv2", in: toProxy(packet.NextHeaderUDP, udp),
+			ingress: drops{p4.DropReasonMtOpcode: 1}},
 		step{what: "TCP", in: toProxy(6, pattern(20)), ingress: drops{p4.DropReasonMtOpcode: 1}},
-		step{what: "ICMPv6", in: toProxy(packet.NextHeaderICMPv6, pattern(20)), ingress: drops{p4.DropReasonMtOpcode: 1}},
-		step{what: "another QPN", in: wrong(func(p *packet.RoCE) { p.BTH.DestQPN = 0x22 }), ingress: drops{p4.DropReasonMtQpn: 1}},
+		step{what: "ICMPv6", in: toProxy(packet.NextHeaderICMPv6, pattern(20)),
+			ingress: drops{p4.DropReasonMtOpcode: 1}},
+		step{what: "another QPN", in: wrong(func(p *packet.RoCE) { p.BTH.DestQPN = 0x22 }),
+			ingress: drops{p4.DropReasonMtQpn: 1}},
 		step{what: "not the source: port", in: in(3, p), ingress: drops{p4.DropReasonMtNotSource: 1}},
-		step{what: "not the source: address", in: in(3, with(p, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonMtNotSource: 1}},
-		step{what: "the source's port, another's address", in: wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }), ingress: drops{p4.DropReasonSourceGuard: 1}},
-		step{what: "Hop Limit 1", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 1 }), ingress: drops{p4.DropReasonHopLimit: 1}},
-		step{what: "Hop Limit 2", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 2 }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.HopLimit = 2 })))}},
-		step{what: "UDP checksum untouched", in: wrong(func(p *packet.RoCE) { p.Checksummed = true }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.Checksummed = true })))}},
-		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE })))}},
+		step{what: "not the source: address", in: in(3, with(p, func(p *packet.RoCE) {
+			p.IPv6.Src = host(3)
+		})), ingress: drops{p4.DropReasonMtNotSource: 1}},
+		step{what: "the source's port, another's address", in: wrong(func(p *packet.RoCE) {
+			p.IPv6.Src = host(3)
+		}), ingress: drops{p4.DropReasonSourceGuard: 1}},
+		step{what: "Hop Limit 1", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 1 }),
+			ingress: drops{p4.DropReasonHopLimit: 1}},
+		step{what: "Hop Limit 2", in: wrong(func(p *packet.RoCE) { p.IPv6.HopLimit = 2 }),
+			out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) { p.IPv6.HopLimit = 2 })))}},
+		step{what: "UDP checksum untouched", in: wrong(func(p *packet.RoCE) { p.Checksummed = true }),
+			out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) {
+				p.Checksummed = true
+			})))}},
+		step{what: "congestion experienced", in: wrong(func(p *packet.RoCE) {
+			p.IPv6.TrafficClass |= packet.CE
+		}), out: []wire{out(8, encapsulated(start, with(p, func(p *packet.RoCE) {
+			p.IPv6.TrafficClass |= packet.CE
+		})))}},
 	)
 
 	// The first switch checks the packet also where its source is behind a router of the domain.
@@ -121,7 +151,8 @@ func firstSwitch() []scenario {
 			{what: "the source", in: in(1, p), out: []wire{out(8, encapsulated(start, p))}},
 			refuses("another QPN", wrong(func(p *packet.RoCE) { p.BTH.DestQPN = 0x22 }), p4.DropReasonMtQpn),
 			refuses("READ", in(1, t.request(packet.OpReadRequest, 0, 0)), p4.DropReasonMtOpcode),
-			refuses("not the source", wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }), p4.DropReasonMtNotSource),
+			refuses("not the source", wrong(func(p *packet.RoCE) { p.IPv6.Src = host(3) }),
+				p4.DropReasonMtNotSource),
 		},
 	}
 
@@ -131,16 +162,22 @@ func firstSwitch() []scenario {
 		name: "first/inband_source", entries: slices.Concat(entries, guard),
 		steps: []step{
 			refuses("its own address, another node's SID", in(1, spoofed), p4.DropReasonSidFromOutside),
-			{what: "another's inside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.IPv6.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
-			{what: "another's outside", in: in(1, with(spoofed, func(p *packet.RoCE) { p.Outer.Src = host(3) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+			{what: "another's inside", in: in(1, with(spoofed, func(p *packet.RoCE) {
+				p.IPv6.Src = host(3)
+			})), ingress: drops{p4.DropReasonSourceGuard: 1}},
+			{what: "another's outside", in: in(1, with(spoofed, func(p *packet.RoCE) {
+				p.Outer.Src = host(3)
+			})), ingress: drops{p4.DropReasonSourceGuard: 1}},
 		},
 	}
 
 	// The tree starts at this very switch, which has children and receivers of its own.
 	own := tree{group: newGroup(10, 2), children: []uint32{7, 8}, outer: host(1)}
-	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node, own.sid(), own.mcast(), 1)
+	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node,
+		own.sid(), own.mcast(), 1)
 	transit := tree{group: newGroup(11, 0), children: []uint32{7, 8}}
-	transitSource := entry(p4.TableMtSource, []any{transit.id, 1, transit.source()}, p4.ActionMtEncapsReplicate, node, transit.sid(), transit.mcast(), 0)
+	transitSource := entry(p4.TableMtSource, []any{transit.id, 1, transit.source()},
+		p4.ActionMtEncapsReplicate, node, transit.sid(), transit.mcast(), 0)
 	q := own.request(packet.OpWriteOnly, 5, 99)
 	r := transit.request(packet.OpWriteOnly, 5, 99)
 	bad := func(w wire) wire { return patch(w, len(w.frame)-1, w.frame[len(w.frame)-1]^0xff) }
@@ -159,24 +196,38 @@ func firstSwitch() []scenario {
 	}
 	// Port 2 faces a host that has an address of its own, and may use the source's.
 	guard2 := append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 1, 0)),
-		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource), entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))
+		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource),
+		entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))
 	inbandStart := scenario{
-		name:    "first/inband_tree_starts_here",
-		entries: slices.Concat(withoutState(starts.responses()), starts.downward(), fanOut(), guard, guard2),
+		name: "first/inband_tree_starts_here",
+		entries: slices.Concat(withoutState(starts.responses()), starts.downward(), fanOut(), guard,
+			guard2),
 		steps: []step{
 			refuses("nobody may send yet", in(1, fromHost), p4.DropReasonMtNotSource),
-			withWrite(refuses("another group's source", in(1, fromHost), p4.DropReasonMtNotSource), []*p4v1.Update{sends(newGroup(16, 0), 1, host(1))}),
-			{what: "the source", write: []*p4v1.Update{sends(starts.group, 1, starts.source())}, in: in(1, fromHost), out: toAll},
-			{what: "in another's name", in: in(1, with(fromHost, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), ingress: drops{p4.DropReasonSourceGuard: 1}},
+			withWrite(refuses("another group's source", in(1, fromHost), p4.DropReasonMtNotSource),
+				[]*p4v1.Update{sends(newGroup(16, 0), 1, host(1))}),
+			{what: "the source", write: []*p4v1.Update{sends(starts.group, 1, starts.source())},
+				in: in(1, fromHost), out: toAll},
+			{what: "in another's name", in: in(1, with(fromHost, func(p *packet.RoCE) {
+				p.IPv6.Src = host(2)
+			})), ingress: drops{p4.DropReasonSourceGuard: 1}},
 			refuses("another host", in(2, fromAnother), p4.DropReasonMtNotSource),
-			refuses("the source's address on another host's port", in(2, fromHost), p4.DropReasonMtNotSource),
-			refuses("another host, and nothing that a tree carries", in(2, with(fromAnother, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest })), p4.DropReasonMtNotSource),
+			refuses("the source's address on another host's port", in(2, fromHost),
+				p4.DropReasonMtNotSource),
+			refuses("another host, and nothing that a tree carries",
+				in(2, with(fromAnother, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest })),
+				p4.DropReasonMtNotSource),
 			refuses("plain from the source", in(1, plainly), p4.DropReasonMtNotSource),
-			refuses("plain from another host", in(2, with(plainly, func(p *packet.RoCE) { p.IPv6.Src = host(2) })), p4.DropReasonMtNotSource),
-			{what: "the source's second port", write: []*p4v1.Update{sends(starts.group, 2, starts.source())}, in: in(2, fromHost), out: toAll},
+			refuses("plain from another host", in(2, with(plainly, func(p *packet.RoCE) {
+				p.IPv6.Src = host(2)
+			})), p4.DropReasonMtNotSource),
+			{what: "the source's second port",
+				write: []*p4v1.Update{sends(starts.group, 2, starts.source())}, in: in(2, fromHost),
+				out: toAll},
 			{what: "from the fabric: its first switch has asked", in: in(7, fromHost), out: toAll},
 			refuses("from the fabric, of another source", in(7, fromAnother), p4.DropReasonMtNotSource),
-			withWrite(refuses("no longer the source", in(1, fromHost), p4.DropReasonMtNotSource), remove(sends(starts.group, 1, starts.source()))),
+			withWrite(refuses("no longer the source", in(1, fromHost), p4.DropReasonMtNotSource),
+				remove(sends(starts.group, 1, starts.source()))),
 		},
 	}
 	// An edge elsewhere in the tree, with hosts of its own: nobody there may send.
@@ -187,8 +238,10 @@ func firstSwitch() []scenario {
 		name: "first/inband_edge_of_another", entries: slices.Concat(leaf.downward(), guard),
 		steps: []step{
 			refuses("a host of an edge", in(1, fromReceiver), p4.DropReasonMtNotSource),
-			refuses("in the name of the tree's first switch", in(1, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))), p4.DropReasonSourceGuard),
-			{what: "the tree", in: in(7, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))), out: leaf.all(fromReceiver)},
+			refuses("in the name of the tree's first switch",
+				in(1, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))), p4.DropReasonSourceGuard),
+			{what: "the tree", in: in(7, leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))),
+				out: leaf.all(fromReceiver)},
 		},
 	}
 	// The first switch refuses what no edge would take, whether it has receivers or not.
@@ -199,45 +252,65 @@ func firstSwitch() []scenario {
 	}
 	withEdges := listed(fromSource, 3, sourced.sid(), sidBehind(4), sidBehind(5), sourced.proxy)
 	inbandRefused := scenario{
-		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard, []*p4v1.Update{sends(sourced.group, 1, sourced.source())}),
+		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard,
+			[]*p4v1.Update{sends(sourced.group, 1, sourced.source())}),
 		steps: []step{
 			{what: "a sound one", in: in(1, fromSource), out: []wire{sourced.passed(7, fromSource)}},
-			{what: "with the SIDs of edges", in: in(1, withEdges), out: []wire{sourced.passed(7, withEdges)}},
-			refusedAtFirst("READ", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }),
+			{what: "with the SIDs of edges", in: in(1, withEdges),
+				out: []wire{sourced.passed(7, withEdges)}},
+			refusedAtFirst("READ", p4.DropReasonMtOpcode, func(p *packet.RoCE) {
+				p.BTH.Opcode = packet.OpReadRequest
+			}),
 			refusedAtFirst("UD", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }),
-			refusedAtFirst("an ACK", p4.DropReasonMtOpcode, func(p *packet.RoCE) { p.BTH.Opcode, p.Payload = packet.OpAcknowledge, nil }),
+			refusedAtFirst("an ACK", p4.DropReasonMtOpcode, func(p *packet.RoCE) {
+				p.BTH.Opcode, p.Payload = packet.OpAcknowledge, nil
+			}),
 			refusedAtFirst("another QPN", p4.DropReasonMtQpn, func(p *packet.RoCE) { p.BTH.DestQPN++ }),
-			refusedAtFirst("not to the proxy", p4.DropReasonMtInner, func(p *packet.RoCE) { p.IPv6.Dst = host(2) }),
-			refusedAtFirst("Segments Left 0", p4.DropReasonSidSegmentsLeft, func(p *packet.RoCE) { p.SRH.SegmentsLeft = 0 }),
+			refusedAtFirst("not to the proxy", p4.DropReasonMtInner, func(p *packet.RoCE) {
+				p.IPv6.Dst = host(2)
+			}),
+			refusedAtFirst("Segments Left 0", p4.DropReasonSidSegmentsLeft, func(p *packet.RoCE) {
+				p.SRH.SegmentsLeft = 0
+			}),
 		},
 	}
 	// In provisioned mode the source does not encapsulate, also when it names the SID of the tree.
 	byItself := func(t tree, p packet.RoCE) packet.RoCE {
 		return with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src = host(1) })
 	}
-	elsewhere := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncaps, node, start)
+	elsewhere := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncaps, node,
+		start)
 	provisioned := scenario{
-		name: "first/provisioned_refuses_encapsulated", entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source}, guard),
+		name: "first/provisioned_refuses_encapsulated",
+		entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source},
+			guard),
 		steps: []step{
 			{what: "plain", in: in(1, q), out: own.fromSource(q)},
 			refuses("encapsulated", in(1, byItself(own, q)), p4.DropReasonMtNotSource),
-			withWrite(refuses("encapsulated, and the tree starts elsewhere", in(1, byItself(own, q)), p4.DropReasonMtNotSource), modify(elsewhere)),
+			withWrite(refuses("encapsulated, and the tree starts elsewhere", in(1, byItself(own, q)),
+				p4.DropReasonMtNotSource), modify(elsewhere)),
 		},
 	}
 	return []scenario{
 		provisioned, s, inside, spoof, inbandStart, inbandLeaf, inbandRefused,
 		{
-			name: "first/tree_starts_here", entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source}),
+			name: "first/tree_starts_here", entries: slices.Concat(withoutState(own.responses()),
+				own.downward(), []*p4v1.Update{source}),
 			steps: []step{
-				{what: "receivers on the source's own switch, and children", in: in(1, q), out: own.fromSource(q)},
+				{what: "receivers on the source's own switch, and children", in: in(1, q),
+					out: own.fromSource(q)},
 				{what: "corrupt", in: bad(in(1, q)), ingress: drops{p4.DropReasonIcrc: 1}},
-				{what: "READ", in: in(1, own.request(packet.OpReadRequest, 5, 0)), ingress: drops{p4.DropReasonMtOpcode: 1}},
-				{what: "Hop Limit 1", in: in(1, with(q, func(p *packet.RoCE) { p.IPv6.HopLimit = 1 })), ingress: drops{p4.DropReasonHopLimit: 1}},
+				{what: "READ", in: in(1, own.request(packet.OpReadRequest, 5, 0)),
+					ingress: drops{p4.DropReasonMtOpcode: 1}},
+				{what: "Hop Limit 1", in: in(1, with(q, func(p *packet.RoCE) { p.IPv6.HopLimit = 1 })),
+					ingress: drops{p4.DropReasonHopLimit: 1}},
 				{what: "not the source", in: in(2, q), ingress: drops{p4.DropReasonMtNotSource: 1}},
 			},
 		},
 		{
-			name: "first/tree_starts_here_without_receivers", entries: slices.Concat(withoutState(transit.responses()), transit.downward(), []*p4v1.Update{transitSource}),
+			name: "first/tree_starts_here_without_receivers",
+			entries: slices.Concat(withoutState(transit.responses()), transit.downward(),
+				[]*p4v1.Update{transitSource}),
 			steps: []step{
 				{what: "children only", in: in(1, r), out: transit.fromSource(r)},
 				{what: "the ICRC is the edges' business", in: bad(in(1, r)), out: badCopies},

@@ -67,7 +67,9 @@ func responses() []scenario {
 			},
 		},
 		{
-			name: "response/witness_is_lowest_live", entries: g.where(func(g *group) { g.live = 0b110 }).responses(),
+			name: "response/witness_is_lowest_live", entries: g.where(func(g *group) {
+				g.live = 0b110
+			}).responses(),
 			steps: []step{
 				refuses("branch 0 is not live", g.ack(0, 50, 1), p4.DropReasonMtDeadBranch),
 				absorbed("", g.ack(1, 10, 1)),
@@ -84,13 +86,15 @@ func responses() []scenario {
 				absorbed("a NAK in front of the minimum waits", g.nak(0, 15, 2)),
 				sends("an ACK that reaches the NAK clears it", g.ack(2, 9, 1), advanced, g.upAck(9, 1)),
 				sends("", g.ack(2, 20, 3), advanced, g.upAck(10, 1)),
-				sends("the waiting NAK's turn: its branch is the minimum", g.ack(1, 20, 3), nakSeq, g.upNak(15, 2)),
+				sends("the waiting NAK's turn: its branch is the minimum", g.ack(1, 20, 3), nakSeq,
+					g.upNak(15, 2)),
 				absorbed("hold-off: the same m not again", g.ack(1, 21, 3)),
 				absorbed("not for another branch", g.nak(2, 30, 4)),
 				sends("its own branch repeats it", g.nak(0, 15, 2), nakSeq, g.upNak(15, 2)),
 				sends("and again", g.nak(0, 15, 2), nakSeq, g.upNak(15, 2)),
 				absorbed("an ACK that stops short of it clears nothing", g.ack(1, 22, 3)),
-				sends("the lowest branch repeats its ACK under a pending NAK within the hold-off", g.ack(0, 14, 2), repeated, g.upAck(14, 2)),
+				sends("the lowest branch repeats its ACK under a pending NAK within the hold-off",
+					g.ack(0, 14, 2), repeated, g.upAck(14, 2)),
 				sends("filled", g.ack(0, 25, 4), advanced, g.upAck(22, 3)),
 			},
 		},
@@ -114,7 +118,9 @@ func responses() []scenario {
 			},
 		},
 		{
-			name: "response/nak_without_holdoff", entries: g.where(func(g *group) { g.holdoff = 0 }).responses(),
+			name: "response/nak_without_holdoff", entries: g.where(func(g *group) {
+				g.holdoff = 0
+			}).responses(),
 			steps: []step{
 				absorbed("", g.ack(0, 10, 1)), absorbed("", g.ack(1, 12, 1)),
 				sends("", g.nak(2, 9, 1), nakSeq, g.upNak(9, 1)),
@@ -161,12 +167,16 @@ func responses() []scenario {
 		{
 			name: "response/fatal", entries: entries,
 			steps: []step{
-				refuses("before any PSN is known", g.fatal(0, 10, packet.NAKRemoteAccess, 1), p4.DropReasonMtNoPsn),
+				refuses("before any PSN is known", g.fatal(0, 10, packet.NAKRemoteAccess, 1),
+					p4.DropReasonMtNoPsn),
 				absorbed("", g.ack(1, 20, 2)),
 				sends("it has acknowledged all the same", g.ack(2, 21, 2), advanced, g.upAck(9, 1)),
-				sends("goes up at once, with the minimum's PSN", g.fatal(2, 30, packet.NAKInvalidRequest, 3), nakFatal, g.upAnswer(10, packet.NAKSyndrome(packet.NAKInvalidRequest), 1)),
-				sends("every time", g.fatal(2, 30, packet.NAKInvalidRequest, 3), nakFatal, g.upAnswer(10, packet.NAKSyndrome(packet.NAKInvalidRequest), 1)),
-				sends("m moves by it", g.fatal(0, 21, packet.NAKRemoteOperational, 2), nakFatal, g.upAnswer(21, packet.NAKSyndrome(packet.NAKRemoteOperational), 2)),
+				sends("goes up at once, with the minimum's PSN", g.fatal(2, 30, packet.NAKInvalidRequest, 3),
+					nakFatal, g.upAnswer(10, packet.NAKSyndrome(packet.NAKInvalidRequest), 1)),
+				sends("every time", g.fatal(2, 30, packet.NAKInvalidRequest, 3), nakFatal,
+					g.upAnswer(10, packet.NAKSyndrome(packet.NAKInvalidRequest), 1)),
+				sends("m moves by it", g.fatal(0, 21, packet.NAKRemoteOperational, 2), nakFatal,
+					g.upAnswer(21, packet.NAKSyndrome(packet.NAKRemoteOperational), 2)),
 				sends("and that is known", g.ack(0, 20, 2), repeated, g.upAck(20, 2)),
 			},
 		},
@@ -177,7 +187,8 @@ func responses() []scenario {
 				refuses("reserved bit", g.from(0, g.answer(0, 10, 0x80, 1)), p4.DropReasonMtSyndrome),
 				absorbed("", g.ack(1, 5, 0)),
 				absorbed("branch 0 has not reported by those", g.ack(2, 5, 0)),
-				sends("reserved NAK codes are fatal", g.from(0, g.answer(0, 6, packet.Syndrome(0x7f), 1)), nakFatal, g.upAnswer(6, packet.Syndrome(0x7f), 0)),
+				sends("reserved NAK codes are fatal", g.from(0, g.answer(0, 6, packet.Syndrome(0x7f), 1)),
+					nakFatal, g.upAnswer(6, packet.Syndrome(0x7f), 0)),
 			},
 		},
 		{
@@ -195,32 +206,41 @@ func responses() []scenario {
 			},
 		},
 		{
-			name: "response/msn", entries: g.where(func(g *group) { g.branches[2].offset = last - 4 }).responses(),
+			name: "response/msn", entries: g.where(func(g *group) {
+				g.branches[2].offset = last - 4
+			}).responses(),
 			steps: []step{
 				absorbed("", g.ack(0, 10, 7)), absorbed("", g.ack(1, 10, 9)),
 				sends("a joined receiver's is offset, modulo 2^24", g.ack(2, 10, 10), advanced, g.upAck(10, 5)),
 				absorbed("", g.ack(2, 11, 30)), absorbed("", g.ack(1, 11, 3)),
 				sends("the minimum of all, whoever bounds the PSN", g.ack(0, 11, 8), advanced, g.upAck(11, 3)),
-				sends("it moves with its own branch only when that advances", g.ack(0, 11, 1), repeated, g.upAck(11, 3)),
+				sends("it moves with its own branch only when that advances", g.ack(0, 11, 1), repeated,
+					g.upAck(11, 3)),
 			},
 		},
 		{
 			name: "response/live_mask", entries: entries,
 			steps: []step{
-				absorbed("", g.ack(0, 10, 1)), absorbed("", g.ack(1, 20, 2)), absorbed("branch 1 again", g.ack(1, 21, 2)),
-				{what: "nothing is due before branch 2 has reported", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
-				withWrite(sends("branch 2 is removed: the poll sends what is due", g.poll(), advanced, g.upAck(10, 1)), modify(g.where(func(g *group) { g.live = 0b011 }).state())),
+				absorbed("", g.ack(0, 10, 1)), absorbed("", g.ack(1, 20, 2)),
+				absorbed("branch 1 again", g.ack(1, 21, 2)),
+				{what: "nothing is due before branch 2 has reported", in: g.poll(),
+					ingress: drops{p4.DropReasonMtPollIdle: 1}},
+				withWrite(sends("branch 2 is removed: the poll sends what is due", g.poll(), advanced,
+					g.upAck(10, 1)), modify(g.where(func(g *group) { g.live = 0b011 }).state())),
 				{what: "once", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
 				refuses("branch 2 counts no more", g.ack(2, 5, 1), p4.DropReasonMtDeadBranch),
-				withWrite(sends("branch 0 is removed: the next response sends it", g.ack(1, 21, 2), advanced, g.upAck(21, 2)), modify(g.where(func(g *group) { g.live = 0b010 }).state())),
-				withWrite(refuses("nobody is left", g.ack(1, 30, 3), p4.DropReasonMtDeadBranch), modify(g.where(func(g *group) { g.live = 0 }).state())),
+				withWrite(sends("branch 0 is removed: the next response sends it", g.ack(1, 21, 2), advanced,
+					g.upAck(21, 2)), modify(g.where(func(g *group) { g.live = 0b010 }).state())),
+				withWrite(refuses("nobody is left", g.ack(1, 30, 3), p4.DropReasonMtDeadBranch),
+					modify(g.where(func(g *group) { g.live = 0 }).state())),
 				{what: "nothing to poll for", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
 			},
 		},
 		{
 			name: "response/nobody_live", entries: g.where(func(g *group) { g.live = 0 }).responses(),
 			steps: []step{
-				{what: "a poll before any response: there is no minimum", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
+				{what: "a poll before any response: there is no minimum", in: g.poll(),
+					ingress: drops{p4.DropReasonMtPollIdle: 1}},
 				refuses("an ACK", g.ack(0, 10, 1), p4.DropReasonMtDeadBranch),
 				refuses("a CNP opens no window", g.cnp(0), p4.DropReasonMtDeadBranch),
 				refuses("a fatal NAK", g.fatal(0, 10, packet.NAKRemoteAccess, 1), p4.DropReasonMtDeadBranch),
@@ -232,7 +252,8 @@ func responses() []scenario {
 			steps: []step{
 				absorbed("", g.ack(0, 10, 1)), absorbed("", g.nak(1, 15, 2)),
 				sends("", g.ack(2, 20, 3), advanced, g.upAck(10, 1)),
-				withWrite(sends("with branch 0 gone, a NAK is due", g.poll(), nakSeq, g.upNak(15, 2)), modify(g.where(func(g *group) { g.live = 0b110 }).state())),
+				withWrite(sends("with branch 0 gone, a NAK is due", g.poll(), nakSeq, g.upNak(15, 2)),
+					modify(g.where(func(g *group) { g.live = 0b110 }).state())),
 				{what: "hold-off", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
 			},
 		},
@@ -246,7 +267,8 @@ func withWrite(s step, updates []*p4v1.Update) step {
 	return s
 }
 
-// holdoffEdges: the hold-off to the microsecond. It doubles with every NAK of the same m, up to 64 times.
+// holdoffEdges: the hold-off to the microsecond. It doubles with every NAK of the same m, up to 64
+// times.
 func holdoffEdges() scenario {
 	g := newGroup(21, 2).where(func(g *group) { g.holdoff = 1000 })
 	after := func(d time.Duration, s step) step {
@@ -261,17 +283,21 @@ func holdoffEdges() scenario {
 			after(999*time.Microsecond, absorbed("a microsecond early", g.ack(0, 11, 1))),
 			after(time.Microsecond, sends("on time", g.ack(0, 12, 1), nakSeq, g.upNak(5, 0))),
 			after(999*time.Microsecond, sends("repeated early", g.nak(1, 5, 0), nakSeq, g.upNak(5, 0))),
-			after(3999*time.Microsecond, absorbed("the repetition started the hold-off again, twice doubled", g.ack(0, 13, 1))),
+			after(3999*time.Microsecond, absorbed("the repetition started the hold-off again, twice doubled",
+				g.ack(0, 13, 1))),
 			after(time.Microsecond, sends("on time", g.ack(0, 14, 1), nakSeq, g.upNak(5, 0))),
 			sends("filled", g.ack(1, 9, 0), advanced, g.upAck(9, 0)),
 			sends("another m needs no hold-off", g.nak(1, 12, 0), nakSeq, g.upNak(12, 0)),
-			after(999*time.Microsecond, absorbed("its first hold-off is the configured one: early", g.ack(0, 15, 1))),
-			after(time.Microsecond, sends("its first hold-off is the configured one", g.ack(0, 16, 1), nakSeq, g.upNak(12, 0))),
+			after(999*time.Microsecond, absorbed("its first hold-off is the configured one: early",
+				g.ack(0, 15, 1))),
+			after(time.Microsecond, sends("its first hold-off is the configured one", g.ack(0, 16, 1),
+				nakSeq, g.upNak(12, 0))),
 		},
 	}
 }
 
-// holdoffGrows: a branch that never answers again has fewer and fewer NAKs sent, and a poll no more than a response.
+// holdoffGrows: a branch that never answers again has fewer and fewer NAKs sent, and a poll no more
+// than a response.
 func holdoffGrows() scenario {
 	const holdoff = 100
 	g := newGroup(26, 2).where(func(g *group) { g.holdoff = holdoff })
@@ -282,19 +308,23 @@ func holdoffGrows() scenario {
 	for n := range 10 {
 		span := time.Duration(holdoff<<min(n, p4.NackDoublings)) * time.Microsecond
 		due := sends("due", g.ack(0, 10, 1), nakSeq, g.upNak(5, 0))
-		early := step{what: "early", after: span - time.Microsecond, in: g.ack(0, 10, 1), out: []wire{g.upAck(4, 0)}, events: events{repeated: 1}}
+		early := step{what: "early", after: span - time.Microsecond, in: g.ack(0, 10, 1),
+			out: []wire{g.upAck(4, 0)}, events: events{repeated: 1}}
 		due.after = time.Microsecond
 		if n%2 == 1 {
-			early.in, early.out, early.events, early.ingress = g.poll(), nil, nil, drops{p4.DropReasonMtPollIdle: 1}
+			early.in, early.out, early.events, early.ingress = g.poll(), nil, nil,
+				drops{p4.DropReasonMtPollIdle: 1}
 			due.in = g.poll()
 		}
 		s.steps = append(s.steps, early, due)
 	}
 	next := g.where(func(g *group) { g.epoch++ })
 	s.steps = append(s.steps,
-		withWrite(absorbed("another epoch", next.ack(0, 10, 1)), modify(next.state(), next.upstream(), next.branch(next.branches[0], 2), next.branch(next.branches[1], 3))),
+		withWrite(absorbed("another epoch", next.ack(0, 10, 1)), modify(next.state(), next.upstream(),
+			next.branch(next.branches[0], 2), next.branch(next.branches[1], 3))),
 		sends("begins anew", next.nak(1, 5, 0), nakSeq, next.upNak(5, 0)),
-		step{what: "due", after: holdoff * time.Microsecond, in: next.ack(0, 11, 1), out: []wire{next.upNak(5, 0)}, events: events{nakSeq: 1}},
+		step{what: "due", after: holdoff * time.Microsecond, in: next.ack(0, 11, 1),
+			out: []wire{next.upNak(5, 0)}, events: events{nakSeq: 1}},
 	)
 	return s
 }
@@ -312,32 +342,52 @@ func answerers() []scenario {
 		return g.from(b, with(g.answer(b, psn, 0, 1), change))
 	}
 	next := g.where(func(g *group) { g.epoch += 0x10001 })
-	reprogrammed := modify(next.state(), next.branch(next.branches[0], 2), next.branch(next.branches[0], 6), next.branch(next.branches[1], 4))
+	reprogrammed := modify(next.state(), next.branch(next.branches[0], 2),
+		next.branch(next.branches[0], 6), next.branch(next.branches[1], 4))
 	corrupt := g.ack(0, 10, 1)
 	corrupt = patch(corrupt, len(corrupt.frame)-5, 0x55)
 	s := scenario{
 		name: "response/answerers", entries: append(g.responses(),
 			entry(p4.TableMtProxy, []any{addr("fd00:99::dead")}, p4.ActionSetGroup, 999)),
 		steps: []step{
-			refuses("from a port that is not its own", in(3, g.answer(0, 10, 0, 1)), p4.DropReasonMtNotBranch),
-			refuses("from an address that is not a branch's", in(2, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) { p.IPv6.Src = host(2) })), p4.DropReasonMtNotBranch),
-			refuses("from the source", in(1, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) { p.IPv6.Src = host(1) })), p4.DropReasonMtNotBranch),
+			refuses("from a port that is not its own", in(3, g.answer(0, 10, 0, 1)),
+				p4.DropReasonMtNotBranch),
+			refuses("from an address that is not a branch's",
+				in(2, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) { p.IPv6.Src = host(2) })),
+				p4.DropReasonMtNotBranch),
+			refuses("from the source", in(1, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) {
+				p.IPv6.Src = host(1)
+			})), p4.DropReasonMtNotBranch),
 			refuses("a CNP from elsewhere", in(3, g.cnpPacket(0)), p4.DropReasonMtNotBranch),
-			refuses("another QPN", changed(0, 10, func(p *packet.RoCE) { p.BTH.DestQPN++ }), p4.DropReasonMtQpn),
+			refuses("another QPN", changed(0, 10, func(p *packet.RoCE) { p.BTH.DestQPN++ }),
+				p4.DropReasonMtQpn),
 			refuses("corrupt", corrupt, p4.DropReasonIcrc),
 			refuses("a child of another epoch", otherEpoch(g.epoch&0xffff+1), p4.DropReasonMtEpoch),
 			refuses("a child without epoch", otherEpoch(0), p4.DropReasonMtEpoch),
-			refuses("a CNP of another epoch", in(4, with(g.cnpPacket(1), func(p *packet.RoCE) { p.IPv6.FlowLabel = 1 })), p4.DropReasonMtEpoch),
-			refuses("a group that is not programmed", changed(0, 10, func(p *packet.RoCE) { p.IPv6.Dst = addr("fd00:99::dead") }), p4.DropReasonMtGroup),
-			absorbed("a receiver, whatever its flow label", changed(0, 10, func(p *packet.RoCE) { p.IPv6.FlowLabel = 0xfffff })),
-			sends("a child of this epoch; four bits of the flow label are free", otherEpoch(0xf0000|g.epoch&0xffff), advanced, g.upAck(10, 1)),
-			sends("by its other port, with a UDP checksum", in(6, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) { p.Checksummed = true })), repeated, g.upAck(10, 1)),
-			withWrite(refuses("the group's epoch is newer than the branch's", g.ack(0, 20, 2), p4.DropReasonMtEpoch), modify(next.state(), next.upstream())),
-			withWrite(refuses("the child is not there yet", g.ack(1, 20, 2), p4.DropReasonMtEpoch), reprogrammed),
+			refuses("a CNP of another epoch", in(4, with(g.cnpPacket(1), func(p *packet.RoCE) {
+				p.IPv6.FlowLabel = 1
+			})), p4.DropReasonMtEpoch),
+			refuses("a group that is not programmed", changed(0, 10, func(p *packet.RoCE) {
+				p.IPv6.Dst = addr("fd00:99::dead")
+			}), p4.DropReasonMtGroup),
+			absorbed("a receiver, whatever its flow label", changed(0, 10, func(p *packet.RoCE) {
+				p.IPv6.FlowLabel = 0xfffff
+			})),
+			sends("a child of this epoch; four bits of the flow label are free",
+				otherEpoch(0xf0000|g.epoch&0xffff), advanced, g.upAck(10, 1)),
+			sends("by its other port, with a UDP checksum",
+				in(6, with(g.answer(0, 10, 0, 1), func(p *packet.RoCE) { p.Checksummed = true })), repeated,
+				g.upAck(10, 1)),
+			withWrite(refuses("the group's epoch is newer than the branch's", g.ack(0, 20, 2),
+				p4.DropReasonMtEpoch), modify(next.state(), next.upstream())),
+			withWrite(refuses("the child is not there yet", g.ack(1, 20, 2), p4.DropReasonMtEpoch),
+				reprogrammed),
 			absorbed("a new epoch starts from nothing", next.ack(0, 20, 2)),
 			sends("even behind what was sent before", next.ack(1, 5, 0), advanced, next.upAck(5, 0)),
 			{
-				what: "not for the proxy: forwarded as any packet", in: changed(0, 10, func(p *packet.RoCE) { p.IPv6.Dst = host(5) }),
+				what: "not for the proxy: forwarded as any packet", in: changed(0, 10, func(p *packet.RoCE) {
+					p.IPv6.Dst = host(5)
+				}),
 				out: []wire{forwarded(5, changed(0, 10, func(p *packet.RoCE) { p.IPv6.Dst = host(5) }).frame)},
 			},
 		},
@@ -348,7 +398,8 @@ func answerers() []scenario {
 		p.Encapsulated, p.Routed = true, routed
 		p.Outer = packet.IPv6{HopLimit: 60, Src: p.IPv6.Src, Dst: sidEndDT6}
 		if routed {
-			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{sidBehind(3), sidEndDT6}, inbandTLVs([]byte{200, 2, 1, 1}))
+			srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{sidBehind(3), sidEndDT6},
+				inbandTLVs([]byte{200, 2, 1, 1}))
 			if err != nil {
 				panic(err)
 			}
@@ -364,12 +415,16 @@ func answerers() []scenario {
 			absorbed("", g.ack(0, 10, 1)),
 			sends("IPv6 in IPv6", wrapped(g.answer(1, 9, 0, 1), false), advanced, g.upAck(9, 1)),
 			sends("with an SRH", wrapped(g.answer(1, 10, 0, 1), true), advanced, g.upAck(10, 1)),
-			refuses("of another epoch", wrapped(with(g.answer(1, 11, 0, 1), func(p *packet.RoCE) { p.IPv6.FlowLabel = 0 }), true), p4.DropReasonMtEpoch),
+			refuses("of another epoch", wrapped(with(g.answer(1, 11, 0, 1), func(p *packet.RoCE) {
+				p.IPv6.FlowLabel = 0
+			}), true), p4.DropReasonMtEpoch),
 			{in: g.cnp(0), out: []wire{g.opened(0)}, events: events{p4.MtEventCnpWindow: 1}},
 			absorbed("", g.ack(0, 20, 1)),
 			{
-				what: "nothing of the encapsulation stays on the ACK and the CNP that it makes due", write: modify(over.state()),
-				in: wrapped(g.answer(1, 11, 0, 1), true), out: []wire{g.upAck(11, 1), g.upCNP()}, events: events{advanced: 1, p4.MtEventCnpSent: 1},
+				what:  "nothing of the encapsulation stays on the ACK and the CNP that it makes due",
+				write: modify(over.state()),
+				in:    wrapped(g.answer(1, 11, 0, 1), true), out: []wire{g.upAck(11, 1), g.upCNP()},
+				events: events{advanced: 1, p4.MtEventCnpSent: 1},
 			},
 		},
 	}
@@ -378,13 +433,17 @@ func answerers() []scenario {
 
 // fromScratch: what leaves has nothing of the packet that made it due.
 func fromScratch() scenario {
-	g := newGroup(25, 1).where(func(g *group) { g.parent, g.window, g.branches[0].port = toParentEncaps, 0, 4 })
+	g := newGroup(25, 1).where(func(g *group) {
+		g.parent, g.window, g.branches[0].port = toParentEncaps, 0, 4
+	})
 	odd := func(p packet.RoCE) wire {
 		p = with(p, everyField)
 		p.IPv6.TrafficClass, p.IPv6.HopLimit, p.IPv6.FlowLabel, p.Checksummed = 0xff, 1, 0xf0f0f, true
 		p.Encapsulated, p.Routed = true, true
-		p.Outer = packet.IPv6{TrafficClass: 0xff, FlowLabel: 0xaaaaa, HopLimit: 2, Src: host(3), Dst: sidEndDT6}
-		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{sidBehind(2), sidBehind(3), sidEndDT6}, inbandTLVs([]byte{200, 2, 1, 1}))
+		p.Outer = packet.IPv6{TrafficClass: 0xff, FlowLabel: 0xaaaaa, HopLimit: 2, Src: host(3),
+			Dst: sidEndDT6}
+		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{sidBehind(2), sidBehind(3),
+			sidEndDT6}, inbandTLVs([]byte{200, 2, 1, 1}))
 		if err != nil {
 			panic(err)
 		}
@@ -397,16 +456,21 @@ func fromScratch() scenario {
 		steps: []step{
 			sends("ACK", odd(g.answer(0, 10, 3, 1)), advanced, g.upAck(10, 1)),
 			sends("repeated", odd(g.answer(0, 10, 3, 1)), repeated, g.upAck(10, 1)),
-			sends("NAK", odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)), nakSeq, g.upNak(11, 1)),
+			sends("NAK", odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)), nakSeq,
+				g.upNak(11, 1)),
 			{what: "a window", in: g.cnp(0), out: []wire{g.opened(0)}, events: events{cnpOpened: 1}},
-			{what: "a CNP out of a NAK, by a clone", in: odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)), out: []wire{g.upNak(11, 1), g.upCNP()}, events: events{nakSeq: 1, cnpSent: 1}},
+			{what: "a CNP out of a NAK, by a clone",
+				in:  odd(g.answer(0, 11, packet.NAKSyndrome(packet.NAKSequence), 1)),
+				out: []wire{g.upNak(11, 1), g.upCNP()}, events: events{nakSeq: 1, cnpSent: 1}},
 			{what: "a window", in: g.cnp(0), out: []wire{g.opened(0)}, events: events{cnpOpened: 1}},
 			{
-				what: "a CNP out of a CNP", in: g.cnp(0), out: []wire{g.upCNP(), g.opened(0)}, events: events{cnpSent: 1, cnpOpened: 1},
+				what: "a CNP out of a CNP", in: g.cnp(0), out: []wire{g.upCNP(), g.opened(0)},
+				events: events{cnpSent: 1, cnpOpened: 1},
 			},
 			{
-				what: "an ACK out of a poll, and a CNP", in: g.poll(), out: []wire{g.upNak(11, 1), g.upCNP()}, events: events{nakSeq: 1, cnpSent: 1},
-				write: modify(g.where(func(g *group) { g.window, g.holdoff = 0, 0 }).state()),
+				what: "an ACK out of a poll, and a CNP", in: g.poll(), out: []wire{g.upNak(11, 1), g.upCNP()},
+				events: events{nakSeq: 1, cnpSent: 1},
+				write:  modify(g.where(func(g *group) { g.window, g.holdoff = 0, 0 }).state()),
 			},
 		},
 	}
@@ -419,7 +483,9 @@ func upwardForms() []scenario {
 		name   string
 		parent parent
 	}{{"to_source", toSource}, {"to_parent", toParent}, {"to_parent_encaps", toParentEncaps}} {
-		g := newGroup(23, 2).where(func(g *group) { g.parent, g.window, g.branches[1].child = c.parent, 0, c.parent == toParent })
+		g := newGroup(23, 2).where(func(g *group) {
+			g.parent, g.window, g.branches[1].child = c.parent, 0, c.parent == toParent
+		})
 		list = append(list, scenario{
 			name: "response/" + c.name, entries: g.responses(),
 			steps: []step{
@@ -427,7 +493,8 @@ func upwardForms() []scenario {
 				sends("ACK", g.ack(1, 10, 1), advanced, g.upAck(10, 1)),
 				sends("NAK", g.nak(1, 11, 1), nakSeq, g.upNak(11, 1)),
 				sends("RNR NAK", g.rnr(1, 11, 9, 1), nakRNR, g.upRNR(11, 9, 1)),
-				sends("fatal NAK", g.fatal(1, 11, packet.NAKRemoteAccess, 1), nakFatal, g.upAnswer(11, packet.NAKSyndrome(packet.NAKRemoteAccess), 1)),
+				sends("fatal NAK", g.fatal(1, 11, packet.NAKRemoteAccess, 1), nakFatal,
+					g.upAnswer(11, packet.NAKSyndrome(packet.NAKRemoteAccess), 1)),
 				{in: g.cnp(0), out: []wire{g.opened(0)}, events: events{p4.MtEventCnpWindow: 1}},
 				sends("CNP", g.poll(), p4.MtEventCnpSent, g.upCNP()),
 			},
@@ -439,7 +506,8 @@ func upwardForms() []scenario {
 		name: "response/upstream_of_another_epoch", entries: old.responses(),
 		steps: []step{
 			{
-				what: "an answer of the old epoch does not pass for one of the new", in: old.ack(0, 10, 1), write: modify(next.upstream()),
+				what: "an answer of the old epoch does not pass for one of the new", in: old.ack(0, 10, 1),
+				write:  modify(next.upstream()),
 				egress: drops{p4.DropReasonMtEpoch: 1}, events: events{advanced: 1},
 			},
 			{in: old.cnp(0), out: []wire{old.opened(0)}, events: events{cnpOpened: 1}},
@@ -447,18 +515,23 @@ func upwardForms() []scenario {
 				what: "nor do an ACK and the CNP cloned beside it", in: old.ack(0, 11, 1),
 				egress: drops{p4.DropReasonMtEpoch: 2}, events: events{advanced: 1, cnpSent: 1},
 			},
-			withWrite(sends("all of the new epoch", next.ack(0, 12, 1), advanced, next.upAck(12, 1)), modify(next.state(), next.branch(next.branches[0], 2))),
+			withWrite(sends("all of the new epoch", next.ack(0, 12, 1), advanced, next.upAck(12, 1)),
+				modify(next.state(), next.branch(next.branches[0], 2))),
 		},
 	})
 	g := newGroup(24, 1)
 	return append(list, scenario{
 		name: "response/no_upstream", entries: append(g.responses(), remove(g.upstream())...),
 		steps: []step{
-			{what: "dropped in egress", in: g.ack(0, 10, 1), egress: drops{p4.DropReasonMtUpstream: 1}, events: events{advanced: 1}},
-			withWrite(sends("until it is there", g.ack(0, 10, 1), repeated, g.upAck(10, 1)), []*p4v1.Update{g.upstream()}),
+			{what: "dropped in egress", in: g.ack(0, 10, 1), egress: drops{p4.DropReasonMtUpstream: 1},
+				events: events{advanced: 1}},
+			withWrite(sends("until it is there", g.ack(0, 10, 1), repeated, g.upAck(10, 1)),
+				[]*p4v1.Update{g.upstream()}),
 			{
-				what: "its next hop is gone", in: g.ack(0, 11, 1), egress: drops{p4.DropReasonNoNeighbor: 1}, events: events{advanced: 1},
-				write: remove(entry(p4.TableNeighbor, []any{neighborOf(1)}, p4.ActionSetMacs, macOf(1), macBehind(1))),
+				what: "its next hop is gone", in: g.ack(0, 11, 1), egress: drops{p4.DropReasonNoNeighbor: 1},
+				events: events{advanced: 1},
+				write: remove(entry(p4.TableNeighbor, []any{neighborOf(1)}, p4.ActionSetMacs, macOf(1),
+					macBehind(1))),
 			},
 		},
 	})
@@ -478,10 +551,12 @@ func extremes() []scenario {
 			}
 		}
 		for b := range 31 {
-			s.steps = append(s.steps, sends(fmt.Sprintf("branch %d bounds", b+1), g.ack(b, 1000, 50), advanced, g.upAck(101+uint32(b), uint32(b)+1)))
+			s.steps = append(s.steps, sends(fmt.Sprintf("branch %d bounds", b+1), g.ack(b, 1000, 50),
+				advanced, g.upAck(101+uint32(b), uint32(b)+1)))
 		}
 		for b := range 31 {
-			s.steps = append(s.steps, absorbed("repetition of a branch that is not the lowest", g.ack(b+1, 101, 1)))
+			s.steps = append(s.steps, absorbed("repetition of a branch that is not the lowest",
+				g.ack(b+1, 101, 1)))
 		}
 		s.steps[len(s.steps)-1] = sends("", g.nak(31, 132, 31), nakSeq, g.upNak(132, 31))
 		list = append(list, s)

@@ -23,7 +23,9 @@ type wire struct {
 	frame []byte
 }
 
-func (w wire) String() string { return fmt.Sprintf("port %d: %s", w.port, hex.EncodeToString(w.frame)) }
+func (w wire) String() string {
+	return fmt.Sprintf("port %d: %s", w.port, hex.EncodeToString(w.frame))
+}
 
 func compareWires(a, b wire) int {
 	return cmp.Or(cmp.Compare(a.port, b.port), slices.Compare(a.frame, b.frame))
@@ -35,7 +37,8 @@ type target interface {
 	reset(t testing.TB)
 	// write changes entries.
 	write(t testing.TB, updates []*p4v1.Update)
-	// inject takes frames in, one after the other, and returns all that leaves because of them: in order on each port.
+	// inject takes frames in, one after the other, and returns all that leaves because of them: in
+	// order on each port.
 	inject(t testing.TB, in ...wire) []wire
 	// digests waits for as many as are wanted and returns all that there were since it was asked last.
 	digests(t testing.TB, want int) []learned
@@ -99,7 +102,8 @@ func (s scenario) run(t *testing.T, target target) {
 			out = target.inject(t, step.in)
 		}
 		compareOutput(t, name, out, step.out)
-		if got := target.digests(t, len(step.learned)); !slices.EqualFunc(got, step.learned, learned.equal) {
+		if got := target.digests(t, len(step.learned)); !slices.EqualFunc(got, step.learned,
+			learned.equal) {
 			t.Errorf("%s: digests\n%v, want\n%v", name, got, step.learned)
 		}
 		now := read()
@@ -143,7 +147,8 @@ func (s scenario) counters() []uint32 {
 		p4.CounterPfcXoffRxID, p4.CounterPfcXonRxID, p4.CounterPfcXoffTxID, p4.CounterPfcXonTxID,
 	}
 	if s.classes {
-		ids = append(ids, p4.CounterClassTxID, p4.CounterClassMarksID, p4.CounterClassTrimsID, p4.CounterClassDropsID)
+		ids = append(ids, p4.CounterClassTxID, p4.CounterClassMarksID, p4.CounterClassTrimsID,
+			p4.CounterClassDropsID)
 	}
 	return ids
 }

@@ -7,8 +7,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// twin is the response aggregation of one group as docs/multicast.md words it, written for a reader and not for a switch: PSNs and
-// MSNs never wrap (the wire's are taken modulo 2^24), a pending NAK has its own ePSN, and nothing is packed.
+// twin is the response aggregation of one group as docs/multicast.md words it, written for a reader
+// and not for a switch: PSNs and MSNs never wrap (the wire's are taken modulo 2^24), a pending NAK
+// has its own ePSN, and nothing is packed.
 type twin struct {
 	g    group
 	now  time.Duration
@@ -148,7 +149,8 @@ func (w *twin) respond(b int, psn int64, syndrome packet.Syndrome, msn int64) tw
 		return w.windows(a)
 	}
 	if plainACK && !advancing && w.lowest(b) {
-		return w.windows(w.answer(p4.MtEventAckRepeated, m, packet.ACKSyndrome(packet.CreditInvalid), true))
+		return w.windows(w.answer(p4.MtEventAckRepeated, m, packet.ACKSyndrome(packet.CreditInvalid),
+			true))
 	}
 	return w.windows(twinAnswer{drop: p4.DropReasonMtAbsorbed})
 }

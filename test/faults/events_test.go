@@ -192,7 +192,8 @@ func (s *scenario) join(host string) change {
 		r, err := s.group.Join(host, psn, offset)
 		s.must(err)
 		s.spec.Receivers = append(s.spec.Receivers, api.GroupReceiver{
-			Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN, StartPSN: &psn, StartMSN: uint32(messages),
+			Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN, StartPSN: &psn,
+			StartMSN: uint32(messages),
 		})
 		s.request(func() {
 			s.tell("%s is programmed", host)
@@ -263,7 +264,9 @@ func (s *scenario) holdLast() {
 func (s *scenario) receiver(host string) int {
 	h, err := s.world.Host(host)
 	s.must(err)
-	return slices.IndexFunc(s.spec.Receivers, func(r api.GroupReceiver) bool { return r.Address == h.Config().Addr })
+	return slices.IndexFunc(s.spec.Receivers, func(r api.GroupReceiver) bool {
+		return r.Address == h.Config().Addr
+	})
 }
 
 // release lets the source go on, in in-band mode with the receivers there are now.

@@ -17,8 +17,9 @@ import (
 // slow is what a run should not take; those that do are told, as something to look at.
 const slow = 2 * time.Second
 
-// mostRetries bounds the retries in a row without progress. What is left are mostly the source's own timeouts, 2.1 ms apart, while a receiver
-// is dead; without a hold-off that grows it would be thousands.
+// mostRetries bounds the retries in a row without progress. What is left are mostly the source's
+// own timeouts, 2.1 ms apart, while a receiver is dead; without a hold-off that grows it would be
+// thousands.
 const mostRetries = 500
 
 // each runs a story for every seed, on all processors, and reports what failed. It returns the
@@ -47,7 +48,8 @@ func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, e
 					refused.Add(s.hostile.refused())
 				}
 				if err == nil && s.world.Now() > slow {
-					t.Logf("seed %d took %v of virtual time:\n  %s", seed, s.world.Now(), strings.Join(s.story, "\n  "))
+					t.Logf("seed %d took %v of virtual time:\n  %s", seed, s.world.Now(),
+						strings.Join(s.story, "\n  "))
 				}
 				if err != nil {
 					failures.Add(1)
@@ -55,7 +57,8 @@ func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, e
 					if s != nil {
 						told = strings.Join(s.story, "\n  ")
 					}
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %s", seed, seed, t.Name(), err, told)
+					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %s", seed, seed,
+						t.Name(), err, told)
 					if failures.Load() >= 5 {
 						return
 					}
@@ -130,8 +133,9 @@ func story(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 	return s, nil
 }
 
-// TestFaults: whatever happens to the network in the middle of a transfer, and whatever hosts that are no
-// members send, every receiver's memory is the source's, no ACK was early, and the transfer came to its end.
+// TestFaults: whatever happens to the network in the middle of a transfer, and whatever hosts that
+// are no members send, every receiver's memory is the source's, no ACK was early, and the transfer
+// came to its end.
 func TestFaults(t *testing.T) {
 	each(t, func(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 		s, err := story(seed, cache)

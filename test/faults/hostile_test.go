@@ -20,7 +20,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// intruders are hosts that are in no group, and the switches they are at: an edge, and the source's switch.
+// intruders are hosts that are in no group, and the switches they are at: an edge, and the source's
+// switch.
 var intruders = [...][2]string{{"N1", "X1"}, {"N6", "X6"}}
 
 const (
@@ -36,15 +37,16 @@ const (
 // hostileMAC is the source of every PFC frame that an intruder forges.
 var hostileMAC = packet.MAC{2, 0xba, 0xd1, 0xba, 0xd1, 1}
 
-// marks are octets that a forged packet holds and no other: the end of a destination address and the UDP ports; MAC addresses.
+// marks are octets that a forged packet holds and no other: the end of a destination address and
+// the UDP ports; MAC addresses.
 var marks = [][]byte{
 	{0, 0, 0, 1, hostilePort >> 8, hostilePort & 0xff, packet.RoCEPort >> 8, packet.RoCEPort & 0xff},
 	append(packet.PFCAddress[:], hostileMAC[:]...),
 }
 
-// A hostile host sends whatever might reach a group's memory, its source, or a queue's pauses: data, ACKs, NAKs, CNPs and PFC
-// frames in anybody's name, plain or encapsulated up to three times, to SIDs, uSIDs and addresses. Nothing of it may
-// leave the switch that the host is at.
+// A hostile host sends whatever might reach a group's memory, its source, or a queue's pauses:
+// data, ACKs, NAKs, CNPs and PFC frames in anybody's name, plain or encapsulated up to three times,
+// to SIDs, uSIDs and addresses. Nothing of it may leave the switch that the host is at.
 type hostile struct {
 	s    *scenario
 	rng  *rand.Rand
@@ -80,7 +82,8 @@ func (h *hostile) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	}
 	for _, mark := range marks {
 		if bytes.Contains(frame, mark) {
-			h.s.must(fmt.Errorf("%v: %s sends %s what a hostile host has forged: %x", now, w.From, w.To, frame))
+			h.s.must(fmt.Errorf("%v: %s sends %s what a hostile host has forged: %x", now, w.From, w.To,
+				frame))
 		}
 	}
 }
@@ -88,7 +91,8 @@ func (h *hostile) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 // Arrived implements lab.Tap.
 func (*hostile) Arrived(time.Duration, *lab.Wire, []byte) {}
 
-// refused counts what the switches of the intruders have dropped as addressed to a SID or encapsulated.
+// refused counts what the switches of the intruders have dropped as addressed to a SID or
+// encapsulated.
 func (h *hostile) refused() (n uint64) {
 	for _, i := range intruders {
 		sw, err := h.s.world.Switch(i[0])
@@ -141,7 +145,8 @@ func (h *hostile) aim(from *lab.HostNode) []byte {
 	}
 	b := p.Append(nil)[packet.EthernetLen:]
 	for range 2 {
-		ip := packet.IPv6{PayloadLength: uint16(len(b)), NextHeader: packet.NextHeaderIPv6, HopLimit: 64, Src: from.Config().Addr, Dst: h.decapsulator()}
+		ip := packet.IPv6{PayloadLength: uint16(len(b)), NextHeader: packet.NextHeaderIPv6, HopLimit: 64,
+			Src: from.Config().Addr, Dst: h.decapsulator()}
 		b = append(ip.Append(nil), b...)
 	}
 	return h.ethernet(from, b)
@@ -176,7 +181,8 @@ func (h *hostile) frame(from *lab.HostNode) []byte {
 }
 
 func (h *hostile) ethernet(from *lab.HostNode, b []byte) []byte {
-	return append(packet.Ethernet{Dst: from.Config().GatewayMAC, Src: from.Config().MAC, EtherType: packet.EtherTypeIPv6}.Append(nil), b...)
+	return append(packet.Ethernet{Dst: from.Config().GatewayMAC, Src: from.Config().MAC,
+		EtherType: packet.EtherTypeIPv6}.Append(nil), b...)
 }
 
 // one returns one of several.
@@ -186,7 +192,8 @@ func one[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 func (h *hostile) forged(own netip.Addr) (protocol uint8, b []byte) {
 	g := h.s.group
 	if h.rng.IntN(6) == 0 {
-		pfc := packet.PFC{Classes: uint8(h.rng.Uint32()), Quanta: [8]uint16{65535, 65535, 65535, 65535, 65535, 65535, 65535, 65535}}
+		pfc := packet.PFC{Classes: uint8(h.rng.Uint32()), Quanta: [8]uint16{65535, 65535, 65535, 65535,
+			65535, 65535, 65535, 65535}}
 		return packet.NextHeaderEthernet, pfc.AppendFrame(nil, hostileMAC)
 	}
 	src := one(h.rng, own, h.member(), h.node(), proxy)
@@ -194,7 +201,8 @@ func (h *hostile) forged(own netip.Addr) (protocol uint8, b []byte) {
 	p := packet.RoCE{
 		IPv6: packet.IPv6{HopLimit: 64, Src: src, Dst: proxy},
 		UDP:  packet.UDP{SrcPort: hostilePort, DstPort: packet.RoCEPort},
-		BTH:  packet.BTH{Opcode: packet.OpAcknowledge, PKey: packet.DefaultPKey, DestQPN: designatedQPN, PSN: psn},
+		BTH: packet.BTH{Opcode: packet.OpAcknowledge, PKey: packet.DefaultPKey, DestQPN: designatedQPN,
+			PSN: psn},
 	}
 	// The epoch that the nodes of the tree use is no secret to be relied on.
 	if epoch := h.epoch(); h.rng.IntN(4) > 0 {
@@ -202,9 +210,11 @@ func (h *hostile) forged(own netip.Addr) (protocol uint8, b []byte) {
 	}
 	switch h.rng.IntN(5) {
 	case 0:
-		p.AETH = packet.AETH{Syndrome: packet.ACKSyndrome(packet.CreditInvalid), MSN: h.rng.Uint32() & packet.PSNMask}
+		p.AETH = packet.AETH{Syndrome: packet.ACKSyndrome(packet.CreditInvalid),
+			MSN: h.rng.Uint32() & packet.PSNMask}
 	case 1:
-		p.AETH = packet.AETH{Syndrome: packet.NAKSyndrome(one(h.rng, packet.NAKSequence, packet.NAKRemoteAccess))}
+		p.AETH = packet.AETH{Syndrome: packet.NAKSyndrome(one(h.rng, packet.NAKSequence,
+			packet.NAKRemoteAccess))}
 	case 2:
 		p.BTH.Opcode, p.BTH.BECN = packet.OpCongestionNotification, true
 	default:
@@ -261,7 +271,8 @@ func (h *hostile) epoch() uint32 {
 	return 0
 }
 
-// target is what some packet is addressed to: a SID of the tree, another SID of a switch, a container of uSIDs, or an address.
+// target is what some packet is addressed to: a SID of the tree, another SID of a switch, a
+// container of uSIDs, or an address.
 func (h *hostile) target() netip.Addr {
 	sw := one(h.rng, h.s.world.Network.Switches...)
 	switch h.rng.IntN(8) {
@@ -296,7 +307,8 @@ func (s *scenario) admitted() error {
 			return err
 		}
 		_, port := s.world.Network.Uplink(i[1])
-		e := entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Uint(0)), entry.With("vrf", entry.Uint(0))),
+		e := entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Uint(0)),
+			entry.With("vrf", entry.Uint(0))),
 			entry.Exact("port", entry.Uint(uint64(port))))
 		pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
 		if err != nil {
@@ -316,9 +328,10 @@ func (s *scenario) admitted() error {
 	return nil
 }
 
-// TestIntrudersDoHarm: what the hostile hosts of the other tests send does harm where no edge of the
-// domain keeps it out. The source takes ACKs of what receivers lack, or a NAK that ends it, and receivers hold
-// what the source never wrote. A run of the other tests proves something only because of that.
+// TestIntrudersDoHarm: what the hostile hosts of the other tests send does harm where no edge of
+// the domain keeps it out. The source takes ACKs of what receivers lack, or a NAK that ends it, and
+// receivers hold what the source never wrote. A run of the other tests proves something only
+// because of that.
 func TestIntrudersDoHarm(t *testing.T) {
 	cache := new(p4rt.Cache)
 	forged := bytes.Repeat([]byte{0xbd}, pmtu)
@@ -347,6 +360,7 @@ func TestIntrudersDoHarm(t *testing.T) {
 		}
 	}
 	if early == 0 || written == 0 {
-		t.Errorf("the source took %d forged ACKs, and %d receivers a forged WRITE; want both", early, written)
+		t.Errorf("the source took %d forged ACKs, and %d receivers a forged WRITE; want both", early,
+			written)
 	}
 }

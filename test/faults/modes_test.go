@@ -21,7 +21,8 @@ func (received) Sent(time.Duration, *lab.Wire, []byte) {}
 
 // Arrived implements lab.Tap.
 func (r received) Arrived(_ time.Duration, w *lab.Wire, frame []byte) {
-	if p, _, err := packet.ParseRoCE(frame); err == nil && strings.HasPrefix(w.To, "R") && p.BTH.Opcode != packet.OpAcknowledge {
+	if p, _, err := packet.ParseRoCE(frame); err == nil && strings.HasPrefix(w.To, "R") &&
+		p.BTH.Opcode != packet.OpAcknowledge {
 		r[w.To] = append(r[w.To], slices.Clone(frame))
 	}
 }
@@ -49,7 +50,8 @@ func TestModesGiveTheSameBytes(t *testing.T) {
 		for name, want := range provisioned {
 			got := inband[name]
 			if !slices.EqualFunc(got, want, bytes.Equal) {
-				t.Errorf("seed %d: %s got %d packets in-band and %d provisioned, not all the same", seed, name, len(got), len(want))
+				t.Errorf("seed %d: %s got %d packets in-band and %d provisioned, not all the same", seed, name,
+					len(got), len(want))
 			}
 		}
 	}

@@ -26,7 +26,8 @@ type planesStory struct {
 
 // planeFormats are how packets say their path; a seed has one.
 var planeFormats = []struct{ mode, hops string }{
-	{"ecmp", "links"}, {"stev", "links"}, {"usid-f3216", "links"}, {"usid-f1616", "links"}, {"usid-srh", "links"}, {"usid-f3216", "nodes"}, {"usid-srh", "nodes"},
+	{"ecmp", "links"}, {"stev", "links"}, {"usid-f3216", "links"}, {"usid-f1616", "links"},
+	{"usid-srh", "links"}, {"usid-f3216", "nodes"}, {"usid-srh", "nodes"},
 }
 
 // instructed reports whether every host holds what the controller wants of it.
@@ -44,7 +45,8 @@ func (s *planesStory) instructed() bool {
 func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	s := &planesStory{scenario: scenario{rng: rand.New(rand.NewPCG(seed, 2))}}
 	network := lab.Clos(lab.ClosConfig{
-		Planes: 2, T0: 2, T1: 2, Hosts: 4, Delay: time.Duration(1+s.rng.IntN(10)) * time.Microsecond, Rate: 1e9 * uint64(1+s.rng.IntN(25)),
+		Planes: 2, T0: 2, T1: 2, Hosts: 4, Delay: time.Duration(1+s.rng.IntN(10)) * time.Microsecond,
+		Rate: 1e9 * uint64(1+s.rng.IntN(25)),
 	})
 	var err error
 	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache, Managed: true}); err != nil {
@@ -65,7 +67,8 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 		return nil, err
 	}
 	if !s.world.Run(time.Second, func() bool { return s.connected() && s.instructed() }) {
-		return s, fmt.Errorf("switches and hosts do not hold what they are to hold within a second: %v", s.control.Err())
+		return s, fmt.Errorf("switches and hosts do not hold what they are to hold within a second: %v",
+			s.control.Err())
 	}
 	const pmtu = 1024
 	cfg := lab.MeshConfig{
@@ -80,7 +83,8 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 		if incast {
 			from, to = (sink+1+s.rng.IntN(3))%4, sink
 		}
-		cfg.Flows = append(cfg.Flows, lab.FlowConfig{From: network.Hosts[from].Name, To: network.Hosts[to].Name, Bytes: pmtu*(100+s.rng.IntN(150)) - s.rng.IntN(pmtu)})
+		cfg.Flows = append(cfg.Flows, lab.FlowConfig{From: network.Hosts[from].Name,
+			To: network.Hosts[to].Name, Bytes: pmtu*(100+s.rng.IntN(150)) - s.rng.IntN(pmtu)})
 	}
 	if s.mesh, err = s.world.NewMesh(cfg); err != nil {
 		return s, err
@@ -109,7 +113,8 @@ func planesOf(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	switch seed % planeKinds {
 	case 1:
 		s.when(when, func() {
-			s.link(fmt.Sprintf("P%d-T0-%d", p, 1+s.rng.IntN(2)), fmt.Sprintf("P%d-T1-%d", p, 1+s.rng.IntN(2)), off())
+			s.link(fmt.Sprintf("P%d-T0-%d", p, 1+s.rng.IntN(2)),
+				fmt.Sprintf("P%d-T1-%d", p, 1+s.rng.IntN(2)), off())
 		})
 	case 2:
 		s.when(when, func() { s.power(fmt.Sprintf("P%d-T1-%d", p, 1+s.rng.IntN(2)), off()) })
@@ -132,7 +137,9 @@ func planesOf(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	case 6: // a flapping link, and the controller restarts
 		s.when(when, func() {
 			for i := range 5 {
-				s.world.After(time.Duration(i)*4*time.Millisecond, func() { s.link(fmt.Sprintf("P%d-T0-1", p), fmt.Sprintf("P%d-T1-1", p), 2*time.Millisecond) })
+				s.world.After(time.Duration(i)*4*time.Millisecond, func() {
+					s.link(fmt.Sprintf("P%d-T0-1", p), fmt.Sprintf("P%d-T1-1", p), 2*time.Millisecond)
+				})
 			}
 		})
 		s.restartController(when, s.between(time.Millisecond, 20*time.Millisecond))
@@ -145,7 +152,8 @@ func (s *planesStory) stuck() (text string) {
 	for _, f := range s.mesh.Flows {
 		if f.Ended == 0 {
 			text += fmt.Sprintf("\n  %s to %s: %v, %d octets in flight, next PSN %#x, acknowledged %#x\n    %+v\n    peer %+v",
-				f.From, f.To, f.QP.Schedule(), f.QP.InFlight(), f.QP.NextPSN(), f.QP.UnackPSN(), f.QP.Counters(), f.SinkQP.Counters())
+				f.From, f.To, f.QP.Schedule(), f.QP.InFlight(), f.QP.NextPSN(), f.QP.UnackPSN(),
+				f.QP.Counters(), f.SinkQP.Counters())
 		}
 	}
 	return text
@@ -170,7 +178,8 @@ func (s *planesStory) run() error {
 	case s.control.Err() != nil:
 		return fmt.Errorf("controller: %w", s.control.Err())
 	case !done:
-		return fmt.Errorf("not done after %v of virtual time: %.0f %%%s", s.world.Now(), 100*s.mesh.Progress(), s.stuck())
+		return fmt.Errorf("not done after %v of virtual time: %.0f %%%s", s.world.Now(),
+			100*s.mesh.Progress(), s.stuck())
 	case s.mesh.Corrupt() > 0:
 		return fmt.Errorf("%d flows are corrupt", s.mesh.Corrupt())
 	}
@@ -183,8 +192,8 @@ func (s *planesStory) run() error {
 	return nil
 }
 
-// TestPlanes: in whatever way packets say their path, whatever a link, a switch, a plane or the wires do, all that MRC hosts write arrives,
-// immediate data in order, and no queue pair fails.
+// TestPlanes: in whatever way packets say their path, whatever a link, a switch, a plane or the
+// wires do, all that MRC hosts write arrives, immediate data in order, and no queue pair fails.
 func TestPlanes(t *testing.T) {
 	first, n := seeds.Range(t, 1, planeSeeds)
 	cache := new(p4rt.Cache)
@@ -202,7 +211,8 @@ func TestPlanes(t *testing.T) {
 				}
 				if err != nil {
 					failures.Add(1)
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i, first+i, t.Name(), err, s.story)
+					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i,
+						first+i, t.Name(), err, s.story)
 				}
 			}
 		})

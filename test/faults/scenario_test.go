@@ -147,7 +147,8 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	s.world.AddTap(s.cnps)
 	s.spec = api.MulticastGroupSpec{
 		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
-		Source:    api.GroupSource{Address: s.group.Source.Config().Addr, QPN: s.group.SourceQP.Config().QPN},
+		Source: api.GroupSource{Address: s.group.Source.Config().Addr,
+			QPN: s.group.SourceQP.Config().QPN},
 		CNPWindow: api.Duration(cnpWindow), EvictAfter: api.Duration(o.evict),
 	}
 	s.control.Events = func(e api.Event) {
@@ -159,7 +160,8 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		s.spec.Objective = api.ObjectiveCost
 	}
 	for _, r := range s.group.Receivers {
-		s.spec.Receivers = append(s.spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.spec.Receivers = append(s.spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
+			QPN: r.QP.Config().QPN})
 	}
 	s.world.Run(time.Second, s.connected)
 	if err := s.put(); err != nil {
@@ -275,7 +277,8 @@ func (s *scenario) run() error {
 		return fmt.Errorf("%d early ACKs, the first at %s", early, first)
 	}
 	if !done {
-		return fmt.Errorf("not done after %v of virtual time: source waits for PSN %#06x, status %+v", s.world.Now(), s.group.SourceQP.UnackedPSN(), s.status())
+		return fmt.Errorf("not done after %v of virtual time: source waits for PSN %#06x, status %+v",
+			s.world.Now(), s.group.SourceQP.UnackedPSN(), s.status())
 	}
 	if corrupt := s.group.Corrupt(); len(corrupt) > 0 {
 		return fmt.Errorf("memory of %v is not the source's", corrupt)
@@ -309,7 +312,8 @@ func (c *cnpSpacing) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	}
 	n6, _ := c.world.Switch("N6")
 	if c.sent > 0 && c.restarts == n6.Restarts && now-c.last < cnpWindow-switchClock && c.err == nil {
-		c.err = fmt.Errorf("two CNPs to the source within %v, at %v and %v, want one in %v", now-c.last, c.last, now, cnpWindow)
+		c.err = fmt.Errorf("two CNPs to the source within %v, at %v and %v, want one in %v", now-c.last,
+			c.last, now, cnpWindow)
 	}
 	c.last, c.restarts = now, n6.Restarts
 	c.sent++

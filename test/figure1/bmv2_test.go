@@ -28,7 +28,8 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// GoBGP closes the queue of a session without waiting for it to be empty, and then its goroutine stays.
+		// GoBGP closes the queue of a session without waiting for it to be empty, and then its goroutine
+		// stays.
 		goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
 }
 
@@ -40,8 +41,8 @@ const (
 	settleTimeout   = 20 * time.Second
 )
 
-// TestFigure1OnBMv2 runs the reference topology on BMv2 switches, once in each mode, each time with a new controller that has lost its
-// store and finds the last one's group in the switches.
+// TestFigure1OnBMv2 runs the reference topology on BMv2 switches, once in each mode, each time with
+// a new controller that has lost its store and finds the last one's group in the switches.
 func TestFigure1OnBMv2(t *testing.T) {
 	bmv2.Require(t)
 	network := lab.Figure1()
@@ -58,7 +59,8 @@ func TestFigure1OnBMv2(t *testing.T) {
 	}
 	for _, l := range network.Links {
 		if l.PortA != 0 && l.PortB != 0 {
-			topology.Links = append(topology.Links, [2]bmv2.Port{{Switch: l.A, Port: l.PortA}, {Switch: l.B, Port: l.PortB}})
+			topology.Links = append(topology.Links, [2]bmv2.Port{{Switch: l.A, Port: l.PortA},
+				{Switch: l.B, Port: l.PortB}})
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
@@ -114,7 +116,8 @@ func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), programTimeout)
 	defer cancel()
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: f.network, Listen: "127.0.0.1:0", Elsewhere: f.addresses})
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: f.network, Listen: "127.0.0.1:0",
+		Elsewhere: f.addresses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +158,11 @@ func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 		qp.Window = 8           // more than 30 at once would not fit BMv2's ring of a port
 		qp.LocalAckTimeout = 21 // 8.6 s
 		group, err = live.World.NewGroup(lab.GroupConfig{
-			Proxy: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff, 15: byte(round + 1)}), DesignatedQPN: 0x00beef, Source: "S1",
-			Receivers: []string{"R1", "R2", "R3", "R4", "R5"}, InitialPSN: 0xffff80, QP: qp, Memory: len(data),
+			Proxy: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0xff, 0xff,
+				15: byte(round + 1)}),
+			DesignatedQPN: 0x00beef, Source: "S1",
+			Receivers: []string{"R1", "R2", "R3", "R4", "R5"}, InitialPSN: 0xffff80, QP: qp,
+			Memory: len(data),
 		})
 		return err
 	})
@@ -192,7 +198,8 @@ func (f *figure) run(t *testing.T, mode api.GroupMode, round int) {
 	t.Logf("%v: the transfer is over", time.Since(begin))
 	settle(t, c)
 	t.Logf("%v: %d frames compared", time.Since(begin), c.seen)
-	m := &maker{network: &f.network, group: group, mode: mode, tree: made.Status.Tree, epoch: made.Status.Epoch}
+	m := &maker{network: &f.network, group: group, mode: mode, tree: made.Status.Tree,
+		epoch: made.Status.Epoch}
 	do(t, live, func() error {
 		m.next = group.SourceQP.UnackedPSN()
 		f.check(t, group, traffic)
@@ -247,7 +254,9 @@ func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live)
 	for {
 		var list struct{ Items []api.SwitchStatus }
 		f.request(ctx, t, http.MethodGet, live.URL()+"/v1/switches", nil, &list)
-		unsettled := slices.IndexFunc(list.Items, func(s api.SwitchStatus) bool { return s.Settling || !s.Synced })
+		unsettled := slices.IndexFunc(list.Items, func(s api.SwitchStatus) bool {
+			return s.Settling || !s.Synced
+		})
 		if len(list.Items) == len(f.network.Switches) && unsettled < 0 {
 			return
 		}
@@ -259,8 +268,8 @@ func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live)
 	}
 }
 
-// deleteOrphans deletes what the last controller's group left on the switches. The present controller,
-// which starts without its intents, keeps that group until a client deletes it.
+// deleteOrphans deletes what the last controller's group left on the switches. The present
+// controller, which starts without its intents, keeps that group until a client deletes it.
 func (f *figure) deleteOrphans(ctx context.Context, t *testing.T, live *lab.Live) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -316,7 +325,9 @@ func (f *figure) awaitBase(ctx context.Context, t *testing.T) {
 
 // without is what list has and other has not.
 func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		return slices.Contains(other, s)
+	})
 }
 
 // do runs f on the world's goroutine.
@@ -377,7 +388,9 @@ func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
 				if err != nil {
 					return
 				}
-				if live.Clock.Do(context.Background(), func(now time.Duration) { node.Transmit(now, port, frame[:n]) }) != nil {
+				if live.Clock.Do(context.Background(), func(now time.Duration) {
+					node.Transmit(now, port, frame[:n])
+				}) != nil {
 					return
 				}
 			}
@@ -396,13 +409,15 @@ func (f *figure) join(t *testing.T, live *lab.Live) (leave func()) {
 // spec asks for what the hosts of a group have.
 func spec(mode api.GroupMode, group *lab.Group) api.MulticastGroupSpec {
 	s := api.MulticastGroupSpec{
-		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN, InitialPSN: group.Config.InitialPSN, Mode: mode,
+		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN,
+		InitialPSN: group.Config.InitialPSN, Mode: mode,
 		Source: api.GroupSource{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
 		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
 		CNPWindow: api.Duration(time.Hour), NackHoldoff: api.Duration(time.Hour),
 	}
 	for _, r := range group.Receivers {
-		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
+			QPN: r.QP.Config().QPN})
 	}
 	return s
 }
@@ -410,7 +425,8 @@ func spec(mode api.GroupMode, group *lab.Group) api.MulticastGroupSpec {
 const groups = "/v1/multicast-groups"
 
 // post makes a group by one request and waits until it is programmed.
-func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string, s api.MulticastGroupSpec) api.MulticastGroup {
+func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name string,
+	s api.MulticastGroupSpec) api.MulticastGroup {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "spec": s})
 	if err != nil {
@@ -433,7 +449,8 @@ func (f *figure) post(ctx context.Context, t *testing.T, live *lab.Live, name st
 	}
 }
 
-func (f *figure) request(ctx context.Context, t *testing.T, method, url string, body []byte, into any) {
+func (f *figure) request(ctx context.Context, t *testing.T, method, url string, body []byte,
+	into any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
@@ -509,7 +526,8 @@ func (f *figure) check(t *testing.T, group *lab.Group, traffic *lab.Traffic) {
 	}
 }
 
-// checkTree holds the data packets of the transfer against the tree: each crosses each of its links once, and no other.
+// checkTree holds the data packets of the transfer against the tree: each crosses each of its links
+// once, and no other.
 func checkTree(t *testing.T, m *maker, c *comparison) {
 	t.Helper()
 	packets := transferred / m.group.Config.QP.PMTU
@@ -528,7 +546,8 @@ func checkTree(t *testing.T, m *maker, c *comparison) {
 	}
 }
 
-// checkState asks the switches, by the API, for what they know after the transfer: packet-outs and packet-ins for every branch.
+// checkState asks the switches, by the API, for what they know after the transfer: packet-outs and
+// packet-ins for every branch.
 func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 	t.Helper()
 	var report api.GroupState
@@ -539,16 +558,20 @@ func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 	last := int64(packet.PSNAdd(m.next, -1))
 	for _, n := range report.Nodes {
 		for _, b := range n.Branches {
-			if !b.Valid || b.AckPSN != last || b.NAKPending || b.MSN != transferred/message || b.Epoch != m.epoch {
-				t.Errorf("%s: branch %+v, want PSN %#06x and MSN %d acknowledged", n.Switch, b, last, transferred/message)
+			if !b.Valid || b.AckPSN != last || b.NAKPending || b.MSN != transferred/message ||
+				b.Epoch != m.epoch {
+				t.Errorf("%s: branch %+v, want PSN %#06x and MSN %d acknowledged", n.Switch, b, last,
+					transferred/message)
 			}
 		}
 	}
 }
 
-// congest makes a group with a short window of CNPs and has one receiver send one. No other packet comes: it reaches the source only if
-// each switch on the way tells the controller of its window, and the controller polls it when that is over.
-func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker, c *comparison) {
+// congest makes a group with a short window of CNPs and has one receiver send one. No other packet
+// comes: it reaches the source only if each switch on the way tells the controller of its window,
+// and the controller polls it when that is over.
+func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker,
+	c *comparison) {
 	t.Helper()
 	s := spec(api.ModeProvisioned, m.group)
 	s.ProxyAddress = s.ProxyAddress.Next()
@@ -570,8 +593,10 @@ func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *m
 			if err != nil || got.From != m.uplink("S1") {
 				continue
 			}
-			if p.BTH.Opcode != packet.OpCongestionNotification || !p.BTH.BECN || p.BTH.DestQPN != s.Source.QPN ||
-				p.IPv6.Src != s.ProxyAddress || p.IPv6.Dst != s.Source.Address || packet.CheckICRC(p.Datagram) != nil {
+			if p.BTH.Opcode != packet.OpCongestionNotification || !p.BTH.BECN ||
+				p.BTH.DestQPN != s.Source.QPN ||
+				p.IPv6.Src != s.ProxyAddress || p.IPv6.Dst != s.Source.Address ||
+				packet.CheckICRC(p.Datagram) != nil {
 				t.Errorf("the source gets\n%s\nwant a CNP", dissect(got.Octets))
 			}
 			t.Logf("the CNP reached the source after %v", time.Since(begin))

@@ -29,7 +29,8 @@ type comparison struct {
 }
 
 func newComparison() *comparison {
-	return &comparison{twins: map[string]*twin{}, notify: make(chan struct{}, 1), data: map[[2]bmv2.Port]int{}}
+	return &comparison{twins: map[string]*twin{}, notify: make(chan struct{}, 1),
+		data: map[[2]bmv2.Port]int{}}
 }
 
 // record takes what a bmv2.Recorder has.
@@ -51,8 +52,8 @@ func (c *comparison) take() []bmv2.Frame {
 	return frames
 }
 
-// settle compares what has been recorded, and goes on until all that the twins have sent has left BMv2 too, and BMv2 has begun with every
-// frame. It returns the first difference.
+// settle compares what has been recorded, and goes on until all that the twins have sent has left
+// BMv2 too, and BMv2 has begun with every frame. It returns the first difference.
 func (c *comparison) settle(ctx context.Context) error {
 	for {
 		for frames := c.take(); len(frames) > 0; frames = c.take() {
@@ -101,7 +102,8 @@ func (c *comparison) step(f bmv2.Frame) error {
 	case f.To:
 		c.toHosts++
 	}
-	if p, _, err := packet.ParseRoCE(f.Octets); err == nil && p.BTH.Opcode <= packet.OpWriteOnlyImmediate {
+	if p, _, err := packet.ParseRoCE(f.Octets); err == nil &&
+		p.BTH.Opcode <= packet.OpWriteOnlyImmediate {
 		c.data[[2]bmv2.Port{f.From, f.To}]++
 	}
 	var err error
@@ -120,7 +122,8 @@ func dissect(frame []byte) string {
 	if err != nil {
 		return fmt.Sprintf("  %x (%v)", frame[:min(len(frame), 256)], err)
 	}
-	return fmt.Sprintf("  %x\n  outer %+v SRH %+v\n  %+v %+v %+v %+v", frame[:min(len(frame), 256)], p.Outer, p.SRH, p.IPv6, p.BTH, p.RETH, p.AETH)
+	return fmt.Sprintf("  %x\n  outer %+v SRH %+v\n  %+v %+v %+v %+v", frame[:min(len(frame), 256)],
+		p.Outer, p.SRH, p.IPv6, p.BTH, p.RETH, p.AETH)
 }
 
 // TestComparison makes sure that a difference is told, wherever it is.
@@ -136,10 +139,14 @@ func TestComparison(t *testing.T) {
 		want    string // in the error; "" is none
 	}{
 		{"the same", [][]byte{[]byte("one"), []byte("two")}, []string{"one", "two"}, 0, ""},
-		{"another octet", [][]byte{[]byte("one")}, []string{"onE"}, 0, "BMv2 and the embedded switch sent"},
-		{"another order", [][]byte{[]byte("one"), []byte("two")}, []string{"two", "one"}, 0, "BMv2 and the embedded switch sent"},
-		{"one more", [][]byte{[]byte("one")}, []string{"one", "one"}, 0, "that the embedded switch did not"},
-		{"one less", [][]byte{[]byte("one"), []byte("two")}, []string{"one"}, 0, "does not send what the embedded switch has sent"},
+		{"another octet", [][]byte{[]byte("one")}, []string{"onE"}, 0,
+			"BMv2 and the embedded switch sent"},
+		{"another order", [][]byte{[]byte("one"), []byte("two")}, []string{"two", "one"}, 0,
+			"BMv2 and the embedded switch sent"},
+		{"one more", [][]byte{[]byte("one")}, []string{"one", "one"}, 0,
+			"that the embedded switch did not"},
+		{"one less", [][]byte{[]byte("one"), []byte("two")}, []string{"one"}, 0,
+			"does not send what the embedded switch has sent"},
 		{"not on the record", nil, nil, 1, "does not send what"},
 	} {
 		cmp := newComparison()

@@ -56,15 +56,16 @@ func discover(t *testing.T, network lab.Network, elsewhere map[string]string) {
 			ports[l.A], ports[l.B] = append(ports[l.A], l.PortA), append(ports[l.B], l.PortB)
 		}
 	}
-	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: "127.0.0.1:0", Elsewhere: elsewhere, Tune: func(inv *inventory.Inventory) {
-		inv.BGP, inv.Topology.File = inventory.BGP{}, file
-		inv.Discovery.Protocol = inventory.DiscoveryLLDP
-		for i := range inv.Switches {
-			if sw := &inv.Switches[i]; elsewhere != nil {
-				sw.LinkPorts = ports[sw.Name]
+	live, err := lab.StartLive(ctx, lab.LiveOptions{Network: network, Listen: "127.0.0.1:0",
+		Elsewhere: elsewhere, Tune: func(inv *inventory.Inventory) {
+			inv.BGP, inv.Topology.File = inventory.BGP{}, file
+			inv.Discovery.Protocol = inventory.DiscoveryLLDP
+			for i := range inv.Switches {
+				if sw := &inv.Switches[i]; elsewhere != nil {
+					sw.LinkPorts = ports[sw.Name]
+				}
 			}
-		}
-	}})
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func discover(t *testing.T, network lab.Network, elsewhere map[string]string) {
 	}
 	do(t, live, func() error { return live.World.SetLink("N6", "N4", false) })
 	for id := range want {
-		if a, b := ids["N6"], ids["N4"]; id == fmt.Sprintf("%s,2~%s,1", a, b) || id == fmt.Sprintf("%s,1~%s,2", b, a) {
+		if a, b := ids["N6"], ids["N4"]; id == fmt.Sprintf("%s,2~%s,1", a, b) ||
+			id == fmt.Sprintf("%s,1~%s,2", b, a) {
 			delete(want, id)
 		}
 	}

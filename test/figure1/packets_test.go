@@ -75,7 +75,8 @@ func (m *maker) frame(host string, bth packet.BTH, payload int) packet.RoCE {
 	return packet.RoCE{
 		Ethernet: packet.Ethernet{Dst: m.switchOf(sw).MAC, Src: h.MAC},
 		IPv6: packet.IPv6{
-			TrafficClass: packet.TrafficClass(26, packet.ECT0), FlowLabel: 0x54321, HopLimit: 64, Src: h.Address, Dst: m.group.Config.Proxy,
+			TrafficClass: packet.TrafficClass(26, packet.ECT0), FlowLabel: 0x54321, HopLimit: 64,
+			Src: h.Address, Dst: m.group.Config.Proxy,
 		},
 		UDP: packet.UDP{SrcPort: 0xd001, DstPort: packet.RoCEPort}, BTH: bth,
 		RETH:    packet.RETH{VA: 0x1000, RKey: 0x5eed, DMALength: uint32(payload)},
@@ -91,7 +92,8 @@ func pattern(n int) []byte {
 	return b
 }
 
-// encapsulatedHosts is how many receivers a packet reaches that the source does encapsulate: none but in in-band mode.
+// encapsulatedHosts is how many receivers a packet reaches that the source does encapsulate: none
+// but in in-band mode.
 func (m *maker) encapsulatedHosts() int { return receivers - m.plainHosts() }
 
 // encapsulated puts a frame of the source into the tree.
@@ -104,12 +106,14 @@ func (m *maker) encapsulated(p packet.RoCE, edges []packet.EdgeReceivers) packet
 }
 
 func (m *maker) routed(p packet.RoCE, tlvs []byte) packet.RoCE {
-	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{m.tree.SID, m.group.Config.Proxy}, packet.AppendPadding(tlvs))
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{m.tree.SID, m.group.Config.Proxy},
+		packet.AppendPadding(tlvs))
 	if err != nil {
 		panic(err)
 	}
 	p.Encapsulated, p.Routed, p.SRH = true, true, srh
-	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: p.IPv6.FlowLabel, HopLimit: 64, Src: p.IPv6.Src, Dst: m.tree.SID}
+	p.Outer = packet.IPv6{TrafficClass: p.IPv6.TrafficClass, FlowLabel: p.IPv6.FlowLabel, HopLimit: 64,
+		Src: p.IPv6.Src, Dst: m.tree.SID}
 	return p
 }
 
@@ -171,24 +175,35 @@ func (m *maker) requests() []sample {
 		p := request(op, 64)
 		add(fmt.Sprintf("plain %v", op), p, m.plainHosts())
 		add(fmt.Sprintf("encapsulated %v", op), m.encapsulated(p, m.edges()), m.encapsulatedHosts())
-		add(fmt.Sprintf("encapsulated %v, a TLV a receiver", op), m.routed(p, split), m.encapsulatedHosts())
+		add(fmt.Sprintf("encapsulated %v, a TLV a receiver", op), m.routed(p, split),
+			m.encapsulatedHosts())
 		add(fmt.Sprintf("encapsulated %v without TLV", op), m.encapsulated(p, nil), m.encapsulatedHosts())
 	}
 	for _, octets := range []int{0, 1, 3, 4, 1023, 4096} {
 		add(fmt.Sprintf("plain, %d octets", octets), request(packet.OpWriteOnly, octets), m.plainHosts())
-		add(fmt.Sprintf("encapsulated, %d octets", octets), m.encapsulated(request(packet.OpWriteOnly, octets), m.edges()), m.encapsulatedHosts())
+		add(fmt.Sprintf("encapsulated, %d octets", octets),
+			m.encapsulated(request(packet.OpWriteOnly, octets), m.edges()), m.encapsulatedHosts())
 	}
 	whole := m.encapsulated(request(packet.OpWriteOnly, 32), m.edges())
 	plain := request(packet.OpWriteOnly, 32)
 	add("one edge of three", m.encapsulated(plain, m.edges()[:1]), some)
-	add("congestion", changed(whole, func(p *packet.RoCE) { p.Outer.TrafficClass |= packet.CE }), m.encapsulatedHosts())
-	add("congestion inside", changed(whole, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }), m.encapsulatedHosts())
-	add("not ECN-capable", changed(whole, func(p *packet.RoCE) { p.IPv6.TrafficClass &^= 3 }), m.encapsulatedHosts())
-	add("UDP checksum", changed(whole, func(p *packet.RoCE) { p.Checksummed = true }), m.encapsulatedHosts())
-	add("UDP checksum, plain", changed(plain, func(p *packet.RoCE) { p.Checksummed = true }), m.plainHosts())
+	add("congestion", changed(whole, func(p *packet.RoCE) { p.Outer.TrafficClass |= packet.CE }),
+		m.encapsulatedHosts())
+	add("congestion inside", changed(whole, func(p *packet.RoCE) { p.IPv6.TrafficClass |= packet.CE }),
+		m.encapsulatedHosts())
+	add("not ECN-capable", changed(whole, func(p *packet.RoCE) { p.IPv6.TrafficClass &^= 3 }),
+		m.encapsulatedHosts())
+	add("UDP checksum", changed(whole, func(p *packet.RoCE) { p.Checksummed = true }),
+		m.encapsulatedHosts())
+	add("UDP checksum, plain", changed(plain, func(p *packet.RoCE) { p.Checksummed = true }),
+		m.plainHosts())
 	for hops := uint8(0); hops < 5; hops++ {
-		add(fmt.Sprintf("outer Hop Limit %d", hops), changed(whole, func(p *packet.RoCE) { p.Outer.HopLimit = hops }), some)
-		add(fmt.Sprintf("Hop Limit %d", hops), changed(plain, func(p *packet.RoCE) { p.IPv6.HopLimit = hops }), some)
+		add(fmt.Sprintf("outer Hop Limit %d", hops), changed(whole, func(p *packet.RoCE) {
+			p.Outer.HopLimit = hops
+		}), some)
+		add(fmt.Sprintf("Hop Limit %d", hops), changed(plain, func(p *packet.RoCE) {
+			p.IPv6.HopLimit = hops
+		}), some)
 	}
 
 	for way, p := range []packet.RoCE{plain, whole} {
@@ -199,7 +214,9 @@ func (m *maker) requests() []sample {
 		add("other queue pair"+way, changed(p, func(p *packet.RoCE) { p.BTH.DestQPN++ }), 0)
 		add("other UDP port"+way, changed(p, func(p *packet.RoCE) { p.UDP.DstPort++ }), 0)
 		add("other MAC address"+way, changed(p, func(p *packet.RoCE) { p.Ethernet.Dst[5]++ }), 0)
-		add("another's address"+way, changed(p, func(p *packet.RoCE) { p.IPv6.Src = m.hostOf("R1").Address }), 0)
+		add("another's address"+way, changed(p, func(p *packet.RoCE) {
+			p.IPv6.Src = m.hostOf("R1").Address
+		}), 0)
 		add("bad ICRC"+way, p, 0, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
 		add("bad payload"+way, p, 0, func(b []byte) []byte { b[len(b)-9] ^= 1; return b })
 		add("IPv4"+way, p, 0, set(12, 8, 0))
@@ -229,7 +246,8 @@ func (m *maker) requests() []sample {
 	return list
 }
 
-// plainHosts is how many receivers a packet reaches that the source does not encapsulate: none in in-band mode.
+// plainHosts is how many receivers a packet reaches that the source does not encapsulate: none in
+// in-band mode.
 func (m *maker) plainHosts() int {
 	if m.mode == api.ModeInband {
 		return 0
@@ -257,13 +275,16 @@ func (m *maker) unicasts() []sample {
 	}
 	// Both ways to N2 are equally good, and the flow label chooses.
 	for label := range uint32(24) {
-		add(fmt.Sprintf("flow label %d", label), "S1", packet.IPv6{NextHeader: packet.NextHeaderNone, FlowLabel: label, HopLimit: 64, Dst: address("R3")}, pattern(20), 1)
-		add(fmt.Sprintf("flow label %d back", label), "R3", packet.IPv6{NextHeader: 6, FlowLabel: label, HopLimit: 64, Dst: address("S1")}, pattern(20), 1)
+		add(fmt.Sprintf("flow label %d", label), "S1", packet.IPv6{NextHeader: packet.NextHeaderNone,
+			FlowLabel: label, HopLimit: 64, Dst: address("R3")}, pattern(20), 1)
+		add(fmt.Sprintf("flow label %d back", label), "R3", packet.IPv6{NextHeader: 6, FlowLabel: label,
+			HopLimit: 64, Dst: address("S1")}, pattern(20), 1)
 	}
 	for _, from := range []string{"S1", "R1", "R3", "R5"} {
 		for _, to := range []string{"S1", "R1", "R2", "R4", "R5"} {
 			if from != to {
-				add(from+" to "+to, from, packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 64, Dst: address(to)}, pattern(100), 1)
+				add(from+" to "+to, from, packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 64,
+					Dst: address(to)}, pattern(100), 1)
 			}
 		}
 	}
@@ -275,20 +296,27 @@ func (m *maker) unicasts() []sample {
 	}
 	nowhere := netip.MustParseAddr("2001:db8:dead::1")
 	add("no route", "S1", packet.IPv6{NextHeader: 6, HopLimit: 64, Dst: nowhere}, pattern(20), 0)
-	add("a switch's own address", "S1", packet.IPv6{NextHeader: 6, HopLimit: 64, Dst: n4.Loopback}, pattern(20), some)
-	add("Hop Limit 1", "S1", packet.IPv6{NextHeader: 6, HopLimit: 1, Dst: address("R1")}, pattern(20), 0)
-	add("Hop Limit 3", "S1", packet.IPv6{NextHeader: 6, HopLimit: 3, Dst: address("R1")}, pattern(20), some)
-	add("another's address", "R1", packet.IPv6{NextHeader: 6, HopLimit: 64, Src: address("R2"), Dst: address("S1")}, pattern(20), 0)
+	add("a switch's own address", "S1", packet.IPv6{NextHeader: 6, HopLimit: 64, Dst: n4.Loopback},
+		pattern(20), some)
+	add("Hop Limit 1", "S1", packet.IPv6{NextHeader: 6, HopLimit: 1, Dst: address("R1")}, pattern(20),
+		0)
+	add("Hop Limit 3", "S1", packet.IPv6{NextHeader: 6, HopLimit: 3, Dst: address("R1")}, pattern(20),
+		some)
+	add("another's address", "R1", packet.IPv6{NextHeader: 6, HopLimit: 64, Src: address("R2"),
+		Dst: address("S1")}, pattern(20), 0)
 
 	// Through a segment each of End, End.X and End.DT6.
-	inner := m.plain("S1", packet.IPv6{NextHeader: 6, HopLimit: 64, Dst: address("R1")}, pattern(30))[packet.EthernetLen:]
+	inner := m.plain("S1", packet.IPv6{NextHeader: 6, HopLimit: 64, Dst: address("R1")},
+		pattern(30))[packet.EthernetLen:]
 	for _, c := range []struct {
 		what string
 		sid  netip.Addr
 	}{
-		{"End", function(n4, 1)}, {"End.DT6", function(n4, 2)}, {"End.X", function(m.switchOf("N6"), 0x102)}, {"unknown SID", function(n4, 0x7777)},
+		{"End", function(n4, 1)}, {"End.DT6", function(n4, 2)},
+		{"End.X", function(m.switchOf("N6"), 0x102)}, {"unknown SID", function(n4, 0x7777)},
 	} {
-		srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{c.sid, function(m.switchOf("N1"), 2)}, nil)
+		srh, err := packet.NewSRH(packet.NextHeaderIPv6,
+			[]netip.Addr{c.sid, function(m.switchOf("N1"), 2)}, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -304,7 +332,8 @@ func (m *maker) unicasts() []sample {
 func (m *maker) response(rng *rand.Rand) sample {
 	name := fmt.Sprintf("R%d", 1+rng.IntN(receivers))
 	at := m.uplink(name)
-	p := m.frame(name, packet.BTH{Opcode: packet.OpAcknowledge, PSN: packet.PSNAdd(m.next, rng.IntN(24)-8)}, 0)
+	p := m.frame(name, packet.BTH{Opcode: packet.OpAcknowledge,
+		PSN: packet.PSNAdd(m.next, rng.IntN(24)-8)}, 0)
 	p.AETH.MSN = uint32(rng.IntN(64))
 	what := "ACK"
 	switch n := rng.IntN(100); {
@@ -341,7 +370,8 @@ func (m *maker) response(rng *rand.Rand) sample {
 func (m *maker) relayed(rng *rand.Rand) sample {
 	child := [...]string{"N4", "N5"}[rng.IntN(2)]
 	at, node, parent := m.between(child, "N6"), m.switchOf(child), m.switchOf("N6")
-	p := m.frame("R1", packet.BTH{Opcode: packet.OpAcknowledge, PSN: packet.PSNAdd(m.next, rng.IntN(24)-8)}, 0)
+	p := m.frame("R1", packet.BTH{Opcode: packet.OpAcknowledge,
+		PSN: packet.PSNAdd(m.next, rng.IntN(24)-8)}, 0)
 	p.Ethernet = packet.Ethernet{Dst: parent.MAC, Src: node.MAC}
 	p.IPv6.Src, p.IPv6.FlowLabel = node.Loopback, m.epoch&0xffff
 	p.AETH = packet.AETH{Syndrome: packet.ACKSyndrome(31), MSN: uint32(rng.IntN(64))}
@@ -352,14 +382,16 @@ func (m *maker) relayed(rng *rand.Rand) sample {
 	case 1:
 		what, p.IPv6.Src = "ACK of a node that is no child", m.switchOf("N1").Loopback
 	case 2:
-		what, p.IPv6.Src = "ACK of the other child", m.switchOf([...]string{"N4", "N5"}[rng.IntN(2)]).Loopback
+		what, p.IPv6.Src = "ACK of the other child",
+			m.switchOf([...]string{"N4", "N5"}[rng.IntN(2)]).Loopback
 	case 3:
 		what, p.AETH.Syndrome = "NAK", packet.NAKSyndrome(packet.NAKSequence)
 	}
 	return sample{fmt.Sprintf("%s of %s, PSN %#06x", what, child, p.BTH.PSN), at, p.Append(nil), some}
 }
 
-// mutant is a sample with some octets changed, or cut. The Ethernet header stays: the kernel reads VLAN tags itself.
+// mutant is a sample with some octets changed, or cut. The Ethernet header stays: the kernel reads
+// VLAN tags itself.
 func mutant(rng *rand.Rand, s sample) sample {
 	frame := slices.Clone(s.frame)
 	if len(frame) <= packet.EthernetLen {
@@ -411,7 +443,8 @@ func (m *maker) samples(rng *rand.Rand) []sample {
 	return list
 }
 
-// play has the samples arrive one by one: each, and all that becomes of it, is over before the next. Hosts do not answer.
+// play has the samples arrive one by one: each, and all that becomes of it, is over before the
+// next. Hosts do not answer.
 func (f *figure) play(t *testing.T, c *comparison, list []sample) {
 	t.Helper()
 	for i, s := range list {
@@ -429,12 +462,14 @@ func (f *figure) play(t *testing.T, c *comparison, list []sample) {
 			t.Fatalf("sample %d, %s, at %v: %v\n%s", i, s.what, s.at, err, dissect(s.frame))
 		}
 		if got := c.toHosts - before; s.hosts != some && got != s.hosts {
-			t.Errorf("sample %d, %s, at %v: %d frames reached hosts, want %d\n%s", i, s.what, s.at, got, s.hosts, dissect(s.frame))
+			t.Errorf("sample %d, %s, at %v: %d frames reached hosts, want %d\n%s", i, s.what, s.at, got,
+				s.hosts, dissect(s.frame))
 		}
 	}
 }
 
-// inject has a sample arrive. On a link between switches it is on the record as if the switch at the other end had sent it.
+// inject has a sample arrive. On a link between switches it is on the record as if the switch at
+// the other end had sent it.
 func (f *figure) inject(c *comparison, s sample) error {
 	linked := false
 	for _, l := range f.links {

@@ -21,7 +21,8 @@ import (
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
-// twin is the embedded switch beside a BMv2 switch: it holds the same entries and gets the same frames, in virtual time.
+// twin is the embedded switch beside a BMv2 switch: it holds the same entries and gets the same
+// frames, in virtual time.
 type twin struct {
 	name   string
 	bmv2   *bmv2.Client
@@ -39,8 +40,10 @@ const (
 	tick     = time.Millisecond // of the twin's clock, a frame
 )
 
-// newTwin makes a twin of what the switch holds now. The registers of BMv2 may hold what groups of earlier epochs have left there.
-func newTwin(ctx context.Context, name string, client *bmv2.Client, cache *p4rt.Cache) (*twin, error) {
+// newTwin makes a twin of what the switch holds now. The registers of BMv2 may hold what groups of
+// earlier epochs have left there.
+func newTwin(ctx context.Context, name string, client *bmv2.Client, cache *p4rt.Cache) (*twin,
+	error) {
 	w := &twin{name: name, bmv2: client, due: map[uint32][][]byte{}, fed: map[uint32]bool{}}
 	var err error
 	w.device, err = p4rt.NewDevice(p4rt.Config{
@@ -139,16 +142,19 @@ func (w *twin) receive(port uint32, frame []byte) {
 	}
 }
 
-// left compares a frame that left the BMv2 switch with the next one that left the twin by that port.
+// left compares a frame that left the BMv2 switch with the next one that left the twin by that
+// port.
 func (w *twin) left(port uint32, frame []byte) error {
 	due := w.due[port]
 	if len(due) == 0 {
-		return fmt.Errorf("%s port %d: BMv2 sent a frame that the embedded switch did not:\n%s", w.name, port, dissect(frame))
+		return fmt.Errorf("%s port %d: BMv2 sent a frame that the embedded switch did not:\n%s", w.name,
+			port, dissect(frame))
 	}
 	want := due[0]
 	w.due[port] = due[1:]
 	if !bytes.Equal(want, frame) {
-		return fmt.Errorf("%s port %d: BMv2 and the embedded switch sent\n%s\n%s", w.name, port, dissect(frame), dissect(want))
+		return fmt.Errorf("%s port %d: BMv2 and the embedded switch sent\n%s\n%s", w.name, port,
+			dissect(frame), dissect(want))
 	}
 	return nil
 }
@@ -158,7 +164,8 @@ func (w *twin) owes() []string {
 	var list []string
 	for port, due := range w.due {
 		if len(due) > 0 {
-			list = append(list, fmt.Sprintf("%s port %d: %d frames, the first\n%s", w.name, port, len(due), dissect(due[0])))
+			list = append(list, fmt.Sprintf("%s port %d: %d frames, the first\n%s", w.name, port, len(due),
+				dissect(due[0])))
 		}
 	}
 	slices.Sort(list)
@@ -222,14 +229,15 @@ func (w *twin) readBMv2(ctx context.Context) ([]*p4v1.Entity, error) {
 
 func (w *twin) readTwin(wanted ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	var all []*p4v1.Entity
-	err := w.device.Read(w.now, &p4v1.ReadRequest{DeviceId: deviceID, Entities: wanted}, func(m *p4v1.ReadResponse) {
-		all = append(all, m.GetEntities()...)
-	})
+	err := w.device.Read(w.now, &p4v1.ReadRequest{DeviceId: deviceID, Entities: wanted},
+		func(m *p4v1.ReadResponse) {
+			all = append(all, m.GetEntities()...)
+		})
 	return all, err
 }
 
-// compareCounters compares what both have counted: packets by port, drops by reason, events of the aggregation. BMv2 may still be at the
-// last packets, and has until ctx ends.
+// compareCounters compares what both have counted: packets by port, drops by reason, events of the
+// aggregation. BMv2 may still be at the last packets, and has until ctx ends.
 func (w *twin) compareCounters(ctx context.Context, t *testing.T) {
 	t.Helper()
 	ours, err := counts(w.readTwin(everyCounter...))
@@ -252,7 +260,8 @@ func (w *twin) compareCounters(ctx context.Context, t *testing.T) {
 	}
 }
 
-// differences lists the cells that are not the same. The controller's packets go to BMv2 only, so the CPU port is left out.
+// differences lists the cells that are not the same. The controller's packets go to BMv2 only, so
+// the CPU port is left out.
 func (w *twin) differences(ours, theirs map[cell]count) []string {
 	all := maps.Clone(theirs)
 	maps.Copy(all, ours)
@@ -262,7 +271,9 @@ func (w *twin) differences(ours, theirs map[cell]count) []string {
 		got.packets, got.octets = got.packets-w.before[at].packets, got.octets-w.before[at].octets
 		perPort := at.counter == p4.CounterPortRxID || at.counter == p4.CounterPortTxID
 		if got != want && !(perPort && at.index == p4.CpuPort) {
-			list = append(list, fmt.Sprintf("%s: BMv2 and the embedded switch count %+v and %+v in cell %d of counter %#x", w.name, got, want, at.index, at.counter))
+			list = append(list, fmt.Sprintf(
+				"%s: BMv2 and the embedded switch count %+v and %+v in cell %d of counter %#x", w.name, got,
+				want, at.index, at.counter))
 		}
 	}
 	slices.Sort(list)

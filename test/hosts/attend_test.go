@@ -32,20 +32,24 @@ type attended struct {
 
 // newAttended returns such a world. Hosts report their counters after an interval; 0: they do not.
 func newAttended(t *testing.T, counts time.Duration) *attended {
-	w := &attended{world: newWorld(t, func(c *hosts.Config) { c.RetryInterval, c.CountsInterval = time.Second, counts })}
+	w := &attended{world: newWorld(t, func(c *hosts.Config) {
+		c.RetryInterval, c.CountsInterval = time.Second, counts
+	})}
 	inv := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 2})
 	inventory := inv.Inventory(nil)
 	inventory.MRC.Mode = "stev"
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	cc, err := grpc.NewClient("passthrough:///decider", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	cc, err := grpc.NewClient("passthrough:///decider",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			w.mu.Lock()
 			l := w.listener
 			w.mu.Unlock()
 			return l.DialContext(ctx)
 		}), grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}, MinConnectTimeout: time.Second,
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6,
+				MaxDelay: time.Second}, MinConnectTimeout: time.Second,
 		}))
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +58,9 @@ func newAttended(t *testing.T, counts time.Duration) *attended {
 		cfg := hosts.DefaultConfig()
 		cfg.Epoch, cfg.CountsInterval = uint64(100+i), counts
 		a, err := attend.New(attend.Config{
-			Inventory: &inventory, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) { return cc, nil },
+			Inventory: &inventory, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) {
+				return cc, nil
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +88,8 @@ func (w *attended) host(e *agenttest.Endpoint) *agent.Agent { return w.named("H1
 func (w *attended) named(name string, e *agenttest.Endpoint) *agent.Agent {
 	cfg := agent.DefaultConfig()
 	cfg.Controller, cfg.Name = "controller:1", name
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		at := w.at.Load()
 		w.dials[at].Add(1)
 		c, err := w.listeners[at].DialContext(ctx)
@@ -120,8 +127,8 @@ func (w *attended) set(s *hostapi.State) {
 	}
 }
 
-// TestAttended: a host at another controller's attendant is to the decider as one of its own: its answers
-// come when it has applied or refused, and its reports arrive.
+// TestAttended: a host at another controller's attendant is to the decider as one of its own: its
+// answers come when it has applied or refused, and its reports arrive.
 func TestAttended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
@@ -131,7 +138,8 @@ func TestAttended(t *testing.T) {
 		slow := &agenttest.Endpoint{Refuse: func(c agent.Change) error {
 			time.Sleep(time.Second) // as a device may take
 			if refuse.Load() {
-				return &hostapi.FieldError{Code: hostapi.CodeDevice, Field: "set_profiles[leaf0-leaf2]", Reason: "no room"}
+				return &hostapi.FieldError{Code: hostapi.CodeDevice, Field: "set_profiles[leaf0-leaf2]",
+					Reason: "no room"}
 			}
 			return nil
 		}}
@@ -149,7 +157,8 @@ func TestAttended(t *testing.T) {
 		a.PortStatus(hostapi.Ports(1, 2))
 		a.EVEvent(hostapi.EVEvent{Profile: "leaf0-leaf1", EV: ev, State: hostapi.EVAssumedBad})
 		err := w.server.Probe("H1", &hostapi.Probe{
-			ID: 7, Destination: first.Profiles[0].Destinations[0].Addr(), Format: first.Profiles[0].Format, EV: ev, Count: 3, Timeout: time.Second,
+			ID: 7, Destination: first.Profiles[0].Destinations[0].Addr(), Format: first.Profiles[0].Format,
+			EV: ev, Count: 3, Timeout: time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -169,7 +178,8 @@ func TestAttended(t *testing.T) {
 		second.Profiles = []*hostapi.Profile{first.Profiles[0], &changed}
 		w.set(&second)
 		settle(1500 * time.Millisecond)
-		if st, _ := w.server.Status("H1"); len(st.Refusals) != 1 || st.Refusals[0].Field != "set_profiles[leaf0-leaf2]" || st.Refusals[0].Reason != "no room" {
+		if st, _ := w.server.Status("H1"); len(st.Refusals) != 1 ||
+			st.Refusals[0].Field != "set_profiles[leaf0-leaf2]" || st.Refusals[0].Reason != "no room" {
 			t.Fatalf("after the host has refused: %+v", st)
 		}
 		refuse.Store(false)
@@ -180,7 +190,8 @@ func TestAttended(t *testing.T) {
 	})
 }
 
-// TestAttendedElsewhere: an attendant says nothing to a host that another controller has served since.
+// TestAttendedElsewhere: an attendant says nothing to a host that another controller has served
+// since.
 func TestAttendedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newAttended(t, time.Second)
@@ -192,7 +203,8 @@ func TestAttendedElsewhere(t *testing.T) {
 		if !h.State().Equal(first) {
 			t.Fatalf("holds %+v", h.State())
 		}
-		h.SetCounts(hostapi.EVCount{Profile: "leaf0-leaf1", EV: first.Profiles[0].EVs[1], Sent: 9, Lost: 2})
+		h.SetCounts(hostapi.EVCount{Profile: "leaf0-leaf1", EV: first.Profiles[0].EVs[1], Sent: 9,
+			Lost: 2})
 		settle(3 * time.Second)
 		if c := w.observer.Counts("H1"); len(c) == 0 || c[0].Sent != 9 || c[0].Lost != 2 {
 			t.Errorf("counts: %+v", c)
@@ -229,8 +241,8 @@ func TestAttendedElsewhere(t *testing.T) {
 	})
 }
 
-// TestAttendedRestart: a host that starts again while no controller decides gets what it held at its
-// attendant, and then what the next decider says.
+// TestAttendedRestart: a host that starts again while no controller decides gets what it held at
+// its attendant, and then what the next decider says.
 func TestAttendedRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
@@ -267,8 +279,8 @@ func TestAttendedRestart(t *testing.T) {
 	})
 }
 
-// TestAttendedRestartLater: a host that starts again gets nothing that the decider may have changed since,
-// and nothing but the decider's state when there is a decider.
+// TestAttendedRestartLater: a host that starts again gets nothing that the decider may have changed
+// since, and nothing but the decider's state when there is a decider.
 func TestAttendedRestartLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)

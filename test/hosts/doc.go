@@ -1,2 +1,3 @@
-// Package hosts tests the stream between a controller and its hosts, both ends of it, in virtual time and over TLS.
+// Package hosts tests the stream between a controller and its hosts, both ends of it, in virtual
+// time and over TLS.
 package hosts

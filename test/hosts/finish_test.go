@@ -22,7 +22,8 @@ func (h *host) ended() bool {
 	}
 }
 
-// TestLastWords: a host that ends while it applies an update still answers it, and says what became of EVs and their counters; then its stream ends.
+// TestLastWords: a host that ends while it applies an update still answers it, and says what became
+// of EVs and their counters; then its stream ends.
 func TestLastWords(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"counters": time.Hour, "no counters": 0} {
 		t.Run(name, func(t *testing.T) {

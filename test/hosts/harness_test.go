@@ -96,7 +96,8 @@ func (w *world) start(epoch uint64, change func(*hosts.Config)) {
 	})
 }
 
-// host runs an agent until the test ends or stop is called. Tune may change how its connections are, by their number.
+// host runs an agent until the test ends or stop is called. Tune may change how its connections
+// are, by their number.
 type host struct {
 	*agenttest.Endpoint
 	agent *agent.Agent
@@ -131,7 +132,8 @@ func (w *world) config(tune func(i int, c *cuttable)) agent.Config {
 	cfg := agent.DefaultConfig()
 	cfg.Controller, cfg.Instance = "controller:1", 1
 	n := 0
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		w.mu.Lock()
 		l := w.listener
 		w.mu.Unlock()
@@ -176,9 +178,11 @@ func state(t *testing.T, n, m int) *hostapi.State {
 	var s hostapi.State
 	for i := range n {
 		p := &hostapi.Profile{
-			Name: fmt.Sprintf("leaf0-leaf%d", i+1), Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 8, 16}},
+			Name: fmt.Sprintf("leaf0-leaf%d", i+1), Format: hostapi.Format{Mode: hostapi.FormatSTEV,
+				Widths: []uint8{8, 8, 16}},
 			Mode: hostapi.ModeExplicit, Count: m, MinActive: m / 4, Events: true,
-			Destinations: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, byte(i >> 8), byte(i)}), 48)},
+			Destinations: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8,
+				byte(i >> 8), byte(i)}), 48)},
 		}
 		for j := range m {
 			p.EVs = append(p.EVs, hostapi.NewEV(uint32(j+1)<<16|uint32(i), uint8(j%4+1)))

@@ -13,8 +13,10 @@ import (
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
-// TestRandomFaults plays both ends without a stream between them: states that change, messages and answers that are lost, restarts of either end, devices that refuse for a
-// while. In the end the host holds what it is to hold; at every time it holds a state that was once wanted of it, or such a one less what it refused.
+// TestRandomFaults plays both ends without a stream between them: states that change, messages and
+// answers that are lost, restarts of either end, devices that refuse for a while. In the end the
+// host holds what it is to hold; at every time it holds a state that was once wanted of it, or such
+// a one less what it refused.
 func TestRandomFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(0, 0)
@@ -28,7 +30,8 @@ func TestRandomFaults(t *testing.T) {
 				return err
 			}
 			if refusing && len(c.Delta.SetProfiles) > 0 {
-				return &hostapi.FieldError{Code: hostapi.CodeBusy, Field: "set_profiles[" + c.Delta.SetProfiles[0].Name + "]", Reason: "busy"}
+				return &hostapi.FieldError{Code: hostapi.CodeBusy, Field: "set_profiles[" +
+					c.Delta.SetProfiles[0].Name + "]", Reason: "busy"}
 			}
 			return nil
 		}

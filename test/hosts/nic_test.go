@@ -23,7 +23,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
-// fabric is two MRC hosts of a Clos with two planes, whose clock runs in a bubble, and the stream to each of them.
+// fabric is two MRC hosts of a Clos with two planes, whose clock runs in a bubble, and the stream
+// to each of them.
 type fabric struct {
 	*world
 	lab   *lab.World
@@ -44,7 +45,8 @@ const (
 var compiled p4rt.Cache // one program for all tests
 
 func newFabric(t *testing.T, change func(*hosts.Config)) *fabric {
-	w, err := lab.NewWorld(lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 2, Rate: 10e9, Delay: 5 * time.Microsecond}),
+	w, err := lab.NewWorld(lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 2, Rate: 10e9,
+		Delay: 5 * time.Microsecond}),
 		lab.Options{Seed: 1, Cache: &compiled, Managed: true})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +71,8 @@ func newFabric(t *testing.T, change func(*hosts.Config)) *fabric {
 	}
 	control.Stop()
 	f := &fabric{
-		world: newWorld(t, change), lab: w, denied: make(map[string]map[hostapi.EV]bool), sent: map[string]map[hostapi.EV]bool{"H1": {}, "H2": {}},
+		world: newWorld(t, change), lab: w, denied: make(map[string]map[hostapi.EV]bool),
+		sent: map[string]map[hostapi.EV]bool{"H1": {}, "H2": {}},
 	}
 	f.observer.OnApplied = func(host string, _ hostapi.Version) { f.applied(host) }
 	w.AddTap(f)
@@ -107,7 +110,8 @@ func (f *fabric) node(name string) *lab.MRCNode {
 // peer is the other host.
 func peer(name string) string { return map[string]string{"H1": "H2", "H2": "H1"}[name] }
 
-// Sent checks every packet of a host: its value must be one of the profile's, and none that the host has told the controller that it does not use.
+// Sent checks every packet of a host: its value must be one of the profile's, and none that the
+// host has told the controller that it does not use.
 func (f *fabric) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	if w.From != "H1" && w.From != "H2" {
 		return
@@ -142,8 +146,10 @@ func (f *fabric) Arrived(time.Duration, *lab.Wire, []byte) {}
 func (f *fabric) state(host string, denied ...int) *hostapi.State {
 	f.t.Helper()
 	p := &hostapi.Profile{
-		Name: profiled, Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16, 16}}, Mode: hostapi.ModeExplicit, Count: values, MinActive: 2,
-		Events: true, Destinations: []netip.Prefix{netip.PrefixFrom(f.node(peer(host)).Config().Addr, 128)},
+		Name: profiled, Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16, 16}},
+		Mode: hostapi.ModeExplicit, Count: values, MinActive: 2,
+		Events: true, Destinations: []netip.Prefix{netip.PrefixFrom(f.node(peer(host)).Config().Addr,
+			128)},
 	}
 	var list []hostapi.EV
 	for i := range values {
@@ -252,8 +258,9 @@ func (x *transfer) finish() {
 	x.f.t.Fatalf("not complete after a second: %+v", x.qp.Counters())
 }
 
-// TestNIC: hosts wait for their first state, then spray over it; denials in flight hold from the moment they are acknowledged, streams that are cut resume, and without a
-// controller everything goes on.
+// TestNIC: hosts wait for their first state, then spray over it; denials in flight hold from the
+// moment they are acknowledged, streams that are cut resume, and without a controller everything
+// goes on.
 func TestNIC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFabric(t, nil)
@@ -337,7 +344,8 @@ func TestNICReports(t *testing.T) {
 		}
 
 		probe := &hostapi.Probe{
-			ID: 5, Source: f.node("H1").Config().Addr, Destination: f.node("H2").Config().Addr, Format: p.Format, EV: p.EVs[1], DSCP: 46, Count: 3,
+			ID: 5, Source: f.node("H1").Config().Addr, Destination: f.node("H2").Config().Addr,
+			Format: p.Format, EV: p.EVs[1], DSCP: 46, Count: 3,
 			Interval: time.Millisecond, Timeout: 10 * time.Millisecond,
 		}
 		ask := func(id uint32, change func(*hostapi.Probe)) string {
@@ -354,7 +362,8 @@ func TestNICReports(t *testing.T) {
 		if got := ask(5, func(*hostapi.Probe) {}); got != "probe 5: 3 of 3 " {
 			t.Errorf("said %q", got)
 		}
-		if r := f.observer.Result("H1"); r.RTTMin < 40*time.Microsecond || r.RTTMin > r.RTTMean || r.RTTMean > r.RTTMax || r.RTTMax > 80*time.Microsecond || r.Port != 2 {
+		if r := f.observer.Result("H1"); r.RTTMin < 40*time.Microsecond || r.RTTMin > r.RTTMean ||
+			r.RTTMean > r.RTTMax || r.RTTMax > 80*time.Microsecond || r.Port != 2 {
 			t.Errorf("%+v", r)
 		}
 		if got := ask(6, func(q *hostapi.Probe) { q.Source = q.Destination }); got != fmt.Sprintf("probe 6: 0 of 0 source: %v, want %v, the host's", probe.Destination, probe.Source) {
@@ -425,7 +434,8 @@ func (f *fabric) last(host, what string) (line string) {
 	return line
 }
 
-// TestNICRefuses: what the NIC cannot hold is refused by the name of the field, and everything else is held.
+// TestNICRefuses: what the NIC cannot hold is refused by the name of the field, and everything else
+// is held.
 func TestNICRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFabric(t, nil)
@@ -440,7 +450,8 @@ func TestNICRefuses(t *testing.T) {
 		routed.Format = hostapi.Format{Mode: hostapi.FormatSRv6, Widths: []uint8{128}}
 		routed.EVs, routed.Count, routed.MinActive = []hostapi.EV{{Port: 1}}, 1, 1
 		s.Profiles = append(s.Profiles, &p, &routed)
-		s.CC = []*hostapi.CCProfile{{Name: "cc", Algorithm: hostapi.AlgorithmNSCC, NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1 << 20, TargetDelay: 1000}}}
+		s.CC = []*hostapi.CCProfile{{Name: "cc", Algorithm: hostapi.AlgorithmNSCC,
+			NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1 << 20, TargetDelay: 1000}}}
 		made, err := hostapi.NewState(s)
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,8 @@ func TestSubscribe(t *testing.T) {
 		if !h.State().Equal(second) {
 			t.Fatalf("holds %+v", h.State())
 		}
-		if c := h.Changes(); len(c) != 2 || len(c[1].Delta.Change) != 3 || len(c[1].Delta.SetProfiles) != 0 {
+		if c := h.Changes(); len(c) != 2 || len(c[1].Delta.Change) != 3 ||
+			len(c[1].Delta.SetProfiles) != 0 {
 			t.Errorf("%d changes, the second %+v", len(c), c[1].Delta)
 		}
 		ev := first.Profiles[1].EVs[2]
@@ -56,7 +57,8 @@ func TestSubscribe(t *testing.T) {
 		h.agent.EVEvent(hostapi.EVEvent{Profile: "leaf0-leaf2", EV: ev, State: hostapi.EVGood})
 		settle(0)
 		probe := &hostapi.Probe{
-			ID: 7, Destination: first.Profiles[1].Destinations[0].Addr(), Format: first.Profiles[1].Format, EV: ev, DSCP: 46, Count: 3, Timeout: time.Second,
+			ID: 7, Destination: first.Profiles[1].Destinations[0].Addr(), Format: first.Profiles[1].Format,
+			EV: ev, DSCP: 46, Count: 3, Timeout: time.Second,
 		}
 		if err := w.server.Probe("h1", probe); err != nil {
 			t.Fatal(err)
@@ -65,18 +67,22 @@ func TestSubscribe(t *testing.T) {
 		h.SetCounts(hostapi.EVCount{Profile: "leaf0-leaf2", EV: ev, Sent: 10, Lost: 1})
 		settle(3 * time.Second) // what has not changed is not said again
 		check(t, w.observer.Said("h1"),
-			"hello none", "applied 1", "applied 2", "ports 0x6", "1 events, 0 dropped", "1 events, 0 dropped", "probe 7: 3 of 3 ", "1 counts")
-		if c := w.server.Counters(); c.Snapshots != 1 || c.Deltas != 1 || c.Applied != 2 || c.Streams != 1 || c.Probes != 1 || c.Events != 2 || c.Counts != 1 {
+			"hello none", "applied 1", "applied 2", "ports 0x6", "1 events, 0 dropped",
+			"1 events, 0 dropped", "probe 7: 3 of 3 ", "1 counts")
+		if c := w.server.Counters(); c.Snapshots != 1 || c.Deltas != 1 || c.Applied != 2 ||
+			c.Streams != 1 || c.Probes != 1 || c.Events != 2 || c.Counts != 1 {
 			t.Errorf("%+v", c)
 		}
 		s, ok := w.server.Status("h1")
-		if !ok || !s.Connected || !s.Current || s.Applied != (hostapi.Version{Epoch: 1, Number: 2}) || s.Hello.Capabilities.MaxMPR != 32 {
+		if !ok || !s.Connected || !s.Current || s.Applied != (hostapi.Version{Epoch: 1, Number: 2}) ||
+			s.Hello.Capabilities.MaxMPR != 32 {
 			t.Errorf("%+v", s)
 		}
 	})
 }
 
-// TestControllerGone: a controller that has nothing to say of a host leaves it alone, and a host keeps what it has while the controller is gone.
+// TestControllerGone: a controller that has nothing to say of a host leaves it alone, and a host
+// keeps what it has while the controller is gone.
 func TestControllerGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -92,7 +98,8 @@ func TestControllerGone(t *testing.T) {
 		if s := h.agent.Status(); s.Connected || s.Err == nil {
 			t.Errorf("%+v", s)
 		}
-		h.agent.EVEvent(hostapi.EVEvent{Profile: "leaf0-leaf1", EV: first.Profiles[0].EVs[2], State: hostapi.EVAssumedBad})
+		h.agent.EVEvent(hostapi.EVEvent{Profile: "leaf0-leaf1", EV: first.Profiles[0].EVs[2],
+			State: hostapi.EVAssumedBad})
 
 		w.start(2, nil) // it says nothing yet: its topology is not in sync
 		settle(time.Minute)
@@ -111,7 +118,8 @@ func TestControllerGone(t *testing.T) {
 			t.Errorf("holds %+v", h.State())
 		}
 		// The EV that went bad meanwhile is told when the controller can know it.
-		check(t, w.observer.Said("h1"), "hello none", "applied 1", "gone", "hello 1.1", "applied 1", "1 events, 0 dropped", "applied 2")
+		check(t, w.observer.Said("h1"), "hello none", "applied 1", "gone", "hello 1.1", "applied 1",
+			"1 events, 0 dropped", "applied 2")
 		if c := w.server.Counters(); c.UnknownEVs != 1 || c.Snapshots != 1 || c.Deltas != 1 {
 			t.Errorf("%+v", c)
 		}
@@ -135,17 +143,20 @@ func TestResume(t *testing.T) {
 				t.Fatalf("round %d: %+v", i, h.State())
 			}
 		}
-		if c := w.server.Counters(); c.Snapshots != 1 || c.Applied != 6 || c.Streams != 6 { // deltas may have gone into the dead streams too
+		// deltas may have gone into the dead streams too
+		if c := w.server.Counters(); c.Snapshots != 1 || c.Applied != 6 || c.Streams != 6 {
 			t.Errorf("%+v", c)
 		}
 	})
 }
 
-// TestCutInSnapshot: wherever a snapshot is cut, the host holds nothing of it, and all of it in the end.
+// TestCutInSnapshot: wherever a snapshot is cut, the host holds nothing of it, and all of it in the
+// end.
 func TestCutInSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := state(t, 600, 128) // several parts
-		parts := hostapi.Parts(&hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1}, Delta: hostapi.Diff(nil, s, true)}, hostapi.PartBytes)
+		parts := hostapi.Parts(&hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1},
+			Delta: hostapi.Diff(nil, s, true)}, hostapi.PartBytes)
 		size := 0
 		for _, p := range parts {
 			size += proto.Size(p)
@@ -234,7 +245,8 @@ func TestSilentHost(t *testing.T) {
 	})
 }
 
-// TestNewerStream: a host that connects again replaces its older stream, in whatever order they come.
+// TestNewerStream: a host that connects again replaces its older stream, in whatever order they
+// come.
 func TestNewerStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -283,7 +295,8 @@ func TestRefusal(t *testing.T) {
 		if s := h.State(); len(s.Profiles) != 2 || len(s.Profiles[0].Denied) != 1 {
 			t.Fatalf("%+v", s)
 		}
-		if st, _ := w.server.Status("h1"); st.Current || len(st.Refusals) != 1 || st.Refusals[0].Field != "set_profiles[leaf0-leaf2].count" {
+		if st, _ := w.server.Status("h1"); st.Current || len(st.Refusals) != 1 ||
+			st.Refusals[0].Field != "set_profiles[leaf0-leaf2].count" {
 			t.Errorf("%+v", st)
 		}
 		good := state(t, 3, 8)
@@ -294,11 +307,13 @@ func TestRefusal(t *testing.T) {
 		}
 		check(t, w.observer.Said("h1"), "hello none",
 			"refused 0: unsupported: set_profiles[leaf0-leaf2].count: 20, want at most 16 (ev_max_count_profile)",
-			"applied 1", "without set_profiles[leaf0-leaf2].count", "applied 2", "without set_profiles[leaf0-leaf2].count", "applied 3")
+			"applied 1", "without set_profiles[leaf0-leaf2].count", "applied 2",
+			"without set_profiles[leaf0-leaf2].count", "applied 3")
 	})
 }
 
-// TestBusyDevice: what the device refuses for now keeps its old definition, without the EVs that are gone, and is tried again.
+// TestBusyDevice: what the device refuses for now keeps its old definition, without the EVs that
+// are gone, and is tried again.
 func TestBusyDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -309,7 +324,8 @@ func TestBusyDevice(t *testing.T) {
 		e.Refuse = func(c agent.Change) error {
 			for _, p := range c.Delta.SetProfiles {
 				if busy.Load() && c.From.Profile(p.Name) != nil {
-					return &hostapi.FieldError{Code: hostapi.CodeBusy, Field: fmt.Sprintf("set_profiles[%s]", p.Name), Reason: "queue pairs use it"}
+					return &hostapi.FieldError{Code: hostapi.CodeBusy, Field: fmt.Sprintf("set_profiles[%s]",
+						p.Name), Reason: "queue pairs use it"}
 				}
 			}
 			return nil
@@ -322,11 +338,13 @@ func TestBusyDevice(t *testing.T) {
 		q := *s.Profiles[0]
 		q.EVs = slices.Clone(q.EVs)
 		q.EVs[1] = hostapi.NewEV(0x99990000, 1)
-		next.Profiles = []*hostapi.Profile{q.WithDenied(q.EVs[:1]), s.Profiles[1].WithDenied(s.Profiles[1].EVs[:1])}
+		next.Profiles = []*hostapi.Profile{q.WithDenied(q.EVs[:1]),
+			s.Profiles[1].WithDenied(s.Profiles[1].EVs[:1])}
 		_ = w.server.Set("h1", &next)
 		settle(time.Second)
 		got := h.State()
-		if p := got.Profiles[0]; !p.SameDefinition(s.Profiles[0]) || !p.IsDenied(s.Profiles[0].EVs[1]) || !p.IsDenied(q.EVs[0]) || len(p.Denied) != 2 {
+		if p := got.Profiles[0]; !p.SameDefinition(s.Profiles[0]) || !p.IsDenied(s.Profiles[0].EVs[1]) ||
+			!p.IsDenied(q.EVs[0]) || len(p.Denied) != 2 {
 			t.Errorf("%+v", p)
 		}
 		if !got.Profiles[1].Equal(next.Profiles[1]) {

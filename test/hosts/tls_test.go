@@ -51,7 +51,8 @@ func TestMutualTLS(t *testing.T) {
 
 	cfg := hosts.DefaultConfig()
 	cfg.Epoch = 1
-	cfg.TLS = hosts.TLSConfig{CertFile: ours.File("controller.pem"), KeyFile: ours.File("controller.key"), ClientCAFile: ours.File("ca.pem")}
+	cfg.TLS = hosts.TLSConfig{CertFile: ours.File("controller.pem"),
+		KeyFile: ours.File("controller.key"), ClientCAFile: ours.File("ca.pem")}
 	hello := make(chan string, 1)
 	s, err := hosts.New(cfg, &hoststest.Observer{OnHello: func(name string, _ *hostapi.Hello) {
 		select {
@@ -76,28 +77,43 @@ func TestMutualTLS(t *testing.T) {
 		}
 	}()
 
-	good := agent.TLSConfig{Enabled: true, CAFile: ours.File("ca.pem"), ServerName: "controller", CertFile: ours.File("h1.pem"), KeyFile: ours.File("h1.key")}
+	good := agent.TLSConfig{Enabled: true, CAFile: ours.File("ca.pem"), ServerName: "controller",
+		CertFile: ours.File("h1.pem"), KeyFile: ours.File("h1.key")}
 	from := func(name string) func(*agent.TLSConfig) {
-		return func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.File(name+".pem"), ours.File(name+".key") }
+		return func(c *agent.TLSConfig) {
+			c.CertFile, c.KeyFile = ours.File(name+".pem"), ours.File(name+".key")
+		}
 	}
 	for name, c := range map[string]struct {
 		name string
 		tls  func(*agent.TLSConfig)
 		fail string // "": it works
 	}{
-		"right":                            {"h1", func(*agent.TLSConfig) {}, ""},
-		"another of its names":             {"h1.example", func(*agent.TLSConfig) {}, ""},
-		"common name":                      {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = ours.File("plain.pem"), ours.File("plain.key") }, ""},
-		"another's name":                   {"h2", func(*agent.TLSConfig) {}, `hello.name: "h2" is not a name of the certificate, which has ["h1" "h1.example"]`},
-		"its common name beside DNS names": {"whatever", func(*agent.TLSConfig) {}, "is not a name of the certificate"},
-		"no certificate":                   {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = "", "" }, "Unavailable"},
-		"a stranger's":                     {"h1", func(c *agent.TLSConfig) { c.CertFile, c.KeyFile = theirs.File("h1.pem"), theirs.File("h1.key") }, "Unavailable"},
-		"an expired one":                   {"h1", from("expired"), "Unavailable"},
-		"by its identity":                  {"h1", from("host"), ""},
-		"a switch of that name":            {"h1", from("switch"), "Unavailable"},
-		"a client of that name":            {"h1", from("client"), "Unavailable"},
-		"plain text":                       {"h1", func(c *agent.TLSConfig) { *c = agent.TLSConfig{} }, "Unavailable"},
-		"another controller":               {"h1", func(c *agent.TLSConfig) { c.ServerName = "other" }, "other"},
+		"right":                {"h1", func(*agent.TLSConfig) {}, ""},
+		"another of its names": {"h1.example", func(*agent.TLSConfig) {}, ""},
+		"common name": {"h1", func(c *agent.TLSConfig) {
+			c.CertFile, c.KeyFile = ours.File("plain.pem"), ours.File("plain.key")
+		}, ""},
+		"another's name": {"h2", func(*agent.TLSConfig) {},
+			`hello.name: "h2" is not a name of the certificate, which has ["h1" "h1.example"]`},
+		"its common name beside DNS names": {"whatever", func(*agent.TLSConfig) {},
+			"is not a name of the certificate"},
+		"no certificate": {"h1", func(c *agent.TLSConfig) {
+			c.CertFile, c.KeyFile = "", ""
+		}, "Unavailable"},
+		"a stranger's": {"h1", func(c *agent.TLSConfig) {
+			c.CertFile, c.KeyFile = theirs.File("h1.pem"), theirs.File("h1.key")
+		}, "Unavailable"},
+		"an expired one":        {"h1", from("expired"), "Unavailable"},
+		"by its identity":       {"h1", from("host"), ""},
+		"a switch of that name": {"h1", from("switch"), "Unavailable"},
+		"a client of that name": {"h1", from("client"), "Unavailable"},
+		"plain text": {"h1", func(c *agent.TLSConfig) {
+			*c = agent.TLSConfig{}
+		}, "Unavailable"},
+		"another controller": {"h1", func(c *agent.TLSConfig) {
+			c.ServerName = "other"
+		}, "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := make(chan string, 1)
@@ -164,14 +180,21 @@ func TestStreamConfigs(t *testing.T) {
 		"Backoff.Multiplier":               func(c *agent.Config) { c.Backoff.Multiplier = 0.5 },
 		"PingTimeout":                      func(c *agent.Config) { c.PingTimeout = 0 },
 		"tls has files but is not enabled": func(c *agent.Config) { c.TLS.CAFile = garbage },
-		"tls.ca":                           func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage} },
-		"tls.key":                          func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage} },
-		"tls.cert":                         func(c *agent.Config) { c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage} },
+		"tls.ca": func(c *agent.Config) {
+			c.TLS = agent.TLSConfig{Enabled: true, CAFile: garbage}
+		},
+		"tls.key": func(c *agent.Config) {
+			c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage}
+		},
+		"tls.cert": func(c *agent.Config) {
+			c.TLS = agent.TLSConfig{Enabled: true, CertFile: garbage, KeyFile: garbage}
+		},
 	} {
 		cfg := agent.DefaultConfig()
 		cfg.Name, cfg.Controller = "h1", "controller:1"
 		change(&cfg)
-		if _, err := agent.New(cfg, &agenttest.Endpoint{}); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := agent.New(cfg, &agenttest.Endpoint{}); err == nil ||
+			!strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

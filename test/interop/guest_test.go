@@ -38,11 +38,15 @@ func boot(ctx context.Context, i image, dir, name, tap, mac string) (g *guest, e
 	}
 	defer console.Close()
 	g = &guest{name: name, qemu: exec.Command("qemu-system-x86_64",
-		"-accel", "tcg", "-cpu", "max", "-m", "384", "-smp", "1", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-kernel", i.kernel, "-initrd", i.initrd, "-append", "console=ttyS0 panic=-1 quiet", "-serial", "stdio",
-		"-device", "virtio-serial-pci", "-chardev", "socket,id=calls,path="+socket+",server=on,wait=off", "-device", "virtserialport,chardev=calls",
+		"-accel", "tcg", "-cpu", "max", "-m", "384", "-smp", "1", "-nodefaults", "-no-user-config",
+		"-display", "none", "-no-reboot",
+		"-kernel", i.kernel, "-initrd", i.initrd, "-append", "console=ttyS0 panic=-1 quiet", "-serial",
+		"stdio",
+		"-device", "virtio-serial-pci", "-chardev", "socket,id=calls,path="+socket+",server=on,wait=off",
+		"-device", "virtserialport,chardev=calls",
 		"-netdev", "tap,id=port,ifname="+tap+",script=no,downscript=no,vnet_hdr=off",
-		"-device", "virtio-net-pci,netdev=port,mac="+mac+",csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,host_mtu=4500")}
+		"-device", "virtio-net-pci,netdev=port,mac="+mac+
+			",csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,host_mtu=4500")}
 	g.qemu.Stdout, g.qemu.Stderr = console, console
 	if err := g.qemu.Start(); err != nil {
 		return nil, err
@@ -50,7 +54,8 @@ func boot(ctx context.Context, i image, dir, name, tap, mac string) (g *guest, e
 	defer func() {
 		if err != nil {
 			text, _ := os.ReadFile(console.Name()) // the error says enough without it
-			err = errors.Join(fmt.Errorf("guest %s: %w: %s", name, err, text[max(0, len(text)-2000):]), g.kill())
+			err = errors.Join(fmt.Errorf("guest %s: %w: %s", name, err, text[max(0, len(text)-2000):]),
+				g.kill())
 		}
 	}()
 	if err := await(ctx, bootTime, func() (err error) {

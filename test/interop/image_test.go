@@ -25,7 +25,8 @@ const packages = "linux-image-amd64,rdma-core,ibverbs-providers,python3-pyverbs,
 
 // modules of the kernel that a guest keeps, as patterns of find.
 var modules = []string{
-	"*/net/core/*", "*/net/ipv4/*", "*/net/ipv6/*", "*/kernel/lib/*", "*/crypto/*", "*/drivers/virtio/*", "*/drivers/infiniband/*",
+	"*/net/core/*", "*/net/ipv4/*", "*/net/ipv6/*", "*/kernel/lib/*", "*/crypto/*",
+	"*/drivers/virtio/*", "*/drivers/infiniband/*",
 	"*/virtio_console.ko", "*/virtio_net.ko", "*/net_failover.ko",
 }
 
@@ -59,7 +60,8 @@ func makeImage(t *testing.T) image {
 	for _, m := range modules {
 		keep = append(keep, "! -path '"+m+"'")
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-ec", fmt.Sprintf(buildScript, packages, strings.Join(keep, " ")))
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-ec",
+		fmt.Sprintf(buildScript, packages, strings.Join(keep, " ")))
 	cmd.Dir = work
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("making the guest: %v: %s", err, out)
@@ -79,7 +81,8 @@ func makeImage(t *testing.T) image {
 	return i
 }
 
-// buildScript makes vmlinuz and initrd of packages in its folder, with the modules of an expression.
+// buildScript makes vmlinuz and initrd of packages in its folder, with the modules of an
+// expression.
 const buildScript = `
 mmdebstrap --quiet --variant=extract --include=%s bookworm root.tar
 mkdir root

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	insideEnv   = "WEFT_INTEROP_INSIDE" // program of the switches: the process is in namespaces of its own
+	// program of the switches: the process is in namespaces of its own
+	insideEnv   = "WEFT_INTEROP_INSIDE"
 	imageEnv    = "WEFT_INTEROP_IMAGE"
 	programEnv  = "WEFT_INTEROP_WEFT"
 	wholeTime   = 25 * time.Minute
@@ -51,14 +52,16 @@ func TestInterop(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes network namespaces and interfaces")
 	}
-	for _, c := range [][2]string{{"qemu-system-x86_64", "qemu-system-x86"}, {"mmdebstrap", "mmdebstrap"}, {"cpio", "cpio"}, {"ip", "iproute2"}, {"unshare", "util-linux"}} {
+	for _, c := range [][2]string{{"qemu-system-x86_64", "qemu-system-x86"},
+		{"mmdebstrap", "mmdebstrap"}, {"cpio", "cpio"}, {"ip", "iproute2"}, {"unshare", "util-linux"}} {
 		if _, err := exec.LookPath(c[0]); err != nil {
 			t.Fatalf("%s is not on the PATH: apt-get install %s", c[0], c[1])
 		}
 	}
 	i := makeImage(t)
 	weft := filepath.Join(t.TempDir(), "weft")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", weft, "github.com/weft-sdn/weft/cmd/weft").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", weft,
+		"github.com/weft-sdn/weft/cmd/weft").CombinedOutput(); err != nil {
 		t.Fatalf("building weft: %v: %s", err, out)
 	}
 	self, err := os.Executable()
@@ -73,8 +76,10 @@ func TestInterop(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), wholeTime)
 			defer cancel()
 			// The namespaces end with their last process, whatever happens.
-			cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0")
-			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+filepath.Dir(i.kernel), programEnv+"="+weft)
+			cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
+				"--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0")
+			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+filepath.Dir(i.kernel),
+				programEnv+"="+weft)
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatal(err)
@@ -111,7 +116,8 @@ func TestInside(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	image := image{filepath.Join(os.Getenv(imageEnv), "vmlinuz"), filepath.Join(os.Getenv(imageEnv), "initrd")}
+	image := image{filepath.Join(os.Getenv(imageEnv), "vmlinuz"), filepath.Join(os.Getenv(imageEnv),
+		"initrd")}
 	s.boot(image, "S1", "R1", "R3", "R4", "R5")
 	s.run()
 }
@@ -162,8 +168,11 @@ func (s *session) boot(i image, names ...string) {
 				return err
 			}
 			booted[k] = g
-			gateway := s.network.Switches[slices.IndexFunc(s.network.Switches, func(x lab.Switch) bool { return x.Name == sw })].MAC
-			if err := g.call("setup", arguments{"address": h.Address, "gateway": gateway.String(), "mtu": 4500}, nil); err != nil {
+			gateway := s.network.Switches[slices.IndexFunc(s.network.Switches, func(x lab.Switch) bool {
+				return x.Name == sw
+			})].MAC
+			if err := g.call("setup", arguments{"address": h.Address, "gateway": gateway.String(),
+				"mtu": 4500}, nil); err != nil {
 				return err
 			}
 			var m struct {
@@ -198,7 +207,8 @@ func (s *session) queuePair(name string, psn uint32) {
 func (s *session) receiver(name string) weftapi.GroupReceiver {
 	g := s.guests[name]
 	at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == name })
-	return weftapi.GroupReceiver{Address: s.network.Hosts[at].Address, QPN: g.qpn, VA: &g.va, RKey: &g.rkey}
+	return weftapi.GroupReceiver{Address: s.network.Hosts[at].Address, QPN: g.qpn, VA: &g.va,
+		RKey: &g.rkey}
 }
 
 // put writes the group and waits until it is programmed.
@@ -240,7 +250,8 @@ func (s *session) post(op string, octets int) (count int) {
 		}
 		s.check(g.call("receive", arguments{"offsets": offsets, "octets": message}, nil))
 	}
-	s.check(source.call("post", arguments{"op": op, "octets": octets, "message": message, "va": 0, "rkey": 7, "imm": s.fill}, &count))
+	s.check(source.call("post", arguments{"op": op, "octets": octets, "message": message, "va": 0,
+		"rkey": 7, "imm": s.fill}, &count))
 	return count
 }
 
@@ -273,7 +284,8 @@ func (s *session) finish(step, op string, octets, count int) {
 	}
 	s.result.Octets += uint64(octets * len(s.members))
 	s.result.Steps = append(s.result.Steps, step)
-	fmt.Printf("%-20s  %-36s %8d octets to %s: equal, queue pairs in RTS\n", s.switches, step, octets, strings.Join(s.members, ", "))
+	fmt.Printf("%-20s  %-36s %8d octets to %s: equal, queue pairs in RTS\n", s.switches, step, octets,
+		strings.Join(s.members, ", "))
 }
 
 // states are the guests that take part.
@@ -317,8 +329,9 @@ func (s *session) run() {
 		s.queuePair(name, firstPSN)
 	}
 	at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == "S1" })
-	s.group = weftapi.MulticastGroupSpec{ProxyAddress: proxy, DesignatedQPN: designated, InitialPSN: firstPSN,
-		Source: weftapi.GroupSource{Address: s.network.Hosts[at].Address, QPN: s.guests["S1"].qpn}}
+	s.group = weftapi.MulticastGroupSpec{ProxyAddress: proxy, DesignatedQPN: designated,
+		InitialPSN: firstPSN,
+		Source:     weftapi.GroupSource{Address: s.network.Hosts[at].Address, QPN: s.guests["S1"].qpn}}
 	for _, name := range s.members {
 		s.group.Receivers = append(s.group.Receivers, s.receiver(name))
 	}
@@ -353,7 +366,8 @@ func (s *session) run() {
 	var after weftapi.MulticastGroup
 	s.check(s.request(http.MethodGet, "/v1/multicast-groups/g1", nil, &after))
 	if after.Status.Epoch != joined.Status.Epoch {
-		s.Errorf("the epoch is %d after the controller's restart, and was %d", after.Status.Epoch, joined.Status.Epoch)
+		s.Errorf("the epoch is %d after the controller's restart, and was %d", after.Status.Epoch,
+			joined.Status.Epoch)
 	}
 
 	count = s.post("WRITE", memory)
@@ -364,7 +378,9 @@ func (s *session) run() {
 	count = s.post("WRITE", memory)
 	s.check(s.guests["R4"].kill())
 	delete(s.guests, "R4")
-	s.group.Receivers = slices.DeleteFunc(s.group.Receivers, func(r weftapi.GroupReceiver) bool { return r.Address == s.addressOf("R4") })
+	s.group.Receivers = slices.DeleteFunc(s.group.Receivers, func(r weftapi.GroupReceiver) bool {
+		return r.Address == s.addressOf("R4")
+	})
 	s.members = slices.DeleteFunc(s.members, func(name string) bool { return name == "R4" })
 	s.put()
 	s.finish("WRITE while R4 dies and is removed", "WRITE", memory, count)
@@ -384,5 +400,7 @@ func (s *session) run() {
 }
 
 func (s *session) addressOf(name string) netip.Addr {
-	return s.network.Hosts[slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == name })].Address
+	return s.network.Hosts[slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool {
+		return h.Name == name
+	})].Address
 }

@@ -47,7 +47,8 @@ type fabric struct {
 
 // newFabric makes interfaces and starts everything.
 func newFabric(ctx context.Context, dir, weft, switches string) (*fabric, error) {
-	f := &fabric{ctx: ctx, dir: dir, weft: weft, switches: switches, network: lab.Figure1(), processes: map[string]*exec.Cmd{}}
+	f := &fabric{ctx: ctx, dir: dir, weft: weft, switches: switches, network: lab.Figure1(),
+		processes: map[string]*exec.Cmd{}}
 	if err := f.network.Complete(); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,9 @@ var lossy = [][2]string{{"N6", "N4"}, {"N4", "N1"}, {"N5", "N3"}}
 // link makes a tap for each host, and a pair of interfaces for each link of switches.
 func (f *fabric) link() error {
 	var batch strings.Builder
-	up := func(name string) { fmt.Fprintf(&batch, "link set dev %s addrgenmode none mtu %d up\n", name, mtu) }
+	up := func(name string) {
+		fmt.Fprintf(&batch, "link set dev %s addrgenmode none mtu %d up\n", name, mtu)
+	}
 	pair := func(a, b string) {
 		fmt.Fprintf(&batch, "link add %s type veth peer name %s\n", a, b)
 		up(a)
@@ -122,7 +125,8 @@ func (f *fabric) link() error {
 
 // start starts a program whose output goes to a file.
 func (f *fabric) start(name, program string, args ...string) error {
-	log, err := os.OpenFile(filepath.Join(f.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(filepath.Join(f.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY,
+		0o644)
 	if err != nil {
 		return err
 	}
@@ -154,7 +158,8 @@ func (f *fabric) startSwitches() error {
 	if f.switches == "weft" {
 		return nil
 	}
-	return f.start("speaker", f.weft, "speaker", "--topology", "topology.yaml", "--bgp-listen", fmt.Sprintf("127.0.0.1:%d", bgpPort), "--bgp-peer", "127.0.0.1")
+	return f.start("speaker", f.weft, "speaker", "--topology", "topology.yaml", "--bgp-listen",
+		fmt.Sprintf("127.0.0.1:%d", bgpPort), "--bgp-peer", "127.0.0.1")
 }
 
 func (f *fabric) startSwitch(name string) error {
@@ -177,12 +182,16 @@ func (f *fabric) startSwitch(name string) error {
 		}
 	}
 	if f.switches == "weft" {
-		return f.start(name, f.weft, append([]string{"switch", "--grpc-server-addr", grpc, "--topology", "topology.yaml", "--node", name,
-			"--bgp-listen", fmt.Sprintf("127.0.0.1:%d", bgpPort+place), "--bgp-peer", "127.0.0.1"}, ports...)...)
+		return f.start(name, f.weft, append([]string{"switch", "--grpc-server-addr", grpc, "--topology",
+			"topology.yaml", "--node", name,
+			"--bgp-listen", fmt.Sprintf("127.0.0.1:%d", bgpPort+place), "--bgp-peer", "127.0.0.1"},
+			ports...)...)
 	}
-	args := append([]string{"--device-id", "1", "--no-p4", "--log-level", "off", "--thrift-port", fmt.Sprint(19559 + place),
+	args := append([]string{"--device-id", "1", "--no-p4", "--log-level", "off", "--thrift-port",
+		fmt.Sprint(19559 + place),
 		"--notifications-addr", "ipc://" + filepath.Join(f.dir, name+".ipc")}, ports...)
-	return f.start(name, f.switches, append(args, "--", "--grpc-server-addr", grpc, "--cpu-port", "510", "--drop-port", "511", "--priority-queues", "8")...)
+	return f.start(name, f.switches, append(args, "--", "--grpc-server-addr", grpc, "--cpu-port",
+		"510", "--drop-port", "511", "--priority-queues", "8")...)
 }
 
 func (f *fabric) startController() error {
@@ -190,7 +199,8 @@ func (f *fabric) startController() error {
 	if f.switches != "weft" {
 		config = "controller-bmv2.yaml"
 	}
-	if err := f.start("controller", f.weft, "controller", "--config", config, "--data-dir", filepath.Join(f.dir, "data")); err != nil {
+	if err := f.start("controller", f.weft, "controller", "--config", config, "--data-dir",
+		filepath.Join(f.dir, "data")); err != nil {
 		return err
 	}
 	return f.ready()
@@ -198,7 +208,9 @@ func (f *fabric) startController() error {
 
 // ready waits until the controller has programmed every switch.
 func (f *fabric) ready() error {
-	return await(f.ctx, programTime, func() error { return f.request(http.MethodGet, "/readyz", nil, nil) })
+	return await(f.ctx, programTime, func() error {
+		return f.request(http.MethodGet, "/readyz", nil, nil)
+	})
 }
 
 // request makes a request of the API.
@@ -216,7 +228,8 @@ func (f *fabric) request(method, path string, body, into any) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	client := http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 30 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return err

@@ -49,7 +49,8 @@ func newDocker(t *testing.T) *docker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	daemon := exec.Command("dockerd", "--host", socket, "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+	daemon := exec.Command("dockerd", "--host", socket, "--data-root", filepath.Join(dir, "data"),
+		"--exec-root", filepath.Join(dir, "exec"),
 		"--pidfile", filepath.Join(dir, "pid"))
 	daemon.Stdout, daemon.Stderr = log, log
 	if err := daemon.Start(); err != nil {
@@ -123,7 +124,8 @@ type project struct {
 func (d *docker) up(dir, profile string, controllers int) *project {
 	d.t.Helper()
 	p := &project{docker: &docker{t: d.t, env: append([]string{
-		"COMPOSE_PROJECT_NAME=wefttest", "COMPOSE_PROFILES=" + profile, "WEFT_IMAGE=weft-test", "BMV2_IMAGE=weft-test-bmv2",
+		"COMPOSE_PROJECT_NAME=wefttest", "COMPOSE_PROFILES=" + profile, "WEFT_IMAGE=weft-test",
+		"BMV2_IMAGE=weft-test-bmv2",
 	}, d.env...)}, dir: dir, profile: profile}
 	for i := range controllers {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -185,7 +187,8 @@ func (p *project) containers() (out []container, err error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := run(p.t.Context(), p.dir, p.env, "docker", append([]string{"inspect"}, strings.Fields(ids)...)...)
+	text, err := run(p.t.Context(), p.dir, p.env, "docker",
+		append([]string{"inspect"}, strings.Fields(ids)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +222,8 @@ func (p *project) healthy() {
 
 // logs returns the end of a service's log.
 func (p *project) logs(service string) ([]byte, error) {
-	out, err := run(p.t.Context(), p.dir, p.env, "docker-compose", "logs", "--no-color", "--tail", "5", service)
+	out, err := run(p.t.Context(), p.dir, p.env, "docker-compose", "logs", "--no-color", "--tail", "5",
+		service)
 	return []byte(out), err
 }
 
@@ -275,7 +279,9 @@ func (p *project) apply(url, file string) {
 
 func (p *project) group(url string) (g api.MulticastGroup) {
 	p.t.Helper()
-	if err := await(p.t.Context(), "group g1", func() error { return get(p.t.Context(), url+"/v1/multicast-groups/g1", &g) }); err != nil {
+	if err := await(p.t.Context(), "group g1", func() error {
+		return get(p.t.Context(), url+"/v1/multicast-groups/g1", &g)
+	}); err != nil {
 		p.t.Fatal(err)
 	}
 	return g
@@ -309,7 +315,8 @@ func TestCompose(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range all {
-			if h := c.HostConfig; h.Privileged || len(h.CapDrop) != 1 || len(h.CapAdd) > 1 || strings.Contains(strings.Join(h.Binds, " "), "docker.sock") {
+			if h := c.HostConfig; h.Privileged || len(h.CapDrop) != 1 || len(h.CapAdd) > 1 ||
+				strings.Contains(strings.Join(h.Binds, " "), "docker.sock") {
 				t.Errorf("%s has more rights than CAP_NET_RAW: %+v", c.Name, h)
 			}
 		}
@@ -322,7 +329,8 @@ func TestCompose(t *testing.T) {
 		p.healthy()
 		p.traffic(2<<20, receiverServices...)
 		if after := p.group(p.urls[0]); after.Status.Epoch != before.Status.Epoch {
-			t.Errorf("the group has epoch %d after the controller's restart, and had %d", after.Status.Epoch, before.Status.Epoch)
+			t.Errorf("the group has epoch %d after the controller's restart, and had %d", after.Status.Epoch,
+				before.Status.Epoch)
 		}
 	})
 	t.Run("fabric", func(t *testing.T) {
@@ -353,7 +361,9 @@ func TestCompose(t *testing.T) {
 		p.healthy()
 		p.crash("h1")
 	})
-	t.Run("cluster", func(t *testing.T) { at(t).cluster(filepath.Join(root, "deploy/compose/cluster"), "embedded") })
+	t.Run("cluster", func(t *testing.T) {
+		at(t).cluster(filepath.Join(root, "deploy/compose/cluster"), "embedded")
+	})
 	t.Run("cluster of bmv2", func(t *testing.T) {
 		require(t, "simple_switch_grpc")
 		d := at(t)
@@ -370,8 +380,8 @@ func TestCompose(t *testing.T) {
 	})
 }
 
-// cluster has one of three controllers after the other killed, stopped beyond its lease, and cut off
-// from all others and from the switches. Traffic goes on, the group keeps its tree, and every
+// cluster has one of three controllers after the other killed, stopped beyond its lease, and cut
+// off from all others and from the switches. Traffic goes on, the group keeps its tree, and every
 // controller comes back.
 func (d *docker) cluster(dir, profile string) {
 	d.t.Helper()
@@ -390,7 +400,8 @@ func (d *docker) cluster(dir, profile string) {
 		d.t.Helper()
 		p.traffic(octets, receiverServices...)
 		if after := p.group(url); after.Status.Epoch != before.Status.Epoch {
-			d.t.Errorf("%s: the group has epoch %d, and had %d", what, after.Status.Epoch, before.Status.Epoch)
+			d.t.Errorf("%s: the group has epoch %d, and had %d", what, after.Status.Epoch,
+				before.Status.Epoch)
 		}
 	}
 	awaitDecider := func(what string, urls ...string) {
@@ -437,7 +448,8 @@ func (d *docker) cluster(dir, profile string) {
 	p.healthy()
 	same("after it went on", p.urls[1])
 
-	network := strings.TrimSpace(p.command(dir, "docker", "network", "ls", "-q", "--filter", "name=wefttest_management"))
+	network := strings.TrimSpace(p.command(dir, "docker", "network", "ls", "-q", "--filter",
+		"name=wefttest_management"))
 	id := strings.TrimSpace(p.compose("ps", "-q", service(3)))
 	p.command(dir, "docker", "network", "disconnect", network, id)
 	awaitDecider("while one is cut off", p.urls[0], p.urls[1])
@@ -474,13 +486,16 @@ func TestContainerlab(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if _, err := run(ctx, dir, d.env, "containerlab", "destroy", "-t", "figure1.clab.yml", "--cleanup"); err != nil {
+		if _, err := run(ctx, dir, d.env, "containerlab", "destroy", "-t", "figure1.clab.yml",
+			"--cleanup"); err != nil {
 			t.Error(err)
 		}
 	})
 	d.command(dir, "containerlab", "deploy", "-t", "figure1.clab.yml")
 	const url = "http://127.0.0.1:8080"
-	if err := await(t.Context(), "the controller", func() error { return get(t.Context(), url+"/readyz", &struct{}{}) }); err != nil {
+	if err := await(t.Context(), "the controller", func() error {
+		return get(t.Context(), url+"/readyz", &struct{}{})
+	}); err != nil {
 		t.Fatal(err)
 	}
 	d.command(dir, weft(t), "apply", "-f", "group.yaml", "--wait", "60s", "--server", url)

@@ -34,7 +34,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if what := os.Getenv("WEFT_LAB_INSIDE"); what != "" { // the process is the command of a Mininet lab
+	// the process is the command of a Mininet lab
+	if what := os.Getenv("WEFT_LAB_INSIDE"); what != "" {
 		if err := inside(what); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -66,7 +67,8 @@ func weft(t *testing.T) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "weft")
-		_, built.err = run(context.Background(), ".", nil, "go", "build", "-trimpath", "-o", built.path, "github.com/weft-sdn/weft/cmd/weft")
+		_, built.err = run(context.Background(), ".", nil, "go", "build", "-trimpath", "-o", built.path,
+			"github.com/weft-sdn/weft/cmd/weft")
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
@@ -156,7 +158,8 @@ func get(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return err
@@ -169,7 +172,8 @@ func get(ctx context.Context, url string, into any) error {
 }
 
 // more waits until each host has received so many octets more.
-func more(ctx context.Context, logs func(host string) ([]byte, error), octets uint64, hosts ...string) error {
+func more(ctx context.Context, logs func(host string) ([]byte, error), octets uint64,
+	hosts ...string) error {
 	begin := map[string]uint64{}
 	for _, h := range hosts {
 		log, err := logs(h)
@@ -185,7 +189,8 @@ func more(ctx context.Context, logs func(host string) ([]byte, error), octets ui
 				return err
 			}
 			if n := received(log); n < begin[h]+octets {
-				return fmt.Errorf("host %s has received %d octets, and had %d; its log ends with %q", h, n, begin[h], log[max(0, len(log)-300):])
+				return fmt.Errorf("host %s has received %d octets, and had %d; its log ends with %q", h, n,
+					begin[h], log[max(0, len(log)-300):])
 			}
 		}
 		return nil
@@ -224,7 +229,8 @@ func linkPhase(ctx context.Context, url, from, to string) (string, error) {
 }
 
 // run runs a program that must succeed, and returns what it prints.
-func run(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
+func run(ctx context.Context, dir string, env []string, name string, args ...string) (string,
+	error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second

@@ -49,7 +49,8 @@ func TestMininet(t *testing.T) {
 			defer cancel()
 			// The namespaces end with their last process, whatever happens.
 			out, err := run(ctx, dir, []string{
-				"WEFT_LAB_INSIDE=" + c.name + " " + c.program, "WEFT_LAB_LOGS=" + logs, "WEFT_LAB_PROGRAM=" + weft(t), "WEFT_LAB_SELF=" + self,
+				"WEFT_LAB_INSIDE=" + c.name + " " + c.program, "WEFT_LAB_LOGS=" + logs, "WEFT_LAB_PROGRAM=" +
+					weft(t), "WEFT_LAB_SELF=" + self,
 			}, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 				`ip link set lo up && exec "$@"`, "sh", "./"+c.name+".py",
 				"--weft", weft(t), "--logs", logs, "--switch", c.program, "--run", `"$WEFT_LAB_SELF"`)
@@ -102,7 +103,8 @@ func inside(what string) error {
 		return nil
 	}
 	receivers := []string{"R1", "R2", "R3", "R4", "R5"}
-	if _, err := run(ctx, ".", nil, os.Getenv("WEFT_LAB_PROGRAM"), "apply", "-f", "group.yaml", "--wait", "60s"); err != nil {
+	if _, err := run(ctx, ".", nil, os.Getenv("WEFT_LAB_PROGRAM"), "apply", "-f", "group.yaml",
+		"--wait", "60s"); err != nil {
 		return err
 	}
 	if err := more(ctx, logs, 2<<20, receivers...); err != nil || what != "figure1 weft" {

@@ -33,8 +33,9 @@ import (
 
 // Variables of the environment by which the test starts itself again.
 const (
-	insideVariable = "WEFT_LINEAR_INSIDE" // why the process has no namespaces of its own; "yes": it has
-	etcdVariable   = "WEFT_LINEAR_ETCD"   // the process is an etcd: address and directory
+	// why the process has no namespaces of its own; "yes": it has
+	insideVariable = "WEFT_LINEAR_INSIDE"
+	etcdVariable   = "WEFT_LINEAR_ETCD" // the process is an etcd: address and directory
 )
 
 func TestMain(m *testing.M) {
@@ -75,8 +76,8 @@ func again(how string) error {
 	return syscall.Exec(self, os.Args, os.Environ())
 }
 
-// enter puts this thread into a network and a mount namespace of its own: what is made in them goes with the
-// process.
+// enter puts this thread into a network and a mount namespace of its own: what is made in them goes
+// with the process.
 func enter() error {
 	if os.Geteuid() != 0 {
 		return errors.New("the test is not root")
@@ -97,7 +98,8 @@ func enter() error {
 	}
 	// Rules of cuts come before the table of what is here: switches and hosts are.
 	return ip("link set lo up", "rule add priority 32000 lookup local", "rule del priority 0",
-		fmt.Sprintf("address add %v/%d dev lo", switchNetwork.Addr().Next(), switchNetwork.Bits()), fmt.Sprintf("address add %v/32 dev lo", hostAddress))
+		fmt.Sprintf("address add %v/%d dev lo", switchNetwork.Addr().Next(), switchNetwork.Bits()),
+		fmt.Sprintf("address add %v/32 dev lo", hostAddress))
 }
 
 // isolated reports whether the controllers have networks and disks of their own.
@@ -196,7 +198,8 @@ func newBed(t *testing.T, outside bool) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, dir: t.TempDir(), outside: outside, program: [2]string{path, path}, authority: certstest.New(t)}
+	b := &bed{t: t, dir: t.TempDir(), outside: outside, program: [2]string{path, path},
+		authority: certstest.New(t)}
 	if other := os.Getenv("WEFT_BINARY_NEXT"); other != "" {
 		b.program[1] = other
 	}
@@ -234,7 +237,8 @@ func newBed(t *testing.T, outside bool) *bed {
 	return b
 }
 
-// awaitEtcd waits until the etcd outside takes connections: a controller that starts without one ends.
+// awaitEtcd waits until the etcd outside takes connections: a controller that starts without one
+// ends.
 func (b *bed) awaitEtcd() {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -244,7 +248,8 @@ func (b *bed) awaitEtcd() {
 			return
 		}
 		if time.Now().After(end) {
-			b.t.Fatalf("the etcd at %s takes no connection %v after its start: %v", b.etcd.api, patience, err)
+			b.t.Fatalf("the etcd at %s takes no connection %v after its start: %v", b.etcd.api, patience,
+				err)
 		}
 	}
 }
@@ -272,7 +277,9 @@ func (b *bed) place(n *node) {
 	t.Cleanup(n.ns.Close)
 	n.address = fmt.Sprintf("10.83.%d.2", n.number)
 	hub, far := fmt.Sprintf("hub%d", n.number), fmt.Sprintf("far%d", n.number)
-	if err := ip(fmt.Sprintf("link add %s type veth peer name %s", hub, far), fmt.Sprintf("address add 10.83.%d.1/30 dev %s", n.number, hub), "link set "+hub+" up"); err != nil {
+	if err := ip(fmt.Sprintf("link add %s type veth peer name %s", hub, far),
+		fmt.Sprintf("address add 10.83.%d.1/30 dev %s", n.number, hub), "link set "+hub+
+			" up"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ip("link delete " + hub) })
@@ -293,7 +300,8 @@ func (b *bed) place(n *node) {
 		if err := <-moved; err != nil {
 			return err
 		}
-		return ip(fmt.Sprintf("address add %s/30 dev %s", n.address, far), "link set "+far+" up", fmt.Sprintf("route add default via 10.83.%d.1", n.number))
+		return ip(fmt.Sprintf("address add %s/30 dev %s", n.address, far), "link set "+far+" up",
+			fmt.Sprintf("route add default via 10.83.%d.1", n.number))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -303,10 +311,12 @@ func (b *bed) place(n *node) {
 	}
 }
 
-// ports returns addresses of a node: of its API, for other controllers, for other members of the etcd, for hosts.
+// ports returns addresses of a node: of its API, for other controllers, for other members of the
+// etcd, for hosts.
 func (b *bed) ports(n *node) [4]string {
 	if n.ns != nil {
-		return [4]string{n.address + ":8080", n.address + ":9443", n.address + ":2380", n.address + ":9559"}
+		return [4]string{n.address + ":8080", n.address + ":9443", n.address + ":2380", n.address +
+			":9559"}
 	}
 	var out [4]string
 	for i := range out {
@@ -341,12 +351,15 @@ func (b *bed) configure() {
 		inv.BGP, inv.Topology.File = inventory.Default().BGP, topology
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		inv.API.Listen, inv.MRC.Listen = n.api, n.hosts
-		inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise, inv.Cluster.Etcd.Members = n.name, peers[n.name], n.address, members
+		inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise, inv.Cluster.Etcd.Members = n.name,
+			peers[n.name], n.address, members
 		if n.ns != nil {
-			inv.Cluster.TLS = &inventory.TLS{CA: b.authority.File("ca.pem"), Cert: b.authority.File(n.name + ".pem"), Key: b.authority.File(n.name + ".key")}
+			inv.Cluster.TLS = &inventory.TLS{CA: b.authority.File("ca.pem"),
+				Cert: b.authority.File(n.name + ".pem"), Key: b.authority.File(n.name + ".key")}
 			b.certify(n)
 		}
-		for name, v := range map[string]any{topology: b.fabric.live.World.Network.Topology(), config: inv} {
+		for name, v := range map[string]any{topology: b.fabric.live.World.Network.Topology(),
+			config: inv} {
 			text, err := yaml.Marshal(v)
 			if err == nil {
 				err = os.WriteFile(name, text, 0o600)
@@ -366,7 +379,8 @@ func (b *bed) configure() {
 
 // certify gives a controller a certificate that is good for longer than a run.
 func (b *bed) certify(n *node) {
-	b.authority.IssueAs(b.t, n.name, certs.Identity{Kind: certs.KindController, Name: n.name}, n.address)
+	b.authority.IssueAs(b.t, n.name, certs.Identity{Kind: certs.KindController, Name: n.name},
+		n.address)
 }
 
 // data is the directory of the node's records.

@@ -42,7 +42,8 @@ const judgement = time.Minute
 func check(h *history) []violation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := checker{seen: make(map[uint32]evidence), versions: make(map[uint64]evidence), written: make(map[uint32]*operation)}
+	c := checker{seen: make(map[uint32]evidence), versions: make(map[uint64]evidence),
+		written: make(map[uint32]*operation)}
 	for i := range h.operations {
 		if o := &h.operations[i]; o.writes() {
 			c.written[o.Content] = o
@@ -83,7 +84,8 @@ func (c *checker) sightings(h *history) {
 	for _, w := range h.watches {
 		for _, s := range w.Sights {
 			if s.Version != 0 {
-				all = append(all, evidence{s.Key, s.Version, s.Value, s.At, fmt.Sprintf("event %s at %s at %v", s.ID, w.Node, s.At.Round(time.Microsecond))})
+				all = append(all, evidence{s.Key, s.Version, s.Value, s.At, fmt.Sprintf("event %s at %s at %v",
+					s.ID, w.Node, s.At.Round(time.Microsecond))})
 			}
 		}
 	}
@@ -122,14 +124,16 @@ func (c *checker) origin(e evidence) {
 func (c *checker) linear(key string, ops []operation) {
 	switch porcupine.CheckOperationsTimeout(model(), steps(ops, c.seen), judgement) {
 	case porcupine.Illegal:
-		c.found = append(c.found, violation{ruleLinear, fmt.Sprintf("%s: %d operations are not linearizable", key, len(ops)), key})
+		c.found = append(c.found, violation{ruleLinear,
+			fmt.Sprintf("%s: %d operations are not linearizable", key, len(ops)), key})
 	case porcupine.Unknown:
-		c.found = append(c.found, violation{ruleUndecided, fmt.Sprintf("%s: %d operations are not judged after %v", key, len(ops), judgement), key})
+		c.found = append(c.found, violation{ruleUndecided,
+			fmt.Sprintf("%s: %d operations are not judged after %v", key, len(ops), judgement), key})
 	}
 }
 
-// snapshots checks that a list which shows a version shows no resource as it was before an earlier one:
-// versions grow over all resources.
+// snapshots checks that a list which shows a version shows no resource as it was before an earlier
+// one: versions grow over all resources.
 func (c *checker) snapshots(ops []operation) {
 	given := make(map[string][]uint64) // the versions of a resource
 	for v, e := range c.versions {
@@ -145,18 +149,22 @@ func (c *checker) snapshots(ops []operation) {
 		}
 	}
 	for _, list := range lists {
-		newest := slices.MaxFunc(list, func(a, b *operation) int { return cmp.Compare(a.Version, b.Version) })
+		newest := slices.MaxFunc(list, func(a, b *operation) int {
+			return cmp.Compare(a.Version, b.Version)
+		})
 		for _, o := range list {
 			all := given[o.Key]
 			i, _ := slices.BinarySearch(all, o.Version+1)
 			if i < len(all) && all[i] < newest.Version {
-				c.fail(ruleSnapshot, "%v, although it had version %d before %s had version %d in the same list", o, all[i], newest.Key, newest.Version)
+				c.fail(ruleSnapshot, "%v, although it had version %d before %s had version %d in the same list",
+					o, all[i], newest.Key, newest.Version)
 			}
 		}
 	}
 }
 
-// stale checks that stale reads which follow each other at one start of a controller do not go back.
+// stale checks that stale reads which follow each other at one start of a controller do not go
+// back.
 func (c *checker) stale(ops []operation) {
 	type place struct {
 		node  string
@@ -228,7 +236,8 @@ func (c *checker) watch(w *watch, ops map[string][]operation) {
 		}
 		states[s.Key] = state{true, false, max(was.version, s.Version)}
 	}
-	// The history ends in rest: a watch shows the last state of all that was changed while it was open.
+	// The history ends in rest: a watch shows the last state of all that was changed while it was
+	// open.
 	for key, all := range ops {
 		last, ok := final(all)
 		if !ok {
@@ -237,9 +246,12 @@ func (c *checker) watch(w *watch, ops map[string][]operation) {
 		s := states[key]
 		switch {
 		case last.Outcome == missing && s.shown && !s.deleted:
-			c.fail(ruleLost, "the watch at %s shows version %d of %s, which was deleted: %v", w.Node, s.version, key, &last)
-		case last.Outcome == done && c.written[last.Value] != nil && c.written[last.Value].Call > begun && (s.deleted || s.version != last.Version):
-			c.fail(ruleLost, "the watch at %s shows version %d of %s last (deleted: %v): %v", w.Node, s.version, key, s.deleted, &last)
+			c.fail(ruleLost, "the watch at %s shows version %d of %s, which was deleted: %v", w.Node,
+				s.version, key, &last)
+		case last.Outcome == done && c.written[last.Value] != nil && c.written[last.Value].Call > begun &&
+			(s.deleted || s.version != last.Version):
+			c.fail(ruleLost, "the watch at %s shows version %d of %s last (deleted: %v): %v", w.Node,
+				s.version, key, s.deleted, &last)
 		}
 	}
 }
@@ -259,8 +271,9 @@ func final(ops []operation) (last operation, ok bool) {
 	return last, ok
 }
 
-// keep writes a history that breaks rules to a directory: all of it, what it breaks, and porcupine's picture of each
-// resource whose operations are not linearizable. It returns the directory.
+// keep writes a history that breaks rules to a directory: all of it, what it breaks, and
+// porcupine's picture of each resource whose operations are not linearizable. It returns the
+// directory.
 func keep(h *history, found []violation, about any) (string, error) {
 	parent := os.Getenv("WEFT_LINEAR_DIR")
 	dir, err := os.MkdirTemp(parent, "weft-linear-")
@@ -269,14 +282,16 @@ func keep(h *history, found []violation, about any) (string, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	text, err := json.MarshalIndent(map[string]any{"run": about, "violations": found, "operations": h.operations, "watches": h.watches}, "", " ")
+	text, err := json.MarshalIndent(map[string]any{"run": about, "violations": found,
+		"operations": h.operations, "watches": h.watches}, "", " ")
 	if err != nil {
 		return "", err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "history.json"), text, 0o600); err != nil {
 		return "", err
 	}
-	c := checker{seen: make(map[uint32]evidence), versions: make(map[uint64]evidence), written: make(map[uint32]*operation)}
+	c := checker{seen: make(map[uint32]evidence), versions: make(map[uint64]evidence),
+		written: make(map[uint32]*operation)}
 	c.sightings(h)
 	ops, _ := byKey(h.operations)
 	pictures := 0

@@ -22,8 +22,9 @@ import (
 const (
 	// answerTime is how long a client waits for an answer.
 	answerTime = 3 * time.Second
-	// keyOperations is how many operations a resource has before another one takes its place, and keyUnknowns how many
-	// of them without an answer: each may still be carried out at any time, which porcupine tries.
+	// keyOperations is how many operations a resource has before another one takes its place, and
+	// keyUnknowns how many of them without an answer: each may still be carried out at any time, which
+	// porcupine tries.
 	keyOperations = 300
 	keyUnknowns   = 5
 	// liveKeys are in use at a time.
@@ -176,9 +177,11 @@ func (x *key) intent(content uint32) api.MulticastGroupSpec {
 	return api.MulticastGroupSpec{
 		ProxyAddress:  netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", x.number)),
 		DesignatedQPN: 4096,
-		Source:        api.GroupSource{Address: netip.MustParseAddr("2001:db8:1:1::1"), QPN: uint32(256 + x.number)},
-		Receivers:     []api.GroupReceiver{{Address: netip.MustParseAddr("2001:db8:1:2::1"), QPN: uint32(256 + x.number)}},
-		CNPLimit:      content,
+		Source: api.GroupSource{Address: netip.MustParseAddr("2001:db8:1:1::1"),
+			QPN: uint32(256 + x.number)},
+		Receivers: []api.GroupReceiver{{Address: netip.MustParseAddr("2001:db8:1:2::1"),
+			QPN: uint32(256 + x.number)}},
+		CNPLimit: content,
 	}
 }
 
@@ -230,7 +233,8 @@ func (l *load) do(ctx context.Context, c *client.Client, n *node, x *key, o oper
 			o.Version, o.Value = g.Version, g.Spec.CNPLimit
 			x.version.Store(g.Version)
 		}
-		if tag := a.Header.Get("ETag"); o.Action != stale && tag != strconv.Quote(strconv.FormatUint(o.Version, 10)) {
+		if tag := a.Header.Get("ETag"); o.Action != stale &&
+			tag != strconv.Quote(strconv.FormatUint(o.Version, 10)) {
 			l.fail(ruleETag, "ETag %s: %v", tag, &o)
 		}
 	}
@@ -246,7 +250,8 @@ func (l *load) list(ctx context.Context, c *client.Client, n *node, id int) erro
 	l.keys.mu.Lock()
 	asked := append([]*key(nil), l.keys.live...)
 	l.keys.mu.Unlock()
-	o := operation{Client: id, Node: n.name, Action: get, List: int(l.lists.Add(1)), Start: n.incarnation(), Call: l.h.now()}
+	o := operation{Client: id, Node: n.name, Action: get, List: int(l.lists.Add(1)),
+		Start: n.incarnation(), Call: l.h.now()}
 	a, err := c.Get(ctx, groups, url.Values{"limit": {"1000"}})
 	o.Return = l.h.now()
 	if err != nil {
@@ -322,7 +327,8 @@ func (l *load) sweep(ctx context.Context, n *node, id int) {
 			wait(ctx, 50*time.Millisecond)
 			continue
 		}
-		if o := l.do(work, c, n, x, operation{Client: id, Action: remove}); o.Outcome == done || o.Outcome == missing {
+		if o := l.do(work, c, n, x, operation{Client: id, Action: remove}); o.Outcome == done ||
+			o.Outcome == missing {
 			next++
 			continue
 		}
@@ -330,7 +336,8 @@ func (l *load) sweep(ctx context.Context, n *node, id int) {
 	}
 }
 
-// follow watches the events of a controller until ctx ends. Shown has the names of the groups that it showed.
+// follow watches the events of a controller until ctx ends. Shown has the names of the groups that
+// it showed.
 func (l *load) follow(ctx context.Context, n *node, shown func(name string)) {
 	w := l.h.watch(n.name)
 	add := func(s sight) {

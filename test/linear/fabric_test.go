@@ -42,8 +42,9 @@ const (
 	ruleWrites    = "a write is acknowledged when all receivers have it, and each packet crosses each link once"
 )
 
-// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody reaches. N3
-// and N4 run in this process: S2 writes to a group of theirs all the time, and nothing else of theirs changes.
+// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody
+// reaches. N3 and N4 run in this process: S2 writes to a group of theirs all the time, and nothing
+// else of theirs changes.
 type fabric struct {
 	live      *lab.Live
 	inventory inventory.Inventory
@@ -65,7 +66,8 @@ func newFabric(t *testing.T) *fabric {
 			},
 			Links: []lab.Link{
 				{A: "S1", B: "N1"}, {A: "N1", B: "N2"}, {A: "N2", B: "R1"},
-				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"}, {A: "H1", B: "N3"}, {A: "H2", B: "N4"},
+				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"},
+				{A: "H1", B: "N3"}, {A: "H2", B: "N4"},
 			},
 		},
 		Elsewhere: elsewhere,
@@ -99,7 +101,8 @@ func (b *bed) connect() {
 	var next atomic.Int64
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "127.0.0.1:1" // of the dialer's choice
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", b.nodes[int(next.Add(1))%len(b.nodes)].hosts)
 	})}
 	hosts, err := b.fabric.live.World.Subscribe(b.t.Context(), b.fabric.live.Clock, cfg)
@@ -109,7 +112,8 @@ func (b *bed) connect() {
 	b.t.Cleanup(hosts.Close)
 }
 
-// begin makes the group, waits until it is programmed, and has S2 write to it until ctx ends; traffic returns then.
+// begin makes the group, waits until it is programmed, and has S2 write to it until ctx ends;
+// traffic returns then.
 func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 	f := l.b.fabric
 	if err := f.live.Do(ctx, func(w *lab.World) (err error) {
@@ -119,7 +123,8 @@ func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 		return nil, err
 	}
 	err = l.until(ctx, func(c *client.Client) error {
-		_, err := c.Do(ctx, http.MethodPut, groups+client.Path(writesGroup), nil, api.Request[api.MulticastGroupSpec]{Spec: f.group.Spec()})
+		_, err := c.Do(ctx, http.MethodPut, groups+client.Path(writesGroup), nil,
+			api.Request[api.MulticastGroupSpec]{Spec: f.group.Spec()})
 		return err
 	})
 	if err == nil {

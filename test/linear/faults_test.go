@@ -27,13 +27,15 @@ type fault struct {
 
 // faults are all there are.
 var faults = []fault{
-	{kind: "kill", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "kill", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		n.kill()
 		wait(ctx, d)
 		n.start()
 		return nil
 	}},
-	{kind: "kill all", do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "kill all", do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand,
+		d time.Duration) error {
 		for _, n := range b.nodes {
 			n.kill()
 		}
@@ -43,13 +45,15 @@ var faults = []fault{
 		}
 		return nil
 	}},
-	{kind: "pause", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "pause", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		n.signal(syscall.SIGSTOP)
 		wait(ctx, d)
 		n.signal(syscall.SIGCONT)
 		return nil
 	}},
-	{kind: "restart", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "restart", do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		if !n.terminate(patience) {
 			return fmt.Errorf("%s does not end %v after SIGTERM", n.name, patience)
 		}
@@ -57,7 +61,8 @@ var faults = []fault{
 		n.start()
 		return nil
 	}},
-	{kind: "upgrade", do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand, _ time.Duration) error {
+	{kind: "upgrade", do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand,
+		_ time.Duration) error {
 		for i := range b.nodes { // the one that is given comes last
 			n := b.nodes[(last.number+i)%len(b.nodes)]
 			if !n.terminate(patience) {
@@ -73,22 +78,28 @@ var faults = []fault{
 		}
 		return nil
 	}},
-	{kind: "cut", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		return b.cut(ctx, d, b.drops(n, true, true))
 	}},
-	{kind: "cut out", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut out", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		return b.cut(ctx, d, b.drops(n, true, false))
 	}},
-	{kind: "cut in", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut in", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		return b.cut(ctx, d, b.drops(n, false, true))
 	}},
-	{kind: "cut store", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut store", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		return b.cut(ctx, d, b.storeDrops(n))
 	}},
-	{kind: "cut controllers", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut controllers", isolated: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		return b.cut(ctx, d, b.drops(n, true, true, 9443))
 	}},
-	{kind: "cut all", isolated: true, do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut all", isolated: true, do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand,
+		d time.Duration) error {
 		var drops []string
 		for _, n := range b.nodes {
 			drops = append(drops, b.drops(n, true, false)...)
@@ -96,13 +107,16 @@ var faults = []fault{
 		return b.cut(ctx, d, drops)
 	}},
 	// Longer than others: a session is given up 15 s after it has fallen silent.
-	{kind: "cut switches", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut switches", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		return b.cut(ctx, 4*d, between(n, switchNetwork.String()))
 	}},
-	{kind: "cut hosts", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "cut hosts", isolated: true, fabric: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		return b.cut(ctx, 4*d, between(n, hostAddress.String()))
 	}},
-	{kind: "unplug", isolated: true, do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "unplug", isolated: true, do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
 		hub := fmt.Sprintf("hub%d", n.number)
 		if err := ip("link set " + hub + " down"); err != nil {
 			return err
@@ -110,13 +124,16 @@ var faults = []fault{
 		wait(ctx, d)
 		return ip("link set " + hub + " up")
 	}},
-	{kind: "disk full", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "disk full", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		return fillDisks(ctx, d, n)
 	}},
-	{kind: "disks full", isolated: true, own: true, do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "disks full", isolated: true, own: true, do: func(ctx context.Context, b *bed, _ *node,
+		_ *rand.Rand, d time.Duration) error {
 		return fillDisks(ctx, d, b.nodes...)
 	}},
-	{kind: "disk slow", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node, r *rand.Rand, d time.Duration) error {
+	{kind: "disk slow", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node,
+		r *rand.Rand, d time.Duration) error {
 		for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
 			if err := n.disk.freeze(); err != nil {
 				return err
@@ -127,7 +144,8 @@ var faults = []fault{
 		}
 		return nil
 	}},
-	{kind: "disk stalled", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "disk stalled", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		if err := n.disk.freeze(); err != nil {
 			return err
 		}
@@ -135,7 +153,8 @@ var faults = []fault{
 		n.disk.thaw()
 		return nil
 	}},
-	{kind: "certificate expired", isolated: true, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand, d time.Duration) error {
+	{kind: "certificate expired", isolated: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
 		if err := b.expire(n); err != nil {
 			return err
 		}
@@ -197,8 +216,8 @@ func (n *node) answers(ctx context.Context, within time.Duration) bool {
 	return ctx.Err() != nil
 }
 
-// drops are the rules by which the network loses what a node sends to the others, or what they send to it. With ports,
-// only what belongs to connections to these.
+// drops are the rules by which the network loses what a node sends to the others, or what they send
+// to it. With ports, only what belongs to connections to these.
 func (b *bed) drops(n *node, out, in bool, ports ...int) []string {
 	var rules []string
 	for _, o := range append(b.nodes[:3:3], b.etcd) {
@@ -225,7 +244,8 @@ func (b *bed) storeDrops(n *node) []string {
 
 // between are those by which a node and what has an address lose each other.
 func between(n *node, address string) []string {
-	return []string{fmt.Sprintf("from %s to %s", n.address, address), fmt.Sprintf("from %s to %s", address, n.address)}
+	return []string{fmt.Sprintf("from %s to %s", n.address, address),
+		fmt.Sprintf("from %s to %s", address, n.address)}
 }
 
 func drop(from, to *node, ports []int) []string {
@@ -235,7 +255,8 @@ func drop(from, to *node, ports []int) []string {
 	}
 	var rules []string
 	for _, p := range ports {
-		rules = append(rules, fmt.Sprintf("%s ipproto tcp dport %d", way, p), fmt.Sprintf("%s ipproto tcp sport %d", way, p))
+		rules = append(rules, fmt.Sprintf("%s ipproto tcp dport %d", way, p),
+			fmt.Sprintf("%s ipproto tcp sport %d", way, p))
 	}
 	return rules
 }
@@ -273,7 +294,8 @@ func (b *bed) expire(n *node) error {
 	if err != nil {
 		return err
 	}
-	p, err := authority.Issue(certs.Request{Identity: certs.Identity{Kind: certs.KindController, Name: n.name}, Hosts: []string{n.address}},
+	p, err := authority.Issue(certs.Request{Identity: certs.Identity{Kind: certs.KindController,
+		Name: n.name}, Hosts: []string{n.address}},
 		time.Now().Add(-time.Minute), time.Second)
 	if err != nil {
 		return err

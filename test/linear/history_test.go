@@ -26,7 +26,8 @@ const (
 	unmet   outcome = "unmet"   // its precondition did not hold, by an answer of 412
 	taken   outcome = "taken"   // the resource exists: 409
 	missing outcome = "missing" // there is no such resource: 404
-	refused outcome = "refused" // without effect, for a reason that is not the resource's: 503, 507, 429
+	// without effect, for a reason that is not the resource's: 503, 507, 429
+	refused outcome = "refused"
 	unknown outcome = "unknown" // 504, no answer, a connection that was lost
 )
 
@@ -62,8 +63,8 @@ type operation struct {
 
 	// seen is the version of a write that got no answer and that somebody has seen; 0: nobody has.
 	seen uint64
-	// turn counts the operations of the same kind that got no answer and that nobody can tell apart, in
-	// the order of their calls, from 1; 0: it is not one of them. See [steps].
+	// turn counts the operations of the same kind that got no answer and that nobody can tell apart,
+	// in the order of their calls, from 1; 0: it is not one of them. See [steps].
 	turn int
 }
 
@@ -87,10 +88,12 @@ func (o *operation) String() string {
 	if o.Error != "" {
 		s += " (" + o.Error + ")"
 	}
-	return s + fmt.Sprintf(" [%v, %v]", o.Call.Round(time.Microsecond), o.Return.Round(time.Microsecond))
+	return s + fmt.Sprintf(" [%v, %v]", o.Call.Round(time.Microsecond),
+		o.Return.Round(time.Microsecond))
 }
 
-// sight is one thing that a watch showed: a resource as it was, its deletion, or that events were lost.
+// sight is one thing that a watch showed: a resource as it was, its deletion, or that events were
+// lost.
 type sight struct {
 	At      time.Duration `json:"at"`
 	ID      string        `json:"id,omitempty"`

@@ -47,8 +47,9 @@ const (
 	ruleStays    = "no process ends that nobody ended"
 )
 
-// TestLinearizable: clients of three controllers never see what one resource that changes one step at a time
-// would not show, while faults of all kinds happen, until there were WEFT_LINEAR operations.
+// TestLinearizable: clients of three controllers never see what one resource that changes one step
+// at a time would not show, while faults of all kinds happen, until there were WEFT_LINEAR
+// operations.
 func TestLinearizable(t *testing.T) {
 	text := os.Getenv("WEFT_LINEAR")
 	if text == "" {
@@ -68,9 +69,9 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestFewFaults is TestLinearizable for seconds: the decider is killed, and another is cut off from the
-// network, or paused where controllers have no network of their own, for longer than its lease lasts. Then the
-// decider is cut off from the switches alone.
+// TestFewFaults is TestLinearizable for seconds: the decider is killed, and another is cut off from
+// the network, or paused where controllers have no network of their own, for longer than its lease
+// lasts. Then the decider is cut off from the switches alone.
 func TestFewFaults(t *testing.T) {
 	kinds := []string{"kill", "pause"}
 	if isolated() {
@@ -119,14 +120,16 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	began := time.Now()
 	b := newBed(t, store == "outside")
 	l := &load{b: b, h: newHistory(), keys: newKeys()}
-	says := summary{Seed: seed, Store: store, Faults: make(map[string]int), Outcomes: make(map[outcome]int), Broken: make(map[string]int)}
+	says := summary{Seed: seed, Store: store, Faults: make(map[string]int),
+		Outcomes: make(map[outcome]int), Broken: make(map[string]int)}
 	end, lastShown := newSignals(len(b.nodes))
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	if !l.alive(ctx, patience) {
 		dir, err := os.MkdirTemp(os.Getenv("WEFT_LINEAR_DIR"), "weft-linear-")
-		t.Fatalf("no controller takes a change %v after the start; the logs are in %s (%v)", patience, dir, errors.Join(err, b.logs(dir)))
+		t.Fatalf("no controller takes a change %v after the start; the logs are in %s (%v)", patience,
+			dir, errors.Join(err, b.logs(dir)))
 	}
 	l.stale = l.takesStale(ctx)
 	if !l.stale {
@@ -135,7 +138,8 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	traffic, err := l.begin(ctx)
 	if err != nil {
 		dir, kept := os.MkdirTemp(os.Getenv("WEFT_LINEAR_DIR"), "weft-linear-")
-		t.Fatalf("the fabric is not ready: %v; the logs are in %s (%v)", err, dir, errors.Join(kept, b.logs(dir)))
+		t.Fatalf("the fabric is not ready: %v; the logs are in %s (%v)", err, dir,
+			errors.Join(kept, b.logs(dir)))
 	}
 	var watching, working sync.WaitGroup
 	working.Go(traffic)
@@ -208,7 +212,8 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	if err := errors.Join(err, b.logs(dir)); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("seed %d: %d violations; the history, pictures of it and the logs are in %s", seed, len(found), dir)
+	t.Errorf("seed %d: %d violations; the history, pictures of it and the logs are in %s", seed,
+		len(found), dir)
 }
 
 // faults makes the faults of a plan.
@@ -264,19 +269,22 @@ func (l *load) takesStale(ctx context.Context) bool {
 	for end := time.Now().Add(patience); ; wait(ctx, 50*time.Millisecond) {
 		_, err := c.Get(ctx, groups, map[string][]string{"consistency": {"stale"}})
 		var p *api.Problem
-		if !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || time.Now().After(end) { // until it has read the store
+		// until it has read the store
+		if !errors.As(err, &p) || p.Status != http.StatusServiceUnavailable || time.Now().After(end) {
 			return err == nil
 		}
 	}
 }
 
-// rest reads everything when nothing happens any more, and waits until all watches have shown a last change.
+// rest reads everything when nothing happens any more, and waits until all watches have shown a
+// last change.
 func (l *load) rest(ctx context.Context, end *signals) {
 	n := l.b.decider(ctx)
 	c := n.client(answerTime)
 	for _, x := range l.keys.all() {
 		for range 3 {
-			if o := l.do(ctx, c, n, x, operation{Client: 7, Action: get}); o.Outcome == done || o.Outcome == missing {
+			if o := l.do(ctx, c, n, x, operation{Client: 7, Action: get}); o.Outcome == done ||
+				o.Outcome == missing {
 				break
 			}
 			wait(ctx, 100*time.Millisecond)

@@ -16,7 +16,8 @@ type resource struct {
 	// version is 0 after a write whose client got no answer, until a client sees which version it got.
 	version uint64
 	content uint32
-	// last is the highest version that is known to have been given to the resource. The next one is higher.
+	// last is the highest version that is known to have been given to the resource. The next one is
+	// higher.
 	last uint64
 	// removals and writes count the operations with a turn that have had it.
 	removals, writes int
@@ -34,7 +35,8 @@ func (r *resource) has(version uint64) bool {
 	return true
 }
 
-// step reports whether an operation may have had its outcome in a state, and what the state is then.
+// step reports whether an operation may have had its outcome in a state, and what the state is
+// then.
 func step(r resource, o *operation) (bool, resource) {
 	switch o.Outcome {
 	case unknown:
@@ -61,7 +63,8 @@ func step(r resource, o *operation) (bool, resource) {
 		return r.exists && (o.Absent || o.Action == create), r
 	case unmet:
 		// While the version is not known it may have been another one.
-		return o.Match != 0 && (!r.exists && o.writes() || r.exists && (r.version == 0 || r.version != o.Match)), r
+		return o.Match != 0 && (!r.exists && o.writes() || r.exists &&
+			(r.version == 0 || r.version != o.Match)), r
 	case refused:
 		return true, r
 	}
@@ -74,7 +77,8 @@ func step(r resource, o *operation) (bool, resource) {
 		}
 		return true, r.without()
 	case put, create:
-		if o.Match != 0 && (!r.exists || !r.has(o.Match)) || (o.Absent || o.Action == create) && r.exists {
+		if o.Match != 0 && (!r.exists || !r.has(o.Match)) || (o.Absent || o.Action == create) &&
+			r.exists {
 			return false, r
 		}
 		if o.Value != o.Content || o.Created == r.exists || o.Version <= r.last {
@@ -134,14 +138,14 @@ func model() porcupine.Model {
 	}
 }
 
-// steps are the operations of one resource as porcupine takes them. Seen has what was seen of writes,
-// by their content: it ends those that got no answer.
+// steps are the operations of one resource as porcupine takes them. Seen has what was seen of
+// writes, by their content: it ends those that got no answer.
 //
-// What got no answer and was never seen may have been carried out at any time after its call. Porcupine
-// would try every subset of such operations. Removals without a precondition do the same, though, and so
-// do writes of contents that nobody has seen: a history in which they took effect in any order is as
-// legal with each one's effect given to the one whose turn it is, in the order of calls. So each kind
-// has an order, and k of them have k+1 states instead of 2^k.
+// What got no answer and was never seen may have been carried out at any time after its call.
+// Porcupine would try every subset of such operations. Removals without a precondition do the same,
+// though, and so do writes of contents that nobody has seen: a history in which they took effect in
+// any order is as legal with each one's effect given to the one whose turn it is, in the order of
+// calls. So each kind has an order, and k of them have k+1 states instead of 2^k.
 func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
 	var out []porcupine.Operation
 	var removals, writes int
@@ -169,7 +173,8 @@ func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
 				o.turn = writes
 			}
 		}
-		out = append(out, porcupine.Operation{ClientId: o.Client, Input: &o, Output: &o, Call: int64(o.Call), Return: end})
+		out = append(out, porcupine.Operation{ClientId: o.Client, Input: &o, Output: &o,
+			Call: int64(o.Call), Return: end})
 	}
 	return out
 }

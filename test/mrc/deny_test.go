@@ -13,8 +13,9 @@ import (
 // modes are those whose EVs have known paths.
 var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh"}
 
-// TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs that cross it and no others; the writes
-// complete; and when it is back, it is used again after its back-off and a probe.
+// TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs
+// that cross it and no others; the writes complete; and when it is back, it is used again after its
+// back-off and a probe.
 func TestLinkWithdrawn(t *testing.T) {
 	long(t)
 	for _, mode := range modes {
@@ -26,7 +27,9 @@ func TestLinkWithdrawn(t *testing.T) {
 				x := f.traffic(40 << 10)
 				f.until(time.Second, "a tenth is done", func() bool { return x.progress() > 0.1 })
 				f.setLink("P1-T0-1", "P1-T1-1", false)
-				if took := f.until(time.Second, "all hosts deny the link", func() bool { return f.denies("P1-T0-1", "P1-T1-1") }); took > 20*time.Millisecond {
+				if took := f.until(time.Second, "all hosts deny the link", func() bool {
+					return f.denies("P1-T0-1", "P1-T1-1")
+				}); took > 20*time.Millisecond {
 					t.Errorf("denied after %v", took)
 				}
 				x.finish(10 * time.Second)

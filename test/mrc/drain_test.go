@@ -27,8 +27,9 @@ func (w *watched) Sent(_ time.Duration, wire *lab.Wire, _ []byte) {
 // Arrived implements lab.Tap.
 func (w *watched) Arrived(time.Duration, *lab.Wire, []byte) {}
 
-// TestDrain: under traffic, a link that is drained carries nothing any more when the controller says that it is drained, and no packet
-// is lost on the way there, nor when it is then taken down, comes back and is used again.
+// TestDrain: under traffic, a link that is drained carries nothing any more when the controller
+// says that it is drained, and no packet is lost on the way there, nor when it is then taken down,
+// comes back and is used again.
 func TestDrain(t *testing.T) {
 	long(t)
 	run(t, nil, func(t *testing.T, f *fabric) {
@@ -46,7 +47,8 @@ func TestDrain(t *testing.T) {
 		}
 		drained := func() bool {
 			l, err := f.mrc.Link(t.Context(), link.ID)
-			return err == nil && l.Spec.Admin == api.AdminDrained && len(l.Status.Drains) == 1 && l.Status.Drains[0].Drained
+			return err == nil && l.Spec.Admin == api.AdminDrained && len(l.Status.Drains) == 1 &&
+				l.Status.Drains[0].Drained
 		}
 		f.until(time.Second, "the link is drained", drained)
 		if !f.denies("P2-T0-2", "P2-T1-1") {
@@ -82,13 +84,16 @@ func TestDrainLastPath(t *testing.T) {
 		if err := f.admin(mrc.Target{Plane: 1}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		f.until(time.Second, "plane 1 is drained", func() bool { return f.happened(api.EventDrainChanged, "plane 1", "drained") })
+		f.until(time.Second, "plane 1 is drained", func() bool {
+			return f.happened(api.EventDrainChanged, "plane 1", "drained")
+		})
 		states := f.states()
 		var refused *api.Error
 		for _, last := range []mrc.Target{
 			{Plane: 2}, {Host: "H1", Port: 2}, {Node: f.linkBetween("P2-T0-1", "P2-T1-1").Status.From},
 		} {
-			if err := f.admin(last, api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
+			if err := f.admin(last, api.AdminDrained); !errors.As(err, &refused) ||
+				refused.Code != api.CodeLastPath {
 				t.Errorf("%v: %v, want a refusal with %s", last, err, api.CodeLastPath)
 			}
 		}

@@ -67,18 +67,22 @@ func long(t *testing.T) {
 	}
 }
 
-// run runs a test on a fabric of two planes of two leaves and two spines, with four hosts, that is programmed.
+// run runs a test on a fabric of two planes of two leaves and two spines, with four hosts, that is
+// programmed.
 func run(t *testing.T, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
 	withMembers(t, 0, change, test)
 }
 
-// withMembers is run with other controllers, which hosts are connected to; 0: to the one that decides.
+// withMembers is run with other controllers, which hosts are connected to; 0: to the one that
+// decides.
 func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*testing.T, *fabric)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fabric{
-			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(), servers: make(map[string]*bufconn.Listener),
+			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(),
+			servers: make(map[string]*bufconn.Listener),
 		}
-		network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7, Delay: 2 * time.Microsecond})
+		network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7,
+			Delay: 2 * time.Microsecond})
 		var err error
 		if f.world, err = lab.NewWorld(network, lab.Options{Seed: 1, Cache: compiled, Managed: true}); err != nil {
 			t.Fatal(err)
@@ -169,16 +173,19 @@ func (f *fabric) start() {
 	f.election++
 	switches := controller.NewP4Runtime(pipeline, southbound.ElectionID{Low: f.election})
 	switches.Configure = func(sw inventory.Switch, c *southbound.Config) {
-		c.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		c.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+			_ string) (net.Conn, error) {
 			return f.servers[sw.Name].DialContext(ctx)
 		})}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	f.controller, err = controller.NewController(ctx, controller.Options{Inventory: f.inv, Store: f.store, Southbound: switches, Events: f.event})
+	f.controller, err = controller.NewController(ctx, controller.Options{Inventory: f.inv,
+		Store: f.store, Southbound: switches, Events: f.event})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.mrc, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &f.inv, Epoch: f.election, Store: f.store, Switches: f.controller, Events: f.event})
+	f.mrc, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &f.inv, Epoch: f.election, Store: f.store,
+		Switches: f.controller, Events: f.event})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +198,9 @@ func (f *fabric) start() {
 	l := bufconn.Listen(1 << 20)
 	var running sync.WaitGroup
 	for _, do := range []func() error{
-		func() error { return f.controller.Run(ctx) }, func() error { return f.mrc.Run(ctx, server) }, func() error { return server.Serve(ctx, l) },
+		func() error { return f.controller.Run(ctx) }, func() error {
+			return f.mrc.Run(ctx, server)
+		}, func() error { return server.Serve(ctx, l) },
 	} {
 		running.Go(func() {
 			if err := do(); err != nil {
@@ -233,7 +242,8 @@ func (f *fabric) happened(t api.EventType, object, message string) bool {
 func (f *fabric) agents() agent.Config {
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "controller:1"
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		if f.members != nil {
 			return f.members.dial(ctx)
 		}
@@ -266,7 +276,8 @@ func (f *fabric) tell(s *topology.Snapshot) {
 	if f.members != nil {
 		f.members.tell(s)
 	}
-	if err := errors.Join(f.controller.SetTopology(f.t.Context(), s), f.mrc.SetTopology(f.t.Context(), s)); err != nil {
+	if err := errors.Join(f.controller.SetTopology(f.t.Context(), s), f.mrc.SetTopology(f.t.Context(),
+		s)); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -329,12 +340,15 @@ func (f *fabric) states() map[string]*hostapi.State {
 	return out
 }
 
-// crossing returns how many EVs that hosts hold cross a link between two switches, either way, and how many of these are denied; denied
-// are also all that are, whatever they cross. The paths are those of a walk through the switches of the assignment.
+// crossing returns how many EVs that hosts hold cross a link between two switches, either way, and
+// how many of these are denied; denied are also all that are, whatever they cross. The paths are
+// those of a walk through the switches of the assignment.
 func (f *fabric) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 	f.t.Helper()
 	assigned := f.assigned
-	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) { assigned = cmp.Or(c.Assignment(), assigned) }); err != nil && !errors.Is(err, controller.ErrStopped) {
+	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) {
+		assigned = cmp.Or(c.Assignment(), assigned)
+	}); err != nil && !errors.Is(err, controller.ErrStopped) {
 		f.t.Fatal(err)
 	}
 	f.assigned = assigned
@@ -373,7 +387,8 @@ func (f *fabric) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 				crosses := err != nil // a link that the controller does not know any more
 				for hop := range hops(route) {
 					l := hop.Links[0]
-					crosses = crosses || ids[l.Local] == a && ids[l.Remote] == b || ids[l.Local] == b && ids[l.Remote] == a
+					crosses = crosses || ids[l.Local] == a && ids[l.Remote] == b || ids[l.Local] == b &&
+						ids[l.Remote] == a
 				}
 				if p.IsDenied(v) {
 					denied++

@@ -41,10 +41,14 @@ func startMembers(f *fabric, n int) *members {
 	var running sync.WaitGroup
 	var conns []*grpc.ClientConn
 	for i := range n {
-		cc, err := grpc.NewClient("passthrough:///decider", grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return f.dial(ctx) }),
+		cc, err := grpc.NewClient("passthrough:///decider",
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+				return f.dial(ctx)
+			}),
 			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}, MinConnectTimeout: time.Second,
+				Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+					MaxDelay: time.Second}, MinConnectTimeout: time.Second,
 			}))
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +57,9 @@ func startMembers(f *fabric, n int) *members {
 		cfg := service.HostsConfig(&f.inv.MRC)
 		cfg.Epoch = uint64(1000 + i)
 		a, err := attend.New(attend.Config{
-			Inventory: &f.inv, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) { return cc, nil },
+			Inventory: &f.inv, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) {
+				return cc, nil
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -106,31 +112,35 @@ func (m *members) setLink(a, b string, up bool) {
 	m.tell(s)
 }
 
-// denial is how long hosts may take to deny a failed link, whoever has them do so: they are told once,
-// over a connection without a delay.
+// denial is how long hosts may take to deny a failed link, whoever has them do so: they are told
+// once, over a connection without a delay.
 const denial = 10 * time.Millisecond
 
-// runMembers runs a test on a fabric whose four hosts are connected to three controllers, none of which
-// decides.
+// runMembers runs a test on a fabric whose four hosts are connected to three controllers, none of
+// which decides.
 func runMembers(t *testing.T, test func(*testing.T, *fabric)) {
 	withMembers(t, 3, func(m *inventory.MRC) { m.Restore.Hold = api.Duration(time.Second) }, test)
 }
 
-// TestMembersDeny: hosts at every controller deny a failed link as fast as with a decider while none is
-// there, or the decider learns nothing, and use it again when it was up for long enough; they stay
-// connected, and hold the next decider's states as soon as there is one.
+// TestMembersDeny: hosts at every controller deny a failed link as fast as with a decider while
+// none is there, or the decider learns nothing, and use it again when it was up for long enough;
+// they stay connected, and hold the next decider's states as soon as there is one.
 func TestMembersDeny(t *testing.T) {
 	runMembers(t, func(t *testing.T, f *fabric) {
 		connections := f.members.accepted.Load()
 		f.setLink("P1-T0-1", "P1-T1-1", false)
-		f.until(denial, "hosts deny the link that the decider sees fail too", func() bool { return f.denies("P1-T0-1", "P1-T1-1") })
+		f.until(denial, "hosts deny the link that the decider sees fail too", func() bool {
+			return f.denies("P1-T0-1", "P1-T1-1")
+		})
 		f.until(time.Second, "the decider knows that they do", f.ready)
 		f.setLink("P1-T0-1", "P1-T1-1", true)
 		f.until(5*time.Second, "hosts use the link again", f.deniesNothing)
 		f.until(time.Second, "the decider knows that they do", f.ready)
 
 		f.members.setLink("P1-T0-2", "P1-T1-1", false)
-		f.until(denial, "hosts deny the link that the decider does not see fail", func() bool { return f.denies("P1-T0-2", "P1-T1-1") })
+		f.until(denial, "hosts deny the link that the decider does not see fail", func() bool {
+			return f.denies("P1-T0-2", "P1-T1-1")
+		})
 		f.members.setLink("P1-T0-2", "P1-T1-1", true)
 		took := f.until(5*time.Second, "hosts use that link again", f.deniesNothing)
 		if took < time.Second {
@@ -141,7 +151,9 @@ func TestMembersDeny(t *testing.T) {
 		f.stop()
 		f.until(3*time.Second, "nothing changes without a decider", func() bool { return f.same(held) })
 		f.members.setLink("P2-T0-1", "P2-T1-2", false)
-		f.until(denial, "hosts deny a link without a decider", func() bool { return f.denies("P2-T0-1", "P2-T1-2") })
+		f.until(denial, "hosts deny a link without a decider", func() bool {
+			return f.denies("P2-T0-1", "P2-T1-2")
+		})
 		f.members.setLink("P2-T0-1", "P2-T1-2", true)
 		f.until(10*time.Second, "hosts use that link again without a decider", f.deniesNothing)
 		f.members.setLink("P2-T0-2", "P2-T1-1", false)
@@ -168,7 +180,9 @@ func TestMembersKeep(t *testing.T) {
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		f.until(time.Second, "hosts deny the drained link", func() bool { return f.denies("P1-T0-1", "P1-T1-2") })
+		f.until(time.Second, "hosts deny the drained link", func() bool {
+			return f.denies("P1-T0-1", "P1-T1-2")
+		})
 		f.until(time.Second, "the decider knows that they do", f.ready)
 		f.stop()
 		// The drained link fails and returns: that it works is no reason to use it.
@@ -208,7 +222,9 @@ func TestMembersPorts(t *testing.T) {
 			}
 		}
 		report("P1-T0-1", port, false)
-		f.until(denial, "hosts deny the link of the port", func() bool { return f.denies("P1-T0-1", "P1-T1-1") })
+		f.until(denial, "hosts deny the link of the port", func() bool {
+			return f.denies("P1-T0-1", "P1-T1-1")
+		})
 		report("P1-T0-1", port, true)
 		f.until(10*time.Second, "hosts use it again", f.deniesNothing)
 
@@ -220,7 +236,8 @@ func TestMembersPorts(t *testing.T) {
 		f.until(denial, "the host and its peers leave the port", func() bool {
 			for name, s := range f.states() {
 				address := f.world.Network.Hosts[0].Address
-				if name == host && s.DeniedPorts == 0 || name != host && s.PeerPorts(address) == ^hostapi.PortMask(1) {
+				if name == host && s.DeniedPorts == 0 || name != host &&
+					s.PeerPorts(address) == ^hostapi.PortMask(1) {
 					return false
 				}
 			}

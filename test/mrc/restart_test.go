@@ -23,12 +23,14 @@ func (f *fabric) same(states map[string]*hostapi.State) bool {
 	return true
 }
 
-// TestControllerRestart: while the controller is gone hosts send on with what they hold. The next one tells them nothing before its
-// topology is in sync; what was drained stays so all the time, and what else clients wanted is there again.
+// TestControllerRestart: while the controller is gone hosts send on with what they hold. The next
+// one tells them nothing before its topology is in sync; what was drained stays so all the time,
+// and what else clients wanted is there again.
 func TestControllerRestart(t *testing.T) {
 	long(t)
 	network := nscc.DefaultConfig(nscc.Network{Rate: 2e8, RTT: 200 * time.Microsecond, MTU: 1024})
-	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC, NSCC: network.Profile()})
+	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC,
+		NSCC: network.Profile()})
 	run(t, func(m *inventory.MRC) { m.CCProfile = "slow" }, func(t *testing.T, f *fabric) {
 		link := f.linkBetween("P1-T0-1", "P1-T1-2")
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
@@ -37,13 +39,15 @@ func TestControllerRestart(t *testing.T) {
 		if _, _, err := f.mrc.PutCCProfile(t.Context(), "slow", cc, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.mrc.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2", api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
+		if _, err := f.mrc.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2",
+			api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		wanted := func() bool {
 			for _, s := range f.states() {
 				p := s.Profile("P1-T0-1:P1-T0-2")
-				if s.CCProfile("slow") == nil || p != nil && (p.Mode != hostapi.ModeExplicit || p.MinActive != 2 || p.CC != "slow") {
+				if s.CCProfile("slow") == nil || p != nil && (p.Mode != hostapi.ModeExplicit ||
+					p.MinActive != 2 || p.CC != "slow") {
 					return false
 				}
 			}
@@ -55,11 +59,14 @@ func TestControllerRestart(t *testing.T) {
 		lost := f.lost()
 		x := f.traffic(1 << 18)
 		f.stop()
-		f.until(time.Second, "half is done without a controller", func() bool { return x.progress() > 0.5 })
+		f.until(time.Second, "half is done without a controller", func() bool {
+			return x.progress() > 0.5
+		})
 
 		f.start()
 		stale := topology.NewBuilder()
-		stale.SetStale(&topology.Staleness{Reason: "a peer has not said all yet", Since: time.Now(), Incomplete: true})
+		stale.SetStale(&topology.Staleness{Reason: "a peer has not said all yet", Since: time.Now(),
+			Incomplete: true})
 		f.do(func() {
 			for _, n := range f.world.Learned(f.learned).Nodes {
 				stale.SetNode(*n)
@@ -85,8 +92,11 @@ func TestControllerRestart(t *testing.T) {
 		if l := f.linkBetween("P1-T0-1", "P1-T1-2"); !l.Status.Drained || len(l.Status.Drains) != 1 {
 			t.Errorf("the drained link is %+v", l)
 		}
-		f.until(time.Second, "the drain is over", func() bool { return f.linkBetween("P1-T0-1", "P1-T1-2").Status.Drains[0].Drained })
-		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 || p.Spec.MinActive != 2 {
+		f.until(time.Second, "the drain is over", func() bool {
+			return f.linkBetween("P1-T0-1", "P1-T1-2").Status.Drains[0].Drained
+		})
+		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 ||
+			p.Spec.MinActive != 2 {
 			t.Errorf("EV profile %+v, %v", p, err)
 		}
 		x.finish(10 * time.Second)
@@ -100,7 +110,8 @@ func TestControllerRestart(t *testing.T) {
 	})
 }
 
-// TestLinkLostDuringRestart: a link that goes while there is no controller is not used any more when there is one again.
+// TestLinkLostDuringRestart: a link that goes while there is no controller is not used any more
+// when there is one again.
 func TestLinkLostDuringRestart(t *testing.T) {
 	long(t)
 	run(t, nil, func(t *testing.T, f *fabric) {

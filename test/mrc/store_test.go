@@ -33,7 +33,8 @@ func TestStoreHangs(t *testing.T) {
 		time.Sleep(time.Second)
 		lose("P1-T0-1", "P1-T1-1")
 		var unknown *api.Error
-		if err := <-refused; !errors.As(err, &unknown) || unknown.Code != api.CodeUnknown || unknown.Version == 0 {
+		if err := <-refused; !errors.As(err, &unknown) || unknown.Code != api.CodeUnknown ||
+			unknown.Version == 0 {
 			t.Errorf("a change while the store hangs: %v", err)
 		}
 		f.store.Fail(nil)

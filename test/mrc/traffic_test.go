@@ -25,7 +25,8 @@ func (f *fabric) traffic(octets int) *traffic {
 	for i := range hosts {
 		for j := range hosts {
 			if i != j {
-				cfg.Flows = append(cfg.Flows, lab.FlowConfig{From: hosts[i].Name, To: hosts[j].Name, Bytes: octets})
+				cfg.Flows = append(cfg.Flows, lab.FlowConfig{From: hosts[i].Name, To: hosts[j].Name,
+					Bytes: octets})
 			}
 		}
 	}

@@ -8,13 +8,16 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestCodepointsReachHosts: hosts send and read with the DSCPs of the controller's inventory, which its switches are programmed
-// with, and nobody configures them on hosts: data is trimmed, and refused by NACKs, as with the defaults.
+// TestCodepointsReachHosts: hosts send and read with the DSCPs of the controller's inventory, which
+// its switches are programmed with, and nobody configures them on hosts: data is trimmed, and
+// refused by NACKs, as with the defaults.
 func TestCodepointsReachHosts(t *testing.T) {
-	want := packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 4, Trimmed: 20, TrimmedLastHop: 21, Control: 30}
+	want := packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 4, Trimmed: 20,
+		TrimmedLastHop: 21, Control: 30}
 	change := func(m *inventory.MRC) {
 		m.Classes.DSCP = inventory.DSCPs(want)
-		m.Classes.DataPackets, m.Classes.ECNMin, m.Classes.ECNMax = 8, 2, 6 // so that there is something to trim
+		// so that there is something to trim
+		m.Classes.DataPackets, m.Classes.ECNMin, m.Classes.ECNMax = 8, 2, 6
 	}
 	run(t, change, func(t *testing.T, f *fabric) {
 		x := f.traffic(200_000)

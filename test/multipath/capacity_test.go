@@ -53,7 +53,8 @@ func capacities(hosts, tiers int, mode ev.Mode) (out []capacity) {
 	return out
 }
 
-// capacityWait is the time after the last host was told in which the goodput must reach what is left.
+// capacityWait is the time after the last host was told in which the goodput must reach what is
+// left.
 const capacityWait = time.Second
 
 // An exchange is flows that go on between the hosts of a managed fabric with the demo's links.
@@ -64,12 +65,15 @@ type exchange struct {
 	tunnel  int // octets of the outer headers of a packet
 }
 
-// newExchange starts a fabric with a flow between each two hosts that want one, in each direction, and
-// returns when the flows have run for a while.
-func newExchange(cfg lab.ClosConfig, mode ev.Mode, seed uint64, want func(from, to string) bool) (*exchange, error) {
+// newExchange starts a fabric with a flow between each two hosts that want one, in each direction,
+// and returns when the flows have run for a while.
+func newExchange(cfg lab.ClosConfig, mode ev.Mode, seed uint64,
+	want func(from, to string) bool) (*exchange, error) {
 	l := links{}
 	l.rate, l.delay = lab.DemoLinks(cfg)
-	w, control, err := start(cfg, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) { *m = *lab.MRCSettings(n, mode) })
+	w, control, err := start(cfg, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) {
+		*m = *lab.MRCSettings(n, mode)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +137,8 @@ func (x *exchange) lose(lost lab.Loss, drain string) (told time.Duration, err er
 	return told, err
 }
 
-// rates returns what each flow takes of the links, in bits a second of whole packets that arrive for the
-// first time.
+// rates returns what each flow takes of the links, in bits a second of whole packets that arrive
+// for the first time.
 func (x *exchange) rates() (rates []float64, err error) {
 	received := func() (out []uint64) {
 		for _, f := range x.Flows {
@@ -163,10 +167,11 @@ func (x *exchange) leaf(host string) string {
 	return sw
 }
 
-// kept runs the all-to-all, and returns the goodput after the loss as a part of what the max-min fair
-// shares of the rest come to: of all flows, and of those between racks alone.
+// kept runs the all-to-all, and returns the goodput after the loss as a part of what the max-min
+// fair shares of the rest come to: of all flows, and of those between racks alone.
 func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, err error) {
-	x, err := newExchange(lab.ClosConfig{Hosts: c.hosts, Tiers: c.tiers}, c.mode, seed, func(string, string) bool { return true })
+	x, err := newExchange(lab.ClosConfig{Hosts: c.hosts, Tiers: c.tiers}, c.mode, seed,
+		func(string, string) bool { return true })
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -198,10 +203,11 @@ func find(cases []capacity, name string) capacity {
 	return cases[slices.IndexFunc(cases, func(c capacity) bool { return c.name == name })]
 }
 
-// TestCapacityKept: after a link, a T1, a T2, a plane, or two things at once are lost, and after a T1 is
-// drained, an all-to-all has 0.9 of what max-min fair sharing of the rest gives, a second after the last
-// host was told. WEFT_CAPACITY=all runs every case for 16 and 64 hosts and 2 and 3 tiers, which takes an
-// hour; without it the test runs the case that keeps least of the fabrics of 16 hosts, and a drain.
+// TestCapacityKept: after a link, a T1, a T2, a plane, or two things at once are lost, and after a
+// T1 is drained, an all-to-all has 0.9 of what max-min fair sharing of the rest gives, a second
+// after the last host was told. WEFT_CAPACITY=all runs every case for 16 and 64 hosts and 2 and 3
+// tiers, which takes an hour; without it the test runs the case that keeps least of the fabrics of
+// 16 hosts, and a drain.
 func TestCapacityKept(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cases := []capacity{
@@ -220,7 +226,8 @@ func TestCapacityKept(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.String(), func(t *testing.T) {
 			all, between, told, err := c.kept(seed)
-			t.Logf("kept %.3f, between racks %.3f; the last host was told after %v at most", all, between, told)
+			t.Logf("kept %.3f, between racks %.3f; the last host was told after %v at most", all, between,
+				told)
 			if err != nil {
 				t.Fatal(err)
 			}

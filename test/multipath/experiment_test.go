@@ -21,16 +21,21 @@ type experiment struct {
 }
 
 // write has hosts write. profile, if not nil, is what a flow sprays over; else every path.
-func (f *fabric) write(t testing.TB, seed uint64, profile func(i int, from, to string) spray.Profile, flows ...lab.FlowConfig) *experiment {
+func (f *fabric) write(t testing.TB, seed uint64,
+	profile func(i int, from, to string) spray.Profile, flows ...lab.FlowConfig) *experiment {
 	t.Helper()
 	return f.writeWith(t, seed, profile, func(*mrc.QPConfig) {}, flows...)
 }
 
 // writeWith is write; edit may change what all queue pairs have in common.
-func (f *fabric) writeWith(t testing.TB, seed uint64, profile func(i int, from, to string) spray.Profile, edit func(*mrc.QPConfig), flows ...lab.FlowConfig) *experiment {
+func (f *fabric) writeWith(t testing.TB, seed uint64,
+	profile func(i int, from, to string) spray.Profile, edit func(*mrc.QPConfig),
+	flows ...lab.FlowConfig) *experiment {
 	t.Helper()
 	if profile == nil {
-		profile = func(i int, from, to string) spray.Profile { return f.profile(t, from, to, seed<<16|uint64(i)) }
+		profile = func(i int, from, to string) spray.Profile {
+			return f.profile(t, from, to, seed<<16|uint64(i))
+		}
 	}
 	qp := mrc.DefaultQPConfig()
 	rtt := f.rtt()
@@ -44,7 +49,9 @@ func (f *fabric) writeWith(t testing.TB, seed uint64, profile func(i int, from, 
 	edit(&qp)
 	m, err := f.NewMesh(lab.MeshConfig{
 		Flows: flows, QP: qp, Congestion: nscc.DefaultConfig(f.network()),
-		Profile: func(i int, from, to *lab.MRCNode) spray.Profile { return profile(i, from.Name, to.Name) },
+		Profile: func(i int, from, to *lab.MRCNode) spray.Profile {
+			return profile(i, from.Name, to.Name)
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +67,8 @@ func (e *experiment) run(limit time.Duration) {
 	if !e.pump(limit) {
 		for _, x := range e.Flows {
 			if x.Ended == 0 {
-				e.t.Logf("not complete: %s to %s, %v, %d octets in flight; %+v", x.From, x.To, x.QP.Schedule(), x.QP.InFlight(), x.QP.Counters())
+				e.t.Logf("not complete: %s to %s, %v, %d octets in flight; %+v", x.From, x.To, x.QP.Schedule(),
+					x.QP.InFlight(), x.QP.Counters())
 			}
 		}
 		e.t.Fatalf("not complete after %v: %.3f; %+v", limit, e.Progress(), e.counts())
@@ -76,12 +84,14 @@ func (e *experiment) run(limit time.Duration) {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		if drops, stats := sw.Drops(), sw.Device().Switch().Stats(); len(drops) > 0 || stats.Drops[drop.QueueFull]+stats.Drops[drop.BadPriority]+stats.Drops[drop.InputFull] > 0 {
+		if drops, stats := sw.Drops(), sw.Device().Switch().Stats(); len(drops) > 0 ||
+			stats.Drops[drop.QueueFull]+stats.Drops[drop.BadPriority]+stats.Drops[drop.InputFull] > 0 {
 			e.t.Errorf("%s: %v, %+v", s.Name, drops, stats)
 		}
 	}
 	if s := e.sum(); s.Timeouts != 0 || s.NAKsReceived != 0 || s.ProbesLost != 0 || s.NoPath != 0 {
-		e.t.Errorf("%d timeouts, %d NAKs, %d probes lost, %d answers without a path", s.Timeouts, s.NAKsReceived, s.ProbesLost, s.NoPath)
+		e.t.Errorf("%d timeouts, %d NAKs, %d probes lost, %d answers without a path", s.Timeouts,
+			s.NAKsReceived, s.ProbesLost, s.NoPath)
 	}
 }
 
@@ -116,14 +126,16 @@ func (e *experiment) counts() (c classCounts) {
 		for _, of := range []struct {
 			name string
 			sum  *uint64
-		}{{p4.CounterClassMarks, &c.marked}, {p4.CounterClassTrims, &c.trimmed}, {p4.CounterClassDrops, &c.dropped}} {
+		}{{p4.CounterClassMarks, &c.marked}, {p4.CounterClassTrims, &c.trimmed},
+			{p4.CounterClassDrops, &c.dropped}} {
 			for _, x := range e.Network.Links {
 				for _, end := range []struct {
 					name string
 					port uint32
 				}{{x.A, x.PortA}, {x.B, x.PortB}} {
 					if end.name == s.Name {
-						*of.sum += sw.Counted(of.name, p4.ClassCell(end.port, plan.DataClass)) + sw.Counted(of.name, p4.ClassCell(end.port, plan.ControlClass))
+						*of.sum += sw.Counted(of.name, p4.ClassCell(end.port, plan.DataClass)) +
+							sw.Counted(of.name, p4.ClassCell(end.port, plan.ControlClass))
 					}
 				}
 			}

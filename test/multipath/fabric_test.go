@@ -18,12 +18,14 @@ import (
 
 const pmtu = 4096
 
-// The octets that a packet takes on a link: a WRITE's of PMTU 4096 with a timestamp, in a tunnel with
-// an SRH, and a SACK's.
+// The octets that a packet takes on a link: a WRITE's of PMTU 4096 with a timestamp, in a tunnel
+// with an SRH, and a SACK's.
 const (
-	dataOctets = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen + packet.TSETHLen + packet.RETHLen + pmtu + packet.ICRCLen + overhead
-	ackOctets  = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.SETHLen + packet.ICRCLen + overhead
-	overhead   = 8 + 4 + 12 // preamble, check sequence and gap
+	dataOctets = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen +
+		packet.TSETHLen + packet.RETHLen + pmtu + packet.ICRCLen + overhead
+	ackOctets = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.SETHLen +
+		packet.ICRCLen + overhead
+	overhead = 8 + 4 + 12 // preamble, check sequence and gap
 )
 
 // links is what the links of a fabric are, and what follows from it.
@@ -62,8 +64,8 @@ type fabric struct {
 
 var cache = new(p4rt.Cache)
 
-// newFabric starts a fabric and has a controller program its switches. The controller is gone then: hosts
-// send with what a test gives them, and nobody sees what becomes of it.
+// newFabric starts a fabric and has a controller program its switches. The controller is gone then:
+// hosts send with what a test gives them, and nobody sees what becomes of it.
 func newFabric(t testing.TB, c lab.ClosConfig, mode ev.Mode, l links, seed uint64) *fabric {
 	t.Helper()
 	w, control, err := start(c, mode, l, false, seed, func(m *inventory.MRC, _ *lab.Network) {
@@ -72,7 +74,8 @@ func newFabric(t testing.TB, c lab.ClosConfig, mode ev.Mode, l links, seed uint6
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fabric{World: w, links: l, assign: control.Paths.Core().Assignment(), nodes: map[string]topology.NodeID{}}
+	f := &fabric{World: w, links: l, assign: control.Paths.Core().Assignment(),
+		nodes: map[string]topology.NodeID{}}
 	control.Stop()
 	for _, s := range w.Network.Switches {
 		f.nodes[s.Name] = lab.NodeID(s)
@@ -83,9 +86,10 @@ func newFabric(t testing.TB, c lab.ClosConfig, mode ev.Mode, l links, seed uint6
 	return f
 }
 
-// start starts a fabric and its controller, and waits until every switch is programmed and, when they are
-// managed, every host knows its paths. edit may change how the controller runs the fabric.
-func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64, edit func(*inventory.MRC, *lab.Network)) (*lab.World, *lab.Control, error) {
+// start starts a fabric and its controller, and waits until every switch is programmed and, when
+// they are managed, every host knows its paths. edit may change how the controller runs the fabric.
+func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64,
+	edit func(*inventory.MRC, *lab.Network)) (*lab.World, *lab.Control, error) {
 	c.Rate, c.Delay = l.rate, l.delay
 	w, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: cache, Managed: managed})
 	if err != nil {
@@ -102,8 +106,11 @@ func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64, e
 	if err := control.Start(); err != nil {
 		return nil, nil, err
 	}
-	if !w.Run(w.Now()+10*time.Second, func() bool { return programmed(control) && (!managed || instructed(control)) }) {
-		return nil, nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(), control.Paths.Core().Failure())
+	if !w.Run(w.Now()+10*time.Second, func() bool {
+		return programmed(control) && (!managed || instructed(control))
+	}) {
+		return nil, nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(),
+			control.Paths.Core().Failure())
 	}
 	return w, control, control.Err()
 }
@@ -141,7 +148,8 @@ func (f *fabric) attachment(host string) (at ev.Attachment) {
 // its EVs as they lie in packets.
 func (f *fabric) received(t testing.TB, from, to string) (spray.Profile, []hostapi.EV) {
 	t.Helper()
-	built, err := f.assign.Build(ev.Request{Name: from + "-" + to, Pair: ev.Pair{Source: f.attachment(from), Destination: f.attachment(to)}})
+	built, err := f.assign.Build(ev.Request{Name: from + "-" + to,
+		Pair: ev.Pair{Source: f.attachment(from), Destination: f.attachment(to)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// grey has a link lose 1 % of what it carries in one direction, and returns how long it takes until it
-// is named; it is an error when anything else is, before that or in the next second, or nothing within
-// 5 s.
+// grey has a link lose 1 % of what it carries in one direction, and returns how long it takes until
+// it is named; it is an error when anything else is, before that or in the next second, or nothing
+// within 5 s.
 func grey(seed uint64) (after time.Duration, story string, err error) {
 	x, err := newLoop(lab.ClosConfig{}, modes[seed%uint64(len(modes))], slow, seed)
 	if err != nil {
@@ -25,7 +25,8 @@ func grey(seed uint64) (after time.Duration, story string, err error) {
 	}
 	flows := x.pairs(5, 2<<20)
 	for i := range flows { // in turns, so that there are packets all the time
-		flows[i].After = time.Duration(i%5)*1300*time.Millisecond + time.Duration(x.rng.Int64N(int64(time.Second)))
+		flows[i].After = time.Duration(i%5)*1300*time.Millisecond +
+			time.Duration(x.rng.Int64N(int64(time.Second)))
 	}
 	m, err := x.NewMesh(lab.MeshConfig{Flows: flows, Message: 64 << 10})
 	if err != nil {
@@ -41,8 +42,11 @@ func grey(seed uint64) (after time.Duration, story string, err error) {
 	bad := wires[x.rng.IntN(len(wires))]
 	bad.Faults.Loss = 0.01
 	since := x.Now()
-	err = x.run(m, 5*time.Second, func() bool { return x.named[bad.Name()] > 0 && x.Now() > x.named[bad.Name()]+time.Second })
-	story = fmt.Sprintf("%s of %d packets lost %d, progress %.2f", bad.Name(), bad.Sent, bad.Lost, m.Progress())
+	err = x.run(m, 5*time.Second, func() bool {
+		return x.named[bad.Name()] > 0 && x.Now() > x.named[bad.Name()]+time.Second
+	})
+	story = fmt.Sprintf("%s of %d packets lost %d, progress %.2f", bad.Name(), bad.Sent, bad.Lost,
+		m.Progress())
 	switch at := x.named[bad.Name()]; {
 	case err != nil:
 		return 0, story, err
@@ -64,7 +68,8 @@ func each(t *testing.T, first, n uint64, story func(seed uint64) error) int {
 			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
 				if err := story(first + i); err != nil {
 					failed.Add(1)
-					t.Logf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/multipath): %v", first+i, first+i, t.Name(), err)
+					t.Logf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/multipath): %v", first+i, first+i,
+						t.Name(), err)
 				}
 			}
 		})
@@ -87,7 +92,8 @@ func TestGreyLink(t *testing.T) {
 		longest, sum = max(longest, after), sum+after
 		return err
 	})
-	t.Logf("%d of %d seeds failed; named after %v on average, %v at most", failed, n, sum/time.Duration(n), longest)
+	t.Logf("%d of %d seeds failed; named after %v on average, %v at most", failed, n,
+		sum/time.Duration(n), longest)
 	if failed > int(n)/100 {
 		t.Errorf("%d of %d seeds failed, want 1 of 100", failed, n)
 	}
@@ -106,8 +112,9 @@ func (x *loop) drops() (sum uint64) {
 	return sum
 }
 
-// congested is two incasts of all hosts for 5 s, and what everybody writes besides, without a fault: it
-// is an error when a link is named, or when a switch drops a packet instead of trimming it.
+// congested is two incasts of all hosts for 5 s, and what everybody writes besides, without a
+// fault: it is an error when a link is named, or when a switch drops a packet instead of trimming
+// it.
 func congested(seed uint64) (story string, err error) {
 	x, err := newLoop(lab.ClosConfig{}, modes[seed%uint64(len(modes))], slow, seed)
 	if err != nil {
@@ -140,7 +147,8 @@ func congested(seed uint64) (story string, err error) {
 		}
 	}
 	dropped := x.drops() - before
-	story = fmt.Sprintf("%d trimmed, %d marked, %d dropped, progress %.2f", trimmed, marked, dropped, m.Progress())
+	story = fmt.Sprintf("%d trimmed, %d marked, %d dropped, progress %.2f", trimmed, marked, dropped,
+		m.Progress())
 	switch {
 	case err != nil:
 	case len(x.named) > 0:
@@ -151,7 +159,8 @@ func congested(seed uint64) (story string, err error) {
 	return story, err
 }
 
-// TestCongestionIsNotGrey: incasts that fill queues, with marks and trimming, make no link a suspect.
+// TestCongestionIsNotGrey: incasts that fill queues, with marks and trimming, make no link a
+// suspect.
 func TestCongestionIsNotGrey(t *testing.T) {
 	first, n := seeds.Range(t, 1, 2)
 	if failed := each(t, first, n, func(seed uint64) error {

@@ -32,7 +32,8 @@ func (x *loop) crossing(t *testing.T, h *lab.MRCNode, w *lab.Wire) (all, denied 
 			if err != nil {
 				t.Fatal(err)
 			}
-			route, err := core.Assignment().Decode(status.Source[v.Port-1], status.Destination[v.Port-1], wire.Value)
+			route, err := core.Assignment().Decode(status.Source[v.Port-1], status.Destination[v.Port-1],
+				wire.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,9 +51,9 @@ func (x *loop) crossing(t *testing.T, h *lab.MRCNode, w *lab.Wire) (all, denied 
 }
 
 // TestLinkDownToApply: from the failure of a link between switches until the last of 16 hosts sends
-// nothing over it by the controller's word, with the latencies of lab.DefaultLatencies (10 ms from the
-// failure to the topology that lacks the link, 0.5 ms from controller to host), takes less than 20 ms;
-// and what was written arrives.
+// nothing over it by the controller's word, with the latencies of lab.DefaultLatencies (10 ms from
+// the failure to the topology that lacks the link, 0.5 ms from controller to host), takes less than
+// 20 ms; and what was written arrives.
 func TestLinkDownToApply(t *testing.T) {
 	t.Parallel()
 	first, n := seeds.Range(t, 1, uint64(len(modes)))

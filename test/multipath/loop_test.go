@@ -29,11 +29,14 @@ var modes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH}
 
 // newLoop starts a fabric and its controller, and waits until every host knows its paths.
 func newLoop(c lab.ClosConfig, mode ev.Mode, l links, seed uint64) (*loop, error) {
-	w, control, err := start(c, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) { m.Classes = n.Classes() })
+	w, control, err := start(c, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) {
+		m.Classes = n.Classes()
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &loop{World: w, control: control, rng: rand.New(rand.NewPCG(seed, 3)), named: map[string]time.Duration{}}, nil
+	return &loop{World: w, control: control, rng: rand.New(rand.NewPCG(seed, 3)),
+		named: map[string]time.Duration{}}, nil
 }
 
 // watch notes what is suspected.
@@ -81,7 +84,8 @@ func (x *loop) pairs(peers, octets int) (flows []lab.FlowConfig) {
 	hosts := x.Network.Hosts
 	for i, from := range hosts {
 		for _, j := range x.rng.Perm(len(hosts) - 1)[:peers] {
-			flows = append(flows, lab.FlowConfig{From: from.Name, To: hosts[(i+1+j)%len(hosts)].Name, Bytes: octets})
+			flows = append(flows, lab.FlowConfig{From: from.Name, To: hosts[(i+1+j)%len(hosts)].Name,
+				Bytes: octets})
 		}
 	}
 	return flows

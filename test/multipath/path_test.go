@@ -34,8 +34,8 @@ func (f *fabric) across(t *testing.T, x *lab.Flow, w *lab.Wire) (at []int) {
 }
 
 // TestDeadPath: a link from a leaf to a spine loses everything under traffic, and then nothing. The
-// sender finds out by its losses alone, keeps off the link's entropy value and no other, and goes on
-// at full rate; probes find the link again.
+// sender finds out by its losses alone, keeps off the link's entropy value and no other, and goes
+// on at full rate; probes find the link again.
 func TestDeadPath(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []ev.Mode{ev.ModeStructured, ev.ModeSRH} {
@@ -66,14 +66,16 @@ func TestDeadPath(t *testing.T) {
 			rate(200 * time.Microsecond)
 			for i := range x.Spray.Len() {
 				if s := state(i); (s == spray.AssumedBad) != (i == dead[0]) {
-					t.Errorf("EV %d is %v after %s went dark, want EV %d alone ASSUMED_BAD", i, s, wire.Name(), dead[0])
+					t.Errorf("EV %d is %v after %s went dark, want EV %d alone ASSUMED_BAD", i, s, wire.Name(),
+						dead[0])
 				}
 			}
 			lost := wire.Lost
 			without := rate(200 * time.Microsecond)
 			// Only probes go there now.
 			counts, err := x.Spray.Counts(dead[0])
-			if n := wire.Lost - lost; err != nil || n == 0 || n > 3 || counts.Probes == 0 || counts.ProbesOK != 0 {
+			if n := wire.Lost - lost; err != nil || n == 0 || n > 3 || counts.Probes == 0 ||
+				counts.ProbesOK != 0 {
 				t.Errorf("%d packets sent over the dead link; %+v, %v", n, counts, err)
 			}
 			wire.Faults.Loss = 0
@@ -82,12 +84,15 @@ func TestDeadPath(t *testing.T) {
 				e.pump(10 * time.Microsecond)
 			}
 			s := x.QP.Counters()
-			t.Logf("%d packets lost, rate %.3f without the link, recovered after %v; %d timeouts", lost, without, e.Now()-since, s.Timeouts)
+			t.Logf("%d packets lost, rate %.3f without the link, recovered after %v; %d timeouts", lost,
+				without, e.Now()-since, s.Timeouts)
 			if without < 0.9 {
-				t.Errorf("rate %.3f of the host's ports without the link, want 0.9: the other links have room", without)
+				t.Errorf("rate %.3f of the host's ports without the link, want 0.9: the other links have room",
+					without)
 			}
 			if s := state(dead[0]); s == spray.AssumedBad || x.QP.Failed() {
-				t.Errorf("EV %d is %v after the link came back, queue pair failed: %v", dead[0], s, x.QP.Failed())
+				t.Errorf("EV %d is %v after the link came back, queue pair failed: %v", dead[0], s,
+					x.QP.Failed())
 			}
 		})
 	}
@@ -97,7 +102,8 @@ func TestDeadPath(t *testing.T) {
 // enough.
 func TestNoPath(t *testing.T) {
 	t.Parallel()
-	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).write(t, 1, nil, lab.FlowConfig{From: "H5", To: "H1", Bytes: 16 << 20})
+	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).write(t, 1, nil,
+		lab.FlowConfig{From: "H5", To: "H1", Bytes: 16 << 20})
 	x := e.Flows[0]
 	e.start()
 	e.pump(50 * time.Microsecond)
@@ -108,8 +114,10 @@ func TestNoPath(t *testing.T) {
 	}
 	e.pump(50 * time.Microsecond)
 	before := x.QP.Counters().RequestsSent
-	if r := e.rates(5*time.Millisecond, x)[0]; r != 0 || x.QP.Counters().RequestsSent != before || x.QP.Failed() {
-		t.Fatalf("rate %.3f, %d packets sent with every EV denied, failed %v", r, x.QP.Counters().RequestsSent-before, x.QP.Failed())
+	if r := e.rates(5*time.Millisecond, x)[0]; r != 0 || x.QP.Counters().RequestsSent != before ||
+		x.QP.Failed() {
+		t.Fatalf("rate %.3f, %d packets sent with every EV denied, failed %v", r,
+			x.QP.Counters().RequestsSent-before, x.QP.Failed())
 	}
 	if err := x.Spray.Allow(5); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ func TestNewcomer(t *testing.T) {
 	const octets = 64 << 20
 	seed := seeds.One(t, 1)
 	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, seed).write(t, seed, nil,
-		lab.FlowConfig{From: "H5", To: "H1", Bytes: octets}, lab.FlowConfig{From: "H9", To: "H1", Bytes: octets, After: 200 * time.Microsecond})
+		lab.FlowConfig{From: "H5", To: "H1", Bytes: octets}, lab.FlowConfig{From: "H9", To: "H1",
+			Bytes: octets, After: 200 * time.Microsecond})
 	a, b := e.Flows[0], e.Flows[1]
 	e.start()
 	e.rates(100 * time.Microsecond)
@@ -43,9 +44,10 @@ func TestNewcomer(t *testing.T) {
 func TestPenaltySlows(t *testing.T) {
 	t.Parallel()
 	flow, backlog := nscc.FlowControl{Enabled: true, Low: 1 << 20, High: 2 << 20}, 0
-	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).writeWith(t, 1, nil, func(c *mrc.QPConfig) {
-		c.Penalty = func(time.Duration) (uint8, bool) { return flow.Penalty(backlog), flow.Restore }
-	}, lab.FlowConfig{From: "H5", To: "H1", Bytes: 64 << 20})
+	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).writeWith(t, 1, nil,
+		func(c *mrc.QPConfig) {
+			c.Penalty = func(time.Duration) (uint8, bool) { return flow.Penalty(backlog), flow.Restore }
+		}, lab.FlowConfig{From: "H5", To: "H1", Bytes: 64 << 20})
 	e.start()
 	rate := func(waiting int) float64 {
 		backlog = waiting

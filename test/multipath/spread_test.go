@@ -11,7 +11,8 @@ import (
 )
 
 // allToAll has every host write octets to every other.
-func allToAll(t *testing.T, mode ev.Mode, octets int, seed uint64, profile func(f *fabric, i int) spray.Profile) (*experiment, *lab.Spread) {
+func allToAll(t *testing.T, mode ev.Mode, octets int, seed uint64,
+	profile func(f *fabric, i int) spray.Profile) (*experiment, *lab.Spread) {
 	t.Helper()
 	f := newFabric(t, lab.ClosConfig{}, mode, fast, seed)
 	spread := f.NewSpread()
@@ -48,7 +49,8 @@ func TestSpread(t *testing.T) {
 			for stage, index := range spread.Jain() {
 				t.Logf("seed %d, plane %d: ecmpJain %.3f", seed, stage.Plane, index)
 				if index > 0.97 {
-					t.Errorf("seed %d, plane %d: Jain's index %.4f: it spreads too, so the switches' hash is none", seed, stage.Plane, index)
+					t.Errorf("seed %d, plane %d: Jain's index %.4f: it spreads too, so the switches' hash is none",
+						seed, stage.Plane, index)
 				}
 			}
 		})
@@ -58,7 +60,8 @@ func TestSpread(t *testing.T) {
 				_, spread := allToAll(t, mode, 200*pmtu, seed, nil)
 				fewest := spread.Fewest()
 				for stage, index := range spread.Jain() {
-					t.Logf("seed %d, plane %d, tier %d: jain %.5f, %d packets a link at least", seed, stage.Plane, stage.Tier, index, fewest[stage])
+					t.Logf("seed %d, plane %d, tier %d: jain %.5f, %d packets a link at least", seed, stage.Plane,
+						stage.Tier, index, fewest[stage])
 					if index < 0.98 || fewest[stage] < 1000 {
 						t.Errorf("seed %d, plane %d, tier %d: Jain's index %.4f with %d packets a link, want 0.98 with 1,000", seed, stage.Plane, stage.Tier, index, fewest[stage])
 					}

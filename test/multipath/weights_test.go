@@ -9,11 +9,12 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestPortWeights: hosts fill both of their ports although one plane has only one of four uplinks left
-// for what leaves their rack. They have more to send than the ports carry, so the ports are free in turn,
-// and a host that takes every port that is free sends the same by both: more than the uplink carries by
-// the one, and nothing in its place by the other. Without the weights of ports (section "Ports" of
-// docs/mrc.md) they fill 0.87 to 0.89 of the ports, with them 0.98 to 1.00 (seeds 1 to 5).
+// TestPortWeights: hosts fill both of their ports although one plane has only one of four uplinks
+// left for what leaves their rack. They have more to send than the ports carry, so the ports are
+// free in turn, and a host that takes every port that is free sends the same by both: more than the
+// uplink carries by the one, and nothing in its place by the other. Without the weights of ports
+// (section "Ports" of docs/mrc.md) they fill 0.87 to 0.89 of the ports, with them 0.98 to 1.00
+// (seeds 1 to 5).
 func TestPortWeights(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cfg := lab.ClosConfig{}

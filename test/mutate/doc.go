@@ -1,13 +1,14 @@
 // Mutate changes the code in one place at a time and runs the tests that reach the place: a change
-// that no test notices (a survivor) is a rule that nobody holds. It prints a JSON line for each survivor
-// and one for the whole.
+// that no test notices (a survivor) is a rule that nobody holds. It prints a JSON line for each
+// survivor and one for the whole.
 //
 //	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-own] [PACKAGE ...]
 //
-// Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that is
-// printed; without it each is tried. The files stay as they are: the go command reads a changed one in
-// place of the committed one (its flag -overlay).
+// Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that
+// is printed; without it each is tried. The files stay as they are: the go command reads a changed
+// one in place of the committed one (its flag -overlay).
 //
-// survivors.tsv has the survivors that somebody has looked at, each with a verdict. One with the verdict
-// "equivalent" changes nothing that can be observed, and is not tried; the reason stands beside it.
+// survivors.tsv has the survivors that somebody has looked at, each with a verdict. One with the
+// verdict "equivalent" changes nothing that can be observed, and is not tried; the reason stands
+// beside it.
 package main

@@ -34,7 +34,8 @@ var swaps = map[token.Token][]token.Token{
 	token.INC: {token.DEC}, token.DEC: {token.INC},
 }
 
-// goMutants returns all changes of a Go file, in the order of their places. A generated file has none.
+// goMutants returns all changes of a Go file, in the order of their places. A generated file has
+// none.
 func goMutants(name string, src []byte) ([]mutant, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.ParseComments)
@@ -231,7 +232,8 @@ func logs(call *ast.CallExpr) bool {
 		return false
 	}
 	switch f.Sel.Name {
-	case "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext", "ErrorContext":
+	case "Debug", "Info", "Warn", "Error", "DebugContext", "InfoContext", "WarnContext",
+		"ErrorContext":
 		return true
 	}
 	return false

@@ -19,13 +19,17 @@ import (
 
 // targets are the packages that are changed where none is named.
 var targets = []string{
-	"packet", "endpoint/mrc", "endpoint/nscc", "endpoint/rc", "endpoint/spray", "endpoint/nic", "endpoint/agent",
-	"controller/mrc", "controller/mrc/ev", "controller/mrc/suspect", "controller/multicast", "controller/multicast/tree",
-	"controller/pfc", "controller/pfc/tunnel", "dataplane/queue", "dataplane/extern", "dataplane/bmv2hash", "store", "store/etcd", "access", "p4",
+	"packet", "endpoint/mrc", "endpoint/nscc", "endpoint/rc", "endpoint/spray", "endpoint/nic",
+	"endpoint/agent",
+	"controller/mrc", "controller/mrc/ev", "controller/mrc/suspect", "controller/multicast",
+	"controller/multicast/tree",
+	"controller/pfc", "controller/pfc/tunnel", "dataplane/queue", "dataplane/extern",
+	"dataplane/bmv2hash", "store", "store/etcd", "access", "p4",
 }
 
 // programTests are the packages whose tests send packets through the P4 program, the fastest first.
-var programTests = []string{"test/fabric", "test/pfc", "test/mrc", "demo/multicast", "test/multipath"}
+var programTests = []string{"test/fabric", "test/pfc", "test/mrc", "demo/multicast",
+	"test/multipath"}
 
 const compiled = "p4/fabric.json"
 
@@ -66,8 +70,10 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.n, "n", 0, "how many changes to draw; 0: all")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64()>>32, "what they are drawn by")
 	f.StringVar(&o.at, "at", "", "only changes of FILE or of FILE:LINE, relative to the module")
-	f.StringVar(&o.profiles, "profiles", filepath.Join(os.TempDir(), "weft-mutate"), "where the profiles of coverage are kept; empty it when tests have changed")
-	f.DurationVar(&o.slowest, "slowest", 2*time.Minute, "tests of a package that take longer are not run")
+	f.StringVar(&o.profiles, "profiles", filepath.Join(os.TempDir(), "weft-mutate"),
+		"where the profiles of coverage are kept; empty it when tests have changed")
+	f.DurationVar(&o.slowest, "slowest", 2*time.Minute,
+		"tests of a package that take longer are not run")
 	f.BoolVar(&o.list, "list", false, "list the changes, and try none")
 	f.BoolVar(&o.own, "own", false, "run only the tests of the package that is changed")
 	if err := f.Parse(args); err != nil {
@@ -204,7 +210,9 @@ func (t *trial) all(ctx context.Context, all []mutant) error {
 		if t.o.n > 0 && t.sum.Mutants == t.o.n {
 			break
 		}
-		if slices.ContainsFunc(t.verdicts, func(v verdict) bool { return v.verdict == equivalent && v.about(c) }) {
+		if slices.ContainsFunc(t.verdicts, func(v verdict) bool {
+			return v.verdict == equivalent && v.about(c)
+		}) {
 			t.sum.Equivalent++
 			continue
 		}
@@ -234,7 +242,8 @@ func (t *trial) all(ctx context.Context, all []mutant) error {
 		}
 		t.sum.Mutants++
 		if t.sum.Mutants%20 == 0 {
-			fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors, time.Since(started).Round(time.Second))
+			fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors,
+				time.Since(started).Round(time.Second))
 		}
 	}
 	t.sum.Seconds = int(time.Since(started).Seconds())
@@ -252,8 +261,8 @@ const (
 	notReached        // no test reaches the line
 )
 
-// try changes a file in the eyes of the go command, and runs the tests that reach the place: those of the
-// package first, then others by how long they take.
+// try changes a file in the eyes of the go command, and runs the tests that reach the place: those
+// of the package first, then others by how long they take.
 func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 	path := filepath.Join(t.m.dir, c.File)
 	src, err := os.ReadFile(path)
@@ -277,7 +286,8 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 	for _, s := range t.reaching(c) {
 		end = survived
 		limit := max(4*s.took, 30*time.Second) + time.Minute // with what it takes to build
-		err := t.m.run(ctx, limit, "test", "-overlay", overlay, "-count=1", "-vet=off", "-failfast", "-timeout", limit.String(), s.pkg)
+		err := t.m.run(ctx, limit, "test", "-overlay", overlay, "-count=1", "-vet=off", "-failfast",
+			"-timeout", limit.String(), s.pkg)
 		switch {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()

@@ -84,17 +84,20 @@ var programSwaps = map[string]string{
 
 // effects are the primitives without which a packet would look or go otherwise.
 var effects = map[string]bool{
-	"add_header": true, "remove_header": true, "register_write": true, "count": true, "register_read": true, "pop": true,
-	"truncate": true, "mark_to_drop": true, "clone_ingress_pkt_to_egress": true, "generate_digest": true,
-	"resubmit": true, "recirculate": true, "assign_VL": true, "modify_field_with_hash_based_offset": true,
-	"modify_field_rng_uniform": true,
+	"add_header": true, "remove_header": true, "register_write": true, "count": true,
+	"register_read": true, "pop": true,
+	"truncate": true, "mark_to_drop": true, "clone_ingress_pkt_to_egress": true,
+	"generate_digest": true,
+	"resubmit":        true, "recirculate": true, "assign_VL": true,
+	"modify_field_with_hash_based_offset": true,
+	"modify_field_rng_uniform":            true,
 }
 
 // idle is a primitive without an effect.
 const idle = `{"op":"assign","parameters":[{"type":"field","value":["standard_metadata","egress_spec"]},{"type":"field","value":["standard_metadata","egress_spec"]}]}`
 
-// programMutants returns all changes of a compiled P4 program (BMv2 JSON): of its parsers, conditions and
-// actions. Places are those of the P4 source, as far as the compiler gives them.
+// programMutants returns all changes of a compiled P4 program (BMv2 JSON): of its parsers,
+// conditions and actions. Places are those of the P4 source, as far as the compiler gives them.
 func programMutants(name string, src []byte) ([]mutant, error) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	root, err := readNode(d, src)
@@ -172,7 +175,8 @@ func (p *program) visit(n *node) {
 			p.add("constant", v, fmt.Sprintf("%q", "0x"+i.Add(i, big.NewInt(1)).Text(16)))
 		}
 	}
-	for _, key := range []string{"value", "expression", "left", "right", "cond", "parameters", "primitives", "parse_states", "parser_ops", "transitions"} {
+	for _, key := range []string{"value", "expression", "left", "right", "cond", "parameters",
+		"primitives", "parse_states", "parser_ops", "transitions"} {
 		if f := n.field(key); f != nil {
 			p.visit(f)
 		}
@@ -192,5 +196,6 @@ func (p *program) swapNext(n *node) {
 	p.source(n)
 	p.fn = n.str("name")
 	between := p.src[a.end:b.start]
-	p.add("condition", &node{start: a.start, end: b.end}, p.src[b.start:b.end]+between+p.src[a.start:a.end])
+	p.add("condition", &node{start: a.start, end: b.end}, p.src[b.start:b.end]+between+
+		p.src[a.start:a.end])
 }

@@ -28,12 +28,16 @@ type suite struct {
 
 // covers reports whether the tests reach a line.
 func (s *suite) covers(file string, line int) bool {
-	return slices.ContainsFunc(s.reaches[file], func(r span) bool { return r.from <= line && line <= r.to })
+	return slices.ContainsFunc(s.reaches[file], func(r span) bool {
+		return r.from <= line && line <= r.to
+	})
 }
 
-// suites measures which lines of packages the tests of the module reach, or reads that from profiles of
-// before in dir. Suites that take longer than slowest are left out. The fastest is first.
-func suites(ctx context.Context, m *module, targets []string, dir string, slowest time.Duration) ([]*suite, error) {
+// suites measures which lines of packages the tests of the module reach, or reads that from
+// profiles of before in dir. Suites that take longer than slowest are left out. The fastest is
+// first.
+func suites(ctx context.Context, m *module, targets []string, dir string,
+	slowest time.Duration) ([]*suite, error) {
 	pkgs, err := m.testing(ctx, targets)
 	if err != nil {
 		return nil, err
@@ -44,12 +48,14 @@ func suites(ctx context.Context, m *module, targets []string, dir string, slowes
 	var out []*suite
 	for i, pkg := range pkgs {
 		s := &suite{pkg: pkg, reaches: map[string][]span{}}
-		file := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(pkg, m.path+"/"), "/", "_")+".cover")
+		file := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(pkg, m.path+"/"), "/", "_")+
+			".cover")
 		took, err := os.ReadFile(file + ".seconds")
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: what the tests of %s reach (%d of %d)\n", pkg, i+1, len(pkgs))
 			started := time.Now()
-			err := m.run(ctx, 4*slowest, "test", "-count=1", "-vet=off", "-coverpkg="+strings.Join(targets, ","), "-coverprofile="+file, pkg)
+			err := m.run(ctx, 4*slowest, "test", "-count=1", "-vet=off", "-coverpkg="+strings.Join(targets,
+				","), "-coverprofile="+file, pkg)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -93,7 +99,8 @@ func (s *suite) read(name, module string) error {
 			continue
 		}
 		var from, fromColumn, to, toColumn, statements, count int
-		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn, &statements, &count); err != nil {
+		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn,
+			&statements, &count); err != nil {
 			return fmt.Errorf("%s: %q: %w", name, lines.Text(), err)
 		}
 		file = strings.TrimPrefix(file, module+"/")
@@ -128,7 +135,9 @@ type goPackage struct {
 }
 
 func (m *module) list(ctx context.Context, args ...string) ([]goPackage, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Deps,ForTest"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go",
+		append([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Deps,ForTest"},
+			args...)...)
 	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -157,7 +166,9 @@ func (m *module) testing(ctx context.Context, targets []string) ([]string, error
 		if !isTest || pkg == m.path+"/test/arch" || pkg == m.path+"/test/mutate" {
 			continue // they read the code, and do not run it
 		}
-		if slices.ContainsFunc(targets, func(t string) bool { return t == pkg || slices.Contains(p.Deps, t) }) {
+		if slices.ContainsFunc(targets, func(t string) bool {
+			return t == pkg || slices.Contains(p.Deps, t)
+		}) {
 			out = append(out, pkg)
 		}
 	}
@@ -179,7 +190,8 @@ func (m *module) run(ctx context.Context, timeout time.Duration, args ...string)
 	if err == nil {
 		return nil
 	}
-	if strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]") {
+	if strings.Contains(string(out), "[build failed]") ||
+		strings.Contains(string(out), "[setup failed]") {
 		return errBuild
 	}
 	return fmt.Errorf("%w: %s", err, tail(string(out)))

@@ -20,8 +20,9 @@ type verdict struct {
 	reason                   string
 }
 
-// readVerdicts reads survivors.tsv: file, function, line of code, what was there, what took its place,
-// verdict and reason, parted by tabs. Lines of code are named by their text, since numbers move.
+// readVerdicts reads survivors.tsv: file, function, line of code, what was there, what took its
+// place, verdict and reason, parted by tabs. Lines of code are named by their text, since numbers
+// move.
 func readVerdicts(r io.Reader) ([]verdict, error) {
 	var out []verdict
 	lines := bufio.NewScanner(r)
@@ -47,7 +48,8 @@ func readVerdicts(r io.Reader) ([]verdict, error) {
 
 // about reports whether a verdict is that of a change.
 func (v verdict) about(m mutant) bool {
-	return v.file == m.File && v.fn == m.Func && v.text == m.Text && v.from == oneLine(m.From) && v.to == oneLine(m.To)
+	return v.file == m.File && v.fn == m.Func && v.text == m.Text && v.from == oneLine(m.From) &&
+		v.to == oneLine(m.To)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -44,7 +44,9 @@ type restAPI struct {
 
 func newAPI(b *bed) *restAPI {
 	b.t.Helper()
-	s, err := northbound.New(northbound.DefaultConfig(), &shown{fake{northboundtest.NewController(b.core().Topology())}, b.core()}, northbound.NewEvents(16, time.Unix(0, 0)))
+	s, err := northbound.New(northbound.DefaultConfig(),
+		&shown{fake{northboundtest.NewController(b.core().Topology())}, b.core()},
+		northbound.NewEvents(16, time.Unix(0, 0)))
 	b.must(err)
 	return &restAPI{b.t, s.Handler()}
 }
@@ -52,7 +54,8 @@ func newAPI(b *bed) *restAPI {
 func (a *restAPI) get(path string) string {
 	a.t.Helper()
 	w := httptest.NewRecorder()
-	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, "http://localhost"+path, nil))
+	a.handler.ServeHTTP(w, httptest.NewRequestWithContext(a.t.Context(), http.MethodGet,
+		"http://localhost"+path, nil))
 	if w.Code != http.StatusOK {
 		a.t.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
 	}

@@ -77,7 +77,8 @@ func (b *bed) port(host string) uint32 {
 func (b *bed) tenants() {
 	b.t.Helper()
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3",
+			Segments: []api.PolicySegment{{Node: "R2"}}}, resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -90,7 +91,8 @@ func (b *bed) tenantsOn() {
 		b.change(func(c *controller.Core) error {
 			_, _, err := c.Tenants().Put(string(rune('a'+i)), api.TenantSpec{
 				Slice: uint32(i + 1), Priority: uint8(3 - i), Policies: []string{"wan"},
-				Sites: []api.TenantSite{{Switch: "R1", Port: b.port(hosts[0])}, {Switch: "R3", Port: b.port(hosts[1])}},
+				Sites: []api.TenantSite{{Switch: "R1", Port: b.port(hosts[0])},
+					{Switch: "R3", Port: b.port(hosts[1])}},
 			}, resource.Precondition{})
 			return err
 		})
@@ -119,7 +121,8 @@ func (b *bed) policy() api.PFCPolicy {
 func (b *bed) programmed() {
 	b.t.Helper()
 	b.run(time.Second)
-	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) {
+	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) ||
+		p.Status.Conditions.Is(api.Degraded) {
 		b.t.Fatalf("%+v", p.Status)
 	}
 }
@@ -133,11 +136,13 @@ func (b *bed) datagram(from, to string, number uint32, size int) []byte {
 	d := append(u.Append(nil), payload...)
 	u.Checksum = packet.UDPChecksum(src, dst, d)
 	copy(d, u.Append(nil))
-	ip := packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 64, PayloadLength: uint16(len(d)), Src: src, Dst: dst}
+	ip := packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 64, PayloadLength: uint16(len(d)),
+		Src: src, Dst: dst}
 	sw, _ := b.w.Network.Uplink(from)
 	gateway, err := b.w.Switch(sw)
 	b.must(err)
-	frame := packet.Ethernet{Dst: gateway.Switch.MAC, Src: b.mac(from), EtherType: packet.EtherTypeIPv6}.Append(nil)
+	frame := packet.Ethernet{Dst: gateway.Switch.MAC, Src: b.mac(from),
+		EtherType: packet.EtherTypeIPv6}.Append(nil)
 	return append(ip.Append(frame), d...)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestFigure3: what the controller programs carries the tenants' packets over the SRv6 policy, the probes of the tunnels
-// there and back, and the tunnels are those of the draft.
+// TestFigure3: what the controller programs carries the tenants' packets over the SRv6 policy, the
+// probes of the tunnels there and back, and the tunnels are those of the draft.
 func TestFigure3(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(10*time.Millisecond, 1e9), 1)
 	b.tenants()
@@ -68,22 +68,25 @@ func (b *bed) drops(sw string) any {
 	return s.Drops()
 }
 
-// TestDetour: when the link from R2 to R3 fails, the policy and its tunnels move to the detour, and back when it is there again. With
-// a host that pauses all the time, only what the link has taken with it is lost: PFC frames find a way at any time of the move back.
+// TestDetour: when the link from R2 to R3 fails, the policy and its tunnels move to the detour, and
+// back when it is there again. With a host that pauses all the time, only what the link has taken
+// with it is lost: PFC frames find a way at any time of the move back.
 func TestDetour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("on one goroutine, like those beside it")
 	}
 	b := newBed(t, lab.PFCNetwork(4*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"},
+			resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
 	b.lossless(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF = 8<<20, 64<<10 })
 	b.programmed()
 	stream := func(qpn uint32) *lab.Stream {
-		s, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: qpn, Payload: 4096, Rate: 400e6, Priority: 3})
+		s, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: qpn, Payload: 4096,
+			Rate: 400e6, Priority: 3})
 		b.must(err)
 		s.Start()
 		return s
@@ -104,7 +107,8 @@ func TestDetour(t *testing.T) {
 		policy, err := b.core().SRv6Policies().Get("wan")
 		b.must(err)
 		p := b.policy()
-		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) {
+		if !slices.Equal(policy.Status.Path, path) || !p.Status.Conditions.Is(api.Programmed) ||
+			p.Status.Conditions.Is(api.Degraded) {
 			t.Fatalf("path %v, want %v; %+v", policy.Status.Path, path, p.Status.Conditions)
 		}
 		for _, x := range p.Status.Tunnels {
@@ -138,7 +142,8 @@ func TestDetour(t *testing.T) {
 	returns.Stop()
 	b.run(1200 * time.Millisecond)
 	if returns.Lost()+returns.Corrupt+fails.Corrupt > 0 || returns.Sent < 1000 {
-		t.Errorf("the move back: of %d packets %d lost, %d corrupt", returns.Sent, returns.Lost(), returns.Corrupt)
+		t.Errorf("the move back: of %d packets %d lost, %d corrupt", returns.Sent, returns.Lost(),
+			returns.Corrupt)
 	}
 	if b.pausesAt("R1") == 0 {
 		t.Error("R1 was not paused")

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// pause has a host pause its switch's port for a while, by frames that it repeats; xon ends it by a frame, and else it
-// runs out.
+// pause has a host pause its switch's port for a while, by frames that it repeats; xon ends it by a
+// frame, and else it runs out.
 func (b *bed) pause(host string, priority uint8, d time.Duration, xon bool) {
 	sw, _ := b.w.Network.Uplink(host)
 	wire, err := b.w.Wire(host, sw)
@@ -41,8 +41,8 @@ func (b *bed) pause(host string, priority uint8, d time.Duration, xon bool) {
 	next()
 }
 
-// obedience looks at how R1 obeys the PFC frames that have come to it: it sends nothing of the tenant while it is
-// stopped, and goes on when an XON has come or the quanta have run out.
+// obedience looks at how R1 obeys the PFC frames that have come to it: it sends nothing of the
+// tenant while it is stopped, and goes on when an XON has come or the quanta have run out.
 type obedience struct {
 	rate    uint64        // bit/s of R1's port
 	stopped time.Duration // since then, and
@@ -72,7 +72,8 @@ func (r *obedience) Arrived(now time.Duration, w *lab.Wire, frame []byte) {
 	if now >= r.until {
 		r.stopped = now
 	}
-	r.until = now + time.Duration(uint64(pfc.Quanta[3])*packet.PFCQuantumBits*uint64(time.Second)/r.rate)
+	r.until = now + time.Duration(uint64(pfc.Quanta[3])*packet.PFCQuantumBits*uint64(
+		time.Second)/r.rate)
 }
 
 func (r *obedience) Sent(now time.Duration, w *lab.Wire, frame []byte) {
@@ -86,7 +87,8 @@ func (r *obedience) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	if r.until == 0 {
 		return
 	}
-	begun := 2 * time.Duration(uint64(len(frame))*8*uint64(time.Second)/r.rate) // a packet that had begun, and one that has left the queue
+	// a packet that had begun, and one that has left the queue
+	begun := 2 * time.Duration(uint64(len(frame))*8*uint64(time.Second)/r.rate)
 	if now < r.until {
 		if now > r.stopped+begun {
 			r.early++
@@ -98,9 +100,9 @@ func (r *obedience) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	r.expired++
 }
 
-// TestLossless: over random WANs, rates and pauses, and with single PFC frames lost, a tenant with a PFC policy whose
-// buffers are XOFF and headroom, and nothing more, loses nothing and gets everything in order; the other tenant on the
-// same links does not notice.
+// TestLossless: over random WANs, rates and pauses, and with single PFC frames lost, a tenant with
+// a PFC policy whose buffers are XOFF and headroom, and nothing more, loses nothing and gets
+// everything in order; the other tenant on the same links does not notice.
 func TestLossless(t *testing.T) {
 	first, count := seeds.Range(t, 1, 4)
 	for seed := first; seed < first+count; seed++ {
@@ -125,9 +127,11 @@ func TestLossless(t *testing.T) {
 			b.run(300 * time.Millisecond)
 
 			share := func(lo, hi int) uint64 { return rate / 100 * uint64(lo+rng.IntN(hi-lo)) }
-			a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: share(15, 45), Priority: 3})
+			a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096,
+				Rate: share(15, 45), Priority: 3})
 			b.must(err)
-			o, err := b.w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 2, Payload: 4096, Rate: share(10, 30), Priority: 2})
+			o, err := b.w.NewStream(lab.StreamConfig{From: "B1", To: "B2", QPN: 2, Payload: 4096,
+				Rate: share(10, 30), Priority: 2})
 			b.must(err)
 			back := &obedience{rate: rate}
 			b.w.AddTap(back)
@@ -136,8 +140,10 @@ func TestLossless(t *testing.T) {
 				wire, err := b.w.Wire(name[0], name[1])
 				b.must(err)
 				last := time.Duration(-time.Hour)
-				wire.Lose = func(now time.Duration, frame []byte) bool { // single ones: a refresh interval lies between
-					if _, ok := lab.TunnelledPFC(frame); !ok || dropped > 3 || now-last < 3*time.Second || rng.IntN(2) == 0 {
+				// single ones: a refresh interval lies between
+				wire.Lose = func(now time.Duration, frame []byte) bool {
+					if _, ok := lab.TunnelledPFC(frame); !ok || dropped > 3 || now-last < 3*time.Second ||
+						rng.IntN(2) == 0 {
 						return false
 					}
 					last = now
@@ -152,7 +158,8 @@ func TestLossless(t *testing.T) {
 				b.pause("DC2", 3, time.Duration(5+rng.IntN(55))*time.Millisecond, rng.IntN(2) == 0)
 				b.run(time.Duration(40+rng.IntN(60)) * time.Millisecond)
 			}
-			inFlight := float64(delay+time.Millisecond)/float64(time.Second)*float64(o.Config.Rate)/8/4096 + 2
+			inFlight := float64(delay+time.Millisecond)/float64(time.Second)*float64(o.Config.Rate)/8/4096 +
+				2
 			if missing := float64(o.Lost()) - inFlight; missing > float64(o.Sent)/100 {
 				t.Errorf("the other tenant is behind by %.0f of %d packets", missing, o.Sent)
 			}
@@ -162,10 +169,12 @@ func TestLossless(t *testing.T) {
 			what := fmt.Sprintf("delay %v, rate %d, buffer %d, XOFF %d, %d XONs, %d pauses that ran out, %d PFC frames lost", delay, rate, buffer, xoff, back.xons, back.expired, dropped)
 			t.Log(what)
 			if a.Lost()+a.Reordered+a.Corrupt > 0 || a.Sent < 100 {
-				t.Errorf("%s: of %d packets %d lost, %d late, %d corrupt; %+v", what, a.Sent, a.Lost(), a.Reordered, a.Corrupt, b.policy().Status.Nodes)
+				t.Errorf("%s: of %d packets %d lost, %d late, %d corrupt; %+v", what, a.Sent, a.Lost(),
+					a.Reordered, a.Corrupt, b.policy().Status.Nodes)
 			}
 			if o.Lost()+o.Reordered+o.Corrupt > 0 {
-				t.Errorf("%s: the other tenant: of %d packets %d lost, %d late, %d corrupt", what, o.Sent, o.Lost(), o.Reordered, o.Corrupt)
+				t.Errorf("%s: the other tenant: of %d packets %d lost, %d late, %d corrupt", what, o.Sent,
+					o.Lost(), o.Reordered, o.Corrupt)
 			}
 			if rtt := 2*delay + time.Millisecond; back.longest > rtt {
 				t.Errorf("%s: R1 went on %v after an XON, want at most %v", what, back.longest, rtt)
@@ -174,20 +183,23 @@ func TestLossless(t *testing.T) {
 				t.Errorf("%s: R1 sent %d packets while it was stopped, and went on %v after a pause had run out", what, back.early, back.late)
 			}
 			// A round trip that is measured longer later asks for more than there is, and is said to.
-			if c := b.policy().Status.Conditions.Find(api.Degraded); c.Status && c.Reason != api.ReasonHeadroom {
+			if c := b.policy().Status.Conditions.Find(api.Degraded); c.Status &&
+				c.Reason != api.ReasonHeadroom {
 				t.Errorf("%s: %+v", what, c)
 			}
 		})
 	}
 }
 
-// TestTunnelLost: when PFC frames and probes no longer reach R1, traffic goes on, and the loss is said.
+// TestTunnelLost: when PFC frames and probes no longer reach R1, traffic goes on, and the loss is
+// said.
 func TestTunnelLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
 	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF = 64 << 10 })
 	b.programmed()
-	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
+	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096,
+		Rate: 200e6, Priority: 3})
 	b.must(err)
 	a.Start()
 	b.run(20 * time.Millisecond)
@@ -198,7 +210,8 @@ func TestTunnelLost(t *testing.T) {
 	wire.Lose = func(time.Duration, []byte) bool { return true }
 	b.run(time.Second)
 	p := b.policy()
-	if c := p.Status.Conditions.Find(api.Degraded); c == nil || !c.Status || c.Reason != api.ReasonTunnelDown {
+	if c := p.Status.Conditions.Find(api.Degraded); c == nil || !c.Status ||
+		c.Reason != api.ReasonTunnelDown {
 		t.Errorf("%+v", p.Status.Conditions)
 	}
 	if !b.saw("pfc.tunnel-lost", "R3 to R1") {
@@ -211,7 +224,8 @@ func TestTunnelLost(t *testing.T) {
 	}
 	wire.Lose = nil
 	b.run(time.Second)
-	if p := b.policy(); p.Status.Conditions.Is(api.Degraded) || !b.saw("pfc.tunnel-recovered", "R3 to R1") {
+	if p := b.policy(); p.Status.Conditions.Is(api.Degraded) ||
+		!b.saw("pfc.tunnel-recovered", "R3 to R1") {
 		t.Errorf("after: %+v", p.Status.Conditions)
 	}
 }
@@ -229,7 +243,8 @@ func (b *bed) saw(event api.EventType, object string) bool {
 func TestNodeLost(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.change(func(c *controller.Core) error {
-		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"}, resource.Precondition{})
+		_, _, err := c.SRv6Policies().Put("wan", api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3"},
+			resource.Precondition{})
 		return err
 	})
 	b.tenantsOn()
@@ -242,19 +257,22 @@ func TestNodeLost(t *testing.T) {
 	b.control.NetworkChanged()
 	b.run(2 * time.Second)
 	p := b.policy()
-	if !p.Status.Conditions.Is(api.Programmed) || !b.saw("srv6-policy.path-changed", "wan") || p.Status.Tunnels[0].State != "up" {
+	if !p.Status.Conditions.Is(api.Programmed) || !b.saw("srv6-policy.path-changed", "wan") ||
+		p.Status.Tunnels[0].State != "up" {
 		t.Fatalf("%+v", p.Status)
 	}
 	samples := b.core().TunnelSamples()
 	for _, x := range p.Status.Tunnels {
 		name := fmt.Sprintf("%s/%d", x.From, x.ID)
 		if !slices.ContainsFunc(samples, func(s controller.TunnelSample) bool {
-			return s.Tunnel == name && s.Sent == x.Sent && s.Lost == x.Lost && s.RTT == x.RTT.D() && s.Probed && !s.Down && s.Sent > 0
+			return s.Tunnel == name && s.Sent == x.Sent && s.Lost == x.Lost && s.RTT == x.RTT.D() &&
+				s.Probed && !s.Down && s.Sent > 0
 		}) {
 			t.Errorf("no sample of tunnel %s: %+v among %+v", name, x, samples)
 		}
 	}
-	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
+	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096,
+		Rate: 200e6, Priority: 3})
 	b.must(err)
 	a.Start()
 	b.run(20 * time.Millisecond)
@@ -277,7 +295,8 @@ func TestNodeLost(t *testing.T) {
 	}
 }
 
-// TestScenario2: the tunnels are made when R3 has seen the first packet of the tenant on the policy.
+// TestScenario2: the tunnels are made when R3 has seen the first packet of the tenant on the
+// policy.
 func TestScenario2(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
@@ -293,7 +312,8 @@ func TestScenario2(t *testing.T) {
 	}
 	b.send("DC1", b.datagram("DC1", "DC2", 1, 100))
 	b.run(time.Second)
-	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) || len(p.Status.Tunnels) != 2 || p.Status.Tunnels[0].State != "up" {
+	if p := b.policy(); !p.Status.Conditions.Is(api.Programmed) || len(p.Status.Tunnels) != 2 ||
+		p.Status.Tunnels[0].State != "up" {
 		t.Errorf("after the packet: %+v; %v", p.Status, b.events)
 	}
 }

@@ -26,14 +26,15 @@ func (b *bed) storming() bool {
 	return c != nil && c.Status && c.Reason == api.ReasonPFCStorm
 }
 
-// TestStorm: a host that pauses for ever without a reason stops the tenant no longer than its policy allows. The switch says so,
-// the controller shows it, and both see when it is over.
+// TestStorm: a host that pauses for ever without a reason stops the tenant no longer than its
+// policy allows. The switch says so, the controller shows it, and both see when it is over.
 func TestStorm(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
 	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, api.Duration(longest) })
 	b.programmed()
-	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 200e6, Priority: 3})
+	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096,
+		Rate: 200e6, Priority: 3})
 	b.must(err)
 	a.Start()
 	b.run(20 * time.Millisecond)
@@ -41,20 +42,24 @@ func TestStorm(t *testing.T) {
 	b.pause("DC2", 3, time.Second, true)
 	b.run(longest - 10*time.Millisecond)
 	queue := fmt.Sprintf("R3/%d/3", b.port("DC2"))
-	if got := a.Received; b.storming() || b.saw("pfc.storm", queue) || b.policy().Status.Conditions.Is(api.Degraded) {
-		t.Fatalf("a storm before %v are over: %d packets, %+v", longest, got, b.policy().Status.Conditions)
+	if got := a.Received; b.storming() || b.saw("pfc.storm", queue) ||
+		b.policy().Status.Conditions.Is(api.Degraded) {
+		t.Fatalf("a storm before %v are over: %d packets, %+v", longest, got,
+			b.policy().Status.Conditions)
 	}
 	stopped := a.Received
 	b.run(30 * time.Millisecond)
 	if !b.storming() || !b.saw("pfc.storm", queue) || b.stormsAt("R3") != 1 {
-		t.Errorf("%v after the pause began: %+v, %d storms; %v", b.w.Now()-began, b.policy().Status.Conditions, b.stormsAt("R3"), b.events)
+		t.Errorf("%v after the pause began: %+v, %d storms; %v", b.w.Now()-began,
+			b.policy().Status.Conditions, b.stormsAt("R3"), b.events)
 	}
 	if a.Received == stopped {
 		t.Error("nothing has come since")
 	}
 	rest := newAPI(b)
 	shown := fmt.Sprintf(`"switch":"R3","port":%d,"priority":3,`, b.port("DC2"))
-	if body := rest.get("/v1/pfc-policies/lossless"); !strings.Contains(body, shown) || !strings.Contains(body, `"storms":1`) || !strings.Contains(body, api.ReasonPFCStorm) {
+	if body := rest.get("/v1/pfc-policies/lossless"); !strings.Contains(body, shown) ||
+		!strings.Contains(body, `"storms":1`) || !strings.Contains(body, api.ReasonPFCStorm) {
 		t.Errorf("the API shows no storm: %s", body)
 	}
 	if body := rest.get("/metrics"); !strings.Contains(body, fmt.Sprintf(`weft_pfc_storms_total{port="%d",priority="3",switch="R3"} 1`, b.port("DC2"))) ||
@@ -70,7 +75,8 @@ func TestStorm(t *testing.T) {
 		t.Error("R1, which R3 has let go, takes its own pause for a storm")
 	}
 	b.run(500*time.Millisecond + 2*longest)
-	if b.storming() || b.policy().Status.Conditions.Is(api.Degraded) || !b.saw("pfc.storm-ended", queue) {
+	if b.storming() || b.policy().Status.Conditions.Is(api.Degraded) ||
+		!b.saw("pfc.storm-ended", queue) {
 		t.Errorf("after DC2 has stopped: %+v; %v", b.policy().Status.Conditions, b.events)
 	}
 	counted := b.policy().Status.Nodes
@@ -85,12 +91,14 @@ func TestStorm(t *testing.T) {
 	a.Stop()
 	b.run(1500 * time.Millisecond)
 	if a.Lost()+a.Reordered+a.Corrupt > 0 || b.stormsAt("R3") != 1 {
-		t.Errorf("of %d packets %d lost, %d late; %d storms", a.Sent, a.Lost(), a.Reordered, b.stormsAt("R3"))
+		t.Errorf("of %d packets %d lost, %d late; %d storms", a.Sent, a.Lost(), a.Reordered,
+			b.stormsAt("R3"))
 	}
 }
 
-// TestLegalPauses: pauses that are long, and many, and near to what the policy allows, are no storm: not where they come from, and
-// not upstream, which goes on later than the queue that stopped it.
+// TestLegalPauses: pauses that are long, and many, and near to what the policy allows, are no
+// storm: not where they come from, and not upstream, which goes on later than the queue that
+// stopped it.
 func TestLegalPauses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("on one goroutine, like those beside it")
@@ -99,7 +107,8 @@ func TestLegalPauses(t *testing.T) {
 	b.tenants()
 	b.lossless(func(s *api.PFCPolicySpec) { s.XOFF, s.MaxPause = 64<<10, api.Duration(longest) })
 	b.programmed()
-	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096, Rate: 800e6, Priority: 3})
+	a, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 1, Payload: 4096,
+		Rate: 800e6, Priority: 3})
 	b.must(err)
 	a.Start()
 	b.run(50 * time.Millisecond)
@@ -109,10 +118,12 @@ func TestLegalPauses(t *testing.T) {
 	}
 	a.Stop()
 	b.run(2 * time.Second)
-	if b.saw("pfc.storm", fmt.Sprintf("R3/%d/3", b.port("DC2"))) || b.stormsAt("R3")+b.stormsAt("R1") != 0 {
+	if b.saw("pfc.storm", fmt.Sprintf("R3/%d/3", b.port("DC2"))) ||
+		b.stormsAt("R3")+b.stormsAt("R1") != 0 {
 		t.Errorf("storms: %d at R3, %d at R1; %v", b.stormsAt("R3"), b.stormsAt("R1"), b.events)
 	}
 	if b.pausesAt("R1") == 0 || a.Lost()+a.Reordered+a.Corrupt > 0 {
-		t.Errorf("R1 had %d pauses; of %d packets %d lost, %d late", b.pausesAt("R1"), a.Sent, a.Lost(), a.Reordered)
+		t.Errorf("R1 had %d pauses; of %d packets %d lost, %d late", b.pausesAt("R1"), a.Sent, a.Lost(),
+			a.Reordered)
 	}
 }

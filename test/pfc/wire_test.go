@@ -13,7 +13,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// adjacency looks at what comes to R1 by an SID of its link to R2, and at what leaves R1 by that link.
+// adjacency looks at what comes to R1 by an SID of its link to R2, and at what leaves R1 by that
+// link.
 type adjacency struct {
 	sid, prober netip.Addr
 	inner       []byte // of a packet in a packet
@@ -47,9 +48,9 @@ func (a *adjacency) Sent(_ time.Duration, w *lab.Wire, frame []byte) {
 	}
 }
 
-// TestFlavorsOnTheWire: what the switches say by BGP-LS of their End.X.PFC SIDs reaches the controller with every flavor;
-// a policy by a SID of one of them has tunnels that end there, and the switch does with what comes there what the flavor says
-// (RFC 8986 section 4.16).
+// TestFlavorsOnTheWire: what the switches say by BGP-LS of their End.X.PFC SIDs reaches the
+// controller with every flavor; a policy by a SID of one of them has tunnels that end there, and
+// the switch does with what comes there what the flavor says (RFC 8986 section 4.16).
 func TestFlavorsOnTheWire(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1, func(c *lab.Control) { c.Wire = true })
 	r1, err := b.w.Switch("R1")
@@ -63,7 +64,8 @@ func TestFlavorsOnTheWire(t *testing.T) {
 	behaviors := topology.DefaultPFCBehaviors()
 	see := &adjacency{prober: r3.Switch.Loopback}
 	b.w.AddTap(see)
-	all := []topology.Flavors{topology.FlavorPSP, topology.FlavorUSD, 0, topology.FlavorUSP, topology.FlavorPSP | topology.FlavorUSP}
+	all := []topology.Flavors{topology.FlavorPSP, topology.FlavorUSD, 0, topology.FlavorUSP,
+		topology.FlavorPSP | topology.FlavorUSP}
 	if testing.Short() {
 		all = all[:2]
 	}
@@ -74,7 +76,8 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		}
 		name := behaviors.Name(sid.Behavior)
 		b.change(func(c *controller.Core) error {
-			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3", Segments: []api.PolicySegment{{SID: sid.Address}, {Node: "R2"}}}
+			spec := api.SRv6PolicySpec{Headend: "R1", Endpoint: "R3",
+				Segments: []api.PolicySegment{{SID: sid.Address}, {Node: "R2"}}}
 			_, _, err := c.SRv6Policies().Put("wan", spec, resource.Precondition{})
 			return err
 		})
@@ -89,7 +92,8 @@ func TestFlavorsOnTheWire(t *testing.T) {
 			t.Errorf("%s: the policy begins with %+v", name, first)
 		}
 		for _, x := range b.policy().Status.Tunnels {
-			if last := x.Segments[len(x.Segments)-1]; x.To == "R1" && (last.SID != sid.Address || last.Behavior != name || x.State != api.TunnelUp) {
+			if last := x.Segments[len(x.Segments)-1]; x.To == "R1" &&
+				(last.SID != sid.Address || last.Behavior != name || x.State != api.TunnelUp) {
 				t.Errorf("%s: tunnel %+v", name, x)
 			}
 		}
@@ -97,22 +101,27 @@ func TestFlavorsOnTheWire(t *testing.T) {
 		inner := b.datagram("DC2", "DC1", uint32(i), 100)[packet.EthernetLen:]
 		*see = adjacency{sid: sid.Address, prober: see.prober, inner: inner}
 		before := b.pausesAt("R1")
-		stream, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: uint32(1 + i), Payload: 4096, Rate: 200e6, Priority: 3})
+		stream, err := b.w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: uint32(1 + i),
+			Payload: 4096, Rate: 200e6, Priority: 3})
 		b.must(err)
 		stream.Start()
 		b.pause("DC2", 3, 20*time.Millisecond, true)
 		b.run(60 * time.Millisecond)
 		stream.Stop()
-		outer := packet.IPv6{NextHeader: packet.NextHeaderIPv6, HopLimit: 64, PayloadLength: uint16(len(inner)), Src: see.prober, Dst: sid.Address}
+		outer := packet.IPv6{NextHeader: packet.NextHeaderIPv6, HopLimit: 64,
+			PayloadLength: uint16(len(inner)), Src: see.prober, Dst: sid.Address}
 		frame := packet.Ethernet{Dst: r1.Switch.MAC, EtherType: packet.EtherTypeIPv6}.Append(nil)
 		in.Inject(append(outer.Append(frame), inner...))
 		b.run(1200 * time.Millisecond) // and the controller has asked for the queues' state
 
 		if see.pauses == 0 || b.pausesAt("R1") == before || stream.Lost() > 0 {
-			t.Errorf("%s: %d PFC frames came to the SID, R1 counts %d after %d; %d packets are lost", name, see.pauses, b.pausesAt("R1"), before, stream.Lost())
+			t.Errorf("%s: %d PFC frames came to the SID, R1 counts %d after %d; %d packets are lost", name,
+				see.pauses, b.pausesAt("R1"), before, stream.Lost())
 		}
-		if pops := flavors.Has(topology.FlavorPSP); pops != (see.withoutSRH > 0) || pops == (see.withSRH > 0) {
-			t.Errorf("%s: R1 has sent on %d probes with an SRH, %d without", name, see.withSRH, see.withoutSRH)
+		if pops := flavors.Has(topology.FlavorPSP); pops != (see.withoutSRH > 0) ||
+			pops == (see.withSRH > 0) {
+			t.Errorf("%s: R1 has sent on %d probes with an SRH, %d without", name, see.withSRH,
+				see.withoutSRH)
 		}
 		want := 0
 		if flavors.Has(topology.FlavorUSD) {

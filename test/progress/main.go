@@ -5,10 +5,11 @@
 //	go run ./test/progress test -race -timeout=5m PACKAGE...
 //	go run ./test/progress run COMMAND...
 //
-// Of go test it writes a line for every package that is done, one a minute for what still runs, and what
-// tests that fail have said. Arguments are those of go test. It counts those that do not begin with a
-// dash as packages: write flags with their values as one word. Of any other command it says once a minute
-// that it runs. The exit status is that of the command. The variable GO names another go command.
+// Of go test it writes a line for every package that is done, one a minute for what still runs, and
+// what tests that fail have said. Arguments are those of go test. It counts those that do not begin
+// with a dash as packages: write flags with their values as one word. Of any other command it says
+// once a minute that it runs. The exit status is that of the command. The variable GO names another
+// go command.
 package main
 
 import (

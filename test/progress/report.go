@@ -33,9 +33,10 @@ type report struct {
 type tested struct {
 	name  string
 	began time.Time
-	said  map[string]*strings.Builder // by test, "" is the package itself; of those that have not passed
-	order []string                    // keys of said
-	tests []string                    // that run, subtests too
+	// by test, "" is the package itself; of those that have not passed
+	said  map[string]*strings.Builder
+	order []string // keys of said
+	tests []string // that run, subtests too
 }
 
 func newReport(out io.Writer, total int, began time.Time) *report {
@@ -130,12 +131,14 @@ func (r *report) tell(now time.Time) {
 		}
 		doing = strings.Join(all, ", ")
 	}
-	fmt.Fprintf(r.out, "after %v: %d%s packages done%s; %s\n", now.Sub(r.began).Round(time.Second), r.done, of, failed, doing)
+	fmt.Fprintf(r.out, "after %v: %d%s packages done%s; %s\n", now.Sub(r.began).Round(time.Second),
+		r.done, of, failed, doing)
 }
 
 // say keeps what a test, or the package itself, said, without what a report says anyway.
 func (p *tested) say(test, text string) {
-	if strings.HasPrefix(text, "=== ") || test == "" && (text == "FAIL\n" || strings.HasPrefix(text, "FAIL\t")) {
+	if strings.HasPrefix(text, "=== ") || test == "" &&
+		(text == "FAIL\n" || strings.HasPrefix(text, "FAIL\t")) {
 		return
 	}
 	b := p.said[test]

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestReport: a package that passes is one line, one that fails shows what its failed tests said, and
-// the minute says what runs.
+// TestReport: a package that passes is one line, one that fails shows what its failed tests said,
+// and the minute says what runs.
 func TestReport(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -82,12 +82,14 @@ after 3m0s: 1 of 9 packages done, 1 of them failed; b for 1m0s
 // TestTest: the exit status is that of go test.
 func TestTest(t *testing.T) {
 	var out bytes.Buffer
-	if err := test([]string{"-run=^TestReport$", "."}, &out); err != nil || !strings.Contains(out.String(), "ok    github.com/weft-sdn/weft/test/progress") {
+	if err := test([]string{"-run=^TestReport$", "."}, &out); err != nil ||
+		!strings.Contains(out.String(), "ok    github.com/weft-sdn/weft/test/progress") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 	out.Reset()
 	var exit *exec.ExitError
-	if err := test([]string{"./nosuch"}, &out); !errors.As(err, &exit) || !strings.Contains(out.String(), "FAIL") {
+	if err := test([]string{"./nosuch"}, &out); !errors.As(err, &exit) ||
+		!strings.Contains(out.String(), "FAIL") {
 		t.Errorf("a package that is not there: %v, %s", err, out.String())
 	}
 }
@@ -96,7 +98,8 @@ func TestTest(t *testing.T) {
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	var exit *exec.ExitError
-	if err := run([]string{"sh", "-c", "exit 3"}, &out, time.Hour); !errors.As(err, &exit) || exit.ExitCode() != 3 || out.Len() > 0 {
+	if err := run([]string{"sh", "-c", "exit 3"}, &out, time.Hour); !errors.As(err, &exit) ||
+		exit.ExitCode() != 3 || out.Len() > 0 {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -104,7 +107,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &named{fifo: fifo}
-	if err := run([]string{"cat", fifo}, w, time.Millisecond); err != nil || !strings.HasPrefix(w.said.String(), "after 0s: cat "+fifo+"\n") {
+	if err := run([]string{"cat", fifo}, w, time.Millisecond); err != nil ||
+		!strings.HasPrefix(w.said.String(), "after 0s: cat "+fifo+"\n") {
 		t.Errorf("%v, %q", err, w.said.String())
 	}
 }

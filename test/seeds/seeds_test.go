@@ -18,7 +18,8 @@ func TestRange(t *testing.T) {
 			c.count = 10
 		}
 		if first, count := Range(t, 7, 40); first != c.first || count != c.count {
-			t.Errorf("WEFT_SEED=%s WEFT_SEEDS=%s: %d seeds from %d; want %d from %d", c.one, c.many, count, first, c.count, c.first)
+			t.Errorf("WEFT_SEED=%s WEFT_SEEDS=%s: %d seeds from %d; want %d from %d", c.one, c.many, count,
+				first, c.count, c.first)
 		}
 		want := uint64(7)
 		if c.one != "" {

@@ -70,7 +70,8 @@ func TestBounded(t *testing.T) {
 	}
 	fmt.Fprint(s, "the last words")
 	got := s.String()
-	if !strings.HasPrefix(got, "the first words\n") || !strings.HasSuffix(got, "\nthe last words") || !strings.Contains(got, "… and so on …") {
+	if !strings.HasPrefix(got, "the first words\n") || !strings.HasSuffix(got, "\nthe last words") ||
+		!strings.Contains(got, "… and so on …") {
 		t.Errorf("%q", got)
 	}
 	if len(got) > 4*most {

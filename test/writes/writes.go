@@ -1,5 +1,5 @@
-// Package writes has the source of a multicast group of a lab write to its receivers again and again, and
-// checks what became of that.
+// Package writes has the source of a multicast group of a lab write to its receivers again and
+// again, and checks what became of that.
 package writes
 
 import (
@@ -50,17 +50,20 @@ func New(w *lab.World, source string, receivers ...string) (*Group, error) {
 // Spec is the group of the API.
 func (g *Group) Spec() api.MulticastGroupSpec {
 	spec := api.MulticastGroupSpec{
-		ProxyAddress: g.group.Config.Proxy, DesignatedQPN: g.group.Config.DesignatedQPN, InitialPSN: g.group.Config.InitialPSN,
-		Source: api.GroupSource{Address: g.group.Source.Config().Addr, QPN: g.group.SourceQP.Config().QPN},
+		ProxyAddress: g.group.Config.Proxy, DesignatedQPN: g.group.Config.DesignatedQPN,
+		InitialPSN: g.group.Config.InitialPSN,
+		Source: api.GroupSource{Address: g.group.Source.Config().Addr,
+			QPN: g.group.SourceQP.Config().QPN},
 	}
 	for _, r := range g.group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr, QPN: r.QP.Config().QPN})
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
+			QPN: r.QP.Config().QPN})
 	}
 	return spec
 }
 
-// Step goes on writing, and returns how many writes are complete. It is an error when a receiver does not
-// have what was written.
+// Step goes on writing, and returns how many writes are complete. It is an error when a receiver
+// does not have what was written.
 func (g *Group) Step() (uint64, error) {
 	if err := g.group.Pump(); err != nil || !g.group.Done() {
 		return g.writes, err
@@ -86,8 +89,8 @@ func (g *Group) Drain() (bool, error) {
 	return g.group.Done(), nil
 }
 
-// Check returns an error unless every packet has crossed each link of the tree once, and no write was
-// acknowledged before all receivers had it. It comes after Drain.
+// Check returns an error unless every packet has crossed each link of the tree once, and no write
+// was acknowledged before all receivers had it. It comes after Drain.
 func (g *Group) Check() error {
 	sent := g.traffic.Data[g.uplink]
 	if want := (g.writes + 1) * packets; sent != want {

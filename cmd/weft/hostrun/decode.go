@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// Decode reads a host's configuration from YAML over what c has, and completes it. Each fault of the file is
-// a line of the error, which begins with the file and, where the text is at fault, the line.
+// Decode reads a host's configuration from YAML over what c has, and completes it. Each fault of
+// the file is a line of the error, which begins with the file and, where the text is at fault, the
+// line.
 func Decode[C any](file string, text []byte, c *C, complete func(*C) error) error {
 	parsed, err := strictyaml.Parse(text)
 	if err == nil && len(parsed.Docs) > 1 {
@@ -75,7 +76,8 @@ func each(err error) []error {
 	return out
 }
 
-// TransportOf is what a configuration says its transport is; empty when it does not, or cannot be read.
+// TransportOf is what a configuration says its transport is; empty when it does not, or cannot be
+// read.
 func TransportOf(text []byte) string {
 	var head struct {
 		Transport string `yaml:"transport"`

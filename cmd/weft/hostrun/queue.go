@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 )
 
-// QP is a queue pair as far as WRITEs are posted to it: verbs.ErrQueueFull until packets of earlier ones are acknowledged.
+// QP is a queue pair as far as WRITEs are posted to it: verbs.ErrQueueFull until packets of earlier
+// ones are acknowledged.
 type QP interface {
 	PostSend(now time.Duration, wr verbs.WorkRequest) error
 }
@@ -23,7 +24,8 @@ type Queue struct {
 // Queue is a queue for a queue pair, empty as yet.
 func (r *Runner) Queue(qp QP) *Queue { return &Queue{runner: r, qp: qp} }
 
-// Add reads the file of the write with an index and appends it. Immediate, if not nil, goes with its last WRITE.
+// Add reads the file of the write with an index and appends it. Immediate, if not nil, goes with
+// its last WRITE.
 func (q *Queue) Add(i int, w Write, immediate *uint32) error {
 	data, err := w.octets()
 	if err != nil {
@@ -42,7 +44,8 @@ func (q *Queue) Completed(c verbs.Completion) error {
 	w := q.writes[0]
 	if c.Status != verbs.StatusOK {
 		w.status, w.ended = c.Status, q.runner.Now()
-		return fmt.Errorf("%w: %s: %d of %d octets: %v", ErrWrite, w.File, w.complete, len(w.data), c.Status)
+		return fmt.Errorf("%w: %s: %d of %d octets: %v", ErrWrite, w.File, w.complete, len(w.data),
+			c.Status)
 	}
 	w.complete += c.Octets
 	return nil
@@ -80,7 +83,8 @@ func (q *Queue) post(w *writing) error {
 	}
 	for w.posted < len(w.data) {
 		end := min(w.posted+w.Message, len(w.data))
-		wr := verbs.WorkRequest{Op: verbs.OpWrite, Data: w.data[w.posted:end], RemoteVA: w.VA + uint64(w.posted), RKey: w.RKey}
+		wr := verbs.WorkRequest{Op: verbs.OpWrite, Data: w.data[w.posted:end], RemoteVA: w.VA +
+			uint64(w.posted), RKey: w.RKey}
 		if w.immediate != nil && end == len(w.data) {
 			wr.Op, wr.Immediate = verbs.OpWriteImmediate, *w.immediate
 		}

@@ -22,7 +22,8 @@ const (
 	reportingTime = time.Second
 )
 
-// A Runner does a host's work. Start from New, and set the fields, of which the first three are required.
+// A Runner does a host's work. Start from New, and set the fields, of which the first three are
+// required.
 type Runner struct {
 	Endpoint Endpoint
 	// Pump collects completions, and posts what queues have room for.
@@ -49,8 +50,10 @@ type Runner struct {
 	writes  []*writing
 }
 
-// New is a runner whose time begins now. Expect is how many octets are waited for; 0: the host serves until it is told to end, or, when it has writes, until these are done.
-// Linger is how long after its last frame a host that has them still answers retransmissions. Progress, if not nil, is told how far the host is.
+// New is a runner whose time begins now. Expect is how many octets are waited for; 0: the host
+// serves until it is told to end, or, when it has writes, until these are done. Linger is how long
+// after its last frame a host that has them still answers retransmissions. Progress, if not nil, is
+// told how far the host is.
 func New(expect uint64, linger time.Duration, progress Progress) *Runner {
 	return &Runner{
 		expect: expect, linger: linger, progress: progress,
@@ -64,7 +67,8 @@ func (r *Runner) Start() time.Time { return r.start }
 // Now is the runner's time.
 func (r *Runner) Now() time.Duration { return time.Since(r.start) }
 
-// Run runs until the host has done its work or ctx ends. Its errors are those of Pump, or wrap ErrInterrupted.
+// Run runs until the host has done its work or ctx ends. Its errors are those of Pump, or wrap
+// ErrInterrupted.
 func (r *Runner) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -141,9 +145,11 @@ func (r *Runner) interrupted() error {
 	}
 	switch {
 	case n.Written < n.ToWrite:
-		return fmt.Errorf("%w after %d of %d octets were written%s", ErrInterrupted, n.Written, n.ToWrite, why)
+		return fmt.Errorf("%w after %d of %d octets were written%s", ErrInterrupted, n.Written, n.ToWrite,
+			why)
 	case n.Received < n.Expected:
-		return fmt.Errorf("%w after %d of %d octets were received%s", ErrInterrupted, n.Received, n.Expected, why)
+		return fmt.Errorf("%w after %d of %d octets were received%s", ErrInterrupted, n.Received,
+			n.Expected, why)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ const (
 	maxMessage     = 1 << 30
 )
 
-// Complete fills in defaults and checks the write with an index of a host that has these queue pairs. Its error is a *FieldError.
+// Complete fills in defaults and checks the write with an index of a host that has these queue
+// pairs. Its error is a *FieldError.
 func (w *Write) Complete(i int, qpns []uint32) error {
 	var faults []error
 	at := fmt.Sprintf("writes[%d]", i)
@@ -46,9 +47,11 @@ func (w *Write) Complete(i int, qpns []uint32) error {
 	case w.Random < 0 || w.Random > maxMessage:
 		faults = append(faults, Fault(at+".random", "is %d: want 1 to %d octets", w.Random, maxMessage))
 	case w.File == "" && w.Random == 0:
-		faults = append(faults, Fault(at+".file", "is missing: want a file, or random with a number of octets"))
+		faults = append(faults, Fault(at+".file",
+			"is missing: want a file, or random with a number of octets"))
 	case w.File != "" && w.Random != 0:
-		faults = append(faults, Fault(at+".random", "is %d, and there is a file: want one of them", w.Random))
+		faults = append(faults, Fault(at+".random", "is %d, and there is a file: want one of them",
+			w.Random))
 	}
 	if w.Message == 0 {
 		w.Message = defaultMessage
@@ -116,7 +119,8 @@ func (r *Runner) Writes(n Counts) (out []WriteReport) {
 			ended, status = n.SinceStart, "unfinished"
 		}
 		out = append(out, WriteReport{
-			File: w.File, Octets: w.octets(), Rounds: w.rounds, Seconds: Seconds(ended - w.began), Status: status, SHA256: digest(w.data),
+			File: w.File, Octets: w.octets(), Rounds: w.rounds, Seconds: Seconds(ended - w.began),
+			Status: status, SHA256: digest(w.data),
 		})
 	}
 	return out

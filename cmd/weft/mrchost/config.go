@@ -32,9 +32,11 @@ type Config struct {
 	Address netip.Addr `yaml:"address"`
 	// Ports are the host's, a plane each, numbered from 1.
 	Ports []Port `yaml:"ports"`
-	// Controller defines what the host sends with; without one each queue pair draws entropy values of its own.
+	// Controller defines what the host sends with; without one each queue pair draws entropy values of
+	// its own.
 	Controller *Controller `yaml:"controller"`
-	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers follow it. Default 1ms.
+	// RTT is the round trip of an idle network, as far as no CC profile has one: windows and timers
+	// follow it. Default 1ms.
 	RTT api.Duration `yaml:"rtt"`
 	// Wire is UDP port and DSCPs. What is left out is the controller's, or the default.
 	Wire Wire `yaml:"wire"`
@@ -42,7 +44,8 @@ type Config struct {
 	Receive Receive `yaml:"receive"`
 	// PortUpdates has peers hear which ports are up, when that changes. Default true.
 	PortUpdates bool `yaml:"portUpdates"`
-	// ShareCongestion has the queue pairs to a peer with one MTU share one congestion window. Default false.
+	// ShareCongestion has the queue pairs to a peer with one MTU share one congestion window. Default
+	// false.
 	ShareCongestion bool `yaml:"shareCongestion"`
 
 	QueuePairs []QueuePair      `yaml:"queuePairs"`
@@ -83,10 +86,11 @@ type QueuePair struct {
 	RemoteAddress netip.Addr `yaml:"remoteAddress"`
 	RemoteQPN     uint32     `yaml:"remoteQpn"`
 	InitialPSN    uint32     `yaml:"initialPsn"` // of both directions; default 0
-	// PMTU is the payload of a full packet in octets. Default 4096; the interfaces on the way must take frames about 110 octets longer, with source routing 180.
+	// PMTU is the payload of a full packet in octets. Default 4096; the interfaces on the way must
+	// take frames about 110 octets longer, with source routing 180.
 	PMTU int `yaml:"pmtu"`
-	// Attributes are what the ends tell each other out of band (OCP MRC 1.0, table 10-1): the host's own, and the peer's too as far as
-	// Peer does not say otherwise.
+	// Attributes are what the ends tell each other out of band (OCP MRC 1.0, table 10-1): the host's
+	// own, and the peer's too as far as Peer does not say otherwise.
 	Attributes `yaml:",inline"`
 	Peer       Attributes `yaml:"peer"`
 	// QPSettings are those of the transport.
@@ -104,11 +108,12 @@ const defaultRate = 10e9
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
-	return Config{Transport: Transport, RTT: api.Duration(time.Millisecond), Linger: api.Duration(time.Second), PortUpdates: true}
+	return Config{Transport: Transport, RTT: api.Duration(time.Millisecond),
+		Linger: api.Duration(time.Second), PortUpdates: true}
 }
 
-// Complete fills in defaults and checks what can be checked without the interfaces. The error joins all faults, each of which wraps
-// hostrun.ErrConfig.
+// Complete fills in defaults and checks what can be checked without the interfaces. The error joins
+// all faults, each of which wraps hostrun.ErrConfig.
 func (c *Config) Complete() error {
 	var faults []error
 	fault := func(field, format string, args ...any) {
@@ -179,8 +184,10 @@ func (c *Config) completeWrites() error {
 	for i := range c.Writes {
 		w := &c.Writes[i]
 		faults = append(faults, w.Complete(i, qpns))
-		if at := slices.Index(qpns, w.QPN); at >= 0 && w.Immediate != nil && c.QueuePairs[at].config().Remote.MaxWIMM == 0 {
-			faults = append(faults, hostrun.Fault(fmt.Sprintf("writes[%d].immediate", i), "the queue pair's maxWimm is 0: want 1 or more"))
+		if at := slices.Index(qpns, w.QPN); at >= 0 && w.Immediate != nil &&
+			c.QueuePairs[at].config().Remote.MaxWIMM == 0 {
+			faults = append(faults, hostrun.Fault(fmt.Sprintf("writes[%d].immediate", i),
+				"the queue pair's maxWimm is 0: want 1 or more"))
 		}
 	}
 	return errors.Join(faults...)
@@ -191,7 +198,8 @@ func (c *Controller) agent(name string) agent.Config {
 	a := agent.DefaultConfig()
 	a.Name, a.Controller = name, c.Address
 	if c.CA != "" || c.Cert != "" || c.Key != "" || c.ServerName != "" {
-		a.TLS = agent.TLSConfig{Enabled: true, CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key, ServerName: c.ServerName}
+		a.TLS = agent.TLSConfig{Enabled: true, CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key,
+			ServerName: c.ServerName}
 	}
 	return a
 }
@@ -202,7 +210,8 @@ func (c *Controller) check(name string) error {
 	}
 	if dir := filepath.Dir(c.State); c.State != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return hostrun.Fault("controller.state", "%q: want a file in a directory that exists; %q does not", c.State, dir)
+			return hostrun.Fault("controller.state",
+				"%q: want a file in a directory that exists; %q does not", c.State, dir)
 		}
 	}
 	a := c.agent(name)
@@ -222,10 +231,12 @@ func (c *Config) nic(links []packet.MAC) nic.Config {
 		if !p.MAC.IsZero() {
 			mac = packet.MAC(p.MAC)
 		}
-		h.Ports = append(h.Ports, mrc.Port{MAC: mac, Gateway: packet.MAC(p.Gateway), LineRate: p.LineRate})
+		h.Ports = append(h.Ports, mrc.Port{MAC: mac, Gateway: packet.MAC(p.Gateway),
+			LineRate: p.LineRate})
 	}
 	n.Managed = c.Controller != nil
-	n.Wire, n.Intake, n.PortUpdates, n.ShareCongestion = c.Wire.nic(), c.Receive.intake(), c.PortUpdates, c.ShareCongestion
+	n.Wire, n.Intake, n.PortUpdates, n.ShareCongestion = c.Wire.nic(), c.Receive.intake(),
+		c.PortUpdates, c.ShareCongestion
 	rtt := c.RTT.D()
 	h.EndpointTimeout = max(h.EndpointTimeout, endpointRoundTrips*rtt)
 	n.Network.RTT = rtt
@@ -243,7 +254,8 @@ const (
 	lastProbe  = 1000
 )
 
-// endpointRoundTrips are those that the answer to a Port Status Update or an EV probe is waited for.
+// endpointRoundTrips are those that the answer to a Port Status Update or an EV probe is waited
+// for.
 const endpointRoundTrips = 10
 
 func (q *QueuePair) config() mrc.QPConfig {
@@ -260,21 +272,26 @@ func (q *QueuePair) config() mrc.QPConfig {
 	return e
 }
 
-// requestOverhead is the octets around the payload of a request, from its IPv6 header on, without source routing.
-const requestOverhead = packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen + packet.TSETHLen + packet.RETHLen + packet.ImmDtLen + packet.ICRCLen
+// requestOverhead is the octets around the payload of a request, from its IPv6 header on, without
+// source routing.
+const requestOverhead = packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen +
+	packet.TSETHLen + packet.RETHLen + packet.ImmDtLen + packet.ICRCLen
 
-// CheckMTU checks that the longest packet of each queue pair, from its IPv6 header on, fits the interface of a port, counted from 0.
+// CheckMTU checks that the longest packet of each queue pair, from its IPv6 header on, fits the
+// interface of a port, counted from 0.
 func (c *Config) CheckMTU(port, mtu int) error {
 	for i := range c.QueuePairs {
 		if longest := c.QueuePairs[i].config().PMTU + requestOverhead; longest > mtu {
-			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d",
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i),
+				"is %d, which makes packets of %d octets: interface %s has an MTU of %d",
 				c.QueuePairs[i].config().PMTU, longest, c.Ports[port].Interface, mtu)
 		}
 	}
 	return nil
 }
 
-// Load reads a configuration from YAML over the defaults and completes it. Errors begin with the file and, where the text is at fault, the line.
+// Load reads a configuration from YAML over the defaults and completes it. Errors begin with the
+// file and, where the text is at fault, the line.
 func Load(file string, text []byte) (*Config, error) {
 	c := Default()
 	if err := hostrun.Decode(file, text, &c, (*Config).Complete); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-sdn/weft/internal/wholefile"
 )
 
-// restore gives an endpoint what a file of keeper has, and returns what the host holds then: nothing
-// where there is no file, or where it cannot be used, which is logged. The controller supplies it
-// anew.
+// restore gives an endpoint what a file of keeper has, and returns what the host holds then:
+// nothing where there is no file, or where it cannot be used, which is logged. The controller
+// supplies it anew.
 func restore(path string, e agent.Endpoint, log *slog.Logger) (hostapi.Version, *hostapi.State) {
 	without := func(err error) (hostapi.Version, *hostapi.State) {
 		log.Error("the host begins without what it has kept", "file", path, "reason", err)

@@ -68,7 +68,8 @@ type QueuePairReport struct {
 	AcksSent         uint64 `json:"acksSent"`
 	NAKsSent         uint64 `json:"naksSent"`
 	AnswersNotSent   uint64 `json:"answersNotSent"` // for lack of a path
-	// SendWindow is the packets that the peer takes beyond the last acknowledged one, MPR those that the host takes, in units of 128.
+	// SendWindow is the packets that the peer takes beyond the last acknowledged one, MPR those that
+	// the host takes, in units of 128.
 	SendWindow int `json:"sendWindow"`
 	MPR        int `json:"mpr"`
 	// Of NACKs, those for a resource that the responder lacked; of SACKs, those with a penalty.
@@ -79,18 +80,21 @@ type QueuePairReport struct {
 	// Ports are those that lead to the peer, as far as both ends say.
 	Ports []int `json:"ports"`
 
-	WritesImmediate int      `json:"writesImmediate"`
-	Immediates      []uint32 `json:"immediates,omitempty"` // the data of the first 1,024 of these, in their order
+	WritesImmediate int `json:"writesImmediate"`
+	// the data of the first 1,024 of these, in their order
+	Immediates []uint32 `json:"immediates,omitempty"`
 }
 
 // report also saves the regions that are to be saved.
 func (r *runner) report() (*Report, error) {
 	n, c := r.Counts(), r.nic.Counters()
 	out := &Report{
-		Host: r.cfg.Name, Transport: Transport, Seconds: hostrun.Seconds(n.SinceStart), Written: n.Written, Received: n.Received,
+		Host: r.cfg.Name, Transport: Transport, Seconds: hostrun.Seconds(n.SinceStart),
+		Written: n.Written, Received: n.Received,
 		Profiles: profiles(r.nic), Writes: r.Writes(n),
 		Counters: hostrun.HostCounters{
-			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
+			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent,
+			OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
 		},
 	}
 	r.CountDrops(&out.Counters)
@@ -156,11 +160,15 @@ func queuePairReport(n *nic.NIC, q *connection) QueuePairReport {
 		ResourceNACKsReceived: c.ResourceNACKsReceived, ResourceNACKsSent: c.ResourceNACKsSent,
 		PenaltiesReceived: c.PenaltiesReceived, PenaltiesSent: c.PenaltiesSent,
 		QPN: q.Config().QPN, Failed: q.Failed(),
-		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, SACKsReceived: c.SACKsReceived, NACKsReceived: c.NACKsReceived,
-		AcksReceived: c.AcksReceived, NAKsReceived: c.NAKsReceived, Timeouts: c.Timeouts, SACKLosses: c.SACKLosses, ProbeLosses: c.ProbeLosses,
+		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, SACKsReceived: c.SACKsReceived,
+		NACKsReceived: c.NACKsReceived,
+		AcksReceived:  c.AcksReceived, NAKsReceived: c.NAKsReceived, Timeouts: c.Timeouts,
+		SACKLosses: c.SACKLosses, ProbeLosses: c.ProbeLosses,
 		ProbesSent: c.ProbesSent, ProbesAnswered: c.ProbesAnswered,
-		RequestsReceived: c.RequestsReceived, PayloadReceived: c.PayloadReceived, Duplicates: c.Duplicates, Trimmed: c.Trimmed, MaxOutOfOrder: c.MaxOOO,
-		CEReceived: c.CEReceived, SACKsSent: c.SACKsSent, NACKsSent: c.NACKsSent, AcksSent: c.AcksSent, NAKsSent: c.NAKsSent, AnswersNotSent: c.NoPath,
+		RequestsReceived: c.RequestsReceived, PayloadReceived: c.PayloadReceived,
+		Duplicates: c.Duplicates, Trimmed: c.Trimmed, MaxOutOfOrder: c.MaxOOO,
+		CEReceived: c.CEReceived, SACKsSent: c.SACKsSent, NACKsSent: c.NACKsSent, AcksSent: c.AcksSent,
+		NAKsSent: c.NAKsSent, AnswersNotSent: c.NoPath,
 		WritesImmediate: q.received, Immediates: q.immediates,
 	}
 }

@@ -59,19 +59,23 @@ type connection struct {
 // keptImmediates is how much immediate data of a queue pair the report has.
 const keptImmediates = 1024
 
-// Run runs a host until its work is done or ctx ends, closes the links and reports. The report is there also when the work failed; errors wrap hostrun.ErrWrite,
-// ErrInterrupted or ErrConfig. While the controller is gone, or has not been heard yet, the host goes on trying.
+// Run runs a host until its work is done or ctx ends, closes the links and reports. The report is
+// there also when the work failed; errors wrap hostrun.ErrWrite, ErrInterrupted or ErrConfig. While
+// the controller is gone, or has not been heard yet, the host goes on trying.
 func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &runner{Runner: hostrun.New(cfg.Expect, cfg.Linger.D(), o.Progress), cfg: cfg, links: links, calls: make(chan func()), ended: make(chan struct{})}
+	r := &runner{Runner: hostrun.New(cfg.Expect, cfg.Linger.D(), o.Progress), cfg: cfg, links: links,
+		calls: make(chan func()), ended: make(chan struct{})}
 	r.carrier.news = make(chan func(), 1)
 	if err := r.prepare(o.Log); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	for i, l := range links {
-		l.Attach(func(frames [][]byte) { r.Deliver(i+1, frames) }, func(up bool) { r.carrier.set(i+1, up) })
+		l.Attach(func(frames [][]byte) { r.Deliver(i+1, frames) }, func(up bool) {
+			r.carrier.set(i+1, up)
+		})
 	}
 	heard, hangUp, err := r.connect(o)
 	if err == nil {
@@ -111,7 +115,8 @@ func (r *runner) prepare(log *slog.Logger) error {
 	if r.nic, err = nic.New(cfg); err != nil {
 		return fmt.Errorf("%w: %w", hostrun.ErrConfig, err)
 	}
-	r.Endpoint, r.Pump, r.Received, r.Calls, r.News, r.Why = r.nic, r.pump, r.received, r.calls, r.carrier.news, r.why
+	r.Endpoint, r.Pump, r.Received, r.Calls, r.News, r.Why = r.nic, r.pump, r.received, r.calls,
+		r.carrier.news, r.why
 	r.carrier.tell = func(port int, up bool) { _ = r.nic.SetPort(port, up) } // the port is there
 	if err := r.Register(r.cfg.Regions); err != nil {
 		return err
@@ -133,7 +138,8 @@ func (r *runner) prepare(log *slog.Logger) error {
 	return nil
 }
 
-// connect starts the stream from the controller, if there is one. heard is closed when the stream's agent has ended, which hangUp makes it do and waits for.
+// connect starts the stream from the controller, if there is one. heard is closed when the stream's
+// agent has ended, which hangUp makes it do and waits for.
 func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err error) {
 	if r.cfg.Controller == nil {
 		return nil, func() {}, nil
@@ -219,7 +225,8 @@ func (c *carrier) take() {
 // errEnded is what a call gets that comes too late.
 var errEnded = errors.New("the host has ended")
 
-// do runs f on the NIC's goroutine, which then does what follows from it. Before the loop runs that is the caller's.
+// do runs f on the NIC's goroutine, which then does what follows from it. Before the loop runs that
+// is the caller's.
 func (r *runner) do(f func(now time.Duration)) error {
 	if !r.looping {
 		f(r.Now())

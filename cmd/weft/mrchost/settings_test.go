@@ -21,7 +21,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
-// pair is two hosts, the first of which writes a million octets and ten into the memory of the second.
+// pair is two hosts, the first of which writes a million octets and ten into the memory of the
+// second.
 type pair struct {
 	near, far []*hostruntest.Lossy
 	saw       func(from, port int, p *packet.MRC) // of every packet that a host sends; from is 0 or 1
@@ -63,17 +64,20 @@ func links(ends []*hostruntest.Lossy) (l []Link) {
 	return l
 }
 
-// run runs both hosts; each text is added to the configuration of senderText and receiverText, and queue is for both's queue
-// pair. meanwhile, if not nil, is called once both are up.
-func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func()) (sent, received *Report) {
+// run runs both hosts; each text is added to the configuration of senderText and receiverText, and
+// queue is for both's queue pair. meanwhile, if not nil, is called once both are up.
+func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func()) (sent,
+	received *Report) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, file, small, saved := hostruntest.Files(t)
 	configOf := func(text, own, more string) *Config {
-		return config(t, strings.Replace(text, "initialPsn: 0xfffff0", "initialPsn: 0xfffff0"+queue+own, 1)+more)
+		return config(t, strings.Replace(text, "initialPsn: 0xfffff0", "initialPsn: 0xfffff0"+queue+own,
+			1)+more)
 	}
-	from, to := configOf(fmt.Sprintf(senderText, file, small), p.own[0], sender), configOf(fmt.Sprintf(receiverText, saved), p.own[1], receiver)
+	from, to := configOf(fmt.Sprintf(senderText, file, small), p.own[0], sender),
+		configOf(fmt.Sprintf(receiverText, saved), p.own[1], receiver)
 	for i := range from.Ports {
 		if p.rate != 0 {
 			from.Ports[i].LineRate = p.rate
@@ -100,18 +104,21 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 	if err := errors.Join(err, got.err); err != nil {
 		t.Fatal(err)
 	}
-	if sent.Written != 1_000_010 || got.report.Received != 1_000_010 || got.report.Regions[0].SHA256 != sent.Writes[0].SHA256 {
+	if sent.Written != 1_000_010 || got.report.Received != 1_000_010 ||
+		got.report.Regions[0].SHA256 != sent.Writes[0].SHA256 {
 		t.Errorf("written %+v, received %+v", sent.Writes, got.report.Regions)
 	}
 	return sent, got.report
 }
 
-// TestWireSettings: UDP port and DSCPs that both hosts are configured with are those of everything they send.
+// TestWireSettings: UDP port and DSCPs that both hosts are configured with are those of everything
+// they send.
 func TestWireSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const text = "wire: {udpPort: 5791, dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 3, trimmed: 20, trimmedLastHop: 21, control: 30}}\n"
 		p := newPair(t, 0)
-		p.wire = packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
+		p.wire = packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2,
+			TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
 		dscps := map[string]int{}
 		p.saw = func(from, _ int, m *packet.MRC) {
 			if m.UDP.DstPort != 5791 {
@@ -121,21 +128,24 @@ func TestWireSettings(t *testing.T) {
 		}
 		p.run(t, text, text, "", nil)
 		for what := range dscps {
-			if what != "0 2" && what != "1 30" && what != "0 30" { // data, its answers, and the answer to a port status update
+			// data, its answers, and the answer to a port status update
+			if what != "0 2" && what != "1 30" && what != "0 30" {
 				t.Errorf("%d packets by host and DSCP %s", dscps[what], what)
 			}
 		}
 	})
 }
 
-// TestAttributeSettings: what the host is configured with of attributes, timers and max_psn_range shows in its packets.
+// TestAttributeSettings: what the host is configured with of attributes, timers and max_psn_range
+// shows in its packets.
 func TestAttributeSettings(t *testing.T) {
 	for _, c := range []struct {
 		name, queue string
 		check       func(from int, m *packet.MRC) bool // false: not as it should be
 	}{
 		{"defaults", "", func(_ int, m *packet.MRC) bool {
-			return !m.Headers.Is(packet.ExtMETH) || m.Headers.Is(packet.ExtTSETH) && packet.DSCP(m.IPv6.TrafficClass) == 7
+			return !m.Headers.Is(packet.ExtMETH) || m.Headers.Is(packet.ExtTSETH) &&
+				packet.DSCP(m.IPv6.TrafficClass) == 7
 		}},
 		{"no trim NACKs at the peer", ", peer: {trimNack: false}", func(_ int, m *packet.MRC) bool {
 			return !m.Headers.Is(packet.ExtMETH) || packet.DSCP(m.IPv6.TrafficClass) == 3
@@ -143,10 +153,18 @@ func TestAttributeSettings(t *testing.T) {
 		{"data not trimmable", ", trimmable: false", func(_ int, m *packet.MRC) bool {
 			return !m.Headers.Is(packet.ExtMETH) || packet.DSCP(m.IPv6.TrafficClass) == 3
 		}},
-		{"no timestamps", ", timestamps: false", func(_ int, m *packet.MRC) bool { return !m.Headers.Is(packet.ExtTSETH) }},
-		{"max_psn_range", ", mpr: 3", func(_ int, m *packet.MRC) bool { return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 3 }},
-		{"its greatest", ", maxMpr: 2", func(_ int, m *packet.MRC) bool { return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 2 }},
-		{"not dynamic", ", dynamicMpr: false", func(_ int, m *packet.MRC) bool { return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 0 }},
+		{"no timestamps", ", timestamps: false", func(_ int, m *packet.MRC) bool {
+			return !m.Headers.Is(packet.ExtTSETH)
+		}},
+		{"max_psn_range", ", mpr: 3", func(_ int, m *packet.MRC) bool {
+			return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 3
+		}},
+		{"its greatest", ", maxMpr: 2", func(_ int, m *packet.MRC) bool {
+			return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 2
+		}},
+		{"not dynamic", ", dynamicMpr: false", func(_ int, m *packet.MRC) bool {
+			return !m.Headers.Is(packet.ExtSETH) || m.SETH.MPR == 0
+		}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, 0)
@@ -164,20 +182,23 @@ func TestAttributeSettings(t *testing.T) {
 			}
 			p.run(t, "", "", c.queue, nil)
 			if wrong > 0 || requests < 245 || sacks == 0 {
-				t.Errorf("%s: %d packets are not as configured, of %d requests and %d SACKs", c.name, wrong, requests, sacks)
+				t.Errorf("%s: %d packets are not as configured, of %d requests and %d SACKs", c.name, wrong,
+					requests, sacks)
 			}
 		})
 	}
 	q := config(t, strings.Replace(fmt.Sprintf(senderText, "a", "b"), "initialPsn: 0xfffff0",
 		"ackTimeout: 15, linearRetries: 2, exponentialRetries: 3, serviceTime: false, peer: {serviceTime: true, maxMpr: 4, maxWimm: 5}", 1)).QueuePairs[0].config()
-	if q.AckTimeout != 15 || q.ProbeTimeout != 1024*time.Nanosecond<<15/4 || q.LinearRetries != 2 || q.ExponentialRetries != 3 ||
-		q.Local.ServiceTime || !q.Remote.ServiceTime || q.Local.MaxMPR != 8 || q.Remote.MaxMPR != 4 || q.Local.MaxWIMM != 32 || q.Remote.MaxWIMM != 5 {
+	if q.AckTimeout != 15 || q.ProbeTimeout != 1024*time.Nanosecond<<15/4 || q.LinearRetries != 2 ||
+		q.ExponentialRetries != 3 ||
+		q.Local.ServiceTime || !q.Remote.ServiceTime || q.Local.MaxMPR != 8 || q.Remote.MaxMPR != 4 ||
+		q.Local.MaxWIMM != 32 || q.Remote.MaxWIMM != 5 {
 		t.Errorf("%+v", q)
 	}
 }
 
-// TestDynamicMPRMismatch: a host whose peer has dynamicMpr off, and is not said to, logs once that its
-// SACKs have no max_psn_range; one that is configured as its peer is logs nothing.
+// TestDynamicMPRMismatch: a host whose peer has dynamicMpr off, and is not said to, logs once that
+// its SACKs have no max_psn_range; one that is configured as its peer is logs nothing.
 func TestDynamicMPRMismatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		peer string
@@ -196,8 +217,9 @@ func TestDynamicMPRMismatch(t *testing.T) {
 	}
 }
 
-// TestRetries: a host whose peer is not there gives its writes up after the timeouts that it is configured with: 1.024 us x 2^18 before
-// each of two linear retries, and twice, four times and eight times that before two exponential ones and the end (table 7-1).
+// TestRetries: a host whose peer is not there gives its writes up after the timeouts that it is
+// configured with: 1.024 us x 2^18 before each of two linear retries, and twice, four times and
+// eight times that before two exponential ones and the end (table 7-1).
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, file, small, _ := hostruntest.Files(t)
@@ -208,16 +230,19 @@ func TestRetries(t *testing.T) {
 		r, err := Run(t.Context(), config(t, text), links(p.near), Options{})
 		took := time.Since(began)
 		want := 1024 * time.Nanosecond << 18 * (1 + 1 + 2 + 4 + 8)
-		if !errors.Is(err, hostrun.ErrWrite) || took < want-10*time.Millisecond || took > want+10*time.Millisecond || !r.QueuePairs[0].Failed {
+		if !errors.Is(err, hostrun.ErrWrite) || took < want-10*time.Millisecond ||
+			took > want+10*time.Millisecond || !r.QueuePairs[0].Failed {
 			t.Errorf("%v after %v, want a failed write after %v", err, took, want)
 		}
 	})
 }
 
-// TestReceiveSettings: a host that takes over less than its peer sends slows it down by penalties, by max_psn_range and by NACKs with the reason
-// that its configuration makes, and both ends report it (OCP MRC 1.0, sections 7.5.1 and 7.5.4, table 7-3).
+// TestReceiveSettings: a host that takes over less than its peer sends slows it down by penalties,
+// by max_psn_range and by NACKs with the reason that its configuration makes, and both ends report
+// it (OCP MRC 1.0, sections 7.5.1 and 7.5.4, table 7-3).
 func TestReceiveSettings(t *testing.T) {
-	const rate = "rate: 200000000, buffer: 131072" // 25 octets a microsecond: 40 ms for what is written
+	// 25 octets a microsecond: 40 ms for what is written
+	const rate = "rate: 200000000, buffer: 131072"
 	for _, c := range []struct {
 		name, receive, queue string
 		penalties            bool
@@ -226,12 +251,18 @@ func TestReceiveSettings(t *testing.T) {
 	}{
 		{"all at once", "receive: {buffer: 4096}\n", "", false, 0, false},
 		{"with flow control", "receive: {" + rate + "}\n", "", true, packet.NACKNoPacketBuffer, false},
-		{"without", "receive: {" + rate + ", flowControl: false}\n", "", false, packet.NACKNoPacketBuffer, false},
-		{"without, for the queue pair", "receive: {" + rate + "}\n", ", flowControl: false", false, packet.NACKNoPacketBuffer, false},
-		{"penalties too late", "receive: {" + rate + ", penaltyFrom: 131071, penaltyTo: 131072}\n", "", false, packet.NACKNoPacketBuffer, false},
-		{"max_psn_range", "receive: {" + rate + ", flowControl: false, adaptMpr: true}\n", "", false, packet.NACKNoPacketBuffer, true},
-		{"few packets", "receive: {" + rate + ", flowControl: false, packets: 8}\n", "", false, packet.NACKNoResource, false},
-		{"many packets", "receive: {" + rate + ", flowControl: false, packets: 1000}\n", "", false, packet.NACKNoPacketBuffer, false},
+		{"without", "receive: {" + rate + ", flowControl: false}\n", "", false, packet.NACKNoPacketBuffer,
+			false},
+		{"without, for the queue pair", "receive: {" + rate + "}\n", ", flowControl: false", false,
+			packet.NACKNoPacketBuffer, false},
+		{"penalties too late", "receive: {" + rate + ", penaltyFrom: 131071, penaltyTo: 131072}\n", "",
+			false, packet.NACKNoPacketBuffer, false},
+		{"max_psn_range", "receive: {" + rate + ", flowControl: false, adaptMpr: true}\n", "", false,
+			packet.NACKNoPacketBuffer, true},
+		{"few packets", "receive: {" + rate + ", flowControl: false, packets: 8}\n", "", false,
+			packet.NACKNoResource, false},
+		{"many packets", "receive: {" + rate + ", flowControl: false, packets: 1000}\n", "", false,
+			packet.NACKNoPacketBuffer, false},
 		{"small bitmap", "receive: {bitmap: 1}\n", "", false, packet.NACKNoBitmap, false},
 		{"large bitmap", "receive: {bitmap: 1000}\n", "", false, 0, false},
 	} {
@@ -253,7 +284,8 @@ func TestReceiveSettings(t *testing.T) {
 				case from == 1 && m.Headers.Is(packet.ExtNETH):
 					if reason := packet.NACKReason(m.NETH.Reason); reason == c.refusals {
 						refusals++
-					} else if reason == packet.NACKNoBitmap || reason == packet.NACKNoPacketBuffer || reason == packet.NACKNoResource {
+					} else if reason == packet.NACKNoBitmap || reason == packet.NACKNoPacketBuffer ||
+						reason == packet.NACKNoResource {
 						t.Errorf("%s: a NACK %v", c.name, reason)
 					}
 				}
@@ -271,16 +303,19 @@ func TestReceiveSettings(t *testing.T) {
 				t.Errorf("%s: took %v, less than the %v that the host needs", c.name, took, slow)
 			}
 			s, r := sent.QueuePairs[0], got.QueuePairs[0]
-			if r.PenaltiesSent != penalties || r.ResourceNACKsSent != refusals || oneIn == 0 && (s.PenaltiesReceived != penalties || s.ResourceNACKsReceived != refusals) {
-				t.Errorf("%s: %d penalties and %d NACKs are reported as %d, %d, %d and %d", c.name, penalties, refusals,
+			if r.PenaltiesSent != penalties || r.ResourceNACKsSent != refusals || oneIn == 0 &&
+				(s.PenaltiesReceived != penalties || s.ResourceNACKsReceived != refusals) {
+				t.Errorf("%s: %d penalties and %d NACKs are reported as %d, %d, %d and %d", c.name, penalties,
+					refusals,
 					r.PenaltiesSent, s.PenaltiesReceived, r.ResourceNACKsSent, s.ResourceNACKsReceived)
 			}
 		})
 	}
 }
 
-// TestLinkStateReachesPeer: when the link of a host's port goes down, its peer hears it by a Port Status Update and sends nothing more by that
-// plane; when it comes up, both planes are used again (OCP MRC 1.0, section 7.4.8).
+// TestLinkStateReachesPeer: when the link of a host's port goes down, its peer hears it by a Port
+// Status Update and sends nothing more by that plane; when it comes up, both planes are used again
+// (OCP MRC 1.0, section 7.4.8).
 func TestLinkStateReachesPeer(t *testing.T) {
 	for _, updates := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -328,12 +363,14 @@ func TestLinkStateReachesPeer(t *testing.T) {
 	}
 }
 
-// TestWireMismatch: a host that is configured with another codepoint than the controller's says which, at both ends, and sends nothing.
+// TestWireMismatch: a host that is configured with another codepoint than the controller's says
+// which, at both ends, and sends nothing.
 func TestWireMismatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, dial, stop := serve(t, &hoststest.Observer{})
 		defer stop()
-		state, err := hostapi.NewState(hostapi.State{Wire: hostapi.Wire{UDPPort: 4791, NoTrim: 3, Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39, Control: 43}})
+		state, err := hostapi.NewState(hostapi.State{Wire: hostapi.Wire{UDPPort: 4791, NoTrim: 3,
+			Trimmable: 7, TrimmableRetx: 11, Trimmed: 35, TrimmedLastHop: 39, Control: 43}})
 		if err == nil {
 			err = server.Set("h1", state)
 		}
@@ -346,11 +383,14 @@ func TestWireMismatch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		const want = "wire.dscp_control: 43, want 12, which the host is configured with"
-		r, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)+controllerText+"wire: {dscp: {control: 12}}\n"), links(p.near), dial)
-		if !errors.Is(err, hostrun.ErrInterrupted) || !strings.Contains(err.Error(), want) || !strings.Contains(r.Controller.Refused, want) {
+		r, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)+controllerText+
+			"wire: {dscp: {control: 12}}\n"), links(p.near), dial)
+		if !errors.Is(err, hostrun.ErrInterrupted) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(r.Controller.Refused, want) {
 			t.Errorf("error %v, report %+v, want %q in both", err, r.Controller, want)
 		}
-		if s, known := server.Status("h1"); !known || len(s.Refusals) != 1 || s.Refusals[0].Field != "wire.dscp_control" {
+		if s, known := server.Status("h1"); !known || len(s.Refusals) != 1 ||
+			s.Refusals[0].Field != "wire.dscp_control" {
 			t.Errorf("the controller shows %+v, %v", s, known)
 		}
 	})

@@ -210,7 +210,9 @@ func (c *Config) CheckMTU(mtu int) error {
 			longest += outerOverhead + len(tlvs)
 		}
 		if longest > mtu {
-			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i), "is %d, which makes packets of %d octets: interface %s has an MTU of %d", q.PMTU, longest, c.Interface, mtu)
+			return hostrun.Fault(fmt.Sprintf("queuePairs[%d].pmtu", i),
+				"is %d, which makes packets of %d octets: interface %s has an MTU of %d", q.PMTU, longest,
+				c.Interface, mtu)
 		}
 	}
 	return nil

@@ -45,9 +45,11 @@ type QueuePairReport struct {
 func (r *runner) report() (*Report, error) {
 	n, c := r.Counts(), r.host.Counters()
 	out := &Report{
-		Host: r.cfg.Name, Seconds: hostrun.Seconds(n.SinceStart), Written: n.Written, Received: n.Received, Writes: r.Writes(n),
+		Host: r.cfg.Name, Seconds: hostrun.Seconds(n.SinceStart), Written: n.Written,
+		Received: n.Received, Writes: r.Writes(n),
 		Counters: hostrun.HostCounters{
-			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent, OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
+			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent,
+			OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),
 		},
 	}
 	r.CountDrops(&out.Counters)
@@ -63,9 +65,12 @@ func queuePairReport(q *rc.QP) QueuePairReport {
 	c := q.Counters()
 	return QueuePairReport{
 		QPN: q.Config().QPN, Failed: q.Failed(),
-		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, AcksReceived: c.AcksReceived, NAKsReceived: c.NAKsReceived,
-		RNRsReceived: c.RNRsReceived, CNPsReceived: c.CNPsReceived, Timeouts: c.Timeouts, MaxRetryRun: c.MaxRetryRun,
-		RequestsReceived: c.RequestsReceived, PayloadReceived: c.PayloadReceived, Duplicates: c.Duplicates, OutOfOrder: c.OutOfOrder,
+		RequestsSent: c.RequestsSent, RequestsResent: c.RequestsResent, AcksReceived: c.AcksReceived,
+		NAKsReceived: c.NAKsReceived,
+		RNRsReceived: c.RNRsReceived, CNPsReceived: c.CNPsReceived, Timeouts: c.Timeouts,
+		MaxRetryRun:      c.MaxRetryRun,
+		RequestsReceived: c.RequestsReceived, PayloadReceived: c.PayloadReceived,
+		Duplicates: c.Duplicates, OutOfOrder: c.OutOfOrder,
 		AcksSent: c.AcksSent, NAKsSent: c.NAKsSent, RNRsSent: c.RNRsSent, CNPsSent: c.CNPsSent,
 	}
 }

@@ -41,12 +41,14 @@ func (s sender) PostSend(_ time.Duration, wr verbs.WorkRequest) error { return s
 // Run runs a host until its work is done or ctx ends, closes the port and
 // reports. link is the Ethernet address of the interface. The report is there
 // also when the work failed; errors wrap hostrun.ErrWrite, ErrInterrupted or ErrConfig.
-func Run(ctx context.Context, cfg *Config, port hostrun.Port, link packet.MAC, progress hostrun.Progress) (*Report, error) {
+func Run(ctx context.Context, cfg *Config, port hostrun.Port, link packet.MAC,
+	progress hostrun.Progress) (*Report, error) {
 	r := &runner{Runner: hostrun.New(cfg.Expect, cfg.Linger.D(), progress), cfg: cfg}
 	if err := r.prepare(port, link); err != nil {
 		return nil, errors.Join(err, port.Close())
 	}
-	port.Attach(func(frames [][]byte) { r.Deliver(1, frames) }, func(bool) {}) // a host that waits for its link just retries
+	// a host that waits for its link just retries
+	port.Attach(func(frames [][]byte) { r.Deliver(1, frames) }, func(bool) {})
 	err := r.Run(ctx)
 	err = errors.Join(err, port.Close())
 	r.Tell()

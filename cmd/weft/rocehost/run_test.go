@@ -86,7 +86,8 @@ func TestTransfer(t *testing.T) {
 				}()
 				<-far.Attached
 				var last hostrun.Counts
-				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)), hostruntest.NewLossy(cable.A, loss, 2, 0), sourceMAC, func(c hostrun.Counts) { last = c })
+				sent, err := Run(ctx, config(t, fmt.Sprintf(senderText, file, small)),
+					hostruntest.NewLossy(cable.A, loss, 2, 0), sourceMAC, func(c hostrun.Counts) { last = c })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,14 +97,16 @@ func TestTransfer(t *testing.T) {
 				}
 				sum := sha256.Sum256(data)
 				want := hex.EncodeToString(sum[:])
-				if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" || w[0].SHA256 != want || w[1].Octets != 10 || loss > 0 && w[0].Seconds <= 0 {
+				if w := sent.Writes; len(w) != 2 || w[0].Octets != 1_000_000 || w[0].Status != "ok" ||
+					w[0].SHA256 != want || w[1].Octets != 10 || loss > 0 && w[0].Seconds <= 0 {
 					t.Errorf("writes: %+v", w)
 				}
 				if last.Written != 1_000_010 || last.ToWrite != 1_000_010 {
 					t.Errorf("last progress: %+v", last)
 				}
 				r := got.report
-				if r.Host != "r1" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want || r.Regions[0].Saved != saved || r.QueuePairs[0].AcksSent == 0 {
+				if r.Host != "r1" || r.Received != 1_000_010 || r.Regions[0].SHA256 != want ||
+					r.Regions[0].Saved != saved || r.QueuePairs[0].AcksSent == 0 {
 					t.Errorf("receiver: %+v", r)
 				}
 				if b, err := os.ReadFile(saved); err != nil || !bytes.Equal(b, data) {
@@ -128,14 +131,17 @@ func TestEvery(t *testing.T) {
 		far := hostruntest.NewLossy(cable.B, 0, 1, 0)
 		received := make(chan *Report, 1)
 		go func() {
-			r, err := Run(receiving, config(t, strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1)), far, receiverMAC, nil)
+			r, err := Run(receiving, config(t, strings.Replace(fmt.Sprintf(receiverText, ""),
+				"expect: 1000010", "", 1)), far, receiverMAC, nil)
 			if err != nil {
 				t.Error(err)
 			}
 			received <- r
 		}()
 		<-far.Attached
-		text := strings.Replace(fmt.Sprintf(senderText, "", small), `file: "", rkey: 7, va: 0x1000, message: 65536}`, "random: 10, rkey: 7, va: 0x1000, every: 2s}", 1)
+		text := strings.Replace(fmt.Sprintf(senderText, "", small),
+			`file: "", rkey: 7, va: 0x1000, message: 65536}`, "random: 10, rkey: 7, va: 0x1000, every: 2s}",
+			1)
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 		defer cancel()
 		var last hostrun.Counts
@@ -144,7 +150,8 @@ func TestEvery(t *testing.T) {
 			t.Errorf("interrupted between writes: %v", err)
 		}
 		// At 0, 2, 4, 6 and 8 s; the other file once.
-		if w := sent.Writes; w[0].Rounds != 5 || w[0].Octets != 50 || w[0].Status != "ok" || w[1].Rounds != 1 || w[1].Octets != 10 {
+		if w := sent.Writes; w[0].Rounds != 5 || w[0].Octets != 50 || w[0].Status != "ok" ||
+			w[1].Rounds != 1 || w[1].Octets != 10 {
 			t.Errorf("writes: %+v", w)
 		}
 		if last.Written != 60 || last.ToWrite != 60 {
@@ -170,11 +177,15 @@ func TestFailures(t *testing.T) {
 		want       error
 		message    string
 	}{
-		{"nobody answers", strings.Replace(sender, "ackTimeout: 10", "ackTimeout: 4, retryCount: 2", 1), hostrun.ErrWrite, "retry count exceeded"},
+		{"nobody answers", strings.Replace(sender, "ackTimeout: 10", "ackTimeout: 4, retryCount: 2", 1),
+			hostrun.ErrWrite, "retry count exceeded"},
 		{"told to end", sender, hostrun.ErrInterrupted, "after 0 of 200 octets were written"},
-		{"told to end while waiting", fmt.Sprintf(receiverText, ""), hostrun.ErrInterrupted, "after 0 of 1000010 octets were received"},
-		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010", "", 1), nil, ""},
-		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), hostrun.ErrConfig, "writes[0]: invalid host configuration: open /nowhere"},
+		{"told to end while waiting", fmt.Sprintf(receiverText, ""), hostrun.ErrInterrupted,
+			"after 0 of 1000010 octets were received"},
+		{"told to end while serving", strings.Replace(fmt.Sprintf(receiverText, ""), "expect: 1000010",
+			"", 1), nil, ""},
+		{"no such file", fmt.Sprintf(senderText, "/nowhere", file), hostrun.ErrConfig,
+			"writes[0]: invalid host configuration: open /nowhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -193,17 +204,25 @@ func TestFailures(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	good := fmt.Sprintf(senderText, "a", "b")
 	for _, c := range []struct{ name, old, new, want string }{
-		{"unknown field", "rkey: 8", "key: 8", "host.yaml:9: invalid host configuration: writes[1].key: unknown field: want one of "},
+		{"unknown field", "rkey: 8", "key: 8",
+			"host.yaml:9: invalid host configuration: writes[1].key: unknown field: want one of "},
 		{"no interface", "interface: veth1", "name: x", "interface: is missing"},
 		{"no gateway", "gateway: 02:00:00:00:00:02", "linger: 1s", "gateway: is missing"},
-		{"reserved QPN", "qpn: 256", "qpn: 1", "host.yaml:6: queuePairs[0]: QP 0x1: QPN 1: want 2..0xFFFFFE"},
-		{"PSN", "0xfffff0", "0x1000000", "host.yaml:6: queuePairs[0]: QP 0x100: SQPSN 16777216: want 24 bits"},
-		{"IPv4", "2001:db8::1", "10.0.0.1", "host.yaml:3: address: host veth1: Addr 10.0.0.1 is not an IPv6 unicast address"},
+		{"reserved QPN", "qpn: 256", "qpn: 1",
+			"host.yaml:6: queuePairs[0]: QP 0x1: QPN 1: want 2..0xFFFFFE"},
+		{"PSN", "0xfffff0", "0x1000000",
+			"host.yaml:6: queuePairs[0]: QP 0x100: SQPSN 16777216: want 24 bits"},
+		{"IPv4", "2001:db8::1", "10.0.0.1",
+			"host.yaml:3: address: host veth1: Addr 10.0.0.1 is not an IPv6 unicast address"},
 		{"message", "65536", "-1", "host.yaml:8: writes[0].message: is -1"},
-		{"wrong queue pair", "{file: \"b\"", "{qpn: 9, file: \"b\"", "host.yaml:9: writes[1].qpn: 9 is not one of queuePairs"},
-		{"negative linger", "interface: veth1", "interface: veth1\nlinger: -1s", "host.yaml:3: linger: is -1s"},
-		{"region", "writes:", "regions: [{rkey: 1, size: 0}]\nwrites:", "host.yaml:7: regions[0].size: is 0"},
-		{"region twice", "writes:", "regions: [{rkey: 1, size: 1}, {rkey: 1, size: 1}]\nwrites:", "regions[1].rkey: 0x1 is also that of regions[0]"},
+		{"wrong queue pair", "{file: \"b\"", "{qpn: 9, file: \"b\"",
+			"host.yaml:9: writes[1].qpn: 9 is not one of queuePairs"},
+		{"negative linger", "interface: veth1", "interface: veth1\nlinger: -1s",
+			"host.yaml:3: linger: is -1s"},
+		{"region", "writes:", "regions: [{rkey: 1, size: 0}]\nwrites:",
+			"host.yaml:7: regions[0].size: is 0"},
+		{"region twice", "writes:", "regions: [{rkey: 1, size: 1}, {rkey: 1, size: 1}]\nwrites:",
+			"regions[1].rkey: 0x1 is also that of regions[0]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !strings.Contains(good, c.old) {
@@ -240,7 +259,8 @@ writes:
 		got = append(got, place+" "+field)
 	}
 	want := []string{
-		"host.yaml gateway", "host.yaml:3 linger", "host.yaml:5 regions[0].size", "host.yaml:6 regions[1].rkey",
+		"host.yaml gateway", "host.yaml:3 linger", "host.yaml:5 regions[0].size",
+		"host.yaml:6 regions[1].rkey",
 		"host.yaml:8 queuePairs[0]", "host.yaml:10 writes[0].qpn", "host.yaml:10 writes[0].file",
 	}
 	if !slices.Equal(got, want) {
@@ -267,11 +287,13 @@ queuePairs:
 	if e == nil || e.Source != c.Address || len(e.Edges) != 1 || e.Edges[0].Receivers[0].QPN != 512 {
 		t.Errorf("encapsulation %+v", e)
 	}
-	// IPv6 40, SRH 8 + 2 x 16 + TLV 44 padded to 48; IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4, payload, ICRC 4.
+	// IPv6 40, SRH 8 + 2 x 16 + TLV 44 padded to 48; IPv6 40, UDP 8, BTH 12, RETH 16, ImmDt 4,
+	// payload, ICRC 4.
 	if err := c.CheckMTU(4308); err != nil {
 		t.Error(err)
 	}
-	if err := c.CheckMTU(4307); !errors.Is(err, hostrun.ErrConfig) || !strings.Contains(err.Error(), "packets of 4308 octets: interface veth1 has an MTU of 4307") {
+	if err := c.CheckMTU(4307); !errors.Is(err, hostrun.ErrConfig) ||
+		!strings.Contains(err.Error(), "packets of 4308 octets: interface veth1 has an MTU of 4307") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 )
 
-// A Lossy port loses one frame in so many that are sent, at random: every n-th would not do, as go-back-N can get into step with that and lose the same forever.
+// A Lossy port loses one frame in so many that are sent, at random: every n-th would not do, as
+// go-back-N can get into step with that and lose the same forever.
 type Lossy struct {
 	live.Port
 	Attached chan struct{}      // closed by Attach
@@ -23,7 +24,8 @@ type Lossy struct {
 
 // NewLossy loses one frame in oneIn, none for 0.
 func NewLossy(port live.Port, oneIn int, seed, stream uint64) *Lossy {
-	return &Lossy{Port: port, Attached: make(chan struct{}), oneIn: oneIn, rng: rand.New(rand.NewPCG(seed, stream))}
+	return &Lossy{Port: port, Attached: make(chan struct{}), oneIn: oneIn,
+		rng: rand.New(rand.NewPCG(seed, stream))}
 }
 
 // Attach attaches the port.
@@ -54,8 +56,10 @@ func Files(t *testing.T) (data []byte, file, small, saved string) {
 	for i := range data {
 		data[i] = byte(rand.Uint32())
 	}
-	file, small, saved = filepath.Join(dir, "data"), filepath.Join(dir, "small"), filepath.Join(dir, "saved")
-	if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"), 0o600)); err != nil {
+	file, small, saved = filepath.Join(dir, "data"), filepath.Join(dir, "small"),
+		filepath.Join(dir, "saved")
+	if err := errors.Join(os.WriteFile(file, data, 0o600), os.WriteFile(small, []byte("0123456789"),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return data, file, small, saved

@@ -342,3 +342,56 @@ func TestOutcome(t *testing.T) {
 		})
 	}
 }
+
+// TestOutcomeOfMany: of changes that clients make at the same time those that were in the write that failed
+// have an outcome that is not known, however many follow them.
+func TestOutcomeOfMany(t *testing.T) {
+	const clients = 200
+	for range 20 {
+		var mu sync.Mutex
+		tried := make(map[string]bool)
+		s := &failing{apply: func(ops []store.Op) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, op := range ops {
+				tried[op.Key] = true
+			}
+			if len(tried) > 1 { // the versions
+				return store.ErrUnavailable
+			}
+			return nil
+		}}
+		core := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
+		core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
+		ctx, end := context.WithCancel(t.Context())
+		core.ended.Go(func() { _ = core.Write(ctx) })
+		core.ended.Go(func() { _ = core.Own(ctx, core, core.flush) })
+		errs := make([]error, clients)
+		var all sync.WaitGroup
+		for i := range errs {
+			all.Go(func() {
+				errs[i] = core.Change(t.Context(), func() error {
+					core.unsaved = append(core.unsaved, store.Op{Key: fmt.Sprint(i), Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
+					return nil
+				})
+			})
+		}
+		all.Wait()
+		end()
+		core.ended.Wait()
+		for i, err := range errs {
+			if unknown := errors.Is(err, ledger.ErrUnknown); err == nil || unknown != tried[fmt.Sprint(i)] {
+				t.Fatalf("the write had change %d: %v; its client was told: %v", i, tried[fmt.Sprint(i)], err)
+			}
+		}
+	}
+}
+
+// failing is a store of which a test says what becomes of writes.
+type failing struct {
+	store.Memory
+	apply func([]store.Op) error
+}
+
+// Apply implements store.Store.
+func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.apply(ops) }

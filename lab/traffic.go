@@ -8,6 +8,8 @@ import (
 
 // Traffic counts RoCEv2 packets, wire by wire, as they are put there.
 type Traffic struct {
+	// QPNs, when not nil, are the destination queue pairs of the requests that are counted.
+	QPNs map[uint32]bool
 	// By "From-To".
 	Data map[string]uint64 // requests: WRITE and SEND
 	ACKs map[string]uint64
@@ -35,6 +37,7 @@ func (t *Traffic) Sent(_ time.Duration, w *Wire, frame []byte) {
 	switch name := w.Name(); {
 	case p.BTH.Opcode == packet.OpCongestionNotification:
 		t.CNPs[name]++
+	case p.BTH.Opcode != packet.OpAcknowledge && t.QPNs != nil && !t.QPNs[p.BTH.DestQPN]:
 	case p.BTH.Opcode != packet.OpAcknowledge:
 		t.Data[name]++
 		t.DataBytes[name] += uint64(len(frame))

@@ -17,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/writes"
@@ -31,8 +32,15 @@ var (
 // elsewhere are the switches that nobody reaches.
 var elsewhere = map[string]string{"N1": "127.0.0.1:1", "N2": "127.0.0.1:2"}
 
-// writesGroup is the name of the group that S2 writes to.
-const writesGroup = "writes"
+// Names of the resources that traffic needs: a group that S2 writes to, and the policy and the tenant of T1 and T2.
+const (
+	writesGroup  = "writes"
+	tenantPolicy = "wan"
+	tenantName   = "tenant"
+)
+
+// drainTime is how long what is under way may take to arrive.
+const drainTime = 20 * time.Second
 
 // Rules of the fabric.
 const (
@@ -40,16 +48,20 @@ const (
 	ruleUnwritten = "no switch that agrees is written to"
 	ruleGoesOn    = "traffic goes on whatever becomes of controllers"
 	ruleWrites    = "a write is acknowledged when all receivers have it, and each packet crosses each link once"
+	ruleMRC       = "hosts of MRC have what was written"
+	ruleTenant    = "a tenant's packets arrive as they were sent"
 )
 
-// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody
-// reaches. N3 and N4 run in this process: S2 writes to a group of theirs all the time, and nothing
-// else of theirs changes.
+// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody reaches. N3
+// and N4 run in this process: S2 writes to a group of theirs all the time, H1 and H2 write to each other by
+// MRC, a tenant's T1 sends to T2 over SRv6, and nothing of theirs changes.
 type fabric struct {
 	live      *lab.Live
 	inventory inventory.Inventory
 	group     *writes.Group
-	complete  atomic.Uint64     // writes
+	mesh      *lab.Mesh
+	stream    *lab.Stream
+	complete  atomic.Uint64     // writes to the group
 	written   map[string]uint64 // to the switches so far
 }
 
@@ -62,12 +74,12 @@ func newFabric(t *testing.T) *fabric {
 			Switches: []lab.Switch{{Name: "N1"}, {Name: "N2"}, {Name: "N3"}, {Name: "N4"}},
 			Hosts: []lab.Host{
 				{Name: "S1"}, {Name: "R1"}, {Name: "S2"}, {Name: "R2"}, {Name: "R3"},
-				{Name: "H1", Transport: lab.MRC}, {Name: "H2", Transport: lab.MRC},
+				{Name: "H1", Transport: lab.MRC}, {Name: "H2", Transport: lab.MRC}, {Name: "T1"}, {Name: "T2"},
 			},
 			Links: []lab.Link{
 				{A: "S1", B: "N1"}, {A: "N1", B: "N2"}, {A: "N2", B: "R1"},
-				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"},
-				{A: "H1", B: "N3"}, {A: "H2", B: "N4"},
+				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"}, {A: "H1", B: "N3"}, {A: "H2", B: "N4"},
+				{A: "T1", B: "N3"}, {A: "T2", B: "N4"},
 			},
 		},
 		Elsewhere: elsewhere,
@@ -79,6 +91,7 @@ func newFabric(t *testing.T) *fabric {
 	if isolated() {
 		o.Sessions = switchNetwork
 	}
+	o.Network.MRC = lab.MRCSettings(&o.Network, ev.ModeECMP) // it has no leaves and spines
 	var err error
 	if f.live, err = lab.StartLive(t.Context(), o); err != nil {
 		t.Fatal(err)
@@ -101,8 +114,7 @@ func (b *bed) connect() {
 	var next atomic.Int64
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "127.0.0.1:1" // of the dialer's choice
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
-		_ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", b.nodes[int(next.Add(1))%len(b.nodes)].hosts)
 	})}
 	hosts, err := b.fabric.live.World.Subscribe(b.t.Context(), b.fabric.live.Clock, cfg)
@@ -112,29 +124,57 @@ func (b *bed) connect() {
 	b.t.Cleanup(hosts.Close)
 }
 
-// begin makes the group, waits until it is programmed, and has S2 write to it until ctx ends;
-// traffic returns then.
+// begin makes the resources that traffic needs, waits until they are programmed, and has all hosts send until
+// ctx ends; traffic returns then.
 func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 	f := l.b.fabric
+	var tenant api.TenantSpec
 	if err := f.live.Do(ctx, func(w *lab.World) (err error) {
-		f.group, err = writes.New(w, "S2", "R2", "R3")
+		if f.group, err = writes.New(w, "S2", "R2", "R3"); err != nil {
+			return err
+		}
+		tenant = api.TenantSpec{Slice: 1, Priority: 2, Policies: []string{tenantPolicy}}
+		for _, host := range []string{"T1", "T2"} {
+			sw, port := w.Network.Uplink(host)
+			tenant.Sites = append(tenant.Sites, api.TenantSite{Switch: sw, Port: port})
+		}
+		f.stream, err = w.NewStream(lab.StreamConfig{From: "T1", To: "T2", QPN: 0x7000, Payload: 1024, Rate: 1_000_000})
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	err = l.until(ctx, func(c *client.Client) error {
-		_, err := c.Do(ctx, http.MethodPut, groups+client.Path(writesGroup), nil,
-			api.Request[api.MulticastGroupSpec]{Spec: f.group.Spec()})
-		return err
-	})
-	if err == nil {
-		err = l.converged(ctx)
+	for _, r := range []struct {
+		path string
+		body any
+	}{
+		{groups + client.Path(writesGroup), api.Request[api.MulticastGroupSpec]{Spec: f.group.Spec()}},
+		{"/v1/srv6-policies/" + tenantPolicy, api.Request[api.SRv6PolicySpec]{Spec: api.SRv6PolicySpec{
+			Headend: "N3", Endpoint: "N4", Segments: []api.PolicySegment{{Node: "N4"}},
+		}}},
+		{"/v1/tenants/" + tenantName, api.Request[api.TenantSpec]{Spec: tenant}},
+	} {
+		if err := l.until(ctx, func(c *client.Client) error {
+			_, err := c.Do(ctx, http.MethodPut, r.path, nil, r.body)
+			return err
+		}); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.path, err)
+		}
+	}
+	if err = l.converged(ctx); err == nil {
+		err = f.live.Do(ctx, func(w *lab.World) error {
+			flows := []lab.FlowConfig{{From: "H1", To: "H2", Bytes: 64 << 10}, {From: "H2", To: "H1", Bytes: 64 << 10}}
+			if f.mesh, err = w.NewMesh(lab.MeshConfig{Flows: flows, Message: 16 << 10, Repeat: true}); err != nil {
+				return err
+			}
+			f.stream.Start()
+			return f.mesh.Start()
+		})
 	}
 	f.written = f.live.Written()
 	return func() { l.traffic(ctx) }, err
 }
 
-// traffic writes until ctx ends, and fails where a write did not arrive as it was sent.
+// traffic sends until ctx ends, and fails where something did not arrive as it was sent.
 func (l *load) traffic(ctx context.Context) {
 	f := l.b.fabric
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -144,26 +184,63 @@ func (l *load) traffic(ctx context.Context) {
 		err := f.live.Do(context.WithoutCancel(ctx), func(*lab.World) error {
 			n, err := f.group.Step()
 			f.complete.Store(n)
-			if err != nil || ctx.Err() == nil {
+			if err != nil {
 				return err
 			}
-			if done, err = f.group.Drain(); done && err == nil {
-				err = f.group.Check()
+			if err := f.mesh.Pump(); err != nil {
+				return broken{ruleMRC, err}
 			}
+			if ctx.Err() == nil {
+				return nil
+			}
+			done, err = f.drained()
 			return err
 		})
 		if ctx.Err() != nil && deadline.IsZero() {
-			deadline = time.Now().Add(patience)
+			deadline = time.Now().Add(drainTime)
 		}
 		if err == nil && !done && !deadline.IsZero() && time.Now().After(deadline) {
-			err = fmt.Errorf("a write is not complete after %v", patience)
+			err = fmt.Errorf("not all that was sent has arrived after %v: %s", drainTime, f.state())
 		}
 		if err != nil {
-			l.fail(ruleWrites, "%v", err)
+			rule := ruleWrites
+			if b := (broken{}); errors.As(err, &b) {
+				rule = b.rule
+			}
+			l.fail(rule, "%v", err)
 			return
 		}
 		<-tick.C
 	}
+}
+
+// state says what has become of all that was sent.
+func (f *fabric) state() string {
+	return fmt.Sprintf("%d writes to the group; MRC done %v, %.3f of it; the tenant sent %d packets, %d of them did not arrive",
+		f.complete.Load(), f.mesh.Done(), f.mesh.Progress(), f.stream.Sent, f.stream.Lost())
+}
+
+// broken is a rule that traffic breaks.
+type broken struct {
+	rule string
+	error
+}
+
+// drained has nothing more sent, and reports whether all has arrived. It returns an error when something
+// did not arrive as it was sent.
+func (f *fabric) drained() (bool, error) {
+	f.mesh.Finish()
+	f.stream.Stop()
+	if done, err := f.group.Drain(); !done || err != nil || !f.mesh.Done() || f.stream.Lost() > 0 {
+		return false, err
+	}
+	if n := f.mesh.Corrupt(); n > 0 {
+		return false, broken{ruleMRC, fmt.Errorf("%d flows have not what was written", n)}
+	}
+	if s := f.stream; s.Corrupt+s.Reordered > 0 || s.Sent == 0 {
+		return false, broken{ruleTenant, fmt.Errorf("of %d packets %d are not what was sent, and %d came after a later one", s.Sent, s.Corrupt, s.Reordered)}
+	}
+	return true, f.group.Check()
 }
 
 // unwritten fails when a switch was written to since it was called last.
@@ -199,6 +276,13 @@ func (l *load) converged(ctx context.Context) error {
 		g, err := c.Groups().Get(ctx, writesGroup)
 		if err == nil && !g.Status.Is(api.Programmed) {
 			err = errors.New("the group is not programmed")
+		}
+		if err != nil {
+			return err
+		}
+		t, err := c.Tenants().Get(ctx, tenantName)
+		if err == nil && !t.Status.Conditions.Is(api.Programmed) {
+			err = fmt.Errorf("the tenant is not programmed: %v", t.Status.Conditions)
 		}
 		if err != nil {
 			return err

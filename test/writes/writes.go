@@ -41,6 +41,10 @@ func New(w *lab.World, source string, receivers ...string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.traffic.QPNs = map[uint32]bool{g.group.Config.DesignatedQPN: true}
+	for _, r := range g.group.Receivers {
+		g.traffic.QPNs[r.QP.Config().QPN] = true
+	}
 	sw, _ := w.Network.Uplink(source)
 	g.uplink = source + "-" + sw
 	w.AddTap(g.traffic)

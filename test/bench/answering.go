@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,8 +48,8 @@ intervals: {settle: 200ms}
 api: {listen: %q}
 `
 
-// answering measures requests of one client to a controller alone, with its records on disk: a POST
-// of a group, and a GET of one. A second binary answers the same requests in turns.
+// answering measures requests of one client to a controller alone, with its records on disk: a POST of
+// a group, a GET of one, and bodies that are refused. A second binary answers the same requests in turns.
 func answering(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-api")
 	if err != nil {
@@ -64,8 +65,7 @@ func answering(ctx context.Context, out *report) (err error) {
 	if other := os.Getenv(otherVariable); other != "" {
 		binaries = append(binaries, other)
 	}
-	out.tell("api: %d POST and %d GET to a controller; %s names a second binary", answerGroups,
-		answerGets, otherVariable)
+	out.tell("api: %d POST and %d GET to a controller; %s names a second binary", answerGroups, answerGets, otherVariable)
 
 	ctx, cancel := context.WithCancel(ctx)
 	var processes errgroup.Group
@@ -91,15 +91,17 @@ func answering(ctx context.Context, out *report) (err error) {
 	}
 	for n := range answerGets {
 		for i, url := range urls {
-			took, err := ask(ctx, http.MethodGet, fmt.Sprintf("%s%s/g%d", url, groupsPath, n%answerGroups),
-				"", http.StatusOK)
+			took, err := ask(ctx, http.MethodGet, fmt.Sprintf("%s%s/g%d", url, groupsPath, n%answerGroups), "", http.StatusOK)
 			if err != nil {
 				return fmt.Errorf("%s: %w", binaries[i], err)
 			}
 			gets[i] = append(gets[i], took)
 		}
 	}
-	return errors.Join(inTurns(out, "api/post", posts), inTurns(out, "api/get", gets))
+	if err := errors.Join(inTurns(out, "api/post", posts), inTurns(out, "api/get", gets)); err != nil {
+		return err
+	}
+	return bodies(ctx, out, urls)
 }
 
 // inTurns prints the latency of this program, and that of the other one with the ratio of both.
@@ -112,10 +114,9 @@ func inTurns(out *report, name string, took [][]time.Duration) error {
 	return out.print(f)
 }
 
-// startAnswering starts a controller with records in a directory, and returns the URL of its API
-// when it is ready to answer.
-func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir string) (string,
-	error) {
+// startAnswering starts a controller with records in a directory, and returns the URL of its API when
+// it is ready to answer.
+func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir string) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -128,15 +129,13 @@ func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir 
 		return "", err
 	}
 	config, topology := filepath.Join(dir, "weft.yaml"), filepath.Join(dir, "topology.yaml")
-	for name, text := range map[string]string{topology: answerTopology,
-		config: fmt.Sprintf(answerConfiguration, topology, address)} {
+	for name, text := range map[string]string{topology: answerTopology, config: fmt.Sprintf(answerConfiguration, topology, address)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return "", err
 		}
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "controller", "--config", config, "--name", "c1",
-		"--insecure", "--log-level", "error", "--data-dir", filepath.Join(dir, "data"))
+	cmd := exec.CommandContext(ctx, binary, "controller", "--config", config, "--name", "c1", "--insecure", "--log-level", "error", "--data-dir", filepath.Join(dir, "data"))
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -151,8 +150,7 @@ func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir 
 	url := "http://" + address
 	deadline := time.After(answerPatience)
 	for {
-		if _, err = ask(ctx, http.MethodPost, url+groupsPath+"?dryRun=true", answerGroup(0),
-			http.StatusCreated); err == nil {
+		if _, err = ask(ctx, http.MethodPost, url+groupsPath+"?dryRun=true", answerGroup(0), http.StatusCreated); err == nil {
 			return url, nil
 		}
 		select {
@@ -173,25 +171,28 @@ func answerGroup(n int) string {
 
 // ask makes a request, and returns how long its answer took to be read.
 func ask(ctx context.Context, method, url, body string, want int) (time.Duration, error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader([]byte(body)))
+	start := time.Now()
+	code, text, err := send(ctx, method, url, body)
+	took := time.Since(start)
+	if err == nil && code != want {
+		err = fmt.Errorf("%s %s: %d, want %d: %s", method, url, code, want, text)
+	}
+	return took, err
+}
+
+// send makes a request, and returns the status code and the body of its answer.
+func send(ctx context.Context, method, url, body string) (code int, text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	start := time.Now()
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	text, err := io.ReadAll(answer.Body)
-	took := time.Since(start)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		return 0, err
-	}
-	if answer.StatusCode != want {
-		return 0, fmt.Errorf("%s %s: %s, want %d: %s", method, url, answer.Status, want, text)
-	}
-	return took, nil
+	text, err = io.ReadAll(answer.Body)
+	return answer.StatusCode, text, errors.Join(err, answer.Body.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +24,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause
-// is what follows each time, and takeoverPatience is how long all may take.
+// takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause is what
+// follows each time, and takeoverPatience is how long all may take.
 const (
 	takeovers        = 10
 	takeoverPause    = 20 * time.Second
@@ -47,10 +48,10 @@ func takingOver(ctx context.Context, out *report) (err error) {
 
 // takeover measures the time from the death of a controller to every switch owned, read back and in
 // sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
-// whose member leads the etcd; the decider sees to it that these are two. The controllers are in
-// this process, and form an etcd whose members are processes of their own, as those of "weft
-// controller" are. One dies with its member, which is killed by kill -9: the others learn nothing
-// of it, and its lease is neither renewed nor given back. It fails when a switch is written to.
+// whose member leads the etcd; the decider sees to it that these are two. The controllers are in this
+// process, and form an etcd whose members are processes of their own, as those of "weft controller" are.
+// One dies with its member, which is killed by kill -9: the others learn nothing of it, and its lease is
+// neither renewed nor given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
@@ -67,8 +68,7 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 		err = k.copyTo(ctx, stores[0])
 	}
 	t := &trial{keeping: k, decides: make(chan *contender)}
-	t.switches = &ownedSwitches{to: &k.switches, owners: make(map[string]*contender),
-		links: make(map[string]*ownedLink)}
+	t.switches = &ownedSwitches{to: &k.switches, owners: make(map[string]*contender), links: make(map[string]*ownedLink)}
 	for i, s := range stores { // also to close them
 		t.begin(ctx, &group, configs[i], s)
 	}
@@ -82,15 +82,15 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	k.written = k.updates()
-	took := make(map[string][]time.Duration)
+	took, missed := make(map[string][]time.Duration), make(map[string][]time.Duration)
 	for range takeovers {
 		for _, who := range []string{"decider", "leader"} { // side by side
-			dead, d, err := t.kill(ctx, who)
+			dead, gone, d, err := t.kill(ctx, who)
 			if err != nil {
 				return err
 			}
-			took[who] = append(took[who], d)
-			out.tell("takeover/%s: %v", who, d.Round(time.Millisecond))
+			took[who], missed[who] = append(took[who], d), append(missed[who], gone)
+			out.tell("takeover/%s: %v, %v of them until its lease was over", who, d.Round(time.Millisecond), gone.Round(time.Millisecond))
 			if err := dead.store.Close(); err != nil {
 				return err
 			}
@@ -99,8 +99,7 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 				return err
 			}
 			t.begin(ctx, &group, dead.config, again)
-			// its share of the switches moves to it, and the others get ready again
-			if err := pause(ctx, takeoverPause); err != nil {
+			if err := pause(ctx, takeoverPause); err != nil { // its share of the switches moves to it, and the others get ready again
 				return err
 			}
 		}
@@ -110,10 +109,10 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	}
 	for _, who := range []string{"decider", "leader"} {
 		d := took[who]
-		err = errors.Join(err, out.print(latency("takeover/"+who, d,
-			field{"max", slices.Max(d).Seconds() * 1e3},
-			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups},
-			field{"controllers", len(stores)}, field{"updates", 0})))
+		lease := latency("", missed[who])
+		err = errors.Join(err, out.print(latency("takeover/"+who, d, field{"max", slices.Max(d).Seconds() * 1e3},
+			field{"leaseMs", lease.value}, field{"maxLeaseMs", slices.Max(missed[who]).Seconds() * 1e3},
+			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups}, field{"controllers", len(stores)}, field{"updates", 0})))
 	}
 	return err
 }
@@ -137,9 +136,8 @@ type trial struct {
 }
 
 // begin starts a controller.
-func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config,
-	s *etcd.Store) {
-	c := &contender{config: config, store: s, switches: t.switches}
+func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config, s *etcd.Store) {
+	c := &contender{config: config, store: s, switches: t.switches, name: fmt.Sprintf("%s%d", config.Peers.Name, time.Now().UnixNano())}
 	alive, end := context.WithCancel(ctx)
 	c.end = end
 	t.all = append(t.all, c)
@@ -156,12 +154,12 @@ func (t *trial) next(ctx context.Context) error {
 	}
 }
 
-// kill ends a controller, and returns it and the time until the others have taken over.
-func (t *trial) kill(ctx context.Context, who string) (*contender, time.Duration, error) {
-	dead := t.decider
-	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 ||
-		t.all[i] == t.decider {
-		return nil, 0, errors.New("the decider leads the etcd, or nobody does")
+// kill ends a controller, and returns it, the time until the store has ended its lease, and the time until
+// the others have taken over.
+func (t *trial) kill(ctx context.Context, who string) (dead *contender, gone, took time.Duration, err error) {
+	dead = t.decider
+	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 || t.all[i] == t.decider {
+		return nil, 0, 0, errors.New("the decider leads the etcd, or nobody does")
 	} else if who == "leader" {
 		dead = t.all[i]
 	}
@@ -169,17 +167,45 @@ func (t *trial) kill(ctx context.Context, who string) (*contender, time.Duration
 	start := time.Now()
 	dead.store.Kill()
 	dead.end()
+	noticed := make(chan time.Duration, 1)
+	var watch errgroup.Group
+	defer func() {
+		err = errors.Join(err, watch.Wait())
+		if err == nil {
+			gone = <-noticed
+		}
+	}()
+	watch.Go(func() error {
+		err := t.all[0].without(ctx, dead)
+		noticed <- time.Since(start)
+		return err
+	})
 	if dead == t.decider {
 		t.switches.forget(dead, true)
 		err := t.next(ctx)
-		return dead, time.Since(start), err
+		return dead, 0, time.Since(start), err
 	}
 	t.switches.forget(dead, false)
 	if ready, err := t.isReady(ctx, t.decider.controller, storeGroups); err != nil || ready {
-		return nil, 0, errors.Join(err, errors.New("the decider has not noticed that an owner died"))
+		return nil, 0, 0, errors.Join(err, errors.New("the decider has not noticed that an owner died"))
 	}
-	err := t.ready(ctx, t.decider.controller, storeGroups)
-	return dead, time.Since(start), err
+	err = t.ready(ctx, t.decider.controller, storeGroups)
+	return dead, 0, time.Since(start), err
+}
+
+// without waits until a contender knows that another one is no member any more.
+func (c *contender) without(ctx context.Context, dead *contender) error {
+	for {
+		view, changed := c.node.Load().View()
+		if !slices.ContainsFunc(view.Members, func(m cluster.Member) bool { return m.Name == dead.name }) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // contender is one of several controllers.
@@ -188,24 +214,22 @@ type contender struct {
 	store    *etcd.Store
 	switches *ownedSwitches
 	end      context.CancelFunc
+	name     string // as a member of the cluster
+	node     atomic.Pointer[cluster.Node]
 	// controller decides; set before the contender is sent to who waits for that.
 	controller *controller.Controller
 }
 
-// contend runs a controller until it dies with alive, or ctx ends. Once it decides and is ready, it
-// is sent to decides.
-func (k *keeping) contend(ctx, alive context.Context, self *contender,
-	decides chan<- *contender) error {
+// contend runs a controller until it dies with alive, or ctx ends. Once it decides and is ready, it is
+// sent to decides.
+func (k *keeping) contend(ctx, alive context.Context, self *contender, decides chan<- *contender) error {
 	defer self.end()
 	snapshot := k.clos.topology.Build()
 	topo := &topology.Publisher{}
 	topo.Publish(snapshot)
 	standby := controller.NewStandby(controller.StandbyOptions{
-		Inventory: k.clos.inventory, Store: self.store, Topology: topo,
-		Log: slog.New(slog.DiscardHandler),
-		Ignore: func(key string) bool {
-			return strings.HasPrefix(key, "cluster/") || key == "generation"
-		},
+		Inventory: k.clos.inventory, Store: self.store, Topology: topo, Log: slog.New(slog.DiscardHandler),
+		Ignore: func(key string) bool { return strings.HasPrefix(key, "cluster/") || key == "generation" },
 	})
 	standing, stand := context.WithCancel(alive)
 	defer stand()
@@ -223,13 +247,11 @@ func (k *keeping) contend(ctx, alive context.Context, self *contender,
 			self.switches.hold(sw, self)
 			return func() { self.switches.release(sw, self) }, nil
 		},
-		Self:  cluster.Member{Name: fmt.Sprintf("%s%d", self.config.Peers.Name, time.Now().UnixNano())},
-		Store: self.store,
+		Self: cluster.Member{Name: self.name}, Store: self.store,
 		Lead: func(ctx context.Context, m *cluster.Mandate) error {
 			stand()
 			c, err := controller.NewController(ctx, controller.Options{
-				Inventory: k.clos.inventory, Store: m.Store, Standby: standby,
-				Southbound: cluster.Fence(self.switches, m.Tenure),
+				Inventory: k.clos.inventory, Store: m.Store, Standby: standby, Southbound: cluster.Fence(self.switches, m.Tenure),
 			})
 			if err != nil {
 				return err
@@ -250,6 +272,7 @@ func (k *keeping) contend(ctx, alive context.Context, self *contender,
 			return errors.Join(err, group.Wait())
 		},
 	})
+	self.node.Store(node)
 	node.Run(alive)
 	if ctx.Err() != nil {
 		return self.store.Close() // what died is closed already
@@ -312,8 +335,7 @@ type ownedLink struct {
 }
 
 // Open implements [controller.Southbound].
-func (o *ownedSwitches) Open(ctx context.Context, sw inventory.Switch,
-	handler func(controller.SwitchEvent)) (controller.Switch, error) {
+func (o *ownedSwitches) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
 	l := &ownedLink{handler: handler}
 	o.mu.Lock()
 	o.links[sw.Name] = l
@@ -362,8 +384,7 @@ func (o *ownedSwitches) release(sw string, by *contender) {
 	}
 }
 
-// forget ends the sessions of a controller that died, and the relations of the decider when it was
-// that.
+// forget ends the sessions of a controller that died, and the relations of the decider when it was that.
 func (o *ownedSwitches) forget(dead *contender, decided bool) {
 	o.mu.Lock()
 	if decided {

@@ -154,8 +154,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 		case n == before: // it asked for what there is
 			return l.release(ctx, n)
 		default:
-			// What a call changes is kept by the Add after it. Others may have added more by now: a write
-			// that has failed may have had this change in it, and not theirs.
+			// What a call changes is kept by the Add after it. Others may have added more by now: a
+			// write that has failed may have had this change in it, and not theirs.
 			// The store took the write for this process: no question remains who decides.
 			err := l.writer.Wait(ctx, before+1)
 			switch {

@@ -343,8 +343,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestOutcomeOfMany: of changes that clients make at the same time those that were in the write that failed
-// have an outcome that is not known, however many follow them.
+// TestOutcomeOfMany: of changes that clients make at the same time those that were in the write
+// that failed have an outcome that is not known, however many follow them.
 func TestOutcomeOfMany(t *testing.T) {
 	const clients = 200
 	for range 20 {
@@ -371,7 +371,8 @@ func TestOutcomeOfMany(t *testing.T) {
 		for i := range errs {
 			all.Go(func() {
 				errs[i] = core.Change(t.Context(), func() error {
-					core.unsaved = append(core.unsaved, store.Op{Key: fmt.Sprint(i), Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
+					value := fmt.Appendf(nil, "%d x", core.versions.Next())
+					core.unsaved = append(core.unsaved, store.Op{Key: fmt.Sprint(i), Value: value})
 					return nil
 				})
 			})

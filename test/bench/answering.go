@@ -49,7 +49,8 @@ api: {listen: %q}
 `
 
 // answering measures requests of one client to a controller alone, with its records on disk: a POST of
-// a group, a GET of one, and bodies that are refused. A second binary answers the same requests in turns.
+// a group, a GET of one, and bodies that are refused. A second binary answers the same requests in
+// turns.
 func answering(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-api")
 	if err != nil {

@@ -18,8 +18,9 @@ const answerBodies = 20
 // bodyShapes are bodies of about 1 MiB that a careless server spends much on.
 var bodyShapes = []struct{ name, text string }{
 	{"unknown", `{"name":"g","spec":{` + numbered(60_000, `"a%d":0`) + `}}`},
-	{"receivers", `{"name":"g","spec":{"receivers":[` + numbered(25_000, `{"address":"2001:db8::%x","qpn":7}`) + `]}}`},
-	{"empty", `{"name":"g","spec":{"receivers":[` + strings.TrimSuffix(strings.Repeat("{},", 300_000), ",") + `]}}`},
+	{"receivers", `{"name":"g","spec":{"receivers":[` +
+		numbered(25_000, `{"address":"2001:db8::%x","qpn":7}`) + `]}}`},
+	{"empty", `{"name":"g","spec":{"receivers":[` + strings.Repeat("{},", 300_000) + `{}]}}`},
 	{"escaped", `{"` + strings.Repeat(`\u006e`, 170_000) + `":0}`},
 	{"deep", `{"spec":` + strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000) + `}`},
 }
@@ -72,7 +73,8 @@ func spent(ctx context.Context, url string) (s spending, err error) {
 	return s, nil
 }
 
-// bodies measures what bodies of 1 MiB that no operation takes cost a controller, and prints a line a shape.
+// bodies measures what bodies of 1 MiB that no operation takes cost a controller, and prints a line
+// a shape.
 func bodies(ctx context.Context, out *report, urls []string) error {
 	for _, shape := range bodyShapes {
 		cpu, allocated := make([]float64, len(urls)), make([]float64, len(urls))
@@ -97,11 +99,11 @@ func bodies(ctx context.Context, out *report, urls []string) error {
 			cpu[i] = (after.seconds - before.seconds) * 1e3 / answerBodies
 			allocated[i] = (after.octets - before.octets) / 1024 / answerBodies
 		}
-		f := figure{bench: "api/body/" + shape.name, unit: "ms of processor", value: cpu[0], more: []field{
-			{"octets", len(shape.text)}, {"allocatedKiB", int(allocated[0])},
-		}}
+		f := figure{bench: "api/body/" + shape.name, unit: "ms of processor", value: cpu[0]}
+		f.more = []field{{"octets", len(shape.text)}, {"allocatedKiB", int(allocated[0])}}
 		if len(urls) > 1 {
-			f.more = append(f.more, field{"other", cpu[1]}, field{"otherAllocatedKiB", int(allocated[1])}, field{"ratio", cpu[0] / cpu[1]})
+			f.more = append(f.more, field{"other", cpu[1]},
+				field{"otherAllocatedKiB", int(allocated[1])}, field{"ratio", cpu[0] / cpu[1]})
 		}
 		if err := out.print(f); err != nil {
 			return err

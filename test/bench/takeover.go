@@ -90,7 +90,8 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 				return err
 			}
 			took[who], missed[who] = append(took[who], d), append(missed[who], gone)
-			out.tell("takeover/%s: %v, %v of them until its lease was over", who, d.Round(time.Millisecond), gone.Round(time.Millisecond))
+			out.tell("takeover/%s: %v, %v of them until its lease was over", who,
+				d.Round(time.Millisecond), gone.Round(time.Millisecond))
 			if err := dead.store.Close(); err != nil {
 				return err
 			}
@@ -137,7 +138,10 @@ type trial struct {
 
 // begin starts a controller.
 func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config, s *etcd.Store) {
-	c := &contender{config: config, store: s, switches: t.switches, name: fmt.Sprintf("%s%d", config.Peers.Name, time.Now().UnixNano())}
+	c := &contender{
+		config: config, store: s, switches: t.switches,
+		name: fmt.Sprintf("%s%d", config.Peers.Name, time.Now().UnixNano()),
+	}
 	alive, end := context.WithCancel(ctx)
 	c.end = end
 	t.all = append(t.all, c)
@@ -154,9 +158,11 @@ func (t *trial) next(ctx context.Context) error {
 	}
 }
 
-// kill ends a controller, and returns it, the time until the store has ended its lease, and the time until
-// the others have taken over.
-func (t *trial) kill(ctx context.Context, who string) (dead *contender, gone, took time.Duration, err error) {
+// kill ends a controller, and returns it, the time until the store has ended its lease, and the
+// time until the others have taken over.
+func (t *trial) kill(
+	ctx context.Context, who string,
+) (dead *contender, gone, took time.Duration, err error) {
 	dead = t.decider
 	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 || t.all[i] == t.decider {
 		return nil, 0, 0, errors.New("the decider leads the etcd, or nobody does")
@@ -187,7 +193,8 @@ func (t *trial) kill(ctx context.Context, who string) (dead *contender, gone, to
 	}
 	t.switches.forget(dead, false)
 	if ready, err := t.isReady(ctx, t.decider.controller, storeGroups); err != nil || ready {
-		return nil, 0, 0, errors.Join(err, errors.New("the decider has not noticed that an owner died"))
+		return nil, 0, 0, errors.Join(err,
+			errors.New("the decider has not noticed that an owner died"))
 	}
 	err = t.ready(ctx, t.decider.controller, storeGroups)
 	return dead, 0, time.Since(start), err
@@ -197,7 +204,9 @@ func (t *trial) kill(ctx context.Context, who string) (dead *contender, gone, to
 func (c *contender) without(ctx context.Context, dead *contender) error {
 	for {
 		view, changed := c.node.Load().View()
-		if !slices.ContainsFunc(view.Members, func(m cluster.Member) bool { return m.Name == dead.name }) {
+		if i := slices.IndexFunc(view.Members, func(m cluster.Member) bool {
+			return m.Name == dead.name
+		}); i < 0 {
 			return nil
 		}
 		select {

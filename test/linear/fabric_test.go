@@ -32,7 +32,8 @@ var (
 // elsewhere are the switches that nobody reaches.
 var elsewhere = map[string]string{"N1": "127.0.0.1:1", "N2": "127.0.0.1:2"}
 
-// Names of the resources that traffic needs: a group that S2 writes to, and the policy and the tenant of T1 and T2.
+// Names of the resources that traffic needs: a group that S2 writes to, and the policy and the
+// tenant of T1 and T2.
 const (
 	writesGroup  = "writes"
 	tenantPolicy = "wan"
@@ -53,8 +54,8 @@ const (
 )
 
 // fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody reaches. N3
-// and N4 run in this process: S2 writes to a group of theirs all the time, H1 and H2 write to each other by
-// MRC, a tenant's T1 sends to T2 over SRv6, and nothing of theirs changes.
+// and N4 run in this process: S2 writes to a group of theirs all the time, H1 and H2 write to each
+// other by MRC, a tenant's T1 sends to T2 over SRv6, and nothing of theirs changes.
 type fabric struct {
 	live      *lab.Live
 	inventory inventory.Inventory
@@ -74,7 +75,8 @@ func newFabric(t *testing.T) *fabric {
 			Switches: []lab.Switch{{Name: "N1"}, {Name: "N2"}, {Name: "N3"}, {Name: "N4"}},
 			Hosts: []lab.Host{
 				{Name: "S1"}, {Name: "R1"}, {Name: "S2"}, {Name: "R2"}, {Name: "R3"},
-				{Name: "H1", Transport: lab.MRC}, {Name: "H2", Transport: lab.MRC}, {Name: "T1"}, {Name: "T2"},
+				{Name: "H1", Transport: lab.MRC}, {Name: "H2", Transport: lab.MRC},
+				{Name: "T1"}, {Name: "T2"},
 			},
 			Links: []lab.Link{
 				{A: "S1", B: "N1"}, {A: "N1", B: "N2"}, {A: "N2", B: "R1"},
@@ -124,8 +126,8 @@ func (b *bed) connect() {
 	b.t.Cleanup(hosts.Close)
 }
 
-// begin makes the resources that traffic needs, waits until they are programmed, and has all hosts send until
-// ctx ends; traffic returns then.
+// begin makes the resources that traffic needs, waits until they are programmed, and has all hosts
+// send until ctx ends; traffic returns then.
 func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 	f := l.b.fabric
 	var tenant api.TenantSpec
@@ -138,7 +140,9 @@ func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 			sw, port := w.Network.Uplink(host)
 			tenant.Sites = append(tenant.Sites, api.TenantSite{Switch: sw, Port: port})
 		}
-		f.stream, err = w.NewStream(lab.StreamConfig{From: "T1", To: "T2", QPN: 0x7000, Payload: 1024, Rate: 1_000_000})
+		f.stream, err = w.NewStream(lab.StreamConfig{
+			From: "T1", To: "T2", QPN: 0x7000, Payload: 1024, Rate: 1_000_000,
+		})
 		return err
 	}); err != nil {
 		return nil, err
@@ -162,8 +166,9 @@ func (l *load) begin(ctx context.Context) (traffic func(), err error) {
 	}
 	if err = l.converged(ctx); err == nil {
 		err = f.live.Do(ctx, func(w *lab.World) error {
-			flows := []lab.FlowConfig{{From: "H1", To: "H2", Bytes: 64 << 10}, {From: "H2", To: "H1", Bytes: 64 << 10}}
-			if f.mesh, err = w.NewMesh(lab.MeshConfig{Flows: flows, Message: 16 << 10, Repeat: true}); err != nil {
+			if f.mesh, err = w.NewMesh(lab.MeshConfig{
+				Flows: lab.AllToAll([]string{"H1", "H2"}, 64<<10), Message: 16 << 10, Repeat: true,
+			}); err != nil {
 				return err
 			}
 			f.stream.Start()
@@ -214,9 +219,10 @@ func (l *load) traffic(ctx context.Context) {
 	}
 }
 
-// state says what has become of all that was sent.
+// state describes what has become of all that was sent.
 func (f *fabric) state() string {
-	return fmt.Sprintf("%d writes to the group; MRC done %v, %.3f of it; the tenant sent %d packets, %d of them did not arrive",
+	return fmt.Sprintf("%d writes to the group; MRC done %v, %.3f of it; "+
+		"the tenant sent %d packets, %d of them did not arrive",
 		f.complete.Load(), f.mesh.Done(), f.mesh.Progress(), f.stream.Sent, f.stream.Lost())
 }
 
@@ -226,8 +232,8 @@ type broken struct {
 	error
 }
 
-// drained has nothing more sent, and reports whether all has arrived. It returns an error when something
-// did not arrive as it was sent.
+// drained has nothing more sent, and reports whether all has arrived. It returns an error when
+// something did not arrive as it was sent.
 func (f *fabric) drained() (bool, error) {
 	f.mesh.Finish()
 	f.stream.Stop()
@@ -238,7 +244,9 @@ func (f *fabric) drained() (bool, error) {
 		return false, broken{ruleMRC, fmt.Errorf("%d flows have not what was written", n)}
 	}
 	if s := f.stream; s.Corrupt+s.Reordered > 0 || s.Sent == 0 {
-		return false, broken{ruleTenant, fmt.Errorf("of %d packets %d are not what was sent, and %d came after a later one", s.Sent, s.Corrupt, s.Reordered)}
+		return false, broken{ruleTenant, fmt.Errorf(
+			"of %d packets %d are not what was sent, and %d came after a later one",
+			s.Sent, s.Corrupt, s.Reordered)}
 	}
 	return true, f.group.Check()
 }

@@ -48,9 +48,9 @@ intervals: {settle: 200ms}
 api: {listen: %q}
 `
 
-// answering measures requests of one client to a controller alone, with its records on disk: a POST of
-// a group, a GET of one, and bodies that are refused. A second binary answers the same requests in
-// turns.
+// answering measures requests of one client to a controller alone, with its records on disk: a POST
+// of a group, a GET of one, and bodies that are refused. A second binary answers the same requests
+// in turns.
 func answering(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-api")
 	if err != nil {
@@ -66,7 +66,8 @@ func answering(ctx context.Context, out *report) (err error) {
 	if other := os.Getenv(otherVariable); other != "" {
 		binaries = append(binaries, other)
 	}
-	out.tell("api: %d POST and %d GET to a controller; %s names a second binary", answerGroups, answerGets, otherVariable)
+	out.tell("api: %d POST and %d GET to a controller; %s names a second binary", answerGroups,
+		answerGets, otherVariable)
 
 	ctx, cancel := context.WithCancel(ctx)
 	var processes errgroup.Group
@@ -92,7 +93,8 @@ func answering(ctx context.Context, out *report) (err error) {
 	}
 	for n := range answerGets {
 		for i, url := range urls {
-			took, err := ask(ctx, http.MethodGet, fmt.Sprintf("%s%s/g%d", url, groupsPath, n%answerGroups), "", http.StatusOK)
+			took, err := ask(ctx, http.MethodGet, fmt.Sprintf("%s%s/g%d", url, groupsPath, n%answerGroups),
+				"", http.StatusOK)
 			if err != nil {
 				return fmt.Errorf("%s: %w", binaries[i], err)
 			}
@@ -115,9 +117,10 @@ func inTurns(out *report, name string, took [][]time.Duration) error {
 	return out.print(f)
 }
 
-// startAnswering starts a controller with records in a directory, and returns the URL of its API when
-// it is ready to answer.
-func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir string) (string, error) {
+// startAnswering starts a controller with records in a directory, and returns the URL of its API
+// when it is ready to answer.
+func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir string) (string,
+	error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -130,13 +133,15 @@ func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir 
 		return "", err
 	}
 	config, topology := filepath.Join(dir, "weft.yaml"), filepath.Join(dir, "topology.yaml")
-	for name, text := range map[string]string{topology: answerTopology, config: fmt.Sprintf(answerConfiguration, topology, address)} {
+	for name, text := range map[string]string{topology: answerTopology,
+		config: fmt.Sprintf(answerConfiguration, topology, address)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return "", err
 		}
 	}
 	var said bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, "controller", "--config", config, "--name", "c1", "--insecure", "--log-level", "error", "--data-dir", filepath.Join(dir, "data"))
+	cmd := exec.CommandContext(ctx, binary, "controller", "--config", config, "--name", "c1",
+		"--insecure", "--log-level", "error", "--data-dir", filepath.Join(dir, "data"))
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -151,7 +156,8 @@ func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir 
 	url := "http://" + address
 	deadline := time.After(answerPatience)
 	for {
-		if _, err = ask(ctx, http.MethodPost, url+groupsPath+"?dryRun=true", answerGroup(0), http.StatusCreated); err == nil {
+		if _, err = ask(ctx, http.MethodPost, url+groupsPath+"?dryRun=true", answerGroup(0),
+			http.StatusCreated); err == nil {
 			return url, nil
 		}
 		select {

@@ -24,8 +24,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause is what
-// follows each time, and takeoverPatience is how long all may take.
+// takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause
+// is what follows each time, and takeoverPatience is how long all may take.
 const (
 	takeovers        = 10
 	takeoverPause    = 20 * time.Second
@@ -48,10 +48,10 @@ func takingOver(ctx context.Context, out *report) (err error) {
 
 // takeover measures the time from the death of a controller to every switch owned, read back and in
 // sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
-// whose member leads the etcd; the decider sees to it that these are two. The controllers are in this
-// process, and form an etcd whose members are processes of their own, as those of "weft controller" are.
-// One dies with its member, which is killed by kill -9: the others learn nothing of it, and its lease is
-// neither renewed nor given back. It fails when a switch is written to.
+// whose member leads the etcd; the decider sees to it that these are two. The controllers are in
+// this process, and form an etcd whose members are processes of their own, as those of "weft
+// controller" are. One dies with its member, which is killed by kill -9: the others learn nothing
+// of it, and its lease is neither renewed nor given back. It fails when a switch is written to.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
@@ -68,7 +68,8 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 		err = k.copyTo(ctx, stores[0])
 	}
 	t := &trial{keeping: k, decides: make(chan *contender)}
-	t.switches = &ownedSwitches{to: &k.switches, owners: make(map[string]*contender), links: make(map[string]*ownedLink)}
+	t.switches = &ownedSwitches{to: &k.switches, owners: make(map[string]*contender),
+		links: make(map[string]*ownedLink)}
 	for i, s := range stores { // also to close them
 		t.begin(ctx, &group, configs[i], s)
 	}
@@ -100,7 +101,8 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 				return err
 			}
 			t.begin(ctx, &group, dead.config, again)
-			if err := pause(ctx, takeoverPause); err != nil { // its share of the switches moves to it, and the others get ready again
+			// its share of the switches moves to it, and the others get ready again
+			if err := pause(ctx, takeoverPause); err != nil {
 				return err
 			}
 		}
@@ -111,9 +113,11 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	for _, who := range []string{"decider", "leader"} {
 		d := took[who]
 		lease := latency("", missed[who])
-		err = errors.Join(err, out.print(latency("takeover/"+who, d, field{"max", slices.Max(d).Seconds() * 1e3},
+		err = errors.Join(err, out.print(latency("takeover/"+who, d,
+			field{"max", slices.Max(d).Seconds() * 1e3},
 			field{"leaseMs", lease.value}, field{"maxLeaseMs", slices.Max(missed[who]).Seconds() * 1e3},
-			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups}, field{"controllers", len(stores)}, field{"updates", 0})))
+			field{"switches", len(k.clos.inventory.Switches)}, field{"groups", storeGroups},
+			field{"controllers", len(stores)}, field{"updates", 0})))
 	}
 	return err
 }
@@ -137,7 +141,8 @@ type trial struct {
 }
 
 // begin starts a controller.
-func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config, s *etcd.Store) {
+func (t *trial) begin(ctx context.Context, group *errgroup.Group, config etcd.Config,
+	s *etcd.Store) {
 	c := &contender{
 		config: config, store: s, switches: t.switches,
 		name: fmt.Sprintf("%s%d", config.Peers.Name, time.Now().UnixNano()),
@@ -164,7 +169,8 @@ func (t *trial) kill(
 	ctx context.Context, who string,
 ) (dead *contender, gone, took time.Duration, err error) {
 	dead = t.decider
-	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 || t.all[i] == t.decider {
+	if i := slices.IndexFunc(t.all, func(c *contender) bool { return c.store.Leads() }); i < 0 ||
+		t.all[i] == t.decider {
 		return nil, 0, 0, errors.New("the decider leads the etcd, or nobody does")
 	} else if who == "leader" {
 		dead = t.all[i]
@@ -229,16 +235,20 @@ type contender struct {
 	controller *controller.Controller
 }
 
-// contend runs a controller until it dies with alive, or ctx ends. Once it decides and is ready, it is
-// sent to decides.
-func (k *keeping) contend(ctx, alive context.Context, self *contender, decides chan<- *contender) error {
+// contend runs a controller until it dies with alive, or ctx ends. Once it decides and is ready, it
+// is sent to decides.
+func (k *keeping) contend(ctx, alive context.Context, self *contender,
+	decides chan<- *contender) error {
 	defer self.end()
 	snapshot := k.clos.topology.Build()
 	topo := &topology.Publisher{}
 	topo.Publish(snapshot)
 	standby := controller.NewStandby(controller.StandbyOptions{
-		Inventory: k.clos.inventory, Store: self.store, Topology: topo, Log: slog.New(slog.DiscardHandler),
-		Ignore: func(key string) bool { return strings.HasPrefix(key, "cluster/") || key == "generation" },
+		Inventory: k.clos.inventory, Store: self.store, Topology: topo,
+		Log: slog.New(slog.DiscardHandler),
+		Ignore: func(key string) bool {
+			return strings.HasPrefix(key, "cluster/") || key == "generation"
+		},
 	})
 	standing, stand := context.WithCancel(alive)
 	defer stand()
@@ -260,7 +270,8 @@ func (k *keeping) contend(ctx, alive context.Context, self *contender, decides c
 		Lead: func(ctx context.Context, m *cluster.Mandate) error {
 			stand()
 			c, err := controller.NewController(ctx, controller.Options{
-				Inventory: k.clos.inventory, Store: m.Store, Standby: standby, Southbound: cluster.Fence(self.switches, m.Tenure),
+				Inventory: k.clos.inventory, Store: m.Store, Standby: standby,
+				Southbound: cluster.Fence(self.switches, m.Tenure),
 			})
 			if err != nil {
 				return err
@@ -344,7 +355,8 @@ type ownedLink struct {
 }
 
 // Open implements [controller.Southbound].
-func (o *ownedSwitches) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
+func (o *ownedSwitches) Open(ctx context.Context, sw inventory.Switch,
+	handler func(controller.SwitchEvent)) (controller.Switch, error) {
 	l := &ownedLink{handler: handler}
 	o.mu.Lock()
 	o.links[sw.Name] = l
@@ -393,7 +405,8 @@ func (o *ownedSwitches) release(sw string, by *contender) {
 	}
 }
 
-// forget ends the sessions of a controller that died, and the relations of the decider when it was that.
+// forget ends the sessions of a controller that died, and the relations of the decider when it was
+// that.
 func (o *ownedSwitches) forget(dead *contender, decided bool) {
 	o.mu.Lock()
 	if decided {

@@ -53,9 +53,9 @@ const (
 	ruleTenant    = "a tenant's packets arrive as they were sent"
 )
 
-// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody reaches. N3
-// and N4 run in this process: S2 writes to a group of theirs all the time, H1 and H2 write to each
-// other by MRC, a tenant's T1 sends to T2 over SRv6, and nothing of theirs changes.
+// fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody
+// reaches. N3 and N4 run in this process: S2 writes to a group of theirs all the time, H1 and H2
+// write to each other by MRC, a tenant's T1 sends to T2 over SRv6, and nothing of theirs changes.
 type fabric struct {
 	live      *lab.Live
 	inventory inventory.Inventory
@@ -80,7 +80,8 @@ func newFabric(t *testing.T) *fabric {
 			},
 			Links: []lab.Link{
 				{A: "S1", B: "N1"}, {A: "N1", B: "N2"}, {A: "N2", B: "R1"},
-				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"}, {A: "H1", B: "N3"}, {A: "H2", B: "N4"},
+				{A: "S2", B: "N3"}, {A: "R2", B: "N3"}, {A: "N3", B: "N4"}, {A: "N4", B: "R3"},
+				{A: "H1", B: "N3"}, {A: "H2", B: "N4"},
 				{A: "T1", B: "N3"}, {A: "T2", B: "N4"},
 			},
 		},
@@ -116,7 +117,8 @@ func (b *bed) connect() {
 	var next atomic.Int64
 	cfg := agent.DefaultConfig()
 	cfg.Controller = "127.0.0.1:1" // of the dialer's choice
-	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", b.nodes[int(next.Add(1))%len(b.nodes)].hosts)
 	})}
 	hosts, err := b.fabric.live.World.Subscribe(b.t.Context(), b.fabric.live.Clock, cfg)

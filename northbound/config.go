@@ -72,6 +72,8 @@ type Config struct {
 	Traces Tracer
 	// Telemetry has what ports and other objects did. Default: an empty one.
 	Telemetry *telemetry.Store
+	// Planes judges how the planes of an MRC fabric are used; nil: there is none.
+	Planes *telemetry.Planes
 	// Collectors have more metrics of the process. Default: none.
 	Collectors []prometheus.Collector
 	// Requests counts the requests. Default: counters of the server's own.

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
+	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -19,8 +20,9 @@ func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
 	t.Helper()
 	m, snap := northboundtest.NewFabric(mode)
 	cfg := DefaultConfig()
-	cfg.Version, cfg.Multipath = "test", m
+	cfg.Version, cfg.Multipath, cfg.Telemetry = "test", m, telemetry.New(telemetry.Config{})
 	cfg.Now = func() time.Time { return epochStart }
+	cfg.Planes = telemetry.NewPlanes(telemetry.PlanesConfig{Store: cfg.Telemetry, Now: cfg.Now, Uplinks: m.Uplinks})
 	c := newFakeController()
 	c.Snapshot = snap
 	cfg.Hosts = []string{"example.com"}

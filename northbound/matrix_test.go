@@ -12,15 +12,13 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/southbound/gnmi"
-	"github.com/weft-sdn/weft/telemetry"
 )
 
 // TestMatrixAndBalance: the fabric has the leaves a, b and c in plane 1, each with a link to x and one
 // to y. a sends three times as much to y as to x, b sends evenly, c nearly nothing.
 func TestMatrixAndBalance(t *testing.T) {
 	s, _ := newFabricServer(t, ev.ModeStructured)
-	st, now := telemetry.New(telemetry.Config{}), s.cfg.Now()
-	s.cfg.Telemetry = st
+	st, now := s.cfg.Telemetry, s.cfg.Now()
 	rates := map[string][2]uint64{"a1": {100, 300}, "b1": {200, 200}, "c1": {1, 0}} // kbit/s to x and y
 	for i := range uint64(31) {
 		for name, rate := range rates {

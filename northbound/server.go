@@ -26,8 +26,6 @@ type Server struct {
 	api        huma.API
 	metrics    *metrics
 	guard      *guard
-	layout     layout
-	verdicts   verdicts
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }

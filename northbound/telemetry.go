@@ -82,7 +82,7 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 		values := make([]*float64, len(x.Values))
 		for j, v := range x.Values {
 			if !math.IsNaN(v) {
-				x.Values[j] = significant(v)
+				x.Values[j] = telemetry.Significant(v)
 				values[j] = &x.Values[j]
 			}
 		}
@@ -119,12 +119,13 @@ func (s *Server) getTop(_ context.Context, in *struct {
 	if err != nil {
 		return nil, badQuery("metric", in.Metric, metricsText(kind))
 	}
-	out := api.Top{Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(), Items: make([]api.TopItem, 0, len(items))}
-	for _, x := range items {
-		x.Value, x.In, x.Out = significant(x.Value), significant(x.In), significant(x.Out)
-		out.Items = append(out.Items, x)
+	for i := range items {
+		x := &items[i]
+		x.Value, x.In, x.Out = telemetry.Significant(x.Value), telemetry.Significant(x.In), telemetry.Significant(x.Out)
 	}
-	return &struct{ Body api.Top }{out}, nil
+	return &struct{ Body api.Top }{api.Top{
+		Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(), Items: append([]api.TopItem{}, items...),
+	}}, nil
 }
 
 // metricsText lists what a metric of a kind may be.
@@ -164,18 +165,4 @@ func lately(text string) (time.Duration, error) {
 		return 0, badQuery("over", text, fmt.Sprintf("whole seconds from 1s to %v", telemetry.MaxOver))
 	}
 	return d, nil
-}
-
-// significant rounds to 4 significant digits, which is what values are kept with.
-func significant(v float64) float64 {
-	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return v
-	}
-	digits := 3 - int(math.Floor(math.Log10(math.Abs(v))))
-	if digits <= 0 {
-		unit := math.Pow10(-digits)
-		return math.Round(v/unit) * unit
-	}
-	unit := math.Pow10(digits)
-	return math.Round(v*unit) / unit
 }

@@ -33,8 +33,9 @@ const eventRing = 4096
 // and has nothing that must outlive it but those.
 type planner struct {
 	controller *controller.Controller
-	multipath  *mrc.Runner   // nil: there is no MRC fabric
-	streams    *hosts.Server // to its hosts
+	multipath  *mrc.Runner       // nil: there is no MRC fabric
+	planes     *telemetry.Planes // of multipath
+	streams    *hosts.Server     // to its hosts
 	server     *northbound.Server
 	telemetry  *telemetry.Store
 	counts     time.Duration // between the counts that a host reports; 0: none does
@@ -98,7 +99,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			return nil, err
 		}
 		multipath.Store(p.multipath)
-		served.Multipath = p.multipath
+		served.Multipath, served.Planes = p.multipath, p.judgePlanes(&served, o.Log)
 	}
 	served.BGP = speaker
 	if served.Access, err = o.API.Access.Kept(ctx, s, o.Log); err != nil {
@@ -160,7 +161,7 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
-		group.Go(func() error { p.server.WatchBalance(ctx, p.publish); return nil })
+		group.Go(func() error { p.planes.Watch(ctx, p.publish); return nil })
 		group.Go(func() error { p.readProfiles(ctx, p.telemetry, p.counts); return nil })
 		group.Go(func() error {
 			return follow(ctx, &p.network.merged, func(ctx context.Context, s *topology.Snapshot) error {

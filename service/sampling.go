@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 	"github.com/weft-sdn/weft/telemetry"
 )
@@ -178,6 +180,22 @@ func (p *planner) readProfiles(ctx context.Context, st *telemetry.Store, counts 
 		}
 		st.TakeReadings(telemetry.EVProfile, interval, all)
 	})
+}
+
+// judgePlanes returns the judge of the planes of the MRC fabric, by the telemetry of the API.
+func (p *planner) judgePlanes(served *northbound.Config, log *slog.Logger) *telemetry.Planes {
+	p.planes = telemetry.NewPlanes(telemetry.PlanesConfig{
+		Store: served.Telemetry, Now: served.Now, Log: log,
+		Uplinks: func(ctx context.Context, known any) ([]telemetry.Uplink, any, error) {
+			all, key, err := p.multipath.Uplinks(ctx, known)
+			out := make([]telemetry.Uplink, len(all))
+			for i, l := range all {
+				out[i] = telemetry.Uplink(l)
+			}
+			return out, key, err
+		},
+	})
+	return p.planes
 }
 
 // every calls do at each interval until ctx ends.

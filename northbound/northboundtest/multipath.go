@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -245,6 +246,16 @@ func (m *Multipath) Fabric(context.Context) (api.Fabric, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.core.Fabric(), nil
+}
+
+// Uplinks returns the links up from tier 0.
+func (m *Multipath) Uplinks(context.Context, any) (out []telemetry.Uplink, key any, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.core.Uplinks() {
+		out = append(out, telemetry.Uplink(l))
+	}
+	return out, nil, nil
 }
 
 // StreamCounts returns zeros: there are no streams.

@@ -1,9 +1,11 @@
-package northbound
+package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -28,46 +30,31 @@ const (
 	balancedIndex = 1.15
 )
 
-func (s *Server) listBalance(ctx context.Context, in *struct {
-	Over string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 30s."`
-}) (*struct{ Body api.List[api.PlaneBalance] }, error) {
-	over := balanceOver
-	if in.Over != "" {
-		var err error
-		if over, err = lately(in.Over); err != nil {
-			return nil, err
-		}
+// Balance returns how evenly each leaf uses each plane in the last time over, in the order of
+// planes and leaves. A time of 0 is the usual one; the condition is then the verdict of the
+// looks so far.
+func (p *Planes) Balance(ctx context.Context, over time.Duration) ([]api.PlaneBalance, error) {
+	all, err := p.balances(ctx, cmp.Or(over, balanceOver))
+	if err == nil && over == 0 {
+		p.verdicts.apply(all)
 	}
-	all, err := s.balances(ctx, over)
-	if err != nil {
-		return nil, err
-	}
-	if in.Over == "" {
-		s.verdicts.apply(all)
-	}
-	return &struct{ Body api.List[api.PlaneBalance] }{api.List[api.PlaneBalance]{Items: all}}, nil
+	return all, err
 }
 
-// balances returns how evenly each leaf uses each plane, in the order of planes and leaves.
-func (s *Server) balances(ctx context.Context, over time.Duration) ([]api.PlaneBalance, error) {
-	all, err := s.uplinks(ctx)
+func (p *Planes) balances(ctx context.Context, over time.Duration) ([]api.PlaneBalance, error) {
+	all, err := p.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
-	now, out := s.cfg.Now(), []api.PlaneBalance{}
-	planes := make([]int, 0, len(all.planes))
-	for plane := range all.planes {
-		planes = append(planes, plane)
-	}
-	slices.Sort(planes)
-	for _, plane := range planes {
-		p := all.planes[plane]
-		for r, leaf := range p.rows {
+	now, out := p.cfg.Now(), []api.PlaneBalance{}
+	for _, plane := range slices.Sorted(maps.Keys(all)) {
+		links := all[plane]
+		for r, leaf := range links.rows {
 			b := api.PlaneBalance{Plane: plane, Leaf: leaf}
 			var sum, most float64
 			busiest := ""
-			s.cfg.Telemetry.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
-				c, ok := p.links[r].Columns[port]
+			p.cfg.Store.Ports(leaf, over, now, func(port uint32, _, sent float64, speed uint64) {
+				c, ok := links.links[r].Columns[port]
 				if !ok || speed == 0 || math.IsNaN(sent) {
 					return
 				}
@@ -75,7 +62,7 @@ func (s *Server) balances(ctx context.Context, over time.Duration) ([]api.PlaneB
 				b.Links++
 				sum += used
 				if used > most {
-					most, busiest = used, p.columns[c]
+					most, busiest = used, links.columns[c]
 				}
 			})
 			judge(&b, sum, most, busiest)
@@ -87,31 +74,35 @@ func (s *Server) balances(ctx context.Context, over time.Duration) ([]api.PlaneB
 
 // judge fills in what follows from the sum and the greatest of the utilizations of the links.
 func judge(b *api.PlaneBalance, sum, most float64, busiest string) {
-	c := api.Condition{Type: api.Unbalanced, Reason: api.ReasonEven, Message: "the links up are used evenly"}
+	c := api.Condition{
+		Type: api.Unbalanced, Reason: api.ReasonEven, Message: "the links up are used evenly",
+	}
 	if b.Links > 0 {
-		b.Utilization = significant(sum / float64(b.Links))
+		b.Utilization = Significant(sum / float64(b.Links))
 	}
 	if sum > 0 {
-		b.Index, b.Busiest = significant(most*float64(b.Links)/sum), busiest
+		b.Index, b.Busiest = Significant(most*float64(b.Links)/sum), busiest
 	}
 	switch {
 	case b.Utilization < balanceFloor:
-		c.Reason, c.Message = api.ReasonIdle, fmt.Sprintf("the links up are used by less than %g %%", 100*balanceFloor)
+		c.Reason = api.ReasonIdle
+		c.Message = fmt.Sprintf("the links up are used by less than %g %%", 100*balanceFloor)
 	case b.Index > unbalancedIndex:
 		c.Status, c.Reason, c.Message = true, api.ReasonUneven, uneven(b)
 	}
 	b.Conditions = api.Conditions{c}
 }
 
-// uneven reports how uneven the use of a plane is.
+// uneven describes how uneven the use of a plane is.
 func uneven(b *api.PlaneBalance) string {
-	return fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links", b.Busiest, b.Index, b.Links)
+	return fmt.Sprintf("the link to %s is used %.2f times as much as the mean of %d links",
+		b.Busiest, b.Index, b.Links)
 }
 
-// verdicts are whether leaves use planes unevenly, as of the looks so far.
-type verdicts struct {
+// planeVerdicts are whether leaves use planes unevenly, as of the looks so far.
+type planeVerdicts struct {
 	mu sync.Mutex
-	by map[placed]*verdict
+	by map[placed]*planeVerdict
 }
 
 // placed is a leaf in a plane.
@@ -120,22 +111,22 @@ type placed struct {
 	leaf  string
 }
 
-type verdict struct {
+type planeVerdict struct {
 	uneven bool
 	looks  int // in a row that say otherwise
 }
 
 // look takes what is seen now, and returns those whose verdict is another one now.
-func (v *verdicts) look(seen []api.PlaneBalance) (changed []api.PlaneBalance) {
+func (v *planeVerdicts) look(seen []api.PlaneBalance) (changed []api.PlaneBalance) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	by := make(map[placed]*verdict, len(seen))
+	by := make(map[placed]*planeVerdict, len(seen))
 	for i := range seen {
 		b := &seen[i]
 		at := placed{b.Plane, b.Leaf}
 		x := v.by[at]
 		if x == nil {
-			x = &verdict{}
+			x = &planeVerdict{}
 		}
 		by[at] = x
 		if b.Links == 0 {
@@ -162,7 +153,7 @@ func (v *verdicts) look(seen []api.PlaneBalance) (changed []api.PlaneBalance) {
 }
 
 // apply puts the verdicts in the conditions, where there are any.
-func (v *verdicts) apply(all []api.PlaneBalance) {
+func (v *planeVerdicts) apply(all []api.PlaneBalance) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i := range all {
@@ -171,16 +162,18 @@ func (v *verdicts) apply(all []api.PlaneBalance) {
 		switch {
 		case x == nil || x.uneven == c.Status:
 		case x.uneven:
-			c.Status, c.Reason, c.Message = true, api.ReasonUneven, "the plane was used unevenly a moment ago: "+c.Message
+			c.Status, c.Reason = true, api.ReasonUneven
+			c.Message = "the plane was used unevenly a moment ago: " + c.Message
 		default:
 			c.Status, c.Reason, c.Message = false, api.ReasonEven, "not for long yet: "+c.Message
 		}
 	}
 }
 
-// WatchBalance publishes an event when a leaf has come to use a plane unevenly, or does no longer,
-// until ctx ends. Nothing is said before there are samples of a whole window, as after a start.
-func (s *Server) WatchBalance(ctx context.Context, publish func(api.Event)) {
+// Watch publishes an event when a leaf has come to use a plane unevenly, or does no longer,
+// until ctx ends. It publishes none before there are samples of a whole window, as after a
+// start.
+func (p *Planes) Watch(ctx context.Context, publish func(api.Event)) {
 	wait := time.NewTimer(balanceOver)
 	defer wait.Stop()
 	for {
@@ -190,25 +183,28 @@ func (s *Server) WatchBalance(ctx context.Context, publish func(api.Event)) {
 		case <-ctx.Done():
 			return
 		}
-		if err := s.lookAtBalance(ctx, publish); err != nil && !errors.Is(err, context.Canceled) {
-			s.cfg.Log.Debug("the balance of planes", "reason", err)
+		if err := p.look(ctx, publish); err != nil && !errors.Is(err, context.Canceled) {
+			p.cfg.Log.Debug("the balance of planes", "reason", err)
 		}
 	}
 }
 
-func (s *Server) lookAtBalance(ctx context.Context, publish func(api.Event)) error {
-	all, err := s.balances(ctx, balanceOver)
+func (p *Planes) look(ctx context.Context, publish func(api.Event)) error {
+	all, err := p.balances(ctx, balanceOver)
 	if err != nil {
 		return err
 	}
-	changed := s.verdicts.look(all)
+	changed := p.verdicts.look(all)
 	for i := range changed {
 		b := &changed[i]
 		message := fmt.Sprintf("plane %d: %s", b.Plane, uneven(b))
 		if !b.Conditions[0].Status {
-			message = fmt.Sprintf("plane %d is no longer used unevenly: %s", b.Plane, b.Conditions[0].Message)
+			message = fmt.Sprintf("plane %d is no longer used unevenly: %s",
+				b.Plane, b.Conditions[0].Message)
 		}
-		publish(api.Event{Time: s.cfg.Now().UTC(), Type: api.EventBalanceChanged, Object: b.Leaf, Message: message})
+		publish(api.Event{
+			Time: p.cfg.Now().UTC(), Type: api.EventBalanceChanged, Object: b.Leaf, Message: message,
+		})
 	}
 	return nil
 }

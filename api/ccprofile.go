@@ -18,6 +18,9 @@ type CCProfile struct {
 	Spec    CCProfileSpec `json:"spec" doc:"What a client wants, the algorithm filled in."`
 }
 
+// Intent implements [Intended].
+func (r CCProfile) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // CCProfileSpec is the algorithm and its parameters (mrc_ctl_cc_profile_attr).
 type CCProfileSpec struct {
 	// Algorithm is NSCC's name, which is the default: no other is known.

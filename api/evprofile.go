@@ -105,6 +105,9 @@ type EVProfile struct {
 	Status  EVProfileStatus `json:"status" doc:"What the controller says."`
 }
 
+// Intent implements [Intended].
+func (r EVProfile) Intent() (version uint64, spec any) { return r.Version, r.Spec }
+
 // EVProfileStatus is what the controller reports about an EV profile.
 type EVProfileStatus struct {
 	Conditions   Conditions        `json:"conditions" doc:"Accepted, Programmed and Degraded."`

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
@@ -20,16 +21,6 @@ import (
 
 // This file is the only one that makes features. What hands on the kinds of resources (handle.go, the
 // API, its client and the command line) names those.
-
-// The kinds of resources that clients create, for whoever reads their records without a core.
-var (
-	GroupKind      = multicast.Kind
-	SRv6PolicyKind = pfc.SRv6Kind
-	TenantKind     = pfc.TenantKind
-	PFCPolicyKind  = pfc.PFCKind
-	NetworkKind    = networks.Kind
-	ProjectKind    = project.Kind
-)
 
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {
@@ -70,8 +61,8 @@ func (c *Core) Projects() resource.Resources[api.ProjectSpec, api.Project] {
 }
 
 // Projects returns the projects.
-func (c *Controller) Projects() resource.Handle[api.ProjectSpec, api.Project] {
-	return handle[api.ProjectSpec, api.Project]{c, (*Core).Projects}
+func (c *Controller) Projects() kind.Handle[api.ProjectSpec, api.Project] {
+	return kind.Of[api.ProjectSpec, api.Project](c.Kinds())
 }
 
 // Members returns the projects with their members, as they are kept.
@@ -103,28 +94,28 @@ func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
 }
 
 // Networks returns the networks that clients describe.
-func (c *Controller) Networks() resource.Handle[api.NetworkSpec, api.Network] {
-	return handle[api.NetworkSpec, api.Network]{c, (*Core).Networks}
+func (c *Controller) Networks() kind.Handle[api.NetworkSpec, api.Network] {
+	return kind.Of[api.NetworkSpec, api.Network](c.Kinds())
 }
 
 // Groups returns the multicast groups.
-func (c *Controller) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
-	return handle[api.MulticastGroupSpec, api.MulticastGroup]{c, (*Core).Groups}
+func (c *Controller) Groups() kind.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
+	return kind.Of[api.MulticastGroupSpec, api.MulticastGroup](c.Kinds())
 }
 
 // SRv6Policies returns the SRv6 policies.
-func (c *Controller) SRv6Policies() resource.Handle[api.SRv6PolicySpec, api.SRv6Policy] {
-	return handle[api.SRv6PolicySpec, api.SRv6Policy]{c, (*Core).SRv6Policies}
+func (c *Controller) SRv6Policies() kind.Handle[api.SRv6PolicySpec, api.SRv6Policy] {
+	return kind.Of[api.SRv6PolicySpec, api.SRv6Policy](c.Kinds())
 }
 
 // Tenants returns the tenants.
-func (c *Controller) Tenants() resource.Handle[api.TenantSpec, api.Tenant] {
-	return handle[api.TenantSpec, api.Tenant]{c, (*Core).Tenants}
+func (c *Controller) Tenants() kind.Handle[api.TenantSpec, api.Tenant] {
+	return kind.Of[api.TenantSpec, api.Tenant](c.Kinds())
 }
 
 // PFCPolicies returns the PFC policies.
-func (c *Controller) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
-	return handle[api.PFCPolicySpec, api.PFCPolicy]{c, (*Core).PFCPolicies}
+func (c *Controller) PFCPolicies() kind.Handle[api.PFCPolicySpec, api.PFCPolicy] {
+	return kind.Of[api.PFCPolicySpec, api.PFCPolicy](c.Kinds())
 }
 
 // ResetGroup gives a group a new epoch, for queue pairs that were created anew, and
@@ -168,33 +159,6 @@ func (c *Core) SetAssignment(a *ev.Assignment) {
 	c.settle()
 }
 
-// ResetGroup is [Core.ResetGroup].
-func (c *Controller) ResetGroup(ctx context.Context, name string, pre resource.Precondition) (g api.MulticastGroup, err error) {
-	err = c.write(ctx, pre, func(core *Core) (err error) {
-		g, err = core.ResetGroup(name, pre)
-		return err
-	})
-	return g, err
-}
-
-// Orphans is [Core.Orphans].
-func (c *Controller) Orphans(ctx context.Context) (out []api.Orphan, err error) {
-	err = c.read(ctx, func(core *Core) { out = core.Orphans() })
-	return out, err
-}
-
-// Orphan is [Core.Orphan].
-func (c *Controller) Orphan(ctx context.Context, name string) (o api.Orphan, err error) {
-	stopped := c.read(ctx, func(core *Core) { o, err = core.Orphan(name) })
-	return o, first(stopped, err)
-}
-
-// DeleteOrphan is [Core.DeleteOrphan]. With a trial in the precondition it deletes from a copy of
-// the core.
-func (c *Controller) DeleteOrphan(ctx context.Context, name string, pre resource.Precondition) error {
-	return c.write(ctx, pre, func(core *Core) error { return core.DeleteOrphan(name) })
-}
-
 // DeleteOrphans has all orphans on a switch removed, and returns their names.
 func (c *Core) DeleteOrphans(sw string) ([]string, error) {
 	names, err := c.orphans.DeleteOn(sw)
@@ -202,21 +166,6 @@ func (c *Core) DeleteOrphans(sw string) ([]string, error) {
 		c.settle()
 	}
 	return names, err
-}
-
-// DeleteOrphans is [Core.DeleteOrphans], with trials as DeleteOrphan.
-func (c *Controller) DeleteOrphans(ctx context.Context, sw string, pre resource.Precondition) (names []string, err error) {
-	err = c.write(ctx, pre, func(core *Core) (err error) {
-		names, err = core.DeleteOrphans(sw)
-		return err
-	})
-	return names, err
-}
-
-// GroupState asks the switches of a group for its state, and waits for their
-// answers or the state timeout.
-func (c *Controller) GroupState(ctx context.Context, name string) (api.GroupState, error) {
-	return ask[api.GroupState](ctx, c, func(core *Core) (uint64, error) { return core.QueryState(name) })
 }
 
 // GroupSample is what the switch of the source of a multicast group has seen.

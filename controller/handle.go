@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -20,7 +22,9 @@ type settled[S, R any] struct {
 }
 
 // Put implements resource.Resources. What the spec names must be of the resource's project.
-func (s settled[S, R]) Put(name string, spec S, pre resource.Precondition) (r R, created bool, err error) {
+func (s settled[S, R]) Put(
+	name string, spec S, pre resource.Precondition,
+) (r R, created bool, err error) {
 	if s.named != "" && s.named != project.SRv6Policies {
 		if err := s.core.projects.Check(s.named, name, spec, pre); err != nil {
 			return r, false, err
@@ -51,24 +55,51 @@ func (s settled[S, R]) Delete(name string, pre resource.Precondition) error {
 
 // handle reaches the resources of one kind through the goroutine of the core.
 type handle[S any, R api.Intended] struct {
-	c  *Controller
-	of func(*Core) resource.Resources[S, R]
+	c    *Controller
+	kind *kind.Kind
+	of   func(*Core) resource.Resources[S, R]
+	more *more[R]
 }
 
-// List implements resource.Handle.
-func (h handle[S, R]) List(ctx context.Context) (out []R, err error) {
-	err = h.c.read(ctx, func(core *Core) { out = h.of(core).List() })
-	return out, err
+// more is what a kind has beside what all kinds have.
+type more[R any] struct {
+	// asks answers the questions of the kind; nil: it has none.
+	asks func(
+		ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
+	) (any, error)
+	// match applies the filters of its lists; nil: it has none.
+	match func(r *R, filter any) bool
 }
 
-// Get implements resource.Handle.
+// List implements kind.Handle.
+func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], err error) {
+	var all []R
+	if err := h.c.read(ctx, func(core *Core) { all = h.of(core).List() }); err != nil {
+		return p, err
+	}
+	return kind.Select(all, q, func(r *R) string { return h.kind.NameOf(*r) }, h.more.match), nil
+}
+
+// Ask implements kind.Handle.
+func (h handle[S, R]) Ask(
+	ctx context.Context, name string, question any, pre resource.Precondition,
+) (any, error) {
+	if h.more.asks == nil {
+		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+	}
+	return h.more.asks(ctx, h.c, name, question, pre)
+}
+
+// Get implements kind.Handle.
 func (h handle[S, R]) Get(ctx context.Context, name string) (r R, err error) {
 	stopped := h.c.read(ctx, func(core *Core) { r, err = h.of(core).Get(name) })
 	return r, first(stopped, err)
 }
 
-// Put implements resource.Handle. With a trial in the precondition it changes a copy of the core.
-func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource.Precondition) (r R, created bool, err error) {
+// Put implements kind.Handle. With a trial in the precondition it changes a copy of the core.
+func (h handle[S, R]) Put(
+	ctx context.Context, name string, spec S, pre resource.Precondition,
+) (r R, created bool, err error) {
 	err = h.c.write(ctx, pre, func(core *Core) (err error) {
 		before, wanted := intentOf(h.of(core), name)
 		r, created, err = h.of(core).Put(name, spec, pre)
@@ -86,7 +117,7 @@ func (h handle[S, R]) Put(ctx context.Context, name string, spec S, pre resource
 	return r, created, err
 }
 
-// Delete implements resource.Handle. With a trial in the precondition it deletes from a copy of the core.
+// Delete implements kind.Handle. With a trial in the precondition it deletes from a copy of the core.
 func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) error {
 	return ledger.Unknown(h.c.write(ctx, pre, func(core *Core) error {
 		_, wanted := intentOf(h.of(core), name)
@@ -96,7 +127,9 @@ func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Prec
 }
 
 // intentOf returns the version and spec of a resource; 0 and nil: there is none.
-func intentOf[S any, R api.Intended](all resource.Resources[S, R], name string) (version uint64, spec any) {
+func intentOf[S any, R api.Intended](
+	all resource.Resources[S, R], name string,
+) (version uint64, spec any) {
 	r, err := all.Get(name)
 	if err != nil {
 		return 0, nil
@@ -105,7 +138,9 @@ func intentOf[S any, R api.Intended](all resource.Resources[S, R], name string) 
 }
 
 // ask puts a question to the core, and waits for its answer or the end of ctx.
-func ask[T any](ctx context.Context, c *Controller, question func(*Core) (id uint64, err error)) (answer T, err error) {
+func ask[T any](
+	ctx context.Context, c *Controller, question func(*Core) (id uint64, err error),
+) (answer T, err error) {
 	answers := make(chan any, 1)
 	var id uint64
 	stopped := c.read(ctx, func(core *Core) {

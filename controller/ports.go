@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -64,8 +65,8 @@ func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
 }
 
 // Ports returns the ports of switches.
-func (c *Controller) Ports() resource.Handle[api.PortSpec, api.Port] {
-	return handle[api.PortSpec, api.Port]{c, (*Core).Ports}
+func (c *Controller) Ports() kind.Handle[api.PortSpec, api.Port] {
+	return kind.Of[api.PortSpec, api.Port](c.Kinds())
 }
 
 // SwitchGNMI returns what a switch answers by gNMI. The error is an *api.Error.
@@ -89,12 +90,6 @@ func (c *Core) SwitchGNMI(name string) (api.SwitchGNMI, error) {
 		out.Paths = append(out.Paths, api.GNMIPath{Stream: x.Stream, Path: x.Path, Mode: x.Mode, Error: x.Error})
 	}
 	return out, nil
-}
-
-// SwitchGNMI is [Core.SwitchGNMI].
-func (c *Controller) SwitchGNMI(ctx context.Context, name string) (out api.SwitchGNMI, err error) {
-	stopped := c.read(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
-	return out, first(stopped, err)
 }
 
 // differs returns what a switch says otherwise than the configuration or BGP-LS.

@@ -300,67 +300,22 @@ func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err 
 	return out, err
 }
 
-// Tables returns the tables of a switch. Errors of this and the next two are
-// *api.Error with CodeNotFound or CodeUnavailable.
-func (c *Controller) Tables(_ context.Context, sw string) ([]api.Table, error) {
+// reach asks a switch. Errors are *api.Error with CodeNotFound or CodeUnavailable.
+func reach[T any](c *Controller, sw string, question func(Switch) (T, error)) (out T, err error) {
 	l := c.link(sw)
 	if l == nil {
-		return nil, noSwitch(sw)
+		return out, noSwitch(sw)
 	}
-	return l.sw.Tables(), nil
-}
-
-// Entries returns the entries of a table of a switch, read from it now.
-func (c *Controller) Entries(ctx context.Context, sw, table string) ([]api.TableEntry, error) {
-	l := c.link(sw)
-	if l == nil {
-		return nil, noSwitch(sw)
+	out, err = question(l.sw)
+	var known *api.Error
+	if err != nil && !errors.As(err, &known) {
+		err = unavailable(sw, err)
 	}
-	for _, t := range l.sw.Tables() {
-		if t.Name == table {
-			out, err := l.sw.Inspect(ctx, table)
-			if err != nil {
-				return nil, unavailable(sw, err)
-			}
-			return out, nil
-		}
-	}
-	return nil, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("switch %s has no table %q", sw, table)}
-}
-
-// CounterNames returns the names of the counters of a switch's pipeline, in order.
-func (c *Controller) CounterNames(_ context.Context, sw string) ([]string, error) {
-	l := c.link(sw)
-	if l == nil {
-		return nil, noSwitch(sw)
-	}
-	return l.sw.CounterNames(), nil
-}
-
-// Counters returns the counters of a switch that are not zero, read from it
-// now.
-func (c *Controller) Counters(ctx context.Context, sw string) ([]api.Counter, error) {
-	l := c.link(sw)
-	if l == nil {
-		return nil, noSwitch(sw)
-	}
-	out, err := l.sw.Counters(ctx)
-	if err != nil {
-		return nil, unavailable(sw, err)
-	}
-	return out, nil
+	return out, err
 }
 
 // PortCounts reads how many packets the ports of a switch have sent or received.
-// Errors are those of Counters.
+// Errors are those of reach.
 func (c *Controller) PortCounts(ctx context.Context, sw string, d Direction) (map[uint32]uint64, error) {
-	l := c.link(sw)
-	if l == nil {
-		return nil, noSwitch(sw)
-	}
-	out, err := l.sw.PortCounts(ctx, d)
-	if err != nil {
-		return nil, unavailable(sw, err)
-	}
-	return out, nil
+	return reach(c, sw, func(s Switch) (map[uint32]uint64, error) { return s.PortCounts(ctx, d) })
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -174,7 +175,7 @@ func TestController(t *testing.T) {
 				}
 			})
 		}
-		state, err := r.GroupState(t.Context(), "g")
+		state, err := kind.Ask[api.GroupState](t.Context(), r.Groups(), "g", api.ReadGroupState{}, resource.Precondition{})
 		if err != nil || state.Complete || len(state.Nodes) != 6 {
 			t.Errorf("state %+v, %v", state, err)
 		}
@@ -211,7 +212,7 @@ func TestController(t *testing.T) {
 		if err := r.stop(); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.Groups().List(t.Context()); !errors.Is(err, controller.ErrStopped) {
+		if _, err := r.Groups().List(t.Context(), kind.Query{}); !errors.Is(err, controller.ErrStopped) {
 			t.Errorf("a call after the end: %v", err)
 		}
 
@@ -236,7 +237,9 @@ func TestController(t *testing.T) {
 		if err := r2.SetInventory(t.Context(), inv); err != nil {
 			t.Error(err)
 		}
-		if _, err := r2.Counters(t.Context(), "n1"); !errors.Is(err, api.ErrNotFound) {
+		switches := kind.Of[struct{}, api.SwitchStatus](r2.Kinds())
+		_, err = switches.Ask(t.Context(), "n1", api.ReadCounters{}, resource.Precondition{})
+		if !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("counters of a switch that is gone: %v", err)
 		}
 		if err := r2.stop(); err != nil {

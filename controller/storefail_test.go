@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/p4"
@@ -92,7 +93,7 @@ func TestStoreFails(t *testing.T) {
 					func() error { _, err := put("g", net.Spec(1, "s1", "r1")); return err },
 					func() error { return r.Groups().Delete(t.Context(), "g", resource.Precondition{}) },
 					func() error {
-						_, err := r.ResetGroup(t.Context(), "g", resource.Precondition{})
+						_, err := r.Groups().Ask(t.Context(), "g", api.ResetGroup{}, resource.Precondition{})
 						return err
 					},
 					func() error {
@@ -100,7 +101,7 @@ func TestStoreFails(t *testing.T) {
 						return err
 					},
 					func() error { _, err := r.Groups().Get(t.Context(), "first"); return err },
-					func() error { _, err := r.Groups().List(t.Context()); return err },
+					func() error { _, err := r.Groups().List(t.Context(), kind.Query{}); return err },
 					func() error { _, err := r.Switches(t.Context()); return err },
 				} {
 					if err := refused(); !errors.Is(err, controller.ErrStore) {
@@ -204,8 +205,11 @@ func TestReadsShowWhatIsKept(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		for name, ask := range map[string]func() (seen bool, err error){
-			"get":  func() (bool, error) { _, err := r.Groups().Get(t.Context(), "g"); return err == nil, err },
-			"list": func() (bool, error) { l, err := r.Groups().List(t.Context()); return len(l) == 1, err },
+			"get": func() (bool, error) { _, err := r.Groups().Get(t.Context(), "g"); return err == nil, err },
+			"list": func() (bool, error) {
+				l, err := r.Groups().List(t.Context(), kind.Query{})
+				return len(l.Items) == 1, err
+			},
 			"put": func() (bool, error) {
 				_, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r2"), pre)
 				return errors.Is(err, api.ErrExists), nil
@@ -271,7 +275,7 @@ func TestDeposed(t *testing.T) {
 		for name, err := range map[string]error{
 			"get":     func() error { _, err := r.Groups().Get(t.Context(), "g"); return err }(),
 			"missing": func() error { _, err := r.Groups().Get(t.Context(), "x"); return err }(),
-			"list":    func() error { _, err := r.Groups().List(t.Context()); return err }(),
+			"list":    func() error { _, err := r.Groups().List(t.Context(), kind.Query{}); return err }(),
 			"same":    put("g"),
 		} {
 			if !errors.Is(err, controller.ErrDeposed) {

@@ -35,7 +35,7 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 		}
 		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC,
 			NSCC: nscc.DefaultConfig(c).Profile()})
-		_, _, err := l.Service.Multipath().PutCCProfile(ctx, CCProfile, spec, resource.Precondition{})
+		_, _, err := l.Service.Multipath().CCProfiles().Put(ctx, CCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}
 	return nil

@@ -132,7 +132,7 @@ func TestRolesAndOperations(t *testing.T) {
 	member := tokenFor(t, s, "somebody", api.Grant{Role: api.RoleOfProjects}, 0)
 	tokens["member"] = member.Secret
 	spec := api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID, Role: api.ProjectEditor}}}
-	if _, _, err := s.controller.Projects().Put(t.Context(), "acme", spec, resource.Precondition{}); err != nil {
+	if _, _, err := projectsOf(s).Put(t.Context(), "acme", spec, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -238,7 +238,7 @@ func TestProjectsOfARequest(t *testing.T) {
 		"acme": {Quotas: api.ProjectQuotas{Requests: &two}, Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectEditor}, {Way: api.WayToken, Name: bob.ID, Role: api.ProjectViewer}}},
 		"blue": {Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectViewer}}},
 	} {
-		if _, _, err := s.controller.Projects().Put(t.Context(), name, spec, resource.Precondition{}); err != nil {
+		if _, _, err := projectsOf(s).Put(t.Context(), name, spec, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -105,7 +105,7 @@ func (d *drainable[P, V]) patch(ctx context.Context, s *Server, p *P, in Patch) 
 		version, spec := d.intent(&v)
 		return api.AdminRequest{Version: version, Spec: *spec}, err
 	}
-	return patch(ctx, s, in, d.noun, now, func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
+	return patch(ctx, s, in, drafted(d.noun, now), func(want api.AdminRequest, pre resource.Precondition) (*itemOf[V], error) {
 		return d.set(ctx, s, p, want.Spec, pre)
 	})
 }

@@ -331,7 +331,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.body, p.Detail, c.say)
 		}
 	}
-	if len(f.Kept) > 0 {
+	if len(f.Groups.Items) > 0 {
 		t.Fatal("something was changed")
 	}
 	// What is ignored does no harm, whatever it is; and names of any length may have escapes.

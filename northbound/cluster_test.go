@@ -74,7 +74,7 @@ func TestMemberForwards(t *testing.T) {
 	memberBase, _ := serve(t, member)
 
 	w := do(member, "POST", groupsPath, groupBody("g1", 1))
-	if w.Code != http.StatusCreated || w.Header().Get("ETag") == "" || f.Kept["g1"].Version == 0 {
+	if w.Code != http.StatusCreated || w.Header().Get("ETag") == "" || f.Groups.Items["g1"].Version == 0 {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if got := w.Header().Values(requestIDHeader); len(got) != 1 {

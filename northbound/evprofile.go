@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
@@ -17,14 +18,14 @@ import (
 
 const (
 	evProfilesPath = "/v1/ev-profiles"
-	fabricTag      = "multipath fabric"
+	fabricTag      = kind.HeadingFabric
 )
 
 // multipath returns the controller of the MRC fabric, or a problem when there is
 // none.
 func (s *Server) multipath() (Multipath, error) {
 	if s.cfg.Multipath == nil {
-		return nil, newProblem(codeNoSection, "the controller has no MRC fabric: its configuration has no mrc section with a mode")
+		return nil, newProblem(codeNoSection, mrc.EVProfileKind.Needs)
 	}
 	return s.cfg.Multipath, nil
 }
@@ -64,31 +65,17 @@ func paged[V any](items []V, more bool, key func(*V) string) *listOf[V] {
 
 func (s *Server) registerEVProfiles() {
 	tags := []string{fabricTag}
-	c := &collection[api.EVProfileSpec, api.EVProfile]{
-		reads: access.Read, writes: access.Configure,
-		path: evProfilesPath, one: "ev-profile", noun: "EV profile", tag: fabricTag, on: s.hasMultipath,
-		example: map[string]any{"minActive": 16},
-		deleted: "The profile is as the configuration says again: it goes only with the hosts of its leaves.",
-		get: func(ctx context.Context, name string) (api.EVProfile, error) {
-			return s.cfg.Multipath.EVProfile(ctx, name)
-		},
-		draft: func(p *api.EVProfile) api.Request[api.EVProfileSpec] {
-			return api.Request[api.EVProfileSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
-		},
-		put: func(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, bool, error) {
-			p, err := s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
-			return p, false, err
-		},
-		del: func(ctx context.Context, name string, pre resource.Precondition) error {
-			return s.cfg.Multipath.DeleteEVProfile(ctx, name, pre)
-		},
+	k := mrc.EVProfileKind
+	if s.cfg.Multipath != nil {
+		k = kind.Bind(k, evProfiles{s: s})
 	}
+	c := &collection{Kind: k, server: s}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-ev-profiles", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath, Tags: tags,
 		Summary: "List the EV profiles", Description: "One for each pair of leaves with hosts; without the EVs.", Errors: []int{422, 501},
 	}), s.listEVProfiles)
-	c.registerGet(s)
-	c.registerWrite(s)
+	c.registerGet()
+	c.registerWrite()
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-evs", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath + "/{name}/evs", Tags: tags,
 		Summary: "List the EVs of a profile", Errors: []int{404, 422, 501},
@@ -97,6 +84,25 @@ func (s *Server) registerEVProfiles() {
 		OperationID: "get-ev-path", Method: http.MethodGet, Security: asks(access.Read), Path: evProfilesPath + "/{name}/evs/{ev}/path", Tags: tags,
 		Summary: "Get the path of an EV", Description: "Decoded from the value, switch by switch, as the switches are programmed.", Errors: []int{400, 404, 501},
 	}), s.evPath)
+}
+
+// evProfiles implements kind.Handle: EV profiles as clients read them.
+type evProfiles struct {
+	kind.Base[api.EVProfileSpec, api.EVProfile]
+	s *Server
+}
+
+func (e evProfiles) Get(ctx context.Context, name string) (api.EVProfile, error) {
+	return e.s.cfg.Multipath.EVProfile(ctx, name)
+}
+
+func (e evProfiles) Put(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, bool, error) {
+	p, err := e.s.cfg.Multipath.PutEVProfile(ctx, name, spec, pre)
+	return p, false, err
+}
+
+func (e evProfiles) Delete(ctx context.Context, name string, pre resource.Precondition) error {
+	return e.s.cfg.Multipath.DeleteEVProfile(ctx, name, pre)
 }
 
 func (s *Server) listEVProfiles(ctx context.Context, in *struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
@@ -38,33 +39,34 @@ func newFakeController() *fakeController {
 	b.SetLink(topology.Link{Local: "64512:10.0.0.6", Remote: "64512:10.0.0.1", LocalID: 2, RemoteID: 1, IGPMetric: 10})
 	b.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: "64512:10.0.0.1", Prefix: netip.MustParsePrefix("2001:db8:1::/64")}, Metric: 1})
 	f := &fakeController{Controller: northboundtest.NewController(b.Build())}
-	f.Planned = func(g *api.MulticastGroup, created bool) {
+	f.Groups.Show = func(g *api.MulticastGroup, created bool) {
+		northboundtest.ShowGroup(g, created)
 		if created {
 			g.Status.Set(api.Accepted, true, api.ReasonPlanned, "", epochStart)
 			g.Status.Set(api.Programmed, false, api.ReasonInstalling, "waiting for n1", epochStart)
 		}
 	}
-	return f
-}
-
-func (f *fakeController) Groups() resource.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
-	k := f.GroupKind()
-	k.One = f.group
-	return k
-}
-
-func (f *fakeController) group(ctx context.Context, name string) (api.MulticastGroup, error) {
-	if f.panics {
-		panic("the fake's doing")
+	f.Groups.Look = func(string) {
+		if f.panics {
+			panic("the fake's doing")
+		}
 	}
-	return f.Controller.Groups().Get(ctx, name)
+	reset := f.Groups.Asked
+	f.Groups.Asked = func(ctx context.Context, name string, question any, pre resource.Precondition) (any, error) {
+		if _, ok := question.(api.ReadGroupState); ok {
+			return f.state(ctx, name)
+		}
+		return reset(ctx, name, question, pre)
+	}
+	f.Entries = entries
+	return f
 }
 
 // plan gives a group a tree.
 func (f *fakeController) plan(name string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	g := f.Kept[name]
+	g := f.Groups.Items[name]
 	addr := netip.MustParseAddr
 	g.Status.Tree = &api.GroupTree{Root: "n6", SID: addr("2001:db8:f6:8004::"), Cost: 10, Nodes: []api.TreeNode{
 		{Switch: "n6", Address: addr("2001:db8:ff::6"), SID: addr("2001:db8:f6:8004::"), Behavior: "End.Replicate", BehaviorCode: 75, Upstream: 11,
@@ -72,11 +74,11 @@ func (f *fakeController) plan(name string) {
 		{Switch: "n1", Address: addr("2001:db8:ff::1"), SID: addr("2001:db8:f1:8004::"), Behavior: "End.MT", BehaviorCode: 0x8000, Parent: "n6", Upstream: 1,
 			Branches: []api.TreeBranch{{Index: 0, Receiver: addr("2001:db8:1::1"), QPN: 17, Port: 11}}},
 	}}
-	f.Kept[name] = g
+	f.Groups.Items[name] = g
 }
 
-func (f *fakeController) GroupState(ctx context.Context, name string) (api.GroupState, error) {
-	g, err := f.Controller.Groups().Get(ctx, name)
+func (f *fakeController) state(ctx context.Context, name string) (api.GroupState, error) {
+	g, err := f.Groups.Get(ctx, name)
 	f.Mu.Lock()
 	wait, down := f.wait, f.Down["n1"]
 	f.Mu.Unlock()
@@ -107,12 +109,10 @@ func (f *fakeController) GroupState(ctx context.Context, name string) (api.Group
 	return api.GroupState{Group: name, Epoch: g.Status.Epoch, Nodes: []api.GroupNodeState{root, edge}, Complete: !down}, nil
 }
 
-func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.TableEntry, error) {
-	if err := f.Reach(sw); err != nil {
-		return nil, err
-	}
+// entries returns those of a table.
+func entries(table string) []api.TableEntry {
 	if table != "ipv6_route" {
-		return nil, northboundtest.NoTable(sw, table)
+		return nil
 	}
 	out := []api.TableEntry{{Table: table, Default: true, Action: "drop_no_route"}}
 	for _, vrf := range []uint64{10, 9, 0} {
@@ -122,7 +122,7 @@ func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.Tab
 			Action: "forward", Params: []api.Field{{Name: "port", Value: uint64(1)}, {Name: "neighbor", Value: uint64(100)}},
 		})
 	}
-	return out, nil
+	return out
 }
 
 func topologyEmpty() *topology.Snapshot { return topology.Empty() }
@@ -147,4 +147,9 @@ func newTestServer(t testing.TB, change ...func(*Config)) (*Server, *fakeControl
 		t.Fatal(err)
 	}
 	return s, f, events
+}
+
+// projectsOf reaches the projects of a server.
+func projectsOf(s *Server) kind.Handle[api.ProjectSpec, api.Project] {
+	return kind.Of[api.ProjectSpec, api.Project](s.controller.Kinds())
 }

@@ -9,10 +9,22 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
-func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, api.MulticastGroup]) {
-	tags := []string{"multicast groups"}
+const (
+	groupsPath = "/v1/multicast-groups"
+	groupPath  = groupsPath + "/{name}"
+)
+
+// groupKind reaches the multicast groups.
+func (s *Server) groupKind() kind.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
+	return kind.Of[api.MulticastGroupSpec, api.MulticastGroup](s.controller.Kinds())
+}
+
+func (s *Server) registerGroupViews() {
+	tags := []string{kind.HeadingGroups}
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Security: asks(access.TenantRead), Path: groupPath + "/tree", Tags: tags,
 		Summary: "Get the tree of a multicast group", Errors: []int{404},
@@ -35,16 +47,16 @@ func (s *Server) registerGroupViews(groups *collection[api.MulticastGroupSpec, a
 			return nil, err
 		}
 		pre.Sees = access.Of(ctx).Sight()
-		g, err := s.controller.ResetGroup(ctx, in.Name, pre)
+		g, err := kind.Ask[api.MulticastGroup](ctx, s.groupKind(), in.Name, api.ResetGroup{}, pre)
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return groups.item(g, false), nil
+		return &itemOf[api.MulticastGroup]{Status: http.StatusOK, ETag: etag(g.Version), Body: g}, nil
 	})
 }
 
 func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body api.PlannedTree }, error) {
-	g, err := s.controller.Groups().Get(ctx, in.Name)
+	g, err := s.groupKind().Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
@@ -61,7 +73,7 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body ap
 }
 
 func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body api.GroupState }, error) {
-	report, err := s.controller.GroupState(ctx, in.Name)
+	report, err := kind.Ask[api.GroupState](ctx, s.groupKind(), in.Name, api.ReadGroupState{}, resource.Precondition{})
 	if err != nil {
 		return nil, problemOf(err)
 	}

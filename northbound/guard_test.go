@@ -120,7 +120,7 @@ func TestSlowClientsAreCut(t *testing.T) {
 func TestLongRequestsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
-		f.BeforePut = func() { time.Sleep(2 * bodyTime) }
+		f.Groups.Before = func() { time.Sleep(2 * bodyTime) }
 		conn := servePipes(t, s).dial()
 		defer conn.Close()
 		in := bufio.NewReader(conn)
@@ -222,7 +222,7 @@ func TestShares(t *testing.T) {
 		c.Limits.Requests, c.Limits.Streams, c.Limits.Rate = 2, 1, 5
 		c.Now = func() time.Time { return now }
 	})
-	f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
+	f.Groups.Items["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 	f.wait, f.entered = make(chan struct{}), make(chan struct{}, 2)
 	answered := make(chan int, 2)
 	ask := func(from, path string) *httptest.ResponseRecorder {

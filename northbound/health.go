@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -66,7 +67,7 @@ func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP, kept []a
 	for _, c := range kept {
 		add(c)
 	}
-	switches, err := c.Switches(ctx)
+	switches, err := kind.Views[api.SwitchStatus](ctx, c.Kinds())
 	if errors.Is(err, controller.ErrStore) { // what is known of the network may not be kept
 		add(api.ReadinessCheck{Name: "controller", Message: err.Error()})
 		return view, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 )
 
 // losslessCollector reads the controller's PFC policies for one scrape.
@@ -38,7 +39,7 @@ func (c *losslessCollector) Describe(ch chan<- *prometheus.Desc) {
 }
 
 func (c *losslessCollector) Collect(ch chan<- prometheus.Metric) {
-	policies, err := c.controller.PFCPolicies().List(c.ctx)
+	policies, err := kind.Views[api.PFCPolicy](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(pfcPoliciesDesc, err)
 		return

@@ -75,16 +75,16 @@ func FuzzBody(f *testing.F) {
 	f.Add(`{"spec":null}`)
 	s, fake, _ := newTestServer(f)
 	f.Fuzz(func(t *testing.T, body string) {
-		clear(fake.Kept)
+		clear(fake.Groups.Items)
 		w := do(s, "PUT", groupsPath+"/g1", body)
 		switch {
 		case w.Code == 200 || w.Code == 201:
-			if len(fake.Kept) != 1 {
+			if len(fake.Groups.Items) != 1 {
 				t.Fatalf("%q: %d and no group", body, w.Code)
 			}
 		case w.Code < 400 || w.Code >= 500:
 			t.Fatalf("%q: %d %s", body, w.Code, w.Body)
-		case len(fake.Kept) != 0:
+		case len(fake.Groups.Items) != 0:
 			t.Fatalf("%q was refused, and is there", body)
 		}
 	})

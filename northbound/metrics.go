@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -189,7 +190,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	} else {
 		gauge(readyDesc, number(view.Ready))
 	}
-	switches, err := c.controller.Switches(c.ctx)
+	switches, err := kind.Views[api.SwitchStatus](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(connectedDesc, err)
 	}
@@ -214,7 +215,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(topologyDesc, float64(t.Version))
 	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue, float64(c.events.Published()))
 	c.lldp(ch)
-	groups, err := c.controller.Groups().List(c.ctx)
+	groups, err := kind.Views[api.MulticastGroup](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
 		return
@@ -248,7 +249,7 @@ func (c *controllerCollector) lldp(ch chan<- prometheus.Metric) {
 
 // orphans reports orphans by switch and kind.
 func (c *controllerCollector) orphans(ch chan<- prometheus.Metric, gauge func(*prometheus.Desc, float64, ...string)) {
-	all, err := c.controller.Orphans(c.ctx)
+	all, err := kind.Views[api.Orphan](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(orphansDesc, err)
 		return

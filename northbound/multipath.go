@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
@@ -45,15 +46,8 @@ type Multipath interface {
 	// and its version 0 then. Doing so twice is no error.
 	DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error
 
-	// CCProfiles returns all CC profiles, in any order.
-	CCProfiles(ctx context.Context) ([]api.CCProfile, error)
-	// CCProfile returns one CC profile.
-	CCProfile(ctx context.Context, name string) (api.CCProfile, error)
-	// PutCCProfile creates a CC profile or replaces its spec, which is completed. The
-	// spec that it has already changes nothing, the version included.
-	PutCCProfile(ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (p api.CCProfile, created bool, err error)
-	// DeleteCCProfile removes a CC profile that no EV profile names.
-	DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error
+	// Kinds returns the kinds of resources of the fabric, with their handles.
+	Kinds() []*kind.Kind
 
 	// Hosts returns hosts in the order of their names, and whether there are more.
 	Hosts(ctx context.Context, p mrc.Page) ([]api.Host, bool, error)

@@ -3,14 +3,13 @@ package northbound
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/internal/natural"
 )
 
 const orphansPath = "/v1/orphans"
@@ -29,7 +28,7 @@ func (s *Server) registerOrphans() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-orphan", Method: http.MethodGet, Security: asks(access.Read), Path: orphansPath + "/{name}", Tags: tags, Summary: "Get an orphan", Errors: []int{404},
 	}), func(ctx context.Context, in *OrphanParam) (*struct{ Body api.Orphan }, error) {
-		o, err := s.controller.Orphan(ctx, in.Name)
+		o, err := s.orphanKind().Get(ctx, in.Name)
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -43,7 +42,7 @@ func (s *Server) registerOrphans() {
 		DryRun
 	}) (*deleted[api.OrphanDeletion], error) {
 		return s.deleteOrphans(ctx, in.DryRun, func(pre resource.Precondition) ([]string, error) {
-			return []string{in.Name}, s.controller.DeleteOrphan(ctx, in.Name, pre)
+			return []string{in.Name}, s.orphanKind().Delete(ctx, in.Name, pre)
 		})
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -60,7 +59,7 @@ func (s *Server) registerOrphans() {
 		}
 		var names []string
 		d, err := s.deleteOrphans(ctx, in.DryRun, func(pre resource.Precondition) (_ []string, err error) {
-			names, err = s.controller.DeleteOrphans(ctx, in.Switch, pre)
+			names, err = kind.Ask[[]string](ctx, s.orphanKind(), in.Switch, api.DeleteOrphans{}, pre)
 			return names, err
 		})
 		if d == nil && err == nil {
@@ -73,26 +72,27 @@ func (s *Server) registerOrphans() {
 	answers["204"] = &huma.Response{Description: "Deleted"}
 }
 
+// orphanKind reaches the orphans.
+func (s *Server) orphanKind() kind.Handle[struct{}, api.Orphan] {
+	return kind.Of[struct{}, api.Orphan](s.controller.Kinds())
+}
+
 func (s *Server) listOrphans(ctx context.Context, in *struct {
 	PageParams
 	Switch string `query:"switch" maxLength:"63" doc:"Only those on this switch."`
-}) (*struct{ Body api.List[api.Orphan] }, error) {
-	all, err := s.controller.Orphans(ctx)
-	if err != nil {
-		return nil, problemOf(err)
+}) (*listOf[api.Orphan], error) {
+	if in.Switch != "" && s.controller.Inventory().Switch(in.Switch) == nil {
+		return nil, s.unknownSwitch(in.Switch)
 	}
-	if in.Switch != "" {
-		if s.controller.Inventory().Switch(in.Switch) == nil {
-			return nil, s.unknownSwitch(in.Switch)
-		}
-		all = slices.DeleteFunc(all, func(o api.Orphan) bool { return o.Switch != in.Switch })
+	return listKind(ctx, in.PageParams, s.orphanKind(), onSwitch(in.Switch), func(o api.Orphan) string { return o.Name })
+}
+
+// onSwitch is the filter of a list by a switch, nil without one.
+func onSwitch(name string) any {
+	if name == "" {
+		return nil
 	}
-	slices.SortFunc(all, func(a, b api.Orphan) int { return natural.Compare(a.Name, b.Name) })
-	items, next, err := page(in.PageParams, all, func(o *api.Orphan) string { return o.Name })
-	if err != nil {
-		return nil, err
-	}
-	return &struct{ Body api.List[api.Orphan] }{api.List[api.Orphan]{Items: items, Continue: next}}, nil
+	return api.OnSwitch{Switch: name}
 }
 
 func (s *Server) unknownSwitch(name string) error {

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/controller/kind"
 )
 
 // PageParams are the parameters of every list. It is exported because huma passes over
@@ -14,26 +14,31 @@ type PageParams struct {
 	Continue string `query:"continue" maxLength:"2048" doc:"The continue of the page before."`
 }
 
-// page returns the items of a sorted list that follow a token, and the token of
-// the next page, "" for the last. A token holds the key of the last item seen, so
+// query returns the page that a client asks for. A token holds the name of the last item seen, so
 // that items which come and go between pages neither hide nor repeat others.
+func (p PageParams) query() (kind.Query, error) {
+	after, err := decodeToken(p.Continue)
+	return kind.Query{After: after, Limit: p.Limit}, err
+}
+
+// pageOf returns a page with the token of the next one.
+func pageOf[T any](p kind.Page[T], name func(T) string) api.List[T] {
+	out := api.List[T]{Items: append(make([]T, 0, len(p.Items)), p.Items...)}
+	if p.More {
+		out.Continue = encodeToken(name(p.Items[len(p.Items)-1]))
+	}
+	return out
+}
+
+// page returns the items of a list that follow a token, in the order of their keys, and the token
+// of the next page, "" for the last.
 func page[T any](in PageParams, items []T, key func(*T) string) ([]T, string, error) {
-	after, err := decodeToken(in.Continue)
+	q, err := in.query()
 	if err != nil {
 		return nil, "", err
 	}
-	start := 0
-	if in.Continue != "" {
-		for start < len(items) && natural.Compare(key(&items[start]), after) <= 0 {
-			start++
-		}
-	}
-	end := min(len(items), start+in.Limit)
-	out := append(make([]T, 0, end-start), items[start:end]...)
-	if end == len(items) {
-		return out, "", nil
-	}
-	return out, encodeToken(key(&items[end-1])), nil
+	out := pageOf(kind.Select(items, q, key, nil), func(t T) string { return key(&t) })
+	return out.Items, out.Continue, nil
 }
 
 // tokenForm distinguishes tokens from text that happens to be base64.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -22,6 +23,11 @@ type PortParam struct {
 
 func (p *PortParam) name() string { return p.ID + "/" + strconv.FormatUint(uint64(p.Port), 10) }
 
+// portKind reaches the ports of switches.
+func (s *Server) portKind() kind.Handle[api.PortSpec, api.Port] {
+	return kind.Of[api.PortSpec, api.Port](s.controller.Kinds())
+}
+
 func (s *Server) registerPorts() {
 	tags := []string{"switches"}
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -32,16 +38,16 @@ func (s *Server) registerPorts() {
 		OperationID: "get-switch-gnmi", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/switches/{id}/gnmi", Tags: tags,
 		Summary: "Get what a switch answers by gNMI", Description: "The paths that it is asked for, in which mode it answers each, and what it says otherwise than the configuration or BGP-LS.", Errors: []int{404},
 	}), func(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchGNMI }, error) {
-		g, err := s.controller.SwitchGNMI(ctx, in.ID)
+		g, err := askSwitch[api.SwitchGNMI](ctx, s, in.ID, api.ReadGNMI{})
 		if err != nil {
-			return nil, problemOf(err)
+			return nil, err
 		}
 		return &struct{ Body api.SwitchGNMI }{g}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-port", Method: http.MethodGet, Security: asks(access.Read), Path: portPath, Tags: tags, Summary: "Get a port of a switch", Errors: []int{404, 422},
 	}), func(ctx context.Context, in *PortParam) (*itemOf[api.Port], error) {
-		p, err := s.controller.Ports().Get(ctx, in.name())
+		p, err := s.portKind().Get(ctx, in.name())
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -63,7 +69,7 @@ func (s *Server) registerPorts() {
 		if err != nil {
 			return nil, err
 		}
-		p, _, err := s.controller.Ports().Put(ctx, in.name(), in.Body.Spec, pre)
+		p, _, err := s.portKind().Put(ctx, in.name(), in.Body.Spec, pre)
 		if err != nil {
 			return nil, missed(err, resource.Precondition{Absent: pre.Absent}) // it is there by itself, or not at all
 		}
@@ -78,14 +84,14 @@ func (s *Server) registerPorts() {
 		Patch
 	}) (*itemOf[api.Port], error) {
 		now := func() (api.Request[api.PortSpec], error) {
-			p, err := s.controller.Ports().Get(ctx, in.name())
+			p, err := s.portKind().Get(ctx, in.name())
 			return api.Request[api.PortSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}, err
 		}
-		return patch(ctx, s, in.Patch, "port "+in.name(), now, func(d api.Request[api.PortSpec], pre resource.Precondition) (*itemOf[api.Port], error) {
+		return patch(ctx, s, in.Patch, drafted("port "+in.name(), now), func(d api.Request[api.PortSpec], pre resource.Precondition) (*itemOf[api.Port], error) {
 			if err := sameName(in.name(), d.Name); err != nil {
 				return nil, err
 			}
-			p, _, err := s.controller.Ports().Put(ctx, in.name(), d.Spec, pre)
+			p, _, err := s.portKind().Put(ctx, in.name(), d.Spec, pre)
 			if err != nil {
 				return nil, err
 			}
@@ -118,14 +124,14 @@ func (s *Server) deletePort(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if !in.DryRun.DryRun {
-		return nil, problemOf(s.controller.Ports().Delete(ctx, in.name(), pre))
+		return nil, problemOf(s.portKind().Delete(ctx, in.name(), pre))
 	}
 	pre.Trial = in.trial()
-	p, err := s.controller.Ports().Get(ctx, in.name())
+	p, err := s.portKind().Get(ctx, in.name())
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	if err := s.controller.Ports().Delete(ctx, in.name(), pre); err != nil {
+	if err := s.portKind().Delete(ctx, in.name(), pre); err != nil {
 		return nil, problemOf(err)
 	}
 	p.Changes = pre.Trial.Changes
@@ -136,22 +142,9 @@ func (s *Server) listSwitchPorts(ctx context.Context, in *struct {
 	PageParams
 	Switch string `query:"switch" maxLength:"63" doc:"Only ports of this switch."`
 }) (*listOf[api.Port], error) {
-	all, err := s.controller.Ports().List(ctx)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	kept := make([]api.Port, 0, len(all))
-	for _, p := range all {
-		if in.Switch == "" || p.Status.Switch == in.Switch {
-			kept = append(kept, p)
-		}
-	}
-	if in.Switch != "" && len(kept) == 0 && s.controller.Inventory().Switch(in.Switch) == nil {
+	out, err := listKind(ctx, in.PageParams, s.portKind(), onSwitch(in.Switch), func(p api.Port) string { return p.Name })
+	if err == nil && in.Switch != "" && in.Continue == "" && len(out.Body.Items) == 0 && s.controller.Inventory().Switch(in.Switch) == nil {
 		return nil, s.unknownSwitch(in.Switch)
 	}
-	items, next, err := page(in.PageParams, kept, func(p *api.Port) string { return p.Name })
-	if err != nil {
-		return nil, err
-	}
-	return &listOf[api.Port]{api.List[api.Port]{Items: items, Continue: next}}, nil
+	return out, err
 }

@@ -12,23 +12,6 @@ import (
 // project.
 const projectHeader = "X-Weft-Project"
 
-func (s *Server) registerProjects() {
-	projects().over(s.controller.Projects()).registerAll(s)
-}
-
-// projects describes the projects.
-func projects() *collection[api.ProjectSpec, api.Project] {
-	return &collection[api.ProjectSpec, api.Project]{
-		path: "/v1/projects", reads: access.TenantRead, writes: access.Administer, one: "project", noun: "project", tag: accessTag,
-		example: map[string]any{"quotas": map[string]any{"groups": 16}},
-		created: "What is assigned is no other project's, unless both say that it is shared. Members see their own projects.",
-		deleted: "Refused while there are resources of the project.",
-		draft: func(p *api.Project) api.Request[api.ProjectSpec] {
-			return api.Request[api.ProjectSpec]{Name: p.Name, Version: p.Version, Spec: p.Spec}
-		},
-	}
-}
-
 // join gives the principal of a request its projects, and narrows it to the one of the header. A
 // server that forwards requests knows no projects: it forwards the header.
 func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
@@ -37,7 +20,8 @@ func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 	}
 	s.members().Join(p)
 	if narrow != "" && !p.Narrow(narrow) {
-		return newProblem(codeDenied, fmt.Sprintf("%s is no member of project %q", p.Name, clip(narrow, maxValueText)))
+		return newProblem(codeDenied, fmt.Sprintf("%s is no member of project %q", p.Name,
+			clip(narrow, maxValueText)))
 	}
 	return nil
 }
@@ -55,7 +39,9 @@ func (s *Server) budget(p *access.Principal) *api.Problem {
 		return nil
 	}
 	bound := int64(limit)
-	f := api.FieldError{Field: "header." + projectHeader, Code: api.CodeLimit, Value: name, Want: fmt.Sprintf("at most %d requests a second of all members of project %s", limit, name), Limit: &bound}
+	f := api.FieldError{Field: "header." + projectHeader, Code: api.CodeLimit, Value: name,
+		Want:  fmt.Sprintf("at most %d requests a second of all members of project %s", limit, name),
+		Limit: &bound}
 	return newProblem(codeTooMany, f.Error(), f)
 }
 
@@ -72,8 +58,10 @@ func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over fu
 		switch e.Type {
 		case api.EventGap:
 			return true
-		case api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted, api.EventReceiverRecovered, api.EventReceiverStalled,
-			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged, api.EventPFCPolicyDeleted, api.EventProjectChanged:
+		case api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
+			api.EventReceiverRecovered, api.EventReceiverStalled,
+			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
+			api.EventPFCPolicyDeleted, api.EventProjectChanged:
 			return by.Owns(e.Object)
 		}
 		return false

@@ -41,10 +41,10 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	// A change that was kept was: its answer is given.
-	if w := do(s, "POST", groupsPath, groupBody("g2", 2)); w.Code != http.StatusCreated || len(f.Kept) != 2 {
+	if w := do(s, "POST", groupsPath, groupBody("g2", 2)); w.Code != http.StatusCreated || len(f.Groups.Items) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code != http.StatusNoContent || len(f.Kept) != 1 {
+	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code != http.StatusNoContent || len(f.Groups.Items) != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

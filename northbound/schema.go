@@ -109,13 +109,7 @@ var schemaNames = map[reflect.Type]string{
 // namesExtension is the member of a property that names a thing which may be a project's: its kind.
 const namesExtension = "x-weft-names"
 
-// markNames marks the properties of the types that members of projects write.
-func (s *Server) markNames() {
-	s.markNamesOf(reflect.TypeFor[api.MulticastGroupSpec]())
-	s.markNamesOf(reflect.TypeFor[api.TenantSpec]())
-	s.markNamesOf(reflect.TypeFor[api.PFCPolicySpec]())
-}
-
+// markNamesOf marks the properties of a type that members of projects write.
 func (s *Server) markNamesOf(t reflect.Type) {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/telemetry"
 )
 
@@ -21,6 +22,7 @@ type Server struct {
 	cfg        Config
 	controller Controller
 	members    func() *access.Projects // nil: it knows no projects
+	stale      []string                // nouns of the kinds of a server of stale answers
 	events     *Events
 	engine     *gin.Engine
 	api        huma.API
@@ -41,19 +43,16 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	})
-	s.registerGroups()
+	s.registerKinds(s.kinds())
+	s.registerGroupViews()
 	s.registerSwitches()
 	s.registerPorts()
 	s.registerOrphans()
 	s.registerTopology()
 	s.registerBGPPeers()
 	s.registerTraces()
-	s.registerLossless()
-	s.registerProjects()
-	s.registerNetworks()
 	s.registerFabric()
 	s.registerEVProfiles()
-	s.registerCCProfiles()
 	s.registerHosts()
 	s.registerLinks()
 	s.registerLinkColumns()
@@ -73,7 +72,6 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerTokens()
 	s.registerUsers()
 	s.registerAudit()
-	s.markNames()
 	s.standardize()
 	s.registerDashboard()
 	s.registerMetrics()
@@ -156,7 +154,7 @@ func (s *Server) humaConfig() huma.Config {
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
 		{Name: "switches", Description: "The switches, and what they hold."},
-		{Name: losslessTag, Description: "SRv6 policies, tenants, and PFC over SRv6."},
+		{Name: kind.HeadingLossless, Description: "SRv6 policies, tenants, and PFC over SRv6."},
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
 		{Name: telemetryTag, Description: "What ports, queues and other objects did, and do."},

@@ -91,14 +91,14 @@ func TestBodyIsBounded(t *testing.T) {
 	s, f, _ := newTestServer(t, func(c *Config) { c.MaxBodyBytes = 300 })
 	for method, target := range map[string]string{"POST": groupsPath, "PUT": groupsPath + "/g1", "PATCH": groupsPath + "/g1"} {
 		if method == "PATCH" {
-			f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
+			f.Groups.Items["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 		}
 		p := problemIn(t, do(s, method, target, strings.Repeat(" ", 300)+groupBody("g1", 1)), 413, "body_too_large")
 		if p.Limit == nil || *p.Limit != 300 {
 			t.Errorf("%s: limit %v", method, p.Limit)
 		}
 	}
-	if len(f.Kept) != 1 || f.Version != 0 {
+	if len(f.Groups.Items) != 1 || f.Version != 0 {
 		t.Error("something was changed")
 	}
 }
@@ -106,7 +106,7 @@ func TestBodyIsBounded(t *testing.T) {
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	add := func(name string) {
-		f.Kept[name] = api.MulticastGroup{Name: name, Version: 1, Spec: api.MulticastGroupSpec{Receivers: []api.GroupReceiver{}}}
+		f.Groups.Items[name] = api.MulticastGroup{Name: name, Version: 1, Spec: api.MulticastGroupSpec{Receivers: []api.GroupReceiver{}}}
 	}
 	for i := range 25 {
 		add(fmt.Sprintf("g%d", i))
@@ -122,7 +122,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 			seen = append(seen, g.Name)
 		}
 		// The last one seen goes away, and one that was passed comes.
-		delete(f.Kept, seen[len(seen)-1])
+		delete(f.Groups.Items, seen[len(seen)-1])
 		add("a" + fmt.Sprint(len(seen)))
 		if next = list.Continue; next == "" {
 			break
@@ -155,13 +155,13 @@ func TestPatchesMeet(t *testing.T) {
 			n--
 			f.Mu.Lock()
 			defer f.Mu.Unlock()
-			g := f.Kept["g1"]
+			g := f.Groups.Items["g1"]
 			f.Version++
 			g.Version, g.Spec.InitialPSN = f.Version, g.Spec.InitialPSN+1
-			f.Kept["g1"] = g
+			f.Groups.Items["g1"] = g
 		}
 	}
-	f.BeforePut = overtake(3)
+	f.Groups.Before = overtake(3)
 	w := do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"2ms"}}`)
 	var g api.MulticastGroup
 	if err := json.Unmarshal(w.Body.Bytes(), &g); err != nil || w.Code != 200 {
@@ -170,9 +170,9 @@ func TestPatchesMeet(t *testing.T) {
 	if g.Spec.InitialPSN != 3 || g.Spec.CNPWindow.D() != 2*time.Millisecond {
 		t.Errorf("one of the changes was lost: %+v", g.Spec)
 	}
-	f.BeforePut = overtake(1)
+	f.Groups.Before = overtake(1)
 	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`, "If-Match", w.Header().Get("ETag")), 412, "version_mismatch")
-	f.BeforePut = overtake(1000)
+	f.Groups.Before = overtake(1000)
 	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`), 409, "conflict")
 }
 
@@ -183,6 +183,7 @@ func TestFaultsInside(t *testing.T) {
 		c.RequestTimeout = 20 * time.Millisecond
 	})
 	f.Fail = errors.New("the store is on fire")
+	f.Groups.Fail = f.Fail
 	p := problemIn(t, do(s, "GET", groupsPath, "", requestIDHeader, "abc"), 500, "internal")
 	if strings.Contains(p.Detail, "fire") || p.Instance != "urn:weft:request:abc" {
 		t.Errorf("the client was told: %+v", p)
@@ -190,13 +191,13 @@ func TestFaultsInside(t *testing.T) {
 	if !strings.Contains(log.String(), "the store is on fire") || !strings.Contains(log.String(), "request=abc") {
 		t.Errorf("the log was not: %s", log.String())
 	}
-	f.Fail, f.panics = nil, true
+	f.Fail, f.Groups.Fail, f.panics = nil, nil, true
 	problemIn(t, do(s, "GET", groupsPath+"/g1", ""), 500, "internal")
 	if !strings.Contains(log.String(), "the fake's doing") {
 		t.Errorf("the panic is not in the log: %s", log.String())
 	}
 	f.panics, f.wait = false, make(chan struct{})
-	f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
+	f.Groups.Items["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 	problemIn(t, do(s, "GET", groupsPath+"/g1/state", ""), 504, "timeout")
 }
 
@@ -318,6 +319,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("a switch that is not programmed is counted")
 	}
 	f.Fail = errors.New("the store is on fire")
+	f.Groups.Fail = f.Fail
 	if w := do(s, "GET", "/metrics", ""); !strings.Contains(w.Body.String(), "weft_topology_nodes 2") {
 		t.Errorf("one fault hides all metrics: %d", w.Code)
 	}
@@ -504,7 +506,7 @@ func TestShutdownWaits(t *testing.T) {
 				c.Grace = 20 * time.Millisecond
 			}
 		})
-		f.Kept["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
+		f.Groups.Items["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 		f.wait, f.entered = make(chan struct{}), make(chan struct{}, 1)
 		base, stop := serve(t, s)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -567,8 +569,8 @@ func TestNothingCanBeKept(t *testing.T) {
 			t.Errorf("%s %s: %+v", c[0], c[1], p)
 		}
 	}
-	if len(f.Kept) != 1 || f.Kept["g1"].Spec.CNPLimit == 7 {
-		t.Errorf("%+v", f.Kept)
+	if len(f.Groups.Items) != 1 || f.Groups.Items["g1"].Spec.CNPLimit == 7 {
+		t.Errorf("%+v", f.Groups.Items)
 	}
 	for _, c := range [][3]string{{"PUT", groupsPath + "/g2?dryRun=true", groupBody("g2", 2)}, {"GET", groupsPath, ""}, {"DELETE", groupsPath + "/g1", ""}} {
 		if w := do(s, c[0], c[1], c[2]); w.Code >= 300 {

@@ -60,7 +60,7 @@ func TestEventsOfMembers(t *testing.T) {
 	acme := "Bearer " + tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
 	put := func(name string) {
 		t.Helper()
-		if _, _, err := s.controller.Projects().Put(t.Context(), name, api.ProjectSpec{}, resource.Precondition{}); err != nil {
+		if _, _, err := projectsOf(s).Put(t.Context(), name, api.ProjectSpec{}, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 )
 
 // Values of the parameter consistency.
@@ -52,16 +53,18 @@ type StaleLabel struct {
 // it was not read yet.
 func (s *Server) label(revision int64, at time.Time) (StaleLabel, error) {
 	if at.IsZero() {
-		return StaleLabel{}, newProblem(codeStore, "this controller has not read the store since it started")
+		return StaleLabel{}, newProblem(codeStore,
+			"this controller has not read the store since it started")
 	}
 	age := max(0, math.Ceil(s.cfg.Now().Sub(at).Seconds()))
-	return StaleLabel{consistencyStale, strconv.FormatFloat(age, 'f', 0, 64), strconv.FormatInt(revision, 10)}, nil
+	return StaleLabel{consistencyStale, strconv.FormatFloat(age, 'f', 0, 64),
+		strconv.FormatInt(revision, 10)}, nil
 }
 
 // Reading is the resources of a kind as the store had them.
-type Reading[R any] struct {
+type Reading struct {
 	// Items are in any order, and must not be changed.
-	Items    []R
+	Items    []any
 	Revision int64
 	// At is when the store was asked: what it acknowledged before is in Items. Zero: it was not read
 	// yet.
@@ -71,15 +74,15 @@ type Reading[R any] struct {
 // Kept has the last reading of each kind of resources that clients create. Its functions are called
 // from many goroutines.
 type Kept struct {
-	Groups       func() Reading[api.MulticastGroup]
-	SRv6Policies func() Reading[api.SRv6Policy]
-	Tenants      func() Reading[api.Tenant]
-	PFCPolicies  func() Reading[api.PFCPolicy]
-	Networks     func() Reading[api.Network]
-	Projects     func() Reading[api.Project]
-	CCProfiles   func() Reading[api.CCProfile]
-	// Members are the projects with their members, of the same reading as Projects.
+	Kinds []KeptKind
+	// Members are the projects with their members, of the same reading as the projects.
 	Members func() *access.Projects
+}
+
+// KeptKind is a kind with its last reading.
+type KeptKind struct {
+	*kind.Kind
+	Last func() Reading
 }
 
 // NewStale makes the server of answers to consistency=stale, which rest on what this controller has
@@ -94,37 +97,33 @@ func NewStale(cfg Config, kept Kept) (*Server, error) {
 	s.members = kept.Members
 	s.engine.NoRoute(s.noStale)
 	s.engine.NoMethod(s.noStale)
-	stale(s, groups(), kept.Groups)
-	stale(s, srv6Policies(), kept.SRv6Policies)
-	stale(s, tenants(), kept.Tenants)
-	stale(s, pfcPolicies(), kept.PFCPolicies)
-	stale(s, networks(), kept.Networks)
-	stale(s, projects(), kept.Projects)
-	stale(s, ccProfiles(), kept.CCProfiles)
+	for _, k := range kept.Kinds {
+		(&collection{Kind: k.Kind, server: s, last: k.Last}).registerKept()
+		s.stale = append(s.stale, k.Nouns)
+	}
 	return s, nil
-}
-
-// stale registers the readings of a kind.
-func stale[S, R any](s *Server, c *collection[S, R], last func() Reading[R]) {
-	c.last = last
-	c.registerKept(s)
 }
 
 // noStale refuses a stale reading of what the store does not have, and everything that is no
 // reading.
 func (s *Server) noStale(c *gin.Context) {
-	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, multicast groups, SRv6 policies, tenants, PFC policies, networks, projects or CC profiles"
+	last := len(s.stale) - 1
+	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, " +
+		strings.Join(s.stale[:last], ", ") + " or " + s.stale[last]
 	if !isRead(c.Request) {
 		want = "none: a change is made by the controller that decides"
 	}
-	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid, Value: clip(c.Query(consistencyParam), maxValueText), Want: want}
-	s.refuse(c, newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method, clip(c.Request.URL.Path, maxFieldText), f.Error()), f))
+	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid,
+		Value: clip(c.Query(consistencyParam), maxValueText), Want: want}
+	s.refuse(c, newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method,
+		clip(c.Request.URL.Path, maxFieldText), f.Error()), f))
 }
 
 // asksOtherwise reports whether a request asks for another consistency than the one that only the
 // controller that decides can give: a stale answer, or what there is not.
 func asksOtherwise(r *http.Request) bool {
-	return strings.Contains(r.URL.RawQuery, consistencyParam) && slices.ContainsFunc(r.URL.Query()[consistencyParam], func(v string) bool {
-		return v != "" && v != consistencyLinearizable
-	})
+	return strings.Contains(r.URL.RawQuery, consistencyParam) &&
+		slices.ContainsFunc(r.URL.Query()[consistencyParam], func(v string) bool {
+			return v != "" && v != consistencyLinearizable
+		})
 }

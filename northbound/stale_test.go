@@ -10,13 +10,15 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 // staleBed is a front with a member without a decider behind it, and what is read of its store.
 type staleBed struct {
 	*Front
-	groups   Reading[api.MulticastGroup]
-	projects Reading[api.Project]
+	groups   Reading
+	projects Reading
 	access   *access.Control
 	stale    *Server
 }
@@ -33,22 +35,26 @@ func newStaleBed(t *testing.T) *staleBed {
 	cfg.Access, cfg.Hosts = control, []string{"*"}
 	cfg.Now = func() time.Time { return epochStart.Add(time.Minute) }
 	cfg.Cluster = &fakeCluster{err: ErrStoreUnavailable}
-	b.stale, err = NewStale(cfg, Kept{
-		Groups:   func() Reading[api.MulticastGroup] { return b.groups },
-		Projects: func() Reading[api.Project] { return b.projects },
-		Members: func() *access.Projects {
-			specs := make(map[string]api.ProjectSpec)
-			for _, p := range b.projects.Items {
-				specs[p.Name] = p.Spec
-			}
-			return access.NewProjects(specs)
-		},
-		SRv6Policies: func() Reading[api.SRv6Policy] { return Reading[api.SRv6Policy]{At: epochStart} },
-		Tenants:      func() Reading[api.Tenant] { return Reading[api.Tenant]{At: epochStart} },
-		PFCPolicies:  func() Reading[api.PFCPolicy] { return Reading[api.PFCPolicy]{At: epochStart} },
-		Networks:     func() Reading[api.Network] { return Reading[api.Network]{At: epochStart} },
-		CCProfiles:   func() Reading[api.CCProfile] { return Reading[api.CCProfile]{At: epochStart} },
-	})
+	kept := Kept{Members: func() *access.Projects {
+		specs := make(map[string]api.ProjectSpec)
+		for _, p := range b.projects.Items {
+			specs[p.(api.Project).Name] = p.(api.Project).Spec
+		}
+		return access.NewProjects(specs)
+	}}
+	for _, k := range append(controller.Kinds(), mrc.Kinds()...) {
+		last := func() Reading { return Reading{At: epochStart} }
+		switch k.Zero().(type) {
+		case api.MulticastGroup:
+			last = func() Reading { return b.groups }
+		case api.Project:
+			last = func() Reading { return b.projects }
+		}
+		if k.Creates {
+			kept.Kinds = append(kept.Kinds, KeptKind{k, last})
+		}
+	}
+	b.stale, err = NewStale(cfg, kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +104,8 @@ func TestStale(t *testing.T) {
 	if !strings.Contains(p.Detail, "has not read the store") {
 		t.Errorf("before the first reading: %q", p.Detail)
 	}
-	b.groups = Reading[api.MulticastGroup]{
-		Items: []api.MulticastGroup{{Name: "g10", Version: 3}, {Name: "g9", Version: 8, Created: epochStart}}, Revision: 77, At: epochStart.Add(-100 * time.Millisecond),
+	b.groups = Reading{
+		Items: []any{api.MulticastGroup{Name: "g10", Version: 3}, api.MulticastGroup{Name: "g9", Version: 8, Created: epochStart}}, Revision: 77, At: epochStart.Add(-100 * time.Millisecond),
 	}
 	labelled := func(w *httptest.ResponseRecorder) {
 		t.Helper()
@@ -193,9 +199,9 @@ func TestStaleAccess(t *testing.T) {
 		return made
 	}
 	admin, member := grant("root", api.Grant{Role: api.RoleAdmin}), grant("someone", api.Grant{Role: api.RoleOfProjects})
-	b.groups = Reading[api.MulticastGroup]{Items: []api.MulticastGroup{{Name: "acme-1", Version: 1}, {Name: "other-1", Version: 2}, {Name: "acme", Version: 3}}, Revision: 1, At: epochStart}
-	b.projects = Reading[api.Project]{Items: []api.Project{
-		{Name: "acme", Spec: api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID, Role: api.ProjectViewer}}}}, {Name: "other"},
+	b.groups = Reading{Items: []any{api.MulticastGroup{Name: "acme-1", Version: 1}, api.MulticastGroup{Name: "other-1", Version: 2}, api.MulticastGroup{Name: "acme", Version: 3}}, Revision: 1, At: epochStart}
+	b.projects = Reading{Items: []any{
+		api.Project{Name: "acme", Spec: api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID, Role: api.ProjectViewer}}}}, api.Project{Name: "other"},
 	}, Revision: 1, At: epochStart}
 	const list = groupsPath + "?consistency=stale"
 	if names := namesIn(t, b.do("GET", list, admin.Secret)); names != "acme acme-1 other-1" {

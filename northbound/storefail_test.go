@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -122,8 +123,8 @@ func (s seeing) Topology() *topology.Snapshot { return s.topology }
 // idle is a controller that has a topology without switches.
 type idle struct{ Controller }
 
-func (idle) Topology() *topology.Snapshot                         { return &topology.Snapshot{Version: 1} }
-func (idle) Switches(context.Context) ([]api.SwitchStatus, error) { return nil, nil }
+func (idle) Topology() *topology.Snapshot { return &topology.Snapshot{Version: 1} }
+func (idle) Kinds() []*kind.Kind          { return nil }
 
 // TestSlowDiskMetric: a disk is slow or not.
 func TestSlowDiskMetric(t *testing.T) {
@@ -158,4 +159,17 @@ type failing struct {
 	err error
 }
 
-func (f failing) Switches(context.Context) ([]api.SwitchStatus, error) { return nil, f.err }
+func (f failing) Kinds() []*kind.Kind {
+	about := kind.NewView[api.SwitchStatus](kind.About{Names: kind.Names{One: "switch", Noun: "switch"}})
+	return []*kind.Kind{kind.Bind(about, noSwitches{err: f.err})}
+}
+
+// noSwitches are switches that cannot be listed.
+type noSwitches struct {
+	kind.Base[struct{}, api.SwitchStatus]
+	err error
+}
+
+func (n noSwitches) List(context.Context, kind.Query) (p kind.Page[api.SwitchStatus], err error) {
+	return p, n.err
+}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -43,43 +45,53 @@ func (s *Server) registerSwitches() {
 	}), s.listCounters)
 }
 
-// switches returns the switches in order of their names.
+// switchKind reaches the switches.
+func (s *Server) switchKind() kind.Handle[struct{}, api.SwitchStatus] {
+	return kind.Of[struct{}, api.SwitchStatus](s.controller.Kinds())
+}
+
+// switches returns the switches in the order of their names.
 func (s *Server) switches(ctx context.Context) ([]api.SwitchStatus, error) {
-	all, err := s.controller.Switches(ctx)
+	all, err := kind.Views[api.SwitchStatus](ctx, s.controller.Kinds())
+	return all, problemOf(err)
+}
+
+// askSwitch has a switch answer a question.
+func askSwitch[A any](ctx context.Context, s *Server, name string, question any) (A, error) {
+	a, err := kind.Ask[A](ctx, s.switchKind(), name, question, resource.Precondition{})
+	return a, problemOf(err)
+}
+
+func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*listOf[api.SwitchStatus], error) {
+	return listKind(ctx, *in, s.switchKind(), nil, func(w api.SwitchStatus) string { return w.Name })
+}
+
+// listKind returns a page of the resources of a kind.
+func listKind[S, V any](ctx context.Context, in PageParams, h kind.Handle[S, V], filter any, name func(V) string) (*listOf[V], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	q.Filter = filter
+	p, err := h.List(ctx, q)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return slices.SortedFunc(slices.Values(all), func(a, b api.SwitchStatus) int { return natural.Compare(a.Name, b.Name) }), nil
-}
-
-func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*struct{ Body api.List[api.SwitchStatus] }, error) {
-	all, err := s.switches(ctx)
-	if err != nil {
-		return nil, err
-	}
-	items, next, err := page(*in, all, func(w *api.SwitchStatus) string { return w.Name })
-	if err != nil {
-		return nil, err
-	}
-	return &struct{ Body api.List[api.SwitchStatus] }{api.List[api.SwitchStatus]{Items: items, Continue: next}}, nil
+	return &listOf[V]{pageOf(p, name)}, nil
 }
 
 func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchStatus }, error) {
-	all, err := s.switches(ctx)
+	w, err := s.switchKind().Get(ctx, in.ID)
 	if err != nil {
-		return nil, err
+		return nil, problemOf(err)
 	}
-	i := slices.IndexFunc(all, func(w api.SwitchStatus) bool { return w.Name == in.ID })
-	if i < 0 {
-		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
-	}
-	return &struct{ Body api.SwitchStatus }{all[i]}, nil
+	return &struct{ Body api.SwitchStatus }{w}, nil
 }
 
 func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body api.List[api.Table] }, error) {
-	tables, err := s.controller.Tables(ctx, in.ID)
+	tables, err := askSwitch[[]api.Table](ctx, s, in.ID, api.ReadTables{})
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	items := append(make([]api.Table, 0, len(tables)), tables...)
 	slices.SortFunc(items, func(a, b api.Table) int { return natural.Compare(a.Name, b.Name) })
@@ -91,9 +103,9 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 	PageParams
 	Table string `path:"table" maxLength:"128" doc:"Name of the table."`
 }) (*struct{ Body api.List[api.TableEntry] }, error) {
-	entries, err := s.controller.Entries(ctx, in.ID, in.Table)
+	entries, err := askSwitch[[]api.TableEntry](ctx, s, in.ID, api.ReadEntries{Table: in.Table})
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	keyed := make([]keyedEntry, 0, len(entries))
 	for i := range entries {
@@ -142,9 +154,9 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 	SwitchParam
 	Counter string `query:"counter" maxLength:"128" doc:"Only this counter."`
 }) (*struct{ Body api.List[api.Counter] }, error) {
-	counters, err := s.controller.Counters(ctx, in.ID)
+	counters, err := askSwitch[[]api.Counter](ctx, s, in.ID, api.ReadCounters{})
 	if err != nil {
-		return nil, problemOf(err)
+		return nil, err
 	}
 	items := make([]api.Counter, 0, len(counters))
 	for _, c := range counters {
@@ -153,9 +165,9 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 		}
 	}
 	if in.Counter != "" && len(items) == 0 {
-		names, err := s.controller.CounterNames(ctx, in.ID)
+		names, err := askSwitch[[]string](ctx, s, in.ID, api.ReadCounterNames{})
 		if err != nil {
-			return nil, problemOf(err)
+			return nil, err
 		}
 		if !slices.Contains(names, in.Counter) {
 			return nil, unknown("counter", in.Counter, names)

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) registerTopology() {
 func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.Topology }, error) {
 	snapshot, inv := s.controller.Topology(), s.controller.Inventory()
 	hosts := inv.Hosts
-	switches, err := s.controller.Switches(ctx)
+	switches, err := kind.Views[api.SwitchStatus](ctx, s.controller.Kinds())
 	if err != nil {
 		return nil, problemOf(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -69,12 +68,8 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 			return nil, badQuery("wait", in.Wait, fmt.Sprintf("a duration up to %v, such as 5s", mostWait))
 		}
 	}
-	all, err := s.switches(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(all, func(w api.SwitchStatus) bool { return w.Name == in.ID }) {
-		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no switch %q", in.ID))
+	if _, err := s.switchKind().Get(ctx, in.ID); err != nil {
+		return nil, problemOf(err)
 	}
 	none := newProblem(codeNoSection, fmt.Sprintf("switch %s gives no traces: the configuration has no switches[].trace for it", in.ID))
 	if s.cfg.Traces == nil {
@@ -84,7 +79,7 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	defer cancel()
 	out := api.PacketTraces{Items: []api.PacketTrace{}}
 	size := 0
-	err = s.cfg.Traces(ctx, in.ID, want, func(t api.PacketTrace, lost uint64) error {
+	err := s.cfg.Traces(ctx, in.ID, want, func(t api.PacketTrace, lost uint64) error {
 		out.Lost += lost
 		if len(t.Record) == 0 {
 			return nil

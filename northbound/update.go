@@ -114,9 +114,23 @@ func missed(err error, pre resource.Precondition) error {
 // another's write.
 const maxAttempts = 8
 
-// patch puts the result of a merge patch on what is there: now returns that as a
-// client would write it, and put writes. Whatever is written in between is not lost.
-func patch[D draft, R any](ctx context.Context, s *Server, in Patch, noun string, now func() (D, error), put func(D, resource.Precondition) (R, error)) (R, error) {
+// patchable is what can be patched: D is what a client writes of it.
+type patchable[D any] struct {
+	noun string // with the name
+	// request is the type of a body, bare a draft as such without version and status, and decode
+	// reads one.
+	request reflect.Type
+	bare    func(D) any
+	decode  func(body []byte) (D, error)
+	// version returns the version that the resource has to have, 0 for any.
+	version func(D) uint64
+	// now returns what is there.
+	now func() (D, error)
+}
+
+// patch puts the result of a merge patch on what is there; put writes. Whatever is written in
+// between is not lost.
+func patch[D, R any](ctx context.Context, s *Server, in Patch, of *patchable[D], put func(D, resource.Precondition) (R, error)) (R, error) {
 	var none R
 	if err := patchType(in.ContentType); err != nil {
 		return none, err
@@ -129,16 +143,16 @@ func patch[D draft, R any](ctx context.Context, s *Server, in Patch, noun string
 		return none, headerProblem("If-None-Match", in.IfNoneMatch, "nothing: a PATCH needs something that is there")
 	}
 	for range maxAttempts {
-		before, err := now()
+		before, err := of.now()
 		if err != nil {
 			return none, problemOf(err)
 		}
-		had := before.ExpectedVersion()
-		want, err := patched(ctx, s, before, in.RawBody)
+		had := of.version(before)
+		want, err := of.patched(ctx, s, before, in.RawBody)
 		if err != nil {
 			return none, err
 		}
-		try := resource.Precondition{Version: cmp.Or(pre.Version, want.ExpectedVersion()), Trial: pre.Trial}
+		try := resource.Precondition{Version: cmp.Or(pre.Version, of.version(want)), Trial: pre.Trial}
 		free := try.Version == 0
 		if free {
 			try = resource.Precondition{Version: had, Absent: had == 0, Trial: pre.Trial}
@@ -149,7 +163,7 @@ func patch[D draft, R any](ctx context.Context, s *Server, in Patch, noun string
 		}
 		return r, missed(err, try)
 	}
-	return none, newProblem(string(api.CodeConflict), noun+" is being changed by others")
+	return none, newProblem(string(api.CodeConflict), of.noun+" is being changed by others")
 }
 
 // draft is what a client writes of a resource.
@@ -158,6 +172,17 @@ type draft interface {
 	ExpectedVersion() uint64
 	// Bare returns the draft without version and status: a patch is applied to it.
 	Bare() any
+}
+
+// drafted returns what can be patched as drafts of a type.
+func drafted[D draft](noun string, now func() (D, error)) *patchable[D] {
+	return &patchable[D]{
+		noun: noun, request: reflect.TypeFor[D](), bare: D.Bare, version: D.ExpectedVersion, now: now,
+		decode: func(body []byte) (d D, err error) {
+			err = json.Unmarshal(body, &d)
+			return d, err
+		},
+	}
 }
 
 const mergePatchType = "application/merge-patch+json"
@@ -173,12 +198,12 @@ func patchType(contentType string) error {
 }
 
 // patched returns a draft as the patch makes it, checked like any body.
-func patched[D draft](ctx context.Context, s *Server, now D, patch []byte) (want D, err error) {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[D](), true, "")
+func (of *patchable[D]) patched(ctx context.Context, s *Server, now D, patch []byte) (want D, err error) {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(of.request, true, "")
 	if p := s.shaped(ctx, schema, patch, true); p != nil {
 		return want, p
 	}
-	target, err := json.Marshal(now.Bare())
+	target, err := json.Marshal(of.bare(now))
 	if err != nil {
 		return want, problemOf(err)
 	}
@@ -189,7 +214,7 @@ func patched[D draft](ctx context.Context, s *Server, now D, patch []byte) (want
 	if p := s.shaped(ctx, schema, merged, false); p != nil {
 		return want, p
 	}
-	if err := json.Unmarshal(merged, &want); err != nil {
+	if want, err = of.decode(merged); err != nil {
 		return want, shapeProblem(http.StatusUnprocessableEntity, "", 0, []error{&huma.ErrorDetail{Location: "body", Message: err.Error()}})
 	}
 	return want, nil

@@ -5,8 +5,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/telemetry"
 	"github.com/weft-sdn/weft/telemetry/otlp"
 )
@@ -86,7 +88,7 @@ func speedsOf(ctx context.Context, c *controller.Controller) (map[string]map[uin
 			set(sw.Name, sw.Port(l.LocalID, l.LocalPort), l.MaxBandwidth)
 		}
 	}
-	ports, err := c.Ports().List(ctx)
+	ports, err := kind.Views[api.Port](ctx, c.Kinds())
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,21 @@ type fakeController struct {
 
 func newFakeController() *fakeController {
 	f := &fakeController{Controller: northboundtest.NewController(network())}
-	f.Planned = f.plan
+	f.Groups.Show = func(g *api.MulticastGroup, created bool) {
+		northboundtest.ShowGroup(g, created)
+		f.plan(g)
+	}
+	f.Groups.Look = f.look
+	reset := f.Groups.Asked
+	f.Groups.Asked = func(
+		ctx context.Context, name string, question any, pre engine.Precondition,
+	) (any, error) {
+		if _, ok := question.(api.ReadGroupState); ok {
+			return f.state(ctx, name)
+		}
+		return reset(ctx, name, question, pre)
+	}
+	f.Entries = entries
 	return f
 }
 
@@ -59,28 +73,22 @@ func network() *topology.Snapshot {
 	return b.Build()
 }
 
-func (f *fakeController) Groups() engine.Handle[api.MulticastGroupSpec, api.MulticastGroup] {
-	k := f.GroupKind()
-	k.One = f.group
-	return k
-}
-
-func (f *fakeController) group(ctx context.Context, name string) (api.MulticastGroup, error) {
-	g, err := f.Controller.Groups().Get(ctx, name)
+// look counts the looks at a group.
+func (f *fakeController) look(name string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
-	if f.looks++; err == nil && f.looks == 2 && !f.Down["n1"] {
+	g, ok := f.Groups.Items[name]
+	if f.looks++; ok && f.looks == 2 && !f.Down["n1"] {
 		g.Status.Set(api.Programmed, true, api.ReasonInstalled, "", began)
 		for i := range g.Status.Receivers {
 			g.Status.Receivers[i].Programmed = true
 		}
-		f.Kept[name] = g
+		f.Groups.Items[name] = g
 	}
-	return g, err
 }
 
 // plan gives a group the tree n6 → n1 → receivers. f.Mu is held.
-func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
+func (f *fakeController) plan(g *api.MulticastGroup) {
 	f.looks = 0
 	s := &g.Status
 	s.Set(api.Accepted, true, api.ReasonPlanned, "", began)
@@ -106,8 +114,8 @@ func (f *fakeController) plan(g *api.MulticastGroup, _ bool) {
 	}}
 }
 
-func (f *fakeController) GroupState(ctx context.Context, name string) (api.GroupState, error) {
-	g, err := f.Controller.Groups().Get(ctx, name)
+func (f *fakeController) state(ctx context.Context, name string) (api.GroupState, error) {
+	g, err := f.Groups.Get(ctx, name)
 	if err != nil {
 		return api.GroupState{}, err
 	}
@@ -133,10 +141,8 @@ func (f *fakeController) GroupState(ctx context.Context, name string) (api.Group
 	return r, nil
 }
 
-func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.TableEntry, error) {
-	if err := f.Reach(sw); err != nil {
-		return nil, err
-	}
+// entries returns those of a table, nil for one that there is not.
+func entries(table string) []api.TableEntry {
 	field := func(name string, value any) api.Field {
 		return api.Field{Name: name, Value: value}
 	}
@@ -150,16 +156,16 @@ func (f *fakeController) Entries(_ context.Context, sw, table string) ([]api.Tab
 			})
 		}
 		out[1].Action, out[1].Params, out[1].Group = "", nil, 7
-		return out, nil
+		return out
 	case "mt_replica":
 		return []api.TableEntry{{
 			Table: table, Match: []api.Field{field("group", uint64(1)), field("rid", uint64(1))},
 			Action: "to_receiver_reth",
 			Params: []api.Field{field("receiver", "2001:db8:1::1"), field("va_offset", uint64(1<<64-4096)),
 				field("rkey", uint64(1<<32-1))},
-		}}, nil
+		}}
 	}
-	return nil, northboundtest.NoTable(sw, table)
+	return nil
 }
 
 // fakeAPI is the API of a fake controller.

@@ -181,38 +181,6 @@ func (r *Runner) DeleteEVProfile(ctx context.Context, name string, pre resource.
 		func() error { return r.early(r.wanted.deleteProfile(name, pre)) })
 }
 
-// CCProfiles returns all CC profiles by name.
-func (r *Runner) CCProfiles(ctx context.Context) (out []api.CCProfile, err error) {
-	err = r.read(ctx, func() {
-		out = resource.Views(r.wanted.cc, ccProfile)
-	})
-	return out, err
-}
-
-// CCProfile returns one CC profile.
-func (r *Runner) CCProfile(ctx context.Context, name string) (out api.CCProfile, err error) {
-	err = r.ask(ctx, func() (err error) {
-		out, err = resource.View(r.wanted.cc, name, ccProfile)
-		return err
-	})
-	return out, err
-}
-
-// PutCCProfile creates a CC profile or replaces its spec.
-func (r *Runner) PutCCProfile(ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (out api.CCProfile, created bool, err error) {
-	err = r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.cc, name) }, func() (err error) {
-		out, created, err = r.wanted.putCC(name, spec, pre)
-		return err
-	})
-	return out, created, err
-}
-
-// DeleteCCProfile removes a CC profile that no EV profile names.
-func (r *Runner) DeleteCCProfile(ctx context.Context, name string, pre resource.Precondition) error {
-	return r.change(ctx, pre, func() (uint64, any) { return intentOf(r.wanted.cc, name) },
-		func() error { return r.wanted.deleteCC(name, pre) })
-}
-
 // Hosts returns hosts in the order of their names, and whether there are more.
 func (r *Runner) Hosts(ctx context.Context, p Page) (out []api.Host, more bool, err error) {
 	err = r.read(ctx, func() {

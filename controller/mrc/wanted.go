@@ -36,12 +36,8 @@ const (
 	versionsKey  = recordPrefix + "versions"
 )
 
-// The kinds of resources; the name of an administrative state says all.
-var (
-	adminKind   = resource.Kind{Prefix: recordPrefix + "admin/"}
-	profileKind = resource.Kind{Name: "EV profile", Prefix: recordPrefix + "ev-profiles/"}
-	CCKind      = resource.Kind{Name: "CC profile", Prefix: recordPrefix + "cc-profiles/"}
-)
+// adminKind is the kind of administrative states, whose names say all.
+var adminKind = resource.Kind{Prefix: recordPrefix + "admin/"}
 
 // newWanted returns what the records say, and configures the core, which knows
 // no topology yet, accordingly.
@@ -50,8 +46,8 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 	w := &wanted{
 		core: core, now: now, versions: versions,
 		admins:   resource.NewCollection[api.AdminSpec, target](adminKind, versions),
-		profiles: resource.NewCollection[api.EVProfileSpec, struct{}](profileKind, versions),
-		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](CCKind, versions),
+		profiles: resource.NewCollection[api.EVProfileSpec, struct{}](EVProfileKind.Record, versions),
+		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](CCKind.Record, versions),
 	}
 	for _, r := range records {
 		for _, load := range []func(store.Record) (bool, error){versions.Load, w.admins.Load, w.profiles.Load, w.cc.Load} {

@@ -196,7 +196,7 @@ func TestWishesStay(t *testing.T) {
 
 // TestBadRecords: a store that holds something else is an error that names the record.
 func TestBadRecords(t *testing.T) {
-	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1", profileKind.Prefix + "a:b", CCKind.Prefix + "c"} {
+	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1", EVProfileKind.Prefix + "a:b", CCKind.Prefix + "c"} {
 		w := newWorld(t, 1, nil)
 		if _, err := newWanted(w.core, time.Now, []store.Record{{Key: key, Value: []byte("{")}}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)

@@ -43,7 +43,7 @@ type Feature struct {
 // New returns the feature without groups.
 func New(env *feature.Env) *Feature {
 	return &Feature{
-		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](Kind, env.Versions),
+		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](Kind.Record, env.Versions),
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),

@@ -16,9 +16,6 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Kind is that of multicast groups. The record of a group has its tree beside the spec.
-var Kind = resource.Kind{Name: "multicast group", Prefix: "groups/"}
-
 // Keys of the other records. A group that is being removed is no resource any more:
 // its tree has a record of its own until it has left the switches.
 const (

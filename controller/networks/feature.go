@@ -20,9 +20,6 @@ import (
 // sourcePrefix and the name of a network are the name of a source of the topology.
 const sourcePrefix = "network "
 
-// Kind is that of networks.
-var Kind = resource.Kind{Name: "network", Prefix: "networks/"}
-
 // decided is what the feature made of a network.
 type decided struct{ described *topology.Snapshot }
 
@@ -38,7 +35,7 @@ type Feature struct {
 
 // New returns the feature without networks.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](Kind, env.Versions)}
+	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](Kind.Record, env.Versions)}
 }
 
 // Load implements feature.Feature.

@@ -27,13 +27,6 @@ import (
 // owner is the owner of what switches hold for tenants and PFC policies.
 const owner = reconcile.Owner(plan.OwnerPFC)
 
-// The kinds of resources.
-var (
-	SRv6Kind   = resource.Kind{Name: "SRv6 policy", Prefix: "srv6-policies/"}
-	TenantKind = resource.Kind{Name: "tenant", Prefix: "tenants/"}
-	PFCKind    = resource.Kind{Name: "PFC policy", Prefix: "pfc-policies/"}
-)
-
 // decided is what the feature made of a resource.
 type decided[T any] struct {
 	// VRF is a tenant's. Learned is set when the tunnels of a PFC policy of scenario 2
@@ -80,9 +73,9 @@ func New(env *feature.Env) (*Feature, error) {
 	core, err := tunnel.New(config)
 	return &Feature{
 		env: env, core: core, config: config, inventory: env.Inventory(), found: make(plan.Edges),
-		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](SRv6Kind, env.Versions),
-		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind, env.Versions),
-		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](PFCKind, env.Versions),
+		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
+		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record, env.Versions),
+		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](PFCKind.Record, env.Versions),
 	}, err
 }
 

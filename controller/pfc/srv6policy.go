@@ -156,7 +156,7 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 		return api.SRv6Policy{}, false, err
 	}
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
-		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Name, name, p.Spec.Headend, p.Spec.Endpoint)}
+		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
 	way, err := f.tunnelSRv6Policy(name, &spec)
 	if err == nil {
@@ -177,7 +177,7 @@ func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	if used := f.policyUsers(name); len(used) > 0 {
-		return inUse(SRv6Kind, name, used)
+		return inUse(SRv6Kind.Record, name, used)
 	}
 	if err := f.core.DeleteSRv6Policy(name); err != nil {
 		return f.refusal("name", err)

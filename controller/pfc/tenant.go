@@ -108,7 +108,7 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 		vrf = t.Decided.VRF
 		for _, r := range f.pfcPolicies.All() {
 			if r.Spec.Tenant == name && !slices.Contains(spec.Policies, r.Spec.SRv6Policy) {
-				return api.Tenant{}, false, inUse(SRv6Kind, r.Spec.SRv6Policy, []string{PFCKind.Prefix + r.Name})
+				return api.Tenant{}, false, inUse(SRv6Kind.Record, r.Spec.SRv6Policy, []string{PFCKind.Prefix + r.Name})
 			}
 		}
 	} else if vrf, err = f.freeVRF(spec.Sites); err != nil {
@@ -133,7 +133,7 @@ func (f tenantResources) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	if used := f.tenantUsers(name); len(used) > 0 {
-		return inUse(TenantKind, name, pre.VisibleOf(used))
+		return inUse(TenantKind.Record, name, pre.VisibleOf(used))
 	}
 	if err := f.core.DeleteTenant(name); err != nil {
 		return f.refusalFor(pre, "name", err)

@@ -35,7 +35,7 @@ type Feature struct {
 // New returns the feature without ports.
 func New(env *feature.Env) *Feature {
 	return &Feature{
-		env: env, resources: resource.NewCollection[api.PortSpec, decided](kind, env.Versions),
+		env: env, resources: resource.NewCollection[api.PortSpec, decided](Kind.Record, env.Versions),
 		switches: make(map[string]*switchState), intents: make(map[string]*intent),
 	}
 }

@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/damping"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
-
-// kind is that of a port with a spec; its names are those of switch and port.
-var kind = resource.Kind{Name: "port", Prefix: "ports/"}
 
 // decided is what the controller made of a spec: nothing that must be kept.
 type decided struct{}

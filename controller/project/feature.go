@@ -22,9 +22,6 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Kind is that of projects.
-var Kind = resource.Kind{Name: "project", Prefix: "projects/"}
-
 // The kinds of resources that projects make, as [api.ProjectStatus] has them, and the SRv6 policies
 // that these name.
 const (
@@ -68,7 +65,7 @@ type Feature struct {
 
 // New returns the feature without projects.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
+	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind.Record, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
 }
 
 // Changes implements feature.Feature.

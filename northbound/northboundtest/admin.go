@@ -24,8 +24,8 @@ func (m *Multipath) link(id topology.LinkID) mrc.Target {
 
 // Links returns a page of links.
 func (m *Multipath) Links(_ context.Context, f mrc.LinkFilter, p mrc.Page) (out []api.Link, more bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	out, more = m.core.LinkPage(f, p)
 	for i := range out {
 		m.fillLink(&out[i])
@@ -41,8 +41,8 @@ func (m *Multipath) fillLink(l *api.Link) {
 
 // Link returns a link.
 func (m *Multipath) Link(_ context.Context, id topology.LinkID) (api.Link, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	l, ok := m.core.Link(id)
 	if !ok {
 		return l, missing("there is no link %q that paths cross", id)
@@ -53,8 +53,8 @@ func (m *Multipath) Link(_ context.Context, id topology.LinkID) (api.Link, error
 
 // Nodes returns a page of switches.
 func (m *Multipath) Nodes(_ context.Context, p mrc.Page) (out []api.Node, more bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	out, more = m.core.NodePage(p)
 	for i := range out {
 		m.fillNode(&out[i])
@@ -70,8 +70,8 @@ func (m *Multipath) fillNode(n *api.Node) {
 
 // Node returns a switch.
 func (m *Multipath) Node(_ context.Context, id topology.NodeID) (api.Node, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	n, ok := m.core.Node(id)
 	if !ok {
 		return n, missing("there is no node %q in the fabric", id)
@@ -82,8 +82,8 @@ func (m *Multipath) Node(_ context.Context, id topology.NodeID) (api.Node, error
 
 // Planes returns the planes.
 func (m *Multipath) Planes(context.Context) (out []api.Plane, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	for _, p := range m.core.Planes() {
 		if a, ok := m.admins[mrc.Target{Plane: p.Plane}]; ok {
 			p.Version, p.Changed, p.Spec = a.Version, a.Changed, a.Spec
@@ -95,8 +95,8 @@ func (m *Multipath) Planes(context.Context) (out []api.Plane, err error) {
 
 // SetAdmin drains and undrains.
 func (m *Multipath) SetAdmin(_ context.Context, t mrc.Target, spec api.AdminSpec, pre resource.Precondition) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	if t.Link != "" {
 		t = m.link(t.Link)
 	}
@@ -125,15 +125,15 @@ func (m *Multipath) SetAdmin(_ context.Context, t mrc.Target, spec api.AdminSpec
 
 // Suspects returns the suspects.
 func (m *Multipath) Suspects(context.Context) ([]api.Suspect, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	return m.core.Suspects(), nil
 }
 
 // Probes returns a page of what probes have shown.
 func (m *Multipath) Probes(_ context.Context, f mrc.ProbeFilter, p mrc.Page) ([]api.EVProbe, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	out, more := m.core.ProbePage(f, p)
 	return out, more, nil
 }

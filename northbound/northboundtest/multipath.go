@@ -2,15 +2,15 @@ package northboundtest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/kind/kindtest"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -23,16 +23,14 @@ import (
 // controller does, and time passes only when somebody says so. Its hosts obey at
 // once, but for those that are stopped. See [NewFabric] for what the fabric is.
 type Multipath struct {
-	// mu guards the fields below it.
-	mu       sync.Mutex
-	core     *mrc.Core
-	now      time.Duration
-	version  uint64
-	profiles map[string]api.EVProfile
-	cc       map[string]api.CCProfile
-	admins   map[mrc.Target]api.Admin
-	held     map[string]*hostapi.State
-	stubborn map[string]bool // hosts that apply nothing any more
+	kindtest.State // its Mu guards all fields
+	core           *mrc.Core
+	now            time.Duration
+	profiles       map[string]api.EVProfile
+	cc             *kindtest.Memory[api.CCProfileSpec, api.CCProfile]
+	admins         map[mrc.Target]api.Admin
+	held           map[string]*hostapi.State
+	stubborn       map[string]bool // hosts that apply nothing any more
 }
 
 // NewFabric returns a fabric of two planes, each of the leaves a and b (of plane 1
@@ -61,9 +59,14 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{
-		core: core, profiles: make(map[string]api.EVProfile), cc: make(map[string]api.CCProfile),
+		core: core, profiles: make(map[string]api.EVProfile), State: kindtest.State{Now: Began},
 		admins: make(map[mrc.Target]api.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
 	}
+	m.cc = kindtest.New[api.CCProfileSpec, api.CCProfile](&m.State, mrc.CCKind, func(name string, s *api.CCProfileSpec) error {
+		*s = s.Complete()
+		return api.ValidateCCProfile(name, s)
+	})
+	m.cc.InUse, m.cc.Changed = m.inUse, m.tellCC
 	core.Tick(0)
 	core.SetTopology(snap)
 	core.InSync()
@@ -108,22 +111,22 @@ func must(err error) {
 
 // Pass lets time pass.
 func (m *Multipath) Pass(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	m.pass(d)
 }
 
 // Stop makes a host stop applying updates.
 func (m *Multipath) Stop(host string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	m.stubborn[host] = true
 }
 
 // Start makes a host apply updates again, and those that it missed.
 func (m *Multipath) Start(host string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	delete(m.stubborn, host)
 	for _, h := range m.core.Hosts() {
 		if h.Name == host {
@@ -136,16 +139,16 @@ func (m *Multipath) Start(host string) {
 
 // Cut takes the port of a switch down.
 func (m *Multipath) Cut(node topology.NodeID, port uint32) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	m.core.SetPorts(node, map[uint32]bool{port: false})
 	m.settle()
 }
 
 // Bad makes a host find an EV of a profile bad.
 func (m *Multipath) Bad(host, profile, text string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	v, err := hostapi.ParseEV(text)
 	if err != nil {
 		return err
@@ -155,8 +158,8 @@ func (m *Multipath) Bad(host, profile, text string) error {
 
 // Lossy makes a link lose one of a hundred packets for a while.
 func (m *Multipath) Lossy(id topology.LinkID) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	counts := make(map[string]hostapi.EVCount)
 	for range 4 {
 		m.pass(500 * time.Millisecond)
@@ -233,8 +236,8 @@ func (m *Multipath) settle() {
 }
 
 func (m *Multipath) next() uint64 {
-	m.version++
-	return m.version
+	m.Version++
+	return m.Version
 }
 
 func missing(format string, args ...any) error {
@@ -243,15 +246,15 @@ func missing(format string, args ...any) error {
 
 // Fabric returns the state of the fabric.
 func (m *Multipath) Fabric(context.Context) (api.Fabric, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	return m.core.Fabric(), nil
 }
 
 // Uplinks returns the links up from tier 0.
 func (m *Multipath) Uplinks(context.Context, any) (out []telemetry.Uplink, key any, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	for _, l := range m.core.Uplinks() {
 		out = append(out, telemetry.Uplink(l))
 	}
@@ -263,8 +266,8 @@ func (m *Multipath) StreamCounts(context.Context) (n mrc.StreamCounts, _ error) 
 
 // EVProfiles returns a page of profiles.
 func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Page) ([]api.EVProfile, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	items, more := m.core.ProfilePage(f, p)
 	out := make([]api.EVProfile, len(items))
 	for i := range items {
@@ -294,16 +297,16 @@ func (m *Multipath) profile(name string) (api.EVProfile, mrc.ProfileState, error
 
 // EVProfile returns a profile.
 func (m *Multipath) EVProfile(_ context.Context, name string) (api.EVProfile, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	p, _, err := m.profile(name)
 	return p, err
 }
 
 // EVs returns EVs of a profile.
 func (m *Multipath) EVs(_ context.Context, name string, f mrc.EVFilter, limit int) ([]api.EV, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	_, st, err := m.profile(name)
 	if err != nil {
 		return nil, false, err
@@ -314,8 +317,8 @@ func (m *Multipath) EVs(_ context.Context, name string, f mrc.EVFilter, limit in
 
 // EVPath returns the path of an EV.
 func (m *Multipath) EVPath(_ context.Context, name string, e hostapi.EV) (api.EVPath, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	_, st, err := m.profile(name)
 	if err != nil {
 		return api.EVPath{}, err
@@ -325,8 +328,8 @@ func (m *Multipath) EVPath(_ context.Context, name string, e hostapi.EV) (api.EV
 
 // PutEVProfile overrides a profile.
 func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	p, st, err := m.profile(name)
 	if err == nil {
 		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
@@ -334,7 +337,7 @@ func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProf
 	if err != nil || p.Version != 0 && p.Spec == spec {
 		return p, err
 	}
-	env := api.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc[name]; return ok }}
+	env := api.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc.Items[name]; return ok }}
 	if spec.MaxEVs == 0 && st.Built != nil {
 		env.Count = st.Built.Profile.Count
 	}
@@ -364,8 +367,8 @@ func override(s api.EVProfileSpec) mrc.Override {
 
 // DeleteEVProfile makes a profile what the configuration says.
 func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource.Precondition) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	p, _, err := m.profile(name)
 	if err == nil {
 		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
@@ -379,72 +382,22 @@ func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource
 	return err
 }
 
-// CCProfiles returns the CC profiles.
-func (m *Multipath) CCProfiles(context.Context) ([]api.CCProfile, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.cc)), nil
-}
+// Kinds returns the kinds of resources.
+func (m *Multipath) Kinds() []*kind.Kind { return []*kind.Kind{m.cc.Bound()} }
 
-// CCProfile returns a CC profile.
-func (m *Multipath) CCProfile(_ context.Context, name string) (api.CCProfile, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, ok := m.cc[name]
-	if !ok {
-		return p, missing("there is no CC profile %q", name)
-	}
-	return p, nil
-}
-
-// PutCCProfile creates or replaces a CC profile.
-func (m *Multipath) PutCCProfile(_ context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition) (api.CCProfile, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, known := m.cc[name]
-	spec = spec.Complete()
-	if err := errors.Join(pre.Check(fmt.Sprintf("CC profile %q", name), p.Version), api.ValidateCCProfile(name, &spec)); err != nil {
-		return p, false, err
-	}
-	if known && p.Spec == spec {
-		return p, false, nil
-	}
-	if pre.Trial != nil {
-		return api.CCProfile{Name: name, Version: m.version + 1, Created: Began, Spec: spec}, !known, nil
-	}
-	p = api.CCProfile{Name: name, Version: m.next(), Created: Began, Spec: spec}
-	m.cc[name] = p
-	m.tellCC()
-	return p, !known, nil
-}
-
-// DeleteCCProfile removes a CC profile that is not in use.
-func (m *Multipath) DeleteCCProfile(_ context.Context, name string, pre resource.Precondition) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p, known := m.cc[name]
-	if !known {
-		return missing("there is no CC profile %q", name)
-	}
-	if err := pre.Check(fmt.Sprintf("CC profile %q", name), p.Version); err != nil {
-		return err
-	}
+// inUse refuses the deletion of a CC profile that is in use.
+func (m *Multipath) inUse(name string) error {
 	for _, by := range slices.Sorted(maps.Keys(m.profiles)) {
 		if m.profiles[by].Spec.CCProfile == name {
 			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
 		}
 	}
-	if pre.Trial != nil {
-		return nil
-	}
-	delete(m.cc, name)
-	m.tellCC()
 	return nil
 }
 
 func (m *Multipath) tellCC() {
 	var all []*hostapi.CCProfile
-	for _, p := range m.cc {
+	for _, p := range m.cc.Items {
 		all = append(all, p.Spec.Host(p.Name))
 	}
 	m.core.SetCC(all)
@@ -472,8 +425,8 @@ func (m *Multipath) fill(h *api.Host) {
 
 // Hosts returns a page of hosts.
 func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []api.Host, more bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	out, more = m.core.HostPage(p)
 	for i := range out {
 		m.fill(&out[i])
@@ -483,8 +436,8 @@ func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []api.Host, more b
 
 // Host returns a host.
 func (m *Multipath) Host(_ context.Context, name string) (api.Host, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
 	h, ok := m.core.Host(name)
 	if !ok {
 		return h, missing("there is no host %q", name)

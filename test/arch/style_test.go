@@ -50,7 +50,6 @@ var longLines = map[string]int{
 var largeInterfaces = map[string]string{
 	"controller/feature/feature.go Feature": "feature.Base answers those that a feature does not need",
 	"dataplane/control.go Controls":         "P4Runtime's kinds of cells, each direct, indirect and default; to be one address of a cell",
-	"northbound/controller.go Controller":   "a method a kind and request; to be a list of kinds",
 	"northbound/multipath.go Multipath":     "a method a kind and request; to be a list of kinds",
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
@@ -206,7 +207,7 @@ func (k *keeping) isReady(ctx context.Context, c *controller.Controller, groups 
 	if err != nil {
 		return false, err
 	}
-	all, err := c.Groups().List(ctx)
+	all, err := kind.Views[api.MulticastGroup](ctx, c.Kinds())
 	if err != nil {
 		return false, err
 	}

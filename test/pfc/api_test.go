@@ -9,31 +9,39 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 )
 
 // shown is a controller for the API whose PFC policies are those of the core in virtual time.
 type shown struct {
-	fake
+	*northboundtest.Controller
 	core *controller.Core
 }
 
-// fake answers what no test here asks for.
-type fake struct{ *northboundtest.Controller }
-
-func (fake) GroupState(context.Context, string) (r api.GroupState, err error)  { return r, nil }
-func (fake) Tables(context.Context, string) ([]api.Table, error)               { return nil, nil }
-func (fake) Entries(context.Context, string, string) ([]api.TableEntry, error) { return nil, nil }
-func (fake) Counters(context.Context, string) ([]api.Counter, error)           { return nil, nil }
-
-func (s *shown) PFCPolicies() resource.Handle[api.PFCPolicySpec, api.PFCPolicy] {
-	policies := s.core.PFCPolicies()
-	return &northboundtest.Kind[api.PFCPolicySpec, api.PFCPolicy]{
-		All: func(context.Context) ([]api.PFCPolicy, error) { return policies.List(), nil },
-		One: func(_ context.Context, name string) (api.PFCPolicy, error) { return policies.Get(name) },
+func (s *shown) Kinds() []*kind.Kind {
+	all := s.Controller.Kinds()
+	for i, k := range all {
+		if _, ok := k.Zero().(api.PFCPolicy); ok {
+			all[i] = kind.Bind(k, policies{core: s.core})
+		}
 	}
+	return all
+}
+
+// policies are the PFC policies of a core.
+type policies struct {
+	kind.Base[api.PFCPolicySpec, api.PFCPolicy]
+	core *controller.Core
+}
+
+func (p policies) List(context.Context, kind.Query) (kind.Page[api.PFCPolicy], error) {
+	return kind.Page[api.PFCPolicy]{Items: p.core.PFCPolicies().List()}, nil
+}
+
+func (p policies) Get(_ context.Context, name string) (api.PFCPolicy, error) {
+	return p.core.PFCPolicies().Get(name)
 }
 
 // restAPI asks the API of the bed's controller.
@@ -44,9 +52,8 @@ type restAPI struct {
 
 func newAPI(b *bed) *restAPI {
 	b.t.Helper()
-	s, err := northbound.New(northbound.DefaultConfig(),
-		&shown{fake{northboundtest.NewController(b.core().Topology())}, b.core()},
-		northbound.NewEvents(16, time.Unix(0, 0)))
+	c := &shown{northboundtest.NewController(b.core().Topology()), b.core()}
+	s, err := northbound.New(northbound.DefaultConfig(), c, northbound.NewEvents(16, time.Unix(0, 0)))
 	b.must(err)
 	return &restAPI{b.t, s.Handler()}
 }

@@ -1,7 +1,5 @@
 package resource
 
-import "context"
-
 // Resources are the resources of one kind as a core has them: S is what clients
 // write, R what they read. Errors are *api.Error, and a change that is refused
 // changes nothing.
@@ -15,13 +13,4 @@ type Resources[S, R any] interface {
 	Put(name string, spec S, pre Precondition) (r R, created bool, err error)
 	// Delete removes a resource that nothing refers to.
 	Delete(name string, pre Precondition) error
-}
-
-// Handle is [Resources] for many goroutines. Its methods wait until what follows
-// from a change has been kept, or until ctx ends.
-type Handle[S, R any] interface {
-	List(ctx context.Context) ([]R, error)
-	Get(ctx context.Context, name string) (R, error)
-	Put(ctx context.Context, name string, spec S, pre Precondition) (r R, created bool, err error)
-	Delete(ctx context.Context, name string, pre Precondition) error
 }

@@ -1,0 +1,194 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/natural"
+)
+
+// Handle reaches the resources of one kind: clients write S and read V. Its methods are called from
+// many goroutines. A write returns when the store has what follows from it. Errors for clients are
+// *[api.Error]; a change that is refused changes nothing.
+type Handle[S, V any] interface {
+	// List returns the resources that a query selects, in the order of the kind.
+	List(ctx context.Context, q Query) (Page[V], error)
+	// Get returns the resource of a name.
+	Get(ctx context.Context, name string) (V, error)
+	// Put creates a resource or replaces its spec. The spec that a resource has already changes
+	// nothing, the version included.
+	Put(
+		ctx context.Context, name string, spec S, pre resource.Precondition,
+	) (v V, created bool, err error)
+	// Delete removes a resource that no other resource refers to.
+	Delete(ctx context.Context, name string, pre resource.Precondition) error
+	// Ask answers a question about a resource, or carries out an action on it. A question is a type
+	// of package api, which also says what the answer is. [ErrNoQuestion] wraps the error of a kind
+	// that does not have the question.
+	Ask(ctx context.Context, name string, question any, pre resource.Precondition) (any, error)
+}
+
+// Query selects resources of a list. The zero value selects all.
+type Query struct {
+	// After is the name behind which the page begins.
+	After string
+	// Limit bounds the page; 0: no bound.
+	Limit int
+	// Keep reports whether the client may see the resource of a name; nil: it may see all.
+	Keep func(name string) bool
+	// Filter is what the kind selects by, a type of package api; nil: nothing.
+	Filter any
+}
+
+// Page is a part of a list.
+type Page[V any] struct {
+	Items []V
+	// More reports whether resources follow the last one.
+	More bool
+}
+
+// Errors of programs, not of clients.
+var (
+	// ErrNoQuestion is the error of a question that a kind does not have.
+	ErrNoQuestion = errors.New("the kind does not have the question")
+	// ErrReadOnly is the error of a write of a kind that clients only read.
+	ErrReadOnly = errors.New("clients do not write the kind")
+)
+
+// Select returns the page of a list that a query selects, in the order of the names. match applies
+// the filter of a query, and is only called when there is one.
+func Select[V any](
+	all []V, q Query, name func(*V) string, match func(v *V, filter any) bool,
+) Page[V] {
+	var p Page[V]
+	p.Items = make([]V, 0, len(all))
+	for i := range all {
+		v := &all[i]
+		at := name(v)
+		switch {
+		case q.After != "" && natural.Compare(at, q.After) <= 0, q.Keep != nil && !q.Keep(at),
+			q.Filter != nil && !match(v, q.Filter):
+			continue
+		}
+		p.Items = append(p.Items, *v)
+	}
+	slices.SortStableFunc(p.Items, func(a, b V) int { return natural.Compare(name(&a), name(&b)) })
+	if q.Limit > 0 && len(p.Items) > q.Limit {
+		p.Items, p.More = p.Items[:q.Limit], true
+	}
+	return p
+}
+
+// Ask is [Handle.Ask] with the type of the answer.
+func Ask[A, S, V any](
+	ctx context.Context, h Handle[S, V], name string, question any, pre resource.Precondition,
+) (a A, err error) {
+	answer, err := h.Ask(ctx, name, question, pre)
+	if err != nil {
+		return a, err
+	}
+	a, ok := answer.(A)
+	if !ok {
+		return a, fmt.Errorf("the answer to %T is a %T: %w", question, answer, ErrNoQuestion)
+	}
+	return a, nil
+}
+
+// Base is a handle that has nothing and refuses everything. A handle that embeds it needs only the
+// methods that its kind has.
+type Base[S, V any] struct{}
+
+// List implements [Handle].
+func (Base[S, V]) List(context.Context, Query) (Page[V], error) { return Page[V]{}, nil }
+
+// Get implements [Handle].
+func (Base[S, V]) Get(_ context.Context, name string) (v V, err error) {
+	return v, resource.NotFound(fmt.Sprintf("%q", name))
+}
+
+// Put implements [Handle].
+func (Base[S, V]) Put(
+	context.Context, string, S, resource.Precondition,
+) (v V, created bool, err error) {
+	return v, false, ErrReadOnly
+}
+
+// Delete implements [Handle].
+func (Base[S, V]) Delete(
+	context.Context, string, resource.Precondition,
+) error {
+	return ErrReadOnly
+}
+
+// Ask implements [Handle].
+func (Base[S, V]) Ask(
+	_ context.Context, _ string, question any, _ resource.Precondition,
+) (any, error) {
+	return nil, fmt.Errorf("%T: %w", question, ErrNoQuestion)
+}
+
+// erased is a handle whose types are known at run time only.
+type erased[S, V any] struct{ Handle[S, V] }
+
+func (e erased[S, V]) List(ctx context.Context, q Query) (p Page[any], err error) {
+	all, err := e.Handle.List(ctx, q)
+	p.More = all.More
+	p.Items = make([]any, 0, len(all.Items))
+	for i := range all.Items {
+		p.Items = append(p.Items, all.Items[i])
+	}
+	return p, err
+}
+
+func (e erased[S, V]) Get(ctx context.Context, name string) (any, error) {
+	return e.Handle.Get(ctx, name)
+}
+
+func (e erased[S, V]) Put(
+	ctx context.Context, name string, spec any, pre resource.Precondition,
+) (any, bool, error) {
+	return e.Handle.Put(ctx, name, spec.(S), pre)
+}
+
+// Of returns the handle of the kind in a list that has the types; nil: there is none.
+func Of[S, V any](all []*Kind) Handle[S, V] {
+	for _, k := range all {
+		if e, ok := k.Handle.(erased[S, V]); ok {
+			return e.Handle
+		}
+	}
+	return nil
+}
+
+// Views returns all resources of the kind in a list that has V as its view; none for a list
+// without that kind.
+func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
+	for _, k := range all {
+		h, ok := k.Handle.(interface {
+			views(context.Context) (any, error)
+		})
+		if !ok {
+			continue
+		}
+		if _, ok := k.zero.(V); !ok {
+			continue
+		}
+		found, err := h.views(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return found.([]V), nil
+	}
+	return nil, nil
+}
+
+func (e erased[S, V]) views(ctx context.Context) (any, error) {
+	p, err := e.Handle.List(ctx, Query{})
+	return p.Items, err
+}
+
+var _ Handle[any, any] = erased[struct{}, api.Orphan]{}

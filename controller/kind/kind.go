@@ -1,0 +1,219 @@
+package kind
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+)
+
+// Headings of operations in the document of the API.
+const (
+	HeadingGroups   = "multicast groups"
+	HeadingSwitches = "switches"
+	HeadingLossless = "lossless tenants"
+	HeadingFabric   = "multipath fabric"
+	HeadingNetwork  = "network"
+	HeadingAccess   = "access"
+)
+
+// Names are what a kind is called.
+type Names struct {
+	// One and Many are in paths, ids of operations and documents: "srv6-policy", "srv6-policies".
+	// Default of Many: the plural of One.
+	One, Many string
+	// Noun and Nouns are in messages: "SRv6 policy". Default of Nouns: the plural of Noun.
+	Noun, Nouns string
+	// Short and Shorts are at the command line. Default: One and Many.
+	Short, Shorts string
+}
+
+// About is what is known of a kind without its types.
+type About struct {
+	Names
+	// Prefix is what the keys of the records begin with; it ends in "/". "": the store has none.
+	Prefix string
+	// Heading is that of the operations in the document of the API.
+	Heading string
+	// Reads and Writes are the scopes of the operations. With TenantRead and TenantWrite a member
+	// of projects has them for resources of these projects.
+	Reads, Writes access.Scope
+	// Creates: clients create and delete the resources. Else these exist by themselves.
+	Creates bool
+	// Example is a merge patch of a spec.
+	Example any
+	// Created and Deleted say about the operations what their names do not; "": nothing.
+	Created, Deleted string
+	// Needs is the refusal when the controller has no handle of the kind; "": it always has one.
+	Needs string
+}
+
+// Kind is a kind of resources.
+type Kind struct {
+	About
+	// Record is the kind of the records.
+	Record resource.Kind
+	// Request, Spec, View and List are the types of a body, of a spec, of a resource and of a list.
+	Request, Spec, View, List reflect.Type
+	// Handle reaches the resources; nil: the controller has none of the kind.
+	Handle Handle[any, any]
+
+	zero   any // of View
+	decode func(body []byte) (Draft, error)
+	bare   func(d Draft) any
+	make   func(d Draft, created time.Time) any
+	stored func(r store.Record) (any, error)
+	hide   func(view any) any
+
+	name, changes []int // fields of View; changes is nil where it has none
+}
+
+// Draft is a body whose spec has the type Kind.Spec.
+type Draft = api.Request[any]
+
+// NewView makes a kind whose clients only read views V, which have the field Name.
+func NewView[V any](about About) *Kind {
+	var zero V
+	k := &Kind{About: about, zero: zero}
+	k.View, k.List = reflect.TypeFor[V](), reflect.TypeFor[api.List[V]]()
+	k.Names = about.Names.complete()
+	k.Record = resource.Kind{Name: k.Noun, Prefix: k.Prefix}
+	k.name = field[string](k.View, "Name")
+	if f, ok := k.View.FieldByName("Changes"); ok {
+		k.changes = f.Index
+	}
+	return k
+}
+
+// New makes a kind whose clients write specs S and read views V. A view has the fields Name,
+// Version and Spec. It may have Created, and Changes for what a dry run would change on switches.
+func New[S any, V api.Intended](about About) *Kind {
+	k := NewView[V](about)
+	k.Request, k.Spec = reflect.TypeFor[api.Request[S]](), reflect.TypeFor[S]()
+	version, spec := field[uint64](k.View, "Version"), field[S](k.View, "Spec")
+	created, known := k.View.FieldByName("Created")
+	k.decode = func(body []byte) (Draft, error) {
+		var r api.Request[S]
+		err := json.Unmarshal(body, &r)
+		return Draft{Name: r.Name, Version: r.Version, Spec: r.Spec}, err
+	}
+	k.bare = func(d Draft) any { return api.Request[S]{Name: d.Name, Spec: d.Spec.(S)} }
+	k.make = func(d Draft, at time.Time) any {
+		v := reflect.New(k.View).Elem()
+		v.FieldByIndex(k.name).SetString(d.Name)
+		v.FieldByIndex(version).SetUint(d.Version)
+		v.FieldByIndex(spec).Set(reflect.ValueOf(d.Spec))
+		if known {
+			v.FieldByIndex(created.Index).Set(reflect.ValueOf(at))
+		}
+		return v.Interface()
+	}
+	k.stored = func(r store.Record) (any, error) {
+		s, err := resource.Read[S](k.Record, r)
+		if err != nil {
+			return nil, err
+		}
+		return k.make(Draft{Name: s.Name, Version: s.Version, Spec: s.Spec}, s.Created), nil
+	}
+	return k
+}
+
+// Hiding has a kind take out of a view what it tells of others, for clients that may not know of
+// them.
+func Hiding[V any](k *Kind, hide func(*V)) *Kind {
+	k.hide = func(view any) any {
+		v := view.(V)
+		hide(&v)
+		return v
+	}
+	return k
+}
+
+// Bind returns a kind with its handle.
+func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind {
+	bound := *k
+	bound.Handle = erased[S, V]{h}
+	return &bound
+}
+
+// field returns the place of a field of a view. It panics on a view without it: a fault of this
+// program.
+func field[T any](view reflect.Type, name string) []int {
+	f, ok := view.FieldByName(name)
+	if !ok || f.Type != reflect.TypeFor[T]() {
+		panic(fmt.Sprintf("kind: %v has no field %s of type %v", view, name, reflect.TypeFor[T]()))
+	}
+	return f.Index
+}
+
+func (n Names) complete() Names {
+	n.Many, n.Nouns = cmp.Or(n.Many, Plural(n.One)), cmp.Or(n.Nouns, Plural(n.Noun))
+	if n.Short == "" {
+		n.Short, n.Shorts = n.One, n.Many
+	}
+	n.Shorts = cmp.Or(n.Shorts, Plural(n.Short))
+	return n
+}
+
+// Plural returns the plural of a noun.
+func Plural(noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok {
+		return stem + "ies"
+	}
+	return noun + "s"
+}
+
+// Path returns the path of the collection in the API.
+func (k *Kind) Path() string { return "/v1/" + k.Many }
+
+// Zero returns an empty view.
+func (k *Kind) Zero() any { return k.zero }
+
+// NameOf returns the name of a resource of the kind.
+func (k *Kind) NameOf(view any) string {
+	return reflect.ValueOf(view).FieldByIndex(k.name).String()
+}
+
+// DraftOf returns a resource as a client would write it.
+func (k *Kind) DraftOf(view any) Draft {
+	version, spec := view.(api.Intended).Intent()
+	return Draft{Name: k.NameOf(view), Version: version, Spec: spec}
+}
+
+// Decode reads a body, JSON of the type Request.
+func (k *Kind) Decode(body []byte) (Draft, error) { return k.decode(body) }
+
+// Bare returns a draft as a body that has its name and spec alone.
+func (k *Kind) Bare(d Draft) any { return k.bare(d) }
+
+// Make returns a resource that was created at a time, without a status.
+func (k *Kind) Make(d Draft, created time.Time) any { return k.make(d, created) }
+
+// Stored returns a resource as its record has it: without what the controller decided about it.
+func (k *Kind) Stored(r store.Record) (any, error) { return k.stored(r) }
+
+// WithChanges returns a resource with the changes of switches that a dry run has found.
+func (k *Kind) WithChanges(view any, changes []api.SwitchChange) any {
+	if k.changes == nil {
+		return view
+	}
+	v := reflect.New(k.View).Elem()
+	v.Set(reflect.ValueOf(view))
+	v.FieldByIndex(k.changes).Set(reflect.ValueOf(changes))
+	return v.Interface()
+}
+
+// Hidden returns a resource without what it tells of others.
+func (k *Kind) Hidden(view any) any {
+	if k.hide == nil {
+		return view
+	}
+	return k.hide(view)
+}

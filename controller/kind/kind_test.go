@@ -1,0 +1,184 @@
+package kind_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/kind/kindtest"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+)
+
+var tenants = kind.New[api.TenantSpec, api.Tenant](kind.About{
+	Names: kind.Names{One: "a-policy", Noun: "A policy"}, Prefix: "tenants/", Creates: true,
+})
+
+// TestNames: a kind completes the names that it is not given.
+func TestNames(t *testing.T) {
+	want := kind.Names{One: "a-policy", Many: "a-policies", Noun: "A policy", Nouns: "A policies",
+		Short: "a-policy", Shorts: "a-policies"}
+	record := resource.Kind{Name: "A policy", Prefix: "tenants/"}
+	if tenants.Names != want || tenants.Path() != "/v1/a-policies" || tenants.Record != record {
+		t.Errorf("%+v, %s, %+v", tenants.Names, tenants.Path(), tenants.Record)
+	}
+}
+
+// TestSelect: a page has what the client may see behind the last one of the page before, in the
+// order of the names, and no more than its limit.
+func TestSelect(t *testing.T) {
+	all := []string{"g10", "x", "g9", "g1", "g11"}
+	for _, c := range []struct {
+		q    kind.Query
+		want string
+		more bool
+	}{
+		{kind.Query{}, "g1 g9 g10 g11 x", false},
+		{kind.Query{After: "g9"}, "g10 g11 x", false},
+		{kind.Query{After: "g2"}, "g9 g10 g11 x", false},
+		{kind.Query{After: "g9", Limit: 2}, "g10 g11", true},
+		{kind.Query{Limit: 5}, "g1 g9 g10 g11 x", false},
+		{kind.Query{Keep: func(name string) bool { return name != "g9" }, Limit: 2}, "g1 g10", true},
+		{kind.Query{Filter: "1"}, "g1 g10 g11", false},
+		{kind.Query{After: "x"}, "", false},
+	} {
+		p := kind.Select(all, c.q, func(s *string) string { return *s }, func(s *string, filter any) bool {
+			return strings.Contains(*s, filter.(string))
+		})
+		if got := strings.Join(p.Items, " "); got != c.want || p.More != c.more || p.Items == nil {
+			t.Errorf("%+v: %q, more %v, want %q, %v", c.q, got, p.More, c.want, c.more)
+		}
+	}
+	if !slices.Equal(all, []string{"g10", "x", "g9", "g1", "g11"}) {
+		t.Errorf("the list has changed: %v", all)
+	}
+}
+
+// TestStored: a record gives the resource with its version, spec and time, and no status.
+func TestStored(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	versions := resource.NewVersions("versions")
+	items := resource.NewCollection[api.TenantSpec, struct{}](tenants.Record, versions)
+	items.Put("blue", api.TenantSpec{Slice: 7}, at)
+	got, err := tenants.Stored(items.Records()[0])
+	want := api.Tenant{Name: "blue", Version: 1, Created: at, Spec: api.TenantSpec{Slice: 7}}
+	if a, b := text(t, got), text(t, want); err != nil || a != b {
+		t.Errorf("%s, %v, want %s", a, err, b)
+	}
+	d := tenants.DraftOf(got)
+	if d.Name != "blue" || d.Version != 1 || d.Spec.(api.TenantSpec).Slice != 7 {
+		t.Errorf("%+v", d)
+	}
+	if _, err := tenants.Stored(store.Record{Key: "tenants/x", Value: []byte("{")}); err == nil {
+		t.Error("a record that is no JSON is taken")
+	}
+}
+
+// TestWithChanges: the changes of a dry run are in the answer, and not in the resource.
+func TestWithChanges(t *testing.T) {
+	before := api.Tenant{Name: "blue"}
+	after := tenants.WithChanges(before, []api.SwitchChange{{Switch: "n1"}}).(api.Tenant)
+	if len(after.Changes) != 1 || after.Name != "blue" || before.Changes != nil {
+		t.Errorf("%+v, %+v", before, after)
+	}
+}
+
+// TestHidden: a kind hides what it says of others in a copy.
+func TestHidden(t *testing.T) {
+	k := kind.New[api.TenantSpec, api.Tenant](tenants.About)
+	k = kind.Hiding(k, func(v *api.Tenant) { v.Status.VRF = 0 })
+	whole := api.Tenant{Name: "blue", Status: api.TenantStatus{VRF: 7}}
+	v := k.Hidden(whole).(api.Tenant)
+	if v.Status.VRF != 0 || v.Name != "blue" || whole.Status.VRF != 7 {
+		t.Errorf("%+v, %+v", v, whole)
+	}
+	if v := tenants.Hidden(whole).(api.Tenant); v.Status.VRF != 7 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestOf: a list gives the handle and the views of the kind that has the types.
+func TestOf(t *testing.T) {
+	m := kindtest.New[api.TenantSpec, api.Tenant](&kindtest.State{}, tenants, nil)
+	all := []*kind.Kind{tenants, m.Bound()}
+	h := kind.Of[api.TenantSpec, api.Tenant](all)
+	if h == nil || kind.Of[api.NetworkSpec, api.Network](all) != nil {
+		t.Fatal(h)
+	}
+	_, created, err := h.Put(t.Context(), "blue", api.TenantSpec{Slice: 7}, resource.Precondition{})
+	if err != nil || !created {
+		t.Fatal(err)
+	}
+	views, err := kind.Views[api.Tenant](t.Context(), all)
+	if err != nil || len(views) != 1 || views[0].Spec.Slice != 7 {
+		t.Errorf("%+v, %v", views, err)
+	}
+	v, err := m.Bound().Handle.Get(t.Context(), "blue")
+	if err != nil || tenants.NameOf(v) != "blue" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if other, err := kind.Views[api.Network](t.Context(), all); err != nil || other != nil {
+		t.Errorf("%v, %v", other, err)
+	}
+}
+
+// TestAsk: an answer of another type than the question's is an error, and so is a question that a
+// kind does not have.
+func TestAsk(t *testing.T) {
+	m := kindtest.New[api.TenantSpec, api.Tenant](&kindtest.State{}, tenants, nil)
+	ask := func() (string, error) {
+		return kind.Ask[string](t.Context(), m, "blue", api.ReadTables{}, resource.Precondition{})
+	}
+	if _, err := ask(); !errors.Is(err, kind.ErrNoQuestion) {
+		t.Error(err)
+	}
+	answer := any(7)
+	m.Asked = func(context.Context, string, any, resource.Precondition) (any, error) {
+		return answer, nil
+	}
+	if _, err := ask(); !errors.Is(err, kind.ErrNoQuestion) {
+		t.Error(err)
+	}
+	answer = "blue"
+	if a, err := ask(); err != nil || a != "blue" {
+		t.Error(a, err)
+	}
+}
+
+// TestBase: a kind that clients only read refuses writes.
+func TestBase(t *testing.T) {
+	var b kind.Base[struct{}, api.Orphan]
+	_, _, err := b.Put(t.Context(), "x", struct{}{}, resource.Precondition{})
+	gone := b.Delete(t.Context(), "x", resource.Precondition{})
+	if !errors.Is(err, kind.ErrReadOnly) || !errors.Is(gone, kind.ErrReadOnly) {
+		t.Error(err, gone)
+	}
+	if _, err := b.Get(t.Context(), "x"); !errors.Is(err, api.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// TestViewWithoutFields: a view that lacks a field is a fault of the program, found when it starts.
+func TestViewWithoutFields(t *testing.T) {
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(r.(string), "has no field Name") {
+			t.Error(r)
+		}
+	}()
+	kind.NewView[struct{ ID string }](kind.About{})
+}
+
+func text(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

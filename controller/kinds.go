@@ -1,0 +1,184 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/networks"
+	"github.com/weft-sdn/weft/controller/orphan"
+	"github.com/weft-sdn/weft/controller/pfc"
+	"github.com/weft-sdn/weft/controller/port"
+	"github.com/weft-sdn/weft/controller/project"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// kinds are the kinds of resources, with what reaches them in a core.
+var kinds = []offered{
+	offer(multicast.Kind, (*Core).Groups, &more[api.MulticastGroup]{asks: askGroup}),
+	offer(pfc.SRv6Kind, (*Core).SRv6Policies, nil),
+	offer(pfc.TenantKind, (*Core).Tenants, nil),
+	offer(pfc.PFCKind, (*Core).PFCPolicies, nil),
+	offer(networks.Kind, (*Core).Networks, nil),
+	offer(project.Kind, (*Core).Projects, nil),
+	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
+	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
+	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},
+}
+
+// offered is a kind of resources that controllers have.
+type offered struct {
+	kind *kind.Kind
+	bind func(*Controller) *kind.Kind
+}
+
+// offer makes the line of a kind in the list of kinds; m is nil for a kind that has no more than
+// what all kinds have.
+func offer[S any, R api.Intended](
+	k *kind.Kind, of func(*Core) resource.Resources[S, R], m *more[R],
+) offered {
+	if m == nil {
+		m = &more[R]{}
+	}
+	return offered{k, func(c *Controller) *kind.Kind {
+		return kind.Bind(k, handle[S, R]{c, k, of, m})
+	}}
+}
+
+// Kinds returns the kinds of resources without handles, for whoever reads their records without a
+// core.
+func Kinds() (out []*kind.Kind) {
+	for _, o := range kinds {
+		out = append(out, o.kind)
+	}
+	return out
+}
+
+// Kinds returns all kinds of resources.
+func (c *Controller) Kinds() (out []*kind.Kind) {
+	for _, o := range kinds {
+		out = append(out, o.bind(c))
+	}
+	return out
+}
+
+// askGroup answers the questions about a multicast group.
+func askGroup(
+	ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
+) (any, error) {
+	switch question.(type) {
+	case api.ResetGroup:
+		var g api.MulticastGroup
+		err := c.write(ctx, pre, func(core *Core) (err error) {
+			g, err = core.ResetGroup(name, pre)
+			return err
+		})
+		return g, err
+	case api.ReadGroupState:
+		return ask[api.GroupState](ctx, c, func(core *Core) (uint64, error) {
+			return core.QueryState(name)
+		})
+	}
+	return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+}
+
+// orphans implements kind.Handle. With a trial in the precondition a deletion changes a copy of the
+// core.
+type orphans struct {
+	kind.Base[struct{}, api.Orphan]
+	c *Controller
+}
+
+func (o orphans) List(ctx context.Context, q kind.Query) (p kind.Page[api.Orphan], err error) {
+	var all []api.Orphan
+	if err := o.c.read(ctx, func(core *Core) { all = core.Orphans() }); err != nil {
+		return p, err
+	}
+	return kind.Select(all, q, func(x *api.Orphan) string { return x.Name }, orphan.Matches), nil
+}
+
+func (o orphans) Get(ctx context.Context, name string) (out api.Orphan, err error) {
+	stopped := o.c.read(ctx, func(core *Core) { out, err = core.Orphan(name) })
+	return out, first(stopped, err)
+}
+
+func (o orphans) Delete(ctx context.Context, name string, pre resource.Precondition) error {
+	return o.c.write(ctx, pre, func(core *Core) error { return core.DeleteOrphan(name) })
+}
+
+func (o orphans) Ask(
+	ctx context.Context, sw string, question any, pre resource.Precondition,
+) (any, error) {
+	if _, ok := question.(api.DeleteOrphans); !ok {
+		return o.Base.Ask(ctx, sw, question, pre)
+	}
+	var names []string
+	err := o.c.write(ctx, pre, func(core *Core) (err error) {
+		names, err = core.DeleteOrphans(sw)
+		return err
+	})
+	return names, err
+}
+
+// switchKind is the kind of the switches.
+var switchKind = kind.NewView[api.SwitchStatus](kind.About{
+	Names:   kind.Names{One: "switch", Many: "switches", Noun: "switch", Nouns: "switches"},
+	Heading: kind.HeadingSwitches,
+})
+
+// switches implements kind.Handle.
+type switches struct {
+	kind.Base[struct{}, api.SwitchStatus]
+	c *Controller
+}
+
+func (s switches) List(
+	ctx context.Context, q kind.Query,
+) (p kind.Page[api.SwitchStatus], err error) {
+	all, err := s.c.Switches(ctx)
+	if err != nil {
+		return p, err
+	}
+	return kind.Select(all, q, func(x *api.SwitchStatus) string { return x.Name }, nil), nil
+}
+
+func (s switches) Get(ctx context.Context, name string) (out api.SwitchStatus, err error) {
+	all, err := s.c.Switches(ctx)
+	if err != nil {
+		return out, err
+	}
+	if i := slices.IndexFunc(all, func(x api.SwitchStatus) bool { return x.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return out, resource.NotFound(fmt.Sprintf("switch %q", name))
+}
+
+func (s switches) Ask(
+	ctx context.Context, name string, question any, pre resource.Precondition,
+) (any, error) {
+	switch q := question.(type) {
+	case api.ReadGNMI:
+		var out api.SwitchGNMI
+		var err error
+		stopped := s.c.read(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
+		return out, first(stopped, err)
+	case api.ReadTables:
+		return reach(s.c, name, func(sw Switch) ([]api.Table, error) { return sw.Tables(), nil })
+	case api.ReadCounterNames:
+		return reach(s.c, name, func(sw Switch) ([]string, error) { return sw.CounterNames(), nil })
+	case api.ReadCounters:
+		return reach(s.c, name, func(sw Switch) ([]api.Counter, error) { return sw.Counters(ctx) })
+	case api.ReadEntries:
+		return reach(s.c, name, func(sw Switch) ([]api.TableEntry, error) {
+			if !slices.ContainsFunc(sw.Tables(), func(t api.Table) bool { return t.Name == q.Table }) {
+				what := fmt.Sprintf("switch %s has no table %q", name, q.Table)
+				return nil, &api.Error{Code: api.CodeNotFound, Message: what}
+			}
+			return sw.Inspect(ctx, q.Table)
+		})
+	}
+	return s.Base.Ask(ctx, name, question, pre)
+}

@@ -36,7 +36,8 @@ func TestControllerRestart(t *testing.T) {
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := f.mrc.CCProfiles().Put(t.Context(), "slow", cc, resource.Precondition{}); err != nil {
+		_, _, err := f.mrc.CCProfiles().Put(t.Context(), "slow", cc, resource.Precondition{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.mrc.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2",

@@ -112,7 +112,14 @@ export function Audit() {
       )}
       <Answer of={records} what="the audit log">
         {(all) => (
-          <Table rows={all} columns={columns} id={id} label="Audit log" selected={chosen} empty="No record matches the filters." />
+          <Table
+            rows={all}
+            columns={columns}
+            id={id}
+            label="Audit log"
+            selected={chosen}
+            empty="No record matches the filters."
+          />
         )}
       </Answer>
     </>

@@ -59,6 +59,25 @@ func carryOut(t *testing.T, program, script string) {
 	}
 }
 
+// generated has cases that p4testgen made of the fabric's program, without its comments, by the
+// seeds in their names. Its options were --test-backend STF --track-coverage STATEMENTS
+// --path-selection GREEDY_STATEMENT_SEARCH --disable-annotations=refers_to
+// --only-covering-tests, and for seed 11 --output-packet-only.
+const generated = "../../p4/testdata/generated"
+
+// TestGenerated: what the embedded switch makes of the fabric's program is what p4testgen expects.
+func TestGenerated(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(generated, "*.stf"))
+	if err != nil || len(cases) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, script := range cases {
+		t.Run(filepath.Base(script), func(t *testing.T) {
+			carryOut(t, "../../p4/fabric.json", script)
+		})
+	}
+}
+
 // TestCases runs the project's own cases: NAME.stf and NAME.WHAT.stf in the
 // folder of the embedded switch's programs belong to NAME.json. With -update
 // their expected packets are written anew; TestCasesOnBMv2 then says whether

@@ -77,7 +77,7 @@ func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], e
 	if err := h.c.read(ctx, func(core *Core) { all = h.of(core).List() }); err != nil {
 		return p, err
 	}
-	return kind.Select(all, q, func(r *R) string { return h.kind.NameOf(*r) }, h.more.match), nil
+	return kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match), nil
 }
 
 // Ask implements kind.Handle.

@@ -64,8 +64,11 @@ var (
 func Select[V any](
 	all []V, q Query, name func(*V) string, match func(v *V, filter any) bool,
 ) Page[V] {
-	var p Page[V]
-	p.Items = make([]V, 0, len(all))
+	type named struct {
+		name string
+		v    *V
+	}
+	found := make([]named, 0, len(all))
 	for i := range all {
 		v := &all[i]
 		at := name(v)
@@ -74,11 +77,16 @@ func Select[V any](
 			q.Filter != nil && !match(v, q.Filter):
 			continue
 		}
-		p.Items = append(p.Items, *v)
+		found = append(found, named{at, v})
 	}
-	slices.SortStableFunc(p.Items, func(a, b V) int { return natural.Compare(name(&a), name(&b)) })
-	if q.Limit > 0 && len(p.Items) > q.Limit {
-		p.Items, p.More = p.Items[:q.Limit], true
+	slices.SortStableFunc(found, func(a, b named) int { return natural.Compare(a.name, b.name) })
+	var p Page[V]
+	if q.Limit > 0 && len(found) > q.Limit {
+		found, p.More = found[:q.Limit], true
+	}
+	p.Items = make([]V, len(found))
+	for i, f := range found {
+		p.Items[i] = *f.v
 	}
 	return p
 }
@@ -168,25 +176,19 @@ func Of[S, V any](all []*Kind) Handle[S, V] {
 // without that kind.
 func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
 	for _, k := range all {
-		h, ok := k.Handle.(interface {
-			views(context.Context) (any, error)
-		})
-		if !ok {
-			continue
+		if h, ok := k.Handle.(viewer[V]); ok {
+			return h.views(ctx)
 		}
-		if _, ok := k.zero.(V); !ok {
-			continue
-		}
-		found, err := h.views(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return found.([]V), nil
 	}
 	return nil, nil
 }
 
-func (e erased[S, V]) views(ctx context.Context) (any, error) {
+// viewer is a handle whose view has a type.
+type viewer[V any] interface {
+	views(ctx context.Context) ([]V, error)
+}
+
+func (e erased[S, V]) views(ctx context.Context) ([]V, error) {
 	p, err := e.Handle.List(ctx, Query{})
 	return p.Items, err
 }

@@ -176,9 +176,9 @@ func (k *Kind) Path() string { return "/v1/" + k.Many }
 // Zero returns an empty view.
 func (k *Kind) Zero() any { return k.zero }
 
-// NameOf returns the name of a resource of the kind.
+// NameOf returns the name of a resource of the kind; view is the resource, or points to it.
 func (k *Kind) NameOf(view any) string {
-	return reflect.ValueOf(view).FieldByIndex(k.name).String()
+	return reflect.Indirect(reflect.ValueOf(view)).FieldByIndex(k.name).String()
 }
 
 // DraftOf returns a resource as a client would write it.

@@ -48,9 +48,14 @@ func TestSelect(t *testing.T) {
 		{kind.Query{Filter: "1"}, "g1 g10 g11", false},
 		{kind.Query{After: "x"}, "", false},
 	} {
-		p := kind.Select(all, c.q, func(s *string) string { return *s }, func(s *string, filter any) bool {
+		named := 0
+		name := func(s *string) string { named++; return *s }
+		p := kind.Select(all, c.q, name, func(s *string, filter any) bool {
 			return strings.Contains(*s, filter.(string))
 		})
+		if named != len(all) {
+			t.Errorf("%+v: %d names of %d resources were looked up", c.q, named, len(all))
+		}
 		if got := strings.Join(p.Items, " "); got != c.want || p.More != c.more || p.Items == nil {
 			t.Errorf("%+v: %q, more %v, want %q, %v", c.q, got, p.More, c.want, c.more)
 		}

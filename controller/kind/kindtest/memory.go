@@ -71,7 +71,7 @@ func (m *Memory[S, V]) List(_ context.Context, q kind.Query) (kind.Page[V], erro
 	if m.Fail != nil {
 		return kind.Page[V]{}, m.Fail
 	}
-	name := func(v *V) string { return m.Kind.NameOf(*v) }
+	name := func(v *V) string { return m.Kind.NameOf(v) }
 	return kind.Select(slices.Collect(maps.Values(m.Items)), q, name, m.Match), nil
 }
 

@@ -138,7 +138,7 @@ func (c *collection) list(ctx context.Context, in PageParams, how Consistency) (
 	for i := range p.Items {
 		p.Items[i] = c.shown(ctx, p.Items[i])
 	}
-	return &labelled{label, pageOf(p, c.NameOf)}, nil
+	return &labelled{label, pageOf(p, func(r *any) string { return c.NameOf(*r) })}, nil
 }
 
 // kept returns the resources that a query selects, with the label of a stale answer where it is one.

@@ -51,16 +51,7 @@ func pageOfFabric[V any](
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return paged(items, more, key), known(in, len(items), filters...)
-}
-
-// paged is a page of a list: items, and where it continues.
-func paged[V any](items []V, more bool, key func(*V) string) *listOf[V] {
-	out := &listOf[V]{api.List[V]{Items: append([]V{}, items...)}}
-	if more && len(items) > 0 {
-		out.Body.Continue = encodeToken(key(&items[len(items)-1]))
-	}
-	return out
+	return &listOf[V]{pageOf(kind.Page[V]{Items: items, More: more}, key)}, known(in, len(items), filters...)
 }
 
 func (s *Server) registerEVProfiles() {
@@ -150,7 +141,7 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return paged(items, more, evKey), nil
+	return &listOf[api.EV]{pageOf(kind.Page[api.EV]{Items: items, More: more}, evKey)}, nil
 }
 
 func (s *Server) evPath(ctx context.Context, in *struct {

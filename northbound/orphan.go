@@ -84,7 +84,7 @@ func (s *Server) listOrphans(ctx context.Context, in *struct {
 	if in.Switch != "" && s.controller.Inventory().Switch(in.Switch) == nil {
 		return nil, s.unknownSwitch(in.Switch)
 	}
-	return listKind(ctx, in.PageParams, s.orphanKind(), onSwitch(in.Switch), func(o api.Orphan) string { return o.Name })
+	return listKind(ctx, in.PageParams, s.orphanKind(), onSwitch(in.Switch), func(o *api.Orphan) string { return o.Name })
 }
 
 // onSwitch is the filter of a list by a switch, nil without one.

@@ -22,10 +22,10 @@ func (p PageParams) query() (kind.Query, error) {
 }
 
 // pageOf returns a page with the token of the next one.
-func pageOf[T any](p kind.Page[T], name func(T) string) api.List[T] {
-	out := api.List[T]{Items: append(make([]T, 0, len(p.Items)), p.Items...)}
+func pageOf[T any](p kind.Page[T], name func(*T) string) api.List[T] {
+	out := api.List[T]{Items: append([]T{}, p.Items...)}
 	if p.More {
-		out.Continue = encodeToken(name(p.Items[len(p.Items)-1]))
+		out.Continue = encodeToken(name(&p.Items[len(p.Items)-1]))
 	}
 	return out
 }
@@ -37,7 +37,7 @@ func page[T any](in PageParams, items []T, key func(*T) string) ([]T, string, er
 	if err != nil {
 		return nil, "", err
 	}
-	out := pageOf(kind.Select(items, q, key, nil), func(t T) string { return key(&t) })
+	out := pageOf(kind.Select(items, q, key, nil), key)
 	return out.Items, out.Continue, nil
 }
 

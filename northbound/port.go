@@ -142,7 +142,7 @@ func (s *Server) listSwitchPorts(ctx context.Context, in *struct {
 	PageParams
 	Switch string `query:"switch" maxLength:"63" doc:"Only ports of this switch."`
 }) (*listOf[api.Port], error) {
-	out, err := listKind(ctx, in.PageParams, s.portKind(), onSwitch(in.Switch), func(p api.Port) string { return p.Name })
+	out, err := listKind(ctx, in.PageParams, s.portKind(), onSwitch(in.Switch), func(p *api.Port) string { return p.Name })
 	if err == nil && in.Switch != "" && in.Continue == "" && len(out.Body.Items) == 0 && s.controller.Inventory().Switch(in.Switch) == nil {
 		return nil, s.unknownSwitch(in.Switch)
 	}

@@ -63,11 +63,11 @@ func askSwitch[A any](ctx context.Context, s *Server, name string, question any)
 }
 
 func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*listOf[api.SwitchStatus], error) {
-	return listKind(ctx, *in, s.switchKind(), nil, func(w api.SwitchStatus) string { return w.Name })
+	return listKind(ctx, *in, s.switchKind(), nil, func(w *api.SwitchStatus) string { return w.Name })
 }
 
 // listKind returns a page of the resources of a kind.
-func listKind[S, V any](ctx context.Context, in PageParams, h kind.Handle[S, V], filter any, name func(V) string) (*listOf[V], error) {
+func listKind[S, V any](ctx context.Context, in PageParams, h kind.Handle[S, V], filter any, name func(*V) string) (*listOf[V], error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -89,24 +87,12 @@ func timeToProgrammed(ctx context.Context, url, name string,
 // exchange sends a request that is answered by a group.
 func exchange(ctx context.Context, method, url string, body []byte) (group api.MulticastGroup,
 	err error) {
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	code, answer, err := send(ctx, method, url, string(body))
 	if err != nil {
 		return group, err
 	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return group, err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return group, err
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return group, fmt.Errorf("%s %s: %s: %s", method, url, response.Status, answer)
+	if code >= http.StatusBadRequest {
+		return group, fmt.Errorf("%s %s: %d: %s", method, url, code, answer)
 	}
 	return group, json.Unmarshal(answer, &group)
 }

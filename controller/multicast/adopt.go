@@ -157,7 +157,7 @@ func (f *Feature) disown(g *group) {
 	g.adopted = false
 	for _, name := range f.env.Switches.Switches() {
 		if f.env.Switches.Recheck(name, g.owner()) {
-			g.touches[name] = true
+			f.noteOn(name, g)
 		}
 	}
 }

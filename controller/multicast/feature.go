@@ -2,6 +2,7 @@ package multicast
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -38,6 +39,10 @@ type Feature struct {
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
+
+	// on are the groups, by index, that may have something on a switch; noted when they may, and
+	// left out when they are found to have nothing.
+	on map[string]map[uint16]bool
 }
 
 // New returns the feature without groups.
@@ -47,7 +52,7 @@ func New(env *feature.Env) *Feature {
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
 		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
 		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),
-		pairs: make(map[api.QueuePair][]*group),
+		pairs: make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
 	}
 }
 
@@ -114,17 +119,38 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 
 // touch has the groups on a switch looked at.
 func (f *Feature) touch(sw string) {
-	for _, g := range f.groups {
-		if g.touches[sw] || g.target.Node(sw) != nil {
-			f.check[g.index], f.status[g.index] = true, true
+	for g := range f.groupsOn(sw) {
+		f.check[g.index], f.status[g.index] = true, true
+	}
+}
+
+// groupsOn yields the groups that have, or are to have, something on a switch.
+func (f *Feature) groupsOn(sw string) iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		for i := range f.on[sw] {
+			g := f.byIndex[i]
+			if g == nil || !g.touches[sw] && g.target.Node(sw) == nil {
+				delete(f.on[sw], i)
+			} else if !yield(g) {
+				return
+			}
 		}
 	}
+}
+
+// noteOn notes that a group may have something on a switch.
+func (f *Feature) noteOn(sw string, g *group) {
+	g.touches[sw] = true
+	if f.on[sw] == nil {
+		f.on[sw] = make(map[uint16]bool)
+	}
+	f.on[sw][g.index] = true
 }
 
 // markReady has the groups looked at that wait for a switch to have what every
 // group needs.
 func (f *Feature) markReady(sw string) {
-	for _, g := range f.groups {
+	for g := range f.groupsOn(sw) {
 		if g.phase == making && g.touches[sw] {
 			f.check[g.index] = true
 		}

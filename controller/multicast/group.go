@@ -190,7 +190,7 @@ func (f *Feature) switched(g *group) bool {
 // apply sets what every switch should hold for a group in its phase.
 func (f *Feature) apply(g *group) {
 	for _, sw := range g.switches() {
-		g.touches[sw] = true
+		f.noteOn(sw, g)
 	}
 	for sw := range g.touches {
 		entities := g.entities(sw)

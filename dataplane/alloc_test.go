@@ -194,7 +194,8 @@ func TestNoAllocationsOfExterns(t *testing.T) {
 	r := newRig(t, "state")
 	for i, m := range r.p.Meters() {
 		if m.Table < 0 {
-			if err := r.s.SetMeter(i, 2, &engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
+			if err := r.s.SetMeter(engine.Element(i, 2),
+				&engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -36,8 +36,8 @@ func TestForwarding(t *testing.T) {
 	// the default VRF
 	r.expect(9, ethTag+"2006"+ipAB, sent{5, ethTag + "2006 6 12 34500" + addrA + addrA})
 
-	v, err := r.s.DirectCounter(r.table("route"), []engine.Match{match(t, "0001"),
-		match(t, addrB+"/128")}, 0)
+	v, err := r.s.Counter(engine.CellOf(r.table("route"),
+		[]engine.Match{match(t, "0001"), match(t, addrB+"/128")}, 0))
 	if err != nil || v.Packets != 3 || v.Bytes != 54+52+52 {
 		t.Fatalf("direct counter %+v, %v", v, err)
 	}

@@ -37,13 +37,11 @@ type CloneSession struct {
 	PacketLength int
 }
 
-// Controls is the whole set of control methods of a Switch, listed here as
-// the contract for its users. A Switch is single-threaded: call these from
-// the goroutine that calls Receive and Advance. Indices are those of the
-// Program's info slices. Slices in results belong to the caller; slices in
-// arguments are copied. Every method fails with ErrNoProgram before
-// SetProgram (except the ones on ports, queues, groups and sessions) and with
-// ErrNotFound for an index there is no object of.
+// Controls are the control methods of a Switch, the contract for its users. A Switch is
+// single-threaded: call these from the goroutine that calls Receive and Advance. Indices are those
+// of the Program's info slices. Slices in results belong to the caller; slices in arguments are
+// copied. Every method fails with ErrNoProgram before SetProgram, except those of Replication and
+// Ports, and with ErrNotFound for an index there is no object of.
 type Controls interface {
 	// Program returns the running program, nil before SetProgram.
 	Program() *engine.Program
@@ -52,6 +50,15 @@ type Controls interface {
 	// groups and clone sessions, nothing in the queues.
 	SetProgram(p *engine.Program)
 
+	Tables
+	Profiles
+	Replication
+	Arrays
+	Ports
+}
+
+// Tables change the entries of tables.
+type Tables interface {
 	// InsertEntry adds an entry. ErrExists, ErrFull, ErrBadValue, ErrConst;
 	// ErrNotFound also when it refers to an unknown member or group.
 	InsertEntry(table int, e engine.Entry) error
@@ -76,6 +83,16 @@ type Controls interface {
 	// program's own. A table of a profile may have none: ErrNotFound.
 	DefaultEntry(table int) (t engine.Target, changed bool, err error)
 
+	// IdleEntries yields the entries whose idle timeout has passed since
+	// they last matched (or were written, or were last reported).
+	IdleEntries(now time.Duration) iter.Seq[engine.IdleEntry]
+	// SinceHit returns how long ago an entry of a table with idle timeouts
+	// last matched.
+	SinceHit(now time.Duration, table int, match []engine.Match, priority int32) (time.Duration, error)
+}
+
+// Profiles change the members and groups of action profiles.
+type Profiles interface {
 	// InsertMember adds a member: ErrExists, ErrFull, ErrBadValue.
 	InsertMember(profile int, m engine.Member) error
 	// ModifyMember replaces a member's action.
@@ -97,7 +114,10 @@ type Controls interface {
 	Group(profile int, id uint32) (engine.Group, error)
 	// Groups yields the groups by id.
 	Groups(profile int) iter.Seq[engine.Group]
+}
 
+// Replication change what the packet replication engine copies.
+type Replication interface {
 	// InsertMulticastGroup adds a multicast group: ErrExists, ErrBadValue.
 	InsertMulticastGroup(g MulticastGroup) error
 	// ModifyMulticastGroup replaces its replicas.
@@ -119,49 +139,23 @@ type Controls interface {
 	CloneSession(id uint16) (CloneSession, error)
 	// CloneSessions yields all by id.
 	CloneSessions() iter.Seq[CloneSession]
+}
 
-	// Counter reads an entry of an indirect counter: ErrRange.
-	Counter(counter, index int) (engine.CounterValue, error)
+// Arrays change counters, meters, registers and the value sets of parsers.
+type Arrays interface {
+	// Counter reads a counter: ErrRange.
+	Counter(at engine.Cell) (engine.CounterValue, error)
 	// SetCounter writes it.
-	SetCounter(counter, index int, v engine.CounterValue) error
-	// DirectCounter reads the counter of an entry.
-	DirectCounter(table int, match []engine.Match, priority int32) (engine.CounterValue, error)
-	// SetDirectCounter writes it.
-	SetDirectCounter(table int, match []engine.Match, priority int32, v engine.CounterValue) error
-	// DefaultCounter reads the direct counter of the default entry, which
-	// counts misses.
-	DefaultCounter(table int) (engine.CounterValue, error)
-	// SetDefaultCounter writes it.
-	SetDefaultCounter(table int, v engine.CounterValue) error
-
-	// Meter reads the configuration of an entry of an indirect meter;
-	// configured is false while it never was set.
-	Meter(meter, index int) (c engine.MeterConfig, configured bool, err error)
+	SetCounter(at engine.Cell, v engine.CounterValue) error
+	// Meter reads the configuration of a meter; configured is false while it has none. A miss then
+	// leaves the colour as it is; other packets are green.
+	Meter(at engine.Cell) (c engine.MeterConfig, configured bool, err error)
 	// SetMeter configures it; nil unconfigures.
-	SetMeter(meter, index int, c *engine.MeterConfig) error
-	// DirectMeter reads the configuration of an entry's meter.
-	DirectMeter(table int, match []engine.Match, priority int32) (c engine.MeterConfig,
-		configured bool, err error)
-	// SetDirectMeter configures it; nil unconfigures.
-	SetDirectMeter(table int, match []engine.Match, priority int32, c *engine.MeterConfig) error
-	// DefaultMeter reads the configuration of the meter of misses. As long as
-	// there is none, a miss leaves the colour as it is.
-	DefaultMeter(table int) (c engine.MeterConfig, configured bool, err error)
-	// SetDefaultMeter configures it; nil unconfigures.
-	SetDefaultMeter(table int, c *engine.MeterConfig) error
-
-	// MeterCounts reads what an entry of an indirect meter has marked.
-	MeterCounts(meter, index int) (engine.MeterCounts, error)
+	SetMeter(at engine.Cell, c *engine.MeterConfig) error
+	// MeterCounts reads what a meter has marked.
+	MeterCounts(at engine.Cell) (engine.MeterCounts, error)
 	// SetMeterCounts writes it.
-	SetMeterCounts(meter, index int, v engine.MeterCounts) error
-	// DirectMeterCounts reads what an entry's meter has marked.
-	DirectMeterCounts(table int, match []engine.Match, priority int32) (engine.MeterCounts, error)
-	// SetDirectMeterCounts writes it.
-	SetDirectMeterCounts(table int, match []engine.Match, priority int32, v engine.MeterCounts) error
-	// DefaultMeterCounts reads what the meter of misses has marked.
-	DefaultMeterCounts(table int) (engine.MeterCounts, error)
-	// SetDefaultMeterCounts writes it.
-	SetDefaultMeterCounts(table int, v engine.MeterCounts) error
+	SetMeterCounts(at engine.Cell, v engine.MeterCounts) error
 
 	// Register reads one entry of a register, ceil(width/8) octets: ErrRange.
 	Register(register, index int) ([]byte, error)
@@ -173,14 +167,10 @@ type Controls interface {
 	// SetValueSet replaces them. Each is ceil(width/8) octets: the fields
 	// one after another, right-aligned.
 	SetValueSet(set int, values [][]byte) error
+}
 
-	// IdleEntries yields the entries whose idle timeout has passed since
-	// they last matched (or were written, or were last reported).
-	IdleEntries(now time.Duration) iter.Seq[engine.IdleEntry]
-	// SinceHit returns how long ago an entry of a table with idle timeouts
-	// last matched.
-	SinceHit(now time.Duration, table int, match []engine.Match, priority int32) (time.Duration, error)
-
+// Ports change ports and the queues of the traffic manager.
+type Ports interface {
 	// SetQueueDepth limits the packets waiting in a priority queue of a
 	// port. prio < 0 is every priority, port NoPort every port; 0 packets is
 	// no limit.

@@ -99,18 +99,19 @@ func TestCounters(t *testing.T) {
 		r.result(6, 299, zero)
 	}
 	r.result(6, 300, zero) // out of range
-	v, err := r.s.Counter(0, 299)
+	v, err := r.s.Counter(engine.Element(0, 299))
 	if err != nil || v != (engine.CounterValue{Packets: 3, Bytes: 3 * 21}) {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if err := r.s.SetCounter(0, 299, engine.CounterValue{Packets: 10}); err != nil {
+	if err := r.s.SetCounter(engine.Element(0, 299), engine.CounterValue{Packets: 10}); err != nil {
 		t.Fatal(err)
 	}
 	r.result(6, 299, zero)
-	if v, _ := r.s.Counter(0, 299); v != (engine.CounterValue{Packets: 11, Bytes: 21}) {
+	v, _ = r.s.Counter(engine.Element(0, 299))
+	if v != (engine.CounterValue{Packets: 11, Bytes: 21}) {
 		t.Errorf("%+v", v)
 	}
-	if _, err := r.s.Counter(0, 300); !errors.Is(err, engine.ErrRange) {
+	if _, err := r.s.Counter(engine.Element(0, 300)); !errors.Is(err, engine.ErrRange) {
 		t.Errorf("index 300 of 300: %v", err)
 	}
 }
@@ -126,7 +127,8 @@ func TestMeters(t *testing.T) {
 		t.Fatalf("unconfigured: %d", c)
 	}
 	// 1,000 packets/s with a burst of 2; peak 2,000 with a burst of 4.
-	if err := r.s.SetMeter(m, 2, &engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
+	if err := r.s.SetMeter(engine.Element(m, 2),
+		&engine.MeterConfig{CIR: 1000, CBurst: 2, PIR: 2000, PBurst: 4}); err != nil {
 		t.Fatal(err)
 	}
 	want := []uint64{0, 0, 1, 1, 2, 2}
@@ -141,10 +143,11 @@ func TestMeters(t *testing.T) {
 			t.Errorf("1 ms later, packet %d: colour %d, want %d", i, c, w)
 		}
 	}
-	if err := r.s.SetMeter(m, 2, &engine.MeterConfig{CIR: 2, PIR: 1}); !errors.Is(err, engine.ErrBadValue) {
+	err := r.s.SetMeter(engine.Element(m, 2), &engine.MeterConfig{CIR: 2, PIR: 1})
+	if !errors.Is(err, engine.ErrBadValue) {
 		t.Errorf("committed above peak: %v", err)
 	}
-	if err := r.s.SetMeter(m, 2, nil); err != nil || color() != extern.Green {
+	if err := r.s.SetMeter(engine.Element(m, 2), nil); err != nil || color() != extern.Green {
 		t.Errorf("unconfigured again: %v", err)
 	}
 }
@@ -158,8 +161,9 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 	if err := r.s.InsertEntry(tab, e); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.s.SetDirectMeter(tab, e.Match, 0, &engine.MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000,
-		PBurst: 42}); err != nil {
+	if err := r.s.SetMeter(engine.CellOf(tab, e.Match, 0),
+		&engine.MeterConfig{CIR: 1000, CBurst: 21, PIR: 1000,
+			PBurst: 42}); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range []uint64{0, 1, 2} {

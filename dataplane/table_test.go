@@ -97,7 +97,7 @@ func TestControlWithoutProgram(t *testing.T) {
 	if err := s.InsertEntry(0, engine.Entry{}); !errors.Is(err, engine.ErrNoProgram) {
 		t.Error(err)
 	}
-	if _, err := s.Counter(0, 0); !errors.Is(err, engine.ErrNoProgram) {
+	if _, err := s.Counter(engine.Element(0, 0)); !errors.Is(err, engine.ErrNoProgram) {
 		t.Error(err)
 	}
 	if err := s.InsertMember(0, engine.Member{}); !errors.Is(err, engine.ErrNoProgram) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
@@ -129,7 +130,7 @@ func stateOf(r *rig) string {
 	}
 	for i, info := range r.p.Counters() {
 		for j := range info.Size {
-			if v, err := r.s.Counter(i, j); err != nil {
+			if v, err := r.s.Counter(engine.Element(i, j)); err != nil {
 				r.t.Fatal(err)
 			} else if v.Packets > 0 {
 				fmt.Fprintf(&b, "%s[%d] %+v\n", info.Name, j, v)

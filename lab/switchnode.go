@@ -8,6 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -170,7 +171,7 @@ func (n *SwitchNode) Counted(counter string, cell int64) uint64 {
 	}
 	for i, c := range sw.Program().Counters() {
 		if c.Name[strings.LastIndexByte(c.Name, '.')+1:] == counter {
-			v, err := sw.Counter(i, int(cell))
+			v, err := sw.Counter(engine.Element(i, int(cell)))
 			if err != nil {
 				return 0
 			}

@@ -28,228 +28,170 @@ func inRange(name string, i, size int) error {
 	return nil
 }
 
-// Counter reads an indirect counter; see dataplane.Controls.
-func (s *State) Counter(counter, index int) (CounterValue, error) {
-	if err := s.index("counter", counter, len(s.counters)); err != nil {
+// Counter reads a counter; see dataplane.Controls.
+func (s *State) Counter(at Cell) (CounterValue, error) {
+	if at.of != indirect {
+		v, err := s.directCounter(at)
+		if err != nil {
+			return CounterValue{}, err
+		}
+		return *v, nil
+	}
+	k, err := s.counterArray(at)
+	if err != nil {
 		return CounterValue{}, err
 	}
-	k := &s.counters[counter]
-	if err := inRange(s.prog.info.counters[counter].Name, index, k.Size); err != nil {
-		return CounterValue{}, err
-	}
-	return k.Read(uint64(index)), nil
+	return k.Read(uint64(at.index)), nil
 }
 
-// SetCounter writes an indirect counter; see dataplane.Controls.
-func (s *State) SetCounter(counter, index int, v CounterValue) error {
-	if _, err := s.Counter(counter, index); err != nil {
+// SetCounter writes a counter; see dataplane.Controls.
+func (s *State) SetCounter(at Cell, v CounterValue) error {
+	if at.of != indirect {
+		p, err := s.directCounter(at)
+		if err == nil {
+			*p = v
+		}
 		return err
 	}
-	*s.counters[counter].At(uint64(index)) = v
-	return nil
+	k, err := s.counterArray(at)
+	if err == nil {
+		*k.At(uint64(at.index)) = v
+	}
+	return err
 }
 
-// direct finds an entry of a table with a direct counter or meter.
-func (s *State) direct(table int, match []Match, prio int32,
-	has func(*matchTable) bool) (*matchTable, *entry, error) {
-	t, _, err := s.tableAt(table)
-	if err != nil {
-		return nil, nil, err
+// counterArray finds the array that an indirect counter is in.
+func (s *State) counterArray(at Cell) (*extern.Counter, error) {
+	if err := s.index("counter", at.array, len(s.counters)); err != nil {
+		return nil, err
 	}
-	if !has(t) {
-		return nil, nil, fmt.Errorf("table %s has no such direct resource: %w", t.name, ErrNotFound)
-	}
-	e, err := s.find(t, match, prio)
-	return t, e, err
+	k := &s.counters[at.array]
+	return k, inRange(s.prog.info.counters[at.array].Name, at.index, k.Size)
 }
 
-func hasCounter(t *matchTable) bool { return t.counter }
-func hasMeter(t *matchTable) bool   { return t.meter >= 0 }
-
-// DirectCounter reads an entry's counter; see dataplane.Controls.
-func (s *State) DirectCounter(table int, match []Match, priority int32) (CounterValue, error) {
-	_, e, err := s.direct(table, match, priority, hasCounter)
+// directCounter finds the counter of an entry or of the misses of a table.
+func (s *State) directCounter(at Cell) (*CounterValue, error) {
+	t, ts, err := s.tableAt(at.array)
 	if err != nil {
-		return CounterValue{}, err
-	}
-	return e.Value.counter, nil
-}
-
-// SetDirectCounter writes an entry's counter; see dataplane.Controls.
-func (s *State) SetDirectCounter(table int, match []Match, priority int32, v CounterValue) error {
-	_, e, err := s.direct(table, match, priority, hasCounter)
-	if err != nil {
-		return err
-	}
-	e.Value.counter = v
-	return nil
-}
-
-// DefaultCounter reads the counter of misses; see dataplane.Controls.
-func (s *State) DefaultCounter(table int) (CounterValue, error) {
-	t, ts, err := s.tableAt(table)
-	if err != nil {
-		return CounterValue{}, err
+		return nil, err
 	}
 	if !t.counter {
-		return CounterValue{}, fmt.Errorf("table %s has no direct counter: %w", t.name, ErrNotFound)
+		return nil, fmt.Errorf("table %s has no direct counter: %w", t.name, ErrNotFound)
 	}
-	return ts.missCounter, nil
+	if at.of == misses {
+		return &ts.missCounter, nil
+	}
+	e, err := s.find(t, at.match, at.priority)
+	if err != nil {
+		return nil, err
+	}
+	return &e.Value.counter, nil
 }
 
-// SetDefaultCounter writes the counter of misses; see dataplane.Controls.
-func (s *State) SetDefaultCounter(table int, v CounterValue) error {
-	if _, err := s.DefaultCounter(table); err != nil {
+// Meter reads the configuration of a meter; see dataplane.Controls.
+func (s *State) Meter(at Cell) (MeterConfig, bool, error) {
+	if at.of != indirect {
+		d, err := s.directMeter(at)
+		if err != nil {
+			return MeterConfig{}, false, err
+		}
+		c, configured := d.Configuration()
+		return c, configured, nil
+	}
+	a, err := s.meterArray(at)
+	if err != nil {
+		return MeterConfig{}, false, err
+	}
+	c, configured := a.Configuration(uint64(at.index))
+	return c, configured, nil
+}
+
+// SetMeter configures a meter; see dataplane.Controls.
+func (s *State) SetMeter(at Cell, c *MeterConfig) error {
+	if at.of != indirect {
+		d, err := s.directMeter(at)
+		if err == nil {
+			err = checkMeter(c)
+		}
+		if err == nil {
+			d.Configure(c, s.now)
+		}
 		return err
 	}
-	s.tables[table].missCounter = v
-	return nil
+	a, err := s.meterArray(at)
+	if err == nil {
+		err = checkMeter(c)
+	}
+	if err == nil {
+		a.Configure(uint64(at.index), c, s.now)
+	}
+	return err
 }
 
-// Meter reads an indirect meter's configuration; see dataplane.Controls.
-func (s *State) Meter(meter, index int) (MeterConfig, bool, error) {
-	if err := s.index("meter", meter, len(s.meters)); err != nil {
-		return MeterConfig{}, false, err
+// MeterCounts reads what a meter has marked; see dataplane.Controls.
+func (s *State) MeterCounts(at Cell) (MeterCounts, error) {
+	if at.of != indirect {
+		d, err := s.directMeter(at)
+		if err != nil {
+			return MeterCounts{}, err
+		}
+		return d.Marked, nil
 	}
-	a := &s.meters[meter]
-	if err := inRange(s.prog.info.meters[meter].Name, index, a.Size); err != nil {
-		return MeterConfig{}, false, err
+	a, err := s.meterArray(at)
+	if err != nil {
+		return MeterCounts{}, err
 	}
-	c, configured := a.Configuration(uint64(index))
-	return c, configured, nil
+	return a.Counts(uint64(at.index)), nil
+}
+
+// SetMeterCounts writes what a meter has marked; see dataplane.Controls.
+func (s *State) SetMeterCounts(at Cell, v MeterCounts) error {
+	if at.of != indirect {
+		d, err := s.directMeter(at)
+		if err == nil {
+			d.Marked = v
+		}
+		return err
+	}
+	a, err := s.meterArray(at)
+	if err == nil && a.Counts(uint64(at.index)) != v {
+		a.SetCounts(uint64(at.index), v)
+	}
+	return err
+}
+
+// meterArray finds the array that an indirect meter is in.
+func (s *State) meterArray(at Cell) (*extern.MeterArray, error) {
+	if err := s.index("meter", at.array, len(s.meters)); err != nil {
+		return nil, err
+	}
+	a := &s.meters[at.array]
+	return a, inRange(s.prog.info.meters[at.array].Name, at.index, a.Size)
+}
+
+// directMeter finds the meter of an entry or of the misses of a table.
+func (s *State) directMeter(at Cell) (*extern.DirectMeter, error) {
+	t, ts, err := s.tableAt(at.array)
+	if err != nil {
+		return nil, err
+	}
+	if t.meter < 0 {
+		return nil, fmt.Errorf("table %s has no direct meter: %w", t.name, ErrNotFound)
+	}
+	if at.of == misses {
+		return &ts.missMeter, nil
+	}
+	e, err := s.find(t, at.match, at.priority)
+	if err != nil {
+		return nil, err
+	}
+	return &e.Value.more.meter, nil
 }
 
 func checkMeter(c *MeterConfig) error {
 	if c != nil && c.EBurst == 0 && c.CIR > c.PIR {
 		return fmt.Errorf("committed rate %d above peak rate %d: %w", c.CIR, c.PIR, ErrBadValue)
 	}
-	return nil
-}
-
-// SetMeter configures an indirect meter; see dataplane.Controls.
-func (s *State) SetMeter(meter, index int, c *MeterConfig) error {
-	if _, _, err := s.Meter(meter, index); err != nil {
-		return err
-	}
-	if err := checkMeter(c); err != nil {
-		return err
-	}
-	s.meters[meter].Configure(uint64(index), c, s.now)
-	return nil
-}
-
-// DirectMeter reads an entry's meter configuration; see dataplane.Controls.
-func (s *State) DirectMeter(table int, match []Match, priority int32) (MeterConfig, bool, error) {
-	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil {
-		return MeterConfig{}, false, err
-	}
-	c, configured := e.Value.more.meter.Configuration()
-	return c, configured, nil
-}
-
-// SetDirectMeter configures an entry's meter; see dataplane.Controls.
-func (s *State) SetDirectMeter(table int, match []Match, priority int32, c *MeterConfig) error {
-	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil {
-		return err
-	}
-	if err := checkMeter(c); err != nil {
-		return err
-	}
-	e.Value.more.meter.Configure(c, s.now)
-	return nil
-}
-
-// missMeter returns the meter of a table's misses.
-func (s *State) missMeter(table int) (*extern.DirectMeter, error) {
-	t, ts, err := s.tableAt(table)
-	if err != nil {
-		return nil, err
-	}
-	if !hasMeter(t) {
-		return nil, fmt.Errorf("table %s has no direct meter: %w", t.name, ErrNotFound)
-	}
-	return &ts.missMeter, nil
-}
-
-// DefaultMeter reads the configuration of the meter of misses; see dataplane.Controls.
-func (s *State) DefaultMeter(table int) (MeterConfig, bool, error) {
-	d, err := s.missMeter(table)
-	if err != nil {
-		return MeterConfig{}, false, err
-	}
-	c, configured := d.Configuration()
-	return c, configured, nil
-}
-
-// SetDefaultMeter configures the meter of misses; see dataplane.Controls.
-func (s *State) SetDefaultMeter(table int, c *MeterConfig) error {
-	d, err := s.missMeter(table)
-	if err != nil {
-		return err
-	}
-	if err := checkMeter(c); err != nil {
-		return err
-	}
-	d.Configure(c, s.now)
-	return nil
-}
-
-// MeterCounts reads what an indirect meter has marked; see dataplane.Controls.
-func (s *State) MeterCounts(meter, index int) (v MeterCounts, err error) {
-	if _, _, err := s.Meter(meter, index); err != nil {
-		return v, err
-	}
-	return s.meters[meter].Counts(uint64(index)), nil
-}
-
-// SetMeterCounts writes what an indirect meter has marked; see dataplane.Controls.
-func (s *State) SetMeterCounts(meter, index int, v MeterCounts) error {
-	old, err := s.MeterCounts(meter, index)
-	if err != nil || v == old {
-		return err
-	}
-	s.meters[meter].SetCounts(uint64(index), v)
-	return nil
-}
-
-// DirectMeterCounts reads what an entry's meter has marked; see dataplane.Controls.
-func (s *State) DirectMeterCounts(table int, match []Match, priority int32) (MeterCounts, error) {
-	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil {
-		return MeterCounts{}, err
-	}
-	return e.Value.more.meter.Marked, nil
-}
-
-// SetDirectMeterCounts writes what an entry's meter has marked; see dataplane.Controls.
-func (s *State) SetDirectMeterCounts(table int, match []Match, priority int32,
-	v MeterCounts) error {
-	_, e, err := s.direct(table, match, priority, hasMeter)
-	if err != nil {
-		return err
-	}
-	e.Value.more.meter.Marked = v
-	return nil
-}
-
-// DefaultMeterCounts reads what the meter of misses has marked; see dataplane.Controls.
-func (s *State) DefaultMeterCounts(table int) (MeterCounts, error) {
-	d, err := s.missMeter(table)
-	if err != nil {
-		return MeterCounts{}, err
-	}
-	return d.Marked, nil
-}
-
-// SetDefaultMeterCounts writes what the meter of misses has marked; see dataplane.Controls.
-func (s *State) SetDefaultMeterCounts(table int, v MeterCounts) error {
-	d, err := s.missMeter(table)
-	if err != nil {
-		return err
-	}
-	d.Marked = v
 	return nil
 }
 

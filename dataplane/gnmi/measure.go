@@ -87,7 +87,7 @@ func countersOf(sw *dataplane.Switch) *programCounters {
 }
 
 func (c *programCounters) read(sw *dataplane.Switch, counter int, cell int64) uint64 {
-	v, err := sw.Counter(counter, int(cell))
+	v, err := sw.Counter(engine.Element(counter, int(cell)))
 	if err != nil { // a program of the same names and fewer ports
 		return 0
 	}

@@ -40,7 +40,7 @@ func TestMeasure(t *testing.T) {
 		p4.CounterClassDrops: 1000} {
 		c := find(len(counters), func(i int) string { return counters[i].Name }, name)
 		for class, factor := range map[uint8]uint64{5: 1, 2: 2, 7: 3} {
-			if err := sw.SetCounter(c, int(p4.ClassCell(4, class)),
+			if err := sw.SetCounter(engine.Element(c, int(p4.ClassCell(4, class))),
 				engine.CounterValue{Packets: n * factor}); err != nil {
 				t.Fatal(err)
 			}

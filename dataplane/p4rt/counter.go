@@ -62,16 +62,16 @@ func (r *realm) applyCounter(c *arraySchema, typ p4v1.Update_Type, e *p4v1.Count
 	if undo != nil {
 		old := make([]engine.CounterValue, to-from)
 		for i := range old {
-			old[i], _ = r.sw.Counter(c.engine, from+i)
+			old[i], _ = r.sw.Counter(engine.Element(c.engine, from+i))
 		}
 		undo.add(func() {
 			for i := range old {
-				_ = r.sw.SetCounter(c.engine, from+i, old[i])
+				_ = r.sw.SetCounter(engine.Element(c.engine, from+i), old[i])
 			}
 		})
 	}
 	for i := from; i < to; i++ {
-		if err := engineError(r.sw.SetCounter(c.engine, i, v)); err != nil {
+		if err := engineError(r.sw.SetCounter(engine.Element(c.engine, i), v)); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (r *realm) readCounters(q *p4v1.CounterEntry, out *reading) *Error {
 
 func (r *realm) emitCounters(c *arraySchema, from, to int, out *reading) *Error {
 	for i := from; i < to && out.more(); i++ {
-		v, err := r.sw.Counter(c.engine, i)
+		v, err := r.sw.Counter(engine.Element(c.engine, i))
 		if err != nil {
 			return engineError(err)
 		}
@@ -134,26 +134,11 @@ func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1
 	if t.counter == nil {
 		return invalid("the table has no direct counter")
 	}
-	if e.GetTableEntry().GetIsDefaultAction() {
-		if err := checkDefaultKey(e.GetTableEntry()); err != nil {
-			return err
-		}
-		old, gerr := r.sw.DefaultCounter(t.engine)
-		if gerr != nil || e.GetData() == nil {
-			return engineError(gerr)
-		}
-		v, err := counterValue(e.GetData())
-		if err != nil {
-			return err
-		}
-		undo.add(func() { _ = r.sw.SetDefaultCounter(t.engine, old) })
-		return engineError(r.sw.SetDefaultCounter(t.engine, v))
-	}
-	match, prio, err := t.matchKey(r.texts.looking(), nil, e.GetTableEntry())
+	at, err := r.cellOf(t, e.GetTableEntry())
 	if err != nil {
 		return err
 	}
-	old, gerr := r.sw.DirectCounter(t.engine, match, prio)
+	old, gerr := r.sw.Counter(at)
 	if gerr != nil || e.GetData() == nil {
 		return updateError(gerr, p4v1.Update_DELETE, "entry")
 	}
@@ -161,8 +146,18 @@ func (r *realm) applyDirectCounter(t *tableSchema, typ p4v1.Update_Type, e *p4v1
 	if err != nil {
 		return err
 	}
-	undo.add(func() { _ = r.sw.SetDirectCounter(t.engine, match, prio, old) })
-	return engineError(r.sw.SetDirectCounter(t.engine, match, prio, v))
+	undo.add(func() { _ = r.sw.SetCounter(at, old) })
+	return engineError(r.sw.SetCounter(at, v))
+}
+
+// cellOf returns the address of the direct counter and meter of an entry, which may be the default
+// entry.
+func (r *realm) cellOf(t *tableSchema, e *p4v1.TableEntry) (engine.Cell, *Error) {
+	if e.GetIsDefaultAction() {
+		return engine.CellOfMisses(t.engine), checkDefaultKey(e)
+	}
+	match, prio, err := t.matchKey(r.texts.looking(), nil, e)
+	return engine.CellOf(t.engine, match, prio), err
 }
 
 // checkDefaultKey checks that a default entry is named by its table alone.
@@ -176,39 +171,28 @@ func checkDefaultKey(e *p4v1.TableEntry) *Error {
 // readDirectCounters reads the counter of one entry, or with an empty match
 // of all entries of the table, or with table id 0 of all tables.
 func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Error {
-	wrap := func(t *tableSchema, x *engine.Entry, v engine.CounterValue) {
-		e := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: x == nil}
-		if x != nil {
-			e.Match, e.Priority = t.key.fieldMatches(r.texts, &out.slab, x.Match), x.Priority
-		}
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{
-			TableEntry: e, Data: counterData(v),
-		}}})
-	}
 	return r.readDirect(q.GetTableEntry(), "counter", out,
 		func(t *tableSchema) bool { return t.counter != nil },
-		func(t *tableSchema, x *engine.Entry) *Error {
-			v, err := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
+		func(e *p4v1.TableEntry, at engine.Cell) *Error {
+			v, err := r.sw.Counter(at)
 			if err != nil {
 				return updateError(err, p4v1.Update_DELETE, "entry")
 			}
-			wrap(t, x, v)
-			return nil
-		},
-		func(t *tableSchema) *Error {
-			v, err := r.sw.DefaultCounter(t.engine)
-			if err != nil {
-				return engineError(err)
-			}
-			wrap(t, nil, v)
+			d := &p4v1.DirectCounterEntry{TableEntry: e, Data: counterData(v)}
+			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: d}})
 			return nil
 		})
 }
 
-// readDirect walks the entries whose direct resource a request selects.
+// readDirect calls one for each entry whose direct counters or meters (kind) a request selects,
+// with the cell's address. Tables that have none do not take part.
 func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
-	has func(*tableSchema) bool,
-	entry func(*tableSchema, *engine.Entry) *Error, dflt func(*tableSchema) *Error) *Error {
+	has func(*tableSchema) bool, one func(*p4v1.TableEntry, engine.Cell) *Error) *Error {
+	entry := func(t *tableSchema, match []engine.Match, prio int32) *Error {
+		e := &p4v1.TableEntry{TableId: t.id, Priority: prio,
+			Match: t.key.fieldMatches(r.texts, &out.slab, match)}
+		return one(e, engine.CellOf(t.engine, match, prio))
+	}
 	all := func(t *tableSchema) *Error {
 		for x := range r.sw.Entries(t.engine) {
 			if !out.more() {
@@ -217,7 +201,7 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
 			if p := q.GetPriority(); p != 0 && p != x.Priority {
 				continue
 			}
-			if err := entry(t, &x); err != nil {
+			if err := entry(t, x.Match, x.Priority); err != nil {
 				return err
 			}
 		}
@@ -246,7 +230,8 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
 		err = invalid("the table has no direct %s", kind)
 	case q.GetIsDefaultAction():
 		if err = checkDefaultKey(q); err == nil {
-			err = dflt(t)
+			err = one(&p4v1.TableEntry{TableId: t.id, IsDefaultAction: true},
+				engine.CellOfMisses(t.engine))
 		}
 	case len(q.GetMatch()) == 0:
 		err = all(t)
@@ -254,7 +239,7 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
 		var match []engine.Match
 		var prio int32
 		if match, prio, err = t.matchKey(r.texts.looking(), nil, q); err == nil {
-			err = entry(t, &engine.Entry{Match: match, Priority: prio})
+			err = entry(t, match, prio)
 		}
 	}
 	if err != nil {

@@ -90,21 +90,16 @@ func (r *realm) applyMeter(m *arraySchema, typ p4v1.Update_Type, e *p4v1.MeterEn
 	if undo != nil {
 		old := make([]meterSnapshot, to-from)
 		for i := range old {
-			old[i].take(r.sw.Meter(m.engine, from+i))
-			old[i].counts, _ = r.sw.MeterCounts(m.engine, from+i)
+			old[i], _ = r.snapshot(engine.Element(m.engine, from+i))
 		}
 		undo.add(func() {
 			for i := range old {
-				_ = r.sw.SetMeter(m.engine, from+i, old[i].config)
-				_ = r.sw.SetMeterCounts(m.engine, from+i, old[i].counts)
+				r.restore(engine.Element(m.engine, from+i), old[i])
 			}
 		})
 	}
 	for i := from; i < to; i++ {
-		gerr := r.sw.SetMeter(m.engine, i, cfg)
-		if gerr == nil && e.GetCounterData() != nil {
-			gerr = r.sw.SetMeterCounts(m.engine, i, engine.MeterCounts{})
-		}
+		gerr := r.setMeter(engine.Element(m.engine, i), cfg, e.GetCounterData() != nil)
 		if gerr != nil {
 			return engineError(gerr)
 		}
@@ -118,10 +113,29 @@ type meterSnapshot struct {
 	counts engine.MeterCounts
 }
 
-func (s *meterSnapshot) take(c engine.MeterConfig, configured bool, _ error) {
+func (r *realm) snapshot(at engine.Cell) (s meterSnapshot, err error) {
+	c, configured, err := r.sw.Meter(at)
+	if err != nil {
+		return s, err
+	}
 	if configured {
 		s.config = &c
 	}
+	s.counts, err = r.sw.MeterCounts(at)
+	return s, err
+}
+
+func (r *realm) restore(at engine.Cell, s meterSnapshot) {
+	_ = r.sw.SetMeter(at, s.config)
+	_ = r.sw.SetMeterCounts(at, s.counts)
+}
+
+// setMeter configures a meter, nil being the default, and clears its counts if asked to.
+func (r *realm) setMeter(at engine.Cell, c *engine.MeterConfig, clear bool) error {
+	if err := r.sw.SetMeter(at, c); err != nil || !clear {
+		return err
+	}
+	return r.sw.SetMeterCounts(at, engine.MeterCounts{})
 }
 
 // optionalMeter is meterConfig for a configuration that may be unset: nil is
@@ -162,7 +176,8 @@ func (r *realm) readMeters(q *p4v1.MeterEntry, out *reading) *Error {
 
 func (r *realm) emitMeters(m *arraySchema, from, to int, q *p4v1.MeterEntry, out *reading) *Error {
 	for i := from; i < to && out.more(); i++ {
-		c, ok, err := r.sw.Meter(m.engine, i)
+		at := engine.Element(m.engine, i)
+		c, ok, err := r.sw.Meter(at)
 		if err != nil {
 			return engineError(err)
 		}
@@ -171,7 +186,7 @@ func (r *realm) emitMeters(m *arraySchema, from, to int, q *p4v1.MeterEntry, out
 			e.Config = meterProto(c)
 		}
 		if q.GetCounterData() != nil {
-			v, _ := r.sw.MeterCounts(m.engine, i)
+			v, _ := r.sw.MeterCounts(at)
 			e.CounterData = meterCounterData(v)
 		}
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
@@ -199,13 +214,7 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 	if t.meter == nil {
 		return invalid("the table has no direct meter")
 	}
-	m := meterOf{r: r, t: t, dflt: e.GetTableEntry().GetIsDefaultAction()}
-	var err *Error
-	if m.dflt {
-		err = checkDefaultKey(e.GetTableEntry())
-	} else {
-		m.match, m.prio, err = t.matchKey(r.texts.looking(), nil, e.GetTableEntry())
-	}
+	at, err := r.cellOf(t, e.GetTableEntry())
 	if err != nil {
 		return err
 	}
@@ -216,100 +225,31 @@ func (r *realm) applyDirectMeter(t *tableSchema, typ p4v1.Update_Type, e *p4v1.D
 	if err := clearsCounts(e.GetCounterData()); err != nil {
 		return err.in("counter_data")
 	}
-	old, gerr := m.snapshot()
+	old, gerr := r.snapshot(at)
 	if gerr != nil {
 		return updateError(gerr, p4v1.Update_DELETE, "entry")
 	}
-	undo.add(func() { m.restore(old) })
-	return engineError(m.set(cfg, e.GetCounterData() != nil))
-}
-
-// meterOf is the direct meter of an entry, or of the default entry.
-type meterOf struct {
-	r     *realm
-	t     *tableSchema
-	match []engine.Match
-	prio  int32
-	dflt  bool
-}
-
-func (m *meterOf) config() (engine.MeterConfig, bool, error) {
-	if m.dflt {
-		return m.r.sw.DefaultMeter(m.t.engine)
-	}
-	return m.r.sw.DirectMeter(m.t.engine, m.match, m.prio)
-}
-
-func (m *meterOf) setConfig(c *engine.MeterConfig) error {
-	if m.dflt {
-		return m.r.sw.SetDefaultMeter(m.t.engine, c)
-	}
-	return m.r.sw.SetDirectMeter(m.t.engine, m.match, m.prio, c)
-}
-
-func (m *meterOf) counts() (engine.MeterCounts, error) {
-	if m.dflt {
-		return m.r.sw.DefaultMeterCounts(m.t.engine)
-	}
-	return m.r.sw.DirectMeterCounts(m.t.engine, m.match, m.prio)
-}
-
-func (m *meterOf) setCounts(v engine.MeterCounts) error {
-	if m.dflt {
-		return m.r.sw.SetDefaultMeterCounts(m.t.engine, v)
-	}
-	return m.r.sw.SetDirectMeterCounts(m.t.engine, m.match, m.prio, v)
-}
-
-func (m *meterOf) snapshot() (s meterSnapshot, err error) {
-	c, ok, err := m.config()
-	s.take(c, ok, err)
-	if err == nil {
-		s.counts, err = m.counts()
-	}
-	return s, err
-}
-
-func (m *meterOf) restore(s meterSnapshot) {
-	_ = m.setConfig(s.config)
-	_ = m.setCounts(s.counts)
-}
-
-// set configures the meter, nil being the default, and clears its counts if
-// asked to.
-func (m *meterOf) set(c *engine.MeterConfig, clear bool) error {
-	if err := m.setConfig(c); err != nil || !clear {
-		return err
-	}
-	return m.setCounts(engine.MeterCounts{})
+	undo.add(func() { r.restore(at, old) })
+	return engineError(r.setMeter(at, cfg, e.GetCounterData() != nil))
 }
 
 // readDirectMeters reads direct meters as readDirectCounters does counters.
 func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error {
-	one := func(m meterOf, e *p4v1.TableEntry) *Error {
-		s, err := m.snapshot()
-		if err != nil {
-			return updateError(err, p4v1.Update_DELETE, "entry")
-		}
-		d := &p4v1.DirectMeterEntry{TableEntry: e}
-		if s.config != nil {
-			d.Config = meterProto(*s.config)
-		}
-		if q.GetCounterData() != nil {
-			d.CounterData = meterCounterData(s.counts)
-		}
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: d}})
-		return nil
-	}
 	return r.readDirect(q.GetTableEntry(), "meter", out,
 		func(t *tableSchema) bool { return t.meter != nil },
-		func(t *tableSchema, x *engine.Entry) *Error {
-			return one(meterOf{r: r, t: t, match: x.Match, prio: x.Priority},
-				&p4v1.TableEntry{TableId: t.id, Match: t.key.fieldMatches(r.texts, &out.slab, x.Match),
-					Priority: x.Priority})
-		},
-		func(t *tableSchema) *Error {
-			return one(meterOf{r: r, t: t, dflt: true}, &p4v1.TableEntry{TableId: t.id,
-				IsDefaultAction: true})
+		func(e *p4v1.TableEntry, at engine.Cell) *Error {
+			s, err := r.snapshot(at)
+			if err != nil {
+				return updateError(err, p4v1.Update_DELETE, "entry")
+			}
+			d := &p4v1.DirectMeterEntry{TableEntry: e}
+			if s.config != nil {
+				d.Config = meterProto(*s.config)
+			}
+			if q.GetCounterData() != nil {
+				d.CounterData = meterCounterData(s.counts)
+			}
+			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: d}})
+			return nil
 		})
 }

@@ -177,7 +177,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		if undo != nil {
 			r.undoInsert(t, match, prio, undo)
 		}
-		return r.writeDirect(t, match, prio, e, true)
+		return r.writeDirect(t, engine.CellOf(t.engine, match, prio), e, true)
 	}
 	return r.modifyEntry(t, match, prio, e, undo)
 }
@@ -215,7 +215,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e 
 		}
 	}
 	if undo != nil {
-		restore := r.saveDirect(t, match, prio)
+		restore := r.saveDirect(t, engine.CellOf(t.engine, match, prio))
 		undo.add(func() {
 			if !t.constEntries {
 				x, err := r.sw.Entry(t.engine, match, prio)
@@ -240,7 +240,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e 
 		r.countOneShot(t, entry.Target.Kind, 1)
 		r.idle = r.idle || entry.IdleTimeout > 0
 	}
-	return r.writeDirect(t, match, prio, e, false)
+	return r.writeDirect(t, engine.CellOf(t.engine, match, prio), e, false)
 }
 
 func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32,
@@ -254,7 +254,7 @@ func (r *realm) deleteEntry(t *tableSchema, match []engine.Match, prio int32,
 	}
 	var restore func()
 	if undo != nil {
-		restore = r.saveDirect(t, match, prio)
+		restore = r.saveDirect(t, engine.CellOf(t.engine, match, prio))
 	}
 	if err := engineError(r.sw.DeleteEntry(t.engine, match, prio)); err != nil {
 		return err
@@ -313,12 +313,12 @@ func (t *tableSchema) checkSide(e *p4v1.TableEntry) *Error {
 // writeDirect writes the direct resources of an entry, which checkSide has
 // seen. A meter configuration that is not set is reset; a counter keeps its
 // value (P4Runtime specification, "Direct Resources").
-func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry,
+func (r *realm) writeDirect(t *tableSchema, at engine.Cell, e *p4v1.TableEntry,
 	inserted bool) *Error {
 	if c := e.GetCounterData(); c != nil {
 		v, err := counterValue(c)
 		if err == nil {
-			err = engineError(r.sw.SetDirectCounter(t.engine, match, prio, v))
+			err = engineError(r.sw.SetCounter(at, v))
 		}
 		if err != nil {
 			return err
@@ -331,29 +331,27 @@ func (r *realm) writeDirect(t *tableSchema, match []engine.Match, prio int32, e 
 	if err != nil {
 		return err
 	}
-	m := meterOf{r: r, t: t, match: match, prio: prio}
-	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
+	return engineError(r.setMeter(at, cfg, e.GetMeterCounterData() != nil))
 }
 
 // saveDirect returns a function that restores the direct resources of an entry.
-func (r *realm) saveDirect(t *tableSchema, match []engine.Match, prio int32) func() {
+func (r *realm) saveDirect(t *tableSchema, at engine.Cell) func() {
 	var (
 		count  engine.CounterValue
 		marked meterSnapshot
-		m      = meterOf{r: r, t: t, match: match, prio: prio}
 	)
 	if t.counter != nil {
-		count, _ = r.sw.DirectCounter(t.engine, match, prio)
+		count, _ = r.sw.Counter(at)
 	}
 	if t.meter != nil {
-		marked, _ = m.snapshot()
+		marked, _ = r.snapshot(at)
 	}
 	return func() {
 		if t.counter != nil {
-			_ = r.sw.SetDirectCounter(t.engine, match, prio, count)
+			_ = r.sw.SetCounter(at, count)
 		}
 		if t.meter != nil {
-			m.restore(marked)
+			r.restore(at, marked)
 		}
 	}
 }
@@ -450,39 +448,14 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 			delete(r.defaultExtra, t.id)
 		}
 	}
-	if c := e.GetCounterData(); c != nil {
-		v, err := counterValue(c)
-		if err == nil {
-			err = engineError(r.sw.SetDefaultCounter(t.engine, v))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if t.meter == nil {
-		return nil
-	}
-	cfg, err := optionalMeter(e.GetMeterConfig(), t.meter.meter)
-	if err != nil {
-		return err
-	}
-	m := meterOf{r: r, t: t, dflt: true}
-	return engineError(m.set(cfg, e.GetMeterCounterData() != nil))
+	return r.writeDirect(t, engine.CellOfMisses(t.engine), e, false)
 }
 
 // saveDefault returns a function that restores the default entry of a table.
 func (r *realm) saveDefault(t *tableSchema) func() {
 	old, changed, err := r.sw.DefaultEntry(t.engine)
 	x, hadExtra := r.defaultExtra[t.id]
-	var count engine.CounterValue
-	if t.counter != nil {
-		count, _ = r.sw.DefaultCounter(t.engine)
-	}
-	var marked meterSnapshot
-	m := meterOf{r: r, t: t, dflt: true}
-	if t.meter != nil {
-		marked, _ = m.snapshot()
-	}
+	restoreCells := r.saveDirect(t, engine.CellOfMisses(t.engine))
 	return func() {
 		if err != nil || !changed {
 			_ = r.sw.ResetDefaultEntry(t.engine)
@@ -494,11 +467,6 @@ func (r *realm) saveDefault(t *tableSchema) func() {
 		} else {
 			delete(r.defaultExtra, t.id)
 		}
-		if t.counter != nil {
-			_ = r.sw.SetDefaultCounter(t.engine, count)
-		}
-		if t.meter != nil {
-			m.restore(marked)
-		}
+		restoreCells()
 	}
 }

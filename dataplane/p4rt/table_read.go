@@ -139,11 +139,7 @@ func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 	if len(more.metadata) > 0 {
 		e.Metadata = more.metadata
 	}
-	if q.GetCounterData() != nil && t.counter != nil {
-		v, _ := r.sw.DirectCounter(t.engine, x.Match, x.Priority)
-		e.CounterData = counterData(v)
-	}
-	(&meterOf{r: r, t: t, match: x.Match, prio: x.Priority}).read(q, e)
+	r.readCells(t, engine.CellOf(t.engine, x.Match, x.Priority), q, e)
 	if q.GetTimeSinceLastHit() != nil && t.idleTimeout {
 		d, _ := r.sw.SinceHit(out.now, t.engine, x.Match, x.Priority)
 		e.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(d)}
@@ -151,18 +147,22 @@ func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 	return &m.entity
 }
 
-// read adds what q sets of the meter.
-func (m *meterOf) read(q, e *p4v1.TableEntry) {
-	if m.t.meter == nil {
+// readCells adds to an entry what q sets of its direct counter and meter.
+func (r *realm) readCells(t *tableSchema, at engine.Cell, q, e *p4v1.TableEntry) {
+	if q.GetCounterData() != nil && t.counter != nil {
+		v, _ := r.sw.Counter(at)
+		e.CounterData = counterData(v)
+	}
+	if t.meter == nil {
 		return
 	}
 	if q.GetMeterConfig() != nil {
-		if c, ok, _ := m.config(); ok {
+		if c, ok, _ := r.sw.Meter(at); ok {
 			e.MeterConfig = meterProto(c)
 		}
 	}
 	if q.GetMeterCounterData() != nil {
-		v, _ := m.counts()
+		v, _ := r.sw.MeterCounts(at)
 		e.MeterCounterData = meterCounterData(v)
 	}
 }
@@ -185,10 +185,6 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 	if len(more.metadata) > 0 {
 		e.Metadata = more.metadata
 	}
-	if q.GetCounterData() != nil && t.counter != nil {
-		v, _ := r.sw.DefaultCounter(t.engine)
-		e.CounterData = counterData(v)
-	}
-	(&meterOf{r: r, t: t, dflt: true}).read(q, e)
+	r.readCells(t, engine.CellOfMisses(t.engine), q, e)
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
 }

@@ -321,10 +321,10 @@ func (r *run) array(s Array) error {
 			if !s.Values[0].IsUint64() || !s.Values[1].IsUint64() {
 				return errors.New("a counter has 64 bits")
 			}
-			return r.sw.SetCounter(i, s.Index, engine.CounterValue{Packets: s.Values[0].Uint64(),
-				Bytes: s.Values[1].Uint64()})
+			return r.sw.SetCounter(engine.Element(i, s.Index), engine.CounterValue{
+				Packets: s.Values[0].Uint64(), Bytes: s.Values[1].Uint64()})
 		}
-		_, err = r.sw.Counter(i, s.Index)
+		_, err = r.sw.Counter(engine.Element(i, s.Index))
 		return err
 	}
 	i, err := r.meter(s.Name)
@@ -332,7 +332,7 @@ func (r *run) array(s Array) error {
 		return err
 	}
 	if s.Verb == "get_rates" {
-		_, _, err = r.sw.Meter(i, s.Index)
+		_, _, err = r.sw.Meter(engine.Element(i, s.Index))
 		return err
 	}
 	second := func(perMicrosecond float64) uint64 { return uint64(perMicrosecond * 1e6) }
@@ -341,10 +341,10 @@ func (r *run) array(s Array) error {
 		PIR: second(s.Rates[1].PerMicrosecond), PBurst: s.Rates[1].Burst,
 	}
 	if s.Kind == "meter" {
-		return r.sw.SetMeter(i, s.Index, m)
+		return r.sw.SetMeter(engine.Element(i, s.Index), m)
 	}
 	for k := range r.program.Meters()[i].Size {
-		if err := r.sw.SetMeter(i, k, m); err != nil {
+		if err := r.sw.SetMeter(engine.Element(i, k), m); err != nil {
 			return err
 		}
 	}
@@ -361,13 +361,13 @@ func (r *run) checkCounter(s CheckCounter) error {
 	case s.Index != nil && !s.Index.IsInt64():
 		return engine.ErrRange
 	case s.Index != nil:
-		got, err = r.sw.Counter(c, int(s.Index.Int64()))
+		got, err = r.sw.Counter(engine.Element(c, int(s.Index.Int64())))
 	case !named:
 		return fmt.Errorf("no entry was added with = %s", s.ID)
 	case r.program.Counters()[c].Table != e.table:
 		return fmt.Errorf("entry %s is not in the table that %s counts for", s.ID, s.Counter)
 	default:
-		got, err = r.sw.DirectCounter(e.table, e.match, e.priority)
+		got, err = r.sw.Counter(engine.CellOf(e.table, e.match, e.priority))
 	}
 	if err != nil || s.Unit == "" {
 		return err

@@ -49,7 +49,7 @@ var longLines = map[string]int{
 // largeInterfaces lists interfaces over mostMethods, with the reason.
 var largeInterfaces = map[string]string{
 	"controller/feature/feature.go Feature": "feature.Base answers those that a feature does not need",
-	"dataplane/control.go Controls":         "P4Runtime's kinds of cells, each direct, indirect and default; to be one address of a cell",
+	"dataplane/control.go Controls":         "what a switch holds, made of five interfaces of at most 11 methods",
 	"northbound/multipath.go Multipath":     "a method a kind and request; to be a list of kinds",
 }
 

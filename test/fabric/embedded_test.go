@@ -150,7 +150,7 @@ func (e *embedded) counters(t testing.TB, id uint32) map[int]int {
 				continue
 			}
 			for index := range counter.Size {
-				v, err := sw.Counter(i, index)
+				v, err := sw.Counter(engine.Element(i, index))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -29,9 +29,7 @@ type PathControl struct {
 
 // startPaths starts the core for a controller that has just started.
 func (c *Control) startPaths(inv *inventory.Inventory) error {
-	cfg := mrc.ConfigOf(&inv.MRC)
-	cfg.Epoch = uint64(c.life)
-	core, err := mrc.New(cfg)
+	core, err := mrc.New(mrc.Config{MRC: inv.MRC, Epoch: uint64(c.life)})
 	if err != nil {
 		return err
 	}

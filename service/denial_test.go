@@ -170,7 +170,7 @@ func (b *denialBed) build() {
 	}
 	clos, err := b.whole.Graph().Clos(topology.ClosRequest{Leaves: leaves, Planes: m.PlaneRule()})
 	if err == nil {
-		b.assignment, err = ev.Assign(clos, m.Format(), ev.Numbers{Rule: mrc.ConfigOf(m).Numbers})
+		b.assignment, err = ev.Assign(clos, m.Format(), ev.Numbers{})
 	}
 	if err != nil {
 		b.t.Fatal(err)

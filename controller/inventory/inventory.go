@@ -327,7 +327,7 @@ func Default() Inventory {
 		API:       API{Listen: "127.0.0.1:8080", Access: defaultAccess()},
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),
-		MRC:       defaultMRC(),
+		MRC:       DefaultMRC(""),
 		Cluster:   defaultCluster(),
 		Ports:     Ports{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000)},
 		Telemetry: Telemetry{Memory: 1 << 30},

@@ -110,11 +110,12 @@ type Probes struct {
 	DSCP *uint8 `yaml:"dscp"`
 }
 
-// defaultMRC is an MRC without a mode.
-func defaultMRC() MRC {
+// DefaultMRC returns the configuration of a network that says no more of MRC than its mode, of which
+// "" is none: that network has no MRC.
+func DefaultMRC(mode string) MRC {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{
-		Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
+		Mode: mode, Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
 		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
 		Restore:  Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100), FirstRound: ms(10_000), Linger: ms(50)},
 		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000), MaxHold: ms(1_800_000), Probes: 512},
@@ -126,6 +127,17 @@ var (
 	hopKinds   = []string{ev.HopLinks: "links", ev.HopNodes: "nodes"}
 	planeRules = []string{topology.PlanesByComponent: "components", topology.PlanesByAdminGroup: "admin-groups"}
 )
+
+// On reports whether hosts are asked for probes.
+func (p *Probes) On() bool { return p.Rate != 0 && p.HostRate != 0 }
+
+// ProbeDSCP returns the DSCP of probes.
+func (m *MRC) ProbeDSCP() uint8 {
+	if m.Probes.DSCP != nil {
+		return *m.Probes.DSCP
+	}
+	return m.Classes.DSCP.Control
+}
 
 // Format is how EVs are laid out; m must be valid.
 func (m *MRC) Format() ev.Format {

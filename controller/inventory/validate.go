@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,9 @@ func (inv *Inventory) Validate() error {
 	}
 	v.numbers()
 	v.pfc()
-	v.mrc()
+	if m := &inv.MRC; m.On() || !reflect.DeepEqual(*m, DefaultMRC("")) && !reflect.DeepEqual(*m, MRC{}) {
+		v.mrc(m)
+	}
 	v.cluster()
 	if len(v.faults) > 0 {
 		return v.faults

@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,12 +12,19 @@ import (
 // mostProbes a second.
 const mostProbes = 1_000_000
 
-func (v *validator) mrc() {
-	m := &v.inv.MRC
+// Validate returns Faults, or nil. An MRC without a mode has one.
+func (m *MRC) Validate() error {
+	var v validator
+	v.mrc(m)
+	if len(v.faults) > 0 {
+		return v.faults
+	}
+	return nil
+}
+
+func (v *validator) mrc(m *MRC) {
 	if !m.On() {
-		if absent := defaultMRC(); !reflect.DeepEqual(*m, absent) && !reflect.DeepEqual(*m, MRC{}) {
-			v.bad("mrc.mode", "is missing: want ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
-		}
+		v.bad("mrc.mode", "is missing: want ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
 		return
 	}
 	if _, err := ev.ParseMode(m.Mode); err != nil {

@@ -39,22 +39,24 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	locator, err := suspect.New(cfg.Suspects.Locator)
+	locates := suspect.Defaults()
+	locates.Confidence = cfg.Suspects.Confidence
+	locator, err := suspect.New(locates)
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format.Mode, current: topology.Empty()}, cfg: cfg, ports: newSwitchPorts()}
-	c.drains = &drainSet{env: c.env, linger: cfg.Linger}
+	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format().Mode, current: topology.Empty()}, cfg: cfg, ports: newSwitchPorts()}
+	c.drains = &drainSet{env: c.env, linger: cfg.Restore.Linger.D()}
 	c.links = &linkSet{
 		env: c.env, restore: &c.cfg.Restore, suspects: &c.cfg.Suspects, probed: cfg.Probes.Rate != 0, renewed: locator.Forget,
 		waiting: make(map[int32]struct{}),
 	}
 	c.leaves = &leafSet{env: c.env, restore: &c.cfg.Restore, states: make(map[topology.NodeID]*leaf)}
 	c.hosts = newHosts(c.env, &c.cfg, c.ports, c.drains.port)
-	c.profiles = newProfiles(c.env, &c.cfg.Profiles)
-	c.suspects = &suspectSet{env: c.env, cfg: &c.cfg.Suspects, links: c.links, hosts: c.hosts, locator: locator, witnesses: newWitnesses(cfg.Suspects.Locator.Window), counts: make(map[topology.LinkID]linkCount), looks: make(map[topology.LinkID]*closerLook)}
+	c.profiles = newProfiles(c.env, &c.cfg.MRC)
+	c.suspects = &suspectSet{env: c.env, cfg: &c.cfg.Suspects, links: c.links, hosts: c.hosts, locator: locator, witnesses: newWitnesses(locates.Window), counts: make(map[topology.LinkID]linkCount), looks: make(map[topology.LinkID]*closerLook)}
 	c.prober = &prober{
-		env: c.env, cfg: &c.cfg.Probes, retry: cfg.Restore.Hold, links: c.links, hosts: c.hosts, profiles: c.profiles, suspects: c.suspects,
+		env: c.env, cfg: &c.cfg.Probes, dscp: cfg.ProbeDSCP(), restore: &c.cfg.Restore, links: c.links, hosts: c.hosts, profiles: c.profiles, suspects: c.suspects,
 		pending: make(map[uint32]*probe),
 	}
 	return c, nil
@@ -72,7 +74,7 @@ func (c *Core) Tick(now time.Duration) {
 	if restoring {
 		c.hosts.runPorts()
 		c.leaves.run()
-		every := c.cfg.Restore.Every
+		every := c.cfg.Restore.Every.D()
 		c.restoreAt = (c.now/every + 1) * every
 	}
 	c.prober.run(func() *topology.LostWays {
@@ -226,7 +228,7 @@ func (c *Core) makeFabric() {
 		c.lookAtPort(int32(i))
 	}
 	if before == nil {
-		c.restoreAt, c.suspects.at, c.prober.at = c.now, c.now+c.cfg.Suspects.Every, c.now
+		c.restoreAt, c.suspects.at, c.prober.at = c.now, c.now+c.cfg.Suspects.Every.D(), c.now
 	}
 	c.lookAtAll()
 	for _, d := range c.drains.list {

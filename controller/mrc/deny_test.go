@@ -67,7 +67,7 @@ func TestDeny(t *testing.T) {
 		for _, mode := range pathModes {
 			for _, explicit := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%v/explicit=%v", o.name, mode, explicit), func(t *testing.T) {
-					w := newWorld(t, 1, func(c *Config) { c.Format.Mode, c.Profiles.Explicit = mode, explicit }).clos(2, 4, 2, 2).start()
+					w := newWorld(t, 1, func(c *Config) { c.Mode, c.Explicit = mode.String(), explicit }).clos(2, 4, 2, 2).start()
 					snap := w.net.Build()
 					if n := w.check(func(topology.LinkID) bool { return false }, none); n != 0 {
 						t.Fatalf("%d EVs are denied before", n)
@@ -102,7 +102,7 @@ func TestDeny(t *testing.T) {
 func TestDenyThreeTiers(t *testing.T) {
 	for _, mode := range pathModes {
 		t.Run(mode.String(), func(t *testing.T) {
-			w := newWorld(t, 1, func(c *Config) { c.Format.Mode = mode }).pods(1, 3, 1).start()
+			w := newWorld(t, 1, func(c *Config) { c.Mode = mode.String() }).pods(1, 3, 1).start()
 			clear(w.sets)
 			out := func(id topology.LinkID) bool {
 				l := w.core.fabric.snap.Link(id)
@@ -151,7 +151,7 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 // places; the rest stays where it was, and the profile says that it is degraded.
 // With everything back it is as it was.
 func TestReplace(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Profiles.MaxEVs, c.Profiles.MinActive, c.Profiles.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
 	const name = "leaf1-1:leaf1-2"
 	was, _ := w.core.Profile(name)
 	if n := len(was.Outcome.Profile.EVs); n != 4 || was.Outcome.Degraded != "" {
@@ -214,7 +214,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated, "it stays generated: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 1, func(cfg *Config) { cfg.Profiles.MaxEVs, cfg.Profiles.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
+			w := newWorld(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
 			w.core.Tick(0)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
@@ -244,7 +244,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 
 // TestECMPDeniesNothing: EVs of mode ecmp have no path, and the status says so.
 func TestECMPDeniesNothing(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Format.Mode = ev.ModeECMP }).clos(2, 3, 2, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Mode = ev.ModeECMP.String() }).clos(2, 3, 2, 1).start()
 	clear(w.sets)
 	w.net.RemoveNode("spine1-1")
 	w.publish()

@@ -77,7 +77,7 @@ func TestFirstRoundOfNewFabric(t *testing.T) {
 func TestCountsBeforeController(t *testing.T) {
 	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1, Number: 5}, "just started": {}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.FirstRound = 0, 100*time.Millisecond }).clos(1, 4, 4, 1)
+			w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Restore.FirstRound = 0, api.Duration(100*time.Millisecond) }).clos(1, 4, 4, 1)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
 			for _, host := range slices.Sorted(maps.Keys(w.made)) {

@@ -58,8 +58,8 @@ func whole(before, now *topology.Snapshot) *topology.Snapshot {
 // newFabric sees a fabric in a network whose hosts are at leaves. Planes and numbers
 // of links are those of the fabric before, as far as it had them; before may be nil.
 func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, before *fabric) (*fabric, error) {
-	request := topology.ClosRequest{Leaves: leaves, Planes: cfg.Planes}
-	numbers := ev.Numbers{Rule: cfg.Numbers}
+	request := topology.ClosRequest{Leaves: leaves, Planes: cfg.PlaneRule()}
+	var numbers ev.Numbers
 	if before != nil {
 		request.Previous, numbers.Previous = before.clos, before.assign
 	}
@@ -67,7 +67,7 @@ func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, b
 	if err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
-	assign, err := ev.Assign(clos, cfg.Format, numbers)
+	assign, err := ev.Assign(clos, cfg.Format(), numbers)
 	if err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}

@@ -52,8 +52,7 @@ type madeOf struct {
 // with each host's state, where that is another one than before. It must not wait for anything, nor
 // call the follower.
 func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.State)) (*Follower, error) {
-	cfg := ConfigOf(&inv.MRC)
-	cfg.Epoch = 1 // it sends no versions
+	cfg := Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
 	// Hosts answer the probes of the decider.
 	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Suspects.Deny = 0, 0, false
 	core, err := New(cfg)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -121,7 +122,7 @@ type sender struct {
 // hostSet holds all hosts, grouped by what they share, and what they were told.
 type hostSet struct {
 	*env
-	restore *RestoreConfig
+	restore *inventory.Restore
 	wire    hostapi.Wire
 	ports   *switchPorts
 	// drained reports whether a port of a host is drained.
@@ -145,7 +146,7 @@ type hostSet struct {
 
 func newHosts(e *env, cfg *Config, ports *switchPorts, drained func(host string, port uint8) bool) *hostSet {
 	return &hostSet{
-		env: e, restore: &cfg.Restore, wire: cfg.Wire, ports: ports, drained: drained,
+		env: e, restore: &cfg.Restore, wire: wireOf(&cfg.Classes.DSCP), ports: ports, drained: drained,
 		named: make(hostEnds), byName: make(map[string]*host), byAddress: make(map[netip.Addr]*host), byPort: make(map[nodePort][]string),
 		racks: make(map[string]*rack), senders: make(map[string]*sender), held: make(map[string]bool), dirty: make(map[string]bool),
 	}

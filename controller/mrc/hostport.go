@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/damping"
@@ -54,7 +55,7 @@ func (ps *hostPorts) all() (mask hostapi.PortMask) {
 
 // look finds which ports may be used, after linkDown, which is what leaves say, or
 // what the host says has changed. waits reports whether time brings one back.
-func (ps *hostPorts) look(now time.Duration, cfg *RestoreConfig, linkDown func(i int) bool) (denied, usable hostapi.PortMask, waits bool) {
+func (ps *hostPorts) look(now time.Duration, cfg *inventory.Restore, linkDown func(i int) bool) (denied, usable hostapi.PortMask, waits bool) {
 	for i := 1; i < len(ps.list); i++ {
 		p := &ps.list[i]
 		if !p.attached {
@@ -66,10 +67,10 @@ func (ps *hostPorts) look(now time.Duration, cfg *RestoreConfig, linkDown func(i
 		is := p.linkDown || p.agentDown
 		switch {
 		case is && !was:
-			p.failures.Failed(now, cfg.Calm)
+			p.failures.Failed(now, cfg.Calm.D())
 			p.held = true
 		case !is && was:
-			p.until = now + p.failures.Hold(cfg.Hold, cfg.MaxHold)
+			p.until = now + p.failures.Hold(cfg.Hold.D(), cfg.MaxHold.D())
 			waits = true
 		}
 		if p.linkDown || p.drained {

@@ -10,29 +10,12 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// ConfigOf is the Config that an inventory asks for, without an epoch. The
-// inventory must be valid and have MRC.
-func ConfigOf(m *inventory.MRC) Config {
-	c := Defaults()
-	c.Format, c.Planes = m.Format(), m.PlaneRule()
-	c.Profiles = ProfileConfig{MaxEVs: m.MaxEVs, MinActive: m.MinActive, Explicit: m.Explicit, CC: m.CCProfile}
-	r, s, p := &m.Restore, &m.Suspects, &m.Probes
-	c.Restore = RestoreConfig{Hold: r.Hold.D(), MaxHold: r.MaxHold.D(), Calm: r.Calm.D(), Every: r.Every.D()}
-	c.Linger = r.Linger.D()
-	c.Suspects.Deny, c.Suspects.DenyLoss, c.Suspects.Every, c.Suspects.Locator.Confidence = s.Deny, s.DenyLoss, s.Every.D(), s.Confidence
-	c.Suspects.Hold, c.Suspects.MaxHold, c.Suspects.Probes = s.Hold.D(), s.MaxHold.D(), s.Probes
-	c.Probes = ProbeConfig{
-		Rate: p.Rate, HostRate: p.HostRate, Timeout: p.Timeout.D(), DSCP: m.Classes.DSCP.Control, FirstRound: r.FirstRound.D(),
-	}
-	if p.DSCP != nil {
-		c.Probes.DSCP = *p.DSCP
-	}
-	d := &m.Classes.DSCP
-	c.Wire = hostapi.Wire{
+// wireOf returns the UDP port and the DSCPs that hosts use.
+func wireOf(d *inventory.DSCPs) hostapi.Wire {
+	return hostapi.Wire{
 		UDPPort: packet.RoCEPort, NoTrim: d.NoTrim, Trimmable: d.Trimmable, TrimmableRetx: d.TrimmableRetx,
 		Trimmed: d.Trimmed, TrimmedLastHop: d.TrimmedLastHop, Control: d.Control,
 	}
-	return c
 }
 
 // HostsOf are the hosts of an inventory whose attachment is known. Nodes are

@@ -3,6 +3,7 @@ package mrc
 import (
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/damping"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -11,7 +12,7 @@ import (
 // to itself cross no link that could say so. One that is back is held as a link is.
 type leafSet struct {
 	*env
-	restore *RestoreConfig
+	restore *inventory.Restore
 
 	states  map[topology.NodeID]*leaf
 	touched []topology.NodeID // that went out or came back since the last take
@@ -41,11 +42,11 @@ func (s *leafSet) setPresent(id topology.NodeID, present bool) {
 	case !present && (l == nil || !l.gone):
 		l = s.state(id)
 		l.gone = true
-		l.failures.Failed(s.now, s.restore.Calm)
+		l.failures.Failed(s.now, s.restore.Calm.D())
 		s.touched = append(s.touched, id)
 	case present && l != nil && l.gone:
 		l.gone = false
-		l.until = max(1, s.now+l.failures.Hold(s.restore.Hold, s.restore.MaxHold))
+		l.until = max(1, s.now+l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D()))
 	}
 }
 

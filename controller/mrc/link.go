@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/damping"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -70,8 +71,8 @@ func (l *link) out() bool { return l.phase != up || l.drained }
 // linkSet holds the states of all links of the fabric.
 type linkSet struct {
 	*env
-	restore  *RestoreConfig
-	suspects *SuspectConfig
+	restore  *inventory.Restore
+	suspects *inventory.Suspects
 	// probed reports whether hosts probe links before they are restored.
 	probed bool
 	// renewed is called with each link that goes out of use or comes back: what is
@@ -154,14 +155,14 @@ func (s *linkSet) hold(i int32, cause string, d time.Duration, need int) {
 // deny takes a link out of use that loses packets, for longer every time.
 func (s *linkSet) deny(i int32, cause string) {
 	bad := &s.all[i].bad
-	bad.Failed(s.now, 2*s.suspects.MaxHold)
-	s.hold(i, cause, bad.Hold(s.suspects.Hold, s.suspects.MaxHold), s.suspects.Probes)
+	bad.Failed(s.now, 2*s.suspects.MaxHold.D())
+	s.hold(i, cause, bad.Hold(s.suspects.Hold.D(), s.suspects.MaxHold.D()), s.suspects.Probes)
 }
 
 // fail takes a link out of use over which no probe comes.
 func (s *linkSet) fail(i int32, cause string) {
-	s.all[i].failures.Failed(s.now, s.restore.Calm)
-	s.hold(i, cause, s.restore.Hold, 1)
+	s.all[i].failures.Failed(s.now, s.restore.Calm.D())
+	s.hold(i, cause, s.restore.Hold.D(), 1)
 }
 
 // setPresent and setPort say what is known of a link.
@@ -183,14 +184,14 @@ func (s *linkSet) look(i int32) {
 	gone := !l.present || l.portDown
 	switch {
 	case gone && l.phase != down:
-		l.failures.Failed(s.now, s.restore.Calm)
+		l.failures.Failed(s.now, s.restore.Calm.D())
 		cause := "port down"
 		if !l.present {
 			cause = "not advertised"
 		}
 		s.enter(i, down, cause)
 	case !gone && l.phase == down:
-		s.hold(i, "was down", l.failures.Hold(s.restore.Hold, s.restore.MaxHold), 1)
+		s.hold(i, "was down", l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D()), 1)
 	}
 }
 
@@ -228,7 +229,7 @@ func (s *linkSet) run(restoring bool) {
 			s.enter(i, trying, l.cause)
 			l.trial.need, l.trial.next = max(need, 1), s.now
 			l.trial.ready = !s.probed
-		case l.phase == trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold:
+		case l.phase == trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
 			l.trial.ready = true
 		}
 		if l.phase == trying && l.trial.ready && restoring {
@@ -246,7 +247,7 @@ func (s *linkSet) next(at, restoreAt time.Duration) time.Duration {
 		case l.trial.ready:
 			at = min(at, restoreAt)
 		case l.trial.alone > 0:
-			at = min(at, l.trial.alone+s.restore.MaxHold)
+			at = min(at, l.trial.alone+s.restore.MaxHold.D())
 		}
 	}
 	return at
@@ -270,11 +271,11 @@ func (s *linkSet) result(i int32, at time.Duration, sent, received int) {
 	if need := l.trial.need; received < sent && (need > 1 || received == 0) {
 		cause, d := l.cause, time.Duration(0)
 		if need > 1 {
-			l.bad.Failed(s.now, 2*s.suspects.MaxHold)
-			d = l.bad.Hold(s.suspects.Hold, s.suspects.MaxHold)
+			l.bad.Failed(s.now, 2*s.suspects.MaxHold.D())
+			d = l.bad.Hold(s.suspects.Hold.D(), s.suspects.MaxHold.D())
 		} else {
-			l.failures.Failed(s.now, s.restore.Calm)
-			d = l.failures.Hold(s.restore.Hold, s.restore.MaxHold)
+			l.failures.Failed(s.now, s.restore.Calm.D())
+			d = l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D())
 		}
 		s.hold(i, cause, d, need)
 		return

@@ -93,8 +93,7 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 		switch e.State {
 		case hostapi.EVAssumedBad:
 			h.assumed[key] = true
-			lost := c.cfg.Suspects.AssumedBad
-			c.observe(h, p, e.EV, suspect.Counts{Sent: lost, Lost: lost})
+			c.observe(h, p, e.EV, suspect.Counts{Sent: assumedBad, Lost: assumedBad})
 		case hostapi.EVGood:
 			delete(h.assumed, key)
 		default:

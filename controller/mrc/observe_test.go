@@ -286,7 +286,7 @@ func TestCloserLook(t *testing.T) {
 // it still loses packets it stays denied, for longer and longer.
 func TestSuspectComesBack(t *testing.T) {
 	w := newWorld(t, 1, func(c *Config) {
-		c.Suspects.Deny, c.Suspects.Hold, c.Suspects.Probes = true, 2*time.Second, 256
+		c.Suspects.Deny, c.Suspects.Hold, c.Suspects.Probes = true, api.Duration(2*time.Second), 256
 		c.Probes.Rate, c.Probes.HostRate = 400, 200
 	}).clos(1, 4, 4, 1).start()
 	bad := w.core.Links()[3].ID
@@ -399,7 +399,7 @@ func TestAssumedBad(t *testing.T) {
 // TestProbes: every EV of every pair is probed in turn, within the budgets, and what
 // comes of it can be read.
 func TestProbes(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Probes.DSCP = 40, 4, 26 }).clos(2, 4, 2, 2)
+	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26 }).clos(2, 4, 2, 2)
 	slowest := w.both("leaf1-1", "spine1-1")[0].ID
 	w.black[slowest] = 0.5
 	w.start()
@@ -529,20 +529,15 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestConfig: each wrong field is named.
+// TestConfig: what is wrong is named, by the rules of the inventory too.
 func TestConfig(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"epoch": func(c *Config) { c.Epoch = 0 }, "restore.hold": func(c *Config) { c.Restore.Hold = 0 }, "restore.maxHold": func(c *Config) { c.Restore.MaxHold = 1 },
-		"restore.calm": func(c *Config) { c.Restore.Calm = -1 }, "restore.every": func(c *Config) { c.Restore.Every = 0 }, "linger": func(c *Config) { c.Linger = -1 },
-		"suspects.every": func(c *Config) { c.Suspects.Every = 0 }, "suspects.denyLoss": func(c *Config) { c.Suspects.DenyLoss = 2 }, "suspects.probes": func(c *Config) { c.Suspects.Probes = 0 },
-		"suspects.maxHold": func(c *Config) { c.Suspects.MaxHold = 1 }, "probes.rate": func(c *Config) { c.Probes.Rate = -1 }, "probes.dscp": func(c *Config) { c.Probes.DSCP = 64 },
-		"probes.timeout": func(c *Config) { c.Probes.Timeout = 0 }, "probes.firstRound": func(c *Config) { c.Probes.FirstRound = 0 }, "profiles.maxEvs": func(c *Config) { c.Profiles.MaxEVs = -1 },
-		"profiles.minActive": func(c *Config) { c.Profiles.MaxEVs, c.Profiles.MinActive = 4, 5 }, "window": func(c *Config) { c.Suspects.Locator.Window = 0 }, "format": func(c *Config) { c.Format.Mode = 99 },
+		"epoch": func(c *Config) { c.Epoch = 0 }, "mrc.mode": func(c *Config) { c.Mode = "" }, "mrc.restore.hold": func(c *Config) { c.Restore.Hold = 0 },
 	} {
-		cfg := Defaults()
+		cfg := defaults()
 		cfg.Epoch = 1
 		change(&cfg)
-		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := New(cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -135,7 +135,7 @@ func (ps *profileSet) finishAll(of func(*profile) bool) {
 func (ps *profileSet) finish(p *profile, b *ev.Built) *ev.Built {
 	o := ps.overrides[p.name]
 	q := *b.Profile
-	q.Destinations, q.CC = p.to.dests, cmp.Or(o.CC, ps.cfg.CC)
+	q.Destinations, q.CC = p.to.dests, cmp.Or(o.CC, ps.cfg.CCProfile)
 	if !slices.ContainsFunc(ps.cc, func(cc *hostapi.CCProfile) bool { return cc.Name == q.CC }) {
 		q.CC = "" // until there is one
 	}

@@ -141,7 +141,7 @@ func TestLinksOfPaths(t *testing.T) {
 
 // TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
 func TestFilters(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Profiles.MinActive = 4 }).clos(2, 3, 2, 2)
+	w := newWorld(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
 	w.start()
 	w.run(3 * time.Second)
 	leaf, spine := leafID(1, 1), spineID(1, 1)

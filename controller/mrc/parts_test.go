@@ -18,7 +18,7 @@ func smallFabric(t *testing.T) *fabric {
 	t.Helper()
 	w := newWorld(t, 1, nil).clos(1, 2, 2, 1)
 	snap := w.net.Build()
-	cfg := Defaults()
+	cfg := defaults()
 	f, err := newFabric(snap, []topology.NodeID{leafID(1, 1), leafID(1, 2)}, &cfg, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func smallFabric(t *testing.T) *fabric {
 }
 
 func newLinks(t *testing.T) (s *linkSet, renewed map[topology.LinkID]int) {
-	cfg := Defaults()
+	cfg := defaults()
 	renewed = make(map[topology.LinkID]int)
 	s = &linkSet{
 		env: &env{fabric: smallFabric(t)}, restore: &cfg.Restore, suspects: &cfg.Suspects, probed: true,
@@ -95,7 +95,7 @@ func TestUnprobeableLink(t *testing.T) {
 	s.hold(0, "of the test", 0, 1)
 	s.run(true)
 	s.setUnprobeable(0, true)
-	s.now = s.restore.MaxHold
+	s.now = s.restore.MaxHold.D()
 	if s.run(true); s.all[0].phase != trying {
 		t.Errorf("after %v the link is %v, want trying", s.now, s.all[0].phase)
 	}
@@ -125,7 +125,7 @@ func TestAdoptedLinks(t *testing.T) {
 
 // TestLeafStates: a leaf that was gone is held before EVs use it.
 func TestLeafStates(t *testing.T) {
-	cfg := Defaults()
+	cfg := defaults()
 	s := &leafSet{env: &env{}, restore: &cfg.Restore, states: make(map[topology.NodeID]*leaf)}
 	s.setPresent("a", true)
 	if len(s.states) != 0 {
@@ -143,7 +143,7 @@ func TestLeafStates(t *testing.T) {
 	if !slices.Equal(lost, []topology.NodeID{"a", "b"}) || !s.waiting() {
 		t.Errorf("lost: %v, waiting %v", lost, s.waiting())
 	}
-	s.now = cfg.Restore.Hold
+	s.now = cfg.Restore.Hold.D()
 	s.run()
 	s.setDrained("b", false)
 	if lost := s.lost(); len(lost) > 0 || s.waiting() {
@@ -221,7 +221,7 @@ func TestEvidenceOfAHost(t *testing.T) {
 
 // TestPortsOfAHost: a port is usable when leaf and host say it is up, and its hold is over.
 func TestPortsOfAHost(t *testing.T) {
-	cfg := Defaults().Restore
+	cfg := defaults().Restore
 	var ps hostPorts
 	ps.attach(ev.Attachment{"a", "", "c"})
 	down := false

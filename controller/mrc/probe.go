@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -29,8 +30,9 @@ const (
 // prober chooses what hosts probe, within a budget, and says what came of it.
 type prober struct {
 	*env
-	cfg      *ProbeConfig
-	retry    time.Duration // before a link that no host can probe is tried again
+	cfg      *inventory.Probes
+	dscp     uint8
+	restore  *inventory.Restore
 	links    *linkSet
 	hosts    *hostSet
 	profiles *profileSet
@@ -76,7 +78,7 @@ type path struct {
 
 // active reports whether there is a host that probes.
 func (pr *prober) active() bool {
-	if !pr.cfg.on() || pr.mode == ev.ModeECMP {
+	if !pr.cfg.On() || pr.mode == ev.ModeECMP {
 		return false
 	}
 	for _, s := range pr.hosts.senders {
@@ -88,9 +90,6 @@ func (pr *prober) active() bool {
 	}
 	return false
 }
-
-// on reports whether probes are sent at all.
-func (c *ProbeConfig) on() bool { return c.Rate != 0 && c.HostRate != 0 }
 
 // run spends what probes may be sent by now: on links that wait to be
 // restored, on links that were never tried, on EVs that hosts found bad, and on
@@ -191,13 +190,13 @@ func (pr *prober) probeLink(i int32, count int) {
 			}
 			pr.links.setUnprobeable(i, false)
 			l.spin++
-			l.trial.next = pr.now + pr.cfg.Timeout + answerGrace
+			l.trial.next = pr.now + pr.cfg.Timeout.D() + answerGrace
 			pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 			return
 		}
 	}
 	pr.links.setUnprobeable(i, true)
-	l.trial.next = pr.now + pr.retry
+	l.trial.next = pr.now + pr.restore.Hold.D()
 }
 
 // across finds a path of a profile across a link.
@@ -295,14 +294,14 @@ func (pr *prober) sendEV(h *host, p *profile, v, wire hostapi.EV, places []int32
 	if pr.id == 0 {
 		pr.id = 1
 	}
-	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout
+	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout.D()
 	pr.pending[pr.id] = &probe{
 		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now, deadline: pr.now + took + answerGrace,
 		telling: h.applied > 0 && peer.applied > 0 && pr.links.inUse(places) && pr.links.proven(places),
 	}
 	pr.out.Probes = append(pr.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
-		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: pr.cfg.DSCP,
-		Count: count, Interval: probeGap, Timeout: pr.cfg.Timeout,
+		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: pr.dscp,
+		Count: count, Interval: probeGap, Timeout: pr.cfg.Timeout.D(),
 	}})
 }
 
@@ -323,7 +322,7 @@ func (pr *prober) probeAssumed() {
 		if !h.connected || !h.canProbe || h.tokens < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
 			continue
 		}
-		h.assumedAt = pr.now + pr.cfg.Timeout
+		h.assumedAt = pr.now + pr.cfg.Timeout.D()
 		key := h.nextAssumed()
 		p := pr.profiles.byName[key.profile]
 		if p == nil || p.outcome.Profile == nil || !h.ports.usable.Has(int(key.ev.Port)) {
@@ -409,7 +408,7 @@ func (pr *prober) forget(id uint32, p *probe) {
 	for _, i := range p.links {
 		if int(i) < len(pr.links.all) {
 			trial := &pr.links.all[i].trial
-			trial.next = min(trial.next, pr.now+pr.cfg.Timeout)
+			trial.next = min(trial.next, pr.now+pr.cfg.Timeout.D())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
@@ -48,7 +49,7 @@ type pathOf struct {
 // profileSet holds the EV profiles of all senders.
 type profileSet struct {
 	*env
-	cfg *ProfileConfig
+	cfg *inventory.MRC
 
 	all      []*profile // by name
 	byName   map[string]*profile
@@ -60,9 +61,9 @@ type profileSet struct {
 	cc        []*hostapi.CCProfile
 }
 
-func newProfiles(e *env, cfg *ProfileConfig) *profileSet {
+func newProfiles(e *env, cfg *inventory.MRC) *profileSet {
 	return &profileSet{
-		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool), overrides: make(map[string]Override), cc: cfg.AllCC,
+		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool), overrides: make(map[string]Override),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/test/seeds"
 	"github.com/weft-sdn/weft/topology"
@@ -284,9 +285,9 @@ func random(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	planes := 1 + int(seed%2)
 	w := newWorld(t, seed, func(c *Config) {
-		c.Restore.MaxHold, c.Format.Mode, c.Profiles.Explicit, c.Profiles.CC = 4*time.Second, pathModes[seed%4], seed%3 == 0, "a"
+		c.Restore.MaxHold, c.Mode, c.Explicit, c.CCProfile = api.Duration(4*time.Second), pathModes[seed%4].String(), seed%3 == 0, "a"
 		if seed%5 == 0 {
-			c.Profiles.MaxEVs, c.Profiles.MinActive = 2, 2
+			c.MaxEVs, c.MinActive = 2, 2
 		}
 	}).clos(planes, 4, 3, 1)
 	w.delay = func() time.Duration { return time.Duration(rng.IntN(800)) * time.Millisecond }

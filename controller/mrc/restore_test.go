@@ -295,7 +295,7 @@ func TestFirstRoundEnds(t *testing.T) {
 // TestGrowth: links and leaves that are new are tried before EVs over them are
 // allowed; what is there goes on meanwhile.
 func TestGrowth(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Profiles.Explicit = true }).clos(1, 3, 2, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.Explicit = true }).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
 	w.net.SetNode(topology.Node{ID: spineID(1, 3)})
 	var fresh []topology.Link
@@ -383,7 +383,7 @@ func TestStaleTopologyDenies(t *testing.T) {
 
 // TestEvents: what happens to links and profiles is told.
 func TestEvents(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Profiles.MinActive = 2 }).clos(1, 2, 2, 1).start()
+	w := newWorld(t, 1, func(c *Config) { c.MinActive = 2 }).clos(1, 2, 2, 1).start()
 	w.run(time.Second)
 	w.events = nil
 	links := w.both("leaf1-1", "spine1-1")

@@ -12,7 +12,7 @@ type round struct {
 }
 
 // begin starts the first round.
-func (pr *prober) begin() { pr.round.ends = pr.now + pr.cfg.FirstRound }
+func (pr *prober) begin() { pr.round.ends = pr.now + pr.restore.FirstRound.D() }
 
 // runRound ends the first round: when every link in use was tried, or its time is
 // over. A link over which no probe came is taken for bad, unless that goes for

@@ -104,10 +104,8 @@ type waiting struct {
 
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
-	cfg := ConfigOf(&o.Inventory.MRC)
 	start := time.Now()
-	cfg.Epoch, cfg.Start = o.Epoch, start
-	core, err := New(cfg)
+	core, err := New(Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start})
 	if err != nil {
 		return nil, err
 	}

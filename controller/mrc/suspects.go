@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
@@ -34,7 +35,7 @@ func (f *fabric) suspected(s *accused) (int32, bool) {
 // suspectSet finds the links that lose packets, by what hosts and switches have counted.
 type suspectSet struct {
 	*env
-	cfg     *SuspectConfig
+	cfg     *inventory.Suspects
 	links   *linkSet
 	hosts   *hostSet
 	locator *suspect.Locator
@@ -84,7 +85,8 @@ func (s *suspectSet) run(spare func(*accused) string) {
 	if s.now < s.at {
 		return
 	}
-	s.at = (s.now/s.cfg.Every + 1) * s.cfg.Every
+	every := s.cfg.Every.D()
+	s.at = (s.now/every + 1) * every
 	found := s.closer(s.locator.Suspects(s.now))
 	before := s.list
 	s.list = nil

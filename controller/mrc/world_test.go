@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/virtual"
@@ -53,8 +54,11 @@ type sentProbe struct {
 
 const epoch = 7
 
+// defaults is the configuration of a fabric of structured EVs.
+func defaults() Config { return Config{MRC: inventory.DefaultMRC("stev")} }
+
 func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
-	cfg := Defaults()
+	cfg := defaults()
 	cfg.Epoch = epoch
 	cfg.Probes.Rate, cfg.Probes.HostRate = 60, 20 // what a test has the time for
 	if change != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/kind/kindtest"
 	"github.com/weft-sdn/weft/controller/mrc"
@@ -53,9 +54,9 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		}
 	}
 	snap := b.Build()
-	cfg := mrc.Defaults()
-	cfg.Epoch, cfg.Start, cfg.Format, cfg.Profiles.CC = 0xE, Began, ev.Format{Mode: mode}, "standard"
-	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Probes.FirstRound = 200, 100, 100*time.Millisecond
+	cfg := mrc.Config{MRC: inventory.DefaultMRC(mode.String()), Epoch: 0xE, Start: Began}
+	cfg.CCProfile, cfg.Probes.Rate, cfg.Probes.HostRate = "standard", 200, 100
+	cfg.Restore.FirstRound = api.Duration(100 * time.Millisecond)
 	core, err := mrc.New(cfg)
 	must(err)
 	m := &Multipath{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
@@ -55,8 +56,8 @@ func keepingTrue(_ context.Context, out *report) error {
 	for _, explicit := range []bool{false, true} {
 		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines),
 			closLeaves*closHosts, explicit)
-		cfg := mrc.Defaults()
-		cfg.Epoch, cfg.Profiles.Explicit, cfg.Restore.Hold = 1, explicit, 1
+		cfg := mrc.Config{MRC: inventory.DefaultMRC("stev"), Epoch: 1}
+		cfg.Explicit, cfg.Restore.Hold = explicit, 1
 		core, err := mrc.New(cfg)
 		if err != nil {
 			return err
@@ -158,7 +159,7 @@ func timeLosses(core *mrc.Core, whole *topology.Snapshot, out *report, name, mod
 			core.Tick(max(next, core.Now()+10*time.Millisecond))
 		}
 		core.Ready()
-		core.Tick(core.Now() + 2*mrc.Defaults().Restore.Calm)
+		core.Tick(core.Now() + 2*inventory.DefaultMRC("stev").Restore.Calm.D())
 		core.Ready()
 	}
 	return out.print(figure{bench: "multipath/deny", unit: "ms", value: took.median(), more: []field{

@@ -11,14 +11,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/topology/bgpls"
 	"github.com/weft-sdn/weft/topology/static"
 )
 
@@ -101,6 +106,188 @@ func TestDocumentedFields(t *testing.T) {
 		if seen < 4 {
 			t.Errorf("%v has only %d fields: the test looks at the wrong thing", c.of, seen)
 		}
+	}
+}
+
+// TestDocumentedKinds: every field of the spec of every kind of resources is in the documents, by its
+// name or in an example.
+func TestDocumentedKinds(t *testing.T) {
+	text := document(t, "docs/api.md") + document(t, "docs/access.md")
+	kinds := append(controller.Kinds(), mrc.Kinds()...)
+	specs := 0
+	for _, k := range kinds {
+		if k.Spec == nil {
+			continue
+		}
+		specs++
+		fields(k.Spec, "json", func(owner reflect.Type, name string) {
+			if !regexp.MustCompile("[`.\\]{ ]" + name + "[`.\\[:]").MatchString(text) {
+				t.Errorf("the documents: nothing about %s of %v, of %s", name, owner, k.Nouns)
+			}
+		})
+	}
+	if specs < 7 {
+		t.Errorf("%d kinds with specs only: the test looks at the wrong thing", specs)
+	}
+}
+
+// TestDocumentedFlags: every flag is in the documents, and every flag of docs/cli.md is one of some
+// command, of weft or of a program that the document names.
+func TestDocumentedFlags(t *testing.T) {
+	var text strings.Builder
+	for _, name := range []string{"cli", "access", "config", "dataplane", "labs", "operations"} {
+		text.WriteString(document(t, "docs/"+name+".md"))
+	}
+	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard,
+		stderr: io.Discard, getenv: func(string) string { return "" }})
+	known := map[string]bool{"help": true}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			known[f.Name] = true
+			if f.Hidden || f.Name == "help" {
+				return
+			}
+			want := `--` + f.Name + `[^a-z0-9-]`
+			if f.Shorthand != "" {
+				want += "|[ `]-" + f.Shorthand + "[^a-z0-9-]"
+			}
+			if !regexp.MustCompile(want).MatchString(text.String()) {
+				t.Errorf("the documents: nothing about --%s of %s", f.Name, c.CommandPath())
+			}
+		})
+	}
+	walk(root)
+	for _, m := range regexp.MustCompile("[ `(]--([a-z][a-z0-9-]+)").
+		FindAllStringSubmatch(document(t, "docs/cli.md"), -1) {
+		if !known[m[1]] {
+			t.Errorf("docs/cli.md: no command has --%s", m[1])
+		}
+	}
+}
+
+// documentedRows yields the rows of the tables of a section that name a field: the field, and what
+// the second column says of it. "`a`, `b` | 1, 2" are two rows; "`….b`" stands for the path of the
+// field before it, up to its last name.
+func documentedRows(section string) (rows [][2]string) {
+	name := regexp.MustCompile("`([^`]+)`")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\| ([^|]*) \\| [^|]* \\|$").
+		FindAllStringSubmatch(section, -1) {
+		var names []string
+		for _, m := range name.FindAllStringSubmatch(row[1], -1) {
+			at := m[1]
+			if rest, ok := strings.CutPrefix(at, "…."); ok && len(names) > 0 {
+				before := names[len(names)-1]
+				at = before[:strings.LastIndex(before, ".")+1] + rest
+			}
+			names = append(names, at)
+		}
+		defaults := strings.Split(row[2], ", ")
+		for i, n := range names {
+			d := row[2]
+			if len(defaults) == len(names) {
+				d = defaults[i]
+			}
+			rows = append(rows, [2]string{n, strings.Trim(d, "`")})
+		}
+	}
+	return rows
+}
+
+// fieldAt finds the field of a path such as "peers[].limits.nodes"; ok is false where there is none.
+// The value is not valid within lists and absent parts.
+func fieldAt(typ reflect.Type, v reflect.Value, path string) (reflect.Type, reflect.Value, bool) {
+	for name := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ""), ".") {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
+			typ, v = typ.Elem(), reflect.Value{}
+		}
+		if typ.Kind() != reflect.Struct {
+			return nil, reflect.Value{}, false
+		}
+		var f reflect.StructField
+		ok := false
+		for _, x := range reflect.VisibleFields(typ) {
+			if n, _, _ := strings.Cut(x.Tag.Get("yaml"), ","); n == name {
+				f, ok = x, true
+			}
+		}
+		if !ok {
+			return nil, reflect.Value{}, false
+		}
+		if typ = f.Type; v.IsValid() {
+			v = v.FieldByIndex(f.Index)
+		}
+	}
+	return typ, v, true
+}
+
+// TestDocumentedDefaults: the tables of docs/config.md name fields that the configuration of a
+// controller has, with the defaults of the code. A default that is no value of the field, as "the
+// machine's name", stands for the zero value.
+func TestDocumentedDefaults(t *testing.T) {
+	_, text, _ := strings.Cut(document(t, "docs/config.md"), "\n## Controller\n")
+	text, _, _ = strings.Cut(text, "\n## Host\n")
+	defaults := inventory.Default()
+	fields, values := 0, 0
+	for section := range strings.SplitSeq(text, "\n### ") {
+		heading := regexp.MustCompile("^`([a-z]+)(\\[\\])?`").FindStringSubmatch(section)
+		if heading == nil {
+			continue
+		}
+		typ, v, ok := fieldAt(reflect.TypeOf(defaults), reflect.ValueOf(defaults), heading[1])
+		if !ok {
+			continue // `tls` of several
+		}
+		var first string
+		for _, row := range documentedRows(section) {
+			field, v, ok := fieldAt(typ, v, row[0])
+			if !ok { // "`sessions`: `idle`, `absolute`"
+				field, v, ok = fieldAt(typ, v, first+"."+row[0])
+			} else {
+				first = row[0]
+			}
+			at := heading[1] + "." + row[0]
+			if !ok {
+				t.Errorf("docs/config.md: there is no field %s", at)
+				continue
+			}
+			fields++
+			if elsewhere, ok := defaultsElsewhere()[at]; ok {
+				v = reflect.ValueOf(elsewhere)
+			} else if !v.IsValid() || v.Kind() == reflect.Struct || v.Kind() == reflect.Slice {
+				continue
+			}
+			values++
+			want := reflect.New(v.Type())
+			isValue := yaml.Unmarshal([]byte(row[1]), want.Interface()) == nil
+			if isValue && reflect.DeepEqual(v.Interface(), want.Elem().Interface()) {
+				continue
+			}
+			if v.IsZero() && (!isValue || field.Kind() == reflect.String) {
+				continue // "the machine's name"
+			}
+			t.Errorf("docs/config.md: the default of %s is %v, not %s", at, v, row[1])
+		}
+	}
+	if fields < 100 || values < 50 {
+		t.Errorf("%d fields and %d values only: the test looks at the wrong thing", fields, values)
+	}
+}
+
+// defaultsElsewhere are the defaults that the configuration leaves to others.
+func defaultsElsewhere() map[string]any {
+	served := northbound.DefaultLimits()
+	return map[string]any{
+		"bgp.holdTime":           api.Duration(bgpls.DefaultHoldTime),
+		"api.limits.connections": served.Connections,
+		"api.limits.strangers":   served.Strangers,
+		"api.limits.perClient":   served.PerClient,
+		"api.limits.requests":    served.Requests,
+		"api.limits.streams":     served.Streams,
+		"api.limits.rate":        served.Rate,
 	}
 }
 

@@ -67,8 +67,11 @@ type Peer struct {
 // maxPassword is the length of the longest password of TCP MD5 that Linux takes, in octets.
 const maxPassword = 80
 
+// DefaultHoldTime is after how long of silence a session is lost where nothing else is configured
+// (RFC 4271, section 10).
+const DefaultHoldTime = 90 * time.Second
+
 const (
-	defaultHoldTime     = 90 * time.Second
 	minHoldTime         = 3 * time.Second
 	defaultStartupGrace = 30 * time.Second
 	defaultSyncTimeout  = 60 * time.Second
@@ -83,7 +86,7 @@ func (c *Config) setDefaults() {
 			*d = to
 		}
 	}
-	set(&c.HoldTime, defaultHoldTime)
+	set(&c.HoldTime, DefaultHoldTime)
 	set(&c.StartupGrace, defaultStartupGrace)
 	set(&c.SyncTimeout, defaultSyncTimeout)
 	set(&c.CutPause, defaultCutPause)

@@ -109,8 +109,8 @@ func TestDocumentedFields(t *testing.T) {
 	}
 }
 
-// TestDocumentedKinds: every field of the spec of every kind of resources is in the documents, by its
-// name or in an example.
+// TestDocumentedKinds: every field of the spec of every kind of resources is in the documents, by
+// its name or in an example.
 func TestDocumentedKinds(t *testing.T) {
 	text := document(t, "docs/api.md") + document(t, "docs/access.md")
 	kinds := append(controller.Kinds(), mrc.Kinds()...)
@@ -121,7 +121,8 @@ func TestDocumentedKinds(t *testing.T) {
 		}
 		specs++
 		fields(k.Spec, "json", func(owner reflect.Type, name string) {
-			if !regexp.MustCompile("[`.\\]{ ]" + name + "[`.\\[:]").MatchString(text) {
+			named := regexp.MustCompile("[`.\\]{ ]" + name + "[`.\\[:]")
+			if !named.MatchString(text) {
 				t.Errorf("the documents: nothing about %s of %v, of %s", name, owner, k.Nouns)
 			}
 		})
@@ -169,7 +170,7 @@ func TestDocumentedFlags(t *testing.T) {
 	}
 }
 
-// documentedRows yields the rows of the tables of a section that name a field: the field, and what
+// documentedRows returns the rows of the tables of a section that name a field: the field, and what
 // the second column says of it. "`a`, `b` | 1, 2" are two rows; "`….b`" stands for the path of the
 // field before it, up to its last name.
 func documentedRows(section string) (rows [][2]string) {
@@ -197,8 +198,8 @@ func documentedRows(section string) (rows [][2]string) {
 	return rows
 }
 
-// fieldAt finds the field of a path such as "peers[].limits.nodes"; ok is false where there is none.
-// The value is not valid within lists and absent parts.
+// fieldAt finds the field of a path such as "peers[].limits.nodes"; ok is false where there is
+// none. The value is not valid within lists and absent parts.
 func fieldAt(typ reflect.Type, v reflect.Value, path string) (reflect.Type, reflect.Value, bool) {
 	for name := range strings.SplitSeq(strings.ReplaceAll(path, "[]", ""), ".") {
 		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {

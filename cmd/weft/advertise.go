@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/topology/bgpls"
 	"github.com/weft-sdn/weft/topology/static"
 )
@@ -46,16 +47,11 @@ func (b *bgpFlags) given() string {
 	return ""
 }
 
-// sessions are what a BGP-LS speaker is started with.
-type sessions struct {
-	config bgpls.Config
-	peers  []bgpls.Peer
-}
-
 // check reads the flags for a speaker that is the node of an id.
-func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (s sessions,
-	err error) {
-	s.config = bgpls.Config{ASN: asn, RouterID: router}
+func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (
+	s run.Sessions, err error,
+) {
+	s.Config = bgpls.Config{ASN: asn, RouterID: router}
 	if len(b.peers) == 0 {
 		return s, usagef("--bgp-peer is missing: want the address of the controller")
 	}
@@ -67,7 +63,7 @@ func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (s 
 		if host == "" {
 			b.listen = "[::]:" + port
 		}
-		if s.config.Listen, err = netip.ParseAddrPort(b.listen); err != nil {
+		if s.Config.Listen, err = netip.ParseAddrPort(b.listen); err != nil {
 			return s, usagef("--bgp-listen is %q: want an IP address and a port", b.listen)
 		}
 	}
@@ -81,23 +77,9 @@ func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (s 
 		if p.Passive && p.Port != 0 {
 			return s, usagef("--bgp-peer is %q: with --bgp-listen peers connect to this process: want no port", text)
 		}
-		s.peers = append(s.peers, p)
+		s.Peers = append(s.Peers, p)
 	}
 	return s, nil
-}
-
-// start starts the speaker.
-func (s *sessions) start(ctx context.Context) (*bgpls.Speaker, error) {
-	speaker, err := bgpls.Start(ctx, s.config)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range s.peers {
-		if err := speaker.AddPeer(ctx, p); err != nil {
-			return nil, errors.Join(err, speaker.Close())
-		}
-	}
-	return speaker, nil
 }
 
 // self is the flags by which a switch says what it is.
@@ -131,15 +113,8 @@ func (a *self) register(f *pflag.FlagSet) {
 		"without --topology: PORT=ROUTER-ID/PORT[,asn=N][,delay=D][,rate=BITS][,metric=N], a link to another switch; may be repeated")
 }
 
-// advertised is what a switch advertises, and to whom.
-type advertised struct {
-	sessions
-	topology *static.Topology
-	node     string
-}
-
 // check reads the flags. It returns nil when the switch advertises nothing.
-func (a *self) check(ctx context.Context) (*advertised, error) {
+func (a *self) check(ctx context.Context) (*run.Advertisement, error) {
 	var own string // the first flag that describes the switch itself
 	for _, f := range []struct {
 		name  string
@@ -153,35 +128,35 @@ func (a *self) check(ctx context.Context) (*advertised, error) {
 			own = f.name
 		}
 	}
-	out := &advertised{node: a.node}
+	out := &run.Advertisement{Node: a.node}
 	var err error
 	switch {
 	case a.topology != "" && own != "":
 		return nil, usagef("--topology and %s: want one of them", own)
 	case a.topology != "":
-		if out.topology, err = static.Load(a.topology); err != nil {
+		if out.Topology, err = static.Load(a.topology); err != nil {
 			return nil, &usageError{err}
 		}
 		if a.node == "" {
-			return nil, usagef("--node is missing: want one of %s", strings.Join(out.topology.Names(), ", "))
+			return nil, usagef("--node is missing: want one of %s", strings.Join(out.Topology.Names(), ", "))
 		}
 	case own != "":
-		if out.topology, err = a.described(); err != nil {
+		if out.Topology, err = a.described(); err != nil {
 			return nil, err
 		}
-		out.node = out.topology.Nodes[0].Name
+		out.Node = out.Topology.Nodes[0].Name
 	default:
 		if flag := cmp.Or(a.bgp.given(), map[bool]string{true: "--node"}[a.node != ""]); flag != "" {
 			return nil, usagef("%s: want --topology or --router-id with it: the switch has nothing to advertise", flag)
 		}
 		return nil, nil
 	}
-	all, ok := out.topology.Of(out.node, nil)
+	all, ok := out.Topology.Of(out.Node, nil)
 	if !ok {
-		return nil, usagef("--node is %q: want one of %s", out.node, strings.Join(out.topology.Names(),
+		return nil, usagef("--node is %q: want one of %s", out.Node, strings.Join(out.Topology.Names(),
 			", "))
 	}
-	out.sessions, err = a.bgp.check(ctx, all.Node.ASN, all.Node.RouterID4)
+	out.Sessions, err = a.bgp.check(ctx, all.Node.ASN, all.Node.RouterID4)
 	return out, err
 }
 
@@ -290,36 +265,4 @@ func parse32(text string, bits int, into *uint32) error {
 	n, err := strconv.ParseUint(text, 10, bits)
 	*into = uint32(n)
 	return err
-}
-
-// run advertises the switch until ctx ends. It advertises the links whose ports are up, and does so
-// again whenever changed is signalled.
-func (a *advertised) run(ctx context.Context, changed <-chan struct{},
-	ports func(context.Context) (map[uint32]bool, error)) error {
-	speaker, err := a.start(ctx)
-	if err != nil {
-		return err
-	}
-	for {
-		up, err := ports(ctx)
-		if err == nil {
-			// check has found the node
-			said, _ := a.topology.Of(a.node, func(port uint32) bool { return up[port] })
-			objects := bgpls.Objects(said)
-			err = speaker.Originate(&objects)
-		}
-		if err != nil {
-			if ctx.Err() != nil {
-				err = nil
-			}
-			return errors.Join(err, speaker.Close())
-		}
-		select {
-		case <-changed:
-		case <-speaker.Done():
-			return speaker.Err()
-		case <-ctx.Done():
-			return speaker.Close()
-		}
-	}
 }

@@ -55,7 +55,7 @@ func TestControllerWithoutPeer(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, what := range [][]string{{"get", "bgp-peers"}, {"get", "topology"}} {
-		run(t.Context(), append(what, "--server", "http://"+server), environment{
+		execute(t.Context(), append(what, "--server", "http://"+server), environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
 				return ""
 			},

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
@@ -84,7 +83,7 @@ cluster:
 		}
 		path := file(cert, key, ours.File("ca.pem"))
 		var out strings.Builder
-		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
+		status := execute(t.Context(), []string{"controller", "--check", "--config", path}, environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
 				return ""
 			},
@@ -121,7 +120,7 @@ mrc:
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		status := run(t.Context(), []string{"controller", "--check", "--config", path}, environment{
+		status := execute(t.Context(), []string{"controller", "--check", "--config", path}, environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
 				return ""
 			},
@@ -137,31 +136,6 @@ mrc:
 				refused != (name == "asks") {
 				t.Errorf("%s: %s: status %d: %s", name, at, status, out.String())
 			}
-		}
-	}
-}
-
-// TestReachedAt: a controller is reached at the address that it listens at for others, or
-// advertises, and at that of its part of the etcd.
-func TestReachedAt(t *testing.T) {
-	members := map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
-	for _, c := range []struct {
-		listen, advertise string
-		members           map[string]string
-		want              string
-	}{
-		{"192.0.2.1:9443", "", members, "192.0.2.1"},
-		{"192.0.2.7:9443", "c1.example", members, "192.0.2.7 192.0.2.1"},
-		{"0.0.0.0:9443", "c1.example", members, "c1.example 192.0.2.1"},
-		{"[::]:9443", "", members, "192.0.2.1"},
-		{":9443", "192.0.2.7", nil, "192.0.2.7"},
-		{"192.0.2.7:9443", "", nil, "192.0.2.7"},
-		{"", "", nil, ""},
-	} {
-		in := inventory.Cluster{Name: "c1", Listen: c.listen, Advertise: c.advertise}
-		in.Etcd.Members = c.members
-		if got := strings.Join(reachedAt(&in), " "); got != c.want {
-			t.Errorf("%+v: %q, want %q", c, got, c.want)
 		}
 	}
 }

@@ -427,7 +427,7 @@ func TestOwnEtcd(t *testing.T) {
 	})
 	decider.store = []string{"--data-dir", t.TempDir()}
 	var errs strings.Builder
-	status := run(t.Context(), append([]string{"controller"}, decider.flags()...), environment{
+	status := execute(t.Context(), append([]string{"controller"}, decider.flags()...), environment{
 		stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, getenv: func(string) string {
 			return ""
 		},
@@ -453,7 +453,7 @@ func TestOwnEtcd(t *testing.T) {
 	w.accept(decider, 2)
 	stale := func() (groups []api.MulticastGroup, said string) {
 		var out, errs strings.Builder
-		status := run(t.Context(), []string{"get", "groups", "--stale", "-o", "json", "--server",
+		status := execute(t.Context(), []string{"get", "groups", "--stale", "-o", "json", "--server",
 			decider.url}, environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
 				return ""
@@ -521,7 +521,7 @@ func listsMissing(p *process, name, reason, message string) bool {
 func (p *process) output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder
-	status := run(t.Context(), append(args, "--server", p.url), environment{
+	status := execute(t.Context(), append(args, "--server", p.url), environment{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
 			return ""
 		},

@@ -55,7 +55,7 @@ func TestCompletion(t *testing.T) {
 					}
 					return ""
 				}}
-			if status := run(t.Context(), append([]string{"__completeNoDesc"},
+			if status := execute(t.Context(), append([]string{"__completeNoDesc"},
 				strings.Split(c.line, " ")...), env); status != exitOK {
 				t.Errorf("%s: status %d: %s", c.line, status, errs.String())
 			}

@@ -2,27 +2,20 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound"
-	"github.com/weft-sdn/weft/topology/static"
 )
 
 // controllerCommand is the flags of "weft controller".
@@ -112,10 +105,10 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	}
 	served := northbound.DefaultConfig()
 	served.Version, served.TokenFile = buildVersion(), k.tokens
-	if err := errors.Join(k.checkTokens(served), k.placed(checkFiles(inv))); err != nil {
+	if err := errors.Join(k.checkTokens(served), k.placed(run.CheckFiles(inv))); err != nil {
 		return &usageError{err}
 	}
-	unusable := checkCertificates(inv, time.Now())
+	unusable := run.CheckCertificates(inv, time.Now())
 	if k.check {
 		if unusable != nil {
 			return &usageError{k.placed(unusable)}
@@ -154,30 +147,9 @@ func (k *controllerCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(k.serve(ctx, inv, served, kept, log), kept.Close())
-}
-
-// serve runs the controller on a store until it ends.
-func (k *controllerCommand) serve(ctx context.Context, inv *inventory.Inventory,
-	served northbound.Config, kept *keeper, log *slog.Logger) error {
-	if kept.durable != nil {
-		served.Backup = kept.durable.Backup
-	}
-	if k.storage.peers != nil {
-		served.Replace = kept.replace
-	}
-	served.Traces = tracer(inv)
-	s, err := service.Start(ctx, service.Options{Inventory: *inv, Log: log, API: served,
-		Election: k.election.ElectionID, TakeOver: k.takeOver, Store: kept.Store})
-	if err != nil {
-		return err
-	}
-	log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches",
-		len(inv.Switches), "bgpPeers", len(inv.BGP.Peers), "dataDir", kept.dir)
-	<-s.Done()
-	err = s.Close()
-	log.Info("controller has ended")
-	return err
+	runs := run.Controller{Inventory: inv, API: served, Store: kept, Log: log,
+		Election: k.election.ElectionID, TakeOver: k.takeOver}
+	return errors.Join(runs.Run(ctx), kept.Close())
 }
 
 // inventory reads the file. Errors begin with its name and, where the text is at
@@ -252,88 +224,6 @@ func (k *controllerCommand) checkOpen(ctx context.Context, field string,
 func (k *controllerCommand) checkTokens(served northbound.Config) error {
 	if err := served.Validate(); err != nil {
 		return fmt.Errorf("--token-file %s: %w", k.tokens, err)
-	}
-	return nil
-}
-
-// checkCertificates returns what connections would refuse of the certificates that an inventory
-// names at a time: files are read again when they change, so that a start goes on with them.
-func checkCertificates(inv *inventory.Inventory, now time.Time) (faults inventory.Faults) {
-	for _, c := range inv.Certificates().List() {
-		if why := c.Unusable(now); why != "" && !c.Peer {
-			field := c.Place + ".cert"
-			if c.Authority {
-				field = c.Place + ".ca"
-			}
-			faults = append(faults, inventory.Fault{Field: field, Message: why})
-		}
-	}
-	var file *certs.FileError
-	refused := func(field string, err error) {
-		if errors.As(err, &file) {
-			faults = append(faults, inventory.Fault{Field: field + "." + file.Field,
-				Message: file.Err.Error()})
-		}
-	}
-	refused("api.tls", inv.API.TLS.Server(certs.KindClient).CheckServes())
-	refused("mrc.tls", inv.MRC.TLS.Server(certs.KindHost).CheckServes())
-	// The controllers show each other certificates of the same authorities.
-	refused("cluster.tls", inv.Cluster.TLS.Server(certs.KindController).CheckPeer(
-		reachedAt(&inv.Cluster)...))
-	return faults
-}
-
-// reachedAt returns the hosts at which other controllers reach this one, as far as its
-// configuration has them.
-func reachedAt(c *inventory.Cluster) (hosts []string) {
-	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
-	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {
-		listen = c.Advertise
-	}
-	etcd, _, _ := net.SplitHostPort(c.Etcd.Members[c.Name])
-	for _, host := range []string{listen, etcd} {
-		if host != "" && !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
-
-// checkFiles reads the files that an inventory names. It returns inventory.Faults, or nil.
-func checkFiles(inv *inventory.Inventory) error {
-	var faults inventory.Faults
-	check := func(field string, err error) {
-		if err == nil {
-			return
-		}
-		var file *certs.FileError
-		if errors.As(err, &file) {
-			field, err = field+"."+file.Field, file.Err
-		}
-		faults = append(faults, inventory.Fault{Field: field, Message: err.Error()})
-	}
-	_, err := inv.API.TLS.Server(certs.KindClient).Config(tls.VersionTLS12)
-	check("api.tls", err)
-	_, err = inv.Cluster.TLS.Server(certs.KindController).Config(tls.VersionTLS13)
-	check("cluster.tls", err)
-	if inv.Topology.File != "" {
-		_, err := static.Load(inv.Topology.File)
-		check("topology.file", err)
-	}
-	if inv.MRC.On() {
-		c := service.HostsConfig(&inv.MRC)
-		c.Epoch = 1
-		check("mrc.tls", c.Validate())
-	}
-	for i := range inv.Switches {
-		sw := &inv.Switches[i]
-		if sw.Managed() && sw.TLS != nil {
-			check(fmt.Sprintf("switches[%d].tls", i),
-				controller.SessionConfig(sw, southbound.ElectionID{Low: 1}).Validate())
-		}
-	}
-	if len(faults) > 0 {
-		return faults
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 	server := "http://" + value(t, c.err, "api")
 	get := func(args ...string) (int, string, string) {
 		var out, errs strings.Builder
-		status := run(t.Context(), append(append([]string{"get"}, args...), "--server", server),
+		status := execute(t.Context(), append(append([]string{"get"}, args...), "--server", server),
 			environment{
 				stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
 					return ""

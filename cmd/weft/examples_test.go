@@ -36,7 +36,7 @@ func weftAt(t *testing.T, server string, args ...string) (status int, out, errs 
 func weftAgainst(t *testing.T, server string, args ...string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: &stdout,
+	status = execute(t.Context(), args, environment{stdin: strings.NewReader(""), stdout: &stdout,
 		stderr: &stderr, getenv: func(name string) string {
 			if name == "WEFT_SERVER" {
 				return server

@@ -53,7 +53,7 @@ type faulted struct {
 func (f *faulted) weft(args ...string) (string, bool) {
 	f.Helper()
 	var out strings.Builder
-	status := run(f.Context(), args, environment{stdin: strings.NewReader(""), stdout: &out,
+	status := execute(f.Context(), args, environment{stdin: strings.NewReader(""), stdout: &out,
 		stderr: &out, getenv: func(string) string { return "" }})
 	return out.String(), status == exitOK
 }

@@ -86,7 +86,7 @@ func runGuide(t *testing.T, steps []guideStep) {
 		var out string
 		for deadline := time.Now().Add(patience); ; {
 			var buffer bytes.Buffer
-			run(t.Context(), words[1:], environment{stdin: strings.NewReader(""), stdout: &buffer,
+			execute(t.Context(), words[1:], environment{stdin: strings.NewReader(""), stdout: &buffer,
 				stderr: &buffer, getenv: func(name string) string {
 					return map[string]string{"WEFT_SERVER": l.server, "WEFT_LAB": l.faults}[name]
 				}})

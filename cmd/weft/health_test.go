@@ -41,7 +41,7 @@ func TestHealth(t *testing.T) {
 	ask := func(want int, message string, args ...string) {
 		t.Helper()
 		var out strings.Builder
-		got := run(t.Context(), append([]string{"health"}, args...), environment{
+		got := execute(t.Context(), append([]string{"health"}, args...), environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(string) string {
 				return ""
 			},

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -124,7 +125,7 @@ func (h *station) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	if _, err := findInterfaces(cmd.Context(), h.wait, cfg.Interface); err != nil {
+	if _, err := run.Interfaces(cmd.Context(), h.wait, cfg.Interface); err != nil {
 		return err
 	}
 	port, err := afpacket.Open(cfg.Interface, log.With("interface", cfg.Interface))

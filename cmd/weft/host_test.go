@@ -50,7 +50,7 @@ func serve(t *testing.T, config string) *loopback {
 func (l *loopback) write(report any, args ...string) {
 	l.t.Helper()
 	var out, errs strings.Builder
-	status := run(l.t.Context(), append([]string{"host", "--write", l.file}, args...),
+	status := execute(l.t.Context(), append([]string{"host", "--write", l.file}, args...),
 		environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
 	if status != exitOK {
 		l.t.Fatalf("status %d\n%s", status, errs.String())
@@ -99,7 +99,7 @@ type hostError struct {
 func (c hostError) check(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		var out, errs strings.Builder
-		status := run(t.Context(), append([]string{"host"}, c.args...),
+		status := execute(t.Context(), append([]string{"host"}, c.args...),
 			environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
 		if status != c.status || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)

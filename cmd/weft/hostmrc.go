@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
@@ -25,7 +26,7 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	for i, p := range cfg.Ports {
 		texts[i] = p.Interface
 	}
-	if _, err := findInterfaces(cmd.Context(), h.wait, texts...); err != nil {
+	if _, err := run.Interfaces(cmd.Context(), h.wait, texts...); err != nil {
 		return err
 	}
 	links, err := openLinks(cfg, log)

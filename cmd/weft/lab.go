@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/guard"
 	"github.com/weft-sdn/weft/demo/mrc"
@@ -189,12 +190,12 @@ func (r *labRun) run(ctx context.Context) error {
 		try += " --server " + live.URL()
 	}
 	say("try: %s", try)
-	var listeners []*httpListener
+	var listeners []*run.HTTP
 	closeAll := func() (err error) {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), run.StopGrace)
 		defer cancel()
 		for _, l := range listeners {
-			err = errors.Join(err, l.close(grace))
+			err = errors.Join(err, l.Close(grace))
 		}
 		return errors.Join(err, live.Close())
 	}
@@ -204,7 +205,7 @@ func (r *labRun) run(ctx context.Context) error {
 			return errors.Join(err, closeAll())
 		}
 		listeners = append(listeners, served)
-		say("     %s", faultHint(&live.World.Network, "http://"+served.listener.Addr().String()))
+		say("     %s", faultHint(&live.World.Network, "http://"+served.Address.String()))
 	}
 	if r.traces != "" {
 		served, err := r.serve(r.traces, live.Traces(), false)
@@ -212,7 +213,7 @@ func (r *labRun) run(ctx context.Context) error {
 			return errors.Join(err, closeAll())
 		}
 		listeners = append(listeners, served)
-		say("     weft trace --switch %s/%s", served.listener.Addr(), live.World.Network.Switches[0].Name)
+		say("     weft trace --switch %s/%s", served.Address, live.World.Network.Switches[0].Name)
 	}
 	if r.traffic {
 		err = r.write(ctx, live)
@@ -246,12 +247,12 @@ func (r *labRun) write(ctx context.Context, live *lab.Live) error {
 
 // serve serves something of the lab over HTTP, on any port of loopback if elsewhere is set and
 // another program has the address.
-func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*httpListener,
+func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*run.HTTP,
 	error) {
-	l, err := listenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}),
+	l, err := run.ListenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}),
 		slog.New(slog.DiscardHandler))
 	if elsewhere && errors.Is(err, syscall.EADDRINUSE) {
-		return listenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}),
+		return run.ListenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}),
 			slog.New(slog.DiscardHandler))
 	}
 	return l, err

@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 			}
 			left := noFiles(t)
 			var out, errs strings.Builder
-			status := run(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode},
+			status := execute(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode},
 				environment{
 					stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
 				})
@@ -111,15 +111,15 @@ spec:
 	var out, errs strings.Builder
 	env := environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 		getenv: func(string) string { return "" }}
-	if status := run(t.Context(), []string{"apply", "-f", group, "--wait", patience.String(),
+	if status := execute(t.Context(), []string{"apply", "-f", group, "--wait", patience.String(),
 		"--server", server}, env); status != exitOK {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
-	if status := run(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
+	if status := execute(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 	errs.Reset()
-	if status := run(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"},
+	if status := execute(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"},
 		env); status != exitFailed ||
 		!strings.Contains(errs.String(),
 			"404 Not Found: want /NAME/v1/trace with the name of a switch: A, B") {
@@ -180,7 +180,7 @@ func TestLabErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out,
+			status := execute(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out,
 				stderr: &errs, getenv: os.Getenv})
 			if status != c.status || !strings.Contains(errs.String(), c.want) {
 				t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)

@@ -27,7 +27,7 @@ func TestLabFaults(t *testing.T) {
 				}
 				return ""
 			}}
-		status = run(t.Context(), append([]string{"lab"}, args...), env)
+		status = execute(t.Context(), append([]string{"lab"}, args...), env)
 		return status, stdout.String() + stderr.String()
 	}
 	for _, c := range []struct {

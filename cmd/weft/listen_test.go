@@ -38,7 +38,7 @@ func TestListenAddresses(t *testing.T) {
 			`--listen is "192.0.2.78:0": this machine has no such address`},
 	} {
 		var out, errs strings.Builder
-		status := run(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out,
+		status := execute(t.Context(), c.args, environment{stdin: strings.NewReader(""), stdout: &out,
 			stderr: &errs, getenv: func(string) string { return "" }})
 		if status != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%v: status %d, %q, wrote %q; want 2 and %s", c.args, status, errs.String(),

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
@@ -69,7 +70,7 @@ func TestListenersOfSwitch(t *testing.T) {
 			client, url := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+web+
 				path
 			if c.Enabled {
-				client, url = secureClient(c), "https://"+web+path
+				client, url = run.SecureClient(c), "https://"+web+path
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()

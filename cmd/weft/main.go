@@ -42,7 +42,7 @@ func weft() int {
 	if filepath.Base(os.Args[0]) == bmv2Name {
 		args = append([]string{"switch"}, args...)
 	}
-	return run(ctx, args, environment{
+	return execute(ctx, args, environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
 	})
 }

@@ -27,7 +27,7 @@ func TestPortTakenDown(t *testing.T) {
 	command := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs strings.Builder
-		status := run(t.Context(), append(args, "--server", server), environment{
+		status := execute(t.Context(), append(args, "--server", server), environment{
 			stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(string) string {
 				return ""
 			},

@@ -20,8 +20,8 @@ type environment struct {
 	getenv         func(string) string
 }
 
-// run carries out a command line and returns the exit status.
-func run(ctx context.Context, args []string, env environment) int {
+// execute carries out a command line and returns the exit status.
+func execute(ctx context.Context, args []string, env environment) int {
 	stdout, stderr := printable.NewWriter(env.stdout), printable.NewWriter(env.stderr)
 	env.stdout, env.stderr = stdout, stderr
 	defer func() { _ = errors.Join(stdout.Flush(), stderr.Flush()) }() // as the writes before them

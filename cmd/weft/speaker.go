@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/topology/bgpls"
 	"github.com/weft-sdn/weft/topology/static"
 )
@@ -100,41 +97,6 @@ func (s *speakerCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the sessions: a signal that came earlier would end the process.
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, syscall.SIGHUP)
-	defer signal.Stop(again)
-	speaker, err := with.start(ctx)
-	if err != nil {
-		return err
-	}
-	if err := speaker.Originate(all...); err != nil {
-		return errors.Join(err, speaker.Close())
-	}
-	log.Info("speaker is up", "nodes", len(all), "peers", len(with.peers), "listen",
-		speaker.ListenAddr().String())
-	return errors.Join(s.follow(ctx, speaker, again, log), speaker.Close())
-}
-
-// follow advertises the file anew on each signal, until ctx ends.
-func (s *speakerCommand) follow(ctx context.Context, speaker *bgpls.Speaker, again <-chan os.Signal,
-	log *slog.Logger) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-speaker.Done():
-			return nil // Close returns why
-		case <-again:
-		}
-		all, err := s.objects()
-		if err == nil {
-			err = speaker.Originate(all...)
-		}
-		if err != nil {
-			log.Error("the file is not used", "reason", err)
-			continue
-		}
-		log.Info("the file is read again", "nodes", len(all))
-	}
+	speaker := run.Speaker{Sessions: with, Log: log, Objects: s.objects}
+	return speaker.Run(ctx, all)
 }

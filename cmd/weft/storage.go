@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
-	"github.com/weft-sdn/weft/northbound"
-	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
 )
 
@@ -106,82 +104,27 @@ func (s *storage) place(getenv func(string) string) (string, error) {
 	return "", errors.New("--data-dir is missing, and the environment names no directory for it")
 }
 
-// keeper is a store that the controller runs on, and what ends its use.
-type keeper struct {
-	store.Store
-	durable *etcd.Store // nil: in memory
-	dir     string
-}
-
-func (k *keeper) Close() error {
-	if k.durable == nil {
-		return nil
-	}
-	return k.durable.Close()
-}
-
-// replace is for northbound.Config.
-func (k *keeper) replace(ctx context.Context, controller string) error {
-	err := k.durable.Replace(ctx, controller)
-	switch {
-	case errors.Is(err, etcd.ErrNoMember):
-		return &api.Error{Code: api.CodeNotFound,
-			Message: fmt.Sprintf("there is no controller %q among those that form the etcd", controller)}
-	case errors.Is(err, store.ErrUnavailable):
-		return fmt.Errorf("%w: %w", northbound.ErrStoreUnavailable, err)
-	}
-	return err
-}
-
 // open opens the store. Errors name the directory.
-func (s *storage) open(ctx context.Context, getenv func(string) string, log *slog.Logger) (*keeper,
-	error) {
-	if s.store == inMemory {
-		return &keeper{Store: store.NewMemory()}, nil
+func (s *storage) open(
+	ctx context.Context, getenv func(string) string, log *slog.Logger,
+) (*run.Store, error) {
+	switch s.store {
+	case inMemory:
+		return run.InMemory(), nil
+	case "":
+		dir, err := s.place(getenv)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		return run.OpenStore(ctx, etcd.Config{
+			Dir: dir, Release: release(), Log: log, Peers: s.peers, Apart: true,
+		})
 	}
-	if s.store != "" {
-		return s.connect(ctx, log)
-	}
-	dir, err := s.place(getenv)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	durable, err := etcd.Open(ctx, etcd.Config{Dir: dir, Release: release(), Log: log, Peers: s.peers,
-		Apart: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := checkSchema(ctx, durable, log); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s: %w", dir, err), durable.Close())
-	}
-	return &keeper{Store: store.Versioned(durable), durable: durable, dir: dir}, nil
-}
-
-// connect opens a store on an etcd that others run.
-func (s *storage) connect(ctx context.Context, log *slog.Logger) (*keeper, error) {
-	remote, err := etcd.ParseRemote(s.store)
-	if err != nil {
-		return nil, err // check has parsed it
-	}
-	remote.Log = log
-	durable, err := etcd.Connect(ctx, remote)
+	kept, err := run.ConnectStore(ctx, s.store, release(), log)
 	if err != nil {
 		return nil, fmt.Errorf("--store: %w", err)
 	}
-	if err := checkSchema(ctx, durable, log); err != nil {
-		return nil, errors.Join(fmt.Errorf("--store %s: %w", s.store, err), durable.Close())
-	}
-	return &keeper{Store: store.Versioned(durable), durable: durable}, nil
-}
-
-// checkSchema is [store.CheckSchema] of a store whose leader may change meanwhile.
-func checkSchema(ctx context.Context, s store.Store, log *slog.Logger) error {
-	return store.Await(ctx, waiting(log), func() error { return store.CheckSchema(ctx, s, release()) })
-}
-
-// waiting prints that a start waits for the store.
-func waiting(log *slog.Logger) func(error) {
-	return func(err error) { log.Warn("waiting for the store", "reason", err) }
+	return kept, nil
 }
 
 // release names this program in what it keeps.

@@ -3,13 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
-	"net"
-	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/engine"
-	"github.com/weft-sdn/weft/dataplane/gnmi"
-	"github.com/weft-sdn/weft/dataplane/live"
-	"github.com/weft-sdn/weft/dataplane/live/afpacket"
-	"github.com/weft-sdn/weft/dataplane/live/capture"
-	"github.com/weft-sdn/weft/dataplane/live/interfaces"
-	"github.com/weft-sdn/weft/dataplane/live/metrics"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/dataplane/trace/stream"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -61,10 +50,6 @@ type interfaceFlags struct {
 }
 
 const (
-	// stopGrace is how long calls in progress may take when a command is asked to
-	// end.
-	stopGrace = 5 * time.Second
-
 	maxPort       = p4rt.MaxPort
 	maxPriorities = 32
 )
@@ -145,7 +130,7 @@ type setting struct {
 	secured credentials.TransportCredentials
 	names   map[uint32]string // of interfaces, by port
 	queues  queues
-	says    *advertised // by BGP-LS; nil: nothing
+	says    *run.Advertisement // by BGP-LS; nil: nothing
 }
 
 func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
@@ -161,11 +146,15 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	thrift, err := listenThrift(cmd.Flags().Lookup("thrift-port").Value.String())
+	thriftPort := cmd.Flags().Lookup("thrift-port").Value.String()
+	if _, err := strconv.ParseUint(thriftPort, 10, 16); thriftPort != "" && err != nil {
+		return usagef("--thrift-port is %q: want 0 to 65535", thriftPort)
+	}
+	thrift, err := run.ListenThrift(thriftPort)
 	if err != nil {
 		return err
 	}
-	defer thrift.close()
+	defer thrift.Close()
 	return s.serve(cmd.Context(), set)
 }
 
@@ -223,115 +212,24 @@ func isDirectory(name string) bool {
 }
 
 // serve runs the switch until ctx ends.
-func (s *embedded) serve(ctx context.Context, set setting) (err error) {
-	log := set.log
+func (s *embedded) serve(ctx context.Context, set setting) error {
 	if err := checkListens(ctx, "--grpc-server-addr", s.address, "--http-addr", s.http); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.address)
-	if err != nil {
-		return fmt.Errorf("P4Runtime server: %w", err)
+	config := run.Switch{
+		Log: set.log, Version: buildVersion(), Device: s.device, Address: s.address,
+		HTTP: s.http, TLS: certs.Server(s.tls), Interfaces: set.names, Wait: s.wait,
+		Switch: dataplane.Config{CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities},
+		Server: s.limits.config(set.secured, set.log), Stall: s.limits.stall,
+		Program: set.program, Queues: set.queues.set, Captures: s.pcap, Dump: s.dump,
+		Advertise: set.says,
 	}
-	texts := set.names
-	if set.names, err = s.findPorts(ctx, texts); err != nil {
-		return errors.Join(err, listener.Close())
+	err := config.Run(ctx)
+	var twice *run.TwiceError
+	if errors.As(err, &twice) {
+		return &usageError{err}
 	}
-	ports, closeFiles, err := s.openPorts(texts, set.names, log)
-	defer func() { err = errors.Join(err, closeFiles()) }()
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	state := gnmi.NewServer(gnmi.System{Hostname: hostname(), Software: buildVersion(),
-		DeviceID: s.device})
-	changed := make(chan struct{}, 1) // a port
-	runner, err := live.Start(live.Config{
-		Device: p4rt.Config{ID: s.device, Switch: dataplane.Config{
-			CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities, PortChanged: func(port uint32,
-				up bool) {
-				state.PortChanged(port, up)
-				select {
-				case changed <- struct{}{}:
-				default: // the one that waits will do
-				}
-			},
-		}},
-		Ports: ports,
-	})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	server := p4rt.NewServer(s.limits.config(set.secured, log))
-	if err := server.Add(runner.Sessions(), runner); err != nil {
-		return errors.Join(err, runner.Close(), listener.Close())
-	}
-	state.Register(server, interfaces.New(runner, set.names))
-	if err := runner.WithDevice(ctx, func(_ time.Duration, d *p4rt.Device) {
-		set.queues.set(d.Switch())
-		if set.program != nil {
-			d.Switch().SetProgram(set.program)
-		}
-	}); err != nil {
-		return errors.Join(err, runner.Close(), listener.Close())
-	}
-	var shown *httpListener
-	if s.http != "" {
-		if shown, err = listenHTTP(s.http, s.handler(runner, server, set.names), certs.Server(s.tls),
-			server.Guard(), log); err != nil {
-			return errors.Join(err, runner.Close(), listener.Close())
-		}
-		log.Info("metrics and traces are up", "http", shown.listener.Addr().String(), "tls", s.ssl)
-	}
-	defer forgetElections(ctx, runner, log)()
-	log.Info("switch is up", "device", s.device, "p4runtime", listener.Addr().String(), "ports",
-		len(ports), "tls", s.ssl)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	saying, hush := context.WithCancel(ctx)
-	said := make(chan error, 1)
-	if set.says != nil {
-		go func() { said <- set.says.run(saying, changed, portsUp(runner)) }()
-	} else {
-		context.AfterFunc(saying, func() { said <- nil })
-	}
-	select {
-	case end := <-served:
-		served <- end
-	case err = <-said:
-		said <- nil
-	case <-ctx.Done():
-	}
-	hush()
-	err = errors.Join(err, <-said)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-	defer cancel()
-	state.Close()
-	server.Close(grace)
-	err = errors.Join(err, <-served, shown.close(grace))
-	for _, port := range slices.Sorted(maps.Keys(set.names)) {
-		logPort(log, port, set.names[port], runner.PortStats(port))
-	}
-	if n := runner.NoSuchPort(); n > 0 {
-		log.Warn("frames for ports there are not", "frames", n)
-	}
-	return errors.Join(err, runner.Close())
-}
-
-// handler is what the switch shows over HTTP.
-func (s *embedded) handler(runner *live.Runner, server *p4rt.Server,
-	names map[uint32]string) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics.New(metrics.Config{
-		Switch: runner, Server: server, DeviceID: s.device, Version: buildVersion(), Interfaces: names,
-	}))
-	mux.Handle("GET "+stream.Path, stream.Handler(runner, s.limits.stall))
-	return mux
-}
-
-func logPort(log *slog.Logger, port uint32, name string, n live.PortStats) {
-	log.Info("port", "port", port, "interface", name, "received", n.Received, "receivedOctets",
-		n.RxOctets,
-		"receiveDrops", n.RxDropped+n.RxLost.Overrun+n.RxLost.Oversize, "sent", n.Sent, "sentOctets",
-		n.SentOctets, "sendDrops", n.TxDropped)
+	return err
 }
 
 // program loads the program of the command line, nil for none.
@@ -407,78 +305,4 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 		names[p], taken[name] = name, p
 	}
 	return names, nil
-}
-
-// findPorts returns the interfaces by port with their names, where some of names are addresses.
-func (s *embedded) findPorts(ctx context.Context, names map[uint32]string) (map[uint32]string,
-	error) {
-	ports := slices.Sorted(maps.Keys(names))
-	texts := make([]string, len(ports))
-	for i, p := range ports {
-		texts[i] = names[p]
-	}
-	found, err := findInterfaces(ctx, s.wait, texts...)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[uint32]string, len(ports))
-	taken := make(map[string]uint32, len(ports))
-	for i, p := range ports {
-		if other, twice := taken[found[i]]; twice {
-			return nil, usagef("--interface %d@%s: %s has port %d already", p, texts[i], found[i], other)
-		}
-		out[p], taken[found[i]] = found[i], p
-	}
-	return out, nil
-}
-
-// openPorts opens the interfaces by their names or addresses, texts; names are those of now.
-// closeFiles is there also when that fails, and closes what the ports' frames are written to, when
-// they are closed.
-func (s *embedded) openPorts(texts, names map[uint32]string,
-	log *slog.Logger) (ports map[uint32]live.Port, closeFiles func() error, err error) {
-	var files []*capture.File
-	closeFiles = func() error {
-		var errs []error
-		for _, f := range files {
-			errs = append(errs, f.Close())
-		}
-		return errors.Join(errs...)
-	}
-	ports = make(map[uint32]live.Port, len(names))
-	fail := func(err error) (map[uint32]live.Port, func() error, error) {
-		errs := []error{err}
-		for _, open := range ports {
-			errs = append(errs, open.Close())
-		}
-		return nil, closeFiles, errors.Join(errs...)
-	}
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		name := names[n]
-		log := log.With("port", n, "interface", name)
-		p, err := afpacket.Open(texts[n], log)
-		if err != nil {
-			return fail(err)
-		}
-		ports[n] = p
-		if s.pcap != "" {
-			tap := &capture.Tap{Port: ports[n]}
-			for suffix, frames := range map[string]*func([][]byte){
-				"_in.pcap": &tap.In, "_out.pcap": &tap.Out} {
-				file, err := capture.Create(filepath.Join(s.pcap, name+suffix), func(err error) {
-					log.Error("frames are not written any more", "error", err)
-				})
-				if err != nil {
-					return fail(fmt.Errorf("--pcap: %w", err))
-				}
-				files, *frames = append(files, file), file.Write
-			}
-			ports[n] = tap
-		}
-		if s.dump > 0 {
-			d := &dumper{log, s.dump}
-			ports[n] = &capture.Tap{Port: ports[n], In: d.frames("frame in"), Out: d.frames("frame out")}
-		}
-	}
-	return ports, closeFiles, nil
 }

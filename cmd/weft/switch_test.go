@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
@@ -262,7 +263,7 @@ func TestSwitchTraces(t *testing.T) {
 	if status := <-sw.status; status != exitOK {
 		t.Errorf("exit status %d", status)
 	}
-	if took := time.Since(began); took >= stopGrace {
+	if took := time.Since(began); took >= run.StopGrace {
 		t.Errorf("the switch took %v to end", took)
 	}
 	http.DefaultClient.CloseIdleConnections()
@@ -345,7 +346,7 @@ func TestSwitchErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs strings.Builder
-			status := run(t.Context(), append([]string{"switch"}, c.args...),
+			status := execute(t.Context(), append([]string{"switch"}, c.args...),
 				environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv})
 			if status != c.status || !strings.Contains(errs.String(), c.want) {
 				t.Errorf("status %d, %q; want %d with %q", status, errs.String(), c.status, c.want)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -193,19 +192,5 @@ func (q *queues) set(sw *dataplane.Switch) {
 	}
 	for _, l := range q.rates {
 		sw.SetQueueRate(l.port, l.priority, l.value)
-	}
-}
-
-// dumper logs the first octets of frames.
-type dumper struct {
-	log    *slog.Logger
-	octets int
-}
-
-func (d *dumper) frames(what string) func(frames [][]byte) {
-	return func(frames [][]byte) {
-		for _, f := range frames {
-			d.log.Info(what, "octets", len(f), "data", fmt.Sprintf("%x", f[:min(len(f), d.octets)]))
-		}
 	}
 }

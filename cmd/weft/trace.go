@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/dataplane/replay"
@@ -224,12 +226,12 @@ func (t *tracing) live(ctx context.Context) error {
 		want.Port = &p
 	}
 	told := traces{out: t.env.stdout, options: t.options}
-	from := source{url: "http://" + t.address}
+	url, client := "http://"+t.address, (*http.Client)(nil)
 	if t.tls != (certs.Client{}) {
 		t.tls.Enabled, t.tls.Kinds = true, certs.KindSwitch
-		from = source{"https://" + t.address, secureClient(t.tls)}
+		url, client = "https://"+t.address, run.SecureClient(t.tls)
 	}
-	err := stream.Receive(ctx, from.client, from.url, want, func(i trace.Item) error {
+	err := stream.Receive(ctx, client, url, want, func(i trace.Item) error {
 		if i.Record != nil {
 			return told.take(i.Record)
 		}

@@ -100,7 +100,7 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 	s := &started{out: newLineWriter(t, name+", standard output"),
 		err: newLineWriter(t, name+", standard error"), status: make(chan int, 1), cancel: cancel}
 	go func() {
-		status := run(ctx, args, environment{
+		status := execute(ctx, args, environment{
 			stdin: strings.NewReader(""), stdout: s.out, stderr: s.err, getenv: func(name string) string {
 				if name == "WEFT_DATA_DIR" && vars[name] == "" {
 					return data

@@ -57,7 +57,7 @@ var largeInterfaces = map[string]string{
 var largeRoots = map[string]string{
 	"access":               "one package: credentials, sessions and scopes use each other's types",
 	"api":                  "one package: a file a kind of resource",
-	"cmd/weft":             "one package: a file a command; what runs is to move to folders",
+	"cmd/weft":             "one package: a file a command",
 	"controller":           "one package: the composition of the features",
 	"controller/mrc":       "to be divided by what it does: fabric, probes, denials",
 	"controller/multicast": "one feature; tree has its algorithms",

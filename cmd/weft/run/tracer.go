@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -28,12 +28,12 @@ func traceSource(s *inventory.Switch) source {
 	if s.TLS == nil || strings.Contains(s.Trace, "/") {
 		return source{url: "http://" + s.Trace}
 	}
-	return source{"https://" + s.Trace, secureClient(s.TLS.Client(certs.KindSwitch))}
+	return source{"https://" + s.Trace, SecureClient(s.TLS.Client(certs.KindSwitch))}
 }
 
-// secureClient returns a client that asks switches with the certificates of files. It keeps no
+// SecureClient returns a client that asks switches with the certificates of files. It keeps no
 // connection.
-func secureClient(files certs.Client) *http.Client {
+func SecureClient(files certs.Client) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {

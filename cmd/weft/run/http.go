@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -24,17 +24,19 @@ const (
 	maxHTTPHeader = 16 << 10
 )
 
-// httpListener serves what a switch shows of itself over HTTP.
-type httpListener struct {
-	listener net.Listener
-	server   *http.Server
-	served   chan error
-	cancel   context.CancelFunc // of requests without end
+// HTTP serves what a switch shows of itself over HTTP.
+type HTTP struct {
+	// Address is where it listens.
+	Address net.Addr
+
+	server *http.Server
+	served chan error
+	cancel context.CancelFunc // of requests without end
 }
 
-// listenHTTP serves at an address, with TLS unless files is empty, to as many clients as g allows.
-func listenHTTP(address string, handler http.Handler, files certs.Server, g *guard.Guard,
-	log *slog.Logger) (*httpListener, error) {
+// ListenHTTP serves at an address, with TLS unless files is empty, to as many clients as g allows.
+func ListenHTTP(address string, handler http.Handler, files certs.Server, g *guard.Guard,
+	log *slog.Logger) (*HTTP, error) {
 	// Prometheus has a certificate without an identity, or one of a client.
 	files.Kinds = certs.KindController | certs.KindClient
 	conf, err := files.Config(tls.VersionTLS12, "http/1.1")
@@ -46,8 +48,8 @@ func listenHTTP(address string, handler http.Handler, files certs.Server, g *gua
 		return nil, fmt.Errorf("HTTP: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &httpListener{
-		listener: l, served: make(chan error, 1), cancel: cancel,
+	h := &HTTP{
+		Address: l.Addr(), served: make(chan error, 1), cancel: cancel,
 		server: &http.Server{
 			Handler: trusting(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: httpTimeout,
 			WriteTimeout: httpTimeout,
@@ -82,8 +84,8 @@ func trusting(h http.Handler) http.Handler {
 	})
 }
 
-// close lets requests in progress finish for as long as ctx allows.
-func (h *httpListener) close(ctx context.Context) error {
+// Close lets requests in progress finish for as long as ctx allows.
+func (h *HTTP) Close(ctx context.Context) error {
 	if h == nil {
 		return nil
 	}

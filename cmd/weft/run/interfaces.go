@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 // interfacePoll is the time between two looks for an interface that does not exist.
 const interfacePoll = 50 * time.Millisecond
 
-// findInterfaces returns the names that network interfaces have now. A text is a name, or an IP
+// Interfaces returns the names that network interfaces have now. A text is a name, or an IP
 // address that the interface has: container tools give interfaces addresses of the user's choice,
 // and names of their own. It waits until all of them exist, since such tools also make them after
 // the process has started. Ports are opened by the texts: the name of an address may change.
-func findInterfaces(ctx context.Context, patience time.Duration, texts ...string) ([]string,
+func Interfaces(ctx context.Context, patience time.Duration, texts ...string) ([]string,
 	error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"net"
@@ -23,7 +23,7 @@ func TestFindInterfaces(t *testing.T) {
 		t.Skip("this machine has no loopback interface that is up")
 	}
 	for _, text := range []string{"127.0.0.1", loopback} {
-		got, err := findInterfaces(t.Context(), time.Minute, text)
+		got, err := Interfaces(t.Context(), time.Minute, text)
 		if err != nil || got[0] != loopback {
 			t.Errorf("%s: %q, %v; want %s", text, got, err, loopback)
 		}
@@ -39,7 +39,7 @@ func TestFindInterfaces(t *testing.T) {
 		{"no-such-port", time.Millisecond,
 			"--wait-interfaces: after 1ms: interface no-such-port: no such network interface"},
 	} {
-		if _, err := findInterfaces(t.Context(), c.patience, c.text); err == nil ||
+		if _, err := Interfaces(t.Context(), c.patience, c.text); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", c.text, err, c.want)
 		}

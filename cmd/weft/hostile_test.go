@@ -291,7 +291,8 @@ func runHostile(t *testing.T, server string, args []string) (stdout, stderr stri
 		out.end = func() { cancel(errors.New("seen")) }
 	}
 	home := t.TempDir()
-	execute(ctx, args, environment{stdin: strings.NewReader("secret\nsecret\n"), stdout: out, stderr: text,
+	execute(ctx, args, environment{
+		stdin: strings.NewReader("secret\nsecret\n"), stdout: out, stderr: text,
 		getenv: func(name string) string {
 			switch name {
 			case "WEFT_SERVER":

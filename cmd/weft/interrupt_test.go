@@ -34,7 +34,8 @@ func TestInterruptedDemo(t *testing.T) {
 		var errs strings.Builder
 		status := make(chan int, 1)
 		go func() {
-			status <- execute(ctx, c.args, environment{stdin: strings.NewReader(""), stdout: in, stderr: &errs,
+			status <- execute(ctx, c.args, environment{
+				stdin: strings.NewReader(""), stdout: in, stderr: &errs,
 				getenv: func(string) string { return "" }})
 			in.Close()
 		}()

@@ -20,7 +20,8 @@ func TestDemo(t *testing.T) {
 			}
 			left := noFiles(t)
 			var out, errs strings.Builder
-			status := execute(t.Context(), []string{"demo", "multicast", "--bytes", "262144", "--mode", mode},
+			args := []string{"demo", "multicast", "--bytes", "262144", "--mode", mode}
+			status := execute(t.Context(), args,
 				environment{
 					stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: os.Getenv,
 				})
@@ -115,7 +116,8 @@ spec:
 		"--server", server}, env); status != exitOK {
 		t.Errorf("status %d: %s", status, errs.String())
 	}
-	if status := execute(t.Context(), []string{"get", "tree", "g", "--server", server}, env); status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
+	status := execute(t.Context(), []string{"get", "tree", "g", "--server", server}, env)
+	if status != exitOK || !strings.Contains(out.String(), "└─2001:db8:1:2::1") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 	errs.Reset()

@@ -49,8 +49,8 @@ type Switch struct {
 	Address string // host:port of P4Runtime and gNMI
 	Server  p4rt.ServerConfig
 
-	// HTTP is the host:port of metrics and traces, "" for none. It has the certificates of TLS; Stall is
-	// how long a client may leave a trace unread.
+	// HTTP is the host:port of metrics and traces, "" for none. It has the certificates of TLS; Stall
+	// is how long a client may leave a trace unread.
 	HTTP  string
 	TLS   certs.Server
 	Stall time.Duration

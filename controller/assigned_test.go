@@ -360,7 +360,7 @@ func TestWhoBecomesAProject(t *testing.T) {
 	before := pfcCore(t, nil)
 	putProject(t, before, "kept", api.ProjectSpec{Bandwidth: 5})
 	s := store.NewMemory()
-	if err := s.Apply(context.Background(), before.Saves()); err != nil {
+	if err := s.Apply(context.Background(), before.Ready(0).Saves); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Apply(context.Background(), []store.Op{

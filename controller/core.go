@@ -40,11 +40,13 @@ type Config struct {
 // concurrently; all of them are synchronous, and none blocks.
 type Core struct {
 	env      feature.Env
-	switches *reconcile.Reconciler
+	switches reconcile.State
+	events   reconcile.Events
 	// advertised is the topology that was learned, configured the inventory as it is written. Env.Net
 	// has both with what switches report of their ports.
 	advertised *topology.Snapshot
 	configured *inventory.Inventory
+	kept       uint64 // up to which number the store has all writes
 
 	// features are those below, in the order in which they are called.
 	features  []feature.Feature
@@ -68,12 +70,15 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 		return nil, err
 	}
 	c := &Core{advertised: topology.Empty(), configured: &cfg.Inventory}
-	c.switches = reconcile.New(reconcile.Config{
-		Owner: func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
-		Rank:  plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Writing: c.writing,
-		Guarded: func(o reconcile.Owner) bool { return plan.Intended(int(o)) }, Object: c.object, Wall: c.env.Wall,
-	})
-	c.env = feature.Env{Start: cfg.Start, Switches: c.switches, Versions: resource.NewVersions(versionsKey)}
+	want, state, events, err := reconcile.New(reconcile.Config{
+		Owner: ownerOf, Rank: plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Object: c.object, Start: cfg.Start,
+		Guarded: func(o reconcile.Owner) bool { return plan.Intended(int(o)) },
+	}, records)
+	if err != nil {
+		return nil, err
+	}
+	c.switches, c.events = state, events
+	c.env = feature.Env{Start: cfg.Start, Want: want, Switches: state, Versions: resource.NewVersions(versionsKey)}
 	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
 	c.setSwitches()
 	if err := c.compose(); err != nil {
@@ -95,11 +100,12 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	return c, nil
 }
 
+// ownerOf returns whose an entity is.
+func ownerOf(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) }
+
 func (c *Core) load(r store.Record) error {
-	for _, load := range []func(store.Record) (bool, error){c.env.Versions.Load, c.switches.Load} {
-		if ok, err := load(r); ok {
-			return err
-		}
+	if ok, err := c.env.Versions.Load(r); ok {
+		return err
 	}
 	for _, f := range c.features {
 		if ok, err := f.Load(r); ok {
@@ -111,7 +117,7 @@ func (c *Core) load(r store.Record) error {
 
 // records returns the records of everything, as the store has them once all saves are done.
 func (c *Core) records() []store.Record {
-	out := append(c.switches.Records(), c.env.Versions.Record())
+	out := append(c.events.Records(), c.env.Versions.Record())
 	for _, f := range c.features {
 		out = append(out, f.Records()...)
 	}
@@ -122,7 +128,7 @@ func (c *Core) records() []store.Record {
 // happens at the time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
 	c.env.Now = max(c.env.Now, now)
-	c.switches.Tick(c.env.Now)
+	c.events.Tick(c.env.Now)
 	for _, f := range c.features {
 		f.Tick()
 	}
@@ -138,7 +144,7 @@ func (c *Core) Now() time.Duration { return c.env.Now }
 
 // Next returns the time at which Tick should be called at the latest.
 func (c *Core) Next() (at time.Duration, ok bool) {
-	at, ok = c.switches.Next()
+	at, ok = c.events.Next()
 	for _, f := range c.features {
 		if t, also := f.Next(); also && (!ok || t < at) {
 			at, ok = t, true
@@ -194,8 +200,9 @@ func (c *Core) setSwitches() {
 		}
 	}
 	i := &inv.Intervals
-	c.switches.SetIntervals(reconcile.Intervals{Audit: i.Audit.D(), RetryMin: i.RetryMin.D(), RetryMax: i.RetryMax.D()})
-	c.switches.SetSwitches(managed)
+	c.events.SetSwitches(managed, reconcile.Intervals{
+		Audit: i.Audit.D(), RetryMin: i.RetryMin.D(), RetryMax: i.RetryMax.D(),
+	})
 }
 
 // Inventory returns the present inventory, which must not be changed.
@@ -214,7 +221,7 @@ func (c *Core) SwitchConnected(name string, contents entry.Contents) {
 // switchConnected is SwitchConnected without what follows from it: settle must be called.
 func (c *Core) switchConnected(name string, contents entry.Contents) {
 	again := c.switches.Connected(name)
-	if !c.switches.Connect(name, contents) {
+	if !c.events.Connect(name, contents) {
 		return
 	}
 	if !again {
@@ -232,7 +239,7 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 	if why != nil {
 		reason = why.Error()
 	}
-	if c.switches.Disconnect(name, reason) {
+	if c.events.Disconnect(name, reason) {
 		c.env.Event(api.EventSwitchChanged, name, reason, nil)
 	}
 	c.switchEvent(name, feature.SwitchEvent{Kind: feature.Disconnected})
@@ -241,16 +248,16 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 
 // Done takes the outcome of a task. One that is not awaited any more is ignored.
 func (c *Core) Done(r reconcile.Result) {
-	read := c.switches.Reading(r.Switch)
-	if !c.switches.Done(r) {
+	switch c.events.Done(r) {
+	case reconcile.Unawaited:
 		return
-	}
-	switch {
-	case r.Err != nil:
-	case read:
+	case reconcile.Unknown:
+	case reconcile.Read:
 		c.switchEvent(r.Switch, feature.SwitchEvent{Kind: feature.ReadBack, Contents: r.Contents})
-	case len(r.Refused) > 0:
-		c.switchEvent(r.Switch, feature.SwitchEvent{Kind: feature.Refused})
+	case reconcile.Wrote:
+		if len(r.Refused) > 0 {
+			c.switchEvent(r.Switch, feature.SwitchEvent{Kind: feature.Refused})
+		}
 	}
 	c.settle()
 }
@@ -282,14 +289,16 @@ func (c *Core) settle() {
 				f.SetNetwork()
 			}
 		}
-		c.switches.Diff(func(sw string, o reconcile.Owner) {
+		more = c.events.Diff(func(sw string, o reconcile.Owner) {
 			c.switchEvent(sw, feature.SwitchEvent{Kind: feature.Progress, Owner: o})
 		})
-		more = false
 		for _, f := range c.features {
 			more = f.Settle() || more
 		}
-		more = more || c.switches.Dirty() || c.env.Renew
+		more = more || c.env.Renew
+	}
+	for _, sw := range c.events.OrphansChanged() {
+		c.switchEvent(sw, feature.SwitchEvent{Kind: feature.OrphansChanged})
 	}
 	for _, f := range c.features {
 		f.Report()
@@ -302,7 +311,7 @@ func (c *Core) reportRemovals() {
 	complete := func(o reconcile.Owner) bool {
 		return !slices.ContainsFunc(c.features, func(f feature.Feature) bool { return f.Moving(o) })
 	}
-	for _, r := range c.switches.TakeRemovals(complete) {
+	for _, r := range c.events.Removals(complete) {
 		if strings.HasPrefix(r.Object, orphan.Prefix) {
 			continue // its own event said so
 		}
@@ -343,31 +352,43 @@ func (c *Core) object(o reconcile.Owner) string {
 	return ""
 }
 
-func (c *Core) writing(sw string, o reconcile.Owner, e entry.Entity) {
-	c.switchEvent(sw, feature.SwitchEvent{Kind: feature.Writing, Owner: o, Entity: e})
-}
+// Kept takes that the store has all writes up to a number.
+func (c *Core) Kept(n uint64) { c.kept = n }
 
-// Saves returns the writes that keep what has changed since the last call.
-func (c *Core) Saves() []store.Op {
-	out := c.env.Versions.Changes()
+// Ready returns what must be done now, and counts on its being done. Its Saves are being kept under the
+// number n from now on: what follows from the changes that they keep is in no Task before Kept has it,
+// and what follows from topology and inventory alone is. With n 0 nothing waits: whoever takes it keeps
+// the Saves before it does anything else.
+func (c *Core) Ready(n uint64) Ready {
+	r := Ready{Saves: c.env.Versions.Changes()}
 	for _, f := range c.features {
-		out = append(out, f.Changes()...)
+		r.Saves = append(r.Saves, f.Changes()...)
 	}
-	return append(out, c.switches.Changes()...)
+	if r.Saves = append(r.Saves, c.events.Changes()...); len(r.Saves) == 0 {
+		n = 0
+	}
+	r.Tasks, r.PortTasks = c.events.Tasks(n, c.kept), c.ports.Tasks()
+	for i := range r.Tasks {
+		c.writing(&r.Tasks[i])
+	}
+	r.Events, r.Answers = c.env.Take()
+	if described, ok := c.networks.Take(); ok {
+		r.Networks = append([]topology.Source{}, described...)
+	}
+	if found, ok := c.discovery.Take(); ok {
+		r.Discovered = append([]topology.Source{}, found...)
+	}
+	r.Projects, _ = c.projects.Take()
+	return r
 }
 
-// Hold reports that Saves are being kept under a number. What follows from the changes that they
-// keep is in no Task before Kept. What follows from topology and inventory alone is.
-func (c *Core) Hold(n uint64) { c.switches.Hold(n) }
-
-// Kept records up to which number Saves have been kept.
-func (c *Core) Kept(n uint64) { c.switches.Kept(n) }
-
-// Ready returns what must be done now, and counts on its being done.
-func (c *Core) Ready() Ready {
-	r := Ready{Saves: c.Saves()}
-	c.Hold(0) // for whoever keeps Saves before carrying out Tasks
-	r.Events, r.Answers = c.env.Take()
-	r.Tasks, r.PortTasks = c.switches.Tasks(), c.ports.Tasks()
-	return r
+// writing has the features know what a task is about to write.
+func (c *Core) writing(t *reconcile.Task) {
+	for _, b := range t.Batches {
+		for _, u := range b {
+			c.switchEvent(t.Switch, feature.SwitchEvent{
+				Kind: feature.Writing, Owner: ownerOf(u.Entity), Entity: u.Entity,
+			})
+		}
+	}
 }

@@ -145,14 +145,14 @@ func (w *world) disconnect(name string) {
 
 // pump carries out what the core wants.
 func (w *world) pump() {
-	r := w.core.Ready()
+	r := w.core.Ready(0)
 	if err := w.store.Apply(context.Background(), r.Saves); err != nil {
 		w.t.Fatal(err)
 	}
 	w.log = append(w.log, r.Events...)
 	w.states = append(w.states, r.Answers...)
 	w.portTasks = append(w.portTasks, r.PortTasks...)
-	w.cables.discovered(w)
+	w.cables.discovered(w, r.Discovered)
 	for _, work := range r.Tasks {
 		d, session, core := w.devices[work.Switch], w.known[work.Switch], w.core
 		w.later(w.random(w.delay), func() {

@@ -68,11 +68,8 @@ func (w *world) arrives(at plug, frame []byte) {
 }
 
 // discovered puts the topology together as package service does.
-func (c *cables) discovered(w *world) {
-	if c == nil {
-		return
-	}
-	if found, ok := w.core.Discovered(); ok {
+func (c *cables) discovered(w *world, found []topology.Source) {
+	if c != nil && found != nil {
 		c.lldp = found
 		c.merge(w)
 	}

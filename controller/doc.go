@@ -11,8 +11,8 @@
 //	core.SetTopology(snapshot)
 //	core.SwitchConnected("n6", contents)   // with all that was read back
 //	g, created, err := core.Groups().Put("g1", spec, resource.Precondition{})
-//	for r := core.Ready(); !r.Empty(); r = core.Ready() {
-//		s.Apply(ctx, r.Saves)              // before the tasks
+//	for r := core.Ready(0); !r.Empty(); r = core.Ready(0) {
+//		s.Apply(ctx, r.Saves)              // before the rest
 //		for _, t := range r.Tasks {
 //			core.Done(carryOut(t))         // now or later, in any order
 //		}

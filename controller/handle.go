@@ -161,6 +161,8 @@ func ask[T any](
 		defer c.mu.Unlock()
 		delete(c.asked, id)
 		return answer, ctx.Err()
+	case <-c.ledger.Failed(): // it may rest on what is not kept
+		return answer, fmt.Errorf("%w: %w", ErrStore, c.ledger.Err())
 	case <-c.ledger.Ended():
 		return answer, ErrStopped
 	}

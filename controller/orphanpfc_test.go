@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -32,7 +33,7 @@ func (c *Core) connectWith(held map[string][]entry.Entity) {
 // written returns the updates that lead from one content of switches to another.
 func (c *Core) written(before, after map[string][]entry.Entity) (out []string) {
 	for sw := range after {
-		for _, u := range c.switches.Difference(before[sw], after[sw]) {
+		for _, u := range reconcile.Difference(plan.Rank, before[sw], after[sw]) {
 			out = append(out, sw+" "+u.String())
 		}
 	}

@@ -92,7 +92,7 @@ func figure3Core(t *testing.T) *Core {
 	t.Helper()
 	c := pfcCore(t, nil)
 	putPFC(t, c)
-	c.Ready()
+	c.Ready(0)
 	return c
 }
 
@@ -182,7 +182,7 @@ func TestPFCRefusals(t *testing.T) {
 	if after := c.pfcState(); !reflect.DeepEqual(after, before) {
 		t.Errorf("something has changed:\n%v\n%v", before, after)
 	}
-	if r := c.Ready(); len(r.Saves) > 0 {
+	if r := c.Ready(0); len(r.Saves) > 0 {
 		t.Errorf("something was saved: %v", r.Saves)
 	}
 }
@@ -249,7 +249,7 @@ func TestPFCRestart(t *testing.T) {
 		if err := f(); err != nil {
 			t.Fatal(err)
 		}
-		for _, op := range c.Ready().Saves {
+		for _, op := range c.Ready(0).Saves {
 			if kept[op.Key] = op.Value; op.Value == nil {
 				delete(kept, op.Key)
 			}
@@ -311,7 +311,7 @@ func TestPathLeavesPort(t *testing.T) {
 	if _, _, err := c.SRv6Policies().Put("wan", computed, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Ready()
+	c.Ready(0)
 	path := func(want string) {
 		t.Helper()
 		p, err := c.SRv6Policies().Get("wan")

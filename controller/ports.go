@@ -135,10 +135,6 @@ func (c *Core) miscabled(name string) api.Conditions {
 	return api.Conditions{{Type: api.Miscabled, Status: true, Reason: api.ReasonCablesDiffer, Message: strings.Join(texts, "; ")}}
 }
 
-// Discovered returns the sources of the topology that LLDP is; ok is false when they have not
-// changed since the last call.
-func (c *Core) Discovered() (sources []topology.Source, ok bool) { return c.discovery.Take() }
-
 // DiscoveryCounts returns the frames of discovery since the start; ok is false when it is off.
 func (c *Controller) DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error) {
 	err = c.read(ctx, func(core *Core) { n, ok = core.discovery.Counts(), core.Inventory().Discovery.On() })

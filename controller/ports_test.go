@@ -274,7 +274,7 @@ func TestPortNumbersThatComeAndGo(t *testing.T) {
 			p.Up[round*4096+i] = false
 		}
 		w.core.SetPorts("n4", p)
-		w.core.Ready()
+		w.core.Ready(0)
 	}
 	if grown := int64(inUse()) - int64(before); grown > 16<<20 {
 		t.Errorf("%d MiB more in use", grown>>20)
@@ -429,7 +429,7 @@ func TestPortIntentRefused(t *testing.T) {
 			t.Errorf("%s: %v; want %s", c.name, err, c.want)
 		}
 	}
-	if n := len(w.core.Ready().PortTasks); n > 0 || len(w.core.Ports().List()) > 0 {
+	if n := len(w.core.Ready(0).PortTasks); n > 0 || len(w.core.Ports().List()) > 0 {
 		t.Errorf("%d tasks, %d ports", n, len(w.core.Ports().List()))
 	}
 }

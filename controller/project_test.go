@@ -328,7 +328,7 @@ func TestTenantsBecomeProjects(t *testing.T) {
 	s := store.NewMemory()
 	keep := func(c *Core) {
 		t.Helper()
-		if err := s.Apply(context.Background(), c.Saves()); err != nil {
+		if err := s.Apply(context.Background(), c.Ready(0).Saves); err != nil {
 			t.Fatal(err)
 		}
 	}

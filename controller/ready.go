@@ -1,27 +1,43 @@
 package controller
 
 import (
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/topology"
 )
 
-// Ready is what a [Core] wants done. Whoever takes it does all of it.
+// Ready is what a [Core] wants done. Whoever takes it does all of it. It is the only way for a core, and
+// for a feature, to have something kept.
 type Ready struct {
-	// Saves must be kept before anything else is done.
+	// Saves must be kept.
 	Saves []store.Op
+
+	// What follows rests on what is kept already.
+
 	// Tasks are ordered by switch; each switch has at most one with an id under way.
 	Tasks []reconcile.Task
 	// PortTasks are ordered by port; each port has at most one under way.
 	PortTasks []PortTask
+	// Discovered are the sources of the topology that LLDP is; nil: they have not changed.
+	Discovered []topology.Source
+
+	// What follows may rest on Saves, and waits until they are kept with all before.
+
 	// Answers are to questions of clients, such as QueryState.
 	Answers []feature.Answer
 	// Events are for clients that watch.
 	Events []api.Event
+	// Networks are the sources of the topology that clients describe; nil: they have not changed.
+	Networks []topology.Source
+	// Projects are the projects with their members; nil: they have not changed.
+	Projects *access.Projects
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Saves) == 0 && len(r.Tasks) == 0 && len(r.PortTasks) == 0 && len(r.Answers) == 0 && len(r.Events) == 0
+	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events) == 0 &&
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil
 }

@@ -39,7 +39,7 @@ func TestRecordsCutAnywhere(t *testing.T) {
 	kept := make(map[string]store.Record)
 	check := func(step string, before, after int) {
 		t.Helper()
-		ops := core.Ready().Saves
+		ops := core.Ready(0).Saves
 		for cut := range len(ops) + 1 {
 			if cut > 0 {
 				op := ops[cut-1]
@@ -69,7 +69,7 @@ func TestRecordsCutAnywhere(t *testing.T) {
 				if err != nil || g.Status.Index != first.Status.Index && cut == len(ops) {
 					t.Errorf("%s, after %d of %d writes: %v, index %d", step, cut, len(ops), err, g.Status.Index)
 				}
-				leaving := slices.ContainsFunc(again.Ready().Saves, func(op store.Op) bool { return op.Key == "leaving-groups/g" && op.Value != nil })
+				leaving := slices.ContainsFunc(again.Ready(0).Saves, func(op store.Op) bool { return op.Key == "leaving-groups/g" && op.Value != nil })
 				if leaving {
 					t.Errorf("%s, after %d of %d writes: a group is kept as one that leaves", step, cut, len(ops))
 				}

@@ -339,7 +339,7 @@ func TestUnknownOutcome(t *testing.T) {
 	w.put("g", net.Spec(1, "s1", "r1"))
 	lost := 0
 	for range 200 {
-		r := w.core.Ready()
+		r := w.core.Ready(0)
 		_ = w.store.Apply(t.Context(), r.Saves)
 		for _, work := range r.Tasks {
 			result := w.devices[work.Switch].Do(work)

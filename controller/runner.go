@@ -57,12 +57,8 @@ type Controller struct {
 	ledger *ledger.Ledger
 
 	// For the goroutine of the core alone.
-	core      *Core
-	failing   bool                 // it is reported that a write failed
-	audited   *audit.Recorder      // of the changes that clients make
-	opened    *inventory.Inventory // whose switches have links
-	described *held                // networks that wait for the store; nil: none do
-	joined    *heldMembers         // of projects, that wait for the store; nil: none do
+	core   *Core
+	opened *inventory.Inventory // whose switches have links
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
@@ -77,18 +73,6 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
-}
-
-// held is what clients describe, which counts when the store has kept a number of writes.
-type held struct {
-	networks []topology.Source
-	kept     uint64
-}
-
-// heldMembers are projects, which count when the store has kept a number of writes.
-type heldMembers struct {
-	projects *access.Projects
-	kept     uint64
 }
 
 // NewController returns a controller on the records of its store.
@@ -109,10 +93,13 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		return nil, fmt.Errorf("%w: %w", ErrStore, err)
 	}
 	c := &Controller{
-		opts: o, audited: audited, core: core,
+		opts: o, core: core,
 		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 	}
-	c.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: core.env.Versions, Current: o.Current, Events: o.Events})
+	c.ledger = ledger.New(ledger.Options{
+		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current, Events: o.Events,
+		Failed: api.EventStoreFailed,
+	})
 	c.inv.Store(core.Inventory())
 	c.topo.Store(core.Topology())
 	c.members.Store(core.projects.Members())
@@ -129,17 +116,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 // without answers that rest on what the store may not have, until another controller goes on from the
 // records. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.ledger.Write(ctx) })
-	g.Go(func() error {
-		return c.ledger.Own(ctx, c.core, func(ctx context.Context) error {
-			if err := c.sessions(ctx, g); err != nil {
-				return err
-			}
-			return c.flush(ctx)
-		})
-	})
-	err := g.Wait()
+	err := c.ledger.Run(ctx, c.core, c.step)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.links {
@@ -151,68 +128,53 @@ func (c *Controller) Run(ctx context.Context) error {
 // Failed is closed when a write to the store has failed.
 func (c *Controller) Failed() <-chan struct{} { return c.ledger.Failed() }
 
-// flush does what the core wants. It does not wait for the store: what follows from a change that is
-// not kept yet waits in the core, and what tells of it in the ledger.
-func (c *Controller) flush(context.Context) error {
-	c.reportStore()
-	for {
-		// A change and its record are one write.
-		c.core.env.Versions.Reserve()
-		saves := append(c.audited.Writes(), c.core.Saves()...)
-		if n := c.ledger.Keep(saves); len(saves) > 0 {
-			c.core.Hold(n)
-		}
-		kept := c.ledger.Kept()
-		c.core.Kept(kept)
-		if described, ok := c.core.networks.Take(); ok {
-			c.described = &held{described, c.ledger.Added()}
-		}
-		if d := c.described; d != nil && c.opts.Networks != nil && d.kept <= kept {
-			c.described = nil
-			c.opts.Networks(d.networks)
-		}
-		if ps, ok := c.core.projects.Take(); ok {
-			c.joined = &heldMembers{ps, c.ledger.Added()}
-		}
-		if j := c.joined; j != nil && j.kept <= kept {
-			c.joined = nil
-			c.members.Store(j.projects)
-		}
-		if found, ok := c.core.Discovered(); ok && c.opts.Discovered != nil {
-			c.opts.Discovered(found)
-		}
-		r := c.core.Ready()
-		c.ledger.Publish(r.Events...)
-		if r.Empty() {
-			return nil
-		}
-		for _, t := range r.Tasks {
-			if l := c.link(t.Switch); l != nil {
-				l.give(t)
-			}
-		}
-		for _, t := range r.PortTasks {
-			if l := c.link(t.Switch); l != nil {
-				l.setPort(t)
-			}
-		}
-		for _, a := range r.Answers {
-			c.mu.Lock()
-			waiting := c.asked[a.ID]
-			delete(c.asked, a.ID)
-			c.mu.Unlock()
-			if waiting != nil {
-				waiting <- a.Value
-			}
-		}
+// step takes what the core wants done, whose saves are kept under n.
+func (c *Controller) step(n uint64) ledger.Step {
+	r := c.core.Ready(n)
+	return ledger.Step{
+		Saves: r.Saves, Events: r.Events, More: !r.Empty(),
+		Now:  func(ctx context.Context, g *errgroup.Group) error { return c.carryOut(ctx, g, &r) },
+		Then: func() { c.hand(&r) },
 	}
 }
 
-// reportStore has an event when the store fails.
-func (c *Controller) reportStore() {
-	if err := c.ledger.Err(); err != nil && !c.failing {
-		c.failing = true
-		c.ledger.Tell(api.Event{Time: time.Now().UTC(), Type: api.EventStoreFailed, Message: "changes are refused, and what is in force goes on: " + err.Error()})
+// carryOut does what waits for nothing.
+func (c *Controller) carryOut(ctx context.Context, g *errgroup.Group, r *Ready) error {
+	if err := c.sessions(ctx, g); err != nil {
+		return err
+	}
+	for _, t := range r.Tasks {
+		if l := c.link(t.Switch); l != nil {
+			l.give(t)
+		}
+	}
+	for _, t := range r.PortTasks {
+		if l := c.link(t.Switch); l != nil {
+			l.setPort(t)
+		}
+	}
+	if r.Discovered != nil && c.opts.Discovered != nil {
+		c.opts.Discovered(r.Discovered)
+	}
+	return nil
+}
+
+// hand hands out what waits until the Saves are kept.
+func (c *Controller) hand(r *Ready) {
+	for _, a := range r.Answers {
+		c.mu.Lock()
+		waiting := c.asked[a.ID]
+		delete(c.asked, a.ID)
+		c.mu.Unlock()
+		if waiting != nil {
+			waiting <- a.Value
+		}
+	}
+	if r.Networks != nil && c.opts.Networks != nil {
+		c.opts.Networks(r.Networks)
+	}
+	if r.Projects != nil {
+		c.members.Store(r.Projects)
 	}
 }
 

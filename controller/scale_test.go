@@ -64,7 +64,7 @@ func BenchmarkPutToProgrammed(b *testing.B) {
 	}
 	now, works := time.Duration(0), 0
 	settle := func() {
-		for r := core.Ready(); !r.Empty(); r = core.Ready() {
+		for r := core.Ready(0); !r.Empty(); r = core.Ready(0) {
 			for _, w := range r.Tasks {
 				works++
 				core.Done(devices[w.Switch].Do(w))
@@ -115,7 +115,7 @@ func BenchmarkManyGroups(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		for r := core.Ready(); !r.Empty(); r = core.Ready() {
+		for r := core.Ready(0); !r.Empty(); r = core.Ready(0) {
 			for _, w := range r.Tasks {
 				core.Done(devices[w.Switch].Do(w))
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -73,7 +74,7 @@ const (
 func (c *Core) obey() {
 	end := c.env.Now + trialTime
 	for range trialSteps {
-		r := c.Ready()
+		r := c.Ready(0)
 		for _, w := range r.Tasks {
 			if w.ID != 0 {
 				c.Done(reconcile.Result{Switch: w.Switch, ID: w.ID, Contents: entry.Contents{Entities: c.Held(w.Switch)}})
@@ -107,7 +108,7 @@ func (f *fork) run(change func(*Core) error) ([]api.SwitchChange, error) {
 	with.obey()
 	var out []api.SwitchChange
 	for _, name := range slices.Sorted(maps.Keys(f.held)) {
-		if u := with.switches.Difference(without.Held(name), with.Held(name)); len(u) > 0 {
+		if u := reconcile.Difference(plan.Rank, without.Held(name), with.Held(name)); len(u) > 0 {
 			out = append(out, api.SwitchChange{Switch: name, Updates: describe(u)})
 		}
 	}
@@ -131,11 +132,7 @@ func describe(updates []entry.Update) []api.EntityUpdate {
 func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
 	if pre.Trial == nil {
 		return c.ledger.Change(ctx, func() error {
-			err := early(change(c.core), c.core.unsettled())
-			if err == nil {
-				c.audited.Note(ctx)
-			}
-			return err
+			return early(change(c.core), c.core.unsettled())
 		})
 	}
 	var f *fork

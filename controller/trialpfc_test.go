@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -55,7 +57,7 @@ func TestTrialOfTenants(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		for _, name := range core.switches.Switches() {
-			if d, _ := core.switches.Status(name); d.Pending > 0 || len(core.switches.Difference(before[name], core.Held(name))) > 0 {
+			if d, _ := core.switches.Status(name); d.Pending > 0 || len(reconcile.Difference(plan.Rank, before[name], core.Held(name))) > 0 {
 				t.Errorf("%s: the trial changed %s", c.name, name)
 			}
 		}
@@ -65,7 +67,7 @@ func TestTrialOfTenants(t *testing.T) {
 		core.obey()
 		var happened []api.SwitchChange
 		for _, name := range []string{"R1", "R2", "R3"} {
-			if u := core.switches.Difference(before[name], core.Held(name)); len(u) > 0 {
+			if u := reconcile.Difference(plan.Rank, before[name], core.Held(name)); len(u) > 0 {
 				happened = append(happened, api.SwitchChange{Switch: name, Updates: describe(u)})
 			}
 		}

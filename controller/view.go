@@ -29,7 +29,7 @@ func (c *Core) Switches() []api.SwitchStatus {
 			}
 			s.Conditions = append(orphan.Conditions(c.orphans.On(sw.Name)), c.inventoryDiffers(sw.Name)...)
 			s.Conditions = append(s.Conditions, c.miscabled(sw.Name)...)
-			s.Errors = c.switches.AllFailures(sw.Name, 10)
+			s.Errors = d.Failures
 		}
 		out = append(out, s)
 	}

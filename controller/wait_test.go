@@ -38,7 +38,7 @@ func newBench(t *testing.T, core *controller.Core) *bench {
 
 // take has the switches carry out their tasks.
 func (b *bench) take() {
-	for _, w := range b.core.Ready().Tasks {
+	for _, w := range b.core.Ready(0).Tasks {
 		if r := b.devices[w.Switch].Do(w); w.ID != 0 {
 			b.results[w.Switch] = r
 		}

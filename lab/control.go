@@ -278,7 +278,7 @@ func (c *Control) Change(f func(core *controller.Core) error) error {
 // work does what the core wants done.
 func (c *Control) work() {
 	for {
-		r := c.core.Ready()
+		r := c.core.Ready(0)
 		if r.Empty() {
 			break
 		}

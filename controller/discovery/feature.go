@@ -310,7 +310,7 @@ func (f *Feature) send(name string, st *switchState) {
 		f.miss(s)
 		f.number++
 		frame := f.keys.frame(end{name, port}, packet.MAC(sw.MAC), f.number, hold)
-		if !f.env.Switches.Send(name, entry.PacketOut{Op: entry.Send, Port: uint16(port), Payload: frame}) {
+		if !f.env.Want.Send(name, entry.PacketOut{Op: entry.Send, Port: uint16(port), Payload: frame}) {
 			continue
 		}
 		f.counts.Sent++

@@ -22,8 +22,9 @@ type Env struct {
 	// Renew has SetNetwork of all features called when the present input has been
 	// taken.
 	Renew bool
-	// Switches makes switches hold what features want of them.
-	Switches *reconcile.Reconciler
+	// Want is what switches should hold, Switches what they hold.
+	Want     reconcile.Want
+	Switches reconcile.State
 	// Versions are those of all resources.
 	Versions *resource.Versions
 	// Underlay is the feature that the others rest on.

@@ -23,11 +23,11 @@ type Feature interface {
 	Next() (at time.Duration, ok bool)
 
 	// Settle computes what follows from all that, and sets what switches should hold
-	// with Env.Switches.Want. It returns true to be called again once the
+	// with Env.Want. It returns true to be called again once the
 	// differences are known.
 	Settle() (more bool)
 	// Frozen reports whether nothing of an owner's is removed from a switch for now.
-	// The feature calls Env.Switches.Thaw when that ends.
+	// The feature calls Env.Want.Thaw when that ends.
 	Frozen(sw string, o reconcile.Owner) bool
 	// Keeps reports whether an entity that no one wants stays in a switch for now.
 	Keeps(sw string, o reconcile.Owner, e entry.Entity) bool
@@ -69,6 +69,8 @@ const (
 	Disconnected
 	// Refused: the switch refused updates.
 	Refused
+	// OrphansChanged: the orphans on the switch are others than before.
+	OrphansChanged
 	// Progress: the updates that are left for Owner have been computed anew.
 	Progress
 	// Writing: the update of Entity, which is Owner's, is about to be written.

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/owner"
@@ -35,6 +38,37 @@ type Options struct {
 	Current func() error
 	// Events, when not nil, gets events, one at a time and in order. It must not wait for anything.
 	Events func(api.Event)
+	// Audit, when not nil, makes the records of the changes that clients make, each kept in one write
+	// with its change.
+	Audit *audit.Recorder
+	// Failed is the type of the event that a write has failed; empty: there is none.
+	Failed api.EventType
+	// Busy, when not nil, reports whether a change has to wait for what is being kept. It is the owner's.
+	Busy func() bool
+}
+
+// Core is what a Ledger runs. Its methods are called by one goroutine, the owner.
+type Core interface {
+	owner.Core
+	// Kept takes that the store has all writes up to a number. It is called before Tick and before
+	// each step.
+	Kept(n uint64)
+}
+
+// Step is what a core wants done. The saves of a step are the only way to have something kept.
+type Step struct {
+	// Saves are kept, in one write with the records of the changes that clients have made.
+	Saves []store.Op
+	// Now does at once what rests on what is kept already; goroutines that it starts in g end with ctx. An
+	// error ends the owner.
+	Now func(ctx context.Context, g *errgroup.Group) error
+	// Then does what may rest on Saves, when these are kept with all before: never after a write that
+	// failed. Events are handed out at the same time; after a failure those that are not about what
+	// clients want are handed out all the same.
+	Then   func()
+	Events []api.Event
+	// More is set when the core wants anything. It is asked for another step then.
+	More bool
 }
 
 // Ledger is the way to a core. Its methods may be called from any goroutine, but for those that say
@@ -43,30 +77,125 @@ type Ledger struct {
 	o      Options
 	loop   *owner.Loop
 	writer *store.Writer
-	held   []held // events that wait for the store; the owner's
+	// For the owner alone: what waits for the store, and whether it is reported that a write failed.
+	held    []held
+	failing bool
 }
 
-// held is an event that rests on all writes up to a number.
+// held is what rests on all writes up to a number.
 type held struct {
-	n     uint64
-	event api.Event
+	n      uint64
+	then   func()
+	events []api.Event
 }
 
-// New returns a ledger. Run of the loop and of the writer must be called.
+// New returns a ledger. Run must be called.
 func New(o Options) *Ledger {
 	l := &Ledger{o: o, loop: owner.New(o.Start)}
-	// The call itself does nothing: flush follows.
+	// The call itself does nothing: a step follows.
 	l.writer = store.NewWriter(o.Store, func() { l.loop.Post(nil, func() {}) })
 	return l
 }
 
-// Own makes the calling goroutine the owner of a core, as [owner.Loop.Run].
-func (l *Ledger) Own(ctx context.Context, core owner.Core, flush func(context.Context) error) error {
-	return l.loop.Run(ctx, core, flush)
+// Run runs a core until ctx ends, which is no error, or a step fails, or the store is another
+// process's by now ([store.ErrFenced]). step takes what the core wants done, whose saves are kept under
+// the number n. Run must be called once.
+func (l *Ledger) Run(ctx context.Context, core Core, step func(n uint64) Step) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return l.writer.Run(ctx, l.loop.Ended()) })
+	g.Go(func() error {
+		return l.loop.Run(ctx, kept{core, l}, func(ctx context.Context) error { return l.flush(ctx, g, core, step) })
+	})
+	return g.Wait()
 }
 
-// Write writes what is kept until the owner has ended. The error is [store.ErrFenced].
-func (l *Ledger) Write(ctx context.Context) error { return l.writer.Run(ctx, l.loop.Ended()) }
+// kept has a core know what is kept before each call.
+type kept struct {
+	Core
+	l *Ledger
+}
+
+// Tick implements owner.Core.
+func (k kept) Tick(now time.Duration) {
+	k.Core.Kept(k.l.kept())
+	k.Core.Tick(now)
+}
+
+// flush takes steps until there are no more. It does not wait for the store.
+func (l *Ledger) flush(ctx context.Context, g *errgroup.Group, core Core, step func(n uint64) Step) error {
+	l.reportFailure()
+	for more := true; more; {
+		core.Kept(l.kept())
+		l.o.Versions.Reserve()
+		s := step(l.writer.Added() + 1)
+		l.keep(s.Saves)
+		if s.More {
+			l.held = append(l.held, held{l.writer.Added(), s.Then, s.Events})
+		}
+		if err := s.Now(ctx, g); err != nil {
+			return err
+		}
+		l.release()
+		more = s.More
+	}
+	return nil
+}
+
+// keep has writes made, and the records of the changes that clients have made in the same write.
+func (l *Ledger) keep(ops []store.Op) {
+	if l.o.Audit != nil {
+		ops = append(l.o.Audit.Writes(), ops...)
+	}
+	if len(ops) > 0 {
+		l.writer.Add(ops)
+	}
+	l.o.Versions.Hold(l.writer.Added())
+}
+
+// kept returns up to which number writes are kept.
+func (l *Ledger) kept() uint64 {
+	n := l.writer.Kept()
+	l.o.Versions.Kept(n)
+	return n
+}
+
+// release does what waits for no write any more. After a failure nobody knows whether what clients want
+// is kept: only events about other things are handed out.
+func (l *Ledger) release() {
+	n, failed := l.writer.Kept(), l.writer.Err() != nil
+	for len(l.held) > 0 {
+		h := l.held[0]
+		whole := h.n <= n
+		if !whole && !failed {
+			return
+		}
+		l.held = l.held[1:]
+		for _, e := range h.events {
+			if whole || !e.Type.OfIntent() {
+				l.tell(e)
+			}
+		}
+		if whole && h.then != nil {
+			h.then()
+		}
+	}
+}
+
+// reportFailure has an event when a write has failed.
+func (l *Ledger) reportFailure() {
+	if err := l.writer.Err(); err != nil && !l.failing {
+		l.failing = true
+		if l.o.Failed != "" {
+			l.tell(api.Event{Time: time.Now().UTC(), Type: l.o.Failed, Message: "changes are refused, and what is in force goes on: " + err.Error()})
+		}
+	}
+}
+
+func (l *Ledger) tell(e api.Event) {
+	if l.o.Events != nil {
+		l.o.Events(e)
+	}
+}
 
 // Ended is closed when the owner has ended, Failed when a write has failed.
 func (l *Ledger) Ended() <-chan struct{}  { return l.loop.Ended() }
@@ -94,11 +223,11 @@ func (l *Ledger) Read(ctx context.Context, f func()) error {
 	if err := l.Do(ctx, f); err != nil {
 		return err
 	}
-	return l.release(ctx, l.writer.Added())
+	return l.answer(ctx, l.writer.Added())
 }
 
-// release waits until an answer that rests on writes up to a number may be given.
-func (l *Ledger) release(ctx context.Context, n uint64) error {
+// answer waits until an answer that rests on writes up to a number may be given.
+func (l *Ledger) answer(ctx context.Context, n uint64) error {
 	if err := l.writer.Wait(ctx, n); err != nil {
 		return unkept(ctx, err)
 	}
@@ -132,9 +261,12 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 		var refused error
 		err := l.Do(ctx, func() {
 			before = l.writer.Added()
-			if full = !l.o.Versions.Room(); !full {
-				refused = f()
-				done = refused == nil
+			if full = !l.o.Versions.Room() || l.o.Busy != nil && l.o.Busy(); full {
+				return
+			}
+			refused = f()
+			if done = refused == nil; done && l.o.Audit != nil {
+				l.o.Audit.Note(ctx)
 			}
 		})
 		switch n := l.writer.Added(); {
@@ -142,17 +274,17 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			return fmt.Errorf("%w: %w", ErrUnknown, err)
 		case err != nil:
 			return err
-		case full: // until the store has the next versions that may be given
+		case full: // until the store has the next versions that may be given, and what makes it busy
 			if err := l.writer.Wait(ctx, n); err != nil {
 				return unkept(ctx, err)
 			}
 		case refused != nil:
-			if err := l.release(ctx, n); err != nil {
+			if err := l.answer(ctx, n); err != nil {
 				return err
 			}
 			return refused
 		case n == before: // it asked for what there is
-			return l.release(ctx, n)
+			return l.answer(ctx, n)
 		default:
 			// What a call changes is kept by the Add after it. Others may have added more by now: a
 			// write that has failed may have had this change in it, and not theirs.
@@ -168,55 +300,6 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			}
 			return fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
-	}
-}
-
-// Keep has writes made, and returns the number under which they are kept. For the owner alone.
-func (l *Ledger) Keep(ops []store.Op) uint64 {
-	n := l.writer.Added()
-	if len(ops) > 0 {
-		n = l.writer.Add(ops)
-	}
-	l.o.Versions.Hold(n)
-	return n
-}
-
-// Kept returns up to which number writes are kept. For the owner alone.
-func (l *Ledger) Kept() uint64 {
-	n := l.writer.Kept()
-	l.o.Versions.Kept(n)
-	return n
-}
-
-// Added returns the number of the last writes.
-func (l *Ledger) Added() uint64 { return l.writer.Added() }
-
-// Publish hands out events once everything is kept that they may rest on. After a failure events about
-// what clients want are left out: nobody knows whether it is kept. For the owner alone.
-func (l *Ledger) Publish(events ...api.Event) {
-	if l.o.Events == nil {
-		return
-	}
-	added, kept, failed := l.writer.Added(), l.writer.Kept(), l.writer.Err() != nil
-	for _, e := range events {
-		l.held = append(l.held, held{added, e})
-	}
-	for len(l.held) > 0 {
-		h := l.held[0]
-		switch {
-		case h.n <= kept, failed && !h.event.Type.OfIntent():
-			l.o.Events(h.event)
-		case !failed:
-			return
-		}
-		l.held = l.held[1:]
-	}
-}
-
-// Tell hands out an event that rests on no write, before those that wait.
-func (l *Ledger) Tell(e api.Event) {
-	if l.o.Events != nil {
-		l.o.Events(e)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -49,15 +51,12 @@ type term struct {
 
 func (*term) Tick(time.Duration)          {}
 func (*term) Next() (time.Duration, bool) { return 0, false }
+func (*term) Kept(uint64)                 {}
 
-func (c *term) flush(context.Context) error {
-	c.versions.Reserve()
+func (c *term) step(uint64) ledger.Step {
 	ops := append(c.versions.Changes(), c.unsaved...)
 	c.unsaved = nil
-	c.Keep(ops)
-	c.Kept()
-	c.Publish()
-	return nil
+	return ledger.Step{Saves: ops, Now: func(context.Context, *errgroup.Group) error { return nil }, More: len(ops) > 0}
 }
 
 // bed is a store that answers late, twice or not at all, and who reads and writes in turn of terms.
@@ -152,8 +151,7 @@ func (b *bed) begin() *term {
 	c.Ledger = ledger.New(ledger.Options{Store: guarded{&b.store, b, b.number}, Start: time.Now(), Versions: c.versions})
 	ctx, end := context.WithCancel(b.t.Context())
 	c.end = end
-	c.ended.Go(func() { _ = c.Write(ctx) }) // it is fenced when the next term begins
-	c.ended.Go(func() { _ = c.Own(ctx, c, c.flush) })
+	c.ended.Go(func() { _ = c.Run(ctx, c, c.step) }) // it is fenced when the next term begins
 	b.now = c
 	return c
 }
@@ -306,8 +304,7 @@ func TestOutcome(t *testing.T) {
 				core := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
 				core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
 				ctx, end := context.WithCancel(t.Context())
-				core.ended.Go(func() { _ = core.Write(ctx) }) // it may be fenced
-				core.ended.Go(func() { _ = core.Own(ctx, core, core.flush) })
+				core.ended.Go(func() { _ = core.Run(ctx, core, core.step) }) // it may be fenced
 				change := func(key string) error {
 					return core.Change(t.Context(), func() error {
 						core.unsaved = append(core.unsaved, store.Op{Key: key, Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
@@ -333,7 +330,8 @@ func TestOutcome(t *testing.T) {
 				if second == nil || errors.Is(second, ledger.ErrUnknown) {
 					t.Errorf("the change after it: %v", second)
 				}
-				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) {
+				// A process that is fenced ends.
+				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) && !(errors.Is(c.err, store.ErrFenced) && errors.Is(err, ledger.ErrStopped)) {
 					t.Errorf("a reading after that: %v", err)
 				}
 				end()
@@ -364,8 +362,7 @@ func TestOutcomeOfMany(t *testing.T) {
 		core := &term{versions: resource.NewVersions("versions"), items: make(map[string]content)}
 		core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
 		ctx, end := context.WithCancel(t.Context())
-		core.ended.Go(func() { _ = core.Write(ctx) })
-		core.ended.Go(func() { _ = core.Own(ctx, core, core.flush) })
+		core.ended.Go(func() { _ = core.Run(ctx, core, core.step) })
 		errs := make([]error, clients)
 		var all sync.WaitGroup
 		for i := range errs {
@@ -396,3 +393,62 @@ type failing struct {
 
 // Apply implements store.Store.
 func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.apply(ops) }
+
+// TestSteps: what rests on what is kept is done at once, what may rest on saves when the store has them,
+// and never after a write that failed.
+func TestSteps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(storetest.Faulty)
+		var done []string // the owner's, read when it waits
+		say := func(what string) { done = append(done, what) }
+		core := &term{versions: resource.NewVersions("versions")}
+		core.Ledger = ledger.New(ledger.Options{
+			Store: s, Start: time.Now(), Versions: core.versions, Failed: api.EventStoreFailed,
+			Events: func(e api.Event) { say(string(e.Type) + e.Object) },
+		})
+		name := "" // of what the core wants next; "": nothing
+		step := func(uint64) ledger.Step {
+			x := ledger.Step{Saves: core.versions.Changes(), Now: func(context.Context, *errgroup.Group) error { return nil }}
+			if of := name; of != "" {
+				name = ""
+				x.Saves = append(x.Saves, store.Op{Key: of, Value: []byte("1 x")})
+				x.Now = func(context.Context, *errgroup.Group) error { say("now " + of); return nil }
+				x.Then = func() { say("then " + of) }
+				x.Events = []api.Event{{Type: api.EventGroupChanged, Object: " " + of}, {Type: api.EventHostChanged, Object: " " + of}}
+			}
+			x.More = len(x.Saves) > 0
+			return x
+		}
+		ctx, end := context.WithCancel(t.Context())
+		core.ended.Go(func() { _ = core.Run(ctx, core, step) }) // it ends with ctx
+		want := func(of string, write func(context.Context, func() error) error, first, all string) {
+			t.Helper()
+			done = nil
+			s.Answer(func(ctx context.Context, apply func() error) error {
+				time.Sleep(time.Second)
+				return write(ctx, apply)
+			})
+			if err := core.Do(t.Context(), func() { name = of }); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := strings.Join(done, ", "); got != first {
+				t.Errorf("%s, while it is written: %q, want %q", of, got, first)
+			}
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if got := strings.Join(done, ", "); got != all {
+				t.Errorf("%s, afterwards: %q, want %q", of, got, all)
+			}
+		}
+		time.Sleep(time.Second)
+		want("a", func(_ context.Context, apply func() error) error { return apply() },
+			"now a", "now a, group.changed a, host.changed a, then a")
+		want("b", func(context.Context, func() error) error { return errors.New("broken") },
+			"now b", "now b, store.failed, host.changed b")
+		want("c", func(_ context.Context, apply func() error) error { return apply() },
+			"now c, host.changed c", "now c, host.changed c")
+		end()
+		core.ended.Wait()
+	})
+}

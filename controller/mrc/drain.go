@@ -221,20 +221,35 @@ func (c *Core) find(t Target) ([]int32, error) {
 // could not reach each other then that can now. The target is drained when no
 // host may use it any more; see [Core.Drains].
 func (c *Core) Drain(t Target) error {
-	places, err := c.checkDrain(t)
-	if err != nil {
+	if _, err := c.checkDrain(t); err != nil {
 		return err
 	}
-	if c.drains.index(t) >= 0 {
-		return nil
+	c.setDrained(t, true)
+	return nil
+}
+
+// setDrained is Drain and Undrain of a target that was accepted: nothing is refused any more.
+func (c *Core) setDrained(t Target, drained bool) {
+	c.settle()
+	i := c.drains.index(t)
+	if !drained {
+		if i >= 0 {
+			d := c.drains.remove(i)
+			c.event(api.EventDrainChanged, t.String(), "in use")
+			c.applyDrain(d)
+		}
+		return
 	}
+	if i >= 0 {
+		return
+	}
+	places, _ := c.find(t) // none of a target that has gone
 	d := c.drains.add(t, places)
 	c.event(api.EventDrainChanged, t.String(), "draining")
 	c.applyDrain(d)
 	c.settle()
 	c.awaitAll(d)
 	c.runDrains()
-	return nil
 }
 
 // checkDrain returns the links that a drain of a target covers, or why it is refused.
@@ -268,14 +283,11 @@ func (c *Core) ResumeDrain(t Target) {
 // Undrain lets a target be used again. Its links come back when a probe has come
 // through.
 func (c *Core) Undrain(t Target) error {
-	i := c.drains.index(t)
-	if i < 0 {
+	if c.drains.index(t) < 0 {
 		_, err := c.find(t)
 		return err
 	}
-	d := c.drains.remove(i)
-	c.event(api.EventDrainChanged, t.String(), "in use")
-	c.applyDrain(d)
+	c.setDrained(t, false)
 	return nil
 }
 

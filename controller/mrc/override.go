@@ -25,7 +25,20 @@ type Override struct {
 // so of the fabric as it is when nothing is lost.
 func (c *Core) SetOverride(name string, o Override) error {
 	c.settle()
-	return c.profiles.setOverride(name, o)
+	if c.profiles.byName[name] != nil && o != (Override{}) {
+		if _, err := c.countOf(name, o); err != nil {
+			return err
+		}
+	}
+	c.putOverride(name, o)
+	return nil
+}
+
+// putOverride is SetOverride of one that was accepted: a profile that cannot be made with it any more
+// says so.
+func (c *Core) putOverride(name string, o Override) {
+	c.settle()
+	c.profiles.setOverride(name, o)
 }
 
 // SetCC replaces the CC profiles that all hosts hold. They must be valid, and
@@ -45,23 +58,16 @@ func (c *Core) countOf(name string, o Override) (int, error) {
 	return b.Profile.Count, nil
 }
 
-// setOverride is Core.SetOverride.
-func (ps *profileSet) setOverride(name string, o Override) error {
-	p := ps.byName[name]
-	if p != nil && o != (Override{}) {
-		if _, err := ps.buildAs(p, o); err != nil {
-			return err
-		}
-	}
+// setOverride is Core.putOverride.
+func (ps *profileSet) setOverride(name string, o Override) {
 	if o == (Override{}) {
 		delete(ps.overrides, name)
 	} else {
 		ps.overrides[name] = o
 	}
-	if p != nil {
+	if p := ps.byName[name]; p != nil {
 		ps.build(p)
 	}
-	return nil
 }
 
 // setCC is Core.SetCC.

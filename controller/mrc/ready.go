@@ -3,20 +3,23 @@ package mrc
 import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/store"
 )
 
 // Ready is what a [Core] wants done. Whoever takes it does all of it.
 type Ready struct {
+	// Saves must be kept. A Core that nobody wants anything of has none.
+	Saves []store.Op
 	// Sets are what hosts are to hold, by host.
 	Sets []Set
 	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
 	Probes []Probe
-	// Events are for people.
+	// Events are for people, and wait until Saves are kept with all before.
 	Events []api.Event
 }
 
 // Empty reports whether there is nothing to do.
-func (r *Ready) Empty() bool { return len(r.Sets)+len(r.Probes)+len(r.Events) == 0 }
+func (r *Ready) Empty() bool { return len(r.Saves)+len(r.Sets)+len(r.Probes)+len(r.Events) == 0 }
 
 // Set is what a host is to hold from now on.
 type Set struct {

@@ -60,7 +60,6 @@ func (r *Runner) change(ctx context.Context, pre resource.Precondition, intent f
 		} else {
 			audit.Of(ctx).Unchanged()
 		}
-		r.audited.Note(ctx)
 		return nil
 	})
 	return ledger.Unknown(err, now)
@@ -171,6 +170,9 @@ func (r *Runner) PutEVProfile(ctx context.Context, name string, spec api.EVProfi
 	})
 	if err != nil {
 		return api.EVProfile{}, err
+	}
+	if pre.Trial == nil {
+		_ = r.ledger.Do(ctx, func() { s, _ = r.core.Profile(name) }) // the core has the change by now
 	}
 	return wholeProfile(out, &s), nil
 }

@@ -78,7 +78,6 @@ type Runner struct {
 
 	// For the goroutine of the core alone, as is what wanted has.
 	places
-	audited  *audit.Recorder // of the changes that clients make
 	wanted   *wanted
 	streams  Streams
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
@@ -118,7 +117,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	r := &Runner{
-		opts: o, audited: audited, places: newPlaces(core, o.Inventory),
+		opts: o, places: newPlaces(core, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -128,7 +127,10 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if r.wanted, err = newWanted(core, func() time.Time { return core.wall(core.now) }, records); err != nil {
 		return nil, err
 	}
-	r.ledger = ledger.New(ledger.Options{Store: o.Store, Start: start, Versions: r.wanted.versions, Current: o.Current, Events: o.Events})
+	r.ledger = ledger.New(ledger.Options{
+		Store: o.Store, Start: start, Versions: r.wanted.versions, Audit: audited, Busy: r.wanted.busy,
+		Current: o.Current, Events: o.Events,
+	})
 	return r, nil
 }
 
@@ -139,8 +141,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 func (r *Runner) Run(ctx context.Context, s Streams) error {
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.ledger.Write(ctx) })
-	g.Go(func() error { return r.ledger.Own(ctx, r.core, r.flush) })
+	g.Go(func() error { return r.ledger.Run(ctx, r.wanted, r.step) })
 	if r.opts.Switches != nil {
 		g.Go(func() error { return r.assign(ctx) })
 		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
@@ -153,25 +154,23 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 // Failed is closed when a write to the store has failed.
 func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
 
-// flush does what the core wants. It does not wait for the store: hosts are denied what is lost
-// whether or not a change can be kept.
-func (r *Runner) flush(context.Context) error {
-	// A change and its record are one write.
-	r.wanted.versions.Reserve()
-	r.ledger.Keep(append(r.audited.Writes(), r.wanted.takeSaves()...))
-	r.ledger.Kept()
-	for ready := r.core.Ready(); !ready.Empty(); ready = r.core.Ready() {
-		for _, s := range ready.Sets {
-			r.set(s)
-		}
-		for _, p := range ready.Probes {
-			r.probe(p)
-		}
-		r.ledger.Publish(ready.Events...)
+// step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what they
+// are told rests on what is kept.
+func (r *Runner) step(n uint64) ledger.Step {
+	ready := r.wanted.Ready(n)
+	return ledger.Step{
+		Saves: ready.Saves, Events: ready.Events, More: !ready.Empty(),
+		Now: func(context.Context, *errgroup.Group) error {
+			for _, s := range ready.Sets {
+				r.set(s)
+			}
+			for _, p := range ready.Probes {
+				r.probe(p)
+			}
+			r.assignNewest()
+			return nil
+		},
 	}
-	r.ledger.Publish()
-	r.assignNewest()
-	return nil
 }
 
 // set sends a host what it should hold.
@@ -207,7 +206,7 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	return r.ledger.Do(ctx, func() {
 		r.setTopology(s, func(host string, err error) {
 			if err != nil {
-				r.ledger.Publish(api.Event{Time: time.Now().UTC(), Type: api.EventHostChanged, Object: host, Message: err.Error()})
+				r.core.event(api.EventHostChanged, host, err.Error())
 				return
 			}
 			r.welcome(host)

@@ -14,10 +14,14 @@ import (
 )
 
 // wanted is what clients want of a core: records that outlive it. Its methods are
-// synchronous, as the core's are; what they change the core knows at once, and
-// the records are to be kept before anything else is done.
+// synchronous, as the core's are. What they change the core learns when the store has it: what hosts
+// are told is made of what is kept. Until then no other change may be made, see busy.
 type wanted struct {
-	core     *Core
+	core *Core
+	// pending has the core do what is not kept yet, which is under the number keeping; 0: it is in
+	// no Ready yet.
+	pending  []func()
+	keeping  uint64
 	now      func() time.Time
 	versions *resource.Versions
 	admins   *resource.Collection[api.AdminSpec, target]
@@ -70,10 +74,41 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 	return w, nil
 }
 
-// takeSaves returns the writes that keep what has changed.
-func (w *wanted) takeSaves() []store.Op {
+// Tick and Next implement owner.Core.
+func (w *wanted) Tick(now time.Duration)            { w.core.Tick(now) }
+func (w *wanted) Next() (at time.Duration, ok bool) { return w.core.Next() }
+
+// Ready returns what is to be done now. Its Saves are being kept under the number n from now on.
+func (w *wanted) Ready(n uint64) Ready {
+	r := w.core.Ready()
+	r.Saves = w.saves(n)
+	return r
+}
+
+// saves returns the writes that keep what has changed, under n.
+func (w *wanted) saves(n uint64) []store.Op {
+	if w.busy() && w.keeping == 0 {
+		w.keeping = n
+	}
 	return slices.Concat(w.versions.Changes(), w.admins.Changes(), w.profiles.Changes(), w.cc.Changes())
 }
+
+// Kept has the core know what is kept, when the store has all writes up to a number.
+func (w *wanted) Kept(n uint64) {
+	if !w.busy() || w.keeping == 0 || w.keeping > n {
+		return
+	}
+	for _, do := range w.pending {
+		do()
+	}
+	w.pending, w.keeping = nil, 0
+}
+
+// busy reports whether a change is not kept yet.
+func (w *wanted) busy() bool { return len(w.pending) > 0 }
+
+// later has the core do something when what has changed is kept.
+func (w *wanted) later(do func()) { w.pending = append(w.pending, do) }
 
 func notFound(format string, args ...any) error {
 	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
@@ -106,14 +141,10 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	case err != nil:
 	case before != nil && before.Spec == spec:
 		return nil
-	case pre.Trial != nil && spec.Admin == api.AdminDrained:
-		_, err = w.core.checkDrain(t)
-	case pre.Trial != nil:
-		_, err = w.core.find(t)
 	case spec.Admin == api.AdminDrained:
-		err = w.core.Drain(t)
-	default:
-		err = w.core.Undrain(t)
+		_, err = w.core.checkDrain(t)
+	case pre.Trial != nil || w.core.drains.index(t) < 0:
+		_, err = w.core.find(t)
 	}
 	var refused *api.Error
 	switch {
@@ -129,6 +160,7 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 		return nil
 	}
 	w.admins.Put(t.String(), spec, w.now()).Decided.Of = t
+	w.later(func() { w.core.setDrained(t, spec.Admin == api.AdminDrained) })
 	return nil
 }
 
@@ -186,10 +218,11 @@ func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Pr
 	if pre.Trial != nil {
 		return evProfile(w.profiles.Try(name, spec, w.now())), nil
 	}
-	if err := w.core.SetOverride(name, overrideOf(spec)); err != nil {
+	if _, err := w.core.countOf(name, overrideOf(spec)); err != nil {
 		return api.EVProfile{}, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 	}
 	w.profiles.Put(name, spec, w.now())
+	w.later(func() { w.core.putOverride(name, overrideOf(spec)) })
 	return w.profile(name), nil
 }
 
@@ -202,10 +235,8 @@ func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
 	if err != nil || before == nil || pre.Trial != nil {
 		return err
 	}
-	if err := w.core.SetOverride(name, Override{}); err != nil {
-		return err
-	}
 	w.profiles.Delete(name)
+	w.later(func() { w.core.putOverride(name, Override{}) })
 	return nil
 }
 
@@ -229,7 +260,7 @@ func (w *wanted) putCC(name string, spec api.CCProfileSpec, pre resource.Precond
 		return ccProfile(w.cc.Try(name, spec, w.now())), before == nil, nil
 	}
 	x := w.cc.Put(name, spec, w.now())
-	w.tellCC()
+	w.later(w.tellCC)
 	return ccProfile(x), before == nil, nil
 }
 
@@ -251,7 +282,7 @@ func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
 		return nil
 	}
 	w.cc.Delete(name)
-	w.tellCC()
+	w.later(w.tellCC)
 	return nil
 }
 

@@ -24,6 +24,13 @@ func (w *world) want() *wanted {
 	return made
 }
 
+// keepAll has all that has changed kept at once, and returns the writes.
+func keepAll(w *wanted) []store.Op {
+	ops := w.saves(1)
+	w.Kept(1)
+	return ops
+}
+
 func ccSpec() api.CCProfileSpec {
 	return api.CCProfileSpecOf(ccProfiles([]string{"x"})[0])
 }
@@ -45,7 +52,7 @@ func TestBadWishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.takeSaves()
+	keepAll(want)
 	w.pump()
 	state := w.core.Hosts()[0].State
 	bad := ccSpec()
@@ -93,7 +100,7 @@ func TestBadWishes(t *testing.T) {
 		}
 	}
 	w.pump()
-	if saves := want.takeSaves(); len(saves) != 0 || w.core.Hosts()[0].State != state || len(w.core.Drains()) != 0 {
+	if saves := keepAll(want); len(saves) != 0 || w.core.Hosts()[0].State != state || len(w.core.Drains()) != 0 {
 		t.Errorf("something has changed: %d records, drains %v", len(saves), w.core.Drains())
 	}
 }
@@ -126,7 +133,7 @@ func TestWishesStay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := records.Apply(context.Background(), want.takeSaves()); err != nil {
+		if err := records.Apply(context.Background(), keepAll(want)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,7 +156,7 @@ func TestWishesStay(t *testing.T) {
 	do(want.deleteCC("gone", none))
 	before := admins(want)
 	wishes()
-	if saves := want.takeSaves(); len(saves) != 0 || !slices.Equal(before, admins(want)) || len(before) != 3 {
+	if saves := keepAll(want); len(saves) != 0 || !slices.Equal(before, admins(want)) || len(before) != 3 {
 		t.Errorf("wanting the same again changes something: %v, was %v", admins(want), before)
 	}
 
@@ -188,6 +195,7 @@ func TestWishesStay(t *testing.T) {
 	if err := again.setAdmin(Target{Link: link[1].ID}, api.AdminSpec{Admin: api.AdminUp}, none); err != nil {
 		t.Error(err)
 	}
+	keepAll(again)
 	next.run(5 * time.Second)
 	if l, _ := next.core.Link(link[0].ID); l.Status.Denied {
 		t.Errorf("the link is not used again: %+v", l)
@@ -234,7 +242,7 @@ func TestDryWishes(t *testing.T) {
 	if _, err := want.putProfile(profile, api.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err, api.CodeInvalid) {
 		t.Errorf("more active EVs than there are: %v", err)
 	}
-	if saves := want.takeSaves(); len(saves) > 0 || len(w.core.drains.list) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
+	if saves := keepAll(want); len(saves) > 0 || len(w.core.drains.list) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
 		t.Errorf("dry runs changed something: %v", saves)
 	}
 	real, err := want.putProfile(profile, spec, resource.Precondition{})
@@ -244,9 +252,9 @@ func TestDryWishes(t *testing.T) {
 	if _, _, err := want.putCC("x", ccSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	want.takeSaves()
+	keepAll(want)
 	for what, err := range map[string]error{"profile": want.deleteProfile(profile, dry), "CC profile": want.deleteCC("x", dry)} {
-		if saves := want.takeSaves(); err != nil || len(saves) > 0 {
+		if saves := keepAll(want); err != nil || len(saves) > 0 {
 			t.Errorf("the dry deletion of a %s: %v, saves %v", what, err, saves)
 		}
 	}
@@ -256,6 +264,7 @@ func TestDryWishes(t *testing.T) {
 	if err := want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
+	keepAll(want)
 	if err := want.setAdmin(Target{Plane: 2}, api.AdminSpec{Admin: api.AdminDrained}, dry); !is(err, api.CodeLastPath) {
 		t.Errorf("the last path: %v", err)
 	}

@@ -73,7 +73,7 @@ func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {
 
 // orphanProxy returns the proxy address of the orphans on a switch at an index.
 func (f *Feature) orphanProxy(sw string, o reconcile.Owner) (proxy netip.Addr, ok bool) {
-	for e := range f.env.Switches.OrphansOf(sw, o) {
+	for e := range f.env.Switches.Of(sw, o).Orphans() {
 		if proxy, ok = plan.ProxyOf(e); ok {
 			return proxy, true
 		}
@@ -85,7 +85,7 @@ func (f *Feature) orphanProxy(sw string, o reconcile.Owner) (proxy netip.Addr, o
 func (f *Feature) adopt(g *group, proxy netip.Addr) {
 	for _, sw := range f.env.Switches.Switches() {
 		if p, has := f.orphanProxy(sw, g.owner()); !has || p == proxy {
-			f.env.Switches.Release(sw, g.owner(), f.Object(g.owner()), func(entry.Entity) bool { return true })
+			f.env.Want.Release(sw, g.owner(), f.Object(g.owner()), func(entry.Entity) bool { return true })
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (f *Feature) adoptLate(sw string) {
 			continue
 		}
 		if p, has := f.orphanProxy(sw, o); has && f.byIndex[uint16(o)].uses(p) {
-			f.env.Switches.Release(sw, o, f.Object(o), func(entry.Entity) bool { return true })
+			f.env.Want.Release(sw, o, f.Object(o), func(entry.Entity) bool { return true })
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (f *Feature) turnBeside(g *group, r tree.Request) uint8 {
 	}
 	var used [2]bool
 	for _, sw := range f.env.Switches.Switches() {
-		for e := range f.env.Switches.Owned(sw, g.owner()) {
+		for e := range f.env.Switches.Of(sw, g.owner()).Owned() {
 			if turn, ok := plan.TurnOf(e); ok {
 				used[turn] = true
 			}
@@ -156,7 +156,7 @@ func (f *Feature) disown(g *group) {
 	}
 	g.adopted = false
 	for _, name := range f.env.Switches.Switches() {
-		if f.env.Switches.Recheck(name, g.owner()) {
+		if f.env.Want.Recheck(name, g.owner()) {
 			f.noteOn(name, g)
 		}
 	}

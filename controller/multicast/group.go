@@ -180,7 +180,7 @@ func (f *Feature) switched(g *group) bool {
 		if p == nil {
 			continue
 		}
-		if sw := p.Nodes[0].Switch; f.env.Switches.Connected(sw) && !f.env.Switches.Clean(sw, g.owner()) {
+		if sw := p.Nodes[0].Switch; f.env.Switches.Connected(sw) && !f.env.Switches.Of(sw, g.owner()).Clean() {
 			return false
 		}
 	}
@@ -194,10 +194,10 @@ func (f *Feature) apply(g *group) {
 	}
 	for sw := range g.touches {
 		entities := g.entities(sw)
-		if !f.env.Switches.Exists(sw) || len(entities) == 0 && (!f.env.Switches.Connected(sw) || !f.env.Switches.Serves(sw, g.owner())) {
+		if !f.env.Switches.Exists(sw) || len(entities) == 0 && (!f.env.Switches.Connected(sw) || !f.env.Switches.Of(sw, g.owner()).Serves()) {
 			delete(g.touches, sw)
 		}
-		f.env.Switches.Want(sw, g.owner(), entities, nil)
+		f.env.Want.Set(sw, g.owner(), entities, nil)
 	}
 	f.check[g.index] = true
 }
@@ -253,7 +253,7 @@ func (f *Feature) advance(g *group) {
 // diffs reports whether some switch has differences of the group's to compute.
 func (g *group) diffs(f *Feature) bool {
 	for sw := range g.touches {
-		if f.env.Switches.Connected(sw) && !f.env.Switches.Computed(sw, g.owner()) {
+		if f.env.Switches.Connected(sw) && !f.env.Switches.Of(sw, g.owner()).Computed() {
 			return true
 		}
 	}
@@ -272,7 +272,7 @@ func (f *Feature) finished(g *group) bool {
 			if g.phase != cleaning && g.phase != draining && g.target.Node(sw) != nil {
 				return false
 			}
-		case !f.env.Switches.Clean(sw, g.owner()):
+		case !f.env.Switches.Of(sw, g.owner()).Clean():
 			return false
 		case g.phase == making && g.target.Node(sw) != nil && !f.env.Underlay.Ready(sw):
 			return false
@@ -295,7 +295,7 @@ func (f *Feature) drain(g *group) {
 // forget ends a group that has left the switches.
 func (f *Feature) forget(g *group) {
 	for sw := range g.touches {
-		f.env.Switches.Want(sw, g.owner(), nil, nil)
+		f.env.Want.Set(sw, g.owner(), nil, nil)
 	}
 	f.leavePairs(g)
 	delete(f.groups, g.name)

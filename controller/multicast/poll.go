@@ -40,7 +40,7 @@ func (f *Feature) poll(sw string, group uint16) {
 	f.packetOut(sw, entry.PacketOut{Op: entry.Poll, Group: group})
 }
 
-func (f *Feature) packetOut(sw string, p entry.PacketOut) bool { return f.env.Switches.Send(sw, p) }
+func (f *Feature) packetOut(sw string, p entry.PacketOut) bool { return f.env.Want.Send(sw, p) }
 
 // pollLeaves polls every switch of a group after a removal, which may have made
 // an ACK due that no packet will bring: from the leaves up, one step for each

@@ -68,7 +68,7 @@ func (f *Feature) obstacles(g *group) (offline, unfinished []string) {
 		switch {
 		case !f.env.Switches.Connected(sw):
 			offline = append(offline, sw)
-		case f.env.Switches.Lacks(sw, g.owner()) || len(f.env.Switches.Failures(sw, g.owner(), 1)) > 0:
+		case f.env.Switches.Of(sw, g.owner()).Lacks() || len(f.env.Switches.Of(sw, g.owner()).Failures(1)) > 0:
 			unfinished = append(unfinished, sw)
 		}
 	}
@@ -82,7 +82,7 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	now := f.env.Wall()
 	var refused []string
 	for _, sw := range g.target.Switches() {
-		refused = append(refused, f.env.Switches.Failures(sw, g.owner(), 3)...)
+		refused = append(refused, f.env.Switches.Of(sw, g.owner()).Failures(3)...)
 	}
 	var stalled []string
 	for _, r := range s.StalledReceivers {

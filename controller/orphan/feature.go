@@ -35,6 +35,7 @@ type Feature struct {
 	timers timers.Timers
 
 	known   map[string]map[string]thing // by switch and name, as reported
+	changed []string                    // switches whose orphans have changed since the last Report
 	checkAt time.Duration               // when the policy of the configuration is looked at next
 }
 
@@ -68,6 +69,13 @@ func (f *Feature) Next() (at time.Duration, ok bool) { return f.timers.Next() }
 // SetNetwork implements feature.Feature: the policy may be another.
 func (f *Feature) SetNetwork() { f.checkAt = 0 }
 
+// SwitchEvent implements feature.Feature.
+func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
+	if e.Kind == feature.OrphansChanged {
+		f.changed = append(f.changed, sw)
+	}
+}
+
 // Settle implements feature.Feature: it removes what the policy says.
 func (f *Feature) Settle() (more bool) {
 	p := &f.env.Inventory().Orphans
@@ -98,7 +106,7 @@ func (f *Feature) Settle() (more bool) {
 
 // Report implements feature.Feature: it reports orphans that were found, and those that are gone.
 func (f *Feature) Report() {
-	for _, sw := range f.env.Switches.TakeOrphansChanged() {
+	for _, sw := range f.changed {
 		now, was := f.things(sw), f.known[sw]
 		for _, name := range sortedNames(now) {
 			if _, old := was[name]; !old {
@@ -114,6 +122,7 @@ func (f *Feature) Report() {
 		f.known[sw] = now
 		f.checkAt = 0
 	}
+	f.changed = nil
 }
 
 func sortedNames(things map[string]thing) []string {
@@ -237,7 +246,7 @@ func (f *Feature) DeleteOn(sw string) (names []string, err error) {
 }
 
 func (f *Feature) remove(sw, name string, t *thing, why string) {
-	n := f.env.Switches.Release(sw, t.owner, Prefix+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
+	n := f.env.Want.Release(sw, t.owner, Prefix+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
 	delete(f.known[sw], name)
 	f.env.Event(api.EventOrphanRemoved, name, fmt.Sprintf("%d entries are removed from switch %s %s", n, sw, why), nil)
 }

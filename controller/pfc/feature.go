@@ -233,7 +233,7 @@ func (f *Feature) reload() {
 			r.Decided.put = false
 		}
 		for _, name := range f.env.Switches.Switches() {
-			f.env.Switches.Want(name, owner, nil, nil)
+			f.env.Want.Set(name, owner, nil, nil)
 		}
 	}
 	for _, t := range f.tenants.All() {
@@ -272,13 +272,13 @@ func (f *Feature) Settle() bool {
 		}
 		for _, id := range r.Nodes {
 			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) {
-				f.env.Switches.Want(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)), nil)
+				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)), nil)
 				again, f.stale = true, true
 			}
 		}
 		for _, p := range r.Probes {
 			if sw, port, frame, ok := probeFrame(f.env.Net, p, f.env.Now); ok {
-				f.env.Switches.Send(sw, sendTo(port, frame))
+				f.env.Want.Send(sw, sendTo(port, frame))
 			}
 		}
 		for _, q := range r.Queries {
@@ -303,7 +303,7 @@ func (f *Feature) heldBy(nodes []topology.NodeID) bool {
 		if !ok {
 			continue
 		}
-		if f.env.Switches.Connected(sw) && (!f.env.Switches.Clean(sw, owner) || !f.env.Underlay.Linked(sw)) {
+		if f.env.Switches.Connected(sw) && (!f.env.Switches.Of(sw, owner).Clean() || !f.env.Underlay.Linked(sw)) {
 			return false
 		}
 	}

@@ -39,7 +39,7 @@ func (f *Feature) Removal(o reconcile.Owner) string {
 // shared it has gone, and so does the class of PFC frames, which is in a table of the underlay.
 func (f *Feature) Keeps(sw string, _ reconcile.Owner, e entry.Entity) bool {
 	class := plan.IsPFCClass(e, f.env.Inventory().PFC.DSCP)
-	for orphan := range f.env.Switches.OrphansOf(sw, owner) {
+	for orphan := range f.env.Switches.Of(sw, owner).Orphans() {
 		if class || plan.LeadsTo(orphan, e) {
 			return true
 		}
@@ -72,7 +72,7 @@ func (f *Feature) noteOrphans(sw string) {
 
 func (f *Feature) noteLists(sw string) {
 	lists := make(map[uint16][]netip.Addr)
-	for e := range f.env.Switches.OrphansOf(sw, owner) {
+	for e := range f.env.Switches.Of(sw, owner).Orphans() {
 		if list, sids, ok := plan.SegmentsOf(e); ok {
 			lists[list] = sids
 		}
@@ -96,7 +96,7 @@ func (f *Feature) orphanVRFs() map[uint16]bool {
 
 func (f *Feature) orphanVRFsAt(sw string) map[uint16]bool {
 	out := make(map[uint16]bool)
-	for e := range f.env.Switches.OrphansOf(sw, owner) {
+	for e := range f.env.Switches.Of(sw, owner).Orphans() {
 		if vrf, ok := plan.VRFOf(e); ok && vrf <= plan.MaxVRF {
 			out[vrf] = true
 		}

@@ -20,7 +20,7 @@ func (f *Feature) query(q tunnel.Queue) {
 	}
 	s := f.env.Inventory().Switch(sw)
 	frame := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: p4.PfcDirectionEgress, Port: uint16(s.Port(q.Port, q.Port)), Priority: q.Priority}
-	f.env.Switches.Send(sw, sendTo(p4.PfcPort, frame.Append(nil)))
+	f.env.Want.Send(sw, sendTo(p4.PfcPort, frame.Append(nil)))
 }
 
 // routedHere takes a packet that was routed to the controller: a probe that has

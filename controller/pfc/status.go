@@ -58,8 +58,8 @@ func (f *Feature) install(cs *api.Conditions, nodes []topology.NodeID, settled b
 		case !f.env.Switches.Connected(sw):
 			offline = append(offline, sw)
 		default:
-			pending = pending || !f.env.Switches.Clean(sw, owner)
-			refused = append(refused, f.env.Switches.Failures(sw, owner, 3)...)
+			pending = pending || !f.env.Switches.Of(sw, owner).Clean()
+			refused = append(refused, f.env.Switches.Of(sw, owner).Failures(3)...)
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +13,6 @@ import (
 type device struct {
 	name      string
 	connected bool
-	known     bool // it has been read back at least once
 	since     time.Duration
 	reason    string // why it is not connected
 
@@ -40,7 +40,7 @@ type unit struct {
 	shape   Shape       // nil: none
 	owned   map[entry.Key]bool
 	pending []pending
-	hold    uint64 // what the store must have before it is written; see Reconciler.Hold
+	hold    uint64 // what the store must have before it is written; see Events.Tasks
 	frozen  bool   // the last difference left out removals because of Config.Frozen
 }
 
@@ -127,7 +127,7 @@ func (d *device) drop(k entry.Key) {
 
 // connect takes over what was read back.
 func (d *device) connect(contents entry.Contents, ownerOf func(entry.Entity) Owner, now time.Duration) {
-	d.connected, d.known, d.since, d.reason = true, true, now, ""
+	d.connected, d.since, d.reason = true, now, ""
 	d.forget()
 	for _, e := range contents.Entities {
 		d.hold(e.Key(), ownerOf(e), e)
@@ -198,4 +198,15 @@ func (d *device) wants() map[entry.Key]entry.Entity {
 		maps.Copy(all, u.want)
 	}
 	return all
+}
+
+// failures returns the updates that the switch refused and that are tried again, in order.
+func (d *device) failures() iter.Seq[*failure] {
+	return func(yield func(*failure) bool) {
+		for _, k := range slices.Sorted(maps.Keys(d.failed)) {
+			if !yield(d.failed[k]) {
+				return
+			}
+		}
+	}
 }

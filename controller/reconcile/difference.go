@@ -19,7 +19,7 @@ type Shape interface {
 }
 
 // diff computes the pending updates of a unit.
-func (r *Reconciler) diff(d *device, o Owner) {
+func (r *reconciler) diff(d *device, o Owner) {
 	delete(d.dirty, o)
 	u := d.unit(o)
 	u.pending = u.pending[:0]
@@ -53,13 +53,13 @@ func (r *Reconciler) diff(d *device, o Owner) {
 	}
 }
 
-func (r *Reconciler) plan(u *unit, o Owner, t entry.UpdateType, k entry.Key, e entry.Entity) {
-	u.pending = append(u.pending, pending{entry.Update{Type: t, Entity: e}, k, o, r.cfg.updateRank(t, e)})
+func (r *reconciler) plan(u *unit, o Owner, t entry.UpdateType, k entry.Key, e entry.Entity) {
+	u.pending = append(u.pending, pending{entry.Update{Type: t, Entity: e}, k, o, updateRank(r.cfg.Rank, t, e)})
 }
 
 // removals adds the deletion of what the switch holds for an owner and no owner
 // wants.
-func (r *Reconciler) removals(d *device, o Owner, u *unit) {
+func (r *reconciler) removals(d *device, o Owner, u *unit) {
 	delete(d.kept, o)
 	u.frozen = r.cfg.Frozen(d.name, o)
 	if u.frozen {
@@ -99,20 +99,20 @@ const removalRank = 1000
 
 // updateRank orders updates: insertions and modifications by rank, then deletions
 // in the opposite order.
-func (c *Config) updateRank(t entry.UpdateType, e entry.Entity) int {
+func updateRank(rank func(entry.Entity) int, t entry.UpdateType, e entry.Entity) int {
 	if t == entry.Delete {
-		return removalRank - c.Rank(e)
+		return removalRank - rank(e)
 	}
-	return c.Rank(e)
+	return rank(e)
 }
 
-// Difference returns the updates that lead from one content of a switch to
-// another, in the order in which they could be made.
-func (c *Config) Difference(before, after []entry.Entity) []entry.Update {
+// Difference returns the updates that lead from one content of a switch to another, in the order in
+// which they could be made: that of Config.Rank.
+func Difference(rank func(entry.Entity) int, before, after []entry.Entity) []entry.Update {
 	was, is := byKey(before), byKey(after)
 	var all []pending
 	add := func(t entry.UpdateType, k entry.Key, e entry.Entity) {
-		all = append(all, pending{Update: entry.Update{Type: t, Entity: e}, key: k, rank: c.updateRank(t, e)})
+		all = append(all, pending{Update: entry.Update{Type: t, Entity: e}, key: k, rank: updateRank(rank, t, e)})
 	}
 	for k, e := range is {
 		switch old, ok := was[k]; {

@@ -1,11 +1,15 @@
 // Package reconcile makes switches hold what they should.
 //
-// A [Reconciler] knows what each switch holds, as read back, and what each owner
-// wants of it. Owners are opaque: a feature of the controller sets what its owner
-// wants of a switch with [Reconciler.Want], and [Config] says to which owner an
-// entity belongs and which entities must be written before others. Done, Connect
-// and Disconnect take what happens to switches; [Reconciler.Tasks] returns the
-// writes and reads to carry out.
+// It knows what each switch holds, as read back, and what each owner wants of it. Owners are opaque:
+// a feature of the controller sets what its owner wants of a switch, and [Config] has to which owner
+// an entity belongs and which entities must be written before others. [New] returns three faces:
+//
+//   - [Want] is what switches should hold. Features set it.
+//   - [State] is what switches hold, what they refused and what nothing explains. Features ask it.
+//   - [Events] takes what happens to switches, and returns the writes and reads to carry out and the
+//     records to keep. It belongs to the composition of features.
+//
+// How it works:
 //
 //   - The difference between what is wanted and what a switch holds is computed
 //     anew after every event, so nothing depends on having seen one.

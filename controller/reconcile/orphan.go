@@ -1,9 +1,7 @@
 package reconcile
 
 import (
-	"iter"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -38,7 +36,7 @@ type ledger struct {
 	orphans map[string]map[Owner]*orphans // by switch; has every switch that was ever read
 	count   map[Owner]int                 // switches that hold orphans of an owner
 
-	changed map[string]bool // switches whose orphans have changed since TakeChanged
+	changed map[string]bool // switches whose orphans have changed since Events.OrphansChanged
 	records records
 }
 
@@ -121,7 +119,7 @@ func (l *ledger) drop(sw string, k entry.Key) {
 }
 
 // findOrphans finds what a switch that was just read holds for no known reason.
-func (r *Reconciler) findOrphans(d *device) {
+func (r *reconciler) findOrphans(d *device) {
 	l := &r.ledger
 	if l.orphans[d.name] == nil {
 		l.orphans[d.name] = make(map[Owner]*orphans)
@@ -145,7 +143,7 @@ func (r *Reconciler) findOrphans(d *device) {
 		case len(found) == 0:
 			l.put(d.name, o, nil)
 		case known == nil:
-			l.put(d.name, o, &orphans{since: r.cfg.Wall(), entities: found})
+			l.put(d.name, o, &orphans{since: r.wall(), entities: found})
 		default:
 			same := maps.EqualFunc(known.entities, found, entry.Equal)
 			known.entities, known.loaded = found, nil
@@ -161,7 +159,7 @@ func (r *Reconciler) findOrphans(d *device) {
 
 // settleClaim brings the claim of an owner on a connected switch up to date with a difference
 // that was just computed.
-func (r *Reconciler) settleClaim(d *device, o Owner, u *unit) {
+func (r *reconciler) settleClaim(d *device, o Owner, u *unit) {
 	if len(r.ledger.orphans[d.name]) > 0 {
 		for _, k := range u.order {
 			r.ledger.drop(d.name, k)
@@ -186,81 +184,9 @@ func (r *Reconciler) settleClaim(d *device, o Owner, u *unit) {
 	r.ledger.disclaim(d.name, o)
 }
 
-// Orphaned reports whether some switch holds orphans of an owner.
-func (r *Reconciler) Orphaned(o Owner) bool { return r.ledger.count[o] > 0 }
-
-// OrphanOwners returns the owners of orphans on any switch, in order.
-func (r *Reconciler) OrphanOwners() []Owner { return slices.Sorted(maps.Keys(r.ledger.count)) }
-
-// Orphan is an entity that nothing explains.
-type Orphan struct {
-	Owner  Owner
-	Entity entry.Entity
-	// Since is when the first of the owner's was found on the switch.
-	Since time.Time
-}
-
-// Orphans returns the orphans on a switch, as it was read last, in no order.
-func (r *Reconciler) Orphans(sw string) iter.Seq[Orphan] {
-	return func(yield func(Orphan) bool) {
-		for o, s := range r.ledger.orphans[sw] {
-			for _, e := range s.entities {
-				if !yield(Orphan{o, e, s.since}) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// OrphansOf is Orphans of one owner.
-func (r *Reconciler) OrphansOf(sw string, o Owner) iter.Seq[entry.Entity] {
-	s := r.ledger.orphans[sw][o]
-	if s == nil {
-		return func(func(entry.Entity) bool) {}
-	}
-	return maps.Values(s.entities)
-}
-
-// Release gives up the orphans of an owner on a switch that match, for object: they are the
-// owner's from now on, and are removed unless somebody wants them. It reports how many there were.
-func (r *Reconciler) Release(sw string, o Owner, object string, match func(entry.Entity) bool) (n int) {
-	for k, e := range r.ledger.orphans[sw][o].all() {
-		if match(e) {
-			r.ledger.drop(sw, k)
-			n++
-		}
-	}
-	if n > 0 {
-		r.ledger.claim(sw, o, object)
-		r.Recheck(sw, o)
-	}
-	return n
-}
-
 func (s *orphans) all() map[entry.Key]entry.Entity {
 	if s == nil {
 		return nil
 	}
 	return maps.Clone(s.entities)
-}
-
-// TakeOrphansChanged returns the switches whose orphans have changed since the last call, in order.
-func (r *Reconciler) TakeOrphansChanged() []string {
-	if len(r.ledger.changed) == 0 {
-		return nil
-	}
-	out := slices.Sorted(maps.Keys(r.ledger.changed))
-	clear(r.ledger.changed)
-	return out
-}
-
-// EverRead reports whether this controller or an earlier one on its store has read every switch.
-func (r *Reconciler) EverRead() bool {
-	for name := range r.devices {
-		if r.ledger.orphans[name] == nil {
-			return false
-		}
-	}
-	return true
 }

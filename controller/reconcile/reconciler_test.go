@@ -11,10 +11,12 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// bed is a Reconciler with one switch "s". Owners and ranks are fields of the entities: a
+// bed is a reconciler of one switch "s". Owners and ranks are fields of the entities: a
 // multicast group with the number 100 * owner + rank.
 type bed struct {
-	*reconcile.Reconciler
+	reconcile.Want
+	reconcile.State
+	reconcile.Events
 	t      *testing.T
 	frozen map[reconcile.Owner]bool
 	// guarded are the owners of which unexplained entities stay.
@@ -25,18 +27,20 @@ type bed struct {
 func newBed(t *testing.T, holds ...uint32) *bed {
 	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), guarded: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
 	number := func(e entry.Entity) int { return int(e.(entry.Multicast).ID) }
-	b.Reconciler = reconcile.New(reconcile.Config{
+	var err error
+	b.Want, b.State, b.Events, err = reconcile.New(reconcile.Config{
 		Owner:   func(e entry.Entity) reconcile.Owner { return reconcile.Owner(number(e) / 100) },
 		Rank:    func(e entry.Entity) int { return number(e) % 100 },
 		Frozen:  func(_ string, o reconcile.Owner) bool { return b.frozen[o] },
 		Keeps:   func(_ string, _ reconcile.Owner, e entry.Entity) bool { return b.keeps(e) },
 		Guarded: func(o reconcile.Owner) bool { return b.guarded[o] },
 		Object:  func(o reconcile.Owner) string { return fmt.Sprintf("owner %d", o) },
-		Wall:    func() time.Time { return time.Unix(1e9, 0) },
-		Writing: func(string, reconcile.Owner, entry.Entity) {},
-	})
-	b.SetIntervals(reconcile.Intervals{RetryMin: time.Second, RetryMax: 3 * time.Second})
-	b.SetSwitches(map[string]bool{"s": true})
+		Start:   time.Unix(1e9, 0),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{RetryMin: time.Second, RetryMax: 3 * time.Second})
 	b.Connect("s", entry.Contents{Entities: groups(holds...)})
 	return b
 }
@@ -48,13 +52,13 @@ func groups(ids ...uint32) (out []entry.Entity) {
 	return out
 }
 
-func (b *bed) want(o reconcile.Owner, ids ...uint32) { b.Want("s", o, groups(ids...), nil) }
+func (b *bed) want(o reconcile.Owner, ids ...uint32) { b.Set("s", o, groups(ids...), nil) }
 
 // task returns the one task there is now, and its updates: "+100 -205".
 func (b *bed) task() (t reconcile.Task, text string) {
 	b.t.Helper()
 	b.Diff(func(string, reconcile.Owner) {})
-	tasks := b.Tasks()
+	tasks := b.Tasks(0, 0)
 	if len(tasks) == 0 {
 		return t, ""
 	}
@@ -84,7 +88,7 @@ func (b *bed) expect(updates string, refused ...entry.Refusal) {
 	if got != updates {
 		b.t.Fatalf("updates %q, want %q", got, updates)
 	}
-	if t.ID != 0 && !b.Done(reconcile.Result{Switch: "s", ID: t.ID, Refused: refused, Contents: entry.Contents{Entities: b.Held("s")}}) {
+	if t.ID != 0 && b.Done(reconcile.Result{Switch: "s", ID: t.ID, Refused: refused, Contents: entry.Contents{Entities: b.Held("s")}}) == reconcile.Unawaited {
 		b.t.Fatal("the outcome was not awaited")
 	}
 }
@@ -114,7 +118,7 @@ func TestRefusal(t *testing.T) {
 	b.expect("-201")
 	for _, until := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 9 * time.Second} {
 		b.expect("")
-		if f := b.Failures("s", 1, 5); len(f) != 1 || !strings.HasPrefix(f[0], "s: ") || !strings.HasSuffix(f[0], ": no") {
+		if f := b.Of("s", 1).Failures(5); len(f) != 1 || !strings.HasPrefix(f[0], "s: ") || !strings.HasSuffix(f[0], ": no") {
 			t.Errorf("failures %q", f)
 		}
 		at, ok := b.Next()
@@ -126,8 +130,8 @@ func TestRefusal(t *testing.T) {
 	}
 	b.want(1)
 	b.expect("-101")
-	if f := b.AllFailures("s", 5); len(f) > 0 {
-		t.Errorf("failures %q of what nobody wants", f)
+	if s, _ := b.Status("s"); len(s.Failures) > 0 {
+		t.Errorf("failures %q of what nobody wants", s.Failures)
 	}
 }
 
@@ -156,7 +160,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 	b.Done(reconcile.Result{Switch: "s", ID: task.ID, Contents: entry.Contents{Entities: groups(101)}})
 	b.expect("")
-	if b.Done(reconcile.Result{Switch: "s", ID: task.ID}) {
+	if b.Done(reconcile.Result{Switch: "s", ID: task.ID}) != reconcile.Unawaited {
 		t.Error("an outcome counts twice")
 	}
 }
@@ -185,7 +189,7 @@ func TestFrozenAndKept(t *testing.T) {
 // TestAudit: a switch is read back at every audit of its last connection.
 func TestAudit(t *testing.T) {
 	b := newBed(t)
-	b.SetIntervals(reconcile.Intervals{Audit: time.Minute, RetryMin: time.Second, RetryMax: time.Second})
+	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{Audit: time.Minute, RetryMin: time.Second, RetryMax: time.Second})
 	b.Tick(time.Second)
 	b.Disconnect("s", "gone")
 	b.Connect("s", entry.Contents{})

@@ -48,16 +48,15 @@ func newRecords() records {
 	return records{claims: make(map[Owner]bool), switches: make(map[string]bool), saved: make(map[string]string)}
 }
 
-// Load takes a record of an earlier controller; ok is false when it is none of the package's.
-// All records are loaded before the first switch connects.
-func (r *Reconciler) Load(rec store.Record) (ok bool, err error) {
+// load takes a record of an earlier controller, if it is one of the package's.
+func (r *reconciler) load(rec store.Record) error {
 	if owner, is := strings.CutPrefix(rec.Key, claimPrefix); is {
-		return true, r.ledger.loadClaim(owner, rec.Value)
+		return r.ledger.loadClaim(owner, rec.Value)
 	}
 	if sw, is := strings.CutPrefix(rec.Key, orphanPrefix); is {
-		return true, r.ledger.loadOrphans(sw, rec.Value)
+		return r.ledger.loadOrphans(sw, rec.Value)
 	}
-	return false, nil
+	return nil
 }
 
 func (l *ledger) loadClaim(owner string, value []byte) error {
@@ -93,38 +92,6 @@ func (l *ledger) loadOrphans(sw string, value []byte) error {
 	}
 	l.records.saved[sw] = string(value)
 	return nil
-}
-
-// Changes returns the writes that keep what has changed since the last call.
-func (r *Reconciler) Changes() (out []store.Op) {
-	l := &r.ledger
-	for _, o := range slices.Sorted(maps.Keys(l.records.claims)) {
-		op := store.Op{Key: claimKey(o)}
-		if c := l.claims[o]; c != nil {
-			op.Value = c.encode()
-		}
-		out = append(out, op)
-	}
-	clear(l.records.claims)
-	for _, sw := range slices.Sorted(maps.Keys(l.records.switches)) {
-		if value := l.encode(sw); l.records.saved[sw] != string(value) {
-			l.records.saved[sw] = string(value)
-			out = append(out, store.Op{Key: orphanPrefix + sw, Value: value})
-		}
-	}
-	clear(l.records.switches)
-	return out
-}
-
-// Records returns the records of everything.
-func (r *Reconciler) Records() (out []store.Record) {
-	for o, c := range r.ledger.claims {
-		out = append(out, store.Record{Key: claimKey(o), Value: c.encode()})
-	}
-	for sw := range r.ledger.orphans {
-		out = append(out, store.Record{Key: orphanPrefix + sw, Value: r.ledger.encode(sw)})
-	}
-	return out
 }
 
 func claimKey(o Owner) string { return claimPrefix + strconv.Itoa(int(o)) }

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -25,7 +24,7 @@ type removal struct {
 }
 
 // noteRemoval counts an entity that a switch has deleted.
-func (r *Reconciler) noteRemoval(sw string, o Owner) {
+func (r *reconciler) noteRemoval(sw string, o Owner) {
 	object := ""
 	if c := r.ledger.claims[o]; c != nil {
 		object = c.object
@@ -39,22 +38,9 @@ func (r *Reconciler) noteRemoval(sw string, o Owner) {
 	r.removed[i].entities++
 }
 
-// TakeRemovals returns what has left switches since the last call, for owners that have nothing
-// left to delete and are complete.
-func (r *Reconciler) TakeRemovals(complete func(Owner) bool) (out []Removal) {
-	r.removed = slices.DeleteFunc(r.removed, func(x *removal) bool {
-		if r.deletes(x.owner) || !complete(x.owner) {
-			return false
-		}
-		out = append(out, Removal{x.owner, x.object, slices.Sorted(maps.Keys(x.switches)), x.entities})
-		return true
-	})
-	return out
-}
-
 // deletes reports whether a connected switch is still to delete something of an owner, apart from
 // what it refuses.
-func (r *Reconciler) deletes(o Owner) bool {
+func (r *reconciler) deletes(o Owner) bool {
 	for _, d := range r.devices {
 		if u := d.units[o]; u != nil && d.connected && slices.ContainsFunc(u.pending, func(p pending) bool { return p.Type == entry.Delete && d.failed[p.key] == nil }) {
 			return true

@@ -75,7 +75,7 @@ func (f *Feature) routable(sw string) bool {
 	if !f.env.Switches.Connected(sw) || f.state(sw).routed {
 		return true
 	}
-	for range f.env.Switches.Owned(sw, routes) {
+	for range f.env.Switches.Of(sw, routes).Owned() {
 		return true
 	}
 	return false

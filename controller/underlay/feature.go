@@ -90,7 +90,7 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 		}
 	case feature.Refused:
 		for _, o := range []reconcile.Owner{links, routes} {
-			for _, msg := range f.env.Switches.Failures(sw, o, 1) {
+			for _, msg := range f.env.Switches.Of(sw, o).Failures(1) {
 				f.env.Event(api.EventSwitchChanged, sw, msg, nil)
 			}
 		}
@@ -111,11 +111,11 @@ func (f *Feature) state(sw string) *state {
 func (f *Feature) Settling(sw string) bool { return f.state(sw).settling }
 
 // Linked implements feature.Underlay.
-func (f *Feature) Linked(sw string) bool { return !f.env.Switches.Lacks(sw, links) }
+func (f *Feature) Linked(sw string) bool { return !f.env.Switches.Of(sw, links).Lacks() }
 
 // Ready implements feature.Underlay.
 func (f *Feature) Ready(sw string) bool {
-	return f.env.Switches.Exists(sw) && f.state(sw).routed && f.Linked(sw) && !f.env.Switches.Lacks(sw, routes)
+	return f.env.Switches.Exists(sw) && f.state(sw).routed && f.Linked(sw) && !f.env.Switches.Of(sw, routes).Lacks()
 }
 
 // Routed reports whether the routes of a switch have been planned.
@@ -169,7 +169,7 @@ func (f *Feature) Keeps(sw string, o reconcile.Owner, e entry.Entity) bool {
 		}
 		param, id = "neighbor", m.Value
 	}
-	return id != "" && f.env.Switches.Leads(sw, o, func(e entry.Entity) bool {
+	return id != "" && f.env.Switches.Of(sw, o).Led(func(e entry.Entity) bool {
 		t, ok := e.(entry.Table)
 		return ok && t.Action.Arg(param) == id
 	})

@@ -40,7 +40,7 @@ func (f *Feature) release() {
 	}
 	for _, sw := range f.env.Switches.Switches() {
 		f.state(sw).settling = false
-		f.env.Switches.Thaw(sw)
+		f.env.Want.Thaw(sw)
 	}
 }
 
@@ -88,7 +88,7 @@ func (f *Feature) plan() {
 }
 
 func (f *Feature) planLinks(sw string) {
-	f.env.Switches.Want(sw, links, f.linksOf(f.inv().Switch(sw)), nil)
+	f.env.Want.Set(sw, links, f.linksOf(f.inv().Switch(sw)), nil)
 }
 
 // routesAtOnce is for how many switches routes are planned before anything else is
@@ -104,7 +104,7 @@ func (f *Feature) planRoutes() {
 		if entities, partial, ok := f.routesOf(sw); ok {
 			s := f.state(sw)
 			s.routed, s.partial = true, partial
-			f.env.Switches.Want(sw, routes, entities, routeShape{partial})
+			f.env.Want.Set(sw, routes, entities, routeShape{partial})
 		}
 	}
 	f.unrouted = f.unrouted[n:]

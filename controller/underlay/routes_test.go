@@ -49,7 +49,8 @@ type routedSwitch struct {
 	t      *testing.T
 	rng    *rand.Rand
 	name   string
-	r      *reconcile.Reconciler
+	wants  reconcile.Want
+	events reconcile.Events
 	frozen bool
 	holds  map[entry.Key]entry.Entity
 	// probes are the destinations that are looked up.
@@ -60,31 +61,34 @@ type routedSwitch struct {
 
 func newRoutedSwitch(t *testing.T, rng *rand.Rand, name string, holds []entry.Entity, settling bool) *routedSwitch {
 	s := &routedSwitch{t: t, rng: rng, name: name, frozen: settling, holds: map[entry.Key]entry.Entity{}}
-	s.r = reconcile.New(reconcile.Config{
+	want, _, events, err := reconcile.New(reconcile.Config{
 		Owner:   func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
 		Rank:    plan.Rank,
 		Frozen:  func(string, reconcile.Owner) bool { return s.frozen },
 		Keeps:   func(string, reconcile.Owner, entry.Entity) bool { return false },
 		Guarded: func(reconcile.Owner) bool { return false },
-		Writing: func(string, reconcile.Owner, entry.Entity) {},
-	})
-	s.r.SetSwitches(map[string]bool{name: true})
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wants, s.events = want, events
+	s.events.SetSwitches(map[string]bool{name: true}, reconcile.Intervals{})
 	for _, e := range holds {
 		s.holds[e.Key()] = e
 	}
-	s.r.Connect(name, entry.Contents{Entities: holds})
+	s.events.Connect(name, entry.Contents{Entities: holds})
 	return s
 }
 
 func (s *routedSwitch) want(entities []entry.Entity, partial bool) {
 	s.frozen = s.frozen || partial
-	s.r.Want(s.name, routes, entities, routeShape{partial})
+	s.wants.Set(s.name, routes, entities, routeShape{partial})
 }
 
 // tasks returns what the reconciler wants done now.
 func (s *routedSwitch) tasks() []reconcile.Task {
-	s.r.Diff(func(string, reconcile.Owner) {})
-	return s.r.Tasks()
+	s.events.Diff(func(string, reconcile.Owner) {})
+	return s.events.Tasks(0, 0)
 }
 
 // write carries out what the reconciler chooses, at most so many tasks, and reports
@@ -111,7 +115,7 @@ func (s *routedSwitch) write(most int) bool {
 				s.after(u)
 			}
 		}
-		s.r.Done(reconcile.Result{Switch: s.name, ID: tasks[0].ID})
+		s.events.Done(reconcile.Result{Switch: s.name, ID: tasks[0].ID})
 	}
 	return false
 }

@@ -28,9 +28,11 @@ func TestStoreHangs(t *testing.T) {
 		}
 		f.store.Hang()
 		refused := make(chan error, 1)
-		// The drain itself is harmless, so that what hosts deny is what is lost.
-		go func() { refused <- f.admin(link, api.AdminUp) }()
+		go func() { refused <- f.admin(link, api.AdminDrained) }()
 		time.Sleep(time.Second)
+		if !f.deniesNothing() {
+			t.Error("a drain that is not kept is carried out")
+		}
 		lose("P1-T0-1", "P1-T1-1")
 		var unknown *api.Error
 		if err := <-refused; !errors.As(err, &unknown) || unknown.Code != api.CodeUnknown ||
@@ -39,6 +41,9 @@ func TestStoreHangs(t *testing.T) {
 		}
 		f.store.Fail(nil)
 		time.Sleep(10 * time.Second)
+		if !f.deniesNothing() {
+			t.Error("a drain whose write has failed is carried out")
+		}
 		if err := f.admin(link, api.AdminDrained); !errors.Is(err, controller.ErrStore) {
 			t.Errorf("a change after a write that failed: %v", err)
 		}

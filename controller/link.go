@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -21,8 +20,6 @@ type link struct {
 	name   string
 	sw     Switch
 	cancel context.CancelFunc
-	// configured is the switch as the inventory had it when the relation began.
-	configured inventory.Switch
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -56,7 +53,7 @@ const readPause = 500 * time.Millisecond
 // open starts the relation to a switch, and its goroutines.
 func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*link, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{c: c, name: sw.Name, cancel: cancel, configured: sw, asked: make(chan struct{}, 1), woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
+	l := &link{c: c, name: sw.Name, cancel: cancel, asked: make(chan struct{}, 1), woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
 	opened, err := c.opts.Southbound.Open(ctx, sw, func(e SwitchEvent) { l.event(ctx, e) })
 	if err != nil {
 		cancel()
@@ -95,7 +92,7 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 	}
 	if e.Ports != nil {
 		if l.c.opts.Ports != nil {
-			l.c.opts.Ports(ctx, l.name, e.Ports.Up, port.Learned(*e.Ports, &l.configured))
+			l.c.opts.Ports(ctx, l.name, *e.Ports)
 		}
 		l.c.post(ctx, func(c *Core) { c.SetPorts(l.name, *e.Ports) })
 		return

@@ -74,7 +74,7 @@ func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
 	case southbound.Digest:
 		handler(SwitchEvent{Digest: &e.Digest})
 	case southbound.Ports:
-		handler(SwitchEvent{Ports: &PortStates{Up: e.Up, Interfaces: e.Interfaces, Report: e.Report, Err: e.Err, Ignored: e.Ignored}})
+		handler(SwitchEvent{Ports: &e})
 	}
 }
 

@@ -14,11 +14,12 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// PortStates are the ports of a switch as it reports them by gNMI.
-type PortStates = port.States
+// PortStates are the ports of a switch as it reports them by gNMI. Their maps do not change any more.
+type PortStates = southbound.Ports
 
 // LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does not list.
 func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 { return port.Learned(p, sw) }

@@ -29,10 +29,9 @@ type Options struct {
 	Standby *Standby
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, takes which ports of a switch are up (see PortStates.Up), and the ports of link
-	// identifiers that the inventory does not list (see port.Learned), whenever that changes; ctx ends when
+	// Ports, when not nil, takes what a switch reports of its ports, whenever that changes; ctx ends when
 	// the switch is given up.
-	Ports func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32)
+	Ports func(ctx context.Context, sw string, p PortStates)
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
 	// Networks, when not nil, takes what clients describe of the topology, whenever that

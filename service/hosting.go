@@ -49,8 +49,7 @@ func (h *hosting) run(ctx context.Context, o *Options, speaker *bgpls.Speaker,
 		}
 		group.Go(func() error {
 			return southbound.WatchPorts(ctx, cfg, func(ctx context.Context, e southbound.Ports) {
-				h.attendant.SetPorts(ctx, sw.Name, e.Up,
-					controller.LearnedPorts(controller.PortStates{Interfaces: e.Interfaces}, sw))
+				h.attendant.SetPorts(ctx, sw.Name, e)
 			})
 		})
 	}

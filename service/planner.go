@@ -81,9 +81,9 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	p.controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish,
 		Current: current, Log: o.Log,
-		Ports: func(ctx context.Context, sw string, up map[uint32]bool, learned map[uint32]uint32) {
+		Ports: func(ctx context.Context, sw string, ports controller.PortStates) {
 			if m := multipath.Load(); m != nil {
-				m.SetPorts(ctx, sw, up, learned)
+				m.SetPorts(ctx, sw, ports)
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover,

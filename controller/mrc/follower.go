@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
@@ -75,8 +76,8 @@ func (f *Follower) SetTopology(ctx context.Context, s *topology.Snapshot) error 
 }
 
 // SetPorts takes what a switch of the inventory reports of its ports, as [Runner.SetPorts] does.
-func (f *Follower) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool, learned map[uint32]uint32) {
-	f.loop.Post(ctx.Done(), func() { f.setPorts(sw, reported{up: isUp, learned: learned}) })
+func (f *Follower) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+	f.loop.Post(ctx.Done(), func() { f.setPorts(sw, p) })
 }
 
 // PortStatus takes which ports of a host are up, as the host reports.

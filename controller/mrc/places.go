@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/topology"
@@ -16,18 +17,12 @@ type places struct {
 	inventory *inventory.Inventory
 	nodes     []*topology.Node          // of the topology whose hosts the core has
 	switches  map[string]*topology.Node // what switches are or were
-	ports     map[string]reported       // as switches say
+	ports     map[string]controller.PortStates
 	attached  map[string]Host
 }
 
-// reported is what a switch says of its ports.
-type reported struct {
-	up      map[uint32]bool
-	learned map[uint32]uint32 // ports by link identifier
-}
-
 func newPlaces(core *Core, inv *inventory.Inventory) places {
-	return places{core: core, inventory: inv, switches: make(map[string]*topology.Node), ports: make(map[string]reported), attached: make(map[string]Host)}
+	return places{core: core, inventory: inv, switches: make(map[string]*topology.Node), ports: make(map[string]controller.PortStates), attached: make(map[string]Host)}
 }
 
 // setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node, says
@@ -78,26 +73,23 @@ func (p *places) find(nodes map[string]*topology.Node) {
 	maps.Copy(p.switches, nodes)
 	for _, sw := range moved {
 		p.core.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
-		p.core.SetPorts(nodes[sw].ID, p.ports[sw].up)
+		p.core.SetPorts(nodes[sw].ID, p.ports[sw].Up)
 	}
 }
 
 // setPorts takes what a switch of the inventory reports of its ports.
-func (p *places) setPorts(sw string, r reported) {
-	p.ports[sw] = r
+func (p *places) setPorts(sw string, s controller.PortStates) {
+	p.ports[sw] = s
 	if n := p.switches[sw]; n != nil {
 		p.core.SetPortNumbers(n.ID, p.numbers(sw))
-		p.core.SetPorts(n.ID, r.up)
+		p.core.SetPorts(n.ID, s.Up)
 	}
 }
 
 // numbers returns the ports of a switch by link identifier, where they are others than advertised.
 func (p *places) numbers(sw string) map[uint32]uint32 {
 	configured := p.inventory.Switch(sw)
-	if len(p.ports[sw].learned) == 0 {
-		return configured.Ports
-	}
-	out := maps.Clone(p.ports[sw].learned)
+	out := controller.LearnedPorts(p.ports[sw], configured)
 	maps.Copy(out, configured.Ports)
 	return out
 }

@@ -214,6 +214,12 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	})
 }
 
+// SetPorts takes what a switch of the inventory reports of its ports; see [Core.SetPorts]. It does not
+// wait for what follows, and gives up when ctx ends.
+func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+	r.ledger.Post(ctx.Done(), func() { r.setPorts(sw, p) })
+}
+
 // SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
 func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
 	err = r.ledger.Do(ctx, func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/timers"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -82,7 +83,7 @@ func (f *Feature) SetNetwork() {
 }
 
 // Set replaces all that is known of a switch's ports.
-func (f *Feature) Set(sw string, x States) {
+func (f *Feature) Set(sw string, x southbound.Ports) {
 	if !f.env.Switches.Exists(sw) {
 		return
 	}
@@ -190,9 +191,9 @@ func (f *Feature) rate(sw string, port uint32) uint64 {
 func name(sw string, port uint32) string { return fmt.Sprintf("%s/%d", sw, port) }
 
 // States returns what a switch reports, nil before it did.
-func (f *Feature) States(sw string) *States {
+func (f *Feature) States(sw string) *southbound.Ports {
 	if s := f.switches[sw]; s != nil {
-		return &s.States
+		return &s.Ports
 	}
 	return nil
 }

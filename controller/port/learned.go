@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -24,12 +25,12 @@ func (s *switchState) rates() map[uint32]uint64 {
 
 // learned returns the ports of link identifiers that the switch reports (the ifindex is the identifier)
 // and the configuration does not list.
-func (s *switchState) learned(sw *inventory.Switch) map[uint32]uint32 { return Learned(s.States, sw) }
+func (s *switchState) learned(sw *inventory.Switch) map[uint32]uint32 { return Learned(s.Ports, sw) }
 
 // Learned returns the ports, by link identifier, that a switch reports and the configuration does
 // not list: the identifier of a link is the ifindex of its interface, whose P4Runtime port is another
 // number.
-func Learned(s States, sw *inventory.Switch) map[uint32]uint32 {
+func Learned(s southbound.Ports, sw *inventory.Switch) map[uint32]uint32 {
 	out := make(map[uint32]uint32)
 	for i := range s.Interfaces {
 		x := &s.Interfaces[i]

@@ -7,30 +7,16 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/damping"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
-
-// States are the ports of a switch as it reports them by gNMI.
-type States struct {
-	// Up has the P4Runtime ports that are known, and whether they are up; nil when nothing is known. It
-	// does not change any more.
-	Up map[uint32]bool
-	// Interfaces are the ports by name, with all that is known of them. They do not change any more.
-	Interfaces []gnmi.Interface
-	// Report is what the switch answers.
-	Report gnmi.Report
-	// Err is why the switch does not report now; Up and Interfaces are then its last report.
-	Err error
-	// Ignored counts reports that could not be used.
-	Ignored uint64
-}
 
 // maxFailed bounds the ports of a switch whose failures are remembered beyond those that it reports.
 const maxFailed = 4096
 
 // switchState is what is known of a switch.
 type switchState struct {
-	States
+	southbound.Ports
 	byPort map[uint32]*gnmi.Interface
 	failed map[uint32]*failure // ports that failed, until a calm has passed
 }
@@ -45,8 +31,8 @@ type failure struct {
 }
 
 // set replaces what is known of a switch's ports. It returns the ports that went out.
-func (s *switchState) set(x States, now time.Duration, cfg *inventory.Ports) (went []uint32) {
-	s.States = x
+func (s *switchState) set(x southbound.Ports, now time.Duration, cfg *inventory.Ports) (went []uint32) {
+	s.Ports = x
 	s.byPort = make(map[uint32]*gnmi.Interface, len(x.Interfaces))
 	for i := range x.Interfaces {
 		if p := &x.Interfaces[i]; p.Port != 0 && (s.byPort[p.Port] == nil || p.Oper == gnmi.OperUp) {

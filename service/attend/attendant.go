@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/endpoint/agent"
@@ -94,9 +95,8 @@ func (a *Attendant) SetTopology(ctx context.Context, s *topology.Snapshot) error
 }
 
 // SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
-func (a *Attendant) SetPorts(ctx context.Context, sw string, isUp map[uint32]bool,
-	learned map[uint32]uint32) {
-	a.follower.SetPorts(ctx, sw, isUp, learned)
+func (a *Attendant) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+	a.follower.SetPorts(ctx, sw, p)
 }
 
 // Sent returns when what follows from what was called before is on its way to the hosts, or ctx

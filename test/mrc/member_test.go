@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/endpoint/agent"
@@ -218,7 +219,7 @@ func TestMembersPorts(t *testing.T) {
 		f.stop()
 		report := func(sw string, port uint32, up bool) {
 			for _, a := range f.members.all {
-				a.SetPorts(t.Context(), sw, map[uint32]bool{port: up}, nil)
+				a.SetPorts(t.Context(), sw, controller.PortStates{Up: map[uint32]bool{port: up}})
 			}
 		}
 		report("P1-T0-1", port, false)

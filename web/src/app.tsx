@@ -17,7 +17,7 @@ import { Dialog } from './components/dialog';
 import { To } from './components/link';
 import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
-import { formatAge } from './domain/format';
+import { formatAge, formatTime } from './domain/format';
 import { natural } from './domain/natural';
 import { pages, type Page } from './domain/pages';
 import { views } from './pages';
@@ -163,7 +163,9 @@ function LiveState() {
           live
         </Badge>
       ) : live.state === 'lost' ? (
-        <Badge tone="fault">no connection for {formatAge(new Date(live.since).toISOString(), now)}</Badge>
+        <Badge tone="fault" title={`Last word at ${formatTime(new Date(live.since).toISOString(), now)}`}>
+          silent for {formatAge(new Date(live.since).toISOString(), now)}
+        </Badge>
       ) : (
         <Badge tone="quiet">connecting</Badge>
       )}

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -110,6 +110,18 @@ test('a port of a host is drained and undrained', async () => {
   await page.getByRole('button', { name: 'Undrain port 1 of H1' }).click();
   await page.getByRole('button', { name: 'Drain port 1 of H1…' }).waitFor();
   expect((await lab.get<Schemas['HostPort']>('/v1/hosts/H1/ports/1')).spec.admin).toBe('up');
+  await page.context().close();
+});
+
+test('the forms of EV and CC profiles save what they have got', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/evs`);
+  const [cc] = await lab.items<{ name: string }>('/v1/cc-profiles');
+  if (cc) await saveUntouched(page, lab, `Change ${cc.name}`, `/v1/cc-profiles/${cc.name}`);
+  const name = 'P1-T0-1:P1-T0-4';
+  await page.goto(`${lab.url}/#/evs/${encodeURIComponent(name)}`);
+  await saveUntouched(page, lab, 'Override…', `/v1/ev-profiles/${name}`);
+  await lab.send('DELETE', `/v1/ev-profiles/${name}`);
+  expect(wrong).toEqual([]);
   await page.context().close();
 });
 

@@ -34,6 +34,30 @@ test('a link is drained and undrained by clicking, with its cost shown first', a
   await page.context().close();
 });
 
+test('what is drained has been so since the drain, and profiles are not whole then', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/fabric?plane=1`);
+  await page.getByRole('button', { name: 'Drain plane 1…' }).waitFor();
+  // The lab runs for longer than a drain of now.
+  await expect
+    .poll(async () => Number(/^(\d+) s$/.exec((await rows(page, 'Links'))[0]?.[5] ?? '')?.[1] ?? 99), {
+      timeout: 60_000,
+    })
+    .toBeGreaterThan(20);
+  expect((await lab.send('PUT', '/v1/planes/1', { spec: { admin: 'drained' } })).status).toBe(200);
+  await expect.poll(async () => (await rows(page, 'Links'))[0]?.[2], { timeout: 20_000 }).toMatch(/drained/);
+  expect(Number(/^(\d+) s$/.exec((await rows(page, 'Links'))[0]![5]!)![1])).toBeLessThan(20);
+  await page.goto(`${lab.url}/#/`);
+  const all = (await lab.get<Schemas['FabricView']>('/v1/fabric')).evProfiles.all;
+  const profiles = page.locator('.card', { hasText: 'EV profiles' }).locator('.figure');
+  await expect.poll(() => profiles.innerText(), { timeout: 20_000 }).toMatch(new RegExp(`^\\d+ / ${all}$`));
+  expect(Number((await profiles.innerText()).split(' ')[0])).toBeLessThan(all);
+  await says(page, 'Plane 1 is drained');
+  await wellMade(page, wrong, 'drained');
+  await lab.send('PUT', '/v1/planes/1', { spec: { admin: 'up' } });
+  await says(page, 'All is well');
+  await page.context().close();
+});
+
 test('the last plane is not drained, and the page says why', async () => {
   expect((await lab.send('PUT', '/v1/planes/1', { spec: { admin: 'drained' } })).status).toBe(200);
   const { page, wrong } = await open(browser, `${lab.url}/#/fabric?plane=2`);

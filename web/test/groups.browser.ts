@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -206,5 +206,108 @@ test('a busy port is found from the overview, and its history is that of the API
   await page.getByLabel('up to').fill('60');
   await page.getByText('Nothing was measured in this time.').waitFor();
   expect(page.url()).toContain('ago=');
+  await page.context().close();
+});
+
+test('64-bit addresses and keys stay as they are, from the API to the screen and back', async () => {
+  const made = await lab.send('PUT', '/v1/multicast-groups/wide', {
+    spec: {
+      proxyAddress: '2001:db8:ffff::40',
+      designatedQpn: 0x4000,
+      baseVa: 18446612682070000637n,
+      source: { address: '2001:db8:1:1::1', qpn: 300 },
+      receivers: [
+        { address: '2001:db8:1:2::1', qpn: 600, va: 18446612682070000641n, rkey: 4294967295 },
+        { address: '2001:db8:1:4::1', qpn: 601, va: 9007199254740993n, rkey: 1 },
+      ],
+    },
+  });
+  expect(made.ok, await made.text()).toBe(true);
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups/wide`);
+  await saveUntouched(page, lab, 'Change…', '/v1/multicast-groups/wide');
+  await page.getByRole('button', { name: 'Change…' }).click();
+  const form = page.getByRole('dialog', { name: 'Change group wide' });
+  const va = form.getByRole('group', { name: 'Receiver 1' }).getByLabel('VA');
+  expect(await va.inputValue()).toBe('18446612682070000641');
+  // As a user writes it: hexadecimal, key by key.
+  await va.click();
+  await page.keyboard.press('Control+a');
+  await page.keyboard.type('0xffff_8800_dead_beef');
+  expect(await va.inputValue()).toBe('0xffff_8800_dead_beef');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await closed(form);
+  const group = await lab.get<Schemas['Group']>('/v1/multicast-groups/wide');
+  expect(group.spec.receivers!.map((r) => r.va)).toEqual([0xffff8800deadbeefn, 9007199254740993n]);
+  expect(group.spec.baseVa).toBe(18446612682070000637n);
+  expect((await lab.send('DELETE', '/v1/multicast-groups/wide')).ok).toBe(true);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('a group that somebody else has deleted is gone, and so is what could be done with it', async () => {
+  await lab.send('PUT', '/v1/multicast-groups/brief', {
+    spec: {
+      proxyAddress: '2001:db8:ffff::50',
+      designatedQpn: 0x5000,
+      source: { address: '2001:db8:1:1::1', qpn: 310 },
+      receivers: [{ address: '2001:db8:1:2::1', qpn: 610 }],
+    },
+  });
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups/brief`);
+  await says(page, 'Programmed: yes');
+  expect((await lab.send('DELETE', '/v1/multicast-groups/brief')).ok).toBe(true);
+  await says(page, 'There is no group brief (any more)');
+  expect(await page.getByText('Programmed: yes').count()).toBe(0);
+  expect(await page.getByRole('button', { name: /Change|Reset|Delete/ }).count()).toBe(0);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('a receiver that stands still stalls its group, which is not well', async () => {
+  await expect
+    .poll(async () => (await lab.send('GET', '/v1/multicast-groups/demo')).status, { timeout: 30_000 })
+    .toBe(200);
+  const group = await lab.get<Schemas['Group']>('/v1/multicast-groups/demo');
+  const last = group.spec.receivers!.at(-1)!;
+  const host = (await lab.get<Schemas['TopologyView']>('/v1/topology')).hosts.find((h) => h.address === last.address)!;
+  const path = `/v1/switches/${host.switch}/ports/${host.ports![0]}`;
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  expect((await lab.send('PUT', path, { spec: { enabled: false } })).status).toBe(200);
+  // The port is the cause, and what it holds up follows from it.
+  await page.locator('.verdict', { hasText: `of host ${host.name} is down` }).waitFor();
+  await says(page, `Receiver ${host.name} stalls group demo`);
+  expect(await page.locator('.causes > li').count()).toBe(1);
+  expect(await page.locator('.card', { hasText: 'Multicast groups' }).locator('.figure').innerText()).toBe('0 / 1');
+  await says(page, 'It touches 1 multicast group.');
+  await wellMade(page, wrong, 'stalled');
+  expect((await lab.send('PUT', path, { spec: { enabled: true } })).status).toBe(200);
+  await says(page, 'All is well');
+  await page.context().close();
+});
+
+test('who takes a port out of service sees before whom that cuts off', async () => {
+  const view = await lab.get<Schemas['TopologyView']>('/v1/topology');
+  const source = view.hosts.find((h) => h.name === 'S1')!;
+  const { page, wrong } = await open(browser, `${lab.url}/#/switches/${source.switch}`);
+  // The port of a host: nothing else leads to it.
+  const row = (port: number) =>
+    page
+      .getByRole('table', { name: 'Ports', exact: true })
+      .getByRole('row')
+      .filter({
+        has: page.getByRole('link', { name: String(port), exact: true }),
+      });
+  await row(source.ports![0]!).getByRole('button', { name: 'Disable…' }).click();
+  let dialog = page.getByRole('dialog');
+  await dialog.getByText('It cuts off host S1').waitFor();
+  await dialog.getByText(/Group demo no longer reaches R1, R2, R3 and 2 more/).waitFor();
+  await wellMade(page, wrong, 'port-cut-off');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  // Of a link with others around it, nobody is cut off.
+  const link = view.links.find((l) => view.nodes.find((n) => n.id === l.local)?.name === source.switch)!;
+  await row(link.localPort!).getByRole('button', { name: 'Disable…' }).click();
+  dialog = page.getByRole('dialog');
+  await dialog.getByText(/It cuts off/).waitFor();
   await page.context().close();
 });

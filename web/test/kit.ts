@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { components } from '../src/api/schema';
+import { formatExact, parseExact } from '../src/domain/json';
 
 export type Schemas = components['schemas'];
 
@@ -55,7 +56,7 @@ export class Lab {
   async get<T>(path: string): Promise<T> {
     const answer = await fetch(this.url + path, { headers: this.credentials() });
     if (!answer.ok) throw new Error(`GET ${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as T;
+    return parseExact(await answer.text()) as T;
   }
 
   async items<T>(path: string): Promise<T[]> {
@@ -75,8 +76,17 @@ export class Lab {
     return fetch(this.url + path, {
       method,
       headers: { ...this.credentials(), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : formatExact(body),
     });
+  }
+
+  /** Has the process stand still: its connections stay open, and nothing answers. */
+  pause(): void {
+    this.process.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.process.kill('SIGCONT');
   }
 
   private credentials(): Record<string, string> {
@@ -179,6 +189,32 @@ export async function closed(dialog: Locator): Promise<void> {
   } catch {
     throw new Error(`the dialog is still open, and says:\n${await dialog.innerText()}`);
   }
+}
+
+/** Saves the form that a button opens as it is, and compares the spec of its resource with the one before. */
+export async function saveUntouched(page: Page, lab: Lab, button: string, path: string): Promise<void> {
+  const spec = async () => formatExact((await lab.get<{ spec: unknown }>(path)).spec);
+  const before = await spec();
+  await page.getByRole('button', { name: button, exact: true }).click();
+  const form = page.getByRole('dialog');
+  await form.getByRole('button', { name: 'Save', exact: true }).click();
+  await closed(form);
+  expect(await spec(), path).toBe(before);
+}
+
+/** Every text that the first element of a selector has had since the call; the function returns them. */
+export async function texts(page: Page, selector: string): Promise<() => Promise<string[]>> {
+  await page.evaluate((s) => {
+    const seen: string[] = [];
+    (window as never as { seen: string[] }).seen = seen;
+    const look = () => {
+      const text = document.querySelector(s)?.textContent ?? '';
+      if (text && seen.at(-1) !== text) seen.push(text);
+    };
+    look();
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+  }, selector);
+  return () => page.evaluate(() => (window as never as { seen: string[] }).seen);
 }
 
 /** Keeps a picture of a page, where WEFT_SHOTS names a folder. */

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, card, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, card, Lab, open, rows, says, texts, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -66,7 +66,7 @@ test('an event is on the screen at once, and its cause at the top', async () => 
     (await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'drained' } })).status,
   ).toBe(200);
   await says(page, 'but for 1 drain');
-  await page.getByRole('link', { name: `Link ${link.status.fromName} → ${link.status.toName} is drained` }).waitFor();
+  await page.getByRole('link', { name: `Link ${link.status.fromName} – ${link.status.toName} is drained` }).waitFor();
   const latest = await lab.get<{ items: Schemas['Event'][] }>('/v1/events/latest?type=drain');
   const seen = await page.evaluate(() => (window as never as { seen: Record<string, number> }).seen);
   const late = latest.items.map((e) => seen[e.time]! - Date.parse(e.time));
@@ -80,11 +80,87 @@ test('an event is on the screen at once, and its cause at the top', async () => 
   await page.context().close();
 });
 
+test('a cut link is one cause, which keeps its words and says what it means and what to do', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  const said = await texts(page, '.verdict .badge');
+  const link = (await lab.items<Schemas['FabricLink']>('/v1/links')).find((l) => l.status.fromName === 'P1-T0-1')!;
+  const port = Number(link.id.split('~')[0]!.split(',')[1]);
+  const path = `/v1/switches/${link.status.fromName}/ports/${port}`;
+  const cut = Date.now();
+  expect((await lab.send('PUT', path, { spec: { enabled: false } })).status).toBe(200);
+  const what = `Link ${link.status.fromName} – ${link.status.toName} has failed`;
+  await says(page, what);
+  const cause = page.locator('.causes > li').first();
+  await expect
+    .poll(() => cause.innerText(), { timeout: 20_000 })
+    .toMatch(/Traffic[\s\S]*their traffic takes other paths/);
+  expect(await cause.innerText()).toMatch(/since \d\d:\d\d:\d\d/);
+  expect(await cause.innerText()).toMatch(/What to do[\s\S]*disabled a port/);
+  await wellMade(page, wrong, 'cut');
+  // Suspicion of packets that were on their way comes and goes in these seconds.
+  await expect.poll(() => Date.now() - cut, { timeout: 30_000, interval: 500 }).toBeGreaterThan(15_000);
+  await expect.poll(() => page.locator('.causes > li').count(), { timeout: 30_000 }).toBe(1);
+  expect(await said()).toEqual(['● All is well', `✕ ${what}`]);
+  expect((await lab.send('PUT', path, { spec: { enabled: true } })).status).toBe(200);
+  await says(page, 'All is well');
+  const all = await said();
+  expect(all.slice(0, 2)).toEqual(['● All is well', `✕ ${what}`]);
+  expect(all.filter((t) => t.includes('Link'))).toEqual([`✕ ${what}`]);
+  await page.context().close();
+});
+
+test('a controller that is silent is shown within 5 s, with the time of its last word', async () => {
+  const { page } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  await page.locator('.live', { hasText: 'live' }).waitFor();
+  const began = Date.now();
+  lab.pause();
+  try {
+    await page.locator('.live', { hasText: 'silent for' }).waitFor({ timeout: 15_000 });
+    // 5 s are wanted: that is measured, and a machine under load passes.
+    console.log(JSON.stringify({ bench: 'dashboard', silentMs: Date.now() - began }));
+    expect(Date.now() - began).toBeLessThan(7_500);
+    await says(page, /Not known: the controller was last heard of at \d\d:\d\d:\d\d/);
+    expect(await page.getByText('All is well').count()).toBe(0);
+  } finally {
+    lab.resume();
+  }
+  await page.locator('.live', { hasText: 'live' }).waitFor();
+  await says(page, 'All is well');
+  await page.context().close();
+});
+
+test('the focus of a dialog is in its first field, and never at its end', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
+  await page.getByRole('button', { name: 'New group…' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'New multicast group' }).waitFor();
+  await page.keyboard.type('by-keys');
+  expect(await page.getByLabel('Name').inputValue()).toBe('by-keys');
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('New group…');
+  // A question is answered by Enter with no, where yes takes something away.
+  await page.goto(`${lab.url}/#/switches/P1-T0-1`);
+  await page.getByRole('button', { name: 'Disable…' }).first().focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Cancel');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).not.toBe('Close');
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
 test('keys alone suffice: search, pages, help', async () => {
   const { page, wrong } = await open(browser, lab.url);
   await says(page, 'All is well');
-  await page.keyboard.press('/');
-  await page.getByRole('combobox', { name: 'Search for' }).fill('127.1.0.3');
+  // As a user does it: without a look at where the focus is, and without a pause.
+  await page.keyboard.type('/127.1.0.3');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'BGP-LS peers' }).waitFor();
   expect(page.url()).toMatch(/#\/peers\?peer=127\.1\.0\.3/);
@@ -137,7 +213,7 @@ test('after a restart of the controller the page is right again without a reload
   await says(page, 'All is well');
   await page.evaluate(() => ((window as never as { same: boolean }).same = true));
   await lab.stop();
-  await says(page, 'Not known: no connection');
+  await says(page, 'Not known: the controller was last heard of at');
   await wellMade(page, wrong, 'lost');
   lab = await Lab.start('figure1', '--listen', `127.0.0.1:${port}`);
   await says(page, 'All is well');

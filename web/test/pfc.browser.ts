@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -104,5 +104,18 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   await wellMade(page, wrong, 'tenant-refused');
   await form.getByRole('button', { name: 'Cancel' }).click();
   await wellMade(page, wrong, 'pfc');
+  await page.context().close();
+});
+
+test('the forms of SRv6 policies, tenants and PFC policies save what they have got', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/pfc`);
+  for (const kind of ['srv6-policies', 'tenants', 'pfc-policies']) {
+    const all = await lab.items<{ name: string }>(`/v1/${kind}`);
+    expect(all.length, kind).toBeGreaterThan(0);
+    for (const { name } of all) await saveUntouched(page, lab, `Change ${name}`, `/v1/${kind}/${name}`);
+  }
+  await page.goto(`${lab.url}/#/switches/R1`);
+  await saveUntouched(page, lab, 'Change port R1/1', '/v1/switches/R1/ports/1');
+  expect(wrong).toEqual([]);
   await page.context().close();
 });

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
 
 const token = 'a-token-of-an-administrator-for-this-test';
 const password = 'correct horse battery';
@@ -346,6 +346,10 @@ test('an administrator makes, changes and deletes a project by clicking', async 
     )
     .toMatch(/0 \/ 9/);
   await wellMade(page, wrong, 'project');
+  await must('PUT', '/v1/projects/green', { spec: { bandwidth: 18446744073709551615n, quotas: { groups: 3 } } });
+  await says(page, 'Bandwidth');
+  await expect.poll(() => page.getByRole('region', { name: 'Quotas of green' }).innerText()).not.toMatch(/0 \/ 9/);
+  await saveUntouched(page, lab, 'Change…', '/v1/projects/green');
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor();

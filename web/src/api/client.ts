@@ -1,5 +1,6 @@
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { components, paths } from './schema';
+import { formatExact, large, markLarge, revive } from '../domain/json';
 import { authorize, forbidden, refuse } from './session';
 
 export type Schemas = components['schemas'];
@@ -34,12 +35,26 @@ const session: Middleware = {
   },
 };
 
-export const client = createClient<paths>({ baseUrl: base, headers: { Accept: 'application/json' } });
-client.use(session);
+/** Answers of which large numbers are marked strings until body has made BigInts of them. */
+const exact = new WeakSet<Response>();
+const numbers: Middleware = {
+  async onResponse({ response, schemaPath }) {
+    // All links come in an answer of megabytes, without a number that large.
+    if (!response.ok || response.status === 204 || schemaPath === '/v1/link-columns') return undefined;
+    const text = await response.text();
+    const whole = new Response(large(text) ? markLarge(text) : text, response);
+    if (large(text)) exact.add(whole);
+    return whole;
+  },
+};
+
+const options = { baseUrl: base, headers: { Accept: 'application/json' }, bodySerializer: formatExact };
+export const client = createClient<paths>(options);
+client.use(numbers, session);
 
 /** The client for what is not bound to the chosen project. */
-export const anywhere = createClient<paths>({ baseUrl: base, headers: { Accept: 'application/json' } });
-anywhere.use({
+export const anywhere = createClient<paths>(options);
+anywhere.use(numbers, {
   onRequest({ request }) {
     authorize(request.method, request.headers, true);
     return request;
@@ -58,7 +73,7 @@ export async function body<T>(answer: Promise<{ data?: T; error?: unknown; respo
     if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
     throw new ApiError(0, {}, 'The controller does not answer.');
   }
-  if (got.response.ok) return got.data as T;
+  if (got.response.ok) return (exact.has(got.response) ? revive(got.data) : got.data) as T;
   const problem = typeof got.error === 'object' && got.error ? (got.error as Partial<Schemas['Problem']>) : {};
   throw new ApiError(
     got.response.status,

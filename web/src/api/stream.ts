@@ -7,12 +7,12 @@ export type Event = Schemas['Event'];
 export interface Follower {
   /** Called with every event in order. */
   event(e: Event): void;
-  /** Called when the stream is up, and when it is lost. */
-  state(up: boolean): void;
+  /** Called when the stream is up, and when it is lost, with the time of the last word in milliseconds of the clock. */
+  state(up: boolean, last: number): void;
 }
 
-/** The server sends a comment every 15 s; a stream that is silent for longer has died in its sleep. */
-const silence = 40_000;
+/** The server sends a comment every 2 s: a stream that is silent for longer than two of them is lost. */
+const silence = 4_500;
 const retryFirst = 250,
   retryMost = 5_000;
 
@@ -23,6 +23,7 @@ const retryFirst = 250,
  */
 export function follow(follower: Follower): () => void {
   let last = '';
+  let word = Date.now();
   let retry = retryFirst;
   let connection: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +47,8 @@ export function follow(follower: Follower): () => void {
       if (answer.status === 403) recheck();
       if (!answer.ok || !answer.body) throw new Error(`events: ${answer.status}`);
       retry = retryFirst;
-      follower.state(true);
+      word = Date.now();
+      follower.state(true, word);
       const parser = createParser({
         onEvent(message) {
           if (message.id) last = message.id;
@@ -58,6 +60,7 @@ export function follow(follower: Follower): () => void {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
+        word = Date.now();
         alive();
         parser.feed(decoder.decode(value, { stream: true }));
       }
@@ -67,7 +70,7 @@ export function follow(follower: Follower): () => void {
       clearTimeout(watchdog);
     }
     if (stopped) return;
-    follower.state(false);
+    follower.state(false, word);
     timer = setTimeout(connect, retry);
     retry = Math.min(retryMost, retry * 2);
   };

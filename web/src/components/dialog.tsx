@@ -2,18 +2,26 @@ import { useEffect, useRef, type ReactNode } from 'react';
 
 /**
  * A modal dialog: Escape closes it, and the focus goes back to where it was. Without close it stays
- * until its parent removes it.
+ * until its parent removes it. The focus begins in the first field; of a question, at the answer that
+ * takes nothing away.
  */
 export function Dialog({ title, close, children }: { title: string; close?: () => void; children: ReactNode }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const dialog = element.current;
-    if (dialog && !dialog.open) dialog.showModal();
-    return () => dialog?.close();
+    if (!dialog) return undefined;
+    const before = document.activeElement;
+    if (!dialog.open) dialog.showModal();
+    first(dialog).focus();
+    return () => {
+      dialog.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   return (
     <dialog
       ref={element}
+      tabIndex={-1}
       aria-label={title}
       onCancel={(e) => {
         e.preventDefault();
@@ -35,5 +43,16 @@ export function Dialog({ title, close, children }: { title: string; close?: () =
         {children}
       </div>
     </dialog>
+  );
+}
+
+/** Returns what gets the focus of a dialog when it opens: never what closes it, which comes first. */
+function first(dialog: HTMLDialogElement): HTMLElement {
+  // A dialog may lie among buttons itself.
+  const find = (selector: string) => dialog.querySelector<HTMLElement>(`:scope > .dialog ${selector}`);
+  return (
+    find(':is(input:not([type=radio], :disabled), select:not(:disabled), textarea:not(:disabled))') ??
+    (find('p.buttons .danger') ? find('p.buttons button:last-child') : find('p.buttons button:not(:disabled)')) ??
+    dialog
   );
 }

@@ -58,6 +58,13 @@ export function Answer<T>({
   what: string;
   children: (data: T) => ReactNode;
 }) {
+  // What is deleted is gone: what was known of it before says nothing about what there is.
+  if (of.error instanceof ApiError && of.error.status === 404)
+    return (
+      <Empty>
+        There is no {what} (any more): {of.error.message}.
+      </Empty>
+    );
   if (of.data !== undefined) {
     return (
       <>

@@ -1,6 +1,6 @@
 import type { components } from '../api/schema';
 import { natural } from './natural';
-import { reverse } from './findings';
+import { reverse } from './causes';
 
 type Link = components['schemas']['FabricLink'];
 type Node = components['schemas']['FabricNode'];
@@ -28,6 +28,24 @@ export function linkState(l: Link, suspects: ReadonlySet<string>): LinkState {
   if (s.phase === 'held' || s.phase === 'trying') return s.phase;
   if (suspects.has(l.id)) return 'suspect';
   return s.denied ? 'denied' : 'up';
+}
+
+/** Returns when a link came to its state: a drained one when the drains of it, its switches or its plane began. */
+export function stateSince(
+  l: Link,
+  state: LinkState,
+  nodes: readonly Node[],
+  planes: readonly components['schemas']['FabricPlane'][],
+): string | undefined {
+  if (state !== 'drained') return l.status.since;
+  const times = [
+    l.spec.admin === 'drained' ? l.changed : undefined,
+    ...nodes
+      .filter((n) => n.spec.admin === 'drained' && (n.id === l.status.from || n.id === l.status.to))
+      .map((n) => n.changed),
+    ...planes.filter((p) => p.spec.admin === 'drained' && p.plane === l.status.plane).map((p) => p.changed),
+  ].filter((x) => x !== undefined);
+  return times.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
 }
 
 export function suspectLinks(suspects: readonly Suspect[]): Set<string> {

@@ -77,6 +77,18 @@ export function formatClock(time: string): string {
   return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${String(t.getMilliseconds()).padStart(3, '0')}`;
 }
 
+const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
+
+/** Writes the local time to the second, with the date unless it is today. */
+export function formatTime(time: string, now: number): string {
+  const t = new Date(time);
+  if (Number.isNaN(t.getTime())) return time;
+  const clock = formatClock(time).slice(0, 8);
+  if (t.toDateString() === new Date(now).toDateString()) return clock;
+  const two = (n: number) => String(n).padStart(2, '0');
+  return `${days[t.getDay()]} ${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock}`;
+}
+
 /** Writes a number with groups of three digits. */
 export function formatCount(n: number): string {
   return n.toLocaleString('en-US');

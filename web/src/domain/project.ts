@@ -21,6 +21,8 @@ export interface Assigned {
   bandwidth?: number;
 }
 
+const number = (n: number | bigint | undefined) => (n === undefined ? undefined : Number(n));
+
 /** Reports whether a resource of a name is a project's by its name. */
 export function covers(project: string, name: string): boolean {
   return name === project || name.startsWith(`${project}-`) || name.startsWith(`${project}.`);
@@ -64,7 +66,7 @@ export function assigned(projects: readonly S['Project'][]): Assigned {
       .map((value) => ({ value })),
     proxies: names('proxy'),
     qpns: names('designatedQpn'),
-    bandwidth: projects.length === 1 ? projects[0]!.status.left.bandwidth : undefined,
+    bandwidth: projects.length === 1 ? number(projects[0]!.status.left.bandwidth) : undefined,
   };
 }
 
@@ -93,6 +95,12 @@ export function quotas(p: S['Project']): Quota[] {
     { what: 'Receivers', used: used.receivers, limit: q.receivers, left: left.receivers, unit: '' },
     { what: 'Tenants', used: used.tenants, limit: q.tenants, left: left.tenants, unit: '' },
     { what: 'PFC policies', used: used.policies, limit: q.policies, left: left.policies, unit: '' },
-    { what: 'Bandwidth', used: used.bandwidth, limit: p.spec.bandwidth, left: left.bandwidth, unit: 'bit/s' },
+    {
+      what: 'Bandwidth',
+      used: Number(used.bandwidth),
+      limit: number(p.spec.bandwidth),
+      left: number(left.bandwidth),
+      unit: 'bit/s',
+    },
   ];
 }

@@ -21,5 +21,8 @@ test('numbers are decimal or hexadecimal, and exact', () => {
   expect(readNumber(' 16 777 215 ')).toBe(16777215);
   expect(readNumber('')).toBeUndefined();
   expect(readNumber('many')).toBe('many');
-  expect(readNumber('18446744073709551615')).toBe('18446744073709551615');
+  expect(readNumber('18446744073709551615')).toBe(18446744073709551615n);
+  expect(readNumber('0xffff_8000_0000_0001')).toBe(0xffff800000000001n);
+  expect(readNumber('1.5')).toBe(1.5);
+  expect(readNumber('1e30')).toBe('1e30');
 });

@@ -41,12 +41,14 @@ export function fieldName(path: SpecPath): string {
 }
 
 /**
- * Reads a whole number as people write it: decimal, or hexadecimal after 0x. Text that is none, and
- * numbers that JSON would not carry exactly, stay text, which the API refuses with its reason.
+ * Reads a whole number as people write it: decimal, or hexadecimal after 0x. One that a double does not
+ * hold is a BigInt. Text that is no number stays text, which the API refuses with its reason.
  */
-export function readNumber(text: string): number | string | undefined {
+export function readNumber(text: string): number | bigint | string | undefined {
   const t = text.trim().replaceAll(/[_,\s]/g, '');
   if (t === '') return undefined;
   const n = Number(t);
-  return Number.isFinite(n) && Math.abs(n) <= Number.MAX_SAFE_INTEGER ? n : text;
+  if (Number.isSafeInteger(n)) return n;
+  if (/^(-?[0-9]+|0x[0-9a-f]+)$/i.test(t)) return BigInt(t);
+  return Number.isFinite(n) && !Number.isInteger(n) ? n : text;
 }

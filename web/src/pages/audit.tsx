@@ -5,6 +5,7 @@ import { Badge } from '../components/badge';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatClock } from '../domain/format';
+import { formatExact } from '../domain/json';
 import { setParams, useParam } from '../store/place';
 
 type Record = Schemas['AuditRecord'];
@@ -106,7 +107,7 @@ export function Audit() {
             </button>
           </header>
           <pre className="trace" tabIndex={0} aria-label="The whole record">
-            {JSON.stringify(record, null, 2)}
+            {formatExact(record, 2)}
           </pre>
         </section>
       )}

@@ -12,6 +12,7 @@ import { Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import { formatAge, formatDuration, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
+import { formatExact } from '../domain/json';
 import { useNow } from '../store/now';
 import { setParams, useParam } from '../store/place';
 
@@ -370,7 +371,7 @@ function One({ name }: { name: string }) {
                   ],
                   ['Mode', p.status.mode],
                   ['CC profile', p.status.ccProfile],
-                  ['Override', p.version > 0 ? <code>{JSON.stringify(p.spec)}</code> : 'none'],
+                  ['Override', p.version > 0 ? <code>{formatExact(p.spec)}</code> : 'none'],
                 ]}
               />
             </section>

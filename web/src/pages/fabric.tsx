@@ -13,6 +13,7 @@ import {
   heatOf,
   linkState,
   matrices,
+  stateSince,
   stateTexts,
   states,
   suspectLinks,
@@ -20,7 +21,7 @@ import {
   type LinkState,
   type Matrix as Cells,
 } from '../domain/fabric';
-import { linkName, reverse } from '../domain/findings';
+import { linkName, reverse } from '../domain/causes';
 import { formatAge } from '../domain/format';
 import { layout } from '../domain/layout';
 import { useNow } from '../store/now';
@@ -90,6 +91,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     [inPlane, wanted, stateOf, place.query.node],
   );
   const now = useNow();
+  const since = (l: Link) => stateSince(l, stateOf(l), nodes, planes.data ?? []);
   if (nodes.length === 0)
     return (
       <Empty>
@@ -116,7 +118,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     },
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
-    { name: 'For', key: (l) => l.status.since ?? '', cell: (l) => formatAge(l.status.since, now), width: 0.6 },
+    { name: 'For', key: (l) => since(l) ?? '', cell: (l) => formatAge(since(l), now), width: 0.6 },
     {
       name: 'Cause',
       key: (l) => l.status.cause ?? '',
@@ -197,7 +199,13 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         </Chosen>
       )}
       {chosenLink && (
-        <LinkPanel link={chosenLink} state={stateOf(chosenLink)} suspects={suspects.data ?? []} drainable={tiered} />
+        <LinkPanel
+          link={chosenLink}
+          state={stateOf(chosenLink)}
+          suspects={suspects.data ?? []}
+          drainable={tiered}
+          since={since(chosenLink)}
+        />
       )}
       {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
       {view === 'matrix' && tiered ? (
@@ -337,18 +345,20 @@ function LinkPanel({
   state,
   suspects,
   drainable,
+  since,
 }: {
   link: Link;
   state: LinkState;
   suspects: Schemas['SuspectView'][];
   drainable: boolean;
+  since?: string;
 }) {
   const now = useNow();
   const s = link.status;
   return (
     <Chosen title={`Link ${linkName(link)}`} close={() => setParams({ link: undefined })} drains={s.drains}>
       <p>
-        <Badge tone={tones[state]}>{stateTexts[state]}</Badge> {s.since && `for ${formatAge(s.since, now)}`}
+        <Badge tone={tones[state]}>{stateTexts[state]}</Badge> {since && `for ${formatAge(since, now)}`}
         {s.cause && `: ${s.cause}`}
         {s.until && `, until ${s.until}`}.{' '}
         {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port{' '}

@@ -7,9 +7,10 @@ import { Badge, type Tone } from '../components/badge';
 import { To } from '../components/link';
 import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
-import { causes, condition, type Cause, type Finding } from '../domain/findings';
-import { formatAge } from '../domain/format';
+import { affected, causes, condition, type Cause, type Finding } from '../domain/causes';
+import { formatAge, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
+import { lasting, useSettled } from '../store/causes';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { eventColumns } from './events';
@@ -30,10 +31,15 @@ function Own() {
     groups = useQuery({ ...ask.groups, ...enabled });
   const tenants = useQuery({ ...ask.tenants, ...enabled }),
     pfcPolicies = useQuery({ ...ask.pfcPolicies, ...enabled });
-  const all = useMemo(
-    () => causes({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }),
+  const known = useMemo(
+    () => ({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }),
     [groups.data, tenants.data, pfcPolicies.data],
   );
+  const settled = useSettled(
+    known,
+    [groups, tenants, pfcPolicies].some((q) => q.isFetching),
+  );
+  const all = useMemo(() => lasting(causes(settled)), [settled]);
   if (!member)
     return (
       <>
@@ -102,13 +108,17 @@ function Verdict({
   ready?: boolean;
   what: string;
 }) {
-  const live = useLive();
+  const live = useLive(),
+    now = useNow();
   const faults = all.filter((c) => c.finding.severity !== 'work');
   return (
     <section className="verdict" aria-live="polite">
       {live.state === 'lost' ? (
         <p>
-          <Badge tone="quiet">Not known: no connection. What is below was so before.</Badge>
+          <Badge tone="fault">
+            Not known: the controller was last heard of at {formatTime(new Date(live.since).toISOString(), now)}
+          </Badge>
+          <span className="quiet"> What is below was so then.</span>
         </p>
       ) : loading && !failed ? (
         <Loading what={`the state of ${what}`} />
@@ -148,6 +158,7 @@ function Network() {
     pfcPolicies,
     fabric,
     balance,
+    topology,
   ] = useQueries({
     queries: [
       ask.ready,
@@ -165,6 +176,7 @@ function Network() {
       ask.pfcPolicies,
       ask.fabric,
       ask.balance,
+      ask.topology,
     ],
   });
   const live = useLive();
@@ -185,6 +197,7 @@ function Network() {
       pfcPolicies: pfcPolicies.data,
       fabric: fabric.data,
       balance: balance.data,
+      topology: topology.data,
     }),
     [
       ready.data,
@@ -202,9 +215,9 @@ function Network() {
       pfcPolicies.data,
       fabric.data,
       balance.data,
+      topology.data,
     ],
   );
-  const all = useMemo(() => causes(known), [known]);
   const asked = [
     ready,
     switches,
@@ -221,9 +234,18 @@ function Network() {
     pfcPolicies,
     fabric,
     balance,
+    topology,
   ];
+  const settled = useSettled(
+    known,
+    asked.some((q) => q.isFetching),
+  );
+  const all = useMemo(() => lasting(causes(settled)), [settled]);
   const failed = asked.find((q) => q.isError);
   const loading = asked.some((q) => q.isPending);
+  // A profile with EVs denied is not whole, though it has as many as it needs.
+  const denied = (fabric.data?.links.bad ?? 0) > 0;
+  const profilesOf = useQuery({ ...ask.profiles, enabled: denied });
   const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) =>
     of && { good: of.filter(good).length, all: of.length };
   const well = (c: Parameters<typeof condition>[0]) =>
@@ -268,7 +290,7 @@ function Network() {
             title: 'EV profiles',
             path: ['evs'],
             says: 'whole',
-            n: { good: fabric.data.evProfiles.all - fabric.data.evProfiles.bad, all: fabric.data.evProfiles.all },
+            n: whole(fabric.data, profilesOf.data),
           },
         ]
       : [
@@ -315,7 +337,7 @@ function Network() {
         of={all}
         loading={loading}
         failed={failed !== undefined}
-        ready={ready.data?.ready !== false}
+        ready={settled.ready?.ready !== false}
         what="the network"
       />
       <section className="cards" aria-label="Counts">
@@ -396,6 +418,19 @@ function Network() {
   );
 }
 
+/** Counts the EV profiles of which every EV may be used; all is undefined while that is not known. */
+function whole(f: Schemas['FabricView'], profiles: Schemas['EvProfile'][] | undefined) {
+  if (f.links.bad === 0) return { good: f.evProfiles.all - f.evProfiles.bad, all: f.evProfiles.all };
+  if (!profiles) return undefined;
+  const less = profiles.filter(
+    (p) =>
+      p.status.active < p.status.count ||
+      (p.status.replaced ?? 0) > 0 ||
+      condition(p.status.conditions, 'Degraded')?.status,
+  ).length;
+  return { good: f.evProfiles.all - less, all: f.evProfiles.all };
+}
+
 type PlaneBalance = Schemas['PlaneBalance'];
 
 function Balance({ of: b }: { of?: PlaneBalance }) {
@@ -410,6 +445,9 @@ function Balance({ of: b }: { of?: PlaneBalance }) {
     </Badge>
   );
 }
+
+/** Names of what ports are sorted by. */
+const metrics: Record<string, string> = { utilization: 'Utilization', outBits: 'Sends', inBits: 'Receives' };
 
 /** The ports that carry most now, where the controller measures ports. */
 function Busiest() {
@@ -436,7 +474,7 @@ function Busiest() {
             ),
           },
           {
-            name: top.data!.metric === 'utilization' ? 'Utilization' : top.data!.metric,
+            name: metrics[top.data!.metric] ?? top.data!.metric,
             key: (i) => i.value,
             number: true,
             cell: (i) => formatValue(i.value, top.data!.unit),
@@ -467,7 +505,8 @@ function Busiest() {
 
 function CauseItem({ of }: { of: Cause }) {
   const now = useNow();
-  const f = of.finding;
+  const f = of.finding,
+    also = affected(of);
   return (
     <li>
       <Badge tone={tones[f.severity]}>
@@ -475,10 +514,33 @@ function CauseItem({ of }: { of: Cause }) {
           {f.what}
         </To>
       </Badge>
-      {f.since && <span className="quiet"> for {formatAge(f.since, now)}</span>}
-      {f.detail && <div>{f.detail}</div>}
+      {f.since && (
+        <span className="quiet">
+          {' '}
+          since <time dateTime={f.since}>{formatTime(f.since, now)}</time>, for {formatAge(f.since, now)}
+        </span>
+      )}
+      <dl>
+        {f.detail && (
+          <div>
+            <dt>Now</dt>
+            <dd>{f.detail}</dd>
+          </div>
+        )}
+        <div>
+          <dt>Traffic</dt>
+          <dd>
+            {f.means}
+            {also && ` It touches ${also}.`}
+          </dd>
+        </div>
+        <div>
+          <dt>What to do</dt>
+          <dd>{f.todo}</dd>
+        </div>
+      </dl>
       {of.consequences.length > 0 && (
-        <details>
+        <details open={of.consequences.length <= 5}>
           <summary>
             {of.consequences.length === 1
               ? '1 thing follows from it'

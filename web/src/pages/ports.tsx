@@ -4,6 +4,7 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Summary } from '../components/badge';
+import { CutOff } from '../components/cutoff';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
@@ -119,11 +120,14 @@ export function Ports({ name }: { name: string }) {
               {out ? (
                 <p>The switch takes the port into service again.</p>
               ) : (
-                <p>
-                  The switch takes the port out of service. Trees, tunnels and EVs leave{' '}
-                  {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing, drain
-                  the link before.
-                </p>
+                <>
+                  <p>
+                    The switch takes the port out of service. Trees, tunnels and EVs leave{' '}
+                    {p.status.link ? 'its link' : 'it'} at once; what is on its way there is lost. To lose nothing,
+                    drain the link before.
+                  </p>
+                  <CutOff port={p} />
+                </>
               )}
             </Confirm>
             <Open scope="operate" label="Change…" name={`Change port ${p.name}`} open={() => setEditing(p)} />

@@ -62,11 +62,11 @@ function List() {
     },
     {
       name: 'Bandwidth',
-      key: (p) => p.status.used.bandwidth,
+      key: (p) => Number(p.status.used.bandwidth),
       cell: (p) =>
         p.spec.bandwidth
-          ? `${formatBitRate(p.status.used.bandwidth)} of ${formatBitRate(p.spec.bandwidth)}`
-          : formatBitRate(p.status.used.bandwidth),
+          ? `${formatBitRate(Number(p.status.used.bandwidth))} of ${formatBitRate(Number(p.spec.bandwidth))}`
+          : formatBitRate(Number(p.status.used.bandwidth)),
       number: true,
       width: 1.2,
     },

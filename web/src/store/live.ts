@@ -11,7 +11,7 @@ import { stale } from '../domain/stale';
 /** The event stream of this tab: all views share it. */
 export interface Live {
   state: 'connecting' | 'live' | 'lost';
-  /** When the state began, in milliseconds of the clock. */
+  /** When the state began, in milliseconds of the clock; lost: when the controller was last heard of. */
   since: number;
   /** The latest events, oldest first. */
   events: readonly Event[];
@@ -100,12 +100,12 @@ export function startLive(queries: QueryClient): () => void {
           touch(names.filter((n) => n !== 'links'));
         } else touch(names);
       },
-      state(up) {
+      state(up, last) {
         if (up && live.events.length === 0) void catchUp();
         if (up && lost) touch(undefined);
         lost = !up;
         const state = up ? 'live' : 'lost';
-        if (state !== live.state) set({ state, since: Date.now() });
+        if (state !== live.state) set({ state, since: last });
       },
     });
   // Who is a member of no project has no events.

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,4 +212,41 @@ func TestWantedByAnother(t *testing.T) {
 	b.expect("")
 	b.want(2)
 	b.expect("-101")
+}
+
+// TestWaitsForTheStore: what a guarded owner has begun to want is in no task before the store has the
+// decision, and nothing is removed meanwhile; what others want is.
+func TestWaitsForTheStore(t *testing.T) {
+	b := newBed(t, 301)
+	b.guarded[1] = true
+	tasks := func(n, kept uint64) string {
+		b.Diff(func(string, reconcile.Owner) {})
+		var out []string
+		for _, task := range b.Tasks(n, kept) {
+			for _, u := range slices.Concat(task.Batches...) {
+				out = append(out, u.Type.String()+" "+string(u.Entity.Key()))
+			}
+			b.Done(reconcile.Result{Switch: "s", ID: task.ID})
+		}
+		return strings.Join(out, ", ")
+	}
+	b.want(1, 101)
+	b.want(2, 201)
+	for _, c := range []struct {
+		n, kept uint64
+		want    string
+	}{
+		{7, 6, "insert multicast/201"},
+		{8, 6, ""},
+		{0, 7, "insert multicast/101"},
+		{0, 7, "delete multicast/301"},
+	} {
+		if got := tasks(c.n, c.kept); got != c.want {
+			t.Errorf("while %d is kept: %q, want %q", c.kept, got, c.want)
+		}
+	}
+	b.want(1, 101, 102)
+	if got := tasks(0, 7); got != "insert multicast/102" {
+		t.Errorf("of a decision that is kept: %q", got)
+	}
 }

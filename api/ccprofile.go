@@ -64,10 +64,14 @@ func (s CCProfileSpec) Complete() CCProfileSpec {
 func (s *CCProfileSpec) Host(name string) *hostapi.CCProfile {
 	n := &s.NSCC
 	return &hostapi.CCProfile{Name: name, Algorithm: s.Algorithm, NSCC: hostapi.NSCC{
-		DisableQA: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold, AdjustPeriodThreshold: n.AdjustPeriodThreshold.D(),
-		BaseRTT: n.BaseRTT.D(), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale, Gamma: n.Gamma, MaxMDJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
-		QAGate: n.QAGate, QAThreshold: n.QAThreshold.D(), TargetDelay: n.TargetDelay.D(), Alpha: n.Alpha, DelayWeight: n.DelayWeight,
-		MinCwnd: n.MinCwnd, FastDelay: n.FastDelay.D(), DelayRelief: n.DelayRelief, NACKDelay: n.NACKDelay.D(),
+		DisableQA: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold,
+		AdjustPeriodThreshold: n.AdjustPeriodThreshold.D(),
+		BaseRTT:               n.BaseRTT.D(), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale, Gamma: n.Gamma,
+		MaxMDJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
+		QAGate: n.QAGate, QAThreshold: n.QAThreshold.D(), TargetDelay: n.TargetDelay.D(),
+		Alpha: n.Alpha, DelayWeight: n.DelayWeight,
+		MinCwnd: n.MinCwnd, FastDelay: n.FastDelay.D(), DelayRelief: n.DelayRelief,
+		NACKDelay: n.NACKDelay.D(),
 	}}
 }
 
@@ -75,10 +79,14 @@ func (s *CCProfileSpec) Host(name string) *hostapi.CCProfile {
 func CCProfileSpecOf(p *hostapi.CCProfile) CCProfileSpec {
 	n := &p.NSCC
 	return CCProfileSpec{Algorithm: p.Algorithm, NSCC: NSCC{
-		DisableQA: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold, AdjustPeriodThreshold: Duration(n.AdjustPeriodThreshold),
-		BaseRTT: Duration(n.BaseRTT), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale, Gamma: n.Gamma, MaxMDJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
-		QAGate: n.QAGate, QAThreshold: Duration(n.QAThreshold), TargetDelay: Duration(n.TargetDelay), Alpha: n.Alpha, DelayWeight: n.DelayWeight,
-		MinCwnd: n.MinCwnd, FastDelay: Duration(n.FastDelay), DelayRelief: n.DelayRelief, NACKDelay: Duration(n.NACKDelay),
+		DisableQA: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold,
+		AdjustPeriodThreshold: Duration(n.AdjustPeriodThreshold),
+		BaseRTT:               Duration(n.BaseRTT), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale, Gamma: n.Gamma,
+		MaxMDJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
+		QAGate: n.QAGate, QAThreshold: Duration(n.QAThreshold), TargetDelay: Duration(n.TargetDelay),
+		Alpha: n.Alpha, DelayWeight: n.DelayWeight,
+		MinCwnd: n.MinCwnd, FastDelay: Duration(n.FastDelay), DelayRelief: n.DelayRelief,
+		NACKDelay: Duration(n.NACKDelay),
 	}}
 }
 

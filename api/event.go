@@ -97,11 +97,19 @@ const (
 
 // eventTypes are all types, sorted.
 var eventTypes = []EventType{
-	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring, EventCertificateRefused, EventCertificateRenewed, EventControllerAlarm, EventDeciderChanged, EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged, EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged, EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,
-	EventHostChanged, EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
-	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered, EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled, EventProjectChanged, EventReceiverEvicted,
-	EventReceiverRecovered, EventReceiverStalled, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,
-	EventPolicyPathFailed, EventStoreFailed, EventStoreRecovered, EventSuspectChanged, EventSwitchChanged, EventTenantChanged, EventTenantDeleted, EventTopologyChanged,
+	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring,
+	EventCertificateRefused, EventCertificateRenewed, EventControllerAlarm, EventDeciderChanged,
+	EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged,
+	EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged,
+	EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted, EventHostChanged,
+	EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved,
+	EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
+	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered,
+	EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled,
+	EventProjectChanged, EventReceiverEvicted, EventReceiverRecovered, EventReceiverStalled,
+	EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged, EventPolicyPathFailed,
+	EventStoreFailed, EventStoreRecovered, EventSuspectChanged, EventSwitchChanged,
+	EventTenantChanged, EventTenantDeleted, EventTopologyChanged,
 }
 
 // EventTypes returns the types that events may have, sorted.

@@ -68,6 +68,9 @@ type Node struct {
 	Status  NodeStatus      `json:"status"`
 }
 
+// Intent implements [Intended].
+func (n Node) Intent() (version uint64, spec any) { return n.Version, n.Spec }
+
 // NodeStatus is what the controller reports about a switch of the fabric.
 type NodeStatus struct {
 	Name        string  `json:"name,omitempty"`
@@ -87,6 +90,9 @@ type Plane struct {
 	Spec    AdminSpec   `json:"spec"`
 	Status  PlaneStatus `json:"status"`
 }
+
+// Intent implements [Intended].
+func (p Plane) Intent() (version uint64, spec any) { return p.Version, p.Spec }
 
 // PlaneStatus is what the controller reports about a plane.
 type PlaneStatus struct {

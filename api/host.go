@@ -33,6 +33,9 @@ type HostPort struct {
 	Status  HostPortStatus `json:"status"`
 }
 
+// Intent implements [Intended].
+func (p HostPort) Intent() (version uint64, spec any) { return p.Version, p.Spec }
+
 // HostPortStatus is what the controller reports about a port of a host.
 type HostPortStatus struct {
 	Leaf     topology.NodeID `json:"leaf" doc:"The switch behind it."`

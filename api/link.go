@@ -14,6 +14,9 @@ type Link struct {
 	Status  LinkStatus      `json:"status"`
 }
 
+// Intent implements [Intended].
+func (l Link) Intent() (version uint64, spec any) { return l.Version, l.Spec }
+
 // LinkStatus is what the controller reports about one direction of a link.
 type LinkStatus struct {
 	From     topology.NodeID `json:"from"`

@@ -1,5 +1,7 @@
 package api
 
+import "github.com/weft-sdn/weft/hostapi"
+
 // The questions that a controller answers about a resource, and the actions that it carries out on
 // one, beside reading and writing it. Each names the kind that has it, and its answer.
 type (
@@ -22,7 +24,49 @@ type (
 	ReadGNMI struct{}
 	// DeleteOrphans removes all orphans of a switch. The answer is a []string, their names.
 	DeleteOrphans struct{}
+
+	// ReadEVs asks for the EVs of an EV profile in order: those of an index and behind it, and no
+	// more than Limit. The answer is a []EV.
+	ReadEVs struct {
+		EVFilter
+		From, Limit int
+	}
+	// ReadEVPath asks for the path of an EV of an EV profile. The answer is an EVPath.
+	ReadEVPath struct{ EV hostapi.EV }
 )
 
-// OnSwitch selects the ports or orphans of one switch.
-type OnSwitch struct{ Switch string }
+// The filters of lists: what a kind selects by. A field is a parameter of the query, and its zero
+// value selects all. The tag "of" has the kind whose resources the value names: a value that names
+// none is refused.
+type (
+	// OnSwitch selects the ports or orphans of one switch.
+	OnSwitch struct{ Switch string }
+
+	// EVProfileFilter selects EV profiles.
+	EVProfileFilter struct {
+		Source      string `query:"source" of:"nodes" maxLength:"253" doc:"Only profiles from this leaf, by name or id."`
+		Destination string `query:"destination" of:"nodes" maxLength:"253" doc:"Only profiles to this leaf, by name or id."`
+		Host        string `query:"host" of:"hosts" maxLength:"253" doc:"Only profiles that this host holds."`
+		Degraded    bool   `query:"degraded" doc:"Only profiles that are less than they were."`
+	}
+
+	// EVFilter selects EVs of a profile.
+	EVFilter struct {
+		State string `query:"state" enum:"GOOD,ASSUMED_BAD,DENIED" doc:"Only EVs of this state."`
+		Port  uint8  `query:"port" maximum:"31" doc:"Only EVs of this port."`
+	}
+
+	// EVProbeFilter selects what probes have shown.
+	EVProbeFilter struct {
+		Profile     string `query:"profile" of:"ev-profiles" maxLength:"253" doc:"Only EVs of this profile."`
+		Source      string `query:"source" of:"hosts" maxLength:"253" doc:"Only where this host probed last."`
+		Destination string `query:"destination" of:"hosts" maxLength:"253" doc:"Only where this host was probed last."`
+	}
+
+	// LinkFilter selects links.
+	LinkFilter struct {
+		Node   string `query:"node" of:"nodes" maxLength:"253" doc:"Only links from or to this switch, by name or id."`
+		Plane  int    `query:"plane" of:"planes" minimum:"0" doc:"Only links of this plane; 0 is any."`
+		Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
+	}
+)

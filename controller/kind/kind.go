@@ -49,11 +49,45 @@ type About struct {
 	Creates bool
 	// Example is a merge patch of a spec.
 	Example any
-	// Created and Deleted say about the operations what their names do not; "": nothing.
-	Created, Deleted string
-	// Needs is the refusal when the controller has no handle of the kind; "": it always has one.
+	// Verbs are the operations; a kind that creates has all of them.
+	Verbs Verbs
+	// At is the path of a resource in the API; "": the collection, and the name.
+	At string
+	// Address is a struct whose fields are the parameters of At: with slashes in between they are the
+	// name. nil: the name is the one parameter.
+	Address any
+	// Filter is the type, of package api, by which lists are filtered: its fields are parameters of
+	// the query. nil: there is none.
+	Filter any
+	// Whole: a list has no pages.
+	Whole bool
+	// Refusals are statuses of refusals of writes that not every kind has.
+	Refusals []int
+	// Needs is the refusal when the controller has no handle of the kind; "": it always has one. With
+	// Plain a controller without what it needs has a handle to read by.
 	Needs string
+	Plain bool
+
+	// Lists, Puts, Patches and Deletes are the headlines of operations in the document of the API;
+	// "": they are made of the names. Listed, Created, Written, Patched and Deleted are what the
+	// document has about them beside; "": nothing, or what holds for all kinds.
+	Lists, Puts, Patches, Deletes              string
+	Listed, Created, Written, Patched, Deleted string
 }
+
+// Verbs are operations of a kind in the API.
+type Verbs uint8
+
+// The operations. Put goes with a merge patch.
+const (
+	List Verbs = 1 << iota
+	Get
+	Put
+	Delete
+)
+
+// Has reports whether the API has an operation of the kind.
+func (a *About) Has(v Verbs) bool { return a.Creates || a.Verbs&v != 0 }
 
 // Kind is a kind of resources.
 type Kind struct {
@@ -64,8 +98,12 @@ type Kind struct {
 	Request, Spec, View, List reflect.Type
 	// Handle reaches the resources; nil: the controller has none of the kind.
 	Handle Handle[any, any]
+	// Fixed: the controller has the resources to read, and cannot write them for want of what the
+	// kind needs.
+	Fixed bool
 
 	zero   any // of View
+	called func(view any) string
 	decode func(body []byte) (Draft, error)
 	bare   func(d Draft) any
 	make   func(d Draft, created time.Time) any
@@ -80,15 +118,58 @@ type Draft = api.Request[any]
 
 // NewView makes a kind whose clients only read views V, which have the field Name.
 func NewView[V any](about About) *Kind {
+	k := newKind[V](about)
+	k.name = field[string](k.View, "Name")
+	k.called = func(view any) string {
+		return reflect.Indirect(reflect.ValueOf(view)).FieldByIndex(k.name).String()
+	}
+	return k
+}
+
+// NewNamed is NewView for views that have no field Name; name returns the name of one, nil: they
+// have none.
+func NewNamed[V any](about About, name func(*V) string) *Kind {
+	k := newKind[V](about)
+	k.called = func(view any) string {
+		if name == nil {
+			return ""
+		}
+		v, ok := view.(*V)
+		if !ok {
+			of := view.(V)
+			v = &of
+		}
+		return name(v)
+	}
+	return k
+}
+
+func newKind[V any](about About) *Kind {
 	var zero V
 	k := &Kind{About: about, zero: zero}
 	k.View, k.List = reflect.TypeFor[V](), reflect.TypeFor[api.List[V]]()
 	k.Names = about.Names.complete()
 	k.Record = resource.Kind{Name: k.Noun, Prefix: k.Prefix}
-	k.name = field[string](k.View, "Name")
 	if f, ok := k.View.FieldByName("Changes"); ok {
 		k.changes = f.Index
 	}
+	return k
+}
+
+// NewDrainable makes a kind of what exists by itself and can be drained: clients write
+// [api.AdminRequest].
+func NewDrainable[V api.Intended](about About, name func(*V) string) *Kind {
+	about.Puts = cmp.Or(about.Puts, "Drain "+Article(about.Noun)+", or use it again")
+	about.Patches = cmp.Or(about.Patches, about.Puts+", by a merge patch")
+	about.Example = map[string]any{"admin": api.AdminDrained}
+	k := NewNamed(about, name)
+	k.Request, k.Spec = reflect.TypeFor[api.AdminRequest](), reflect.TypeFor[api.AdminSpec]()
+	k.decode = func(body []byte) (Draft, error) {
+		var r api.AdminRequest
+		err := json.Unmarshal(body, &r)
+		return Draft{Version: r.Version, Spec: r.Spec}, err
+	}
+	k.bare = func(d Draft) any { return api.AdminRequest{Spec: d.Spec.(api.AdminSpec)} }
 	return k
 }
 
@@ -143,6 +224,14 @@ func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind {
 	return &bound
 }
 
+// Reading returns the kind of a controller that lacks what the kind needs, and has resources to
+// read.
+func Reading(k *Kind) *Kind {
+	fixed := *k
+	fixed.Fixed = true
+	return &fixed
+}
+
 // field returns the place of a field of a view. It panics on a view without it: a fault of this
 // program.
 func field[T any](view reflect.Type, name string) []int {
@@ -170,16 +259,25 @@ func Plural(noun string) string {
 	return noun + "s"
 }
 
+// Article puts "a" or "an" before a noun.
+func Article(noun string) string {
+	if strings.ContainsRune("AEIOaeio", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
 // Path returns the path of the collection in the API.
 func (k *Kind) Path() string { return "/v1/" + k.Many }
+
+// Place returns the path of a resource in the API, with its parameters.
+func (k *Kind) Place() string { return cmp.Or(k.At, k.Path()+"/{name}") }
 
 // Zero returns an empty view.
 func (k *Kind) Zero() any { return k.zero }
 
 // NameOf returns the name of a resource of the kind; view is the resource, or points to it.
-func (k *Kind) NameOf(view any) string {
-	return reflect.Indirect(reflect.ValueOf(view)).FieldByIndex(k.name).String()
-}
+func (k *Kind) NameOf(view any) string { return k.called(view) }
 
 // DraftOf returns a resource as a client would write it.
 func (k *Kind) DraftOf(view any) Draft {

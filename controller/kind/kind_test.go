@@ -169,6 +169,73 @@ func TestBase(t *testing.T) {
 	}
 }
 
+// TestKnown: a value of a filter that names nothing is refused on the first page of an empty list,
+// with what it may name; no other value is.
+func TestKnown(t *testing.T) {
+	names := func(of string) []string {
+		return map[string][]string{"nodes": {"a1", "64512:10.0.0.1"}, "planes": {"1", "2"}}[of]
+	}
+	for _, c := range []struct {
+		q      kind.Query
+		listed int
+		want   string // "": it is accepted
+	}{
+		{kind.Query{}, 0, ""},
+		{kind.Query{Filter: api.LinkFilter{Denied: true}}, 0, ""},
+		{kind.Query{Filter: api.LinkFilter{Node: "a1", Plane: 2}}, 0, ""},
+		{kind.Query{Filter: api.LinkFilter{Node: "x"}}, 0,
+			"query.node is x: want one of a1, 64512:10.0.0.1"},
+		{kind.Query{Filter: api.LinkFilter{Plane: 3}}, 0, "query.plane is 3: want one of 1, 2"},
+		{kind.Query{Filter: api.LinkFilter{Node: "x"}}, 1, ""},
+		{kind.Query{Filter: api.LinkFilter{Node: "x"}, After: "l"}, 0, ""},
+		{kind.Query{Filter: api.EVProfileFilter{Host: "x"}}, 0,
+			"query.host is x: want nothing: there is none"},
+		{kind.Query{Filter: api.LinkFilter{Node: strings.Repeat("x", 65)}}, 0, "query.node is " +
+			strings.Repeat("x", 64) + "…: want one of a1, 64512:10.0.0.1"},
+	} {
+		got := ""
+		if err := kind.Known(c.q, c.listed, names); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v, %d listed: %q, want %q", c.q, c.listed, got, c.want)
+		}
+	}
+	many := kind.Unknown("node", "x", slices.Repeat([]string{"a"}, 42))
+	if text := many.Error(); !strings.HasSuffix(text, "a, a and 2 more") {
+		t.Error(text)
+	}
+}
+
+// TestDrainable: clients write what can be drained without a name, and read it by that of its view.
+func TestDrainable(t *testing.T) {
+	links := kind.NewDrainable(kind.About{
+		Names: kind.Names{One: "link", Noun: "link"}, Verbs: kind.List | kind.Put, At: "/v1/x/{id}",
+	}, func(l *api.Link) string { return string(l.ID) })
+	l := api.Link{ID: "a~b", Version: 3, Spec: api.AdminSpec{Admin: api.AdminDrained}}
+	d := links.DraftOf(l)
+	if d.Name != "a~b" || d.Version != 3 || links.NameOf(&l) != "a~b" {
+		t.Errorf("%+v", d)
+	}
+	if got := text(t, links.Bare(d)); got != `{"spec":{"admin":"drained"}}` {
+		t.Error(got)
+	}
+	if d, err := links.Decode([]byte(`{"version":3,"spec":{"admin":"up"}}`)); err != nil ||
+		d.Version != 3 || d.Spec != (api.AdminSpec{Admin: api.AdminUp}) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if !links.Has(kind.Put) || links.Has(kind.Delete) || links.Place() != "/v1/x/{id}" ||
+		links.Puts != "Drain a link, or use it again" {
+		t.Errorf("%+v", links.About)
+	}
+	if tenants.Place() != "/v1/a-policies/{name}" || !tenants.Has(kind.Delete) {
+		t.Errorf("%+v", tenants.About)
+	}
+	if unnamed := kind.NewNamed[api.Suspect](kind.About{}, nil); unnamed.NameOf(api.Suspect{}) != "" {
+		t.Error("what has no name has one")
+	}
+}
+
 // TestViewWithoutFields: a view that lacks a field is a fault of the program, found when it starts.
 func TestViewWithoutFields(t *testing.T) {
 	defer func() {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
@@ -51,11 +51,12 @@ func TestLivePortDown(t *testing.T) {
 	}
 	denied := func() (out []api.Link) {
 		t.Helper()
-		out, _, err := live.Service.Multipath().Links(ctx, mrc.LinkFilter{Denied: true}, mrc.Page{})
+		links := kind.Of[api.AdminSpec, api.Link](live.Service.Multipath().Kinds())
+		p, err := links.List(ctx, kind.Query{Filter: api.LinkFilter{Denied: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out
+		return p.Items
 	}
 
 	set(false)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/nscc"
@@ -35,7 +36,8 @@ func (l *Live) putCCProfile(ctx context.Context) error {
 		}
 		spec := api.CCProfileSpecOf(&hostapi.CCProfile{Algorithm: hostapi.AlgorithmNSCC,
 			NSCC: nscc.DefaultConfig(c).Profile()})
-		_, _, err := l.Service.Multipath().CCProfiles().Put(ctx, CCProfile, spec, resource.Precondition{})
+		profiles := kind.Of[api.CCProfileSpec, api.CCProfile](l.Service.Multipath().Kinds())
+		_, _, err := profiles.Put(ctx, CCProfile, spec, resource.Precondition{})
 		return err // one will do for hosts that have the same ports
 	}
 	return nil

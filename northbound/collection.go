@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,12 +57,10 @@ type itemOf[R any] struct {
 	Body     R
 }
 
-// registerKinds registers the operations of all kinds whose resources clients create by name.
-func (s *Server) registerKinds(all []*kind.Kind) {
-	for _, k := range all {
-		if k.Creates {
-			(&collection{Kind: k, server: s}).registerAll()
-		}
+// registerKinds registers the operations of all kinds.
+func (s *Server) registerKinds() {
+	for _, k := range s.all {
+		(&collection{Kind: k, server: s}).registerAll()
 		if k.Writes == access.TenantWrite {
 			s.markNamesOf(k.Spec)
 		}
@@ -87,11 +86,26 @@ func (s *Server) typed(op huma.Operation, request, answer reflect.Type) huma.Ope
 	return s.operation(op)
 }
 
-// registerAll registers everything that a collection can whose resources clients create.
+// registerAll registers the operations that the kind has.
 func (c *collection) registerAll() {
-	c.registerKept()
-	c.registerCreate()
-	c.registerWrite()
+	switch {
+	case c.Creates:
+		c.registerKept()
+		c.registerCreate()
+	default:
+		if c.Has(kind.List) {
+			c.registerList()
+		}
+		if c.Has(kind.Get) {
+			c.registerGet()
+		}
+	}
+	if c.Has(kind.Put) {
+		c.registerPut()
+	}
+	if c.Has(kind.Delete) {
+		c.registerDelete()
+	}
 }
 
 // registerKept registers the readings of what the store has all of.
@@ -104,16 +118,15 @@ func (c *collection) registerKept() {
 		PageParams
 		Consistency
 	}) (*labelled, error) {
-		return c.list(ctx, in.PageParams, in.Consistency)
+		return c.list(ctx, in.PageParams, nil, in.Consistency)
 	})
-	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "get-" + c.One, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Path() + "/{name}", Tags: []string{c.Heading},
-		Summary: "Get " + article(c.Noun), Description: staleNote, Errors: c.errors(404, 503),
-	}, nil, c.View), func(ctx context.Context, in *struct {
-		NameParam
+	get := c.get()
+	get.Description, get.Errors = staleNote, c.errors(404, 503)
+	huma.Register(s.api, s.typed(get, nil, c.View), func(ctx context.Context, in *struct {
+		Parameters
 		Consistency
 	}) (*readOf, error) {
-		r, label, err := c.keptOne(ctx, in.Name, in.Consistency)
+		r, label, err := c.keptOne(ctx, in.name, in.Consistency)
 		if err != nil {
 			return nil, err
 		}
@@ -123,11 +136,12 @@ func (c *collection) registerKept() {
 
 // list returns a page of those resources that the client may see, with the label of a stale answer
 // where it is one.
-func (c *collection) list(ctx context.Context, in PageParams, how Consistency) (*labelled, error) {
+func (c *collection) list(ctx context.Context, in PageParams, filter any, how Consistency) (*labelled, error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err
 	}
+	q.Filter = filter
 	if c.Reads == access.TenantRead {
 		q.Keep = access.Of(ctx).Owns
 	}
@@ -180,50 +194,109 @@ func (c *collection) keptOne(ctx context.Context, name string, how Consistency) 
 	return p.Items[0], label, nil
 }
 
-func (c *collection) registerGet() {
+// get describes the reading of a resource.
+func (c *collection) get() huma.Operation {
+	return c.asking(huma.Operation{
+		OperationID: "get-" + c.One, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Place(),
+		Tags: []string{c.Heading}, Summary: "Get " + kind.Article(c.Noun), Errors: c.reading(404),
+	})
+}
+
+// bare is an answer that depends on no version.
+type bare struct{ Body any }
+
+func (c *collection) registerList() {
 	s := c.server
-	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "get-" + c.One, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Path() + "/{name}", Tags: []string{c.Heading},
-		Summary: "Get " + article(c.Noun), Errors: c.errors(404),
-	}, nil, c.View), c.getOne)
+	op := s.typed(c.selecting(huma.Operation{
+		OperationID: "list-" + c.Many, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Path(),
+		Tags: []string{c.Heading}, Summary: cmp.Or(c.Lists, "List the "+c.Nouns),
+		Description: c.Listed, Errors: c.reading(422),
+	}), nil, c.List)
+	huma.Register(s.api, op, func(ctx context.Context, in *Parameters) (*bare, error) {
+		l, err := c.list(ctx, in.page, in.filter, Consistency{})
+		if err != nil {
+			return nil, err
+		}
+		return &bare{l.Body}, nil
+	})
+}
+
+func (c *collection) registerGet() {
+	op := c.server.typed(c.get(), nil, c.View)
+	if c.Spec == nil {
+		huma.Register(c.server.api, op, func(ctx context.Context, in *Parameters) (*bare, error) {
+			r, err := c.one(ctx, in.name)
+			return &bare{r}, err
+		})
+		return
+	}
+	huma.Register(c.server.api, op, func(ctx context.Context, in *Parameters) (*itemOf[any], error) {
+		r, err := c.one(ctx, in.name)
+		if err != nil {
+			return nil, err
+		}
+		return c.item(r, false), nil
+	})
 }
 
 func (c *collection) registerCreate() {
 	s := c.server
 	huma.Register(s.api, s.typed(huma.Operation{
 		OperationID: "create-" + c.One, Method: http.MethodPost, Security: asks(c.Writes), Path: c.Path(), Tags: []string{c.Heading}, DefaultStatus: http.StatusCreated,
-		Summary: "Create " + article(c.Noun), Description: c.Created, Errors: c.errors(400, 409, 413, 415, 422),
+		Summary: "Create " + kind.Article(c.Noun), Description: c.Created, Errors: c.errors(400, 409, 413, 415, 422),
 	}, c.Request, c.View), c.createOne)
 }
 
-// registerWrite registers PUT, PATCH and DELETE.
-func (c *collection) registerWrite() {
-	s, tags, path := c.server, []string{c.Heading}, c.Path()+"/{name}"
+// mergeNote is what the document has about a PATCH.
+const mergeNote = "A JSON merge patch (RFC 7396) of the resource. " +
+	"null sets a field back to its default; arrays are replaced whole."
+
+// registerPut registers PUT and PATCH.
+func (c *collection) registerPut() {
+	s, tags, path := c.server, []string{c.Heading}, c.Place()
 	put := huma.Operation{
-		OperationID: "put-" + c.One, Method: http.MethodPut, Security: asks(c.Writes), Path: path, Tags: tags,
-		Summary: "Create or replace " + article(c.Noun), Description: "Idempotent: the same spec again changes nothing.",
-		Errors: c.errors(400, 409, 412, 413, 415, 422), Responses: map[string]*huma.Response{"201": {Description: "Created"}},
+		OperationID: "put-" + c.One, Method: http.MethodPut, Security: asks(c.Writes), Path: path,
+		Tags: tags, Summary: cmp.Or(c.Puts, "Create or replace "+kind.Article(c.Noun)),
+		Description: cmp.Or(c.Written, "Idempotent: the same spec again changes nothing."),
+		Errors:      append(c.errors(400, 409, 412, 413, 415, 422), c.Refusals...),
+		Responses:   map[string]*huma.Response{"201": {Description: "Created"}},
 	}
 	if !c.Creates { // resources that are there whether or not anybody writes them
-		put.Summary, put.Responses, put.Errors = "Replace the spec of "+article(c.Noun), nil, append(put.Errors, 404)
+		put.Summary = cmp.Or(c.Puts, "Replace the spec of "+kind.Article(c.Noun))
+		put.Responses, put.Errors = nil, append(put.Errors, 404)
 	}
-	huma.Register(s.api, s.typed(put, c.Request, c.View), c.putOne)
-	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "patch-" + c.One, Method: http.MethodPatch, Security: asks(c.Writes), Path: path, Tags: tags,
-		Summary: "Change parts of " + article(c.Noun), Description: "A JSON merge patch (RFC 7396) of the resource. null sets a field back to its default; arrays are replaced whole.",
-		Errors: c.errors(400, 404, 409, 412, 413, 415, 422),
-	}, nil, c.View), func(ctx context.Context, in *struct {
-		NameParam
+	huma.Register(s.api, s.typed(c.asking(put), c.Request, c.View), c.putOne)
+	huma.Register(s.api, s.typed(c.asking(huma.Operation{
+		OperationID: "patch-" + c.One, Method: http.MethodPatch, Security: asks(c.Writes), Path: path,
+		Tags: tags, Summary: cmp.Or(c.Patches, "Change parts of "+kind.Article(c.Noun)),
+		Description: cmp.Or(c.Patched, mergeNote),
+		Errors:      append(c.errors(400, 404, 409, 412, 413, 415, 422), c.Refusals...),
+	}), nil, c.View), func(ctx context.Context, in *struct {
+		Parameters
 		Patch
 	}) (*itemOf[any], error) {
-		return c.patchOne(ctx, in.Name, in.Patch)
+		return c.patchOne(ctx, in.name, in.Patch)
 	})
-	s.describePatch(path, article(c.Noun), c.Example)
-	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "delete-" + c.One, Method: http.MethodDelete, Security: asks(c.Writes), Path: path, Tags: tags, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete " + article(c.Noun), Description: c.Deleted, Errors: c.errors(404, 409, 412),
-	}, nil, c.View), c.deleteOne)
-	s.describeDelete(path)
+	s.describePatch(path, kind.Article(c.Noun), c.Example)
+}
+
+func (c *collection) registerDelete() {
+	s := c.server
+	huma.Register(s.api, s.typed(c.asking(huma.Operation{
+		OperationID: "delete-" + c.One, Method: http.MethodDelete, Security: asks(c.Writes),
+		Path: c.Place(), Tags: []string{c.Heading}, DefaultStatus: http.StatusNoContent,
+		Summary:     cmp.Or(c.Deletes, "Delete "+kind.Article(c.Noun)),
+		Description: c.Deleted, Errors: c.errors(404, 409, 412),
+	}), nil, c.View), c.deleteOne)
+	s.describeDelete(c.Place())
+}
+
+// reading returns the statuses of refusals of a reading.
+func (c *collection) reading(statuses ...int) []int {
+	if c.Plain {
+		return statuses
+	}
+	return c.errors(statuses...)
 }
 
 // errors are the statuses of refusals, with that of a kind that is not configured.
@@ -234,19 +307,20 @@ func (c *collection) errors(statuses ...int) []int {
 	return statuses
 }
 
-// article puts "a" or "an" before a noun.
-func article(noun string) string {
-	if strings.ContainsRune("AEIOaeio", rune(noun[0])) {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
+// configured refuses what asks for resources that the controller does not have.
 func (c *collection) configured() error {
 	if c.Handle == nil {
 		return newProblem(codeNoSection, c.Needs)
 	}
 	return nil
+}
+
+// writable refuses what writes resources that the controller has only to read.
+func (c *collection) writable() error {
+	if c.Fixed {
+		return newProblem(codeNoSection, c.Needs)
+	}
+	return c.configured()
 }
 
 // shown returns a resource as the client may see it.
@@ -285,15 +359,16 @@ func (c *collection) item(r any, created bool) *itemOf[any] {
 	return out
 }
 
-func (c *collection) getOne(ctx context.Context, in *NameParam) (*itemOf[any], error) {
+// one returns a resource as the client may see it.
+func (c *collection) one(ctx context.Context, name string) (any, error) {
 	if err := c.configured(); err != nil {
 		return nil, err
 	}
-	r, err := c.Handle.Get(ctx, in.Name)
+	r, err := c.Handle.Get(ctx, name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return c.item(c.shown(ctx, r), false), nil
+	return c.shown(ctx, r), nil
 }
 
 // write puts a draft, and the outcome of a dry run into the resource.
@@ -336,7 +411,7 @@ func (c *collection) createOne(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.configured(); err != nil {
+	if err := c.writable(); err != nil {
 		return nil, err
 	}
 	if d.Name == "" {
@@ -352,7 +427,7 @@ func (c *collection) createOne(ctx context.Context, in *struct {
 }
 
 func (c *collection) putOne(ctx context.Context, in *struct {
-	NameParam
+	Parameters
 	Conditions
 	Body json.RawMessage
 }) (*itemOf[any], error) {
@@ -360,17 +435,17 @@ func (c *collection) putOne(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.configured(); err != nil {
+	if err := c.writable(); err != nil {
 		return nil, err
 	}
-	if err := sameName(in.Name, d.Name); err != nil {
+	if err := sameName(in.name, d.Name); err != nil {
 		return nil, err
 	}
 	pre, err := in.precondition(d.Version)
 	if err != nil {
 		return nil, err
 	}
-	r, isNew, err := c.write(ctx, in.Name, d.Spec, pre)
+	r, isNew, err := c.write(ctx, in.name, d.Spec, pre)
 	if err != nil {
 		return nil, missed(err, pre)
 	}
@@ -378,7 +453,7 @@ func (c *collection) putOne(ctx context.Context, in *struct {
 }
 
 func (c *collection) patchOne(ctx context.Context, name string, in Patch) (*itemOf[any], error) {
-	if err := c.configured(); err != nil {
+	if err := c.writable(); err != nil {
 		return nil, err
 	}
 	of := patchable[kind.Draft]{
@@ -411,11 +486,11 @@ type deleted[R any] struct {
 }
 
 func (c *collection) deleteOne(ctx context.Context, in *struct {
-	NameParam
+	Parameters
 	Match
 	DryRun
 }) (*deleted[any], error) {
-	if err := c.configured(); err != nil {
+	if err := c.writable(); err != nil {
 		return nil, err
 	}
 	pre, err := in.precondition()
@@ -424,14 +499,14 @@ func (c *collection) deleteOne(ctx context.Context, in *struct {
 	}
 	pre.Sees = access.Of(ctx).Sight()
 	if !in.DryRun.DryRun {
-		return nil, problemOf(c.Handle.Delete(ctx, in.Name, pre))
+		return nil, problemOf(c.Handle.Delete(ctx, in.name, pre))
 	}
 	pre.Trial = in.trial()
-	r, err := c.Handle.Get(ctx, in.Name)
+	r, err := c.Handle.Get(ctx, in.name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	if err := c.Handle.Delete(ctx, in.Name, pre); err != nil {
+	if err := c.Handle.Delete(ctx, in.name, pre); err != nil {
 		return nil, problemOf(err)
 	}
 	return &deleted[any]{Status: http.StatusOK, Body: c.shown(ctx, c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes)))}, nil

@@ -30,10 +30,10 @@ type Controller interface {
 
 var _ Controller = (*controller.Controller)(nil)
 
-// kinds returns all kinds, those of an MRC fabric without handles where there is none.
+// kinds returns all kinds. Without an MRC fabric there is what a network has of its kinds anyway.
 func (s *Server) kinds() []*kind.Kind {
 	if s.cfg.Multipath == nil {
-		return append(s.controller.Kinds(), mrc.Kinds()...)
+		return append(s.controller.Kinds(), mrc.Plain(s.controller)...)
 	}
 	return append(s.controller.Kinds(), s.cfg.Multipath.Kinds()...)
 }

@@ -1,12 +1,14 @@
 package northbound
 
 import (
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/telemetry"
@@ -82,7 +84,7 @@ func TestFabricMetrics(t *testing.T) {
 	if usable := value("weft_mrc_host_ports_usable"); all == 0 || usable != all || answered == 0 || value(`weft_mrc_probes_total{result="lost"}`) != 0 {
 		t.Errorf("%d of %d ports are usable, %d probes answered", usable, all, answered)
 	}
-	hosts, _, err := f.Hosts(t.Context(), mrc.Page{})
+	hosts, err := kind.Views[api.Host](t.Context(), f.Kinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,5 +94,15 @@ func TestFabricMetrics(t *testing.T) {
 	}
 	if ports != all {
 		t.Errorf("%d ports of hosts, the API has %d", all, ports)
+	}
+}
+
+// TestSeamIsNarrow: what the API needs of a controller is a list of kinds and little beside it. A
+// request of a kind is a question to its handle, not a method.
+func TestSeamIsNarrow(t *testing.T) {
+	const most = 10
+	n := reflect.TypeFor[Controller]().NumMethod() + reflect.TypeFor[Multipath]().NumMethod()
+	if n > most {
+		t.Errorf("Controller and Multipath have %d methods together, want at most %d", n, most)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 )
 
 // fabricCollector reads the controller of an MRC fabric for one scrape.
@@ -61,7 +64,7 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(usableHostPortsDesc, float64(s.Ports.Usable))
 	gauge(profilesDesc, float64(s.Profiles.All))
 	gauge(degradedProfilesDesc, float64(s.Profiles.Bad))
-	if suspects, err := c.multipath.Suspects(c.ctx); err != nil {
+	if suspects, err := kind.Views[api.Suspect](c.ctx, c.multipath.Kinds()); err != nil {
 		ch <- prometheus.NewInvalidMetric(suspectsDesc, err)
 	} else {
 		gauge(suspectsDesc, float64(len(suspects)))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -28,29 +28,19 @@ func (s *Server) registerLinkColumns() {
 
 func (s *Server) linkColumns(ctx context.Context, _ *struct{}) (*struct{ Body api.LinkColumns }, error) {
 	var b columnsBuilder
-	if s.cfg.Multipath == nil {
-		p, err := s.plain(ctx)
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		for _, l := range p.links() {
-			b.add(&l)
-		}
-		return &struct{ Body api.LinkColumns }{b.done()}, nil
-	}
-	page := mrc.Page{Limit: columnsAtOnce}
+	q := kind.Query{Limit: columnsAtOnce}
 	for {
-		links, more, err := s.cfg.Multipath.Links(ctx, mrc.LinkFilter{}, page)
+		p, err := kindOf[api.AdminSpec, api.Link](s).List(ctx, q)
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		for i := range links {
-			b.add(&links[i])
+		for i := range p.Items {
+			b.add(&p.Items[i])
 		}
-		if !more || len(links) == 0 {
+		if !p.More || len(p.Items) == 0 {
 			return &struct{ Body api.LinkColumns }{b.done()}, nil
 		}
-		page.After = string(links[len(links)-1].ID)
+		q.After = string(p.Items[len(p.Items)-1].ID)
 	}
 }
 

@@ -112,7 +112,7 @@ func BenchmarkLinkColumns(b *testing.B) {
 				for up := range 2 {
 					from, to := ends[up], ends[1-up]
 					links = append(links, api.Link{
-						ID: topology.LinkID(fmt.Sprintf("%s,%d~%s,%d", from, ports[up], to, ports[1-up])), Spec: adminUp,
+						ID: topology.LinkID(fmt.Sprintf("%s,%d~%s,%d", from, ports[up], to, ports[1-up])), Spec: api.AdminSpec{Admin: api.AdminUp},
 						Status: api.LinkStatus{From: from, FromName: "leaf", To: to, ToName: "spine", Plane: plane, Phase: "up", FromPort: "up", ToPort: "up", Since: since, Sources: []string{"bgp-ls"}},
 					})
 				}

@@ -2,75 +2,147 @@ package northbound
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/topology"
 )
 
-// Multipath is the part of the controller of an MRC fabric that the API needs. Its methods
-// are called from many goroutines. Callers may read what they return, and must
-// not change it. Errors that are the client's to know are *[api.Error]:
-//
-//   - [api.CodeNotFound]: there is no such profile, host, link, node, plane or port,
-//   - [api.CodeLastPath]: the drain would remove the last path between two ends,
-//     which the message names,
-//   - [api.CodeConflict]: the CC profile to delete is in use,
-//   - those of the specs' validation, and of preconditions.
-//
-// A write returns when what it wants is kept, and the core knows.
+// Multipath is the part of the controller of an MRC fabric that the API needs. Its methods are
+// called from many goroutines. Callers may read what they return, and must not change it.
 type Multipath interface {
+	// Kinds returns the kinds of resources of the fabric, with their handles.
+	Kinds() []*kind.Kind
 	// Fabric returns the state of the fabric as a whole.
 	Fabric(ctx context.Context) (api.Fabric, error)
 	// StreamCounts counts what became of the streams to hosts, and what they carried.
 	StreamCounts(ctx context.Context) (mrc.StreamCounts, error)
+}
 
-	// EVProfiles returns profiles without their EVs in the order of their names, and whether there are
-	// more.
-	EVProfiles(ctx context.Context, f mrc.ProfileFilter, p mrc.Page) ([]api.EVProfile, bool, error)
-	// EVProfile returns one profile.
-	EVProfile(ctx context.Context, name string) (api.EVProfile, error)
-	// EVs returns the EVs of a profile in order, up to a number of them, and whether there are more.
-	EVs(ctx context.Context, name string, f mrc.EVFilter, limit int) ([]api.EV, bool, error)
-	// EVPath returns the path of an EV of a profile.
-	EVPath(ctx context.Context, name string, e hostapi.EV) (api.EVPath, error)
-	// PutEVProfile replaces what a client wants of a profile. A spec with which the
-	// profile could not be built, of the fabric as it is when nothing is lost, is
-	// refused. The spec that it has already changes nothing, the version included.
-	// What is wanted outlives the pair of leaves: it is there again when they are.
-	PutEVProfile(ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error)
-	// DeleteEVProfile makes a profile what the configuration says: its spec is empty
-	// and its version 0 then. Doing so twice is no error.
-	DeleteEVProfile(ctx context.Context, name string, pre resource.Precondition) error
+const fabricTag = kind.HeadingFabric
 
-	// Kinds returns the kinds of resources of the fabric, with their handles.
-	Kinds() []*kind.Kind
+// multipath returns the controller of the MRC fabric, or a problem when there is none.
+func (s *Server) multipath() (Multipath, error) {
+	if s.cfg.Multipath == nil {
+		return nil, newProblem(codeNoSection, mrc.EVProfileKind.Needs)
+	}
+	return s.cfg.Multipath, nil
+}
 
-	// Hosts returns hosts in the order of their names, and whether there are more.
-	Hosts(ctx context.Context, p mrc.Page) ([]api.Host, bool, error)
-	// Host returns one host.
-	Host(ctx context.Context, name string) (api.Host, error)
-	// Links returns links in the order of their ids, and whether there are more.
-	Links(ctx context.Context, f mrc.LinkFilter, p mrc.Page) ([]api.Link, bool, error)
-	// Link returns one direction of a link.
-	Link(ctx context.Context, id topology.LinkID) (api.Link, error)
-	// Nodes returns the switches of the fabric in the order of their ids, and whether
-	// there are more.
-	Nodes(ctx context.Context, p mrc.Page) ([]api.Node, bool, error)
-	// Node returns a switch of the fabric.
-	Node(ctx context.Context, id topology.NodeID) (api.Node, error)
-	// Planes returns the planes of the fabric in order.
-	Planes(ctx context.Context) ([]api.Plane, error)
-	// SetAdmin drains or undrains a target. Repeating it changes
-	// nothing, the version included.
-	SetAdmin(ctx context.Context, t mrc.Target, spec api.AdminSpec, pre resource.Precondition) error
+// registerFabric registers what there is of an MRC fabric beside its kinds of resources.
+func (s *Server) registerFabric() {
+	tags := []string{fabricTag}
+	profile := mrc.EVProfileKind.Place()
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-fabric", Method: http.MethodGet, Security: asks(access.Read),
+		Path: "/v1/fabric", Tags: tags, Summary: "Get the fabric as a whole", Errors: []int{501},
+	}), s.getFabric)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-evs", Method: http.MethodGet, Security: asks(access.Read),
+		Path: profile + "/evs", Tags: tags, Summary: "List the EVs of a profile",
+		Errors: []int{404, 422, 501},
+	}), s.listEVs)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-ev-path", Method: http.MethodGet, Security: asks(access.Read),
+		Path: profile + "/evs/{ev}/path", Tags: tags, Summary: "Get the path of an EV",
+		Description: "Decoded from the value, switch by switch, as the switches are programmed.",
+		Errors:      []int{400, 404, 501},
+	}), s.evPath)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-host-ports", Method: http.MethodGet, Security: asks(access.Read),
+		Path: mrc.HostKind.Place() + "/ports", Tags: tags, Summary: "List the ports of a host",
+		Errors: []int{404},
+	}), s.listHostPorts)
+}
 
-	// Suspects returns the links that lose packets, the surest first.
-	Suspects(ctx context.Context) ([]api.Suspect, error)
-	// Probes returns what probes of EVs have shown, in the order of mrc.ProbeKey, and whether there is
-	// more.
-	Probes(ctx context.Context, f mrc.ProbeFilter, p mrc.Page) ([]api.EVProbe, bool, error)
+func (s *Server) getFabric(ctx context.Context, _ *struct{}) (*struct{ Body api.Fabric }, error) {
+	m, err := s.multipath()
+	if err != nil {
+		return nil, err
+	}
+	f, err := m.Fabric(ctx)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body api.Fabric }{f}, nil
+}
+
+// askProfile has the controller answer a question about an EV profile.
+func askProfile[A any](ctx context.Context, s *Server, name string, question any) (a A, err error) {
+	if _, err := s.multipath(); err != nil {
+		return a, err
+	}
+	profiles := kindOf[api.EVProfileSpec, api.EVProfile](s)
+	a, err = kind.Ask[A](ctx, profiles, name, question, resource.Precondition{})
+	return a, problemOf(err)
+}
+
+// evKey is what the EVs of a profile are continued by: their place.
+func evKey(e *api.EV) string { return fmt.Sprintf("%06d", e.Index) }
+
+// listEVs lists EVs in their order: a page goes on behind the index of an EV.
+func (s *Server) listEVs(ctx context.Context, in *struct {
+	NameParam
+	PageParams
+	api.EVFilter
+}) (*listOf[api.EV], error) {
+	after, err := decodeToken(in.Continue)
+	if err != nil {
+		return nil, err
+	}
+	q := api.ReadEVs{EVFilter: in.EVFilter, Limit: in.Limit + 1}
+	if after != "" {
+		last, err := strconv.Atoi(after)
+		if err != nil {
+			return nil, badToken(in.Continue)
+		}
+		q.From = last + 1
+	}
+	all, err := askProfile[[]api.EV](ctx, s, in.Name, q)
+	if err != nil {
+		return nil, err
+	}
+	p := kind.Page[api.EV]{Items: all, More: len(all) > in.Limit}
+	p.Items = all[:min(len(all), in.Limit)]
+	return &listOf[api.EV]{pageOf(p, evKey)}, nil
+}
+
+func (s *Server) evPath(ctx context.Context, in *struct {
+	NameParam
+	EV string `path:"ev" maxLength:"80" doc:"An EV as lists have it: 0x, octets in hexadecimal, @ and the port."`
+}) (*struct{ Body api.EVPath }, error) {
+	if _, err := s.multipath(); err != nil {
+		return nil, err
+	}
+	e, err := hostapi.ParseEV(in.EV)
+	if err != nil {
+		return nil, newProblem(string(api.CodeMalformed), "the EV in the path is none", api.FieldError{
+			Field: "path.ev", Code: api.CodeMalformed, Value: valueText(in.EV),
+			Want: fmt.Sprintf(`"0x", 1 to %d octets in hexadecimal, "@", and a port of 0 to %d`,
+				hostapi.EVBytes, hostapi.MaxPort),
+		})
+	}
+	path, err := askProfile[api.EVPath](ctx, s, in.Name, api.ReadEVPath{EV: e})
+	if err != nil {
+		return nil, err
+	}
+	return &struct{ Body api.EVPath }{path}, nil
+}
+
+func (s *Server) listHostPorts(
+	ctx context.Context, in *NameParam,
+) (*struct{ Body api.List[api.HostPort] }, error) {
+	h, err := kindOf[struct{}, api.Host](s).Get(ctx, in.Name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body api.List[api.HostPort] }{api.List[api.HostPort]{Items: h.Ports}}, nil
 }

@@ -21,6 +21,7 @@ import (
 type Server struct {
 	cfg        Config
 	controller Controller
+	all        []*kind.Kind            // none of a server of stale answers
 	members    func() *access.Projects // nil: it knows no projects
 	stale      []string                // nouns of the kinds of a server of stale answers
 	events     *Events
@@ -43,7 +44,8 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.engine.NoRoute(func(c *gin.Context) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	})
-	s.registerKinds(s.kinds())
+	s.all = s.kinds()
+	s.registerKinds()
 	s.registerGroupViews()
 	s.registerSwitches()
 	s.registerPorts()
@@ -52,14 +54,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerBGPPeers()
 	s.registerTraces()
 	s.registerFabric()
-	s.registerEVProfiles()
-	s.registerHosts()
-	s.registerLinks()
 	s.registerLinkColumns()
-	s.registerNodes()
-	s.registerPlanes()
-	s.registerSuspects()
-	s.registerProbes()
 	s.registerTelemetry()
 	s.registerMatrices()
 	s.registerEvents()

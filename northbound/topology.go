@@ -82,11 +82,3 @@ func viewSID(behaviors topology.PFCBehaviors, sid topology.SID, neighbor string)
 		Structure: sid.Structure, Neighbor: neighbor,
 	}
 }
-
-// nodeName is the name that a node shows, empty when it is not known.
-func nodeName(snap *topology.Snapshot, id topology.NodeID) string {
-	if n := snap.Node(id); n != nil {
-		return n.Name
-	}
-	return ""
-}

@@ -70,15 +70,8 @@ func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
 
 // Probes returns what probes have shown, by profile and EV.
 func (c *Core) Probes() []api.EVProbe {
-	out, _ := c.ProbePage(ProbeFilter{}, Page{})
+	out, _ := c.ProbePage(api.EVProbeFilter{}, Page{})
 	return out
-}
-
-// ProbeFilter defines which EVs are meant; the zero value is all.
-type ProbeFilter struct {
-	Profile string
-	// Source and Destination are the names of hosts.
-	Source, Destination string
 }
 
 // ProbeKey is what EVs are ordered and continued by.
@@ -86,7 +79,7 @@ func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
 
 // ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of
 // an EV that is gone is the place where it was.
-func (c *Core) ProbePage(f ProbeFilter, page Page) (out []api.EVProbe, more bool) {
+func (c *Core) ProbePage(f api.EVProbeFilter, page Page) (out []api.EVProbe, more bool) {
 	out = []api.EVProbe{}
 	name, text, _ := strings.Cut(page.After, " ")
 	after, err := hostapi.ParseEV(text)

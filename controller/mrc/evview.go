@@ -155,16 +155,16 @@ func (s *ProfileState) inUse() *ev.Built {
 	return s.Built
 }
 
-// EVPage returns the EVs that are meant, up to a number of them, and whether there are more.
-func (s *ProfileState) EVPage(f EVFilter, limit int) (out []api.EV, more bool) {
+// EVPage returns the EVs that a question asks for.
+func (s *ProfileState) EVPage(q api.ReadEVs) (out []api.EV) {
 	for e := range s.EVs() {
-		if f.Port != 0 && e.Port != f.Port || f.State != "" && e.State != f.State || e.Index < f.From {
+		switch {
+		case q.Port != 0 && e.Port != q.Port, q.State != "" && e.State != q.State, e.Index < q.From:
 			continue
-		}
-		if len(out) == limit {
-			return out, true
+		case q.Limit > 0 && len(out) == q.Limit:
+			return out
 		}
 		out = append(out, e)
 	}
-	return out, false
+	return out
 }

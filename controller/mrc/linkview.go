@@ -43,18 +43,8 @@ func (c *Core) Links() []api.Link {
 	return out
 }
 
-// LinkFilter defines which links are meant; the zero value is all.
-type LinkFilter struct {
-	// Node is one end, by node or by the name that it shows.
-	Node string
-	// Plane is theirs; 0 is any.
-	Plane int
-	// Denied: only links over which EVs are denied.
-	Denied bool
-}
-
 // LinkPage returns links by id, and whether there are more.
-func (c *Core) LinkPage(f LinkFilter, page Page) (out []api.Link, more bool) {
+func (c *Core) LinkPage(f api.LinkFilter, page Page) (out []api.Link, more bool) {
 	c.settle()
 	out = []api.Link{}
 	if c.fabric == nil {
@@ -80,7 +70,7 @@ func (c *Core) LinkPage(f LinkFilter, page Page) (out []api.Link, more bool) {
 	return out, false
 }
 
-func (c *Core) wantsLink(f LinkFilter, l *link) bool {
+func (c *Core) wantsLink(f api.LinkFilter, l *link) bool {
 	return (f.Node == "" || c.isCalled(l.Local, f.Node) || c.isCalled(l.Remote, f.Node)) &&
 		(f.Plane == 0 || c.fabric.clos.LinkPlane(l.ID) == f.Plane) && (!f.Denied || l.out())
 }

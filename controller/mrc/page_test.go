@@ -17,7 +17,7 @@ func TestPages(t *testing.T) {
 	w.run(3 * time.Second)
 	lists := map[string]func(Page) ([]string, bool){
 		"profiles": func(p Page) (keys []string, more bool) {
-			items, more := w.core.ProfilePage(ProfileFilter{}, p)
+			items, more := w.core.ProfilePage(api.EVProfileFilter{}, p)
 			for i := range items {
 				keys = append(keys, items[i].Name)
 			}
@@ -31,7 +31,7 @@ func TestPages(t *testing.T) {
 			return keys, more
 		},
 		"links": func(p Page) (keys []string, more bool) {
-			items, more := w.core.LinkPage(LinkFilter{}, p)
+			items, more := w.core.LinkPage(api.LinkFilter{}, p)
 			for i := range items {
 				keys = append(keys, string(items[i].ID))
 			}
@@ -45,7 +45,7 @@ func TestPages(t *testing.T) {
 			return keys, more
 		},
 		"cells": func(p Page) (keys []string, more bool) {
-			items, more := w.core.ProbePage(ProbeFilter{}, p)
+			items, more := w.core.ProbePage(api.EVProbeFilter{}, p)
 			for i := range items {
 				keys = append(keys, ProbeKey(&items[i]))
 			}
@@ -91,14 +91,14 @@ func TestPagesInNaturalOrder(t *testing.T) {
 	}
 	for page, more := (Page{Limit: 3}), true; more; page.After = profiles[len(profiles)-1] {
 		var part []ProfileState
-		part, more = w.core.ProfilePage(ProfileFilter{}, page)
+		part, more = w.core.ProfilePage(api.EVProfileFilter{}, page)
 		for i := range part {
 			profiles = append(profiles, part[i].Name)
 		}
 	}
 	for page, more := (Page{Limit: 3}), true; more; page.After = links[len(links)-1] {
 		var part []api.Link
-		part, more = w.core.LinkPage(LinkFilter{}, page)
+		part, more = w.core.LinkPage(api.LinkFilter{}, page)
 		for i := range part {
 			links = append(links, string(part[i].ID))
 		}
@@ -133,7 +133,7 @@ func TestLinksOfPaths(t *testing.T) {
 	w.connect(spineID(1, 1), spineID(1, 2))
 	w.start()
 	w.run(time.Second)
-	list, more := w.core.LinkPage(LinkFilter{}, Page{})
+	list, more := w.core.LinkPage(api.LinkFilter{}, Page{})
 	if len(list) != 12 || more || len(w.core.fabric.edges) != 14 {
 		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), len(w.core.fabric.edges), more)
 	}
@@ -145,19 +145,19 @@ func TestFilters(t *testing.T) {
 	w.start()
 	w.run(3 * time.Second)
 	leaf, spine := leafID(1, 1), spineID(1, 1)
-	profiles := func(f ProfileFilter) int { p, _ := w.core.ProfilePage(f, Page{}); return len(p) }
-	links := func(f LinkFilter) int { l, _ := w.core.LinkPage(f, Page{}); return len(l) }
+	profiles := func(f api.EVProfileFilter) int { p, _ := w.core.ProfilePage(f, Page{}); return len(p) }
+	links := func(f api.LinkFilter) int { l, _ := w.core.LinkPage(f, Page{}); return len(l) }
 	host := w.core.Hosts()[0].Name
 	for name, c := range map[string]struct{ got, want int }{
-		"profiles of a source":       {profiles(ProfileFilter{Source: string(leaf)}), 3},
-		"profiles of a pair":         {profiles(ProfileFilter{Source: string(leaf), Destination: string(leafID(2, 2))}), 1},
-		"profiles of a host":         {profiles(ProfileFilter{Host: host}), 3},
-		"profiles of no host":        {profiles(ProfileFilter{Host: "nobody"}), 0},
-		"degraded profiles":          {profiles(ProfileFilter{Degraded: true}), 0},
-		"links of a spine":           {links(LinkFilter{Node: string(spine)}), 6},
-		"links of a plane":           {links(LinkFilter{Plane: 2}), 12},
-		"links of a spine elsewhere": {links(LinkFilter{Node: string(spine), Plane: 2}), 0},
-		"denied links":               {links(LinkFilter{Denied: true}), 0},
+		"profiles of a source":       {profiles(api.EVProfileFilter{Source: string(leaf)}), 3},
+		"profiles of a pair":         {profiles(api.EVProfileFilter{Source: string(leaf), Destination: string(leafID(2, 2))}), 1},
+		"profiles of a host":         {profiles(api.EVProfileFilter{Host: host}), 3},
+		"profiles of no host":        {profiles(api.EVProfileFilter{Host: "nobody"}), 0},
+		"degraded profiles":          {profiles(api.EVProfileFilter{Degraded: true}), 0},
+		"links of a spine":           {links(api.LinkFilter{Node: string(spine)}), 6},
+		"links of a plane":           {links(api.LinkFilter{Plane: 2}), 12},
+		"links of a spine elsewhere": {links(api.LinkFilter{Node: string(spine), Plane: 2}), 0},
+		"denied links":               {links(api.LinkFilter{Denied: true}), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %d, want %d", name, c.got, c.want)
@@ -166,10 +166,10 @@ func TestFilters(t *testing.T) {
 	if err := w.core.Drain(Target{Node: spine}); err != nil {
 		t.Fatal(err)
 	}
-	if n := links(LinkFilter{Denied: true}); n != 6 {
+	if n := links(api.LinkFilter{Denied: true}); n != 6 {
 		t.Errorf("%d links are denied, want 6", n)
 	}
-	if n := profiles(ProfileFilter{Degraded: true}); n != 6 {
+	if n := profiles(api.EVProfileFilter{Degraded: true}); n != 6 {
 		t.Errorf("%d profiles are degraded, want 6", n)
 	}
 	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Lost) != 2 || p.Lost[0] != w.both(leaf, spine)[0].ID {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -108,18 +109,8 @@ func (c *Core) stateOf(p *profile) ProfileState {
 	return s
 }
 
-// ProfileFilter defines which profiles are meant; the zero value is all.
-type ProfileFilter struct {
-	// Source and Destination are leaves, by node or by the name that it shows.
-	Source, Destination string
-	// Host is the name of one that holds the profile.
-	Host string
-	// Degraded: only profiles that are less than they were.
-	Degraded bool
-}
-
 // ProfilePage returns profiles by name, and whether there are more.
-func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileState, more bool) {
+func (c *Core) ProfilePage(f api.EVProfileFilter, page Page) (out []ProfileState, more bool) {
 	c.settle()
 	out = []ProfileState{}
 	for _, p := range c.profiles.all[c.profiles.after(page.After):] {
@@ -134,7 +125,7 @@ func (c *Core) ProfilePage(f ProfileFilter, page Page) (out []ProfileState, more
 	return out, false
 }
 
-func (c *Core) wantsProfile(f ProfileFilter, p *profile) bool {
+func (c *Core) wantsProfile(f api.EVProfileFilter, p *profile) bool {
 	if f.Degraded && p.outcome.Degraded == "" || f.Source != "" && !c.hasLeaf(p.from.rack, f.Source) || f.Destination != "" && !c.hasLeaf(p.to, f.Destination) {
 		return false
 	}

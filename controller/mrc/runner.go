@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
@@ -79,6 +80,8 @@ type Runner struct {
 	// For the goroutine of the core alone, as is what wanted has.
 	places
 	wanted   *wanted
+	desk     *desk
+	kinds    []*kind.Kind // not changed any more
 	streams  Streams
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
@@ -127,6 +130,8 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if r.wanted, err = newWanted(core, func() time.Time { return core.wall(core.now) }, records); err != nil {
 		return nil, err
 	}
+	r.desk = &desk{core, r.wanted, r}
+	r.kinds = r.desk.kinds()
 	r.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: r.wanted.versions, Audit: audited, Busy: r.wanted.busy,
 		Current: o.Current, Events: o.Events,

@@ -29,7 +29,7 @@ func (r *Runner) Uplinks(ctx context.Context, known any) (links []Uplink, key an
 		from     uplinksOf
 		switches map[string]*topology.Node
 	)
-	err = r.read(ctx, func() {
+	err = r.Read(ctx, func() {
 		from = uplinksOf{r.core.fabric, r.core.current}
 		if known != from {
 			switches = maps.Clone(r.switches)

@@ -3,15 +3,14 @@ package northboundtest
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
-	"github.com/weft-sdn/weft/controller/kind/kindtest"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -20,18 +19,17 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Multipath is the core of an MRC fabric at a standstill: it decides as a
-// controller does, and time passes only when somebody says so. Its hosts obey at
-// once, but for those that are stopped. See [NewFabric] for what the fabric is.
+// Multipath is the core of an MRC fabric at a standstill: it decides as a controller does, and time
+// passes only when somebody says so. Its hosts obey at once, but for those that are stopped. See
+// [NewFabric] for what the fabric is.
 type Multipath struct {
-	kindtest.State // its Mu guards all fields
-	core           *mrc.Core
-	now            time.Duration
-	profiles       map[string]api.EVProfile
-	cc             *kindtest.Memory[api.CCProfileSpec, api.CCProfile]
-	admins         map[mrc.Target]api.Admin
-	held           map[string]*hostapi.State
-	stubborn       map[string]bool // hosts that apply nothing any more
+	kinds []*kind.Kind
+
+	// mu guards the fields below it.
+	mu       sync.Mutex
+	core     *mrc.Core
+	now      time.Duration
+	stubborn map[string]bool // hosts that apply nothing any more
 }
 
 // NewFabric returns a fabric of two planes, each of the leaves a and b (of plane 1
@@ -59,15 +57,9 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	cfg.Restore.FirstRound = api.Duration(100 * time.Millisecond)
 	core, err := mrc.New(cfg)
 	must(err)
-	m := &Multipath{
-		core: core, profiles: make(map[string]api.EVProfile), State: kindtest.State{Now: Began},
-		admins: make(map[mrc.Target]api.Admin), held: make(map[string]*hostapi.State), stubborn: make(map[string]bool),
-	}
-	m.cc = kindtest.New[api.CCProfileSpec, api.CCProfile](&m.State, mrc.CCKind, func(name string, s *api.CCProfileSpec) error {
-		*s = s.Complete()
-		return api.ValidateCCProfile(name, s)
-	})
-	m.cc.InUse, m.cc.Changed = m.inUse, m.tellCC
+	m := &Multipath{core: core, stubborn: make(map[string]bool)}
+	m.kinds, err = mrc.Offer(core, func() time.Time { return Began }, m)
+	must(err)
 	core.Tick(0)
 	core.SetTopology(snap)
 	core.InSync()
@@ -112,26 +104,25 @@ func must(err error) {
 
 // Pass lets time pass.
 func (m *Multipath) Pass(d time.Duration) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.pass(d)
 }
 
 // Stop makes a host stop applying updates.
 func (m *Multipath) Stop(host string) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.stubborn[host] = true
 }
 
 // Start makes a host apply updates again, and those that it missed.
 func (m *Multipath) Start(host string) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	delete(m.stubborn, host)
 	for _, h := range m.core.Hosts() {
 		if h.Name == host {
-			m.held[host] = h.State
 			must(m.core.Applied(host, h.Set))
 		}
 	}
@@ -140,16 +131,16 @@ func (m *Multipath) Start(host string) {
 
 // Cut takes the port of a switch down.
 func (m *Multipath) Cut(node topology.NodeID, port uint32) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.core.SetPorts(node, map[uint32]bool{port: false})
 	m.settle()
 }
 
 // Bad makes a host find an EV of a profile bad.
 func (m *Multipath) Bad(host, profile, text string) error {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	v, err := hostapi.ParseEV(text)
 	if err != nil {
 		return err
@@ -159,8 +150,8 @@ func (m *Multipath) Bad(host, profile, text string) error {
 
 // Lossy makes a link lose one of a hundred packets for a while.
 func (m *Multipath) Lossy(id topology.LinkID) error {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	counts := make(map[string]hostapi.EVCount)
 	for range 4 {
 		m.pass(500 * time.Millisecond)
@@ -222,7 +213,6 @@ func (m *Multipath) settle() {
 	for r := m.core.Ready(); !r.Empty(); r = m.core.Ready() {
 		for _, s := range r.Sets {
 			if !m.stubborn[s.Host] {
-				m.held[s.Host] = s.State
 				must(m.core.Applied(s.Host, s.Seq))
 			}
 		}
@@ -236,213 +226,58 @@ func (m *Multipath) settle() {
 	}
 }
 
-func (m *Multipath) next() uint64 {
-	m.Version++
-	return m.Version
-}
-
-func missing(format string, args ...any) error {
-	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
-}
+// Kinds returns the kinds of resources: those of the core, as a controller offers them.
+func (m *Multipath) Kinds() []*kind.Kind { return m.kinds }
 
 // Fabric returns the state of the fabric.
 func (m *Multipath) Fabric(context.Context) (api.Fabric, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.core.Fabric(), nil
 }
 
+// StreamCounts returns zeros: there are no streams.
+func (m *Multipath) StreamCounts(context.Context) (n mrc.StreamCounts, _ error) { return n, nil }
+
 // Uplinks returns the links up from tier 0.
 func (m *Multipath) Uplinks(context.Context, any) (out []telemetry.Uplink, key any, err error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, l := range m.core.Uplinks() {
 		out = append(out, telemetry.Uplink(l))
 	}
 	return out, nil, nil
 }
 
-// StreamCounts returns zeros: there are no streams.
-func (m *Multipath) StreamCounts(context.Context) (n mrc.StreamCounts, _ error) { return n, nil }
-
-// EVProfiles returns a page of profiles.
-func (m *Multipath) EVProfiles(_ context.Context, f mrc.ProfileFilter, p mrc.Page) ([]api.EVProfile, bool, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	items, more := m.core.ProfilePage(f, p)
-	out := make([]api.EVProfile, len(items))
-	for i := range items {
-		out[i] = m.wanted(items[i].Name)
-		out[i].Status = items[i].View()
-	}
-	return out, more, nil
-}
-
-// wanted is a profile without its status.
-func (m *Multipath) wanted(name string) api.EVProfile {
-	p := m.profiles[name]
-	p.Name = name
-	return p
-}
-
-func (m *Multipath) profile(name string) (api.EVProfile, mrc.ProfileState, error) {
-	st, ok := m.core.Profile(name)
-	if !ok {
-		return api.EVProfile{}, st, missing("there is no EV profile %q", name)
-	}
-	p := m.wanted(name)
-	p.Status = st.View()
-	p.Status.EVs = slices.Collect(st.EVs())
-	return p, st, nil
-}
-
-// EVProfile returns a profile.
-func (m *Multipath) EVProfile(_ context.Context, name string) (api.EVProfile, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	p, _, err := m.profile(name)
-	return p, err
-}
-
-// EVs returns EVs of a profile.
-func (m *Multipath) EVs(_ context.Context, name string, f mrc.EVFilter, limit int) ([]api.EV, bool, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	_, st, err := m.profile(name)
-	if err != nil {
-		return nil, false, err
-	}
-	out, more := st.EVPage(f, limit)
-	return out, more, nil
-}
-
-// EVPath returns the path of an EV.
-func (m *Multipath) EVPath(_ context.Context, name string, e hostapi.EV) (api.EVPath, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	_, st, err := m.profile(name)
-	if err != nil {
-		return api.EVPath{}, err
-	}
-	return st.Path(e)
-}
-
-// PutEVProfile overrides a profile.
-func (m *Multipath) PutEVProfile(_ context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	p, st, err := m.profile(name)
-	if err == nil {
-		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
-	}
-	if err != nil || p.Version != 0 && p.Spec == spec {
-		return p, err
-	}
-	env := api.EVProfileEnv{HasCCProfile: func(name string) bool { _, ok := m.cc.Items[name]; return ok }}
-	if spec.MaxEVs == 0 && st.Built != nil {
-		env.Count = st.Built.Profile.Count
-	}
-	if err := api.ValidateEVProfile(&spec, env); err != nil {
-		return p, err
-	}
-	if pre.Trial != nil {
-		p.Spec = spec
-		return p, nil
-	}
-	if err := m.core.SetOverride(name, override(spec)); err != nil {
-		return p, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
-	}
-	created := p.Created
-	if created.IsZero() {
-		created = Began
-	}
-	m.profiles[name] = api.EVProfile{Name: name, Version: m.next(), Created: created, Spec: spec}
-	m.settle()
-	p, _, err = m.profile(name)
-	return p, err
-}
-
-func override(s api.EVProfileSpec) mrc.Override {
-	return mrc.Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
-}
-
-// DeleteEVProfile makes a profile what the configuration says.
-func (m *Multipath) DeleteEVProfile(_ context.Context, name string, pre resource.Precondition) error {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	p, _, err := m.profile(name)
-	if err == nil {
-		err = pre.Check(fmt.Sprintf("EV profile %q", name), p.Version)
-	}
-	if err != nil || pre.Trial != nil {
-		return err
-	}
-	delete(m.profiles, name)
-	err = m.core.SetOverride(name, mrc.Override{})
-	m.settle()
-	return err
-}
-
-// Kinds returns the kinds of resources.
-func (m *Multipath) Kinds() []*kind.Kind { return []*kind.Kind{m.cc.Bound()} }
-
-// inUse refuses the deletion of a CC profile that is in use.
-func (m *Multipath) inUse(name string) error {
-	for _, by := range slices.Sorted(maps.Keys(m.profiles)) {
-		if m.profiles[by].Spec.CCProfile == name {
-			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by)}
-		}
-	}
+// Read implements [mrc.Owner].
+func (m *Multipath) Read(_ context.Context, f func()) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
 	return nil
 }
 
-func (m *Multipath) tellCC() {
-	var all []*hostapi.CCProfile
-	for _, p := range m.cc.Items {
-		all = append(all, p.Spec.Host(p.Name))
-	}
-	m.core.SetCC(all)
-	m.settle()
+// Change implements [mrc.Owner].
+func (m *Multipath) Change(
+	_ context.Context, _ resource.Precondition, _ func() (uint64, any), f func() error,
+) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.settle()
+	return f()
 }
 
-// fill fills in what is wanted of a host's ports, and what its stream says.
-func (m *Multipath) fill(h *api.Host) {
-	for i := range h.Ports {
-		p := &h.Ports[i]
-		if a, ok := m.admins[mrc.Target{Host: h.Name, Port: p.Port}]; ok {
-			p.Version, p.Changed, p.Spec = a.Version, a.Changed, a.Spec
-		}
-	}
+// Stream implements [mrc.Owner].
+func (m *Multipath) Stream(host string) (s mrc.Stream, ok bool) {
+	h, ok := m.core.Host(host)
 	version := func(n uint64) hostapi.Version { return hostapi.Version{Epoch: 0xE, Number: n} }
-	var s mrc.Stream
 	if h.Instance != "" {
-		s.Since, s.Applied, s.Current = Began, version(h.Versions.Applied), h.Versions.Applied == h.Versions.Wanted
+		s.Since, s.Applied = Began, version(h.Versions.Applied)
+		s.Current = h.Versions.Applied == h.Versions.Wanted
 	}
-	if m.stubborn[h.Name] {
-		s.Refusals = []hostapi.Refused{{Version: version(h.Versions.Wanted), Code: hostapi.CodeBusy, Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
+	if m.stubborn[host] {
+		s.Refusals = []hostapi.Refused{{Version: version(h.Versions.Wanted), Code: hostapi.CodeBusy,
+			Field: "set_profiles[a1:b1]", Reason: "the device is busy"}}
 	}
-	mrc.SetStream(h, &s)
-}
-
-// Hosts returns a page of hosts.
-func (m *Multipath) Hosts(_ context.Context, p mrc.Page) (out []api.Host, more bool, err error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	out, more = m.core.HostPage(p)
-	for i := range out {
-		m.fill(&out[i])
-	}
-	return out, more, nil
-}
-
-// Host returns a host.
-func (m *Multipath) Host(_ context.Context, name string) (api.Host, error) {
-	m.Mu.Lock()
-	defer m.Mu.Unlock()
-	h, ok := m.core.Host(name)
-	if !ok {
-		return h, missing("there is no host %q", name)
-	}
-	m.fill(&h)
-	return h, nil
+	return s, ok
 }

@@ -1,11 +1,14 @@
 package mrc
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -50,15 +53,17 @@ func TestLinkWithdrawn(t *testing.T) {
 
 func (f *fabric) linkBetween(a, b string) api.Link {
 	f.t.Helper()
-	links, _, err := f.mrc.Links(f.t.Context(), mrc.LinkFilter{Node: a}, mrc.Page{})
-	if err != nil {
-		f.t.Fatal(err)
+	at := func(node string) []api.Link {
+		f.t.Helper()
+		links := kind.Of[api.AdminSpec, api.Link](f.mrc.Kinds())
+		p, err := links.List(f.t.Context(), kind.Query{Filter: api.LinkFilter{Node: node}})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return p.Items
 	}
-	others, _, err := f.mrc.Links(f.t.Context(), mrc.LinkFilter{Node: b}, mrc.Page{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for _, l := range links {
+	others := at(b)
+	for _, l := range at(a) {
 		for _, o := range others {
 			if l.ID == o.ID {
 				return l
@@ -70,5 +75,19 @@ func (f *fabric) linkBetween(a, b string) api.Link {
 }
 
 func (f *fabric) admin(t mrc.Target, s api.AdminState) error {
-	return f.mrc.SetAdmin(f.t.Context(), t, api.AdminSpec{Admin: s}, resource.Precondition{})
+	switch {
+	case t.Link != "":
+		return putAdmin[api.Link](f, string(t.Link), s)
+	case t.Node != "":
+		return putAdmin[api.Node](f, string(t.Node), s)
+	case t.Plane != 0:
+		return putAdmin[api.Plane](f, strconv.Itoa(t.Plane), s)
+	}
+	return putAdmin[api.HostPort](f, fmt.Sprintf("%s/%d", t.Host, t.Port), s)
+}
+
+func putAdmin[V any](f *fabric, name string, s api.AdminState) error {
+	things := kind.Of[api.AdminSpec, V](f.mrc.Kinds())
+	_, _, err := things.Put(f.t.Context(), name, api.AdminSpec{Admin: s}, resource.Precondition{})
+	return err
 }

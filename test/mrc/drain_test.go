@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -46,7 +47,8 @@ func TestDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		drained := func() bool {
-			l, err := f.mrc.Link(t.Context(), link.ID)
+			links := kind.Of[api.AdminSpec, api.Link](f.mrc.Kinds())
+			l, err := links.Get(t.Context(), string(link.ID))
 			return err == nil && l.Spec.Admin == api.AdminDrained && len(l.Status.Drains) == 1 &&
 				l.Status.Drains[0].Drained
 		}
@@ -123,7 +125,7 @@ func TestDrainLastPath(t *testing.T) {
 }
 
 func (f *fabric) planes() []api.Plane {
-	out, err := f.mrc.Planes(f.t.Context())
+	out, err := kind.Views[api.Plane](f.t.Context(), f.mrc.Kinds())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/endpoint/nscc"
@@ -36,11 +37,15 @@ func TestControllerRestart(t *testing.T) {
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := f.mrc.CCProfiles().Put(t.Context(), "slow", cc, resource.Precondition{})
+		ccProfiles := kind.Of[api.CCProfileSpec, api.CCProfile](f.mrc.Kinds())
+		_, _, err := ccProfiles.Put(t.Context(), "slow", cc, resource.Precondition{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.mrc.PutEVProfile(t.Context(), "P1-T0-1:P1-T0-2",
+		evProfiles := func() kind.Handle[api.EVProfileSpec, api.EVProfile] {
+			return kind.Of[api.EVProfileSpec, api.EVProfile](f.mrc.Kinds())
+		}
+		if _, _, err := evProfiles().Put(t.Context(), "P1-T0-1:P1-T0-2",
 			api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +101,8 @@ func TestControllerRestart(t *testing.T) {
 		f.until(time.Second, "the drain is over", func() bool {
 			return f.linkBetween("P1-T0-1", "P1-T1-2").Status.Drains[0].Drained
 		})
-		if p, err := f.mrc.EVProfile(t.Context(), "P1-T0-1:P1-T0-2"); err != nil || p.Version == 0 ||
-			p.Spec.MinActive != 2 {
+		if p, err := evProfiles().Get(t.Context(), "P1-T0-1:P1-T0-2"); err != nil ||
+			p.Version == 0 || p.Spec.MinActive != 2 {
 			t.Errorf("EV profile %+v, %v", p, err)
 		}
 		x.finish(10 * time.Second)

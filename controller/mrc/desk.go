@@ -1,0 +1,303 @@
+package mrc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Owner runs a core: it has clients read and change it, one at a time.
+type Owner interface {
+	// Read has f read the core, and returns when a client may be given what f has read.
+	Read(ctx context.Context, f func()) error
+	// Change has f change the core, and returns when the change is kept. intent returns the version
+	// and the spec of what f changes. With a trial in the precondition f changes nothing.
+	Change(
+		ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
+	) error
+	// Stream returns what is known of the stream to a host; ok is false when nothing is.
+	Stream(host string) (s Stream, ok bool)
+}
+
+// Offer returns the kinds of resources of a core that a caller runs without a store. now returns
+// the time of changes.
+func Offer(core *Core, now func() time.Time, by Owner) ([]*kind.Kind, error) {
+	w, err := newWanted(core, now, nil)
+	if err != nil {
+		return nil, err
+	}
+	return (&desk{core, w, keeper{by, w}}).kinds(), nil
+}
+
+// keeper is an owner without a store: what changes is kept at once.
+type keeper struct {
+	Owner
+	wanted *wanted
+}
+
+// Change implements [Owner].
+func (k keeper) Change(
+	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
+) error {
+	return k.Owner.Change(ctx, pre, intent, func() error {
+		err := f()
+		k.wanted.saves(1)
+		k.wanted.Kept(1)
+		return err
+	})
+}
+
+// desk serves the clients of a core. Errors that are a client's to know are *api.Error.
+type desk struct {
+	core   *Core
+	wanted *wanted
+	by     Owner
+}
+
+// ask has the core answer a client with what may be an error.
+func (d *desk) ask(ctx context.Context, f func() error) error {
+	var err error
+	if stopped := d.by.Read(ctx, func() { err = f() }); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// early makes the error of what is not there one for the time being, while what there is follows
+// from a topology that is not known whole yet.
+func (d *desk) early(err error) error {
+	var refused *api.Error
+	if d.core.synced || !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Code {
+	case api.CodeNotFound, api.CodeNotPlannable, api.CodeUnreachable, api.CodeUnavailable:
+		return &api.Error{Code: api.CodeSettling,
+			Message: "the topology is not known whole yet. As far as it is known: " + err.Error()}
+	}
+	return err
+}
+
+// names returns what a field of a filter may name: the names of a kind, for nodes those that they
+// show and their ids.
+func (d *desk) names(of string) (out []string) {
+	switch of {
+	case "nodes":
+		nodes, _ := d.core.NodePage(Page{})
+		var ids []string
+		for i := range nodes {
+			n := &nodes[i]
+			if n.Status.Name != "" && n.Status.Name != string(n.ID) {
+				out = append(out, n.Status.Name)
+			}
+			ids = append(ids, string(n.ID))
+		}
+		return append(out, ids...)
+	case "hosts":
+		for _, h := range d.core.Hosts() {
+			out = append(out, h.Name)
+		}
+	case "ev-profiles":
+		for _, p := range d.core.profiles.all {
+			out = append(out, p.name)
+		}
+	case "planes":
+		for _, p := range d.core.Planes() {
+			out = append(out, strconv.Itoa(p.Plane))
+		}
+	}
+	return out
+}
+
+// views implements kind.Handle for what clients read of a core. Clients that are members of
+// projects read none of its kinds: no query has Keep.
+type views[S, V any] struct {
+	kind.Base[S, V]
+	*desk
+	// page returns the views that a query selects, and find that of a name. The owner of the core
+	// calls them. nil: the kind has no such operation.
+	page func(q kind.Query) (items []V, more bool)
+	find func(name string) (V, error)
+}
+
+// List implements kind.Handle.
+func (h views[S, V]) List(ctx context.Context, q kind.Query) (p kind.Page[V], err error) {
+	if h.page == nil {
+		return h.Base.List(ctx, q)
+	}
+	err = h.ask(ctx, func() error {
+		p.Items, p.More = h.page(q)
+		return kind.Known(q, len(p.Items), h.names)
+	})
+	return p, err
+}
+
+// Get implements kind.Handle.
+func (h views[S, V]) Get(ctx context.Context, name string) (v V, err error) {
+	if h.find == nil {
+		return h.Base.Get(ctx, name)
+	}
+	err = h.ask(ctx, func() (err error) {
+		v, err = h.find(name)
+		return h.early(err)
+	})
+	return v, err
+}
+
+// drainables implements kind.Handle for what can be drained.
+type drainables[V any] struct {
+	views[api.AdminSpec, V]
+	target func(name string) Target
+}
+
+// Put implements kind.Handle. The view is read when hosts were told what follows.
+func (h drainables[V]) Put(
+	ctx context.Context, name string, spec api.AdminSpec, pre resource.Precondition,
+) (v V, created bool, err error) {
+	t := h.target(name)
+	err = h.by.Change(ctx, pre, func() (uint64, any) {
+		return intentOf(h.wanted.admins, h.wanted.canonical(t).String())
+	}, func() error { return h.early(h.wanted.setAdmin(t, spec, pre)) })
+	if err == nil {
+		v, err = h.Get(ctx, name)
+	}
+	if pre.Trial != nil {
+		*intended(&v) = spec
+	}
+	return v, false, err
+}
+
+// intended returns the spec of a view of what can be drained.
+func intended(view any) *api.AdminSpec {
+	switch v := view.(type) {
+	case *api.Link:
+		return &v.Spec
+	case *api.Node:
+		return &v.Spec
+	case *api.Plane:
+		return &v.Spec
+	}
+	return &view.(*api.HostPort).Spec
+}
+
+func pageOf(q kind.Query) Page { return Page{After: q.After, Limit: q.Limit} }
+
+func (d *desk) hosts(q kind.Query) (out []api.Host, more bool) {
+	out, more = d.core.HostPage(pageOf(q))
+	for i := range out {
+		d.fillHost(&out[i])
+	}
+	return out, more
+}
+
+func (d *desk) host(name string) (api.Host, error) {
+	h, ok := d.core.Host(name)
+	if !ok {
+		return h, notFound("there is no MRC host %q", name)
+	}
+	d.fillHost(&h)
+	return h, nil
+}
+
+// fillHost fills in what is wanted of a host's ports, and what its stream says.
+func (d *desk) fillHost(v *api.Host) {
+	d.wanted.host(v)
+	if known, ok := d.by.Stream(v.Name); ok {
+		SetStream(v, &known)
+	}
+}
+
+// portTarget returns the port of a host that a name names.
+func portTarget(name string) Target {
+	i := strings.LastIndexByte(name, '/')
+	port, err := strconv.ParseUint(name[i+1:], 10, 8)
+	if i < 0 || err != nil {
+		return Target{Host: name}
+	}
+	return Target{Host: name[:i], Port: uint8(port)}
+}
+
+func (d *desk) hostPort(name string) (api.HostPort, error) {
+	t := portTarget(name)
+	h, err := d.host(t.Host)
+	if err != nil {
+		return api.HostPort{}, err
+	}
+	i := slices.IndexFunc(h.Ports, func(p api.HostPort) bool { return p.Port == t.Port })
+	if i < 0 {
+		return api.HostPort{}, notFound("host %q has no port %d", t.Host, t.Port)
+	}
+	return h.Ports[i], nil
+}
+
+func (d *desk) links(q kind.Query) (out []api.Link, more bool) {
+	f, _ := q.Filter.(api.LinkFilter)
+	out, more = d.core.LinkPage(f, pageOf(q))
+	for i := range out {
+		d.wanted.link(&out[i])
+	}
+	return out, more
+}
+
+func (d *desk) link(id string) (api.Link, error) {
+	l, ok := d.core.Link(topology.LinkID(id))
+	if !ok {
+		return l, notFound("there is no link %q that paths cross", id)
+	}
+	d.wanted.link(&l)
+	return l, nil
+}
+
+func (d *desk) nodes(q kind.Query) (out []api.Node, more bool) {
+	out, more = d.core.NodePage(pageOf(q))
+	for i := range out {
+		d.wanted.node(&out[i])
+	}
+	return out, more
+}
+
+func (d *desk) node(id string) (api.Node, error) {
+	n, ok := d.core.Node(topology.NodeID(id))
+	if !ok {
+		return n, notFound("there is no switch %q in the fabric", id)
+	}
+	d.wanted.node(&n)
+	return n, nil
+}
+
+// planeOf returns the number of a plane; -1: the name is none.
+func planeOf(name string) int {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 {
+		return n
+	}
+	return -1
+}
+
+func (d *desk) planes(kind.Query) ([]api.Plane, bool) {
+	out := d.core.Planes()
+	for i := range out {
+		d.wanted.plane(&out[i])
+	}
+	return out, false
+}
+
+func (d *desk) plane(name string) (api.Plane, error) {
+	all, _ := d.planes(kind.Query{})
+	if n := planeOf(name); n > 0 && n <= len(all) {
+		return all[n-1], nil
+	}
+	return api.Plane{}, notFound("there is no plane %s: the fabric has %d", name, len(all))
+}
+
+func (d *desk) probes(q kind.Query) ([]api.EVProbe, bool) {
+	f, _ := q.Filter.(api.EVProbeFilter)
+	return d.core.ProbePage(f, pageOf(q))
+}

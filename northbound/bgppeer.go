@@ -63,34 +63,6 @@ func (s *Server) bgpPeers() []api.BGPPeer {
 	return out
 }
 
-// peerChecks are the checks of readiness about the peers. One that was in sync once
-// is advisory: the topology has what it said, and a restart of the controller would
-// lose that.
-func peerChecks(peers []topology.Peer) []api.ReadinessCheck {
-	var out []api.ReadinessCheck
-	for i := range peers {
-		p := &peers[i]
-		c := api.ReadinessCheck{Name: "bgp-peer/" + p.Name(), OK: p.State == topology.PeerEstablished && p.Heard, Advisory: p.Heard}
-		switch {
-		case c.OK:
-			c.Advisory = false
-		case p.Heard:
-			c.Message = "the session is lost"
-		case p.State == topology.PeerEstablished:
-			c.Message = "it has not sent all that it has"
-		case p.Sessions > 0:
-			c.Message = "the session was lost before the peer had sent all that it has"
-		default:
-			c.Message = "no session was ever established"
-		}
-		if !c.OK && p.LastError != "" {
-			c.Message += ": " + p.LastError
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
 // bgpCollector reads the peers for one scrape.
 type bgpCollector struct{ bgp BGP }
 

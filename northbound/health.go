@@ -2,10 +2,7 @@ package northbound
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,7 +10,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/kind"
-	"github.com/weft-sdn/weft/internal/natural"
 )
 
 type readinessOutput struct {
@@ -55,70 +51,20 @@ func (s *Server) kept() []api.ReadinessCheck {
 	return s.cfg.Cluster.Readiness()
 }
 
-// readiness reports what the controller waits for: a store that keeps changes, everything from each
-// BGP-LS peer once, every switch it programs to be part of it, connected, and as it should be, and
-// with MRC a fabric whose paths hosts can be given.
-func readiness(ctx context.Context, c Controller, m Multipath, bgp BGP, kept []api.ReadinessCheck) (api.Readiness, error) {
-	view := api.Readiness{Ready: true}
-	add := func(c api.ReadinessCheck) {
-		view.Ready = view.Ready && (c.OK || c.Advisory)
-		view.Checks = append(view.Checks, c)
+// readiness returns whether the controller is in sync, and what it waits for.
+func readiness(
+	ctx context.Context, c Controller, m Multipath, bgp BGP, kept []api.ReadinessCheck,
+) (api.Readiness, error) {
+	of := controller.Sync{Kept: kept, Topology: c.Topology()}
+	var err error
+	of.Switches, err = kind.Views[api.SwitchStatus](ctx, c.Kinds())
+	if err == nil && m != nil {
+		var f api.Fabric
+		f, err = m.Fabric(ctx)
+		of.Fabric = &f
 	}
-	for _, c := range kept {
-		add(c)
-	}
-	switches, err := kind.Views[api.SwitchStatus](ctx, c.Kinds())
-	if errors.Is(err, controller.ErrStore) { // what is known of the network may not be kept
-		add(api.ReadinessCheck{Name: "controller", Message: err.Error()})
-		return view, nil
-	}
-	if err != nil {
-		return api.Readiness{}, err
-	}
-	network := api.ReadinessCheck{Name: "bgp-ls"}
-	switch t := c.Topology(); {
-	case t.Version == 0:
-		network.Message = "nothing was learned yet"
-	case t.Stale != nil:
-		network.Message, network.Advisory = t.Stale.Reason, !t.Stale.Incomplete
-	default:
-		network.OK = true
-	}
-	add(network)
 	if bgp != nil {
-		for _, c := range peerChecks(bgp.Peers()) {
-			add(c)
-		}
+		of.Peers = bgp.Peers()
 	}
-	if m != nil {
-		fabric, err := m.Fabric(ctx)
-		if err != nil {
-			return api.Readiness{}, err
-		}
-		c := api.ReadinessCheck{Name: "mrc", OK: fabric.InSync && fabric.Failure == "", Message: fabric.Failure}
-		if !fabric.InSync {
-			c.Message = "the topology is not in sync: hosts are told nothing"
-		}
-		add(c)
-	}
-	for i := range switches {
-		w := &switches[i]
-		if !w.Managed {
-			continue
-		}
-		c := api.ReadinessCheck{Name: "switch/" + w.Name}
-		switch {
-		case w.Node == "":
-			c.Message = "not in the topology"
-		case !w.Connected:
-			c.Message = "not connected: " + w.Reason
-		case !w.Synced:
-			c.Message = fmt.Sprintf("%d updates to make", w.Pending)
-		default:
-			c.OK = true
-		}
-		add(c)
-	}
-	slices.SortStableFunc(view.Checks[len(kept)+1:], func(a, b api.ReadinessCheck) int { return natural.Compare(a.Name, b.Name) })
-	return view, nil
+	return of.Readiness(err)
 }

@@ -40,7 +40,9 @@ type (
 // none is refused.
 type (
 	// OnSwitch selects the ports or orphans of one switch.
-	OnSwitch struct{ Switch string }
+	OnSwitch struct {
+		Switch string `query:"switch" of:"switches" maxLength:"63" doc:"Only ports of this switch."`
+	}
 
 	// EVProfileFilter selects EV profiles.
 	EVProfileFilter struct {

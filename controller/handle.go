@@ -77,7 +77,18 @@ func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], e
 	if err := h.c.read(ctx, func(core *Core) { all = h.of(core).List() }); err != nil {
 		return p, err
 	}
-	return kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match), nil
+	p = kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match)
+	return p, kind.Known(q, len(p.Items), h.c.names)
+}
+
+// names returns what a field of a filter may name: switches.
+func (c *Controller) names(of string) (out []string) {
+	if of == "switches" {
+		for _, sw := range c.Inventory().Switches {
+			out = append(out, sw.Name)
+		}
+	}
+	return out
 }
 
 // Ask implements kind.Handle.

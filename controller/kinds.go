@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/multicast"
@@ -97,7 +98,8 @@ func (o orphans) List(ctx context.Context, q kind.Query) (p kind.Page[api.Orphan
 	if err := o.c.read(ctx, func(core *Core) { all = core.Orphans() }); err != nil {
 		return p, err
 	}
-	return kind.Select(all, q, func(x *api.Orphan) string { return x.Name }, orphan.Matches), nil
+	p = kind.Select(all, q, func(x *api.Orphan) string { return x.Name }, orphan.Matches)
+	return p, kind.Known(q, len(p.Items), o.c.names)
 }
 
 func (o orphans) Get(ctx context.Context, name string) (out api.Orphan, err error) {
@@ -126,7 +128,10 @@ func (o orphans) Ask(
 // switchKind is the kind of the switches.
 var switchKind = kind.NewView[api.SwitchStatus](kind.About{
 	Names:   kind.Names{One: "switch", Many: "switches", Noun: "switch", Nouns: "switches"},
-	Heading: kind.HeadingSwitches,
+	Heading: kind.HeadingSwitches, Reads: access.Read, Verbs: kind.List | kind.Get,
+	At: "/v1/switches/{id}", Address: struct {
+		ID string `path:"id" maxLength:"63" doc:"Name of the switch."`
+	}{},
 })
 
 // switches implements kind.Handle.

@@ -198,7 +198,7 @@ func (c *collection) keptOne(ctx context.Context, name string, how Consistency) 
 func (c *collection) get() huma.Operation {
 	return c.asking(huma.Operation{
 		OperationID: "get-" + c.One, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Place(),
-		Tags: []string{c.Heading}, Summary: "Get " + kind.Article(c.Noun), Errors: c.reading(404),
+		Tags: []string{c.Heading}, Summary: cmp.Or(c.Gets, "Get "+kind.Article(c.Noun)), Errors: c.reading(404),
 	})
 }
 

@@ -81,26 +81,18 @@ func (s *Server) listOrphans(ctx context.Context, in *struct {
 	PageParams
 	Switch string `query:"switch" maxLength:"63" doc:"Only those on this switch."`
 }) (*listOf[api.Orphan], error) {
-	if in.Switch != "" && s.controller.Inventory().Switch(in.Switch) == nil {
-		return nil, s.unknownSwitch(in.Switch)
+	q, err := in.query()
+	if err != nil {
+		return nil, err
 	}
-	return listKind(ctx, in.PageParams, s.orphanKind(), onSwitch(in.Switch), func(o *api.Orphan) string { return o.Name })
-}
-
-// onSwitch is the filter of a list by a switch, nil without one.
-func onSwitch(name string) any {
-	if name == "" {
-		return nil
+	if in.Switch != "" {
+		q.Filter = api.OnSwitch{Switch: in.Switch}
 	}
-	return api.OnSwitch{Switch: name}
-}
-
-func (s *Server) unknownSwitch(name string) error {
-	var names []string
-	for _, sw := range s.controller.Inventory().Switches {
-		names = append(names, sw.Name)
+	p, err := s.orphanKind().List(ctx, q)
+	if err != nil {
+		return nil, problemOf(err)
 	}
-	return unknown("switch", name, names)
+	return &listOf[api.Orphan]{pageOf(p, func(o *api.Orphan) string { return o.Name })}, nil
 }
 
 // deleteOrphans carries out a deletion, or tries it; the answer of a real one is nil.

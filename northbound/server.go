@@ -48,7 +48,6 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerKinds()
 	s.registerGroupViews()
 	s.registerSwitches()
-	s.registerPorts()
 	s.registerOrphans()
 	s.registerTopology()
 	s.registerBGPPeers()

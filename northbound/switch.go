@@ -26,12 +26,6 @@ func (s *Server) registerSwitches() {
 	tags := []string{"switches"}
 	const path = "/v1/switches"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-switches", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: tags, Summary: "List the switches", Errors: []int{422},
-	}), s.listSwitches)
-	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-switch", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}", Tags: tags, Summary: "Get a switch", Errors: []int{404},
-	}), s.getSwitch)
-	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-tables", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/tables", Tags: tags,
 		Summary: "List the tables of a switch", Errors: []int{404, 503, 504},
 	}), s.listTables)
@@ -43,6 +37,16 @@ func (s *Server) registerSwitches() {
 		OperationID: "list-counters", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/counters", Tags: tags,
 		Summary: "List the counters of a switch", Description: "Ordered by counter and index; cells that have counted nothing may be missing.", Errors: []int{404, 422, 503, 504},
 	}), s.listCounters)
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-switch-gnmi", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{id}/gnmi", Tags: tags, Summary: "Get what a switch answers by gNMI",
+		Description: "The paths that it is asked for, in which mode it answers each, and what it " +
+			"says otherwise than the configuration or BGP-LS.",
+		Errors: []int{404},
+	}), func(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchGNMI }, error) {
+		g, err := askSwitch[api.SwitchGNMI](ctx, s, in.ID, api.ReadGNMI{})
+		return &struct{ Body api.SwitchGNMI }{g}, err
+	})
 }
 
 // switchKind reaches the switches.
@@ -60,32 +64,6 @@ func (s *Server) switches(ctx context.Context) ([]api.SwitchStatus, error) {
 func askSwitch[A any](ctx context.Context, s *Server, name string, question any) (A, error) {
 	a, err := kind.Ask[A](ctx, s.switchKind(), name, question, resource.Precondition{})
 	return a, problemOf(err)
-}
-
-func (s *Server) listSwitches(ctx context.Context, in *PageParams) (*listOf[api.SwitchStatus], error) {
-	return listKind(ctx, *in, s.switchKind(), nil, func(w *api.SwitchStatus) string { return w.Name })
-}
-
-// listKind returns a page of the resources of a kind.
-func listKind[S, V any](ctx context.Context, in PageParams, h kind.Handle[S, V], filter any, name func(*V) string) (*listOf[V], error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, err
-	}
-	q.Filter = filter
-	p, err := h.List(ctx, q)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return &listOf[V]{pageOf(p, name)}, nil
-}
-
-func (s *Server) getSwitch(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchStatus }, error) {
-	w, err := s.switchKind().Get(ctx, in.ID)
-	if err != nil {
-		return nil, problemOf(err)
-	}
-	return &struct{ Body api.SwitchStatus }{w}, nil
 }
 
 func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body api.List[api.Table] }, error) {

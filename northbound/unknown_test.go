@@ -61,6 +61,10 @@ func TestUnknownFilters(t *testing.T) {
 		{plain, "/v1/links?node=n1", ""},
 		{plain, "/v1/links?denied=true", ""},
 		{plain, "/v1/links?plane=1", "query.plane is 1: want nothing: there is none"},
+		{plain, "/v1/ports?switch=nosuch", "query.switch is nosuch: want one of n6, n1, n9"},
+		{plain, "/v1/ports?switch=n9", ""},
+		{plain, "/v1/orphans?switch=nosuch", "query.switch is nosuch: want one of n6, n1, n9"},
+		{plain, "/v1/orphans?switch=n9", ""},
 		{fabric, "/v1/planes/x", "path.plane is x: want a whole number"},
 		{fabric, "/v1/links?denied=perhaps", "query.denied is perhaps: want true or false"},
 		{fabric, "/v1/links?node=nosuch", "query.node is nosuch: want one of "},
@@ -81,6 +85,40 @@ func TestUnknownFilters(t *testing.T) {
 			t.Errorf("%s: %d %s", c.path, w.Code, body)
 		case c.want != "" && (w.Code != 422 || !strings.Contains(body, c.want)):
 			t.Errorf("%s: %d %s, want 422 with %q", c.path, w.Code, body, c.want)
+		}
+	}
+}
+
+// TestParametersOfKinds: parameters that a kind has as data are checked as all others are.
+func TestParametersOfKinds(t *testing.T) {
+	fabric, _ := newFabricServer(t, ev.ModeStructured)
+	long := strings.Repeat("x", 254)
+	for _, c := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{"/v1/links?nosuch=1", 400, "query.nosuch is given: want no such field"},
+		{"/v1/links/x?node=a1", 400, "query.node is given: want no such field"},
+		{"/v1/suspects?limit=1", 400, "query.limit is given: want no such field"},
+		{"/v1/links?limit=0", 422, "query.limit is 0: want at least 1"},
+		{"/v1/links?limit=1001", 422, "query.limit is 1001: want at most 1000 (limit 1000)"},
+		{"/v1/links?limit=x", 422, "query.limit is x: want a whole number"},
+		{"/v1/links?limit=x&plane=-1", 422, "query.limit is x: want a whole number; and 1 more"},
+		{"/v1/links?plane=-1", 422, "query.plane is -1: want at least 0"},
+		{"/v1/links?node=" + long, 422, "want at most 253 characters (limit 253)"},
+		{"/v1/links?continue=" + strings.Repeat("x", 2049), 422, "query.continue is x"},
+		{"/v1/planes/0", 422, "path.plane is 0: want at least 1"},
+		{"/v1/planes/3", 404, "there is no plane 3: the fabric has 2"},
+		{"/v1/nodes/" + long, 422, "path.id is x"},
+		{"/v1/hosts/h1/ports/32", 422, "path.port is 32: want at most 31 (limit 31)"},
+		{"/v1/hosts/h1/ports/3", 404, `host \"h1\" has no port 3`},
+		{"/v1/switches/n1/ports/508", 422, "path.port is 508: want at most 507 (limit 507)"},
+	} {
+		w := httptest.NewRecorder()
+		fabric.Handler().ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		if body := w.Body.String(); w.Code != c.code || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s\nwant %d with %q", c.path, w.Code, body, c.code, c.want)
 		}
 	}
 }

@@ -90,6 +90,7 @@ func NewController(s *topology.Snapshot) *Controller {
 	})
 	f.Projects.Changed = func() { f.members = nil }
 	memory(f, &f.Ports, func(_ string, s *api.PortSpec) error { return s.Validate([]uint64{100e9, 400e9}) })
+	f.Ports.Names = f.names
 	f.Ports.Match = func(p *api.Port, filter any) bool { return p.Status.Switch == filter.(api.OnSwitch).Switch }
 	for port := range uint32(2) {
 		mtu, enabled := uint32(1500), true
@@ -252,6 +253,14 @@ func (f *Controller) pfcEnv(except string) api.PFCEnv {
 	}
 }
 
+// names returns what a field of a filter may name: switches.
+func (f *Controller) names(string) (out []string) {
+	for _, sw := range f.Inventory().Switches {
+		out = append(out, sw.Name)
+	}
+	return out
+}
+
 // switches implements kind.Handle.
 type switches struct {
 	kind.Base[struct{}, api.SwitchStatus]
@@ -338,7 +347,8 @@ func (o orphans) List(_ context.Context, q kind.Query) (kind.Page[api.Orphan], e
 	o.f.Mu.Lock()
 	defer o.f.Mu.Unlock()
 	on := func(x *api.Orphan, filter any) bool { return x.Switch == filter.(api.OnSwitch).Switch }
-	return kind.Select(o.f.Strays, q, func(x *api.Orphan) string { return x.Name }, on), o.f.Fail
+	p := kind.Select(o.f.Strays, q, func(x *api.Orphan) string { return x.Name }, on)
+	return p, cmp.Or(o.f.Fail, kind.Known(q, len(p.Items), o.f.names))
 }
 
 func (o orphans) Get(ctx context.Context, name string) (api.Orphan, error) {

@@ -52,6 +52,9 @@ type Memory[S any, V api.Intended] struct {
 	Changed func()
 	// Match applies the filters of lists.
 	Match func(v *V, filter any) bool
+	// Names returns what a field of a filter may name; nil: no filter has such a
+	// field.
+	Names func(of string) []string
 }
 
 // New returns the resources of a kind, of which there are none. check may be nil.
@@ -72,7 +75,8 @@ func (m *Memory[S, V]) List(_ context.Context, q kind.Query) (kind.Page[V], erro
 		return kind.Page[V]{}, m.Fail
 	}
 	name := func(v *V) string { return m.Kind.NameOf(v) }
-	return kind.Select(slices.Collect(maps.Values(m.Items)), q, name, m.Match), nil
+	p := kind.Select(slices.Collect(maps.Values(m.Items)), q, name, m.Match)
+	return p, kind.Known(q, len(p.Items), m.Names)
 }
 
 // Get implements [kind.Handle].

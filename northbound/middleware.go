@@ -109,7 +109,8 @@ func (s *Server) observe(c *gin.Context) {
 	switch {
 	case route == "/healthz" || route == "/readyz" || route == "/metrics":
 		level = slog.LevelDebug // not ready is an answer, not an error
-	case status >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError && status != http.StatusNotImplemented:
+		// What the controller is not configured for (501) is no fault of it.
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{

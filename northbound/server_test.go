@@ -201,6 +201,17 @@ func TestFaultsInside(t *testing.T) {
 	problemIn(t, do(s, "GET", groupsPath+"/g1/state", ""), 504, "timeout")
 }
 
+// TestNotConfiguredIsNoFault has the log take an answer of 501 for information: the dashboard asks
+// for what a controller may not have.
+func TestNotConfiguredIsNoFault(t *testing.T) {
+	var log bytes.Buffer
+	s, _, _ := newTestServer(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	problemIn(t, do(s, "GET", oidcLoginPath, ""), 501, codeNoSection)
+	if text := log.String(); !strings.Contains(text, "level=INFO") || strings.Contains(text, "level=ERROR") {
+		t.Errorf("the log has: %s", text)
+	}
+}
+
 func TestRequestIDs(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	if id := do(s, "GET", "/healthz", "", requestIDHeader, "mine-1").Header().Get(requestIDHeader); id != "mine-1" {

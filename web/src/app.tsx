@@ -33,6 +33,9 @@ export function App() {
   const page = pages.find((p) => p.name === place.path[0]);
   const View = page && views[page.name];
   const [open, setOpen] = useState<'search' | 'keys'>();
+  // On a narrow screen the menu is open at the place where it was opened: another place closes it.
+  const [menu, setMenu] = useState<typeof place>();
+  const shown = `menu${menu === place ? ' shown' : ''}`;
   useKeys(setOpen);
   useEffect(() => {
     document.title = `${[...place.path.slice(1), page?.title ?? 'Not found'].join(' · ')} · Weft`;
@@ -53,24 +56,38 @@ export function App() {
         <To path={['overview']} className="name">
           Weft
         </To>
-        <nav aria-label="Pages">
-          {allowed.map((p) => (
-            <To key={p.name} path={[p.name]} current={p === page}>
-              {p.title}
-            </To>
-          ))}
-        </nav>
+        <button
+          type="button"
+          className="open"
+          aria-expanded={menu === place}
+          aria-controls="pages"
+          onClick={() => setMenu(menu === place ? undefined : place)}
+        >
+          <span aria-hidden="true">☰ </span>
+          {page?.title ?? 'Menu'}
+        </button>
+        <div className={shown} id="pages">
+          <nav aria-label="Pages">
+            {allowed.map((p) => (
+              <To key={p.name} path={[p.name]} current={p === page}>
+                {p.title}
+              </To>
+            ))}
+          </nav>
+        </div>
         <span className="grow" />
-        {session && session.name !== '' && <ProjectChoice />}
+        <div className={shown}>{session && session.name !== '' && <ProjectChoice />}</div>
         {may(session, 'tenant:read') && <LiveState />}
         <button type="button" onClick={() => setOpen('search')}>
           Search <kbd>/</kbd>
         </button>
-        <ThemeChoice />
-        <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">
-          ?
-        </button>
-        {session && session.way !== 'none' && session.name && <User of={session} />}
+        <div className={shown}>
+          <ThemeChoice />
+          <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">
+            ?
+          </button>
+          {session && session.way !== 'none' && session.name && <User of={session} />}
+        </div>
       </header>
       <main id="main" tabIndex={-1}>
         <Boundary key={place.path.join('/')}>

@@ -68,53 +68,60 @@ export function Table<T>({
     estimateSize: () => rowHeight,
     overscan: 12,
   });
-  const template = { gridTemplateColumns: columns.map((c) => `minmax(0, ${c.width ?? 1}fr)`).join(' ') };
+  const template = {
+    gridTemplateColumns: columns
+      .map((c, i) => `minmax(${i === 0 ? 'var(--first)' : '0'}, ${c.width ?? 1}fr)`)
+      .join(' '),
+  };
   if (rows.length === 0) return <p className="state">{empty}</p>;
+  // On a narrow screen a table is wider than that: it scrolls sideways, and its first column stays.
+  const share = columns.reduce((sum, c) => sum + (c.width ?? 1), 0);
   return (
-    <div
-      className="table"
-      role="table"
-      aria-label={label}
-      aria-rowcount={shown.length + 1}
-      aria-colcount={columns.length}
-    >
-      <div role="rowgroup">
-        <div className="row head" role="row" style={template}>
-          {columns.map((c) => {
-            const is = order?.column === c.name;
-            return (
-              <div
-                key={c.name}
-                role="columnheader"
-                className={c.number ? 'number' : undefined}
-                aria-sort={is ? (order.down ? 'descending' : 'ascending') : c.key ? 'none' : undefined}
-              >
-                {c.key ? (
-                  <button
-                    type="button"
-                    className="plain"
-                    onClick={() => setOrder(is && order.down ? undefined : { column: c.name, down: is })}
-                  >
-                    {c.name}
-                    <span aria-hidden="true">{is ? (order.down ? ' ▾' : ' ▴') : ''}</span>
-                  </button>
-                ) : (
-                  c.name
-                )}
-              </div>
-            );
-          })}
-        </div>
-      </div>
+    <div className="frame">
       <div
-        className="rows"
-        role="rowgroup"
-        ref={scroller}
+        className="table"
+        role="table"
+        aria-label={label}
+        aria-rowcount={shown.length + 1}
+        aria-colcount={columns.length}
         tabIndex={0}
-        aria-label={`${label}, rows`}
-        style={{ maxHeight: `min(60vh, ${rowHeight * shown.length + 2}px)` }}
+        ref={scroller}
+        style={
+          {
+            '--share': share,
+            maxHeight: `max(8rem, min(60vh, ${rowHeight * shown.length}px + 4rem))`,
+          } as React.CSSProperties
+        }
       >
-        <div style={{ height: virtual.getTotalSize(), position: 'relative' }} role="presentation">
+        <div role="rowgroup" className="heads">
+          <div className="row head" role="row" style={template}>
+            {columns.map((c) => {
+              const is = order?.column === c.name;
+              return (
+                <div
+                  key={c.name}
+                  role="columnheader"
+                  className={c.number ? 'number' : undefined}
+                  aria-sort={is ? (order.down ? 'descending' : 'ascending') : c.key ? 'none' : undefined}
+                >
+                  {c.key ? (
+                    <button
+                      type="button"
+                      className="plain"
+                      onClick={() => setOrder(is && order.down ? undefined : { column: c.name, down: is })}
+                    >
+                      {c.name}
+                      <span aria-hidden="true">{is ? (order.down ? ' ▾' : ' ▴') : ''}</span>
+                    </button>
+                  ) : (
+                    c.name
+                  )}
+                </div>
+              );
+            })}
+          </div>
+        </div>
+        <div className="rows" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map((item) => {
             const row = shown[item.index]!;
             return (

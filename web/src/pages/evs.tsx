@@ -616,7 +616,7 @@ function CCProfiles() {
               },
               {
                 name: 'Actions',
-                width: 1.4,
+                width: 2,
                 cell: (c) => (
                   <span className="buttons">
                     <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />

@@ -13,7 +13,7 @@ import { formatValue } from '../domain/history';
 import { lasting, useSettled } from '../store/causes';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
-import { eventColumns } from './events';
+import { useEventColumns } from './events';
 import { Assets } from './projects';
 
 const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
@@ -179,7 +179,8 @@ function Network() {
       ask.topology,
     ],
   });
-  const live = useLive();
+  const live = useLive(),
+    columns = useEventColumns();
   const known = useMemo(
     () => ({
       ready: ready.data,
@@ -408,7 +409,7 @@ function Network() {
         <h2>What happened last</h2>
         <Table
           rows={live.events.slice(-12).toReversed()}
-          columns={eventColumns}
+          columns={columns}
           id={(e) => `${e.seq} ${e.time}`}
           label="Latest events"
           empty="No event so far."
@@ -479,18 +480,22 @@ function Busiest() {
             number: true,
             cell: (i) => formatValue(i.value, top.data!.unit),
           },
-          {
-            name: 'In',
-            key: (i) => i.in ?? 0,
-            number: true,
-            cell: (i) => (i.in === undefined ? '' : formatValue(i.in, '1')),
-          },
-          {
-            name: 'Out',
-            key: (i) => i.out ?? 0,
-            number: true,
-            cell: (i) => (i.out === undefined ? '' : formatValue(i.out, '1')),
-          },
+          ...(items.some((i) => i.in !== undefined || i.out !== undefined)
+            ? [
+                {
+                  name: 'In',
+                  key: (i: Schemas['TopItem']) => i.in ?? 0,
+                  number: true,
+                  cell: (i: Schemas['TopItem']) => (i.in === undefined ? '' : formatValue(i.in, '1')),
+                },
+                {
+                  name: 'Out',
+                  key: (i: Schemas['TopItem']) => i.out ?? 0,
+                  number: true,
+                  cell: (i: Schemas['TopItem']) => (i.out === undefined ? '' : formatValue(i.out, '1')),
+                },
+              ]
+            : []),
           {
             name: 'Speed',
             key: (i) => i.speed ?? 0,

@@ -14,12 +14,6 @@ type AdminRequest struct {
 	Port    any       `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
 }
 
-// ExpectedVersion returns the version that the resource has to have, 0 for any.
-func (d AdminRequest) ExpectedVersion() uint64 { return d.Version }
-
-// Bare returns the request with its spec alone.
-func (d AdminRequest) Bare() any { return AdminRequest{Spec: d.Spec} }
-
 // Request is what clients send: a whole resource, as they got it, or just name and
 // spec.
 type Request[S any] struct {
@@ -29,9 +23,3 @@ type Request[S any] struct {
 	Created time.Time `json:"created,omitzero" readOnly:"true" doc:"Ignored."`
 	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`
 }
-
-// ExpectedVersion returns the version that the resource has to have, 0 for any.
-func (r Request[S]) ExpectedVersion() uint64 { return r.Version }
-
-// Bare returns the request with name and spec alone.
-func (r Request[S]) Bare() any { return Request[S]{Name: r.Name, Spec: r.Spec} }

@@ -54,12 +54,6 @@ func (s *Server) switchKind() kind.Handle[struct{}, api.SwitchStatus] {
 	return kind.Of[struct{}, api.SwitchStatus](s.controller.Kinds())
 }
 
-// switches returns the switches in the order of their names.
-func (s *Server) switches(ctx context.Context) ([]api.SwitchStatus, error) {
-	all, err := kind.Views[api.SwitchStatus](ctx, s.controller.Kinds())
-	return all, problemOf(err)
-}
-
 // askSwitch has a switch answer a question.
 func askSwitch[A any](ctx context.Context, s *Server, name string, question any) (A, error) {
 	a, err := kind.Ask[A](ctx, s.switchKind(), name, question, resource.Precondition{})

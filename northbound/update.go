@@ -166,25 +166,6 @@ func patch[D, R any](ctx context.Context, s *Server, in Patch, of *patchable[D],
 	return none, newProblem(string(api.CodeConflict), of.noun+" is being changed by others")
 }
 
-// draft is what a client writes of a resource.
-type draft interface {
-	// ExpectedVersion returns the version that the resource has to have, 0 for any.
-	ExpectedVersion() uint64
-	// Bare returns the draft without version and status: a patch is applied to it.
-	Bare() any
-}
-
-// drafted returns what can be patched as drafts of a type.
-func drafted[D draft](noun string, now func() (D, error)) *patchable[D] {
-	return &patchable[D]{
-		noun: noun, request: reflect.TypeFor[D](), bare: D.Bare, version: D.ExpectedVersion, now: now,
-		decode: func(body []byte) (d D, err error) {
-			err = json.Unmarshal(body, &d)
-			return d, err
-		},
-	}
-}
-
 const mergePatchType = "application/merge-patch+json"
 
 // patchType refuses patches that are not merge patches (RFC 5789 section 2.2). A

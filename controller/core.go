@@ -384,11 +384,7 @@ func (c *Core) Ready(n uint64) Ready {
 
 // writing has the features know what a task is about to write.
 func (c *Core) writing(t *reconcile.Task) {
-	for _, b := range t.Batches {
-		for _, u := range b {
-			c.switchEvent(t.Switch, feature.SwitchEvent{
-				Kind: feature.Writing, Owner: ownerOf(u.Entity), Entity: u.Entity,
-			})
-		}
+	for o, e := range t.Writes() {
+		c.switchEvent(t.Switch, feature.SwitchEvent{Kind: feature.Writing, Owner: o, Entity: e})
 	}
 }

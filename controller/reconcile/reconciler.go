@@ -119,7 +119,7 @@ func (r *reconciler) task(d *device) (Task, bool) {
 			d.read, t.Read = false, true
 		case !d.blocked:
 			d.sent = d.next(r.now, r.held)
-			t.Batches = batches(d.sent)
+			t.Batches, t.sent = batches(d.sent), d.sent
 		}
 	}
 	if !t.Read && len(t.Batches) == 0 {

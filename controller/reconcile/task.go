@@ -1,6 +1,10 @@
 package reconcile
 
-import "github.com/weft-sdn/weft/southbound/entry"
+import (
+	"iter"
+
+	"github.com/weft-sdn/weft/southbound/entry"
+)
 
 // Task is something to do with one switch. Its outcome goes to Done, unless the
 // switch disconnects before; a Task that has only Packets has none.
@@ -15,6 +19,19 @@ type Task struct {
 	Read bool
 	// Packets are sent to the switch after the updates.
 	Packets []entry.PacketOut
+
+	sent []pending // the updates, in order
+}
+
+// Writes returns the entities of the updates, in order, each with the owner who wants the update.
+func (t *Task) Writes() iter.Seq2[Owner, entry.Entity] {
+	return func(yield func(Owner, entry.Entity) bool) {
+		for i := range t.sent {
+			if !yield(t.sent[i].owner, t.sent[i].Entity) {
+				return
+			}
+		}
+	}
 }
 
 // Updates returns the number of updates in all batches.

@@ -83,7 +83,7 @@ test('1,024 switches and 262,144 directions of links', async () => {
   await wellMade(page, wrong, 'fabric-large');
   // The fault is found without looking for it.
   await page.getByRole('link', { name: 'Overview' }).click();
-  await says(page, /Link P1-T0-201 → P1-T1-101 is down/);
+  await says(page, /Link P1-T0-201 – P1-T1-101 has failed/);
   expect(await card(page, 'Link directions')).toMatch(/262143.*262144/);
   // To and fro, again and again: what is held does not grow.
   const held: number[] = [];

@@ -10,7 +10,7 @@ import (
 
 // Control is what a server needs of this package.
 type Control struct {
-	Gate *Gate
+	Authenticator *Authenticator
 	// Keeper is nil where another controller decides.
 	Keeper *Keeper
 	Signer *Signer
@@ -22,7 +22,7 @@ type Control struct {
 func InMemory(ctx context.Context, cfg Config) (*Control, error) {
 	s := store.NewMemory()
 	c := New(cfg, s, "server", nil)
-	keeper, err := NewKeeper(ctx, c.Gate, s, DefaultCost(), nil)
+	keeper, err := NewKeeper(ctx, c.Authenticator, s, DefaultCost(), nil)
 	c.Keeper = keeper
 	return c, err
 }
@@ -31,20 +31,21 @@ func InMemory(ctx context.Context, cfg Config) (*Control, error) {
 // nothing yet.
 func New(cfg Config, s store.Store, controller string, log *slog.Logger) *Control {
 	return &Control{
-		Gate: NewGate(cfg, NewDirectory(s)), Signer: NewSigner(s), Log: audit.NewLog(s, controller, log),
+		Authenticator: NewAuthenticator(cfg, NewDirectory(s)), Signer: NewSigner(s),
+		Log: audit.NewLog(s, controller, log),
 	}
 }
 
 // Read reads users, tokens and sessions.
-func (c *Control) Read(ctx context.Context) error { return c.Gate.dir.Refresh(ctx) }
+func (c *Control) Read(ctx context.Context) error { return c.Authenticator.dir.Refresh(ctx) }
 
 // Run follows the changes of users, tokens and sessions until ctx ends.
-func (c *Control) Run(ctx context.Context) { c.Gate.dir.Run(ctx) }
+func (c *Control) Run(ctx context.Context) { c.Authenticator.dir.Run(ctx) }
 
 // Kept returns the control with a keeper that writes to s, the store with the guard of the
 // controller that decides.
 func (c *Control) Kept(ctx context.Context, s store.Store, log *slog.Logger) (*Control, error) {
-	keeper, err := NewKeeper(ctx, c.Gate, s, DefaultCost(), log)
+	keeper, err := NewKeeper(ctx, c.Authenticator, s, DefaultCost(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -54,4 +55,4 @@ func (c *Control) Kept(ctx context.Context, s store.Store, log *slog.Logger) (*C
 }
 
 // Store returns the store of users, tokens and sessions.
-func (c *Control) Store() store.Store { return c.Gate.dir.store }
+func (c *Control) Store() store.Store { return c.Authenticator.dir.store }

@@ -34,7 +34,8 @@ func newGuessWorld(t *testing.T) *guessWorld {
 	s := store.NewMemory()
 	c := New(Config{Now: func() time.Time { return w.now }}, s, "server", nil)
 	var err error
-	if w.keeper, err = NewKeeper(t.Context(), c.Gate, s, Cost{Passes: 1, Memory: 8, Lanes: 1}, nil); err != nil {
+	cost := Cost{Passes: 1, Memory: 8, Lanes: 1}
+	if w.keeper, err = NewKeeper(t.Context(), c.Authenticator, s, cost, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"ann", "bob"} {
@@ -159,7 +160,7 @@ func TestBudgets(t *testing.T) {
 func TestKnownAddresses(t *testing.T) {
 	w := newGuessWorld(t)
 	knows := func(address string) bool {
-		users, _, _ := w.keeper.gate.dir.snapshot()
+		users, _, _ := w.keeper.authenticator.dir.snapshot()
 		u := users["ann"]
 		return u.knows(address, w.now)
 	}

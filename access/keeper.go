@@ -29,11 +29,11 @@ const (
 // audit log. There is one on a store at a time: that of the controller that decides. Its methods
 // may be called from any goroutine.
 type Keeper struct {
-	gate    *Gate
-	store   store.Store
-	hasher  *hasher
-	guesses *guesses
-	log     *slog.Logger
+	authenticator *Authenticator
+	store         store.Store
+	hasher        *hasher
+	guesses       *guesses
+	log           *slog.Logger
 
 	// mu is held during a change, and guards the fields below it.
 	mu    sync.Mutex
@@ -41,11 +41,12 @@ type Keeper struct {
 	stale bool // an attempt to write failed: whether it took effect is not known
 }
 
-// NewKeeper returns a keeper that writes to s, which is the store of the gate's directory with the
-// guard of the controller that decides.
-func NewKeeper(ctx context.Context, g *Gate, s store.Store, cost Cost, log *slog.Logger) (*Keeper,
-	error) {
-	k := &Keeper{gate: g, store: s, hasher: newHasher(cost), guesses: newGuesses(), log: log,
+// NewKeeper returns a keeper that writes to s, which is the store of the authenticator's directory
+// with the condition that the controller still decides.
+func NewKeeper(
+	ctx context.Context, g *Authenticator, s store.Store, cost Cost, log *slog.Logger,
+) (*Keeper, error) {
+	k := &Keeper{authenticator: g, store: s, hasher: newHasher(cost), guesses: newGuesses(), log: log,
 		stale: true}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +58,7 @@ func (k *Keeper) renew(ctx context.Context) (err error) {
 	if !k.stale {
 		return nil
 	}
-	if err := k.gate.dir.Refresh(ctx); err != nil {
+	if err := k.authenticator.dir.Refresh(ctx); err != nil {
 		return err
 	}
 	if k.chain, err = audit.Load(ctx, k.store, audit.ChainAccess, k.log); err != nil {
@@ -95,7 +96,7 @@ func (k *Keeper) apply(ctx context.Context, ops []store.Op) error {
 		}
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	if err := k.gate.dir.Refresh(ctx); err != nil {
+	if err := k.authenticator.dir.Refresh(ctx); err != nil {
 		k.stale = true // what is written is written
 	}
 	return nil
@@ -112,7 +113,7 @@ func notFound(what, name string) error {
 
 // Tokens returns the tokens, in the order of their names and ids, without secrets.
 func (k *Keeper) Tokens() []api.Token {
-	_, tokens, _ := k.gate.dir.snapshot()
+	_, tokens, _ := k.authenticator.dir.snapshot()
 	var out []api.Token
 	for _, t := range tokens {
 		out = append(out, t.Token)
@@ -144,12 +145,12 @@ func (k *Keeper) CreateToken(ctx context.Context, by *Principal, r *api.TokenReq
 	}
 	secret := newSecret()
 	t := token{Token: api.Token{ID: newID(), Name: r.Name, Grant: r.Grant,
-		Created: k.gate.cfg.Now().UTC(), CreatedBy: by.Name}, Digest: digest(secret)}
+		Created: k.authenticator.cfg.Now().UTC(), CreatedBy: by.Name}, Digest: digest(secret)}
 	if r.Lifetime > 0 {
 		t.Expires = t.Created.Add(r.Lifetime.D())
 	}
 	err := k.change(ctx, func() ([]store.Op, error) {
-		if _, tokens, _ := k.gate.dir.snapshot(); len(tokens) >= maxTokens {
+		if _, tokens, _ := k.authenticator.dir.snapshot(); len(tokens) >= maxTokens {
 			return nil, &api.Error{Code: api.CodeLimit,
 				Message: fmt.Sprintf("there are %d tokens, and may be no more", maxTokens)}
 		}
@@ -167,7 +168,7 @@ func (k *Keeper) CreateToken(ctx context.Context, by *Principal, r *api.TokenReq
 // DeleteToken revokes a token.
 func (k *Keeper) DeleteToken(ctx context.Context, id string) error {
 	return k.change(ctx, func() ([]store.Op, error) {
-		_, tokens, _ := k.gate.dir.snapshot()
+		_, tokens, _ := k.authenticator.dir.snapshot()
 		t, ok := tokens[id]
 		if !ok {
 			return nil, notFound("token", id)
@@ -183,7 +184,7 @@ func (k *Keeper) DeleteToken(ctx context.Context, id string) error {
 // first refuses the first user or token of an API that is open until there is one, unless it can
 // make others.
 func (k *Keeper) first(admin bool) error {
-	if k.gate.Required() || admin {
+	if k.authenticator.Required() || admin {
 		return nil
 	}
 	return &api.Error{Code: api.CodeConflict,
@@ -192,10 +193,10 @@ func (k *Keeper) first(admin bool) error {
 
 // last refuses the removal of the last administrator, where no other way to be one is configured.
 func (k *Keeper) last(user, token string) error {
-	if k.gate.cfg.static() {
+	if k.authenticator.cfg.static() {
 		return nil
 	}
-	users, tokens, _ := k.gate.dir.snapshot()
+	users, tokens, _ := k.authenticator.dir.snapshot()
 	delete(users, user)
 	delete(tokens, token)
 	for _, u := range users {
@@ -214,7 +215,7 @@ func (k *Keeper) last(user, token string) error {
 
 // Users returns the users, in the order of their names.
 func (k *Keeper) Users() []api.User {
-	users, _, _ := k.gate.dir.snapshot()
+	users, _, _ := k.authenticator.dir.snapshot()
 	var out []api.User
 	for _, name := range slices.SortedFunc(maps.Keys(users), natural.Compare) {
 		out = append(out, users[name].User)
@@ -224,7 +225,7 @@ func (k *Keeper) Users() []api.User {
 
 // User returns a user.
 func (k *Keeper) User(name string) (api.User, error) {
-	users, _, _ := k.gate.dir.snapshot()
+	users, _, _ := k.authenticator.dir.snapshot()
 	if u, ok := users[name]; ok {
 		return u.User, nil
 	}
@@ -240,10 +241,10 @@ func (k *Keeper) AddUser(ctx context.Context, r *api.UserRequest) (api.User, err
 	if err != nil {
 		return api.User{}, err
 	}
-	now := k.gate.cfg.Now().UTC()
+	now := k.authenticator.cfg.Now().UTC()
 	u := user{User: api.User{Name: r.Name, Grant: r.Grant, Created: now, Changed: now}, Hash: hash}
 	err = k.change(ctx, func() ([]store.Op, error) {
-		users, _, _ := k.gate.dir.snapshot()
+		users, _, _ := k.authenticator.dir.snapshot()
 		if _, ok := users[r.Name]; ok {
 			return nil, &api.Error{Code: api.CodeExists, Message: fmt.Sprintf("user %q exists", r.Name)}
 		}
@@ -264,7 +265,7 @@ func (k *Keeper) AddUser(ctx context.Context, r *api.UserRequest) (api.User, err
 // RemoveUser removes a user and ends its sessions.
 func (k *Keeper) RemoveUser(ctx context.Context, name string) error {
 	return k.change(ctx, func() ([]store.Op, error) {
-		users, _, sessions := k.gate.dir.snapshot()
+		users, _, sessions := k.authenticator.dir.snapshot()
 		u, ok := users[name]
 		if !ok {
 			return nil, notFound("user", name)
@@ -294,13 +295,13 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	users, _, _ := k.gate.dir.snapshot()
+	users, _, _ := k.authenticator.dir.snapshot()
 	was, ok := users[name]
 	if !ok {
 		return notFound("user", name)
 	}
 	if by.Way == api.WayUser && by.Name == name {
-		if err := k.guesses.friend(k.gate.cfg.Now(), name, "session"); err != nil {
+		if err := k.guesses.friend(k.authenticator.cfg.Now(), name, "session"); err != nil {
 			return err
 		}
 		switch good, err := k.hasher.check(ctx, k.hasher.own, r.Current, was.Hash); {
@@ -317,7 +318,7 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
 		return err
 	}
 	return k.change(ctx, func() ([]store.Op, error) {
-		users, _, sessions := k.gate.dir.snapshot()
+		users, _, sessions := k.authenticator.dir.snapshot()
 		u, ok := users[name]
 		if !ok || u.Hash != was.Hash {
 			return nil, &api.Error{Code: api.CodeConflict,
@@ -325,7 +326,7 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
 		}
 		before := u.User
 		u.Known = nil // whoever knew the old one may have signed in from there
-		u.Hash, u.Changed = hash, k.gate.cfg.Now().UTC()
+		u.Hash, u.Changed = hash, k.authenticator.cfg.Now().UTC()
 		audit.Of(ctx).Change(before, u.User)
 		op, err := put(userPrefix+name, u)
 		return append([]store.Op{op}, sessionsOf(sessions, name)...), err
@@ -335,13 +336,13 @@ func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
 // Try counts an attempt of a client to sign in otherwise than with a password. The error is a
 // [Pause].
 func (k *Keeper) Try(client string) error {
-	return k.guesses.stranger(k.gate.cfg.Now(), "", client)
+	return k.guesses.stranger(k.authenticator.cfg.Now(), "", client)
 }
 
 // verify reports whether a user has a password, for somebody at an address.
 func (k *Keeper) verify(ctx context.Context, name, password, address string) (bool, error) {
-	users, _, _ := k.gate.dir.snapshot()
-	u, now := users[name], k.gate.cfg.Now()
+	users, _, _ := k.authenticator.dir.snapshot()
+	u, now := users[name], k.authenticator.cfg.Now()
 	if u.knows(address, now) {
 		if err := k.guesses.friend(now, name, addressKey(address)); err != nil {
 			return false, err
@@ -374,7 +375,7 @@ func Bearer(cookie string) string { return sessionMark + cookie }
 
 // SignInToken begins a session with a token.
 func (k *Keeper) SignInToken(ctx context.Context, text string) (Principal, string, error) {
-	p, err := k.gate.Token(ctx, text)
+	p, err := k.authenticator.Token(ctx, text)
 	if err != nil {
 		return Principal{}, "", err
 	}
@@ -391,7 +392,7 @@ func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Princi
 	error) {
 	ctx = store.WithReserve(ctx) // who signs in may make room
 	id, secret := newID(), newSecret()
-	now := k.gate.cfg.Now().UTC()
+	now := k.authenticator.cfg.Now().UTC()
 	s := session{Digest: digest(secret), Principal: p, Created: now, LastUsed: now}
 	err := k.change(ctx, func() ([]store.Op, error) {
 		ops, err := k.room(p, now)
@@ -401,7 +402,7 @@ func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Princi
 		op, err := put(sessionPrefix+id, s)
 		ops = append(ops, op)
 		if p.Way == api.WayUser {
-			users, _, _ := k.gate.dir.snapshot()
+			users, _, _ := k.authenticator.dir.snapshot()
 			u, ok := users[p.Name]
 			if !ok {
 				return nil, fmt.Errorf("%w: the user was removed", ErrCredentials)
@@ -418,18 +419,18 @@ func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Princi
 		}
 		return ops, err
 	})
-	p.CSRF, p.SessionID, p.Expires = csrfOf(secret), id, s.end(k.gate.cfg.Times)
+	p.CSRF, p.SessionID, p.Expires = csrfOf(secret), id, s.end(k.authenticator.cfg.Times)
 	return p, joined("", id, secret), err
 }
 
 // room returns the writes that make room for one more session of a principal.
 func (k *Keeper) room(p Principal, now time.Time) (ops []store.Op, err error) {
-	_, _, sessions := k.gate.dir.snapshot()
+	_, _, sessions := k.authenticator.dir.snapshot()
 	var mine []string
 	left := 0
 	for id, s := range sessions {
 		switch {
-		case s.ended(k.gate.cfg.Times, now):
+		case s.ended(k.authenticator.cfg.Times, now):
 			ops = append(ops, store.Op{Key: sessionPrefix + id})
 			continue
 		case s.Principal.Way == p.Way && s.Principal.Name == p.Name:

@@ -61,7 +61,7 @@ func TestSessionsOfAnOldPassword(t *testing.T) {
 	}
 	valid := func(what, session string, want bool) {
 		t.Helper()
-		if _, err := w.keeper.gate.session(t.Context(), session); (err == nil) != want {
+		if _, err := w.keeper.authenticator.session(t.Context(), session); (err == nil) != want {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

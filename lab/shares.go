@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/lab/fluid"
+	"github.com/weft-sdn/weft/lab/maxmin"
 )
 
 // Shares are the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a
@@ -37,14 +37,14 @@ func (n *Network) AllToAllShares(losses ...Loss) (*Shares, error) {
 	if m.unlimited != "" {
 		return nil, fmt.Errorf("lab: link %s has no rate, so there are no fair shares", m.unlimited)
 	}
-	var demands []fluid.Demand
+	var demands []maxmin.Demand
 	order := slices.SortedFunc(maps.Keys(m.flows), func(a, b pairing) int {
 		return strings.Compare(a.String(), b.String())
 	})
 	for _, p := range order {
-		demands = append(demands, fluid.Demand{Flows: m.flows[p], Paths: m.paths(p)})
+		demands = append(demands, maxmin.Demand{Flows: m.flows[p], Paths: m.paths(p)})
 	}
-	rates, err := fluid.MaxMin(m.capacities, demands)
+	rates, err := maxmin.Rates(m.capacities, demands)
 	if err != nil {
 		return nil, err
 	}

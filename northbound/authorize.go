@@ -74,7 +74,7 @@ func (s *Server) authenticate(c *gin.Context) {
 	if isForwarded(c.Request) {
 		p, err = s.forwardedPrincipal(c)
 	} else {
-		p, err = s.cfg.Access.Gate.Identify(c.Request)
+		p, err = s.cfg.Access.Authenticator.Identify(c.Request)
 	}
 	var stranger *api.Problem
 	if p.Known() {

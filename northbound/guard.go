@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"github.com/weft-sdn/weft/internal/gate"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // Limits bound what clients may take of the server at a time. A principal is a token, a client
@@ -67,7 +67,7 @@ const principalKey = "weft.principal"
 type guard struct {
 	limits   Limits
 	rejected *prometheus.CounterVec
-	gate     *gate.Listener // once the server serves
+	gate     *connlimit.Listener // once the server serves
 
 	// mu guards the fields below it.
 	mu    sync.Mutex
@@ -88,8 +88,8 @@ func newGuard(limits Limits, rejected *prometheus.CounterVec) *guard {
 
 // listen returns a listener that accepts what l does within the limits.
 func (g *guard) listen(l net.Listener) net.Listener {
-	limits := gate.Limits{Connections: g.limits.Connections, Strangers: g.limits.Strangers, PerClient: g.limits.PerClient}
-	g.gate = gate.New(l, limits, func(r gate.Reason) { g.rejected.WithLabelValues(string(r)).Inc() })
+	limits := connlimit.Limits{Connections: g.limits.Connections, Strangers: g.limits.Strangers, PerClient: g.limits.PerClient}
+	g.gate = connlimit.New(l, limits, func(r connlimit.Reason) { g.rejected.WithLabelValues(string(r)).Inc() })
 	return g.gate
 }
 
@@ -259,6 +259,6 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 // trust reports that the client on a request's connection has shown who it is.
 func trust(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		gate.Of(c).Trust()
+		connlimit.Of(c).Trust()
 	}
 }

@@ -34,7 +34,7 @@ func (s *Server) registerSession() {
 		Summary: "Who am I?", Description: "Who makes the request and what it may do. Without credentials that count, name, way and role are empty, and ways has the ways to sign in.",
 	}), func(ctx context.Context, _ *struct{}) (*struct{ Body api.Session }, error) {
 		out := access.Of(ctx).Session()
-		out.Ways = s.cfg.Access.Gate.Ways()
+		out.Ways = s.cfg.Access.Authenticator.Ways()
 		return &struct{ Body api.Session }{out}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{

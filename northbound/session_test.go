@@ -21,7 +21,7 @@ func newClockedServer(t *testing.T) (s *Server, now *time.Time) {
 		if c.Access, err = access.InMemory(t.Context(), access.Config{Now: c.Now}); err != nil {
 			t.Fatal(err)
 		}
-		if c.Access.Keeper, err = access.NewKeeper(t.Context(), c.Access.Gate, c.Access.Store(), access.Cost{Passes: 1, Memory: 8, Lanes: 1}, nil); err != nil {
+		if c.Access.Keeper, err = access.NewKeeper(t.Context(), c.Access.Authenticator, c.Access.Store(), access.Cost{Passes: 1, Memory: 8, Lanes: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

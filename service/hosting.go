@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/service/attend"
+	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
@@ -19,7 +19,7 @@ import (
 // hosting serves the hosts that are connected to one of several controllers, whether or not it
 // decides.
 type hosting struct {
-	attendant *attend.Attendant
+	attendant *hostrelay.Relay
 	upstream  *upstream
 }
 
@@ -28,7 +28,7 @@ func newHosting(o *Options, s *sessions) (*hosting, error) {
 	u := &upstream{sessions: s, changed: make(chan struct{})}
 	cfg := HostsConfig(&o.Inventory.MRC)
 	cfg.Epoch = uint64(time.Now().UnixNano())
-	a, err := attend.New(attend.Config{Inventory: &o.Inventory, Hosts: cfg, Connect: u.connect})
+	a, err := hostrelay.New(hostrelay.Config{Inventory: &o.Inventory, Hosts: cfg, Connect: u.connect})
 	return &hosting{attendant: a, upstream: u}, err
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/demo/pfc"
@@ -249,10 +249,11 @@ func (r *labRun) write(ctx context.Context, live *lab.Live) error {
 // another program has the address.
 func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*run.HTTP,
 	error) {
-	l, err := run.ListenHTTP(address, handler, certs.Server{}, guard.New(guard.Config{}),
+	l, err := run.ListenHTTP(address, handler, certs.Server{}, clientlimit.New(clientlimit.Config{}),
 		slog.New(slog.DiscardHandler))
 	if elsewhere && errors.Is(err, syscall.EADDRINUSE) {
-		return run.ListenHTTP("127.0.0.1:0", handler, certs.Server{}, guard.New(guard.Config{}),
+		return run.ListenHTTP("127.0.0.1:0", handler, certs.Server{},
+			clientlimit.New(clientlimit.Config{}),
 			slog.New(slog.DiscardHandler))
 	}
 	return l, err

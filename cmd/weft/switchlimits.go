@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -19,15 +19,15 @@ type clientLimits struct {
 }
 
 func (l *clientLimits) register(f *pflag.FlagSet) {
-	f.IntVar(&l.connections, "grpc-max-connections", guard.DefaultConnections,
+	f.IntVar(&l.connections, "grpc-max-connections", clientlimit.DefaultConnections,
 		"maximum of open connections of all clients")
 	f.IntVar(&l.strangers, "grpc-max-strangers", 0,
 		"maximum of these without a client certificate or a controller session (default 128, or half of them)")
-	f.IntVar(&l.perClient, "grpc-max-per-client", guard.DefaultPerClient,
+	f.IntVar(&l.perClient, "grpc-max-per-client", clientlimit.DefaultPerClient,
 		"maximum of open connections of one IPv4 address or IPv6 /64")
 	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20,
 		"maximum size, in MiB, of a Write or a pipeline configuration")
-	f.DurationVar(&l.stall, "grpc-stall-time", guard.DefaultStall,
+	f.DurationVar(&l.stall, "grpc-stall-time", clientlimit.DefaultStall,
 		"time after which the switch ends a call whose client does not read the answer")
 }
 
@@ -53,8 +53,9 @@ func (l *clientLimits) check() error {
 
 func (l *clientLimits) config(secured credentials.TransportCredentials,
 	log *slog.Logger) p4rt.ServerConfig {
-	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20, Guard: guard.Config{
-		Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall,
-		Log: log,
-	}}
+	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20,
+		Limits: clientlimit.Config{
+			Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall,
+			Log: log,
+		}}
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
-	"github.com/weft-sdn/weft/dataplane/guard/guardtest"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
+	"github.com/weft-sdn/weft/dataplane/clientlimit/limittest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -56,13 +56,13 @@ func greedy(t *testing.T) []byte {
 }
 
 // begin subscribes. The switch may refuse the call before it has all of the message.
-func begin(t *testing.T, c *guardtest.Client, m []byte) *guardtest.Stream {
+func begin(t *testing.T, c *limittest.Client, m []byte) *limittest.Stream {
 	t.Helper()
 	x, err := c.Call(subscribeMethod)
 	if err == nil {
 		err = x.Message(len(m), m)
 	}
-	if err != nil && !errors.Is(err, guardtest.ErrEnded) {
+	if err != nil && !errors.Is(err, limittest.ErrEnded) {
 		t.Fatal(err)
 	}
 	return x
@@ -89,8 +89,8 @@ func TestSubscriptionsNeverRead(t *testing.T) {
 	b.expect(good, "eth1 state/oper-status UP", "sync")
 	before, m := inUse(), greedy(t)
 	for i := range connections {
-		c := guardtest.Dial(t, address)
-		for range guard.MaxCalls {
+		c := limittest.Dial(t, address)
+		for range clientlimit.MaxCalls {
 			begin(t, c, m)
 		}
 		for _, up := range []bool{false, true} {
@@ -102,8 +102,8 @@ func TestSubscriptionsNeverRead(t *testing.T) {
 				before>>20, limit>>20)
 		}
 	}
-	want := uint64(connections * (guard.MaxCalls - guard.MaxStreams))
-	for b.server.Stats().Guard.Refused[guard.Streams] < want {
+	want := uint64(connections * (clientlimit.MaxCalls - clientlimit.MaxStreams))
+	for b.server.Stats().Clients.Refused[clientlimit.Streams] < want {
 		if _, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{}); err != nil {
 			t.Fatal(err)
 		}
@@ -113,9 +113,9 @@ func TestSubscriptionsNeverRead(t *testing.T) {
 
 // TestStalledSubscriber checks that a Subscribe call ends whose client reads nothing.
 func TestStalledSubscriber(t *testing.T) {
-	b := newBedWith(t, p4rt.ServerConfig{Guard: guard.Config{Stall: 20 * time.Millisecond}})
-	x := begin(t, guardtest.Dial(t, b.listen()), greedy(t))
-	for b.server.Stats().Guard.Refused[guard.Stalled] == 0 {
+	b := newBedWith(t, p4rt.ServerConfig{Limits: clientlimit.Config{Stall: 20 * time.Millisecond}})
+	x := begin(t, limittest.Dial(t, b.listen()), greedy(t))
+	for b.server.Stats().Clients.Refused[clientlimit.Stalled] == 0 {
 		if _, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{}); err != nil {
 			t.Fatal(err)
 		}

@@ -10,17 +10,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // Subscribe implements gnmi.gNMI. A client that reads nothing of what waits for it for a while
 // loses its subscriptions.
 func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
-	who := guard.ClientOf(stream.Context())
+	who := clientlimit.ClientOf(stream.Context())
 	leave, ok := who.Stream("gnmi.gNMI")
 	if !ok {
 		return status.Errorf(codes.ResourceExhausted,
-			"the connection has %d Subscribe calls, as many as it may", guard.MaxStreams)
+			"the connection has %d Subscribe calls, as many as it may", clientlimit.MaxStreams)
 	}
 	defer leave()
 	req, err := stream.Recv()
@@ -61,7 +61,7 @@ func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	case err := <-served:
 		return err
 	case <-stalled:
-		who.Refuse(guard.Stalled)
+		who.Refuse(clientlimit.Stalled)
 		return status.Errorf(codes.ResourceExhausted, "the client has read nothing for %v", c.stall)
 	}
 }

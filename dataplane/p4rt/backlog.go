@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // maxUnread is how many octets of earlier answers a client may leave unread when it asks for
@@ -29,7 +29,7 @@ type backlogs struct {
 // backlog is the encoded answer of a Read that its client has not read yet.
 type backlog struct {
 	of     *backlogs
-	client *guard.Client
+	client *clientlimit.Client
 	cancel context.CancelCauseFunc // ends the Read
 
 	changed chan struct{} // has a token when there may be something to take
@@ -48,7 +48,7 @@ type unread struct {
 	octets int
 }
 
-func (b *backlogs) open(client *guard.Client, cancel context.CancelCauseFunc) *backlog {
+func (b *backlogs) open(client *clientlimit.Client, cancel context.CancelCauseFunc) *backlog {
 	x := &backlog{of: b, client: client, cancel: cancel, changed: make(chan struct{}, 1),
 		drained: make(chan struct{}, 1)}
 	b.mu.Lock()
@@ -68,7 +68,7 @@ func (x *backlog) forget() {
 }
 
 // unreadOf returns the octets that a client has not read.
-func (b *backlogs) unreadOf(client *guard.Client) int {
+func (b *backlogs) unreadOf(client *clientlimit.Client) int {
 	n := 0
 	for x := range b.all {
 		if x.client == client {
@@ -79,7 +79,7 @@ func (b *backlogs) unreadOf(client *guard.Client) int {
 }
 
 // wake has the Reads of a client look whether it is their turn.
-func (b *backlogs) wake(client *guard.Client) {
+func (b *backlogs) wake(client *clientlimit.Client) {
 	for x := range b.all {
 		if x.client == client {
 			signal(x.drained)
@@ -138,16 +138,16 @@ func (x *backlog) put(m *grpc.PreparedMsg, octets int) {
 
 // shed ends all Reads of a client, also those that wait for their turn: it would not read them
 // either.
-func (b *backlogs) shed(client *guard.Client) {
+func (b *backlogs) shed(client *clientlimit.Client) {
 	for x := range b.all {
 		if x.client == client {
-			x.cut(guard.Backlog, "the answers that clients have not read take more than %d octets, and one of this connection waited longest", b.limit)
+			x.cut(clientlimit.Backlog, "the answers that clients have not read take more than %d octets, and one of this connection waited longest", b.limit)
 		}
 	}
 }
 
 // cut ends a Read and drops what waits.
-func (x *backlog) cut(why guard.Reason, format string, args ...any) {
+func (x *backlog) cut(why clientlimit.Reason, format string, args ...any) {
 	x.of.octets -= x.octets
 	x.queue, x.octets = nil, 0
 	if x.ended {
@@ -190,7 +190,7 @@ func (x *backlog) send(stream p4v1.P4Runtime_ReadServer) error {
 	stalled := time.AfterFunc(stallTime, func() {
 		x.of.mu.Lock()
 		defer x.of.mu.Unlock()
-		x.cut(guard.Stalled, "the client has read nothing of the answer for %v", stallTime)
+		x.cut(clientlimit.Stalled, "the client has read nothing of the answer for %v", stallTime)
 	})
 	defer stalled.Stop()
 	for {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // Call names calls of the service that ended alike.
@@ -22,12 +22,12 @@ type Call struct {
 
 // ServerStats counts the calls of a Server.
 type ServerStats struct {
-	Streams int             // open stream channels
-	Dropped uint64          // messages to controllers that read too slowly
-	Updates uint64          // in Write requests, refused ones included
-	Calls   map[Call]uint64 // calls that have ended
-	Unread  int             // octets of answers to Reads that wait for their clients
-	Guard   guard.Stats     // connections, and clients turned away
+	Streams int               // open stream channels
+	Dropped uint64            // messages to controllers that read too slowly
+	Updates uint64            // in Write requests, refused ones included
+	Calls   map[Call]uint64   // calls that have ended
+	Unread  int               // octets of answers to Reads that wait for their clients
+	Clients clientlimit.Stats // connections, and clients turned away
 }
 
 // Stats returns the counts so far.
@@ -43,7 +43,7 @@ func (s *Server) Stats() ServerStats {
 	defer s.calls.mu.Unlock()
 	return ServerStats{Streams: streams, Dropped: dropped, Updates: s.calls.updates,
 		Calls:  maps.Clone(s.calls.ended),
-		Unread: unread, Guard: s.guard.Stats()}
+		Unread: unread, Clients: s.limiter.Stats()}
 }
 
 // callCounter counts calls as they end.

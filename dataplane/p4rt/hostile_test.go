@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
-	"github.com/weft-sdn/weft/dataplane/guard/guardtest"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
+	"github.com/weft-sdn/weft/dataplane/clientlimit/limittest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -125,7 +125,7 @@ func (s *siege) controller(rounds int, read bool, limit uint64) {
 		}
 	}
 	s.t.Logf("the slowest of %d rounds of the primary took %v; %+v", rounds, longest,
-		s.net.server.Stats().Guard)
+		s.net.server.Stats().Clients)
 	if longest > 10*time.Second {
 		s.t.Errorf("a round of the primary took %v", longest)
 	}
@@ -161,7 +161,7 @@ func encode(t *testing.T, m proto.Message) []byte {
 }
 
 // request calls a method with a whole message, and returns the stream.
-func request(t *testing.T, c *guardtest.Client, method string, m []byte) *guardtest.Stream {
+func request(t *testing.T, c *limittest.Client, method string, m []byte) *limittest.Stream {
 	t.Helper()
 	s, err := c.Call(method)
 	if err == nil {
@@ -176,7 +176,7 @@ func request(t *testing.T, c *guardtest.Client, method string, m []byte) *guardt
 	return s
 }
 
-func (s *siege) wantStatus(x *guardtest.Stream, want codes.Code) {
+func (s *siege) wantStatus(x *limittest.Stream, want codes.Code) {
 	s.t.Helper()
 	if got, err := x.Status(); err != nil || codes.Code(got) != want {
 		s.t.Errorf("the call ended with %s, %v; want %s", codes.Code(got), err, want)
@@ -193,14 +193,14 @@ func TestStrangersPipelines(t *testing.T) {
 		attacks = 200
 	}
 	s := besiege(t, p4rt.ServerConfig{MaxMessage: message,
-		Guard: guard.Config{Unfinished: 2 * message}}, 100)
+		Limits: clientlimit.Config{Unfinished: 2 * message}}, 100)
 	pipeline := encode(t, &p4v1.SetForwardingPipelineConfigRequest{DeviceId: 1,
 		ElectionId: &p4v1.Uint128{Low: 9},
 		Action:     p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
 		Config: &p4v1.ForwardingPipelineConfig{P4Info: p4.P4Info(),
 			P4DeviceConfig: make([]byte, message-1<<20)}})
 	s.before = inUse()
-	c := guardtest.Dial(t, s.address)
+	c := limittest.Dial(t, s.address)
 	s.wantStatus(request(t, c, pipelineMethod, pipeline), codes.PermissionDenied)
 	// Octets that are no updates at all: had they been decoded, the call would have failed otherwise.
 	write := append(encode(t, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 9}}),
@@ -219,7 +219,7 @@ func TestStrangersPipelines(t *testing.T) {
 	}
 	var attack sync.WaitGroup
 	for i := range attacks {
-		c := guardtest.Dial(t, s.address)
+		c := limittest.Dial(t, s.address)
 		for _, method := range []string{pipelineMethod, writeMethod, streamMethod, readMethod} {
 			attack.Go(func() {
 				if x, err := c.Call(method); err == nil {
@@ -233,7 +233,8 @@ func TestStrangersPipelines(t *testing.T) {
 	}
 	attack.Wait()
 	s.controller(5, true, limit)
-	if n := s.net.server.Stats().Guard; n.Refused[guard.Unfinished] == 0 || n.Unfinished > 2*message {
+	n := s.net.server.Stats().Clients
+	if n.Refused[clientlimit.Unfinished] == 0 || n.Unfinished > 2*message {
 		t.Errorf("%+v", n)
 	}
 }
@@ -248,15 +249,15 @@ func TestReadsNeverRead(t *testing.T) {
 	s := besiege(t, p4rt.ServerConfig{ReadBacklog: backlog}, 5_000) // a third of the backlog
 	ask := encode(t, allBranches())
 	for i := range connections {
-		c := guardtest.Dial(t, s.address)
-		for range guard.MaxCalls {
+		c := limittest.Dial(t, s.address)
+		for range clientlimit.MaxCalls {
 			request(t, c, readMethod, ask)
 		}
 		if i%4 == 0 {
 			s.controller(1, true, limit)
 		}
 	}
-	for s.net.server.Stats().Guard.Refused[guard.Backlog] == 0 && !t.Failed() {
+	for s.net.server.Stats().Clients.Refused[clientlimit.Backlog] == 0 && !t.Failed() {
 		s.controller(1, true, limit)
 	}
 	s.controller(5, true, limit)
@@ -267,9 +268,9 @@ func TestReadsNeverRead(t *testing.T) {
 
 // TestStalledReader checks that a Read ends whose client reads nothing.
 func TestStalledReader(t *testing.T) {
-	s := besiege(t, p4rt.ServerConfig{Guard: guard.Config{Stall: 20 * time.Millisecond}}, 5_000)
-	x := request(t, guardtest.Dial(t, s.address), readMethod, encode(t, allBranches()))
-	for s.net.server.Stats().Guard.Refused[guard.Stalled] == 0 {
+	s := besiege(t, p4rt.ServerConfig{Limits: clientlimit.Config{Stall: 20 * time.Millisecond}}, 5_000)
+	x := request(t, limittest.Dial(t, s.address), readMethod, encode(t, allBranches()))
+	for s.net.server.Stats().Clients.Refused[clientlimit.Stalled] == 0 {
 		if _, err := s.client.Capabilities(t.Context(), &p4v1.CapabilitiesRequest{}); err != nil {
 			t.Fatal(err)
 		}
@@ -295,10 +296,10 @@ func TestArbitrationFlood(t *testing.T) {
 		return m
 	}
 	var attack sync.WaitGroup
-	var streams []*guardtest.Stream
-	var clients []*guardtest.Client
+	var streams []*limittest.Stream
+	var clients []*limittest.Client
 	for _, role := range []string{"a", "b"} {
-		c := guardtest.Dial(t, s.address)
+		c := limittest.Dial(t, s.address)
 		x, err := c.Call(streamMethod)
 		if err != nil {
 			t.Fatal(err)
@@ -326,9 +327,9 @@ func TestArbitrationFlood(t *testing.T) {
 // that those of controllers go on, and that a stranger that uses its connection is served.
 func TestMaxConnections(t *testing.T) {
 	const limit = 5
-	s := besiege(t, p4rt.ServerConfig{Guard: guard.Config{PerClient: limit}}, 10)
+	s := besiege(t, p4rt.ServerConfig{Limits: clientlimit.Config{PerClient: limit}}, 10)
 	for range 4 * limit {
-		guardtest.Dial(t, s.address)
+		limittest.Dial(t, s.address)
 	}
 	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -340,7 +341,7 @@ func TestMaxConnections(t *testing.T) {
 		t.Errorf("a client beside those that do nothing: %v", err)
 	}
 	s.controller(2, true, 16<<20)
-	if n := s.net.server.Stats().Guard; n.Refused[guard.PerClient] < 3*limit {
+	if n := s.net.server.Stats().Clients; n.Refused[clientlimit.PerClient] < 3*limit {
 		t.Errorf("%+v", n)
 	}
 }
@@ -353,14 +354,14 @@ func TestManyStreams(t *testing.T) {
 	for i := range ids {
 		ids[i] = uint64(i + 1)
 	}
-	n := newNetwork(t, p4rt.ServerConfig{Guard: guard.Config{Calls: 100}}, ids...)
+	n := newNetwork(t, p4rt.ServerConfig{Limits: clientlimit.Config{Calls: 100}}, ids...)
 	client := n.client(t)
 	for _, id := range ids {
 		c := newController(t, client)
 		c.arbitrate(id, 1)
 		c.wantStatus(codes.OK)
 	}
-	for i := range uint64(guard.MaxStreams - 1) {
+	for i := range uint64(clientlimit.MaxStreams - 1) {
 		c := newController(t, client)
 		c.arbitrate(1, 100+i)
 		c.wantStatus(codes.OK)
@@ -368,7 +369,7 @@ func TestManyStreams(t *testing.T) {
 	c := newController(t, client)
 	c.arbitrate(1, 200)
 	if _, err := c.Recv(); status.Code(err) != codes.ResourceExhausted ||
-		n.server.Stats().Guard.Refused[guard.Streams] != 1 {
-		t.Errorf("a stream more than %d: %v, %+v", guard.MaxStreams, err, n.server.Stats().Guard)
+		n.server.Stats().Clients.Refused[clientlimit.Streams] != 1 {
+		t.Errorf("a stream more than %d: %v, %+v", clientlimit.MaxStreams, err, n.server.Stats().Clients)
 	}
 }

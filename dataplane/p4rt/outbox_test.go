@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 func noticeOf(id uint64) *p4v1.StreamMessageResponse {
@@ -66,7 +66,8 @@ func TestOutboxBounded(t *testing.T) {
 }
 
 // arbitrating opens a session of a client for a role; a session that is refused is closed.
-func arbitrating(s *Sessions, client *guard.Client, role string, id uint64) (*Session, codes.Code,
+func arbitrating(
+	s *Sessions, client *clientlimit.Client, role string, id uint64) (*Session, codes.Code,
 	error) {
 	code := codes.Unknown
 	x := s.open(client, func(m *p4v1.StreamMessageResponse) {
@@ -136,7 +137,7 @@ func TestRolesForgotten(t *testing.T) {
 func TestRolesOfOneClient(t *testing.T) {
 	s := NewSessions(newTestDevice(t, Config{}))
 	for c := 0; len(s.roles) < maxRoles; c++ {
-		client := guard.ClientOf(context.Background())
+		client := clientlimit.ClientOf(context.Background())
 		for i := range min(maxClientRoles, maxRoles-len(s.roles)) {
 			if _, _, err := arbitrating(s, client, fmt.Sprint(c, "/", i), 1); err != nil {
 				t.Fatal(err)
@@ -146,7 +147,8 @@ func TestRolesOfOneClient(t *testing.T) {
 			t.Fatalf("client %d: a role more than %d: %v", c, maxClientRoles, err)
 		}
 	}
-	if _, _, err := arbitrating(s, guard.ClientOf(context.Background()), "another", 1); code(err) != codes.ResourceExhausted {
+	_, _, err := arbitrating(s, clientlimit.ClientOf(context.Background()), "another", 1)
+	if code(err) != codes.ResourceExhausted {
 		t.Errorf("role %d: %v", maxRoles+1, err)
 	}
 	if _, _, err := arbitrating(s, nil, string(make([]byte, maxRoleName+1)), 1); code(err) != codes.InvalidArgument {

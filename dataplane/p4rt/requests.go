@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // Requests that may be large are taken as streams of one message, which is the same on the wire:
@@ -39,7 +39,7 @@ func service() *grpc.ServiceDesc {
 
 func handleWrite(srv any, stream grpc.ServerStream) error {
 	s, ctx := srv.(*Server), stream.Context()
-	client := guard.ClientOf(ctx)
+	client := clientlimit.ClientOf(ctx)
 	if err := client.Requests.Acquire(ctx, 1); err != nil {
 		return execError(err)
 	}
@@ -92,7 +92,7 @@ func (p *pipelineCall) decode() error { return proto.Unmarshal(p.octets.ReadOnly
 
 func handlePipeline(srv any, stream grpc.ServerStream) error {
 	s, ctx := srv.(*Server), stream.Context()
-	client := guard.ClientOf(ctx)
+	client := clientlimit.ClientOf(ctx)
 	if err := client.Requests.Acquire(ctx, 1); err != nil {
 		return execError(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // APIVersion is the P4Runtime version that Capabilities reports.
@@ -54,9 +54,9 @@ type ServerConfig struct {
 	// MaxMessage is the largest request in octets: a Write or a pipeline configuration. Other requests
 	// may have 4 MiB, or this if it is less. 0: DefaultMaxMessage.
 	MaxMessage int
-	// Guard limits the resources of clients. MaxMessage sets its Unfinished where that is 0: two of
-	// the largest requests, and at least guard.DefaultUnfinished.
-	Guard guard.Config
+	// Limits bound the resources of clients. MaxMessage sets its Unfinished where that is 0: two of
+	// the largest requests, and at least clientlimit.DefaultUnfinished.
+	Limits clientlimit.Config
 	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the
 	// Read whose client has taken nothing for the longest time ends. 0: DefaultReadBacklog.
 	ReadBacklog int
@@ -91,12 +91,12 @@ const (
 type Server struct {
 	p4v1.UnimplementedP4RuntimeServer
 
-	cfg    ServerConfig
-	grpc   *grpc.Server
-	health *health.Server
-	guard  *guard.Guard
-	done   chan struct{} // closed by Close: streams end
-	calls  callCounter
+	cfg     ServerConfig
+	grpc    *grpc.Server
+	health  *health.Server
+	limiter *clientlimit.Limiter
+	done    chan struct{} // closed by Close: streams end
+	calls   callCounter
 
 	reads     *semaphore.Weighted // a place for each Read whose answer is put together
 	pipelines *semaphore.Weighted // a place for each pipeline configuration that is decoded and loaded
@@ -139,12 +139,12 @@ func NewServer(cfg ServerConfig) *Server {
 	if cfg.ReadBacklog <= 0 {
 		cfg.ReadBacklog = DefaultReadBacklog
 	}
-	if cfg.Guard.Unfinished <= 0 {
-		cfg.Guard.Unfinished = max(guard.DefaultUnfinished, 2*cfg.MaxMessage)
+	if cfg.Limits.Unfinished <= 0 {
+		cfg.Limits.Unfinished = max(clientlimit.DefaultUnfinished, 2*cfg.MaxMessage)
 	}
 	s := &Server{
-		cfg:   cfg,
-		guard: guard.New(cfg.Guard),
+		cfg:     cfg,
+		limiter: clientlimit.New(cfg.Limits),
 
 		reads:     semaphore.NewWeighted(maxReads),
 		pipelines: semaphore.NewWeighted(1),
@@ -157,14 +157,14 @@ func NewServer(cfg ServerConfig) *Server {
 	opts := []grpc.ServerOption{
 		grpc.UnaryInterceptor(s.calls.unary),
 		grpc.ChainStreamInterceptor(s.calls.stream, s.commonStream),
-		grpc.StatsHandler(s.guard),
+		grpc.StatsHandler(s.limiter),
 		grpc.ForceServerCodecV2(newCodec(min(maxSmall, cfg.MaxMessage))),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(128 << 10),
 		grpc.MaxRecvMsgSize(cfg.MaxMessage),
 		grpc.MaxSendMsgSize(maxAnswer),
-		grpc.MaxConcurrentStreams(uint32(s.guard.Calls())),
+		grpc.MaxConcurrentStreams(uint32(s.limiter.Calls())),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.ConnectionTimeout(handshakeTime),
 		// The stream is what reports that a controller lives: one that vanished
@@ -198,13 +198,13 @@ func (s *Server) Add(sessions *Sessions, exec Executor) error {
 	return nil
 }
 
-// Guard bounds and counts the clients of the server.
-func (s *Server) Guard() *guard.Guard { return s.guard }
+// Limiter bounds and counts the clients of the server.
+func (s *Server) Limiter() *clientlimit.Limiter { return s.limiter }
 
 // Serve accepts connections on a listener until Close. It returns nil after
 // Close.
 func (s *Server) Serve(l net.Listener) error {
-	err := s.grpc.Serve(s.guard.Listener(l))
+	err := s.grpc.Serve(s.limiter.Listener(l))
 	select {
 	case <-s.done:
 		return nil
@@ -344,7 +344,7 @@ func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) e
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	out := s.backlogs.open(guard.ClientOf(ctx), cancel)
+	out := s.backlogs.open(clientlimit.ClientOf(ctx), cancel)
 	defer out.forget()
 	sent := make(chan error, 1)
 	go func() { sent <- out.send(stream) }()

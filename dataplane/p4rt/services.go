@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // common adds the services that gRPC tools expect at any port: server reflection (v1 and v1alpha)
@@ -37,10 +37,10 @@ func (s *Server) commonStream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	if !strings.HasPrefix(service, "grpc.") {
 		return handler(srv, stream)
 	}
-	leave, ok := guard.ClientOf(stream.Context()).Stream(service)
+	leave, ok := clientlimit.ClientOf(stream.Context()).Stream(service)
 	if !ok {
 		return status.Errorf(codes.ResourceExhausted,
-			"the connection has %d streams of %s, as many as it may", guard.MaxStreams, service)
+			"the connection has %d streams of %s, as many as it may", clientlimit.MaxStreams, service)
 	}
 	served := make(chan error, 1)
 	go func() { // it ends with the stream

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // TestCommonServices checks that tools can ask the server for its services, their files and its
@@ -102,7 +102,7 @@ func TestCommonServices(t *testing.T) {
 		return w, err
 	}
 	w, err := watch()
-	for range guard.MaxStreams - 1 {
+	for range clientlimit.MaxStreams - 1 {
 		if err == nil {
 			_, err = watch()
 		}
@@ -111,7 +111,7 @@ func TestCommonServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := watch(); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("one more than %d streams: %v, want ResourceExhausted", guard.MaxStreams, err)
+		t.Errorf("one more than %d streams: %v, want ResourceExhausted", clientlimit.MaxStreams, err)
 	}
 
 	s.Close(ctx) // waits for the streams

@@ -8,7 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // Limits of Sessions.
@@ -32,7 +32,7 @@ type Sessions struct {
 // Session is one controller's stream channel.
 type Session struct {
 	sessions *Sessions
-	client   *guard.Client // nil: not on a connection
+	client   *clientlimit.Client // nil: not on a connection
 	send     func(*p4v1.StreamMessageResponse)
 	role     *role // nil until the first arbitration update
 	election *electionID
@@ -64,7 +64,7 @@ func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session {
 }
 
 // open starts a session of a stream on a client's connection.
-func (s *Sessions) open(client *guard.Client, send func(*p4v1.StreamMessageResponse)) *Session {
+func (s *Sessions) open(client *clientlimit.Client, send func(*p4v1.StreamMessageResponse)) *Session {
 	return &Session{sessions: s, client: client, send: send}
 }
 
@@ -137,7 +137,7 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	r := s.roles[name]
 	if r == nil {
 		if n := s.rolesOf(x.client); n >= maxClientRoles {
-			x.client.Refuse(guard.Roles)
+			x.client.Refuse(clientlimit.Roles)
 			return errorf(codes.ResourceExhausted,
 				"role %q is new; the streams of this connection have %d roles, as many as they may", name, n)
 		}
@@ -148,7 +148,7 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	}
 	if s.roles[name] == nil && !s.makeRoom() {
 		if x.client != nil {
-			x.client.Refuse(guard.Roles)
+			x.client.Refuse(clientlimit.Roles)
 		}
 		return errorf(codes.ResourceExhausted,
 			"role %q is new; the device has %d roles with controllers, as many as it takes", name, maxRoles)
@@ -202,7 +202,7 @@ func (s *Sessions) forget(r *role) {
 }
 
 // rolesOf returns how many roles the sessions of a client have.
-func (s *Sessions) rolesOf(client *guard.Client) int {
+func (s *Sessions) rolesOf(client *clientlimit.Client) int {
 	n := 0
 	for _, r := range s.order {
 		if client != nil && slices.ContainsFunc(r.live, func(x *Session) bool {

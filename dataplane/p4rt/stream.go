@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
 // StreamChannel implements p4.v1.P4Runtime. The first arbitration update says
@@ -25,7 +25,7 @@ import (
 func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	client := guard.ClientOf(stream.Context())
+	client := clientlimit.ClientOf(stream.Context())
 	out := newOutbox(s.cfg.StreamQueue)
 	s.track(out)
 	defer s.untrack(out)
@@ -69,7 +69,7 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 // channel is the receiving side of one stream.
 type channel struct {
 	server *Server
-	client *guard.Client
+	client *clientlimit.Client
 	out    *outbox
 	// updates is the rate of arbitration updates that are taken: each of them stops all other requests
 	// that change state.
@@ -145,7 +145,7 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 		if !ok {
 			return nil, nil, errorf(codes.ResourceExhausted,
 				"the connection has %d stream channels of device %d; there is no room for more",
-				guard.MaxStreams, a.GetDeviceId())
+				clientlimit.MaxStreams, a.GetDeviceId())
 		}
 		c.leave = leave
 		c.dev, c.session = dev, dev.sessions.open(c.client, c.out.put)

@@ -3,7 +3,7 @@ package mrc
 import (
 	"fmt"
 
-	"github.com/weft-sdn/weft/endpoint/internal/tally"
+	"github.com/weft-sdn/weft/endpoint/internal/counts"
 )
 
 // Refusal is why a received frame was not accepted. Each refused frame counts under one reason.
@@ -69,9 +69,9 @@ func (r Refusal) String() string {
 type Refusals [refusals]uint64
 
 // Total is the number of refused frames.
-func (r Refusals) Total() uint64 { return tally.Total(r[:]) }
+func (r Refusals) Total() uint64 { return counts.Total(r[:]) }
 
 // Map is the counts that are not zero, by name.
 func (r Refusals) Map() map[string]uint64 {
-	return tally.Map(r[:], func(i int) string { return Refusal(i).String() })
+	return counts.Map(r[:], func(i int) string { return Refusal(i).String() })
 }

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
@@ -135,7 +135,8 @@ func reachable() uint64 {
 func startSwitches(ctx context.Context, n int, config *p4v1.ForwardingPipelineConfig) (
 	runners []*live.Runner, stop func() error, err error) {
 	// a stream of each switch
-	server := p4rt.NewServer(p4rt.ServerConfig{Guard: guard.Config{Calls: n + guard.MaxCalls}})
+	server := p4rt.NewServer(p4rt.ServerConfig{
+		Limits: clientlimit.Config{Calls: n + clientlimit.MaxCalls}})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/service/attend"
+	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -57,7 +57,7 @@ func newAttended(t *testing.T, counts time.Duration) *attended {
 	for i := range w.listeners {
 		cfg := hosts.DefaultConfig()
 		cfg.Epoch, cfg.CountsInterval = uint64(100+i), counts
-		a, err := attend.New(attend.Config{
+		a, err := hostrelay.New(hostrelay.Config{
 			Inventory: &inventory, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) {
 				return cc, nil
 			},

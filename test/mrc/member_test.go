@@ -20,7 +20,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/service"
-	"github.com/weft-sdn/weft/service/attend"
+	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -28,7 +28,7 @@ import (
 // controller does.
 type members struct {
 	f        *fabric
-	all      []*attend.Attendant
+	all      []*hostrelay.Relay
 	streams  []*bufconn.Listener
 	accepted atomic.Int64 // connections of hosts
 	stop     func()
@@ -57,7 +57,7 @@ func startMembers(f *fabric, n int) *members {
 		conns = append(conns, cc)
 		cfg := service.HostsConfig(&f.inv.MRC)
 		cfg.Epoch = uint64(1000 + i)
-		a, err := attend.New(attend.Config{
+		a, err := hostrelay.New(hostrelay.Config{
 			Inventory: &f.inv, Hosts: cfg, Connect: func(context.Context) (agent.Conn, error) {
 				return cc, nil
 			},

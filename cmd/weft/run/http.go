@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/weft-sdn/weft/dataplane/guard"
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 	"github.com/weft-sdn/weft/internal/certs"
-	"github.com/weft-sdn/weft/internal/gate"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 const (
@@ -35,7 +35,7 @@ type HTTP struct {
 }
 
 // ListenHTTP serves at an address, with TLS unless files is empty, to as many clients as g allows.
-func ListenHTTP(address string, handler http.Handler, files certs.Server, g *guard.Guard,
+func ListenHTTP(address string, handler http.Handler, files certs.Server, g *clientlimit.Limiter,
 	log *slog.Logger) (*HTTP, error) {
 	// Prometheus has a certificate without an identity, or one of a client.
 	files.Kinds = certs.KindController | certs.KindClient
@@ -57,7 +57,7 @@ func ListenHTTP(address string, handler http.Handler, files certs.Server, g *gua
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 			BaseContext: func(net.Listener) context.Context { return ctx },
 			ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-				return context.WithValue(ctx, httpConnKey{}, gate.Of(c))
+				return context.WithValue(ctx, httpConnKey{}, connlimit.Of(c))
 			},
 		},
 	}
@@ -70,13 +70,13 @@ func ListenHTTP(address string, handler http.Handler, files certs.Server, g *gua
 	return h, nil
 }
 
-// httpConnKey is the *gate.Conn in the context of a request.
+// httpConnKey is the *connlimit.Conn in the context of a request.
 type httpConnKey struct{}
 
 // trusting has clients with certificates count as no strangers.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(httpConnKey{}).(*gate.Conn); ok && c != nil && r.TLS != nil &&
+		if c, ok := r.Context().Value(httpConnKey{}).(*connlimit.Conn); ok && c != nil && r.TLS != nil &&
 			len(r.TLS.VerifiedChains) > 0 {
 			c.Trust()
 		}

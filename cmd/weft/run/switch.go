@@ -121,7 +121,7 @@ func (s *Switch) Run(ctx context.Context) (err error) {
 	var shown *HTTP
 	if s.HTTP != "" {
 		if shown, err = ListenHTTP(s.HTTP, s.handler(runner, server, names), s.TLS,
-			server.Guard(), log); err != nil {
+			server.Limiter(), log); err != nil {
 			return errors.Join(err, runner.Close(), listener.Close())
 		}
 		log.Info("metrics and traces are up", "http", shown.Address.String(), "tls", s.secured())

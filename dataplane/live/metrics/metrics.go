@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/weft-sdn/weft/dataplane/clientlimit"
 	"github.com/weft-sdn/weft/dataplane/drop"
-	"github.com/weft-sdn/weft/dataplane/guard"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
@@ -210,11 +210,11 @@ func (c *collector) server(e emitter) {
 	e.gauge(streams, float64(s.Streams))
 	e.count(messagesDropped, s.Dropped)
 	e.count(updates, s.Updates)
-	e.gauge(connections, float64(s.Guard.Connections))
-	e.gauge(unfinished, float64(s.Guard.Unfinished))
+	e.gauge(connections, float64(s.Clients.Connections))
+	e.gauge(unfinished, float64(s.Clients.Unfinished))
 	e.gauge(unread, float64(s.Unread))
-	for reason, n := range s.Guard.Refused {
-		e.count(turnedAway, n, guard.Reason(reason).String())
+	for reason, n := range s.Clients.Refused {
+		e.count(turnedAway, n, clientlimit.Reason(reason).String())
 	}
 	for call, n := range s.Calls {
 		e.count(calls, n, call.Method, call.Code)

@@ -1,4 +1,4 @@
-package attend
+package hostrelay
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Config is what an Attendant runs with.
+// Config is what an Relay runs with.
 type Config struct {
 	Inventory *inventory.Inventory
 	// Hosts defines how streams of hosts are served. Its epoch is another one after every start.
@@ -32,9 +32,9 @@ type Config struct {
 // backoff is between attempts to reach the decider, for each host. They share a connection.
 var backoff = retry.Backoff{Initial: 50 * time.Millisecond, Max: time.Second, Multiplier: 1.6}
 
-// An Attendant serves the hosts of one of several controllers. Its methods may be called from any
+// An Relay serves the hosts of one of several controllers. Its methods may be called from any
 // goroutine. It is the observer of its streams to hosts.
-type Attendant struct {
+type Relay struct {
 	cfg      Config
 	server   *hosts.Server
 	follower *mrc.Follower
@@ -47,20 +47,20 @@ type Attendant struct {
 	// mu guards the fields below it.
 	mu    sync.Mutex
 	seats map[string]*seat
-	// decisions counts the states that the decider has sent for hosts of this attendant.
+	// decisions counts the states that the decider has sent for hosts of this relay.
 	decisions uint64
 }
 
-// decisionWait is how long a host that holds nothing waits for the decider, before its attendant
+// decisionWait is how long a host that holds nothing waits for the decider, before its relay
 // gives it the state that the decider sent last.
 const decisionWait = 2 * time.Second
 
 // sentLook lies between two looks at what is on its way.
 const sentLook = 5 * time.Millisecond
 
-// New makes an attendant; Run runs it.
-func New(cfg Config) (*Attendant, error) {
-	a := &Attendant{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool),
+// New makes an relay; Run runs it.
+func New(cfg Config) (*Relay, error) {
+	a := &Relay{cfg: cfg, pool: hostapi.NewPool(), known: make(map[string]bool),
 		seats: make(map[string]*seat)}
 	for i := range cfg.Inventory.Hosts {
 		a.known[cfg.Inventory.Hosts[i].Name] = true
@@ -81,7 +81,7 @@ func New(cfg Config) (*Attendant, error) {
 
 // Run serves hosts on a listener, which it closes, until ctx ends, which is no error. It must be
 // called once.
-func (a *Attendant) Run(ctx context.Context, l net.Listener) error {
+func (a *Relay) Run(ctx context.Context, l net.Listener) error {
 	defer a.end()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.follower.Run(ctx) })
@@ -90,18 +90,18 @@ func (a *Attendant) Run(ctx context.Context, l net.Listener) error {
 }
 
 // SetTopology takes what is advertised now, see [mrc.Follower.SetTopology].
-func (a *Attendant) SetTopology(ctx context.Context, s *topology.Snapshot) error {
+func (a *Relay) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	return a.follower.SetTopology(ctx, s)
 }
 
 // SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
-func (a *Attendant) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+func (a *Relay) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	a.follower.SetPorts(ctx, sw, p)
 }
 
 // Sent returns when what follows from what was called before is on its way to the hosts, or ctx
 // ends.
-func (a *Attendant) Sent(ctx context.Context) {
+func (a *Relay) Sent(ctx context.Context) {
 	if a.follower.Flush(ctx) != nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (a *Attendant) Sent(ctx context.Context) {
 }
 
 // Connected returns how many hosts have a stream.
-func (a *Attendant) Connected() (n int) {
+func (a *Relay) Connected() (n int) {
 	for _, h := range a.server.List() {
 		if h.Connected {
 			n++
@@ -127,7 +127,7 @@ func (a *Attendant) Connected() (n int) {
 }
 
 // seat returns the seat of a host that is connected.
-func (a *Attendant) seat(host string) *seat {
+func (a *Relay) seat(host string) *seat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.seats[host]
@@ -136,10 +136,10 @@ func (a *Attendant) seat(host string) *seat {
 // The methods below are those of [hosts.Observer].
 
 // Hello opens a stream to the decider for a host of the inventory. A host that holds a version of
-// this attendant continues with it. For any other host the decider must say first what it should
+// this relay continues with it. For any other host the decider must say first what it should
 // hold: another controller may have served it since. A host that holds nothing, as after a restart,
 // gets what it held here before when the decider stays silent, and has not been heard since.
-func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
+func (a *Relay) Hello(host string, h *hostapi.Hello) error {
 	if !a.known[host] {
 		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
 	}
@@ -185,28 +185,28 @@ func (a *Attendant) Hello(host string, h *hostapi.Hello) error {
 }
 
 // inForce reports whether what a host held at the end of its last stream is what the decider wants
-// of it as far as this attendant knows: the decider has sent nothing for any host since.
-func (a *Attendant) inForce(s *seat) bool {
+// of it as far as this relay knows: the decider has sent nothing for any host since.
+func (a *Relay) inForce(s *seat) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return s.held != nil && s.decisions == a.decisions
 }
 
 // Applied is a host that holds what it was sent.
-func (a *Attendant) Applied(host string, _ hostapi.Version, _ []hostapi.Refused) {
+func (a *Relay) Applied(host string, _ hostapi.Version, _ []hostapi.Refused) {
 	a.seat(host).wake()
 }
 
 // Refused is a host that does not take something. One that does not hold what an update starts from
 // gets everything.
-func (a *Attendant) Refused(host string, r *hostapi.Refused) {
+func (a *Relay) Refused(host string, r *hostapi.Refused) {
 	if r.Code != hostapi.CodeUnknownBase {
 		a.seat(host).refused(r)
 	}
 }
 
 // EVEvents are EVs that a host found bad, or good again.
-func (a *Attendant) EVEvents(host string, e *hostapi.EVEvents) {
+func (a *Relay) EVEvents(host string, e *hostapi.EVEvents) {
 	s := a.seat(host)
 	for _, x := range e.Events {
 		s.agent.EVEvent(x)
@@ -217,7 +217,7 @@ func (a *Attendant) EVEvents(host string, e *hostapi.EVEvents) {
 }
 
 // EVCounts are what EVs carried.
-func (a *Attendant) EVCounts(host string, c *hostapi.EVCounts) {
+func (a *Relay) EVCounts(host string, c *hostapi.EVCounts) {
 	s := a.seat(host)
 	for _, x := range c.Counts {
 		s.agent.Count(x)
@@ -225,16 +225,16 @@ func (a *Attendant) EVCounts(host string, c *hostapi.EVCounts) {
 }
 
 // ProbeResult is what came of a probe.
-func (a *Attendant) ProbeResult(host string, r *hostapi.ProbeResult) { a.seat(host).result(r) }
+func (a *Relay) ProbeResult(host string, r *hostapi.ProbeResult) { a.seat(host).result(r) }
 
 // PortStatus is the ports of a host that are up.
-func (a *Attendant) PortStatus(host string, up hostapi.PortMask) {
+func (a *Relay) PortStatus(host string, up hostapi.PortMask) {
 	a.seat(host).agent.PortStatus(up)
 	a.follower.PortStatus(host, up)
 }
 
 // Gone is the end of a host's stream. What it holds is kept: it may come again.
-func (a *Attendant) Gone(host string, _ error) {
+func (a *Relay) Gone(host string, _ error) {
 	s := a.seat(host)
 	s.end()
 	<-s.done

@@ -1,5 +1,5 @@
-// Package tally adds up and names counts by reason.
-package tally
+// Package counts adds up and names counts by reason.
+package counts
 
 // Total is the sum of the counts.
 func Total(counts []uint64) uint64 {

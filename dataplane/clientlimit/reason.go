@@ -1,6 +1,6 @@
-package guard
+package clientlimit
 
-import "github.com/weft-sdn/weft/internal/gate"
+import "github.com/weft-sdn/weft/internal/connlimit"
 
 // Reason is why a client was turned away.
 type Reason uint8
@@ -19,13 +19,14 @@ const (
 )
 
 var reasonNames = [numReasons]string{
-	Connections: string(gate.Full), Strangers: string(gate.Strangers),
-	PerClient: string(gate.PerClient), Unfinished: "unfinished_messages",
+	Connections: string(connlimit.Full), Strangers: string(connlimit.Strangers),
+	PerClient: string(connlimit.PerClient), Unfinished: "unfinished_messages",
 	Backlog: "read_backlog", Stalled: "stalled_reader", Streams: "streams", Roles: "roles",
 }
 
 // String returns the name that metrics and logs have for a reason.
 func (r Reason) String() string { return reasonNames[r] }
 
-var reasonOf = map[gate.Reason]Reason{gate.Full: Connections, gate.Strangers: Strangers,
-	gate.PerClient: PerClient}
+var reasonOf = map[connlimit.Reason]Reason{
+	connlimit.Full: Connections, connlimit.Strangers: Strangers,
+	connlimit.PerClient: PerClient}

@@ -1,4 +1,4 @@
-package attend
+package hostrelay
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // A seat is a host's place at the decider, for one stream of the host. It is the endpoint of an
 // agent.
 type seat struct {
-	a     *Attendant
+	a     *Relay
 	host  string
 	hello *hostapi.Hello
 	agent *agent.Agent
@@ -23,7 +23,7 @@ type seat struct {
 	// What the host held by the decider's will, and its version, at the end of its stream.
 	version hostapi.Version
 	held    *hostapi.State
-	// decisions are those of the attendant at the end of the stream.
+	// decisions are those of the relay at the end of the stream.
 	decisions uint64
 
 	last *hostapi.State // what the host gets while the decider is silent; nil: nothing

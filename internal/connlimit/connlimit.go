@@ -1,10 +1,10 @@
-// Package gate bounds the connections of a server, so that clients that open many and use none
+// Package connlimit bounds the connections of a server, so that clients that open many and use none
 // leave room for those that do.
 //
 // A connection is a stranger's until the server reports that its client has shown who it is
 // ([Conn.Trust]). When a bound is reached, the stranger whose connection has moved no octet for the
 // longest time makes room. Connections of clients that are known give way to no stranger.
-package gate
+package connlimit
 
 import (
 	"container/list"

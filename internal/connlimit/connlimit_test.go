@@ -1,4 +1,4 @@
-package gate
+package connlimit
 
 import (
 	"crypto/tls"

@@ -1,16 +1,16 @@
-// Package attend serves the hosts of an MRC fabric that are connected to one of several
+// Package hostrelay serves the hosts of an MRC fabric that are connected to one of several
 // controllers.
 //
-// A host's stream ends at the [Attendant] of its controller. For each host the attendant has a
+// A host's stream ends at the [Relay] of its controller. For each host the relay has a
 // stream of its own to the controller that decides, where it takes the host's place: it hands on
 // what the host reports and answers. What the decider wants the host to hold passes through a
-// [mrc.Follower], which denies what the attendant's controller itself sees fail. So a denial waits
+// [mrc.Follower], which denies what the relay's controller itself sees fail. So a denial waits
 // neither for the decider nor for the store, and hosts stay connected when the decider changes:
 //
-//	host ◀──── state, less what is lost ──── Attendant ◀──── state ──── decider
+//	host ◀──── state, less what is lost ──── Relay ◀──── state ──── decider
 //	     ───── reports, answers ───────────▶           ───── the same ─▶
 //
 // While no controller decides, hosts keep the last states, and what fails is denied in them. A host
 // that starts again meanwhile gets its last state, if the decider has sent nothing for any host
 // since.
-package attend
+package hostrelay

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
-// gate hands streams to the server that there is at the time.
-type gate struct {
+// delegate hands streams to the server that there is at the time.
+type delegate struct {
 	hostpb.UnimplementedHostsServer
 	server func() *Server
 }
@@ -18,11 +18,11 @@ type gate struct {
 // now. Whoever accepts the connections makes sure that the other end may take the place of every
 // host.
 func Register(r grpc.ServiceRegistrar, server func() *Server) {
-	hostpb.RegisterHostsServer(r, &gate{server: server})
+	hostpb.RegisterHostsServer(r, &delegate{server: server})
 }
 
 // Subscribe serves a stream: it is gRPC's.
-func (g *gate) Subscribe(stream grpc.BidiStreamingServer[hostpb.HostMessage,
+func (g *delegate) Subscribe(stream grpc.BidiStreamingServer[hostpb.HostMessage,
 	hostpb.ControllerMessage]) error {
 	if s := g.server(); s != nil {
 		return s.Subscribe(stream)

@@ -1,4 +1,4 @@
-package guard
+package clientlimit
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/stats"
 
-	"github.com/weft-sdn/weft/internal/gate"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
-// Config is the limits of a Guard. A limit of 0 is its default.
+// Config is the limits of a Limiter. A limit of 0 is its default.
 type Config struct {
 	// Connections is how many there may be at once. Default: DefaultConnections.
 	Connections int
@@ -47,9 +47,9 @@ const (
 	DefaultStall       = 30 * time.Second
 )
 
-// Guard watches the connections of one server. It is a stats.Handler, which the server must be
+// Limiter watches the connections of one server. It is a stats.Handler, which the server must be
 // given.
-type Guard struct {
+type Limiter struct {
 	cfg        Config
 	unfinished atomic.Int64 // octets, of all connections
 	refused    [numReasons]atomic.Uint64
@@ -59,10 +59,10 @@ type Guard struct {
 	all map[*Client]struct{} // guarded by mu
 }
 
-var _ stats.Handler = (*Guard)(nil)
+var _ stats.Handler = (*Limiter)(nil)
 
-// New returns a Guard without connections.
-func New(cfg Config) *Guard {
+// New returns a Limiter without connections.
+func New(cfg Config) *Limiter {
 	if cfg.Connections <= 0 {
 		cfg.Connections = DefaultConnections
 	}
@@ -81,7 +81,7 @@ func New(cfg Config) *Guard {
 	if cfg.Stall <= 0 {
 		cfg.Stall = DefaultStall
 	}
-	g := &Guard{cfg: cfg, all: make(map[*Client]struct{})}
+	g := &Limiter{cfg: cfg, all: make(map[*Client]struct{})}
 	for i := range g.sometimes {
 		g.sometimes[i].Interval = time.Second
 	}
@@ -89,9 +89,9 @@ func New(cfg Config) *Guard {
 }
 
 // Calls returns how many calls and streams a connection may have.
-func (g *Guard) Calls() int { return g.cfg.Calls }
+func (g *Limiter) Calls() int { return g.cfg.Calls }
 
-// Stats counts what a Guard has seen.
+// Stats counts what a Limiter has seen.
 type Stats struct {
 	Connections int                // open
 	Unfinished  int64              // octets of messages that are not complete
@@ -99,7 +99,7 @@ type Stats struct {
 }
 
 // Stats returns the counts so far.
-func (g *Guard) Stats() Stats {
+func (g *Limiter) Stats() Stats {
 	g.mu.Lock()
 	s := Stats{Connections: len(g.all), Unfinished: g.unfinished.Load()}
 	g.mu.Unlock()
@@ -110,7 +110,7 @@ func (g *Guard) Stats() Stats {
 }
 
 // Refuse counts a client that was turned away, and logs it; host is empty where it is not known.
-func (g *Guard) Refuse(why Reason, host string) {
+func (g *Limiter) Refuse(why Reason, host string) {
 	n := g.refused[why].Add(1)
 	if g.cfg.Log != nil {
 		g.sometimes[why].Do(func() {
@@ -122,22 +122,22 @@ func (g *Guard) Refuse(why Reason, host string) {
 // Listener returns a listener that closes connections beyond the limits: where a stranger's has
 // been idle for the longest time, that one, and else the new one. It is to be called once for each
 // listener, whose connections are counted apart.
-func (g *Guard) Listener(l net.Listener) net.Listener {
+func (g *Limiter) Listener(l net.Listener) net.Listener {
 	return &listener{g.Bound(l), g}
 }
 
 // Bound returns a listener that closes connections beyond the limits, as Listener does, for another
-// protocol than gRPC: what a client has begun to send is not counted. [gate.Of] finds its
+// protocol than gRPC: what a client has begun to send is not counted. [connlimit.Of] finds its
 // connections.
-func (g *Guard) Bound(l net.Listener) net.Listener {
-	limits := gate.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers,
+func (g *Limiter) Bound(l net.Listener) net.Listener {
+	limits := connlimit.Limits{Connections: g.cfg.Connections, Strangers: g.cfg.Strangers,
 		PerClient: g.cfg.PerClient}
-	return gate.New(l, limits, func(why gate.Reason) { g.Refuse(reasonOf[why], "") })
+	return connlimit.New(l, limits, func(why connlimit.Reason) { g.Refuse(reasonOf[why], "") })
 }
 
 type listener struct {
 	net.Listener
-	g *Guard
+	g *Limiter
 }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -153,14 +153,14 @@ func (l *listener) Accept() (net.Conn, error) {
 	return &conn{Conn: c, client: x}, nil
 }
 
-func (g *Guard) leave(x *Client) {
+func (g *Limiter) leave(x *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget(x)
 }
 
 // forget ends the account of a client. The caller holds g.mu.
-func (g *Guard) forget(x *Client) {
+func (g *Limiter) forget(x *Client) {
 	if _, ok := g.all[x]; ok {
 		delete(g.all, x)
 		x.end()
@@ -170,7 +170,7 @@ func (g *Guard) forget(x *Client) {
 // relieve closes the connection with the most octets of messages that are not complete, unless
 // another call has made room meanwhile: clients that fill the server together must not each cost a
 // connection more, the last of which would be that of a client that behaves.
-func (g *Guard) relieve() {
+func (g *Limiter) relieve() {
 	g.mu.Lock()
 	if g.unfinished.Load() <= int64(g.cfg.Unfinished) {
 		g.mu.Unlock()
@@ -214,7 +214,7 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) Close() error {
-	c.client.guard.leave(c.client)
+	c.client.limiter.leave(c.client)
 	return c.Conn.Close()
 }
 
@@ -229,7 +229,7 @@ type address struct {
 type clientKey struct{}
 
 // TagConn implements stats.Handler.
-func (g *Guard) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
+func (g *Limiter) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
 	if a, ok := info.RemoteAddr.(address); ok {
 		return context.WithValue(ctx, clientKey{}, a.client)
 	}
@@ -237,13 +237,13 @@ func (g *Guard) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Co
 }
 
 // HandleConn implements stats.Handler.
-func (g *Guard) HandleConn(context.Context, stats.ConnStats) {}
+func (g *Limiter) HandleConn(context.Context, stats.ConnStats) {}
 
 // TagRPC implements stats.Handler.
-func (g *Guard) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (g *Limiter) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // HandleRPC implements stats.Handler.
-func (g *Guard) HandleRPC(ctx context.Context, s stats.RPCStats) {
+func (g *Limiter) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	x, ok := ctx.Value(clientKey{}).(*Client)
 	if !ok {
 		return

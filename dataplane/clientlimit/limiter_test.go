@@ -1,4 +1,4 @@
-package guard
+package clientlimit
 
 import (
 	"bytes"
@@ -43,8 +43,8 @@ func (q *queue) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// accept returns the connections from addresses that a Guard lets in.
-func accept(g *Guard, from ...string) (in []net.Conn, all []*stub) {
+// accept returns the connections from addresses that a Limiter lets in.
+func accept(g *Limiter, from ...string) (in []net.Conn, all []*stub) {
 	for _, a := range from {
 		all = append(all, &stub{from: a})
 	}
@@ -104,7 +104,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-func tag(g *Guard, c net.Conn) context.Context {
+func tag(g *Limiter, c net.Conn) context.Context {
 	return g.TagConn(context.Background(), &stats.ConnTagInfo{RemoteAddr: c.RemoteAddr()})
 }
 

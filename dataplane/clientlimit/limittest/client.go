@@ -1,6 +1,6 @@
-// Package guardtest is a gRPC client that does not behave, for tests: it sends what it likes,
+// Package limittest is a gRPC client that does not behave, for tests: it sends what it likes,
 // leaves messages unfinished, and never gives the server leave to send more.
-package guardtest
+package limittest
 
 import (
 	"bytes"

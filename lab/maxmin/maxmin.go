@@ -1,7 +1,7 @@
-// Package fluid computes what flows would get from a network if they were fluids: the max-min fair
+// Package maxmin computes what flows would get from a network if they were fluids: the max-min fair
 // rates of flows each of which may be divided over several paths in any way. It is what packets in
 // a network are measured by, and knows neither packets nor time.
-package fluid
+package maxmin
 
 import (
 	"errors"
@@ -29,12 +29,12 @@ const (
 	tolerance       = 1e-6
 )
 
-// MaxMin returns the rate of a flow of each demand, in the unit of the capacities, with which none
+// Rates returns the rate of a flow of each demand, in the unit of the capacities, with which none
 // can have more unless another that has no more gets less. These rates are unique. It raises the
 // rates of all demands alike until some cannot rise, fixes these, and goes on with the others
 // (progressive filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a
 // flow). The error wraps ErrDemand, or is the solver's.
-func MaxMin(capacities []float64, demands []Demand) ([]float64, error) {
+func Rates(capacities []float64, demands []Demand) ([]float64, error) {
 	largest := 0.0
 	for i, c := range capacities {
 		if c < 0 {

@@ -45,29 +45,29 @@ func (c *Config) static() bool {
 	return len(c.Tokens) > 0 || len(c.Certificates) > 0 || c.Verified || c.OIDC
 }
 
-// Gate finds the principals of requests. Its methods may be called from any goroutine.
-type Gate struct {
+// Authenticator finds the principals of requests. Its methods may be called from any goroutine.
+type Authenticator struct {
 	cfg Config
 	dir *Directory
 }
 
-// NewGate returns a gate on a directory.
-func NewGate(cfg Config, dir *Directory) *Gate {
+// NewAuthenticator returns an authenticator on a directory.
+func NewAuthenticator(cfg Config, dir *Directory) *Authenticator {
 	if cfg.Times == (Times{}) {
 		cfg.Times = DefaultTimes()
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Gate{cfg: cfg, dir: dir}
+	return &Authenticator{cfg: cfg, dir: dir}
 }
 
 // Required reports whether the API asks for credentials: a way to show them is configured, or there
 // is a user or a token.
-func (g *Gate) Required() bool { return g.cfg.static() || !g.dir.Empty() }
+func (g *Authenticator) Required() bool { return g.cfg.static() || !g.dir.Empty() }
 
 // Ways returns the ways to sign in.
-func (g *Gate) Ways() []api.Way {
+func (g *Authenticator) Ways() []api.Way {
 	var out []api.Way
 	for _, w := range []struct {
 		way api.Way
@@ -102,7 +102,7 @@ func CookieName(tls bool) string {
 // Identify returns who makes a request: nobody without credentials that count, and anybody where
 // the API asks for none. An error says what is wrong with them and wraps [ErrCredentials], or
 // [ErrStore] where that is not known; the principal is nobody then.
-func (g *Gate) Identify(r *http.Request) (Principal, error) {
+func (g *Authenticator) Identify(r *http.Request) (Principal, error) {
 	p, err := g.identify(r)
 	if !p.Known() && !g.Required() {
 		return Anybody, nil
@@ -110,7 +110,7 @@ func (g *Gate) Identify(r *http.Request) (Principal, error) {
 	return p, err
 }
 
-func (g *Gate) identify(r *http.Request) (Principal, error) {
+func (g *Authenticator) identify(r *http.Request) (Principal, error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, text, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -132,7 +132,7 @@ func (g *Gate) identify(r *http.Request) (Principal, error) {
 func clip(s string) string { return s[:min(len(s), 64)] }
 
 // Token returns the principal of a token: one of the file, or one that the API has made.
-func (g *Gate) Token(ctx context.Context, text string) (Principal, error) {
+func (g *Authenticator) Token(ctx context.Context, text string) (Principal, error) {
 	given := sha256.Sum256([]byte(text))
 	match := 0
 	for i := range g.cfg.Tokens { // all of them: the time taken says nothing
@@ -180,7 +180,7 @@ func (t *token) principal() Principal {
 var errSession = fmt.Errorf("%w: the session has ended", ErrCredentials)
 
 // session returns the principal of a session.
-func (g *Gate) session(ctx context.Context, value string) (Principal, error) {
+func (g *Authenticator) session(ctx context.Context, value string) (Principal, error) {
 	id, secret, ok := split("", value)
 	if !ok {
 		return Principal{}, errSession

@@ -1,4 +1,4 @@
-package guard
+package clientlimit
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/weft-sdn/weft/internal/gate"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // What one connection may have at once.
@@ -27,9 +27,9 @@ const overhead = 512
 
 // Client is one connection.
 type Client struct {
-	guard *Guard
-	host  string
-	conn  net.Conn
+	limiter *Limiter
+	host    string
+	conn    net.Conn
 	// Requests has a place for each request that may be under way at once.
 	Requests *semaphore.Weighted
 	// Reads has a place for each answer to a Read that may be put together at once.
@@ -42,12 +42,12 @@ type Client struct {
 	gone    bool           // guarded by mu; what is received counts no longer
 }
 
-func newClient(g *Guard, host string) *Client {
-	return &Client{guard: g, host: host, Requests: semaphore.NewWeighted(maxRequests),
+func newClient(g *Limiter, host string) *Client {
+	return &Client{limiter: g, host: host, Requests: semaphore.NewWeighted(maxRequests),
 		Reads: semaphore.NewWeighted(maxReads), streams: make(map[string]int)}
 }
 
-// ClientOf returns the client of a call. A call of a server without a Guard has one of its own.
+// ClientOf returns the client of a call. A call of a server without a Limiter has one of its own.
 func ClientOf(ctx context.Context) *Client {
 	if x, ok := ctx.Value(clientKey{}).(*Client); ok {
 		return x
@@ -56,13 +56,13 @@ func ClientOf(ctx context.Context) *Client {
 }
 
 // Stall returns how long the client may read nothing of an answer that waits for it.
-func (x *Client) Stall() time.Duration { return x.guard.cfg.Stall }
+func (x *Client) Stall() time.Duration { return x.limiter.cfg.Stall }
 
 // Trust marks the client as known: its connection does not give way to those of strangers.
-func (x *Client) Trust() { gate.Of(x.conn).Trust() }
+func (x *Client) Trust() { connlimit.Of(x.conn).Trust() }
 
 // Refuse counts that the client was turned away.
-func (x *Client) Refuse(why Reason) { x.guard.Refuse(why, x.host) }
+func (x *Client) Refuse(why Reason) { x.limiter.Refuse(why, x.host) }
 
 // Stream takes a place for a stream of a service; ok is false, and the client counted as turned
 // away, when there is none left. leave gives the place back.
@@ -97,8 +97,8 @@ func (x *Client) received(n int) {
 	}
 	x.held += int64(n)
 	x.mu.Unlock()
-	if x.guard.unfinished.Add(int64(n)) > int64(x.guard.cfg.Unfinished) {
-		x.guard.relieve()
+	if x.limiter.unfinished.Add(int64(n)) > int64(x.limiter.cfg.Unfinished) {
+		x.limiter.relieve()
 	}
 }
 
@@ -116,7 +116,7 @@ func (x *Client) settle(n int64) {
 	n = min(n, x.held)
 	x.held -= n
 	x.mu.Unlock()
-	x.guard.unfinished.Add(-n)
+	x.limiter.unfinished.Add(-n)
 }
 
 // calls accounts for calls that begin or end. Without one there is no message.

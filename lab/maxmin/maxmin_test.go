@@ -1,4 +1,4 @@
-package fluid
+package maxmin
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func TestMaxMin(t *testing.T) {
 			[]float64{1e9, 3e11}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := MaxMin(c.capacities, c.demands)
+			got, err := Rates(c.capacities, c.demands)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +71,7 @@ func TestMaxMinRefuses(t *testing.T) {
 		"an unknown link":       {[]float64{1}, Demand{1, [][]int{{1}}}},
 		"a path without a link": {[]float64{1}, Demand{1, [][]int{{}}}},
 	} {
-		if _, err := MaxMin(c.capacities, []Demand{c.demand}); !errors.Is(err, ErrDemand) {
+		if _, err := Rates(c.capacities, []Demand{c.demand}); !errors.Is(err, ErrDemand) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

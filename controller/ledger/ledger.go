@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/internal/owner"
+	"github.com/weft-sdn/weft/internal/loop"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -49,7 +49,7 @@ type Options struct {
 
 // Core is what a Ledger runs. Its methods are called by one goroutine, the owner.
 type Core interface {
-	owner.Core
+	loop.Core
 	// Kept takes that the store has all writes up to a number. It is called before Tick and before
 	// each step.
 	Kept(n uint64)
@@ -75,7 +75,7 @@ type Step struct {
 // otherwise.
 type Ledger struct {
 	o      Options
-	loop   *owner.Loop
+	loop   *loop.Loop
 	writer *store.Writer
 	// For the owner alone: what waits for the store, and whether it is reported that a write failed.
 	held    []held
@@ -91,7 +91,7 @@ type held struct {
 
 // New returns a ledger. Run must be called.
 func New(o Options) *Ledger {
-	l := &Ledger{o: o, loop: owner.New(o.Start)}
+	l := &Ledger{o: o, loop: loop.New(o.Start)}
 	// The call itself does nothing: a step follows.
 	l.writer = store.NewWriter(o.Store, func() { l.loop.Post(nil, func() {}) })
 	return l
@@ -115,7 +115,7 @@ type kept struct {
 	l *Ledger
 }
 
-// Tick implements owner.Core.
+// Tick implements loop.Core.
 func (k kept) Tick(now time.Duration) {
 	k.Core.Kept(k.l.kept())
 	k.Core.Tick(now)
@@ -208,7 +208,7 @@ func (l *Ledger) Err() error { return l.writer.Err() }
 // whether or not it is kept. f must not make changes for clients, nor give them answers.
 func (l *Ledger) Do(ctx context.Context, f func()) error {
 	err := l.loop.Do(ctx, f)
-	if errors.Is(err, owner.ErrEnded) {
+	if errors.Is(err, loop.ErrEnded) {
 		return ErrStopped
 	}
 	return err

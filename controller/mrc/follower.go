@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/internal/owner"
+	"github.com/weft-sdn/weft/internal/loop"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -24,7 +24,7 @@ import (
 // for what follows, and have no effect after Run.
 type Follower struct {
 	places
-	loop *owner.Loop
+	loop *loop.Loop
 	set  func(host string, s *hostapi.State)
 
 	hosts map[string]*followed
@@ -61,7 +61,7 @@ func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.Stat
 		return nil, err
 	}
 	return &Follower{
-		places: newPlaces(core, inv), loop: owner.New(time.Now()), set: set, hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
+		places: newPlaces(core, inv), loop: loop.New(time.Now()), set: set, hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
 	}, nil
 }
 
@@ -86,7 +86,7 @@ func (f *Follower) PortStatus(host string, up hostapi.PortMask) {
 }
 
 // Decide takes the state that the decider wants a host to hold, and returns when the host's state has
-// been set accordingly. The state must not be changed any more. The error is ctx's, or [owner.ErrEnded].
+// been set accordingly. The state must not be changed any more. The error is ctx's, or [loop.ErrEnded].
 func (f *Follower) Decide(ctx context.Context, host string, s *hostapi.State) error {
 	return f.loop.Do(ctx, func() {
 		h := f.hosts[host]
@@ -100,7 +100,7 @@ func (f *Follower) Decide(ctx context.Context, host string, s *hostapi.State) er
 }
 
 // Flush returns when the states that follow from what was called before have been set. The error is
-// ctx's, or [owner.ErrEnded].
+// ctx's, or [loop.ErrEnded].
 func (f *Follower) Flush(ctx context.Context) error { return f.loop.Do(ctx, func() {}) }
 
 // Forget has the follower set no state of a host until the next Decide.

@@ -1,4 +1,4 @@
-package owner_test
+package loop_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-sdn/weft/internal/owner"
+	"github.com/weft-sdn/weft/internal/loop"
 )
 
 // alarms is due at times, and notes when it was ticked.
@@ -35,7 +35,7 @@ func (a *alarms) Next() (time.Duration, bool) {
 func TestLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &alarms{due: []time.Duration{2 * time.Second, 5 * time.Second}}
-		l := owner.New(time.Now())
+		l := loop.New(time.Now())
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error, 1)
 		var done int64 // the owner's
@@ -67,7 +67,7 @@ func TestLoop(t *testing.T) {
 			t.Errorf("ticked at %v, want %v", slices.Compact(core.ticked), want)
 		}
 		<-l.Ended()
-		if err := l.Do(t.Context(), func() { t.Error("a call after the end") }); !errors.Is(err, owner.ErrEnded) {
+		if err := l.Do(t.Context(), func() { t.Error("a call after the end") }); !errors.Is(err, loop.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 		l.Post(nil, func() { t.Error("a call after the end") })
@@ -77,7 +77,7 @@ func TestLoop(t *testing.T) {
 // TestFlushFails: the loop ends, and so do its callers.
 func TestFlushFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, broken := owner.New(time.Now()), errors.New("broken")
+		l, broken := loop.New(time.Now()), errors.New("broken")
 		ran := make(chan error, 1)
 		armed := false
 		go func() {
@@ -88,7 +88,7 @@ func TestFlushFails(t *testing.T) {
 				return nil
 			})
 		}()
-		if err := l.Do(t.Context(), func() { armed = true }); !errors.Is(err, owner.ErrEnded) {
+		if err := l.Do(t.Context(), func() { armed = true }); !errors.Is(err, loop.ErrEnded) {
 			t.Errorf("a call whose flush fails: %v", err)
 		}
 		if err := <-ran; !errors.Is(err, broken) {

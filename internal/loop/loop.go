@@ -1,6 +1,6 @@
-// Package owner has one goroutine own something with a clock: others have it do things, and it does
+// Package loop has one goroutine own something with a clock: others have it do things, and it does
 // what is due.
-package owner
+package loop
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 )
 
 // ErrEnded is a call of a loop that has ended; it did nothing.
-var ErrEnded = errors.New("owner: ended")
+var ErrEnded = errors.New("loop: ended")
 
-// A Core is what is owned. Its time is that since the loop's start.
+// A Core is what a loop owns. Its time is that since the start of the loop.
 type Core interface {
 	// Tick does what is due.
 	Tick(now time.Duration)
@@ -19,7 +19,7 @@ type Core interface {
 	Next() (at time.Duration, ok bool)
 }
 
-// A Loop is the way to an owner. Its methods may be called from any goroutine but the owner's;
+// A Loop is the way to the goroutine that owns a core. Its methods may be called from any other one;
 // before Run they wait for it.
 type Loop struct {
 	start time.Time

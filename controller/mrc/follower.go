@@ -3,6 +3,7 @@ package mrc
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ type Follower struct {
 	// made has the states of hosts under the present losses, and was those under the losses before.
 	made, was map[madeOf]*hostapi.State
 	lost      *topology.LostWays
-	fabric    *fabric // of lost; nil: there is none yet
+	of        *fabric // of lost; nil: there is none yet
 }
 
 // followed is a host that a Follower sets states of.
@@ -56,17 +57,34 @@ func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.Stat
 	cfg := Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
 	// Hosts answer the probes of the decider.
 	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Suspects.Deny = 0, 0, false
-	core, err := New(cfg)
-	if err != nil {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	// Drains are in the states that the decider sends.
+	fabric := newFabricState(&cfg, outside{
+		drainedLink: func(*edge) bool { return false },
+		drainedPort: func(string, uint8) bool { return false },
+		moved:       func(topology.LinkID) {}, synced: func() {}, renewed: func(*fabric) {},
+	})
 	return &Follower{
-		places: newPlaces(core, inv), loop: loop.New(time.Now()), set: set, hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
+		places: newPlaces(fabric, inv), loop: loop.New(time.Now()), set: set, hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
 	}, nil
 }
 
 // Run runs until ctx ends, which is no error. It must be called once.
-func (f *Follower) Run(ctx context.Context) error { return f.loop.Run(ctx, f.core, f.flush) }
+func (f *Follower) Run(ctx context.Context) error { return f.loop.Run(ctx, f, f.flush) }
+
+// Tick implements [loop.Core].
+func (f *Follower) Tick(now time.Duration) { f.state.Tick(now) }
+
+// Next implements [loop.Core].
+func (f *Follower) Next() (at time.Duration, ok bool) {
+	if f.state.fabric == nil {
+		return 0, false
+	}
+	at = f.state.next(math.MaxInt64)
+	return max(at, f.state.now), at != math.MaxInt64
+}
 
 // SetTopology takes what is advertised now. Nothing is denied before the first snapshot that is not
 // incomplete, and has a node.
@@ -82,7 +100,7 @@ func (f *Follower) SetPorts(ctx context.Context, sw string, p controller.PortSta
 
 // PortStatus takes which ports of a host are up, as the host reports.
 func (f *Follower) PortStatus(host string, up hostapi.PortMask) {
-	f.loop.Post(nil, func() { _ = f.core.PortStatus(host, up) }) // one that is not attached is the decider's to count
+	f.loop.Post(nil, func() { _ = f.state.PortStatus(host, up) }) // one that is not attached is the decider's to count
 }
 
 // Decide takes the state that the decider wants a host to hold, and returns when the host's state has
@@ -108,13 +126,11 @@ func (f *Follower) Forget(host string) { f.loop.Post(nil, func() { delete(f.host
 
 // flush sets the states of hosts after an input.
 func (f *Follower) flush(context.Context) error {
-	c := f.core
-	changed := len(c.links.touched)+len(c.leaves.touched)+len(c.hosts.dirty) > 0 || c.hosts.remask
-	c.Ready() // settles; what hosts are told follows from what the decider has decided
+	changed, now := f.state.take(), f.state.fabric
 	switch {
-	case c.fabric == nil:
-	case changed || c.fabric != f.fabric:
-		f.fabric, f.lost = c.fabric, c.lost()
+	case now == nil:
+	case changed || now != f.of:
+		f.of, f.lost = now, now.clos.Lost(f.state.losses())
 		f.was, f.made = f.made, make(map[madeOf]*hostapi.State, len(f.made))
 		for name, h := range f.hosts {
 			f.update(name, h)
@@ -138,7 +154,7 @@ func (f *Follower) prune() {
 // update sets the state of a host, if it is another one than before.
 func (f *Follower) update(name string, h *followed) {
 	shared, ports := h.decided, hostapi.PortMask(0)
-	if at := f.core.hosts.byName[name]; at != nil && f.fabric != nil {
+	if at := f.state.hosts.byName[name]; at != nil && f.of != nil {
 		shared, ports = f.deny(h.decided, at.rack), at.ports.denied&^h.decided.DeniedPorts
 	}
 	if h.told != nil && h.shared == shared && h.ports == ports {
@@ -159,7 +175,7 @@ func (f *Follower) deny(s *hostapi.State, from *rack) *hostapi.State {
 	if out, ok := f.made[of]; ok {
 		return out
 	}
-	out := f.fabric.deny(s, from, f.core.hosts, f.lost)
+	out := f.of.deny(s, from, f.state.hosts, f.lost)
 	if before, ok := f.was[of]; ok && before.Equal(out) {
 		out = before
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// places has a core know which hosts are attached where, and what switches report of their ports, by
+// places has a fabric know which hosts are attached where, and what switches report of their ports, by
 // the names of the inventory. It belongs to the goroutine of the core.
 type places struct {
-	core      *Core
+	state     *fabricState
 	inventory *inventory.Inventory
 	nodes     []*topology.Node          // of the topology whose hosts the core has
 	switches  map[string]*topology.Node // what switches are or were
@@ -21,22 +21,24 @@ type places struct {
 	attached  map[string]Host
 }
 
-func newPlaces(core *Core, inv *inventory.Inventory) places {
-	return places{core: core, inventory: inv, switches: make(map[string]*topology.Node), ports: make(map[string]controller.PortStates), attached: make(map[string]Host)}
+func newPlaces(f *fabricState, inv *inventory.Inventory) places {
+	return places{
+		state: f, inventory: inv, switches: make(map[string]*topology.Node),
+		ports: make(map[string]controller.PortStates), attached: make(map[string]Host)}
 }
 
 // setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node, says
 // all there is: from then on what is missing is down. put is called for each host that the core has
 // anew, or refuses.
 func (p *places) setTopology(s *topology.Snapshot, put func(host string, err error)) {
-	p.core.SetTopology(s)
+	p.state.SetTopology(s)
 	if !s.Incomplete() && len(s.Nodes) > 0 {
 		p.attach(s, put)
-		p.core.InSync()
+		p.state.InSync()
 	}
 }
 
-// attach has the core know which hosts are attached where, as far as that has changed.
+// attach has the fabric know which hosts are attached where, as far as that has changed.
 func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) {
 	if slices.Equal(p.nodes, s.Nodes) {
 		return
@@ -47,7 +49,7 @@ func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) 
 		if was, ok := p.attached[h.Name]; ok && was.same(&h) {
 			continue
 		}
-		err := p.core.PutHost(h)
+		err := p.state.PutHost(h)
 		if err == nil {
 			p.attached[h.Name] = h
 		}
@@ -55,7 +57,7 @@ func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) 
 	}
 }
 
-// find notes which nodes the switches of the inventory are, and has the core know what is known of the
+// find notes which nodes the switches of the inventory are, and has the fabric know what is known of the
 // ports of those that have been found, or are other nodes than before.
 func (p *places) find(nodes map[string]*topology.Node) {
 	var moved []string
@@ -66,14 +68,14 @@ func (p *places) find(nodes map[string]*topology.Node) {
 		}
 		moved = append(moved, sw)
 		if before != nil {
-			p.core.SetPorts(before.ID, nil)
-			p.core.SetPortNumbers(before.ID, nil)
+			p.state.SetPorts(before.ID, nil)
+			p.state.SetPortNumbers(before.ID, nil)
 		}
 	}
 	maps.Copy(p.switches, nodes)
 	for _, sw := range moved {
-		p.core.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
-		p.core.SetPorts(nodes[sw].ID, p.ports[sw].Up)
+		p.state.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
+		p.state.SetPorts(nodes[sw].ID, p.ports[sw].Up)
 	}
 }
 
@@ -81,8 +83,8 @@ func (p *places) find(nodes map[string]*topology.Node) {
 func (p *places) setPorts(sw string, s controller.PortStates) {
 	p.ports[sw] = s
 	if n := p.switches[sw]; n != nil {
-		p.core.SetPortNumbers(n.ID, p.numbers(sw))
-		p.core.SetPorts(n.ID, s.Up)
+		p.state.SetPortNumbers(n.ID, p.numbers(sw))
+		p.state.SetPorts(n.ID, s.Up)
 	}
 }
 

@@ -78,6 +78,7 @@ type Runner struct {
 	ledger *ledger.Ledger
 
 	// For the goroutine of the core alone, as is what wanted has.
+	core *Core
 	places
 	wanted   *wanted
 	desk     *desk
@@ -120,7 +121,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	r := &Runner{
-		opts: o, places: newPlaces(core, o.Inventory),
+		opts: o, core: core, places: newPlaces(core.fabricState, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {

@@ -69,18 +69,3 @@ func (c *Core) Refused(name, reason string) error {
 	}
 	return nil
 }
-
-// PortStatus records which ports of a host are up, as the host has it.
-func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
-	h, err := c.hosts.find(name)
-	if err != nil {
-		return err
-	}
-	if up&1 != 0 {
-		c.counters.BadPorts++
-		return fmt.Errorf("host %s: ports up %#x, want ports from 1 on: %w", name, uint32(up), ErrMalformed)
-	}
-	h.ports.up, h.ports.upKnown = up, true
-	c.hosts.look(h)
-	return nil
-}

@@ -121,7 +121,7 @@ func TestDocumentedKinds(t *testing.T) {
 		}
 		specs++
 		fields(k.Spec, "json", func(owner reflect.Type, name string) {
-			named := regexp.MustCompile("[`.\\]{ ]" + name + "[`.\\[:]")
+			named := regexp.MustCompile("[`\".\\]{ ]" + name + "[`\".\\[:]")
 			if !named.MatchString(text) {
 				t.Errorf("the documents: nothing about %s of %v, of %s", name, owner, k.Nouns)
 			}

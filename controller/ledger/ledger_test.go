@@ -399,8 +399,18 @@ func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.appl
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)
-		var done []string // the owner's, read when it waits
-		say := func(what string) { done = append(done, what) }
+		var mu sync.Mutex
+		var done []string
+		say := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			done = append(done, what)
+		}
+		said := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Join(done, ", ")
+		}
 		core := &term{versions: resource.NewVersions("versions")}
 		core.Ledger = ledger.New(ledger.Options{
 			Store: s, Start: time.Now(), Versions: core.versions, Failed: api.EventStoreFailed,
@@ -423,7 +433,9 @@ func TestSteps(t *testing.T) {
 		core.ended.Go(func() { _ = core.Run(ctx, core, step) }) // it ends with ctx
 		want := func(of string, write func(context.Context, func() error) error, first, all string) {
 			t.Helper()
+			mu.Lock()
 			done = nil
+			mu.Unlock()
 			s.Answer(func(ctx context.Context, apply func() error) error {
 				time.Sleep(time.Second)
 				return write(ctx, apply)
@@ -432,12 +444,12 @@ func TestSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if got := strings.Join(done, ", "); got != first {
+			if got := said(); got != first {
 				t.Errorf("%s, while it is written: %q, want %q", of, got, first)
 			}
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
-			if got := strings.Join(done, ", "); got != all {
+			if got := said(); got != all {
 				t.Errorf("%s, afterwards: %q, want %q", of, got, all)
 			}
 		}

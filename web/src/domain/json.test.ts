@@ -22,3 +22,12 @@ test('strings, fractions and numbers that a double holds stay as they are', () =
   }
   expect(parseExact('1.8446612682070000641e19')).toBe(1.8446612682070000641e19);
 });
+
+test('strings of others that look like marks stay strings', () => {
+  const big = '18446612682070000641';
+  for (const name of ['\u0000n12', '\u0000nx', '\u0000s12', '\u0000', '\u0000\u0000n1', 'n\u0000n1']) {
+    const text = `{"name":${JSON.stringify(name)},${JSON.stringify(name)}:[${JSON.stringify(name)}],"va":${big}}`;
+    expect(parseExact(text)).toEqual({ name, [name]: [name], va: BigInt(big) });
+    expect(formatExact({ name, va: BigInt(big) })).toBe(`{"name":${JSON.stringify(name)},"va":${big}}`);
+  }
+});

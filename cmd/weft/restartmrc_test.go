@@ -140,6 +140,10 @@ func TestRestartMRC(t *testing.T) {
 	}
 	first.ready()
 	const pair = "P1-T0-1:P1-T0-2"
+	first.until("a host that may have the profile is there", func() bool {
+		_, err := first.rest.EVProfiles().Get(t.Context(), pair)
+		return err == nil
+	})
 	if _, err := first.rest.EVProfiles().Put(t.Context(), pair,
 		api.EVProfileSpec{Mode: api.EVModeExplicit, MinActive: 2}, client.Write{}); err != nil {
 		t.Fatal(err)

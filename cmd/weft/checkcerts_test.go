@@ -29,6 +29,8 @@ func TestCheckCertificates(t *testing.T) {
 	ours.IssueFor(t, "both", nobody, "192.0.2.1", asks, serves)
 	ours.IssueFor(t, "asks", nobody, "192.0.2.1", asks)
 	ours.IssueFor(t, "serves", nobody, "192.0.2.1", serves)
+	ours.IssueBeyond(t, "asks longer", nobody, "192.0.2.1", asks)
+	ours.IssueBeyond(t, "longer", nobody, "192.0.2.1", asks, serves)
 	ours.IssueFor(t, "mails", nobody, "192.0.2.1", x509.ExtKeyUsageEmailProtection)
 	ours.IssueFor(t, "192.0.2.1", nobody, "", asks, serves)
 	switchs, host := good, good
@@ -69,6 +71,8 @@ cluster:
 		{"both", ours, "", ""},
 		{"asks", ours, "", "is not for serverAuth: want serverAuth and clientAuth"},
 		{"serves", ours, "", "is not for clientAuth: want serverAuth and clientAuth"},
+		{"asks longer", ours, "", "is not for serverAuth: want serverAuth and clientAuth"},
+		{"longer", ours, "", ""},
 		{"mails", ours, "", "is not for serverAuth"},
 		{"switch", ours, "", "is not for clientAuth"},
 		{"host", ours, "", "is not for serverAuth"},

@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -260,9 +261,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 		name  string
 	}{{x509.ExtKeyUsageAny, ""}, {x509.ExtKeyUsageServerAuth, "serverAuth"},
 		{x509.ExtKeyUsageClientAuth, "clientAuth"}} {
-		_, err := pair.Leaf.Verify(x509.VerifyOptions{
-			Roots: authorities, Intermediates: between, CurrentTime: pair.Leaf.NotAfter,
-			KeyUsages: []x509.ExtKeyUsage{use.usage},
+		err := verifyEver(pair.Leaf, x509.VerifyOptions{
+			Roots: authorities, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use.usage},
 		})
 		var authority x509.UnknownAuthorityError
 		var invalid x509.CertificateInvalidError
@@ -305,6 +305,18 @@ func (s Server) CheckServes() error {
 			"%s is not for serverAuth: want that among its extended key usages", s.CertFile)}
 	}
 	return nil
+}
+
+// verifyEver verifies a certificate at a time at which it and its authorities are valid, if there
+// is one: an authority may end before what it has signed, or have been renewed after.
+func verifyEver(c *x509.Certificate, o x509.VerifyOptions) (err error) {
+	for _, at := range []time.Time{c.NotAfter, c.NotBefore, time.Now()} {
+		o.CurrentTime = at
+		if _, err = c.Verify(o); !isExpired(err) {
+			return err
+		}
+	}
+	return err
 }
 
 func isExpired(err error) bool {

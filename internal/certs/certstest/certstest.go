@@ -96,7 +96,21 @@ func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...str
 func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, address string,
 	uses ...x509.ExtKeyUsage) {
 	t.Helper()
+	a.issueFor(t, template(), name, id, address, uses)
+}
+
+// IssueBeyond is IssueFor of a certificate that is good for a day longer than its authority.
+func (a *Authority) IssueBeyond(t testing.TB, name string, id certs.Identity, address string,
+	uses ...x509.ExtKeyUsage) {
+	t.Helper()
 	c := template()
+	c.NotAfter = c.NotAfter.Add(24 * time.Hour)
+	a.issueFor(t, c, name, id, address, uses)
+}
+
+func (a *Authority) issueFor(t testing.TB, c *x509.Certificate, name string, id certs.Identity,
+	address string, uses []x509.ExtKeyUsage) {
+	t.Helper()
 	c.Subject.CommonName, c.ExtKeyUsage = name, uses
 	if id != (certs.Identity{}) {
 		c.URIs = []*url.URL{id.URI()}

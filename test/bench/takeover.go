@@ -25,11 +25,13 @@ import (
 )
 
 // takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause
-// is what follows each time, and takeoverPatience is how long all may take.
+// is what follows each time, and takeoverPatience is how long all may take. takeoverReady is when all
+// have a core ready after a start together: until then a decider plans the network by itself.
 const (
 	takeovers        = 10
 	takeoverPause    = 20 * time.Second
 	takeoverPatience = 30 * time.Minute
+	takeoverReady    = time.Minute
 )
 
 // takingOver measures what it takes another controller to go on.
@@ -79,7 +81,7 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	if err := t.next(ctx); err != nil {
 		return err
 	}
-	if err := pause(ctx, takeoverPause); err != nil {
+	if err := pause(ctx, takeoverReady); err != nil {
 		return err
 	}
 	k.written = k.updates()

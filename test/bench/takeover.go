@@ -25,8 +25,8 @@ import (
 )
 
 // takeovers is how often the decider dies, and how often the leader of the etcd does, takeoverPause
-// is what follows each time, and takeoverPatience is how long all may take. takeoverReady is when all
-// have a core ready after a start together: until then a decider plans the network by itself.
+// is what follows each time, and takeoverPatience is how long all may take. takeoverReady is when
+// all have a core ready after a start together: until then a decider plans the network by itself.
 const (
 	takeovers        = 10
 	takeoverPause    = 20 * time.Second

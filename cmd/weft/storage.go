@@ -120,11 +120,7 @@ func (s *storage) open(
 			Dir: dir, Release: release(), Log: log, Peers: s.peers, Apart: true,
 		})
 	}
-	kept, err := run.ConnectStore(ctx, s.store, release(), log)
-	if err != nil {
-		return nil, fmt.Errorf("--store: %w", err)
-	}
-	return kept, nil
+	return run.ConnectStore(ctx, s.store, release(), log)
 }
 
 // release names this program in what it keeps.

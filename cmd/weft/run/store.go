@@ -49,13 +49,11 @@ func OpenStore(ctx context.Context, c etcd.Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSchema(ctx, durable, c.Release, c.Log); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s: %w", c.Dir, err), durable.Close())
-	}
-	return &Store{Store: store.Versioned(durable), durable: durable, dir: c.Dir}, nil
+	return checked(ctx, durable, "data directory "+c.Dir, c.Dir, c.Release, c.Log)
 }
 
-// ConnectStore opens a store on an etcd that others run, in the form of [etcd.ParseRemote].
+// ConnectStore opens a store on an etcd that others run, in the form of [etcd.ParseRemote]. Errors
+// name --store.
 func ConnectStore(ctx context.Context, url, release string, log *slog.Logger) (*Store, error) {
 	remote, err := etcd.ParseRemote(url)
 	if err != nil {
@@ -64,16 +62,20 @@ func ConnectStore(ctx context.Context, url, release string, log *slog.Logger) (*
 	remote.Log = log
 	durable, err := etcd.Connect(ctx, remote)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--store: %w", err)
 	}
-	if err := checkSchema(ctx, durable, release, log); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", url, err), durable.Close())
-	}
-	return &Store{Store: store.Versioned(durable), durable: durable}, nil
+	return checked(ctx, durable, "--store "+url, "", release, log)
 }
 
-// checkSchema is [store.CheckSchema] of a store whose leader may change meanwhile.
-func checkSchema(ctx context.Context, s store.Store, release string, log *slog.Logger) error {
+// checked returns a store that this release can use, whose leader may change meanwhile, and closes
+// any other. where is what errors name.
+func checked(
+	ctx context.Context, durable *etcd.Store, where, dir, release string, log *slog.Logger,
+) (*Store, error) {
 	wait := func(err error) { log.Warn("waiting for the store", "reason", err) }
-	return store.Await(ctx, wait, func() error { return store.CheckSchema(ctx, s, release) })
+	check := func() error { return store.CheckSchema(ctx, durable, release) }
+	if err := store.Await(ctx, wait, check); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", where, err), durable.Close())
+	}
+	return &Store{Store: store.Versioned(durable), durable: durable, dir: dir}, nil
 }

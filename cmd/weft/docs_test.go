@@ -132,6 +132,19 @@ func TestDocumentedKinds(t *testing.T) {
 	}
 }
 
+// eachCommand calls f with weft and every command below it.
+func eachCommand(f func(*cobra.Command)) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		f(c)
+	}
+	walk(newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard,
+		stderr: io.Discard, getenv: func(string) string { return "" }}))
+}
+
 // TestDocumentedFlags: every flag is in the documents, and every flag of docs/cli.md is one of some
 // command, of weft or of a program that the document names.
 func TestDocumentedFlags(t *testing.T) {
@@ -139,14 +152,8 @@ func TestDocumentedFlags(t *testing.T) {
 	for _, name := range []string{"cli", "access", "config", "dataplane", "labs", "operations"} {
 		text.WriteString(document(t, "docs/"+name+".md"))
 	}
-	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard,
-		stderr: io.Discard, getenv: func(string) string { return "" }})
 	known := map[string]bool{"help": true}
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
+	eachCommand(func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			known[f.Name] = true
 			if f.Hidden || f.Name == "help" {
@@ -160,8 +167,7 @@ func TestDocumentedFlags(t *testing.T) {
 				t.Errorf("the documents: nothing about --%s of %s", f.Name, c.CommandPath())
 			}
 		})
-	}
-	walk(root)
+	})
 	for _, m := range regexp.MustCompile("[ `(]--([a-z][a-z0-9-]+)").
 		FindAllStringSubmatch(document(t, "docs/cli.md"), -1) {
 		if !known[m[1]] {
@@ -295,15 +301,9 @@ func defaultsElsewhere() map[string]any {
 // TestDocumentedCommands: every command is in docs/cli.md.
 func TestDocumentedCommands(t *testing.T) {
 	text := document(t, "docs/cli.md")
-	root := newRoot(environment{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard,
-		getenv: func(string) string { return "" }})
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
-		for _, sub := range c.Commands() {
-			walk(sub)
-		}
+	eachCommand(func(c *cobra.Command) {
 		path := c.CommandPath()
-		if c == root || c.Name() == "help" || strings.HasPrefix(path, "weft completion ") {
+		if !c.HasParent() || c.Name() == "help" || strings.HasPrefix(path, "weft completion ") {
 			return
 		}
 		if !c.HasSubCommands() && c.Parent().Name() == "watch" {
@@ -321,8 +321,7 @@ func TestDocumentedCommands(t *testing.T) {
 		if !strings.Contains(text, "`"+path) {
 			t.Errorf("docs/cli.md: nothing about %s", path)
 		}
-	}
-	walk(root)
+	})
 	for _, name := range []string{"WEFT_SERVER", "WEFT_TOKEN", "WEFT_CA", "WEFT_CERT", "WEFT_KEY"} {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/cli.md: nothing about %s", name)

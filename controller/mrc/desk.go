@@ -126,6 +126,8 @@ type views[S, V any] struct {
 	// calls them. nil: the kind has no such operation.
 	page func(q kind.Query) (items []V, more bool)
 	find func(name string) (V, error)
+	// fill adds to a view what the core does not know; nil: nothing.
+	fill func(*V)
 }
 
 // List implements kind.Handle.
@@ -135,6 +137,11 @@ func (h views[S, V]) List(ctx context.Context, q kind.Query) (p kind.Page[V], er
 	}
 	err = h.ask(ctx, func() error {
 		p.Items, p.More = h.page(q)
+		for i := range p.Items {
+			if h.fill != nil {
+				h.fill(&p.Items[i])
+			}
+		}
 		return kind.Known(q, len(p.Items), h.names)
 	})
 	return p, err
@@ -146,7 +153,9 @@ func (h views[S, V]) Get(ctx context.Context, name string) (v V, err error) {
 		return h.Base.Get(ctx, name)
 	}
 	err = h.ask(ctx, func() (err error) {
-		v, err = h.find(name)
+		if v, err = h.find(name); err == nil && h.fill != nil {
+			h.fill(&v)
+		}
 		return h.early(err)
 	})
 	return v, err
@@ -190,24 +199,17 @@ func intended(view any) *api.AdminSpec {
 
 func pageOf(q kind.Query) Page { return Page{After: q.After, Limit: q.Limit} }
 
-func (d *desk) hosts(q kind.Query) (out []api.Host, more bool) {
-	out, more = d.core.HostPage(pageOf(q))
-	for i := range out {
-		d.fillHost(&out[i])
-	}
-	return out, more
-}
+func (d *desk) hosts(q kind.Query) ([]api.Host, bool) { return d.core.HostPage(pageOf(q)) }
 
 func (d *desk) host(name string) (api.Host, error) {
 	h, ok := d.core.Host(name)
 	if !ok {
 		return h, notFound("there is no MRC host %q", name)
 	}
-	d.fillHost(&h)
 	return h, nil
 }
 
-// fillHost fills in what is wanted of a host's ports, and what its stream says.
+// fillHost adds what clients want of the ports of a host, and what its stream reports.
 func (d *desk) fillHost(v *api.Host) {
 	d.wanted.host(v)
 	if known, ok := d.by.Stream(v.Name); ok {
@@ -231,6 +233,7 @@ func (d *desk) hostPort(name string) (api.HostPort, error) {
 	if err != nil {
 		return api.HostPort{}, err
 	}
+	d.fillHost(&h)
 	i := slices.IndexFunc(h.Ports, func(p api.HostPort) bool { return p.Port == t.Port })
 	if i < 0 {
 		return api.HostPort{}, notFound("host %q has no port %d", t.Host, t.Port)
@@ -238,13 +241,9 @@ func (d *desk) hostPort(name string) (api.HostPort, error) {
 	return h.Ports[i], nil
 }
 
-func (d *desk) links(q kind.Query) (out []api.Link, more bool) {
+func (d *desk) links(q kind.Query) ([]api.Link, bool) {
 	f, _ := q.Filter.(api.LinkFilter)
-	out, more = d.core.LinkPage(f, pageOf(q))
-	for i := range out {
-		d.wanted.link(&out[i])
-	}
-	return out, more
+	return d.core.LinkPage(f, pageOf(q))
 }
 
 func (d *desk) link(id string) (api.Link, error) {
@@ -252,24 +251,16 @@ func (d *desk) link(id string) (api.Link, error) {
 	if !ok {
 		return l, notFound("there is no link %q that paths cross", id)
 	}
-	d.wanted.link(&l)
 	return l, nil
 }
 
-func (d *desk) nodes(q kind.Query) (out []api.Node, more bool) {
-	out, more = d.core.NodePage(pageOf(q))
-	for i := range out {
-		d.wanted.node(&out[i])
-	}
-	return out, more
-}
+func (d *desk) nodes(q kind.Query) ([]api.Node, bool) { return d.core.NodePage(pageOf(q)) }
 
 func (d *desk) node(id string) (api.Node, error) {
 	n, ok := d.core.Node(topology.NodeID(id))
 	if !ok {
 		return n, notFound("there is no switch %q in the fabric", id)
 	}
-	d.wanted.node(&n)
 	return n, nil
 }
 
@@ -281,16 +272,10 @@ func planeOf(name string) int {
 	return -1
 }
 
-func (d *desk) planes(kind.Query) ([]api.Plane, bool) {
-	out := d.core.Planes()
-	for i := range out {
-		d.wanted.plane(&out[i])
-	}
-	return out, false
-}
+func (d *desk) planes(kind.Query) ([]api.Plane, bool) { return d.core.Planes(), false }
 
 func (d *desk) plane(name string) (api.Plane, error) {
-	all, _ := d.planes(kind.Query{})
+	all := d.core.Planes()
 	if n := planeOf(name); n > 0 && n <= len(all) {
 		return all[n-1], nil
 	}

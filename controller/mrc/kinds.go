@@ -134,20 +134,28 @@ func (d *desk) kinds() []*kind.Kind {
 	return []*kind.Kind{
 		kind.Bind(CCKind, ccHandle{desk: d}),
 		kind.Bind(EVProfileKind, evHandle{desk: d}),
-		kind.Bind(HostKind, views[struct{}, api.Host]{desk: d, page: d.hosts, find: d.host}),
+		kind.Bind(HostKind, views[struct{}, api.Host]{
+			desk: d, page: d.hosts, find: d.host, fill: d.fillHost,
+		}),
 		kind.Bind(HostPortKind, drainables[api.HostPort]{
 			views[api.AdminSpec, api.HostPort]{desk: d, find: d.hostPort}, portTarget,
 		}),
 		kind.Bind(LinkKind, drainables[api.Link]{
-			views[api.AdminSpec, api.Link]{desk: d, page: d.links, find: d.link},
+			views[api.AdminSpec, api.Link]{
+				desk: d, page: d.links, find: d.link, fill: d.wanted.link,
+			},
 			func(id string) Target { return Target{Link: topology.LinkID(id)} },
 		}),
 		kind.Bind(NodeKind, drainables[api.Node]{
-			views[api.AdminSpec, api.Node]{desk: d, page: d.nodes, find: d.node},
+			views[api.AdminSpec, api.Node]{
+				desk: d, page: d.nodes, find: d.node, fill: d.wanted.node,
+			},
 			func(id string) Target { return Target{Node: topology.NodeID(id)} },
 		}),
 		kind.Bind(PlaneKind, drainables[api.Plane]{
-			views[api.AdminSpec, api.Plane]{desk: d, page: d.planes, find: d.plane},
+			views[api.AdminSpec, api.Plane]{
+				desk: d, page: d.planes, find: d.plane, fill: d.wanted.plane,
+			},
 			func(n string) Target { return Target{Plane: planeOf(n)} },
 		}),
 		kind.Bind(SuspectKind, views[struct{}, api.Suspect]{desk: d,

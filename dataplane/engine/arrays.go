@@ -89,88 +89,61 @@ func (s *State) directCounter(at Cell) (*CounterValue, error) {
 }
 
 // Meter reads the configuration of a meter; see dataplane.Controls.
-func (s *State) Meter(at Cell) (MeterConfig, bool, error) {
-	if at.of != indirect {
-		d, err := s.directMeter(at)
-		if err != nil {
-			return MeterConfig{}, false, err
-		}
-		c, configured := d.Configuration()
-		return c, configured, nil
+func (s *State) Meter(at Cell) (c MeterConfig, configured bool, err error) {
+	m, err := s.meter(at)
+	if err == nil {
+		c, configured = m.Configuration()
 	}
-	a, err := s.meterArray(at)
-	if err != nil {
-		return MeterConfig{}, false, err
-	}
-	c, configured := a.Configuration(uint64(at.index))
-	return c, configured, nil
+	return c, configured, err
 }
 
 // SetMeter configures a meter; see dataplane.Controls.
 func (s *State) SetMeter(at Cell, c *MeterConfig) error {
-	if at.of != indirect {
-		d, err := s.directMeter(at)
-		if err == nil {
-			err = checkMeter(c)
-		}
-		if err == nil {
-			d.Configure(c, s.now)
-		}
-		return err
-	}
-	a, err := s.meterArray(at)
+	m, err := s.meter(at)
 	if err == nil {
 		err = checkMeter(c)
 	}
 	if err == nil {
-		a.Configure(uint64(at.index), c, s.now)
+		m.Configure(c, s.now)
 	}
 	return err
 }
 
 // MeterCounts reads what a meter has marked; see dataplane.Controls.
-func (s *State) MeterCounts(at Cell) (MeterCounts, error) {
-	if at.of != indirect {
-		d, err := s.directMeter(at)
-		if err != nil {
-			return MeterCounts{}, err
-		}
-		return d.Marked, nil
+func (s *State) MeterCounts(at Cell) (v MeterCounts, err error) {
+	m, err := s.meter(at)
+	if err == nil {
+		v = m.Counts()
 	}
-	a, err := s.meterArray(at)
-	if err != nil {
-		return MeterCounts{}, err
-	}
-	return a.Counts(uint64(at.index)), nil
+	return v, err
 }
 
 // SetMeterCounts writes what a meter has marked; see dataplane.Controls.
 func (s *State) SetMeterCounts(at Cell, v MeterCounts) error {
-	if at.of != indirect {
-		d, err := s.directMeter(at)
-		if err == nil {
-			d.Marked = v
-		}
-		return err
-	}
-	a, err := s.meterArray(at)
-	if err == nil && a.Counts(uint64(at.index)) != v {
-		a.SetCounts(uint64(at.index), v)
+	m, err := s.meter(at)
+	if err == nil {
+		m.SetCounts(v)
 	}
 	return err
 }
 
-// meterArray finds the array that an indirect meter is in.
-func (s *State) meterArray(at Cell) (*extern.MeterArray, error) {
+// meter finds a meter.
+func (s *State) meter(at Cell) (extern.Meter, error) {
+	if at.of != indirect {
+		return s.directMeter(at)
+	}
 	if err := s.index("meter", at.array, len(s.meters)); err != nil {
 		return nil, err
 	}
 	a := &s.meters[at.array]
-	return a, inRange(s.prog.info.meters[at.array].Name, at.index, a.Size)
+	if err := inRange(s.prog.info.meters[at.array].Name, at.index, a.Size); err != nil {
+		return nil, err
+	}
+	return a.At(uint64(at.index)), nil
 }
 
 // directMeter finds the meter of an entry or of the misses of a table.
-func (s *State) directMeter(at Cell) (*extern.DirectMeter, error) {
+func (s *State) directMeter(at Cell) (extern.Meter, error) {
 	t, ts, err := s.tableAt(at.array)
 	if err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source,
 			meters := &c.st.meters[m]
 			t := &trace.Meter{Name: name, Index: &i, OutOfRange: i >= uint64(meters.Size)}
 			if !t.OutOfRange {
-				_, configured := meters.Configuration(i)
+				_, configured := meters.At(i).Configuration()
 				t.Color, t.Unconfigured = extern.ColorName(color(c)), !configured
 			}
 			c.Tell(trace.Step{Meter: t, At: at})

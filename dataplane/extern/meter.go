@@ -163,40 +163,66 @@ func NewMeterArray(size int, unit MeterUnit) MeterArray {
 	return MeterArray{Size: size, unit: unit, marked: NewCounter(colors * size)}
 }
 
-// Configuration returns what a meter of the array marks by; ok: it is configured.
-func (a *MeterArray) Configuration(i uint64) (c MeterConfig, ok bool) {
-	if m := a.m[i]; m != nil {
+// Meter is one meter, for those who control it.
+type Meter interface {
+	// Configuration returns what the meter marks by; ok: it is configured.
+	Configuration() (c MeterConfig, ok bool)
+	// Configure sets what the meter marks by, nil for nothing.
+	Configure(c *MeterConfig, now time.Duration)
+	// Counts returns what the meter has marked.
+	Counts() MeterCounts
+	// SetCounts changes what the meter has marked.
+	SetCounts(v MeterCounts)
+}
+
+// At returns a meter of the array.
+func (a *MeterArray) At(i uint64) Meter { return element{a, i} }
+
+// element implements Meter: a meter of an array.
+type element struct {
+	a *MeterArray
+	i uint64
+}
+
+func (e element) Configuration() (c MeterConfig, ok bool) {
+	if m := e.a.m[e.i]; m != nil {
 		return m.cfg, true
 	}
 	return MeterConfig{}, false
 }
 
-// Configure sets what a meter of the array marks by, nil for nothing.
-func (a *MeterArray) Configure(i uint64, c *MeterConfig, now time.Duration) {
+func (e element) Configure(c *MeterConfig, now time.Duration) {
 	if c == nil {
-		delete(a.m, i)
+		delete(e.a.m, e.i)
 		return
 	}
-	if a.m == nil {
-		a.m = map[uint64]*marker{}
+	if e.a.m == nil {
+		e.a.m = map[uint64]*marker{}
 	}
-	a.m[i] = newMarker(*c, now)
+	e.a.m[e.i] = newMarker(*c, now)
 }
 
-// Counts returns what a meter of the array has marked.
-func (a *MeterArray) Counts(i uint64) (v MeterCounts) {
+func (e element) Counts() (v MeterCounts) {
 	for color := range v {
-		v[color] = a.marked.Read(colors*i + uint64(color))
+		v[color] = e.a.marked.Read(colors*e.i + uint64(color))
 	}
 	return v
 }
 
-// SetCounts changes what a meter of the array has marked.
-func (a *MeterArray) SetCounts(i uint64, v MeterCounts) {
+func (e element) SetCounts(v MeterCounts) {
+	if v == e.Counts() {
+		return // what was never marked takes no memory
+	}
 	for color := range v {
-		*a.marked.At(colors*i + uint64(color)) = v[color]
+		*e.a.marked.At(colors*e.i + uint64(color)) = v[color]
 	}
 }
+
+// Counts implements Meter.
+func (d *DirectMeter) Counts() MeterCounts { return d.Marked }
+
+// SetCounts implements Meter.
+func (d *DirectMeter) SetCounts(v MeterCounts) { d.Marked = v }
 
 // Configured reports whether the meter is configured; one that is not marks all green.
 func (d *DirectMeter) Configured() bool { return d.state != nil }

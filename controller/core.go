@@ -355,10 +355,10 @@ func (c *Core) object(o reconcile.Owner) string {
 // Kept takes that the store has all writes up to a number.
 func (c *Core) Kept(n uint64) { c.kept = n }
 
-// Ready returns what must be done now, and counts on its being done. Its Saves are being kept under the
-// number n from now on: what follows from the changes that they keep is in no Task before Kept has it,
-// and what follows from topology and inventory alone is. With n 0 nothing waits: whoever takes it keeps
-// the Saves before it does anything else.
+// Ready returns what must be done now, and counts on its being done. Its Saves are being kept under
+// the number n from now on: what follows from the changes that they keep is in no Task before Kept
+// has it, and what follows from topology and inventory alone is. With n 0 nothing waits: whoever
+// takes it keeps the Saves before it does anything else.
 func (c *Core) Ready(n uint64) Ready {
 	r := Ready{Saves: c.env.Versions.Changes()}
 	for _, f := range c.features {

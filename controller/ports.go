@@ -18,21 +18,24 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// PortStates are the ports of a switch as it reports them by gNMI. Their maps do not change any more.
+// PortStates are the ports of a switch as it reports them by gNMI. Their maps do not change any
+// more.
 type PortStates = southbound.Ports
 
-// LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does not list.
+// LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does
+// not list.
 func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 { return port.Learned(p, sw) }
 
-// PortTask is settings that must be written to an interface of a switch, and PortResult is what became
-// of them.
+// PortTask is settings that must be written to an interface of a switch, and PortResult is what
+// became of them.
 type (
 	PortTask   = port.Task
 	PortResult = port.Result
 )
 
-// SetPorts replaces all that is known of a switch's ports. Trees, tunnels and routes leave links whose
-// port is down with the next Tick, which is due at once. Package mrc decides what follows for EVs.
+// SetPorts replaces all that is known of a switch's ports. Trees, tunnels and routes leave links
+// whose port is down with the next Tick, which is due at once. Package mrc decides what follows for
+// EVs.
 func (c *Core) SetPorts(name string, p PortStates) {
 	c.ports.Set(name, p)
 	c.discovery.SetPorts(name, p.Up)
@@ -106,8 +109,8 @@ func (c *Core) differs(name string) []api.PortMismatch {
 	return c.ports.Differs(sw, links)
 }
 
-// inventoryDiffers returns the condition of a switch that says something else than the configuration
-// or BGP-LS.
+// inventoryDiffers returns the condition of a switch that says something else than the
+// configuration or BGP-LS.
 func (c *Core) inventoryDiffers(name string) api.Conditions {
 	all := c.differs(name)
 	if len(all) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Ready is what a [Core] wants done. Whoever takes it does all of it. It is the only way for a core, and
-// for a feature, to have something kept.
+// Ready is what a [Core] wants done. Whoever takes it does all of it. It is the only way for a
+// core, and for a feature, to have something kept.
 type Ready struct {
 	// Saves must be kept.
 	Saves []store.Op

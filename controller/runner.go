@@ -29,8 +29,8 @@ type Options struct {
 	Standby *Standby
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, takes what a switch reports of its ports, whenever that changes; ctx ends when
-	// the switch is given up.
+	// Ports, when not nil, takes what a switch reports of its ports, whenever that changes; ctx ends
+	// when the switch is given up.
 	Ports func(ctx context.Context, sw string, p PortStates)
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
@@ -111,9 +111,9 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 }
 
 // Run runs the controller until ctx ends, which is no error, or the store is another controller's
-// by now. A write that fails otherwise does not end it: what is in force goes on, without changes and
-// without answers that rest on what the store may not have, until another controller goes on from the
-// records. It must be called once.
+// by now. A write that fails otherwise does not end it: what is in force goes on, without changes
+// and without answers that rest on what the store may not have, until another controller goes on
+// from the records. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
 	err := c.ledger.Run(ctx, c.core, c.step)
 	c.mu.Lock()

@@ -110,8 +110,8 @@ type Probes struct {
 	DSCP *uint8 `yaml:"dscp"`
 }
 
-// DefaultMRC returns the configuration of a network that says no more of MRC than its mode, of which
-// "" is none: that network has no MRC.
+// DefaultMRC returns the configuration of a network that says no more of MRC than its mode, of
+// which "" is none: that network has no MRC.
 func DefaultMRC(mode string) MRC {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{

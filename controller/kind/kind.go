@@ -68,8 +68,8 @@ type About struct {
 	Needs string
 	Plain bool
 
-	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the document of the API;
-	// "": they are made of the names. Listed, Created, Written, Patched and Deleted are what the
+	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the document of the
+	// API; "": they are made of the names. Listed, Created, Written, Patched and Deleted are what the
 	// document has about them beside; "": nothing, or what holds for all kinds.
 	Lists, Gets, Puts, Patches, Deletes        string
 	Listed, Created, Written, Patched, Deleted string

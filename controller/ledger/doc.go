@@ -1,13 +1,15 @@
-// Package ledger runs a core, and stands between it and clients: what clients see of the core is what
-// the store has kept.
+// Package ledger runs a core, and stands between it and clients: what clients see of the core is
+// what the store has kept.
 //
-// One goroutine owns the core. After each call, and when something is due, the [Ledger] takes a [Step]:
-// it hands Saves to the writer of the store, does Now at once, and Then and Events when the store has the
-// Saves. A core has no other way to keep something, and learns by Kept how far the store is.
+// One goroutine owns the core. After each call, and when something is due, the [Ledger] takes a
+// [Step]: it hands Saves to the writer of the store, does Now at once, and Then and Events when the
+// store has the Saves. A core has no other way to keep something, and learns by Kept how far the
+// store is.
 //
-// A core takes a change at once, and the store keeps it a moment later, or never. So an answer waits
-// until the store has everything that it may rest on, and so do events. Then the ledger asks whether
-// this process still decides: an answer that was ready before it did cannot be older than what
-// another decider has acknowledged. After a write that failed the core knows more than the store may
-// have: it answers nothing that rests on it, takes no change, and must be made anew of the records.
+// A core takes a change at once, and the store keeps it a moment later, or never. So an answer
+// waits until the store has everything that it may rest on, and so do events. Then the ledger asks
+// whether this process still decides: an answer that was ready before it did cannot be older than
+// what another decider has acknowledged. After a write that failed the core knows more than the
+// store may have: it answers nothing that rests on it, takes no change, and must be made anew of
+// the records.
 package ledger

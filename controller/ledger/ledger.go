@@ -43,7 +43,8 @@ type Options struct {
 	Audit *audit.Recorder
 	// Failed is the type of the event that a write has failed; empty: there is none.
 	Failed api.EventType
-	// Busy, when not nil, reports whether a change has to wait for what is being kept. It is the owner's.
+	// Busy, when not nil, reports whether a change has to wait for what is being kept. It is the
+	// owner's.
 	Busy func() bool
 }
 
@@ -59,8 +60,8 @@ type Core interface {
 type Step struct {
 	// Saves are kept, in one write with the records of the changes that clients have made.
 	Saves []store.Op
-	// Now does at once what rests on what is kept already; goroutines that it starts in g end with ctx. An
-	// error ends the owner.
+	// Now does at once what rests on what is kept already; goroutines that it starts in g end with
+	// ctx. An error ends the owner.
 	Now func(ctx context.Context, g *errgroup.Group) error
 	// Then does what may rest on Saves, when these are kept with all before: never after a write that
 	// failed. Events are handed out at the same time; after a failure those that are not about what
@@ -98,13 +99,15 @@ func New(o Options) *Ledger {
 }
 
 // Run runs a core until ctx ends, which is no error, or a step fails, or the store is another
-// process's by now ([store.ErrFenced]). step takes what the core wants done, whose saves are kept under
-// the number n. Run must be called once.
+// process's by now ([store.ErrFenced]). step takes what the core wants done, whose saves are kept
+// under the number n. Run must be called once.
 func (l *Ledger) Run(ctx context.Context, core Core, step func(n uint64) Step) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.writer.Run(ctx, l.loop.Ended()) })
 	g.Go(func() error {
-		return l.loop.Run(ctx, kept{core, l}, func(ctx context.Context) error { return l.flush(ctx, g, core, step) })
+		return l.loop.Run(ctx, kept{core, l}, func(ctx context.Context) error {
+			return l.flush(ctx, g, core, step)
+		})
 	})
 	return g.Wait()
 }
@@ -122,7 +125,9 @@ func (k kept) Tick(now time.Duration) {
 }
 
 // flush takes steps until there are no more. It does not wait for the store.
-func (l *Ledger) flush(ctx context.Context, g *errgroup.Group, core Core, step func(n uint64) Step) error {
+func (l *Ledger) flush(
+	ctx context.Context, g *errgroup.Group, core Core, step func(n uint64) Step,
+) error {
 	l.reportFailure()
 	for more := true; more; {
 		core.Kept(l.kept())
@@ -159,8 +164,8 @@ func (l *Ledger) kept() uint64 {
 	return n
 }
 
-// release does what waits for no write any more. After a failure nobody knows whether what clients want
-// is kept: only events about other things are handed out.
+// release does everything whose writes the store has. When a write has failed, it is not known whether
+// the store has what clients want: events about that are left out, and others are handed out.
 func (l *Ledger) release() {
 	n, failed := l.writer.Kept(), l.writer.Err() != nil
 	for len(l.held) > 0 {
@@ -186,7 +191,8 @@ func (l *Ledger) reportFailure() {
 	if err := l.writer.Err(); err != nil && !l.failing {
 		l.failing = true
 		if l.o.Failed != "" {
-			l.tell(api.Event{Time: time.Now().UTC(), Type: l.o.Failed, Message: "changes are refused, and what is in force goes on: " + err.Error()})
+			l.tell(api.Event{Time: time.Now().UTC(), Type: l.o.Failed,
+				Message: "changes are refused, and what is in force goes on: " + err.Error()})
 		}
 	}
 }
@@ -217,8 +223,8 @@ func (l *Ledger) Do(ctx context.Context, f func()) error {
 // Post has something done by the owner unless stop is closed before, and does not wait for it.
 func (l *Ledger) Post(stop <-chan struct{}, f func()) { l.loop.Post(stop, f) }
 
-// Read has the owner give an answer, and returns when it may be released: the store has everything that
-// it can rest on, and after that this process still speaks for the store.
+// Read has the owner give an answer, and returns when it may be released: the store has everything
+// that it can rest on, and after that this process still speaks for the store.
 func (l *Ledger) Read(ctx context.Context, f func()) error {
 	if err := l.Do(ctx, f); err != nil {
 		return err
@@ -248,9 +254,9 @@ func unkept(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// Change has the owner make a change for a client, and waits until the store has it. An error of f is
-// a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change may have
-// been kept, or be kept yet; after any other error nothing was changed.
+// Change has the owner make a change for a client, and waits until the store has it. An error of f
+// is a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change
+// may have been kept, or be kept yet; after any other error nothing was changed.
 func (l *Ledger) Change(ctx context.Context, f func() error) error {
 	for {
 		if err := l.writer.Err(); err != nil {
@@ -303,8 +309,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 	}
 }
 
-// Unknown returns the error of a change that gave a resource a version, for a client: it says how to
-// find out whether a change of an unknown outcome was kept.
+// Unknown returns the error of a change that gave a resource a version, for a client: it says how
+// to find out whether a change of an unknown outcome was kept.
 func Unknown(err error, version uint64) error {
 	if !errors.Is(err, ErrUnknown) {
 		return err

@@ -225,8 +225,8 @@ func (b *bed) get(key string) {
 	}
 }
 
-// TestSeeds: whatever a store does, what is acknowledged is read from then on, what is read the store has
-// had, and a version has one content, over all terms.
+// TestSeeds: whatever a store does, what is acknowledged is read from then on, what is read the
+// store has had, and a version has one content, over all terms.
 func TestSeeds(t *testing.T) {
 	first, n := seeds.Range(t, 1, 60)
 	for seed := first; seed < first+n; seed++ {
@@ -284,8 +284,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestOutcome: a change that the store has refused, or was not asked for, is not kept, and its client is
-// told so. Of any other that failed the outcome is not known.
+// TestOutcome: a change that the store has refused, or was not asked for, is not kept, and its
+// client is told so. Of any other that failed the outcome is not known.
 func TestOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
@@ -394,8 +394,8 @@ type failing struct {
 // Apply implements store.Store.
 func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.apply(ops) }
 
-// TestSteps: what rests on what is kept is done at once, what may rest on saves when the store has them,
-// and never after a write that failed.
+// TestSteps: what rests on what is kept is done at once, what may rest on saves when the store has
+// them, and never after a write that failed.
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)

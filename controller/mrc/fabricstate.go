@@ -10,8 +10,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// fabricState is the fabric, what of it is up, and which hosts are attached where. It follows from what
-// is advertised, and from what switches and hosts report; it knows no profiles and proves nothing.
+// fabricState is the fabric, what of it is up, and which hosts are attached where. It follows from
+// what is advertised, and from what switches and hosts report; it knows no profiles and proves
+// nothing.
 type fabricState struct {
 	*env
 	cfg     *Config
@@ -29,7 +30,7 @@ type fabricState struct {
 	restoreAt time.Duration // when links and ports that are ready are restored
 }
 
-// outside is what others decide about a fabric, and what they are told of it.
+// outside is the rest of a core: what it decides about a fabric, and what it learns of one.
 type outside struct {
 	drainedLink func(*edge) bool
 	drainedPort func(host string, port uint8) bool
@@ -80,8 +81,8 @@ func (f *fabricState) next(at time.Duration) time.Duration {
 	return at
 }
 
-// settled makes the fabric that follows from what has changed, and reports whether there is one that
-// may be spoken of.
+// settled makes the fabric that follows from what has changed, and reports whether there is one
+// that may be spoken of.
 func (f *fabricState) settled() bool {
 	if !f.synced {
 		return false
@@ -90,8 +91,8 @@ func (f *fabricState) settled() bool {
 	return f.fabric != nil
 }
 
-// take settles for whoever tells hosts nothing of its own, and reports whether what is lost, or which
-// ports hosts have, may have changed since the last call. Events are left out.
+// take settles for whoever tells hosts nothing of its own, and reports whether what is lost, or
+// which ports hosts have, may have changed since the last call. Events are left out.
 func (f *fabricState) take() bool {
 	changed := len(f.links.touched)+len(f.leaves.touched)+len(f.hosts.dirty) > 0 || f.hosts.remask
 	ready := f.settled()
@@ -272,7 +273,8 @@ func (f *fabricState) PortStatus(name string, up hostapi.PortMask) error {
 	}
 	if up&1 != 0 {
 		f.counters.BadPorts++
-		return fmt.Errorf("host %s: ports up %#x, want ports from 1 on: %w", name, uint32(up), ErrMalformed)
+		return fmt.Errorf("host %s: ports up %#x, want ports from 1 on: %w", name, uint32(up),
+			ErrMalformed)
 	}
 	h.ports.up, h.ports.upKnown = up, true
 	f.hosts.look(h)

@@ -16,13 +16,13 @@ import (
 )
 
 // A Follower denies hosts what is lost, in states that another controller has decided: the one that
-// decides for all. It learns links and ports by itself, so a denial waits neither for the decider nor
-// for the store. What the decider denies stays denied. What the follower alone denies is restored when
-// the link was up for as long as its past demands; the decider's answer to the same failure, which
-// probes have confirmed, is in the states by then, unless there is no decider.
+// decides for all. It learns links and ports by itself, so a denial waits neither for the decider
+// nor for the store. What the decider denies stays denied. What the follower alone denies is
+// restored when the link was up for as long as its past demands; the decider's answer to the same
+// failure, which probes have confirmed, is in the states by then, unless there is no decider.
 //
-// One goroutine, that of Run, owns it. The other methods may be called from any goroutine, do not wait
-// for what follows, and have no effect after Run.
+// One goroutine, that of Run, owns it. The other methods may be called from any goroutine, do not
+// wait for what follows, and have no effect after Run.
 type Follower struct {
 	places
 	loop *loop.Loop
@@ -50,9 +50,9 @@ type madeOf struct {
 	from    *rack
 }
 
-// NewFollower returns a follower of the fabric of an inventory. set is called from the goroutine of Run
-// with each host's state, where that is another one than before. It must not wait for anything, nor
-// call the follower.
+// NewFollower returns a follower of the fabric of an inventory. set is called from the goroutine of
+// Run with each host's state, where that is another one than before. It must not wait for anything,
+// nor call the follower.
 func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.State)) (*Follower, error) {
 	cfg := Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
 	// Hosts answer the probes of the decider.
@@ -67,7 +67,8 @@ func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.Stat
 		moved:       func(topology.LinkID) {}, synced: func() {}, renewed: func(*fabric) {},
 	})
 	return &Follower{
-		places: newPlaces(fabric, inv), loop: loop.New(time.Now()), set: set, hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
+		places: newPlaces(fabric, inv), loop: loop.New(time.Now()), set: set,
+		hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
 	}, nil
 }
 
@@ -100,11 +101,14 @@ func (f *Follower) SetPorts(ctx context.Context, sw string, p controller.PortSta
 
 // PortStatus takes which ports of a host are up, as the host reports.
 func (f *Follower) PortStatus(host string, up hostapi.PortMask) {
-	f.loop.Post(nil, func() { _ = f.state.PortStatus(host, up) }) // one that is not attached is the decider's to count
+	f.loop.Post(nil, func() {
+		_ = f.state.PortStatus(host, up) // the decider counts those that are not attached
+	})
 }
 
-// Decide takes the state that the decider wants a host to hold, and returns when the host's state has
-// been set accordingly. The state must not be changed any more. The error is ctx's, or [loop.ErrEnded].
+// Decide takes the state that the decider wants a host to hold, and returns when the host's state
+// has been set accordingly. The state must not be changed any more. The error is ctx's, or
+// [loop.ErrEnded].
 func (f *Follower) Decide(ctx context.Context, host string, s *hostapi.State) error {
 	return f.loop.Do(ctx, func() {
 		h := f.hosts[host]
@@ -183,8 +187,8 @@ func (f *Follower) deny(s *hostapi.State, from *rack) *hostapi.State {
 	return out
 }
 
-// deny returns a state for the hosts of a rack in which EVs are denied that cross what is lost, and ports
-// of peers that are down are missing. It is the same one when nothing is lost.
+// deny returns a state for the hosts of a rack in which EVs are denied that cross what is lost, and
+// ports of peers that are down are missing. It is the same one when nothing is lost.
 func (f *fabric) deny(s *hostapi.State, from *rack, hosts *hostSet, lost *topology.LostWays) *hostapi.State {
 	next := *s
 	next.Peers = fewerPorts(s.Peers, hosts.peers)

@@ -58,7 +58,8 @@ func drainable(n kind.Names, verbs kind.Verbs, at string, address any, listed st
 	}
 }
 
-// HostPortKind is the kind of ports of hosts. The name of one is the host's, a slash and its number.
+// HostPortKind is the kind of ports of hosts. The name of one is the host's, a slash and its
+// number.
 var HostPortKind = kind.NewDrainable[api.HostPort](drainable(
 	kind.Names{One: "host-port", Noun: "port of a host", Nouns: "ports of hosts"},
 	kind.Get|kind.Put, "/v1/hosts/{name}/ports/{port}", struct {

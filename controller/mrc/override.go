@@ -34,8 +34,8 @@ func (c *Core) SetOverride(name string, o Override) error {
 	return nil
 }
 
-// putOverride is SetOverride of one that was accepted: a profile that cannot be made with it any more
-// says so.
+// putOverride is SetOverride of one that was accepted. A profile that cannot be made with it now
+// shows that in its status.
 func (c *Core) putOverride(name string, o Override) {
 	c.settle()
 	c.profiles.setOverride(name, o)

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// places has a fabric know which hosts are attached where, and what switches report of their ports, by
-// the names of the inventory. It belongs to the goroutine of the core.
+// places has a fabric know which hosts are attached where, and what switches report of their ports,
+// by the names of the inventory. It belongs to the goroutine of the core.
 type places struct {
 	state     *fabricState
 	inventory *inventory.Inventory
@@ -27,9 +27,9 @@ func newPlaces(f *fabricState, inv *inventory.Inventory) places {
 		ports: make(map[string]controller.PortStates), attached: make(map[string]Host)}
 }
 
-// setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node, says
-// all there is: from then on what is missing is down. put is called for each host that the core has
-// anew, or refuses.
+// setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node,
+// says all there is: from then on what is missing is down. put is called for each host that the
+// core has anew, or refuses.
 func (p *places) setTopology(s *topology.Snapshot, put func(host string, err error)) {
 	p.state.SetTopology(s)
 	if !s.Incomplete() && len(s.Nodes) > 0 {
@@ -57,8 +57,8 @@ func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) 
 	}
 }
 
-// find notes which nodes the switches of the inventory are, and has the fabric know what is known of the
-// ports of those that have been found, or are other nodes than before.
+// find notes which nodes the switches of the inventory are, and has the fabric know what is known
+// of the ports of those that have been found, or are other nodes than before.
 func (p *places) find(nodes map[string]*topology.Node) {
 	var moved []string
 	for _, sw := range slices.Sorted(maps.Keys(nodes)) {

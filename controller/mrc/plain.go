@@ -195,7 +195,8 @@ func (p *plainNetwork) links() []api.Link {
 	out := make([]api.Link, 0, len(p.snap.Links))
 	for _, l := range p.snap.Links {
 		out = append(out, api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
-			From: l.Local, FromName: nameOf(p.snap, l.Local), To: l.Remote, ToName: nameOf(p.snap, l.Remote), Phase: "up", Sources: l.KnownFrom(),
+			From: l.Local, FromName: nameOf(p.snap, l.Local),
+			To: l.Remote, ToName: nameOf(p.snap, l.Remote), Phase: "up", Sources: l.KnownFrom(),
 			FromPort: portState(p.of[l.Local], p.port(l.Local, l.LocalID, l.LocalPort)),
 			ToPort:   portState(p.of[l.Remote], p.port(l.Remote, l.RemoteID, l.RemotePort)),
 		}})
@@ -214,7 +215,8 @@ func (p *plainNetwork) hosts() []api.Host {
 			all = append(all, inventory.Attachment{Switch: h.Switch, Port: port})
 		}
 		for _, a := range append(all, h.Planes...) {
-			port := api.HostPort{Port: uint8(len(v.Ports) + 1), Spec: adminUp, Status: api.HostPortStatus{LeafName: a.Switch, LeafPort: a.Port}}
+			port := api.HostPort{Port: uint8(len(v.Ports) + 1), Spec: adminUp,
+				Status: api.HostPortStatus{LeafName: a.Switch, LeafPort: a.Port}}
 			if s := p.switches[a.Switch]; s != nil {
 				port.Status.Leaf = topology.NodeID(s.Node)
 				port.Status.LinkDown = portState(s, a.Port) == "down"

@@ -8,7 +8,7 @@ import (
 
 // Ready is what a [Core] wants done. Whoever takes it does all of it.
 type Ready struct {
-	// Saves must be kept. A Core that nobody wants anything of has none.
+	// Saves must be kept: they are what clients want. A Core alone has none.
 	Saves []store.Op
 	// Sets are what hosts are to hold, by host.
 	Sets []Set

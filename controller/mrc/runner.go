@@ -160,8 +160,8 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 // Failed is closed when a write to the store has failed.
 func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
 
-// step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what they
-// are told rests on what is kept.
+// step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what
+// they are told rests on what is kept.
 func (r *Runner) step(n uint64) ledger.Step {
 	ready := r.wanted.Ready(n)
 	return ledger.Step{
@@ -220,8 +220,8 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	})
 }
 
-// SetPorts takes what a switch of the inventory reports of its ports; see [Core.SetPorts]. It does not
-// wait for what follows, and gives up when ctx ends.
+// SetPorts takes what a switch of the inventory reports of its ports; see [Core.SetPorts]. It does
+// not wait for what follows, and gives up when ctx ends.
 func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	r.ledger.Post(ctx.Done(), func() { r.setPorts(sw, p) })
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// wanted is what clients want of a core: records that outlive it. Its methods are
-// synchronous, as the core's are. What they change the core learns when the store has it: what hosts
-// are told is made of what is kept. Until then no other change may be made, see busy.
+// wanted is what clients want of a core: records that outlive it. Its methods are synchronous, as
+// the core's are. What they change the core learns when the store has it: what hosts are told is
+// made of what is kept. Until then no other change may be made, see busy.
 type wanted struct {
 	core *Core
 	// pending has the core do what is not kept yet, which is under the number keeping; 0: it is in

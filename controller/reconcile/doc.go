@@ -1,8 +1,9 @@
 // Package reconcile makes switches hold what they should.
 //
-// It knows what each switch holds, as read back, and what each owner wants of it. Owners are opaque:
-// a feature of the controller sets what its owner wants of a switch, and [Config] has to which owner
-// an entity belongs and which entities must be written before others. [New] returns three faces:
+// It knows what each switch holds, as read back, and what each owner wants of it. Owners are
+// opaque: a feature of the controller sets what its owner wants of a switch, and [Config] has to
+// which owner an entity belongs and which entities must be written before others. [New] returns
+// three faces:
 //
 //   - [Want] is what switches should hold. Features set it.
 //   - [State] is what switches hold, what they refused and what nothing explains. Features ask it.

@@ -214,8 +214,8 @@ func TestWantedByAnother(t *testing.T) {
 	b.expect("-101")
 }
 
-// TestWaitsForTheStore: what a guarded owner has begun to want is in no task before the store has the
-// decision, and nothing is removed meanwhile; what others want is.
+// TestWaitsForTheStore: what a guarded owner has begun to want is in no task before the store has
+// the decision, and nothing is removed meanwhile; what others want is.
 func TestWaitsForTheStore(t *testing.T) {
 	b := newBed(t, 301)
 	b.guarded[1] = true

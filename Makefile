@@ -17,7 +17,7 @@ demo: build
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
 ALONE = ./controller/mrc/ev ./controller/mrc/suspect ./controller/orphan ./controller/reconcile ./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
 	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/table \
-	./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/rc ./endpoint/spray ./endpoint/verbs ./internal/ring ./internal/virtual ./lab/maxmin ./packet \
+	./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/rc ./endpoint/spray ./endpoint/verbs ./internal/hostlist ./internal/ring ./internal/virtual ./lab/maxmin ./packet \
 	./test/arch ./test/fabric ./test/faults ./test/multipath ./test/pfc
 
 # What does less when it is short: the packages whose tests ask for that.

@@ -1,0 +1,160 @@
+package layout
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Pattern is how the ranks of a communicator talk.
+type Pattern string
+
+// The patterns, with who sends to whom. Ring and tree have a lane for each of the ranks that a
+// communicator has on a host: the first ranks of all hosts are one, the second ones the next, so
+// that lanes stay on their rails, as NCCL builds its channels.
+const (
+	// Ring: to the next host; the last one to the first.
+	Ring Pattern = "ring"
+	// Tree: two binary trees over the hosts, up and down; a host is inside one of them at most.
+	Tree Pattern = "tree"
+	// AllToAll: everyone to everyone.
+	AllToAll Pattern = "all-to-all"
+	// Pairwise: the first and second rank to each other, the third and fourth, and so on.
+	Pairwise Pattern = "pairwise"
+	// Pipeline: every rank to the next one (activations) and to the one before (gradients).
+	Pipeline Pattern = "pipeline"
+	// Broadcast: the first rank to all others.
+	Broadcast Pattern = "broadcast"
+	// AllGather: a ring. An all-gather by multicast is the caller's: it needs groups and no pairs.
+	AllGather Pattern = "all-gather"
+)
+
+// Patterns returns all patterns.
+func Patterns() []Pattern {
+	return []Pattern{Ring, Tree, AllToAll, Pairwise, Pipeline, Broadcast, AllGather}
+}
+
+// Communicator is ranks that talk to each other.
+type Communicator struct {
+	Name    string
+	Ranks   []int // in their order in the communicator, each once
+	Pattern Pattern
+}
+
+// validate checks communicator i of n ranks; seen has a number a rank, all less than i+1.
+func (c *Communicator) validate(i, n int, seen []int) error {
+	if !slices.Contains(Patterns(), c.Pattern) {
+		return wrong(fmt.Sprintf("%q", c.Pattern), fmt.Sprintf("one of %q", Patterns()),
+			"communicators[%d].pattern", i)
+	}
+	if len(c.Ranks) == 0 {
+		return wrong("empty", "one rank or more", "communicators[%d].ranks", i)
+	}
+	if c.Pattern == Pairwise && len(c.Ranks)%2 != 0 {
+		return wrong(len(c.Ranks), "an even number of ranks for pairwise", "communicators[%d].ranks", i)
+	}
+	for j, rank := range c.Ranks {
+		if rank < 0 || rank >= n {
+			return wrong(rank, fmt.Sprintf("a rank from 0 to %d", n-1), "communicators[%d].ranks[%d]", i, j)
+		}
+		if seen[rank] == i+1 {
+			return wrong(rank, "every rank once", "communicators[%d].ranks[%d]", i, j)
+		}
+		seen[rank] = i + 1
+	}
+	return nil
+}
+
+// lanes are the lanes of a communicator: [lane][host] is a rank. A host with fewer ranks than
+// others has some in several lanes. It is empty for one host.
+func (c *Communicator) lanes(ranks []Rank) [][]int {
+	at := make(map[int]int) // of hosts in members
+	var members [][]int
+	most := 0
+	for _, r := range c.Ranks {
+		i, ok := at[ranks[r].Host]
+		if !ok {
+			i = len(members)
+			at[ranks[r].Host] = i
+			members = append(members, nil)
+		}
+		members[i] = append(members[i], r)
+		most = max(most, len(members[i]))
+	}
+	if len(members) < 2 {
+		return nil
+	}
+	out := make([][]int, most)
+	for lane := range out {
+		out[lane] = make([]int, len(members))
+		for host, of := range members {
+			out[lane][host] = of[lane%len(of)]
+		}
+	}
+	return out
+}
+
+// pairs calls add with the pairs of ranks on different hosts that talk, some more than once, and
+// set with sets of which all talk to all on other hosts.
+func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from, to []int)) {
+	both := func(a, b int) { add(a, b); add(b, a) }
+	switch c.Pattern {
+	case Ring, AllGather:
+		for _, lane := range c.lanes(ranks) {
+			for i, from := range lane {
+				add(from, lane[(i+1)%len(lane)])
+			}
+		}
+	case Tree:
+		for _, lane := range c.lanes(ranks) {
+			for i := range lane {
+				for second := range 2 {
+					if up := parent(i, len(lane), second == 1); up >= 0 {
+						both(lane[i], lane[up])
+					}
+				}
+			}
+		}
+	case AllToAll:
+		set(c.Ranks, c.Ranks)
+	case Pairwise:
+		for i := 0; i < len(c.Ranks); i += 2 {
+			both(c.Ranks[i], c.Ranks[i+1])
+		}
+	case Pipeline:
+		for i := 1; i < len(c.Ranks); i++ {
+			both(c.Ranks[i-1], c.Ranks[i])
+		}
+	case Broadcast:
+		if len(c.Ranks) > 1 {
+			set(c.Ranks[:1], c.Ranks[1:])
+		}
+	}
+}
+
+// parent returns the parent of a member of the first or second of two binary trees of n, -1 for the
+// root. In the first, a member is as high as its number has zeros at the end, and 0 is the root,
+// with one child. The second is the first one seen from the other end, or moved on by one where n
+// is odd: members with two children in one tree are leaves in the other (Sanders, Speck, Träff:
+// Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).
+func parent(i, n int, second bool) int {
+	if second {
+		if n%2 == 0 {
+			if up := parent(n-1-i, n, false); up >= 0 {
+				return n - 1 - up
+			}
+			return -1
+		}
+		if up := parent((i+n-1)%n, n, false); up >= 0 {
+			return (up + 1) % n
+		}
+		return -1
+	}
+	if i == 0 {
+		return -1
+	}
+	low := i & -i
+	if up := i&^low | low<<1; up < n {
+		return up
+	}
+	return i &^ low
+}

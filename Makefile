@@ -15,7 +15,7 @@ demo: build
 
 # What runs on one goroutine: the race detector finds nothing there that it does not find in the
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
-ALONE = ./controller/job/layout ./controller/mrc/ev ./controller/mrc/suspect ./controller/orphan ./controller/reconcile ./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
+ALONE = ./controller/job/layout ./controller/job/lease ./controller/mrc/ev ./controller/mrc/suspect ./controller/orphan ./controller/reconcile ./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
 	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/table \
 	./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/rc ./endpoint/spray ./endpoint/verbs ./internal/hostlist ./internal/ring ./internal/virtual ./lab/maxmin ./packet \
 	./test/arch ./test/fabric ./test/faults ./test/multipath ./test/pfc

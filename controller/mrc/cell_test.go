@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -21,7 +22,7 @@ func TestCellLoss(t *testing.T) {
 		"many, then lost":         {{1000, 1000}, {16, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &probe{profile: &profile{name: "p"}, host: &host{Host: Host{Name: "a"}}, peer: "b"}
+			p := &probe{profile: &profile{name: "p"}, host: &host{Attached: &fabric.Attached{Host: fabric.Host{Name: "a"}}}, peer: "b"}
 			var lost, weights float64
 			for i, r := range results {
 				p.note(time.Duration(i), &hostapi.ProbeResult{Sent: r.sent, Received: r.received})

@@ -91,7 +91,7 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 				continue
 			}
 			out = append(out, suspect.Suspect{
-				Links: []topology.LinkID{s.hosts.named.host(h, end.Port, end.Receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
+				Links: []topology.LinkID{s.hosts.named.host(h.Attached, end.Port, end.Receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
 				Confidence: 1 - math.Exp(-l.sureness(name, c)), Sent: c.Sent, Lost: c.Lost, Paths: 1,
 			})
 		}
@@ -151,7 +151,7 @@ func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.L
 	if l.end.Receiving {
 		at = p.to
 	}
-	if at.name != l.end.rack || p.from.rack == p.to || p.err != nil || p.outcome.Profile == nil {
+	if at.Name() != l.end.rack || p.from.rack == p.to || p.err != nil || p.outcome.Profile == nil {
 		return false // answers within the rack cross the links of two of its hosts
 	}
 	set, ok := pr.profiles.paths(p, l.end.Port)
@@ -166,11 +166,11 @@ func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.L
 	if h == nil {
 		return false
 	}
-	if l.turn++; l.turn%len(at.hosts) == 0 {
+	if l.turn++; l.turn%len(at.Hosts()) == 0 {
 		l.round++
 	}
 	before := pr.id
-	pr.send(h, path{profile: p, port: l.end.Port, set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
+	pr.send(h, path{profile: p, port: l.end.Port, set: set, ref: ref, links: pr.state.Fabric().PlacesOf(set, ref)}, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 	probe := pr.pending[pr.id]
 	if pr.id == before || probe == nil {
 		return false

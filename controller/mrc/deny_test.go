@@ -105,7 +105,7 @@ func TestDenyThreeTiers(t *testing.T) {
 			w := newWorld(t, 1, func(c *Config) { c.Mode = mode.String() }).pods(1, 3, 1).start()
 			clear(w.sets)
 			out := func(id topology.LinkID) bool {
-				l := w.core.fabric.snap.Link(id)
+				l := w.core.state.Fabric().Snapshot().Link(id)
 				return l.Local == "agg1-1-1" && l.Remote == "leaf1-1" || l.Local == "leaf1-1" && l.Remote == "agg1-1-1"
 			}
 			w.remove(w.both("leaf1-1", "agg1-1-1"))

@@ -75,7 +75,7 @@ func (d *desk) ask(ctx context.Context, f func() error) error {
 // from a topology that is not known whole yet.
 func (d *desk) early(err error) error {
 	var refused *api.Error
-	if d.core.synced || !errors.As(err, &refused) {
+	if d.core.state.Synced() || !errors.As(err, &refused) {
 		return err
 	}
 	switch refused.Code {

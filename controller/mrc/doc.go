@@ -10,7 +10,7 @@
 //
 //	core, err := mrc.New(cfg)
 //	core.Tick(now)                    // the inputs below happen now
-//	core.PutHost(mrc.Host{…})         // who is attached where
+//	core.PutHost(fabric.Host{…})       // who is attached where
 //	core.SetTopology(snapshot)
 //	core.InSync()                     // every peer has sent all it has
 //	core.Hello("h1", hello)           // and what else hosts say
@@ -24,14 +24,12 @@
 //	}
 //	next, ok := core.Next()           // Tick again then, if not before
 //
-// The core has a part for each thing that changes by rules of its own. All share env: the
-// time, the fabric, counters and what goes out.
+// What the fabric is, what of it is up, and everything that is denied therefore is in package
+// fabric. The core has a part for each other thing that changes by rules of its own. All share env:
+// the time, the state of the fabric, counters and what goes out.
 //
 //	part         holds                                     file
-//	switchPorts  what switches say of their ports          switchport.go
-//	linkSet      the phase of each link                    link.go
-//	leafSet      leaves that are gone or held              leaf.go
-//	hostSet      hosts, what they share and were told      host.go, hostport.go, telling.go
+//	hostSet      hosts, what they share and were told      host.go, telling.go
 //	profileSet   EV profiles and their overrides           profile.go, override.go
 //	drainSet     drains and the hosts that they wait for   drain.go
 //	suspectSet   links that lose packets                   suspects.go
@@ -41,6 +39,6 @@
 // looking at the links that it changed: an index leads from a link to the EVs
 // that cross it. A link that fails is denied at once; one that comes back is
 // restored when it was up for as long as its past demands and a probe has come
-// through (see link.go). States that are not touched stay the same pointers, so
+// through (see fabric/link.go). States that are not touched stay the same pointers, so
 // that whoever sends them compares little.
 package mrc

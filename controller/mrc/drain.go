@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
@@ -44,39 +45,45 @@ func (t Target) validate() error {
 		}
 	}
 	if kinds != 1 {
-		return fmt.Errorf("target: want one of link, node, plane, and host with port: %w", ErrMalformed)
+		return fmt.Errorf("target: want one of link, node, plane, and host with port: %w", fabric.ErrMalformed)
 	}
 	return nil
 }
 
 // covers reports whether a target includes a link of the fabric.
-func (f *fabric) covers(t Target, e *edge) bool {
+func (t Target) covers(f *fabric.Fabric, e *fabric.Edge) bool {
 	switch {
 	case t.Link != "":
-		return e.ID == t.Link || e.reverse >= 0 && f.edges[e.reverse].ID == t.Link
+		r := f.Reverse(e)
+		return e.ID == t.Link || r != nil && r.ID == t.Link
 	case t.Node != "":
 		return e.Local == t.Node || e.Remote == t.Node
 	case t.Plane != 0:
-		return f.clos.LinkPlane(e.ID) == t.Plane
+		return f.Clos().LinkPlane(e.ID) == t.Plane
 	}
 	return false
 }
 
-// find checks that a target is in the fabric and returns its links.
-func (f *fabric) find(t Target) ([]int32, error) {
+// links checks that a target is in a fabric and returns the places of its links.
+func (t Target) links(f *fabric.Fabric) (places []int32, err error) {
 	switch {
-	case t.Link != "" && f.snap.Link(t.Link) == nil,
-		t.Node != "" && f.snap.Node(t.Node) == nil,
-		t.Plane < 0 || t.Plane > f.clos.Planes():
+	case t.Link != "" && f.Snapshot().Link(t.Link) == nil,
+		t.Node != "" && f.Snapshot().Node(t.Node) == nil,
+		t.Plane < 0 || t.Plane > f.Clos().Planes():
 		return nil, fmt.Errorf("%v: %w", t, ErrUnknownTarget)
 	}
-	var places []int32
-	for i := range f.edges {
-		if f.covers(t, &f.edges[i]) {
-			places = append(places, int32(i))
+	for i := range int32(f.Len()) {
+		if t.covers(f, f.Edge(i)) {
+			places = append(places, i)
 		}
 	}
 	return places, nil
+}
+
+// hasPort reports whether a port of a host is attached.
+func (h *host) hasPort(n uint8) bool {
+	_, ok := h.Port(n)
+	return ok
 }
 
 // drain is a target that must not be used.
@@ -88,7 +95,8 @@ type drain struct {
 	done  bool
 }
 
-// drainSet holds all drains in the order in which they were asked for.
+// drainSet holds all drains in the order in which they were asked for. It implements
+// fabric.Drains.
 type drainSet struct {
 	*env
 	linger time.Duration
@@ -111,21 +119,24 @@ func (ds *drainSet) remove(i int) *drain {
 	return d
 }
 
-// link, node and port report whether a drain covers one.
-func (ds *drainSet) link(e *edge) bool {
-	return slices.ContainsFunc(ds.list, func(d *drain) bool { return ds.fabric.covers(d.Target, e) })
+// Link, Node and Port report whether a drain covers one.
+func (ds *drainSet) Link(e *fabric.Edge) bool {
+	f := ds.state.Fabric()
+	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.covers(f, e) })
 }
 
-func (ds *drainSet) node(id topology.NodeID) bool {
+// Node implements fabric.Drains.
+func (ds *drainSet) Node(id topology.NodeID) bool {
 	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.Node == id })
 }
 
-func (ds *drainSet) port(host string, port uint8) bool {
+// Port implements fabric.Drains.
+func (ds *drainSet) Port(host string, port uint8) bool {
 	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.Host == host && d.Port == port })
 }
 
-// planes are those that are drained.
-func (ds *drainSet) planes() (out []int) {
+// Planes implements fabric.Drains.
+func (ds *drainSet) Planes() (out []int) {
 	for _, d := range ds.list {
 		if d.Plane > 0 {
 			out = append(out, d.Plane)
@@ -206,15 +217,16 @@ func (c *Core) find(t Target) ([]int32, error) {
 		return nil, err
 	}
 	if t.Host != "" || t.Port != 0 {
-		if h := c.hosts.byName[t.Host]; h == nil || !h.ports.has(t.Port) {
+		if h := c.hosts.byName[t.Host]; h == nil || !h.hasPort(t.Port) {
 			return nil, fmt.Errorf("%v: %w", t, ErrUnknownTarget)
 		}
 		return nil, nil
 	}
-	if c.fabric == nil {
+	f := c.state.Fabric()
+	if f == nil {
 		return nil, fmt.Errorf("%v: the topology is not in sync: %w", t, ErrUnknownTarget)
 	}
-	return c.fabric.find(t)
+	return t.links(f)
 }
 
 // Drain takes a target out of use. It is refused ([ErrLastPath]) when some hosts
@@ -256,7 +268,7 @@ func (c *Core) setDrained(t Target, drained bool) {
 func (c *Core) checkDrain(t Target) ([]int32, error) {
 	c.settle()
 	places, err := c.find(t)
-	if err != nil || c.fabric == nil || c.drains.index(t) >= 0 {
+	if err != nil || c.state.Fabric() == nil || c.drains.index(t) >= 0 {
 		return places, err
 	}
 	return places, c.leavesAPath(t, places)
@@ -277,7 +289,7 @@ func (c *Core) awaitAll(d *drain) {
 // first on, and nothing is refused.
 func (c *Core) ResumeDrain(t Target) {
 	c.drains.add(t, nil)
-	c.hosts.setDrained(t.Host, t.Port)
+	c.state.PortDrained(t.Host, t.Port)
 }
 
 // Undrain lets a target be used again. Its links come back when a probe has come
@@ -293,28 +305,23 @@ func (c *Core) Undrain(t Target) error {
 
 // applyDrain looks at what a target covers after it was drained or undrained.
 func (c *Core) applyDrain(d *drain) {
-	for _, i := range d.links {
-		c.links.setDrained(i, c.drains.link(&c.fabric.edges[i]))
-	}
+	c.state.LinksDrained(d.links)
 	switch {
 	case d.Host != "":
-		c.hosts.setDrained(d.Host, d.Port)
+		c.state.PortDrained(d.Host, d.Port)
 	case d.Node != "":
-		c.leaves.setDrained(d.Node, c.drains.node(d.Node))
-	case d.Plane != 0 && c.fabric != nil: // a resumed drain may end before there is a fabric
-		for _, leaf := range c.fabric.clos.Leaves() {
-			c.leaves.touch(leaf.ID)
-		}
+		c.state.NodeDrained(d.Node)
+	case d.Plane != 0:
+		c.state.PlaneDrained()
 	}
 }
 
 // leavesAPath checks that all hosts that can reach each other still can without a
 // target.
 func (c *Core) leavesAPath(t Target, places []int32) error {
-	before := c.fabric.clos.Lost(c.losses())
-	lost := c.losses()
+	var lost topology.Losses
 	for _, i := range places {
-		lost.OneWay = append(lost.OneWay, c.fabric.edges[i].ID)
+		lost.OneWay = append(lost.OneWay, c.state.Fabric().Edge(i).ID)
 	}
 	if t.Node != "" {
 		lost.Nodes = append(lost.Nodes, t.Node)
@@ -322,24 +329,25 @@ func (c *Core) leavesAPath(t Target, places []int32) error {
 	if t.Plane != 0 {
 		lost.Planes = append(lost.Planes, t.Plane)
 	}
-	after := c.fabric.clos.Lost(lost)
-	var without func(*host) hostapi.PortMask
-	var at *rack // whose paths alone are concerned; nil: all
+	before, after := c.state.Denial(), c.state.Denial(lost)
+	var without func(*fabric.Attached) hostapi.PortMask
+	var at *fabric.Rack // whose paths alone are concerned; nil: all
 	if t.Host != "" {
-		at = c.hosts.byName[t.Host].rack
-		without = func(h *host) hostapi.PortMask {
+		at = c.hosts.byName[t.Host].Rack()
+		without = func(h *fabric.Attached) hostapi.PortMask {
 			if h.Name == t.Host {
-				return h.ports.usable &^ hostapi.Ports(int(t.Port))
+				return h.Usable() &^ hostapi.Ports(int(t.Port))
 			}
-			return h.ports.usable
+			return h.Usable()
 		}
 	}
 	for _, p := range c.profiles.all {
 		if at != nil && p.from.rack != at && p.to != at {
 			continue
 		}
-		if a, b := c.profiles.severed(p, before, after, without); a != nil {
-			return fmt.Errorf("%v: the last path from host %s (%s) to host %s (%s): %w", t, a.Name, a.rack.name, b.Name, b.rack.name, ErrLastPath)
+		if a, b := p.severed(before, after, without); a != nil {
+			return fmt.Errorf("%v: the last path from host %s (%s) to host %s (%s): %w", t, a.Name,
+				a.Rack().Name(), b.Name, b.Rack().Name(), ErrLastPath)
 		}
 	}
 	return nil
@@ -347,7 +355,7 @@ func (c *Core) leavesAPath(t Target, places []int32) error {
 
 // runDrains finds drains that are over.
 func (c *Core) runDrains() {
-	if c.fabric == nil {
+	if c.state.Fabric() == nil {
 		return
 	}
 	c.drains.run(func(name string) (uint64, bool) {

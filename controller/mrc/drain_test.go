@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -199,8 +200,8 @@ func TestBadTargets(t *testing.T) {
 		target Target
 		err    error
 	}{
-		{Target{}, ErrMalformed},
-		{Target{Node: "leaf1-1", Plane: 1}, ErrMalformed},
+		{Target{}, fabric.ErrMalformed},
+		{Target{Node: "leaf1-1", Plane: 1}, fabric.ErrMalformed},
 		{Target{Link: "nothing"}, ErrUnknownTarget},
 		{Target{Node: "nothing"}, ErrUnknownTarget},
 		{Target{Plane: 3}, ErrUnknownTarget},

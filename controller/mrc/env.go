@@ -5,16 +5,15 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // env is what all parts of one core share.
 type env struct {
-	start time.Time     // the wall-clock time at which now is 0
-	now   time.Duration // of the present input
-	// fabric is the network when nothing is down; nil before the first.
-	fabric   *fabric
-	current  *topology.Snapshot // what is advertised
+	start    time.Time     // the wall-clock time at which now is 0
+	now      time.Duration // of the present input
+	state    *fabric.State
 	mode     ev.Mode
 	counters api.FabricCounters
 	out      Ready // not taken yet

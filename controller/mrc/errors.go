@@ -5,10 +5,6 @@ import "errors"
 var (
 	// ErrConfig reports that a Config cannot be used.
 	ErrConfig = errors.New("mrc")
-	// ErrMalformed reports that an input breaks a rule of its format.
-	ErrMalformed = errors.New("malformed")
-	// ErrUnknownHost reports that no host has the name.
-	ErrUnknownHost = errors.New("no such host")
 	// ErrUnknownEV reports that a host speaks of a profile or an EV that it was not given.
 	ErrUnknownEV = errors.New("no such EV")
 	// ErrUnknownTarget reports that there is no such link, node, plane or port.

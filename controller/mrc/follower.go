@@ -4,12 +4,11 @@ import (
 	"context"
 	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/loop"
 	"github.com/weft-sdn/weft/topology"
@@ -31,8 +30,9 @@ type Follower struct {
 	hosts map[string]*followed
 	// made has the states of hosts under the present losses, and was those under the losses before.
 	made, was map[madeOf]*hostapi.State
-	lost      *topology.LostWays
-	of        *fabric // of lost; nil: there is none yet
+	// denial is of the present losses, and of its fabric; nil: there is none yet.
+	denial *fabric.Denial
+	of     *fabric.Fabric
 }
 
 // followed is a host that a Follower sets states of.
@@ -47,7 +47,7 @@ type followed struct {
 // madeOf is what a state follows from, besides the losses.
 type madeOf struct {
 	decided *hostapi.State
-	from    *rack
+	from    *fabric.Rack
 }
 
 // NewFollower returns a follower of the fabric of an inventory. set is called from the goroutine of
@@ -60,17 +60,24 @@ func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.Stat
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	// Drains are in the states that the decider sends.
-	fabric := newFabricState(&cfg, outside{
-		drainedLink: func(*edge) bool { return false },
-		drainedPort: func(string, uint8) bool { return false },
-		moved:       func(topology.LinkID) {}, synced: func() {}, renewed: func(*fabric) {},
-	})
+	state := fabric.New(&cfg.MRC, fabric.Outside{Drains: noDrains{}})
+	put := func(h fabric.Host) error {
+		_, err := state.PutHost(h)
+		return err
+	}
 	return &Follower{
-		places: newPlaces(fabric, inv), loop: loop.New(time.Now()), set: set,
+		places: newPlaces(state, put, inv), loop: loop.New(time.Now()), set: set,
 		hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
 	}, nil
 }
+
+// noDrains implements [fabric.Drains]: drains are in the states that the decider sends.
+type noDrains struct{}
+
+func (noDrains) Link(*fabric.Edge) bool    { return false }
+func (noDrains) Node(topology.NodeID) bool { return false }
+func (noDrains) Port(string, uint8) bool   { return false }
+func (noDrains) Planes() []int             { return nil }
 
 // Run runs until ctx ends, which is no error. It must be called once.
 func (f *Follower) Run(ctx context.Context) error { return f.loop.Run(ctx, f, f.flush) }
@@ -80,11 +87,11 @@ func (f *Follower) Tick(now time.Duration) { f.state.Tick(now) }
 
 // Next implements [loop.Core].
 func (f *Follower) Next() (at time.Duration, ok bool) {
-	if f.state.fabric == nil {
+	if f.state.Fabric() == nil {
 		return 0, false
 	}
-	at = f.state.next(math.MaxInt64)
-	return max(at, f.state.now), at != math.MaxInt64
+	at = f.state.Next(math.MaxInt64)
+	return max(at, f.state.Now()), at != math.MaxInt64
 }
 
 // SetTopology takes what is advertised now. Nothing is denied before the first snapshot that is not
@@ -130,11 +137,13 @@ func (f *Follower) Forget(host string) { f.loop.Post(nil, func() { delete(f.host
 
 // flush sets the states of hosts after an input.
 func (f *Follower) flush(context.Context) error {
-	changed, now := f.state.take(), f.state.fabric
+	if !f.state.Settle() {
+		return nil
+	}
+	changes, now := f.state.Take(), f.state.Fabric()
 	switch {
-	case now == nil:
-	case changed || now != f.of:
-		f.of, f.lost = now, now.clos.Lost(f.state.losses())
+	case changes.Any() || now != f.of:
+		f.of, f.denial = now, f.state.Denial()
 		f.was, f.made = f.made, make(map[madeOf]*hostapi.State, len(f.made))
 		for name, h := range f.hosts {
 			f.update(name, h)
@@ -158,89 +167,26 @@ func (f *Follower) prune() {
 // update sets the state of a host, if it is another one than before.
 func (f *Follower) update(name string, h *followed) {
 	shared, ports := h.decided, hostapi.PortMask(0)
-	if at := f.state.hosts.byName[name]; at != nil && f.of != nil {
-		shared, ports = f.deny(h.decided, at.rack), at.ports.denied&^h.decided.DeniedPorts
+	if at := f.state.Host(name); at != nil && f.denial != nil {
+		shared, ports = f.deny(h.decided, at.Rack()), at.Denied()&^h.decided.DeniedPorts
 	}
 	if h.told != nil && h.shared == shared && h.ports == ports {
 		return
 	}
-	h.shared, h.ports, h.told = shared, ports, shared
-	if ports != 0 {
-		own := *shared
-		own.DeniedPorts |= ports
-		h.told = &own
-	}
+	h.shared, h.ports, h.told = shared, ports, fabric.Own(shared, ports)
 	f.set(name, h.told)
 }
 
 // deny returns a state for the hosts of a rack without what is lost, the same one when nothing is.
-func (f *Follower) deny(s *hostapi.State, from *rack) *hostapi.State {
+func (f *Follower) deny(s *hostapi.State, from *fabric.Rack) *hostapi.State {
 	of := madeOf{s, from}
 	if out, ok := f.made[of]; ok {
 		return out
 	}
-	out := f.of.deny(s, from, f.state.hosts, f.lost)
+	out := f.denial.Decided(s, from)
 	if before, ok := f.was[of]; ok && before.Equal(out) {
 		out = before
 	}
 	f.made[of] = out
 	return out
-}
-
-// deny returns a state for the hosts of a rack in which EVs are denied that cross what is lost, and
-// ports of peers that are down are missing. It is the same one when nothing is lost.
-func (f *fabric) deny(s *hostapi.State, from *rack, hosts *hostSet, lost *topology.LostWays) *hostapi.State {
-	next := *s
-	next.Peers = fewerPorts(s.Peers, hosts.peers)
-	same := slices.Equal(next.Peers, s.Peers)
-	cloned := false
-	for i, p := range s.Profiles {
-		to := hosts.reachedBy(p)
-		if to == nil {
-			continue // it leads to nothing that is attached
-		}
-		q, err := f.assign.Deny(p, ev.Pair{Source: from.at, Destination: to.at}, lost)
-		if err != nil || q == p {
-			continue // the decider knows paths that this fabric does not have yet
-		}
-		if !cloned {
-			next.Profiles, cloned, same = slices.Clone(s.Profiles), true, false
-		}
-		next.Profiles[i] = q
-	}
-	if same {
-		return s
-	}
-	return &next
-}
-
-// reachedBy returns the rack that a profile leads to, nil when it is none.
-func (s *hostSet) reachedBy(p *hostapi.Profile) *rack {
-	for _, d := range p.Destinations {
-		if h := s.byAddress[d.Addr()]; h != nil && d.IsSingleIP() {
-			return h.rack
-		}
-	}
-	return nil
-}
-
-// fewerPorts returns the ports of peers that are in two lists, each ordered by peer. A peer that is
-// missing from a list has all ports there.
-func fewerPorts(a, b []hostapi.PeerPorts) []hostapi.PeerPorts {
-	if len(b) == 0 {
-		return a
-	}
-	out := make([]hostapi.PeerPorts, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch order := a[0].Peer.Compare(b[0].Peer); {
-		case order < 0:
-			out, a = append(out, a[0]), a[1:]
-		case order > 0:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			out = append(out, hostapi.PeerPorts{Peer: a[0].Peer, Ports: a[0].Ports & b[0].Ports})
-			a, b = a[1:], b[1:]
-		}
-	}
-	return append(append(out, a...), b...)
 }

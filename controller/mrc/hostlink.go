@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -32,13 +33,13 @@ type hostEnd struct {
 }
 
 // host returns the link of a host.
-func (e hostEnds) host(h *host, port uint8, receiving bool) topology.LinkID {
-	return e.name(hostEnd{HostEnd{h.Name, port, h.rack.leaf(port), receiving}, h.rack.name})
+func (e hostEnds) host(h *fabric.Attached, port uint8, receiving bool) topology.LinkID {
+	return e.name(hostEnd{HostEnd{h.Name, port, h.Rack().Leaf(port), receiving}, h.Rack().Name()})
 }
 
 // of returns the link of any host of a rack.
-func (e hostEnds) of(r *rack, port uint8, receiving bool) topology.LinkID {
-	return e.name(hostEnd{HostEnd{"", port, r.leaf(port), receiving}, r.name})
+func (e hostEnds) of(r *fabric.Rack, port uint8, receiving bool) topology.LinkID {
+	return e.name(hostEnd{HostEnd{"", port, r.Leaf(port), receiving}, r.Name()})
 }
 
 func (e hostEnds) name(x hostEnd) topology.LinkID {
@@ -59,24 +60,18 @@ func (e hostEnds) forget(host string) {
 	maps.DeleteFunc(e, func(_ topology.LinkID, x hostEnd) bool { return x.Host == host })
 }
 
-// leaf returns the switch behind a port of the hosts.
-func (r *rack) leaf(port uint8) topology.NodeID {
-	if n := int(port); n >= 1 && n <= len(r.at) {
-		return r.at[n-1]
-	}
-	return ""
-}
-
 // ends adds the links of hosts to a path, so that a bad one is not taken for a
 // bad link of the fabric: that of the host which sends, and, as an EV does not
 // say who receives, all those of the last leaf's hosts.
-func (s *hostSet) ends(h *host, to *rack, port uint8, links []topology.LinkID) []topology.LinkID {
-	first, last := s.named.of(h.rack, port, false), s.named.of(to, port, true)
+func (s *hostSet) ends(
+	h *host, to *fabric.Rack, port uint8, links []topology.LinkID,
+) []topology.LinkID {
+	first, last := s.named.of(h.Rack(), port, false), s.named.of(to, port, true)
 	if len(s.byName) <= apart {
-		first = s.named.host(h, port, false)
+		first = s.named.host(h.Attached, port, false)
 	}
-	if len(to.hosts) == 1 {
-		last = s.named.host(to.hosts[0], port, true)
+	if len(to.Hosts()) == 1 {
+		last = s.named.host(to.Hosts()[0], port, true)
 	}
 	return slices.Concat([]topology.LinkID{first}, links, []topology.LinkID{last})
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
 // HostState is what a host is to hold, and how far it is.
 type HostState struct {
-	Host
+	fabric.Host
 	// Usable are the ports that peers may send to, Denied those that the host must
 	// not send by.
 	Usable, Denied hostapi.PortMask
@@ -30,7 +31,8 @@ func (c *Core) Hosts() []HostState {
 	for _, name := range slices.SortedFunc(maps.Keys(c.hosts.byName), natural.Compare) {
 		h := c.hosts.byName[name]
 		out = append(out, HostState{
-			Host: h.Host, Usable: h.ports.usable, Denied: h.ports.denied, Set: h.seq, Applied: h.applied, Refusal: h.refusal, State: h.state,
+			Host: h.Host, Usable: h.Usable(), Denied: h.Denied(), Set: h.seq, Applied: h.applied,
+			Refusal: h.refusal, State: h.state,
 		})
 	}
 	return out
@@ -83,22 +85,15 @@ func (c *Core) viewHost(h *host) api.Host {
 
 func (c *Core) viewPorts(h *host) []api.HostPort {
 	out := []api.HostPort{}
-	for i := 1; i < len(h.ports.list); i++ {
-		p := &h.ports.list[i]
-		if !p.attached {
+	for i := range h.At {
+		port := uint8(i + 1)
+		st, ok := h.Port(port)
+		if !ok {
 			continue
 		}
-		v := api.HostPort{Port: uint8(i), Spec: adminUp, Status: api.HostPortStatus{
-			Usable: h.ports.usable.Has(i), LinkDown: p.linkDown, HostDown: p.agentDown, Held: p.held, Drained: p.drained,
-			Drains: c.drains.views(func(d *drain) bool { return d.Host == h.Name && d.Port == uint8(i) }),
-		}}
-		if i <= len(h.At) {
-			v.Status.Leaf, v.Status.LeafName = h.At[i-1], nameOf(c.current, h.At[i-1])
-			if i <= len(h.LeafPorts) {
-				v.Status.LeafPort = h.LeafPorts[i-1]
-			}
-		}
-		out = append(out, v)
+		st.LeafName = nameOf(c.state.Advertised(), st.Leaf)
+		st.Drains = c.drains.views(func(d *drain) bool { return d.Host == h.Name && d.Port == port })
+		out = append(out, api.HostPort{Port: port, Spec: adminUp, Status: st})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
@@ -21,11 +22,11 @@ func wireOf(d *inventory.DSCPs) hostapi.Wire {
 // HostsOf are the hosts of an inventory whose attachment is known. Nodes are
 // those of its switches (plan.Nodes); what a switch was before serves while it
 // is gone.
-func HostsOf(inv *inventory.Inventory, nodes map[string]*topology.Node) []Host {
-	out := make([]Host, 0, len(inv.Hosts))
+func HostsOf(inv *inventory.Inventory, nodes map[string]*topology.Node) []fabric.Host {
+	out := make([]fabric.Host, 0, len(inv.Hosts))
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
-		host := Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Rack: h.Switch}
+		host := fabric.Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Rack: h.Switch}
 		for _, at := range h.Attachments() {
 			leaf := topology.NodeID("")
 			if n := nodes[at.Switch]; n != nil {
@@ -37,11 +38,6 @@ func HostsOf(inv *inventory.Inventory, nodes map[string]*topology.Node) []Host {
 			out = append(out, host)
 		}
 	}
-	slices.SortFunc(out, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(out, func(a, b fabric.Host) int { return cmp.Compare(a.Name, b.Name) })
 	return out
-}
-
-// same reports whether a host is as it was.
-func (h *Host) same(o *Host) bool {
-	return h.Address == o.Address && h.Rack == o.Rack && slices.Equal(h.At, o.At) && slices.Equal(h.LeafPorts, o.LeafPorts) && slices.Equal(h.Prefixes, o.Prefixes)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -12,11 +13,11 @@ import (
 func (c *Core) Fabric() api.Fabric {
 	c.settle()
 	f := api.Fabric{
-		Mode: c.mode.String(), InSync: c.synced, Hosts: api.HostCount{All: len(c.hosts.byName)},
+		Mode: c.mode.String(), InSync: c.state.Synced(), Hosts: api.HostCount{All: len(c.hosts.byName)},
 		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prober.reported, Counters: c.counters,
 	}
-	if c.failure != nil {
-		f.Failure = c.failure.Error()
+	if err := c.state.Failure(); err != nil {
+		f.Failure = err.Error()
 	}
 	for _, h := range c.hosts.byName {
 		if h.connected {
@@ -25,23 +26,20 @@ func (c *Core) Fabric() api.Fabric {
 		if h.current() {
 			f.Hosts.Current++
 		}
-		for i := 1; i < len(h.ports.list); i++ {
-			f.Ports.All++
-			if h.ports.usable.Has(i) {
-				f.Ports.Usable++
-			}
-		}
+		f.Ports.All += len(h.At)
+		f.Ports.Usable += h.Usable().Len()
 	}
 	for _, p := range c.profiles.all {
 		if p.outcome.Degraded != "" {
 			f.Profiles.Bad++
 		}
 	}
-	if c.fabric == nil {
+	if c.state.Fabric() == nil {
 		return f
 	}
-	f.Planes, f.Tiers, f.Leaves = c.fabric.clos.Planes(), c.fabric.clos.Tiers(), len(c.fabric.clos.Leaves())
-	f.Links.All, f.Links.Bad = c.links.count(func(*link) bool { return true })
+	clos := c.state.Fabric().Clos()
+	f.Planes, f.Tiers, f.Leaves = clos.Planes(), clos.Tiers(), len(clos.Leaves())
+	f.Links.All, f.Links.Bad = c.state.Links().Count(func(*fabric.Link) bool { return true })
 	return f
 }
 
@@ -49,12 +47,12 @@ func (c *Core) Fabric() api.Fabric {
 func (c *Core) NodePage(page Page) (out []api.Node, more bool) {
 	c.settle()
 	out = []api.Node{}
-	if c.fabric == nil {
+	if c.state.Fabric() == nil {
 		return out, false
 	}
 	var nodes []*topology.Node
-	for _, n := range c.fabric.snap.Nodes {
-		if _, ok := c.fabric.clos.Tier(n.ID); ok && natural.Compare(string(n.ID), page.After) > 0 {
+	for _, n := range c.state.Fabric().Snapshot().Nodes {
+		if _, ok := c.state.Fabric().Clos().Tier(n.ID); ok && natural.Compare(string(n.ID), page.After) > 0 {
 			nodes = append(nodes, n)
 		}
 	}
@@ -71,29 +69,29 @@ func (c *Core) NodePage(page Page) (out []api.Node, more bool) {
 // Node returns the switch of an id, if it is in the fabric.
 func (c *Core) Node(id topology.NodeID) (api.Node, bool) {
 	c.settle()
-	if c.fabric == nil {
+	if c.state.Fabric() == nil {
 		return api.Node{}, false
 	}
-	n := c.fabric.snap.Node(id)
+	n := c.state.Fabric().Snapshot().Node(id)
 	if n == nil {
 		return api.Node{}, false
 	}
-	if _, ok := c.fabric.clos.Tier(id); !ok {
+	if _, ok := c.state.Fabric().Clos().Tier(id); !ok {
 		return api.Node{}, false
 	}
 	return c.viewNode(n), true
 }
 
 func (c *Core) viewNode(n *topology.Node) api.Node {
-	tier, _ := c.fabric.clos.Tier(n.ID)
+	tier, _ := c.state.Fabric().Clos().Tier(n.ID)
 	v := api.Node{ID: n.ID, Spec: adminUp, Status: api.NodeStatus{
-		Name: n.Name, Tier: &tier, Planes: append([]int{}, c.fabric.clos.PlanesOf(n.ID)...), Present: c.current.Node(n.ID) != nil,
+		Name: n.Name, Tier: &tier, Planes: append([]int{}, c.state.Fabric().Clos().PlanesOf(n.ID)...), Present: c.state.Advertised().Node(n.ID) != nil,
 	}}
 	s := &v.Status
-	if plane := c.fabric.clos.Plane(n.ID); plane != 0 {
+	if plane := c.state.Fabric().Clos().Plane(n.ID); plane != 0 {
 		s.Planes = []int{plane}
 	}
-	s.Links, s.DeniedLinks = c.links.count(func(l *link) bool { return l.Local == n.ID || l.Remote == n.ID })
+	s.Links, s.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return l.Local == n.ID || l.Remote == n.ID })
 	s.Drains = c.drains.views(func(d *drain) bool {
 		return d.Node == n.ID || d.Plane != 0 && len(s.Planes) == 1 && s.Planes[0] == d.Plane
 	})
@@ -104,14 +102,14 @@ func (c *Core) viewNode(n *topology.Node) api.Node {
 func (c *Core) Planes() []api.Plane {
 	c.settle()
 	out := []api.Plane{}
-	if c.fabric == nil {
+	if c.state.Fabric() == nil {
 		return out
 	}
-	for plane := 1; plane <= c.fabric.clos.Planes(); plane++ {
+	for plane := 1; plane <= c.state.Fabric().Clos().Planes(); plane++ {
 		v := api.Plane{Plane: plane, Spec: adminUp, Status: api.PlaneStatus{
 			Drains: c.drains.views(func(d *drain) bool { return d.Plane == plane }),
 		}}
-		v.Status.Links, v.Status.DeniedLinks = c.links.count(func(l *link) bool { return c.fabric.clos.LinkPlane(l.ID) == plane })
+		v.Status.Links, v.Status.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return c.state.Fabric().Clos().LinkPlane(l.ID) == plane })
 		out = append(out, v)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -98,7 +99,7 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 			delete(h.assumed, key)
 		default:
 			c.counters.BadEvents++
-			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: state %v, want ASSUMED_BAD or GOOD: %w", name, e.EV, e.State, ErrMalformed))
+			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: state %v, want ASSUMED_BAD or GOOD: %w", name, e.EV, e.State, fabric.ErrMalformed))
 		}
 	}
 	return wrong
@@ -121,7 +122,7 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 		}
 		if n.Lost > n.Sent {
 			c.counters.BadCounts++
-			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: lost %d, want at most sent, %d: %w", name, n.EV, n.Lost, n.Sent, ErrMalformed))
+			wrong = errors.Join(wrong, fmt.Errorf("host %s: EV %v: lost %d, want at most sent, %d: %w", name, n.EV, n.Lost, n.Sent, fabric.ErrMalformed))
 			continue
 		}
 		grown := h.count(counterKey{n.Profile, n.EV}, counter{n.Sent, n.Lost})
@@ -136,7 +137,7 @@ func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 // received, since both count. Read what was received after what was sent: otherwise
 // packets that came in between seem lost.
 func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
-	if c.fabric == nil || c.fabric.snap.Link(id) == nil {
+	if f := c.state.Fabric(); f == nil || f.Snapshot().Link(id) == nil {
 		return fmt.Errorf("link %s: %w", id, ErrUnknownTarget)
 	}
 	c.suspects.counted(id, sent, received)

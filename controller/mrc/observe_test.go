@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -483,11 +484,11 @@ func TestBadInput(t *testing.T) {
 		text  string
 		count func(api.FabricCounters) uint64
 	}{
-		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
 		{"unknown profile", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: "x", EV: good, State: hostapi.EVAssumedBad})
 		}, ErrUnknownEV, `profile "x"`, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
@@ -495,17 +496,17 @@ func TestBadInput(t *testing.T) {
 			return events("h1-1", hostapi.EVEvent{Profile: theirs, EV: good, State: hostapi.EVAssumedBad})
 		}, ErrUnknownEV, theirs, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
 		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
-		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c api.FabricCounters) uint64 { return c.BadEvents }},
-		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, ErrMalformed, "lost 6, want at most sent, 5", func(c api.FabricCounters) uint64 { return c.BadCounts }},
-		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, ErrMalformed, "applied 99", nil},
-		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, ErrMalformed, "ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
+		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, fabric.ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c api.FabricCounters) uint64 { return c.BadEvents }},
+		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, fabric.ErrMalformed, "lost 6, want at most sent, 5", func(c api.FabricCounters) uint64 { return c.BadCounts }},
+		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, fabric.ErrMalformed, "applied 99", nil},
+		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, fabric.ErrMalformed, "ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
 		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
 		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
-		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, ErrUnknownHost, "nobody", nil},
-		{"host without a name", func() error { return w.core.PutHost(Host{}) }, ErrMalformed, "name", nil},
-		{"host without an address", func() error { return w.core.PutHost(Host{Name: "x"}) }, ErrMalformed, "address", nil},
-		{"host without a port", func() error { return w.core.PutHost(Host{Name: "x", Address: w.made["h1-1"].Address.Next()}) }, ErrMalformed, "want 1 to 31", nil},
-		{"another's address", func() error { h := w.made["h1-1"]; h.Name = "x"; return w.core.PutHost(h) }, ErrMalformed, "that of host h1-1", nil},
+		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, fabric.ErrUnknownHost, "nobody", nil},
+		{"host without a name", func() error { return w.core.PutHost(fabric.Host{}) }, fabric.ErrMalformed, "name", nil},
+		{"host without an address", func() error { return w.core.PutHost(fabric.Host{Name: "x"}) }, fabric.ErrMalformed, "address", nil},
+		{"host without a port", func() error { return w.core.PutHost(fabric.Host{Name: "x", Address: w.made["h1-1"].Address.Next()}) }, fabric.ErrMalformed, "want 1 to 31", nil},
+		{"another's address", func() error { h := w.made["h1-1"]; h.Name = "x"; return w.core.PutHost(h) }, fabric.ErrMalformed, "that of host h1-1", nil},
 	} {
 		before := w.core.Counters()
 		err := c.do()
@@ -560,24 +561,6 @@ func TestWhySuspectsAreSpared(t *testing.T) {
 		if got := w.core.spare(&accused{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
 			t.Errorf("%v that lose %v: %q, want %q", c.links, c.loss, got, c.want)
 		}
-	}
-}
-
-// TestProbesOfBefore: probes that were sent before a link came to its present phase say nothing of it.
-func TestProbesOfBefore(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
-	w.run(time.Second)
-	i := w.core.fabric.place[w.both("leaf1-1", "spine1-1")[0].ID]
-	l := &w.core.links.all[i]
-	w.core.links.hold(i, "of the test", 0, 1)
-	w.core.links.enter(i, trying, l.cause)
-	for _, received := range []int{0, 1} {
-		if w.core.links.result(i, l.since-1, 1, received); l.phase != trying || l.trial.ready || l.misses != 0 {
-			t.Errorf("after %d of one that was sent before: %v, ready %v, %d missed", received, l.phase, l.trial.ready, l.misses)
-		}
-	}
-	if w.core.links.result(i, l.since, 1, 0); l.phase != held {
-		t.Errorf("after a loss: %v", l.phase)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -103,22 +104,22 @@ func (ps *profileSet) buildAs(p *profile, o Override) (*ev.Built, error) {
 	caps := p.from.caps
 	if o.Mode != 0 {
 		if !caps.HasMode(o.Mode) {
-			return nil, fmt.Errorf("profile %s: mode: %v, and the hosts cannot (ev_mode_mask %#x): %w", p.name, o.Mode, caps.EVModes, ErrMalformed)
+			return nil, fmt.Errorf("profile %s: mode: %v, and the hosts cannot (ev_mode_mask %#x): %w", p.name, o.Mode, caps.EVModes, fabric.ErrMalformed)
 		}
 		caps.EVModes = hostapi.Modes(o.Mode)
 	}
-	b, err := ps.fabric.assign.Build(ev.Request{
-		Pair: ev.Pair{Source: p.from.rack.at, Destination: p.to.at}, Name: p.name, Capabilities: &caps,
+	b, err := ps.state.Assignment().Build(ev.Request{
+		Pair: ev.Pair{Source: p.from.rack.At(), Destination: p.to.At()}, Name: p.name, Capabilities: &caps,
 		MaxEVs: cmp.Or(o.MaxEVs, ps.cfg.MaxEVs), Explicit: ps.cfg.Explicit && o.Mode == 0,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.Mode != 0 && b.Profile.Mode != o.Mode {
-		return nil, fmt.Errorf("profile %s: mode: %v, and its EVs can only be %v: %w", p.name, o.Mode, b.Profile.Mode, ErrMalformed)
+		return nil, fmt.Errorf("profile %s: mode: %v, and its EVs can only be %v: %w", p.name, o.Mode, b.Profile.Mode, fabric.ErrMalformed)
 	}
 	if o.MinActive > b.Profile.Count {
-		return nil, fmt.Errorf("profile %s: minActive: %d, want at most %d, its EVs: %w", p.name, o.MinActive, b.Profile.Count, ErrMalformed)
+		return nil, fmt.Errorf("profile %s: minActive: %d, want at most %d, its EVs: %w", p.name, o.MinActive, b.Profile.Count, fabric.ErrMalformed)
 	}
 	return ps.finish(p, b), nil
 }
@@ -141,7 +142,7 @@ func (ps *profileSet) finishAll(of func(*profile) bool) {
 func (ps *profileSet) finish(p *profile, b *ev.Built) *ev.Built {
 	o := ps.overrides[p.name]
 	q := *b.Profile
-	q.Destinations, q.CC = p.to.dests, cmp.Or(o.CC, ps.cfg.CCProfile)
+	q.Destinations, q.CC = p.to.Destinations(), cmp.Or(o.CC, ps.cfg.CCProfile)
 	if !slices.ContainsFunc(ps.cc, func(cc *hostapi.CCProfile) bool { return cc.Name == q.CC }) {
 		q.CC = "" // until there is one
 	}

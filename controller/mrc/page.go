@@ -16,9 +16,6 @@ func (c *Core) isCalled(id topology.NodeID, name string) bool {
 	if string(id) == name {
 		return true
 	}
-	var n *topology.Node
-	if c.fabric != nil {
-		n = c.fabric.snap.Node(id)
-	}
-	return n != nil && n.Name == name
+	f := c.state.Fabric()
+	return f != nil && nameOf(f.Snapshot(), id) == name && name != ""
 }

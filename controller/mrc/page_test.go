@@ -134,8 +134,8 @@ func TestLinksOfPaths(t *testing.T) {
 	w.start()
 	w.run(time.Second)
 	list, more := w.core.LinkPage(api.LinkFilter{}, Page{})
-	if len(list) != 12 || more || len(w.core.fabric.edges) != 14 {
-		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), len(w.core.fabric.edges), more)
+	if len(list) != 12 || more || w.core.state.Fabric().Len() != 14 {
+		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), w.core.state.Fabric().Len(), more)
 	}
 }
 

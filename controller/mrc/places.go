@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -13,47 +14,50 @@ import (
 // places has a fabric know which hosts are attached where, and what switches report of their ports,
 // by the names of the inventory. It belongs to the goroutine of the core.
 type places struct {
-	state     *fabricState
+	state     *fabric.State
+	put       func(fabric.Host) error // in state
 	inventory *inventory.Inventory
 	nodes     []*topology.Node          // of the topology whose hosts the core has
 	switches  map[string]*topology.Node // what switches are or were
 	ports     map[string]controller.PortStates
-	attached  map[string]Host
+	attached  map[string]fabric.Host
 }
 
-func newPlaces(f *fabricState, inv *inventory.Inventory) places {
+func newPlaces(
+	f *fabric.State, put func(fabric.Host) error, inv *inventory.Inventory,
+) places {
 	return places{
-		state: f, inventory: inv, switches: make(map[string]*topology.Node),
-		ports: make(map[string]controller.PortStates), attached: make(map[string]Host)}
+		state: f, put: put, inventory: inv, switches: make(map[string]*topology.Node),
+		ports: make(map[string]controller.PortStates), attached: make(map[string]fabric.Host)}
 }
 
 // setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node,
-// says all there is: from then on what is missing is down. put is called for each host that the
+// says all there is: from then on what is missing is down. known is called for each host that the
 // core has anew, or refuses.
-func (p *places) setTopology(s *topology.Snapshot, put func(host string, err error)) {
+func (p *places) setTopology(s *topology.Snapshot, known func(host string, err error)) {
 	p.state.SetTopology(s)
 	if !s.Incomplete() && len(s.Nodes) > 0 {
-		p.attach(s, put)
+		p.attach(s, known)
 		p.state.InSync()
 	}
 }
 
 // attach has the fabric know which hosts are attached where, as far as that has changed.
-func (p *places) attach(s *topology.Snapshot, put func(host string, err error)) {
+func (p *places) attach(s *topology.Snapshot, known func(host string, err error)) {
 	if slices.Equal(p.nodes, s.Nodes) {
 		return
 	}
 	p.nodes = s.Nodes
 	p.find(plan.Nodes(s, p.inventory))
 	for _, h := range HostsOf(p.inventory, p.switches) {
-		if was, ok := p.attached[h.Name]; ok && was.same(&h) {
+		if was, ok := p.attached[h.Name]; ok && was.Same(&h) {
 			continue
 		}
-		err := p.state.PutHost(h)
+		err := p.put(h)
 		if err == nil {
 			p.attached[h.Name] = h
 		}
-		put(h.Name, err)
+		known(h.Name, err)
 	}
 }
 

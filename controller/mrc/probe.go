@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -33,17 +34,19 @@ type prober struct {
 	cfg      *inventory.Probes
 	dscp     uint8
 	restore  *inventory.Restore
-	links    *linkSet
+	links    *fabric.Links
 	hosts    *hostSet
 	profiles *profileSet
 	suspects *suspectSet
 
-	pending  map[uint32]*probe // by id
-	id       uint32            // of the last probe
-	tokens   float64           // probes that may be sent
-	at       time.Duration     // of the last run
-	turns    []*sender         // that probe EVs in turn
-	cursor   int               // in turns
+	pending map[uint32]*probe // by id
+	id      uint32            // of the last probe
+	tokens  float64           // probes that may be sent
+	at      time.Duration     // of the last run
+	// spin turns which paths probe a link.
+	spin     map[topology.LinkID]int
+	turns    []*sender // that probe EVs in turn
+	cursor   int       // in turns
 	round    round
 	looked   bool // at the last run: closer looks had what there was
 	reported api.ProbeCount
@@ -109,25 +112,28 @@ func (pr *prober) run(settle func() *topology.LostWays) {
 		}
 	}
 	if !pr.active() {
-		for _, i := range pr.links.inOrder() {
-			pr.links.setUnprobeable(i, true)
+		for _, i := range pr.links.Waiting() {
+			pr.links.SetUnprobeable(i, true)
 		}
 		return
 	}
 	lost := settle()
 	pr.fill(passed)
-	for _, i := range pr.links.inOrder() {
-		if l := &pr.links.all[i]; pr.tokens >= 1 && l.phase == trying && !l.trial.ready && !l.drained && pr.now >= l.trial.next {
-			pr.probeLink(i, l.trial.need-l.trial.got)
+	for _, i := range pr.links.Waiting() {
+		if pr.tokens < 1 {
+			break
+		}
+		if n := pr.links.Wants(i); n > 0 {
+			pr.probeLink(i, n)
 		}
 	}
 	if !pr.round.done {
-		for i := range pr.links.all {
+		for i := range int32(pr.links.Len()) {
 			if pr.tokens < 1 {
 				break
 			}
-			if l := &pr.links.all[i]; l.phase == up && !l.proven && !l.drained && pr.now >= l.trial.next && len(l.leaves) > 0 {
-				pr.probeLink(int32(i), 1)
+			if pr.links.Untried(i) {
+				pr.probeLink(i, 1)
 			}
 		}
 	}
@@ -162,21 +168,21 @@ func (pr *prober) next(at time.Duration) time.Duration {
 // probeLink probes some path across a link, whose other links are in use or wait
 // for a probe as well.
 func (pr *prober) probeLink(i int32, count int) {
-	l := &pr.links.all[i]
-	at, leaves := pr.profiles.crossing(l.edge)
-	tries := 0
+	l := pr.links.At(i)
+	at, leaves := pr.profiles.crossing(l.Edge)
+	spin, tries := pr.spin[l.ID], 0
 	for n := range leaves {
-		leaf := leaves[(l.spin+n)%len(leaves)]
+		leaf := leaves[(spin+n)%len(leaves)]
 		profiles := at[leaf]
 		for k := range profiles {
-			p := profiles[(l.spin*7+k)%len(profiles)]
+			p := profiles[(spin*7+k)%len(profiles)]
 			if p.err != nil {
 				continue
 			}
 			w, ok := pr.across(i, p, leaf, &tries)
 			if !ok {
 				if tries > triesALink {
-					l.spin++
+					pr.spin[l.ID]++
 					return // goes on there next time
 				}
 				continue
@@ -188,23 +194,24 @@ func (pr *prober) probeLink(i int32, count int) {
 				}
 				continue
 			}
-			pr.links.setUnprobeable(i, false)
-			l.spin++
-			l.trial.next = pr.now + pr.cfg.Timeout.D() + answerGrace
+			pr.links.SetUnprobeable(i, false)
+			pr.spin[l.ID]++
+			pr.links.Defer(i, pr.now+pr.cfg.Timeout.D()+answerGrace)
 			pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 			return
 		}
 	}
-	pr.links.setUnprobeable(i, true)
-	l.trial.next = pr.now + pr.restore.Hold.D()
+	pr.links.SetUnprobeable(i, true)
+	pr.links.Defer(i, pr.now+pr.restore.Hold.D())
 }
 
 // across finds a path of a profile across a link.
 func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) (path, bool) {
-	l := &pr.links.all[i]
-	ends := p.from.rack.at
-	if !l.rises {
-		ends = p.to.at
+	l, f := pr.links.At(i), pr.state.Fabric()
+	spin := pr.spin[l.ID]
+	ends := p.from.rack.At()
+	if !l.Rises() {
+		ends = p.to.At()
 	}
 	for port := range ends {
 		if ends[port] != leaf {
@@ -219,12 +226,12 @@ func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) 
 			if *tries++; *tries > triesALink {
 				return path{}, false
 			}
-			ref, _ := set.At((k + l.spin) % n)
-			if !pr.fabric.crosses(set, ref, i) {
+			ref, _ := set.At((k + spin) % n)
+			if !f.Crosses(set, ref, i) {
 				continue
 			}
-			w := path{profile: p, port: uint8(port + 1), set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}
-			if pr.links.open(w.links) {
+			w := path{profile: p, port: uint8(port + 1), set: set, ref: ref, links: f.PlacesOf(set, ref)}
+			if pr.links.Open(w.links) {
 				return w, true
 			}
 		}
@@ -238,7 +245,7 @@ func (pr *prober) prober(p *profile, port uint8, count float64) (h *host, full b
 	hosts := p.from.hosts
 	for n := range hosts {
 		h := hosts[(p.from.turn+n)%len(hosts)]
-		if !h.connected || !h.canProbe || !h.ports.usable.Has(int(port)) || pr.peerOf(h, p, port) == nil {
+		if !h.connected || !h.canProbe || !h.Usable().Has(int(port)) || pr.peerOf(h, p, port) == nil {
 			continue
 		}
 		if pr.tokens < count || h.tokens < count {
@@ -254,10 +261,11 @@ func (pr *prober) prober(p *profile, port uint8, count float64) (h *host, full b
 // peerOf returns whom a host probes: one that is connected, if there is one.
 func (pr *prober) peerOf(h *host, p *profile, port uint8) *host {
 	var other *host
-	for n := range p.to.hosts {
-		o := p.to.hosts[(h.peer+n)%len(p.to.hosts)]
+	hosts := p.to.Hosts()
+	for n := range hosts {
+		o := pr.hosts.byName[hosts[(h.peer+n)%len(hosts)].Name]
 		switch {
-		case o == h || !o.ports.usable.Has(int(port)):
+		case o == h || !o.Usable().Has(int(port)):
 		case o.connected:
 			return o
 		case other == nil:
@@ -270,7 +278,7 @@ func (pr *prober) peerOf(h *host, p *profile, port uint8) *host {
 // send asks a host to probe a path.
 func (pr *prober) send(h *host, w path, count int) {
 	p := w.profile
-	enc, err := pr.fabric.assign.Encoder(w.set)
+	enc, err := pr.state.Assignment().Encoder(w.set)
 	if err != nil {
 		return
 	}
@@ -297,7 +305,7 @@ func (pr *prober) sendEV(h *host, p *profile, v, wire hostapi.EV, places []int32
 	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout.D()
 	pr.pending[pr.id] = &probe{
 		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now, deadline: pr.now + took + answerGrace,
-		telling: h.applied > 0 && peer.applied > 0 && pr.links.inUse(places) && pr.links.proven(places),
+		telling: h.applied > 0 && peer.applied > 0 && pr.links.InUse(places) && pr.links.Proven(places),
 	}
 	pr.out.Probes = append(pr.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
 		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: pr.dscp,
@@ -325,7 +333,7 @@ func (pr *prober) probeAssumed() {
 		h.assumedAt = pr.now + pr.cfg.Timeout.D()
 		key := h.nextAssumed()
 		p := pr.profiles.byName[key.profile]
-		if p == nil || p.outcome.Profile == nil || !h.ports.usable.Has(int(key.ev.Port)) {
+		if p == nil || p.outcome.Profile == nil || !h.Usable().Has(int(key.ev.Port)) {
 			continue
 		}
 		if wire, err := p.outcome.Profile.Expand(key.ev); err == nil {
@@ -338,7 +346,9 @@ func (pr *prober) probeAssumed() {
 func (pr *prober) placesOfEV(p *profile, v hostapi.EV) []int32 {
 	var out []int32
 	for _, id := range pr.profiles.linksOf(p, v) {
-		out = append(out, pr.fabric.place[id])
+		if i, ok := pr.state.Fabric().Place(id); ok {
+			out = append(out, i)
+		}
 	}
 	return out
 }
@@ -375,7 +385,7 @@ func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full boo
 	if p.outcome.Profile == nil || p.err != nil {
 		return false, false
 	}
-	ports := len(p.from.rack.at)
+	ports := len(p.from.rack.At())
 	for range ports {
 		port := uint8(p.next%ports + 1)
 		set, ok := pr.profiles.paths(p, port)
@@ -394,7 +404,7 @@ func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full boo
 		}
 		p.next++
 		if h != nil {
-			pr.send(h, path{profile: p, port: port, set: set, ref: ref, links: pr.fabric.placesOf(set, ref)}, 1)
+			pr.send(h, path{profile: p, port: port, set: set, ref: ref, links: pr.state.Fabric().PlacesOf(set, ref)}, 1)
 			return true, false
 		}
 	}
@@ -406,10 +416,7 @@ func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full boo
 func (pr *prober) forget(id uint32, p *probe) {
 	delete(pr.pending, id)
 	for _, i := range p.links {
-		if int(i) < len(pr.links.all) {
-			trial := &pr.links.all[i].trial
-			trial.next = min(trial.next, pr.now+pr.cfg.Timeout.D())
-		}
+		pr.links.Hasten(i, pr.now+pr.cfg.Timeout.D())
 	}
 }
 
@@ -452,7 +459,7 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 	case r.Sent < 1 || r.Sent > p.count || r.Received < 0 || r.Received > r.Sent:
 		pr.counters.BadCounts++
 		pr.forget(r.ID, p)
-		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count, ErrMalformed)
+		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count, fabric.ErrMalformed)
 	}
 	pr.forget(r.ID, p)
 	pr.reported.Sent += uint64(r.Sent)
@@ -464,10 +471,10 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 	if len(p.links) == 0 {
 		return nil
 	}
-	if p.telling && pr.links.inUse(p.links) {
+	if p.telling && pr.links.InUse(p.links) {
 		ids := make([]topology.LinkID, len(p.links))
 		for k, i := range p.links {
-			ids[k] = pr.fabric.edges[i].ID
+			ids[k] = pr.state.Fabric().Edge(i).ID
 		}
 		path := pr.suspects.locator.Path(pr.hosts.ends(h, p.profile.to, p.ev.Port, ids))
 		n := suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)}
@@ -475,7 +482,7 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 		pr.suspects.observe(path, n)
 	}
 	for _, i := range p.links {
-		pr.links.result(i, p.at, r.Sent, r.Received)
+		pr.links.Result(i, p.at, r.Sent, r.Received)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -22,7 +23,7 @@ import (
 type profile struct {
 	name string
 	from *sender
-	to   *rack
+	to   *fabric.Rack
 
 	built    *ev.Built
 	err      error     // why there is none
@@ -69,16 +70,16 @@ func newProfiles(e *env, cfg *inventory.MRC) *profileSet {
 
 // renew makes the profiles from all senders to all racks, and drops others. The
 // destinations of stale racks are others than before.
-func (ps *profileSet) renew(senders []*sender, racks, stale []*rack) {
+func (ps *profileSet) renew(senders []*sender, racks, stale []*fabric.Rack) {
 	ps.finishAll(func(p *profile) bool { return slices.Contains(stale, p.to) })
-	byKey := make(map[string]*rack, len(racks))
+	byKey := make(map[string]*fabric.Rack, len(racks))
 	for _, r := range racks {
-		byKey[r.key] = r
+		byKey[r.Key()] = r
 	}
 	var all []*profile
 	for _, s := range senders {
 		for to := range s.profiles {
-			if byKey[to.key] != to {
+			if byKey[to.Key()] != to {
 				delete(s.profiles, to)
 				s.dirty = true
 			}
@@ -102,10 +103,10 @@ func (ps *profileSet) renew(senders []*sender, racks, stale []*rack) {
 	ps.bySource, ps.byDest = make(map[topology.NodeID][]*profile), make(map[topology.NodeID][]*profile)
 	for _, p := range all {
 		ps.byName[p.name] = p
-		for _, leaf := range distinct(p.from.rack.at) {
+		for _, leaf := range distinct(p.from.rack.At()) {
 			ps.bySource[leaf] = append(ps.bySource[leaf], p)
 		}
-		for _, leaf := range distinct(p.to.at) {
+		for _, leaf := range distinct(p.to.At()) {
 			ps.byDest[leaf] = append(ps.byDest[leaf], p)
 		}
 	}
@@ -130,16 +131,16 @@ func (ps *profileSet) after(name string) int {
 
 // crossing are the profiles with EVs that may cross a link: those of hosts below
 // it that send, when paths climb by it, and else that are sent to.
-func (ps *profileSet) crossing(e *edge) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
-	if e.rises {
-		return ps.bySource, e.leaves
+func (ps *profileSet) crossing(e *fabric.Edge) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
+	if e.Rises() {
+		return ps.bySource, e.Leaves()
 	}
-	return ps.byDest, e.leaves
+	return ps.byDest, e.Leaves()
 }
 
 // linkChanged and leafChanged note the profiles whose EVs cross a link, or start or
 // end at a leaf.
-func (ps *profileSet) linkChanged(e *edge) {
+func (ps *profileSet) linkChanged(e *fabric.Edge) {
 	at, leaves := ps.crossing(e)
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {
@@ -157,14 +158,10 @@ func (ps *profileSet) leafChanged(leaf topology.NodeID) {
 	}
 }
 
-// settle finds what dirty profiles come to. lost is called when there are any.
-func (ps *profileSet) settle(lost func() *topology.LostWays) {
-	if len(ps.dirty) == 0 {
-		return
-	}
-	l := lost()
+// settle finds what dirty profiles come to.
+func (ps *profileSet) settle(d *fabric.Denial) {
 	for _, p := range slices.SortedFunc(maps.Keys(ps.dirty), func(a, b *profile) int { return cmp.Compare(a.name, b.name) }) {
-		if ps.under(p, l) {
+		if ps.under(p, d) {
 			p.from.dirty = true
 		}
 	}
@@ -173,7 +170,7 @@ func (ps *profileSet) settle(lost func() *topology.LostWays) {
 
 // under finds what a profile comes to under the present losses, and reports
 // whether that is something else than before.
-func (ps *profileSet) under(p *profile, lost *topology.LostWays) bool {
+func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 	before := p.outcome
 	defer func() {
 		if before.Degraded != p.outcome.Degraded {
@@ -184,9 +181,9 @@ func (ps *profileSet) under(p *profile, lost *topology.LostWays) bool {
 		p.outcome = ev.Outcome{Degraded: p.err.Error()}
 		return before.Profile != nil
 	}
-	out, err := p.built.Under(lost)
+	out, err := d.Built(p.built)
 	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated && ps.overrides[p.name].Mode == 0 {
-		out, err = ps.insteadOf(p, out, lost)
+		out, err = ps.insteadOf(p, out, d)
 	}
 	if err != nil {
 		p.err = err
@@ -207,7 +204,9 @@ func (ps *profileSet) under(p *profile, lost *topology.LostWays) bool {
 }
 
 // insteadOf makes a generated profile explicit when that leaves more EVs.
-func (ps *profileSet) insteadOf(p *profile, generated ev.Outcome, lost *topology.LostWays) (ev.Outcome, error) {
+func (ps *profileSet) insteadOf(
+	p *profile, generated ev.Outcome, d *fabric.Denial,
+) (ev.Outcome, error) {
 	if p.explicit == nil && p.noOther == "" {
 		o := ps.overrides[p.name]
 		o.Mode = cmp.Or(o.Mode, hostapi.ModeExplicit)
@@ -222,7 +221,7 @@ func (ps *profileSet) insteadOf(p *profile, generated ev.Outcome, lost *topology
 		generated.Degraded += "; it stays generated: " + p.noOther
 		return generated, nil
 	}
-	out, err := p.explicit.Under(lost)
+	out, err := d.Built(p.explicit)
 	if err != nil || out.Active <= generated.Active {
 		generated.Degraded += "; it stays generated: explicit EVs would be no more"
 		return generated, err
@@ -261,7 +260,7 @@ func (p *profile) holds(v hostapi.EV) *hostapi.Profile {
 
 // paths returns the paths of a port of a profile; ok is false when there is none.
 func (ps *profileSet) paths(p *profile, port uint8) (set topology.PathSet, ok bool) {
-	return ps.fabric.pathSet(p.from.rack.at, p.to.at, port)
+	return ps.state.Fabric().PathSet(p.from.rack.At(), p.to.At(), port)
 }
 
 // linksOf returns the links of an EV, nil when a switch chooses some.
@@ -275,7 +274,7 @@ func (ps *profileSet) linksOf(p *profile, v hostapi.EV) []topology.LinkID {
 	if err != nil {
 		return nil
 	}
-	route, err := ps.fabric.assign.Decode(set.Source().ID, set.Destination().ID, wire.Value)
+	route, err := ps.state.Assignment().Decode(set.Source().ID, set.Destination().ID, wire.Value)
 	if err != nil {
 		return nil
 	}
@@ -289,42 +288,22 @@ func (ps *profileSet) linksOf(p *profile, v hostapi.EV) []topology.LinkID {
 	return links
 }
 
-// portsLeft are the ports of a profile that have a path. In mode ecmp all have.
-func (ps *profileSet) portsLeft(p *profile, lost *topology.LostWays) hostapi.PortMask {
-	var ports hostapi.PortMask
-	for i := range p.from.rack.at {
-		set, ok := ps.paths(p, uint8(i+1))
-		if !ok {
-			continue
-		}
-		if !lost.Touches(set) {
-			ports |= hostapi.Ports(i + 1)
-			continue
-		}
-		for ref := range set.All() {
-			if !lost.Path(set, ref) {
-				ports |= hostapi.Ports(i + 1)
-				break
-			}
-		}
-	}
-	return ports
-}
-
 // severed returns two hosts of a profile that can reach each other under some losses,
 // and cannot under others; a is nil when there are none. usable returns the ports of a
 // host that are usable then; nil: those that are now.
-func (ps *profileSet) severed(p *profile, before, after *topology.LostWays, usable func(*host) hostapi.PortMask) (a, b *host) {
-	now, then := ps.portsLeft(p, before), ps.portsLeft(p, after)
+func (p *profile) severed(
+	before, after *fabric.Denial, usable func(*fabric.Attached) hostapi.PortMask,
+) (a, b *fabric.Attached) {
+	now, then := before.PortsLeft(p.from.rack, p.to), after.PortsLeft(p.from.rack, p.to)
 	if usable == nil {
 		if now == then {
 			return nil, nil
 		}
-		usable = func(h *host) hostapi.PortMask { return h.ports.usable }
+		usable = (*fabric.Attached).Usable
 	}
-	for _, a := range p.from.rack.hosts {
-		for _, b := range p.to.hosts {
-			if a != b && now&a.ports.usable&b.ports.usable != 0 && then&usable(a)&usable(b) == 0 {
+	for _, a := range p.from.rack.Hosts() {
+		for _, b := range p.to.Hosts() {
+			if a != b && now&a.Usable()&b.Usable() != 0 && then&usable(a)&usable(b) == 0 {
 				return a, b
 			}
 		}

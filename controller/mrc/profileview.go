@@ -6,6 +6,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -65,13 +66,14 @@ func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
 	if p.err != nil {
 		return nil
 	}
-	for i := range c.links.all {
-		l := &c.links.all[i]
-		if !l.out() || len(l.leaves) == 0 {
+	links := c.state.Links()
+	for i := range int32(links.Len()) {
+		l := links.At(i)
+		if !l.Denied() || len(l.Leaves()) == 0 {
 			continue
 		}
-		lost := c.fabric.clos.Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
-		for port := range p.from.rack.at {
+		lost := c.state.Fabric().Clos().Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
+		for port := range p.from.rack.At() {
 			if set, ok := c.profiles.paths(p, uint8(port+1)); ok && lost.Touches(set) {
 				out = append(out, l.ID)
 				break
@@ -82,7 +84,7 @@ func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
 }
 
 func (c *Core) stateOf(p *profile) ProfileState {
-	s := ProfileState{Name: p.name, Source: p.from.rack.at, Destination: p.to.at, Outcome: p.outcome, Since: p.since, began: c.start, topology: c.current}
+	s := ProfileState{Name: p.name, Source: p.from.rack.At(), Destination: p.to.At(), Outcome: p.outcome, Since: p.since, began: c.start, topology: c.state.Advertised()}
 	if p.err == nil {
 		s.Built = p.built
 	}
@@ -132,6 +134,6 @@ func (c *Core) wantsProfile(f api.EVProfileFilter, p *profile) bool {
 	return f.Host == "" || slices.ContainsFunc(p.from.hosts, func(h *host) bool { return h.Name == f.Host })
 }
 
-func (c *Core) hasLeaf(r *rack, name string) bool {
-	return slices.ContainsFunc(r.at, func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
+func (c *Core) hasLeaf(r *fabric.Rack, name string) bool {
+	return slices.ContainsFunc(r.At(), func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
 }

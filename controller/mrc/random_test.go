@@ -23,7 +23,7 @@ type model struct {
 	links   map[topology.LinkID]topology.Link // all there ever were
 	gone    map[topology.NodeID]bool
 	removed map[topology.LinkID]bool
-	ports   map[nodePort]bool // down
+	ports   map[topology.NodePort]bool // down
 	drains  map[Target]bool
 	wishes  map[string]Override // by profile
 	cc      []string            // CC profiles there are, in order
@@ -55,7 +55,7 @@ func (m *model) linkOut(id topology.LinkID) bool {
 			plane = int(end[4] - '0')
 		}
 	}
-	return m.drains[Target{Plane: plane}] || m.ports[nodePort{l.Local, l.LocalPort}] || m.ports[nodePort{l.Remote, l.RemotePort}]
+	return m.drains[Target{Plane: plane}] || m.ports[topology.NodePort{Node: l.Local, Port: l.LocalPort}] || m.ports[topology.NodePort{Node: l.Remote, Port: l.RemotePort}]
 }
 
 // never are EVs over what is out GOOD; others may be held.
@@ -131,12 +131,12 @@ func (m *model) step(rng *rand.Rand) string {
 		m.publish()
 		return "advertise all nodes"
 	case 6:
-		key := nodePort{l.Local, l.LocalPort}
+		key := topology.NodePort{Node: l.Local, Port: l.LocalPort}
 		m.ports[key] = !m.ports[key]
 		says := make(map[uint32]bool)
 		for p, down := range m.ports {
-			if p.node == l.Local {
-				says[p.port] = !down
+			if p.Node == l.Local {
+				says[p.Port] = !down
 			}
 		}
 		m.core.SetPorts(l.Local, says)
@@ -294,7 +294,7 @@ func random(t *testing.T, seed uint64) {
 	w.start()
 	m := &model{
 		world: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{}, removed: map[topology.LinkID]bool{},
-		ports: map[nodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{}, planes: planes,
+		ports: map[topology.NodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{}, planes: planes,
 	}
 	for _, l := range w.net.Build().Links {
 		m.links[l.ID] = *l

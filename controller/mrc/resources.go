@@ -2,12 +2,16 @@ package mrc
 
 import (
 	"context"
+	"maps"
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // Kinds returns the kinds of resources of the fabric.
@@ -62,4 +66,44 @@ func (r *Runner) Fabric(ctx context.Context) (f api.Fabric, err error) {
 func (r *Runner) StreamCounts(ctx context.Context) (n StreamCounts, err error) {
 	err = r.ledger.Do(ctx, func() { n = r.streams.Counters() })
 	return n, err
+}
+
+// uplinksOf is what uplinks follow from.
+type uplinksOf struct {
+	fabric *fabric.Fabric
+	now    *topology.Snapshot
+}
+
+// Uplinks returns the links up from tier 0 that are advertised now, and the key that they are
+// known by. There are none when known is their key.
+func (r *Runner) Uplinks(
+	ctx context.Context, known any,
+) (links []fabric.Uplink, key any, err error) {
+	var (
+		from     uplinksOf
+		switches map[string]*topology.Node
+	)
+	err = r.Read(ctx, func() {
+		from = uplinksOf{r.state.Fabric(), r.state.Advertised()}
+		if known != from {
+			switches = maps.Clone(r.switches)
+		}
+	})
+	if err != nil || known == from {
+		return nil, known, err
+	}
+	of := make(map[topology.NodeID]*inventory.Switch, len(switches))
+	for name, n := range switches {
+		if n != nil {
+			of[n.ID] = r.inventory.Switch(name)
+		}
+	}
+	return from.fabric.Uplinks(from.now, of), from, nil
+}
+
+// Uplinks is [Runner.Uplinks] without an inventory: switches have the names and ports that they
+// advertise.
+func (c *Core) Uplinks() []fabric.Uplink {
+	c.settle()
+	return c.state.Fabric().Uplinks(c.state.Advertised(), nil)
 }

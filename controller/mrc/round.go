@@ -1,6 +1,10 @@
 package mrc
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+)
 
 // provenMisses is how many probes in a row make a link of the first round bad.
 const provenMisses = 3
@@ -24,13 +28,13 @@ func (pr *prober) runRound() {
 	}
 	proven, bad, open := 0, 0, 0
 	awaited := pr.hosts.awaited()
-	for i := range pr.links.all {
-		l := &pr.links.all[i]
+	for i := range int32(pr.links.Len()) {
+		l := pr.links.At(i)
 		switch {
-		case l.phase != up || l.drained || len(l.leaves) == 0:
-		case l.proven:
+		case l.Denied() || len(l.Leaves()) == 0:
+		case l.Proven():
 			proven++
-		case l.misses >= provenMisses:
+		case l.Misses() >= provenMisses:
 			bad++
 		default:
 			open++
@@ -43,9 +47,10 @@ func (pr *prober) runRound() {
 	if bad >= proven {
 		return
 	}
-	for i := range pr.links.all {
-		if l := &pr.links.all[i]; l.phase == up && !l.proven && l.misses >= provenMisses {
-			pr.links.fail(int32(i), "no probe came through")
+	for i := range int32(pr.links.Len()) {
+		l := pr.links.At(i)
+		if l.Phase() == fabric.Up && !l.Proven() && l.Misses() >= provenMisses {
+			pr.links.Fail(i, "no probe came through")
 		}
 	}
 }

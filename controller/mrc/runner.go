@@ -121,7 +121,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	r := &Runner{
-		opts: o, core: core, places: newPlaces(core.fabricState, o.Inventory),
+		opts: o, core: core, places: newPlaces(core.state, core.PutHost, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -229,14 +229,14 @@ func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortState
 // SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
 func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
 	err = r.ledger.Do(ctx, func() {
-		f := r.core.fabric
+		f := r.core.state.Fabric()
 		if f == nil {
 			return
 		}
 		planes = make(map[string]int, len(r.switches))
 		for name, node := range r.switches {
 			if node != nil {
-				planes[name] = f.clos.Plane(node.ID)
+				planes[name] = f.Clos().Plane(node.ID)
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -47,7 +48,7 @@ func (c *Core) Applied(name string, seq uint64) error {
 		return err
 	}
 	if seq > h.seq {
-		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, ErrMalformed)
+		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, fabric.ErrMalformed)
 	}
 	h.applied = max(h.applied, seq)
 	c.runDrains()

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -23,20 +24,19 @@ type accused struct {
 	why    string
 }
 
-// suspected returns the link of the fabric that a suspect is; ok is false when it is none.
-func (f *fabric) suspected(s *accused) (int32, bool) {
-	if len(s.Links) != 1 {
+// place returns the place of the link of a fabric that a suspect is; ok is false when it is none.
+func (x *accused) place(f *fabric.Fabric) (i int32, ok bool) {
+	if len(x.Links) != 1 {
 		return 0, false
 	}
-	i, ok := f.place[s.Links[0]]
-	return i, ok
+	return f.Place(x.Links[0])
 }
 
 // suspectSet finds the links that lose packets, by what hosts and switches have counted.
 type suspectSet struct {
 	*env
 	cfg     *inventory.Suspects
-	links   *linkSet
+	links   *fabric.Links
 	hosts   *hostSet
 	locator *suspect.Locator
 
@@ -96,15 +96,15 @@ func (s *suspectSet) run(spare func(*accused) string) {
 		if known >= 0 {
 			x.since = before[known].since
 		}
-		i, _ := s.fabric.suspected(&x)
+		i, _ := x.place(s.state.Fabric())
 		if end, ok := s.endOf(&x.Suspect); ok {
 			x.end = &end.HostEnd
 		}
 		switch x.why = spare(&x); {
 		case x.why == "":
-			s.links.deny(i, fmt.Sprintf("loses %.2g of its packets", x.Loss))
+			s.links.Deny(i, fmt.Sprintf("loses %.2g of its packets", x.Loss))
 			x.denied = true
-		case known >= 0 && before[known].denied && s.links.all[i].phase != up:
+		case known >= 0 && before[known].denied && s.links.At(i).Phase() != fabric.Up:
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
@@ -115,7 +115,7 @@ func (s *suspectSet) run(spare func(*accused) string) {
 	// What is denied carries no packets that could accuse it: it stays on the
 	// list until it is in use again.
 	for _, x := range before {
-		if i, ok := s.fabric.suspected(&x); ok && x.denied && s.links.all[i].phase != up {
+		if i, ok := x.place(s.state.Fabric()); ok && x.denied && s.links.At(i).Phase() != fabric.Up {
 			s.list = append(s.list, x)
 		}
 	}
@@ -133,7 +133,7 @@ func (s *suspectSet) endOf(x *suspect.Suspect) (hostEnd, bool) {
 // spare reports why a suspect is not denied; empty: it is. Paths that hosts have beside it
 // are the core's to know.
 func (s *suspectSet) spare(x *accused) string {
-	i, ok := s.fabric.suspected(x)
+	i, ok := x.place(s.state.Fabric())
 	switch {
 	case s.mode == ev.ModeECMP:
 		return "mode ecmp: EVs have no known path, nothing is denied by link"
@@ -149,7 +149,7 @@ func (s *suspectSet) spare(x *accused) string {
 		return "suspects are not denied (suspects.deny)"
 	case x.Loss < s.cfg.DenyLoss:
 		return fmt.Sprintf("it loses %.2g, less than %.2g", x.Loss, s.cfg.DenyLoss)
-	case s.links.all[i].phase != up:
+	case s.links.At(i).Phase() != fabric.Up:
 		return "it is not in use"
 	}
 	return ""
@@ -160,17 +160,18 @@ func (c *Core) spare(s *accused) string {
 	if why := c.suspects.spare(s); why != "" {
 		return why
 	}
-	i, _ := c.fabric.suspected(s)
-	if why := c.suspects.unproven(s, func(host string) bool { return c.othersCross(&c.fabric.edges[i], host) }); why != "" {
+	i, _ := s.place(c.state.Fabric())
+	edge := c.state.Fabric().Edge(i)
+	others := func(host string) bool { return c.othersCross(edge, host) }
+	if why := c.suspects.unproven(s, others); why != "" {
 		return why
 	}
-	lost := c.losses()
-	lost.OneWay = append(lost.OneWay, s.Links[0])
-	before, after := c.fabric.clos.Lost(c.losses()), c.fabric.clos.Lost(lost)
-	at, leaves := c.profiles.crossing(&c.fabric.edges[i])
+	before := c.state.Denial()
+	after := c.state.Denial(topology.Losses{OneWay: s.Links})
+	at, leaves := c.profiles.crossing(edge)
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {
-			if a, b := c.profiles.severed(p, before, after, nil); a != nil {
+			if a, b := p.severed(before, after, nil); a != nil {
 				return fmt.Sprintf("it is the last path from host %s to host %s", a.Name, b.Name)
 			}
 		}
@@ -193,17 +194,18 @@ func (e *env) viewSuspect(x *accused) api.Suspect {
 		Links: append([]topology.LinkID{}, x.Links...), Confidence: rounded(x.Confidence), Loss: rounded(x.Loss),
 		Evidence: api.SuspectEvidence{Sent: x.Sent, Lost: x.Lost, Paths: x.Paths}, Since: e.wall(x.since), Denied: x.denied, Why: x.why,
 	}
+	now, f := e.state.Advertised(), e.state.Fabric()
 	if end := x.end; end != nil {
 		v.Host, v.HostPort = end.Host, end.Port
 		host := cmp.Or(end.Host, "a host")
 		if end.Receiving {
-			v.From, v.FromName, v.ToName = end.Leaf, nameOf(e.current, end.Leaf), host
+			v.From, v.FromName, v.ToName = end.Leaf, nameOf(now, end.Leaf), host
 		} else {
-			v.FromName, v.To, v.ToName = host, end.Leaf, nameOf(e.current, end.Leaf)
+			v.FromName, v.To, v.ToName = host, end.Leaf, nameOf(now, end.Leaf)
 		}
-	} else if i, ok := e.fabric.suspected(x); ok {
-		v.From, v.To = e.fabric.edges[i].Local, e.fabric.edges[i].Remote
-		v.FromName, v.ToName = nameOf(e.current, v.From), nameOf(e.current, v.To)
+	} else if i, ok := x.place(f); ok {
+		v.From, v.To = f.Edge(i).Local, f.Edge(i).Remote
+		v.FromName, v.ToName = nameOf(now, v.From), nameOf(now, v.To)
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -93,8 +94,8 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 			continue
 		}
 		counts = append(counts, count{
-			l.ID, sent[from.Name][portOf(numbers[l.Local], l.LocalID, l.LocalPort)],
-			received[to.Name][portOf(numbers[l.Remote], l.RemoteID, l.RemotePort)],
+			l.ID, sent[from.Name][fabric.PortNumber(numbers[l.Local], l.LocalID, l.LocalPort)],
+			received[to.Name][fabric.PortNumber(numbers[l.Remote], l.RemoteID, l.RemotePort)],
 		})
 	}
 	_ = r.ledger.Do(ctx, func() {
@@ -103,14 +104,6 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 		}
 	})
 	return nil
-}
-
-// portOf returns the port of a link end with an identifier.
-func portOf(numbers map[uint32]uint32, id, advertised uint32) uint32 {
-	if p, ok := numbers[id]; ok {
-		return p
-	}
-	return advertised
 }
 
 // readPorts reads the counters of switches; what cannot be read is missing.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
@@ -30,23 +31,6 @@ func (h *holding) behind() (seq uint64, ok bool) {
 	return h.seq, h.applied < h.seq
 }
 
-// mask finds the hosts that lack a port: all their peers are told.
-func (s *hostSet) mask() {
-	s.remask = false
-	var peers []hostapi.PeerPorts
-	for _, h := range s.byName {
-		if h.ports.usable != h.ports.all() {
-			peers = append(peers, hostapi.PeerPorts{Peer: h.Address, Ports: h.ports.usable})
-		}
-	}
-	slices.SortFunc(peers, func(a, b hostapi.PeerPorts) int { return a.Peer.Compare(b.Peer) })
-	if slices.Equal(peers, s.peers) {
-		return
-	}
-	s.peers = peers
-	s.dirtyAll()
-}
-
 // dirtyAll has all states made again.
 func (s *hostSet) dirtyAll() {
 	for _, x := range s.senders {
@@ -62,7 +46,10 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 			continue
 		}
 		x.dirty = false
-		state := &hostapi.State{CC: cc, Peers: s.peers, Wire: s.wire, Profiles: make([]*hostapi.Profile, 0, len(x.inTurn))}
+		state := &hostapi.State{
+			CC: cc, Peers: s.state.Peers(), Wire: s.wire,
+			Profiles: make([]*hostapi.Profile, 0, len(x.inTurn)),
+		}
 		for _, p := range x.inTurn {
 			if p.outcome.Profile != nil {
 				state.Profiles = append(state.Profiles, p.outcome.Profile)
@@ -90,11 +77,9 @@ func (s *hostSet) tell(tested bool) {
 		}
 		delete(s.dirty, name)
 		state := h.sender.state
-		if h.ports.denied != 0 {
-			if h.mineOf != state {
-				own := *state
-				own.DeniedPorts = h.ports.denied
-				h.mine, h.mineOf = &own, state
+		if denied := h.Denied(); denied != 0 {
+			if h.mineOf != state || h.mine.DeniedPorts != denied {
+				h.mine, h.mineOf = fabric.Own(state, denied), state
 			}
 			state = h.mine
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -21,13 +22,13 @@ func TestUplinks(t *testing.T) {
 		t.Fatalf("%d uplinks, want %d", n, 2*3*2)
 	}
 	links := w.both("leaf1-1", "spine1-2")
-	l := w.core.current.Link(links[0].ID)
+	l := w.core.state.Advertised().Link(links[0].ID)
 	of := map[topology.NodeID]*inventory.Switch{
 		"leaf1-1": {Name: "L", Ports: map[uint32]uint32{l.LocalID: 77}}, "spine1-2": {Name: "S"},
 	}
 	find := func() (found int) {
-		for _, up := range w.core.fabric.uplinks(w.core.current, of) {
-			if up == (Uplink{Plane: 1, From: "L", To: "S", Port: 77}) {
+		for _, up := range w.core.state.Fabric().Uplinks(w.core.state.Advertised(), of) {
+			if up == (fabric.Uplink{Plane: 1, From: "L", To: "S", Port: 77}) {
 				found++
 			}
 		}
@@ -35,7 +36,7 @@ func TestUplinks(t *testing.T) {
 	}
 	if n := find(); n != 1 {
 		t.Errorf("the uplink of the inventory is there %d times: %+v",
-			n, w.core.fabric.uplinks(w.core.current, of))
+			n, w.core.state.Fabric().Uplinks(w.core.state.Advertised(), of))
 	}
 	w.remove(links)
 	w.run(time.Millisecond)
@@ -49,11 +50,11 @@ func TestUplinksOfThreeTiers(t *testing.T) {
 	w := newWorld(t, 1, nil).pods(1, 2, 1).start()
 	w.run(time.Second)
 	of, tier := map[topology.NodeID]*inventory.Switch{}, map[string]int{}
-	for _, n := range w.core.current.Nodes {
+	for _, n := range w.core.state.Advertised().Nodes {
 		of[n.ID] = &inventory.Switch{Name: string(n.ID)}
-		tier[string(n.ID)], _ = w.core.fabric.clos.Tier(n.ID)
+		tier[string(n.ID)], _ = w.core.state.Fabric().Clos().Tier(n.ID)
 	}
-	all := w.core.fabric.uplinks(w.core.current, of)
+	all := w.core.state.Fabric().Uplinks(w.core.state.Advertised(), of)
 	if len(all) != 2*2*2 {
 		t.Errorf("%d uplinks, want 8: two leaves a pod, with two links each", len(all))
 	}

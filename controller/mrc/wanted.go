@@ -116,9 +116,11 @@ func notFound(format string, args ...any) error {
 
 // canonical is the one target that stands for a link in both directions.
 func (w *wanted) canonical(t Target) Target {
-	if f := w.core.fabric; f != nil && t.Link != "" {
-		if i, ok := f.place[t.Link]; ok && f.edges[i].reverse >= 0 {
-			t.Link = min(t.Link, f.edges[f.edges[i].reverse].ID)
+	if f := w.core.state.Fabric(); f != nil && t.Link != "" {
+		if i, ok := f.Place(t.Link); ok {
+			if r := f.Reverse(f.Edge(i)); r != nil {
+				t.Link = min(t.Link, r.ID)
+			}
 		}
 	}
 	return t
@@ -152,7 +154,7 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 		return err
 	case errors.Is(err, ErrLastPath):
 		return &api.Error{Code: api.CodeLastPath, Message: err.Error()}
-	case errors.Is(err, ErrUnknownTarget) && w.core.fabric == nil:
+	case errors.Is(err, ErrUnknownTarget) && w.core.state.Fabric() == nil:
 		return &api.Error{Code: api.CodeUnavailable, Message: err.Error()}
 	case err != nil:
 		return notFound("%v", err)

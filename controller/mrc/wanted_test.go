@@ -184,7 +184,7 @@ func TestWishesStay(t *testing.T) {
 		t.Errorf("the profile is %+v", p.Outcome.Profile)
 	}
 	if h, _ := next.core.Host(hostName(2, 1)); h.Ports[0].Status.Usable || !h.Ports[0].Status.Drained ||
-		len(h.Ports[0].Status.Drains) != 1 || !h.Ports[0].Status.Drains[0].Drained || !next.core.hosts.byName[h.Name].ports.denied.Has(1) {
+		len(h.Ports[0].Status.Drains) != 1 || !h.Ports[0].Status.Drains[0].Drained || !next.core.hosts.byName[h.Name].Denied().Has(1) {
 		t.Errorf("the host with a drained port is %+v", h)
 	}
 	for _, d := range next.core.Drains() {

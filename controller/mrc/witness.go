@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -93,7 +94,7 @@ func (s *suspectSet) unproven(x *accused, others func(host string) bool) string 
 }
 
 // othersCross reports whether hosts other than one have EVs across a link.
-func (c *Core) othersCross(e *edge, host string) bool {
+func (c *Core) othersCross(e *fabric.Edge, host string) bool {
 	at, leaves := c.profiles.crossing(e)
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/topology"
@@ -31,7 +32,7 @@ type world struct {
 	black  map[topology.LinkID]float64 // share of packets that a link loses, that is up
 	delay  func() time.Duration        // until a host has applied
 	silent bool                        // hosts answer no probes
-	made   map[string]Host
+	made   map[string]fabric.Host
 
 	sets   map[string][]time.Duration // when a host was told something
 	probes []sentProbe
@@ -70,7 +71,7 @@ func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
 	}
 	return &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), core: core, net: topology.NewBuilder(), ports: map[topology.NodeID]uint32{},
-		hosts: map[string]*simHost{}, made: map[string]Host{}, black: map[topology.LinkID]float64{}, sets: map[string][]time.Duration{},
+		hosts: map[string]*simHost{}, made: map[string]fabric.Host{}, black: map[topology.LinkID]float64{}, sets: map[string][]time.Duration{},
 		delay: func() time.Duration { return time.Millisecond },
 	}
 }
@@ -148,7 +149,7 @@ const hostPortBase = 1000
 
 // host attaches a host to a leaf of each plane.
 func (w *world) host(planes, leaf, n int) {
-	h := Host{
+	h := fabric.Host{
 		Name: hostName(leaf, n), Address: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 8: byte(leaf >> 8), 9: byte(leaf), 15: byte(n)}),
 	}
 	for p := 1; p <= planes; p++ {
@@ -269,11 +270,14 @@ func (w *world) links(host string, to netip.Addr, wire hostapi.EV) ([]topology.L
 }
 
 func (w *world) passes(links []topology.LinkID) bool {
-	s := w.core.current
+	s := w.core.state.Advertised()
 	for _, id := range links {
 		l := s.Link(id)
-		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil || w.core.ports.isDown(nodePort{l.Local, l.LocalPort}) ||
-			w.core.ports.isDown(nodePort{l.Remote, l.RemotePort}) || w.rng.Float64() < w.black[id] {
+		if l == nil || s.Node(l.Local) == nil || s.Node(l.Remote) == nil {
+			return false
+		}
+		from, to := w.core.state.LinkPorts(l)
+		if from == "down" || to == "down" || w.rng.Float64() < w.black[id] {
 			return false
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/telemetry"
@@ -74,7 +75,7 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		for p := range ports {
 			ports[p] = uint32(101 + i)
 		}
-		must(core.PutHost(mrc.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
+		must(core.PutHost(fabric.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
 	}
 	for i := 1; i <= 3; i++ {
 		h := Hello(i)

@@ -3,8 +3,11 @@ package arch
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"go/ast"
 	"io"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +84,71 @@ var onlyIn = map[string][]string{
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
 		"controller/discovery", "controller/project"},
+}
+
+// floors lists packages that are pure, with all packages of ours that they may import: what they
+// rest on. Nothing else of the folder above them is known to them.
+var floors = map[string][]string{
+	"controller/mrc/fabric": {"api", "controller/inventory", "controller/mrc/ev", "hostapi",
+		"internal/damping", "internal/natural", "topology"},
+}
+
+// impure are packages that a pure one has no use for.
+var impure = []string{"context", "io", "log", "log/slog", "net", "net/http", "os"}
+
+// TestPureParts: the packages in floors import what they rest on, start no goroutine and read no
+// clock.
+func TestPureParts(t *testing.T) {
+	found := make(map[string]bool)
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		floor, ok := floors[name]
+		if !ok {
+			continue
+		}
+		found[name] = true
+		for _, imp := range p.Imports {
+			ours, isOurs := strings.CutPrefix(imp, module)
+			if isOurs && !slices.Contains(floor, ours) || slices.Contains(impure, imp) {
+				t.Errorf("%s imports %s: of ours it may import %v", name, imp, floor)
+			}
+		}
+	}
+	for name := range floors {
+		if !found[name] {
+			t.Errorf("there is no package %s", name)
+		}
+	}
+	for _, s := range handwritten(t) {
+		if floors[path.Dir(s.path)] != nil && !strings.HasSuffix(s.path, "_test.go") {
+			for _, fault := range impurities(s) {
+				t.Error(fault)
+			}
+		}
+	}
+	s := parse(t, "p.go", "package p\nfunc f() { go f(); time.Now(); time.Unix(0, 0) }")
+	if got := impurities(s); len(got) != 2 {
+		t.Errorf("%q, want the goroutine and the clock", got)
+	}
+}
+
+// impurities returns where a file starts a goroutine or reads a clock.
+func impurities(s source) (found []string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = append(found, fmt.Sprintf("%v: a goroutine", s.pos.Position(n.Pos())))
+		case *ast.SelectorExpr:
+			clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer",
+				"NewTicker", "Tick"}
+			x, ok := n.X.(*ast.Ident)
+			if ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+				found = append(found, fmt.Sprintf("%v: a clock", s.pos.Position(n.Pos())))
+			}
+		}
+		return true
+	})
+	return found
 }
 
 // TestFeaturesMeetInOnePlace: no import of a package in onlyIn but from where it may be.

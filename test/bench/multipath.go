@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -64,7 +65,7 @@ func keepingTrue(_ context.Context, out *report) error {
 		}
 		for l := range closLeaves {
 			for h := range closHosts {
-				host := mrc.Host{Name: fmt.Sprintf("h%02d-%02d", l, h),
+				host := fabric.Host{Name: fmt.Sprintf("h%02d-%02d", l, h),
 					Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
 				for p := 1; p <= closPlanes; p++ {
 					host.At = append(host.At, leaf(p, l))

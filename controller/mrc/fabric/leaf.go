@@ -1,4 +1,4 @@
-package mrc
+package fabric
 
 import (
 	"time"
@@ -89,7 +89,7 @@ func (s *leafSet) take() []topology.NodeID {
 // lost are the nodes that EVs must not cross.
 func (s *leafSet) lost() (out []topology.NodeID) {
 	for id, l := range s.states {
-		if l.gone || l.drained || l.until > 0 {
+		if l.denied() {
 			out = append(out, id)
 		}
 	}

@@ -1,10 +1,11 @@
-package mrc
+package fabric
 
 import (
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
@@ -30,7 +31,29 @@ type port struct {
 	held                bool
 }
 
-func (p *port) ok() bool { return p.attached && !p.linkDown && !p.agentDown && !p.drained && !p.held }
+// Port returns the state of a port of the host, without the name of its leaf and its drains; ok is
+// false when the port is not attached.
+func (h *Attached) Port(n uint8) (s api.HostPortStatus, ok bool) {
+	if !h.ports.has(n) {
+		return s, false
+	}
+	p := &h.ports.list[n]
+	s = api.HostPortStatus{
+		Leaf: h.At[n-1], Usable: h.ports.usable.Has(int(n)),
+		LinkDown: p.linkDown, HostDown: p.agentDown, Held: p.held, Drained: p.drained,
+	}
+	if int(n) <= len(h.LeafPorts) {
+		s.LeafPort = h.LeafPorts[n-1]
+	}
+	return s, true
+}
+
+// Usable returns the ports that peers may send to, and Denied those that the host must not send
+// by; see Denial.
+func (h *Attached) Usable() hostapi.PortMask { return h.ports.usable }
+
+// Denied is described at Usable.
+func (h *Attached) Denied() hostapi.PortMask { return h.ports.denied }
 
 // attach forgets all ports and makes those of an attachment.
 func (ps *hostPorts) attach(at ev.Attachment) {
@@ -55,7 +78,9 @@ func (ps *hostPorts) all() (mask hostapi.PortMask) {
 
 // look finds which ports may be used, after linkDown, which is what leaves say, or
 // what the host says has changed. waits reports whether time brings one back.
-func (ps *hostPorts) look(now time.Duration, cfg *inventory.Restore, linkDown func(i int) bool) (denied, usable hostapi.PortMask, waits bool) {
+func (ps *hostPorts) look(
+	now time.Duration, cfg *inventory.Restore, linkDown func(i int) bool,
+) (denied, usable hostapi.PortMask, waits bool) {
 	for i := 1; i < len(ps.list); i++ {
 		p := &ps.list[i]
 		if !p.attached {
@@ -73,10 +98,10 @@ func (ps *hostPorts) look(now time.Duration, cfg *inventory.Restore, linkDown fu
 			p.until = now + p.failures.Hold(cfg.Hold.D(), cfg.MaxHold.D())
 			waits = true
 		}
-		if p.linkDown || p.drained {
+		if p.denied() {
 			denied |= hostapi.Ports(i)
 		}
-		if p.ok() {
+		if p.usable() {
 			usable |= hostapi.Ports(i)
 		}
 	}
@@ -100,16 +125,20 @@ func (ps *hostPorts) release(now time.Duration) (waits bool) {
 }
 
 // look finds which ports of a host may be used.
-func (s *hostSet) look(h *host) {
+func (s *hostSet) look(h *Attached) {
 	denied, usable, waits := h.ports.look(s.now, s.restore, func(i int) bool {
-		return i <= len(h.LeafPorts) && h.LeafPorts[i-1] != 0 && s.ports.isDown(nodePort{h.At[i-1], h.LeafPorts[i-1]})
+		return i <= len(h.LeafPorts) && h.LeafPorts[i-1] != 0 &&
+			s.ports.isDown(nodePort{h.At[i-1], h.LeafPorts[i-1]})
 	})
 	if waits {
 		s.held[h.Name] = true
 	}
 	if denied != h.ports.denied {
-		h.ports.denied, h.mineOf = denied, nil
-		s.dirty[h.Name] = true
+		h.ports.denied = denied
+		if s.changed == nil {
+			s.changed = make(map[string]bool)
+		}
+		s.changed[h.Name] = true
 	}
 	if usable != h.ports.usable {
 		h.ports.usable, s.remask = usable, true

@@ -1,4 +1,4 @@
-package mrc
+package fabric
 
 import (
 	"maps"
@@ -21,7 +21,10 @@ type switchPorts struct {
 }
 
 func newSwitchPorts() *switchPorts {
-	return &switchPorts{states: make(map[topology.NodeID]map[uint32]bool), numbers: make(map[topology.NodeID]map[uint32]uint32)}
+	return &switchPorts{
+		states:  make(map[topology.NodeID]map[uint32]bool),
+		numbers: make(map[topology.NodeID]map[uint32]uint32),
+	}
 }
 
 // set replaces what is known of the ports of a switch, and returns those that may
@@ -58,8 +61,17 @@ func (p *switchPorts) isDown(at nodePort) bool {
 
 // ofLink are the ports at the two ends of a link.
 func (p *switchPorts) ofLink(l *topology.Link) (local, remote nodePort) {
-	return nodePort{l.Local, portOf(p.numbers[l.Local], l.LocalID, l.LocalPort)},
-		nodePort{l.Remote, portOf(p.numbers[l.Remote], l.RemoteID, l.RemotePort)}
+	return nodePort{l.Local, PortNumber(p.numbers[l.Local], l.LocalID, l.LocalPort)},
+		nodePort{l.Remote, PortNumber(p.numbers[l.Remote], l.RemoteID, l.RemotePort)}
+}
+
+// PortNumber returns the P4Runtime port of a link end: that of numbers, by the identifier of the
+// end, or else the advertised one.
+func PortNumber(numbers map[uint32]uint32, id, advertised uint32) uint32 {
+	if p, ok := numbers[id]; ok {
+		return p
+	}
+	return advertised
 }
 
 // linkDown reports whether a switch says that the port at an end of a link is down.
@@ -75,8 +87,8 @@ func (p *switchPorts) state(at nodePort) string {
 	case !known:
 		return ""
 	case isUp:
-		return up.String()
+		return Up.String()
 	default:
-		return down.String()
+		return Down.String()
 	}
 }

@@ -1,4 +1,4 @@
-package mrc
+package fabric
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A phase is where one direction of a link stands between failure and use:
+// A Phase is where one direction of a link stands between failure and use:
 //
 //	  ┌────────────── not advertised, port down ──────────────┐
 //	  ▼                                                       │
@@ -20,26 +20,26 @@ import (
 //	                     │  └───── probe lost ──────┘                               │
 //	                     └──────────────────── suspect, denied ─────────────────────┘
 //
-// Packets cross a link that is up and not drained; EVs over all others are denied.
-type phase uint8
+// Packets cross a link that is Up and not drained; EVs over all others are denied.
+type Phase uint8
 
 const (
-	up phase = iota
-	down
-	held
-	trying
+	Up Phase = iota
+	Down
+	Held
+	Trying
 )
 
-// String names the phase.
-func (p phase) String() string {
+// String returns the name of the phase as the API has it.
+func (p Phase) String() string {
 	return [...]string{"up", "down", "held", "trying"}[p]
 }
 
-// A link is the state of one direction of a link of the fabric.
-type link struct {
-	*edge
+// A Link is the state of one direction of a link of the fabric.
+type Link struct {
+	*Edge
 
-	phase    phase
+	phase    Phase
 	cause    string // why it is not up
 	since    time.Duration
 	until    time.Duration   // held: when the back-off is over
@@ -53,7 +53,6 @@ type link struct {
 	proven bool // a probe has come through since the start
 	misses int  // probes in a row that did not
 	trial  trial
-	spin   int // turns which paths probe it
 }
 
 // A trial is the probing of a link.
@@ -65,11 +64,31 @@ type trial struct {
 	alone time.Duration // trying: since when no host can probe it; 0: one can
 }
 
-// out reports whether EVs over the link are denied.
-func (l *link) out() bool { return l.phase != up || l.drained }
+// Phase returns the phase of the link, Cause why it is not up, and Since the time of the core at
+// which that began.
+func (l *Link) Phase() Phase         { return l.phase }
+func (l *Link) Cause() string        { return l.cause }
+func (l *Link) Since() time.Duration { return l.since }
 
-// linkSet holds the states of all links of the fabric.
-type linkSet struct {
+// Until returns when the back-off of a link that is held ends, in the time of the core; 0: it is
+// not held, or has no back-off.
+func (l *Link) Until() time.Duration {
+	if l.phase != Held {
+		return 0
+	}
+	return l.until
+}
+
+// Drained reports whether a drain covers the link.
+func (l *Link) Drained() bool { return l.drained }
+
+// Proven reports whether a probe has come through since the start, and Misses counts the probes in
+// a row that did not.
+func (l *Link) Proven() bool { return l.proven }
+func (l *Link) Misses() int  { return l.misses }
+
+// Links holds the states of all links of the fabric, by place.
+type Links struct {
 	*env
 	restore  *inventory.Restore
 	suspects *inventory.Suspects
@@ -79,64 +98,64 @@ type linkSet struct {
 	// known of its losses is of the past.
 	renewed func(topology.LinkID)
 
-	all     []link             // by place in the fabric
+	all     []Link             // by place in the fabric
 	waiting map[int32]struct{} // that time moves on
 	touched []int32            // that went out or came back since the last take
 }
 
 // adopt takes the links of env.fabric. Those that the fabric before had keep their
 // state; a link that nobody has tried is held.
-func (s *linkSet) adopt(before *fabric, drained func(*edge) bool) {
-	all := make([]link, len(s.fabric.edges))
+func (s *Links) adopt(before *Fabric, drained func(*Edge) bool) {
+	all := make([]Link, len(s.fabric.edges))
 	clear(s.waiting)
 	for i := range all {
 		e := &s.fabric.edges[i]
-		fresh := link{phase: up, present: true}
+		fresh := Link{phase: Up, present: true}
 		if before != nil {
 			if was, ok := before.place[e.ID]; ok {
 				fresh = s.all[was]
 			} else {
-				fresh.phase, fresh.cause, fresh.since, fresh.until = held, "new", s.now, s.now
+				fresh.phase, fresh.cause, fresh.since, fresh.until = Held, "new", s.now, s.now
 			}
 		}
-		fresh.edge, fresh.drained, fresh.trial.next, fresh.trial.alone = e, drained(e), 0, 0
+		fresh.Edge, fresh.drained, fresh.trial.next, fresh.trial.alone = e, drained(e), 0, 0
 		all[i] = fresh
-		s.wait(int32(i), fresh.phase == held || fresh.phase == trying)
+		s.wait(int32(i), fresh.phase == Held || fresh.phase == Trying)
 	}
 	s.all, s.touched = all, nil
 }
 
 // change runs f, which changes a link, and notes whether it went out or came back.
-func (s *linkSet) change(i int32, f func(l *link)) {
+func (s *Links) change(i int32, f func(l *Link)) {
 	l := &s.all[i]
-	before := l.out()
+	before := l.Denied()
 	f(l)
-	if l.out() != before {
+	if l.Denied() != before {
 		s.touched = append(s.touched, i)
 	}
 }
 
 // take returns the links that went out or came back since the last call. The slice
 // is good until the next change.
-func (s *linkSet) take() []int32 {
+func (s *Links) take() []int32 {
 	touched := s.touched
 	s.touched = s.touched[:0]
 	return touched
 }
 
 // enter moves a link to a phase.
-func (s *linkSet) enter(i int32, p phase, cause string) {
-	s.change(i, func(l *link) {
+func (s *Links) enter(i int32, p Phase, cause string) {
+	s.change(i, func(l *Link) {
 		was := l.phase
 		l.phase, l.cause, l.since, l.trial.ready, l.trial.alone, l.trial.got = p, cause, s.now, false, 0, 0
-		if p == up {
+		if p == Up {
 			l.cause, l.proven, l.misses = "", true, 0
 		}
-		s.wait(i, p == held || p == trying)
-		if (was == up) != (p == up) {
+		s.wait(i, p == Held || p == Trying)
+		if (was == Up) != (p == Up) {
 			s.renewed(l.ID)
 			verb := "denied: " + cause
-			if p == up {
+			if p == Up {
 				verb = "restored"
 			}
 			s.event(api.EventLinkChanged, string(l.ID), verb)
@@ -146,69 +165,69 @@ func (s *linkSet) enter(i int32, p phase, cause string) {
 
 // hold keeps a link that is back from being used for a while. Then as many probes as
 // needed must come through.
-func (s *linkSet) hold(i int32, cause string, d time.Duration, need int) {
+func (s *Links) hold(i int32, cause string, d time.Duration, need int) {
 	l := &s.all[i]
 	l.until, l.trial.need = s.now+d, need
-	s.enter(i, held, cause)
+	s.enter(i, Held, cause)
 }
 
-// deny takes a link out of use that loses packets, for longer every time.
-func (s *linkSet) deny(i int32, cause string) {
+// Deny takes a link out of use that loses packets, for longer every time.
+func (s *Links) Deny(i int32, cause string) {
 	bad := &s.all[i].bad
 	bad.Failed(s.now, 2*s.suspects.MaxHold.D())
 	s.hold(i, cause, bad.Hold(s.suspects.Hold.D(), s.suspects.MaxHold.D()), s.suspects.Probes)
 }
 
-// fail takes a link out of use over which no probe comes.
-func (s *linkSet) fail(i int32, cause string) {
+// Fail takes a link out of use over which no probe comes.
+func (s *Links) Fail(i int32, cause string) {
 	s.all[i].failures.Failed(s.now, s.restore.Calm.D())
 	s.hold(i, cause, s.restore.Hold.D(), 1)
 }
 
 // setPresent and setPort say what is known of a link.
-func (s *linkSet) setPresent(i int32, present bool) {
+func (s *Links) setPresent(i int32, present bool) {
 	if l := &s.all[i]; l.present != present {
 		l.present = present
 		s.look(i)
 	}
 }
 
-func (s *linkSet) setPort(i int32, isDown bool) {
+func (s *Links) setPort(i int32, isDown bool) {
 	s.all[i].portDown = isDown
 	s.look(i)
 }
 
 // look moves a link after what is known of it has changed: present, portDown.
-func (s *linkSet) look(i int32) {
+func (s *Links) look(i int32) {
 	l := &s.all[i]
 	gone := !l.present || l.portDown
 	switch {
-	case gone && l.phase != down:
+	case gone && l.phase != Down:
 		l.failures.Failed(s.now, s.restore.Calm.D())
 		cause := "port down"
 		if !l.present {
 			cause = "not advertised"
 		}
-		s.enter(i, down, cause)
-	case !gone && l.phase == down:
+		s.enter(i, Down, cause)
+	case !gone && l.phase == Down:
 		s.hold(i, "was down", l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D()), 1)
 	}
 }
 
 // setDrained sets whether a link is drained. One that no longer is comes back when a
 // probe has come through.
-func (s *linkSet) setDrained(i int32, drained bool) {
-	s.change(i, func(l *link) {
+func (s *Links) setDrained(i int32, drained bool) {
+	s.change(i, func(l *Link) {
 		was := l.drained
 		l.drained = drained
-		if was && !drained && l.phase == up {
+		if was && !drained && l.phase == Up {
 			s.hold(i, "was drained", 0, 1)
 		}
 	})
 }
 
 // wait keeps the list of links that time moves on.
-func (s *linkSet) wait(i int32, on bool) {
+func (s *Links) wait(i int32, on bool) {
 	if on {
 		s.waiting[i] = struct{}{}
 	} else {
@@ -216,33 +235,67 @@ func (s *linkSet) wait(i int32, on bool) {
 	}
 }
 
-func (s *linkSet) inOrder() []int32 { return slices.Sorted(maps.Keys(s.waiting)) }
+// Waiting returns the places, in order, of the links that are held or tried.
+func (s *Links) Waiting() []int32 { return slices.Sorted(maps.Keys(s.waiting)) }
+
+// Len returns the number of links.
+func (s *Links) Len() int { return len(s.all) }
+
+// At returns the link at a place; it is good until the fabric is made anew.
+func (s *Links) At(i int32) *Link { return &s.all[i] }
+
+// Wants returns how many probes must come through before the link is restored, as far as it may be
+// probed now; else 0.
+func (s *Links) Wants(i int32) int {
+	l := &s.all[i]
+	if l.phase != Trying || l.trial.ready || l.drained || s.now < l.trial.next {
+		return 0
+	}
+	return l.trial.need - l.trial.got
+}
+
+// Untried reports whether a link that is in use has not been proven since the start, and may be
+// probed now.
+func (s *Links) Untried(i int32) bool {
+	l := &s.all[i]
+	return l.phase == Up && !l.proven && !l.drained && s.now >= l.trial.next && len(l.leaves) > 0
+}
+
+// Defer has a link not be probed before a time, and Hasten at that time at the latest.
+func (s *Links) Defer(i int32, at time.Duration) { s.all[i].trial.next = at }
+
+// Hasten is described at Defer. A place that the fabric does not have is ignored.
+func (s *Links) Hasten(i int32, at time.Duration) {
+	if int(i) < len(s.all) {
+		s.all[i].trial.next = min(s.all[i].trial.next, at)
+	}
+}
 
 // run moves links on whose time has come; with restoring, those that are ready are
 // used again.
-func (s *linkSet) run(restoring bool) {
-	for _, i := range s.inOrder() {
+func (s *Links) run(restoring bool) {
+	for _, i := range s.Waiting() {
 		l := &s.all[i]
 		switch {
-		case l.phase == held && s.now >= l.until:
+		case l.phase == Held && s.now >= l.until:
 			need := l.trial.need
-			s.enter(i, trying, l.cause)
+			s.enter(i, Trying, l.cause)
 			l.trial.need, l.trial.next = max(need, 1), s.now
 			l.trial.ready = !s.probed
-		case l.phase == trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
+		case l.phase == Trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
 			l.trial.ready = true
 		}
-		if l.phase == trying && l.trial.ready && restoring {
-			s.enter(i, up, "")
+		if l.phase == Trying && l.trial.ready && restoring {
+			s.enter(i, Up, "")
 		}
 	}
 }
 
 // next lowers a time to that of the next run, when links are restored at a time.
-func (s *linkSet) next(at, restoreAt time.Duration) time.Duration {
+func (s *Links) next(at, restoreAt time.Duration) time.Duration {
 	for i := range s.waiting {
 		switch l := &s.all[i]; {
-		case l.phase == held:
+		case l.phase == Held:
 			at = min(at, max(l.until, s.now))
 		case l.trial.ready:
 			at = min(at, restoreAt)
@@ -253,9 +306,9 @@ func (s *linkSet) next(at, restoreAt time.Duration) time.Duration {
 	return at
 }
 
-// result moves a link on when probes that were sent at a time came through or
+// Result moves a link on when probes that were sent at a time came through or
 // did not.
-func (s *linkSet) result(i int32, at time.Duration, sent, received int) {
+func (s *Links) Result(i int32, at time.Duration, sent, received int) {
 	l := &s.all[i]
 	if at < l.since {
 		return // it speaks of what was before
@@ -265,7 +318,7 @@ func (s *linkSet) result(i int32, at time.Duration, sent, received int) {
 	} else {
 		l.misses++
 	}
-	if l.phase != trying || l.trial.ready {
+	if l.phase != Trying || l.trial.ready {
 		return
 	}
 	if need := l.trial.need; received < sent && (need > 1 || received == 0) {
@@ -284,54 +337,54 @@ func (s *linkSet) result(i int32, at time.Duration, sent, received int) {
 	l.trial.ready = l.trial.got >= l.trial.need
 }
 
-// setUnprobeable notes that no host can probe a link, or that one can.
-func (s *linkSet) setUnprobeable(i int32, alone bool) {
+// SetUnprobeable notes that no host can probe a link, or that one can.
+func (s *Links) SetUnprobeable(i int32, alone bool) {
 	switch l := &s.all[i]; {
 	case !alone:
 		l.trial.alone = 0
-	case l.phase == trying && l.trial.alone == 0:
+	case l.phase == Trying && l.trial.alone == 0:
 		l.trial.alone = max(s.now, 1)
 	}
 }
 
 // lost are the links that EVs must not cross.
-func (s *linkSet) lost() (out []topology.LinkID) {
+func (s *Links) lost() (out []topology.LinkID) {
 	for i := range s.all {
-		if l := &s.all[i]; l.out() {
+		if l := &s.all[i]; l.Denied() {
 			out = append(out, l.ID)
 		}
 	}
 	return out
 }
 
-// open reports whether a probe may come through links.
-func (s *linkSet) open(places []int32) bool {
+// Open reports whether a probe may come through links.
+func (s *Links) Open(places []int32) bool {
 	return !slices.ContainsFunc(places, func(i int32) bool {
 		l := &s.all[i]
-		return l.drained || l.phase != up && l.phase != trying
+		return l.drained || l.phase != Up && l.phase != Trying
 	})
 }
 
-// inUse reports whether links are all up: losses on others are no news.
-func (s *linkSet) inUse(places []int32) bool {
-	return !slices.ContainsFunc(places, func(i int32) bool { return s.all[i].phase != up })
+// InUse reports whether links are all up: losses on others are no news.
+func (s *Links) InUse(places []int32) bool {
+	return !slices.ContainsFunc(places, func(i int32) bool { return s.all[i].phase != Up })
 }
 
-// proven reports whether a probe has come through over each of some links. Over others
+// Proven reports whether a probe has come through over each of some links. Over others
 // none may get while switches are still being programmed, which makes none of them grey.
-func (s *linkSet) proven(places []int32) bool {
+func (s *Links) Proven(places []int32) bool {
 	return !slices.ContainsFunc(places, func(i int32) bool { return !s.all[i].proven })
 }
 
-// count counts links that paths cross, and those that EVs must not cross.
-func (s *linkSet) count(of func(*link) bool) (all, denied int) {
+// Count counts links that paths cross, and those that EVs must not cross.
+func (s *Links) Count(of func(*Link) bool) (all, denied int) {
 	for i := range s.all {
 		l := &s.all[i]
 		if len(l.leaves) == 0 || !of(l) {
 			continue
 		}
 		all++
-		if l.out() {
+		if l.Denied() {
 			denied++
 		}
 	}

@@ -1,35 +1,74 @@
-package mrc
+package fabric
 
 import (
 	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A fabric is the network as it is when nothing is down: everything that was
+// A Fabric is the network as it is when nothing is down: everything that was
 // ever advertised. EVs are made of it, and what is missing now is lost to them.
-// It does not change.
-type fabric struct {
+// It does not change. The place of a link is its index in the snapshot, from 0.
+type Fabric struct {
 	clos   *topology.Clos
 	assign *ev.Assignment
 	snap   *topology.Snapshot
 	place  map[topology.LinkID]int32
-	edges  []edge // by place in the snapshot
-	// byID returns the places of the edges that paths cross, in the natural order of their ids.
-	byID func() []int32
+	edges  []Edge // by place
+	byID   func() []int32
 }
 
-// An edge is one direction of a link of the fabric.
-type edge struct {
+// An Edge is one direction of a link of the fabric.
+type Edge struct {
 	*topology.Link
-	reverse int32             // place of the other direction; -1: there is none
-	leaves  []topology.NodeID // below it
-	rises   bool              // paths climb by it; else they descend, if they use it at all
+	reverse int32 // -1: there is none
+	leaves  []topology.NodeID
+	rises   bool
 }
+
+// Leaves returns the leaves below the edge; none when no path crosses it.
+func (e *Edge) Leaves() []topology.NodeID { return e.leaves }
+
+// Rises reports whether paths climb by the edge; else they descend, if they use it at all.
+func (e *Edge) Rises() bool { return e.rises }
+
+// Clos returns the planes, tiers and paths.
+func (f *Fabric) Clos() *topology.Clos { return f.clos }
+
+// Assignment returns the numbers of links that EVs are made of.
+func (f *Fabric) Assignment() *ev.Assignment { return f.assign }
+
+// Snapshot returns the nodes and links, those that are not advertised now included.
+func (f *Fabric) Snapshot() *topology.Snapshot { return f.snap }
+
+// Len returns the number of edges.
+func (f *Fabric) Len() int { return len(f.edges) }
+
+// Edge returns the edge at a place.
+func (f *Fabric) Edge(place int32) *Edge { return &f.edges[place] }
+
+// Place returns the place of a link; ok is false when the fabric does not have it.
+func (f *Fabric) Place(id topology.LinkID) (place int32, ok bool) {
+	place, ok = f.place[id]
+	return place, ok
+}
+
+// Reverse returns the other direction of an edge, nil when there is none.
+func (f *Fabric) Reverse(e *Edge) *Edge {
+	if e.reverse < 0 {
+		return nil
+	}
+	return &f.edges[e.reverse]
+}
+
+// ByID returns the places of the edges that paths cross, in the natural order of their ids. The
+// slice must not be changed.
+func (f *Fabric) ByID() []int32 { return f.byID() }
 
 // whole is what an earlier snapshot and a newer one have together; of what both
 // have, the newer.
@@ -57,7 +96,9 @@ func whole(before, now *topology.Snapshot) *topology.Snapshot {
 
 // newFabric sees a fabric in a network whose hosts are at leaves. Planes and numbers
 // of links are those of the fabric before, as far as it had them; before may be nil.
-func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, before *fabric) (*fabric, error) {
+func newFabric(
+	snap *topology.Snapshot, leaves []topology.NodeID, cfg *inventory.MRC, before *Fabric,
+) (*Fabric, error) {
 	request := topology.ClosRequest{Leaves: leaves, Planes: cfg.PlaneRule()}
 	var numbers ev.Numbers
 	if before != nil {
@@ -71,12 +112,15 @@ func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, b
 	if err != nil {
 		return nil, fmt.Errorf("fabric: %w", err)
 	}
-	f := &fabric{clos: clos, assign: assign, snap: snap, place: make(map[topology.LinkID]int32, len(snap.Links)), edges: make([]edge, len(snap.Links))}
+	f := &Fabric{
+		clos: clos, assign: assign, snap: snap,
+		place: make(map[topology.LinkID]int32, len(snap.Links)), edges: make([]Edge, len(snap.Links)),
+	}
 	for i, l := range snap.Links {
 		f.place[l.ID] = int32(i)
 	}
 	for i, l := range snap.Links {
-		f.edges[i] = edge{Link: l, reverse: -1}
+		f.edges[i] = Edge{Link: l, reverse: -1}
 		if r := snap.Graph().Reverse(l); r != nil {
 			f.edges[i].reverse = f.place[r.ID]
 		}
@@ -86,7 +130,7 @@ func newFabric(snap *topology.Snapshot, leaves []topology.NodeID, cfg *Config, b
 	return f, nil
 }
 
-func (f *fabric) crossed() []int32 {
+func (f *Fabric) crossed() []int32 {
 	var out []int32
 	for i := range f.edges {
 		if len(f.edges[i].leaves) > 0 {
@@ -98,7 +142,7 @@ func (f *fabric) crossed() []int32 {
 }
 
 // findLeaves notes the leaves below each link.
-func (f *fabric) findLeaves() {
+func (f *Fabric) findLeaves() {
 	for _, leaf := range f.clos.Leaves() {
 		for _, plane := range f.clos.PlanesOf(leaf.ID) {
 			ways, err := f.clos.Ways(leaf.ID, plane)
@@ -126,10 +170,11 @@ func (f *fabric) findLeaves() {
 
 // has reports whether the fabric holds everything of a snapshot, with the same
 // ports, addresses and SIDs.
-func (f *fabric) has(snap *topology.Snapshot) bool {
+func (f *Fabric) has(snap *topology.Snapshot) bool {
 	for _, n := range snap.Nodes {
 		m := f.snap.Node(n.ID)
-		if m == nil || !slices.Equal(m.Locators, n.Locators) || !slices.Equal(m.SIDs, n.SIDs) || m.Loopback != n.Loopback || m.Pseudonode != n.Pseudonode {
+		if m == nil || !slices.Equal(m.Locators, n.Locators) || !slices.Equal(m.SIDs, n.SIDs) ||
+			m.Loopback != n.Loopback || m.Pseudonode != n.Pseudonode {
 			return false
 		}
 	}
@@ -142,7 +187,9 @@ func (f *fabric) has(snap *topology.Snapshot) bool {
 		if i == len(f.snap.Links) {
 			return false
 		}
-		if m := f.snap.Links[i]; m != l && (m.LocalPort != l.LocalPort || m.RemotePort != l.RemotePort || m.AdminGroup != l.AdminGroup) {
+		m := f.snap.Links[i]
+		if m != l && (m.LocalPort != l.LocalPort || m.RemotePort != l.RemotePort ||
+			m.AdminGroup != l.AdminGroup) {
 			return false
 		}
 	}
@@ -151,13 +198,13 @@ func (f *fabric) has(snap *topology.Snapshot) bool {
 
 // isLeaf reports whether hosts can be attached to a node of the fabric. Of a node
 // that the fabric does not have it is true: it may become one.
-func (f *fabric) isLeaf(id topology.NodeID) bool {
+func (f *Fabric) isLeaf(id topology.NodeID) bool {
 	tier, ok := f.clos.Tier(id)
 	return f.snap.Node(id) == nil || ok && tier == 0
 }
 
 // planeOf is the plane of a port that is attached to a leaf.
-func (f *fabric) planeOf(leaf topology.NodeID, port uint8) int {
+func (f *Fabric) planeOf(leaf topology.NodeID, port uint8) int {
 	planes := f.clos.PlanesOf(leaf)
 	if len(planes) == 1 {
 		return planes[0]
@@ -165,9 +212,11 @@ func (f *fabric) planeOf(leaf topology.NodeID, port uint8) int {
 	return int(port)
 }
 
-// pathSet returns the paths from a port of one attachment to another attachment; ok
+// PathSet returns the paths from a port of one attachment to another attachment; ok
 // is false when there is none.
-func (f *fabric) pathSet(src, dst ev.Attachment, port uint8) (set topology.PathSet, ok bool) {
+func (f *Fabric) PathSet(
+	src, dst ev.Attachment, port uint8,
+) (set topology.PathSet, ok bool) {
 	i := int(port) - 1
 	if i < 0 || i >= len(src) || i >= len(dst) || src[i] == "" || dst[i] == "" {
 		return topology.PathSet{}, false
@@ -176,16 +225,16 @@ func (f *fabric) pathSet(src, dst ev.Attachment, port uint8) (set topology.PathS
 	return set, err == nil && set.Hops() >= 0
 }
 
-// crosses reports whether a path takes a link, up or down.
-func (f *fabric) crosses(set topology.PathSet, ref topology.PathRef, place int32) bool {
+// Crosses reports whether a path takes a link, up or down.
+func (f *Fabric) Crosses(set topology.PathSet, ref topology.PathRef, place int32) bool {
 	if e := &f.edges[place]; !e.rises {
 		return slices.Contains(set.Down().Links(ref.Down), e.reverse)
 	}
 	return slices.Contains(set.Up().Links(ref.Up), place)
 }
 
-// placesOf are the links of a path.
-func (f *fabric) placesOf(set topology.PathSet, ref topology.PathRef) []int32 {
+// PlacesOf returns the places of the links of a path, from the source on.
+func (f *Fabric) PlacesOf(set topology.PathSet, ref topology.PathRef) []int32 {
 	var out []int32
 	out = append(out, set.Up().Links(ref.Up)...)
 	for _, l := range set.Down().Links(ref.Down) {

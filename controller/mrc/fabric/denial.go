@@ -1,0 +1,161 @@
+package fabric
+
+import (
+	"slices"
+
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A Denial is what hosts must not use under some losses. Every state that hosts are told is made by
+// it, by the controller that decides and by one that follows it. Its methods answer the questions
+// in which a loss shows:
+//
+//	Built    what a profile that this controller has built comes to: EVs denied, or replaced
+//	Decided  a state that another controller decided, with what is lost besides denied in it
+//	Own      a state without the ports by which one host must not send
+//	PortsLeft  the ports that still have a path between two racks
+//
+// Built and Decided are two questions. Who builds a profile chooses again: other EVs may take the
+// place of those that are lost. Who follows has no profile to choose from, only the EVs that hosts
+// hold, and must not give them others than the decider counts on.
+//
+// It is good until the next input of its State.
+type Denial struct {
+	state *State
+	more  []topology.Losses
+	lost  *topology.LostWays // nil: not asked for yet
+}
+
+// denied reports whether EVs over a link, and those of a leaf, are denied.
+func (l *leaf) denied() bool { return l.gone || l.drained || l.until > 0 }
+
+// Denied reports whether EVs over the link are denied: packets cross a link that is up and not
+// drained.
+func (l *Link) Denied() bool { return l.phase != Up || l.drained }
+
+// denied reports whether the host itself must not send by the port: what it cannot see by itself.
+func (p *port) denied() bool { return p.attached && (p.linkDown || p.drained) }
+
+// usable reports whether peers of the host may send to the port.
+func (p *port) usable() bool {
+	return p.attached && !p.linkDown && !p.agentDown && !p.drained && !p.held
+}
+
+// Denial returns what hosts must not use now, and if links in one direction, nodes and planes were
+// lost besides. There must be a fabric.
+func (s *State) Denial(more ...topology.Losses) *Denial { return &Denial{state: s, more: more} }
+
+// Lost returns the paths that are lost. It looks at all links at its first call.
+func (d *Denial) Lost() *topology.LostWays {
+	if d.lost == nil {
+		s := d.state
+		l := topology.Losses{
+			OneWay: s.links.lost(), Nodes: s.leaves.lost(), Planes: s.outside.Drains.Planes(),
+		}
+		for _, m := range d.more {
+			l.OneWay = append(l.OneWay, m.OneWay...)
+			l.Nodes = append(l.Nodes, m.Nodes...)
+			l.Planes = append(l.Planes, m.Planes...)
+		}
+		d.lost = s.fabric.clos.Lost(l)
+	}
+	return d.lost
+}
+
+// Built returns what a profile comes to that was built of the present fabric.
+func (d *Denial) Built(b *ev.Built) (ev.Outcome, error) { return b.Under(d.Lost()) }
+
+// Decided returns a state for the hosts of a rack in which EVs are denied that cross what is lost,
+// and ports of peers that are down are missing. It is the same one when nothing is lost besides.
+// What the state denies stays denied.
+func (d *Denial) Decided(s *hostapi.State, from *Rack) *hostapi.State {
+	next := *s
+	next.Peers = fewerPorts(s.Peers, d.state.hosts.peers)
+	same := slices.Equal(next.Peers, s.Peers)
+	cloned := false
+	for i, p := range s.Profiles {
+		to := d.state.hosts.reachedBy(p)
+		if to == nil {
+			continue // it leads to nothing that is attached
+		}
+		pair := ev.Pair{Source: from.at, Destination: to.at}
+		q, err := d.state.fabric.assign.Deny(p, pair, d.Lost())
+		if err != nil || q == p {
+			continue // the decider knows paths that this fabric does not have yet
+		}
+		if !cloned {
+			next.Profiles, cloned, same = slices.Clone(s.Profiles), true, false
+		}
+		next.Profiles[i] = q
+	}
+	if same {
+		return s
+	}
+	return &next
+}
+
+// Own returns a state in which ports are denied by which its host must not send; the same one when
+// it denies them already.
+func Own(s *hostapi.State, denied hostapi.PortMask) *hostapi.State {
+	if denied&^s.DeniedPorts == 0 {
+		return s
+	}
+	own := *s
+	own.DeniedPorts |= denied
+	return &own
+}
+
+// PortsLeft returns the ports that have a path from one rack to another. In mode ecmp all have.
+func (d *Denial) PortsLeft(from, to *Rack) (ports hostapi.PortMask) {
+	lost := d.Lost()
+	for i := range from.at {
+		set, ok := d.state.fabric.PathSet(from.at, to.at, uint8(i+1))
+		if !ok {
+			continue
+		}
+		if !lost.Touches(set) {
+			ports |= hostapi.Ports(i + 1)
+			continue
+		}
+		for ref := range set.All() {
+			if !lost.Path(set, ref) {
+				ports |= hostapi.Ports(i + 1)
+				break
+			}
+		}
+	}
+	return ports
+}
+
+// reachedBy returns the rack that a profile leads to, nil when it is none.
+func (s *hostSet) reachedBy(p *hostapi.Profile) *Rack {
+	for _, d := range p.Destinations {
+		if h := s.byAddress[d.Addr()]; h != nil && d.IsSingleIP() {
+			return h.rack
+		}
+	}
+	return nil
+}
+
+// fewerPorts returns the ports of peers that are in two lists, each ordered by peer. A peer that is
+// missing from a list has all ports there.
+func fewerPorts(a, b []hostapi.PeerPorts) []hostapi.PeerPorts {
+	if len(b) == 0 {
+		return a
+	}
+	out := make([]hostapi.PeerPorts, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch order := a[0].Peer.Compare(b[0].Peer); {
+		case order < 0:
+			out, a = append(out, a[0]), a[1:]
+		case order > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out = append(out, hostapi.PeerPorts{Peer: a[0].Peer, Ports: a[0].Ports & b[0].Ports})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}

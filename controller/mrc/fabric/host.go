@@ -1,0 +1,326 @@
+package fabric
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A Host is an end system and where it is attached.
+type Host struct {
+	// Name is unique, and what the host calls itself.
+	Name string
+	// Address is the one of its queue pairs, in all planes.
+	Address netip.Addr
+	// Prefixes are others that it is reached by.
+	Prefixes []netip.Prefix
+	// At are its leaves by port.
+	At ev.Attachment
+	// LeafPorts are the leaves' ports towards it, by port; 0 or missing: unknown.
+	LeafPorts []uint32
+	// Rack is what the names of profiles call the hosts with this attachment, if it
+	// is the first of them; empty: its first leaf.
+	Rack string
+}
+
+// Same reports whether a host is attached, reached and called as another.
+func (h *Host) Same(o *Host) bool {
+	return h.Address == o.Address && h.Rack == o.Rack && slices.Equal(h.At, o.At) &&
+		slices.Equal(h.LeafPorts, o.LeafPorts) && slices.Equal(h.Prefixes, o.Prefixes)
+}
+
+// validate checks what a host says of itself.
+func (h *Host) validate() error {
+	attached := h.At.Ports()
+	switch {
+	case h.Name == "" || len(h.Name) > hostapi.MaxName:
+		return fmt.Errorf("name: %.40q, want 1 to %d octets: %w", h.Name, hostapi.MaxName,
+			ErrMalformed)
+	case !h.Address.Is6() || h.Address.Is4In6() || h.Address.Zone() != "":
+		return fmt.Errorf("host %s: address: %v, want an IPv6 address: %w", h.Name, h.Address,
+			ErrMalformed)
+	case attached == 0 || len(h.At) > hostapi.MaxPort:
+		return fmt.Errorf("host %s: at: %d of %d ports attached, want 1 to %d: %w", h.Name, attached,
+			len(h.At), hostapi.MaxPort, ErrMalformed)
+	case len(h.LeafPorts) > len(h.At):
+		return fmt.Errorf("host %s: leafPorts: %d, want at most %d, its ports: %w", h.Name,
+			len(h.LeafPorts), len(h.At), ErrMalformed)
+	}
+	for _, p := range h.Prefixes {
+		if !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p {
+			return fmt.Errorf(
+				"host %s: prefixes: %v, want IPv6 prefixes without bits beyond their length: %w", h.Name,
+				p, ErrMalformed)
+		}
+	}
+	return nil
+}
+
+// Attached is a host that is attached, and the states of its ports. Its fields must not be changed.
+type Attached struct {
+	Host
+	rack  *Rack
+	ports hostPorts
+}
+
+// Rack returns the rack of the host, as it is attached now.
+func (h *Attached) Rack() *Rack { return h.rack }
+
+// A Rack is the hosts with one attachment.
+type Rack struct {
+	key   string
+	name  string
+	at    ev.Attachment
+	hosts []*Attached // by name
+	dests []netip.Prefix
+	stale bool // dests must be computed again
+}
+
+// Key returns what tells the rack from others: its attachment.
+func (r *Rack) Key() string { return r.key }
+
+// Name returns what names of profiles call the rack. It has letters, digits, ".", "_" and "-".
+func (r *Rack) Name() string { return r.name }
+
+// At returns the leaves by port.
+func (r *Rack) At() ev.Attachment { return r.at }
+
+// Hosts returns the hosts by name. The slice must not be changed.
+func (r *Rack) Hosts() []*Attached { return r.hosts }
+
+// Destinations returns what the hosts are reached by, in order, as of the last Take.
+func (r *Rack) Destinations() []netip.Prefix { return r.dests }
+
+// Leaf returns the switch behind a port of the hosts; empty: there is none.
+func (r *Rack) Leaf(port uint8) topology.NodeID {
+	if n := int(port); n >= 1 && n <= len(r.at) {
+		return r.at[n-1]
+	}
+	return ""
+}
+
+// destinations are what the hosts of a rack are reached by.
+func (r *Rack) destinations() []netip.Prefix {
+	var out []netip.Prefix
+	for _, h := range r.hosts {
+		out = append(out, netip.PrefixFrom(h.Address, 128))
+		out = append(out, h.Prefixes...)
+	}
+	slices.SortFunc(out, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	return slices.Compact(out)
+}
+
+// hostSet holds all hosts, by what they are attached to.
+type hostSet struct {
+	*env
+	restore *inventory.Restore
+	ports   *switchPorts
+	// drained reports whether a port of a host is drained.
+	drained func(host string, port uint8) bool
+
+	byName    map[string]*Attached
+	byAddress map[netip.Addr]*Attached
+	byPort    map[nodePort][]string
+	racks     map[string]*Rack
+	ordered   []*Rack // by name, of the last tidy
+
+	held    map[string]bool // hosts with ports that time moves on
+	changed map[string]bool // hosts whose denied ports have changed; nil: none
+	regroup bool            // racks have changed
+	remask  bool            // peers' ports have changed
+	peers   []hostapi.PeerPorts
+}
+
+func newHosts(
+	e *env, restore *inventory.Restore, ports *switchPorts, drained func(string, uint8) bool,
+) *hostSet {
+	return &hostSet{
+		env: e, restore: restore, ports: ports, drained: drained,
+		byName: make(map[string]*Attached), byAddress: make(map[netip.Addr]*Attached),
+		byPort: make(map[nodePort][]string), racks: make(map[string]*Rack),
+		held: make(map[string]bool),
+	}
+}
+
+func attachmentKey(at ev.Attachment) string {
+	var b strings.Builder
+	for _, leaf := range at {
+		fmt.Fprintf(&b, "%d:%s", len(leaf), leaf)
+	}
+	return b.String()
+}
+
+// put adds a host, or replaces the one of its name. nodes have the names of leaves.
+// fresh reports whether its rack is new.
+func (s *hostSet) put(h Host, nodes *topology.Snapshot) (at *Attached, fresh bool, err error) {
+	if err := h.validate(); err != nil {
+		return nil, false, err
+	}
+	if other, ok := s.byAddress[h.Address]; ok && other.Name != h.Name {
+		return nil, false, fmt.Errorf("host %s: address: %v is that of host %s: %w", h.Name, h.Address,
+			other.Name, ErrMalformed)
+	}
+	h.At, h.LeafPorts = slices.Clone(h.At), slices.Clone(h.LeafPorts)
+	h.Prefixes = slices.Clone(h.Prefixes)
+	at = s.byName[h.Name]
+	if at == nil {
+		at = &Attached{}
+		s.byName[h.Name] = at
+	} else {
+		s.detach(at)
+	}
+	at.Host = h
+	s.byAddress[h.Address] = at
+	return at, s.attach(at, nodes), nil
+}
+
+// remove removes a host: no host sends to it any more.
+func (s *hostSet) remove(name string) error {
+	h := s.byName[name]
+	if h == nil {
+		return fmt.Errorf("%s: %w", name, ErrUnknownHost)
+	}
+	s.detach(h)
+	delete(s.byName, name)
+	s.remask = true
+	return nil
+}
+
+// attach puts a host into its rack, and reports whether that is a new one.
+func (s *hostSet) attach(h *Attached, nodes *topology.Snapshot) (fresh bool) {
+	key := attachmentKey(h.At)
+	r := s.racks[key]
+	if fresh = r == nil; fresh {
+		r = &Rack{key: key, at: h.At, name: s.rackName(h, nodes)}
+		s.racks[key] = r
+	}
+	i, _ := slices.BinarySearchFunc(r.hosts, h.Name,
+		func(a *Attached, name string) int { return cmp.Compare(a.Name, name) })
+	r.hosts = slices.Insert(r.hosts, i, h)
+	r.stale, s.regroup, s.remask = true, true, true
+	h.rack = r
+	h.ports.attach(h.At)
+	for i, leaf := range h.At {
+		h.ports.list[i+1].drained = s.drained(h.Name, uint8(i+1))
+		if i < len(h.LeafPorts) && h.LeafPorts[i] != 0 {
+			key := nodePort{leaf, h.LeafPorts[i]}
+			s.byPort[key] = append(s.byPort[key], h.Name)
+		}
+	}
+	s.look(h)
+	return fresh
+}
+
+// detach takes a host out of its rack.
+func (s *hostSet) detach(h *Attached) {
+	r := h.rack
+	r.hosts = slices.DeleteFunc(r.hosts, func(o *Attached) bool { return o == h })
+	r.stale, s.regroup = true, true
+	for i, p := range h.LeafPorts {
+		key := nodePort{h.At[i], p}
+		s.byPort[key] = slices.DeleteFunc(s.byPort[key],
+			func(name string) bool { return name == h.Name })
+	}
+	delete(s.byAddress, h.Address)
+}
+
+// tidy drops racks without hosts, and orders the others. It returns those whose destinations are
+// others now.
+func (s *hostSet) tidy() (stale []*Rack) {
+	s.regroup = false
+	for key, r := range s.racks {
+		if len(r.hosts) == 0 {
+			delete(s.racks, key)
+			continue
+		}
+		if r.stale {
+			r.stale, r.dests = false, r.destinations()
+			stale = append(stale, r)
+		}
+	}
+	s.ordered = slices.SortedFunc(maps.Values(s.racks),
+		func(a, b *Rack) int { return cmp.Compare(a.name, b.name) })
+	return stale
+}
+
+// rackName is what a rack is called as names of profiles may have it, and a number
+// when another rack has it already.
+func (s *hostSet) rackName(h *Attached, nodes *topology.Snapshot) string {
+	name := cmp.Or(h.Host.Rack, "leaf")
+	for _, leaf := range h.At {
+		if leaf == "" || h.Host.Rack != "" {
+			continue
+		}
+		name = string(leaf)
+		if n := nodes.Node(leaf); n != nil {
+			name = n.DisplayName()
+		}
+		break
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9',
+			r == '.', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	name = name[:min(len(name), 100)]
+	taken := func(name string) bool {
+		for _, r := range s.racks {
+			if r.name == name {
+				return true
+			}
+		}
+		return false
+	}
+	for base, n := name, 2; taken(name); n++ {
+		name = fmt.Sprintf("%s.%d", base, n)
+	}
+	return name
+}
+
+// leaves are the switches of hosts, and those that seem to have some.
+func (s *hostSet) leaves(snap *topology.Snapshot) []topology.NodeID {
+	leaves := snap.Leaves()
+	for _, r := range s.racks {
+		for _, leaf := range r.at {
+			if leaf != "" && snap.Node(leaf) != nil {
+				leaves = append(leaves, leaf)
+			}
+		}
+	}
+	slices.Sort(leaves)
+	return slices.Compact(leaves)
+}
+
+// mask finds the hosts that lack a port, which all their peers are told, and reports whether the
+// list is another.
+func (s *hostSet) mask() bool {
+	if !s.remask {
+		return false
+	}
+	s.remask = false
+	var peers []hostapi.PeerPorts
+	for _, h := range s.byName {
+		if h.ports.usable != h.ports.all() {
+			peers = append(peers, hostapi.PeerPorts{Peer: h.Address, Ports: h.ports.usable})
+		}
+	}
+	slices.SortFunc(peers, func(a, b hostapi.PeerPorts) int { return a.Peer.Compare(b.Peer) })
+	if slices.Equal(peers, s.peers) {
+		return false
+	}
+	s.peers = peers
+	return true
+}

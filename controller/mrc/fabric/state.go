@@ -1,0 +1,398 @@
+package fabric
+
+import (
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// env is what the parts of one State share.
+type env struct {
+	now     time.Duration      // of the present input
+	fabric  *Fabric            // nil before the first
+	current *topology.Snapshot // what is advertised
+	event   func(t api.EventType, object, message string)
+}
+
+// State is the fabric, what of it is up, and which hosts are attached where. Make one with New. Its
+// methods must not be called concurrently; all are synchronous, and none blocks.
+type State struct {
+	*env
+	cfg     *inventory.MRC
+	outside Outside
+
+	synced  bool
+	remade  bool  // the fabric must be made anew
+	failure error // why it could not
+
+	ports  *switchPorts
+	links  *Links
+	leaves *leafSet
+	hosts  *hostSet
+
+	restoreAt time.Duration // when links and ports that are ready are restored
+}
+
+// Drains is what clients have drained.
+type Drains interface {
+	Link(e *Edge) bool
+	Node(id topology.NodeID) bool
+	Port(host string, port uint8) bool
+	// Planes returns the numbers of planes, from 1.
+	Planes() []int
+}
+
+// Outside is what a State needs of its user. A function that is nil does nothing.
+type Outside struct {
+	Drains Drains
+	// Event is called with what people may want to know.
+	Event func(t api.EventType, object, message string)
+	// Moved is called with each link that goes out of use or comes back.
+	Moved func(topology.LinkID)
+	// Synced is called when every peer has sent all it knows.
+	Synced func()
+	// Renewed is called after the fabric was made anew; before is the one before, nil for the first.
+	Renewed func(before *Fabric)
+}
+
+// Changes are what has changed since the changes before were taken.
+type Changes struct {
+	// Links are the places of those that EVs must not cross any more, or may cross again, and Leaves
+	// the leaves. The slices are good until the next input.
+	Links  []int32
+	Leaves []topology.NodeID
+	// Hosts are the names of those whose denied ports are others.
+	Hosts map[string]bool
+	// Peers reports whether State.Peers is another list.
+	Peers bool
+	// Racks reports whether hosts were attached or have gone, and Stale has the racks whose
+	// destinations are others.
+	Racks bool
+	Stale []*Rack
+}
+
+// Any reports whether anything has changed.
+func (c *Changes) Any() bool {
+	return len(c.Links)+len(c.Leaves)+len(c.Hosts) > 0 || c.Peers || c.Racks
+}
+
+// New returns a State that knows no topology and no host. The configuration must be valid, and have
+// a mode.
+func New(cfg *inventory.MRC, o Outside) *State {
+	if o.Event == nil {
+		o.Event = func(api.EventType, string, string) {}
+	}
+	if o.Moved == nil {
+		o.Moved = func(topology.LinkID) {}
+	}
+	if o.Synced == nil {
+		o.Synced = func() {}
+	}
+	if o.Renewed == nil {
+		o.Renewed = func(*Fabric) {}
+	}
+	e := &env{current: topology.Empty(), event: o.Event}
+	s := &State{env: e, cfg: cfg, outside: o, ports: newSwitchPorts()}
+	s.links = &Links{
+		env: e, restore: &cfg.Restore, suspects: &cfg.Suspects, probed: cfg.Probes.Rate != 0,
+		renewed: o.Moved, waiting: make(map[int32]struct{}),
+	}
+	s.leaves = &leafSet{env: e, restore: &cfg.Restore, states: make(map[topology.NodeID]*leaf)}
+	s.hosts = newHosts(e, &cfg.Restore, s.ports, o.Drains.Port)
+	return s
+}
+
+// Tick sets the time, which does not go back; every other input happens at the
+// time of the last Tick.
+func (s *State) Tick(now time.Duration) {
+	s.now = max(s.now, now)
+	if s.fabric == nil {
+		return
+	}
+	restoring := s.now >= s.restoreAt
+	s.links.run(restoring)
+	if restoring {
+		s.hosts.runPorts()
+		s.leaves.run()
+		every := s.cfg.Restore.Every.D()
+		s.restoreAt = (s.now/every + 1) * every
+	}
+}
+
+// Now returns the time of the last Tick.
+func (s *State) Now() time.Duration { return s.now }
+
+// Next returns the time at which Tick should be called at the latest, at if nothing is due before.
+// There must be a fabric.
+func (s *State) Next(at time.Duration) time.Duration {
+	at = s.links.next(at, s.restoreAt)
+	if len(s.hosts.held) > 0 || s.leaves.waiting() {
+		at = min(at, s.restoreAt)
+	}
+	return at
+}
+
+// Fabric returns the present fabric; nil before the first.
+func (s *State) Fabric() *Fabric { return s.fabric }
+
+// Failure returns why there is no fabric, or none of the present topology.
+func (s *State) Failure() error { return s.failure }
+
+// Advertised returns the last topology that counts.
+func (s *State) Advertised() *topology.Snapshot { return s.current }
+
+// Synced reports whether every peer has sent all it knows.
+func (s *State) Synced() bool { return s.synced }
+
+// Links returns the states of the links of the present fabric.
+func (s *State) Links() *Links { return s.links }
+
+// Host returns the host of a name; nil: there is none.
+func (s *State) Host(name string) *Attached { return s.hosts.byName[name] }
+
+// Hosts returns all hosts in no order, and HostCount how many there are.
+func (s *State) Hosts() iter.Seq[*Attached] {
+	return func(yield func(*Attached) bool) {
+		for _, h := range s.hosts.byName {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// HostCount returns the number of hosts.
+func (s *State) HostCount() int { return len(s.hosts.byName) }
+
+// Racks returns the racks with hosts by name, as of the last Take.
+func (s *State) Racks() []*Rack { return s.hosts.ordered }
+
+// Peers returns the ports by which hosts can be reached that lack one, by address, as of the last
+// Take.
+func (s *State) Peers() []hostapi.PeerPorts { return s.hosts.peers }
+
+// Assignment returns the numbers of links that EVs are made of, which switches
+// must be programmed with; nil before the topology is in sync.
+func (s *State) Assignment() *ev.Assignment {
+	if s.fabric == nil {
+		return nil
+	}
+	return s.fabric.assign
+}
+
+// Settle makes the fabric that follows from what has changed, and reports whether there is one
+// that may be spoken of.
+func (s *State) Settle() bool {
+	if !s.synced {
+		return false
+	}
+	s.makeFabric()
+	return s.fabric != nil
+}
+
+// Take returns what has changed since the last call.
+func (s *State) Take() Changes {
+	c := Changes{Links: s.links.take(), Leaves: s.leaves.take(), Racks: s.hosts.regroup}
+	if c.Racks {
+		c.Stale = s.hosts.tidy()
+	}
+	c.Peers = s.hosts.mask()
+	c.Hosts, s.hosts.changed = s.hosts.changed, nil
+	return c
+}
+
+// PutHost adds a host, or replaces the one of its name: the result is the same pointer then.
+func (s *State) PutHost(h Host) (*Attached, error) {
+	at, fresh, err := s.hosts.put(h, s.current)
+	if err != nil {
+		return nil, err
+	}
+	for _, leaf := range h.At {
+		if fresh && leaf != "" && (s.fabric == nil || !s.fabric.isLeaf(leaf)) {
+			s.remade = true
+		}
+	}
+	return at, nil
+}
+
+// RemoveHost removes a host. The error is of kind ErrUnknownHost.
+func (s *State) RemoveHost(name string) error { return s.hosts.remove(name) }
+
+// PortStatus records which ports of a host are up, as the host has it.
+func (s *State) PortStatus(name string, up hostapi.PortMask) error {
+	h := s.hosts.byName[name]
+	switch {
+	case h == nil:
+		return fmt.Errorf("%.80s: %w", name, ErrUnknownHost)
+	case up&1 != 0:
+		return fmt.Errorf("host %s: ports up %#x, want ports from 1 on: %w", name, uint32(up),
+			ErrMalformed)
+	}
+	h.ports.up, h.ports.upKnown = up, true
+	s.hosts.look(h)
+	return nil
+}
+
+// SetPorts records all that a switch reports of its ports: whether they are up, at the
+// ends of links or towards hosts, by their P4Runtime numbers. It replaces what
+// was known; of a port that is missing nothing is. The switch need not be
+// advertised, or not yet, and ports that nothing of ours is behind do no harm.
+func (s *State) SetPorts(node topology.NodeID, isUp map[uint32]bool) {
+	affected, ok := s.ports.set(node, isUp)
+	if !ok {
+		return
+	}
+	s.lookAtPorts(node)
+	for _, port := range affected {
+		s.hosts.lookAt(nodePort{node, port})
+	}
+}
+
+// SetPortNumbers sets at which P4Runtime ports the links of a switch are, by
+// their identifiers (TLV 258), where these are others than advertised.
+func (s *State) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) {
+	if s.ports.setNumbers(node, numbers) {
+		s.lookAtPorts(node)
+	}
+}
+
+// LinkPorts returns what switches report of the ports at the two ends of a link: "up", "down", or ""
+// when nothing is known.
+func (s *State) LinkPorts(l *topology.Link) (local, remote string) {
+	from, to := s.ports.ofLink(l)
+	return s.ports.state(from), s.ports.state(to)
+}
+
+// lookAtPorts looks at the links of a node after a change of its ports.
+func (s *State) lookAtPorts(node topology.NodeID) {
+	if s.fabric == nil {
+		return
+	}
+	for _, l := range s.fabric.snap.LinksFrom(node) {
+		i := s.fabric.place[l.ID]
+		s.lookAtPort(i)
+		if r := s.fabric.edges[i].reverse; r >= 0 {
+			s.lookAtPort(r)
+		}
+	}
+}
+
+func (s *State) lookAtPort(i int32) {
+	s.links.setPort(i, s.ports.linkDown(s.fabric.edges[i].Link))
+}
+
+// makeFabric makes the fabric anew when it has grown.
+func (s *State) makeFabric() {
+	if !s.remade || !s.synced {
+		return
+	}
+	s.remade = false
+	before, snap := s.fabric, topology.Empty()
+	if before != nil {
+		snap = before.snap
+	}
+	snap = whole(snap, s.current)
+	made, err := newFabric(snap, s.hosts.leaves(snap), s.cfg, before)
+	s.failure = err
+	if err != nil {
+		s.event(api.EventFabricChanged, "", err.Error())
+		return
+	}
+	s.fabric, s.hosts.regroup = made, true
+	s.links.adopt(before, s.outside.Drains.Link)
+	for i := range made.edges {
+		s.lookAtPort(int32(i))
+	}
+	if before == nil {
+		s.restoreAt = s.now
+	}
+	s.lookAtAll()
+	s.outside.Renewed(before)
+}
+
+// SetTopology sets what is advertised now. A snapshot that is incomplete says
+// nothing: what it lacks may be there all the same. One that is only stale
+// counts: a switch that has died takes its BGP session with it, and what its
+// neighbours withdraw is lost.
+func (s *State) SetTopology(snap *topology.Snapshot) {
+	if snap.Incomplete() {
+		return
+	}
+	s.current = snap
+	switch {
+	case !s.synced:
+	case s.fabric == nil || !s.fabric.has(snap):
+		s.remade = true
+		s.makeFabric()
+	default:
+		s.lookAtAll()
+	}
+}
+
+// lookAtAll looks at every link and leaf after the topology has changed.
+func (s *State) lookAtAll() {
+	present := make([]bool, len(s.fabric.edges))
+	crossable := make(map[topology.NodeID]bool, len(s.current.Nodes))
+	for _, n := range s.current.Nodes {
+		tier, _ := s.fabric.clos.Tier(n.ID)
+		crossable[n.ID] = !n.Overload || tier == 0
+	}
+	i := 0
+	for _, l := range s.current.Links { // in the order of the fabric's
+		for i < len(s.fabric.edges) && s.fabric.edges[i].ID != l.ID {
+			i++
+		}
+		if i == len(s.fabric.edges) {
+			break // not in the fabric yet
+		}
+		present[i] = crossable[l.Local] && crossable[l.Remote]
+	}
+	for i := range s.fabric.edges {
+		reverse := s.fabric.edges[i].reverse
+		s.links.setPresent(int32(i), present[i] && reverse >= 0 && present[reverse])
+	}
+	for _, leaf := range s.fabric.clos.Leaves() {
+		s.leaves.setPresent(leaf.ID, s.current.Node(leaf.ID) != nil)
+	}
+}
+
+// InSync records that every peer has sent all it knows (End-of-RIB): from now on
+// what is missing is down. Nothing is told to hosts before.
+func (s *State) InSync() {
+	if !s.synced {
+		s.synced, s.remade = true, true
+		s.outside.Synced()
+	}
+}
+
+// LinksDrained has links looked at, by place, after drains that cover them have begun or ended.
+func (s *State) LinksDrained(places []int32) {
+	for _, i := range places {
+		s.links.setDrained(i, s.outside.Drains.Link(&s.fabric.edges[i]))
+	}
+}
+
+// NodeDrained has a node looked at after a drain of it has begun or ended.
+func (s *State) NodeDrained(id topology.NodeID) {
+	s.leaves.setDrained(id, s.outside.Drains.Node(id))
+}
+
+// PlaneDrained has the leaves looked at after a drain of a plane has begun or ended: EVs from a
+// leaf to itself cross no link.
+func (s *State) PlaneDrained() {
+	if s.fabric == nil {
+		return // a drain that was resumed may end before there is a fabric
+	}
+	for _, leaf := range s.fabric.clos.Leaves() {
+		s.leaves.touch(leaf.ID)
+	}
+}
+
+// PortDrained has a port of a host looked at after a drain of it has begun or ended.
+func (s *State) PortDrained(host string, port uint8) { s.hosts.setDrained(host, port) }

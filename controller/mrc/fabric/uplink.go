@@ -1,0 +1,54 @@
+package fabric
+
+import (
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Uplink is a link up from a switch of tier 0 to one of tier 1 that is advertised.
+type Uplink struct {
+	Plane int
+	// From and To are the names of the switches; Port is that of From.
+	From, To string
+	Port     uint32
+}
+
+// Uplinks returns the uplinks that are advertised now; of has what the inventory says of
+// switches. A fabric that is nil has none.
+func (f *Fabric) Uplinks(
+	now *topology.Snapshot, of map[topology.NodeID]*inventory.Switch,
+) (out []Uplink) {
+	if f == nil {
+		return nil
+	}
+	tier := func(id topology.NodeID) int {
+		if n, ok := f.clos.Tier(id); ok {
+			return n
+		}
+		return -1
+	}
+	name := func(id topology.NodeID) string {
+		if sw := of[id]; sw != nil {
+			return sw.Name
+		}
+		if n := now.Node(id); n != nil {
+			return n.Name
+		}
+		return ""
+	}
+	for i := range f.edges {
+		e := &f.edges[i]
+		l := now.Link(e.ID)
+		if l == nil || len(e.leaves) == 0 || tier(e.Local) != 0 || tier(e.Remote) != 1 {
+			continue
+		}
+		up := Uplink{
+			Plane: f.clos.LinkPlane(e.ID), From: name(e.Local), To: name(e.Remote), Port: l.LocalPort,
+		}
+		if sw := of[e.Local]; sw != nil {
+			up.Port = sw.Port(l.LocalID, l.LocalPort)
+		}
+		out = append(out, up)
+	}
+	return out
+}

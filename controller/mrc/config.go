@@ -20,9 +20,6 @@ type Config struct {
 	Start time.Time
 }
 
-// assumedBad is how many lost packets an event ASSUMED_BAD stands for.
-const assumedBad = 3
-
 // Validate returns an error of kind ErrConfig that names what cannot be used.
 func (c *Config) Validate() error {
 	if c.Epoch == 0 {

@@ -2,12 +2,14 @@ package mrc
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -24,8 +26,7 @@ type Core struct {
 	hosts    *hostSet
 	profiles *profileSet
 	drains   *drainSet
-	suspects *suspectSet
-	prober   *prober
+	prover   *prove.Prover
 }
 
 // New returns a core that knows no topology and no host.
@@ -33,29 +34,26 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	locates := suspect.Defaults()
-	locates.Confidence = cfg.Suspects.Confidence
-	locator, err := suspect.New(locates)
-	if err != nil {
-		return nil, err
-	}
 	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format().Mode}, cfg: cfg}
 	c.drains = &drainSet{env: c.env, linger: cfg.Restore.Linger.D()}
 	c.state = fabric.New(&c.cfg.MRC, fabric.Outside{
-		Drains: c.drains, Event: c.event, Moved: locator.Forget,
-		Synced: func() { c.prober.begin() }, Renewed: c.renewed,
+		Drains: c.drains, Event: c.event, Renewed: c.renewed,
+		Moved:  func(id topology.LinkID) { c.prover.Moved(id) },
+		Synced: func() { c.prover.Begin() },
 	})
 	c.hosts = newHosts(c.env, wireOf(&cfg.Classes.DSCP))
 	c.profiles = newProfiles(c.env, &c.cfg.MRC)
-	c.suspects = &suspectSet{
-		env: c.env, cfg: &c.cfg.Suspects, links: c.state.Links(), hosts: c.hosts, locator: locator,
-		witnesses: newWitnesses(locates.Window), counts: make(map[topology.LinkID]linkCount),
-		looks: make(map[topology.LinkID]*closerLook),
-	}
-	c.prober = &prober{
-		env: c.env, cfg: &c.cfg.Probes, dscp: cfg.ProbeDSCP(), restore: &c.cfg.Restore,
-		links: c.state.Links(), hosts: c.hosts, profiles: c.profiles, suspects: c.suspects,
-		pending: make(map[uint32]*probe), spin: make(map[topology.LinkID]int),
+	var err error
+	c.prover, err = prove.New(&c.cfg.MRC, prove.Outside{
+		State: c.state, Profiles: c.profiles, Counters: &c.counters, Event: c.event,
+		Settle:  func() *fabric.Denial { c.settle(); return c.state.Denial() },
+		Awaited: c.hosts.awaited, LastPath: c.lastPath,
+		Probe: func(host string, p *hostapi.Probe) {
+			c.out.Probes = append(c.out.Probes, Probe{Host: host, Request: p})
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -64,15 +62,8 @@ func New(cfg Config) (*Core, error) {
 // time of the last Tick.
 func (c *Core) Tick(now time.Duration) {
 	c.now = max(c.now, now)
-	c.state.Tick(now)
-	if c.state.Fabric() == nil {
-		return
-	}
-	c.prober.run(func() *topology.LostWays {
-		c.settle()
-		return c.state.Denial().Lost()
-	})
-	c.suspects.run(c.spare)
+	c.state.Tick(c.now)
+	c.prover.Tick(c.now)
 	c.runDrains()
 }
 
@@ -84,8 +75,8 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 	if c.state.Fabric() == nil {
 		return 0, false
 	}
-	at = c.state.Next(c.suspects.at)
-	return max(c.prober.next(c.drains.next(at)), c.now), true
+	at = c.state.Next(math.MaxInt64)
+	return max(c.prover.Next(c.drains.next(at)), c.now), true
 }
 
 // Ready returns what is to be done now, and counts on its being done.
@@ -120,7 +111,7 @@ func (c *Core) Assignment() *ev.Assignment { return c.state.Assignment() }
 func (c *Core) PutHost(h fabric.Host) error {
 	at, err := c.state.PutHost(h)
 	if err == nil {
-		c.hosts.put(at)
+		c.hosts.put(at, c.prover)
 	}
 	return err
 }
@@ -130,7 +121,7 @@ func (c *Core) RemoveHost(name string) error {
 	if err := c.state.RemoveHost(name); err != nil {
 		return err
 	}
-	c.hosts.remove(name)
+	c.hosts.remove(name, c.prover)
 	c.drains.forget(name)
 	return nil
 }
@@ -147,6 +138,68 @@ func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	return err
 }
 
+// EVEvents records EVs that a host found bad, or good again. What is wrong is an
+// error, is counted and changes nothing; the rest counts.
+func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	return c.prover.EVEvents(h.Host, m)
+}
+
+// EVCounts records how many packets EVs carried, and how many of them were lost,
+// since the host started. What cannot be is an error, is counted and changes
+// nothing; the rest counts.
+func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	return c.prover.EVCounts(h.Host, m)
+}
+
+// ProbeResult records the result of a request.
+func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	return c.prover.Result(h.Host, r)
+}
+
+// LinkCounts records how many packets one end of a link has sent and the other has
+// received, since both count. Read what was received after what was sent: otherwise
+// packets that came in between seem lost.
+func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
+	if f := c.state.Fabric(); f == nil || f.Snapshot().Link(id) == nil {
+		return fmt.Errorf("link %s: %w", id, ErrUnknownTarget)
+	}
+	c.prover.LinkCounts(id, sent, received)
+	return nil
+}
+
+// Suspects returns the links that lose packets, the surest first, and after them
+// those that are denied for it.
+func (c *Core) Suspects() []api.Suspect { return c.prover.Suspects(c.wall) }
+
+// lastPath returns why a link must not be denied that is the last path of some hosts; empty: it is
+// none.
+func (c *Core) lastPath(place int32) string {
+	edge := c.state.Fabric().Edge(place)
+	before := c.state.Denial()
+	after := c.state.Denial(topology.Losses{OneWay: []topology.LinkID{edge.ID}})
+	at, leaves := c.profiles.crossing(edge)
+	for _, leaf := range leaves {
+		for _, p := range at[leaf] {
+			if a, b := p.severed(before, after, nil); a != nil {
+				return fmt.Sprintf("it is the last path from host %s to host %s", a.Name, b.Name)
+			}
+		}
+	}
+	return ""
+}
+
 // settle computes what follows from what has changed.
 func (c *Core) settle() {
 	if !c.state.Settle() {
@@ -156,7 +209,7 @@ func (c *Core) settle() {
 	if changes.Racks || c.hosts.regroup {
 		senders := c.hosts.tidy()
 		c.profiles.renew(senders, c.state.Racks(), changes.Stale)
-		c.prober.setTurns(senders)
+		c.prover.SetTurns(groupsOf(senders))
 	}
 	for _, i := range changes.Links {
 		c.profiles.linkChanged(c.state.Fabric().Edge(i))
@@ -172,14 +225,13 @@ func (c *Core) settle() {
 		c.hosts.dirty[name] = true
 	}
 	c.hosts.makeStates(c.profiles.cc)
-	c.hosts.tell(c.prober.round.done)
+	if c.hosts.tell(c.prover.Tried()) {
+		c.prover.Told()
+	}
 }
 
 // renewed takes a new fabric; before is the one before, nil for the first.
 func (c *Core) renewed(before *fabric.Fabric) {
-	if before == nil {
-		c.suspects.at, c.prober.at = c.now+c.cfg.Suspects.Every.D(), c.now
-	}
 	for _, d := range c.drains.list {
 		d.links, _ = c.find(d.Target)
 		if before == nil { // of an earlier core
@@ -187,7 +239,7 @@ func (c *Core) renewed(before *fabric.Fabric) {
 			c.awaitAll(d)
 		}
 	}
-	c.prober.renewed()
+	c.prover.Renewed(before)
 	c.profiles.buildAll()
 }
 

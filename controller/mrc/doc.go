@@ -25,15 +25,14 @@
 //	next, ok := core.Next()           // Tick again then, if not before
 //
 // What the fabric is, what of it is up, and everything that is denied therefore is in package
-// fabric. The core has a part for each other thing that changes by rules of its own. All share env:
-// the time, the state of the fabric, counters and what goes out.
+// fabric; probes, and which links lose packets, in package prove. The core has a part for each other
+// thing that changes by rules of its own. All share env: the time, the state of the fabric,
+// counters and what goes out.
 //
 //	part         holds                                     file
 //	hostSet      hosts, what they share and were told      host.go, telling.go
 //	profileSet   EV profiles and their overrides           profile.go, override.go
 //	drainSet     drains and the hosts that they wait for   drain.go
-//	suspectSet   links that lose packets                   suspects.go
-//	prober       probes under way, and their budget        probe.go, round.go
 //
 // What hosts must hold follows from the state of links. Every input ends in
 // looking at the links that it changed: an index leads from a link to the EVs

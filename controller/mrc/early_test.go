@@ -109,10 +109,14 @@ func TestDenialsBeforeProbes(t *testing.T) {
 	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
 	w.start()
 	w.run(5 * time.Second)
-	probes := func(d time.Duration) uint32 {
-		before := w.core.prober.id
+	const (
+		tellingTime = 100 * time.Millisecond // that hosts are left
+		probeEvery  = 10 * time.Millisecond
+	)
+	probes := func(d time.Duration) int {
+		before := len(w.probes)
 		w.run(d)
-		return w.core.prober.id - before
+		return len(w.probes) - before
 	}
 	if n := probes(tellingTime); n == 0 {
 		t.Fatal("nothing is probed in turn")

@@ -6,7 +6,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // env is what all parts of one core share.
@@ -25,11 +24,3 @@ func (e *env) event(t api.EventType, object, message string) {
 
 // wall returns the wall-clock time at a time of the core.
 func (e *env) wall(at time.Duration) time.Time { return e.start.Add(at).UTC() }
-
-// nameOf returns the name that an advertised node shows, empty for another one.
-func nameOf(s *topology.Snapshot, id topology.NodeID) string {
-	if n := s.Node(id); n != nil {
-		return n.Name
-	}
-	return ""
-}

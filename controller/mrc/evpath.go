@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -49,8 +50,8 @@ func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 	case s.AssumedBad[e] > 0:
 		v.State = hostapi.EVAssumedBad.String()
 	}
-	fabric := built.Assignment().Clos()
-	snap := fabric.Graph().Snapshot()
+	clos := built.Assignment().Clos()
+	snap := clos.Graph().Snapshot()
 	display := func(id topology.NodeID) string {
 		if n := snap.Node(id); n != nil {
 			return n.DisplayName()
@@ -65,10 +66,10 @@ func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 	for _, h := range r.Hops {
 		hop := api.EVHop{By: h.By.String(), Value: h.Value, Links: []api.EVLink{}}
 		for _, l := range h.Links {
-			plane := fabric.LinkPlane(l.ID)
+			plane := clos.LinkPlane(l.ID)
 			hop.Links = append(hop.Links, api.EVLink{
-				ID: l.ID, From: l.Local, FromName: nameOf(snap, l.Local), FromPort: l.LocalPort, FromAddresses: l.LocalAddresses,
-				To: l.Remote, ToName: nameOf(snap, l.Remote), ToPort: l.RemotePort, ToAddresses: l.RemoteAddresses, Plane: plane,
+				ID: l.ID, From: l.Local, FromName: fabric.NameOf(snap, l.Local), FromPort: l.LocalPort, FromAddresses: l.LocalAddresses,
+				To: l.Remote, ToName: fabric.NameOf(snap, l.Remote), ToPort: l.RemotePort, ToAddresses: l.RemoteAddresses, Plane: plane,
 			})
 			v.Plane = plane
 			if lost[l.ID] {

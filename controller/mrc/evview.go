@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -52,7 +53,7 @@ func leafPorts(snap *topology.Snapshot, at ev.Attachment) []api.LeafPort {
 	out := []api.LeafPort{}
 	for i, leaf := range at {
 		if leaf != "" {
-			out = append(out, api.LeafPort{Port: uint8(i + 1), Leaf: leaf, Name: nameOf(snap, leaf)})
+			out = append(out, api.LeafPort{Port: uint8(i + 1), Leaf: leaf, Name: fabric.NameOf(snap, leaf)})
 		}
 	}
 	return out

@@ -5,41 +5,32 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
 )
 
 // host is a host that is attached, and what is known of it.
 type host struct {
-	*fabric.Attached
+	*prove.Host
 	sender *sender // nil before the first Hello
 
 	session
 	holding
-	evidence
-	probing
 }
 
 // session is the stream to a host.
 type session struct {
-	connected bool
-	foreign   bool // the host has the state of an earlier controller
-	canProbe  bool
-	hello     hostapi.Hello // the last
-}
-
-// probing is what a host may spend on probes.
-type probing struct {
-	tokens float64 // probes that may be sent
-	peer   int     // turns among the hosts it probes
+	foreign bool          // the host has the state of an earlier controller
+	hello   hostapi.Hello // the last
 }
 
 // A sender is the hosts of a rack whose devices can hold the same: they share a
 // state.
 type sender struct {
 	key      string
+	group    *prove.Group
 	rack     *fabric.Rack
 	caps     hostapi.Capabilities
 	kind     int // from 1, of the rack's
@@ -47,9 +38,7 @@ type sender struct {
 	profiles map[*fabric.Rack]*profile
 	state    *hostapi.State
 	dirty    bool       // state must be made again
-	turn     int        // among the hosts, for probes
-	inTurn   []*profile // by name
-	cursor   int        // in inTurn
+	ordered  []*profile // by name
 }
 
 // hostSet holds all hosts, grouped by what they share, and what they were told.
@@ -60,16 +49,13 @@ type hostSet struct {
 	byName  map[string]*host
 	senders map[string]*sender
 
-	named hostEnds
-
 	dirty   map[string]bool // hosts whose state may have changed
 	regroup bool            // senders have changed
-	toldAt  time.Duration   // when hosts were told something last
 }
 
 func newHosts(e *env, wire hostapi.Wire) *hostSet {
 	return &hostSet{
-		env: e, wire: wire, named: make(hostEnds), byName: make(map[string]*host),
+		env: e, wire: wire, byName: make(map[string]*host),
 		senders: make(map[string]*sender), dirty: make(map[string]bool),
 	}
 }
@@ -89,12 +75,10 @@ func (s *hostSet) find(name string) (*host, error) {
 }
 
 // put adds a host that was attached, or takes another attachment of one that is there.
-func (s *hostSet) put(at *fabric.Attached) {
+func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
 	h := s.byName[at.Name]
 	if h == nil {
-		s.byName[at.Name] = &host{
-			Attached: at, probing: probing{tokens: 1}, evidence: newEvidence(),
-		}
+		s.byName[at.Name] = &host{Host: p.Attach(at)}
 		return
 	}
 	s.delist(h)
@@ -104,11 +88,11 @@ func (s *hostSet) put(at *fabric.Attached) {
 }
 
 // remove removes a host: it is told to hold nothing.
-func (s *hostSet) remove(name string) {
+func (s *hostSet) remove(name string, p *prove.Prover) {
 	h := s.byName[name]
 	s.delist(h)
 	delete(s.byName, name)
-	s.named.forget(name)
+	p.Detach(h.Host)
 	if h.told {
 		h.seq++
 		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq})
@@ -124,7 +108,7 @@ func (s *hostSet) enlist(h *host) {
 	x := s.senders[key]
 	if x == nil {
 		x = &sender{
-			key: key, rack: rack, caps: h.hello.Capabilities,
+			key: key, group: prove.NewGroup(rack), rack: rack, caps: h.hello.Capabilities,
 			profiles: make(map[*fabric.Rack]*profile),
 		}
 		for x.kind = 1; s.hasKind(rack, x.kind); {
@@ -134,18 +118,37 @@ func (s *hostSet) enlist(h *host) {
 		s.regroup = true
 	}
 	i, _ := slices.BinarySearchFunc(x.hosts, h.Name, byHostName)
-	x.hosts = slices.Insert(x.hosts, i, h)
+	x.setHosts(slices.Insert(x.hosts, i, h))
 	h.sender, h.mineOf = x, nil
 	s.dirty[h.Name] = true
 }
 
 func (s *hostSet) delist(h *host) {
 	if x := h.sender; x != nil {
-		x.hosts = slices.DeleteFunc(x.hosts, func(o *host) bool { return o == h })
+		x.setHosts(slices.DeleteFunc(x.hosts, func(o *host) bool { return o == h }))
 		h.sender, s.regroup = nil, true
 	}
 	delete(s.dirty, h.Name)
-	h.restart(h.older || len(h.counts) > 0)
+	h.Recount()
+}
+
+// setHosts replaces the hosts of a sender.
+func (x *sender) setHosts(hosts []*host) {
+	x.hosts = hosts
+	all := make([]*prove.Host, len(hosts))
+	for i, h := range hosts {
+		all[i] = h.Host
+	}
+	x.group.SetHosts(all)
+}
+
+// groupsOf returns what the prover knows of senders.
+func groupsOf(senders []*sender) []*prove.Group {
+	out := make([]*prove.Group, len(senders))
+	for i, x := range senders {
+		out[i] = x.group
+	}
+	return out
 }
 
 func (s *hostSet) hasKind(r *fabric.Rack, kind int) bool {

@@ -31,7 +31,7 @@ func (c *Core) Hosts() []HostState {
 	for _, name := range slices.SortedFunc(maps.Keys(c.hosts.byName), natural.Compare) {
 		h := c.hosts.byName[name]
 		out = append(out, HostState{
-			Host: h.Host, Usable: h.Usable(), Denied: h.Denied(), Set: h.seq, Applied: h.applied,
+			Host: h.Attached.Host, Usable: h.Usable(), Denied: h.Denied(), Set: h.seq, Applied: h.applied,
 			Refusal: h.refusal, State: h.state,
 		})
 	}
@@ -71,7 +71,7 @@ func (c *Core) Host(name string) (api.Host, bool) {
 
 func (c *Core) viewHost(h *host) api.Host {
 	v := api.Host{
-		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: c.viewPorts(h), Connected: h.connected,
+		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: c.viewPorts(h), Connected: h.Connected(),
 		Software: h.hello.Software, Instance: instanceText(h.hello.Instance), Versions: api.HostVersions{Wanted: h.seq, Applied: h.applied},
 	}
 	if h.hello.Instance != 0 {
@@ -91,7 +91,7 @@ func (c *Core) viewPorts(h *host) []api.HostPort {
 		if !ok {
 			continue
 		}
-		st.LeafName = nameOf(c.state.Advertised(), st.Leaf)
+		st.LeafName = fabric.NameOf(c.state.Advertised(), st.Leaf)
 		st.Drains = c.drains.views(func(d *drain) bool { return d.Host == h.Name && d.Port == port })
 		out = append(out, api.HostPort{Port: port, Spec: adminUp, Status: st})
 	}

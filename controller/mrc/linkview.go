@@ -17,7 +17,7 @@ var adminUp = api.AdminSpec{Admin: api.AdminUp}
 func (c *Core) viewLink(l *fabric.Link) api.Link {
 	f, now := c.state.Fabric(), c.state.Advertised()
 	v := api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
-		From: l.Local, FromName: nameOf(now, l.Local), To: l.Remote, ToName: nameOf(now, l.Remote),
+		From: l.Local, FromName: fabric.NameOf(now, l.Local), To: l.Remote, ToName: fabric.NameOf(now, l.Remote),
 		Plane: f.Clos().LinkPlane(l.ID), Phase: l.Phase().String(), Cause: l.Cause(),
 		Since: c.wall(l.Since()), Sources: now.Link(l.ID).KnownFrom(),
 		Drained: l.Drained(), Denied: l.Denied(),

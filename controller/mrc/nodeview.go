@@ -14,13 +14,13 @@ func (c *Core) Fabric() api.Fabric {
 	c.settle()
 	f := api.Fabric{
 		Mode: c.mode.String(), InSync: c.state.Synced(), Hosts: api.HostCount{All: len(c.hosts.byName)},
-		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prober.reported, Counters: c.counters,
+		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prover.Reported(), Counters: c.counters,
 	}
 	if err := c.state.Failure(); err != nil {
 		f.Failure = err.Error()
 	}
 	for _, h := range c.hosts.byName {
-		if h.connected {
+		if h.Connected() {
 			f.Hosts.Connected++
 		}
 		if h.current() {

@@ -12,12 +12,19 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
+
+// evKey is an EV of a profile, and evCount what it carried, in packets.
+type evKey struct {
+	profile string
+	ev      hostapi.EV
+}
+
+type evCount struct{ sent, lost uint64 }
 
 // traffic makes hosts send over all EVs that they may use, and report what came of
 // it: packets an EV and report, of which links lose their share.
@@ -25,12 +32,12 @@ type traffic struct {
 	w       *world
 	packets int
 	loss    func(topology.LinkID) float64
-	paths   map[counterKey][]topology.LinkID
-	counts  map[string]map[counterKey]counter
+	paths   map[evKey][]topology.LinkID
+	counts  map[string]map[evKey]evCount
 }
 
 func (w *world) traffic(packets int, loss func(topology.LinkID) float64) *traffic {
-	return &traffic{w: w, packets: packets, loss: loss, paths: map[counterKey][]topology.LinkID{}, counts: map[string]map[counterKey]counter{}}
+	return &traffic{w: w, packets: packets, loss: loss, paths: map[evKey][]topology.LinkID{}, counts: map[string]map[evKey]evCount{}}
 }
 
 // binomial draws how many of n packets are lost.
@@ -51,7 +58,7 @@ func (tr *traffic) report() {
 			continue
 		}
 		if tr.counts[h.Name] == nil {
-			tr.counts[h.Name] = map[counterKey]counter{}
+			tr.counts[h.Name] = map[evKey]evCount{}
 		}
 		var m hostapi.EVCounts
 		for _, p := range h.State.Profiles {
@@ -60,7 +67,7 @@ func (tr *traffic) report() {
 				if p.IsDenied(v) {
 					continue
 				}
-				key := counterKey{p.Name, v}
+				key := evKey{p.Name, v}
 				links, ok := tr.paths[key]
 				if !ok {
 					wire, err := p.Expand(v)
@@ -196,23 +203,23 @@ func TestGreyNIC(t *testing.T) {
 			return 0
 		}
 		tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
-		want := HostEnd{Host: bad, Port: port, Leaf: w.made[bad].At[port-1], Receiving: receiving}
+		want := hostEnd{Host: bad, Port: port, Leaf: w.made[bad].At[port-1], Receiving: receiving}
 		named := false
 		for range 60 {
 			tr.report()
 			w.run(500 * time.Millisecond)
 			for _, s := range w.core.Suspects() {
-				if got := hostEndOf(&s); got == (HostEnd{}) || s.Denied || got.Host != "" && got != want {
+				if got := hostEndOf(&s); got == (hostEnd{}) || s.Denied || got.Host != "" && got != want {
 					t.Errorf("seed %d: %+v, want %+v", seed, s, want)
 				}
 			}
 			all := w.core.Suspects()
 			named = len(all) == 1 && hostEndOf(&all[0]) == want
 		}
-		for id, l := range w.core.suspects.looks {
-			for i := range hosts {
-				if n := l.counts[w.rack(bad)[i]].Sent; n < 300 {
-					t.Errorf("seed %d: %s: %d probes of %s", seed, id, n, w.rack(bad)[i])
+		for id, counts := range w.core.prover.Looked() {
+			for _, host := range w.rack(bad) {
+				if n := counts[host].Sent; n < 300 {
+					t.Errorf("seed %d: %s: %d probes of %s", seed, id, n, host)
 				}
 			}
 		}
@@ -222,9 +229,17 @@ func TestGreyNIC(t *testing.T) {
 	}
 }
 
+// hostEnd is the link of a host, in one direction.
+type hostEnd struct {
+	Host      string
+	Port      uint8
+	Leaf      topology.NodeID
+	Receiving bool // from the leaf to the host
+}
+
 // hostEndOf returns the link of a host that a suspect is.
-func hostEndOf(s *api.Suspect) HostEnd {
-	return HostEnd{Host: s.Host, Port: s.HostPort, Leaf: cmp.Or(s.From, s.To), Receiving: s.From != ""}
+func hostEndOf(s *api.Suspect) hostEnd {
+	return hostEnd{Host: s.Host, Port: s.HostPort, Leaf: cmp.Or(s.From, s.To), Receiving: s.From != ""}
 }
 
 // rack returns the hosts at the leaves of a host, by name.
@@ -236,51 +251,6 @@ func (w *world) rack(host string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// TestHostsComeAndGo: the links of a host that is gone are not kept.
-func TestHostsComeAndGo(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
-	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
-	tr.report()
-	named := func() (n int) {
-		for _, end := range w.core.hosts.named {
-			if end.Host == "h1-1" {
-				n++
-			}
-		}
-		return n
-	}
-	if named() == 0 {
-		t.Fatal("no path has the link of h1-1")
-	}
-	if err := w.core.RemoveHost("h1-1"); err != nil {
-		t.Fatal(err)
-	}
-	if n := named(); n != 0 {
-		t.Errorf("%d links of a host that is gone", n)
-	}
-}
-
-// TestCloserLook: a host is found when its losses cannot be those of the others.
-func TestCloserLook(t *testing.T) {
-	for _, c := range []struct {
-		counts map[string]suspect.Counts
-		want   string
-	}{
-		{map[string]suspect.Counts{}, ""},
-		{map[string]suspect.Counts{"a": {Sent: 500, Lost: 5}, "b": {Sent: 500}, "c": {Sent: 500}}, "a"},
-		{map[string]suspect.Counts{"a": {Sent: 10, Lost: 2}, "b": {Sent: 1000}, "c": {Sent: 1000}}, ""}, // two may be chance
-		{map[string]suspect.Counts{"a": {Sent: 3, Lost: 3}, "b": {Sent: 500}}, "a"},
-		{map[string]suspect.Counts{"a": {Sent: 500, Lost: 10}, "b": {Sent: 500, Lost: 8}, "c": {Sent: 500, Lost: 9}}, ""},
-		{map[string]suspect.Counts{"a": {Sent: 900, Lost: 90}, "b": {Sent: 900}, "c": {Sent: 900, Lost: 85}, "d": {Sent: 900}, "e": {Sent: 900}, "f": {Sent: 900}}, "a c"},
-		{map[string]suspect.Counts{"a": {Sent: 1e6, Lost: 1900}, "b": {Sent: 1e6, Lost: 1000}}, ""}, // not twice as many
-	} {
-		l := closerLook{counts: c.counts}
-		if got := strings.Join(l.guilty(), " "); got != c.want {
-			t.Errorf("%v: %q, want %q", c.counts, got, c.want)
-		}
-	}
 }
 
 // TestSuspectComesBack: a denied suspect is tried after its hold by many probes; while
@@ -343,11 +313,6 @@ func TestSuspectIsSpared(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	w.check(never, none)
-
-	w.core.mode = ev.ModeECMP
-	if why := w.core.spare(&w.core.suspects.list[0]); !strings.Contains(why, "mode ecmp") {
-		t.Errorf("%q", why)
-	}
 }
 
 // TestAssumedBad: events of hosts that count nothing else are enough to name a dead
@@ -491,16 +456,16 @@ func TestBadInput(t *testing.T) {
 		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
 		{"unknown profile", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: "x", EV: good, State: hostapi.EVAssumedBad})
-		}, ErrUnknownEV, `profile "x"`, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		}, prove.ErrUnknownEV, `profile "x"`, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
 		{"profile of others", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: theirs, EV: good, State: hostapi.EVAssumedBad})
-		}, ErrUnknownEV, theirs, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
-		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		}, prove.ErrUnknownEV, theirs, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, prove.ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
 		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, fabric.ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c api.FabricCounters) uint64 { return c.BadEvents }},
 		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, fabric.ErrMalformed, "lost 6, want at most sent, 5", func(c api.FabricCounters) uint64 { return c.BadCounts }},
 		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, fabric.ErrMalformed, "applied 99", nil},
 		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, fabric.ErrMalformed, "ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
-		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
+		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, prove.ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
 		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
 		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, fabric.ErrUnknownHost, "nobody", nil},
 		{"host without a name", func() error { return w.core.PutHost(fabric.Host{}) }, fabric.ErrMalformed, "name", nil},
@@ -540,26 +505,6 @@ func TestConfig(t *testing.T) {
 		change(&cfg)
 		if _, err := New(cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
-		}
-	}
-}
-
-// TestWhySuspectsAreSpared: a suspect that may be several links, or loses too little to be worth it, is not denied.
-func TestWhySuspectsAreSpared(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Suspects.DenyLoss = true, 0.01 }).clos(2, 3, 2, 1).start()
-	links := w.both("leaf1-1", "spine1-1")
-	for _, c := range []struct {
-		links []topology.LinkID
-		loss  float64
-		want  string
-	}{
-		{[]topology.LinkID{links[0].ID}, 0.01, ""},
-		{[]topology.LinkID{links[0].ID}, 0.009, "it loses 0.009, less than 0.01"},
-		{[]topology.LinkID{links[0].ID, links[1].ID}, 0.5, "several links that the evidence does not tell apart"},
-		{[]topology.LinkID{"nowhere"}, 0.5, "not a link of the fabric"},
-	} {
-		if got := w.core.spare(&accused{Suspect: suspect.Suspect{Links: c.links, Loss: c.loss}}); got != c.want {
-			t.Errorf("%v that lose %v: %q, want %q", c.links, c.loss, got, c.want)
 		}
 	}
 }
@@ -638,22 +583,6 @@ func TestLyingHosts(t *testing.T) {
 				out = func(id topology.LinkID) bool { return id == bad }
 			}
 			w.check(out, none)
-		}
-	}
-}
-
-// TestCountersGoDown: counts that wrap or go down make no rate below nothing and none above all.
-func TestCountersGoDown(t *testing.T) {
-	e := newEvidence()
-	key := counterKey{profile: "p"}
-	for _, n := range []counter{{10, 0}, {5, 5}, {math.MaxUint64, 7}, {3, 3}, {3, 1}, {0, 0}, {math.MaxUint64, math.MaxUint64}, {1, 0}} {
-		before := e.counts[key]
-		got := e.count(key, n)
-		if got.Lost > got.Sent {
-			t.Errorf("from %+v to %+v: %d lost of %d", before, n, got.Lost, got.Sent)
-		}
-		if down := n.sent < before.sent || n.lost < before.lost; down && got != (suspect.Counts{}) {
-			t.Errorf("from %+v to %+v: %+v, want nothing", before, n, got)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (ps *profileSet) build(p *profile) {
 		p.built, p.err = ps.buildAs(p, Override{CC: o.CC})
 	}
 	p.explicit, p.noOther = nil, ""
-	p.paths = nil
+	p.probed.Rebuilt()
 	ps.dirty[p] = true
 }
 

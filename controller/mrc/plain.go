@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -195,8 +196,8 @@ func (p *plainNetwork) links() []api.Link {
 	out := make([]api.Link, 0, len(p.snap.Links))
 	for _, l := range p.snap.Links {
 		out = append(out, api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
-			From: l.Local, FromName: nameOf(p.snap, l.Local),
-			To: l.Remote, ToName: nameOf(p.snap, l.Remote), Phase: "up", Sources: l.KnownFrom(),
+			From: l.Local, FromName: fabric.NameOf(p.snap, l.Local),
+			To: l.Remote, ToName: fabric.NameOf(p.snap, l.Remote), Phase: "up", Sources: l.KnownFrom(),
 			FromPort: portState(p.of[l.Local], p.port(l.Local, l.LocalID, l.LocalPort)),
 			ToPort:   portState(p.of[l.Remote], p.port(l.Remote, l.RemoteID, l.RemotePort)),
 		}})

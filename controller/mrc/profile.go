@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
@@ -33,18 +33,7 @@ type profile struct {
 	outcome  ev.Outcome
 	since    time.Duration // of outcome.Degraded
 
-	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
-	cells map[hostapi.EV]*cell
-	next  int // of the round of probes
-
-	// carried is what its EVs carried and lost since the controller began to decide, as hosts count it.
-	carried suspect.Counts
-}
-
-// pathOf is what is known of the path of an EV.
-type pathOf struct {
-	links []topology.LinkID // nil: a switch chooses
-	id    map[string]suspect.PathID
+	probed *prove.Profile
 }
 
 // profileSet holds the EV profiles of all senders.
@@ -84,19 +73,25 @@ func (ps *profileSet) renew(senders []*sender, racks, stale []*fabric.Rack) {
 				s.dirty = true
 			}
 		}
-		s.inTurn = s.inTurn[:0]
+		s.ordered = s.ordered[:0]
 		for _, r := range racks {
 			p := s.profiles[r]
 			if p == nil {
 				p = &profile{name: s.profileTo(r), from: s, to: r}
+				p.probed = prove.NewProfile(s.group, r, p)
 				ps.build(p)
 				s.profiles[r] = p
 				s.dirty = true
 			}
 			all = append(all, p)
-			s.inTurn = append(s.inTurn, p)
+			s.ordered = append(s.ordered, p)
 		}
-		slices.SortFunc(s.inTurn, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
+		slices.SortFunc(s.ordered, func(a, b *profile) int { return cmp.Compare(a.name, b.name) })
+		probed := make([]*prove.Profile, len(s.ordered))
+		for i, p := range s.ordered {
+			probed[i] = p.probed
+		}
+		s.group.SetProfiles(probed)
 	}
 	slices.SortFunc(all, func(a, b *profile) int { return natural.Compare(a.name, b.name) })
 	ps.all, ps.byName = all, make(map[string]*profile, len(all))
@@ -230,23 +225,50 @@ func (ps *profileSet) insteadOf(
 	return out, nil
 }
 
-// find returns the profile that a host speaks of.
-func (ps *profileSet) find(h *host, name string, v hostapi.EV) (*profile, error) {
-	p := ps.byName[name]
-	if p == nil || p.from != h.sender || p.err != nil {
-		ps.counters.UnknownEVs++
-		return nil, fmt.Errorf("host %s: profile %.80q: %w", h.Name, name, ErrUnknownEV)
+// Named implements prove.Profiles.
+func (ps *profileSet) Named(name string) *prove.Profile {
+	if p := ps.byName[name]; p != nil {
+		return p.probed
 	}
-	if p.built.Profile.Mode != hostapi.ModeAuto && p.holds(v) == nil {
-		ps.counters.UnknownEVs++
-		return nil, fmt.Errorf("host %s: profile %s: EV %v: %w", h.Name, name, v, ErrUnknownEV)
-	}
-	return p, nil
+	return nil
 }
 
-// holds returns the profile that has an EV: the present one, or one that hosts
-// had or may have otherwise.
-func (p *profile) holds(v hostapi.EV) *hostapi.Profile {
+func (ps *profileSet) at(leaf topology.NodeID, sending bool) []*profile {
+	if sending {
+		return ps.bySource[leaf]
+	}
+	return ps.byDest[leaf]
+}
+
+// Count implements prove.Profiles.
+func (ps *profileSet) Count(leaf topology.NodeID, sending bool) int {
+	return len(ps.at(leaf, sending))
+}
+
+// At implements prove.Profiles.
+func (ps *profileSet) At(leaf topology.NodeID, sending bool, n int) *prove.Profile {
+	return ps.at(leaf, sending)[n].probed
+}
+
+// Built implements prove.EVs.
+func (p *profile) Built() *hostapi.Profile {
+	if p.err != nil {
+		return nil
+	}
+	return p.built.Profile
+}
+
+// Held implements prove.EVs.
+func (p *profile) Held() *hostapi.Profile {
+	if p.err != nil {
+		return nil
+	}
+	return p.outcome.Profile
+}
+
+// With implements prove.EVs: it returns the profile that has an EV, the present one or one that
+// hosts had or may have otherwise.
+func (p *profile) With(v hostapi.EV) *hostapi.Profile {
 	switch {
 	case p.outcome.Profile != nil && p.outcome.Profile.Has(v):
 		return p.outcome.Profile
@@ -261,31 +283,6 @@ func (p *profile) holds(v hostapi.EV) *hostapi.Profile {
 // paths returns the paths of a port of a profile; ok is false when there is none.
 func (ps *profileSet) paths(p *profile, port uint8) (set topology.PathSet, ok bool) {
 	return ps.state.Fabric().PathSet(p.from.rack.At(), p.to.At(), port)
-}
-
-// linksOf returns the links of an EV, nil when a switch chooses some.
-func (ps *profileSet) linksOf(p *profile, v hostapi.EV) []topology.LinkID {
-	held := p.holds(v)
-	set, ok := ps.paths(p, v.Port)
-	if held == nil || !ok {
-		return nil
-	}
-	wire, err := held.Expand(v)
-	if err != nil {
-		return nil
-	}
-	route, err := ps.state.Assignment().Decode(set.Source().ID, set.Destination().ID, wire.Value)
-	if err != nil {
-		return nil
-	}
-	links := make([]topology.LinkID, 0, len(route.Hops))
-	for _, hop := range route.Hops {
-		if len(hop.Links) != 1 {
-			return nil
-		}
-		links = append(links, hop.Links[0].ID)
-	}
-	return links
 }
 
 // severed returns two hosts of a profile that can reach each other under some losses,

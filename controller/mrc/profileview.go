@@ -96,12 +96,12 @@ func (c *Core) stateOf(p *profile) ProfileState {
 		if !h.current() {
 			s.Behind = append(s.Behind, h.Name)
 		}
-		for k := range h.assumed {
-			if k.profile == p.name {
+		for profile, e := range h.AssumedBad() {
+			if profile == p.name {
 				if s.AssumedBad == nil {
 					s.AssumedBad = make(map[hostapi.EV]int)
 				}
-				s.AssumedBad[k.ev]++
+				s.AssumedBad[e]++
 			}
 		}
 	}

@@ -20,19 +20,27 @@ type ProfileSample struct {
 // Samples returns what is known of the EVs of each profile that hosts hold, by name.
 func (c *Core) Samples() []ProfileSample {
 	c.settle()
-	assumed := make(map[counterKey]bool)
+	type key struct {
+		profile string
+		ev      hostapi.EV
+	}
+	assumed := make(map[key]bool)
 	bad := make(map[string]int)
 	for _, h := range c.hosts.byName {
-		for k := range h.assumed {
-			if !assumed[k] {
+		for profile, e := range h.AssumedBad() {
+			if k := (key{profile, e}); !assumed[k] {
 				assumed[k] = true
-				bad[k.profile]++
+				bad[profile]++
 			}
 		}
 	}
 	out := make([]ProfileSample, 0, len(c.profiles.all))
 	for _, p := range c.profiles.all {
-		s := ProfileSample{Name: p.name, Sent: p.carried.Sent, Lost: p.carried.Lost, Active: p.outcome.Active, AssumedBad: bad[p.name]}
+		carried := p.probed.Carried()
+		s := ProfileSample{
+			Name: p.name, Sent: carried.Sent, Lost: carried.Lost,
+			Active: p.outcome.Active, AssumedBad: bad[p.name],
+		}
 		if q := p.outcome.Profile; q != nil {
 			s.Denied = len(q.Denied)
 			if q.Mode != hostapi.ModeAuto {

@@ -16,13 +16,13 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	}
 	foreign := m.Version != (hostapi.Version{}) && m.Version.Epoch != c.cfg.Epoch
 	if h.hello.Instance != m.Instance {
-		h.restart(foreign)
+		h.Restart(foreign)
 	}
 	again := h.sender != nil && capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
 	h.hello = *m
 	h.hello.Name = name
-	h.connected, h.foreign = true, foreign && !h.told
-	h.canProbe = m.Capabilities.OptAttr&hostapi.OptEVProbe != 0
+	h.foreign = foreign && !h.told
+	c.prover.Connect(h.Host, m.Capabilities.OptAttr&hostapi.OptEVProbe != 0)
 	if !again {
 		c.hosts.delist(h)
 		c.hosts.enlist(h)
@@ -36,8 +36,7 @@ func (c *Core) Gone(name string) error {
 	if err != nil {
 		return err
 	}
-	h.connected = false
-	c.prober.gone(h)
+	c.prover.Gone(h.Host)
 	return nil
 }
 
@@ -50,7 +49,9 @@ func (c *Core) Applied(name string, seq uint64) error {
 	if seq > h.seq {
 		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, fabric.ErrMalformed)
 	}
-	h.applied = max(h.applied, seq)
+	if h.applied = max(h.applied, seq); h.applied > 0 {
+		h.SetHolds()
+	}
 	c.runDrains()
 	return nil
 }

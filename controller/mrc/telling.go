@@ -48,9 +48,9 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 		x.dirty = false
 		state := &hostapi.State{
 			CC: cc, Peers: s.state.Peers(), Wire: s.wire,
-			Profiles: make([]*hostapi.Profile, 0, len(x.inTurn)),
+			Profiles: make([]*hostapi.Profile, 0, len(x.ordered)),
 		}
-		for _, p := range x.inTurn {
+		for _, p := range x.ordered {
 			if p.outcome.Profile != nil {
 				state.Profiles = append(state.Profiles, p.outcome.Profile)
 			}
@@ -64,8 +64,8 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 
 // tell sends hosts their states, if these are others than before. With tested, all
 // links have been tried: until then a host with the state of an earlier controller
-// keeps that, as EVs may be denied there that would seem good.
-func (s *hostSet) tell(tested bool) {
+// keeps that, as EVs may be denied there that would seem good. told reports whether any was sent one.
+func (s *hostSet) tell(tested bool) (told bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.dirty)) {
 		h := s.byName[name]
 		if h == nil || h.sender == nil {
@@ -89,8 +89,9 @@ func (s *hostSet) tell(tested bool) {
 		h.state, h.told, h.foreign = state, true, false
 		h.seq++
 		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq, State: state})
-		s.toldAt = s.now
+		told = true
 	}
+	return told
 }
 
 // awaited reports whether a host has the state of an earlier controller, and is told

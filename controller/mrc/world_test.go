@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/topology"
@@ -238,7 +239,7 @@ func (w *world) answer(p Probe) {
 		}
 	}
 	r := &hostapi.ProbeResult{ID: p.Request.ID, Sent: p.Request.Count, Received: received, RTTMin: 1, RTTMean: 2, RTTMax: 3, Port: p.Request.EV.Port}
-	if err := w.core.ProbeResult(p.Host, r); err != nil && !errors.Is(err, ErrUnknownProbe) {
+	if err := w.core.ProbeResult(p.Host, r); err != nil && !errors.Is(err, prove.ErrUnknownProbe) {
 		w.t.Fatal(err)
 	}
 }

@@ -91,6 +91,8 @@ var onlyIn = map[string][]string{
 var floors = map[string][]string{
 	"controller/mrc/fabric": {"api", "controller/inventory", "controller/mrc/ev", "hostapi",
 		"internal/damping", "internal/natural", "topology"},
+	"controller/mrc/prove": {"api", "controller/inventory", "controller/mrc/ev",
+		"controller/mrc/fabric", "controller/mrc/suspect", "hostapi", "internal/natural", "topology"},
 }
 
 // impure are packages that a pure one has no use for.

@@ -21,8 +21,8 @@ import (
 var targets = []string{
 	"packet", "endpoint/mrc", "endpoint/nscc", "endpoint/rc", "endpoint/spray", "endpoint/nic",
 	"endpoint/agent",
-	"controller/mrc", "controller/mrc/ev", "controller/mrc/fabric", "controller/mrc/suspect",
-	"controller/multicast",
+	"controller/mrc", "controller/mrc/ev", "controller/mrc/fabric", "controller/mrc/prove",
+	"controller/mrc/suspect", "controller/multicast",
 	"controller/multicast/tree",
 	"controller/pfc", "controller/pfc/tunnel", "dataplane/queue", "dataplane/extern",
 	"dataplane/bmv2hash", "store", "store/etcd", "access", "p4",

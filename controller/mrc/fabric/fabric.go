@@ -242,3 +242,11 @@ func (f *Fabric) PlacesOf(set topology.PathSet, ref topology.PathRef) []int32 {
 	}
 	return out
 }
+
+// NameOf returns the name that a node of a snapshot shows, empty for another one.
+func NameOf(s *topology.Snapshot, id topology.NodeID) string {
+	if n := s.Node(id); n != nil {
+		return n.Name
+	}
+	return ""
+}

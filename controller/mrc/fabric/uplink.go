@@ -31,10 +31,7 @@ func (f *Fabric) Uplinks(
 		if sw := of[id]; sw != nil {
 			return sw.Name
 		}
-		if n := now.Node(id); n != nil {
-			return n.Name
-		}
-		return ""
+		return NameOf(now, id)
 	}
 	for i := range f.edges {
 		e := &f.edges[i]

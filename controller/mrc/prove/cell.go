@@ -1,9 +1,9 @@
-package mrc
+package prove
 
 import (
+	"iter"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -52,10 +52,11 @@ func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
 	}
 }
 
-// viewCell describes a cell of a profile.
-func (e *env) viewCell(profile string, c *cell) api.EVProbe {
+// view describes a cell of a profile.
+func (c *cell) view(profile string, wall func(time.Duration) time.Time) api.EVProbe {
 	v := api.EVProbe{
-		Profile: profile, EV: c.ev.String(), Port: c.ev.Port, Source: c.source, Destination: c.destination, At: e.wall(c.at),
+		Profile: profile, EV: c.ev.String(), Port: c.ev.Port,
+		Source: c.source, Destination: c.destination, At: wall(c.at),
 		Sent: c.sent, Received: c.received, Loss: rounded(c.loss),
 	}
 	if c.rttMax > 0 {
@@ -68,44 +69,25 @@ func (e *env) viewCell(profile string, c *cell) api.EVProbe {
 // rounded is a share to a millionth: what is behind that is noise.
 func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
 
-// Probes returns what probes have shown, by profile and EV.
-func (c *Core) Probes() []api.EVProbe {
-	out, _ := c.ProbePage(api.EVProbeFilter{}, Page{})
-	return out
-}
-
-// ProbeKey is what EVs are ordered and continued by.
-func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
-
-// ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of
-// an EV that is gone is the place where it was.
-func (c *Core) ProbePage(f api.EVProbeFilter, page Page) (out []api.EVProbe, more bool) {
-	out = []api.EVProbe{}
-	name, text, _ := strings.Cut(page.After, " ")
-	after, err := hostapi.ParseEV(text)
-	resumed := err == nil
-	from := c.profiles.after(name)
-	if from > 0 && c.profiles.all[from-1].name == name {
-		from-- // the rest of its cells
+// Probes returns what probes of a profile have shown, by EV, as far as a filter selects it: what
+// comes after an EV, nil being all. wall returns the wall-clock time at a time of the Prover.
+func (p *Profile) Probes(
+	name string, f api.EVProbeFilter, after *hostapi.EV, wall func(time.Duration) time.Time,
+) iter.Seq[api.EVProbe] {
+	var cells []*cell
+	for _, x := range p.cells {
+		if (f.Source == "" || x.source == f.Source) &&
+			(f.Destination == "" || x.destination == f.Destination) &&
+			(after == nil || x.ev.Compare(*after) > 0) {
+			cells = append(cells, x)
+		}
 	}
-	for _, p := range c.profiles.all[from:] {
-		if f.Profile != "" && p.name != f.Profile {
-			continue
-		}
-		var cells []*cell
-		for _, x := range p.cells {
-			if (f.Source == "" || x.source == f.Source) && (f.Destination == "" || x.destination == f.Destination) &&
-				!(resumed && p.name == name && x.ev.Compare(after) <= 0) {
-				cells = append(cells, x)
-			}
-		}
-		slices.SortFunc(cells, func(a, b *cell) int { return a.ev.Compare(b.ev) })
+	slices.SortFunc(cells, func(a, b *cell) int { return a.ev.Compare(b.ev) })
+	return func(yield func(api.EVProbe) bool) {
 		for _, x := range cells {
-			if page.full(len(out)) {
-				return out, true
+			if !yield(x.view(name, wall)) {
+				return
 			}
-			out = append(out, c.viewCell(p.name, x))
 		}
 	}
-	return out, false
 }

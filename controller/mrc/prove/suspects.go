@@ -1,4 +1,4 @@
-package mrc
+package prove
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // An accused is a link, in one direction, that loses packets.
 type accused struct {
 	suspect.Suspect
-	end   *HostEnd // the link of a host; nil when it is none
+	end   *hostEnd // the link of a host; nil when it is none
 	since time.Duration
 	// denied reports whether EVs over it are denied; else why says why not.
 	denied bool
@@ -36,8 +36,6 @@ func (x *accused) place(f *fabric.Fabric) (i int32, ok bool) {
 type suspectSet struct {
 	*env
 	cfg     *inventory.Suspects
-	links   *fabric.Links
-	hosts   *hostSet
 	locator *suspect.Locator
 
 	witnesses witnesses
@@ -79,9 +77,8 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
 }
 
-// run asks the locator now and then which links lose packets. spare says why one is
-// not denied; empty: it is.
-func (s *suspectSet) run(spare func(*accused) string) {
+// run asks the locator now and then which links lose packets.
+func (s *suspectSet) run() {
 	if s.now < s.at {
 		return
 	}
@@ -96,11 +93,11 @@ func (s *suspectSet) run(spare func(*accused) string) {
 		if known >= 0 {
 			x.since = before[known].since
 		}
-		i, _ := x.place(s.state.Fabric())
+		i, _ := x.place(s.State.Fabric())
 		if end, ok := s.endOf(&x.Suspect); ok {
-			x.end = &end.HostEnd
+			x.end = &end
 		}
-		switch x.why = spare(&x); {
+		switch x.why = s.spare(&x); {
 		case x.why == "":
 			s.links.Deny(i, fmt.Sprintf("loses %.2g of its packets", x.Loss))
 			x.denied = true
@@ -108,14 +105,14 @@ func (s *suspectSet) run(spare func(*accused) string) {
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
-			s.event(api.EventSuspectChanged, fmt.Sprint(x.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
+			s.Event(api.EventSuspectChanged, fmt.Sprint(x.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
 		}
 		s.list = append(s.list, x)
 	}
 	// What is denied carries no packets that could accuse it: it stays on the
 	// list until it is in use again.
 	for _, x := range before {
-		if i, ok := x.place(s.state.Fabric()); ok && x.denied && s.links.At(i).Phase() != fabric.Up {
+		if i, ok := x.place(s.State.Fabric()); ok && x.denied && s.links.At(i).Phase() != fabric.Up {
 			s.list = append(s.list, x)
 		}
 	}
@@ -126,20 +123,19 @@ func (s *suspectSet) endOf(x *suspect.Suspect) (hostEnd, bool) {
 	if len(x.Links) != 1 {
 		return hostEnd{}, false
 	}
-	end, ok := s.hosts.named[x.Links[0]]
+	end, ok := s.named[x.Links[0]]
 	return end, ok
 }
 
-// spare reports why a suspect is not denied; empty: it is. Paths that hosts have beside it
-// are the core's to know.
+// spare reports why a suspect is not denied; empty: it is.
 func (s *suspectSet) spare(x *accused) string {
-	i, ok := x.place(s.state.Fabric())
+	i, ok := x.place(s.State.Fabric())
 	switch {
 	case s.mode == ev.ModeECMP:
 		return "mode ecmp: EVs have no known path, nothing is denied by link"
 	case len(x.Links) > 1:
 		return "several links that the evidence does not tell apart"
-	case x.end != nil && x.end.Host == "":
+	case x.end != nil && x.end.host == "":
 		return "the link of a host of the rack, and not known which"
 	case x.end != nil:
 		return "the link of a host: drain the host's port to keep packets from it"
@@ -152,60 +148,34 @@ func (s *suspectSet) spare(x *accused) string {
 	case s.links.At(i).Phase() != fabric.Up:
 		return "it is not in use"
 	}
-	return ""
-}
-
-// spare reports why a suspect is not denied; empty: it is.
-func (c *Core) spare(s *accused) string {
-	if why := c.suspects.spare(s); why != "" {
+	if why := s.unproven(x, s.State.Fabric().Edge(i)); why != "" {
 		return why
 	}
-	i, _ := s.place(c.state.Fabric())
-	edge := c.state.Fabric().Edge(i)
-	others := func(host string) bool { return c.othersCross(edge, host) }
-	if why := c.suspects.unproven(s, others); why != "" {
-		return why
-	}
-	before := c.state.Denial()
-	after := c.state.Denial(topology.Losses{OneWay: s.Links})
-	at, leaves := c.profiles.crossing(edge)
-	for _, leaf := range leaves {
-		for _, p := range at[leaf] {
-			if a, b := p.severed(before, after, nil); a != nil {
-				return fmt.Sprintf("it is the last path from host %s to host %s", a.Name, b.Name)
-			}
-		}
-	}
-	return ""
+	return s.LastPath(i)
 }
 
-// Suspects returns the links that lose packets, the surest first, and after them
-// those that are denied for it.
-func (c *Core) Suspects() []api.Suspect {
-	out := make([]api.Suspect, 0, len(c.suspects.list))
-	for i := range c.suspects.list {
-		out = append(out, c.viewSuspect(&c.suspects.list[i]))
-	}
-	return out
-}
-
-func (e *env) viewSuspect(x *accused) api.Suspect {
+// viewSuspect describes a suspect.
+func (e *env) viewSuspect(
+	x *accused, wall func(time.Duration) time.Time,
+) api.Suspect {
 	v := api.Suspect{
-		Links: append([]topology.LinkID{}, x.Links...), Confidence: rounded(x.Confidence), Loss: rounded(x.Loss),
-		Evidence: api.SuspectEvidence{Sent: x.Sent, Lost: x.Lost, Paths: x.Paths}, Since: e.wall(x.since), Denied: x.denied, Why: x.why,
+		Links: append([]topology.LinkID{}, x.Links...), Confidence: rounded(x.Confidence),
+		Loss:     rounded(x.Loss),
+		Evidence: api.SuspectEvidence{Sent: x.Sent, Lost: x.Lost, Paths: x.Paths},
+		Since:    wall(x.since), Denied: x.denied, Why: x.why,
 	}
-	now, f := e.state.Advertised(), e.state.Fabric()
+	now, f := e.State.Advertised(), e.State.Fabric()
 	if end := x.end; end != nil {
-		v.Host, v.HostPort = end.Host, end.Port
-		host := cmp.Or(end.Host, "a host")
-		if end.Receiving {
-			v.From, v.FromName, v.ToName = end.Leaf, nameOf(now, end.Leaf), host
+		v.Host, v.HostPort = end.host, end.port
+		host := cmp.Or(end.host, "a host")
+		if end.receiving {
+			v.From, v.FromName, v.ToName = end.leaf, fabric.NameOf(now, end.leaf), host
 		} else {
-			v.FromName, v.To, v.ToName = host, end.Leaf, nameOf(now, end.Leaf)
+			v.FromName, v.To, v.ToName = host, end.leaf, fabric.NameOf(now, end.leaf)
 		}
 	} else if i, ok := x.place(f); ok {
 		v.From, v.To = f.Edge(i).Local, f.Edge(i).Remote
-		v.FromName, v.ToName = nameOf(now, v.From), nameOf(now, v.To)
+		v.FromName, v.ToName = fabric.NameOf(now, v.From), fabric.NameOf(now, v.To)
 	}
 	return v
 }

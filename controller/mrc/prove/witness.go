@@ -1,4 +1,4 @@
-package mrc
+package prove
 
 import (
 	"fmt"
@@ -79,10 +79,10 @@ func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n s
 // unproven reports why a suspect is not denied although it fits the evidence: without the host that
 // reports most losses, nothing of it is left, neither from others nor from counters of switches,
 // and others use the link. Empty: it is proven.
-func (s *suspectSet) unproven(x *accused, others func(host string) bool) string {
+func (s *suspectSet) unproven(x *accused, edge *fabric.Edge) string {
 	link := x.Links[0]
 	who, n := s.witnesses.most(s.now, link)
-	if who == "" || !others(who) {
+	if who == "" || !s.othersCross(edge, who) {
 		return ""
 	}
 	all := s.locator.Across(link)
@@ -90,20 +90,6 @@ func (s *suspectSet) unproven(x *accused, others func(host string) bool) string 
 	if lost > 0 && float64(lost) >= s.cfg.DenyLoss*float64(sent) {
 		return ""
 	}
-	return fmt.Sprintf("host %s alone reports that it loses packets: want another host's report, or counters of switches", who)
-}
-
-// othersCross reports whether hosts other than one have EVs across a link.
-func (c *Core) othersCross(e *fabric.Edge, host string) bool {
-	at, leaves := c.profiles.crossing(e)
-	for _, leaf := range leaves {
-		for _, p := range at[leaf] {
-			for _, h := range p.from.hosts {
-				if h.Name != host {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return fmt.Sprintf("host %s alone reports that it loses packets: "+
+		"want another host's report, or counters of switches", who)
 }

@@ -1,4 +1,4 @@
-package mrc
+package prove
 
 import (
 	"time"
@@ -27,7 +27,7 @@ func (pr *prober) runRound() {
 		return
 	}
 	proven, bad, open := 0, 0, 0
-	awaited := pr.hosts.awaited()
+	awaited := pr.Awaited()
 	for i := range int32(pr.links.Len()) {
 		l := pr.links.At(i)
 		switch {

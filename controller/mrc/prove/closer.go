@@ -1,6 +1,7 @@
-package mrc
+package prove
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -69,12 +70,22 @@ func (l *closerLook) sureness(name string, c suspect.Counts) float64 {
 	return float64(c.Lost)*math.Log(own/others) + kept
 }
 
+// Looked returns the probes of closer looks that are under way, and those that were lost: by the
+// link of the rack, as suspects name it, and by host.
+func (p *Prover) Looked() map[topology.LinkID]map[string]suspect.Counts {
+	out := make(map[topology.LinkID]map[string]suspect.Counts)
+	for id, l := range p.suspects.looks {
+		out[id] = maps.Clone(l.counts)
+	}
+	return out
+}
+
 // closer puts the links of hosts in the place of those of a rack, where a closer look has found them,
 // and begins and ends such looks.
 func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 	for _, x := range found {
 		end, ok := s.endOf(&x)
-		if !ok || end.Host != "" {
+		if !ok || end.host != "" {
 			out = append(out, x)
 			continue
 		}
@@ -86,12 +97,12 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 		l.last = s.now
 		guilty := l.guilty()
 		for _, name := range guilty {
-			c, h := l.counts[name], s.hosts.byName[name]
+			c, h := l.counts[name], s.hosts[name]
 			if h == nil {
 				continue
 			}
 			out = append(out, suspect.Suspect{
-				Links: []topology.LinkID{s.hosts.named.host(h.Attached, end.Port, end.Receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
+				Links: []topology.LinkID{s.named.host(h.Attached, end.port, end.receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
 				Confidence: 1 - math.Exp(-l.sureness(name, c)), Sent: c.Sent, Lost: c.Lost, Paths: 1,
 			})
 		}
@@ -133,12 +144,11 @@ func (pr *prober) lookCloser(lost *topology.LostWays) (spent bool) {
 
 // look sends probes for a look.
 func (pr *prober) look(l *closerLook, lost *topology.LostWays) (sent bool) {
-	profiles := pr.profiles.bySource[l.end.Leaf]
-	if l.end.Receiving {
-		profiles = pr.profiles.byDest[l.end.Leaf]
-	}
-	for n := range profiles {
-		if pr.lookAlong(l, profiles[(l.round+n)%len(profiles)], l.round/len(profiles), lost) {
+	leaf, sending := l.end.leaf, !l.end.receiving
+	count := pr.Profiles.Count(leaf, sending)
+	for n := range count {
+		p := pr.Profiles.At(leaf, sending, (l.round+n)%count)
+		if pr.lookAlong(l, p, l.round/count, lost) {
 			return true
 		}
 	}
@@ -146,15 +156,15 @@ func (pr *prober) look(l *closerLook, lost *topology.LostWays) (sent bool) {
 }
 
 // lookAlong sends probes by a profile, on one of its paths.
-func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.LostWays) (sent bool) {
+func (pr *prober) lookAlong(l *closerLook, p *Profile, nth int, lost *topology.LostWays) (sent bool) {
 	at := p.from.rack
-	if l.end.Receiving {
+	if l.end.receiving {
 		at = p.to
 	}
-	if at.Name() != l.end.rack || p.from.rack == p.to || p.err != nil || p.outcome.Profile == nil {
+	if at.Name() != l.end.rack || p.from.rack == p.to || p.evs.Held() == nil {
 		return false // answers within the rack cross the links of two of its hosts
 	}
-	set, ok := pr.profiles.paths(p, l.end.Port)
+	set, ok := pr.pathsOf(p, l.end.port)
 	if !ok || set.Len() == 0 {
 		return false
 	}
@@ -162,7 +172,7 @@ func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.L
 	if lost.Touches(set) && lost.Path(set, ref) {
 		return false
 	}
-	h, _ := pr.prober(p, l.end.Port, 1)
+	h, _ := pr.turn(p, l.end.port, 1)
 	if h == nil {
 		return false
 	}
@@ -170,13 +180,17 @@ func (pr *prober) lookAlong(l *closerLook, p *profile, nth int, lost *topology.L
 		l.round++
 	}
 	before := pr.id
-	pr.send(h, path{profile: p, port: l.end.Port, set: set, ref: ref, links: pr.state.Fabric().PlacesOf(set, ref)}, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
+	w := path{
+		profile: p, port: l.end.port, set: set, ref: ref,
+		links: pr.State.Fabric().PlacesOf(set, ref),
+	}
+	pr.send(h, w, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 	probe := pr.pending[pr.id]
 	if pr.id == before || probe == nil {
 		return false
 	}
 	probe.look, probe.of = l, h.Name
-	if l.end.Receiving {
+	if l.end.receiving {
 		probe.of = probe.peer
 	}
 	return true

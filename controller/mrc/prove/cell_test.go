@@ -1,4 +1,4 @@
-package mrc
+package prove
 
 import (
 	"math"
@@ -22,7 +22,8 @@ func TestCellLoss(t *testing.T) {
 		"many, then lost":         {{1000, 1000}, {16, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &probe{profile: &profile{name: "p"}, host: &host{Attached: &fabric.Attached{Host: fabric.Host{Name: "a"}}}, peer: "b"}
+			at := &fabric.Attached{Host: fabric.Host{Name: "a"}}
+			p := &probe{profile: &Profile{}, host: &Host{Attached: at}, peer: "b"}
 			var lost, weights float64
 			for i, r := range results {
 				p.note(time.Duration(i), &hostapi.ProbeResult{Sent: r.sent, Received: r.received})

@@ -1,4 +1,4 @@
-package mrc
+package prove
 
 import (
 	"fmt"
@@ -34,9 +34,6 @@ type prober struct {
 	cfg      *inventory.Probes
 	dscp     uint8
 	restore  *inventory.Restore
-	links    *fabric.Links
-	hosts    *hostSet
-	profiles *profileSet
 	suspects *suspectSet
 
 	pending map[uint32]*probe // by id
@@ -45,18 +42,19 @@ type prober struct {
 	at      time.Duration     // of the last run
 	// spin turns which paths probe a link.
 	spin     map[topology.LinkID]int
-	turns    []*sender // that probe EVs in turn
-	cursor   int       // in turns
+	turns    []*Group // that probe EVs in turn
+	cursor   int      // in turns
 	round    round
-	looked   bool // at the last run: closer looks had what there was
+	looked   bool          // at the last run: closer looks had what there was
+	toldAt   time.Duration // when hosts were told something last
 	reported api.ProbeCount
 }
 
 // probe is a request that is under way.
 type probe struct {
-	host     *host
+	host     *Host
 	peer     string
-	profile  *profile
+	profile  *Profile
 	ev       hostapi.EV
 	links    []int32
 	count    int
@@ -72,7 +70,7 @@ type probe struct {
 
 // path is an EV that may be probed: a path of a profile's port.
 type path struct {
-	profile *profile
+	profile *Profile
 	port    uint8
 	set     topology.PathSet
 	ref     topology.PathRef
@@ -84,11 +82,9 @@ func (pr *prober) active() bool {
 	if !pr.cfg.On() || pr.mode == ev.ModeECMP {
 		return false
 	}
-	for _, s := range pr.hosts.senders {
-		for _, h := range s.hosts {
-			if h.connected && h.canProbe {
-				return true
-			}
+	for _, h := range pr.hosts {
+		if h.connected && h.canProbe {
+			return true
 		}
 	}
 	return false
@@ -96,9 +92,8 @@ func (pr *prober) active() bool {
 
 // run spends what probes may be sent by now: on links that wait to be
 // restored, on links that were never tried, on EVs that hosts found bad, and on
-// all EVs in turn. settle is called before, if there is a host that probes, and
-// returns the present losses.
-func (pr *prober) run(settle func() *topology.LostWays) {
+// all EVs in turn.
+func (pr *prober) run() {
 	if pr.now < pr.at+probeEvery {
 		return
 	}
@@ -107,7 +102,7 @@ func (pr *prober) run(settle func() *topology.LostWays) {
 	pr.at = pr.now
 	for id, p := range pr.pending {
 		if pr.now >= p.deadline {
-			pr.counters.LostProbes++
+			pr.Counters.LostProbes++
 			pr.forget(id, p)
 		}
 	}
@@ -117,7 +112,7 @@ func (pr *prober) run(settle func() *topology.LostWays) {
 		}
 		return
 	}
-	lost := settle()
+	lost := pr.Settle().Lost()
 	pr.fill(passed)
 	for _, i := range pr.links.Waiting() {
 		if pr.tokens < 1 {
@@ -138,7 +133,7 @@ func (pr *prober) run(settle func() *topology.LostWays) {
 		}
 	}
 	pr.probeAssumed()
-	if spent := pr.lookCloser(lost); !spent && pr.now >= pr.hosts.toldAt+tellingTime {
+	if spent := pr.lookCloser(lost); !spent && pr.now >= pr.toldAt+tellingTime {
 		pr.probeInTurn(lost)
 	}
 }
@@ -149,7 +144,7 @@ func (pr *prober) fill(seconds float64) {
 		return min(tokens+seconds*float64(rate), max(1, float64(rate)/10))
 	}
 	pr.tokens = fill(pr.tokens, pr.cfg.Rate)
-	for _, h := range pr.hosts.byName {
+	for _, h := range pr.hosts {
 		h.tokens = fill(h.tokens, pr.cfg.HostRate)
 	}
 }
@@ -169,14 +164,14 @@ func (pr *prober) next(at time.Duration) time.Duration {
 // for a probe as well.
 func (pr *prober) probeLink(i int32, count int) {
 	l := pr.links.At(i)
-	at, leaves := pr.profiles.crossing(l.Edge)
+	leaves, sending := crossing(l.Edge)
 	spin, tries := pr.spin[l.ID], 0
 	for n := range leaves {
 		leaf := leaves[(spin+n)%len(leaves)]
-		profiles := at[leaf]
-		for k := range profiles {
-			p := profiles[(spin*7+k)%len(profiles)]
-			if p.err != nil {
+		count := pr.Profiles.Count(leaf, sending)
+		for k := range count {
+			p := pr.Profiles.At(leaf, sending, (spin*7+k)%count)
+			if p.evs.Held() == nil {
 				continue
 			}
 			w, ok := pr.across(i, p, leaf, &tries)
@@ -187,7 +182,7 @@ func (pr *prober) probeLink(i int32, count int) {
 				}
 				continue
 			}
-			h, full := pr.prober(p, w.port, 1)
+			h, full := pr.turn(p, w.port, 1)
 			if h == nil {
 				if full {
 					return // when there is budget again
@@ -206,8 +201,8 @@ func (pr *prober) probeLink(i int32, count int) {
 }
 
 // across finds a path of a profile across a link.
-func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) (path, bool) {
-	l, f := pr.links.At(i), pr.state.Fabric()
+func (pr *prober) across(i int32, p *Profile, leaf topology.NodeID, tries *int) (path, bool) {
+	l, f := pr.links.At(i), pr.State.Fabric()
 	spin := pr.spin[l.ID]
 	ends := p.from.rack.At()
 	if !l.Rises() {
@@ -217,7 +212,7 @@ func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) 
 		if ends[port] != leaf {
 			continue
 		}
-		set, ok := pr.profiles.paths(p, uint8(port+1))
+		set, ok := pr.pathsOf(p, uint8(port+1))
 		if !ok || set.Hops() == 0 {
 			continue
 		}
@@ -239,9 +234,9 @@ func (pr *prober) across(i int32, p *profile, leaf topology.NodeID, tries *int) 
 	return path{}, false
 }
 
-// prober returns a host that can probe a profile by a port now. full says that
+// turn returns a host that can probe a profile by a port now. full says that
 // there is one, but no budget.
-func (pr *prober) prober(p *profile, port uint8, count float64) (h *host, full bool) {
+func (pr *prober) turn(p *Profile, port uint8, count float64) (h *Host, full bool) {
 	hosts := p.from.hosts
 	for n := range hosts {
 		h := hosts[(p.from.turn+n)%len(hosts)]
@@ -259,11 +254,11 @@ func (pr *prober) prober(p *profile, port uint8, count float64) (h *host, full b
 }
 
 // peerOf returns whom a host probes: one that is connected, if there is one.
-func (pr *prober) peerOf(h *host, p *profile, port uint8) *host {
-	var other *host
+func (pr *prober) peerOf(h *Host, p *Profile, port uint8) *Host {
+	var other *Host
 	hosts := p.to.Hosts()
 	for n := range hosts {
-		o := pr.hosts.byName[hosts[(h.peer+n)%len(hosts)].Name]
+		o := pr.hosts[hosts[(h.peer+n)%len(hosts)].Name]
 		switch {
 		case o == h || !o.Usable().Has(int(port)):
 		case o.connected:
@@ -276,23 +271,23 @@ func (pr *prober) peerOf(h *host, p *profile, port uint8) *host {
 }
 
 // send asks a host to probe a path.
-func (pr *prober) send(h *host, w path, count int) {
+func (pr *prober) send(h *Host, w path, count int) {
 	p := w.profile
-	enc, err := pr.state.Assignment().Encoder(w.set)
+	enc, err := pr.State.Assignment().Encoder(w.set)
 	if err != nil {
 		return
 	}
 	wire := hostapi.EV{Value: enc.Value(w.ref), Port: w.port}
-	v, err := p.outcome.Profile.Shrink(wire)
+	v, err := p.evs.Held().Shrink(wire)
 	if err != nil {
 		v = wire
 	}
 	pr.sendEV(h, p, v, wire, w.links, count)
 }
 
-func (pr *prober) sendEV(h *host, p *profile, v, wire hostapi.EV, places []int32, count int) {
+func (pr *prober) sendEV(h *Host, p *Profile, v, wire hostapi.EV, places []int32, count int) {
 	peer := pr.peerOf(h, p, wire.Port)
-	if peer == nil || p.outcome.Profile == nil {
+	if peer == nil || p.evs.Held() == nil {
 		return
 	}
 	h.peer++
@@ -305,12 +300,12 @@ func (pr *prober) sendEV(h *host, p *profile, v, wire hostapi.EV, places []int32
 	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout.D()
 	pr.pending[pr.id] = &probe{
 		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now, deadline: pr.now + took + answerGrace,
-		telling: h.applied > 0 && peer.applied > 0 && pr.links.InUse(places) && pr.links.Proven(places),
+		telling: h.holds && peer.holds && pr.links.InUse(places) && pr.links.Proven(places),
 	}
-	pr.out.Probes = append(pr.out.Probes, Probe{Host: h.Name, Request: &hostapi.Probe{
-		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.outcome.Profile.Format, EV: wire, DSCP: pr.dscp,
-		Count: count, Interval: probeGap, Timeout: pr.cfg.Timeout.D(),
-	}})
+	pr.Probe(h.Name, &hostapi.Probe{
+		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.evs.Held().Format,
+		EV: wire, DSCP: pr.dscp, Count: count, Interval: probeGap, Timeout: pr.cfg.Timeout.D(),
+	})
 }
 
 // probeAssumed probes EVs that hosts found bad: they are worth knowing about.
@@ -319,42 +314,39 @@ func (pr *prober) probeAssumed() {
 		return
 	}
 	var names []string
-	for name, h := range pr.hosts.byName {
+	for name, h := range pr.hosts {
 		if len(h.assumed) > 0 {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		h := pr.hosts.byName[name]
+		h := pr.hosts[name]
 		if !h.connected || !h.canProbe || h.tokens < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
 			continue
 		}
 		h.assumedAt = pr.now + pr.cfg.Timeout.D()
 		key := h.nextAssumed()
-		p := pr.profiles.byName[key.profile]
-		if p == nil || p.outcome.Profile == nil || !h.Usable().Has(int(key.ev.Port)) {
+		p := pr.Profiles.Named(key.profile)
+		if p == nil || p.evs.Held() == nil || !h.Usable().Has(int(key.ev.Port)) {
 			continue
 		}
-		if wire, err := p.outcome.Profile.Expand(key.ev); err == nil {
+		if wire, err := p.evs.Held().Expand(key.ev); err == nil {
 			pr.sendEV(h, p, key.ev, wire, pr.placesOfEV(p, key.ev), 1)
 		}
 	}
 }
 
 // placesOfEV are the links of an EV, none when a switch chooses.
-func (pr *prober) placesOfEV(p *profile, v hostapi.EV) []int32 {
+func (pr *prober) placesOfEV(p *Profile, v hostapi.EV) []int32 {
 	var out []int32
-	for _, id := range pr.profiles.linksOf(p, v) {
-		if i, ok := pr.state.Fabric().Place(id); ok {
+	for _, id := range pr.linksOf(p, v) {
+		if i, ok := pr.State.Fabric().Place(id); ok {
 			out = append(out, i)
 		}
 	}
 	return out
 }
-
-// setTurns replaces the senders that probe EVs in turn.
-func (pr *prober) setTurns(senders []*sender) { pr.turns, pr.cursor = senders, 0 }
 
 // probeInTurn spends what is left on all EVs: the hosts of each leaf in turn, their
 // profiles in turn, and one EV of each at a time.
@@ -364,8 +356,8 @@ func (pr *prober) probeInTurn(lost *topology.LostWays) {
 		s := pr.turns[pr.cursor%len(pr.turns)]
 		pr.cursor++
 		idle++
-		for range s.inTurn {
-			p := s.inTurn[s.cursor%len(s.inTurn)]
+		for range s.profiles {
+			p := s.profiles[s.cursor%len(s.profiles)]
 			sent, full := pr.probeNext(p, lost)
 			if full {
 				break // the same profile, when there is budget
@@ -381,14 +373,14 @@ func (pr *prober) probeInTurn(lost *topology.LostWays) {
 
 // probeNext probes the next EV of a profile. full says to try it again when there is
 // budget.
-func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full bool) {
-	if p.outcome.Profile == nil || p.err != nil {
+func (pr *prober) probeNext(p *Profile, lost *topology.LostWays) (sent, full bool) {
+	if p.evs.Held() == nil {
 		return false, false
 	}
 	ports := len(p.from.rack.At())
 	for range ports {
 		port := uint8(p.next%ports + 1)
-		set, ok := pr.profiles.paths(p, port)
+		set, ok := pr.pathsOf(p, port)
 		if !ok || set.Len() == 0 {
 			p.next++
 			continue
@@ -398,13 +390,14 @@ func (pr *prober) probeNext(p *profile, lost *topology.LostWays) (sent, full boo
 			p.next++
 			continue
 		}
-		h, full := pr.prober(p, port, 1)
+		h, full := pr.turn(p, port, 1)
 		if full {
 			return false, true
 		}
 		p.next++
 		if h != nil {
-			pr.send(h, path{profile: p, port: port, set: set, ref: ref, links: pr.state.Fabric().PlacesOf(set, ref)}, 1)
+			places := pr.State.Fabric().PlacesOf(set, ref)
+			pr.send(h, path{profile: p, port: port, set: set, ref: ref, links: places}, 1)
 			return true, false
 		}
 	}
@@ -421,7 +414,7 @@ func (pr *prober) forget(id uint32, p *probe) {
 }
 
 // gone forgets the requests to a host whose stream has ended.
-func (pr *prober) gone(h *host) {
+func (pr *prober) gone(h *Host) {
 	for id, p := range pr.pending {
 		if p.host == h {
 			pr.forget(id, p)
@@ -437,29 +430,25 @@ func (pr *prober) renewed() {
 	}
 }
 
-// ProbeResult records the result of a request.
-func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
-	h, err := c.hosts.find(name)
-	if err != nil {
-		return err
-	}
-	return c.prober.result(h, r)
-}
+// Result records the result of a request to a host. The error is of kind ErrUnknownProbe or
+// fabric.ErrMalformed.
+func (p *Prover) Result(h *Host, r *hostapi.ProbeResult) error { return p.prober.result(h, r) }
 
-// result is Core.ProbeResult.
-func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
+func (pr *prober) result(h *Host, r *hostapi.ProbeResult) error {
 	p := pr.pending[r.ID]
 	switch {
 	case p == nil || p.host != h:
-		pr.counters.UnknownProbes++
+		pr.Counters.UnknownProbes++
 		return fmt.Errorf("host %s: probe %d: %w", h.Name, r.ID, ErrUnknownProbe)
 	case r.Err != "":
 		pr.forget(r.ID, p)
 		return nil
 	case r.Sent < 1 || r.Sent > p.count || r.Received < 0 || r.Received > r.Sent:
-		pr.counters.BadCounts++
+		pr.Counters.BadCounts++
 		pr.forget(r.ID, p)
-		return fmt.Errorf("host %s: probe %d: sent %d, received %d, want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count, fabric.ErrMalformed)
+		return fmt.Errorf("host %s: probe %d: sent %d, received %d, "+
+			"want at most %d and no more received than sent: %w", h.Name, r.ID, r.Sent, r.Received, p.count,
+			fabric.ErrMalformed)
 	}
 	pr.forget(r.ID, p)
 	pr.reported.Sent += uint64(r.Sent)
@@ -474,9 +463,9 @@ func (pr *prober) result(h *host, r *hostapi.ProbeResult) error {
 	if p.telling && pr.links.InUse(p.links) {
 		ids := make([]topology.LinkID, len(p.links))
 		for k, i := range p.links {
-			ids[k] = pr.state.Fabric().Edge(i).ID
+			ids[k] = pr.State.Fabric().Edge(i).ID
 		}
-		path := pr.suspects.locator.Path(pr.hosts.ends(h, p.profile.to, p.ev.Port, ids))
+		path := pr.suspects.locator.Path(pr.ends(h, p.profile.to, p.ev.Port, ids))
 		n := suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)}
 		pr.suspects.accuse(h.Name, ids, n)
 		pr.suspects.observe(path, n)

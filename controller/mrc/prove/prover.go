@@ -1,0 +1,140 @@
+package prove
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Outside is what a Prover needs of its user.
+type Outside struct {
+	// State is the fabric, whose links the Prover denies, and moves on when they are tried.
+	State    *fabric.State
+	Profiles Profiles
+	// Counters are added to.
+	Counters *api.FabricCounters
+	// Settle takes into account what has changed, and returns what hosts must not use then.
+	Settle func() *fabric.Denial
+	// Awaited reports whether a host is told nothing before every link has been tried.
+	Awaited func() bool
+	// LastPath returns why a link must not be denied that is the last path of some hosts; empty: it
+	// is none.
+	LastPath func(place int32) string
+	// Probe sends a request to a host, whose answer goes to Result.
+	Probe func(host string, p *hostapi.Probe)
+	// Event is called with what people may want to know.
+	Event func(t api.EventType, object, message string)
+}
+
+// Profiles is what there is to probe: EV profiles by name, and by the leaves that their EVs start
+// or end at.
+type Profiles interface {
+	// Named returns the profile of a name; nil: there is none.
+	Named(name string) *Profile
+	// Count returns how many profiles begin at a leaf, when sending, or else end there; At returns
+	// one of them, by its index in an order that stays while profiles do.
+	Count(leaf topology.NodeID, sending bool) int
+	At(leaf topology.NodeID, sending bool, n int) *Profile
+}
+
+// env is what the parts of one Prover share.
+type env struct {
+	Outside
+	now   time.Duration // of the present input
+	mode  ev.Mode
+	links *fabric.Links
+	hosts map[string]*Host
+	named hostEnds
+}
+
+// Prover probes, and names links that lose packets. Make one with New. Its methods must not be
+// called concurrently; all are synchronous, and none blocks.
+type Prover struct {
+	*env
+	prober   *prober
+	suspects *suspectSet
+}
+
+// New returns a Prover without hosts. The configuration must be valid, and have a mode.
+func New(cfg *inventory.MRC, o Outside) (*Prover, error) {
+	locates := suspect.Defaults()
+	locates.Confidence = cfg.Suspects.Confidence
+	locator, err := suspect.New(locates)
+	if err != nil {
+		return nil, err
+	}
+	e := &env{
+		Outside: o, mode: cfg.Format().Mode, links: o.State.Links(), hosts: make(map[string]*Host),
+		named: make(hostEnds),
+	}
+	p := &Prover{env: e, suspects: &suspectSet{
+		env: e, cfg: &cfg.Suspects, locator: locator,
+		witnesses: newWitnesses(locates.Window), counts: make(map[topology.LinkID]linkCount),
+		looks: make(map[topology.LinkID]*closerLook),
+	}}
+	p.prober = &prober{
+		env: e, cfg: &cfg.Probes, dscp: cfg.ProbeDSCP(), restore: &cfg.Restore, suspects: p.suspects,
+		pending: make(map[uint32]*probe), spin: make(map[topology.LinkID]int),
+	}
+	return p, nil
+}
+
+// Tick sets the time, sends what probes may be sent by then, and names links that lose packets.
+// Before there is a fabric it only sets the time.
+func (p *Prover) Tick(now time.Duration) {
+	p.now = now
+	if p.State.Fabric() != nil {
+		p.prober.run()
+		p.suspects.run()
+	}
+}
+
+// Next returns the time at which Tick should be called at the latest, at if nothing is due before.
+func (p *Prover) Next(at time.Duration) time.Duration {
+	return p.prober.next(min(at, p.suspects.at))
+}
+
+// Begin begins the first round of probes, over every link in use. Tried reports whether it is over.
+func (p *Prover) Begin() { p.prober.begin() }
+
+// Tried is described at Begin.
+func (p *Prover) Tried() bool { return p.prober.round.done }
+
+// Renewed takes notice of a fabric that was made anew: requests that are under way are of places in
+// the one before, which is nil for the first.
+func (p *Prover) Renewed(before *fabric.Fabric) {
+	if before == nil {
+		p.suspects.at, p.prober.at = p.now+p.suspects.cfg.Every.D(), p.now
+	}
+	p.prober.renewed()
+}
+
+// Moved drops the evidence about a link that goes out of use or comes back: what is known of its
+// losses is of the past.
+func (p *Prover) Moved(id topology.LinkID) { p.suspects.locator.Forget(id) }
+
+// Told takes notice that hosts were told something now: until they have had the time to take it,
+// probes that can wait do.
+func (p *Prover) Told() { p.prober.toldAt = p.now }
+
+// SetTurns replaces the groups whose hosts probe EVs in turn.
+func (p *Prover) SetTurns(groups []*Group) { p.prober.turns, p.prober.cursor = groups, 0 }
+
+// Reported counts the probes that hosts have answered for.
+func (p *Prover) Reported() api.ProbeCount { return p.prober.reported }
+
+// Suspects returns the links that lose packets, the surest first, and after them
+// those that are denied for it. wall returns the wall-clock time at a time of the Prover.
+func (p *Prover) Suspects(wall func(time.Duration) time.Time) []api.Suspect {
+	out := make([]api.Suspect, 0, len(p.suspects.list))
+	for i := range p.suspects.list {
+		out = append(out, p.viewSuspect(&p.suspects.list[i], wall))
+	}
+	return out
+}

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
+	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
@@ -11,8 +13,8 @@ import (
 
 const (
 	engineRuns = 7
-	engineTime = 400 * time.Millisecond // of one run
-	engineWarm = 1000                   // packets, for pools to fill
+	engineTime = "400ms" // of one run
+	engineWarm = 1000    // packets, for pools to fill
 	// A packet every 20 µs of the switch's time: 50,000 packets a second come in, whatever it takes to
 	// work them off.
 	engineGap = 20 * time.Microsecond
@@ -22,6 +24,10 @@ const (
 func engine(ctx context.Context, out *report) error {
 	all, err := workloads()
 	if err != nil {
+		return err
+	}
+	testing.Init()
+	if err := flag.Set("test.benchtime", engineTime); err != nil {
 		return err
 	}
 	for _, w := range all {
@@ -62,22 +68,17 @@ func engineRun(w workload) (float64, error) {
 	for i := 0; i < engineWarm; i += len(w.in) {
 		l.cycle()
 	}
-	l.count = 0
-	cycles := 0
-	start := time.Now()
-	var took time.Duration
-	for took < engineTime {
-		for range max(1, 64/len(w.in)) { // the clock is read once in 64 packets
+	r := testing.Benchmark(func(b *testing.B) {
+		l.count = 0
+		for b.Loop() {
 			l.cycle()
-			cycles++
 		}
-		took = time.Since(start)
-	}
-	if want := cycles * len(w.out); l.count != want {
-		return 0, fmt.Errorf("%s: %d packets out for %d in, want %d", w.title, l.count, cycles*len(w.in),
+	})
+	if want := r.N * len(w.out); l.count != want {
+		return 0, fmt.Errorf("%s: %d packets out for %d in, want %d", w.title, l.count, r.N*len(w.in),
 			want)
 	}
-	return float64(cycles*len(w.in)) / took.Seconds(), l.compare()
+	return float64(r.N*len(w.in)) / r.T.Seconds(), l.compare()
 }
 
 // A loop feeds a switch with the packets of its workload.

@@ -87,7 +87,7 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	l = f.cfg.Requests.guardOf(f.cfg.Limits).listen(l)
+	l = f.cfg.Requests.limiterOf(f.cfg.Limits).listen(l)
 	server := &http.Server{
 		Handler: f, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: f.cfg.RequestTimeout,
 		WriteTimeout: f.cfg.RequestTimeout + f.cfg.WriteTimeout, IdleTimeout: 2 * time.Minute,

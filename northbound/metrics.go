@@ -28,8 +28,8 @@ type Requests struct {
 	// unaudited counts what the audit log should have and has not, or not with its transaction.
 	unaudited prometheus.Counter
 
-	guarding sync.Once
-	guard    *guard
+	limiting sync.Once
+	limiter  *limiter
 }
 
 // NewRequests returns counters at zero.
@@ -58,10 +58,10 @@ func NewRequests() *Requests {
 	return m
 }
 
-// guardOf returns what holds clients to the limits: one for all servers that share the counters.
-func (m *Requests) guardOf(limits Limits) *guard {
-	m.guarding.Do(func() { m.guard = newGuard(limits, m.rejected) })
-	return m.guard
+// limiterOf returns what holds clients to the limits: one for all servers that share the counters.
+func (m *Requests) limiterOf(limits Limits) *limiter {
+	m.limiting.Do(func() { m.limiter = newLimiter(limits, m.rejected) })
+	return m.limiter
 }
 
 // metrics are the API's own and what a scrape reads from the controller.

@@ -35,7 +35,7 @@ func (s *Server) budget(p *access.Principal) *api.Problem {
 	}
 	name := p.ProjectNames()[0]
 	limit := s.members().Requests(name)
-	if limit == 0 || s.guard.project(name, limit, s.cfg.Now()) {
+	if limit == 0 || s.limiter.project(name, limit, s.cfg.Now()) {
 		return nil
 	}
 	bound := int64(limit)

@@ -28,7 +28,7 @@ type Server struct {
 	engine     *gin.Engine
 	api        huma.API
 	metrics    *metrics
-	guard      *guard
+	limiter    *limiter
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }
@@ -104,7 +104,7 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.Requests == nil {
 		cfg.Requests = NewRequests()
 	}
-	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), guard: cfg.Requests.guardOf(cfg.Limits), closing: make(chan struct{})}
+	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), limiter: cfg.Requests.limiterOf(cfg.Limits), closing: make(chan struct{})}
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false

@@ -62,7 +62,7 @@ func (f Faults) Error() string {
 // field that it does not have. Numbers and booleans in the place of a text become the text
 // as it is written, so that "name: 1" names something "1".
 func Check(node ast.Node, t reflect.Type) (faults Faults, err error) {
-	defer guard(&err)
+	defer recovered(&err)
 	c := checker{anchors: make(map[string]ast.Node)}
 	c.check(node, t, "")
 	return c.faults, nil

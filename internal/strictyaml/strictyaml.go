@@ -20,8 +20,8 @@ import (
 // few ill-formed ones.
 var ErrUnreadable = errors.New("not YAML that can be read")
 
-// guard turns a panic of the library into an error.
-func guard(err *error) {
+// recovered turns a panic of the library into an error.
+func recovered(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("%w: %v", ErrUnreadable, p)
 	}
@@ -29,7 +29,7 @@ func guard(err *error) {
 
 // Parse returns the documents of a text. Errors are of the library, with their place (Place).
 func Parse(text []byte) (file *ast.File, err error) {
-	defer guard(&err)
+	defer recovered(&err)
 	return parser.ParseBytes(text, 0)
 }
 
@@ -55,7 +55,7 @@ func Decode[T any](text []byte, v *T) error {
 
 // DecodeNode reads a part of a parsed text over what v has. Options are the library's.
 func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) {
-	defer guard(&err)
+	defer recovered(&err)
 	return yaml.NodeToValue(node, v, options...)
 }
 
@@ -63,7 +63,7 @@ func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) 
 // with escapes for them: the library writes such characters as they are, and reads some of them
 // back as others.
 func FromJSON(document []byte) (text []byte, err error) {
-	defer guard(&err)
+	defer recovered(&err)
 	text, err = yaml.JSONToYAML(document)
 	if err != nil || !strings.ContainsFunc(string(text), unprintable) {
 		return text, err
@@ -111,7 +111,7 @@ func Line(text []byte, err error) (line int) {
 	if errors.As(err, &positioned) && positioned.GetToken() != nil {
 		return positioned.GetToken().Position.Line
 	}
-	defer func() { _ = recover() }() // of the library: see guard
+	defer func() { _ = recover() }() // of the library: see recovered
 	message := err.Error()
 	for _, t := range lexer.Tokenize(string(text)) {
 		isKey := t.Next != nil && t.Next.Type == token.MappingValueType
@@ -124,7 +124,7 @@ func Line(text []byte, err error) (line int) {
 }
 
 func find(file *ast.File, field string) (node ast.Node, err error) {
-	defer guard(&err)
+	defer recovered(&err)
 	path, err := yaml.PathString("$." + field)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func (c *Config) prepare() error {
 // openWithin has the server in this process.
 func (s *Store) openWithin(ctx context.Context, c *Config) error {
 	log := newCore(c.Log)
-	server, err := guarded(c, func() (*server, error) { return c.serve(ctx, log) })
+	server, err := orDamaged(c, func() (*server, error) { return c.serve(ctx, log) })
 	if err != nil {
 		return c.explain(err, log)
 	}

@@ -245,7 +245,7 @@ func (s *served) run(c *Config) (err error) {
 		}
 	}()
 	log := newCore(c.Log)
-	server, err := guarded(c, func() (*server, error) { return c.serve(ctx, log) })
+	server, err := orDamaged(c, func() (*server, error) { return c.serve(ctx, log) })
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return nil
@@ -301,10 +301,10 @@ func (*served) Close() error { return nil }
 // Addr implements [net.Listener].
 func (s *served) Addr() net.Addr { return s.control.LocalAddr() }
 
-// guarded calls what reads a data directory, and returns what a damaged one makes it panic of as an
-// error. A database is mapped to memory: a file that was cut, or that the disk cannot read, is a
+// orDamaged calls what reads a data directory, and returns what a damaged one makes it panic of as
+// an error. A database is mapped to memory: a file that was cut, or that the disk cannot read, is a
 // fault.
-func guarded[T any](c *Config, read func() (T, error)) (out T, err error) {
+func orDamaged[T any](c *Config, read func() (T, error)) (out T, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {

@@ -21,16 +21,16 @@ const (
 	home         = "192.0.2.7"
 )
 
-// guessWorld is a keeper with the users ann and bob and a clock.
-type guessWorld struct {
+// guessBed is a keeper with the users ann and bob and a clock.
+type guessBed struct {
 	t      *testing.T
 	keeper *Keeper
 	now    time.Time
 }
 
-func newGuessWorld(t *testing.T) *guessWorld {
+func newGuessBed(t *testing.T) *guessBed {
 	t.Helper()
-	w := &guessWorld{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &guessBed{t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	s := store.NewMemory()
 	c := New(Config{Now: func() time.Time { return w.now }}, s, "server", nil)
 	var err error
@@ -49,18 +49,18 @@ func newGuessWorld(t *testing.T) *guessWorld {
 }
 
 // ctx is the context of a request with an entry for the audit log.
-func (w *guessWorld) ctx() context.Context {
+func (w *guessBed) ctx() context.Context {
 	ctx, _ := audit.With(w.t.Context(), api.AuditRecord{Timestamp: w.now})
 	return ctx
 }
 
-func (w *guessWorld) try(user, password, address string) error {
+func (w *guessBed) try(user, password, address string) error {
 	_, _, err := w.keeper.SignIn(w.ctx(), user, password, address)
 	return err
 }
 
 // wrong makes a number of attempts with a wrong password, and returns how many were looked at.
-func (w *guessWorld) wrong(n int, user string, address func(n int) string) (looked int) {
+func (w *guessBed) wrong(n int, user string, address func(n int) string) (looked int) {
 	w.t.Helper()
 	for i := range n {
 		switch err := w.try(user, badPassword, address(i)); {
@@ -73,7 +73,7 @@ func (w *guessWorld) wrong(n int, user string, address func(n int) string) (look
 	return looked
 }
 
-func (w *guessWorld) mustSignIn(user, address string) {
+func (w *guessBed) mustSignIn(user, address string) {
 	w.t.Helper()
 	if err := w.try(user, goodPassword, address); err != nil {
 		w.t.Errorf("%s from %s: %v", user, address, err)
@@ -88,7 +88,7 @@ func many(n int) string { return fmt.Sprintf("198.51.100.%d", n) }
 // TestStrangersLockNobodyOut: 40 wrong passwords from one address use up the budget of that address
 // alone; from 40 addresses they use up what unknown addresses have for the user, and nothing else.
 func TestStrangersLockNobodyOut(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	w.mustSignIn("ann", home)
 	if n := w.wrong(40, "ann", from("198.51.100.1")); n != addressBurst {
 		t.Errorf("%d passwords of a stranger were looked at, want %d", n, addressBurst)
@@ -100,7 +100,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 		t.Errorf("the stranger's address goes on with another user: %v", err)
 	}
 
-	w = newGuessWorld(t)
+	w = newGuessBed(t)
 	w.mustSignIn("ann", home)
 	w.wrong(40, "ann", many)
 	w.mustSignIn("ann", home)
@@ -129,7 +129,7 @@ func TestBudgets(t *testing.T) {
 		"known": {true, from(home), knownBurst, knownPause},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newGuessWorld(t)
+			w := newGuessBed(t)
 			burst := c.burst
 			if c.known {
 				w.mustSignIn("ann", home)
@@ -158,7 +158,7 @@ func TestBudgets(t *testing.T) {
 // TestKnownAddresses: how long an address is known, how many of them are, and that a new password
 // ends it.
 func TestKnownAddresses(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	knows := func(address string) bool {
 		users, _, _ := w.keeper.authenticator.dir.snapshot()
 		u := users["ann"]
@@ -195,7 +195,7 @@ func TestKnownAddresses(t *testing.T) {
 // TestBudgetsAreBounded: strangers who come from everywhere, with every name, take bounded memory,
 // and take nothing from who is known.
 func TestBudgetsAreBounded(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	w.mustSignIn("ann", home)
 	g := w.keeper.guesses
 	for n := range 3 * maxBudgets {
@@ -274,7 +274,7 @@ func TestMemoryOfHashes(t *testing.T) {
 // one from elsewhere does.
 func TestWhoWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newGuessWorld(t)
+		w := newGuessBed(t)
 		w.mustSignIn("ann", home)
 		for range maxHashes {
 			w.keeper.hasher.strangers <- struct{}{}

@@ -11,7 +11,7 @@ import (
 // TestLastAdministrator: an administrator whose token ends is no administrator for good, and
 // neither is one of another role: the last user that is one stays.
 func TestLastAdministrator(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	by := &Principal{Name: "ann", Way: api.WayUser, Grant: api.Grant{Role: api.RoleAdmin}}
 	token := func(role api.Role, lifetime time.Duration) string {
 		made, err := w.keeper.CreateToken(w.ctx(), by, &api.TokenRequest{Name: "robot",
@@ -50,7 +50,7 @@ func TestLastAdministrator(t *testing.T) {
 // TestSessionsOfAnOldPassword: a change of the password ends the sessions from before it, and none
 // that begins with it.
 func TestSessionsOfAnOldPassword(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	begin := func(password string) string {
 		t.Helper()
 		_, session, err := w.keeper.SignIn(w.ctx(), "ann", password, home)

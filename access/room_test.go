@@ -22,7 +22,7 @@ func (s fullStore) Apply(ctx context.Context, ops []store.Op) error {
 // TestSignInWithoutRoom: on a full disk users sign in, for they may make room, and nobody is added:
 // that is refused, and not of an unknown outcome.
 func TestSignInWithoutRoom(t *testing.T) {
-	w := newGuessWorld(t)
+	w := newGuessBed(t)
 	w.keeper.store = fullStore{w.keeper.store}
 	w.mustSignIn("ann", "192.0.2.1")
 	_, err := w.keeper.AddUser(w.ctx(),

@@ -86,7 +86,7 @@ var _ store.Shared = skewed{}
 // again, also when that change was a deletion.
 func TestForgottenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3, 1)
+		w := newBed(t, 3, 1)
 		defer w.stop()
 		w.run(time.Second)
 		var blind, goes *replica

@@ -26,7 +26,7 @@ const ttl = 3 * time.Second
 
 // replica is one of several, which writes a record after the other while it decides.
 type replica struct {
-	w      *world
+	w      *bed
 	name   string
 	client *storetest.Client
 	clock  *wallClock
@@ -34,15 +34,15 @@ type replica struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	// world.mu guards the fields below it.
+	// bed.mu guards the fields below it.
 	mandate  *cluster.Mandate // nil: it does not decide
 	alarm    *cluster.Alarm
 	paused   chan struct{} // closed when the process goes on; nil: it runs
 	sessions map[string]*session
 }
 
-// world is several controllers on one store.
-type world struct {
+// bed is several controllers on one store.
+type bed struct {
 	t           *testing.T
 	server      *storetest.Server
 	controllers []*replica
@@ -64,8 +64,8 @@ type world struct {
 
 const devices = 6
 
-func newWorld(t *testing.T, n int, seed uint64) *world {
-	w := &world{t: t, server: storetest.NewServer(), accepted: make(map[string]bool),
+func newBed(t *testing.T, n int, seed uint64) *bed {
+	w := &bed{t: t, server: storetest.NewServer(), accepted: make(map[string]bool),
 		led: make(map[int64]bool)}
 	for i := range devices {
 		w.devices = append(w.devices, &device{
@@ -83,7 +83,7 @@ func newWorld(t *testing.T, n int, seed uint64) *world {
 }
 
 // wrote checks each write that takes effect.
-func (w *world) wrote(key string) {
+func (w *bed) wrote(key string) {
 	var term int64
 	if n, _ := fmt.Sscanf(key, "r/%d/", &term); n == 0 {
 		return // a record of the cluster itself
@@ -124,7 +124,7 @@ func (c *replica) raise(a *cluster.Alarm) {
 	c.alarm = a
 }
 
-func (w *world) switches() (out []cluster.Switch) {
+func (w *bed) switches() (out []cluster.Switch) {
 	for _, d := range w.devices {
 		out = append(out, cluster.Switch{Name: d.name})
 	}
@@ -132,7 +132,7 @@ func (w *world) switches() (out []cluster.Switch) {
 }
 
 // next is the generation of the next owners, which a decider that is none any more does not get.
-func (w *world) next(ctx context.Context, s store.Store) (uint32, error) {
+func (w *bed) next(ctx context.Context, s store.Store) (uint32, error) {
 	if !store.MayUseReserve(ctx) {
 		w.t.Error("who owns a switch would not be kept on a disk that is nearly full")
 	}
@@ -255,7 +255,7 @@ func (c *replica) pause() {
 }
 
 // check looks at who decides now.
-func (w *world) check() {
+func (w *bed) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var deciders []string
@@ -270,14 +270,14 @@ func (w *world) check() {
 }
 
 // run lets time pass, and checks all the while.
-func (w *world) run(d time.Duration) {
+func (w *bed) run(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		w.check()
 	}
 }
 
 // whole fails unless all controllers are there and one of them decides.
-func (w *world) whole() {
+func (w *bed) whole() {
 	w.t.Helper()
 	decider := ""
 	for _, c := range w.controllers {
@@ -295,13 +295,13 @@ func (w *world) whole() {
 }
 
 // part has two controllers not reach each other; none: all do.
-func (w *world) part(c ...*replica) {
+func (w *bed) part(c ...*replica) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.apart = c
 }
 
-func (w *world) decider() *replica {
+func (w *bed) decider() *replica {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.controllers {
@@ -312,7 +312,7 @@ func (w *world) decider() *replica {
 	return nil
 }
 
-func (w *world) stop() {
+func (w *bed) stop() {
 	for _, c := range w.controllers {
 		c.client.Mend()
 		c.stop()
@@ -325,7 +325,7 @@ func isOver(err error) bool { return status.Code(err) == codes.PermissionDenied 
 // when it dies, and a decider without the store stops before that.
 func TestTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3, 1)
+		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(time.Second)
 		w.whole()
@@ -375,7 +375,7 @@ func TestTakeover(t *testing.T) {
 // keeps its lease and its switches; where all have one, one of them decides.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3, 1)
+		w := newBed(t, 3, 1)
 		t.Cleanup(w.stop)
 		w.run(10 * time.Second)
 		w.whole()
@@ -436,7 +436,7 @@ func TestAlarm(t *testing.T) {
 // before it could be the one that decides.
 func TestJoinsWithAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(ttl)
 		second := &replica{w: w, name: "c2", client: w.server.Client(), clock: &wallClock{},
@@ -464,7 +464,7 @@ func TestJoinsWithAlarm(t *testing.T) {
 // decider, and no more when they have.
 func TestUnevenIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newBed(t, 2, 1)
 		w.stuck = errors.New("stuck")
 		defer w.stop()
 		uneven := func() (decider, other string) {
@@ -508,7 +508,7 @@ func TestUnevenIsSaid(t *testing.T) {
 // TestSameName: of two controllers of one name the second waits for the first one's end.
 func TestSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
 		twin := &replica{w: w, name: "c1", client: w.server.Client(), clock: &wallClock{}}
@@ -536,7 +536,7 @@ func TestNodes(t *testing.T) {
 				}
 			}()
 			random := rand.New(rand.NewPCG(seed, 13))
-			w := newWorld(t, 3, seed)
+			w := newBed(t, 3, seed)
 			t.Cleanup(w.stop)
 			w.run(time.Second)
 			for range 6 {
@@ -615,7 +615,7 @@ func TestNodes(t *testing.T) {
 }
 
 // owned fails unless every switch is written to, in the last term, by its one owner. w.mu is held.
-func (w *world) owned(t *testing.T) {
+func (w *bed) owned(t *testing.T) {
 	t.Helper()
 	for _, d := range w.devices {
 		var owners []string
@@ -641,7 +641,7 @@ func (w *world) owned(t *testing.T) {
 // which would make the end of a dead controller's lease late if a decider yielded at once.
 func TestYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2, 1)
+		w := newBed(t, 2, 1)
 		defer w.stop()
 		time.Sleep(ttl)
 		decider, other := w.decider(), w.controllers[0]
@@ -671,7 +671,7 @@ func TestYield(t *testing.T) {
 // TestMandateEnds: a mandate is over a margin before its lease.
 func TestMandateEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1, 1)
+		w := newBed(t, 1, 1)
 		defer w.stop()
 		w.run(time.Second)
 		c := w.controllers[0]

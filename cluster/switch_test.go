@@ -23,7 +23,7 @@ var (
 
 // device is a switch with its election, in which the generations of its owners are the ids.
 type device struct {
-	w    *world
+	w    *bed
 	name string
 	// remembers the highest id, as the P4Runtime specification has it. BMv2 does not: the highest id
 	// that is connected is primary, and between looking at that and writing time passes.
@@ -134,7 +134,7 @@ func (s *session) write(ctx context.Context, term int64) error {
 	return nil
 }
 
-func (w *world) device(name string) *device {
+func (w *bed) device(name string) *device {
 	for _, d := range w.devices {
 		if d.name == name {
 			return d

@@ -15,7 +15,7 @@ import (
 
 // orphans starts a controller without records beside switches that hold the
 // groups a, g and h, of index 0 to 2.
-func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *world, specs [3]api.MulticastGroupSpec, epoch uint32) {
+func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *bed, specs [3]api.MulticastGroupSpec, epoch uint32) {
 	net := sample.Figure1()
 	w = up(t, net, seed)
 	specs = [3]api.MulticastGroupSpec{
@@ -42,7 +42,7 @@ func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *world, specs [3]
 }
 
 // holds reports whether some switch holds something of an index.
-func (w *world) holds(index int) bool {
+func (w *bed) holds(index int) bool {
 	for _, d := range w.devices {
 		for _, e := range d.Entities {
 			if plan.GroupOf(e) == index {
@@ -179,7 +179,7 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 }
 
 // deleteOrphans deletes all orphans by request.
-func (w *world) deleteOrphans() {
+func (w *bed) deleteOrphans() {
 	w.t.Helper()
 	for _, o := range w.core.Orphans() {
 		if err := w.core.DeleteOrphan(o.Name); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // always checks, after every single write, that the receivers get exactly one
 // copy and no others any but those that may.
-func (w *world) always(spec *api.MulticastGroupSpec, receivers []string, may ...string) {
+func (w *bed) always(spec *api.MulticastGroupSpec, receivers []string, may ...string) {
 	w.every = func() {
 		got, _ := w.copies(spec)
 		for _, r := range receivers {
@@ -88,7 +88,7 @@ func TestJoin(t *testing.T) {
 
 // answers reports whether a response of a receiver reaches the source: its
 // branch is there, live, and of one epoch with all nodes above it.
-func (w *world) answers(sw string, receiver, proxy netip.Addr) bool {
+func (w *bed) answers(sw string, receiver, proxy netip.Addr) bool {
 	tree := w.group("g").Status.Tree
 	from, epoch := receiver, uint64(0)
 	for sw != "" {

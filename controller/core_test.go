@@ -25,8 +25,8 @@ import (
 
 var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a core with switches whose answers take a random time.
-type world struct {
+// bed is a core with switches whose answers take a random time.
+type bed struct {
 	virtual.Clock
 	t       *testing.T
 	net     *sample.Net
@@ -53,8 +53,8 @@ type world struct {
 	cables *cables
 }
 
-func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
-	w := &world{
+func newBed(t *testing.T, net *sample.Net, seed uint64) *bed {
+	w := &bed{
 		t: t, net: net, store: store.NewMemory(), devices: make(map[string]*controllertest.Device),
 		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), known: make(map[string]int), epochs: make(map[string]map[int]uint32),
 		delay: 2 * time.Millisecond,
@@ -76,7 +76,7 @@ func newWorld(t *testing.T, net *sample.Net, seed uint64) *world {
 }
 
 // boot starts a core on the records there are.
-func (w *world) boot() {
+func (w *bed) boot() {
 	records, _, err := w.store.List(context.Background(), "")
 	if err != nil {
 		w.t.Fatal(err)
@@ -89,7 +89,7 @@ func (w *world) boot() {
 }
 
 // wrote checks the rules that every single write has to keep.
-func (w *world) wrote(d *controllertest.Device, u entry.Update) {
+func (w *bed) wrote(d *controllertest.Device, u entry.Update) {
 	if tb, ok := u.Entity.(entry.Table); ok && tb.Name == p4.TableMtGroup && u.Type != entry.Delete {
 		epoch, _ := plan.EpochOf(tb)
 		g := plan.GroupOf(tb)
@@ -107,19 +107,19 @@ func (w *world) wrote(d *controllertest.Device, u entry.Update) {
 }
 
 // later has something happen to the core after a while.
-func (w *world) later(after time.Duration, do func()) {
+func (w *bed) later(after time.Duration, do func()) {
 	w.After(after, func() {
 		w.core.Tick(w.Now())
 		do()
 	})
 }
 
-func (w *world) random(d time.Duration) time.Duration {
+func (w *bed) random(d time.Duration) time.Duration {
 	return time.Duration(w.rng.Int64N(int64(d) + 1))
 }
 
 // connect lets a switch connect after a while, whatever it holds.
-func (w *world) connect(name string) {
+func (w *bed) connect(name string) {
 	w.session[name]++
 	session := w.session[name]
 	w.later(w.random(w.delay), func() {
@@ -130,7 +130,7 @@ func (w *world) connect(name string) {
 	})
 }
 
-func (w *world) connectAll() {
+func (w *bed) connectAll() {
 	for _, sw := range w.net.Inventory.Switches {
 		if sw.Managed() {
 			w.connect(sw.Name)
@@ -138,13 +138,13 @@ func (w *world) connectAll() {
 	}
 }
 
-func (w *world) disconnect(name string) {
+func (w *bed) disconnect(name string) {
 	w.session[name]++
 	w.core.SwitchDisconnected(name, errors.New("lost"))
 }
 
 // pump carries out what the core wants.
-func (w *world) pump() {
+func (w *bed) pump() {
 	r := w.core.Ready(0)
 	if err := w.store.Apply(context.Background(), r.Saves); err != nil {
 		w.t.Fatal(err)
@@ -171,13 +171,13 @@ func (w *world) pump() {
 }
 
 // run lets everything happen for some time.
-func (w *world) run(d time.Duration) {
+func (w *bed) run(d time.Duration) {
 	w.t.Helper()
 	w.Run(w.Now()+d, w.advance, nil)
 	w.core.Tick(w.Now())
 }
 
-func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
+func (w *bed) advance(now time.Duration) (next time.Duration, pending bool) {
 	w.core.Tick(now)
 	w.pump()
 	return w.core.Next()
@@ -185,7 +185,7 @@ func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
 
 // converged checks that every switch holds what it should, and that this is
 // what the plan says.
-func (w *world) converged() {
+func (w *bed) converged() {
 	w.t.Helper()
 	n := plan.NewNetwork(w.core.Topology(), w.core.Inventory())
 	for _, sw := range w.net.Inventory.Switches {
@@ -216,7 +216,7 @@ func (w *world) converged() {
 	}
 }
 
-func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
+func (w *bed) same(what string, want, got map[entry.Key]entry.Entity) {
 	w.t.Helper()
 	shown := 0
 	for k, e := range want {
@@ -240,7 +240,7 @@ func (w *world) same(what string, want, got map[entry.Key]entry.Entity) {
 	}
 }
 
-func (w *world) put(name string, spec api.MulticastGroupSpec) api.MulticastGroup {
+func (w *bed) put(name string, spec api.MulticastGroupSpec) api.MulticastGroup {
 	w.t.Helper()
 	g, _, err := w.core.Groups().Put(name, spec, resource.Precondition{})
 	if err != nil {
@@ -249,7 +249,7 @@ func (w *world) put(name string, spec api.MulticastGroupSpec) api.MulticastGroup
 	return g
 }
 
-func (w *world) group(name string) api.MulticastGroup {
+func (w *bed) group(name string) api.MulticastGroup {
 	w.t.Helper()
 	g, err := w.core.Groups().Get(name)
 	if err != nil {
@@ -259,9 +259,9 @@ func (w *world) group(name string) api.MulticastGroup {
 }
 
 // state is the i-th answer to QueryState.
-func (w *world) state(i int) api.GroupState { return w.states[i].Value.(api.GroupState) }
+func (w *bed) state(i int) api.GroupState { return w.states[i].Value.(api.GroupState) }
 
-func (w *world) peers() func(string, uint32) (string, uint32, bool) {
+func (w *bed) peers() func(string, uint32) (string, uint32, bool) {
 	snap := w.wires
 	if snap == nil {
 		snap = w.core.Topology()
@@ -276,7 +276,7 @@ func (w *world) peers() func(string, uint32) (string, uint32, bool) {
 	}
 }
 
-func (w *world) copies(spec *api.MulticastGroupSpec) (map[netip.Addr]int, []string) {
+func (w *bed) copies(spec *api.MulticastGroupSpec) (map[netip.Addr]int, []string) {
 	host := w.core.Inventory().Host(spec.Source.Address)
 	n := controllertest.Network{Devices: w.devices, Peer: w.peers()}
 	return n.Copies(host.Switch, host.Port, host.Address, spec.ProxyAddress)
@@ -284,7 +284,7 @@ func (w *world) copies(spec *api.MulticastGroupSpec) (map[netip.Addr]int, []stri
 
 // delivers checks that every receiver of the spec gets one copy, and nobody
 // else any.
-func (w *world) delivers(spec *api.MulticastGroupSpec) {
+func (w *bed) delivers(spec *api.MulticastGroupSpec) {
 	w.t.Helper()
 	got, lost := w.copies(spec)
 	for _, r := range spec.Receivers {
@@ -298,8 +298,8 @@ func (w *world) delivers(spec *api.MulticastGroupSpec) {
 	}
 }
 
-func up(t *testing.T, net *sample.Net, seed uint64) *world {
-	w := newWorld(t, net, seed)
+func up(t *testing.T, net *sample.Net, seed uint64) *bed {
+	w := newBed(t, net, seed)
 	w.core.SetTopology(net.Topology.Build())
 	w.connectAll()
 	w.run(time.Second)

@@ -38,7 +38,7 @@ type cables struct {
 }
 
 // carry brings frames to the other ends.
-func (c *cables) carry(w *world, sw string, packets []entry.PacketOut) {
+func (c *cables) carry(w *bed, sw string, packets []entry.PacketOut) {
 	if c == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (c *cables) carry(w *world, sw string, packets []entry.PacketOut) {
 }
 
 // arrives has a switch report a frame that came by a port.
-func (w *world) arrives(at plug, frame []byte) {
+func (w *bed) arrives(at plug, frame []byte) {
 	session := w.session[at.sw]
 	w.later(w.random(w.delay), func() {
 		if w.session[at.sw] == session && w.known[at.sw] == session {
@@ -68,14 +68,14 @@ func (w *world) arrives(at plug, frame []byte) {
 }
 
 // discovered puts the topology together as package service does.
-func (c *cables) discovered(w *world, found []topology.Source) {
+func (c *cables) discovered(w *bed, found []topology.Source) {
 	if c != nil && found != nil {
 		c.lldp = found
 		c.merge(w)
 	}
 }
 
-func (c *cables) merge(w *world) {
+func (c *cables) merge(w *bed) {
 	s := topology.Merge(c.last, append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: c.bgp.Build()}}, c.lldp...)...)
 	c.last = s.Version
 	w.core.SetTopology(s)
@@ -91,7 +91,7 @@ func (c *cables) plug(a, b plug) { c.to[a], c.to[b] = b, a }
 
 // cabled is Figure 1 with cables and discovery. The inventory names the ports; with advertised BGP-LS
 // knows the links too.
-func cabled(t *testing.T, advertised bool, seed uint64) *world {
+func cabled(t *testing.T, advertised bool, seed uint64) *bed {
 	net := sample.Figure1()
 	c := &cables{to: make(map[plug]plug), sent: make(map[plug][][]byte), bgp: net.Topology}
 	s := net.Topology.Build()
@@ -104,7 +104,7 @@ func cabled(t *testing.T, advertised bool, seed uint64) *world {
 		}
 	}
 	net.Inventory.Discovery.Protocol = inventory.DiscoveryLLDP
-	w := newWorld(t, net, seed)
+	w := newBed(t, net, seed)
 	w.cables = c
 	c.merge(w)
 	w.connectAll()
@@ -113,7 +113,7 @@ func cabled(t *testing.T, advertised bool, seed uint64) *world {
 }
 
 // sources are the links that the core knows, as switch/port and what they are known from.
-func (w *world) sources() map[string]string {
+func (w *bed) sources() map[string]string {
 	out := make(map[string]string)
 	s := w.core.Topology()
 	for _, l := range s.Links {
@@ -132,7 +132,7 @@ func (c *cables) joined(from string) map[string]string {
 	return out
 }
 
-func (w *world) knows(what string, want map[string]string) {
+func (w *bed) knows(what string, want map[string]string) {
 	w.t.Helper()
 	if got := w.sources(); !maps.Equal(got, want) {
 		w.t.Errorf("%s: links %v\nwant %v", what, got, want)
@@ -140,7 +140,7 @@ func (w *world) knows(what string, want map[string]string) {
 }
 
 // miscabled are the messages of the switches' conditions.
-func (w *world) miscabled() map[string]string {
+func (w *bed) miscabled() map[string]string {
 	out := make(map[string]string)
 	for _, s := range w.core.Switches() {
 		if c := s.Conditions.Find(api.Miscabled); c != nil {

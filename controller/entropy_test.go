@@ -27,7 +27,7 @@ func assignment(t *testing.T, net *sample.Net, s *topology.Snapshot, mode ev.Mod
 }
 
 // has counts the entries of a table that a switch holds.
-func (w *world) has(sw, table string) (n int) {
+func (w *bed) has(sw, table string) (n int) {
 	for _, e := range w.devices[sw].Entities {
 		if t, ok := e.(entry.Table); ok && t.Name == table {
 			n++
@@ -37,7 +37,7 @@ func (w *world) has(sw, table string) (n int) {
 }
 
 // upRoutes counts the routes of a switch that leave the way up to EVs.
-func (w *world) upRoutes(sw string) (n int) {
+func (w *bed) upRoutes(sw string) (n int) {
 	for _, e := range w.devices[sw].Entities {
 		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route && t.Action.Name == p4.ActionForwardUp {
 			n++
@@ -52,7 +52,7 @@ func (w *world) upRoutes(sw string) (n int) {
 func TestAssignment(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	net.Inventory.MRC.Mode = "stev"
-	w := newWorld(t, net, 1)
+	w := newBed(t, net, 1)
 	whole := net.Topology.Build()
 	w.core.SetTopology(whole)
 	w.connectAll()
@@ -123,7 +123,7 @@ func TestAssignment(t *testing.T) {
 func TestUnknownAssignment(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	net.Inventory.MRC.Mode = "usid-f3216"
-	w := newWorld(t, net, 2)
+	w := newBed(t, net, 2)
 	w.core.SetTopology(net.Topology.Build())
 	w.connect("leaf1")
 	w.run(time.Second)

@@ -15,7 +15,7 @@ import (
 )
 
 // judged looks an address up in a table of a switch, behind a first field that is exact; "": no entry.
-func (w *world) judged(sw, table, field string, first entry.Value, lpm string, a netip.Addr) (action entry.Action) {
+func (w *bed) judged(sw, table, field string, first entry.Value, lpm string, a netip.Addr) (action entry.Action) {
 	best := -1
 	for _, e := range w.devices[sw].Entities {
 		t, ok := e.(entry.Table)
@@ -32,7 +32,7 @@ func (w *world) judged(sw, table, field string, first entry.Value, lpm string, a
 }
 
 // passes reports whether the switch of a host lets a packet of it pass to an address.
-func (w *world) passes(h *inventory.Host, to netip.Addr) bool {
+func (w *bed) passes(h *inventory.Host, to netip.Addr) bool {
 	source := w.judged(h.Switch, p4.TableSourceGuard, "port", entry.Uint(uint64(h.AllPorts()[0])), "src_addr", h.Address)
 	who := entry.Uint(0)
 	switch source.Name {

@@ -17,7 +17,7 @@ import (
 )
 
 // reboot ends the core, and starts another on the same store; lost empties the store.
-func (w *world) reboot(lost bool) {
+func (w *bed) reboot(lost bool) {
 	w.pump()
 	w.wires = w.core.Topology()
 	if lost {
@@ -32,7 +32,7 @@ func (w *world) reboot(lost bool) {
 }
 
 // eventsOf returns the objects of the events of a type.
-func (w *world) eventsOf(t api.EventType) (objects []string) {
+func (w *bed) eventsOf(t api.EventType) (objects []string) {
 	for _, e := range w.log {
 		if e.Type == t {
 			objects = append(objects, e.Object)

@@ -35,7 +35,7 @@ func reported(snap *topology.Snapshot, node topology.NodeID, down ...uint32) con
 }
 
 // cut is the network as packets see it without a link: the topology stays as it is.
-func (w *world) cut(l *topology.Link) {
+func (w *bed) cut(l *topology.Link) {
 	b := w.core.Topology().Builder()
 	b.RemoveLink(l.ID)
 	b.RemoveLink(w.core.Topology().Graph().Reverse(l).ID)
@@ -43,7 +43,7 @@ func (w *world) cut(l *topology.Link) {
 }
 
 // carrying returns the link by which a group's tree enters a switch.
-func (w *world) carrying(group, sw string) *topology.Link {
+func (w *bed) carrying(group, sw string) *topology.Link {
 	w.t.Helper()
 	for _, n := range w.group(group).Status.Tree.Nodes {
 		if n.Switch != sw {
@@ -60,7 +60,7 @@ func (w *world) carrying(group, sw string) *topology.Link {
 }
 
 // uses reports whether a switch routes anything by a port.
-func (w *world) uses(sw string, port uint32) bool {
+func (w *bed) uses(sw string, port uint32) bool {
 	for _, e := range w.devices[sw].Entities {
 		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route && t.Action.Arg("port") == entry.Uint(uint64(port)) {
 			return true
@@ -137,7 +137,7 @@ func TestTreeLeavesPort(t *testing.T) {
 }
 
 // lastPort returns the port of the last event of one.
-func (w *world) lastPort() (topology.NodeID, string, uint32) {
+func (w *bed) lastPort() (topology.NodeID, string, uint32) {
 	for _, e := range slices.Backward(w.log) {
 		if e.Type == api.EventPortChanged {
 			sw, number, _ := strings.Cut(e.Object, "/")
@@ -152,7 +152,7 @@ func (w *world) lastPort() (topology.NodeID, string, uint32) {
 	return "", "", 0
 }
 
-func (w *world) linkAt(node topology.NodeID, port uint32) *topology.Link {
+func (w *bed) linkAt(node topology.NodeID, port uint32) *topology.Link {
 	for _, l := range w.core.Topology().LinksFrom(node) {
 		if l.LocalPort == port {
 			return l

@@ -21,7 +21,7 @@ import (
 
 // chaos does one thing after another to a network and its controller.
 type chaos struct {
-	*world
+	*bed
 	links   []topology.Link // all there ever are
 	down    map[topology.LinkID]bool
 	specs   map[string]api.MulticastGroupSpec
@@ -147,7 +147,7 @@ func TestChaos(t *testing.T) {
 		if seed%2 == 1 { // those that start later have it
 			net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove, After: api.Duration(time.Duration(seed) * 2 * time.Millisecond)}
 		}
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec), restart: true}
+		c := chaos{bed: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec), restart: true}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}
@@ -225,7 +225,7 @@ func (c *chaos) planned() {
 func TestDeterminism(t *testing.T) {
 	history := func() []string {
 		net := sample.Clos(4, 3, 3)
-		w := newWorld(t, net, 5)
+		w := newBed(t, net, 5)
 		var out []string
 		for _, name := range slices.Sorted(maps.Keys(w.devices)) {
 			d := w.devices[name]
@@ -233,7 +233,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.connectAll()
-		c := chaos{world: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec)}
+		c := chaos{bed: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec)}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}

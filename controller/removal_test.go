@@ -14,7 +14,7 @@ import (
 
 // removals returns the events of removals since the last call, and checks that they count every
 // deletion.
-func (w *world) removals(deleted *int) (out []api.Event) {
+func (w *bed) removals(deleted *int) (out []api.Event) {
 	w.t.Helper()
 	said := 0
 	for _, e := range w.log {

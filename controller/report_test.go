@@ -65,7 +65,7 @@ func TestCNPWindow(t *testing.T) {
 // branches answers STATE packet-outs.
 type branches map[string]map[uint8]entry.PacketIn
 
-func (b branches) answer(w *world) {
+func (b branches) answer(w *bed) {
 	for name, d := range w.devices {
 		packets := d.Packets
 		d.Packets = nil
@@ -256,7 +256,7 @@ func TestRefusedEntry(t *testing.T) {
 // A switch whose contents are not what the core believes is put right.
 func TestDrift(t *testing.T) {
 	net := sample.Figure1()
-	w := newWorld(t, net, 3)
+	w := newBed(t, net, 3)
 	net.Inventory.Intervals.Audit = api.Duration(10 * time.Second)
 	w.boot()
 	w.core.SetTopology(net.Topology.Build())
@@ -362,7 +362,7 @@ func TestUnknownOutcome(t *testing.T) {
 // also at another index and after the store was lost.
 func TestForeignEpoch(t *testing.T) {
 	net := sample.Figure1()
-	w := newWorld(t, net, 1)
+	w := newBed(t, net, 1)
 	later := uint64(start.Unix()) + 100
 	w.core.SetTopology(net.Topology.Build())
 	first := w.put("g", net.Spec(1, "s1", "r1")) // before anything was read
@@ -388,7 +388,7 @@ func TestForeignEpoch(t *testing.T) {
 	}
 	// After the last epoch there is none, whatever the time: a new group gets
 	// another index, and one that is there is told until it is applied again.
-	w3 := newWorld(t, sample.Figure1(), 1)
+	w3 := newBed(t, sample.Figure1(), 1)
 	w3.core.SetTopology(w3.net.Topology.Build())
 	spec := w3.net.Spec(1, "s1", "r1")
 	old := w3.put("g", spec) // before anything was read
@@ -436,7 +436,7 @@ func TestForeignEpoch(t *testing.T) {
 		t.Errorf("epoch %d at a fresh index", epoch)
 	}
 	// The same epoch, found where it was not written, is not taken for one's own.
-	w2 := newWorld(t, sample.Figure1(), 1)
+	w2 := newBed(t, sample.Figure1(), 1)
 	w2.core.SetTopology(w2.net.Topology.Build())
 	g := w2.put("g", w2.net.Spec(1, "s1", "r1"))
 	same := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(uint64(g.Status.Epoch)))), entry.Exact("group", entry.Uint(uint64(g.Status.Index))))

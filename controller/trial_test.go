@@ -21,7 +21,7 @@ import (
 )
 
 // contents are what the switches of a world hold.
-func (w *world) contents() map[string]map[entry.Key]entry.Entity {
+func (w *bed) contents() map[string]map[entry.Key]entry.Entity {
 	out := make(map[string]map[entry.Key]entry.Entity)
 	for name, d := range w.devices {
 		out[name] = maps.Clone(d.Entities)
@@ -96,7 +96,7 @@ func TestTrialTellsTheTruth(t *testing.T) {
 }
 
 // tries puts a group in a trial and then in truth, and compares what the two change on switches.
-func (w *world) tries(name string, spec api.MulticastGroupSpec) {
+func (w *bed) tries(name string, spec api.MulticastGroupSpec) {
 	w.t.Helper()
 	put := func(c *controller.Core) error {
 		_, _, err := c.Groups().Put(name, spec, resource.Precondition{})
@@ -120,7 +120,7 @@ func (w *world) tries(name string, spec api.MulticastGroupSpec) {
 func TestTrialKnowsEVs(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	net.Inventory.MRC.Mode = "stev"
-	w := newWorld(t, net, 1)
+	w := newBed(t, net, 1)
 	whole := net.Topology.Build()
 	w.core.SetTopology(whole)
 	w.connectAll()

@@ -17,16 +17,16 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// bench is a core whose switches carry out their tasks when the test says so.
-type bench struct {
+// waitBed is a core whose switches carry out their tasks when the test says so.
+type waitBed struct {
 	t       *testing.T
 	core    *controller.Core
 	devices map[string]*controllertest.Device
 	results map[string]reconcile.Result // of the tasks carried out, which the core does not know of yet
 }
 
-func newBench(t *testing.T, core *controller.Core) *bench {
-	b := &bench{t: t, core: core, devices: make(map[string]*controllertest.Device), results: make(map[string]reconcile.Result)}
+func newBench(t *testing.T, core *controller.Core) *waitBed {
+	b := &waitBed{t: t, core: core, devices: make(map[string]*controllertest.Device), results: make(map[string]reconcile.Result)}
 	for _, s := range core.Switches() {
 		if s.Managed {
 			b.devices[s.Name] = controllertest.NewDevice(s.Name)
@@ -37,7 +37,7 @@ func newBench(t *testing.T, core *controller.Core) *bench {
 }
 
 // take has the switches carry out their tasks.
-func (b *bench) take() {
+func (b *waitBed) take() {
 	for _, w := range b.core.Ready(0).Tasks {
 		if r := b.devices[w.Switch].Do(w); w.ID != 0 {
 			b.results[w.Switch] = r
@@ -47,7 +47,7 @@ func (b *bench) take() {
 
 // answer gives the core the outcome of what all switches but one carried out, again and again until
 // these have nothing more to do.
-func (b *bench) answer(but string) {
+func (b *waitBed) answer(but string) {
 	for {
 		done := true
 		for sw, r := range b.results {
@@ -65,7 +65,7 @@ func (b *bench) answer(but string) {
 }
 
 // finish has all switches carry out everything, until the core is done or a second has passed.
-func (b *bench) finish(done func() bool) {
+func (b *waitBed) finish(done func() bool) {
 	b.t.Helper()
 	for end := b.core.Now() + time.Second; ; {
 		b.answer("")

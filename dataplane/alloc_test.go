@@ -12,14 +12,14 @@ import (
 
 // load is packets for a switch, one after the other and then again from the first.
 type load struct {
-	r   *rig
+	r   *bed
 	out *sink
 	gap time.Duration // between packets
 	in  []arrival
 	at  int
 }
 
-func newLoad(r *rig, gap time.Duration, in ...arrival) *load {
+func newLoad(r *bed, gap time.Duration, in ...arrival) *load {
 	l := &load{r: r, out: &sink{}, gap: gap, in: in}
 	r.s.out = l.out
 	return l
@@ -65,7 +65,7 @@ func acks(t testing.TB, n, count int) []string {
 	return frames
 }
 
-func sessions(r *rig, ports map[uint16]uint32) {
+func sessions(r *bed, ports map[uint16]uint32) {
 	for id, port := range ports {
 		if err := r.s.InsertCloneSession(CloneSession{ID: id, Replicas: []Replica{{Port: port}}}); err != nil {
 			r.t.Fatal(err)
@@ -191,7 +191,7 @@ func TestNoAllocationsOfExterns(t *testing.T) {
 			copies = append(copies, arrivals(t, 4, fmt.Sprintf("%02x%02x10aabbccdd", ingress, egress))...)
 		}
 	}
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	for i, m := range r.p.Meters() {
 		if m.Table < 0 {
 			if err := r.s.SetMeter(engine.Element(i, 2),
@@ -231,7 +231,7 @@ func (l *load) noAllocations(t *testing.T) {
 
 // TestNoAllocationsOfAny is the same for a mix of all packets, sound and broken.
 func TestNoAllocationsOfAny(t *testing.T) {
-	o := &oracle{rig: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
+	o := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
 	fabricOracle(o)
 	in := fabricSeeds(t)
 	const seed = 20260107
@@ -242,7 +242,7 @@ func TestNoAllocationsOfAny(t *testing.T) {
 			in = append(in, arrival{a.port, mutate(rng, a.frame)})
 		}
 	}
-	l := newLoad(o.rig, time.Microsecond, in...)
+	l := newLoad(o.bed, time.Microsecond, in...)
 	l.round()
 	l.round()
 	if l.out.frames < 200 {

@@ -18,7 +18,7 @@ const (
 )
 
 func TestForwarding(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	payload := "deadbeef"
 	r.expect(1, ethIPv6+ipAB+payload) // no route: dropped
 
@@ -44,7 +44,7 @@ func TestForwarding(t *testing.T) {
 }
 
 func TestTernaryAndRange(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	r.insert("route", key("0001", "*"), 0, r.call("forward", "0004"))
 	acl := func(prio int32, call engine.ActionCall, k ...string) { r.insert("acl", k, prio, call) }
 	acl(10, r.call("set_class", "03"),
@@ -68,7 +68,7 @@ func TestTernaryAndRange(t *testing.T) {
 }
 
 func TestConstEntries(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	eth := "0200000000aa 0200000000bb "
 	r.expect(1, eth+"0800 00", sent{7, eth + "0800 00"})
 	r.expect(1, eth+"08ff 00", sent{8, eth + "08ff 00"})
@@ -84,7 +84,7 @@ func TestConstEntries(t *testing.T) {
 }
 
 func TestShortPacket(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	r.insert("route", key("0001", "*"), 0, r.call("forward", "0004"))
 	full := ethIPv6 + ipAB
 	// A header that is cut off is not valid: its octets stay payload.

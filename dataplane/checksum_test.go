@@ -36,7 +36,7 @@ func ipv4(t testing.TB, ttl int, dst, options, ports, payload string) string {
 func TestChecksums(t *testing.T) {
 	for _, options := range []string{"", "01020304", "0102030405060708"} {
 		for _, payload := range []string{"", "aa", "aabb", "aabbccddeeff0011223344"} {
-			r := newRig(t, "checksum")
+			r := newBed(t, "checksum")
 			in := ipv4(t, 64, "0a000002", options, "c0001234", payload)
 			r.expect(7, in, sent{1, ipv4(t, 63, "0a000063", options, "c0001234", payload)})
 		}
@@ -44,7 +44,7 @@ func TestChecksums(t *testing.T) {
 }
 
 func TestBadChecksum(t *testing.T) {
-	r := newRig(t, "checksum")
+	r := newBed(t, "checksum")
 	in := ipv4(t, 64, "0a000002", "", "c0001234", "aabbcc")
 	out := ipv4(t, 63, "0a000063", "", "c0001234", "aabbcd")
 	r.expect(7, in[:len(in)-1]+"d", sent{2, out}) // noticed, and made right on the way out

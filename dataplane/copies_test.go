@@ -17,8 +17,8 @@ func seen(instance, port, rid int, kept, lost string, length int) string {
 
 // copiesRig has clone sessions 5 (to port 7) and 6 (to ports 7 and 8), and
 // multicast group 9 of three replicas, two of them at one port.
-func copiesRig(t testing.TB) *rig {
-	r := newRig(t, "copies")
+func copiesRig(t testing.TB) *bed {
+	r := newBed(t, "copies")
 	for _, c := range []CloneSession{
 		{ID: 5, Replicas: []Replica{{Port: 7}}},
 		{ID: 6, Replicas: []Replica{{Port: 7, Instance: 3}, {Port: 8, Instance: 4}}},

@@ -21,9 +21,9 @@ const (
 )
 
 // forwardingRig is a fabric switch that routes 2001:db8::/32 out of port 2.
-func forwardingRig(t testing.TB) *rig { return forwardingRigOf(t, loadFile(t, fabricJSON)) }
+func forwardingRig(t testing.TB) *bed { return forwardingRigOf(t, loadFile(t, fabricJSON)) }
 
-func forwardingRigOf(t testing.TB, p *engine.Program) *rig {
+func forwardingRigOf(t testing.TB, p *engine.Program) *bed {
 	r := newRigWith(t, p, Config{Seed: 1})
 	r.setDefault("node", r.call("set_node", addrA, "01"))
 	r.insert("my_station", key(macSwitch), 0, r.call("accept_station"))
@@ -72,9 +72,9 @@ func receiverAddr(i int) string { return fmt.Sprintf("20010db8000400000000000000
 
 // edgeRig is an End.MT edge, provisioned, with n receivers on port 2; the tree
 // comes in and responses go out on port 1.
-func edgeRig(t testing.TB, n int) *rig { return edgeRigOf(t, loadFile(t, fabricJSON), n) }
+func edgeRig(t testing.TB, n int) *bed { return edgeRigOf(t, loadFile(t, fabricJSON), n) }
 
-func edgeRigOf(t testing.TB, p *engine.Program, n int) *rig {
+func edgeRigOf(t testing.TB, p *engine.Program, n int) *bed {
 	r := forwardingRigOf(t, p)
 	r.insert("port", key("0002"), 0, r.call("set_port", "00", "0000"))
 	r.insert("local_sid", key(edgeSID+"/128"), 0, r.call("end_mt", "0005", fmt.Sprintf("%04x", 64+2*5),

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-func (r *rig) profile(name string) int {
+func (r *bed) profile(name string) int {
 	r.t.Helper()
 	i := slices.IndexFunc(r.p.Profiles(), func(p engine.ProfileInfo) bool { return p.Name == name })
 	if i < 0 {
@@ -19,7 +19,7 @@ func (r *rig) profile(name string) int {
 }
 
 func TestActionProfile(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	p, tab := r.profile("I.profile"), r.table("via_profile")
 	for id := range uint32(8) {
 		if err := r.s.InsertMember(p,
@@ -75,7 +75,7 @@ func TestActionProfile(t *testing.T) {
 }
 
 // spread counts which values a selector chooses over many packets.
-func (r *rig) spread(index int) map[uint64]int {
+func (r *bed) spread(index int) map[uint64]int {
 	n := map[uint64]int{}
 	for i := range 600 {
 		_, v := r.result(15, index, fmt.Sprintf("%032x", i*7919))
@@ -85,7 +85,7 @@ func (r *rig) spread(index int) map[uint64]int {
 }
 
 func TestSelectorGroups(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	p, tab := r.profile("I.chooser"), r.table("via_selector")
 	for id := range uint32(3) {
 		if err := r.s.InsertMember(p,
@@ -152,7 +152,7 @@ func TestSelectorGroups(t *testing.T) {
 }
 
 func TestOneShotSelector(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	tab := r.table("via_selector")
 	set := []engine.WeightedAction{
 		{ActionCall: r.call("choose", "0021"), Weight: 1, WatchPort: engine.NoPort},

@@ -19,7 +19,7 @@ import (
 // oracle configures this switch and, in the words of simple_switch_CLI, BMv2's
 // simple_switch alike, and compares what leaves both.
 type oracle struct {
-	*rig
+	*bed
 	json  string
 	cli   strings.Builder
 	nodes int
@@ -39,7 +39,7 @@ func newOracle(t *testing.T, json string) *oracle {
 	if !strings.Contains(json, "/") {
 		json = filepath.Join("testdata", json+".json")
 	}
-	o := &oracle{rig: newRigWith(t, loadFile(t, json), Config{Seed: 1, Priorities: 1}), json: json}
+	o := &oracle{bed: newRigWith(t, loadFile(t, json), Config{Seed: 1, Priorities: 1}), json: json}
 	o.say("set_queue_depth 1000000")
 	return o
 }
@@ -49,7 +49,7 @@ func (o *oracle) say(format string, args ...any) { fmt.Fprintf(&o.cli, format+"\
 func num(b []byte) string { return fmt.Sprintf("0x%x", new(big.Int).SetBytes(b)) }
 
 func (o *oracle) insert(table string, keys []string, prio int32, call engine.ActionCall) {
-	o.rig.insert(table, keys, prio, call)
+	o.bed.insert(table, keys, prio, call)
 	t := o.p.Tables()[o.table(table)]
 	e := o.entry(keys, prio, call)
 	var ks []string
@@ -87,7 +87,7 @@ func args(call engine.ActionCall) string {
 }
 
 func (o *oracle) setDefault(table string, call engine.ActionCall) {
-	o.rig.setDefault(table, call)
+	o.bed.setDefault(table, call)
 	o.say("table_set_default %s %s %s", o.p.Tables()[o.table(table)].Name,
 		o.p.Actions()[call.Action].Name, args(call))
 }

@@ -52,14 +52,14 @@ func TestParserPaths(t *testing.T) {
 		{"value set, no member", "09 00 00 aa", info("00", "01", none) + "09 00 00 aa"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, "parse")
+			r := newBed(t, "parse")
 			r.expect(3, c.in, sent{1, c.out})
 		})
 	}
 }
 
 func TestValueSet(t *testing.T) {
-	r := newRig(t, "parse")
+	r := newBed(t, "parse")
 	if err := r.s.SetValueSet(0, [][]byte{{9}, {0x20}}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestParserAgainstSimpleSwitch(t *testing.T) {
 }
 
 func TestParserLoopsEnd(t *testing.T) {
-	r := newRig(t, "parse")
+	r := newBed(t, "parse")
 	// A long stack of labels ends at the stack's size whatever the packet says.
 	r.send(1, "01 00 00 "+strings.Repeat("000000", 1000))
 	if len(r.sent) != 1 {

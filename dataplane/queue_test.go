@@ -13,7 +13,7 @@ import (
 
 // order returns the third octet of the packets that left, which the test
 // numbers, read behind the header copies.p4 adds.
-func (r *rig) order() []string {
+func (r *bed) order() []string {
 	var n []string
 	for _, s := range r.sent {
 		n = append(n, s.data[26:28])
@@ -23,7 +23,7 @@ func (r *rig) order() []string {
 }
 
 // queueRig delays port 1 to 1,000 packets a second in every queue.
-func queueRig(t *testing.T, cfg Config) *rig {
+func queueRig(t *testing.T, cfg Config) *bed {
 	r := newRigWith(t, loadFile(t, "copies"), cfg)
 	r.s.SetQueueRate(1, -1, 1000)
 	return r

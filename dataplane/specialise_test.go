@@ -125,7 +125,7 @@ func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint6
 		s[i] = New(cfg, &got[i])
 		s[i].SetProgram(p)
 		if name == fabricJSON {
-			fabricOracle(&oracle{rig: &rig{t: t, s: s[i], p: p}})
+			fabricOracle(&oracle{bed: &bed{t: t, s: s[i], p: p}})
 		}
 		fill(rand.New(rand.NewPCG(setup, 0)), s[i])
 	}

@@ -22,7 +22,7 @@ func op(n, index int, value string) string {
 }
 
 // result splits what state.p4 answers into its value and its small value.
-func (r *rig) result(n, index int, value string) (string, uint64) {
+func (r *bed) result(n, index int, value string) (string, uint64) {
 	r.t.Helper()
 	got := r.send(4, op(n, index, value))
 	if len(got) != 1 || len(got[0].data) != 48 {
@@ -38,7 +38,7 @@ const (
 )
 
 func TestRegisters(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	r.result(1, 7, v128)
 	if got, _ := r.result(2, 7, zero); got != v128 {
 		t.Errorf("wide register: %s", got)
@@ -94,7 +94,7 @@ func TestRegisters(t *testing.T) {
 }
 
 func TestCounters(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	for range 3 {
 		r.result(6, 299, zero)
 	}
@@ -117,7 +117,7 @@ func TestCounters(t *testing.T) {
 }
 
 func TestMeters(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	m := slices.IndexFunc(r.p.Meters(), func(i engine.MeterInfo) bool { return i.Name == "I.metered" })
 	color := func() uint64 {
 		_, c := r.result(7, 2, zero)
@@ -153,7 +153,7 @@ func TestMeters(t *testing.T) {
 }
 
 func TestDirectMeterAndIdleTimeout(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	tab := r.table("metered_table")
 	e := r.entry(key("00000005"), 0, r.call("colour"))
 	e.IdleTimeout = time.Second
@@ -202,7 +202,7 @@ func TestDirectMeterAndIdleTimeout(t *testing.T) {
 }
 
 func TestHashAlgorithms(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	// Computed with other implementations of the same algorithms.
 	for _, c := range []struct {
 		op, index int
@@ -220,7 +220,7 @@ func TestHashAlgorithms(t *testing.T) {
 }
 
 func TestRandomStaysInRange(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	seen := map[uint64]bool{}
 	for range 200 {
 		_, v := r.result(13, 13, zero)
@@ -238,7 +238,7 @@ func TestRandomStaysInRange(t *testing.T) {
 }
 
 func TestAssertion(t *testing.T) {
-	r := newRig(t, "state")
+	r := newBed(t, "state")
 	r.result(17, 1, zero)
 	r.expect(4, op(17, 0, zero))
 	if st := r.s.Stats(); st.Drops[drop.AssertFailed] != 1 {

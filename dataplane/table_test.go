@@ -12,7 +12,7 @@ import (
 )
 
 func TestBadEntries(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	route, acl := r.table("route"), r.table("acl")
 	fwd := r.call("forward", "0001")
 	for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestBadEntries(t *testing.T) {
 }
 
 func TestDefaultEntry(t *testing.T) {
-	r := newRig(t, "basic")
+	r := newBed(t, "basic")
 	tab := r.table("port")
 	g, changed, err := r.s.DefaultEntry(tab)
 	if err != nil || changed || string(g.Action.Args[0]) != "\x00\x01" {

@@ -75,8 +75,8 @@ func TestEverythingTraced(t *testing.T) {
 // TestTracedAlike sends the same packets through a switch that is traced from
 // time to time and one that is not: frames, digests and all state are the same.
 func TestTracedAlike(t *testing.T) {
-	plain := &oracle{rig: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
-	traced := &oracle{rig: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
+	plain := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
+	traced := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
 	fabricOracle(plain)
 	fabricOracle(traced)
 	seeds := fabricSeeds(t)
@@ -110,13 +110,13 @@ func TestTracedAlike(t *testing.T) {
 				plain.sent)
 		}
 	}
-	if a, b := stateOf(plain.rig), stateOf(traced.rig); a != b {
+	if a, b := stateOf(plain.bed), stateOf(traced.bed); a != b {
 		t.Errorf("traced:\n%s\nplain:\n%s", b, a)
 	}
 }
 
 // stateOf is everything that outlives packets, in words.
-func stateOf(r *rig) string {
+func stateOf(r *bed) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n", r.s.Stats())
 	for i, info := range r.p.Registers() {

@@ -16,7 +16,7 @@ import (
 // TestGoldenTraces compares traces with those of testdata/traces, which are
 // reviewed like code.
 func TestGoldenTraces(t *testing.T) {
-	fabric := func(t *testing.T) *rig {
+	fabric := func(t *testing.T) *bed {
 		r := edgeRig(t, 3)
 		sessions(r, map[uint16]uint32{511: 510, 2: 1})
 		return r
@@ -27,7 +27,7 @@ func TestGoldenTraces(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		rig   func(*testing.T) *rig
+		rig   func(*testing.T) *bed
 		port  uint32
 		frame func(*testing.T) string
 		also  map[string]trace.Options
@@ -41,29 +41,29 @@ func TestGoldenTraces(t *testing.T) {
 		{"drop-parser-error", fabric, 1, func(t *testing.T) string {
 			return treePacket(t, 42, "5a5a5a5a")[:250]
 		}, nil},
-		{"clone-and-multicast", func(t *testing.T) *rig {
+		{"clone-and-multicast", func(t *testing.T) *bed {
 			return copiesRig(t)
 		}, 4, func(*testing.T) string { return "08 00 10 aa" }, nil},
-		{"recirculate", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+		{"recirculate", func(t *testing.T) *bed { return copiesRig(t) }, 4, func(*testing.T) string {
 			return "00 02 10 aa"
 		},
 			map[string]trace.Options{"recirculate-verbose": {Verbose: 2}}},
-		{"drop-in-egress", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+		{"drop-in-egress", func(t *testing.T) *bed { return copiesRig(t) }, 4, func(*testing.T) string {
 			return "00 03 10 aa"
 		},
 			map[string]trace.Options{"drop-in-egress-json": {JSON: true}}},
-		{"no-group", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+		{"no-group", func(t *testing.T) *bed { return copiesRig(t) }, 4, func(*testing.T) string {
 			return "09 00 10 aa"
 		}, nil},
-		{"digest", func(t *testing.T) *rig { return copiesRig(t) }, 4, func(*testing.T) string {
+		{"digest", func(t *testing.T) *bed { return copiesRig(t) }, 4, func(*testing.T) string {
 			return "05 00 10 aa"
 		}, nil},
-		{"queue-full", func(t *testing.T) *rig {
+		{"queue-full", func(t *testing.T) *bed {
 			r := copiesRig(t)
 			r.s.SetQueueDepth(2, -1, 1)
 			return r
 		}, 4, func(*testing.T) string { return "03 00 10 aa" }, nil},
-		{"checksum", func(t *testing.T) *rig { return newRig(t, "checksum") }, 1,
+		{"checksum", func(t *testing.T) *bed { return newBed(t, "checksum") }, 1,
 			func(t *testing.T) string {
 				return ipv4(t, 64, "0a000002", "", "00010002", "0102")
 			}, map[string]trace.Options{"checksum-verbose": {Verbose: 1}}},
@@ -81,7 +81,7 @@ func TestGoldenTraces(t *testing.T) {
 }
 
 // traced sends a frame and returns what happened to it.
-func (r *rig) traced(port uint32, frame string) *trace.Record {
+func (r *bed) traced(port uint32, frame string) *trace.Record {
 	r.t.Helper()
 	var record *trace.Record
 	r.s.SetTracer(trace.NewAssembler(func(t *trace.Record) { record = t }))

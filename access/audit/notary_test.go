@@ -12,17 +12,17 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// notaryWorld is a store with the records 1 to 6 of the chain core, and a notary with a file.
-type notaryWorld struct {
+// notaryBed is a store with the records 1 to 6 of the chain core, and a notary with a file.
+type notaryBed struct {
 	t      *testing.T
 	store  store.Store
 	file   string
 	notary *audit.Notary
 }
 
-func newNotaryWorld(t *testing.T) *notaryWorld {
+func newNotaryBed(t *testing.T) *notaryBed {
 	t.Helper()
-	w := &notaryWorld{t: t, store: store.NewMemory(), file: filepath.Join(t.TempDir(), "noted")}
+	w := &notaryBed{t: t, store: store.NewMemory(), file: filepath.Join(t.TempDir(), "noted")}
 	write(t, w.store, 1, 6)
 	w.restart()
 	w.note("")
@@ -30,7 +30,7 @@ func newNotaryWorld(t *testing.T) *notaryWorld {
 }
 
 // restart has another notary, which knows what the store and the file say.
-func (w *notaryWorld) restart() {
+func (w *notaryBed) restart() {
 	w.t.Helper()
 	var err error
 	if w.notary, err = audit.NewNotary(w.store, w.file); err != nil {
@@ -39,7 +39,7 @@ func (w *notaryWorld) restart() {
 }
 
 // note has the notary look at the chains; it finds the fault, "" for none.
-func (w *notaryWorld) note(fault string) {
+func (w *notaryBed) note(fault string) {
 	w.t.Helper()
 	faults, err := w.notary.Note(w.t.Context(), began)
 	if text := strings.Join(faults, "; "); err != nil || (text == "") != (fault == "") ||
@@ -49,7 +49,7 @@ func (w *notaryWorld) note(fault string) {
 }
 
 // verify has a client check the chains; it finds the fault, "" for none.
-func (w *notaryWorld) verify(fault string) {
+func (w *notaryBed) verify(fault string) {
 	w.t.Helper()
 	text := strings.Join(audit.Verify(read(w.t, w.store)), "; ")
 	if (text == "") != (fault == "") || !strings.Contains(text, fault) {
@@ -58,7 +58,7 @@ func (w *notaryWorld) verify(fault string) {
 }
 
 // remove removes all records whose keys begin with a text.
-func (w *notaryWorld) remove(prefixes ...string) {
+func (w *notaryBed) remove(prefixes ...string) {
 	w.t.Helper()
 	for _, prefix := range prefixes {
 		list, _, err := w.store.List(w.t.Context(), prefix)
@@ -82,18 +82,18 @@ const (
 // cluster's record, the notary and its file is left.
 func TestChainThatIsGone(t *testing.T) {
 	const gone = "chain core is gone: 6 records of it were noted"
-	w := newNotaryWorld(t)
+	w := newNotaryBed(t)
 	w.verify("")
 	w.remove(everything)
 	w.verify(gone)
 	w.note(gone)
 
-	w = newNotaryWorld(t)
+	w = newNotaryBed(t)
 	w.remove(everything, noted)
 	w.note(gone)
 	w.verify(gone) // the notary has restored the record
 
-	w = newNotaryWorld(t)
+	w = newNotaryBed(t)
 	w.remove(everything, noted)
 	w.restart()
 	w.note(gone)
@@ -106,7 +106,7 @@ func TestChainThatIsGone(t *testing.T) {
 	w.verify("record 6 is not the one that was noted")
 
 	// Without a file the last that knows is the cluster's record.
-	w = newNotaryWorld(t)
+	w = newNotaryBed(t)
 	w.remove(everything)
 	w.file = ""
 	w.restart()
@@ -115,7 +115,7 @@ func TestChainThatIsGone(t *testing.T) {
 
 // TestNotary: it notes what is new, also in its file, and what was pruned is no fault.
 func TestNotary(t *testing.T) {
-	w := newNotaryWorld(t)
+	w := newNotaryBed(t)
 	write(t, w.store, 7, 9)
 	w.verify("") // what is not noted yet is no fault
 	w.note("")
@@ -163,7 +163,7 @@ func TestNotary(t *testing.T) {
 // TestAnotherChain: a chain that was written anew, with as many records or with others before its
 // end, is not the one that was noted.
 func TestAnotherChain(t *testing.T) {
-	w := newNotaryWorld(t)
+	w := newNotaryBed(t)
 	w.remove(everything)
 	write(t, w.store, 101, 106)
 	w.note("record 6 is not the one that was noted")

@@ -11,8 +11,8 @@ import (
 )
 
 // benchTable makes the table of a program large enough, and its entries.
-func benchTable(b *testing.B, name string, entries int) (*rig, int) {
-	r := newRig(b, "basic")
+func benchTable(b *testing.B, name string, entries int) (*bed, int) {
+	r := newBed(b, "basic")
 	i := r.table(name)
 	r.p.tables[i].size = entries
 	return r, i
@@ -39,7 +39,7 @@ func routeKey(i uint64) (addr []byte, prefix int) {
 // BenchmarkLookup is the time of one lookup, of an entry that is there or, of
 // a classifier, of a key that meets none.
 func BenchmarkLookup(b *testing.B) {
-	run := func(name string, table string, entries int, insert func(r *rig, t, i int),
+	run := func(name string, table string, entries int, insert func(r *bed, t, i int),
 		key func(i uint64) [][]byte, hit bool) {
 		b.Run(name, func(b *testing.B) {
 			r, ti := benchTable(b, table, entries)
@@ -65,7 +65,7 @@ func BenchmarkLookup(b *testing.B) {
 			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
-	insert := func(r *rig, t int, e Entry) {
+	insert := func(r *bed, t int, e Entry) {
 		if err := r.s.InsertEntry(t, e); err != nil {
 			b.Fatal(err)
 		}
@@ -75,13 +75,13 @@ func BenchmarkLookup(b *testing.B) {
 			return [][]byte{{byte(i >> 21), byte(i >> 13)}, {byte(i>>8) & 31, byte(i)}}
 		}
 		run(map[int]string{1000: "exact-1k", 1_000_000: "exact-1M"}[n], "port", n,
-			func(r *rig, t, i int) {
+			func(r *bed, t, i int) {
 				k := exact(uint64(i))
 				insert(r, t, Entry{Match: []Match{{Value: k[0]}, {Value: k[1]}},
 					Target: Target{Action: r.call("set_vrf", "0001")}})
 			}, exact, true)
 	}
-	run("lpm-10k", "route", 10_000, func(r *rig, t, i int) {
+	run("lpm-10k", "route", 10_000, func(r *bed, t, i int) {
 		a, p := routeKey(uint64(i))
 		if p == 48 && i/3 >= 1021 {
 			a[15], p = byte(i), 128
@@ -94,7 +94,7 @@ func BenchmarkLookup(b *testing.B) {
 		name  string
 		masks int
 	}{{"acl-500-of-4-masks-miss", 4}, {"acl-500-of-500-masks-miss", 500}} {
-		run(c.name, "acl", 500, func(r *rig, t, i int) {
+		run(c.name, "acl", 500, func(r *bed, t, i int) {
 			rng := rand.New(rand.NewPCG(uint64(i), 0))
 			m := i % c.masks
 			mask := bitfield.Prefix(128, 128-m%64)

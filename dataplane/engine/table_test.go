@@ -40,7 +40,7 @@ func TestTablesAgainstLinearSearch(t *testing.T) {
 	}{{"route", 3}, {"acl", 3}, {"acl", 1}, {"port", 3}} {
 		name := c.name
 		t.Run(fmt.Sprint(name, c.masks), func(t *testing.T) {
-			r := newRig(t, "basic")
+			r := newBed(t, "basic")
 			ti := r.table(name)
 			tab := r.p.tables[ti]
 			tab.size = 100_000

@@ -41,23 +41,23 @@ func (l *listener) Feedback(_ time.Duration, id PathID, s Signal) {
 	l.signals, l.ids = append(l.signals, s), append(l.ids, id)
 }
 
-// gate is a window that is open or shut.
-type gate struct {
+// valve is a window that is open or shut.
+type valve struct {
 	FixedWindow
 	open bool
 }
 
-func (g *gate) Window() int {
+func (g *valve) Window() int {
 	if g.open {
 		return 1 << 30
 	}
 	return 0
 }
-func (g *gate) MaxWindow() int { return 1 << 30 }
+func (g *valve) MaxWindow() int { return 1 << 30 }
 
 // TestSchedule: the states and transitions of figure 4 (§8.3).
 func TestSchedule(t *testing.T) {
-	w := &gate{}
+	w := &valve{}
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
 	expect := func(what string, want Schedule) {
 		t.Helper()
@@ -353,7 +353,7 @@ func TestReadyQueuePairsRotate(t *testing.T) {
 		}
 		order = append(order, p.BTH.DestQPN)
 	})
-	shut := &gate{}
+	shut := &valve{}
 	var qps []*QP
 	for i, packets := range []int{2, 6, 4, 4} {
 		c := testQPConfig(0, 1, 1)

@@ -23,7 +23,7 @@ type egress struct {
 }
 
 // switched makes every plane a switch with such ports.
-func (l *lab) switched(rate float64, bdp int) {
+func (l *bed) switched(rate float64, bdp int) {
 	for i := range l.planes {
 		p := &l.planes[i]
 		for to := range l.hosts {
@@ -36,7 +36,7 @@ func (l *lab) switched(rate float64, bdp int) {
 }
 
 // take puts a frame into a queue, or trims or drops it.
-func (g *egress) take(l *lab, f []byte) {
+func (g *egress) take(l *bed, f []byte) {
 	classes := packet.DefaultDSCPClasses()
 	dscp := packet.DSCP(f[packet.EthernetLen]<<4 | f[packet.EthernetLen+1]>>4)
 	switch {
@@ -59,7 +59,7 @@ func (g *egress) take(l *lab, f []byte) {
 }
 
 // next sends the frame that is first.
-func (g *egress) next(l *lab) {
+func (g *egress) next(l *bed) {
 	if g.busy {
 		return
 	}

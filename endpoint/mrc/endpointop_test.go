@@ -15,7 +15,7 @@ import (
 // TestEVProbes: an EV probe is answered by another host, whatever its DSCP, and matched by its
 // identifier; one that is lost is given up (§7.3, §7.4.7).
 func TestEVProbes(t *testing.T) {
-	l := newLab(t, 1, 2, 2)
+	l := newBed(t, 1, 2, 2)
 	l.planes[0].delay, l.planes[1].dead = 3*time.Microsecond, true
 	var requests, responses []packet.MRC
 	l.tap = func(_ time.Duration, from, _ int, frame []byte) bool {
@@ -81,7 +81,7 @@ func TestEVProbes(t *testing.T) {
 // TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never
 // sent twice (§7.4.8).
 func TestPortStatus(t *testing.T) {
-	l := newLab(t, 1, 2, 3)
+	l := newBed(t, 1, 2, 3)
 	qps := l.pair(0, 1, nil)
 	if got := l.hosts[0].PeerPorts(testAddr(1)); !got.Has(1) || !got.Has(31) {
 		t.Errorf("ports of a peer that has said nothing: %#x", got)
@@ -186,7 +186,7 @@ func TestDeniedPorts(t *testing.T) {
 // TestEndpointPaths: the owner chooses where answers to endpoint requests go, or that there is no
 // way; probes have timeouts of their own.
 func TestEndpointPaths(t *testing.T) {
-	l := newLab(t, 1, 2, 2)
+	l := newBed(t, 1, 2, 2)
 	ok := true
 	l.hosts[1].cfg.EndpointPath = func(_ time.Duration, peer netip.Addr, back Path,
 		ports packet.PortMask) (Path, bool) {

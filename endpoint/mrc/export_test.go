@@ -34,7 +34,7 @@ type Incast struct {
 func RunIncast(t testing.TB, seed uint64, senders, planes, octets int, rate float64,
 	delay time.Duration, congestion func() Congestion, sprayer func(seed uint64, planes int) Sprayer) (
 	Incast, error) {
-	l := newLab(t, seed, senders+1, planes)
+	l := newBed(t, seed, senders+1, planes)
 	for i := range l.planes {
 		l.planes[i].delay = delay
 	}

@@ -402,7 +402,7 @@ func TestWorkRequests(t *testing.T) {
 // MUST NOT be removed except when in IDLE state, unless the QP has transitioned to ERROR state",
 // OCP MRC 1.0, section 8.3, MRC-121). What is refused changes nothing.
 func TestRemoval(t *testing.T) {
-	w := &gate{}
+	w := &valve{}
 	start := func() *solo {
 		return newSolo(t, func(c *QPConfig) {
 			c.Congestion, c.LinearRetries, c.ExponentialRetries = w, 0, 0

@@ -82,7 +82,7 @@ func TestSACKLoss(t *testing.T) {
 // not, and counts as in flight no more (§7.4.4, §8.4).
 func TestResendSaved(t *testing.T) {
 	for _, how := range []string{"bitmap", "cumulative", "transport"} {
-		w := &gate{open: true}
+		w := &valve{open: true}
 		s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
 		s.write(3)
 		out := s.settle(time.Microsecond)

@@ -386,7 +386,7 @@ func TestSince(t *testing.T) {
 // TestScheduleOfAnACK: a queue pair all of whose packets have arrived is active again when it must
 // ask for the transport ACK (figure 4).
 func TestScheduleOfAnACK(t *testing.T) {
-	w := &gate{open: true}
+	w := &valve{open: true}
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
 	s.write(1)
 	out := s.settle(time.Microsecond)

@@ -12,7 +12,7 @@ import (
 
 // TestTransfer: one WRITE and one WRITE with Immediate over a clean network, each packet sent once.
 func TestTransfer(t *testing.T) {
-	l := newLab(t, 1, 2, 2)
+	l := newBed(t, 1, 2, 2)
 	qps := l.pair(0, 1, nil)
 	memory := l.region(1, 1<<20)
 	data := pattern(300_001, 1)
@@ -86,7 +86,7 @@ var trivial = ends{
 
 func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	hosts := 2 + int(seed%3)
-	l := newLab(t, seed, hosts, 1+int(seed%4))
+	l := newBed(t, seed, hosts, 1+int(seed%4))
 	rng := l.rng
 	for i := range l.planes {
 		p := &l.planes[i]

@@ -22,7 +22,7 @@ type reports struct {
 func (r *reports) EVEvent(e hostapi.EVEvent)      { r.events = append(r.events, e) }
 func (r *reports) PortStatus(up hostapi.PortMask) { r.ports = append(r.ports, up) }
 
-func both(f *nictest.Fabric, count, ports int) {
+func both(f *nictest.Bed, count, ports int) {
 	for i := range 2 {
 		f.Hold(i, hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("p", count, ports, 1-i)}})
 	}

@@ -19,14 +19,14 @@ import (
 
 // transfer is a WRITE from one NIC to another.
 type transfer struct {
-	f            *nictest.Fabric
+	f            *nictest.Bed
 	from         int
 	qp           *mrc.QP
 	data, memory []byte
 	complete     bool
 }
 
-func write(t *testing.T, f *nictest.Fabric, from, to int, qp *mrc.QP, octets int) *transfer {
+func write(t *testing.T, f *nictest.Bed, from, to int, qp *mrc.QP, octets int) *transfer {
 	t.Helper()
 	x := &transfer{f: f, from: from, qp: qp, data: make([]byte, octets), memory: make([]byte, octets)}
 	rng := rand.New(rand.NewPCG(1, uint64(octets)))

@@ -140,7 +140,7 @@ func TestRateRecovery(t *testing.T) {
 
 // TestCongestionLoop: marks on the way make the sender slow down, and it recovers when they end.
 func TestCongestionLoop(t *testing.T) {
-	l := newLab(t, 3)
+	l := newBed(t, 3)
 	q := l.pair(nil)
 	l.region(1, 0, 1, 1<<20, verbs.AccessRemoteWrite)
 	l.links[0].mark = 1

@@ -28,7 +28,7 @@ func TestTransferUnderFaults(t *testing.T) {
 
 // transferUnderFaults is one run; it adds to happened what it met.
 func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) {
-	l := newLab(t, seed)
+	l := newBed(t, seed)
 	pmtu := 256 << l.rng.IntN(5)
 	psn := [2]uint32{l.rng.Uint32() & packet.PSNMask,
 		packet.PSNAdd(0, -1-l.rng.IntN(40))}[l.rng.IntN(2)]
@@ -165,7 +165,7 @@ func transferUnderFaults(t *testing.T, seed uint64, happened map[string]uint64) 
 func TestDeterministic(t *testing.T) {
 	trace := func() []byte {
 		var b bytes.Buffer
-		l := newLab(t, 7)
+		l := newBed(t, 7)
 		for i := range l.links {
 			l.links[i].loss, l.links[i].jitter, l.links[i].reorder = 0.05, 2000, true
 			l.links[i].tap = func(now time.Duration, frame []byte) bool {

@@ -285,7 +285,7 @@ func TestEmptyWrite(t *testing.T) {
 // TestJoin: a queue pair whose RQPSN is the first of a message takes this one and all later ones;
 // one in the middle of a message does not.
 func TestJoin(t *testing.T) {
-	l := newLab(t, 1)
+	l := newBed(t, 1)
 	q := l.pair(func(_ int, c *QPConfig) { c.PMTU, c.SQPSN, c.RQPSN = 256, 0x50, 0x50 })
 	l.region(1, 0, 1, 2048, verbs.AccessRemoteWrite)
 	mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: l.bytes(600), RKey: 1})

@@ -33,8 +33,8 @@ type from struct {
 
 func (f *from) RemoteAddr() net.Addr { return f.addr }
 
-// world is a listener with clients.
-type world struct {
+// bed is a listener with clients.
+type bed struct {
 	t    *testing.T
 	l    *Listener
 	p    *pipes
@@ -43,8 +43,8 @@ type world struct {
 	ends []net.Conn // of the clients
 }
 
-func newWorld(t *testing.T, limits Limits) *world {
-	w := &world{t: t, p: &pipes{next: make(chan net.Conn, 1)}}
+func newBed(t *testing.T, limits Limits) *bed {
+	w := &bed{t: t, p: &pipes{next: make(chan net.Conn, 1)}}
 	w.l = New(w.p, limits, func(r Reason) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, limits Limits) *world {
 }
 
 // dial connects from an address; the connection is nil when it was refused.
-func (w *world) dial(addr string) *Conn {
+func (w *bed) dial(addr string) *Conn {
 	w.t.Helper()
 	near, far := net.Pipe()
 	w.ends = append(w.ends, near)
@@ -75,7 +75,7 @@ func open(c *Conn) bool {
 	return !c.gone
 }
 
-func (w *world) check(all, strangers int, why ...Reason) {
+func (w *bed) check(all, strangers int, why ...Reason) {
 	w.t.Helper()
 	a, s := w.l.Open()
 	w.mu.Lock()
@@ -90,7 +90,7 @@ func (w *world) check(all, strangers int, why ...Reason) {
 // known.
 func TestStrangersMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{Connections: 100, Strangers: 3, PerClient: 100})
+		w := newBed(t, Limits{Connections: 100, Strangers: 3, PerClient: 100})
 		known := w.dial("192.0.2.1:1")
 		known.Trust()
 		a, b, c := w.dial("192.0.2.1:2"), w.dial("192.0.2.2:3"), w.dial("192.0.2.3:4")
@@ -121,7 +121,7 @@ func TestStrangersMakeRoom(t *testing.T) {
 // TestFull: when all are known, who comes is refused.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{Connections: 3, Strangers: 3, PerClient: 3})
+		w := newBed(t, Limits{Connections: 3, Strangers: 3, PerClient: 3})
 		a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
 		a.Trust()
 		b.Trust()
@@ -151,7 +151,7 @@ func TestFull(t *testing.T) {
 // TestPerClient: one address, and one /64, has its share, and disturbs nobody else.
 func TestPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Limits{Connections: 100, Strangers: 100, PerClient: 2})
+		w := newBed(t, Limits{Connections: 100, Strangers: 100, PerClient: 2})
 		other := w.dial("192.0.2.1:1")
 		for i := range 10 {
 			w.dial(fmt.Sprintf("[2001:db8::%d]:7", i+1))
@@ -173,7 +173,7 @@ func TestPerClient(t *testing.T) {
 }
 
 func TestAcceptAndOf(t *testing.T) {
-	w := newWorld(t, Limits{Connections: 2, Strangers: 2, PerClient: 2})
+	w := newBed(t, Limits{Connections: 2, Strangers: 2, PerClient: 2})
 	near, far := net.Pipe()
 	w.ends = append(w.ends, near)
 	w.p.next <- far

@@ -24,7 +24,7 @@ import (
 
 // attended is a world whose controller decides, and the attendants of two others.
 type attended struct {
-	*world
+	*bed
 	listeners [2]*bufconn.Listener
 	at        atomic.Int64 // where hosts connect
 	dials     [2]atomic.Int64
@@ -32,7 +32,7 @@ type attended struct {
 
 // newAttended returns such a world. Hosts report their counters after an interval; 0: they do not.
 func newAttended(t *testing.T, counts time.Duration) *attended {
-	w := &attended{world: newWorld(t, func(c *hosts.Config) {
+	w := &attended{bed: newBed(t, func(c *hosts.Config) {
 		c.RetryInterval, c.CountsInterval = time.Second, counts
 	})}
 	inv := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 2})

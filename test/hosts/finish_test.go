@@ -28,7 +28,7 @@ func TestLastWords(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"counters": time.Hour, "no counters": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, func(c *hosts.Config) { c.CountsInterval = interval })
+				w := newBed(t, func(c *hosts.Config) { c.CountsInterval = interval })
 				first := state(t, 3, 8)
 				ev := first.Profiles[1].EVs[2]
 				e := &agenttest.Endpoint{}
@@ -64,7 +64,7 @@ func TestLastWords(t *testing.T) {
 // TestFinishAlone: an agent without a stream ends at once.
 func TestFinishAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		deaf := make(chan struct{})
 		defer close(deaf)
 		h := w.host("h1", &agenttest.Endpoint{}, func(_ int, c *cuttable) { c.stalled = deaf })
@@ -86,7 +86,7 @@ func TestFinishAlone(t *testing.T) {
 // TestFinishUnheard: an agent waits for a controller that takes its time, until it is told to end.
 func TestFinishUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		busy := make(chan struct{})
 		w.observer.OnApplied = func(string, hostapi.Version) { <-busy }
 		h := w.host("h1", &agenttest.Endpoint{}, nil)

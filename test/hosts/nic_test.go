@@ -26,7 +26,7 @@ import (
 // fabric is two MRC hosts of a Clos with two planes, whose clock runs in a bubble, and the stream
 // to each of them.
 type fabric struct {
-	*world
+	*bed
 	lab   *lab.World
 	clock *lab.Clock
 	hosts *lab.Subscribers
@@ -71,7 +71,7 @@ func newFabric(t *testing.T, change func(*hosts.Config)) *fabric {
 	}
 	control.Stop()
 	f := &fabric{
-		world: newWorld(t, change), lab: w, denied: make(map[string]map[hostapi.EV]bool),
+		bed: newBed(t, change), lab: w, denied: make(map[string]map[hostapi.EV]bool),
 		sent: map[string]map[hostapi.EV]bool{"H1": {}, "H2": {}},
 	}
 	f.observer.OnApplied = func(host string, _ hostapi.Version) { f.applied(host) }

@@ -27,7 +27,7 @@ func check(t *testing.T, got []string, want ...string) {
 // TestSubscribe: a host gets a snapshot, then deltas, and what it says arrives.
 func TestSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, func(c *hosts.Config) { c.CountsInterval = time.Second })
+		w := newBed(t, func(c *hosts.Config) { c.CountsInterval = time.Second })
 		first := state(t, 3, 8)
 		if err := w.server.Set("h1", first); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestSubscribe(t *testing.T) {
 // keeps what it has while the controller is gone.
 func TestControllerGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		first := deny(t, state(t, 2, 8), 1)
 		_ = w.server.Set("h1", first)
 		h := w.host("h1", &agenttest.Endpoint{}, nil)
@@ -129,7 +129,7 @@ func TestControllerGone(t *testing.T) {
 // TestResume: a stream that was cut is taken up by version.
 func TestResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		s := state(t, 4, 16)
 		_ = w.server.Set("h1", s)
 		h := w.host("h1", &agenttest.Endpoint{}, nil)
@@ -164,7 +164,7 @@ func TestCutInSnapshot(t *testing.T) {
 		if len(parts) < 2 {
 			t.Fatalf("%d parts", len(parts))
 		}
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		_ = w.server.Set("h1", s)
 		var tries atomic.Int64
 		h := w.host("h1", &agenttest.Endpoint{}, func(i int, c *cuttable) {
@@ -185,7 +185,7 @@ func TestCutInSnapshot(t *testing.T) {
 // TestSlowHost: what a host misses while it is slow is one delta, to the last state.
 func TestSlowHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		slow := make(chan struct{})
 		e := &agenttest.Endpoint{}
 		e.Applied = func(s *hostapi.State) {
@@ -216,7 +216,7 @@ func TestSlowHost(t *testing.T) {
 // TestSilentHost: a host that does not answer loses its stream, and begins where it was.
 func TestSilentHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		stuck := make(chan struct{})
 		e := &agenttest.Endpoint{}
 		e.Applied = func(s *hostapi.State) {
@@ -249,7 +249,7 @@ func TestSilentHost(t *testing.T) {
 // come.
 func TestNewerStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		s := state(t, 1, 8)
 		_ = w.server.Set("h1", s)
 		old := w.host("h1", &agenttest.Endpoint{}, nil)
@@ -277,7 +277,7 @@ func TestNewerStream(t *testing.T) {
 // TestRefusal: one bad profile holds up nothing but itself.
 func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}
 		e.Device.EVMaxCountProfile = 16
 		w.observer.OnHello = func(string, *hostapi.Hello) {}
@@ -316,7 +316,7 @@ func TestRefusal(t *testing.T) {
 // are gone, and is tried again.
 func TestBusyDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		w := newBed(t, nil)
 		var busy atomic.Bool
 		busy.Store(true)
 		e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}

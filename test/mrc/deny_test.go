@@ -23,7 +23,7 @@ func TestLinkWithdrawn(t *testing.T) {
 	long(t)
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
-			run(t, func(m *inventory.MRC) { m.Mode = mode }, func(t *testing.T, f *fabric) {
+			run(t, func(m *inventory.MRC) { m.Mode = mode }, func(t *testing.T, f *bed) {
 				if !f.deniesNothing() {
 					t.Fatal("EVs are denied from the start")
 				}
@@ -51,7 +51,7 @@ func TestLinkWithdrawn(t *testing.T) {
 	}
 }
 
-func (f *fabric) linkBetween(a, b string) api.Link {
+func (f *bed) linkBetween(a, b string) api.Link {
 	f.t.Helper()
 	at := func(node string) []api.Link {
 		f.t.Helper()
@@ -74,7 +74,7 @@ func (f *fabric) linkBetween(a, b string) api.Link {
 	return api.Link{}
 }
 
-func (f *fabric) admin(t mrc.Target, s api.AdminState) error {
+func (f *bed) admin(t mrc.Target, s api.AdminState) error {
 	switch {
 	case t.Link != "":
 		return putAdmin[api.Link](f, string(t.Link), s)
@@ -86,7 +86,7 @@ func (f *fabric) admin(t mrc.Target, s api.AdminState) error {
 	return putAdmin[api.HostPort](f, fmt.Sprintf("%s/%d", t.Host, t.Port), s)
 }
 
-func putAdmin[V any](f *fabric, name string, s api.AdminState) error {
+func putAdmin[V any](f *bed, name string, s api.AdminState) error {
 	things := kind.Of[api.AdminSpec, V](f.mrc.Kinds())
 	_, _, err := things.Put(f.t.Context(), name, api.AdminSpec{Admin: s}, resource.Precondition{})
 	return err

@@ -33,7 +33,7 @@ func (w *watched) Arrived(time.Duration, *lab.Wire, []byte) {}
 // comes back and is used again.
 func TestDrain(t *testing.T) {
 	long(t)
-	run(t, nil, func(t *testing.T, f *fabric) {
+	run(t, nil, func(t *testing.T, f *bed) {
 		link := f.linkBetween("P2-T0-2", "P2-T1-1")
 		tap := &watched{a: "P2-T0-2", b: "P2-T1-1"}
 		f.do(func() { f.world.AddTap(tap) })
@@ -82,7 +82,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainLastPath: what is the last way between hosts is not drained, and nothing has changed.
 func TestDrainLastPath(t *testing.T) {
-	run(t, nil, func(t *testing.T, f *fabric) {
+	run(t, nil, func(t *testing.T, f *bed) {
 		if err := f.admin(mrc.Target{Plane: 1}, api.AdminDrained); err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestDrainLastPath(t *testing.T) {
 	})
 }
 
-func (f *fabric) planes() []api.Plane {
+func (f *bed) planes() []api.Plane {
 	out, err := kind.Views[api.Plane](f.t.Context(), f.mrc.Kinds())
 	if err != nil {
 		f.t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // members are controllers that serve hosts and do not decide, in the bubble of a fabric whose own
 // controller does.
 type members struct {
-	f        *fabric
+	f        *bed
 	all      []*hostrelay.Relay
 	streams  []*bufconn.Listener
 	accepted atomic.Int64 // connections of hosts
@@ -35,7 +35,7 @@ type members struct {
 }
 
 // startMembers starts members. Hosts take turns among them.
-func startMembers(f *fabric, n int) *members {
+func startMembers(f *bed, n int) *members {
 	t := f.t
 	m := &members{f: f}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -119,7 +119,7 @@ const denial = 10 * time.Millisecond
 
 // runMembers runs a test on a fabric whose four hosts are connected to three controllers, none of
 // which decides.
-func runMembers(t *testing.T, test func(*testing.T, *fabric)) {
+func runMembers(t *testing.T, test func(*testing.T, *bed)) {
 	withMembers(t, 3, func(m *inventory.MRC) { m.Restore.Hold = api.Duration(time.Second) }, test)
 }
 
@@ -127,7 +127,7 @@ func runMembers(t *testing.T, test func(*testing.T, *fabric)) {
 // none is there, or the decider learns nothing, and use it again when it was up for long enough;
 // they stay connected, and hold the next decider's states as soon as there is one.
 func TestMembersDeny(t *testing.T) {
-	runMembers(t, func(t *testing.T, f *fabric) {
+	runMembers(t, func(t *testing.T, f *bed) {
 		connections := f.members.accepted.Load()
 		f.setLink("P1-T0-1", "P1-T1-1", false)
 		f.until(denial, "hosts deny the link that the decider sees fail too", func() bool {
@@ -176,7 +176,7 @@ func TestMembersDeny(t *testing.T) {
 
 // TestMembersKeep: what the decider denies stays denied when it goes, until another one decides.
 func TestMembersKeep(t *testing.T) {
-	runMembers(t, func(t *testing.T, f *fabric) {
+	runMembers(t, func(t *testing.T, f *bed) {
 		link := f.linkBetween("P1-T0-1", "P1-T1-2")
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
@@ -206,7 +206,7 @@ func TestMembersKeep(t *testing.T) {
 
 // TestMembersPorts: members deny the ports of hosts and switches that gNMI reports down.
 func TestMembersPorts(t *testing.T) {
-	runMembers(t, func(t *testing.T, f *fabric) {
+	runMembers(t, func(t *testing.T, f *bed) {
 		var port uint32
 		for _, l := range f.world.Network.Links {
 			if l.A == "P1-T0-1" && l.B == "P1-T1-1" {

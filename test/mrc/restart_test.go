@@ -15,7 +15,7 @@ import (
 )
 
 // same reports whether hosts hold what they held.
-func (f *fabric) same(states map[string]*hostapi.State) bool {
+func (f *bed) same(states map[string]*hostapi.State) bool {
 	for name, s := range f.states() {
 		if !s.Equal(states[name]) {
 			return false
@@ -32,7 +32,7 @@ func TestControllerRestart(t *testing.T) {
 	network := nscc.DefaultConfig(nscc.Network{Rate: 2e8, RTT: 200 * time.Microsecond, MTU: 1024})
 	cc := api.CCProfileSpecOf(&hostapi.CCProfile{Name: "slow", Algorithm: hostapi.AlgorithmNSCC,
 		NSCC: network.Profile()})
-	run(t, func(m *inventory.MRC) { m.CCProfile = "slow" }, func(t *testing.T, f *fabric) {
+	run(t, func(m *inventory.MRC) { m.CCProfile = "slow" }, func(t *testing.T, f *bed) {
 		link := f.linkBetween("P1-T0-1", "P1-T1-2")
 		if err := f.admin(mrc.Target{Link: link.ID}, api.AdminDrained); err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestControllerRestart(t *testing.T) {
 // when there is one again.
 func TestLinkLostDuringRestart(t *testing.T) {
 	long(t)
-	run(t, nil, func(t *testing.T, f *fabric) {
+	run(t, nil, func(t *testing.T, f *bed) {
 		f.stop()
 		var err error
 		f.do(func() { err = f.world.SetLink("P1-T0-1", "P1-T1-2", false) })

@@ -13,7 +13,7 @@ import (
 // TestStoreHangs: hosts deny a lost link as fast as ever while the store hangs in the middle of a
 // change, and after it has failed. Changes are refused then, whatever the store does.
 func TestStoreHangs(t *testing.T) {
-	run(t, nil, func(t *testing.T, f *fabric) {
+	run(t, nil, func(t *testing.T, f *bed) {
 		link := mrc.Target{Link: f.linkBetween("P2-T0-2", "P2-T1-1").ID}
 		lose := func(a, b string) {
 			t.Helper()

@@ -9,14 +9,14 @@ import (
 
 // traffic is writes of all hosts to all others, that go on until they are done.
 type traffic struct {
-	f    *fabric
+	f    *bed
 	mesh *lab.Mesh
 	stop chan struct{}
 	done chan struct{}
 }
 
 // traffic starts writes of so many octets each.
-func (f *fabric) traffic(octets int) *traffic {
+func (f *bed) traffic(octets int) *traffic {
 	f.t.Helper()
 	qp := nic.DefaultQPConfig()
 	qp.PMTU = 1024
@@ -91,7 +91,7 @@ func (x *traffic) progress() (p float64) {
 }
 
 // lost is how many packets were lost so far, on wires and in switches, whatever hosts made of that.
-func (f *fabric) lost() (n uint64) {
+func (f *bed) lost() (n uint64) {
 	f.t.Helper()
 	f.do(func() {
 		for _, w := range f.world.Wires() {

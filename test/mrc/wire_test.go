@@ -19,7 +19,7 @@ func TestCodepointsReachHosts(t *testing.T) {
 		// so that there is something to trim
 		m.Classes.DataPackets, m.Classes.ECNMin, m.Classes.ECNMax = 8, 2, 6
 	}
-	run(t, change, func(t *testing.T, f *fabric) {
+	run(t, change, func(t *testing.T, f *bed) {
 		x := f.traffic(200_000)
 		x.finish(20 * time.Second)
 		f.do(func() {

@@ -135,10 +135,7 @@ it has read of the store, where none decides.`)
 		return c
 	}
 	groups, switches := []completion{names.of("groups")}, []completion{names.of("switches")}
-	add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, nil,
-		func(ctx context.Context, _ []string) error {
-			return object(ctx, v, client.Path("v1", "topology"), topologyTable)
-		})
+	addTopology(v, add)
 	add("tree NAME", "The tree of a multicast group", 1, groups,
 		func(ctx context.Context, args []string) error {
 			return object(ctx, v, groupPath(args[0])+"/tree", treeTable)

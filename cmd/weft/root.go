@@ -69,7 +69,7 @@ RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env),
 		newDelete(env), newReset(env), newReplace(env), newDrain(env), newUndrain(env), newWatch(env),
 		newTop(env), newHealth(env), newBackup(env), newLogin(env), newLogout(env), newWhoami(env),
-		newToken(env), newUser(env), newAudit(env)} {
+		newToken(env), newUser(env), newAudit(env), newSlurm(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}

@@ -138,6 +138,14 @@ func (m *Multipath) Cut(node topology.NodeID, port uint32) {
 	m.settle()
 }
 
+// Mend takes the port of a switch up again.
+func (m *Multipath) Mend(node topology.NodeID, port uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.core.SetPorts(node, map[uint32]bool{port: true})
+	m.settle()
+}
+
 // Bad makes a host find an EV of a profile bad.
 func (m *Multipath) Bad(host, profile, text string) error {
 	m.mu.Lock()

@@ -34,6 +34,8 @@ var allowed = map[string][]string{
 	"cluster":    {"internal", "store", "controller", "southbound"},
 	"controller": {"internal", "access", "api", "store", "topology", "southbound", "packet", "p4",
 		"hostapi", "controller/reconcile"},
+	// what schedulers get, as clients of the API
+	"scheduler":  {"internal", "api", "api/client"},
 	"northbound": {"internal", "access", "api", "controller", "topology", "hostapi", "telemetry"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop",
 		"dataplane/engine", "dataplane/queue", "dataplane/trace"},

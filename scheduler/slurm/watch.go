@@ -1,0 +1,119 @@
+package slurm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/damping"
+	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/scheduler"
+)
+
+// Config is when nodes are drained and resumed.
+type Config struct {
+	// Hold is how long the NICs of a host must have been out of use before its node is drained.
+	Hold time.Duration
+	// Recover is how long they must have been in use before it is resumed: the first time, and
+	// doubled each time that it is drained again, up to MaxRecover, until it was not for Calm.
+	Recover, MaxRecover, Calm time.Duration
+	// MostPercent of all nodes are drained at once at most, but one at least: where more are out of
+	// use together, the network between them and the controller is a likelier cause than they are.
+	MostPercent int
+}
+
+// DefaultConfig returns the default configuration.
+func DefaultConfig() Config {
+	return Config{Hold: 30 * time.Second, Recover: time.Minute, MaxRecover: 30 * time.Minute,
+		Calm: 2 * time.Hour, MostPercent: 10}
+}
+
+// Action is what is to be done with a node.
+type Action struct {
+	Node   string
+	Reason string // to drain it with, and empty to resume it
+}
+
+// Watcher decides which nodes are drained and resumed. It has no clock: times are passed in. It can
+// be made anew at any time, since a node that it has drained says so in its reason.
+type Watcher struct {
+	cfg   Config
+	began time.Time
+	hosts map[string]*health
+}
+
+// health is what a watcher has seen of a host.
+type health struct {
+	fault   string
+	since   time.Time // when it began to have a fault, or to have none
+	backoff damping.Backoff
+}
+
+// NewWatcher returns a watcher that knows nothing yet.
+func NewWatcher(cfg Config, now time.Time) *Watcher {
+	return &Watcher{cfg: cfg, began: now, hosts: make(map[string]*health)}
+}
+
+// Observe notes how the hosts are.
+func (w *Watcher) Observe(now time.Time, hosts []api.Host, streams bool) {
+	seen := make(map[string]bool, len(hosts))
+	for i := range hosts {
+		name := hosts[i].Name
+		seen[name] = true
+		fault := scheduler.Fault(&hosts[i], streams)
+		h := w.hosts[name]
+		if h == nil {
+			h = &health{since: now}
+			w.hosts[name] = h
+		} else if (h.fault == "") != (fault == "") {
+			h.since = now
+		}
+		h.fault = fault
+	}
+	for name := range w.hosts {
+		if !seen[name] {
+			delete(w.hosts, name)
+		}
+	}
+}
+
+// Act returns what is to be done now with the nodes of Slurm, and how many more would be drained if
+// they were not too many. Nodes that no host has the name of are left alone, as are those that
+// others have drained and those that are down.
+func (w *Watcher) Act(now time.Time, nodes []Node) (actions []Action, withheld int) {
+	nodes = slices.Clone(nodes)
+	slices.SortFunc(nodes, func(a, b Node) int { return natural.Compare(a.Name, b.Name) })
+	room := max(1, len(nodes)*w.cfg.MostPercent/100)
+	for i := range nodes {
+		if nodes[i].ours() {
+			room--
+		}
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		h := w.hosts[n.Name]
+		switch {
+		case h == nil:
+		case h.fault == "" && n.ours():
+			if now.Sub(h.since) >= max(w.cfg.Recover, h.backoff.Hold(w.cfg.Recover, w.cfg.MaxRecover)) {
+				actions = append(actions, Action{Node: n.Name})
+				room++
+			}
+		case h.fault != "" && !n.drained() && !n.down() && now.Sub(h.since) >= w.cfg.Hold:
+			if room <= 0 {
+				withheld++
+				continue
+			}
+			room--
+			actions = append(actions, Action{n.Name, Mark + h.fault})
+		}
+	}
+	return actions, withheld
+}
+
+// Done notes that an action was carried out.
+func (w *Watcher) Done(now time.Time, a Action) {
+	if h := w.hosts[a.Node]; h != nil && a.Reason != "" {
+		h.backoff.Failed(now.Sub(w.began), w.cfg.Calm)
+	}
+}

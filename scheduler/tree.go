@@ -1,0 +1,249 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/natural"
+)
+
+// Unit is a part of the fabric whose hosts are near to each other. It has other units, or hosts.
+type Unit struct {
+	// Name is that of the first of its switches in natural order; of the root, "fabric". Names have
+	// letters, digits, '.', '_' and '-' alone, and no two units have the same.
+	Name     string
+	Tier     int      // 0: a group of T0s
+	Switches []string // by their names, in natural order; none of the root
+	Units    []*Unit
+	Hosts    []*Host
+}
+
+// Host is a host in its place.
+type Host struct {
+	Name string
+	// Within has the units around it, the nearest first and the root last.
+	Within []*Unit
+	// Ports is how many it has, and Usable how many of them peers may send to.
+	Ports, Usable int
+	// Fault is why its NICs cannot be used; "": they can.
+	Fault string
+}
+
+// Tree is the fabric as a tree.
+type Tree struct {
+	Root  *Unit
+	Hosts []*Host // in natural order
+	// Unplaced are hosts that no known T0 serves.
+	Unplaced []string
+}
+
+// Facts are what a tree is made of, as the API gives it.
+type Facts struct {
+	Hosts []api.Host
+	Nodes []api.Node
+	Links []api.Link // needed for tiers above the second only
+	// Streams: hosts have streams to the controller, so that one without is out of use. False
+	// without an MRC fabric.
+	Streams bool
+}
+
+// NewTree returns the tree of a fabric.
+func NewTree(f *Facts) *Tree {
+	b := builder{facts: f, names: make(map[string]bool), unit: make(map[string]*Unit)}
+	t := &Tree{}
+	b.tiers()
+	units := b.groups(t)
+	for tier := 1; tier < b.top; tier++ {
+		units = b.above(units, tier)
+	}
+	t.Root = &Unit{Name: b.name("fabric"), Tier: max(b.top, 1), Units: units}
+	for _, u := range units {
+		place(u, []*Unit{t.Root})
+	}
+	slices.SortFunc(t.Hosts, func(a, b *Host) int { return natural.Compare(a.Name, b.Name) })
+	slices.SortFunc(t.Unplaced, natural.Compare)
+	return t
+}
+
+// place sets what is around the hosts of a unit.
+func place(u *Unit, around []*Unit) {
+	around = append([]*Unit{u}, around...)
+	for _, h := range u.Hosts {
+		h.Within = around
+	}
+	for _, below := range u.Units {
+		place(below, around)
+	}
+}
+
+// builder makes the units of a tree from below.
+type builder struct {
+	facts *Facts
+	tier  map[string]int    // of switches, by id
+	shown map[string]string // their names
+	top   int               // the highest tier
+	names map[string]bool   // of units
+	unit  map[string]*Unit  // that a switch belongs to
+}
+
+func (b *builder) tiers() {
+	b.tier, b.shown = make(map[string]int), make(map[string]string)
+	for i := range b.facts.Nodes {
+		n := &b.facts.Nodes[i]
+		b.shown[string(n.ID)] = cmp.Or(n.Status.Name, string(n.ID))
+		if n.Status.Tier != nil {
+			b.tier[string(n.ID)] = *n.Status.Tier
+			b.top = max(b.top, *n.Status.Tier)
+		}
+	}
+}
+
+// groups returns the groups of T0s with their hosts.
+func (b *builder) groups(t *Tree) []*Unit {
+	sets := make(sets)
+	first := make(map[string]string) // a leaf of each host
+	for i := range b.facts.Hosts {
+		h := &b.facts.Hosts[i]
+		for j := range h.Ports {
+			s := &h.Ports[j].Status
+			leaf := string(s.Leaf)
+			if leaf == "" {
+				continue
+			}
+			if _, ok := b.shown[leaf]; !ok {
+				b.shown[leaf] = cmp.Or(s.LeafName, leaf)
+			}
+			if first[h.Name] == "" {
+				first[h.Name] = leaf
+			}
+			sets.join(first[h.Name], leaf)
+		}
+	}
+	units := b.units(sets, 0)
+	for i := range b.facts.Hosts {
+		h := &b.facts.Hosts[i]
+		leaf := first[h.Name]
+		if leaf == "" {
+			t.Unplaced = append(t.Unplaced, h.Name)
+			continue
+		}
+		placed := &Host{Name: h.Name, Ports: len(h.Ports), Usable: usable(h),
+			Fault: Fault(h, b.facts.Streams)}
+		u := b.unit[leaf]
+		u.Hosts = append(u.Hosts, placed)
+		t.Hosts = append(t.Hosts, placed)
+	}
+	for _, u := range units {
+		slices.SortFunc(u.Hosts, func(a, b *Host) int { return natural.Compare(a.Name, b.Name) })
+	}
+	return units
+}
+
+// above returns the units of a tier, made of those below it that have a switch of it in common.
+func (b *builder) above(below []*Unit, tier int) []*Unit {
+	sets := make(sets)
+	owner := make(map[string][]*Unit) // of a set, by its switches
+	for i := range b.facts.Links {
+		s := &b.facts.Links[i].Status
+		lower, upper := string(s.From), string(s.To)
+		if b.tier[lower] > b.tier[upper] {
+			lower, upper = upper, lower
+		}
+		u := b.unit[lower]
+		if up, ok := b.tier[upper]; !ok || up != tier || b.tier[lower] != tier-1 || u == nil {
+			continue
+		}
+		owner[upper] = append(owner[upper], u)
+	}
+	of := make(map[*Unit]string) // a switch of the tier that a unit reaches
+	for sw, units := range owner {
+		sets.join(sw, sw)
+		for _, u := range units {
+			if of[u] == "" {
+				of[u] = sw
+			}
+			sets.join(of[u], sw)
+		}
+	}
+	units := b.units(sets, tier)
+	for _, u := range below {
+		if sw := of[u]; sw != "" {
+			b.unit[sw].Units = append(b.unit[sw].Units, u)
+		} else {
+			units = append(units, u) // it reaches no switch of the tier: it stays by itself
+		}
+	}
+	return units
+}
+
+// units returns a unit for each set of switches of a tier, in natural order.
+func (b *builder) units(s sets, tier int) []*Unit {
+	members := make(map[string][]string)
+	for id := range s {
+		root := s.root(id)
+		members[root] = append(members[root], id)
+	}
+	var units []*Unit
+	ids := make(map[*Unit][]string)
+	for _, of := range members {
+		u := &Unit{Tier: tier}
+		for _, id := range of {
+			u.Switches = append(u.Switches, b.shown[id])
+		}
+		slices.SortFunc(u.Switches, natural.Compare)
+		ids[u] = of
+		units = append(units, u)
+	}
+	slices.SortFunc(units, func(a, b *Unit) int {
+		return natural.Compare(a.Switches[0], b.Switches[0])
+	})
+	for _, u := range units {
+		u.Name = b.name(u.Switches[0])
+		for _, id := range ids[u] {
+			b.unit[id] = u
+		}
+	}
+	return units
+}
+
+// name returns a name for a unit that no other has, with the letters that schedulers take.
+func (b *builder) name(of string) string {
+	name := strings.Trim(strings.Map(func(r rune) rune {
+		if r < 128 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("._-", r)) {
+			return r
+		}
+		return '-'
+	}, of), "._-")
+	if name == "" {
+		name = "unit"
+	}
+	for i, base := 2, name; b.names[name]; i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	b.names[name] = true
+	return name
+}
+
+// sets are disjoint sets of names: each name has another one of its set, or itself, the root.
+type sets map[string]string
+
+func (s sets) root(name string) string {
+	if _, ok := s[name]; !ok {
+		s[name] = name
+	}
+	for s[name] != name {
+		s[name] = s[s[name]]
+		name = s[name]
+	}
+	return name
+}
+
+func (s sets) join(a, b string) {
+	if a, b := s.root(a), s.root(b); a != b {
+		s[b] = a
+	}
+}

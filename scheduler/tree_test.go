@@ -1,0 +1,134 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/scheduler"
+	"github.com/weft-sdn/weft/scheduler/schedulertest"
+)
+
+// shape is a unit with all within it, as text.
+func shape(u *scheduler.Unit) string {
+	var parts []string
+	for _, below := range u.Units {
+		parts = append(parts, shape(below))
+	}
+	for _, h := range u.Hosts {
+		parts = append(parts, h.Name)
+	}
+	return u.Name + "(" + strings.Join(parts, " ") + ")"
+}
+
+// TestTree: the T0s of both planes of a rack are one group, pods are units, and the order of what
+// the API gives does not matter.
+func TestTree(t *testing.T) {
+	want := "fabric(P1-T1-1(P1-T0-1(n001 n002) P1-T0-2(n003 n004)) " +
+		"P1-T1-3(P1-T0-3(n005 n006) P1-T0-4(n007 n008)))"
+	for seed := range uint64(20) {
+		f := schedulertest.Clos(2, 2, 2)
+		r := rand.New(rand.NewPCG(seed, 0))
+		r.Shuffle(len(f.Hosts), func(i, j int) { f.Hosts[i], f.Hosts[j] = f.Hosts[j], f.Hosts[i] })
+		r.Shuffle(len(f.Nodes), func(i, j int) { f.Nodes[i], f.Nodes[j] = f.Nodes[j], f.Nodes[i] })
+		r.Shuffle(len(f.Links), func(i, j int) { f.Links[i], f.Links[j] = f.Links[j], f.Links[i] })
+		tree := scheduler.NewTree(f)
+		if got := shape(tree.Root); got != want {
+			t.Fatalf("seed %d: %s, want %s", seed, got, want)
+		}
+		group := tree.Root.Units[0].Units[0]
+		if !slices.Equal(group.Switches, []string{"P1-T0-1", "P2-T0-1"}) || group.Tier != 0 {
+			t.Errorf("seed %d: group %+v, want the T0s of both planes", seed, group)
+		}
+		h := tree.Hosts[4]
+		if h.Name != "n005" || len(h.Within) != 3 || h.Within[0].Name != "P1-T0-3" ||
+			h.Within[1].Name != "P1-T1-3" || h.Within[2] != tree.Root || h.Usable != 2 || h.Fault != "" {
+			t.Errorf("seed %d: %+v", seed, h)
+		}
+	}
+}
+
+// TestTreeOfOddFabrics: hosts in one plane alone, hosts that nothing is known of, switches without
+// names or with those of others, a T0 without uplinks, and a network without tiers.
+func TestTreeOfOddFabrics(t *testing.T) {
+	f := schedulertest.Clos(1, 2, 2)
+	f.Hosts[3].Ports = f.Hosts[3].Ports[1:] // plane 2 alone: its group is that of its rack
+	f.Hosts = append(f.Hosts, api.Host{Name: "x"}, api.Host{Name: "y", Ports: []api.HostPort{
+		{Status: api.HostPortStatus{Leaf: "1:2", LeafName: "T0/9"}}}}, api.Host{Name: "z",
+		Ports: []api.HostPort{{Status: api.HostPortStatus{Leaf: "1:3", LeafName: "T0:9"}}}})
+	tree := scheduler.NewTree(f)
+	want := "fabric(P1-T1-1(P1-T0-1(n001 n002) P1-T0-2(n003 n004)) T0-9(y) T0-9-2(z))"
+	if got := shape(tree.Root); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if !slices.Equal(tree.Unplaced, []string{"x"}) {
+		t.Errorf("unplaced are %v, want x", tree.Unplaced)
+	}
+	f = schedulertest.Clos(1, 2, 1)
+	f.Links, f.Streams = nil, false
+	for i := range f.Nodes {
+		f.Nodes[i].Status.Tier = nil
+	}
+	f.Hosts[0].Connected = false
+	tree = scheduler.NewTree(f)
+	if got := shape(tree.Root); got != "fabric(P1-T0-1(n001) P1-T0-2(n002))" ||
+		tree.Hosts[0].Fault != "" {
+		t.Errorf("without tiers: %s, %+v", got, tree.Hosts[0])
+	}
+	if tree = scheduler.NewTree(&scheduler.Facts{}); shape(tree.Root) != "fabric()" {
+		t.Errorf("nothing is %s", shape(tree.Root))
+	}
+}
+
+func TestFault(t *testing.T) {
+	port := func(change func(*api.HostPortStatus)) api.HostPort {
+		p := api.HostPort{Status: api.HostPortStatus{Leaf: "1:1"}}
+		change(&p.Status)
+		return p
+	}
+	down := port(func(s *api.HostPortStatus) { s.LinkDown = true })
+	host := port(func(s *api.HostPortStatus) { s.HostDown = true })
+	held := port(func(s *api.HostPortStatus) { s.Held = true })
+	drained := port(func(s *api.HostPortStatus) { s.Drained = true })
+	usable := port(func(s *api.HostPortStatus) { s.Usable = true })
+	other := port(func(*api.HostPortStatus) {})
+	for _, x := range []struct {
+		h    api.Host
+		want string
+	}{
+		{api.Host{Connected: true, Ports: []api.HostPort{down, usable}}, ""},
+		{api.Host{Connected: true, Ports: []api.HostPort{down, host}}, "2 of 2 ports down"},
+		{api.Host{Connected: true, Ports: []api.HostPort{held, drained, other}},
+			"1 of 3 ports drained, 1 of 3 ports held back after a failure, 1 of 3 ports not usable"},
+		{api.Host{Connected: true}, "no port that is attached to the fabric"},
+		{api.Host{Ports: []api.HostPort{usable}}, "no stream to the controller"},
+		{api.Host{Error: "EOF\n rm -rf\t/"}, "no stream to the controller: EOF rm -rf /"},
+	} {
+		if got := scheduler.Fault(&x.h, true); got != x.want {
+			t.Errorf("%+v: %q, want %q", x.h, got, x.want)
+		}
+		if got := scheduler.Fault(&x.h, false); got != "" {
+			t.Errorf("without streams: %q", got)
+		}
+	}
+	long := api.Host{Error: strings.Repeat("x", 1000)}
+	if got := scheduler.Fault(&long, true); len(got) > 200 {
+		t.Errorf("a fault of %d octets", len(got))
+	}
+}
+
+// TestLargeTree: 131,072 hosts make a tree in a moment.
+func TestLargeTree(t *testing.T) {
+	f := schedulertest.Clos(16, 64, 128)
+	tree := scheduler.NewTree(f)
+	if n := len(tree.Hosts); n != 131072 || len(tree.Root.Units) != 16 ||
+		len(tree.Root.Units[15].Units) != 64 {
+		t.Errorf("%d hosts in %d pods", n, len(tree.Root.Units))
+	}
+	if last := tree.Hosts[len(tree.Hosts)-1]; fmt.Sprint(last.Within[0].Name) != "P1-T0-1024" {
+		t.Errorf("%+v", last)
+	}
+}

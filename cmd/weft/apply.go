@@ -95,7 +95,7 @@ func (a *applier) run(ctx context.Context) error {
 			return errors.Join(append(failed, err)...)
 		}
 		if body != nil {
-			done.Items = append(done.Items, body)
+			done.Items = append(done.Items, all[i].kind.asDocument(all[i].Name, body))
 		}
 	}
 	if a.output != formatTable {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,21 +22,27 @@ type deleter struct {
 	dryRun  bool
 	all     bool
 	of      string // with all: the value of kind.whole
+	files   []string
 }
 
 func newDelete(env environment) *cobra.Command {
 	d := &deleter{env: env}
-	family := family("delete", "Delete resources", "Deletes resources of the controller.")
+	family := family("delete", "Delete resources", `Deletes resources of the controller: by kind and
+name, or with -f those of files, the last one first, so that what refers to another goes before
+it. Of files only kinds and names count; a document with a version is deleted only if the
+resource has that version.`)
+	d.ofFiles(family)
 	names := completer{env, &d.conn}
 	for _, k := range kinds {
 		if k.removed == "" {
 			continue
 		}
 		c := &cobra.Command{
-			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Args: arguments(1, -1),
+			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Aliases: k.aliases(),
+			Args:              arguments(1, -1),
 			ValidArgsFunction: anyNumber(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return d.run(cmd.Context(), k, args)
+				return d.byName(cmd.Context(), k, args)
 			},
 		}
 		if !k.unversioned {
@@ -55,41 +63,91 @@ func newDelete(env environment) *cobra.Command {
 				case len(args) == 0:
 					return usagef("delete %s: want names, or --all with --%s", k.noun, k.whole)
 				}
-				return d.run(cmd.Context(), k, args)
+				return d.byName(cmd.Context(), k, args)
 			}
 		}
-		c.Flags().BoolVar(&d.absent, "ignore-missing", false, "ignore missing resources")
-		c.Flags().BoolVar(&d.dryRun, "dry-run", false,
-			"only check and plan: show the updates of switches, and delete nothing")
+		d.flags(c)
 		family.AddCommand(c)
 	}
 	d.conn.register(family)
 	return family
 }
 
-func (d *deleter) run(ctx context.Context, k *kind, names []string) error {
+// flags adds the flags that all deletions have.
+func (d *deleter) flags(c *cobra.Command) {
+	c.Flags().BoolVar(&d.absent, "ignore-missing", false, "ignore missing resources")
+	c.Flags().BoolVar(&d.dryRun, "dry-run", false,
+		"only check and plan: show the updates of switches, and delete nothing")
+}
+
+// ofFiles has the command of all kinds delete what files name.
+func (d *deleter) ofFiles(c *cobra.Command) {
+	c.Use = "delete KIND NAME... | -f FILE|-"
+	c.Flags().StringArrayVarP(&d.files, "file", "f", nil,
+		"file with resources, - for standard input; may be repeated")
+	d.flags(c)
+	without := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(d.files) == 0:
+			return without(cmd, args)
+		case len(args) > 0:
+			return usagef("delete: -f and %q: want a file, or a kind and names", args[0])
+		}
+		all, err := readFiles(d.files, d.env.stdin)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(all)
+		var failed []error
+		for i := range all {
+			if k := all[i].kind; k.removed == "" {
+				failed = append(failed, all[i].failed(fmt.Errorf("a %s cannot be deleted: see %q", k.noun,
+					"weft undrain")))
+			}
+		}
+		if len(failed) > 0 {
+			return &usageError{errors.Join(failed...)}
+		}
+		return d.run(cmd.Context(), all)
+	}
+}
+
+// byName deletes resources of a kind by their names.
+func (d *deleter) byName(ctx context.Context, k *kind, names []string) error {
 	if d.version != 0 && len(names) > 1 {
 		return usagef("delete %s: --version is for one %s, and there are %d", k.noun, k.noun, len(names))
 	}
+	var all []applied
+	for _, name := range names {
+		all = append(all, applied{kind: k,
+			Request: api.Request[json.RawMessage]{Name: name, Version: d.version}})
+	}
+	return d.run(ctx, all)
+}
+
+// run deletes resources in turn. One that is refused does not stop the others.
+func (d *deleter) run(ctx context.Context, all []applied) error {
 	c, err := d.conn.open(d.env)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	var failed []error
-	for _, name := range names {
-		changes, err := d.one(ctx, c, k, name)
+	for i := range all {
+		r := &all[i]
+		changes, err := d.one(ctx, c, r)
 		var refused *api.Problem
 		switch {
 		case err == nil && d.dryRun:
-			d.say("%s %s deleted (dry run)", k.noun, name)
+			d.say("%s %s deleted (dry run)", r.kind.noun, r.Name)
 			sayChanges(d.say, changes)
 		case err == nil:
-			d.say("%s %s deleted", k.noun, name)
+			d.say("%s %s deleted", r.kind.noun, r.Name)
 		case missing(err) && d.absent:
-			d.say("%s %s is not there", k.noun, name)
+			d.say("%s %s is not there", r.kind.noun, r.Name)
 		case errors.As(err, &refused):
-			failed = append(failed, fmt.Errorf("%s %s: %w", k.noun, name, err))
+			failed = append(failed, fmt.Errorf("%s %s: %w", r.kind.noun, r.Name, err))
 		default:
 			return errors.Join(append(failed, err)...)
 		}
@@ -127,13 +185,13 @@ func (d *deleter) say(format string, args ...any) {
 }
 
 // one deletes a resource, or returns what that would change on switches.
-func (d *deleter) one(ctx context.Context, c *client.Client, k *kind,
-	name string) ([]api.SwitchChange, error) {
-	resources, key, err := k.of(c, name)
+func (d *deleter) one(ctx context.Context, c *client.Client,
+	r *applied) ([]api.SwitchChange, error) {
+	resources, key, err := r.kind.of(c, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	w := client.Write{Version: d.version}
+	w := client.Write{Version: r.Version}
 	if !d.dryRun {
 		return nil, resources.Delete(ctx, key, w)
 	}

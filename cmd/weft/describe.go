@@ -29,7 +29,8 @@ still has.`)
 	names := completer{env, &v.conn}
 	for _, k := range kinds {
 		c.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Args: arguments(1, 1),
+			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Aliases: k.aliases(),
+			Args:              arguments(1, 1),
 			ValidArgsFunction: inTurn(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return v.describe(cmd.Context(), k, args[0])

@@ -312,8 +312,9 @@ func TestDocumentedCommands(t *testing.T) {
 				t.Errorf("docs/cli.md: nothing about weft watch %s", c.Name())
 			}
 		}
-		if !c.HasSubCommands() && c.Parent().Name() == "describe" {
-			path = "weft describe KIND NAME" // of the kinds of get
+		parent := c.Parent().Name()
+		if !c.HasSubCommands() && (parent == "describe" || parent == "edit") {
+			path = "weft " + parent + " KIND NAME" // of the kinds of get
 			if !strings.Contains(text, "`weft get "+c.Name()) {
 				t.Errorf("docs/cli.md: nothing about weft get %s", c.Name())
 			}

@@ -6,12 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api/client"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // follow shows resources of a kind, all or that of a name, and then what changes of them, until
@@ -80,15 +78,7 @@ func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMess
 				continue
 			}
 			document := k.asDocument(nameOf(item), item)
-			text := append(slices.Clone(document), '\n')
-			if v.output == formatYAML {
-				y, err := strictyaml.FromJSON(document)
-				if err != nil {
-					return err
-				}
-				text = append([]byte("---\n"), y...)
-			}
-			if _, err := v.env.stdout.Write(text); err != nil {
+			if err := v.output.writeNext(v.env.stdout, document); err != nil {
 				return err
 			}
 		}

@@ -180,7 +180,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.plural, Short: "The " + k.long, Args: arguments(0, 0),
+		Use: k.plural, Short: "The " + k.long, Aliases: k.aliasesOfAll(), Args: arguments(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := query()
@@ -207,7 +207,7 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.noun + " NAME", Short: "One of the " + k.long, Args: arguments(1, 1),
+		Use: k.noun + " NAME", Short: "One of the " + k.long, Aliases: k.aliases(), Args: arguments(1, 1),
 		ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, err := query()

@@ -218,6 +218,22 @@ func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessa
 	return c.At(collection), key, err
 }
 
+// aliases are other names of the commands for one: that of documents.
+func (k *kind) aliases() []string {
+	if k.name == "" || k.name == k.noun {
+		return nil
+	}
+	return []string{k.name}
+}
+
+// aliasesOfAll are other names of the command for all.
+func (k *kind) aliasesOfAll() (out []string) {
+	for _, a := range k.aliases() {
+		out = append(out, a+"s")
+	}
+	return out
+}
+
 // objectOf reads what all kinds have in common.
 func objectOf(item json.RawMessage) (o api.Object, err error) {
 	err = (&client.Answer{Body: item}).Decode(&o)

@@ -3,44 +3,57 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/theory/jsonpath"
 
 	"github.com/weft-sdn/weft/internal/printable"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// format is how a command writes its result.
+// format is how a command writes its result. One that begins with formatPath has a JSONPath query
+// (RFC 9535) behind it.
 type format string
 
 const (
 	formatTable format = "table"
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
+	formatName  format = "name"
+	formatPath  string = "jsonpath="
 )
 
 // String, Set and Type make a format a flag.
 func (f *format) String() string { return string(*f) }
 
 func (f *format) Set(s string) error {
-	switch format(s) {
-	case formatTable, formatJSON, formatYAML:
+	if query, ok := strings.CutPrefix(s, formatPath); ok {
+		if _, err := jsonpath.Parse(query); err != nil {
+			return fmt.Errorf("want a JSONPath query, such as $.items[*].name: %w", err)
+		}
 		*f = format(s)
 		return nil
 	}
-	return fmt.Errorf("want table, json or yaml")
+	switch format(s) {
+	case formatTable, formatJSON, formatYAML, formatName:
+		*f = format(s)
+		return nil
+	}
+	return errors.New("want table, json, yaml, name or jsonpath=QUERY")
 }
 
-func (f *format) Type() string { return "table|json|yaml" }
+func (f *format) Type() string { return "table|json|yaml|name|jsonpath=QUERY" }
 
 func (f *format) register(cmd *cobra.Command) {
 	*f = formatTable
 	cmd.PersistentFlags().VarP(f, "output", "o", "form of the output")
-	flagValues(cmd, "output", values(string(formatTable), string(formatJSON), string(formatYAML)))
+	flagValues(cmd, "output", values(string(formatTable), string(formatJSON), string(formatYAML),
+		string(formatName), formatPath))
 }
 
 // write writes a JSON document in a format; table does so for people.
@@ -61,8 +74,85 @@ func (f format) write(w io.Writer, document []byte, table func(w io.Writer) erro
 		}
 		_, err = w.Write(out)
 		return err
+	case formatName:
+		return writeNames(w, document)
+	}
+	if query, ok := strings.CutPrefix(string(f), formatPath); ok {
+		return writeSelected(w, document, query)
 	}
 	return table(w)
+}
+
+// writeNext writes a JSON document that follows others: JSON in a line, YAML as a document.
+func (f format) writeNext(w io.Writer, document []byte) error {
+	switch f {
+	case formatJSON:
+		_, err := fmt.Fprintf(w, "%s\n", document)
+		return err
+	case formatYAML:
+		if _, err := io.WriteString(w, "---\n"); err != nil {
+			return err
+		}
+	}
+	return f.write(w, document, nil)
+}
+
+// writeNames writes the name of a resource, or those of a list, one a line.
+func writeNames(w io.Writer, document []byte) error {
+	type named struct {
+		Name *string `json:"name"`
+	}
+	var d struct {
+		named
+		Resource *named   `json:"resource"` // of describe
+		Items    *[]named `json:"items"`
+	}
+	all := []named{}
+	err := json.Unmarshal(document, &d)
+	switch {
+	case err != nil:
+	case d.Items != nil:
+		all = *d.Items
+	case d.Resource != nil:
+		all = append(all, *d.Resource)
+	default:
+		all = append(all, d.named)
+	}
+	for _, x := range all {
+		if x.Name == nil {
+			err = errors.New("no name")
+		}
+	}
+	if err != nil {
+		return usagef("-o name: want another output, since not all of what is shown has a name")
+	}
+	for _, x := range all {
+		if _, err := fmt.Fprintln(w, inLine(*x.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSelected writes what a JSONPath query selects of a document, one value a line: a string as
+// it is, all others in JSON, numbers with all of their digits.
+func writeSelected(w io.Writer, document []byte, query string) error {
+	path, err := jsonpath.Parse(query)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	var of any
+	if err := d.Decode(&of); err != nil {
+		return err
+	}
+	for _, v := range path.Select(of) {
+		if _, err := fmt.Fprintln(w, inLine(cell(v))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A grid is rows of cells in aligned columns.

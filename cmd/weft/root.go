@@ -67,13 +67,16 @@ RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 		root.AddCommand(c)
 	}
 	for _, c := range []*cobra.Command{newGet(env), newDescribe(env), newApply(env), newDiff(env),
-		newDelete(env), newReset(env), newReplace(env), newDrain(env), newUndrain(env), newWatch(env),
-		newTop(env), newHealth(env), newBackup(env), newLogin(env), newLogout(env), newWhoami(env),
-		newToken(env), newUser(env), newAudit(env), newSlurm(env)} {
+		newEdit(env), newDelete(env), newExport(env), newExplain(env), newReset(env), newReplace(env),
+		newDrain(env), newUndrain(env), newWatch(env), newTop(env), newHealth(env), newBackup(env),
+		newLogin(env), newLogout(env), newWhoami(env), newToken(env), newUser(env), newAudit(env),
+		newSlurm(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newVersion(env))
+	root.Version = programVersion()
+	root.SetVersionTemplate("{{.Version}}")
+	root.AddCommand(newVersion(env), newMan(env))
 	return root
 }
 

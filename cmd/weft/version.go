@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -33,12 +34,17 @@ func buildVersion() string {
 	return version
 }
 
+// programVersion is the line of "weft version" and "weft --version".
+func programVersion() string {
+	return fmt.Sprintf("weft %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
+}
+
 func newVersion(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(env.stdout, "weft %s %s %s/%s\n", buildVersion(), runtime.Version(),
-				runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(env.stdout, programVersion())
 			return err
 		},
 	}

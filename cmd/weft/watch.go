@@ -12,7 +12,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/internal/printable"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 func newWatch(env environment) *cobra.Command {
@@ -74,17 +73,8 @@ func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 }
 
 func (v *viewer) event(e client.Event) error {
-	switch v.output {
-	case formatJSON:
-		_, err := fmt.Fprintf(v.env.stdout, "%s\n", e.Data)
-		return err
-	case formatYAML:
-		text, err := strictyaml.FromJSON(e.Data)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(v.env.stdout, "---\n%s", text)
-		return err
+	if v.output != formatTable {
+		return v.output.writeNext(v.env.stdout, e.Data)
 	}
 	var ev api.Event
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {

@@ -13,7 +13,7 @@ import (
 // Unit is a part of the fabric whose hosts are near to each other. It has other units, or hosts.
 type Unit struct {
 	// Name is that of the first of its switches in natural order; of the root, "fabric". Names have
-	// letters, digits, '.', '_' and '-' alone, and no two units have the same.
+	// letters, digits, '.', '_' and '-' alone, and neither units nor hosts have the same.
 	Name     string
 	Tier     int      // 0: a group of T0s
 	Switches []string // by their names, in natural order; none of the root
@@ -54,6 +54,9 @@ type Facts struct {
 func NewTree(f *Facts) *Tree {
 	b := builder{facts: f, names: make(map[string]bool), unit: make(map[string]*Unit)}
 	t := &Tree{}
+	for i := range f.Hosts { // whose names units must not have
+		b.names[f.Hosts[i].Name] = true
+	}
 	b.tiers()
 	units := b.groups(t)
 	for tier := 1; tier < b.top; tier++ {

@@ -425,6 +425,21 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// TestProbesOneByOne: in the first round, and of EVs in turn, a request is for one probe: the others
+// of the budget go to other links and EVs.
+func TestProbesOneByOne(t *testing.T) {
+	w := newWorld(t, 1, nil).clos(2, 3, 2, 3).start()
+	w.run(5 * time.Second)
+	if len(w.probes) < 100 {
+		t.Fatalf("%d requests", len(w.probes))
+	}
+	for _, p := range w.probes {
+		if p.Count != 1 {
+			t.Errorf("%v: %s is asked for %d probes of %v", p.at, p.host, p.Count, p.EV)
+		}
+	}
+}
+
 // TestBadInput: what hosts cannot know or mean is an error, is counted, and changes
 // nothing.
 func TestBadInput(t *testing.T) {

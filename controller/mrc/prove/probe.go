@@ -168,9 +168,9 @@ func (pr *prober) probeLink(i int32, count int) {
 	spin, tries := pr.spin[l.ID], 0
 	for n := range leaves {
 		leaf := leaves[(spin+n)%len(leaves)]
-		count := pr.Profiles.Count(leaf, sending)
-		for k := range count {
-			p := pr.Profiles.At(leaf, sending, (spin*7+k)%count)
+		profiles := pr.Profiles.Count(leaf, sending)
+		for k := range profiles {
+			p := pr.Profiles.At(leaf, sending, (spin*7+k)%profiles)
 			if p.evs.Held() == nil {
 				continue
 			}

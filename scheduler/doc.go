@@ -8,6 +8,9 @@
 // serve the same hosts are one. Groups that reach the same switches of a higher tier are a unit of
 // that tier, a pod, but for the highest tier, which is the root and one.
 //
+// A host of Weft is a NIC. A node of several NICs is one of the tree, at the T0s of all of its
+// NICs, and can be used when all of them can ([Pattern]).
+//
 // The package and those below it import the API and its client alone, nothing of the controller:
 // what they do any program can do that may read.
 package scheduler

@@ -21,14 +21,14 @@ type Unit struct {
 	Hosts    []*Host
 }
 
-// Host is a host in its place.
+// Host is a node of a scheduler in its place.
 type Host struct {
 	Name string
 	// Within has the units around it, the nearest first and the root last.
 	Within []*Unit
-	// Ports is how many it has, and Usable how many of them peers may send to.
+	// Ports is how many its NICs have, and Usable how many of them peers may send to.
 	Ports, Usable int
-	// Fault is why its NICs cannot be used; "": they can.
+	// Fault is why it cannot be used; "": it can.
 	Fault string
 }
 
@@ -45,6 +45,8 @@ type Facts struct {
 	Hosts []api.Host
 	Nodes []api.Node
 	Links []api.Link // needed for tiers above the second only
+	// Names is how hosts are named after nodes; nil: as they are.
+	Names *Pattern
 	// Streams: hosts have streams to the controller, so that one without is out of use. False
 	// without an MRC fabric.
 	Streams bool
@@ -54,8 +56,9 @@ type Facts struct {
 func NewTree(f *Facts) *Tree {
 	b := builder{facts: f, names: make(map[string]bool), unit: make(map[string]*Unit)}
 	t := &Tree{}
-	for i := range f.Hosts { // whose names units must not have
-		b.names[f.Hosts[i].Name] = true
+	b.nodes = Nodes(f.Hosts, f.Names)
+	for i := range b.nodes { // whose names units must not have
+		b.names[b.nodes[i].Name] = true
 	}
 	b.tiers()
 	units := b.groups(t)
@@ -85,6 +88,7 @@ func place(u *Unit, around []*Unit) {
 // builder makes the units of a tree from below.
 type builder struct {
 	facts *Facts
+	nodes []Node
 	tier  map[string]int    // of switches, by id
 	shown map[string]string // their names
 	top   int               // the highest tier
@@ -107,34 +111,35 @@ func (b *builder) tiers() {
 // groups returns the groups of T0s with their hosts.
 func (b *builder) groups(t *Tree) []*Unit {
 	sets := make(sets)
-	first := make(map[string]string) // a leaf of each host
-	for i := range b.facts.Hosts {
-		h := &b.facts.Hosts[i]
-		for j := range h.Ports {
-			s := &h.Ports[j].Status
-			leaf := string(s.Leaf)
-			if leaf == "" {
-				continue
+	first := make([]string, len(b.nodes)) // a leaf of each
+	for i := range b.nodes {
+		for _, h := range b.nodes[i].NICs {
+			for j := range h.Ports {
+				s := &h.Ports[j].Status
+				leaf := string(s.Leaf)
+				if leaf == "" {
+					continue
+				}
+				if _, ok := b.shown[leaf]; !ok {
+					b.shown[leaf] = cmp.Or(s.LeafName, leaf)
+				}
+				first[i] = cmp.Or(first[i], leaf)
+				sets.join(first[i], leaf)
 			}
-			if _, ok := b.shown[leaf]; !ok {
-				b.shown[leaf] = cmp.Or(s.LeafName, leaf)
-			}
-			if first[h.Name] == "" {
-				first[h.Name] = leaf
-			}
-			sets.join(first[h.Name], leaf)
 		}
 	}
 	units := b.units(sets, 0)
-	for i := range b.facts.Hosts {
-		h := &b.facts.Hosts[i]
-		leaf := first[h.Name]
+	for i := range b.nodes {
+		n := &b.nodes[i]
+		leaf := first[i]
 		if leaf == "" {
-			t.Unplaced = append(t.Unplaced, h.Name)
+			t.Unplaced = append(t.Unplaced, n.Name)
 			continue
 		}
-		placed := &Host{Name: h.Name, Ports: len(h.Ports), Usable: usable(h),
-			Fault: Fault(h, b.facts.Streams)}
+		placed := &Host{Name: n.Name, Fault: n.Fault(b.facts.Streams)}
+		for _, h := range n.NICs {
+			placed.Ports, placed.Usable = placed.Ports+len(h.Ports), placed.Usable+usable(h)
+		}
 		u := b.unit[leaf]
 		u.Hosts = append(u.Hosts, placed)
 		t.Hosts = append(t.Hosts, placed)

@@ -83,6 +83,55 @@ func TestTreeOfOddFabrics(t *testing.T) {
 	}
 }
 
+// TestNodesOfSeveralNICs: NICs at T0s of their own make one group of these, as rails do.
+func TestNodesOfSeveralNICs(t *testing.T) {
+	f := schedulertest.Clos(1, 4, 2) // four racks, two of which are the rails of two nodes each
+	for i := range f.Hosts {
+		f.Hosts[i].Name = fmt.Sprintf("n%d-%d", i/4*2+i%2+1, i%4/2)
+	}
+	f.Hosts[2].Connected = false
+	var err error
+	if f.Names, err = scheduler.ParsePattern("{host}-{nic}"); err != nil {
+		t.Fatal(err)
+	}
+	tree := scheduler.NewTree(f)
+	want := "fabric(P1-T1-1(P1-T0-1(n1 n2) P1-T0-3(n3 n4)))"
+	if got := shape(tree.Root); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if h := tree.Hosts[0]; h.Ports != 4 || h.Usable != 4 ||
+		h.Fault != "NIC n1-1: no stream to the controller" {
+		t.Errorf("%+v", h)
+	}
+	if h := tree.Hosts[1]; h.Fault != "" {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestPattern(t *testing.T) {
+	for _, x := range []struct{ pattern, host, want string }{
+		{"{host}", "n1-0", "n1-0"}, {"{host}-{nic}", "n1-0", "n1"}, {"{host}-{nic}", "n1-x", "n1-x"},
+		{"{host}-{nic}", "a-1-12", "a-1"}, {"rail{rail}.{host}", "rail3.n7", "n7"},
+		{"{host}.mrc{nic}.net", "n7.mrc0.net", "n7"}, {"{host}.x", "n7yx", "n7yx"},
+	} {
+		p, err := scheduler.ParsePattern(x.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", x.pattern, err)
+			continue
+		}
+		nodes := scheduler.Nodes([]api.Host{{Name: x.host}}, p)
+		if nodes[0].Name != x.want {
+			t.Errorf("%s of %s: %s, want %s", x.pattern, x.host, nodes[0].Name, x.want)
+		}
+	}
+	for _, text := range []string{"", "{nic}", "{host}{host}", "{host}-{nic}-{rail}", "{host", "{x}"} {
+		if _, err := scheduler.ParsePattern(text); err == nil || !strings.Contains(err.Error(),
+			fmt.Sprintf("%q: want {host} once", text)) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 func TestFault(t *testing.T) {
 	port := func(change func(*api.HostPortStatus)) api.HostPort {
 		p := api.HostPort{Status: api.HostPortStatus{Leaf: "1:1"}}

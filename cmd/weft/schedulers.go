@@ -40,21 +40,42 @@ func topologyFormatNames() (names []string) {
 
 // addTopology adds "weft get topology", which shows the network to people and to schedulers.
 func addTopology(v *viewer, add addFunc) {
-	var form string
+	var form, nic string
 	c := add("topology", "Nodes, links and hosts of the network, as learned by BGP-LS", 0, nil,
 		func(ctx context.Context, _ []string) error {
 			if form != "" {
-				return v.topologyFor(ctx, form)
+				return v.topologyFor(ctx, form, nic)
 			}
 			return object(ctx, v, client.Path("v1", "topology"), topologyTable)
 		})
 	c.Flags().StringVar(&form, "format", "",
 		"hosts by groups of T0s and pods, for a scheduler: "+strings.Join(topologyFormatNames(), ", "))
 	flagValues(c, "format", values(topologyFormatNames()...))
+	nicFlag(c, &nic)
+}
+
+// nicFlag gives a command the flag that names hosts after the nodes of a scheduler.
+func nicFlag(c *cobra.Command, nic *string) {
+	c.Flags().StringVar(nic, "nic", "{host}",
+		"how hosts are named after a scheduler's nodes, such as {host}-{nic} (from 0) "+
+			"or {host}-{rail} (from 1)")
+}
+
+// namesOf reads the flag of nicFlag.
+func namesOf(nic string) (*scheduler.Pattern, error) {
+	names, err := scheduler.ParsePattern(nic)
+	if err != nil {
+		return nil, usagef("--nic %w", err)
+	}
+	return names, nil
 }
 
 // topologyFor writes the topology for a scheduler.
-func (v *viewer) topologyFor(ctx context.Context, form string) error {
+func (v *viewer) topologyFor(ctx context.Context, form, nic string) error {
+	names, err := namesOf(nic)
+	if err != nil {
+		return err
+	}
 	if v.output != formatTable {
 		return usagef("--format and --output: want one of them, since the form of %s is the scheduler's",
 			form)
@@ -72,6 +93,7 @@ func (v *viewer) topologyFor(ctx context.Context, form string) error {
 		if err != nil {
 			return err
 		}
+		facts.Names = names
 		tree := scheduler.NewTree(facts)
 		if len(tree.Unplaced) > 0 {
 			fmt.Fprintf(v.env.stderr, "weft: left out, since no switch is known that serves them: %s\n",
@@ -92,7 +114,7 @@ func newSlurm(env environment) *cobra.Command {
 func newSlurmWatch(env environment) *cobra.Command {
 	w := &slurm.Watch{Config: slurm.DefaultConfig()}
 	var conn connection
-	var scontrol string
+	var scontrol, nic string
 	c := &cobra.Command{
 		Use: "watch", Short: "Drain nodes whose NICs cannot be used, and resume them",
 		Long: `Drains a node of Slurm, with the reason, when its host has had no stream to the
@@ -109,6 +131,10 @@ may change nodes.`,
 				return usagef("--most is %d: want 1 to 100", w.MostPercent)
 			case w.Interval <= 0:
 				return usagef("--interval is %v: want more than 0", w.Interval)
+			}
+			var err error
+			if w.Names, err = namesOf(nic); err != nil {
+				return err
 			}
 			rest, err := conn.open(env)
 			if err != nil {
@@ -139,6 +165,7 @@ may change nodes.`,
 		"how long it is in use again before its node is resumed")
 	f.IntVar(&w.MostPercent, "most", w.MostPercent, "percent of the nodes that are drained at most")
 	f.DurationVar(&w.Interval, "interval", defaultLook, "time between two looks at hosts and nodes")
+	nicFlag(c, &nic)
 	f.StringVar(&scontrol, "scontrol", "scontrol", "the scontrol of Slurm")
 	f.BoolVar(&w.DryRun, "dry-run", false, "say what would be done, and change nothing")
 	return c

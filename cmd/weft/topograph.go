@@ -23,7 +23,7 @@ func newTopograph(env environment) *cobra.Command {
 
 func newTopographServe(env environment) *cobra.Command {
 	var conn connection
-	var listen string
+	var listen, nic string
 	c := &cobra.Command{
 		Use: "serve", Short: "Answer topograph's netq provider",
 		Long: `Answers the requests of topograph's "netq" provider from what the controller knows.
@@ -40,16 +40,22 @@ listens on loopback addresses alone.`,
 				return usagef("--listen is %q: want a loopback address such as 127.0.0.1:8380, "+
 					"since tokens come over plain HTTP", listen)
 			}
-			return serveTopograph(ctx, env, conn, listen)
+			names, err := namesOf(nic)
+			if err != nil {
+				return err
+			}
+			return serveTopograph(ctx, env, conn, listen, names)
 		},
 	}
 	conn.register(c)
+	nicFlag(c, &nic)
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8380", "host:port for topograph")
 	return c
 }
 
 // serveTopograph answers topograph until ctx ends.
-func serveTopograph(ctx context.Context, env environment, conn connection, listen string) error {
+func serveTopograph(ctx context.Context, env environment, conn connection, listen string,
+	names *scheduler.Pattern) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
@@ -63,7 +69,11 @@ func serveTopograph(ctx context.Context, env environment, conn connection, liste
 			return nil, err
 		}
 		defer c.Close()
-		return scheduler.Read(ctx, c)
+		facts, err := scheduler.Read(ctx, c)
+		if err == nil {
+			facts.Names = names
+		}
+		return facts, err
 	})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}

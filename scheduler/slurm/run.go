@@ -19,8 +19,9 @@ type Nodes interface {
 // Watch is how nodes follow the fabric.
 type Watch struct {
 	Config
-	Interval time.Duration // between two looks at the hosts
-	DryRun   bool          // nodes are not changed
+	Names    *scheduler.Pattern // how hosts are named after nodes; nil: as they are
+	Interval time.Duration      // between two looks at the hosts
+	DryRun   bool               // nodes are not changed
 	// Hosts returns the hosts of the fabric, and false while the controller does not know it whole.
 	Hosts func(ctx context.Context) ([]api.Host, bool, error)
 	Nodes Nodes
@@ -47,7 +48,7 @@ func HostsOf(c *client.Client) func(ctx context.Context) ([]api.Host, bool, erro
 // Run drains and resumes nodes until ctx ends, and returns why it ended. What goes wrong is tried
 // again.
 func (w *Watch) Run(ctx context.Context) error {
-	watcher := NewWatcher(w.Config, time.Now())
+	watcher := NewWatcher(w.Config, w.Names, time.Now())
 	said := make(map[Action]bool) // in a dry run
 	warned := make(map[string]bool)
 	tick := time.NewTicker(w.Interval)

@@ -38,29 +38,31 @@ type Action struct {
 // be made anew at any time, since a node that it has drained says so in its reason.
 type Watcher struct {
 	cfg   Config
+	names *scheduler.Pattern
 	began time.Time
 	hosts map[string]*health
 }
 
-// health is what a watcher has seen of a host.
+// health is what a watcher has seen of the NICs of a node.
 type health struct {
 	fault   string
 	since   time.Time // when it began to have a fault, or to have none
 	backoff damping.Backoff
 }
 
-// NewWatcher returns a watcher that knows nothing yet.
-func NewWatcher(cfg Config, now time.Time) *Watcher {
-	return &Watcher{cfg: cfg, began: now, hosts: make(map[string]*health)}
+// NewWatcher returns a watcher that knows nothing yet; names is how hosts are named after nodes.
+func NewWatcher(cfg Config, names *scheduler.Pattern, now time.Time) *Watcher {
+	return &Watcher{cfg: cfg, names: names, began: now, hosts: make(map[string]*health)}
 }
 
 // Observe notes how the hosts are.
 func (w *Watcher) Observe(now time.Time, hosts []api.Host, streams bool) {
-	seen := make(map[string]bool, len(hosts))
-	for i := range hosts {
-		name := hosts[i].Name
+	nodes := scheduler.Nodes(hosts, w.names)
+	seen := make(map[string]bool, len(nodes))
+	for i := range nodes {
+		name := nodes[i].Name
 		seen[name] = true
-		fault := scheduler.Fault(&hosts[i], streams)
+		fault := nodes[i].Fault(streams)
 		h := w.hosts[name]
 		if h == nil {
 			h = &health{since: now}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/scheduler"
 )
 
 // TestParseNodes reads lines as Slurm 22.05 writes them.
@@ -97,7 +98,7 @@ func newBed(t *testing.T, n int) *bed {
 	return b
 }
 
-func (b *bed) restart() { b.w = NewWatcher(DefaultConfig(), b.now) }
+func (b *bed) restart() { b.w = NewWatcher(DefaultConfig(), nil, b.now) }
 
 // pass lets time pass while hosts are as they are, and returns what was done.
 func (b *bed) pass(d time.Duration, hosts []api.Host) string {
@@ -159,6 +160,22 @@ func TestNodesOfOthers(t *testing.T) {
 	b.want(b.pass(time.Hour, hosts(4, "h1", "h2", "h3")), `h3 "weft: 1 of 1 ports down"`)
 	b.slurm.nodes["h3"].Reason = "checked by hand, keep"
 	b.want(b.pass(time.Hour, hosts(4)), "")
+}
+
+// TestNodesOfSeveralNICs: a node is out of use when one of its NICs is.
+func TestNodesOfSeveralNICs(t *testing.T) {
+	b := newBed(t, 4)
+	names, err := scheduler.ParsePattern("{host}-{nic}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.w = NewWatcher(DefaultConfig(), names, b.now)
+	nics := hosts(4, "h3", "h4")
+	for i := range nics {
+		nics[i].Name = []string{"h1-0", "h1-1", "h2-0", "h2-1"}[i]
+	}
+	b.want(b.pass(time.Minute, nics),
+		`h2 "weft: NIC h2-0: 1 of 1 ports down, and 1 more of 2 NICs"`)
 }
 
 // TestFlapping: a link that flaps fast drains nothing, or one time; one that flaps slowly keeps its

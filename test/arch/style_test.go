@@ -24,7 +24,7 @@ const (
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
 	"access":     8,
-	"api":        570,
+	"api":        230,
 	"cluster":    1,
 	"cmd":        100,
 	"controller": 1616,
@@ -42,7 +42,7 @@ var longLines = map[string]int{
 	"store":      22,
 	"telemetry":  2,
 	"test":       141,
-	"topology":   38,
+	"topology":   30,
 	"web":        2,
 }
 
@@ -120,11 +120,14 @@ func parse(t *testing.T, path, text string) source {
 	return s
 }
 
-// longLinesOf returns the numbers of the lines of a file over mostColumns.
+// tagged is a field with a tag, which is one token: it cannot be wrapped.
+var tagged = regexp.MustCompile("^\t+\\w+ .*`\\w+:\".*\"`$")
+
+// longLinesOf returns the numbers of the lines of a file over mostColumns, but for tagged fields.
 func longLinesOf(text string) []int {
 	var long []int
 	for i, line := range strings.Split(text, "\n") {
-		if utf8.RuneCountInString(line) > mostColumns {
+		if utf8.RuneCountInString(line) > mostColumns && !tagged.MatchString(line) {
 			long = append(long, i+1)
 		}
 	}

@@ -11,9 +11,9 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, job.blocked, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
-	Object  string `json:"object,omitempty" doc:"Name of the group, project, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
+	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
@@ -63,6 +63,11 @@ const (
 
 	EventProjectChanged EventType = "project.changed" // assigned, or deleted
 
+	EventJobChanged EventType = "job.changed" // spec, phase or lease
+	EventJobDeleted EventType = "job.deleted"
+	EventJobReady   EventType = "job.ready"   // GO
+	EventJobBlocked EventType = "job.blocked" // NO-GO, or other blockers than before
+
 	EventGroupChanged      EventType = "group.changed" // spec or status
 	EventGroupDeleted      EventType = "group.deleted"
 	EventReceiverEvicted   EventType = "receiver.evicted"
@@ -102,7 +107,7 @@ var eventTypes = []EventType{
 	EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged,
 	EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged,
 	EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted, EventHostChanged,
-	EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved,
+	EventJobBlocked, EventJobChanged, EventJobDeleted, EventJobReady, EventLinkChanged, EventNetworkChanged, EventOrphanFound, EventOrphanGone, EventOrphanRemoved,
 	EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
 	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered,
 	EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled,
@@ -119,7 +124,8 @@ func EventTypes() []EventType { return slices.Clone(eventTypes) }
 func (t EventType) OfIntent() bool {
 	switch t {
 	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged, EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
-		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDrainChanged, EventEVProfileChanged:
+		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDrainChanged, EventEVProfileChanged,
+		EventJobChanged, EventJobDeleted:
 		return true
 	}
 	return false

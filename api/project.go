@@ -10,7 +10,7 @@ import (
 )
 
 // Project is the resource of those who share a network: it has members, and things that an
-// administrator assigns to it. The multicast groups, tenants and PFC policies that are named like
+// administrator assigns to it. The multicast groups, tenants, PFC policies and jobs that are named like
 // the project, or whose names begin with its name and a hyphen or a dot, are the project's.
 type Project struct {
 	Name    string        `json:"name" doc:"Name of the project."`
@@ -27,7 +27,7 @@ func (r Project) Intent() (version uint64, spec any) { return r.Version, r.Spec 
 // project.
 type ProjectSpec struct {
 	Members    []ProjectMember   `json:"members,omitempty" maxItems:"1024" doc:"Who may use what is the project's."`
-	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use."`
+	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use, and that its jobs may run on."`
 	Ports      []ProjectPort     `json:"ports,omitempty" maxItems:"16384" doc:"Ports that its tenants may have as sites."`
 	Proxies    []ProjectPrefix   `json:"proxies,omitempty" maxItems:"256" doc:"Prefixes of the proxy addresses of its groups."`
 	QPNs       []ProjectRange    `json:"qpns,omitempty" maxItems:"256" doc:"Ranges of the designated QPNs of its groups."`
@@ -44,6 +44,8 @@ type ProjectQuotas struct {
 	Receivers *int `json:"receivers,omitempty" minimum:"0" doc:"Receivers of all its multicast groups. Default: no limit."`
 	Tenants   *int `json:"tenants,omitempty" minimum:"0" doc:"Tenants. Default: no limit."`
 	Policies  *int `json:"policies,omitempty" minimum:"0" doc:"PFC policies. Default: no limit."`
+	Jobs      *int `json:"jobs,omitempty" minimum:"0" doc:"Jobs. Default: no limit."`
+	Ranks     *int `json:"ranks,omitempty" minimum:"0" doc:"Ranks of all its jobs. Default: no limit."`
 	// Requests are counted by the server, not by the core.
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
@@ -109,7 +111,7 @@ type ProjectPriority struct {
 // ProjectStatus is what a project uses, and what is left.
 type ProjectStatus struct {
 	Conditions Conditions     `json:"conditions,omitempty" doc:"Accepted."`
-	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/ or pfc-policies/ and the name."`
+	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/, pfc-policies/ or jobs/ and the name."`
 	Things     []ProjectThing `json:"things,omitempty" doc:"Everything that is assigned, with what uses it; what nothing uses is left."`
 	Policies   []string       `json:"srv6Policies,omitempty" doc:"SRv6 policies that its tenants and PFC policies may name: those with ports of the project at both ends."`
 	Used       ProjectUse     `json:"used" doc:"What it has made so far."`
@@ -138,6 +140,8 @@ type ProjectUse struct {
 	Receivers int    `json:"receivers" doc:"Receivers of its multicast groups."`
 	Tenants   int    `json:"tenants" doc:"Tenants."`
 	Policies  int    `json:"policies" doc:"PFC policies."`
+	Jobs      int    `json:"jobs" doc:"Jobs."`
+	Ranks     int    `json:"ranks" doc:"Ranks of its jobs."`
 	Bandwidth uint64 `json:"bandwidth" format:"uint64" doc:"Bit/s: the sum of the rates of its tenants."`
 }
 
@@ -147,6 +151,8 @@ type ProjectLeft struct {
 	Receivers *int    `json:"receivers,omitempty" doc:"Receivers of its multicast groups."`
 	Tenants   *int    `json:"tenants,omitempty" doc:"Tenants."`
 	Policies  *int    `json:"policies,omitempty" doc:"PFC policies."`
+	Jobs      *int    `json:"jobs,omitempty" doc:"Jobs."`
+	Ranks     *int    `json:"ranks,omitempty" doc:"Ranks of its jobs."`
 	Bandwidth *uint64 `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s."`
 }
 
@@ -232,7 +238,8 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 		name  string
 		limit *int
 		least int
-	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0}, {"policies", q.Policies, 0}, {"requests", q.Requests, 1}} {
+	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0}, {"policies", q.Policies, 0}, {"jobs", q.Jobs, 0},
+		{"ranks", q.Ranks, 0}, {"requests", q.Requests, 1}} {
 		if n.limit != nil {
 			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least, fmt.Sprintf("at least %d", n.least))
 		}

@@ -10,6 +10,11 @@ type (
 	// ReadGroupState asks the switches of a multicast group. The answer is a GroupState.
 	ReadGroupState struct{}
 
+	// ReadReadiness asks whether the fabric is ready for a job. The answer is a JobReadiness.
+	ReadReadiness struct{}
+	// RenewJob renews the lease of a job. The answer is the Job.
+	RenewJob struct{}
+
 	// ReadTables asks for the tables of a switch's pipeline. The answer is a []Table.
 	ReadTables struct{}
 	// ReadEntries reads a table back from a switch. The answer is a []TableEntry, in any order.

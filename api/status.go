@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unbalanced"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unbalanced,Ready"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -111,6 +111,8 @@ const (
 	Miscabled ConditionType = "Miscabled"
 	// Unbalanced: a leaf uses one of its links into a plane much more than the others.
 	Unbalanced ConditionType = "Unbalanced"
+	// Ready: everything that the job depends on is known to be as it should.
+	Ready ConditionType = "Ready"
 )
 
 // Reasons of conditions.
@@ -136,6 +138,10 @@ const (
 	ReasonQueuePairShared  = "QueuePairShared"  // Degraded: another group has one of its queue pairs too
 	ReasonUnexplained      = "Unexplained"      // OrphansKept
 	ReasonHealthy          = "Healthy"          // not Degraded
+	ReasonGo               = "Go"               // Ready
+	ReasonBlocked          = "Blocked"          // not Ready: its readiness has what is in the way
+	ReasonUnjudged         = "Unjudged"         // not Ready: nobody has looked yet
+	ReasonEnded            = "Ended"            // not Ready: the job has ended
 )
 
 // Find returns the condition of a type, or nil.

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Thing is a kind of what a spec may name, as the tag "names" of its field says. Every field of a spec
-// that members of projects write has the tag; "-" is for fields that name nothing.
+// Thing is a kind of what a spec may name, as the tag "names" of its field says. Every field of a
+// spec that members of projects write has the tag; "-" is for fields that name nothing.
 type Thing string
 
 // The kinds of things.
@@ -27,13 +27,16 @@ const (
 	ThingTenant     Thing = "tenant"     // a tenant, by name
 )
 
+// Namer is a spec that names things in another way than by its fields.
+type Namer interface{ Named() []Named }
+
 // Named is a thing that a spec names.
 type Named struct {
 	// Field is its path, as "spec.sites[1].port".
 	Field string
 	Kind  Thing
-	// Text is a name, or the switch of a port; Address that of a host or proxy; Number a port, slice,
-	// priority, rate or queue pair.
+	// Text is a name, or the switch of a port; Address that of a host or proxy, if Text has no name;
+	// Number a port, slice, priority, rate or queue pair.
 	Text    string
 	Address netip.Addr
 	Number  uint64
@@ -43,6 +46,9 @@ type Named struct {
 func (n *Named) Value() string {
 	switch n.Kind {
 	case ThingHost, ThingProxy:
+		if n.Text != "" {
+			return n.Text
+		}
 		return n.Address.String()
 	case ThingSRv6Policy, ThingTenant, ThingSwitch, ThingPrefix:
 		return n.Text
@@ -52,6 +58,9 @@ func (n *Named) Value() string {
 
 // Names returns what a spec names, in the order of its fields.
 func Names(spec any) []Named {
+	if n, ok := spec.(Namer); ok {
+		return n.Named()
+	}
 	var out []Named
 	names("spec", reflect.ValueOf(spec), "", &out)
 	return out

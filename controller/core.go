@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -58,6 +59,7 @@ type Core struct {
 	networks  *networks.Feature
 	projects  *project.Feature
 	discovery *discovery.Feature
+	jobs      *job.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -379,6 +381,7 @@ func (c *Core) Ready(n uint64) Ready {
 		r.Discovered = append([]topology.Source{}, found...)
 	}
 	r.Projects, _ = c.projects.Take()
+	r.Jobs, _ = c.jobs.Take()
 	return r
 }
 

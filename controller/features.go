@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
@@ -35,7 +36,9 @@ func (c *Core) compose() (err error) {
 	c.networks = networks.New(&c.env)
 	c.discovery = discovery.New(&c.env)
 	c.projects = project.New(&c.env)
-	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks, c.discovery, c.projects}
+	c.jobs = job.New(&c.env)
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
+		c.discovery, c.projects, c.jobs}
 	return nil
 }
 
@@ -53,11 +56,14 @@ func (c *Core) tellProjects() {
 	for _, p := range c.pfc.PFCPolicies().List() {
 		c.projects.Took(project.Policies, p.Name, p.Spec)
 	}
+	for _, j := range c.jobs.Jobs().List() {
+		c.projects.Took(project.Jobs, j.Name, job.Naming(j.Spec))
+	}
 }
 
 // Projects returns the projects.
 func (c *Core) Projects() resource.Resources[api.ProjectSpec, api.Project] {
-	return settled[api.ProjectSpec, api.Project]{c.projects.Projects(), c, ""}
+	return settled[api.ProjectSpec, api.Project]{c.projects.Projects(), c, "", nil}
 }
 
 // Projects returns the projects.
@@ -70,27 +76,37 @@ func (c *Controller) Members() *access.Projects { return c.members.Load() }
 
 // Groups returns the multicast groups.
 func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups}
+	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups, nil}
 }
 
 // SRv6Policies returns the SRv6 policies.
 func (c *Core) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies}
+	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies, nil}
 }
 
 // Tenants returns the tenants.
 func (c *Core) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
-	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c, project.Tenants}
+	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c, project.Tenants, nil}
 }
 
 // PFCPolicies returns the PFC policies.
 func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
-	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c, project.Policies}
+	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c, project.Policies, nil}
 }
 
 // Networks returns the networks that clients describe.
 func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
-	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c, ""}
+	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c, "", nil}
+}
+
+// Jobs returns the jobs.
+func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
+	return settled[api.JobSpec, api.Job]{c.jobs.Jobs(), c, project.Jobs, job.Naming}
+}
+
+// Jobs returns the jobs.
+func (c *Controller) Jobs() kind.Handle[api.JobSpec, api.Job] {
+	return kind.Of[api.JobSpec, api.Job](c.Kinds())
 }
 
 // Networks returns the networks that clients describe.

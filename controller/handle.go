@@ -19,6 +19,16 @@ type settled[S, R any] struct {
 	core *Core
 	// named is the kind for package project; "": its resources are no project's.
 	named string
+	// naming returns what a spec names, for [api.Names]; nil: the spec itself.
+	naming func(spec any) any
+}
+
+// names returns what a spec names, for [api.Names].
+func (s settled[S, R]) names(spec S) any {
+	if s.naming == nil {
+		return spec
+	}
+	return s.naming(spec)
 }
 
 // Put implements resource.Resources. What the spec names must be of the resource's project.
@@ -26,7 +36,7 @@ func (s settled[S, R]) Put(
 	name string, spec S, pre resource.Precondition,
 ) (r R, created bool, err error) {
 	if s.named != "" && s.named != project.SRv6Policies {
-		if err := s.core.projects.Check(s.named, name, spec, pre); err != nil {
+		if err := s.core.projects.Check(s.named, name, s.names(spec), pre); err != nil {
 			return r, false, err
 		}
 	}
@@ -34,7 +44,7 @@ func (s settled[S, R]) Put(
 		return r, false, err
 	}
 	if s.named != "" {
-		s.core.projects.Took(s.named, name, spec)
+		s.core.projects.Took(s.named, name, s.names(spec))
 	}
 	s.core.settle()
 	r, err = s.Get(name) // with the status that follows

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
@@ -25,6 +26,7 @@ var kinds = []offered{
 	offer(pfc.PFCKind, (*Core).PFCPolicies, nil),
 	offer(networks.Kind, (*Core).Networks, nil),
 	offer(project.Kind, (*Core).Projects, nil),
+	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},
@@ -82,6 +84,26 @@ func askGroup(
 		return ask[api.GroupState](ctx, c, func(core *Core) (uint64, error) {
 			return core.QueryState(name)
 		})
+	}
+	return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+}
+
+// askJob answers the questions about a job.
+func askJob(
+	ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
+) (any, error) {
+	switch question.(type) {
+	case api.ReadReadiness:
+		return c.readiness(ctx, name)
+	case api.RenewJob:
+		var j api.Job
+		err := c.write(ctx, pre, func(core *Core) (err error) {
+			if err = core.jobs.Renew(name, pre); err == nil {
+				j, err = core.Jobs().Get(name)
+			}
+			return err
+		})
+		return j, err
 	}
 	return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
 }

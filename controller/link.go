@@ -29,7 +29,7 @@ type link struct {
 	closed  bool
 	left    bool  // it went down, and the core has not heard of it
 	why     error // why it went down
-	todo    []job
+	todo    []errand
 	packets []entry.PacketOut
 	ports   []PortTask
 	asked   chan struct{} // of capacity 1: there is something in ports
@@ -37,8 +37,8 @@ type link struct {
 	posted  chan struct{} // of capacity 1: there is something in packets
 }
 
-// job is a work, or without one the reading of a switch that has come up.
-type job struct {
+// errand is a work, or without one the reading of a switch that has come up.
+type errand struct {
 	session int
 	work    *reconcile.Task
 }
@@ -106,7 +106,7 @@ func (l *link) event(ctx context.Context, e SwitchEvent) {
 	l.up = e.Up
 	l.todo, l.packets = nil, nil
 	if e.Up {
-		l.todo = []job{{session: l.session}}
+		l.todo = []errand{{session: l.session}}
 		wake(l.woken)
 	} else {
 		l.left, l.why = true, e.Err
@@ -149,7 +149,7 @@ func (l *link) give(w reconcile.Task) {
 	}
 	if w.ID != 0 {
 		w.Packets = nil
-		l.todo = append(l.todo, job{l.session, &w})
+		l.todo = append(l.todo, errand{l.session, &w})
 		wake(l.woken)
 	}
 }
@@ -276,7 +276,7 @@ func (c *Controller) arrive(ctx context.Context, a arrival) {
 }
 
 // carryOut does a work and reports its outcome.
-func (l *link) carryOut(ctx context.Context, j job) {
+func (l *link) carryOut(ctx context.Context, j errand) {
 	w := j.work
 	r := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	done := 0

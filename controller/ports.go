@@ -65,7 +65,7 @@ func (c *Core) network(s *topology.Snapshot, configured *inventory.Inventory) *p
 
 // Ports returns the ports of switches.
 func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
-	return settled[api.PortSpec, api.Port]{c.ports.Ports(), c, ""}
+	return settled[api.PortSpec, api.Port]{c.ports.Ports(), c, "", nil}
 }
 
 // Ports returns the ports of switches.

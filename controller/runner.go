@@ -15,6 +15,8 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -40,6 +42,12 @@ type Options struct {
 	// Discovered, when not nil, takes what LLDP knows of the topology, whenever that changes. It must
 	// not wait for anything.
 	Discovered func([]topology.Source)
+	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
+	// on; nil: there is no such fabric.
+	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
+	// Jobs, when not nil, takes the demands of the jobs that have not ended, by name, whenever they
+	// change and are kept. It must not wait for anything.
+	Jobs func(map[string]*job.Demand)
 	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -72,6 +80,8 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
+	// anew has room for one word that jobs have changed, so that they are judged at once.
+	anew chan struct{}
 }
 
 // NewController returns a controller on the records of its store.
@@ -94,6 +104,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	c := &Controller{
 		opts: o, core: core,
 		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
+		anew: make(chan struct{}, 1),
 	}
 	c.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current, Events: o.Events,
@@ -115,7 +126,12 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 // and without answers that rest on what the store may not have, until another controller goes on
 // from the records. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
+	judging, end := context.WithCancel(ctx)
+	var judge sync.WaitGroup
+	judge.Go(func() { c.judgeAll(judging) })
 	err := c.ledger.Run(ctx, c.core, c.step)
+	end()
+	judge.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.links {
@@ -174,6 +190,15 @@ func (c *Controller) hand(r *Ready) {
 	}
 	if r.Projects != nil {
 		c.members.Store(r.Projects)
+	}
+	if r.Jobs != nil {
+		if c.opts.Jobs != nil {
+			c.opts.Jobs(r.Jobs)
+		}
+		select {
+		case c.anew <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -61,7 +61,8 @@ func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over fu
 		case api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
 			api.EventReceiverRecovered, api.EventReceiverStalled,
 			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
-			api.EventPFCPolicyDeleted, api.EventProjectChanged:
+			api.EventPFCPolicyDeleted, api.EventProjectChanged, api.EventJobChanged,
+			api.EventJobDeleted, api.EventJobReady, api.EventJobBlocked:
 			return by.Owns(e.Object)
 		}
 		return false

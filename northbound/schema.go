@@ -96,6 +96,8 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.SRv6Policy]]():        "Srv6PolicyList",
 	reflect.TypeFor[api.List[api.Tenant]]():            "TenantList",
 	reflect.TypeFor[api.List[api.Project]]():           "ProjectList",
+	reflect.TypeFor[api.Request[api.JobSpec]]():        "JobRequest",
+	reflect.TypeFor[api.List[api.Job]]():               "JobList",
 	reflect.TypeFor[api.List[api.PFCPolicy]]():         "PfcPolicyList",
 	reflect.TypeFor[api.List[api.EVProfile]]():         "EvProfileList",
 	reflect.TypeFor[api.List[api.EV]]():                "EvList",

@@ -47,6 +47,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.all = s.kinds()
 	s.registerKinds()
 	s.registerGroupViews()
+	s.registerJobViews()
 	s.registerSwitches()
 	s.registerOrphans()
 	s.registerTopology()
@@ -148,6 +149,7 @@ func (s *Server) humaConfig() huma.Config {
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
 		{Name: "switches", Description: "The switches, and what they hold."},
+		{Name: kind.HeadingJobs, Description: "Distributed jobs, and whether the fabric is ready for them."},
 		{Name: kind.HeadingLossless, Description: "SRv6 policies, tenants, and PFC over SRv6."},
 		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},

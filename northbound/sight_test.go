@@ -79,6 +79,7 @@ func TestEventsOfMembers(t *testing.T) {
 	own := []api.EventType{
 		api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted, api.EventReceiverRecovered, api.EventReceiverStalled,
 		api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged, api.EventPFCPolicyDeleted, api.EventProjectChanged,
+		api.EventJobBlocked, api.EventJobChanged, api.EventJobDeleted, api.EventJobReady,
 	}
 	objects := []string{"acme", "acme-1", "acmes", "other"}
 	for i, typ := range api.EventTypes() {

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
@@ -86,7 +87,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 				m.SetPorts(ctx, sw, ports)
 			}
 		},
-		Networks: p.network.describe, Discovered: p.network.discover,
+		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
 	})
 	if err != nil {
 		return nil, err
@@ -107,6 +108,21 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	}
 	p.server, err = northbound.New(served, p.controller, events.ring)
 	return p, err
+}
+
+// jobFacts returns what jobs depend on in the MRC fabric; nil: there is none.
+func jobFacts(
+	o *Options, multipath *atomic.Pointer[mrc.Runner],
+) func(context.Context, *ready.Need) (ready.Fabric, error) {
+	if !o.Inventory.MRC.On() {
+		return nil
+	}
+	return func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
+		if m := multipath.Load(); m != nil {
+			return m.JobFacts(ctx, need)
+		}
+		return ready.Fabric{Known: ready.Fact{Why: "the controller has just started"}}, nil
+	}
 }
 
 // startMultipath makes the controller of the MRC fabric and the server of the

@@ -49,6 +49,22 @@ func (c *Client) Projects() Resources[api.ProjectSpec, api.Project] {
 	return resources[api.ProjectSpec, api.Project](c, "projects")
 }
 
+// Jobs returns the jobs.
+func (c *Client) Jobs() Resources[api.JobSpec, api.Job] {
+	return resources[api.JobSpec, api.Job](c, "jobs")
+}
+
+// JobReadiness returns whether the fabric is ready for a job.
+func (c *Client) JobReadiness(ctx context.Context, name string) (*api.JobReadiness, error) {
+	return read[api.JobReadiness](ctx, c, http.MethodGet, c.Jobs().path+Path(name)+"/readiness", nil, nil)
+}
+
+// RenewJob renews the lease of a job. Of w, only the version counts.
+func (c *Client) RenewJob(ctx context.Context, name string, w Write) (*api.Job, error) {
+	return read[api.Job](ctx, c, http.MethodPost, c.Jobs().path+Path(name)+":renew",
+		Write{Version: w.Version}.header(), nil)
+}
+
 // Networks returns the networks that clients describe.
 func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
 	return resources[api.NetworkSpec, api.Network](c, "networks")

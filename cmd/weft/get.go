@@ -144,6 +144,10 @@ it has read of the store, where none decides.`)
 		func(ctx context.Context, args []string) error {
 			return object(ctx, v, groupPath(args[0])+"/state", stateTable)
 		})
+	add("readiness JOB", "Whether the fabric is ready for a job, and what is in the way", 1,
+		[]completion{names.of("jobs")}, func(ctx context.Context, args []string) error {
+			return object(ctx, v, client.Path("v1", "jobs", args[0], "readiness"), readinessTable)
+		})
 	add("tables SWITCH", "The tables of a switch", 1, switches,
 		func(ctx context.Context, args []string) error {
 			return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)

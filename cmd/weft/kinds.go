@@ -154,6 +154,14 @@ var kinds = []*kind{
 		table: rows(planeTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},
 	{
+		name: "job", noun: "job", plural: "jobs",
+		long:  "jobs: where their ranks are, and whether the fabric is ready for them",
+		items: "/v1/jobs", key: "name", stored: true,
+		table: rows(jobTable), detail: detail(jobDetail), document: documentOf[api.JobSpec](),
+		removed: "Deletes jobs: what followed from them is taken back.",
+		events:  []string{"job"},
+	},
+	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},

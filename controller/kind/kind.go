@@ -21,6 +21,7 @@ const (
 	HeadingLossless = "lossless tenants"
 	HeadingFabric   = "multipath fabric"
 	HeadingNetwork  = "network"
+	HeadingJobs     = "jobs"
 	HeadingAccess   = "access"
 )
 

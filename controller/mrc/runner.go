@@ -97,6 +97,8 @@ type Runner struct {
 	seqs map[string]uint64 // of the last Set, by host
 
 	known map[string]bool // hosts of the inventory; not changed any more
+
+	jobLinks jobLinks
 }
 
 // waiting is a host that is not attached to anything known.

@@ -10,6 +10,9 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
+// mostForeign bounds the faults of one kind that a refusal has.
+const mostForeign = 16
+
 // Check returns why a resource may not be written as a spec has it: it names what is not its
 // project's ([api.CodeForbidden]), or its project has as many as it may have ([api.CodeLimit]). It
 // is asked where the write is decided, whoever makes it: a resource of no project may name what no
@@ -24,7 +27,20 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	}
 	names := api.Names(spec)
 	var found []api.FieldError
+	var theirs map[string]bool // hosts
+	if kind == Jobs && of != "" {
+		theirs = make(map[string]bool)
+		for _, h := range f.all.Get(of).Spec.Hosts {
+			theirs[h.Name] = true
+		}
+	}
 	for i := range names {
+		if theirs[names[i].Text] && names[i].Kind == api.ThingHost {
+			continue
+		}
+		if len(found) == mostForeign {
+			break // of a list of many hosts
+		}
 		if want := f.foreign(of, &names[i], pre); want != "" {
 			found = append(found, api.FieldError{Field: names[i].Field, Code: api.CodeForbidden, Value: names[i].Value(), Want: want})
 		}
@@ -121,7 +137,7 @@ func at(h *inventory.Host, sw string, port uint64) bool {
 func (f *Feature) quota(of, kind, name string, spec any) error {
 	now := count(f.of(of))
 	was := f.uses[kind+name]
-	next := &use{kind: kind, name: name}
+	next := &use{kind: kind, name: name, ranks: ranks(kind, api.Names(spec))}
 	switch s := spec.(type) {
 	case api.MulticastGroupSpec:
 		next.receivers = len(s.Receivers)
@@ -143,6 +159,8 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 		{"name", "tenants", p.Quotas.Tenants, now.Tenants, one.Tenants, had.Tenants},
 		{"name", "PFC policies", p.Quotas.Policies, now.Policies, one.Policies, had.Policies},
 		{"spec.receivers", "receivers", p.Quotas.Receivers, now.Receivers, one.Receivers, had.Receivers},
+		{"name", "jobs", p.Quotas.Jobs, now.Jobs, one.Jobs, had.Jobs},
+		{"spec.hosts", "ranks of jobs", p.Quotas.Ranks, now.Ranks, one.Ranks, had.Ranks},
 	} {
 		if total := q.used + q.more - q.less; q.limit != nil && q.more > q.less && total > *q.limit {
 			return api.Refuse([]api.FieldError{{

@@ -28,6 +28,7 @@ const (
 	Groups       = "multicast-groups/"
 	Tenants      = "tenants/"
 	Policies     = "pfc-policies/"
+	Jobs         = "jobs/"
 	SRv6Policies = "srv6-policies/"
 )
 
@@ -43,6 +44,7 @@ type use struct {
 	kind, name string
 	names      []api.Named
 	receivers  int
+	ranks      int
 	rate       uint64
 }
 
@@ -128,7 +130,16 @@ func (f *Feature) Took(kind, name string, spec any) {
 		u.rate = s.Rate
 	}
 	u.names = api.Names(spec)
+	u.ranks = ranks(kind, u.names)
 	f.uses[u.key()] = u
+}
+
+// ranks counts the ranks of a job by what it names: a NIC each.
+func ranks(kind string, names []api.Named) int {
+	if kind == Jobs {
+		return len(names)
+	}
+	return 0
 }
 
 // of returns the uses of a project, in order; "": those of administrators.
@@ -259,6 +270,7 @@ func (f *Feature) view(p *project) api.Project {
 	s.Left = api.ProjectLeft{
 		Groups: left(q.Groups, s.Used.Groups), Receivers: left(q.Receivers, s.Used.Receivers),
 		Tenants: left(q.Tenants, s.Used.Tenants), Policies: left(q.Policies, s.Used.Policies),
+		Jobs: left(q.Jobs, s.Used.Jobs), Ranks: left(q.Ranks, s.Used.Ranks),
 	}
 	if all := p.Spec.Bandwidth; all > 0 {
 		n := all - min(all, s.Used.Bandwidth)
@@ -276,7 +288,10 @@ func count(uses []*use) (n api.ProjectUse) {
 			n.Tenants++
 		case Policies:
 			n.Policies++
+		case Jobs:
+			n.Jobs++
 		}
+		n.Ranks += u.ranks
 		n.Receivers += u.receivers
 		n.Bandwidth += u.rate
 	}
@@ -286,8 +301,13 @@ func count(uses []*use) (n api.ProjectUse) {
 // things returns what is assigned, with what uses each.
 func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	var out []api.ProjectThing
+	of := usersOfHosts(uses)
 	add := func(t api.ProjectThing, one *api.ProjectSpec) {
+		t.UsedBy = append(t.UsedBy, of[t.Name]...)
 		for _, u := range uses {
+			if u.kind == Jobs {
+				continue // they name hosts alone, and many
+			}
 			if slices.ContainsFunc(u.names, func(n api.Named) bool { has, _ := f.has(one, &n); return n.Kind == t.Kind && has }) {
 				t.UsedBy = append(t.UsedBy, u.key())
 			}
@@ -320,6 +340,19 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	return out
 }
 
+// usersOfHosts returns the jobs on each host, by its name.
+func usersOfHosts(uses []*use) map[string][]string {
+	out := make(map[string][]string)
+	for _, u := range uses {
+		for i := range u.names {
+			if u.kind == Jobs {
+				out[u.names[i].Text] = append(out[u.names[i].Text], u.key())
+			}
+		}
+	}
+	return out
+}
+
 // portsOf returns the ports that a host hangs off.
 func portsOf(h *inventory.Host) (out []api.SwitchPort) {
 	for _, port := range h.AllPorts() {
@@ -341,7 +374,10 @@ func (f *Feature) has(s *api.ProjectSpec, n *api.Named) (has, shared bool) {
 	}
 	switch n.Kind {
 	case api.ThingHost:
-		name, _ := f.env.Net.HostName(n.Address)
+		name := n.Text
+		if name == "" {
+			name, _ = f.env.Net.HostName(n.Address)
+		}
 		for _, h := range s.Hosts {
 			found(h.Name == name, h.Shared)
 		}
@@ -383,5 +419,6 @@ func equal(a, b *api.ProjectSpec) bool {
 	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) && slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) && slices.Equal(a.Slices, b.Slices) &&
 		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth && a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
-		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) && same(p.Requests, q.Requests)
+		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) &&
+		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) && same(p.Requests, q.Requests)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/access"
@@ -36,6 +37,7 @@ type Controller struct {
 	PFCPolicies  *kindtest.Memory[api.PFCPolicySpec, api.PFCPolicy]
 	Networks     *kindtest.Memory[api.NetworkSpec, api.Network]
 	Projects     *kindtest.Memory[api.ProjectSpec, api.Project]
+	Jobs         *kindtest.Memory[api.JobSpec, api.Job]
 	Ports        *kindtest.Memory[api.PortSpec, api.Port]
 
 	// Fail is the error of lists of switches and orphans; nil: none.
@@ -89,6 +91,14 @@ func NewController(s *topology.Snapshot) *Controller {
 		return s.Validate(api.ProjectEnv{MaxSlice: 255, Host: all, Switch: all})
 	})
 	f.Projects.Changed = func() { f.members = nil }
+	memory(f, &f.Jobs, func(_ string, s *api.JobSpec) error {
+		*s = s.Complete()
+		return s.Validate(api.JobEnv{
+			Expand: func(list string, _ int) ([]string, error) { return strings.Split(list, ","), nil },
+			HasNIC: func(string) bool { return true },
+			Layout: func(*api.JobLayout, int) []api.FieldError { return nil },
+		})
+	})
 	memory(f, &f.Ports, func(_ string, s *api.PortSpec) error { return s.Validate([]uint64{100e9, 400e9}) })
 	f.Ports.Names = f.names
 	f.Ports.Match = func(p *api.Port, filter any) bool { return p.Status.Switch == filter.(api.OnSwitch).Switch }
@@ -120,7 +130,8 @@ func about[V any]() *kind.Kind {
 // Kinds returns the kinds of resources.
 func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
-		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(), f.Networks.Bound(), f.Projects.Bound(), f.Ports.Bound(),
+		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(), f.Networks.Bound(), f.Projects.Bound(),
+		f.Jobs.Bound(), f.Ports.Bound(),
 		kind.Bind(about[api.Orphan](), orphans{f: f}), kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}
 }

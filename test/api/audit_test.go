@@ -74,6 +74,13 @@ func TestChangesAreAudited(t *testing.T) {
 		{"PATCH", "/v1/projects/p", `{"spec":{"bandwidth":77}}`, 200, "projects/p", `"slice":8`,
 			`"bandwidth":77`},
 		{"DELETE", "/v1/projects/p", "", 204, "projects/p", `"bandwidth":77`, ""},
+		{"POST", "/v1/jobs", `{"name":"j","spec":{"hosts":"ha,hb","layout":{"dp":2}}}`, 201, "jobs/j", "",
+			`"dp":2`},
+		{"PUT", "/v1/jobs/j", `{"spec":{"hosts":"ha,hb","layout":{"dp":2},"lease":"1h"}}`, 200, "jobs/j",
+			`"dp":2`, `"lease":"1h0m0s"`},
+		{"PATCH", "/v1/jobs/j", `{"spec":{"priority":9}}`, 200, "jobs/j", `"lease"`, `"priority":9`},
+		{"POST", "/v1/jobs/j:renew", "", 200, "jobs/j", "", ""},
+		{"DELETE", "/v1/jobs/j", "", 204, "jobs/j", `"priority":9`, ""},
 		{"POST", "/v1/multicast-groups", `{"name":"g","spec":` + groupSpec + `}`, 201, "groups/g", "",
 			`"designatedQpn":4096`},
 		{"PUT", "/v1/multicast-groups/g", `{"spec":` + strings.Replace(groupSpec, "4096", "4097", 1) +

@@ -78,6 +78,7 @@ var onlyIn = map[string][]string{
 	"controller/port":      {"controller"},
 	"controller/networks":  {"controller"},
 	"controller/project":   {"controller"},
+	"controller/job":       {"controller"},
 	"controller/discovery": {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
@@ -85,7 +86,7 @@ var onlyIn = map[string][]string{
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
-		"controller/discovery", "controller/project"},
+		"controller/discovery", "controller/project", "controller/job"},
 }
 
 // floors lists packages that are pure, with all packages of ours that they may import: what they

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
@@ -180,7 +181,10 @@ func (f *bed) start() {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	f.controller, err = controller.NewController(ctx, controller.Options{Inventory: f.inv,
-		Store: f.store, Southbound: switches, Events: f.event})
+		Store: f.store, Southbound: switches, Events: f.event,
+		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
+			return f.mrc.JobFacts(ctx, need)
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,15 @@ func (b *Built) With(p *hostapi.Profile) *Built {
 	return &out
 }
 
+// Ports returns the ports that have EVs, in order.
+func (b *Built) Ports() []uint8 {
+	out := make([]uint8, len(b.lanes))
+	for i := range b.lanes {
+		out[i] = b.lanes[i].port
+	}
+	return out
+}
+
 // Assignment returns the numbers that the EVs are made of.
 func (b *Built) Assignment() *Assignment { return b.a }
 

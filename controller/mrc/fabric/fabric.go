@@ -203,8 +203,8 @@ func (f *Fabric) isLeaf(id topology.NodeID) bool {
 	return f.snap.Node(id) == nil || ok && tier == 0
 }
 
-// planeOf is the plane of a port that is attached to a leaf.
-func (f *Fabric) planeOf(leaf topology.NodeID, port uint8) int {
+// PlaneOf returns the plane of a port that is attached to a leaf.
+func (f *Fabric) PlaneOf(leaf topology.NodeID, port uint8) int {
 	planes := f.clos.PlanesOf(leaf)
 	if len(planes) == 1 {
 		return planes[0]
@@ -221,7 +221,7 @@ func (f *Fabric) PathSet(
 	if i < 0 || i >= len(src) || i >= len(dst) || src[i] == "" || dst[i] == "" {
 		return topology.PathSet{}, false
 	}
-	set, err := f.clos.Paths(src[i], dst[i], f.planeOf(src[i], port))
+	set, err := f.clos.Paths(src[i], dst[i], f.PlaneOf(src[i], port))
 	return set, err == nil && set.Hops() >= 0
 }
 

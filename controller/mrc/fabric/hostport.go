@@ -48,6 +48,9 @@ func (h *Attached) Port(n uint8) (s api.HostPortStatus, ok bool) {
 	return s, true
 }
 
+// Reports reports whether the host has said which of its ports are up.
+func (h *Attached) Reports() bool { return h.ports.upKnown }
+
 // Usable returns the ports that peers may send to, and Denied those that the host must not send
 // by; see Denial.
 func (h *Attached) Usable() hostapi.PortMask { return h.ports.usable }

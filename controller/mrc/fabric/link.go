@@ -50,8 +50,9 @@ type Link struct {
 	portDown bool // as a switch says
 	drained  bool
 
-	proven bool // a probe has come through since the start
-	misses int  // probes in a row that did not
+	proven bool          // a probe has come through since the start
+	misses int           // probes in a row that did not
+	heard  time.Duration // when the last result of a probe came; 0: none has
 	trial  trial
 }
 
@@ -86,6 +87,9 @@ func (l *Link) Drained() bool { return l.drained }
 // a row that did not.
 func (l *Link) Proven() bool { return l.proven }
 func (l *Link) Misses() int  { return l.misses }
+
+// Heard returns when the last result of a probe came, in the time of the core; 0: none has.
+func (l *Link) Heard() time.Duration { return l.heard }
 
 // Links holds the states of all links of the fabric, by place.
 type Links struct {
@@ -261,6 +265,14 @@ func (s *Links) Untried(i int32) bool {
 	return l.phase == Up && !l.proven && !l.drained && s.now >= l.trial.next && len(l.leaves) > 0
 }
 
+// Idle reports whether a link in use may be probed now, and the last result of a probe is as old as
+// an age.
+func (s *Links) Idle(i int32, age time.Duration) bool {
+	l := &s.all[i]
+	return !l.Denied() && len(l.leaves) > 0 && s.now >= l.trial.next &&
+		(l.heard == 0 || s.now >= l.heard+age)
+}
+
 // Defer has a link not be probed before a time, and Hasten at that time at the latest.
 func (s *Links) Defer(i int32, at time.Duration) { s.all[i].trial.next = at }
 
@@ -313,6 +325,7 @@ func (s *Links) Result(i int32, at time.Duration, sent, received int) {
 	if at < l.since {
 		return // it speaks of what was before
 	}
+	l.heard = max(s.now, 1)
 	if received > 0 {
 		l.proven, l.misses = true, 0
 	} else {

@@ -45,6 +45,7 @@ type prober struct {
 	turns    []*Group // that probe EVs in turn
 	cursor   int      // in turns
 	round    round
+	wanted   wantedLinks
 	looked   bool          // at the last run: closer looks had what there was
 	toldAt   time.Duration // when hosts were told something last
 	reported api.ProbeCount
@@ -132,6 +133,7 @@ func (pr *prober) run() {
 			}
 		}
 	}
+	pr.probeWanted()
 	pr.probeAssumed()
 	if spent := pr.lookCloser(lost); !spent && pr.now >= pr.toldAt+tellingTime {
 		pr.probeInTurn(lost)

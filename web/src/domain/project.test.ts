@@ -9,7 +9,11 @@ const make = (name: string, status: Partial<Project['status']>, spec: Project['s
   version: 1,
   created: '',
   spec,
-  status: { used: { groups: 0, receivers: 0, tenants: 0, policies: 0, bandwidth: 0 }, left: {}, ...status },
+  status: {
+    used: { groups: 0, receivers: 0, tenants: 0, policies: 0, jobs: 0, ranks: 0, bandwidth: 0 },
+    left: {},
+    ...status,
+  },
 });
 
 test("a name is a project's if it is its, or begins with it and a hyphen or a dot", () => {
@@ -92,7 +96,10 @@ test('quotas say what is left, and nothing where there is no limit', () => {
   const q = quotas(
     make(
       'acme',
-      { used: { groups: 2, receivers: 7, tenants: 0, policies: 0, bandwidth: 10 }, left: { groups: 1 } },
+      {
+        used: { groups: 2, receivers: 7, tenants: 0, policies: 0, jobs: 0, ranks: 0, bandwidth: 10 },
+        left: { groups: 1 },
+      },
       { quotas: { groups: 3 } },
     ),
   );

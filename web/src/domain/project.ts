@@ -95,6 +95,8 @@ export function quotas(p: S['Project']): Quota[] {
     { what: 'Receivers', used: used.receivers, limit: q.receivers, left: left.receivers, unit: '' },
     { what: 'Tenants', used: used.tenants, limit: q.tenants, left: left.tenants, unit: '' },
     { what: 'PFC policies', used: used.policies, limit: q.policies, left: left.policies, unit: '' },
+    { what: 'jobs', used: used.jobs, limit: q.jobs, left: left.jobs, unit: '' },
+    { what: 'ranks of jobs', used: used.ranks, limit: q.ranks, left: left.ranks, unit: '' },
     {
       what: 'Bandwidth',
       used: Number(used.bandwidth),

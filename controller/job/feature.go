@@ -1,0 +1,294 @@
+// Package job has the jobs: distributed programs whose ranks a scheduler has placed on hosts.
+//
+// It keeps the resources, and works out what follows from each: the NICs, which racks talk to each
+// other, and how many peers a NIC has ([Demand]). Whether the fabric is ready for a job is decided
+// outside of the core (package ready) from facts of several sources, and reported back
+// ([Feature.SetReadiness]).
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+)
+
+// decided is what the feature made of a job. What JSON leaves out follows from the rest, or is
+// reported anew.
+type decided struct {
+	// Renewed is when the lease was renewed last; Ended: it has ended since.
+	Renewed time.Time `json:"renewed,omitzero"`
+	Ended   bool      `json:"ended,omitempty"`
+
+	demand    *Demand
+	readiness *judged
+}
+
+// judged is the last readiness of a job, of a version of it.
+type judged struct {
+	version uint64
+	api.JobReadiness
+	// behind: hosts that are connected do not hold all that they were told.
+	behind bool
+	since  time.Time // of Go
+}
+
+type item = resource.Item[api.JobSpec, decided]
+
+// Feature has the jobs of a controller.
+type Feature struct {
+	feature.Base
+	env     *feature.Env
+	all     *resource.Collection[api.JobSpec, decided]
+	nics    map[string]*inventory.Host // of known
+	known   *inventory.Inventory
+	demands map[string]*Demand // of the feature that this one is a copy of
+	changed bool               // since the last call of Take
+}
+
+// New returns the feature without jobs.
+func New(env *feature.Env) *Feature {
+	return &Feature{env: env, changed: true,
+		all: resource.NewCollection[api.JobSpec, decided](Kind.Record, env.Versions)}
+}
+
+// Load implements feature.Feature.
+func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
+
+// Start implements feature.Feature.
+func (f *Feature) Start() { f.SetNetwork() }
+
+// Changes implements feature.Feature.
+func (f *Feature) Changes() []store.Op { return f.all.Changes() }
+
+// Records implements feature.Feature.
+func (f *Feature) Records() []store.Record { return f.all.Records() }
+
+// Fork implements feature.Feature: the copy need not plan again.
+func (f *Feature) Fork() func(feature.Feature) {
+	demands := make(map[string]*Demand, f.all.Len())
+	for _, j := range f.all.All() {
+		demands[j.Name] = j.Decided.demand
+	}
+	return func(to feature.Feature) { to.(*Feature).demands = demands }
+}
+
+// SetNetwork implements feature.Feature: where NICs are attached follows from the inventory.
+func (f *Feature) SetNetwork() {
+	inv := f.env.Inventory()
+	if inv == f.known {
+		return
+	}
+	f.known, f.nics = inv, make(map[string]*inventory.Host, len(inv.Hosts))
+	for i := range inv.Hosts {
+		f.nics[inv.Hosts[i].Name] = &inv.Hosts[i]
+	}
+	for _, j := range f.all.All() {
+		if d := f.demands[j.Name]; d != nil {
+			j.Decided.demand = d
+			continue
+		}
+		f.plan(j)
+	}
+	f.demands, f.changed = nil, true
+}
+
+// plan works out the demand of a job. The record of an earlier controller may have what this one
+// refuses: such a job needs nothing, and is not ready.
+func (f *Feature) plan(j *item) {
+	d, err := newDemand(&j.Spec, func(name string) *inventory.Host { return f.nics[name] })
+	if err != nil {
+		d = nil
+	}
+	j.Decided.demand, j.Decided.readiness = d, nil
+}
+
+// over reports whether a job is done, or its lease has ended.
+func over(j *item) bool { return j.Spec.State == api.JobDone || j.Decided.Ended }
+
+// ends returns when the lease of a job ends; zero: it does not.
+func ends(j *item) time.Time {
+	if j.Spec.Lease == 0 || over(j) {
+		return time.Time{}
+	}
+	return j.Decided.Renewed.Add(j.Spec.Lease.D())
+}
+
+// Tick implements feature.Feature: it ends jobs whose leases have.
+func (f *Feature) Tick() {
+	now := f.env.Wall()
+	for _, j := range f.all.All() {
+		if at := ends(j); at.IsZero() || now.Before(at) {
+			continue
+		}
+		j.Decided.Ended = true
+		f.all.Save(j.Name)
+		f.changed = true
+		f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf(
+			"done: nobody has renewed its lease of %v", j.Spec.Lease), nil)
+	}
+}
+
+// Next implements feature.Feature.
+func (f *Feature) Next() (at time.Duration, ok bool) {
+	for _, j := range f.all.All() {
+		if end := ends(j); !end.IsZero() {
+			if t := end.Sub(f.env.Start); !ok || t < at {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// Task is a job whose readiness is asked for.
+type Task struct {
+	Name    string
+	Version uint64
+	Demand  *Demand
+	// Last is the readiness that was reported last; nil: none was.
+	Last *api.JobReadiness
+	// Over: the job has ended, and hosts may still hold what followed from it.
+	Over bool
+}
+
+// Take returns the demands of the jobs that have not ended, by name; ok is false when nothing has
+// changed since the last call.
+func (f *Feature) Take() (demands map[string]*Demand, ok bool) {
+	if !f.changed {
+		return nil, false
+	}
+	f.changed = false
+	demands = make(map[string]*Demand)
+	for _, j := range f.all.All() {
+		if !over(j) && j.Decided.demand != nil {
+			demands[j.Name] = j.Decided.demand
+		}
+	}
+	return demands, true
+}
+
+// Tasks returns the jobs whose readiness matters: all but those that are Done.
+func (f *Feature) Tasks() (out []Task) {
+	for _, j := range f.all.All() {
+		if f.phase(j) != api.PhaseDone {
+			out = append(out, task(j))
+		}
+	}
+	return out
+}
+
+// Task returns one of the jobs. The error is an *api.Error.
+func (f *Feature) Task(name string) (Task, error) {
+	j, err := f.all.Find(name)
+	if err != nil {
+		return Task{}, err
+	}
+	return task(j), nil
+}
+
+func task(j *item) Task {
+	t := Task{Name: j.Name, Version: j.Version, Demand: j.Decided.demand, Over: over(j)}
+	if r := j.Decided.readiness; r != nil {
+		t.Last = &r.JobReadiness
+	}
+	return t
+}
+
+// Switches returns whether the switches that the controller programs hold all that they should.
+func (f *Feature) Switches() map[string]ready.Fact {
+	out := make(map[string]ready.Fact)
+	inv := f.env.Inventory()
+	for i := range inv.Switches {
+		sw := &inv.Switches[i]
+		if !sw.Managed() {
+			continue
+		}
+		out[sw.Name] = f.programmed(sw.Name)
+	}
+	return out
+}
+
+// programmed returns whether a switch holds all that it should, as it was read back.
+func (f *Feature) programmed(sw string) ready.Fact {
+	d, ok := f.env.Switches.Status(sw)
+	fact := ready.Fact{State: ready.Bad, Since: f.env.Start.Add(d.Since).UTC()}
+	switch {
+	case !ok:
+		return ready.Fact{}
+	case !d.Connected:
+		fact.Why = "not connected: " + d.Reason
+	case f.env.Net.Node(sw) == nil:
+		fact.Since, fact.Why = time.Time{}, "not in the topology"
+	case !f.env.Underlay.Ready(sw):
+		fact.Since, fact.Why = time.Time{}, "it does not have its routes"
+	case d.Pending > 0 || d.Blocked:
+		fact.Since, fact.Why = time.Time{}, fmt.Sprintf("%d updates to make", d.Pending)
+	default:
+		return ready.IsGood()
+	}
+	return fact
+}
+
+// SetReadiness reports the readiness of a version of a job. behind: hosts that are connected do not
+// hold all that they were told. That of another version counts for nothing.
+func (f *Feature) SetReadiness(name string, version uint64, r api.JobReadiness, behind bool) {
+	j := f.all.Get(name)
+	if j == nil || j.Version != version {
+		return
+	}
+	before, phase := j.Decided.readiness, f.phase(j)
+	next := &judged{version: version, JobReadiness: r, behind: behind, since: r.At}
+	if before != nil && before.Go == r.Go {
+		next.since = before.since
+	}
+	j.Decided.readiness = next
+	switch {
+	case over(j):
+	case r.Go && (before == nil || !before.Go):
+		f.env.Event(api.EventJobReady, name, "GO", nil)
+	case !r.Go && (before == nil || before.Go || !sameCauses(before.Blockers, r.Blockers)):
+		f.env.Event(api.EventJobBlocked, name, ready.Summary(&r), nil)
+	}
+	if now := f.phase(j); now != phase {
+		f.env.Event(api.EventJobChanged, name, string(now), nil)
+	}
+}
+
+// sameCauses reports whether two lists of blockers have the same causes.
+func sameCauses(a, b []api.JobBlocker) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	is := make(map[[3]string]bool, len(a))
+	for i := range a {
+		is[[3]string{a[i].Kind, a[i].Object, a[i].State}] = true
+	}
+	for i := range b {
+		if !is[[3]string{b[i].Kind, b[i].Object, b[i].State}] {
+			return false
+		}
+	}
+	return true
+}
+
+// phase returns how far a job is.
+func (f *Feature) phase(j *item) api.JobPhase {
+	r := j.Decided.readiness
+	switch {
+	case over(j) && (r == nil || r.behind):
+		return api.PhaseDraining
+	case over(j):
+		return api.PhaseDone
+	case j.Spec.State == api.JobRunning:
+		return api.PhaseRunning
+	case r != nil && r.Go:
+		return api.PhaseReady
+	}
+	return api.PhasePending
+}

@@ -1,0 +1,150 @@
+package ready
+
+import "time"
+
+// State reports what is known of a fact.
+type State uint8
+
+// The states. The zero state is unknown.
+const (
+	Unknown State = iota
+	Bad
+	Good
+)
+
+// Fact is one thing that a job depends on.
+type Fact struct {
+	State State
+	// Since is when the state began; zero: not known.
+	Since time.Time
+	// Why has the reason in words where the state is not Good.
+	Why string
+}
+
+// IsGood returns a fact that is Good.
+func IsGood() Fact { return Fact{State: Good} }
+
+// Need is what a job depends on, as the inventory has it. It does not change.
+type Need struct {
+	// NICs are the NICs by rank, as hosts of the inventory. Hosts are those that the job names, by
+	// rank.
+	NICs, Hosts []string
+	// Rack is the rack of each NIC, from 0; Racks are their names.
+	Rack  []int32
+	Racks []string
+	// Pairs are the pairs of racks of which a NIC of the first sends to one of the second.
+	Pairs [][2]int32
+}
+
+// Facts are all that is known of what a job depends on.
+type Facts struct {
+	// At is when the facts were read.
+	At   time.Time
+	Need *Need
+	// Fabric has what the controller of the MRC fabric knows.
+	Fabric Fabric
+	// Switches has the switches that the controller programs, by name: whether they hold everything
+	// that they should. A switch that is not in it is programmed by others.
+	Switches map[string]Fact
+	// Others are facts of other kinds: windows of maintenance, leases, groups.
+	Others []Other
+}
+
+// Other is a fact with what would be known of its blocker.
+type Other struct {
+	Kind, Object string
+	Fact
+	// Want is what it would take.
+	Want string
+	// NICs reports which ranks are behind it; nil: all are.
+	NICs func(rank int) bool
+}
+
+// Fabric is what the controller of the MRC fabric knows of what a job depends on.
+type Fabric struct {
+	// Known reports whether there is a fabric whose topology is in sync; else Fact.Why has the reason,
+	// and the rest is empty.
+	Known Fact
+	// NICs are those of the need, in order.
+	NICs []NIC
+	// Paths are those of the pairs of the need, one for each pair, plane and kind of devices.
+	Paths []Path
+	// Links are those that the paths cross, one direction each.
+	Links []Link
+	// Unprobed has why no link can be proven: no host probes, or paths are not known; "": they can.
+	Unprobed string
+}
+
+// NIC is what is known of a NIC.
+type NIC struct {
+	// Stream: its host's stream is there. Holds: the host holds all that it was told.
+	Stream, Holds Fact
+	Ports         []Port
+}
+
+// Port is a port of a NIC.
+type Port struct {
+	Number uint8
+	// Leaf is the name of the switch that it leads to.
+	Leaf string
+	// Up: peers may send to it.
+	Up Fact
+}
+
+// Path is what is left of the EVs of a pair of racks on a plane.
+type Path struct {
+	// Pair is the place in the pairs of the need.
+	Pair  int32
+	Plane int32
+	// From and To are the names of the leaves.
+	From, To string
+	// Active EVs of Of are left, and Want is the least. Of 0: they are not known.
+	Active, Of, Want int32
+	// Since is when the number of EVs of the pair changed last, zero if not known; Why has the reason
+	// where the EVs are not known.
+	Since time.Time
+	Why   string
+}
+
+// state returns what is known of the path.
+func (p *Path) state() State {
+	switch {
+	case p.Of == 0:
+		return Unknown
+	case p.Active < p.Want || p.Active == 0:
+		return Bad
+	}
+	return Good
+}
+
+// Link is one direction of a link.
+type Link struct {
+	// Name is that of the link in both directions, ID of the direction.
+	Name, ID string
+	Plane    int32
+	From, To string // names of switches
+	// Use: EVs may cross it.
+	Use Fact
+	// Probed is when the last probe over it was answered or lost; zero: never. Answered reports
+	// which.
+	Probed   time.Time
+	Answered bool
+}
+
+// ProbeAge is how old the last probe of a link may be.
+const ProbeAge = 2 * time.Second
+
+// probe returns what the last probe shows at a time.
+func (l *Link) probe(now time.Time) Fact {
+	age := now.Sub(l.Probed)
+	switch {
+	case l.Probed.IsZero():
+		return Fact{Why: "no probe has crossed it"}
+	case age > ProbeAge:
+		return Fact{Since: l.Probed.Add(ProbeAge),
+			Why: "its last probe is older than " + ProbeAge.String()}
+	case !l.Answered:
+		return Fact{State: Bad, Since: l.Probed, Why: "its last probe was lost"}
+	}
+	return IsGood()
+}

@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/job/ready"
+)
+
+// Jobs are judged by a goroutine of their own, beside the core and the controller of the MRC
+// fabric: it asks both for facts, and neither waits for the other.
+
+// judgeEvery is the pause between two judgements of all jobs, at least; judgeShare bounds the time
+// that judging takes, as a part of all time.
+const (
+	judgeEvery = 500 * time.Millisecond
+	judgeShare = 4
+)
+
+// judgeAll judges the jobs again and again until ctx ends.
+func (c *Controller) judgeAll(ctx context.Context) {
+	for {
+		select {
+		case <-c.anew:
+		case <-ctx.Done():
+			return
+		}
+		for c.judgeOnce(ctx) {
+		}
+	}
+}
+
+// judgeOnce judges the jobs and pauses; it returns false when there are none, or ctx has ended.
+func (c *Controller) judgeOnce(ctx context.Context) bool {
+	began := time.Now()
+	var tasks []job.Task
+	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil || len(tasks) == 0 {
+		return false
+	}
+	for _, t := range tasks {
+		r, behind, err := c.judge(ctx, t)
+		if err == nil {
+			err = c.Do(ctx, func(core *Core) {
+				core.jobs.SetReadiness(t.Name, t.Version, r, behind)
+				core.settle()
+			})
+		}
+		if err != nil && ctx.Err() != nil {
+			return false
+		}
+	}
+	select {
+	case <-time.After(max(judgeEvery, judgeShare*time.Since(began))):
+	case <-c.anew:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// judge returns the readiness of a job. behind: hosts that are connected do not hold all that they
+// were told.
+func (c *Controller) judge(
+	ctx context.Context, t job.Task,
+) (r api.JobReadiness, behind bool, err error) {
+	facts := ready.Facts{Need: &ready.Need{}}
+	if t.Demand == nil {
+		facts.At = time.Now().UTC()
+		facts.Fabric.Known = ready.Fact{State: ready.Bad,
+			Why: "the spec of the job is not valid any more"}
+		return ready.Judge(t.Name, &facts, t.Last), false, nil
+	}
+	facts.Need = &t.Demand.Need
+	if err := c.Do(ctx, func(core *Core) { facts.Switches = core.jobs.Switches() }); err != nil {
+		return r, false, err
+	}
+	if c.opts.Fabric == nil {
+		facts.Fabric.Known = ready.Fact{State: ready.Bad, Why: "the configuration has no MRC fabric"}
+	} else if facts.Fabric, err = c.opts.Fabric(ctx, facts.Need); err != nil {
+		return r, false, err
+	}
+	facts.At = time.Now().UTC()
+	for i := range facts.Fabric.NICs {
+		n := &facts.Fabric.NICs[i]
+		behind = behind || n.Stream.State == ready.Good && n.Holds.State != ready.Good
+	}
+	return ready.Judge(t.Name, &facts, t.Last), behind, nil
+}
+
+// readiness judges a job now. The error of one that there is not is an *api.Error.
+func (c *Controller) readiness(
+	ctx context.Context, name string,
+) (r api.JobReadiness, err error) {
+	var t job.Task
+	if stopped := c.read(ctx, func(core *Core) { t, err = core.jobs.Task(name) }); stopped != nil ||
+		err != nil {
+		return r, first(stopped, err)
+	}
+	r, _, err = c.judge(ctx, t)
+	if err == nil && t.Over {
+		r.Go = false
+		r.Blockers = append([]api.JobBlocker{{Kind: "controller", State: "bad", Why: "the job has ended",
+			Want: "a job that has not", Since: r.At}}, r.Blockers...)
+	}
+	return r, err
+}

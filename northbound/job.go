@@ -1,0 +1,76 @@
+package northbound
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+const jobPath = "/v1/jobs/{name}"
+
+// jobKind reaches the jobs.
+func (s *Server) jobKind() kind.Handle[api.JobSpec, api.Job] {
+	return kind.Of[api.JobSpec, api.Job](s.controller.Kinds())
+}
+
+// registerJobViews registers what there is of jobs beside their resources.
+func (s *Server) registerJobViews() {
+	tags := []string{kind.HeadingJobs}
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-job-readiness", Method: http.MethodGet, Security: asks(access.TenantRead),
+		Path: jobPath + "/readiness", Tags: tags, Summary: "Get whether the fabric is ready for a job",
+		Description: "Found when you ask. It is ready only if everything that the job depends on is " +
+			"known to be as it should: what is not known is in the way.",
+		Errors: []int{404, 503},
+	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.JobReadiness }, error) {
+		r, err := kind.Ask[api.JobReadiness](ctx, s.jobKind(), in.Name, api.ReadReadiness{},
+			resource.Precondition{})
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		if access.Of(ctx).Sight() != nil {
+			r = hiddenReadiness(r)
+		}
+		return &struct{ Body api.JobReadiness }{r}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "renew-job", Method: http.MethodPost, Security: asks(access.TenantWrite),
+		Path: jobPath + ":renew", Tags: tags, Summary: "Renew the lease of a job",
+		Description: "Refused (409) when the job has no lease, or has ended.",
+		Errors:      []int{404, 409, 412},
+	}), func(ctx context.Context, in *struct {
+		NameParam
+		Match
+	}) (*itemOf[api.Job], error) {
+		pre, err := in.precondition()
+		if err != nil {
+			return nil, err
+		}
+		pre.Sees = access.Of(ctx).Sight()
+		j, err := kind.Ask[api.Job](ctx, s.jobKind(), in.Name, api.RenewJob{}, pre)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return &itemOf[api.Job]{Status: http.StatusOK, ETag: etag(j.Version), Body: j}, nil
+	})
+}
+
+// hiddenReadiness returns a readiness without what members of projects may not know: switches and
+// links of the network by their names.
+func hiddenReadiness(r api.JobReadiness) api.JobReadiness {
+	out := make([]api.JobBlocker, len(r.Blockers))
+	for i, b := range r.Blockers {
+		if b.Also = nil; b.Kind != "host" && b.Kind != "nic" && b.Kind != "controller" {
+			b.Object, b.Why = "", "part of the network: the administrators see which"
+		}
+		out[i] = b
+	}
+	r.Blockers = out
+	return r
+}

@@ -108,7 +108,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, s.URL)
 			}
 			for name, path := range map[string]string{"FABRIC": "../../p4/fabric",
-				"PROGRAMS": "../../dataplane/testdata"} {
+				"PROGRAMS": "../../dataplane/testdata", "DEPLOY": "../../deploy"} {
 				if path, err = filepath.Abs(path); err != nil {
 					return err
 				}

@@ -332,8 +332,8 @@ func (j *jobReading) link(i int, place int32) {
 	if l.Denied() {
 		out.Use = ready.Fact{State: ready.Bad, Since: j.core.wall(l.Since()),
 			Why: l.Phase().String() + ": " + l.Cause()}
-		if l.Drained() {
-			out.Use.Why = "drained"
+		if l.Drained() { // nobody knows since when
+			out.Use.Since, out.Use.Why = time.Time{}, "drained"
 		}
 	}
 	if at := l.Heard(); at > 0 {

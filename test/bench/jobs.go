@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/lab"
+)
+
+// jobFabric has the NICs of the jobs that are measured: 8,192 with one rank each.
+var jobFabric = lab.ClosConfig{Planes: 2, T0: 128, T1: 16, Hosts: 8192}
+
+const (
+	// jobRuns is how often a job is judged.
+	jobRuns = 100
+	// manyJobs share the NICs.
+	manyJobs = 64
+)
+
+// jobs measures what follows from a job of 8,192 ranks, and whether the fabric is ready for it.
+func jobs(_ context.Context, out *report) error {
+	out.tell("jobs: %d ranks on %d racks", jobFabric.Hosts, jobFabric.T0)
+	network := lab.Clos(jobFabric)
+	if err := network.Complete(); err != nil {
+		return err
+	}
+	inv := network.Inventory(nil)
+	inv.MRC.Mode = "stev"
+	core, err := controller.NewCore(controller.Config{Inventory: inv, Start: time.Unix(0, 0)}, nil)
+	if err != nil {
+		return err
+	}
+	put := func(name string, first, last int, layout api.JobLayout) (time.Duration, error) {
+		began := time.Now()
+		_, _, err := core.Jobs().Put(name, api.JobSpec{
+			Hosts: fmt.Sprintf("H[%d-%d]", first, last), Layout: &layout,
+		}, resource.Precondition{})
+		return time.Since(began), err
+	}
+	took, err := put("large", 1, jobFabric.Hosts, api.JobLayout{TP: 8, EP: 64, DP: 128, PP: 8})
+	if err != nil {
+		return err
+	}
+	large, err := core.Jobs().Get("large")
+	if err != nil {
+		return err
+	}
+	follows := &large.Status.Follows
+	if err := out.print(figure{bench: "job/plan", unit: "ms", value: millis(took), more: []field{
+		{"jobs", 1}, {"ranks", large.Status.Ranks}, {"racks", follows.Racks}, {"pairs", follows.Pairs},
+		{"rackPairs", follows.RackPairs},
+	}}); err != nil {
+		return err
+	}
+	need := &core.Ready(0).Jobs["large"].Need
+	for _, dead := range []string{"", "P1-T0-1"} {
+		facts := jobFacts(need, &inv, dead)
+		var all []time.Duration
+		blockers := 0
+		for range jobRuns {
+			began := time.Now()
+			r := ready.Judge("large", facts, nil)
+			all = append(all, time.Since(began))
+			if blockers = len(r.Blockers); r.Go != (dead == "") || dead != "" && blockers != 1 {
+				return fmt.Errorf("without switch %q the job has %d blockers", dead, blockers)
+			}
+		}
+		slices.Sort(all)
+		fabric := &facts.Fabric
+		f := figure{bench: "job/ready", unit: "ms", value: millis(all[jobRuns/2]), more: []field{
+			{"ranks", len(need.NICs)}, {"links", len(fabric.Links)}, {"paths", len(fabric.Paths)},
+			{"blockers", blockers}, {"max", millis(all[jobRuns-1])}, {"runs", jobRuns},
+		}}
+		if err := out.print(f); err != nil {
+			return err
+		}
+	}
+	each := jobFabric.Hosts / manyJobs
+	took = 0
+	for i := range manyJobs {
+		one, err := put(fmt.Sprint("small", i), 1+i*each, (i+1)*each, api.JobLayout{TP: 8, DP: each / 8})
+		if err != nil {
+			return err
+		}
+		took += one
+	}
+	return out.print(figure{bench: "job/plan", unit: "ms", value: millis(took),
+		more: []field{{"jobs", manyJobs}, {"ranks", each}}})
+}
+
+func millis(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// jobFacts returns the facts of a job where everything is good but one switch, with what it takes
+// along; "": none.
+func jobFacts(need *ready.Need, inv *inventory.Inventory, dead string) *ready.Facts {
+	now := time.Unix(1000, 0)
+	f := &ready.Facts{At: now, Need: need, Switches: make(map[string]ready.Fact)}
+	fact := func(switches ...string) ready.Fact {
+		if slices.Contains(switches, dead) {
+			return ready.Fact{State: ready.Bad, Why: "down"}
+		}
+		return ready.IsGood()
+	}
+	f.Fabric.Known = ready.IsGood()
+	for i := range inv.Switches {
+		f.Switches[inv.Switches[i].Name] = fact(inv.Switches[i].Name)
+	}
+	leaves := make([][]string, len(need.Racks)) // by plane
+	at := make(map[string]*inventory.Host, len(inv.Hosts))
+	for i := range inv.Hosts {
+		at[inv.Hosts[i].Name] = &inv.Hosts[i]
+	}
+	for r, name := range need.NICs {
+		nic := ready.NIC{Stream: ready.IsGood(), Holds: ready.IsGood()}
+		rack := &leaves[need.Rack[r]]
+		*rack = (*rack)[:0]
+		for i, a := range at[name].Attachments() {
+			*rack = append(*rack, a.Switch)
+			nic.Ports = append(nic.Ports,
+				ready.Port{Number: uint8(i + 1), Leaf: a.Switch, Up: fact(a.Switch)})
+		}
+		f.Fabric.NICs = append(f.Fabric.NICs, nic)
+	}
+	for _, rack := range leaves {
+		for plane, leaf := range rack {
+			for i := range jobFabric.T1 {
+				spine := fmt.Sprintf("P%d-T1-%d", plane+1, i+1)
+				for _, ends := range [][2]string{{leaf, spine}, {spine, leaf}} {
+					f.Fabric.Links = append(f.Fabric.Links, ready.Link{
+						Name: leaf + "~" + spine, ID: ends[0] + "~" + ends[1], Plane: int32(plane + 1),
+						From: ends[0], To: ends[1], Use: fact(ends[:]...), Probed: now, Answered: true,
+					})
+				}
+			}
+		}
+	}
+	for i, p := range need.Pairs {
+		for plane, leaf := range leaves[p[0]] {
+			path := ready.Path{Pair: int32(i), Plane: int32(plane + 1), From: leaf,
+				To: leaves[p[1]][plane], Active: 64, Of: 64, Want: 16}
+			if path.From == dead || path.To == dead {
+				path.Active = 0
+			}
+			f.Fabric.Paths = append(f.Fabric.Paths, path)
+		}
+	}
+	return f
+}

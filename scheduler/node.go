@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
@@ -11,11 +12,16 @@ import (
 // Pattern is how hosts of Weft are named after the nodes of a scheduler: {host} stands for the
 // node, and {nic} (from 0) or {rail} (from 1) for the number of its NIC. A node of several NICs has
 // as many hosts, such as n7-0 to n7-7 by {host}-{nic}. The nil pattern is {host}.
-type Pattern struct{ rule *regexp.Regexp }
+type Pattern struct {
+	rule         *regexp.Regexp
+	host, number int // their groups in rule; 0: there is none
+	first        int // number of the first NIC
+}
 
 // ParsePattern reads a pattern.
 func ParsePattern(text string) (*Pattern, error) {
 	var rule strings.Builder
+	p := &Pattern{}
 	hosts, numbers := 0, 0
 	for rest := text; rest != ""; {
 		literal, tail, found := strings.Cut(rest, "{")
@@ -27,10 +33,15 @@ func ParsePattern(text string) (*Pattern, error) {
 		switch {
 		case closed && name == "host":
 			hosts++
+			p.host = hosts + numbers
 			rule.WriteString("(.+)")
 		case closed && (name == "nic" || name == "rail"):
 			numbers++
-			rule.WriteString("[0-9]+")
+			p.number = hosts + numbers
+			if name == "rail" {
+				p.first = 1
+			}
+			rule.WriteString("([0-9]{1,9})")
 		default:
 			return nil, wrongPattern(text)
 		}
@@ -39,7 +50,8 @@ func ParsePattern(text string) (*Pattern, error) {
 	if hosts != 1 || numbers > 1 {
 		return nil, wrongPattern(text)
 	}
-	return &Pattern{regexp.MustCompile("^" + rule.String() + "$")}, nil
+	p.rule = regexp.MustCompile("^" + rule.String() + "$")
+	return p, nil
 }
 
 func wrongPattern(text string) error {
@@ -51,10 +63,24 @@ func wrongPattern(text string) error {
 func (p *Pattern) node(host string) string {
 	if p != nil {
 		if m := p.rule.FindStringSubmatch(host); m != nil {
-			return m[1]
+			return m[p.host]
 		}
 	}
 	return host
+}
+
+// Number returns the number of a NIC in its node, from 0, by the name of its host; false where the
+// name is not of the pattern. A pattern without numbers is of nodes with one NIC, 0.
+func (p *Pattern) Number(host string) (int, bool) {
+	if p == nil {
+		return 0, true
+	}
+	m := p.rule.FindStringSubmatch(host)
+	if m == nil || p.number == 0 {
+		return 0, m != nil
+	}
+	n, err := strconv.Atoi(m[p.number])
+	return n - p.first, err == nil && n >= p.first
 }
 
 // Node is a node of a scheduler with its NICs, the hosts of Weft.

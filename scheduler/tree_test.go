@@ -124,6 +124,24 @@ func TestPattern(t *testing.T) {
 			t.Errorf("%s of %s: %s, want %s", x.pattern, x.host, nodes[0].Name, x.want)
 		}
 	}
+	for _, x := range []struct {
+		pattern, host string
+		number        int
+		ok            bool
+	}{
+		{"{host}", "n1-3", 0, true}, {"{host}-{nic}", "n1-3", 3, true},
+		{"{host}-{rail}", "n1-3", 2, true}, {"{host}-{rail}", "n1-0", -1, false},
+		{"r{rail}.{host}", "r8.n1", 7, true},
+		{"{host}-{nic}", "n1", 0, false},
+	} {
+		p, err := scheduler.ParsePattern(x.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, ok := p.Number(x.host); n != x.number || ok != x.ok {
+			t.Errorf("%s of %s is NIC %d, %t; want %d, %t", x.pattern, x.host, n, ok, x.number, x.ok)
+		}
+	}
 	for _, text := range []string{"", "{nic}", "{host}{host}", "{host}-{nic}-{rail}", "{host", "{x}"} {
 		if _, err := scheduler.ParsePattern(text); err == nil || !strings.Contains(err.Error(),
 			fmt.Sprintf("%q: want {host} once", text)) {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	mrcfabric "github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -81,7 +82,7 @@ func (p *PathControl) setTopology(s *topology.Snapshot) {
 	p.do(func() error {
 		p.core.SetTopology(s)
 		maps.Copy(p.nodes, plan.Nodes(s, p.inv))
-		for _, h := range mrc.HostsOf(p.inv, p.nodes) {
+		for _, h := range mrcfabric.HostsOf(p.inv, p.nodes) {
 			node := p.control.World.mrc[h.Name]
 			if p.attached[h.Name] || node == nil {
 				continue

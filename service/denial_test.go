@@ -20,8 +20,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
 	"github.com/weft-sdn/weft/hostapi"
@@ -76,7 +76,7 @@ type denialPeer struct {
 	hosting *hosting
 	others  *bufconn.Listener // where other controllers connect
 	streams *bufconn.Listener // where hosts connect; nil: the controller is dead; guarded by b.mu
-	runner  *mrc.Runner       // nil: it does not decide; guarded by b.mu
+	runner  *runner.Runner    // nil: it does not decide; guarded by b.mu
 	serves  *hosts.Server     // of runner
 	stop    func()
 }
@@ -240,7 +240,7 @@ func (p *denialPeer) start() {
 func (p *denialPeer) lead(ctx context.Context, m *cluster.Mandate) error {
 	b := p.b
 	epoch := uint64(time.Now().UnixNano()) + 1 // that of an attendant is another one
-	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: &b.inventory, Epoch: epoch,
+	runner, err := runner.NewRunner(ctx, runner.Options{Inventory: &b.inventory, Epoch: epoch,
 		Store: m.Store})
 	if err != nil {
 		return err
@@ -337,7 +337,7 @@ func (b *denialBed) setLink(i int, up bool) {
 		b.down[i] = time.Now()
 	}
 	snap := b.snap
-	var runners []*mrc.Runner
+	var runners []*runner.Runner
 	for _, p := range b.peers {
 		if p.runner != nil {
 			runners = append(runners, p.runner)

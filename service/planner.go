@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -34,7 +34,7 @@ const eventRing = 4096
 // and has nothing that must outlive it but those.
 type planner struct {
 	controller *controller.Controller
-	multipath  *mrc.Runner       // nil: there is no MRC fabric
+	multipath  *runner.Runner    // nil: there is no MRC fabric
 	planes     *telemetry.Planes // of multipath
 	streams    *hosts.Server     // to its hosts
 	server     *northbound.Server
@@ -74,7 +74,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log,
 		network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
-	var multipath atomic.Pointer[mrc.Runner] // it is there before a switch is asked
+	var multipath atomic.Pointer[runner.Runner] // it is there before a switch is asked
 	var err error
 	if p.notary, err = audit.NewNotary(s, bounds.Noted); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 
 // jobFacts returns what jobs depend on in the MRC fabric; nil: there is none.
 func jobFacts(
-	o *Options, multipath *atomic.Pointer[mrc.Runner],
+	o *Options, multipath *atomic.Pointer[runner.Runner],
 ) func(context.Context, *ready.Need) (ready.Fabric, error) {
 	if !o.Inventory.MRC.On() {
 		return nil
@@ -131,7 +131,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 	current func() error, publish func(api.Event)) error {
 	epoch := uint64(time.Now().UnixNano())
 	var err error
-	p.multipath, err = mrc.NewRunner(ctx, mrc.Options{
+	p.multipath, err = runner.NewRunner(ctx, runner.Options{
 		Inventory: &o.Inventory, Epoch: epoch, Store: s, Switches: p.controller, Events: publish,
 		Current: current, Log: o.Log,
 	})

@@ -22,7 +22,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/p4"
@@ -251,7 +251,7 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 func (s *Service) Controller() *controller.Controller { return s.alone.planner.Load().controller }
 
 // Multipath is described with Controller.
-func (s *Service) Multipath() *mrc.Runner { return s.alone.planner.Load().multipath }
+func (s *Service) Multipath() *runner.Runner { return s.alone.planner.Load().multipath }
 
 // publish logs an event, and hands it to clients where this controller decides.
 func (s *Service) publish(o *Options, e api.Event) {

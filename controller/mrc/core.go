@@ -7,11 +7,46 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
+)
+
+// Config is what a Core starts with: the configuration of the network, whose defaults are those of
+// [inventory.DefaultMRC], and what a process adds to it.
+type Config struct {
+	// MRC has a mode.
+	inventory.MRC
+	// Epoch is the epoch of the versions that hosts are sent. A host that holds a version of another
+	// epoch has the state of an earlier controller.
+	Epoch uint64
+	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock
+	// times.
+	Start time.Time
+}
+
+// Validate returns an error of kind ErrConfig that names what cannot be used.
+func (c *Config) Validate() error {
+	if c.Epoch == 0 {
+		return fmt.Errorf("%w: epoch 0, want another number after every start", ErrConfig)
+	}
+	if err := c.MRC.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+var (
+	// ErrConfig reports that a Config cannot be used.
+	ErrConfig = errors.New("mrc")
+	// ErrUnknownTarget reports that there is no such link, node, plane or port.
+	ErrUnknownTarget = errors.New("no such target")
+	// ErrLastPath reports that a drain would take the last path between two hosts.
+	ErrLastPath = errors.New("last path")
 )
 
 // Core is the state machine. Its methods must not be called concurrently; all of
@@ -67,8 +102,26 @@ func (c *Core) Tick(now time.Duration) {
 	c.runDrains()
 }
 
-// Now returns the time of the last Tick.
+// Now returns the time of the last Tick, and Wall the wall-clock time at it.
 func (c *Core) Now() time.Duration { return c.now }
+
+// Wall is described at Now.
+func (c *Core) Wall() time.Time { return c.wall(c.now) }
+
+// Event adds an event of the user of the core to those of the next Ready.
+func (c *Core) Event(t api.EventType, object, message string) { c.event(t, object, message) }
+
+// Network returns the present fabric, nil before there is one, and what of it is advertised.
+func (c *Core) Network() (f *fabric.Fabric, now *topology.Snapshot) {
+	return c.state.Fabric(), c.state.Advertised()
+}
+
+// Uplinks returns the links up from tier 0 that are advertised now, with the names and ports of
+// switches that they advertise.
+func (c *Core) Uplinks() []fabric.Uplink {
+	c.settle()
+	return c.state.Fabric().Uplinks(c.state.Advertised(), nil)
+}
 
 // Next returns the time at which Tick should be called at the latest.
 func (c *Core) Next() (at time.Duration, ok bool) {
@@ -248,3 +301,51 @@ func (c *Core) Counters() api.FabricCounters { return c.counters }
 
 // Failure returns why there is no fabric, or none of the present topology.
 func (c *Core) Failure() error { return c.state.Failure() }
+
+// env is what all parts of one core share.
+type env struct {
+	start    time.Time     // the wall-clock time at which now is 0
+	now      time.Duration // of the present input
+	state    *fabric.State
+	mode     ev.Mode
+	counters api.FabricCounters
+	out      Ready // not taken yet
+}
+
+func (e *env) event(t api.EventType, object, message string) {
+	e.out.Events = append(e.out.Events, api.Event{Time: e.wall(e.now), Type: t, Object: object, Message: message})
+}
+
+// wall returns the wall-clock time at a time of the core.
+func (e *env) wall(at time.Duration) time.Time { return e.start.Add(at).UTC() }
+
+// Ready is what a [Core] wants done. Whoever takes it does all of it.
+type Ready struct {
+	// Saves must be kept: they are what clients want. A Core alone has none.
+	Saves []store.Op
+	// Sets are what hosts are to hold, by host.
+	Sets []Set
+	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
+	Probes []Probe
+	// Events are for people, and wait until Saves are kept with all before.
+	Events []api.Event
+}
+
+// Empty reports whether there is nothing to do.
+func (r *Ready) Empty() bool { return len(r.Saves)+len(r.Sets)+len(r.Probes)+len(r.Events) == 0 }
+
+// Set is what a host is to hold from now on.
+type Set struct {
+	Host string
+	// Seq grows by one with every Set of a host; Core.Applied quotes it.
+	Seq uint64
+	// State is not changed any more, and shared by hosts; nil: nothing at all, as
+	// the host has been removed.
+	State *hostapi.State
+}
+
+// Probe is a request to a host.
+type Probe struct {
+	Host    string
+	Request *hostapi.Probe
+}

@@ -11,6 +11,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/southbound/hosts"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -27,6 +29,12 @@ type Owner interface {
 	Stream(host string) (s Stream, ok bool)
 }
 
+// Stream is what is known of the stream to a host, StreamCounts what became of all streams.
+type (
+	Stream       = hosts.Status
+	StreamCounts = hosts.Counters
+)
+
 // Offer returns the kinds of resources of a core that a caller runs without a store. now returns
 // the time of changes.
 func Offer(core *Core, now func() time.Time, by Owner) ([]*kind.Kind, error) {
@@ -36,6 +44,34 @@ func Offer(core *Core, now func() time.Time, by Owner) ([]*kind.Kind, error) {
 	}
 	return (&desk{core, w, keeper{by, w}}).kinds(), nil
 }
+
+// Desk has clients read and change a core, and what they want of it kept. Its owner calls its
+// methods, as a ledger does.
+type Desk struct {
+	*wanted
+	kinds []*kind.Kind
+}
+
+// NewDesk returns the desk of a core that knows no topology yet, and has it do what the records
+// want, which have the prefix RecordPrefix. now returns the time of changes.
+func NewDesk(
+	core *Core, now func() time.Time, records []store.Record, by Owner,
+) (*Desk, error) {
+	w, err := newWanted(core, now, records)
+	if err != nil {
+		return nil, err
+	}
+	return &Desk{w, (&desk{core, w, by}).kinds()}, nil
+}
+
+// Kinds returns the kinds of resources of the core.
+func (d *Desk) Kinds() []*kind.Kind { return d.kinds }
+
+// Versions returns the versions of resources.
+func (d *Desk) Versions() *resource.Versions { return d.versions }
+
+// Busy reports whether a change is not kept yet: no other may be made.
+func (d *Desk) Busy() bool { return d.busy() }
 
 // keeper is an owner without a store: what changes is kept at once.
 type keeper struct {
@@ -285,4 +321,151 @@ func (d *desk) plane(name string) (api.Plane, error) {
 func (d *desk) probes(q kind.Query) ([]api.EVProbe, bool) {
 	f, _ := q.Filter.(api.EVProbeFilter)
 	return d.core.ProbePage(f, pageOf(q))
+}
+
+// intentOf returns the version and spec of a resource; 0 and nil: no client has written it.
+func intentOf[S, D any](all *resource.Collection[S, D], name string) (version uint64, spec any) {
+	if i := all.Get(name); i != nil {
+		return i.Version, i.Spec
+	}
+	return 0, nil
+}
+
+// ccHandle implements kind.Handle.
+type ccHandle struct {
+	kind.Base[api.CCProfileSpec, api.CCProfile]
+	*desk
+}
+
+// List implements kind.Handle.
+func (h ccHandle) List(ctx context.Context, q kind.Query) (p kind.Page[api.CCProfile], err error) {
+	err = h.by.Read(ctx, func() {
+		all := resource.Views(h.wanted.cc, ccProfile)
+		p = kind.Select(all, q, func(x *api.CCProfile) string { return x.Name }, nil)
+	})
+	return p, err
+}
+
+// Get implements kind.Handle.
+func (h ccHandle) Get(ctx context.Context, name string) (p api.CCProfile, err error) {
+	err = h.ask(ctx, func() (err error) {
+		p, err = resource.View(h.wanted.cc, name, ccProfile)
+		return err
+	})
+	return p, err
+}
+
+// Put implements kind.Handle.
+func (h ccHandle) Put(
+	ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition,
+) (p api.CCProfile, created bool, err error) {
+	intent := func() (uint64, any) { return intentOf(h.wanted.cc, name) }
+	err = h.by.Change(ctx, pre, intent, func() (err error) {
+		p, created, err = h.wanted.putCC(name, spec, pre)
+		return err
+	})
+	return p, created, err
+}
+
+// Delete implements kind.Handle.
+func (h ccHandle) Delete(ctx context.Context, name string, pre resource.Precondition) error {
+	return h.by.Change(ctx, pre, func() (uint64, any) { return intentOf(h.wanted.cc, name) },
+		func() error { return h.wanted.deleteCC(name, pre) })
+}
+
+// evHandle implements kind.Handle. Views are made without the core, which does not wait for them.
+type evHandle struct{ *desk }
+
+// List implements kind.Handle. The views have no EVs.
+func (h evHandle) List(ctx context.Context, q kind.Query) (p kind.Page[api.EVProfile], err error) {
+	var all []ProfileState
+	err = h.ask(ctx, func() error {
+		f, _ := q.Filter.(api.EVProfileFilter)
+		all, p.More = h.core.ProfilePage(f, pageOf(q))
+		for i := range all {
+			p.Items = append(p.Items, h.wanted.profile(all[i].Name))
+		}
+		return kind.Known(q, len(all), h.names)
+	})
+	for i := range p.Items {
+		p.Items[i].Status = all[i].View()
+	}
+	return p, err
+}
+
+// Get implements kind.Handle.
+func (h evHandle) Get(ctx context.Context, name string) (p api.EVProfile, err error) {
+	s, err := h.state(ctx, name, func() { p = h.wanted.profile(name) })
+	if err != nil {
+		return p, err
+	}
+	return wholeProfile(p, &s), nil
+}
+
+// state returns the state of a profile, and calls and at the same time.
+func (h evHandle) state(
+	ctx context.Context, name string, and func(),
+) (s ProfileState, err error) {
+	err = h.ask(ctx, func() (err error) {
+		var ok bool
+		if s, ok = h.core.Profile(name); !ok {
+			return h.early(notFound("there is no EV profile %q", name))
+		}
+		and()
+		return nil
+	})
+	return s, err
+}
+
+// wholeProfile is a profile with its EVs.
+func wholeProfile(p api.EVProfile, s *ProfileState) api.EVProfile {
+	p.Status = s.View()
+	p.Status.EVs = slices.Collect(s.EVs())
+	return p
+}
+
+// Put implements kind.Handle. A spec with which the profile could not be built, of the fabric as it
+// is when nothing is lost, is refused. What is wanted outlives the pair of leaves: it is there
+// again when they are.
+func (h evHandle) Put(
+	ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition,
+) (p api.EVProfile, created bool, err error) {
+	var s ProfileState
+	intent := func() (uint64, any) { return intentOf(h.wanted.profiles, name) }
+	err = h.by.Change(ctx, pre, intent, func() (err error) {
+		p, err = h.wanted.putProfile(name, spec, pre)
+		s, _ = h.core.Profile(name)
+		return h.early(err)
+	})
+	if err != nil {
+		return api.EVProfile{}, false, err
+	}
+	if pre.Trial == nil { // the core has the change by now
+		_ = h.by.Read(ctx, func() { s, _ = h.core.Profile(name) })
+	}
+	return wholeProfile(p, &s), false, nil
+}
+
+// Delete implements kind.Handle: the profile is what the configuration has it be. Doing so twice is
+// no error.
+func (h evHandle) Delete(ctx context.Context, name string, pre resource.Precondition) error {
+	return h.by.Change(ctx, pre, func() (uint64, any) { return intentOf(h.wanted.profiles, name) },
+		func() error { return h.early(h.wanted.deleteProfile(name, pre)) })
+}
+
+// Ask implements kind.Handle.
+func (h evHandle) Ask(
+	ctx context.Context, name string, question any, pre resource.Precondition,
+) (any, error) {
+	s, err := h.state(ctx, name, func() {})
+	if err != nil {
+		return nil, err
+	}
+	switch q := question.(type) {
+	case api.ReadEVs:
+		return s.EVPage(q), nil
+	case api.ReadEVPath:
+		return s.Path(q.EV)
+	}
+	return kind.Base[api.EVProfileSpec, api.EVProfile]{}.Ask(ctx, name, question, pre)
 }

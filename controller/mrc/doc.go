@@ -5,12 +5,12 @@
 //
 // [Core] is a state machine in the style of the controller's: no goroutine,
 // clock, socket or logger. Inputs are method calls, and [Ready] returns what follows.
-// The same inputs in the same order give the same outputs. [Runner] is the goroutine
+// The same inputs in the same order give the same outputs. Package runner has the goroutine
 // that owns one.
 //
 //	core, err := mrc.New(cfg)
 //	core.Tick(now)                    // the inputs below happen now
-//	core.PutHost(fabric.Host{…})       // who is attached where
+//	core.PutHost(fabric.Host{…})      // who is attached where
 //	core.SetTopology(snapshot)
 //	core.InSync()                     // every peer has sent all it has
 //	core.Hello("h1", hello)           // and what else hosts say
@@ -30,8 +30,8 @@
 // counters and what goes out.
 //
 //	part         holds                                     file
-//	hostSet      hosts, what they share and were told      host.go, telling.go
-//	profileSet   EV profiles and their overrides           profile.go, override.go
+//	hostSet      hosts, what they share and were told      host.go
+//	profileSet   EV profiles and their overrides           profile.go
 //	drainSet     drains and the hosts that they wait for   drain.go
 //
 // What hosts must hold follows from the state of links. Every input ends in

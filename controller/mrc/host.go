@@ -6,9 +6,12 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
 )
 
 // host is a host that is attached, and what is known of it.
@@ -179,4 +182,174 @@ func (s *sender) profileTo(r *fabric.Rack) string {
 		name = fmt.Sprintf("%s:%d", name, s.kind)
 	}
 	return name
+}
+
+// Hello records that a host has opened a stream, and what it is and has.
+func (c *Core) Hello(name string, m *hostapi.Hello) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	foreign := m.Version != (hostapi.Version{}) && m.Version.Epoch != c.cfg.Epoch
+	if h.hello.Instance != m.Instance {
+		h.Restart(foreign)
+	}
+	again := h.sender != nil && capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
+	h.hello = *m
+	h.hello.Name = name
+	h.foreign = foreign && !h.told
+	c.prover.Connect(h.Host, m.Capabilities.OptAttr&hostapi.OptEVProbe != 0)
+	if !again {
+		c.hosts.delist(h)
+		c.hosts.enlist(h)
+	}
+	return nil
+}
+
+// Gone records that the stream of a host has ended. The host keeps what it has.
+func (c *Core) Gone(name string) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	c.prover.Gone(h.Host)
+	return nil
+}
+
+// Applied records that a host holds what the Set of a number said, or a later one.
+func (c *Core) Applied(name string, seq uint64) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	if seq > h.seq {
+		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, fabric.ErrMalformed)
+	}
+	if h.applied = max(h.applied, seq); h.applied > 0 {
+		h.SetHolds()
+	}
+	c.runDrains()
+	return nil
+}
+
+// Refused records that a host refuses a part of its state, and why; an empty reason
+// says that it holds all that it was sent.
+func (c *Core) Refused(name, reason string) error {
+	h, err := c.hosts.find(name)
+	if err != nil || h.refusal == reason {
+		return err
+	}
+	h.refusal = reason
+	if reason == "" {
+		c.event(api.EventHostChanged, name, "refuses nothing any more")
+	} else {
+		c.event(api.EventHostChanged, name, "refused: "+reason)
+	}
+	return nil
+}
+
+// holding is what a host was told, and what it holds.
+type holding struct {
+	told    bool // something, ever
+	seq     uint64
+	applied uint64
+	refusal string
+	state   *hostapi.State // the last
+	// mine is the sender's state mineOf with the host's own denied ports.
+	mine, mineOf *hostapi.State
+}
+
+// current reports whether the host holds all that it was told.
+func (h *holding) current() bool { return h.told && h.applied >= h.seq && h.refusal == "" }
+
+// behind returns the number of the Set that a host has yet to apply, and whether there
+// is one. A host that was told nothing may hold anything.
+func (h *holding) behind() (seq uint64, ok bool) {
+	if !h.told {
+		return 1, true
+	}
+	return h.seq, h.applied < h.seq
+}
+
+// dirtyAll has all states made again.
+func (s *hostSet) dirtyAll() {
+	for _, x := range s.senders {
+		x.dirty = true
+	}
+}
+
+// makeStates makes the states of senders whose parts have changed. The parts are in
+// order and valid as they are made, so the state is.
+func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
+	for _, x := range s.senders {
+		if !x.dirty {
+			continue
+		}
+		x.dirty = false
+		state := &hostapi.State{
+			CC: cc, Peers: s.state.Peers(), Wire: s.wire,
+			Profiles: make([]*hostapi.Profile, 0, len(x.ordered)),
+		}
+		for _, p := range x.ordered {
+			if p.outcome.Profile != nil {
+				state.Profiles = append(state.Profiles, p.outcome.Profile)
+			}
+		}
+		x.state = state
+		for _, h := range x.hosts {
+			s.dirty[h.Name] = true
+		}
+	}
+}
+
+// tell sends hosts their states, if these are others than before. With tested, all
+// links have been tried: until then a host with the state of an earlier controller
+// keeps that, as EVs may be denied there that would seem good. told reports whether any was sent one.
+func (s *hostSet) tell(tested bool) (told bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.dirty)) {
+		h := s.byName[name]
+		if h == nil || h.sender == nil {
+			delete(s.dirty, name)
+			continue
+		}
+		if h.foreign && !tested {
+			continue
+		}
+		delete(s.dirty, name)
+		state := h.sender.state
+		if denied := h.Denied(); denied != 0 {
+			if h.mineOf != state || h.mine.DeniedPorts != denied {
+				h.mine, h.mineOf = fabric.Own(state, denied), state
+			}
+			state = h.mine
+		}
+		if state == h.state {
+			continue
+		}
+		h.state, h.told, h.foreign = state, true, false
+		h.seq++
+		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq, State: state})
+		told = true
+	}
+	return told
+}
+
+// awaited reports whether a host has the state of an earlier controller, and is told
+// nothing before all links have been tried.
+func (s *hostSet) awaited() bool {
+	for _, h := range s.byName {
+		if h.foreign {
+			return true
+		}
+	}
+	return false
+}
+
+// wireOf returns the UDP port and the DSCPs that hosts use.
+func wireOf(d *inventory.DSCPs) hostapi.Wire {
+	return hostapi.Wire{
+		UDPPort: packet.RoCEPort,
+		NoTrim:  d.NoTrim, Trimmable: d.Trimmable, TrimmableRetx: d.TrimmableRetx, Trimmed: d.Trimmed,
+		TrimmedLastHop: d.TrimmedLastHop, Control: d.Control,
+	}
 }

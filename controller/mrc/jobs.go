@@ -1,11 +1,8 @@
 package mrc
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/job/ready"
@@ -15,117 +12,64 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// What a job depends on is read in parts, so that a denial waits for none of a large job.
-const (
-	nicsAtOnce  = 1024
-	pathsAtOnce = 512
-	linksAtOnce = 8192
-)
-
-// jobLinks keeps which links jobs depend on, which takes long to find: a fabric does not change,
-// nor do the needs of a job.
-type jobLinks struct {
-	mu  sync.Mutex
-	all map[*ready.Need]jobLinksOf
-}
-
-type jobLinksOf struct {
-	fabric *fabric.Fabric
-	at     string // attachments of the racks
-	places []int32
-}
-
-// mostJobLinks bounds the jobs whose links are kept.
-const mostJobLinks = 256
-
-// jobReading is a reading of what a job depends on.
-type jobReading struct {
-	*Runner
-	need *ready.Need
-	out  *ready.Fabric
+// JobReading is a reading of what a job depends on, in parts, so that a denial waits for none of a
+// large job. The owner of the core calls its methods.
+type JobReading struct {
+	core   *Core
+	need   *ready.Need
+	out    *ready.Fabric
+	stream func(host string) (Stream, bool)
 
 	fabric *fabric.Fabric
 	names  map[topology.NodeID]string // of switches
-	// racks and senders are by rack of the need. Only the goroutine of the core looks into them.
+	// racks, senders and their attachments are by rack of the need.
 	racks   []*fabric.Rack
 	senders [][]*sender
 	at      []ev.Attachment
 }
 
-// JobFacts returns what is known of what a job depends on. The links are probed first from now on,
-// for as long as they are asked about.
-func (r *Runner) JobFacts(ctx context.Context, need *ready.Need) (out ready.Fabric, err error) {
-	j := &jobReading{Runner: r, need: need, out: &out, names: make(map[topology.NodeID]string),
+// ReadJob begins a reading into out, whose slices the caller makes. names are those of switches,
+// and stream returns what is known of the stream to a host. The result is nil when there is no
+// fabric, and out says why.
+func (c *Core) ReadJob(
+	need *ready.Need, names map[topology.NodeID]string, stream func(string) (Stream, bool),
+	out *ready.Fabric,
+) *JobReading {
+	j := &JobReading{
+		core: c, need: need, out: out, stream: stream, fabric: c.state.Fabric(), names: names,
 		racks: make([]*fabric.Rack, len(need.Racks)), senders: make([][]*sender, len(need.Racks)),
-		at: make([]ev.Attachment, len(need.Racks))}
-	known := false
-	err = r.ledger.Do(ctx, func() { known = j.begin() })
-	if err != nil || !known {
-		return out, err
+		at: make([]ev.Attachment, len(need.Racks)),
 	}
-	out.NICs = make([]ready.NIC, len(need.NICs))
-	if err := j.parts(ctx, len(need.NICs), nicsAtOnce, j.nic); err != nil {
-		return out, err
-	}
-	if err := j.parts(ctx, len(need.Pairs), pathsAtOnce, j.path); err != nil {
-		return out, err
-	}
-	places := j.places()
-	out.Links = make([]ready.Link, len(places))
-	err = j.parts(ctx, len(places), linksAtOnce, func(i int) { j.link(i, places[i]) })
-	return out, err
-}
-
-// parts has the goroutine of the core do n things, some at a time.
-func (j *jobReading) parts(ctx context.Context, n, atOnce int, do func(i int)) error {
-	for from := 0; from < n; from += atOnce {
-		err := j.ledger.Do(ctx, func() {
-			if j.core.state.Fabric() != j.fabric {
-				return // another one by now: what is left is not known
-			}
-			for i := from; i < min(n, from+atOnce); i++ {
-				do(i)
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// begin reports whether there is a fabric.
-func (j *jobReading) begin() bool {
-	c := j.core
-	j.fabric = c.state.Fabric()
 	switch {
 	case !c.state.Synced():
-		j.out.Known = ready.Fact{Why: "the topology is not in sync"}
-		return false
+		out.Known = ready.Fact{Why: "the topology is not in sync"}
+		return nil
 	case c.state.Failure() != nil:
-		j.out.Known = ready.Fact{State: ready.Bad, Why: c.state.Failure().Error()}
-		return false
+		out.Known = ready.Fact{State: ready.Bad, Why: c.state.Failure().Error()}
+		return nil
 	case j.fabric == nil:
-		j.out.Known = ready.Fact{Why: "no fabric was found yet"}
-		return false
+		out.Known = ready.Fact{Why: "no fabric was found yet"}
+		return nil
 	}
-	j.out.Known = ready.IsGood()
-	for name, n := range j.switches {
-		if n != nil {
-			j.names[n.ID] = name
-		}
-	}
+	out.Known = ready.IsGood()
 	switch {
 	case c.mode == ev.ModeECMP:
-		j.out.Unprobed = "in mode ecmp nobody knows the paths of packets"
+		out.Unprobed = "in mode ecmp nobody knows the paths of packets"
 	case !c.prover.Active():
-		j.out.Unprobed = "no host probes"
+		out.Unprobed = "no host probes"
 	}
-	return true
+	return j
 }
 
+// Current reports whether the fabric of the reading is still that of the core.
+func (j *JobReading) Current() bool { return j.core.state.Fabric() == j.fabric }
+
+// Fabric returns the fabric of the reading, and the attachments of the racks of the need whose NICs
+// were read; nil for others. Any goroutine may call it after those were read.
+func (j *JobReading) Fabric() (*fabric.Fabric, []ev.Attachment) { return j.fabric, j.at }
+
 // name returns the name of a switch.
-func (j *jobReading) name(id topology.NodeID) string {
+func (j *JobReading) name(id topology.NodeID) string {
 	if name, ok := j.names[id]; ok {
 		return name
 	}
@@ -135,8 +79,8 @@ func (j *jobReading) name(id topology.NodeID) string {
 	return string(id)
 }
 
-// nic reads a NIC.
-func (j *jobReading) nic(i int) {
+// NIC reads a NIC of the need.
+func (j *JobReading) NIC(i int) {
 	out := &j.out.NICs[i]
 	h := j.core.hosts.byName[j.need.NICs[i]]
 	if h == nil {
@@ -154,7 +98,7 @@ func (j *jobReading) nic(i int) {
 	out.Stream, out.Holds = ready.IsGood(), ready.IsGood()
 	if !h.Connected() {
 		out.Stream = ready.Fact{State: ready.Bad, Why: "its host has no stream to the controller"}
-		if known, ok := j.streams.Status(h.Name); ok {
+		if known, ok := j.stream(h.Name); ok {
 			out.Stream.Since = known.Since.UTC()
 		}
 	}
@@ -201,8 +145,8 @@ func portFact(h *host, number uint8) ready.Fact {
 	return bad
 }
 
-// path reads the paths of a pair of racks, one for each plane and kind of devices.
-func (j *jobReading) path(i int) {
+// Path reads the paths of a pair of racks, one for each plane and kind of devices.
+func (j *JobReading) Path(i int) {
 	pair := j.need.Pairs[i]
 	from, to := j.racks[pair[0]], j.racks[pair[1]]
 	if from == nil || to == nil {
@@ -278,51 +222,8 @@ func (p *profile) onPort(port uint8) (active, of, want int32) {
 	return active, int32(n), int32(min(max(1, share), n))
 }
 
-// places returns the places of the links that the pairs of a need cross. It is called outside of
-// the goroutine of the core: a fabric does not change.
-func (j *jobReading) places() []int32 {
-	var at strings.Builder
-	for _, a := range j.at {
-		fmt.Fprintf(&at, "%q\n", a)
-	}
-	j.jobLinks.mu.Lock()
-	known, ok := j.jobLinks.all[j.need]
-	j.jobLinks.mu.Unlock()
-	if ok && known.fabric == j.fabric && known.at == at.String() {
-		return known.places
-	}
-	crossed := make([]bool, j.fabric.Len())
-	for _, pair := range j.need.Pairs {
-		from, to := j.at[pair[0]], j.at[pair[1]]
-		for port := range from {
-			set, ok := j.fabric.PathSet(from, to, uint8(port+1))
-			if !ok {
-				continue
-			}
-			for ref := range set.All() {
-				for _, l := range j.fabric.PlacesOf(set, ref) {
-					crossed[l] = true
-				}
-			}
-		}
-	}
-	var places []int32
-	for i, is := range crossed {
-		if is {
-			places = append(places, int32(i))
-		}
-	}
-	j.jobLinks.mu.Lock()
-	defer j.jobLinks.mu.Unlock()
-	if j.jobLinks.all == nil || len(j.jobLinks.all) >= mostJobLinks {
-		j.jobLinks.all = make(map[*ready.Need]jobLinksOf)
-	}
-	j.jobLinks.all[j.need] = jobLinksOf{j.fabric, at.String(), places}
-	return places
-}
-
-// link reads one direction of a link, and has it probed.
-func (j *jobReading) link(i int, place int32) {
+// Link reads one direction of a link, and has it probed.
+func (j *JobReading) Link(i int, place int32) {
 	l := j.core.state.Links().At(place)
 	out := ready.Link{ID: string(l.ID), Name: string(l.ID),
 		Plane: int32(j.fabric.Clos().LinkPlane(l.ID)), From: j.name(l.Local), To: j.name(l.Remote), Use: ready.IsGood()}

@@ -20,7 +20,7 @@ const drainNote = "drained: hosts stop using it, and nothing is lost on the way;
 // CCKind is the kind of CC profiles.
 var CCKind = kind.New[api.CCProfileSpec, api.CCProfile](kind.About{
 	Names:  kind.Names{One: "cc-profile", Noun: "CC profile"},
-	Prefix: recordPrefix + "cc-profiles/", Creates: true,
+	Prefix: RecordPrefix + "cc-profiles/", Creates: true,
 	Heading: kind.HeadingFabric, Reads: access.Read, Writes: access.Configure, Needs: needs,
 	Example: map[string]any{"nscc": map[string]any{"targetDelay": "9us"}},
 	Created: "All hosts hold all CC profiles; an EV profile, or the configuration for all " +
@@ -30,7 +30,7 @@ var CCKind = kind.New[api.CCProfileSpec, api.CCProfile](kind.About{
 
 // EVProfileKind is the kind of EV profiles.
 var EVProfileKind = kind.New[api.EVProfileSpec, api.EVProfile](kind.About{
-	Names: kind.Names{One: "ev-profile", Noun: "EV profile"}, Prefix: recordPrefix + "ev-profiles/",
+	Names: kind.Names{One: "ev-profile", Noun: "EV profile"}, Prefix: RecordPrefix + "ev-profiles/",
 	Heading: kind.HeadingFabric, Reads: access.Read, Writes: access.Configure, Needs: needs,
 	Verbs: kind.List | kind.Get | kind.Put | kind.Delete, Filter: api.EVProfileFilter{},
 	Example: map[string]any{"minActive": 16},

@@ -34,14 +34,14 @@ type target struct {
 	Of Target `json:"of"`
 }
 
-// Keys of the store.
+// RecordPrefix is the prefix of the keys of all records, and versionsKey the key of one of them.
 const (
-	recordPrefix = "mrc/"
-	versionsKey  = recordPrefix + "versions"
+	RecordPrefix = "mrc/"
+	versionsKey  = RecordPrefix + "versions"
 )
 
 // adminKind is the kind of administrative states, whose names say all.
-var adminKind = resource.Kind{Prefix: recordPrefix + "admin/"}
+var adminKind = resource.Kind{Prefix: RecordPrefix + "admin/"}
 
 // newWanted returns what the records say, and configures the core, which knows
 // no topology yet, accordingly.

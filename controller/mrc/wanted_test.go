@@ -161,7 +161,7 @@ func TestWishesStay(t *testing.T) {
 	}
 
 	next := newWorld(t, 2, nil).clos(2, 3, 2, 1)
-	list, _, err := records.List(context.Background(), recordPrefix)
+	list, _, err := records.List(context.Background(), RecordPrefix)
 	if err != nil {
 		t.Fatal(err)
 	}

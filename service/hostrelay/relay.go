@@ -11,7 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/retry"
@@ -37,7 +37,7 @@ var backoff = retry.Backoff{Initial: 50 * time.Millisecond, Max: time.Second, Mu
 type Relay struct {
 	cfg      Config
 	server   *hosts.Server
-	follower *mrc.Follower
+	follower *runner.Follower
 	pool     *hostapi.Pool // of what hosts hold
 	known    map[string]bool
 
@@ -70,7 +70,7 @@ func New(cfg Config) (*Relay, error) {
 		return nil, fmt.Errorf("mrc: %w", err)
 	}
 	// Set fails for a host beyond the server's limit only, and such a host gets no stream.
-	if a.follower, err = mrc.NewFollower(cfg.Inventory, func(host string, s *hostapi.State) {
+	if a.follower, err = runner.NewFollower(cfg.Inventory, func(host string, s *hostapi.State) {
 		_ = a.server.Set(host, s)
 	}); err != nil {
 		return nil, fmt.Errorf("mrc: %w", err)
@@ -89,12 +89,12 @@ func (a *Relay) Run(ctx context.Context, l net.Listener) error {
 	return group.Wait()
 }
 
-// SetTopology takes what is advertised now, see [mrc.Follower.SetTopology].
+// SetTopology takes what is advertised now, see [runner.Follower.SetTopology].
 func (a *Relay) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	return a.follower.SetTopology(ctx, s)
 }
 
-// SetPorts takes what a switch reports of its ports, see [mrc.Follower.SetPorts].
+// SetPorts takes what a switch reports of its ports, see [runner.Follower.SetPorts].
 func (a *Relay) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	a.follower.SetPorts(ctx, sw, p)
 }

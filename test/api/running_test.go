@@ -24,7 +24,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/service"
@@ -102,9 +102,9 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 		t.Fatal(err)
 	}
 	cfg := northbound.DefaultConfig()
-	var fabric *mrc.Runner
+	var fabric *runner.Runner
 	if inv.MRC.On() {
-		fabric, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &inv, Epoch: 1, Store: r.records,
+		fabric, err = runner.NewRunner(ctx, runner.Options{Inventory: &inv, Epoch: 1, Store: r.records,
 			Switches: r.Controller, Events: r.events.Publish})
 		if err != nil {
 			t.Fatal(err)

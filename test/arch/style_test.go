@@ -58,7 +58,6 @@ var largeRoots = map[string]string{
 	"api":                  "one package: a file a kind of resource",
 	"cmd/weft":             "one package: a file a command",
 	"controller":           "one package: the composition of the features",
-	"controller/mrc":       "to be divided by what it does: fabric, probes, denials",
 	"controller/multicast": "one feature; tree has its algorithms",
 	"controller/plan":      "one package: the network that features plan for",
 	"endpoint/nic":         "one package: a network card, whose parts share its ports",

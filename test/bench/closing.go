@@ -12,7 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
@@ -99,7 +99,9 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	m.Restore.Hold, m.Restore.Every = 1, api.Duration(time.Millisecond)
 	// over when the hosts have begun
 	m.Restore.FirstRound = api.Duration(time.Second)
-	runner, err := mrc.NewRunner(ctx, mrc.Options{Inventory: inv, Epoch: 1, Store: store.NewMemory()})
+	runner, err := runner.NewRunner(ctx, runner.Options{
+		Inventory: inv, Epoch: 1, Store: store.NewMemory(),
+	})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/hostapi"
@@ -50,7 +51,7 @@ type bed struct {
 	servers map[string]*bufconn.Listener // P4Runtime, by switch
 
 	controller *controller.Controller
-	mrc        *mrc.Runner
+	mrc        *runner.Runner
 	stop       func()         // ends the controller, and waits
 	assigned   *ev.Assignment // the last known
 	members    *members       // nil: hosts are connected to the controller
@@ -188,8 +189,10 @@ func (f *bed) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.mrc, err = mrc.NewRunner(ctx, mrc.Options{Inventory: &f.inv, Epoch: f.election, Store: f.store,
-		Switches: f.controller, Events: f.event})
+	f.mrc, err = runner.NewRunner(ctx, runner.Options{
+		Inventory: &f.inv, Epoch: f.election, Store: f.store,
+		Switches: f.controller, Events: f.event,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

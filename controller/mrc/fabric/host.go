@@ -324,3 +324,26 @@ func (s *hostSet) mask() bool {
 	s.peers = peers
 	return true
 }
+
+// HostsOf returns the hosts of an inventory whose attachment is known. Nodes are
+// those of its switches (plan.Nodes); what a switch was before serves while it
+// is gone.
+func HostsOf(inv *inventory.Inventory, nodes map[string]*topology.Node) []Host {
+	out := make([]Host, 0, len(inv.Hosts))
+	for i := range inv.Hosts {
+		h := &inv.Hosts[i]
+		host := Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Rack: h.Switch}
+		for _, at := range h.Attachments() {
+			leaf := topology.NodeID("")
+			if n := nodes[at.Switch]; n != nil {
+				leaf = n.ID
+			}
+			host.At, host.LeafPorts = append(host.At, leaf), append(host.LeafPorts, at.Port)
+		}
+		if host.At.Ports() > 0 {
+			out = append(out, host)
+		}
+	}
+	slices.SortFunc(out, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}

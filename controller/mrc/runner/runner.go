@@ -1,4 +1,4 @@
-package mrc
+package runner
 
 import (
 	"context"
@@ -14,31 +14,24 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Streams is the seam to the hosts: [hosts.Server], whose observer the Runner is.
+// Streams is the seam to the hosts: a server of package southbound/hosts, whose observer the Runner is.
 type Streams interface {
 	// Set sets what a host should hold; nil is nothing.
 	Set(host string, s *hostapi.State) error
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
 	// Status is what is known of a host; false when nothing is.
-	Status(host string) (Stream, bool)
-	Counters() StreamCounts
+	Status(host string) (mrc.Stream, bool)
+	Counters() mrc.StreamCounts
 }
-
-// Stream is what is known of the stream to a host, StreamCounts what became of all streams.
-type (
-	Stream       = hosts.Status
-	StreamCounts = hosts.Counters
-)
 
 // Switches is the seam to the controller of the switches.
 type Switches interface {
@@ -69,7 +62,7 @@ type Options struct {
 	Current func() error
 }
 
-// Runner runs a [Core]: one goroutine owns it. It is the observer of the streams
+// Runner runs a [mrc.Core]: one goroutine owns it. It is the observer of the streams
 // to the hosts. Its methods may be called from any goroutine while Run runs, and
 // wait for it before.
 type Runner struct {
@@ -77,12 +70,10 @@ type Runner struct {
 	// ledger keeps what clients want.
 	ledger *ledger.Ledger
 
-	// For the goroutine of the core alone, as is what wanted has.
-	core *Core
+	// For the goroutine of the core alone, as is what the desk has but its kinds.
+	core *mrc.Core
 	places
-	wanted   *wanted
-	desk     *desk
-	kinds    []*kind.Kind // not changed any more
+	desk     *mrc.Desk
 	streams  Streams
 	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
 	assigned *ev.Assignment
@@ -110,11 +101,11 @@ type waiting struct {
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	start := time.Now()
-	core, err := New(Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start})
+	core, err := mrc.New(mrc.Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start})
 	if err != nil {
 		return nil, err
 	}
-	records, _, err := o.Store.List(ctx, recordPrefix)
+	records, _, err := o.Store.List(ctx, mrc.RecordPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
@@ -123,20 +114,18 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
 	r := &Runner{
-		opts: o, core: core, places: newPlaces(core.state, core.PutHost, o.Inventory),
+		opts: o, core: core, places: newPlaces(core, core.PutHost, o.Inventory),
 		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
 		r.known[o.Inventory.Hosts[i].Name] = true
 	}
 	r.newest.Store(topology.Empty())
-	if r.wanted, err = newWanted(core, func() time.Time { return core.wall(core.now) }, records); err != nil {
+	if r.desk, err = mrc.NewDesk(core, core.Wall, records, r); err != nil {
 		return nil, err
 	}
-	r.desk = &desk{core, r.wanted, r}
-	r.kinds = r.desk.kinds()
 	r.ledger = ledger.New(ledger.Options{
-		Store: o.Store, Start: start, Versions: r.wanted.versions, Audit: audited, Busy: r.wanted.busy,
+		Store: o.Store, Start: start, Versions: r.desk.Versions(), Audit: audited, Busy: r.desk.Busy,
 		Current: o.Current, Events: o.Events,
 	})
 	return r, nil
@@ -149,7 +138,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 func (r *Runner) Run(ctx context.Context, s Streams) error {
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.ledger.Run(ctx, r.wanted, r.step) })
+	g.Go(func() error { return r.ledger.Run(ctx, r.desk, r.step) })
 	if r.opts.Switches != nil {
 		g.Go(func() error { return r.assign(ctx) })
 		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
@@ -165,7 +154,7 @@ func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
 // step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what
 // they are told rests on what is kept.
 func (r *Runner) step(n uint64) ledger.Step {
-	ready := r.wanted.Ready(n)
+	ready := r.desk.Ready(n)
 	return ledger.Step{
 		Saves: ready.Saves, Events: ready.Events, More: !ready.Empty(),
 		Now: func(context.Context, *errgroup.Group) error {
@@ -182,7 +171,7 @@ func (r *Runner) step(n uint64) ledger.Step {
 }
 
 // set sends a host what it should hold.
-func (r *Runner) set(s Set) {
+func (r *Runner) set(s mrc.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seqs[s.Host] = s.Seq
@@ -192,7 +181,7 @@ func (r *Runner) set(s Set) {
 }
 
 // probe asks a host for probes. One that cannot be asked answers that it cannot.
-func (r *Runner) probe(p Probe) {
+func (r *Runner) probe(p mrc.Probe) {
 	if err := r.streams.Probe(p.Host, p.Request); err != nil {
 		_ = r.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID, Err: err.Error()})
 	}
@@ -203,7 +192,7 @@ func (r *Runner) post(do func()) { r.ledger.Post(nil, do) }
 
 // Do has something done with the core, and returns when what follows from it has been handed out.
 // f must not keep the core, nor make changes for clients, nor answer them.
-func (r *Runner) Do(ctx context.Context, f func(*Core)) error {
+func (r *Runner) Do(ctx context.Context, f func(*mrc.Core)) error {
 	return r.ledger.Do(ctx, func() { f(r.core) })
 }
 
@@ -214,7 +203,7 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	return r.ledger.Do(ctx, func() {
 		r.setTopology(s, func(host string, err error) {
 			if err != nil {
-				r.core.event(api.EventHostChanged, host, err.Error())
+				r.core.Event(api.EventHostChanged, host, err.Error())
 				return
 			}
 			r.welcome(host)
@@ -222,25 +211,8 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	})
 }
 
-// SetPorts takes what a switch of the inventory reports of its ports; see [Core.SetPorts]. It does
+// SetPorts takes what a switch of the inventory reports of its ports; see [mrc.Core.SetPorts]. It does
 // not wait for what follows, and gives up when ctx ends.
 func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	r.ledger.Post(ctx.Done(), func() { r.setPorts(sw, p) })
-}
-
-// SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
-func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
-	err = r.ledger.Do(ctx, func() {
-		f := r.core.state.Fabric()
-		if f == nil {
-			return
-		}
-		planes = make(map[string]int, len(r.switches))
-		for name, node := range r.switches {
-			if node != nil {
-				planes[name] = f.Clos().Plane(node.ID)
-			}
-		}
-	})
-	return planes, err
 }

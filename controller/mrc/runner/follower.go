@@ -1,4 +1,4 @@
-package mrc
+package runner
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/loop"
@@ -24,8 +25,9 @@ import (
 // wait for what follows, and have no effect after Run.
 type Follower struct {
 	places
-	loop *loop.Loop
-	set  func(host string, s *hostapi.State)
+	state *fabric.State
+	loop  *loop.Loop
+	set   func(host string, s *hostapi.State)
 
 	hosts map[string]*followed
 	// made has the states of hosts under the present losses, and was those under the losses before.
@@ -54,7 +56,7 @@ type madeOf struct {
 // Run with each host's state, where that is another one than before. It must not wait for anything,
 // nor call the follower.
 func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.State)) (*Follower, error) {
-	cfg := Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
+	cfg := mrc.Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
 	// Hosts answer the probes of the decider.
 	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Suspects.Deny = 0, 0, false
 	if err := cfg.Validate(); err != nil {
@@ -66,7 +68,7 @@ func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.Stat
 		return err
 	}
 	return &Follower{
-		places: newPlaces(state, put, inv), loop: loop.New(time.Now()), set: set,
+		places: newPlaces(state, put, inv), state: state, loop: loop.New(time.Now()), set: set,
 		hosts: make(map[string]*followed), made: make(map[madeOf]*hostapi.State),
 	}, nil
 }

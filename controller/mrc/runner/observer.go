@@ -1,4 +1,4 @@
-package mrc
+package runner
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package mrc
+package runner
 
 import (
 	"context"
@@ -9,27 +9,32 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // Kinds returns the kinds of resources of the fabric.
-func (r *Runner) Kinds() []*kind.Kind { return r.kinds }
+func (r *Runner) Kinds() []*kind.Kind { return r.desk.Kinds() }
 
-// Read implements [Owner].
+// Read implements [mrc.Owner].
 func (r *Runner) Read(ctx context.Context, f func()) error { return r.ledger.Read(ctx, f) }
 
-// Stream implements [Owner].
-func (r *Runner) Stream(host string) (Stream, bool) { return r.streams.Status(host) }
+// Stream implements [mrc.Owner].
+func (r *Runner) Stream(host string) (mrc.Stream, bool) { return r.streams.Status(host) }
 
-// Change implements [Owner]: it waits until the change is kept with its record in the audit log.
+// Change implements [mrc.Owner]: it waits until the change is kept with its record in the audit log.
 // Errors are those of ledger.Ledger.Change.
 func (r *Runner) Change(
 	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
 ) error {
 	if pre.Trial != nil {
-		return r.desk.ask(ctx, f)
+		var err error
+		if stopped := r.Read(ctx, func() { err = f() }); stopped != nil {
+			return stopped
+		}
+		return err
 	}
 	var now uint64
 	err := r.ledger.Change(ctx, func() error {
@@ -48,14 +53,6 @@ func (r *Runner) Change(
 	return ledger.Unknown(err, now)
 }
 
-// intentOf returns the version and spec of a resource; 0 and nil: no client has written it.
-func intentOf[S, D any](all *resource.Collection[S, D], name string) (version uint64, spec any) {
-	if i := all.Get(name); i != nil {
-		return i.Version, i.Spec
-	}
-	return 0, nil
-}
-
 // Fabric describes the fabric as a whole.
 func (r *Runner) Fabric(ctx context.Context) (f api.Fabric, err error) {
 	err = r.Read(ctx, func() { f = r.core.Fabric() })
@@ -63,7 +60,7 @@ func (r *Runner) Fabric(ctx context.Context) (f api.Fabric, err error) {
 }
 
 // StreamCounts counts what became of the streams to hosts, and what they carried.
-func (r *Runner) StreamCounts(ctx context.Context) (n StreamCounts, err error) {
+func (r *Runner) StreamCounts(ctx context.Context) (n mrc.StreamCounts, err error) {
 	err = r.ledger.Do(ctx, func() { n = r.streams.Counters() })
 	return n, err
 }
@@ -84,7 +81,7 @@ func (r *Runner) Uplinks(
 		switches map[string]*topology.Node
 	)
 	err = r.Read(ctx, func() {
-		from = uplinksOf{r.state.Fabric(), r.state.Advertised()}
+		from.fabric, from.now = r.core.Network()
 		if known != from {
 			switches = maps.Clone(r.switches)
 		}
@@ -101,9 +98,25 @@ func (r *Runner) Uplinks(
 	return from.fabric.Uplinks(from.now, of), from, nil
 }
 
-// Uplinks is [Runner.Uplinks] without an inventory: switches have the names and ports that they
-// advertise.
-func (c *Core) Uplinks() []fabric.Uplink {
-	c.settle()
-	return c.state.Fabric().Uplinks(c.state.Advertised(), nil)
+// SwitchPlanes returns the planes that switches are in, by name; nil before there is a fabric.
+func (r *Runner) SwitchPlanes(ctx context.Context) (planes map[string]int, err error) {
+	err = r.ledger.Do(ctx, func() {
+		f, _ := r.core.Network()
+		if f == nil {
+			return
+		}
+		planes = make(map[string]int, len(r.switches))
+		for name, node := range r.switches {
+			if node != nil {
+				planes[name] = f.Clos().Plane(node.ID)
+			}
+		}
+	})
+	return planes, err
+}
+
+// Samples is [mrc.Core.Samples].
+func (r *Runner) Samples(ctx context.Context) (out []mrc.ProfileSample, err error) {
+	err = r.ledger.Do(ctx, func() { out = r.core.Samples() })
+	return out, err
 }

@@ -1,4 +1,4 @@
-package mrc
+package runner
 
 import (
 	"maps"
@@ -14,8 +14,8 @@ import (
 // places has a fabric know which hosts are attached where, and what switches report of their ports,
 // by the names of the inventory. It belongs to the goroutine of the core.
 type places struct {
-	state     *fabric.State
-	put       func(fabric.Host) error // in state
+	fabric    attacher
+	put       func(fabric.Host) error // in fabric
 	inventory *inventory.Inventory
 	nodes     []*topology.Node          // of the topology whose hosts the core has
 	switches  map[string]*topology.Node // what switches are or were
@@ -23,11 +23,19 @@ type places struct {
 	attached  map[string]fabric.Host
 }
 
+// attacher is a core, or the state of a fabric alone.
+type attacher interface {
+	SetTopology(*topology.Snapshot)
+	InSync()
+	SetPorts(node topology.NodeID, isUp map[uint32]bool)
+	SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32)
+}
+
 func newPlaces(
-	f *fabric.State, put func(fabric.Host) error, inv *inventory.Inventory,
+	f attacher, put func(fabric.Host) error, inv *inventory.Inventory,
 ) places {
 	return places{
-		state: f, put: put, inventory: inv, switches: make(map[string]*topology.Node),
+		fabric: f, put: put, inventory: inv, switches: make(map[string]*topology.Node),
 		ports: make(map[string]controller.PortStates), attached: make(map[string]fabric.Host)}
 }
 
@@ -35,10 +43,10 @@ func newPlaces(
 // says all there is: from then on what is missing is down. known is called for each host that the
 // core has anew, or refuses.
 func (p *places) setTopology(s *topology.Snapshot, known func(host string, err error)) {
-	p.state.SetTopology(s)
+	p.fabric.SetTopology(s)
 	if !s.Incomplete() && len(s.Nodes) > 0 {
 		p.attach(s, known)
-		p.state.InSync()
+		p.fabric.InSync()
 	}
 }
 
@@ -49,7 +57,7 @@ func (p *places) attach(s *topology.Snapshot, known func(host string, err error)
 	}
 	p.nodes = s.Nodes
 	p.find(plan.Nodes(s, p.inventory))
-	for _, h := range HostsOf(p.inventory, p.switches) {
+	for _, h := range fabric.HostsOf(p.inventory, p.switches) {
 		if was, ok := p.attached[h.Name]; ok && was.Same(&h) {
 			continue
 		}
@@ -72,14 +80,14 @@ func (p *places) find(nodes map[string]*topology.Node) {
 		}
 		moved = append(moved, sw)
 		if before != nil {
-			p.state.SetPorts(before.ID, nil)
-			p.state.SetPortNumbers(before.ID, nil)
+			p.fabric.SetPorts(before.ID, nil)
+			p.fabric.SetPortNumbers(before.ID, nil)
 		}
 	}
 	maps.Copy(p.switches, nodes)
 	for _, sw := range moved {
-		p.state.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
-		p.state.SetPorts(nodes[sw].ID, p.ports[sw].Up)
+		p.fabric.SetPortNumbers(nodes[sw].ID, p.numbers(sw))
+		p.fabric.SetPorts(nodes[sw].ID, p.ports[sw].Up)
 	}
 }
 
@@ -87,8 +95,8 @@ func (p *places) find(nodes map[string]*topology.Node) {
 func (p *places) setPorts(sw string, s controller.PortStates) {
 	p.ports[sw] = s
 	if n := p.switches[sw]; n != nil {
-		p.state.SetPortNumbers(n.ID, p.numbers(sw))
-		p.state.SetPorts(n.ID, s.Up)
+		p.fabric.SetPortNumbers(n.ID, p.numbers(sw))
+		p.fabric.SetPorts(n.ID, s.Up)
 	}
 }
 

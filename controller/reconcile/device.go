@@ -137,8 +137,13 @@ func (d *device) connect(contents entry.Contents, ownerOf func(entry.Entity) Own
 	}
 }
 
+// disconnect takes that the switch cannot be reached. It is said again with each attempt that
+// fails: the switch is gone since the first one.
 func (d *device) disconnect(reason string, now time.Duration) {
-	d.connected, d.since, d.reason = false, now, reason
+	if d.connected {
+		d.since = now
+	}
+	d.connected, d.reason = false, reason
 	d.audits++
 	d.forget()
 	d.out = nil

@@ -250,3 +250,29 @@ func TestWaitsForTheStore(t *testing.T) {
 		t.Errorf("of a decision that is kept: %q", got)
 	}
 }
+
+// TestGoneSince: a switch is gone since it was lost, however often it cannot be reached after that.
+func TestGoneSince(t *testing.T) {
+	b := newBed(t)
+	for i, x := range []struct {
+		at     time.Duration
+		reason string
+		since  time.Duration
+	}{
+		{5 * time.Second, "the stream has ended", 5 * time.Second},
+		{7 * time.Second, "connection refused", 5 * time.Second},
+		{9 * time.Second, "", 9 * time.Second},
+		{11 * time.Second, "connection refused", 11 * time.Second},
+	} {
+		b.Tick(x.at)
+		if x.reason == "" {
+			b.Connect("s", entry.Contents{})
+		} else {
+			b.Disconnect("s", x.reason)
+		}
+		s, ok := b.State.Status("s")
+		if !ok || s.Connected != (x.reason == "") || s.Since != x.since || s.Reason != x.reason {
+			t.Errorf("step %d: %+v, want it since %v for %q", i, s, x.since, x.reason)
+		}
+	}
+}

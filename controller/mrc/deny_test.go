@@ -18,7 +18,7 @@ var pathModes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.Mode
 func TestDeny(t *testing.T) {
 	type outage struct {
 		name  string
-		do    func(w *world)
+		do    func(w *bed)
 		links func(l *topology.Link) bool // lost, in this direction
 		nodes func(topology.NodeID) bool
 		hosts int // that are told
@@ -34,8 +34,8 @@ func TestDeny(t *testing.T) {
 			return strings.HasPrefix(string(l.Local), "leaf"+p) || strings.HasPrefix(string(l.Local), "spine"+p)
 		}
 	}
-	drained := func(target Target) func(w *world) {
-		return func(w *world) {
+	drained := func(target Target) func(w *bed) {
+		return func(w *bed) {
 			if err := w.core.Drain(target); err != nil {
 				w.t.Fatal(err)
 			}
@@ -43,22 +43,22 @@ func TestDeny(t *testing.T) {
 		}
 	}
 	for _, o := range []outage{
-		{"nothing", func(w *world) { w.publish() }, func(*topology.Link) bool { return false }, none, 0},
-		{"link withdrawn", func(w *world) { w.remove(w.both("leaf1-2", "spine1-1")) }, between("leaf1-2", "spine1-1"), none, 8},
-		{"one direction withdrawn", func(w *world) { w.remove(w.both("leaf1-2", "spine1-1")[:1]) }, between("leaf1-2", "spine1-1"), none, 8},
-		{"switch withdrawn", func(w *world) { w.net.RemoveNode("spine2-1"); w.publish() }, at("spine2-1"), none, 8},
-		{"leaf withdrawn", func(w *world) { w.net.RemoveNode("leaf2-3"); w.publish() }, at("leaf2-3"), func(n topology.NodeID) bool { return n == "leaf2-3" }, 8},
-		{"switch overloaded", func(w *world) { w.net.SetNode(topology.Node{ID: "spine2-1", Overload: true}); w.publish() }, at("spine2-1"), none, 8},
-		{"port down", func(w *world) {
+		{"nothing", func(w *bed) { w.publish() }, func(*topology.Link) bool { return false }, none, 0},
+		{"link withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")) }, between("leaf1-2", "spine1-1"), none, 8},
+		{"one direction withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")[:1]) }, between("leaf1-2", "spine1-1"), none, 8},
+		{"switch withdrawn", func(w *bed) { w.net.RemoveNode("spine2-1"); w.publish() }, at("spine2-1"), none, 8},
+		{"leaf withdrawn", func(w *bed) { w.net.RemoveNode("leaf2-3"); w.publish() }, at("leaf2-3"), func(n topology.NodeID) bool { return n == "leaf2-3" }, 8},
+		{"switch overloaded", func(w *bed) { w.net.SetNode(topology.Node{ID: "spine2-1", Overload: true}); w.publish() }, at("spine2-1"), none, 8},
+		{"port down", func(w *bed) {
 			l := w.both("leaf1-1", "spine1-2")[0]
 			w.core.SetPorts(l.Local, map[uint32]bool{l.LocalPort: false, 99: true})
 			w.pump()
 		}, between("leaf1-1", "spine1-2"), none, 8},
-		{"link drained", func(w *world) { drained(Target{Link: w.both("leaf1-2", "spine1-1")[0].ID})(w) }, between("leaf1-2", "spine1-1"), none, 8},
+		{"link drained", func(w *bed) { drained(Target{Link: w.both("leaf1-2", "spine1-1")[0].ID})(w) }, between("leaf1-2", "spine1-1"), none, 8},
 		{"switch drained", drained(Target{Node: "spine1-2"}), at("spine1-2"), none, 8},
 		{"leaf drained", drained(Target{Node: "leaf1-4"}), at("leaf1-4"), func(n topology.NodeID) bool { return n == "leaf1-4" }, 8},
 		{"plane drained", drained(Target{Plane: 1}), inPlane("1"), func(n topology.NodeID) bool { return strings.HasPrefix(string(n), "leaf1") }, 8},
-		{"unknown port", func(w *world) {
+		{"unknown port", func(w *bed) {
 			w.core.SetPorts("leaf1-1", map[uint32]bool{99: false})
 			w.core.SetPorts("elsewhere", map[uint32]bool{1: false})
 			w.pump()
@@ -67,7 +67,7 @@ func TestDeny(t *testing.T) {
 		for _, mode := range pathModes {
 			for _, explicit := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%v/explicit=%v", o.name, mode, explicit), func(t *testing.T) {
-					w := newWorld(t, 1, func(c *Config) { c.Mode, c.Explicit = mode.String(), explicit }).clos(2, 4, 2, 2).start()
+					w := newBed(t, 1, func(c *Config) { c.Mode, c.Explicit = mode.String(), explicit }).clos(2, 4, 2, 2).start()
 					snap := w.net.Build()
 					if n := w.check(func(topology.LinkID) bool { return false }, none); n != 0 {
 						t.Fatalf("%d EVs are denied before", n)
@@ -102,7 +102,7 @@ func TestDeny(t *testing.T) {
 func TestDenyThreeTiers(t *testing.T) {
 	for _, mode := range pathModes {
 		t.Run(mode.String(), func(t *testing.T) {
-			w := newWorld(t, 1, func(c *Config) { c.Mode = mode.String() }).pods(1, 3, 1).start()
+			w := newBed(t, 1, func(c *Config) { c.Mode = mode.String() }).pods(1, 3, 1).start()
 			clear(w.sets)
 			out := func(id topology.LinkID) bool {
 				l := w.core.state.Fabric().Snapshot().Link(id)
@@ -129,7 +129,7 @@ func TestDenyThreeTiers(t *testing.T) {
 
 // TestUntouchedStaysTheSame: states share what does not change.
 func TestUntouchedStaysTheSame(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	before := map[string]*hostapi.Profile{}
 	for _, p := range w.core.Profiles() {
 		before[p.Name] = p.Outcome.Profile
@@ -151,7 +151,7 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 // places; the rest stays where it was, and the profile says that it is degraded.
 // With everything back it is as it was.
 func TestReplace(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
 	const name = "leaf1-1:leaf1-2"
 	was, _ := w.core.Profile(name)
 	if n := len(was.Outcome.Profile.EVs); n != 4 || was.Outcome.Degraded != "" {
@@ -214,7 +214,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated, "it stays generated: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
+			w := newBed(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
 			w.core.Tick(0)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
@@ -244,7 +244,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 
 // TestECMPDeniesNothing: EVs of mode ecmp have no path, and the status says so.
 func TestECMPDeniesNothing(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Mode = ev.ModeECMP.String() }).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Mode = ev.ModeECMP.String() }).clos(2, 3, 2, 1).start()
 	clear(w.sets)
 	w.net.RemoveNode("spine1-1")
 	w.publish()

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-func (w *world) drained(t Target) (done bool, awaits []string) {
+func (w *bed) drained(t Target) (done bool, awaits []string) {
 	w.t.Helper()
 	for _, d := range w.core.Drains() {
 		if d.Target == t.String() {
@@ -24,7 +24,7 @@ func (w *world) drained(t Target) (done bool, awaits []string) {
 // TestDrain: a link is drained when every host has applied the denial, and its
 // packets have had the time to arrive; it comes back with a probe.
 func TestDrain(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
 	links := w.both("leaf1-1", "spine1-1")
 	target := Target{Link: links[1].ID}
@@ -69,7 +69,7 @@ func TestDrain(t *testing.T) {
 // TestDrainAwaits: a host that is not connected may use the link still, and so may
 // one that was never heard of; who is removed may not.
 func TestDrainAwaits(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
 	w.host(2, 3, 2) // does not connect
 	w.pump()
@@ -111,46 +111,46 @@ func TestDrainAwaits(t *testing.T) {
 func TestDrainLastPath(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		before func(w *world)
-		target func(w *world) Target
+		before func(w *bed)
+		target func(w *bed) Target
 		want   string
 	}{
-		{"the last link", func(w *world) { w.remove(w.both("leaf1-1", "spine1-1")); w.net.RemoveNode("leaf2-1"); w.publish() },
-			func(w *world) Target { return Target{Link: w.both("leaf1-1", "spine1-2")[0].ID} }, "host h1-1 (leaf1-1)"},
-		{"the last switch", func(w *world) {
+		{"the last link", func(w *bed) { w.remove(w.both("leaf1-1", "spine1-1")); w.net.RemoveNode("leaf2-1"); w.publish() },
+			func(w *bed) Target { return Target{Link: w.both("leaf1-1", "spine1-2")[0].ID} }, "host h1-1 (leaf1-1)"},
+		{"the last switch", func(w *bed) {
 			if err := w.core.Drain(Target{Plane: 2}); err != nil {
 				w.t.Fatal(err)
 			}
 			w.remove(w.both("leaf1-3", "spine1-1"))
-		}, func(*world) Target { return Target{Node: "spine1-2"} }, "host h3-1 (leaf1-3)"},
-		{"the last plane", func(w *world) {
+		}, func(*bed) Target { return Target{Node: "spine1-2"} }, "host h3-1 (leaf1-3)"},
+		{"the last plane", func(w *bed) {
 			if err := w.core.Drain(Target{Plane: 2}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, func(*world) Target { return Target{Plane: 1} }, "the last path from host"},
-		{"a leaf of the last plane", func(w *world) {
+		}, func(*bed) Target { return Target{Plane: 1} }, "the last path from host"},
+		{"a leaf of the last plane", func(w *bed) {
 			if err := w.core.Drain(Target{Plane: 1}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, func(*world) Target { return Target{Node: "leaf2-2"} }, "(leaf1-2)"},
-		{"the last port", func(w *world) {
+		}, func(*bed) Target { return Target{Node: "leaf2-2"} }, "(leaf1-2)"},
+		{"the last port", func(w *bed) {
 			if err := w.core.Drain(Target{Host: "h2-1", Port: 2}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, func(*world) Target { return Target{Host: "h2-1", Port: 1} }, "h2-1 (leaf1-2)"},
-		{"the other port of a peer", func(w *world) {
+		}, func(*bed) Target { return Target{Host: "h2-1", Port: 1} }, "h2-1 (leaf1-2)"},
+		{"the other port of a peer", func(w *bed) {
 			if err := w.core.PortStatus("h1-1", hostapi.Ports(1)); err != nil {
 				w.t.Fatal(err)
 			}
-		}, func(*world) Target { return Target{Host: "h2-1", Port: 1} }, "h1-1"},
-		{"a plane that one host needs", func(w *world) {
+		}, func(*bed) Target { return Target{Host: "h2-1", Port: 1} }, "h1-1"},
+		{"a plane that one host needs", func(w *bed) {
 			if err := w.core.PortStatus("h1-1", hostapi.Ports(1)); err != nil {
 				w.t.Fatal(err)
 			}
-		}, func(*world) Target { return Target{Plane: 1} }, "h1-1"},
+		}, func(*bed) Target { return Target{Plane: 1} }, "h1-1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+			w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 			target := c.target(w)
 			c.before(w)
 			w.pump()
@@ -171,7 +171,7 @@ func TestDrainLastPath(t *testing.T) {
 // TestDrainOfLinkThatIsDown: nobody uses it, so it is drained at once, and stays so
 // when it comes back.
 func TestDrainOfLinkThatIsDown(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
 	links := w.both("leaf1-1", "spine1-1")
 	w.remove(links)
@@ -195,7 +195,7 @@ func TestDrainOfLinkThatIsDown(t *testing.T) {
 
 // TestBadTargets: what cannot be drained is an error that says why.
 func TestBadTargets(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	for _, c := range []struct {
 		target Target
 		err    error
@@ -225,7 +225,7 @@ func TestBadTargets(t *testing.T) {
 // TestHostPort: a host's port that is down is a mask in its peers' states, above
 // profiles that stay as they are; flapping is told once.
 func TestHostPort(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 2).start()
 	w.run(time.Second)
 	clear(w.sets)
 	address := w.made["h2-1"].Address
@@ -298,7 +298,7 @@ func TestHostPort(t *testing.T) {
 
 // TestDrainLastPlaneOfALeaf: hosts behind one leaf reach each other without any link, and not without its plane.
 func TestDrainLastPlaneOfALeaf(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 1, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 1, 2, 2).start()
 	if err := w.core.Drain(Target{Plane: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // TestProbesBeforeSwitches: probes that are lost while a leaf is still being programmed make nothing a
 // suspect; when a leaf loses packets that it did carry, it is something.
 func TestProbesBeforeSwitches(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
 	late := leafID(1, 1) // which the first probes are for
 	loses := func(share float64) {
 		for _, l := range w.net.Build().Links {
@@ -50,7 +50,7 @@ func TestProbesBeforeSwitches(t *testing.T) {
 // TestFirstRoundOfNewFabric: links that carry nothing at a first start, as their switches are still being
 // programmed, are not denied when they come to; one that goes on so is, when the round is over.
 func TestFirstRoundOfNewFabric(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
 	late, never := leafID(1, 1), w.both(leafID(2, 2), spineID(2, 1))[0].ID
 	for _, l := range w.net.Build().Links {
 		if l.Remote == late || l.ID == never {
@@ -77,7 +77,7 @@ func TestFirstRoundOfNewFabric(t *testing.T) {
 func TestCountsBeforeController(t *testing.T) {
 	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1, Number: 5}, "just started": {}} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Restore.FirstRound = 0, api.Duration(100*time.Millisecond) }).clos(1, 4, 4, 1)
+			w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Restore.FirstRound = 0, api.Duration(100*time.Millisecond) }).clos(1, 4, 4, 1)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
 			for _, host := range slices.Sorted(maps.Keys(w.made)) {
@@ -106,7 +106,7 @@ func TestCountsBeforeController(t *testing.T) {
 // TestDenialsBeforeProbes: when hosts are told something, EVs are probed in turn again only after they have had
 // the time to take it.
 func TestDenialsBeforeProbes(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
 	w.start()
 	w.run(5 * time.Second)
 	const (

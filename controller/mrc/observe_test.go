@@ -29,19 +29,19 @@ type evCount struct{ sent, lost uint64 }
 // traffic makes hosts send over all EVs that they may use, and report what came of
 // it: packets an EV and report, of which links lose their share.
 type traffic struct {
-	w       *world
+	w       *bed
 	packets int
 	loss    func(topology.LinkID) float64
 	paths   map[evKey][]topology.LinkID
 	counts  map[string]map[evKey]evCount
 }
 
-func (w *world) traffic(packets int, loss func(topology.LinkID) float64) *traffic {
+func (w *bed) traffic(packets int, loss func(topology.LinkID) float64) *traffic {
 	return &traffic{w: w, packets: packets, loss: loss, paths: map[evKey][]topology.LinkID{}, counts: map[string]map[evKey]evCount{}}
 }
 
 // binomial draws how many of n packets are lost.
-func (w *world) binomial(n int, p float64) (lost uint64) {
+func (w *bed) binomial(n int, p float64) (lost uint64) {
 	for at := 0; p > 0; lost++ {
 		at += 1 + int(math.Log(1-w.rng.Float64())/math.Log1p(-min(p, 1-1e-12)))
 		if at > n {
@@ -110,7 +110,7 @@ func (tr *traffic) report() {
 func TestGreyLink(t *testing.T) {
 	failed := 0
 	for seed := range uint64(100) {
-		w := newWorld(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
+		w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
 		links := w.core.Links()
 		bad := links[w.rng.IntN(len(links))]
 		const starts = 3 * time.Second
@@ -160,7 +160,7 @@ func TestGreyLink(t *testing.T) {
 
 // TestGreyHost: a host whose own link is bad accuses no link of the fabric.
 func TestGreyHost(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
+	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
 	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
 	for range 10 {
 		tr.report()
@@ -193,7 +193,7 @@ func TestGreyNIC(t *testing.T) {
 		if seed%6 == 4 {
 			hosts = 1 // the link of the rack is that of the host
 		}
-		w := newWorld(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate, c.Probes.HostRate = true, 2000, 100 }).clos(2, 3, 2, hosts).start()
+		w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate, c.Probes.HostRate = true, 2000, 100 }).clos(2, 3, 2, hosts).start()
 		bad := slices.Sorted(maps.Keys(w.made))[w.rng.IntN(len(w.made))]
 		port, receiving := uint8(1+seed%2), seed%4 < 2
 		w.nic = func(host string, p uint8, r bool) float64 {
@@ -243,7 +243,7 @@ func hostEndOf(s *api.Suspect) hostEnd {
 }
 
 // rack returns the hosts at the leaves of a host, by name.
-func (w *world) rack(host string) (names []string) {
+func (w *bed) rack(host string) (names []string) {
 	for name, o := range w.made {
 		if slices.Equal(o.At, w.made[host].At) {
 			names = append(names, name)
@@ -256,7 +256,7 @@ func (w *world) rack(host string) (names []string) {
 // TestSuspectComesBack: a denied suspect is tried after its hold by many probes; while
 // it still loses packets it stays denied, for longer and longer.
 func TestSuspectComesBack(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) {
+	w := newBed(t, 1, func(c *Config) {
 		c.Suspects.Deny, c.Suspects.Hold, c.Suspects.Probes = true, api.Duration(2*time.Second), 256
 		c.Probes.Rate, c.Probes.HostRate = 400, 200
 	}).clos(1, 4, 4, 1).start()
@@ -292,7 +292,7 @@ func TestSuspectComesBack(t *testing.T) {
 // TestSuspectIsSpared: the last path of some hosts is not denied, and says why; in
 // mode ecmp no link is.
 func TestSuspectIsSpared(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1, 1).start()
 	bad := w.both("leaf1-2", "spine1-1")[0]
 	for range 6 {
 		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.Now().Seconds()), uint64(0.98e6*w.Now().Seconds())); err != nil {
@@ -318,7 +318,7 @@ func TestSuspectIsSpared(t *testing.T) {
 // TestAssumedBad: events of hosts that count nothing else are enough to name a dead
 // link, once other EVs are known to be good; and those EVs are probed first.
 func TestAssumedBad(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4, 1).start()
 	bad := w.both("leaf1-1", "spine1-2")[0].ID
 	w.run(2 * time.Second)
 	w.black[bad] = 1
@@ -365,7 +365,7 @@ func TestAssumedBad(t *testing.T) {
 // TestProbes: every EV of every pair is probed in turn, within the budgets, and what
 // comes of it can be read.
 func TestProbes(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26 }).clos(2, 4, 2, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26 }).clos(2, 4, 2, 2)
 	slowest := w.both("leaf1-1", "spine1-1")[0].ID
 	w.black[slowest] = 0.5
 	w.start()
@@ -428,7 +428,7 @@ func TestProbes(t *testing.T) {
 // TestProbesOneByOne: in the first round, and of EVs in turn, a request is for one probe: the others
 // of the budget go to other links and EVs.
 func TestProbesOneByOne(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 3).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 3).start()
 	w.run(5 * time.Second)
 	if len(w.probes) < 100 {
 		t.Fatalf("%d requests", len(w.probes))
@@ -443,7 +443,7 @@ func TestProbesOneByOne(t *testing.T) {
 // TestBadInput: what hosts cannot know or mean is an error, is counted, and changes
 // nothing.
 func TestBadInput(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
 	clear(w.sets)
 	const mine, theirs = "leaf1-1:leaf1-2", "leaf1-2:leaf1-1"
@@ -542,7 +542,7 @@ func TestLyingHosts(t *testing.T) {
 		{"counters of switches and a liar", 1, false, true, true},
 	} {
 		for seed := range uint64(4) {
-			w := newWorld(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
+			w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
 			bad := w.both("spine1-2", "leaf1-3")[0].ID
 			tr := w.traffic(40, func(id topology.LinkID) float64 {
 				if c.fails && id == bad {

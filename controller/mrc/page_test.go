@@ -12,7 +12,7 @@ import (
 
 // TestPages: the pages of a list put together are the list, whatever their size.
 func TestPages(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 2)
+	w := newBed(t, 1, nil).clos(2, 3, 2, 2)
 	w.start()
 	w.run(3 * time.Second)
 	lists := map[string]func(Page) ([]string, bool){
@@ -78,7 +78,7 @@ func TestPages(t *testing.T) {
 
 // TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name of it.
 func TestPagesInNaturalOrder(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(1, 11, 1, 1)
+	w := newBed(t, 1, nil).clos(1, 11, 1, 1)
 	w.start()
 	w.run(3 * time.Second)
 	var hosts, profiles, links, nodes []string
@@ -129,7 +129,7 @@ func TestPagesInNaturalOrder(t *testing.T) {
 
 // TestLinksOfPaths: a link that no path crosses, here between two spines, is in no list.
 func TestLinksOfPaths(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(1, 3, 2, 1)
+	w := newBed(t, 1, nil).clos(1, 3, 2, 1)
 	w.connect(spineID(1, 1), spineID(1, 2))
 	w.start()
 	w.run(time.Second)
@@ -141,7 +141,7 @@ func TestLinksOfPaths(t *testing.T) {
 
 // TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
 func TestFilters(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
+	w := newBed(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
 	w.start()
 	w.run(3 * time.Second)
 	leaf, spine := leafID(1, 1), spineID(1, 1)

@@ -9,12 +9,12 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-func (w *world) says(node topology.NodeID, ports map[uint32]bool) {
+func (w *bed) says(node topology.NodeID, ports map[uint32]bool) {
 	w.core.SetPorts(node, ports)
 	w.pump()
 }
 
-func (w *world) status(id topology.LinkID) api.LinkStatus {
+func (w *bed) status(id topology.LinkID) api.LinkStatus {
 	w.t.Helper()
 	for _, s := range w.core.Links() {
 		if s.ID == id {
@@ -38,7 +38,7 @@ func TestPorts(t *testing.T) {
 		{"unknown", nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+			w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 			w.run(time.Second)
 			links := w.both("leaf1-1", "spine1-1") // at port 1 of the leaf
 			w.says("leaf1-1", map[uint32]bool{1: true, 2: true})
@@ -72,7 +72,7 @@ func TestPorts(t *testing.T) {
 // TestPortsBeforeTopology: what a switch says counts also when it comes before the
 // topology, and both ends of a link have their word.
 func TestPortsBeforeTopology(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2)
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2)
 	links := w.both("leaf2-2", "spine2-1")
 	w.core.SetPorts("leaf2-2", map[uint32]bool{1: true})
 	w.core.SetPorts("spine2-1", map[uint32]bool{2: false})
@@ -87,7 +87,7 @@ func TestPortsBeforeTopology(t *testing.T) {
 // TestPortNumbers: where links have identifiers that are no ports, the ports are
 // those that the inventory says.
 func TestPortNumbers(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
 	w.core.SetPortNumbers("leaf1-1", map[uint32]uint32{1: 21, 2: 1})
 	w.says("leaf1-1", map[uint32]bool{1: false})
@@ -107,7 +107,7 @@ func TestPortStorm(t *testing.T) {
 	if os.Getenv("WEFT_SIEGE") != "" {
 		leaves, spines, flaps = 16, 64, 600
 	}
-	w := newWorld(t, 1, nil).clos(planes, leaves, int(spines), 1).start()
+	w := newBed(t, 1, nil).clos(planes, leaves, int(spines), 1).start()
 	w.run(time.Second)
 	report := func(down bool) (ports int) {
 		for p := 1; p <= planes; p++ {

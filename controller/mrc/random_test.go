@@ -19,7 +19,7 @@ import (
 
 // A model is what should be true of a world, as dumbly as can be said.
 type model struct {
-	*world
+	*bed
 	links   map[topology.LinkID]topology.Link // all there ever were
 	gone    map[topology.NodeID]bool
 	removed map[topology.LinkID]bool
@@ -284,7 +284,7 @@ func TestRandom(t *testing.T) {
 func random(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	planes := 1 + int(seed%2)
-	w := newWorld(t, seed, func(c *Config) {
+	w := newBed(t, seed, func(c *Config) {
 		c.Restore.MaxHold, c.Mode, c.Explicit, c.CCProfile = api.Duration(4*time.Second), pathModes[seed%4].String(), seed%3 == 0, "a"
 		if seed%5 == 0 {
 			c.MaxEVs, c.MinActive = 2, 2
@@ -293,7 +293,7 @@ func random(t *testing.T, seed uint64) {
 	w.delay = func() time.Duration { return time.Duration(rng.IntN(800)) * time.Millisecond }
 	w.start()
 	m := &model{
-		world: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{}, removed: map[topology.LinkID]bool{},
+		bed: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{}, removed: map[topology.LinkID]bool{},
 		ports: map[topology.NodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{}, planes: planes,
 	}
 	for _, l := range w.net.Build().Links {

@@ -26,7 +26,7 @@ func isOf(links []topology.Link) func(topology.LinkID) bool {
 // TestRestore: a link that is back stays denied for its back-off, and until a probe
 // has come through in its direction.
 func TestRestore(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
 	links := w.both("leaf1-1", "spine1-1")
 	w.remove(links)
@@ -61,7 +61,7 @@ func TestRestore(t *testing.T) {
 // TestRestoreOfLeaf: a leaf that is gone takes the paths between its own hosts
 // with it; they are held as well.
 func TestRestoreOfLeaf(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 2).start()
 	w.run(time.Second)
 	var links []topology.Link
 	for s := 1; s <= 2; s++ {
@@ -84,7 +84,7 @@ func TestRestoreOfLeaf(t *testing.T) {
 // TestFlap: however fast a link flaps, hosts are told a few times, and it comes
 // back when it has been calm for as long as it deserves.
 func TestFlap(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2).start()
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
 	clear(w.sets)
 	links := w.both("leaf1-1", "spine1-1")
@@ -123,7 +123,7 @@ func TestFlap(t *testing.T) {
 // TestManyFlaps: every link of the fabric flaps, each at its own pace. A host is told
 // of restored links at most once every RestoreEvery, and of all together seldom.
 func TestManyFlaps(t *testing.T) {
-	w := newWorld(t, 3, nil).clos(2, 4, 2, 2).start()
+	w := newBed(t, 3, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
 	clear(w.sets)
 	type pair struct{ a, b topology.NodeID }
@@ -174,11 +174,11 @@ func TestManyFlaps(t *testing.T) {
 func TestWithoutProbes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		make  func() *world
+		make  func() *bed
 		after time.Duration // at most
 	}{
-		{"nobody can", func() *world {
-			w := newWorld(t, 1, nil).clos(1, 3, 2, 1)
+		{"nobody can", func() *bed {
+			w := newBed(t, 1, nil).clos(1, 3, 2, 1)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
 			for name := range w.made {
@@ -192,8 +192,8 @@ func TestWithoutProbes(t *testing.T) {
 			w.pump()
 			return w
 		}, 62 * time.Second},
-		{"nobody shall", func() *world {
-			return newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 1).start()
+		{"nobody shall", func() *bed {
+			return newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 1).start()
 		}, 2 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestWithoutProbes(t *testing.T) {
 // Those that hold what an earlier one told them keep it until every link was probed: a
 // link that carries nothing is denied then, and was never allowed.
 func TestRestart(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2)
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2)
 	bad := w.both("leaf1-1", "spine1-1")
 	w.black[bad[0].ID], w.black[bad[1].ID] = 1, 1
 	// Half of the network at first.
@@ -264,7 +264,7 @@ func TestRestart(t *testing.T) {
 // TestFirstRoundEnds: hosts that answer no probe hold nobody up for ever, and do not
 // make all links bad.
 func TestFirstRoundEnds(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 4, 2, 2)
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2)
 	for p := 1; p <= 2; p++ {
 		for l := 1; l <= 4; l++ {
 			for s := 1; s <= 2; s++ {
@@ -295,7 +295,7 @@ func TestFirstRoundEnds(t *testing.T) {
 // TestGrowth: links and leaves that are new are tried before EVs over them are
 // allowed; what is there goes on meanwhile.
 func TestGrowth(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Explicit = true }).clos(1, 3, 2, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Explicit = true }).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
 	w.net.SetNode(topology.Node{ID: spineID(1, 3)})
 	var fresh []topology.Link
@@ -339,7 +339,7 @@ func TestGrowth(t *testing.T) {
 
 // TestIncompleteTopologyDeniesNothing: what a peer has yet to say for the first time is not lost.
 func TestIncompleteTopologyDeniesNothing(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(1, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(1, 3, 2, 1).start()
 	clear(w.sets)
 	w.net.SetStale(&topology.Staleness{Reason: "no peer", Incomplete: true})
 	w.net.RemoveNode("spine1-1")
@@ -353,7 +353,7 @@ func TestIncompleteTopologyDeniesNothing(t *testing.T) {
 // TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes its
 // session with it, and what its neighbours withdraw, then and later, is.
 func TestStaleTopologyDenies(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(1, 3, 3, 1).start()
+	w := newBed(t, 1, nil).clos(1, 3, 3, 1).start()
 	clear(w.sets)
 	w.net.SetStale(&topology.Staleness{Reason: "the session of spine1-1 has ended"})
 	w.publish()
@@ -383,7 +383,7 @@ func TestStaleTopologyDenies(t *testing.T) {
 
 // TestEvents: what happens to links and profiles is told.
 func TestEvents(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.MinActive = 2 }).clos(1, 2, 2, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.MinActive = 2 }).clos(1, 2, 2, 1).start()
 	w.run(time.Second)
 	w.events = nil
 	links := w.both("leaf1-1", "spine1-1")

@@ -10,7 +10,7 @@ import (
 // TestSamples: a profile has what the EVs of all its hosts carried, however often a host counts anew,
 // and the EVs that are denied or that some host found bad.
 func TestSamples(t *testing.T) {
-	w := newWorld(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
 	w.run(time.Second)
 	const mine = "leaf1-1:leaf1-2"
 	sample := func() ProfileSample {

@@ -12,7 +12,7 @@ import (
 // TestUplinks: the uplinks are the links from leaves to spines that are advertised, by the
 // names and ports of the inventory where it has the switch.
 func TestUplinks(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	if len(w.core.Uplinks()) > 0 {
 		t.Error("there are uplinks before there is a fabric")
 	}
@@ -47,7 +47,7 @@ func TestUplinks(t *testing.T) {
 
 // TestUplinksOfThreeTiers: links between the upper tiers, and links down, are no uplinks.
 func TestUplinksOfThreeTiers(t *testing.T) {
-	w := newWorld(t, 1, nil).pods(1, 2, 1).start()
+	w := newBed(t, 1, nil).pods(1, 2, 1).start()
 	w.run(time.Second)
 	of, tier := map[topology.NodeID]*inventory.Switch{}, map[string]int{}
 	for _, n := range w.core.state.Advertised().Nodes {

@@ -15,7 +15,7 @@ import (
 )
 
 // want returns what clients want of a world's core, with nothing wanted yet.
-func (w *world) want() *wanted {
+func (w *bed) want() *wanted {
 	w.t.Helper()
 	made, err := newWanted(w.core, func() time.Time { return time.Unix(int64(w.Now()/time.Second), 0).UTC() }, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func ccSpec() api.CCProfileSpec {
 
 // TestBadWishes: what is wrong is refused with a code and, where there is one, the field and what would be right; and changes nothing.
 func TestBadWishes(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	unsynced := w.want()
 	if err := unsynced.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{}); !is(err, api.CodeUnavailable) {
 		t.Errorf("a drain before the topology is in sync: %v", err)
@@ -122,7 +122,7 @@ func values[T any](list []*T) []T {
 
 // TestWishesStay: what clients want is there again for the next core, with its versions; wanting it again changes nothing.
 func TestWishesStay(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1).start()
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	want, records := w.want(), store.NewMemory()
 	profile := w.core.Profiles()[1].Name
 	link := w.both(leafID(1, 1), spineID(1, 1))
@@ -160,7 +160,7 @@ func TestWishesStay(t *testing.T) {
 		t.Errorf("wanting the same again changes something: %v, was %v", admins(want), before)
 	}
 
-	next := newWorld(t, 2, nil).clos(2, 3, 2, 1)
+	next := newBed(t, 2, nil).clos(2, 3, 2, 1)
 	list, _, err := records.List(context.Background(), RecordPrefix)
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestWishesStay(t *testing.T) {
 // TestBadRecords: a store that holds something else is an error that names the record.
 func TestBadRecords(t *testing.T) {
 	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1", EVProfileKind.Prefix + "a:b", CCKind.Prefix + "c"} {
-		w := newWorld(t, 1, nil)
+		w := newBed(t, 1, nil)
 		if _, err := newWanted(w.core, time.Now, []store.Record{{Key: key, Value: []byte("{")}}); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -214,7 +214,7 @@ func TestBadRecords(t *testing.T) {
 
 // TestDryWishes: a dry run says what the write would, and changes nothing.
 func TestDryWishes(t *testing.T) {
-	w := newWorld(t, 1, nil).clos(2, 3, 2, 1)
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	w.start()
 	want := w.want()
 	profile := w.core.Profiles()[1].Name

@@ -301,6 +301,50 @@ func TestFewFilesAtRoots(t *testing.T) {
 	}
 }
 
+// otherBeds matches the names that types around what is tested had before they were all called bed.
+var otherBeds = regexp.MustCompile(
+	`(?i)^(?:.*(?:world|lab|fabric)|rig|bench|harness|setup|network)$`)
+
+// misnamedBeds returns the structs of a file that have a field of testing's T, B or TB, and a name
+// of otherBeds.
+func misnamedBeds(s source) []string {
+	var found []string
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || !otherBeds.MatchString(spec.Name.Name) {
+			return true
+		}
+		fields, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, f := range fields.Fields.List {
+			of := f.Type
+			if p, ok := of.(*ast.StarExpr); ok {
+				of = p.X
+			}
+			if x, ok := of.(*ast.SelectorExpr); ok {
+				if p, ok := x.X.(*ast.Ident); ok && p.Name == "testing" {
+					found = append(found, s.path+" "+spec.Name.Name)
+					break
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestBeds: what holds a test, and everything around what it tests, is a bed in every package. A
+// world is one of package lab.
+func TestBeds(t *testing.T) {
+	for _, s := range handwritten(t) {
+		for _, name := range misnamedBeds(s) {
+			t.Errorf("%s holds a test: call it bed, or end its name in Bed", name)
+		}
+	}
+}
+
 // obscurities returns the lines of a text with a phrase of obscure.
 func obscurities(text string) []string {
 	var found []string
@@ -329,6 +373,11 @@ func TestPlainPhrases(t *testing.T) {
 
 // TestStyleChecksFail: every check of this file finds what it is for.
 func TestStyleChecksFail(t *testing.T) {
+	beds := parse(t, "p_test.go", "package p\ntype world struct{ t *testing.T }\n"+
+		"type aLab struct{ tb testing.TB }\ntype bed struct{ t *testing.T }\ntype rig struct{ n int }\n")
+	if got := misnamedBeds(beds); !slices.Equal(got, []string{"p_test.go world", "p_test.go aLab"}) {
+		t.Errorf("beds of other names: %v, want world and aLab", got)
+	}
 	wide := "// " + strings.Repeat("ü", mostColumns-3)
 	if got := longLinesOf("package p\n" + wide + "\n" + wide + "x"); !slices.Equal(got, []int{3}) {
 		t.Errorf("long lines: %v, want 3 alone", got)

@@ -20,9 +20,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A world is a fabric, its hosts, and a core, in virtual time. Hosts apply what
+// A bed is a fabric, its hosts, and a core, in virtual time. Hosts apply what
 // they are told after a delay, and answer probes by what the links truly are.
-type world struct {
+type bed struct {
 	virtual.Clock
 	t      testing.TB
 	rng    *rand.Rand
@@ -59,7 +59,7 @@ const epoch = 7
 // defaults is the configuration of a fabric of structured EVs.
 func defaults() Config { return Config{MRC: inventory.DefaultMRC("stev")} }
 
-func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
+func newBed(t testing.TB, seed uint64, change func(*Config)) *bed {
 	cfg := defaults()
 	cfg.Epoch = epoch
 	cfg.Probes.Rate, cfg.Probes.HostRate = 60, 20 // what a test has the time for
@@ -70,7 +70,7 @@ func newWorld(t testing.TB, seed uint64, change func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{
+	return &bed{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), core: core, net: topology.NewBuilder(), ports: map[topology.NodeID]uint32{},
 		hosts: map[string]*simHost{}, made: map[string]fabric.Host{}, black: map[topology.LinkID]float64{}, sets: map[string][]time.Duration{},
 		delay: func() time.Duration { return time.Millisecond },
@@ -85,7 +85,7 @@ func spineID(plane, spine int) topology.NodeID {
 }
 
 // connect joins two nodes and returns both directions.
-func (w *world) connect(a, b topology.NodeID) {
+func (w *bed) connect(a, b topology.NodeID) {
 	w.ports[a]++
 	w.ports[b]++
 	pa, pb := w.ports[a], w.ports[b]
@@ -94,7 +94,7 @@ func (w *world) connect(a, b topology.NodeID) {
 }
 
 // clos builds planes of leaves and spines, and hosts with a port in each plane.
-func (w *world) clos(planes, leaves, spines, hosts int) *world {
+func (w *bed) clos(planes, leaves, spines, hosts int) *bed {
 	for p := 1; p <= planes; p++ {
 		for s := 1; s <= spines; s++ {
 			w.net.SetNode(topology.Node{ID: spineID(p, s)})
@@ -116,7 +116,7 @@ func (w *world) clos(planes, leaves, spines, hosts int) *world {
 
 // pods builds planes of three tiers: pods of two leaves and two aggregation
 // switches, and two cores for each of these.
-func (w *world) pods(planes, pods, hosts int) *world {
+func (w *bed) pods(planes, pods, hosts int) *bed {
 	for p := 1; p <= planes; p++ {
 		for k := range 4 {
 			w.net.SetNode(topology.Node{ID: topology.NodeID(fmt.Sprintf("core%d-%d", p, k+1))})
@@ -149,7 +149,7 @@ func hostName(leaf, h int) string { return fmt.Sprintf("h%d-%d", leaf, h) }
 const hostPortBase = 1000
 
 // host attaches a host to a leaf of each plane.
-func (w *world) host(planes, leaf, n int) {
+func (w *bed) host(planes, leaf, n int) {
 	h := fabric.Host{
 		Name: hostName(leaf, n), Address: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 8: byte(leaf >> 8), 9: byte(leaf), 15: byte(n)}),
 	}
@@ -163,10 +163,10 @@ func (w *world) host(planes, leaf, n int) {
 	}
 }
 
-func (w *world) capabilities() hostapi.Capabilities { return ev.Unlimited() }
+func (w *bed) capabilities() hostapi.Capabilities { return ev.Unlimited() }
 
 // start puts the topology in sync and lets all hosts connect.
-func (w *world) start() *world {
+func (w *bed) start() *bed {
 	w.core.Tick(w.Now())
 	w.core.SetTopology(w.net.Build())
 	w.core.InSync()
@@ -177,7 +177,7 @@ func (w *world) start() *world {
 	return w
 }
 
-func (w *world) hello(name string, v hostapi.Version) {
+func (w *bed) hello(name string, v hostapi.Version) {
 	w.hosts[name] = &simHost{up: true}
 	if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: w.capabilities(), Version: v}); err != nil {
 		w.t.Fatal(err)
@@ -185,7 +185,7 @@ func (w *world) hello(name string, v hostapi.Version) {
 }
 
 // later has something happen to the core after a while.
-func (w *world) later(d time.Duration, do func()) {
+func (w *bed) later(d time.Duration, do func()) {
 	w.After(d, func() {
 		w.core.Tick(w.Now())
 		do()
@@ -193,7 +193,7 @@ func (w *world) later(d time.Duration, do func()) {
 }
 
 // pump does what the core wants.
-func (w *world) pump() {
+func (w *bed) pump() {
 	for r := w.core.Ready(); !r.Empty(); r = w.core.Ready() {
 		for _, s := range r.Sets {
 			w.sets[s.Host] = append(w.sets[s.Host], w.Now())
@@ -210,7 +210,7 @@ func (w *world) pump() {
 	}
 }
 
-func (w *world) apply(s Set) {
+func (w *bed) apply(s Set) {
 	h := w.hosts[s.Host]
 	if h == nil || !h.up || s.Seq <= h.seq {
 		return
@@ -224,7 +224,7 @@ func (w *world) apply(s Set) {
 }
 
 // answer makes a probe.
-func (w *world) answer(p Probe) {
+func (w *bed) answer(p Probe) {
 	if h := w.hosts[p.Host]; h == nil || !h.up || w.silent || w.made[p.Host].Name == "" {
 		return
 	}
@@ -244,7 +244,7 @@ func (w *world) answer(p Probe) {
 	}
 }
 
-func (w *world) hostLoss(host string, port uint8, receiving bool) float64 {
+func (w *bed) hostLoss(host string, port uint8, receiving bool) float64 {
 	if w.nic == nil {
 		return 0
 	}
@@ -252,7 +252,7 @@ func (w *world) hostLoss(host string, port uint8, receiving bool) float64 {
 }
 
 // links finds the way of an EV as switches would.
-func (w *world) links(host string, to netip.Addr, wire hostapi.EV) ([]topology.LinkID, error) {
+func (w *bed) links(host string, to netip.Addr, wire hostapi.EV) ([]topology.LinkID, error) {
 	src := w.made[host].At[wire.Port-1]
 	for _, o := range w.made {
 		if o.Address == to {
@@ -270,7 +270,7 @@ func (w *world) links(host string, to netip.Addr, wire hostapi.EV) ([]topology.L
 	return nil, nil
 }
 
-func (w *world) passes(links []topology.LinkID) bool {
+func (w *bed) passes(links []topology.LinkID) bool {
 	s := w.core.state.Advertised()
 	for _, id := range links {
 		l := s.Link(id)
@@ -286,25 +286,25 @@ func (w *world) passes(links []topology.LinkID) bool {
 }
 
 // run lets time pass.
-func (w *world) run(d time.Duration) {
+func (w *bed) run(d time.Duration) {
 	w.Run(w.Now()+d, w.advance, nil)
 	w.advance(w.Now())
 }
 
-func (w *world) advance(now time.Duration) (next time.Duration, pending bool) {
+func (w *bed) advance(now time.Duration) (next time.Duration, pending bool) {
 	w.core.Tick(now)
 	w.pump()
 	return w.core.Next()
 }
 
 // publish gives the core the present network.
-func (w *world) publish() {
+func (w *bed) publish() {
 	w.core.SetTopology(w.net.Build())
 	w.pump()
 }
 
 // both are the directions of the links between two nodes.
-func (w *world) both(a, b topology.NodeID) (out []topology.Link) {
+func (w *bed) both(a, b topology.NodeID) (out []topology.Link) {
 	for _, l := range w.net.Build().Links {
 		if l.Local == a && l.Remote == b || l.Local == b && l.Remote == a {
 			out = append(out, *l)
@@ -313,14 +313,14 @@ func (w *world) both(a, b topology.NodeID) (out []topology.Link) {
 	return out
 }
 
-func (w *world) remove(links []topology.Link) {
+func (w *bed) remove(links []topology.Link) {
 	for _, l := range links {
 		w.net.RemoveLink(l.ID)
 	}
 	w.publish()
 }
 
-func (w *world) restore(links []topology.Link) {
+func (w *bed) restore(links []topology.Link) {
 	for _, l := range links {
 		w.net.SetLink(l)
 	}
@@ -343,7 +343,7 @@ func crossed(route *ev.Route) [][]topology.LinkID {
 // check compares the denials of all states with what a walk of every EV through
 // the switches says: those are denied that cross something out, and no others.
 // It returns how many are.
-func (w *world) check(out func(topology.LinkID) bool, gone func(topology.NodeID) bool) (denied int) {
+func (w *bed) check(out func(topology.LinkID) bool, gone func(topology.NodeID) bool) (denied int) {
 	w.t.Helper()
 	seen := map[*hostapi.Profile]bool{}
 	for _, h := range w.core.Hosts() {
@@ -387,7 +387,7 @@ func (w *world) check(out func(topology.LinkID) bool, gone func(topology.NodeID)
 	return denied
 }
 
-func hostAt(w *world, a netip.Addr) string {
+func hostAt(w *bed, a netip.Addr) string {
 	for _, h := range w.made {
 		if h.Address == a {
 			return h.Name
@@ -422,7 +422,7 @@ func allEVs(p *hostapi.Profile, src, dst ev.Attachment) []hostapi.EV {
 
 func none(topology.NodeID) bool { return false }
 
-func (w *world) valid() {
+func (w *bed) valid() {
 	w.t.Helper()
 	for _, h := range w.core.Hosts() {
 		if h.State != nil {

@@ -65,7 +65,7 @@ type Controller struct {
 
 	// For the goroutine of the core alone.
 	core   *Core
-	opened *inventory.Inventory // whose switches have links
+	opened *inventory.Inventory // whose switches have connections
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
@@ -73,8 +73,8 @@ type Controller struct {
 	members atomic.Pointer[access.Projects]
 
 	// mu guards the fields below it.
-	mu    sync.Mutex
-	links map[string]*link
+	mu          sync.Mutex
+	connections map[string]*connection
 	// arrivals are switches that came up and were read, and that the core does not know yet.
 	arrivals []arrival
 	asked    map[uint64]chan<- any // by the id of the question
@@ -103,7 +103,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		opts: o, core: core,
-		links: make(map[string]*link), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
+		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 		anew: make(chan struct{}, 1),
 	}
 	c.ledger = ledger.New(ledger.Options{
@@ -134,7 +134,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	judge.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range c.links {
+	for _, l := range c.connections {
 		err = errors.Join(err, l.close())
 	}
 	return err
@@ -159,12 +159,12 @@ func (c *Controller) carryOut(ctx context.Context, g *errgroup.Group, r *Ready) 
 		return err
 	}
 	for _, t := range r.Tasks {
-		if l := c.link(t.Switch); l != nil {
+		if l := c.connection(t.Switch); l != nil {
 			l.give(t)
 		}
 	}
 	for _, t := range r.PortTasks {
-		if l := c.link(t.Switch); l != nil {
+		if l := c.connection(t.Switch); l != nil {
 			l.setPort(t)
 		}
 	}
@@ -207,7 +207,7 @@ func (c *Controller) read(ctx context.Context, f func(*Core)) error {
 	return c.ledger.Read(ctx, func() { f(c.core) })
 }
 
-// sessions opens a link to each switch of the inventory, and closes the others.
+// sessions opens a connection to each switch of the inventory, and closes the others.
 func (c *Controller) sessions(ctx context.Context, g *errgroup.Group) error {
 	inv := c.core.Inventory()
 	if c.opened == inv {
@@ -221,7 +221,7 @@ func (c *Controller) sessions(ctx context.Context, g *errgroup.Group) error {
 			continue
 		}
 		known[sw.Name] = true
-		if c.link(sw.Name) != nil {
+		if c.connection(sw.Name) != nil {
 			continue
 		}
 		l, err := c.open(ctx, g, sw)
@@ -229,24 +229,24 @@ func (c *Controller) sessions(ctx context.Context, g *errgroup.Group) error {
 			return err
 		}
 		c.mu.Lock()
-		c.links[sw.Name] = l
+		c.connections[sw.Name] = l
 		c.mu.Unlock()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, l := range c.links {
+	for name, l := range c.connections {
 		if !known[name] {
-			delete(c.links, name)
+			delete(c.connections, name)
 			_ = l.close() // no one needs it any more
 		}
 	}
 	return nil
 }
 
-func (c *Controller) link(sw string) *link {
+func (c *Controller) connection(sw string) *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.links[sw]
+	return c.connections[sw]
 }
 
 // post has something done with the core, and does not wait for it.
@@ -288,7 +288,7 @@ func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err 
 
 // reach asks a switch. Errors are *api.Error with CodeNotFound or CodeUnavailable.
 func reach[T any](c *Controller, sw string, question func(Switch) (T, error)) (out T, err error) {
-	l := c.link(sw)
+	l := c.connection(sw)
 	if l == nil {
 		return out, noSwitch(sw)
 	}

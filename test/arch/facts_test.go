@@ -28,10 +28,11 @@ func TestFactsOfTheController(t *testing.T) {
 		t.Fatal("docs/architecture.md has no section \"The controller\"")
 	}
 
-	goroutines := strings.Count(read("controller/link.go"), "g.Go(")
+	goroutines := strings.Count(read("controller/connection.go"), "g.Go(")
 	said := regexp.MustCompile(`(\w+) a switch carry out its tasks`).FindStringSubmatch(section)
 	if said == nil || goroutines >= len(numbers) || said[1] != numbers[goroutines] {
-		t.Errorf("the page says %q goroutines a switch; controller/link.go starts %d", said, goroutines)
+		t.Errorf("the page says %q goroutines a switch; controller/connection.go starts %d", said,
+			goroutines)
 	}
 
 	composed := regexp.MustCompile(`\b(\w+)\.New\(&c\.env\)`)

@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// link carries out the works of one switch.
-type link struct {
+// connection carries out the works of one switch, over one session with it after another.
+type connection struct {
 	c      *Controller
 	name   string
 	sw     Switch
@@ -50,82 +50,85 @@ const maxPackets = 65536
 // readPause lies between attempts to read a switch that is up.
 const readPause = 500 * time.Millisecond
 
-// open starts the relation to a switch, and its goroutines.
-func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*link, error) {
+// open starts the connection to a switch, and its goroutines.
+func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &link{c: c, name: sw.Name, cancel: cancel, asked: make(chan struct{}, 1), woken: make(chan struct{}, 1), posted: make(chan struct{}, 1)}
-	opened, err := c.opts.Southbound.Open(ctx, sw, func(e SwitchEvent) { l.event(ctx, e) })
+	conn := &connection{
+		c: c, name: sw.Name, cancel: cancel, asked: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1), posted: make(chan struct{}, 1),
+	}
+	opened, err := c.opts.Southbound.Open(ctx, sw, func(e SwitchEvent) { conn.event(ctx, e) })
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("switch %s: %w", sw.Name, err)
 	}
-	l.sw = opened
-	g.Go(func() error { l.write(ctx); return nil })
-	g.Go(func() error { l.sendPackets(ctx); return nil })
-	g.Go(func() error { l.setPorts(ctx); return nil })
-	return l, nil
+	conn.sw = opened
+	g.Go(func() error { conn.write(ctx); return nil })
+	g.Go(func() error { conn.sendPackets(ctx); return nil })
+	g.Go(func() error { conn.setPorts(ctx); return nil })
+	return conn, nil
 }
 
-// close ends the relation. The handler of events may be waiting for the caller,
+// close ends the connection. The handler of events may be waiting for the caller,
 // the core's goroutine, so its context ends first.
-func (l *link) close() error {
-	l.cancel()
-	l.mu.Lock()
-	l.closed, l.up = true, false
-	l.session++
-	l.todo, l.packets = nil, nil
-	l.mu.Unlock()
-	return l.sw.Close()
+func (conn *connection) close() error {
+	conn.cancel()
+	conn.mu.Lock()
+	conn.closed, conn.up = true, false
+	conn.session++
+	conn.todo, conn.packets = nil, nil
+	conn.mu.Unlock()
+	return conn.sw.Close()
 }
 
 // event takes what happens to the switch.
-func (l *link) event(ctx context.Context, e SwitchEvent) {
+func (conn *connection) event(ctx context.Context, e SwitchEvent) {
 	if e.PacketIn != nil {
 		p := *e.PacketIn
-		l.c.post(ctx, func(c *Core) { c.PacketIn(l.name, p) })
+		conn.c.post(ctx, func(c *Core) { c.PacketIn(conn.name, p) })
 		return
 	}
 	if e.Digest != nil {
 		d := *e.Digest
-		l.c.post(ctx, func(c *Core) { c.Digest(l.name, d) })
+		conn.c.post(ctx, func(c *Core) { c.Digest(conn.name, d) })
 		return
 	}
 	if e.Ports != nil {
-		if l.c.opts.Ports != nil {
-			l.c.opts.Ports(ctx, l.name, *e.Ports)
+		if conn.c.opts.Ports != nil {
+			conn.c.opts.Ports(ctx, conn.name, *e.Ports)
 		}
-		l.c.post(ctx, func(c *Core) { c.SetPorts(l.name, *e.Ports) })
+		conn.c.post(ctx, func(c *Core) { c.SetPorts(conn.name, *e.Ports) })
 		return
 	}
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	conn.mu.Lock()
+	if conn.closed {
+		conn.mu.Unlock()
 		return
 	}
-	l.session++
-	l.up = e.Up
-	l.todo, l.packets = nil, nil
+	conn.session++
+	conn.up = e.Up
+	conn.todo, conn.packets = nil, nil
 	if e.Up {
-		l.todo = []errand{{session: l.session}}
-		wake(l.woken)
+		conn.todo = []errand{{session: conn.session}}
+		wake(conn.woken)
 	} else {
-		l.left, l.why = true, e.Err
+		conn.left, conn.why = true, e.Err
 	}
-	l.mu.Unlock()
+	conn.mu.Unlock()
 	if !e.Up {
-		l.c.post(ctx, l.leave)
+		conn.c.post(ctx, conn.leave)
 	}
 }
 
 // leave reports to the core that the switch went down, unless that is done already. It comes before
 // the next session, which may arrive with others that were queued earlier.
-func (l *link) leave(core *Core) {
-	l.mu.Lock()
-	left, why := l.left, l.why
-	l.left = false
-	l.mu.Unlock()
+func (conn *connection) leave(core *Core) {
+	conn.mu.Lock()
+	left, why := conn.left, conn.why
+	conn.left = false
+	conn.mu.Unlock()
 	if left {
-		core.SwitchDisconnected(l.name, why)
+		core.SwitchDisconnected(conn.name, why)
 	}
 }
 
@@ -137,104 +140,104 @@ func wake(c chan struct{}) {
 }
 
 // give queues a work of the core.
-func (l *link) give(w reconcile.Task) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.up || l.known != l.session {
+func (conn *connection) give(w reconcile.Task) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if !conn.up || conn.known != conn.session {
 		return // the core is about to hear of it
 	}
-	if n := min(len(w.Packets), maxPackets-len(l.packets)); n > 0 {
-		l.packets = append(l.packets, w.Packets[:n]...)
-		wake(l.posted)
+	if n := min(len(w.Packets), maxPackets-len(conn.packets)); n > 0 {
+		conn.packets = append(conn.packets, w.Packets[:n]...)
+		wake(conn.posted)
 	}
 	if w.ID != 0 {
 		w.Packets = nil
-		l.todo = append(l.todo, errand{l.session, &w})
-		wake(l.woken)
+		conn.todo = append(conn.todo, errand{conn.session, &w})
+		wake(conn.woken)
 	}
 }
 
 // setPort queues settings of a port.
-func (l *link) setPort(t PortTask) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closed {
-		l.ports = append(l.ports, t)
-		wake(l.asked)
+func (conn *connection) setPort(t PortTask) {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if !conn.closed {
+		conn.ports = append(conn.ports, t)
+		wake(conn.asked)
 	}
 }
 
 // setPorts is the goroutine that writes settings of ports, which neither waits for other writes nor
 // holds them up.
-func (l *link) setPorts(ctx context.Context) {
+func (conn *connection) setPorts(ctx context.Context) {
 	for {
 		select {
-		case <-l.asked:
+		case <-conn.asked:
 		case <-ctx.Done():
 			return
 		}
-		l.mu.Lock()
-		tasks := l.ports
-		l.ports = nil
-		l.mu.Unlock()
+		conn.mu.Lock()
+		tasks := conn.ports
+		conn.ports = nil
+		conn.mu.Unlock()
 		for _, t := range tasks {
-			refused, err := l.sw.SetPort(ctx, t.Interface, &t.Settings)
-			l.c.post(ctx, func(c *Core) { c.PortDone(PortResult{ID: t.ID, Switch: t.Switch, Refused: refused, Err: err}) })
+			refused, err := conn.sw.SetPort(ctx, t.Interface, &t.Settings)
+			conn.c.post(ctx, func(c *Core) { c.PortDone(PortResult{ID: t.ID, Switch: t.Switch, Refused: refused, Err: err}) })
 		}
 	}
 }
 
 // current reports whether a session is the present one.
-func (l *link) current(session int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.session == session && l.up
+func (conn *connection) current(session int) bool {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	return conn.session == session && conn.up
 }
 
 // meet is current, and reports that the core knows of the session: what it gives from now on is for the
 // switch as it was read then.
-func (l *link) meet(session int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.session != session || !l.up {
+func (conn *connection) meet(session int) bool {
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	if conn.session != session || !conn.up {
 		return false
 	}
-	l.known = session
+	conn.known = session
 	return true
 }
 
 // write is the goroutine that writes and reads.
-func (l *link) write(ctx context.Context) {
+func (conn *connection) write(ctx context.Context) {
 	for {
 		select {
-		case <-l.woken:
+		case <-conn.woken:
 		case <-ctx.Done():
 			return
 		}
 		for {
-			l.mu.Lock()
-			if len(l.todo) == 0 {
-				l.mu.Unlock()
+			conn.mu.Lock()
+			if len(conn.todo) == 0 {
+				conn.mu.Unlock()
 				break
 			}
-			j := l.todo[0]
-			l.todo = l.todo[1:]
-			l.mu.Unlock()
+			j := conn.todo[0]
+			conn.todo = conn.todo[1:]
+			conn.mu.Unlock()
 			if j.work == nil {
-				l.connect(ctx, j.session)
+				conn.connect(ctx, j.session)
 			} else {
-				l.carryOut(ctx, j)
+				conn.carryOut(ctx, j)
 			}
 		}
 	}
 }
 
 // connect reads a switch that has come up, until that works or it is down.
-func (l *link) connect(ctx context.Context, session int) {
-	for l.current(session) {
-		contents, err := l.sw.Read(ctx)
+func (conn *connection) connect(ctx context.Context, session int) {
+	for conn.current(session) {
+		contents, err := conn.sw.Read(ctx)
 		if err == nil {
-			l.c.arrive(ctx, arrival{l, session, contents})
+			conn.c.arrive(ctx, arrival{conn, session, contents})
 			return
 		}
 		select {
@@ -247,7 +250,7 @@ func (l *link) connect(ctx context.Context, session int) {
 
 // arrival is a switch that has come up and was read.
 type arrival struct {
-	l        *link
+	conn     *connection
 	session  int
 	contents entry.Contents
 }
@@ -264,9 +267,9 @@ func (c *Controller) arrive(ctx context.Context, a arrival) {
 		c.arrivals = nil
 		c.mu.Unlock()
 		for _, a := range all {
-			if a.l.meet(a.session) {
-				a.l.leave(core)
-				core.switchConnected(a.l.name, a.contents)
+			if a.conn.meet(a.session) {
+				a.conn.leave(core)
+				core.switchConnected(a.conn.name, a.contents)
 			}
 		}
 		if len(all) > 0 {
@@ -276,18 +279,18 @@ func (c *Controller) arrive(ctx context.Context, a arrival) {
 }
 
 // carryOut does a work and reports its outcome.
-func (l *link) carryOut(ctx context.Context, j errand) {
+func (conn *connection) carryOut(ctx context.Context, j errand) {
 	w := j.work
 	r := reconcile.Result{Switch: w.Switch, ID: w.ID}
 	done := 0
 	var wrote []entry.Update // that the switch accepted
 	var places []int         // of these in w
 	for _, b := range w.Batches {
-		if !l.current(j.session) {
+		if !conn.current(j.session) {
 			r.Err = errors.New("the connection was lost")
 			break
 		}
-		refused, err := l.sw.Write(ctx, b)
+		refused, err := conn.sw.Write(ctx, b)
 		bad := make(map[int]bool, len(refused))
 		for _, f := range refused {
 			bad[f.Update] = true
@@ -308,33 +311,33 @@ func (l *link) carryOut(ctx context.Context, j errand) {
 	// A switch that says yes and does nothing must not count as programmed.
 	if len(wrote) > 0 && r.Err == nil {
 		var without []entry.Refusal
-		without, r.Err = l.sw.Confirm(ctx, wrote)
+		without, r.Err = conn.sw.Confirm(ctx, wrote)
 		for _, f := range without {
 			f.Update = places[f.Update]
 			r.Refused = append(r.Refused, f)
 		}
 	}
 	if w.Read && r.Err == nil {
-		r.Contents, r.Err = l.sw.Read(ctx)
+		r.Contents, r.Err = conn.sw.Read(ctx)
 	}
-	l.c.post(ctx, func(c *Core) { c.Done(r) })
+	conn.c.post(ctx, func(c *Core) { c.Done(r) })
 }
 
 // sendPackets is the goroutine that hands over packet-outs, which must not wait
 // for writes.
-func (l *link) sendPackets(ctx context.Context) {
+func (conn *connection) sendPackets(ctx context.Context) {
 	for {
 		select {
-		case <-l.posted:
+		case <-conn.posted:
 		case <-ctx.Done():
 			return
 		}
-		l.mu.Lock()
-		packets := l.packets
-		l.packets = nil
-		l.mu.Unlock()
+		conn.mu.Lock()
+		packets := conn.packets
+		conn.packets = nil
+		conn.mu.Unlock()
 		for _, p := range packets {
-			if l.sw.PacketOut(ctx, p) != nil {
+			if conn.sw.PacketOut(ctx, p) != nil {
 				break // it is down, and so are the packets
 			}
 		}

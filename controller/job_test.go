@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,7 +143,13 @@ func TestJobsOutliveTheCore(t *testing.T) {
 	if ends := before.Status.Ends.Sub(next.env.Start); !ok || at > ends {
 		t.Errorf("the next time is %v, %v, the lease ends at %v", at, ok, ends)
 	}
+	next.Ready(0)
 	next.Tick(before.Status.Ends.Sub(next.env.Start))
+	if saves := next.Ready(0).Saves; !slices.ContainsFunc(saves, func(o store.Op) bool {
+		return o.Key == "jobs/j" && strings.Contains(string(o.Value), `"ended":true`)
+	}) {
+		t.Errorf("the end of the lease is not kept: %v", saves)
+	}
 	if j, _ := again(next).Jobs().Get("j"); j.Status.Phase != api.PhaseDraining &&
 		j.Status.Phase != api.PhaseDone {
 		t.Errorf("after its lease and a restart the job is %s", j.Status.Phase)

@@ -226,7 +226,8 @@ func (p *profile) onPort(port uint8) (active, of, want int32) {
 func (j *JobReading) Link(i int, place int32) {
 	l := j.core.state.Links().At(place)
 	out := ready.Link{ID: string(l.ID), Name: string(l.ID),
-		Plane: int32(j.fabric.Clos().LinkPlane(l.ID)), From: j.name(l.Local), To: j.name(l.Remote), Use: ready.IsGood()}
+		Plane: int32(j.fabric.Clos().LinkPlane(l.ID)),
+		From:  j.name(l.Local), To: j.name(l.Remote), Use: ready.IsGood()}
 	if back := j.fabric.Reverse(l.Edge); back != nil {
 		out.Name = string(min(l.ID, back.ID))
 	}

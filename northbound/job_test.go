@@ -1,0 +1,61 @@
+package northbound
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// TestReadinessOfMembers: members of projects see that the network is in the way of their job, and
+// not which part of it; of their hosts they see all, and of jobs of others nothing.
+func TestReadinessOfMembers(t *testing.T) {
+	s, f, _ := newTestServer(t)
+	f.Jobs.Asked = func(
+		_ context.Context, name string, question any, _ resource.Precondition,
+	) (any, error) {
+		if _, ok := question.(api.ReadReadiness); !ok {
+			return nil, kind.ErrNoQuestion
+		}
+		return api.JobReadiness{Name: name, Checks: []api.JobCheck{}, Blockers: []api.JobBlocker{
+			{Kind: "switch", Object: "secret-t0", State: "bad", Why: "secret-t0 is not connected",
+				Ranks: 8, Also: []string{"link secret-link: down"}},
+			{Kind: "nic", Object: "n1-0", State: "bad", Why: "port 1 is down", Ranks: 1},
+		}}, nil
+	}
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	acme := "Bearer " +
+		tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	_, _, err := projectsOf(s).Put(t.Context(), "acme", api.ProjectSpec{}, resource.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name, as string) (int, string, api.JobReadiness) {
+		t.Helper()
+		a := do(s, "GET", "/v1/jobs/"+name+"/readiness", "", "Authorization", as)
+		var r api.JobReadiness
+		if a.Code == 200 {
+			if err := json.Unmarshal(a.Body.Bytes(), &r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return a.Code, a.Body.String(), r
+	}
+	if code, text, r := read("acme-j", admin); code != 200 || len(r.Blockers) != 2 ||
+		r.Blockers[0].Object != "secret-t0" {
+		t.Errorf("an administrator reads %d %s", code, text)
+	}
+	code, text, r := read("acme-j", acme)
+	if code != 200 || strings.Contains(text, "secret") || len(r.Blockers) != 2 ||
+		r.Blockers[0].Ranks != 8 || r.Blockers[1].Object != "n1-0" ||
+		r.Blockers[1].Why != "port 1 is down" {
+		t.Errorf("a member reads %d %s", code, text)
+	}
+	if code, text, _ := read("globex-j", acme); code != 403 {
+		t.Errorf("a member reads of another project %d %s", code, text)
+	}
+}

@@ -53,10 +53,8 @@ has the phase.`)
 // forDeleted is what --for has for a resource that is gone.
 const forDeleted = "deleted"
 
-var (
-	errWaited = errors.New("not so")
-	errIsSo   = errors.New("it is")
-)
+// errIsSo ends the stream of events when the resource is as it should be.
+var errIsSo = errors.New("it is")
 
 // wait waits for a resource of a kind.
 func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
@@ -121,8 +119,8 @@ func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
 			time.Since(began).Round(time.Millisecond))
 		return err
 	case ctx.Err() == nil && waiting.Err() != nil:
-		return fmt.Errorf("%s %s: %s: %w after %v: %s", k.noun, inLine(name), inLine(w.want), errWaited,
-			w.timeout, inLine(state))
+		return fmt.Errorf("%s %s: not %s after %v: %s", k.noun, inLine(name), inLine(w.want), w.timeout,
+			inLine(state))
 	}
 	return err
 }
@@ -158,7 +156,8 @@ func (w *waiter) is(item json.RawMessage) (is bool, now string, err error) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if strings.EqualFold(string(c.Type), w.want) {
-			return c.Status, fmt.Sprintf("%s: %s %s", c.Type, c.Reason, c.Message), nil
+			now := fmt.Sprintf("%s: %s %s", c.Type, c.Reason, c.Message)
+			return c.Status, strings.TrimSpace(now), nil
 		}
 		types = append(types, string(c.Type))
 	}

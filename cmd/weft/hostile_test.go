@@ -178,7 +178,8 @@ func (h *hostileAPI) value(name string, s schema, depth int) any {
 // unheard are commands of the API that are not run here.
 var unheard = map[string]string{
 	"backup": "writes a file", "apply": "reads files", "diff": "reads files",
-	"login": "asks for a password",
+	"login": "asks for a password", "edit": "opens an editor",
+	"slurm": "runs until it is interrupted", "topograph": "is a server", "nccl": "reads a file",
 }
 
 // leaves calls f with every command below c that can be run, with an argument for each that it must

@@ -265,8 +265,17 @@ func (r *running) carryOut(tried map[string]bool, steps []step) {
 			}
 			found++
 			tried[a.ServiceRequest.RPCName] = true
+			path := s.path
+			var created struct {
+				Name string
+				Spec any
+			}
+			if s.method == http.MethodPost && json.Unmarshal([]byte(s.body), &created) == nil &&
+				created.Spec != nil {
+				path += "/" + created.Name // the path of what was created
+			}
 			if a.Outcome != api.AuditSuccess || a.ServiceRequest.Method != s.method ||
-				a.ServiceRequest.Path != s.path {
+				a.ServiceRequest.Path != path {
 				r.t.Errorf("%s %s: %+v", s.method, s.path, a)
 			}
 			if s.key != "" && change < record {

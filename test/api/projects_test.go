@@ -90,6 +90,7 @@ func startProjects(t *testing.T) *projects {
 		must("PUT", path+"/acme", `{"spec":`+body+`}`, 201)
 	}
 	must("PUT", "/v1/pfc-policies/acme", `{"spec":`+ownPolicy+`}`, 201)
+	must("PUT", "/v1/jobs/acme", `{"spec":`+ownJob+`}`, 201)
 	p.headers = []string{"Authorization: Bearer " + as}
 	return p
 }
@@ -99,6 +100,12 @@ var own = map[string]string{
 	"/v1/multicast-groups": `{"proxyAddress":"2001:db8:aaaa::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::3","qpn":512}]}`,
 	"/v1/tenants":          `{"slice":1,"priority":3,"sites":[{"switch":"a","port":11,"prefixes":["2001:db8:1::1/128"]},{"switch":"c","port":11}],"policies":["wan"]}`,
 }
+
+// ownJob and ownRanks are jobs of acme: hosts as a list of names, and rank by rank.
+const (
+	ownJob   = `{"hosts":"ha,hc","layout":{"dp":2}}`
+	ownRanks = `{"ranks":[{"host":"ha"},{"host":"hc"}],"layout":{"dp":2}}`
+)
 
 const ownPolicy = `{"srv6Policy":"wan","tenant":"acme"}`
 
@@ -174,6 +181,9 @@ func TestForeignThings(t *testing.T) {
 			if collection == "/v1/pfc-policies" {
 				good, isOwn = ownPolicy, true
 			}
+			if collection == "/v1/jobs" {
+				good, isOwn = ownJob, true
+			}
 			for _, content := range op["requestBody"].(map[string]any)["content"].(map[string]any) {
 				schema, _ := content.(map[string]any)["schema"].(map[string]any)
 				fields = append(fields, places(t, doc, schema, "")...)
@@ -190,10 +200,20 @@ func TestForeignThings(t *testing.T) {
 			}
 			for _, f := range fields {
 				kinds[f.kind] = true
-				for _, value := range theirs[f.kind] {
+				values, good := theirs[f.kind], good
+				if collection == "/v1/jobs" { // hosts by name
+					values = []any{"gb,ha", "nowhere,ha"}
+					if f.path != "spec.hosts" {
+						values, good = []any{"gb", "nowhere"}, ownRanks
+					}
+				}
+				for _, value := range values {
 					var spec map[string]any
 					if err := json.Unmarshal([]byte(good), &spec); err != nil {
 						t.Fatal(err)
+					}
+					if good == ownRanks && method == "patch" {
+						spec["hosts"], spec["nicsPerHost"] = nil, nil
 					}
 					if list, ok := strings.CutSuffix(f.path, ".0"); ok {
 						with(strings.TrimPrefix(list, "spec."), []any{value})(spec)
@@ -218,7 +238,11 @@ func TestForeignThings(t *testing.T) {
 								t.Errorf("%s: %d %s", at, status, answer)
 							}
 							writes := slices.Contains([]string{"admin", "tenant", "editor"}, role)
-							if field := strings.NewReplacer(".0", "[0]").Replace(strings.TrimSuffix(f.path, ".switch")); writes && !strings.Contains(string(answer), `"`+field) {
+							field := strings.NewReplacer(".0", "[0]").Replace(strings.TrimSuffix(f.path, ".switch"))
+							if good == ownRanks {
+								field = "spec.ranks" // it names the host
+							}
+							if writes && !strings.Contains(string(answer), `"`+field) {
 								t.Errorf("%s: %s does not name the field", at, answer)
 							}
 							if role != "admin" && role != "viewer" && role != "operator" {
@@ -250,6 +274,9 @@ func TestForeignThings(t *testing.T) {
 func silent(t *testing.T, at, answer, sent string) {
 	t.Helper()
 	rest := strings.ReplaceAll(answer, sent, "")
+	for name := range strings.SplitSeq(sent, ",") { // of a list of hosts
+		rest = strings.ReplaceAll(rest, `"`+name+`"`, "")
+	}
 	for _, text := range theirTexts {
 		if strings.Contains(rest, text) {
 			t.Errorf("%s: the answer has %q: %.300s", at, text, answer)

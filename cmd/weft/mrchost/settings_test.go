@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -25,6 +26,7 @@ import (
 // second.
 type pair struct {
 	near, far []*hostruntest.Lossy
+	mu        sync.Mutex                          // held while saw runs
 	saw       func(from, port int, p *packet.MRC) // of every packet that a host sends; from is 0 or 1
 	wire      packet.MRCSettings
 	rate      uint64       // of the first host's ports, if not 0
@@ -45,6 +47,8 @@ func newPair(t *testing.T, oneIn int) *pair {
 					t.Errorf("host %d sends what cannot be read: %v", from, err)
 					return
 				}
+				p.mu.Lock() // both hosts send
+				defer p.mu.Unlock()
 				p.saw(from, port, &m)
 			}
 			if from == 0 {

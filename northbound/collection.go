@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -419,6 +420,7 @@ func (c *collection) createOne(ctx context.Context, in *struct {
 			Field: "name", Code: api.CodeInvalid, Value: "missing", Want: "a name",
 		})
 	}
+	audit.Of(ctx).At(c.Path() + "/" + url.PathEscape(d.Name))
 	r, _, err := c.write(ctx, d.Name, d.Spec, resource.Precondition{Absent: true, Trial: in.trial()})
 	if err != nil {
 		return nil, problemOf(err)

@@ -46,6 +46,17 @@ func (e *Entry) Change(before, after any) {
 	e.record.Before, e.record.After = b, a
 }
 
+// At sets the path of the resource, where the path of the request does not name it: a POST has the
+// name in its body.
+func (e *Entry) At(path string) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.record.ServiceRequest.Path = path
+}
+
 // Unchanged marks a request that changes nothing: it is not recorded.
 func (e *Entry) Unchanged() {
 	if e == nil {

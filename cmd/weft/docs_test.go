@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -312,8 +313,8 @@ func TestDocumentedCommands(t *testing.T) {
 				t.Errorf("docs/cli.md: nothing about weft watch %s", c.Name())
 			}
 		}
-		parent := c.Parent().Name()
-		if !c.HasSubCommands() && (parent == "describe" || parent == "edit") {
+		parent, alike := c.Parent().Name(), []string{"describe", "edit", "history", "undo"}
+		if !c.HasSubCommands() && slices.Contains(alike, parent) {
 			path = "weft " + parent + " KIND NAME" // of the kinds of get
 			if !strings.Contains(text, "`weft get "+c.Name()) {
 				t.Errorf("docs/cli.md: nothing about weft get %s", c.Name())

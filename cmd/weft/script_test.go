@@ -56,7 +56,8 @@ func bmv2() string {
 
 // TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
 // fake controller, WEFT_LOCKED one that wants the token "letmein", WEFT_FABRIC one with the
-// MRC fabric of northboundtest.NewFabric. FABRIC is the
+// MRC fabric of northboundtest.NewFabric; WEFT_RECORDED and WEFT_RECORDED_FABRIC are the first and
+// the last of these with an audit log. FABRIC is the
 // fabric program without .json and .p4info.txtpb, PROGRAMS the folder of the
 // embedded switch's test programs. Besides testscript's commands there are
 //
@@ -114,9 +115,17 @@ func TestScripts(t *testing.T) {
 				}
 				e.Setenv(name, path)
 			}
+			// One with an audit log, and one of a network with an MRC fabric.
+			for name, api := range map[string]*fakeAPI{"WEFT_RECORDED": open,
+				"WEFT_RECORDED_FABRIC": fabric} {
+				s := httptest.NewServer(&recorded{Handler: api.handler})
+				e.Defer(s.Close)
+				e.Setenv(name, s.URL)
+			}
 			gone := httptest.NewServer(nil)
 			gone.Close()
 			e.Setenv("WEFT_GONE", gone.URL)
+			e.Setenv("WEFT_SERVER_ALONE", e.Getenv("WEFT_SERVER"))
 			e.Setenv("BMV2", bmv2())
 			data, err := filepath.Abs("testdata")
 			if err != nil {

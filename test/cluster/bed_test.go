@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ type controller struct {
 	client  *storetest.Client
 	service *service.Service
 	rest    *client.Client
+	// hosts is where it takes streams of hosts while it runs: for dialers, which are in goroutines of
+	// their own.
+	hosts atomic.Pointer[string]
 }
 
 func newBed(t *testing.T, n int, tune ...func(*inventory.Inventory)) *bed {
@@ -122,6 +126,10 @@ func (c *controller) start() {
 	if c.rest, err = client.New(client.Config{Server: "http://" + c.service.Addr().String()}); err != nil {
 		t.Fatal(err)
 	}
+	if at := c.service.HostsAddr(); at != nil {
+		text := at.String()
+		c.hosts.Store(&text)
+	}
 }
 
 // stop has the controller leave in order.
@@ -130,6 +138,7 @@ func (c *controller) stop() {
 	if c.service == nil {
 		return
 	}
+	c.hosts.Store(nil)
 	c.client.Mend()
 	if err := c.service.Close(); err != nil {
 		c.b.t.Errorf("%s: %v", c.name, err)
@@ -140,6 +149,7 @@ func (c *controller) stop() {
 
 // kill ends the controller without a word to the store.
 func (c *controller) kill() {
+	c.hosts.Store(nil)
 	c.client.Cut()
 	_ = c.service.Close()
 	c.client.Mend()

@@ -36,10 +36,11 @@ func TestHosts(t *testing.T) {
 	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
 		_ string) (net.Conn, error) {
 		c := b.controllers[int(connections.Add(1))%len(b.controllers)]
-		if c.service == nil {
+		to := c.hosts.Load()
+		if to == nil {
 			return nil, errors.New("there is no such controller")
 		}
-		return new(net.Dialer).DialContext(ctx, "tcp", c.service.HostsAddr().String())
+		return new(net.Dialer).DialContext(ctx, "tcp", *to)
 	})}
 	hosts, err := b.network.World.Subscribe(t.Context(), b.network.Clock, cfg)
 	if err != nil {

@@ -48,7 +48,7 @@ type JobSpec struct {
 	Communicators []JobCommunicator `json:"communicators,omitempty" maxItems:"4096" doc:"In place of layout: who talks to whom."`
 
 	Exclusive bool     `json:"exclusive,omitempty" names:"-" doc:"Its NICs are in no other job."`
-	Lease     Duration `json:"lease,omitempty" names:"-" doc:"The job is done when nobody has renewed it for so long. Default: it ends with its state alone."`
+	Lease     Duration `json:"lease,omitempty" names:"-" doc:"The job is done when no client has renewed it for so long. Default: none, so that it ends when its state is done."`
 	Priority  int      `json:"priority,omitempty" minimum:"0" maximum:"1000" names:"-" doc:"How much it matters among jobs, for those who read it: the controller treats all jobs alike. Default 0."`
 	State     JobState `json:"state,omitempty" enum:"placed,running,done" names:"-" doc:"How far the scheduler is with it. Default placed."`
 }
@@ -80,14 +80,22 @@ type JobCommunicator struct {
 // JobPattern is how the ranks of a communicator talk to each other.
 type JobPattern string
 
-// The patterns.
+// The patterns, with who sends to whom.
 const (
-	PatternRing      JobPattern = "ring"
-	PatternTree      JobPattern = "tree"
-	PatternAllToAll  JobPattern = "all-to-all"
-	PatternPairwise  JobPattern = "pairwise"
-	PatternPipeline  JobPattern = "pipeline"
+	// PatternRing: to the next host; the last one to the first.
+	PatternRing JobPattern = "ring"
+	// PatternTree: two binary trees over the hosts, up and down; a host is inside one of them at
+	// most.
+	PatternTree JobPattern = "tree"
+	// PatternAllToAll: everyone to everyone.
+	PatternAllToAll JobPattern = "all-to-all"
+	// PatternPairwise: the first and second rank to each other, the third and fourth, and so on.
+	PatternPairwise JobPattern = "pairwise"
+	// PatternPipeline: every rank to the next one (activations) and to the one before (gradients).
+	PatternPipeline JobPattern = "pipeline"
+	// PatternBroadcast: the first rank to all others.
 	PatternBroadcast JobPattern = "broadcast"
+	// PatternAllGather: a ring.
 	PatternAllGather JobPattern = "all-gather"
 )
 
@@ -195,7 +203,7 @@ func (s JobSpec) Complete() JobSpec {
 	if s.Layout != nil {
 		l := *s.Layout
 		if l.Order == "" {
-			l.Order = defaultOrder
+			l.Order = DefaultJobOrder
 		}
 		for _, n := range l.sizes() {
 			if *n == 0 {
@@ -213,8 +221,8 @@ func (s JobSpec) Complete() JobSpec {
 // Equal reports whether two specs say the same.
 func (s *JobSpec) Equal(o *JobSpec) bool { return reflect.DeepEqual(s, o) }
 
-// defaultOrder has the groups of a layout, innermost first.
-const defaultOrder = "tp-cp-ep-dp-pp"
+// DefaultJobOrder has the groups of a layout as Megatron-LM numbers ranks, innermost first.
+const DefaultJobOrder = "tp-cp-ep-dp-pp"
 
 // sizes returns the sizes in the default order.
 func (l *JobLayout) sizes() []*int { return []*int{&l.TP, &l.CP, &l.EP, &l.DP, &l.PP} }

@@ -111,7 +111,8 @@ func TestJobRules(t *testing.T) {
 
 func TestJobDefaults(t *testing.T) {
 	s := JobSpec{Hosts: "n[0-3]", Layout: &JobLayout{DP: 4}}.Complete()
-	if s.NICsPerHost != 1 || s.NIC != "{host}" || s.Layout.TP != 1 || s.Layout.Order != defaultOrder ||
+	if s.NICsPerHost != 1 || s.NIC != "{host}" || s.Layout.TP != 1 ||
+		s.Layout.Order != DefaultJobOrder ||
 		s.State != JobPlaced {
 		t.Errorf("complete is %+v, %+v", s, s.Layout)
 	}

@@ -19,8 +19,6 @@ import (
 type Demand struct {
 	ready.Need
 	Follows api.JobFollows
-	// Peers are those of the NIC of each rank.
-	Peers []layout.Peers
 }
 
 // expand returns the names of a list of hosts.
@@ -78,10 +76,9 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 		return nil, err
 	}
 	d.pair(t, ranks)
-	d.Peers = t.Peers()
 	f := &d.Follows
 	f.Communicators, f.Racks, f.RackPairs = len(communicators), len(d.Racks), len(d.Pairs)
-	for i, p := range d.Peers {
+	for i, p := range t.Peers() {
 		if f.Pairs += p.Send; i == 0 {
 			f.SendPeers, f.ReceivePeers = api.JobPeers{Least: p.Send}, api.JobPeers{Least: p.Receive}
 		}
@@ -96,7 +93,7 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 // communicatorsOf returns the communicators of a job with n ranks.
 func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err error) {
 	if l := s.Layout; l != nil {
-		return layout.Communicators(l.Order, sizesOf(l), n)
+		return layout.Communicators(l, n)
 	}
 	for i := range s.Communicators {
 		c := &s.Communicators[i]
@@ -105,19 +102,15 @@ func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err erro
 			return nil, fmt.Errorf("communicator %s: %w", c.Name, err)
 		}
 		out = append(out, layout.Communicator{
-			Name: c.Name, Ranks: members, Pattern: layout.Pattern(c.Pattern),
+			Name: c.Name, Ranks: members, Pattern: c.Pattern,
 		})
 	}
 	return out, nil
 }
 
-func sizesOf(l *api.JobLayout) layout.Sizes {
-	return layout.Sizes{TP: l.TP, CP: l.CP, EP: l.EP, DP: l.DP, PP: l.PP}
-}
-
 // checkLayout implements Layout of [api.JobEnv].
 func checkLayout(l *api.JobLayout, ranks int) []api.FieldError {
-	_, err := layout.Communicators(l.Order, sizesOf(l), ranks)
+	_, err := layout.Communicators(l, ranks)
 	if err == nil {
 		return nil
 	}

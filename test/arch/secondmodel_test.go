@@ -24,7 +24,6 @@ var alike = map[string]string{
 	"cluster.Member":                           "the record of a controller in the store; the API adds what it does",
 	"cmd/weft.resource":                        "a document of any kind, with its place in a file",
 	"controller/job/layout.Communicator":       "its ranks one by one; the API has ranges",
-	"controller/job/layout.Sizes":              "with defaults of its own, and without the order",
 	"controller/job/ready.Other":               "a fact of which a blocker may be made",
 	"controller/mrc.Override":                  "the spec as the core applies it, with the mode that hosts are sent",
 	"controller/mrc/ev.Hop":                    "a step with the links of a topology; the API has their names",

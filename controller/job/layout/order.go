@@ -4,45 +4,34 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weft-sdn/weft/api"
 )
 
-// DefaultOrder is that of Megatron-LM, the innermost dimension first.
-const DefaultOrder = "tp-cp-ep-dp-pp"
-
-// Sizes are the sizes of the dimensions of parallelism; 0 is 1.
-type Sizes struct {
-	TP int // tensor
-	CP int // context
-	EP int // expert: a division of the ranks of CP and DP
-	DP int // data
-	PP int // pipeline
-}
-
-// Ranks returns the number of ranks, TP x CP x DP x PP: experts are on the same ranks.
-func (s Sizes) Ranks() int {
-	return max(s.TP, 1) * max(s.CP, 1) * max(s.DP, 1) * max(s.PP, 1)
-}
+// sizes are the sizes of the dimensions of parallelism of a layout; 0 is 1.
+type sizes api.JobLayout
 
 // mostRanks bounds the ranks of a job.
 const mostRanks = 1 << 20
 
 // of returns the size of a dimension by its name.
-func (s Sizes) of(name string) int {
+func (s *sizes) of(name string) int {
 	return max(map[string]int{"tp": s.TP, "cp": s.CP, "ep": s.EP, "dp": s.DP, "pp": s.PP}[name], 1)
 }
 
 var dimensions = []string{"tp", "cp", "ep", "dp", "pp"}
 
-// Communicators returns the communicators of n ranks in an order of dimensions, "" for
-// [DefaultOrder]: those of tensor and context parallelism, of gradients, of experts and of
+// Communicators returns the communicators of n ranks by a layout, whose order may be "" for
+// [api.DefaultJobOrder]: those of tensor and context parallelism, of gradients, of experts and of
 // pipelines, where they have more than one rank. Ranks are numbered as in
 // megatron/core/parallel_state.py of Megatron-LM: the first dimension of the order counts fastest;
 // ranks of experts have the sizes TP, EP, CP x DP / EP and PP in the same order. Gradients are
 // reduced over DP and CP together ("dp-cp"), those of experts over the rest ("edp").
 //
 // The error is an [api.FieldError].
-func Communicators(order string, s Sizes, n int) ([]Communicator, error) {
-	names, err := parseOrder(order, s)
+func Communicators(l *api.JobLayout, n int) ([]Communicator, error) {
+	s := (*sizes)(l)
+	names, err := parseOrder(l.Order, s)
 	if err != nil {
 		return nil, err
 	}
@@ -61,23 +50,23 @@ func Communicators(order string, s Sizes, n int) ([]Communicator, error) {
 		return nil, wrong(fmt.Sprintf("%d x %d x %d x %d", s.of("tp"), s.of("cp"), s.of("dp"),
 			s.of("pp")), fmt.Sprintf("tp x cp x dp x pp to be the number of ranks, %d", n), "layout")
 	}
-	sizes, experts := make([]int, len(names)), make([]int, len(names))
+	dense, experts := make([]int, len(names)), make([]int, len(names))
 	both := s.of("cp") * s.of("dp")
 	if both%s.of("ep") != 0 {
 		return nil, wrong(s.of("ep"), fmt.Sprintf("a divisor of cp x dp, %d", both), "layout.ep")
 	}
 	for i, name := range names {
-		sizes[i], experts[i] = s.of(name), s.of(name)
+		dense[i], experts[i] = s.of(name), s.of(name)
 		switch name {
 		case "cp":
 			experts[i] = 1
 		case "ep":
-			sizes[i] = 1
+			dense[i] = 1
 		case "dp":
 			experts[i] = both / s.of("ep")
 		}
 	}
-	if err := samePipelines(names, sizes, experts, s); err != nil {
+	if err := samePipelines(names, dense, experts, s); err != nil {
 		return nil, err
 	}
 	gradients := "dp-cp"
@@ -89,15 +78,15 @@ func Communicators(order string, s Sizes, n int) ([]Communicator, error) {
 		name    string
 		members []string
 		sizes   []int
-		pattern Pattern
+		pattern api.JobPattern
 		skip    bool
 	}{
-		{"tp", []string{"tp"}, sizes, Ring, false},
-		{"cp", []string{"cp"}, sizes, Ring, false},
-		{gradients, []string{"dp", "cp"}, sizes, Ring, false},
-		{"ep", []string{"ep"}, experts, AllToAll, false},
-		{"edp", []string{"dp"}, experts, Ring, s.of("ep") == 1}, // those of gradients then
-		{"pp", []string{"pp"}, sizes, Pipeline, false},
+		{"tp", []string{"tp"}, dense, api.PatternRing, false},
+		{"cp", []string{"cp"}, dense, api.PatternRing, false},
+		{gradients, []string{"dp", "cp"}, dense, api.PatternRing, false},
+		{"ep", []string{"ep"}, experts, api.PatternAllToAll, false},
+		{"edp", []string{"dp"}, experts, api.PatternRing, s.of("ep") == 1}, // those of gradients then
+		{"pp", []string{"pp"}, dense, api.PatternPipeline, false},
 	} {
 		if of.skip {
 			continue
@@ -115,9 +104,9 @@ func Communicators(order string, s Sizes, n int) ([]Communicator, error) {
 }
 
 // parseOrder returns the dimensions of an order, those that it does not name at its end.
-func parseOrder(order string, s Sizes) ([]string, error) {
+func parseOrder(order string, s *sizes) ([]string, error) {
 	if order == "" {
-		order = DefaultOrder
+		order = api.DefaultJobOrder
 	}
 	names := strings.Split(order, "-")
 	for i, name := range names {
@@ -141,7 +130,7 @@ func parseOrder(order string, s Sizes) ([]string, error) {
 
 // samePipelines checks what Megatron-LM demands of a layout with experts: their stages are those of
 // the other layers.
-func samePipelines(names []string, sizes, experts []int, s Sizes) error {
+func samePipelines(names []string, sizes, experts []int, s *sizes) error {
 	if s.of("ep") == 1 || s.of("pp") == 1 {
 		return nil
 	}

@@ -12,6 +12,17 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
+// ranksOf returns the number of ranks, TP x CP x DP x PP: experts are on the same ranks.
+func ranksOf(l api.JobLayout) int {
+	return max(l.TP, 1) * max(l.CP, 1) * max(l.DP, 1) * max(l.PP, 1)
+}
+
+// inOrder returns the communicators of a layout in an order.
+func inOrder(order string, l api.JobLayout, n int) ([]Communicator, error) {
+	l.Order = order
+	return Communicators(&l, n)
+}
+
 // named returns the ranks of the communicators of a name, as text.
 func named(communicators []Communicator, name string) string {
 	var out []string
@@ -29,36 +40,38 @@ func TestMegatronNumbers(t *testing.T) {
 	for _, x := range []struct {
 		about string
 		order string
-		sizes Sizes
+		sizes api.JobLayout
 		want  map[string]string
 	}{
-		{"its 16 GPUs", "", Sizes{TP: 2, DP: 2, PP: 4}, map[string]string{
+		{"its 16 GPUs", "", api.JobLayout{TP: 2, DP: 2, PP: 4}, map[string]string{
 			"dp": "0 2, 1 3, 4 6, 5 7, 8 10, 9 11, 12 14, 13 15",
 			"tp": "0 1, 2 3, 4 5, 6 7, 8 9, 10 11, 12 13, 14 15",
 			"pp": "0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15",
 			"ep": "", "cp": "", "edp": "",
 		}},
-		{"its 8 GPUs with context", "", Sizes{TP: 4, CP: 2}, map[string]string{
+		{"its 8 GPUs with context", "", api.JobLayout{TP: 4, CP: 2}, map[string]string{
 			"tp": "0 1 2 3, 4 5 6 7", "cp": "0 4, 1 5, 2 6, 3 7", "dp-cp": "0 4, 1 5, 2 6, 3 7", "pp": "",
 		}},
-		{"its order tp-pp-dp", "tp-pp-dp", Sizes{TP: 2, PP: 2, DP: 2}, map[string]string{
+		{"its order tp-pp-dp", "tp-pp-dp", api.JobLayout{TP: 2, PP: 2, DP: 2}, map[string]string{
 			"dp": "0 4, 1 5, 2 6, 3 7", "pp": "0 2, 1 3, 4 6, 5 7",
 		}},
-		{"its sizes 2, 3 and 4", "tp-dp-pp", Sizes{TP: 2, DP: 3, PP: 4}, map[string]string{
+		{"its sizes 2, 3 and 4", "tp-dp-pp", api.JobLayout{TP: 2, DP: 3, PP: 4}, map[string]string{
 			"dp": "0 2 4, 1 3 5, 6 8 10, 7 9 11, 12 14 16, 13 15 17, 18 20 22, 19 21 23",
 		}},
-		{"experts", "", Sizes{TP: 2, EP: 2, DP: 4}, map[string]string{
+		{"experts", "", api.JobLayout{TP: 2, EP: 2, DP: 4}, map[string]string{
 			"ep": "0 2, 1 3, 4 6, 5 7", "edp": "0 4, 1 5, 2 6, 3 7", "dp": "0 2 4 6, 1 3 5 7",
 		}},
-		{"experts over context and data", "", Sizes{TP: 2, CP: 2, EP: 4, DP: 2}, map[string]string{
+		{"experts over context and data", "", api.JobLayout{
+			TP: 2, CP: 2, EP: 4, DP: 2,
+		}, map[string]string{
 			"cp": "0 2, 1 3, 4 6, 5 7", "dp-cp": "0 2 4 6, 1 3 5 7", "ep": "0 2 4 6, 1 3 5 7", "edp": "",
 		}},
-		{"experts in stages", "", Sizes{EP: 2, DP: 4, PP: 2}, map[string]string{
+		{"experts in stages", "", api.JobLayout{EP: 2, DP: 4, PP: 2}, map[string]string{
 			"ep": "0 1, 2 3, 4 5, 6 7", "edp": "0 2, 1 3, 4 6, 5 7", "pp": "0 4, 1 5, 2 6, 3 7",
 		}},
-		{"one rank", "", Sizes{}, map[string]string{"tp": "", "dp": "", "pp": ""}},
+		{"one rank", "", api.JobLayout{}, map[string]string{"tp": "", "dp": "", "pp": ""}},
 	} {
-		got, err := Communicators(x.order, x.sizes, x.sizes.Ranks())
+		got, err := inOrder(x.order, x.sizes, ranksOf(x.sizes))
 		if err != nil {
 			t.Errorf("%s: %v", x.about, err)
 			continue
@@ -70,12 +83,12 @@ func TestMegatronNumbers(t *testing.T) {
 			}
 		}
 		for _, c := range got {
-			pattern := Ring
+			pattern := api.PatternRing
 			switch name, _, _ := strings.Cut(c.Name, "-"); name {
 			case "ep":
-				pattern = AllToAll
+				pattern = api.PatternAllToAll
 			case "pp":
-				pattern = Pipeline
+				pattern = api.PatternPipeline
 			}
 			if c.Pattern != pattern {
 				t.Errorf("%s: %s has the pattern %s, want %s", x.about, c.Name, c.Pattern, pattern)
@@ -133,22 +146,22 @@ func TestGroups(t *testing.T) {
 func TestLayoutsRefused(t *testing.T) {
 	for _, x := range []struct {
 		order string
-		sizes Sizes
+		sizes api.JobLayout
 		ranks int
 		field string
 	}{
-		{"", Sizes{TP: 2, DP: 2}, 5, "layout"},
-		{"", Sizes{TP: 1 << 21}, 1 << 21, "layout.tp"},
-		{"", Sizes{TP: 1 << 20, DP: 1 << 20, PP: 1 << 20, CP: 1 << 20}, 0, "layout"},
-		{"", Sizes{EP: 3, DP: 4}, 4, "layout.ep"},
-		{"tp-xp", Sizes{TP: 2}, 2, "layout.order"},
-		{"tp-tp", Sizes{TP: 2}, 2, "layout.order"},
-		{"tp--dp", Sizes{TP: 2}, 2, "layout.order"},
-		{"tp-dp", Sizes{TP: 2, PP: 2}, 4, "layout.order"},
-		{"tp-pp-ep-dp", Sizes{TP: 2, PP: 2, EP: 2, DP: 2}, 8, "layout.order"},
-		{"tp-cp-pp-ep-dp", Sizes{TP: 2, CP: 2, PP: 2, EP: 2, DP: 2}, 16, "layout.order"},
+		{"", api.JobLayout{TP: 2, DP: 2}, 5, "layout"},
+		{"", api.JobLayout{TP: 1 << 21}, 1 << 21, "layout.tp"},
+		{"", api.JobLayout{TP: 1 << 20, DP: 1 << 20, PP: 1 << 20, CP: 1 << 20}, 0, "layout"},
+		{"", api.JobLayout{EP: 3, DP: 4}, 4, "layout.ep"},
+		{"tp-xp", api.JobLayout{TP: 2}, 2, "layout.order"},
+		{"tp-tp", api.JobLayout{TP: 2}, 2, "layout.order"},
+		{"tp--dp", api.JobLayout{TP: 2}, 2, "layout.order"},
+		{"tp-dp", api.JobLayout{TP: 2, PP: 2}, 4, "layout.order"},
+		{"tp-pp-ep-dp", api.JobLayout{TP: 2, PP: 2, EP: 2, DP: 2}, 8, "layout.order"},
+		{"tp-cp-pp-ep-dp", api.JobLayout{TP: 2, CP: 2, PP: 2, EP: 2, DP: 2}, 16, "layout.order"},
 	} {
-		got, err := Communicators(x.order, x.sizes, x.ranks)
+		got, err := inOrder(x.order, x.sizes, x.ranks)
 		var wrong api.FieldError
 		if !errors.As(err, &wrong) || got != nil || wrong.Field != "spec."+x.field || wrong.Want == "" {
 			t.Errorf("%s %+v of %d: %v, %v; want an error of %s", x.order, x.sizes, x.ranks, got, err,

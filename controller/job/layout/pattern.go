@@ -3,53 +3,27 @@ package layout
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weft-sdn/weft/api"
 )
-
-// Pattern is how the ranks of a communicator talk.
-type Pattern string
-
-// The patterns, with who sends to whom. Ring and tree have a lane for each of the ranks that a
-// communicator has on a host: the first ranks of all hosts are one, the second ones the next, so
-// that lanes stay on their rails, as NCCL builds its channels.
-const (
-	// Ring: to the next host; the last one to the first.
-	Ring Pattern = "ring"
-	// Tree: two binary trees over the hosts, up and down; a host is inside one of them at most.
-	Tree Pattern = "tree"
-	// AllToAll: everyone to everyone.
-	AllToAll Pattern = "all-to-all"
-	// Pairwise: the first and second rank to each other, the third and fourth, and so on.
-	Pairwise Pattern = "pairwise"
-	// Pipeline: every rank to the next one (activations) and to the one before (gradients).
-	Pipeline Pattern = "pipeline"
-	// Broadcast: the first rank to all others.
-	Broadcast Pattern = "broadcast"
-	// AllGather: a ring. An all-gather by multicast is the caller's: it needs groups and no pairs.
-	AllGather Pattern = "all-gather"
-)
-
-// Patterns returns all patterns.
-func Patterns() []Pattern {
-	return []Pattern{Ring, Tree, AllToAll, Pairwise, Pipeline, Broadcast, AllGather}
-}
 
 // Communicator is ranks that talk to each other.
 type Communicator struct {
 	Name    string
 	Ranks   []int // in their order in the communicator, each once
-	Pattern Pattern
+	Pattern api.JobPattern
 }
 
 // validate checks communicator i of n ranks; seen has a number a rank, all less than i+1.
 func (c *Communicator) validate(i, n int, seen []int) error {
-	if !slices.Contains(Patterns(), c.Pattern) {
-		return wrong(fmt.Sprintf("%q", c.Pattern), fmt.Sprintf("one of %q", Patterns()),
+	if !slices.Contains(api.JobPatterns(), c.Pattern) {
+		return wrong(fmt.Sprintf("%q", c.Pattern), fmt.Sprintf("one of %q", api.JobPatterns()),
 			"communicators[%d].pattern", i)
 	}
 	if len(c.Ranks) == 0 {
 		return wrong("empty", "one rank or more", "communicators[%d].ranks", i)
 	}
-	if c.Pattern == Pairwise && len(c.Ranks)%2 != 0 {
+	if c.Pattern == api.PatternPairwise && len(c.Ranks)%2 != 0 {
 		return wrong(len(c.Ranks), "an even number of ranks for pairwise", "communicators[%d].ranks", i)
 	}
 	for j, rank := range c.Ranks {
@@ -94,17 +68,20 @@ func (c *Communicator) lanes(ranks []Rank) [][]int {
 }
 
 // pairs calls add with the pairs of ranks on different hosts that talk, some more than once, and
-// set with sets of which all talk to all on other hosts.
+// set with sets of which all talk to all on other hosts. Rings and trees have a lane for each of
+// the ranks that a communicator has on a host: the first ranks of all hosts are one, the second
+// ones the next, so that lanes stay on their rails, as NCCL builds its channels. An all-gather is a
+// ring: one by multicast is the caller's, since it needs groups and no pairs.
 func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from, to []int)) {
 	both := func(a, b int) { add(a, b); add(b, a) }
 	switch c.Pattern {
-	case Ring, AllGather:
+	case api.PatternRing, api.PatternAllGather:
 		for _, lane := range c.lanes(ranks) {
 			for i, from := range lane {
 				add(from, lane[(i+1)%len(lane)])
 			}
 		}
-	case Tree:
+	case api.PatternTree:
 		for _, lane := range c.lanes(ranks) {
 			for i := range lane {
 				for second := range 2 {
@@ -114,17 +91,17 @@ func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from
 				}
 			}
 		}
-	case AllToAll:
+	case api.PatternAllToAll:
 		set(c.Ranks, c.Ranks)
-	case Pairwise:
+	case api.PatternPairwise:
 		for i := 0; i < len(c.Ranks); i += 2 {
 			both(c.Ranks[i], c.Ranks[i+1])
 		}
-	case Pipeline:
+	case api.PatternPipeline:
 		for i := 1; i < len(c.Ranks); i++ {
 			both(c.Ranks[i-1], c.Ranks[i])
 		}
-	case Broadcast:
+	case api.PatternBroadcast:
 		if len(c.Ranks) > 1 {
 			set(c.Ranks[:1], c.Ranks[1:])
 		}

@@ -44,34 +44,38 @@ func upTo(n int) []int {
 func TestPatterns(t *testing.T) {
 	for _, x := range []struct {
 		about   string
-		pattern Pattern
+		pattern api.JobPattern
 		ranks   []Rank
 		of      []int
 		want    []string
 	}{
-		{"a ring of three hosts", Ring, places(3, 1), []int{0, 2, 1},
+		{"a ring of three hosts", api.PatternRing, places(3, 1), []int{0, 2, 1},
 			[]string{"0.0>2.0", "1.0>0.0", "2.0>1.0"}},
-		{"a ring stays on its rails", Ring, places(4, 2), upTo(4),
+		{"a ring stays on its rails", api.PatternRing, places(4, 2), upTo(4),
 			[]string{"0.0>1.0", "0.1>1.1", "1.0>0.0", "1.1>0.1"}},
-		{"a host with fewer ranks is in all lanes", Ring, []Rank{{0, 0}, {0, 1}, {1, 0}}, upTo(3),
+		{"a host with fewer ranks is in all lanes", api.PatternRing, []Rank{{0, 0}, {0, 1}, {1, 0}},
+			upTo(3),
 			[]string{"0.0>1.0", "0.1>1.0", "1.0>0.0", "1.0>0.1"}},
-		{"inside a host nothing is to be done", AllToAll, places(4, 4), upTo(4), nil},
-		{"a ring inside a host neither", Ring, places(4, 4), upTo(4), nil},
-		{"all to all", AllToAll, places(4, 2), upTo(4), []string{"0.0>1.0", "0.0>1.1", "0.1>1.0",
+		{"inside a host nothing is to be done", api.PatternAllToAll, places(4, 4), upTo(4), nil},
+		{"a ring inside a host neither", api.PatternRing, places(4, 4), upTo(4), nil},
+		{"all to all", api.PatternAllToAll, places(4, 2), upTo(4), []string{
+			"0.0>1.0", "0.0>1.1", "0.1>1.0",
 			"0.1>1.1", "1.0>0.0", "1.0>0.1", "1.1>0.0", "1.1>0.1"}},
-		{"pairs", Pairwise, places(4, 1), []int{0, 3, 1, 2},
+		{"pairs", api.PatternPairwise, places(4, 1), []int{0, 3, 1, 2},
 			[]string{"0.0>3.0", "1.0>2.0", "2.0>1.0", "3.0>0.0"}},
-		{"a pipeline has no way round", Pipeline, places(3, 1), upTo(3),
+		{"a pipeline has no way round", api.PatternPipeline, places(3, 1), upTo(3),
 			[]string{"0.0>1.0", "1.0>0.0", "1.0>2.0", "2.0>1.0"}},
-		{"a broadcast", Broadcast, places(4, 2), []int{2, 0, 1, 3}, []string{"1.0>0.0", "1.0>0.1"}},
-		{"a broadcast to nobody", Broadcast, places(1, 1), []int{0}, nil},
-		{"an all-gather is a ring", AllGather, places(3, 1), upTo(3),
+		{"a broadcast", api.PatternBroadcast, places(4, 2), []int{2, 0, 1, 3},
+			[]string{"1.0>0.0", "1.0>0.1"}},
+		{"a broadcast to nobody", api.PatternBroadcast, places(1, 1), []int{0}, nil},
+		{"an all-gather is a ring", api.PatternAllGather, places(3, 1), upTo(3),
 			[]string{"0.0>1.0", "1.0>2.0", "2.0>0.0"}},
-		{"a tree of two", Tree, places(2, 1), upTo(2), []string{"0.0>1.0", "1.0>0.0"}},
+		{"a tree of two", api.PatternTree, places(2, 1), upTo(2), []string{"0.0>1.0", "1.0>0.0"}},
 		// Of four hosts: 0 over 2, 2 over 1 and 3; 3 over 1, 1 over 2 and 0.
-		{"trees of four", Tree, places(4, 1), upTo(4), []string{"0.0>1.0", "0.0>2.0", "1.0>0.0",
+		{"trees of four", api.PatternTree, places(4, 1), upTo(4), []string{
+			"0.0>1.0", "0.0>2.0", "1.0>0.0",
 			"1.0>2.0", "1.0>3.0", "2.0>0.0", "2.0>1.0", "2.0>3.0", "3.0>1.0", "3.0>2.0"}},
-		{"two ranks on one NIC", Ring, []Rank{{0, 0}, {0, 0}, {1, 0}, {1, 0}}, upTo(4),
+		{"two ranks on one NIC", api.PatternRing, []Rank{{0, 0}, {0, 0}, {1, 0}, {1, 0}}, upTo(4),
 			[]string{"0.0>1.0", "1.0>0.0"}},
 	} {
 		plan, err := Plan(x.ranks, []Communicator{{"c", x.of, x.pattern}})
@@ -151,9 +155,9 @@ func bruteForce(ranks []Rank, communicators []Communicator) map[[2]Rank]bool {
 		for i, a := range c.Ranks {
 			for j, b := range c.Ranks {
 				switch {
-				case c.Pattern == AllToAll, c.Pattern == Broadcast && i == 0,
-					c.Pattern == Pipeline && (i == j+1 || j == i+1),
-					c.Pattern == Pairwise && i/2 == j/2:
+				case c.Pattern == api.PatternAllToAll, c.Pattern == api.PatternBroadcast && i == 0,
+					c.Pattern == api.PatternPipeline && (i == j+1 || j == i+1),
+					c.Pattern == api.PatternPairwise && i/2 == j/2:
 					talk(a, b)
 				}
 			}
@@ -162,9 +166,9 @@ func bruteForce(ranks []Rank, communicators []Communicator) map[[2]Rank]bool {
 			for i := range n {
 				for j := range n {
 					switch {
-					case (c.Pattern == Ring || c.Pattern == AllGather) && j == (i+1)%n:
+					case (c.Pattern == api.PatternRing || c.Pattern == api.PatternAllGather) && j == (i+1)%n:
 						talk(lane(k, i), lane(k, j))
-					case c.Pattern == Tree && (parent(i, n, false) == j || parent(i, n, true) == j):
+					case c.Pattern == api.PatternTree && (parent(i, n, false) == j || parent(i, n, true) == j):
 						talk(lane(k, i), lane(k, j))
 						talk(lane(k, j), lane(k, i))
 					}
@@ -188,9 +192,9 @@ func TestAgainstBruteForce(t *testing.T) {
 		var communicators []Communicator
 		for range 1 + r.IntN(5) {
 			c := Communicator{Ranks: r.Perm(len(ranks))[:1+r.IntN(len(ranks))],
-				Pattern: Patterns()[r.IntN(len(Patterns()))]}
-			if c.Pattern == Pairwise && len(c.Ranks)%2 == 1 {
-				c.Pattern = Ring
+				Pattern: api.JobPatterns()[r.IntN(len(api.JobPatterns()))]}
+			if c.Pattern == api.PatternPairwise && len(c.Ranks)%2 == 1 {
+				c.Pattern = api.PatternRing
 			}
 			communicators = append(communicators, c)
 		}
@@ -249,13 +253,13 @@ func TestCommunicatorsRefused(t *testing.T) {
 		field string
 	}{
 		{Communicator{"c", []int{0}, "star"}, "communicators[1].pattern"},
-		{Communicator{"c", nil, Ring}, "communicators[1].ranks"},
-		{Communicator{"c", []int{0, 1, 2}, Pairwise}, "communicators[1].ranks"},
-		{Communicator{"c", []int{0, 4}, Ring}, "communicators[1].ranks[1]"},
-		{Communicator{"c", []int{-1}, Ring}, "communicators[1].ranks[0]"},
-		{Communicator{"c", []int{1, 2, 1}, Ring}, "communicators[1].ranks[2]"},
+		{Communicator{"c", nil, api.PatternRing}, "communicators[1].ranks"},
+		{Communicator{"c", []int{0, 1, 2}, api.PatternPairwise}, "communicators[1].ranks"},
+		{Communicator{"c", []int{0, 4}, api.PatternRing}, "communicators[1].ranks[1]"},
+		{Communicator{"c", []int{-1}, api.PatternRing}, "communicators[1].ranks[0]"},
+		{Communicator{"c", []int{1, 2, 1}, api.PatternRing}, "communicators[1].ranks[2]"},
 	} {
-		plan, err := Plan(places(4, 2), []Communicator{{"ok", upTo(4), Ring}, x.of})
+		plan, err := Plan(places(4, 2), []Communicator{{"ok", upTo(4), api.PatternRing}, x.of})
 		var wrong api.FieldError
 		if !errors.As(err, &wrong) || plan != nil || wrong.Field != "spec."+x.field || wrong.Want == "" {
 			t.Errorf("%v: %v; want an error of %s", x.of, err, x.field)
@@ -266,12 +270,12 @@ func TestCommunicatorsRefused(t *testing.T) {
 // TestHints: the peers of the NICs of a training job, worked out by hand: hosts of 8 NICs, tensor
 // parallel inside of hosts, a ring of gradients, experts over 8 hosts and two stages.
 func TestHints(t *testing.T) {
-	sizes := Sizes{TP: 8, EP: 8, DP: 16, PP: 2}
-	c, err := Communicators("", sizes, sizes.Ranks())
+	sizes := api.JobLayout{TP: 8, EP: 8, DP: 16, PP: 2}
+	c, err := Communicators(&sizes, ranksOf(sizes))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := Plan(places(sizes.Ranks(), 8), c)
+	plan, err := Plan(places(ranksOf(sizes), 8), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,18 +303,18 @@ func TestHints(t *testing.T) {
 // ranks: their all-to-all alone has 1.7 x 10^10 pairs.
 func TestSizes(t *testing.T) {
 	for _, x := range []struct {
-		sizes Sizes
+		sizes api.JobLayout
 		most  time.Duration
 	}{
-		{Sizes{TP: 8, CP: 2, EP: 64, DP: 64, PP: 8}, time.Second},
-		{Sizes{TP: 8, EP: 64, DP: 2048, PP: 8}, 20 * time.Second},
-		{Sizes{EP: 131072, DP: 131072}, 20 * time.Second},
+		{api.JobLayout{TP: 8, CP: 2, EP: 64, DP: 64, PP: 8}, time.Second},
+		{api.JobLayout{TP: 8, EP: 64, DP: 2048, PP: 8}, 20 * time.Second},
+		{api.JobLayout{EP: 131072, DP: 131072}, 20 * time.Second},
 	} {
-		n := x.sizes.Ranks()
+		n := ranksOf(x.sizes)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		c, err := Communicators("", x.sizes, n)
+		c, err := Communicators(&x.sizes, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,10 +344,10 @@ func TestSizes(t *testing.T) {
 }
 
 func BenchmarkPlan8192(b *testing.B) {
-	sizes := Sizes{TP: 8, CP: 2, EP: 64, DP: 64, PP: 8}
-	ranks := places(sizes.Ranks(), 8)
+	sizes := api.JobLayout{TP: 8, CP: 2, EP: 64, DP: 64, PP: 8}
+	ranks := places(ranksOf(sizes), 8)
 	for b.Loop() {
-		c, err := Communicators("", sizes, len(ranks))
+		c, err := Communicators(&sizes, len(ranks))
 		if err != nil {
 			b.Fatal(err)
 		}

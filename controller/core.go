@@ -381,7 +381,7 @@ func (c *Core) Ready(n uint64) Ready {
 		r.Discovered = append([]topology.Source{}, found...)
 	}
 	r.Projects, _ = c.projects.Take()
-	r.Jobs, _ = c.jobs.Take()
+	r.Jobs = c.jobs.Changed()
 	return r
 }
 

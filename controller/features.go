@@ -104,6 +104,12 @@ func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
 	return settled[api.JobSpec, api.Job]{c.jobs.Jobs(), c, project.Jobs, job.Naming}
 }
 
+// JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.
+func (c *Core) JobDemand(name string) (*job.Demand, error) {
+	t, err := c.jobs.Task(name)
+	return t.Demand, err
+}
+
 // Jobs returns the jobs.
 func (c *Controller) Jobs() kind.Handle[api.JobSpec, api.Job] {
 	return kind.Of[api.JobSpec, api.Job](c.Kinds())

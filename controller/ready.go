@@ -4,7 +4,6 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
-	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -35,12 +34,12 @@ type Ready struct {
 	Networks []topology.Source
 	// Projects are the projects with their members; nil: they have not changed.
 	Projects *access.Projects
-	// Jobs are the demands of the jobs that have not ended, by name; nil: they have not changed.
-	Jobs map[string]*job.Demand
+	// Jobs is set when there are other jobs, or what they need has changed.
+	Jobs bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events) == 0 &&
-		r.Discovered == nil && r.Networks == nil && r.Projects == nil && r.Jobs == nil
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/store"
@@ -45,9 +44,6 @@ type Options struct {
 	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
 	// on; nil: there is no such fabric.
 	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
-	// Jobs, when not nil, takes the demands of the jobs that have not ended, by name, whenever they
-	// change and are kept. It must not wait for anything.
-	Jobs func(map[string]*job.Demand)
 	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -191,10 +187,7 @@ func (c *Controller) hand(r *Ready) {
 	if r.Projects != nil {
 		c.members.Store(r.Projects)
 	}
-	if r.Jobs != nil {
-		if c.opts.Jobs != nil {
-			c.opts.Jobs(r.Jobs)
-		}
+	if r.Jobs {
 		select {
 		case c.anew <- struct{}{}:
 		default:

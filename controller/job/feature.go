@@ -48,7 +48,7 @@ type Feature struct {
 	nics    map[string]*inventory.Host // of known
 	known   *inventory.Inventory
 	demands map[string]*Demand // of the feature that this one is a copy of
-	changed bool               // since the last call of Take
+	changed bool               // since the last call of Changed
 }
 
 // New returns the feature without jobs.
@@ -157,20 +157,11 @@ type Task struct {
 	Over bool
 }
 
-// Take returns the demands of the jobs that have not ended, by name; ok is false when nothing has
-// changed since the last call.
-func (f *Feature) Take() (demands map[string]*Demand, ok bool) {
-	if !f.changed {
-		return nil, false
-	}
+// Changed reports whether there are other jobs, or what they need has changed, since the last call.
+func (f *Feature) Changed() bool {
+	changed := f.changed
 	f.changed = false
-	demands = make(map[string]*Demand)
-	for _, j := range f.all.All() {
-		if !over(j) && j.Decided.demand != nil {
-			demands[j.Name] = j.Decided.demand
-		}
-	}
-	return demands, true
+	return changed
 }
 
 // Tasks returns the jobs whose readiness matters: all but those that are Done.

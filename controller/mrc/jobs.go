@@ -234,7 +234,7 @@ func (j *JobReading) Link(i int, place int32) {
 	if l.Denied() {
 		out.Use = ready.Fact{State: ready.Bad, Since: j.core.wall(l.Since()),
 			Why: l.Phase().String() + ": " + l.Cause()}
-		if l.Drained() { // nobody knows since when
+		if l.Drained() { // its time is not kept
 			out.Use.Since, out.Use.Why = time.Time{}, "drained"
 		}
 	}

@@ -59,7 +59,11 @@ func jobs(_ context.Context, out *report) error {
 	}}); err != nil {
 		return err
 	}
-	need := &core.Ready(0).Jobs["large"].Need
+	demand, err := core.JobDemand("large")
+	if err != nil {
+		return err
+	}
+	need := &demand.Need
 	for _, dead := range []string{"", "P1-T0-1"} {
 		facts := jobFacts(need, &inv, dead)
 		var all []time.Duration

@@ -2,8 +2,7 @@ package runner
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"sync"
 
 	"github.com/weft-sdn/weft/controller/job/ready"
@@ -29,7 +28,7 @@ type jobLinks struct {
 
 type jobLinksOf struct {
 	fabric *fabric.Fabric
-	at     string // attachments of the racks
+	at     []ev.Attachment // of the racks
 	places []int32
 }
 
@@ -89,14 +88,11 @@ func (r *Runner) inParts(
 // the goroutine of the core: a fabric does not change.
 func (l *jobLinks) of(need *ready.Need, j *mrc.JobReading) []int32 {
 	f, attached := j.Fabric()
-	var at strings.Builder
-	for _, a := range attached {
-		fmt.Fprintf(&at, "%q\n", a)
-	}
 	l.mu.Lock()
 	known, ok := l.all[need]
 	l.mu.Unlock()
-	if ok && known.fabric == f && known.at == at.String() {
+	if ok && known.fabric == f &&
+		slices.EqualFunc(known.at, attached, slices.Equal[ev.Attachment]) {
 		return known.places
 	}
 	places := crossed(f, need, attached)
@@ -105,7 +101,7 @@ func (l *jobLinks) of(need *ready.Need, j *mrc.JobReading) []int32 {
 	if l.all == nil || len(l.all) >= mostJobLinks {
 		l.all = make(map[*ready.Need]jobLinksOf)
 	}
-	l.all[need] = jobLinksOf{f, at.String(), places}
+	l.all[need] = jobLinksOf{f, attached, places}
 	return places
 }
 

@@ -248,6 +248,32 @@ func (c *collection) registerCreate() {
 	}, c.Request, c.View), c.createOne)
 }
 
+// matched is the input of an operation on a resource that may depend on its version.
+type matched struct {
+	NameParam
+	Match
+}
+
+// action returns the handler of a POST that acts on a resource of a kind, by a question whose
+// answer is the resource as it is then.
+func action[S any, V api.Intended](
+	of func() kind.Handle[S, V], question any,
+) func(context.Context, *matched) (*itemOf[V], error) {
+	return func(ctx context.Context, in *matched) (*itemOf[V], error) {
+		pre, err := in.precondition()
+		if err != nil {
+			return nil, err
+		}
+		pre.Sees = access.Of(ctx).Sight()
+		v, err := kind.Ask[V](ctx, of(), in.Name, question, pre)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		version, _ := v.Intent()
+		return &itemOf[V]{Status: http.StatusOK, ETag: etag(version), Body: v}, nil
+	}
+}
+
 // mergeNote is what the document has about a PATCH.
 const mergeNote = "A JSON merge patch (RFC 7396) of the resource. " +
 	"null sets a field back to its default; arrays are replaced whole."

@@ -38,21 +38,7 @@ func (s *Server) registerGroupViews() {
 		OperationID: "reset-multicast-group", Method: http.MethodPost, Security: asks(access.TenantWrite), Path: groupPath + ":reset", Tags: tags,
 		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, and resets by itself.",
 		Errors: []int{404, 412, 422},
-	}), func(ctx context.Context, in *struct {
-		NameParam
-		Match
-	}) (*itemOf[api.MulticastGroup], error) {
-		pre, err := in.precondition()
-		if err != nil {
-			return nil, err
-		}
-		pre.Sees = access.Of(ctx).Sight()
-		g, err := kind.Ask[api.MulticastGroup](ctx, s.groupKind(), in.Name, api.ResetGroup{}, pre)
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		return &itemOf[api.MulticastGroup]{Status: http.StatusOK, ETag: etag(g.Version), Body: g}, nil
-	})
+	}), action(s.groupKind, api.ResetGroup{}))
 }
 
 func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body api.PlannedTree }, error) {

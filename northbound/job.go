@@ -44,21 +44,7 @@ func (s *Server) registerJobViews() {
 		Path: jobPath + ":renew", Tags: tags, Summary: "Renew the lease of a job",
 		Description: "Refused (409) when the job has no lease, or has ended.",
 		Errors:      []int{404, 409, 412},
-	}), func(ctx context.Context, in *struct {
-		NameParam
-		Match
-	}) (*itemOf[api.Job], error) {
-		pre, err := in.precondition()
-		if err != nil {
-			return nil, err
-		}
-		pre.Sees = access.Of(ctx).Sight()
-		j, err := kind.Ask[api.Job](ctx, s.jobKind(), in.Name, api.RenewJob{}, pre)
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		return &itemOf[api.Job]{Status: http.StatusOK, ETag: etag(j.Version), Body: j}, nil
-	})
+	}), action(s.jobKind, api.RenewJob{}))
 }
 
 // hiddenReadiness returns a readiness without what members of projects may not know: switches and

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/scheduler"
 )
@@ -103,8 +104,13 @@ func labelValue(name string) string {
 
 // WriteTaints writes commands of kubectl that taint the nodes whose NICs cannot be used, and take
 // the taint from the others. They are commands and no patch, since a patch of taints replaces those
-// of others too.
+// of others too. A name that Weft gives no host is an error: it would be a part of a command.
 func WriteTaints(w io.Writer, t *scheduler.Tree) error {
+	for _, h := range t.Hosts {
+		if err := api.ValidateName(h.Name); err != nil {
+			return fmt.Errorf("host %q: %w", h.Name, err)
+		}
+	}
 	for _, h := range t.Hosts {
 		command := fmt.Sprintf("kubectl taint node %s %s:NoSchedule- 2>/dev/null || true", h.Name,
 			taint)

@@ -70,6 +70,17 @@ kubectl taint node n002 weft-sdn.github.io/no-go=true:NoSchedule --overwrite # 2
 	}
 }
 
+// TestTaintsNameHosts: the commands have names alone, whatever the API answers.
+func TestTaintsNameHosts(t *testing.T) {
+	of := tree()
+	of.Hosts[1].Name = "n002; reboot"
+	var out strings.Builder
+	if err := WriteTaints(&out, of); err == nil || !strings.Contains(err.Error(), "reboot") ||
+		out.Len() > 0 {
+		t.Errorf("%v, and it wrote %q; want an error with the name, and nothing", err, out.String())
+	}
+}
+
 func TestLabelValue(t *testing.T) {
 	if got := labelValue(strings.Repeat("x", 63)); len(got) != 63 {
 		t.Error(got)

@@ -39,8 +39,7 @@ func Read(ctx context.Context, c *client.Client) (*Facts, error) {
 // ReadFabric returns the MRC fabric of a controller; nil where it has none.
 func ReadFabric(ctx context.Context, c *client.Client) (*api.Fabric, error) {
 	answer, err := c.Get(ctx, client.Path("v1", "fabric"), nil)
-	var problem *api.Problem
-	if errors.As(err, &problem) && problem.Status == http.StatusNotImplemented {
+	if client.Status(err) == http.StatusNotImplemented {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -256,6 +256,15 @@ func (c *Client) request(ctx context.Context, method, path string, header http.H
 // maxProblem is how much of a refusal is read, in octets.
 const maxProblem = 1 << 20
 
+// Status returns the HTTP status of a refusal, 0 of an error that is none.
+func Status(err error) int {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Status
+	}
+	return 0
+}
+
 // problem reads a refusal. One that is not a problem document keeps its first
 // line as detail.
 func problem(resp *http.Response) *api.Problem {

@@ -117,13 +117,8 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	if err != nil {
 		return nil, err
 	}
-	var before api.Object
-	old, err := resources.Get(ctx, key)
-	existed := err == nil
-	if existed {
-		before, err = objectOf(*old)
-	}
-	if err != nil && !missing(err) {
+	before, existed, err := present(ctx, resources, key)
+	if err != nil {
 		return nil, err
 	}
 	body, err := resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: a.dryRun})
@@ -247,6 +242,5 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // missing reports whether an error reports that there is no such resource.
 func missing(err error) bool {
-	var p *api.Problem
-	return errors.As(err, &p) && p.Status == http.StatusNotFound
+	return client.Status(err) == http.StatusNotFound
 }

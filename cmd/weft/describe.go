@@ -26,17 +26,8 @@ func newDescribe(env environment) *cobra.Command {
 still has.`)
 	v.conn.register(c)
 	v.output.register(c)
-	names := completer{env, &v.conn}
-	for _, k := range kinds {
-		c.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: "Everything about one of the " + k.long, Aliases: k.aliases(),
-			Args:              arguments(1, 1),
-			ValidArgsFunction: inTurn(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return v.describe(cmd.Context(), k, args[0])
-			},
-		})
-	}
+	ofEach(c, completer{env, &v.conn}, "Everything about one of the", func(*kind) bool { return true },
+		v.describe)
 	return c
 }
 

@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // errDiffers is the outcome of a diff that is not empty; it has been shown.
@@ -82,37 +79,28 @@ func diffOf(ctx context.Context, c *client.Client, r *applied) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	now, ok, err := present(ctx, resources, key)
+	if err != nil {
+		return nil, err
+	}
+	item, err := resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: true})
+	if err != nil {
+		return nil, err
+	}
+	then, err := objectOf(*item)
+	if err != nil {
+		return nil, err
+	}
 	var before []byte
-	now, err := resources.Get(ctx, key)
-	if err == nil {
-		before, err = specText(r, *now)
-	} else if missing(err) {
-		err = nil
+	if ok {
+		if before, err = r.kind.text(r.Name, 0, now.Spec); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	then, err := resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: true})
-	if err != nil {
-		return nil, err
-	}
-	after, err := specText(r, *then)
+	after, err := r.kind.text(r.Name, 0, then.Spec)
 	if err != nil || bytes.Equal(before, after) {
 		return nil, err
 	}
 	name := r.kind.noun + " " + r.Name
 	return diff.Diff("now: "+name, before, "applied: "+name, after), nil
-}
-
-// specText returns a resource as a file would have it.
-func specText(r *applied, item json.RawMessage) ([]byte, error) {
-	o, err := objectOf(item)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(api.Object{Name: r.Name, Spec: o.Spec})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", client.ErrAnswer, err)
-	}
-	return strictyaml.FromJSON(r.kind.head(text))
 }

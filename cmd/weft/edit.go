@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // editor carries out "weft edit".
@@ -31,22 +28,9 @@ func newEdit(env environment) *cobra.Command {
 in the editor that $VISUAL or $EDITOR names (else vi), and applies what it is afterwards. Nothing is
 sent when nothing has changed. A change that somebody else has made meanwhile is not
 overwritten: the edit is refused then, and the file with it is kept.`)
-	names := completer{env, &e.conn}
-	for _, k := range kinds {
-		if k.document == nil {
-			continue
-		}
-		c := &cobra.Command{
-			Use: k.noun + " NAME", Short: "Change one of the " + k.long, Aliases: k.aliases(),
-			Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return e.run(cmd.Context(), k, args[0])
-			},
-		}
-		c.Flags().BoolVar(&e.dryRun, "dry-run", false,
-			"only check and plan: show the updates of switches, and change nothing")
-		family.AddCommand(c)
-	}
+	family.PersistentFlags().BoolVar(&e.dryRun, "dry-run", false,
+		"only check and plan: show the updates of switches, and change nothing")
+	ofEach(family, completer{env, &e.conn}, "Change one of the", (*kind).isWritten, e.run)
 	e.conn.register(family)
 	return family
 }
@@ -65,7 +49,11 @@ func (e *editor) run(ctx context.Context, k *kind, name string) error {
 	if err != nil {
 		return err
 	}
-	before, err := documentText(k, name, *item)
+	now, err := objectOf(*item)
+	if err != nil {
+		return err
+	}
+	before, err := k.text(name, now.Version, now.Spec)
 	if err != nil {
 		return err
 	}
@@ -127,17 +115,4 @@ func (e *editor) open(ctx context.Context, file string) error {
 		return fmt.Errorf("editor %q: %w", command, err)
 	}
 	return nil
-}
-
-// documentText returns a resource as a document that can be applied, with its version.
-func documentText(k *kind, name string, item json.RawMessage) ([]byte, error) {
-	o, err := objectOf(item)
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(api.Object{Name: name, Version: o.Version, Spec: o.Spec})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", client.ErrAnswer, err)
-	}
-	return strictyaml.FromJSON(k.head(text))
 }

@@ -40,12 +40,7 @@ func explainable() (names []string) {
 // explain prints a kind, or a field of one: "group", "group.source.qpn", "group.spec.source.qpn".
 func explain(w io.Writer, path string) error {
 	name, rest, _ := strings.Cut(path, ".")
-	var of *kind
-	for _, k := range kinds {
-		if k.document != nil && (name == k.noun || name == k.plural || name == k.name) {
-			of = k
-		}
-	}
+	of := documented(name)
 	if of == nil {
 		return usagef("explain: kind is %q: want one of %s", name, strings.Join(explainable(), ", "))
 	}

@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
-	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // exporter carries out "weft export".
@@ -47,13 +44,9 @@ func (e *exporter) run(ctx context.Context) error {
 	}
 	defer c.Close()
 	for _, name := range exported {
-		for _, k := range kinds {
-			if k.name != name {
-				continue
-			}
-			if err := e.kind(ctx, c, k); err != nil && !unconfigured(err) {
-				return fmt.Errorf("%s: %w", k.long, err)
-			}
+		k := documented(name)
+		if err := e.kind(ctx, c, k); err != nil && !unconfigured(err) {
+			return fmt.Errorf("%s: %w", k.long, err)
 		}
 	}
 	return nil
@@ -62,8 +55,7 @@ func (e *exporter) run(ctx context.Context) error {
 // unconfigured reports whether an error reports that a network has nothing of a kind, as one
 // without an MRC fabric.
 func unconfigured(err error) bool {
-	var p *api.Problem
-	return errors.As(err, &p) && p.Status == http.StatusNotImplemented
+	return client.Status(err) == http.StatusNotImplemented
 }
 
 // kind prints the resources of a kind that clients have written.
@@ -107,11 +99,7 @@ func (e *exporter) list(ctx context.Context, c *client.Client, k *kind, path str
 		if o.Version == 0 || len(o.Spec) == 0 { // no client has written it
 			continue
 		}
-		text, err := json.Marshal(api.Object{Name: nameOf(item), Spec: o.Spec})
-		if err != nil {
-			return fmt.Errorf("%w: %w", client.ErrAnswer, err)
-		}
-		document, err := strictyaml.FromJSON(k.head(text))
+		document, err := k.text(nameOf(item), 0, o.Spec)
 		if err != nil {
 			return err
 		}

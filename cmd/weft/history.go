@@ -29,55 +29,28 @@ type historian struct {
 
 func newHistory(env environment) *cobra.Command {
 	h := &historian{viewer: viewer{env: env}}
-	c := h.command("history", "Show who changed a resource, and how", `Shows the changes of a resource
+	c := family("history", "Show who changed a resource, and how", `Shows the changes of a resource
 that the audit log still has, the latest one last. --diff shows what each has changed. It takes
-the scope "administer".`, func(ctx context.Context, c *client.Client, k *kind, name string) error {
-		return h.show(ctx, c, k, name)
-	})
+the scope "administer".`)
+	ofEach(c, completer{env, &h.conn}, "Changes of one of the", (*kind).isWritten, h.show)
 	c.PersistentFlags().BoolVar(&h.diffs, "diff", false, "show what each change has changed")
+	h.conn.register(c)
 	h.output.register(c)
 	return c
 }
 
 func newUndo(env environment) *cobra.Command {
 	h := &historian{viewer: viewer{env: env, output: formatTable}}
-	c := h.command("undo", "Take back a change of a resource", `Makes a resource what it was before its
+	c := family("undo", "Take back a change of a resource", `Makes a resource what it was before its
 latest change, or before the one that --change names, as a new change: "weft history" has their
 ids. What was created is deleted, and what was deleted is created again. It takes the scope
-"administer".`,
-		func(ctx context.Context, c *client.Client, k *kind, name string) error {
-			return h.undo(ctx, c, k, name)
-		})
+"administer".`)
+	ofEach(c, completer{env, &h.conn}, "Take back a change of one of the", (*kind).isWritten, h.undo)
 	c.PersistentFlags().StringVar(&h.change, "change", "", "id of a change; default the latest one")
 	c.PersistentFlags().BoolVar(&h.dryRun, "dry-run", false,
 		"only check and plan: show the updates of switches, and change nothing")
+	h.conn.register(c)
 	return c
-}
-
-// command makes a command with one below it for each kind that clients write.
-func (h *historian) command(use, short, long string,
-	run func(ctx context.Context, c *client.Client, k *kind, name string) error) *cobra.Command {
-	family := family(use, short, long)
-	names := completer{h.env, &h.conn}
-	for _, k := range kinds {
-		if k.document == nil {
-			continue
-		}
-		family.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: short, Aliases: k.aliases(), Args: arguments(1, 1),
-			ValidArgsFunction: inTurn(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				c, err := h.conn.open(h.env)
-				if err != nil {
-					return err
-				}
-				defer c.Close()
-				return run(cmd.Context(), c, k, args[0])
-			},
-		})
-	}
-	h.conn.register(family)
-	return family
 }
 
 // changesOf returns the records of the audit log that have changed a resource, the latest one last.
@@ -123,7 +96,12 @@ func whatOf(r *api.AuditRecord) string {
 	return "changed"
 }
 
-func (h *historian) show(ctx context.Context, c *client.Client, k *kind, name string) error {
+func (h *historian) show(ctx context.Context, k *kind, name string) error {
+	c, err := h.conn.open(h.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	records, err := changesOf(ctx, c, k, name)
 	if err != nil {
 		return err
@@ -238,7 +216,12 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-func (h *historian) undo(ctx context.Context, c *client.Client, k *kind, name string) error {
+func (h *historian) undo(ctx context.Context, k *kind, name string) error {
+	c, err := h.conn.open(h.env)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
 	records, err := changesOf(ctx, c, k, name)
 	if err != nil {
 		return err
@@ -247,13 +230,7 @@ func (h *historian) undo(ctx context.Context, c *client.Client, k *kind, name st
 	if err != nil {
 		return err
 	}
-	var now api.Object
-	item, err := resources.Get(ctx, key)
-	if err == nil {
-		now, err = objectOf(*item)
-	} else if missing(err) {
-		err = nil
-	}
+	now, _, err := present(ctx, resources, key)
 	if err != nil {
 		return err
 	}
@@ -262,7 +239,7 @@ func (h *historian) undo(ctx context.Context, c *client.Client, k *kind, name st
 		return fmt.Errorf("%s %s: %w", k.noun, name, err)
 	}
 	before := r.Before
-	if len(before) == 0 && k.document == documentOf[api.AdminSpec]() { // nobody had drained it
+	if len(before) == 0 && k.document == documentOf[api.AdminSpec]() { // no client had drained it
 		before = json.RawMessage(`{"admin":"up"}`)
 	}
 	if len(before) == 0 {

@@ -2,14 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
 // A kind of resources. The commands get, describe, apply, diff and delete are made of the
@@ -226,6 +230,38 @@ func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessa
 	return c.At(collection), key, err
 }
 
+// documented returns the kind that a name of documents or of commands is of, nil when it is of none
+// that has documents.
+func documented(name string) *kind {
+	for _, k := range kinds {
+		if k.document != nil && (name == k.name || name == k.noun || name == k.plural) {
+			return k
+		}
+	}
+	return nil
+}
+
+// ofEach adds a command for one resource of each kind that has what it takes; short is what help
+// has before the kind.
+func ofEach(parent *cobra.Command, names completer, short string, has func(k *kind) bool,
+	run func(ctx context.Context, k *kind, name string) error) {
+	for _, k := range kinds {
+		if !has(k) {
+			continue
+		}
+		parent.AddCommand(&cobra.Command{
+			Use: k.noun + " NAME", Short: short + " " + k.long, Aliases: k.aliases(),
+			Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return run(cmd.Context(), k, args[0])
+			},
+		})
+	}
+}
+
+// isWritten reports whether clients write resources of a kind.
+func (k *kind) isWritten() bool { return k.document != nil }
+
 // aliases are other names of the commands for one: that of documents.
 func (k *kind) aliases() []string {
 	if k.name == "" || k.name == k.noun {
@@ -246,6 +282,28 @@ func (k *kind) aliasesOfAll() (out []string) {
 func objectOf(item json.RawMessage) (o api.Object, err error) {
 	err = (&client.Answer{Body: item}).Decode(&o)
 	return o, err
+}
+
+// present returns a resource as it is, and whether there is one.
+func present(ctx context.Context, resources client.Resources[json.RawMessage, json.RawMessage],
+	key string) (o api.Object, ok bool, err error) {
+	item, err := resources.Get(ctx, key)
+	if missing(err) {
+		return o, false, nil
+	} else if err != nil {
+		return o, false, err
+	}
+	o, err = objectOf(*item)
+	return o, err == nil, err
+}
+
+// text returns a resource as a file would have it, in YAML; version 0 is left out.
+func (k *kind) text(name string, version uint64, spec json.RawMessage) ([]byte, error) {
+	text, err := json.Marshal(api.Object{Name: name, Version: version, Spec: spec})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", client.ErrAnswer, err)
+	}
+	return strictyaml.FromJSON(k.head(text))
 }
 
 // show shows one resource.

@@ -87,7 +87,7 @@ func (x *ncclTopology) run(ctx context.Context, node string) error {
 	return err
 }
 
-// nicOf returns what NCCL is told of a NIC.
+// nicOf returns the rail and the plane of a NIC, for its topology file.
 func nicOf(h *api.Host, number int) nccl.NIC {
 	nic := nccl.NIC{Rail: number}
 	if len(h.Ports) == 1 {

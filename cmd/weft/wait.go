@@ -34,19 +34,8 @@ has the phase.`)
 	c.PersistentFlags().StringVar(&w.want, "for", "",
 		"condition that must be true, deleted, or phase=PHASE")
 	c.PersistentFlags().DurationVar(&w.timeout, "timeout", 0, "longest wait; 0 is for ever")
-	names := completer{env, &w.conn}
-	for _, k := range kinds {
-		if k.key == "" {
-			continue
-		}
-		c.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: "Wait for one of the " + k.long, Args: arguments(1, 1),
-			ValidArgsFunction: inTurn(names.of(k.plural)),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return w.wait(cmd.Context(), k, args[0])
-			},
-		})
-	}
+	ofEach(c, completer{env, &w.conn}, "Wait for one of the",
+		func(k *kind) bool { return k.key != "" }, w.wait)
 	return c
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestWait: a wait ends when a resource is as it should be, with a status that says so.
+// TestWait: a wait ends with status 0 when a resource is as it should be, and else with 1.
 func TestWait(t *testing.T) {
 	fake, err := newFakeAPI()
 	if err != nil {

@@ -254,7 +254,8 @@ func unkept(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// Change has the owner make a change for a client, and waits until the store has it. An error of f
+// Change has the owner make a change for a client, and waits until the store has it and what rests
+// on it has been handed out: the client's next request finds it, whoever answers that. An error of f
 // is a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change
 // may have been kept, or be kept yet; after any other error nothing was changed.
 func (l *Ledger) Change(ctx context.Context, f func() error) error {
@@ -290,7 +291,11 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			}
 			return refused
 		case n == before: // it asked for what there is
-			return l.answer(ctx, n)
+			err := l.answer(ctx, n)
+			if err == nil {
+				l.handOut(ctx)
+			}
+			return err
 		default:
 			// What a call changes is kept by the Add after it. Others may have added more by now: a
 			// write that has failed may have had this change in it, and not theirs.
@@ -298,6 +303,7 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			err := l.writer.Wait(ctx, before+1)
 			switch {
 			case err == nil:
+				l.handOut(ctx)
 				return nil
 			case errors.Is(err, store.ErrUnwritten), errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable):
 				return fmt.Errorf("%w: %w", ErrStore, err) // nothing of it was written
@@ -308,6 +314,10 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 		}
 	}
 }
+
+// handOut returns when what rests on what is kept has been handed out. Where ctx or the owner ends
+// before, nothing of the core is handed out any more, and the change is kept all the same.
+func (l *Ledger) handOut(ctx context.Context) { _ = l.Do(ctx, func() {}) }
 
 // Unknown returns the error of a change that gave a resource a version, for a client: it says how
 // to find out whether a change of an unknown outcome was kept.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -460,6 +461,50 @@ func TestSteps(t *testing.T) {
 			"now b", "now b, store.failed, host.changed b")
 		want("c", func(_ context.Context, apply func() error) error { return apply() },
 			"now c, host.changed c", "now c, host.changed c")
+		end()
+		core.ended.Wait()
+	})
+}
+
+// TestChangeHandsOut: whoever made a change, or asked for what there is, hears of it when what rests
+// on it has been handed out, however late the owner hears that the store has it.
+func TestChangeHandsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := &term{versions: resource.NewVersions("versions")}
+		s := &failing{apply: func([]store.Op) error {
+			core.Post(nil, func() { time.Sleep(time.Second) })
+			return nil
+		}}
+		core.Ledger = ledger.New(ledger.Options{Store: s, Start: time.Now(), Versions: core.versions})
+		var handed atomic.Int64
+		wanted, taken := int64(0), int64(0) // the owner's
+		step := func(uint64) ledger.Step {
+			x := ledger.Step{
+				Saves: core.versions.Changes(),
+				Now:   func(context.Context, *errgroup.Group) error { return nil },
+			}
+			if taken != wanted {
+				taken = wanted
+				x.Saves = append(x.Saves, store.Op{Key: "a", Value: []byte("1 x")})
+				x.Then = func() { handed.Store(taken) }
+			}
+			x.More = len(x.Saves) > 0
+			return x
+		}
+		ctx, end := context.WithCancel(t.Context())
+		core.ended.Go(func() { _ = core.Run(ctx, core, step) })
+		for want := int64(1); want <= 3; want++ {
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() {
+					err := core.Change(t.Context(), func() error { wanted = want; return nil })
+					if got := handed.Load(); err != nil || got != want {
+						t.Errorf("%v: %d is handed out, want %d", err, got, want)
+					}
+				})
+			}
+			both.Wait()
+		}
 		end()
 		core.ended.Wait()
 	})

@@ -108,10 +108,10 @@ func (s *session) write(ctx context.Context, term int64) error {
 	defer cancel()
 	d := s.d
 	d.mu.Lock()
-	way, gap := time.Duration(d.random.Int64N(int64(ttl/8))),
+	through, gap := time.Duration(d.random.Int64N(int64(ttl/8))),
 		time.Duration(d.random.Int64N(int64(20*time.Millisecond)))
 	d.mu.Unlock()
-	time.Sleep(way)
+	time.Sleep(through)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !s.primary() {
@@ -169,8 +169,8 @@ func (s *seam) Write(ctx context.Context, _ []entry.Update) ([]entry.Refusal, er
 
 // program writes to a device while a controller decides. The owner's session is lost now and then.
 func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) error {
-	way := &seam{c: c, d: d, term: m.Term}
-	sw, err := cluster.Fence(way, m.Tenure).Open(ctx, inventory.Switch{}, nil)
+	through := &seam{c: c, d: d, term: m.Term}
+	sw, err := cluster.Fence(through, m.Tenure).Open(ctx, inventory.Switch{}, nil)
 	if err != nil {
 		return err
 	}
@@ -184,8 +184,8 @@ func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) er
 			}) {
 			return fmt.Errorf("a write: %w", err)
 		}
-		if n%4 == 3 && way.last != nil {
-			d.lose(way.last)
+		if n%4 == 3 && through.last != nil {
+			d.lose(through.last)
 		}
 	}
 	return nil

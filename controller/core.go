@@ -74,7 +74,7 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	c := &Core{advertised: topology.Empty(), configured: &cfg.Inventory}
 	want, state, events, err := reconcile.New(reconcile.Config{
 		Owner: ownerOf, Rank: plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Object: c.object, Start: cfg.Start,
-		Guarded: func(o reconcile.Owner) bool { return plan.Intended(int(o)) },
+		Intended: func(o reconcile.Owner) bool { return plan.Intended(int(o)) },
 	}, records)
 	if err != nil {
 		return nil, err

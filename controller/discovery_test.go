@@ -376,8 +376,8 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// TestOneWay: a cable that carries one direction is no link, and the end that is not heard says so.
-func TestOneWay(t *testing.T) {
+// TestDirected: a cable that carries one direction is no link, and the end that is not heard says so.
+func TestDirected(t *testing.T) {
 	w := cabled(t, false, 1)
 	delete(w.cables.to, plug{"n4", 1})
 	w.run(10 * time.Second)

@@ -80,9 +80,9 @@ func TestPFCOrphans(t *testing.T) {
 	}
 
 	// Another tenant and another policy leave them alone.
-	way := wanSpec()
-	way.Segments = nil
-	if _, _, err := c.SRv6Policies().Put("other", way, resource.Precondition{}); err != nil {
+	policy := wanSpec()
+	policy.Segments = nil
+	if _, _, err := c.SRv6Policies().Put("other", policy, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	b := tenantSpec(2, 2, 12)

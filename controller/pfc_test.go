@@ -120,7 +120,7 @@ func TestPFCRefusals(t *testing.T) {
 		_, _, err := c.Tenants().Put("b", s, resource.Precondition{})
 		return err
 	}
-	way := func(f func(*api.SRv6PolicySpec)) error {
+	policy := func(f func(*api.SRv6PolicySpec)) error {
 		s := wanSpec()
 		f(&s)
 		_, _, err := c.SRv6Policies().Put("other", s, resource.Precondition{})
@@ -138,16 +138,16 @@ func TestPFCRefusals(t *testing.T) {
 		code api.Code
 		text string
 	}{
-		{"unknown headend", way(func(s *api.SRv6PolicySpec) { s.Headend = "R9" }), api.CodeInvalid, `spec.headend is "R9"`},
-		{"unmanaged endpoint", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "X" }), api.CodeInvalid, "spec.endpoint"},
-		{"both ends", way(func(s *api.SRv6PolicySpec) { s.Endpoint = "R1" }), api.CodeInvalid, "another switch than the headend"},
-		{"unknown segment", way(func(s *api.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), api.CodeInvalid, "spec.segments[0].node"},
-		{"unknown SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.PolicySegment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
-		{"node and SID", way(func(s *api.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), api.CodeInvalid, "spec.segments[0]"},
-		{"metric", way(func(s *api.SRv6PolicySpec) { s.Metric = "fun" }), api.CodeInvalid, "spec.metric"},
-		{"mode", way(func(s *api.SRv6PolicySpec) { s.Mode = "fun" }), api.CodeInvalid, "spec.mode"},
-		{"loop", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "R3"}, {Node: "R2"}} }), api.CodeInvalid, "twice"},
-		{"unreachable", way(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "X"}} }), api.CodeUnreachable, "no path"},
+		{"unknown headend", policy(func(s *api.SRv6PolicySpec) { s.Headend = "R9" }), api.CodeInvalid, `spec.headend is "R9"`},
+		{"unmanaged endpoint", policy(func(s *api.SRv6PolicySpec) { s.Endpoint = "X" }), api.CodeInvalid, "spec.endpoint"},
+		{"both ends", policy(func(s *api.SRv6PolicySpec) { s.Endpoint = "R1" }), api.CodeInvalid, "another switch than the headend"},
+		{"unknown segment", policy(func(s *api.SRv6PolicySpec) { s.Segments[0].Node = "R9" }), api.CodeInvalid, "spec.segments[0].node"},
+		{"unknown SID", policy(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.PolicySegment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
+		{"node and SID", policy(func(s *api.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }), api.CodeInvalid, "spec.segments[0]"},
+		{"metric", policy(func(s *api.SRv6PolicySpec) { s.Metric = "fun" }), api.CodeInvalid, "spec.metric"},
+		{"mode", policy(func(s *api.SRv6PolicySpec) { s.Mode = "fun" }), api.CodeInvalid, "spec.mode"},
+		{"loop", policy(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "R3"}, {Node: "R2"}} }), api.CodeInvalid, "twice"},
+		{"unreachable", policy(func(s *api.SRv6PolicySpec) { s.Segments = []api.PolicySegment{{Node: "X"}} }), api.CodeUnreachable, "no path"},
 		{"priority", put(func(s *api.TenantSpec) { s.Priority = 8 }), api.CodeInvalid, "spec.priority is 8: want a priority from 0 to 7 (limit 7)"},
 		{"slice of another", put(func(s *api.TenantSpec) { s.Slice = 1 }), api.CodeConflict, "tenant a"},
 		{"slice 0", put(func(s *api.TenantSpec) { s.Slice = 0 }), api.CodeInvalid, "spec.slice"},

@@ -26,17 +26,17 @@ const (
 // RoundTrip is the longest round trip of a full WRITE and its SACK between the first MRC host and
 // another, by the fewest links, all queues empty; 0 when there are not two, or links take no time.
 func (n *Network) RoundTrip() time.Duration {
-	type way struct {
+	type end struct {
 		to   string
 		time time.Duration
 	}
-	ways := map[string][]way{}
+	ends := map[string][]end{}
 	for _, l := range n.Links {
 		t := 2 * l.Delay
 		if l.Rate > 0 {
 			t += time.Duration((writeWire + sackWire) * 8 * uint64(time.Second) / l.Rate)
 		}
-		ways[l.A], ways[l.B] = append(ways[l.A], way{l.B, t}), append(ways[l.B], way{l.A, t})
+		ends[l.A], ends[l.B] = append(ends[l.A], end{l.B, t}), append(ends[l.B], end{l.A, t})
 	}
 	mrc := map[string]bool{}
 	first := ""
@@ -49,7 +49,7 @@ func (n *Network) RoundTrip() time.Duration {
 	far := map[string]time.Duration{first: 0}
 	longest := time.Duration(0)
 	for reached := []string{first}; len(reached) > 0; reached = reached[1:] {
-		for _, w := range ways[reached[0]] {
+		for _, w := range ends[reached[0]] {
 			if _, known := far[w.to]; known {
 				continue
 			}

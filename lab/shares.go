@@ -234,15 +234,15 @@ func (m *sharing) paths(p pairing) (paths [][]int) {
 		if !ok {
 			continue
 		}
-		var walk func(at string, way []int)
-		walk = func(at string, way []int) {
+		var walk func(at string, end []int)
+		walk = func(at string, end []int) {
 			switch {
-			case at == p.to && len(way) == 1+hops:
-				paths = append(paths, slices.Clone(way))
-			case len(way) <= hops && (len(way) == 0 || !strings.HasPrefix(at, "hosts ")):
+			case at == p.to && len(end) == 1+hops:
+				paths = append(paths, slices.Clone(end))
+			case len(end) <= hops && (len(end) == 0 || !strings.HasPrefix(at, "hosts ")):
 				for _, n := range next[at] {
-					if len(way) > 0 || n == m.class[first] {
-						walk(n, append(way, m.links[[2]string{at, n}]))
+					if len(end) > 0 || n == m.class[first] {
+						walk(n, append(end, m.links[[2]string{at, n}]))
 					}
 				}
 			}

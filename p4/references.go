@@ -153,20 +153,20 @@ func newContract(info *p4config.P4Info) (*contract, error) {
 }
 
 // order returns the rank of an object: the length of the longest chain of references from it.
-func (c *contract) order(name string, after map[string][]string, way []string) (int, error) {
+func (c *contract) order(name string, after map[string][]string, chain []string) (int, error) {
 	if r, ok := c.rank[name]; ok {
 		return r, nil
 	}
-	if slices.Contains(way, name) {
-		return 0, fmt.Errorf("p4: references go in a circle: %s, %s", strings.Join(way, ", "), name)
+	if slices.Contains(chain, name) {
+		return 0, fmt.Errorf("p4: references go in a circle: %s, %s", strings.Join(chain, ", "), name)
 	}
 	to, ok := after[name]
 	if !ok {
-		return 0, fmt.Errorf("p4: %s refers to %s, which is not in P4Info", way[len(way)-1], name)
+		return 0, fmt.Errorf("p4: %s refers to %s, which is not in P4Info", chain[len(chain)-1], name)
 	}
 	rank := 0
 	for _, t := range to {
-		r, err := c.order(t, after, append(way, name))
+		r, err := c.order(t, after, append(chain, name))
 		if err != nil {
 			return 0, err
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 // sessions are those that one of several controllers has with the switches that it owns. It serves
-// them to the decider, and is the decider's way to the sessions of all owners.
+// them to the decider, and is the decider's access to the sessions of all owners.
 type sessions struct {
 	o        *Options
 	pipeline *southbound.Pipeline
@@ -37,11 +37,11 @@ type sessions struct {
 	mu       sync.Mutex
 	identity uint32                      // of election ids; 0: not known yet
 	peers    map[string]*southbound.Peer // by address; "" is this controller
-	ways     map[string]*way             // of the decider, by switch
+	leads    map[string]*lead            // of the decider, by switch
 }
 
-// way is a decider's connection to the owner of a switch.
-type way struct {
+// lead is a decider's connection to the owner of a switch.
+type lead struct {
 	owner cluster.Owner
 	end   context.CancelFunc
 }
@@ -53,7 +53,7 @@ func newSessions(o *Options, p *southbound.Pipeline, s store.Store, dial func(ct
 	address string) (net.Conn, error)) *sessions {
 	return &sessions{
 		o: o, pipeline: p, store: s, relay: southbound.NewRelay(), dial: dial,
-		peers: make(map[string]*southbound.Peer), ways: make(map[string]*way),
+		peers: make(map[string]*southbound.Peer), leads: make(map[string]*lead),
 	}
 }
 
@@ -166,13 +166,13 @@ func (s *sessions) connect(sw string, term int64) (southbound.Conn, error) {
 	if !ok || m.Instance != o.Instance {
 		return nil, fmt.Errorf("its owner, controller %s, is gone", o.Name)
 	}
-	ctx, end := context.WithCancel(context.Background()) // way.end ends it
+	ctx, end := context.WithCancel(context.Background()) // lead.end ends it
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.ways[sw]; old != nil {
+	if old := s.leads[sw]; old != nil {
 		old.end()
 	}
-	s.ways[sw] = &way{owner: o, end: end}
+	s.leads[sw] = &lead{owner: o, end: end}
 	address := m.Peers
 	if m.Instance == v.Instance {
 		address = ""
@@ -198,10 +198,10 @@ func (s *sessions) connect(sw string, term int64) (southbound.Conn, error) {
 func (s *sessions) follow(v cluster.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for sw, w := range s.ways {
+	for sw, w := range s.leads {
 		if o := v.Owners[sw]; o.Instance != w.owner.Instance || o.Generation != w.owner.Generation {
 			w.end()
-			delete(s.ways, sw)
+			delete(s.leads, sw)
 		}
 	}
 	used := map[string]bool{"": true}

@@ -156,9 +156,9 @@ var metrics = [kinds][]Metric{
 }
 
 func pfcMetrics() (out []Metric) {
-	for _, way := range []string{"pfcIn", "pfcOut"} {
+	for _, pause := range []string{"pfcIn", "pfcOut"} {
 		for p := range gnmi.Priorities {
-			out = append(out, Metric{Name: fmt.Sprint(way, p), Unit: FramesPerSecond, scale: 1})
+			out = append(out, Metric{Name: fmt.Sprint(pause, p), Unit: FramesPerSecond, scale: 1})
 		}
 	}
 	return out

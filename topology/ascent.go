@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// A member is a leaf in a plane, with its ways up there.
+// A member is a leaf in a plane, with its ascents there.
 type member struct {
 	leaf, plane int32
 	number      int32 // its place among the members
 	dead        bool
-	// levels[i] holds the ways of i + 1 links.
+	// levels[i] holds the ascents of i + 1 links.
 	levels []level
 	total  int32
 }
 
-// A level holds the ways up of one length, ordered by apex and then by links.
+// A level holds the ascents of one length, ordered by apex and then by links.
 type level struct {
 	links []int32 // rows of the length, from the leaf up
-	// start is where the ways to each apex start. It covers the apexes of
+	// start is where the ascents to each apex start. It covers the apexes of
 	// ranks lo to lo + len(start) - 2.
 	lo    int32
 	start []int32
-	// first is the number of the first way within the member.
+	// first is the number of the first ascent within the member.
 	first int32
 }
 
-func (l *level) ways() int32 {
+func (l *level) ascents() int32 {
 	if len(l.start) == 0 {
 		return 0
 	}
@@ -36,7 +36,7 @@ func (l *level) ways() int32 {
 // hi is the rank after the last that start covers.
 func (l *level) hi() int32 { return l.lo + max(int32(len(l.start)), 1) - 1 }
 
-// to returns the ways to an apex.
+// to returns the ascents to an apex.
 func (l *level) to(rank int32) (from, end int32) {
 	if rank < l.lo || rank >= l.hi() {
 		return 0, 0
@@ -55,19 +55,19 @@ func (c *Clos) climbAll() error {
 	return nil
 }
 
-// ascending enumerates the ways up from leaves. It keeps its memory from leaf
+// ascending enumerates the ascents from leaves. It keeps its memory from leaf
 // to leaf.
 type ascending struct {
-	c     *Clos
-	plane int32
-	way   []int32
-	found [][]int32 // by length less 1: rows of links
-	count int
+	c      *Clos
+	plane  int32
+	ascent []int32
+	found  [][]int32 // by length less 1: rows of links
+	count  int
 }
 
-// member enumerates the ways up from a member.
+// member enumerates the ascents from a member.
 func (w *ascending) member(m *member) error {
-	w.plane, w.way, w.count = m.plane, w.way[:0], 0
+	w.plane, w.ascent, w.count = m.plane, w.ascent[:0], 0
 	for i := range w.found {
 		w.found[i] = w.found[i][:0]
 	}
@@ -79,7 +79,7 @@ func (w *ascending) member(m *member) error {
 	return nil
 }
 
-// climb adds all ways that go on from a node; it is false when they are too many.
+// climb adds all ascents that go on from a node; it is false when they are too many.
 func (w *ascending) climb(v int32) bool {
 	for _, e := range w.c.g.out.of(v) {
 		if !w.c.up[e.link] || w.c.planeRule == PlanesByAdminGroup && w.c.linkPlane(e.link) != w.plane {
@@ -88,21 +88,21 @@ func (w *ascending) climb(v int32) bool {
 		if w.count++; w.count > w.c.maxAscents {
 			return false
 		}
-		w.way = append(w.way, e.link)
-		n := len(w.way)
+		w.ascent = append(w.ascent, e.link)
+		n := len(w.ascent)
 		if len(w.found) < n {
 			w.found = append(w.found, nil)
 		}
-		w.found[n-1] = append(w.found[n-1], w.way...)
+		w.found[n-1] = append(w.found[n-1], w.ascent...)
 		if !w.climb(e.node) {
 			return false
 		}
-		w.way = w.way[:n-1]
+		w.ascent = w.ascent[:n-1]
 	}
 	return true
 }
 
-// setLevels orders ways by their apex, and keeps those that are not dead. found
+// setLevels orders ascents by their apex, and keeps those that are not dead. found
 // holds them by length less 1 and is not kept.
 func (c *Clos) setLevels(m *member, found [][]int32) {
 	m.levels, m.total = nil, 0
@@ -131,9 +131,9 @@ func (c *Clos) setLevels(m *member, found [][]int32) {
 			}
 			next := slices.Clone(l.start)
 			for at := 0; at < len(links); at += length {
-				if way := links[at : at+length]; c.alive(way) {
-					r := c.rank[c.linkTo[way[length-1]]] - lo
-					copy(l.links[int(next[r])*length:], way)
+				if ascent := links[at : at+length]; c.alive(ascent) {
+					r := c.rank[c.linkTo[ascent[length-1]]] - lo
+					copy(l.links[int(next[r])*length:], ascent)
 					next[r]++
 				}
 			}
@@ -141,14 +141,14 @@ func (c *Clos) setLevels(m *member, found [][]int32) {
 		m.levels = append(m.levels, l)
 		m.total += int32(n)
 	}
-	for n := len(m.levels); n > 0 && m.levels[n-1].ways() == 0; n-- {
+	for n := len(m.levels); n > 0 && m.levels[n-1].ascents() == 0; n-- {
 		m.levels = m.levels[:n-1]
 	}
 }
 
-func (c *Clos) alive(way []int32) bool {
+func (c *Clos) alive(ascent []int32) bool {
 	if c.dead != nil {
-		for _, l := range way {
+		for _, l := range ascent {
 			if c.dead[l] {
 				return false
 			}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// DefaultMaxAscents bounds the ways up from one leaf in one plane.
+// DefaultMaxAscents bounds the ascents from one leaf in one plane.
 const DefaultMaxAscents = 1 << 16
 
 // mostTiers bounds the tiers of a fabric.
@@ -36,7 +36,7 @@ type ClosRequest struct {
 	// nearest leaf, as when a leaf is attached to the top of the fabric.
 	Tiers map[NodeID]int
 	// MaxTiers is the number of tiers that the fabric is built with, 2 at least
-	// when there is a way from leaf to leaf; 0: as many as there seem to be. A
+	// when there is a path from leaf to leaf; 0: as many as there seem to be. A
 	// switch that has lost its links down then is in no tier, instead of above
 	// the top.
 	MaxTiers int
@@ -45,7 +45,7 @@ type ClosRequest struct {
 	// their tier and plane. A switch that has lost all links to leaves would
 	// otherwise seem to stand above those it hangs on now.
 	Previous *Clos
-	// MaxAscents bounds the ways up from a leaf in a plane; 0:
+	// MaxAscents bounds the ascents from a leaf in a plane; 0:
 	// [DefaultMaxAscents].
 	MaxAscents int
 }
@@ -58,10 +58,10 @@ type ClosRequest struct {
 // Links between switches of one tier are not used. Nodes that are overloaded,
 // or LANs, are not crossed.
 //
-// It keeps the ways up from each leaf only. The ways down are the same links
-// backwards, and a path is one way up and one way down that meet in a switch,
+// It keeps the ascents from each leaf only. The descents are the same links
+// backwards, and a path is one ascent and one descent that meet in a switch,
 // its apex; so a fabric with n leaves and p paths a pair takes memory for n p
-// ways, not for n² p paths. It is immutable and safe for use by several
+// ascents, not for n² p paths. It is immutable and safe for use by several
 // goroutines.
 type Clos struct {
 	g          *Graph

@@ -214,10 +214,10 @@ func TestClosViews(t *testing.T) {
 		self.Hops() != 0 || len(self.Links(ref)) != 0 {
 		t.Errorf("a leaf to itself: %v, %d paths of %d links, %v", ref, self.Len(), self.Hops(), err)
 	}
-	ways, err := c.Ways("leaf-00-00", 1)
-	if err != nil || ways.Len() != 2+4 || ways.Apex(0).ID != "agg-00-00" ||
-		ways.Apex(5).ID != "core-003" || ways.Apex(6) != nil {
-		t.Errorf("%d ways, %v", ways.Len(), err)
+	ascents, err := c.Ascents("leaf-00-00", 1)
+	if err != nil || ascents.Len() != 2+4 || ascents.Apex(0).ID != "agg-00-00" ||
+		ascents.Apex(5).ID != "core-003" || ascents.Apex(6) != nil {
+		t.Errorf("%d ways, %v", ascents.Len(), err)
 	}
 	for _, l := range s.Links {
 		if got := c.LinkPlane(l.ID); got != 1 {
@@ -233,7 +233,7 @@ func TestClosViews(t *testing.T) {
 		{second(c.Paths("leaf-00-00", "core-000", 1)), ErrNotLeaf,
 			"destination leaf: core-000 in plane 1"},
 		{second(c.Paths("leaf-00-00", "leaf-00-01", 2)), ErrNotLeaf, "leaf-00-00 in plane 2"},
-		{second(c.Ways("agg-00-00", 1)), ErrNotLeaf, "agg-00-00"},
+		{second(c.Ascents("agg-00-00", 1)), ErrNotLeaf, "agg-00-00"},
 		{second(s.Graph().Clos(ClosRequest{Leaves: []NodeID{"x"}})), ErrUnknownNode, "leaf x"},
 		{second(s.Graph().Clos(ClosRequest{Leaves: edges, MaxAscents: 5})), ErrTooManyPaths,
 			"leaf-00-00: over 5 ways up in plane 1"},

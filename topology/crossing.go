@@ -2,35 +2,35 @@ package topology
 
 import "iter"
 
-// crossings are, by link that leads up, the ways that use it.
+// crossings are, by link that leads up, the ascents that use it.
 type crossings struct {
-	start []int32
-	ways  []memberWay
+	start   []int32
+	ascents []memberAscent
 }
 
-type memberWay struct{ member, way int32 }
+type memberAscent struct{ member, ascent int32 }
 
 func (c *Clos) newCrossings() *crossings {
 	x := &crossings{start: make([]int32, len(c.up)+1)}
-	each := func(visit func(link int32, at memberWay)) {
+	each := func(visit func(link int32, at memberAscent)) {
 		for i := range c.members {
 			m := &c.members[i]
 			for k := range m.levels {
 				l, length := &m.levels[k], k+1
 				for at, link := range l.links {
-					visit(link, memberWay{int32(i), l.first + int32(at/length)})
+					visit(link, memberAscent{int32(i), l.first + int32(at/length)})
 				}
 			}
 		}
 	}
-	each(func(link int32, _ memberWay) { x.start[link+1]++ })
+	each(func(link int32, _ memberAscent) { x.start[link+1]++ })
 	for i := range c.up {
 		x.start[i+1] += x.start[i]
 	}
-	x.ways = make([]memberWay, x.start[len(c.up)])
+	x.ascents = make([]memberAscent, x.start[len(c.up)])
 	next := append([]int32(nil), x.start...)
-	each(func(link int32, at memberWay) {
-		x.ways[next[link]] = at
+	each(func(link int32, at memberAscent) {
+		x.ascents[next[link]] = at
 		next[link]++
 	})
 	return x
@@ -53,17 +53,17 @@ func (c *Clos) Crossing(id LinkID) iter.Seq2[PathSet, PathRef] {
 	}
 }
 
-func (c *Clos) waysOver(link int32) []memberWay {
+func (c *Clos) ascentsOver(link int32) []memberAscent {
 	x := c.crossing()
-	return x.ways[x.start[link]:x.start[link+1]]
+	return x.ascents[x.start[link]:x.start[link+1]]
 }
 
-// cross visits the paths whose way up uses a link that leads up; with down, those that go back a
-// way up which uses it.
+// cross visits the paths whose ascent uses a link that leads up; with down, those that go back an
+// ascent which uses it.
 func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
-	for _, at := range c.waysOver(link) {
+	for _, at := range c.ascentsOver(link) {
 		near := &c.members[at.member]
-		length, rank := c.apexOf(near, at.way)
+		length, rank := c.apexOf(near, at.ascent)
 		members := c.membersIn(near.plane)
 		for j := range members {
 			far := &members[j]
@@ -81,7 +81,7 @@ func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 			l := far.level(p.hops - length)
 			from, end := l.to(rank)
 			for v := from; v < end; v++ {
-				ref := PathRef{Up: at.way, Down: l.first + v}
+				ref := PathRef{Up: at.ascent, Down: l.first + v}
 				if down {
 					ref = PathRef{Up: ref.Down, Down: ref.Up}
 				}
@@ -93,8 +93,8 @@ func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 	}
 }
 
-// apexOf returns the number of links of a way and the rank of its apex.
-func (c *Clos) apexOf(m *member, way int32) (length int, rank int32) {
-	links := Ways{c, m}.Links(way)
+// apexOf returns the number of links of an ascent and the rank of its apex.
+func (c *Clos) apexOf(m *member, ascent int32) (length int, rank int32) {
+	links := Ascents{c, m}.Links(ascent)
 	return len(links), c.rank[c.linkTo[links[len(links)-1]]]
 }

@@ -117,7 +117,7 @@ func (y *yen) successors(from int32, p *loopless, found []loopless, rest *[]loop
 	}
 }
 
-// extend completes a path, whose last node is at, by the cheapest way to the
+// extend completes a path, whose last node is at, by the cheapest path to the
 // destination, of equal ones the first in the order of links.
 func (y *yen) extend(p *loopless, at int32) bool {
 	dist := y.distances(at)

@@ -18,7 +18,7 @@ func TestLostPaths(t *testing.T) {
 		}
 		c := mustClos(t, s, ClosRequest{Leaves: f.leaves})
 		lost := Losses{
-			Links: []LinkID{"unknown"}, OneWay: []LinkID{"unknown"}, Nodes: []NodeID{"unknown"},
+			Links: []LinkID{"unknown"}, Directed: []LinkID{"unknown"}, Nodes: []NodeID{"unknown"},
 			Ports: []NodePort{{"unknown", 1}, {s.Links[0].Local, 1 << 20}}, Planes: []int{77},
 		}
 		gone := map[LinkID]bool{}
@@ -37,7 +37,7 @@ func TestLostPaths(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "one way") {
 			l := pick("direction")
-			lost.OneWay = append(lost.OneWay, l.ID)
+			lost.Directed = append(lost.Directed, l.ID)
 			gone[l.ID] = true
 		}
 		if rapid.Bool().Draw(t, "a port") {
@@ -86,7 +86,7 @@ func TestLostPaths(t *testing.T) {
 func TestWithoutPlane(t *testing.T) {
 	f := newFabric(2, 2, 2, 1)
 	c := mustClos(t, f.Build(), ClosRequest{Leaves: f.leaves}).Without(Losses{Planes: []int{2},
-		OneWay: []LinkID{}})
+		Directed: []LinkID{}})
 	var got []string
 	for p := range c.Pairs() {
 		got = append(got, fmt.Sprintf("%s %s %d", p.Source().ID, p.Destination().ID, p.Len()))

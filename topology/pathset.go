@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// A PathRef names one path of a [PathSet]: the number of a way up from the
-// source leaf, and the number of the way up from the destination leaf that the
-// path descends by. Ways count from 0 within a leaf and plane; see [Ways]. Both
+// A PathRef names one path of a [PathSet]: the number of an ascent from the
+// source leaf, and the number of the ascent from the destination leaf that the
+// path descends by. Ascents count from 0 within a leaf and plane; see [Ascents]. Both
 // are -1 for the path without links, from a leaf to itself.
 type PathRef struct{ Up, Down int32 }
 
@@ -92,7 +92,7 @@ func (c *Clos) pathSet(s, d *member) PathSet {
 
 var noLevel level
 
-// level returns the ways of a length.
+// level returns the ascents of a length.
 func (m *member) level(length int) *level {
 	if length < 1 || length > len(m.levels) {
 		return &noLevel
@@ -100,7 +100,7 @@ func (m *member) level(length int) *level {
 	return &m.levels[length-1]
 }
 
-// meets reports whether some way of a and some way of b have the same apex.
+// meets reports whether some ascent of a and some ascent of b have the same apex.
 func meets(a, b *level) bool {
 	for r := max(a.lo, b.lo); r < min(a.hi(), b.hi()); r++ {
 		if a.start[r-a.lo] < a.start[r-a.lo+1] && b.start[r-b.lo] < b.start[r-b.lo+1] {
@@ -133,11 +133,11 @@ func (p PathSet) Even() bool {
 	return true
 }
 
-// Up returns the ways up from the source leaf.
-func (p PathSet) Up() Ways { return Ways{p.c, p.s} }
+// Up returns the ascents from the source leaf.
+func (p PathSet) Up() Ascents { return Ascents{p.c, p.s} }
 
-// Down returns the ways up from the destination leaf, which paths take backwards.
-func (p PathSet) Down() Ways { return Ways{p.c, p.d} }
+// Down returns the ascents from the destination leaf, which paths take backwards.
+func (p PathSet) Down() Ascents { return Ascents{p.c, p.d} }
 
 // Len returns the number of paths.
 func (p PathSet) Len() int {

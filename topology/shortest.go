@@ -38,7 +38,7 @@ func (w *treeWork) graft(top int32, links []int32) {
 	}
 }
 
-// climb searches a way from a leaf up to a node of the tree that has room.
+// climb searches a path from a leaf up to a node of the tree that has room.
 type climb struct {
 	w      *treeWork
 	rank   *ranking
@@ -56,7 +56,7 @@ func (c *climb) search(leaf int32, crossing bool) bool {
 	return c.up(leaf)
 }
 
-// up finds the way above v, preferred choices first. Mostly the first choice
+// up finds the link above v, preferred choices first. Mostly the first choice
 // has room, so the others are put in order only when it has none.
 func (c *climb) up(v int32) bool {
 	c.rank.settle(v)
@@ -66,7 +66,7 @@ func (c *climb) up(v int32) bool {
 	return slices.ContainsFunc(c.rank.choices(v), c.by)
 }
 
-// by finds the way above a node whose upper end is that of e.
+// by finds the link above a node whose upper end is that of e.
 func (c *climb) by(e edge) bool {
 	u := e.node
 	if c.failed[u] {

@@ -138,7 +138,7 @@ func (w *treeWork) cut(v int32) (undo func()) {
 	}
 }
 
-// markBelow marks v and the nodes whose way up leads through v, which has no
+// markBelow marks v and the nodes whose path up leads through v, which has no
 // parent.
 func (w *treeWork) markBelow(v int32, below []bool) {
 	for i := range below {

@@ -7,8 +7,8 @@ import "sync"
 type Losses struct {
 	// Links are lost in both directions, whichever is named.
 	Links []LinkID
-	// OneWay are lost in their own direction.
-	OneWay []LinkID
+	// Directed are lost in their own direction.
+	Directed []LinkID
 	// Ports are those of the switches' ends of links, lost in both directions.
 	Ports []NodePort
 	Nodes []NodeID
@@ -24,16 +24,16 @@ type NodePort struct {
 
 // links returns the links, by place, that are lost in both directions, and those
 // that are lost in one.
-func (c *Clos) lostLinks(lost Losses) (both, oneWay []int32) {
+func (c *Clos) lostLinks(lost Losses) (both, directed []int32) {
 	s := c.g.snapshot
 	for _, id := range lost.Links {
 		if i, ok := s.linkIndex[id]; ok {
 			both = append(both, i)
 		}
 	}
-	for _, id := range lost.OneWay {
+	for _, id := range lost.Directed {
 		if i, ok := s.linkIndex[id]; ok {
-			oneWay = append(oneWay, i)
+			directed = append(directed, i)
 		}
 	}
 	for _, p := range lost.Ports {
@@ -50,7 +50,7 @@ func (c *Clos) lostLinks(lost Losses) (both, oneWay []int32) {
 			}
 		}
 	}
-	return both, oneWay
+	return both, directed
 }
 
 // lostLeaves returns the members that are lost themselves.
@@ -87,12 +87,12 @@ func (c *Clos) Without(lost Losses) *Clos {
 			return
 		}
 		out.dead[link] = true
-		for _, at := range c.waysOver(link) {
+		for _, at := range c.ascentsOver(link) {
 			touched[at.member] = true
 		}
 	}
-	both, oneWay := c.lostLinks(lost)
-	for _, l := range append(both, oneWay...) {
+	both, directed := c.lostLinks(lost)
+	for _, l := range append(both, directed...) {
 		lose(l)
 		lose(c.g.reverse[l])
 	}

@@ -241,7 +241,7 @@ func (c *Core) Suspects() []api.Suspect { return c.prover.Suspects(c.wall) }
 func (c *Core) lastPath(place int32) string {
 	edge := c.state.Fabric().Edge(place)
 	before := c.state.Denial()
-	after := c.state.Denial(topology.Losses{OneWay: []topology.LinkID{edge.ID}})
+	after := c.state.Denial(topology.Losses{Directed: []topology.LinkID{edge.ID}})
 	at, leaves := c.profiles.crossing(edge)
 	for _, leaf := range leaves {
 		for _, p := range at[leaf] {

@@ -321,7 +321,7 @@ func (c *Core) applyDrain(d *drain) {
 func (c *Core) leavesAPath(t Target, places []int32) error {
 	var lost topology.Losses
 	for _, i := range places {
-		lost.OneWay = append(lost.OneWay, c.state.Fabric().Edge(i).ID)
+		lost.Directed = append(lost.Directed, c.state.Fabric().Edge(i).ID)
 	}
 	if t.Node != "" {
 		lost.Nodes = append(lost.Nodes, t.Node)

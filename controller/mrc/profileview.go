@@ -76,7 +76,7 @@ func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
 		if !l.Denied() || len(l.Leaves()) == 0 {
 			continue
 		}
-		lost := c.state.Fabric().Clos().Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
+		lost := c.state.Fabric().Clos().Lost(topology.Losses{Directed: []topology.LinkID{l.ID}})
 		for port := range p.from.rack.At() {
 			if set, ok := c.profiles.paths(p, uint8(port+1)); ok && lost.Touches(set) {
 				out = append(out, l.ID)

@@ -111,8 +111,8 @@ func (w *work) services() {
 			entry.In(p4.TableServiceSid, entry.Do(p4.ActionServiceDt6, entry.Number("vrf", x.VRF)), entry.Exact("dst_addr", entry.Addr(x.SID))))
 	}
 	for _, r := range w.s.Routes {
-		if way, ok := w.n.Behind(w.sw.Name, w.port(r.Port), r.Prefix); ok {
-			w.add(entry.In(p4.TableIpv6Route, plan.Forward(way), entry.Exact("vrf", entry.Uint(uint64(r.VRF))), entry.LPM("dst_addr", r.Prefix)))
+		if request, ok := w.n.Behind(w.sw.Name, w.port(r.Port), r.Prefix); ok {
+			w.add(entry.In(p4.TableIpv6Route, plan.Forward(request), entry.Exact("vrf", entry.Uint(uint64(r.VRF))), entry.LPM("dst_addr", r.Prefix)))
 		}
 	}
 	for _, x := range w.s.Steers {

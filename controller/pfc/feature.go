@@ -189,8 +189,8 @@ func (f *Feature) waiting() bool {
 func (f *Feature) putWaiting() {
 	loaded := false
 	for _, p := range f.srv6Policies.All() {
-		if way, err := f.tunnelSRv6Policy(p.Name, &p.Spec); !p.Decided.put && err == nil {
-			f.core.LoadSRv6Policy(way)
+		if request, err := f.tunnelSRv6Policy(p.Name, &p.Spec); !p.Decided.put && err == nil {
+			f.core.LoadSRv6Policy(request)
 			p.Decided.put, loaded = true, true
 		}
 	}

@@ -158,9 +158,9 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
 		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, name, p.Spec.Headend, p.Spec.Endpoint)}
 	}
-	way, err := f.tunnelSRv6Policy(name, &spec)
+	request, err := f.tunnelSRv6Policy(name, &spec)
 	if err == nil {
-		err = f.core.PutSRv6Policy(way)
+		err = f.core.PutSRv6Policy(request)
 	}
 	if err != nil {
 		return api.SRv6Policy{}, false, f.refusal("spec.segments", err)

@@ -171,26 +171,26 @@ func setMACs(id uint16, src, dst packet.MAC) entry.Entity {
 
 // hosts emits who the hosts of the switch are and what they may send.
 func (b *baseWork) hosts() {
-	type guard struct {
+	type admitted struct {
 		port   uint32
 		prefix netip.Prefix
 	}
-	guarded := make(map[guard]bool)
+	seen := make(map[admitted]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
-		b.add(setMACs(h.Way.Neighbor, packet.MAC(b.sw.MAC), h.MAC))
+		b.add(setMACs(h.Hop.Neighbor, packet.MAC(b.sw.MAC), h.MAC))
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			for _, in := range h.Ports {
-				if guarded[guard{in, p}] {
+				if seen[admitted{in, p}] {
 					continue
 				}
-				guarded[guard{in, p}] = true
+				seen[admitted{in, p}] = true
 				b.add(entry.In(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)), entry.LPM("src_addr", p)))
 			}
 		}
 	}
 }
 
-// Forward sends packets by a way out.
+// Forward sends packets by a next hop.
 func Forward(h Hop) entry.Action {
 	return entry.Do(p4.ActionForward, entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor))))
 }

@@ -29,5 +29,5 @@
 //     of all groups: the SID that ends probes, and those of tenants by VRF.
 //
 // Taking turns keeps what a tree is moved away from working until nothing is on
-// its way there any more.
+// its path there any more.
 package plan

@@ -15,27 +15,27 @@ func sortHops(hops []Hop) []Hop {
 	return slices.CompactFunc(hops, func(a, b Hop) bool { return a.Port == b.Port })
 }
 
-// ways collects the ways of a switch, and shares ECMP groups among them.
-type ways struct {
-	known map[string]wayID
-	list  []way // by wayID - 1
+// hopSets collects the sets of next hops of a switch, and shares ECMP groups among them.
+type hopSets struct {
+	known map[string]hopSetID
+	list  []hopSet // by hopSetID - 1
 	sets  map[string][]Hop
 }
 
-type way struct {
+type hopSet struct {
 	hops []Hop
-	set  string // ports of the ECMP group, "" for one way that is not up
+	set  string // ports of the ECMP group, "" for one hop that is not up
 	up   bool   // to what is not below
 }
 
-func newWays() *ways {
-	return &ways{known: make(map[string]wayID), sets: make(map[string][]Hop)}
+func newHopSets() *hopSets {
+	return &hopSets{known: make(map[string]hopSetID), sets: make(map[string][]Hop)}
 }
 
-// id returns the number of a way; hops are ordered by port.
-func (w *ways) id(hops []Hop, up bool) wayID {
+// id returns the number of a set; hops are ordered by port.
+func (w *hopSets) id(hops []Hop, up bool) hopSetID {
 	if len(hops) == 0 {
-		return noWay
+		return noHops
 	}
 	key, ports := make([]byte, 0, 64), make([]byte, 0, 64)
 	if up {
@@ -48,19 +48,19 @@ func (w *ways) id(hops []Hop, up bool) wayID {
 	if id, ok := w.known[string(key)]; ok {
 		return id
 	}
-	x := way{hops: hops, up: up}
+	x := hopSet{hops: hops, up: up}
 	if len(hops) > 1 || up {
 		x.set = string(ports)
 		w.sets[x.set] = hops
 	}
 	w.list = append(w.list, x)
-	id := wayID(len(w.list))
+	id := hopSetID(len(w.list))
 	w.known[string(key)] = id
 	return id
 }
 
-// entities returns members and groups, and the actions of all ways, by number.
-func (w *ways) entities() (out []entry.Entity, actions []entry.Action) {
+// entities returns members and groups, and the actions of all sets, by number.
+func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 	ids := make(map[string]uint32, len(w.sets))
 	used := make(map[uint32]bool, len(w.sets))
 	members := make(map[uint32]bool)

@@ -36,7 +36,7 @@ func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 }
 
 // EVRoutes takes the place of [Network.Routes]: where structured EVs decide what
-// goes up, routes to what is not below say so, whatever port they leave by: a way
+// goes up, routes to what is not below say so, whatever port they leave by: a set
 // down that climbs again would bring a packet back that its EV takes up here. And
 // there are routes to all uNs.
 func (n *Network) EVRoutes(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
@@ -155,18 +155,18 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 		b.hostUSIDs(a)
 		seen := make(map[uint32]bool)
 		for _, h := range b.n.hostsOf[b.sw.Name] {
-			way := h.Way
-			if seen[way.Port] {
+			hopSet := h.Hop
+			if seen[hopSet.Port] {
 				continue
 			}
-			seen[way.Port] = true
-			keep, decap, err := a.HostUSIDs(uint16(way.Port))
+			seen[hopSet.Port] = true
+			keep, decap, err := a.HostUSIDs(uint16(hopSet.Port))
 			if err != nil {
 				continue
 			}
-			b.deliveries(way.Port)
-			b.add(route(keep.SID, Forward(way)))
-			decapsulate(decap, entry.Do(p4.ActionEndDx6, hopParams(way)...))
+			b.deliveries(hopSet.Port)
+			b.add(route(keep.SID, Forward(hopSet)))
+			decapsulate(decap, entry.Do(p4.ActionEndDx6, hopParams(hopSet)...))
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // isolationOf is what a switch holds to keep projects apart.
 type isolationOf struct {
-	guard    map[uint64]map[netip.Prefix]uint64 // by port and source: who that is
+	admitted map[uint64]map[netip.Prefix]uint64 // by port and source: who that is
 	verdicts map[uint64]map[netip.Prefix]bool   // by who it is and destination
 	ports    map[uint64]map[netip.Prefix]bool   // by port and destination
 }
@@ -53,11 +53,11 @@ func readIsolation(t *testing.T, sw string, entities []entry.Entity) isolationOf
 		switch table.Name {
 		case p4.TableSourceGuard:
 			p := number("port")
-			if out.guard[p] == nil {
-				out.guard[p] = map[netip.Prefix]uint64{}
+			if out.admitted[p] == nil {
+				out.admitted[p] = map[netip.Prefix]uint64{}
 			}
 			of, _ := table.Action.Arg("of").Uint64()
-			out.guard[p][prefixOf(table, "src_addr")] = of
+			out.admitted[p][prefixOf(table, "src_addr")] = of
 		case p4.TableIsolation, p4.TableDelivery:
 			to, field := out.verdicts, "project"
 			if table.Name == p4.TableDelivery {
@@ -86,7 +86,7 @@ func longest[V any](m map[netip.Prefix]V, a netip.Addr) (v V, ok bool) {
 
 // reaches reports whether a host's packet from one of its addresses passes its own switch.
 func (x isolationOf) reaches(port uint32, from, to netip.Addr) bool {
-	who, ok := longest(x.guard[uint64(port)], from)
+	who, ok := longest(x.admitted[uint64(port)], from)
 	if !ok {
 		return false
 	}
@@ -254,7 +254,7 @@ func TestIsolatedNumbersStay(t *testing.T) {
 		sw := hosts[0].Switch
 		n := network(net).WithIsolated(projects)
 		x := readIsolation(t, sw, n.Links(n.Inventory.Switch(sw)))
-		who, _ := longest(x.guard[uint64(hosts[0].AllPorts()[0])], hosts[0].Address)
+		who, _ := longest(x.admitted[uint64(hosts[0].AllPorts()[0])], hosts[0].Address)
 		return who
 	}
 	alone := numbers(one)
@@ -291,14 +291,14 @@ func TestDeliveries(t *testing.T) {
 			x := readIsolation(t, sw.Name, isolated.EVs(sw, a))
 			for _, at := range isolated.hostsOf[sw.Name] {
 				for _, h := range net.Inventory.Hosts {
-					verdict, judged := longest(x.ports[uint64(at.Way.Port)], h.Address)
-					want := h.Switch == sw.Name && h.AllPorts()[0] == at.Way.Port
+					verdict, judged := longest(x.ports[uint64(at.Hop.Port)], h.Address)
+					want := h.Switch == sw.Name && h.AllPorts()[0] == at.Hop.Port
 					if judged != mode.SRv6() || judged && verdict != want {
-						t.Errorf("%v: %s, port %d, to %s: %v (%v), want %v", mode, sw.Name, at.Way.Port, h.Name, verdict, judged, want)
+						t.Errorf("%v: %s, port %d, to %s: %v (%v), want %v", mode, sw.Name, at.Hop.Port, h.Name, verdict, judged, want)
 					}
 					for _, p := range h.Prefixes {
-						if verdict, _ := longest(x.ports[uint64(at.Way.Port)], p.Addr().Next()); mode.SRv6() && verdict != want {
-							t.Errorf("%v: %s, port %d, to %v: %v, want %v", mode, sw.Name, at.Way.Port, p, verdict, want)
+						if verdict, _ := longest(x.ports[uint64(at.Hop.Port)], p.Addr().Next()); mode.SRv6() && verdict != want {
+							t.Errorf("%v: %s, port %d, to %v: %v, want %v", mode, sw.Name, at.Hop.Port, p, verdict, want)
 						}
 					}
 				}

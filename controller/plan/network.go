@@ -39,7 +39,7 @@ type Located struct {
 	*inventory.Host
 	At      *inventory.Switch // nil: not in the inventory
 	Node    *topology.Node    // nil: the topology lacks the switch
-	Way     Hop
+	Hop     Hop
 	Ingress []uint32 // ports that it may answer on, ascending
 }
 
@@ -48,7 +48,7 @@ type Attachment struct {
 	*inventory.Host
 	MAC   packet.MAC
 	Ports []uint32
-	Way   Hop
+	Hop   Hop
 }
 
 // NewNetwork matches a topology with an inventory, neither of which may change
@@ -89,9 +89,9 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		for i := range hosts {
 			p := hosts[i].Ports[0]
 			behind[p]++
-			hosts[i].Way = Hop{Port: p, Neighbor: behind[p]<<9 | uint16(p)}
+			hosts[i].Hop = Hop{Port: p, Neighbor: behind[p]<<9 | uint16(p)}
 			if h := n.hosts[hosts[i].Address]; h.Host == hosts[i].Host && h.Switch == sw {
-				h.Way = hosts[i].Way
+				h.Hop = hosts[i].Hop
 			}
 		}
 	}
@@ -195,13 +195,13 @@ func (n *Network) Taken(a netip.Addr) (use string, taken bool) {
 	return "", false
 }
 
-// A Hop is a way out of a switch to a neighbor.
+// A Hop is where a switch sends packets: a port, and the neighbor behind it.
 type Hop struct {
 	Port     uint32
 	Neighbor uint16
 }
 
-// Hop returns the way out by a link of a switch; ok is false when the port is
+// Hop returns the next hop by a link of a switch; ok is false when the port is
 // unknown or the neighbor's MAC is.
 func (n *Network) Hop(sw *inventory.Switch, l *topology.Link) (Hop, bool) {
 	remote, known := n.names[l.Remote]
@@ -220,7 +220,7 @@ func HopTo(sw *inventory.Switch, l *topology.Link, remote *inventory.Switch) (Ho
 	return Hop{Port: port, Neighbor: uint16(port)}, true
 }
 
-// Hops returns the equal-cost ways from a switch towards a node, ordered by
+// Hops returns the equal-cost next hops from a switch towards a node, ordered by
 // port.
 func (n *Network) Hops(sw *inventory.Switch, toward *topology.Paths) []Hop {
 	node := n.nodes[sw.Name]
@@ -230,7 +230,7 @@ func (n *Network) Hops(sw *inventory.Switch, toward *topology.Paths) []Hop {
 	return n.HopsBy(sw, toward.Links(node.ID))
 }
 
-// HopsBy returns the ways out by links of a switch, ordered by port.
+// HopsBy returns the next hops by links of a switch, ordered by port.
 func (n *Network) HopsBy(sw *inventory.Switch, links []*topology.Link) []Hop {
 	var out []Hop
 	for _, l := range links {
@@ -299,7 +299,7 @@ func (n *Network) WithEdges(e Edges) *Network {
 // Edges returns what WithEdges has set.
 func (n *Network) Edges() Edges { return n.edges }
 
-// HopAt returns the way out of a switch by a port to a neighboring switch.
+// HopAt returns the next hop of a switch by a port to a neighboring switch.
 func (n *Network) HopAt(sw *inventory.Switch, p uint32) (Hop, bool) {
 	node := n.nodes[sw.Name]
 	if node == nil {
@@ -313,7 +313,7 @@ func (n *Network) HopAt(sw *inventory.Switch, p uint32) (Hop, bool) {
 	return Hop{}, false
 }
 
-// Behind returns the way to the host at a port that has a prefix.
+// Behind returns the next hop to the host at a port that has a prefix.
 func (n *Network) Behind(sw string, port uint32, p netip.Prefix) (Hop, bool) {
 	for _, h := range n.hostsOf[sw] {
 		if !slices.Contains(h.Ports, port) {
@@ -321,7 +321,7 @@ func (n *Network) Behind(sw string, port uint32, p netip.Prefix) (Hop, bool) {
 		}
 		for _, q := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if q.Bits() <= p.Bits() && q.Contains(p.Addr()) {
-				return Hop{Port: port, Neighbor: h.Way.Neighbor}, true
+				return Hop{Port: port, Neighbor: h.Hop.Neighbor}, true
 			}
 		}
 	}

@@ -21,8 +21,8 @@ func TestTenantRouteIsBehindItsPort(t *testing.T) {
 	h.Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:7::/48")}
 	n := network(net)
 	for prefix, want := range map[string]bool{"2001:db8:7::/48": true, "2001:db8:7:1::/64": true, "2001:db8:7::/47": false, "2001:db8::/32": false, "2001:db8:8::/48": false} {
-		if way, ok := n.Behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want || ok && way.Port != h.Port {
-			t.Errorf("%s: behind %+v, %v; want %v", prefix, way, ok, want)
+		if hopSet, ok := n.Behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want || ok && hopSet.Port != h.Port {
+			t.Errorf("%s: behind %+v, %v; want %v", prefix, hopSet, ok, want)
 		}
 	}
 	if _, ok := n.Behind(h.Switch, h.Port+50, h.Prefixes[0]); ok {

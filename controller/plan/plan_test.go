@@ -15,7 +15,7 @@ import (
 
 func network(n *sample.Net) *Network { return NewNetwork(n.Topology.Build(), &n.Inventory) }
 
-// TestHostsOnTwoPlanes: each plane's leaf has a way to a host, by its own port and to its own MAC,
+// TestHostsOnTwoPlanes: each plane's leaf has a next hop to a host, by its own port and to its own MAC,
 // and the leaf at the other end of the plane routes to that leaf.
 func TestHostsOnTwoPlanes(t *testing.T) {
 	net := sample.New().Switches("p1a", "p1s", "p1b", "p2a", "p2s", "p2b").
@@ -33,17 +33,17 @@ func TestHostsOnTwoPlanes(t *testing.T) {
 		}
 		return b.String()
 	}
-	way := func(port uint32, neighbor uint16) string {
+	hopSet := func(port uint32, neighbor uint16) string {
 		return fmt.Sprint(route(host(h.Address), Forward(Hop{port, neighbor})))
 	}
 	macs := func(id uint16, sw string, to inventory.MAC) string {
 		return fmt.Sprint(setMACs(id, packet.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to)))
 	}
 	for sw, want := range map[string][]string{
-		"p1a": {way(101, 1<<9|101), macs(1<<9|101, "p1a", h.MAC)},
-		"p2a": {way(44, 1<<9|44), macs(1<<9|44, "p2a", h.Planes[0].MAC)},
-		"p1b": {way(1, 1)},
-		"p2b": {way(1, 1)},
+		"p1a": {hopSet(101, 1<<9|101), macs(1<<9|101, "p1a", h.MAC)},
+		"p2a": {hopSet(44, 1<<9|44), macs(1<<9|44, "p2a", h.Planes[0].MAC)},
+		"p1b": {hopSet(1, 1)},
+		"p2b": {hopSet(1, 1)},
 	} {
 		got := base(sw)
 		for _, line := range want {

@@ -92,22 +92,22 @@ type routeWork struct {
 	// not below need not say so.
 	below []bool
 
-	self  int32
-	ways  *ways
-	first *topology.FirstHops
-	hops  [][]Hop    // by place in first.Sets
-	known []bool     // by place in first.Sets
-	sets  [][2]wayID // by place in first.Sets: ways that report that they lead up, and that do not
-	out   []entry.Entity
+	self    int32
+	hopSets *hopSets
+	first   *topology.FirstHops
+	hops    [][]Hop       // by place in first.Sets
+	known   []bool        // by place in first.Sets
+	sets    [][2]hopSetID // by place in first.Sets: sets that report that they lead up, and that do not
+	out     []entry.Entity
 }
 
 func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
-	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name], ways: newWays()}
+	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name], hopSets: newHopSets()}
 }
 
 // plan returns the routes to hosts of the switch, and those that choose finds in a
 // tree.
-func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []wayID, map[int32]wayID, func(*treeNode, wayID))) []entry.Entity {
+func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []hopSetID, map[int32]hopSetID, func(*treeNode, hopSetID))) []entry.Entity {
 	hosts := w.hosts(t)
 	if w.node == nil {
 		return w.out
@@ -116,26 +116,26 @@ func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []wayID, map[int3
 	w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
 	w.hops = make([][]Hop, len(w.first.Sets))
 	w.known = make([]bool, len(w.first.Sets))
-	w.sets = make([][2]wayID, len(w.first.Sets))
-	has := make([]wayID, len(t.destinations))
+	w.sets = make([][2]hopSetID, len(w.first.Sets))
+	has := make([]hopSetID, len(t.destinations))
 	for i := range t.destinations {
-		has[i] = w.way(&t.destinations[i])
+		has[i] = w.hopSet(&t.destinations[i])
 	}
-	groups, actions := w.ways.entities()
+	groups, actions := w.hopSets.entities()
 	w.out = append(w.out, groups...)
-	choose(t, has, hosts, func(n *treeNode, way wayID) {
-		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match, Action: actions[way]})
+	choose(t, has, hosts, func(n *treeNode, hopSet hopSetID) {
+		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match, Action: actions[hopSet]})
 	})
 	return w.out
 }
 
-// hosts emits the routes to the hosts of the switch, and returns the ways of those
+// hosts emits the routes to the hosts of the switch, and returns the sets of those
 // that the tree has, by place.
-func (w *routeWork) hosts(t *routeTree) map[int32]wayID {
-	in := make(map[int32]wayID)
+func (w *routeWork) hosts(t *routeTree) map[int32]hopSetID {
+	in := make(map[int32]hopSetID)
 	routed := make(map[netip.Prefix]bool)
 	for _, h := range w.n.hostsOf[w.sw.Name] {
-		_, outside := w.n.edges[w.sw.Name][h.Way.Port]
+		_, outside := w.n.edges[w.sw.Name][h.Hop.Port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if p = p.Masked(); routed[p] {
 				continue
@@ -144,41 +144,41 @@ func (w *routeWork) hosts(t *routeTree) map[int32]wayID {
 			if outside { // a tenant's host is reached in the tenant's VRF
 				continue
 			}
-			w.out = append(w.out, route(p, Forward(h.Way)))
+			w.out = append(w.out, route(p, Forward(h.Hop)))
 			if place, ok := t.places[p]; ok {
-				in[place] = w.ways.id([]Hop{h.Way}, false)
+				in[place] = w.hopSets.id([]Hop{h.Hop}, false)
 			}
 		}
 	}
 	return in
 }
 
-// way returns the way to the nearest origins of a destination, noWay when the
+// hopSet returns the next hops to the nearest origins of a destination, noHops when the
 // switch is one of them.
-func (w *routeWork) way(d *destination) wayID {
+func (w *routeWork) hopSet(d *destination) hopSetID {
 	up := w.below != nil
 	for _, o := range d.origins {
 		if o.place == w.self {
-			return noWay
+			return noHops
 		}
 		up = up && !w.below[o.place]
 	}
 	if len(d.origins) != 1 {
-		return w.ways.id(w.nearest(d), up)
+		return w.hopSets.id(w.nearest(d), up)
 	}
 	set := w.first.Of[d.origins[0].place]
 	hops := w.toward(set)
-	way := &w.sets[set][0]
+	hopSet := &w.sets[set][0]
 	if up {
-		way = &w.sets[set][1]
+		hopSet = &w.sets[set][1]
 	}
-	if *way == noWay {
-		*way = w.ways.id(hops, up)
+	if *hopSet == noHops {
+		*hopSet = w.hopSets.id(hops, up)
 	}
-	return *way
+	return *hopSet
 }
 
-// toward returns the usable ways out by a set of first links.
+// toward returns the usable next hops by a set of first links.
 func (w *routeWork) toward(set int32) []Hop {
 	if !w.known[set] {
 		w.known[set] = true
@@ -187,8 +187,8 @@ func (w *routeWork) toward(set int32) []Hop {
 	return w.hops[set]
 }
 
-// nearest returns the ways to the nearest of several origins, none of which is
-// the switch. It has no way where those to the nearest are unusable: by ways to
+// nearest returns the next hops to the nearest of several origins, none of which is
+// the switch. It has none where those to the nearest are unusable: by paths to
 // another one, packets would come back from switches for which that is farther.
 func (w *routeWork) nearest(d *destination) []Hop {
 	best := uint64(math.MaxUint64)

@@ -16,22 +16,22 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A forwarding table says by prefix by which ways packets leave: "" for none.
+// A forwarding table says by prefix by which hops packets leave: "" for none.
 type forwardingTable map[netip.Prefix]string
 
 // lookup returns what the longest prefix says, "" when there is none.
 func (f forwardingTable) lookup(a netip.Addr) string {
 	for length := a.BitLen(); length >= 0; length-- {
 		p, _ := a.Prefix(length)
-		if way, ok := f[p]; ok {
-			return way
+		if hopSet, ok := f[p]; ok {
+			return hopSet
 		}
 	}
 	return ""
 }
 
-// waysText writes ways out of a switch.
-func waysText(hops []Hop, up bool) string {
+// hopSetsText writes next hops of a switch.
+func hopSetsText(hops []Hop, up bool) string {
 	var parts []string
 	for _, h := range hops {
 		parts = append(parts, fmt.Sprintf("%d/%d", h.Port, h.Neighbor))
@@ -76,12 +76,12 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 			group := groups[value(e.Action.Arg("group"))]
 			switch e.Action.Name {
 			case p4.ActionForward:
-				table[p] = waysText([]Hop{hopOf(e.Action)}, false)
+				table[p] = hopSetsText([]Hop{hopOf(e.Action)}, false)
 			case p4.ActionEcmpGroup, p4.ActionForwardUp:
 				if len(group) == 0 {
 					t.Errorf("no group behind %s", e)
 				}
-				table[p] = waysText(group, e.Action.Name == p4.ActionForwardUp)
+				table[p] = hopSetsText(group, e.Action.Name == p4.ActionForwardUp)
 			case p4.ActionDropNoRoute:
 				table[p] = ""
 			default:
@@ -121,10 +121,10 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 	table := forwardingTable{}
 	here := map[netip.Prefix]bool{}
 	for _, h := range n.hostsOf[sw.Name] {
-		_, outside := n.edges[sw.Name][h.Way.Port]
+		_, outside := n.edges[sw.Name][h.Hop.Port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			if !here[p] && !outside {
-				table[p] = waysText([]Hop{h.Way}, false)
+				table[p] = hopSetsText([]Hop{h.Hop}, false)
 			}
 			here[p] = true
 		}
@@ -139,7 +139,7 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 	}
 	self := n.nodes[sw.Name]
 	for p, from := range origins {
-		best, reached, ways, own, up := uint64(0), false, []Hop(nil), here[p], below != nil
+		best, reached, hopSets, own, up := uint64(0), false, []Hop(nil), here[p], below != nil
 		for _, o := range from {
 			own = own || o.id == self.ID
 			up = up && !below[o.id]
@@ -153,13 +153,13 @@ func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.
 			}
 			switch cost += uint64(o.metric); {
 			case !reached || cost < best:
-				reached, best, ways = true, cost, n.Hops(sw, paths)
+				reached, best, hopSets = true, cost, n.Hops(sw, paths)
 			case cost == best:
-				ways = append(slices.Clone(ways), n.Hops(sw, paths)...)
+				hopSets = append(slices.Clone(hopSets), n.Hops(sw, paths)...)
 			}
 		}
-		if ways = sortHops(slices.Clone(ways)); !own && len(ways) > 0 {
-			table[p] = waysText(ways, up)
+		if hopSets = sortHops(slices.Clone(hopSets)); !own && len(hopSets) > 0 {
+			table[p] = hopSetsText(hopSets, up)
 		}
 	}
 	return table
@@ -234,7 +234,7 @@ func compareTables(t *testing.T, n *Network, rng *rand.Rand, plan func(*inventor
 	return p
 }
 
-// ends checks that a packet to an address cannot circulate, whatever ways it takes.
+// ends checks that a packet to an address cannot circulate, whatever paths it takes.
 func ends(t *testing.T, n *Network, tables map[string]forwardingTable, a netip.Addr) {
 	t.Helper()
 	const under, done = 1, 2
@@ -248,10 +248,10 @@ func ends(t *testing.T, n *Network, tables map[string]forwardingTable, a netip.A
 			return
 		}
 		state[name] = under
-		sw, way := n.switches[name], tables[name].lookup(a)
+		sw, hopSet := n.switches[name], tables[name].lookup(a)
 		for _, l := range n.Snapshot.LinksFrom(n.nodes[name].ID) {
 			h, ok := n.Hop(sw, l)
-			if ok && slices.Contains(strings.Fields(way), waysText([]Hop{h}, false)) {
+			if ok && slices.Contains(strings.Fields(hopSet), hopSetsText([]Hop{h}, false)) {
 				visit(n.names[l.Remote])
 			}
 		}
@@ -468,8 +468,8 @@ func TestNoRouteBetweenBlocks(t *testing.T) {
 		for _, a := range []string{
 			"2001:db8::8000", "2001:db8:1::8001", "2001:db8:0:8000::", "2001:db8:ffff::", "2001:db9::", "fc00:1::", "fd00::", "::1", "4400::", "4800::", "6080::", "6200::", "ff02::1",
 		} {
-			if way := table.lookup(netip.MustParseAddr(a)); way != "" {
-				t.Errorf("%s: %s by %q, want no way", sw.Name, a, way)
+			if hopSet := table.lookup(netip.MustParseAddr(a)); hopSet != "" {
+				t.Errorf("%s: %s by %q, want no way", sw.Name, a, hopSet)
 			}
 		}
 	}

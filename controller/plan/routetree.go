@@ -46,7 +46,7 @@ type treeNode struct {
 	// cover is the longest destination that contains this prefix, the one with
 	// this prefix left out, or none.
 	cover int32
-	// like is the destination whose way is that of what is in this prefix and in
+	// like is the destination whose next hops are those of what is in this prefix and in
 	// no longer one of the tree, or none.
 	like int32
 	// full: destinations have all addresses below.
@@ -159,52 +159,52 @@ func routeMatch(p netip.Prefix) []entry.Match {
 	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)), entry.LPM("dst_addr", p)).Match
 }
 
-// A wayID numbers what a switch does with packets, in its [ways].
-type wayID = int32
+// A hopSetID numbers what a switch does with packets, in its [hopSets].
+type hopSetID = int32
 
-// noWay drops packets for want of a route.
-const noWay wayID = 0
+// noHops drops packets for want of a route.
+const noHops hopSetID = 0
 
 // aggregate calls emit for each entry of the tree that a switch needs to give
-// every destination its way. has is its way by destination, noWay where the
+// every destination its next hops. has are these by destination, noHops where the
 // switch has none of its own: then that of the destination that contains it
-// counts. hosts has, by place, the ways of prefixes for which the switch has
+// counts. hosts has, by place, the sets of prefixes for which the switch has
 // entries already.
-func (t *routeTree) aggregate(has []wayID, hosts map[int32]wayID, emit func(*treeNode, wayID)) {
-	below := make([]wayID, len(t.destinations)) // of what is in none that is longer
+func (t *routeTree) aggregate(has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID)) {
+	below := make([]hopSetID, len(t.destinations)) // of what is in none that is longer
 	for d, place := range t.at {
 		below[d] = has[d]
-		if c := t.nodes[place].cover; below[d] == noWay && c != none {
+		if c := t.nodes[place].cover; below[d] == noHops && c != none {
 			below[d] = below[c]
 		}
 		if w, ok := hosts[place]; ok {
 			below[d] = w
 		}
 	}
-	way := make([]wayID, len(t.nodes))
+	hopSet := make([]hopSetID, len(t.nodes))
 	for i := range t.nodes {
 		n := &t.nodes[i]
 		if n.like != none && n.like != n.cover {
-			way[i] = has[n.like]
+			hopSet[i] = has[n.like]
 		}
-		if way[i] == noWay && n.cover != none {
-			way[i] = below[n.cover]
+		if hopSet[i] == noHops && n.cover != none {
+			hopSet[i] = below[n.cover]
 		}
 		if w, ok := hosts[int32(i)]; ok {
-			way[i] = w
+			hopSet[i] = w
 			continue
 		}
-		if above := n.parent; above == none && way[i] != noWay || above != none && way[i] != way[above] {
-			emit(n, way[i])
+		if above := n.parent; above == none && hopSet[i] != noHops || above != none && hopSet[i] != hopSet[above] {
+			emit(n, hopSet[i])
 		}
 	}
 }
 
-// each calls emit for each destination to which a switch has a way of its own,
+// each calls emit for each destination to which a switch has next hops of its own,
 // and for which it has no entry already.
-func (t *routeTree) each(has []wayID, hosts map[int32]wayID, emit func(*treeNode, wayID)) {
+func (t *routeTree) each(has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID)) {
 	for d, place := range t.at {
-		if _, ok := hosts[place]; !ok && has[d] != noWay {
+		if _, ok := hosts[place]; !ok && has[d] != noHops {
 			emit(&t.nodes[place], has[d])
 		}
 	}

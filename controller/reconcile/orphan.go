@@ -127,7 +127,7 @@ func (r *reconciler) findOrphans(d *device) {
 	}
 	was := maps.Clone(l.orphans[d.name])
 	for o, u := range d.units {
-		if !r.cfg.Guarded(o) {
+		if !r.cfg.Intended(o) {
 			continue
 		}
 		known, claimed := was[o], l.claimed(d.name, o)
@@ -165,7 +165,7 @@ func (r *reconciler) settleClaim(d *device, o Owner, u *unit) {
 			r.ledger.drop(d.name, k)
 		}
 	}
-	if !r.cfg.Guarded(o) {
+	if !r.cfg.Intended(o) {
 		return
 	}
 	if len(u.want) > 0 {

@@ -28,10 +28,10 @@ type Config struct {
 	// Keeps reports whether an entity that no one wants stays for now. It is asked
 	// again when what any owner wants of the switch has changed.
 	Keeps func(sw string, o Owner, e entry.Entity) bool
-	// Guarded reports whether what a switch holds for an owner, and nobody is known to have
+	// Intended reports whether what a switch holds for an owner, and nobody is known to have
 	// wanted there, is an orphan that stays. Of other owners it is removed.
-	Guarded func(o Owner) bool
-	// Object names whose entities those of a guarded owner are: "group g".
+	Intended func(o Owner) bool
+	// Object names whose entities those of an owner of Intended are: "group g".
 	Object func(o Owner) string
 	// Start is the wall-clock time at which the time given to Tick is 0.
 	Start time.Time
@@ -132,4 +132,4 @@ func (r *reconciler) task(d *device) (Task, bool) {
 }
 
 // held reports whether a unit waits for the store.
-func (r *reconciler) held(o Owner, u *unit) bool { return u.hold > r.kept && r.cfg.Guarded(o) }
+func (r *reconciler) held(o Owner, u *unit) bool { return u.hold > r.kept && r.cfg.Intended(o) }

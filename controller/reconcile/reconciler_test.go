@@ -21,22 +21,22 @@ type bed struct {
 	t      *testing.T
 	frozen map[reconcile.Owner]bool
 	// guarded are the owners of which unexplained entities stay.
-	guarded map[reconcile.Owner]bool
-	keeps   func(entry.Entity) bool
+	intended map[reconcile.Owner]bool
+	keeps    func(entry.Entity) bool
 }
 
 func newBed(t *testing.T, holds ...uint32) *bed {
-	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), guarded: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
+	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), intended: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
 	number := func(e entry.Entity) int { return int(e.(entry.Multicast).ID) }
 	var err error
 	b.Want, b.State, b.Events, err = reconcile.New(reconcile.Config{
-		Owner:   func(e entry.Entity) reconcile.Owner { return reconcile.Owner(number(e) / 100) },
-		Rank:    func(e entry.Entity) int { return number(e) % 100 },
-		Frozen:  func(_ string, o reconcile.Owner) bool { return b.frozen[o] },
-		Keeps:   func(_ string, _ reconcile.Owner, e entry.Entity) bool { return b.keeps(e) },
-		Guarded: func(o reconcile.Owner) bool { return b.guarded[o] },
-		Object:  func(o reconcile.Owner) string { return fmt.Sprintf("owner %d", o) },
-		Start:   time.Unix(1e9, 0),
+		Owner:    func(e entry.Entity) reconcile.Owner { return reconcile.Owner(number(e) / 100) },
+		Rank:     func(e entry.Entity) int { return number(e) % 100 },
+		Frozen:   func(_ string, o reconcile.Owner) bool { return b.frozen[o] },
+		Keeps:    func(_ string, _ reconcile.Owner, e entry.Entity) bool { return b.keeps(e) },
+		Intended: func(o reconcile.Owner) bool { return b.intended[o] },
+		Object:   func(o reconcile.Owner) string { return fmt.Sprintf("owner %d", o) },
+		Start:    time.Unix(1e9, 0),
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestWantedByAnother(t *testing.T) {
 // the decision, and nothing is removed meanwhile; what others want is.
 func TestWaitsForTheStore(t *testing.T) {
 	b := newBed(t, 301)
-	b.guarded[1] = true
+	b.intended[1] = true
 	tasks := func(n, kept uint64) string {
 		b.Diff(func(string, reconcile.Owner) {})
 		var out []string

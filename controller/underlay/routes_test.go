@@ -62,11 +62,11 @@ type routedSwitch struct {
 func newRoutedSwitch(t *testing.T, rng *rand.Rand, name string, holds []entry.Entity, settling bool) *routedSwitch {
 	s := &routedSwitch{t: t, rng: rng, name: name, frozen: settling, holds: map[entry.Key]entry.Entity{}}
 	want, _, events, err := reconcile.New(reconcile.Config{
-		Owner:   func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
-		Rank:    plan.Rank,
-		Frozen:  func(string, reconcile.Owner) bool { return s.frozen },
-		Keeps:   func(string, reconcile.Owner, entry.Entity) bool { return false },
-		Guarded: func(reconcile.Owner) bool { return false },
+		Owner:    func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
+		Rank:     plan.Rank,
+		Frozen:   func(string, reconcile.Owner) bool { return s.frozen },
+		Keeps:    func(string, reconcile.Owner, entry.Entity) bool { return false },
+		Intended: func(reconcile.Owner) bool { return false },
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -352,7 +352,7 @@ func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 // maxJoined bounds the primitives joined into one step.
 const maxJoined = 64
 
-// table makes the ways on from a table: one for each action, with what is
+// table makes the successors of a table: one for each action, with what is
 // known after it.
 func (s *specialiser) table(t *matchTable, facts []fact) tableStep {
 	facts = s.after(facts, t.effects)
@@ -414,7 +414,7 @@ func (g *graph) arrange(code [][]instr) {
 	}
 	var order []int32
 	var visit func(i int32)
-	ways := func(s *step, f func(*int32)) {
+	successors := func(s *step, f func(*int32)) {
 		switch s.kind {
 		case stepCode:
 			f(&s.yes)
@@ -439,7 +439,7 @@ func (g *graph) arrange(code [][]instr) {
 		}
 		to[i] = int32(len(order))
 		order = append(order, i)
-		ways(&g.steps[i], func(w *int32) { visit(*w) })
+		successors(&g.steps[i], func(w *int32) { visit(*w) })
 	}
 	visit(g.fresh)
 	visit(g.start)
@@ -448,7 +448,7 @@ func (g *graph) arrange(code [][]instr) {
 	next := make([]int32, 0, len(order)) // of all tables
 	for _, i := range order {
 		s := g.steps[i]
-		ways(&s, func(w *int32) {
+		successors(&s, func(w *int32) {
 			if *w >= 0 {
 				*w = to[*w]
 			}

@@ -366,11 +366,11 @@ func (s *Server) produce(ctx context.Context, d *served, req *p4v1.ReadRequest, 
 	if err := out.turn(ctx); err != nil {
 		return readError(ctx)
 	}
-	for _, gate := range []*semaphore.Weighted{out.client.Reads, s.reads} {
-		if err := gate.Acquire(ctx, 1); err != nil {
+	for _, limit := range []*semaphore.Weighted{out.client.Reads, s.reads} {
+		if err := limit.Acquire(ctx, 1); err != nil {
 			return readError(ctx)
 		}
-		defer gate.Release(1)
+		defer limit.Release(1)
 	}
 	err := d.read(ctx, req, func(r *p4v1.ReadResponse, octets int) error {
 		m := new(grpc.PreparedMsg)

@@ -131,9 +131,9 @@ func sackSignal(s *packet.SETH) Signal {
 // feedback passes the signal on a packet to the sprayer if the answer has the entropy value of the
 // transmission that it answers: the first one, or with rtx the last one.
 func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s Signal) {
-	w := rec.firstWay
+	w := rec.firstBy
 	if rtx {
-		w = rec.lastWay
+		w = rec.lastBy
 	}
 	if w.ev != ev {
 		q.counters.EVMismatch++
@@ -152,7 +152,7 @@ func (q *QP) roundTrip(now time.Duration, ts uint16, rec *record, ev packet.EV,
 	case rec == nil:
 		return 0, false
 	case unit == 0:
-		if rec.sends > 2 || rec.sends == 2 && !rtx || rec.lastWay.ev != ev {
+		if rec.sends > 2 || rec.sends == 2 && !rtx || rec.lastBy.ev != ev {
 			return 0, false
 		}
 		return now - rec.sentAt - q.remoteService(ts), true
@@ -228,7 +228,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	}
 	rec.retries, rec.expired = 0, 0
 	if tell && rec.sends == 1 {
-		q.cfg.Sprayer.Feedback(now, rec.lastWay.id, SignalArrived)
+		q.cfg.Sprayer.Feedback(now, rec.lastBy.id, SignalArrived)
 	}
 }
 
@@ -327,7 +327,7 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	// A NACK on an earlier transmission of a packet that was sent again since says nothing of the
 	// later one.
 	if rec != nil && rec.state == flying && q.outstanding(n.PSN) &&
-		(rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastWay.ev) {
+		(rec.sends == 1 || p.BTH.Retransmission && n.Entropy == rec.lastBy.ev) {
 		if !q.cfg.retriesLeft(rec.retries) {
 			q.failAt(now, n.PSN, verbs.StatusRetryExceeded)
 			return 0, true

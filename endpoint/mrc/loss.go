@@ -103,7 +103,7 @@ func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
 	if timeout {
 		signal = SignalTimeout
 	}
-	q.cfg.Sprayer.Feedback(now, rec.lastWay.id, signal)
+	q.cfg.Sprayer.Feedback(now, rec.lastBy.id, signal)
 	q.context.OnLoss(Loss{Now: now, Size: int(rec.size), InFlight: q.context.InFlight(),
 		Timeout: timeout})
 }

@@ -147,9 +147,9 @@ func TestUnknownIsNotLost(t *testing.T) {
 	}
 }
 
-// TestSentAgainAndUnderWay: what was received above a packet before it was sent again says nothing
+// TestSentAgainInFlight: what was received above a packet before it was sent again says nothing
 // of the second time.
-func TestSentAgainAndUnderWay(t *testing.T) {
+func TestSentAgainInFlight(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.Congestion = FixedWindow(20 * 350) })
 	s.write(200)
 	out := s.settle(10 * time.Microsecond)

@@ -20,7 +20,7 @@ type probes struct {
 type probe struct {
 	used     bool
 	id       uint16
-	way      way
+	sentBy   sentBy
 	sentAt   time.Duration
 	deadline time.Duration
 }
@@ -58,7 +58,7 @@ func (p *probes) lose(now time.Duration, q *QP, slot *probe) {
 	slot.used = false
 	p.waiting--
 	q.counters.ProbesLost++
-	q.cfg.Sprayer.Feedback(now, slot.way.id, SignalProbeLost)
+	q.cfg.Sprayer.Feedback(now, slot.sentBy.id, SignalProbeLost)
 }
 
 func (p *probes) expire(now time.Duration, q *QP) {
@@ -127,7 +127,7 @@ func (q *QP) sendProbe(now time.Duration, free packet.PortMask) bool {
 
 func (q *QP) transmitProbe(now time.Duration, path Path) {
 	slot := q.probes.take(now, q)
-	slot.way = way{path.ID, path.EV}
+	slot.sentBy = sentBy{path.ID, path.EV}
 	q.counters.ProbesSent++
 	bth := packet.MRCBTH{Opcode: packet.OpMRCProbe, PKey: q.host.cfg.ControlPKey,
 		DestQPN: q.cfg.RemoteQPN}
@@ -151,7 +151,7 @@ func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16,
 		if !p.used || p.id != s.ProbeID() {
 			continue
 		}
-		if p.way.ev != s.Entropy {
+		if p.sentBy.ev != s.Entropy {
 			q.counters.EVMismatch++
 			return 0, false
 		}
@@ -164,7 +164,7 @@ func (q *QP) answered(now time.Duration, s *packet.SETH, ts uint16,
 		} else {
 			info.RTT = now - p.sentAt - q.remoteService(ts)
 		}
-		q.cfg.Sprayer.Feedback(now, p.way.id, sackSignal(s))
+		q.cfg.Sprayer.Feedback(now, p.sentBy.id, sackSignal(s))
 		return p.sentAt, true
 	}
 	q.counters.ProbesUnknown++

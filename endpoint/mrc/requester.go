@@ -97,14 +97,14 @@ type record struct {
 	expired int    // timeouts since the timer was last set to its linear value
 	retries int    // timeouts and NACKs
 
-	firstWay, lastWay    way
+	firstBy, lastBy      sentBy
 	firstSentAt, againAt time.Duration // for the first time, and for the second
 	sentAt               time.Duration // for the last time
 	deadline             time.Duration
 }
 
-// way is the path of a packet sent.
-type way struct {
+// sentBy is the path of a packet sent.
+type sentBy struct {
 	id PathID
 	ev packet.EV
 }
@@ -276,10 +276,10 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 		q.lost--
 	}
 	rec.size, rec.sentAt, rec.cwnd, rec.before = int32(size), now, q.context.Window(), q.next
-	rec.lastWay = way{path.ID, path.EV}
+	rec.lastBy = sentBy{path.ID, path.EV}
 	switch rec.sends {
 	case 0:
-		rec.firstWay, rec.firstSentAt = rec.lastWay, now
+		rec.firstBy, rec.firstSentAt = rec.lastBy, now
 		q.waiting += size
 	case 1:
 		rec.againAt = now

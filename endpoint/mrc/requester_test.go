@@ -103,7 +103,7 @@ func TestPortAndClassesAreConfigurable(t *testing.T) {
 		out[1].NETH.Reason != packet.NACKTrimmedLastHop || packet.DSCP(out[0].IPv6.TrafficClass) != 6 {
 		t.Errorf("answers %+v", out)
 	}
-	s.give(nackPacket(100, s.qp.record(100).lastWay.ev, packet.NACKTrimmed))
+	s.give(nackPacket(100, s.qp.record(100).lastBy.ev, packet.NACKTrimmed))
 	if out := s.settle(time.Microsecond); len(out) != 1 || packet.DSCP(out[0].IPv6.TrafficClass) != 3 {
 		t.Errorf("sent again %+v", out)
 	}

@@ -95,7 +95,7 @@ func (q *QP) transportACK(now time.Duration, psn uint32, syndrome packet.Syndrom
 	q.host.transmit(now, path.Port)
 }
 
-// controlPath is the way of an answer, which does not wait: without a path it is dropped and
+// controlPath is the path of an answer, which does not wait: without a path it is dropped and
 // counted. It goes back by the port that the packet answered came by, if there is a path by it:
 // that plane leads to the peer now (§7.5.2.1).
 func (q *QP) controlPath(now time.Duration) (Path, bool) {

@@ -64,7 +64,7 @@ type Path struct {
 // Route is the outer IPv6 header that takes a packet along a path (OCP MRC 1.0, §9.2).
 type Route struct {
 	Dst netip.Addr  // destination of the outer header: a uSID container
-	SRH *packet.SRH // the rest of the way, at most one; nil for none
+	SRH *packet.SRH // the rest of the path, at most one; nil for none
 }
 
 // Signal is the outcome of a packet.

@@ -256,7 +256,7 @@ func TestTimerStartsAgain(t *testing.T) {
 		}
 		switch how {
 		case "NACK":
-			n := nackPacket(100, s.qp.record(100).lastWay.ev, packet.NACKTrimmed)
+			n := nackPacket(100, s.qp.record(100).lastBy.ev, packet.NACKTrimmed)
 			n.BTH.Retransmission = true
 			s.give(n)
 		case "SACKs":
@@ -265,7 +265,7 @@ func TestTimerStartsAgain(t *testing.T) {
 			for psn := uint32(112); s.qp.Counters().SACKLosses == 0 && psn < 170; psn++ {
 				s.settle(time.Microsecond)
 				rcvd += 376
-				a := sackPacket(99, psn, s.qp.record(psn).lastWay.ev, rcvd)
+				a := sackPacket(99, psn, s.qp.record(psn).lastBy.ev, rcvd)
 				a.SETH.SACKOffset, a.SETH.SACKBitmap = 2, 1<<(psn-100)-1
 				a.SETH.SetNSCC(packet.NSCC{OOOCount: uint16(psn - 100),
 					RcvdBytes: packet.RcvdBytes(uint64(rcvd))})

@@ -66,12 +66,12 @@ func (x *transfer) finish(t *testing.T) {
 // seen counts packets by sender, port and entropy value.
 type seen map[string]int
 
-func way(from int, p *packet.MRC, port int) string {
+func lane(from int, p *packet.MRC, port int) string {
 	return fmt.Sprintf("%d %#08x@%d", from, uint32(p.EV()), port)
 }
 
 func (s seen) note(_ time.Duration, from int, p *packet.MRC, port int) bool {
-	s[way(from, p, port)]++
+	s[lane(from, p, port)]++
 	return false
 }
 
@@ -93,14 +93,14 @@ func TestProfiles(t *testing.T) {
 	for i := range 4 {
 		want[fmt.Sprintf("1 %#08x@%d", uint32(i+1)<<16, i%2+1)] = true
 	}
-	for way := range want {
-		if packets[way] == 0 {
-			t.Errorf("nothing sent by %s", way)
+	for lane := range want {
+		if packets[lane] == 0 {
+			t.Errorf("nothing sent by %s", lane)
 		}
 	}
-	for way, n := range packets {
-		if !want[way] {
-			t.Errorf("%d packets by %s", n, way)
+	for lane, n := range packets {
+		if !want[lane] {
+			t.Errorf("%d packets by %s", n, lane)
 		}
 	}
 	sum := uint64(0)
@@ -137,8 +137,8 @@ func TestLongestPrefix(t *testing.T) {
 		clear(packets)
 		write(t, f, 0, 1, qp, 100_000).finish(t)
 		for j := range 2 {
-			if way := fmt.Sprintf("0 %#08x@%d", uint32(10*want+j+1)<<16, j+1); packets[way] == 0 {
-				t.Errorf("nothing sent by %s of profile %d: %v", way, want, packets)
+			if lane := fmt.Sprintf("0 %#08x@%d", uint32(10*want+j+1)<<16, j+1); packets[lane] == 0 {
+				t.Errorf("nothing sent by %s of profile %d: %v", lane, want, packets)
 			}
 		}
 		for i, p := range profiles {
@@ -227,7 +227,7 @@ func TestDenial(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var denied [2]map[string]bool
 	f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
-		if w := way(from, p, port); denied[from][w] {
+		if w := lane(from, p, port); denied[from][w] {
 			t.Errorf("%v: %v sent by %s", f.Now(), p.BTH.Opcode, w)
 		}
 		return rng.IntN(100) == 0

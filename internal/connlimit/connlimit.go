@@ -81,7 +81,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // admit makes room for a connection. It closes it and returns nil where there is none.
 func (l *Listener) admit(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, gate: l, from: clientOf(conn.RemoteAddr())}
+	c := &Conn{Conn: conn, listener: l, from: clientOf(conn.RemoteAddr())}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	from := l.clients[c.from]
@@ -147,8 +147,8 @@ func (l *Listener) Open() (all, strangers int) {
 // Conn is a connection that a [Listener] accepted.
 type Conn struct {
 	net.Conn
-	gate *Listener
-	from netip.Prefix
+	listener *Listener
+	from     netip.Prefix
 
 	// gate.mu guards the fields below it.
 	gone                 bool
@@ -175,7 +175,7 @@ func (c *Conn) Trust() {
 	if c == nil {
 		return
 	}
-	l := c.gate
+	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.gone || c.place == nil {
@@ -208,7 +208,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 // use notes that octets have moved.
 func (c *Conn) use() {
 	now := time.Now()
-	l := c.gate
+	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.gone || c.place == nil || now.Sub(c.used) < resolution {
@@ -221,9 +221,9 @@ func (c *Conn) use() {
 
 // Close implements [net.Conn].
 func (c *Conn) Close() error {
-	c.gate.mu.Lock()
-	c.gate.remove(c)
-	c.gate.mu.Unlock()
+	c.listener.mu.Lock()
+	c.listener.remove(c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 

@@ -70,8 +70,8 @@ func (w *bed) dial(addr string) *Conn {
 }
 
 func open(c *Conn) bool {
-	c.gate.mu.Lock()
-	defer c.gate.mu.Unlock()
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
 	return !c.gone
 }
 

@@ -50,20 +50,20 @@ func (s *Server) since(after int64) (<-chan struct{}, error) {
 	return s.forgotten, nil
 }
 
-// Client returns one process's way to the store.
+// Client returns one process's access to the store.
 func (s *Server) Client() *Client {
 	c := &Client{server: s}
-	c.Store = way{client: c}
+	c.Store = handle{client: c}
 	return c
 }
 
-// Client is one process's way to the store. It is a [store.Shared].
+// Client is one process's access to the store. It is a [store.Shared].
 type Client struct {
 	store.Store
 	server *Server
 
 	mu sync.Mutex
-	// cut is closed when the way works again; nil: it works.
+	// cut is closed when it works again; nil: it works.
 	cut chan struct{}
 	// delay is how long each call takes.
 	delay time.Duration
@@ -103,7 +103,7 @@ func (c *Client) watchable(ctx context.Context, forgotten <-chan struct{}) bool 
 	return false
 }
 
-// Cut takes the way away: calls wait for it, or for the end of their context.
+// Cut takes the access away: calls wait for it, or for the end of their context.
 func (c *Client) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,25 +197,25 @@ func (c *Client) Yield(context.Context) error {
 
 // Guarded implements [store.Shared].
 func (c *Client) Guarded(key string, revision int64) store.Store {
-	return way{client: c, key: key, revision: revision}
+	return handle{client: c, key: key, revision: revision}
 }
 
-// way is the store by way of a client; without a key its writes are not guarded.
-type way struct {
+// handle is the store by a client; without a key its writes are not guarded.
+type handle struct {
 	client   *Client
 	key      string
 	revision int64
 	lease    *tenancy
 }
 
-func (g way) Get(ctx context.Context, key string) (store.Record, error) {
+func (g handle) Get(ctx context.Context, key string) (store.Record, error) {
 	if err := g.client.pass(ctx); err != nil {
 		return store.Record{}, err
 	}
 	return g.client.server.records.Get(ctx, key)
 }
 
-func (g way) List(ctx context.Context, prefix string) ([]store.Record, int64, error) {
+func (g handle) List(ctx context.Context, prefix string) ([]store.Record, int64, error) {
 	if err := g.client.pass(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -229,7 +229,7 @@ type outcome struct {
 }
 
 // write carries out a write, which reaches the store whether or not its caller still waits.
-func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) (int64,
+func (g handle) write(ctx context.Context, do func(context.Context, *store.Memory) (int64,
 	error)) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -247,7 +247,7 @@ func (g way) write(ctx context.Context, do func(context.Context, *store.Memory) 
 	}
 }
 
-func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory) (int64,
+func (g handle) arrive(ctx context.Context, do func(context.Context, *store.Memory) (int64,
 	error)) (int64, error) {
 	if err := g.client.pass(ctx); err != nil {
 		return 0, err
@@ -271,13 +271,13 @@ func (g way) arrive(ctx context.Context, do func(context.Context, *store.Memory)
 	return revision, g.client.answered()
 }
 
-func (g way) wrote(key string) {
+func (g handle) wrote(key string) {
 	if f := g.client.server.Wrote; f != nil {
 		f(key)
 	}
 }
 
-func (g way) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
+func (g handle) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
 	return g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
 		revision, err := m.Put(ctx, key, value, expect)
 		if err == nil {
@@ -290,7 +290,7 @@ func (g way) Put(ctx context.Context, key string, value []byte, expect int64) (i
 	})
 }
 
-func (g way) Delete(ctx context.Context, key string, expect int64) (int64, error) {
+func (g handle) Delete(ctx context.Context, key string, expect int64) (int64, error) {
 	return g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
 		revision, err := m.Delete(ctx, key, expect)
 		if err == nil {
@@ -300,7 +300,7 @@ func (g way) Delete(ctx context.Context, key string, expect int64) (int64, error
 	})
 }
 
-func (g way) Apply(ctx context.Context, ops []store.Op) error {
+func (g handle) Apply(ctx context.Context, ops []store.Op) error {
 	_, err := g.write(ctx, func(ctx context.Context, m *store.Memory) (int64, error) {
 		for _, op := range ops {
 			g.wrote(op.Key)
@@ -310,9 +310,9 @@ func (g way) Apply(ctx context.Context, ops []store.Op) error {
 	return err
 }
 
-func (way) Writable() error { return nil }
+func (handle) Writable() error { return nil }
 
-func (g way) Watch(ctx context.Context, prefix string, after int64) (<-chan store.Event, error) {
+func (g handle) Watch(ctx context.Context, prefix string, after int64) (<-chan store.Event, error) {
 	if err := g.client.pass(ctx); err != nil {
 		return nil, err
 	}
@@ -429,7 +429,7 @@ func (l *tenancy) renew() {
 }
 
 func (l *tenancy) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
-	return way{client: l.client, lease: l}.Put(ctx, key, value, expect)
+	return handle{client: l.client, lease: l}.Put(ctx, key, value, expect)
 }
 
 func (l *tenancy) Until() time.Time {

@@ -84,10 +84,10 @@ func TestCycleOverHTTP(t *testing.T) {
 			t.Fatalf("%s %s: %d %s", collection, name, status, body)
 		}
 	}
-	for _, way := range [][4]string{{"one", "a", "b", "c"}, {"two", "b", "c", "a"},
+	for _, ends := range [][4]string{{"one", "a", "b", "c"}, {"two", "b", "c", "a"},
 		{"three", "c", "a", "b"}} {
-		created("srv6-policies", way[0], map[string]any{"headend": way[1], "endpoint": way[3],
-			"segments": []any{map[string]any{"node": way[2]}}})
+		created("srv6-policies", ends[0], map[string]any{"headend": ends[1], "endpoint": ends[3],
+			"segments": []any{map[string]any{"node": ends[2]}}})
 	}
 	var sites []any
 	for _, sw := range []string{"a", "b", "c"} {

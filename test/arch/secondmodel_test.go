@@ -39,7 +39,7 @@ var alike = map[string]string{
 	"controller/pfc/tunnel.Segment":            "the core's, with nodes in the place of names",
 	"controller/pfc/tunnel.Site":               "the core's, with nodes in the place of names",
 	"controller/pfc/tunnel.Tenant":             "the core's, with nodes in the place of names",
-	"controller/pfc/tunnel.Way":                "the core's, with nodes in the place of names",
+	"controller/pfc/tunnel.PathRequest":        "the core's, with nodes in the place of names",
 	"controller/resource.Item":                 "what is kept of a resource of any kind",
 	"controller/resource.Stored":               "what is kept of a resource of any kind",
 	"controller/resource.record":               "what is kept of a resource of any kind",

@@ -177,8 +177,8 @@ func (w *wan) service(i int) (tunnel.SRv6Policy, tunnel.Tenant, tunnel.PFCPolicy
 			SID: w.sid(n, 0x4000+slice), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n+1)),
 		}
 	}
-	return tunnel.SRv6Policy{Name: name, ID: uint16(slice), Way: tunnel.Way{Headend: w.id(from),
-			Endpoint: w.id(to)}},
+	path := tunnel.PathRequest{Headend: w.id(from), Endpoint: w.id(to)}
+	return tunnel.SRv6Policy{Name: name, ID: uint16(slice), PathRequest: path},
 		tunnel.Tenant{Name: name, VRF: uint16(slice), Slice: uint32(slice),
 			Priority: uint8(w.rng.IntN(wanPriorities)), Policies: []string{name},
 			Sites: []tunnel.Site{site(from, 1), site(to, 2)}},

@@ -246,15 +246,15 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 	defer silence.Stop()
 	began, sent, before := time.Now(), int64(0), w.came.Load()
 	for {
-		underWay := sent*copies - (w.came.Load() - before)
+		inFlight := sent*copies - (w.came.Load() - before)
 		if err := w.wrong.Load(); err != nil {
 			return 0, *err
 		}
 		over := time.Since(began) >= d
 		switch {
-		case over && underWay == 0:
+		case over && inFlight == 0:
 			return float64(sent) / time.Since(began).Seconds(), nil
-		case !over && underWay+int64(len(batch))*copies <= w.window:
+		case !over && inFlight+int64(len(batch))*copies <= w.window:
 			if taken, _ := w.ports[in.port].Send(batch); taken != len(batch) {
 				return 0, fmt.Errorf("%d of %d frames sent", taken, len(batch))
 			}
@@ -268,7 +268,7 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 			return 0, context.Cause(ctx)
 		case <-silence.C:
 			ended := w.end()
-			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, underWay,
+			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, inFlight,
 				sent*copies, errSilent,
 				w.output.Bytes()[:min(w.output.Len(), 1000)]), ended)
 		}

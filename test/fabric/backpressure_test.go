@@ -18,7 +18,7 @@ type wan struct {
 	r1, r3 *holder
 	delay  time.Duration
 	rng    *rand.Rand
-	onWay  []arrivalAt
+	flying []arrivalAt
 	taken  [2]int // of what left r1 and r3
 	spared bool   // the PFC frame before was lost
 	lost   int
@@ -39,13 +39,13 @@ func (w *wan) later(at time.Duration, to *holder, port uint32, frame []byte) {
 			copy(a.frame, packet.PFCAddress[:])
 		}
 	}
-	i, _ := slices.BinarySearchFunc(w.onWay, at, func(x arrivalAt, at time.Duration) int {
+	i, _ := slices.BinarySearchFunc(w.flying, at, func(x arrivalAt, at time.Duration) int {
 		if x.at <= at {
 			return -1
 		}
 		return 1
 	})
-	w.onWay = slices.Insert(w.onWay, i, a)
+	w.flying = slices.Insert(w.flying, i, a)
 }
 
 // collect puts on its way what has left the switches.
@@ -79,9 +79,9 @@ func (w *wan) run() {
 			}
 		}
 		w.collect()
-		if len(w.onWay) > 0 && (next < 0 || w.onWay[0].at <= next) {
-			a := w.onWay[0]
-			w.onWay = w.onWay[1:]
+		if len(w.flying) > 0 && (next < 0 || w.flying[0].at <= next) {
+			a := w.flying[0]
+			w.flying = w.flying[1:]
 			a.to.now = max(a.to.now, a.at)
 			a.to.device.Receive(a.at, a.port, a.frame)
 			continue

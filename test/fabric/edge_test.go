@@ -91,12 +91,12 @@ func hostileHost() []scenario {
 		{"a PFC frame", ethernet, pfcOf(65535, 3).AppendFrame(nil, pfcSource), true},
 	}
 	container2 := container(packet.F3216, nodeUSID(4), usidHost)
-	var ways []tunnel
+	var paths []tunnel
 	for _, to := range []netip.Addr{
 		downward.sid(), sidEndDT6, sidEnd, sidEndX, sidEndXPFC, sidEndPFC, far, host(6), nodeBehind(4),
 		container(packet.F3216, usidAdj, nodeUSID(4)), container(packet.F3216, usidTable), container2,
 	} {
-		ways = append(ways, tunnel{src: attacker, dst: to},
+		paths = append(paths, tunnel{src: attacker, dst: to},
 			tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 1},
 			tunnel{attacker, to, []netip.Addr{to, downward.proxy}, 0},
 			tunnel{attacker, to, []netip.Addr{to, far, downward.proxy}, 2},
@@ -118,7 +118,7 @@ func hostileHost() []scenario {
 	once := scenario{name: "edge/hostile_once", entries: entries}
 	twice := scenario{name: "edge/hostile_twice", entries: entries}
 	for _, f := range forged {
-		for i, w := range ways {
+		for i, w := range paths {
 			reason := p4.DropReasonSidFromOutside
 			if !f.own {
 				reason = p4.DropReasonSourceGuard

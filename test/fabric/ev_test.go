@@ -146,7 +146,7 @@ func TestStructuredEVShortcuts(t *testing.T) {
 				p.IPv6.Dst = addr(c.dst)
 				p.SetEV(ev)
 			}))
-			var way []string
+			var path []string
 			for tier := range 3 {
 				e.reset(t)
 				e.write(t, baseEntries())
@@ -160,15 +160,15 @@ func TestStructuredEVShortcuts(t *testing.T) {
 					t.Fatalf("tier %d: %d packets", tier, len(out))
 				}
 				if out[0].port == ports["down"] {
-					way = append(way, "down")
+					path = append(path, "down")
 					break
 				}
-				way = append(way, "up")
+				path = append(path, "up")
 				frame = slices.Clone(out[0].frame)
 				copy(frame, nodeMAC[:])
 			}
-			if want := append(slices.Repeat([]string{"up"}, c.turns), "down"); !slices.Equal(way, want) {
-				t.Errorf("went %v, want %v", way, want)
+			if want := append(slices.Repeat([]string{"up"}, c.turns), "down"); !slices.Equal(path, want) {
+				t.Errorf("went %v, want %v", path, want)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestStructuredEVShortcuts(t *testing.T) {
 // program: the second must spread the flows that the first has sent one way over all of its own.
 // With the same multiplier it does not, or the test would show nothing.
 func TestECMPTiersDoNotPolarise(t *testing.T) {
-	const flows, ways = 1600, 4
+	const flows, paths = 1600, 4
 	rng := rand.New(rand.NewPCG(1, 2))
 	e := newEmbedded()
 	// spread returns the way each flow takes on a switch.
@@ -202,9 +202,9 @@ func TestECMPTiersDoNotPolarise(t *testing.T) {
 		}
 		return took
 	}
-	cells := func(first, second []uint32) (n [ways * ways]int) {
+	cells := func(first, second []uint32) (n [paths * paths]int) {
 		for i := range first {
-			n[first[i]*ways+second[i]]++
+			n[first[i]*paths+second[i]]++
 		}
 		return n
 	}
@@ -213,7 +213,7 @@ func TestECMPTiersDoNotPolarise(t *testing.T) {
 	if same := cells(first, spread(lower)); slices.Max(same[1:4]) > 0 {
 		t.Fatalf("the same multiplier spreads differently: %v", same)
 	}
-	const each = float64(flows) / (ways * ways)
+	const each = float64(flows) / (paths * paths)
 	for range 4 {
 		upper := rng.Uint32()
 		got := cells(first, spread(upper))

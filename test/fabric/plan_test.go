@@ -309,15 +309,15 @@ func TestPlannedHostUSIDs(t *testing.T) {
 		src, dst := p.leaves[0], p.leaves[1]
 		up := p.clos.Up(src)[0]
 		down := p.linkAt[up.Remote]
-		var way []*topology.Link
+		var path []*topology.Link
 		for _, l := range down {
 			if l.Remote == dst {
-				way = []*topology.Link{up, l}
+				path = []*topology.Link{up, l}
 			}
 		}
 		for last, keeps := range map[uint16]bool{ev.KeepUSID(planHostPort): true,
 			ev.DecapUSID(planHostPort): false, ev.TableUSID: false} {
-			value, err := a.Encode(src, way, last)
+			value, err := a.Encode(src, path, last)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,13 +93,13 @@ func firstSwitch() []scenario {
 	// The tree starts at the node behind port 8.
 	t := tree{group: newGroup(9, 0)}
 	start := sidBehind(8)
-	guard := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)),
+	admission := append(modify(entry(p4.TablePort, []any{1}, p4.ActionSetPort, 1, 0)),
 		entry(p4.TableSourceGuard, []any{1, exactly(host(1))}, p4.ActionAllowSource))
 	entries := append(t.responses(), entry(p4.TableMtSource, []any{t.id, 1, t.source()},
 		p4.ActionMtEncaps, node, start))
 	p := t.request(packet.OpWriteOnly, 3, 128)
 	wrong := func(change func(*packet.RoCE)) wire { return in(1, with(p, change)) }
-	s := scenario{name: "first/encaps", entries: slices.Concat(entries, guard)}
+	s := scenario{name: "first/encaps", entries: slices.Concat(entries, admission)}
 	for _, op := range requests {
 		q := t.request(op, 0, 9)
 		s.steps = append(s.steps, step{what: op.String(), in: in(1, q),
@@ -159,7 +159,7 @@ func firstSwitch() []scenario {
 	// A host that encapsulates by itself may not lie about the inner source.
 	spoofed := with(t.onTree(p), func(p *packet.RoCE) { p.Outer.Src, p.Outer.Dst = host(1), start })
 	spoof := scenario{
-		name: "first/inband_source", entries: slices.Concat(entries, guard),
+		name: "first/inband_source", entries: slices.Concat(entries, admission),
 		steps: []step{
 			refuses("its own address, another node's SID", in(1, spoofed), p4.DropReasonSidFromOutside),
 			{what: "another's inside", in: in(1, with(spoofed, func(p *packet.RoCE) {
@@ -195,13 +195,13 @@ func firstSwitch() []scenario {
 		return entry(p4.TableMtSource, []any{g.id, port, src}, p4.ActionMtInband)
 	}
 	// Port 2 faces a host that has an address of its own, and may use the source's.
-	guard2 := append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 1, 0)),
+	admission2 := append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 1, 0)),
 		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource),
 		entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))
 	inbandStart := scenario{
 		name: "first/inband_tree_starts_here",
-		entries: slices.Concat(withoutState(starts.responses()), starts.downward(), fanOut(), guard,
-			guard2),
+		entries: slices.Concat(withoutState(starts.responses()), starts.downward(), fanOut(), admission,
+			admission2),
 		steps: []step{
 			refuses("nobody may send yet", in(1, fromHost), p4.DropReasonMtNotSource),
 			withWrite(refuses("another group's source", in(1, fromHost), p4.DropReasonMtNotSource),
@@ -235,7 +235,7 @@ func firstSwitch() []scenario {
 	fromReceiver := leaf.onTree(leaf.request(packet.OpWriteOnly, 5, 99))
 	fromReceiver.Outer.Src = host(1)
 	inbandLeaf := scenario{
-		name: "first/inband_edge_of_another", entries: slices.Concat(leaf.downward(), guard),
+		name: "first/inband_edge_of_another", entries: slices.Concat(leaf.downward(), admission),
 		steps: []step{
 			refuses("a host of an edge", in(1, fromReceiver), p4.DropReasonMtNotSource),
 			refuses("in the name of the tree's first switch",
@@ -252,7 +252,7 @@ func firstSwitch() []scenario {
 	}
 	withEdges := listed(fromSource, 3, sourced.sid(), sidBehind(4), sidBehind(5), sourced.proxy)
 	inbandRefused := scenario{
-		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), guard,
+		name: "first/inband_refused", entries: slices.Concat(sourced.downward(), admission,
 			[]*p4v1.Update{sends(sourced.group, 1, sourced.source())}),
 		steps: []step{
 			{what: "a sound one", in: in(1, fromSource), out: []wire{sourced.passed(7, fromSource)}},
@@ -283,7 +283,7 @@ func firstSwitch() []scenario {
 	provisioned := scenario{
 		name: "first/provisioned_refuses_encapsulated",
 		entries: slices.Concat(withoutState(own.responses()), own.downward(), []*p4v1.Update{source},
-			guard),
+			admission),
 		steps: []step{
 			{what: "plain", in: in(1, q), out: own.fromSource(q)},
 			refuses("encapsulated", in(1, byItself(own, q)), p4.DropReasonMtNotSource),

@@ -479,7 +479,7 @@ func icmpErrors() []scenario {
 	limited.steps = append(limited.steps, over, over, later, over)
 	off := scenario{name: "icmp/off",
 		steps: []step{silent("no entry, no error", one, p4.DropReasonHopLimit)}}
-	guarded := scenario{
+	admitted := scenario{
 		name: "icmp/guard", entries: append(modify(entry(p4.TablePort, []any{3}, p4.ActionSetPort, 1, 0)),
 			icmpEntry(1, 1<<30)),
 		steps: []step{
@@ -489,7 +489,7 @@ func icmpErrors() []scenario {
 				p4.DropReasonNotMyStation),
 		},
 	}
-	return []scenario{s, limited, off, guarded}
+	return []scenario{s, limited, off, admitted}
 }
 
 // TestUSIDAgainstModel holds random containers, SRHs and behaviors against the codec's model of RFC

@@ -206,26 +206,26 @@ func (m *maker) requests() []sample {
 		}), some)
 	}
 
-	for way, p := range []packet.RoCE{plain, whole} {
-		way := [...]string{"", ", encapsulated"}[way]
-		add("READ"+way, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }), 0)
-		add("ATOMIC"+way, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpCompareSwap }), 0)
-		add("UD"+way, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }), 0)
-		add("other queue pair"+way, changed(p, func(p *packet.RoCE) { p.BTH.DestQPN++ }), 0)
-		add("other UDP port"+way, changed(p, func(p *packet.RoCE) { p.UDP.DstPort++ }), 0)
-		add("other MAC address"+way, changed(p, func(p *packet.RoCE) { p.Ethernet.Dst[5]++ }), 0)
-		add("another's address"+way, changed(p, func(p *packet.RoCE) {
+	for form, p := range []packet.RoCE{plain, whole} {
+		form := [...]string{"", ", encapsulated"}[form]
+		add("READ"+form, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpReadRequest }), 0)
+		add("ATOMIC"+form, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = packet.OpCompareSwap }), 0)
+		add("UD"+form, changed(p, func(p *packet.RoCE) { p.BTH.Opcode = 0x64 }), 0)
+		add("other queue pair"+form, changed(p, func(p *packet.RoCE) { p.BTH.DestQPN++ }), 0)
+		add("other UDP port"+form, changed(p, func(p *packet.RoCE) { p.UDP.DstPort++ }), 0)
+		add("other MAC address"+form, changed(p, func(p *packet.RoCE) { p.Ethernet.Dst[5]++ }), 0)
+		add("another's address"+form, changed(p, func(p *packet.RoCE) {
 			p.IPv6.Src = m.hostOf("R1").Address
 		}), 0)
-		add("bad ICRC"+way, p, 0, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
-		add("bad payload"+way, p, 0, func(b []byte) []byte { b[len(b)-9] ^= 1; return b })
-		add("IPv4"+way, p, 0, set(12, 8, 0))
-		add("IPv6 with version 4"+way, p, 0, set(outer, 0x45))
+		add("bad ICRC"+form, p, 0, func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+		add("bad payload"+form, p, 0, func(b []byte) []byte { b[len(b)-9] ^= 1; return b })
+		add("IPv4"+form, p, 0, set(12, 8, 0))
+		add("IPv6 with version 4"+form, p, 0, set(outer, 0x45))
 		frame := p.Append(nil)
 		for n := packet.EthernetLen; n < len(frame); n += 7 {
-			add(fmt.Sprintf("%d octets of %d%s", n, len(frame), way), p, 0, cut(n))
+			add(fmt.Sprintf("%d octets of %d%s", n, len(frame), form), p, 0, cut(n))
 		}
-		add("four octets too long"+way, p, some, func(b []byte) []byte { return append(b, 0, 0, 0, 0) })
+		add("four octets too long"+form, p, some, func(b []byte) []byte { return append(b, 0, 0, 0, 0) })
 	}
 	add("Segments Left 0", whole, 0, set(after+3, 0))
 	add("Segments Left 3", whole, 0, set(after+3, 3))

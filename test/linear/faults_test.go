@@ -249,14 +249,14 @@ func between(n *node, address string) []string {
 }
 
 func drop(from, to *node, ports []int) []string {
-	way := fmt.Sprintf("from %s to %s", from.address, to.address)
+	flow := fmt.Sprintf("from %s to %s", from.address, to.address)
 	if len(ports) == 0 {
-		return []string{way}
+		return []string{flow}
 	}
 	var rules []string
 	for _, p := range ports {
-		rules = append(rules, fmt.Sprintf("%s ipproto tcp dport %d", way, p),
-			fmt.Sprintf("%s ipproto tcp sport %d", way, p))
+		rules = append(rules, fmt.Sprintf("%s ipproto tcp dport %d", flow, p),
+			fmt.Sprintf("%s ipproto tcp sport %d", flow, p))
 	}
 	return rules
 }

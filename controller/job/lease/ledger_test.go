@@ -17,15 +17,15 @@ const gbit = 1_000_000_000
 // square has two ways from a to b, by x in plane 1 and by y in plane 2, and one that shares a link
 // with the first.
 func square() *Ledger {
-	way := func(plane int, node topology.NodeID, links ...topology.LinkID) Path {
+	path := func(plane int, node topology.NodeID, links ...topology.LinkID) Path {
 		return Path{Links: links, Nodes: []topology.NodeID{node}, Plane: plane}
 	}
 	d := New(func(from, to string) []Path {
 		switch from + to {
 		case "ab":
-			return []Path{way(1, "x", "ax", "xb"), way(2, "y", "ay", "yb"), way(1, "z", "ax", "zb")}
+			return []Path{path(1, "x", "ax", "xb"), path(2, "y", "ay", "yb"), path(1, "z", "ax", "zb")}
 		case "cb":
-			return []Path{way(1, "x", "cx", "xb")}
+			return []Path{path(1, "x", "cx", "xb")}
 		}
 		return nil
 	})

@@ -95,7 +95,7 @@ func Assign(c *topology.Clos, f Format, n Numbers) (*Assignment, error) {
 	} else if err := a.numberNodes(n.Previous); err != nil {
 		return nil, err
 	}
-	return a, a.encodeWays()
+	return a, a.encodeAscents()
 }
 
 // Format returns the format, with what it left open.

@@ -81,7 +81,7 @@ func TestStructuredShortCuts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		way, err := m.sendStructured(want.src, want.dst, v)
+		ascent, err := m.sendStructured(want.src, want.dst, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestStructuredShortCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var walked, decoded []string
-		for _, l := range way {
+		for _, l := range ascent {
 			walked = append(walked, string(l.Remote))
 		}
 		for _, h := range route.Hops {
@@ -182,8 +182,8 @@ func TestUSIDContainersOfALongPath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		way, at, last, err := newModel(a, func(int) int { return 0 }).sendUSID("a", mode.USID(), v)
-		if err != nil || at != "z" || last != TableUSID || !slices.Equal(linkIDs(way), linkIDs(paths[0])) {
+		ascent, at, last, err := newModel(a, func(int) int { return 0 }).sendUSID("a", mode.USID(), v)
+		if err != nil || at != "z" || last != TableUSID || !slices.Equal(linkIDs(ascent), linkIDs(paths[0])) {
 			t.Errorf("arrives at %s with %#04x, %v", at, last, err)
 		}
 		route, err := a.Decode("a", "z", v)

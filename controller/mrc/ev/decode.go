@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Route is the way of an EV through a fabric.
+// A Route is the path of an EV through a fabric.
 type Route struct {
 	Mode        Mode
 	Source      topology.NodeID
@@ -61,10 +61,10 @@ func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 // Decode returns the way that packets with a value take from one leaf to
 // another, switch by switch, as the numbers of the assignment have it. It finds
-// the way of every value that Encode returns, and of others that lead to the
+// the path of every value that Encode returns, and of others that lead to the
 // destination all the same.
 //
-// A field or uSID that a switch does not know, or a way that ends elsewhere or
+// A field or uSID that a switch does not know, or a path that ends elsewhere or
 // has bits behind its end, is an error that says where ([ErrNoSuchEV]); so is
 // mode ecmp ([ErrUnknownPath]).
 func (a *Assignment) Decode(src, dst topology.NodeID, v Value) (*Route, error) {
@@ -135,7 +135,7 @@ func (a *Assignment) depths(leaf topology.NodeID) map[topology.NodeID]int {
 	return depth
 }
 
-// descend adds the hops of all shortest ways down to the destination.
+// descend adds the hops of all shortest descents to the destination.
 func (a *Assignment) descend(r *Route, at topology.NodeID, depth int, depths map[topology.NodeID]int) error {
 	level := []topology.NodeID{at}
 	for ; depth > 0; depth-- {

@@ -130,14 +130,14 @@ func FuzzDecode(f *testing.F) {
 		if at != dst {
 			t.Fatalf("%v ends at %s", v, at)
 		}
-		var way []*topology.Link
+		var ascent []*topology.Link
 		if a.Format().Mode == ModeStructured {
-			way, err = m.sendStructured(src, dst, v.Structured())
+			ascent, err = m.sendStructured(src, dst, v.Structured())
 		} else {
-			way, _, _, err = m.sendUSID(src, a.Format().Mode.USID(), v)
+			ascent, _, _, err = m.sendUSID(src, a.Format().Mode.USID(), v)
 		}
-		if err != nil || len(way) != len(r.Hops) {
-			t.Fatalf("%v: Decode has %d hops, the switches take %d, %v", v, len(r.Hops), len(way), err)
+		if err != nil || len(ascent) != len(r.Hops) {
+			t.Fatalf("%v: Decode has %d hops, the switches take %d, %v", v, len(r.Hops), len(ascent), err)
 		}
 	})
 }

@@ -15,7 +15,7 @@ type Outcome struct {
 	Profile *hostapi.Profile
 	// Active is how many EVs are left: of a generated profile the share of its
 	// count that its fields still make, rounded down. It is 0 when there is no
-	// way left.
+	// path left.
 	Active int
 	// Replaced is how many EVs have others in their place.
 	Replaced int
@@ -34,7 +34,7 @@ type Outcome struct {
 // It depends on the profile as built and on the losses only: when nothing is
 // lost any more, the outcome is the profile as built. The losses must be of the
 // fabric that the profile was built for.
-func (b *Built) Under(lost *topology.LostWays) (Outcome, error) {
+func (b *Built) Under(lost *topology.LostPaths) (Outcome, error) {
 	if !lost.Of(b.a.clos) {
 		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w", b.Profile.Name, ErrMalformed)
 	}
@@ -43,7 +43,7 @@ func (b *Built) Under(lost *topology.LostWays) (Outcome, error) {
 	return out, err
 }
 
-func (b *Built) under(lost *topology.LostWays) (Outcome, error) {
+func (b *Built) under(lost *topology.LostPaths) (Outcome, error) {
 	out := Outcome{Profile: b.Profile, Active: b.Profile.Count}
 	touched := false
 	for i := range b.lanes {
@@ -59,7 +59,7 @@ func (b *Built) under(lost *topology.LostWays) (Outcome, error) {
 }
 
 // lost reports whether all paths of an EV are lost.
-func allLost(lost *topology.LostWays, set topology.PathSet, refs []topology.PathRef) bool {
+func allLost(lost *topology.LostPaths, set topology.PathSet, refs []topology.PathRef) bool {
 	for _, ref := range refs {
 		if !lost.Path(set, ref) {
 			return false
@@ -78,7 +78,7 @@ func (b *Built) laneOf(port uint8) *lane {
 	return nil
 }
 
-func (b *Built) explicitUnder(lost *topology.LostWays) (Outcome, error) {
+func (b *Built) explicitUnder(lost *topology.LostPaths) (Outcome, error) {
 	base := b.Profile
 	var dead []int
 	for i := range base.EVs {
@@ -111,7 +111,7 @@ func (b *Built) explicitUnder(lost *topology.LostWays) (Outcome, error) {
 
 // replace puts EVs that the profile does not have in place of dead ones, and
 // returns those that stay dead.
-func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostWays) ([]int, error) {
+func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostPaths) ([]int, error) {
 	lanes, _, err := b.a.lanes(b.Pair)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostWays)
 	return dead, nil
 }
 
-func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
+func (b *Built) generatedUnder(lost *topology.LostPaths) (Outcome, error) {
 	base := b.Profile
 	var denied []hostapi.EV
 	for i := range b.lanes {
@@ -178,7 +178,7 @@ func (b *Built) generatedUnder(lost *topology.LostWays) (Outcome, error) {
 // the profile itself when it denies them already, or when no other EV would be left. The profile
 // need not be one that this assignment built: another controller's will do that numbers links
 // alike.
-func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostWays) (*hostapi.Profile, error) {
+func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostPaths) (*hostapi.Profile, error) {
 	if !lost.Of(a.clos) {
 		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name, ErrMalformed)
 	}
@@ -258,7 +258,7 @@ func compact(evs []hostapi.EV) []hostapi.EV {
 	return out
 }
 
-// Route returns the way of an EV of the profile, or of one that has taken the
+// Route returns the path of an EV of the profile, or of one that has taken the
 // place of one. An EV that leads nowhere is an error ([ErrNoSuchEV]).
 func (b *Built) Route(e hostapi.EV) (*Route, error) {
 	if b.a.format.Mode == ModeECMP {

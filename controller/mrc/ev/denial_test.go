@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// crosses reports whether every way that an EV may take crosses something lost,
+// crosses reports whether every path that an EV may take crosses something lost,
 // by walking all of them.
 func crosses(t *testing.T, b *Built, e hostapi.EV, lost func(*topology.Link) bool, gone func(topology.NodeID) bool) bool {
 	t.Helper()
@@ -51,14 +51,14 @@ func TestUnderRandomLosses(t *testing.T) {
 			losses.Links = append(losses.Links, links[r.IntN(len(links))].ID)
 		}
 		if r.IntN(2) == 0 {
-			losses.OneWay = []topology.LinkID{links[r.IntN(len(links))].ID}
+			losses.Directed = []topology.LinkID{links[r.IntN(len(links))].ID}
 		}
 		if r.IntN(3) == 0 {
 			losses.Nodes = []topology.NodeID{links[r.IntN(len(links))].Local}
 		}
 		isLost := func(l *topology.Link) bool {
 			back := c.Graph().Reverse(l)
-			return slices.Contains(losses.Links, l.ID) || slices.Contains(losses.Links, back.ID) || slices.Contains(losses.OneWay, l.ID)
+			return slices.Contains(losses.Links, l.ID) || slices.Contains(losses.Links, back.ID) || slices.Contains(losses.Directed, l.ID)
 		}
 		gone := func(n topology.NodeID) bool { return slices.Contains(losses.Nodes, n) }
 		lost := c.Lost(losses)
@@ -293,7 +293,7 @@ func TestUnderAgreesWithCrossing(t *testing.T) {
 		for set := range c.Crossing(l.ID) {
 			want[fmt.Sprint(set.Source().ID, set.Destination().ID)]++
 		}
-		lost := c.Lost(topology.Losses{OneWay: []topology.LinkID{l.ID}})
+		lost := c.Lost(topology.Losses{Directed: []topology.LinkID{l.ID}})
 		for set := range c.Pairs() {
 			b := mustBuilt(t, a, Request{Pair: Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}}, Explicit: true, MinActive: 1})
 			out, err := b.Under(lost)

@@ -8,9 +8,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// halves are what the ways of a leaf contribute to values: the value of a path
-// is that of its way up at one leaf or'd with that of its way down at the other.
-// So all paths of a fabric are encoded by encoding its ways.
+// halves are what the ascents of a leaf contribute to values: the value of a path
+// is that of its ascent at one leaf or'd with that of its descent at the other.
+// So all paths of a fabric are encoded by encoding its ascents.
 type halves struct {
 	up, down []word4
 }
@@ -32,21 +32,21 @@ func (w word4) value() (v Value) {
 	return v
 }
 
-// encodeWays makes the halves of all leaves, for paths that are as long up as
+// encodeAscents makes the halves of all leaves, for paths that are as long up as
 // down.
-func (a *Assignment) encodeWays() error {
+func (a *Assignment) encodeAscents() error {
 	for _, leaf := range a.clos.Leaves() {
 		for _, plane := range a.clos.PlanesOf(leaf.ID) {
-			ways, err := a.clos.Ways(leaf.ID, plane)
+			ascents, err := a.clos.Ascents(leaf.ID, plane)
 			if err != nil {
 				return err
 			}
-			h := &halves{up: make([]word4, ways.Len())}
+			h := &halves{up: make([]word4, ascents.Len())}
 			if a.format.Mode.SRv6() {
-				h.down = make([]word4, ways.Len())
+				h.down = make([]word4, ascents.Len())
 			}
-			for w := range int32(ways.Len()) {
-				links := ways.Links(w)
+			for w := range int32(ascents.Len()) {
+				links := ascents.Links(w)
 				if a.format.Mode == ModeStructured {
 					if h.up[w], err = a.fieldsOf(links); err != nil {
 						return err
@@ -88,7 +88,7 @@ func (a *Assignment) fieldsOf(links []int32) (word4, error) {
 	return StructuredValue(v).words(), nil
 }
 
-// upHalf is the part of a way up in a path that goes down by so many links.
+// upHalf is the part of an ascent in a path that goes down by so many links.
 func (a *Assignment) upHalf(leaf topology.NodeID, links []int32, down int) word4 {
 	var v Value
 	n, at := a.usidsOf(len(links)+down), 0
@@ -103,7 +103,7 @@ func (a *Assignment) upHalf(leaf topology.NodeID, links []int32, down int) word4
 	return v.words()
 }
 
-// downHalf is the part of a way that is gone down, in a path that goes up by so
+// downHalf is the part of a descent, in a path that goes up by so
 // many links.
 func (a *Assignment) downHalf(links []int32, up int, last uint16) word4 {
 	var v Value

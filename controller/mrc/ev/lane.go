@@ -122,7 +122,7 @@ func (a *Assignment) candidates(set topology.PathSet) ([]candidate, error) {
 				place[v] = len(out)
 			}
 		} else if last := len(out) - 1; last >= 0 && out[last].wire == v {
-			// Structured EVs: ways down of one way up follow each other.
+			// Structured EVs: descents after one ascent follow each other.
 			same = last
 		}
 		if same >= 0 {

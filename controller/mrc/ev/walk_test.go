@@ -15,7 +15,7 @@ import (
 // nothing else.
 type model struct {
 	switches map[topology.NodeID]*modelSwitch
-	// choose stands for the hash of a switch: one of n equal ways.
+	// choose stands for the hash of a switch: one of n equal hops.
 	choose func(n int) int
 }
 
@@ -68,7 +68,7 @@ func newModel(a *Assignment, choose func(int) int) *model {
 // sendStructured takes a packet to a leaf: down by route where the leaf is
 // below, up by the switch's own field elsewhere.
 func (m *model) sendStructured(src, dst topology.NodeID, v packet.EV) ([]*topology.Link, error) {
-	var way []*topology.Link
+	var ascent []*topology.Link
 	for at := src; at != dst; {
 		s := m.switches[at]
 		var next *topology.Link
@@ -84,15 +84,15 @@ func (m *model) sendStructured(src, dst topology.NodeID, v packet.EV) ([]*topolo
 		if next == nil {
 			return nil, fmt.Errorf("%s drops EV %#08x to %s", at, uint32(v), dst)
 		}
-		way = append(way, next)
+		ascent = append(ascent, next)
 		at = next.Remote
 	}
-	return way, nil
+	return ascent, nil
 }
 
 // sendUSID takes a packet by its containers, until a uSID takes off its outer
 // headers, or a leaf's port to a host is reached; last is that uSID.
-func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (way []*topology.Link, at topology.NodeID, last uint16, err error) {
+func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (ascent []*topology.Link, at topology.NodeID, last uint16, err error) {
 	ip := &packet.IPv6{Dst: v.Container(), HopLimit: 64, NextHeader: packet.NextHeaderIPv6}
 	var srh *packet.SRH
 	if segment, ok := v.Segment(); ok {
@@ -118,34 +118,34 @@ func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (way
 		if own == nil {
 			if next := s.adjacent[active]; len(next) > 0 {
 				l := next[m.choose(len(next))]
-				way, at = append(way, l), l.Remote
+				ascent, at = append(ascent, l), l.Remote
 				continue
 			}
-			return way, at, active, nil
+			return ascent, at, active, nil
 		}
 		switch outcome := f.Process(own.Behavior, ip, srh); {
 		case outcome == packet.SIDDecapsulate:
-			return way, at, active, nil
+			return ascent, at, active, nil
 		case outcome != packet.SIDForward:
-			return way, at, active, fmt.Errorf("%s: %v of uSID %#04x: outcome %d", at, own.Behavior, active, outcome)
+			return ascent, at, active, fmt.Errorf("%s: %v of uSID %#04x: outcome %d", at, own.Behavior, active, outcome)
 		case own.Behavior == packet.UA:
-			way, at = append(way, own.Link), own.Link.Remote
+			ascent, at = append(ascent, own.Link), own.Link.Remote
 		}
 	}
 }
 
-// checkWalk sends an EV through the model and compares its way with Decode's.
+// checkWalk sends an EV through the model and compares its path with Decode's.
 func checkWalk(t *testing.T, a *Assignment, m *model, p topology.PathSet, ref topology.PathRef, v Value) {
 	t.Helper()
 	src, dst := p.Source().ID, p.Destination().ID
-	var way []*topology.Link
+	var ascent []*topology.Link
 	var err error
 	if a.Format().Mode == ModeStructured {
-		way, err = m.sendStructured(src, dst, v.Structured())
+		ascent, err = m.sendStructured(src, dst, v.Structured())
 	} else {
 		var at topology.NodeID
 		var last uint16
-		way, at, last, err = m.sendUSID(src, a.Format().Mode.USID(), v)
+		ascent, at, last, err = m.sendUSID(src, a.Format().Mode.USID(), v)
 		if err == nil && (at != dst || last != TableUSID) {
 			err = fmt.Errorf("at %s with uSID %#04x", at, last)
 		}
@@ -158,12 +158,12 @@ func checkWalk(t *testing.T, a *Assignment, m *model, p topology.PathSet, ref to
 		t.Fatal(err)
 	}
 	path := p.Links(ref)
-	if len(way) != len(path) || len(route.Hops) != len(path) {
-		t.Fatalf("%v from %s to %s: %d links, Decode says %d, the path has %d", v, src, dst, len(way), len(route.Hops), len(path))
+	if len(ascent) != len(path) || len(route.Hops) != len(path) {
+		t.Fatalf("%v from %s to %s: %d links, Decode says %d, the path has %d", v, src, dst, len(ascent), len(route.Hops), len(path))
 	}
 	for i, hop := range route.Hops {
-		if !slices.Contains(hop.Links, way[i]) {
-			t.Fatalf("%v from %s to %s: link %d is %s, Decode says %v", v, src, dst, i, way[i].ID, linkIDs(hop.Links))
+		if !slices.Contains(hop.Links, ascent[i]) {
+			t.Fatalf("%v from %s to %s: link %d is %s, Decode says %v", v, src, dst, i, ascent[i].ID, linkIDs(hop.Links))
 		}
 		if !slices.Contains(hop.Links, path[i]) {
 			t.Fatalf("%v from %s to %s: link %d of the path is %s, Decode says %v", v, src, dst, i, path[i].ID, linkIDs(hop.Links))

@@ -25,7 +25,7 @@ import (
 type Denial struct {
 	state *State
 	more  []topology.Losses
-	lost  *topology.LostWays // nil: not asked for yet
+	lost  *topology.LostPaths // nil: not asked for yet
 }
 
 // denied reports whether EVs over a link, and those of a leaf, are denied.
@@ -48,14 +48,14 @@ func (p *port) usable() bool {
 func (s *State) Denial(more ...topology.Losses) *Denial { return &Denial{state: s, more: more} }
 
 // Lost returns the paths that are lost. It looks at all links at its first call.
-func (d *Denial) Lost() *topology.LostWays {
+func (d *Denial) Lost() *topology.LostPaths {
 	if d.lost == nil {
 		s := d.state
 		l := topology.Losses{
-			OneWay: s.links.lost(), Nodes: s.leaves.lost(), Planes: s.outside.Drains.Planes(),
+			Directed: s.links.lost(), Nodes: s.leaves.lost(), Planes: s.outside.Drains.Planes(),
 		}
 		for _, m := range d.more {
-			l.OneWay = append(l.OneWay, m.OneWay...)
+			l.Directed = append(l.Directed, m.Directed...)
 			l.Nodes = append(l.Nodes, m.Nodes...)
 			l.Planes = append(l.Planes, m.Planes...)
 		}

@@ -145,12 +145,12 @@ func (f *Fabric) crossed() []int32 {
 func (f *Fabric) findLeaves() {
 	for _, leaf := range f.clos.Leaves() {
 		for _, plane := range f.clos.PlanesOf(leaf.ID) {
-			ways, err := f.clos.Ways(leaf.ID, plane)
+			ascents, err := f.clos.Ascents(leaf.ID, plane)
 			if err != nil {
 				continue
 			}
-			for w := range int32(ways.Len()) {
-				for _, l := range ways.Links(w) {
+			for w := range int32(ascents.Len()) {
+				for _, l := range ascents.Links(w) {
 					below := &f.edges[l]
 					below.rises = true
 					if n := len(below.leaves); n == 0 || below.leaves[n-1] != leaf.ID {

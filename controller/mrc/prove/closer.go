@@ -121,7 +121,7 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 // lookCloser sends probes to, or from, the hosts of each rack that is looked at closer: senders, and the
 // hosts that each of them probes, take turns. While no host is found it may spend what there is at
 // every other time, and reports whether it did.
-func (pr *prober) lookCloser(lost *topology.LostWays) (spent bool) {
+func (pr *prober) lookCloser(lost *topology.LostPaths) (spent bool) {
 	ids := make([]topology.LinkID, 0, len(pr.suspects.looks))
 	for id := range pr.suspects.looks {
 		ids = append(ids, id)
@@ -143,7 +143,7 @@ func (pr *prober) lookCloser(lost *topology.LostWays) (spent bool) {
 }
 
 // look sends probes for a look.
-func (pr *prober) look(l *closerLook, lost *topology.LostWays) (sent bool) {
+func (pr *prober) look(l *closerLook, lost *topology.LostPaths) (sent bool) {
 	leaf, sending := l.end.leaf, !l.end.receiving
 	count := pr.Profiles.Count(leaf, sending)
 	for n := range count {
@@ -156,7 +156,7 @@ func (pr *prober) look(l *closerLook, lost *topology.LostWays) (sent bool) {
 }
 
 // lookAlong sends probes by a profile, on one of its paths.
-func (pr *prober) lookAlong(l *closerLook, p *Profile, nth int, lost *topology.LostWays) (sent bool) {
+func (pr *prober) lookAlong(l *closerLook, p *Profile, nth int, lost *topology.LostPaths) (sent bool) {
 	at := p.from.rack
 	if l.end.receiving {
 		at = p.to

@@ -352,7 +352,7 @@ func (pr *prober) placesOfEV(p *Profile, v hostapi.EV) []int32 {
 
 // probeInTurn spends what is left on all EVs: the hosts of each leaf in turn, their
 // profiles in turn, and one EV of each at a time.
-func (pr *prober) probeInTurn(lost *topology.LostWays) {
+func (pr *prober) probeInTurn(lost *topology.LostPaths) {
 	idle := 0
 	for idle < len(pr.turns) && pr.tokens >= 1 {
 		s := pr.turns[pr.cursor%len(pr.turns)]
@@ -375,7 +375,7 @@ func (pr *prober) probeInTurn(lost *topology.LostWays) {
 
 // probeNext probes the next EV of a profile. full says to try it again when there is
 // budget.
-func (pr *prober) probeNext(p *Profile, lost *topology.LostWays) (sent, full bool) {
+func (pr *prober) probeNext(p *Profile, lost *topology.LostPaths) (sent, full bool) {
 	if p.evs.Held() == nil {
 		return false, false
 	}

@@ -313,18 +313,18 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 // build fills the tree in.
 func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 	spec := w.r.Spec
-	way := w.source.Way
+	hop := w.source.Hop
 	p := &Placement{
 		Group: w.r.Group, Turn: turn, Epoch: epoch,
 		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
 		RewriteSource: spec.RewritesSource(), BaseVA: spec.BaseVA, CNPWindow: spec.CNPWindow.D(), CNPLimit: spec.CNPLimit,
 		NackHoldoff: cmp.Or(spec.NackHoldoff.D(), w.roundTrip()),
-		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: way.Neighbor},
+		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: hop.Neighbor},
 		Cost:        w.cost, Nodes: make([]PlacedNode, len(w.tree)),
 	}
 	for i, s := range w.tree {
 		node := &p.Nodes[i]
-		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: way.Port, UpstreamNeighbor: way.Neighbor}
+		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: hop.Port, UpstreamNeighbor: hop.Neighbor}
 		sidTurn := uint32(0)
 		if s.parent >= 0 {
 			sidTurn = 1 + uint32(turn)
@@ -415,7 +415,7 @@ func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
 		va := *r.VA
 		placed.VA, placed.RKey = &va, *r.RKey
 	}
-	return PlacedBranch{Receiver: placed, Port: h.Way.Port, Neighbor: h.Way.Neighbor, Ingress: h.Ingress}
+	return PlacedBranch{Receiver: placed, Port: h.Hop.Port, Neighbor: h.Hop.Neighbor, Ingress: h.Ingress}
 }
 
 // number gives every branch of a node its index: the one it had, or else the

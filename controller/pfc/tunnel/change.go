@@ -105,8 +105,8 @@ type attempt struct {
 
 // try decides the bundle of a policy. It leaves the graph of dependencies with
 // those of the attempt in place of those there were; undo puts them back.
-func (c *Core) try(p *policy, way SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant) (*attempt, error) {
-	path, err := FindPath(c.snap, c.cfg.Behaviors, way.Way)
+func (c *Core) try(p *policy, measured SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant) (*attempt, error) {
+	path, err := FindPath(c.snap, c.cfg.Behaviors, measured.PathRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (c *Core) try(p *policy, way SRv6Policy, requests []*pfcPolicy, tenant func
 			a.errs[r.Name] = fmt.Errorf("tenant %s %w", r.Tenant, ErrUnknown)
 			continue
 		}
-		d, err := Deploy(&c.cfg, path, way.Name, t, &r.PFCPolicy, c.name)
+		d, err := Deploy(&c.cfg, path, measured.Name, t, &r.PFCPolicy, c.name)
 		if err != nil {
 			a.errs[r.Name] = err
 			continue

@@ -83,7 +83,7 @@ func TestMakeBeforeBreak(t *testing.T) {
 	for seed := first; seed < first+count; seed++ {
 		w := figure3()
 		s := &slow{bed: newBed(t, w), rng: rand.New(rand.NewPCG(seed, 1)), holds: make(map[topology.NodeID]*Node), writing: make(map[topology.NodeID]int)}
-		s.must(s.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3"}}))
+		s.must(s.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3"}}))
 		s.must(s.PutTenant(s.tenant("a", 1, 3, "wan")))
 		s.must(s.PutPFCPolicy(lossless("pfc")))
 		up, moved, port := true, 0, uint32(0)
@@ -132,7 +132,7 @@ func ring() *wan {
 // around makes a policy from one node of the ring over the next two, a tenant, and a PFC policy of
 // the same name.
 func (b *bed) around(name string, slice uint32, allow bool, nodes ...string) error {
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: name, Way: Way{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: name, PathRequest: PathRequest{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
 	t := b.tenant(name, slice, 3, name)
 	t.Sites[0].Node, t.Sites[1].Node = topology.NodeID(nodes[0]), topology.NodeID(nodes[len(nodes)-1])
 	b.must(b.PutTenant(t))
@@ -177,7 +177,7 @@ func TestCycleByTopology(t *testing.T) {
 	b := newBed(t, w)
 	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
 	b.must(b.around("two", 2, false, "C", "D", "A"))
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("C")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B", Via: node("C")}}))
 	tenant := b.tenant("three", 3, 3, "three")
 	tenant.Sites[0].Node, tenant.Sites[1].Node = "D", "B"
 	b.must(b.PutTenant(tenant))
@@ -186,7 +186,7 @@ func TestCycleByTopology(t *testing.T) {
 	if len(b.Node("D").Accepts) == 0 {
 		t.Fatal("not deployed")
 	}
-	p := SRv6Policy{Name: "three", Way: Way{Headend: "D", Endpoint: "B", Via: node("A")}}
+	p := SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B", Via: node("A")}}
 	var cycle *CycleError
 	if err := b.PutSRv6Policy(p); !errors.As(err, &cycle) {
 		t.Errorf("a change into the circle: %v", err)

@@ -27,7 +27,7 @@ type Core struct {
 	deps     *Dependencies
 
 	numbers  map[topology.NodeID]*numbers
-	monitors map[string]*monitor // by way
+	monitors map[string]*monitor // by what they measure
 	cookies  map[uint32]*monitor
 	cookie   uint32
 	reports  map[Queue]*report
@@ -210,7 +210,7 @@ func (c *Core) PutSRv6Policy(p SRv6Policy) error {
 
 // segments returns the SIDs that the list of an SRv6 policy has on the present network.
 func (c *Core) segments(p *SRv6Policy) (sids []netip.Addr) {
-	path, err := FindPath(c.snap, c.cfg.Behaviors, p.Way)
+	path, err := FindPath(c.snap, c.cfg.Behaviors, p.PathRequest)
 	if err != nil || p.BestEffort {
 		return nil
 	}

@@ -84,7 +84,7 @@ func (b *bed) tenant(name string, slice uint32, priority uint8, policies ...stri
 
 func (b *bed) figure3() {
 	b.t.Helper()
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R2")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3", Via: node("R2")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
 	b.must(b.PutTenant(b.tenant("b", 2, 2, "wan")))
 }
@@ -167,7 +167,7 @@ func TestScenario1(t *testing.T) {
 // downward, which is that of the policy.
 func TestTunnelsOverTwoNodes(t *testing.T) {
 	b := newBed(t, figure3())
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", Way: Way{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
 	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
@@ -278,8 +278,8 @@ func TestRefusals(t *testing.T) {
 	delete(w.pfc, "R2")
 	b := newBed(t, w)
 	b.figure3()
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "from R2", Way: Way{Headend: "R2", Endpoint: "R3"}}))
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "to R5", Way: Way{Headend: "R1", Endpoint: "R5"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "from R2", PathRequest: PathRequest{Headend: "R2", Endpoint: "R3"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "to R5", PathRequest: PathRequest{Headend: "R1", Endpoint: "R5"}}))
 	b.step(time.Second)
 	before := fmt.Sprint(b.Node("R1"), b.Node("R2"), b.Node("R3"))
 	r := lossless("x")
@@ -293,7 +293,7 @@ func TestRefusals(t *testing.T) {
 		{"downstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "to R5" })), ErrNotCapable, "downstream R5"},
 		{"policy", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "none" })), ErrUnknown, "none"},
 		{"tenant", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.Tenant = "none" })), ErrUnknown, "none"},
-		{"no path", b.PutSRv6Policy(SRv6Policy{Name: "y", Way: Way{Headend: "R1", Endpoint: "R9"}}), ErrNoNode, "R9"},
+		{"no path", b.PutSRv6Policy(SRv6Policy{Name: "y", PathRequest: PathRequest{Headend: "R1", Endpoint: "R9"}}), ErrNoNode, "R9"},
 		{"in use", b.DeleteSRv6Policy("wan"), ErrInUse, "wan"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {

@@ -93,7 +93,7 @@ func (d *Dependencies) Cycle(deps []Dependency) []Queue {
 	return nil
 }
 
-// reach searches a way from one queue to another, and leaves it in from.
+// reach searches a path from one queue to another, and leaves it in from.
 func (d *Dependencies) reach(start, goal int32) bool {
 	d.round++
 	d.stack = append(d.stack[:0], start)

@@ -11,7 +11,7 @@ import (
 // SRv6Policy is an SRv6 policy (RFC 9256) between nodes of the topology.
 type SRv6Policy struct {
 	Name string
-	Way
+	PathRequest
 	BestEffort bool
 	// ID is the number of its list at the headend, not 0.
 	ID uint16

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A monitor probes the way of tunnels (draft section 4).
+// A monitor probes the path of tunnels (draft section 4).
 type monitor struct {
 	from, to topology.NodeID
 	first    topology.NodeID
@@ -36,7 +36,7 @@ type outstanding struct {
 }
 
 func (c *Core) watch(t *Tunnel) {
-	key := t.way()
+	key := t.measured()
 	m := c.monitors[key]
 	if m == nil {
 		c.cookie++
@@ -47,7 +47,7 @@ func (c *Core) watch(t *Tunnel) {
 }
 
 func (c *Core) unwatch(t *Tunnel) {
-	key := t.way()
+	key := t.measured()
 	m := c.monitors[key]
 	if m == nil {
 		return
@@ -87,7 +87,7 @@ func (c *Core) runProbes() {
 		if lost > 0 && !m.down && m.inRow >= c.cfg.ProbeLoss {
 			m.down = true
 			c.event(api.EventTunnelLost, c.ends(m), fmt.Sprintf("%d probes in a row are lost", m.inRow))
-			c.touchWay(m)
+			c.touchMeasured(m)
 		}
 		if due {
 			m.seq++
@@ -127,25 +127,25 @@ func (c *Core) Answered(from topology.NodeID, cookie, seq uint32, rtt time.Durat
 	if m.down {
 		m.down = false
 		c.event(api.EventTunnelRecovered, c.ends(m), "")
-		c.touchWay(m)
+		c.touchMeasured(m)
 	}
 	if m.answers == 1 {
-		c.touchWay(m)
+		c.touchMeasured(m)
 	}
 	if m.rtt.add(rtt) {
 		c.event(api.EventWatermarksChanged, c.ends(m), fmt.Sprintf("round trip %v, planned for %v", rtt.Round(time.Microsecond), m.rtt.planned.Round(time.Microsecond)))
 		c.changed[m.from] = true
-		c.touchWay(m)
+		c.touchMeasured(m)
 	}
 }
 
-// touchWay has the PFC policies looked at whose tunnels take a monitor's way.
-func (c *Core) touchWay(m *monitor) {
+// touchMeasured has the PFC policies looked at whose tunnels a monitor measures.
+func (c *Core) touchMeasured(m *monitor) {
 	for _, p := range c.policies {
 		for _, b := range p.held() {
 			for name, d := range b.deployments {
 				for i := range d.Tunnels {
-					if c.monitors[d.Tunnels[i].way()] == m {
+					if c.monitors[d.Tunnels[i].measured()] == m {
 						c.touch(name)
 					}
 				}
@@ -164,7 +164,7 @@ type Quality struct {
 
 // Quality returns what probes say of a tunnel.
 func (c *Core) Quality(t *Tunnel) Quality {
-	m := c.monitors[t.way()]
+	m := c.monitors[t.measured()]
 	if m == nil {
 		return Quality{}
 	}

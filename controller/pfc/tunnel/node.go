@@ -282,7 +282,7 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *pfcPolicy) {
 			}
 		} else if len(d.Tunnels) > 0 {
 			x := &d.Tunnels[2*(i-1)]
-			rtt, measured := w.c.monitors[x.way()].planned(w.c.cfg.Sizing.RTT)
+			rtt, measured := w.c.monitors[x.measured()].planned(w.c.cfg.Sizing.RTT)
 			feeds = append(feeds, feed{
 				Feed:     Feed{RTT: rtt, Measured: measured, Rate: s.Rate, Nodes: x.Nodes},
 				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice}, speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Way asks for the path of an SRv6 policy.
-type Way struct {
+// A PathRequest asks for the path of an SRv6 policy.
+type PathRequest struct {
 	Headend, Endpoint topology.NodeID
 	// Via are the segments between, in order; both ends may be among them. Empty:
 	// the path is computed.
@@ -23,7 +23,7 @@ type Via struct {
 	SID  netip.Addr
 }
 
-// A Path is the way of an SRv6 policy with everything decided. It refers to no
+// A Path is that of an SRv6 policy with everything decided. It refers to no
 // snapshot.
 type Path struct {
 	// Hops are the nodes crossed, the headend first and the endpoint last.
@@ -69,7 +69,7 @@ type Segment struct {
 }
 
 // FindPath decides the path and the segment list of a policy.
-func FindPath(s *topology.Snapshot, b topology.PFCBehaviors, w Way) (*Path, error) {
+func FindPath(s *topology.Snapshot, b topology.PFCBehaviors, w PathRequest) (*Path, error) {
 	f := pathWork{snap: s, graph: s.Graph(), behaviors: b}
 	for _, id := range [...]topology.NodeID{w.Headend, w.Endpoint} {
 		if s.Node(id) == nil {
@@ -127,7 +127,7 @@ func (f *pathWork) name(id topology.NodeID) string {
 	return string(id)
 }
 
-func (f *pathWork) compute(w Way) error {
+func (f *pathWork) compute(w PathRequest) error {
 	paths, ok := f.graph.From(w.Headend, w.Metric)
 	if ok {
 		f.links = paths.Path(w.Endpoint, 0)
@@ -139,7 +139,7 @@ func (f *pathWork) compute(w Way) error {
 }
 
 // follow goes through the segments, by shortest paths between them.
-func (f *pathWork) follow(w Way) error {
+func (f *pathWork) follow(w PathRequest) error {
 	at := w.Headend
 	to := func(id topology.NodeID) error {
 		if id == at {
@@ -200,7 +200,7 @@ func (f *pathWork) owner(sid netip.Addr) (topology.NodeID, *topology.Link) {
 	return "", nil
 }
 
-func (f *pathWork) hops(w Way) []Hop {
+func (f *pathWork) hops(w PathRequest) []Hop {
 	out := make([]Hop, 0, len(f.links)+1)
 	hop := func(id topology.NodeID, out, in *topology.Link) Hop {
 		h := Hop{Node: id, Delay: -1}
@@ -266,7 +266,7 @@ func endOf(n *topology.Node) topology.SID {
 
 // segments writes the list: what was asked for, or, of a computed path, as few
 // as lead nowhere else, and every PFC-capable node.
-func (f *pathWork) segments(p *Path, w Way) ([]Segment, error) {
+func (f *pathWork) segments(p *Path, w PathRequest) ([]Segment, error) {
 	last := len(p.Hops) - 1
 	var out []Segment
 	node := func(i int) error {

@@ -92,7 +92,7 @@ func figure3() *wan {
 
 func (w *wan) find(t *testing.T, from, to string, metric topology.Metric, via ...Via) (*Path, error) {
 	t.Helper()
-	return FindPath(w.b.Build(), topology.DefaultPFCBehaviors(), Way{Headend: topology.NodeID(from), Endpoint: topology.NodeID(to), Metric: metric, Via: via})
+	return FindPath(w.b.Build(), topology.DefaultPFCBehaviors(), PathRequest{Headend: topology.NodeID(from), Endpoint: topology.NodeID(to), Metric: metric, Via: via})
 }
 
 func (w *wan) text(p *Path) string {

@@ -37,7 +37,7 @@ type Probe struct {
 	// From that ends it.
 	Source netip.Addr
 	SIDs   []netip.Addr
-	// Cookie names the tunnel's way, Seq the probe.
+	// Cookie names what the tunnel measures, Seq the probe.
 	Cookie, Seq uint32
 }
 

@@ -48,9 +48,9 @@ func listKey(from topology.NodeID, list []netip.Addr) string {
 	return b.String()
 }
 
-// way names what a probe of the tunnel measures: tunnels of several slices may
+// measured names what a probe of the tunnel measures: tunnels of several slices may
 // share it.
-func (t *Tunnel) way() string { return t.list() + ">" + t.SID.String() }
+func (t *Tunnel) measured() string { return t.list() + ">" + t.SID.String() }
 
 // tunnels returns the two between neighboring stages, the one upward first. a and
 // b are hops of the path.

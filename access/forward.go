@@ -140,7 +140,9 @@ func (s *Signer) Verify(ctx context.Context, value, method, target string,
 		return f, fmt.Errorf("%w: %s is of another request", ErrCredentials, ForwardHeader)
 	}
 	if age := now.Sub(f.Issued); age > maxSkew || age < -maxSkew {
-		return f, fmt.Errorf("%w: %s was signed %v ago: the clocks of the controllers differ by more than %v", ErrCredentials, ForwardHeader, age, maxSkew)
+		return f,
+			fmt.Errorf("%w: %s was signed %v ago: the clocks of the controllers differ by more than %v",
+				ErrCredentials, ForwardHeader, age, maxSkew)
 	}
 	return f, nil
 }

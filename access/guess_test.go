@@ -238,7 +238,8 @@ func TestRoomForHashes(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := h.check(ctx, h.strangers, badPassword, hash); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := h.check(ctx, h.strangers, badPassword, hash); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("a client that has left waits on: %v", err)
 		}
 		<-h.strangers

@@ -188,7 +188,8 @@ func (k *Keeper) first(admin bool) error {
 		return nil
 	}
 	return &api.Error{Code: api.CodeConflict,
-		Message: "from the first user or token on the API asks for credentials: want that one to be an administrator without an end"}
+		Message: "from the first user or token on the API asks for credentials: want that one to be an " +
+			"administrator without an end"}
 }
 
 // last refuses the removal of the last administrator, where no other way to be one is configured.

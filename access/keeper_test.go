@@ -70,7 +70,8 @@ func TestSessionsOfAnOldPassword(t *testing.T) {
 	w.now = w.now.Add(time.Nanosecond)
 	const other = "another horse battery"
 	by := &Principal{Name: "bob", Way: api.WayUser, Grant: api.Grant{Role: api.RoleAdmin}}
-	if err := w.keeper.SetPassword(w.ctx(), by, "ann", &api.PasswordRequest{Password: other}); err != nil {
+	if err := w.keeper.SetPassword(w.ctx(), by, "ann",
+		&api.PasswordRequest{Password: other}); err != nil {
 		t.Fatal(err)
 	}
 	valid("a session of before", first, false)

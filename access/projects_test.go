@@ -117,7 +117,8 @@ func TestWhatMembersMay(t *testing.T) {
 		if got, want := join(writes), x.writes; got != want {
 			t.Errorf("%s %v writes %q, want %q", x.name, x.grant, got, want)
 		}
-		if operates := x.grant.Role == api.RoleOperator || x.grant.Role == api.RoleAdmin; operates != (len(other) > 0) {
+		if operates := x.grant.Role == api.RoleOperator ||
+			x.grant.Role == api.RoleAdmin; operates != (len(other) > 0) {
 			t.Errorf("%s %v operates %q", x.name, x.grant, other)
 		}
 		if (p.Sight() == nil) != x.sees {

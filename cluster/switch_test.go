@@ -123,7 +123,8 @@ func (s *session) write(ctx context.Context, term int64) error {
 		d.mu.Lock()
 	}
 	if s.generation < d.generation {
-		d.w.t.Errorf("%s (remembers: %v) takes a write of the owner of generation %d after one of generation %d", d.name, d.remembers, s.generation, d.generation)
+		d.w.t.Errorf("%s (remembers: %v) takes a write of the owner of generation %d after one of "+
+			"generation %d", d.name, d.remembers, s.generation, d.generation)
 	}
 	if term < d.term {
 		d.w.t.Errorf("%s (remembers: %v) takes a write of term %d after one of term %d", d.name,

@@ -67,7 +67,8 @@ func acks(t testing.TB, n, count int) []string {
 
 func sessions(r *bed, ports map[uint16]uint32) {
 	for id, port := range ports {
-		if err := r.s.InsertCloneSession(CloneSession{ID: id, Replicas: []Replica{{Port: port}}}); err != nil {
+		if err := r.s.InsertCloneSession(CloneSession{ID: id,
+			Replicas: []Replica{{Port: port}}}); err != nil {
 			r.t.Fatal(err)
 		}
 	}

@@ -27,10 +27,12 @@ func TestActionProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.s.InsertMember(p, engine.Member{ID: 9, Action: r.call("NoAction")}); !errors.Is(err, engine.ErrFull) {
+	if err := r.s.InsertMember(p, engine.Member{ID: 9, Action: r.call("NoAction")}); !errors.Is(err,
+		engine.ErrFull) {
 		t.Errorf("a ninth member of eight: %v", err)
 	}
-	if err := r.s.InsertMember(p, engine.Member{ID: 1, Action: r.call("NoAction")}); !errors.Is(err, engine.ErrExists) {
+	if err := r.s.InsertMember(p, engine.Member{ID: 1, Action: r.call("NoAction")}); !errors.Is(err,
+		engine.ErrExists) {
 		t.Errorf("member 1 again: %v", err)
 	}
 	e := engine.Entry{Match: []engine.Match{match(t, "00000007")},

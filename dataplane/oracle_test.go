@@ -105,7 +105,8 @@ func (o *oracle) group(g MulticastGroup) {
 }
 
 func (o *oracle) session(id uint16, port uint32) {
-	if err := o.s.InsertCloneSession(CloneSession{ID: id, Replicas: []Replica{{Port: port}}}); err != nil {
+	if err := o.s.InsertCloneSession(CloneSession{ID: id,
+		Replicas: []Replica{{Port: port}}}); err != nil {
 		o.t.Fatal(err)
 	}
 	o.say("mirroring_add %d %d", id, port)

@@ -58,16 +58,20 @@ func TestBadEntries(t *testing.T) {
 	for i := range 8 {
 		r.insert("route", key(fmt.Sprintf("%04x", i), "*"), 0, fwd)
 	}
-	if err := r.s.InsertEntry(route, r.entry(key("0009", "*"), 0, fwd)); !errors.Is(err, engine.ErrFull) {
+	if err := r.s.InsertEntry(route, r.entry(key("0009", "*"), 0, fwd)); !errors.Is(err,
+		engine.ErrFull) {
 		t.Errorf("a ninth entry of eight: %v", err)
 	}
-	if err := r.s.ModifyEntry(route, r.entry(key("0009", "*"), 0, fwd)); !errors.Is(err, engine.ErrNotFound) {
+	if err := r.s.ModifyEntry(route, r.entry(key("0009", "*"), 0, fwd)); !errors.Is(err,
+		engine.ErrNotFound) {
 		t.Errorf("change of an absent entry: %v", err)
 	}
-	if err := r.s.DeleteEntry(route, r.entry(key("0009", "*"), 0, fwd).Match, 0); !errors.Is(err, engine.ErrNotFound) {
+	if err := r.s.DeleteEntry(route, r.entry(key("0009", "*"), 0, fwd).Match, 0); !errors.Is(err,
+		engine.ErrNotFound) {
 		t.Errorf("removal of an absent entry: %v", err)
 	}
-	if err := r.s.SetDefaultEntry(route, engine.Target{Action: fwd}); !errors.Is(err, engine.ErrConst) {
+	if err := r.s.SetDefaultEntry(route, engine.Target{Action: fwd}); !errors.Is(err,
+		engine.ErrConst) {
 		t.Errorf("change of a constant default: %v", err)
 	}
 }

@@ -44,7 +44,8 @@ func decodeUp(m *pb.HostMessage) (Up, *FieldError) {
 		return &PortStatus{Up: up}, in(up.check("up"), "port_status")
 	}
 	return nil, invalid("message",
-		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, probe_result or port_status")
+		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, "+
+			"probe_result or port_status")
 }
 
 func in(err *FieldError, field string) *FieldError {

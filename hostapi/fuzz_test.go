@@ -83,7 +83,8 @@ func FuzzUpdate(f *testing.F) {
 			t.Fatalf("the difference does not make it: %v", err)
 		}
 		whole := hostapi.Diff(nil, next, true)
-		if full, part := caps.Check(next), caps.CheckUpdate(next, &whole); (full == nil) != (part == nil) {
+		if full, part := caps.Check(next),
+			caps.CheckUpdate(next, &whole); (full == nil) != (part == nil) {
 			t.Fatalf("a device may hold it: %v; as an update: %v", full, part)
 		}
 	})

@@ -50,7 +50,8 @@ func TestKept(t *testing.T) {
 			t.Fatalf("octet %d changed: %v", i, err)
 		}
 	}
-	if _, err := hostapi.DecodeKept([]byte(strings.Replace(string(text), "state 1", "state 2", 1))); err == nil || !strings.Contains(err.Error(), "of this release") {
+	if _, err := hostapi.DecodeKept([]byte(strings.Replace(string(text), "state 1", "state 2",
+		1))); err == nil || !strings.Contains(err.Error(), "of this release") {
 		t.Errorf("of another form: %v", err)
 	}
 	if text, err = hostapi.EncodeKept(v, &hostapi.State{}); err != nil {

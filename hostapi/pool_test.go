@@ -42,7 +42,10 @@ func TestPool(t *testing.T) {
 		}
 	}
 	// A state that differs in one profile shares the others.
-	if got := pool.Share(state(func(s *State, _ *Profile) { s.DeniedPorts = 0 })); got.Profiles[0] != one.Profiles[0] {
+	if got := pool.Share(state(func(s *State,
+		_ *Profile) {
+		s.DeniedPorts = 0
+	})); got.Profiles[0] != one.Profiles[0] {
 		t.Error("an equal profile of another state is another one")
 	}
 	runtime.KeepAlive(one)

@@ -31,7 +31,8 @@ func audited(ctx context.Context) context.Context {
 // tokenFor makes a token at a server.
 func tokenFor(t testing.TB, s *Server, name string, g api.Grant, lifetime time.Duration) api.Token {
 	t.Helper()
-	made, err := s.cfg.Access.Keeper.CreateToken(audited(t.Context()), &access.Anybody, &api.TokenRequest{Name: name, Grant: g, Lifetime: api.Duration(lifetime)})
+	made, err := s.cfg.Access.Keeper.CreateToken(audited(t.Context()), &access.Anybody,
+		&api.TokenRequest{Name: name, Grant: g, Lifetime: api.Duration(lifetime)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,17 +110,19 @@ func TestEveryOperationNamesItsScope(t *testing.T) {
 	for at := range documented {
 		t.Errorf("docs/api.md has %s, which is no operation", at)
 	}
-	huma.Register(s.api, huma.Operation{OperationID: "forgotten", Method: "GET", Path: "/v1/forgotten"}, func(context.Context, *struct{}) (*struct{}, error) {
+	huma.Register(s.api, huma.Operation{OperationID: "forgotten", Method: "GET",
+		Path: "/v1/forgotten"}, func(context.Context, *struct{}) (*struct{}, error) {
 		t.Error("an operation without a scope was called")
 		return nil, nil
 	})
-	if p := problemIn(t, do(s, "GET", "/v1/forgotten", ""), 403, codeDenied); !strings.Contains(p.Detail, "names no scope") {
+	if p := problemIn(t, do(s, "GET", "/v1/forgotten", ""), 403,
+		codeDenied); !strings.Contains(p.Detail, "names no scope") {
 		t.Error(p.Detail)
 	}
 }
 
-// TestRolesAndOperations tries every role on every operation, as docs/access.md and docs/api.md have
-// them.
+// TestRolesAndOperations tries every role on every operation, as docs/access.md and docs/api.md
+// have them.
 func TestRolesAndOperations(t *testing.T) {
 	s, _ := newFabricServer(t, ev.ModeStructured)
 	s.cfg.Cluster = &fakeCluster{}
@@ -128,17 +131,21 @@ func TestRolesAndOperations(t *testing.T) {
 	for _, role := range []api.Role{api.RoleViewer, api.RoleOperator} {
 		tokens[string(role)] = tokenFor(t, s, string(role), api.Grant{Role: role}, 0).Secret
 	}
-	tokens["tenant"] = tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	tokens["tenant"] = tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"},
+		0).Secret
 	member := tokenFor(t, s, "somebody", api.Grant{Role: api.RoleOfProjects}, 0)
 	tokens["member"] = member.Secret
-	spec := api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID, Role: api.ProjectEditor}}}
+	spec := api.ProjectSpec{Members: []api.ProjectMember{{Way: api.WayToken, Name: member.ID,
+		Role: api.ProjectEditor}}}
 	if _, _, err := projectsOf(s).Put(t.Context(), "acme", spec, resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 
 	may := make(map[string]map[string]string) // by scope and role
-	for _, r := range rows(t, "access.md", "| scope | covers | viewer | operator | tenant | member | admin |") {
-		may[strings.Trim(r[0], "`")] = map[string]string{"viewer": r[2], "operator": r[3], "tenant": r[4], "member": r[5], "admin": r[6], "nobody": "no"}
+	for _, r := range rows(t, "access.md",
+		"| scope | covers | viewer | operator | tenant | member | admin |") {
+		may[strings.Trim(r[0], "`")] = map[string]string{"viewer": r[2], "operator": r[3], "tenant": r[4],
+			"member": r[5], "admin": r[6], "nobody": "no"}
 	}
 	may["open"]["nobody"] = "yes"
 	parameter := regexp.MustCompile(`\{\w+\}`)
@@ -146,7 +153,8 @@ func TestRolesAndOperations(t *testing.T) {
 	for at, scope := range documentedScopes(t) {
 		method, path, _ := strings.Cut(at, " ")
 		for _, role := range slices.Sorted(maps.Keys(tokens)) {
-			if role == "admin" && scope == string(access.Administer) && strings.HasPrefix(path, "/v1/projects") {
+			if role == "admin" && scope == string(access.Administer) &&
+				strings.HasPrefix(path, "/v1/projects") {
 				continue // it would take the member's project away
 			}
 			for _, name := range []string{"acme", "acme-7", "acme.7", "acme7", "acm", "other"} {
@@ -155,7 +163,8 @@ func TestRolesAndOperations(t *testing.T) {
 				if path == eventsPath {
 					cancel()
 				}
-				r := httptest.NewRequest(method, target, strings.NewReader(`{"name": "`+name+`", "spec": {}}`)).WithContext(ctx)
+				r := httptest.NewRequest(method, target,
+					strings.NewReader(`{"name": "`+name+`", "spec": {}}`)).WithContext(ctx)
 				r.Header.Set("Content-Type", "application/json")
 				if tokens[role] != "" {
 					r.Header.Set("Authorization", "Bearer "+tokens[role])
@@ -169,7 +178,8 @@ func TestRolesAndOperations(t *testing.T) {
 				want := 0 // any other
 				switch verdict := may[scope][role]; {
 				case verdict == "yes":
-				case verdict == "its own" && (!strings.Contains(path, "{name}") || name == "acme" || name == "acme-7" || name == "acme.7"):
+				case verdict == "its own" && (!strings.Contains(path, "{name}") || name == "acme" ||
+					name == "acme-7" || name == "acme.7"):
 				case verdict == "no" && role == "nobody":
 					want = http.StatusUnauthorized
 				case verdict == "no", verdict == "its own":
@@ -178,8 +188,11 @@ func TestRolesAndOperations(t *testing.T) {
 					t.Fatalf("docs/access.md says nothing about %s and the scope %q of %s", role, scope, at)
 				}
 				refused := w.Code == http.StatusUnauthorized || w.Code == http.StatusForbidden
-				own := path == usersPath+"/{user}/password" && strings.Contains(p.Detail, "own password alone") && role != "admin"
-				inBody := at == "POST /v1/session" || method == "POST" && (role == "tenant" || role == "member") && strings.HasPrefix(scope, "tenant") // what the body names
+				own := path == usersPath+"/{user}/password" &&
+					strings.Contains(p.Detail, "own password alone") && role != "admin"
+				// what the body names
+				inBody := at == "POST /v1/session" || method == "POST" &&
+					(role == "tenant" || role == "member") && strings.HasPrefix(scope, "tenant")
 				switch {
 				case want != 0 && w.Code != want:
 					t.Errorf("%s %s: %s gets %d, want %d: %.200s", method, target, role, w.Code, want, w.Body)
@@ -198,21 +211,24 @@ func TestRolesAndOperations(t *testing.T) {
 func TestTenantsBodies(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
-	acme := "Bearer " + tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	acme := "Bearer " + tokenFor(t, s, "acme-ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"},
+		0).Secret
 	for n, name := range []string{"other-1", "acme2"} {
 		if w := do(s, "POST", groupsPath, groupBody(name, n+1), "Authorization", admin); w.Code != 201 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
 	n := 0
-	for name, want := range map[string]int{"acme": 201, "acme-1": 201, "acme.1": 201, "other-2": 403, "acme2x": 403, "ac": 403, "": 422} {
+	for name, want := range map[string]int{"acme": 201, "acme-1": 201, "acme.1": 201, "other-2": 403,
+		"acme2x": 403, "ac": 403, "": 422} {
 		n++
 		if w := do(s, "POST", groupsPath, groupBody(name, 10+n), "Authorization", acme); w.Code != want {
 			t.Errorf("POST of %q: %d %s, want %d", name, w.Code, w.Body, want)
 		}
 	}
 	// The path is its own, and the body names another's.
-	if w := do(s, "PUT", groupsPath+"/acme-1", groupBody("other-1", 1), "Authorization", acme); w.Code != 422 {
+	if w := do(s, "PUT", groupsPath+"/acme-1", groupBody("other-1", 1), "Authorization",
+		acme); w.Code != 422 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for as, want := range map[string]int{acme: 3, admin: 5} {
@@ -232,11 +248,15 @@ func TestProjectsOfARequest(t *testing.T) {
 	s.cfg.Now = func() time.Time { return now }
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
 	viewer := "Bearer " + tokenFor(t, s, "watch", api.Grant{Role: api.RoleViewer}, 0).Secret
-	ann, bob := tokenFor(t, s, "ann", api.Grant{Role: api.RoleOfProjects}, 0), tokenFor(t, s, "bob", api.Grant{Role: api.RoleOfProjects}, 0)
+	ann, bob := tokenFor(t, s, "ann", api.Grant{Role: api.RoleOfProjects}, 0),
+		tokenFor(t, s, "bob", api.Grant{Role: api.RoleOfProjects}, 0)
 	two := 2
 	for name, spec := range map[string]api.ProjectSpec{
-		"acme": {Quotas: api.ProjectQuotas{Requests: &two}, Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectEditor}, {Way: api.WayToken, Name: bob.ID, Role: api.ProjectViewer}}},
-		"blue": {Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectViewer}}},
+		"acme": {Quotas: api.ProjectQuotas{Requests: &two},
+			Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID, Role: api.ProjectEditor},
+				{Way: api.WayToken, Name: bob.ID, Role: api.ProjectViewer}}},
+		"blue": {Members: []api.ProjectMember{{Way: api.WayToken, Name: ann.ID,
+			Role: api.ProjectViewer}}},
 	} {
 		if _, _, err := projectsOf(s).Put(t.Context(), name, spec, resource.Precondition{}); err != nil {
 			t.Fatal(err)
@@ -247,11 +267,15 @@ func TestProjectsOfARequest(t *testing.T) {
 		as, project, method, name string
 		want                      int
 	}{
-		{a, "", "PUT", "acme-1", 201}, {a, "", "PUT", "blue-1", 403}, {b, "", "PUT", "acme-2", 403}, {b, "", "GET", "acme-1", 200}, {b, "", "GET", "blue-1", 403},
-		{a, "blue", "PUT", "acme-3", 403}, {a, "blue", "GET", "acme-1", 403}, {a, "acme", "GET", "acme-1", 200}, {b, "blue", "GET", "acme-1", 403},
+		{a, "", "PUT", "acme-1", 201}, {a, "", "PUT", "blue-1", 403}, {b, "", "PUT", "acme-2", 403},
+		{b, "", "GET", "acme-1", 200}, {b, "", "GET", "blue-1", 403},
+		{a, "blue", "PUT", "acme-3", 403}, {a, "blue", "GET", "acme-1", 403},
+		{a, "acme", "GET", "acme-1", 200}, {b, "blue", "GET", "acme-1", 403},
 		{a, "", "DELETE", "blue-1", 403}, {b, "", "DELETE", "acme-1", 403}, // seen, and not changed
-		{admin, "acme", "PUT", "acme-4", 201}, {admin, "acme", "PUT", "other", 403}, {admin, "none", "GET", "acme-1", 403},
-		{viewer, "acme", "PUT", "acme-5", 403}, {viewer, "acme", "GET", "acme-1", 200}, {viewer, "acme", "GET", "other", 403},
+		{admin, "acme", "PUT", "acme-4", 201}, {admin, "acme", "PUT", "other", 403},
+		{admin, "none", "GET", "acme-1", 403},
+		{viewer, "acme", "PUT", "acme-5", 403}, {viewer, "acme", "GET", "acme-1", 200},
+		{viewer, "acme", "GET", "other", 403},
 	} {
 		now = now.Add(time.Second)
 		body := ""
@@ -267,12 +291,15 @@ func TestProjectsOfARequest(t *testing.T) {
 		}
 	}
 	// Who sees everything in one project sees nothing of the network.
-	if w := do(s, "GET", "/v1/switches", "", "Authorization", admin, projectHeader, "acme"); w.Code != 403 {
+	if w := do(s, "GET", "/v1/switches", "", "Authorization", admin, projectHeader,
+		"acme"); w.Code != 403 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	now = now.Add(time.Minute)
 	for i, want := range []int{200, 200, 429} { // at the quota and above it, of both together
-		if w := do(s, "GET", groupsPath, "", "Authorization", []string{a, b, b}[i], projectHeader, "acme"); w.Code != want || want == 429 && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "at most 2 requests a second")) {
+		if w := do(s, "GET", groupsPath, "", "Authorization", []string{a, b, b}[i], projectHeader,
+			"acme"); w.Code != want || want == 429 && (w.Header().Get("Retry-After") == "" ||
+			!strings.Contains(w.Body.String(), "at most 2 requests a second")) {
 			t.Errorf("request %d: %d %s, want %d", i+1, w.Code, w.Body, want)
 		}
 	}
@@ -289,7 +316,9 @@ func TestProjectsOfARequest(t *testing.T) {
 		}
 	}
 	var session api.Session
-	if w := do(s, "GET", sessionPath, "", "Authorization", a); json.Unmarshal(w.Body.Bytes(), &session) != nil || len(session.Projects) != 2 || !slices.Contains(session.Scopes, "tenant:write") {
+	if w := do(s, "GET", sessionPath, "", "Authorization", a); json.Unmarshal(w.Body.Bytes(),
+		&session) != nil || len(session.Projects) != 2 ||
+		!slices.Contains(session.Scopes, "tenant:write") {
 		t.Errorf("%s", w.Body)
 	}
 }

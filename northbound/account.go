@@ -36,17 +36,21 @@ type created[R any] struct {
 func (s *Server) registerTokens() {
 	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-tokens", Method: http.MethodGet, Security: asks(access.Administer), Path: tokensPath, Tags: tags, Summary: "List the tokens", Errors: []int{422},
+		OperationID: "list-tokens", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: tokensPath, Tags: tags, Summary: "List the tokens", Errors: []int{422},
 	}), func(_ context.Context, in *PageParams) (*listOf[api.Token], error) {
-		items, next, err := page(*in, keeper.Tokens(), func(t *api.Token) string { return t.Name + " " + t.ID })
+		items, next, err := page(*in, keeper.Tokens(),
+			func(t *api.Token) string { return t.Name + " " + t.ID })
 		if err != nil {
 			return nil, err
 		}
 		return &listOf[api.Token]{api.List[api.Token]{Items: items, Continue: next}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "create-token", Method: http.MethodPost, Security: asks(access.Administer), Path: tokensPath, Tags: tags, DefaultStatus: http.StatusCreated,
-		Summary: "Make a token", Description: "The answer has the token in secret, and nothing has it afterwards: the controller keeps a digest.",
+		OperationID: "create-token", Method: http.MethodPost, Security: asks(access.Administer),
+		Path: tokensPath, Tags: tags, DefaultStatus: http.StatusCreated,
+		Summary: "Make a token", Description: "The answer has the token in secret, and nothing has it " +
+			"afterwards: the controller keeps a digest.",
 		Errors: []int{409, 413, 415, 422, 503},
 	}), func(ctx context.Context, in *struct{ Body api.TokenRequest }) (*created[api.Token], error) {
 		t, err := keeper.CreateToken(ctx, access.Of(ctx), &in.Body)
@@ -56,14 +60,17 @@ func (s *Server) registerTokens() {
 		return &created[api.Token]{Location: tokensPath + "/" + t.ID, Body: t}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-token", Method: http.MethodGet, Security: asks(access.Administer), Path: tokensPath + "/{id}", Tags: tags, Summary: "Get a token", Errors: []int{404},
+		OperationID: "get-token", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: tokensPath + "/{id}", Tags: tags, Summary: "Get a token", Errors: []int{404},
 	}), func(_ context.Context, in *IDParam) (*struct{ Body api.Token }, error) {
 		t, err := keeper.Token(in.ID)
 		return &struct{ Body api.Token }{t}, accessProblem(err)
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-token", Method: http.MethodDelete, Security: asks(access.Administer), Path: tokensPath + "/{id}", Tags: tags, DefaultStatus: http.StatusNoContent,
-		Summary: "Revoke a token", Description: "It counts no more at once, and neither do its sessions.", Errors: []int{404, 409, 503},
+		OperationID: "delete-token", Method: http.MethodDelete, Security: asks(access.Administer),
+		Path: tokensPath + "/{id}", Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "Revoke a token", Description: "It counts no more at once, and neither do its sessions.",
+		Errors: []int{404, 409, 503},
 	}), func(ctx context.Context, in *IDParam) (*struct{}, error) {
 		return nil, accessProblem(keeper.DeleteToken(ctx, in.ID))
 	})
@@ -72,7 +79,8 @@ func (s *Server) registerTokens() {
 func (s *Server) registerUsers() {
 	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-users", Method: http.MethodGet, Security: asks(access.Administer), Path: usersPath, Tags: tags, Summary: "List the local users", Errors: []int{422},
+		OperationID: "list-users", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: usersPath, Tags: tags, Summary: "List the local users", Errors: []int{422},
 	}), func(_ context.Context, in *PageParams) (*listOf[api.User], error) {
 		items, next, err := page(*in, keeper.Users(), func(u *api.User) string { return u.Name })
 		if err != nil {
@@ -81,8 +89,11 @@ func (s *Server) registerUsers() {
 		return &listOf[api.User]{api.List[api.User]{Items: items, Continue: next}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "create-user", Method: http.MethodPost, Security: asks(access.Administer), Path: usersPath, Tags: tags, DefaultStatus: http.StatusCreated,
-		Summary: "Add a local user", Description: "The password is kept as a hash by argon2id (RFC 9106).", Errors: []int{409, 413, 415, 422, 429, 503},
+		OperationID: "create-user", Method: http.MethodPost, Security: asks(access.Administer),
+		Path: usersPath, Tags: tags, DefaultStatus: http.StatusCreated,
+		Summary:     "Add a local user",
+		Description: "The password is kept as a hash by argon2id (RFC 9106).",
+		Errors:      []int{409, 413, 415, 422, 429, 503},
 	}), func(ctx context.Context, in *struct{ Body api.UserRequest }) (*created[api.User], error) {
 		u, err := keeper.AddUser(ctx, &in.Body)
 		if err != nil {
@@ -91,20 +102,25 @@ func (s *Server) registerUsers() {
 		return &created[api.User]{Location: usersPath + "/" + u.Name, Body: u}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-user", Method: http.MethodGet, Security: asks(access.Administer), Path: usersPath + "/{user}", Tags: tags, Summary: "Get a local user", Errors: []int{404},
+		OperationID: "get-user", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: usersPath + "/{user}", Tags: tags, Summary: "Get a local user", Errors: []int{404},
 	}), func(_ context.Context, in *UserParam) (*struct{ Body api.User }, error) {
 		u, err := keeper.User(in.User)
 		return &struct{ Body api.User }{u}, accessProblem(err)
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "delete-user", Method: http.MethodDelete, Security: asks(access.Administer), Path: usersPath + "/{user}", Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "delete-user", Method: http.MethodDelete, Security: asks(access.Administer),
+		Path: usersPath + "/{user}", Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Remove a local user", Description: "Its sessions end.", Errors: []int{404, 409, 503},
 	}), func(ctx context.Context, in *UserParam) (*struct{}, error) {
 		return nil, accessProblem(keeper.RemoveUser(ctx, in.User))
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "set-password", Method: http.MethodPut, Security: asks(access.Self), Path: usersPath + "/{user}/password", Tags: tags, DefaultStatus: http.StatusNoContent,
-		Summary: "Set a local user's password", Description: "Users set their own, with the present one; administrators set that of every user. The user's sessions end.",
+		OperationID: "set-password", Method: http.MethodPut, Security: asks(access.Self),
+		Path: usersPath + "/{user}/password", Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "Set a local user's password",
+		Description: "Users set their own, with the present one; administrators set that of every " +
+			"user. The user's sessions end.",
 		Errors: []int{404, 409, 413, 415, 422, 429, 503},
 	}), func(ctx context.Context, in *struct {
 		UserParam
@@ -123,12 +139,18 @@ const auditPath = "/v1/audit"
 func (s *Server) registerAudit() {
 	tags := []string{accessTag}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-audit-records", Method: http.MethodGet, Security: asks(access.Administer), Path: auditPath, Tags: tags,
-		Summary: "Read the audit log", Description: "Records of changes, refusals, failed sign-ins and reads of secrets, oldest first.", Errors: []int{422, 503},
+		OperationID: "list-audit-records", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: auditPath, Tags: tags,
+		Summary:     "Read the audit log",
+		Description: "Records of changes, refusals, failed sign-ins and reads of secrets, oldest first.",
+		Errors:      []int{422, 503},
 	}), s.listAudit)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-audit-chains", Method: http.MethodGet, Security: asks(access.Administer), Path: auditPath + "/chains", Tags: tags,
-		Summary: "List the chains of the audit log", Description: "Each record has the hash of the one before it in its chain. The newest hash, noted elsewhere, proves later that no record before it was changed.",
+		OperationID: "list-audit-chains", Method: http.MethodGet, Security: asks(access.Administer),
+		Path: auditPath + "/chains", Tags: tags,
+		Summary: "List the chains of the audit log",
+		Description: "Each record has the hash of the one before it in its chain. The newest hash, " +
+			"noted elsewhere, proves later that no record before it was changed.",
 		Errors: []int{503},
 	}), func(ctx context.Context, _ *struct{}) (*listOf[api.AuditChain], error) {
 		chains, err := s.cfg.Access.Log.Chains(ctx)
@@ -156,9 +178,13 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 			len(r.ServiceRequest.Path) < len(in.Path) || r.ServiceRequest.Path[:len(in.Path)] != in.Path
 	})
 	if in.Latest {
-		return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: append([]api.AuditRecord{}, all[max(0, len(all)-in.Limit):]...)}}, nil
+		return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: append([]api.AuditRecord{},
+			all[max(0, len(all)-in.Limit):]...)}}, nil
 	}
-	slices.SortStableFunc(all, func(a, b api.AuditRecord) int { return natural.Compare(auditKey(&a), auditKey(&b)) })
+	slices.SortStableFunc(all, func(a,
+		b api.AuditRecord) int {
+		return natural.Compare(auditKey(&a), auditKey(&b))
+	})
 	items, next, err := page(in.PageParams, all, auditKey)
 	if err != nil {
 		return nil, err
@@ -168,5 +194,6 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 
 // auditKey is a record's place in the order of the list: that of time, then of chain and number.
 func auditKey(r *api.AuditRecord) string {
-	return r.Timestamp.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprintf(" %s %d", r.Chain, r.Seq)
+	return r.Timestamp.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprintf(" %s %d", r.Chain,
+		r.Seq)
 }

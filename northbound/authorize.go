@@ -54,8 +54,10 @@ func scopeOf(op *huma.Operation) (access.Scope, bool) {
 
 // plainRoutes are the scopes of what is no operation of the document.
 var plainRoutes = map[string]access.Scope{
-	"/openapi.json": access.Self, "/openapi.yaml": access.Self, "/openapi-3.0.json": access.Self, "/openapi-3.0.yaml": access.Self,
-	"/metrics": access.Read, "/": access.Open, assetsPath + "*file": access.Open, "/healthz": access.Open, "/readyz": access.Open,
+	"/openapi.json": access.Self, "/openapi.yaml": access.Self, "/openapi-3.0.json": access.Self,
+	"/openapi-3.0.yaml": access.Self,
+	"/metrics":          access.Read, "/": access.Open, assetsPath + "*file": access.Open,
+	"/healthz": access.Open, "/readyz": access.Open,
 }
 
 // openPaths are the paths of open operations that a controller forwards.
@@ -120,7 +122,8 @@ func (s *Server) unauthorized(c *gin.Context, err error) {
 // it.
 func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
 	r := c.Request
-	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method, r.URL.RequestURI(), s.cfg.Now())
+	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method,
+		r.URL.RequestURI(), s.cfg.Now())
 	if err != nil {
 		return access.Principal{}, err
 	}
@@ -155,16 +158,21 @@ func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
 }
 
 // denial returns why a principal may not call an operation; nil: it may.
-func (s *Server) denial(c *gin.Context, p *access.Principal, scope access.Scope, declared bool) *api.Problem {
+func (s *Server) denial(
+	c *gin.Context, p *access.Principal, scope access.Scope, declared bool,
+) *api.Problem {
 	switch {
 	case !declared:
 		return newProblem(codeDenied, "the operation names no scope: nobody may call it")
 	case p.Forged(c.Request):
-		return newProblem(codeCSRF, fmt.Sprintf("the session's requests that change something carry the header %s, with csrf of GET %s", access.CSRFHeader, sessionPath))
+		return newProblem(codeCSRF, fmt.Sprintf("the session's requests that change something carry "+
+			"the header %s, with csrf of GET %s", access.CSRFHeader, sessionPath))
 	case !p.May(scope):
-		return newProblem(codeDenied, fmt.Sprintf("%s has the role %s: the operation asks for the scope %s, which that role lacks", p.Name, p.RoleText(), scope))
+		return newProblem(codeDenied, fmt.Sprintf("%s has the role %s: the operation asks for the "+
+			"scope %s, which that role lacks", p.Name, p.RoleText(), scope))
 	}
-	if name := c.Param("name"); name != "" && (scope == access.TenantRead || scope == access.TenantWrite) && !p.Uses(name, scope) {
+	if name := c.Param("name"); name != "" && (scope == access.TenantRead ||
+		scope == access.TenantWrite) && !p.Uses(name, scope) {
 		return foreign(p, name)
 	}
 	return nil
@@ -186,7 +194,9 @@ func foreign(p *access.Principal, name string) *api.Problem {
 	if theirs == "" {
 		theirs = "none"
 	}
-	return newProblem(codeDenied, fmt.Sprintf("%s may use what its projects (%s) have, and change it as their editor; %q is not such a name: want that of a project, or one that begins with it and a hyphen or a dot",
+	return newProblem(codeDenied, fmt.Sprintf("%s may use what its projects (%s) have, and change "+
+		"it as their editor; %q is not such a name: want that of a project, or one that begins with it "+
+		"and a hyphen or a dot",
 		p.Name, clip(theirs, maxValueText), clip(name, maxValueText)))
 }
 
@@ -197,7 +207,9 @@ const (
 )
 
 // auditRecord begins the record of a request.
-func (s *Server) auditRecord(c *gin.Context, operation string, p *access.Principal) api.AuditRecord {
+func (s *Server) auditRecord(
+	c *gin.Context, operation string, p *access.Principal,
+) api.AuditRecord {
 	r := api.AuditRecord{
 		Timestamp: s.cfg.Now(),
 		SessionInfo: api.AuditSession{
@@ -206,7 +218,9 @@ func (s *Server) auditRecord(c *gin.Context, operation string, p *access.Princip
 			Authn: api.AuditAuthn{Type: p.Way, Status: audit.AuthnSuccess},
 		},
 		ServiceRequest: api.AuditRequest{
-			RPCName: operation, Method: c.Request.Method, Path: clip(c.Request.URL.RequestURI(), maxFieldText), Authz: api.AuditAuthz{Status: authzPermit},
+			RPCName: operation, Method: c.Request.Method,
+			Path:  clip(c.Request.URL.RequestURI(), maxFieldText),
+			Authz: api.AuditAuthz{Status: authzPermit},
 		},
 	}
 	r.SessionInfo.RemoteAddress = clientAddress(c.Request)
@@ -221,7 +235,8 @@ func (s *Server) auditRecord(c *gin.Context, operation string, p *access.Princip
 func (s *Server) writeAudit(ctx context.Context, r api.AuditRecord) {
 	if err := s.cfg.Access.Log.Write(ctx, r); err != nil {
 		s.metrics.unaudited.Inc()
-		s.cfg.Log.Error("audit", "reason", err, "identity", r.SessionInfo.User.Identity, "method", r.ServiceRequest.Method, "path", r.ServiceRequest.Path)
+		s.cfg.Log.Error("audit", "reason", err, "identity", r.SessionInfo.User.Identity, "method",
+			r.ServiceRequest.Method, "path", r.ServiceRequest.Path)
 	}
 }
 
@@ -239,7 +254,8 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 	carryOut()
 	status := c.Writer.Status()
 	switch {
-	case status == http.StatusConflict && op.OperationID == signInOperation: // the question is asked again
+	// the question is asked again
+	case status == http.StatusConflict && op.OperationID == signInOperation:
 	case status >= http.StatusBadRequest:
 		r := entry.Failed(status, requestOf(ctx).detail)
 		if status == http.StatusUnauthorized { // of a sign-in
@@ -249,7 +265,8 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 	case !entry.Settled():
 		// A handler that does not take its entry is a fault; the change is at least known.
 		r, _ := entry.Take()
-		s.cfg.Log.Error("a change was not recorded with its transaction", "operation", op.OperationID, "request", c.GetString(requestIDKey))
+		s.cfg.Log.Error("a change was not recorded with its transaction", "operation", op.OperationID,
+			"request", c.GetString(requestIDKey))
 		s.metrics.unaudited.Inc()
 		s.writeAudit(ctx, r)
 	}
@@ -278,7 +295,8 @@ func accessProblem(err error) error {
 	case errors.Is(err, oidc.ErrProvider):
 		return newProblem(codeProvider, err.Error())
 	case errors.As(err, &pause):
-		return huma.ErrorWithHeaders(newProblem(codeTooMany, err.Error()), http.Header{"Retry-After": {strconv.Itoa(pause.Seconds())}})
+		return huma.ErrorWithHeaders(newProblem(codeTooMany, err.Error()),
+			http.Header{"Retry-After": {strconv.Itoa(pause.Seconds())}})
 	case errors.Is(err, access.ErrStore):
 		return storeProblem(err)
 	}
@@ -288,16 +306,21 @@ func accessProblem(err error) error {
 // securitySchemes are the ways to show who one is.
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
-		schemeBearer:      {Type: "http", Scheme: "bearer", Description: "A token of the file of tokens, or one that POST /v1/tokens has made."},
-		schemeSession:     {Type: "apiKey", In: "cookie", Name: "weft-session", Description: "The cookie of POST /v1/session; over TLS its name begins with __Host-. Changes also carry the header " + access.CSRFHeader + "."},
-		schemeCertificate: {Type: "mutualTLS", Description: "A client certificate that api.access.certificates names."},
+		schemeBearer: {Type: "http", Scheme: "bearer",
+			Description: "A token of the file of tokens, or one that POST /v1/tokens has made."},
+		schemeSession: {Type: "apiKey", In: "cookie", Name: "weft-session",
+			Description: "The cookie of POST /v1/session; over TLS its name begins with __Host-. Changes " +
+				"also carry the header " + access.CSRFHeader + "."},
+		schemeCertificate: {Type: "mutualTLS",
+			Description: "A client certificate that api.access.certificates names."},
 	}
 }
 
 // securityNote explains the scopes in the document.
-var securityNote = " Each operation asks for one scope, which its security names: " + strings.Join(func() (out []string) {
-	for _, s := range access.Scopes() {
-		out = append(out, string(s))
-	}
-	return out
-}(), ", ") + ". One without security is open to everybody."
+var securityNote = " Each operation asks for one scope, which its security names: " +
+	strings.Join(func() (out []string) {
+		for _, s := range access.Scopes() {
+			out = append(out, string(s))
+		}
+		return out
+	}(), ", ") + ". One without security is open to everybody."

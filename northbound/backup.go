@@ -39,10 +39,12 @@ const backupOperation = "get-backup"
 
 func (s *Server) registerBackup() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: backupOperation, Method: http.MethodGet, Security: asks(access.Administer), Path: "/v1/backup", Tags: []string{"controller"},
-		Summary:     "Take a backup",
-		Description: "A snapshot of everything that the controller keeps, as etcd writes it, with its checksum at the end. \"weft restore\" makes a data directory of it.",
-		Errors:      []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
+		OperationID: backupOperation, Method: http.MethodGet, Security: asks(access.Administer),
+		Path: "/v1/backup", Tags: []string{"controller"},
+		Summary: "Take a backup",
+		Description: "A snapshot of everything that the controller keeps, as etcd writes it, with its " +
+			"checksum at the end. \"weft restore\" makes a data directory of it.",
+		Errors: []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The snapshot.",
 			Content: map[string]*huma.MediaType{"application/octet-stream": {
@@ -54,7 +56,8 @@ func (s *Server) registerBackup() {
 
 func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 	if s.cfg.Backup == nil {
-		return nil, newProblem(codeNoSection, "the controller keeps everything in memory: there is nothing to back up")
+		return nil, newProblem(codeNoSection,
+			"the controller keeps everything in memory: there is nothing to back up")
 	}
 	if err := s.auditFirst(ctx); err != nil {
 		return nil, err

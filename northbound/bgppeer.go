@@ -29,19 +29,24 @@ type BGPPeerParam struct {
 func (s *Server) registerBGPPeers() {
 	const path = "/v1/bgp-peers"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-bgp-peers", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"network"},
-		Summary: "List the BGP-LS peers", Description: "The speakers that the topology is learned from, as configured, and their sessions, in the order of address and port.",
+		OperationID: "list-bgp-peers", Method: http.MethodGet, Security: asks(access.Read), Path: path,
+		Tags:    []string{"network"},
+		Summary: "List the BGP-LS peers",
+		Description: "The speakers that the topology is learned from, as configured, and their " +
+			"sessions, in the order of address and port.",
 	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.BGPPeer] }, error) {
 		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: s.bgpPeers()}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-bgp-peer", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"network"},
+		OperationID: "get-bgp-peer", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{name}", Tags: []string{"network"},
 		Summary: "Get a BGP-LS peer", Errors: []int{404},
 	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body api.BGPPeer }, error) {
 		all := s.bgpPeers()
 		i := slices.IndexFunc(all, func(p api.BGPPeer) bool { return p.Name == in.Name })
 		if i < 0 {
-			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q", in.Name))
+			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q",
+				in.Name))
 		}
 		return &struct{ Body api.BGPPeer }{all[i]}, nil
 	})
@@ -54,10 +59,12 @@ func (s *Server) bgpPeers() []api.BGPPeer {
 	}
 	for _, p := range s.cfg.BGP.Peers() {
 		out = append(out, api.BGPPeer{
-			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since, LastError: p.LastError,
-			Synced: p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
-			MalformedNLRIs: p.MalformedNLRIs, DiscardedAttributes: p.DiscardedAttributes, LastFault: p.LastFault,
-			Refused: p.Refused, Notifications: p.Notifications,
+			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since,
+			LastError: p.LastError,
+			Synced:    p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
+			MalformedNLRIs: p.MalformedNLRIs, DiscardedAttributes: p.DiscardedAttributes,
+			LastFault: p.LastFault,
+			Refused:   p.Refused, Notifications: p.Notifications,
 		})
 	}
 	return out
@@ -68,19 +75,30 @@ type bgpCollector struct{ bgp BGP }
 
 var (
 	peerLabels          = []string{"peer"}
-	peerEstablishedDesc = prometheus.NewDesc("weft_bgp_peer_established", "1 while there is a session with the BGP-LS peer.", peerLabels, nil)
-	peerSyncedDesc      = prometheus.NewDesc("weft_bgp_peer_synced", "1 when the BGP-LS peer has sent all that it has in this session.", peerLabels, nil)
-	peerSessionsDesc    = prometheus.NewDesc("weft_bgp_peer_sessions_total", "Sessions established with the BGP-LS peer.", peerLabels, nil)
-	peerUpdatesDesc     = prometheus.NewDesc("weft_bgp_peer_updates_total", "UPDATE messages received from the BGP-LS peer.", peerLabels, nil)
-	peerRefusedDesc     = prometheus.NewDesc("weft_bgp_peer_refused_nlris_total", "NLRIs of nodes that the BGP-LS peer may not describe.", peerLabels, nil)
-	peerMalformedDesc   = prometheus.NewDesc("weft_bgp_peer_malformed_total", "NLRIs and BGP-LS attributes of the peer that were malformed and left out.", []string{"peer", "object"}, nil)
-	peerNotifiedDesc    = prometheus.NewDesc("weft_bgp_peer_notifications_total", "NOTIFICATION messages that ended sessions with the BGP-LS peer.", []string{"peer", "direction", "code", "subcode"}, nil)
-	peerNLRIsDesc       = prometheus.NewDesc("weft_bgp_peer_nlris", "NLRIs of the BGP-LS peer that are in the topology.", []string{"peer", "type"}, nil)
+	peerEstablishedDesc = prometheus.NewDesc("weft_bgp_peer_established",
+		"1 while there is a session with the BGP-LS peer.", peerLabels, nil)
+	peerSyncedDesc = prometheus.NewDesc("weft_bgp_peer_synced",
+		"1 when the BGP-LS peer has sent all that it has in this session.", peerLabels, nil)
+	peerSessionsDesc = prometheus.NewDesc("weft_bgp_peer_sessions_total",
+		"Sessions established with the BGP-LS peer.", peerLabels, nil)
+	peerUpdatesDesc = prometheus.NewDesc("weft_bgp_peer_updates_total",
+		"UPDATE messages received from the BGP-LS peer.", peerLabels, nil)
+	peerRefusedDesc = prometheus.NewDesc("weft_bgp_peer_refused_nlris_total",
+		"NLRIs of nodes that the BGP-LS peer may not describe.", peerLabels, nil)
+	peerMalformedDesc = prometheus.NewDesc("weft_bgp_peer_malformed_total",
+		"NLRIs and BGP-LS attributes of the peer that were malformed and left out.",
+		[]string{"peer", "object"}, nil)
+	peerNotifiedDesc = prometheus.NewDesc("weft_bgp_peer_notifications_total",
+		"NOTIFICATION messages that ended sessions with the BGP-LS peer.",
+		[]string{"peer", "direction", "code", "subcode"}, nil)
+	peerNLRIsDesc = prometheus.NewDesc("weft_bgp_peer_nlris",
+		"NLRIs of the BGP-LS peer that are in the topology.", []string{"peer", "type"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (c *bgpCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc, peerUpdatesDesc, peerNLRIsDesc, peerRefusedDesc, peerMalformedDesc, peerNotifiedDesc} {
+	for _, d := range []*prometheus.Desc{peerEstablishedDesc, peerSyncedDesc, peerSessionsDesc,
+		peerUpdatesDesc, peerNLRIsDesc, peerRefusedDesc, peerMalformedDesc, peerNotifiedDesc} {
 		ch <- d
 	}
 }
@@ -92,19 +110,23 @@ func (c *bgpCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, p := range c.bgp.Peers() {
 		name := p.Name()
-		send(peerEstablishedDesc, prometheus.GaugeValue, number(p.State == topology.PeerEstablished), name)
+		send(peerEstablishedDesc, prometheus.GaugeValue, number(p.State == topology.PeerEstablished),
+			name)
 		send(peerSyncedDesc, prometheus.GaugeValue, number(p.Synced), name)
 		send(peerSessionsDesc, prometheus.CounterValue, float64(p.Sessions), name)
 		send(peerUpdatesDesc, prometheus.CounterValue, float64(p.Updates), name)
 		send(peerRefusedDesc, prometheus.CounterValue, float64(p.Refused), name)
-		send(peerMalformedDesc, prometheus.CounterValue, float64(p.MalformedNLRIs), name, string(topology.FaultNLRI))
-		send(peerMalformedDesc, prometheus.CounterValue, float64(p.DiscardedAttributes), name, string(topology.FaultAttribute))
+		send(peerMalformedDesc, prometheus.CounterValue, float64(p.MalformedNLRIs), name,
+			string(topology.FaultNLRI))
+		send(peerMalformedDesc, prometheus.CounterValue, float64(p.DiscardedAttributes), name,
+			string(topology.FaultAttribute))
 		for _, n := range p.Notifications {
 			direction := "received"
 			if n.Sent {
 				direction = "sent"
 			}
-			send(peerNotifiedDesc, prometheus.CounterValue, float64(n.Count), name, direction, strconv.Itoa(int(n.Code)), strconv.Itoa(int(n.Subcode)))
+			send(peerNotifiedDesc, prometheus.CounterValue, float64(n.Count), name, direction,
+				strconv.Itoa(int(n.Code)), strconv.Itoa(int(n.Subcode)))
 		}
 		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Nodes), name, "node")
 		send(peerNLRIsDesc, prometheus.GaugeValue, float64(p.NLRIs.Links), name, "link")

@@ -44,34 +44,42 @@ func same(part string) func(int) string { return func(int) string { return part 
 // shapes are bodies that some server would spend much on, whatever the schema.
 func shapes() map[string]string {
 	out := map[string]string{
-		"unknown fields":        repeated("{", func(n int) string { return fmt.Sprintf(`"a%d":0`, n) }, "}", 60_000),
-		"unknown fields inside": repeated(`{"spec":{`, func(n int) string { return fmt.Sprintf(`"a%d":0`, n) }, "}}", 60_000),
-		"unknown nulls":         repeated(`{"spec":{`, func(n int) string { return fmt.Sprintf(`"a%d":null`, n) }, "}}", 60_000),
-		"one field twice":       repeated("{", same(`"name":"x"`), "}", most),
-		"one field in all ways": repeated("{", func(n int) string { return fmt.Sprintf(`"n%cme":"x"`, n%26+'a') }, "}", most),
-		"a long name":           `{"` + strings.Repeat("n", most-6) + `":0}`,
-		"an escaped name":       `{"` + strings.Repeat(`\u006e`, (most-6)/6) + `":0}`,
-		"a long value":          `{"name":"` + strings.Repeat("n", most-11) + `"}`,
-		"an escaped value":      `{"name":"` + strings.Repeat(`\ud83d\ude00`, (most-11)/12) + `"}`,
-		"a long number":         `{"version":` + strings.Repeat("9", most-12) + `}`,
-		"numbers":               repeated("[", same("0"), "]", most),
-		"numbers inside":        repeated(`{"spec":[`, same("0"), "]}", most),
-		"ignored numbers":       repeated(`{"status":[`, same("0"), `]}`, most),
-		"ignored objects":       repeated(`{"id":{},"status":[`, same(`{"a":{}}`), `]}`, most),
-		"deep objects":          strings.Repeat(`{"a":`, 9_000) + "0" + strings.Repeat("}", 9_000),
-		"deep arrays":           `{"spec":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + "}",
-		"too deep":              strings.Repeat("[", most),
-		"deep and ignored":      `{"status":` + strings.Repeat("[", 9_900) + strings.Repeat("]", 9_900) + "}",
-		"white space":           strings.Repeat(" ", most-2) + "{}",
-		"no UTF-8":              `{"name":"` + strings.Repeat("\xff", most-11) + `"}`,
-		"the end is missing":    repeated("[", same(`{"a":[]}`), "", most),
+		"unknown fields": repeated("{", func(n int) string { return fmt.Sprintf(`"a%d":0`, n) },
+			"}", 60_000),
+		"unknown fields inside": repeated(`{"spec":{`,
+			func(n int) string { return fmt.Sprintf(`"a%d":0`, n) }, "}}", 60_000),
+		"unknown nulls": repeated(`{"spec":{`,
+			func(n int) string { return fmt.Sprintf(`"a%d":null`, n) }, "}}", 60_000),
+		"one field twice": repeated("{", same(`"name":"x"`), "}", most),
+		"one field in all ways": repeated("{",
+			func(n int) string { return fmt.Sprintf(`"n%cme":"x"`, n%26+'a') }, "}", most),
+		"a long name":      `{"` + strings.Repeat("n", most-6) + `":0}`,
+		"an escaped name":  `{"` + strings.Repeat(`\u006e`, (most-6)/6) + `":0}`,
+		"a long value":     `{"name":"` + strings.Repeat("n", most-11) + `"}`,
+		"an escaped value": `{"name":"` + strings.Repeat(`\ud83d\ude00`, (most-11)/12) + `"}`,
+		"a long number":    `{"version":` + strings.Repeat("9", most-12) + `}`,
+		"numbers":          repeated("[", same("0"), "]", most),
+		"numbers inside":   repeated(`{"spec":[`, same("0"), "]}", most),
+		"ignored numbers":  repeated(`{"status":[`, same("0"), `]}`, most),
+		"ignored objects":  repeated(`{"id":{},"status":[`, same(`{"a":{}}`), `]}`, most),
+		"deep objects":     strings.Repeat(`{"a":`, 9_000) + "0" + strings.Repeat("}", 9_000),
+		"deep arrays": `{"spec":` + strings.Repeat("[", 9_000) + strings.Repeat("]",
+			9_000) + "}",
+		"too deep": strings.Repeat("[", most),
+		"deep and ignored": `{"status":` + strings.Repeat("[", 9_900) + strings.Repeat("]",
+			9_900) + "}",
+		"white space":        strings.Repeat(" ", most-2) + "{}",
+		"no UTF-8":           `{"name":"` + strings.Repeat("\xff", most-11) + `"}`,
+		"the end is missing": repeated("[", same(`{"a":[]}`), "", most),
 	}
 	return out
 }
 
 // arrays adds bodies with 100,000 elements in each array of a schema, and with a long text in each
 // string.
-func arrays(schemas huma.Registry, s *huma.Schema, before, after, at string, out map[string]string) {
+func arrays(
+	schemas huma.Registry, s *huma.Schema, before, after, at string, out map[string]string,
+) {
 	for s.Ref != "" {
 		s = schemas.SchemaFromRef(s.Ref)
 	}
@@ -81,11 +89,14 @@ func arrays(schemas huma.Registry, s *huma.Schema, before, after, at string, out
 		out[at+" of empty texts"] = repeated(before+"[", same(`""`), "]"+after, 100_000)
 		item := sample(schemas, s.Items)
 		out[at+" of fit values"] = repeated(before+"[", same(item), "]"+after, 100_000)
-		out[at+" of different values"] = repeated(before+"[", func(n int) string { return strings.Replace(item, "::1", fmt.Sprintf("::%x", n+1), 1) }, "]"+after, 20_000)
+		out[at+" of different values"] = repeated(before+"[",
+			func(n int) string { return strings.Replace(item, "::1", fmt.Sprintf("::%x", n+1), 1) },
+			"]"+after, 20_000)
 		arrays(schemas, s.Items, before+"[", "]"+after, at+"[]", out)
 	case huma.TypeObject:
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			arrays(schemas, s.Properties[name], fmt.Sprintf(`%s{%q:`, before, name), "}"+after, at+"."+name, out)
+			arrays(schemas, s.Properties[name], fmt.Sprintf(`%s{%q:`, before, name), "}"+after, at+"."+name,
+				out)
 		}
 	case huma.TypeString:
 		out[at+" long"] = before + `"` + strings.Repeat("a", most-len(before)-len(after)-2) + `"` + after
@@ -126,7 +137,9 @@ type cost struct {
 
 // costOf makes a request, and up to three times more when it seems to cost too much: something else
 // may have been at work in the process.
-func costOf(s *Server, method, target, contentType, body string, headers []string, bound cost) (best cost) {
+func costOf(
+	s *Server, method, target, contentType, body string, headers []string, bound cost,
+) (best cost) {
 	for try := range 4 {
 		r := httptest.NewRequest(method, target, strings.NewReader(body))
 		r.Header.Set("Content-Type", contentType)
@@ -160,8 +173,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// slack is what the bounds of processor time are multiplied by: the race detector and a machine that
-// has much to do make a request slower. What the bounds are for cost a thousand times as much.
+// slack is what the bounds of processor time are multiplied by: the race detector and a machine
+// that has much to do make a request slower. What the bounds are for cost a thousand times as much.
 const slack = 12
 
 // Bounds of a request with the greatest body: without credentials, and of who may make it.
@@ -172,8 +185,8 @@ var (
 
 var parameterRule = regexp.MustCompile(`\{[^}]*\}`)
 
-// TestBodiesCostLittle: a body of 1 MiB of any shape costs little at every operation of the document,
-// whoever sends it.
+// TestBodiesCostLittle: a body of 1 MiB of any shape costs little at every operation of the
+// document, whoever sends it.
 func TestBodiesCostLittle(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
@@ -193,7 +206,8 @@ func TestBodiesCostLittle(t *testing.T) {
 		c := costOf(s, op.Method, target, contentType, body, headers, bound)
 		tried++
 		if c.cpu > bound.cpu || c.alloc > bound.alloc {
-			t.Errorf("%s %s, %s, credentials %d: %v of processor and %d KiB for an answer %d", op.Method, op.Path, name, who, c.cpu, c.alloc>>10, c.code)
+			t.Errorf("%s %s, %s, credentials %d: %v of processor and %d KiB for an answer %d", op.Method,
+				op.Path, name, who, c.cpu, c.alloc>>10, c.code)
 		}
 		if c.alloc > worst[who].alloc {
 			worst[who], worstAt[who] = c, fmt.Sprintf("%s %s, %s", op.Method, op.Path, name)
@@ -214,7 +228,8 @@ func TestBodiesCostLittle(t *testing.T) {
 			seen[schema] = true
 			for name, body := range any {
 				try(0, op, target, contentType, name, body)
-				if !again && (!testing.Short() || strings.HasPrefix(name, "unknown") || strings.HasPrefix(name, "ignored")) {
+				if !again && (!testing.Short() || strings.HasPrefix(name, "unknown") ||
+					strings.HasPrefix(name, "ignored")) {
 					try(1, op, target, contentType, name, body)
 				}
 			}
@@ -234,18 +249,23 @@ func TestBodiesCostLittle(t *testing.T) {
 		t.Errorf("%d bodies were tried", tried)
 	}
 	for who, name := range []string{"without credentials", "with credentials"} {
-		t.Logf("%s the worst of %d: %v, %d KiB, %d at %s", name, tried, worst[who].cpu, worst[who].alloc>>10, worst[who].code, worstAt[who])
+		t.Logf("%s the worst of %d: %v, %d KiB, %d at %s", name, tried, worst[who].cpu,
+			worst[who].alloc>>10, worst[who].code, worstAt[who])
 	}
 }
 
 // TestQueriesAreBounded: so many parameters, and no more.
 func TestQueriesAreBounded(t *testing.T) {
 	s, _, _ := newTestServer(t)
-	query := func(n int) string { return "?" + strings.TrimSuffix(strings.Repeat("dryRun=false&", n), "&") }
-	if p := problemIn(t, do(s, "GET", sessionPath+query(maxParameters+1), ""), 400, "malformed"); !strings.Contains(p.Detail, "at most 64") {
+	query := func(n int) string {
+		return "?" + strings.TrimSuffix(strings.Repeat("dryRun=false&", n), "&")
+	}
+	if p := problemIn(t, do(s, "GET", sessionPath+query(maxParameters+1), ""), 400,
+		"malformed"); !strings.Contains(p.Detail, "at most 64") {
 		t.Error(p.Detail)
 	}
-	if p := problemIn(t, do(s, "GET", sessionPath+query(maxParameters), ""), 400, "malformed"); strings.Contains(p.Detail, "at most 64") {
+	if p := problemIn(t, do(s, "GET", sessionPath+query(maxParameters), ""), 400,
+		"malformed"); strings.Contains(p.Detail, "at most 64") {
 		t.Error(p.Detail)
 	}
 }
@@ -279,23 +299,31 @@ func TestWalksEnd(t *testing.T) {
 	if w := walk(gone, receivers(20_000)); w.steps > contextEvery {
 		t.Errorf("%d steps for a client that has left", w.steps)
 	}
-	if p := s.shaped(gone, groups, []byte(receivers(20_000)), false); p == nil || p.Code != codeTimeout {
+	if p := s.shaped(gone, groups, []byte(receivers(20_000)), false); p == nil ||
+		p.Code != codeTimeout {
 		t.Errorf("%+v", p)
 	}
-	if w := walk(t.Context(), shapes()["unknown fields"]); w.steps > maxShapeFaults+2 || len(w.result.Errors) != maxShapeFaults {
+	if w := walk(t.Context(), shapes()["unknown fields"]); w.steps > maxShapeFaults+2 ||
+		len(w.result.Errors) != maxShapeFaults {
 		t.Errorf("%d steps, %d faults", w.steps, len(w.result.Errors))
 	}
-	many := strings.Replace(receivers(1), `{"address":"2001:db8::1","qpn":17}]`, strings.Repeat("{},", 50_000)+"{}]", 1)
-	if w := walk(t.Context(), many); w.steps > 100 || len(w.result.Errors) < maxShapeFaults || len(w.result.Errors) > maxShapeFaults+2 {
+	many := strings.Replace(receivers(1), `{"address":"2001:db8::1","qpn":17}]`,
+		strings.Repeat("{},", 50_000)+"{}]", 1)
+	if w := walk(t.Context(), many); w.steps > 100 || len(w.result.Errors) < maxShapeFaults ||
+		len(w.result.Errors) > maxShapeFaults+2 {
 		t.Errorf("%d steps, %d faults", w.steps, len(w.result.Errors))
 	}
 	// An array of an unbounded schema has a bound of its own.
 	networks := requestSchema(t, s, "/v1/tenants", "POST")
 	policies := func(n int) *bodyWalk {
-		return walked(t.Context(), schemas, networks, []byte(repeated(`{"name":"t","spec":{"sites":[],"policies":[`, same(`"p"`), `]}}`, n)), false)
+		return walked(t.Context(), schemas, networks,
+			[]byte(repeated(`{"name":"t","spec":{"sites":[],"policies":[`, same(`"p"`), `]}}`, n)), false)
 	}
 	has := func(w *bodyWalk) bool {
-		return slices.ContainsFunc(w.result.Errors, func(err error) bool { return strings.Contains(err.(*huma.ErrorDetail).Message, "array length <=") })
+		return slices.ContainsFunc(w.result.Errors,
+			func(err error) bool {
+				return strings.Contains(err.(*huma.ErrorDetail).Message, "array length <=")
+			})
 	}
 	if has(policies(maxItems)) || !has(policies(maxItems+1)) {
 		t.Error("an array is not bounded at maxItems")
@@ -310,17 +338,26 @@ func TestShapes(t *testing.T) {
 		body, code, say string
 		status          int
 	}{
-		{strings.Replace(good, `{"name":"g1"`, `{"name":"g1","name":"g2"`, 1), "malformed", "name is given twice: want it once", 400},
-		{strings.Replace(good, `{"name":"g1"`, `{"name":"g1","n\u0061me":"g2"`, 1), "malformed", "name is given twice", 400},
-		{strings.Replace(good, `"name"`, `"Name"`, 1), "malformed", "Name is given: want no such field", 400},
+		{strings.Replace(good, `{"name":"g1"`, `{"name":"g1","name":"g2"`, 1), "malformed",
+			"name is given twice: want it once", 400},
+		{strings.Replace(good, `{"name":"g1"`, `{"name":"g1","n\u0061me":"g2"`, 1), "malformed",
+			"name is given twice", 400},
+		{strings.Replace(good, `"name"`, `"Name"`, 1), "malformed", "Name is given: want no such field",
+			400},
 		{strings.Replace(good, `"g1"`, "\"g\xff\"", 1), "malformed", "not UTF-8", 400},
-		{strings.Replace(good, `"g1"`, `"`+strings.Repeat("g", 254)+`"`, 1), "invalid", "at most 253 characters", 422},
-		{strings.Replace(good, `"qpn":33`, `"qpn":33,"b.c":[{"x":"]"}]`, 1), "malformed", "spec.source.b.c is given: want no such field", 400},
+		{strings.Replace(good, `"g1"`, `"`+strings.Repeat("g", 254)+`"`, 1), "invalid",
+			"at most 253 characters", 422},
+		{strings.Replace(good, `"qpn":33`, `"qpn":33,"b.c":[{"x":"]"}]`, 1), "malformed",
+			"spec.source.b.c is given: want no such field", 400},
 		{strings.Replace(good, `"qpn":33`, `"qpn":1e999`, 1), "malformed", "spec.source.qpn", 400},
-		{strings.Replace(good, `"qpn":33`, `"qpn":3.5`, 1), "malformed", "spec.source.qpn is 3.5: want integer", 400},
-		{strings.Replace(good, `"qpn":33`, `"qpn":{"a":1}`, 1), "malformed", `spec.source.qpn is {"a":1}: want integer`, 400},
-		{strings.Replace(good, `"source":{"address":"2001:db8:5::1","qpn":33}`, `"source":null`, 1), "malformed", "spec.source is null: want object", 400},
-		{strings.Replace(good, `"receivers"`, `"receivers":null,"x"`, 1), "malformed", "spec.receivers is null: want array; and 1 more", 400},
+		{strings.Replace(good, `"qpn":33`, `"qpn":3.5`, 1), "malformed",
+			"spec.source.qpn is 3.5: want integer", 400},
+		{strings.Replace(good, `"qpn":33`, `"qpn":{"a":1}`, 1), "malformed",
+			`spec.source.qpn is {"a":1}: want integer`, 400},
+		{strings.Replace(good, `"source":{"address":"2001:db8:5::1","qpn":33}`, `"source":null`, 1),
+			"malformed", "spec.source is null: want object", 400},
+		{strings.Replace(good, `"receivers"`, `"receivers":null,"x"`, 1), "malformed",
+			"spec.receivers is null: want array; and 1 more", 400},
 		{good + "{}", "malformed", "body", 400},
 		{good[:len(good)-1], "malformed", "unexpected end", 400},
 		{`[]`, "malformed", "body is []: want object", 400},
@@ -336,7 +373,8 @@ func TestShapes(t *testing.T) {
 	}
 	// What is ignored does no harm, whatever it is; and names of any length may have escapes.
 	for n, body := range []string{
-		strings.Replace(groupBody("g2", 2), `{"name"`, `{"status":[[1,{"a":"}"}],"\"]"],"created":"2026-01-02T03:04:05Z","name"`, 1),
+		strings.Replace(groupBody("g2", 2), `{"name"`,
+			`{"status":[[1,{"a":"}"}],"\"]"],"created":"2026-01-02T03:04:05Z","name"`, 1),
 		strings.Replace(groupBody("g3", 3), `"name":"g3"`, "\t\n \"n\\u0061me\" : \"\\u00673\" ", 1),
 	} {
 		if w := do(s, "POST", groupsPath, body); w.Code != 201 {

@@ -23,21 +23,25 @@ type CertificateParam struct {
 func (s *Server) registerCertificates() {
 	const path = "/v1/certificates"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-certificates", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"health"},
+		OperationID: "list-certificates", Method: http.MethodGet, Security: asks(access.Read), Path: path,
+		Tags:    []string{"health"},
 		Summary: "List the certificates of connections",
-		Description: "Those of the controller that answers, of the authorities that it trusts, and of the other sides of its connections, by place. " +
+		Description: "Those of the controller that answers, of the authorities that it trusts, and of " +
+			"the other sides of its connections, by place. " +
 			"A controller that does not decide answers with its own.",
 	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.Certificate] }, error) {
 		return &struct{ Body api.List[api.Certificate] }{api.List[api.Certificate]{Items: s.certificates()}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-certificate", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"health"},
+		OperationID: "get-certificate", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{name}", Tags: []string{"health"},
 		Summary: "Get a certificate of connections", Errors: []int{404},
 	}), func(_ context.Context, in *CertificateParam) (*struct{ Body api.Certificate }, error) {
 		all := s.certificates()
 		i := slices.IndexFunc(all, func(c api.Certificate) bool { return c.Name == in.Name })
 		if i < 0 {
-			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no certificate %q", in.Name))
+			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no certificate %q",
+				in.Name))
 		}
 		return &struct{ Body api.Certificate }{all[i]}, nil
 	})
@@ -51,8 +55,10 @@ func (s *Server) certificates() []api.Certificate {
 	now := s.cfg.Now()
 	for _, c := range s.cfg.Certificates() {
 		v := api.Certificate{
-			Name: c.Name(), Place: c.Place, Role: certificateRole(&c), State: certificateState(&c, now), Identity: c.Identity, Subject: c.Subject, Issuer: c.Issuer,
-			Serial: c.Serial, Names: c.Names, NotBefore: c.NotBefore.UTC(), NotAfter: c.NotAfter.UTC(), File: c.File, Message: c.Fault,
+			Name: c.Name(), Place: c.Place, Role: certificateRole(&c), State: certificateState(&c, now),
+			Identity: c.Identity, Subject: c.Subject, Issuer: c.Issuer,
+			Serial: c.Serial, Names: c.Names, NotBefore: c.NotBefore.UTC(), NotAfter: c.NotAfter.UTC(),
+			File: c.File, Message: c.Fault,
 		}
 		if c.Peer {
 			v.Seen = c.Seen.UTC().Truncate(time.Second)
@@ -84,16 +90,19 @@ func certificateState(c *certs.Certificate, now time.Time) api.CertificateState 
 	return api.CertificateValid
 }
 
-// certificateCollector reads the certificates for one scrape. Of the many that other sides show at a
-// place it has the one that expires first, and how many there are in each state.
+// certificateCollector reads the certificates for one scrape. Of the many that other sides show at
+// a place it has the one that expires first, and how many there are in each state.
 type certificateCollector struct {
 	list func() []certs.Certificate
 	now  func() time.Time
 }
 
 var (
-	certificateEndDesc   = prometheus.NewDesc("weft_certificate_not_after_seconds", "End of a certificate, in seconds since 1970; of authorities and of other sides, the first one to end at a place.", []string{"place", "role"}, nil)
-	certificateCountDesc = prometheus.NewDesc("weft_certificates", "Certificates at a place by their state.", []string{"place", "role", "state"}, nil)
+	certificateEndDesc = prometheus.NewDesc("weft_certificate_not_after_seconds",
+		"End of a certificate, in seconds since 1970; of authorities and of other sides, the first one "+
+			"to end at a place.", []string{"place", "role"}, nil)
+	certificateCountDesc = prometheus.NewDesc("weft_certificates",
+		"Certificates at a place by their state.", []string{"place", "role", "state"}, nil)
 )
 
 // Describe implements [prometheus.Collector].
@@ -123,9 +132,11 @@ func (c *certificateCollector) Collect(ch chan<- prometheus.Metric) {
 		counts[state{key, certificateState(cert, now)}]++
 	}
 	for key, end := range ends {
-		ch <- prometheus.MustNewConstMetric(certificateEndDesc, prometheus.GaugeValue, float64(end.Unix()), key.place, string(key.role))
+		ch <- prometheus.MustNewConstMetric(certificateEndDesc, prometheus.GaugeValue,
+			float64(end.Unix()), key.place, string(key.role))
 	}
 	for key, n := range counts {
-		ch <- prometheus.MustNewConstMetric(certificateCountDesc, prometheus.GaugeValue, float64(n), key.place, string(key.role), string(key.state))
+		ch <- prometheus.MustNewConstMetric(certificateCountDesc, prometheus.GaugeValue, float64(n),
+			key.place, string(key.role), string(key.state))
 	}
 }

@@ -27,12 +27,13 @@ var (
 	ErrStoreUnavailable = errors.New("the store does not answer")
 )
 
-// Cluster is the part of the controllers that share a store that the API needs. Its methods are called from
-// many goroutines.
+// Cluster is the part of the controllers that share a store that the API needs. Its methods are
+// called from many goroutines.
 type Cluster interface {
 	// Controllers returns the controllers, in the order of their names.
 	Controllers(ctx context.Context) []api.Controller
-	// Readiness returns what a controller waits for before changes are kept, whether it decides or not.
+	// Readiness returns what a controller waits for before changes are kept, whether it decides or
+	// not.
 	Readiness() []api.ReadinessCheck
 	// Disk returns the disk of this controller's data directory; nil: there is none.
 	Disk() *api.ControllerDisk
@@ -61,8 +62,8 @@ type ClusterState struct {
 }
 
 // NewMember makes the server of a controller that does not decide. It answers /healthz, /readyz,
-// /metrics, /v1/controllers, /v1/certificates and the dashboard itself, and forwards every other request to the decider over
-// transport.
+// /metrics, /v1/controllers, /v1/certificates and the dashboard itself, and forwards every other
+// request to the decider over transport.
 func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	s, err := newServer(cfg)
 	if err != nil {
@@ -70,8 +71,9 @@ func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 	}
 	f := &forwarder{server: s}
 	f.proxy = &httputil.ReverseProxy{
-		Transport: transport, Rewrite: f.rewrite, ModifyResponse: f.answered, ErrorHandler: f.failed, FlushInterval: -1,
-		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		Transport: transport, Rewrite: f.rewrite, ModifyResponse: f.answered, ErrorHandler: f.failed,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	s.engine.NoRoute(f.forward)
 	s.registerControllers()
@@ -98,7 +100,8 @@ const routeForwarded = "forwarded"
 func (f *forwarder) forward(c *gin.Context) {
 	c.Set(routeKey, routeForwarded)
 	if isForwarded(c.Request) {
-		f.server.refuse(c, newProblem(codeNoDecider, "the request was forwarded to a controller that does not decide"))
+		f.server.refuse(c, newProblem(codeNoDecider, "the request was forwarded to a controller that "+
+			"does not decide"))
 		return
 	}
 	decider, err := f.server.cfg.Cluster.Decider()
@@ -210,13 +213,18 @@ func (s *Server) registerMemberHealth() {
 func (s *Server) registerControllers() {
 	const path = "/v1/controllers"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-controllers", Method: http.MethodGet, Security: asks(access.Read), Path: path, Tags: []string{"controller"},
-		Summary: "List the controllers", Description: "The controllers that share the store, in the order of their names, as the one that is asked sees them, and those that are missing, with the reason and the last contact. A controller alone lists itself.",
+		OperationID: "list-controllers", Method: http.MethodGet, Security: asks(access.Read), Path: path,
+		Tags:    []string{"controller"},
+		Summary: "List the controllers",
+		Description: "The controllers that share the store, in the order of their names, as the one " +
+			"that is asked sees them, and those that are missing, with the reason and the last contact. A " +
+			"controller alone lists itself.",
 	}), func(ctx context.Context, _ *struct{}) (*listOf[api.Controller], error) {
 		return &listOf[api.Controller]{api.List[api.Controller]{Items: s.controllers(ctx)}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-controller", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{name}", Tags: []string{"controller"},
+		OperationID: "get-controller", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{name}", Tags: []string{"controller"},
 		Summary: "Get a controller", Errors: []int{404},
 	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.Controller }, error) {
 		for _, c := range s.controllers(ctx) {
@@ -224,7 +232,8 @@ func (s *Server) registerControllers() {
 				return &struct{ Body api.Controller }{c}, nil
 			}
 		}
-		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no controller %q", in.Name))
+		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no controller %q",
+			in.Name))
 	})
 }
 
@@ -232,11 +241,15 @@ func (s *Server) registerControllers() {
 // decides or not.
 func (s *Server) registerReplace() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "replace-controller", Method: http.MethodPost, Security: asks(access.Administer), Path: "/v1/controllers/{name}:replace", Tags: []string{"controller"},
+		OperationID: "replace-controller", Method: http.MethodPost, Security: asks(access.Administer),
+		Path: "/v1/controllers/{name}:replace", Tags: []string{"controller"},
 		Summary: "Let a controller start again that lost its data",
-		Description: "Of controllers that form an etcd, one whose data directory is lost does not start: the others count on what it had acknowledged. " +
-			"Afterwards it starts with an empty data directory and gets the data from the others, more than half of which must be there.",
-		Errors: []int{404, http.StatusNotImplemented, http.StatusServiceUnavailable}, DefaultStatus: http.StatusNoContent,
+		Description: "Of controllers that form an etcd, one whose data directory is lost does not " +
+			"start: the others count on what it had acknowledged. " +
+			"Afterwards it starts with an empty data directory and gets the data from the others, more " +
+			"than half of which must be there.",
+		Errors:        []int{404, http.StatusNotImplemented, http.StatusServiceUnavailable},
+		DefaultStatus: http.StatusNoContent,
 	}), func(ctx context.Context, in *NameParam) (*struct{}, error) {
 		if s.cfg.Replace == nil {
 			return nil, newProblem(codeNoSection, "the controllers form no etcd")
@@ -260,17 +273,28 @@ func (s *Server) controllers(ctx context.Context) []api.Controller {
 }
 
 var (
-	clusterDecidesDesc     = prometheus.NewDesc("weft_cluster_decides", "1 when this controller is the one that decides.", nil, nil)
-	clusterControllersDesc = prometheus.NewDesc("weft_cluster_controllers", "Controllers that hold a lease in the store.", nil, nil)
-	clusterExpectedDesc    = prometheus.NewDesc("weft_cluster_controllers_expected", "Controllers that there are to be: those that form the store, and those that were there and did not leave in order.", nil, nil)
-	clusterTermDesc        = prometheus.NewDesc("weft_cluster_term", "Term of the decider; 0 when there is none.", nil, nil)
-	clusterLeaseDesc       = prometheus.NewDesc("weft_cluster_lease_seconds", "Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
-	clusterDecidersDesc    = prometheus.NewDesc("weft_cluster_decider_changes_total", "Changes of the decider that this controller has seen.", nil, nil)
-	clusterOwnedDesc       = prometheus.NewDesc("weft_cluster_switches_owned", "Switches that this controller owns.", nil, nil)
-	clusterReadyDesc       = prometheus.NewDesc("weft_cluster_switches_ready", "Switches that this controller owns and whose sessions take writes.", nil, nil)
-	clusterOwnersDesc      = prometheus.NewDesc("weft_cluster_owner_changes_total", "Changes of the owners of switches that this controller has seen.", nil, nil)
-	clusterMetrics         = []*prometheus.Desc{
-		clusterDecidesDesc, clusterControllersDesc, clusterExpectedDesc, clusterTermDesc, clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,
+	clusterDecidesDesc = prometheus.NewDesc("weft_cluster_decides",
+		"1 when this controller is the one that decides.", nil, nil)
+	clusterControllersDesc = prometheus.NewDesc("weft_cluster_controllers",
+		"Controllers that hold a lease in the store.", nil, nil)
+	clusterExpectedDesc = prometheus.NewDesc("weft_cluster_controllers_expected",
+		"Controllers that there are to be: those that form the store, and those that were there and "+
+			"did not leave in order.", nil, nil)
+	clusterTermDesc = prometheus.NewDesc("weft_cluster_term",
+		"Term of the decider; 0 when there is none.", nil, nil)
+	clusterLeaseDesc = prometheus.NewDesc("weft_cluster_lease_seconds",
+		"Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
+	clusterDecidersDesc = prometheus.NewDesc("weft_cluster_decider_changes_total",
+		"Changes of the decider that this controller has seen.", nil, nil)
+	clusterOwnedDesc = prometheus.NewDesc("weft_cluster_switches_owned",
+		"Switches that this controller owns.", nil, nil)
+	clusterReadyDesc = prometheus.NewDesc("weft_cluster_switches_ready",
+		"Switches that this controller owns and whose sessions take writes.", nil, nil)
+	clusterOwnersDesc = prometheus.NewDesc("weft_cluster_owner_changes_total",
+		"Changes of the owners of switches that this controller has seen.", nil, nil)
+	clusterMetrics = []*prometheus.Desc{
+		clusterDecidesDesc, clusterControllersDesc, clusterExpectedDesc, clusterTermDesc,
+		clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,
 	}
 )
 
@@ -286,7 +310,10 @@ func (clusterCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	gauge := func(d *prometheus.Desc,
+		v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
 	gauge(clusterDecidesDesc, number(c.Decides))
 	gauge(clusterControllersDesc, float64(c.Controllers))
 	gauge(clusterExpectedDesc, float64(max(c.Expected, c.Controllers)))
@@ -294,6 +321,7 @@ func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(clusterLeaseDesc, c.Lease.Seconds())
 	gauge(clusterOwnedDesc, float64(c.Owned))
 	gauge(clusterReadyDesc, float64(c.Ready))
-	ch <- prometheus.MustNewConstMetric(clusterDecidersDesc, prometheus.CounterValue, float64(c.Deciders))
+	ch <- prometheus.MustNewConstMetric(clusterDecidersDesc, prometheus.CounterValue,
+		float64(c.Deciders))
 	ch <- prometheus.MustNewConstMetric(clusterOwnersDesc, prometheus.CounterValue, float64(c.Owners))
 }

@@ -28,21 +28,24 @@ type fakeCluster struct {
 }
 
 func (*fakeCluster) Controllers(context.Context) []api.Controller {
-	return []api.Controller{{Name: "c1", Role: api.RoleDecider, Release: "test", Started: epochStart}, {Name: "c2", Role: api.RoleMember, Self: true, Release: "test", Started: epochStart}}
+	return []api.Controller{{Name: "c1", Role: api.RoleDecider, Release: "test", Started: epochStart},
+		{Name: "c2", Role: api.RoleMember, Self: true, Release: "test", Started: epochStart}}
 }
 
 func (f *fakeCluster) Readiness() []api.ReadinessCheck {
 	return append([]api.ReadinessCheck{{Name: "decider", OK: f.err == nil}}, f.more...)
 }
 func (*fakeCluster) Disk() *api.ControllerDisk {
-	return &api.ControllerDisk{State: "low", Slow: true, Free: 50 << 20, Total: 1 << 30, Refuse: 64 << 20, Stop: 16 << 20, Sync: api.Duration(700 * time.Millisecond)}
+	return &api.ControllerDisk{State: "low", Slow: true, Free: 50 << 20, Total: 1 << 30,
+		Refuse: 64 << 20, Stop: 16 << 20, Sync: api.Duration(700 * time.Millisecond)}
 }
 func (f *fakeCluster) Decider() (*url.URL, error) {
 	f.asked++
 	return f.decider, f.err
 }
 func (*fakeCluster) State() (ClusterState, bool) {
-	return ClusterState{Controllers: 2, Expected: 3, Term: 17, Lease: 2 * time.Second, Deciders: 3, Owners: 5, Owned: 8, Ready: 7}, true
+	return ClusterState{Controllers: 2, Expected: 3, Term: 17, Lease: 2 * time.Second, Deciders: 3,
+		Owners: 5, Owned: 8, Ready: 7}, true
 }
 
 // newTestMember returns the server of a member, and what it knows of the cluster.
@@ -74,14 +77,16 @@ func TestMemberForwards(t *testing.T) {
 	memberBase, _ := serve(t, member)
 
 	w := do(member, "POST", groupsPath, groupBody("g1", 1))
-	if w.Code != http.StatusCreated || w.Header().Get("ETag") == "" || f.Groups.Items["g1"].Version == 0 {
+	if w.Code != http.StatusCreated || w.Header().Get("ETag") == "" ||
+		f.Groups.Items["g1"].Version == 0 {
 		t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if got := w.Header().Values(requestIDHeader); len(got) != 1 {
 		t.Errorf("request ids %q, want one", got)
 	}
 	tag := w.Header().Get("ETag")
-	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match", `"77"`); w.Code != http.StatusPreconditionFailed {
+	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match",
+		`"77"`); w.Code != http.StatusPreconditionFailed {
 		t.Errorf("another version: %d %s", w.Code, w.Body)
 	}
 	problemIn(t, do(member, "GET", groupsPath+"/none", ""), http.StatusNotFound, "not_found")
@@ -90,7 +95,8 @@ func TestMemberForwards(t *testing.T) {
 	if _, name, e := stream.next(); name != "group.changed" || e.Seq != 7 {
 		t.Errorf("%s %+v", name, e)
 	}
-	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match", tag); w.Code != http.StatusNoContent {
+	if w := do(member, "DELETE", groupsPath+"/g1", "", "If-Match",
+		tag); w.Code != http.StatusNoContent {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	// The bounds of a request are not those of a stream.
@@ -108,23 +114,29 @@ func TestMemberForwards(t *testing.T) {
 // TestMemberAnswers: a member answers by itself what is about itself, with and without a decider.
 func TestMemberAnswers(t *testing.T) {
 	member, f := newTestMember(t, "http://127.0.0.1:1")
-	p := problemIn(t, do(member, "PUT", groupsPath+"/g1", groupBody("g1", 1)), http.StatusServiceUnavailable, "no_decider")
+	p := problemIn(t, do(member, "PUT", groupsPath+"/g1", groupBody("g1", 1)),
+		http.StatusServiceUnavailable, "no_decider")
 	if strings.Contains(p.Detail, "change") {
 		t.Errorf("a change that was not sent: %q", p.Detail)
 	}
-	if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable, "no_decider"); strings.Contains(p.Detail, "change") {
+	if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable,
+		"no_decider"); strings.Contains(p.Detail, "change") {
 		t.Errorf("a reading: %q", p.Detail)
 	}
-	for code, err := range map[string]error{"no_decider": ErrNoDecider, "store_unavailable": ErrStoreUnavailable} {
+	for code, err := range map[string]error{"no_decider": ErrNoDecider,
+		"store_unavailable": ErrStoreUnavailable} {
 		f.err = fmt.Errorf("%w: for the test", err)
-		if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable, code); p.Detail != f.err.Error() {
+		if p := problemIn(t, do(member, "GET", groupsPath, ""), http.StatusServiceUnavailable,
+			code); p.Detail != f.err.Error() {
 			t.Errorf("%s: %q", code, p.Detail)
 		}
 	}
-	if w := do(member, "GET", "/healthz", ""); w.Code != 200 || w.Body.String() != `{"status":"ok","version":"test"}` {
+	if w := do(member, "GET", "/healthz", ""); w.Code != 200 ||
+		w.Body.String() != `{"status":"ok","version":"test"}` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(member, "GET", "/readyz", ""); w.Code != 503 || !strings.Contains(w.Body.String(), `"decider"`) {
+	if w := do(member, "GET", "/readyz", ""); w.Code != 503 ||
+		!strings.Contains(w.Body.String(), `"decider"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	f.err = nil
@@ -132,30 +144,42 @@ func TestMemberAnswers(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	f.more = []api.ReadinessCheck{{Name: "share", Advisory: true, Message: "uneven"}}
-	if w := do(member, "GET", "/readyz", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"uneven"`) {
+	if w := do(member, "GET", "/readyz", ""); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `"uneven"`) {
 		t.Errorf("with a check that is advisory: %d %s", w.Code, w.Body)
 	}
-	if w := do(member, "GET", "/v1/controllers", ""); w.Code != 200 || strings.Count(w.Body.String(), `"name"`) != 2 {
+	if w := do(member, "GET", "/v1/controllers", ""); w.Code != 200 ||
+		strings.Count(w.Body.String(), `"name"`) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(member, "GET", "/v1/controllers/c2", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `"self":true`) {
+	if w := do(member, "GET", "/v1/controllers/c2", ""); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `"self":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	problemIn(t, do(member, "GET", "/v1/controllers/c9", ""), http.StatusNotFound, "not_found")
-	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed, "method_not_allowed")
+	problemIn(t, do(member, "POST", "/v1/controllers", "{}"), http.StatusMethodNotAllowed,
+		"method_not_allowed")
 	metrics := do(member, "GET", "/metrics", "").Body.String()
-	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2", "weft_cluster_controllers_expected 3", "weft_cluster_term 17", "weft_cluster_lease_seconds 2", "weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5", "weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7",
-		`weft_disk_free_bytes{controller="c2"} 5.24288e+07`, `weft_disk_size_bytes{controller="c2"} 1.073741824e+09`, `weft_disk_mark_bytes{controller="c2",mark="refuse"} 6.7108864e+07`,
-		`weft_disk_mark_bytes{controller="c2",mark="stop"} 1.6777216e+07`, `weft_disk_sync_seconds{controller="c2"} 0.7`, `weft_disk_slow{controller="c2"} 1`,
-		`weft_disk_state{controller="c2",state="low"} 1`, `weft_disk_state{controller="c2",state="ok"} 0`, `weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
+	for _, want := range []string{"weft_cluster_decides 0", "weft_cluster_controllers 2",
+		"weft_cluster_controllers_expected 3", "weft_cluster_term 17", "weft_cluster_lease_seconds 2",
+		"weft_cluster_decider_changes_total 3", "weft_cluster_owner_changes_total 5",
+		"weft_cluster_switches_owned 8", "weft_cluster_switches_ready 7",
+		`weft_disk_free_bytes{controller="c2"} 5.24288e+07`,
+		`weft_disk_size_bytes{controller="c2"} 1.073741824e+09`,
+		`weft_disk_mark_bytes{controller="c2",mark="refuse"} 6.7108864e+07`,
+		`weft_disk_mark_bytes{controller="c2",mark="stop"} 1.6777216e+07`,
+		`weft_disk_sync_seconds{controller="c2"} 0.7`, `weft_disk_slow{controller="c2"} 1`,
+		`weft_disk_state{controller="c2",state="low"} 1`, `weft_disk_state{controller="c2",state="ok"} 0`,
+		`weft_http_requests_total{code="503",method="GET",route="forwarded"}`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no %s", want)
 		}
 	}
 }
 
-// TestForwardedRequest: the decider gets a request as the client made it, but for credentials: in their place
-// is who makes it, which the member signs. Its answer is the member's, with what it says of another attempt.
+// TestForwardedRequest: the decider gets a request as the client made it, but for credentials: in
+// their place is who makes it, which the member signs. Its answer is the member's, with what it
+// says of another attempt.
 func TestForwardedRequest(t *testing.T) {
 	var got *http.Request
 	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -177,7 +201,8 @@ func TestForwardedRequest(t *testing.T) {
 		}
 		r.RemoteAddr = "192.0.2.77:5000"
 		for name, value := range map[string]string{
-			"Authorization": "Bearer secret", "Cookie": "weft-session=s; " + oidcCookie + "=o; other=1", "Content-Type": "application/json", "If-Match": `"7"`,
+			"Authorization": "Bearer secret", "Cookie": "weft-session=s; " + oidcCookie + "=o; other=1",
+			"Content-Type": "application/json", "If-Match": `"7"`,
 			projectHeader: "acme", access.ForwardHeader: "forged", requestIDHeader: "id-1",
 		} {
 			r.Header.Set(name, value)
@@ -191,30 +216,35 @@ func TestForwardedRequest(t *testing.T) {
 		if secure {
 			id = w.Header().Get(requestIDHeader)
 		}
-		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "7" || w.Header().Get(requestIDHeader) != id || id == "" {
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "7" ||
+			w.Header().Get(requestIDHeader) != id || id == "" {
 			t.Errorf("the answer: %d %v", w.Code, w.Header())
 		}
 		if got == nil {
 			t.Fatalf("nothing was forwarded: %s", w.Body)
 		}
 		for name, want := range map[string]string{
-			"Authorization": "", "Cookie": oidcCookie + "=o", "If-Match": `"7"`, projectHeader: "acme", requestIDHeader: id, "X-Forwarded-For": "192.0.2.77",
+			"Authorization": "", "Cookie": oidcCookie + "=o", "If-Match": `"7"`, projectHeader: "acme",
+			requestIDHeader: id, "X-Forwarded-For": "192.0.2.77",
 		} {
 			if value := got.Header.Get(name); value != want {
 				t.Errorf("%s of the forwarded request is %q, want %q", name, value, want)
 			}
 		}
-		f, err := member.cfg.Access.Signer.Verify(t.Context(), got.Header.Get(access.ForwardHeader), "PUT", target, time.Now())
+		f, err := member.cfg.Access.Signer.Verify(t.Context(), got.Header.Get(access.ForwardHeader),
+			"PUT", target, time.Now())
 		if err != nil || len(got.Header.Values(access.ForwardHeader)) != 1 {
 			t.Errorf("%q: %v", got.Header.Values(access.ForwardHeader), err)
 		}
-		if f.Principal.Name == access.Anybody.Name || f.Principal.Name == "" || f.Remote != "192.0.2.77:5000" || f.TLS != secure {
+		if f.Principal.Name == access.Anybody.Name || f.Principal.Name == "" ||
+			f.Remote != "192.0.2.77:5000" || f.TLS != secure {
 			t.Errorf("it is made by %+v", f)
 		}
 	}
 }
 
-// TestMemberLosesTheDecider: a change whose answer is lost may have happened; a reading just failed.
+// TestMemberLosesTheDecider: a change whose answer is lost may have happened; a reading just
+// failed.
 func TestMemberLosesTheDecider(t *testing.T) {
 	for name, lose := range map[string]func(http.ResponseWriter){
 		"the connection ends": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
@@ -233,17 +263,22 @@ func TestMemberLosesTheDecider(t *testing.T) {
 }
 
 func loses(t *testing.T, lose func(http.ResponseWriter)) {
-	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { lose(w) }))
+	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		lose(w)
+	}))
 	defer decider.Close()
 	member, _ := newTestMember(t, decider.URL)
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
-		p := problemIn(t, do(member, method, groupsPath+"/g1", groupBody("g1", 1)), http.StatusGatewayTimeout, "outcome_unknown")
+		p := problemIn(t, do(member, method, groupsPath+"/g1", groupBody("g1", 1)),
+			http.StatusGatewayTimeout, "outcome_unknown")
 		if !strings.Contains(p.Detail, "may have been kept") || !strings.Contains(p.Detail, "GET") {
 			t.Errorf("%s: %q", method, p.Detail)
 		}
 	}
 	w := do(member, "GET", groupsPath, "")
-	if problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); w.Header().Get("Retry-After") != "1" {
+	if problemIn(t, w, http.StatusServiceUnavailable,
+		"no_decider"); w.Header().Get("Retry-After") != "1" {
 		t.Errorf("Retry-After: %q", w.Header().Get("Retry-After"))
 	}
 }
@@ -273,13 +308,16 @@ func TestFront(t *testing.T) {
 	asked := f.asked
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", groupsPath, nil)
-	signed, err := member.cfg.Access.Signer.Sign(t.Context(), access.Forwarded{Principal: access.Anybody, Method: "GET", Target: groupsPath, Issued: time.Now()})
+	signed, err := member.cfg.Access.Signer.Sign(t.Context(),
+		access.Forwarded{Principal: access.Anybody, Method: "GET", Target: groupsPath,
+			Issued: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set(access.ForwardHeader, signed)
 	front.Peers().ServeHTTP(w, r)
-	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); f.asked != asked || !strings.Contains(p.Detail, "forwarded") {
+	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); f.asked != asked ||
+		!strings.Contains(p.Detail, "forwarded") {
 		t.Errorf("%q", p.Detail)
 	}
 	if w := get("/v1/switches"); w.Code != http.StatusServiceUnavailable {

@@ -113,7 +113,8 @@ func (c *collection) registerAll() {
 func (c *collection) registerKept() {
 	s := c.server
 	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "list-" + c.Many, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Path(), Tags: []string{c.Heading},
+		OperationID: "list-" + c.Many, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Path(),
+		Tags:    []string{c.Heading},
 		Summary: "List the " + c.Nouns, Description: staleNote, Errors: c.errors(422, 503),
 	}, nil, c.List), func(ctx context.Context, in *struct {
 		PageParams
@@ -137,7 +138,9 @@ func (c *collection) registerKept() {
 
 // list returns a page of those resources that the client may see, with the label of a stale answer
 // where it is one.
-func (c *collection) list(ctx context.Context, in PageParams, filter any, how Consistency) (*labelled, error) {
+func (c *collection) list(
+	ctx context.Context, in PageParams, filter any, how Consistency,
+) (*labelled, error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err
@@ -156,8 +159,11 @@ func (c *collection) list(ctx context.Context, in PageParams, filter any, how Co
 	return &labelled{label, pageOf(p, func(r *any) string { return c.NameOf(*r) })}, nil
 }
 
-// kept returns the resources that a query selects, with the label of a stale answer where it is one.
-func (c *collection) kept(ctx context.Context, q kind.Query, how Consistency) (p kind.Page[any], label StaleLabel, err error) {
+// kept returns the resources that a query selects, with the label of a stale answer where it is
+// one.
+func (c *collection) kept(
+	ctx context.Context, q kind.Query, how Consistency,
+) (p kind.Page[any], label StaleLabel, err error) {
 	if c.last != nil {
 		r := c.last()
 		label, err := c.server.label(r.Revision, r.At)
@@ -174,7 +180,9 @@ func (c *collection) kept(ctx context.Context, q kind.Query, how Consistency) (p
 }
 
 // keptOne is kept for one resource.
-func (c *collection) keptOne(ctx context.Context, name string, how Consistency) (r any, label StaleLabel, err error) {
+func (c *collection) keptOne(
+	ctx context.Context, name string, how Consistency,
+) (r any, label StaleLabel, err error) {
 	if c.last == nil {
 		if err := how.unlabelled(); err != nil {
 			return r, label, err
@@ -190,7 +198,8 @@ func (c *collection) keptOne(ctx context.Context, name string, how Consistency) 
 		return r, label, err
 	}
 	if len(p.Items) == 0 {
-		return r, label, newProblem(string(api.CodeNotFound), fmt.Sprintf("there was no %s %q when the store was read", c.Noun, name))
+		return r, label, newProblem(string(api.CodeNotFound),
+			fmt.Sprintf("there was no %s %q when the store was read", c.Noun, name))
 	}
 	return p.Items[0], label, nil
 }
@@ -199,7 +208,8 @@ func (c *collection) keptOne(ctx context.Context, name string, how Consistency) 
 func (c *collection) get() huma.Operation {
 	return c.asking(huma.Operation{
 		OperationID: "get-" + c.One, Method: http.MethodGet, Security: asks(c.Reads), Path: c.Place(),
-		Tags: []string{c.Heading}, Summary: cmp.Or(c.Gets, "Get "+kind.Article(c.Noun)), Errors: c.reading(404),
+		Tags: []string{c.Heading}, Summary: cmp.Or(c.Gets, "Get "+kind.Article(c.Noun)),
+		Errors: c.reading(404),
 	})
 }
 
@@ -243,8 +253,10 @@ func (c *collection) registerGet() {
 func (c *collection) registerCreate() {
 	s := c.server
 	huma.Register(s.api, s.typed(huma.Operation{
-		OperationID: "create-" + c.One, Method: http.MethodPost, Security: asks(c.Writes), Path: c.Path(), Tags: []string{c.Heading}, DefaultStatus: http.StatusCreated,
-		Summary: "Create " + kind.Article(c.Noun), Description: c.Created, Errors: c.errors(400, 409, 413, 415, 422),
+		OperationID: "create-" + c.One, Method: http.MethodPost, Security: asks(c.Writes), Path: c.Path(),
+		Tags: []string{c.Heading}, DefaultStatus: http.StatusCreated,
+		Summary: "Create " + kind.Article(c.Noun), Description: c.Created,
+		Errors: c.errors(400, 409, 413, 415, 422),
 	}, c.Request, c.View), c.createOne)
 }
 
@@ -358,9 +370,9 @@ func (c *collection) shown(ctx context.Context, r any) any {
 	return r
 }
 
-// shownChanges returns the updates of a dry run as the client may see them. A member of projects sees how
-// many updates of which tables its change would make: the entries themselves tell of the network, and
-// of others who share it.
+// shownChanges returns the updates of a dry run as the client may see them. A member of projects
+// sees how many updates of which tables its change would make: the entries themselves tell of the
+// network, and of others who share it.
 func shownChanges(ctx context.Context, changes []api.SwitchChange) []api.SwitchChange {
 	if access.Of(ctx).Sight() == nil {
 		return changes
@@ -399,7 +411,9 @@ func (c *collection) one(ctx context.Context, name string) (any, error) {
 }
 
 // write puts a draft, and the outcome of a dry run into the resource.
-func (c *collection) write(ctx context.Context, name string, spec any, pre resource.Precondition) (any, bool, error) {
+func (c *collection) write(
+	ctx context.Context, name string, spec any, pre resource.Precondition,
+) (any, bool, error) {
 	if err := c.owned(ctx, name); err != nil {
 		return nil, false, err
 	}
@@ -495,7 +509,8 @@ func (c *collection) patchOne(ctx context.Context, name string, in Patch) (*item
 			return c.DraftOf(r), nil
 		},
 	}
-	return patch(ctx, c.server, in, &of, func(d kind.Draft, pre resource.Precondition) (*itemOf[any], error) {
+	return patch(ctx, c.server, in, &of, func(d kind.Draft, pre resource.Precondition) (*itemOf[any],
+		error) {
 		if err := sameName(name, d.Name); err != nil {
 			return nil, err
 		}
@@ -537,5 +552,6 @@ func (c *collection) deleteOne(ctx context.Context, in *struct {
 	if err := c.Handle.Delete(ctx, in.name, pre); err != nil {
 		return nil, problemOf(err)
 	}
-	return &deleted[any]{Status: http.StatusOK, Body: c.shown(ctx, c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes)))}, nil
+	return &deleted[any]{Status: http.StatusOK,
+		Body: c.shown(ctx, c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes)))}, nil
 }

@@ -105,8 +105,10 @@ type TLSConfig = certs.Server
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
 	return Config{
-		Version: "dev", MaxBodyBytes: 1 << 20, RequestTimeout: 30 * time.Second, Heartbeat: 2 * time.Second,
-		WriteTimeout: 10 * time.Second, Grace: 5 * time.Second, Limits: DefaultLimits(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Version: "dev", MaxBodyBytes: 1 << 20, RequestTimeout: 30 * time.Second,
+		Heartbeat:    2 * time.Second,
+		WriteTimeout: 10 * time.Second, Grace: 5 * time.Second, Limits: DefaultLimits(),
+		Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	}
 }
 
@@ -117,8 +119,10 @@ func (c Config) Validate() error {
 		name string
 		ok   bool
 	}{
-		{"MaxBodyBytes", c.MaxBodyBytes > 0}, {"RequestTimeout", c.RequestTimeout > 0}, {"Heartbeat", c.Heartbeat > 0},
-		{"WriteTimeout", c.WriteTimeout > 0}, {"Grace", c.Grace > 0}, {"Log", c.Log != nil}, {"Now", c.Now != nil},
+		{"MaxBodyBytes", c.MaxBodyBytes > 0}, {"RequestTimeout", c.RequestTimeout > 0},
+		{"Heartbeat", c.Heartbeat > 0},
+		{"WriteTimeout", c.WriteTimeout > 0}, {"Grace", c.Grace > 0}, {"Log", c.Log != nil},
+		{"Now", c.Now != nil},
 	} {
 		if !f.ok {
 			return fmt.Errorf("%w: %s is not positive, or missing", ErrConfig, f.name)
@@ -140,7 +144,8 @@ func (c Config) Tokens() ([][sha256.Size]byte, error) {
 		return nil, nil
 	}
 	if info, err := os.Stat(c.TokenFile); err == nil && info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("%w: file of tokens: %s has mode %#o: want one that others cannot use, such as 0600", ErrConfig, c.TokenFile, info.Mode().Perm())
+		return nil, fmt.Errorf("%w: file of tokens: %s has mode %#o: want one that others cannot use, "+
+			"such as 0600", ErrConfig, c.TokenFile, info.Mode().Perm())
 	}
 	b, err := os.ReadFile(c.TokenFile)
 	if err != nil {

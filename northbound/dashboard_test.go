@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDashboardIsOpen: the page asks for the token, so that it needs none itself; nothing else is open.
+// TestDashboardIsOpen: the page asks for the token, so that it needs none itself; nothing else is
+// open.
 func TestDashboardIsOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
@@ -15,10 +16,14 @@ func TestDashboardIsOpen(t *testing.T) {
 	}
 	s, _, _ := newTestServer(t, func(c *Config) {
 		c.TokenFile = file
-		c.Dashboard = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("page " + r.URL.Path)) })
+		c.Dashboard = http.HandlerFunc(func(w http.ResponseWriter,
+			r *http.Request) {
+			_, _ = w.Write([]byte("page " + r.URL.Path))
+		})
 	})
 	for target, want := range map[string]int{
-		"/": 200, "/assets/index.js": 200, "/assets": 401, "/v1/topology": 401, "/nothing": 401, "//": 401, "/assets/../v1/topology": 200,
+		"/": 200, "/assets/index.js": 200, "/assets": 401, "/v1/topology": 401, "/nothing": 401,
+		"//": 401, "/assets/../v1/topology": 200,
 	} {
 		w := do(s, "GET", target, "")
 		if w.Code != want {

@@ -12,12 +12,22 @@ import (
 var diskStates = []string{"ok", "low", "out", "failed"}
 
 var (
-	diskFreeDesc  = prometheus.NewDesc("weft_disk_free_bytes", "Octets that are free on the disk of the controller's data directory.", []string{"controller"}, nil)
-	diskSizeDesc  = prometheus.NewDesc("weft_disk_size_bytes", "Octets of the disk of the controller's data directory.", []string{"controller"}, nil)
-	diskMarkDesc  = prometheus.NewDesc("weft_disk_mark_bytes", "Free octets below which changes are refused (refuse), and below which, with the reserve used up, the controller's part of the store is stopped (stop).", []string{"controller", "mark"}, nil)
-	diskSyncDesc  = prometheus.NewDesc("weft_disk_sync_seconds", "Time that the last write took until it was on the disk.", []string{"controller"}, nil)
-	diskSlowDesc  = prometheus.NewDesc("weft_disk_slow", "1 while writes take longer than the members of a store wait for each other.", []string{"controller"}, nil)
-	diskStateDesc = prometheus.NewDesc("weft_disk_state", "1 for the state that the disk is in: ok, low, out or failed.", []string{"controller", "state"}, nil)
+	diskFreeDesc = prometheus.NewDesc("weft_disk_free_bytes",
+		"Octets that are free on the disk of the controller's data directory.", []string{"controller"},
+		nil)
+	diskSizeDesc = prometheus.NewDesc("weft_disk_size_bytes",
+		"Octets of the disk of the controller's data directory.", []string{"controller"}, nil)
+	diskMarkDesc = prometheus.NewDesc("weft_disk_mark_bytes",
+		"Free octets below which changes are refused (refuse), and below which, with the reserve used "+
+			"up, the controller's part of the store is stopped (stop).", []string{"controller", "mark"}, nil)
+	diskSyncDesc = prometheus.NewDesc("weft_disk_sync_seconds",
+		"Time that the last write took until it was on the disk.", []string{"controller"}, nil)
+	diskSlowDesc = prometheus.NewDesc("weft_disk_slow",
+		"1 while writes take longer than the members of a store wait for each other.",
+		[]string{"controller"}, nil)
+	diskStateDesc = prometheus.NewDesc("weft_disk_state",
+		"1 for the state that the disk is in: ok, low, out or failed.", []string{"controller", "state"},
+		nil)
 )
 
 // diskCollector has the disk of a controller for one scrape.
@@ -28,7 +38,8 @@ type diskCollector struct {
 
 // Describe implements [prometheus.Collector].
 func (diskCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{diskFreeDesc, diskSizeDesc, diskMarkDesc, diskSyncDesc, diskSlowDesc, diskStateDesc} {
+	for _, d := range []*prometheus.Desc{diskFreeDesc, diskSizeDesc, diskMarkDesc, diskSyncDesc,
+		diskSlowDesc, diskStateDesc} {
 		ch <- d
 	}
 }
@@ -36,7 +47,8 @@ func (diskCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c diskCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{c.controller}, labels...)...)
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v,
+			append([]string{c.controller}, labels...)...)
 	}
 	gauge(diskFreeDesc, float64(c.disk.Free))
 	gauge(diskSizeDesc, float64(c.disk.Total))

@@ -108,7 +108,9 @@ func withText(id string, ev api.Event) numbered {
 
 // after returns the events from a place on, oldest first, and the place after
 // them. woken is closed when there are more.
-func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, woken <-chan struct{}) {
+func (e *Events) after(
+	c cursor, now time.Time,
+) (evs []numbered, next cursor, woken <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if oldest := e.next - min(e.next, uint64(len(e.ring))); c.next < oldest {
@@ -117,7 +119,8 @@ func (e *Events) after(c cursor, now time.Time) (evs []numbered, next cursor, wo
 	if c.gap {
 		// Its id is that of the event before the place, so that a client which
 		// comes back with it misses nothing.
-		gap := api.Event{Type: api.EventGap, Message: "events were lost; look again at everything", Time: now.UTC()}
+		gap := api.Event{Type: api.EventGap, Message: "events were lost; look again at everything",
+			Time: now.UTC()}
 		evs = append(evs, withText(e.placeID(c), gap))
 	}
 	for n := c.next; n < e.next; n++ {

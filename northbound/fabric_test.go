@@ -24,7 +24,8 @@ func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
 	cfg := DefaultConfig()
 	cfg.Version, cfg.Multipath, cfg.Telemetry = "test", m, telemetry.New(telemetry.Config{})
 	cfg.Now = func() time.Time { return epochStart }
-	cfg.Planes = telemetry.NewPlanes(telemetry.PlanesConfig{Store: cfg.Telemetry, Now: cfg.Now, Uplinks: m.Uplinks})
+	cfg.Planes = telemetry.NewPlanes(telemetry.PlanesConfig{Store: cfg.Telemetry, Now: cfg.Now,
+		Uplinks: m.Uplinks})
 	c := newFakeController()
 	c.Snapshot = snap
 	cfg.Hosts = []string{"example.com"}
@@ -81,7 +82,8 @@ func TestFabricMetrics(t *testing.T) {
 	}
 	f.Pass(time.Minute)
 	all, answered := value("weft_mrc_host_ports"), value(`weft_mrc_probes_total{result="answered"}`)
-	if usable := value("weft_mrc_host_ports_usable"); all == 0 || usable != all || answered == 0 || value(`weft_mrc_probes_total{result="lost"}`) != 0 {
+	if usable := value("weft_mrc_host_ports_usable"); all == 0 || usable != all || answered == 0 ||
+		value(`weft_mrc_probes_total{result="lost"}`) != 0 {
 		t.Errorf("%d of %d ports are usable, %d probes answered", usable, all, answered)
 	}
 	hosts, err := kind.Views[api.Host](t.Context(), f.Kinds())

@@ -16,22 +16,35 @@ type fabricCollector struct {
 }
 
 var (
-	inSyncDesc           = prometheus.NewDesc("weft_mrc_in_sync", "1 when the topology is whole, and a fabric whose paths hosts can be given.", nil, nil)
-	fabricLinksDesc      = prometheus.NewDesc("weft_mrc_links", "Links that paths of the MRC fabric cross, each direction by itself.", nil, nil)
-	deniedLinksDesc      = prometheus.NewDesc("weft_mrc_links_denied", "Links over which no entropy value is to be used.", nil, nil)
-	hostsDesc            = prometheus.NewDesc("weft_mrc_hosts", "Hosts that are attached to the fabric.", nil, nil)
-	connectedHostsDesc   = prometheus.NewDesc("weft_mrc_hosts_connected", "Hosts with a stream.", nil, nil)
-	currentHostsDesc     = prometheus.NewDesc("weft_mrc_hosts_current", "Hosts that hold all they are to hold.", nil, nil)
-	hostPortsDesc        = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
-	usableHostPortsDesc  = prometheus.NewDesc("weft_mrc_host_ports_usable", "Ports of hosts that peers may send to.", nil, nil)
-	probesDesc           = prometheus.NewDesc("weft_mrc_probes_total", "EV probes that hosts reported, by what came of them.", []string{"result"}, nil)
+	inSyncDesc = prometheus.NewDesc("weft_mrc_in_sync",
+		"1 when the topology is whole, and a fabric whose paths hosts can be given.", nil, nil)
+	fabricLinksDesc = prometheus.NewDesc("weft_mrc_links",
+		"Links that paths of the MRC fabric cross, each direction by itself.", nil, nil)
+	deniedLinksDesc = prometheus.NewDesc("weft_mrc_links_denied",
+		"Links over which no entropy value is to be used.", nil, nil)
+	hostsDesc = prometheus.NewDesc("weft_mrc_hosts",
+		"Hosts that are attached to the fabric.", nil, nil)
+	connectedHostsDesc = prometheus.NewDesc("weft_mrc_hosts_connected", "Hosts with a stream.", nil,
+		nil)
+	currentHostsDesc = prometheus.NewDesc("weft_mrc_hosts_current",
+		"Hosts that hold all they are to hold.", nil, nil)
+	hostPortsDesc       = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
+	usableHostPortsDesc = prometheus.NewDesc("weft_mrc_host_ports_usable",
+		"Ports of hosts that peers may send to.", nil, nil)
+	probesDesc = prometheus.NewDesc("weft_mrc_probes_total",
+		"EV probes that hosts reported, by what came of them.", []string{"result"}, nil)
 	profilesDesc         = prometheus.NewDesc("weft_mrc_ev_profiles", "EV profiles.", nil, nil)
-	degradedProfilesDesc = prometheus.NewDesc("weft_mrc_ev_profiles_degraded", "EV profiles that are less than they should be.", nil, nil)
-	suspectsDesc         = prometheus.NewDesc("weft_mrc_suspects", "Links that lose packets without being down.", nil, nil)
-	ignoredDesc          = prometheus.NewDesc("weft_mrc_ignored_total", "What hosts said and the controller could make nothing of, by reason.", []string{"reason"}, nil)
-	streamDesc           = prometheus.NewDesc("weft_mrc_streams_total", "What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
-	fabricMetrics        = []*prometheus.Desc{
-		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc, hostPortsDesc, usableHostPortsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
+	degradedProfilesDesc = prometheus.NewDesc("weft_mrc_ev_profiles_degraded",
+		"EV profiles that are less than they should be.", nil, nil)
+	suspectsDesc = prometheus.NewDesc("weft_mrc_suspects",
+		"Links that lose packets without being down.", nil, nil)
+	ignoredDesc = prometheus.NewDesc("weft_mrc_ignored_total",
+		"What hosts said and the controller could make nothing of, by reason.", []string{"reason"}, nil)
+	streamDesc = prometheus.NewDesc("weft_mrc_streams_total",
+		"What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
+	fabricMetrics = []*prometheus.Desc{
+		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc,
+		hostPortsDesc, usableHostPortsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
 		ignoredDesc, streamDesc,
 	}
 )
@@ -53,7 +66,10 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(inSyncDesc, err)
 		return
 	}
-	gauge := func(d *prometheus.Desc, v float64) { ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
+	gauge := func(d *prometheus.Desc,
+		v float64) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
+	}
 	gauge(inSyncDesc, number(s.InSync && s.Failure == ""))
 	gauge(fabricLinksDesc, float64(s.Links.All))
 	gauge(deniedLinksDesc, float64(s.Links.Bad))

@@ -117,7 +117,8 @@ func (f *Front) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	err = server.Shutdown(grace)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("northbound: requests did not finish within %v: %w", f.cfg.Grace, err), server.Close())
+		err = errors.Join(fmt.Errorf("northbound: requests did not finish within %v: %w", f.cfg.Grace,
+			err), server.Close())
 	}
 	<-served
 	return err

@@ -26,22 +26,31 @@ func (s *Server) groupKind() kind.Handle[api.MulticastGroupSpec, api.MulticastGr
 func (s *Server) registerGroupViews() {
 	tags := []string{kind.HeadingGroups}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-multicast-group-tree", Method: http.MethodGet, Security: asks(access.TenantRead), Path: groupPath + "/tree", Tags: tags,
+		OperationID: "get-multicast-group-tree", Method: http.MethodGet,
+		Security: asks(access.TenantRead), Path: groupPath + "/tree", Tags: tags,
 		Summary: "Get the tree of a multicast group", Errors: []int{404},
 	}), s.groupTree)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-multicast-group-state", Method: http.MethodGet, Security: asks(access.TenantRead), Path: groupPath + "/state", Tags: tags,
-		Summary: "Get the aggregation state of a multicast group", Description: "Asked of the switches when you ask.",
-		Errors: []int{404, 503, 504},
+		OperationID: "get-multicast-group-state", Method: http.MethodGet,
+		Security: asks(access.TenantRead), Path: groupPath + "/state", Tags: tags,
+		Summary:     "Get the aggregation state of a multicast group",
+		Description: "Asked of the switches when you ask.",
+		Errors:      []int{404, 503, 504},
 	}), s.groupState)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "reset-multicast-group", Method: http.MethodPost, Security: asks(access.TenantWrite), Path: groupPath + ":reset", Tags: tags,
-		Summary: "Reset a multicast group", Description: "Gives every node of the tree a new epoch, which forgets all that branches have reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, and resets by itself.",
+		OperationID: "reset-multicast-group", Method: http.MethodPost, Security: asks(access.TenantWrite),
+		Path: groupPath + ":reset", Tags: tags,
+		Summary: "Reset a multicast group",
+		Description: "Gives every node of the tree a new epoch, which forgets all that branches have " +
+			"reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, " +
+			"and resets by itself.",
 		Errors: []int{404, 412, 422},
 	}), action(s.groupKind, api.ResetGroup{}))
 }
 
-func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body api.PlannedTree }, error) {
+func (s *Server) groupTree(
+	ctx context.Context, in *NameParam,
+) (*struct{ Body api.PlannedTree }, error) {
 	g, err := s.groupKind().Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
@@ -54,12 +63,16 @@ func (s *Server) groupTree(ctx context.Context, in *NameParam) (*struct{ Body ap
 		return nil, newProblem(string(api.CodeNotFound), detail)
 	}
 	return &struct{ Body api.PlannedTree }{api.PlannedTree{
-		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch, Tree: *g.Status.Tree,
+		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch,
+		Tree: *g.Status.Tree,
 	}}, nil
 }
 
-func (s *Server) groupState(ctx context.Context, in *NameParam) (*struct{ Body api.GroupState }, error) {
-	report, err := kind.Ask[api.GroupState](ctx, s.groupKind(), in.Name, api.ReadGroupState{}, resource.Precondition{})
+func (s *Server) groupState(
+	ctx context.Context, in *NameParam,
+) (*struct{ Body api.GroupState }, error) {
+	report, err := kind.Ask[api.GroupState](ctx, s.groupKind(), in.Name, api.ReadGroupState{},
+		resource.Precondition{})
 	if err != nil {
 		return nil, problemOf(err)
 	}

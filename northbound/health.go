@@ -20,14 +20,19 @@ type readinessOutput struct {
 func (s *Server) registerHealth() {
 	tags := []string{"controller"}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags, Security: asks(access.Open), Summary: "Is the process alive?",
+		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags,
+		Security: asks(access.Open), Summary: "Is the process alive?",
 	}), func(context.Context, *struct{}) (*struct{ Body api.Health }, error) {
 		return &struct{ Body api.Health }{api.Health{Status: "ok", Version: s.cfg.Version}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags, Security: asks(access.Open),
-		Summary:     "Is the controller in sync?",
-		Description: "200 when changes are kept, every BGP-LS peer has sent all that it has once, and every switch and, where there is one, the MRC fabric are in sync, 503 with the same body when not. A check that is advisory does not count: a peer that was in sync and is lost leaves the controller with the topology that it learned.",
+		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags,
+		Security: asks(access.Open),
+		Summary:  "Is the controller in sync?",
+		Description: "200 when changes are kept, every BGP-LS peer has sent all that it has once, and " +
+			"every switch and, where there is one, the MRC fabric are in sync, 503 with the same body " +
+			"when not. A check that is advisory does not count: a peer that was in sync and is lost " +
+			"leaves the controller with the topology that it learned.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
 		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, s.kept())
 		if err != nil {
@@ -40,7 +45,8 @@ func (s *Server) registerHealth() {
 		return out, nil
 	})
 	op := s.api.OpenAPI().Paths["/readyz"].Get
-	op.Responses["503"] = &huma.Response{Description: "Not in sync yet, or no longer.", Content: op.Responses["200"].Content}
+	op.Responses["503"] = &huma.Response{Description: "Not in sync yet, or no longer.",
+		Content: op.Responses["200"].Content}
 }
 
 // kept are the checks of what the controller keeps changes in.

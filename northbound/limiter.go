@@ -34,7 +34,8 @@ type Limits struct {
 
 // DefaultLimits returns the defaults.
 func DefaultLimits() Limits {
-	return Limits{Connections: 2048, Strangers: 256, PerClient: 512, Requests: 128, Streams: 64, Rate: 2000}
+	return Limits{Connections: 2048, Strangers: 256, PerClient: 512, Requests: 128, Streams: 64,
+		Rate: 2000}
 }
 
 func (l Limits) validate() error {
@@ -42,7 +43,8 @@ func (l Limits) validate() error {
 		name string
 		ok   bool
 	}{
-		{"Connections", l.Connections > 0}, {"Strangers", l.Strangers > 0}, {"PerClient", l.PerClient > 0},
+		{"Connections", l.Connections > 0}, {"Strangers", l.Strangers > 0},
+		{"PerClient", l.PerClient > 0},
 		{"Requests", l.Requests > 0}, {"Streams", l.Streams > 0}, {"Rate", l.Rate > 0},
 	} {
 		if !f.ok {
@@ -83,13 +85,16 @@ type usage struct {
 }
 
 func newLimiter(limits Limits, rejected *prometheus.CounterVec) *limiter {
-	return &limiter{limits: limits, rejected: rejected, usage: make(map[string]*usage), projects: make(map[string]*rate.Limiter)}
+	return &limiter{limits: limits, rejected: rejected, usage: make(map[string]*usage),
+		projects: make(map[string]*rate.Limiter)}
 }
 
 // listen returns a listener that accepts what l does within the limits.
 func (g *limiter) listen(l net.Listener) net.Listener {
-	limits := connlimit.Limits{Connections: g.limits.Connections, Strangers: g.limits.Strangers, PerClient: g.limits.PerClient}
-	g.listener = connlimit.New(l, limits, func(r connlimit.Reason) { g.rejected.WithLabelValues(string(r)).Inc() })
+	limits := connlimit.Limits{Connections: g.limits.Connections, Strangers: g.limits.Strangers,
+		PerClient: g.limits.PerClient}
+	g.listener = connlimit.New(l, limits,
+		func(r connlimit.Reason) { g.rejected.WithLabelValues(string(r)).Inc() })
 	return g.listener
 }
 
@@ -123,8 +128,8 @@ func (g *limiter) enter(principal string, stream bool, now time.Time) (leave fun
 	return nil, limit
 }
 
-// project counts a request of a member of a project that may have so many a second, and as many as those
-// of one second at once. It reports whether the project may have this one.
+// project counts a request of a member of a project that may have so many a second, and as many as
+// those of one second at once. It reports whether the project may have this one.
 func (g *limiter) project(name string, limit int, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -180,9 +185,12 @@ func (s *Server) bound(c *gin.Context) {
 	if limit != "" {
 		c.Header("Retry-After", "1")
 		s.refuse(c, newProblem(codeTooMany, map[string]string{
-			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time", s.cfg.Limits.Requests),
-			limitStreams:  fmt.Sprintf("this client follows events on %d streams: want fewer", s.cfg.Limits.Streams),
-			limitRate:     fmt.Sprintf("this client makes more than %g requests a second", s.cfg.Limits.Rate),
+			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time",
+				s.cfg.Limits.Requests),
+			limitStreams: fmt.Sprintf("this client follows events on %d streams: want fewer",
+				s.cfg.Limits.Streams),
+			limitRate: fmt.Sprintf("this client makes more than %g requests a second",
+				s.cfg.Limits.Rate),
 		}[limit]))
 		return
 	}
@@ -199,11 +207,14 @@ func (s *Server) sameOrigin(c *gin.Context) {
 		return
 	}
 	if host := c.Request.Host; !isHealth(c.Request) && !s.isOwnName(host, c.Request) {
-		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a dot, or one of api.hosts", clip(host, maxValueText))))
+		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a "+
+			"dot, or one of api.hosts", clip(host, maxValueText))))
 		return
 	}
 	if err := new(http.CrossOriginProtection).Check(c.Request); err != nil {
-		s.refuse(c, newProblem(codeForbidden, fmt.Sprintf("origin is %q: want that of the server, or none", clip(c.GetHeader("Origin"), maxValueText))))
+		s.refuse(c, newProblem(codeForbidden,
+			fmt.Sprintf("origin is %q: want that of the server, or none",
+				clip(c.GetHeader("Origin"), maxValueText))))
 		return
 	}
 	if isFormType(c.Request) {
@@ -213,15 +224,16 @@ func (s *Server) sameOrigin(c *gin.Context) {
 	c.Next()
 }
 
-// isFormType reports whether a change has a content type that a page may send to every origin without
-// being asked (Fetch Standard, CORS-safelisted request-header): no client of the API has one, and
-// operations without a body would not look at it.
+// isFormType reports whether a change has a content type that a page may send to every origin
+// without being asked (Fetch Standard, CORS-safelisted request-header): no client of the API has
+// one, and operations without a body would not look at it.
 func isFormType(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return kind == "text/plain" || kind == "application/x-www-form-urlencoded" || kind == "multipart/form-data"
+	return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||
+		kind == "multipart/form-data"
 }
 
 // isOwnName reports whether a Host field may be the server's. Nobody else can own an address or a
@@ -231,13 +243,15 @@ func (s *Server) isOwnName(host string, r *http.Request) bool {
 		host = h
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || !strings.Contains(host, ".") {
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil ||
+		!strings.Contains(host, ".") {
 		return true
 	}
 	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(r.TLS.ServerName, host) {
 		return true // the client has checked the certificate for it
 	}
-	return slices.ContainsFunc(s.cfg.Hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
+	return slices.ContainsFunc(s.cfg.Hosts,
+		func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
 }
 
 // clientAddress is the address of a request's client, without its port.

@@ -76,9 +76,10 @@ func TestSlowClientsAreCut(t *testing.T) {
 		read bool
 		cut  time.Duration // at the latest; 0: never
 	}{
-		"silent":             {"", true, 5 * time.Second},
-		"headers that end":   {"GET /v1/topology HTTP/1.1\r\nHost: a\r\nX: ", true, 5 * time.Second},
-		"body that ends":     {"POST /v1/multicast-groups HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", true, 5 * time.Second},
+		"silent":           {"", true, 5 * time.Second},
+		"headers that end": {"GET /v1/topology HTTP/1.1\r\nHost: a\r\nX: ", true, 5 * time.Second},
+		"body that ends": {"POST /v1/multicast-groups HTTP/1.1\r\nHost: a\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 9\r\n\r\n{", true, 5 * time.Second},
 		"reads nothing":      {"GET /v1/topology HTTP/1.1\r\nHost: a\r\n\r\n", false, 40 * time.Second},
 		"stream, reads none": {"GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n", false, 10 * time.Second},
 		"stream":             {"GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n", true, 0},
@@ -115,8 +116,8 @@ func TestSlowClientsAreCut(t *testing.T) {
 	}
 }
 
-// TestLongRequestsGoOn: a request with a body may take longer than its body, and those that follow on
-// its connection have a context that has not ended.
+// TestLongRequestsGoOn: a request with a body may take longer than its body, and those that follow
+// on its connection have a context that has not ended.
 func TestLongRequestsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
@@ -127,7 +128,8 @@ func TestLongRequestsGoOn(t *testing.T) {
 		for n := range 2 {
 			body := groupBody(fmt.Sprint("g", n), n+1)
 			go func() {
-				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", groupsPath, len(body), body)
+				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: "+
+					"application/json\r\nContent-Length: %d\r\n\r\n%s", groupsPath, len(body), body)
 			}()
 			w, err := http.ReadResponse(in, nil)
 			if err != nil {
@@ -173,7 +175,8 @@ func TestStrangersOfTheAPI(t *testing.T) {
 		return w.StatusCode, errors.Join(err, w.Body.Close())
 	}
 	dials := 0
-	good := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	good := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network,
+		address string) (net.Conn, error) {
 		dials++
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}}
@@ -189,7 +192,8 @@ func TestStrangersOfTheAPI(t *testing.T) {
 		}
 		defer c.Close()
 		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.WriteString(c, strings.Repeat("GET /v1/topology HTTP/1.1\r\nHost: a\r\n\r\n", 100)); err == nil {
+		if _, err := io.WriteString(c, strings.Repeat("GET /v1/topology HTTP/1.1\r\nHost: a\r\n\r\n",
+			100)); err == nil {
 			kept++
 		}
 		most = max(most, s.limiter.open())
@@ -210,12 +214,15 @@ func TestStrangersOfTheAPI(t *testing.T) {
 	if dials != 1 {
 		t.Errorf("the client with a token connected %d times", dials)
 	}
-	if w := do(s, "GET", "/metrics", "", "Authorization", "Bearer secret"); !strings.Contains(w.Body.String(), `weft_http_rejected_total{limit="strangers"}`) {
+	if w := do(s, "GET", "/metrics", "", "Authorization",
+		"Bearer secret"); !strings.Contains(w.Body.String(),
+		`weft_http_rejected_total{limit="strangers"}`) {
 		t.Error("it is not counted")
 	}
 }
 
-// TestShares: a principal has so many requests, streams and requests a second, and another has its own.
+// TestShares: a principal has so many requests, streams and requests a second, and another has its
+// own.
 func TestShares(t *testing.T) {
 	now := epochStart
 	s, f, _ := newTestServer(t, func(c *Config) {
@@ -237,7 +244,8 @@ func TestShares(t *testing.T) {
 		<-f.entered
 	}
 	w := ask("192.0.2.1", "/v1/topology")
-	if p := problemIn(t, w, 429, "too_many_requests"); !strings.Contains(p.Detail, "2 requests under way") || w.Header().Get("Retry-After") == "" {
+	if p := problemIn(t, w, 429, "too_many_requests"); !strings.Contains(p.Detail,
+		"2 requests under way") || w.Header().Get("Retry-After") == "" {
 		t.Errorf("%+v %v", p, w.Header())
 	}
 	if w := ask("192.0.2.2", "/v1/topology"); w.Code != 200 {
@@ -252,7 +260,8 @@ func TestShares(t *testing.T) {
 	now = now.Add(10 * time.Second)
 	for n := 0; ; n++ {
 		if w := ask("192.0.2.1", "/v1/topology"); w.Code == 429 {
-			if p := problemIn(t, w, 429, "too_many_requests"); n != 11 || !strings.Contains(p.Detail, "5 requests a second") {
+			if p := problemIn(t, w, 429, "too_many_requests"); n != 11 ||
+				!strings.Contains(p.Detail, "5 requests a second") {
 				t.Errorf("after %d: %+v", n, p)
 			}
 			break
@@ -269,7 +278,8 @@ func TestShares(t *testing.T) {
 		streaming <- first.Code
 	}()
 	<-first.written
-	if p := problemIn(t, ask("192.0.2.1", eventsPath), 429, "too_many_requests"); !strings.Contains(p.Detail, "1 streams") {
+	if p := problemIn(t, ask("192.0.2.1", eventsPath), 429,
+		"too_many_requests"); !strings.Contains(p.Detail, "1 streams") {
 		t.Errorf("%+v", p)
 	}
 	cancel()
@@ -287,7 +297,9 @@ type firstWrite struct {
 	written chan struct{}
 }
 
-func newFirstWrite() *firstWrite { return &firstWrite{httptest.NewRecorder(), make(chan struct{}, 1)} }
+func newFirstWrite() *firstWrite {
+	return &firstWrite{httptest.NewRecorder(), make(chan struct{}, 1)}
+}
 
 func (f *firstWrite) Flush() {
 	select {
@@ -331,8 +343,10 @@ func TestOrigins(t *testing.T) {
 		return w
 	}
 	for host, want := range map[string]int{
-		"127.0.0.1:8080": 200, "[::1]:8080": 200, "192.0.2.1": 200, "localhost:8080": 200, "controller": 200,
-		"weft.example.net:8080": 200, "WEFT.example.net.": 200, "evil.example.com": 421, "127.0.0.1.evil.example.com:8080": 421,
+		"127.0.0.1:8080": 200, "[::1]:8080": 200, "192.0.2.1": 200, "localhost:8080": 200,
+		"controller":            200,
+		"weft.example.net:8080": 200, "WEFT.example.net.": 200, "evil.example.com": 421,
+		"127.0.0.1.evil.example.com:8080": 421,
 	} {
 		w := ask(http.MethodGet, host)
 		if w.Code != want {
@@ -342,13 +356,18 @@ func TestOrigins(t *testing.T) {
 			problemIn(t, w, 421, "misdirected")
 		}
 	}
-	problemIn(t, ask(http.MethodPost, "localhost:8080", "Origin", "http://evil.example.com"), 403, "forbidden_origin")
-	problemIn(t, ask(http.MethodPost, "localhost:8080", "Sec-Fetch-Site", "cross-site"), 403, "forbidden_origin")
+	problemIn(t, ask(http.MethodPost, "localhost:8080", "Origin", "http://evil.example.com"), 403,
+		"forbidden_origin")
+	problemIn(t, ask(http.MethodPost, "localhost:8080", "Sec-Fetch-Site", "cross-site"), 403,
+		"forbidden_origin")
 	problemIn(t, ask(http.MethodPost, "localhost:8080", "Origin", "null"), 403, "forbidden_origin")
-	for _, kind := range []string{"text/plain", "Text/Plain; charset=utf-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
-		problemIn(t, ask(http.MethodPost, "localhost:8080", "Content-Type", kind), 415, "unsupported_media_type")
+	for _, kind := range []string{"text/plain", "Text/Plain; charset=utf-8",
+		"application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
+		problemIn(t, ask(http.MethodPost, "localhost:8080", "Content-Type", kind), 415,
+			"unsupported_media_type")
 	}
-	for _, headers := range [][]string{nil, {"Content-Type", "application/json"}, {"Origin", "http://localhost:8080"}, {"Sec-Fetch-Site", "same-origin"}} {
+	for _, headers := range [][]string{nil, {"Content-Type", "application/json"},
+		{"Origin", "http://localhost:8080"}, {"Sec-Fetch-Site", "same-origin"}} {
 		problemIn(t, ask(http.MethodPost, "localhost:8080", headers...), 404, "not_found") // of the group
 	}
 	// Over TLS the certificate proves the name.
@@ -367,13 +386,15 @@ func TestAnswersAreShort(t *testing.T) {
 	for i := range 40000 {
 		fmt.Fprintf(&receivers, `{"%d":1},`, i)
 	}
-	if p := newProblem(string(api.CodeInvalid), strings.Repeat("ä", 1<<19)); len(p.Detail) > maxDetail+3 {
+	if p := newProblem(string(api.CodeInvalid),
+		strings.Repeat("ä", 1<<19)); len(p.Detail) > maxDetail+3 {
 		t.Errorf("a detail of %d octets", len(p.Detail))
 	}
 	for name, body := range map[string]string{
-		"many faults": `{"name":"g1","spec":{"receivers":[` + strings.TrimSuffix(receivers.String(), ",") + `]}}`,
-		"long name":   `{"` + strings.Repeat("x", 1<<19) + `":1}`,
-		"long value":  `{"name":"` + strings.Repeat("x", 1<<19) + `","spec":{}}`,
+		"many faults": `{"name":"g1","spec":{"receivers":[` + strings.TrimSuffix(receivers.String(),
+			",") + `]}}`,
+		"long name":  `{"` + strings.Repeat("x", 1<<19) + `":1}`,
+		"long value": `{"name":"` + strings.Repeat("x", 1<<19) + `","spec":{}}`,
 	} {
 		w := do(s, http.MethodPost, groupsPath, body)
 		var p api.Problem
@@ -392,13 +413,15 @@ func TestTokenFileIsPrivate(t *testing.T) {
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: true, 0o644: false, 0o604: false, 0o602: false} {
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: true, 0o644: false,
+		0o604: false, 0o602: false} {
 		if err := os.Chmod(file, mode); err != nil {
 			t.Fatal(err)
 		}
 		c := DefaultConfig()
 		c.TokenFile = file
-		if err := c.Validate(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("%#o", mode)) {
+		if err := c.Validate(); (err == nil) != ok || err != nil && !strings.Contains(err.Error(),
+			fmt.Sprintf("%#o", mode)) {
 			t.Errorf("%#o: %v", mode, err)
 		}
 	}

@@ -21,12 +21,16 @@ const columnsAtOnce = 4096
 
 func (s *Server) registerLinkColumns() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-link-columns", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/link-columns", Tags: []string{fabricTag},
-		Summary: "Get all links of the fabric, field by field", Description: "What GET /v1/links lists, in one answer that stays small in a large network.",
+		OperationID: "get-link-columns", Method: http.MethodGet, Security: asks(access.Read),
+		Path: "/v1/link-columns", Tags: []string{fabricTag},
+		Summary:     "Get all links of the fabric, field by field",
+		Description: "What GET /v1/links lists, in one answer that stays small in a large network.",
 	}), s.linkColumns)
 }
 
-func (s *Server) linkColumns(ctx context.Context, _ *struct{}) (*struct{ Body api.LinkColumns }, error) {
+func (s *Server) linkColumns(
+	ctx context.Context, _ *struct{},
+) (*struct{ Body api.LinkColumns }, error) {
 	var b columnsBuilder
 	q := kind.Query{Limit: columnsAtOnce}
 	for {
@@ -127,10 +131,12 @@ func (b *columnsBuilder) add(l *api.Link) {
 	b.toPort.add(st.ToPort, func() string { return st.ToPort })
 	b.since.add(st.Since, func() string { return timeText(st.Since) })
 	b.until.add(st.Until, func() string { return timeText(st.Until) })
-	b.sources.add(strings.Join(st.Sources, "\x00"), func() []string { return append([]string{}, st.Sources...) })
+	b.sources.add(strings.Join(st.Sources, "\x00"),
+		func() []string { return append([]string{}, st.Sources...) })
 	b.denied.add(st.Denied, func() bool { return st.Denied })
 	b.drained.add(st.Drained, func() bool { return st.Drained })
-	b.drains.add(drainsText(st.Drains), func() []api.Drain { return append([]api.Drain{}, st.Drains...) })
+	b.drains.add(drainsText(st.Drains),
+		func() []api.Drain { return append([]api.Drain{}, st.Drains...) })
 }
 
 // done returns the columns.
@@ -140,7 +146,8 @@ func (b *columnsBuilder) done() api.LinkColumns {
 		out.FromID, out.ToID = []uint32{}, []uint32{}
 	}
 	out.From, out.To, out.Admin, out.Plane = b.from.done(), b.to.done(), b.admin.done(), b.plane.done()
-	out.Phase, out.Cause, out.FromPort, out.ToPort = b.phase.done(), b.cause.done(), b.fromPort.done(), b.toPort.done()
+	out.Phase, out.Cause, out.FromPort, out.ToPort = b.phase.done(), b.cause.done(), b.fromPort.done(),
+		b.toPort.done()
 	out.Since, out.Until, out.Sources = b.since.done(), b.until.done(), b.sources.done()
 	out.Denied, out.Drained, out.Drains = b.denied.done(), b.drained.done(), b.drains.done()
 	return out
@@ -163,7 +170,8 @@ func drainsText(drains []api.Drain) string {
 	return b.String()
 }
 
-// linkNumbers returns the link identifiers in the id of a link FROM,ID~TO,ID; ok is false for another id.
+// linkNumbers returns the link identifiers in the id of a link FROM,ID~TO,ID; ok is false for
+// another id.
 func linkNumbers(id topology.LinkID, from, to topology.NodeID) (fromID, toID uint32, ok bool) {
 	number := func(end string, node topology.NodeID) (uint32, bool) {
 		text, ok := strings.CutPrefix(end, string(node)+",")

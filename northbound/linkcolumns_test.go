@@ -42,11 +42,14 @@ func linksOf(c *api.LinkColumns) []api.Link {
 		if len(drains) == 0 {
 			drains = nil
 		}
-		out = append(out, api.Link{ID: id, Version: admin.Version, Changed: changed, Spec: admin.Spec, Status: api.LinkStatus{
-			From: from.ID, FromName: from.Name, To: to.ID, ToName: to.Name, Plane: c.Plane.At(i), Phase: c.Phase.At(i),
-			FromPort: c.FromPort.At(i), ToPort: c.ToPort.At(i), Cause: c.Cause.At(i), Since: at(c.Since.At(i)), Until: at(c.Until.At(i)),
-			Sources: sources, Denied: c.Denied.At(i), Drained: c.Drained.At(i), Drains: drains,
-		}})
+		out = append(out, api.Link{ID: id, Version: admin.Version, Changed: changed, Spec: admin.Spec,
+			Status: api.LinkStatus{
+				From: from.ID, FromName: from.Name, To: to.ID, ToName: to.Name, Plane: c.Plane.At(i),
+				Phase:    c.Phase.At(i),
+				FromPort: c.FromPort.At(i), ToPort: c.ToPort.At(i), Cause: c.Cause.At(i),
+				Since: at(c.Since.At(i)), Until: at(c.Until.At(i)),
+				Sources: sources, Denied: c.Denied.At(i), Drained: c.Drained.At(i), Drains: drains,
+			}})
 	}
 	return out
 }
@@ -64,18 +67,23 @@ func TestLinkColumns(t *testing.T) {
 		}
 		var want []api.Link
 		for i := range r.IntN(12) {
-			from, to := topology.NodeID(some("64512:10.0.0.1", "64512:10.0.0.2")), topology.NodeID(some("64512:10.0.0.3", "x,1"))
+			from, to := topology.NodeID(some("64512:10.0.0.1", "64512:10.0.0.2")),
+				topology.NodeID(some("64512:10.0.0.3", "x,1"))
 			l := api.Link{
-				ID: topology.LinkID(fmt.Sprintf("%s,%d~%s,%s", from, i, to, some("1", "01", "x", "2001:db8::1"))), Version: uint64(r.IntN(3)), Changed: when(),
+				ID: topology.LinkID(fmt.Sprintf("%s,%d~%s,%s", from, i, to,
+					some("1", "01", "x", "2001:db8::1"))), Version: uint64(r.IntN(3)), Changed: when(),
 				Spec: api.AdminSpec{Admin: api.AdminState(some("up", "drained"))},
 				Status: api.LinkStatus{
-					From: from, FromName: "name of " + string(from), To: to, Plane: r.IntN(3), Phase: some("up", "down"), FromPort: some("", "up", "down"), ToPort: some("", "down"),
-					Cause: some("", "port 3 of a\x00is down"), Since: when(), Until: when(), Denied: r.IntN(2) == 0, Drained: r.IntN(2) == 0,
+					From: from, FromName: "name of " + string(from), To: to, Plane: r.IntN(3),
+					Phase: some("up", "down"), FromPort: some("", "up", "down"), ToPort: some("", "down"),
+					Cause: some("", "port 3 of a\x00is down"), Since: when(), Until: when(),
+					Denied: r.IntN(2) == 0, Drained: r.IntN(2) == 0,
 				},
 			}
 			if r.IntN(2) == 0 {
 				l.Status.Sources = []string{some("bgp-ls", "file"), "network x"}[:1+r.IntN(2)]
-				l.Status.Drains = []api.Drain{{Target: some("plane 1", "plane 2"), Drained: r.IntN(2) == 0, Awaits: []string{"h1", "h2"}[:r.IntN(3)]}}
+				l.Status.Drains = []api.Drain{{Target: some("plane 1", "plane 2"), Drained: r.IntN(2) == 0,
+					Awaits: []string{"h1", "h2"}[:r.IntN(3)]}}
 				if len(l.Status.Drains[0].Awaits) == 0 {
 					l.Status.Drains[0].Awaits = nil
 				}
@@ -107,13 +115,16 @@ func BenchmarkLinkColumns(b *testing.B) {
 	for plane := 1; plane <= 2; plane++ {
 		for leaf := range 256 {
 			for spine := range 256 {
-				ends := [2]topology.NodeID{topology.NodeID(fmt.Sprintf("64512:10.%d.0.%d", plane, leaf)), topology.NodeID(fmt.Sprintf("64512:10.%d.1.%d", plane, spine))}
+				ends := [2]topology.NodeID{topology.NodeID(fmt.Sprintf("64512:10.%d.0.%d", plane, leaf)),
+					topology.NodeID(fmt.Sprintf("64512:10.%d.1.%d", plane, spine))}
 				ports := [2]int{spine + 1, leaf + 1}
 				for up := range 2 {
 					from, to := ends[up], ends[1-up]
 					links = append(links, api.Link{
-						ID: topology.LinkID(fmt.Sprintf("%s,%d~%s,%d", from, ports[up], to, ports[1-up])), Spec: api.AdminSpec{Admin: api.AdminUp},
-						Status: api.LinkStatus{From: from, FromName: "leaf", To: to, ToName: "spine", Plane: plane, Phase: "up", FromPort: "up", ToPort: "up", Since: since, Sources: []string{"bgp-ls"}},
+						ID:   topology.LinkID(fmt.Sprintf("%s,%d~%s,%d", from, ports[up], to, ports[1-up])),
+						Spec: api.AdminSpec{Admin: api.AdminUp},
+						Status: api.LinkStatus{From: from, FromName: "leaf", To: to, ToName: "spine", Plane: plane,
+							Phase: "up", FromPort: "up", ToPort: "up", Since: since, Sources: []string{"bgp-ls"}},
 					})
 				}
 			}

@@ -14,21 +14,25 @@ import (
 
 func (s *Server) registerMatrices() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-utilization-matrix", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/matrices/{plane}", Tags: []string{telemetryTag},
+		OperationID: "get-utilization-matrix", Method: http.MethodGet, Security: asks(access.Read),
+		Path: telemetryPath + "/matrices/{plane}", Tags: []string{telemetryTag},
 		Summary: "Get the utilization of a plane, T0 by T1", Errors: []int{404, 422, 501},
 	}), s.getMatrix)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-plane-balance", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/balance", Tags: []string{telemetryTag},
-		Summary:     "List how evenly leaves use the planes",
-		Description: "By plane and leaf. Packets of MRC are sprayed evenly over all paths, so an uneven use is often the first sign of a fault.",
-		Errors:      []int{422, 501},
+		OperationID: "list-plane-balance", Method: http.MethodGet, Security: asks(access.Read),
+		Path: telemetryPath + "/balance", Tags: []string{telemetryTag},
+		Summary: "List how evenly leaves use the planes",
+		Description: "By plane and leaf. Packets of MRC are sprayed evenly over all paths, so an " +
+			"uneven use is often the first sign of a fault.",
+		Errors: []int{422, 501},
 	}), s.listBalance)
 }
 
 // planes returns what judges the planes of the MRC fabric, or a problem when there is none.
 func (s *Server) planes() (*telemetry.Planes, error) {
 	if s.cfg.Planes == nil {
-		return nil, newProblem(codeNoSection, "the controller has no MRC fabric: its configuration has no mrc section with a mode")
+		return nil, newProblem(codeNoSection,
+			"the controller has no MRC fabric: its configuration has no mrc section with a mode")
 	}
 	return s.cfg.Planes, nil
 }

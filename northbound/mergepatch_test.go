@@ -25,7 +25,8 @@ func TestMergePatchRFC7396(t *testing.T) {
 		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
 		// Numbers stay as they are, beyond what a float64 holds.
-		{`{"va":18446744073709551615}`, `{"x":18446744073709551614}`, `{"va":18446744073709551615,"x":18446744073709551614}`},
+		{`{"va":18446744073709551615}`, `{"x":18446744073709551614}`,
+			`{"va":18446744073709551615,"x":18446744073709551614}`},
 	} {
 		got, err := mergePatch([]byte(c.original), []byte(c.patch))
 		if err != nil {

@@ -47,10 +47,12 @@ func NewRequests() *Requests {
 			Name: "weft_event_watchers", Help: "Clients of the event stream.",
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "weft_http_rejected_total", Help: "Connections closed and requests refused because of a limit, by the limit.",
+			Name: "weft_http_rejected_total",
+			Help: "Connections closed and requests refused because of a limit, by the limit.",
 		}, []string{"limit"}),
 		unaudited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "weft_audit_failures_total", Help: "Refusals and failed sign-ins that could not be recorded in the audit log.",
+			Name: "weft_audit_failures_total",
+			Help: "Refusals and failed sign-ins that could not be recorded in the audit log.",
 		}),
 	}
 	m.registry.MustRegister(m.requests, m.duration, m.watchers, m.rejected, m.unaudited,
@@ -85,16 +87,18 @@ func newMetrics(cfg *Config) *metrics {
 	})
 	build.Set(1)
 	more := append([]prometheus.Collector{build, telemetryCollector{cfg.Telemetry}}, cfg.Collectors...)
-	return &metrics{more: more, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP, cluster: cfg.Cluster, name: cfg.Name, certs: cfg.Certificates, now: cfg.Now}
+	return &metrics{more: more, Requests: cfg.Requests, multipath: cfg.Multipath, bgp: cfg.BGP,
+		cluster: cfg.Cluster, name: cfg.Name, certs: cfg.Certificates, now: cfg.Now}
 }
 
 // ServeHTTP answers a scrape.
 func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	promhttp.HandlerFor(m.gatherer(r.Context()), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+	promhttp.HandlerFor(m.gatherer(r.Context()),
+		promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 }
 
-// gatherer returns what gathers the metrics once. Collectors are handed no context, so they are made
-// for the one of the controller's answers.
+// gatherer returns what gathers the metrics once. Collectors are handed no context, so they are
+// made for the one of the controller's answers.
 func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 	scrape := prometheus.NewRegistry()
 	scrape.MustRegister(m.more...)
@@ -106,7 +110,8 @@ func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 		}
 	}
 	if m.controller != nil {
-		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller, multipath: m.multipath, bgp: m.bgp, kept: kept, events: m.events})
+		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller,
+			multipath: m.multipath, bgp: m.bgp, kept: kept, events: m.events})
 		scrape.MustRegister(&losslessCollector{ctx: ctx, controller: m.controller})
 	}
 	if m.cluster != nil {
@@ -152,26 +157,46 @@ type controllerCollector struct {
 }
 
 var (
-	readyDesc         = prometheus.NewDesc("weft_ready", "1 when changes are kept, every BGP-LS peer has sent all that it has once, and every switch is in sync.", nil, nil)
-	connectedDesc     = prometheus.NewDesc("weft_switch_connected", "1 when the switch is connected and was read back.", []string{"switch"}, nil)
-	syncedDesc        = prometheus.NewDesc("weft_switch_synced", "1 when the switch holds all it should.", []string{"switch"}, nil)
-	entriesDesc       = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.", []string{"switch"}, nil)
-	pendingDesc       = prometheus.NewDesc("weft_switch_updates_pending", "Updates of the switch that are still to be made.", []string{"switch"}, nil)
-	refusedDesc       = prometheus.NewDesc("weft_switch_updates_refused", "Updates that the switch refused and that are tried again; at most ten are counted.", []string{"switch"}, nil)
-	portsDesc         = prometheus.NewDesc("weft_switch_ports", "Ports that are up or down, as the switch said last by gNMI; absent for one that never did.", []string{"switch", "state"}, nil)
-	orphansDesc       = prometheus.NewDesc("weft_switch_orphans", "What the switch holds and no resource explains, in things such as groups and tenants.", []string{"switch", "kind"}, nil)
-	orphanEntriesDesc = prometheus.NewDesc("weft_switch_orphan_entries", "Entities on the switch that no resource explains.", []string{"switch", "kind"}, nil)
-	groupsDesc        = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
-	conditionDesc     = prometheus.NewDesc("weft_multicast_groups_condition", "Multicast groups of which the condition is true.", []string{"condition"}, nil)
-	nodesDesc         = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
-	linksDesc         = prometheus.NewDesc("weft_topology_links", "Links of the topology, each direction by itself.", nil, nil)
-	staleDesc         = prometheus.NewDesc("weft_topology_stale", "1 when the topology may no longer be true.", nil, nil)
-	topologyDesc      = prometheus.NewDesc("weft_topology_version", "Version of the topology.", nil, nil)
-	lldpDesc          = prometheus.NewDesc("weft_lldp_frames_total", "LLDP frames sent and accepted, and those refused.", []string{"result"}, nil)
+	readyDesc = prometheus.NewDesc("weft_ready",
+		"1 when changes are kept, every BGP-LS peer has sent all that it has once, and every switch is "+
+			"in sync.", nil, nil)
+	connectedDesc = prometheus.NewDesc("weft_switch_connected",
+		"1 when the switch is connected and was read back.", []string{"switch"}, nil)
+	syncedDesc = prometheus.NewDesc("weft_switch_synced",
+		"1 when the switch holds all it should.", []string{"switch"}, nil)
+	entriesDesc = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.",
+		[]string{"switch"}, nil)
+	pendingDesc = prometheus.NewDesc("weft_switch_updates_pending",
+		"Updates of the switch that are still to be made.", []string{"switch"}, nil)
+	refusedDesc = prometheus.NewDesc("weft_switch_updates_refused",
+		"Updates that the switch refused and that are tried again; at most ten are counted.",
+		[]string{"switch"}, nil)
+	portsDesc = prometheus.NewDesc("weft_switch_ports",
+		"Ports that are up or down, as the switch said last by gNMI; absent for one that never did.",
+		[]string{"switch", "state"}, nil)
+	orphansDesc = prometheus.NewDesc("weft_switch_orphans",
+		"What the switch holds and no resource explains, in things such as groups and tenants.",
+		[]string{"switch", "kind"}, nil)
+	orphanEntriesDesc = prometheus.NewDesc("weft_switch_orphan_entries",
+		"Entities on the switch that no resource explains.", []string{"switch", "kind"}, nil)
+	groupsDesc    = prometheus.NewDesc("weft_multicast_groups", "Multicast groups.", nil, nil)
+	conditionDesc = prometheus.NewDesc("weft_multicast_groups_condition",
+		"Multicast groups of which the condition is true.", []string{"condition"}, nil)
+	nodesDesc = prometheus.NewDesc("weft_topology_nodes", "Nodes of the topology.", nil, nil)
+	linksDesc = prometheus.NewDesc("weft_topology_links",
+		"Links of the topology, each direction by itself.", nil, nil)
+	staleDesc = prometheus.NewDesc("weft_topology_stale",
+		"1 when the topology may no longer be true.", nil, nil)
+	topologyDesc = prometheus.NewDesc("weft_topology_version", "Version of the topology.", nil,
+		nil)
+	lldpDesc = prometheus.NewDesc("weft_lldp_frames_total",
+		"LLDP frames sent and accepted, and those refused.", []string{"result"}, nil)
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []api.ConditionType{api.Accepted, api.Programmed, api.Degraded}
 	controllerMetrics = []*prometheus.Desc{
-		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc, orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc, topologyDesc, lldpDesc, eventsDesc,
+		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc,
+		orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc,
+		topologyDesc, lldpDesc, eventsDesc,
 	}
 )
 
@@ -213,7 +238,8 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(linksDesc, float64(len(t.Links)))
 	gauge(staleDesc, number(t.Stale != nil))
 	gauge(topologyDesc, float64(t.Version))
-	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue, float64(c.events.Published()))
+	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue,
+		float64(c.events.Published()))
 	c.lldp(ch)
 	groups, err := kind.Views[api.MulticastGroup](c.ctx, c.controller.Kinds())
 	if err != nil {
@@ -242,13 +268,16 @@ func (c *controllerCollector) lldp(ch chan<- prometheus.Metric) {
 	if !on {
 		return
 	}
-	for result, count := range map[string]uint64{"sent": n.Sent, "accepted": n.Accepted, "foreign": n.Foreign, "forged": n.Forged, "repeated": n.Repeated} {
+	for result, count := range map[string]uint64{"sent": n.Sent, "accepted": n.Accepted,
+		"foreign": n.Foreign, "forged": n.Forged, "repeated": n.Repeated} {
 		ch <- prometheus.MustNewConstMetric(lldpDesc, prometheus.CounterValue, float64(count), result)
 	}
 }
 
 // orphans reports orphans by switch and kind.
-func (c *controllerCollector) orphans(ch chan<- prometheus.Metric, gauge func(*prometheus.Desc, float64, ...string)) {
+func (c *controllerCollector) orphans(
+	ch chan<- prometheus.Metric, gauge func(*prometheus.Desc, float64, ...string),
+) {
 	all, err := kind.Views[api.Orphan](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(orphansDesc, err)

@@ -41,7 +41,8 @@ func (s *Server) identify(c *gin.Context) {
 	}
 	c.Set(requestIDKey, id)
 	c.Header(requestIDHeader, id)
-	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{}, &request{id: id}))
+	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{},
+		&request{id: id}))
 	c.Next()
 }
 
@@ -115,7 +116,8 @@ func (s *Server) observe(c *gin.Context) {
 	}
 	attrs := []slog.Attr{
 		slog.String("request", c.GetString(requestIDKey)), slog.String("method", c.Request.Method),
-		slog.String("path", c.Request.URL.Path), slog.Int("status", status), slog.Int("bytes", c.Writer.Size()),
+		slog.String("path", c.Request.URL.Path), slog.Int("status", status),
+		slog.Int("bytes", c.Writer.Size()),
 		slog.Duration("took", took), slog.String("remote", c.Request.RemoteAddr),
 	}
 	if p := requestOf(c.Request.Context()).principal; p != nil && p.Way != api.WayNone {
@@ -138,7 +140,8 @@ func (s *Server) recover(c *gin.Context) {
 		if v == http.ErrAbortHandler {
 			panic(v)
 		}
-		s.cfg.Log.Error("panic in a request", "request", c.GetString(requestIDKey), "panic", v, "stack", string(debug.Stack()))
+		s.cfg.Log.Error("panic in a request", "request", c.GetString(requestIDKey), "panic", v, "stack",
+			string(debug.Stack()))
 		if !c.Writer.Written() {
 			s.refuse(c, newProblem(codeInternal, "see the controller's log for this request"))
 		}

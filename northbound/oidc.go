@@ -41,22 +41,31 @@ func (s *Server) registerOIDC() {
 	tags := []string{accessTag}
 	found := map[string]*huma.Response{"302": {Description: "Where the browser goes."}}
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "oidc-login", Method: http.MethodGet, Security: asks(access.Open), Path: oidcLoginPath, Tags: tags, DefaultStatus: http.StatusFound, Responses: found,
-		Summary: "Sign in by the OpenID Connect provider", Description: "Sends a browser to the provider (authorization code flow with PKCE).", Errors: []int{501, 503},
+		OperationID: "oidc-login", Method: http.MethodGet, Security: asks(access.Open),
+		Path: oidcLoginPath, Tags: tags, DefaultStatus: http.StatusFound, Responses: found,
+		Summary:     "Sign in by the OpenID Connect provider",
+		Description: "Sends a browser to the provider (authorization code flow with PKCE).",
+		Errors:      []int{501, 503},
 	}), s.oidcLogin)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: callbackOperation, Method: http.MethodGet, Security: asks(access.Open), Path: oidcCallbackPath, Tags: tags, DefaultStatus: http.StatusFound, Responses: found,
-		Summary: "Come back from the OpenID Connect provider", Description: "Begins a session and sets its cookie.", Errors: []int{401, 501, 503},
+		OperationID: callbackOperation, Method: http.MethodGet, Security: asks(access.Open),
+		Path: oidcCallbackPath, Tags: tags, DefaultStatus: http.StatusFound, Responses: found,
+		Summary:     "Come back from the OpenID Connect provider",
+		Description: "Begins a session and sets its cookie.", Errors: []int{401, 501, 503},
 	}), s.oidcCallback)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "oidc-device", Method: http.MethodPost, Security: asks(access.Open), Path: oidcDevicePath, Tags: tags,
-		Summary: "Begin a device's sign-in by the OpenID Connect provider", Description: "For programs without a browser (RFC 8628). POST /v1/session with the handle in device ends it.", Errors: []int{429, 501, 503},
+		OperationID: "oidc-device", Method: http.MethodPost, Security: asks(access.Open),
+		Path: oidcDevicePath, Tags: tags,
+		Summary: "Begin a device's sign-in by the OpenID Connect provider",
+		Description: "For programs without a browser (RFC 8628). POST /v1/session with the handle in " +
+			"device ends it.", Errors: []int{429, 501, 503},
 	}), s.oidcDevice)
 }
 
 func (s *Server) provider() (*oidc.Provider, error) {
 	if s.cfg.OIDC == nil {
-		return nil, newProblem(codeNoSection, "no OpenID Connect provider is configured (api.access.oidc)")
+		return nil, newProblem(codeNoSection,
+			"no OpenID Connect provider is configured (api.access.oidc)")
 	}
 	return s.cfg.OIDC, nil
 }
@@ -69,7 +78,8 @@ func (s *Server) oidcLogin(ctx context.Context, in *struct {
 		return nil, err
 	}
 	// A path of this server: "//host" and "/\\host" are others' (WHATWG URL, section 4.4).
-	if !strings.HasPrefix(in.Return, "/") || strings.HasPrefix(in.Return, "//") || strings.ContainsAny(in.Return, "\\\t\r\n") {
+	if !strings.HasPrefix(in.Return, "/") || strings.HasPrefix(in.Return, "//") ||
+		strings.ContainsAny(in.Return, "\\\t\r\n") {
 		in.Return = "/"
 	}
 	attempt, url, err := p.Begin(ctx, in.Return, s.cfg.Now())
@@ -84,7 +94,8 @@ func (s *Server) oidcLogin(ctx context.Context, in *struct {
 }
 
 func attemptCookie(value string) http.Cookie {
-	c := http.Cookie{Name: oidcCookie, Value: value, Path: oidcCallbackPath, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode, MaxAge: 600}
+	c := http.Cookie{Name: oidcCookie, Value: value, Path: oidcCallbackPath, HttpOnly: true,
+		Secure: true, SameSite: http.SameSiteLaxMode, MaxAge: 600}
 	if value == "" {
 		c.MaxAge = -1
 	}
@@ -106,12 +117,14 @@ func (s *Server) oidcCallback(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if in.Error != "" {
-		return nil, newProblem(codeUnauthorized, "the provider says "+clip(in.Error+" "+in.Text, maxFieldText))
+		return nil, newProblem(codeUnauthorized, "the provider says "+clip(in.Error+" "+in.Text,
+			maxFieldText))
 	}
 	var attempt oidc.Attempt
 	cookie := s.attemptOf(ctx)
 	if cookie == "" {
-		return nil, newProblem(codeUnauthorized, "the browser has no attempt to sign in: want "+oidcLoginPath+" first")
+		return nil, newProblem(codeUnauthorized,
+			"the browser has no attempt to sign in: want "+oidcLoginPath+" first")
 	}
 	if err := s.cfg.Access.Signer.Open(ctx, attemptPurpose, cookie, &attempt); err != nil {
 		return nil, accessProblem(err)
@@ -124,7 +137,8 @@ func (s *Server) oidcCallback(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, accessProblem(err)
 	}
-	return &redirect{Location: attempt.Return, SetCookie: []http.Cookie{sessionCookie(ctx, value), attemptCookie("")}}, nil
+	return &redirect{Location: attempt.Return, SetCookie: []http.Cookie{sessionCookie(ctx, value),
+		attemptCookie("")}}, nil
 }
 
 // attemptOf returns the sealed attempt of a browser.
@@ -136,7 +150,9 @@ func (s *Server) attemptOf(ctx context.Context) string {
 	return c.Value
 }
 
-func (s *Server) oidcDevice(ctx context.Context, _ *struct{}) (*struct{ Body api.DeviceSignIn }, error) {
+func (s *Server) oidcDevice(
+	ctx context.Context, _ *struct{},
+) (*struct{ Body api.DeviceSignIn }, error) {
 	p, err := s.provider()
 	if err != nil {
 		return nil, err
@@ -156,7 +172,9 @@ func (s *Server) oidcDevice(ctx context.Context, _ *struct{}) (*struct{ Body api
 }
 
 // signInDevice begins a session of whom the provider names for a device's handle.
-func (s *Server) signInDevice(ctx context.Context, handle string) (none access.Principal, _ string, _ error) {
+func (s *Server) signInDevice(
+	ctx context.Context, handle string,
+) (none access.Principal, _ string, _ error) {
 	p, err := s.provider()
 	if err != nil {
 		return none, "", err

@@ -28,7 +28,8 @@ func startProvider(t *testing.T) (issuer string) {
 	t.Helper()
 	users := make(map[string]storage.User)
 	for _, name := range []string{"ann", "bob", "eve"} {
-		users[name] = storage.User{ID: name, Username: name, Password: "verysecure", Email: name + "@example.com", EmailVerified: name != "eve"}
+		users[name] = storage.User{ID: name, Username: name, Password: "verysecure",
+			Email: name + "@example.com", EmailVerified: name != "eve"}
 	}
 	text, err := json.Marshal(users)
 	if err != nil {
@@ -44,10 +45,11 @@ func startProvider(t *testing.T) (issuer string) {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	issuer = "http://" + server.Listener.Addr().String()
-	server.Config.Handler = exampleop.SetupServer(issuer, storage.NewStorageWithClients(store, map[string]*storage.Client{
-		"weft-web":    storage.WebClient("weft-web", "web-secret", "http://localhost/v1/oidc/callback"),
-		"weft-device": storage.DeviceClient("weft-device", "device-secret"),
-	}), slog.New(slog.DiscardHandler), false)
+	server.Config.Handler = exampleop.SetupServer(issuer,
+		storage.NewStorageWithClients(store, map[string]*storage.Client{
+			"weft-web":    storage.WebClient("weft-web", "web-secret", "http://localhost/v1/oidc/callback"),
+			"weft-device": storage.DeviceClient("weft-device", "device-secret"),
+		}), slog.New(slog.DiscardHandler), false)
 	server.Start()
 	t.Cleanup(server.Close)
 	return issuer
@@ -59,13 +61,17 @@ func newOIDCServer(t *testing.T, issuer, client, secret string) *Server {
 	s, _, _ := newTestServer(t, func(c *Config) {
 		c.Now = time.Now
 		var err error
-		if c.Access, err = access.InMemory(t.Context(), access.Config{OIDC: true, Now: c.Now}); err != nil {
+		if c.Access, err = access.InMemory(t.Context(),
+			access.Config{OIDC: true, Now: c.Now}); err != nil {
 			t.Fatal(err)
 		}
 		c.OIDC = oidc.New(oidc.Config{
-			Issuer: issuer, ClientID: client, ClientSecret: secret, RedirectURL: "http://localhost/v1/oidc/callback", Scopes: []string{"profile", "email"}, Name: "email",
+			Issuer: issuer, ClientID: client, ClientSecret: secret,
+			RedirectURL: "http://localhost/v1/oidc/callback", Scopes: []string{"profile", "email"},
+			Name: "email",
 			Roles: []oidc.Rule{
-				{Claim: "email", Value: "ann@example.com", Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}},
+				{Claim: "email", Value: "ann@example.com",
+					Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}},
 				{Claim: "preferred_username", Value: "eve", Grant: api.Grant{Role: api.RoleAdmin}},
 			},
 		})
@@ -85,14 +91,16 @@ func cookiesOf(w *httptest.ResponseRecorder) string {
 	return strings.Join(out, "; ")
 }
 
-// authorize signs a user in at the provider, as a browser does, and returns where it is sent back to.
+// authorize signs a user in at the provider, as a browser does, and returns where it is sent back
+// to.
 func authorize(t *testing.T, location, issuer, user string) string {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	browser := &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer browser.CloseIdleConnections()
 	go1 := func(w *http.Response, err error) string {
 		t.Helper()
@@ -113,7 +121,9 @@ func authorize(t *testing.T, location, issuer, user string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := go1(browser.PostForm(issuer+"/login/username", url.Values{"id": {page.Query().Get("authRequestID")}, "username": {user}, "password": {"verysecure"}}))
+	next := go1(browser.PostForm(issuer+"/login/username",
+		url.Values{"id": {page.Query().Get("authRequestID")}, "username": {user},
+			"password": {"verysecure"}}))
 	return go1(browser.Get(next))
 }
 
@@ -128,11 +138,13 @@ func TestOIDCInABrowser(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		u, err := url.Parse(w.Header().Get("Location"))
-		if err != nil || u.Query().Get("code_challenge_method") != "S256" || u.Query().Get("nonce") == "" || len(u.Query().Get("state")) < 32 {
+		if err != nil || u.Query().Get("code_challenge_method") != "S256" ||
+			u.Query().Get("nonce") == "" || len(u.Query().Get("state")) < 32 {
 			t.Fatalf("%v %v", u, err)
 		}
 		set := w.Header().Get("Set-Cookie")
-		if !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "Secure") || !strings.Contains(set, "SameSite=Lax") {
+		if !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "Secure") ||
+			!strings.Contains(set, "SameSite=Lax") {
 			t.Errorf("cookie %q", set)
 		}
 		return u.String(), cookiesOf(w)
@@ -153,10 +165,12 @@ func TestOIDCInABrowser(t *testing.T) {
 	}
 	session := cookiesOf(w)
 	var me api.Session
-	if err := json.Unmarshal(do(s, "GET", sessionPath, "", "Cookie", session).Body.Bytes(), &me); err != nil {
+	if err := json.Unmarshal(do(s, "GET", sessionPath, "", "Cookie", session).Body.Bytes(),
+		&me); err != nil {
 		t.Fatal(err)
 	}
-	if me.Name != "ann@example.com" || me.Way != api.WayOIDC || me.Role != api.RoleTenant || me.Tenant != "acme" {
+	if me.Name != "ann@example.com" || me.Way != api.WayOIDC || me.Role != api.RoleTenant ||
+		me.Tenant != "acme" {
 		t.Errorf("%+v", me)
 	}
 	if w := do(s, "GET", "/v1/topology", "", "Cookie", session); w.Code != 403 {
@@ -170,23 +184,28 @@ func TestOIDCInABrowser(t *testing.T) {
 	location, cookie = begin()
 	_, other := begin()
 	back = authorize(t, location, issuer, "ann")
-	for name, c := range map[string]string{"no attempt": "", "another attempt": other, "a forged attempt": strings.Replace(cookie, "=", "=A", 1)} {
+	for name, c := range map[string]string{"no attempt": "", "another attempt": other,
+		"a forged attempt": strings.Replace(cookie, "=", "=A", 1)} {
 		if w := callback(back, c); w.Code != 401 || len(w.Result().Cookies()) > 0 {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
 	// No role for bob; eve's address is not verified, and is no name.
-	for user, say := range map[string]string{"bob": "gives bob@example.com a role", "eve": "gives no claim email"} {
+	for user, say := range map[string]string{"bob": "gives bob@example.com a role",
+		"eve": "gives no claim email"} {
 		location, cookie := begin()
-		if w := callback(authorize(t, location, issuer, user), cookie); w.Code != 401 || !strings.Contains(w.Body.String(), say) {
+		if w := callback(authorize(t, location, issuer, user), cookie); w.Code != 401 ||
+			!strings.Contains(w.Body.String(), say) {
 			t.Errorf("%s: %d %s, want %q", user, w.Code, w.Body, say)
 		}
 	}
-	for _, elsewhere := range []string{"//evil.example", `/\evil.example`, "https://evil.example/", "/\t/evil.example"} {
+	for _, elsewhere := range []string{"//evil.example", `/\evil.example`, "https://evil.example/",
+		"/\t/evil.example"} {
 		w := do(s, "GET", oidcLoginPath+"?return="+url.QueryEscape(elsewhere), "")
 		text, _, _ := strings.Cut(strings.TrimPrefix(cookiesOf(w), oidcCookie+"="), ";")
 		var attempt oidc.Attempt
-		if err := s.cfg.Access.Signer.Open(t.Context(), attemptPurpose, text, &attempt); err != nil || attempt.Return != "/" {
+		if err := s.cfg.Access.Signer.Open(t.Context(), attemptPurpose, text, &attempt); err != nil ||
+			attempt.Return != "/" {
 			t.Errorf("%q: the browser goes to %q, %v", elsewhere, attempt.Return, err)
 		}
 	}
@@ -201,7 +220,8 @@ func TestOIDCOfADevice(t *testing.T) {
 	s := newOIDCServer(t, issuer, "weft-device", "device-secret")
 	w := do(s, "POST", oidcDevicePath, "")
 	var d api.DeviceSignIn
-	if err := json.Unmarshal(w.Body.Bytes(), &d); err != nil || w.Code != 200 || d.UserCode == "" || d.Handle == "" || d.VerificationURI != issuer+"/device" {
+	if err := json.Unmarshal(w.Body.Bytes(), &d); err != nil || w.Code != 200 || d.UserCode == "" ||
+		d.Handle == "" || d.VerificationURI != issuer+"/device" {
 		t.Fatalf("%d %s %v", w.Code, w.Body, err)
 	}
 	if strings.Contains(d.Handle, d.UserCode) {
@@ -209,7 +229,8 @@ func TestOIDCOfADevice(t *testing.T) {
 	}
 	body := fmt.Sprintf(`{"device":%q,"bearer":true}`, d.Handle)
 	problemIn(t, do(s, "POST", sessionPath, body), http.StatusConflict, codePending)
-	problemIn(t, do(s, "POST", sessionPath, `{"device":"`+d.Handle+`0","bearer":true}`), http.StatusUnauthorized, codeUnauthorized)
+	problemIn(t, do(s, "POST", sessionPath, `{"device":"`+d.Handle+`0","bearer":true}`),
+		http.StatusUnauthorized, codeUnauthorized)
 
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -221,7 +242,8 @@ func TestOIDCOfADevice(t *testing.T) {
 		path   string
 		values url.Values
 	}{
-		{"/device/login", url.Values{"user_code": {d.UserCode}, "username": {"ann"}, "password": {"verysecure"}}},
+		{"/device/login", url.Values{"user_code": {d.UserCode}, "username": {"ann"},
+			"password": {"verysecure"}}},
 		{"/device/confirm", url.Values{"action": {"allowed"}}},
 	} {
 		w, err := person.PostForm(issuer+form.path, form.values)
@@ -232,10 +254,12 @@ func TestOIDCOfADevice(t *testing.T) {
 	}
 	w = do(s, "POST", sessionPath, body)
 	var me api.Session
-	if err := json.Unmarshal(w.Body.Bytes(), &me); err != nil || w.Code != 200 || me.Token == "" || w.Header().Get("Set-Cookie") != "" {
+	if err := json.Unmarshal(w.Body.Bytes(), &me); err != nil || w.Code != 200 || me.Token == "" ||
+		w.Header().Get("Set-Cookie") != "" {
 		t.Fatalf("%d %s %v", w.Code, w.Body, err)
 	}
-	if w := do(s, "GET", sessionPath, "", "Authorization", "Bearer "+me.Token); !strings.Contains(w.Body.String(), `"name":"ann@example.com"`) {
+	if w := do(s, "GET", sessionPath, "", "Authorization",
+		"Bearer "+me.Token); !strings.Contains(w.Body.String(), `"name":"ann@example.com"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := do(s, "DELETE", sessionPath, "", "Authorization", "Bearer "+me.Token); w.Code != 204 {

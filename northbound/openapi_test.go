@@ -141,15 +141,24 @@ func TestOpenAPISane(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"GET /v1/topology", "GET /v1/switches", "GET /v1/switches/{id}/tables", "GET /v1/switches/{id}/tables/{table}/entries",
-		"GET /v1/switches/{id}/counters", "POST /v1/multicast-groups", "GET /v1/multicast-groups", "GET /v1/multicast-groups/{name}",
-		"PUT /v1/multicast-groups/{name}", "PATCH /v1/multicast-groups/{name}", "DELETE /v1/multicast-groups/{name}",
-		"GET /v1/multicast-groups/{name}/tree", "GET /v1/multicast-groups/{name}/state", "POST /v1/multicast-groups/{name}:reset",
-		"GET /v1/fabric", "GET /v1/ev-profiles", "GET /v1/ev-profiles/{name}", "PUT /v1/ev-profiles/{name}", "PATCH /v1/ev-profiles/{name}",
-		"DELETE /v1/ev-profiles/{name}", "GET /v1/ev-profiles/{name}/evs", "GET /v1/ev-profiles/{name}/evs/{ev}/path",
-		"GET /v1/cc-profiles", "POST /v1/cc-profiles", "GET /v1/cc-profiles/{name}", "PUT /v1/cc-profiles/{name}", "PATCH /v1/cc-profiles/{name}",
-		"DELETE /v1/cc-profiles/{name}", "GET /v1/hosts", "GET /v1/hosts/{name}", "PUT /v1/hosts/{name}/ports/{port}", "GET /v1/links",
-		"GET /v1/links/{id}", "PUT /v1/links/{id}", "PUT /v1/nodes/{id}", "PUT /v1/planes/{plane}", "GET /v1/suspects", "GET /v1/ev-probes",
+		"GET /v1/topology", "GET /v1/switches", "GET /v1/switches/{id}/tables",
+		"GET /v1/switches/{id}/tables/{table}/entries",
+		"GET /v1/switches/{id}/counters", "POST /v1/multicast-groups", "GET /v1/multicast-groups",
+		"GET /v1/multicast-groups/{name}",
+		"PUT /v1/multicast-groups/{name}", "PATCH /v1/multicast-groups/{name}",
+		"DELETE /v1/multicast-groups/{name}",
+		"GET /v1/multicast-groups/{name}/tree", "GET /v1/multicast-groups/{name}/state",
+		"POST /v1/multicast-groups/{name}:reset",
+		"GET /v1/fabric", "GET /v1/ev-profiles", "GET /v1/ev-profiles/{name}",
+		"PUT /v1/ev-profiles/{name}", "PATCH /v1/ev-profiles/{name}",
+		"DELETE /v1/ev-profiles/{name}", "GET /v1/ev-profiles/{name}/evs",
+		"GET /v1/ev-profiles/{name}/evs/{ev}/path",
+		"GET /v1/cc-profiles", "POST /v1/cc-profiles", "GET /v1/cc-profiles/{name}",
+		"PUT /v1/cc-profiles/{name}", "PATCH /v1/cc-profiles/{name}",
+		"DELETE /v1/cc-profiles/{name}", "GET /v1/hosts", "GET /v1/hosts/{name}",
+		"PUT /v1/hosts/{name}/ports/{port}", "GET /v1/links",
+		"GET /v1/links/{id}", "PUT /v1/links/{id}", "PUT /v1/nodes/{id}", "PUT /v1/planes/{plane}",
+		"GET /v1/suspects", "GET /v1/ev-probes",
 		"GET /v1/events", "GET /healthz", "GET /readyz", "GET /v1/bgp-peers", "GET /v1/bgp-peers/{name}",
 	} {
 		if !slices.Contains(operations, want) {
@@ -180,8 +189,10 @@ func TestStatusesAreDocumented(t *testing.T) {
 				for _, name := range []string{"x", "1", strings.Repeat("y", 600)} {
 					at := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(path, name)
 					for _, request := range []struct{ query, body, contentType string }{
-						{"", "", ""}, {"?nosuch=1", "", ""}, {"?limit=x&continue=y&denied=z", "", ""}, {"?limit=0", "", ""},
-						{"", "{", "application/json"}, {"", `{"nosuch": 1}`, "application/json"}, {"", `{"spec": {}}`, "application/json"},
+						{"", "", ""}, {"?nosuch=1", "", ""}, {"?limit=x&continue=y&denied=z", "", ""},
+						{"?limit=0", "", ""},
+						{"", "{", "application/json"}, {"", `{"nosuch": 1}`, "application/json"},
+						{"", `{"spec": {}}`, "application/json"},
 						{"", `{"spec": {}}`, "text/csv"}, {"", `{"spec": 7}`, "application/merge-patch+json"},
 						{"", `{"name": "other", "spec": {"admin": "drained"}}`, "application/json"},
 					} {
@@ -193,7 +204,8 @@ func TestStatusesAreDocumented(t *testing.T) {
 						s.Handler().ServeHTTP(w, r)
 						seen[w.Code]++
 						if op.Responses[strconv.Itoa(w.Code)] == nil {
-							t.Errorf("%s %s, %s: %d is not documented: %.300s", method, at[:min(len(at), 60)]+request.query, request.body, w.Code, w.Body)
+							t.Errorf("%s %s, %s: %d is not documented: %.300s", method,
+								at[:min(len(at), 60)]+request.query, request.body, w.Code, w.Body)
 						}
 					}
 				}

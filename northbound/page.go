@@ -61,6 +61,7 @@ func decodeToken(token string) (string, error) {
 
 func badToken(token string) error {
 	return newProblem(string(api.CodeInvalid), "the page token is not one of ours", api.FieldError{
-		Field: "query.continue", Code: api.CodeInvalid, Value: valueText(token), Want: "the continue of a page",
+		Field: "query.continue", Code: api.CodeInvalid, Value: valueText(token),
+		Want: "the continue of a page",
 	})
 }

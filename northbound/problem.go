@@ -46,36 +46,41 @@ var kinds = map[string]struct {
 	status int
 	title  string
 }{
-	string(api.CodeMalformed):    {http.StatusBadRequest, "The request is not well formed"},
-	string(api.CodeInvalid):      {http.StatusUnprocessableEntity, "A field is not acceptable"},
-	string(api.CodeLimit):        {http.StatusUnprocessableEntity, "A limit is exceeded"},
-	string(api.CodeUnreachable):  {http.StatusUnprocessableEntity, "A receiver cannot be reached"},
-	string(api.CodeNotPlannable): {http.StatusUnprocessableEntity, "The network lacks what the resource needs"},
-	string(api.CodeConflict):     {http.StatusConflict, "Another resource is in the way"},
-	string(api.CodeExists):       {http.StatusConflict, "The resource exists"},
-	string(api.CodeNotFound):     {http.StatusNotFound, "Not found"},
-	string(api.CodeVersion):      {http.StatusPreconditionFailed, "The resource has another version"},
-	string(api.CodeUnavailable):  {http.StatusServiceUnavailable, "A switch cannot be reached"},
-	string(api.CodeLastPath):     {http.StatusConflict, "It is the last path"},
-	string(api.CodeSettling):     {http.StatusServiceUnavailable, "It is too early to say"},
-	string(api.CodeUnknown):      {http.StatusGatewayTimeout, "Whether the change was kept is not known"},
-	codeNoSection:                {http.StatusNotImplemented, "The controller is not configured for it"},
-	codeInternal:                 {http.StatusInternalServerError, "The controller failed"},
-	codeUnauthorized:             {http.StatusUnauthorized, "Not authorized"},
-	codeNotAllowed:               {http.StatusMethodNotAllowed, "Method not allowed"},
-	codeTooLarge:                 {http.StatusRequestEntityTooLarge, "The body is too large"},
-	codeMediaType:                {http.StatusUnsupportedMediaType, "Unsupported media type"},
-	codeTimeout:                  {http.StatusGatewayTimeout, "It took too long"},
-	codeTooMany:                  {http.StatusTooManyRequests, "The client asks too much at a time"},
-	codeForbidden:                {http.StatusForbidden, "A page of another origin sent the request"},
-	codePending:                  {http.StatusConflict, "The sign-in was not confirmed yet"},
-	codeProvider:                 {http.StatusServiceUnavailable, "The OpenID Connect provider cannot be used now"},
-	codeDenied:                   {http.StatusForbidden, "The principal may not do that"},
-	codeCSRF:                     {http.StatusForbidden, "The request may be forged"},
-	codeHost:                     {http.StatusMisdirectedRequest, "The server has another name"},
-	codeStore:                    {http.StatusServiceUnavailable, "The controller cannot keep changes now"},
-	codeNoRoom:                   {http.StatusInsufficientStorage, "The disk of the store is full"},
-	codeNoDecider:                {http.StatusServiceUnavailable, "No controller decides now"},
+	string(api.CodeMalformed):   {http.StatusBadRequest, "The request is not well formed"},
+	string(api.CodeInvalid):     {http.StatusUnprocessableEntity, "A field is not acceptable"},
+	string(api.CodeLimit):       {http.StatusUnprocessableEntity, "A limit is exceeded"},
+	string(api.CodeUnreachable): {http.StatusUnprocessableEntity, "A receiver cannot be reached"},
+	string(api.CodeNotPlannable): {http.StatusUnprocessableEntity,
+		"The network lacks what the resource needs"},
+	string(api.CodeConflict):    {http.StatusConflict, "Another resource is in the way"},
+	string(api.CodeExists):      {http.StatusConflict, "The resource exists"},
+	string(api.CodeNotFound):    {http.StatusNotFound, "Not found"},
+	string(api.CodeVersion):     {http.StatusPreconditionFailed, "The resource has another version"},
+	string(api.CodeUnavailable): {http.StatusServiceUnavailable, "A switch cannot be reached"},
+	string(api.CodeLastPath):    {http.StatusConflict, "It is the last path"},
+	string(api.CodeSettling):    {http.StatusServiceUnavailable, "It is too early to say"},
+	string(api.CodeUnknown): {http.StatusGatewayTimeout,
+		"Whether the change was kept is not known"},
+	codeNoSection: {http.StatusNotImplemented,
+		"The controller is not configured for it"},
+	codeInternal:     {http.StatusInternalServerError, "The controller failed"},
+	codeUnauthorized: {http.StatusUnauthorized, "Not authorized"},
+	codeNotAllowed:   {http.StatusMethodNotAllowed, "Method not allowed"},
+	codeTooLarge:     {http.StatusRequestEntityTooLarge, "The body is too large"},
+	codeMediaType:    {http.StatusUnsupportedMediaType, "Unsupported media type"},
+	codeTimeout:      {http.StatusGatewayTimeout, "It took too long"},
+	codeTooMany:      {http.StatusTooManyRequests, "The client asks too much at a time"},
+	codeForbidden:    {http.StatusForbidden, "A page of another origin sent the request"},
+	codePending:      {http.StatusConflict, "The sign-in was not confirmed yet"},
+	codeProvider: {http.StatusServiceUnavailable,
+		"The OpenID Connect provider cannot be used now"},
+	codeDenied: {http.StatusForbidden, "The principal may not do that"},
+	codeCSRF:   {http.StatusForbidden, "The request may be forged"},
+	codeHost:   {http.StatusMisdirectedRequest, "The server has another name"},
+	codeStore: {http.StatusServiceUnavailable,
+		"The controller cannot keep changes now"},
+	codeNoRoom:    {http.StatusInsufficientStorage, "The disk of the store is full"},
+	codeNoDecider: {http.StatusServiceUnavailable, "No controller decides now"},
 }
 
 // Codes returns every code and its HTTP status.
@@ -105,7 +110,8 @@ func newProblem(code, detail string, fields ...api.FieldError) *api.Problem {
 		f := &fields[i]
 		f.Field, f.Value = clip(f.Field, maxFieldText), clip(f.Value, maxFieldText)
 	}
-	p := &api.Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code, Detail: clip(detail, maxDetail), Errors: fields}
+	p := &api.Problem{Type: "urn:weft:problem:" + code, Title: k.title, Status: k.status, Code: code,
+		Detail: clip(detail, maxDetail), Errors: fields}
 	if len(fields) > 0 {
 		p.Field, p.Value, p.Limit = fields[0].Field, fields[0].Value, fields[0].Limit
 	}
@@ -127,7 +133,8 @@ func problemOf(err error) error {
 		p.Version = known.Version
 		return p
 	case errors.Is(err, controller.ErrUnknown), errors.Is(err, access.ErrUnknown):
-		return newProblem(string(api.CodeUnknown), "the change may have been kept, or not: "+err.Error()+". GET what it was to change")
+		return newProblem(string(api.CodeUnknown),
+			"the change may have been kept, or not: "+err.Error()+". GET what it was to change")
 	case errors.Is(err, controller.ErrStopped):
 		return newProblem(codeNoDecider, "the controller stopped deciding; the request did nothing")
 	case errors.Is(err, controller.ErrDeposed):
@@ -137,7 +144,8 @@ func problemOf(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(codeTimeout, "the controller or a switch did not answer in time")
 	}
-	return &internalError{Problem: newProblem(codeInternal, "see the controller's log for this request"), cause: err}
+	return &internalError{Problem: newProblem(codeInternal,
+		"see the controller's log for this request"), cause: err}
 }
 
 // storeProblem is the problem of a store that keeps nothing now.
@@ -163,7 +171,8 @@ func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return shapeProblem(status, message, 0, errs)
 	}
-	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string,
+		errs ...error) huma.StatusError {
 		return shapeProblem(status, message, ctx.Operation().MaxBodyBytes, errs)
 	}
 }
@@ -181,7 +190,8 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *api.
 		return newProblem(codeMediaType, "the body has to be JSON")
 	case status == http.StatusRequestTimeout:
 		code = codeTimeout
-	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest, status == http.StatusNotAcceptable:
+	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest,
+		status == http.StatusNotAcceptable:
 		code = string(api.CodeMalformed)
 	case status == 0:
 		return &api.Problem{} // huma asks for the type
@@ -206,13 +216,15 @@ func shapeProblem(status int, message string, maxBody int64, errs []error) *api.
 
 // wrongType has huma's words for a value of another JSON type.
 var wrongType = map[string]bool{
-	validation.MsgExpectedBoolean: true, validation.MsgExpectedNumber: true, validation.MsgExpectedInteger: true,
-	validation.MsgExpectedString: true, validation.MsgExpectedArray: true, validation.MsgExpectedObject: true,
+	validation.MsgExpectedBoolean: true, validation.MsgExpectedNumber: true,
+	validation.MsgExpectedInteger: true,
+	validation.MsgExpectedString:  true, validation.MsgExpectedArray: true,
+	validation.MsgExpectedObject: true,
 }
 
-// shapeErrors translates findings of huma or a [bodyWalk], the first of them where there are many. What
-// is malformed comes first. Only of what is answered a value becomes text: huma gives the whole
-// object that a fault is in.
+// shapeErrors translates findings of huma or a [bodyWalk], the first of them where there are many.
+// What is malformed comes first. Only of what is answered a value becomes text: huma gives the
+// whole object that a fault is in.
 func shapeErrors(errs []error) []api.FieldError {
 	var out []api.FieldError
 	errs = errs[:min(len(errs), maxShapeFaults)]
@@ -231,7 +243,8 @@ func shapeErrors(errs []error) []api.FieldError {
 		case d.Message == validation.MsgUnexpectedProperty, d.Message == "unknown query parameter":
 			f.Code, f.Value, f.Want = api.CodeMalformed, "given", "no such field"
 		case wrongType[d.Message]:
-			f.Code, f.Value, f.Want = api.CodeMalformed, valueText(d.Value), strings.TrimPrefix(d.Message, "expected ")
+			f.Code, f.Value, f.Want = api.CodeMalformed, valueText(d.Value),
+				strings.TrimPrefix(d.Message, "expected ")
 		case strings.HasPrefix(d.Message, "expected "):
 			f.Value = valueText(d.Value)
 			f.Want, f.Limit = want(strings.TrimPrefix(d.Message, "expected "))
@@ -240,7 +253,8 @@ func shapeErrors(errs []error) []api.FieldError {
 		case d.Message == "invalid boolean":
 			f.Value, f.Want = valueText(d.Value), "true or false"
 		default: // the decoder's words
-			f.Code, f.Value, f.Want = api.CodeMalformed, "not what it should be", "JSON of the right form: "+d.Message
+			f.Code, f.Value, f.Want = api.CodeMalformed, "not what it should be",
+				"JSON of the right form: "+d.Message
 		}
 		out = append(out, f)
 	}

@@ -23,9 +23,9 @@ func isRead(r *http.Request) bool {
 	return false
 }
 
-// release holds back an answer to a GET until it is ready, and then asks whether this controller still
-// decides: if so, nothing that another decider has acknowledged is missing from it. What the controllers
-// themselves are, and how they fare, is answered by any.
+// release holds back an answer to a GET until it is ready, and then asks whether this controller
+// still decides: if so, nothing that another decider has acknowledged is missing from it. What the
+// controllers themselves are, and how they fare, is answered by any.
 func (s *Server) release(c *gin.Context) {
 	w := &releasing{ResponseWriter: c.Writer}
 	if isRead(c.Request) && !isHealth(c.Request) && c.Request.URL.Path != "/metrics" {
@@ -63,7 +63,8 @@ func (w *releasing) begin() {
 	if w.current != nil && w.Status() < http.StatusMultipleChoices {
 		if err := w.current(); err != nil {
 			w.refused = err
-			for _, name := range []string{"ETag", "Location", "Content-Length", "Content-Encoding", "Last-Modified"} {
+			for _, name := range []string{"ETag", "Location", "Content-Length", "Content-Encoding",
+				"Last-Modified"} {
 				w.Header().Del(name)
 			}
 			w.Header().Set("Content-Type", api.ProblemType)

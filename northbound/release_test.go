@@ -6,15 +6,16 @@ import (
 	"testing"
 )
 
-// TestRelease: an answer to a GET is not given when this controller may not decide any more by the time
-// that it is ready, whatever it is of; what it says of itself is.
+// TestRelease: an answer to a GET is not given when this controller may not decide any more by the
+// time that it is ready, whatever it is of; what it says of itself is.
 func TestRelease(t *testing.T) {
 	var deposed error
 	s, f, _ := newTestServer(t, func(c *Config) { c.Current = func() error { return deposed } })
 	if w := do(s, "POST", groupsPath, groupBody("g1", 1)); w.Code != http.StatusCreated {
 		t.Fatal(w.Code, w.Body)
 	}
-	paths := []string{groupsPath, groupsPath + "/g1", "/v1/topology", "/v1/switches", "/v1/tokens", "/v1/events/latest", "/openapi.json"}
+	paths := []string{groupsPath, groupsPath + "/g1", "/v1/topology", "/v1/switches", "/v1/tokens",
+		"/v1/events/latest", "/openapi.json"}
 	tags := make(map[string]string)
 	for _, path := range paths {
 		w := do(s, "GET", path, "")
@@ -41,10 +42,12 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	// A change that was kept was: its answer is given.
-	if w := do(s, "POST", groupsPath, groupBody("g2", 2)); w.Code != http.StatusCreated || len(f.Groups.Items) != 2 {
+	if w := do(s, "POST", groupsPath, groupBody("g2", 2)); w.Code != http.StatusCreated ||
+		len(f.Groups.Items) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code != http.StatusNoContent || len(f.Groups.Items) != 1 {
+	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code != http.StatusNoContent ||
+		len(f.Groups.Items) != 1 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

@@ -137,8 +137,8 @@ func (s *Server) markNamesOf(t reflect.Type) {
 	}
 }
 
-// standardize leaves nothing in the document that OpenAPI has no word for. What a pattern wants is in
-// the messages of refusals, which are made by now.
+// standardize leaves nothing in the document that OpenAPI has no word for. What a pattern wants is
+// in the messages of refusals, which are made by now.
 func (s *Server) standardize() {
 	for _, schema := range s.api.OpenAPI().Components.Schemas.Map() {
 		for _, p := range schema.Properties {

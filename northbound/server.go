@@ -78,7 +78,9 @@ func (s *Server) registerMetrics() {
 	handler := gin.WrapH(s.metrics)
 	s.engine.GET("/metrics", func(c *gin.Context) {
 		if p := access.Of(c.Request.Context()); !p.May(access.Read) {
-			s.denied(c, &huma.Operation{}, p, newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the scope %s, which that role lacks", p.Name, p.RoleText(), access.Read)))
+			s.denied(c, &huma.Operation{}, p,
+				newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the scope %s, which "+
+					"that role lacks", p.Name, p.RoleText(), access.Read)))
 			return
 		}
 		handler(c)
@@ -95,7 +97,8 @@ func newServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if cfg.Access == nil {
-		if cfg.Access, err = access.InMemory(context.Background(), access.Config{Tokens: tokens, Verified: cfg.TLS.ClientCAFile != "", Now: cfg.Now}); err != nil {
+		if cfg.Access, err = access.InMemory(context.Background(),
+			access.Config{Tokens: tokens, Verified: cfg.TLS.ClientCAFile != "", Now: cfg.Now}); err != nil {
 			return nil, err
 		}
 	}
@@ -105,12 +108,14 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.Requests == nil {
 		cfg.Requests = NewRequests()
 	}
-	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), limiter: cfg.Requests.limiterOf(cfg.Limits), closing: make(chan struct{})}
+	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), limiter: cfg.Requests.limiterOf(cfg.Limits),
+		closing: make(chan struct{})}
 	s.engine = gin.New()
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	s.engine.UseRawPath = true // %2F in a name is of the name, and refused with it
-	s.engine.Use(s.identify, s.observe, s.recover, s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep)
+	s.engine.Use(s.identify, s.observe, s.recover, s.release, s.sameOrigin, s.authenticate, s.bound,
+		s.limit, s.keep)
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	})
@@ -143,15 +148,19 @@ func (s *Server) humaConfig() huma.Config {
 	config.CreateHooks = nil // no $schema links in bodies
 	config.DocsPath, config.SchemasPath = "", ""
 	config.RejectUnknownQueryParameters = true
-	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients write spec, the controller writes status." + securityNote
-	config.Servers = []*huma.Server{{URL: "/", Description: "The controller that answered, or another one behind the same address."}}
+	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients " +
+		"write spec, the controller writes status." + securityNote
+	config.Servers = []*huma.Server{{URL: "/", Description: "The controller that answered, or " +
+		"another one behind the same address."}}
 	config.Transformers = []huma.Transformer{s.identifyProblem}
 	config.Tags = []*huma.Tag{
 		{Name: "multicast groups", Description: "RDMA multicast groups, and what became of them."},
 		{Name: "switches", Description: "The switches, and what they hold."},
-		{Name: kind.HeadingJobs, Description: "Distributed jobs, and whether the fabric is ready for them."},
+		{Name: kind.HeadingJobs,
+			Description: "Distributed jobs, and whether the fabric is ready for them."},
 		{Name: kind.HeadingLossless, Description: "SRv6 policies, tenants, and PFC over SRv6."},
-		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and what is not to be used."},
+		{Name: fabricTag, Description: "The MRC fabric: entropy values for hosts, what they hold, and " +
+			"what is not to be used."},
 		{Name: "network", Description: "The topology as learned by BGP-LS."},
 		{Name: telemetryTag, Description: "What ports, queues and other objects did, and do."},
 		{Name: "controller", Description: "Events, the controllers and their health."},
@@ -164,9 +173,11 @@ func (s *Server) humaConfig() huma.Config {
 
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {
-	op.MaxBodyBytes, op.SkipValidateBody, op.BodyReadTimeout = s.cfg.MaxBodyBytes, true, -1 // [Server.fits] reads bodies
+	// [Server.fits] reads bodies
+	op.MaxBodyBytes, op.SkipValidateBody, op.BodyReadTimeout = s.cfg.MaxBodyBytes, true, -1
 	// A parameter that no one knows is malformed, and one of a wrong value invalid.
-	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError)
+	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError)
 	if scope, ok := scopeOf(&op); !ok || scope != access.Open {
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
 	} else {

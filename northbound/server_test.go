@@ -36,12 +36,14 @@ func do(s *Server, method, target, body string, headers ...string) *httptest.Res
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	if at := nullIn(w.Body.Bytes()); at != "" {
-		panic(fmt.Sprintf("%s %s: %s is null, which the document excludes: %s", method, target, at, w.Body))
+		panic(fmt.Sprintf("%s %s: %s is null, which the document excludes: %s", method, target, at,
+			w.Body))
 	}
 	return w
 }
 
-// nullIn returns the name of a member of a JSON answer that is null, or "". Gaps of histories are null.
+// nullIn returns the name of a member of a JSON answer that is null, or "". Gaps of histories are
+// null.
 func nullIn(body []byte) string {
 	var v any
 	if json.Unmarshal(body, &v) != nil {
@@ -76,7 +78,8 @@ func problemIn(t *testing.T, w *httptest.ResponseRecorder, status int, code stri
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatalf("%d %q: %v", w.Code, w.Body, err)
 	}
-	if w.Code != status || p.Status != status || p.Code != code || w.Header().Get("Content-Type") != api.ProblemType {
+	if w.Code != status || p.Status != status || p.Code != code ||
+		w.Header().Get("Content-Type") != api.ProblemType {
 		t.Errorf("got %d %s %+v, want %d %s", w.Code, w.Header().Get("Content-Type"), p, status, code)
 	}
 	return p
@@ -89,11 +92,13 @@ func groupBody(name string, n int) string {
 
 func TestBodyIsBounded(t *testing.T) {
 	s, f, _ := newTestServer(t, func(c *Config) { c.MaxBodyBytes = 300 })
-	for method, target := range map[string]string{"POST": groupsPath, "PUT": groupsPath + "/g1", "PATCH": groupsPath + "/g1"} {
+	for method, target := range map[string]string{"POST": groupsPath, "PUT": groupsPath + "/g1",
+		"PATCH": groupsPath + "/g1"} {
 		if method == "PATCH" {
 			f.Groups.Items["g1"] = api.MulticastGroup{Name: "g1", Version: 1}
 		}
-		p := problemIn(t, do(s, method, target, strings.Repeat(" ", 300)+groupBody("g1", 1)), 413, "body_too_large")
+		p := problemIn(t, do(s, method, target, strings.Repeat(" ", 300)+groupBody("g1", 1)), 413,
+			"body_too_large")
 		if p.Limit == nil || *p.Limit != 300 {
 			t.Errorf("%s: limit %v", method, p.Limit)
 		}
@@ -106,7 +111,8 @@ func TestBodyIsBounded(t *testing.T) {
 func TestPagesHaveEverythingOnce(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	add := func(name string) {
-		f.Groups.Items[name] = api.MulticastGroup{Name: name, Version: 1, Spec: api.MulticastGroupSpec{Receivers: []api.GroupReceiver{}}}
+		f.Groups.Items[name] = api.MulticastGroup{Name: name, Version: 1,
+			Spec: api.MulticastGroupSpec{Receivers: []api.GroupReceiver{}}}
 	}
 	for i := range 25 {
 		add(fmt.Sprintf("g%d", i))
@@ -171,7 +177,8 @@ func TestPatchesMeet(t *testing.T) {
 		t.Errorf("one of the changes was lost: %+v", g.Spec)
 	}
 	f.Groups.Before = overtake(1)
-	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`, "If-Match", w.Header().Get("ETag")), 412, "version_mismatch")
+	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`, "If-Match",
+		w.Header().Get("ETag")), 412, "version_mismatch")
 	f.Groups.Before = overtake(1000)
 	problemIn(t, do(s, "PATCH", groupsPath+"/g1", `{"spec":{"cnpWindow":"3ms"}}`), 409, "conflict")
 }
@@ -188,7 +195,8 @@ func TestFaultsInside(t *testing.T) {
 	if strings.Contains(p.Detail, "fire") || p.Instance != "urn:weft:request:abc" {
 		t.Errorf("the client was told: %+v", p)
 	}
-	if !strings.Contains(log.String(), "the store is on fire") || !strings.Contains(log.String(), "request=abc") {
+	if !strings.Contains(log.String(), "the store is on fire") ||
+		!strings.Contains(log.String(), "request=abc") {
 		t.Errorf("the log was not: %s", log.String())
 	}
 	f.Fail, f.Groups.Fail, f.panics = nil, nil, true
@@ -207,14 +215,16 @@ func TestNotConfiguredIsNoFault(t *testing.T) {
 	var log bytes.Buffer
 	s, _, _ := newTestServer(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	problemIn(t, do(s, "GET", oidcLoginPath, ""), 501, codeNoSection)
-	if text := log.String(); !strings.Contains(text, "level=INFO") || strings.Contains(text, "level=ERROR") {
+	if text := log.String(); !strings.Contains(text, "level=INFO") ||
+		strings.Contains(text, "level=ERROR") {
 		t.Errorf("the log has: %s", text)
 	}
 }
 
 func TestRequestIDs(t *testing.T) {
 	s, _, _ := newTestServer(t)
-	if id := do(s, "GET", "/healthz", "", requestIDHeader, "mine-1").Header().Get(requestIDHeader); id != "mine-1" {
+	if id := do(s, "GET", "/healthz", "", requestIDHeader,
+		"mine-1").Header().Get(requestIDHeader); id != "mine-1" {
 		t.Errorf("a fit id became %q", id)
 	}
 	a := do(s, "GET", "/healthz", "", requestIDHeader, "not fit\n").Header().Get(requestIDHeader)
@@ -226,12 +236,14 @@ func TestRequestIDs(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte("# people\nsecret-one # ann\n\n  secret-two\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# people\nsecret-one # ann\n\n  secret-two\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, _, _ := newTestServer(t, func(c *Config) { c.TokenFile = file })
 	for authorization, want := range map[string]int{
-		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Basic secret-one": 401, "secret-one": 401, "Bearer # people": 401,
+		"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Basic secret-one": 401,
+		"secret-one": 401, "Bearer # people": 401,
 		"Bearer secret-one": 200, "bearer secret-two": 200,
 	} {
 		w := do(s, "GET", "/v1/topology", "", "Authorization", authorization)
@@ -278,7 +290,8 @@ func TestConfigValidate(t *testing.T) {
 	} {
 		c := DefaultConfig()
 		spoil(&c)
-		if _, err := New(c, newFakeController(), NewEvents(1, epochStart)); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
+		if _, err := New(c, newFakeController(), NewEvents(1, epochStart)); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -317,10 +330,13 @@ func TestMetrics(t *testing.T) {
 		`weft_http_requests_total{code="404",method="GET",route="/v1/multicast-groups/:name"} 1`,
 		`weft_http_requests_total{code="405",method="other",route="none"} 1`,
 		`weft_http_request_duration_seconds_count{method="POST",route="/v1/multicast-groups"} 1`,
-		`weft_switch_connected{switch="n1"} 0`, `weft_switch_connected{switch="n6"} 1`, `weft_switch_updates_pending{switch="n1"} 3`,
-		`weft_ready 0`, `weft_multicast_groups 1`, `weft_multicast_groups_condition{condition="Accepted"} 1`,
+		`weft_switch_connected{switch="n1"} 0`, `weft_switch_connected{switch="n6"} 1`,
+		`weft_switch_updates_pending{switch="n1"} 3`,
+		`weft_ready 0`, `weft_multicast_groups 1`,
+		`weft_multicast_groups_condition{condition="Accepted"} 1`,
 		`weft_multicast_groups_condition{condition="Programmed"} 0`,
-		`weft_topology_nodes 2`, `weft_topology_links 2`, `weft_topology_stale 0`, `weft_events_total 1`, `go_goroutines`,
+		`weft_topology_nodes 2`, `weft_topology_links 2`, `weft_topology_stale 0`, `weft_events_total 1`,
+		`go_goroutines`,
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s", want)
@@ -470,8 +486,8 @@ func TestEventStream(t *testing.T) {
 	}
 }
 
-// TestEventStreamBegins: a stream begins with an id, so that a client whose stream broke off before its first event
-// misses nothing.
+// TestEventStreamBegins: a stream begins with an id, so that a client whose stream broke off before
+// its first event misses nothing.
 func TestEventStreamBegins(t *testing.T) {
 	s, _, events := newTestServer(t)
 	base, _ := serve(t, s)
@@ -576,14 +592,16 @@ func TestNothingCanBeKept(t *testing.T) {
 		{"PUT", groupsPath + "/g2", groupBody("g2", 2)}, {"POST", groupsPath, groupBody("g2", 2)},
 		{"PATCH", groupsPath + "/g1", `{"spec":{"cnpLimit":7}}`}, {"POST", groupsPath + "/g1:reset", ""},
 	} {
-		if p := problemIn(t, do(s, c[0], c[1], c[2], "Content-Type", "application/json"), 503, "store_unavailable"); !strings.Contains(p.Detail, "3 MiB free") {
+		if p := problemIn(t, do(s, c[0], c[1], c[2], "Content-Type", "application/json"), 503,
+			"store_unavailable"); !strings.Contains(p.Detail, "3 MiB free") {
 			t.Errorf("%s %s: %+v", c[0], c[1], p)
 		}
 	}
 	if len(f.Groups.Items) != 1 || f.Groups.Items["g1"].Spec.CNPLimit == 7 {
 		t.Errorf("%+v", f.Groups.Items)
 	}
-	for _, c := range [][3]string{{"PUT", groupsPath + "/g2?dryRun=true", groupBody("g2", 2)}, {"GET", groupsPath, ""}, {"DELETE", groupsPath + "/g1", ""}} {
+	for _, c := range [][3]string{{"PUT", groupsPath + "/g2?dryRun=true", groupBody("g2", 2)},
+		{"GET", groupsPath, ""}, {"DELETE", groupsPath + "/g1", ""}} {
 		if w := do(s, c[0], c[1], c[2]); w.Code >= 300 {
 			t.Errorf("%s %s: %d %s", c[0], c[1], w.Code, w.Body)
 		}

@@ -30,22 +30,28 @@ func (s *Server) registerSession() {
 		next(huma.WithValue(ctx, httpKey{}, humagin.Unwrap(ctx).Request))
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open), Path: sessionPath, Tags: tags,
-		Summary: "Who am I?", Description: "Who makes the request and what it may do. Without credentials that count, name, way and role are empty, and ways has the ways to sign in.",
+		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open),
+		Path: sessionPath, Tags: tags,
+		Summary: "Who am I?", Description: "Who makes the request and what it may do. Without " +
+			"credentials that count, name, way and role are empty, and ways has the ways to sign in.",
 	}), func(ctx context.Context, _ *struct{}) (*struct{ Body api.Session }, error) {
 		out := access.Of(ctx).Session()
 		out.Ways = s.cfg.Access.Authenticator.Ways()
 		return &struct{ Body api.Session }{out}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: signInOperation, Method: http.MethodPost, Security: asks(access.Open), Path: sessionPath, Tags: tags,
-		Summary:     "Sign in",
-		Description: "Begins a session with a local user's name and password, or with a token, and sets its cookie. Ten attempts with a password may come from an address at once, then one every six seconds; 429 has Retry-After.",
-		Errors:      []int{401, 409, 413, 415, 429, 501, 503},
+		OperationID: signInOperation, Method: http.MethodPost, Security: asks(access.Open),
+		Path: sessionPath, Tags: tags,
+		Summary: "Sign in",
+		Description: "Begins a session with a local user's name and password, or with a token, and " +
+			"sets its cookie. Ten attempts with a password may come from an address at once, then one " +
+			"every six seconds; 429 has Retry-After.",
+		Errors: []int{401, 409, 413, 415, 429, 501, 503},
 	}), s.signIn)
 	s.registerOIDC()
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "sign-out", Method: http.MethodDelete, Security: asks(access.Self), Path: sessionPath, Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "sign-out", Method: http.MethodDelete, Security: asks(access.Self),
+		Path: sessionPath, Tags: tags, DefaultStatus: http.StatusNoContent,
 		Summary: "Sign out", Description: "Ends the session of the cookie.", Errors: []int{404, 503},
 	}), func(ctx context.Context, _ *struct{}) (*struct {
 		SetCookie http.Cookie `header:"Set-Cookie"`
@@ -71,7 +77,8 @@ func httpRequest(ctx context.Context) *http.Request { return ctx.Value(httpKey{}
 // sessionCookie returns the cookie of a session; "" removes it.
 func sessionCookie(ctx context.Context, value string) http.Cookie {
 	c := http.Cookie{
-		Name: cookieNameOf(ctx), Value: value, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+		Name: cookieNameOf(ctx), Value: value, Path: "/", HttpOnly: true, Secure: true,
+		SameSite: http.SameSiteStrictMode,
 	}
 	if value == "" {
 		c.MaxAge = -1
@@ -79,13 +86,16 @@ func sessionCookie(ctx context.Context, value string) http.Cookie {
 	return c
 }
 
-// cookieNameOf returns the name of the cookie at the server that the client has asked, which may have
-// forwarded the request.
+// cookieNameOf returns the name of the cookie at the server that the client has asked, which may
+// have forwarded the request.
 func cookieNameOf(ctx context.Context) string {
-	return access.CookieName(httpRequest(ctx).TLS != nil && !isForwarded(httpRequest(ctx)) || requestOf(ctx).forwardedTLS)
+	return access.CookieName(httpRequest(ctx).TLS != nil && !isForwarded(httpRequest(ctx)) ||
+		requestOf(ctx).forwardedTLS)
 }
 
-func (s *Server) signIn(ctx context.Context, in *struct{ Body api.SignIn }) (*sessionAnswer, error) {
+func (s *Server) signIn(
+	ctx context.Context, in *struct{ Body api.SignIn },
+) (*sessionAnswer, error) {
 	keeper, body := s.cfg.Access.Keeper, &in.Body
 	var p access.Principal
 	var cookie string
@@ -98,7 +108,8 @@ func (s *Server) signIn(ctx context.Context, in *struct{ Body api.SignIn }) (*se
 	case body.User != "" && body.Token == "" && body.Device == "":
 		p, cookie, err = keeper.SignIn(ctx, body.User, body.Password, clientAddress(httpRequest(ctx)))
 	default:
-		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User), Want: "user and password, token, or device"}
+		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User),
+			Want: "user and password, token, or device"}
 		return nil, newProblem(string(api.CodeInvalid), f.Error(), f)
 	}
 	if err != nil {

@@ -21,11 +21,13 @@ func newClockedServer(t *testing.T) (s *Server, now *time.Time) {
 		if c.Access, err = access.InMemory(t.Context(), access.Config{Now: c.Now}); err != nil {
 			t.Fatal(err)
 		}
-		if c.Access.Keeper, err = access.NewKeeper(t.Context(), c.Access.Authenticator, c.Access.Store(), access.Cost{Passes: 1, Memory: 8, Lanes: 1}, nil); err != nil {
+		if c.Access.Keeper, err = access.NewKeeper(t.Context(), c.Access.Authenticator, c.Access.Store(),
+			access.Cost{Passes: 1, Memory: 8, Lanes: 1}, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	_, err := s.cfg.Access.Keeper.AddUser(audited(t.Context()), &api.UserRequest{Name: "ann", Grant: api.Grant{Role: api.RoleAdmin}, Password: annsPassword})
+	_, err := s.cfg.Access.Keeper.AddUser(audited(t.Context()),
+		&api.UserRequest{Name: "ann", Grant: api.Grant{Role: api.RoleAdmin}, Password: annsPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,28 +56,33 @@ func TestSessionCookie(t *testing.T) {
 	s, _ := newClockedServer(t)
 	w := do(s, "POST", sessionPath, annSignsIn)
 	set := w.Header().Get("Set-Cookie")
-	for _, want := range []string{"weft-session=", "; HttpOnly", "; Secure", "; SameSite=Strict", "; Path=/"} {
+	for _, want := range []string{"weft-session=", "; HttpOnly", "; Secure", "; SameSite=Strict",
+		"; Path=/"} {
 		if !strings.Contains(set, want) {
 			t.Errorf("%q lacks %q", set, want)
 		}
 	}
 	headers, me := signInAs(t, s, annSignsIn)
 	cookie := headers[:2:2]
-	if me.Role != api.RoleAdmin || me.CSRF == "" || !me.Expires.Equal(epochStart.Add(12*time.Hour)) || strings.Contains(set, me.CSRF) {
+	if me.Role != api.RoleAdmin || me.CSRF == "" || !me.Expires.Equal(epochStart.Add(12*time.Hour)) ||
+		strings.Contains(set, me.CSRF) {
 		t.Errorf("%+v", me)
 	}
 	if w := do(s, "GET", groupsPath, "", cookie...); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for name, csrf := range map[string]string{"none": "", "wrong": strings.Repeat("0", 32)} {
-		problemIn(t, do(s, "POST", groupsPath, groupBody("g1", 1), append(cookie, access.CSRFHeader, csrf)...), 403, codeCSRF)
-		problemIn(t, do(s, "DELETE", sessionPath, "", append(cookie, access.CSRFHeader, csrf)...), 403, codeCSRF)
+		problemIn(t, do(s, "POST", groupsPath, groupBody("g1", 1),
+			append(cookie, access.CSRFHeader, csrf)...), 403, codeCSRF)
+		problemIn(t, do(s, "DELETE", sessionPath, "", append(cookie, access.CSRFHeader, csrf)...), 403,
+			codeCSRF)
 		_ = name
 	}
 	if w := do(s, "POST", groupsPath, groupBody("g1", 1), headers...); w.Code != 201 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(s, "DELETE", sessionPath, "", headers...); w.Code != 204 || !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
+	if w := do(s, "DELETE", sessionPath, "", headers...); w.Code != 204 ||
+		!strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	problemIn(t, do(s, "GET", groupsPath, "", cookie...), 401, codeUnauthorized)
@@ -83,7 +90,8 @@ func TestSessionCookie(t *testing.T) {
 	if w := do(s, "POST", sessionPath, annSignsIn, cookie...); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := do(s, "GET", sessionPath, "", cookie...); w.Code != 200 || !strings.Contains(w.Body.String(), `"role":""`) {
+	if w := do(s, "GET", sessionPath, "", cookie...); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `"role":""`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -112,13 +120,15 @@ func TestSessionsEnd(t *testing.T) {
 		}, 401},
 		"new password": {func(s *Server, now *time.Time, headers []string) {
 			*now = now.Add(time.Second)
-			w := do(s, "PUT", usersPath+"/ann/password", `{"password":"staple correct horse","current":"`+annsPassword+`"}`, headers...)
+			w := do(s, "PUT", usersPath+"/ann/password",
+				`{"password":"staple correct horse","current":"`+annsPassword+`"}`, headers...)
 			if w.Code != 204 {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 		}, 401},
 		"wrong present password": {func(s *Server, now *time.Time, headers []string) {
-			if w := do(s, "PUT", usersPath+"/ann/password", `{"password":"staple correct horse","current":"wrong"}`, headers...); w.Code != 422 {
+			if w := do(s, "PUT", usersPath+"/ann/password",
+				`{"password":"staple correct horse","current":"wrong"}`, headers...); w.Code != 422 {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
 		}, 200},
@@ -154,7 +164,9 @@ func TestTokensEnd(t *testing.T) {
 	if me.Way != api.WayToken || me.Name != "long" {
 		t.Errorf("%+v", me)
 	}
-	get := func(secret string) int { return do(s, "GET", groupsPath, "", "Authorization", "Bearer "+secret).Code }
+	get := func(secret string) int {
+		return do(s, "GET", groupsPath, "", "Authorization", "Bearer "+secret).Code
+	}
 	for i := range long.Secret {
 		wrong := []byte(long.Secret)
 		wrong[i] ^= 1
@@ -165,11 +177,13 @@ func TestTokensEnd(t *testing.T) {
 	if get(brief.Secret) != 200 || get(long.Secret) != 200 {
 		t.Error("good tokens do not count")
 	}
-	if w := do(s, "GET", tokensPath, "", admin...); strings.Contains(w.Body.String(), long.Secret[40:]) || !strings.Contains(w.Body.String(), `"lastUsed"`) {
+	if w := do(s, "GET", tokensPath, "", admin...); strings.Contains(w.Body.String(),
+		long.Secret[40:]) || !strings.Contains(w.Body.String(), `"lastUsed"`) {
 		t.Errorf("%s", w.Body)
 	}
 	*now = now.Add(time.Hour)
-	if w := do(s, "GET", groupsPath, "", "Authorization", "Bearer "+brief.Secret); w.Code != 401 || !strings.Contains(w.Body.String(), "expired") {
+	if w := do(s, "GET", groupsPath, "", "Authorization", "Bearer "+brief.Secret); w.Code != 401 ||
+		!strings.Contains(w.Body.String(), "expired") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	admin, _ = signInAs(t, s, annSignsIn)
@@ -196,7 +210,8 @@ func TestGuessing(t *testing.T) {
 	}
 	// What it says of a user that is not there is the same.
 	s, _ = newClockedServer(t)
-	a, b := do(s, "POST", sessionPath, wrong), do(s, "POST", sessionPath, strings.Replace(wrong, "ann", "nobody", 1))
+	a, b := do(s, "POST", sessionPath, wrong),
+		do(s, "POST", sessionPath, strings.Replace(wrong, "ann", "nobody", 1))
 	var pa, pb api.Problem
 	_, _ = json.Unmarshal(a.Body.Bytes(), &pa), json.Unmarshal(b.Body.Bytes(), &pb)
 	if a.Code != 401 || b.Code != 401 || pa.Detail != pb.Detail {
@@ -214,12 +229,15 @@ func TestFirstCredentials(t *testing.T) {
 	if w := do(s, "GET", sessionPath, ""); !strings.Contains(w.Body.String(), `"way":"none"`) {
 		t.Errorf("%s", w.Body)
 	}
-	for _, body := range []string{`{"name":"ci","role":"viewer"}`, `{"name":"ci","role":"admin","lifetime":"720h"}`} {
+	for _, body := range []string{`{"name":"ci","role":"viewer"}`,
+		`{"name":"ci","role":"admin","lifetime":"720h"}`} {
 		problemIn(t, do(s, "POST", tokensPath, body), 409, "conflict")
 	}
 	for body, field := range map[string]string{
-		`{"name":"ci","role":"tenant"}`: "tenant", `{"name":"ci","role":"admin","tenant":"acme"}`: "tenant", `{"name":"a b","role":"admin"}`: "name",
-		`{"name":"ci","role":"root"}`: "role", `{"name":"ci","role":"admin","lifetime":"1s"}`: "lifetime",
+		`{"name":"ci","role":"tenant"}`:                "tenant",
+		`{"name":"ci","role":"admin","tenant":"acme"}`: "tenant",
+		`{"name":"a b","role":"admin"}`:                "name",
+		`{"name":"ci","role":"root"}`:                  "role", `{"name":"ci","role":"admin","lifetime":"1s"}`: "lifetime",
 	} {
 		if p := problemIn(t, do(s, "POST", tokensPath, body), 422, "invalid"); p.Field != field {
 			t.Errorf("%s: field %q, want %q", body, p.Field, field)

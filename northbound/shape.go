@@ -46,7 +46,8 @@ const (
 // of a PATCH is no document of the operation: [patched] checks it.
 func (s *Server) fits(c *gin.Context, op *huma.Operation) bool {
 	if n := strings.Count(c.Request.URL.RawQuery, "&") + 1; n > maxParameters {
-		s.refuse(c, newProblem(string(api.CodeMalformed), fmt.Sprintf("the query has %d parameters: want at most %d", n, maxParameters)))
+		s.refuse(c, newProblem(string(api.CodeMalformed),
+			fmt.Sprintf("the query has %d parameters: want at most %d", n, maxParameters)))
 		return false
 	}
 	if op.RequestBody == nil {
@@ -111,7 +112,9 @@ func (s *Server) shapeOf(r *http.Request, schema *huma.Schema, b []byte) *api.Pr
 
 // shaped returns why b is no JSON of a schema, or of a merge patch of one; nil: it is. Values that
 // the schema ignores are blanked in b.
-func (s *Server) shaped(ctx context.Context, schema *huma.Schema, b []byte, partial bool) *api.Problem {
+func (s *Server) shaped(
+	ctx context.Context, schema *huma.Schema, b []byte, partial bool,
+) *api.Problem {
 	if !utf8.Valid(b) {
 		return newProblem(string(api.CodeMalformed), "the body is not UTF-8 (RFC 8259, section 8.1)")
 	}
@@ -121,7 +124,8 @@ func (s *Server) shaped(ctx context.Context, schema *huma.Schema, b []byte, part
 		if partial {
 			return newProblem(string(api.CodeMalformed), fmt.Sprintf("the patch is not JSON: %v", err))
 		}
-		return shapeProblem(http.StatusBadRequest, "", 0, []error{&huma.ErrorDetail{Location: "body", Message: fmt.Sprint(err)}})
+		return shapeProblem(http.StatusBadRequest, "", 0,
+			[]error{&huma.ErrorDetail{Location: "body", Message: fmt.Sprint(err)}})
 	}
 	w := walked(ctx, s.api.OpenAPI().Components.Schemas, schema, b, partial)
 	switch {
@@ -134,25 +138,30 @@ func (s *Server) shaped(ctx context.Context, schema *huma.Schema, b []byte, part
 }
 
 // walked walks a valid JSON text along a schema.
-func walked(ctx context.Context, schemas huma.Registry, schema *huma.Schema, b []byte, partial bool) *bodyWalk {
-	w := &bodyWalk{ctx: ctx, schemas: schemas, partial: partial, b: b, path: append(make([]byte, 0, 128), "body"...)}
+func walked(
+	ctx context.Context, schemas huma.Registry, schema *huma.Schema, b []byte, partial bool,
+) *bodyWalk {
+	w := &bodyWalk{ctx: ctx, schemas: schemas, partial: partial, b: b,
+		path: append(make([]byte, 0, 128), "body"...)}
 	w.space()
 	w.value(schema)
 	return w
 }
 
-// msgTwice is the fault of a field that an object has twice: readers differ on which one counts (RFC
-// 8259, section 4).
+// msgTwice is the fault of a field that an object has twice: readers differ on which one counts
+// (RFC 8259, section 4).
 const msgTwice = "the field is there twice"
 
 // typeFaults has huma's words for a value of another type.
 var typeFaults = map[string]string{
-	huma.TypeBoolean: validation.MsgExpectedBoolean, huma.TypeNumber: validation.MsgExpectedNumber, huma.TypeInteger: validation.MsgExpectedInteger,
-	huma.TypeString: validation.MsgExpectedString, huma.TypeArray: validation.MsgExpectedArray, huma.TypeObject: validation.MsgExpectedObject,
+	huma.TypeBoolean: validation.MsgExpectedBoolean, huma.TypeNumber: validation.MsgExpectedNumber,
+	huma.TypeInteger: validation.MsgExpectedInteger,
+	huma.TypeString:  validation.MsgExpectedString, huma.TypeArray: validation.MsgExpectedArray,
+	huma.TypeObject: validation.MsgExpectedObject,
 }
 
-// bodyWalk walks a valid JSON text along a schema. It decodes scalars and names alone, and leaves the
-// rules of scalars to huma.
+// bodyWalk walks a valid JSON text along a schema. It decodes scalars and names alone, and leaves
+// the rules of scalars to huma.
 type bodyWalk struct {
 	ctx     context.Context
 	schemas huma.Registry
@@ -323,7 +332,8 @@ func (w *bodyWalk) scalar(s *huma.Schema) {
 		}
 		// Rules that cost more than looking at a text once are for texts of the right length. A
 		// character takes twelve octets at most: the two escapes of a surrogate pair.
-		if long := len(octets) - 2; long > most && (long > 12*most || utf8.RuneCountInString(textOf(octets)) > most) {
+		if long := len(octets) - 2; long > most &&
+			(long > 12*most || utf8.RuneCountInString(textOf(octets)) > most) {
 			w.fault(fmt.Sprintf(validation.MsgExpectedMaxLength, most), octets)
 			return
 		}
@@ -423,15 +433,16 @@ func (w *bodyWalk) member(s *huma.Schema, name string, seen map[string]bool) {
 	seen[name] = true
 }
 
-// walkable panics on a schema of a body that has rules which a walk of bodies does not know: a fault of this
-// program.
+// walkable panics on a schema of a body that has rules which a walk of bodies does not know: a
+// fault of this program.
 func walkable(schemas huma.Registry, s *huma.Schema, at string) {
 	for s.Ref != "" {
 		s = schemas.SchemaFromRef(s.Ref)
 	}
 	extra, closed := s.AdditionalProperties.(bool)
 	switch {
-	case len(s.OneOf)+len(s.AnyOf)+len(s.AllOf)+len(s.DependentRequired) > 0, s.Not != nil || s.UniqueItems,
+	case len(s.OneOf)+len(s.AnyOf)+len(s.AllOf)+len(s.DependentRequired) > 0, s.Not != nil ||
+		s.UniqueItems,
 		s.MinProperties != nil || s.MaxProperties != nil,
 		s.Type == "" && !s.ReadOnly, s.Type == huma.TypeObject && (!closed || extra):
 		panic("northbound: " + at + ": the schema has rules that bodies are not checked by")

@@ -52,15 +52,17 @@ func (s *stream) until(t *testing.T, text string) {
 	}
 }
 
-// TestEventsOfMembers: of each type of event a member of a project sees those about what is its project's,
-// and none of the network, in the list and in the stream; the stream ends when projects change.
+// TestEventsOfMembers: of each type of event a member of a project sees those about what is its
+// project's, and none of the network, in the list and in the stream; the stream ends when projects
+// change.
 func TestEventsOfMembers(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
 	acme := "Bearer " + tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
 	put := func(name string) {
 		t.Helper()
-		if _, _, err := projectsOf(s).Put(t.Context(), name, api.ProjectSpec{}, resource.Precondition{}); err != nil {
+		if _, _, err := projectsOf(s).Put(t.Context(), name, api.ProjectSpec{},
+			resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,8 +79,10 @@ func TestEventsOfMembers(t *testing.T) {
 	}()
 	w.until(t, "id: ")
 	own := []api.EventType{
-		api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted, api.EventReceiverRecovered, api.EventReceiverStalled,
-		api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged, api.EventPFCPolicyDeleted, api.EventProjectChanged,
+		api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
+		api.EventReceiverRecovered, api.EventReceiverStalled,
+		api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
+		api.EventPFCPolicyDeleted, api.EventProjectChanged,
 		api.EventJobBlocked, api.EventJobChanged, api.EventJobDeleted, api.EventJobReady,
 	}
 	objects := []string{"acme", "acme-1", "acmes", "other"}
@@ -91,10 +95,12 @@ func TestEventsOfMembers(t *testing.T) {
 			w.until(t, mark)
 			var list, all api.List[api.Event]
 			path := eventsPath + "/latest?limit=1000&type=" + string(typ)
-			if a := do(s, "GET", path, "", "Authorization", acme); json.Unmarshal(a.Body.Bytes(), &list) != nil {
+			if a := do(s, "GET", path, "", "Authorization", acme); json.Unmarshal(a.Body.Bytes(),
+				&list) != nil {
 				t.Fatalf("%d %s", a.Code, a.Body)
 			}
-			if a := do(s, "GET", path, "", "Authorization", admin); json.Unmarshal(a.Body.Bytes(), &all) != nil {
+			if a := do(s, "GET", path, "", "Authorization", admin); json.Unmarshal(a.Body.Bytes(),
+				&all) != nil {
 				t.Fatalf("%d %s", a.Code, a.Body)
 			}
 			about := func(e api.Event) bool { return e.Type == typ && e.Message == "about "+object+"!" }
@@ -126,7 +132,8 @@ func TestEventsOfMembers(t *testing.T) {
 // streamed reports whether a stream has the event of a type about an object.
 func streamed(text string, typ api.EventType, object string) bool {
 	for _, block := range strings.Split(text, "\n\n") {
-		if strings.Contains(block, "event: "+string(typ)+"\n") && strings.Contains(block, "about "+object+"!") {
+		if strings.Contains(block, "event: "+string(typ)+"\n") &&
+			strings.Contains(block, "about "+object+"!") {
 			return true
 		}
 	}

@@ -24,8 +24,10 @@ const (
 )
 
 // staleNote is what the document says of readings that may be stale.
-const staleNote = "With consistency=stale, any controller answers by itself with what it has read of the store, also while no controller decides: " +
-	"version, spec and time of creation, and an empty status, which the store does not have. Weft-Consistency labels such an answer, and Age says how old it is at most."
+const staleNote = "With consistency=stale, any controller answers by itself with what it has " +
+	"read of the store, also while no controller decides: " +
+	"version, spec and time of creation, and an empty status, which the store does not have. " +
+	"Weft-Consistency labels such an answer, and Age says how old it is at most."
 
 // Consistency defines what a reading may be. It is exported because huma passes over other embedded
 // types.

@@ -52,62 +52,71 @@ func TestStoreFails(t *testing.T) {
 		}
 	}
 	// What may have been kept is not refused, whatever its disk is like.
-	if p, ok := problemOf(fmt.Errorf("%w: %w", controller.ErrUnknown, controller.ErrNoRoom)).(*api.Problem); !ok || p.Status != 504 {
+	if p, ok := problemOf(fmt.Errorf("%w: %w", controller.ErrUnknown,
+		controller.ErrNoRoom)).(*api.Problem); !ok || p.Status != 504 {
 		t.Errorf("%v", p)
 	}
 }
 
-// TestFullDiskIsRefused: without room changes get 507, and deletions and trials are carried out; GET
-// /readyz says why, also when what is known cannot be answered.
+// TestFullDiskIsRefused: without room changes get 507, and deletions and trials are carried out;
+// GET /readyz says why, also when what is known cannot be answered.
 func TestFullDiskIsRefused(t *testing.T) {
 	full := fmt.Errorf("%w: 3 MiB free", controller.ErrNoRoom)
 	s, _, _ := newTestServer(t, func(c *Config) {
 		c.Cluster = &fullCluster{}
 		c.Writable = func() error { return full }
 	})
-	p := problemIn(t, do(s, "PUT", groupsPath+"/g1", groupBody("g1", 1)), http.StatusInsufficientStorage, "no_room")
+	p := problemIn(t, do(s, "PUT", groupsPath+"/g1", groupBody("g1", 1)),
+		http.StatusInsufficientStorage, "no_room")
 	if p.Detail != full.Error() {
 		t.Errorf("%+v", p)
 	}
 	if w := do(s, "PUT", groupsPath+"/g1?dryRun=true", groupBody("g1", 1)); w.Code >= 500 {
 		t.Errorf("a trial: %d %s", w.Code, w.Body)
 	}
-	if w := do(s, "POST", sessionPath, `{"user":"ann","password":"a password"}`); w.Code != http.StatusUnauthorized {
+	if w := do(s, "POST", sessionPath,
+		`{"user":"ann","password":"a password"}`); w.Code != http.StatusUnauthorized {
 		t.Errorf("a sign-in of nobody: %d %s", w.Code, w.Body)
 	}
 	if w := do(s, "DELETE", groupsPath+"/g1", ""); w.Code >= 500 {
 		t.Errorf("a deletion: %d %s", w.Code, w.Body)
 	}
-	for _, want := range []string{`"ready":false`, `{"name":"disk","ok":false,"message":"3 MiB free"}`, `"bgp-ls"`} {
+	for _, want := range []string{`"ready":false`, `{"name":"disk","ok":false,"message":"3 MiB free"}`,
+		`"bgp-ls"`} {
 		if w := do(s, "GET", "/readyz", ""); w.Code != 503 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("/readyz: %d %s, want %s", w.Code, w.Body, want)
 		}
 	}
 	failed := failing{s.controller, fmt.Errorf("%w: i/o error", controller.ErrStore)}
 	r, err := readiness(t.Context(), failed, nil, nil, (&fullCluster{}).Readiness())
-	if err != nil || r.Ready || len(r.Checks) != 2 || r.Checks[0].Name != "disk" || r.Checks[1].Name != "controller" || !strings.Contains(r.Checks[1].Message, "i/o error") {
+	if err != nil || r.Ready || len(r.Checks) != 2 || r.Checks[0].Name != "disk" ||
+		r.Checks[1].Name != "controller" || !strings.Contains(r.Checks[1].Message, "i/o error") {
 		t.Errorf("without an answer: %+v, %v", r, err)
 	}
 }
 
-// TestStaleTopologyIsAdvisory: a controller that has lost a peer goes on with the topology that it learned, and
-// one that has never had all of it is not ready.
+// TestStaleTopologyIsAdvisory: a controller that has lost a peer goes on with the topology that it
+// learned, and one that has never had all of it is not ready.
 func TestStaleTopologyIsAdvisory(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	for _, incomplete := range []bool{false, true} {
-		c := seeing{s.controller, &topology.Snapshot{Version: 1, Stale: &topology.Staleness{Reason: "a peer is lost", Incomplete: incomplete}}}
-		r, err := readiness(t.Context(), c, nil, nil, []api.ReadinessCheck{{Name: "share", Advisory: true}})
+		c := seeing{s.controller, &topology.Snapshot{Version: 1,
+			Stale: &topology.Staleness{Reason: "a peer is lost", Incomplete: incomplete}}}
+		r, err := readiness(t.Context(), c, nil, nil,
+			[]api.ReadinessCheck{{Name: "share", Advisory: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, check := range r.Checks {
-			if check.Name == "bgp-ls" && (check.OK || check.Advisory == incomplete || check.Message != "a peer is lost") {
+			if check.Name == "bgp-ls" && (check.OK || check.Advisory == incomplete ||
+				check.Message != "a peer is lost") {
 				t.Errorf("incomplete %v: %+v", incomplete, check)
 			}
 		}
 	}
 	quiet := idle{s.controller}
-	if r, err := readiness(t.Context(), quiet, nil, nil, []api.ReadinessCheck{{Name: "share", Advisory: true}}); err != nil || !r.Ready {
+	if r, err := readiness(t.Context(), quiet, nil, nil,
+		[]api.ReadinessCheck{{Name: "share", Advisory: true}}); err != nil || !r.Ready {
 		t.Errorf("with a check that is advisory: %+v, %v", r, err)
 	}
 }
@@ -160,7 +169,8 @@ type failing struct {
 }
 
 func (f failing) Kinds() []*kind.Kind {
-	about := kind.NewView[api.SwitchStatus](kind.About{Names: kind.Names{One: "switch", Noun: "switch"}})
+	about := kind.NewView[api.SwitchStatus](kind.About{Names: kind.Names{One: "switch",
+		Noun: "switch"}})
 	return []*kind.Kind{kind.Bind(about, noSwitches{err: f.err})}
 }
 

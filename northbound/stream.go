@@ -27,9 +27,13 @@ type eventsInput struct {
 func (s *Server) registerEvents() {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "watch-events", Method: http.MethodGet, Security: asks(access.TenantRead), Path: eventsPath, Tags: []string{"controller"},
-		Summary: "Follow what happens", Description: "Server-sent events. Members of projects get those about what is their projects'. Each has an id to resume from, its type as its name, and an Event as its data. " +
-			"When events were lost, because the client was away or slow for too long, it gets one of type gap and should look again at everything.",
+		OperationID: "watch-events", Method: http.MethodGet, Security: asks(access.TenantRead),
+		Path: eventsPath, Tags: []string{"controller"},
+		Summary: "Follow what happens",
+		Description: "Server-sent events. Members of projects get those about what is their " +
+			"projects'. Each has an id to resume from, its type as its name, and an Event as its data. " +
+			"When events were lost, because the client was away or slow for too long, it gets one of type " +
+			"gap and should look again at everything.",
 		Errors: []int{422},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "A stream of events.",
@@ -37,8 +41,10 @@ func (s *Server) registerEvents() {
 		}},
 	}), s.watchEvents)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.TenantRead), Path: eventsPath + "/latest", Tags: []string{"controller"},
-		Summary: "List what happened last", Description: "Of the events that the controller still has, the latest, oldest first.",
+		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.TenantRead),
+		Path: eventsPath + "/latest", Tags: []string{"controller"},
+		Summary:     "List what happened last",
+		Description: "Of the events that the controller still has, the latest, oldest first.",
 	}), s.latestEvents)
 }
 
@@ -49,7 +55,9 @@ type latestInput struct {
 	Object string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id. Default: all."`
 }
 
-func (s *Server) latestEvents(ctx context.Context, in *latestInput) (*struct{ Body api.List[api.Event] }, error) {
+func (s *Server) latestEvents(
+	ctx context.Context, in *latestInput,
+) (*struct{ Body api.List[api.Event] }, error) {
 	wanted := &eventsInput{Type: in.Type, Object: in.Object}
 	if err := wanted.check(); err != nil {
 		return nil, err
@@ -61,7 +69,8 @@ func (s *Server) latestEvents(ctx context.Context, in *latestInput) (*struct{ Bo
 			items = append(items, e)
 		}
 	}
-	return &struct{ Body api.List[api.Event] }{api.List[api.Event]{Items: items[max(0, len(items)-in.Limit):]}}, nil
+	return &struct{ Body api.List[api.Event] }{api.List[api.Event]{Items: items[max(0,
+		len(items)-in.Limit):]}}, nil
 }
 
 // eventTypes are the types that events may have.
@@ -118,11 +127,15 @@ func (in *eventsInput) wants(e *api.Event) bool {
 	}
 	family, _, _ := strings.Cut(string(e.Type), ".")
 	return (in.Object == "" || in.Object == e.Object) &&
-		(len(in.Type) == 0 || slices.Contains(in.Type, string(e.Type)) || slices.Contains(in.Type, family))
+		(len(in.Type) == 0 || slices.Contains(in.Type, string(e.Type)) ||
+			slices.Contains(in.Type, family))
 }
 
 // follow writes events until the client or the server goes, or it is over for the client.
-func (s *Server) follow(ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*api.Event) bool, over func() bool) {
+func (s *Server) follow(
+	ctx context.Context, w http.ResponseWriter, place cursor, wanted func(*api.Event) bool,
+	over func() bool,
+) {
 	control := http.NewResponseController(w)
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()

@@ -26,16 +26,23 @@ func (s *Server) registerSwitches() {
 	tags := []string{"switches"}
 	const path = "/v1/switches"
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-tables", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/tables", Tags: tags,
+		OperationID: "list-tables", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{id}/tables", Tags: tags,
 		Summary: "List the tables of a switch", Errors: []int{404, 503, 504},
 	}), s.listTables)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-entries", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/tables/{table}/entries", Tags: tags,
-		Summary: "List the entries of a table", Description: "Read back from the switch, in the names of the P4 program, and ordered by key.", Errors: []int{404, 422, 503, 504},
+		OperationID: "list-entries", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{id}/tables/{table}/entries", Tags: tags,
+		Summary:     "List the entries of a table",
+		Description: "Read back from the switch, in the names of the P4 program, and ordered by key.",
+		Errors:      []int{404, 422, 503, 504},
 	}), s.listEntries)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "list-counters", Method: http.MethodGet, Security: asks(access.Read), Path: path + "/{id}/counters", Tags: tags,
-		Summary: "List the counters of a switch", Description: "Ordered by counter and index; cells that have counted nothing may be missing.", Errors: []int{404, 422, 503, 504},
+		OperationID: "list-counters", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{id}/counters", Tags: tags,
+		Summary:     "List the counters of a switch",
+		Description: "Ordered by counter and index; cells that have counted nothing may be missing.",
+		Errors:      []int{404, 422, 503, 504},
 	}), s.listCounters)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-switch-gnmi", Method: http.MethodGet, Security: asks(access.Read),
@@ -60,7 +67,9 @@ func askSwitch[A any](ctx context.Context, s *Server, name string, question any)
 	return a, problemOf(err)
 }
 
-func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*struct{ Body api.List[api.Table] }, error) {
+func (s *Server) listTables(
+	ctx context.Context, in *SwitchParam,
+) (*struct{ Body api.List[api.Table] }, error) {
 	tables, err := askSwitch[[]api.Table](ctx, s, in.ID, api.ReadTables{})
 	if err != nil {
 		return nil, err
@@ -96,7 +105,8 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 		}
 		items = append(items, item)
 	}
-	return &struct{ Body api.List[api.TableEntry] }{api.List[api.TableEntry]{Items: items, Continue: next}}, nil
+	return &struct{ Body api.List[api.TableEntry] }{api.List[api.TableEntry]{Items: items,
+		Continue: next}}, nil
 }
 
 type keyedEntry struct {

@@ -29,14 +29,18 @@ const (
 
 func (s *Server) registerTelemetry() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-history", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/history", Tags: []string{telemetryTag},
+		OperationID: "get-history", Method: http.MethodGet, Security: asks(access.Read),
+		Path: telemetryPath + "/history", Tags: []string{telemetryTag},
 		Summary: "Get what an object did",
-		Description: "Rates and other values of a port, a queue, a multicast group, an EV profile or a tunnel for PFC frames, as arrays of one length: each second of the last 15 minutes, each minute of the last 24 hours. " +
+		Description: "Rates and other values of a port, a queue, a multicast group, an EV profile or a " +
+			"tunnel for PFC frames, as arrays of one length: each second of the last 15 minutes, each " +
+			"minute of the last 24 hours. " +
 			"Nothing is made up: where counters were not read, restarted or went back, there is null.",
 		Errors: []int{404, 422},
 	}), s.getHistory)
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-top", Method: http.MethodGet, Security: asks(access.Read), Path: telemetryPath + "/top", Tags: []string{telemetryTag},
+		OperationID: "get-top", Method: http.MethodGet, Security: asks(access.Read),
+		Path: telemetryPath + "/top", Tags: []string{telemetryTag},
 		Summary: "Get the objects with the greatest values", Errors: []int{422},
 	}), s.getTop)
 }
@@ -65,7 +69,8 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 		return nil, badQuery("since", in.Since, "a time before "+q.Until.UTC().Format(time.RFC3339))
 	}
 	if in.Step != "" {
-		if q.Step, err = time.ParseDuration(in.Step); err != nil || q.Step < time.Second || q.Step%time.Second != 0 {
+		if q.Step, err = time.ParseDuration(in.Step); err != nil || q.Step < time.Second ||
+			q.Step%time.Second != 0 {
 			return nil, badQuery("step", in.Step, "whole seconds, such as 10s")
 		}
 	}
@@ -74,9 +79,11 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 	case errors.Is(err, telemetry.ErrUnknown):
 		return nil, badQuery("metric", strings.Join(in.Metric, ", "), metricsText(kind))
 	case err != nil:
-		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there are no values of a %s %q", in.Kind, in.Name))
+		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there are no values of a %s %q",
+			in.Kind, in.Name))
 	}
-	out := api.History{Kind: in.Kind, Name: in.Name, Speed: h.Speed, Step: int(h.Step / time.Second), Times: h.Times, Series: make([]api.Series, 0, len(h.Series))}
+	out := api.History{Kind: in.Kind, Name: in.Name, Speed: h.Speed, Step: int(h.Step / time.Second),
+		Times: h.Times, Series: make([]api.Series, 0, len(h.Series))}
 	for i := range h.Series {
 		x := &h.Series[i]
 		values := make([]*float64, len(x.Values))
@@ -86,7 +93,8 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 				values[j] = &x.Values[j]
 			}
 		}
-		out.Series = append(out.Series, api.Series{Metric: x.Metric.Name, Unit: x.Metric.Unit, Values: values})
+		out.Series = append(out.Series, api.Series{Metric: x.Metric.Name, Unit: x.Metric.Unit,
+			Values: values})
 	}
 	return &struct{ Body api.History }{out}, nil
 }
@@ -121,10 +129,12 @@ func (s *Server) getTop(_ context.Context, in *struct {
 	}
 	for i := range items {
 		x := &items[i]
-		x.Value, x.In, x.Out = telemetry.Significant(x.Value), telemetry.Significant(x.In), telemetry.Significant(x.Out)
+		x.Value, x.In, x.Out = telemetry.Significant(x.Value), telemetry.Significant(x.In),
+			telemetry.Significant(x.Out)
 	}
 	return &struct{ Body api.Top }{api.Top{
-		Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(), Items: append([]api.TopItem{}, items...),
+		Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(),
+		Items: append([]api.TopItem{}, items...),
 	}}, nil
 }
 
@@ -150,7 +160,8 @@ func moment(parameter, text string, otherwise, now time.Time) (time.Time, error)
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.After(now) {
-		return t, badQuery(parameter, text, "a time such as 2026-01-31T12:00:00Z that is not to come, or how long ago, such as 15m")
+		return t, badQuery(parameter, text,
+			"a time such as 2026-01-31T12:00:00Z that is not to come, or how long ago, such as 15m")
 	}
 	return t, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/telemetry"
 )
 
-// measured returns the API of a controller to which a port reported 1 Mbit/s for two minutes, with a
-// sample missing, and the time of the last sample.
+// measured returns the API of a controller to which a port reported 1 Mbit/s for two minutes, with
+// a sample missing, and the time of the last sample.
 func measured(t *testing.T, speed uint64) (get func(path string, into any) int, now time.Time) {
 	t.Helper()
 	st := telemetry.New(telemetry.Config{})
@@ -36,7 +36,8 @@ func measured(t *testing.T, speed uint64) (get func(path string, into any) int, 
 		s.Queues = []gnmi.Queue{{Name: "3", Longest: gnmi.Count{Value: uint64(i), OK: true}}}
 		st.Take([]gnmi.Sample{s})
 	}
-	server, _, _ := newTestServer(t, func(c *Config) { c.Telemetry, c.Now = st, func() time.Time { return now } })
+	server, _, _ := newTestServer(t,
+		func(c *Config) { c.Telemetry, c.Now = st, func() time.Time { return now } })
 	return func(path string, into any) int {
 		t.Helper()
 		w := do(server, http.MethodGet, path, "")
@@ -47,15 +48,17 @@ func measured(t *testing.T, speed uint64) (get func(path string, into any) int, 
 	}, now
 }
 
-// TestHistory: a history has times and values of one length, null in gaps, and the step that was asked
-// for.
+// TestHistory: a history has times and values of one length, null in gaps, and the step that was
+// asked for.
 func TestHistory(t *testing.T) {
 	get, now := measured(t, 1e9)
 	var h api.History
-	if status := get("/v1/telemetry/history?name=s1/7&since=90s&step=5s", &h); status != http.StatusOK {
+	if status := get("/v1/telemetry/history?name=s1/7&since=90s&step=5s",
+		&h); status != http.StatusOK {
 		t.Fatal(status)
 	}
-	if h.Kind != "port" || h.Name != "s1/7" || h.Speed != 1e9 || h.Step != 5 || len(h.Series) != 1 || h.Series[0].Metric != "inBits" || h.Series[0].Unit != "bit/s" {
+	if h.Kind != "port" || h.Name != "s1/7" || h.Speed != 1e9 || h.Step != 5 || len(h.Series) != 1 ||
+		h.Series[0].Metric != "inBits" || h.Series[0].Unit != "bit/s" {
 		t.Fatalf("%+v", h)
 	}
 	values := h.Series[0].Values
@@ -75,7 +78,8 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%d gaps: %v", gaps, h)
 	}
 	since := url.QueryEscape(now.Add(-5 * time.Second).Format(time.RFC3339))
-	if status := get("/v1/telemetry/history?kind=queue&name=s1/7/3&metric=longest&since="+since, &h); status != http.StatusOK || h.Step != 1 || len(h.Times) != 6 {
+	if status := get("/v1/telemetry/history?kind=queue&name=s1/7/3&metric=longest&since="+since,
+		&h); status != http.StatusOK || h.Step != 1 || len(h.Times) != 6 {
 		t.Errorf("%d, %+v", status, h)
 	}
 }
@@ -85,19 +89,24 @@ func TestTop(t *testing.T) {
 	for speed, want := range map[uint64]string{0: "outBits", 1e9: "utilization"} {
 		get, _ := measured(t, speed)
 		var top api.Top
-		if status := get("/v1/telemetry/top", &top); status != http.StatusOK || top.Metric != want || top.Over != 10 || top.Items == nil {
+		if status := get("/v1/telemetry/top", &top); status != http.StatusOK || top.Metric != want ||
+			top.Over != 10 || top.Items == nil {
 			t.Errorf("%d, %+v, want %s", status, top, want)
 		}
-		if speed > 0 && (len(top.Items) != 1 || top.Items[0].Name != "s1/7" || math.Abs(top.Items[0].In-0.001) > 1e-6 || top.Items[0].Value != top.Items[0].In || top.Items[0].Speed != 1e9) {
+		if speed > 0 && (len(top.Items) != 1 || top.Items[0].Name != "s1/7" ||
+			math.Abs(top.Items[0].In-0.001) > 1e-6 || top.Items[0].Value != top.Items[0].In ||
+			top.Items[0].Speed != 1e9) {
 			t.Errorf("%+v", top.Items)
 		}
-		if get("/v1/telemetry/top?kind=queue&metric=longest&over=1m", &top); len(top.Items) != 1 || top.Items[0].Name != "s1/7/3" || top.Items[0].Value != 119 {
+		if get("/v1/telemetry/top?kind=queue&metric=longest&over=1m", &top); len(top.Items) != 1 ||
+			top.Items[0].Name != "s1/7/3" || top.Items[0].Value != 119 {
 			t.Errorf("%+v", top)
 		}
 	}
 }
 
-// TestTelemetryRefusals: a wrong query is refused with its parameter, value, and what would be right.
+// TestTelemetryRefusals: a wrong query is refused with its parameter, value, and what would be
+// right.
 func TestTelemetryRefusals(t *testing.T) {
 	get, _ := measured(t, 0)
 	for path, want := range map[string]string{
@@ -117,7 +126,8 @@ func TestTelemetryRefusals(t *testing.T) {
 		status := get("/v1/telemetry/"+path, &p)
 		code, text, _ := strings.Cut(want, " ")
 		all, _ := json.Marshal(p)
-		if strconv.Itoa(status) != code || !strings.Contains(strings.ReplaceAll(string(all), `\"`, `"`), text) {
+		if strconv.Itoa(status) != code || !strings.Contains(strings.ReplaceAll(string(all), `\"`, `"`),
+			text) {
 			t.Errorf("%s: %d %s, want %s", path, status, all, want)
 		}
 	}

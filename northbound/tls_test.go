@@ -23,15 +23,18 @@ func TestClientCertificates(t *testing.T) {
 	ours.Issue(t, "ops", "nobody looks here", "ops.example.com")
 	ours.Issue(t, "ci", "ci")
 	ours.Issue(t, "host", "H1", "h1.example.com")
-	ours.Issue(t, "posing", "ops.example.com", "h2.example.com") // the common name of one with a SAN is no name
+	// the common name of one with a SAN is no name
+	ours.Issue(t, "posing", "ops.example.com", "h2.example.com")
 	ours.IssueExpired(t, "expired", "ops.example.com", "ops.example.com")
 	theirs.Issue(t, "ops", "ops.example.com", "ops.example.com")
 	s, _, _ := newTestServer(t, func(c *Config) {
 		c.TLS = TLSConfig{CertFile: cert, KeyFile: key, ClientCAFile: ours.File("ca.pem")}
 		var err error
-		c.Access, err = access.InMemory(t.Context(), access.Config{Verified: true, Now: c.Now, Certificates: []access.CertificateRule{
-			{Name: "ops.example.com", Grant: api.Grant{Role: api.RoleOperator}}, {Name: "ci", Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}},
-		}})
+		c.Access, err = access.InMemory(t.Context(), access.Config{Verified: true, Now: c.Now,
+			Certificates: []access.CertificateRule{
+				{Name: "ops.example.com", Grant: api.Grant{Role: api.RoleOperator}},
+				{Name: "ci", Grant: api.Grant{Role: api.RoleTenant, Tenant: "acme"}},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,9 +55,13 @@ func TestClientCertificates(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Whatever the server asks for.
-			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate,
+				error) {
+				return &pair, nil
+			}
 		}
-		client := &http.Client{Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true, ForceAttemptHTTP2: true}}
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true,
+			ForceAttemptHTTP2: true}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get(base + path)
 		if err != nil {
@@ -74,13 +81,16 @@ func TestClientCertificates(t *testing.T) {
 		say        string
 	}{
 		{ours, "", "/healthz", 200, ""}, {ours, "", "/v1/topology", 401, "asks for credentials"},
-		{ours, "ops", "/v1/topology", 200, ""}, {ours, "ops", sessionPath, 200, `"role":"operator"`}, {ours, "ops", tokensPath, 403, "administer"},
+		{ours, "ops", "/v1/topology", 200, ""}, {ours, "ops", sessionPath, 200, `"role":"operator"`},
+		{ours, "ops", tokensPath, 403, "administer"},
 		{ours, "ci", groupsPath, 200, ""}, {ours, "ci", "/v1/topology", 403, "tenant/acme"},
-		{ours, "host", "/v1/topology", 401, "h1.example.com"}, {ours, "host", groupsPath, 401, "no principal"}, {ours, "host", "/healthz", 200, ""},
+		{ours, "host", "/v1/topology", 401, "h1.example.com"},
+		{ours, "host", groupsPath, 401, "no principal"}, {ours, "host", "/healthz", 200, ""},
 		{ours, "posing", "/v1/topology", 401, "no principal"},
 		{ours, "expired", "/healthz", 0, ""}, {theirs, "ops", "/healthz", 0, ""},
 	} {
-		if status, body := get(c.from, c.name, c.path); status != c.status || !strings.Contains(body, c.say) {
+		if status, body := get(c.from, c.name, c.path); status != c.status ||
+			!strings.Contains(body, c.say) {
 			t.Errorf("%s of %s: %d %s, want %d with %q", c.path, c.name, status, body, c.status, c.say)
 		}
 	}

@@ -15,8 +15,10 @@ import (
 
 func (s *Server) registerTopology() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "get-topology", Method: http.MethodGet, Security: asks(access.Read), Path: "/v1/topology", Tags: []string{"network"},
-		Summary: "Get the topology", Description: "As learned by BGP-LS and described by networks and files, with the hosts of the inventory.",
+		OperationID: "get-topology", Method: http.MethodGet, Security: asks(access.Read),
+		Path: "/v1/topology", Tags: []string{"network"},
+		Summary: "Get the topology", Description: "As learned by BGP-LS and described by networks and " +
+			"files, with the hosts of the inventory.",
 	}), s.topology)
 }
 
@@ -41,8 +43,10 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 	}
 	v := api.Topology{
 		Version: snapshot.Version, Stale: snapshot.Stale,
-		Nodes: make([]api.TopologyNode, 0, len(snapshot.Nodes)), Links: make([]api.TopologyLink, 0, len(snapshot.Links)),
-		Prefixes: make([]api.TopologyPrefix, 0, len(snapshot.Prefixes)), Hosts: make([]api.TopologyHost, 0, len(hosts)),
+		Nodes:    make([]api.TopologyNode, 0, len(snapshot.Nodes)),
+		Links:    make([]api.TopologyLink, 0, len(snapshot.Links)),
+		Prefixes: make([]api.TopologyPrefix, 0, len(snapshot.Prefixes)),
+		Hosts:    make([]api.TopologyHost, 0, len(hosts)),
 	}
 	behaviors := inv.SIDs.PFCBehaviors()
 	for _, n := range snapshot.Nodes {
@@ -57,8 +61,9 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 	}
 	for _, l := range snapshot.Links {
 		out := api.TopologyLink{
-			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: port(l.Local, l.LocalID, l.LocalPort), RemotePort: port(l.Remote, l.RemoteID, l.RemotePort),
-			IGPMetric: l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
+			ID: l.ID, Local: l.Local, Remote: l.Remote, LocalPort: port(l.Local, l.LocalID, l.LocalPort),
+			RemotePort: port(l.Remote, l.RemoteID, l.RemotePort),
+			IGPMetric:  l.IGPMetric, TEMetric: l.TEMetric, Delay: l.Delay, MaxBandwidth: l.MaxBandwidth,
 			Sources: l.KnownFrom(),
 		}
 		for _, x := range l.EndX {
@@ -67,11 +72,13 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 		v.Links = append(v.Links, out)
 	}
 	for _, p := range snapshot.Prefixes {
-		v.Prefixes = append(v.Prefixes, api.TopologyPrefix{Node: p.Node, Prefix: p.Prefix, Metric: p.Metric})
+		v.Prefixes = append(v.Prefixes, api.TopologyPrefix{Node: p.Node, Prefix: p.Prefix,
+			Metric: p.Metric})
 	}
 	for i := range hosts {
 		h := &hosts[i]
-		v.Hosts = append(v.Hosts, api.TopologyHost{Name: h.Name, Address: h.Address, Switch: h.Switch, Ports: h.AllPorts()})
+		v.Hosts = append(v.Hosts, api.TopologyHost{Name: h.Name, Address: h.Address, Switch: h.Switch,
+			Ports: h.AllPorts()})
 	}
 	return &struct{ Body api.Topology }{v}, nil
 }

@@ -26,7 +26,8 @@ type TraceFilter struct {
 // Tracer calls take with the traces of the next packets at a switch, until there are as many as the
 // filter wants, take fails or ctx ends. lost is how many traces were lost before a packet; a call
 // of take may have them alone. Errors wrap ErrNoTraces where the switch has none to give.
-type Tracer func(ctx context.Context, sw string, want TraceFilter, take func(t api.PacketTrace, lost uint64) error) error
+type Tracer func(ctx context.Context, sw string, want TraceFilter,
+	take func(t api.PacketTrace, lost uint64) error) error
 
 // Bounds of one request for traces.
 const (
@@ -38,10 +39,13 @@ const (
 
 func (s *Server) registerTraces() {
 	huma.Register(s.api, s.operation(huma.Operation{
-		OperationID: "trace-packets", Method: http.MethodGet, Security: asks(access.Operate), Path: "/v1/switches/{id}/traces", Tags: []string{"switches"},
+		OperationID: "trace-packets", Method: http.MethodGet, Security: asks(access.Operate),
+		Path: "/v1/switches/{id}/traces", Tags: []string{"switches"},
 		Summary: "Trace the next packets at a switch",
-		Description: "Waits for the next packets that the switch receives, and returns what it did with each: parser, tables, actions, copies, queues, drops. " +
-			"The packets are forwarded as usual. The embedded switch gives traces; the configuration has its address in switches[].trace.",
+		Description: "Waits for the next packets that the switch receives, and returns what it did " +
+			"with each: parser, tables, actions, copies, queues, drops. " +
+			"The packets are forwarded as usual. The embedded switch gives traces; the configuration has " +
+			"its address in switches[].trace.",
 		Errors: []int{404, 422, 501, 503},
 	}), s.tracePackets)
 }
@@ -71,7 +75,8 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	if _, err := s.switchKind().Get(ctx, in.ID); err != nil {
 		return nil, problemOf(err)
 	}
-	none := newProblem(codeNoSection, fmt.Sprintf("switch %s gives no traces: the configuration has no switches[].trace for it", in.ID))
+	none := newProblem(codeNoSection,
+		fmt.Sprintf("switch %s gives no traces: the configuration has no switches[].trace for it", in.ID))
 	if s.cfg.Traces == nil {
 		return nil, none
 	}
@@ -104,7 +109,8 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 var errTracesFull = errors.New("northbound: the answer is full")
 
 func badQuery(name, value, want string) error {
-	return newProblem(string(api.CodeInvalid), fmt.Sprintf("query.%s is %q: want %s", name, value, want), api.FieldError{
+	return newProblem(string(api.CodeInvalid), fmt.Sprintf("query.%s is %q: want %s", name, value,
+		want), api.FieldError{
 		Field: "query." + name, Code: api.CodeInvalid, Value: valueText(value), Want: want,
 	})
 }

@@ -18,7 +18,8 @@ func TestTracePackets(t *testing.T) {
 	var asked TraceFilter
 	var answer func(ctx context.Context, take func(api.PacketTrace, uint64) error) error
 	s, _, _ := newTestServer(t, func(c *Config) {
-		c.Traces = func(ctx context.Context, sw string, want TraceFilter, take func(api.PacketTrace, uint64) error) error {
+		c.Traces = func(ctx context.Context, sw string, want TraceFilter,
+			take func(api.PacketTrace, uint64) error) error {
 			if sw != "n1" {
 				return ErrNoTraces
 			}
@@ -27,7 +28,8 @@ func TestTracePackets(t *testing.T) {
 		}
 	})
 	packet := func(n uint64, text string) api.PacketTrace {
-		return api.PacketTrace{Packet: n, Port: 3, Length: 60, Text: text, Record: json.RawMessage(`{"id":1}`)}
+		return api.PacketTrace{Packet: n, Port: 3, Length: 60, Text: text,
+			Record: json.RawMessage(`{"id":1}`)}
 	}
 	get := func(query string) api.PacketTraces {
 		t.Helper()
@@ -39,10 +41,12 @@ func TestTracePackets(t *testing.T) {
 		return out
 	}
 	answer = func(_ context.Context, take func(api.PacketTrace, uint64) error) error {
-		return errors.Join(take(packet(7, "seven"), 0), take(api.PacketTrace{}, 5), take(packet(9, "nine"), 0))
+		return errors.Join(take(packet(7, "seven"), 0), take(api.PacketTrace{}, 5),
+			take(packet(9, "nine"), 0))
 	}
 	got := get("?count=2&port=3")
-	if len(got.Items) != 2 || got.Items[1].Text != "nine" || !got.Complete || got.Lost != 5 || asked.Count != 2 || asked.Port == nil || *asked.Port != 3 {
+	if len(got.Items) != 2 || got.Items[1].Text != "nine" || !got.Complete || got.Lost != 5 ||
+		asked.Count != 2 || asked.Port == nil || *asked.Port != 3 {
 		t.Errorf("%+v, asked for %+v", got, asked)
 	}
 	answer = func(_ context.Context, take func(api.PacketTrace, uint64) error) error {
@@ -53,18 +57,24 @@ func TestTracePackets(t *testing.T) {
 		}
 		return nil
 	}
-	if got = get("?count=20"); got.Complete || len(got.Items) == 0 || len(got.Items) > traceOctets>>20 {
+	if got = get("?count=20"); got.Complete || len(got.Items) == 0 ||
+		len(got.Items) > traceOctets>>20 {
 		t.Errorf("%d packets of an octet over 1 MiB each", len(got.Items))
 	}
-	answer = func(context.Context, func(api.PacketTrace, uint64) error) error { return errors.New("gone") }
+	answer = func(context.Context,
+		func(api.PacketTrace, uint64) error) error {
+		return errors.New("gone")
+	}
 	problemIn(t, do(s, "GET", "/v1/switches/n1/traces", ""), 503, "unavailable")
 	problemIn(t, do(s, "GET", "/v1/switches/n6/traces", ""), 501, "not_configured")
 	problemIn(t, do(s, "GET", "/v1/switches/nosuch/traces", ""), 404, "not_found")
 	for _, c := range []struct{ query, field string }{
-		{"?port=x", "query.port"}, {"?port=4294967296", "query.port"}, {"?wait=1h", "query.wait"}, {"?wait=-1s", "query.wait"}, {"?wait=soon", "query.wait"},
+		{"?port=x", "query.port"}, {"?port=4294967296", "query.port"}, {"?wait=1h", "query.wait"},
+		{"?wait=-1s", "query.wait"}, {"?wait=soon", "query.wait"},
 		{"?count=0", "query.count"}, {"?count=21", "query.count"},
 	} {
-		if p := problemIn(t, do(s, "GET", "/v1/switches/n1/traces"+c.query, ""), 422, "invalid"); p.Field != c.field {
+		if p := problemIn(t, do(s, "GET", "/v1/switches/n1/traces"+c.query, ""), 422,
+			"invalid"); p.Field != c.field {
 			t.Errorf("%s: %+v", c.query, p)
 		}
 	}

@@ -27,7 +27,8 @@ func TestEventTypes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range regexp.MustCompile(`EventType = "([a-z0-9.-]+)"`).FindAllStringSubmatch(string(text), -1) {
+			for _, m := range regexp.MustCompile(`EventType = "([a-z0-9.-]+)"`).FindAllStringSubmatch(string(text),
+				-1) {
 				want = append(want, m[1])
 			}
 		}
@@ -54,10 +55,13 @@ func TestUnknownFilters(t *testing.T) {
 		path string
 		want string // "": 200
 	}{
-		{plain, "/v1/switches/n1/counters?counter=nosuch", "query.counter is nosuch: want one of ingress_drops, port_rx, port_tx"},
+		{plain, "/v1/switches/n1/counters?counter=nosuch",
+			"query.counter is nosuch: want one of ingress_drops, port_rx, port_tx"},
 		{plain, "/v1/switches/n1/counters?counter=port_tx", ""},
-		{plain, "/v1/events?type=group,nosuch", "query.type is nosuch: want one of balance.changed, bgp-peer.changed, "},
-		{plain, "/v1/links?node=nosuch", "query.node is nosuch: want one of n1, n6, 64512:10.0.0.1, 64512:10.0.0.6"},
+		{plain, "/v1/events?type=group,nosuch",
+			"query.type is nosuch: want one of balance.changed, bgp-peer.changed, "},
+		{plain, "/v1/links?node=nosuch",
+			"query.node is nosuch: want one of n1, n6, 64512:10.0.0.1, 64512:10.0.0.6"},
 		{plain, "/v1/links?node=n1", ""},
 		{plain, "/v1/links?denied=true", ""},
 		{plain, "/v1/links?plane=1", "query.plane is 1: want nothing: there is none"},

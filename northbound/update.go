@@ -65,7 +65,8 @@ func (c Conditions) precondition(body uint64) (resource.Precondition, error) {
 	tag, closed := strings.CutSuffix(tag, `"`)
 	version, err := strconv.ParseUint(tag, 10, 64)
 	if !ok || !closed || err != nil || version == 0 || pre.Absent {
-		return pre, headerProblem("If-Match", c.IfMatch, "one ETag as the API gave it, or *, and no If-None-Match")
+		return pre, headerProblem("If-Match", c.IfMatch,
+			"one ETag as the API gave it, or *, and no If-None-Match")
 	}
 	if body != 0 && body != version {
 		return pre, headerProblem("If-Match", c.IfMatch, "the version in the body, or none there")
@@ -79,9 +80,10 @@ func (m Match) precondition() (resource.Precondition, error) {
 }
 
 func headerProblem(name, value, want string) *api.Problem {
-	return newProblem(string(api.CodeInvalid), "the request's condition makes no sense", api.FieldError{
-		Field: "header." + name, Code: api.CodeInvalid, Value: valueText(value), Want: want,
-	})
+	return newProblem(string(api.CodeInvalid), "the request's condition makes no sense",
+		api.FieldError{
+			Field: "header." + name, Code: api.CodeInvalid, Value: valueText(value), Want: want,
+		})
 }
 
 // etag is the tag of a version, none for what no one has written.
@@ -97,7 +99,8 @@ func sameName(path, body string) error {
 		return nil
 	}
 	return newProblem(string(api.CodeInvalid), "names do not change", api.FieldError{
-		Field: "name", Code: api.CodeInvalid, Value: valueText(body), Want: strconv.Quote(path) + ", the name in the path",
+		Field: "name", Code: api.CodeInvalid, Value: valueText(body),
+		Want: strconv.Quote(path) + ", the name in the path",
 	})
 }
 
@@ -130,7 +133,10 @@ type patchable[D any] struct {
 
 // patch puts the result of a merge patch on what is there; put writes. Whatever is written in
 // between is not lost.
-func patch[D, R any](ctx context.Context, s *Server, in Patch, of *patchable[D], put func(D, resource.Precondition) (R, error)) (R, error) {
+func patch[D, R any](
+	ctx context.Context, s *Server, in Patch, of *patchable[D],
+	put func(D, resource.Precondition) (R, error),
+) (R, error) {
 	var none R
 	if err := patchType(in.ContentType); err != nil {
 		return none, err
@@ -140,7 +146,8 @@ func patch[D, R any](ctx context.Context, s *Server, in Patch, of *patchable[D],
 		return none, err
 	}
 	if pre.Absent {
-		return none, headerProblem("If-None-Match", in.IfNoneMatch, "nothing: a PATCH needs something that is there")
+		return none, headerProblem("If-None-Match", in.IfNoneMatch,
+			"nothing: a PATCH needs something that is there")
 	}
 	for range maxAttempts {
 		before, err := of.now()
@@ -179,7 +186,9 @@ func patchType(contentType string) error {
 }
 
 // patched returns a draft as the patch makes it, checked like any body.
-func (of *patchable[D]) patched(ctx context.Context, s *Server, now D, patch []byte) (want D, err error) {
+func (of *patchable[D]) patched(
+	ctx context.Context, s *Server, now D, patch []byte,
+) (want D, err error) {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(of.request, true, "")
 	if p := s.shaped(ctx, schema, patch, true); p != nil {
 		return want, p
@@ -196,7 +205,8 @@ func (of *patchable[D]) patched(ctx context.Context, s *Server, now D, patch []b
 		return want, p
 	}
 	if want, err = of.decode(merged); err != nil {
-		return want, shapeProblem(http.StatusUnprocessableEntity, "", 0, []error{&huma.ErrorDetail{Location: "body", Message: err.Error()}})
+		return want, shapeProblem(http.StatusUnprocessableEntity, "", 0,
+			[]error{&huma.ErrorDetail{Location: "body", Message: err.Error()}})
 	}
 	return want, nil
 }
@@ -207,14 +217,16 @@ func (s *Server) describePatch(path, of string, example any) {
 	body := s.api.OpenAPI().Paths[path].Patch.RequestBody
 	body.Description = "The parts to change."
 	body.Content[mergePatchType].Schema = &huma.Schema{
-		Type: huma.TypeObject, AdditionalProperties: true, Description: fmt.Sprintf("Any of the fields of %s; null removes one.", of),
-		Examples: []any{map[string]any{"spec": example}},
+		Type: huma.TypeObject, AdditionalProperties: true,
+		Description: fmt.Sprintf("Any of the fields of %s; null removes one.", of),
+		Examples:    []any{map[string]any{"spec": example}},
 	}
 }
 
 // describeDelete describes the answers of a DELETE that can be a dry run.
 func (s *Server) describeDelete(path string) {
 	answers := s.api.OpenAPI().Paths[path].Delete.Responses
-	answers["200"] = &huma.Response{Description: "Of a dry run: the resource, which stays.", Content: answers["204"].Content}
+	answers["200"] = &huma.Response{Description: "Of a dry run: the resource, which stays.",
+		Content: answers["204"].Content}
 	answers["204"] = &huma.Response{Description: "Deleted"}
 }

@@ -413,7 +413,8 @@ const (
 	DigestReceiver    = 1
 )
 
-// DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
+// DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count
+// them.
 type DropReason uint8
 
 // Values of DropReason.

@@ -61,7 +61,9 @@ func TestQueueReport(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := ParseTargetReport(r.Append(TargetFrame{Op: TargetOpPause}.Append(nil))); !errors.Is(err, ErrTargetFrame) {
+	if _, _,
+		err := ParseTargetReport(r.Append(TargetFrame{Op: TargetOpPause}.Append(nil))); !errors.Is(err,
+		ErrTargetFrame) {
 		t.Errorf("a report of a PAUSE: %v", err)
 	}
 }

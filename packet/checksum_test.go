@@ -7,7 +7,8 @@ import (
 
 // TestChecksum: the example of RFC 1071, §3, and a sum of one word after the other.
 func TestChecksum(t *testing.T) {
-	if got := Checksum(ChecksumAdd(0, []byte{0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7})); got != 0x220D {
+	if got := Checksum(ChecksumAdd(0, []byte{0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6,
+		0xF7})); got != 0x220D {
 		t.Errorf("RFC 1071, §3: %#04x, want 0x220d", got)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -51,7 +51,8 @@ func TestEndMT(t *testing.T) {
 	if h.Receiver(2) != (Receiver{}) || h.Receiver(-1) != (Receiver{}) {
 		t.Error("a receiver that is not there is not zero")
 	}
-	if got := AppendEndMT(nil, 124, edge, []Receiver{h.Receiver(0), h.Receiver(1)}); !bytes.Equal(got, wire) {
+	if got := AppendEndMT(nil, 124, edge, []Receiver{h.Receiver(0), h.Receiver(1)}); !bytes.Equal(got,
+		wire) {
 		t.Errorf("AppendEndMT:\n got % x\nwant % x", got, wire)
 	}
 }

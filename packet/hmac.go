@@ -128,7 +128,8 @@ func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
 		return fmt.Errorf("%w: %w", ErrHMAC, err)
 	}
 	if !got.D {
-		return fmt.Errorf("SRH: HMAC TLV with D bit 0, want 1, since replication changes the destination address: %w", ErrHMAC)
+		return fmt.Errorf("SRH: HMAC TLV with D bit 0, want 1, since replication changes the "+
+			"destination address: %w", ErrHMAC)
 	}
 	if len(got.Digest) != HMACDigestLen {
 		return fmt.Errorf("SRH: HMAC of %d octets, want %d for HMAC-SHA-256: %w", len(got.Digest),

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-const hmacWire = "05 26 8000 01020304 0f2d4b0504369e46d38b0aedc3c2321509776315caaf4e87fab3d7443fc4d9c8"
+const hmacWire = "05 26 8000 01020304 " +
+	"0f2d4b0504369e46d38b0aedc3c2321509776315caaf4e87fab3d7443fc4d9c8"
 
 func TestHMAC(t *testing.T) {
 	digest := unhex(t, hmacWire)[8:]

@@ -63,7 +63,8 @@ func TestNaiveTwinAgainstHardware(t *testing.T) {
 	} {
 		p := unhex(t, s)
 		body, tail := p[:len(p)-ICRCLen], p[len(p)-ICRCLen:]
-		if got, want := naiveCRC(naiveMask(body, IPv6Len)), binary.LittleEndian.Uint32(tail); got != want {
+		if got, want := naiveCRC(naiveMask(body, IPv6Len)),
+			binary.LittleEndian.Uint32(tail); got != want {
 			t.Errorf("%s: twin gives %#08x, the card %#08x", name, got, want)
 		}
 	}

@@ -2,7 +2,8 @@ package packet
 
 import "testing"
 
-const ipv6Wire = "6e2 1face 002c 11 ff 20220000000000000000000000001023 20230000000000000000000000001024"
+const ipv6Wire = "6e2 1face 002c 11 ff 20220000000000000000000000001023 " +
+	"20230000000000000000000000001024"
 
 func TestIPv6(t *testing.T) {
 	testHeader(t, ParseIPv6, []headerCase[IPv6]{

@@ -14,7 +14,8 @@ func TestLLDP(t *testing.T) {
 				Port: LLDPID{LLDPPortLocal, "3"}, TTL: 120},
 		},
 		{
-			"all that is kept", "02 03 07 6e31 04 03 07 3132 06 02 0000 08 04 65746831 0a 02 6e31 fe 06 0080c2 01 abcd fe 04 0080c2 02 0000",
+			"all that is kept", "02 03 07 6e31 04 03 07 3132 06 02 0000 08 04 65746831 0a 02 6e31 fe 06 " +
+				"0080c2 01 abcd fe 04 0080c2 02 0000",
 			LLDP{
 				Chassis: LLDPID{LLDPChassisLocal, "n1"}, Port: LLDPID{LLDPPortLocal, "12"}, PortText: "eth1",
 				SystemName: "n1",
@@ -24,7 +25,8 @@ func TestLLDP(t *testing.T) {
 		},
 	})
 	// System capabilities (7) and a management address (8) are skipped.
-	b := unhex(t, "02 03 07 6e31 04 02 07 31 06 02 0001 0e 04 00140014 10 0c 0501 c0000201 02 00000001 00 0000")
+	b := unhex(t, "02 03 07 6e31 04 02 07 31 06 02 0001 0e 04 00140014 10 0c 0501 c0000201 02 "+
+		"00000001 00 0000")
 	if h, n, err := ParseLLDP(b); err != nil || n != len(b) || h.TTL != 1 || h.Chassis.Value != "n1" ||
 		len(h.Organization) != 0 {
 		t.Errorf("with other TLVs: %+v, %d octets, %v", h, n, err)

@@ -131,7 +131,8 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 	switch length := int(p.UDP.Length); {
 	case p.Trim != NotTrimmed:
 		if length < udp {
-			return fmt.Errorf("UDP header of a trimmed packet: Length %d, want at least the %d octets that are left: %w", length, udp, ErrMalformed)
+			return fmt.Errorf("UDP header of a trimmed packet: Length %d, want at least the %d octets "+
+				"that are left: %w", length, udp, ErrMalformed)
 		}
 	case p.BTH.Opcode != OpMRCNACK && length != udp:
 		return fmt.Errorf("UDP header: Length %d, want the IPv6 Payload Length %d: %w", length, udp,

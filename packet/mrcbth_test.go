@@ -102,7 +102,8 @@ func TestMRCBTHExtensions(t *testing.T) {
 
 func TestEndpointHeader(t *testing.T) {
 	h := EndpointHeader(OpMRCEndpointRequest, 0xBEEF)
-	if got, want := h.Append(nil), unhex(t, "d8 00 ffff 00 000002 00 00beef"); string(got) != string(want) {
+	if got, want := h.Append(nil),
+		unhex(t, "d8 00 ffff 00 000002 00 00beef"); string(got) != string(want) {
 		t.Errorf("append:\n got % x\nwant % x", got, want)
 	}
 	if h.EndpointID() != 0xBEEF {

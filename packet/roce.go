@@ -92,7 +92,8 @@ func (p *RoCE) parseTransport(b []byte) error {
 	}
 	ext, ok := p.BTH.Opcode.Extensions()
 	if !ok {
-		return fmt.Errorf("BTH: %v, want an opcode of reliable connection without ATOMIC and Invalidate, or CNP: %w", p.BTH.Opcode, ErrUnsupported)
+		return fmt.Errorf("BTH: %v, want an opcode of reliable connection without ATOMIC and "+
+			"Invalidate, or CNP: %w", p.BTH.Opcode, ErrUnsupported)
 	}
 	if ext.Is(ExtRETH) {
 		if p.RETH, n, err = ParseRETH(b); err != nil {

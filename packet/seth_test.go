@@ -10,8 +10,10 @@ const (
 	// cack_psn; cc_type 0, cc_fl 0, mpr 8, sack_offset 268; sack_bitmap; cc_state.
 	sethWire = "00 20 012c c123 2345 0118 0109 00 000195 00 08 010c 8000000180000081" + nsccWire
 	// m 10, pr 1; offsets negative; cc_type 2, cc_fl 5; mpr 255.
-	sethProbeWire = "00 42 fffe 01020304 1112 1314 00 fffffe 25 ff ff9c 0000000000000001 0102030405060708"
-	sethMask      = "00 62 ffff ffffffff ffff ffff 00 ffffff ff ff ffff ffffffffffffffff ffffffffffffffff"
+	sethProbeWire = "00 42 fffe 01020304 1112 1314 00 fffffe 25 ff ff9c 0000000000000001 " +
+		"0102030405060708"
+	sethMask = "00 62 ffff ffffffff ffff ffff 00 ffffff ff ff ffff ffffffffffffffff " +
+		"ffffffffffffffff"
 )
 
 func TestSETH(t *testing.T) {

@@ -54,7 +54,8 @@ func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 		s.noteTrim(inner, classes)
 		have, want := int(inner.PayloadLength), len(b)-n-m
 		if have < want || have > want && s.trim == NotTrimmed {
-			return fmt.Errorf("inner IPv6 header: Payload Length %d, want %d, which the outer header leaves: %w", have, want, ErrMalformed)
+			return fmt.Errorf("inner IPv6 header: Payload Length %d, want %d, which the outer header "+
+				"leaves: %w", have, want, ErrMalformed)
 		}
 		ip, next, b = inner, inner.NextHeader, b[n:]
 	}

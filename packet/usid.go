@@ -66,7 +66,8 @@ func (f USIDFormat) SID(block netip.Prefix, usid uint16) (netip.Prefix, error) {
 // check reports whether a prefix can be the block.
 func (f USIDFormat) check(block netip.Prefix) error {
 	if !isIPv6(block.Addr()) || block.Bits() != f.BlockBits() || block != block.Masked() {
-		return fmt.Errorf("uSID block %v, want an IPv6 prefix of %d bits for %v, all bits after them zero: %w", block, f.BlockBits(), f, ErrMalformed)
+		return fmt.Errorf("uSID block %v, want an IPv6 prefix of %d bits for %v, all bits after them "+
+			"zero: %w", block, f.BlockBits(), f, ErrMalformed)
 	}
 	return nil
 }

@@ -161,7 +161,8 @@ func TestUSIDArgument(t *testing.T) {
 
 func TestAppendUSIDsRefuses(t *testing.T) {
 	got, err := F3216.AppendUSIDs([]uint16{7}, addr("fc00:1:a00:0:a02::"))
-	if wantError(t, err, ErrMalformed, "fc00:1:a00:0:a02::", "0x0a02 after a 0"); !reflect.DeepEqual(got, []uint16{7}) {
+	if wantError(t, err, ErrMalformed, "fc00:1:a00:0:a02::",
+		"0x0a02 after a 0"); !reflect.DeepEqual(got, []uint16{7}) {
 		t.Errorf("what was there became %v", got)
 	}
 }

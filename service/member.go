@@ -70,7 +70,8 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	pipeline *southbound.Pipeline) error {
 	shared, ok := o.Store.(store.Shared)
 	if !ok {
-		return errors.New("cluster.listen is set, and the store is this process's own: several controllers need one that they share")
+		return errors.New("cluster.listen is set, and the store is this process's own: several " +
+			"controllers need one that they share")
 	}
 	c := &o.Inventory.Cluster
 	peers, err := net.Listen("tcp", c.Listen)

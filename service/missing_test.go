@@ -142,7 +142,8 @@ func TestSkew(t *testing.T) {
 	now := time.Now()
 	for ahead, want := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: 0, -time.Second: 0,
 		3 * time.Second: 3 * time.Second, -time.Hour: -time.Hour} {
-		if got := skew(now.Add(ahead+100*time.Millisecond), now, now.Add(200*time.Millisecond)); got != want {
+		if got := skew(now.Add(ahead+100*time.Millisecond), now,
+			now.Add(200*time.Millisecond)); got != want {
 			t.Errorf("%v ahead: %v, want %v", ahead, got, want)
 		}
 	}

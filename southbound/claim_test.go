@@ -246,7 +246,8 @@ func TestForgetElections(t *testing.T) {
 				stray.gone()
 				ctl.primary()
 			}
-			if err := runner.Do(t.Context(), func(time.Duration) { runner.Sessions().ForgetElections() }); err != nil {
+			if err := runner.Do(t.Context(),
+				func(time.Duration) { runner.Sessions().ForgetElections() }); err != nil {
 				t.Fatal(err)
 			}
 			if connected {

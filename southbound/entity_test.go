@@ -143,27 +143,36 @@ func TestEqualWhateverTheForm(t *testing.T) {
 				Match: []*p4v1.FieldMatch{
 					{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(dst),
 						PrefixLen: 32}}},
-					{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{0, 0}}}},
+					{FieldId: 1,
+						FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{0, 0}}}},
 				},
 				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: padded}},
 				Metadata: []byte("ignored"),
 			}}}, route("2001:db8::", 32, 5)},
-		{"wildcards spelled out", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-			TableId: aclTable, Priority: 3,
-			Match: []*p4v1.FieldMatch{
-				{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{1, 2}, Mask: []byte{0, 0}}}},
-				{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte{0}, High: []byte{0x0f, 0xff, 0xff}}}},
-			},
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-		}}}, denyACL()},
-		{"bits outside the mask", &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-			TableId: aclTable, Priority: 3,
-			Match: []*p4v1.FieldMatch{
-				{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01, 0xff}, Mask: []byte{0x0f}}}},
-			},
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-		}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),
-			Mask: entry.Uint(15)})},
+		{"wildcards spelled out",
+			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+				TableId: aclTable, Priority: 3,
+				Match: []*p4v1.FieldMatch{
+					{FieldId: 1,
+						FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{1,
+							2}, Mask: []byte{0, 0}}}},
+					{FieldId: 2,
+						FieldMatchType: &p4v1.FieldMatch_Range_{Range: &p4v1.FieldMatch_Range{Low: []byte{0},
+							High: []byte{0x0f, 0xff, 0xff}}}},
+				},
+				Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
+			}}}, denyACL()},
+		{"bits outside the mask",
+			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+				TableId: aclTable, Priority: 3,
+				Match: []*p4v1.FieldMatch{
+					{FieldId: 1,
+						FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01,
+							0xff}, Mask: []byte{0x0f}}}},
+				},
+				Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
+			}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),
+				Mask: entry.Uint(15)})},
 		{"replicas in either form and any order", multicastPattern(64, []*p4v1.Replica{
 			{PortKind: numbered, Instance: 256},
 			{PortKind: &p4v1.Replica_Port{Port: []byte{0, 3}}, Instance: 1},

@@ -47,9 +47,11 @@ type Backup struct {
 func (b Backup) String() string {
 	switch {
 	case b.Waiting:
-		return fmt.Sprintf("another controller is primary, with election id %s; this one takes over when that one has gone, or at once when it is started with --take-over", b.Highest)
+		return fmt.Sprintf("another controller is primary, with election id %s; this one takes over "+
+			"when that one has gone, or at once when it is started with --take-over", b.Highest)
 	case b.Vacant:
-		return fmt.Sprintf("no controller is primary, but the switch remembers election id %s, and this controller has %s: start it with --election-id %s or higher, or restart the switch",
+		return fmt.Sprintf("no controller is primary, but the switch remembers election id %s, and "+
+			"this controller has %s: start it with --election-id %s or higher, or restart the switch",
 			b.Highest, b.Own, b.Highest)
 	case b.Highest == (ElectionID{}):
 		return fmt.Sprintf("another controller has become primary; this one has election id %s", b.Own)

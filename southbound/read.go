@@ -179,12 +179,14 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 		}
 	case entry.KindMember:
 		for _, p := range s.Profiles {
-			out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: p.ID}}})
+			out = append(out,
+				&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: p.ID}}})
 		}
 	case entry.KindGroup:
 		for _, p := range s.Profiles {
 			if p.Selector {
-				out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: p.ID}}})
+				out = append(out,
+					&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: p.ID}}})
 			}
 		}
 	case entry.KindMulticast:
@@ -193,7 +195,8 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 		out = append(out, clonePattern(&p4v1.CloneSessionEntry{}))
 	case entry.KindReports:
 		for _, id := range s.digestIDs {
-			out = append(out, &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id}}})
+			out = append(out,
+				&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id}}})
 		}
 		slices.SortFunc(out, func(a, b *p4v1.Entity) int {
 			return cmp.Compare(a.GetDigestEntry().GetDigestId(), b.GetDigestEntry().GetDigestId())

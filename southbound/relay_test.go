@@ -120,7 +120,8 @@ func TestRelay(t *testing.T) {
 		refused[1].Update != 1 {
 		t.Errorf("refused %v, %v", refused, err)
 	}
-	if err := s.PacketOut(t.Context(), entry.PacketOut{Op: entry.State, Group: 7, Branch: 3}); err != nil {
+	if err := s.PacketOut(t.Context(), entry.PacketOut{Op: entry.State, Group: 7,
+		Branch: 3}); err != nil {
 		t.Error(err)
 	}
 	next[PacketIn](t, ev) // the fake sends it back

@@ -101,7 +101,8 @@ func TestForgottenPipelineIsNoticedByARequest(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, ev := ready(t, f)
 	f.with(func() { f.pipeline, f.cookie = false, nil })
-	if _, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1))); !errors.Is(err, ErrNoPipeline) {
+	if _, err := s.Write(t.Context(), insert(route("2001:db8::", 32, 1))); !errors.Is(err,
+		ErrNoPipeline) {
 		t.Errorf("write to a switch without a pipeline: %v", err)
 	}
 	if d := next[Down](t, ev); !errors.Is(d.Err, ErrNoPipeline) {
@@ -154,7 +155,8 @@ func TestArbitrationVacant(t *testing.T) {
 	if want := (Backup{Own: cfg.Election, Highest: f.remembered, Vacant: true}); b != want {
 		t.Errorf("%+v, want %+v", b, want)
 	}
-	want := "no controller is primary, but the switch remembers election id 2:3, and this controller has " + cfg.Election.String() + ": start it with --election-id 2:3 or higher"
+	want := "no controller is primary, but the switch remembers election id 2:3, and this " +
+		"controller has " + cfg.Election.String() + ": start it with --election-id 2:3 or higher"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("%v, want %s", b, want)
 	}
@@ -218,7 +220,8 @@ func TestArbitrationRefused(t *testing.T) {
 		!strings.Contains(err.Error(), "already exists") {
 		t.Errorf("waiting in vain: %v", err)
 	}
-	if _, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1})); !errors.Is(err, ErrNotConnected) {
+	if _, err := s.Write(t.Context(), insert(entry.Multicast{ID: 1})); !errors.Is(err,
+		ErrNotConnected) {
 		t.Errorf("%v", err)
 	}
 	f.with(func() { f.refuse = nil })

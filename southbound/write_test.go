@@ -93,7 +93,8 @@ func TestReadPassesOver(t *testing.T) {
 		made.GetTableEntry().IsConst = true
 		f.entities["made"] = made
 		f.entities["foreign"] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-			TableId: routeTable, Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 99}}},
+			TableId: routeTable,
+			Action:  &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 99}}},
 		}}}
 	})
 	got, err := s.ReadAll(t.Context())

@@ -21,7 +21,8 @@ func TestSchema(t *testing.T) {
 	if err != nil || string(r.Value) != `{"version":2,"release":"weft v2"}` || r.Revision != 2 {
 		t.Errorf("%s at revision %d, %v", r.Value, r.Revision, err)
 	}
-	for value, want := range map[string]string{`{"version":3,"release":"weft v9"}`: "weft v9, schema 3", "{": "record schema"} {
+	for value, want := range map[string]string{`{"version":3,"release":"weft v9"}`: "weft v9, schema 3",
+		"{": "record schema"} {
 		if _, err := s.Put(ctx, "schema", []byte(value), store.Any); err != nil {
 			t.Fatal(err)
 		}

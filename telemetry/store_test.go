@@ -293,11 +293,13 @@ func TestUnknown(t *testing.T) {
 	b.report(0)
 	for name, want := range map[string]error{"s1/1": nil, "s1/2": ErrNotFound, "s2/1": ErrNotFound,
 		"s1": ErrNotFound, "s1/x": ErrNotFound, "": ErrNotFound} {
-		if _, err := b.st.History(Query{Kind: Port, Name: name, Since: began, Until: b.now}, b.now); !errors.Is(err, want) {
+		if _, err := b.st.History(Query{Kind: Port, Name: name, Since: began, Until: b.now},
+			b.now); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}
 	}
-	if _, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"x"}}, b.now); !errors.Is(err, ErrUnknown) {
+	if _, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"x"}},
+		b.now); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
 	if _, _, err := b.st.Top(Port, "x", time.Second, 1, b.now); !errors.Is(err, ErrUnknown) {

@@ -191,7 +191,8 @@ func TestClosViews(t *testing.T) {
 	}
 	node := func(n *Node) string { return string(n.ID) }
 	if got, want := ids(t, c.Nodes(), node),
-		"leaf-00-00 leaf-00-01 leaf-01-00 leaf-01-01 agg-00-00 agg-00-01 agg-01-00 agg-01-01 core-000 core-001 core-002 core-003"; got != want {
+		"leaf-00-00 leaf-00-01 leaf-01-00 leaf-01-01 agg-00-00 agg-00-01 agg-01-00 agg-01-01 core-000 "+
+			"core-001 core-002 core-003"; got != want {
 		t.Errorf("nodes %s\nwant  %s", got, want)
 	}
 	remote := func(l *Link) string { return string(l.Remote) }

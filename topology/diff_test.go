@@ -44,18 +44,21 @@ func TestCompare(t *testing.T) {
 		{"a prefix", func(b *Builder) {
 			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n1", netip.MustParsePrefix("fd00::/64")}, Metric: 2})
 			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n0", netip.MustParsePrefix("fd00::/64")}})
-		}, `{"prefixes":{"added":[{"node":"n0","prefix":"fd00::/64"}],"changed":[{"node":"n1","prefix":"fd00::/64"}]}}`},
+		},
+			`{"prefixes":{"added":[{"node":"n0","prefix":"fd00::/64"}],"changed":[{"node":"n1","prefix":"fd00::/64"}]}}`},
 		{"SIDs", func(b *Builder) {
 			n := *b.nodes["n1"]
 			n.SIDs = []SID{sid(2, 40), sid(3, 0)}
 			b.SetNode(n)
-		}, `{"nodes":{"changed":["n1"]},"sids":{"added":[{"node":"n1","address":"fc00::3","behavior":1}],` +
-			`"removed":[{"node":"n1","address":"fc00::1","behavior":1}],"changed":[{"node":"n1","address":"fc00::2","behavior":1}]}}`},
+		},
+			`{"nodes":{"changed":["n1"]},"sids":{"added":[{"node":"n1","address":"fc00::3","behavior":1}],` +
+				`"removed":[{"node":"n1","address":"fc00::1","behavior":1}],"changed":[{"node":"n1","address":"fc00::2","behavior":1}]}}`},
 		{"an adjacency SID", func(b *Builder) {
 			l := *b.links["n6,1~n4,1"]
 			l.EndX = []EndX{{SID: SID{Address: netip.MustParseAddr("fc00::9"), Behavior: BehaviorEndX}}}
 			b.SetLink(l)
-		}, `{"links":{"changed":["n6,1~n4,1"]},"sids":{"added":[{"node":"n6","link":"n6,1~n4,1","address":"fc00::9","behavior":5}]}}`},
+		},
+			`{"links":{"changed":["n6,1~n4,1"]},"sids":{"added":[{"node":"n6","link":"n6,1~n4,1","address":"fc00::9","behavior":5}]}}`},
 	} {
 		from := base().Build()
 		b := from.Builder()

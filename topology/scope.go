@@ -43,7 +43,8 @@ func ParseScope(texts []string) (Scope, error) {
 		default:
 			if a, err := netip.ParseAddr(router); (err != nil || !a.Is4()) && !systemID.MatchString(router) {
 				return Scope{}, fmt.Errorf(
-					"node %q: want a router-id such as 10.0.0.6 or 0102.0304.0506, a prefix such as 10.0.0.0/24, AS:ROUTER-ID or AS:*", text)
+					"node %q: want a router-id such as 10.0.0.6 or 0102.0304.0506, a prefix such as "+
+						"10.0.0.0/24, AS:ROUTER-ID or AS:*", text)
 			}
 			r.router = router
 		}

@@ -77,7 +77,8 @@ func TestSnapshotLookups(t *testing.T) {
 		s.Link("n9") != nil {
 		t.Error("found what is not there")
 	}
-	if got := ids(t, s.PrefixesOf("n2"), func(p *Prefix) string { return p.Prefix.String() }); got != "fd01::/64 fd02::/64" {
+	if got := ids(t, s.PrefixesOf("n2"),
+		func(p *Prefix) string { return p.Prefix.String() }); got != "fd01::/64 fd02::/64" {
 		t.Errorf("prefixes of n2: %s", got)
 	}
 	if len(s.PrefixesOf("n1")) != 0 || len(s.LinksFrom("n9")) != 0 {

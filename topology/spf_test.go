@@ -223,7 +223,8 @@ func TestGraphUsesOnlyWholeLinks(t *testing.T) {
 	w.SetLink(Link{Local: "a", Remote: "gone", LocalID: 10, RemoteID: 1, IGPMetric: 1})
 	w.SetLink(Link{Local: "gone", Remote: "a", LocalID: 1, RemoteID: 10, IGPMetric: 1})
 	g := w.Build().Graph()
-	if got := ids(t, g.Neighbors("a"), func(l *Link) string { return string(l.ID) }); got != "a,1~b,1" {
+	if got := ids(t, g.Neighbors("a"),
+		func(l *Link) string { return string(l.ID) }); got != "a,1~b,1" {
 		t.Errorf("usable links of a: %s", got)
 	}
 	p, _ := g.From("a", MetricIGP)

@@ -399,7 +399,8 @@ func TestLeastCostAgainstExact(t *testing.T) {
 		}
 		sum, least, shortest = sum+tree.Cost, least+want, shortest+spt.Cost
 	}
-	t.Logf("of %d trees %d cost the least possible, %d less than shortest paths; in all %.3f and %.3f times the least",
+	t.Logf("of %d trees %d cost the least possible, %d less than shortest paths; in all %.3f and "+
+		"%.3f times the least",
 		networks, exact, better, float64(sum)/float64(least), float64(shortest)/float64(least))
 	if exact < networks*88/100 || better < networks*65/100 {
 		t.Errorf("of %d trees only %d cost the least possible, %d less than shortest paths", networks,

@@ -331,7 +331,8 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 func (c *Config) audience(aud []string, azp any) error {
 	for _, a := range aud {
 		if a != c.ClientID && !slices.Contains(c.TrustedAudiences, a) {
-			return fmt.Errorf("%w: the ID token is also for the audience %q, which api.access.oidc.trustedAudiences does not name", access.ErrCredentials, clip(a))
+			return fmt.Errorf("%w: the ID token is also for the audience %q, which "+
+				"api.access.oidc.trustedAudiences does not name", access.ErrCredentials, clip(a))
 		}
 	}
 	if azp != c.ClientID && (azp != nil || len(aud) > 1) {

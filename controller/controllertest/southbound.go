@@ -56,7 +56,9 @@ func (s *Southbound) With(name string, f func(*Device)) {
 }
 
 // Open implements controller.Southbound.
-func (s *Southbound) Open(ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent)) (controller.Switch, error) {
+func (s *Southbound) Open(
+	ctx context.Context, sw inventory.Switch, handler func(controller.SwitchEvent),
+) (controller.Switch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +186,9 @@ func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint
 
 // SetPort implements controller.Switch: the device takes everything for an interface that it has
 // reported, and reports it.
-func (f *fakeSwitch) SetPort(_ context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error) {
+func (f *fakeSwitch) SetPort(
+	_ context.Context, iface string, s *gnmi.Settings,
+) ([]gnmi.Refusal, error) {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
 	if !f.up || f.ports == nil {
@@ -194,7 +198,8 @@ func (f *fakeSwitch) SetPort(_ context.Context, iface string, s *gnmi.Settings) 
 	p.Interfaces = slices.Clone(p.Interfaces)
 	i := slices.IndexFunc(p.Interfaces, func(x gnmi.Interface) bool { return x.Name == iface })
 	if i < 0 {
-		return []gnmi.Refusal{{Setting: s.Present()[0], Err: fmt.Errorf("there is no interface %s", iface)}}, nil
+		return []gnmi.Refusal{{Setting: s.Present()[0], Err: fmt.Errorf("there is no interface %s",
+			iface)}}, nil
 	}
 	for _, x := range s.Present() {
 		p.Interfaces[i].Config.Take(x, s)

@@ -22,14 +22,17 @@ const maxCopies = 10000
 // Copies follows a packet that a source sends to a proxy address, in
 // provisioned mode, and returns how many copies of it each receiver gets. What
 // is lost on the way is in lost.
-func (n *Network) Copies(sw string, port uint32, source, proxy netip.Addr) (copies map[netip.Addr]int, lost []string) {
+func (n *Network) Copies(
+	sw string, port uint32, source, proxy netip.Addr,
+) (copies map[netip.Addr]int, lost []string) {
 	t := tracer{n: n, copies: make(map[netip.Addr]int)}
 	d := n.Devices[sw]
 	group, ok := d.arg(key(p4.TableMtProxy, entry.Exact("dst_addr", entry.Addr(proxy))), "group")
 	if !ok {
 		return t.copies, []string{sw + " does not know " + proxy.String()}
 	}
-	start := key(p4.TableMtSource, entry.Exact("group", entry.Uint(group)), entry.Exact("port", entry.Uint(uint64(port))), entry.Exact("src_addr", entry.Addr(source)))
+	start := key(p4.TableMtSource, entry.Exact("group", entry.Uint(group)),
+		entry.Exact("port", entry.Uint(uint64(port))), entry.Exact("src_addr", entry.Addr(source)))
 	mcast, ok := d.arg(start, "mcast_group")
 	if !ok {
 		return t.copies, []string{sw + " has no source of the group"}
@@ -85,7 +88,8 @@ func (t *tracer) replicate(d *Device, group, mcast uint64) {
 }
 
 func (t *tracer) copy(d *Device, group uint64, r entry.Replica) {
-	a, ok := d.action(key(p4.TableMtReplica, entry.Exact("group", entry.Uint(group)), entry.Exact("rid", entry.Uint(uint64(r.Instance)))))
+	a, ok := d.action(key(p4.TableMtReplica, entry.Exact("group", entry.Uint(group)),
+		entry.Exact("rid", entry.Uint(uint64(r.Instance)))))
 	switch {
 	case !ok:
 		t.lose("%s has no replica %d of group %d", d.Name, r.Instance, group)

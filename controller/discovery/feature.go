@@ -24,7 +24,9 @@ type end struct {
 
 func (e end) String() string { return fmt.Sprintf("%s/%d", e.sw, e.port) }
 
-func compareEnds(a, b end) int { return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.port, b.port)) }
+func compareEnds(a, b end) int {
+	return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.port, b.port))
+}
 
 // Feature discovers the links of a controller's switches.
 type Feature struct {
@@ -170,7 +172,8 @@ func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 		return
 	}
 	f.eachSender(func(from end, s *sender) {
-		if s.heard.sw != "" && (from.sw == sw && f.isDown(from) || s.heard.sw == sw && f.isDown(s.heard)) {
+		if s.heard.sw != "" && (from.sw == sw && f.isDown(from) || s.heard.sw == sw &&
+			f.isDown(s.heard)) {
 			*s = sender{sentAt: s.sentAt}
 			f.change()
 		}
@@ -379,7 +382,8 @@ func (f *Feature) setFaults(faults map[end]string) {
 	}
 	for _, e := range slices.SortedFunc(maps.Keys(old), compareEnds) {
 		if faults[e] == "" {
-			f.env.Event(api.EventPortCabled, e.String(), "LLDP no longer contradicts what is known of its cable", nil)
+			f.env.Event(api.EventPortCabled, e.String(),
+				"LLDP no longer contradicts what is known of its cable", nil)
 		}
 	}
 }

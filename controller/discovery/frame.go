@@ -47,10 +47,12 @@ func newKeyring() *keyring {
 func (k *keyring) frame(from end, mac packet.MAC, number uint64, hold time.Duration) []byte {
 	proof := make([]byte, proofLen)
 	binary.BigEndian.PutUint64(proof, number)
-	b := packet.Ethernet{Dst: packet.LLDPAddress, Src: mac, EtherType: packet.EtherTypeLLDP}.Append(nil)
+	b := packet.Ethernet{Dst: packet.LLDPAddress, Src: mac,
+		EtherType: packet.EtherTypeLLDP}.Append(nil)
 	b = packet.LLDP{
-		Chassis:    packet.LLDPID{Subtype: packet.LLDPChassisLocal, Value: from.sw},
-		Port:       packet.LLDPID{Subtype: packet.LLDPPortLocal, Value: strconv.FormatUint(uint64(from.port), 10)},
+		Chassis: packet.LLDPID{Subtype: packet.LLDPChassisLocal, Value: from.sw},
+		Port: packet.LLDPID{Subtype: packet.LLDPPortLocal,
+			Value: strconv.FormatUint(uint64(from.port), 10)},
 		TTL:        uint16(min((hold+time.Second-1)/time.Second, 1<<16-1)),
 		SystemName: from.sw,
 		Organization: []packet.LLDPOrganization{
@@ -99,5 +101,6 @@ func (k *keyring) verify(frame []byte) (from end, number uint64, err error) {
 	if err != nil {
 		return end{}, 0, fmt.Errorf("%w: port %q", errForged, unit.Port.Value)
 	}
-	return end{unit.Chassis.Value, uint32(port)}, binary.BigEndian.Uint64([]byte(o.Value[:numberLen])), nil
+	return end{unit.Chassis.Value, uint32(port)}, binary.BigEndian.Uint64([]byte(o.Value[:numberLen])),
+		nil
 }

@@ -44,10 +44,12 @@ func (f *Feature) readAdvertised() {
 	}
 	for _, l := range net.Snapshot.Advertised().Links {
 		name, ok := net.SwitchOf(l.Local)
-		if !ok || !f.env.Switches.Exists(name) || len(l.Sources) > 0 && !slices.ContainsFunc(l.Sources, isOther) {
+		if !ok || !f.env.Switches.Exists(name) || len(l.Sources) > 0 && !slices.ContainsFunc(l.Sources,
+			isOther) {
 			continue
 		}
-		a := advertised{link: l, byBGPLS: len(l.Sources) == 0 || slices.Contains(l.Sources, topology.SourceBGPLS)}
+		a := advertised{link: l, byBGPLS: len(l.Sources) == 0 ||
+			slices.Contains(l.Sources, topology.SourceBGPLS)}
 		if remote, ok := net.SwitchOf(l.Remote); ok {
 			a.to = end{remote, net.Switch(remote).Port(l.RemoteID, l.RemotePort)}
 		}
@@ -100,7 +102,8 @@ func (f *Feature) makeSources() {
 		}
 	})
 	for i, b := range [...]*topology.Builder{confirmed, found} {
-		if s := b.Build(); f.sources[i] == nil && len(s.Links) > 0 || f.sources[i] != nil && !sameLinks(s, f.sources[i]) {
+		if s := b.Build(); f.sources[i] == nil && len(s.Links) > 0 || f.sources[i] != nil &&
+			!sameLinks(s, f.sources[i]) {
 			f.sources[i], f.fresh = s, true
 		}
 	}
@@ -153,7 +156,8 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 	f.fresh = false
 	for i, s := range f.sources {
 		if s != nil {
-			sources = append(sources, topology.Source{Name: topology.SourceLLDP, Snapshot: s, Fills: i == 1, Confirms: i == 0})
+			sources = append(sources, topology.Source{Name: topology.SourceLLDP, Snapshot: s, Fills: i == 1,
+				Confirms: i == 0})
 		}
 	}
 	return sources, true
@@ -167,22 +171,28 @@ func (f *Feature) compare() {
 		a, known := f.advertised(from)
 		switch to := s.heard; {
 		case to.sw == "" && known && f.silent(s, a.to):
-			faults[from] = fmt.Sprintf("port %v: %s has a link to %v, and no LLDP frame arrives there", from, a.sources(), f.place(&a))
+			faults[from] = fmt.Sprintf("port %v: %s has a link to %v, and no LLDP frame arrives there", from,
+				a.sources(), f.place(&a))
 		case to.sw == "" && len(arrivals[from]) == 1 && f.silent(s, arrivals[from][0]):
-			faults[from] = fmt.Sprintf("port %v: LLDP frames of %v arrive, and none arrives there", from, arrivals[from][0])
+			faults[from] = fmt.Sprintf("port %v: LLDP frames of %v arrive, and none arrives there", from,
+				arrivals[from][0])
 		case to.sw == "":
 		case to.sw == from.sw:
-			faults[from] = fmt.Sprintf("port %v: LLDP frames come back by port %v of the same switch", from, to)
+			faults[from] = fmt.Sprintf("port %v: LLDP frames come back by port %v of the same switch", from,
+				to)
 		case known && !a.agrees(to):
-			faults[from] = fmt.Sprintf("port %v: %s has a link to %v, and LLDP frames arrive at %v", from, a.sources(), f.place(&a), to)
+			faults[from] = fmt.Sprintf("port %v: %s has a link to %v, and LLDP frames arrive at %v", from,
+				a.sources(), f.place(&a), to)
 		case f.env.Net.Node(from.sw) == nil || f.env.Net.Node(to.sw) == nil:
-			faults[from] = fmt.Sprintf("port %v: LLDP frames arrive at %v, and the topology lacks a node of these switches", from, to)
+			faults[from] = fmt.Sprintf("port %v: LLDP frames arrive at %v, and the topology lacks a node "+
+				"of these switches", from, to)
 		}
 	})
 	for at, from := range arrivals {
 		switch {
 		case f.facesHost(at):
-			faults[at] = fmt.Sprintf("port %v: configured for a host, and LLDP frames of %v arrive", at, from[0])
+			faults[at] = fmt.Sprintf("port %v: configured for a host, and LLDP frames of %v arrive", at,
+				from[0])
 		case len(from) > 1:
 			faults[at] = fmt.Sprintf("port %v: LLDP frames of both %v and %v arrive", at, from[0], from[1])
 		}

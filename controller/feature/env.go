@@ -72,7 +72,8 @@ func (e *Env) Wall() time.Time { return e.Start.Add(e.Now).UTC() }
 // change, nil for everything else.
 func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup) {
 	e.seq++
-	e.events = append(e.events, api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object, Message: message, Group: group})
+	e.events = append(e.events, api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object,
+		Message: message, Group: group})
 }
 
 // Question returns the id of a new question of a client.

@@ -164,8 +164,9 @@ func (l *Ledger) kept() uint64 {
 	return n
 }
 
-// release does everything whose writes the store has. When a write has failed, it is not known whether
-// the store has what clients want: events about that are left out, and others are handed out.
+// release does everything whose writes the store has. When a write has failed, it is not known
+// whether the store has what clients want: events about that are left out, and others are handed
+// out.
 func (l *Ledger) release() {
 	n, failed := l.writer.Kept(), l.writer.Err() != nil
 	for len(l.held) > 0 {
@@ -255,8 +256,8 @@ func unkept(ctx context.Context, err error) error {
 }
 
 // Change has the owner make a change for a client, and waits until the store has it and what rests
-// on it has been handed out: the client's next request finds it, whoever answers that. An error of f
-// is a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change
+// on it has been handed out: the client's next request finds it, whoever answers that. An error of
+// f is a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change
 // may have been kept, or be kept yet; after any other error nothing was changed.
 func (l *Ledger) Change(ctx context.Context, f func() error) error {
 	for {
@@ -305,7 +306,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			case err == nil:
 				l.handOut(ctx)
 				return nil
-			case errors.Is(err, store.ErrUnwritten), errors.Is(err, store.ErrNoRoom) && !errors.Is(err, store.ErrUnavailable):
+			case errors.Is(err, store.ErrUnwritten), errors.Is(err, store.ErrNoRoom) &&
+				!errors.Is(err, store.ErrUnavailable):
 				return fmt.Errorf("%w: %w", ErrStore, err) // nothing of it was written
 			case errors.Is(err, store.ErrFenced) && !errors.Is(err, store.ErrUnavailable):
 				return fmt.Errorf("%w: %w", ErrDeposed, err)
@@ -327,7 +329,9 @@ func Unknown(err error, version uint64) error {
 	}
 	how := "GET the resource: it is gone if the deletion was kept"
 	if version != 0 {
-		how = fmt.Sprintf("GET the resource and compare its version: %d is that of this change, and of no other", version)
+		how = fmt.Sprintf("GET the resource and compare its version: %d is that of this change, and of "+
+			"no other", version)
 	}
-	return &api.Error{Code: api.CodeUnknown, Message: fmt.Sprintf("the change may have been kept, or not: %v. %s", err, how), Version: version}
+	return &api.Error{Code: api.CodeUnknown,
+		Message: fmt.Sprintf("the change may have been kept, or not: %v. %s", err, how), Version: version}
 }

@@ -57,7 +57,8 @@ func (*term) Kept(uint64)                 {}
 func (c *term) step(uint64) ledger.Step {
 	ops := append(c.versions.Changes(), c.unsaved...)
 	c.unsaved = nil
-	return ledger.Step{Saves: ops, Now: func(context.Context, *errgroup.Group) error { return nil }, More: len(ops) > 0}
+	return ledger.Step{Saves: ops, Now: func(context.Context, *errgroup.Group) error { return nil },
+		More: len(ops) > 0}
 }
 
 // bed is a store that answers late, twice or not at all, and who reads and writes in turn of terms.
@@ -149,7 +150,8 @@ func (b *bed) begin() *term {
 			c.items[r.Key] = parse(b.t, r.Value)
 		}
 	}
-	c.Ledger = ledger.New(ledger.Options{Store: guarded{&b.store, b, b.number}, Start: time.Now(), Versions: c.versions})
+	c.Ledger = ledger.New(ledger.Options{Store: guarded{&b.store, b, b.number}, Start: time.Now(),
+		Versions: c.versions})
 	ctx, end := context.WithCancel(b.t.Context())
 	c.end = end
 	c.ended.Go(func() { _ = c.Run(ctx, c, c.step) }) // it is fenced when the next term begins
@@ -233,7 +235,8 @@ func TestSeeds(t *testing.T) {
 	for seed := first; seed < first+n; seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			b := &bed{
-				t: t, rand: rand.New(rand.NewPCG(seed, 1)), had: make(map[content]bool), given: make(map[uint64]string), acked: make(map[string]uint64),
+				t: t, rand: rand.New(rand.NewPCG(seed, 1)), had: make(map[content]bool),
+				given: make(map[uint64]string), acked: make(map[string]uint64),
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			c := b.begin()
@@ -292,12 +295,14 @@ func TestOutcome(t *testing.T) {
 		err     error
 		unknown bool
 	}{
-		"no room":           {fmt.Errorf("%w: 3 octets are free", store.ErrNoRoom), false},
-		"no room in a part": {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable, store.ErrNoRoom), true},
-		"fenced":            {store.ErrFenced, false},
-		"fenced in a part":  {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable, store.ErrFenced), true},
-		"unavailable":       {store.ErrUnavailable, true},
-		"anything":          {errors.New("broken"), true},
+		"no room": {fmt.Errorf("%w: 3 octets are free", store.ErrNoRoom), false},
+		"no room in a part": {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable,
+			store.ErrNoRoom), true},
+		"fenced": {store.ErrFenced, false},
+		"fenced in a part": {fmt.Errorf("%w: a part of the write is made: %w", store.ErrUnavailable,
+			store.ErrFenced), true},
+		"unavailable": {store.ErrUnavailable, true},
+		"anything":    {errors.New("broken"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -308,7 +313,8 @@ func TestOutcome(t *testing.T) {
 				core.ended.Go(func() { _ = core.Run(ctx, core, core.step) }) // it may be fenced
 				change := func(key string) error {
 					return core.Change(t.Context(), func() error {
-						core.unsaved = append(core.unsaved, store.Op{Key: key, Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
+						core.unsaved = append(core.unsaved,
+							store.Op{Key: key, Value: fmt.Appendf(nil, "%d x", core.versions.Next())})
 						return nil
 					})
 				}
@@ -332,7 +338,8 @@ func TestOutcome(t *testing.T) {
 					t.Errorf("the change after it: %v", second)
 				}
 				// A process that is fenced ends.
-				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) && !(errors.Is(c.err, store.ErrFenced) && errors.Is(err, ledger.ErrStopped)) {
+				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) &&
+					!(errors.Is(c.err, store.ErrFenced) && errors.Is(err, ledger.ErrStopped)) {
 					t.Errorf("a reading after that: %v", err)
 				}
 				end()
@@ -419,13 +426,15 @@ func TestSteps(t *testing.T) {
 		})
 		name := "" // of what the core wants next; "": nothing
 		step := func(uint64) ledger.Step {
-			x := ledger.Step{Saves: core.versions.Changes(), Now: func(context.Context, *errgroup.Group) error { return nil }}
+			x := ledger.Step{Saves: core.versions.Changes(),
+				Now: func(context.Context, *errgroup.Group) error { return nil }}
 			if of := name; of != "" {
 				name = ""
 				x.Saves = append(x.Saves, store.Op{Key: of, Value: []byte("1 x")})
 				x.Now = func(context.Context, *errgroup.Group) error { say("now " + of); return nil }
 				x.Then = func() { say("then " + of) }
-				x.Events = []api.Event{{Type: api.EventGroupChanged, Object: " " + of}, {Type: api.EventHostChanged, Object: " " + of}}
+				x.Events = []api.Event{{Type: api.EventGroupChanged, Object: " " + of},
+					{Type: api.EventHostChanged, Object: " " + of}}
 			}
 			x.More = len(x.Saves) > 0
 			return x
@@ -466,8 +475,8 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// TestChangeHandsOut: whoever made a change, or asked for what there is, hears of it when what rests
-// on it has been handed out, however late the owner hears that the store has it.
+// TestChangeHandsOut: whoever made a change, or asked for what there is, hears of it when what
+// rests on it has been handed out, however late the owner hears that the store has it.
 func TestChangeHandsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &term{versions: resource.NewVersions("versions")}

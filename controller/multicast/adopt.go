@@ -59,11 +59,13 @@ func (f *Feature) Removal(o reconcile.Owner) string {
 // this address. Of several it is the one with the highest epoch.
 func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {
 	for _, o := range f.env.Switches.OrphanOwners() {
-		if o < 0 || f.byIndex[uint16(o)] != nil || f.epochs[uint16(o)] == lastEpoch || int(o) >= f.inv().Limits.Groups {
+		if o < 0 || f.byIndex[uint16(o)] != nil || f.epochs[uint16(o)] == lastEpoch ||
+			int(o) >= f.inv().Limits.Groups {
 			continue
 		}
 		for _, sw := range f.env.Switches.Switches() {
-			if p, has := f.orphanProxy(sw, o); has && p == proxy && (!ok || f.epochs[index] < f.epochs[uint16(o)]) {
+			if p, has := f.orphanProxy(sw, o); has && p == proxy &&
+				(!ok || f.epochs[index] < f.epochs[uint16(o)]) {
 				index, ok = uint16(o), true
 			}
 		}

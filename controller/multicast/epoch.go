@@ -17,7 +17,8 @@ const lastEpoch = math.MaxUint32
 
 func errNoEpoch(index uint16) *api.Error {
 	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf(
-		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and apply it again, which gives it another index", index, uint32(lastEpoch))}
+		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and "+
+			"apply it again, which gives it another index", index, uint32(lastEpoch))}
 }
 
 // nextEpoch returns an epoch that no register of an index has seen: greater

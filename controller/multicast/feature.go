@@ -48,11 +48,14 @@ type Feature struct {
 // New returns the feature without groups.
 func New(env *feature.Env) *Feature {
 	return &Feature{
-		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](Kind.Record, env.Versions),
-		groups: make(map[string]*group), byIndex: make(map[uint16]*group), epochs: make(map[uint16]uint32),
-		asked: make(map[branchKey][]*query), polls: make(map[pollKey]bool),
-		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool), unsaved: make(map[string]bool),
-		pairs: make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
+		env: env, resources: resource.NewCollection[api.MulticastGroupSpec, *group](Kind.Record,
+			env.Versions),
+		groups: make(map[string]*group), byIndex: make(map[uint16]*group),
+		epochs: make(map[uint16]uint32),
+		asked:  make(map[branchKey][]*query), polls: make(map[pollKey]bool),
+		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool),
+		unsaved: make(map[string]bool),
+		pairs:   make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
 	}
 }
 
@@ -70,7 +73,8 @@ func (f *Feature) Start() {
 
 // ordered returns the groups by index, including those that are being removed.
 func (f *Feature) ordered() []*group {
-	return slices.SortedFunc(maps.Values(f.groups), func(a, b *group) int { return cmp.Compare(a.index, b.index) })
+	return slices.SortedFunc(maps.Values(f.groups),
+		func(a, b *group) int { return cmp.Compare(a.index, b.index) })
 }
 
 // SetNetwork implements feature.Feature. Groups whose trees the network breaks are

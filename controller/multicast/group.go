@@ -110,19 +110,24 @@ func (g *group) wrote(sw string, epoch uint32) bool {
 	if g.writes[sw] >= epoch {
 		return true
 	}
-	return g.loaded && slices.ContainsFunc(g.placements(), func(p *tree.Placement) bool { return p.Epoch == epoch })
+	return g.loaded && slices.ContainsFunc(g.placements(),
+		func(p *tree.Placement) bool { return p.Epoch == epoch })
 }
 
 // resource returns the group as clients see it.
 func (g *group) resource() api.MulticastGroup {
-	r := api.MulticastGroup{Name: g.name, Version: g.item.Version, Created: g.item.Created, Spec: g.item.Spec.Clone(), Status: g.status}
+	r := api.MulticastGroup{Name: g.name, Version: g.item.Version, Created: g.item.Created,
+		Spec: g.item.Spec.Clone(), Status: g.status}
 	r.Status.Conditions = slices.Clone(g.status.Conditions)
 	return r
 }
 
 // newPlacement places a group and takes an epoch when it needs a new one.
-func (f *Feature) newPlacement(g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool) (*tree.Placement, error) {
-	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(), Reset: reset}
+func (f *Feature) newPlacement(
+	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
+) (*tree.Placement, error) {
+	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(),
+		Reset: reset}
 	r.Epoch = f.nextEpoch(g.index, r.Previous)
 	if turn, ok := g.liveTurn(); ok {
 		r.Turn = 1 - turn
@@ -180,7 +185,8 @@ func (f *Feature) switched(g *group) bool {
 		if p == nil {
 			continue
 		}
-		if sw := p.Nodes[0].Switch; f.env.Switches.Connected(sw) && !f.env.Switches.Of(sw, g.owner()).Clean() {
+		if sw := p.Nodes[0].Switch; f.env.Switches.Connected(sw) &&
+			!f.env.Switches.Of(sw, g.owner()).Clean() {
 			return false
 		}
 	}
@@ -194,7 +200,8 @@ func (f *Feature) apply(g *group) {
 	}
 	for sw := range g.touches {
 		entities := g.entities(sw)
-		if !f.env.Switches.Exists(sw) || len(entities) == 0 && (!f.env.Switches.Connected(sw) || !f.env.Switches.Of(sw, g.owner()).Serves()) {
+		if !f.env.Switches.Exists(sw) || len(entities) == 0 && (!f.env.Switches.Connected(sw) ||
+			!f.env.Switches.Of(sw, g.owner()).Serves()) {
 			delete(g.touches, sw)
 		}
 		f.env.Want.Set(sw, g.owner(), entities, nil)

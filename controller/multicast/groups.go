@@ -39,7 +39,9 @@ func (f groups) Get(name string) (api.MulticastGroup, error) {
 
 // Put implements resource.Resources. Fields that the spec leaves out get their
 // defaults.
-func (f groups) Put(name string, spec api.MulticastGroupSpec, pre resource.Precondition) (r api.MulticastGroup, created bool, err error) {
+func (f groups) Put(
+	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
+) (r api.MulticastGroup, created bool, err error) {
 	item, err := f.resources.Check(name, pre)
 	created = item == nil
 	if err == nil && created {
@@ -171,7 +173,8 @@ func (f *Feature) freeIndex() (uint16, error) {
 		orphans++
 	}
 	e := &api.Error{Code: api.CodeLimit, Fields: []api.FieldError{{
-		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d multicast groups", most), Limit: api.Limit(most),
+		Field: "name", Code: api.CodeLimit, Value: "one more",
+		Want: fmt.Sprintf("at most %d multicast groups", most), Limit: api.Limit(most),
 	}}}
 	if orphans > 0 {
 		e.Message = fmt.Sprintf("orphans on switches occupy %d indexes", orphans)

@@ -41,7 +41,8 @@ func (f *Feature) takePairs(g *group) {
 func (f *Feature) leavePairs(g *group) {
 	for _, p := range g.pairs {
 		f.notePair(p)
-		if f.pairs[p] = slices.DeleteFunc(f.pairs[p], func(o *group) bool { return o == g }); len(f.pairs[p]) == 0 {
+		if f.pairs[p] = slices.DeleteFunc(f.pairs[p],
+			func(o *group) bool { return o == g }); len(f.pairs[p]) == 0 {
 			delete(f.pairs, p)
 		}
 	}
@@ -74,7 +75,8 @@ func (g *group) specPairs() []api.QueuePair {
 // other, which clients of this group may not know.
 func (f *Feature) shared(g *group) string {
 	for _, p := range g.specPairs() {
-		others := slices.ContainsFunc(f.pairs[p], func(o *group) bool { return o != g && slices.Contains(o.specPairs(), p) })
+		others := slices.ContainsFunc(f.pairs[p],
+			func(o *group) bool { return o != g && slices.Contains(o.specPairs(), p) })
 		if others {
 			return fmt.Sprintf("queue pair %d of %s is another group's too", p.QPN, p.Address)
 		}

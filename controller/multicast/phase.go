@@ -102,9 +102,11 @@ type layer struct {
 func (c *change) layers() []layer {
 	switch c.phase {
 	case making:
-		return []layer{{c.target, dataClass | responseClass}, {c.data, dataClass | startClass}, {c.resp, responseClass}}
+		return []layer{{c.target, dataClass | responseClass}, {c.data, dataClass | startClass},
+			{c.resp, responseClass}}
 	case responding:
-		return []layer{{c.oldResp, responseClass}, {c.target, dataClass}, {c.data, dataClass | startClass}, {c.target, responseClass}}
+		return []layer{{c.oldResp, responseClass}, {c.target, dataClass},
+			{c.data, dataClass | startClass}, {c.target, responseClass}}
 	case switching, draining:
 		return []layer{{c.oldResp, responseClass}, {c.oldData, dataClass}, {c.target, allClasses}}
 	}

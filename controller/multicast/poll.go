@@ -50,6 +50,7 @@ func (f *Feature) pollLeaves(g *group) {
 	deepest := slices.Max(depths)
 	for i, sw := range g.target.Switches() {
 		index := g.index
-		f.timers.Set(f.env.Now+f.inv().Intervals.PollGap.D()*time.Duration(deepest-depths[i]), func() { f.poll(sw, index) })
+		f.timers.Set(f.env.Now+f.inv().Intervals.PollGap.D()*time.Duration(deepest-depths[i]),
+			func() { f.poll(sw, index) })
 	}
 }

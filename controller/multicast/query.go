@@ -67,7 +67,9 @@ func (f *Feature) ask(g *group, most int, finished func(*query)) *query {
 	return q
 }
 
-func (f *Feature) askNode(q *query, p *tree.Placement, n *tree.PlacedNode, at, most int) api.GroupNodeState {
+func (f *Feature) askNode(
+	q *query, p *tree.Placement, n *tree.PlacedNode, at, most int,
+) api.GroupNodeState {
 	node := api.GroupNodeState{Switch: n.Switch, LastPSN: -1}
 	for j := range min(most, len(n.Branches)) {
 		b := &n.Branches[j]
@@ -145,5 +147,6 @@ func (f *Feature) finish(q *query) {
 }
 
 func compareBranches(a, b branchKey) int {
-	return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.group, b.group), cmp.Compare(a.branch, b.branch))
+	return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.group, b.group),
+		cmp.Compare(a.branch, b.branch))
 }

@@ -74,7 +74,8 @@ func (g *group) UnmarshalJSON(b []byte) error {
 	for _, f := range []struct {
 		to *(*tree.Placement)
 		at int
-	}{{&g.target, r.Target}, {&g.queued, r.Queued}, {&g.resp, r.Resp}, {&g.data, r.Data}, {&g.oldResp, r.OldResp}, {&g.oldData, r.OldData}} {
+	}{{&g.target, r.Target}, {&g.queued, r.Queued}, {&g.resp, r.Resp}, {&g.data, r.Data},
+		{&g.oldResp, r.OldResp}, {&g.oldData, r.OldData}} {
 		if f.at >= len(r.Placements) || f.at < -1 {
 			return fmt.Errorf("placement %d of %d", f.at, len(r.Placements))
 		}

@@ -37,7 +37,8 @@ func (f *Feature) Samples() (id uint64) {
 			continue
 		}
 		root, at := &g.resp.Nodes[0], len(samples)
-		samples = append(samples, Sample{Group: g.name, Switch: root.Switch, Port: root.UpstreamPort, PSN: -1, Epoch: g.resp.Epoch, Stalled: len(g.probe.stalled())})
+		samples = append(samples, Sample{Group: g.name, Switch: root.Switch, Port: root.UpstreamPort,
+			PSN: -1, Epoch: g.resp.Epoch, Stalled: len(g.probe.stalled())})
 		open++
 		f.ask(g, 1, func(q *query) {
 			if n := &q.report.Nodes[0]; n.Answered {

@@ -83,12 +83,14 @@ func (f *Feature) findStalls(g *group, r *api.GroupState) {
 				continue
 			}
 			p := progress{since: f.env.Now, seen: 1, last: f.env.Now}
-			p.StalledReceiver = api.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index, Valid: b.Valid, Since: f.env.Wall()}
+			p.StalledReceiver = api.StalledReceiver{Address: b.Receiver, Switch: n.Switch, Branch: b.Index,
+				Valid: b.Valid, Since: f.env.Wall()}
 			if b.Valid {
 				p.AckPSN = uint32(b.AckPSN)
 			}
 			for i := range g.probe.receivers {
-				if o := &g.probe.receivers[i]; o.Address == p.Address && o.Valid == p.Valid && o.AckPSN == p.AckPSN {
+				if o := &g.probe.receivers[i]; o.Address == p.Address && o.Valid == p.Valid &&
+					o.AckPSN == p.AckPSN {
 					p.since, p.Since, p.seen, p.last = o.since, o.Since, o.seen, o.last
 					if f.env.Now-o.last >= f.stallInterval(g)/2 { // answers that come together are one
 						p.seen, p.last = o.seen+1, f.env.Now
@@ -114,7 +116,8 @@ func (f *Feature) tellStalls(g *group, behind []progress) {
 	was := g.probe.stalled()
 	is := (&probe{receivers: behind}).stalled()
 	has := func(list []api.StalledReceiver, r api.StalledReceiver) bool {
-		return slices.ContainsFunc(list, func(o api.StalledReceiver) bool { return o.Address == r.Address })
+		return slices.ContainsFunc(list,
+			func(o api.StalledReceiver) bool { return o.Address == r.Address })
 	}
 	for _, r := range is {
 		if !has(was, r) {
@@ -138,7 +141,8 @@ func (f *Feature) evict(g *group) {
 	changed := false
 	for i := range g.probe.receivers {
 		r := &g.probe.receivers[i]
-		if r.seen < 2 || f.env.Now-r.since < after || g.evicted[r.Address] || len(g.evicted)+1 >= len(g.item.Spec.Receivers) {
+		if r.seen < 2 || f.env.Now-r.since < after || g.evicted[r.Address] ||
+			len(g.evicted)+1 >= len(g.item.Spec.Receivers) {
 			continue
 		}
 		g.evicted[r.Address] = true
@@ -148,7 +152,8 @@ func (f *Feature) evict(g *group) {
 	if !changed {
 		return
 	}
-	g.probe.receivers = slices.DeleteFunc(g.probe.receivers, func(p progress) bool { return g.evicted[p.Address] })
+	g.probe.receivers = slices.DeleteFunc(g.probe.receivers,
+		func(p progress) bool { return g.evicted[p.Address] })
 	f.place(g, false)
 	f.save(g)
 }

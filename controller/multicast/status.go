@@ -16,13 +16,15 @@ func (f *Feature) updateStatus(g *group) {
 		return
 	}
 	s := api.MulticastGroupStatus{
-		Conditions: slices.Clone(g.status.Conditions), ObservedVersion: g.item.Version, Index: g.index, Limits: f.inv().Limits,
+		Conditions: slices.Clone(g.status.Conditions), ObservedVersion: g.item.Version, Index: g.index,
+		Limits:           f.inv().Limits,
 		StalledReceivers: g.probe.stalled(), EvictedReceivers: g.evictedList(),
 	}
 	p := g.latest()
 	s.Epoch, s.Tree = p.Epoch, p.Tree()
 	offline, unfinished := f.obstacles(g)
-	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning || g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
+	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning ||
+		g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
 	for i := range g.item.Spec.Receivers {
 		r := api.ReceiverStatus{Address: g.item.Spec.Receivers[i].Address}
 		if n, b := p.FindReceiver(r.Address); n != nil {
@@ -57,7 +59,8 @@ func (f *Feature) updateStatus(g *group) {
 // tree that was complete last, with the same queue pair and first PSN.
 func (g *group) serves(want *api.GroupReceiver) bool {
 	_, b := g.installed.FindReceiver(want.Address)
-	return b != nil && b.Receiver.QPN == want.QPN && b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
+	return b != nil && b.Receiver.QPN == want.QPN &&
+		b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
 		g.installed.InitialPSN == g.item.Spec.InitialPSN
 }
 
@@ -68,7 +71,8 @@ func (f *Feature) obstacles(g *group) (offline, unfinished []string) {
 		switch {
 		case !f.env.Switches.Connected(sw):
 			offline = append(offline, sw)
-		case f.env.Switches.Of(sw, g.owner()).Lacks() || len(f.env.Switches.Of(sw, g.owner()).Failures(1)) > 0:
+		case f.env.Switches.Of(sw, g.owner()).Lacks() ||
+			len(f.env.Switches.Of(sw, g.owner()).Failures(1)) > 0:
 			unfinished = append(unfinished, sw)
 		}
 	}
@@ -98,7 +102,8 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	case f.shared(g) != "":
 		s.Set(api.Degraded, true, api.ReasonQueuePairShared, f.shared(g), now)
 	case len(refused) > 0:
-		s.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+		s.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))],
+			"; "), now)
 	case len(offline) > 0:
 		s.Set(api.Degraded, true, api.ReasonDisconnected, feature.Names(offline), now)
 	case len(stalled) > 0:

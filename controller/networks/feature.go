@@ -35,7 +35,8 @@ type Feature struct {
 
 // New returns the feature without networks.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](Kind.Record, env.Versions)}
+	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](Kind.Record,
+		env.Versions)}
 }
 
 // Load implements feature.Feature.
@@ -63,13 +64,17 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 	}
 	f.changed = false
 	for _, n := range f.all.All() {
-		sources = append(sources, topology.Source{Name: sourcePrefix + n.Name, Snapshot: n.Decided.described})
+		sources = append(sources, topology.Source{Name: sourcePrefix + n.Name,
+			Snapshot: n.Decided.described})
 	}
 	return sources, true
 }
 
 // Networks returns the networks.
-func (f *Feature) Networks() resource.Resources[api.NetworkSpec, api.Network] { return resources{f} }
+func (f *Feature) Networks() resource.Resources[api.NetworkSpec,
+	api.Network] {
+	return resources{f}
+}
 
 // resources implements resource.Resources.
 type resources struct{ *Feature }
@@ -83,7 +88,9 @@ func (f resources) Get(name string) (api.Network, error) {
 }
 
 // Put implements resource.Resources.
-func (f resources) Put(name string, spec api.NetworkSpec, pre resource.Precondition) (api.Network, bool, error) {
+func (f resources) Put(
+	name string, spec api.NetworkSpec, pre resource.Precondition,
+) (api.Network, bool, error) {
 	n, err := f.all.Check(name, pre)
 	if err == nil && n == nil {
 		err = api.ValidateName(name)
@@ -101,7 +108,8 @@ func (f resources) Put(name string, spec api.NetworkSpec, pre resource.Precondit
 	n = f.all.Put(name, spec, f.env.Wall())
 	n.Decided.described = spec.Snapshot()
 	f.changed = true
-	f.env.Event(api.EventNetworkChanged, name, fmt.Sprintf("%d nodes, %d links described", len(spec.Nodes), len(spec.Links)), nil)
+	f.env.Event(api.EventNetworkChanged, name, fmt.Sprintf("%d nodes, %d links described",
+		len(spec.Nodes), len(spec.Links)), nil)
 	return f.view(n), created, nil
 }
 
@@ -140,6 +148,8 @@ func (f *Feature) view(n *network) api.Network {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	c.Set(api.Degraded, true, "KnownElsewhere", "another source of the topology decides which links there are from "+strings.Join(names, ", "), n.Changed)
+	c.Set(api.Degraded, true, "KnownElsewhere",
+		"another source of the topology decides which links there are from "+strings.Join(names, ", "),
+		n.Changed)
 	return v
 }

@@ -111,12 +111,15 @@ func (f *Feature) Report() {
 		for _, name := range sortedNames(now) {
 			if _, old := was[name]; !old {
 				t := now[name]
-				f.env.Event(api.EventOrphanFound, name, fmt.Sprintf("%d entries on switch %s that no resource explains are kept: %s", t.entries, sw, t.reason()), nil)
+				f.env.Event(api.EventOrphanFound, name,
+					fmt.Sprintf("%d entries on switch %s that no resource explains are kept: %s", t.entries, sw,
+						t.reason()), nil)
 			}
 		}
 		for _, name := range sortedNames(was) {
 			if _, still := now[name]; !still {
-				f.env.Event(api.EventOrphanGone, name, "it has left switch "+sw+", or a resource explains it", nil)
+				f.env.Event(api.EventOrphanGone, name, "it has left switch "+sw+", or a resource explains it",
+					nil)
 			}
 		}
 		f.known[sw] = now
@@ -175,7 +178,8 @@ func (t *thing) reason() string {
 func (f *Feature) view(sw, name string, t *thing) api.Orphan {
 	slices.Sort(t.details)
 	v := api.Orphan{
-		Name: name, Switch: sw, Kind: t.Kind, Index: t.Index, Detail: strings.Join(slices.Compact(t.details), ", "), Entries: t.entries,
+		Name: name, Switch: sw, Kind: t.Kind, Index: t.Index,
+		Detail: strings.Join(slices.Compact(t.details), ", "), Entries: t.entries,
 		Since: t.since, Reason: t.reason(), Connected: f.env.Switches.Connected(sw),
 	}
 	if p := &f.env.Inventory().Orphans; p.Policy == inventory.OrphansRemove {
@@ -246,9 +250,11 @@ func (f *Feature) DeleteOn(sw string) (names []string, err error) {
 }
 
 func (f *Feature) remove(sw, name string, t *thing, why string) {
-	n := f.env.Want.Release(sw, t.owner, Prefix+name, func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
+	n := f.env.Want.Release(sw, t.owner, Prefix+name,
+		func(e entry.Entity) bool { return plan.ObjectOf(e) == t.Object })
 	delete(f.known[sw], name)
-	f.env.Event(api.EventOrphanRemoved, name, fmt.Sprintf("%d entries are removed from switch %s %s", n, sw, why), nil)
+	f.env.Event(api.EventOrphanRemoved, name, fmt.Sprintf("%d entries are removed from switch %s %s",
+		n, sw, why), nil)
 }
 
 // Conditions returns the conditions of a switch with orphans.
@@ -265,6 +271,7 @@ func Conditions(orphans []api.Orphan) (c api.Conditions) {
 			first = o.Since
 		}
 	}
-	c.Set(api.OrphansKept, true, api.ReasonUnexplained, fmt.Sprintf("%d entries that no resource explains: %s", entries, feature.Names(names)), first)
+	c.Set(api.OrphansKept, true, api.ReasonUnexplained,
+		fmt.Sprintf("%d entries that no resource explains: %s", entries, feature.Names(names)), first)
 	return c
 }

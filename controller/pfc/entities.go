@@ -62,20 +62,26 @@ func (w *work) slices() {
 	if m := &w.n.Inventory.MRC; !m.On() {
 		w.add(plan.ICMPErrors(m.ICMP)...) // what the lines S05 to S10 of End.X.PFC send
 	}
-	w.add(entry.DefaultOf(p4.TableSliceField, entry.Do(p4.ActionSetSliceField, entry.Number("mask", settings.MaxSlice()))))
+	w.add(entry.DefaultOf(p4.TableSliceField,
+		entry.Do(p4.ActionSetSliceField, entry.Number("mask", settings.MaxSlice()))))
 	for _, x := range w.s.Slices {
-		w.add(entry.In(p4.TableSlice, entry.Do(p4.ActionSetSlice, entry.Number("class", x.Priority), entry.Number("priority", x.Priority)), entry.Exact("slice", entry.Uint(uint64(x.ID)))))
+		w.add(entry.In(p4.TableSlice, entry.Do(p4.ActionSetSlice, entry.Number("class", x.Priority),
+			entry.Number("priority", x.Priority)), entry.Exact("slice", entry.Uint(uint64(x.ID)))))
 	}
-	w.add(entry.In(p4.TableTrafficClass, entry.Do(p4.ActionSetClass, entry.Number("class", uint8(class)), entry.Number("priority", uint8(class))),
+	w.add(entry.In(p4.TableTrafficClass,
+		entry.Do(p4.ActionSetClass, entry.Number("class", uint8(class)),
+			entry.Number("priority", uint8(class))),
 		entry.Exact("dscp", entry.Uint(uint64(settings.DSCP)))))
 }
 
 var (
 	viaActions = [...]string{
-		p4.ActionVia0, p4.ActionVia1, p4.ActionVia2, p4.ActionVia3, p4.ActionVia4, p4.ActionVia5, p4.ActionVia6, p4.ActionVia7,
+		p4.ActionVia0, p4.ActionVia1, p4.ActionVia2, p4.ActionVia3, p4.ActionVia4, p4.ActionVia5,
+		p4.ActionVia6, p4.ActionVia7,
 	}
 	adjacencyActions = [...]string{
-		"", p4.ActionViaAdjacency1, p4.ActionViaAdjacency2, p4.ActionViaAdjacency3, p4.ActionViaAdjacency4, p4.ActionViaAdjacency5, p4.ActionViaAdjacency6, p4.ActionViaAdjacency7,
+		"", p4.ActionViaAdjacency1, p4.ActionViaAdjacency2, p4.ActionViaAdjacency3,
+		p4.ActionViaAdjacency4, p4.ActionViaAdjacency5, p4.ActionViaAdjacency6, p4.ActionViaAdjacency7,
 	}
 )
 
@@ -99,7 +105,8 @@ func (w *work) lists() {
 		for i, s := range l.SIDs {
 			params = append(params, entry.Address(fmt.Sprintf("s%d", i+1), s))
 		}
-		w.add(entry.In(p4.TableSrPolicy, entry.Do(action, params...), entry.Exact("policy", entry.Uint(uint64(l.ID)))))
+		w.add(entry.In(p4.TableSrPolicy, entry.Do(action, params...),
+			entry.Exact("policy", entry.Uint(uint64(l.ID)))))
 	}
 }
 
@@ -107,23 +114,29 @@ func (w *work) lists() {
 // what is at their other sites.
 func (w *work) services() {
 	for _, x := range w.s.Services {
-		w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, entry.Number("vrf", x.VRF)), entry.LPMHost("dst_addr", x.SID)),
-			entry.In(p4.TableServiceSid, entry.Do(p4.ActionServiceDt6, entry.Number("vrf", x.VRF)), entry.Exact("dst_addr", entry.Addr(x.SID))))
+		w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, entry.Number("vrf", x.VRF)),
+			entry.LPMHost("dst_addr", x.SID)),
+			entry.In(p4.TableServiceSid, entry.Do(p4.ActionServiceDt6, entry.Number("vrf", x.VRF)),
+				entry.Exact("dst_addr", entry.Addr(x.SID))))
 	}
 	for _, r := range w.s.Routes {
 		if request, ok := w.n.Behind(w.sw.Name, w.port(r.Port), r.Prefix); ok {
-			w.add(entry.In(p4.TableIpv6Route, plan.Forward(request), entry.Exact("vrf", entry.Uint(uint64(r.VRF))), entry.LPM("dst_addr", r.Prefix)))
+			w.add(entry.In(p4.TableIpv6Route, plan.Forward(request),
+				entry.Exact("vrf", entry.Uint(uint64(r.VRF))), entry.LPM("dst_addr", r.Prefix)))
 		}
 	}
 	for _, x := range w.s.Steers {
-		w.add(entry.In(p4.TableSrv6Policy, entry.Do(p4.ActionVpnSteer, entry.Number("policy", x.List), entry.Address("sid", x.SID), entry.Number("slice", x.Slice),
-			entry.Number("dscp", x.Priority<<3), entry.Number("class", x.Priority), entry.Number("priority", x.Priority)),
+		w.add(entry.In(p4.TableSrv6Policy, entry.Do(p4.ActionVpnSteer, entry.Number("policy", x.List),
+			entry.Address("sid", x.SID), entry.Number("slice", x.Slice),
+			entry.Number("dscp", x.Priority<<3), entry.Number("class", x.Priority),
+			entry.Number("priority", x.Priority)),
 			entry.Exact("vrf", entry.Uint(uint64(x.VRF))), entry.LPM("dst_addr", x.Prefix)))
 	}
 }
 
 var watchdogActions = map[string]p4.WatchdogAction{
-	inventory.WatchdogRelease: p4.WatchdogActionRelease, inventory.WatchdogDrop: p4.WatchdogActionDrop, inventory.WatchdogReport: p4.WatchdogActionReport,
+	inventory.WatchdogRelease: p4.WatchdogActionRelease, inventory.WatchdogDrop: p4.WatchdogActionDrop,
+	inventory.WatchdogReport: p4.WatchdogActionReport,
 }
 
 // queues emits the upstreams of a queue that fills, and before them the queue's marks.
@@ -131,20 +144,29 @@ func (w *work) queues() {
 	action := watchdogActions[w.n.Inventory.PFC.Watchdog]
 	for _, q := range w.s.Queues {
 		match := []entry.Match{
-			entry.Exact("direction", entry.Uint(uint64(p4.PfcDirectionEgress))), entry.Exact("port", entry.Uint(uint64(w.port(q.Port)))), entry.Exact("priority", entry.Uint(uint64(q.Priority))),
+			entry.Exact("direction", entry.Uint(uint64(p4.PfcDirectionEgress))),
+			entry.Exact("port", entry.Uint(uint64(w.port(q.Port)))),
+			entry.Exact("priority", entry.Uint(uint64(q.Priority))),
 		}
 		for i, u := range q.Upstreams {
-			to := entry.Do(p4.ActionPfcToLink, entry.Number("port", w.port(u.Port)), entry.Number("priority", uint8(class)), entry.With("src_mac", w.mac))
+			to := entry.Do(p4.ActionPfcToLink, entry.Number("port", w.port(u.Port)),
+				entry.Number("priority", uint8(class)), entry.With("src_mac", w.mac))
 			if u.List != 0 {
-				to = entry.Do(p4.ActionPfcToTunnel, entry.Number("policy", u.List), entry.Address("sid", u.SID), entry.Number("slice", u.Slice),
-					entry.Number("dscp", w.n.Inventory.PFC.DSCP), entry.Number("class", uint8(class)), entry.Number("priority", uint8(class)), entry.With("src_mac", w.mac))
+				to = entry.Do(p4.ActionPfcToTunnel, entry.Number("policy", u.List), entry.Address("sid", u.SID),
+					entry.Number("slice", u.Slice),
+					entry.Number("dscp", w.n.Inventory.PFC.DSCP), entry.Number("class", uint8(class)),
+					entry.Number("priority", uint8(class)), entry.With("src_mac", w.mac))
 			}
-			w.add(entry.In(p4.TablePfcUpstream, to, append(slices.Clone(match), entry.Exact("upstream", entry.Uint(uint64(i))))...))
+			w.add(entry.In(p4.TablePfcUpstream, to,
+				append(slices.Clone(match), entry.Exact("upstream", entry.Uint(uint64(i))))...))
 		}
 		w.add(entry.In(p4.TablePfcQueue, entry.Do(p4.ActionSetPfcQueue,
-			entry.Number("buffer", q.Marks.Buffer), entry.Number("xoff", q.Marks.XOFF), entry.Number("xon", q.Marks.XON), entry.Number("quanta", q.Quanta),
-			entry.Number("refresh", bounded(q.Refresh/time.Nanosecond)), entry.Number("upstreams", uint8(len(q.Upstreams))),
-			entry.Number("rate", uint32(min(q.Rate/1000, math.MaxUint32))), entry.Number("watchdog", bounded(q.MaxPause/time.Microsecond)),
+			entry.Number("buffer", q.Marks.Buffer), entry.Number("xoff", q.Marks.XOFF),
+			entry.Number("xon", q.Marks.XON), entry.Number("quanta", q.Quanta),
+			entry.Number("refresh", bounded(q.Refresh/time.Nanosecond)),
+			entry.Number("upstreams", uint8(len(q.Upstreams))),
+			entry.Number("rate", uint32(min(q.Rate/1000, math.MaxUint32))),
+			entry.Number("watchdog", bounded(q.MaxPause/time.Microsecond)),
 			entry.Number("watchdog_action", action)), match...))
 	}
 }
@@ -155,7 +177,9 @@ func bounded(d time.Duration) uint32 { return uint32(min(max(d, 0), math.MaxUint
 // accepts emits who may pause what.
 func (w *work) accepts() {
 	for _, l := range w.s.Links {
-		w.add(entry.In(p4.TablePfcPort, entry.Do(p4.ActionAcceptLinkPfc, entry.Number("classes", l.Classes)), entry.Exact("port", entry.Uint(uint64(w.port(l.Port))))))
+		w.add(entry.In(p4.TablePfcPort,
+			entry.Do(p4.ActionAcceptLinkPfc, entry.Number("classes", l.Classes)),
+			entry.Exact("port", entry.Uint(uint64(w.port(l.Port))))))
 	}
 	type from struct {
 		sid, source netip.Addr
@@ -181,14 +205,18 @@ func (w *work) accepts() {
 	for _, k := range keys {
 		accept := entry.Do(p4.ActionAcceptPfc, entry.Number("classes", classes[k]))
 		if p, ok := ports[k]; ok {
-			accept = entry.Do(p4.ActionAcceptPfcPort, entry.Number("classes", classes[k]), entry.Number("port", w.port(p)))
+			accept = entry.Do(p4.ActionAcceptPfcPort, entry.Number("classes", classes[k]),
+				entry.Number("port", w.port(p)))
 		}
-		w.add(entry.In(p4.TablePfcTunnel, accept, entry.Exact("sid", entry.Addr(k.sid)), entry.Exact("src_addr", entry.Addr(k.source)), entry.Exact("slice", entry.Uint(uint64(k.slice)))))
+		w.add(entry.In(p4.TablePfcTunnel, accept, entry.Exact("sid", entry.Addr(k.sid)),
+			entry.Exact("src_addr", entry.Addr(k.source)),
+			entry.Exact("slice", entry.Uint(uint64(k.slice)))))
 	}
 }
 
 var sidTables = [...]string{
-	p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4, p4.TablePfcSid5, p4.TablePfcSid6, p4.TablePfcSid7,
+	p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4, p4.TablePfcSid5,
+	p4.TablePfcSid6, p4.TablePfcSid7,
 }
 
 // learning emits the SIDs that are looked for in segment lists.
@@ -197,8 +225,10 @@ func (w *work) learning() {
 		return
 	}
 	lifetime := max(1, w.n.Inventory.PFC.Learn.D()/time.Microsecond)
-	w.add(entry.Reports{Digest: p4.DigestPfcPolicyT, Wait: time.Millisecond, List: 64, Again: time.Second})
-	w.add(entry.DefaultOf(p4.TablePfcLearning, entry.Do(p4.ActionSetLearning, entry.Number("lifetime", uint64(lifetime)))))
+	w.add(entry.Reports{Digest: p4.DigestPfcPolicyT, Wait: time.Millisecond, List: 64,
+		Again: time.Second})
+	w.add(entry.DefaultOf(p4.TablePfcLearning,
+		entry.Do(p4.ActionSetLearning, entry.Number("lifetime", uint64(lifetime)))))
 	for _, sid := range w.s.Learn {
 		for _, t := range sidTables {
 			w.add(entry.In(t, entry.Do(p4.ActionUpstreamPfc), entry.Exact("sid", entry.Addr(sid))))
@@ -215,6 +245,8 @@ func (w *work) probes() {
 	if err != nil {
 		return
 	}
-	w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, entry.Number("vrf", uint16(returnVRF))), entry.LPMHost("dst_addr", sid)),
-		entry.In(p4.TableIpv6Route, plan.Forward(plan.Hop{Port: p4.CpuPort}), entry.Exact("vrf", entry.Uint(returnVRF)), entry.LPMHost("dst_addr", w.node.Loopback)))
+	w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, entry.Number("vrf", uint16(returnVRF))),
+		entry.LPMHost("dst_addr", sid)),
+		entry.In(p4.TableIpv6Route, plan.Forward(plan.Hop{Port: p4.CpuPort}),
+			entry.Exact("vrf", entry.Uint(returnVRF)), entry.LPMHost("dst_addr", w.node.Loopback)))
 }

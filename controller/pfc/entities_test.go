@@ -25,10 +25,13 @@ func TestPFCEntities(t *testing.T) {
 		eight[i] = sid
 	}
 	node := &tunnel.Node{
-		Lists:  []tunnel.List{{ID: 5, Source: source, SIDs: []netip.Addr{sid}}, {ID: 6, Source: source, SIDs: eight}},
-		Steers: []tunnel.Steer{{VRF: 3, Prefix: netip.MustParsePrefix("2001:db8:7::/48"), List: 5, SID: sid, Slice: 11, Priority: 4}},
+		Lists: []tunnel.List{{ID: 5, Source: source, SIDs: []netip.Addr{sid}},
+			{ID: 6, Source: source, SIDs: eight}},
+		Steers: []tunnel.Steer{{VRF: 3, Prefix: netip.MustParsePrefix("2001:db8:7::/48"), List: 5,
+			SID: sid, Slice: 11, Priority: 4}},
 		Queues: []tunnel.QueueState{{
-			Queue: tunnel.Queue{Node: "n1", Port: 1, Priority: 4}, Marks: tunnel.Marks{Buffer: 5000, XOFF: 4000, XON: 3000}, Quanta: 1000,
+			Queue: tunnel.Queue{Node: "n1", Port: 1, Priority: 4},
+			Marks: tunnel.Marks{Buffer: 5000, XOFF: 4000, XON: 3000}, Quanta: 1000,
 			Refresh: 12 * time.Microsecond, Rate: 9_000_000, MaxPause: 5 * time.Millisecond,
 			Upstreams: []tunnel.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
 		}},
@@ -40,10 +43,14 @@ func TestPFCEntities(t *testing.T) {
 	dscp := net.Inventory.PFC.DSCP
 	for _, want := range []string{
 		"sr_policy/policy=5 -> via_1(s1=fc00:0:9:1::, source=2001:db8::9)",
-		"srv6_policy/dst_addr=2001:db8:7::/48/vrf=3 -> vpn_steer(class=4, dscp=32, policy=5, priority=4, sid=fc00:0:9:1::, slice=11)",
-		"pfc_queue/direction=0/port=1/priority=4 -> set_pfc_queue(buffer=5000, quanta=1000, rate=9000, refresh=12000, upstreams=2, watchdog=5000, watchdog_action=1, xoff=4000, xon=3000)",
-		fmt.Sprintf("pfc_upstream/direction=0/port=1/priority=4/upstream=0 -> pfc_to_tunnel(class=7, dscp=%d, policy=5, priority=7, sid=fc00:0:9:1::, slice=11, src_mac=2199023255553)", dscp),
-		"pfc_upstream/direction=0/port=1/priority=4/upstream=1 -> pfc_to_link(port=2, priority=7, src_mac=2199023255553)",
+		"srv6_policy/dst_addr=2001:db8:7::/48/vrf=3 -> vpn_steer(class=4, dscp=32, policy=5, " +
+			"priority=4, sid=fc00:0:9:1::, slice=11)",
+		"pfc_queue/direction=0/port=1/priority=4 -> set_pfc_queue(buffer=5000, quanta=1000, rate=9000, " +
+			"refresh=12000, upstreams=2, watchdog=5000, watchdog_action=1, xoff=4000, xon=3000)",
+		fmt.Sprintf("pfc_upstream/direction=0/port=1/priority=4/upstream=0 -> pfc_to_tunnel(class=7, "+
+			"dscp=%d, policy=5, priority=7, sid=fc00:0:9:1::, slice=11, src_mac=2199023255553)", dscp),
+		"pfc_upstream/direction=0/port=1/priority=4/upstream=1 -> pfc_to_link(port=2, priority=7, " +
+			"src_mac=2199023255553)",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("lacks %s\n%s", want, strings.Join(got, "\n"))
@@ -61,7 +68,9 @@ func TestProbeHasItsClass(t *testing.T) {
 	net := sample.Figure1()
 	net.Inventory.PFC.DSCP = 46
 	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
-	_, _, frame, ok := probeFrame(n, tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"), Source: netip.MustParseAddr("2001:db8::1"), SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
+	_, _, frame, ok := probeFrame(n, tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"),
+		Source: netip.MustParseAddr("2001:db8::1"),
+		SIDs:   []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}}, 0)
 	if !ok {
 		t.Fatal("no probe")
 	}

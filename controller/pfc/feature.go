@@ -73,15 +73,19 @@ func New(env *feature.Env) (*Feature, error) {
 	core, err := tunnel.New(config)
 	return &Feature{
 		env: env, core: core, config: config, inventory: env.Inventory(), found: make(plan.Edges),
-		srv6Policies: resource.NewCollection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
-		tenants:      resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record, env.Versions),
-		pfcPolicies:  resource.NewCollection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]](PFCKind.Record, env.Versions),
+		srv6Policies: resource.NewCollection[api.SRv6PolicySpec,
+			decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
+		tenants: resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record,
+			env.Versions),
+		pfcPolicies: resource.NewCollection[api.PFCPolicySpec,
+			decided[api.PFCPolicyStatus]](PFCKind.Record, env.Versions),
 	}, err
 }
 
 // Load implements feature.Feature.
 func (f *Feature) Load(r store.Record) (ok bool, err error) {
-	for _, load := range []func(store.Record) (bool, error){f.srv6Policies.Load, f.tenants.Load, f.pfcPolicies.Load} {
+	for _, load := range []func(store.Record) (bool,
+		error){f.srv6Policies.Load, f.tenants.Load, f.pfcPolicies.Load} {
 		if ok, err = load(r); ok {
 			return ok, err
 		}
@@ -272,7 +276,8 @@ func (f *Feature) Settle() bool {
 		}
 		for _, id := range r.Nodes {
 			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) {
-				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)), nil)
+				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)),
+					nil)
 				again, f.stale = true, true
 			}
 		}
@@ -303,7 +308,8 @@ func (f *Feature) heldBy(nodes []topology.NodeID) bool {
 		if !ok {
 			continue
 		}
-		if f.env.Switches.Connected(sw) && (!f.env.Switches.Of(sw, owner).Clean() || !f.env.Underlay.Linked(sw)) {
+		if f.env.Switches.Connected(sw) && (!f.env.Switches.Of(sw, owner).Clean() ||
+			!f.env.Underlay.Linked(sw)) {
 			return false
 		}
 	}

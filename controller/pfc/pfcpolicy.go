@@ -10,8 +10,10 @@ import (
 
 func tunnelPolicy(name string, s *api.PFCPolicySpec, learned bool) tunnel.PFCPolicy {
 	return tunnel.PFCPolicy{
-		Name: name, SRv6Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario, BestEffort: s.Tunnel == api.PolicyModeBestEffort,
-		Buffer: s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(), Learned: learned,
+		Name: name, SRv6Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario,
+		BestEffort: s.Tunnel == api.PolicyModeBestEffort,
+		Buffer:     s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(),
+		Learned: learned,
 	}
 }
 
@@ -31,7 +33,8 @@ func (f pfcResources) List() []api.PFCPolicy {
 // viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
 // at when somebody asks.
 func (f *Feature) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
-	v := api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec, Status: r.Decided.status}
+	v := api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec,
+		Status: r.Decided.status}
 	v.Status.Conditions = slices.Clone(r.Decided.status.Conditions)
 	v.Status.Nodes, v.Status.Tunnels = f.pfcNodes(r), f.pfcTunnels(r)
 	return v
@@ -43,7 +46,9 @@ func (f pfcResources) Get(name string) (api.PFCPolicy, error) {
 }
 
 // Put implements resource.Resources.
-func (f pfcResources) Put(name string, spec api.PFCPolicySpec, pre resource.Precondition) (api.PFCPolicy, bool, error) {
+func (f pfcResources) Put(
+	name string, spec api.PFCPolicySpec, pre resource.Precondition,
+) (api.PFCPolicy, bool, error) {
 	r, err := f.pfcPolicies.Check(name, pre)
 	if err == nil && r == nil {
 		err = api.ValidateName(name)
@@ -59,7 +64,8 @@ func (f pfcResources) Put(name string, spec api.PFCPolicySpec, pre resource.Prec
 		return api.PFCPolicy{}, false, err
 	}
 	created := r == nil
-	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy && r.Spec.Tenant == spec.Tenant
+	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy &&
+		r.Spec.Tenant == spec.Tenant
 	if err := f.core.PutPFCPolicy(tunnelPolicy(name, &spec, learned)); err != nil {
 		return api.PFCPolicy{}, false, f.refusalFor(pre, "spec.srv6Policy", err)
 	}

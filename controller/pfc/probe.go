@@ -24,7 +24,9 @@ const (
 // probeFrame returns the frame of a probe and the port it leaves by: along the
 // tunnel's segments, the last of which sends it on to the SID that ends it at
 // the switch it came from. ok is false while there is no way.
-func probeFrame(n *plan.Network, p tunnel.Probe, sent time.Duration) (sw string, port uint32, frame []byte, ok bool) {
+func probeFrame(
+	n *plan.Network, p tunnel.Probe, sent time.Duration,
+) (sw string, port uint32, frame []byte, ok bool) {
 	name, known := n.SwitchOf(p.From)
 	if !known || !p.Source.IsValid() {
 		return "", 0, nil, false
@@ -59,12 +61,15 @@ func probeFrame(n *plan.Network, p tunnel.Probe, sent time.Duration) (sw string,
 		return "", 0, nil, false
 	}
 	class := n.Inventory.PFC.DSCP << 2
-	inner := packet.IPv6{TrafficClass: class, PayloadLength: uint16(len(datagram)), NextHeader: packet.NextHeaderUDP, HopLimit: probeHopLimit, Src: p.Source, Dst: p.Source}
+	inner := packet.IPv6{TrafficClass: class, PayloadLength: uint16(len(datagram)),
+		NextHeader: packet.NextHeaderUDP, HopLimit: probeHopLimit, Src: p.Source, Dst: p.Source}
 	outer := packet.IPv6{
-		TrafficClass: class, PayloadLength: uint16(srh.Len() + packet.IPv6Len + len(datagram)), NextHeader: packet.NextHeaderRouting,
-		HopLimit: probeHopLimit, Src: p.Source, Dst: p.SIDs[0],
+		TrafficClass: class, PayloadLength: uint16(srh.Len() + packet.IPv6Len + len(datagram)),
+		NextHeader: packet.NextHeaderRouting,
+		HopLimit:   probeHopLimit, Src: p.Source, Dst: p.SIDs[0],
 	}
-	frame = packet.Ethernet{Dst: next, Src: packet.MAC(s.MAC), EtherType: packet.EtherTypeIPv6}.Append(nil)
+	frame = packet.Ethernet{Dst: next, Src: packet.MAC(s.MAC),
+		EtherType: packet.EtherTypeIPv6}.Append(nil)
 	frame = outer.Append(frame)
 	frame = srh.Append(frame)
 	frame = inner.Append(frame)
@@ -86,14 +91,17 @@ func parseProbe(frame []byte) (p probeBack, ok bool) {
 	}
 	b := frame[n:]
 	ip, n, err := packet.ParseIPv6(b)
-	if err != nil || ip.NextHeader != packet.NextHeaderUDP || ip.Src != ip.Dst || len(b) < n+int(ip.PayloadLength) {
+	if err != nil || ip.NextHeader != packet.NextHeaderUDP || ip.Src != ip.Dst ||
+		len(b) < n+int(ip.PayloadLength) {
 		return p, false
 	}
 	b = b[n : n+int(ip.PayloadLength)]
 	udp, n, err := packet.ParseUDP(b)
-	if err != nil || udp.DstPort != probePort || len(b) != packet.UDPLen+probeLen || packet.CheckUDPChecksum(ip.Src, ip.Dst, b) != nil {
+	if err != nil || udp.DstPort != probePort || len(b) != packet.UDPLen+probeLen ||
+		packet.CheckUDPChecksum(ip.Src, ip.Dst, b) != nil {
 		return p, false
 	}
 	b = b[n:]
-	return probeBack{At: ip.Dst, Cookie: binary.BigEndian.Uint32(b), Seq: binary.BigEndian.Uint32(b[4:]), Sent: time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
+	return probeBack{At: ip.Dst, Cookie: binary.BigEndian.Uint32(b),
+		Seq: binary.BigEndian.Uint32(b[4:]), Sent: time.Duration(binary.BigEndian.Uint64(b[8:]))}, true
 }

@@ -14,7 +14,8 @@ import (
 func (f *Feature) refusalFor(pre resource.Precondition, field string, err error) error {
 	err = f.refusal(field, err)
 	var known *api.Error
-	if pre.Sees != nil && errors.As(err, &known) && len(known.Fields) > 0 && known.Fields[0].Field == "spec.allowCycle" {
+	if pre.Sees != nil && errors.As(err, &known) && len(known.Fields) > 0 &&
+		known.Fields[0].Field == "spec.allowCycle" {
 		known.Message = "it would close a circle of queues that wait for each other and could stop for ever"
 	}
 	return err
@@ -30,9 +31,11 @@ func (f *Feature) refusal(field string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &cycle):
-		text := "it would close a circle of queues that wait for each other and could stop for ever: " + f.cycleText(cycle.Cycle)
+		text := "it would close a circle of queues that wait for each other and could stop for ever: " +
+			f.cycleText(cycle.Cycle)
 		return &api.Error{Code: api.CodeConflict, Message: text, Fields: []api.FieldError{{
-			Field: "spec.allowCycle", Code: api.CodeConflict, Value: "false", Want: "true, to have it all the same",
+			Field: "spec.allowCycle", Code: api.CodeConflict, Value: "false",
+			Want: "true, to have it all the same",
 		}}}
 	}
 	code := api.CodeNotPlannable
@@ -43,7 +46,8 @@ func (f *Feature) refusal(field string, err error) error {
 		code = api.CodeLimit
 	case errors.Is(err, tunnel.ErrInUse):
 		code = api.CodeConflict
-	case errors.Is(err, tunnel.ErrNotCapable), errors.Is(err, tunnel.ErrLoop), errors.Is(err, tunnel.ErrNoSID):
+	case errors.Is(err, tunnel.ErrNotCapable), errors.Is(err, tunnel.ErrLoop),
+		errors.Is(err, tunnel.ErrNoSID):
 		return &api.Error{Code: api.CodeInvalid, Message: field + ": " + err.Error()}
 	}
 	return &api.Error{Code: code, Message: field + ": " + err.Error()}

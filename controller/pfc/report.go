@@ -19,7 +19,8 @@ func (f *Feature) query(q tunnel.Queue) {
 		return
 	}
 	s := f.env.Inventory().Switch(sw)
-	frame := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: p4.PfcDirectionEgress, Port: uint16(s.Port(q.Port, q.Port)), Priority: q.Priority}
+	frame := p4.TargetFrame{Op: p4.TargetOpQuery, Direction: p4.PfcDirectionEgress,
+		Port: uint16(s.Port(q.Port, q.Port)), Priority: q.Priority}
 	f.env.Want.Send(sw, sendTo(p4.PfcPort, frame.Append(nil)))
 }
 
@@ -41,12 +42,15 @@ func (f *Feature) queueReported(sw string, p entry.PacketIn) {
 	if err != nil || node == nil || s == nil || frame.Direction != p4.PfcDirectionEgress {
 		return
 	}
-	q := tunnel.Queue{Node: node.ID, Port: advertised(s.Ports, uint32(frame.Port)), Priority: frame.Priority}
+	q := tunnel.Queue{Node: node.ID, Port: advertised(s.Ports, uint32(frame.Port)),
+		Priority: frame.Priority}
 	f.core.Report(q, tunnel.Report{
 		Paused: r.Paused > 0, PausedFor: r.PausedFor, Held: r.Octets, MaxHeld: r.Peak,
-		XOFFReceived: r.XOFFsReceived, XONReceived: r.XONsReceived, XOFFSent: r.XOFFsSent, XONSent: r.XONsSent,
+		XOFFReceived: r.XOFFsReceived, XONReceived: r.XONsReceived, XOFFSent: r.XOFFsSent,
+		XONSent: r.XONsSent,
 		Dropped: r.Overflows, Storms: r.Storms, Storm: r.Storm,
-		XOFFSentAge: r.XOFFSent, XONSentAge: r.XONSent, XOFFReceivedAge: r.XOFFReceived, XONReceivedAge: r.XONReceived,
+		XOFFSentAge: r.XOFFSent, XONSentAge: r.XONSent, XOFFReceivedAge: r.XOFFReceived,
+		XONReceivedAge: r.XONReceived,
 	})
 }
 

@@ -30,5 +30,6 @@ func (f *Feature) Samples() []Sample {
 			found[name] = Sample{name, f.core.Quality(x)}
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b Sample) int { return natural.Compare(a.Tunnel, b.Tunnel) })
+	return slices.SortedFunc(maps.Values(found),
+		func(a, b Sample) int { return natural.Compare(a.Tunnel, b.Tunnel) })
 }

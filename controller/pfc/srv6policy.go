@@ -39,7 +39,8 @@ func (f *Feature) pfcEnv(name string, pre resource.Precondition) api.PFCEnv {
 		},
 		OtherSite: func(sw string, port uint32) (string, bool) {
 			return f.otherTenant(name, pre, func(s *api.TenantSpec) bool {
-				return slices.ContainsFunc(s.Sites, func(x api.TenantSite) bool { return x.Switch == sw && x.Port == port })
+				return slices.ContainsFunc(s.Sites,
+					func(x api.TenantSite) bool { return x.Switch == sw && x.Port == port })
 			})
 		},
 		OtherPFC: func(policy, tenant string) (string, bool) {
@@ -53,7 +54,9 @@ func (f *Feature) pfcEnv(name string, pre resource.Precondition) api.PFCEnv {
 	}
 }
 
-func (f *Feature) otherTenant(name string, pre resource.Precondition, is func(*api.TenantSpec) bool) (string, bool) {
+func (f *Feature) otherTenant(
+	name string, pre resource.Precondition, is func(*api.TenantSpec) bool,
+) (string, bool) {
 	for _, t := range f.tenants.All() {
 		if t.Name != name && is(&t.Spec) {
 			return pre.Visible(t.Name), true
@@ -129,7 +132,8 @@ func (f srv6Resources) List() []api.SRv6Policy {
 }
 
 func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
-	v := api.SRv6Policy{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec.Complete(), Status: p.Decided.status}
+	v := api.SRv6Policy{Name: p.Name, Version: p.Version, Created: p.Created, Spec: p.Spec.Complete(),
+		Status: p.Decided.status}
 	v.Status.Conditions = slices.Clone(p.Decided.status.Conditions)
 	return v
 }
@@ -140,7 +144,9 @@ func (f srv6Resources) Get(name string) (api.SRv6Policy, error) {
 }
 
 // Put implements resource.Resources.
-func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Precondition) (api.SRv6Policy, bool, error) {
+func (f srv6Resources) Put(
+	name string, spec api.SRv6PolicySpec, pre resource.Precondition,
+) (api.SRv6Policy, bool, error) {
 	p, err := f.srv6Policies.Check(name, pre)
 	if err == nil && p == nil {
 		err = api.ValidateName(name)
@@ -156,7 +162,10 @@ func (f srv6Resources) Put(name string, spec api.SRv6PolicySpec, pre resource.Pr
 		return api.SRv6Policy{}, false, err
 	}
 	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
-		return api.SRv6Policy{}, false, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, name, p.Spec.Headend, p.Spec.Endpoint)}
+		return api.SRv6Policy{}, false,
+			&api.Error{Code: api.CodeConflict,
+				Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, name,
+					p.Spec.Headend, p.Spec.Endpoint)}
 	}
 	request, err := f.tunnelSRv6Policy(name, &spec)
 	if err == nil {
@@ -190,7 +199,8 @@ func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
 }
 
 func inUse(kind resource.Kind, name string, used []string) error {
-	return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind.Name, name, feature.Names(used))}
+	return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s %s is in use by %s", kind.Name,
+		name, feature.Names(used))}
 }
 
 // policyUsers returns what refers to an SRv6 policy.

@@ -47,7 +47,9 @@ func (f *Feature) Report() {
 
 // install sets Programmed, and Degraded for what switches report, which comes after
 // any reason given.
-func (f *Feature) install(cs *api.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string) {
+func (f *Feature) install(
+	cs *api.Conditions, nodes []topology.NodeID, settled bool, wait, reason, message string,
+) {
 	now := f.env.Wall()
 	var offline, refused []string
 	pending := false
@@ -76,7 +78,8 @@ func (f *Feature) install(cs *api.Conditions, nodes []topology.NodeID, settled b
 	case reason != "":
 		cs.Set(api.Degraded, true, reason, message, now)
 	case len(refused) > 0:
-		cs.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))], "; "), now)
+		cs.Set(api.Degraded, true, api.ReasonDeviceError, strings.Join(refused[:min(3, len(refused))],
+			"; "), now)
 	case len(offline) > 0:
 		cs.Set(api.Degraded, true, api.ReasonDisconnected, feature.Names(offline), now)
 	default:
@@ -103,7 +106,8 @@ func (f *Feature) accept(cs *api.Conditions, err error) (reason, message string)
 }
 
 func (f *Feature) srv6Status(p *srv6Policy) api.SRv6PolicyStatus {
-	s := api.SRv6PolicyStatus{Conditions: slices.Clone(p.Decided.status.Conditions), ObservedVersion: p.Version, UsedBy: f.policyUsers(p.Name)}
+	s := api.SRv6PolicyStatus{Conditions: slices.Clone(p.Decided.status.Conditions),
+		ObservedVersion: p.Version, UsedBy: f.policyUsers(p.Name)}
 	present, ok := f.core.Present(p.Name)
 	err := present.Err
 	if !ok {
@@ -131,20 +135,24 @@ var errWaiting = fmt.Errorf("its switches: %w", tunnel.ErrNoNode)
 func (f *Feature) segments(list []tunnel.Segment) []api.SegmentStatus {
 	out := make([]api.SegmentStatus, 0, len(list))
 	for _, x := range list {
-		out = append(out, api.SegmentStatus{Node: f.switchName(x.Node), SID: x.SID, Behavior: f.config.Behaviors.Name(x.Behavior)})
+		out = append(out, api.SegmentStatus{Node: f.switchName(x.Node), SID: x.SID,
+			Behavior: f.config.Behaviors.Name(x.Behavior)})
 	}
 	return out
 }
 
 func (f *Feature) tenantStatus(t *tenant) api.TenantStatus {
-	s := api.TenantStatus{Conditions: slices.Clone(t.Decided.status.Conditions), ObservedVersion: t.Version, VRF: t.Decided.VRF, UsedBy: f.tenantUsers(t.Name)}
+	s := api.TenantStatus{Conditions: slices.Clone(t.Decided.status.Conditions),
+		ObservedVersion: t.Version, VRF: t.Decided.VRF, UsedBy: f.tenantUsers(t.Name)}
 	var nodes []topology.NodeID
 	for i := range t.Spec.Sites {
 		x := &t.Spec.Sites[i]
-		site := api.SiteStatus{Switch: x.Switch, Port: x.Port, Prefixes: append([]netip.Prefix{}, f.sitePrefixes(x)...)}
+		site := api.SiteStatus{Switch: x.Switch, Port: x.Port,
+			Prefixes: append([]netip.Prefix{}, f.sitePrefixes(x)...)}
 		if n := f.env.Net.Node(x.Switch); n != nil {
 			nodes = append(nodes, n.ID)
-			site.SID, _ = f.env.Net.ServiceSID(n, t.Decided.VRF) // invalid when there can be none, which err says
+			// invalid when there can be none, which err says
+			site.SID, _ = f.env.Net.ServiceSID(n, t.Decided.VRF)
 		}
 		s.Sites = append(s.Sites, site)
 	}
@@ -161,7 +169,8 @@ func (f *Feature) tenantStatus(t *tenant) api.TenantStatus {
 // viewPFCPolicy.
 func (f *Feature) pfcStatus(r *pfcPolicy) api.PFCPolicyStatus {
 	core := f.core
-	s := api.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions), ObservedVersion: r.Version}
+	s := api.PFCPolicyStatus{Conditions: slices.Clone(r.Decided.status.Conditions),
+		ObservedVersion: r.Version}
 	present, _ := core.Present(r.Spec.SRv6Policy)
 	err := core.PFCPolicyError(r.Name)
 	if !r.Decided.put {
@@ -183,7 +192,8 @@ func (f *Feature) pfcStatus(r *pfcPolicy) api.PFCPolicyStatus {
 	if reason == "" && d != nil {
 		reason, message = f.pfcTrouble(d)
 	}
-	f.install(&s.Conditions, core.Holders(r.Spec.SRv6Policy), present.Settled && d != nil, wait, reason, message)
+	f.install(&s.Conditions, core.Holders(r.Spec.SRv6Policy), present.Settled && d != nil, wait,
+		reason, message)
 	return s
 }
 
@@ -192,7 +202,8 @@ func (f *Feature) pfcTrouble(d *tunnel.Deployment) (reason, message string) {
 	core := f.core
 	for i := range d.Tunnels {
 		if t := &d.Tunnels[i]; core.Quality(t).Down {
-			return api.ReasonTunnelDown, fmt.Sprintf("probes from %s to %s are lost", f.switchName(t.From), f.switchName(t.To))
+			return api.ReasonTunnelDown, fmt.Sprintf("probes from %s to %s are lost", f.switchName(t.From),
+				f.switchName(t.To))
 		}
 	}
 	for i := range d.Stages {
@@ -205,7 +216,8 @@ func (f *Feature) pfcTrouble(d *tunnel.Deployment) (reason, message string) {
 	for i := range d.Stages {
 		for _, q := range d.Stages[i].Queues {
 			if s, ok := core.QueueState(q); ok && s.Marks.XOFF > 0 && !s.Marks.Fits() {
-				return api.ReasonHeadroom, fmt.Sprintf("%s has %d octets, and needs %d for what arrives after XOFF at %d", f.queueName(q), s.Marks.Buffer, s.Marks.Headroom, s.Marks.XOFF)
+				return api.ReasonHeadroom, fmt.Sprintf("%s has %d octets, and needs %d for what arrives "+
+					"after XOFF at %d", f.queueName(q), s.Marks.Buffer, s.Marks.Headroom, s.Marks.XOFF)
 			}
 		}
 	}
@@ -257,8 +269,10 @@ func (f *Feature) queueStatus(q tunnel.Queue) *api.PFCQueue {
 		return f.env.Start.Add(at - age).UTC()
 	}
 	s := &api.PFCQueue{
-		Paused: r.Paused, Held: r.Held, MaxHeld: r.MaxHeld, PausesReceived: r.XOFFReceived, XOFFSent: r.XOFFSent, XONSent: r.XONSent,
-		Dropped: r.Dropped, Storms: r.Storms, LastXOFF: ago(r.XOFFSentAge), LastXON: ago(r.XONSentAge), At: ago(0),
+		Paused: r.Paused, Held: r.Held, MaxHeld: r.MaxHeld, PausesReceived: r.XOFFReceived,
+		XOFFSent: r.XOFFSent, XONSent: r.XONSent,
+		Dropped: r.Dropped, Storms: r.Storms, LastXOFF: ago(r.XOFFSentAge), LastXON: ago(r.XONSentAge),
+		At: ago(0),
 	}
 	if r.Paused {
 		s.PausedFor = api.Duration(r.PausedFor)
@@ -277,8 +291,10 @@ func (f *Feature) pfcTunnels(r *pfcPolicy) []api.PFCTunnel {
 		x := &d.Tunnels[i]
 		q := f.core.Quality(x)
 		v := api.PFCTunnel{
-			ID: f.core.ListNumber(x), From: f.switchName(x.From), To: f.switchName(x.To), Segments: f.segments(x.Segments), Slice: t.Spec.Slice,
-			Mode: r.Spec.Tunnel, State: api.TunnelUnknown, RTT: api.Duration(q.RTT), MinRTT: api.Duration(q.Least), MaxRTT: api.Duration(q.Most),
+			ID: f.core.ListNumber(x), From: f.switchName(x.From), To: f.switchName(x.To),
+			Segments: f.segments(x.Segments), Slice: t.Spec.Slice,
+			Mode: r.Spec.Tunnel, State: api.TunnelUnknown, RTT: api.Duration(q.RTT),
+			MinRTT: api.Duration(q.Least), MaxRTT: api.Duration(q.Most),
 			Sent: q.Sent, Lost: q.Lost,
 		}
 		switch {

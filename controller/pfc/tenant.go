@@ -14,7 +14,8 @@ import (
 // tenantOf returns a tenant with nodes for switches, its SIDs, and the prefixes
 // of its sites.
 func (f *Feature) tunnelTenant(name string, s *api.TenantSpec, vrf uint16) (tunnel.Tenant, error) {
-	t := tunnel.Tenant{Name: name, VRF: vrf, Slice: s.Slice, Priority: s.Priority, Rate: s.Rate, Policies: slices.Clone(s.Policies)}
+	t := tunnel.Tenant{Name: name, VRF: vrf, Slice: s.Slice, Priority: s.Priority, Rate: s.Rate,
+		Policies: slices.Clone(s.Policies)}
 	for _, x := range s.Sites {
 		n, err := f.nodeOf(x.Switch)
 		if err != nil {
@@ -60,12 +61,16 @@ func (f *Feature) freeVRF(sites []api.TenantSite) (uint16, error) {
 		}
 	}
 	return 0, api.Refuse([]api.FieldError{{
-		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d tenants", plan.MaxVRF), Limit: api.Limit(plan.MaxVRF),
+		Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d tenants",
+			plan.MaxVRF), Limit: api.Limit(plan.MaxVRF),
 	}})
 }
 
 // Tenants returns the tenants.
-func (f *Feature) Tenants() resource.Resources[api.TenantSpec, api.Tenant] { return tenantResources{f} }
+func (f *Feature) Tenants() resource.Resources[api.TenantSpec,
+	api.Tenant] {
+	return tenantResources{f}
+}
 
 // tenantResources implements resource.Resources.
 type tenantResources struct{ *Feature }
@@ -76,7 +81,8 @@ func (f tenantResources) List() []api.Tenant {
 }
 
 func viewTenant(t *tenant) api.Tenant {
-	v := api.Tenant{Name: t.Name, Version: t.Version, Created: t.Created, Spec: t.Spec.Complete(), Status: t.Decided.status}
+	v := api.Tenant{Name: t.Name, Version: t.Version, Created: t.Created, Spec: t.Spec.Complete(),
+		Status: t.Decided.status}
 	v.Status.Conditions = slices.Clone(t.Decided.status.Conditions)
 	return v
 }
@@ -87,7 +93,9 @@ func (f tenantResources) Get(name string) (api.Tenant, error) {
 }
 
 // Put implements resource.Resources.
-func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Precondition) (api.Tenant, bool, error) {
+func (f tenantResources) Put(
+	name string, spec api.TenantSpec, pre resource.Precondition,
+) (api.Tenant, bool, error) {
 	t, err := f.tenants.Check(name, pre)
 	if err == nil && t == nil {
 		err = api.ValidateName(name)
@@ -108,7 +116,8 @@ func (f tenantResources) Put(name string, spec api.TenantSpec, pre resource.Prec
 		vrf = t.Decided.VRF
 		for _, r := range f.pfcPolicies.All() {
 			if r.Spec.Tenant == name && !slices.Contains(spec.Policies, r.Spec.SRv6Policy) {
-				return api.Tenant{}, false, inUse(SRv6Kind.Record, r.Spec.SRv6Policy, []string{PFCKind.Prefix + r.Name})
+				return api.Tenant{}, false, inUse(SRv6Kind.Record, r.Spec.SRv6Policy,
+					[]string{PFCKind.Prefix + r.Name})
 			}
 		}
 	} else if vrf, err = f.freeVRF(spec.Sites); err != nil {

@@ -133,9 +133,11 @@ func (f *Feature) Moved() bool {
 	return moved
 }
 
-// View returns the links that are out and the rates that switches report, as they are now. names are
-// those of the nodes that are switches.
-func (f *Feature) View(s *topology.Snapshot, inv *inventory.Inventory, names map[topology.NodeID]string) topology.View {
+// View returns the links that are out and the rates that switches report, as they are now. names
+// are those of the nodes that are switches.
+func (f *Feature) View(
+	s *topology.Snapshot, inv *inventory.Inventory, names map[topology.NodeID]string,
+) topology.View {
 	switches := make(map[string]*inventory.Switch)
 	for i := range inv.Switches {
 		sw := &inv.Switches[i]

@@ -73,7 +73,8 @@ func ParseName(name string) (sw string, port uint32, err error) {
 	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || sw == "" || n == 0 || n > p4.MaxLinkPort || strconv.FormatUint(n, 10) != number {
 		return "", 0, api.Refuse([]api.FieldError{{
-			Field: "name", Code: api.CodeInvalid, Value: strconv.Quote(name), Want: fmt.Sprintf("the name of a switch, a slash and a port from 1 to %d", p4.MaxLinkPort),
+			Field: "name", Code: api.CodeInvalid, Value: strconv.Quote(name),
+			Want: fmt.Sprintf("the name of a switch, a slash and a port from 1 to %d", p4.MaxLinkPort),
 		}})
 	}
 	return sw, uint32(n), nil
@@ -143,7 +144,8 @@ func (f *Feature) settle(i *intent) {
 	}
 	if f.env.Now < i.earliest {
 		f.wake(i)
-		f.report(i, false, api.ReasonInstalling, "written again at "+f.env.Start.Add(i.earliest).UTC().Format(time.RFC3339))
+		f.report(i, false, api.ReasonInstalling,
+			"written again at "+f.env.Start.Add(i.earliest).UTC().Format(time.RFC3339))
 		return
 	}
 	f.write(i, s.byPort[i.port].Name, want.Only(lacks))
@@ -264,7 +266,8 @@ func (f *Feature) report(i *intent, programmed bool, reason, message string) {
 	switch {
 	case reason == api.ReasonInstalling && i.drift != nil && i.drift.Time.Equal(now):
 		i.conditions.Set(api.Degraded, true, api.ReasonDrifted, i.drift.Message, now)
-	case reason == api.ReasonDisconnected, reason == api.ReasonDeviceError, reason == api.ReasonNoSuchPort:
+	case reason == api.ReasonDisconnected, reason == api.ReasonDeviceError,
+		reason == api.ReasonNoSuchPort:
 		i.conditions.Set(api.Degraded, true, reason, message, now)
 	case programmed:
 		i.conditions.Set(api.Degraded, false, api.ReasonInstalled, "", now)

@@ -23,13 +23,15 @@ func (s *switchState) rates() map[uint32]uint64 {
 	return out
 }
 
-// learned returns the ports of link identifiers that the switch reports (the ifindex is the identifier)
-// and the configuration does not list.
-func (s *switchState) learned(sw *inventory.Switch) map[uint32]uint32 { return Learned(s.Ports, sw) }
+// learned returns the ports of link identifiers that the switch reports (the ifindex is the
+// identifier) and the configuration does not list.
+func (s *switchState) learned(sw *inventory.Switch) map[uint32]uint32 {
+	return Learned(s.Ports, sw)
+}
 
 // Learned returns the ports, by link identifier, that a switch reports and the configuration does
-// not list: the identifier of a link is the ifindex of its interface, whose P4Runtime port is another
-// number.
+// not list: the identifier of a link is the ifindex of its interface, whose P4Runtime port is
+// another number.
 func Learned(s southbound.Ports, sw *inventory.Switch) map[uint32]uint32 {
 	out := make(map[uint32]uint32)
 	for i := range s.Interfaces {
@@ -44,15 +46,16 @@ func Learned(s southbound.Ports, sw *inventory.Switch) map[uint32]uint32 {
 	return out
 }
 
-// Complete returns the inventory with the ports that switches report. Without any it is the inventory
-// itself, and as long as they report the same it is the same one.
+// Complete returns the inventory with the ports that switches report. Without any it is the
+// inventory itself, and as long as they report the same it is the same one.
 func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	out := f.complete(inv)
 	if out == inv {
 		f.completed, f.of = nil, nil
 		return inv
 	}
-	if f.of != inv || !slices.EqualFunc(f.completed.Switches, out.Switches, func(a, b inventory.Switch) bool { return maps.Equal(a.Ports, b.Ports) }) {
+	if f.of != inv || !slices.EqualFunc(f.completed.Switches, out.Switches,
+		func(a, b inventory.Switch) bool { return maps.Equal(a.Ports, b.Ports) }) {
 		f.completed, f.of = out, inv
 	}
 	return f.completed
@@ -83,7 +86,9 @@ func (f *Feature) complete(inv *inventory.Inventory) *inventory.Inventory {
 
 // Differs returns what a switch says otherwise than the configuration or BGP-LS, in a fixed order.
 // configured is the inventory as it is written, links those that begin at the switch.
-func (f *Feature) Differs(configured *inventory.Switch, links []*topology.Link) (out []api.PortMismatch) {
+func (f *Feature) Differs(
+	configured *inventory.Switch, links []*topology.Link,
+) (out []api.PortMismatch) {
 	s := f.switches[configured.Name]
 	if s == nil || len(s.Interfaces) == 0 {
 		return nil
@@ -112,16 +117,19 @@ func (f *Feature) Differs(configured *inventory.Switch, links []*topology.Link) 
 		want := configured.Ports[id]
 		for i := range s.Interfaces {
 			if x := &s.Interfaces[i]; x.Ifindex == id && x.Port != 0 && x.Port != want {
-				out = append(out, api.PortMismatch{Field: fmt.Sprintf("%s.ports.%d", at, id), Want: fmt.Sprint(want), Got: fmt.Sprintf("%d at %s", x.Port, x.Name)})
+				out = append(out, api.PortMismatch{Field: fmt.Sprintf("%s.ports.%d", at, id),
+					Want: fmt.Sprint(want), Got: fmt.Sprintf("%d at %s", x.Port, x.Name)})
 			}
 		}
 		if s.byPort[want] == nil {
-			out = append(out, api.PortMismatch{Field: fmt.Sprintf("%s.ports.%d", at, id), Want: fmt.Sprint(want), Got: "no such port"})
+			out = append(out, api.PortMismatch{Field: fmt.Sprintf("%s.ports.%d", at, id),
+				Want: fmt.Sprint(want), Got: "no such port"})
 		}
 	}
 	for _, p := range slices.Sorted(slices.Values(configured.HostPorts)) {
 		if s.byPort[p] == nil {
-			out = append(out, api.PortMismatch{Field: at + ".hostPorts", Want: fmt.Sprint(p), Got: "no such port"})
+			out = append(out, api.PortMismatch{Field: at + ".hostPorts", Want: fmt.Sprint(p),
+				Got: "no such port"})
 		}
 	}
 	for _, l := range links {
@@ -133,9 +141,12 @@ func (f *Feature) Differs(configured *inventory.Switch, links []*topology.Link) 
 		switch {
 		case p == 0:
 		case x == nil:
-			out = append(out, api.PortMismatch{Field: fmt.Sprintf("port of link %s", l.ID), Want: fmt.Sprint(p), Got: "no such port"})
+			out = append(out, api.PortMismatch{Field: fmt.Sprintf("port of link %s", l.ID),
+				Want: fmt.Sprint(p), Got: "no such port"})
 		case l.MaxBandwidth != 0 && x.Speed != 0 && l.MaxBandwidth != x.Speed:
-			out = append(out, api.PortMismatch{Field: fmt.Sprintf("rate of link %s", l.ID), Want: fmt.Sprintf("%d bit/s", l.MaxBandwidth), Got: fmt.Sprintf("%d bit/s at %s", x.Speed, x.Name)})
+			out = append(out, api.PortMismatch{Field: fmt.Sprintf("rate of link %s", l.ID),
+				Want: fmt.Sprintf("%d bit/s", l.MaxBandwidth), Got: fmt.Sprintf("%d bit/s at %s", x.Speed,
+					x.Name)})
 		}
 	}
 	return out

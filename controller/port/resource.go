@@ -38,7 +38,8 @@ func (f ports) List() []api.Port {
 		out = append(out, f.view(n, links))
 	}
 	slices.SortFunc(out, func(a, b api.Port) int {
-		return cmp.Or(natural.Compare(a.Status.Switch, b.Status.Switch), cmp.Compare(a.Status.Port, b.Status.Port))
+		return cmp.Or(natural.Compare(a.Status.Switch, b.Status.Switch),
+			cmp.Compare(a.Status.Port, b.Status.Port))
 	})
 	return out
 }
@@ -50,7 +51,8 @@ func (f ports) Get(n string) (api.Port, error) {
 		return api.Port{}, err
 	}
 	if s := f.switches[sw]; f.resources.Get(n) == nil && (s == nil || s.byPort[port] == nil) {
-		return api.Port{}, resource.NotFound(fmt.Sprintf("port %d of switch %s: the switch reports none, and it has no spec", port, sw))
+		return api.Port{}, resource.NotFound(fmt.Sprintf("port %d of switch %s: the switch reports "+
+			"none, and it has no spec", port, sw))
 	}
 	return f.view(n, f.links(sw)), nil
 }
@@ -61,7 +63,8 @@ func (f ports) exists(n string) (sw string, port uint32, err error) {
 		return "", 0, err
 	}
 	if !f.env.Switches.Exists(sw) {
-		return "", 0, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("there is no switch %q that the controller programs", sw)}
+		return "", 0, &api.Error{Code: api.CodeNotFound,
+			Message: fmt.Sprintf("there is no switch %q that the controller programs", sw)}
 	}
 	return sw, port, nil
 }
@@ -154,8 +157,10 @@ func (f *Feature) view(n string, links map[end]topology.LinkID) api.Port {
 		v.Status.Oper = map[bool]string{true: "up", false: "down"}[up]
 	}
 	if x := s.byPort[port]; x != nil {
-		v.Status.Interface, v.Status.Ifindex, v.Status.MAC, v.Status.Speed = x.Name, x.Ifindex, x.MAC, x.Speed
-		v.Status.Config = api.PortSpec{Enabled: x.Config.Enabled, Speed: x.Config.Speed, MTU: x.Config.MTU, Description: x.Config.Description}
+		v.Status.Interface, v.Status.Ifindex, v.Status.MAC, v.Status.Speed = x.Name, x.Ifindex, x.MAC,
+			x.Speed
+		v.Status.Config = api.PortSpec{Enabled: x.Config.Enabled, Speed: x.Config.Speed,
+			MTU: x.Config.MTU, Description: x.Config.Description}
 	}
 	if fail := s.failed[port]; fail != nil {
 		v.Status.Damping = &api.PortDamping{Out: fail.out, Failures: fail.Failures(), Flaps: fail.flaps}

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// maxFailed bounds the ports of a switch whose failures are remembered beyond those that it reports.
+// maxFailed bounds the ports of a switch whose failures are remembered beyond those that it
+// reports.
 const maxFailed = 4096
 
 // switchState is what is known of a switch.
@@ -31,7 +32,9 @@ type failure struct {
 }
 
 // set replaces what is known of a switch's ports. It returns the ports that went out.
-func (s *switchState) set(x southbound.Ports, now time.Duration, cfg *inventory.Ports) (went []uint32) {
+func (s *switchState) set(
+	x southbound.Ports, now time.Duration, cfg *inventory.Ports,
+) (went []uint32) {
 	s.Ports = x
 	s.byPort = make(map[uint32]*gnmi.Interface, len(x.Interfaces))
 	for i := range x.Interfaces {

@@ -23,7 +23,8 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	}
 	of := api.ProjectOf(name, f.known)
 	if of == "" && pre.Sees != nil {
-		return &api.Error{Code: api.CodeForbidden, Message: fmt.Sprintf("no project has the name %s: an administrator makes one", name)}
+		return &api.Error{Code: api.CodeForbidden,
+			Message: fmt.Sprintf("no project has the name %s: an administrator makes one", name)}
 	}
 	names := api.Names(spec)
 	var found []api.FieldError
@@ -42,7 +43,8 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 			break // of a list of many hosts
 		}
 		if want := f.foreign(of, &names[i], pre); want != "" {
-			found = append(found, api.FieldError{Field: names[i].Field, Code: api.CodeForbidden, Value: names[i].Value(), Want: want})
+			found = append(found, api.FieldError{Field: names[i].Field, Code: api.CodeForbidden,
+				Value: names[i].Value(), Want: want})
 		}
 	}
 	if err := api.Refuse(found); err != nil || of == "" {
@@ -122,14 +124,16 @@ func (f *Feature) exclusive(n *api.Named) string {
 func (f *Feature) reaches(of, policy string) bool {
 	ends, ok := f.ends[policy]
 	for _, end := range ends {
-		ok = ok && slices.ContainsFunc(f.all.Get(of).Spec.Ports, func(p api.ProjectPort) bool { return p.Switch == end })
+		ok = ok && slices.ContainsFunc(f.all.Get(of).Spec.Ports,
+			func(p api.ProjectPort) bool { return p.Switch == end })
 	}
 	return ok
 }
 
 // at reports whether a host hangs off a port.
 func at(h *inventory.Host, sw string, port uint64) bool {
-	return slices.ContainsFunc(portsOf(h), func(p api.SwitchPort) bool { return p.Switch == sw && uint64(p.Port) == port })
+	return slices.ContainsFunc(portsOf(h),
+		func(p api.SwitchPort) bool { return p.Switch == sw && uint64(p.Port) == port })
 }
 
 // quota returns why a project may not have a resource as a spec has it. A change that takes no more
@@ -165,7 +169,8 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 		if total := q.used + q.more - q.less; q.limit != nil && q.more > q.less && total > *q.limit {
 			return api.Refuse([]api.FieldError{{
 				Field: q.field, Code: api.CodeLimit, Value: fmt.Sprintf("%d more", q.more-q.less),
-				Want: fmt.Sprintf("at most %d %s of project %s, which has %d", *q.limit, q.what, of, q.used), Limit: api.Limit(*q.limit),
+				Want:  fmt.Sprintf("at most %d %s of project %s, which has %d", *q.limit, q.what, of, q.used),
+				Limit: api.Limit(*q.limit),
 			}})
 		}
 	}
@@ -177,7 +182,8 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 	if one.Bandwidth == 0 || one.Bandwidth > had.Bandwidth && total > p.Bandwidth {
 		return api.Refuse([]api.FieldError{{
 			Field: "spec.rate", Code: api.CodeLimit, Value: fmt.Sprint(one.Bandwidth),
-			Want: fmt.Sprintf("from 1 to what is left of the %d bit/s of project %s, of which its other tenants have %d", p.Bandwidth, of, now.Bandwidth-had.Bandwidth), Limit: &limit,
+			Want: fmt.Sprintf("from 1 to what is left of the %d bit/s of project %s, of which its other "+
+				"tenants have %d", p.Bandwidth, of, now.Bandwidth-had.Bandwidth), Limit: &limit,
 		}})
 	}
 	return nil
@@ -188,22 +194,26 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 func (f *Feature) fits(name string, spec *api.ProjectSpec) error {
 	if f.all.Get(name) == nil && f.all.Len() >= MaxProjects {
 		return api.Refuse([]api.FieldError{{
-			Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d projects", MaxProjects), Limit: api.Limit(MaxProjects),
+			Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d projects",
+				MaxProjects), Limit: api.Limit(MaxProjects),
 		}})
 	}
 	var found []api.FieldError
 	conflict := func(field, value, want string) {
-		found = append(found, api.FieldError{Field: field, Code: api.CodeConflict, Value: value, Want: want})
+		found = append(found, api.FieldError{Field: field, Code: api.CodeConflict, Value: value,
+			Want: want})
 	}
 	for _, o := range f.all.All() {
 		if o.Name == name {
 			continue
 		}
 		if f.all.Get(name) == nil && (api.Covers(o.Name, name) || api.Covers(name, o.Name)) {
-			conflict("name", name, fmt.Sprintf("a name that is not within that of another project, as project %s", o.Name))
+			conflict("name", name, fmt.Sprintf("a name that is not within that of another project, as "+
+				"project %s", o.Name))
 		}
 		for _, c := range f.common(spec, &o.Spec) {
-			conflict(c[0], c[1], fmt.Sprintf("what no other project has for itself; project %s has it: want shared in both", o.Name))
+			conflict(c[0], c[1], fmt.Sprintf("what no other project has for itself; project %s has it: "+
+				"want shared in both", o.Name))
 		}
 	}
 	if len(found) > 0 {
@@ -243,12 +253,14 @@ func (f *Feature) common(a, b *api.ProjectSpec) (out [][2]string) {
 	}
 	for i, x := range a.Proxies {
 		for _, y := range b.Proxies {
-			add(x.Prefix.Overlaps(y.Prefix), x.Shared && y.Shared, fmt.Sprintf("spec.proxies[%d].prefix", i), x.Prefix)
+			add(x.Prefix.Overlaps(y.Prefix), x.Shared && y.Shared, fmt.Sprintf("spec.proxies[%d].prefix", i),
+				x.Prefix)
 		}
 	}
 	for i, x := range a.QPNs {
 		for _, y := range b.QPNs {
-			add(x.First <= y.Last && y.First <= x.Last, x.Shared && y.Shared, fmt.Sprintf("spec.qpns[%d].first", i), x.First)
+			add(x.First <= y.Last && y.First <= x.Last, x.Shared && y.Shared,
+				fmt.Sprintf("spec.qpns[%d].first", i), x.First)
 		}
 	}
 	for i, x := range a.Slices {
@@ -258,7 +270,8 @@ func (f *Feature) common(a, b *api.ProjectSpec) (out [][2]string) {
 	}
 	for i, x := range a.Priorities {
 		for _, y := range b.Priorities {
-			add(x.Priority == y.Priority, x.Shared && y.Shared, fmt.Sprintf("spec.priorities[%d].priority", i), x.Priority)
+			add(x.Priority == y.Priority, x.Shared && y.Shared, fmt.Sprintf("spec.priorities[%d].priority",
+				i), x.Priority)
 		}
 	}
 	return out
@@ -277,7 +290,8 @@ func (f *Feature) keeps(name string, spec *api.ProjectSpec) error {
 		for i := range u.names {
 			n := &u.names[i]
 			switch n.Kind {
-			case api.ThingHost, api.ThingPort, api.ThingProxy, api.ThingQPN, api.ThingSlice, api.ThingPriority:
+			case api.ThingHost, api.ThingPort, api.ThingProxy, api.ThingQPN, api.ThingSlice,
+				api.ThingPriority:
 			default:
 				continue
 			}
@@ -292,7 +306,8 @@ func (f *Feature) keeps(name string, spec *api.ProjectSpec) error {
 		return nil
 	}
 	slices.Sort(lost)
-	return &api.Error{Code: api.CodeConflict, Message: "the project would have what others use, or lack what it uses: " + feature.Names(lost)}
+	return &api.Error{Code: api.CodeConflict,
+		Message: "the project would have what others use, or lack what it uses: " + feature.Names(lost)}
 }
 
 // thing is a thing in a message.

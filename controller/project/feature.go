@@ -1,9 +1,9 @@
-// Package project has the projects: who shares the network, what is assigned to whom, and whether what
-// a resource names is its project's.
+// Package project has the projects: who shares the network, what is assigned to whom, and whether
+// what a resource names is its project's.
 //
-// It knows the resources of other features by their names and by what their specs name ([api.Names])
-// alone: the composition tells it of every change ([Feature.Took]) and asks it before one
-// ([Feature.Check]).
+// It knows the resources of other features by their names and by what their specs name
+// ([api.Names]) alone: the composition tells it of every change ([Feature.Took]) and asks it before
+// one ([Feature.Check]).
 package project
 
 import (
@@ -67,7 +67,9 @@ type Feature struct {
 
 // New returns the feature without projects.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind.Record, env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string), tenants: make(map[string]bool)}
+	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind.Record,
+		env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string),
+		tenants: make(map[string]bool)}
 }
 
 // Changes implements feature.Feature.
@@ -154,7 +156,10 @@ func (f *Feature) of(project string) (out []*use) {
 }
 
 // Projects returns the projects.
-func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] { return resources{f} }
+func (f *Feature) Projects() resource.Resources[api.ProjectSpec,
+	api.Project] {
+	return resources{f}
+}
 
 // resources implements resource.Resources.
 type resources struct{ *Feature }
@@ -163,11 +168,16 @@ type resources struct{ *Feature }
 func (f resources) List() []api.Project { return resource.Views(f.all, f.view) }
 
 // Get implements resource.Resources.
-func (f resources) Get(name string) (api.Project, error) { return resource.View(f.all, name, f.view) }
+func (f resources) Get(name string) (api.Project,
+	error) {
+	return resource.View(f.all, name, f.view)
+}
 
-// Put implements resource.Resources. What resources of the project, or of administrators, use already
-// stays theirs: a spec that takes it away is refused.
-func (f resources) Put(name string, spec api.ProjectSpec, pre resource.Precondition) (api.Project, bool, error) {
+// Put implements resource.Resources. What resources of the project, or of administrators, use
+// already stays theirs: a spec that takes it away is refused.
+func (f resources) Put(
+	name string, spec api.ProjectSpec, pre resource.Precondition,
+) (api.Project, bool, error) {
 	p, err := f.all.Check(name, pre)
 	if err == nil && p == nil {
 		err = api.ValidateName(name)
@@ -188,7 +198,8 @@ func (f resources) Put(name string, spec api.ProjectSpec, pre resource.Precondit
 	p = f.all.Put(name, clone(spec), f.env.Wall())
 	f.changed = true
 	f.isolate()
-	f.env.Event(api.EventProjectChanged, name, fmt.Sprintf("%d members, %d hosts, %d ports", len(spec.Members), len(spec.Hosts), len(spec.Ports)), nil)
+	f.env.Event(api.EventProjectChanged, name, fmt.Sprintf("%d members, %d hosts, %d ports",
+		len(spec.Members), len(spec.Hosts), len(spec.Ports)), nil)
 	return f.view(p), created, nil
 }
 
@@ -202,7 +213,8 @@ func (f resources) Delete(name string, pre resource.Precondition) error {
 		for _, u := range uses {
 			keys = append(keys, u.key())
 		}
-		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("project %s has %s: want them deleted first", name, feature.Names(keys))}
+		return &api.Error{Code: api.CodeConflict,
+			Message: fmt.Sprintf("project %s has %s: want them deleted first", name, feature.Names(keys))}
 	}
 	f.all.Delete(name)
 	f.changed = true
@@ -236,7 +248,8 @@ func (f *Feature) isolate() {
 	for _, p := range f.all.All() {
 		if s := &p.Spec; s.Isolated {
 			isolated = append(isolated, plan.Isolated{
-				Name: p.Name, Hosts: slices.Clone(s.Hosts), Ports: slices.Clone(s.Ports), Proxies: slices.Clone(s.Proxies),
+				Name: p.Name, Hosts: slices.Clone(s.Hosts), Ports: slices.Clone(s.Ports),
+				Proxies: slices.Clone(s.Proxies),
 			})
 		}
 	}
@@ -308,7 +321,8 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 			if u.kind == Jobs {
 				continue // they name hosts alone, and many
 			}
-			if slices.ContainsFunc(u.names, func(n api.Named) bool { has, _ := f.has(one, &n); return n.Kind == t.Kind && has }) {
+			if slices.ContainsFunc(u.names,
+				func(n api.Named) bool { has, _ := f.has(one, &n); return n.Kind == t.Kind && has }) {
 				t.UsedBy = append(t.UsedBy, u.key())
 			}
 		}
@@ -323,19 +337,25 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 		add(t, &api.ProjectSpec{Hosts: s.Hosts[i : i+1]})
 	}
 	for i, p := range s.Ports {
-		add(api.ProjectThing{Kind: api.ThingPort, Name: fmt.Sprintf("%s/%d", p.Switch, p.Port), Shared: p.Shared, Ports: []api.SwitchPort{{Switch: p.Switch, Port: p.Port}}}, &api.ProjectSpec{Ports: s.Ports[i : i+1]})
+		add(api.ProjectThing{Kind: api.ThingPort, Name: fmt.Sprintf("%s/%d", p.Switch, p.Port),
+			Shared: p.Shared, Ports: []api.SwitchPort{{Switch: p.Switch, Port: p.Port}}},
+			&api.ProjectSpec{Ports: s.Ports[i : i+1]})
 	}
 	for i, p := range s.Proxies {
-		add(api.ProjectThing{Kind: api.ThingProxy, Name: p.Prefix.String(), Shared: p.Shared}, &api.ProjectSpec{Proxies: s.Proxies[i : i+1]})
+		add(api.ProjectThing{Kind: api.ThingProxy, Name: p.Prefix.String(), Shared: p.Shared},
+			&api.ProjectSpec{Proxies: s.Proxies[i : i+1]})
 	}
 	for i, r := range s.QPNs {
-		add(api.ProjectThing{Kind: api.ThingQPN, Name: fmt.Sprintf("%d-%d", r.First, r.Last), Shared: r.Shared}, &api.ProjectSpec{QPNs: s.QPNs[i : i+1]})
+		add(api.ProjectThing{Kind: api.ThingQPN, Name: fmt.Sprintf("%d-%d", r.First, r.Last),
+			Shared: r.Shared}, &api.ProjectSpec{QPNs: s.QPNs[i : i+1]})
 	}
 	for i, x := range s.Slices {
-		add(api.ProjectThing{Kind: api.ThingSlice, Name: fmt.Sprint(x.Slice), Shared: x.Shared}, &api.ProjectSpec{Slices: s.Slices[i : i+1]})
+		add(api.ProjectThing{Kind: api.ThingSlice, Name: fmt.Sprint(x.Slice), Shared: x.Shared},
+			&api.ProjectSpec{Slices: s.Slices[i : i+1]})
 	}
 	for i, x := range s.Priorities {
-		add(api.ProjectThing{Kind: api.ThingPriority, Name: fmt.Sprint(x.Priority), Shared: x.Shared}, &api.ProjectSpec{Priorities: s.Priorities[i : i+1]})
+		add(api.ProjectThing{Kind: api.ThingPriority, Name: fmt.Sprint(x.Priority), Shared: x.Shared},
+			&api.ProjectSpec{Priorities: s.Priorities[i : i+1]})
 	}
 	return out
 }
@@ -416,9 +436,12 @@ func clone(s api.ProjectSpec) api.ProjectSpec {
 func equal(a, b *api.ProjectSpec) bool {
 	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
 	p, q := &a.Quotas, &b.Quotas
-	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) && slices.Equal(a.Ports, b.Ports) &&
-		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) && slices.Equal(a.Slices, b.Slices) &&
-		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth && a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
+	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) &&
+		slices.Equal(a.Ports, b.Ports) &&
+		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) &&
+		slices.Equal(a.Slices, b.Slices) &&
+		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth &&
+		a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
 		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) &&
 		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) && same(p.Requests, q.Requests)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// migratedKey has the record that says that projects were made of the tenants of before there were any.
+// migratedKey has the record that says that projects were made of the tenants of before there were
+// any.
 const migratedKey = "projects-made"
 
 // Keys of the records of package access that name tenants.
@@ -21,7 +22,8 @@ const (
 	tokensPrefix = "access/tokens/"
 )
 
-// Load implements feature.Feature. It reads the tenants of users and tokens, which are other's records.
+// Load implements feature.Feature. It reads the tenants of users and tokens, which are other's
+// records.
 func (f *Feature) Load(r store.Record) (ok bool, err error) {
 	if r.Key == migratedKey {
 		f.migrated = true
@@ -43,8 +45,8 @@ func (f *Feature) tenant(g api.Grant) {
 	}
 }
 
-// Start implements feature.Feature. At the first start every tenant of users, tokens, certificates and
-// OpenID Connect gets a project of its name, with what its resources use.
+// Start implements feature.Feature. At the first start every tenant of users, tokens, certificates
+// and OpenID Connect gets a project of its name, with what its resources use.
 func (f *Feature) Start() {
 	f.changed = true
 	f.isolate()
@@ -80,8 +82,10 @@ func (f *Feature) Start() {
 			}
 		}
 		f.all.Put(name, spec, f.env.Wall())
-		f.notes = append(f.notes, fmt.Sprintf("project %s was made of tenant %s: %d resources, %d hosts, %d ports, %d proxy addresses, %d designated QPNs, slices %v, priorities %v",
-			name, name, resources, len(spec.Hosts), len(spec.Ports), len(spec.Proxies), len(spec.QPNs), spec.Slices, spec.Priorities))
+		f.notes = append(f.notes, fmt.Sprintf("project %s was made of tenant %s: %d resources, %d "+
+			"hosts, %d ports, %d proxy addresses, %d designated QPNs, slices %v, priorities %v",
+			name, name, resources, len(spec.Hosts), len(spec.Ports), len(spec.Proxies), len(spec.QPNs),
+			spec.Slices, spec.Priorities))
 		f.env.Event(api.EventProjectChanged, name, f.notes[len(f.notes)-1], nil)
 	}
 }
@@ -130,7 +134,8 @@ func (f *Feature) users(known func(string) bool) map[assigned]map[string]bool {
 
 func sortedThings(m map[assigned]map[string]bool) []assigned {
 	return slices.SortedFunc(maps.Keys(m), func(a, b assigned) int {
-		return strings.Compare(fmt.Sprintf("%s %s %v %020d", a.kind, a.name, a.proxy, a.number), fmt.Sprintf("%s %s %v %020d", b.kind, b.name, b.proxy, b.number))
+		return strings.Compare(fmt.Sprintf("%s %s %v %020d", a.kind, a.name, a.proxy, a.number),
+			fmt.Sprintf("%s %s %v %020d", b.kind, b.name, b.proxy, b.number))
 	})
 }
 
@@ -142,12 +147,15 @@ func give(s *api.ProjectSpec, a assigned, shared bool) {
 	case api.ThingPort:
 		s.Ports = append(s.Ports, api.ProjectPort{Switch: a.name, Port: uint32(a.number), Shared: shared})
 	case api.ThingProxy:
-		s.Proxies = append(s.Proxies, api.ProjectPrefix{Prefix: netip.PrefixFrom(a.proxy, a.proxy.BitLen()), Shared: shared})
+		s.Proxies = append(s.Proxies, api.ProjectPrefix{Prefix: netip.PrefixFrom(a.proxy,
+			a.proxy.BitLen()), Shared: shared})
 	case api.ThingQPN:
-		s.QPNs = append(s.QPNs, api.ProjectRange{First: uint32(a.number), Last: uint32(a.number), Shared: shared})
+		s.QPNs = append(s.QPNs, api.ProjectRange{First: uint32(a.number), Last: uint32(a.number),
+			Shared: shared})
 	case api.ThingSlice:
 		s.Slices = append(s.Slices, api.ProjectSlice{Slice: uint32(a.number), Shared: shared})
 	case api.ThingPriority:
-		s.Priorities = append(s.Priorities, api.ProjectPriority{Priority: uint8(a.number), Shared: shared})
+		s.Priorities = append(s.Priorities, api.ProjectPriority{Priority: uint8(a.number),
+			Shared: shared})
 	}
 }

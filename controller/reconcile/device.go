@@ -54,8 +54,10 @@ type pending struct {
 func newDevice(name string) *device {
 	return &device{
 		name: name, reason: "not connected yet",
-		have: make(map[entry.Key]entry.Entity), unsure: make(map[entry.Key]bool), owner: make(map[entry.Key]Owner),
-		units: make(map[Owner]*unit), dirty: make(map[Owner]bool), kept: make(map[Owner]bool), failed: make(map[entry.Key]*failure),
+		have: make(map[entry.Key]entry.Entity), unsure: make(map[entry.Key]bool),
+		owner: make(map[entry.Key]Owner),
+		units: make(map[Owner]*unit), dirty: make(map[Owner]bool), kept: make(map[Owner]bool),
+		failed: make(map[entry.Key]*failure),
 	}
 }
 
@@ -126,7 +128,9 @@ func (d *device) drop(k entry.Key) {
 }
 
 // connect takes over what was read back.
-func (d *device) connect(contents entry.Contents, ownerOf func(entry.Entity) Owner, now time.Duration) {
+func (d *device) connect(
+	contents entry.Contents, ownerOf func(entry.Entity) Owner, now time.Duration,
+) {
 	d.connected, d.since, d.reason = true, now, ""
 	d.forget()
 	for _, e := range contents.Entities {
@@ -185,7 +189,9 @@ func (d *device) clean(o Owner) bool {
 // apart from what the switch refused.
 func (d *device) lacks(o Owner) bool {
 	u := d.units[o]
-	return u != nil && (d.dirty[o] || slices.ContainsFunc(u.pending, func(p pending) bool { return p.Type != entry.Delete && d.failed[p.key] == nil }))
+	return u != nil && (d.dirty[o] ||
+		slices.ContainsFunc(u.pending,
+			func(p pending) bool { return p.Type != entry.Delete && d.failed[p.key] == nil }))
 }
 
 // pendingCount returns the number of updates still to be made.

@@ -44,7 +44,8 @@ func (r *reconciler) diff(d *device, o Owner) {
 	}
 	r.removals(d, o, u)
 	for k, f := range d.failed {
-		if f.update.owner == o && !slices.ContainsFunc(u.pending, func(p pending) bool { return p.key == k }) {
+		if f.update.owner == o && !slices.ContainsFunc(u.pending,
+			func(p pending) bool { return p.key == k }) {
 			delete(d.failed, k) // no longer wanted, or there by now
 		}
 	}
@@ -54,7 +55,8 @@ func (r *reconciler) diff(d *device, o Owner) {
 }
 
 func (r *reconciler) plan(u *unit, o Owner, t entry.UpdateType, k entry.Key, e entry.Entity) {
-	u.pending = append(u.pending, pending{entry.Update{Type: t, Entity: e}, k, o, updateRank(r.cfg.Rank, t, e)})
+	u.pending = append(u.pending, pending{entry.Update{Type: t, Entity: e}, k, o,
+		updateRank(r.cfg.Rank, t, e)})
 }
 
 // removals adds the deletion of what the switch holds for an owner and no owner
@@ -112,7 +114,8 @@ func Difference(rank func(entry.Entity) int, before, after []entry.Entity) []ent
 	was, is := byKey(before), byKey(after)
 	var all []pending
 	add := func(t entry.UpdateType, k entry.Key, e entry.Entity) {
-		all = append(all, pending{Update: entry.Update{Type: t, Entity: e}, key: k, rank: updateRank(rank, t, e)})
+		all = append(all, pending{Update: entry.Update{Type: t, Entity: e}, key: k,
+			rank: updateRank(rank, t, e)})
 	}
 	for k, e := range is {
 		switch old, ok := was[k]; {
@@ -127,7 +130,8 @@ func Difference(rank func(entry.Entity) int, before, after []entry.Entity) []ent
 			add(entry.Delete, k, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b pending) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.key, b.key)) })
+	slices.SortFunc(all,
+		func(a, b pending) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.key, b.key)) })
 	out := make([]entry.Update, len(all))
 	for i, p := range all {
 		out[i] = p.Update

@@ -42,7 +42,8 @@ type ledger struct {
 
 func newLedger() ledger {
 	return ledger{
-		claims: make(map[Owner]*claim), orphans: make(map[string]map[Owner]*orphans), count: make(map[Owner]int),
+		claims: make(map[Owner]*claim), orphans: make(map[string]map[Owner]*orphans),
+		count:   make(map[Owner]int),
 		changed: make(map[string]bool), records: newRecords(),
 	}
 }

@@ -26,7 +26,8 @@ type bed struct {
 }
 
 func newBed(t *testing.T, holds ...uint32) *bed {
-	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), intended: make(map[reconcile.Owner]bool), keeps: func(entry.Entity) bool { return false }}
+	b := &bed{t: t, frozen: make(map[reconcile.Owner]bool), intended: make(map[reconcile.Owner]bool),
+		keeps: func(entry.Entity) bool { return false }}
 	number := func(e entry.Entity) int { return int(e.(entry.Multicast).ID) }
 	var err error
 	b.Want, b.State, b.Events, err = reconcile.New(reconcile.Config{
@@ -41,7 +42,8 @@ func newBed(t *testing.T, holds ...uint32) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{RetryMin: time.Second, RetryMax: 3 * time.Second})
+	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{RetryMin: time.Second,
+		RetryMax: 3 * time.Second})
 	b.Connect("s", entry.Contents{Entities: groups(holds...)})
 	return b
 }
@@ -75,7 +77,8 @@ func (b *bed) task() (t reconcile.Task, text string) {
 			out = append(out, "/")
 		}
 		for _, u := range batch {
-			sign := map[entry.UpdateType]string{entry.Insert: "+", entry.Modify: "*", entry.Delete: "-"}[u.Type]
+			sign := map[entry.UpdateType]string{entry.Insert: "+", entry.Modify: "*",
+				entry.Delete: "-"}[u.Type]
 			out = append(out, sign+strings.TrimPrefix(string(u.Entity.Key()), "multicast/"))
 		}
 	}
@@ -89,7 +92,8 @@ func (b *bed) expect(updates string, refused ...entry.Refusal) {
 	if got != updates {
 		b.t.Fatalf("updates %q, want %q", got, updates)
 	}
-	if t.ID != 0 && b.Done(reconcile.Result{Switch: "s", ID: t.ID, Refused: refused, Contents: entry.Contents{Entities: b.Held("s")}}) == reconcile.Unawaited {
+	if t.ID != 0 && b.Done(reconcile.Result{Switch: "s", ID: t.ID, Refused: refused,
+		Contents: entry.Contents{Entities: b.Held("s")}}) == reconcile.Unawaited {
 		b.t.Fatal("the outcome was not awaited")
 	}
 }
@@ -117,9 +121,11 @@ func TestRefusal(t *testing.T) {
 	b.want(2)
 	b.expect("+102", refused)
 	b.expect("-201")
-	for _, until := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second, 9 * time.Second} {
+	for _, until := range []time.Duration{time.Second, 3 * time.Second, 6 * time.Second,
+		9 * time.Second} {
 		b.expect("")
-		if f := b.Of("s", 1).Failures(5); len(f) != 1 || !strings.HasPrefix(f[0], "s: ") || !strings.HasSuffix(f[0], ": no") {
+		if f := b.Of("s", 1).Failures(5); len(f) != 1 || !strings.HasPrefix(f[0], "s: ") ||
+			!strings.HasSuffix(f[0], ": no") {
 			t.Errorf("failures %q", f)
 		}
 		at, ok := b.Next()
@@ -190,7 +196,8 @@ func TestFrozenAndKept(t *testing.T) {
 // TestAudit: a switch is read back at every audit of its last connection.
 func TestAudit(t *testing.T) {
 	b := newBed(t)
-	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{Audit: time.Minute, RetryMin: time.Second, RetryMax: time.Second})
+	b.SetSwitches(map[string]bool{"s": true}, reconcile.Intervals{Audit: time.Minute,
+		RetryMin: time.Second, RetryMax: time.Second})
 	b.Tick(time.Second)
 	b.Disconnect("s", "gone")
 	b.Connect("s", entry.Contents{})

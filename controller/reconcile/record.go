@@ -45,7 +45,8 @@ type records struct {
 }
 
 func newRecords() records {
-	return records{claims: make(map[Owner]bool), switches: make(map[string]bool), saved: make(map[string]string)}
+	return records{claims: make(map[Owner]bool), switches: make(map[string]bool),
+		saved: make(map[string]string)}
 }
 
 // load takes a record of an earlier controller, if it is one of the package's.

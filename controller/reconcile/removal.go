@@ -29,7 +29,8 @@ func (r *reconciler) noteRemoval(sw string, o Owner) {
 	if c := r.ledger.claims[o]; c != nil {
 		object = c.object
 	}
-	i := slices.IndexFunc(r.removed, func(x *removal) bool { return x.owner == o && x.object == object })
+	i := slices.IndexFunc(r.removed,
+		func(x *removal) bool { return x.owner == o && x.object == object })
 	if i < 0 {
 		r.removed = append(r.removed, &removal{owner: o, object: object, switches: make(map[string]bool)})
 		i = len(r.removed) - 1
@@ -42,7 +43,8 @@ func (r *reconciler) noteRemoval(sw string, o Owner) {
 // what it refuses.
 func (r *reconciler) deletes(o Owner) bool {
 	for _, d := range r.devices {
-		if u := d.units[o]; u != nil && d.connected && slices.ContainsFunc(u.pending, func(p pending) bool { return p.Type == entry.Delete && d.failed[p.key] == nil }) {
+		if u := d.units[o]; u != nil && d.connected && slices.ContainsFunc(u.pending,
+			func(p pending) bool { return p.Type == entry.Delete && d.failed[p.key] == nil }) {
 			return true
 		}
 	}

@@ -20,8 +20,8 @@ type Precondition struct {
 	Sees func(name string) bool
 }
 
-// Visible returns the name of another resource for a message to the client: "" where it may not know
-// of it.
+// Visible returns the name of another resource for a message to the client: "" where it may not
+// know of it.
 func (p Precondition) Visible(name string) string {
 	if p.Sees != nil && !p.Sees(name) {
 		return ""
@@ -36,8 +36,8 @@ type Trial struct {
 	Changes []api.SwitchChange
 }
 
-// VisibleOf returns those of some keys, a kind, a slash and a name, that the client may know of, and
-// "others" for the rest.
+// VisibleOf returns those of some keys, a kind, a slash and a name, that the client may know of,
+// and "others" for the rest.
 func (p Precondition) VisibleOf(keys []string) (out []string) {
 	hidden := false
 	for _, key := range keys {
@@ -63,9 +63,11 @@ func (p Precondition) Check(what string, version uint64) error {
 	case p.Absent && version != 0:
 		return &api.Error{Code: api.CodeExists, Message: what + " exists"}
 	case p.Version != 0 && version == 0:
-		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has no version %d", what, p.Version)}
+		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has no version %d", what,
+			p.Version)}
 	case p.Version != 0 && p.Version != version:
-		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what, version, p.Version)}
+		return &api.Error{Code: api.CodeVersion, Message: fmt.Sprintf("%s has version %d, not %d", what,
+			version, p.Version)}
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ type Collection[S, D any] struct {
 
 // NewCollection returns a collection without resources.
 func NewCollection[S, D any](kind Kind, versions *Versions) *Collection[S, D] {
-	return &Collection[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]), unsaved: make(map[string]bool)}
+	return &Collection[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]),
+		unsaved: make(map[string]bool)}
 }
 
 // Load takes a record; ok is false when its key is of another kind.
@@ -87,7 +88,8 @@ func (c *Collection[S, D]) Load(r store.Record) (ok bool, err error) {
 		return true, err
 	}
 	c.versions.seen(x.Version)
-	c.items[name] = &Item[S, D]{Name: name, Version: x.Version, Created: x.Created, Changed: x.Changed, Spec: x.Spec, Decided: x.Decided}
+	c.items[name] = &Item[S, D]{Name: name, Version: x.Version, Created: x.Created, Changed: x.Changed,
+		Spec: x.Spec, Decided: x.Decided}
 	return true, nil
 }
 
@@ -124,7 +126,9 @@ func Views[S, D, V any](c *Collection[S, D], view func(*Item[S, D]) V) []V {
 }
 
 // View returns the resource of a name, as view makes it, or an error of CodeNotFound.
-func View[S, D, V any](c *Collection[S, D], name string, view func(*Item[S, D]) V) (v V, err error) {
+func View[S, D, V any](
+	c *Collection[S, D], name string, view func(*Item[S, D]) V,
+) (v V, err error) {
 	i, err := c.Find(name)
 	if err == nil {
 		v = view(i)

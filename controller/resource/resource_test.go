@@ -39,7 +39,8 @@ func TestPreconditions(t *testing.T) {
 		for what, got := range map[string]struct {
 			err  error
 			want api.Code
-		}{"put": {c.pre.Check(`tenant "a"`, c.version), c.put}, "change": {c.pre.CheckExisting(`tenant "a"`, c.version), c.change}} {
+		}{"put": {c.pre.Check(`tenant "a"`, c.version), c.put},
+			"change": {c.pre.CheckExisting(`tenant "a"`, c.version), c.change}} {
 			if code(got.err) != got.want || (got.err == nil) != (got.want == "") {
 				t.Errorf("%s: %s: %v, want %q", c.name, what, got.err, got.want)
 			}
@@ -92,7 +93,8 @@ func TestRecords(t *testing.T) {
 	if keep() != 3 || keep() != 0 {
 		t.Error("records are written more or less than once")
 	}
-	if again := c.Put("a", "two", t0.Add(time.Second)); again != first || again.Version != 3 || !again.Created.Equal(t0) || !again.Changed.Equal(t0.Add(time.Second)) {
+	if again := c.Put("a", "two", t0.Add(time.Second)); again != first || again.Version != 3 ||
+		!again.Created.Equal(t0) || !again.Changed.Equal(t0.Add(time.Second)) {
 		t.Errorf("%+v", again)
 	}
 	c.Delete("b")
@@ -114,7 +116,8 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := next.Find("a")
-	if err != nil || next.Len() != 1 || a.Version != 3 || a.Spec != "two" || a.Decided != (decision{VRF: 8}) || !a.Created.Equal(t0) {
+	if err != nil || next.Len() != 1 || a.Version != 3 || a.Spec != "two" ||
+		a.Decided != (decision{VRF: 8}) || !a.Created.Equal(t0) {
 		t.Errorf("%+v, %v, %d resources", a, err, next.Len())
 	}
 	if n := versions.Next(); n != 5 {
@@ -134,7 +137,8 @@ func TestVersionsWithoutTheirRecord(t *testing.T) {
 }
 
 func TestBadRecords(t *testing.T) {
-	for _, r := range []store.Record{{Key: "tenants/a", Value: []byte("{")}, {Key: "versions", Value: []byte("x")}} {
+	for _, r := range []store.Record{{Key: "tenants/a", Value: []byte("{")},
+		{Key: "versions", Value: []byte("x")}} {
 		if _, _, err := collection(r); err == nil {
 			t.Errorf("%s is taken", r.Key)
 		}

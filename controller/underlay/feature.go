@@ -57,7 +57,8 @@ var _ feature.Underlay = (*Feature)(nil)
 
 // New returns the feature, without switches.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, switches: make(map[string]*state), snapshot: env.Net.Snapshot.Advertised()}
+	return &Feature{env: env, switches: make(map[string]*state),
+		snapshot: env.Net.Snapshot.Advertised()}
 }
 
 func (f *Feature) inv() *inventory.Inventory { return f.env.Inventory() }
@@ -115,14 +116,15 @@ func (f *Feature) Linked(sw string) bool { return !f.env.Switches.Of(sw, links).
 
 // Ready implements feature.Underlay.
 func (f *Feature) Ready(sw string) bool {
-	return f.env.Switches.Exists(sw) && f.state(sw).routed && f.Linked(sw) && !f.env.Switches.Of(sw, routes).Lacks()
+	return f.env.Switches.Exists(sw) && f.state(sw).routed && f.Linked(sw) &&
+		!f.env.Switches.Of(sw, routes).Lacks()
 }
 
 // Routed reports whether the routes of a switch have been planned.
 func (f *Feature) Routed(sw string) bool { return f.state(sw).routed }
 
-// Frozen implements feature.Feature. Before the routes of a switch are planned no one knows which of
-// those that it holds are unwanted.
+// Frozen implements feature.Feature. Before the routes of a switch are planned no one knows which
+// of those that it holds are unwanted.
 func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
 	s := f.state(sw)
 	return o == links && s.settling || o == routes && (s.settling || s.partial || !s.routed)

@@ -68,7 +68,8 @@ func (f *Feature) SetEdges(edges plan.Edges) {
 
 // SetIsolated implements feature.Underlay.
 func (f *Feature) SetIsolated(projects []plan.Isolated) {
-	if slices.EqualFunc(f.env.Net.Isolated(), projects, func(a, b plan.Isolated) bool { return a.Equal(&b) }) {
+	if slices.EqualFunc(f.env.Net.Isolated(), projects,
+		func(a, b plan.Isolated) bool { return a.Equal(&b) }) {
 		return
 	}
 	f.env.Net = f.env.Net.WithIsolated(projects)

@@ -32,7 +32,9 @@ type routeShape struct{ partial bool }
 
 // Unneeded implements reconcile.Shape: a shorter route leads to the destinations as the
 // wanted one would.
-func (s routeShape) Unneeded(have, want map[entry.Key]entry.Entity, order []entry.Key) map[entry.Key]bool {
+func (s routeShape) Unneeded(
+	have, want map[entry.Key]entry.Entity, order []entry.Key,
+) map[entry.Key]bool {
 	if !s.partial {
 		return nil
 	}
@@ -74,7 +76,9 @@ func (s routeShape) Unneeded(have, want map[entry.Key]entry.Entity, order []entr
 
 // Instead implements reconcile.Shape: it returns the wanted route that the packets of an
 // unwanted one take when that is gone, with the key of the unwanted one.
-func (s routeShape) Instead(want map[entry.Key]entry.Entity) func(entry.Entity) (entry.Entity, bool) {
+func (s routeShape) Instead(
+	want map[entry.Key]entry.Entity,
+) func(entry.Entity) (entry.Entity, bool) {
 	wanted := new(bart.Table[entry.Table])
 	for _, e := range want {
 		if p, ok := plan.RoutePrefix(e); ok {

@@ -59,8 +59,11 @@ type routedSwitch struct {
 	after func(u entry.Update)
 }
 
-func newRoutedSwitch(t *testing.T, rng *rand.Rand, name string, holds []entry.Entity, settling bool) *routedSwitch {
-	s := &routedSwitch{t: t, rng: rng, name: name, frozen: settling, holds: map[entry.Key]entry.Entity{}}
+func newRoutedSwitch(
+	t *testing.T, rng *rand.Rand, name string, holds []entry.Entity, settling bool,
+) *routedSwitch {
+	s := &routedSwitch{t: t, rng: rng, name: name, frozen: settling,
+		holds: map[entry.Key]entry.Entity{}}
 	want, _, events, err := reconcile.New(reconcile.Config{
 		Owner:    func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
 		Rank:     plan.Rank,
@@ -144,7 +147,8 @@ func TestRoutesChangeWithoutDetour(t *testing.T) {
 				now := routingOf(s.holds)
 				for _, a := range s.probes {
 					if got := now.lookup(a); got != before.lookup(a) && got != afterwards.lookup(a) {
-						t.Fatalf("seed %d: %s: after %s, %v goes %q; before %q, afterwards %q", seed, name, u, a, got, before.lookup(a), afterwards.lookup(a))
+						t.Fatalf("seed %d: %s: after %s, %v goes %q; before %q, afterwards %q", seed, name, u, a, got,
+							before.lookup(a), afterwards.lookup(a))
 					}
 				}
 			}
@@ -157,7 +161,8 @@ func TestRoutesChangeWithoutDetour(t *testing.T) {
 				t.Fatalf("seed %d: does not end", seed)
 			}
 			if !maps.EqualFunc(s.holds, want, entry.SameContent) {
-				t.Fatalf("seed %d: holds %v, want %v", seed, slices.Sorted(maps.Keys(s.holds)), slices.Sorted(maps.Keys(want)))
+				t.Fatalf("seed %d: holds %v, want %v", seed, slices.Sorted(maps.Keys(s.holds)),
+					slices.Sorted(maps.Keys(want)))
 			}
 		}
 	}
@@ -242,7 +247,8 @@ func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 			now := routingOf(s.holds)
 			for _, a := range destinations(nets[0]) {
 				if got := now.lookup(a); u.Type == entry.Delete || got != to(a) && got != before.lookup(a) {
-					t.Fatalf("seed %d: %s: after %s, %v goes %q; before %q, then %q", seed, name, u, a, got, before.lookup(a), to(a))
+					t.Fatalf("seed %d: %s: after %s, %v goes %q; before %q, then %q", seed, name, u, a, got,
+						before.lookup(a), to(a))
 				}
 			}
 		}
@@ -264,8 +270,11 @@ func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 func TestPartialRoutesInOneAnother(t *testing.T) {
 	route := func(p string, port uint64) entry.Entity {
 		q := netip.MustParsePrefix(p)
-		return entry.In(p4.TableIpv6Route, entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)), entry.With("neighbor", entry.Uint(port))),
-			entry.Exact("vrf", entry.Uint(0)), entry.Match{Field: "dst_addr", Kind: entry.MatchLPM, Value: entry.Addr(q.Addr()), Bits: q.Bits()})
+		return entry.In(p4.TableIpv6Route,
+			entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)),
+				entry.With("neighbor", entry.Uint(port))),
+			entry.Exact("vrf", entry.Uint(0)), entry.Match{Field: "dst_addr", Kind: entry.MatchLPM,
+				Value: entry.Addr(q.Addr()), Bits: q.Bits()})
 	}
 	for _, c := range []struct{ holds, wants, writes []entry.Entity }{
 		{ // as it is
@@ -307,12 +316,14 @@ func changingNets(rng *rand.Rand, n int) []*plan.Network {
 	whole := net.Topology.Build()
 	for i := range 4 {
 		node := whole.Nodes[rng.IntN(len(whole.Nodes))].ID
-		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: node, Prefix: netip.MustParsePrefix(fmt.Sprintf("2001:db8:40:%x::/%d", 4*i, 58+rng.IntN(6)))}})
+		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: node,
+			Prefix: netip.MustParsePrefix(fmt.Sprintf("2001:db8:40:%x::/%d", 4*i, 58+rng.IntN(6)))}})
 	}
 	for _, p := range []string{"2001:db8:40::/48", "fc00::/40"} { // around others
 		if rng.IntN(2) == 0 {
 			node := whole.Nodes[rng.IntN(len(whole.Nodes))].ID
-			net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: node, Prefix: netip.MustParsePrefix(p)}})
+			net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: node,
+				Prefix: netip.MustParsePrefix(p)}})
 		}
 	}
 	whole = net.Topology.Build()

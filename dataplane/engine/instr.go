@@ -154,7 +154,8 @@ func bitsTerm(bit, n int) term {
 // instrs compiles a primitive that run does, too.
 func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
 	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
-		if code := l.stores(l.value(p.Source, p.Parameters[0]), l.value(p.Source, p.Parameters[1])); code != nil {
+		if code := l.stores(l.value(p.Source, p.Parameters[0]),
+			l.value(p.Source, p.Parameters[1])); code != nil {
 			return code
 		}
 	}

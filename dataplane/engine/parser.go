@@ -364,7 +364,8 @@ func (l *loader) extractTo(src *bmv2json.Source, h *ir.Header, n *ir.Expr) func(
 	return func(c *Context) bool {
 		bits := width(c)
 		switch left := len(c.frame.b) - c.cur; {
-		case bits%8 != 0, bits > math.MaxInt32: // BMv2 takes the most an int holds, which is not whole octets
+		// BMv2 takes the most an int holds, which is not whole octets
+		case bits%8 != 0, bits > math.MaxInt32:
 			return c.parseError(errs.argument)
 		case bits/8 > uint64(left) || int(bits/8)+size > left:
 			return c.parseError(errs.tooShort)
@@ -410,7 +411,8 @@ func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseO
 			}
 		}
 	case op.Op == "set" && len(op.Parameters) == 2:
-		if code := l.stores(l.raw(op.Source, op.Parameters[0]), l.raw(op.Source, op.Parameters[1])); code != nil {
+		if code := l.stores(l.raw(op.Source, op.Parameters[0]),
+			l.raw(op.Source, op.Parameters[1])); code != nil {
 			return parseOp{code: code}
 		}
 	}

@@ -229,7 +229,8 @@ func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)
 		f := pick(c)
 		if f == nil {
 			run(c)
-			c.Tell(trace.Step{Note: &trace.Note{Text: "an assignment to an element that is not there has no effect"}, At: at})
+			c.Tell(trace.Step{Note: &trace.Note{Text: "an assignment to an element that is not there has " +
+				"no effect"}, At: at})
 			return
 		}
 		t := &trace.Assign{Field: f.Name()}

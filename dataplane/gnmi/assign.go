@@ -63,14 +63,19 @@ func (e *editing) assign(u *gpb.Update, replace bool) error {
 		return refuse("", "%v", err)
 	}
 	if at.leaf < 0 && !isJSON {
-		return refuse("", "a container has no value of type %T; want json_val or json_ietf_val with an object", u.GetVal().GetValue())
+		return refuse("",
+			"a container has no value of type %T; want json_val or json_ietf_val with an object",
+			u.GetVal().GetValue())
 	}
 	if replace {
 		p, err := compile(e.prefix, u.GetPath())
 		if err != nil {
 			return err
 		}
-		if p = p.of(func(l int) bool { return leaves[l].set != nil && !leaves[l].set.fixed }); len(p.all) > 0 {
+		if p = p.of(func(l int) bool {
+			return leaves[l].set != nil &&
+				!leaves[l].set.fixed
+		}); len(p.all) > 0 {
 			e.clear(&p)
 		}
 	}

@@ -48,7 +48,8 @@ func greedy(t *testing.T) []byte {
 		mode := []gpb.SubscriptionMode{gpb.SubscriptionMode_SAMPLE, gpb.SubscriptionMode_ON_CHANGE}[i%2]
 		list.Subscription = append(list.Subscription, &gpb.Subscription{Mode: mode, Path: &gpb.Path{}})
 	}
-	m, err := proto.Marshal(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
+	m,
+		err := proto.Marshal(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,8 @@ func TestGet(t *testing.T) {
 	for _, n := range resp.GetNotification() {
 		got = append(got, tell(n))
 	}
-	if s := strings.Join(got, "; "); s != "eth1 state/ifindex 1, eth2 state/ifindex 2; eth1 name eth1" {
+	if s := strings.Join(got,
+		"; "); s != "eth1 state/ifindex 1, eth2 state/ifindex 2; eth1 name eth1" {
 		t.Error(s)
 	}
 	for _, c := range []struct {

@@ -41,7 +41,8 @@ func (b *bed) config(name string) string {
 		Description string `json:"openconfig-interfaces:description"`
 		MTU         int    `json:"openconfig-interfaces:mtu"`
 	}
-	if err := json.Unmarshal(resp.GetNotification()[0].GetUpdate()[0].GetVal().GetJsonIetfVal(), &c); err != nil {
+	if err := json.Unmarshal(resp.GetNotification()[0].GetUpdate()[0].GetVal().GetJsonIetfVal(),
+		&c); err != nil {
 		b.t.Fatal(err)
 	}
 	return fmt.Sprintf("%v %q %d", c.Enabled, c.Description, c.MTU)
@@ -161,7 +162,8 @@ func TestBadSets(t *testing.T) {
 			"path /interfaces/interface[name=eth1]/config/mtu: value 70000; want a number from 1 to 65535",
 			codes.InvalidArgument},
 		{&gpb.SetRequest{Update: update(path("eth1", "config/mtu"), jsonOf(`9000`))},
-			"path /interfaces/interface[name=eth1]/config/mtu: value 9000; want none: the port has no such setting", codes.InvalidArgument},
+			"path /interfaces/interface[name=eth1]/config/mtu: value 9000; want none: the port has no " +
+				"such setting", codes.InvalidArgument},
 		{&gpb.SetRequest{Update: update(path("eth1", "config/enabled"), text("yes"))},
 			`value "yes"; want true or false`, codes.InvalidArgument},
 		{&gpb.SetRequest{Update: update(path("eth1", "config/description"),

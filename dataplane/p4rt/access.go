@@ -40,7 +40,8 @@ func newAccess(cfg *anypb.Any) (*access, *Error) {
 	}
 	st := &structpb.Struct{}
 	if err := cfg.UnmarshalTo(st); err != nil {
-		return nil, invalid("role.config is %q; want a google.protobuf.Struct with entities, packetIn, packetOut or pipeline", cfg.GetTypeUrl())
+		return nil, invalid("role.config is %q; want a google.protobuf.Struct with entities, packetIn, "+
+			"packetOut or pipeline", cfg.GetTypeUrl())
 	}
 	a := &access{}
 	for k, v := range st.GetFields() {

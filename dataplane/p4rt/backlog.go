@@ -141,7 +141,8 @@ func (x *backlog) put(m *grpc.PreparedMsg, octets int) {
 func (b *backlogs) shed(client *clientlimit.Client) {
 	for x := range b.all {
 		if x.client == client {
-			x.cut(clientlimit.Backlog, "the answers that clients have not read take more than %d octets, and one of this connection waited longest", b.limit)
+			x.cut(clientlimit.Backlog, "the answers that clients have not read take more than %d octets, "+
+				"and one of this connection waited longest", b.limit)
 		}
 	}
 }

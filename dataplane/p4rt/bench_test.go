@@ -17,13 +17,14 @@ func BenchmarkWrite(b *testing.B) {
 		req := &p4v1.WriteRequest{DeviceId: 1}
 		for i := range batch {
 			req.Updates = append(req.Updates,
-				&p4v1.Update{Type: typ, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
-					TableId: env.ids["source"],
-					Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
-						Exact: &p4v1.FieldMatch_Exact{Value: []byte{2, 0, 0, 0, byte(i >> 8), byte(i)}},
-					}}},
-					Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
-				}}}})
+				&p4v1.Update{Type: typ,
+					Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+						TableId: env.ids["source"],
+						Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
+							Exact: &p4v1.FieldMatch_Exact{Value: []byte{2, 0, 0, 0, byte(i >> 8), byte(i)}},
+						}}},
+						Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
+					}}}})
 		}
 		return req
 	}
@@ -48,7 +49,8 @@ func BenchmarkWrite(b *testing.B) {
 			Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: env.ids["source"]}}}}}
 		for n := 0; n < b.N; n += batch {
 			got := 0
-			if err := c.dev.Read(0, q, func(r *p4v1.ReadResponse) { got += len(r.GetEntities()) }); err != nil || got != batch {
+			if err := c.dev.Read(0, q,
+				func(r *p4v1.ReadResponse) { got += len(r.GetEntities()) }); err != nil || got != batch {
 				b.Fatal(got, err)
 			}
 		}

@@ -66,7 +66,9 @@ func canonical(v []byte) []byte {
 // complement value in byteLen(width) octets, sign-extended.
 func appendFixedSigned(dst, v []byte, width int) ([]byte, *Error) {
 	if len(v) == 0 {
-		return dst, outOfRange("the byte string is empty; want a value of at most %d bits in 1 or more octets", width)
+		return dst,
+			outOfRange("the byte string is empty; want a value of at most %d bits in 1 or more octets",
+				width)
 	}
 	if n := signedBitLen(v); n > width {
 		return dst, outOfRange("signed value 0x%x needs %d bits; want at most %d", v, n, width)

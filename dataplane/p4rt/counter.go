@@ -209,7 +209,8 @@ func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
 	}
 	if q.GetTableId() == 0 {
 		if len(q.GetMatch()) > 0 || q.GetPriority() != 0 || q.GetIsDefaultAction() {
-			return invalid("table_id is 0, which reads the direct %ss of all tables: no match, priority or is_default_action can be given", kind)
+			return invalid("table_id is 0, which reads the direct %ss of all tables: no match, priority "+
+				"or is_default_action can be given", kind)
 		}
 		for _, t := range r.p.tableList {
 			if !has(t) || out.stopped {

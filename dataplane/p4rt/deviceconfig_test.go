@@ -97,7 +97,8 @@ func TestDeviceConfigInMessageRefused(t *testing.T) {
 		want   string
 	}{
 		{"no data", wrap(t, nil, "reassign: true"),
-			"config.p4_device_config is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of the program there"},
+			"config.p4_device_config is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON " +
+				"of the program there"},
 		{"half", wrap(t, cfg.P4DeviceConfig[:100], ""),
 			"config.p4_device_config, a p4.tmp.P4DeviceConfig: device_data: bad program: not whole JSON"},
 		{"message cut off", wrap(t, cfg.P4DeviceConfig, "")[:200],

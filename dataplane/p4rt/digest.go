@@ -173,7 +173,8 @@ func (st *digestState) flush(d *Device, now time.Duration) {
 	}
 	st.buffer, st.keys = nil, nil
 	d.stats.DigestLists++
-	d.notify(now, &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}})
+	d.notify(now,
+		&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: list}})
 }
 
 func (st *digestState) forget(keys []string) {

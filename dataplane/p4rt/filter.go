@@ -37,7 +37,8 @@ func newPacketFilter(what string, s *structpb.Struct) (packetFilter, *Error) {
 				fv.number, _ = parseNumber(k.StringValue)
 			case *structpb.Value_NumberValue:
 				if n := k.NumberValue; n < 0 || n != math.Trunc(n) || n >= 1<<53 {
-					return nil, invalid("role.config: %s: %s is %v; want a whole number from 0 to 2^53-1, larger ones as text", what, name, n)
+					return nil, invalid("role.config: %s: %s is %v; want a whole number from 0 to 2^53-1, "+
+						"larger ones as text", what, name, n)
 				}
 				fv.text = strconv.FormatUint(uint64(k.NumberValue), 10)
 				fv.number, _ = parseNumber(fv.text)

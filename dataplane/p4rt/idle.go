@@ -22,10 +22,11 @@ func (d *Device) scanIdle(now time.Duration) {
 		if len(entries) == 0 {
 			return
 		}
-		d.notify(now, &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{
-			IdleTimeoutNotification: &p4v1.IdleTimeoutNotification{TableEntry: entries,
-				Timestamp: d.timestamp(now)},
-		}})
+		d.notify(now,
+			&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{
+				IdleTimeoutNotification: &p4v1.IdleTimeoutNotification{TableEntry: entries,
+					Timestamp: d.timestamp(now)},
+			}})
 		entries = nil
 	}
 	for x := range r.sw.IdleEntries(now) {

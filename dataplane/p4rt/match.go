@@ -184,7 +184,8 @@ func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (engine.Match, *Error) 
 // width in the program: what they are there has no form in the client's width
 // (P4Runtime specification, "Translation of Match Fields").
 func (f *fieldSchema) oneValue(format string, args ...any) *Error {
-	return invalid("%s; type %q is translated from %d bits to %d: match one value, or leave the field out for don't care",
+	return invalid("%s; type %q is translated from %d bits to %d: match one value, or leave the "+
+		"field out for don't care",
 		fmt.Sprintf(format, args...), f.tr.name, f.width, f.device)
 }
 

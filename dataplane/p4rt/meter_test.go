@@ -25,12 +25,14 @@ func TestMeterTypes(t *testing.T) {
 		{single, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 1, Pburst: 2, Eburst: 5}, ""},
 		{single, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 1, Pburst: 2}, ""},
 		{single, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 3, Pburst: 4, Eburst: 5},
-			"pir 3 and pburst 4; the meter is SINGLE_RATE_THREE_COLOR, which wants them equal to cir 1 and cburst 2"},
+			"pir 3 and pburst 4; the meter is SINGLE_RATE_THREE_COLOR, which wants them equal to cir 1 " +
+				"and cburst 2"},
 		{colors, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 1, Pburst: 2}, ""},
 		{colors, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 1, Pburst: 2, Eburst: 5},
 			"eburst 5; the meter is SINGLE_RATE_TWO_COLOR, which wants it unset"},
 		{colors, &p4v1.MeterConfig{Cir: 1, Cburst: 2, Pir: 1, Pburst: 3},
-			"pir 1 and pburst 3; the meter is SINGLE_RATE_TWO_COLOR, which wants them equal to cir 1 and cburst 2"},
+			"pir 1 and pburst 3; the meter is SINGLE_RATE_TWO_COLOR, which wants them equal to cir 1 and " +
+				"cburst 2"},
 		{two, &p4v1.MeterConfig{Cir: -1}, "cir -1; want 0 or more"},
 	} {
 		got, err := meterConfig(c.m, c.typ)

@@ -43,11 +43,15 @@ func TestPipelineMismatch(t *testing.T) {
 		{"width of 0", func(i *configv1.P4Info) { find(i, "station").MatchFields[0].Bitwidth = 0 },
 			`P4Info: match field "dst" of table "IngressImpl.station" is 0 bits wide; want 1 to 65536`},
 		{"match kind", func(i *configv1.P4Info) {
-			find(i, "station").MatchFields[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_LPM}
-		}, `table "IngressImpl.station": match field "dst" is lpm in the P4Info and exact in the program`},
+			find(i,
+				"station").MatchFields[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_LPM}
+		},
+			`table "IngressImpl.station": match field "dst" is lpm in the P4Info and exact in the program`},
 		{"unknown match kind", func(i *configv1.P4Info) {
-			find(i, "station").MatchFields[0].Match = &configv1.MatchField_OtherMatchType{OtherMatchType: "fuzzy"}
-		}, `P4Info: match field "dst" of table "IngressImpl.station" has match type "fuzzy"; want EXACT, LPM, TERNARY, RANGE or OPTIONAL`},
+			find(i,
+				"station").MatchFields[0].Match = &configv1.MatchField_OtherMatchType{OtherMatchType: "fuzzy"}
+		},
+			`P4Info: match field "dst" of table "IngressImpl.station" has match type "fuzzy"; want EXACT, LPM, TERNARY, RANGE or OPTIONAL`},
 		{"key", func(i *configv1.P4Info) { find(i, "acl").MatchFields = find(i, "acl").MatchFields[:2] },
 			`table "IngressImpl.acl": 2 match fields in the P4Info, 4 in the program`},
 		{"parameter", func(i *configv1.P4Info) {
@@ -56,14 +60,16 @@ func TestPipelineMismatch(t *testing.T) {
 					a.Params[0].Bitwidth = 16
 				}
 			}
-		}, `action "IngressImpl.forward": parameter "port" has 16 bits in the P4Info and 9 in the program`},
+		},
+			`action "IngressImpl.forward": parameter "port" has 16 bits in the P4Info and 9 in the program`},
 		{"action", func(i *configv1.P4Info) {
 			for _, a := range i.GetActions() {
 				if a.GetPreamble().GetAlias() == "station_forward" {
 					a.Preamble.Name = "IngressImpl.walk"
 				}
 			}
-		}, `table "IngressImpl.station": action "IngressImpl.walk" of the P4Info is not one of its actions in the program`},
+		},
+			`table "IngressImpl.station": action "IngressImpl.walk" of the P4Info is not one of its actions in the program`},
 		{"action reference", func(i *configv1.P4Info) { i.Tables[0].ActionRefs[0].Id = 5 },
 			`P4Info: table "IngressImpl.station" refers to action 0x00000005, which is not in the P4Info`},
 		{"implementation", func(i *configv1.P4Info) {
@@ -97,12 +103,14 @@ func TestPipelineMismatch(t *testing.T) {
 		{"strings in a prefix", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t")
 			find(i, "route").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
-		}, `P4Info: match field "dst" of table "IngressImpl.route" is lpm and has type "port_t", translated to strings; want exact or optional`},
+		},
+			`P4Info: match field "dst" of table "IngressImpl.route" is lpm and has type "port_t", translated to strings; want exact or optional`},
 		{"a type of two widths", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t")
 			find(i, "station").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
 			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
-		}, `table "IngressImpl.station": match field "dst": type "port_t" has 48 bits in the program; it has 16 elsewhere`},
+		},
+			`table "IngressImpl.station": match field "dst": type "port_t" has 48 bits in the program; it has 16 elsewhere`},
 		{"a given value too wide", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t", `@p4runtime_translation_mappings({{"big", 65536}})`)
 			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
@@ -111,14 +119,17 @@ func TestPipelineMismatch(t *testing.T) {
 			i.TypeInfo.NewTypes = stringType("port_t")
 			i.ControllerPacketMetadata[0].Metadata[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
 			i.ControllerPacketMetadata[0].Metadata[0].Name = "other"
-		}, `the "packet_in" header of the P4Info is not in the program; compile both from the same source`},
+		},
+			`the "packet_in" header of the P4Info is not in the program; compile both from the same source`},
 		{"value set that is not exact", func(i *configv1.P4Info) {
 			i.ValueSets[0].Match[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_TERNARY}
 			i.ValueSets[0].Match[0].Name = "type"
-		}, `value set "ParserImpl.ipv6_types": field "type" is ternary; BMv2 JSON has exact value sets only`},
+		},
+			`value set "ParserImpl.ipv6_types": field "type" is ternary; BMv2 JSON has exact value sets only`},
 		{"register of a struct", func(i *configv1.P4Info) {
 			i.Registers[0].TypeSpec = &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: "learn_t"}}}
-		}, `register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 JSON hold one`},
+		},
+			`register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 JSON hold one`},
 		{"extern", func(i *configv1.P4Info) {
 			i.Externs = []*configv1.Extern{{ExternTypeName: "Wonder"}}
 		},

@@ -77,7 +77,8 @@ func arbitrating(
 	if id > 0 {
 		m.ElectionId = &p4v1.Uint128{Low: id}
 	}
-	err := x.Receive(0, &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}})
+	err := x.Receive(0,
+		&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: m}})
 	if err != nil {
 		x.Close()
 	}
@@ -151,7 +152,8 @@ func TestRolesOfOneClient(t *testing.T) {
 	if code(err) != codes.ResourceExhausted {
 		t.Errorf("role %d: %v", maxRoles+1, err)
 	}
-	if _, _, err := arbitrating(s, nil, string(make([]byte, maxRoleName+1)), 1); code(err) != codes.InvalidArgument {
+	if _, _, err := arbitrating(s, nil, string(make([]byte, maxRoleName+1)),
+		1); code(err) != codes.InvalidArgument {
 		t.Errorf("a long name: %v", err)
 	}
 	if _, c, err := arbitrating(s, nil, "", 1); err != nil || c != codes.OK {

@@ -44,7 +44,8 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 	case *configv1.P4DataTypeSpec_Bitstring:
 		w, _, ok := bitstringWidth(s.Bitstring)
 		if !ok || w <= 0 || w > maxWidth {
-			return nil, invalid("P4Info: the type of %s holds a bit string that is not bit<W> or int<W> with W in 1 to %d", what, maxWidth)
+			return nil, invalid("P4Info: the type of %s holds a bit string that is not bit<W> or int<W> "+
+				"with W in 1 to %d", what, maxWidth)
 		}
 		return append(dst, plain(w)), nil
 	case *configv1.P4DataTypeSpec_Bool:
@@ -89,7 +90,8 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 		e, ok := t.GetSerializableEnums()[s.SerializableEnum.GetName()]
 		if !ok || e.GetUnderlyingType().GetBitwidth() <= 0 ||
 			e.GetUnderlyingType().GetBitwidth() > maxWidth {
-			return nil, invalid("P4Info: the type of %s names serializable enum %q, which is not in type_info", what, s.SerializableEnum.GetName())
+			return nil, invalid("P4Info: the type of %s names serializable enum %q, which is not in "+
+				"type_info", what, s.SerializableEnum.GetName())
 		}
 		return append(dst, plain(int(e.GetUnderlyingType().GetBitwidth()))), nil
 	case *configv1.P4DataTypeSpec_Enum:
@@ -121,7 +123,8 @@ func (t *typeInfo) leaves(dst []valueType, spec *configv1.P4DataTypeSpec, what s
 	case *configv1.P4DataTypeSpec_HeaderUnionStack:
 		kind = "a header union stack"
 	}
-	return nil, invalid("P4Info: the type of %s is %s; want bit<W>, int<W>, bool, tuple, struct, header, enum, error or a new type", what, kind)
+	return nil, invalid("P4Info: the type of %s is %s; want bit<W>, int<W>, bool, tuple, struct, "+
+		"header, enum, error or a new type", what, kind)
 }
 
 // translated returns the type of the values of a translated new type.

@@ -115,7 +115,8 @@ func TestP4DataErrors(t *testing.T) {
 		}
 	}
 	x := newTexts(info.translations, texts{})
-	if _, err := x.tables[info.translations["named"].index].value([]byte("the only one"), false); err != nil {
+	if _, err := x.tables[info.translations["named"].index].value([]byte("the only one"),
+		false); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

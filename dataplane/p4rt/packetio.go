@@ -20,7 +20,8 @@ func (d *Device) PacketOut(now time.Duration, p *p4v1.PacketOut) error {
 		return err
 	}
 	if n, mtu := len(frame), d.sw.Config().MTU; n == 0 || n > mtu {
-		return invalid("the packet-out has %d octets with its packet_out header; want 1 to %d, the MTU of the device", n, mtu)
+		return invalid("the packet-out has %d octets with its packet_out header; want 1 to %d, the MTU "+
+			"of the device", n, mtu)
 	}
 	d.stats.PacketOuts++
 	d.sw.Receive(now, d.cpu, frame)

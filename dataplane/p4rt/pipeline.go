@@ -85,7 +85,8 @@ func (c *Cache) load(cfg *p4v1.ForwardingPipelineConfig) (*pipeline, *Error) {
 		return nil, invalid("config.p4info is not set; want the P4Info of the program")
 	}
 	if len(cfg.GetP4DeviceConfig()) == 0 {
-		return nil, invalid("config.p4_device_config is empty; want the BMv2 JSON of the program (as p4c-bm2-ss writes it)")
+		return nil, invalid("config.p4_device_config is empty; want the BMv2 JSON of the program (as " +
+			"p4c-bm2-ss writes it)")
 	}
 	info, err := proto.MarshalOptions{Deterministic: true}.Marshal(cfg.GetP4Info())
 	if err != nil {
@@ -129,7 +130,8 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 	const field = "config.p4_device_config"
 	json, wrapped := programOf(device)
 	if wrapped && len(json) == 0 {
-		return nil, invalid("%s is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of the program there", field)
+		return nil, invalid("%s is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of "+
+			"the program there", field)
 	}
 	prog, err := engine.Load(json)
 	if err != nil && wrapped {
@@ -170,7 +172,8 @@ func (s *schema) bind(prog *engine.Program) *Error {
 		case t.profile == nil && have >= 0:
 			return invalid("table %q: the program implements it with action profile %q, the P4Info with none", t.name, prog.Profiles()[have].Name)
 		case t.profile != nil && have != t.profile.engine:
-			return invalid("table %q: the program does not implement it with action profile %q as the P4Info says", t.name, t.profile.name)
+			return invalid("table %q: the program does not implement it with action profile %q as the "+
+				"P4Info says", t.name, t.profile.name)
 		}
 		if t.counter != nil && prog.Tables()[t.engine].DirectCounter < 0 {
 			return invalid("direct counter %q: table %q has none in the program", t.counter.name, t.name)
@@ -243,7 +246,8 @@ func (s *schema) bindTables(prog *engine.Program) *Error {
 				return invalid("table %q: match field %q is %s in the P4Info and %s in the program", t.name,
 					f.name, f.kind, k.Match)
 			}
-			if ok, err := f.bind(k.Width, fmt.Sprintf("table %q: match field %q", t.name, f.name)); err != nil {
+			if ok, err := f.bind(k.Width, fmt.Sprintf("table %q: match field %q", t.name,
+				f.name)); err != nil {
 				return err
 			} else if !ok {
 				return invalid("table %q: match field %q has %d bits in the P4Info and %d in the program",
@@ -277,7 +281,8 @@ func (a *actionSchema) checkParams(have []engine.ParamInfo) *Error {
 	}
 	for i := range a.params {
 		p := &a.params[i]
-		if ok, err := p.bind(have[i].Width, fmt.Sprintf("action %q: parameter %q", a.name, p.name)); err != nil {
+		if ok, err := p.bind(have[i].Width, fmt.Sprintf("action %q: parameter %q", a.name,
+			p.name)); err != nil {
 			return err
 		} else if !ok {
 			return invalid("action %q: parameter %q has %d bits in the P4Info and %d in the program", a.name,
@@ -324,7 +329,8 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 			return e
 		}
 		if len(leaves) != 1 {
-			return invalid("register %q: its type has %d fields in the P4Info; registers of BMv2 JSON hold one", r.name, len(leaves))
+			return invalid("register %q: its type has %d fields in the P4Info; registers of BMv2 JSON "+
+				"hold one", r.name, len(leaves))
 		}
 		if ok, err := leaves[0].bind(x.Width, fmt.Sprintf("register %q", r.name)); err != nil {
 			return err
@@ -360,7 +366,8 @@ func (s *schema) bindExterns(prog *engine.Program) *Error {
 				len(fields))
 		}
 		for i := range leaves {
-			if ok, err := leaves[i].bind(fields[i].Width, fmt.Sprintf("digest %q: field %d", d.name, i)); err != nil {
+			if ok, err := leaves[i].bind(fields[i].Width, fmt.Sprintf("digest %q: field %d", d.name,
+				i)); err != nil {
 				return err
 			} else if !ok {
 				return invalid("digest %q: field %d has %d bits in the P4Info and %d in the program", d.name, i,

@@ -18,7 +18,8 @@ func (r *realm) profile(id uint32) (*profileSchema, *Error) {
 // checkManual refuses members and groups while one-shot entries are in use.
 func (r *realm) checkManual(p *profileSchema) *Error {
 	if r.oneShots[p.id] > 0 {
-		return invalid("action selector %q is programmed with one-shot action sets; members and groups cannot be mixed in", p.name)
+		return invalid("action selector %q is programmed with one-shot action sets; members and groups "+
+			"cannot be mixed in", p.name)
 	}
 	return nil
 }
@@ -193,7 +194,8 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (engine.Grou
 func (r *realm) readMembers(q *p4v1.ActionProfileMember, out *reading) *Error {
 	if q.GetActionProfileId() == 0 {
 		if q.GetMemberId() != 0 {
-			return invalid("member id %d with action_profile_id 0, which reads all action profiles; leave the member id 0", q.GetMemberId())
+			return invalid("member id %d with action_profile_id 0, which reads all action profiles; leave "+
+				"the member id 0", q.GetMemberId())
 		}
 		for _, p := range r.p.profileList {
 			r.emitMembers(p, out)
@@ -234,7 +236,8 @@ func (p *profileSchema) member(x texts, m engine.Member) *p4v1.Entity {
 func (r *realm) readGroups(q *p4v1.ActionProfileGroup, out *reading) *Error {
 	if q.GetActionProfileId() == 0 {
 		if q.GetGroupId() != 0 {
-			return invalid("group id %d with action_profile_id 0, which reads all action selectors; leave the group id 0", q.GetGroupId())
+			return invalid("group id %d with action_profile_id 0, which reads all action selectors; leave "+
+				"the group id 0", q.GetGroupId())
 		}
 		for _, p := range r.p.profileList {
 			r.emitGroups(p, out)

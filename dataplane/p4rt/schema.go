@@ -328,11 +328,13 @@ func (s *schema) newKey(fields []*configv1.MatchField, what string) (keySchema, 
 		case configv1.MatchField_OPTIONAL:
 			fs.kind = optionalMatch
 		default:
-			return k, invalid("P4Info: match field %q of %s has match type %s; want EXACT, LPM, TERNARY, RANGE or OPTIONAL",
+			return k, invalid("P4Info: match field %q of %s has match type %s; want EXACT, LPM, TERNARY, "+
+				"RANGE or OPTIONAL",
 				fs.name, what, matchTypeName(f))
 		}
 		if fs.tr.strings() && fs.kind != exactMatch && fs.kind != optionalMatch {
-			return k, invalid("P4Info: match field %q of %s is %s and has type %q, translated to strings; want exact or optional", fs.name, what, fs.kind, fs.tr.name)
+			return k, invalid("P4Info: match field %q of %s is %s and has type %q, translated to strings; "+
+				"want exact or optional", fs.name, what, fs.kind, fs.tr.name)
 		}
 		if _, dup := k.byID[fs.id]; dup || fs.id == 0 {
 			return k, invalid("P4Info: match field %q of %s has id %d, which is 0 or used twice", fs.name,
@@ -384,7 +386,8 @@ func (s *schema) newTable(t *configv1.Table) (*tableSchema, *Error) {
 	if id := t.GetImplementationId(); id != 0 {
 		p := s.profiles[id]
 		if p == nil {
-			return nil, invalid("P4Info: the implementation 0x%08x of table %q is not an action profile of the P4Info", id, ts.name)
+			return nil, invalid("P4Info: the implementation 0x%08x of table %q is not an action profile "+
+				"of the P4Info", id, ts.name)
 		}
 		ts.profile = p
 		p.tables = append(p.tables, ts)

@@ -506,7 +506,8 @@ func (s *Server) GetForwardingPipelineConfig(ctx context.Context,
 		resp   *p4v1.GetForwardingPipelineConfigResponse
 		failed error
 	)
-	if err := d.do(ctx, func(time.Duration) { resp, failed = d.sessions.dev.GetPipeline(req) }); err != nil {
+	if err := d.do(ctx,
+		func(time.Duration) { resp, failed = d.sessions.dev.GetPipeline(req) }); err != nil {
 		return nil, err
 	}
 	return resp, failed

@@ -210,10 +210,12 @@ func TestStockClient(t *testing.T) {
 		r.GetP4RuntimeApiVersion() != p4rt.APIVersion {
 		t.Fatalf("capabilities: %v, %v", r, err)
 	}
-	if _, err := client.Capabilities(ctx, &p4v1.CapabilitiesRequest{DeviceId: 8}); status.Code(err) != codes.NotFound {
+	if _, err := client.Capabilities(ctx,
+		&p4v1.CapabilitiesRequest{DeviceId: 8}); status.Code(err) != codes.NotFound {
 		t.Fatalf("capabilities of an unknown device: %v", err)
 	}
-	if _, err := client.Write(ctx, &p4v1.WriteRequest{DeviceId: 9}); status.Code(err) != codes.NotFound {
+	if _, err := client.Write(ctx,
+		&p4v1.WriteRequest{DeviceId: 9}); status.Code(err) != codes.NotFound {
 		t.Fatalf("write to an unknown device: %v", err)
 	}
 
@@ -291,7 +293,9 @@ func TestStockClient(t *testing.T) {
 	b.arbitrate(1, 2)
 	b.wantStatus(codes.OK)
 	a.wantStatus(codes.AlreadyExists)
-	if _, err := client.Write(ctx, &p4v1.WriteRequest{DeviceId: 1, ElectionId: &p4v1.Uint128{Low: 1}}); status.Code(err) != codes.PermissionDenied {
+	if _, err := client.Write(ctx,
+		&p4v1.WriteRequest{DeviceId: 1,
+			ElectionId: &p4v1.Uint128{Low: 1}}); status.Code(err) != codes.PermissionDenied {
 		t.Fatalf("a deposed controller writes: %v", err)
 	}
 	// The new one hangs up.
@@ -364,7 +368,8 @@ func TestSlowController(t *testing.T) {
 	for n.server.Dropped() == 0 {
 		n.host[1].Send([][]byte{frame})
 		// The device answers all the while.
-		if _, err := client.Capabilities(context.Background(), &p4v1.CapabilitiesRequest{DeviceId: 1}); err != nil {
+		if _, err := client.Capabilities(context.Background(),
+			&p4v1.CapabilitiesRequest{DeviceId: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if err := n.runner.Do(context.Background(), func(time.Duration) {}); err != nil {
@@ -392,7 +397,8 @@ func TestClosedDevice(t *testing.T) {
 	n := newNetwork(t, p4rt.ServerConfig{}, 1)
 	client := n.client(t)
 	n.runner.Close()
-	if _, err := client.Write(context.Background(), &p4v1.WriteRequest{DeviceId: 1}); status.Code(err) != codes.Unavailable {
+	if _, err := client.Write(context.Background(),
+		&p4v1.WriteRequest{DeviceId: 1}); status.Code(err) != codes.Unavailable {
 		t.Fatalf("write: %v", err)
 	}
 	c := newController(t, client)

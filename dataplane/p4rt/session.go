@@ -64,7 +64,9 @@ func (s *Sessions) Open(send func(*p4v1.StreamMessageResponse)) *Session {
 }
 
 // open starts a session of a stream on a client's connection.
-func (s *Sessions) open(client *clientlimit.Client, send func(*p4v1.StreamMessageResponse)) *Session {
+func (s *Sessions) open(
+	client *clientlimit.Client, send func(*p4v1.StreamMessageResponse),
+) *Session {
 	return &Session{sessions: s, client: client, send: send}
 }
 
@@ -84,12 +86,14 @@ func (x *Session) Receive(now time.Duration, m *p4v1.StreamMessageRequest) error
 		return nil
 	case *p4v1.StreamMessageRequest_Packet:
 		if err := x.packetOut(now, u.Packet); err != nil {
-			x.reject(err, &p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
+			x.reject(err,
+				&p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
 		}
 		return nil
 	case *p4v1.StreamMessageRequest_DigestAck:
 		if err := x.ackDigest(u.DigestAck); err != nil {
-			x.reject(err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
+			x.reject(err,
+				&p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 		return nil
 	case *p4v1.StreamMessageRequest_Other:
@@ -97,7 +101,8 @@ func (x *Session) Receive(now time.Duration, m *p4v1.StreamMessageRequest) error
 			&p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 		return nil
 	}
-	return invalid("the stream message is empty; want an arbitration update, a packet-out or a digest acknowledgement")
+	return invalid("the stream message is empty; want an arbitration update, a packet-out or a " +
+		"digest acknowledgement")
 }
 
 func (x *Session) reject(err error, m *p4v1.StreamError) {
@@ -329,13 +334,16 @@ func (s *Sessions) authorize(device uint64, roleID uint64, name string,
 	}
 	r := s.roles[name]
 	if r == nil {
-		return nil, notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first", name, s.dev.cfg.ID)
+		return nil,
+			notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first", name,
+				s.dev.cfg.ID)
 	}
 	id := newElectionID(election)
 	switch {
 	case r.primary == nil && r.highest != nil:
 		return nil, errorf(codes.PermissionDenied,
-			"there is no primary controller for role %q; send a MasterArbitrationUpdate with election id %s or higher first", name, r.highest)
+			"there is no primary controller for role %q; send a MasterArbitrationUpdate with election id "+
+				"%s or higher first", name, r.highest)
 	case r.primary == nil:
 		return nil, errorf(codes.PermissionDenied,
 			"there is no primary controller for role %q; send a MasterArbitrationUpdate first", name)
@@ -431,7 +439,9 @@ func (s *Sessions) startRead(req *p4v1.ReadRequest) (*reading, error) {
 	}
 	r := s.roles[req.GetRole()]
 	if r == nil {
-		return nil, notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first", req.GetRole(), s.dev.cfg.ID)
+		return nil,
+			notFound("role %q is unknown to device %d; send a MasterArbitrationUpdate for it first",
+				req.GetRole(), s.dev.cfg.ID)
 	}
 	may := s.mayWrite(r)
 	if may == nil {

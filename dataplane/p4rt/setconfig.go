@@ -52,7 +52,8 @@ func (d *Device) verify(req *p4v1.SetForwardingPipelineConfigRequest) (*pipeline
 		}
 		return nil, nil
 	default:
-		return nil, invalid("action %s; want VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or RECONCILE_AND_COMMIT", action)
+		return nil, invalid("action %s; want VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT or "+
+			"RECONCILE_AND_COMMIT", action)
 	}
 }
 
@@ -264,7 +265,8 @@ func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (
 	case p4v1.GetForwardingPipelineConfigRequest_DEVICE_CONFIG_AND_COOKIE:
 		out.P4DeviceConfig, err = r.p.device()
 	default:
-		return nil, invalid("response_type %s; want ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or DEVICE_CONFIG_AND_COOKIE", fmt.Sprint(t))
+		return nil, invalid("response_type %s; want ALL, COOKIE_ONLY, P4INFO_AND_COOKIE or "+
+			"DEVICE_CONFIG_AND_COOKIE", fmt.Sprint(t))
 	}
 	if err != nil {
 		return nil, errorf(codes.Internal, "the device configuration cannot be unpacked: %v", err)

@@ -112,7 +112,8 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 			return execError(err)
 		}
 		// A primary is told so when the requests of the one before are done.
-		if err := dev.exclusive(ctx, func(now time.Duration) error { return session.Receive(now, m) }); err != nil {
+		if err := dev.exclusive(ctx,
+			func(now time.Duration) error { return session.Receive(now, m) }); err != nil {
 			return err
 		}
 		c.client.Trust()

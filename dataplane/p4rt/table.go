@@ -87,7 +87,8 @@ func (t *tableSchema) matchKey(x texts, buf []engine.Match, e *p4v1.TableEntry) 
 	}
 	switch prio := e.GetPriority(); {
 	case t.key.priority && prio <= 0:
-		return nil, 0, invalid("priority %d; want 1 or more: the key has a ternary, range or optional field", prio)
+		return nil, 0,
+			invalid("priority %d; want 1 or more: the key has a ternary, range or optional field", prio)
 	case !t.key.priority && prio != 0:
 		return nil, 0, invalid("priority %d; want 0: the key has no ternary, range or optional field",
 			prio)
@@ -118,7 +119,8 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		return invalid("is_const is true; only entries of the program are const")
 	}
 	if len(t.key.fields) == 0 {
-		return invalid("the table has no key and so no entries; MODIFY its default entry (is_default_action)")
+		return invalid("the table has no key and so no entries; MODIFY its default entry " +
+			"(is_default_action)")
 	}
 	if t.constEntries && typ != p4v1.Update_MODIFY {
 		return errorf(codes.PermissionDenied,
@@ -145,7 +147,8 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	}
 	if t.constEntries && e.GetAction() != nil {
 		return errorf(codes.PermissionDenied,
-			"the entries are const: their action cannot be modified; leave it unset to modify direct resources")
+			"the entries are const: their action cannot be modified; leave it unset to modify direct "+
+				"resources")
 	}
 
 	if typ == p4v1.Update_INSERT {
@@ -372,12 +375,14 @@ func (r *realm) checkSelectorUse(p *profileSchema, kind engine.TargetKind, last 
 	}
 	if kind != engine.TargetActionSet {
 		if r.oneShots[p.id] > 0 && !last {
-			return invalid("action selector %q is programmed with one-shot action sets; members and groups cannot be mixed in", p.name)
+			return invalid("action selector %q is programmed with one-shot action sets; members and "+
+				"groups cannot be mixed in", p.name)
 		}
 		return nil
 	}
 	if r.hasMembers(p) {
-		return invalid("action selector %q is programmed with members and groups; one-shot action sets cannot be mixed in", p.name)
+		return invalid("action selector %q is programmed with members and groups; one-shot action sets "+
+			"cannot be mixed in", p.name)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	if q.GetTableId() == 0 {
 		if len(q.GetMatch()) > 0 || q.GetAction() != nil || q.GetPriority() != 0 ||
 			controllerMetadata(q) != 0 || len(q.GetMetadata()) > 0 {
-			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata can be given")
+			return invalid("table_id is 0, which reads all tables: no match, action, priority or metadata " +
+				"can be given")
 		}
 		for _, t := range r.p.tableList {
 			r.readTable(t, q, nil, out)
@@ -35,7 +36,8 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 	case q.GetMeterConfig() != nil && t.meter == nil:
 		return invalid("table %q: meter_config is set; the table has no direct meter", t.name)
 	case q.GetTimeSinceLastHit() != nil && (!t.idleTimeout || q.GetIsDefaultAction()):
-		return invalid("table %q: time_since_last_hit is set; the table or the default entry has no idle timeouts", t.name)
+		return invalid("table %q: time_since_last_hit is set; the table or the default entry has no "+
+			"idle timeouts", t.name)
 	case q.GetIsDefaultAction() && (len(q.GetMatch()) > 0 || q.GetPriority() != 0):
 		return invalid("table %q: the default entry has neither match nor priority; leave them out",
 			t.name)

@@ -108,7 +108,8 @@ func TestGivenStrings(t *testing.T) {
 		`@p4runtime_translation_mappings({ { "cpu" , 510 } , { "a \"b\", 3" , 9w0x1F } , { "" , 0 } , })`,
 		`@name("x, 5")`,
 	})
-	if want := map[string]string{"cpu": "\x01\xfe", `a "b", 3`: "\x1f", "": "\x00"}; len(got) != len(want) || string(got["cpu"]) != want["cpu"] ||
+	if want := map[string]string{"cpu": "\x01\xfe", `a "b", 3`: "\x1f",
+		"": "\x00"}; len(got) != len(want) || string(got["cpu"]) != want["cpu"] ||
 		string(got[`a "b", 3`]) != "\x1f" || string(got[""]) != "\x00" {
 		t.Errorf("got %x", got)
 	}

@@ -179,7 +179,8 @@ func (p *packetSchema) bindPacket(headers []engine.HeaderInfo) *Error {
 			continue
 		}
 		if found != nil && !slices.Equal(found, widths) {
-			return invalid("the %q header: several headers of the program have its fields, with different widths; change a name", p.name)
+			return invalid("the %q header: several headers of the program have its fields, with different "+
+				"widths; change a name", p.name)
 		}
 		found = widths
 	}

@@ -73,7 +73,8 @@ func (v *valueSetSchema) bind(width int) *Error {
 		case f.tr.width != 0:
 			left -= f.tr.width
 		case open >= 0:
-			return invalid("value set %q: fields %q and %q have translated types, whose widths in the program BMv2 JSON does not tell", v.name, v.key.fields[open].name, f.name)
+			return invalid("value set %q: fields %q and %q have translated types, whose widths in the "+
+				"program BMv2 JSON does not tell", v.name, v.key.fields[open].name, f.name)
 		default:
 			open = i
 		}

@@ -36,7 +36,8 @@ func TestCounts(t *testing.T) {
 		}
 		m.Sent(e.Port, e.Priority, 0, int(e.Octets)+10) // encapsulated
 	}
-	if want := (Counts{Sent: 2, SentOctets: 320, Dropped: 1, DroppedOctets: 400, Longest: 300}); of() != want {
+	if want := (Counts{Sent: 2, SentOctets: 320, Dropped: 1, DroppedOctets: 400,
+		Longest: 300}); of() != want {
 		t.Errorf("%+v, want %+v", of(), want)
 	}
 

@@ -270,11 +270,13 @@ func TestAccounts(t *testing.T) {
 			sw := load(t, "copies")
 			replicas := []dataplane.Replica{{Port: 1, Instance: 1}, {Port: 2, Instance: 2},
 				{Port: 2, Instance: 3}}
-			if err := sw.InsertMulticastGroup(dataplane.MulticastGroup{ID: 9, Replicas: replicas}); err != nil {
+			if err := sw.InsertMulticastGroup(dataplane.MulticastGroup{ID: 9,
+				Replicas: replicas}); err != nil {
 				t.Fatal(err)
 			}
 			for id := range uint16(2) {
-				if err := sw.InsertCloneSession(dataplane.CloneSession{ID: 5 + id, Replicas: replicas[:1]}); err != nil {
+				if err := sw.InsertCloneSession(dataplane.CloneSession{ID: 5 + id,
+					Replicas: replicas[:1]}); err != nil {
 					t.Fatal(err)
 				}
 			}

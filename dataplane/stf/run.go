@@ -255,7 +255,8 @@ func (r *run) replicas(group uint16) []dataplane.Replica {
 // replicate gives the switch the groups, and the sessions that follow one.
 func (r *run) replicate() error {
 	for id := range r.groups {
-		if err := r.sw.ModifyMulticastGroup(dataplane.MulticastGroup{ID: id, Replicas: r.replicas(id)}); err != nil {
+		if err := r.sw.ModifyMulticastGroup(dataplane.MulticastGroup{ID: id,
+			Replicas: r.replicas(id)}); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,8 @@ func failure(t *testing.T, name, script string) string {
 }
 
 func TestNoProgram(t *testing.T) {
-	if _, err := Run(dataplane.New(dataplane.Config{}, nil), new(Case)); !errors.Is(err, engine.ErrNoProgram) {
+	if _, err := Run(dataplane.New(dataplane.Config{}, nil), new(Case)); !errors.Is(err,
+		engine.ErrNoProgram) {
 		t.Error(err)
 	}
 }
@@ -137,7 +138,8 @@ func FuzzParse(f *testing.F) {
 	for line := range strings.Lines(string(script)) {
 		f.Add(line)
 	}
-	f.Add("mc_node_create 1 2 3\nmeter_set_rates a.b[3].c 0 0.5:1 2:3\ncheck_counter \"x y\"(7) bytes >= 0x10\nremove all")
+	f.Add("mc_node_create 1 2 3\nmeter_set_rates a.b[3].c 0 0.5:1 2:3\ncheck_counter \"x y\"(7) " +
+		"bytes >= 0x10\nremove all")
 	json, err := os.ReadFile("../testdata/copies.json")
 	if err != nil {
 		f.Fatal(err)

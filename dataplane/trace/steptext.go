@@ -14,7 +14,8 @@ func (t *texter) steps(steps []Step, indent int) {
 			i += t.assigns(steps[i:], indent) - 1
 		case s.Queue != nil && i+1 < len(steps) && steps[i+1].Dequeue != nil:
 			i++
-			t.add(nil, 0, "queue", "queue: port %d, priority %d, behind %s; left after %v, with %s behind it",
+			t.add(nil, 0, "queue",
+				"queue: port %d, priority %d, behind %s; left after %v, with %s behind it",
 				s.Queue.Port, s.Queue.Priority, several(s.Queue.Depth, "packet"), steps[i].Dequeue.Waited,
 				several(steps[i].Dequeue.Depth, "packet"))
 		case s.Stage != nil && s.Stage.Name == "parser" && t.Verbose == 0:

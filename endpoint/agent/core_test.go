@@ -127,7 +127,8 @@ func TestBadProbes(t *testing.T) {
 		}
 	}
 	var got hostapi.ProbeResult
-	if r := c.Probe(probe(func(*hostapi.Probe) {}), func(r hostapi.ProbeResult) { got = r }); r != nil || got.ID != 9 || got.Received != 2 {
+	if r := c.Probe(probe(func(*hostapi.Probe) {}),
+		func(r hostapi.ProbeResult) { got = r }); r != nil || got.ID != 9 || got.Received != 2 {
 		t.Errorf("%+v, %+v", r, got)
 	}
 	e.Device.OptAttr = 0

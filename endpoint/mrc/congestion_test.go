@@ -365,14 +365,16 @@ func TestReadyQueuePairsRotate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, packets*256)}); err != nil {
+		if err := q.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite,
+			Data: make([]byte, packets*256)}); err != nil {
 			t.Fatal(err)
 		}
 		qps = append(qps, q)
 	}
 	now := time.Duration(0)
 	run := func() {
-		for next, pending := h.Advance(now); pending && next < 100*time.Microsecond; next, pending = h.Advance(now) {
+		for next, pending := h.Advance(now); pending && next < 100*time.Microsecond; next,
+			pending = h.Advance(now) {
 			now = next
 		}
 	}

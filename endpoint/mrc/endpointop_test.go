@@ -137,7 +137,8 @@ func TestEndpointClasses(t *testing.T) {
 	}
 	expect("Port Status Update", s.take(), packet.OpMRCEndpointRequest, control)
 	for _, dscp := range []uint8{s.wire.DSCP.Trimmable, control, 0} {
-		if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: path, DSCP: dscp}); err != nil {
+		if _, err := s.host.SendEVProbe(s.now,
+			EVProbe{Peer: testAddr(1), Path: path, DSCP: dscp}); err != nil {
 			t.Fatal(err)
 		}
 		expect("EV probe", s.take(), packet.OpMRCEndpointRequest, dscp)
@@ -169,7 +170,8 @@ func TestDeniedPorts(t *testing.T) {
 	if out := s.give(r); len(out) != 2 || out[0].port != 2 || out[1].port != 2 {
 		t.Errorf("%d answers to what came by a denied port, want 2 by the other", len(out))
 	}
-	if _, err := s.host.SendEVProbe(s.now, EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrConfig) {
+	if _, err := s.host.SendEVProbe(s.now,
+		EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrConfig) {
 		t.Error(err)
 	}
 	s.host.DenyPorts(packet.PortMask(0).With(1).With(2))
@@ -242,7 +244,8 @@ func TestEndpointPaths(t *testing.T) {
 	for range maxWaiting {
 		send(time.Second)
 	}
-	if _, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrQueueFull) {
+	if _, err := l.hosts[0].SendEVProbe(l.Now(),
+		EVProbe{Peer: testAddr(1), Path: Path{Port: 1}}); !errors.Is(err, verbs.ErrQueueFull) {
 		t.Error(err)
 	}
 }

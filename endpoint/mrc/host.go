@@ -160,7 +160,8 @@ func (h *Host) DestroyQP(qpn uint32) error {
 		return nil
 	}
 	if s := q.Schedule(); s != Idle {
-		return fmt.Errorf("host %s: QP %#x is %v with %d work requests not complete: want IDLE, or the error state (Abort): %w",
+		return fmt.Errorf("host %s: QP %#x is %v with %d work requests not complete: want IDLE, or the "+
+			"error state (Abort): %w",
 			h.cfg.Name, qpn, s, q.sq.Len(), verbs.ErrBusy)
 	}
 	q.discard()

@@ -369,7 +369,8 @@ func TestWorkRequests(t *testing.T) {
 	}
 	s.write(1)
 	s.write(1)
-	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrQueueFull) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err,
+		verbs.ErrQueueFull) {
 		t.Errorf("third: %v", err)
 	}
 	if err := s.qp.PostRecv(verbs.RecvRequest{}); err != nil {
@@ -387,7 +388,8 @@ func TestWorkRequests(t *testing.T) {
 	if err := s.host.DestroyQP(s.qp.cfg.QPN); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrNotFound) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err,
+		verbs.ErrNotFound) {
 		t.Errorf("destroyed: %v", err)
 	}
 	if _, pending := s.host.Advance(0); pending || len(s.take()) != 0 {

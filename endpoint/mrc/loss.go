@@ -28,7 +28,8 @@ func (q *QP) inferLoss(now time.Duration, s *packet.SETH, ooo int) {
 	base := s.SACKBase()
 	told := q.told(ooo)
 	above := ooo // packets received above psn, as far as is known
-	for psn := packet.PSNAdd(q.unack, 1); above >= threshold && q.outstanding(psn); psn = packet.PSNAdd(psn, 1) {
+	for psn := packet.PSNAdd(q.unack, 1); above >= threshold &&
+		q.outstanding(psn); psn = packet.PSNAdd(psn, 1) {
 		rec := q.record(psn)
 		switch rec.state {
 		case arrived:
@@ -81,7 +82,8 @@ func (q *QP) inferFromProbe(now time.Duration, s *packet.SETH, asked time.Durati
 		q.probedMissing(now, psn, asked)
 		psn = base
 	}
-	for ; q.outstanding(psn) && packet.PSNDiff(psn, base) < packet.SACKBits; psn = packet.PSNAdd(psn, 1) {
+	for ; q.outstanding(psn) && packet.PSNDiff(psn, base) < packet.SACKBits; psn = packet.PSNAdd(psn,
+		1) {
 		if received, known := s.Received(psn); known && !received {
 			q.probedMissing(now, psn, asked)
 		}

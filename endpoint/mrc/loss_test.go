@@ -104,7 +104,9 @@ func TestResendSaved(t *testing.T) {
 		case "transport":
 			s.give(ackPacket(101, plainACK))
 		}
-		if n, want := s.qp.InFlight(), map[string]int{"bitmap": 2 * one, "cumulative": one}[how]; want != 0 && (n < want-255 || n > want+255) {
+		if n, want := s.qp.InFlight(),
+			map[string]int{"bitmap": 2 * one, "cumulative": one}[how]; want != 0 &&
+			(n < want-255 || n > want+255) {
 			t.Errorf("%s: %d octets in flight, want %d but for the rounding of rcvd_bytes", how, n, want)
 		}
 		w.open = true
@@ -138,7 +140,8 @@ func TestUnknownIsNotLost(t *testing.T) {
 	a.SETH.SetNSCC(cc)
 	s.give(a)
 	if again := s.settle(10 * time.Microsecond); !slices.Equal(psns(again), []uint32{100, 150}) {
-		t.Errorf("sent again %v, want 100, which follows the cumulative acknowledgement, and 150, whose bit is 0", psns(again))
+		t.Errorf("sent again %v, want 100, which follows the cumulative acknowledgement, and 150, "+
+			"whose bit is 0", psns(again))
 	}
 	a.SETH.SACKOffset, a.SETH.SACKBitmap = 3, ^uint64(1<<48) // 102 to 165
 	s.give(a)

@@ -151,7 +151,8 @@ func TestNAKs(t *testing.T) {
 		if c, ok := s.qp.Poll(); !ok || c.ID != 9 || !c.Recv || c.Status != verbs.StatusFlushed {
 			t.Errorf("%v: completion %+v of the receive request", code, c)
 		}
-		if err := s.qp.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err, verbs.ErrQPState) {
+		if err := s.qp.PostSend(s.now, verbs.WorkRequest{Op: verbs.OpWrite}); !errors.Is(err,
+			verbs.ErrQPState) {
 			t.Errorf("%v: posted after: %v", code, err)
 		}
 		if next, pending := s.host.Advance(s.now); pending {

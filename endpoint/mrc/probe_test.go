@@ -93,7 +93,8 @@ func TestPathProbes(t *testing.T) {
 	s.settle(101 * time.Microsecond)
 	d.wanted = false
 	s.settle(100 * time.Microsecond)
-	if want := []Signal{SignalProbeOK, SignalProbeMarked, SignalBad, SignalProbeLost}; !slices.Equal(d.signals, want) {
+	if want := []Signal{SignalProbeOK, SignalProbeMarked, SignalBad,
+		SignalProbeLost}; !slices.Equal(d.signals, want) {
 		t.Errorf("the sprayer is told %v, want %v", d.signals, want)
 	}
 	if n := s.qp.Counters().RequestsSent; n < 1 || s.qp.NextPSN() != 101 {

@@ -211,7 +211,8 @@ func TestImmediatesInFlight(t *testing.T) {
 		t.Errorf("%d packets after one completed, want the 4 of two messages", len(out))
 	}
 	s = newSolo(t, func(c *QPConfig) { c.Remote.MaxWIMM = 0 })
-	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWriteImmediate}); !errors.Is(err, verbs.ErrWorkRequest) {
+	if err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWriteImmediate}); !errors.Is(err,
+		verbs.ErrWorkRequest) {
 		t.Errorf("posted to a peer without room: %v", err)
 	}
 }

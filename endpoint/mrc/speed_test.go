@@ -92,7 +92,8 @@ func TestNoAllocations(t *testing.T) {
 	for name, drop := range map[string]int{"clean": 0, "lossy": 50} {
 		d := newDirect(t, nil)
 		d.drop = drop
-		if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, 1<<20), verbs.AccessRemoteWrite); err != nil {
+		if _, err := d.hosts[1].RegisterMR(0, testRKey, make([]byte, 1<<20),
+			verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		data := make([]byte, 200*4096)

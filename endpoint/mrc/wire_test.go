@@ -51,7 +51,8 @@ func newOctets(t *testing.T, edit func(*QPConfig)) *octets {
 	if o.qp, err = o.host.CreateQP(c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.host.RegisterMR(0x1000, 7, make([]byte, 1<<16), verbs.AccessRemoteWrite); err != nil {
+	if _, err := o.host.RegisterMR(0x1000, 7, make([]byte, 1<<16),
+		verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -159,15 +160,22 @@ func TestRequestsOnTheWire(t *testing.T) {
 	// TSETH: tx_timestamp, tsr and reserved, ftype 1. RETH: va, r_key, dmalen. RQMSN means nothing
 	// outside WRITEs with Immediate.
 	want := []struct{ what, octets string }{
-		{"WRITE First", "c6 00 ffff 00 abcdef 10 000100  .... 0001  .... 0001  0000000000001000 00000007 00000258 +256"},
-		{"WRITE Middle", "c7 00 ffff 00 abcdef 10 000101  .... 0001  .... 0001  0000000000001100 00000007 00000258 +256"},
-		{"WRITE Last", "c8 00 ffff 00 abcdef 90 000102  .... 0001  .... 0001  0000000000001200 00000007 00000258 +88"},
-		{"WRITE First", "c6 00 ffff 00 abcdef 10 000103  0001 0002  .... 0001  0000000000002000 00000007 0000012c +256"},
+		{"WRITE First", "c6 00 ffff 00 abcdef 10 000100  .... 0001  .... 0001  0000000000001000 " +
+			"00000007 00000258 +256"},
+		{"WRITE Middle", "c7 00 ffff 00 abcdef 10 000101  .... 0001  .... 0001  0000000000001100 " +
+			"00000007 00000258 +256"},
+		{"WRITE Last", "c8 00 ffff 00 abcdef 90 000102  .... 0001  .... 0001  0000000000001200 " +
+			"00000007 00000258 +88"},
+		{"WRITE First", "c6 00 ffff 00 abcdef 10 000103  0001 0002  .... 0001  0000000000002000 " +
+			"00000007 0000012c +256"},
 		{"WRITE Last with Immediate",
-			"c9 00 ffff 00 abcdef 90 000104  0001 0002  .... 0001  0000000000002100 00000007 0000012c  11223344 +44"},
-		{"WRITE Only", "ca 20 ffff 00 abcdef 90 000105  .... 0003  .... 0001  0000000000003000 00000007 0000000a +12"},
+			"c9 00 ffff 00 abcdef 90 000104  0001 0002  .... 0001  0000000000002100 00000007 0000012c  " +
+				"11223344 +44"},
+		{"WRITE Only", "ca 20 ffff 00 abcdef 90 000105  .... 0003  .... 0001  0000000000003000 " +
+			"00000007 0000000a +12"},
 		{"WRITE Only with Immediate",
-			"cb 00 ffff 00 abcdef 90 000106  0002 0004  .... 0001  0000000000004000 00000007 00000004  55667788 +4"},
+			"cb 00 ffff 00 abcdef 90 000106  0002 0004  .... 0001  0000000000004000 00000007 00000004  " +
+				"55667788 +4"},
 	}
 	if len(out) != len(want) {
 		t.Fatalf("%d packets, want %d", len(out), len(want))
@@ -186,7 +194,8 @@ func TestRequestsOnTheWire(t *testing.T) {
 	}
 	like(t, "Reliability PROBE Request", out[0],
 		"de 00 ffff 00 abcdef 00 000000  0000 00 .. 0001 0000 3456 cdef .... 0001")
-	if _, err := o.host.SendEVProbe(o.now, EVProbe{Peer: testAddr(1), Path: Path{EV: 1, Port: 1}}); err != nil {
+	if _, err := o.host.SendEVProbe(o.now,
+		EVProbe{Peer: testAddr(1), Path: Path{EV: 1, Port: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.host.SendPortStatus(o.now, testAddr(1), Path{EV: 1, Port: 1}); err != nil {
@@ -221,7 +230,8 @@ func TestAnswersOnTheWire(t *testing.T) {
 	// SETH: type, nxt, m, pr, ack_psn_offset | entropy | spdcid, dpdcid | cack_psn | cc_type,
 	// cc_fl, mpr, sack_offset | bitmap. CC_STATE: tx_timestamp, ooo_count | r_c, rcv_cwnd_pen,
 	// rcvd_bytes: 8+12+4+4+16+4+4 octets of UDP and 40 are one unit.
-	like(t, "SACK", out[0], "dc 00 ffff 00 abcdef 00 000200  00 00 0000 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000001  0042 0000 00 000001")
+	like(t, "SACK", out[0], "dc 00 ffff 00 abcdef 00 000200  00 00 0000 c1230456 3456 cdef 00 "+
+		"000200 00 08 0000 0000000000000001  0042 0000 00 000001")
 	like(t, "Acknowledge", out[1], "d1 00 ffff 00 abcdef 00 000200  1f 000001")
 	for _, f := range out {
 		if dscp := (f[atIPv6]&0xF)<<2 | f[atIPv6+1]>>6; dscp != controlDSCP {
@@ -231,24 +241,28 @@ func TestAnswersOnTheWire(t *testing.T) {
 	// One above a gap: ooo_count 1, bit 2 of the bitmap, ack_psn_offset 2.
 	out = o.give(dataDSCP, writeHead+"000202"+writeTail)
 	like(t, "SACK above a gap", out[0],
-		"dc 00 ffff 00 abcdef 00 000200  00 00 0002 c1230456 3456 cdef 00 000200 00 08 0000 0000000000000005  0042 0001 00 000001")
+		"dc 00 ffff 00 abcdef 00 000200  00 00 0002 c1230456 3456 cdef 00 000200 00 08 0000 "+
+			"0000000000000005  0042 0001 00 000001")
 	// NETH: nack_reason 0x01, entropy, spdcid, dpdcid, nack_psn, cc_type 2 (timestamp),
 	// tx_timestamp.
 	out = o.give(trimmedDSCP, writeHead+"000201"+writeTail)
 	if len(out) != 1 {
 		t.Fatalf("%d answers to a trimmed WRITE, want a NACK", len(out))
 	}
-	like(t, "NACK", out[0], "dd 00 ffff 00 abcdef 00 000201  0000 01 .. c1230456 3456 cdef 00 000201 20 00 0042")
+	like(t, "NACK", out[0], "dd 00 ffff 00 abcdef 00 000201  0000 01 .. c1230456 3456 cdef 00 "+
+		"000201 20 00 0042")
 	if n := binary.BigEndian.Uint16(out[0][atUDP+4:]); n != 1000 {
 		t.Errorf("UDP length %d of the NACK, want that of the packet before it was trimmed, 1000", n)
 	}
 	// A probe, 0xDE: pr is set, probe_id comes back in ack_psn_offset.
 	out = o.give(dataDSCP, "de 00 ffff 00 123456 00 000000  0000 00 00 beef 0000 cdef 3456 0043 0001")
 	like(t, "answer to a probe", out[0],
-		"dc 00 ffff 00 abcdef 00 000000  00 02 beef c1230456 3456 cdef 00 000200 00 08 .... ................  0043 0001 00 000001")
+		"dc 00 ffff 00 abcdef 00 000000  00 02 beef c1230456 3456 cdef 00 000200 00 08 .... "+
+			"................  0043 0001 00 000001")
 	out = o.give(dataDSCP, "d8 00 ffff 00 000002 00 00a55a  00 01 00 00 00000000 00000000 0044 0001")
 	like(t, "Endpoint Response", out[0],
-		"d9 00 ffff 00 000002 00 00a55a  00 04 0000 000000000000000000000000000000000000000000000000 0044 0000 00000000")
+		"d9 00 ffff 00 000002 00 00a55a  00 04 0000 000000000000000000000000000000000000000000000000 "+
+			"0044 0000 00000000")
 }
 
 // TestControlFromTheWire: a host does by SACK, NACK, ACK and endpoint response what tables 6-2,
@@ -261,13 +275,15 @@ func TestControlFromTheWire(t *testing.T) {
 	if out := o.run(time.Microsecond); len(out) != 3 {
 		t.Fatalf("%d packets, want 3", len(out))
 	}
-	o.give(controlDSCP, "dc 00 ffff 00 123456 00 000100  00 00 0002 c1230456 cdef 3456 00 000100 00 08 0000 0000000000000005  0000 0001 00 000001")
+	o.give(controlDSCP, "dc 00 ffff 00 123456 00 000100  00 00 0002 c1230456 cdef 3456 00 000100 00 "+
+		"08 0000 0000000000000005  0000 0001 00 000001")
 	if _, done := o.qp.Poll(); done || o.qp.UnackPSN() != 0x100 ||
 		o.qp.record(0x101).state != flying || o.qp.record(0x102).state != arrived {
 		t.Errorf("after a SACK of 0x100 and 0x102: unack_psn %#x, records %v and %v", o.qp.UnackPSN(),
 			o.qp.record(0x101).state, o.qp.record(0x102).state)
 	}
-	o.give(controlDSCP, "dd 00 ffff 00 123456 00 000101  0000 01 00 c1230456 cdef 3456 00 000101 20 00 0000")
+	o.give(controlDSCP,
+		"dd 00 ffff 00 123456 00 000101  0000 01 00 c1230456 cdef 3456 00 000101 20 00 0000")
 	out := o.run(time.Microsecond)
 	if len(out) != 1 {
 		t.Fatalf("%d packets after a NACK, want one again", len(out))

@@ -345,7 +345,8 @@ func TestSharedCongestion(t *testing.T) {
 			t.Errorf("ShareCongestion %v: the queue pairs to a peer share a context: %v", share, got)
 		}
 		if of(first) == of(elsewhere) || of(first) == of(smaller) || of(second) == of(smaller) {
-			t.Errorf("ShareCongestion %v: queue pairs to another peer, or with another PMTU, have that context too", share)
+			t.Errorf("ShareCongestion %v: queue pairs to another peer, or with another PMTU, have that "+
+				"context too", share)
 		}
 		if !share {
 			continue

@@ -87,7 +87,8 @@ func (n *NIC) sendUpdates(now time.Duration) (sent bool) {
 
 // flowTo is a flow to a peer whose paths are the NIC's to choose; nil when there is none.
 func (n *NIC) flowTo(peer netip.Addr) *flow {
-	if i := slices.IndexFunc(n.flows, func(f *flow) bool { return f.peer == peer && f.set != nil }); i >= 0 {
+	if i := slices.IndexFunc(n.flows,
+		func(f *flow) bool { return f.peer == peer && f.set != nil }); i >= 0 {
 		return n.flows[i]
 	}
 	return nil

@@ -87,7 +87,8 @@ func TestProbes(t *testing.T) {
 	if r := ask(func(p *hostapi.Probe) { p.EV.Port = 0 }); r.Received != 4 || sent[0].port != 2 {
 		t.Errorf("%+v by port %d", r, sent[0].port)
 	}
-	if r := ask(func(p *hostapi.Probe) { p.Source = nictest.Address(1) }); !strings.Contains(r.Err, "source: ") {
+	if r := ask(func(p *hostapi.Probe) { p.Source = nictest.Address(1) }); !strings.Contains(r.Err,
+		"source: ") {
 		t.Errorf("%+v", r)
 	}
 	srv6 := func(value byte) func(p *hostapi.Probe) {

@@ -129,7 +129,8 @@ func TestRandomStates(t *testing.T) {
 				}
 			},
 			"port": func(t *rapid.T) {
-				if err := n.SetPort(rapid.IntRange(1, 4).Draw(t, "port"), rapid.Bool().Draw(t, "up")); err != nil {
+				if err := n.SetPort(rapid.IntRange(1, 4).Draw(t, "port"),
+					rapid.Bool().Draw(t, "up")); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -38,7 +38,8 @@ func write(t *testing.T, f *nictest.Bed, from, to int, qp *mrc.QP, octets int) *
 	if _, err := f.NICs[to].RegisterMR(0, key, x.memory, verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}
-	if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
+	if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data,
+		RKey: key}); err != nil {
 		t.Fatal(err)
 	}
 	f.Wake(from)
@@ -181,10 +182,12 @@ func TestOrdersDiffer(t *testing.T) {
 		x := &transfer{f: f, from: host, qp: qp, data: make([]byte, 16*4096)}
 		x.memory = x.data
 		key := 1000*uint32(host) + qpn
-		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)), verbs.AccessRemoteWrite); err != nil {
+		if _, err := f.NICs[4].RegisterMR(0, key, make([]byte, len(x.data)),
+			verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
-		if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
+		if err := qp.PostSend(f.Now(), verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data,
+			RKey: key}); err != nil {
 			t.Fatal(err)
 		}
 		f.Wake(host)

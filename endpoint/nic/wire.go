@@ -59,7 +59,8 @@ func (n *NIC) wire(to *hostapi.State) (packet.MRCSettings, error) {
 	for i, f := range w.Fields() {
 		if f.Value != fixed[i].Value {
 			return own, refusal(hostapi.CodeUnsupported, "wire."+f.Name,
-				"%d, want %d, which the host is configured with: set the same in the controller's inventory and on the host, or leave it out on the host",
+				"%d, want %d, which the host is configured with: set the same in the controller's inventory "+
+					"and on the host, or leave it out on the host",
 				f.Value, fixed[i].Value)
 		}
 	}

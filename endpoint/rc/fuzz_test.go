@@ -52,7 +52,8 @@ func FuzzReceive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		h := newSolo(t, nil)
 		memory := bytes.Repeat([]byte{0xEE}, 64+1024+64)
-		if _, err := h.host.RegisterMR(0, 1, memory[64:64+1024:64+1024], verbs.AccessRemoteWrite); err != nil {
+		if _, err := h.host.RegisterMR(0, 1, memory[64:64+1024:64+1024],
+			verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		for id := range uint64(4) {

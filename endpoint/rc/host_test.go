@@ -98,7 +98,8 @@ func TestRegions(t *testing.T) {
 	if _, err := h.RegisterMR(^uint64(0)-9, 1, make([]byte, 10), verbs.AccessRemoteWrite); err != nil {
 		t.Errorf("up to the end of the address space: %v", err)
 	}
-	if _, err := h.RegisterMR(^uint64(0)-9, 2, make([]byte, 11), verbs.AccessRemoteWrite); !errors.Is(err, verbs.ErrConfig) {
+	if _, err := h.RegisterMR(^uint64(0)-9, 2, make([]byte, 11),
+		verbs.AccessRemoteWrite); !errors.Is(err, verbs.ErrConfig) {
 		t.Errorf("past the end of the address space: %v", err)
 	}
 	if _, err := h.RegisterMR(0, 1, nil, 0); !errors.Is(err, verbs.ErrExists) {
@@ -172,7 +173,8 @@ func TestEncapsulation(t *testing.T) {
 	send := func(e *Encapsulation) [][]byte {
 		h := newSolo(t, func(c *QPConfig) { c.Encapsulation = e })
 		mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWriteImmediate, Data: make([]byte, 600), RKey: 1})
-		for next, pending := h.host.Advance(0); pending && next < time.Millisecond; next, pending = h.host.Advance(next) {
+		for next, pending := h.host.Advance(0); pending && next < time.Millisecond; next,
+			pending = h.host.Advance(next) {
 		}
 		frames := h.out
 		h.out = nil
@@ -217,8 +219,10 @@ func TestEncapsulation(t *testing.T) {
 		for j := range p.SRH.NumSegments() {
 			got = append(got, p.SRH.Segment(j))
 		}
-		if want := []netip.Addr{proxy, listed.EdgeSIDs[1], listed.EdgeSIDs[0], sid}; !slices.Equal(got, want) || p.SRH.SegmentsLeft != 3 || p.Outer.Dst != sid {
-			t.Errorf("packet %d with the SIDs of edges: to %v, Segment List %v, Segments Left %d; want to %v, %v, 3", i, p.Outer.Dst, got, p.SRH.SegmentsLeft, sid, want)
+		if want := []netip.Addr{proxy, listed.EdgeSIDs[1], listed.EdgeSIDs[0], sid}; !slices.Equal(got,
+			want) || p.SRH.SegmentsLeft != 3 || p.Outer.Dst != sid {
+			t.Errorf("packet %d with the SIDs of edges: to %v, Segment List %v, Segments Left %d; want to "+
+				"%v, %v, 3", i, p.Outer.Dst, got, p.SRH.SegmentsLeft, sid, want)
 		}
 	}
 	for name, edit := range map[string]func(e *Encapsulation){
@@ -257,7 +261,8 @@ func TestUDPChecksum(t *testing.T) {
 	h.host.cfg.UDPChecksum = true
 	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend, Data: []byte{1}})
 	p := h.settle(0)[0]
-	if err := packet.CheckUDPChecksum(p.IPv6.Src, p.IPv6.Dst, p.Datagram[packet.IPv6Len:]); err != nil || p.UDP.Checksum == 0 {
+	if err := packet.CheckUDPChecksum(p.IPv6.Src, p.IPv6.Dst,
+		p.Datagram[packet.IPv6Len:]); err != nil || p.UDP.Checksum == 0 {
 		t.Errorf("checksum %#x: %v", p.UDP.Checksum, err)
 	}
 }

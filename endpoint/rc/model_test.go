@@ -146,7 +146,8 @@ func TestRequesterAgainstModel(t *testing.T) {
 			}
 			if r.una != m.una || r.nxt != m.nxt || r.sent != m.max || int(r.retries) != m.retry ||
 				r.rnrUntil != m.rnrUntil {
-				t.Fatalf("seed %d step %d (%s): una %#x nxt %#x sent %#x retries %d RNR until %v; model %#x %#x %#x %d %v",
+				t.Fatalf("seed %d step %d (%s): una %#x nxt %#x sent %#x retries %d RNR until %v; model %#x "+
+					"%#x %#x %d %v",
 					seed, step, what, r.una, r.nxt, r.sent, r.retries, r.rnrUntil, m.una, m.nxt, m.max, m.retry,
 					m.rnrUntil)
 			}

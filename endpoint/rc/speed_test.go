@@ -50,7 +50,8 @@ func newDirect(tb testing.TB, edit func(*QPConfig)) *direct {
 
 // write posts a WRITE of data from host 0 and runs until it completes.
 func (d *direct) write(tb testing.TB, data []byte) {
-	if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1}); err != nil {
+	if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWrite, Data: data,
+		RKey: 1}); err != nil {
 		tb.Fatal(err)
 	}
 	for {
@@ -87,7 +88,8 @@ func TestNoAllocations(t *testing.T) {
 		},
 	} {
 		d := newDirect(t, edit)
-		if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, 1<<20), verbs.AccessRemoteWrite); err != nil {
+		if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, 1<<20),
+			verbs.AccessRemoteWrite); err != nil {
 			t.Fatal(err)
 		}
 		if edit != nil { // the receiver takes no outer header: sending alone is measured
@@ -119,7 +121,8 @@ func TestNoAllocations(t *testing.T) {
 func BenchmarkWrite(b *testing.B) {
 	d := newDirect(b, nil)
 	const packets = 4096
-	if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, packets*4096), verbs.AccessRemoteWrite); err != nil {
+	if _, err := d.hosts[1].RegisterMR(0, 1, make([]byte, packets*4096),
+		verbs.AccessRemoteWrite); err != nil {
 		b.Fatal(err)
 	}
 	data := make([]byte, packets*4096)

@@ -80,7 +80,8 @@ func TestReceived(t *testing.T) {
 		}
 	})
 	t.Run("AUTO", func(t *testing.T) {
-		if _, _, err := spray.Received(&hostapi.Profile{Name: "a", Mode: hostapi.ModeAuto}, 2); !errors.Is(err, spray.ErrProfile) {
+		if _, _, err := spray.Received(&hostapi.Profile{Name: "a", Mode: hostapi.ModeAuto},
+			2); !errors.Is(err, spray.ErrProfile) {
 			t.Error(err)
 		}
 	})

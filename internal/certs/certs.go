@@ -268,7 +268,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 		var invalid x509.CertificateInvalidError
 		switch {
 		case errors.As(err, &authority):
-			return unfit("is signed by %q, which is none of the authorities in %s: want one that they have signed", pair.Leaf.Issuer.String(), s.ClientCAFile)
+			return unfit("is signed by %q, which is none of the authorities in %s: want one that they "+
+				"have signed", pair.Leaf.Issuer.String(), s.ClientCAFile)
 		case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
 			return unfit("is not for %s: want serverAuth and clientAuth among its extended key usages",
 				use.name)
@@ -276,7 +277,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 			return unfit("cannot be used: %w", err)
 		}
 	}
-	if err := permit(tls.ConnectionState{PeerCertificates: []*x509.Certificate{pair.Leaf}}, s.Kinds); err != nil {
+	if err := permit(tls.ConnectionState{PeerCertificates: []*x509.Certificate{pair.Leaf}},
+		s.Kinds); err != nil {
 		return unfit("would be refused: %w", err)
 	}
 	for _, host := range hosts {

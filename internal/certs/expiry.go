@@ -128,7 +128,8 @@ func (c *Certificate) Unusable(now time.Time) string {
 		return fmt.Sprintf("%s expired at %s: want one that is valid now, %s", c.File, at(c.NotAfter),
 			at(now))
 	case now.Before(c.NotBefore):
-		return fmt.Sprintf("%s is valid from %s on: want one that is valid now, %s, or the clock of this machine set", c.File, at(c.NotBefore), at(now))
+		return fmt.Sprintf("%s is valid from %s on: want one that is valid now, %s, or the clock of "+
+			"this machine set", c.File, at(c.NotBefore), at(now))
 	}
 	return ""
 }

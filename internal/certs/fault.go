@@ -15,7 +15,8 @@ var remoteFaults = []struct{ alert, fault string }{
 		"it says that the certificate of this side has expired, or is not valid yet"},
 	{"tls: unknown certificate authority",
 		"its authorities have not signed the certificate of this side"},
-	{"tls: bad certificate", "it refuses the certificate of this side: another authority signed it, or it is of another name or kind"},
+	{"tls: bad certificate", "it refuses the certificate of this side: another authority signed it, " +
+		"or it is of another name or kind"},
 	{"tls: unknown certificate", "it refuses the certificate of this side"},
 	{"tls: certificate required", "it wants a certificate, and this side has shown none"},
 	{"tls: certificate revoked", "it says that the certificate of this side was revoked"},

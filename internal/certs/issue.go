@@ -92,7 +92,8 @@ func (a *Authority) Issue(r Request, now time.Time, valid time.Duration) (PEM, e
 	}):
 		return PEM{}, fmt.Errorf("name is %q: want printable ASCII without spaces", r.Name)
 	case serves && len(r.Hosts) == 0:
-		return PEM{}, fmt.Errorf("%s %s has no DNS name and no address: want those at which others reach it", r.Kind, r.Name)
+		return PEM{}, fmt.Errorf("%s %s has no DNS name and no address: want those at which others "+
+			"reach it", r.Kind, r.Name)
 	case valid <= 0:
 		return PEM{}, fmt.Errorf("valid is %v: want a positive time", valid)
 	case now.Add(valid).After(a.cert.NotAfter):

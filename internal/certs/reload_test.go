@@ -186,7 +186,8 @@ func TestExpiredKeepsOld(t *testing.T) {
 	if err := p.Write(a.File("s"), true); err != nil {
 		t.Fatal(err)
 	}
-	if c, s := handshake(t, server, dialer(t, certs.Client{Enabled: true, CAFile: a.File("ca.pem")})); c != nil || s != nil {
+	if c, s := handshake(t, server,
+		dialer(t, certs.Client{Enabled: true, CAFile: a.File("ca.pem")})); c != nil || s != nil {
 		t.Errorf("after an expired certificate was installed: %v, %v, want the old one in use", c, s)
 	}
 	if list := cache.List(); len(list) != 1 || !strings.Contains(list[0].Fault, "expired at") {

@@ -63,11 +63,13 @@ func TestLoop(t *testing.T) {
 		if err := <-ran; err != nil || flushed.Load() != -1 {
 			t.Errorf("%v; %d flushed", err, flushed.Load())
 		}
-		if want := []time.Duration{0, 2 * time.Second, 3 * time.Second, 5 * time.Second}; !slices.Equal(slices.Compact(core.ticked), want) {
+		if want := []time.Duration{0, 2 * time.Second, 3 * time.Second,
+			5 * time.Second}; !slices.Equal(slices.Compact(core.ticked), want) {
 			t.Errorf("ticked at %v, want %v", slices.Compact(core.ticked), want)
 		}
 		<-l.Ended()
-		if err := l.Do(t.Context(), func() { t.Error("a call after the end") }); !errors.Is(err, loop.ErrEnded) {
+		if err := l.Do(t.Context(), func() { t.Error("a call after the end") }); !errors.Is(err,
+			loop.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 		l.Post(nil, func() { t.Error("a call after the end") })

@@ -93,7 +93,8 @@ func TestAliases(t *testing.T) {
 
 // TestJSON: a JSON text is checked like a YAML text, whatever its layout.
 func TestJSON(t *testing.T) {
-	text := "{\"name\": 1,\n\t\"items\": [{\"size\": 1, \"every\": \"x\"}], \"any\": {\"a\": 18446744073709551615}}\n{\"name\":\n \"\\u00e9\", \"sise\": 2}"
+	text := "{\"name\": 1,\n\t\"items\": [{\"size\": 1, \"every\": \"x\"}], \"any\": {\"a\": " +
+		"18446744073709551615}}\n{\"name\":\n \"\\u00e9\", \"sise\": 2}"
 	nodes, err := ParseJSON([]byte(text))
 	if err != nil || len(nodes) != 2 {
 		t.Fatal(nodes, err)

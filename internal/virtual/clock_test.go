@@ -28,7 +28,8 @@ func TestRun(t *testing.T) {
 	if want := []string{"first", "first too", "second", "at once"}; !slices.Equal(did, want) {
 		t.Errorf("did %q, want %q", did, want)
 	}
-	if want := []time.Duration{0, time.Second, 1500 * time.Millisecond, 2 * time.Second}; !slices.Equal(calls, want) {
+	if want := []time.Duration{0, time.Second, 1500 * time.Millisecond,
+		2 * time.Second}; !slices.Equal(calls, want) {
 		t.Errorf("advanced at %v, want %v", calls, want)
 	}
 }

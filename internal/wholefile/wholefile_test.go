@@ -20,7 +20,10 @@ func TestWrite(t *testing.T) {
 		t.Fatalf("%d octets, %v", n, err)
 	}
 	broken := errors.New("broken")
-	if _, err := Write(path, func(w io.Writer) error { return errors.Join(text("half")(w), broken) }); !errors.Is(err, broken) {
+	if _,
+		err := Write(path,
+		func(w io.Writer) error { return errors.Join(text("half")(w), broken) }); !errors.Is(err,
+		broken) {
 		t.Errorf("%v, want what the writer returned", err)
 	}
 	holds := func(want string) {

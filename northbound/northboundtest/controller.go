@@ -24,8 +24,9 @@ import (
 var Began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Controller is the fake of the seam between the API and a controller. It keeps resources in memory
-// under the rules of package api, and programs nothing. Its switches are n6 and n1, and n9, which is
-// not programmed; its hosts 2001:db8:5::1 (s1, at n6) and 2001:db8:1::1 and ::2 (r1 and r2, at n1).
+// under the rules of package api, and programs nothing. Its switches are n6 and n1, and n9, which
+// is not programmed; its hosts 2001:db8:5::1 (s1, at n6) and 2001:db8:1::1 and ::2 (r1 and r2, at
+// n1).
 type Controller struct {
 	*kindtest.State
 	// Snapshot is the topology.
@@ -58,9 +59,11 @@ func NewController(s *topology.Snapshot) *Controller {
 	memory(f, &f.Groups, f.checkGroup)
 	f.Groups.Show = func(g *api.MulticastGroup, created bool) { ShowGroup(g, created) }
 	f.Groups.Changes = []api.SwitchChange{{Switch: "n1", Updates: []api.EntityUpdate{
-		{Type: "insert", Entity: "mt_group/group=1 -> set_group_state(epoch=7)"}, {Type: "delete", Entity: "multicast/64"},
+		{Type: "insert", Entity: "mt_group/group=1 -> set_group_state(epoch=7)"},
+		{Type: "delete", Entity: "multicast/64"},
 	}}}
-	f.Groups.Removed = []api.SwitchChange{{Switch: "n1", Updates: []api.EntityUpdate{{Type: "delete", Entity: "mt_group/group=1"}}}}
+	f.Groups.Removed = []api.SwitchChange{{Switch: "n1",
+		Updates: []api.EntityUpdate{{Type: "delete", Entity: "mt_group/group=1"}}}}
 	f.Groups.Asked = f.askGroup
 	memory(f, &f.SRv6Policies, func(name string, s *api.SRv6PolicySpec) error {
 		*s = s.Complete()
@@ -99,21 +102,30 @@ func NewController(s *topology.Snapshot) *Controller {
 			Layout: func(*api.JobLayout, int) []api.FieldError { return nil },
 		})
 	})
-	memory(f, &f.Ports, func(_ string, s *api.PortSpec) error { return s.Validate([]uint64{100e9, 400e9}) })
+	memory(f, &f.Ports, func(_ string,
+		s *api.PortSpec) error {
+		return s.Validate([]uint64{100e9, 400e9})
+	})
 	f.Ports.Names = f.names
-	f.Ports.Match = func(p *api.Port, filter any) bool { return p.Status.Switch == filter.(api.OnSwitch).Switch }
+	f.Ports.Match = func(p *api.Port,
+		filter any) bool {
+		return p.Status.Switch == filter.(api.OnSwitch).Switch
+	}
 	for port := range uint32(2) {
 		mtu, enabled := uint32(1500), true
 		name := fmt.Sprintf("n1/%d", port+1)
 		f.Ports.Items[name] = api.Port{Name: name, Status: api.PortStatus{
-			Switch: "n1", Port: port + 1, Interface: fmt.Sprintf("eth%d", port+1), Oper: "up", Speed: 100e9, Config: api.PortSpec{Enabled: &enabled, MTU: &mtu},
+			Switch: "n1", Port: port + 1, Interface: fmt.Sprintf("eth%d", port+1), Oper: "up", Speed: 100e9,
+			Config: api.PortSpec{Enabled: &enabled, MTU: &mtu},
 		}}
 	}
 	return f
 }
 
 // memory makes the resources of the controller's kind that has the types.
-func memory[S any, V api.Intended](f *Controller, m **kindtest.Memory[S, V], check func(name string, spec *S) error) {
+func memory[S any, V api.Intended](
+	f *Controller, m **kindtest.Memory[S, V], check func(name string, spec *S) error,
+) {
 	*m = kindtest.New[S, V](f.State, about[V](), check)
 }
 
@@ -130,9 +142,11 @@ func about[V any]() *kind.Kind {
 // Kinds returns the kinds of resources.
 func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
-		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(), f.Networks.Bound(), f.Projects.Bound(),
+		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(),
+		f.Networks.Bound(), f.Projects.Bound(),
 		f.Jobs.Bound(), f.Ports.Bound(),
-		kind.Bind(about[api.Orphan](), orphans{f: f}), kind.Bind(about[api.SwitchStatus](), switches{f: f}),
+		kind.Bind(about[api.Orphan](), orphans{f: f}),
+		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}
 }
 
@@ -144,7 +158,9 @@ func ShowGroup(g *api.MulticastGroup, created bool) {
 	g.Status.ObservedVersion = g.Version
 }
 
-func (f *Controller) askGroup(_ context.Context, name string, question any, pre resource.Precondition) (any, error) {
+func (f *Controller) askGroup(
+	_ context.Context, name string, question any, pre resource.Precondition,
+) (any, error) {
 	if _, ok := question.(api.ResetGroup); !ok {
 		return nil, kind.ErrNoQuestion
 	}
@@ -168,10 +184,14 @@ func accepted() (c api.Conditions) {
 func showPFCPolicy(p *api.PFCPolicy, _ bool) {
 	p.Status.Conditions, p.Status.ObservedVersion = accepted(), p.Version
 	p.Status.Nodes = []api.PFCNode{{
-		Switch: "n6", Port: 2, Priority: 3, Watermarks: api.Watermarks{Buffer: p.Spec.Buffer, Headroom: 4096, XOFF: 65536, XON: 32768, RTT: api.Duration(20_000_000), Rate: 100_000_000_000, Measured: true},
-		Queue: &api.PFCQueue{Paused: true, PausedFor: api.Duration(1_000_000), Held: 4096, MaxHeld: 8192, PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
+		Switch: "n6", Port: 2, Priority: 3, Watermarks: api.Watermarks{Buffer: p.Spec.Buffer,
+			Headroom: 4096, XOFF: 65536, XON: 32768, RTT: api.Duration(20_000_000), Rate: 100_000_000_000,
+			Measured: true},
+		Queue: &api.PFCQueue{Paused: true, PausedFor: api.Duration(1_000_000), Held: 4096, MaxHeld: 8192,
+			PausesReceived: 2, XOFFSent: 1, LastXOFF: Began, At: Began},
 	}}
-	p.Status.Tunnels = []api.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []api.SegmentStatus{}, Mode: p.Spec.Tunnel, State: api.TunnelUp, RTT: api.Duration(20_000_000), Sent: 10}}
+	p.Status.Tunnels = []api.PFCTunnel{{ID: 1, From: "n1", To: "n6", Segments: []api.SegmentStatus{},
+		Mode: p.Spec.Tunnel, State: api.TunnelUp, RTT: api.Duration(20_000_000), Sent: 10}}
 }
 
 // Members returns the projects with their members.
@@ -194,7 +214,8 @@ func (f *Controller) Topology() *topology.Snapshot { return f.Snapshot }
 // Inventory returns the hosts, and that link 2 of n6 is at its port 7.
 func (f *Controller) Inventory() *inventory.Inventory {
 	inv, addr := inventory.Default(), netip.MustParseAddr
-	inv.Switches = []inventory.Switch{{Name: "n6", Ports: map[uint32]uint32{2: 7}}, {Name: "n1"}, {Name: "n9"}}
+	inv.Switches = []inventory.Switch{{Name: "n6", Ports: map[uint32]uint32{2: 7}}, {Name: "n1"},
+		{Name: "n9"}}
 	inv.Hosts = []inventory.Host{
 		{Name: "r1", Address: addr("2001:db8:1::1"), Switch: "n1", Port: 11},
 		{Name: "r2", Address: addr("2001:db8:1::2"), Switch: "n1", Ports: []uint32{12, 13}},
@@ -250,7 +271,11 @@ func (f *Controller) pfcEnv(except string) api.PFCEnv {
 			p, ok := f.SRv6Policies.Items[name]
 			return p.Spec, ok
 		},
-		Tenant: func(name string) (api.TenantSpec, bool) { t, ok := f.Tenants.Items[name]; return t.Spec, ok },
+		Tenant: func(name string) (api.TenantSpec,
+			bool) {
+			t, ok := f.Tenants.Items[name]
+			return t.Spec, ok
+		},
 		OtherSlice: func(slice uint32) (string, bool) {
 			for _, t := range f.Tenants.Items {
 				if t.Name != except && t.Spec.Slice == slice {
@@ -282,10 +307,13 @@ func (s switches) List(_ context.Context, q kind.Query) (kind.Page[api.SwitchSta
 	s.f.Mu.Lock()
 	defer s.f.Mu.Unlock()
 	all := []api.SwitchStatus{
-		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true, Connected: true, Since: Began, Entries: 40, Synced: true,
+		{Name: "n6", Node: "64512:10.0.0.6", Address: "127.0.0.1:9556", DeviceID: 6, Managed: true,
+			Connected: true, Since: Began, Entries: 40, Synced: true,
 			Ports: &api.SwitchPorts{Up: 3, Down: []uint32{4}}},
-		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true, Connected: true, Since: Began, Entries: 42, Synced: true,
-			Ports: &api.SwitchPorts{Error: "gNMI: rpc error: code = Unimplemented desc = unknown service gnmi.gNMI"}},
+		{Name: "n1", Node: "64512:10.0.0.1", Address: "127.0.0.1:9551", DeviceID: 1, Managed: true,
+			Connected: true, Since: Began, Entries: 42, Synced: true,
+			Ports: &api.SwitchPorts{Error: "gNMI: rpc error: code = Unimplemented desc = unknown service " +
+				"gnmi.gNMI"}},
 		{Name: "n9"},
 	}
 	for i := range all {
@@ -305,14 +333,17 @@ func (s switches) Get(ctx context.Context, name string) (api.SwitchStatus, error
 	return p.Items[0], nil
 }
 
-func (s switches) Ask(ctx context.Context, name string, question any, pre resource.Precondition) (any, error) {
+func (s switches) Ask(
+	ctx context.Context, name string, question any, pre resource.Precondition,
+) (any, error) {
 	if _, ok := question.(api.ReadGNMI); ok {
 		if name != "n1" {
 			return nil, resource.NotFound(fmt.Sprintf("switch %q", name))
 		}
-		return api.SwitchGNMI{Dialect: "openconfig", Version: "0.10.0", Encoding: "PROTO", Paths: []api.GNMIPath{
-			{Stream: "states", Path: "/interfaces/interface[name=*]/state/oper-status", Mode: "ON_CHANGE"},
-		}}, nil
+		return api.SwitchGNMI{Dialect: "openconfig", Version: "0.10.0", Encoding: "PROTO",
+			Paths: []api.GNMIPath{
+				{Stream: "states", Path: "/interfaces/interface[name=*]/state/oper-status", Mode: "ON_CHANGE"},
+			}}, nil
 	}
 	s.f.Mu.Lock()
 	down := s.f.Down[name]
@@ -327,7 +358,8 @@ func (s switches) Ask(ctx context.Context, name string, question any, pre resour
 	case api.ReadTables:
 		return []api.Table{
 			{Name: "node", Size: 1, Fields: []string{}, Actions: []string{"set_node"}},
-			{Name: "ipv6_route", Size: 4096, Fields: []string{"vrf", "dst_addr"}, Actions: []string{"forward", "drop_no_route"}},
+			{Name: "ipv6_route", Size: 4096, Fields: []string{"vrf", "dst_addr"},
+				Actions: []string{"forward", "drop_no_route"}},
 		}, nil
 	case api.ReadCounterNames:
 		return []string{"ingress_drops", "port_rx", "port_tx"}, nil
@@ -343,7 +375,8 @@ func (s switches) Ask(ctx context.Context, name string, question any, pre resour
 				return all, nil
 			}
 		}
-		return nil, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", name, q.Table)}
+		return nil, &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf("%s has no table %q", name,
+			q.Table)}
 	}
 	return s.Base.Ask(ctx, name, question, pre)
 }
@@ -379,7 +412,9 @@ func (o orphans) Delete(ctx context.Context, name string, pre resource.Precondit
 	return err
 }
 
-func (o orphans) Ask(ctx context.Context, sw string, question any, pre resource.Precondition) (any, error) {
+func (o orphans) Ask(
+	ctx context.Context, sw string, question any, pre resource.Precondition,
+) (any, error) {
 	if _, ok := question.(api.DeleteOrphans); !ok {
 		return o.Base.Ask(ctx, sw, question, pre)
 	}
@@ -398,7 +433,9 @@ func (o orphans) delete(pre resource.Precondition, match func(api.Orphan) bool) 
 		}
 		names = append(names, x.Name)
 		if pre.Trial != nil {
-			pre.Trial.Changes = append(pre.Trial.Changes, api.SwitchChange{Switch: x.Switch, Updates: []api.EntityUpdate{{Type: "delete", Entity: "multicast/64"}}})
+			pre.Trial.Changes = append(pre.Trial.Changes,
+				api.SwitchChange{Switch: x.Switch,
+					Updates: []api.EntityUpdate{{Type: "delete", Entity: "multicast/64"}}})
 		}
 	}
 	if pre.Trial == nil {

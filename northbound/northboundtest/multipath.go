@@ -40,15 +40,21 @@ type Multipath struct {
 func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 	b := topology.NewBuilder()
 	for plane := 1; plane <= 2; plane++ {
-		id := func(n int) topology.NodeID { return topology.NodeID(fmt.Sprintf("64512:10.0.%d.%d", plane, n)) }
+		id := func(n int) topology.NodeID {
+			return topology.NodeID(fmt.Sprintf("64512:10.0.%d.%d", plane, n))
+		}
 		for i, name := range []string{"a", "b", "x", "y", "c"}[:6-plane] {
-			b.SetNode(topology.Node{ID: id(i + 1), Name: fmt.Sprint(name, plane), Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8:ff:%d::%d", plane, i+1)), ASN: 64512, Protocol: "direct"})
+			b.SetNode(topology.Node{ID: id(i + 1), Name: fmt.Sprint(name, plane),
+				Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8:ff:%d::%d", plane, i+1)), ASN: 64512,
+				Protocol: "direct"})
 		}
 		for i, leaf := range []int{1, 2, 5}[:4-plane] {
 			for spine := range 2 {
 				up, down := uint32(11+spine), uint32(1+i)
-				b.SetLink(topology.Link{Local: id(leaf), Remote: id(spine + 3), LocalID: up, RemoteID: down, IGPMetric: 1})
-				b.SetLink(topology.Link{Local: id(spine + 3), Remote: id(leaf), LocalID: down, RemoteID: up, IGPMetric: 1})
+				b.SetLink(topology.Link{Local: id(leaf), Remote: id(spine + 3), LocalID: up, RemoteID: down,
+					IGPMetric: 1})
+				b.SetLink(topology.Link{Local: id(spine + 3), Remote: id(leaf), LocalID: down, RemoteID: up,
+					IGPMetric: 1})
 			}
 		}
 	}
@@ -70,12 +76,14 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 		}
 		return at
 	}
-	for i, at := range []ev.Attachment{attach(1, 1, 2), attach(1, 1, 2), attach(2, 1, 2), attach(5, 1)} {
+	for i, at := range []ev.Attachment{attach(1, 1, 2), attach(1, 1, 2), attach(2, 1, 2),
+		attach(5, 1)} {
 		ports := make([]uint32, len(at))
 		for p := range ports {
 			ports[p] = uint32(101 + i)
 		}
-		must(core.PutHost(fabric.Host{Name: fmt.Sprint("h", i+1), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
+		must(core.PutHost(fabric.Host{Name: fmt.Sprint("h", i+1),
+			Address: netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i+1)), At: at, LeafPorts: ports}))
 	}
 	for i := 1; i <= 3; i++ {
 		h := Hello(i)
@@ -91,10 +99,14 @@ func NewFabric(mode ev.Mode) (*Multipath, *topology.Snapshot) {
 // Hello is what host h1, h2, … of the fabric says first on a stream.
 func Hello(n int) *hostapi.Hello {
 	caps := ev.Unlimited()
-	caps.EVMaxFormats, caps.EVMaxProfiles, caps.EVMaxCount, caps.EVFreeCount, caps.EVMaxCountProfile = 2, 1024, 65536, 65536, 256
-	caps.CCMaxProfiles, caps.CCAlgorithms, caps.Ports = 8, []string{hostapi.AlgorithmNSCC}, hostapi.Ports(1, 2)
-	caps.DeviceCap, caps.MaxMPR, caps.MaxWIMM, caps.MaxWIMMDest = hostapi.CapTrimNACK|hostapi.CapServiceTime, 8, 64, 64
-	return &hostapi.Hello{API: hostapi.API, Name: fmt.Sprint("h", n), Software: "weft test", Instance: uint64(n)<<56 | 1, Capabilities: caps}
+	caps.EVMaxFormats, caps.EVMaxProfiles, caps.EVMaxCount, caps.EVFreeCount,
+		caps.EVMaxCountProfile = 2, 1024, 65536, 65536, 256
+	caps.CCMaxProfiles, caps.CCAlgorithms, caps.Ports = 8, []string{hostapi.AlgorithmNSCC},
+		hostapi.Ports(1, 2)
+	caps.DeviceCap, caps.MaxMPR, caps.MaxWIMM,
+		caps.MaxWIMMDest = hostapi.CapTrimNACK|hostapi.CapServiceTime, 8, 64, 64
+	return &hostapi.Hello{API: hostapi.API, Name: fmt.Sprint("h", n), Software: "weft test",
+		Instance: uint64(n)<<56 | 1, Capabilities: caps}
 }
 
 func must(err error) {
@@ -154,7 +166,8 @@ func (m *Multipath) Bad(host, profile, text string) error {
 	if err != nil {
 		return err
 	}
-	return m.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: profile, EV: v, State: hostapi.EVAssumedBad}}})
+	return m.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: profile, EV: v,
+		State: hostapi.EVAssumedBad}}})
 }
 
 // Lossy makes a link lose one of a hundred packets for a while.
@@ -228,7 +241,8 @@ func (m *Multipath) settle() {
 		for _, p := range r.Probes {
 			rtt := 10*time.Microsecond + time.Duration(p.Request.EV.Port)*time.Microsecond
 			must(m.core.ProbeResult(p.Host, &hostapi.ProbeResult{
-				ID: p.Request.ID, Sent: p.Request.Count, Received: p.Request.Count, RTTMin: rtt, RTTMean: rtt + time.Microsecond/2, RTTMax: rtt + time.Microsecond,
+				ID: p.Request.ID, Sent: p.Request.Count, Received: p.Request.Count, RTTMin: rtt,
+				RTTMean: rtt + time.Microsecond/2, RTTMax: rtt + time.Microsecond,
 				Port: p.Request.EV.Port,
 			}))
 		}

@@ -124,7 +124,8 @@ func constants(out *bytes.Buffer, file, source string) {
 		for _, v := range members {
 			fmt.Fprintf(out, "%s%s: %q,\n", name, camel(v[1]), v[1])
 		}
-		fmt.Fprintf(out, "}\n\n// String returns the name the P4 program gives v, or the number.\nfunc (v %s) String() string { return valueName(names%s, v) }\n", name, name)
+		fmt.Fprintf(out, "}\n\n// String returns the name the P4 program gives v, or the number.\nfunc "+
+			"(v %s) String() string { return valueName(names%s, v) }\n", name, name)
 	}
 }
 

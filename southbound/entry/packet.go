@@ -86,7 +86,8 @@ type PacketIn struct {
 }
 
 func (p PacketIn) String() string {
-	return fmt.Sprintf("reason=%d port=%d group=%d branch=%d epoch=%d valid=%v nak=%v rnr=%v/%d ack=%d last=%v/%d msn=%d cnps=%d/%d/%d, %d octets",
+	return fmt.Sprintf("reason=%d port=%d group=%d branch=%d epoch=%d valid=%v nak=%v rnr=%v/%d "+
+		"ack=%d last=%v/%d msn=%d cnps=%d/%d/%d, %d octets",
 		p.Reason, p.IngressPort, p.Group, p.Branch, p.Epoch, p.Valid, p.NAKPending, p.RNR, p.RNRTimer,
 		p.AckPSN, p.LastKnown, p.LastPSN,
 		p.MSN, p.CNPCount, p.CNPTotal, p.CNPBranch, len(p.Payload))

@@ -183,7 +183,8 @@ func (s *Settings) typed(x Setting, e gpb.Encoding) (*gpb.TypedValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, v = string(quoted), &gpb.TypedValue{Value: &gpb.TypedValue_StringVal{StringVal: *s.Description}}
+		text, v = string(quoted),
+			&gpb.TypedValue{Value: &gpb.TypedValue_StringVal{StringVal: *s.Description}}
 	case SettingSpeed:
 		name, err := speedName(*s.Speed)
 		if err != nil {

@@ -416,7 +416,8 @@ func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
 		w.mu.Lock()
 		numbers := w.numbers
 		w.mu.Unlock()
-		if batch := all.flush(func(iface string) uint32 { return numbers[iface] }, time.Now()); len(batch) > 0 {
+		if batch := all.flush(func(iface string) uint32 { return numbers[iface] },
+			time.Now()); len(batch) > 0 {
 			w.cfg.Samples(batch)
 		}
 	}

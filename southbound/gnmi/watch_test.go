@@ -227,7 +227,8 @@ func TestSet(t *testing.T) {
 		{"openconfig", "", `bool_val:true uint_val:9000 string_val:"SPEED_400GB"`,
 			&gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_PROTO,
 				gpb.Encoding_JSON_IETF}}},
-		{"JSON", "openconfig", `json_ietf_val:"true" json_ietf_val:"9000" json_ietf_val:"\"openconfig-if-ethernet:SPEED_400GB\""`, &gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_JSON_IETF}}},
+		{"JSON", "openconfig",
+			`json_ietf_val:"true" json_ietf_val:"9000" json_ietf_val:"\"openconfig-if-ethernet:SPEED_400GB\""`, &gpb.CapabilityResponse{SupportedEncodings: []gpb.Encoding{gpb.Encoding_JSON_IETF}}},
 		{"sonic", "sonic", `json_ietf_val:"true"`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -263,7 +264,8 @@ func TestSet(t *testing.T) {
 			var values []string
 			for _, s := range x.sets {
 				for _, u := range s.GetUpdate() {
-					if got, want := u.GetPath().GetOrigin(), named(cmp.Or(c.dialect, "openconfig")).Origin; got != want {
+					if got, want := u.GetPath().GetOrigin(),
+						named(cmp.Or(c.dialect, "openconfig")).Origin; got != want {
 						t.Errorf("origin %q of %v, want %q", got, u, want)
 					}
 				}
@@ -301,7 +303,8 @@ func TestSetUnsupported(t *testing.T) {
 	cfg := testConfig()
 	cfg.Dialect = "stratum"
 	mtu := uint32(9000)
-	if _, err := New(cfg, nil).Set(t.Context(), Election{}, "1/1/0", &Settings{MTU: &mtu}); !errors.Is(err, ErrNotConnected) {
+	if _, err := New(cfg, nil).Set(t.Context(), Election{}, "1/1/0",
+		&Settings{MTU: &mtu}); !errors.Is(err, ErrNotConnected) {
 		t.Error(err)
 	}
 	w := watch(t, x, cfg)

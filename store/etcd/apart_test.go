@@ -61,7 +61,8 @@ func TestKill(t *testing.T) {
 	default:
 		t.Error("one that was killed may be started again")
 	}
-	if _, err := s.Put(t.Context(), "h", []byte("2"), store.Any); !errors.Is(err, store.ErrUnavailable) || s.pid() != 0 {
+	if _, err := s.Put(t.Context(), "h", []byte("2"), store.Any); !errors.Is(err,
+		store.ErrUnavailable) || s.pid() != 0 {
 		t.Errorf("a change of one that was killed: %v, process %d", err, s.pid())
 	}
 	closed(t, s)

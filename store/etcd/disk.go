@@ -147,7 +147,8 @@ func (d *disk) look() (diskState, <-chan struct{}) {
 			err)
 	case free < d.leastF && !whole, free < d.minFree && d.state.State == store.DiskOut:
 		s.State = store.DiskOut
-		s.Reason = fmt.Sprintf("the disk is full and the reserve is used up: %d MiB free in %s, want at least %d", free>>20, d.dir, d.minFree>>20)
+		s.Reason = fmt.Sprintf("the disk is full and the reserve is used up: %d MiB free in %s, want "+
+			"at least %d", free>>20, d.dir, d.minFree>>20)
 	case free < d.minFree:
 		s.State, s.Reason = store.DiskLow, d.lacks(free)
 	case s.Slow:

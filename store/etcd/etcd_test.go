@@ -138,7 +138,8 @@ func TestRefusals(t *testing.T) {
 	if err := os.Chmod(sealed, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Config{Dir: filepath.Join(sealed, "x")}); !errors.Is(err, os.ErrPermission) {
+	if _, err := Open(t.Context(), Config{Dir: filepath.Join(sealed, "x")}); !errors.Is(err,
+		os.ErrPermission) {
 		t.Errorf("sealed: %v", err)
 	}
 }
@@ -162,10 +163,12 @@ func TestFull(t *testing.T) {
 	if got := get(t, s, "g"); got != "1" {
 		t.Errorf("%q was written", got)
 	}
-	if err := s.Apply(t.Context(), []store.Op{{Key: "leaving", Value: []byte("g")}, {Key: "g"}}); err != nil {
+	if err := s.Apply(t.Context(), []store.Op{{Key: "leaving", Value: []byte("g")},
+		{Key: "g"}}); err != nil {
 		t.Errorf("Apply of a deletion: %v", err)
 	}
-	if _, err := s.Put(store.WithReserve(t.Context()), "decision", []byte("1"), store.Any); err != nil {
+	if _, err := s.Put(store.WithReserve(t.Context()), "decision", []byte("1"),
+		store.Any); err != nil {
 		t.Errorf("Put from the reserve: %v", err)
 	}
 	lease, err := s.Lease(t.Context(), time.Minute)

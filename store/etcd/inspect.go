@@ -62,7 +62,8 @@ func (c *Config) inspect() (*content, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, c.database(), err)
 	}
 	if d.last < d.applied {
-		return nil, fmt.Errorf("%w: the write-ahead log in %s is cut: it ends with entry %d, and the database has entry %d", ErrDamaged, c.log(), d.last, d.applied)
+		return nil, fmt.Errorf("%w: the write-ahead log in %s is cut: it ends with entry %d, and the "+
+			"database has entry %d", ErrDamaged, c.log(), d.last, d.applied)
 	}
 	return d, nil
 }
@@ -174,5 +175,6 @@ func (c *Config) fits(d *content) error {
 			"take a backup with the old configuration, and have \"weft restore\" make a new directory of it",
 			ErrForeign)
 	}
-	return fmt.Errorf("%w: its members are %s, and this one is %s at %s: take the right directory, or an empty one", ErrForeign, all, c.Peers.Name, self)
+	return fmt.Errorf("%w: its members are %s, and this one is %s at %s: take the right directory, "+
+		"or an empty one", ErrForeign, all, c.Peers.Name, self)
 }

@@ -59,7 +59,8 @@ func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 		if pair, err := tls.LoadX509KeyPair(p.TLS.CertFile, p.TLS.KeyFile); err == nil &&
 			now.After(pair.Leaf.NotBefore) && now.Before(pair.Leaf.NotAfter) {
 			return store.AbsenceClock,
-				fmt.Sprintf("it says that the certificate of this side is not valid, which is by the clock here, %s, until %s: look at the clocks of both machines",
+				fmt.Sprintf("it says that the certificate of this side is not valid, which is by the clock "+
+					"here, %s, until %s: look at the clocks of both machines",
 					now.UTC().Format(time.RFC3339), pair.Leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 		return store.AbsenceCertificate, fault

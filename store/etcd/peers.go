@@ -160,7 +160,8 @@ func (p *Peers) join(ctx context.Context, has *content) (state string, err error
 			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name,
 				self)
 		case o.members[i].Started:
-			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them first (\"weft replace controller %s\")", ErrDataLost, p.Name)
+			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them "+
+				"first (\"weft replace controller %s\")", ErrDataLost, p.Name)
 		case o.members[i].Name == "":
 			return embed.ClusterStateFlagExisting, nil // it takes the place of one
 		}

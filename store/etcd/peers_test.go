@@ -161,7 +161,8 @@ func TestQuorum(t *testing.T) {
 	w.stop("b")
 	c := w.stores["c"]
 	c.timeout = 500 * time.Millisecond
-	if _, err := c.Put(t.Context(), "x", []byte("3"), store.Any); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := c.Put(t.Context(), "x", []byte("3"), store.Any); !errors.Is(err,
+		store.ErrUnavailable) {
 		t.Errorf("Put without quorum: %v", err)
 	}
 	await(t, "writes are refused", func() bool {

@@ -140,7 +140,8 @@ func (r *Remote) options(u *url.URL) error {
 	case !r.TLS.Enabled && !r.TLS.IsZero():
 		return errors.New("it has TLS options without TLS: want the scheme etcds")
 	case !r.TLS.Enabled && !insecure && slices.ContainsFunc(r.Endpoints, isRemote):
-		return errors.New("another machine is reached in plain text: want the scheme etcds, or insecure=true")
+		return errors.New("another machine is reached in plain text: want the scheme etcds, or " +
+			"insecure=true")
 	case (r.User == "") != (r.PasswordFile == ""):
 		return errors.New("user and password-file go together: want etcds://USER@HOST?password-file=FILE")
 	}
@@ -192,7 +193,8 @@ func Connect(ctx context.Context, r Remote) (*Store, error) {
 // explain reports what may be wrong with an etcd that does not answer, since its client does not.
 func explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%w: no answer within %v: fewer than half of its members may be there, or it may want TLS (etcds://)", store.ErrUnavailable, dialTimeout)
+		return fmt.Errorf("%w: no answer within %v: fewer than half of its members may be there, or it "+
+			"may want TLS (etcds://)", store.ErrUnavailable, dialTimeout)
 	}
 	return err
 }
@@ -265,7 +267,9 @@ func (r *Remote) config() (clientv3.Config, error) {
 		return conf, fmt.Errorf("password-file: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return conf, fmt.Errorf("password-file: %s has mode %#o: want one that others cannot use, such as 0600", r.PasswordFile, mode)
+		return conf,
+			fmt.Errorf("password-file: %s has mode %#o: want one that others cannot use, such as 0600",
+				r.PasswordFile, mode)
 	}
 	text, err := os.ReadFile(r.PasswordFile)
 	if err != nil {

@@ -103,7 +103,8 @@ func TestNoQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if _, err := s.Put(t.Context(), "x", []byte("2"), store.Any); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := s.Put(t.Context(), "x", []byte("2"), store.Any); !errors.Is(err,
+		store.ErrUnavailable) {
 		t.Errorf("Put: %v", err)
 	}
 	if _, err := s.Get(t.Context(), "x"); !errors.Is(err, store.ErrUnavailable) {
@@ -255,7 +256,8 @@ func TestTLSAndUsers(t *testing.T) {
 		t.Error(err)
 	}
 	for mode, want := range map[os.FileMode]string{0o644: "0644", 0o600: "is empty"} {
-		if err := errors.Join(os.WriteFile(password, []byte("\n"), 0o600), os.Chmod(password, mode)); err != nil {
+		if err := errors.Join(os.WriteFile(password, []byte("\n"), 0o600),
+			os.Chmod(password, mode)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Connect(ctx, ann); err == nil || !strings.Contains(err.Error(), want) {

@@ -34,7 +34,8 @@ func guarded(t *testing.T, s store.Shared) {
 	if _, err := g.Put(ctx, "x", []byte("2"), store.Absent); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("Put over a record within the term: %v", err)
 	}
-	if err := g.Apply(ctx, []store.Op{{Key: "y", Value: []byte("1")}, {Key: "z", Value: []byte("1")}}); err != nil {
+	if err := g.Apply(ctx, []store.Op{{Key: "y", Value: []byte("1")},
+		{Key: "z", Value: []byte("1")}}); err != nil {
 		t.Errorf("Apply within the term: %v", err)
 	}
 	fenced := func(when string) {
@@ -84,7 +85,8 @@ func lease(t *testing.T, s store.Shared) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Put(ctx, "members/a", []byte("2"), store.Absent); !errors.Is(err, store.ErrConflict) {
+	if _, err := l.Put(ctx, "members/a", []byte("2"), store.Absent); !errors.Is(err,
+		store.ErrConflict) {
 		t.Errorf("Put over a record: %v", err)
 	}
 	if r, err := s.Get(ctx, "members/a"); err != nil || string(r.Value) != "1" ||

@@ -46,7 +46,8 @@ func readRows(t *testing.T) []row {
 		}
 		m := wherePattern.FindStringSubmatch(r.where)
 		if m == nil || r.words == "" {
-			t.Errorf("line %d: %s: want a section in where, such as \"7.4\" or \"7.4.4 table 7-3\", and the document's words", n, r.id)
+			t.Errorf("line %d: %s: want a section in where, such as \"7.4\" or \"7.4.4 table 7-3\", and "+
+				"the document's words", n, r.id)
 			continue
 		}
 		r.section, r.table = m[1], m[2]
@@ -131,7 +132,8 @@ func TestConformanceTable(t *testing.T) {
 			cells += fmt.Sprintf(" %d |", n)
 			total += n
 		}
-		if row := fmt.Sprintf("(`%s`) | %d |%s\n", specification, total, cells); !strings.Contains(string(summary), row) {
+		if row := fmt.Sprintf("(`%s`) | %d |%s\n", specification, total,
+			cells); !strings.Contains(string(summary), row) {
 			t.Errorf("docs/conformance.md has no row that ends in %q", row)
 		}
 	}

@@ -20,30 +20,38 @@ var aboveAPI = []string{"access", "cluster", "cmd", "controller", "demo", "lab",
 
 // alike are the types outside of api that have most of the field names of one in api, and why.
 var alike = map[string]string{
-	"access.Principal":                         "who asks, with what it may do; the API shows one's own session",
-	"cluster.Member":                           "the record of a controller in the store; the API adds what it does",
-	"cmd/weft.resource":                        "a document of any kind, with its place in a file",
-	"controller/job/layout.Communicator":       "its ranks one by one; the API has ranges",
-	"controller/job/ready.Other":               "a fact of which a blocker may be made",
-	"controller/mrc.Override":                  "the spec as the core applies it, with the mode that hosts are sent",
-	"controller/mrc/ev.Hop":                    "a step with the links of a topology; the API has their names",
-	"controller/multicast/tree.PlacedBranch":   "the decision that is stored and makes entities; the API shows less",
-	"controller/multicast/tree.PlacedNode":     "the decision that is stored and makes entities; the API shows less",
-	"controller/multicast/tree.PlacedReceiver": "the decision that is stored and makes entities; the API shows less",
-	"controller/multicast/tree.Placement":      "the decision that is stored and makes entities; the API shows less",
-	"controller/pfc/tunnel.Marks":              "the core's, in cells of the switch",
-	"controller/pfc/tunnel.PFCPolicy":          "the core's, with nodes in the place of names",
-	"controller/pfc/tunnel.Report":             "a packet that a switch sends",
-	"controller/pfc/tunnel.pfcPolicy":          "has a PFCPolicy",
-	"controller/pfc/tunnel.report":             "has a Report",
-	"controller/pfc/tunnel.Segment":            "the core's, with nodes in the place of names",
-	"controller/pfc/tunnel.Site":               "the core's, with nodes in the place of names",
-	"controller/pfc/tunnel.Tenant":             "the core's, with nodes in the place of names",
-	"controller/pfc/tunnel.PathRequest":        "the core's, with nodes in the place of names",
-	"controller/resource.Item":                 "what is kept of a resource of any kind",
-	"controller/resource.Stored":               "what is kept of a resource of any kind",
-	"controller/resource.record":               "what is kept of a resource of any kind",
-	"telemetry.History":                        "values of anything, without kind and name",
+	"access.Principal": "who asks, with what it may do; the API shows one's " +
+		"own session",
+	"cluster.Member": "the record of a controller in the store; the API " +
+		"adds what it does",
+	"cmd/weft.resource":                  "a document of any kind, with its place in a file",
+	"controller/job/layout.Communicator": "its ranks one by one; the API has ranges",
+	"controller/job/ready.Other":         "a fact of which a blocker may be made",
+	"controller/mrc.Override": "the spec as the core applies it, with the mode " +
+		"that hosts are sent",
+	"controller/mrc/ev.Hop": "a step with the links of a topology; the API has " +
+		"their names",
+	"controller/multicast/tree.PlacedBranch": "the decision that is stored and makes entities; " +
+		"the API shows less",
+	"controller/multicast/tree.PlacedNode": "the decision that is stored and makes entities; " +
+		"the API shows less",
+	"controller/multicast/tree.PlacedReceiver": "the decision that is stored and makes entities; " +
+		"the API shows less",
+	"controller/multicast/tree.Placement": "the decision that is stored and makes entities; " +
+		"the API shows less",
+	"controller/pfc/tunnel.Marks":       "the core's, in cells of the switch",
+	"controller/pfc/tunnel.PFCPolicy":   "the core's, with nodes in the place of names",
+	"controller/pfc/tunnel.Report":      "a packet that a switch sends",
+	"controller/pfc/tunnel.pfcPolicy":   "has a PFCPolicy",
+	"controller/pfc/tunnel.report":      "has a Report",
+	"controller/pfc/tunnel.Segment":     "the core's, with nodes in the place of names",
+	"controller/pfc/tunnel.Site":        "the core's, with nodes in the place of names",
+	"controller/pfc/tunnel.Tenant":      "the core's, with nodes in the place of names",
+	"controller/pfc/tunnel.PathRequest": "the core's, with nodes in the place of names",
+	"controller/resource.Item":          "what is kept of a resource of any kind",
+	"controller/resource.Stored":        "what is kept of a resource of any kind",
+	"controller/resource.record":        "what is kept of a resource of any kind",
+	"telemetry.History":                 "values of anything, without kind and name",
 }
 
 // structOf is a struct type with the exported names of its fields. Types that are embedded count as
@@ -66,7 +74,8 @@ func TestOneModel(t *testing.T) {
 					continue
 				}
 				if alike[s.name] == "" {
-					t.Errorf("%s has %d of its %d fields in common with %s: return the type of api, or say in alike why there are two", s.name, n, len(s.fields), of.name)
+					t.Errorf("%s has %d of its %d fields in common with %s: return the type of api, or say in "+
+						"alike why there are two", s.name, n, len(s.fields), of.name)
 				}
 				used[s.name] = true
 			}

@@ -54,7 +54,8 @@ func readSpecifications(t *testing.T) []*specification {
 	for _, s := range all {
 		text, err := os.ReadFile(filepath.Join(dir, s.file))
 		if errors.Is(err, fs.ErrNotExist) && os.Getenv("WEFT_SPECS") == "" {
-			t.Skipf("%s is not in %s: set WEFT_SPECS to the folder with the three documents to hold the rows against them", s.file, dir)
+			t.Skipf("%s is not in %s: set WEFT_SPECS to the folder with the three documents to hold the "+
+				"rows against them", s.file, dir)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +191,8 @@ func sentences(text string) []string {
 			}
 		case abbreviation.MatchString(before) || marker.MatchString(before) || !opens.MatchString(after):
 			continue
-		case text[end] != ' ' && !longWord.MatchString(before): // "End.MT" is a word; "simultaneously.In" are two
+		// "End.MT" is a word; "simultaneously.In" are two
+		case text[end] != ' ' && !longWord.MatchString(before):
 			continue
 		}
 		out = append(out, before)

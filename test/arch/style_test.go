@@ -23,33 +23,32 @@ const (
 // longLines has the folders at the top that still have lines over mostColumns, and how many: code
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
-	"access":     8,
+	"access":     1,
 	"api":        230,
 	"cluster":    1,
 	"cmd":        100,
-	"controller": 1616,
-	"dataplane":  227,
+	"controller": 1011,
+	"dataplane":  129,
 	"demo":       17,
-	"endpoint":   60,
-	"hostapi":    6,
-	"internal":   12,
+	"endpoint":   8,
+	"hostapi":    2,
+	"internal":   1,
 	"lab":        22,
-	"northbound": 788,
-	"p4":         2,
-	"packet":     21,
-	"service":    6,
-	"southbound": 51,
-	"store":      22,
-	"telemetry":  2,
-	"test":       141,
-	"topology":   30,
+	"northbound": 17,
+	"packet":     5,
+	"service":    4,
+	"southbound": 32,
+	"store":      4,
+	"test":       93,
+	"topology":   9,
 	"web":        2,
 }
 
 // largeInterfaces lists interfaces over mostMethods, with the reason.
 var largeInterfaces = map[string]string{
 	"controller/feature/feature.go Feature": "feature.Base answers those that a feature does not need",
-	"dataplane/control.go Controls":         "what a switch holds, made of five interfaces of at most 11 methods",
+	"dataplane/control.go Controls": "what a switch holds, made of five interfaces of at " +
+		"most 11 methods",
 }
 
 // largeRoots lists folders over mostFiles, with the reason.

@@ -123,7 +123,8 @@ func (c *controller) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.rest, err = client.New(client.Config{Server: "http://" + c.service.Addr().String()}); err != nil {
+	if c.rest,
+		err = client.New(client.Config{Server: "http://" + c.service.Addr().String()}); err != nil {
 		t.Fatal(err)
 	}
 	if at := c.service.HostsAddr(); at != nil {

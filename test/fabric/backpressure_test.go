@@ -174,7 +174,8 @@ func TestBackpressure(t *testing.T) {
 			if held.XOFFsReceived == 0 || held.Peak == 0 {
 				t.Errorf("seed %d: R1 held nothing: %+v", seed, held)
 			}
-			t.Logf("seed %d: delay %v, headroom %d octets; R1 was paused %d times and held %d octets at most, R3 %d; %d PFC frames lost",
+			t.Logf("seed %d: delay %v, headroom %d octets; R1 was paused %d times and held %d octets at "+
+				"most, R3 %d; %d PFC frames lost",
 				seed, delay, headroom, held.XOFFsReceived, held.Peak, w.r3.report(egress, 2, priority).Peak,
 				w.lost)
 		}

@@ -9,9 +9,11 @@ import (
 
 // unreachable are reasons that no packet can give, and why they are there.
 var unreachable = map[p4.DropReason]string{
-	p4.DropReasonNone:        "no drop",
-	p4.DropReasonParseOther:  "every way for the parser to fail has a reason of its own; this one guards against a target that finds another",
-	p4.DropReasonEncapsTwice: "H.Encaps takes only packets without outer header, and mt_source gives others its own reason; the check is part of the macro",
+	p4.DropReasonNone: "no drop",
+	p4.DropReasonParseOther: "every way for the parser to fail has a reason of its own; this one " +
+		"guards against a target that finds another",
+	p4.DropReasonEncapsTwice: "H.Encaps takes only packets without outer header, and mt_source " +
+		"gives others its own reason; the check is part of the macro",
 }
 
 // TestDropReasonsCovered fails when a reason, or an event, of the program is in no scenario.

@@ -364,7 +364,8 @@ func TestQueueRateOfSlice(t *testing.T) {
 	h.send(1, data(1, 0))
 	h.wait(time.Millisecond)
 	const each = holdOctets * 8 * time.Second / rate
-	if at := h.want("at a tenth", "3:0", "1:0", "3:1", "3:2"); !slices.Equal(at, []time.Duration{0, wireTime, each, 2 * each}) {
+	if at := h.want("at a tenth", "3:0", "1:0", "3:1", "3:2"); !slices.Equal(at,
+		[]time.Duration{0, wireTime, each, 2 * each}) {
 		t.Errorf("%v", at)
 	}
 }

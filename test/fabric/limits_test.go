@@ -137,7 +137,8 @@ func TestEmbeddedLimits(t *testing.T) {
 		more := newGroup(p4.MtGroups, 0)
 		for _, u := range append(more.responses(),
 			entry(p4.TableMtSource, []any{more.id, 1, more.source()}, p4.ActionMtInband)) {
-			if err := e.device.Write(e.now, &p4v1.WriteRequest{DeviceId: 1, Updates: []*p4v1.Update{u}}); err == nil {
+			if err := e.device.Write(e.now,
+				&p4v1.WriteRequest{DeviceId: 1, Updates: []*p4v1.Update{u}}); err == nil {
 				t.Errorf("one more than fits: %v", u)
 			}
 		}

@@ -244,7 +244,8 @@ func TestPlannedEVs(t *testing.T) {
 							q.Encapsulated, q.Outer = true, packet.IPv6{TrafficClass: q.IPv6.TrafficClass, HopLimit: 64,
 								Src: q.IPv6.Src, Dst: value.Container()}
 							if segment, ok := value.Segment(); ok {
-								if q.SRH, err = packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{segment}, nil); err != nil {
+								if q.SRH, err = packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{segment},
+									nil); err != nil {
 									t.Fatal(err)
 								}
 								q.SRH.SegmentsLeft, q.Routed = 1, true

@@ -216,7 +216,8 @@ func (s *scenario) recreate(host string) change {
 		s.must(err)
 		i := s.receiver(host)
 		s.spec.Receivers = slices.Clone(s.spec.Receivers)
-		s.spec.Receivers[i].QPN, s.spec.Receivers[i].StartPSN, s.spec.Receivers[i].StartMSN = r.QP.Config().QPN, &psn, uint32(messages)
+		s.spec.Receivers[i].QPN, s.spec.Receivers[i].StartPSN,
+			s.spec.Receivers[i].StartMSN = r.QP.Config().QPN, &psn, uint32(messages)
 		s.request(func() {
 			s.tell("%s is programmed", host)
 			s.release()
@@ -255,7 +256,8 @@ func (s *scenario) remove(host string, dead bool) change {
 func (s *scenario) holdLast() {
 	psn := s.group.SourceQP.NextMessagePSN()
 	messages := s.group.Size() / s.message
-	if later := packet.PSNAdd(s.group.Config.InitialPSN, (messages*3/5)*(s.message/pmtu)); packet.PSNBefore(psn, later) {
+	if later := packet.PSNAdd(s.group.Config.InitialPSN,
+		(messages*3/5)*(s.message/pmtu)); packet.PSNBefore(psn, later) {
 		psn = later
 	}
 	s.must(s.group.SourceQP.HoldAt(psn))

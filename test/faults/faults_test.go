@@ -67,14 +67,17 @@ func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, e
 		})
 	}
 	wg.Wait()
-	t.Logf("seeds %d to %d: %d failed; %v of virtual time; longest run of retries without progress: %d; of %d forged packets %d were refused as addressed to a SID or encapsulated", first, first+n-1,
+	t.Logf("seeds %d to %d: %d failed; %v of virtual time; longest run of retries without progress: "+
+		"%d; of %d forged packets %d were refused as addressed to a SID or encapsulated", first,
+		first+n-1,
 		failures.Load(), time.Duration(virtual.Load()), longest.Load(), intrusions.Load(), refused.Load())
 	if longest.Load() > mostRetries {
 		t.Errorf("%d retries in a row without progress, want at most %d", longest.Load(), mostRetries)
 	}
 	// Some others have a forged source, or are plain; the counters of switches that restart are lost.
 	if intrusions.Load() == 0 || refused.Load() < intrusions.Load()/10 {
-		t.Errorf("of %d forged packets %d were refused as addressed to a SID or encapsulated: they attack too little", intrusions.Load(), refused.Load())
+		t.Errorf("of %d forged packets %d were refused as addressed to a SID or encapsulated: they "+
+			"attack too little", intrusions.Load(), refused.Load())
 	}
 }
 

@@ -49,7 +49,8 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 		Rate: 1e9 * uint64(1+s.rng.IntN(25)),
 	})
 	var err error
-	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache, Managed: true}); err != nil {
+	if s.world, err = lab.NewWorld(network,
+		lab.Options{Seed: seed, Cache: cache, Managed: true}); err != nil {
 		return nil, err
 	}
 	if s.control, err = lab.NewControl(s.world, lab.DefaultLatencies()); err != nil {
@@ -151,7 +152,8 @@ func planesOf(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 func (s *planesStory) stuck() (text string) {
 	for _, f := range s.mesh.Flows {
 		if f.Ended == 0 {
-			text += fmt.Sprintf("\n  %s to %s: %v, %d octets in flight, next PSN %#x, acknowledged %#x\n    %+v\n    peer %+v",
+			text += fmt.Sprintf("\n  %s to %s: %v, %d octets in flight, next PSN %#x, acknowledged %#x\n  "+
+				"  %+v\n    peer %+v",
 				f.From, f.To, f.QP.Schedule(), f.QP.InFlight(), f.QP.NextPSN(), f.QP.UnackPSN(),
 				f.QP.Counters(), f.SinkQP.Counters())
 		}

@@ -88,7 +88,8 @@ func (c *comparison) settle(ctx context.Context) error {
 		select {
 		case <-c.notify:
 		case <-ctx.Done():
-			return fmt.Errorf("BMv2 does not send what the embedded switch has sent, or %d frames are not on the record: %w\n%s",
+			return fmt.Errorf("BMv2 does not send what the embedded switch has sent, or %d frames are not "+
+				"on the record: %w\n%s",
 				c.awaited, ctx.Err(), strings.Join(owed, "\n"))
 		}
 	}

@@ -111,10 +111,13 @@ func contents(ctx context.Context, client *bmv2.Client) ([]*p4v1.Entity, error) 
 	for _, t := range info.GetTables() {
 		id := t.GetPreamble().GetId()
 		if len(t.GetMatchFields()) > 0 {
-			wanted = append(wanted, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id}}})
+			wanted = append(wanted,
+				&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id}}})
 		}
 		if t.GetConstDefaultActionId() == 0 && t.GetImplementationId() == 0 {
-			wanted = append(wanted, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id, IsDefaultAction: true}}})
+			wanted = append(wanted,
+				&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id,
+					IsDefaultAction: true}}})
 		}
 	}
 	var all []*p4v1.Entity
@@ -218,7 +221,8 @@ func counts(entities []*p4v1.Entity, err error) (map[cell]count, error) {
 var everyCounter = func() []*p4v1.Entity {
 	var all []*p4v1.Entity
 	for _, c := range p4.P4Info().GetCounters() {
-		all = append(all, &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: c.GetPreamble().GetId()}}})
+		all = append(all,
+			&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: c.GetPreamble().GetId()}}})
 	}
 	return all
 }()

@@ -226,7 +226,8 @@ func (f *fabric) write(from string, qp *mrc.QP, octets int) *transfer {
 		if _, err := to.RegisterMR(0, key, x.memory, verbs.AccessRemoteWrite); err != nil {
 			f.t.Fatal(err)
 		}
-		if err := qp.PostSend(now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data, RKey: key}); err != nil {
+		if err := qp.PostSend(now, verbs.WorkRequest{Op: verbs.OpWrite, Data: x.data,
+			RKey: key}); err != nil {
 			f.t.Fatal(err)
 		}
 		f.node(from).Wake()
@@ -366,7 +367,8 @@ func TestNICReports(t *testing.T) {
 			r.RTTMean > r.RTTMax || r.RTTMax > 80*time.Microsecond || r.Port != 2 {
 			t.Errorf("%+v", r)
 		}
-		if got := ask(6, func(q *hostapi.Probe) { q.Source = q.Destination }); got != fmt.Sprintf("probe 6: 0 of 0 source: %v, want %v, the host's", probe.Destination, probe.Source) {
+		if got := ask(6,
+			func(q *hostapi.Probe) { q.Source = q.Destination }); got != fmt.Sprintf("probe 6: 0 of 0 source: %v, want %v, the host's", probe.Destination, probe.Source) {
 			t.Errorf("said %q", got)
 		}
 
@@ -418,7 +420,8 @@ func TestNICReports(t *testing.T) {
 		if got := f.last("H1", "ports"); got != "ports 0x2" {
 			t.Errorf("said %q", got)
 		}
-		if got := ask(8, func(*hostapi.Probe) {}); got != "probe 8: 0 of 0 ev.port: 2, want one that is up and not denied (0x2)" {
+		if got := ask(8, func(*hostapi.Probe) {}); got != "probe 8: 0 of 0 ev.port: 2, want one that "+
+			"is up and not denied (0x2)" {
 			t.Errorf("said %q", got)
 		}
 	})

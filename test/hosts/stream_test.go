@@ -306,7 +306,8 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("%+v", h.State())
 		}
 		check(t, w.observer.Said("h1"), "hello none",
-			"refused 0: unsupported: set_profiles[leaf0-leaf2].count: 20, want at most 16 (ev_max_count_profile)",
+			"refused 0: unsupported: set_profiles[leaf0-leaf2].count: 20, want at most 16 "+
+				"(ev_max_count_profile)",
 			"applied 1", "without set_profiles[leaf0-leaf2].count", "applied 2",
 			"without set_profiles[leaf0-leaf2].count", "applied 3")
 	})

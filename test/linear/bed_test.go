@@ -204,7 +204,8 @@ func newBed(t *testing.T, outside bool) *bed {
 		b.program[1] = other
 	}
 	if !isolated() {
-		t.Logf("controllers are processes on loopback addresses, without faults of network, disk and certificates: %s", os.Getenv(insideVariable))
+		t.Logf("controllers are processes on loopback addresses, without faults of network, disk and "+
+			"certificates: %s", os.Getenv(insideVariable))
 	}
 	for i := range 3 {
 		b.nodes = append(b.nodes, b.newNode(fmt.Sprintf("c%d", i+1), i+1))

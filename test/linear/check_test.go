@@ -218,7 +218,8 @@ func (c *checker) watch(w *watch, ops map[string][]operation) {
 		from, _, _ := strings.Cut(s.ID, "-")
 		switch {
 		case run != "" && from != run:
-			c.fail(ruleLost, "the watch at %s goes on from events of %s to those of %s (event %s), and does not say that some may be lost", w.Node, run, from, s.ID)
+			c.fail(ruleLost, "the watch at %s goes on from events of %s to those of %s (event %s), and "+
+				"does not say that some may be lost", w.Node, run, from, s.ID)
 		case seq != 0 && s.Seq != seq+1:
 			c.fail(ruleLost, "the watch at %s has event %d after %d (%s)", w.Node, s.Seq, seq, s.ID)
 		}
@@ -232,7 +233,8 @@ func (c *checker) watch(w *watch, ops map[string][]operation) {
 			continue
 		}
 		if s.Version < was.version || was.deleted && s.Version == was.version {
-			c.fail(ruleOrder, "the watch at %s shows version %d of %s after version %d (deleted: %v, event %s)", w.Node, s.Version, s.Key, was.version, was.deleted, s.ID)
+			c.fail(ruleOrder, "the watch at %s shows version %d of %s after version %d (deleted: %v, "+
+				"event %s)", w.Node, s.Version, s.Key, was.version, was.deleted, s.ID)
 		}
 		states[s.Key] = state{true, false, max(was.version, s.Version)}
 	}

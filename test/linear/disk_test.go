@@ -60,7 +60,8 @@ func newDisk(t *testing.T, dir string) *disk {
 		d.thaw()
 		_ = d.root.Close()
 		err := unix.Unmount(d.dir, 0)
-		for begun := time.Now(); errors.Is(err, unix.EBUSY) && time.Since(begun) < patience; err = unix.Unmount(d.dir, 0) {
+		for begun := time.Now(); errors.Is(err, unix.EBUSY) &&
+			time.Since(begun) < patience; err = unix.Unmount(d.dir, 0) {
 			time.Sleep(10 * time.Millisecond) // a member of the store that was killed is about to end
 		}
 		if err != nil {

@@ -48,9 +48,10 @@ const (
 	ruleConverges = "switches and hosts hold what they are to when nothing is wrong any more"
 	ruleUnwritten = "no switch that agrees is written to"
 	ruleGoesOn    = "traffic goes on whatever becomes of controllers"
-	ruleWrites    = "a write is acknowledged when all receivers have it, and each packet crosses each link once"
-	ruleMRC       = "hosts of MRC have what was written"
-	ruleTenant    = "a tenant's packets arrive as they were sent"
+	ruleWrites    = "a write is acknowledged when all receivers have it, and each packet crosses " +
+		"each link once"
+	ruleMRC    = "hosts of MRC have what was written"
+	ruleTenant = "a tenant's packets arrive as they were sent"
 )
 
 // fabric is the network of the controllers. Clients change groups from N1 to N2, which nobody

@@ -208,7 +208,8 @@ func (n *node) terminate(within time.Duration) bool {
 // answers waits until a controller answers a request.
 func (n *node) answers(ctx context.Context, within time.Duration) bool {
 	c := n.client(time.Second)
-	for end := time.Now().Add(within); time.Now().Before(end) && ctx.Err() == nil; wait(ctx, 20*time.Millisecond) {
+	for end := time.Now().Add(within); time.Now().Before(end) &&
+		ctx.Err() == nil; wait(ctx, 20*time.Millisecond) {
 		if _, err := c.Groups().List(ctx, nil); err == nil {
 			return true
 		}

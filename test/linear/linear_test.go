@@ -53,7 +53,8 @@ const (
 func TestLinearizable(t *testing.T) {
 	text := os.Getenv("WEFT_LINEAR")
 	if text == "" {
-		t.Skip("minutes of processes and faults: make soak, or WEFT_LINEAR=20000 for so many operations a run")
+		t.Skip("minutes of processes and faults: make soak, or WEFT_LINEAR=20000 for so many " +
+			"operations a run")
 	}
 	operations, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || operations == 0 {
@@ -255,7 +256,8 @@ func (l *load) alive(ctx context.Context, within time.Duration) bool {
 	}
 	for i, end := 0, time.Now().Add(within); time.Now().Before(end); i++ {
 		n := l.b.nodes[i%len(all)]
-		if o := l.do(ctx, all[i%len(all)], n, l.keys.single(), operation{Client: 7, Action: create}); o.Outcome == done {
+		if o := l.do(ctx, all[i%len(all)], n, l.keys.single(),
+			operation{Client: 7, Action: create}); o.Outcome == done {
 			return true
 		}
 		wait(ctx, 50*time.Millisecond)

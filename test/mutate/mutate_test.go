@@ -198,9 +198,11 @@ func TestTrial(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":                    "module example.org/sample\n\ngo 1.26\n",
-		"rules/rules.go":            "package rules\n\nfunc Held(n int) bool { return n < 7 }\n\nfunc Free(n int) bool { return n < 9 }\n\nfunc Unused(n *int) { *n++ }\n",
-		"rules/rules_test.go":       "package rules\n\nimport \"testing\"\n\nfunc TestRules(t *testing.T) {\n\tif !Held(6) || Held(7) || !Free(3) {\n\t\tt.Fatal()\n\t}\n}\n",
+		"go.mod": "module example.org/sample\n\ngo 1.26\n",
+		"rules/rules.go": "package rules\n\nfunc Held(n int) bool { return n < 7 }\n\nfunc " +
+			"Free(n int) bool { return n < 9 }\n\nfunc Unused(n *int) { *n++ }\n",
+		"rules/rules_test.go": "package rules\n\nimport \"testing\"\n\nfunc TestRules(t " +
+			"*testing.T) {\n\tif !Held(6) || Held(7) || !Free(3) {\n\t\tt.Fatal()\n\t}\n}\n",
 		"test/mutate/survivors.tsv": "file\tfunction\tline\tfrom\tto\tverdict\treason\nrules/rules.go\tFree\tfunc Free(n int) bool { return n < 9 }\t<\t<=\tequivalent\ta sample\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -241,7 +243,9 @@ func TestTrial(t *testing.T) {
 			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
 		}
 	}
-	if i := slices.IndexFunc(all, func(c mutant) bool { return c.Func == "Free" && c.To == "<=" }); i < 0 || !trial.verdicts[0].about(all[i]) {
+	if i := slices.IndexFunc(all,
+		func(c mutant) bool { return c.Func == "Free" && c.To == "<=" }); i < 0 ||
+		!trial.verdicts[0].about(all[i]) {
 		t.Error("the verdict is not about the survivor")
 	}
 }

@@ -32,7 +32,8 @@ func readVerdicts(r io.Reader) ([]verdict, error) {
 		}
 		f := strings.Split(lines.Text(), "\t")
 		if len(f) != 7 {
-			return nil, fmt.Errorf("line %d has %d fields: want file, function, line, from, to, verdict and reason", n, len(f))
+			return nil, fmt.Errorf("line %d has %d fields: want file, function, line, from, to, verdict "+
+				"and reason", n, len(f))
 		}
 		v := verdict{f[0], f[1], f[2], f[3], f[4], f[5], f[6]}
 		if v.verdict != equivalent && v.verdict != open {

@@ -166,7 +166,8 @@ func TestLossless(t *testing.T) {
 			a.Stop()
 			o.Stop()
 			b.run(2*time.Second + 4*delay)
-			what := fmt.Sprintf("delay %v, rate %d, buffer %d, XOFF %d, %d XONs, %d pauses that ran out, %d PFC frames lost", delay, rate, buffer, xoff, back.xons, back.expired, dropped)
+			what := fmt.Sprintf("delay %v, rate %d, buffer %d, XOFF %d, %d XONs, %d pauses that ran out, "+
+				"%d PFC frames lost", delay, rate, buffer, xoff, back.xons, back.expired, dropped)
 			t.Log(what)
 			if a.Lost()+a.Reordered+a.Corrupt > 0 || a.Sent < 100 {
 				t.Errorf("%s: of %d packets %d lost, %d late, %d corrupt; %+v", what, a.Sent, a.Lost(),

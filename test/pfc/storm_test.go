@@ -62,7 +62,8 @@ func TestStorm(t *testing.T) {
 		!strings.Contains(body, `"storms":1`) || !strings.Contains(body, api.ReasonPFCStorm) {
 		t.Errorf("the API shows no storm: %s", body)
 	}
-	if body := rest.get("/metrics"); !strings.Contains(body, fmt.Sprintf(`weft_pfc_storms_total{port="%d",priority="3",switch="R3"} 1`, b.port("DC2"))) ||
+	if body := rest.get("/metrics"); !strings.Contains(body,
+		fmt.Sprintf(`weft_pfc_storms_total{port="%d",priority="3",switch="R3"} 1`, b.port("DC2"))) ||
 		!strings.Contains(body, `weft_pfc_policies_condition{condition="Degraded"} 1`) {
 		t.Errorf("the metrics count no storm: %s", body)
 	}

@@ -137,7 +137,8 @@ func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) erro
 	defer outer.Close()
 	inner, active := s.newInner(p)
 	defer s.forgetInner(inner)
-	if err := s.server.AddPeer(ctx, &api.AddPeerRequest{Peer: neighborOf(&s.config, &p.peer, inner)}); err != nil {
+	if err := s.server.AddPeer(ctx,
+		&api.AddPeerRequest{Peer: neighborOf(&s.config, &p.peer, inner)}); err != nil {
 		return fmt.Errorf("%w: %w", errSetup, err)
 	}
 	remove := sync.OnceFunc(func() {

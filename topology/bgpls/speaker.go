@@ -264,7 +264,8 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 	}
 	s.sessions[p.key()] = n
 	s.mu.Unlock()
-	if err := s.do(ctx, func(c *collector) { c.rib.addPeer(p.key(), p.Scope, p.Limits, time.Now()) }); err != nil {
+	if err := s.do(ctx,
+		func(c *collector) { c.rib.addPeer(p.key(), p.Scope, p.Limits, time.Now()) }); err != nil {
 		cancel()
 		close(n.done)
 		s.mu.Lock()

@@ -402,7 +402,8 @@ func TestSpeakerRefuses(t *testing.T) {
 		}
 	}
 	s := start(t, Config{ASN: 1, RouterID: id, Listen: netip.MustParseAddrPort("127.0.1.200:0")})
-	if _, err := Start(t.Context(), Config{ASN: 1, RouterID: id, Listen: s.ListenAddr()}); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := Start(t.Context(),
+		Config{ASN: 1, RouterID: id, Listen: s.ListenAddr()}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("listening twice: %v", err)
 	}
 	peer := netip.MustParseAddr("127.0.1.201")
@@ -419,7 +420,8 @@ func TestSpeakerRefuses(t *testing.T) {
 	if err := s.AddPeer(t.Context(), Peer{Address: peer, ASN: 2, Passive: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPeer(t.Context(), Peer{Address: peer, ASN: 2, Passive: true}); !errors.Is(err, ErrConfig) {
+	if err := s.AddPeer(t.Context(), Peer{Address: peer, ASN: 2, Passive: true}); !errors.Is(err,
+		ErrConfig) {
 		t.Errorf("the same peer twice: %v", err)
 	}
 	if err := s.Originate(&Objects{Node: topology.Node{ID: "n1"}}); !errors.Is(err, ErrObject) {
@@ -428,7 +430,8 @@ func TestSpeakerRefuses(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.AddPeer(t.Context(), Peer{Address: netip.MustParseAddr("127.0.1.202"), ASN: 2}); !errors.Is(err, ErrClosed) {
+	if err := s.AddPeer(t.Context(), Peer{Address: netip.MustParseAddr("127.0.1.202"),
+		ASN: 2}); !errors.Is(err, ErrClosed) {
 		t.Errorf("a peer of a closed speaker: %v", err)
 	}
 }

@@ -49,7 +49,8 @@ func TestSnapshot(t *testing.T) {
 // TestFaults: everything that cannot be used is named, with its value and what would be right.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"name: b,", "name: a,", `line 4, column 10: nodes[1].name is "a": want a name of its own; nodes[0] has it`},
+		{"name: b,", "name: a,",
+			`line 4, column 10: nodes[1].name is "a": want a name of its own; nodes[0] has it`},
 		{"name: b,", "", `nodes[1].name is "": want a name`},
 		{"10.0.0.2", "10.0.0.1", "nodes[1].routerId is 10.0.0.1: want a router-id of its own"},
 		{"10.0.0.2", "\"2001:db8::1\"", "nodes[1].routerId is 2001:db8::1: want an IPv4 address"},

@@ -20,8 +20,9 @@ func groups(net *sample.Net, n int, objective api.TreeObjective) []api.Multicast
 	hosts := net.Inventory.Hosts
 	for i := range specs {
 		pick := rng.Perm(len(hosts))[:65]
-		s := api.MulticastGroupSpec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77, Objective: objective,
-			Source: api.GroupSource{Address: hosts[pick[0]].Address, QPN: 100}}
+		s := api.MulticastGroupSpec{ProxyAddress: sample.HostAddress(0x8000 + i), DesignatedQPN: 77,
+			Objective: objective,
+			Source:    api.GroupSource{Address: hosts[pick[0]].Address, QPN: 100}}
 		for _, h := range pick[1:] {
 			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: hosts[h].Address, QPN: 101})
 		}
@@ -45,7 +46,8 @@ func BenchmarkPlan1000Groups(b *testing.B) {
 				n := plan.NewNetwork(builder.Build(), &net.Inventory)
 				entries = 0
 				for i := range specs {
-					p, err := Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i], Epoch: 1})
+					p, err := Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i],
+						Epoch: 1})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -68,7 +70,8 @@ func BenchmarkReplan1000Groups(b *testing.B) {
 	n := plan.NewNetwork(snap, &net.Inventory)
 	before := make([]*Placement, len(specs))
 	for i := range specs {
-		before[i], _ = Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i], Epoch: 1})
+		before[i], _ = Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i],
+			Epoch: 1})
 	}
 	moved := 0
 	for b.Loop() {
@@ -77,7 +80,8 @@ func BenchmarkReplan1000Groups(b *testing.B) {
 		n := plan.NewNetwork(builder.Build(), &net.Inventory)
 		moved = 0
 		for i := range specs {
-			p, err := Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i], Previous: before[i], Epoch: 2, Turn: 1})
+			p, err := Place(n, Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i],
+				Previous: before[i], Epoch: 2, Turn: 1})
 			if err != nil {
 				b.Fatal(err)
 			}

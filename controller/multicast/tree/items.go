@@ -45,8 +45,10 @@ func (p *Placement) Items(sw string) []Item {
 		return nil
 	}
 	w := itemWork{
-		p: p, n: n, group: entry.Uint(uint64(p.Group)), epoch: entry.Uint(uint64(p.Epoch)), out: make([]Item, 0, 6+2*len(n.Branches)),
-		params: make(slab[entry.Param], 0, 18+7*len(n.Branches)), matches: make(slab[entry.Match], 0, 4+5*len(n.Branches)),
+		p: p, n: n, group: entry.Uint(uint64(p.Group)), epoch: entry.Uint(uint64(p.Epoch)),
+		out:     make([]Item, 0, 6+2*len(n.Branches)),
+		params:  make(slab[entry.Param], 0, 18+7*len(n.Branches)),
+		matches: make(slab[entry.Match], 0, 4+5*len(n.Branches)),
 	}
 	w.responses()
 	w.copies()
@@ -94,7 +96,8 @@ func micros(d time.Duration) entry.Value { return entry.Uint(uint64(d / time.Mic
 // responses emits who may answer and where the answers go.
 func (w *itemWork) responses() {
 	p, n := w.p, w.n
-	w.in(Data, p4.TableMtProxy, w.do(p4.ActionSetGroup, entry.With("group", w.group)), entry.Exact("dst_addr", entry.Addr(p.Proxy)))
+	w.in(Data, p4.TableMtProxy, w.do(p4.ActionSetGroup, entry.With("group", w.group)),
+		entry.Exact("dst_addr", entry.Addr(p.Proxy)))
 	for i := range n.Branches {
 		b := &n.Branches[i]
 		from, receiver, offset := netip.Addr{}, b.Receiver != nil, uint32(0)
@@ -107,26 +110,32 @@ func (w *itemWork) responses() {
 			entry.Number("msn_offset", offset), entry.With("receiver", entry.Bool(receiver)))
 		source := entry.Exact("src_addr", entry.Addr(from))
 		for _, in := range b.Ingress {
-			w.in(Response, p4.TableMtBranch, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))), source)
+			w.in(Response, p4.TableMtBranch, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))),
+				source)
 		}
 	}
 	w.in(Response, p4.TableMtUpstream, w.upstream(), w.ofGroup())
 	w.in(Response, p4.TableMtGroup, w.do(p4.ActionSetGroupState,
-		entry.Number("cnp_limit", p.CNPLimit), entry.Number("cnp_session", n.UpstreamPort+1), entry.With("cnp_window", micros(p.CNPWindow)),
-		entry.Number("designated_qpn", p.DesignatedQPN), entry.With("epoch", w.epoch), entry.Number("live_mask", n.LiveMask()),
-		entry.With("nack_holdoff", micros(p.NackHoldoff)), entry.Number("upstream_port", n.UpstreamPort)), w.ofGroup())
+		entry.Number("cnp_limit", p.CNPLimit), entry.Number("cnp_session", n.UpstreamPort+1),
+		entry.With("cnp_window", micros(p.CNPWindow)),
+		entry.Number("designated_qpn", p.DesignatedQPN), entry.With("epoch", w.epoch),
+		entry.Number("live_mask", n.LiveMask()),
+		entry.With("nack_holdoff", micros(p.NackHoldoff)), entry.Number("upstream_port", n.UpstreamPort)),
+		w.ofGroup())
 }
 
 func (w *itemWork) upstream() entry.Action {
 	p, n := w.p, w.n
 	neighbor := entry.Number("neighbor", n.UpstreamNeighbor)
 	if n.Parent < 0 {
-		return w.do(p4.ActionToSource, entry.Address("address", p.Source.Address), neighbor, entry.Address("proxy", p.Proxy), entry.Number("qpn", p.Source.QPN))
+		return w.do(p4.ActionToSource, entry.Address("address", p.Source.Address), neighbor,
+			entry.Address("proxy", p.Proxy), entry.Number("qpn", p.Source.QPN))
 	}
 	qpn, epoch := entry.Number("designated_qpn", p.DesignatedQPN), entry.With("epoch", w.epoch)
 	address, proxy := entry.Address("node_address", n.Address), entry.Address("proxy", p.Proxy)
 	if n.ParentSID.IsValid() {
-		return w.do(p4.ActionToParentEncaps, qpn, epoch, neighbor, address, proxy, entry.Address("sid", n.ParentSID))
+		return w.do(p4.ActionToParentEncaps, qpn, epoch, neighbor, address, proxy,
+			entry.Address("sid", n.ParentSID))
 	}
 	return w.do(p4.ActionToParent, qpn, epoch, neighbor, address, proxy)
 }
@@ -144,7 +153,8 @@ func (w *itemWork) copies() {
 		instance := p.instance(b)
 		if b.Receiver == nil {
 			tree = append(tree, entry.Replica{Port: b.Port, Instance: instance})
-			replica(instance, w.do(p4.ActionToChild, entry.Number("neighbor", b.Neighbor), entry.Address("sid", p.Nodes[b.Child].SID)))
+			replica(instance, w.do(p4.ActionToChild, entry.Number("neighbor", b.Neighbor),
+				entry.Address("sid", p.Nodes[b.Child].SID)))
 			continue
 		}
 		r := b.Receiver
@@ -157,7 +167,8 @@ func (w *itemWork) copies() {
 			replica(instance, w.do(p4.ActionToReceiver, rewrite, to, qpn))
 		}
 		if p.Mode == api.ModeInband {
-			w.in(Data, p4.TableMtTlvReceiver, w.do(p4.ActionAllowTlvReceiver, rewrite), entry.Exact("address", entry.Addr(r.Address)), w.ofGroup())
+			w.in(Data, p4.TableMtTlvReceiver, w.do(p4.ActionAllowTlvReceiver, rewrite),
+				entry.Exact("address", entry.Addr(r.Address)), w.ofGroup())
 		}
 	}
 	switch {
@@ -185,11 +196,13 @@ func (p *Placement) outerSource() netip.Addr {
 
 // sid emits the node's SID, which takes packets of the tree's own source alone.
 func (w *itemWork) sid(c Class) {
-	group, copies := entry.With("group", w.group), entry.With("mcast_group", entry.Uint(uint64(plan.TreeGroup(w.p.Group, w.p.Turn))))
+	group, copies := entry.With("group", w.group),
+		entry.With("mcast_group", entry.Uint(uint64(plan.TreeGroup(w.p.Group, w.p.Turn))))
 	source := entry.Address("source", w.p.outerSource())
 	var act entry.Action
 	if w.n.HasChildren() {
-		act = w.do(p4.ActionEndReplicate, group, entry.With("has_local", entry.Bool(w.n.HasReceivers())), copies, source)
+		act = w.do(p4.ActionEndReplicate, group, entry.With("has_local", entry.Bool(w.n.HasReceivers())),
+			copies, source)
 	} else {
 		act = w.do(p4.ActionEndMt, group, copies, source)
 	}
@@ -203,7 +216,8 @@ func (w *itemWork) start() {
 		return
 	}
 	act := w.do(p4.ActionMtEncapsReplicate, entry.With("has_local", entry.Bool(n.HasReceivers())),
-		entry.With("mcast_group", entry.Uint(uint64(plan.TreeGroup(p.Group, p.Turn)))), entry.Address("outer_source", n.Address), entry.Address("sid", n.SID))
+		entry.With("mcast_group", entry.Uint(uint64(plan.TreeGroup(p.Group, p.Turn)))),
+		entry.Address("outer_source", n.Address), entry.Address("sid", n.SID))
 	if p.Mode == api.ModeInband {
 		w.sid(Start)
 		act = w.do(p4.ActionMtInband)
@@ -211,6 +225,7 @@ func (w *itemWork) start() {
 	ports := slices.Clone(p.Source.Ports)
 	slices.Sort(ports)
 	for _, in := range slices.Compact(ports) {
-		w.in(Start, p4.TableMtSource, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))), entry.Exact("src_addr", entry.Addr(p.Source.Address)))
+		w.in(Start, p4.TableMtSource, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))),
+			entry.Exact("src_addr", entry.Addr(p.Source.Address)))
 	}
 }

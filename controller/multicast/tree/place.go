@@ -95,14 +95,17 @@ func (w *placeWork) attach(field func() string, a netip.Addr) (*plan.Located, er
 	case h == nil:
 		return nil, notPlannable(field(), a.String(), "the address of a host of the inventory")
 	case h.At == nil || !h.At.Managed():
-		return nil, notPlannable(field(), a.String(), "a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
+		return nil, notPlannable(field(), a.String(),
+			"a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
 	case h.Node == nil:
 		return nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
 			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
 			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
 		}}}
 	case !w.replicates(h.Node):
-		return nil, notPlannable(field(), a.String(), "a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, lacks one", h.Switch, h.Name)
+		return nil, notPlannable(field(), a.String(),
+			"a host behind a switch with an IPv6 loopback and an SRv6 locator; %s, which %s is behind, "+
+				"lacks one", h.Switch, h.Name)
 	}
 	return h, nil
 }
@@ -116,7 +119,8 @@ func (w *placeWork) replicates(node *topology.Node) bool {
 func (w *placeWork) edges() error {
 	spec := w.r.Spec
 	var err error
-	if w.source, err = w.attach(func() string { return "spec.source.address" }, spec.Source.Address); err != nil {
+	if w.source, err = w.attach(func() string { return "spec.source.address" },
+		spec.Source.Address); err != nil {
 		return err
 	}
 	w.root = w.source.At
@@ -142,7 +146,8 @@ func (w *placeWork) edges() error {
 		if most := w.n.Inventory.Limits.ReceiversPerEdge; len(here) == most+1 {
 			fields = append(fields, api.FieldError{
 				Field: field(), Code: api.CodeLimit, Value: a.String(), Limit: api.Limit(most),
-				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most, h.Switch),
+				Want: fmt.Sprintf("at most %d receivers of a group behind one switch; %s has more", most,
+					h.Switch),
 			})
 		}
 	}
@@ -163,8 +168,10 @@ func (w *placeWork) srh() []api.FieldError {
 		return nil
 	}
 	return []api.FieldError{{
-		Field: "spec.receivers", Code: api.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(edges)),
-		Want: fmt.Sprintf("receivers whose End.MT TLVs fit an SRH in in-band mode; these need %d octets", size), Limit: api.Limit(most),
+		Field: "spec.receivers", Code: api.CodeLimit,
+		Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(edges)),
+		Want: fmt.Sprintf("receivers whose End.MT TLVs fit an SRH in in-band mode; these need %d octets",
+			size), Limit: api.Limit(most),
 	}}
 }
 
@@ -257,7 +264,8 @@ func (w *placeWork) compute() error {
 		branches[n.Snapshot.NodePlace(leaves[i])] -= int32(len(w.receivers[sw]))
 	}
 	tree, err := n.Graph().Tree(topology.TreeRequest{
-		Root: n.Node(w.root.Name).ID, Leaves: leaves, Metric: m, Objective: objective, Key: topology.KeyOf(w.r.Name),
+		Root: n.Node(w.root.Name).ID, Leaves: leaves, Metric: m, Objective: objective,
+		Key:        topology.KeyOf(w.r.Name),
 		Replicates: n.Replicators(), Branches: branches,
 	})
 	if err != nil {
@@ -282,7 +290,8 @@ func (w *placeWork) compute() error {
 func (w *placeWork) treeError(err error, m topology.Metric) error {
 	n := w.n
 	var fields []api.FieldError
-	if paths, ok := n.Graph().From(n.Node(w.root.Name).ID, m); ok && errors.Is(err, topology.ErrUnreachable) {
+	if paths, ok := n.Graph().From(n.Node(w.root.Name).ID, m); ok &&
+		errors.Is(err, topology.ErrUnreachable) {
 		for i := range w.r.Spec.Receivers {
 			a := w.r.Spec.Receivers[i].Address
 			h := n.Host(a)
@@ -291,8 +300,10 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 			}
 			if _, ok := paths.Distance(n.Node(h.Switch).ID); !ok {
 				fields = append(fields, api.FieldError{
-					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: api.CodeUnreachable, Value: a.String(),
-					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name, h.Switch),
+					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: api.CodeUnreachable,
+					Value: a.String(),
+					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name,
+						h.Switch),
 				})
 			}
 		}
@@ -303,8 +314,10 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 	if errors.Is(err, topology.ErrBranchLimit) {
 		most := n.Inventory.Limits.Branches
 		return api.Refuse([]api.FieldError{{
-			Field: "spec.receivers", Code: api.CodeLimit, Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(w.leaves)),
-			Want: fmt.Sprintf("receivers that a tree can reach with at most %d branches, children and receivers together, at each switch (%v)", most, err), Limit: api.Limit(most),
+			Field: "spec.receivers", Code: api.CodeLimit,
+			Value: fmt.Sprintf("%d receivers behind %d switches", len(w.r.Spec.Receivers), len(w.leaves)),
+			Want: fmt.Sprintf("receivers that a tree can reach with at most %d branches, children and "+
+				"receivers together, at each switch (%v)", most, err), Limit: api.Limit(most),
 		}})
 	}
 	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("no tree can be made: %v", err)}
@@ -316,21 +329,26 @@ func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 	hop := w.source.Hop
 	p := &Placement{
 		Group: w.r.Group, Turn: turn, Epoch: epoch,
-		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN, Mode: spec.Mode, Objective: spec.Objective,
-		RewriteSource: spec.RewritesSource(), BaseVA: spec.BaseVA, CNPWindow: spec.CNPWindow.D(), CNPLimit: spec.CNPLimit,
+		Proxy: spec.ProxyAddress, DesignatedQPN: spec.DesignatedQPN, InitialPSN: spec.InitialPSN,
+		Mode: spec.Mode, Objective: spec.Objective,
+		RewriteSource: spec.RewritesSource(), BaseVA: spec.BaseVA, CNPWindow: spec.CNPWindow.D(),
+		CNPLimit:    spec.CNPLimit,
 		NackHoldoff: cmp.Or(spec.NackHoldoff.D(), w.roundTrip()),
-		Source:      PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN, Ports: slices.Clone(w.source.AllPorts()), Neighbor: hop.Neighbor},
-		Cost:        w.cost, Nodes: make([]PlacedNode, len(w.tree)),
+		Source: PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN,
+			Ports: slices.Clone(w.source.AllPorts()), Neighbor: hop.Neighbor},
+		Cost: w.cost, Nodes: make([]PlacedNode, len(w.tree)),
 	}
 	for i, s := range w.tree {
 		node := &p.Nodes[i]
-		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent, UpstreamPort: hop.Port, UpstreamNeighbor: hop.Neighbor}
+		*node = PlacedNode{Switch: s.sw.Name, Address: s.node.Loopback, Parent: s.parent,
+			UpstreamPort: hop.Port, UpstreamNeighbor: hop.Neighbor}
 		sidTurn := uint32(0)
 		if s.parent >= 0 {
 			sidTurn = 1 + uint32(turn)
 		}
 		var err error
-		if node.SID, err = plan.TreeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group, sidTurn); err != nil {
+		if node.SID, err = plan.TreeSID(s.node, w.n.Inventory.SIDs.FunctionBase, p.Group,
+			sidTurn); err != nil {
 			return nil, &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 		}
 		var branch PlacedBranch
@@ -369,7 +387,9 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 		down, ok1 := plan.HopTo(up.sw, s.links[0], s.sw)
 		back, ok2 := plan.HopTo(s.sw, s.back, up.sw)
 		if !ok1 || !ok2 {
-			return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID, up.sw.Name, s.sw.Name)}
+			return b, &api.Error{Code: api.CodeNotPlannable,
+				Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID,
+					up.sw.Name, s.sw.Name)}
 		}
 		b.Port, b.Neighbor, b.Ingress = down.Port, down.Neighbor, []uint32{down.Port}
 		node.UpstreamPort, node.UpstreamNeighbor = back.Port, back.Neighbor
@@ -378,7 +398,9 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 	// Not adjacent: both ways are routed, so answers may come in anywhere.
 	sid, ok := plan.Decapsulation(up.node)
 	if !ok {
-		return b, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it is not adjacent", up.sw.Name, s.sw.Name)}
+		return b, &api.Error{Code: api.CodeNotPlannable,
+			Message: fmt.Sprintf("%s advertises no End.DT6 SID, which answers of %s would be sent to: it "+
+				"is not adjacent", up.sw.Name, s.sw.Name)}
 	}
 	node.ParentSID = sid
 	down, err := w.routed(up, s)
@@ -405,17 +427,21 @@ func (w *placeWork) routed(from, to *skeleton) (plan.Hop, error) {
 			}
 		}
 	}
-	return plan.Hop{}, &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name, to.sw.Name)}
+	return plan.Hop{}, &api.Error{Code: api.CodeNotPlannable,
+		Message: fmt.Sprintf("the first link from %s to %s has no known port or MAC", from.sw.Name,
+			to.sw.Name)}
 }
 
 func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
 	h := w.n.Host(r.Address)
-	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN), StartMSN: r.StartMSN}
+	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN),
+		StartMSN: r.StartMSN}
 	if r.VA != nil {
 		va := *r.VA
 		placed.VA, placed.RKey = &va, *r.RKey
 	}
-	return PlacedBranch{Receiver: placed, Port: h.Hop.Port, Neighbor: h.Hop.Neighbor, Ingress: h.Ingress}
+	return PlacedBranch{Receiver: placed, Port: h.Hop.Port, Neighbor: h.Hop.Neighbor,
+		Ingress: h.Ingress}
 }
 
 // number gives every branch of a node its index: the one it had, or else the
@@ -444,13 +470,15 @@ func (w *placeWork) number(p *Placement, node *PlacedNode) {
 		}
 		node.Branches[i].Index, used[next] = next, true
 	}
-	slices.SortFunc(node.Branches, func(a, b PlacedBranch) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(node.Branches,
+		func(a, b PlacedBranch) int { return cmp.Compare(a.Index, b.Index) })
 }
 
 // sameEnd reports whether two branches lead to the same child or receiver.
 func sameEnd(p *Placement, b *PlacedBranch, q *Placement, c *PlacedBranch) bool {
 	if b.Receiver == nil || c.Receiver == nil {
-		return b.Receiver == nil && c.Receiver == nil && p.Nodes[b.Child].Switch == q.Nodes[c.Child].Switch
+		return b.Receiver == nil && c.Receiver == nil &&
+			p.Nodes[b.Child].Switch == q.Nodes[c.Child].Switch
 	}
 	return b.Receiver.Address == c.Receiver.Address
 }

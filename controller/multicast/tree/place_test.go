@@ -55,7 +55,8 @@ func TestShapes(t *testing.T) {
 		square.Link(l.x, l.y, l.metric)
 	}
 	square.Hosts("a", "s").Hosts("d", "rd").Hosts("e", "re")
-	gap := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"}).Hosts("a", "s").Hosts("c", "rc")
+	gap := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"},
+		[2]string{"x", "c"}).Hosts("a", "s").Hosts("c", "rc")
 	for _, c := range []struct {
 		name      string
 		net       *sample.Net
@@ -65,13 +66,19 @@ func TestShapes(t *testing.T) {
 		want      string
 		golden    string
 	}{
-		{"figure 1", figure1, "s1", []string{"r1", "r2", "r3", "r4", "r5"}, nil, "n6(n4(n1[r1 r2]) n5(n2[r3] n3[r4 r5]))", ""},
-		{"bud nodes", bud, "s", []string{"ra", "rb1", "rb2", "rc"}, nil, "a(b(c[rc])[rb1 rb2])[ra]", "bud.txt"},
-		{"bud nodes, in-band", bud, "s", []string{"ra", "rb1", "rc"}, func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a(b(c[rc])[rb1])[ra]", "bud_inband.txt"},
+		{"figure 1", figure1, "s1", []string{"r1", "r2", "r3", "r4", "r5"}, nil,
+			"n6(n4(n1[r1 r2]) n5(n2[r3] n3[r4 r5]))", ""},
+		{"bud nodes", bud, "s", []string{"ra", "rb1", "rb2", "rc"}, nil, "a(b(c[rc])[rb1 rb2])[ra]",
+			"bud.txt"},
+		{"bud nodes, in-band", bud, "s", []string{"ra", "rb1", "rc"},
+			func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a(b(c[rc])[rb1])[ra]",
+			"bud_inband.txt"},
 		{"one switch", single, "s", []string{"r1", "r2"}, nil, "a[r1 r2]", "single.txt"},
-		{"one switch, in-band", single, "s", []string{"r2"}, func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a[r2]", "single_inband.txt"},
+		{"one switch, in-band", single, "s", []string{"r2"},
+			func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "a[r2]", "single_inband.txt"},
 		{"shortest paths", square, "s", []string{"rd", "re"}, nil, "a(b(d[rd]) c(e[re]))", ""},
-		{"least cost", square, "s", []string{"rd", "re"}, func(s *api.MulticastGroupSpec) { s.Objective = api.ObjectiveCost }, "a(b(d(e[re])[rd]))", ""},
+		{"least cost", square, "s", []string{"rd", "re"},
+			func(s *api.MulticastGroupSpec) { s.Objective = api.ObjectiveCost }, "a(b(d(e[re])[rd]))", ""},
 		{"a parent that is not adjacent", gap, "s", []string{"rc"}, nil, "a(c[rc])", "gap.txt"},
 		{"other memory", single, "s", []string{"r1"}, func(s *api.MulticastGroupSpec) {
 			va, key := uint64(0x7000), uint32(9)
@@ -108,7 +115,8 @@ func TestPortsOfTheInventory(t *testing.T) {
 	net.Hosts("a", "s").Hosts("b", "r")
 	spec := net.Spec(1, "s", "r")
 	var refused *api.Error
-	if _, err := Place(network(net), Request{Name: "g", Epoch: 7, Spec: &spec}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
+	if _, err := Place(network(net), Request{Name: "g", Epoch: 7, Spec: &spec}); !errors.As(err,
+		&refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("without ports: %v", err)
 	}
 	net.Inventory.Switches[0].Ports = map[uint32]uint32{1000: 7, 7: 8}
@@ -116,7 +124,8 @@ func TestPortsOfTheInventory(t *testing.T) {
 	n := network(net)
 	p := place(t, n, Request{Spec: &spec})
 	down, back := p.Node("a").Branches[0], p.Node("b")
-	if down.Port != 7 || down.Neighbor != 7 || !slices.Equal(down.Ingress, []uint32{7}) || back.UpstreamPort != 9 || back.UpstreamNeighbor != 9 {
+	if down.Port != 7 || down.Neighbor != 7 || !slices.Equal(down.Ingress, []uint32{7}) ||
+		back.UpstreamPort != 9 || back.UpstreamNeighbor != 9 {
 		t.Errorf("branch %+v, below it %+v", down, back)
 	}
 	for i, want := range []plan.Hop{{Port: 7, Neighbor: 7}, {Port: 9, Neighbor: 9}} {
@@ -182,16 +191,25 @@ func TestChanges(t *testing.T) {
 		{"a receiver leaves", again(qpns, "r1", "r3", "r4", "r5"), false},
 		{"an edge leaves", again(qpns, "r1", "r2", "r4", "r5"), false},
 		{"half of the tree leaves", again(qpns, "r1", "r2"), false},
-		{"a queue pair is new", again(func(s *api.MulticastGroupSpec) { s.Receivers[2].QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the source's queue pair", again(func(s *api.MulticastGroupSpec) { s.Source.QPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the designated queue pair", again(func(s *api.MulticastGroupSpec) { s.DesignatedQPN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the initial PSN", again(func(s *api.MulticastGroupSpec) { s.InitialPSN++ }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the first PSN of a receiver", again(func(s *api.MulticastGroupSpec) { start := uint32(77); s.Receivers[0].StartPSN = &start }, "r1", "r2", "r3", "r4", "r5"), true},
-		{"the mode", again(func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "r1", "r2", "r3", "r4", "r5"), true},
+		{"a queue pair is new", again(func(s *api.MulticastGroupSpec) { s.Receivers[2].QPN++ }, "r1",
+			"r2", "r3", "r4", "r5"), true},
+		{"the source's queue pair", again(func(s *api.MulticastGroupSpec) { s.Source.QPN++ }, "r1", "r2",
+			"r3", "r4", "r5"), true},
+		{"the designated queue pair", again(func(s *api.MulticastGroupSpec) { s.DesignatedQPN++ }, "r1",
+			"r2", "r3", "r4", "r5"), true},
+		{"the initial PSN", again(func(s *api.MulticastGroupSpec) { s.InitialPSN++ }, "r1", "r2", "r3",
+			"r4", "r5"), true},
+		{"the first PSN of a receiver",
+			again(func(s *api.MulticastGroupSpec) { start := uint32(77); s.Receivers[0].StartPSN = &start },
+				"r1", "r2", "r3", "r4", "r5"), true},
+		{"the mode", again(func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "r1", "r2", "r3",
+			"r4", "r5"), true},
 		{"the windows", again(func(s *api.MulticastGroupSpec) {
 			s.CNPWindow, s.NackHoldoff, s.CNPLimit = api.Duration(time.Second), api.Duration(time.Second), 3
 		}, "r1", "r2", "r3", "r4", "r5"), false},
-		{"the source address of what is delivered", again(func(s *api.MulticastGroupSpec) { no := false; s.RewriteSource = &no }, "r1", "r2", "r3", "r4", "r5"), false},
+		{"the source address of what is delivered",
+			again(func(s *api.MulticastGroupSpec) { no := false; s.RewriteSource = &no }, "r1", "r2", "r3",
+				"r4", "r5"), false},
 	} {
 		if (c.p.Epoch == 8) != c.raised || (c.p.Turn == 1) != c.raised {
 			t.Errorf("%s: epoch %d, turn %d; raised should be %v", c.name, c.p.Epoch, c.p.Turn, c.raised)
@@ -213,7 +231,8 @@ func TestChanges(t *testing.T) {
 	s := net.Spec(1, "s1", "r2")
 	s.Receivers[0].QPN = 0x102
 	alone := place(t, n, Request{Spec: &s, Previous: pair, Epoch: 8, Turn: 1})
-	if _, b := alone.FindReceiver(net.Address("r2")); b.Index != 1 || alone.Epoch != 7 || alone.Node("n1").LiveMask() != 2 {
+	if _, b := alone.FindReceiver(net.Address("r2")); b.Index != 1 || alone.Epoch != 7 ||
+		alone.Node("n1").LiveMask() != 2 {
 		t.Errorf("r2 has branch %d in epoch %d", b.Index, alone.Epoch)
 	}
 	s = net.Spec(1, "s1", "r1", "r2")
@@ -231,7 +250,8 @@ func TestChanges(t *testing.T) {
 	}
 
 	// Leaving receivers out is like removing them.
-	out := place(t, n, Request{Spec: &s, Previous: all, Without: map[netip.Addr]bool{net.Address("r3"): true}, Epoch: 9, Turn: 1})
+	out := place(t, n, Request{Spec: &s, Previous: all,
+		Without: map[netip.Addr]bool{net.Address("r3"): true}, Epoch: 9, Turn: 1})
 	if out.Epoch != 7 || out.Node("n2") != nil {
 		t.Errorf("without r3: %s, epoch %d", shape(n, out), out.Epoch)
 	}
@@ -249,7 +269,8 @@ func TestMoves(t *testing.T) {
 	// A better path for a receiver is no reason.
 	net.Link("n6", "n2", 1)
 	better := network(net)
-	if q := place(t, better, Request{Spec: &s, Previous: p, Epoch: 8, Turn: 1}); q.Epoch != 7 || shape(better, q) != shape(n, p) {
+	if q := place(t, better, Request{Spec: &s, Previous: p, Epoch: 8, Turn: 1}); q.Epoch != 7 ||
+		shape(better, q) != shape(n, p) {
 		t.Errorf("moved to %s", shape(better, q))
 	}
 	for _, l := range net.Topology.Build().Links {
@@ -259,7 +280,8 @@ func TestMoves(t *testing.T) {
 	}
 	broken := network(net)
 	q := place(t, broken, Request{Spec: &s, Previous: p, Epoch: 8, Turn: 1})
-	if got := shape(broken, q); q.Epoch != 8 || q.Turn != 1 || got != "n6(n4(n1[r1]) n5(n3[r4]) n2[r3])" {
+	if got := shape(broken, q); q.Epoch != 8 || q.Turn != 1 ||
+		got != "n6(n4(n1[r1]) n5(n3[r4]) n2[r3])" {
 		t.Errorf("moved to %s, epoch %d", got, q.Epoch)
 	}
 	for _, sw := range []string{"n4", "n5"} {
@@ -303,14 +325,16 @@ func TestRefusals(t *testing.T) {
 		}
 		return out
 	}
-	island := sample.New().Switches("a", "b", "c").Links([2]string{"a", "b"}).Hosts("a", "s").Hosts("b", "rb").Hosts("c", "rc")
+	island := sample.New().Switches("a", "b", "c").Links([2]string{"a", "b"}).Hosts("a",
+		"s").Hosts("b", "rb").Hosts("c", "rc")
 	missing := sample.Figure1()
 	missing.Topology.RemoveNode(missing.Node("n2"))
 	bare := sample.Figure1()
 	node := *bare.Topology.Build().NodeByName("n3")
 	node.Locators = nil
 	bare.Topology.SetNode(node)
-	foreign := sample.New().Switches("a").Router("x").Links([2]string{"a", "x"}).Hosts("a", "s").Hosts("x", "rx")
+	foreign := sample.New().Switches("a").Router("x").Links([2]string{"a", "x"}).Hosts("a",
+		"s").Hosts("x", "rx")
 	narrow := sample.Figure1()
 	node = *narrow.Topology.Build().NodeByName("n6")
 	node.SIDs = slices.Clone(node.SIDs)
@@ -320,7 +344,8 @@ func TestRefusals(t *testing.T) {
 	narrow.Topology.SetNode(node)
 	taken := sample.Figure1()
 	node = *taken.Topology.Build().NodeByName("n6")
-	node.SIDs = append(slices.Clone(node.SIDs), topology.SID{Address: netip.MustParseAddr("fc00:0:6:8000::"), Behavior: topology.BehaviorEnd})
+	node.SIDs = append(slices.Clone(node.SIDs),
+		topology.SID{Address: netip.MustParseAddr("fc00:0:6:8000::"), Behavior: topology.BehaviorEnd})
 	taken.Topology.SetNode(node)
 	for _, c := range []struct {
 		name      string
@@ -333,17 +358,27 @@ func TestRefusals(t *testing.T) {
 		limit     int64
 	}{
 		{"32 receivers behind a switch", clos, "h1", hosts(41, 72), nil, "", "", 0},
-		{"33 receivers behind a switch", clos, "h1", hosts(41, 73), nil, api.CodeLimit, "spec.receivers[32].address", 32},
+		{"33 receivers behind a switch", clos, "h1", hosts(41, 73), nil, api.CodeLimit,
+			"spec.receivers[32].address", 32},
 		{"32 branches", star, "s", leaves(0, 32), nil, "", "", 0},
 		{"33 branches", star, "s", leaves(0, 33), nil, api.CodeLimit, "spec.receivers", 32},
-		{"32 receivers at a bud node with a child", clos, "h1", append(hosts(2, 33), "h41"), nil, api.CodeLimit, "spec.receivers", 32},
-		{"31 receivers at a bud node with a child", clos, "h1", append(hosts(2, 32), "h41"), nil, "", "", 0},
-		{"an SRH of 1,912 octets", pods, "h1", hosts(33, 116), func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "", "", 0},
-		{"an SRH of 2,176 octets", pods, "h1", hosts(33, 128), func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, api.CodeLimit, "spec.receivers", 2048},
-		{"an island", island, "s", []string{"rb", "rc"}, nil, api.CodeUnreachable, "spec.receivers[1].address", 0},
-		{"a switch that is not in the topology", missing, "s1", []string{"r1", "r3"}, nil, api.CodeUnreachable, "spec.receivers[1].address", 0},
-		{"a switch without a locator", bare, "s1", []string{"r1", "r4"}, nil, api.CodeNotPlannable, "spec.receivers[1].address", 0},
-		{"a switch that is not programmed", foreign, "s", []string{"rx"}, nil, api.CodeNotPlannable, "spec.receivers[0].address", 0},
+		{"32 receivers at a bud node with a child", clos, "h1", append(hosts(2, 33), "h41"), nil,
+			api.CodeLimit, "spec.receivers", 32},
+		{"31 receivers at a bud node with a child", clos, "h1", append(hosts(2, 32), "h41"), nil, "", "",
+			0},
+		{"an SRH of 1,912 octets", pods, "h1", hosts(33, 116),
+			func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, "", "", 0},
+		{"an SRH of 2,176 octets", pods, "h1", hosts(33, 128),
+			func(s *api.MulticastGroupSpec) { s.Mode = api.ModeInband }, api.CodeLimit, "spec.receivers",
+			2048},
+		{"an island", island, "s", []string{"rb", "rc"}, nil, api.CodeUnreachable,
+			"spec.receivers[1].address", 0},
+		{"a switch that is not in the topology", missing, "s1", []string{"r1", "r3"}, nil,
+			api.CodeUnreachable, "spec.receivers[1].address", 0},
+		{"a switch without a locator", bare, "s1", []string{"r1", "r4"}, nil, api.CodeNotPlannable,
+			"spec.receivers[1].address", 0},
+		{"a switch that is not programmed", foreign, "s", []string{"rx"}, nil, api.CodeNotPlannable,
+			"spec.receivers[0].address", 0},
 		{"no room for functions", narrow, "s1", []string{"r1"}, nil, api.CodeNotPlannable, "", 0},
 		{"a function that is in use", taken, "s1", []string{"r1"}, nil, api.CodeNotPlannable, "", 0},
 	} {
@@ -372,7 +407,8 @@ func TestRefusals(t *testing.T) {
 			if c.field == "" {
 				return
 			}
-			if f := e.Fields[0]; f.Field != c.field || (f.Limit == nil) != (c.limit == 0) || f.Limit != nil && *f.Limit != c.limit {
+			if f := e.Fields[0]; f.Field != c.field || (f.Limit == nil) != (c.limit == 0) ||
+				f.Limit != nil && *f.Limit != c.limit {
 				t.Errorf("fields %+v", e.Fields)
 			}
 		})
@@ -389,13 +425,15 @@ func TestHostMoves(t *testing.T) {
 		"a receiver has another port besides": func(n *sample.Net) { n.Inventory.Hosts[1].Ports = []uint32{101, 150} },
 		"the source has another neighbor": func(n *sample.Net) {
 			before := n.Inventory.Hosts[0]
-			before.Name, before.Address = "a", sample.HostAddress(0x77) // comes first by name, at the same port
+			// comes first by name, at the same port
+			before.Name, before.Address = "a", sample.HostAddress(0x77)
 			n.Inventory.Hosts = append(n.Inventory.Hosts, before)
 		},
 	} {
 		changed := sample.Figure1()
 		change(changed)
-		if p := place(t, network(changed), Request{Spec: &spec, Previous: before, Epoch: 8, Turn: 1}); p.Epoch != 8 {
+		if p := place(t, network(changed), Request{Spec: &spec, Previous: before, Epoch: 8,
+			Turn: 1}); p.Epoch != 8 {
 			t.Errorf("%s: epoch %d, want 8", name, p.Epoch)
 		}
 	}
@@ -425,7 +463,8 @@ func TestReuse(t *testing.T) {
 	spec := square.Spec(1, "s", "rd", "re")
 	before := place(t, n, Request{Spec: &spec})
 	spec.Objective = api.ObjectiveCost
-	if got, want := shape(n, place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})), "a(b(d(e[re])[rd]))"; got != want {
+	if got, want := shape(n, place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})),
+		"a(b(d(e[re])[rd]))"; got != want {
 		t.Errorf("tree %s for the other objective, want %s", got, want)
 	}
 }
@@ -433,7 +472,8 @@ func TestReuse(t *testing.T) {
 // TestNotAdjacent: a child that is not adjacent may answer by any way, so on any port to a switch.
 func TestNotAdjacent(t *testing.T) {
 	net := sample.New().Switches("a", "c").Router("x", "y").
-		Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "y"}, [2]string{"y", "c"}).Hosts("a", "s").Hosts("c", "rc")
+		Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "y"},
+			[2]string{"y", "c"}).Hosts("a", "s").Hosts("c", "rc")
 	spec := net.Spec(1, "s", "rc")
 	p := place(t, network(net), Request{Spec: &spec})
 	if got := p.Nodes[0].Branches[0].Ingress; !slices.Equal(got, []uint32{1, 2}) {
@@ -450,7 +490,8 @@ func TestSRHLimit(t *testing.T) {
 	place(t, network(net), Request{Spec: &spec})
 	net.Inventory.Limits.SRHOctets--
 	var refused *api.Error
-	if _, err := Place(network(net), Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err, &refused) || refused.Fields[0].Code != api.CodeLimit {
+	if _, err := Place(network(net), Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err,
+		&refused) || refused.Fields[0].Code != api.CodeLimit {
 		t.Errorf("one octet less: %v, want a limit", err)
 	}
 }

@@ -166,7 +166,8 @@ func (p *Placement) Tree() *api.GroupTree {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		node := api.TreeNode{
-			Switch: n.Switch, Address: n.Address, SID: n.SID, Behavior: "End.MT", BehaviorCode: uint16(n.Behavior), Upstream: n.UpstreamPort, TunnelledTo: n.ParentSID,
+			Switch: n.Switch, Address: n.Address, SID: n.SID, Behavior: "End.MT",
+			BehaviorCode: uint16(n.Behavior), Upstream: n.UpstreamPort, TunnelledTo: n.ParentSID,
 			Branches: make([]api.TreeBranch, 0, len(n.Branches)),
 		}
 		if n.HasChildren() {
@@ -192,7 +193,8 @@ func (p *Placement) Tree() *api.GroupTree {
 // sameEpoch reports whether p may keep the epoch of q: nothing differs but that
 // branches or nodes may be missing, and but for what no response depends on.
 func (p *Placement) sameEpoch(q *Placement) bool {
-	if p.Proxy != q.Proxy || p.DesignatedQPN != q.DesignatedQPN || p.InitialPSN != q.InitialPSN || p.Mode != q.Mode ||
+	if p.Proxy != q.Proxy || p.DesignatedQPN != q.DesignatedQPN || p.InitialPSN != q.InitialPSN ||
+		p.Mode != q.Mode ||
 		p.Objective != q.Objective || !p.Source.equal(&q.Source) {
 		return false
 	}
@@ -207,12 +209,15 @@ func (p *Placement) sameEpoch(q *Placement) bool {
 }
 
 func (s *PlacedSource) equal(o *PlacedSource) bool {
-	return s.Address == o.Address && s.QPN == o.QPN && s.Neighbor == o.Neighbor && slices.Equal(s.Ports, o.Ports)
+	return s.Address == o.Address && s.QPN == o.QPN && s.Neighbor == o.Neighbor &&
+		slices.Equal(s.Ports, o.Ports)
 }
 
 func (p *Placement) sameNode(n *PlacedNode, q *Placement, o *PlacedNode) bool {
-	if n.Address != o.Address || n.SID != o.SID || n.ParentSID != o.ParentSID || (n.Parent < 0) != (o.Parent < 0) ||
-		n.UpstreamPort != o.UpstreamPort || n.UpstreamNeighbor != o.UpstreamNeighbor || !slices.Equal(n.Links, o.Links) {
+	if n.Address != o.Address || n.SID != o.SID || n.ParentSID != o.ParentSID ||
+		(n.Parent < 0) != (o.Parent < 0) ||
+		n.UpstreamPort != o.UpstreamPort || n.UpstreamNeighbor != o.UpstreamNeighbor ||
+		!slices.Equal(n.Links, o.Links) {
 		return false
 	}
 	if n.Parent >= 0 && p.Nodes[n.Parent].Switch != q.Nodes[o.Parent].Switch {
@@ -228,12 +233,14 @@ func (p *Placement) sameNode(n *PlacedNode, q *Placement, o *PlacedNode) bool {
 }
 
 func (p *Placement) sameBranch(b *PlacedBranch, q *Placement, c *PlacedBranch) bool {
-	if b.Port != c.Port || b.Neighbor != c.Neighbor || !slices.Equal(b.Ingress, c.Ingress) || (b.Receiver == nil) != (c.Receiver == nil) {
+	if b.Port != c.Port || b.Neighbor != c.Neighbor || !slices.Equal(b.Ingress, c.Ingress) ||
+		(b.Receiver == nil) != (c.Receiver == nil) {
 		return false
 	}
 	if b.Receiver == nil {
 		return p.Nodes[b.Child].Switch == q.Nodes[c.Child].Switch
 	}
 	r, s := b.Receiver, c.Receiver
-	return r.Address == s.Address && r.QPN == s.QPN && r.StartPSN == s.StartPSN && r.StartMSN == s.StartMSN
+	return r.Address == s.Address && r.QPN == s.QPN && r.StartPSN == s.StartPSN &&
+		r.StartMSN == s.StartMSN
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-func network(n *sample.Net) *plan.Network { return plan.NewNetwork(n.Topology.Build(), &n.Inventory) }
+func network(n *sample.Net) *plan.Network {
+	return plan.NewNetwork(n.Topology.Build(), &n.Inventory)
+}
 
 // describe writes everything that a placement needs, switch by switch, and
 // checks that the pipeline takes it, that nothing is there twice, and that
@@ -35,7 +37,8 @@ func describe(t *testing.T, n *plan.Network, p *Placement) string {
 			seen[e.Key()] = true
 		}
 		for _, it := range p.Items(sw) {
-			fmt.Fprintf(&b, "  %s %s\n", [...]string{"data    ", "response", "start   "}[it.Class], it.Entity)
+			fmt.Fprintf(&b, "  %s %s\n", [...]string{"data    ", "response", "start   "}[it.Class],
+				it.Entity)
 			plantest.Check(t, s, sw, it.Entity, seen)
 			if plan.GroupOf(it.Entity) != int(p.Group) {
 				t.Errorf("%s: %s counts as group %d", sw, it.Entity, plan.GroupOf(it.Entity))
@@ -101,7 +104,8 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 	}
 }
 
-// TestSameEpoch: a placement keeps its epoch only while everything that a response depends on stays.
+// TestSameEpoch: a placement keeps its epoch only while everything that a response depends on
+// stays.
 func TestSameEpoch(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -119,28 +123,37 @@ func TestSameEpoch(t *testing.T) {
 		t.Fatal("a placement that is the same has another epoch")
 	}
 	for name, change := range map[string]func(*Placement){
-		"proxy":                       func(p *Placement) { p.Proxy = other },
-		"designated QPN":              func(p *Placement) { p.DesignatedQPN++ },
-		"initial PSN":                 func(p *Placement) { p.InitialPSN++ },
-		"mode":                        func(p *Placement) { p.Mode = api.ModeInband },
-		"objective":                   func(p *Placement) { p.Objective += "x" },
-		"address of the source":       func(p *Placement) { p.Source.Address = other },
-		"QPN of the source":           func(p *Placement) { p.Source.QPN++ },
-		"neighbor of the source":      func(p *Placement) { p.Source.Neighbor++ },
-		"ports of the source":         func(p *Placement) { p.Source.Ports = append(p.Source.Ports, 99) },
-		"loopback of a switch":        func(p *Placement) { n, _ := receiver(p); n.Address = other },
-		"SID":                         func(p *Placement) { n, _ := receiver(p); n.SID = other },
-		"SID of the parent":           func(p *Placement) { n, _ := receiver(p); n.ParentSID = other },
-		"no parent":                   func(p *Placement) { n, _ := receiver(p); n.Parent = -1 },
-		"port to the parent":          func(p *Placement) { n, _ := receiver(p); n.UpstreamPort++ },
-		"neighbor to the parent":      func(p *Placement) { n, _ := receiver(p); n.UpstreamNeighbor++ },
-		"links to the parent":         func(p *Placement) { n, _ := receiver(p); n.Links = append(n.Links, "x") },
-		"index of a branch":           func(p *Placement) { _, b := receiver(p); b.Index = 200 },
-		"port of a branch":            func(p *Placement) { _, b := receiver(p); b.Port++ },
-		"neighbor of a branch":        func(p *Placement) { _, b := receiver(p); b.Neighbor++ },
-		"ingress of a branch":         func(p *Placement) { _, b := receiver(p); b.Ingress = append(b.Ingress, 99) },
-		"no receiver":                 func(p *Placement) { _, b := receiver(p); b.Receiver = nil },
-		"address of a receiver":       func(p *Placement) { _, b := receiver(p); b.Receiver.Address = other },
+		"proxy":                  func(p *Placement) { p.Proxy = other },
+		"designated QPN":         func(p *Placement) { p.DesignatedQPN++ },
+		"initial PSN":            func(p *Placement) { p.InitialPSN++ },
+		"mode":                   func(p *Placement) { p.Mode = api.ModeInband },
+		"objective":              func(p *Placement) { p.Objective += "x" },
+		"address of the source":  func(p *Placement) { p.Source.Address = other },
+		"QPN of the source":      func(p *Placement) { p.Source.QPN++ },
+		"neighbor of the source": func(p *Placement) { p.Source.Neighbor++ },
+		"ports of the source":    func(p *Placement) { p.Source.Ports = append(p.Source.Ports, 99) },
+		"loopback of a switch":   func(p *Placement) { n, _ := receiver(p); n.Address = other },
+		"SID":                    func(p *Placement) { n, _ := receiver(p); n.SID = other },
+		"SID of the parent":      func(p *Placement) { n, _ := receiver(p); n.ParentSID = other },
+		"no parent":              func(p *Placement) { n, _ := receiver(p); n.Parent = -1 },
+		"port to the parent":     func(p *Placement) { n, _ := receiver(p); n.UpstreamPort++ },
+		"neighbor to the parent": func(p *Placement) { n, _ := receiver(p); n.UpstreamNeighbor++ },
+		"links to the parent": func(p *Placement) {
+			n, _ := receiver(p)
+			n.Links = append(n.Links, "x")
+		},
+		"index of a branch":    func(p *Placement) { _, b := receiver(p); b.Index = 200 },
+		"port of a branch":     func(p *Placement) { _, b := receiver(p); b.Port++ },
+		"neighbor of a branch": func(p *Placement) { _, b := receiver(p); b.Neighbor++ },
+		"ingress of a branch": func(p *Placement) {
+			_, b := receiver(p)
+			b.Ingress = append(b.Ingress, 99)
+		},
+		"no receiver": func(p *Placement) { _, b := receiver(p); b.Receiver = nil },
+		"address of a receiver": func(p *Placement) {
+			_, b := receiver(p)
+			b.Receiver.Address = other
+		},
 		"QPN of a receiver":           func(p *Placement) { _, b := receiver(p); b.Receiver.QPN++ },
 		"first PSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartPSN++ },
 		"first MSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartMSN++ },
@@ -153,10 +166,14 @@ func TestSameEpoch(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Placement){
-		"address of the memory": func(p *Placement) { _, b := receiver(p); va := uint64(77); b.Receiver.VA = &va },
-		"R_Key":                 func(p *Placement) { _, b := receiver(p); b.Receiver.RKey++ },
-		"cost":                  func(p *Placement) { p.Cost++ },
-		"branches that went":    func(p *Placement) { n, _ := receiver(p); n.Branches = nil },
+		"address of the memory": func(p *Placement) {
+			_, b := receiver(p)
+			va := uint64(77)
+			b.Receiver.VA = &va
+		},
+		"R_Key":              func(p *Placement) { _, b := receiver(p); b.Receiver.RKey++ },
+		"cost":               func(p *Placement) { p.Cost++ },
+		"branches that went": func(p *Placement) { n, _ := receiver(p); n.Branches = nil },
 	} {
 		p := fresh()
 		change(p)

@@ -29,7 +29,9 @@ const (
 	draining
 )
 
-func (p phase) String() string { return [...]string{"steady", "making", "switching", "draining"}[p] }
+func (p phase) String() string {
+	return [...]string{"steady", "making", "switching", "draining"}[p]
+}
 
 // A bundle is a path and the PFC policies on it.
 type bundle struct {
@@ -38,7 +40,8 @@ type bundle struct {
 }
 
 func (b *bundle) equal(o *bundle) bool {
-	return (b == nil) == (o == nil) && (b == nil || reflect.DeepEqual(b.path, o.path) && reflect.DeepEqual(b.deployments, o.deployments))
+	return (b == nil) == (o == nil) && (b == nil || reflect.DeepEqual(b.path, o.path) &&
+		reflect.DeepEqual(b.deployments, o.deployments))
 }
 
 // names returns the PFC policies of a bundle, in order.
@@ -105,15 +108,20 @@ type attempt struct {
 
 // try decides the bundle of a policy. It leaves the graph of dependencies with
 // those of the attempt in place of those there were; undo puts them back.
-func (c *Core) try(p *policy, measured SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant) (*attempt, error) {
+func (c *Core) try(
+	p *policy, measured SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant,
+) (*attempt, error) {
 	path, err := FindPath(c.snap, c.cfg.Behaviors, measured.PathRequest)
 	if err != nil {
 		return nil, err
 	}
 	if n := len(path.Segments) + 1; n > c.cfg.MaxSegments {
-		return nil, fmt.Errorf("%w: %d with that of the tenant's SID, at most %d", ErrTooLong, n, c.cfg.MaxSegments)
+		return nil, fmt.Errorf("%w: %d with that of the tenant's SID, at most %d", ErrTooLong, n,
+			c.cfg.MaxSegments)
 	}
-	a := &attempt{policy: p, bundle: &bundle{path, make(map[string]*Deployment)}, deps: make(map[string][]Dependency), cycles: make(map[string][]Queue), errs: make(map[string]error)}
+	a := &attempt{policy: p, bundle: &bundle{path, make(map[string]*Deployment)},
+		deps: make(map[string][]Dependency), cycles: make(map[string][]Queue),
+		errs: make(map[string]error)}
 	for _, r := range requests {
 		c.deps.Remove(r.deps)
 	}
@@ -304,7 +312,8 @@ func (c *Core) settleDrains() {
 		if p.active != nil {
 			c.drop(p.active)
 			if !slices.Equal(hopNodes(p.active.path), hopNodes(p.next.path)) {
-				c.event(api.EventPolicyPathChanged, name, fmt.Sprintf("from %s to %s", c.hops(p.active.path), c.hops(p.next.path)))
+				c.event(api.EventPolicyPathChanged, name, fmt.Sprintf("from %s to %s", c.hops(p.active.path),
+					c.hops(p.next.path)))
 			}
 		}
 		p.active, p.next, p.phase = p.next, nil, steady

@@ -43,7 +43,11 @@ func (s *slow) step() {
 		}
 	}
 	for _, name := range s.Moving() {
-		if !slices.ContainsFunc(s.Holders(name), func(id topology.NodeID) bool { return s.writing[id] > 0 || !reflect.DeepEqual(s.holds[id], s.Node(id)) }) {
+		if !slices.ContainsFunc(s.Holders(name),
+			func(id topology.NodeID) bool {
+				return s.writing[id] > 0 ||
+					!reflect.DeepEqual(s.holds[id], s.Node(id))
+			}) {
 			s.Advance(name)
 		}
 	}
@@ -69,11 +73,13 @@ func (s *slow) covered() error {
 	}
 	for _, u := range r3.Queues[0].Upstreams {
 		has := slices.ContainsFunc(r3.Lists, func(l List) bool { return l.ID == u.List })
-		if has && slices.ContainsFunc(r1.Accepts, func(a Accept) bool { return a.SID == u.SID && a.Port == port && a.Slice == u.Slice }) {
+		if has && slices.ContainsFunc(r1.Accepts,
+			func(a Accept) bool { return a.SID == u.SID && a.Port == port && a.Slice == u.Slice }) {
 			return nil
 		}
 	}
-	return fmt.Errorf("packets leave by port %d, which nobody can pause: R3's upstreams %+v, R1 accepts %+v", port, r3.Queues[0].Upstreams, r1.Accepts)
+	return fmt.Errorf("packets leave by port %d, which nobody can pause: R3's upstreams %+v, R1 "+
+		"accepts %+v", port, r3.Queues[0].Upstreams, r1.Accepts)
 }
 
 // TestMakeBeforeBreak: while links come and go and switches are slow, at no moment packets leave by
@@ -82,8 +88,10 @@ func TestMakeBeforeBreak(t *testing.T) {
 	first, count := seeds.Range(t, 1, 30)
 	for seed := first; seed < first+count; seed++ {
 		w := figure3()
-		s := &slow{bed: newBed(t, w), rng: rand.New(rand.NewPCG(seed, 1)), holds: make(map[topology.NodeID]*Node), writing: make(map[topology.NodeID]int)}
-		s.must(s.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3"}}))
+		s := &slow{bed: newBed(t, w), rng: rand.New(rand.NewPCG(seed, 1)),
+			holds: make(map[topology.NodeID]*Node), writing: make(map[topology.NodeID]int)}
+		s.must(s.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1",
+			Endpoint: "R3"}}))
 		s.must(s.PutTenant(s.tenant("a", 1, 3, "wan")))
 		s.must(s.PutPFCPolicy(lossless("pfc")))
 		up, moved, port := true, 0, uint32(0)
@@ -113,8 +121,10 @@ func TestMakeBeforeBreak(t *testing.T) {
 		if !up {
 			want = 2
 		}
-		if d := p.Deployments["pfc"]; int(d.Tunnels[0].Port) != want || len(s.holds["R3"].Queues[0].Upstreams) != 1 || len(s.holds["R1"].Accepts) != 1 {
-			t.Errorf("seed %d: in the end R3 pauses %+v, R1 accepts %+v", seed, s.holds["R3"].Queues[0].Upstreams, s.holds["R1"].Accepts)
+		if d := p.Deployments["pfc"]; int(d.Tunnels[0].Port) != want ||
+			len(s.holds["R3"].Queues[0].Upstreams) != 1 || len(s.holds["R1"].Accepts) != 1 {
+			t.Errorf("seed %d: in the end R3 pauses %+v, R1 accepts %+v", seed,
+				s.holds["R3"].Queues[0].Upstreams, s.holds["R1"].Accepts)
 		}
 	}
 }
@@ -132,11 +142,14 @@ func ring() *wan {
 // around makes a policy from one node of the ring over the next two, a tenant, and a PFC policy of
 // the same name.
 func (b *bed) around(name string, slice uint32, allow bool, nodes ...string) error {
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: name, PathRequest: PathRequest{Headend: topology.NodeID(nodes[0]), Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: name,
+		PathRequest: PathRequest{Headend: topology.NodeID(nodes[0]),
+			Endpoint: topology.NodeID(nodes[len(nodes)-1]), Via: node(nodes...)}}))
 	t := b.tenant(name, slice, 3, name)
 	t.Sites[0].Node, t.Sites[1].Node = topology.NodeID(nodes[0]), topology.NodeID(nodes[len(nodes)-1])
 	b.must(b.PutTenant(t))
-	return b.PutPFCPolicy(PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1, Buffer: 1 << 24, MaxPause: time.Second, AllowCycle: allow})
+	return b.PutPFCPolicy(PFCPolicy{Name: name, SRv6Policy: name, Tenant: name, Scenario: 1,
+		Buffer: 1 << 24, MaxPause: time.Second, AllowCycle: allow})
 }
 
 // TestCycle: the policy that closes a ring is refused with the ring, unless it may; then those in
@@ -150,13 +163,15 @@ func TestCycle(t *testing.T) {
 	if !errors.As(err, &cycle) || len(cycle.Cycle) != 4 {
 		t.Fatalf("%v", err)
 	}
-	if got, want := err.Error(), "queues would wait for each other in a circle: A/1/3 -> B/2/3 -> C/2/3 -> D/2/3 -> A/1/3"; got != want {
+	if got, want := err.Error(), "queues would wait for each other in a circle: A/1/3 -> B/2/3 -> "+
+		"C/2/3 -> D/2/3 -> A/1/3"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if _, there := b.Present("three"); !there || b.requests["three"] != nil || b.Cycle("one") != nil {
 		t.Errorf("the refused policy has left something: %v", b.Cycle("one"))
 	}
-	r := PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24, AllowCycle: true}
+	r := PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24,
+		AllowCycle: true}
 	b.must(b.PutPFCPolicy(r))
 	for _, name := range []string{"one", "two", "three"} {
 		if len(b.Cycle(name)) != 4 {
@@ -177,16 +192,19 @@ func TestCycleByTopology(t *testing.T) {
 	b := newBed(t, w)
 	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
 	b.must(b.around("two", 2, false, "C", "D", "A"))
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B", Via: node("C")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "three",
+		PathRequest: PathRequest{Headend: "D", Endpoint: "B", Via: node("C")}}))
 	tenant := b.tenant("three", 3, 3, "three")
 	tenant.Sites[0].Node, tenant.Sites[1].Node = "D", "B"
 	b.must(b.PutTenant(tenant))
-	b.must(b.PutPFCPolicy(PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1, Buffer: 1 << 24}))
+	b.must(b.PutPFCPolicy(PFCPolicy{Name: "three", SRv6Policy: "three", Tenant: "three", Scenario: 1,
+		Buffer: 1 << 24}))
 	b.step(time.Second)
 	if len(b.Node("D").Accepts) == 0 {
 		t.Fatal("not deployed")
 	}
-	p := SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B", Via: node("A")}}
+	p := SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B",
+		Via: node("A")}}
 	var cycle *CycleError
 	if err := b.PutSRv6Policy(p); !errors.As(err, &cycle) {
 		t.Errorf("a change into the circle: %v", err)
@@ -241,7 +259,9 @@ func TestEverythingGoes(t *testing.T) {
 			t.Errorf("%s: %+v", id, n)
 		}
 	}
-	if len(b.monitors) != 0 || b.deps.Len() != 0 || len(b.numbers["R1"].given)+len(b.numbers["R3"].given) != 0 {
-		t.Errorf("left: %d monitors, %d dependencies, lists %v %v", len(b.monitors), b.deps.Len(), b.numbers["R1"].given, b.numbers["R3"].given)
+	if len(b.monitors) != 0 || b.deps.Len() != 0 ||
+		len(b.numbers["R1"].given)+len(b.numbers["R3"].given) != 0 {
+		t.Errorf("left: %d monitors, %d dependencies, lists %v %v", len(b.monitors), b.deps.Len(),
+			b.numbers["R1"].given, b.numbers["R3"].given)
 	}
 }

@@ -55,8 +55,9 @@ func Defaults() Config {
 			Quanta: 0xffff, RTT: 100 * time.Millisecond, HostRTT: 20 * time.Microsecond, Rate: 100e9,
 			WANQueue: 128 << 10, MTU: 9216, Share: 75,
 		},
-		ProbeEvery: 100 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond, ProbeLoss: 3, QueryEvery: time.Second,
-		Drain: 50 * time.Millisecond,
+		ProbeEvery: 100 * time.Millisecond, ProbeTimeout: 100 * time.Millisecond, ProbeLoss: 3,
+		QueryEvery: time.Second,
+		Drain:      50 * time.Millisecond,
 	}
 }
 
@@ -77,7 +78,8 @@ func (c *Config) Validate() error {
 	case s.Share < 1 || s.Share > 100:
 		return fmt.Errorf("pfc: share %d, want 1 to 100 percent", s.Share)
 	case c.ProbeEvery <= 0 || c.ProbeTimeout <= 0 || c.QueryEvery <= 0:
-		return fmt.Errorf("pfc: probeEvery %v, probeTimeout %v, queryEvery %v, want more than 0", c.ProbeEvery, c.ProbeTimeout, c.QueryEvery)
+		return fmt.Errorf("pfc: probeEvery %v, probeTimeout %v, queryEvery %v, want more than 0",
+			c.ProbeEvery, c.ProbeTimeout, c.QueryEvery)
 	case c.ProbeLoss < 1:
 		return fmt.Errorf("pfc: probeLoss %d, want 1 or more", c.ProbeLoss)
 	case c.Drain < 0:

@@ -47,9 +47,12 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	return &Core{
-		cfg: cfg, snap: topology.Empty(), policies: make(map[string]*policy), tenants: make(map[string]*Tenant), requests: make(map[string]*pfcPolicy),
-		deps: NewDependencies(), numbers: make(map[topology.NodeID]*numbers), monitors: make(map[string]*monitor), cookies: make(map[uint32]*monitor),
-		reports: make(map[Queue]*report), holding: make(map[topology.NodeID]map[string]bool), sites: make(map[topology.NodeID]map[string]bool),
+		cfg: cfg, snap: topology.Empty(), policies: make(map[string]*policy),
+		tenants: make(map[string]*Tenant), requests: make(map[string]*pfcPolicy),
+		deps: NewDependencies(), numbers: make(map[topology.NodeID]*numbers),
+		monitors: make(map[string]*monitor), cookies: make(map[uint32]*monitor),
+		reports: make(map[Queue]*report), holding: make(map[topology.NodeID]map[string]bool),
+		sites:   make(map[topology.NodeID]map[string]bool),
 		changed: make(map[topology.NodeID]bool), touched: make(map[string]bool),
 	}, nil
 }
@@ -331,7 +334,8 @@ func (c *Core) detach(t *Tenant) {
 	for i := range t.Sites {
 		s := &t.Sites[i]
 		c.release(s.Node, listKey(s.Node, nil))
-		if now := c.tenants[t.Name]; now == nil || now == t || !slices.ContainsFunc(now.Sites, func(x Site) bool { return x.Node == s.Node }) {
+		if now := c.tenants[t.Name]; now == nil || now == t ||
+			!slices.ContainsFunc(now.Sites, func(x Site) bool { return x.Node == s.Node }) {
 			delete(c.sites[s.Node], t.Name)
 		}
 	}

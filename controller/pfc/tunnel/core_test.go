@@ -72,8 +72,9 @@ func prefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 func (b *bed) tenant(name string, slice uint32, priority uint8, policies ...string) Tenant {
 	site := func(node string, port uint32, n int) Site {
 		return Site{
-			Node: topology.NodeID(node), Port: port, Prefixes: []netip.Prefix{prefix(fmt.Sprintf("2001:db8:%x:%d::/64", slice, n))},
-			SID: b.w.sid(node, 0x9000+int(slice)), Address: b.w.nodes[node].Loopback,
+			Node: topology.NodeID(node), Port: port,
+			Prefixes: []netip.Prefix{prefix(fmt.Sprintf("2001:db8:%x:%d::/64", slice, n))},
+			SID:      b.w.sid(node, 0x9000+int(slice)), Address: b.w.nodes[node].Loopback,
 		}
 	}
 	return Tenant{
@@ -84,13 +85,15 @@ func (b *bed) tenant(name string, slice uint32, priority uint8, policies ...stri
 
 func (b *bed) figure3() {
 	b.t.Helper()
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3", Via: node("R2")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1",
+		Endpoint: "R3", Via: node("R2")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
 	b.must(b.PutTenant(b.tenant("b", 2, 2, "wan")))
 }
 
 func lossless(name string) PFCPolicy {
-	return PFCPolicy{Name: name, SRv6Policy: "wan", Tenant: "a", Scenario: 1, Buffer: 16 << 20, MaxPause: time.Second}
+	return PFCPolicy{Name: name, SRv6Policy: "wan", Tenant: "a", Scenario: 1, Buffer: 16 << 20,
+		MaxPause: time.Second}
 }
 
 func (b *bed) deployment(policy, name string) *Deployment {
@@ -110,31 +113,38 @@ func (t *Tunnel) text() string {
 	return strings.Join(out, " ")
 }
 
-// TestScenario1: the draft's Figure 3. The tunnels are {R3.End, R2.End, R1.End.X.PFC} and its reverse, of which the
-// first node's SID is not on the wire, and both ends hold what lets one pause the other.
+// TestScenario1: the draft's Figure 3. The tunnels are {R3.End, R2.End, R1.End.X.PFC} and its
+// reverse, of which the first node's SID is not on the wire, and both ends hold what lets one pause
+// the other.
 func TestScenario1(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
 	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
 	d := b.deployment("wan", "pfc")
-	if len(d.Stages) != 2 || d.Stages[0].Node != "R1" || d.Stages[1].Node != "R3" || d.Stages[0].Queues[0] != (Queue{"R1", 1, 3}) || d.Stages[1].Queues[0] != (Queue{"R3", 101, 3}) {
+	if len(d.Stages) != 2 || d.Stages[0].Node != "R1" || d.Stages[1].Node != "R3" ||
+		d.Stages[0].Queues[0] != (Queue{"R1", 1, 3}) || d.Stages[1].Queues[0] != (Queue{"R3", 101, 3}) {
 		t.Errorf("stages %+v", d.Stages)
 	}
 	up, down := &d.Tunnels[0], &d.Tunnels[1]
-	if got, want := up.text(), "R3.End R2.End R1.End.X.PFC"; got != want || !slices.Equal(up.List, []netip.Addr{b.w.sid("R2", 1)}) || up.SID != b.w.sid("R1", 0x201) || up.Port != 1 {
+	if got, want := up.text(), "R3.End R2.End R1.End.X.PFC"; got != want ||
+		!slices.Equal(up.List, []netip.Addr{b.w.sid("R2", 1)}) || up.SID != b.w.sid("R1", 0x201) ||
+		up.Port != 1 {
 		t.Errorf("up: %s, want %s: %+v", got, want, up)
 	}
-	if got, want := down.text(), "R1.End R2.End R3.End.X.PFC"; got != want || down.SID != b.w.sid("R3", 0x201) || down.Port != 1 {
+	if got, want := down.text(), "R1.End R2.End R3.End.X.PFC"; got != want ||
+		down.SID != b.w.sid("R3", 0x201) || down.Port != 1 {
 		t.Errorf("down: %s, want %s: %+v", got, want, down)
 	}
 	r3, r1 := b.Node("R3"), b.Node("R1")
-	if len(r3.Queues) != 1 || r3.Queues[0].Upstreams[0] != (Upstream{List: b.ListNumber(up), SID: up.SID, Slice: 1}) {
+	if len(r3.Queues) != 1 || r3.Queues[0].Upstreams[0] != (Upstream{List: b.ListNumber(up),
+		SID: up.SID, Slice: 1}) {
 		t.Errorf("R3's queues: %+v", r3.Queues)
 	}
 	// 22.5 ms (a measured 20 and an eighth) and half a pause at 1 Gb/s.
 	sizing := b.Config().Sizing
-	headroom := sizing.Headroom(Feed{RTT: 22500 * time.Microsecond, Refresh: packet.PauseTime(0xffff, 1e9) / 2, Rate: 1e9, Nodes: 1})
+	headroom := sizing.Headroom(Feed{RTT: 22500 * time.Microsecond,
+		Refresh: packet.PauseTime(0xffff, 1e9) / 2, Rate: 1e9, Nodes: 1})
 	if m := r3.Queues[0].Marks; m.Headroom != headroom || m.XOFF != 16<<20-headroom || !m.Fits() {
 		t.Errorf("R3's watermarks: %+v, want headroom %d", m, headroom)
 	}
@@ -149,7 +159,8 @@ func TestScenario1(t *testing.T) {
 	if u := r1.Queues[0].Upstreams; len(u) != 1 || u[0] != (Upstream{Port: 101}) {
 		t.Errorf("R1 pauses %+v, want the tenant's port", u)
 	}
-	if !slices.Equal(r1.Slices, []Slice{{1, 3}, {2, 2}}) || !slices.Equal(b.Node("R2").Slices, r1.Slices) {
+	if !slices.Equal(r1.Slices, []Slice{{1, 3}, {2, 2}}) ||
+		!slices.Equal(b.Node("R2").Slices, r1.Slices) {
 		t.Errorf("slices at R1 %+v, at R2 %+v", r1.Slices, b.Node("R2").Slices)
 	}
 	if n := b.Node("R2"); len(n.Queues)+len(n.Accepts)+len(n.Links) != 0 {
@@ -163,11 +174,12 @@ func TestScenario1(t *testing.T) {
 	}
 }
 
-// TestTunnelsOverTwoNodes: with two nodes between, the tunnel upward crosses them in the reverse order of the tunnel
-// downward, which is that of the policy.
+// TestTunnelsOverTwoNodes: with two nodes between, the tunnel upward crosses them in the reverse
+// order of the tunnel downward, which is that of the policy.
 func TestTunnelsOverTwoNodes(t *testing.T) {
 	b := newBed(t, figure3())
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3", Via: node("R4", "R5")}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1",
+		Endpoint: "R3", Via: node("R4", "R5")}}))
 	b.must(b.PutTenant(b.tenant("a", 1, 3, "wan")))
 	b.must(b.PutPFCPolicy(lossless("pfc")))
 	b.step(time.Second)
@@ -181,15 +193,20 @@ func TestTunnelsOverTwoNodes(t *testing.T) {
 		text   string
 		list   []netip.Addr
 	}{
-		{&d.Tunnels[0], "R3", "R3.End R5.End R4.End R1.End.X.PFC", []netip.Addr{b.w.sid("R5", 1), b.w.sid("R4", 1)}},
-		{&d.Tunnels[1], "R1", "R1.End R4.End R5.End R3.End.X.PFC", []netip.Addr{b.w.sid("R4", 1), b.w.sid("R5", 1)}},
+		{&d.Tunnels[0], "R3", "R3.End R5.End R4.End R1.End.X.PFC",
+			[]netip.Addr{b.w.sid("R5", 1), b.w.sid("R4", 1)}},
+		{&d.Tunnels[1], "R1", "R1.End R4.End R5.End R3.End.X.PFC",
+			[]netip.Addr{b.w.sid("R4", 1), b.w.sid("R5", 1)}},
 	} {
-		if got := c.tunnel.text(); got != c.text || !slices.Equal(c.tunnel.List, c.list) || c.tunnel.Nodes != 2 {
-			t.Errorf("%s by %v over %d nodes, want %s by %v over 2", got, c.tunnel.List, c.tunnel.Nodes, c.text, c.list)
+		if got := c.tunnel.text(); got != c.text || !slices.Equal(c.tunnel.List, c.list) ||
+			c.tunnel.Nodes != 2 {
+			t.Errorf("%s by %v over %d nodes, want %s by %v over 2", got, c.tunnel.List, c.tunnel.Nodes,
+				c.text, c.list)
 		}
 		lists := b.Node(topology.NodeID(c.from)).Lists
 		i := slices.IndexFunc(lists, func(l List) bool { return l.ID == b.ListNumber(c.tunnel) })
-		if i < 0 || !slices.Equal(lists[i].SIDs, c.list) || lists[i].Source != b.w.nodes[c.from].Loopback {
+		if i < 0 || !slices.Equal(lists[i].SIDs, c.list) ||
+			lists[i].Source != b.w.nodes[c.from].Loopback {
 			t.Errorf("%s holds %+v, want list %d with %v", c.from, lists, b.ListNumber(c.tunnel), c.list)
 		}
 	}
@@ -209,7 +226,8 @@ func TestListOnTheWire(t *testing.T) {
 		return n.Lists[i]
 	}
 	l := of(n.Steers[0].List)
-	if want := []netip.Addr{b.w.sid("R1", 0x201), b.w.sid("R2", 1), b.w.sid("R3", 1)}; !slices.Equal(l.SIDs, want) || l.Port != 1 {
+	if want := []netip.Addr{b.w.sid("R1", 0x201), b.w.sid("R2", 1),
+		b.w.sid("R3", 1)}; !slices.Equal(l.SIDs, want) || l.Port != 1 {
 		t.Errorf("%+v, want %v by port 1", l, want)
 	}
 	if back := b.Node("R3").Steers[0]; back.SID != b.w.sid("R1", 0x9001) {
@@ -226,13 +244,14 @@ func TestBestEffortTunnel(t *testing.T) {
 	r.BestEffort = true
 	b.must(b.PutPFCPolicy(r))
 	b.step(time.Second)
-	if up := &b.deployment("wan", "pfc").Tunnels[0]; len(up.List) != 0 || up.text() != "R3.End R1.End.X.PFC" {
+	if up := &b.deployment("wan", "pfc").Tunnels[0]; len(up.List) != 0 ||
+		up.text() != "R3.End R1.End.X.PFC" {
 		t.Errorf("%s: %v", up.text(), up.List)
 	}
 }
 
-// TestScenario2: there is no tunnel before a packet with the upstream's End.X.PFC has been seen at the downstream, in
-// the tenant's slice.
+// TestScenario2: there is no tunnel before a packet with the upstream's End.X.PFC has been seen at
+// the downstream, in the tenant's slice.
 func TestScenario2(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -264,7 +283,8 @@ func TestScenario2(t *testing.T) {
 		t.Fatalf("seen: %v", seen)
 	}
 	b.step(time.Second)
-	if d := b.deployment("wan", "pfc"); d.Tunnels[0].text() != "R3.End R2.End R1.End.X.PFC" || len(b.Node("R1").Accepts) != 1 {
+	if d := b.deployment("wan", "pfc"); d.Tunnels[0].text() != "R3.End R2.End R1.End.X.PFC" ||
+		len(b.Node("R1").Accepts) != 1 {
 		t.Errorf("after the packet: %+v", d.Tunnels)
 	}
 	if seen := b.Seen("R3", source, 1, list); seen != nil {
@@ -278,8 +298,10 @@ func TestRefusals(t *testing.T) {
 	delete(w.pfc, "R2")
 	b := newBed(t, w)
 	b.figure3()
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "from R2", PathRequest: PathRequest{Headend: "R2", Endpoint: "R3"}}))
-	b.must(b.PutSRv6Policy(SRv6Policy{Name: "to R5", PathRequest: PathRequest{Headend: "R1", Endpoint: "R5"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "from R2", PathRequest: PathRequest{Headend: "R2",
+		Endpoint: "R3"}}))
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "to R5", PathRequest: PathRequest{Headend: "R1",
+		Endpoint: "R5"}}))
 	b.step(time.Second)
 	before := fmt.Sprint(b.Node("R1"), b.Node("R2"), b.Node("R3"))
 	r := lossless("x")
@@ -289,11 +311,15 @@ func TestRefusals(t *testing.T) {
 		want error
 		text string
 	}{
-		{"upstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "from R2" })), ErrNotCapable, "upstream R2"},
-		{"downstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "to R5" })), ErrNotCapable, "downstream R5"},
-		{"policy", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "none" })), ErrUnknown, "none"},
+		{"upstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "from R2" })),
+			ErrNotCapable, "upstream R2"},
+		{"downstream", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "to R5" })),
+			ErrNotCapable, "downstream R5"},
+		{"policy", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.SRv6Policy = "none" })), ErrUnknown,
+			"none"},
 		{"tenant", b.PutPFCPolicy(with(r, func(r *PFCPolicy) { r.Tenant = "none" })), ErrUnknown, "none"},
-		{"no path", b.PutSRv6Policy(SRv6Policy{Name: "y", PathRequest: PathRequest{Headend: "R1", Endpoint: "R9"}}), ErrNoNode, "R9"},
+		{"no path", b.PutSRv6Policy(SRv6Policy{Name: "y", PathRequest: PathRequest{Headend: "R1",
+			Endpoint: "R9"}}), ErrNoNode, "R9"},
 		{"in use", b.DeleteSRv6Policy("wan"), ErrInUse, "wan"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
@@ -344,7 +370,8 @@ func TestTunnelLost(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnotherNode: a probe that came back elsewhere, or with a cookie that nobody gave, says nothing.
+// TestAnswerOfAnotherNode: a probe that came back elsewhere, or with a cookie that nobody gave,
+// says nothing.
 func TestAnswerOfAnotherNode(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -363,8 +390,8 @@ func TestAnswerOfAnotherNode(t *testing.T) {
 	}
 }
 
-// TestPlannedBeforeMeasured: before a probe is back, watermarks are made for the delay of the links there and back, 4 x 5 ms,
-// with an eighth in reserve.
+// TestPlannedBeforeMeasured: before a probe is back, watermarks are made for the delay of the links
+// there and back, 4 x 5 ms, with an eighth in reserve.
 func TestPlannedBeforeMeasured(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -376,7 +403,8 @@ func TestPlannedBeforeMeasured(t *testing.T) {
 	}
 }
 
-// TestNumbersRunOut: a node has as many lists as it has numbers, and a list that nobody uses gives its number back.
+// TestNumbersRunOut: a node has as many lists as it has numbers, and a list that nobody uses gives
+// its number back.
 func TestNumbersRunOut(t *testing.T) {
 	n := numbers{most: 3, given: map[string]*number{}, taken: map[uint16]bool{}}
 	seen := map[uint16]bool{}
@@ -400,8 +428,8 @@ func TestNumbersRunOut(t *testing.T) {
 	}
 }
 
-// TestTunnelBackTouchesPolicy: the status of a PFC policy is looked at again when its tunnel is back, also when the
-// round trip is the same as before.
+// TestTunnelBackTouchesPolicy: the status of a PFC policy is looked at again when its tunnel is
+// back, also when the round trip is the same as before.
 func TestTunnelBackTouchesPolicy(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -428,7 +456,9 @@ func TestTunnelBackTouchesPolicy(t *testing.T) {
 			}
 			b.Answered(p.From, p.Cookie, p.Seq, 20*time.Millisecond)
 			r, back = b.Ready(), true
-			if !slices.ContainsFunc(r.Events, func(e Event) bool { return e.Type == api.EventTunnelRecovered }) || !slices.Equal(r.Policies, []string{"pfc"}) {
+			if !slices.ContainsFunc(r.Events,
+				func(e Event) bool { return e.Type == api.EventTunnelRecovered }) ||
+				!slices.Equal(r.Policies, []string{"pfc"}) {
 				t.Errorf("the answer makes ready %+v, want an event and the policy pfc", r)
 			}
 		}
@@ -480,10 +510,12 @@ func TestForeignNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := fresh(map[uint16][]netip.Addr{id: sids}).acquire("a", sids); err != nil || same != id {
+	if same, err := fresh(map[uint16][]netip.Addr{id: sids}).acquire("a", sids); err != nil ||
+		same != id {
 		t.Errorf("the same list: %d, %v, want %d", same, err, id)
 	}
-	if other, err := fresh(map[uint16][]netip.Addr{id: sids[:1]}).acquire("a", sids); err != nil || other == id {
+	if other, err := fresh(map[uint16][]netip.Addr{id: sids[:1]}).acquire("a", sids); err != nil ||
+		other == id {
 		t.Errorf("another list: %d, %v, want another than %d", other, err, id)
 	}
 	full := fresh(map[uint16][]netip.Addr{1: nil, 2: nil, 3: nil})

@@ -29,7 +29,8 @@ func TestDeadlockRing(t *testing.T) {
 	if c := d.Check(chain(0, 1, 2)); c != nil {
 		t.Errorf("no circle: %v", c)
 	}
-	if got, want := fmt.Sprint(d.Check(chain(4, 5, 1))), fmt.Sprint([]Queue{q(1), q(2), q(3), q(4), q(5)}); got != want {
+	if got, want := fmt.Sprint(d.Check(chain(4, 5, 1))),
+		fmt.Sprint([]Queue{q(1), q(2), q(3), q(4), q(5)}); got != want {
 		t.Errorf("circle %s, want %s", got, want)
 	}
 	if d.Len() != 3 {
@@ -68,7 +69,8 @@ func twin(all, deps []Dependency) bool {
 		}
 		return false
 	}
-	return slices.ContainsFunc(deps, func(x Dependency) bool { return reaches(x.On, x.Queue, make(map[Queue]bool)) })
+	return slices.ContainsFunc(deps,
+		func(x Dependency) bool { return reaches(x.On, x.Queue, make(map[Queue]bool)) })
 }
 
 // TestDeadlockTwin holds the check against one that looks at everything.

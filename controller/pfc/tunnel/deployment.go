@@ -87,19 +87,24 @@ func (d *Deployment) Dependencies() (out []Dependency) {
 
 // Deploy decides how a PFC policy is put on a path. name gives nodes the names
 // that errors have.
-func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *PFCPolicy, name func(topology.NodeID) string) (*Deployment, error) {
+func Deploy(
+	cfg *Config, path *Path, policy string, t *Tenant, r *PFCPolicy, name func(topology.NodeID) string,
+) (*Deployment, error) {
 	d := &Deployment{SRv6Policy: policy}
 	last := len(path.Hops) - 1
 	head, end := &path.Hops[0], &path.Hops[last]
 	if !head.PFC.IsValid() {
-		return nil, fmt.Errorf("upstream %s %w: it advertises no End.X.PFC SID over its link to %s", name(head.Node), ErrNotCapable, name(path.Hops[1].Node))
+		return nil, fmt.Errorf("upstream %s %w: it advertises no End.X.PFC SID over its link to %s",
+			name(head.Node), ErrNotCapable, name(path.Hops[1].Node))
 	}
 	if !end.Back.IsValid() {
-		return nil, fmt.Errorf("downstream %s %w: it advertises neither End.PFC nor an End.X.PFC SID over its link to %s", name(end.Node), ErrNotCapable, name(path.Hops[last-1].Node))
+		return nil, fmt.Errorf("downstream %s %w: it advertises neither End.PFC nor an End.X.PFC SID "+
+			"over its link to %s", name(end.Node), ErrNotCapable, name(path.Hops[last-1].Node))
 	}
 	hops := []int{0}
 	for _, s := range path.Segments {
-		if h := &path.Hops[s.Hop]; s.Hop > hops[len(hops)-1] && s.Hop < last && h.PFC.IsValid() && h.Back.IsValid() {
+		if h := &path.Hops[s.Hop]; s.Hop > hops[len(hops)-1] && s.Hop < last && h.PFC.IsValid() &&
+			h.Back.IsValid() {
 			hops = append(hops, s.Hop)
 		}
 	}
@@ -123,7 +128,8 @@ func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *PFCPolicy, nam
 		if i > 0 {
 			from = hops[i-1]
 		}
-		stage.Rate, stage.Speed = path.rate(cfg, from, max(at, 1), t.Rate), rateOr(path.Hops[from].Rate, cfg.Sizing.Rate)
+		stage.Rate, stage.Speed = path.rate(cfg, from, max(at, 1), t.Rate),
+			rateOr(path.Hops[from].Rate, cfg.Sizing.Rate)
 		d.Stages = append(d.Stages, stage)
 		if i > 0 && (r.Scenario != 2 || r.Learned) {
 			up, down := path.tunnels(hops[i-1], at, r.BestEffort)
@@ -132,7 +138,8 @@ func Deploy(cfg *Config, path *Path, policy string, t *Tenant, r *PFCPolicy, nam
 	}
 	for i := range d.Tunnels {
 		if n := len(d.Tunnels[i].List) + 1; n > cfg.MaxSegments {
-			return nil, fmt.Errorf("tunnel from %s to %s: %w: %d, at most %d", name(d.Tunnels[i].From), name(d.Tunnels[i].To), ErrTooLong, n, cfg.MaxSegments)
+			return nil, fmt.Errorf("tunnel from %s to %s: %w: %d, at most %d", name(d.Tunnels[i].From),
+				name(d.Tunnels[i].To), ErrTooLong, n, cfg.MaxSegments)
 		}
 	}
 	return d, nil

@@ -48,7 +48,8 @@ func (s *Sizing) MaxPause(d *Deployment, stage int, r *PFCPolicy) time.Duration 
 	most := r.MaxPause
 	for i := stage + 1; i < len(d.Stages); i++ {
 		x := &d.Stages[i]
-		after := emptied(r.Buffer, max(1, rateOr(x.Rate, s.Rate)/slowdown)) + packet.PauseTime(s.Quanta, rateOr(x.Speed, s.Rate))
+		after := emptied(r.Buffer, max(1, rateOr(x.Rate, s.Rate)/slowdown)) + packet.PauseTime(s.Quanta,
+			rateOr(x.Speed, s.Rate))
 		if most += after; after < 0 || most < 0 {
 			return math.MaxInt64
 		}

@@ -20,7 +20,8 @@ func TestHeadroom(t *testing.T) {
 		want uint64
 	}{
 		// 20 ms + 1 ms at 10 Gb/s are 26,250,000 octets; one node of 131,072; two frames of 9,216.
-		{"10 Gb/s, 20 ms", Feed{RTT: 20 * time.Millisecond, Refresh: time.Millisecond, Rate: 10e9, Nodes: 1}, 26_250_000 + 131_072 + 18_432},
+		{"10 Gb/s, 20 ms", Feed{RTT: 20 * time.Millisecond, Refresh: time.Millisecond, Rate: 10e9,
+			Nodes: 1}, 26_250_000 + 131_072 + 18_432},
 		{"a link", Feed{Rate: 8e9, RTT: time.Microsecond}, 1000 + 18_432},
 		{"rounded up", Feed{Rate: 1, RTT: time.Nanosecond}, 1 + 18_432},
 		{"beyond all bounds", Feed{Rate: math.MaxUint64, RTT: math.MaxInt64}, math.MaxUint64},
@@ -31,18 +32,22 @@ func TestHeadroom(t *testing.T) {
 	}
 }
 
-// TestQueueOfSeveralFeeds: a queue that several PFC policies share obeys the strictest of them, and has the buffer of the
-// largest.
+// TestQueueOfSeveralFeeds: a queue that several PFC policies share obeys the strictest of them, and
+// has the buffer of the largest.
 func TestQueueOfSeveralFeeds(t *testing.T) {
 	s := Defaults().Sizing
 	of := func(port uint32, buffer, xoff, xon uint64, limit time.Duration, rate uint64) feed {
-		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port}, speed: 1e9, PFCPolicy: &PFCPolicy{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit, rate: rate}
+		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port},
+			speed: 1e9, PFCPolicy: &PFCPolicy{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit,
+			rate: rate}
 	}
-	feeds := []feed{of(1, 30<<20, 9<<20, 5<<20, 3*time.Second, 5), of(2, 40<<20, 8<<20, 6<<20, 2*time.Second, 9), of(3, 20<<20, 0, 0, 4*time.Second, 7)}
+	feeds := []feed{of(1, 30<<20, 9<<20, 5<<20, 3*time.Second, 5),
+		of(2, 40<<20, 8<<20, 6<<20, 2*time.Second, 9), of(3, 20<<20, 0, 0, 4*time.Second, 7)}
 	for range feeds {
 		feeds = append(feeds[1:], feeds[0])
 		q := s.queue(Queue{"n", 1, 3}, feeds)
-		if q.Marks.Buffer != 40<<20 || q.Marks.XOFF != 8<<20 || q.Marks.XON != 5<<20 || q.MaxPause != 2*time.Second || q.Rate != 9 || len(q.Upstreams) != 3 || q.Fill != 3e9 {
+		if q.Marks.Buffer != 40<<20 || q.Marks.XOFF != 8<<20 || q.Marks.XON != 5<<20 ||
+			q.MaxPause != 2*time.Second || q.Rate != 9 || len(q.Upstreams) != 3 || q.Fill != 3e9 {
 			t.Errorf("queue %+v of %v", q, feeds)
 		}
 		if want := packet.PauseTime(s.Quanta, 1e9) / 2; q.Refresh != want {
@@ -66,7 +71,8 @@ func TestMarks(t *testing.T) {
 		{"far too small", 1_000, 99_000, 0, 0, Marks{1_000, 99_000, 1_000, 750}, false},
 		{"given", 100_000, 10_000, 80_000, 100, Marks{100_000, 10_000, 80_000, 100}, true},
 		{"given too high", 100_000, 10_000, 95_000, 0, Marks{100_000, 10_000, 95_000, 71_250}, false},
-		{"XON above a computed XOFF", 100_000, 98_000, 0, 50_000, Marks{100_000, 98_000, 2_000, 1_500}, true},
+		{"XON above a computed XOFF", 100_000, 98_000, 0, 50_000, Marks{100_000, 98_000, 2_000, 1_500},
+			true},
 	} {
 		got := s.Marks(c.buffer, c.headroom, c.xoff, c.xon)
 		if got != c.want || got.Fits() != c.fits {
@@ -78,23 +84,26 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestMaxPause: a queue may be paused for longer than those downstream, by what they take to empty at an eighth of their rate and a
-// pause that runs out.
+// TestMaxPause: a queue may be paused for longer than those downstream, by what they take to empty
+// at an eighth of their rate and a pause that runs out.
 func TestMaxPause(t *testing.T) {
 	s := Sizing{Quanta: 62500, Rate: 1e9} // 32 ms at 1 Gb/s
 	d := &Deployment{Stages: []Stage{{Rate: 1e9, Speed: 1e9}, {Rate: 1e9, Speed: 1e9}, {Rate: 500e6}}}
 	r := &PFCPolicy{Buffer: 1_000_000, MaxPause: 100 * time.Millisecond}
-	for stage, want := range []time.Duration{100 + 160 + 96, 100 + 160, 100} { // 8 Mbit: 64 ms at 125 Mb/s, 128 ms at half of that
+	// 8 Mbit: 64 ms at 125 Mb/s, 128 ms at half of that
+	for stage, want := range []time.Duration{100 + 160 + 96, 100 + 160, 100} {
 		if got := s.MaxPause(d, stage, r); got != want*time.Millisecond {
 			t.Errorf("stage %d: %v, want %v", stage, got, want*time.Millisecond)
 		}
 	}
-	if got := s.MaxPause(d, 0, &PFCPolicy{Buffer: math.MaxUint64, MaxPause: time.Second}); got != math.MaxInt64 {
+	if got := s.MaxPause(d, 0, &PFCPolicy{Buffer: math.MaxUint64,
+		MaxPause: time.Second}); got != math.MaxInt64 {
 		t.Errorf("a buffer beyond all bounds: %v", got)
 	}
 }
 
-// TestEstimate: a longer round trip counts at once, a shorter one when it lasts and is much shorter, noise not at all.
+// TestEstimate: a longer round trip counts at once, a shorter one when it lasts and is much
+// shorter, noise not at all.
 func TestEstimate(t *testing.T) {
 	ms := time.Millisecond
 	var e estimate

@@ -40,7 +40,8 @@ func (c *Core) watch(t *Tunnel) {
 	m := c.monitors[key]
 	if m == nil {
 		c.cookie++
-		m = &monitor{from: t.From, to: t.To, first: t.Segments[1].Node, source: t.Source, delay: t.Delay, cookie: c.cookie, sids: append(slices.Clone(t.List), t.SID)}
+		m = &monitor{from: t.From, to: t.To, first: t.Segments[1].Node, source: t.Source, delay: t.Delay,
+			cookie: c.cookie, sids: append(slices.Clone(t.List), t.SID)}
 		c.monitors[key], c.cookies[m.cookie] = m, m
 	}
 	m.users++
@@ -94,7 +95,8 @@ func (c *Core) runProbes() {
 			m.sent++
 			rtt, _ := m.planned(c.cfg.Sizing.RTT)
 			m.waiting = append(m.waiting, outstanding{m.seq, c.now + c.cfg.ProbeTimeout + 4*rtt})
-			c.out.Probes = append(c.out.Probes, Probe{From: m.from, First: m.first, Source: m.source, SIDs: m.sids, Cookie: m.cookie, Seq: m.seq})
+			c.out.Probes = append(c.out.Probes, Probe{From: m.from, First: m.first, Source: m.source,
+				SIDs: m.sids, Cookie: m.cookie, Seq: m.seq})
 		}
 	}
 }
@@ -133,7 +135,8 @@ func (c *Core) Answered(from topology.NodeID, cookie, seq uint32, rtt time.Durat
 		c.touchMeasured(m)
 	}
 	if m.rtt.add(rtt) {
-		c.event(api.EventWatermarksChanged, c.ends(m), fmt.Sprintf("round trip %v, planned for %v", rtt.Round(time.Microsecond), m.rtt.planned.Round(time.Microsecond)))
+		c.event(api.EventWatermarksChanged, c.ends(m), fmt.Sprintf("round trip %v, planned for %v",
+			rtt.Round(time.Microsecond), m.rtt.planned.Round(time.Microsecond)))
 		c.changed[m.from] = true
 		c.touchMeasured(m)
 	}
@@ -168,7 +171,8 @@ func (c *Core) Quality(t *Tunnel) Quality {
 	if m == nil {
 		return Quality{}
 	}
-	q := Quality{Probed: m.answers > 0 || m.down, Down: m.down, RTT: m.rtt.last(), Sent: m.sent, Lost: m.lost}
+	q := Quality{Probed: m.answers > 0 || m.down, Down: m.down, RTT: m.rtt.last(), Sent: m.sent,
+		Lost: m.lost}
 	q.Planned, _ = m.planned(c.cfg.Sizing.RTT)
 	q.Least, q.Most = m.rtt.bounds()
 	return q

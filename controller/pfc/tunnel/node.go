@@ -140,7 +140,9 @@ type feed struct {
 
 // Node returns what a node should hold.
 func (c *Core) Node(id topology.NodeID) *Node {
-	w := nodeWork{c: c, id: id, n: &Node{}, feeds: make(map[Queue][]feed), slices: make(map[uint32]uint8), lists: make(map[uint16]List), links: make(map[uint32]uint8), accepts: make(map[Accept]bool)}
+	w := nodeWork{c: c, id: id, n: &Node{}, feeds: make(map[Queue][]feed),
+		slices: make(map[uint32]uint8), lists: make(map[uint16]List), links: make(map[uint32]uint8),
+		accepts: make(map[Accept]bool)}
 	for _, name := range slices.Sorted(maps.Keys(c.sites[id])) {
 		w.tenant(c.tenants[name])
 	}
@@ -277,7 +279,8 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *pfcPolicy) {
 		if i == 0 {
 			for _, port := range s.Ports {
 				feeds = append(feeds, feed{
-					Feed: Feed{RTT: w.c.cfg.Sizing.HostRTT, Rate: s.Rate}, Upstream: Upstream{Port: port}, speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
+					Feed: Feed{RTT: w.c.cfg.Sizing.HostRTT, Rate: s.Rate}, Upstream: Upstream{Port: port},
+					speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
 				})
 			}
 		} else if len(d.Tunnels) > 0 {
@@ -285,7 +288,8 @@ func (w *nodeWork) deployment(b *bundle, d *Deployment, r *pfcPolicy) {
 			rtt, measured := w.c.monitors[x.measured()].planned(w.c.cfg.Sizing.RTT)
 			feeds = append(feeds, feed{
 				Feed:     Feed{RTT: rtt, Measured: measured, Rate: s.Rate, Nodes: x.Nodes},
-				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice}, speed: s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
+				Upstream: Upstream{List: w.c.listNumber(w.id, x.list()), SID: x.SID, Slice: t.Slice},
+				speed:    s.Speed, PFCPolicy: &r.PFCPolicy, rate: t.Rate,
 			})
 		}
 		limit := w.c.cfg.Sizing.MaxPause(d, i, &r.PFCPolicy)
@@ -334,7 +338,8 @@ func (s *Sizing) queue(q Queue, feeds []feed) QueueState {
 		refresh := packet.PauseTime(s.Quanta, f.speed) / 2
 		f.Refresh = refresh
 		headroom = sum(headroom, s.Headroom(f.Feed))
-		out.RTT, out.Fill, out.Measured = max(out.RTT, f.RTT), sum(out.Fill, f.Feed.Rate), out.Measured && f.Measured
+		out.RTT, out.Fill, out.Measured = max(out.RTT, f.RTT), sum(out.Fill, f.Feed.Rate), out.Measured &&
+			f.Measured
 		out.Upstreams = append(out.Upstreams, f.Upstream)
 		if out.Refresh == 0 || refresh < out.Refresh {
 			out.Refresh = refresh

@@ -257,7 +257,8 @@ func (f *pathWork) hops(w PathRequest) []Hop {
 func endOf(n *topology.Node) topology.SID {
 	var best topology.SID
 	for _, s := range n.SIDs {
-		if s.Behavior.Base() == topology.BehaviorEnd && s.Algorithm == 0 && (!best.Address.IsValid() || s.Behavior < best.Behavior) {
+		if s.Behavior.Base() == topology.BehaviorEnd && s.Algorithm == 0 &&
+			(!best.Address.IsValid() || s.Behavior < best.Behavior) {
 			best = s
 		}
 	}
@@ -287,7 +288,8 @@ func (f *pathWork) segments(p *Path, w PathRequest) ([]Segment, error) {
 		h := &p.Hops[i]
 		for _, x := range f.links[i].EndX {
 			_, pfc := f.behaviors.EndXFlavors(x.Behavior)
-			if x.Address == h.PFC || !h.PFC.IsValid() && !pfc && x.Algorithm == 0 && x.Behavior.Base() == topology.BehaviorEndX {
+			if x.Address == h.PFC || !h.PFC.IsValid() && !pfc && x.Algorithm == 0 &&
+				x.Behavior.Base() == topology.BehaviorEndX {
 				out = append(out, Segment{Node: h.Node, SID: x.Address, Behavior: x.Behavior, Hop: i})
 				return nil
 			}

@@ -23,18 +23,22 @@ type wan struct {
 }
 
 func newWAN(nodes ...string) *wan {
-	w := &wan{b: topology.NewBuilder(), number: map[string]int{}, nodes: map[string]topology.Node{}, pfc: map[string]bool{}, ports: map[string]uint32{}}
+	w := &wan{b: topology.NewBuilder(), number: map[string]int{}, nodes: map[string]topology.Node{},
+		pfc: map[string]bool{}, ports: map[string]uint32{}}
 	for i, name := range nodes {
 		capable := strings.HasSuffix(name, "*")
 		name = strings.TrimSuffix(name, "*")
 		w.number[name], w.pfc[name] = i+1, capable
 		n := topology.Node{
-			ID: topology.NodeID(name), Name: name, Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i+1)),
-			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48", i+1))}},
-			SIDs:     []topology.SID{{Address: w.sid(name, 1), Behavior: topology.BehaviorEnd}},
+			ID: topology.NodeID(name), Name: name,
+			Loopback: netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i+1)),
+			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(fmt.Sprintf("5f00:0:%x::/48",
+				i+1))}},
+			SIDs: []topology.SID{{Address: w.sid(name, 1), Behavior: topology.BehaviorEnd}},
 		}
 		if capable {
-			n.SIDs = append(n.SIDs, topology.SID{Address: w.sid(name, 3), Behavior: topology.DefaultPFCBehaviors().End})
+			n.SIDs = append(n.SIDs, topology.SID{Address: w.sid(name, 3),
+				Behavior: topology.DefaultPFCBehaviors().End})
 		}
 		w.nodes[name] = n
 		w.b.SetNode(n)
@@ -57,13 +61,16 @@ func (w *wan) link(a, b string, metric, delay uint32) {
 
 func (w *wan) end(a, b string, pa, pb, metric, delay uint32) topology.Link {
 	l := topology.Link{
-		Local: topology.NodeID(a), Remote: topology.NodeID(b), LocalID: pa, RemoteID: pb, IGPMetric: metric, MaxBandwidth: 1e9,
+		Local: topology.NodeID(a), Remote: topology.NodeID(b), LocalID: pa, RemoteID: pb,
+		IGPMetric: metric, MaxBandwidth: 1e9,
 		Delay: topology.Delay{Known: true, Average: delay, Min: delay, Max: delay},
-		EndX:  []topology.EndX{{SID: topology.SID{Address: w.sid(a, 0x100+int(pa)), Behavior: topology.BehaviorEndX}}},
+		EndX: []topology.EndX{{SID: topology.SID{Address: w.sid(a, 0x100+int(pa)),
+			Behavior: topology.BehaviorEndX}}},
 	}
 	if w.pfc[a] {
 		behaviors := topology.DefaultPFCBehaviors()
-		l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(a, 0x300+int(pa)), Behavior: behaviors.EndXPSP}},
+		l.EndX = append(l.EndX, topology.EndX{SID: topology.SID{Address: w.sid(a, 0x300+int(pa)),
+			Behavior: behaviors.EndXPSP}},
 			topology.EndX{SID: topology.SID{Address: w.sid(a, 0x200+int(pa)), Behavior: behaviors.EndX}})
 	}
 	w.links = append(w.links, l)
@@ -73,7 +80,8 @@ func (w *wan) end(a, b string, pa, pb, metric, delay uint32) topology.Link {
 // cut takes a link away, both ways.
 func (w *wan) cut(a, b string) {
 	for _, l := range w.links {
-		if string(l.Local) == a && string(l.Remote) == b || string(l.Local) == b && string(l.Remote) == a {
+		if string(l.Local) == a && string(l.Remote) == b || string(l.Local) == b &&
+			string(l.Remote) == a {
 			w.b.RemoveLink(topology.NewLinkID(&l))
 		}
 	}
@@ -90,9 +98,13 @@ func figure3() *wan {
 	return w
 }
 
-func (w *wan) find(t *testing.T, from, to string, metric topology.Metric, via ...Via) (*Path, error) {
+func (w *wan) find(
+	t *testing.T, from, to string, metric topology.Metric, via ...Via,
+) (*Path, error) {
 	t.Helper()
-	return FindPath(w.b.Build(), topology.DefaultPFCBehaviors(), PathRequest{Headend: topology.NodeID(from), Endpoint: topology.NodeID(to), Metric: metric, Via: via})
+	return FindPath(w.b.Build(), topology.DefaultPFCBehaviors(),
+		PathRequest{Headend: topology.NodeID(from), Endpoint: topology.NodeID(to), Metric: metric,
+			Via: via})
 }
 
 func (w *wan) text(p *Path) string {
@@ -131,8 +143,10 @@ func TestFindPath(t *testing.T) {
 		{"computed", "R1", "R3", topology.MetricIGP, nil, "R1 R2 R3", "R1.End.X.PFC R3.End"},
 		{"computed, delay", "R3", "R1", topology.MetricIGP, nil, "R3 R2 R1", "R3.End.X.PFC R1.End"},
 		{"detour", "R1", "R3", 0, node("R4"), "R1 R4 R5 R3", "R1.End.X.PFC R4.End R3.End"},
-		{"by SID", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x202)}, {SID: w.sid("R5", 1)}}, "R1 R4 R5 R3", "R1.End.X.PFC R5.End R3.End"},
-		{"by SID with a flavor", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x301)}, {Node: "R2"}}, "R1 R2 R3", "R1.End.X.PFC (PSP) R2.End R3.End"},
+		{"by SID", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x202)}, {SID: w.sid("R5", 1)}}, "R1 R4 R5 R3",
+			"R1.End.X.PFC R5.End R3.End"},
+		{"by SID with a flavor", "R1", "R3", 0, []Via{{SID: w.sid("R1", 0x301)}, {Node: "R2"}},
+			"R1 R2 R3", "R1.End.X.PFC (PSP) R2.End R3.End"},
 		{"by adjacency", "R2", "R3", 0, []Via{{SID: w.sid("R2", 0x102)}}, "R2 R3", "R2.End.X R3.End"},
 		{"not capable", "R2", "R5", topology.MetricIGP, nil, "R2 R3 R5", "R3.End.X.PFC R5.End"},
 	} {
@@ -192,7 +206,8 @@ func TestFindPathPins(t *testing.T) {
 	}
 }
 
-// TestEndOfAlgorithm0: lists have the End SID of algorithm 0, preferably the one without flavors, whatever comes first.
+// TestEndOfAlgorithm0: lists have the End SID of algorithm 0, preferably the one without flavors,
+// whatever comes first.
 func TestEndOfAlgorithm0(t *testing.T) {
 	address := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("5f00:0:9:%x::", i)) }
 	n := &topology.Node{SIDs: []topology.SID{

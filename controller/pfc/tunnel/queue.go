@@ -18,5 +18,6 @@ type Queue struct {
 func (q Queue) String() string { return fmt.Sprintf("%s/%d/%d", q.Node, q.Port, q.Priority) }
 
 func (q Queue) compare(o Queue) int {
-	return cmp.Or(cmp.Compare(q.Node, o.Node), cmp.Compare(q.Port, o.Port), cmp.Compare(q.Priority, o.Priority))
+	return cmp.Or(cmp.Compare(q.Node, o.Node), cmp.Compare(q.Port, o.Port),
+		cmp.Compare(q.Priority, o.Priority))
 }

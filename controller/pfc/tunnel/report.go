@@ -22,7 +22,8 @@ func (c *Core) Report(q Queue, r Report) {
 	was := old != nil && old.Storm
 	switch {
 	case r.Storm && !was:
-		c.event(api.EventStorm, name, fmt.Sprintf("paused for %v without sending", r.PausedFor.Round(time.Microsecond)))
+		c.event(api.EventStorm, name, fmt.Sprintf("paused for %v without sending",
+			r.PausedFor.Round(time.Microsecond)))
 	case !r.Storm && was:
 		c.event(api.EventStormEnded, name, "")
 	case !was && old != nil && r.Storms > old.Storms: // began and ended between two reports

@@ -25,7 +25,8 @@ func (e *estimate) add(rtt time.Duration) bool {
 	e.recent = append(e.recent, rtt)
 	longest := slices.Max(e.recent)
 	want := longest + longest/8
-	if e.planned == 0 || longest > e.planned || len(e.recent) == samples && want < e.planned-e.planned/4 {
+	if e.planned == 0 || longest > e.planned || len(e.recent) == samples &&
+		want < e.planned-e.planned/4 {
 		e.planned = want
 		return true
 	}

@@ -60,7 +60,8 @@ func (p *Path) tunnels(a, b int, bestEffort bool) (up, down Tunnel) {
 	for _, s := range p.Segments {
 		h := &p.Hops[s.Hop]
 		if s.Hop > a && s.Hop < b && h.End.IsValid() {
-			between = append(between, Segment{Node: s.Node, SID: h.End, Behavior: topology.BehaviorEnd, Hop: s.Hop})
+			between = append(between, Segment{Node: s.Node, SID: h.End, Behavior: topology.BehaviorEnd,
+				Hop: s.Hop})
 		}
 	}
 	delay := time.Duration(0)
@@ -72,7 +73,8 @@ func (p *Path) tunnels(a, b int, bestEffort bool) (up, down Tunnel) {
 		delay += 2 * time.Duration(p.Hops[i].Delay) * time.Microsecond
 	}
 	tunnel := func(from, to *Hop, sid netip.Addr, port uint32, between []Segment) Tunnel {
-		t := Tunnel{From: from.Node, To: to.Node, Source: from.Address, SID: sid, Port: port, Nodes: b - a - 1, Delay: delay}
+		t := Tunnel{From: from.Node, To: to.Node, Source: from.Address, SID: sid, Port: port,
+			Nodes: b - a - 1, Delay: delay}
 		t.Segments = []Segment{{Node: from.Node, SID: from.End, Behavior: topology.BehaviorEnd}}
 		if !bestEffort {
 			for _, s := range between {
@@ -86,7 +88,9 @@ func (p *Path) tunnels(a, b int, bestEffort bool) (up, down Tunnel) {
 	slices.Reverse(between)
 	up = tunnel(d, u, u.PFC, u.Port, between)
 	up.Upward, down.ByNode = true, d.BackByNode
-	up.Segments = append(up.Segments, Segment{Node: u.Node, SID: up.SID, Behavior: u.PFCBehavior, Hop: a})
-	down.Segments = append(down.Segments, Segment{Node: d.Node, SID: down.SID, Behavior: d.BackBehavior, Hop: b})
+	up.Segments = append(up.Segments, Segment{Node: u.Node, SID: up.SID, Behavior: u.PFCBehavior,
+		Hop: a})
+	down.Segments = append(down.Segments,
+		Segment{Node: d.Node, SID: down.SID, Behavior: d.BackBehavior, Hop: b})
 	return up, down
 }

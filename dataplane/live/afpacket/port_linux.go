@@ -230,7 +230,8 @@ func (p *Port) read(deliver func(frames [][]byte)) {
 		if oversize > 0 {
 			p.oversize.Add(uint64(oversize))
 			if !warned {
-				p.log.Warn("frames longer than the MTU are dropped: turn off segmentation offload where they come from (ethtool -K INTERFACE tso off gso off) and receive offload here (gro off)",
+				p.log.Warn("frames longer than the MTU are dropped: turn off segmentation offload where they "+
+					"come from (ethtool -K INTERFACE tso off gso off) and receive offload here (gro off)",
 					"mtu", p.MTU())
 			}
 			warned = true
@@ -248,7 +249,8 @@ func (p *Port) read(deliver func(frames [][]byte)) {
 // Losses returns the frames that never came as far as being delivered.
 func (p *Port) Losses() live.Losses {
 	_ = p.socket.Control(func(fd uintptr) { // closed: what was seen last stands
-		if st, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		if st, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET,
+			unix.PACKET_STATISTICS); err == nil {
 			p.overrun.Add(uint64(st.Drops)) // reading them resets them
 		}
 	})

@@ -45,7 +45,8 @@ func newRing(fd, mtu int) (*ring, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("setsockopt PACKET_RX_RING", err)
 	}
-	if r.memory, err = unix.Mmap(fd, 0, block*blocks, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if r.memory, err = unix.Mmap(fd, 0, block*blocks, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_SHARED); err != nil {
 		return nil, errors.Join(os.NewSyscallError("mmap", err), removeRing(fd))
 	}
 	return r, nil

@@ -120,7 +120,8 @@ func TestConfigure(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// What was set is taken away: the port has its own again.
-	if err := s.Configure(t.Context(), []gnmi.Change{{Port: 1, Old: set}, {Port: 2, Old: set}}); err != nil {
+	if err := s.Configure(t.Context(),
+		[]gnmi.Change{{Port: 1, Old: set}, {Port: 2, Old: set}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := state(); got != first {

@@ -125,7 +125,8 @@ var (
 	unread = desc("weft_p4runtime_unread_octets",
 		"Octets of answers to Reads that wait for their clients.")
 	turnedAway = desc("weft_p4runtime_clients_turned_away_total",
-		"Connections, calls and streams of clients that were refused or ended because a limit was reached.", "reason")
+		"Connections, calls and streams of clients that were refused or ended because a limit was "+
+			"reached.", "reason")
 	updates = desc("weft_p4runtime_updates_total",
 		"Updates in Write requests, refused ones included.")
 	calls = desc("weft_p4runtime_calls_total", "P4Runtime calls that have ended.", "method",

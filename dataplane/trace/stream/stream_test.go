@@ -69,7 +69,8 @@ func TestReceive(t *testing.T) {
 		}
 		return nil
 	}
-	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Port: &port, Count: 2}, take); err != nil {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Port: &port, Count: 2},
+		take); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := strings.Join(lines, ", "), "7 ab 0, lost 12, 20  1"; got != want {
@@ -123,10 +124,13 @@ func TestErrors(t *testing.T) {
 	}
 	none := func(trace.Item) error { return nil }
 	s.err = errors.New("the switch is closed")
-	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Count: 1}, none); !errors.Is(err, stream.ErrRefused) || !strings.Contains(err.Error(), "503 Service Unavailable: the switch is closed") {
+	if err := stream.Receive(t.Context(), nil, base, trace.Filter{Count: 1}, none); !errors.Is(err,
+		stream.ErrRefused) || !strings.Contains(err.Error(),
+		"503 Service Unavailable: the switch is closed") {
 		t.Errorf("%v", err)
 	}
-	if err := stream.Receive(t.Context(), nil, "http://127.0.0.1:1", trace.Filter{}, none); !errors.Is(err, stream.ErrUnreachable) {
+	if err := stream.Receive(t.Context(), nil, "http://127.0.0.1:1", trace.Filter{},
+		none); !errors.Is(err, stream.ErrUnreachable) {
 		t.Errorf("%v, want %v", err, stream.ErrUnreachable)
 	}
 }
@@ -161,7 +165,8 @@ func TestStalledClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: switch\r\n\r\n", stream.Path); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: switch\r\n\r\n",
+		stream.Path); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -118,10 +118,12 @@ func TestNLRIsDiscarded(t *testing.T) {
 			Skipped{MalformedNLRIs: 1}},
 		{"empty router-id", "0001 0011 04 0000000000000003 0100 0004 0203 0000",
 			Skipped{MalformedNLRIs: 1}},
-		{"sub-TLV past its end", "0001 001d 04 0000000000000003 0100 0010 0200 0004 0000fc00 0203 0005 0a000006", Skipped{MalformedNLRIs: 1}},
+		{"sub-TLV past its end", "0001 001d 04 0000000000000003 0100 0010 0200 0004 0000fc00 0203 0005 " +
+			"0a000006", Skipped{MalformedNLRIs: 1}},
 		{"TLV past its end", "0001 001d 04 0000000000000003 0100 0011" + nodeN6,
 			Skipped{MalformedNLRIs: 1}},
-		{"AS of three octets", "0001 001c 04 0000000000000003 0100 000f 0200 0003 00fc00 0203 0004 0a000006", Skipped{MalformedNLRIs: 1}},
+		{"AS of three octets", "0001 001c 04 0000000000000003 0100 000f 0200 0003 00fc00 0203 0004 " +
+			"0a000006", Skipped{MalformedNLRIs: 1}},
 		{"prefix longer than its address", "0003 0027 03 0000000000000000 0100 0010" + nodeN6 +
 			"0109 0006 21 0a800000 00", Skipped{MalformedNLRIs: 1}},
 		{"prefix with an octet too many", "0003 0025 03 0000000000000000 0100 0010" + nodeN6 +

@@ -601,3 +601,43 @@ func TestLyingHosts(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyAnswers: hosts of the inventory that never connect, as those that speak no MRC, make no
+// link look bad: others are probed in their place, and a probe that nobody may have answered says
+// nothing of the links.
+func TestNobodyAnswers(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
+	alone := make(map[string]bool)
+	for leaf := 1; leaf <= 3; leaf++ {
+		w.host(1, leaf, 9) // with a port in plane 1 only: a rack of its own
+		alone[hostName(leaf, 9)] = true
+	}
+	w.nic = func(host string, _ uint8, _ bool) float64 {
+		if alone[host] {
+			return 1
+		}
+		return 0
+	}
+	w.core.Tick(w.Now())
+	w.core.SetTopology(w.net.Build())
+	w.core.InSync()
+	for _, name := range slices.Sorted(maps.Keys(w.made)) {
+		if !alone[name] {
+			w.hello(name, hostapi.Version{})
+		}
+	}
+	w.pump()
+	for range 50 {
+		w.run(200 * time.Millisecond)
+		for i := range w.core.state.Fabric().Len() {
+			l := w.core.state.Links().At(int32(i))
+			w.core.prover.Want(int32(i)) // as jobs do
+			if l.Misses() > 0 {
+				t.Fatalf("after %v, link %s has lost %d probes", w.Now(), l.ID, l.Misses())
+			}
+			if w.Now() > 5*time.Second && w.Now()-l.Heard() > 2*time.Second {
+				t.Fatalf("after %v, no probe of link %s since %v", w.Now(), l.ID, l.Heard())
+			}
+		}
+	}
+}

@@ -168,6 +168,8 @@ func (pr *prober) probeLink(i int32, count int) {
 	l := pr.links.At(i)
 	leaves, sending := crossing(l.Edge)
 	spin, tries := pr.spin[l.ID], 0
+	var last path
+	var by *Host // of last; nil: there is none
 	for n := range leaves {
 		leaf := leaves[(spin+n)%len(leaves)]
 		profiles := pr.Profiles.Count(leaf, sending)
@@ -178,7 +180,7 @@ func (pr *prober) probeLink(i int32, count int) {
 			}
 			w, ok := pr.across(i, p, leaf, &tries)
 			if !ok {
-				if tries > triesALink {
+				if tries > triesALink && by == nil {
 					pr.spin[l.ID]++
 					return // goes on there next time
 				}
@@ -191,15 +193,28 @@ func (pr *prober) probeLink(i int32, count int) {
 				}
 				continue
 			}
-			pr.links.SetUnprobeable(i, false)
-			pr.spin[l.ID]++
-			pr.links.Defer(i, pr.now+pr.cfg.Timeout.D()+answerGrace)
-			pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
+			if !pr.peerOf(h, p, w.port).connected { // it may not answer
+				last, by = w, h
+				continue
+			}
+			pr.sendAcross(i, h, w, count)
 			return
 		}
 	}
+	if by != nil {
+		pr.sendAcross(i, by, last, count)
+		return
+	}
 	pr.links.SetUnprobeable(i, true)
 	pr.links.Defer(i, pr.now+pr.restore.Hold.D())
+}
+
+// sendAcross asks a host to probe a path across a link.
+func (pr *prober) sendAcross(i int32, h *Host, w path, count int) {
+	pr.links.SetUnprobeable(i, false)
+	pr.spin[pr.links.At(i).ID]++
+	pr.links.Defer(i, pr.now+pr.cfg.Timeout.D()+answerGrace)
+	pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
 }
 
 // across finds a path of a profile across a link.
@@ -471,6 +486,9 @@ func (pr *prober) result(h *Host, r *hostapi.ProbeResult) error {
 		n := suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)}
 		pr.suspects.accuse(h.Name, ids, n)
 		pr.suspects.observe(path, n)
+	}
+	if peer := pr.hosts[p.peer]; r.Received == 0 && (peer == nil || !peer.connected) {
+		return nil // nobody may be there to answer
 	}
 	for _, i := range p.links {
 		pr.links.Result(i, p.at, r.Sent, r.Received)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/flow"
+	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -135,11 +137,10 @@ func (d *demo) late(ctx context.Context, err error) error {
 // demo is a demo that runs.
 type demo struct {
 	Options
-	stage  stage
+	stage  flow.Stage
 	hosts  []string
 	rtt    time.Duration
-	ack    uint8 // timers of queue pairs
-	probe  time.Duration
+	qp     mrc.QPConfig
 	settle time.Duration // between failures at least
 	result Result
 	phases []*phase

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/flow"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -73,7 +74,7 @@ func (d *demo) wait() (wait, measure time.Duration) {
 // fail has one thing after the other fail while a mesh continues, and measures what is left.
 func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	for _, s := range d.losses {
-		if err := d.until(ctx, m, "it is time for a failure", d.calm(m)); err != nil {
+		if err := flow.Until(ctx, d.stage, "it is time for a failure", d.calm(m), m); err != nil {
 			return err
 		}
 		err := d.stage.Do(ctx, func(w *lab.World) error {
@@ -88,7 +89,7 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 		}
 		d.say("under traffic, fails %s", s.name)
 	}
-	return d.until(ctx, m, "hosts are told", d.calm(m))
+	return flow.Until(ctx, d.stage, "hosts are told", d.calm(m), m)
 }
 
 // tellTime is the time by the real clock in which the controller must report a failure to hosts.
@@ -194,7 +195,7 @@ func (d *demo) review(ctx context.Context, p *phase) error {
 				return err
 			}
 			if from := s.at + s.last + wait; from < end {
-				s.kept = p.meter.rate(from, end) * 8 / (shares.Total() * lab.PayloadShare)
+				s.kept = p.meter.Rate(from, end) * 8 / (shares.Total() * lab.PayloadShare)
 			}
 		}
 		return nil

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weft-sdn/weft/demo/flow"
 	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/endpoint/spray"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/lab"
@@ -26,7 +26,7 @@ type phase struct {
 	qp       mrc.QPCounters
 	classes  lab.ClassCounts
 	capacity float64 // octets a second that the phase's bottleneck could carry of payload
-	meter    *meter
+	meter    *flow.Meter
 }
 
 // goodput is octets a second.
@@ -47,11 +47,11 @@ func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig,
 	var slipped time.Duration // so far
 	err := d.stage.Do(ctx, func(w *lab.World) (err error) {
 		p.classes, slipped = w.Classes(), w.Slipped()
-		cfg.QP = d.queuePairs()
+		cfg.QP = d.qp
 		if m, err = w.NewMesh(cfg); err != nil {
 			return err
 		}
-		p.began, p.meter = w.Now(), newMeter(w, m.Flows, d.rtt/2)
+		p.began, p.meter = w.Now(), flow.NewMeter(w, m.Flows, d.rtt/2)
 		return m.Start()
 	})
 	if err != nil {
@@ -68,11 +68,11 @@ func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig,
 		})
 	}
 	if err == nil {
-		err = d.until(ctx, m, "hosts have written all of "+name, m.Done)
+		err = flow.Until(ctx, d.stage, "hosts have written all of "+name, m.Done, m)
 	}
 	// The counters show what went wrong, also after ctx has ended.
 	return cmp.Or(err, d.stage.Do(context.WithoutCancel(ctx), func(w *lab.World) error {
-		p.meter.stop()
+		p.meter.Stop()
 		p.count(w, m)
 		d.slipped += w.Slipped() - slipped
 		m.Close()
@@ -80,38 +80,14 @@ func (d *demo) traffic(ctx context.Context, name string, cfg lab.MeshConfig,
 	}))
 }
 
-// queuePairs are those of the hosts' own but for the timers.
-func (d *demo) queuePairs() mrc.QPConfig {
-	qp := nic.DefaultQPConfig()
-	qp.AckTimeout, qp.ProbeTimeout = d.ack, d.probe
-	return qp
-}
-
-// until lets a mesh continue until something is so. It is an error that nothing arrives for very
-// long.
-func (d *demo) until(ctx context.Context, m *lab.Mesh, what string, done func() bool) error {
-	var s lab.Stall
-	return d.stage.Until(ctx, what, func(*lab.World) (bool, error) {
-		if err := m.Pump(); err != nil {
-			return false, err
-		}
-		if done() {
-			return true, nil
-		}
-		return false, s.Look(m)
-	})
-}
-
 // count notes what became of the flows.
 func (p *phase) count(w *lab.World, m *lab.Mesh) {
 	p.classes = w.Classes().Minus(p.classes)
 	last := p.began
+	p.corrupt = flow.Corrupt(m)
 	for _, f := range m.Flows {
 		last = max(last, f.Ended)
 		p.octets += f.Acknowledged()
-		if f.Acknowledged() >= f.Bytes { // else what is missing would count
-			p.corrupt += m.Wrong(f)
-		}
 		for _, qp := range []*mrc.QP{f.QP, f.SinkQP} {
 			if qp.Failed() {
 				p.failed++

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/weft-sdn/weft/demo/flow"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -15,12 +16,12 @@ const incastPart = 0.5
 
 // run plays the demo on a running network and returns what was counted. The result is nil only if
 // no phase began.
-func (d *demo) run(ctx context.Context, on stage) (*Result, error) {
+func (d *demo) run(ctx context.Context, on flow.Stage) (*Result, error) {
 	d.stage = on
 	var setbacks []*setback
 	err := d.stage.Do(ctx, func(w *lab.World) (err error) {
 		d.rtt, d.hosts = w.Network.RoundTrip(), w.Network.MRCHosts()
-		d.ack, d.probe = w.Network.Timers()
+		d.qp = flow.QueuePairs(&w.Network)
 		setbacks, err = d.setbacks(&w.Network)
 		return err
 	})

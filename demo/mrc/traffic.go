@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/weft-sdn/weft/demo/flow"
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -57,17 +58,16 @@ type traffic struct {
 
 // begin starts the flows.
 func (t *traffic) begin(w *lab.World) error {
-	d := &demo{hosts: w.Network.MRCHosts()}
-	d.ack, d.probe = w.Network.Timers()
+	hosts := w.Network.MRCHosts()
 	// Twice the bandwidth-delay product, so that a host that writes to one other only can fill its
 	// links.
-	c := w.Network.Congestion(d.hosts[0])
+	c := w.Network.Congestion(hosts[0])
 	window := int(2 * float64(c.Rate) / 8 * c.RTT.Seconds())
 	window = max(leastWindow, min(mostWindow, window/lab.MRCMTU*lab.MRCMTU))
 	var err error
 	if t.mesh, err = w.NewMesh(lab.MeshConfig{
-		Flows: lab.AllToAll(d.hosts, window), Message: window, Repeat: true, Renew: true,
-		QP: d.queuePairs(),
+		Flows: lab.AllToAll(hosts, window), Message: window, Repeat: true, Renew: true,
+		QP: flow.QueuePairs(&w.Network),
 	}); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@
 package multicast
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
@@ -67,7 +65,6 @@ type Result struct {
 
 const (
 	defaultBytes = 16 << 20
-	message      = 256 << 10
 	groupName    = "demo"
 	// timeout bounds the demo, so that a hang becomes an error.
 	timeout = 2 * time.Minute
@@ -105,11 +102,14 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	say("the controller has learned %d nodes, %d links and %d prefixes, and programmed every switch",
 		len(snapshot.Nodes), len(snapshot.Links), len(snapshot.Prefixes))
 
-	d := &demo{Options: o, live: live, say: say}
-	if err := d.begin(ctx); err != nil {
+	d, err := newDemo(o, live, say)
+	if err == nil {
+		err = d.begin(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := d.transfer(ctx); err != nil {
+	if err := d.Write(ctx); err != nil {
 		return nil, err
 	}
 	result, err := d.count(ctx)
@@ -122,16 +122,20 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 
 type demo struct {
 	Options
-	live    *lab.Live
-	say     func(format string, args ...any)
-	group   *lab.Group
+	*Transfer
 	traffic *lab.Traffic
-	data    []byte
-	took    time.Duration
-	tree    *api.GroupTree
+}
 
-	packets   uint64 // of a transfer, none sent twice
-	transfers int
+func newDemo(o Options, l *lab.Live, say func(format string, args ...any)) (*demo, error) {
+	d := &demo{Options: o, traffic: lab.NewTraffic(), Transfer: &Transfer{
+		Live: l, Say: say, Name: groupName, Mode: o.Mode, Hosts: lab.GroupConfig{
+			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: hosts[0],
+			Receivers:  hosts[1:],
+			InitialPSN: 0xfffe00, // wraps on the way
+		}}}
+	d.Data = make([]byte, o.Bytes)
+	_, err := rand.NewChaCha8([32]byte{1}).Read(d.Data)
+	return d, err
 }
 
 // hosts are the source and the receivers, those of lab.Figure1.
@@ -151,14 +155,18 @@ func Suits(n *lab.Network) bool {
 // and again, with a pause between, until ctx ends. A receiver that is dead holds the source up
 // until it lives again.
 func Traffic(ctx context.Context, l *lab.Live, o Options, pause time.Duration) error {
-	d := &demo{Options: o.withDefaults(), live: l, say: func(format string, args ...any) {
+	o = o.withDefaults()
+	d, err := newDemo(o, l, func(format string, args ...any) {
 		fmt.Fprintf(o.Out, format+"\n", args...)
-	}}
-	if err := d.begin(ctx); err != nil {
+	})
+	if err == nil {
+		err = d.begin(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		if err := d.transfer(ctx); err != nil {
+		if err := d.Write(ctx); err != nil {
 			return err
 		}
 		select {
@@ -169,135 +177,40 @@ func Traffic(ctx context.Context, l *lab.Live, o Options, pause time.Duration) e
 	return nil
 }
 
-// begin makes the queue pairs and the group.
+// begin makes the queue pairs and the group, and has the wires counted.
 func (d *demo) begin(ctx context.Context) error {
-	if err := d.prepare(ctx); err != nil {
-		return err
-	}
-	return d.program(ctx)
-}
-
-// prepare makes the queue pairs.
-func (d *demo) prepare(ctx context.Context) error {
-	qp := rc.DefaultQPConfig()
-	qp.LocalAckTimeout = 20 // 4.3 s: a busy laptop is no lossy network
-	d.data = make([]byte, d.Bytes)
-	rng := rand.NewChaCha8([32]byte{1})
-	if _, err := rng.Read(d.data); err != nil {
-		return err
-	}
-	d.traffic = lab.NewTraffic()
-	for rest := d.Bytes; rest > 0; rest -= message {
-		d.packets += uint64((min(rest, message) + qp.PMTU - 1) / qp.PMTU)
-	}
-	var err error
-	stopped := d.live.Clock.Do(ctx, func(time.Duration) {
-		d.group, err = d.live.World.NewGroup(lab.GroupConfig{
-			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef, Source: hosts[0],
-			Receivers:  hosts[1:],
-			InitialPSN: 0xfffe00, // wraps on the way
-			QP:         qp, Memory: d.Bytes,
-		})
-		d.live.World.AddTap(d.traffic)
-	})
-	if stopped != nil {
-		return stopped
-	}
-	return err
-}
-
-// program makes the tree, by one request.
-func (d *demo) program(ctx context.Context) error {
-	spec := api.MulticastGroupSpec{
-		ProxyAddress: d.group.Config.Proxy, DesignatedQPN: d.group.Config.DesignatedQPN,
-		InitialPSN: d.group.Config.InitialPSN,
-		Source: api.GroupSource{Address: d.group.Source.Config().Addr,
-			QPN: d.group.SourceQP.Config().QPN}, Mode: d.Mode,
-	}
-	for _, r := range d.group.Receivers {
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: r.Host.Config().Addr,
-			QPN: r.QP.Config().QPN})
-	}
-	begin := time.Now()
-	rest, err := client.New(client.Config{Server: d.live.URL()})
-	if err != nil {
-		return err
-	}
-	defer rest.Close()
-	made, err := rest.Groups().Create(ctx, groupName, spec, client.Write{})
-	if err != nil {
-		return err
-	}
-	err = d.live.Wait(ctx, "the group is programmed", func() (bool, error) {
-		if made, err = rest.Groups().Get(ctx, groupName); err != nil {
-			return false, err
-		}
-		return made.Status.Is(api.Programmed), nil
-	})
-	if err != nil {
-		return err
-	}
-	d.tree = made.Status.Tree
-	d.say("POST /v1/multicast-groups: programmed in %v, epoch %d",
-		time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
-	if d.Mode != api.ModeInband {
+	err := d.Live.Do(ctx, func(w *lab.World) error {
+		w.AddTap(d.traffic)
 		return nil
-	}
-	stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Encapsulate(d.tree) })
-	if stopped != nil {
-		return stopped
-	}
-	return err
-}
-
-// transfer writes the data and waits for the last acknowledgement.
-func (d *demo) transfer(ctx context.Context) error {
-	d.say("S1 writes %d MiB in %d-octet packets to %v, queue pair %#06x", d.Bytes>>20,
-		d.group.Config.QP.PMTU, d.group.Config.Proxy, d.group.Config.DesignatedQPN)
-	begin := time.Now()
-	var err error
-	if stopped := d.live.Clock.Do(ctx, func(time.Duration) { err = d.group.Write(d.data, message) }); stopped != nil || err != nil {
-		return cmp.Or(stopped, err)
-	}
-	err = d.live.Wait(ctx, "the transfer is over", func() (done bool, err error) {
-		stopped := d.live.Clock.Do(ctx, func(time.Duration) {
-			err = d.group.Pump()
-			done = d.group.Done()
-		})
-		return done, cmp.Or(stopped, err)
 	})
-	d.took = time.Since(begin)
-	d.transfers++
-	return err
+	if err != nil {
+		return err
+	}
+	return d.Begin(ctx)
 }
 
 // count collects what the wires, the hosts and the switches have seen.
 func (d *demo) count(ctx context.Context) (*Result, error) {
 	r := &Result{
-		Demo: "multicast", Receivers: len(d.group.Receivers), Bytes: d.Bytes, Seconds: d.took.Seconds(),
+		Demo: "multicast", Receivers: len(d.Group.Receivers), Bytes: d.Bytes, Seconds: d.Took.Seconds(),
 		LinkPackets:   map[string]uint64{},
-		neededPackets: d.packets * uint64(d.transfers),
+		neededPackets: d.Packets() * uint64(d.Transfers),
 	}
-	err := d.live.Clock.Do(ctx, func(time.Duration) {
-		for _, receiver := range d.group.Receivers {
-			wrong := 0
-			for i, octet := range d.data {
-				if receiver.Memory[i] != octet {
-					wrong++
-				}
-			}
+	err := d.Live.Clock.Do(ctx, func(time.Duration) {
+		for _, receiver := range d.Group.Receivers {
+			wrong := d.Wrong(receiver)
 			if r.Corrupt += wrong; wrong == 0 {
 				r.Delivered++
 			}
 			r.ICRCErrors += receiver.Host.Counters().Refused[rc.RefusedICRC]
-			edge, _ := d.live.World.Network.Uplink(receiver.Host.Name)
+			edge, _ := d.Live.World.Network.Uplink(receiver.Host.Name)
 			responses := d.traffic.Responses(receiver.Host.Name + "-" + edge)
 			r.AcksFromReceivers += responses
 			r.largestReceiver = max(r.largestReceiver, responses)
 		}
-		r.ICRCErrors += d.group.Source.Counters().Refused[rc.RefusedICRC]
-		for _, s := range d.live.World.Network.Switches {
-			if sw, err := d.live.World.Switch(s.Name); err == nil { // the name is the network's own
+		r.ICRCErrors += d.Group.Source.Counters().Refused[rc.RefusedICRC]
+		for _, s := range d.Live.World.Network.Switches {
+			if sw, err := d.Live.World.Switch(s.Name); err == nil { // the name is the network's own
 				r.ICRCErrors += sw.Drops()[p4.DropReasonIcrc]
 			}
 		}
@@ -306,7 +219,7 @@ func (d *demo) count(ctx context.Context) (*Result, error) {
 		}
 		r.SourcePackets = d.traffic.Data["S1-N6"]
 		r.AcksAtSource = d.traffic.Responses("N6-S1")
-		r.EarlyAcks, _ = d.group.EarlyAcks()
+		r.EarlyAcks, _ = d.Group.EarlyAcks()
 	})
 	return r, err
 }
@@ -354,7 +267,7 @@ func (d *demo) print(r *Result) {
 	fmt.Fprintln(d.Out)
 	t := tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "link\tdata packets\tMiB\tACKs back\tNAKs back\t")
-	for _, w := range d.live.World.Wires() {
+	for _, w := range d.Live.World.Wires() {
 		data := d.traffic.Data[w.Name()]
 		if data == 0 {
 			continue
@@ -367,7 +280,7 @@ func (d *demo) print(r *Result) {
 	fmt.Fprintln(d.Out)
 	t = tabwriter.NewWriter(d.Out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "switch\trole\tSID\tbranches\t")
-	for _, n := range d.tree.Nodes {
+	for _, n := range d.Tree.Nodes {
 		var branches []string
 		for _, b := range n.Branches {
 			if b.Child != "" {
@@ -385,7 +298,7 @@ func (d *demo) print(r *Result) {
 }
 
 func (d *demo) hostName(a netip.Addr) string {
-	for _, h := range d.live.World.Network.Hosts {
+	for _, h := range d.Live.World.Network.Hosts {
 		if h.Address == a {
 			return h.Name
 		}

@@ -13,8 +13,8 @@ import (
 // other way round.
 func TestLiveReroute(t *testing.T) {
 	ctx, d := startDemo(t, 1<<20)
-	live := d.live
-	if err := d.transfer(ctx); err != nil {
+	live := d.Live
+	if err := d.Write(ctx); err != nil {
 		t.Fatal(err)
 	}
 	parent := func(tree *api.GroupTree, sw string) string {
@@ -24,7 +24,7 @@ func TestLiveReroute(t *testing.T) {
 		}
 		return tree.Nodes[i].Parent
 	}
-	was := parent(d.tree, "N2")
+	was := parent(d.Tree, "N2")
 	want := map[string]string{"N4": "N5", "N5": "N4"}[was]
 
 	var down error
@@ -49,7 +49,7 @@ func TestLiveReroute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.transfer(ctx); err != nil {
+	if err := d.Write(ctx); err != nil {
 		t.Fatal(err)
 	}
 	r, err := d.count(ctx)

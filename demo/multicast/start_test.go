@@ -27,8 +27,11 @@ func startDemo(t *testing.T, bytes int) (context.Context, *demo) {
 	if err := live.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	d := &demo{Options: Options{Bytes: bytes}.withDefaults(), live: live, say: t.Logf}
-	if err := d.begin(ctx); err != nil {
+	d, err := newDemo(Options{Bytes: bytes}.withDefaults(), live, t.Logf)
+	if err == nil {
+		err = d.begin(ctx)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return ctx, d

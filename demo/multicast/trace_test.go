@@ -13,7 +13,7 @@ import (
 // group.
 func TestTraces(t *testing.T) {
 	ctx, d := startDemo(t, 1<<16)
-	server := httptest.NewServer(d.live.Traces())
+	server := httptest.NewServer(d.Live.Traces())
 	defer server.Close()
 	found := errors.New("found")
 	told := make(chan error, 1)
@@ -35,8 +35,8 @@ func TestTraces(t *testing.T) {
 				return nil
 			})
 	}()
-	err := d.transfer(ctx)
-	for ; err == nil; err = d.transfer(ctx) {
+	err := d.Write(ctx)
+	for ; err == nil; err = d.Write(ctx) {
 		select {
 		case err = <-told:
 			if !errors.Is(err, found) {

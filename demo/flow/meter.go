@@ -1,4 +1,4 @@
-package mrc
+package flow
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// A meter samples what flows have delivered, so that it can be said how fast they were at any time.
-type meter struct {
+// A Meter samples what flows have delivered, so that it can be said how fast they were at any time.
+type Meter struct {
 	world   *lab.World
 	flows   []*lab.Flow
 	every   time.Duration
@@ -20,14 +20,14 @@ type sample struct {
 	octets uint64 // placed in the receivers' memory so far, each once
 }
 
-// newMeter begins to sample.
-func newMeter(w *lab.World, flows []*lab.Flow, every time.Duration) *meter {
-	m := &meter{world: w, flows: flows, every: every}
+// NewMeter begins to sample some flows again and again, after a time of the world.
+func NewMeter(w *lab.World, flows []*lab.Flow, every time.Duration) *Meter {
+	m := &Meter{world: w, flows: flows, every: every}
 	m.tick()
 	return m
 }
 
-func (m *meter) tick() {
+func (m *Meter) tick() {
 	if m.stopped {
 		return
 	}
@@ -39,17 +39,17 @@ func (m *meter) tick() {
 	m.world.After(m.every, m.tick)
 }
 
-// stop takes the last sample.
-func (m *meter) stop() {
+// Stop takes the last sample.
+func (m *Meter) Stop() {
 	if !m.stopped {
 		m.tick()
 		m.stopped = true
 	}
 }
 
-// rate is the octets a second from one time to another, as far as there are samples; 0 when there
-// are not two.
-func (m *meter) rate(from, to time.Duration) float64 {
+// Rate returns the octets a second from one time to another, as far as there are samples; 0 when
+// there are not two.
+func (m *Meter) Rate(from, to time.Duration) float64 {
 	var first, last *sample
 	for i := range m.samples {
 		s := &m.samples[i]

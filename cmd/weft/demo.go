@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/demo/job"
 	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/demo/pfc"
@@ -20,7 +21,8 @@ import (
 func newDemo(env environment) *cobra.Command {
 	demo := family("demo", "Show a feature of Weft",
 		"Runs a network in this process, with traffic, and prints what was measured.")
-	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env)} {
+	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env),
+		newDemoJob(env)} {
 		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
@@ -242,6 +244,41 @@ none with it, and the other tenant is not slowed down.`,
 		},
 	}
 	registerCaptures(c, &pcap)
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
+}
+
+func newDemoJob(env environment) *cobra.Command {
+	var quiet bool
+	var log logging
+	c := &cobra.Command{
+		Use: "job", Short: "Two jobs on a fabric: GO, a drain, and a host that dies",
+		Long: `Runs a Clos of two planes with 16 hosts that speak MRC, and tells the controller of two
+jobs: a ring of data parallel ranks, and experts that all write to each other. Once the
+fabric is ready for both (GO), a multicast group carries the weights to the ranks of the first, and
+both write. A T1 is drained and used again, and a host of the first job dies.
+
+The last line is a JSON document of the results. The exit status is 0 only if the fabric was
+ready before the start, the dead host is the one cause of NO-GO of its job, the other job
+loses no goodput to speak of, and all octets are correct.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			logger, err := log.open(env.stderr)
+			if err != nil {
+				return err
+			}
+			result, err := job.Run(cmd.Context(), job.Options{Out: out, Log: logger})
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
+	log.register(c, "error")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

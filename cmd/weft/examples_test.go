@@ -126,6 +126,15 @@ func TestExamples(t *testing.T) {
 			t.Errorf("the hosts are %s", out)
 		}
 	})
+	t.Run("jobs", func(t *testing.T) {
+		file := example("job.yaml")
+		server := startLab(t, "../../examples/fabric.yaml").server
+		mustWeft(t, server, "apply", "-f", file)
+		mustWeft(t, server, "wait", "job", "train", "--for", "ready", "--timeout", patience.String())
+		if out := mustWeft(t, server, "diff", "-f", file); out != "" {
+			t.Errorf("once applied it differs: %s", out)
+		}
+	})
 	t.Run("clos", func(t *testing.T) {
 		profiles, drains := example("profiles.yaml"), example("drains.yaml")
 		server := startLab(t, "clos").server

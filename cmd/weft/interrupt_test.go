@@ -26,6 +26,8 @@ func TestInterruptedDemo(t *testing.T) {
 			"weft: terminated before it was done\n"},
 		{[]string{"demo", "mrc", "--hosts", "4", "--t0", "2", "--t1", "2"}, "planes of",
 			&signalled{syscall.SIGINT}, 130, "weft: interrupted before it was done\n"},
+		{[]string{"demo", "job"}, "planes of", &signalled{syscall.SIGINT}, 130,
+			"weft: interrupted before it was done\n"},
 		{[]string{"demo", "pfc"}, "\n", &signalled{syscall.SIGTERM}, 143,
 			"weft: terminated before it was done\n"},
 	} {

@@ -164,7 +164,7 @@ func TestLabErrors(t *testing.T) {
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage,
 			`--mode is "x": want provisioned or inband`},
 		{"unknown demo", []string{"demo", "x"}, exitUsage,
-			`demo: unknown command "x": want one of mrc, multicast, pfc`},
+			`demo: unknown command "x": want one of job, mrc, multicast, pfc`},
 		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage,
 			`--mode "x", want one of [ecmp stev`},
 		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage,

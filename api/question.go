@@ -27,6 +27,8 @@ type (
 	ReadCounters struct{}
 	// ReadGNMI asks what a switch answers by gNMI. The answer is a SwitchGNMI.
 	ReadGNMI struct{}
+	// ReadModel asks what a switch is. The answer is a SwitchModel.
+	ReadModel struct{}
 	// DeleteOrphans removes all orphans of a switch. The answer is a []string, their names.
 	DeleteOrphans struct{}
 

@@ -192,6 +192,11 @@ func (s switches) Ask(
 		var err error
 		stopped := s.c.read(ctx, func(core *Core) { out, err = core.SwitchGNMI(name) })
 		return out, first(stopped, err)
+	case api.ReadModel:
+		var out api.SwitchModel
+		var err error
+		stopped := s.c.read(ctx, func(core *Core) { out, err = core.SwitchModel(name) })
+		return out, first(stopped, err)
 	case api.ReadTables:
 		return reach(s.c, name, func(sw Switch) ([]api.Table, error) { return sw.Tables(), nil })
 	case api.ReadCounterNames:

@@ -54,6 +54,16 @@ func (s *Server) registerSwitches() {
 		g, err := askSwitch[api.SwitchGNMI](ctx, s, in.ID, api.ReadGNMI{})
 		return &struct{ Body api.SwitchGNMI }{g}, err
 	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-switch-model", Method: http.MethodGet, Security: asks(access.Read),
+		Path: path + "/{id}/model", Tags: tags, Summary: "Get what a switch is",
+		Description: "Locator, SIDs, routes, ports, classes and queues, without a word of the tables " +
+			"of any system: what configurations of switches without P4 are made of.",
+		Errors: []int{404},
+	}), func(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchModel }, error) {
+		m, err := askSwitch[api.SwitchModel](ctx, s, in.ID, api.ReadModel{})
+		return &struct{ Body api.SwitchModel }{m}, err
+	})
 }
 
 // switchKind reaches the switches.

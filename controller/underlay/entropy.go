@@ -24,6 +24,15 @@ func (f *Feature) SetAssignment(a *ev.Assignment) {
 	f.plan()
 }
 
+// Assignment returns what SetAssignment has set; nil: the network has no fabric, or it is not known
+// yet.
+func (f *Feature) Assignment() *ev.Assignment {
+	if !f.inv().MRC.On() {
+		return nil
+	}
+	return f.assignment
+}
+
 // Fork implements feature.Feature: it copies the assignment.
 func (f *Feature) Fork() func(feature.Feature) {
 	a, assigned := f.assignment, f.assigned

@@ -345,6 +345,12 @@ func (s switches) Ask(
 				{Stream: "states", Path: "/interfaces/interface[name=*]/state/oper-status", Mode: "ON_CHANGE"},
 			}}, nil
 	}
+	if _, ok := question.(api.ReadModel); ok {
+		if name != "n1" {
+			return nil, resource.NotFound(fmt.Sprintf("switch %q", name))
+		}
+		return Model(), nil
+	}
 	s.f.Mu.Lock()
 	down := s.f.Down[name]
 	s.f.Mu.Unlock()

@@ -36,6 +36,8 @@ var allowed = map[string][]string{
 		"hostapi", "controller/reconcile"},
 	// what schedulers get, as clients of the API
 	"scheduler":  {"internal", "api", "api/client"},
+	// what switches without P4 hold, made from what the API shows
+	"target":     {"api"},
 	"northbound": {"internal", "access", "api", "controller", "topology", "hostapi", "telemetry"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop",
 		"dataplane/engine", "dataplane/queue", "dataplane/trace"},

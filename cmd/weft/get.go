@@ -170,6 +170,7 @@ it has read of the store, where none decides.`)
 	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
 		return object(ctx, v, switchPath(args[0], "gnmi"), gnmiDetail)
 	})
+	addDeviceConfig(v, switches, add)
 	addFabric(v, names, add)
 	addHistory(v, add)
 	add("events", "Follow events; the same as \"weft watch events\"", 0, nil,

@@ -1,0 +1,243 @@
+package target
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Hardware is a chip or a model of switches of which a fault is known, or a limit.
+type Hardware string
+
+// quirk is what hardware does otherwise.
+type quirk struct {
+	// paddedTransit: a packet is dropped in transit when the uSID behind the active one is 0.
+	paddedTransit bool
+	// What is left of a trimmed packet, in octets; 0 for both: it does not trim.
+	leastTrim, mostTrim int
+	// trimQueue: the queue of trimmed packets is fixed.
+	trimQueue bool
+	// noSRv6: it has no local SIDs.
+	noSRv6 bool
+	source string
+}
+
+// quirks are what is known of hardware. Sources: Arista's release note 1294522, and the tables of
+// sonic-mgmt's tests of trimming and SRv6 (August 2026).
+var quirks = map[Hardware]*quirk{
+	"arista-7060x6": {paddedTransit: true, leastTrim: 206, mostTrim: 206, trimQueue: true,
+		source: "Arista's release note 1294522"},
+	"tomahawk-5": {leastTrim: 206, mostTrim: 206, trimQueue: true},
+	"spectrum-4": {leastTrim: 256, mostTrim: 4084},
+	"spectrum-5": {leastTrim: 256, mostTrim: 4084},
+	"spectrum-3": {noSRv6: true},
+	"trident-3":  {noSRv6: true},
+	"tomahawk-2": {noSRv6: true},
+}
+
+// AllHardware returns the hardware of which something is known, in order.
+func AllHardware() []Hardware { return slices.Sorted(maps.Keys(quirks)) }
+
+// Severity is how bad a finding is.
+type Severity string
+
+// Severities.
+const (
+	// Cannot: the device has no form of it, and its configuration lacks it.
+	Cannot Severity = "cannot"
+	// Wrong: the configuration has it, and the device does something else.
+	Wrong Severity = "wrong"
+	// Doubtful: nobody is known to have seen it work.
+	Doubtful Severity = "doubtful"
+)
+
+// A Finding is something that a device cannot do of a model, or does wrong.
+type Finding struct {
+	Severity Severity
+	Feature  Feature
+	Text     string
+}
+
+// Whole reports whether findings leave a configuration that does all that the model says.
+func Whole(all []Finding) bool {
+	return !slices.ContainsFunc(all, func(f Finding) bool { return f.Severity != Doubtful })
+}
+
+// Lint returns what a device cannot do of a model, and what it does wrong: first what its system
+// lacks, then what its hardware does.
+func (d *Device) Lint(m *api.SwitchModel) []Finding {
+	l := lint{d: d, m: m}
+	for _, f := range Needs(m) {
+		if ok, reason := d.Can(f); !ok {
+			l.find(Cannot, f, reason+l.whose(f))
+		}
+	}
+	if d.System == Cumulus && m.Locator != nil && m.Locator.BlockBits == 32 {
+		if l.has(api.BehaviorUA) {
+			l.find(Doubtful, UA, "uA: the manual of Cumulus Linux 5.14 names blocks of 16 bits only, "+
+				"and the fabric has one of 32")
+		}
+	}
+	if d.System == Cumulus && l.parallel() != "" {
+		l.find(Wrong, Routes, "static IPv6 route: Cumulus Linux has a next hop once, and "+l.parallel()+
+			" has one over several ports: only the last counts")
+	}
+	l.hardware()
+	return l.out
+}
+
+// parallel returns a route with one next hop over several ports; "": there is none.
+func (l *lint) parallel() string {
+	for _, r := range l.m.Routes {
+		for i, h := range r.Hops {
+			if h.Address.IsValid() && slices.ContainsFunc(r.Hops[:i], func(o api.ModelHop) bool {
+				return o.Address == h.Address
+			}) {
+				return "the route to " + r.Prefix.String()
+			}
+		}
+	}
+	return ""
+}
+
+// Needs returns the features that a model asks of a system, each once.
+func Needs(m *api.SwitchModel) (out []Feature) {
+	need := func(f Feature, needed bool) {
+		if needed && !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	for _, s := range m.SIDs {
+		need(behaviors[s.Behavior], true)
+	}
+	need(Block16, m.Locator != nil && m.Locator.BlockBits == 16)
+	need(SRH, m.Mode == modeSRH)
+	need(StructuredEV, m.Mode == modeStructuredEV)
+	need(FlowHash, len(m.Hash) > 0)
+	need(Routes, len(m.Routes) > 0)
+	need(QoS, len(m.Classes) > 0)
+	need(ECN, slices.ContainsFunc(m.Queues, func(q api.ModelQueue) bool { return q.ECN != nil }))
+	need(Trimming, m.Trimming != nil)
+	need(TrimLastHop, m.Trimming != nil && m.Trimming.DSCP != m.Trimming.DSCPLastHop)
+	for _, x := range m.Extras {
+		need(Multicast, x.Feature == api.ExtraMulticast)
+		need(PFCOverSRv6, x.Feature == api.ExtraPFC)
+	}
+	return out
+}
+
+// Modes of an MRC fabric that matter here.
+const (
+	modeSRH          = "usid-srh"
+	modeStructuredEV = "stev"
+)
+
+type lint struct {
+	d   *Device
+	m   *api.SwitchModel
+	out []Finding
+}
+
+func (l *lint) find(s Severity, f Feature, text string) {
+	if s == Cannot && f == TrimLastHop {
+		if ok, _ := l.d.Can(Trimming); !ok {
+			return // said already
+		}
+	}
+	l.out = append(l.out, Finding{s, f, text})
+}
+
+var extras = map[string]Feature{
+	api.ExtraMulticast: Multicast, api.ExtraPFC: PFCOverSRv6,
+}
+
+// whose returns the objects that need a feature, where the model names them.
+func (l *lint) whose(f Feature) string {
+	var objects []string
+	for _, x := range l.m.Extras {
+		if extras[x.Feature] == f {
+			objects = append(objects, x.Object)
+		}
+	}
+	if len(objects) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(objects, ", ") + ")"
+}
+
+func (l *lint) has(behavior string) bool {
+	return slices.ContainsFunc(l.m.SIDs, func(s api.ModelSID) bool { return s.Behavior == behavior })
+}
+
+const dropsPadded = "%s drops a packet in transit whose uSID behind the active one is 0 (%s), and "
+
+// hardware finds what the chip does wrong.
+func (l *lint) hardware() {
+	q := quirks[l.d.Chip]
+	if q == nil {
+		return
+	}
+	chip := string(l.d.Chip)
+	if q.noSRv6 && len(l.m.SIDs) > 0 {
+		l.find(Wrong, UN, fmt.Sprintf("uN: no test shows that %s forwards by uSIDs", chip))
+	}
+	if q.paddedTransit && l.m.Mode == modeSRH {
+		l.find(Wrong, SRH, fmt.Sprintf(dropsPadded, chip, q.source)+
+			"in mode usid-srh the last uSID of the first container is followed by zeros")
+	}
+	if q.paddedTransit && l.padded() != "" {
+		l.find(Wrong, UN, fmt.Sprintf(dropsPadded, chip, q.source)+l.padded())
+	}
+	t := l.m.Trimming
+	if t == nil {
+		return
+	}
+	if can, _ := l.d.Can(Trimming); !can {
+		return
+	}
+	switch size := int(t.Octets); {
+	case q.mostTrim == 0:
+		l.find(Wrong, Trimming,
+			fmt.Sprintf("packet trimming: %s accepts the setting and does nothing", chip))
+	case q.leastTrim == q.mostTrim && size != q.leastTrim:
+		l.find(Wrong, Trimming, fmt.Sprintf("packet trimming: %s trims to %d octets only, "+
+			"and the fabric to %d (mrc.classes.trimSize)", chip, q.leastTrim, size))
+	case size < q.leastTrim || size > q.mostTrim:
+		l.find(Wrong, Trimming, fmt.Sprintf("packet trimming: %s trims to %d to %d octets, "+
+			"and the fabric to %d (mrc.classes.trimSize)", chip, q.leastTrim, q.mostTrim, size))
+	}
+	if q.trimQueue {
+		l.find(Doubtful, Trimming, fmt.Sprintf("packet trimming: the queue of trimmed packets "+
+			"is fixed on %s, which refuses another in its log only", chip))
+	}
+}
+
+// padded returns which local SID of a model is 0 behind the block, or behind the switch's own uSID;
+// "": none is.
+func (l *lint) padded() string {
+	loc := l.m.Locator
+	if loc == nil {
+		return ""
+	}
+	for _, s := range l.m.SIDs {
+		octets := s.Prefix.Addr().As16()
+		for bit := loc.BlockBits; bit+16 <= s.Prefix.Bits(); bit += 16 {
+			if octets[bit/8] == 0 && octets[bit/8+1] == 0 {
+				return fmt.Sprintf("SID %v has a uSID of 0", s.Prefix)
+			}
+		}
+	}
+	return ""
+}
+
+// Lines returns findings as lines for people.
+func Lines(all []Finding) string {
+	var b strings.Builder
+	for _, f := range all {
+		fmt.Fprintf(&b, "%s: %s\n", f.Severity, f.Text)
+	}
+	return b.String()
+}

@@ -1,7 +1,7 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md
 // says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [jobs] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -36,6 +36,7 @@ var benches = []bench{
 	{"plan", planning},
 	{"paths", paths},
 	{"jobs", jobs},
+	{"device", configuring},
 	{"program", programming},
 	{"switches", switches},
 	{"p4runtime", writing},

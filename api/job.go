@@ -177,7 +177,7 @@ type JobCheck struct {
 
 // JobBlocker is a cause for which the fabric is not ready for a job.
 type JobBlocker struct {
-	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path" doc:"What it is."`
+	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,lease" doc:"What it is."`
 	Object string    `json:"object,omitempty" doc:"Its name."`
 	State  string    `json:"state" enum:"bad,unknown" doc:"Whether it is known not to be as it should, or not known to be."`
 	Why    string    `json:"why" doc:"What is wrong, in words."`
@@ -324,10 +324,7 @@ func (s *JobSpec) Validate(env JobEnv) error {
 	var v validator
 	ranks := v.jobPlaces(s, env)
 	v.jobTalk(s, ranks, env)
-	if s.Lease != 0 && (s.Lease.D() < time.Second || s.Lease.D() > maxLease) {
-		v.bad("spec.lease", s.Lease.String(),
-			fmt.Sprintf("a duration from %v to %v", time.Second, maxLease))
-	}
+	v.lasting("spec.lease", s.Lease)
 	v.count("spec.priority", s.Priority, 0, MaxJobPriority, "priority")
 	if s.State != JobPlaced && s.State != JobRunning && s.State != JobDone {
 		v.bad("spec.state", strconv.Quote(string(s.State)), `"placed", "running" or "done"`)

@@ -111,7 +111,7 @@ type ProjectPriority struct {
 // ProjectStatus is what a project uses, and what is left.
 type ProjectStatus struct {
 	Conditions Conditions     `json:"conditions,omitempty" doc:"Accepted."`
-	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/, pfc-policies/ or jobs/ and the name."`
+	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/, pfc-policies/, jobs/ or leases/ and the name."`
 	Things     []ProjectThing `json:"things,omitempty" doc:"Everything that is assigned, with what uses it; what nothing uses is left."`
 	Policies   []string       `json:"srv6Policies,omitempty" doc:"SRv6 policies that its tenants and PFC policies may name: those with ports of the project at both ends."`
 	Used       ProjectUse     `json:"used" doc:"What it has made so far."`

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -60,6 +61,7 @@ type Core struct {
 	projects  *project.Feature
 	discovery *discovery.Feature
 	jobs      *job.Feature
+	leases    *leases.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -133,6 +135,9 @@ func (c *Core) Tick(now time.Duration) {
 	c.events.Tick(c.env.Now)
 	for _, f := range c.features {
 		f.Tick()
+	}
+	for _, name := range c.leases.Gone() {
+		c.projects.Took(project.Leases, name, nil)
 	}
 	if c.ports.Moved() {
 		c.setNetwork(c.advertised, c.configured)
@@ -381,7 +386,7 @@ func (c *Core) Ready(n uint64) Ready {
 		r.Discovered = append([]topology.Source{}, found...)
 	}
 	r.Projects, _ = c.projects.Take()
-	r.Jobs = c.jobs.Changed()
+	r.Jobs, r.Leases = c.jobs.Changed(), c.leases.Changed()
 	return r
 }
 

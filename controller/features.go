@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
@@ -37,8 +38,9 @@ func (c *Core) compose() (err error) {
 	c.discovery = discovery.New(&c.env)
 	c.projects = project.New(&c.env)
 	c.jobs = job.New(&c.env)
+	c.leases = leases.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.projects, c.jobs}
+		c.discovery, c.projects, c.jobs, c.leases}
 	return nil
 }
 
@@ -58,6 +60,9 @@ func (c *Core) tellProjects() {
 	}
 	for _, j := range c.jobs.Jobs().List() {
 		c.projects.Took(project.Jobs, j.Name, job.Naming(j.Spec))
+	}
+	for _, l := range c.leases.Leases().List() {
+		c.projects.Took(project.Leases, l.Name, l.Spec)
 	}
 }
 
@@ -102,6 +107,16 @@ func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
 // Jobs returns the jobs.
 func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
 	return settled[api.JobSpec, api.Job]{c.jobs.Jobs(), c, project.Jobs, job.Naming}
+}
+
+// Leases returns the leases of paths.
+func (c *Core) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
+	return settled[api.PathLeaseSpec, api.PathLease]{c.leases.Leases(), c, project.Leases, nil}
+}
+
+// Leases returns the leases of paths.
+func (c *Controller) Leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
+	return kind.Of[api.PathLeaseSpec, api.PathLease](c.Kinds())
 }
 
 // JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.

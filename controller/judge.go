@@ -81,6 +81,11 @@ func (c *Controller) judge(
 	} else if facts.Fabric, err = c.opts.Fabric(ctx, facts.Need); err != nil {
 		return r, false, err
 	}
+	if err := c.Do(ctx, func(core *Core) {
+		facts.Others = core.leases.Blocking(t.Name, &facts.Fabric)
+	}); err != nil {
+		return r, false, err
+	}
 	facts.At = time.Now().UTC()
 	for i := range facts.Fabric.NICs {
 		n := &facts.Fabric.NICs[i]

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -27,6 +28,7 @@ var kinds = []offered{
 	offer(networks.Kind, (*Core).Networks, nil),
 	offer(project.Kind, (*Core).Projects, nil),
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
+	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: leasable}),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},
@@ -106,6 +108,29 @@ func askJob(
 		return j, err
 	}
 	return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+}
+
+// askLease answers the questions about a lease.
+func askLease(
+	ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
+) (any, error) {
+	var act func(*Core) error
+	switch question.(type) {
+	case api.RenewLease:
+		act = func(core *Core) error { return core.leases.Renew(name, pre) }
+	case api.MoveLease:
+		act = func(core *Core) error { return core.leases.Moved(name, pre) }
+	default:
+		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+	}
+	var l api.PathLease
+	err := c.write(ctx, pre, func(core *Core) (err error) {
+		if err = act(core); err == nil {
+			l, err = core.Leases().Get(name)
+		}
+		return err
+	})
+	return l, err
 }
 
 // orphans implements kind.Handle. With a trial in the precondition a deletion changes a copy of the

@@ -36,10 +36,12 @@ type Ready struct {
 	Projects *access.Projects
 	// Jobs is set when there are other jobs, or what they need has changed.
 	Jobs bool
+	// Leases is set when there are other leases.
+	Leases bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events) == 0 &&
-		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Leases
 }

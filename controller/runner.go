@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/store"
@@ -44,6 +45,9 @@ type Options struct {
 	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
 	// on; nil: there is no such fabric.
 	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
+	// Leasable, when not nil, returns what leases of paths between some NICs are of; nil, and why has
+	// the reason, when that is not known; see [runner.Runner.Leasable].
+	Leasable func(ctx context.Context, nics []string) (n *lease.Network, why string, err error)
 	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -78,6 +82,8 @@ type Controller struct {
 	trial chan struct{} // has room for one trial at a time
 	// anew has room for one word that jobs have changed, so that they are judged at once.
 	anew chan struct{}
+	// leased has room for one word that there are other leases, so that their paths are looked at.
+	leased chan struct{}
 }
 
 // NewController returns a controller on the records of its store.
@@ -100,7 +106,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	c := &Controller{
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
-		anew: make(chan struct{}, 1),
+		anew: make(chan struct{}, 1), leased: make(chan struct{}, 1),
 	}
 	c.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current, Events: o.Events,
@@ -125,6 +131,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	judging, end := context.WithCancel(ctx)
 	var judge sync.WaitGroup
 	judge.Go(func() { c.judgeAll(judging) })
+	judge.Go(func() { c.followPaths(judging) })
 	err := c.ledger.Run(ctx, c.core, c.step)
 	end()
 	judge.Wait()
@@ -187,9 +194,15 @@ func (c *Controller) hand(r *Ready) {
 	if r.Projects != nil {
 		c.members.Store(r.Projects)
 	}
-	if r.Jobs {
+	for _, word := range []struct {
+		is bool
+		to chan struct{}
+	}{{r.Jobs, c.anew}, {r.Leases, c.leased}} {
+		if !word.is {
+			continue
+		}
 		select {
-		case c.anew <- struct{}{}:
+		case word.to <- struct{}{}:
 		default:
 		}
 	}

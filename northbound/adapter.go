@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -11,7 +12,17 @@ import (
 
 // adapter puts huma's operations on gin's router. Beside what humagin does it
 // knows custom methods, "{name}:verb", for which gin's router has no form.
-type adapter struct{ server *Server }
+type adapter struct {
+	server *Server
+	// verbs are the custom methods, by method and path without the verb.
+	verbs map[string]map[string]served
+}
+
+// served is an operation with what serves it.
+type served struct {
+	op     *huma.Operation
+	handle func(huma.Context)
+}
 
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.server.engine.ServeHTTP(w, r)
@@ -28,23 +39,48 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	param := path[strings.LastIndex(path, "{")+1:]
 	param = strings.TrimSuffix(param, "}")
 	path = strings.NewReplacer("{", ":", "}", "").Replace(path)
+	one := served{op, handler}
+	if verb == "" {
+		a.server.engine.Handle(op.Method, path, func(c *gin.Context) { a.serve(c, one) })
+		return
+	}
+	key := op.Method + " " + path
+	if others := a.verbs[key]; others != nil {
+		others[verb] = one
+		return
+	}
+	if a.verbs == nil {
+		a.verbs = make(map[string]map[string]served)
+	}
+	verbs := map[string]served{verb: one}
+	a.verbs[key] = verbs
 	a.server.engine.Handle(op.Method, path, func(c *gin.Context) {
-		if verb != "" {
-			name, ok := strings.CutSuffix(c.Param(param), verb)
-			if !ok {
-				a.server.refuse(c, newProblem(codeNotAllowed, op.Method+" is for "+op.Path))
-				return
+		i := strings.LastIndexByte(c.Param(param), ':')
+		of, ok := verbs[c.Param(param)[max(i, 0):]]
+		if !ok {
+			var known []string
+			for _, v := range verbs {
+				known = append(known, v.op.Path)
 			}
-			for i := range c.Params {
-				if c.Params[i].Key == param {
-					c.Params[i].Value = name
-				}
+			slices.Sort(known)
+			a.server.refuse(c, newProblem(codeNotAllowed, op.Method+" is for "+
+				strings.Join(known, " and ")))
+			return
+		}
+		for k := range c.Params {
+			if c.Params[k].Key == param {
+				c.Params[k].Value = c.Params[k].Value[:i]
 			}
 		}
-		a.server.admit(c, op, func() {
-			if a.server.fits(c, op) {
-				handler(humagin.NewContext(op, c))
-			}
-		})
+		a.serve(c, of)
+	})
+}
+
+// serve admits a request and answers it.
+func (a *adapter) serve(c *gin.Context, s served) {
+	a.server.admit(c, s.op, func() {
+		if a.server.fits(c, s.op) {
+			s.handle(humagin.NewContext(s.op, c))
+		}
 	})
 }

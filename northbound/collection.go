@@ -269,7 +269,7 @@ type matched struct {
 // action returns the handler of a POST that acts on a resource of a kind, by a question whose
 // answer is the resource as it is then.
 func action[S any, V api.Intended](
-	of func() kind.Handle[S, V], question any,
+	s *Server, question any,
 ) func(context.Context, *matched) (*itemOf[V], error) {
 	return func(ctx context.Context, in *matched) (*itemOf[V], error) {
 		pre, err := in.precondition()
@@ -277,13 +277,27 @@ func action[S any, V api.Intended](
 			return nil, err
 		}
 		pre.Sees = access.Of(ctx).Sight()
-		v, err := kind.Ask[V](ctx, of(), in.Name, question, pre)
+		kinds := s.controller.Kinds()
+		v, err := kind.Ask[V](ctx, kind.Of[S, V](kinds), in.Name, question, pre)
 		if err != nil {
 			return nil, problemOf(err)
+		}
+		if pre.Sees != nil {
+			v = hidden(kinds, v)
 		}
 		version, _ := v.Intent()
 		return &itemOf[V]{Status: http.StatusOK, ETag: etag(version), Body: v}, nil
 	}
+}
+
+// hidden returns a resource without what it tells of others.
+func hidden[V any](kinds []*kind.Kind, v V) V {
+	for _, k := range kinds {
+		if k.View == reflect.TypeFor[V]() {
+			return k.Hidden(v).(V)
+		}
+	}
+	return v
 }
 
 // mergeNote is what the document has about a PATCH.

@@ -29,6 +29,7 @@ func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
 	c := newFakeController()
 	c.Snapshot = snap
 	cfg.Hosts = []string{"example.com"}
+	cfg.Limits.Rate = 1e6 // a test is one client
 	s, err := New(cfg, c, NewEvents(4, epochStart))
 	if err != nil {
 		t.Fatal(err)

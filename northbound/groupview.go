@@ -45,7 +45,7 @@ func (s *Server) registerGroupViews() {
 			"reported: for queue pairs that were created anew. A new initial PSN is a change of the spec, " +
 			"and resets by itself.",
 		Errors: []int{404, 412, 422},
-	}), action(s.groupKind, api.ResetGroup{}))
+	}), action[api.MulticastGroupSpec, api.MulticastGroup](s, api.ResetGroup{}))
 }
 
 func (s *Server) groupTree(

@@ -44,7 +44,23 @@ func (s *Server) registerJobViews() {
 		Path: jobPath + ":renew", Tags: tags, Summary: "Renew the lease of a job",
 		Description: "Refused (409) when the job has no lease, or has ended.",
 		Errors:      []int{404, 409, 412},
-	}), action(s.jobKind, api.RenewJob{}))
+	}), action[api.JobSpec, api.Job](s, api.RenewJob{}))
+}
+
+// registerLeaseActions registers what clients do with leases beside writing them.
+func (s *Server) registerLeaseActions() {
+	act := func(id, verb, summary, description string, question any) {
+		huma.Register(s.api, s.operation(huma.Operation{
+			OperationID: id, Method: http.MethodPost, Security: asks(access.TenantWrite),
+			Path: "/v1/leases/{name}:" + verb, Tags: []string{kind.HeadingJobs}, Summary: summary,
+			Description: description, Errors: []int{404, 409, 412},
+		}), action[api.PathLeaseSpec, api.PathLease](s, question))
+	}
+	act("renew-lease", "renew", "Renew a lease",
+		"Its heartbeat begins anew. Refused (409) when it has ended.", api.RenewLease{})
+	act("move-lease", "moved", "Say that a lease has moved",
+		"The client uses status.paths: status.former is free. Refused (409) when it does not move.",
+		api.MoveLease{})
 }
 
 // hiddenReadiness returns a readiness without what members of projects may not know: switches and

@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // TestReadinessOfMembers: members of projects see that the network is in the way of their job, and
@@ -57,5 +58,50 @@ func TestReadinessOfMembers(t *testing.T) {
 	}
 	if code, text, _ := read("globex-j", acme); code != 403 {
 		t.Errorf("a member reads of another project %d %s", code, text)
+	}
+}
+
+// TestLeasesOfMembers: members of projects see what packets on the paths of their leases carry, and
+// which switches and links of the network these cross they do not, whatever they ask.
+func TestLeasesOfMembers(t *testing.T) {
+	s, f, _ := newTestServer(t)
+	shown := api.PathLeaseStatus{Phase: api.LeaseMoving, Reason: "link secret-link is down",
+		Paths: []api.LeasedPath{{From: "n1", To: "n2", EV: api.LeaseEV{Value: "0xabc@1"},
+			Nodes: []string{"secret-t1"}, Links: []topology.LinkID{"secret-link"}}},
+		Former: []api.LeasedPath{{Nodes: []string{"secret-t1"},
+			Links: []topology.LinkID{"secret-link"}}}}
+	f.Leases.Show = func(l *api.PathLease, _ bool) { l.Status = shown }
+	f.Leases.Asked = func(
+		_ context.Context, name string, _ any, _ resource.Precondition,
+	) (any, error) {
+		return api.PathLease{Name: name, Version: 1, Status: shown,
+			Spec: api.PathLeaseSpec{Pairs: []api.LeasePair{}}}, nil
+	}
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	acme := "Bearer " +
+		tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	_, _, err := projectsOf(s).Put(t.Context(), "acme", api.ProjectSpec{}, resource.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"spec":{"pairs":[{"from":"n1","to":"n2"}]}}`
+	for _, as := range []string{acme, admin} {
+		for _, x := range [][2]string{{"PUT", "/v1/leases/acme-l"}, {"GET", "/v1/leases/acme-l"},
+			{"GET", "/v1/leases"}, {"POST", "/v1/leases/acme-l:renew"},
+			{"POST", "/v1/leases/acme-l:moved"}, {"PATCH", "/v1/leases/acme-l"}} {
+			text := ""
+			if x[0] == "PUT" || x[0] == "PATCH" {
+				text = body
+			}
+			a := do(s, x[0], x[1], text, "Authorization", as)
+			hidden := !strings.Contains(a.Body.String(), "secret")
+			if a.Code/100 != 2 || hidden != (as == acme) ||
+				!strings.Contains(a.Body.String(), "0xabc@1") {
+				t.Errorf("%v: %d %s", x, a.Code, a.Body)
+			}
+		}
+	}
+	if a := do(s, "GET", "/v1/leases/other", "", "Authorization", acme); a.Code != 403 {
+		t.Errorf("a lease of others: %d", a.Code)
 	}
 }

@@ -170,13 +170,14 @@ func TestOpenAPISane(t *testing.T) {
 // TestStatusesAreDocumented: whatever an operation answers to requests that are wrong in many
 // ways is a status that the document has for it.
 func TestStatusesAreDocumented(t *testing.T) {
-	plain, _, _ := newTestServer(t)
+	quick := func(c *Config) { c.Limits.Rate = 1e6 } // this is one client
+	plain, _, _ := newTestServer(t, quick)
 	fabric, _ := newFabricServer(t, ev.ModeStructured)
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(tokens, []byte("letmein\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	locked, _, _ := newTestServer(t, func(c *Config) { c.TokenFile = tokens })
+	locked, _, _ := newTestServer(t, quick, func(c *Config) { c.TokenFile = tokens })
 	seen := make(map[int]int)
 	for _, s := range []*Server{plain, fabric, locked} {
 		for path, item := range s.api.OpenAPI().Paths {

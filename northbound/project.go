@@ -62,7 +62,8 @@ func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over fu
 			api.EventReceiverRecovered, api.EventReceiverStalled,
 			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
 			api.EventPFCPolicyDeleted, api.EventProjectChanged, api.EventJobChanged,
-			api.EventJobDeleted, api.EventJobReady, api.EventJobBlocked:
+			api.EventJobDeleted, api.EventJobReady, api.EventJobBlocked, api.EventLeaseChanged,
+			api.EventLeaseBroken, api.EventLeaseDeleted:
 			return by.Owns(e.Object)
 		}
 		return false

@@ -98,6 +98,8 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.Project]]():           "ProjectList",
 	reflect.TypeFor[api.Request[api.JobSpec]]():        "JobRequest",
 	reflect.TypeFor[api.List[api.Job]]():               "JobList",
+	reflect.TypeFor[api.Request[api.PathLeaseSpec]]():  "LeaseRequest",
+	reflect.TypeFor[api.List[api.PathLease]]():         "LeaseList",
 	reflect.TypeFor[api.List[api.PFCPolicy]]():         "PfcPolicyList",
 	reflect.TypeFor[api.List[api.EVProfile]]():         "EvProfileList",
 	reflect.TypeFor[api.List[api.EV]]():                "EvList",

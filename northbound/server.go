@@ -48,6 +48,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerKinds()
 	s.registerGroupViews()
 	s.registerJobViews()
+	s.registerLeaseActions()
 	s.registerSwitches()
 	s.registerOrphans()
 	s.registerTopology()

@@ -83,6 +83,7 @@ func TestEventsOfMembers(t *testing.T) {
 		api.EventReceiverRecovered, api.EventReceiverStalled,
 		api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
 		api.EventPFCPolicyDeleted, api.EventProjectChanged,
+		api.EventLeaseBroken, api.EventLeaseChanged, api.EventLeaseDeleted,
 		api.EventJobBlocked, api.EventJobChanged, api.EventJobDeleted, api.EventJobReady,
 	}
 	objects := []string{"acme", "acme-1", "acmes", "other"}

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
@@ -88,6 +89,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
+		Leasable: leasable(o, &multipath),
 	})
 	if err != nil {
 		return nil, err
@@ -122,6 +124,21 @@ func jobFacts(
 			return m.JobFacts(ctx, need)
 		}
 		return ready.Fabric{Known: ready.Fact{Why: "the controller has just started"}}, nil
+	}
+}
+
+// leasable returns what leases are of in the MRC fabric; nil: there is none.
+func leasable(
+	o *Options, multipath *atomic.Pointer[runner.Runner],
+) func(context.Context, []string) (*lease.Network, string, error) {
+	if !o.Inventory.MRC.On() {
+		return nil
+	}
+	return func(ctx context.Context, nics []string) (*lease.Network, string, error) {
+		if m := multipath.Load(); m != nil {
+			return m.Leasable(ctx, nics)
+		}
+		return nil, "the controller has just started", nil
 	}
 }
 

@@ -59,6 +59,28 @@ func (c *Client) JobReadiness(ctx context.Context, name string) (*api.JobReadine
 	return read[api.JobReadiness](ctx, c, http.MethodGet, c.Jobs().path+Path(name)+"/readiness", nil, nil)
 }
 
+// Leases returns the leases of paths.
+func (c *Client) Leases() Resources[api.PathLeaseSpec, api.PathLease] {
+	return resources[api.PathLeaseSpec, api.PathLease](c, "leases")
+}
+
+// RenewLease renews a lease of paths. Of w, only the version counts.
+func (c *Client) RenewLease(ctx context.Context, name string, w Write) (*api.PathLease, error) {
+	return c.actOnLease(ctx, name, "renew", w)
+}
+
+// MoveLease has the former paths of a lease freed: its client uses the new ones. Of w, only the version counts.
+func (c *Client) MoveLease(ctx context.Context, name string, w Write) (*api.PathLease, error) {
+	return c.actOnLease(ctx, name, "moved", w)
+}
+
+func (c *Client) actOnLease(
+	ctx context.Context, name, verb string, w Write,
+) (*api.PathLease, error) {
+	return read[api.PathLease](ctx, c, http.MethodPost, c.Leases().path+Path(name)+":"+verb,
+		Write{Version: w.Version}.header(), nil)
+}
+
 // RenewJob renews the lease of a job. Of w, only the version counts.
 func (c *Client) RenewJob(ctx context.Context, name string, w Write) (*api.Job, error) {
 	return read[api.Job](ctx, c, http.MethodPost, c.Jobs().path+Path(name)+":renew",

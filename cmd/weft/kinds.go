@@ -166,6 +166,14 @@ var kinds = []*kind{
 		events:  []string{"job"},
 	},
 	{
+		name: "lease", noun: "lease", plural: "leases",
+		long:  "leases of paths of the MRC fabric, with what packets on them carry",
+		items: "/v1/leases", key: "name", stored: true,
+		table: rows(leaseTable), detail: detail(leaseDetail), document: documentOf[api.PathLeaseSpec](),
+		removed: "Deletes leases of paths: the paths are free at once.",
+		events:  []string{"lease"},
+	},
+	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},

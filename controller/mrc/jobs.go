@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
@@ -243,4 +245,101 @@ func (j *JobReading) Link(i int, place int32) {
 	}
 	j.out.Links[i] = out
 	j.core.prover.Want(place)
+}
+
+// LeaseFacts are what leases between some hosts are of. They do not change.
+type LeaseFacts struct {
+	Fabric *fabric.Fabric
+	// Advertised has the present capacities.
+	Advertised *topology.Snapshot
+	// At are the attachments of the hosts that have one.
+	At map[string]ev.Attachment
+	// Down are links that must not be crossed, and ends of paths that are known to be down.
+	Down map[topology.LinkID]bool
+}
+
+// LeaseFacts reads what leases between some hosts are of; why is why there is nothing.
+func (c *Core) LeaseFacts(hosts []string) (out LeaseFacts, why string) {
+	c.settle()
+	out = LeaseFacts{Fabric: c.state.Fabric(), Advertised: c.state.Advertised(),
+		At: make(map[string]ev.Attachment, len(hosts)), Down: make(map[topology.LinkID]bool)}
+	switch {
+	case c.mode == ev.ModeECMP:
+		return out, "in mode ecmp nobody knows the paths of packets"
+	case !c.state.Synced():
+		return out, "the topology is not in sync"
+	case c.state.Failure() != nil:
+		return out, c.state.Failure().Error()
+	case out.Fabric == nil:
+		return out, "no fabric was found yet"
+	}
+	links := c.state.Links()
+	for i := range int32(out.Fabric.Len()) {
+		if links.At(i).Denied() {
+			out.Down[out.Fabric.Edge(i).ID] = true
+		}
+	}
+	for _, name := range hosts {
+		h := c.hosts.byName[name]
+		if h == nil {
+			continue
+		}
+		out.At[name] = h.Rack().At()
+		for i := range h.At {
+			// A host that is not connected is not known to be down: a lease stays where it is.
+			if p, ok := h.Port(uint8(i + 1)); ok && (p.LinkDown || p.HostDown || p.Drained || p.Held) {
+				out.Down[hostPortID(name, uint8(i+1))] = true
+			}
+		}
+	}
+	return out, ""
+}
+
+// hostPortID names the link of a NIC in leases.
+func hostPortID(host string, port uint8) topology.LinkID {
+	return topology.LinkID(fmt.Sprintf("%s/%d", host, port))
+}
+
+// LeasePaths returns the paths that packets of one port may take from an attachment to another,
+// without their ends.
+func LeasePaths(f *fabric.Fabric, from, to ev.Attachment, port uint8) []lease.Path {
+	set, ok := f.PathSet(from, to, port)
+	if !ok {
+		return nil
+	}
+	choices, err := f.Assignment().Choices(set)
+	if err != nil {
+		return nil
+	}
+	out := make([]lease.Path, len(choices))
+	for i := range choices {
+		c := &choices[i]
+		p := lease.Path{Plane: set.Plane(), EV: leaseEV(f, c.Value, port)}
+		for _, ref := range c.Paths {
+			places := f.PlacesOf(set, ref)
+			for j, place := range places {
+				e := f.Edge(place)
+				if !slices.Contains(p.Links, e.ID) {
+					p.Links = append(p.Links, e.ID)
+				}
+				if j < len(places)-1 && !slices.Contains(p.Nodes, e.Remote) {
+					p.Nodes = append(p.Nodes, e.Remote)
+				}
+			}
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// leaseEV describes an EV.
+func leaseEV(f *fabric.Fabric, v ev.Value, port uint8) api.LeaseEV {
+	r := &ev.Route{Mode: f.Assignment().Format().Mode, Last: ev.TableUSID}
+	return api.LeaseEV{Value: hostapi.EV{Value: v, Port: port}.String(), Port: port,
+		Packet: viewPacket(r, v)}
+}
+
+// LeaseEnds returns the ends of a path of a port between two hosts.
+func LeaseEnds(from, to string, port uint8) []topology.LinkID {
+	return []topology.LinkID{hostPortID(from, port), hostPortID(to, port)}
 }

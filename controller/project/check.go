@@ -29,7 +29,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	names := api.Names(spec)
 	var found []api.FieldError
 	var theirs map[string]bool // hosts
-	if kind == Jobs && of != "" {
+	if (kind == Jobs || kind == Leases) && of != "" {
 		theirs = make(map[string]bool)
 		for _, h := range f.all.Get(of).Spec.Hosts {
 			theirs[h.Name] = true

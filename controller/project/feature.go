@@ -29,6 +29,7 @@ const (
 	Tenants      = "tenants/"
 	Policies     = "pfc-policies/"
 	Jobs         = "jobs/"
+	Leases       = "leases/"
 	SRv6Policies = "srv6-policies/"
 )
 
@@ -318,7 +319,7 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	add := func(t api.ProjectThing, one *api.ProjectSpec) {
 		t.UsedBy = append(t.UsedBy, of[t.Name]...)
 		for _, u := range uses {
-			if u.kind == Jobs {
+			if u.kind == Jobs || u.kind == Leases {
 				continue // they name hosts alone, and many
 			}
 			if slices.ContainsFunc(u.names,
@@ -360,13 +361,14 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	return out
 }
 
-// usersOfHosts returns the jobs on each host, by its name.
+// usersOfHosts returns the jobs and leases on each host, by its name.
 func usersOfHosts(uses []*use) map[string][]string {
 	out := make(map[string][]string)
 	for _, u := range uses {
 		for i := range u.names {
-			if u.kind == Jobs {
-				out[u.names[i].Text] = append(out[u.names[i].Text], u.key())
+			name := u.names[i].Text
+			if by := out[name]; (u.kind == Jobs || u.kind == Leases) && !slices.Contains(by, u.key()) {
+				out[name] = append(by, u.key())
 			}
 		}
 	}

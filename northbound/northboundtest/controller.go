@@ -39,6 +39,7 @@ type Controller struct {
 	Networks     *kindtest.Memory[api.NetworkSpec, api.Network]
 	Projects     *kindtest.Memory[api.ProjectSpec, api.Project]
 	Jobs         *kindtest.Memory[api.JobSpec, api.Job]
+	Leases       *kindtest.Memory[api.PathLeaseSpec, api.PathLease]
 	Ports        *kindtest.Memory[api.PortSpec, api.Port]
 
 	// Fail is the error of lists of switches and orphans; nil: none.
@@ -102,6 +103,10 @@ func NewController(s *topology.Snapshot) *Controller {
 			Layout: func(*api.JobLayout, int) []api.FieldError { return nil },
 		})
 	})
+	memory(f, &f.Leases, func(_ string, s *api.PathLeaseSpec) error {
+		*s = s.Complete()
+		return s.Validate(func(string) bool { return true })
+	})
 	memory(f, &f.Ports, func(_ string,
 		s *api.PortSpec) error {
 		return s.Validate([]uint64{100e9, 400e9})
@@ -144,7 +149,7 @@ func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
 		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(),
 		f.Networks.Bound(), f.Projects.Bound(),
-		f.Jobs.Bound(), f.Ports.Bound(),
+		f.Jobs.Bound(), f.Leases.Bound(), f.Ports.Bound(),
 		kind.Bind(about[api.Orphan](), orphans{f: f}),
 		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}

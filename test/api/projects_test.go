@@ -91,6 +91,7 @@ func startProjects(t *testing.T) *projects {
 	}
 	must("PUT", "/v1/pfc-policies/acme", `{"spec":`+ownPolicy+`}`, 201)
 	must("PUT", "/v1/jobs/acme", `{"spec":`+ownJob+`}`, 201)
+	must("PUT", "/v1/leases/acme", `{"spec":`+ownLease+`}`, 201)
 	p.headers = []string{"Authorization: Bearer " + as}
 	return p
 }
@@ -101,8 +102,10 @@ var own = map[string]string{
 	"/v1/tenants":          `{"slice":1,"priority":3,"sites":[{"switch":"a","port":11,"prefixes":["2001:db8:1::1/128"]},{"switch":"c","port":11}],"policies":["wan"]}`,
 }
 
-// ownJob and ownRanks are jobs of acme: hosts as a list of names, and rank by rank.
+// ownLease is a lease, and ownJob and ownRanks are jobs of acme: hosts as a list of names, and rank
+// by rank.
 const (
+	ownLease = `{"pairs":[{"from":"ha","to":"hc"}]}`
 	ownJob   = `{"hosts":"ha,hc","layout":{"dp":2}}`
 	ownRanks = `{"ranks":[{"host":"ha"},{"host":"hc"}],"layout":{"dp":2}}`
 )
@@ -184,6 +187,9 @@ func TestForeignThings(t *testing.T) {
 			if collection == "/v1/jobs" {
 				good, isOwn = ownJob, true
 			}
+			if collection == "/v1/leases" {
+				good, isOwn = ownLease, true
+			}
 			for _, content := range op["requestBody"].(map[string]any)["content"].(map[string]any) {
 				schema, _ := content.(map[string]any)["schema"].(map[string]any)
 				fields = append(fields, places(t, doc, schema, "")...)
@@ -206,6 +212,9 @@ func TestForeignThings(t *testing.T) {
 					if f.path != "spec.hosts" {
 						values, good = []any{"gb", "nowhere"}, ownRanks
 					}
+				}
+				if collection == "/v1/leases" {
+					values = []any{"gb", "nowhere"}
 				}
 				for _, value := range values {
 					var spec map[string]any

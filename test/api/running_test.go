@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -61,6 +62,29 @@ func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
 	return r.Memory.Apply(ctx, ops)
 }
 
+// leasable has two links from each host to each other, as a fabric that leases are of. One of those
+// from ha to hb is down while anybody asks about hc.
+func leasable(_ context.Context, nics []string) (*lease.Network, string, error) {
+	n := &lease.Network{Links: make(map[topology.LinkID]lease.Link), Of: make(map[string]bool),
+		Paths: func(from, to string) []lease.Path {
+			id := topology.LinkID(from + "-" + to)
+			return []lease.Path{{Links: []topology.LinkID{id}}, {Links: []topology.LinkID{id + "2"}}}
+		}}
+	for _, from := range nics {
+		n.Of[from] = true
+		for _, to := range nics {
+			id := topology.LinkID(from + "-" + to)
+			n.Links[id] = lease.Link{Capacity: 100, Up: true}
+			n.Links[id+"2"] = n.Links[id]
+		}
+	}
+	n.Down = map[topology.LinkID]bool{"ha-hb": n.Of["hc"]}
+	return n, "", nil
+}
+
+// leaseSpec is a good spec of a lease.
+const leaseSpec = `{"pairs":[{"from":"ha","to":"hb"}],"bandwidth":5,"heartbeat":"1h"}`
+
 // running is a controller on a network, its switches and its API.
 type running struct {
 	*controller.Controller
@@ -97,6 +121,7 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	var err error
 	r.Controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.events.Publish,
+		Leasable: leasable,
 	})
 	if err != nil {
 		t.Fatal(err)

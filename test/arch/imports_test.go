@@ -81,6 +81,7 @@ var onlyIn = map[string][]string{
 	"controller/networks":  {"controller"},
 	"controller/project":   {"controller"},
 	"controller/job":       {"controller"},
+	"controller/leases":    {"controller"},
 	"controller/discovery": {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
@@ -88,13 +89,14 @@ var onlyIn = map[string][]string{
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
-		"controller/discovery", "controller/project", "controller/job"},
+		"controller/discovery", "controller/project", "controller/job", "controller/leases"},
 }
 
 // floors lists packages that are pure, with all packages of ours that they may import: what they
 // rest on. Nothing else of the folder above them is known to them.
 var floors = map[string][]string{
-	"controller/mrc": {"access", "api", "controller/inventory", "controller/job/ready",
+	"controller/mrc": {"access", "api", "controller/inventory", "controller/job/lease",
+		"controller/job/ready",
 		"controller/kind", "controller/mrc/ev", "controller/mrc/fabric", "controller/mrc/prove",
 		"controller/resource", "hostapi", "internal/natural", "packet", "southbound/hosts", "store",
 		"topology"},

@@ -26,6 +26,9 @@ var alike = map[string]string{
 		"adds what it does",
 	"cmd/weft.resource":                  "a document of any kind, with its place in a file",
 	"controller/job/layout.Communicator": "its ranks one by one; the API has ranges",
+	"controller/job/lease.Path":          "the ledger's, with nodes and the ends that must be up",
+	"controller/job/lease.ranked":        "has a Path",
+	"controller/job/lease.Request":       "the ledger's, with its name",
 	"controller/job/ready.Other":         "a fact of which a blocker may be made",
 	"controller/mrc.Override": "the spec as the core applies it, with the mode " +
 		"that hosts are sent",

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -185,6 +186,10 @@ func (f *bed) start() {
 		Store: f.store, Southbound: switches, Events: f.event,
 		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
 			return f.mrc.JobFacts(ctx, need)
+		}, Leasable: func(
+			ctx context.Context, nics []string,
+		) (*lease.Network, string, error) {
+			return f.mrc.Leasable(ctx, nics)
 		}})
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func (d *Ledger) newSearch(l *Lease, gone func(*Lease) bool) *search {
 	for i, pair := range l.Pairs {
 		var fit []ranked
 		for _, p := range d.paths(pair.From, pair.To) {
-			load, free := 0.0, true
+			load, free := 0.0, !slices.ContainsFunc(p.Ends, endDown(d))
 			for _, link := range p.Links {
 				used, blocked := s.blocked(link)
 				load, free = max(load, used), free && !blocked
@@ -69,6 +69,11 @@ func (d *Ledger) newSearch(l *Lease, gone func(*Lease) bool) *search {
 		s.paths = append(s.paths, paths)
 	}
 	return s
+}
+
+// endDown returns a function that reports whether an end of paths is down.
+func endDown(d *Ledger) func(topology.LinkID) bool {
+	return func(id topology.LinkID) bool { a := d.links[id]; return a != nil && a.end }
 }
 
 // ranked is a candidate with the share of its fullest link that is reserved. The paths that a lease
@@ -266,6 +271,9 @@ func (d *Ledger) impossible(l *Lease) *Refusal {
 			break
 		}
 		for _, p := range all {
+			if i := slices.IndexFunc(p.Ends, endDown(d)); i >= 0 {
+				return &Refusal{Cause: Down, Pair: pair, Link: p.Ends[i]}
+			}
 			for _, link := range p.Links {
 				if _, blocked := s.blocked(link); !blocked {
 					continue
@@ -295,7 +303,8 @@ func (d *Ledger) blocking(l *Lease, over func(time.Time) func(*Lease) bool) *Ref
 		}
 		for _, p := range d.paths(pair.From, pair.To) {
 			worst, free, ok := d.lastFree(l, p.Links, now, over)
-			if !ok || best != nil && all == bestAll && !free.Before(bestFree) {
+			if !ok || slices.ContainsFunc(p.Ends, endDown(d)) ||
+				best != nil && all == bestAll && !free.Before(bestFree) {
 				continue
 			}
 			best, bestFree, bestAll = &Refusal{Cause: Full, Pair: pair, Link: worst}, free, all

@@ -20,6 +20,23 @@ type Path struct {
 	Links []topology.LinkID
 	Nodes []topology.NodeID // between the endpoints
 	Plane int
+	// Ends are links of the endpoints themselves: they must be up, and all leases may have them.
+	Ends []topology.LinkID
+	// EV is what packets on the path carry. Of two paths it tells nothing.
+	EV api.LeaseEV
+}
+
+// Network is what leases are of, at a time. It does not change.
+type Network struct {
+	// Links are those that paths may have, each up unless it is in Down; ends of paths are in Down
+	// alone, and have no capacity.
+	Links map[topology.LinkID]Link
+	Down  map[topology.LinkID]bool
+	// Of are the endpoints that it was made for: of others it knows no paths.
+	Of map[string]bool
+	// Paths returns the candidate paths between two endpoints, the best one first. Any goroutine may
+	// call it.
+	Paths func(from, to string) []Path
 }
 
 func (p *Path) equal(q *Path) bool {

@@ -41,6 +41,8 @@ type account struct {
 	held      map[*Lease]uint64
 	reserved  uint64
 	exclusive int // leases
+	// end: it is an end of paths alone, and down; nobody holds it.
+	end bool
 }
 
 // Ledger has all leases and links. Its zero value is of no use; see [New].
@@ -62,6 +64,9 @@ func New(paths func(from, to string) []Path) *Ledger {
 // SetLinks sets what links there are. [Ledger.Settle] acts on it.
 func (d *Ledger) SetLinks(links map[topology.LinkID]Link) {
 	for id, a := range d.links {
+		if a.end {
+			continue
+		}
 		a.Link = links[id]
 		if _, there := links[id]; !there && len(a.held) == 0 {
 			delete(d.links, id)
@@ -69,6 +74,18 @@ func (d *Ledger) SetLinks(links map[topology.LinkID]Link) {
 	}
 	for id, link := range links {
 		d.account(id).Link = link
+	}
+}
+
+// SetEnds sets which ends of paths are down; the others are up.
+func (d *Ledger) SetEnds(down map[topology.LinkID]bool) {
+	for id, a := range d.links {
+		if a.end && !down[id] {
+			delete(d.links, id)
+		}
+	}
+	for id := range down {
+		d.account(id).end = true
 	}
 }
 
@@ -123,6 +140,22 @@ func (d *Ledger) Request(now time.Time, r Request) (Lease, error) {
 	d.leases[r.Name] = l
 	d.book(l, chosen, nil)
 	return l.clone(), nil
+}
+
+// Amend sets when a lease ends: so long after now, and after so long a silence; 0 is never. It is a
+// sign of life.
+func (d *Ledger) Amend(now time.Time, name string, duration, heartbeat time.Duration) error {
+	if err := d.Renew(now, name, 0); err != nil {
+		return err
+	}
+	l := d.leases[name]
+	if l.Heartbeat = heartbeat; l.Duration == duration {
+		return nil
+	}
+	if l.Duration, l.Until = duration, (time.Time{}); duration > 0 {
+		l.Until = now.Add(duration)
+	}
+	return nil
 }
 
 // Renew notes a sign of life. A duration above 0 makes the lease end so long after now.
@@ -190,15 +223,42 @@ func (d *Ledger) Settle(now time.Time) []Change {
 	return changes
 }
 
-func (d *Ledger) settle(now time.Time) {
-	all := d.inOrder()
-	for _, l := range all {
+// Expire ends what is over, and returns it. Unlike Settle it may be called before the ledger has
+// its links.
+func (d *Ledger) Expire(now time.Time) []Change {
+	for _, l := range d.inOrder() {
 		if why, over := l.over(now); over {
 			d.remove(l)
 			d.changes = append(d.changes, Change{l.Name, Expired, why})
 		}
 	}
-	all = slices.DeleteFunc(all, func(l *Lease) bool { return d.leases[l.Name] != l })
+	changes := d.changes
+	d.changes = nil
+	return changes
+}
+
+// Relabel gives the paths of all leases the EVs that the candidates have.
+func (d *Ledger) Relabel() {
+	for _, l := range d.leases {
+		for _, paths := range [][][]Path{l.Paths, l.Former} {
+			for i := range paths {
+				pair := slices.Clone(paths[i])
+				paths[i] = pair
+				for _, now := range d.paths(l.Pairs[i].From, l.Pairs[i].To) {
+					for j := range pair {
+						if pair[j].equal(&now) {
+							pair[j].EV, pair[j].Ends = now.EV, now.Ends
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func (d *Ledger) settle(now time.Time) {
+	d.changes = d.Expire(now)
+	all := d.inOrder()
 	lost := d.lost()
 	var hit []*Lease
 	if len(lost) > 0 {
@@ -294,10 +354,9 @@ func (d *Ledger) lost() map[topology.LinkID]string {
 	out := make(map[topology.LinkID]string)
 	for id, a := range d.links {
 		switch {
-		case len(a.held) == 0:
-		case !a.Up:
+		case !a.Up && (len(a.held) > 0 || a.end):
 			out[id] = fmt.Sprintf("link %s is down", id)
-		case a.reserved > a.Capacity:
+		case len(a.held) > 0 && a.reserved > a.Capacity:
 			out[id] = fmt.Sprintf("link %s has no longer the capacity", id)
 		}
 	}
@@ -321,9 +380,11 @@ func working(paths [][]Path, lost map[topology.LinkID]string) [][]Path {
 func firstLost(paths [][]Path, lost map[topology.LinkID]string) string {
 	for _, pair := range paths {
 		for i := range pair {
-			for _, link := range pair[i].Links {
-				if why := lost[link]; why != "" {
-					return why
+			for _, links := range [][]topology.LinkID{pair[i].Links, pair[i].Ends} {
+				for _, link := range links {
+					if why := lost[link]; why != "" {
+						return why
+					}
 				}
 			}
 		}

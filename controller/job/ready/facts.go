@@ -46,7 +46,7 @@ type Facts struct {
 	// Switches has the switches that the controller programs, by name: whether they hold everything
 	// that they should. A switch that is not in it is programmed by others.
 	Switches map[string]Fact
-	// Others are facts of other kinds: windows of maintenance, leases, groups.
+	// Others are facts of other kinds: windows of maintenance and leases.
 	Others []Other
 }
 

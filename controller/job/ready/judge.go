@@ -21,6 +21,7 @@ const (
 	KindSwitch = "switch"
 	KindLink   = "link"
 	KindPath   = "path"
+	KindLease  = "lease"
 )
 
 // Names of checks.
@@ -33,7 +34,7 @@ const (
 	checkLinks    = "links in use"
 	checkProbes   = "probes of links"
 	checkSwitches = "switches programmed"
-	checkOthers   = "groups, leases and maintenance"
+	checkOthers   = "leases and maintenance"
 )
 
 // cause is a blocker in the making.

@@ -134,3 +134,21 @@ func (a *Assignment) candidates(set topology.PathSet) ([]candidate, error) {
 	}
 	return out, nil
 }
+
+// A Choice is an EV with the paths that its packets may take: one, unless the EV leaves a choice to
+// the hash of a switch.
+type Choice struct {
+	Value Value
+	Paths []topology.PathRef
+}
+
+// Choices returns the EVs of a set of paths, in the order of the paths; none in mode ecmp, where
+// nobody knows them.
+func (a *Assignment) Choices(set topology.PathSet) ([]Choice, error) {
+	all, err := a.candidates(set)
+	out := make([]Choice, len(all))
+	for i := range all {
+		out[i] = Choice{all[i].wire, all[i].refs}
+	}
+	return out, err
+}

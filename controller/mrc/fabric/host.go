@@ -152,7 +152,8 @@ func newHosts(
 	}
 }
 
-func attachmentKey(at ev.Attachment) string {
+// AttachmentKey returns a text that tells an attachment from others.
+func AttachmentKey(at ev.Attachment) string {
 	var b strings.Builder
 	for _, leaf := range at {
 		fmt.Fprintf(&b, "%d:%s", len(leaf), leaf)
@@ -198,7 +199,7 @@ func (s *hostSet) remove(name string) error {
 
 // attach puts a host into its rack, and reports whether that is a new one.
 func (s *hostSet) attach(h *Attached, nodes *topology.Snapshot) (fresh bool) {
-	key := attachmentKey(h.At)
+	key := AttachmentKey(h.At)
 	r := s.racks[key]
 	if fresh = r == nil; fresh {
 		r = &Rack{key: key, at: h.At, name: s.rackName(h, nodes)}

@@ -90,6 +90,7 @@ type Runner struct {
 	known map[string]bool // hosts of the inventory; not changed any more
 
 	jobLinks jobLinks
+	leasable leasable
 }
 
 // waiting is a host that is not attached to anything known.

@@ -1,0 +1,267 @@
+package leases
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Leases returns the leases.
+func (f *Feature) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] { return leases{f} }
+
+// leases implements resource.Resources.
+type leases struct{ *Feature }
+
+// List returns the leases, by name.
+func (f leases) List() []api.PathLease { return resource.Views(f.all, f.view) }
+
+// Get implements resource.Resources.
+func (f leases) Get(name string) (api.PathLease, error) {
+	return resource.View(f.all, name, f.view)
+}
+
+func requestOf(name string, s *api.PathLeaseSpec) lease.Request {
+	r := lease.Request{Name: name, Paths: s.Paths, Disjointness: lease.Disjointness(s.Disjointness),
+		Sharing: lease.Sharing(s.Sharing), Bandwidth: s.Bandwidth, Duration: s.Duration.D(),
+		Heartbeat: s.Heartbeat.D()}
+	for _, p := range s.Pairs {
+		r.Pairs = append(r.Pairs, lease.Endpoints{From: p.From, To: p.To})
+	}
+	return r
+}
+
+// Put implements resource.Resources.
+func (f leases) Put(
+	name string, spec api.PathLeaseSpec, pre resource.Precondition,
+) (v api.PathLease, created bool, err error) {
+	spec = spec.Complete()
+	j, err := f.all.Check(name, pre)
+	if err == nil && j == nil {
+		err = api.ValidateName(name)
+	}
+	if err == nil {
+		err = spec.Validate(func(name string) bool { return f.nics[name] })
+	}
+	if err != nil {
+		return v, false, err
+	}
+	f.took(f.ledger.Expire(f.env.Wall()))
+	if j != nil && j.Decided.Has != nil {
+		err = f.amend(j, &spec)
+		if err != nil || j.Spec.Equal(&spec) {
+			return f.view(j), false, err
+		}
+		has := j.Decided
+		f.all.Put(name, spec, f.env.Wall()).Decided = has
+		f.note(j)
+		f.env.Event(api.EventLeaseChanged, name, "other terms", nil)
+		return f.view(j), false, nil
+	}
+	if j == nil && f.all.Len() >= api.MaxLeases {
+		return v, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
+			"there are %d leases, and may be no more", f.all.Len())}
+	}
+	if f.network == nil {
+		return v, false, &api.Error{Code: api.CodeUnavailable,
+			Message: "no lease can be granted: " + f.why}
+	}
+	granted, err := f.ledger.Request(f.env.Wall(), requestOf(name, &spec))
+	f.settle() // the request may have ended others
+	if err != nil {
+		return v, false, refusal(&spec, err, pre)
+	}
+	created = j == nil
+	j = f.all.Put(name, spec, f.env.Wall())
+	j.Decided = decided{Granted: granted.Granted, Has: &granted}
+	f.changed = true
+	f.env.Event(api.EventLeaseChanged, name, fmt.Sprintf("granted: %d paths",
+		len(spec.Pairs)*spec.Paths), nil)
+	return f.view(j), created, nil
+}
+
+// amend changes the terms of a lease that has not ended.
+func (f leases) amend(j *item, spec *api.PathLeaseSpec) error {
+	if err := api.Refuse(j.Spec.Fixed(spec)); err != nil || j.Spec.Equal(spec) {
+		return err
+	}
+	return f.ledger.Amend(f.env.Wall(), j.Name, spec.Duration.D(), spec.Heartbeat.D())
+}
+
+// refusal returns why a lease was not granted, as the client may know it.
+func refusal(s *api.PathLeaseSpec, err error, pre resource.Precondition) error {
+	var r *lease.Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	at := slices.IndexFunc(s.Pairs, func(p api.LeasePair) bool {
+		return p.From == r.Pair.From && p.To == r.Pair.To
+	})
+	f := api.FieldError{Field: fmt.Sprintf("spec.pairs[%d]", max(at, 0)),
+		Value: r.Pair.From + " to " + r.Pair.To, Want: r.Error()}
+	switch r.Cause {
+	case lease.Full:
+		f.Code = api.CodeConflict
+		if holders := visible(r.Holders, pre); pre.Sees == nil && len(holders) > 0 {
+			f.Want += "; they are " + fmt.Sprintf("%q", holders)
+		}
+	case lease.Down, lease.NoPath:
+		f.Code = api.CodeUnreachable
+	case lease.Small:
+		f.Field, f.Value, f.Code = "spec.bandwidth", fmt.Sprint(s.Bandwidth), api.CodeNotPlannable
+	case lease.NotApart:
+		f.Field, f.Value, f.Code = "spec.paths", fmt.Sprint(s.Paths), api.CodeNotPlannable
+		if s.Disjointness != api.DisjointNone {
+			f.Field, f.Value = "spec.disjointness", string(s.Disjointness)
+		}
+	default:
+		f.Field, f.Value, f.Code = "spec.pairs", fmt.Sprint(len(s.Pairs)), api.CodeLimit
+	}
+	if pre.Sees != nil && r.Link != "" { // which link it is, members of projects do not see
+		f.Want = "a link of the network has not the room: want less, or other paths"
+		if r.Cause == lease.Full && !r.Free.IsZero() {
+			f.Want += ", or wait until " + r.Free.UTC().Format(time.RFC3339)
+		}
+	}
+	return api.Refuse([]api.FieldError{f})
+}
+
+func visible(names []string, pre resource.Precondition) (out []string) {
+	for _, name := range names {
+		if pre.Visible(name) != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// Delete implements resource.Resources.
+func (f leases) Delete(name string, pre resource.Precondition) error {
+	j, err := f.all.CheckDelete(name, pre)
+	if err != nil {
+		return err
+	}
+	if j.Decided.Has != nil {
+		if err := f.ledger.Complete(name); err != nil {
+			return err
+		}
+	}
+	f.all.Delete(name)
+	f.changed = true
+	f.env.Event(api.EventLeaseDeleted, name, "deleted", nil)
+	f.settle()
+	return nil
+}
+
+// Renew notes that the client of a lease is alive.
+func (f *Feature) Renew(name string, pre resource.Precondition) error {
+	return f.act(name, pre, func() error { return f.ledger.Renew(f.env.Wall(), name, 0) })
+}
+
+// Moved notes that the client of a lease uses the new paths: the former ones are free.
+func (f *Feature) Moved(name string, pre resource.Precondition) error {
+	return f.act(name, pre, func() error {
+		if l, _ := f.ledger.Lease(name); l.Phase != lease.Moving {
+			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+				"lease %q does not move: want one whose phase is %s", name, api.LeaseMoving)}
+		}
+		f.env.Event(api.EventLeaseChanged, name, "moved", nil)
+		return f.ledger.Moved(name)
+	})
+}
+
+// act has something done with a lease that has not ended.
+func (f *Feature) act(name string, pre resource.Precondition, do func() error) error {
+	if _, err := f.all.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	f.took(f.ledger.Expire(f.env.Wall()))
+	j := f.all.Get(name)
+	if j.Decided.Has == nil {
+		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+			"lease %q has ended: want one that has not; a PUT of it asks for paths anew", name)}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	f.settle()
+	return nil
+}
+
+// endsAt returns when a lease ends unless it is renewed; zero: never.
+func endsAt(j *item) (end time.Time) {
+	l := j.Decided.Has
+	if l == nil {
+		return j.Decided.Ended
+	}
+	end = l.Until
+	if l.Heartbeat > 0 {
+		if silent := l.Beat.Add(l.Heartbeat); end.IsZero() || silent.Before(end) {
+			end = silent
+		}
+	}
+	return end
+}
+
+// phases are those of the API.
+var phases = map[lease.Phase]api.LeasePhase{
+	lease.Active: api.LeaseActive, lease.Moving: api.LeaseMoving, lease.Broken: api.LeaseBroken,
+}
+
+// view returns a lease with its status.
+func (f *Feature) view(j *item) api.PathLease {
+	v := api.PathLease{Name: j.Name, Version: j.Version, Created: j.Created, Spec: j.Spec}
+	s := &v.Status
+	s.Granted, s.Ends, s.Reason = j.Decided.Granted, endsAt(j), j.Decided.Reason
+	s.Conditions.Set(api.Accepted, true, api.ReasonPlanned, "", j.Changed)
+	l := j.Decided.Has
+	if l == nil {
+		s.Phase = api.LeaseEnded
+		s.Conditions.Set(api.Ready, false, api.ReasonEnded, "the lease has ended", j.Decided.Ended)
+		return v
+	}
+	s.Phase, s.Reason = phases[l.Phase], l.Reason
+	switch l.Phase {
+	case lease.Broken:
+		s.Conditions.Set(api.Ready, false, api.ReasonUnreachable, "it has no paths", time.Time{})
+		return v
+	case lease.Moving:
+		s.Reason = "some of the paths that it had were lost"
+		s.Former = f.paths(j, l.Former)
+	}
+	s.Conditions.Set(api.Ready, true, api.ReasonPlanned, "", j.Decided.Granted)
+	s.Paths = f.paths(j, l.Paths)
+	return v
+}
+
+// paths describes paths of the pairs of a lease.
+func (f *Feature) paths(j *item, of [][]lease.Path) (out []api.LeasedPath) {
+	for i, pair := range of {
+		for k := range pair {
+			p := &pair[k]
+			v := api.LeasedPath{From: j.Spec.Pairs[i].From, To: j.Spec.Pairs[i].To, EV: p.EV,
+				Links: slices.Clone(p.Links)}
+			if len(p.Links) > 0 {
+				v.Plane = p.Plane
+			}
+			for _, id := range p.Nodes {
+				v.Nodes = append(v.Nodes, f.nodeName(id))
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// nodeName returns what a node shows as its name.
+func (f *Feature) nodeName(id topology.NodeID) string {
+	if n := f.env.Net.Snapshot.Node(id); n != nil {
+		return n.DisplayName()
+	}
+	return string(id)
+}

@@ -11,9 +11,9 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, job.blocked, project.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, job.blocked, project.changed, cause.began, cause.changed, cause.ended, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
-	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, or what is drained."`
+	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
@@ -61,6 +61,10 @@ const (
 	EventDeciderChanged   EventType = "controller.decider-changed"
 	EventOwnerChanged     EventType = "controller.owns" // other switches than before
 
+	EventCauseBegan   EventType = "cause.began"
+	EventCauseChanged EventType = "cause.changed" // it has become worse or better
+	EventCauseEnded   EventType = "cause.ended"
+
 	EventProjectChanged EventType = "project.changed" // assigned, or deleted
 
 	EventJobChanged EventType = "job.changed" // spec, phase or lease
@@ -106,7 +110,8 @@ const (
 
 // eventTypes are all types, sorted.
 var eventTypes = []EventType{
-	EventBalanceChanged, EventBGPPeerChanged, EventCertificateExpired, EventCertificateExpiring,
+	EventBalanceChanged, EventBGPPeerChanged, EventCauseBegan, EventCauseChanged, EventCauseEnded,
+	EventCertificateExpired, EventCertificateExpiring,
 	EventCertificateRefused, EventCertificateRenewed, EventControllerAlarm, EventDeciderChanged,
 	EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged,
 	EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged,

@@ -81,5 +81,6 @@ type (
 		Node   string `query:"node" of:"nodes" maxLength:"253" doc:"Only links from or to this switch, by name or id."`
 		Plane  int    `query:"plane" of:"planes" minimum:"0" doc:"Only links of this plane; 0 is any."`
 		Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
+		Wrong  bool   `query:"wrong" doc:"Only links that are not up, are drained, or over which EVs are denied."`
 	}
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/internal/certs"
 )
@@ -77,6 +78,7 @@ type metrics struct {
 	certs      func() []certs.Certificate
 	now        func() time.Time
 	events     *Events
+	causes     *causes.Watcher // nil: this controller does not decide
 	more       []prometheus.Collector
 }
 
@@ -127,6 +129,9 @@ func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 	}
 	if m.multipath != nil {
 		scrape.MustRegister(&fabricCollector{ctx: ctx, multipath: m.multipath})
+	}
+	if m.causes != nil {
+		scrape.MustRegister(&causeCollector{m.causes.Last})
 	}
 	return prometheus.Gatherers{m.registry, scrape}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/telemetry"
 )
@@ -29,6 +30,7 @@ type Server struct {
 	api        huma.API
 	metrics    *metrics
 	limiter    *limiter
+	causes     *causes.Watcher // nil in a server of stale answers
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }
@@ -60,6 +62,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerMatrices()
 	s.registerEvents()
 	s.registerHealth()
+	s.registerCauses()
 	s.registerBackup()
 	s.registerControllers()
 	s.registerReplace()

@@ -148,6 +148,10 @@ it has read of the store, where none decides.`)
 		[]completion{names.of("jobs")}, func(ctx context.Context, args []string) error {
 			return object(ctx, v, client.Path("v1", "jobs", args[0], "readiness"), readinessTable)
 		})
+	add("causes", "What is wrong in the network, why, since when, and what to do", 0, nil,
+		func(ctx context.Context, _ []string) error {
+			return list(ctx, v, client.Path("v1", "causes"), nil, causeTable)
+		})
 	add("tables SWITCH", "The tables of a switch", 1, switches,
 		func(ctx context.Context, args []string) error {
 			return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)

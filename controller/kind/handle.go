@@ -175,9 +175,14 @@ func Of[S, V any](all []*Kind) Handle[S, V] {
 // Views returns all resources of the kind in a list that has V as its view; none for a list
 // without that kind.
 func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
+	return ViewsOf[V](ctx, all, Query{})
+}
+
+// ViewsOf is Views of what a query selects.
+func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	for _, k := range all {
 		if h, ok := k.Handle.(viewer[V]); ok {
-			return h.views(ctx)
+			return h.views(ctx, q)
 		}
 	}
 	return nil, nil
@@ -185,11 +190,11 @@ func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
 
 // viewer is a handle whose view has a type.
 type viewer[V any] interface {
-	views(ctx context.Context) ([]V, error)
+	views(ctx context.Context, q Query) ([]V, error)
 }
 
-func (e erased[S, V]) views(ctx context.Context) ([]V, error) {
-	p, err := e.Handle.List(ctx, Query{})
+func (e erased[S, V]) views(ctx context.Context, q Query) ([]V, error) {
+	p, err := e.Handle.List(ctx, q)
 	return p.Items, err
 }
 

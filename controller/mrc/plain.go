@@ -149,7 +149,9 @@ func (p *plainNetwork) names(of string) (out []string) {
 func plainLink(l *api.Link, f api.LinkFilter) bool {
 	st := &l.Status
 	ends := []string{string(st.From), st.FromName, string(st.To), st.ToName}
-	return !f.Denied && f.Plane == 0 && (f.Node == "" || slices.Contains(ends, f.Node))
+	wrong := st.Phase != "up" || st.FromPort == "down" || st.ToPort == "down"
+	return !f.Denied && f.Plane == 0 && (f.Node == "" || slices.Contains(ends, f.Node)) &&
+		(!f.Wrong || wrong)
 }
 
 func (p *plainNetwork) nodes() []api.Node {

@@ -181,7 +181,13 @@ func (c *Core) LinkPage(f api.LinkFilter, page Page) (out []api.Link, more bool)
 func (c *Core) wantsLink(f api.LinkFilter, l *fabric.Link) bool {
 	return (f.Node == "" || c.isCalled(l.Local, f.Node) || c.isCalled(l.Remote, f.Node)) &&
 		(f.Plane == 0 || c.state.Fabric().Clos().LinkPlane(l.ID) == f.Plane) &&
-		(!f.Denied || l.Denied())
+		(!f.Denied || l.Denied()) && (!f.Wrong || c.wrong(l))
+}
+
+// wrong reports whether a direction of a link is not in use, or is not to be.
+func (c *Core) wrong(l *fabric.Link) bool {
+	from, to := c.state.LinkPorts(l.Link)
+	return l.Denied() || l.Drained() || l.Phase() != fabric.Up || from == "down" || to == "down"
 }
 
 // Link returns the link of an id, if paths cross it.

@@ -35,10 +35,12 @@ var allowed = map[string][]string{
 	"controller": {"internal", "access", "api", "store", "topology", "southbound", "packet", "p4",
 		"hostapi", "controller/reconcile"},
 	// what schedulers get, as clients of the API
-	"scheduler":  {"internal", "api", "api/client"},
+	"scheduler": {"internal", "api", "api/client"},
 	// what switches without P4 hold, made from what the API shows
-	"target":     {"api"},
-	"northbound": {"internal", "access", "api", "controller", "topology", "hostapi", "telemetry"},
+	"target": {"api"},
+	"causes": {"internal", "api", "topology"},
+	"northbound": {"internal", "access", "api", "causes", "controller", "topology", "hostapi",
+		"telemetry"},
 	"dataplane": {"internal", "packet", "p4", "dataplane/bitfield", "dataplane/drop",
 		"dataplane/engine", "dataplane/queue", "dataplane/trace"},
 	"endpoint":  {"internal", "packet", "hostapi"},

@@ -1,0 +1,411 @@
+package causes
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/topology"
+)
+
+func at(seconds int) time.Time { return time.Date(2026, 1, 1, 0, 0, seconds, 0, time.UTC) }
+
+// link is a direction of a link that is up, but for what change makes of it.
+func link(id string, change func(*api.Link)) api.Link {
+	from, to, _ := strings.Cut(id, "~")
+	node := func(end string) topology.NodeID {
+		n, _, _ := strings.Cut(end, ",")
+		return topology.NodeID(n)
+	}
+	l := api.Link{ID: topology.LinkID(id), Spec: api.AdminSpec{Admin: api.AdminUp},
+		Status: api.LinkStatus{From: node(from), To: node(to), Phase: "up", Plane: 1}}
+	if change != nil {
+		change(&l)
+	}
+	return l
+}
+
+func dead(l *api.Link) { l.Status.Phase, l.Status.Denied = "down", true }
+func drained(l *api.Link) {
+	l.Spec.Admin, l.Status.Drained, l.Status.Denied = api.AdminDrained, true, true
+}
+
+func sw(name, node string, connected bool) api.SwitchStatus {
+	return api.SwitchStatus{Name: name, Node: node, Managed: true, Connected: connected,
+		Synced: connected, Entries: 1}
+}
+
+func degraded(reason string) api.Conditions {
+	return api.Conditions{{Type: api.Degraded, Status: true, Reason: reason}}
+}
+
+func profile(name string, lost ...topology.LinkID) api.EVProfile {
+	return api.EVProfile{Name: name, Status: api.EVProfileStatus{Conditions: degraded("LinksLost"),
+		LostLinks: lost, Active: 6, Count: 8, MinActive: 2}}
+}
+
+// shape writes causes with the ids of what follows from them.
+func shape(all []api.Cause) string {
+	var out []string
+	for _, c := range all {
+		var follows []string
+		for _, f := range c.Follows {
+			follows = append(follows, f.ID)
+		}
+		out = append(out, fmt.Sprint(c.ID, follows))
+	}
+	return strings.Join(out, " ")
+}
+
+func suspect(s api.Suspect, links ...topology.LinkID) api.Suspect {
+	s.Links, s.Loss, s.Confidence, s.Since = links, 0.5, 0.99, at(2)
+	s.Why = "too few paths are left"
+	return s
+}
+
+// TestRoots: one cause for each root, whatever follows from it.
+func TestRoots(t *testing.T) {
+	address := netip.MustParseAddr
+	deadSwitch := sw("A", "64512:10.0.0.1", false)
+	deadSwitch.Address = "192.0.2.1:9559"
+	other := sw("B", "64512:10.0.0.2", true)
+	other.Address = "192.0.2.2:9559"
+	group := api.MulticastGroup{Name: "g", Spec: api.MulticastGroupSpec{
+		Source:    api.GroupSource{Address: address("2001:db8::1")},
+		Receivers: []api.GroupReceiver{{Address: address("2001:db8::2")}},
+	}, Status: api.MulticastGroupStatus{Conditions: degraded("Unreachable")}}
+	port := api.HostPort{Port: 0, Spec: api.AdminSpec{Admin: api.AdminUp},
+		Status: api.HostPortStatus{Leaf: "64512:10.0.0.1", LinkDown: true}}
+	slow := api.MulticastGroup{Name: "g", Status: api.MulticastGroupStatus{
+		Conditions: degraded("Stalled"),
+		StalledReceivers: []api.StalledReceiver{
+			{Address: address("2001:db8::1"), Switch: "A", AckPSN: 5, Valid: true, Since: at(0)},
+		}, Tree: &api.GroupTree{Root: "A", Nodes: []api.TreeNode{{Switch: "A"}}},
+	}}
+	policy := api.SRv6Policy{Name: "p", Spec: api.SRv6PolicySpec{Headend: "x", Endpoint: "y"},
+		Status: api.SRv6PolicyStatus{Conditions: degraded("NoPath")}}
+	tenant := api.Tenant{Name: "t", Spec: api.TenantSpec{Policies: []string{"p"}},
+		Status: api.TenantStatus{Conditions: degraded("Other")}}
+	pfc := api.PFCPolicy{Name: "l", Spec: api.PFCPolicySpec{SRv6Policy: "p", Tenant: "t"},
+		Status: api.PFCPolicyStatus{Conditions: degraded("Other")}}
+	for _, c := range []struct {
+		name string
+		k    Known
+		want string
+	}{
+		{"nothing is wrong", Known{Switches: []api.SwitchStatus{sw("A", "a", true)}}, ""},
+		{"a lost switch, its links and the profiles over them", Known{
+			Switches: []api.SwitchStatus{sw("A", "a", false), sw("B", "b", true)},
+			Links:    []api.Link{link("a,1~b,1", dead), link("b,1~a,1", dead)},
+			Profiles: []api.EVProfile{profile("p", "a,1~b,1")},
+		}, "switch/A[link/a,1~b,1 profile/p]"},
+		{"one direction of a cable stands for both", Known{
+			Links: []api.Link{link("b,2~a,1", dead), link("a,1~b,2", dead)},
+		}, "link/a,1~b,2[]"},
+		{"a drain is work, and explains denied links of both directions", Known{
+			Links:    []api.Link{link("a,1~b,1", drained), link("b,1~a,1", drained)},
+			Profiles: []api.EVProfile{profile("p", "b,1~a,1")},
+		}, "drain/a,1~b,1[profile/p]"},
+		{"a drained plane explains what is denied in it", Known{
+			Planes: []api.Plane{{Plane: 1, Spec: api.AdminSpec{Admin: api.AdminDrained}}},
+			Links:  []api.Link{link("a,1~b,1", func(l *api.Link) { l.Status.Denied = true })},
+		}, "plane/1[link/a,1~b,1]"},
+		{"a drained switch explains its links", Known{
+			Nodes: []api.Node{{ID: "a", Spec: api.AdminSpec{Admin: api.AdminDrained}}},
+			Links: []api.Link{link("a,1~b,1", func(l *api.Link) { l.Status.Denied = true })},
+		}, "node/a[link/a,1~b,1]"},
+		{"a dead switch is one cause", Known{
+			Switches: []api.SwitchStatus{deadSwitch, other},
+			Peers: []api.BGPPeer{
+				{Name: "192.0.2.1", Address: address("192.0.2.1"), State: topology.PeerConnecting},
+				{Name: "192.0.2.2", Address: address("192.0.2.2"), State: topology.PeerEstablished},
+			},
+			Links: []api.Link{link("64512:10.0.0.1,1~64512:10.0.0.2,1", dead),
+				link("64512:10.0.0.2,1~64512:10.0.0.1,1", dead)},
+			Fabric: &api.Fabric{},
+			Hosts: []api.Host{{Name: "h", Address: address("2001:db8::2"),
+				Ports: []api.HostPort{port}}},
+			Groups: []api.MulticastGroup{group},
+			Checks: []api.ReadinessCheck{{Name: "bgp-ls", Message: "waits for 192.0.2.1"}},
+		}, "switch/A[peer/192.0.2.1 bgp-ls link/64512:10.0.0.1,1~64512:10.0.0.2,1 hostport/h/0 host/h " +
+			"group/g]"},
+		{"two switches behind one address explain no session", Known{
+			Switches: []api.SwitchStatus{deadSwitch, func() api.SwitchStatus {
+				o := other
+				o.Address = "192.0.2.1:9560"
+				return o
+			}()},
+			Peers: []api.BGPPeer{{Name: "192.0.2.1", Address: address("192.0.2.1"),
+				State: topology.PeerConnecting}},
+		}, "peer/192.0.2.1[] switch/A[]"},
+		{"a loopback is an address of a speaker", Known{
+			Switches:  []api.SwitchStatus{sw("A", "64512:10.0.0.1", false)},
+			Loopbacks: map[topology.NodeID]string{"64512:10.0.0.1": "2001:db8::1"},
+			Peers: []api.BGPPeer{{Name: "x", Address: address("2001:db8::1"),
+				State: topology.PeerConnecting}},
+		}, "switch/A[peer/x]"},
+		{"a stalled receiver explains a degraded group",
+			Known{Groups: []api.MulticastGroup{slow}, Switches: []api.SwitchStatus{sw("A", "a", true)}},
+			"stalled/g/2001:db8::1[group/g]"},
+		{"and its switch both",
+			Known{Groups: []api.MulticastGroup{slow}, Switches: []api.SwitchStatus{sw("A", "a", false)}},
+			"switch/A[stalled/g/2001:db8::1 group/g]"},
+		{"a receiver's host explains that it stalls", Known{Groups: []api.MulticastGroup{slow},
+			Fabric: &api.Fabric{},
+			Hosts:  []api.Host{{Name: "h", Address: address("2001:db8::1")}}},
+			"host/h[stalled/g/2001:db8::1 group/g]"},
+		{"a full disk explains that changes are refused", Known{Checks: []api.ReadinessCheck{
+			{Name: "store", Message: "changes are refused: its disk is full"},
+			{Name: "disk", Message: "the disk is full"},
+			{Name: "share", Advisory: true, Message: "controller c1 owns 3 switches"},
+			{Name: "decider", OK: true},
+		}}, "disk[store] share[]"},
+		{"what is malformed does not explain that the topology is not complete", Known{
+			Peers: []api.BGPPeer{{Name: "192.0.2.1", State: topology.PeerEstablished,
+				MalformedNLRIs: 1}},
+			Checks: []api.ReadinessCheck{{Name: "bgp-ls"}},
+		}, "bgp-ls[] malformed/192.0.2.1[]"},
+		{"suspects of several links follow from the one that is down", Known{
+			Links:    []api.Link{link("a,1~b,1", dead)},
+			Suspects: []api.Suspect{suspect(api.Suspect{}, "b,1~a,1", "b,2~c,1")},
+		}, "link/a,1~b,1[suspect/a,1~b,1]"},
+		{"a policy explains its tenant and its PFC policy, and a failed link elsewhere all three", Known{
+			Links:        []api.Link{link("a,1~b,1", dead)},
+			SRv6Policies: []api.SRv6Policy{policy}, Tenants: []api.Tenant{tenant},
+			PFCPolicies: []api.PFCPolicy{pfc},
+		}, "link/a,1~b,1[srv6/p tenant/t pfc/l]"},
+		{"a reason that the network does not explain stands alone", Known{
+			Links:   []api.Link{link("a,1~b,1", dead)},
+			Tenants: []api.Tenant{tenant},
+		}, "link/a,1~b,1[] tenant/t[]"},
+		{"faults explain before drains do", Known{
+			Links:        []api.Link{link("a,1~b,1", drained), link("c,1~d,1", dead)},
+			SRv6Policies: []api.SRv6Policy{policy},
+		}, "link/c,1~d,1[srv6/p] drain/a,1~b,1[]"},
+		{"and drains where nothing else is wrong", Known{
+			Links:        []api.Link{link("a,1~b,1", drained)},
+			SRv6Policies: []api.SRv6Policy{policy},
+		}, "drain/a,1~b,1[srv6/p]"},
+		{"switches that keep old routes follow from lost peers", Known{
+			Switches: []api.SwitchStatus{func() api.SwitchStatus {
+				s := sw("A", "a", true)
+				s.Settling = true
+				return s
+			}()},
+			Peers: []api.BGPPeer{{Name: "p", State: topology.PeerConnecting}},
+		}, "peer/p[settling]"},
+		{"switches are programmed because others are lost, and links", Known{
+			Switches: []api.SwitchStatus{sw("A", "a", false), func() api.SwitchStatus {
+				s := sw("B", "b", true)
+				s.Synced, s.Pending = false, 1
+				return s
+			}()},
+		}, "switch/A[programming]"},
+	} {
+		if got := shape(Find(&c.k)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestOrder: faults come before warnings and work, and the oldest first, whatever follows from
+// them; what began at a time that is not known comes last.
+func TestOrder(t *testing.T) {
+	since := func(n int) func(*api.Link) {
+		return func(l *api.Link) {
+			dead(l)
+			if n > 0 {
+				l.Status.Since = at(n)
+			}
+		}
+	}
+	links := []api.Link{link("a,1~b,1", drained), link("g,1~h,1", since(0)), link("c,1~d,1", since(1)),
+		link("e,1~f,1", since(2))}
+	for _, profiles := range [][]api.EVProfile{nil, {profile("p", "e,1~f,1")}} {
+		var got []string
+		for _, c := range Find(&Known{Links: links, Profiles: profiles}) {
+			got = append(got, c.ID)
+		}
+		if want := []string{"link/c,1~d,1", "link/e,1~f,1", "link/g,1~h,1",
+			"drain/a,1~b,1"}; !slices.Equal(got, want) {
+			t.Errorf("%d profiles: %v, want %v", len(profiles), got, want)
+		}
+	}
+}
+
+// TestSteadyWords: a link that is down explains its suspects, and its words, its place and its time
+// stay while the news come in.
+func TestSteadyWords(t *testing.T) {
+	pair := func(change func(*api.Link)) []api.Link {
+		return []api.Link{link("a,1~b,1", change), link("b,1~a,1", change)}
+	}
+	port := func(l *api.Link) { dead(l); l.Status.FromPort, l.Status.Since = "down", at(1) }
+	again := func(phase string, n int) func(*api.Link) {
+		return func(l *api.Link) { l.Status.Phase, l.Status.Denied, l.Status.Since = phase, true, at(n) }
+	}
+	x := link("x,1~y,1", func(l *api.Link) { port(l); l.Status.Since = at(5) })
+	one, several := suspect(api.Suspect{}, "a,1~b,1"), suspect(api.Suspect{}, "b,1~a,1", "b,2~c,1")
+	var shown []api.Cause
+	for i, k := range []Known{
+		{Links: pair(port)},
+		{Links: pair(port), Suspects: []api.Suspect{one}},
+		{Links: pair(port), Suspects: []api.Suspect{one, several}},
+		{Links: pair(port), Suspects: []api.Suspect{one},
+			Profiles: []api.EVProfile{profile("p", "b,1~a,1"), profile("q")}},
+		{Links: []api.Link{link("a,1~b,1", func(l *api.Link) { port(l); l.Status.Denied = false }),
+			link("b,1~a,1", port)}},
+		{Links: pair(again("held", 9))},
+		{Links: pair(again("trying", 12))},
+	} {
+		k.Links = append(k.Links, x)
+		shown = Steady(shown, Find(&k))
+		if len(shown) != 2 || shown[0].ID != "link/a,1~b,1" || shown[1].ID != "link/x,1~y,1" ||
+			shown[0].What != "Link a – b has failed" || shown[1].What != "Link x – y has failed" ||
+			!shown[0].Since.Equal(at(1)) {
+			t.Errorf("%d: %s %q since %v", i, shape(shown), shown[0].What, shown[0].Since)
+		}
+	}
+	// A fault that comes later stands before a warning that was there.
+	warned := Steady(nil, Find(&Known{Suspects: []api.Suspect{one}}))
+	both := Steady(warned, Find(&Known{Suspects: []api.Suspect{one}, Links: []api.Link{x}}))
+	if got := shape(both); got != "link/x,1~y,1[] link/a,1~b,1[]" {
+		t.Errorf("a fault beside a warning: %s", got)
+	}
+}
+
+// TestSuspectIsOne: a suspect is one cause before and after it is denied.
+func TestSuspectIsOne(t *testing.T) {
+	s := suspect(api.Suspect{FromName: "A", ToName: "B"}, "b,1~a,1")
+	denied := s
+	denied.Denied = true
+	cut := link("b,1~a,1", func(l *api.Link) { dead(l); l.Status.Cause = "loses 0.5 of its packets" })
+	const why = " It is in use still: too few paths are left."
+	for want, k := range map[string]Known{
+		"warning It loses 50 % of its packets, with a confidence of 99 %. It is in use still: too few " +
+			"paths are left.": {Suspects: []api.Suspect{s}},
+		"fault It loses 50 % of its packets, with a confidence of 99 %.": {
+			Links: []api.Link{cut}, Suspects: []api.Suspect{denied},
+		},
+	} {
+		all := Find(&k)
+		if len(all) != 1 || all[0].ID != "link/a,1~b,1" || all[0].What != "Link A → B loses packets" ||
+			fmt.Sprint(all[0].Severity, " ", all[0].Detail) != want {
+			t.Errorf("got %+v, want %s", all, want)
+		}
+	}
+}
+
+// TestWords: every cause has what it means for traffic and what to do, as sentences.
+func TestWords(t *testing.T) {
+	held := func(phase string) func(*api.Link) { return func(l *api.Link) { l.Status.Phase = phase } }
+	refusing := sw("B", "b", true)
+	refusing.Errors = []string{"insert ecmp/group=1: table is full"}
+	k := Known{
+		Switches: []api.SwitchStatus{sw("A", "a", false), refusing},
+		Links: []api.Link{link("c,1~d,1", held("down")), link("e,1~f,1", held("held")),
+			link("g,1~h,1", drained), link("k,1~l,1", held("trying")),
+			link("m,1~n,1", func(l *api.Link) {
+				l.Status.Denied, l.Status.Cause = true, "its T1 is drained"
+			})},
+		Suspects: []api.Suspect{suspect(api.Suspect{}, "i,1~j,1")},
+		Fabric:   &api.Fabric{Failure: "no leaves"},
+		Hosts:    []api.Host{{Name: "h", Refusals: []api.HostRefusal{{Field: "f", Reason: "r"}}}},
+		Balance: []api.PlaneBalance{{Plane: 2, Leaf: "P2-T0-1", Index: 1.5, Busiest: "P2-T1-3",
+			Conditions: api.Conditions{{Type: api.Unbalanced, Status: true}}},
+			{Plane: 3, Leaf: "P3-T0-1", Conditions: api.Conditions{{Type: api.Unbalanced}}}},
+		Peers: []api.BGPPeer{{Name: "p", State: topology.PeerEstablished, MalformedNLRIs: 1,
+			DiscardedAttributes: 2, LastFault: &topology.PeerFault{Time: at(3), Reason: "it ends early"}}},
+	}
+	sentence := regexp.MustCompile(`^[A-Z].*\.$`)
+	details := make(map[string]string)
+	for _, c := range Find(&k) {
+		if !sentence.MatchString(c.Means) || !sentence.MatchString(c.Todo) || c.What == "" ||
+			c.Kind == "" || c.Object == "" || c.Severity == "" {
+			t.Errorf("%+v", c.Finding)
+		}
+		details[c.ID] = fmt.Sprint(c.Severity, ": ", c.What, ". ", c.Detail)
+	}
+	for id, want := range map[string]string{
+		"switch/A":      "fault: Switch A is not connected. ",
+		"switch/B":      "fault: Switch B refuses updates. Insert ecmp/group=1: table is full.",
+		"link/c,1~d,1":  "fault: Link c – d has failed. It is down.",
+		"link/e,1~f,1":  "fault: Link e – f has failed. It is up again, and has to stay so for a while.",
+		"link/k,1~l,1":  "fault: Link k – l has failed. It is up again, and is being probed.",
+		"link/m,1~n,1":  "warning: EVs over link m – n are denied. Its T1 is drained.",
+		"drain/g,1~h,1": "work: Link g – h is drained. Nobody uses it any more.",
+		"host/h":        "fault: Host h is not connected. It has no stream to the controller.",
+		"refusal/h":     "fault: Host h refuses its configuration. f: r",
+		"balance/2/P2-T0-1": "warning: P2-T0-1 uses its links into plane 2 unevenly. The busiest, to " +
+			"P2-T1-3, carries 1.50 of the mean.",
+		"malformed/p": "warning: BGP-LS peer p sends what is malformed. 1 NLRI left out, 2 attributes " +
+			"discarded so far. The last: it ends early.",
+		"fabric": "fault: There is no MRC fabric of the present topology. No leaves.",
+	} {
+		if details[id] != want {
+			t.Errorf("%s:\n got %s\nwant %s", id, details[id], want)
+		}
+	}
+	if details["balance/3/P3-T0-1"] != "" {
+		t.Error("a plane that is used evenly is a cause")
+	}
+}
+
+// TestCounts: things are counted once, whatever findings there are of them, and the list of what
+// follows ends at its bound.
+func TestCounts(t *testing.T) {
+	k := Known{Switches: []api.SwitchStatus{sw("A", "a", false)}, Fabric: &api.Fabric{}}
+	for i := range mostFollows {
+		k.Profiles = append(k.Profiles, profile(fmt.Sprint("p", i), "a,1~b,1"))
+	}
+	k.Links = []api.Link{link("a,1~b,1", dead)}
+	all := Find(&k)
+	if len(all) != 1 || len(all[0].Follows) != mostFollows ||
+		!slices.Equal(all[0].Counts, []api.CauseCount{{Kind: "link", Count: 1},
+			{Kind: "EV profile", Count: mostFollows}}) {
+		t.Errorf("%d causes, %d follow, counts %v", len(all), len(all[0].Follows), all[0].Counts)
+	}
+	// The group that a receiver stalls is what the cause is about.
+	stalls := Known{Groups: []api.MulticastGroup{{Name: "g", Status: api.MulticastGroupStatus{
+		Conditions: degraded("Stalled"), StalledReceivers: []api.StalledReceiver{{Switch: "A"}}}}}}
+	if all := Find(&stalls); len(all) != 1 || len(all[0].Counts) != 0 || len(all[0].Follows) != 1 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestPlain: errors of connections are sentences.
+func TestPlain(t *testing.T) {
+	refused := `opening the stream: southbound: rpc error: code = Unavailable desc = "connection ` +
+		`error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:9559: connect: ` +
+		`connection refused\""`
+	for in, want := range map[string]string{
+		refused: "Nothing listens at 127.0.0.1:9559: the connection was refused.",
+		"rpc error: code = DeadlineExceeded desc = context deadline exceeded": "It did not answer in " +
+			"time.",
+		"read: connection reset by peer": "It ended the connection.",
+		"unexpected EOF":                 "The connection ended.",
+		"connect: no route to host":      "There is no route to its address.",
+		"port 3 is down":                 "Port 3 is down.",
+		"is it?":                         "Is it?",
+		"":                               "",
+	} {
+		if got := Plain(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestCircle: findings that explain each other have an end.
+func TestCircle(t *testing.T) {
+	w := roots{known: make(map[string][]string), byID: map[string]*finding{
+		"a": {because: []string{"b"}}, "b": {because: []string{"a", "gone"}},
+		"c": {because: []string{"a"}},
+	}}
+	if got := w.of("c"); len(got) == 0 {
+		t.Error("nothing explains c")
+	}
+}

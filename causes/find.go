@@ -1,0 +1,134 @@
+package causes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/natural"
+)
+
+// mostFollows bounds what is listed of what follows from a cause.
+const mostFollows = 100
+
+// anywhere stands for all faults below services: what nothing else explains follows from these.
+const anywhere = "*"
+
+// Find returns the causes of what is wrong: the findings that no other one explains. Faults come
+// first, then the oldest. Their order does not depend on what follows from them, which comes and
+// goes.
+func Find(k *Known) []api.Cause {
+	v := newView(k)
+	all := slices.Concat(v.controllerFindings(), v.peerFindings(), v.switchFindings(), v.drains,
+		v.links, v.balanceFindings(), v.fabricFindings(), v.hostFindings(), v.profileFindings(),
+		v.groupFindings(), v.policyFindings())
+	w := &roots{byID: make(map[string]*finding, len(all)), known: make(map[string][]string),
+		anywhere: v.below.all()}
+	for i := range all {
+		w.byID[all[i].ID] = &all[i]
+	}
+	places := make(map[string]int)
+	var found []api.Cause
+	counted := make(map[string]map[string]bool) // by cause: the things that it concerns
+	for i := range all {
+		f := &all[i]
+		for _, id := range w.of(f.ID) {
+			at, ok := places[id]
+			if !ok {
+				at = len(found)
+				places[id] = at
+				root := w.byID[id]
+				found = append(found, api.Cause{Finding: root.Finding, Follows: []api.Finding{},
+					Counts: []api.CauseCount{}})
+				counted[id] = map[string]bool{thing(&root.Finding): true}
+			}
+			if id == f.ID {
+				continue
+			}
+			c := &found[at]
+			if len(c.Follows) < mostFollows {
+				c.Follows = append(c.Follows, f.Finding)
+			}
+			if t := thing(&f.Finding); !counted[id][t] {
+				counted[id][t] = true
+				concern(c, f.Kind)
+			}
+		}
+	}
+	slices.SortStableFunc(found, order)
+	return found
+}
+
+// concern counts one more thing of a kind.
+func concern(c *api.Cause, kind string) {
+	for i := range c.Counts {
+		if c.Counts[i].Kind == kind {
+			c.Counts[i].Count++
+			return
+		}
+	}
+	c.Counts = append(c.Counts, api.CauseCount{Kind: kind, Count: 1})
+}
+
+// thing names what a finding is about: two findings may be about the same thing.
+func thing(f *api.Finding) string { return f.Kind + " " + f.Object }
+
+// order is that of causes that nobody has seen yet.
+func order(a, b api.Cause) int {
+	return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), compareSince(a.Since, b.Since),
+		natural.Compare(a.ID, b.ID))
+}
+
+func rank(s api.Severity) int {
+	return slices.Index([]api.Severity{api.SeverityFault, api.SeverityWarning, api.SeverityWork}, s)
+}
+
+// compareSince has what began first first, and what began at a time that is not known last.
+func compareSince(a, b time.Time) int {
+	switch {
+	case a.IsZero() && b.IsZero():
+		return 0
+	case a.IsZero():
+		return 1
+	case b.IsZero():
+		return -1
+	}
+	return a.Compare(b)
+}
+
+// roots finds the findings that others follow from in the end.
+type roots struct {
+	byID     map[string]*finding
+	known    map[string][]string // by finding; nil: it is being looked for
+	anywhere []string
+}
+
+// of returns the ids of the findings that explain one and that nothing explains, itself if nothing
+// does. What explains itself over others counts as not explained by these.
+func (w *roots) of(id string) []string {
+	if found, ok := w.known[id]; ok {
+		return found
+	}
+	w.known[id] = nil
+	because := w.anywhere
+	if id != anywhere {
+		because = w.byID[id].because
+	}
+	var found []string
+	for _, up := range because {
+		if up != anywhere && w.byID[up] == nil {
+			continue
+		}
+		for _, root := range w.of(up) {
+			if !slices.Contains(found, root) {
+				found = append(found, root)
+			}
+		}
+	}
+	if len(found) == 0 && id != anywhere {
+		found = []string{id}
+	}
+	w.known[id] = found
+	return found
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/causes"
+)
+
+// causeTable writes each cause as a paragraph: its columns are sentences.
+func causeTable(w io.Writer, all []api.Cause) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "All is well.")
+		return err
+	}
+	for i := range all {
+		c := &all[i]
+		since := ""
+		if !c.Since.IsZero() {
+			since = ", since " + clockTime(c.Since)
+		}
+		lines := []string{inLine(fmt.Sprintf("%s: %s%s", c.Severity, c.What, since))}
+		for _, line := range []struct{ title, text string }{
+			{"known", c.Detail}, {"means", c.Means}, {"concerns", concerned(c.Counts)}, {"to do", c.Todo},
+		} {
+			if line.text != "" {
+				lines = append(lines, fmt.Sprintf("  %-9s %s", line.title, inLine(line.text)))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(lines, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// concerned writes how many things a cause concerns.
+func concerned(counts []api.CauseCount) string {
+	out := make([]string, 0, len(counts))
+	for _, c := range counts {
+		out = append(out, causes.Count(c.Count, c.Kind))
+	}
+	return strings.Join(out, ", ")
+}

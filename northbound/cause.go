@@ -1,0 +1,197 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/causes"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// registerCauses registers what is wrong, and why.
+func (s *Server) registerCauses() {
+	s.causes = watcherOf(s)
+	s.metrics.causes = s.causes
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-causes", Method: http.MethodGet, Security: asks(access.TenantRead),
+		Path: "/v1/causes", Tags: []string{"controller"}, Summary: "List what is wrong, and why",
+		Description: "One cause for each root, with what follows from it: faults first, and one that " +
+			"lasts keeps its place. What an operator has drained is one too, of severity work. Members of " +
+			"projects get those of what is theirs.",
+		Errors: []int{422, 503},
+	}), func(ctx context.Context, in *PageParams) (*listOf[api.Cause], error) {
+		all, err := s.causesFor(ctx)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return causePage(in, all)
+	})
+}
+
+func watcherOf(s *Server) *causes.Watcher {
+	return causes.NewWatcher(s.known, s.events.Publish, s.cfg.Now)
+}
+
+// causePage returns a page of causes, in the order in which they are. One that begins behind a
+// cause that is over cannot be told.
+func causePage(in *PageParams, all []api.Cause) (*listOf[api.Cause], error) {
+	q, err := in.query()
+	if err != nil {
+		return nil, err
+	}
+	if q.After != "" {
+		at := slices.IndexFunc(all, func(c api.Cause) bool { return c.ID == q.After })
+		if at < 0 {
+			return nil, newProblem(string(api.CodeInvalid), "the page before ended with a cause that is "+
+				"over: begin with the first page", api.FieldError{Field: "query.continue",
+				Code: api.CodeInvalid, Value: valueText(q.After), Want: "a cause that lasts"})
+		}
+		all = all[at+1:]
+	}
+	p := kind.Page[api.Cause]{Items: all[:min(q.Limit, len(all))], More: len(all) > q.Limit}
+	return &listOf[api.Cause]{pageOf(p, func(c *api.Cause) string { return c.ID })}, nil
+}
+
+// causesFor returns the causes that who asks may know.
+func (s *Server) causesFor(ctx context.Context) ([]api.Cause, error) {
+	by := access.Of(ctx)
+	if by.May(access.Read) {
+		return s.causes.Causes(ctx)
+	}
+	var k causes.Known
+	all, q := s.kinds(), kind.Query{Keep: by.Owns}
+	err := errors.Join(
+		fill(ctx, &k.Groups, all, q), fill(ctx, &k.Tenants, all, q), fill(ctx, &k.PFCPolicies, all, q))
+	return causes.Find(&k), err
+}
+
+// fill reads the resources of the kind that has a view.
+func fill[V any](ctx context.Context, into *[]V, all []*kind.Kind, q kind.Query) (err error) {
+	*into, err = kind.ViewsOf[V](ctx, all, q)
+	return err
+}
+
+// known reads all that causes are found in.
+func (s *Server) known(ctx context.Context) (*causes.Known, error) {
+	all, any := s.kinds(), kind.Query{}
+	k := &causes.Known{
+		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]string),
+	}
+	if err := errors.Join(
+		fill(ctx, &k.Switches, all, any), fill(ctx, &k.Nodes, all, any), fill(ctx, &k.Planes, all, any),
+		fill(ctx, &k.Links, all, kind.Query{Filter: api.LinkFilter{Wrong: true}}),
+		fill(ctx, &k.Hosts, all, any), fill(ctx, &k.Suspects, all, any),
+		fill(ctx, &k.Profiles, all, kind.Query{Filter: api.EVProfileFilter{Degraded: true}}),
+		fill(ctx, &k.Groups, all, any), fill(ctx, &k.SRv6Policies, all, any),
+		fill(ctx, &k.Tenants, all, any), fill(ctx, &k.PFCPolicies, all, any),
+	); err != nil {
+		return nil, err
+	}
+	ready, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, s.kept())
+	if err != nil {
+		return nil, err
+	}
+	k.Checks = ready.Checks
+	k.Peers = s.bgpPeers()
+	if s.cfg.Multipath != nil {
+		f, err := s.cfg.Multipath.Fabric(ctx)
+		if err != nil {
+			return nil, err
+		}
+		k.Fabric = &f
+	}
+	if s.cfg.Planes != nil {
+		if k.Balance, err = s.cfg.Planes.Balance(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range s.controller.Topology().Nodes {
+		if n.Loopback.IsValid() {
+			k.Loopbacks[n.ID] = n.Loopback.String()
+		}
+	}
+	inv := s.controller.Inventory()
+	for i := range inv.Hosts {
+		k.Attached[inv.Hosts[i].Address.String()] = inv.Hosts[i].Switch
+	}
+	return k, nil
+}
+
+// WatchCauses looks for causes until ctx ends, and publishes events when one begins or ends.
+func (s *Server) WatchCauses(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for at := s.events.from(""); ; {
+			var all []numbered
+			var woken <-chan struct{}
+			all, at, woken = s.events.after(at, s.cfg.Now())
+			for i := range all {
+				if !strings.HasPrefix(string(all[i].Type), "cause.") {
+					s.causes.Changed()
+				}
+			}
+			select {
+			case <-woken:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s.causes.Run(ctx)
+	<-done
+}
+
+var (
+	causesDesc = prometheus.NewDesc("weft_causes",
+		"What is wrong now, by severity: causes that nothing else explains.", []string{"severity"}, nil)
+	causeDesc = prometheus.NewDesc("weft_cause",
+		"1 for each cause of what is wrong: the same as GET /v1/causes, at most 100.",
+		[]string{"id", "kind", "severity", "what", "means", "todo"}, nil)
+	causeMetrics = []*prometheus.Desc{causesDesc, causeDesc}
+)
+
+// mostCauses bounds the series of weft_cause.
+const mostCauses = 100
+
+// causeCollector has the causes that were found last.
+type causeCollector struct {
+	last func() ([]api.Cause, time.Time)
+}
+
+func (c *causeCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range causeMetrics {
+		ch <- d
+	}
+}
+
+func (c *causeCollector) Collect(ch chan<- prometheus.Metric) {
+	all, at := c.last()
+	if at.IsZero() {
+		return
+	}
+	counts := map[api.Severity]int{
+		api.SeverityFault: 0, api.SeverityWarning: 0, api.SeverityWork: 0,
+	}
+	for i := range all {
+		x := &all[i]
+		if counts[x.Severity]++; i < mostCauses {
+			ch <- prometheus.MustNewConstMetric(causeDesc, prometheus.GaugeValue, 1, x.ID, x.Kind,
+				string(x.Severity), x.What, x.Means, x.Todo)
+		}
+	}
+	for severity, n := range counts {
+		ch <- prometheus.MustNewConstMetric(causesDesc, prometheus.GaugeValue, float64(n),
+			string(severity))
+	}
+}

@@ -1,0 +1,153 @@
+package northbound
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// causesAt returns the causes that a server tells somebody, and the token of the next page.
+func causesAt(t *testing.T, s *Server, query string, headers ...string) ([]api.Cause, string) {
+	t.Helper()
+	var list api.List[api.Cause]
+	w := do(s, "GET", "/v1/causes"+query, "", headers...)
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return list.Items, list.Continue
+}
+
+// TestCauses: a port that is down is one cause, by the API and as a metric; pages end with a token,
+// and one behind a cause that is over is refused.
+func TestCauses(t *testing.T) {
+	s, f := newFabricServer(t, ev.ModeStructured)
+	now := epochStart
+	s.cfg.Now = func() time.Time { return now }
+	s.registered(t)
+	all, _ := causesAt(t, s, "")
+	before := len(all)
+	for i := range all {
+		if all[i].Kind == "link" {
+			t.Errorf("before: %+v", all[i].Finding)
+		}
+	}
+	f.Cut("64512:10.0.1.1", 11)
+	f.Cut("64512:10.0.1.2", 11)
+	now = now.Add(time.Second)
+	all, _ = causesAt(t, s, "?limit=1000")
+	links := 0
+	for i := range all {
+		c := &all[i]
+		if c.Kind != "link" {
+			continue
+		}
+		links++
+		if c.Severity != api.SeverityFault || !strings.HasSuffix(c.What, "has failed") ||
+			!strings.HasPrefix(c.Object, "links/") {
+			t.Errorf("%+v", c)
+		}
+	}
+	if links != 2 || len(all) < before+2 {
+		t.Fatalf("%d causes are links of %d, want 2", links, len(all))
+	}
+	metrics := do(s, "GET", "/metrics", "").Body.String()
+	if n := strings.Count(metrics, "\nweft_cause{"); n != len(all) {
+		t.Errorf("%d causes as metrics, %d by the API", n, len(all))
+	}
+	for _, want := range []string{`weft_causes{severity="work"} 0`,
+		`what="` + all[0].What + `"} 1`} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	first, next := causesAt(t, s, "?limit=1")
+	if len(first) != 1 || first[0].ID != all[0].ID || next == "" {
+		t.Fatalf("a page of one: %+v, %q", first, next)
+	}
+	rest, end := causesAt(t, s, "?limit="+strings.Repeat("9", 2)+"&continue="+next)
+	if len(rest) != len(all)-1 || rest[0].ID != all[1].ID || end != "" {
+		t.Errorf("the rest is %d of %d, %q", len(rest), len(all)-1, end)
+	}
+	if p := problemIn(t, do(s, "GET", "/v1/causes?continue="+encodeToken("link/over"), ""), 422,
+		string(api.CodeInvalid)); !strings.Contains(p.Detail, "begin with the first page") {
+		t.Error(p.Detail)
+	}
+}
+
+// registered makes the watcher of the server take its clock of now.
+func (s *Server) registered(t *testing.T) {
+	t.Helper()
+	s.causes = watcherOf(s)
+	s.metrics.causes = s.causes
+}
+
+// TestCausesOfMembers: a member of a project gets what is wrong with what is its own, and nothing
+// of the network.
+func TestCausesOfMembers(t *testing.T) {
+	s, c, _ := newTestServer(t)
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	acme := "Bearer " + tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	for n, name := range []string{"acme-1", "other-1"} {
+		if w := do(s, "POST", groupsPath, groupBody(name, n+1), "Authorization",
+			admin); w.Code != http.StatusCreated {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		g := c.Groups.Items[name]
+		g.Status.Conditions.Set(api.Accepted, false, "NotPlannable", "no path", epochStart)
+		c.Groups.Items[name] = g
+	}
+	c.Down["n6"] = true
+	if _, _, err := projectsOf(s).Put(t.Context(), "acme", api.ProjectSpec{},
+		resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	own, _ := causesAt(t, s, "", "Authorization", acme)
+	if len(own) != 1 || own[0].ID != "group/acme-1" || len(own[0].Follows) != 0 {
+		t.Errorf("%+v", own)
+	}
+	all, _ := causesAt(t, s, "", "Authorization", admin)
+	if len(all) != 1 || all[0].ID != "switch/n6" || len(all[0].Follows) != 2 {
+		t.Errorf("%+v", all)
+	}
+	viewer := "Bearer " + tokenFor(t, s, "v", api.Grant{Role: api.RoleViewer}, 0).Secret
+	if all, _ := causesAt(t, s, "", "Authorization", viewer); len(all) != 1 ||
+		all[0].ID != "switch/n6" {
+		t.Errorf("a viewer gets %+v", all)
+	}
+}
+
+// TestWatchCauses: a change that an event tells of is looked at soon, and becomes an event itself;
+// events of causes make no look.
+func TestWatchCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, c, _ := newTestServer(t)
+		s.cfg.Now = time.Now
+		s.registered(t)
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.WatchCauses(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		c.Mu.Lock()
+		c.Down["n6"] = true
+		c.Mu.Unlock()
+		s.events.Publish(api.Event{Type: api.EventSwitchChanged, Object: "n6"})
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		kept := s.events.kept()
+		last := kept[len(kept)-1]
+		if last.Type != api.EventCauseBegan || last.Object != "switch/n6" {
+			t.Errorf("the last event is %v", last)
+		}
+		end()
+		<-done
+	})
+}

@@ -10,7 +10,7 @@ type EVPath struct {
 	Profile     string            `json:"profile"`
 	EV          string            `json:"ev" doc:"Value in hexadecimal and port."`
 	State       string            `json:"state" enum:"GOOD,ASSUMED_BAD,DENIED"`
-	Mode        string            `json:"mode" doc:"How packets say their path: stev, usid-f3216, usid-f1616 or usid-srh."`
+	Mode        string            `json:"mode" doc:"How packets say their path: stev, usid-f3216, usid-f1616, usid-srh or usid-structured."`
 	Port        uint8             `json:"port" doc:"Port of the host that it leaves by."`
 	Plane       int               `json:"plane,omitempty" doc:"Plane of its links; absent when it crosses none."`
 	Packet      EVPacket          `json:"packet" doc:"What packets of the EV carry."`

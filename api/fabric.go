@@ -20,7 +20,7 @@ type FabricCounters struct {
 
 // Fabric is the fabric as a whole.
 type Fabric struct {
-	Mode     string         `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh."`
+	Mode     string         `json:"mode" doc:"How packets say their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured."`
 	InSync   bool           `json:"inSync" doc:"Every BGP-LS peer has sent all it has. Before that, the controller sends hosts nothing."`
 	Failure  string         `json:"failure,omitempty" doc:"Why there is no fabric of the present topology."`
 	Planes   int            `json:"planes"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func TestSettings(t *testing.T) {
 	pfc := inventory.Default().PFC
 	pfc.DSCP, pfc.Defaults.MaxPause = 9, api.Duration(70*time.Millisecond)
 	inv := n.Inventory(nil)
-	if inv.MRC != *want || inv.PFC != pfc {
+	if !reflect.DeepEqual(inv.MRC, *want) || inv.PFC != pfc {
 		t.Errorf("settings are\n%+v\n%+v, want\n%+v\n%+v", inv.MRC, inv.PFC, *want, pfc)
 	}
 	if n, err = Parse([]byte(withSettings(MRC, "mrc: {maxEvs: 16}\n"))); err != nil ||
@@ -64,7 +65,7 @@ func TestSettingsFaults(t *testing.T) {
 		want      []string
 	}{
 		{MRC, "mrc: {mode: fast}\n", []string{"line 8, column 13: invalid network: mrc.mode: ",
-			`"fast" is not one of ecmp, stev, usid-f3216, usid-f1616 and usid-srh`}},
+			`"fast" is not one of ecmp, stev, usid-f3216, usid-f1616, usid-srh and usid-structured`}},
 		{MRC, "mrc:\n  maxEvs: 0\n  probes: {timeout: 0s}\n",
 			[]string{"line 9, column 11: invalid network: mrc.maxEvs: ",
 				"line 10, column 21: invalid network: mrc.probes.timeout: "}},

@@ -168,7 +168,7 @@ type fabricFlags struct {
 func (f *fabricFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.mode, "mode", ev.ModeStructured.String(),
-		"how packets carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+		"how packets carry their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured")
 	flags.IntVar(&f.config.Planes, "planes", 2, "planes; every host has a port in each")
 	flags.IntVar(&f.config.Tiers, "tiers", 2, "tiers of switches, 2 or 3")
 	flags.IntVar(&f.config.T0, "t0", 4, "T0 switches of a plane, to which hosts are attached")

@@ -96,7 +96,7 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 	f.BoolVar(&r.traffic, "traffic", false,
 		"hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
 	f.StringVar(&r.mode, "mode", "",
-		"how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616 or usid-srh (default that of the file, or else stev)")
+		"how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured (default that of the file, or else stev)")
 	f.StringVar(&r.traces, "trace-addr", "",
 		"address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
 	f.StringVar(&r.faults, "fault-addr", "",

@@ -12,13 +12,16 @@ import (
 // MRC defines how the hosts of the network spray their packets over its paths (OCP
 // MRC 1.0). Without a mode the network has no MRC, and the rest means nothing.
 type MRC struct {
-	// Mode is how packets say their path: ecmp, stev, usid-f3216, usid-f1616 or
-	// usid-srh.
+	// Mode is how packets say their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or
+	// usid-structured.
 	Mode string `yaml:"mode"`
 	// Block of the uSIDs; default that of the locators, or else of RFC 9602.
 	Block netip.Prefix `yaml:"block"`
 	// Hops is what uSIDs stand for: links (default) or nodes.
 	Hops string `yaml:"hops"`
+	// Numbering of the uSIDs of mode usid-structured, T0s first; default that of
+	// ev.DefaultNumbering.
+	Numbering []TierNumbers `yaml:"numbering,omitempty"`
 	// Planes is what makes a plane: components (default), the connected parts of
 	// the network; or admin-groups, the lowest bit of a link's administrative group.
 	Planes string `yaml:"planes"`
@@ -48,6 +51,16 @@ type MRC struct {
 	Restore  Restore    `yaml:"restore"`
 	Suspects Suspects   `yaml:"suspects"`
 	Probes   Probes     `yaml:"probes"`
+}
+
+// TierNumbers are where the uSIDs of the switches of a tier have plane and index; see
+// [ev.TierNumbers].
+type TierNumbers struct {
+	Base       uint16 `yaml:"base"`
+	PlaneShift uint8  `yaml:"planeShift"`
+	PlaneBits  uint8  `yaml:"planeBits"`
+	IndexShift uint8  `yaml:"indexShift"`
+	IndexBits  uint8  `yaml:"indexBits"`
 }
 
 // On reports whether the network has MRC.
@@ -145,6 +158,9 @@ func (m *MRC) Format() ev.Format {
 	f := ev.Format{Mode: mode, Block: m.Block}
 	if m.Hops == hopKinds[ev.HopNodes] {
 		f.Hops = ev.HopNodes
+	}
+	for _, n := range m.Numbering {
+		f.Numbering = append(f.Numbering, ev.TierNumbers(n))
 	}
 	return f
 }

@@ -22,15 +22,29 @@ func (m *MRC) Validate() error {
 	return nil
 }
 
+// The modes, for messages.
+const (
+	modes    = "ecmp, stev, usid-f3216, usid-f1616, usid-srh"
+	lastMode = "usid-structured"
+)
+
 func (v *validator) mrc(m *MRC) {
 	if !m.On() {
-		v.bad("mrc.mode", "is missing: want ecmp, stev, usid-f3216, usid-f1616 or usid-srh")
+		v.bad("mrc.mode", "is missing: want %s or %s", modes, lastMode)
 		return
 	}
 	if _, err := ev.ParseMode(m.Mode); err != nil {
-		v.bad("mrc.mode", "%q is not one of ecmp, stev, usid-f3216, usid-f1616 and usid-srh", m.Mode)
-	} else if f := m.Format(); f.Validate() != nil {
-		v.bad("mrc.block", "is %v: %s", m.Block, strings.TrimPrefix(f.Validate().Error(), "block: "))
+		v.bad("mrc.mode", "%q is not one of %s and %s", m.Mode, modes, lastMode)
+	} else {
+		f := m.Format()
+		switch err := f.Validate(); {
+		case err == nil:
+		case strings.HasPrefix(err.Error(), "numbering"):
+			at, what, _ := strings.Cut(err.Error(), ": ")
+			v.bad("mrc."+at, "%s", what)
+		default:
+			v.bad("mrc.block", "is %v: %s", m.Block, strings.TrimPrefix(err.Error(), "block: "))
+		}
 	}
 	v.oneOf("mrc.hops", m.Hops, hopKinds)
 	v.oneOf("mrc.planes", m.Planes, planeRules)

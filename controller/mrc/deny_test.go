@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-var pathModes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH}
+var pathModes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH,
+	ev.ModeUSIDStructured}
 
 // TestDeny: what fails or is drained is denied at once, in every profile that
 // crosses it, and nothing else; only hosts whose profiles do are told.

@@ -278,7 +278,8 @@ func TestDeliveries(t *testing.T) {
 	plainly := network(net)
 	isolated := plainly.WithIsolated([]Isolated{{Name: "a", Hosts: []api.ProjectHost{{Name: net.Inventory.Hosts[0].Name}}}})
 	clos, _ := closOf(t, plainly)
-	for _, mode := range []ev.Mode{ev.ModeF3216, ev.ModeF1616, ev.ModeSRH, ev.ModeStructured} {
+	for _, mode := range []ev.Mode{ev.ModeF3216, ev.ModeF1616, ev.ModeSRH, ev.ModeStructured,
+		ev.ModeUSIDStructured} {
 		a, err := ev.Assign(clos, ev.Format{Mode: mode}, ev.Numbers{})
 		if err != nil {
 			t.Fatal(err)

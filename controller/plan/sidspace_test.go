@@ -176,6 +176,7 @@ func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 func TestOwnUSIDs(t *testing.T) {
 	for _, f := range []ev.Format{
 		{Mode: ev.ModeF3216}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH}, {Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeSRH, Hops: ev.HopNodes},
+		{Mode: ev.ModeUSIDStructured},
 		{Mode: ev.ModeF3216, Block: netip.MustParsePrefix("5f00:9::/32")}, {Mode: ev.ModeStructured},
 	} {
 		net := sample.Clos(3, 2, 2)

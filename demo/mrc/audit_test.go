@@ -182,8 +182,7 @@ func (a *audit) common(wire *lab.Wire, l *headers) {
 func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	op, dscp, ecn := l.bth[0], l.class()>>2, l.class()&3
 	a.want(l.ip[7] == 64 && (l.outer == nil || l.outer[7] == 64), l, wire, "hop limit 64")
-	srv6 := a.mode == ev.ModeF3216 || a.mode == ev.ModeF1616 || a.mode == ev.ModeSRH
-	a.want((l.outer != nil) == srv6, l, wire, "an outer header with SRv6, and no other mode")
+	a.want((l.outer != nil) == a.mode.SRv6(), l, wire, "an outer header with SRv6, and no other mode")
 	a.want((l.srh != nil) == (a.mode == ev.ModeSRH && !a.near(wire, l)), l, wire,
 		"an SRH in mode usid-srh, but not to hosts of the same T0")
 	if l.outer != nil {

@@ -83,6 +83,7 @@ func TestDemo(t *testing.T) {
 		{"stev", ev.ModeStructured, small, 3},
 		{"ecmp", ev.ModeECMP, small, 3},
 		{"usid-srh", ev.ModeSRH, lab.ClosConfig{T0: 2, T1: 2, Hosts: 3}, 3},
+		{"usid-structured", ev.ModeUSIDStructured, small, 3},
 		{"three tiers", ev.ModeF1616, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1, Hosts: 2}, 3},
 		{"three tiers, chosen down", ev.ModeStructured, lab.ClosConfig{Tiers: 3, T0: 2, T1: 4, T2: 1,
 			Hosts: 2}, 3},

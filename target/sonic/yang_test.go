@@ -66,7 +66,7 @@ func TestYANG(t *testing.T) {
 	}
 	modules := readModules(t, directory)
 	for _, name := range []string{"links-leaf1", "links-spine2", "nodes-leaf1", "nodes-spine2",
-		"ecmp-leaf1", "ecmp-spine2", "srh-leaf1"} {
+		"ecmp-leaf1", "ecmp-spine2", "srh-leaf1", "structured-leaf1"} {
 		text, err := os.ReadFile(filepath.Join(models, name+".json"))
 		if err != nil {
 			t.Fatal(err)

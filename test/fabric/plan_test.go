@@ -221,7 +221,7 @@ func TestPlannedEVs(t *testing.T) {
 	for _, f := range []ev.Format{
 		{Mode: ev.ModeECMP}, {Mode: ev.ModeStructured}, {Mode: ev.ModeF3216},
 		{Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH},
-		{Mode: ev.ModeSRH, Hops: ev.HopNodes},
+		{Mode: ev.ModeSRH, Hops: ev.HopNodes}, {Mode: ev.ModeUSIDStructured},
 	} {
 		t.Run(fmt.Sprintf("%v %d", f.Mode, f.Hops), func(t *testing.T) {
 			a, err := ev.Assign(p.clos, f, ev.Numbers{})

@@ -28,6 +28,7 @@ type planesStory struct {
 var planeFormats = []struct{ mode, hops string }{
 	{"ecmp", "links"}, {"stev", "links"}, {"usid-f3216", "links"}, {"usid-f1616", "links"},
 	{"usid-srh", "links"}, {"usid-f3216", "nodes"}, {"usid-srh", "nodes"},
+	{"usid-structured", "links"},
 }
 
 // instructed reports whether every host holds what the controller wants of it.

@@ -390,7 +390,11 @@ func (f *bed) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 				}
 			}
 			src, dst := leaves(name), leaves(to)
-			for _, v := range p.Generate(hostapi.Ports(1, 2)) {
+			evs := p.EVs
+			if p.Mode == hostapi.ModeGenerated {
+				evs = p.Generate(hostapi.Ports(1, 2))
+			}
+			for _, v := range evs {
 				wire, err := p.Expand(v)
 				if err != nil {
 					f.t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 )
 
 // modes are those whose EVs have known paths.
-var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh"}
+var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh", "usid-structured"}
 
 // TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs
 // that cross it and no others; the writes complete; and when it is back, it is used again after its

@@ -25,7 +25,8 @@ type loop struct {
 }
 
 // modes are how hosts that know their paths say them.
-var modes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH}
+var modes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH,
+	ev.ModeUSIDStructured}
 
 // newLoop starts a fabric and its controller, and waits until every host knows its paths.
 func newLoop(c lab.ClosConfig, mode ev.Mode, l links, seed uint64) (*loop, error) {

@@ -54,7 +54,8 @@ func TestSpread(t *testing.T) {
 				}
 			}
 		})
-		for _, mode := range []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH} {
+		for _, mode := range []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH,
+			ev.ModeUSIDStructured} {
 			t.Run(mode.String(), func(t *testing.T) {
 				t.Parallel()
 				_, spread := allToAll(t, mode, 200*pmtu, seed, nil)

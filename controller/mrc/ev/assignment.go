@@ -63,8 +63,18 @@ type memberKey struct {
 // Assign numbers the links and switches of a fabric for a format.
 func Assign(c *topology.Clos, f Format, n Numbers) (*Assignment, error) {
 	s := c.Graph().Snapshot()
-	if f.Mode.SRv6() && !f.Block.IsValid() {
+	given := f.Block.IsValid()
+	if f.Mode.SRv6() && !given {
 		f.Block = commonBlock(f.Mode, c.Nodes())
+	}
+	if f.Mode == ModeUSIDStructured {
+		f.Hops = HopNodes
+		if f.Numbering == nil {
+			f.Numbering = DefaultNumbering()
+		}
+		if !given && !f.numbered(c) {
+			f.Block = DefaultBlock(f.Mode)
+		}
 	}
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -90,6 +100,10 @@ func Assign(c *topology.Clos, f Format, n Numbers) (*Assignment, error) {
 	}
 	if f.Mode == ModeStructured {
 		if err := a.fitFields(); err != nil {
+			return nil, err
+		}
+	} else if f.Mode == ModeUSIDStructured {
+		if err := a.numberStructured(n.Previous); err != nil {
 			return nil, err
 		}
 	} else if err := a.numberNodes(n.Previous); err != nil {

@@ -265,7 +265,12 @@ func (b *building) explicit(p *hostapi.Profile, paths int) error {
 		hops = max(hops, l.set.Hops())
 	}
 	p.Format, p.Mode, p.Count = b.a.formatOf(hops), hostapi.ModeExplicit, b.count(paths)
-	if p.Format.Bits() > b.caps.EVMaxWidth {
+	if b.a.format.Mode == ModeUSIDStructured {
+		if t, err := b.a.templateOf(b.lanes); err == nil {
+			p.Fields = t.fields(p.Format.Widths)
+		}
+	}
+	if p.Fields == nil && p.Format.Bits() > b.caps.EVMaxWidth {
 		p.Fields = b.explicitFields(p.Format.Widths)
 	}
 	all := interleave(b.lanes)

@@ -39,7 +39,8 @@ func mustBuilt(t testing.TB, a *Assignment, r Request) *Built {
 
 // A regular fabric: generated EVs, whose expansion is every path and nothing else.
 func TestBuildGenerated(t *testing.T) {
-	for _, format := range []Format{{Mode: ModeStructured}, {Mode: ModeF3216}, {Mode: ModeF1616}, {Mode: ModeSRH}, {Mode: ModeF3216, Hops: HopNodes}} {
+	for _, format := range []Format{{Mode: ModeStructured}, {Mode: ModeF3216}, {Mode: ModeF1616}, {Mode: ModeSRH}, {Mode: ModeF3216, Hops: HopNodes},
+		{Mode: ModeUSIDStructured}} {
 		for name, build := range map[string]struct {
 			f        *fabric
 			src, dst Attachment
@@ -52,7 +53,7 @@ func TestBuildGenerated(t *testing.T) {
 		} {
 			a := assign(t, build.f.clos(t), format)
 			p := mustBuild(t, a, Request{Pair: Pair{build.src, build.dst}})
-			if format.Hops == HopNodes && (len(build.src) > 1 || name == "three tiers") {
+			if a.Format().Hops == HopNodes && (len(build.src) > 1 || name == "three tiers") {
 				// Every switch has a uN of its own: those of two planes differ,
 				// and which core comes next depends on the switch before.
 				if p.Mode != hostapi.ModeExplicit {

@@ -67,7 +67,10 @@ type Format struct {
 	Fields []packet.EVField
 	// Block of the uSIDs; zero: [DefaultBlock].
 	Block netip.Prefix
-	Hops  HopKind
+	// Hops of mode usid-structured is HopNodes.
+	Hops HopKind
+	// Numbering of mode usid-structured, by tier; nil: [DefaultNumbering].
+	Numbering []TierNumbers
 }
 
 // Validate reports whether the format can be.
@@ -85,6 +88,13 @@ func (f *Format) Validate() error {
 		if _, err := f.Mode.USID().SID(f.Block, FirstLocal); err != nil {
 			return fmt.Errorf("block: %w", err)
 		}
+	}
+	if f.Mode != ModeUSIDStructured && len(f.Numbering) > 0 {
+		return fmt.Errorf("numbering: of %d tiers with mode %v, want none: %w", len(f.Numbering), f.Mode,
+			ErrMalformed)
+	}
+	if err := validateNumbering(f.Numbering); err != nil {
+		return err
 	}
 	if f.Hops > HopNodes {
 		return fmt.Errorf("hops: %d, want %d for links or %d for nodes: %w", f.Hops, HopLinks, HopNodes, ErrMalformed)

@@ -14,6 +14,7 @@ func TestModes(t *testing.T) {
 		bits int
 	}{
 		ModeECMP: {"ecmp", 16}, ModeStructured: {"stev", 32}, ModeF3216: {"usid-f3216", 128}, ModeF1616: {"usid-f1616", 128}, ModeSRH: {"usid-srh", 256},
+		ModeUSIDStructured: {"usid-structured", 128},
 	} {
 		parsed, err := ParseMode(want.name)
 		if err != nil || parsed != m || m.String() != want.name || m.Bits() != want.bits {
@@ -40,7 +41,10 @@ func TestFormatValidate(t *testing.T) {
 		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10}, {Offset: 10, Width: 8}, {Offset: 18, Width: 4}}}, ""},
 		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10}, {Offset: 0, Width: 22}}}, ""},
 		{Format{Mode: ModeF1616, Block: netip.MustParsePrefix("fc00::/16")}, ""},
-		{Format{Mode: modes}, "mode: mode 5, want one of"},
+		{Format{Mode: modes}, "mode: mode 6, want one of"},
+		{Format{Mode: ModeUSIDStructured, Numbering: DefaultNumbering()}, ""},
+		{Format{Mode: ModeF3216, Numbering: DefaultNumbering()},
+			"numbering: of 3 tiers with mode usid-f3216"},
 		{Format{Mode: ModeECMP, Fields: []packet.EVField{{Width: 1}}}, "fields: 1 with mode ecmp"},
 		{Format{Mode: ModeStructured, Block: block32}, "block: fc00:1::/32 with mode stev"},
 		{Format{Mode: ModeF1616, Block: block32}, "block: uSID block fc00:1::/32, want an IPv6 prefix of 16 bits"},

@@ -25,11 +25,15 @@ const (
 	// 9.2). The first holds as many uSIDs as it can, the second at least the
 	// last, so that the SRH has always something to say.
 	ModeSRH
+	// ModeUSIDStructured: SRv6, one container (F3216) of uNs that have plane and index as bit
+	// fields, so that a NIC makes any path from a [Template] of its destination and an EV of few bits.
+	ModeUSIDStructured
 
 	modes
 )
 
-var modeNames = [modes]string{"ecmp", "stev", "usid-f3216", "usid-f1616", "usid-srh"}
+var modeNames = [modes]string{"ecmp", "stev", "usid-f3216", "usid-f1616", "usid-srh",
+	"usid-structured"}
 
 // ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, error) {
@@ -65,7 +69,9 @@ func (m *Mode) UnmarshalText(text []byte) error {
 }
 
 // SRv6 reports whether EVs are uSID containers.
-func (m Mode) SRv6() bool { return m == ModeF3216 || m == ModeF1616 || m == ModeSRH }
+func (m Mode) SRv6() bool {
+	return m == ModeF3216 || m == ModeF1616 || m == ModeSRH || m == ModeUSIDStructured
+}
 
 // USID is the format of the containers of an SRv6 mode.
 func (m Mode) USID() packet.USIDFormat {
@@ -80,7 +86,7 @@ func (m Mode) Bits() int {
 	switch m {
 	case ModeStructured:
 		return 32
-	case ModeF3216, ModeF1616:
+	case ModeF3216, ModeF1616, ModeUSIDStructured:
 		return 128
 	case ModeSRH:
 		return 256

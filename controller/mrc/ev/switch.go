@@ -55,7 +55,9 @@ func (a *Assignment) Switch(id topology.NodeID) (sw Switch, ok bool) {
 			sw.Up = append(sw.Up, FieldValue{Value: uint32(a.numberOf(l)), Link: l})
 		}
 	case a.format.Mode.SRv6():
-		sw.USIDs = append(sw.USIDs, a.local(a.uN[id], packet.UN, nil))
+		if own, ok := a.uN[id]; ok {
+			sw.USIDs = append(sw.USIDs, a.local(own, packet.UN, nil))
+		}
 		if tier == 0 {
 			sw.USIDs = append(sw.USIDs, a.local(TableUSID, packet.UDT6, nil))
 		}

@@ -180,6 +180,7 @@ var allFormats = []Format{
 	{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10}, {Offset: 3, Width: 8}}},
 	{Mode: ModeF3216}, {Mode: ModeF1616}, {Mode: ModeSRH},
 	{Mode: ModeF3216, Hops: HopNodes, Block: block32}, {Mode: ModeF1616, Hops: HopNodes}, {Mode: ModeSRH, Hops: HopNodes},
+	{Mode: ModeUSIDStructured},
 }
 
 // Every path of random fabrics, in every mode: the value of the path takes a

@@ -54,7 +54,7 @@ func models(f Fabric) map[string]api.SwitchModel {
 
 var formats = []ev.Format{
 	{Mode: ev.ModeF3216}, {Mode: ev.ModeF3216, Hops: ev.HopNodes},
-	{Mode: ev.ModeF1616}, {Mode: ev.ModeF1616, Hops: ev.HopNodes},
+	{Mode: ev.ModeF1616}, {Mode: ev.ModeF1616, Hops: ev.HopNodes}, {Mode: ev.ModeUSIDStructured},
 }
 
 // TestModels: what a leaf and a spine are, in fabrics of all kinds. The files are what the tests of
@@ -73,6 +73,7 @@ func TestModels(t *testing.T) {
 	for name, f := range map[string]ev.Format{
 		"links": {Mode: ev.ModeF3216}, "nodes": {Mode: ev.ModeF3216, Hops: ev.HopNodes},
 		"ecmp": {Mode: ev.ModeECMP}, "stev": {Mode: ev.ModeStructured}, "srh": {Mode: ev.ModeSRH},
+		"structured": {Mode: ev.ModeUSIDStructured},
 	} {
 		n := sample.Clos(2, 2, 1)
 		n.Inventory.Hosts[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:7::/64")}
@@ -119,7 +120,7 @@ func TestModelsForward(t *testing.T) {
 							set.Destination().ID, w.address, end, err)
 					}
 					want := set.Links(ref)
-					if format.Hops == ev.HopLinks && !slices.Equal(links, ports(want)) {
+					if f.Assignment.Format().Hops == ev.HopLinks && !slices.Equal(links, ports(want)) {
 						t.Fatalf("%s, %v: by ports %v, want %v", name, format, links, ports(want))
 					}
 					if len(links) != len(want) {

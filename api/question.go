@@ -12,6 +12,8 @@ type (
 
 	// ReadReadiness asks whether the fabric is ready for a job. The answer is a JobReadiness.
 	ReadReadiness struct{}
+	// ReadRacks asks for the ranks of a job by rack. The answer is a JobRacks.
+	ReadRacks struct{}
 	// RenewJob renews the lease of a job. The answer is the Job.
 	RenewJob struct{}
 	// RenewLease renews a lease of paths. The answer is the PathLease.
@@ -55,6 +57,14 @@ type (
 		Switch string `query:"switch" of:"switches" maxLength:"63" doc:"Only ports of this switch."`
 	}
 
+	// Part names a part of the network that jobs depend on.
+	Part struct {
+		Kind PartKind `query:"kind" required:"true" enum:"link,switch,host,plane" doc:"What it is."`
+		Name string   `query:"name" required:"true" minLength:"1" maxLength:"253" doc:"Its name: of a link the id of one of its directions, of a host that in the inventory, of a plane its number."`
+	}
+	// PartKind is a kind of parts of the network.
+	PartKind string
+
 	// EVProfileFilter selects EV profiles.
 	EVProfileFilter struct {
 		Source      string `query:"source" of:"nodes" maxLength:"253" doc:"Only profiles from this leaf, by name or id."`
@@ -83,4 +93,12 @@ type (
 		Denied bool   `query:"denied" doc:"Only links over which EVs are denied."`
 		Wrong  bool   `query:"wrong" doc:"Only links that are not up, are drained, or over which EVs are denied."`
 	}
+)
+
+// The kinds of parts.
+const (
+	PartLink   PartKind = "link"
+	PartSwitch PartKind = "switch"
+	PartHost   PartKind = "host"
+	PartPlane  PartKind = "plane"
 )

@@ -65,33 +65,59 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 func (c *Controller) judge(
 	ctx context.Context, t job.Task,
 ) (r api.JobReadiness, behind bool, err error) {
-	facts := ready.Facts{Need: &ready.Need{}}
-	if t.Demand == nil {
-		facts.At = time.Now().UTC()
-		facts.Fabric.Known = ready.Fact{State: ready.Bad,
-			Why: "the spec of the job is not valid any more"}
-		return ready.Judge(t.Name, &facts, t.Last), false, nil
-	}
-	facts.Need = &t.Demand.Need
-	if err := c.Do(ctx, func(core *Core) { facts.Switches = core.jobs.Switches() }); err != nil {
+	facts, err := c.facts(ctx, t)
+	if err != nil {
 		return r, false, err
 	}
-	if c.opts.Fabric == nil {
-		facts.Fabric.Known = ready.Fact{State: ready.Bad, Why: "the configuration has no MRC fabric"}
-	} else if facts.Fabric, err = c.opts.Fabric(ctx, facts.Need); err != nil {
-		return r, false, err
-	}
-	if err := c.Do(ctx, func(core *Core) {
-		facts.Others = core.leases.Blocking(t.Name, &facts.Fabric)
-	}); err != nil {
-		return r, false, err
-	}
-	facts.At = time.Now().UTC()
 	for i := range facts.Fabric.NICs {
 		n := &facts.Fabric.NICs[i]
 		behind = behind || n.Stream.State == ready.Good && n.Holds.State != ready.Good
 	}
-	return ready.Judge(t.Name, &facts, t.Last), behind, nil
+	return ready.Judge(t.Name, facts, t.Last), behind, nil
+}
+
+// facts returns what is known of what a job depends on.
+func (c *Controller) facts(ctx context.Context, t job.Task) (*ready.Facts, error) {
+	facts := &ready.Facts{Need: &ready.Need{}}
+	if t.Demand == nil {
+		facts.At = time.Now().UTC()
+		facts.Fabric.Known = ready.Fact{State: ready.Bad,
+			Why: "the spec of the job is not valid any more"}
+		return facts, nil
+	}
+	facts.Need = &t.Demand.Need
+	if err := c.Do(ctx, func(core *Core) { facts.Switches = core.jobs.Switches() }); err != nil {
+		return nil, err
+	}
+	if c.opts.Fabric == nil {
+		facts.Fabric.Known = ready.Fact{State: ready.Bad, Why: "the configuration has no MRC fabric"}
+	} else {
+		var err error
+		if facts.Fabric, err = c.opts.Fabric(ctx, facts.Need); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Do(ctx, func(core *Core) {
+		facts.Others = core.leases.Blocking(t.Name, &facts.Fabric)
+	}); err != nil {
+		return nil, err
+	}
+	facts.At = time.Now().UTC()
+	return facts, nil
+}
+
+// racks returns the ranks of a job by rack. The error of one that there is not is an *api.Error.
+func (c *Controller) racks(ctx context.Context, name string) (r api.JobRacks, err error) {
+	var t job.Task
+	if stopped := c.read(ctx, func(core *Core) { t, err = core.jobs.Task(name) }); stopped != nil ||
+		err != nil {
+		return r, first(stopped, err)
+	}
+	facts, err := c.facts(ctx, t)
+	if err != nil {
+		return r, err
+	}
+	return ready.Racks(name, facts), nil
 }
 
 // readiness judges a job now. The error of one that there is not is an *api.Error.

@@ -97,6 +97,8 @@ func askJob(
 	switch question.(type) {
 	case api.ReadReadiness:
 		return c.readiness(ctx, name)
+	case api.ReadRacks:
+		return c.racks(ctx, name)
 	case api.RenewJob:
 		var j api.Job
 		err := c.write(ctx, pre, func(core *Core) (err error) {

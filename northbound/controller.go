@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -24,6 +25,8 @@ type Controller interface {
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory
+	// Dependents returns the jobs that depend on a part of the network.
+	Dependents(ctx context.Context, part api.Part) ([]api.JobDependent, error)
 	// DiscoveryCounts returns the LLDP frames since the start; ok is false without discovery.
 	DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error)
 }

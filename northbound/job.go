@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -40,6 +41,29 @@ func (s *Server) registerJobViews() {
 		return &struct{ Body api.JobReadiness }{r}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "get-job-racks", Method: http.MethodGet, Security: asks(access.TenantRead),
+		Path: jobPath + "/racks", Tags: tags, Summary: "Get the ranks of a job by rack",
+		Description: "Found when you ask: the state of each NIC, and the paths that each rack has left.",
+		Errors:      []int{404, 503},
+	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.JobRacks }, error) {
+		r, err := kind.Ask[api.JobRacks](ctx, s.jobKind(), in.Name, api.ReadRacks{},
+			resource.Precondition{})
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		if access.Of(ctx).Sight() != nil {
+			r = hiddenRacks(r)
+		}
+		return &struct{ Body api.JobRacks }{r}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-job-dependents", Method: http.MethodGet, Security: asks(access.Read),
+		Path: "/v1/job-dependents", Tags: tags,
+		Summary:     "List the jobs that depend on a part of the network",
+		Description: "Those of a higher priority are first.",
+		Errors:      []int{422, 503},
+	}), s.listDependents)
+	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "renew-job", Method: http.MethodPost, Security: asks(access.TenantWrite),
 		Path: jobPath + ":renew", Tags: tags, Summary: "Renew the lease of a job",
 		Description: "Refused (409) when the job has no lease, or has ended.",
@@ -75,4 +99,26 @@ func hiddenReadiness(r api.JobReadiness) api.JobReadiness {
 	}
 	r.Blockers = out
 	return r
+}
+
+// hiddenRacks returns racks without what members of projects may not know: the switches of the
+// network by their names.
+func hiddenRacks(r api.JobRacks) api.JobRacks {
+	out := make([]api.JobRack, len(r.Racks))
+	for i, rack := range r.Racks {
+		rack.Name, rack.Switches = fmt.Sprintf("rack %d", i+1), nil
+		out[i] = rack
+	}
+	r.Racks = out
+	return r
+}
+
+func (s *Server) listDependents(
+	ctx context.Context, in *struct{ api.Part },
+) (*struct{ Body api.List[api.JobDependent] }, error) {
+	all, err := s.controller.Dependents(ctx, in.Part)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &struct{ Body api.List[api.JobDependent] }{api.List[api.JobDependent]{Items: all}}, nil
 }

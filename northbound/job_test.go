@@ -105,3 +105,57 @@ func TestLeasesOfMembers(t *testing.T) {
 		t.Errorf("a lease of others: %d", a.Code)
 	}
 }
+
+// TestRacksOfMembers: members of projects see their NICs by rack, and not the switches of a rack.
+func TestRacksOfMembers(t *testing.T) {
+	s, f, _ := newTestServer(t)
+	f.Jobs.Asked = func(
+		_ context.Context, name string, question any, _ resource.Precondition,
+	) (any, error) {
+		if _, ok := question.(api.ReadRacks); !ok {
+			return nil, kind.ErrNoQuestion
+		}
+		return api.JobRacks{Name: name, Racks: []api.JobRack{{Name: "secret-1+secret-2",
+			Switches: []string{"secret-1", "secret-2"}, Ranks: 1, Good: 1,
+			NICs: []api.JobNIC{{Name: "n1-0", State: "good", Ports: 2, Up: 2}}}}}, nil
+	}
+	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
+	acme := "Bearer " +
+		tokenFor(t, s, "ci", api.Grant{Role: api.RoleTenant, Tenant: "acme"}, 0).Secret
+	_, _, err := projectsOf(s).Put(t.Context(), "acme", api.ProjectSpec{}, resource.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "/v1/jobs/acme-j/racks"
+	if a := do(s, "GET", path, "", "Authorization", admin); a.Code != 200 ||
+		!strings.Contains(a.Body.String(), `"switches":["secret-1","secret-2"]`) {
+		t.Errorf("an administrator reads %d %s", a.Code, a.Body)
+	}
+	a := do(s, "GET", path, "", "Authorization", acme)
+	if text := a.Body.String(); a.Code != 200 || strings.Contains(text, "secret") ||
+		!strings.Contains(text, `"name":"rack 1"`) || !strings.Contains(text, `"n1-0"`) {
+		t.Errorf("a member reads %d %s", a.Code, text)
+	}
+	if a := do(s, "GET", "/v1/jobs/globex-j/racks", "", "Authorization", acme); a.Code != 403 {
+		t.Errorf("a member reads of another project %d %s", a.Code, a.Body)
+	}
+	a = do(s, "GET", "/v1/job-dependents?kind=switch&name=n1", "", "Authorization", acme)
+	if a.Code != 403 {
+		t.Errorf("a member reads who depends on a switch: %d %s", a.Code, a.Body)
+	}
+}
+
+// TestDependents: jobs depend on a part of the network, of a kind and with a name.
+func TestDependents(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	for query, want := range map[string]string{
+		"?kind=link&name=l": "on link l", "?kind=plane&name=1": "on plane 1",
+		"?kind=rack&name=r": "query.kind", "?kind=link": "query.name", "?name=l": "query.kind",
+	} {
+		a := do(s, "GET", "/v1/job-dependents"+query, "")
+		if refused := strings.Contains(want, "query"); !strings.Contains(a.Body.String(), want) ||
+			(a.Code == 422 || a.Code == 400) != refused || (a.Code == 200) == refused {
+			t.Errorf("%q: %d %s, want %s", query, a.Code, a.Body, want)
+		}
+	}
+}

@@ -100,6 +100,7 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.Job]]():               "JobList",
 	reflect.TypeFor[api.Request[api.PathLeaseSpec]]():  "LeaseRequest",
 	reflect.TypeFor[api.List[api.PathLease]]():         "LeaseList",
+	reflect.TypeFor[api.List[api.JobDependent]]():      "JobDependentList",
 	reflect.TypeFor[api.List[api.PFCPolicy]]():         "PfcPolicyList",
 	reflect.TypeFor[api.List[api.EVProfile]]():         "EvProfileList",
 	reflect.TypeFor[api.List[api.EV]]():                "EvList",

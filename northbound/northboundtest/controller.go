@@ -229,6 +229,12 @@ func (f *Controller) Inventory() *inventory.Inventory {
 	return &inv
 }
 
+// Dependents returns a job that depends on every part, by the part's name.
+func (f *Controller) Dependents(_ context.Context, p api.Part) ([]api.JobDependent, error) {
+	return []api.JobDependent{{Name: "on " + string(p.Kind) + " " + p.Name, Phase: api.PhaseRunning,
+		Affected: 2, Ranks: 8}}, nil
+}
+
 // DiscoveryCounts returns some frames of each kind.
 func (f *Controller) DiscoveryCounts(context.Context) (n discovery.Counts, ok bool, err error) {
 	return discovery.Counts{Sent: 50, Accepted: 40, Foreign: 3, Forged: 2, Repeated: 1}, true, nil

@@ -61,6 +61,7 @@ func TestJobIsReady(t *testing.T) {
 		if r := f.readiness("train"); !r.Go || r.Left == nil || *r.Left != 1 {
 			t.Errorf("the readiness is %+v", r)
 		}
+		f.depend("train")
 		if !f.happened(api.EventJobReady, "train", "GO") {
 			t.Error("no event of GO")
 		}
@@ -98,6 +99,39 @@ func TestJobIsReady(t *testing.T) {
 			t.Errorf("a deleted job: %v", err)
 		}
 	})
+}
+
+// depend expects of a job of four ranks in two racks what each part of the network is to it.
+func (f *bed) depend(name string) {
+	f.t.Helper()
+	r, err := kind.Ask[api.JobRacks](f.t.Context(), f.controller.Jobs(), name, api.ReadRacks{},
+		resource.Precondition{})
+	if err != nil || len(r.Racks) != 2 || r.Racks[0].Ranks != 2 || r.Racks[0].Good != 2 ||
+		r.Racks[0].Left == nil || *r.Racks[0].Left != 1 || len(r.Racks[1].NICs) != 2 ||
+		r.Racks[1].NICs[1] != (api.JobNIC{Rank: 3, Name: "H4", State: "good", Ports: 2, Up: 2}) {
+		f.t.Errorf("the racks are %+v, %v", r, err)
+	}
+	for _, c := range []struct {
+		part api.Part
+		want int
+	}{
+		{api.Part{Kind: api.PartSwitch, Name: "P1-T0-1"}, 2},
+		{api.Part{Kind: api.PartSwitch, Name: "P1-T1-1"}, 4},
+		{api.Part{Kind: api.PartHost, Name: "H3"}, 1}, {api.Part{Kind: api.PartPlane, Name: "2"}, 4},
+		{api.Part{Kind: api.PartSwitch, Name: "nosuch"}, 0},
+	} {
+		got, err := f.controller.Dependents(f.t.Context(), c.part)
+		if c.want == 0 {
+			if err != nil || len(got) != 0 {
+				f.t.Errorf("on %+v depend %+v, %v", c.part, got, err)
+			}
+			continue
+		}
+		if err != nil || len(got) != 1 || got[0] != (api.JobDependent{Name: name,
+			Phase: api.PhaseReady, Go: true, Affected: c.want, Ranks: 4}) {
+			f.t.Errorf("on %+v depend %+v, %v, want %d ranks of %s", c.part, got, err, c.want, name)
+		}
+	}
 }
 
 // TestJobLease: a job whose lease nobody renews ends; a restart does not lengthen it.

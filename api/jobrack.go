@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// MaxJobNICs bounds the NICs that [JobRacks] has one by one.
+const MaxJobNICs = 4096
+
+// JobRacks has the ranks of a job by rack, with what each has left.
+type JobRacks struct {
+	Name  string    `json:"name" doc:"Name of the job."`
+	At    time.Time `json:"at" doc:"When that was found."`
+	Racks []JobRack `json:"racks" doc:"The racks, the hosts at the same leaves, in the order of the first rank in each."`
+}
+
+// JobRack is the ranks of a job in a rack.
+type JobRack struct {
+	Name     string   `json:"name" doc:"Name of the rack."`
+	Switches []string `json:"switches,omitempty" doc:"Its leaves, in the order of the ports; absent for those who do not see the network."`
+	Ranks    int      `json:"ranks" doc:"How many ranks are in it."`
+	Good     int      `json:"good" doc:"Of these, those with a NIC all of whose ports are up, and whose host holds all that it was told."`
+	Left     *float64 `json:"left,omitempty" doc:"The least share of the paths from it that is left, of 1; absent while it is not known, or where it sends to none."`
+	NICs     []JobNIC `json:"nics,omitempty" doc:"The NICs in the order of the ranks; absent in jobs of more than 4,096 ranks."`
+}
+
+// JobNIC is the NIC of a rank.
+type JobNIC struct {
+	Rank  int    `json:"rank" doc:"Number of the rank."`
+	Name  string `json:"name" doc:"Name of the NIC in the inventory."`
+	State string `json:"state" enum:"good,bad,unknown" doc:"good: its ports are up, and its host holds all that it was told."`
+	Ports int    `json:"ports" doc:"Ports that it has."`
+	Up    int    `json:"up" doc:"Of these, those that are up and may be used."`
+	Why   string `json:"why,omitempty" doc:"What is wrong, in words."`
+}
+
+// JobDependent is a job that depends on a part of the network.
+type JobDependent struct {
+	Name     string   `json:"name" doc:"Name of the job."`
+	Phase    JobPhase `json:"phase" enum:"Pending,Ready,Running,Draining,Done" doc:"How far it is."`
+	Go       bool     `json:"go" doc:"The fabric was ready for it when that was looked at last."`
+	Priority int      `json:"priority,omitempty" doc:"How much it matters among jobs."`
+	Affected int      `json:"affected" doc:"Ranks that depend on the part: those at it, or all where it is above the leaves."`
+	Ranks    int      `json:"ranks" doc:"Ranks of the job."`
+}

@@ -30,6 +30,7 @@ type Finding struct {
 type Cause struct {
 	Finding
 	Follows []Finding    `json:"follows" doc:"What follows from it, at most 100."`
+	Total   int          `json:"total" doc:"How many findings follow from it."`
 	Counts  []CauseCount `json:"counts" doc:"How many things are concerned, by kind, beside what the cause is about."`
 }
 

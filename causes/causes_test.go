@@ -165,6 +165,14 @@ func TestRoots(t *testing.T) {
 			{Name: "share", Advisory: true, Message: "controller c1 owns 3 switches"},
 			{Name: "decider", OK: true},
 		}}, "disk[store] share[]"},
+		{"a controller that is not ready for a reason that nothing else explains", Known{
+			Links: []api.Link{link("a,1~b,1", drained)},
+			Checks: []api.ReadinessCheck{{Name: "mrc", Message: "it waits for the topology"},
+				{Name: "switch/a", OK: true}},
+		}, "ready[] drain/a,1~b,1[]"},
+		{"and one that is", Known{
+			Checks: []api.ReadinessCheck{{Name: "mrc", Advisory: true}, {Name: "switch/a", OK: true}},
+		}, ""},
 		{"what is malformed does not explain that the topology is not complete", Known{
 			Peers: []api.BGPPeer{{Name: "192.0.2.1", State: topology.PeerEstablished,
 				MalformedNLRIs: 1}},
@@ -364,7 +372,7 @@ func TestCounts(t *testing.T) {
 	}
 	k.Links = []api.Link{link("a,1~b,1", dead)}
 	all := Find(&k)
-	if len(all) != 1 || len(all[0].Follows) != mostFollows ||
+	if len(all) != 1 || len(all[0].Follows) != mostFollows || all[0].Total != mostFollows+1 ||
 		!slices.Equal(all[0].Counts, []api.CauseCount{{Kind: "link", Count: 1},
 			{Kind: "EV profile", Count: mostFollows}}) {
 		t.Errorf("%d causes, %d follow, counts %v", len(all), len(all[0].Follows), all[0].Counts)

@@ -55,6 +55,26 @@ func (v *view) controllerFindings() (out []finding) {
 	return out
 }
 
+// unready is the finding of a controller that is not ready, where nothing else is wrong.
+func (v *view) unready(found []api.Cause) (f api.Finding, ok bool) {
+	for i := range found {
+		if found[i].Severity != api.SeverityWork {
+			return f, false
+		}
+	}
+	for _, c := range v.Checks {
+		if !c.OK && !c.Advisory {
+			return api.Finding{
+				ID: "ready", Kind: "controller", Object: "controllers", Severity: api.SeverityWarning,
+				What: "The controller is not ready", Detail: Plain(c.Name + ": " + c.Message),
+				Means: "Traffic goes on. Changes may have to wait.",
+				Todo:  "Wait some seconds. If it stays, see what it waits for.",
+			}, true
+		}
+	}
+	return f, false
+}
+
 // lostSpeakers returns the findings of lost switches by the addresses that their BGP speakers may
 // have.
 func (v *view) lostSpeakers() map[string]string {

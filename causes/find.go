@@ -47,6 +47,7 @@ func Find(k *Known) []api.Cause {
 				continue
 			}
 			c := &found[at]
+			c.Total++
 			if len(c.Follows) < mostFollows {
 				c.Follows = append(c.Follows, f.Finding)
 			}
@@ -55,6 +56,9 @@ func Find(k *Known) []api.Cause {
 				concern(c, f.Kind)
 			}
 		}
+	}
+	if f, ok := v.unready(found); ok {
+		found = append(found, api.Cause{Finding: f, Follows: []api.Finding{}, Counts: []api.CauseCount{}})
 	}
 	slices.SortStableFunc(found, order)
 	return found

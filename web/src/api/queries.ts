@@ -72,6 +72,13 @@ export const hosts = queryOptions({
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/hosts', { params: { query }, signal }))),
   refetchInterval: (q) => draining(q.state.data?.flatMap((h) => h.ports)),
 });
+/** What is wrong, and why: the first of what there may be more of than a page is for. */
+export const causes = queryOptions({
+  queryKey: ['causes'],
+  queryFn: async ({ signal }) =>
+    (await body(client.GET('/v1/causes', { params: { query: { limit: 200 } }, signal }))).items ?? [],
+  refetchInterval: 2_000,
+});
 export const suspects = queryOptions({
   queryKey: ['suspects'],
   queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/suspects', { signal }))))?.items ?? [],

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { names } from '../domain/causes';
+import { names } from '../domain/network';
 import { cutOff } from '../domain/cutoff';
 import { Badge } from './badge';
 import { Failure, Loading } from './states';

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
-import { linkName } from '../domain/causes';
+import { linkName } from '../domain/network';
 import { pages } from '../domain/pages';
 import { go } from '../store/place';
 import { Dialog } from './dialog';

@@ -1,5 +1,5 @@
 import type { components } from '../api/schema';
-import { reverse } from './causes';
+import { reverse } from './network';
 import { natural } from './natural';
 
 type S = components['schemas'];

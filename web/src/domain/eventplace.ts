@@ -28,6 +28,8 @@ export function placeOf(e: {
       return { path: ['pfc'], query: { tenant: object } };
     case 'pfc':
       return { path: ['pfc'] };
+    case 'cause':
+      return { path: [] };
     case 'project':
       return { path: ['projects', object] };
     case 'suspect':

@@ -1,6 +1,6 @@
 import type { components } from '../api/schema';
 import { natural } from './natural';
-import { reverse } from './causes';
+import { reverse } from './network';
 
 type Link = components['schemas']['FabricLink'];
 type Node = components['schemas']['FabricNode'];

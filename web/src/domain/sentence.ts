@@ -1,4 +1,4 @@
-import { plain } from './causes';
+import { plain } from './network';
 
 /** What of an event a sentence is made of. */
 export interface Said {
@@ -46,6 +46,8 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
   switch (family) {
     case 'gap':
       return { severity: 'warning', text: 'Events were lost: everything has been read again.' };
+    case 'cause':
+      return { severity: verb === 'ended' ? 'ok' : /^.* is drained\./.test(message) ? 'work' : 'fault', text: message };
     case 'bgp-peer': {
       const text = plain(/\(AS \d+\)[^:]*: (.*)$/.exec(message)?.[1] ?? '');
       const up = message.endsWith('established');

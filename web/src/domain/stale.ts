@@ -2,6 +2,7 @@
 export const families: Record<string, string[]> = {
   group: ['groups', 'projects'],
   receiver: ['groups'],
+  cause: ['causes'],
   switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
   topology: [
     'topology',

@@ -21,7 +21,7 @@ import {
   type LinkState,
   type Matrix as Cells,
 } from '../domain/fabric';
-import { linkName, reverse } from '../domain/causes';
+import { linkName, reverse } from '../domain/network';
 import { formatAge } from '../domain/format';
 import { layout } from '../domain/layout';
 import { useNow } from '../store/now';

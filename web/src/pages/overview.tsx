@@ -1,5 +1,4 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
@@ -7,16 +6,16 @@ import { Badge, type Tone } from '../components/badge';
 import { To } from '../components/link';
 import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
-import { affected, causes, condition, type Cause, type Finding } from '../domain/causes';
+import { affected, pageOf, type Cause, type Severity } from '../domain/causes';
 import { formatAge, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
-import { lasting, useSettled } from '../store/causes';
+import { condition } from '../domain/network';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { useEventColumns } from './events';
 import { Assets } from './projects';
 
-const tones: Record<Finding['severity'], Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
+const tones: Record<Severity, Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
 
 /** The state of the network for who may see it, and for others that of their projects. */
 export function Overview() {
@@ -28,18 +27,8 @@ function Own() {
     member = useMay('tenant:read');
   const enabled = { enabled: member };
   const projects = useQuery({ ...ask.projects, ...enabled }),
-    groups = useQuery({ ...ask.groups, ...enabled });
-  const tenants = useQuery({ ...ask.tenants, ...enabled }),
-    pfcPolicies = useQuery({ ...ask.pfcPolicies, ...enabled });
-  const known = useMemo(
-    () => ({ groups: groups.data, tenants: tenants.data, pfcPolicies: pfcPolicies.data }),
-    [groups.data, tenants.data, pfcPolicies.data],
-  );
-  const settled = useSettled(
-    known,
-    [groups, tenants, pfcPolicies].some((q) => q.isFetching),
-  );
-  const all = useMemo(() => lasting(causes(settled)), [settled]);
+    causes = useQuery({ ...ask.causes, ...enabled });
+  const all = causes.data ?? [];
   if (!member)
     return (
       <>
@@ -47,7 +36,7 @@ function Own() {
         <Empty>{session?.name} is a member of no project: an administrator assigns that.</Empty>
       </>
     );
-  const asked = [projects, groups, tenants, pfcPolicies];
+  const asked = [projects, causes];
   return (
     <>
       <h1>Overview</h1>
@@ -72,7 +61,7 @@ function Own() {
           <h2>Causes</h2>
           <ul className="causes">
             {all.map((c) => (
-              <CauseItem key={c.finding.id} of={c} />
+              <CauseItem key={c.id} of={c} />
             ))}
           </ul>
         </section>
@@ -95,22 +84,10 @@ function Own() {
   );
 }
 
-function Verdict({
-  of: all,
-  loading,
-  failed,
-  ready = true,
-  what,
-}: {
-  of: Cause[];
-  loading: boolean;
-  failed: boolean;
-  ready?: boolean;
-  what: string;
-}) {
+function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boolean; failed: boolean; what: string }) {
   const live = useLive(),
     now = useNow();
-  const faults = all.filter((c) => c.finding.severity !== 'work');
+  const faults = all.filter((c) => c.severity !== 'work');
   return (
     <section className="verdict" aria-live="polite">
       {live.state === 'lost' ? (
@@ -124,14 +101,10 @@ function Verdict({
         <Loading what={`the state of ${what}`} />
       ) : faults.length > 0 ? (
         <p>
-          <Badge tone={tones[faults[0]!.finding.severity]}>{faults[0]!.finding.what}</Badge>
+          <Badge tone={tones[faults[0]!.severity]}>{faults[0]!.what}</Badge>
           {faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}
         </p>
-      ) : failed ? null : !ready ? (
-        <p>
-          <Badge tone="warning">The controller is not ready</Badge>
-        </p>
-      ) : (
+      ) : failed ? null : (
         <p>
           <Badge tone="ok">All is well</Badge>
           {all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}
@@ -142,106 +115,25 @@ function Verdict({
 }
 
 function Network() {
-  const [
-    ready,
-    switches,
-    peers,
-    links,
-    nodes,
-    planes,
-    hosts,
-    suspects,
-    profiles,
-    groups,
-    tenants,
-    srv6Policies,
-    pfcPolicies,
-    fabric,
-    balance,
-    topology,
-  ] = useQueries({
+  const [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance] = useQueries({
     queries: [
-      ask.ready,
+      ask.causes,
       ask.switches,
       ask.peers,
       ask.links,
-      ask.nodes,
       ask.planes,
       ask.hosts,
-      ask.suspects,
-      ask.degradedProfiles,
       ask.groups,
       ask.tenants,
-      ask.srv6Policies,
       ask.pfcPolicies,
       ask.fabric,
       ask.balance,
-      ask.topology,
     ],
   });
   const live = useLive(),
     columns = useEventColumns();
-  const known = useMemo(
-    () => ({
-      ready: ready.data,
-      switches: switches.data,
-      peers: peers.data,
-      links: links.data,
-      nodes: nodes.data,
-      planes: planes.data,
-      hosts: hosts.data,
-      suspects: suspects.data,
-      profiles: profiles.data,
-      groups: groups.data,
-      tenants: tenants.data,
-      srv6Policies: srv6Policies.data,
-      pfcPolicies: pfcPolicies.data,
-      fabric: fabric.data,
-      balance: balance.data,
-      topology: topology.data,
-    }),
-    [
-      ready.data,
-      switches.data,
-      peers.data,
-      links.data,
-      nodes.data,
-      planes.data,
-      hosts.data,
-      suspects.data,
-      profiles.data,
-      groups.data,
-      tenants.data,
-      srv6Policies.data,
-      pfcPolicies.data,
-      fabric.data,
-      balance.data,
-      topology.data,
-    ],
-  );
-  const asked = [
-    ready,
-    switches,
-    peers,
-    links,
-    nodes,
-    planes,
-    hosts,
-    suspects,
-    profiles,
-    groups,
-    tenants,
-    srv6Policies,
-    pfcPolicies,
-    fabric,
-    balance,
-    topology,
-  ];
-  const settled = useSettled(
-    known,
-    asked.some((q) => q.isFetching),
-  );
-  const all = useMemo(() => lasting(causes(settled)), [settled]);
+  const all = causes.data ?? [];
+  const asked = [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance];
   const failed = asked.find((q) => q.isError);
   const loading = asked.some((q) => q.isPending);
   // A profile with EVs denied is not whole, though it has as many as it needs.
@@ -334,13 +226,7 @@ function Network() {
           }
         />
       )}
-      <Verdict
-        of={all}
-        loading={loading}
-        failed={failed !== undefined}
-        ready={settled.ready?.ready !== false}
-        what="the network"
-      />
+      <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
       <section className="cards" aria-label="Counts">
         {cards.map((c) => (
           <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
@@ -355,7 +241,7 @@ function Network() {
           <h2>Causes</h2>
           <ul className="causes">
             {all.map((c) => (
-              <CauseItem key={c.finding.id} of={c} />
+              <CauseItem key={c.id} of={c} />
             ))}
           </ul>
         </section>
@@ -510,60 +396,52 @@ function Busiest() {
 
 function CauseItem({ of }: { of: Cause }) {
   const now = useNow();
-  const f = of.finding,
-    also = affected(of);
+  const also = affected(of),
+    follows = of.follows ?? [];
   return (
     <li>
-      <Badge tone={tones[f.severity]}>
-        <To path={f.path} query={f.query}>
-          {f.what}
-        </To>
+      <Badge tone={tones[of.severity]}>
+        <To {...pageOf(of.object)}>{of.what}</To>
       </Badge>
-      {f.since && (
+      {of.since && (
         <span className="quiet">
           {' '}
-          since <time dateTime={f.since}>{formatTime(f.since, now)}</time>, for {formatAge(f.since, now)}
+          since <time dateTime={of.since}>{formatTime(of.since, now)}</time>, for {formatAge(of.since, now)}
         </span>
       )}
       <dl>
-        {f.detail && (
+        {of.detail && (
           <div>
             <dt>Now</dt>
-            <dd>{f.detail}</dd>
+            <dd>{of.detail}</dd>
           </div>
         )}
         <div>
           <dt>Traffic</dt>
           <dd>
-            {f.means}
+            {of.means}
             {also && ` It touches ${also}.`}
           </dd>
         </div>
         <div>
           <dt>What to do</dt>
-          <dd>{f.todo}</dd>
+          <dd>{of.todo}</dd>
         </div>
       </dl>
-      {of.consequences.length > 0 && (
-        <details open={of.consequences.length <= 5}>
-          <summary>
-            {of.consequences.length === 1
-              ? '1 thing follows from it'
-              : `${of.consequences.length} things follow from it`}
-          </summary>
+      {follows.length > 0 && (
+        <details open={follows.length <= 5}>
+          <summary>{of.total === 1 ? '1 thing follows from it' : `${of.total} things follow from it`}</summary>
           <ul>
-            {of.consequences.slice(0, 200).map((x) => (
+            {follows.map((x) => (
               <li key={x.id}>
                 <Badge tone={tones[x.severity]}>
-                  <To path={x.path} query={x.query}>
-                    {x.what}
-                  </To>
+                  <To {...pageOf(x.object)}>{x.what}</To>
                 </Badge>{' '}
                 <span className="quiet">{x.detail}</span>
               </li>
             ))}
           </ul>
-          {of.consequences.length > 200 && <p className="quiet">and {of.consequences.length - 200} more</p>}
+          {of.total > follows.length && <p className="quiet">and {of.total - follows.length} more</p>}
         </details>
       )}
     </li>

@@ -11,7 +11,7 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, job.blocked, project.changed, cause.began, cause.changed, cause.ended, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
 	Message string `json:"message,omitempty"`
@@ -76,6 +76,11 @@ const (
 	EventLeaseBroken  EventType = "lease.broken"  // it holds nothing any more
 	EventLeaseDeleted EventType = "lease.deleted"
 
+	EventMaintenanceChanged EventType = "maintenance.changed"
+	EventMaintenanceBegan   EventType = "maintenance.began" // its objects are drained
+	EventMaintenanceEnded   EventType = "maintenance.ended" // and used again
+	EventMaintenanceDeleted EventType = "maintenance.deleted"
+
 	EventGroupChanged      EventType = "group.changed" // spec or status
 	EventGroupDeleted      EventType = "group.deleted"
 	EventReceiverEvicted   EventType = "receiver.evicted"
@@ -117,7 +122,9 @@ var eventTypes = []EventType{
 	EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged,
 	EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted, EventHostChanged,
 	EventJobBlocked, EventJobChanged, EventJobDeleted, EventJobReady, EventLeaseBroken,
-	EventLeaseChanged, EventLeaseDeleted, EventLinkChanged, EventNetworkChanged, EventOrphanFound,
+	EventLeaseChanged, EventLeaseDeleted, EventLinkChanged, EventMaintenanceBegan,
+	EventMaintenanceChanged, EventMaintenanceDeleted, EventMaintenanceEnded, EventNetworkChanged,
+	EventOrphanFound,
 	EventOrphanGone, EventOrphanRemoved,
 	EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
 	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered,
@@ -136,7 +143,8 @@ func (t EventType) OfIntent() bool {
 	switch t {
 	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged, EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
 		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDrainChanged, EventEVProfileChanged,
-		EventJobChanged, EventJobDeleted, EventLeaseChanged, EventLeaseDeleted:
+		EventJobChanged, EventJobDeleted, EventLeaseChanged, EventLeaseDeleted, EventMaintenanceChanged,
+		EventMaintenanceDeleted:
 		return true
 	}
 	return false

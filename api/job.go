@@ -49,7 +49,7 @@ type JobSpec struct {
 
 	Exclusive bool     `json:"exclusive,omitempty" names:"-" doc:"Its NICs are in no other job."`
 	Lease     Duration `json:"lease,omitempty" names:"-" doc:"The job is done when no client has renewed it for so long. Default: none, so that it ends when its state is done."`
-	Priority  int      `json:"priority,omitempty" minimum:"0" maximum:"1000" names:"-" doc:"How much it matters among jobs, for those who read it: the controller treats all jobs alike. Default 0."`
+	Priority  int      `json:"priority,omitempty" minimum:"0" maximum:"1000" names:"-" doc:"How much it matters: a maintenance of a lower priority is refused while the job runs and depends on its objects. Default 0."`
 	State     JobState `json:"state,omitempty" enum:"placed,running,done" names:"-" doc:"How far the scheduler is with it. Default placed."`
 }
 
@@ -177,7 +177,7 @@ type JobCheck struct {
 
 // JobBlocker is a cause for which the fabric is not ready for a job.
 type JobBlocker struct {
-	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,lease" doc:"What it is."`
+	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,lease,maintenance" doc:"What it is."`
 	Object string    `json:"object,omitempty" doc:"Its name."`
 	State  string    `json:"state" enum:"bad,unknown" doc:"Whether it is known not to be as it should, or not known to be."`
 	Why    string    `json:"why" doc:"What is wrong, in words."`

@@ -141,7 +141,9 @@ const (
 	ReasonGo               = "Go"               // Ready
 	ReasonBlocked          = "Blocked"          // not Ready: its readiness has what is in the way
 	ReasonUnjudged         = "Unjudged"         // not Ready: nobody has looked yet
-	ReasonEnded            = "Ended"            // not Ready: the job has ended
+	// ReasonJobsConcerned: Degraded, jobs lose something by a maintenance.
+	ReasonJobsConcerned = "JobsConcerned"
+	ReasonEnded         = "Ended" // not Ready: the job has ended
 )
 
 // Find returns the condition of a type, or nil.

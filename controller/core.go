@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/leases"
+	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -62,6 +63,8 @@ type Core struct {
 	discovery *discovery.Feature
 	jobs      *job.Feature
 	leases    *leases.Feature
+
+	maintenances *maintenance.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -387,6 +390,7 @@ func (c *Core) Ready(n uint64) Ready {
 	}
 	r.Projects, _ = c.projects.Take()
 	r.Jobs, r.Leases = c.jobs.Changed(), c.leases.Changed()
+	r.Maintenances = c.maintenances.Changed()
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/leases"
+	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
@@ -39,8 +40,9 @@ func (c *Core) compose() (err error) {
 	c.projects = project.New(&c.env)
 	c.jobs = job.New(&c.env)
 	c.leases = leases.New(&c.env)
+	c.maintenances = maintenance.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.projects, c.jobs, c.leases}
+		c.discovery, c.projects, c.jobs, c.leases, c.maintenances}
 	return nil
 }
 
@@ -117,6 +119,16 @@ func (c *Core) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
 // Leases returns the leases of paths.
 func (c *Controller) Leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
 	return kind.Of[api.PathLeaseSpec, api.PathLease](c.Kinds())
+}
+
+// Maintenances returns the maintenances.
+func (c *Core) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
+	return settled[api.MaintenanceSpec, api.Maintenance]{c.maintenances.Maintenances(), c, "", nil}
+}
+
+// Maintenances returns the maintenances.
+func (c *Controller) Maintenances() kind.Handle[api.MaintenanceSpec, api.Maintenance] {
+	return kind.Of[api.MaintenanceSpec, api.Maintenance](c.Kinds())
 }
 
 // JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.

@@ -98,7 +98,8 @@ func (c *Controller) facts(ctx context.Context, t job.Task) (*ready.Facts, error
 		}
 	}
 	if err := c.Do(ctx, func(core *Core) {
-		facts.Others = core.leases.Blocking(t.Name, &facts.Fabric)
+		facts.Others = append(core.leases.Blocking(t.Name, &facts.Fabric),
+			core.maintenances.Blocking(t.Name, t.Version, t.Ends)...)
 	}); err != nil {
 		return nil, err
 	}

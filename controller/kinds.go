@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/leases"
+	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -29,6 +30,7 @@ var kinds = []offered{
 	offer(project.Kind, (*Core).Projects, nil),
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
 	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: leasable}),
+	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},

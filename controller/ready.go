@@ -38,10 +38,13 @@ type Ready struct {
 	Jobs bool
 	// Leases is set when there are other leases.
 	Leases bool
+	// Maintenances is set when there are other maintenances, or other objects to be drained.
+	Maintenances bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events) == 0 &&
-		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Leases
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Leases &&
+		!r.Maintenances
 }

@@ -48,6 +48,15 @@ type Options struct {
 	// Leasable, when not nil, returns what leases of paths between some NICs are of; nil, and why has
 	// the reason, when that is not known; see [runner.Runner.Leasable].
 	Leasable func(ctx context.Context, nics []string) (n *lease.Network, why string, err error)
+	// Hold, when not nil, has exactly these objects drained for maintenances, and returns how far each
+	// is; why has the reason when that is not known. See [runner.Runner.Hold].
+	Hold func(
+		ctx context.Context, objects []api.MaintenanceObject,
+	) (states []api.MaintenanceObjectState, why string, err error)
+	// Impact, when not nil, returns for each object why there is none, and what each of some needs
+	// loses without them; see [runner.Runner.Impact].
+	Impact func(ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
+		unknown []string, impacts []ready.Impact, why string, err error)
 	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -84,6 +93,8 @@ type Controller struct {
 	anew chan struct{}
 	// leased has room for one word that there are other leases, so that their paths are looked at.
 	leased chan struct{}
+	// maintained has room for one word that objects are to be drained, or no longer.
+	maintained chan struct{}
 }
 
 // NewController returns a controller on the records of its store.
@@ -107,6 +118,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
 		anew: make(chan struct{}, 1), leased: make(chan struct{}, 1),
+		maintained: make(chan struct{}, 1),
 	}
 	c.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current, Events: o.Events,
@@ -132,6 +144,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	var judge sync.WaitGroup
 	judge.Go(func() { c.judgeAll(judging) })
 	judge.Go(func() { c.followPaths(judging) })
+	judge.Go(func() { c.maintain(judging) })
 	err := c.ledger.Run(ctx, c.core, c.step)
 	end()
 	judge.Wait()
@@ -197,7 +210,7 @@ func (c *Controller) hand(r *Ready) {
 	for _, word := range []struct {
 		is bool
 		to chan struct{}
-	}{{r.Jobs, c.anew}, {r.Leases, c.leased}} {
+	}{{r.Jobs, c.anew}, {r.Leases, c.leased}, {r.Maintenances, c.maintained}} {
 		if !word.is {
 			continue
 		}

@@ -89,7 +89,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
-		Leasable: leasable(o, &multipath),
+		Leasable: leasable(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
 	})
 	if err != nil {
 		return nil, err
@@ -139,6 +139,40 @@ func leasable(
 			return m.Leasable(ctx, nics)
 		}
 		return nil, "the controller has just started", nil
+	}
+}
+
+// hold has objects drained for maintenances in the MRC fabric; nil: there is none.
+func hold(
+	o *Options, multipath *atomic.Pointer[runner.Runner],
+) func(context.Context, []api.MaintenanceObject) ([]api.MaintenanceObjectState, string, error) {
+	if !o.Inventory.MRC.On() {
+		return nil
+	}
+	return func(
+		ctx context.Context, objects []api.MaintenanceObject,
+	) ([]api.MaintenanceObjectState, string, error) {
+		if m := multipath.Load(); m != nil {
+			return m.Hold(ctx, objects)
+		}
+		return nil, "the controller has just started", nil
+	}
+}
+
+// impact returns what jobs lose without objects of the MRC fabric; nil: there is none.
+func impact(o *Options, multipath *atomic.Pointer[runner.Runner]) func(
+	context.Context, []api.MaintenanceObject, []*ready.Need,
+) ([]string, []ready.Impact, string, error) {
+	if !o.Inventory.MRC.On() {
+		return nil
+	}
+	return func(
+		ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need,
+	) ([]string, []ready.Impact, string, error) {
+		if m := multipath.Load(); m != nil {
+			return m.Impact(ctx, objects, needs)
+		}
+		return nil, nil, "the controller has just started", nil
 	}
 }
 

@@ -64,6 +64,11 @@ func (c *Client) Leases() Resources[api.PathLeaseSpec, api.PathLease] {
 	return resources[api.PathLeaseSpec, api.PathLease](c, "leases")
 }
 
+// Maintenances returns the maintenances.
+func (c *Client) Maintenances() Resources[api.MaintenanceSpec, api.Maintenance] {
+	return resources[api.MaintenanceSpec, api.Maintenance](c, "maintenances")
+}
+
 // RenewLease renews a lease of paths. Of w, only the version counts.
 func (c *Client) RenewLease(ctx context.Context, name string, w Write) (*api.PathLease, error) {
 	return c.actOnLease(ctx, name, "renew", w)

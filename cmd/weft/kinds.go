@@ -174,6 +174,15 @@ var kinds = []*kind{
 		events:  []string{"lease"},
 	},
 	{
+		name: "maintenance", noun: "maintenance", plural: "maintenances",
+		long:  "maintenances: what is drained when, and what jobs lose by it",
+		items: "/v1/maintenances", key: "name", stored: true,
+		table: rows(maintenanceTable), detail: detail(maintenanceDetail),
+		document: documentOf[api.MaintenanceSpec](),
+		removed:  "Deletes maintenances: what was drained for them is used again.",
+		events:   []string{"maintenance"},
+	},
+	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},

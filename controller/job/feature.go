@@ -152,7 +152,11 @@ type Task struct {
 	Version uint64
 	Demand  *Demand
 	// Last is the readiness that was reported last; nil: none was.
-	Last *api.JobReadiness
+	Last     *api.JobReadiness
+	Priority int
+	Running  bool
+	// Ends is when its lease ends unless it is renewed; zero: never.
+	Ends time.Time
 	// Over: the job has ended, and hosts may still hold what followed from it.
 	Over bool
 }
@@ -184,7 +188,8 @@ func (f *Feature) Task(name string) (Task, error) {
 }
 
 func task(j *item) Task {
-	t := Task{Name: j.Name, Version: j.Version, Demand: j.Decided.demand, Over: over(j)}
+	t := Task{Name: j.Name, Version: j.Version, Demand: j.Decided.demand, Over: over(j),
+		Priority: j.Spec.Priority, Running: j.Spec.State == api.JobRunning && !over(j), Ends: ends(j)}
 	if r := j.Decided.readiness; r != nil {
 		t.Last = &r.JobReadiness
 	}

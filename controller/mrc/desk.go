@@ -67,6 +67,14 @@ func NewDesk(
 // Kinds returns the kinds of resources of the core.
 func (d *Desk) Kinds() []*kind.Kind { return d.kinds }
 
+// Hold has exactly these objects drained for maintenances, and returns how far each is; why is why
+// nothing was done.
+func (d *Desk) Hold(
+	objects []api.MaintenanceObject,
+) (states []api.MaintenanceObjectState, why string) {
+	return d.hold(objects)
+}
+
 // Versions returns the versions of resources.
 func (d *Desk) Versions() *resource.Versions { return d.versions }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -365,4 +367,132 @@ func (c *Core) runDrains() {
 		}
 		return h.applied, true
 	})
+}
+
+// TargetOf returns what can be drained as a maintenance has it: a switch may be named by what it
+// shows. Of the two directions of a link it is the one that stands for both.
+func (c *Core) TargetOf(o api.MaintenanceObject) Target {
+	t := Target{Link: o.Link, Node: topology.NodeID(o.Node), Plane: o.Plane, Host: o.Host,
+		Port: o.Port}
+	f := c.state.Fabric()
+	if f == nil {
+		return t
+	}
+	if t.Node != "" && f.Snapshot().Node(t.Node) == nil {
+		for _, n := range f.Snapshot().Nodes {
+			if n.DisplayName() == o.Node {
+				t.Node = n.ID
+			}
+		}
+	}
+	if i, ok := f.Place(t.Link); ok && t.Link != "" {
+		if r := f.Reverse(f.Edge(i)); r != nil {
+			t.Link = min(t.Link, r.ID)
+		}
+	}
+	return t
+}
+
+// Losses are what jobs lose without targets, to be counted outside of the core. They do not change.
+type Losses struct {
+	fabric  *fabric.Fabric
+	targets []Target
+	// at are the attachments of the racks of each need.
+	at [][]ev.Attachment
+}
+
+// Losses returns what is needed to count what some needs lose without objects, and for each object
+// why there is none; why is why nothing is known.
+func (c *Core) Losses(
+	objects []api.MaintenanceObject, needs []*ready.Need,
+) (l *Losses, unknown []string, why string) {
+	c.settle()
+	l = &Losses{fabric: c.state.Fabric()}
+	switch {
+	case !c.state.Synced():
+		return nil, nil, "the topology is not in sync"
+	case l.fabric == nil:
+		return nil, nil, "no fabric was found yet"
+	}
+	for _, o := range objects {
+		t, text := c.TargetOf(o), ""
+		if _, err := c.find(t); err != nil {
+			text = err.Error()
+		}
+		l.targets, unknown = append(l.targets, t), append(unknown, text)
+	}
+	for _, need := range needs {
+		at := make([]ev.Attachment, len(need.Racks))
+		left := len(at)
+		for i, k := range need.Rack {
+			if h := c.hosts.byName[need.NICs[i]]; at[k] == nil && h != nil {
+				at[k] = h.Rack().At()
+				if left--; left == 0 {
+					break
+				}
+			}
+		}
+		l.at = append(l.at, at)
+	}
+	return l, unknown, ""
+}
+
+// Of returns what a need loses, the i-th that the losses were read for.
+func (l *Losses) Of(i int, need *ready.Need) (out ready.Impact) {
+	var without topology.Losses
+	ports := make(map[string]hostapi.PortMask) // of hosts
+	for _, t := range l.targets {
+		switch {
+		case t.Host != "":
+			ports[t.Host] |= hostapi.Ports(int(t.Port))
+			continue
+		case t.Node != "":
+			without.Nodes = append(without.Nodes, t.Node)
+		case t.Plane != 0:
+			without.Planes = append(without.Planes, t.Plane)
+		}
+		places, _ := t.links(l.fabric)
+		for _, place := range places {
+			without.Directed = append(without.Directed, l.fabric.Edge(place).ID)
+		}
+	}
+	lost := l.fabric.Clos().Lost(without)
+	for n, pair := range need.Pairs {
+		from, to := l.at[i][pair[0]], l.at[i][pair[1]]
+		p := ready.PairImpact{Pair: int32(n)}
+		for port := range min(len(from), len(to)) {
+			set, ok := l.fabric.PathSet(from, to, uint8(port+1))
+			if !ok {
+				continue
+			}
+			p.Before += int32(set.Len())
+			if !lost.Touches(set) {
+				p.After += int32(set.Len())
+				continue
+			}
+			for ref := range set.All() {
+				if !lost.Path(set, ref) {
+					p.After++
+				}
+			}
+		}
+		if p.After < p.Before {
+			out.Pairs = append(out.Pairs, p)
+		}
+	}
+	for r, k := range need.Rack {
+		at := l.at[i][k]
+		left := at.Ports()
+		for p, leaf := range at {
+			number := p + 1
+			if leaf != "" && (ports[need.NICs[r]].Has(number) || slices.Contains(without.Nodes, leaf) ||
+				slices.Contains(without.Planes, l.fabric.PlaneOf(leaf, uint8(number)))) {
+				left--
+			}
+		}
+		if left == 0 && at.Ports() > 0 {
+			out.CutOff = append(out.CutOff, int32(r))
+		}
+	}
+	return out
 }

@@ -25,6 +25,8 @@ type wanted struct {
 	now      func() time.Time
 	versions *resource.Versions
 	admins   *resource.Collection[api.AdminSpec, target]
+	// held are what maintenances drain, whatever clients want; the text of a target names it.
+	held     *resource.Collection[target, struct{}]
 	profiles *resource.Collection[api.EVProfileSpec, struct{}]
 	cc       *resource.Collection[api.CCProfileSpec, struct{}]
 }
@@ -43,6 +45,9 @@ const (
 // adminKind is the kind of administrative states, whose names say all.
 var adminKind = resource.Kind{Prefix: RecordPrefix + "admin/"}
 
+// heldKind is the kind of what maintenances drain.
+var heldKind = resource.Kind{Prefix: RecordPrefix + "held/"}
+
 // newWanted returns what the records say, and configures the core, which knows
 // no topology yet, accordingly.
 func newWanted(core *Core, now func() time.Time, records []store.Record) (*wanted, error) {
@@ -50,11 +55,14 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 	w := &wanted{
 		core: core, now: now, versions: versions,
 		admins:   resource.NewCollection[api.AdminSpec, target](adminKind, versions),
+		held:     resource.NewCollection[target, struct{}](heldKind, versions),
 		profiles: resource.NewCollection[api.EVProfileSpec, struct{}](EVProfileKind.Record, versions),
 		cc:       resource.NewCollection[api.CCProfileSpec, struct{}](CCKind.Record, versions),
 	}
 	for _, r := range records {
-		for _, load := range []func(store.Record) (bool, error){versions.Load, w.admins.Load, w.profiles.Load, w.cc.Load} {
+		for _, load := range []func(store.Record) (bool, error){
+			versions.Load, w.admins.Load, w.held.Load, w.profiles.Load, w.cc.Load,
+		} {
 			if _, err := load(r); err != nil {
 				return nil, fmt.Errorf("record %s: %w", r.Key, err)
 			}
@@ -63,6 +71,11 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 	for _, a := range w.admins.All() {
 		if a.Spec.Admin == api.AdminDrained {
 			core.ResumeDrain(a.Decided.Of)
+		}
+	}
+	for _, h := range w.held.All() {
+		if core.drains.index(h.Spec.Of) < 0 {
+			core.ResumeDrain(h.Spec.Of)
 		}
 	}
 	w.tellCC()
@@ -90,7 +103,8 @@ func (w *wanted) saves(n uint64) []store.Op {
 	if w.busy() && w.keeping == 0 {
 		w.keeping = n
 	}
-	return slices.Concat(w.versions.Changes(), w.admins.Changes(), w.profiles.Changes(), w.cc.Changes())
+	return slices.Concat(w.versions.Changes(), w.admins.Changes(), w.held.Changes(),
+		w.profiles.Changes(), w.cc.Changes())
 }
 
 // Kept has the core know what is kept, when the store has all writes up to a number.
@@ -162,8 +176,60 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 		return nil
 	}
 	w.admins.Put(t.String(), spec, w.now()).Decided.Of = t
-	w.later(func() { w.core.setDrained(t, spec.Admin == api.AdminDrained) })
+	w.later(func() { w.settleDrain(t) })
 	return nil
+}
+
+// settleDrain has a target drained while a client or a maintenance wants it to be.
+func (w *wanted) settleDrain(t Target) {
+	a := w.admins.Get(t.String())
+	w.core.setDrained(t, a != nil && a.Spec.Admin == api.AdminDrained || w.held.Get(t.String()) != nil)
+}
+
+// hold has exactly these objects drained for maintenances, beside what clients have drained, and
+// returns how far each is. What would take the last path between two hosts is not drained. why is
+// why nothing was done.
+func (w *wanted) hold(
+	objects []api.MaintenanceObject,
+) (states []api.MaintenanceObjectState, why string) {
+	if !w.core.state.Synced() || w.core.state.Fabric() == nil {
+		return nil, "the topology is not in sync"
+	}
+	if w.busy() {
+		return nil, "another change is being kept"
+	}
+	wanted := make(map[string]bool)
+	for _, o := range objects {
+		t := w.core.TargetOf(o)
+		wanted[t.String()] = true
+		s := api.MaintenanceObjectState{Object: o.String()}
+		if w.held.Get(t.String()) == nil {
+			if _, err := w.core.checkDrain(t); err != nil {
+				s.Why = err.Error()
+				states = append(states, s)
+				continue
+			}
+			w.held.Put(t.String(), target{t}, w.now())
+			w.later(func() { w.settleDrain(t) })
+		}
+		i := w.core.drains.index(t)
+		switch {
+		case i < 0:
+			s.Why = "it is about to be drained"
+		case w.core.drains.list[i].done:
+			s.Drained = true
+		default:
+			s.Why = fmt.Sprintf("%d hosts have not applied it yet", len(w.core.drains.list[i].waits))
+		}
+		states = append(states, s)
+	}
+	for _, h := range w.held.All() {
+		if t := h.Spec.Of; !wanted[h.Name] {
+			w.held.Delete(h.Name)
+			w.later(func() { w.settleDrain(t) })
+		}
+	}
+	return states, ""
 }
 
 // admin is what a client wants of a target.

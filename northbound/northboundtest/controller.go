@@ -40,6 +40,7 @@ type Controller struct {
 	Projects     *kindtest.Memory[api.ProjectSpec, api.Project]
 	Jobs         *kindtest.Memory[api.JobSpec, api.Job]
 	Leases       *kindtest.Memory[api.PathLeaseSpec, api.PathLease]
+	Maintenances *kindtest.Memory[api.MaintenanceSpec, api.Maintenance]
 	Ports        *kindtest.Memory[api.PortSpec, api.Port]
 
 	// Fail is the error of lists of switches and orphans; nil: none.
@@ -107,6 +108,9 @@ func NewController(s *topology.Snapshot) *Controller {
 		*s = s.Complete()
 		return s.Validate(func(string) bool { return true })
 	})
+	memory(f, &f.Maintenances, func(_ string, s *api.MaintenanceSpec) error {
+		return s.Validate(f.Now, func(int) string { return "" })
+	})
 	memory(f, &f.Ports, func(_ string,
 		s *api.PortSpec) error {
 		return s.Validate([]uint64{100e9, 400e9})
@@ -149,7 +153,7 @@ func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
 		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(),
 		f.Networks.Bound(), f.Projects.Bound(),
-		f.Jobs.Bound(), f.Leases.Bound(), f.Ports.Bound(),
+		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Ports.Bound(),
 		kind.Bind(about[api.Orphan](), orphans{f: f}),
 		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}

@@ -90,6 +90,13 @@ func TestChangesAreAudited(t *testing.T) {
 		{"POST", "/v1/leases", `{"name":"m","spec":{"pairs":[{"from":"ha","to":"hc"}]}}`, 201, "leases/m",
 			"", `"hc"`},
 		{"POST", "/v1/leases/l:moved", "", 200, "leases/l", "", ""},
+		{"POST", "/v1/maintenances", `{"name":"w","spec":` + maintenanceSpec + `}`, 201,
+			"maintenances/w", "", `"node":"a"`},
+		{"PUT", "/v1/maintenances/w", `{"spec":` + strings.Replace(maintenanceSpec, `"a"`, `"b"`, 1) +
+			`}`, 200, "maintenances/w", `"node":"a"`, `"node":"b"`},
+		{"PATCH", "/v1/maintenances/w", `{"spec":{"priority":7}}`, 200, "maintenances/w", `"node":"b"`,
+			`"priority":7`},
+		{"DELETE", "/v1/maintenances/w", "", 204, "maintenances/w", `"priority":7`, ""},
 		{"DELETE", "/v1/leases/l", "", 204, "leases/l", `"job":"j"`, ""},
 		{"POST", "/v1/multicast-groups", `{"name":"g","spec":` + groupSpec + `}`, 201, "groups/g", "",
 			`"designatedQpn":4096`},

@@ -25,6 +25,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
@@ -82,6 +83,26 @@ func leasable(_ context.Context, nics []string) (*lease.Network, string, error) 
 	return n, "", nil
 }
 
+// holds drains everything at once, and impact knows every object, of which no job depends.
+func holds(
+	_ context.Context, objects []api.MaintenanceObject,
+) (out []api.MaintenanceObjectState, _ string, _ error) {
+	for _, o := range objects {
+		out = append(out, api.MaintenanceObjectState{Object: o.String(), Drained: true})
+	}
+	return out, "", nil
+}
+
+func impact(_ context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
+	[]string, []ready.Impact, string, error,
+) {
+	return make([]string, len(objects)), make([]ready.Impact, len(needs)), "", nil
+}
+
+// maintenanceSpec is a good spec of a maintenance.
+const maintenanceSpec = `{"objects":[{"node":"a"}],"from":"2096-01-02T03:04:05Z",` +
+	`"until":"2096-01-02T04:04:05Z"}`
+
 // leaseSpec is a good spec of a lease.
 const leaseSpec = `{"pairs":[{"from":"ha","to":"hb"}],"bandwidth":5,"heartbeat":"1h"}`
 
@@ -121,7 +142,7 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	var err error
 	r.Controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.events.Publish,
-		Leasable: leasable,
+		Leasable: leasable, Hold: holds, Impact: impact,
 	})
 	if err != nil {
 		t.Fatal(err)

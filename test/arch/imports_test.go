@@ -84,14 +84,17 @@ var onlyIn = map[string][]string{
 	"controller/project":   {"controller"},
 	"controller/job":       {"controller"},
 	"controller/leases":    {"controller"},
-	"controller/discovery": {"controller", "northbound", "northbound/northboundtest"},
+
+	"controller/maintenance": {"controller"},
+	"controller/discovery":   {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
-		"controller/discovery", "controller/project", "controller/job", "controller/leases"},
+		"controller/discovery", "controller/project", "controller/job", "controller/leases",
+		"controller/maintenance"},
 }
 
 // floors lists packages that are pure, with all packages of ours that they may import: what they

@@ -190,6 +190,14 @@ func (f *bed) start() {
 			ctx context.Context, nics []string,
 		) (*lease.Network, string, error) {
 			return f.mrc.Leasable(ctx, nics)
+		}, Hold: func(
+			ctx context.Context, o []api.MaintenanceObject,
+		) ([]api.MaintenanceObjectState, string, error) {
+			return f.mrc.Hold(ctx, o)
+		}, Impact: func(
+			ctx context.Context, o []api.MaintenanceObject, needs []*ready.Need,
+		) ([]string, []ready.Impact, string, error) {
+			return f.mrc.Impact(ctx, o, needs)
 		}})
 	if err != nil {
 		t.Fatal(err)

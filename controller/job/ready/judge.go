@@ -22,6 +22,8 @@ const (
 	KindLink   = "link"
 	KindPath   = "path"
 	KindLease  = "lease"
+
+	KindMaintenance = "maintenance"
 )
 
 // Names of checks.

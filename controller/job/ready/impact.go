@@ -1,0 +1,20 @@
+package ready
+
+// Impact is what a job loses without parts of the fabric, of an intact one.
+type Impact struct {
+	// Pairs are the pairs of racks that lose paths.
+	Pairs []PairImpact
+	// CutOff are the ranks that have no port left.
+	CutOff []int32
+}
+
+// None reports whether the job loses nothing.
+func (i *Impact) None() bool { return len(i.Pairs)+len(i.CutOff) == 0 }
+
+// PairImpact is what a pair of racks loses.
+type PairImpact struct {
+	// Pair is the place in the pairs of the need.
+	Pair int32
+	// Before and After are paths over all planes.
+	Before, After int32
+}

@@ -1,0 +1,255 @@
+// Package maintenance has the windows of time in which parts of an MRC fabric are not used.
+//
+// It keeps the resources, and reports which objects are to be drained now ([Feature.Held]). Whoever
+// runs the core has the controller of the MRC fabric drain them, and asks it what jobs lose
+// ([Feature.SetLook]).
+package maintenance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/store"
+)
+
+// decided is what the feature made of a maintenance.
+type decided struct {
+	// Begun: its objects are drained; Ended: they are used again.
+	Begun bool `json:"begun,omitempty"`
+	Ended bool `json:"ended,omitempty"`
+
+	look *Look // nil: nobody has looked yet
+}
+
+type item = resource.Item[api.MaintenanceSpec, decided]
+
+// Look is what was found of the objects of a maintenance. It does not change.
+type Look struct {
+	Objects []api.MaintenanceObject
+	// Unknown has for each object why there is none, "" when there is.
+	Unknown []string
+	// Why is why nothing is known; "": something is.
+	Why string
+	// Jobs are all jobs that are not done, with what they lose.
+	Jobs []Concern
+}
+
+// Concern is what a job loses without the objects of a maintenance.
+type Concern struct {
+	Job      string
+	Version  uint64
+	Priority int
+	Running  bool
+	Need     *ready.Need
+	ready.Impact
+}
+
+// Feature has the maintenances of a controller.
+type Feature struct {
+	feature.Base
+	env *feature.Env
+	all *resource.Collection[api.MaintenanceSpec, decided]
+	// next is what was found for the next Put.
+	next *Look
+	// states are those of objects that are drained, by their text.
+	states  map[string]api.MaintenanceObjectState
+	changed bool // since the last call of Changed
+}
+
+// New returns the feature without maintenances.
+func New(env *feature.Env) *Feature {
+	return &Feature{env: env, changed: true,
+		all: resource.NewCollection[api.MaintenanceSpec, decided](Kind.Record, env.Versions)}
+}
+
+// Load implements feature.Feature.
+func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
+
+// Changes implements feature.Feature.
+func (f *Feature) Changes() []store.Op { return f.all.Changes() }
+
+// Records implements feature.Feature.
+func (f *Feature) Records() []store.Record { return f.all.Records() }
+
+// Fork implements feature.Feature.
+func (f *Feature) Fork() func(feature.Feature) {
+	looks := make(map[string]*Look)
+	for _, m := range f.all.All() {
+		looks[m.Name] = m.Decided.look
+	}
+	return func(to feature.Feature) {
+		for _, m := range to.(*Feature).all.All() {
+			m.Decided.look = looks[m.Name]
+		}
+	}
+}
+
+// Changed reports whether there are other maintenances, or other objects to be drained, since the
+// last call.
+func (f *Feature) Changed() bool {
+	changed := f.changed
+	f.changed = false
+	return changed
+}
+
+// holds reports whether the objects of a maintenance are to be drained at a time.
+func holds(s *api.MaintenanceSpec, now time.Time) bool {
+	return !now.Before(s.Drains()) && now.Before(s.Until)
+}
+
+// Held returns the objects that are to be drained now, each once.
+func (f *Feature) Held() (out []api.MaintenanceObject) {
+	now := f.env.Wall()
+	for _, m := range f.all.All() {
+		if !holds(&m.Spec, now) {
+			continue
+		}
+		for _, o := range m.Spec.Objects {
+			if !slices.Contains(out, o) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// SetStates reports how far the drains of objects are.
+func (f *Feature) SetStates(states []api.MaintenanceObjectState) {
+	f.states = make(map[string]api.MaintenanceObjectState, len(states))
+	for _, s := range states {
+		f.states[s.Object] = s
+	}
+}
+
+// Task is a maintenance that has not ended.
+type Task struct {
+	Name    string
+	Version uint64
+	Objects []api.MaintenanceObject
+}
+
+// Tasks returns the maintenances that have not ended.
+func (f *Feature) Tasks() (out []Task) {
+	for _, m := range f.all.All() {
+		if !m.Decided.Ended {
+			out = append(out, Task{m.Name, m.Version, m.Spec.Objects})
+		}
+	}
+	return out
+}
+
+// SetLook reports what was found of a version of a maintenance; with the name "", for the next Put.
+func (f *Feature) SetLook(name string, version uint64, look *Look) {
+	if name == "" {
+		f.next = look
+		return
+	}
+	if m := f.all.Get(name); m != nil && m.Version == version && look.Why == "" {
+		m.Decided.look = look
+	}
+}
+
+// Tick implements feature.Feature.
+func (f *Feature) Tick() {
+	for _, m := range f.all.All() {
+		f.begin(m)
+	}
+}
+
+// begin begins and ends a maintenance whose time has come.
+func (f *Feature) begin(m *item) {
+	now, d := f.env.Wall(), &m.Decided
+	if over := !now.Before(m.Spec.Until); over && !d.Ended {
+		d.Ended, f.changed = true, true
+		f.all.Save(m.Name)
+		f.env.Event(api.EventMaintenanceEnded, m.Name, "ended: what was drained is used again", nil)
+	} else if !over && !d.Begun && holds(&m.Spec, now) {
+		d.Begun, f.changed = true, true
+		f.all.Save(m.Name)
+		f.env.Event(api.EventMaintenanceBegan, m.Name,
+			fmt.Sprintf("%d objects are drained", len(m.Spec.Objects)), nil)
+	}
+}
+
+// Next implements feature.Feature.
+func (f *Feature) Next() (at time.Duration, ok bool) {
+	for _, m := range f.all.All() {
+		next := m.Spec.Until
+		switch {
+		case m.Decided.Ended:
+			continue
+		case !m.Decided.Begun:
+			next = m.Spec.Drains()
+		}
+		if d := next.Sub(f.env.Start); !ok || d < at {
+			at, ok = d, true
+		}
+	}
+	return at, ok
+}
+
+// Blocking returns the maintenances that are in the way of a version of a job, which ends at a time
+// unless that is zero: those without whose objects it loses something, and that drain them now, or
+// will before it ends.
+func (f *Feature) Blocking(job string, version uint64, ends time.Time) (out []ready.Other) {
+	now := f.env.Wall()
+	for _, m := range f.all.All() {
+		drains := m.Spec.Drains()
+		if !now.Before(m.Spec.Until) || now.Before(drains) && (ends.IsZero() || !drains.Before(ends)) {
+			continue
+		}
+		o := ready.Other{Kind: ready.KindMaintenance, Object: m.Name,
+			Want: "its end at " + m.Spec.Until.UTC().Format(time.RFC3339)}
+		o.Why = "its objects are drained"
+		if now.Before(drains) {
+			o.Why = "it drains its objects at " + drains.UTC().Format(time.RFC3339) +
+				", before the job ends"
+		} else {
+			o.Since = drains
+		}
+		c := m.Decided.look.of(job, version)
+		switch {
+		case c == nil:
+			o.Why = "what the job loses by it is not known yet"
+		case c.None():
+			continue
+		default:
+			o.State = ready.Bad
+			o.Why += fmt.Sprintf("; %d pairs of racks lose paths, and %d ranks are cut off",
+				len(c.Pairs), len(c.CutOff))
+			o.NICs = c.behind()
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// of returns what a version of a job loses; nil: that is not known.
+func (l *Look) of(job string, version uint64) *Concern {
+	if l == nil {
+		return nil
+	}
+	for i := range l.Jobs {
+		if c := &l.Jobs[i]; c.Job == job && c.Version == version {
+			return c
+		}
+	}
+	return nil
+}
+
+// behind returns which ranks lose something.
+func (c *Concern) behind() func(rank int) bool {
+	racks, cut := make(map[int32]bool), make(map[int32]bool)
+	for _, p := range c.Pairs {
+		racks[c.Need.Pairs[p.Pair][0]], racks[c.Need.Pairs[p.Pair][1]] = true, true
+	}
+	for _, r := range c.CutOff {
+		cut[r] = true
+	}
+	return func(rank int) bool { return cut[int32(rank)] || racks[c.Need.Rack[rank]] }
+}

@@ -1,0 +1,204 @@
+package maintenance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// Maintenances returns the maintenances.
+func (f *Feature) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
+	return maintenances{f}
+}
+
+// maintenances implements resource.Resources.
+type maintenances struct{ *Feature }
+
+// List returns the maintenances, by name.
+func (f maintenances) List() []api.Maintenance { return resource.Views(f.all, f.view) }
+
+// Get implements resource.Resources.
+func (f maintenances) Get(name string) (api.Maintenance, error) {
+	return resource.View(f.all, name, f.view)
+}
+
+// Put implements resource.Resources.
+func (f maintenances) Put(
+	name string, spec api.MaintenanceSpec, pre resource.Precondition,
+) (v api.Maintenance, created bool, err error) {
+	look := f.next
+	f.next = nil
+	m, err := f.all.Check(name, pre)
+	if err == nil && m == nil {
+		err = api.ValidateName(name)
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if m != nil && m.Spec.Equal(&spec) {
+		return f.view(m), false, nil
+	}
+	if look == nil || !slices.Equal(look.Objects, spec.Objects) {
+		look = &Look{Why: "nobody has looked at its objects"}
+	}
+	err = spec.Validate(f.env.Wall(), func(i int) string {
+		if i < len(look.Unknown) {
+			return look.Unknown[i]
+		}
+		return ""
+	})
+	switch {
+	case err != nil:
+		return v, false, err
+	case look.Why != "":
+		return v, false, &api.Error{Code: api.CodeUnavailable,
+			Message: "what would be drained is not known: " + look.Why}
+	case m == nil && f.all.Len() >= api.MaxMaintenances:
+		return v, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
+			"there are %d maintenances, and may be no more", f.all.Len())}
+	}
+	if err := refusal(&spec, look); err != nil {
+		return v, false, err
+	}
+	created = m == nil
+	m = f.all.Put(name, spec, f.env.Wall())
+	m.Decided = decided{look: look}
+	f.changed = true
+	f.env.Event(api.EventMaintenanceChanged, name, fmt.Sprintf("%d objects, from %s until %s",
+		len(spec.Objects), spec.From.UTC().Format(time.RFC3339),
+		spec.Until.UTC().Format(time.RFC3339)), nil)
+	f.begin(m)
+	return f.view(m), created, nil
+}
+
+// refusal refuses a maintenance where running jobs of a higher priority lose something.
+func refusal(s *api.MaintenanceSpec, look *Look) error {
+	var found []string
+	highest := 0
+	for i := range look.Jobs {
+		if c := &look.Jobs[i]; c.Running && c.Priority > s.Priority && !c.None() {
+			found = append(found, fmt.Sprintf("job %q of priority %d loses %s", c.Job, c.Priority,
+				losesText(c)))
+			highest = max(highest, c.Priority)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return api.Refuse([]api.FieldError{{Field: "spec.priority", Code: api.CodeConflict,
+		Value: fmt.Sprint(s.Priority), Want: fmt.Sprintf("%d or more, or a time at which they do not "+
+			"run: %s", highest, strings.Join(found, "; "))}})
+}
+
+func losesText(c *Concern) string {
+	return fmt.Sprintf("paths of %d pairs of racks and %d ranks", len(c.Pairs), len(c.CutOff))
+}
+
+// Delete implements resource.Resources.
+func (f maintenances) Delete(name string, pre resource.Precondition) error {
+	if _, err := f.all.CheckDelete(name, pre); err != nil {
+		return err
+	}
+	f.all.Delete(name)
+	f.changed = true
+	f.env.Event(api.EventMaintenanceDeleted, name, "deleted", nil)
+	return nil
+}
+
+// view returns a maintenance with its status.
+func (f *Feature) view(m *item) api.Maintenance {
+	v := api.Maintenance{Name: m.Name, Version: m.Version, Created: m.Created, Spec: m.Spec}
+	s, now := &v.Status, f.env.Wall()
+	s.Drains = m.Spec.Drains()
+	s.Conditions.Set(api.Accepted, true, api.ReasonPlanned, "", m.Changed)
+	switch {
+	case m.Decided.Ended || !now.Before(m.Spec.Until):
+		s.Phase = api.MaintenanceEnded
+		s.Conditions.Set(api.Programmed, false, api.ReasonEnded, "it has ended", m.Spec.Until)
+		return v
+	case !now.Before(m.Spec.From):
+		s.Phase = api.MaintenanceActive
+	case holds(&m.Spec, now):
+		s.Phase = api.MaintenanceDraining
+	default:
+		s.Phase = api.MaintenancePlanned
+	}
+	if look := m.Decided.look; look != nil {
+		for i := range look.Jobs {
+			if c := &look.Jobs[i]; !c.None() {
+				s.Jobs = append(s.Jobs, c.view())
+			}
+		}
+	}
+	refused := f.objects(m, s)
+	switch {
+	case len(refused) > 0:
+		s.Conditions.Set(api.Degraded, true, api.ReasonNotPlannable, strings.Join(refused, "; "),
+			time.Time{})
+	case len(s.Jobs) > 0:
+		s.Conditions.Set(api.Degraded, true, api.ReasonJobsConcerned,
+			fmt.Sprintf("%d jobs lose something: status.jobs has what", len(s.Jobs)), time.Time{})
+	default:
+		s.Conditions.Set(api.Degraded, false, api.ReasonHealthy, "", time.Time{})
+	}
+	return v
+}
+
+// objects describes the drains of a maintenance, and returns why some cannot be made.
+func (f *Feature) objects(m *item, s *api.MaintenanceStatus) (refused []string) {
+	if s.Phase == api.MaintenancePlanned {
+		s.Conditions.Set(api.Programmed, false, api.ReasonPlanned, "its objects are in use",
+			time.Time{})
+		return nil
+	}
+	drained := 0
+	for _, o := range m.Spec.Objects {
+		state, ok := f.states[o.String()]
+		if !ok {
+			state = api.MaintenanceObjectState{Object: o.String(), Why: "it is about to be drained"}
+		} else if state.Why != "" {
+			refused = append(refused, state.Why)
+		}
+		if state.Drained {
+			drained++
+		}
+		s.Objects = append(s.Objects, state)
+	}
+	if n := len(m.Spec.Objects); drained == n {
+		s.Conditions.Set(api.Programmed, true, api.ReasonInstalled, "", time.Time{})
+	} else {
+		s.Conditions.Set(api.Programmed, false, api.ReasonInstalling,
+			fmt.Sprintf("%d of %d objects are drained", drained, n), time.Time{})
+	}
+	return refused
+}
+
+// somePairs and someNICs bound what a status has of what a job loses.
+const (
+	somePairs = 16
+	someNICs  = 5
+)
+
+func (c *Concern) view() api.MaintenanceJob {
+	v := api.MaintenanceJob{Name: c.Job, Priority: c.Priority, Running: c.Running,
+		CutOff: len(c.CutOff), Left: 1, Lose: len(c.Pairs)}
+	for _, r := range c.CutOff[:min(someNICs, len(c.CutOff))] {
+		v.NICs = append(v.NICs, c.Need.NICs[r])
+	}
+	for _, p := range c.Pairs {
+		v.Left = min(v.Left, float64(p.After)/float64(p.Before))
+		pair := c.Need.Pairs[p.Pair]
+		v.Pairs = append(v.Pairs, api.MaintenancePair{From: c.Need.Racks[pair[0]],
+			To: c.Need.Racks[pair[1]], Before: int(p.Before), After: int(p.After)})
+	}
+	slices.SortStableFunc(v.Pairs, func(a, b api.MaintenancePair) int {
+		return cmp.Compare(a.After*b.Before, b.After*a.Before)
+	})
+	v.Pairs = v.Pairs[:min(somePairs, len(v.Pairs))]
+	return v
+}

@@ -40,11 +40,12 @@ export const deletePort = (id: string, port: number) =>
 
 export const resetGroup = (name: string) =>
   body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
+export const renewJob = (name: string) => body(client.POST('/v1/jobs/{name}:renew', { params: { path: { name } } }));
 export const deleteOrphan = (name: string, { dryRun }: Dry = {}) =>
   body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 
 /** Collections whose resources are made, changed and deleted alike. */
-type Kind = 'multicast-groups' | 'srv6-policies' | 'tenants' | 'pfc-policies' | 'cc-profiles' | 'projects';
+type Kind = 'jobs' | 'multicast-groups' | 'srv6-policies' | 'tenants' | 'pfc-policies' | 'cc-profiles' | 'projects';
 /** Kinds of which the controller makes the resources, and clients only override the specs. */
 type Overridden = 'ev-profiles';
 

@@ -135,6 +135,38 @@ export const project = (name: string) =>
     queryKey: ['projects', 'one', name],
     queryFn: ({ signal }) => body(client.GET('/v1/projects/{name}', { params: { path: { name } }, signal })),
   });
+export const jobs = queryOptions({
+  queryKey: ['jobs'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/jobs', { params: { query }, signal }))),
+});
+export const job = (name: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const readiness = (name: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'readiness', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}/readiness', { params: { path: { name } }, signal })),
+    refetchInterval: soon,
+    staleTime: 0,
+  });
+export const jobRacks = (name: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'racks', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}/racks', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+    staleTime: 0,
+  });
+export type PartKind = 'link' | 'switch' | 'host' | 'plane';
+export const dependents = (kind: PartKind, name: string) =>
+  queryOptions({
+    queryKey: ['jobs', 'dependents', kind, name],
+    queryFn: async ({ signal }) =>
+      (await body(client.GET('/v1/job-dependents', { params: { query: { kind, name } }, signal }))).items ?? [],
+    refetchInterval: later,
+  });
 export const ccProfiles = queryOptions({
   queryKey: ['cc-profiles'],
   queryFn: async ({ signal }) =>

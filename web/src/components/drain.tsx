@@ -4,6 +4,7 @@ import { setHostPort, setLink, setNode, setPlane, type Admin } from '../api/acti
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
+import { Dependents } from './dependents';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
 
@@ -121,6 +122,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
             )}
           </>
         ))}
+      <Hurt target={target} />
       {trial.isPending && <Loading what="what the controller says" />}
       {trial.isError && (
         <>
@@ -145,4 +147,21 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
       </p>
     </Dialog>
   );
+}
+
+/** The jobs that a drain hurts. */
+function Hurt({ target }: { target: Target }) {
+  const nodes = useQuery({ ...ask.nodes, enabled: target.kind === 'node' });
+  switch (target.kind) {
+    case 'link':
+      return <Dependents kind="link" name={target.id} />;
+    case 'plane':
+      return <Dependents kind="plane" name={String(target.plane)} />;
+    case 'port':
+      return <Dependents kind="host" name={target.host} />;
+    case 'node': {
+      const name = nodes.data?.find((n) => n.id === target.id)?.status.name;
+      return name ? <Dependents kind="switch" name={name} /> : null;
+    }
+  }
 }

@@ -15,7 +15,7 @@ export function Search({ close }: { close: () => void }) {
   const session = useSession(),
     enabled = useMay('read');
   const own = { enabled: useMay('tenant:read') };
-  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects] = useQueries({
+  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects, jobs] = useQueries({
     queries: [
       { ...ask.switches, enabled },
       { ...ask.links, enabled },
@@ -27,6 +27,7 @@ export function Search({ close }: { close: () => void }) {
       { ...ask.pfcPolicies, ...own },
       { ...ask.peers, enabled },
       { ...ask.projects, ...own },
+      { ...ask.jobs, ...own },
     ],
   });
   const targets = useMemo(
@@ -50,6 +51,12 @@ export function Search({ close }: { close: () => void }) {
           name: g.name,
           words: `${g.spec.proxyAddress} ${g.status.tree?.sid ?? ''}`,
           path: ['groups', g.name],
+        })),
+        ...(jobs.data ?? []).map((j): Target => ({
+          kind: 'job',
+          name: j.name,
+          words: j.spec.hosts,
+          path: ['jobs', j.name],
         })),
         ...(profiles.data ?? []).map((p): Target => ({
           kind: 'EV profile',
@@ -98,6 +105,7 @@ export function Search({ close }: { close: () => void }) {
       pfc.data,
       peers.data,
       projects.data,
+      jobs.data,
     ],
   );
   const found = useMemo(() => find(targets, text), [targets, text]);

@@ -32,6 +32,8 @@ export function placeOf(e: {
       return { path: [] };
     case 'project':
       return { path: ['projects', object] };
+    case 'job':
+      return { path: ['jobs', object] };
     case 'suspect':
       return { path: ['fabric'] };
     case 'drain':

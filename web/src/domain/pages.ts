@@ -7,6 +7,7 @@ const list = [
   { name: 'switches', title: 'Switches', key: 's', scope: 'read' },
   { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read' },
   { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read' },
+  { name: 'jobs', title: 'Jobs', key: 'j', scope: 'tenant:read' },
   { name: 'evs', title: 'EVs', key: 'e', scope: 'read' },
   { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read' },
   { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read' },

@@ -23,6 +23,7 @@ const nouns: Record<string, string> = {
   'srv6-policy': 'SRv6 policy',
   tenant: 'Tenant',
   project: 'Project',
+  job: 'Job',
   'pfc-policy': 'PFC policy',
   'ev-profile': 'EV profile',
   host: 'Host',
@@ -48,6 +49,17 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
       return { severity: 'warning', text: 'Events were lost: everything has been read again.' };
     case 'cause':
       return { severity: verb === 'ended' ? 'ok' : /^.* is drained\./.test(message) ? 'work' : 'fault', text: message };
+    case 'job':
+      switch (verb) {
+        case 'ready':
+          return { severity: 'ok', text: `The fabric is ready for ${small(what)}: GO.` };
+        case 'blocked':
+          return { severity: 'fault', text: `The fabric is not ready for ${small(what)}: ${message}.` };
+        case 'deleted':
+          return { severity: 'quiet', text: `${what} is deleted.` };
+        default:
+          return { severity: 'quiet', text: `${what}: ${message}.` };
+      }
     case 'bgp-peer': {
       const text = plain(/\(AS \d+\)[^:]*: (.*)$/.exec(message)?.[1] ?? '');
       const up = message.endsWith('established');

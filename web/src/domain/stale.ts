@@ -21,6 +21,7 @@ export const families: Record<string, string[]> = {
   'srv6-policy': ['srv6-policies', 'tenants', 'pfc-policies', 'projects'],
   tenant: ['tenants', 'srv6-policies', 'pfc-policies', 'projects'],
   project: ['projects'],
+  job: ['jobs', 'projects'],
   'pfc-policy': ['pfc-policies', 'srv6-policies', 'tenants', 'projects'],
   pfc: ['pfc-policies'],
   fabric: ['fabric', 'planes', 'nodes', 'links', 'hosts', 'profiles', 'ready'],

@@ -3,6 +3,7 @@ import { useCallback, useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
+import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
@@ -170,6 +171,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
           <p>
             {chosenPlane.status.links} directions of links, {chosenPlane.status.deniedLinks} of them denied.
           </p>
+          <Dependents kind="plane" name={String(chosenPlane.plane)} />
           <DrainButton
             target={{ kind: 'plane', plane: chosenPlane.plane }}
             admin={chosenPlane.spec.admin}
@@ -189,6 +191,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             {!chosenNode.status.present && '; it has left the topology'}.{' '}
             {chosenNode.status.name && <To path={['switches', chosenNode.status.name]}>What it holds</To>}
           </p>
+          {tiered && chosenNode.status.name && <Dependents kind="switch" name={chosenNode.status.name} />}
           {tiered && (
             <DrainButton
               target={{ kind: 'node', id: chosenNode.id }}
@@ -381,6 +384,7 @@ function LinkPanel({
             {x.links.length > 1 && ` No path tells it from ${x.links.length - 1} more.`}
           </p>
         ))}
+      {drainable && <Dependents kind="link" name={link.id} />}
       {drainable ? (
         <DrainButton target={{ kind: 'link', id: link.id }} admin={link.spec.admin} what="this link" />
       ) : (

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
+import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { To } from '../components/link';
@@ -136,6 +137,7 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   return (
     <>
       <Heading title={`Host ${h.name}`} state={<HostState of={h} mrc={mrc} />} />
+      <Dependents kind="host" name={h.name} />
       {h.error && <p>Its last stream ended: {h.error}</p>}
       {(h.refusals ?? []).map((r, i) => (
         <p key={i}>

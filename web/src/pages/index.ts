@@ -7,6 +7,7 @@ import { Evs } from './evs';
 import { Fabric } from './fabric';
 import { Groups } from './groups';
 import { Hosts } from './hosts';
+import { Jobs } from './jobs';
 import { Overview } from './overview';
 import { Peers } from './peers';
 import { Pfc } from './pfc';
@@ -20,6 +21,7 @@ export const views: Record<PageName, ComponentType<{ path: string[] }>> = {
   switches: Switches,
   hosts: Hosts,
   groups: Groups,
+  jobs: Jobs,
   evs: Evs,
   pfc: Pfc,
   projects: Projects,

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
+import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { Confirm } from '../components/form';
@@ -117,6 +118,7 @@ function One({ of: s }: { of: Switch }) {
           <DrainButton target={{ kind: 'node', id: node.id }} admin={node.spec.admin} what={s.name} />
         )}
       </Heading>
+      <Dependents kind="switch" name={s.name} />
       {s.reason && <p>{s.reason}</p>}
       {(s.errors ?? []).map((e) => (
         <p key={e}>

@@ -1,0 +1,428 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import * as act from '../api/actions';
+import type { Schemas } from '../api/client';
+import * as ask from '../api/queries';
+import { useMay } from '../api/session';
+import { Badge } from '../components/badge';
+import { Facts, Heading } from '../components/facts';
+import { Confirm, Form, Open, type Field } from '../components/form';
+import { To } from '../components/link';
+import { Answer, Empty } from '../components/states';
+import { Table, type Column } from '../components/table';
+import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
+import { blockerPlace, meaning, patterns, trimmed, verdict } from '../domain/job';
+import type { Spec } from '../domain/spec';
+import { useAssigned } from '../store/assigned';
+import { useLive } from '../store/live';
+import { useNow } from '../store/now';
+import { go, useParam } from '../store/place';
+import { useEventColumns } from './events';
+
+type Job = Schemas['Job'];
+
+export function Jobs({ path }: { path: string[] }) {
+  return path[0] === undefined ? <List /> : <One name={path[0]} />;
+}
+
+function Verdict({ of: j }: { of: Job }) {
+  const v = verdict(j);
+  return <Badge tone={v.tone}>{v.text}</Badge>;
+}
+
+function List() {
+  const jobs = useQuery(ask.jobs);
+  const [search, setSearch] = useParam('q');
+  const [editing, setEditing] = useState(false);
+  const now = useNow();
+  const columns: Column<Job>[] = [
+    { name: 'Job', key: (j) => j.name, cell: (j) => <To path={['jobs', j.name]}>{j.name}</To> },
+    { name: 'Fabric', key: (j) => verdict(j).text, cell: (j) => <Verdict of={j} />, width: 1.2 },
+    { name: 'Phase', key: (j) => j.status.phase ?? '', width: 0.7 },
+    { name: 'Ranks', key: (j) => j.status.ranks, number: true, width: 0.5 },
+    { name: 'Racks', key: (j) => j.status.follows.racks, number: true, width: 0.5 },
+    {
+      name: 'Paths left',
+      key: (j) => j.status.left ?? -1,
+      cell: (j) => (j.status.left === undefined ? '–' : formatShare(j.status.left)),
+      number: true,
+      width: 0.7,
+    },
+    { name: 'Priority', key: (j) => j.spec.priority ?? 0, number: true, width: 0.6 },
+    {
+      name: 'Lease ends',
+      key: (j) => j.status.ends ?? '',
+      cell: (j) => (j.status.ends ? `in ${formatAge(new Date(now).toISOString(), Date.parse(j.status.ends))}` : '–'),
+      width: 0.7,
+    },
+  ];
+  return (
+    <>
+      <Heading title="Jobs">
+        <Open scope="tenant:write" main label="New job…" open={() => setEditing(true)} />
+      </Heading>
+      <Answer of={jobs} what="jobs">
+        {(all) => (
+          <>
+            {all.length > 0 && (
+              <p className="filters">
+                <label>
+                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                </label>
+                <span className="quiet">
+                  {all.length} {all.length === 1 ? 'job' : 'jobs'}
+                </span>
+              </p>
+            )}
+            <Table
+              rows={all}
+              columns={columns}
+              id={(j) => j.name}
+              label="Jobs"
+              search={search}
+              empty="There is no job. A job says where its ranks are and who talks to whom; the controller says whether the fabric is ready for it."
+            />
+          </>
+        )}
+      </Answer>
+      {editing && <JobForm close={() => setEditing(false)} />}
+    </>
+  );
+}
+
+function JobForm({ job, close }: { job?: Job; close: () => void }) {
+  const assigned = useAssigned();
+  const listed = (job?.spec.ranks?.length ?? 0) > 0;
+  const fields = (name: string): Field[] => {
+    const own = assigned.of(job?.name ?? name)?.hosts.map((h) => h.label.split(':')[0]!);
+    const from = !own ? '' : own.length > 0 ? ` From ${own.join(', ')}.` : ' No project of yours has any.';
+    const size = (name: string, label: string): Field => ({ kind: 'number', name, label });
+    return [
+      ...(listed
+        ? []
+        : ([
+            {
+              kind: 'text',
+              name: 'hosts',
+              label: 'Hosts',
+              required: true,
+              hint: `In the order of the ranks, as Slurm writes them: n[001-128],m7.${from}`,
+            },
+            { kind: 'number', name: 'nicsPerHost', label: 'NICs a host', hint: 'Ranks on each host. Empty: 1.' },
+          ] as const)),
+      {
+        kind: 'text',
+        name: 'nic',
+        label: 'Name of a NIC',
+        hint: '{host} is the host, {nic} the number of the NIC from 0, {rail} from 1. Empty: {host}, or {host}-{nic} for several.',
+      },
+      {
+        kind: 'group',
+        name: 'layout',
+        label: 'Layout',
+        hint: 'Sizes of the parallel groups: tp × cp × dp × pp is the number of ranks. Or communicators.',
+        fields: [
+          size('tp', 'Tensor (tp)'),
+          size('cp', 'Context (cp)'),
+          size('ep', 'Expert (ep)'),
+          size('dp', 'Data (dp)'),
+          size('pp', 'Pipeline (pp)'),
+          { kind: 'text', name: 'order', label: 'Order', hint: 'Empty: tp-cp-ep-dp-pp.' },
+        ],
+      },
+      {
+        kind: 'list',
+        name: 'communicators',
+        label: 'Communicator',
+        plural: 'Communicators',
+        add: 'Add a communicator',
+        hint: 'In place of a layout: groups of ranks, and how each talks.',
+        first: () => ({ name: 'all', ranks: '', pattern: 'ring' }),
+        item: [
+          { kind: 'text', name: 'name', label: 'Name', required: true },
+          { kind: 'text', name: 'ranks', label: 'Ranks', required: true, hint: '0-7,16, or 0-56:8 for every eighth.' },
+          {
+            kind: 'choice',
+            name: 'pattern',
+            label: 'Pattern',
+            required: true,
+            from: patterns.map((value) => ({ value })),
+          },
+        ],
+      },
+      {
+        kind: 'choice',
+        name: 'state',
+        label: 'State',
+        empty: 'placed (default)',
+        from: [{ value: 'placed' }, { value: 'running' }, { value: 'done' }],
+      },
+      { kind: 'flag', name: 'exclusive', label: 'Its NICs are in no other job', fallback: false },
+      {
+        kind: 'text',
+        name: 'lease',
+        label: 'Lease',
+        hint: 'The job is done when nobody has renewed it for so long, such as 10m. Empty: it has none.',
+      },
+      { kind: 'number', name: 'priority', label: 'Priority', hint: '0 to 1000, for those who read it.' },
+    ];
+  };
+  return (
+    <Form
+      title={job ? `Change job ${job.name}` : 'New job'}
+      name={job?.name}
+      fields={fields}
+      within={assigned.within}
+      close={close}
+      spec={job ? (job.spec as unknown as Spec) : {}}
+      send={(name, spec, dry) =>
+        job ? act.replace('jobs', name, trimmed(spec), job.version, dry) : act.create('jobs', name, trimmed(spec), dry)
+      }
+      done={(name) => go(['jobs', name])}
+    >
+      {listed && <p className="quiet">Its ranks are listed one by one; weft edit changes them.</p>}
+    </Form>
+  );
+}
+
+function One({ name }: { name: string }) {
+  const job = useQuery(ask.job(name));
+  const [editing, setEditing] = useState(false);
+  return (
+    <Answer of={job} what={`job ${name}`}>
+      {(j) => {
+        const over = j.status.phase === 'Draining' || j.status.phase === 'Done';
+        return (
+          <>
+            <Heading title={`Job ${name}`} state={<Badge tone="quiet">{j.status.phase?.toLowerCase()}</Badge>}>
+              <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
+              {j.status.ends && (
+                <Confirm
+                  scope="tenant:write"
+                  on={name}
+                  label="Renew"
+                  title={`Renew the lease of job ${name}?`}
+                  act={() => act.renewJob(name)}
+                >
+                  <p>It goes on for {formatDuration(j.spec.lease)} from now, unless it is renewed again.</p>
+                </Confirm>
+              )}
+              <Confirm
+                scope="tenant:write"
+                on={name}
+                label="Delete"
+                danger
+                title={`Delete job ${name}?`}
+                act={() => act.remove('jobs', name, false)}
+                dry={() => act.remove('jobs', name, true)}
+                done={() => go(['jobs'])}
+              >
+                <p>What followed from the job is taken back. Its traffic goes on as long as its hosts write.</p>
+              </Confirm>
+            </Heading>
+            {over ? <Empty>The job has ended.</Empty> : <Readiness name={name} />}
+            {!over && <Racks name={name} />}
+            <History name={name} />
+            <h2>What follows from it</h2>
+            <Facts
+              label={`Job ${name}`}
+              of={[
+                ['Phase', j.status.phase],
+                ['Hosts', j.spec.hosts && <code>{j.spec.hosts}</code>],
+                ['Ranks', formatCount(j.status.ranks)],
+                ['Pairs of NICs that talk', formatCount(j.status.follows.pairs)],
+                ['Pairs of racks that talk', formatCount(j.status.follows.rackPairs)],
+                ['Communicators', j.status.follows.communicators],
+                ['A NIC sends to', range(j.status.follows.sendPeers)],
+                ['A NIC receives from', range(j.status.follows.receivePeers)],
+                ['NICs that the network lacks', j.status.follows.unattached?.join(', ')],
+                ['Exclusive', j.spec.exclusive && 'yes'],
+                ['Lease', j.spec.lease && formatDuration(j.spec.lease)],
+                ['Priority', j.spec.priority],
+                ['Version', j.version],
+                ['Created', j.created],
+              ]}
+            />
+            {editing && <JobForm job={j} close={() => setEditing(false)} />}
+          </>
+        );
+      }}
+    </Answer>
+  );
+}
+
+const range = (p: Schemas['JobPeers']) => (p.least === p.most ? `${p.most} others` : `${p.least} to ${p.most} others`);
+
+/** GO or NO-GO with its causes, as the controller finds it now. */
+function Readiness({ name }: { name: string }) {
+  const readiness = useQuery(ask.readiness(name));
+  const now = useNow();
+  return (
+    <Answer of={readiness} what="its readiness">
+      {(r) => (
+        <>
+          <p className={`verdict ${r.go ? 'ok' : 'fault'}`} role="status">
+            <strong>{r.go ? '● GO' : '✕ NO-GO'}</strong>{' '}
+            {r.go
+              ? 'All that the job depends on is known to be good.'
+              : `${r.blockers.length} ${r.blockers.length === 1 ? 'cause is' : 'causes are'} in the way.`}
+            {r.left !== undefined && ` Every pair of racks has ${formatShare(r.left)} of its paths left, or more.`}
+          </p>
+          {r.blockers.map((b) => {
+            const place = blockerPlace(b);
+            const title = `${b.kind}${b.object ? ` ${b.object}` : ''}`;
+            return (
+              <section key={title} className="blocker" aria-label={title}>
+                <h3>
+                  <Badge tone={b.state === 'bad' ? 'fault' : 'warning'}>
+                    {place ? (
+                      <To path={place.path} query={place.query}>
+                        {title}
+                      </To>
+                    ) : (
+                      title
+                    )}
+                  </Badge>{' '}
+                  <span className="quiet">
+                    {b.state === 'bad' ? 'bad' : 'not known'} for {formatAge(b.since, now)}; {formatCount(b.ranks)}{' '}
+                    {b.ranks === 1 ? 'rank' : 'ranks'} behind it
+                    {b.nics?.length ? `: ${b.nics.join(', ')}${b.nics.length < b.ranks ? '…' : ''}` : ''}
+                  </span>
+                </h3>
+                <p>
+                  {b.why.slice(0, 1).toUpperCase() + b.why.slice(1)}. {meaning(b)}
+                </p>
+                <p>It would take: {b.want}.</p>
+                {(b.also?.length ?? 0) > 0 && (
+                  <details>
+                    <summary>What follows from it</summary>
+                    <ul>
+                      {b.also!.map((a) => (
+                        <li key={a}>{a}</li>
+                      ))}
+                    </ul>
+                  </details>
+                )}
+              </section>
+            );
+          })}
+          <table className="facts" aria-label="Checks">
+            <tbody>
+              {r.checks.map((c) => (
+                <tr key={c.name}>
+                  <th scope="row">{c.name}</th>
+                  <td>
+                    <Badge tone={c.good === c.of && c.of > 0 ? 'ok' : 'fault'}>
+                      {formatCount(c.good)} of {formatCount(c.of)}
+                    </Badge>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </Answer>
+  );
+}
+
+/** Racks that are shown before the rest is asked for. */
+const mostRacks = 64;
+
+const shapes = { good: '●', bad: '✕', unknown: '○' } as const;
+
+function Racks({ name }: { name: string }) {
+  const racks = useQuery(ask.jobRacks(name));
+  const [all, setAll] = useState(false);
+  const reads = useMay('read');
+  return (
+    <>
+      <h2>Ranks by rack</h2>
+      <Answer of={racks} what="its ranks">
+        {(r) => (
+          <>
+            <p className="legend">
+              <Badge tone="ok">good</Badge> <Badge tone="fault">bad</Badge> <Badge tone="quiet">not known</Badge>
+            </p>
+            <div className="racks" role="region" aria-label="Ranks by rack" tabIndex={0}>
+              <table className="facts">
+                <thead>
+                  <tr>
+                    <th scope="col">Rack</th>
+                    <th scope="col">Good</th>
+                    <th scope="col">Paths left</th>
+                    <th scope="col">Ranks</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {(all ? r.racks : r.racks.slice(0, mostRacks)).map((k) => (
+                    <tr key={k.name}>
+                      <th scope="row">
+                        {k.switches?.length && reads ? (
+                          <span className="names">
+                            {k.switches.map((s) => (
+                              <To key={s} path={['switches', s]}>
+                                {s}
+                              </To>
+                            ))}
+                          </span>
+                        ) : (
+                          k.name || 'no rack'
+                        )}
+                      </th>
+                      <td>
+                        {k.good} of {k.ranks}
+                      </td>
+                      <td>{k.left === undefined ? '–' : formatShare(k.left)}</td>
+                      <td>
+                        <span className="ranks">
+                          {(k.nics ?? []).map((n) => (
+                            <To key={n.rank} path={['hosts', n.name]} className={`rank ${n.state}`}>
+                              <span role="img" title={rankText(n)} aria-label={rankText(n)}>
+                                {shapes[n.state]} {n.rank}
+                              </span>
+                            </To>
+                          ))}
+                        </span>
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+            {!all && r.racks.length > mostRacks && (
+              <button type="button" onClick={() => setAll(true)}>
+                All {formatCount(r.racks.length)} racks
+              </button>
+            )}
+          </>
+        )}
+      </Answer>
+    </>
+  );
+}
+
+const rankText = (n: Schemas['JobNIC']) =>
+  `Rank ${n.rank}, ${n.name}: ${n.state === 'unknown' ? 'not known' : n.state}, ${n.up} of ${n.ports} ports up${n.why ? `; ${n.why}` : ''}`;
+
+/** What the job lost and when: its events. */
+function History({ name }: { name: string }) {
+  const live = useLive(),
+    columns = useEventColumns();
+  const rows = useMemo(
+    () => live.events.filter((e) => e.type.startsWith('job.') && e.object === name).toReversed(),
+    [live.events, name],
+  );
+  return (
+    <>
+      <h2>History</h2>
+      <Table
+        rows={rows}
+        columns={columns}
+        id={(e) => `${e.seq} ${e.time}`}
+        label={`History of ${name}`}
+        empty="No event of it is kept."
+      />
+    </>
+  );
+}

@@ -18,7 +18,7 @@ demo: build
 ALONE = ./controller/job/layout ./controller/job/lease ./controller/mrc/ev ./controller/mrc/suspect ./controller/orphan ./controller/reconcile ./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
 	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/table \
 	./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/rc ./endpoint/spray ./endpoint/verbs ./internal/hostlist ./internal/ring ./internal/virtual ./lab/maxmin ./packet \
-	./test/arch ./test/fabric ./test/faults ./test/multipath ./test/pfc
+	./test/arch ./test/fabric ./test/faults ./test/mrc/flows ./test/pfc
 
 # What does less when it is short: the packages whose tests ask for that.
 LONG = $$(grep -rlE --include='*_test.go' 'testing\.Short\(|seeds\.Range\(' . | xargs -n1 dirname | sort -u)
@@ -112,10 +112,10 @@ soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestNodes$$' -v ./cluster
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestDenials$$' -v ./service
-	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/multipath
-	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/multipath
+	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/mrc/flows
+	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/mrc/flows
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
-	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/multipath
+	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/mrc/flows
 	WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
 	$(MAKE) mutate MUTANTS=2000
 

@@ -24,7 +24,9 @@ const (
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleTenant, RoleOfProjects, RoleAdmin} }
+func Roles() []Role {
+	return []Role{RoleViewer, RoleOperator, RoleTenant, RoleOfProjects, RoleAdmin}
+}
 
 // Grant is a role and, for the role tenant, the tenant whose resources it covers.
 type Grant struct {
@@ -36,15 +38,19 @@ type Grant struct {
 func (g Grant) Validate(at string) []FieldError {
 	var out []FieldError
 	if !slices.Contains(Roles(), g.Role) {
-		out = append(out, FieldError{Field: at + "role", Code: CodeInvalid, Value: strconv.Quote(string(g.Role)), Want: "viewer, operator, tenant, member or admin"})
+		out = append(out, FieldError{Field: at + "role", Code: CodeInvalid,
+			Value: strconv.Quote(string(g.Role)), Want: "viewer, operator, tenant, member or admin"})
 	}
 	switch {
 	case g.Role == RoleTenant && g.Tenant == "":
-		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: "missing", Want: "the name of the tenant"})
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: "missing",
+			Want: "the name of the tenant"})
 	case g.Role == RoleTenant && !nameRule.MatchString(g.Tenant):
-		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: strconv.Quote(g.Tenant), Want: "the name of a resource"})
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid,
+			Value: strconv.Quote(g.Tenant), Want: "the name of a resource"})
 	case g.Role != RoleTenant && g.Tenant != "":
-		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid, Value: strconv.Quote(g.Tenant), Want: "nothing: only the role tenant has one"})
+		out = append(out, FieldError{Field: at + "tenant", Code: CodeInvalid,
+			Value: strconv.Quote(g.Tenant), Want: "nothing: only the role tenant has one"})
 	}
 	return out
 }
@@ -131,7 +137,8 @@ func (r *TokenRequest) Validate() error {
 	faults := checkedName(r.Name)
 	faults = append(faults, r.Grant.Validate("")...)
 	if r.Lifetime < 0 || r.Lifetime > 0 && r.Lifetime.D() < time.Minute {
-		faults = append(faults, FieldError{Field: "lifetime", Code: CodeInvalid, Value: r.Lifetime.String(), Want: "at least 1m, or nothing"})
+		faults = append(faults, FieldError{Field: "lifetime", Code: CodeInvalid,
+			Value: r.Lifetime.String(), Want: "at least 1m, or nothing"})
 	}
 	return Refuse(faults)
 }
@@ -178,13 +185,15 @@ const maxPrincipal = 253
 // of identities: it is shown and logged as it is.
 func ValidatePrincipal(name string) error {
 	printable := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
-	if n := utf8.RuneCountInString(name); n >= 1 && n <= maxPrincipal && !strings.ContainsFunc(name, func(r rune) bool { return !printable(r) }) &&
+	if n := utf8.RuneCountInString(name); n >= 1 && n <= maxPrincipal &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !printable(r) }) &&
 		strings.TrimSpace(name) == name {
 		return nil
 	}
 	shown := strconv.QuoteToASCII(name[:min(len(name), 64)])
 	return Refuse([]FieldError{{
-		Field: "name", Code: CodeInvalid, Value: shown, Want: fmt.Sprintf("1 to %d printable characters, without a space at either end", maxPrincipal),
+		Field: "name", Code: CodeInvalid, Value: shown,
+		Want: fmt.Sprintf("1 to %d printable characters, without a space at either end", maxPrincipal),
 	}})
 }
 
@@ -198,7 +207,8 @@ func checkedName(name string) []FieldError {
 
 func checkedPassword(p string) []FieldError {
 	if utf8.RuneCountInString(p) < minPassword {
-		return []FieldError{{Field: "password", Code: CodeInvalid, Value: "too short", Want: fmt.Sprintf("at least %d characters", minPassword)}}
+		return []FieldError{{Field: "password", Code: CodeInvalid, Value: "too short",
+			Want: fmt.Sprintf("at least %d characters", minPassword)}}
 	}
 	return nil
 }

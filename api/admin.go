@@ -35,7 +35,8 @@ func ValidateAdmin(s *AdminSpec) error {
 	if s.Admin == AdminUp || s.Admin == AdminDrained {
 		return nil
 	}
-	return Refuse([]FieldError{{Field: "spec.admin", Code: CodeInvalid, Value: strconv.Quote(string(s.Admin)), Want: `"up" or "drained"`}})
+	return Refuse([]FieldError{{Field: "spec.admin", Code: CodeInvalid,
+		Value: strconv.Quote(string(s.Admin)), Want: `"up" or "drained"`}})
 }
 
 // Drain is how far a drain is.

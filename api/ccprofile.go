@@ -81,7 +81,8 @@ func CCProfileSpecOf(p *hostapi.CCProfile) CCProfileSpec {
 	return CCProfileSpec{Algorithm: p.Algorithm, NSCC: NSCC{
 		DisableQA: n.DisableQA, AdjustBytesThreshold: n.AdjustBytesThreshold,
 		AdjustPeriodThreshold: Duration(n.AdjustPeriodThreshold),
-		BaseRTT:               Duration(n.BaseRTT), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale, Gamma: n.Gamma,
+		BaseRTT:               Duration(n.BaseRTT), Eta: n.Eta, FI: n.FI, FIScale: n.FIScale,
+		Gamma:     n.Gamma,
 		MaxMDJump: n.MaxMDJump, MaxCwnd: n.MaxCwnd,
 		QAGate: n.QAGate, QAThreshold: Duration(n.QAThreshold), TargetDelay: Duration(n.TargetDelay),
 		Alpha: n.Alpha, DelayWeight: n.DelayWeight,

@@ -10,7 +10,8 @@ import (
 )
 
 func goodCC() CCProfileSpec {
-	return CCProfileSpec{NSCC: NSCC{Gamma: 0.8, MaxMDJump: 0.5, MaxCwnd: 1 << 20, TargetDelay: Duration(10 * time.Microsecond)}}.Complete()
+	return CCProfileSpec{NSCC: NSCC{Gamma: 0.8, MaxMDJump: 0.5, MaxCwnd: 1 << 20,
+		TargetDelay: Duration(10 * time.Microsecond)}}.Complete()
 }
 
 func TestValidateCCProfile(t *testing.T) {
@@ -20,15 +21,24 @@ func TestValidateCCProfile(t *testing.T) {
 		want          string
 	}{
 		{"least", "slow", func(*CCProfileSpec) {}, ""},
-		{"name", "a:b", func(*CCProfileSpec) {}, `name is "a:b": want 1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit`},
-		{"algorithm", "slow", func(s *CCProfileSpec) { s.Algorithm = "dcqcn" }, `spec.algorithm is "dcqcn": want "uet-1.0-nscc"`},
-		{"gamma", "slow", func(s *CCProfileSpec) { s.NSCC.Gamma = 0 }, "spec.nscc.gamma is 0: want a number above 0"},
-		{"jump", "slow", func(s *CCProfileSpec) { s.NSCC.MaxMDJump = 1.5 }, "spec.nscc.maxMdJump is 1.5: want at most 1"},
-		{"cwnd", "slow", func(s *CCProfileSpec) { s.NSCC.MaxCwnd = 0 }, "spec.nscc.maxCwnd is 0: want at least 1 octet"},
-		{"min", "slow", func(s *CCProfileSpec) { s.NSCC.MinCwnd = 2 << 20 }, "spec.nscc.minCwnd is 2097152: want at most maxCwnd, 1048576"},
-		{"gate", "slow", func(s *CCProfileSpec) { s.NSCC.QAGate = 32 }, "spec.nscc.qaGate is 32: want at most 31"},
-		{"rtt", "slow", func(s *CCProfileSpec) { s.NSCC.BaseRTT = Duration(5 * time.Second) }, "spec.nscc.baseRtt is 5s: want 0 to 4.294967295s"},
-		{"target", "slow", func(s *CCProfileSpec) { s.NSCC.TargetDelay = 0 }, "spec.nscc.targetDelay is 0: want at least 1 ns"},
+		{"name", "a:b", func(*CCProfileSpec) {},
+			`name is "a:b": want 1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit`},
+		{"algorithm", "slow", func(s *CCProfileSpec) { s.Algorithm = "dcqcn" },
+			`spec.algorithm is "dcqcn": want "uet-1.0-nscc"`},
+		{"gamma", "slow", func(s *CCProfileSpec) { s.NSCC.Gamma = 0 },
+			"spec.nscc.gamma is 0: want a number above 0"},
+		{"jump", "slow", func(s *CCProfileSpec) { s.NSCC.MaxMDJump = 1.5 },
+			"spec.nscc.maxMdJump is 1.5: want at most 1"},
+		{"cwnd", "slow", func(s *CCProfileSpec) { s.NSCC.MaxCwnd = 0 },
+			"spec.nscc.maxCwnd is 0: want at least 1 octet"},
+		{"min", "slow", func(s *CCProfileSpec) { s.NSCC.MinCwnd = 2 << 20 },
+			"spec.nscc.minCwnd is 2097152: want at most maxCwnd, 1048576"},
+		{"gate", "slow", func(s *CCProfileSpec) { s.NSCC.QAGate = 32 },
+			"spec.nscc.qaGate is 32: want at most 31"},
+		{"rtt", "slow", func(s *CCProfileSpec) { s.NSCC.BaseRTT = Duration(5 * time.Second) },
+			"spec.nscc.baseRtt is 5s: want 0 to 4.294967295s"},
+		{"target", "slow", func(s *CCProfileSpec) { s.NSCC.TargetDelay = 0 },
+			"spec.nscc.targetDelay is 0: want at least 1 ns"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := goodCC()

@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Certificate is a certificate of the controller that answers, of an authority that it trusts, or of
-// another side of its connections.
+// Certificate is a certificate of the controller that answers, of an authority that it trusts, or
+// of another side of its connections.
 type Certificate struct {
 	Name      string           `json:"name" doc:"Place in the configuration, and for one of authorities or of another side its serial number."`
 	Place     string           `json:"place" doc:"Section of the configuration, such as api.tls."`

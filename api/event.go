@@ -33,11 +33,12 @@ const (
 
 	EventSwitchChanged   EventType = "switch.changed" // connected, disconnected, errors
 	EventTopologyChanged EventType = "topology.changed"
-	EventPortChanged     EventType = "port.changed"     // out of use, used again, settings refused or drifted
-	EventPortMiscabled   EventType = "port.miscabled"   // LLDP contradicts what is known of its cable
-	EventPortCabled      EventType = "port.cabled"      // and no longer
-	EventNetworkChanged  EventType = "network.changed"  // described, or deleted
-	EventBGPPeerChanged  EventType = "bgp-peer.changed" // session established, lost, refused
+	// out of use, used again, settings refused or drifted
+	EventPortChanged    EventType = "port.changed"
+	EventPortMiscabled  EventType = "port.miscabled"   // LLDP contradicts what is known of its cable
+	EventPortCabled     EventType = "port.cabled"      // and no longer
+	EventNetworkChanged EventType = "network.changed"  // described, or deleted
+	EventBGPPeerChanged EventType = "bgp-peer.changed" // session established, lost, refused
 
 	EventCertificateExpiring EventType = "certificate.expiring"
 	EventCertificateExpired  EventType = "certificate.expired"
@@ -54,12 +55,14 @@ const (
 	EventOrphanGone    EventType = "orphan.gone"    // removed by others, or explained by now
 
 	EventControllerJoined EventType = "controller.joined"
-	EventControllerLeft   EventType = "controller.left"  // in order
-	EventControllerLost   EventType = "controller.lost"  // its lease ended
-	EventControllerAlarm  EventType = "controller.alarm" // its disk is full, fails or is slow, or no longer
-	EventShareUneven      EventType = "controller.share" // switches are shared out unevenly for a minute, or no longer
-	EventDeciderChanged   EventType = "controller.decider-changed"
-	EventOwnerChanged     EventType = "controller.owns" // other switches than before
+	EventControllerLeft   EventType = "controller.left" // in order
+	EventControllerLost   EventType = "controller.lost" // its lease ended
+	// its disk is full, fails or is slow, or no longer
+	EventControllerAlarm EventType = "controller.alarm"
+	// switches are shared out unevenly for a minute, or no longer
+	EventShareUneven    EventType = "controller.share"
+	EventDeciderChanged EventType = "controller.decider-changed"
+	EventOwnerChanged   EventType = "controller.owns" // other switches than before
 
 	EventCauseBegan   EventType = "cause.began"
 	EventCauseChanged EventType = "cause.changed" // it has become worse or better
@@ -108,9 +111,10 @@ const (
 	EventLinkChanged      EventType = "link.changed" // denied, restored
 	EventDrainChanged     EventType = "drain.changed"
 	EventEVProfileChanged EventType = "ev-profile.changed" // degraded, and no longer
-	EventBalanceChanged   EventType = "balance.changed"    // a leaf uses a plane unevenly, or no longer
-	EventSuspectChanged   EventType = "suspect.changed"
-	EventHostChanged      EventType = "host.changed"
+	// a leaf uses a plane unevenly, or no longer
+	EventBalanceChanged EventType = "balance.changed"
+	EventSuspectChanged EventType = "suspect.changed"
+	EventHostChanged    EventType = "host.changed"
 )
 
 // eventTypes are all types, sorted.
@@ -141,8 +145,10 @@ func EventTypes() []EventType { return slices.Clone(eventTypes) }
 // OfIntent reports whether events of a type tell what clients want, beside what became of it.
 func (t EventType) OfIntent() bool {
 	switch t {
-	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged, EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
-		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDrainChanged, EventEVProfileChanged,
+	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged,
+		EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
+		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted,
+		EventDrainChanged, EventEVProfileChanged,
 		EventJobChanged, EventJobDeleted, EventLeaseChanged, EventLeaseDeleted, EventMaintenanceChanged,
 		EventMaintenanceDeleted:
 		return true

@@ -37,7 +37,8 @@ const (
 
 // HostMode returns the mode as hosts are told it; 0: the controller's choice.
 func (m EVMode) HostMode() hostapi.Mode {
-	for _, h := range [...]hostapi.Mode{hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated} {
+	for _, h := range [...]hostapi.Mode{hostapi.ModeAuto, hostapi.ModeExplicit,
+		hostapi.ModeGenerated} {
 		if string(m) == h.String() {
 			return h
 		}
@@ -61,9 +62,11 @@ func ValidateEVProfile(s *EVProfileSpec, env EVProfileEnv) error {
 	var v validator
 	switch {
 	case s.Mode != "" && s.Mode.HostMode() == 0:
-		v.bad("spec.mode", strconv.Quote(string(s.Mode)), `"AUTO", "EXP" or "GEN", or nothing for the controller's choice`)
+		v.bad("spec.mode", strconv.Quote(string(s.Mode)),
+			`"AUTO", "EXP" or "GEN", or nothing for the controller's choice`)
 	case s.Mode == EVModeAuto && !env.HashedPaths:
-		v.bad("spec.mode", strconv.Quote(string(s.Mode)), `"EXP" or "GEN": of EVs that a device makes on its own nobody knows the paths, so AUTO is for mode ecmp`)
+		v.bad("spec.mode", strconv.Quote(string(s.Mode)),
+			`"EXP" or "GEN": of EVs that a device makes on its own nobody knows the paths, so AUTO is for mode ecmp`)
 	}
 	if s.MaxEVs != 0 {
 		v.count("spec.maxEvs", s.MaxEVs, 1, hostapi.MaxProfileEVs, "number of EVs")
@@ -71,7 +74,8 @@ func ValidateEVProfile(s *EVProfileSpec, env EVProfileEnv) error {
 	if s.MinActive != 0 {
 		switch most := hostapi.MaxProfileEVs; {
 		case env.Count > 0:
-			v.count("spec.minActive", s.MinActive, 1, min(env.Count, most), "number of the EVs that the profile has")
+			v.count("spec.minActive", s.MinActive, 1, min(env.Count, most),
+				"number of the EVs that the profile has")
 		case s.MaxEVs > 0:
 			v.count("spec.minActive", s.MinActive, 1, min(s.MaxEVs, most), "number of EVs up to maxEvs")
 		default:
@@ -89,7 +93,8 @@ func (v *validator) count(field string, n, lo, hi int, what string) {
 	if n >= lo && n <= hi {
 		return
 	}
-	f := FieldError{Field: field, Code: CodeInvalid, Value: strconv.Itoa(n), Want: fmt.Sprintf("a %s, %d to %d", what, lo, hi)}
+	f := FieldError{Field: field, Code: CodeInvalid, Value: strconv.Itoa(n),
+		Want: fmt.Sprintf("a %s, %d to %d", what, lo, hi)}
 	if n > hi {
 		f.Limit = Limit(hi)
 	}

@@ -102,7 +102,9 @@ const (
 )
 
 // RewritesSource returns RewriteSource or its default.
-func (s *MulticastGroupSpec) RewritesSource() bool { return s.RewriteSource == nil || *s.RewriteSource }
+func (s *MulticastGroupSpec) RewritesSource() bool {
+	return s.RewriteSource == nil || *s.RewriteSource
+}
 
 // Start returns the first PSN of a receiver of a group with an initial PSN.
 func (r *GroupReceiver) Start(initial uint32) uint32 {
@@ -128,14 +130,16 @@ func same[T comparable](a, b *T) bool {
 // Equal compares two specs; the order of receivers counts.
 func (s *MulticastGroupSpec) Equal(o *MulticastGroupSpec) bool {
 	a, b := *s, *o
-	equal := slices.EqualFunc(a.Receivers, b.Receivers, func(x, y GroupReceiver) bool { return x.Equal(&y) }) &&
+	equal := slices.EqualFunc(a.Receivers, b.Receivers,
+		func(x, y GroupReceiver) bool { return x.Equal(&y) }) &&
 		same(a.RewriteSource, b.RewriteSource)
 	a.Receivers, b.Receivers, a.RewriteSource, b.RewriteSource = nil, nil, nil, nil
 	return equal && a.equalScalars(&b)
 }
 
 func (s *MulticastGroupSpec) equalScalars(o *MulticastGroupSpec) bool {
-	return s.ProxyAddress == o.ProxyAddress && s.DesignatedQPN == o.DesignatedQPN && s.Source == o.Source &&
+	return s.ProxyAddress == o.ProxyAddress && s.DesignatedQPN == o.DesignatedQPN &&
+		s.Source == o.Source &&
 		s.InitialPSN == o.InitialPSN && s.CNPWindow == o.CNPWindow && s.CNPLimit == o.CNPLimit &&
 		s.NackHoldoff == o.NackHoldoff && s.Mode == o.Mode && s.Objective == o.Objective &&
 		s.BaseVA == o.BaseVA && s.EvictAfter == o.EvictAfter
@@ -163,14 +167,17 @@ func clone[T any](p *T) *T {
 
 // GroupDefaults are what a spec that leaves fields out means.
 type GroupDefaults struct {
-	CNPWindow   Duration `yaml:"cnpWindow" json:"cnpWindow"`     // default 1ms
-	CNPLimit    uint32   `yaml:"cnpLimit" json:"cnpLimit"`       // CNPs a branch and window; default 256
-	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff"` // where the delays of a tree are unknown; default 1ms
+	CNPWindow Duration `yaml:"cnpWindow" json:"cnpWindow"` // default 1ms
+	// CNPs a branch and window; default 256
+	CNPLimit uint32 `yaml:"cnpLimit" json:"cnpLimit"`
+	// where the delays of a tree are unknown; default 1ms
+	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff"`
 }
 
 // StandardGroupDefaults returns the defaults of the defaults.
 func StandardGroupDefaults() GroupDefaults {
-	return GroupDefaults{CNPWindow: Duration(time.Millisecond), CNPLimit: 256, NackHoldoff: Duration(time.Millisecond)}
+	return GroupDefaults{CNPWindow: Duration(time.Millisecond), CNPLimit: 256,
+		NackHoldoff: Duration(time.Millisecond)}
 }
 
 // Complete returns the spec with defaults filled in; NackHoldoff stays zero,

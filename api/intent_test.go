@@ -15,8 +15,10 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func good() MulticastGroupSpec {
 	return StandardGroupDefaults().Complete(MulticastGroupSpec{
-		ProxyAddress: addr("2001:db8:ffff::1"), DesignatedQPN: 0xabc, Source: GroupSource{addr("2001:db8:1::1"), 0x100}, InitialPSN: 1<<24 - 1,
-		Receivers: []GroupReceiver{{Address: addr("2001:db8:1::2"), QPN: 2}, {Address: addr("2001:db8:1::3"), QPN: 1<<24 - 1}},
+		ProxyAddress: addr("2001:db8:ffff::1"), DesignatedQPN: 0xabc,
+		Source: GroupSource{addr("2001:db8:1::1"), 0x100}, InitialPSN: 1<<24 - 1,
+		Receivers: []GroupReceiver{{Address: addr("2001:db8:1::2"), QPN: 2},
+			{Address: addr("2001:db8:1::3"), QPN: 1<<24 - 1}},
 	})
 }
 
@@ -48,40 +50,72 @@ func TestValidate(t *testing.T) {
 		value string
 		limit int64 // 0: none
 	}{
-		{"no proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid, "spec.proxyAddress", "missing", 0},
-		{"IPv4 proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "192.0.2.1", 0},
-		{"mapped proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::ffff:192.0.2.1") }, CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
-		{"multicast proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid, "spec.proxyAddress", "ff0e::1", 0},
-		{"link-local proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fe80::1") }, CodeInvalid, "spec.proxyAddress", "fe80::1", 0},
-		{"loopback proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::1") }, CodeInvalid, "spec.proxyAddress", "::1", 0},
-		{"unspecified proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::") }, CodeInvalid, "spec.proxyAddress", "::", 0},
-		{"proxy in a locator", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fc00::1") }, CodeInvalid, "spec.proxyAddress", "fc00::1", 0},
-		{"proxy of another group", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("2001:db8:ffff::2") }, CodeConflict, "spec.proxyAddress", "2001:db8:ffff::2", 0},
-		{"designated QPN 0", func(s *MulticastGroupSpec) { s.DesignatedQPN = 0 }, CodeInvalid, "spec.designatedQpn", "0", 0},
-		{"designated QPN 1", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 }, CodeInvalid, "spec.designatedQpn", "1", 0},
-		{"designated QPN of 25 bits", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 << 24 }, CodeInvalid, "spec.designatedQpn", "16777216", 1<<24 - 1},
-		{"unknown source", func(s *MulticastGroupSpec) { s.Source.Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.source.address", "2001:db8:2::1", 0},
-		{"source QPN", func(s *MulticastGroupSpec) { s.Source.QPN = 1 << 24 }, CodeInvalid, "spec.source.qpn", "16777216", 1<<24 - 1},
-		{"no receivers", func(s *MulticastGroupSpec) { s.Receivers = nil }, CodeInvalid, "spec.receivers", "empty", 0},
-		{"unknown receiver", func(s *MulticastGroupSpec) { s.Receivers[1].Address = addr("2001:db8:2::1") }, CodeInvalid, "spec.receivers[1].address", "2001:db8:2::1", 0},
-		{"receiver twice", func(s *MulticastGroupSpec) { s.Receivers[1].Address = s.Receivers[0].Address }, CodeInvalid, "spec.receivers[1].address", "2001:db8:1::2", 0},
-		{"source as receiver", func(s *MulticastGroupSpec) { s.Receivers[0].Address = s.Source.Address }, CodeInvalid, "spec.receivers[0].address", "2001:db8:1::1", 0},
-		{"receiver QPN", func(s *MulticastGroupSpec) { s.Receivers[1].QPN = 1 << 24 }, CodeInvalid, "spec.receivers[1].qpn", "16777216", 1<<24 - 1},
-		{"start PSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartPSN = n(1 << 24) }, CodeInvalid, "spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
-		{"start MSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid, "spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
-		{"rkey alone", func(s *MulticastGroupSpec) { s.Receivers[0].RKey = n(1) }, CodeInvalid, "spec.receivers[0].va", "given without the other", 0},
+		{"no proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid,
+			"spec.proxyAddress", "missing", 0},
+		{"IPv4 proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid,
+			"spec.proxyAddress", "192.0.2.1", 0},
+		{"mapped proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::ffff:192.0.2.1") },
+			CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
+		{"multicast proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid,
+			"spec.proxyAddress", "ff0e::1", 0},
+		{"link-local proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fe80::1") },
+			CodeInvalid, "spec.proxyAddress", "fe80::1", 0},
+		{"loopback proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::1") }, CodeInvalid,
+			"spec.proxyAddress", "::1", 0},
+		{"unspecified proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::") }, CodeInvalid,
+			"spec.proxyAddress", "::", 0},
+		{"proxy in a locator", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("fc00::1") },
+			CodeInvalid, "spec.proxyAddress", "fc00::1", 0},
+		{"proxy of another group",
+			func(s *MulticastGroupSpec) { s.ProxyAddress = addr("2001:db8:ffff::2") }, CodeConflict,
+			"spec.proxyAddress", "2001:db8:ffff::2", 0},
+		{"designated QPN 0", func(s *MulticastGroupSpec) { s.DesignatedQPN = 0 }, CodeInvalid,
+			"spec.designatedQpn", "0", 0},
+		{"designated QPN 1", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 }, CodeInvalid,
+			"spec.designatedQpn", "1", 0},
+		{"designated QPN of 25 bits", func(s *MulticastGroupSpec) { s.DesignatedQPN = 1 << 24 },
+			CodeInvalid, "spec.designatedQpn", "16777216", 1<<24 - 1},
+		{"unknown source", func(s *MulticastGroupSpec) { s.Source.Address = addr("2001:db8:2::1") },
+			CodeInvalid, "spec.source.address", "2001:db8:2::1", 0},
+		{"source QPN", func(s *MulticastGroupSpec) { s.Source.QPN = 1 << 24 }, CodeInvalid,
+			"spec.source.qpn", "16777216", 1<<24 - 1},
+		{"no receivers", func(s *MulticastGroupSpec) { s.Receivers = nil }, CodeInvalid, "spec.receivers",
+			"empty", 0},
+		{"unknown receiver",
+			func(s *MulticastGroupSpec) { s.Receivers[1].Address = addr("2001:db8:2::1") }, CodeInvalid,
+			"spec.receivers[1].address", "2001:db8:2::1", 0},
+		{"receiver twice",
+			func(s *MulticastGroupSpec) { s.Receivers[1].Address = s.Receivers[0].Address }, CodeInvalid,
+			"spec.receivers[1].address", "2001:db8:1::2", 0},
+		{"source as receiver", func(s *MulticastGroupSpec) { s.Receivers[0].Address = s.Source.Address },
+			CodeInvalid, "spec.receivers[0].address", "2001:db8:1::1", 0},
+		{"receiver QPN", func(s *MulticastGroupSpec) { s.Receivers[1].QPN = 1 << 24 }, CodeInvalid,
+			"spec.receivers[1].qpn", "16777216", 1<<24 - 1},
+		{"start PSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartPSN = n(1 << 24) }, CodeInvalid,
+			"spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
+		{"start MSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid,
+			"spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
+		{"rkey alone", func(s *MulticastGroupSpec) { s.Receivers[0].RKey = n(1) }, CodeInvalid,
+			"spec.receivers[0].va", "given without the other", 0},
 		{"va in-band", func(s *MulticastGroupSpec) {
 			s.Mode = ModeInband
 			s.Receivers[0].VA, s.Receivers[0].RKey = new(uint64), n(1)
 		}, CodeInvalid, "spec.receivers[0].va", "0", 0},
-		{"initial PSN", func(s *MulticastGroupSpec) { s.InitialPSN = 1 << 24 }, CodeInvalid, "spec.initialPsn", "16777216", 1<<24 - 1},
-		{"CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = -1 }, CodeInvalid, "spec.cnpWindow", "-1ns", 0},
-		{"long CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = Duration(2 * time.Hour) }, CodeInvalid, "spec.cnpWindow", "2h0m0s", 3600},
-		{"CNP limit", func(s *MulticastGroupSpec) { s.CNPLimit = 1 << 24 }, CodeInvalid, "spec.cnpLimit", "16777216", 1<<24 - 1},
-		{"hold-off", func(s *MulticastGroupSpec) { s.NackHoldoff = 1 }, CodeInvalid, "spec.nackHoldoff", "1ns", 0},
+		{"initial PSN", func(s *MulticastGroupSpec) { s.InitialPSN = 1 << 24 }, CodeInvalid,
+			"spec.initialPsn", "16777216", 1<<24 - 1},
+		{"CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = -1 }, CodeInvalid, "spec.cnpWindow",
+			"-1ns", 0},
+		{"long CNP window", func(s *MulticastGroupSpec) { s.CNPWindow = Duration(2 * time.Hour) },
+			CodeInvalid, "spec.cnpWindow", "2h0m0s", 3600},
+		{"CNP limit", func(s *MulticastGroupSpec) { s.CNPLimit = 1 << 24 }, CodeInvalid, "spec.cnpLimit",
+			"16777216", 1<<24 - 1},
+		{"hold-off", func(s *MulticastGroupSpec) { s.NackHoldoff = 1 }, CodeInvalid, "spec.nackHoldoff",
+			"1ns", 0},
 		{"mode", func(s *MulticastGroupSpec) { s.Mode = "both" }, CodeInvalid, "spec.mode", `"both"`, 0},
-		{"objective", func(s *MulticastGroupSpec) { s.Objective = "fun" }, CodeInvalid, "spec.objective", `"fun"`, 0},
-		{"eviction", func(s *MulticastGroupSpec) { s.EvictAfter = -1 }, CodeInvalid, "spec.evictAfter", "-1ns", 0},
+		{"objective", func(s *MulticastGroupSpec) { s.Objective = "fun" }, CodeInvalid, "spec.objective",
+			`"fun"`, 0},
+		{"eviction", func(s *MulticastGroupSpec) { s.EvictAfter = -1 }, CodeInvalid, "spec.evictAfter",
+			"-1ns", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := good()
@@ -91,7 +125,8 @@ func TestValidate(t *testing.T) {
 				t.Fatal("was not refused")
 			}
 			f := e.Fields[0]
-			if e.Code != c.code || len(e.Fields) != 1 || f.Field != c.field || f.Value != c.value || f.Want == "" {
+			if e.Code != c.code || len(e.Fields) != 1 || f.Field != c.field || f.Value != c.value ||
+				f.Want == "" {
 				t.Errorf("refused with %s, %+v", e.Code, e.Fields)
 			}
 			if (f.Limit == nil) != (c.limit == 0) || f.Limit != nil && *f.Limit != c.limit {
@@ -122,7 +157,8 @@ func TestValidateAll(t *testing.T) {
 func TestNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"g": true, "kv-cache.7_b": true, strings.Repeat("x", 63): true,
-		"": false, strings.Repeat("x", 64): false, "-a": false, "a-": false, "a/b": false, "a:reset": false, "a b": false, "ä": false,
+		"": false, strings.Repeat("x", 64): false, "-a": false, "a-": false, "a/b": false,
+		"a:reset": false, "a b": false, "ä": false,
 	} {
 		if err := ValidateName(name); (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
@@ -138,7 +174,8 @@ func TestDecodeSpec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.CNPWindow.D() != 50*time.Microsecond || s.RewritesSource() || s.Receivers[0].Start(5) != 0 || *s.Receivers[0].VA != 4096 {
+	if s.CNPWindow.D() != 50*time.Microsecond || s.RewritesSource() || s.Receivers[0].Start(5) != 0 ||
+		*s.Receivers[0].VA != 4096 {
 		t.Errorf("%+v", s)
 	}
 	b, err := json.Marshal(s)
@@ -150,7 +187,8 @@ func TestDecodeSpec(t *testing.T) {
 		t.Errorf("came back as %s, %v", b, err)
 	}
 	for _, bad := range []string{
-		`{"proxy":"2001:db8::1"}`, `{"cnpWindow":50}`, `{"cnpWindow":"50"}`, `{"proxyAddress":"x"}`, `{"designatedQpn":-1}`,
+		`{"proxy":"2001:db8::1"}`, `{"cnpWindow":50}`, `{"cnpWindow":"50"}`, `{"proxyAddress":"x"}`,
+		`{"designatedQpn":-1}`,
 		`{"designatedQpn":4294967296}`, `[]`, `{`, ``,
 	} {
 		if _, err := decodeGroupSpec([]byte(bad)); err == nil {
@@ -170,7 +208,8 @@ func decodeGroupSpec(text []byte) (s MulticastGroupSpec, err error) {
 // Every field counts in Equal, and Clone shares nothing.
 func TestEqualAndClone(t *testing.T) {
 	full := good()
-	full.Receivers[0].VA, full.Receivers[0].RKey, full.Receivers[0].StartPSN = new(uint64), new(uint32), new(uint32)
+	full.Receivers[0].VA, full.Receivers[0].RKey, full.Receivers[0].StartPSN = new(uint64),
+		new(uint32), new(uint32)
 	c := full.Clone()
 	if !c.Equal(&full) {
 		t.Fatal("a clone differs")
@@ -234,13 +273,16 @@ func TestSRHSize(t *testing.T) {
 func TestConditions(t *testing.T) {
 	var s MulticastGroupStatus
 	t0 := time.Unix(1000, 0)
-	if !s.Set(Programmed, false, ReasonInstalling, "", t0) || s.Set(Programmed, false, ReasonInstalling, "", t0.Add(1)) {
+	if !s.Set(Programmed, false, ReasonInstalling, "", t0) ||
+		s.Set(Programmed, false, ReasonInstalling, "", t0.Add(1)) {
 		t.Error("a change that is none, or the other way round")
 	}
-	if !s.Set(Programmed, false, ReasonDisconnected, "n1", t0.Add(2)) || !s.Condition(Programmed).LastTransition.Equal(t0) {
+	if !s.Set(Programmed, false, ReasonDisconnected, "n1", t0.Add(2)) ||
+		!s.Condition(Programmed).LastTransition.Equal(t0) {
 		t.Error("a new reason is no transition")
 	}
-	if !s.Set(Programmed, true, ReasonInstalled, "", t0.Add(3)) || !s.Condition(Programmed).LastTransition.Equal(t0.Add(3)) || !s.Is(Programmed) || s.Is(Degraded) {
+	if !s.Set(Programmed, true, ReasonInstalled, "", t0.Add(3)) ||
+		!s.Condition(Programmed).LastTransition.Equal(t0.Add(3)) || !s.Is(Programmed) || s.Is(Degraded) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -255,7 +297,8 @@ func FuzzDecodeSpec(f *testing.F) {
 			return
 		}
 		s = StandardGroupDefaults().Complete(s)
-		if ValidateGroup(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 || len(s.Receivers) == 0) {
+		if ValidateGroup(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 ||
+			len(s.Receivers) == 0) {
 			t.Errorf("accepted %+v", s)
 		}
 		if c := s.Clone(); !c.Equal(&s) {

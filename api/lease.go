@@ -34,7 +34,8 @@ type PathLease struct {
 func (r PathLease) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
 // PathLeaseSpec defines which paths are wanted, and for how long. What paths it has does not change
-// with the spec: fields other than job, duration and heartbeat are as they were when it was granted.
+// with the spec: fields other than job, duration and heartbeat are as they were when it was
+// granted.
 type PathLeaseSpec struct {
 	Pairs        []LeasePair       `json:"pairs" minItems:"1" maxItems:"256" doc:"Between which NICs paths are wanted, in one direction each."`
 	Paths        int               `json:"paths,omitempty" minimum:"0" maximum:"16" names:"-" doc:"Paths of each pair. Default 1."`
@@ -151,8 +152,8 @@ func (s *PathLeaseSpec) Fixed(o *PathLeaseSpec) []FieldError {
 	return v.found
 }
 
-// Validate returns everything that is wrong with a complete spec, or nil. hasNIC reports whether the
-// inventory has a host of a name.
+// Validate returns everything that is wrong with a complete spec, or nil. hasNIC reports whether
+// the inventory has a host of a name.
 func (s *PathLeaseSpec) Validate(hasNIC func(name string) bool) error {
 	var v validator
 	v.count("spec.pairs", len(s.Pairs), 1, MaxLeasePairs, "number of pairs")

@@ -33,7 +33,8 @@ type NetworkStatus struct {
 func ValidateNetwork(s *NetworkSpec) error {
 	var found []FieldError
 	for _, f := range s.Validate() {
-		found = append(found, FieldError{Field: "spec." + f.Field, Code: CodeInvalid, Value: f.Value, Want: f.Want})
+		found = append(found, FieldError{Field: "spec." + f.Field, Code: CodeInvalid, Value: f.Value,
+			Want: f.Want})
 	}
 	return Refuse(found)
 }

@@ -34,10 +34,14 @@ type pfcValidator struct {
 }
 
 func (v *pfcValidator) add(field string, code Code, value, want string, limit *int64) {
-	v.found = append(v.found, FieldError{Field: field, Code: code, Value: value, Want: want, Limit: limit})
+	v.found = append(v.found, FieldError{Field: field, Code: code, Value: value, Want: want,
+		Limit: limit})
 }
 
-func (v *pfcValidator) bad(field, value, want string) { v.add(field, CodeInvalid, value, want, nil) }
+func (v *pfcValidator) bad(field, value,
+	want string) {
+	v.add(field, CodeInvalid, value, want, nil)
+}
 
 func (v *pfcValidator) over(field, value, want string, limit int) {
 	v.add(field, CodeInvalid, value, want, Limit(limit))

@@ -148,11 +148,13 @@ const (
 
 // Reasons of the conditions of PFC policies, beside those of groups.
 const (
-	ReasonDeadlock       = "DeadlockRisk"         // Degraded: in a cycle of queues that wait for each other
-	ReasonTunnelDown     = "TunnelDown"           // Degraded: probes of a tunnel are lost
-	ReasonHeadroom       = "InsufficientHeadroom" // Degraded: what arrives after XOFF does not fit the buffer
-	ReasonPFCStorm       = "PFCStorm"             // Degraded: the watchdog ended a pause
-	ReasonAwaitingPacket = "AwaitingPacket"       // not Programmed: scenario 2, and no packet yet
+	// Degraded: in a cycle of queues that wait for each other
+	ReasonDeadlock   = "DeadlockRisk"
+	ReasonTunnelDown = "TunnelDown" // Degraded: probes of a tunnel are lost
+	// Degraded: what arrives after XOFF does not fit the buffer
+	ReasonHeadroom       = "InsufficientHeadroom"
+	ReasonPFCStorm       = "PFCStorm"       // Degraded: the watchdog ended a pause
+	ReasonAwaitingPacket = "AwaitingPacket" // not Programmed: scenario 2, and no packet yet
 )
 
 // PFCDefaults are what a PFC policy that leaves fields out means.
@@ -198,32 +200,42 @@ func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 	case !found:
 		v.bad("spec.tenant", strconv.Quote(s.Tenant), "the name of a tenant")
 	case ok && !tenant.carriedBy(s.SRv6Policy):
-		v.bad("spec.tenant", strconv.Quote(s.Tenant), fmt.Sprintf("a tenant that SRv6 policy %s (%s to %s) carries", s.SRv6Policy, policy.Headend, policy.Endpoint))
+		v.bad("spec.tenant", strconv.Quote(s.Tenant),
+			fmt.Sprintf("a tenant that SRv6 policy %s (%s to %s) carries", s.SRv6Policy, policy.Headend,
+				policy.Endpoint))
 	case found && tenant.Priority == MaxPriority:
-		v.bad("spec.tenant", strconv.Quote(s.Tenant), fmt.Sprintf("a tenant of another priority than %d, which the PFC frames in tunnels have: nobody may pause it", MaxPriority))
+		v.bad("spec.tenant", strconv.Quote(s.Tenant),
+			fmt.Sprintf("a tenant of another priority than %d, which the PFC frames in tunnels have: "+
+				"nobody may pause it", MaxPriority))
 	default:
 		if other, taken := env.OtherPFC(s.SRv6Policy, s.Tenant); taken {
-			v.conflict("spec.tenant", strconv.Quote(s.Tenant), "a tenant without a PFC policy on this SRv6 policy; it has "+cmp.Or(other, "another"))
+			v.conflict("spec.tenant", strconv.Quote(s.Tenant),
+				"a tenant without a PFC policy on this SRv6 policy; it has "+cmp.Or(other, "another"))
 		}
 	}
 	if s.Scenario != 1 && s.Scenario != 2 {
-		v.bad("spec.scenario", strconv.Itoa(s.Scenario), "1 (tunnels made in advance) or 2 (made on the first packet)")
+		v.bad("spec.scenario", strconv.Itoa(s.Scenario),
+			"1 (tunnels made in advance) or 2 (made on the first packet)")
 	}
 	v.mode("spec.tunnel", s.Tunnel)
 	if s.Buffer > maxBuffer {
-		v.over("spec.buffer", strconv.FormatUint(s.Buffer, 10), fmt.Sprintf("at most %d octets", maxBuffer), maxBuffer)
+		v.over("spec.buffer", strconv.FormatUint(s.Buffer, 10),
+			fmt.Sprintf("at most %d octets", maxBuffer), maxBuffer)
 	}
 	if s.XOFF > s.Buffer {
-		v.over("spec.xoff", strconv.FormatUint(s.XOFF, 10), fmt.Sprintf("at most the buffer of %d octets", s.Buffer), int(s.Buffer))
+		v.over("spec.xoff", strconv.FormatUint(s.XOFF, 10), fmt.Sprintf("at most the buffer of %d octets",
+			s.Buffer), int(s.Buffer))
 	}
 	switch {
 	case s.XON > s.Buffer:
-		v.over("spec.xon", strconv.FormatUint(s.XON, 10), fmt.Sprintf("at most the buffer of %d octets", s.Buffer), int(s.Buffer))
+		v.over("spec.xon", strconv.FormatUint(s.XON, 10), fmt.Sprintf("at most the buffer of %d octets",
+			s.Buffer), int(s.Buffer))
 	case s.XOFF != 0 && s.XON >= s.XOFF:
 		v.bad("spec.xon", strconv.FormatUint(s.XON, 10), fmt.Sprintf("less than xoff, %d octets", s.XOFF))
 	}
 	if d := s.MaxPause.D(); d < time.Millisecond || d > maxHold {
-		v.bad("spec.maxPause", s.MaxPause.String(), fmt.Sprintf("a duration from %v to %v", time.Millisecond, maxHold))
+		v.bad("spec.maxPause", s.MaxPause.String(), fmt.Sprintf("a duration from %v to %v",
+			time.Millisecond, maxHold))
 	}
 	return Refuse(v.found)
 }

@@ -37,7 +37,8 @@ type PortSpec struct {
 
 // Equal compares two specs.
 func (s *PortSpec) Equal(o *PortSpec) bool {
-	return equalPointers(s.Enabled, o.Enabled) && equalPointers(s.Speed, o.Speed) && equalPointers(s.MTU, o.MTU) && equalPointers(s.Description, o.Description)
+	return equalPointers(s.Enabled, o.Enabled) && equalPointers(s.Speed, o.Speed) &&
+		equalPointers(s.MTU, o.MTU) && equalPointers(s.Description, o.Description)
 }
 
 func equalPointers[T comparable](a, b *T) bool {
@@ -54,12 +55,13 @@ const (
 	maxPortDescription = 255
 )
 
-// Validate returns everything that is wrong with a spec, or nil. speeds are those that a port can be
-// set to.
+// Validate returns everything that is wrong with a spec, or nil. speeds are those that a port can
+// be set to.
 func (s *PortSpec) Validate(speeds []uint64) error {
 	var wrong []FieldError
 	bad := func(field, value, want string) {
-		wrong = append(wrong, FieldError{Field: "spec." + field, Code: CodeInvalid, Value: value, Want: want})
+		wrong = append(wrong, FieldError{Field: "spec." + field, Code: CodeInvalid, Value: value,
+			Want: want})
 	}
 	if s.Speed != nil && !slices.Contains(speeds, *s.Speed) {
 		var texts []string
@@ -69,14 +71,16 @@ func (s *PortSpec) Validate(speeds []uint64) error {
 		bad("speed", strconv.FormatUint(*s.Speed, 10), "a speed in bit/s: "+strings.Join(texts, ", "))
 	}
 	if s.MTU != nil && (*s.MTU < minPortMTU || *s.MTU > maxPortMTU) {
-		bad("mtu", strconv.FormatUint(uint64(*s.MTU), 10), fmt.Sprintf("%d to %d octets", minPortMTU, maxPortMTU))
+		bad("mtu", strconv.FormatUint(uint64(*s.MTU), 10), fmt.Sprintf("%d to %d octets", minPortMTU,
+			maxPortMTU))
 	}
 	if s.Description != nil {
 		d := *s.Description
 		switch {
 		case len(d) > maxPortDescription:
-			wrong = append(wrong, FieldError{Field: "spec.description", Code: CodeInvalid, Value: fmt.Sprintf("%d octets", len(d)),
-				Want: fmt.Sprintf("at most %d octets", maxPortDescription), Limit: Limit(maxPortDescription)})
+			wrong = append(wrong, FieldError{Field: "spec.description", Code: CodeInvalid,
+				Value: fmt.Sprintf("%d octets", len(d)),
+				Want:  fmt.Sprintf("at most %d octets", maxPortDescription), Limit: Limit(maxPortDescription)})
 		case strings.ContainsFunc(d, func(r rune) bool { return !unicode.IsPrint(r) }):
 			bad("description", strconv.Quote(d), "printable characters")
 		}

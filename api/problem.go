@@ -24,9 +24,11 @@ const (
 	CodeVersion      Code = "version_mismatch" // a conditional update missed
 	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
 	CodeForbidden    Code = "forbidden"        // what the resource names is not its project's
-	CodeLastPath     Code = "last_path"        // what is to be drained is the last way between two ends
-	CodeSettling     Code = "settling"         // the topology that it depends on is not known whole yet
-	CodeUnknown      Code = "outcome_unknown"  // the change may have been kept
+	// what is to be drained is the last way between two ends
+	CodeLastPath Code = "last_path"
+	// the topology that it depends on is not known whole yet
+	CodeSettling Code = "settling"
+	CodeUnknown  Code = "outcome_unknown" // the change may have been kept
 )
 
 // Error reports why an intent was refused. Nothing was changed, unless the code is CodeUnknown.

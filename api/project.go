@@ -10,8 +10,8 @@ import (
 )
 
 // Project is the resource of those who share a network: it has members, and things that an
-// administrator assigns to it. The multicast groups, tenants, PFC policies and jobs that are named like
-// the project, or whose names begin with its name and a hyphen or a dot, are the project's.
+// administrator assigns to it. The multicast groups, tenants, PFC policies and jobs that are named
+// like the project, or whose names begin with its name and a hyphen or a dot, are the project's.
 type Project struct {
 	Name    string        `json:"name" doc:"Name of the project."`
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
@@ -185,7 +185,9 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	v := projectValidator{seen: make(map[string]bool)}
 	for i, m := range s.Members {
 		at := fmt.Sprintf("spec.members[%d].", i)
-		v.check(at+"way", string(m.Way), slices.Contains([]Way{WayUser, WayToken, WayCertificate, WayOIDC}, m.Way), "user, token, certificate or oidc")
+		v.check(at+"way", string(m.Way),
+			slices.Contains([]Way{WayUser, WayToken, WayCertificate, WayOIDC}, m.Way),
+			"user, token, certificate or oidc")
 		switch byClaim := m.Claim != "" || m.Value != ""; {
 		case !byClaim:
 			v.check(at+"name", m.Name, m.Name != "", "a name, or for way oidc claim and value")
@@ -196,7 +198,8 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 			v.check(at+"value", m.Value, m.Value != "", "a value of the claim")
 			v.check(at+"name", m.Name, m.Name == "", "none beside claim and value")
 		}
-		v.check(at+"role", string(m.Role), m.Role == ProjectViewer || m.Role == ProjectEditor, "viewer or editor")
+		v.check(at+"role", string(m.Role), m.Role == ProjectViewer || m.Role == ProjectEditor,
+			"viewer or editor")
 		if m.Claim == "" {
 			v.once(at+"name", string(m.Way)+" "+m.Name)
 		} else {
@@ -215,22 +218,26 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	}
 	for i, p := range s.Proxies {
 		at := fmt.Sprintf("spec.proxies[%d].prefix", i)
-		v.check(at, p.Prefix.String(), p.Prefix.IsValid() && p.Prefix.Addr().Is6() && !p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix, "an IPv6 prefix without host bits")
+		v.check(at, p.Prefix.String(), p.Prefix.IsValid() && p.Prefix.Addr().Is6() &&
+			!p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix, "an IPv6 prefix without host bits")
 		v.once(at, "proxy "+p.Prefix.String())
 	}
 	for i, r := range s.QPNs {
 		at := fmt.Sprintf("spec.qpns[%d].last", i)
-		v.check(at, strconv.FormatUint(uint64(r.Last), 10), r.First >= 2 && r.First <= r.Last && r.Last <= maxQPN, fmt.Sprintf("a queue pair number from first, %d, to %d", r.First, maxQPN))
+		v.check(at, strconv.FormatUint(uint64(r.Last), 10), r.First >= 2 && r.First <= r.Last &&
+			r.Last <= maxQPN, fmt.Sprintf("a queue pair number from first, %d, to %d", r.First, maxQPN))
 		v.once(at, fmt.Sprintf("qpn %d", r.First))
 	}
 	for i, x := range s.Slices {
 		at := fmt.Sprintf("spec.slices[%d].slice", i)
-		v.check(at, strconv.FormatUint(uint64(x.Slice), 10), x.Slice > 0 && x.Slice <= env.MaxSlice, fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice))
+		v.check(at, strconv.FormatUint(uint64(x.Slice), 10), x.Slice > 0 && x.Slice <= env.MaxSlice,
+			fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice))
 		v.once(at, fmt.Sprintf("slice %d", x.Slice))
 	}
 	for i, x := range s.Priorities {
 		at := fmt.Sprintf("spec.priorities[%d].priority", i)
-		v.check(at, strconv.Itoa(int(x.Priority)), x.Priority <= MaxPriority, fmt.Sprintf("a priority from 0 to %d", MaxPriority))
+		v.check(at, strconv.Itoa(int(x.Priority)), x.Priority <= MaxPriority,
+			fmt.Sprintf("a priority from 0 to %d", MaxPriority))
 		v.once(at, fmt.Sprintf("priority %d", x.Priority))
 	}
 	q := &s.Quotas
@@ -238,10 +245,12 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 		name  string
 		limit *int
 		least int
-	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0}, {"policies", q.Policies, 0}, {"jobs", q.Jobs, 0},
+	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0},
+		{"policies", q.Policies, 0}, {"jobs", q.Jobs, 0},
 		{"ranks", q.Ranks, 0}, {"requests", q.Requests, 1}} {
 		if n.limit != nil {
-			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least, fmt.Sprintf("at least %d", n.least))
+			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least,
+				fmt.Sprintf("at least %d", n.least))
 		}
 	}
 	return Refuse(v.found)

@@ -18,7 +18,8 @@ type (
 	RenewJob struct{}
 	// RenewLease renews a lease of paths. The answer is the PathLease.
 	RenewLease struct{}
-	// MoveLease frees the former paths of a lease, whose client uses the new ones. The answer is the PathLease.
+	// MoveLease frees the former paths of a lease, whose client uses the new ones. The answer is the
+	// PathLease.
 	MoveLease struct{}
 
 	// ReadTables asks for the tables of a switch's pipeline. The answer is a []Table.

@@ -106,7 +106,8 @@ func (s SRv6PolicySpec) Complete() SRv6PolicySpec {
 
 // Equal compares two specs.
 func (s *SRv6PolicySpec) Equal(o *SRv6PolicySpec) bool {
-	return s.Headend == o.Headend && s.Endpoint == o.Endpoint && s.Metric == o.Metric && s.Mode == o.Mode && slices.Equal(s.Segments, o.Segments)
+	return s.Headend == o.Headend && s.Endpoint == o.Endpoint && s.Metric == o.Metric &&
+		s.Mode == o.Mode && slices.Equal(s.Segments, o.Segments)
 }
 
 // maxSegments bounds a list: more than any headend writes.
@@ -121,7 +122,8 @@ func (s *SRv6PolicySpec) Validate(env PFCEnv) error {
 		v.bad("spec.endpoint", strconv.Quote(s.Endpoint), "another switch than the headend")
 	}
 	if len(s.Segments) > maxSegments {
-		v.over("spec.segments", fmt.Sprintf("%d segments", len(s.Segments)), fmt.Sprintf("at most %d segments", maxSegments), maxSegments)
+		v.over("spec.segments", fmt.Sprintf("%d segments", len(s.Segments)),
+			fmt.Sprintf("at most %d segments", maxSegments), maxSegments)
 	}
 	for i, g := range s.Segments {
 		at := fmt.Sprintf("spec.segments[%d]", i)

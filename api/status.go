@@ -117,30 +117,34 @@ const (
 
 // Reasons of conditions.
 const (
-	ReasonPlanned          = "Planned"          // Accepted: a tree was found
-	ReasonUnreachable      = "Unreachable"      // not Accepted, Degraded: no path to a receiver
-	ReasonLimit            = "LimitExceeded"    // not Accepted: a limit of a node or edge
-	ReasonNotPlannable     = "NotPlannable"     // not Accepted: the network lacks what a tree needs
-	ReasonInstalled        = "Installed"        // Programmed
-	ReasonInstalling       = "Installing"       // not Programmed: writes are under way
-	ReasonRemoving         = "Removing"         // not Programmed: the group is being deleted
-	ReasonDisconnected     = "Disconnected"     // Degraded: a switch of the tree is not connected
-	ReasonDeviceError      = "DeviceError"      // Degraded: a switch refused an entry or a setting
-	ReasonNoSuchPort       = "NoSuchPort"       // not Programmed, Degraded: the switch reports no such port
-	ReasonDrifted          = "Drifted"          // Degraded: the switch has changed a setting by itself
-	ReasonUneven           = "Uneven"           // Unbalanced: it does
-	ReasonEven             = "Even"             // Unbalanced is false
-	ReasonIdle             = "Idle"             // Unbalanced is false: there is too little traffic to judge by
-	ReasonCablesDiffer     = "CablesDiffer"     // Miscabled: LLDP frames arrive elsewhere, or nowhere
-	ReasonPortsDiffer      = "PortsDiffer"      // InventoryDiffers: the switch has other ports or addresses
+	ReasonPlanned      = "Planned"       // Accepted: a tree was found
+	ReasonUnreachable  = "Unreachable"   // not Accepted, Degraded: no path to a receiver
+	ReasonLimit        = "LimitExceeded" // not Accepted: a limit of a node or edge
+	ReasonNotPlannable = "NotPlannable"  // not Accepted: the network lacks what a tree needs
+	ReasonInstalled    = "Installed"     // Programmed
+	ReasonInstalling   = "Installing"    // not Programmed: writes are under way
+	ReasonRemoving     = "Removing"      // not Programmed: the group is being deleted
+	ReasonDisconnected = "Disconnected"  // Degraded: a switch of the tree is not connected
+	ReasonDeviceError  = "DeviceError"   // Degraded: a switch refused an entry or a setting
+	// not Programmed, Degraded: the switch reports no such port
+	ReasonNoSuchPort = "NoSuchPort"
+	ReasonDrifted    = "Drifted" // Degraded: the switch has changed a setting by itself
+	ReasonUneven     = "Uneven"  // Unbalanced: it does
+	ReasonEven       = "Even"    // Unbalanced is false
+	// Unbalanced is false: there is too little traffic to judge by
+	ReasonIdle         = "Idle"
+	ReasonCablesDiffer = "CablesDiffer" // Miscabled: LLDP frames arrive elsewhere, or nowhere
+	// InventoryDiffers: the switch has other ports or addresses
+	ReasonPortsDiffer      = "PortsDiffer"
 	ReasonReceiverStalled  = "ReceiverStalled"  // Degraded: a receiver does not answer
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
-	ReasonQueuePairShared  = "QueuePairShared"  // Degraded: another group has one of its queue pairs too
-	ReasonUnexplained      = "Unexplained"      // OrphansKept
-	ReasonHealthy          = "Healthy"          // not Degraded
-	ReasonGo               = "Go"               // Ready
-	ReasonBlocked          = "Blocked"          // not Ready: its readiness has what is in the way
-	ReasonUnjudged         = "Unjudged"         // not Ready: nobody has looked yet
+	// Degraded: another group has one of its queue pairs too
+	ReasonQueuePairShared = "QueuePairShared"
+	ReasonUnexplained     = "Unexplained" // OrphansKept
+	ReasonHealthy         = "Healthy"     // not Degraded
+	ReasonGo              = "Go"          // Ready
+	ReasonBlocked         = "Blocked"     // not Ready: its readiness has what is in the way
+	ReasonUnjudged        = "Unjudged"    // not Ready: nobody has looked yet
 	// ReasonJobsConcerned: Degraded, jobs lose something by a maintenance.
 	ReasonJobsConcerned = "JobsConcerned"
 	ReasonEnded         = "Ended" // not Ready: the job has ended
@@ -167,7 +171,8 @@ func (s Conditions) Is(t ConditionType) bool {
 func (s *Conditions) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
 	c := s.Find(t)
 	if c == nil {
-		*s = append(*s, Condition{Type: t, Status: status, Reason: reason, Message: message, LastTransition: now})
+		*s = append(*s, Condition{Type: t, Status: status, Reason: reason, Message: message,
+			LastTransition: now})
 		return true
 	}
 	if c.Status == status && c.Reason == reason && c.Message == message {
@@ -187,6 +192,8 @@ func (s *MulticastGroupStatus) Condition(t ConditionType) *Condition { return s.
 func (s *MulticastGroupStatus) Is(t ConditionType) bool { return s.Conditions.Is(t) }
 
 // Set is [Conditions.Set].
-func (s *MulticastGroupStatus) Set(t ConditionType, status bool, reason, message string, now time.Time) bool {
+func (s *MulticastGroupStatus) Set(
+	t ConditionType, status bool, reason, message string, now time.Time,
+) bool {
 	return s.Conditions.Set(t, status, reason, message, now)
 }

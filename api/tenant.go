@@ -80,7 +80,8 @@ func (s TenantSpec) Complete() TenantSpec {
 
 // Equal compares two specs.
 func (s *TenantSpec) Equal(o *TenantSpec) bool {
-	return s.Slice == o.Slice && s.Priority == o.Priority && s.Rate == o.Rate && slices.Equal(s.Policies, o.Policies) &&
+	return s.Slice == o.Slice && s.Priority == o.Priority && s.Rate == o.Rate &&
+		slices.Equal(s.Policies, o.Policies) &&
 		slices.EqualFunc(s.Sites, o.Sites, func(a, b TenantSite) bool {
 			return a.Switch == b.Switch && a.Port == b.Port && slices.Equal(a.Prefixes, b.Prefixes)
 		})
@@ -99,21 +100,26 @@ func (s *TenantSpec) Validate(env PFCEnv) error {
 	v := pfcValidator{env: env}
 	switch other, taken := env.OtherSlice(s.Slice); {
 	case s.Slice == 0 || s.Slice > env.MaxSlice:
-		v.over("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice), int(env.MaxSlice))
+		v.over("spec.slice", strconv.FormatUint(uint64(s.Slice), 10),
+			fmt.Sprintf("a slice id from 1 to %d", env.MaxSlice), int(env.MaxSlice))
 	case taken:
-		v.conflict("spec.slice", strconv.FormatUint(uint64(s.Slice), 10), "a slice of the tenant's own; this one is that of "+namedBare("tenant", other))
+		v.conflict("spec.slice", strconv.FormatUint(uint64(s.Slice), 10),
+			"a slice of the tenant's own; this one is that of "+namedBare("tenant", other))
 	}
 	if s.Priority > MaxPriority {
-		v.over("spec.priority", strconv.Itoa(int(s.Priority)), fmt.Sprintf("a priority from 0 to %d", MaxPriority), MaxPriority)
+		v.over("spec.priority", strconv.Itoa(int(s.Priority)),
+			fmt.Sprintf("a priority from 0 to %d", MaxPriority), MaxPriority)
 	}
 	if s.Rate > MaxRate {
-		v.over("spec.rate", strconv.FormatUint(s.Rate, 10), fmt.Sprintf("at most %d bit/s", uint64(MaxRate)), MaxRate)
+		v.over("spec.rate", strconv.FormatUint(s.Rate, 10),
+			fmt.Sprintf("at most %d bit/s", uint64(MaxRate)), MaxRate)
 	}
 	if len(s.Sites) == 0 {
 		v.bad("spec.sites", "empty", "at least one site")
 	}
 	if len(s.Sites) > maxSites {
-		v.over("spec.sites", fmt.Sprintf("%d sites", len(s.Sites)), fmt.Sprintf("at most %d sites", maxSites), maxSites)
+		v.over("spec.sites", fmt.Sprintf("%d sites", len(s.Sites)),
+			fmt.Sprintf("at most %d sites", maxSites), maxSites)
 	}
 	for i := range s.Sites {
 		v.site(s, i)
@@ -128,12 +134,15 @@ func (s *TenantSpec) Validate(env PFCEnv) error {
 		}
 		for _, end := range [...]string{p.Headend, p.Endpoint} {
 			if !slices.ContainsFunc(s.Sites, func(x TenantSite) bool { return x.Switch == end }) {
-				v.bad(at, strconv.Quote(name), fmt.Sprintf("a policy between two of the sites; this one has an end at %s, where the tenant has none", end))
+				v.bad(at, strconv.Quote(name),
+					fmt.Sprintf("a policy between two of the sites; this one has an end at %s, where the tenant "+
+						"has none", end))
 			}
 		}
 		ends := [2]string{p.Headend, p.Endpoint}
 		if first, twice := seen[ends]; twice {
-			v.bad(at, strconv.Quote(name), fmt.Sprintf("one policy a direction; %s has the same ends", first))
+			v.bad(at, strconv.Quote(name), fmt.Sprintf("one policy a direction; %s has the same ends",
+				first))
 		}
 		seen[ends] = name
 	}
@@ -150,11 +159,13 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 	switch {
 	case !ok:
 		v.bad(at+".port", port, fmt.Sprintf("a port of %s with a host of the inventory", x.Switch))
-	case slices.ContainsFunc(s.Sites[:i], func(y TenantSite) bool { return y.Switch == x.Switch && y.Port == x.Port }):
+	case slices.ContainsFunc(s.Sites[:i],
+		func(y TenantSite) bool { return y.Switch == x.Switch && y.Port == x.Port }):
 		v.bad(at+".port", port, "each port once")
 	default:
 		if other, taken := v.env.OtherSite(x.Switch, x.Port); taken {
-			v.conflict(at+".port", port, "a port of no other tenant; this one is that of "+namedBare("tenant", other))
+			v.conflict(at+".port", port, "a port of no other tenant; this one is that of "+
+				namedBare("tenant", other))
 		}
 	}
 	for j, p := range x.Prefixes {
@@ -162,7 +173,8 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 		switch {
 		case !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p:
 			v.bad(field, p.String(), "an IPv6 prefix without host bits")
-		case ok && !slices.ContainsFunc(prefixes, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Contains(p.Addr()) }):
+		case ok && !slices.ContainsFunc(prefixes,
+			func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Contains(p.Addr()) }):
 			v.bad(field, p.String(), "a prefix that the hosts at the port may use")
 		}
 	}

@@ -109,7 +109,8 @@ func (v *validator) bad(field, value, want string) {
 
 func (v *validator) number(field string, n, lo, hi uint32, what string) {
 	if n < lo || n > hi {
-		f := FieldError{Field: field, Code: CodeInvalid, Value: strconv.FormatUint(uint64(n), 10), Want: fmt.Sprintf("a %s from %d to %d", what, lo, hi)}
+		f := FieldError{Field: field, Code: CodeInvalid, Value: strconv.FormatUint(uint64(n), 10),
+			Want: fmt.Sprintf("a %s from %d to %d", what, lo, hi)}
 		if n > hi {
 			f.Limit = Limit(int(hi))
 		}
@@ -123,7 +124,8 @@ func (v *validator) duration(field string, d Duration, lo time.Duration) {
 		v.bad(field, d.String(), fmt.Sprintf("a duration of %v or more", lo))
 	case d.D() > maxHold:
 		v.found = append(v.found, FieldError{
-			Field: field, Code: CodeInvalid, Value: d.String(), Want: fmt.Sprintf("a duration of %v or less", maxHold), Limit: Limit(int(maxHold / time.Second)),
+			Field: field, Code: CodeInvalid, Value: d.String(), Want: fmt.Sprintf("a duration of %v or less",
+				maxHold), Limit: Limit(int(maxHold / time.Second)),
 		})
 	}
 }
@@ -134,7 +136,8 @@ func (v *validator) unicast(field string, a netip.Addr) bool {
 	if !a.IsValid() {
 		value = "missing"
 	}
-	if !a.Is6() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+	if !a.Is6() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() ||
+		a.IsMulticast() || a.IsLinkLocalUnicast() {
 		v.bad(field, value, "a global unicast IPv6 address")
 		return false
 	}
@@ -152,7 +155,8 @@ func (v *validator) proxy(a netip.Addr) {
 	}
 	if name, ok := v.env.OtherGroup(a); ok {
 		v.found = append(v.found, FieldError{
-			Field: field, Code: CodeConflict, Value: a.String(), Want: "a proxy address of its own; this one belongs to " + named("group", name),
+			Field: field, Code: CodeConflict, Value: a.String(),
+			Want: "a proxy address of its own; this one belongs to " + named("group", name),
 		})
 	}
 }
@@ -163,7 +167,8 @@ func (v *validator) pair(field string, p QueuePair) {
 	if name, ok := v.env.OtherPair(p); ok {
 		v.found = append(v.found, FieldError{
 			Field: field, Code: CodeConflict, Value: strconv.FormatUint(uint64(p.QPN), 10),
-			Want: fmt.Sprintf("a queue pair of no other group; this one at %s belongs to %s", p.Address, named("group", name)),
+			Want: fmt.Sprintf("a queue pair of no other group; this one at %s belongs to %s", p.Address,
+				named("group", name)),
 		})
 	}
 }
@@ -187,7 +192,8 @@ func (v *validator) receivers(s *MulticastGroupSpec) {
 		at := fmt.Sprintf("spec.receivers[%d]", i)
 		v.host(at+".address", r.Address)
 		if first, twice := seen[r.Address]; twice && r.Address.IsValid() {
-			v.bad(at+".address", r.Address.String(), fmt.Sprintf("an address that no other receiver has; spec.receivers[%d] has it", first))
+			v.bad(at+".address", r.Address.String(),
+				fmt.Sprintf("an address that no other receiver has; spec.receivers[%d] has it", first))
 		} else {
 			seen[r.Address] = i
 		}
@@ -204,7 +210,8 @@ func (v *validator) receivers(s *MulticastGroupSpec) {
 		case (r.VA == nil) != (r.RKey == nil):
 			v.bad(at+".va", "given without the other", "va and rkey together, or neither")
 		case r.VA != nil && s.Mode == ModeInband:
-			v.bad(at+".va", strconv.FormatUint(*r.VA, 10), "no va and rkey in in-band mode: End.MT TLVs have no room for them")
+			v.bad(at+".va", strconv.FormatUint(*r.VA, 10),
+				"no va and rkey in in-band mode: End.MT TLVs have no room for them")
 		}
 	}
 }

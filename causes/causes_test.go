@@ -294,8 +294,8 @@ func TestSuspectIsOne(t *testing.T) {
 	cut := link("b,1~a,1", func(l *api.Link) { dead(l); l.Status.Cause = "loses 0.5 of its packets" })
 	const why = " It is in use still: too few paths are left."
 	for want, k := range map[string]Known{
-		"warning It loses 50 % of its packets, with a confidence of 99 %. It is in use still: too few " +
-			"paths are left.": {Suspects: []api.Suspect{s}},
+		"warning It loses 50 % of its packets, with a confidence of 99 %." +
+			why: {Suspects: []api.Suspect{s}},
 		"fault It loses 50 % of its packets, with a confidence of 99 %.": {
 			Links: []api.Link{cut}, Suspects: []api.Suspect{denied},
 		},

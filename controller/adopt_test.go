@@ -15,7 +15,9 @@ import (
 
 // orphans starts a controller without records beside switches that hold the
 // groups a, g and h, of index 0 to 2.
-func orphans(t *testing.T, seed uint64, mode api.GroupMode) (w *bed, specs [3]api.MulticastGroupSpec, epoch uint32) {
+func orphans(
+	t *testing.T, seed uint64, mode api.GroupMode,
+) (w *bed, specs [3]api.MulticastGroupSpec, epoch uint32) {
 	net := sample.Figure1()
 	w = up(t, net, seed)
 	specs = [3]api.MulticastGroupSpec{
@@ -147,7 +149,8 @@ func TestAdoptMoves(t *testing.T) {
 func TestAdoptEarlyAndNever(t *testing.T) {
 	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
 	w.core.SetTopology(w.wires)
-	if g := w.put("early", w.net.Spec(9, "s1", "r2")); int(g.Status.Index) != w.net.Inventory.Limits.Groups-1 {
+	if g := w.put("early", w.net.Spec(9, "s1",
+		"r2")); int(g.Status.Index) != w.net.Inventory.Limits.Groups-1 {
 		t.Errorf("index %d", g.Status.Index)
 	}
 	w.always(&specs[1], []string{"r1", "r2", "r3", "r5"})

@@ -24,8 +24,9 @@ func bare(edit func(*api.ProjectSpec)) (s api.ProjectSpec) {
 	return s
 }
 
-// TestOneProjectOrShared: each kind of thing is one project's, unless both projects share it: one of two
-// is not enough. A host also has the port that it hangs off. What lies beside another's is free.
+// TestOneProjectOrShared: each kind of thing is one project's, unless both projects share it: one
+// of two is not enough. A host also has the port that it hangs off. What lies beside another's is
+// free.
 func TestOneProjectOrShared(t *testing.T) {
 	host := func(name string) func(bool) api.ProjectSpec {
 		return func(shared bool) api.ProjectSpec {
@@ -39,7 +40,8 @@ func TestOneProjectOrShared(t *testing.T) {
 	}
 	proxy := func(p string) func(bool) api.ProjectSpec {
 		return func(shared bool) api.ProjectSpec {
-			return api.ProjectSpec{Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix(p), Shared: shared}}}
+			return api.ProjectSpec{Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix(p),
+				Shared: shared}}}
 		}
 	}
 	qpns := func(first, last uint32) func(bool) api.ProjectSpec {
@@ -63,13 +65,23 @@ func TestOneProjectOrShared(t *testing.T) {
 		common bool
 	}{
 		{"a host", host("a1"), host("a1"), true}, {"hosts", host("a1"), host("a2"), false},
-		{"a port", port("R1", 11), port("R1", 11), true}, {"ports of a switch", port("R1", 11), port("R1", 12), false}, {"ports of one number", port("R1", 11), port("R3", 11), false},
-		{"the port of a host", host("a1"), port("R1", 11), true}, {"the host of a port", port("R1", 11), host("a1"), true}, {"the port of another host", host("a1"), port("R1", 12), false},
-		{"a prefix", proxy("2001:db8:a::/64"), proxy("2001:db8:a::/64"), true}, {"a prefix within", proxy("2001:db8:a::/48"), proxy("2001:db8:a:1::/64"), true},
-		{"a prefix around", proxy("2001:db8:a:1::/64"), proxy("2001:db8:a::/48"), true}, {"the next prefix", proxy("2001:db8:a::/64"), proxy("2001:db8:a:1::/64"), false},
-		{"a range", qpns(10, 20), qpns(10, 20), true}, {"the end of a range", qpns(10, 20), qpns(20, 30), true}, {"the begin of a range", qpns(20, 30), qpns(10, 20), true},
-		{"the next range", qpns(10, 20), qpns(21, 30), false}, {"the range before", qpns(21, 30), qpns(10, 20), false}, {"a range around", qpns(15, 16), qpns(10, 20), true},
-		{"a slice", slice(1), slice(1), true}, {"slices", slice(1), slice(2), false}, {"a priority", priority(1), priority(1), true}, {"priorities", priority(1), priority(2), false},
+		{"a port", port("R1", 11), port("R1", 11), true},
+		{"ports of a switch", port("R1", 11), port("R1", 12), false},
+		{"ports of one number", port("R1", 11), port("R3", 11), false},
+		{"the port of a host", host("a1"), port("R1", 11), true},
+		{"the host of a port", port("R1", 11), host("a1"), true},
+		{"the port of another host", host("a1"), port("R1", 12), false},
+		{"a prefix", proxy("2001:db8:a::/64"), proxy("2001:db8:a::/64"), true},
+		{"a prefix within", proxy("2001:db8:a::/48"), proxy("2001:db8:a:1::/64"), true},
+		{"a prefix around", proxy("2001:db8:a:1::/64"), proxy("2001:db8:a::/48"), true},
+		{"the next prefix", proxy("2001:db8:a::/64"), proxy("2001:db8:a:1::/64"), false},
+		{"a range", qpns(10, 20), qpns(10, 20), true}, {"the end of a range", qpns(10, 20), qpns(20, 30),
+			true}, {"the begin of a range", qpns(20, 30), qpns(10, 20), true},
+		{"the next range", qpns(10, 20), qpns(21, 30), false},
+		{"the range before", qpns(21, 30), qpns(10, 20), false},
+		{"a range around", qpns(15, 16), qpns(10, 20), true},
+		{"a slice", slice(1), slice(1), true}, {"slices", slice(1), slice(2), false},
+		{"a priority", priority(1), priority(1), true}, {"priorities", priority(1), priority(2), false},
 	} {
 		for _, shared := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 			c := pfcCore(t, nil)
@@ -85,8 +97,8 @@ func TestOneProjectOrShared(t *testing.T) {
 	}
 }
 
-// TestAdministratorsThings: what is no project's may name what projects share and what none has, and not
-// what one has for itself, nor the port of its host.
+// TestAdministratorsThings: what is no project's may name what projects share and what none has,
+// and not what one has for itself, nor the port of its host.
 func TestAdministratorsThings(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		c := pfcCore(t, nil)
@@ -95,17 +107,21 @@ func TestAdministratorsThings(t *testing.T) {
 			s.Slices = []api.ProjectSlice{{Slice: 5, Shared: shared}}
 		}))
 		own := func(slice, port uint32) error {
-			_, _, err := c.Tenants().Put("own", api.TenantSpec{Slice: slice, Priority: 4, Sites: []api.TenantSite{site("R1", port)}}, resource.Precondition{})
+			_, _, err := c.Tenants().Put("own", api.TenantSpec{Slice: slice, Priority: 4,
+				Sites: []api.TenantSite{site("R1", port)}}, resource.Precondition{})
 			return err
 		}
 		for _, x := range []struct {
 			what        string
 			slice, port uint32
 			theirs      bool
-		}{{"what nobody has", 6, 12, false}, {"a slice", 5, 12, true}, {"the port of a host", 6, 11, true}} {
+		}{{"what nobody has", 6, 12, false}, {"a slice", 5, 12, true},
+			{"the port of a host", 6, 11, true}} {
 			err := own(x.slice, x.port)
 			if x.theirs && !shared {
-				if e := refusalOf(t, err); e.Code != api.CodeForbidden || !strings.Contains(e.Error(), "what no project has for itself, but to project acme") && !strings.Contains(e.Error(), "acme") {
+				if e := refusalOf(t, err); e.Code != api.CodeForbidden ||
+					!strings.Contains(e.Error(), "what no project has for itself, but to project acme") &&
+						!strings.Contains(e.Error(), "acme") {
 					t.Errorf("%s: %v", x.what, err)
 				}
 			} else if err != nil {
@@ -126,7 +142,8 @@ func TestAdministratorsThings(t *testing.T) {
 		p.Spec.Bandwidth = 7
 		putProject(t, c, "acme", p.Spec)
 		p.Spec.Slices[0].Shared = false
-		if _, _, err := c.Projects().Put("acme", p.Spec, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/own uses slice 5") {
+		if _, _, err := c.Projects().Put("acme", p.Spec, resource.Precondition{}); refusalOf(t,
+			err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/own uses slice 5") {
 			t.Error(err)
 		}
 	}
@@ -137,17 +154,19 @@ func TestWithoutProject(t *testing.T) {
 	free := api.TenantSpec{Slice: 7, Priority: 4, Sites: []api.TenantSite{site("R2", 9)}}
 	for _, c := range []*Core{pfcCore(t, nil), twoProjects(t)} {
 		_, _, err := c.Tenants().Put("nobody-1", free, asMember("nobody"))
-		if e := refusalOf(t, err); e.Code != api.CodeForbidden || !strings.Contains(e.Error(), "no project has the name nobody-1") {
+		if e := refusalOf(t, err); e.Code != api.CodeForbidden ||
+			!strings.Contains(e.Error(), "no project has the name nobody-1") {
 			t.Error(err)
 		}
-		if err := c.projects.Check(project.Tenants, "nobody-1", free, resource.Precondition{}); err != nil {
+		if err := c.projects.Check(project.Tenants, "nobody-1", free,
+			resource.Precondition{}); err != nil {
 			t.Errorf("an administrator: %v", err)
 		}
 	}
 }
 
-// TestWhoHasIt: the refusal names the project that has a thing to administrators alone, and none where
-// there is none.
+// TestWhoHasIt: the refusal names the project that has a thing to administrators alone, and none
+// where there is none.
 func TestWhoHasIt(t *testing.T) {
 	c := twoProjects(t)
 	for _, x := range []struct {
@@ -155,7 +174,8 @@ func TestWhoHasIt(t *testing.T) {
 		edit   func(*api.TenantSpec)
 		theirs bool
 	}{
-		{"a slice of globex", func(s *api.TenantSpec) { s.Slice = 2 }, true}, {"a slice of nobody", func(s *api.TenantSpec) { s.Slice = 3 }, false},
+		{"a slice of globex", func(s *api.TenantSpec) { s.Slice = 2 }, true},
+		{"a slice of nobody", func(s *api.TenantSpec) { s.Slice = 3 }, false},
 		{"a policy that is not there", func(s *api.TenantSpec) { s.Policies[0] = "none" }, false},
 	} {
 		s := tenantSpec(1, 3, 11)
@@ -170,13 +190,14 @@ func TestWhoHasIt(t *testing.T) {
 	}
 }
 
-// TestPoliciesBetweenPorts: a project may name an SRv6 policy if it has ports at both ends, as long as
-// there is the policy, and it sees which these are.
+// TestPoliciesBetweenPorts: a project may name an SRv6 policy if it has ports at both ends, as long
+// as there is the policy, and it sees which these are.
 func TestPoliciesBetweenPorts(t *testing.T) {
 	for _, x := range []struct {
 		at   []string
 		both bool
-	}{{[]string{"R1"}, false}, {[]string{"R3"}, false}, {[]string{"R1", "R3"}, true}, {[]string{"R2"}, false}, {nil, false}} {
+	}{{[]string{"R1"}, false}, {[]string{"R3"}, false}, {[]string{"R1", "R3"}, true},
+		{[]string{"R2"}, false}, {nil, false}} {
 		c := pfcCore(t, nil)
 		if _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); err != nil {
 			t.Fatal(err)
@@ -187,7 +208,8 @@ func TestPoliciesBetweenPorts(t *testing.T) {
 			}
 		}))
 		names := func() bool {
-			return c.projects.Check(project.Policies, "acme", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "acme"}, asMember("acme")) == nil
+			return c.projects.Check(project.Policies, "acme",
+				api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "acme"}, asMember("acme")) == nil
 		}
 		p, err := c.Projects().Get("acme")
 		if err != nil || names() != x.both || slices.Contains(p.Status.Policies, "wan") != x.both {
@@ -197,17 +219,19 @@ func TestPoliciesBetweenPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p, err = c.Projects().Get("acme"); names() || err != nil || len(p.Status.Policies) != 0 {
-			t.Errorf("ports at %v: the policy is gone, and still named: %v, %v", x.at, p.Status.Policies, err)
+			t.Errorf("ports at %v: the policy is gone, and still named: %v, %v", x.at, p.Status.Policies,
+				err)
 		}
 	}
 }
 
-// TestEachQuota: of groups, receivers, tenants and policies below, at and above the quota, and what is
-// left of it.
+// TestEachQuota: of groups, receivers, tenants and policies below, at and above the quota, and what
+// is left of it.
 func TestEachQuota(t *testing.T) {
 	host := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i)) }
 	group := func(receivers int) api.MulticastGroupSpec {
-		s := api.MulticastGroupSpec{ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"), DesignatedQPN: 100, Source: api.GroupSource{Address: host(1), QPN: 8}}
+		s := api.MulticastGroupSpec{ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"),
+			DesignatedQPN: 100, Source: api.GroupSource{Address: host(1), QPN: 8}}
 		for i := range receivers {
 			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: host(2), QPN: uint32(100 + i)})
 		}
@@ -229,10 +253,15 @@ func TestEachQuota(t *testing.T) {
 		left  func(api.ProjectLeft) *int
 		each  int // receivers of a resource count one by one
 	}{
-		{project.Groups, group(1), func(q *api.ProjectQuotas) **int { return &q.Groups }, func(l api.ProjectLeft) *int { return l.Groups }, 1},
-		{project.Groups, group(2), func(q *api.ProjectQuotas) **int { return &q.Receivers }, func(l api.ProjectLeft) *int { return l.Receivers }, 2},
-		{project.Tenants, tenantSpec(1, 3, 11), func(q *api.ProjectQuotas) **int { return &q.Tenants }, func(l api.ProjectLeft) *int { return l.Tenants }, 1},
-		{project.Policies, api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "acme"}, func(q *api.ProjectQuotas) **int { return &q.Policies }, func(l api.ProjectLeft) *int { return l.Policies }, 1},
+		{project.Groups, group(1), func(q *api.ProjectQuotas) **int { return &q.Groups },
+			func(l api.ProjectLeft) *int { return l.Groups }, 1},
+		{project.Groups, group(2), func(q *api.ProjectQuotas) **int { return &q.Receivers },
+			func(l api.ProjectLeft) *int { return l.Receivers }, 2},
+		{project.Tenants, tenantSpec(1, 3, 11), func(q *api.ProjectQuotas) **int { return &q.Tenants },
+			func(l api.ProjectLeft) *int { return l.Tenants }, 1},
+		{project.Policies, api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "acme"},
+			func(q *api.ProjectQuotas) **int { return &q.Policies },
+			func(l api.ProjectLeft) *int { return l.Policies }, 1},
 	} {
 		for limit := range 5 {
 			c := twoProjects(t)
@@ -271,7 +300,8 @@ func TestEachQuota(t *testing.T) {
 	c.projects.Took(project.Groups, "acme-1", group(2))
 	c.projects.Took(project.Groups, "acme-2", group(2))
 	for receivers, ok := range map[int]bool{1: true, 2: true, 3: true, 4: false} {
-		if err := c.projects.Check(project.Groups, "acme-1", group(receivers), asMember("acme")); (err == nil) != ok {
+		if err := c.projects.Check(project.Groups, "acme-1", group(receivers),
+			asMember("acme")); (err == nil) != ok {
 			t.Errorf("%d receivers: %v", receivers, err)
 		}
 	}
@@ -286,46 +316,57 @@ func TestEachQuota(t *testing.T) {
 	}
 	for rate, ok := range map[uint64]bool{151: false, 150: true, 149: true, 100: true, 0: false} {
 		rated.Rate = rate
-		if err := c.projects.Check(project.Tenants, "acme-t", rated, asMember("acme")); (err == nil) != ok {
+		if err := c.projects.Check(project.Tenants, "acme-t", rated,
+			asMember("acme")); (err == nil) != ok {
 			t.Errorf("rate %d: %v", rate, err)
 		}
 	}
 }
 
-// TestMostProjects: as many projects as there may be, and no more; those that are there still change.
+// TestMostProjects: as many projects as there may be, and no more; those that are there still
+// change.
 func TestMostProjects(t *testing.T) {
 	c := pfcCore(t, nil)
 	for i := range project.MaxProjects {
-		if _, _, err := c.projects.Projects().Put(fmt.Sprintf("p%d", i), api.ProjectSpec{}, resource.Precondition{}); err != nil {
+		if _, _, err := c.projects.Projects().Put(fmt.Sprintf("p%d", i), api.ProjectSpec{},
+			resource.Precondition{}); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
-	if _, _, err := c.projects.Projects().Put("more", api.ProjectSpec{}, resource.Precondition{}); refusalOf(t, err).Code != api.CodeLimit {
+	if _, _, err := c.projects.Projects().Put("more", api.ProjectSpec{},
+		resource.Precondition{}); refusalOf(t, err).Code != api.CodeLimit {
 		t.Error(err)
 	}
-	if _, _, err := c.projects.Projects().Put("p0", api.ProjectSpec{Bandwidth: 1}, resource.Precondition{}); err != nil {
+	if _, _, err := c.projects.Projects().Put("p0", api.ProjectSpec{Bandwidth: 1},
+		resource.Precondition{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNamesOfProjects: no project's name is within another's, whichever comes first, and a new project
-// has what the resources of its name use.
+// TestNamesOfProjects: no project's name is within another's, whichever comes first, and a new
+// project has what the resources of its name use.
 func TestNamesOfProjects(t *testing.T) {
 	for _, names := range [][2]string{{"q", "q-1"}, {"q-1", "q"}, {"q.1", "q"}} {
 		c := pfcCore(t, nil)
 		putProject(t, c, names[0], api.ProjectSpec{})
-		if _, _, err := c.Projects().Put(names[1], api.ProjectSpec{}, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict {
+		if _, _, err := c.Projects().Put(names[1], api.ProjectSpec{},
+			resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
 	c := pfcCore(t, nil)
 	putProject(t, c, "q", api.ProjectSpec{})
 	putProject(t, c, "q1", api.ProjectSpec{})
-	if _, _, err := c.Tenants().Put("late-1", api.TenantSpec{Slice: 7, Priority: 4, Sites: []api.TenantSite{site("R1", 12)}}, resource.Precondition{}); err != nil {
+	if _, _, err := c.Tenants().Put("late-1",
+		api.TenantSpec{Slice: 7, Priority: 4, Sites: []api.TenantSite{site("R1", 12)}},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	s := api.ProjectSpec{Ports: []api.ProjectPort{{Switch: "R1", Port: 12}}, Slices: []api.ProjectSlice{{Slice: 7}}}
-	if _, _, err := c.Projects().Put("late", s, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/late-1 uses priority 4") {
+	s := api.ProjectSpec{Ports: []api.ProjectPort{{Switch: "R1", Port: 12}},
+		Slices: []api.ProjectSlice{{Slice: 7}}}
+	if _, _, err := c.Projects().Put("late", s, resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeConflict ||
+		!strings.Contains(err.Error(), "tenants/late-1 uses priority 4") {
 		t.Error(err)
 	}
 	s.Priorities = []api.ProjectPriority{{Priority: 4}}
@@ -339,7 +380,8 @@ func TestMembersFollowProjects(t *testing.T) {
 	if _, ok := c.projects.Take(); ok {
 		t.Error("nothing has changed")
 	}
-	if _, _, err := c.projects.Projects().Put("acme", api.ProjectSpec{}, resource.Precondition{}); err != nil {
+	if _, _, err := c.projects.Projects().Put("acme", api.ProjectSpec{},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	if ps, ok := c.projects.Take(); !ok || !ps.Has("acme") {
@@ -353,8 +395,9 @@ func TestMembersFollowProjects(t *testing.T) {
 	}
 }
 
-// TestWhoBecomesAProject: tenants of users, certificates and OpenID Connect do, with the hosts and proxy
-// addresses of their groups; other roles do not, and a project that an administrator has made stays.
+// TestWhoBecomesAProject: tenants of users, certificates and OpenID Connect do, with the hosts and
+// proxy addresses of their groups; other roles do not, and a project that an administrator has made
+// stays.
 func TestWhoBecomesAProject(t *testing.T) {
 	host := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i)) }
 	before := pfcCore(t, nil)
@@ -376,9 +419,12 @@ func TestWhoBecomesAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, inv := pfcNetwork()
-	inv.API.Access.Certificates = []access.CertificateRule{{Name: "ci", Grant: api.Grant{Role: api.RoleTenant, Tenant: "bycert"}}}
+	inv.API.Access.Certificates = []access.CertificateRule{{Name: "ci",
+		Grant: api.Grant{Role: api.RoleTenant, Tenant: "bycert"}}}
 	inv.API.TLS = &inventory.TLS{Cert: "c.pem", Key: "c.key", CA: "ca.pem"}
-	inv.API.Access.OIDC = &inventory.OIDC{Issuer: "https://login.example.com", ClientID: "weft", Roles: []oidc.Rule{{Claim: "g", Value: "x", Grant: api.Grant{Role: api.RoleTenant, Tenant: "byclaim"}}}}
+	inv.API.Access.OIDC = &inventory.OIDC{Issuer: "https://login.example.com", ClientID: "weft",
+		Roles: []oidc.Rule{{Claim: "g", Value: "x",
+			Grant: api.Grant{Role: api.RoleTenant, Tenant: "byclaim"}}}}
 	c, err := NewCore(Config{Inventory: inv, Start: time.Unix(1e9, 0)}, records)
 	if err != nil {
 		t.Fatal(err)
@@ -393,20 +439,25 @@ func TestWhoBecomesAProject(t *testing.T) {
 	if p, err := c.Projects().Get("kept"); err != nil || p.Spec.Bandwidth != 5 {
 		t.Errorf("%+v, %v", p.Spec, err)
 	}
-	// What groups use: a host by its address, one that has left the inventory not at all, a proxy address
-	// alone and not those beside it.
+	// What groups use: a host by its address, one that has left the inventory not at all, a proxy
+	// address alone and not those beside it.
 	c = pfcCore(t, nil)
 	f := project.New(&c.env)
-	if _, err := f.Load(store.Record{Key: "access/users/cy", Value: []byte(`{"name":"cy","role":"tenant","tenant":"acme"}`)}); err != nil {
+	if _, err := f.Load(store.Record{Key: "access/users/cy",
+		Value: []byte(`{"name":"cy","role":"tenant","tenant":"acme"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	f.Took(project.Groups, "acme", api.MulticastGroupSpec{
-		ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"), DesignatedQPN: 100, Source: api.GroupSource{Address: host(1), QPN: 8}, Receivers: []api.GroupReceiver{{Address: host(9), QPN: 9}},
+		ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"), DesignatedQPN: 100,
+		Source:    api.GroupSource{Address: host(1), QPN: 8},
+		Receivers: []api.GroupReceiver{{Address: host(9), QPN: 9}},
 	})
 	f.Start()
 	p, err := f.Projects().Get("acme")
 	want := api.ProjectSpec{
-		Hosts: []api.ProjectHost{{Name: "a1"}}, Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix("2001:db8:aaaa::1/128")}}, QPNs: []api.ProjectRange{{First: 100, Last: 100}},
+		Hosts:   []api.ProjectHost{{Name: "a1"}},
+		Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix("2001:db8:aaaa::1/128")}},
+		QPNs:    []api.ProjectRange{{First: 100, Last: 100}},
 	}
 	if err != nil || fmt.Sprintf("%+v", p.Spec) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v, %v", p.Spec, err)

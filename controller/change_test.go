@@ -73,7 +73,8 @@ func TestJoin(t *testing.T) {
 			}
 		}
 		g := w.put("g", more)
-		if g.Status.Epoch <= before.Status.Epoch || !g.Status.Receivers[0].Programmed || g.Status.Receivers[2].Programmed {
+		if g.Status.Epoch <= before.Status.Epoch || !g.Status.Receivers[0].Programmed ||
+			g.Status.Receivers[2].Programmed {
 			t.Errorf("after PUT: %+v", g.Status)
 		}
 		w.run(time.Second)
@@ -110,7 +111,8 @@ func (w *bed) answers(sw string, receiver, proxy netip.Addr) bool {
 				found = true
 			}
 		}
-		if !found || live>>index&1 == 0 || groupEpoch != branchEpoch || epoch != 0 && epoch != groupEpoch {
+		if !found || live>>index&1 == 0 || groupEpoch != branchEpoch || epoch != 0 &&
+			epoch != groupEpoch {
 			return false
 		}
 		epoch = groupEpoch
@@ -183,7 +185,8 @@ func TestLinkDown(t *testing.T) {
 		w.always(&spec, []string{"r1", "r2", "r4", "r5"}, "r3")
 		untouched := w.group("local")
 		for _, l := range net.Topology.Build().Links {
-			if l.Local == net.Node(parent) && l.Remote == net.Node("n2") || l.Remote == net.Node(parent) && l.Local == net.Node("n2") {
+			if l.Local == net.Node(parent) && l.Remote == net.Node("n2") || l.Remote == net.Node(parent) &&
+				l.Local == net.Node("n2") {
 				net.Topology.RemoveLink(l.ID)
 			}
 		}
@@ -197,7 +200,8 @@ func TestLinkDown(t *testing.T) {
 				t.Errorf("n2 is still below %s", parent)
 			}
 		}
-		if g := w.group("local"); g.Status.Epoch != untouched.Status.Epoch || g.Version != untouched.Version {
+		if g := w.group("local"); g.Status.Epoch != untouched.Status.Epoch ||
+			g.Version != untouched.Version {
 			t.Errorf("a group that does not use the link was moved: %+v", g.Status)
 		}
 	})
@@ -260,7 +264,8 @@ func TestUnreachableLater(t *testing.T) {
 	w.core.SetTopology(net.Topology.Build())
 	w.run(time.Second)
 	g := w.group("g")
-	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonUnreachable || !strings.Contains(c.Message, "spec.receivers[0].address") {
+	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonUnreachable ||
+		!strings.Contains(c.Message, "spec.receivers[0].address") {
 		t.Errorf("condition %+v", c)
 	}
 	w.keeps = true

@@ -51,7 +51,9 @@ const maxPackets = 65536
 const readPause = 500 * time.Millisecond
 
 // open starts the connection to a switch, and its goroutines.
-func (c *Controller) open(ctx context.Context, g *errgroup.Group, sw inventory.Switch) (*connection, error) {
+func (c *Controller) open(
+	ctx context.Context, g *errgroup.Group, sw inventory.Switch,
+) (*connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	conn := &connection{
 		c: c, name: sw.Name, cancel: cancel, asked: make(chan struct{}, 1),
@@ -182,7 +184,10 @@ func (conn *connection) setPorts(ctx context.Context) {
 		conn.mu.Unlock()
 		for _, t := range tasks {
 			refused, err := conn.sw.SetPort(ctx, t.Interface, &t.Settings)
-			conn.c.post(ctx, func(c *Core) { c.PortDone(PortResult{ID: t.ID, Switch: t.Switch, Refused: refused, Err: err}) })
+			conn.c.post(ctx,
+				func(c *Core) {
+					c.PortDone(PortResult{ID: t.ID, Switch: t.Switch, Refused: refused, Err: err})
+				})
 		}
 	}
 }
@@ -194,8 +199,8 @@ func (conn *connection) current(session int) bool {
 	return conn.session == session && conn.up
 }
 
-// meet is current, and reports that the core knows of the session: what it gives from now on is for the
-// switch as it was read then.
+// meet is current, and reports that the core knows of the session: what it gives from now on is for
+// the switch as it was read then.
 func (conn *connection) meet(session int) bool {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()

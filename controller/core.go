@@ -69,7 +69,10 @@ type Core struct {
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
 // knows no topology and no switch yet.
-func NewCore(cfg Config, records []store.Record) (*Core, error) { return newCore(cfg, records, nil) }
+func NewCore(cfg Config, records []store.Record) (*Core,
+	error) {
+	return newCore(cfg, records, nil)
+}
 
 // newCore also gives the features what restore has, one function a feature.
 func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)) (*Core, error) {
@@ -78,14 +81,16 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	}
 	c := &Core{advertised: topology.Empty(), configured: &cfg.Inventory}
 	want, state, events, err := reconcile.New(reconcile.Config{
-		Owner: ownerOf, Rank: plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Object: c.object, Start: cfg.Start,
+		Owner: ownerOf, Rank: plan.Rank, Frozen: c.frozen, Keeps: c.keeps, Object: c.object,
+		Start:    cfg.Start,
 		Intended: func(o reconcile.Owner) bool { return plan.Intended(int(o)) },
 	}, records)
 	if err != nil {
 		return nil, err
 	}
 	c.switches, c.events = state, events
-	c.env = feature.Env{Start: cfg.Start, Want: want, Switches: state, Versions: resource.NewVersions(versionsKey)}
+	c.env = feature.Env{Start: cfg.Start, Want: want, Switches: state,
+		Versions: resource.NewVersions(versionsKey)}
 	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
 	c.setSwitches()
 	if err := c.compose(); err != nil {
@@ -173,7 +178,8 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 }
 
 func describeTopology(old, s *topology.Snapshot) string {
-	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes), len(s.Links), len(s.Prefixes))
+	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes),
+		len(s.Links), len(s.Prefixes))
 	if s.Stale != nil && old.Stale == nil {
 		msg += "; stale: " + s.Stale.Reason
 	}
@@ -235,7 +241,8 @@ func (c *Core) switchConnected(name string, contents entry.Contents) {
 		return
 	}
 	if !again {
-		c.env.Event(api.EventSwitchChanged, name, fmt.Sprintf("connected, holds %d entities", len(contents.Entities)), nil)
+		c.env.Event(api.EventSwitchChanged, name, fmt.Sprintf("connected, holds %d entities",
+			len(contents.Entities)), nil)
 	}
 	c.switchEvent(name, feature.SwitchEvent{Kind: feature.ReadBack, Contents: contents})
 }
@@ -330,7 +337,8 @@ func (c *Core) reportRemovals() {
 			why = cmp.Or(why, f.Removal(r.Owner))
 		}
 		object := cmp.Or(r.Object, c.object(r.Owner))
-		c.env.Event(api.EventEntriesRemoved, object, fmt.Sprintf("%d entries of %s removed from %s: %s", r.Entities, object, feature.Names(r.Switches), why), nil)
+		c.env.Event(api.EventEntriesRemoved, object, fmt.Sprintf("%d entries of %s removed from %s: %s",
+			r.Entities, object, feature.Names(r.Switches), why), nil)
 	}
 }
 

@@ -56,8 +56,9 @@ type bed struct {
 func newBed(t *testing.T, net *sample.Net, seed uint64) *bed {
 	w := &bed{
 		t: t, net: net, store: store.NewMemory(), devices: make(map[string]*controllertest.Device),
-		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), known: make(map[string]int), epochs: make(map[string]map[int]uint32),
-		delay: 2 * time.Millisecond,
+		rng: rand.New(rand.NewPCG(seed, 1)), session: make(map[string]int), known: make(map[string]int),
+		epochs: make(map[string]map[int]uint32),
+		delay:  2 * time.Millisecond,
 	}
 	net.Inventory.Intervals.Audit = 0
 	net.Inventory.Intervals.Settle = api.Duration(100 * time.Millisecond)
@@ -81,7 +82,8 @@ func (w *bed) boot() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.core, err = controller.NewCore(controller.Config{Inventory: w.net.Inventory, Start: start}, records)
+	w.core, err = controller.NewCore(controller.Config{Inventory: w.net.Inventory, Start: start},
+		records)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -312,14 +314,16 @@ func TestProgramFigure1(t *testing.T) {
 	w.converged()
 	spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
 	g := w.put("g1", spec)
-	if g.Version == 0 || g.Status.Is(api.Programmed) || !g.Status.Is(api.Accepted) || g.Status.Epoch == 0 {
+	if g.Version == 0 || g.Status.Is(api.Programmed) || !g.Status.Is(api.Accepted) ||
+		g.Status.Epoch == 0 {
 		t.Errorf("at first: %+v", g.Status)
 	}
 	w.run(time.Second)
 	w.converged()
 	w.delivers(&spec)
 	g = w.group("g1")
-	if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) || g.Status.Tree.Root != "n6" || len(g.Status.Tree.Nodes) != 6 {
+	if !g.Status.Is(api.Programmed) || g.Status.Is(api.Degraded) || g.Status.Tree.Root != "n6" ||
+		len(g.Status.Tree.Nodes) != 6 {
 		t.Errorf("in the end: %+v", g.Status)
 	}
 	for _, r := range g.Status.Receivers {

@@ -62,7 +62,8 @@ func (w *bed) arrives(at plug, frame []byte) {
 	session := w.session[at.sw]
 	w.later(w.random(w.delay), func() {
 		if w.session[at.sw] == session && w.known[at.sw] == session {
-			w.core.PacketIn(at.sw, entry.PacketIn{Reason: entry.LLDP, IngressPort: uint16(at.port), Payload: frame})
+			w.core.PacketIn(at.sw, entry.PacketIn{Reason: entry.LLDP, IngressPort: uint16(at.port),
+				Payload: frame})
 		}
 	})
 }
@@ -76,7 +77,8 @@ func (c *cables) discovered(w *bed, found []topology.Source) {
 }
 
 func (c *cables) merge(w *bed) {
-	s := topology.Merge(c.last, append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: c.bgp.Build()}}, c.lldp...)...)
+	s := topology.Merge(c.last,
+		append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: c.bgp.Build()}}, c.lldp...)...)
 	c.last = s.Version
 	w.core.SetTopology(s)
 }
@@ -89,8 +91,8 @@ func (c *cables) cut(a plug) {
 
 func (c *cables) plug(a, b plug) { c.to[a], c.to[b] = b, a }
 
-// cabled is Figure 1 with cables and discovery. The inventory names the ports; with advertised BGP-LS
-// knows the links too.
+// cabled is Figure 1 with cables and discovery. The inventory names the ports; with advertised
+// BGP-LS knows the links too.
 func cabled(t *testing.T, advertised bool, seed uint64) *bed {
 	net := sample.Figure1()
 	c := &cables{to: make(map[plug]plug), sent: make(map[plug][][]byte), bgp: net.Topology}
@@ -98,7 +100,8 @@ func cabled(t *testing.T, advertised bool, seed uint64) *bed {
 	for _, l := range s.Links {
 		from, to := plug{s.Node(l.Local).Name, l.LocalPort}, plug{s.Node(l.Remote).Name, l.RemotePort}
 		c.to[from] = to
-		net.Inventory.Switch(from.sw).LinkPorts = append(net.Inventory.Switch(from.sw).LinkPorts, from.port)
+		net.Inventory.Switch(from.sw).LinkPorts = append(net.Inventory.Switch(from.sw).LinkPorts,
+			from.port)
 		if !advertised {
 			net.Topology.RemoveLink(l.ID)
 		}
@@ -117,7 +120,8 @@ func (w *bed) sources() map[string]string {
 	out := make(map[string]string)
 	s := w.core.Topology()
 	for _, l := range s.Links {
-		key := fmt.Sprintf("%s/%d-%s/%d", s.Node(l.Local).Name, l.LocalPort, s.Node(l.Remote).Name, l.RemotePort)
+		key := fmt.Sprintf("%s/%d-%s/%d", s.Node(l.Local).Name, l.LocalPort, s.Node(l.Remote).Name,
+			l.RemotePort)
 		out[key] = strings.Join(l.Sources, " ")
 	}
 	return out
@@ -169,7 +173,8 @@ func TestDiscoveryAlone(t *testing.T) {
 		if f := w.miscabled(); len(f) > 0 {
 			t.Errorf("conditions %v", f)
 		}
-		w.core.SetPorts("n6", controller.PortStates{Up: map[uint32]bool{1: true, 2: true, 3: true, 101: true}})
+		w.core.SetPorts("n6", controller.PortStates{Up: map[uint32]bool{1: true, 2: true, 3: true,
+			101: true}})
 		w.run(3 * time.Second)
 		if len(w.cables.sent[plug{"n6", 3}]) == 0 {
 			t.Error("a port that gNMI names got no frame")
@@ -182,7 +187,8 @@ func TestDiscoveryAlone(t *testing.T) {
 	})
 }
 
-// TestDiscoveryRate: a port gets one frame an interval, whatever happens, and none without discovery.
+// TestDiscoveryRate: a port gets one frame an interval, whatever happens, and none without
+// discovery.
 func TestDiscoveryRate(t *testing.T) {
 	w := cabled(t, true, 1)
 	clear(w.cables.sent)
@@ -215,7 +221,8 @@ func TestDiscoveryRate(t *testing.T) {
 	clear(w.cables.sent)
 	w.run(10 * time.Second)
 	if len(w.cables.sent) > 0 || w.has("n6", p4.TableDiscovery) > 0 {
-		t.Errorf("without discovery %d ports sent, %d entries", len(w.cables.sent), w.has("n6", p4.TableDiscovery))
+		t.Errorf("without discovery %d ports sent, %d entries", len(w.cables.sent),
+			w.has("n6", p4.TableDiscovery))
 	}
 	w.knows("without discovery", w.cables.joined(""))
 }
@@ -277,8 +284,8 @@ func TestDiscoveryPortDown(t *testing.T) {
 	w.knows("it is up", w.cables.joined("lldp"))
 }
 
-// TestDiscoveryConfirms: a link that BGP-LS has too names both sources. BGP-LS decides: a link that it
-// withdraws is down at once, and LLDP does not bring it back.
+// TestDiscoveryConfirms: a link that BGP-LS has too names both sources. BGP-LS decides: a link that
+// it withdraws is down at once, and LLDP does not bring it back.
 func TestDiscoveryConfirms(t *testing.T) {
 	w := cabled(t, true, 1)
 	all := w.cables.joined("bgp-ls lldp")
@@ -289,7 +296,8 @@ func TestDiscoveryConfirms(t *testing.T) {
 		if ends := s.Node(l.Local).Name + s.Node(l.Remote).Name; ends == "n6n4" || ends == "n4n6" {
 			links = append(links, *l)
 			w.cables.bgp.RemoveLink(l.ID)
-			delete(all, fmt.Sprintf("%s/%d-%s/%d", s.Node(l.Local).Name, l.LocalPort, s.Node(l.Remote).Name, l.RemotePort))
+			delete(all, fmt.Sprintf("%s/%d-%s/%d", s.Node(l.Local).Name, l.LocalPort, s.Node(l.Remote).Name,
+				l.RemotePort))
 		}
 	}
 	w.cables.merge(w)
@@ -307,8 +315,8 @@ func TestDiscoveryConfirms(t *testing.T) {
 	}
 }
 
-// TestMiscabled: two cables are swapped, one is pulled, and one ends at a port of a host: switches name
-// each, with events, and the topology stays as BGP-LS has it. Put right, nothing differs.
+// TestMiscabled: two cables are swapped, one is pulled, and one ends at a port of a host: switches
+// name each, with events, and the topology stays as BGP-LS has it. Put right, nothing differs.
 func TestMiscabled(t *testing.T) {
 	w := cabled(t, true, 1)
 	right := maps.Clone(w.cables.to)
@@ -320,10 +328,14 @@ func TestMiscabled(t *testing.T) {
 	w.cables.plug(plug{"n4", 2}, plug{"n1", 101})
 	w.run(10 * time.Second)
 	want := map[string]string{
-		"n6": "port n6/1: bgp-ls has a link to n4/1, and LLDP frames arrive at n5/1; port n6/2: bgp-ls has a link to n5/1, and LLDP frames arrive at n4/1",
-		"n4": "port n4/1: bgp-ls has a link to n6/1, and LLDP frames arrive at n6/2; port n4/2: bgp-ls has a link to n1/1, and LLDP frames arrive at n1/101",
-		"n5": "port n5/1: bgp-ls has a link to n6/2, and LLDP frames arrive at n6/1; port n5/2: bgp-ls has a link to n2/2, and no LLDP frame arrives there",
-		"n1": "port n1/1: bgp-ls has a link to n4/2, and no LLDP frame arrives there; port n1/101: configured for a host, and LLDP frames of n4/2 arrive",
+		"n6": "port n6/1: bgp-ls has a link to n4/1, and LLDP frames arrive at n5/1; port n6/2: bgp-ls " +
+			"has a link to n5/1, and LLDP frames arrive at n4/1",
+		"n4": "port n4/1: bgp-ls has a link to n6/1, and LLDP frames arrive at n6/2; port n4/2: bgp-ls " +
+			"has a link to n1/1, and LLDP frames arrive at n1/101",
+		"n5": "port n5/1: bgp-ls has a link to n6/2, and LLDP frames arrive at n6/1; port n5/2: bgp-ls " +
+			"has a link to n2/2, and no LLDP frame arrives there",
+		"n1": "port n1/1: bgp-ls has a link to n4/2, and no LLDP frame arrives there; port n1/101: " +
+			"configured for a host, and LLDP frames of n4/2 arrive",
 		"n2": "port n2/2: bgp-ls has a link to n5/2, and no LLDP frame arrives there",
 	}
 	if got := w.miscabled(); !maps.Equal(got, want) {
@@ -341,7 +353,8 @@ func TestMiscabled(t *testing.T) {
 		t.Errorf("%d links, %d confirmed", n, confirmed)
 	}
 	if !slices.ContainsFunc(w.log, func(e api.Event) bool {
-		return e.Type == api.EventPortMiscabled && e.Object == "n1/101" && e.Message == "port n1/101: configured for a host, and LLDP frames of n4/2 arrive"
+		return e.Type == api.EventPortMiscabled && e.Object == "n1/101" &&
+			e.Message == "port n1/101: configured for a host, and LLDP frames of n4/2 arrive"
 	}) {
 		t.Errorf("events %v", w.log)
 	}
@@ -354,7 +367,8 @@ func TestMiscabled(t *testing.T) {
 	w.knows("put right", w.cables.joined("bgp-ls lldp"))
 	objects := w.eventsOf(api.EventPortCabled)
 	slices.Sort(objects)
-	if got := strings.Join(slices.Compact(objects), " "); got != "n1/1 n1/101 n2/2 n4/1 n4/2 n5/1 n5/2 n6/1 n6/2" {
+	if got := strings.Join(slices.Compact(objects),
+		" "); got != "n1/1 n1/101 n2/2 n4/1 n4/2 n5/1 n5/2 n6/1 n6/2" {
 		t.Errorf("ports that are cabled again: %s", got)
 	}
 }
@@ -371,17 +385,20 @@ func TestHostPort(t *testing.T) {
 		delete(links, "n1/101-n4/2")
 		return links
 	}())
-	if got := w.miscabled()["n1"]; got != "port n1/101: configured for a host, and LLDP frames of n4/2 arrive" {
+	if got := w.miscabled()["n1"]; got != "port n1/101: configured for a host, and LLDP frames of "+
+		"n4/2 arrive" {
 		t.Errorf("condition %q", got)
 	}
 }
 
-// TestDirected: a cable that carries one direction is no link, and the end that is not heard says so.
+// TestDirected: a cable that carries one direction is no link, and the end that is not heard says
+// so.
 func TestDirected(t *testing.T) {
 	w := cabled(t, false, 1)
 	delete(w.cables.to, plug{"n4", 1})
 	w.run(10 * time.Second)
-	if got, want := w.miscabled(), (map[string]string{"n4": "port n4/1: LLDP frames of n6/1 arrive, and none arrives there"}); !maps.Equal(got, want) {
+	if got, want := w.miscabled(),
+		(map[string]string{"n4": "port n4/1: LLDP frames of n6/1 arrive, and none arrives there"}); !maps.Equal(got, want) {
 		t.Errorf("conditions %v\nwant %v", got, want)
 	}
 	if w.core.Topology().Graph().Reverse(w.core.Topology().LinksFrom(w.net.Node("n6"))[0]) != nil {
@@ -389,8 +406,8 @@ func TestDirected(t *testing.T) {
 	}
 }
 
-// TestSharedCable: two ports whose frames arrive at a third have no link to it, and a cable between two
-// ports of one switch is none.
+// TestSharedCable: two ports whose frames arrive at a third have no link to it, and a cable between
+// two ports of one switch is none.
 func TestSharedCable(t *testing.T) {
 	w := cabled(t, false, 1)
 	// n6/1-n4/1, n6/2-n5/1: a hub sends what n6/2 sends to n4/1.
@@ -400,11 +417,13 @@ func TestSharedCable(t *testing.T) {
 	w.cables.plug(plug{"n4", 2}, plug{"n4", 3})
 	w.run(10 * time.Second)
 	for link := range w.sources() {
-		if strings.HasSuffix(link, "-n4/1") || strings.HasPrefix(link, "n4/2") || strings.HasPrefix(link, "n4/3") {
+		if strings.HasSuffix(link, "-n4/1") || strings.HasPrefix(link, "n4/2") ||
+			strings.HasPrefix(link, "n4/3") {
 			t.Errorf("link %s", link)
 		}
 	}
-	want := "port n4/1: LLDP frames of both n6/1 and n6/2 arrive; port n4/2: LLDP frames come back by port n4/3 of the same switch; " +
+	want := "port n4/1: LLDP frames of both n6/1 and n6/2 arrive; port n4/2: LLDP frames come back " +
+		"by port n4/3 of the same switch; " +
 		"port n4/3: LLDP frames come back by port n4/2 of the same switch"
 	if got := w.miscabled()["n4"]; got != want {
 		t.Errorf("condition %q\nwant %q", got, want)
@@ -422,13 +441,14 @@ func TestUnknownNode(t *testing.T) {
 			t.Errorf("link %s", link)
 		}
 	}
-	if got, want := w.miscabled()["n5"], "port n5/3: LLDP frames arrive at n3/1, and the topology lacks a node of these switches"; got != want {
+	if got, want := w.miscabled()["n5"],
+		"port n5/3: LLDP frames arrive at n3/1, and the topology lacks a node of these switches"; got != want {
 		t.Errorf("condition %q\nwant %q", got, want)
 	}
 }
 
-// TestForgedLLDP: a host can make no link: neither by frames that it invents or changes, nor by those
-// that it has recorded, and a frame counts once.
+// TestForgedLLDP: a host can make no link: neither by frames that it invents or changes, nor by
+// those that it has recorded, and a frame counts once.
 func TestForgedLLDP(t *testing.T) {
 	w := cabled(t, false, 1)
 	all := w.cables.joined("lldp")
@@ -442,7 +462,8 @@ func TestForgedLLDP(t *testing.T) {
 	}
 	free := plug{"n3", 77}
 	foreign := packet.LLDP{
-		Chassis: packet.LLDPID{Subtype: packet.LLDPChassisLocal, Value: "n6"}, Port: packet.LLDPID{Subtype: packet.LLDPPortLocal, Value: "1"}, TTL: 9,
+		Chassis: packet.LLDPID{Subtype: packet.LLDPChassisLocal, Value: "n6"},
+		Port:    packet.LLDPID{Subtype: packet.LLDPPortLocal, Value: "1"}, TTL: 9,
 	}.Append(make([]byte, packet.EthernetLen))
 	attack := func() {
 		for _, frame := range recorded {

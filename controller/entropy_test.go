@@ -15,7 +15,8 @@ import (
 // assignment numbers the links of a network.
 func assignment(t *testing.T, net *sample.Net, s *topology.Snapshot, mode ev.Mode) *ev.Assignment {
 	t.Helper()
-	clos, err := s.Graph().Clos(topology.ClosRequest{Leaves: []topology.NodeID{net.Node("leaf1"), net.Node("leaf2")}})
+	clos, err := s.Graph().Clos(topology.ClosRequest{Leaves: []topology.NodeID{net.Node("leaf1"),
+		net.Node("leaf2")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func (w *bed) has(sw, table string) (n int) {
 // upRoutes counts the routes of a switch that leave the way up to EVs.
 func (w *bed) upRoutes(sw string) (n int) {
 	for _, e := range w.devices[sw].Entities {
-		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route && t.Action.Name == p4.ActionForwardUp {
+		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route &&
+			t.Action.Name == p4.ActionForwardUp {
 			n++
 		}
 	}
@@ -66,10 +68,12 @@ func TestAssignment(t *testing.T) {
 	a := assignment(t, net, whole, ev.ModeStructured)
 	w.core.SetAssignment(a)
 	w.run(time.Second)
-	if got := [...]int{w.has("leaf1", p4.TableEvField), w.has("leaf1", p4.TableEvUp), w.has("leaf1", p4.TableIcmpErrors), w.has("spine1", p4.TableEvUp)}; got != [...]int{1, 2, 1, 0} {
+	if got := [...]int{w.has("leaf1", p4.TableEvField), w.has("leaf1", p4.TableEvUp),
+		w.has("leaf1", p4.TableIcmpErrors), w.has("spine1", p4.TableEvUp)}; got != [...]int{1, 2, 1, 0} {
 		t.Errorf("fields, values and ICMPv6 errors of a leaf, values of a spine: %v", got)
 	}
-	if w.upRoutes("leaf1") == 0 || w.upRoutes("spine1") != 2 { // to the other spine's loopback and locator
+	// to the other spine's loopback and locator
+	if w.upRoutes("leaf1") == 0 || w.upRoutes("spine1") != 2 {
 		t.Errorf("%d and %d routes that lead up", w.upRoutes("leaf1"), w.upRoutes("spine1"))
 	}
 
@@ -81,7 +85,8 @@ func TestAssignment(t *testing.T) {
 	w.run(time.Second)
 	for k, e := range held {
 		t1, ok := e.(entry.Table)
-		if now := w.devices["leaf1"].Entities[k]; ok && t1.Name == p4.TableEvUp && (now == nil || !entry.SameContent(now, e)) {
+		if now := w.devices["leaf1"].Entities[k]; ok && t1.Name == p4.TableEvUp &&
+			(now == nil || !entry.SameContent(now, e)) {
 			t.Errorf("%v is %v now", e, now)
 		}
 	}

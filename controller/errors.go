@@ -18,20 +18,22 @@ var (
 	ErrDeposed = ledger.ErrDeposed
 )
 
-// ErrNoRoom reports that the disk of the store has no room for what a call would have kept: it changed
-// nothing.
+// ErrNoRoom reports that the disk of the store has no room for what a call would have kept: it
+// changed nothing.
 var ErrNoRoom = store.ErrNoRoom
 
 func noSwitch(name string) error {
-	return &api.Error{Code: api.CodeNotFound, Message: "there is no switch " + name + " that the controller programs"}
+	return &api.Error{Code: api.CodeNotFound,
+		Message: "there is no switch " + name + " that the controller programs"}
 }
 
 func unavailable(name string, err error) error {
-	return &api.Error{Code: api.CodeUnavailable, Message: "switch " + name + " does not answer: " + err.Error()}
+	return &api.Error{Code: api.CodeUnavailable,
+		Message: "switch " + name + " does not answer: " + err.Error()}
 }
 
-// unsettled returns why the topology may not be whole yet, "" when it is: a peer has not sent everything
-// once, or it changed a moment ago and nothing was known before.
+// unsettled returns why the topology may not be whole yet, "" when it is: a peer has not sent
+// everything once, or it changed a moment ago and nothing was known before.
 func (c *Core) unsettled() string {
 	switch stale := c.advertised.Stale; {
 	case stale != nil && stale.Incomplete:
@@ -51,8 +53,11 @@ func early(err error, why string) error {
 	}
 	lacks := func(c api.Code) bool { return c == api.CodeNotPlannable || c == api.CodeUnreachable }
 	other := func(f api.FieldError) bool { return !lacks(f.Code) }
-	if !lacks(refused.Code) && (len(refused.Fields) == 0 || slices.ContainsFunc(refused.Fields, other)) {
+	if !lacks(refused.Code) && (len(refused.Fields) == 0 ||
+		slices.ContainsFunc(refused.Fields, other)) {
 		return err
 	}
-	return &api.Error{Code: api.CodeSettling, Message: fmt.Sprintf("the topology is not known whole yet: %s. As far as it is known: %v", why, err)}
+	return &api.Error{Code: api.CodeSettling,
+		Message: fmt.Sprintf("the topology is not known whole yet: %s. As far as it is known: %v", why,
+			err)}
 }

@@ -19,11 +19,12 @@ func (c *Core) Try(change func(*Core) error) ([]api.SwitchChange, error) {
 
 // Difference returns the updates between two contents of a switch, as a trial shows them.
 func Difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
-	return describe(reconcile.Difference(plan.Rank, slices.Collect(maps.Values(before)), slices.Collect(maps.Values(after))))
+	return describe(reconcile.Difference(plan.Rank, slices.Collect(maps.Values(before)),
+		slices.Collect(maps.Values(after))))
 }
 
-// PFCCore returns a core on a network with PFC-capable nodes, PutPFC gives it an SRv6 policy, a tenant
-// and a PFC policy.
+// PFCCore returns a core on a network with PFC-capable nodes, PutPFC gives it an SRv6 policy, a
+// tenant and a PFC policy.
 var PFCCore, PutPFC = pfcCore, putPFC
 
 // InventoryOf returns the inventory of a core.

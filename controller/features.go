@@ -22,8 +22,8 @@ import (
 	"github.com/weft-sdn/weft/controller/underlay"
 )
 
-// This file is the only one that makes features. What hands on the kinds of resources (handle.go, the
-// API, its client and the command line) names those.
+// This file is the only one that makes features. What hands on the kinds of resources (handle.go,
+// the API, its client and the command line) names those.
 
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {
@@ -83,12 +83,14 @@ func (c *Controller) Members() *access.Projects { return c.members.Load() }
 
 // Groups returns the multicast groups.
 func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups, nil}
+	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups,
+		nil}
 }
 
 // SRv6Policies returns the SRv6 policies.
 func (c *Core) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies, nil}
+	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies,
+		nil}
 }
 
 // Tenants returns the tenants.

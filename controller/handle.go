@@ -148,7 +148,8 @@ func (h handle[S, R]) Put(
 	return r, created, err
 }
 
-// Delete implements kind.Handle. With a trial in the precondition it deletes from a copy of the core.
+// Delete implements kind.Handle. With a trial in the precondition it deletes from a copy of the
+// core.
 func (h handle[S, R]) Delete(ctx context.Context, name string, pre resource.Precondition) error {
 	return ledger.Unknown(h.c.write(ctx, pre, func(core *Core) error {
 		_, wanted := intentOf(h.of(core), name)

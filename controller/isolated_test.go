@@ -14,8 +14,11 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// judged looks an address up in a table of a switch, behind a first field that is exact; "": no entry.
-func (w *bed) judged(sw, table, field string, first entry.Value, lpm string, a netip.Addr) (action entry.Action) {
+// judged looks an address up in a table of a switch, behind a first field that is exact; "": no
+// entry.
+func (w *bed) judged(
+	sw, table, field string, first entry.Value, lpm string, a netip.Addr,
+) (action entry.Action) {
 	best := -1
 	for _, e := range w.devices[sw].Entities {
 		t, ok := e.(entry.Table)
@@ -33,7 +36,8 @@ func (w *bed) judged(sw, table, field string, first entry.Value, lpm string, a n
 
 // passes reports whether the switch of a host lets a packet of it pass to an address.
 func (w *bed) passes(h *inventory.Host, to netip.Addr) bool {
-	source := w.judged(h.Switch, p4.TableSourceGuard, "port", entry.Uint(uint64(h.AllPorts()[0])), "src_addr", h.Address)
+	source := w.judged(h.Switch, p4.TableSourceGuard, "port", entry.Uint(uint64(h.AllPorts()[0])),
+		"src_addr", h.Address)
 	who := entry.Uint(0)
 	switch source.Name {
 	case p4.ActionAllowSource:
@@ -42,11 +46,12 @@ func (w *bed) passes(h *inventory.Host, to netip.Addr) bool {
 	default:
 		return false
 	}
-	return w.judged(h.Switch, p4.TableIsolation, "project", who, "dst_addr", to).Name != p4.ActionDropIsolated
+	return w.judged(h.Switch, p4.TableIsolation, "project", who, "dst_addr",
+		to).Name != p4.ActionDropIsolated
 }
 
-// TestIsolatedProject: switches keep a project apart from when it says so until it no longer does, also
-// after a restart, without a moment in which its hosts do not reach each other.
+// TestIsolatedProject: switches keep a project apart from when it says so until it no longer does,
+// also after a restart, without a moment in which its hosts do not reach each other.
 func TestIsolatedProject(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 3)

@@ -64,12 +64,15 @@ func TestOrphansAreKept(t *testing.T) {
 		}
 		list := w.core.Orphans()
 		found := w.eventsOf(api.EventOrphanFound)
-		if len(list) < 8 || !slices.Equal(namesOf(list), found) || len(w.eventsOf(api.EventOrphanGone)) > 0 {
+		if len(list) < 8 || !slices.Equal(namesOf(list), found) ||
+			len(w.eventsOf(api.EventOrphanGone)) > 0 {
 			t.Errorf("orphans %q, found %q, gone %q", namesOf(list), found, w.eventsOf(api.EventOrphanGone))
 		}
 		i := slices.IndexFunc(list, func(o api.Orphan) bool { return o.Switch == "n6" && o.Index == 0 })
 		o := list[i]
-		if o.Name != "multicast-group-0@n6" || o.Kind != api.OrphanGroup || o.Entries < 5 || o.Detail != "proxy address 2001:db8:ffff::1" || o.Reason == "" || !o.Connected || o.Since.IsZero() || !o.Removal.IsZero() {
+		if o.Name != "multicast-group-0@n6" || o.Kind != api.OrphanGroup || o.Entries < 5 ||
+			o.Detail != "proxy address 2001:db8:ffff::1" || o.Reason == "" || !o.Connected ||
+			o.Since.IsZero() || !o.Removal.IsZero() {
 			t.Errorf("%+v", o)
 		}
 		for _, s := range w.core.Switches() {
@@ -90,7 +93,8 @@ func TestOrphansAreKept(t *testing.T) {
 		if len(after) != 1 || after[0].Switch != "n6" || len(after[0].Updates) != o.Entries {
 			t.Errorf("changed: %v, want %d entries of n6", after, o.Entries)
 		}
-		if removed := w.eventsOf(api.EventOrphanRemoved); !slices.Equal(removed, []string{o.Name}) || len(w.eventsOf(api.EventOrphanGone)) > 0 {
+		if removed := w.eventsOf(api.EventOrphanRemoved); !slices.Equal(removed, []string{o.Name}) ||
+			len(w.eventsOf(api.EventOrphanGone)) > 0 {
 			t.Errorf("removed %q, gone %q", removed, w.eventsOf(api.EventOrphanGone))
 		}
 		w.deleteOrphans()
@@ -132,7 +136,8 @@ func TestDeletedWhileAway(t *testing.T) {
 						}
 						w.run(time.Minute)
 					}
-					if !slices.ContainsFunc(w.devices["n1"].Contents().Entities, func(e entry.Entity) bool { return strings.Contains(e.String(), "mt_proxy") }) {
+					if !slices.ContainsFunc(w.devices["n1"].Contents().Entities,
+						func(e entry.Entity) bool { return strings.Contains(e.String(), "mt_proxy") }) {
 						t.Fatal("n1 holds nothing of g")
 					}
 					w.log = nil
@@ -160,13 +165,15 @@ func TestForeignAfterRestart(t *testing.T) {
 			t.Fatalf("index %d", g.Status.Index)
 		}
 		for i := range 3 { // in the order of free indexes
-			if g := w.put(fmt.Sprintf("n%d", i), w.net.Spec(10+i, "s1", "r2", "r3")); int(g.Status.Index) != 3+i {
+			if g := w.put(fmt.Sprintf("n%d", i),
+				w.net.Spec(10+i, "s1", "r2", "r3")); int(g.Status.Index) != 3+i {
 				t.Errorf("index %d, want %d", g.Status.Index, 3+i)
 			}
 		}
 		w.run(time.Second)
 		before, list := w.contents(), w.core.Orphans()
-		if len(list) == 0 || slices.ContainsFunc(list, func(o api.Orphan) bool { return o.Index == 1 || o.Index > 2 }) {
+		if len(list) == 0 || slices.ContainsFunc(list,
+			func(o api.Orphan) bool { return o.Index == 1 || o.Index > 2 }) {
 			t.Errorf("orphans %q", namesOf(list))
 		}
 		for range 2 {
@@ -194,7 +201,8 @@ func TestForeignAfterRestart(t *testing.T) {
 		if len(c) != 1 || c[0].Switch != o.Switch || len(c[0].Updates) != o.Entries {
 			t.Errorf("changed %v, want %d entries of %s", c, o.Entries, o.Switch)
 		}
-		if rest := namesOf(w.core.Orphans()); !slices.Equal(rest, namesOf(list)[1:]) && len(rest) != len(list)-1 {
+		if rest := namesOf(w.core.Orphans()); !slices.Equal(rest, namesOf(list)[1:]) &&
+			len(rest) != len(list)-1 {
 			t.Errorf("left %q of %q", rest, namesOf(list))
 		}
 	})
@@ -204,7 +212,8 @@ func TestForeignAfterRestart(t *testing.T) {
 // before the topology has settled.
 func TestOrphanPolicy(t *testing.T) {
 	w, _, _ := orphans(t, 1, api.ModeProvisioned)
-	w.net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove, After: api.Duration(time.Minute)}
+	w.net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove,
+		After: api.Duration(time.Minute)}
 	w.boot()
 	before := w.contents()
 	w.connectAll()
@@ -241,7 +250,8 @@ func TestOrphanGone(t *testing.T) {
 	w.connectAll()
 	w.run(time.Second)
 	w.disconnect("n6")
-	maps.DeleteFunc(w.devices["n6"].Entities, func(_ entry.Key, e entry.Entity) bool { return strings.Contains(e.String(), "group=0") })
+	maps.DeleteFunc(w.devices["n6"].Entities,
+		func(_ entry.Key, e entry.Entity) bool { return strings.Contains(e.String(), "group=0") })
 	delete(w.devices["n6"].Entities, "multicast/64")
 	w.connect("n6")
 	w.run(time.Second)

@@ -48,7 +48,8 @@ func orphanNames(c *Core) (out []string) {
 	return out
 }
 
-// programmedPFC is a core with a policy, a tenant and a PFC policy in its switches, and its records.
+// programmedPFC is a core with a policy, a tenant and a PFC policy in its switches, and its
+// records.
 func programmedPFC(t *testing.T) (c *Core, records []store.Record) {
 	c = figure3Core(t)
 	c.connectWith(nil)
@@ -58,9 +59,9 @@ func programmedPFC(t *testing.T) (c *Core, records []store.Record) {
 	return c, c.records()
 }
 
-// TestPFCOrphans: tenants, SRv6 policies and PFC policies that a controller does not know stay, with
-// the ports that they need. New ones get other numbers. Those that are applied again are adopted
-// without a write.
+// TestPFCOrphans: tenants, SRv6 policies and PFC policies that a controller does not know stay,
+// with the ports that they need. New ones get other numbers. Those that are applied again are
+// adopted without a write.
 func TestPFCOrphans(t *testing.T) {
 	first, _ := programmedPFC(t)
 	before := first.held()
@@ -70,12 +71,14 @@ func TestPFCOrphans(t *testing.T) {
 		t.Fatalf("written for nobody: %q", w)
 	}
 	found := orphanNames(c)
-	for _, want := range []string{"tenant-1@R1", "tenant-1@R3", "slice-1@R1", "pfc-policy@R1", "pfc-policy@R3"} {
+	for _, want := range []string{"tenant-1@R1", "tenant-1@R3", "slice-1@R1", "pfc-policy@R1",
+		"pfc-policy@R3"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("orphans %q, want %s", found, want)
 		}
 	}
-	if !slices.ContainsFunc(c.Orphans(), func(o api.Orphan) bool { return o.Kind == api.OrphanSRv6Policy && o.Switch == "R1" }) {
+	if !slices.ContainsFunc(c.Orphans(),
+		func(o api.Orphan) bool { return o.Kind == api.OrphanSRv6Policy && o.Switch == "R1" }) {
 		t.Errorf("orphans %q, want the list of the SRv6 policy", found)
 	}
 
@@ -129,7 +132,8 @@ func TestPFCOrphans(t *testing.T) {
 	}
 	c.obey()
 	// The list that both had and no orphan leads to was the new tenant's, too.
-	if w := c.written(before, c.held()); len(w) > 2 || len(w) > 0 && !strings.Contains(w[0], "delete sr_policy/") {
+	if w := c.written(before, c.held()); len(w) > 2 || len(w) > 0 &&
+		!strings.Contains(w[0], "delete sr_policy/") {
 		t.Errorf("left of the new tenant: %q", w)
 	}
 
@@ -140,7 +144,8 @@ func TestPFCOrphans(t *testing.T) {
 	if _, _, err := c.Tenants().Put("a", tenantSpec(1, 3, 11), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{}); err != nil {
+	if _, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	c.obey()
@@ -164,7 +169,8 @@ func TestPFCOrphansDeleted(t *testing.T) {
 			t.Errorf("left: %v", e)
 		}
 	}
-	if !slices.Contains(orphanNames(c), "tenant-1@R3") || !slices.Contains(orphanNames(c), "pfc-policy@R1") {
+	if !slices.Contains(orphanNames(c), "tenant-1@R3") ||
+		!slices.Contains(orphanNames(c), "pfc-policy@R1") {
 		t.Errorf("orphans %q", orphanNames(c))
 	}
 	for len(c.Orphans()) > 0 {

@@ -48,13 +48,16 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 }
 
 // Open implements Southbound.
-func (p *P4Runtime) Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error) {
+func (p *P4Runtime) Open(
+	ctx context.Context, sw inventory.Switch, handler func(SwitchEvent),
+) (Switch, error) {
 	cfg := SessionConfig(&sw, p.election)
 	cfg.Pipeline, cfg.Claim, cfg.Samples = p.pipeline, p.Claim, p.Samples
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}
-	s, err := southbound.Open(ctx, cfg, func(_ context.Context, e southbound.Event) { p.event(e, handler) })
+	s, err := southbound.Open(ctx, cfg,
+		func(_ context.Context, e southbound.Event) { p.event(e, handler) })
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +156,8 @@ func (w *p4Switch) Counters(ctx context.Context) ([]api.Counter, error) {
 		if c.Packets == 0 && c.Octets == 0 {
 			continue
 		}
-		v := api.Counter{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10), Packets: c.Packets, Octets: c.Octets}
+		v := api.Counter{Counter: c.Name, Index: c.Index, Name: strconv.FormatInt(c.Index, 10),
+			Packets: c.Packets, Octets: c.Octets}
 		info, err := w.pipeline.Schema().Counter(c.Name)
 		if err != nil {
 			return nil, err

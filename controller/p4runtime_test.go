@@ -14,10 +14,13 @@ func TestBackupReason(t *testing.T) {
 		backup southbound.Backup
 		want   string
 	}{
-		{southbound.Backup{Own: own, Highest: southbound.ElectionID{High: 1, Low: 5}}, "another controller is primary, with election id 1:5; this one has 1795308740"},
+		{southbound.Backup{Own: own, Highest: southbound.ElectionID{High: 1, Low: 5}},
+			"another controller is primary, with election id 1:5; this one has 1795308740"},
 		{southbound.Backup{Own: own, Highest: southbound.ElectionID{High: 1}, Vacant: true},
-			"no controller is primary, but the switch remembers election id 1:0, and this controller has 1795308740: start it with --election-id 1:0 or higher, or restart the switch"},
-		{southbound.Backup{Own: own}, "another controller has become primary; this one has election id 1795308740"},
+			"no controller is primary, but the switch remembers election id 1:0, and this controller has " +
+				"1795308740: start it with --election-id 1:0 or higher, or restart the switch"},
+		{southbound.Backup{Own: own}, "another controller has become primary; this one has election id " +
+			"1795308740"},
 	} {
 		var got SwitchEvent
 		NewP4Runtime(nil, own).event(c.backup, func(e SwitchEvent) { got = e })

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestQueuePairOfOneGroup: a queue pair is of one group, whatever it is to either, until the group has
-// left the switches with it.
+// TestQueuePairOfOneGroup: a queue pair is of one group, whatever it is to either, until the group
+// has left the switches with it.
 func TestQueuePairOfOneGroup(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -28,7 +28,8 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 				pre := resource.Precondition{Trial: trial, Sees: func(string) bool { return sees }}
 				_, _, err := w.core.GroupsAlone().Put(name, s, pre)
 				var refusal *api.Error
-				if !errors.As(err, &refusal) || refusal.Code != api.CodeConflict || len(refusal.Fields) != 1 || refusal.Fields[0].Field != field {
+				if !errors.As(err, &refusal) || refusal.Code != api.CodeConflict || len(refusal.Fields) != 1 ||
+					refusal.Fields[0].Field != field {
 					t.Fatalf("%v, want a conflict of %s", err, field)
 				}
 				if strings.Contains(err.Error(), `"one"`) != sees {

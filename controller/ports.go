@@ -24,7 +24,10 @@ type PortStates = southbound.Ports
 
 // LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does
 // not list.
-func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 { return port.Learned(p, sw) }
+func LearnedPorts(p PortStates,
+	sw *inventory.Switch) map[uint32]uint32 {
+	return port.Learned(p, sw)
+}
 
 // PortTask is settings that must be written to an interface of a switch, and PortResult is what
 // became of them.
@@ -83,15 +86,18 @@ func (c *Core) SwitchGNMI(name string) (api.SwitchGNMI, error) {
 	if p == nil {
 		return out, nil
 	}
-	out.Dialect, out.Version, out.Encoding, out.Ignored = p.Report.Dialect, p.Report.Version, p.Report.Encoding, p.Ignored
+	out.Dialect, out.Version, out.Encoding, out.Ignored = p.Report.Dialect, p.Report.Version,
+		p.Report.Encoding, p.Ignored
 	if p.Err != nil {
 		out.Error = p.Err.Error()
 	}
 	for _, m := range p.Report.Models {
-		out.Models = append(out.Models, api.GNMIModel{Name: m.Name, Organization: m.Organization, Version: m.Version})
+		out.Models = append(out.Models, api.GNMIModel{Name: m.Name, Organization: m.Organization,
+			Version: m.Version})
 	}
 	for _, x := range p.Report.Paths {
-		out.Paths = append(out.Paths, api.GNMIPath{Stream: x.Stream, Path: x.Path, Mode: x.Mode, Error: x.Error})
+		out.Paths = append(out.Paths, api.GNMIPath{Stream: x.Stream, Path: x.Path, Mode: x.Mode,
+			Error: x.Error})
 	}
 	return out, nil
 }
@@ -123,7 +129,8 @@ func (c *Core) inventoryDiffers(name string) api.Conditions {
 	if len(all) > len(texts) {
 		texts = append(texts, fmt.Sprintf("and %d more", len(all)-len(texts)))
 	}
-	return api.Conditions{{Type: api.InventoryDiffers, Status: true, Reason: api.ReasonPortsDiffer, Message: strings.Join(texts, "; ")}}
+	return api.Conditions{{Type: api.InventoryDiffers, Status: true, Reason: api.ReasonPortsDiffer,
+		Message: strings.Join(texts, "; ")}}
 }
 
 // miscabled returns the condition of a switch whose cables are not what is known of them.
@@ -136,12 +143,15 @@ func (c *Core) miscabled(name string) api.Conditions {
 	if len(all) > len(texts) {
 		texts = append(slices.Clip(texts), fmt.Sprintf("and %d more", len(all)-len(texts)))
 	}
-	return api.Conditions{{Type: api.Miscabled, Status: true, Reason: api.ReasonCablesDiffer, Message: strings.Join(texts, "; ")}}
+	return api.Conditions{{Type: api.Miscabled, Status: true, Reason: api.ReasonCablesDiffer,
+		Message: strings.Join(texts, "; ")}}
 }
 
 // DiscoveryCounts returns the frames of discovery since the start; ok is false when it is off.
 func (c *Controller) DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error) {
-	err = c.read(ctx, func(core *Core) { n, ok = core.discovery.Counts(), core.Inventory().Discovery.On() })
+	err = c.read(ctx, func(core *Core) {
+		n, ok = core.discovery.Counts(), core.Inventory().Discovery.On()
+	})
 	return n, ok, err
 }
 

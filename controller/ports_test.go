@@ -62,7 +62,8 @@ func (w *bed) carrying(group, sw string) *topology.Link {
 // uses reports whether a switch routes anything by a port.
 func (w *bed) uses(sw string, port uint32) bool {
 	for _, e := range w.devices[sw].Entities {
-		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route && t.Action.Arg("port") == entry.Uint(uint64(port)) {
+		if t, ok := e.(entry.Table); ok && t.Name == p4.TableIpv6Route &&
+			t.Action.Arg("port") == entry.Uint(uint64(port)) {
 			return true
 		}
 		if g, ok := e.(entry.Group); ok && slices.Contains(g.Members, port) {
@@ -72,9 +73,10 @@ func (w *bed) uses(sw string, port uint32) bool {
 	return false
 }
 
-// TestTreeLeavesPort checks that a tree leaves a link within 50 ms when a switch at either end says that
-// its port is down, while BGP-LS still advertises the link; that routes leave it too; and that the
-// port must stay up for a hold, which grows with every failure, before routes use the link again.
+// TestTreeLeavesPort checks that a tree leaves a link within 50 ms when a switch at either end says
+// that its port is down, while BGP-LS still advertises the link; that routes leave it too; and that
+// the port must stay up for a hold, which grows with every failure, before routes use the link
+// again.
 func TestTreeLeavesPort(t *testing.T) {
 	seeds(t, 20, func(t *testing.T, seed uint64) {
 		net := sample.Figure1()
@@ -114,8 +116,10 @@ func TestTreeLeavesPort(t *testing.T) {
 			w.core.SetPorts(sw, reported(w.core.Topology(), at))
 			w.run(hold - 10*time.Millisecond)
 			p, err := w.core.Ports().Get(fmt.Sprintf("%s/%d", sw, port))
-			if err != nil || w.uses(sw, port) || p.Status.Oper != "up" || p.Status.Damping == nil || !p.Status.Damping.Out ||
-				p.Status.Damping.Failures != failure+1 || !p.Status.Damping.Until.Equal(start.Add(w.Now()+10*time.Millisecond)) {
+			if err != nil || w.uses(sw, port) || p.Status.Oper != "up" || p.Status.Damping == nil ||
+				!p.Status.Damping.Out ||
+				p.Status.Damping.Failures != failure+1 ||
+				!p.Status.Damping.Until.Equal(start.Add(w.Now()+10*time.Millisecond)) {
 				t.Fatalf("failure %d: used before its hold is over: %+v, %v", failure, p.Status.Damping, err)
 			}
 			w.wires = nil
@@ -162,8 +166,8 @@ func (w *bed) linkAt(node topology.NodeID, port uint32) *topology.Link {
 	return nil
 }
 
-// TestPortUnknown checks that a switch which no longer says anything of a port, or which is asked no
-// more, ends the failure, and that an error alone does not.
+// TestPortUnknown checks that a switch which no longer says anything of a port, or which is asked
+// no more, ends the failure, and that an error alone does not.
 func TestPortUnknown(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -240,7 +244,8 @@ func TestFlapStorm(t *testing.T) {
 		t.Errorf("%d writes, want at most %d", writes, limit)
 	}
 	p, err := w.core.Ports().Get("a/1")
-	if err != nil || p.Status.Damping == nil || !p.Status.Damping.Out || p.Status.Damping.Flaps != 600 || p.Status.Damping.Failures != 600 {
+	if err != nil || p.Status.Damping == nil || !p.Status.Damping.Out ||
+		p.Status.Damping.Flaps != 600 || p.Status.Damping.Failures != 600 {
 		t.Fatalf("%+v, %v", p.Status.Damping, err)
 	}
 	t.Logf("%d writes, %d MiB more in use", writes, grown>>20)
@@ -263,8 +268,8 @@ func inUse() uint64 {
 	return m.HeapInuse
 }
 
-// TestPortNumbersThatComeAndGo checks that a switch which reports other ports each time takes bounded
-// memory.
+// TestPortNumbersThatComeAndGo checks that a switch which reports other ports each time takes
+// bounded memory.
 func TestPortNumbersThatComeAndGo(t *testing.T) {
 	w := up(t, sample.Figure1(), 1)
 	before := inUse()
@@ -281,8 +286,8 @@ func TestPortNumbersThatComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPortIntent checks the way of a spec: written to the switch, read back, repaired when the switch
-// changes it by itself, and refused by name.
+// TestPortIntent checks the way of a spec: written to the switch, read back, repaired when the
+// switch changes it by itself, and refused by name.
 func TestPortIntent(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -317,11 +322,13 @@ func TestPortIntent(t *testing.T) {
 		t.Errorf("without a spec: %+v", p)
 	}
 	text := "to n6"
-	if _, created, err := w.core.Ports().Put("n4/1", api.PortSpec{MTU: &mtu, Description: &text}, resource.Precondition{}); err != nil || created {
+	if _, created, err := w.core.Ports().Put("n4/1", api.PortSpec{MTU: &mtu, Description: &text},
+		resource.Precondition{}); err != nil || created {
 		t.Fatal(created, err)
 	}
 	work := tasks()
-	if len(work) != 1 || work[0].Interface != "eth1" || *work[0].Settings.MTU != 9000 || *work[0].Settings.Description != text || work[0].Settings.Enabled != nil {
+	if len(work) != 1 || work[0].Interface != "eth1" || *work[0].Settings.MTU != 9000 ||
+		*work[0].Settings.Description != text || work[0].Settings.Enabled != nil {
 		t.Fatalf("%+v", work)
 	}
 	if p := port(); p.Status.Conditions.Is(api.Programmed) {
@@ -333,7 +340,8 @@ func TestPortIntent(t *testing.T) {
 		t.Error("programmed before it was read back")
 	}
 	say(func(s *gnmi.Settings) { s.MTU = &mtu })
-	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) || p.Status.Drift != nil {
+	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) ||
+		p.Status.Drift != nil {
 		t.Errorf("read back: %+v", p.Status)
 	}
 	w.run(time.Minute)
@@ -344,7 +352,9 @@ func TestPortIntent(t *testing.T) {
 	// Somebody else changes it.
 	say(func(s *gnmi.Settings) { s.MTU = &small })
 	p := port()
-	if c := p.Status.Conditions.Find(api.Degraded); c == nil || !c.Status || c.Reason != api.ReasonDrifted || p.Status.Drift == nil || p.Status.Drift.Message != "mtu is 1500, not 9000" {
+	if c := p.Status.Conditions.Find(api.Degraded); c == nil || !c.Status ||
+		c.Reason != api.ReasonDrifted || p.Status.Drift == nil ||
+		p.Status.Drift.Message != "mtu is 1500, not 9000" {
 		t.Errorf("drift: %+v, %+v", p.Status.Conditions, p.Status.Drift)
 	}
 	work = tasks()
@@ -353,7 +363,8 @@ func TestPortIntent(t *testing.T) {
 	}
 	w.core.PortDone(controller.PortResult{ID: work[0].ID, Switch: "n4"})
 	say(func(s *gnmi.Settings) { s.MTU = &mtu })
-	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) || p.Status.Drift == nil || p.Status.Drift.Count != 1 {
+	if p := port(); !p.Status.Conditions.Is(api.Programmed) || p.Status.Conditions.Is(api.Degraded) ||
+		p.Status.Drift == nil || p.Status.Drift.Count != 1 {
 		t.Errorf("repaired: %+v", p.Status)
 	}
 
@@ -375,15 +386,18 @@ func TestPortIntent(t *testing.T) {
 	// A setting that the switch refuses is named; the others stay.
 	w.run(time.Minute)
 	speed := uint64(400e9)
-	if _, _, err := w.core.Ports().Put("n4/1", api.PortSpec{MTU: &mtu, Speed: &speed}, resource.Precondition{}); err != nil {
+	if _, _, err := w.core.Ports().Put("n4/1", api.PortSpec{MTU: &mtu, Speed: &speed},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	work = tasks()
 	if len(work) != 1 {
 		t.Fatalf("%+v", work)
 	}
-	w.core.PortDone(controller.PortResult{ID: work[0].ID, Switch: "n4", Refused: []gnmi.Refusal{{Setting: gnmi.SettingSpeed, Err: errors.New("no such transceiver")}}})
-	if c := port().Status.Conditions.Find(api.Programmed); c == nil || c.Status || c.Reason != api.ReasonDeviceError || !strings.Contains(c.Message, "speed: no such transceiver") {
+	w.core.PortDone(controller.PortResult{ID: work[0].ID, Switch: "n4",
+		Refused: []gnmi.Refusal{{Setting: gnmi.SettingSpeed, Err: errors.New("no such transceiver")}}})
+	if c := port().Status.Conditions.Find(api.Programmed); c == nil || c.Status ||
+		c.Reason != api.ReasonDeviceError || !strings.Contains(c.Message, "speed: no such transceiver") {
 		t.Errorf("refused: %+v", port().Status.Conditions)
 	}
 
@@ -392,7 +406,8 @@ func TestPortIntent(t *testing.T) {
 	w.reboot(false)
 	w.connectAll()
 	w.run(time.Second)
-	if p := port(); p.Spec.Speed == nil || *p.Spec.Speed != speed || p.Status.Conditions.Find(api.Programmed) != nil && p.Status.Conditions.Is(api.Programmed) {
+	if p := port(); p.Spec.Speed == nil || *p.Spec.Speed != speed ||
+		p.Status.Conditions.Find(api.Programmed) != nil && p.Status.Conditions.Is(api.Programmed) {
 		t.Errorf("after a restart: %+v", p)
 	}
 	if err := w.core.Ports().Delete("n4/1", resource.Precondition{}); err != nil {
@@ -403,8 +418,8 @@ func TestPortIntent(t *testing.T) {
 	}
 }
 
-// TestPortIntentRefused checks that bad input names field, value and what would be right, and changes
-// nothing.
+// TestPortIntentRefused checks that bad input names field, value and what would be right, and
+// changes nothing.
 func TestPortIntentRefused(t *testing.T) {
 	w := up(t, sample.Figure1(), 1)
 	mtu, speed := uint32(64), uint64(123)
@@ -416,8 +431,10 @@ func TestPortIntentRefused(t *testing.T) {
 	}{
 		{"n4/1", api.PortSpec{MTU: &mtu}, "spec.mtu is 64: want 1280 to 65535 octets"},
 		{"n4/1", api.PortSpec{Speed: &speed}, "spec.speed is 123: want a speed in bit/s: 10000000, "},
-		{"n4/1", api.PortSpec{Description: &long}, "spec.description is 256 octets: want at most 255 octets"},
-		{"n4/1", api.PortSpec{Description: &control}, `spec.description is "a\nb": want printable characters`},
+		{"n4/1", api.PortSpec{Description: &long},
+			"spec.description is 256 octets: want at most 255 octets"},
+		{"n4/1", api.PortSpec{Description: &control},
+			`spec.description is "a\nb": want printable characters`},
 		{"n4/0", api.PortSpec{}, "a port from 1 to 507"},
 		{"n4/508", api.PortSpec{}, "a port from 1 to 507"},
 		{"n4/01", api.PortSpec{}, "a port from 1 to 507"},
@@ -444,7 +461,8 @@ func TestDisabledPort(t *testing.T) {
 	w.run(time.Second)
 	l := w.carrying("g1", "n2")
 	name, off := fmt.Sprintf("n2/%d", l.LocalPort), false
-	if _, _, err := w.core.Ports().Put(name, api.PortSpec{Enabled: &off}, resource.Precondition{}); err != nil {
+	if _, _, err := w.core.Ports().Put(name, api.PortSpec{Enabled: &off},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w.cut(l)
@@ -469,19 +487,24 @@ func TestLearnedPorts(t *testing.T) {
 	if w.uses("a", 5) {
 		t.Error("the port is known before the switch has said it")
 	}
-	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{5: true}, Interfaces: []gnmi.Interface{
-		{Name: "Ethernet0", Port: 5, Ifindex: 1001, Oper: gnmi.OperUp, MAC: "02:00:00:00:00:99", Speed: 100e9},
-	}})
+	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{5: true},
+		Interfaces: []gnmi.Interface{
+			{Name: "Ethernet0", Port: 5, Ifindex: 1001, Oper: gnmi.OperUp, MAC: "02:00:00:00:00:99",
+				Speed: 100e9},
+		}})
 	w.run(time.Second)
 	if !w.uses("a", 5) {
 		t.Error("routes do not use the port that the switch reports")
 	}
 	p, err := w.core.Ports().Get("a/5")
-	if err != nil || p.Status.Link == "" || p.Status.Interface != "Ethernet0" || p.Status.Speed != 100e9 {
+	if err != nil || p.Status.Link == "" || p.Status.Interface != "Ethernet0" ||
+		p.Status.Speed != 100e9 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	g, err := w.core.SwitchGNMI("a")
-	if err != nil || len(g.Differs) != 1 || g.Differs[0] != (api.PortMismatch{Field: "switches[a].mac", Want: "02:00:00:00:00:01", Got: "02:00:00:00:00:99 at Ethernet0"}) {
+	if err != nil || len(g.Differs) != 1 ||
+		g.Differs[0] != (api.PortMismatch{Field: "switches[a].mac", Want: "02:00:00:00:00:01",
+			Got: "02:00:00:00:00:99 at Ethernet0"}) {
 		t.Errorf("%+v, %v", g.Differs, err)
 	}
 	for _, s := range w.core.Switches() {
@@ -490,9 +513,10 @@ func TestLearnedPorts(t *testing.T) {
 		}
 	}
 	// A port that goes down is the one of the link.
-	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{5: false}, Interfaces: []gnmi.Interface{
-		{Name: "Ethernet0", Port: 5, Ifindex: 1001, Oper: gnmi.OperDown},
-	}})
+	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{5: false},
+		Interfaces: []gnmi.Interface{
+			{Name: "Ethernet0", Port: 5, Ifindex: 1001, Oper: gnmi.OperDown},
+		}})
 	w.run(time.Second)
 	if w.uses("a", 5) {
 		t.Error("routes use a port that is down")

@@ -38,7 +38,8 @@ func acmeSpec() api.ProjectSpec {
 		Hosts:   []api.ProjectHost{{Name: "a1"}, {Name: "a2"}},
 		Ports:   []api.ProjectPort{{Switch: "R1", Port: 11}, {Switch: "R3", Port: 11}},
 		Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix("2001:db8:aaaa::/64")}},
-		QPNs:    []api.ProjectRange{{First: 100, Last: 199}}, Slices: []api.ProjectSlice{{Slice: 1}}, Priorities: []api.ProjectPriority{{Priority: 3}},
+		QPNs:    []api.ProjectRange{{First: 100, Last: 199}}, Slices: []api.ProjectSlice{{Slice: 1}},
+		Priorities: []api.ProjectPriority{{Priority: 3}},
 	}
 }
 
@@ -47,7 +48,8 @@ func globexSpec() api.ProjectSpec {
 		Hosts:   []api.ProjectHost{{Name: "b1"}, {Name: "b2"}},
 		Ports:   []api.ProjectPort{{Switch: "R1", Port: 12}, {Switch: "R3", Port: 12}},
 		Proxies: []api.ProjectPrefix{{Prefix: netip.MustParsePrefix("2001:db8:bbbb::/64")}},
-		QPNs:    []api.ProjectRange{{First: 200, Last: 299}}, Slices: []api.ProjectSlice{{Slice: 2}}, Priorities: []api.ProjectPriority{{Priority: 2}},
+		QPNs:    []api.ProjectRange{{First: 200, Last: 299}}, Slices: []api.ProjectSlice{{Slice: 2}},
+		Priorities: []api.ProjectPriority{{Priority: 2}},
 	}
 }
 
@@ -70,8 +72,8 @@ func twoProjects(t *testing.T) *Core {
 	return c
 }
 
-// TestTenantNamesTheirPort: a tenant that names the port of another project's host as a site of its own
-// is refused, whoever asks, and nothing changes.
+// TestTenantNamesTheirPort: a tenant that names the port of another project's host as a site of its
+// own is refused, whoever asks, and nothing changes.
 func TestTenantNamesTheirPort(t *testing.T) {
 	c := twoProjects(t)
 	if _, _, err := c.Tenants().Put("globex", tenantSpec(2, 2, 12), asMember("globex")); err != nil {
@@ -115,22 +117,27 @@ func TestTenantNamesTheirPort(t *testing.T) {
 	// A change of what is there is no way around.
 	s := good()
 	s.Sites[1].Port = 12
-	if _, _, err := c.Tenants().Put("acme-t", s, asMember("acme")); refusalOf(t, err).Code != api.CodeForbidden {
+	if _, _, err := c.Tenants().Put("acme-t", s, asMember("acme")); refusalOf(t,
+		err).Code != api.CodeForbidden {
 		t.Error(err)
 	}
 	for name, want := range map[string]api.Code{"globex": api.CodeForbidden, "acme-t": ""} {
-		_, _, err := c.PFCPolicies().Put("acme-p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: name}, asMember("acme"))
+		_, _, err := c.PFCPolicies().Put("acme-p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: name},
+			asMember("acme"))
 		if want == "" && err != nil || want != "" && refusalOf(t, err).Code != want {
 			t.Errorf("a policy of tenant %s: %v", name, err)
 		}
 	}
-	// What is no project's may not have what a project has for itself, and a member makes nothing there.
+	// What is no project's may not have what a project has for itself, and a member makes nothing
+	// there.
 	own := tenantSpec(7, 4, 12)
 	own.Policies = nil
-	if _, _, err := c.Tenants().Put("theirs", own, resource.Precondition{}); refusalOf(t, err).Code != api.CodeForbidden || !strings.Contains(err.Error(), "globex") {
+	if _, _, err := c.Tenants().Put("theirs", own, resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeForbidden || !strings.Contains(err.Error(), "globex") {
 		t.Error(err)
 	}
-	if _, _, err := c.Tenants().Put("nobody-1", good(), asMember("nobody")); refusalOf(t, err).Code != api.CodeForbidden {
+	if _, _, err := c.Tenants().Put("nobody-1", good(), asMember("nobody")); refusalOf(t,
+		err).Code != api.CodeForbidden {
 		t.Error(err)
 	}
 }
@@ -139,10 +146,12 @@ func TestTenantNamesTheirPort(t *testing.T) {
 // project's.
 func TestGroupNamesTheirs(t *testing.T) {
 	c := twoProjects(t)
-	host := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i)) } // a1 a2 b1 b2
+	// a1 a2 b1 b2
+	host := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i)) }
 	good := func() api.MulticastGroupSpec {
 		return api.MulticastGroupSpec{
-			ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"), DesignatedQPN: 100, Source: api.GroupSource{Address: host(1), QPN: 8},
+			ProxyAddress: netip.MustParseAddr("2001:db8:aaaa::1"), DesignatedQPN: 100,
+			Source:    api.GroupSource{Address: host(1), QPN: 8},
 			Receivers: []api.GroupReceiver{{Address: host(2), QPN: 9}},
 		}
 	}
@@ -151,13 +160,17 @@ func TestGroupNamesTheirs(t *testing.T) {
 		edit  func(*api.MulticastGroupSpec)
 	}{
 		{"spec.source.address", func(s *api.MulticastGroupSpec) { s.Source.Address = host(3) }},
-		{"spec.source.address", func(s *api.MulticastGroupSpec) { s.Source.Address = host(9) }}, // of no host
-		{"spec.receivers[0].address", func(s *api.MulticastGroupSpec) { s.Receivers[0].Address = host(4) }},
+		// of no host
+		{"spec.source.address", func(s *api.MulticastGroupSpec) { s.Source.Address = host(9) }},
+		{"spec.receivers[0].address",
+			func(s *api.MulticastGroupSpec) { s.Receivers[0].Address = host(4) }},
 		{"spec.receivers[1].address", func(s *api.MulticastGroupSpec) {
 			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: host(3), QPN: 7})
 		}},
-		{"spec.proxyAddress", func(s *api.MulticastGroupSpec) { s.ProxyAddress = netip.MustParseAddr("2001:db8:bbbb::1") }},
-		{"spec.proxyAddress", func(s *api.MulticastGroupSpec) { s.ProxyAddress = netip.MustParseAddr("2001:db8:aaab::1") }},
+		{"spec.proxyAddress",
+			func(s *api.MulticastGroupSpec) { s.ProxyAddress = netip.MustParseAddr("2001:db8:bbbb::1") }},
+		{"spec.proxyAddress",
+			func(s *api.MulticastGroupSpec) { s.ProxyAddress = netip.MustParseAddr("2001:db8:aaab::1") }},
 		{"spec.designatedQpn", func(s *api.MulticastGroupSpec) { s.DesignatedQPN = 99 }},
 		{"spec.designatedQpn", func(s *api.MulticastGroupSpec) { s.DesignatedQPN = 200 }},
 	} {
@@ -166,7 +179,8 @@ func TestGroupNamesTheirs(t *testing.T) {
 		for _, pre := range []resource.Precondition{{}, asMember("acme")} {
 			_, _, err := c.Groups().Put("acme", s, pre)
 			e := refusalOf(t, err)
-			if e.Code != api.CodeForbidden || len(e.Fields) != 1 || e.Fields[0].Field != edit.field || pre.Sees != nil && strings.Contains(err.Error(), "globex") {
+			if e.Code != api.CodeForbidden || len(e.Fields) != 1 || e.Fields[0].Field != edit.field ||
+				pre.Sees != nil && strings.Contains(err.Error(), "globex") {
 				t.Errorf("%s: %v", edit.field, err)
 			}
 		}
@@ -174,13 +188,15 @@ func TestGroupNamesTheirs(t *testing.T) {
 	for _, qpn := range []uint32{100, 199} { // both ends of the range
 		s := good()
 		s.DesignatedQPN = qpn
-		if _, _, err := c.Groups().Put("acme", s, asMember("acme")); err != nil && refusalOf(t, err).Code == api.CodeForbidden {
+		if _, _, err := c.Groups().Put("acme", s, asMember("acme")); err != nil &&
+			refusalOf(t, err).Code == api.CodeForbidden {
 			t.Errorf("%d: %v", qpn, err)
 		}
 	}
 }
 
-// TestAssignments: a thing is one project's unless both share it, and what is in use is not taken away.
+// TestAssignments: a thing is one project's unless both share it, and what is in use is not taken
+// away.
 func TestAssignments(t *testing.T) {
 	c := twoProjects(t)
 	third := func(edit func(*api.ProjectSpec)) error {
@@ -196,23 +212,33 @@ func TestAssignments(t *testing.T) {
 	}
 	for field, edit := range map[string]func(*api.ProjectSpec){
 		"spec.hosts[0].name": func(s *api.ProjectSpec) { s.Hosts = []api.ProjectHost{{Name: "a1"}} },
-		"spec.ports[0].port": func(s *api.ProjectSpec) { s.Ports = []api.ProjectPort{{Switch: "R3", Port: 12}} },
+		"spec.ports[0].port": func(s *api.ProjectSpec) {
+			s.Ports = []api.ProjectPort{{Switch: "R3", Port: 12}}
+		},
 		"spec.proxies[0].prefix": func(s *api.ProjectSpec) {
 			s.Proxies = []api.ProjectPrefix{{Prefix: netip.MustParsePrefix("2001:db8::/32")}}
 		},
-		"spec.qpns[0].first":          func(s *api.ProjectSpec) { s.QPNs = []api.ProjectRange{{First: 50, Last: 100}} },
-		"spec.slices[0].slice":        func(s *api.ProjectSpec) { s.Slices = []api.ProjectSlice{{Slice: 2, Shared: true}} },
+		"spec.qpns[0].first": func(s *api.ProjectSpec) {
+			s.QPNs = []api.ProjectRange{{First: 50, Last: 100}}
+		},
+		"spec.slices[0].slice": func(s *api.ProjectSpec) {
+			s.Slices = []api.ProjectSlice{{Slice: 2, Shared: true}}
+		},
 		"spec.priorities[0].priority": func(s *api.ProjectSpec) { s.Priorities = []api.ProjectPriority{{Priority: 2}} },
 	} {
 		if e := refusalOf(t, third(edit)); e.Code != api.CodeConflict || e.Fields[0].Field != field {
 			t.Errorf("%s: %v", field, e)
 		}
 	}
-	if err := third(func(s *api.ProjectSpec) { s.QPNs = []api.ProjectRange{{First: 50, Last: 99}, {First: 300, Last: 300}} }); err != nil {
+	if err := third(func(s *api.ProjectSpec) {
+		s.QPNs = []api.ProjectRange{{First: 50, Last: 99},
+			{First: 300, Last: 300}}
+	}); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"acme-x", "globex.1"} {
-		if _, _, err := c.Projects().Put(name, api.ProjectSpec{}, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict {
+		if _, _, err := c.Projects().Put(name, api.ProjectSpec{}, resource.Precondition{}); refusalOf(t,
+			err).Code != api.CodeConflict {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -222,7 +248,8 @@ func TestAssignments(t *testing.T) {
 	putProject(t, c, "globex", shared)
 	also := acmeSpec()
 	also.Priorities = append(also.Priorities, api.ProjectPriority{Priority: 2})
-	if _, _, err := c.Projects().Put("acme", also, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict {
+	if _, _, err := c.Projects().Put("acme", also, resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeConflict {
 		t.Error("shared by one of two:", err)
 	}
 	also.Priorities[1].Shared = true
@@ -232,10 +259,12 @@ func TestAssignments(t *testing.T) {
 	}
 	// In use.
 	also.Priorities = also.Priorities[:1]
-	if _, _, err := c.Projects().Put("acme", also, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/acme uses priority 2") {
+	if _, _, err := c.Projects().Put("acme", also, resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/acme uses priority 2") {
 		t.Error(err)
 	}
-	if err := c.Projects().Delete("acme", resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict {
+	if err := c.Projects().Delete("acme", resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeConflict {
 		t.Error(err)
 	}
 	p, err := c.Projects().Get("acme")
@@ -246,7 +275,8 @@ func TestAssignments(t *testing.T) {
 	for _, x := range p.Status.Things {
 		uses[fmt.Sprintf("%s %s", x.Kind, x.Name)] = x.UsedBy
 	}
-	if len(uses) != 9 || !slices.Equal(uses["port R1/11"], []string{"tenants/acme"}) || len(uses["priority 3"]) != 0 || len(uses["priority 2"]) != 1 || p.Status.Used.Tenants != 1 {
+	if len(uses) != 9 || !slices.Equal(uses["port R1/11"], []string{"tenants/acme"}) ||
+		len(uses["priority 3"]) != 0 || len(uses["priority 2"]) != 1 || p.Status.Used.Tenants != 1 {
 		t.Errorf("%+v", p.Status)
 	}
 	// What administrators use is not given away as one project's.
@@ -259,7 +289,8 @@ func TestAssignments(t *testing.T) {
 	}
 	again := globexSpec()
 	again.Slices[0].Shared, again.Priorities[0].Shared = true, true
-	if _, _, err := c.Projects().Put("globex", again, resource.Precondition{}); refusalOf(t, err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/own") {
+	if _, _, err := c.Projects().Put("globex", again, resource.Precondition{}); refusalOf(t,
+		err).Code != api.CodeConflict || !strings.Contains(err.Error(), "tenants/own") {
 		t.Error(err)
 	}
 }
@@ -275,19 +306,24 @@ func TestQuotas(t *testing.T) {
 		putProject(t, c, "acme", s)
 		made := 0
 		for i, sw := range []string{"R1", "R3"} {
-			spec := api.TenantSpec{Slice: []uint32{1, 5}[i], Priority: 3, Rate: 150, Sites: []api.TenantSite{site(sw, 11)}}
+			spec := api.TenantSpec{Slice: []uint32{1, 5}[i], Priority: 3, Rate: 150,
+				Sites: []api.TenantSite{site(sw, 11)}}
 			_, _, err := c.Tenants().Put(fmt.Sprintf("acme-%d", i), spec, resource.Precondition{})
 			if i < limit != (err == nil) {
 				t.Errorf("%d of %d: %v", i+1, limit, err)
 			}
 			if err == nil {
 				made++
-			} else if e := refusalOf(t, err); e.Code != api.CodeLimit || *e.Fields[0].Limit != int64(limit) || !strings.Contains(e.Error(), fmt.Sprintf("at most %d tenants of project acme, which has %d", limit, made)) {
+			} else if e := refusalOf(t, err); e.Code != api.CodeLimit ||
+				*e.Fields[0].Limit != int64(limit) ||
+				!strings.Contains(e.Error(), fmt.Sprintf("at most %d tenants of project acme, which has %d",
+					limit, made)) {
 				t.Error(err)
 			}
 		}
 		p, _ := c.Projects().Get("acme")
-		if got := p.Status; got.Used.Tenants != made || *got.Left.Tenants != limit-made || *got.Left.Bandwidth != 300-uint64(made)*150 {
+		if got := p.Status; got.Used.Tenants != made || *got.Left.Tenants != limit-made ||
+			*got.Left.Bandwidth != 300-uint64(made)*150 {
 			t.Errorf("of %d: %+v", limit, got)
 		}
 		if made < 2 {
@@ -295,7 +331,8 @@ func TestQuotas(t *testing.T) {
 		}
 		// Bandwidth: at it, above it, and without a rate; less is always taken.
 		for rate, ok := range map[uint64]bool{150: true, 151: false, 0: false, 149: true} {
-			spec := api.TenantSpec{Slice: 5, Priority: 3, Rate: rate, Sites: []api.TenantSite{site("R3", 11)}}
+			spec := api.TenantSpec{Slice: 5, Priority: 3, Rate: rate,
+				Sites: []api.TenantSite{site("R3", 11)}}
 			if _, _, err := c.Tenants().Put("acme-1", spec, resource.Precondition{}); (err == nil) != ok {
 				t.Errorf("rate %d: %v", rate, err)
 			}
@@ -309,8 +346,8 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestTenantsBecomeProjects: what the role tenant had before there were projects is its project's after
-// the first start, once, and shared with those who use it too.
+// TestTenantsBecomeProjects: what the role tenant had before there were projects is its project's
+// after the first start, once, and shared with those who use it too.
 func TestTenantsBecomeProjects(t *testing.T) {
 	c := pfcCore(t, nil)
 	if _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); err != nil {
@@ -357,17 +394,21 @@ func TestTenantsBecomeProjects(t *testing.T) {
 	}
 	for name, want := range map[string]api.ProjectSpec{
 		"acme": {
-			Ports: []api.ProjectPort{{Switch: "R1", Port: 11}}, Slices: []api.ProjectSlice{{Slice: 1}}, Priorities: []api.ProjectPriority{{Priority: 3, Shared: true}},
+			Ports: []api.ProjectPort{{Switch: "R1", Port: 11}}, Slices: []api.ProjectSlice{{Slice: 1}},
+			Priorities: []api.ProjectPriority{{Priority: 3, Shared: true}},
 		},
 		"globex": {
-			Ports: []api.ProjectPort{{Switch: "R3", Port: 12}}, Slices: []api.ProjectSlice{{Slice: 2}}, Priorities: []api.ProjectPriority{{Priority: 3, Shared: true}},
+			Ports: []api.ProjectPort{{Switch: "R3", Port: 12}}, Slices: []api.ProjectSlice{{Slice: 2}},
+			Priorities: []api.ProjectPriority{{Priority: 3, Shared: true}},
 		},
 	} {
 		p, err := c.Projects().Get(name)
-		if err != nil || fmt.Sprint(p.Spec.Ports, p.Spec.Slices, p.Spec.Priorities) != fmt.Sprint(want.Ports, want.Slices, want.Priorities) {
+		if err != nil || fmt.Sprint(p.Spec.Ports, p.Spec.Slices,
+			p.Spec.Priorities) != fmt.Sprint(want.Ports, want.Slices, want.Priorities) {
 			t.Errorf("%s: %+v, %v", name, p.Spec, err)
 		}
-		if err := c.projects.Check("tenants/", p.Status.Resources[0][len("tenants/"):], mustTenant(t, c, p.Status.Resources[0][len("tenants/"):]), asMember(name)); err != nil {
+		if err := c.projects.Check("tenants/", p.Status.Resources[0][len("tenants/"):],
+			mustTenant(t, c, p.Status.Resources[0][len("tenants/"):]), asMember(name)); err != nil {
 			t.Errorf("%s may not have what it has: %v", name, err)
 		}
 	}
@@ -393,7 +434,8 @@ func mustTenant(t *testing.T, c *Core, name string) api.TenantSpec {
 	return x.Spec
 }
 
-// TestNoDocumentNamesTheirs: whatever a member writes, nothing of its project names what is another's.
+// TestNoDocumentNamesTheirs: whatever a member writes, nothing of its project names what is
+// another's.
 func TestNoDocumentNamesTheirs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -402,7 +444,8 @@ func TestNoDocumentNamesTheirs(t *testing.T) {
 	theirs := globexSpec()
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 	addr := func() netip.Addr {
-		return netip.MustParseAddr(pick("2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1", "2001:db8:aaaa::1", "2001:db8:bbbb::1", "2001:db8:aaaa::2", "::"))
+		return netip.MustParseAddr(pick("2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1",
+			"2001:db8:1:4::1", "2001:db8:aaaa::1", "2001:db8:bbbb::1", "2001:db8:aaaa::2", "::"))
 	}
 	number := func() uint32 { return []uint32{1, 2, 3, 11, 12, 100, 150, 199, 200, 250}[rng.IntN(10)] }
 	taken := 0
@@ -410,14 +453,16 @@ func TestNoDocumentNamesTheirs(t *testing.T) {
 		name := pick("acme", "acme-1", "acme.2")
 		switch rng.IntN(3) {
 		case 0:
-			s := api.MulticastGroupSpec{ProxyAddress: addr(), DesignatedQPN: number(), Source: api.GroupSource{Address: addr(), QPN: number()}}
+			s := api.MulticastGroupSpec{ProxyAddress: addr(), DesignatedQPN: number(),
+				Source: api.GroupSource{Address: addr(), QPN: number()}}
 			for range rng.IntN(3) {
 				s.Receivers = append(s.Receivers, api.GroupReceiver{Address: addr(), QPN: number()})
 			}
 			_, _, _ = c.Groups().Put(name, s, asMember("acme"))
 		case 1:
 			// A good one, of which each part may become another.
-			s := api.TenantSpec{Slice: 1, Priority: 3, Sites: []api.TenantSite{site("R1", 11), site("R3", 11)}[:1+rng.IntN(2)]}
+			s := api.TenantSpec{Slice: 1, Priority: 3, Sites: []api.TenantSite{site("R1", 11),
+				site("R3", 11)}[:1+rng.IntN(2)]}
 			if rng.IntN(3) == 0 {
 				s.Slice = number()
 			}
@@ -431,7 +476,8 @@ func TestNoDocumentNamesTheirs(t *testing.T) {
 				taken++
 			}
 		default:
-			_, _, _ = c.PFCPolicies().Put(name, api.PFCPolicySpec{SRv6Policy: pick("wan", "x"), Tenant: pick("acme", "acme-1", "globex", "other")}, asMember("acme"))
+			_, _, _ = c.PFCPolicies().Put(name, api.PFCPolicySpec{SRv6Policy: pick("wan", "x"),
+				Tenant: pick("acme", "acme-1", "globex", "other")}, asMember("acme"))
 		}
 		if rng.IntN(4) == 0 {
 			_ = c.PFCPolicies().Delete(name, asMember("acme"))
@@ -444,18 +490,21 @@ func TestNoDocumentNamesTheirs(t *testing.T) {
 	}
 	for _, x := range c.Tenants().List() {
 		for _, s := range x.Spec.Sites {
-			if slices.Contains(theirs.Ports, api.ProjectPort{Switch: s.Switch, Port: s.Port}) || x.Spec.Slice == 2 || x.Spec.Priority == 2 {
+			if slices.Contains(theirs.Ports, api.ProjectPort{Switch: s.Switch, Port: s.Port}) ||
+				x.Spec.Slice == 2 || x.Spec.Priority == 2 {
 				t.Errorf("%s has %+v", x.Name, x.Spec)
 			}
 		}
 	}
 	for _, x := range c.Groups().List() {
-		for _, a := range append([]api.GroupReceiver{{Address: x.Spec.Source.Address}}, x.Spec.Receivers...) {
+		for _, a := range append([]api.GroupReceiver{{Address: x.Spec.Source.Address}},
+			x.Spec.Receivers...) {
 			if h := c.Inventory().Host(a.Address); h == nil || h.Name[0] != 'a' {
 				t.Errorf("%s has %v", x.Name, a.Address)
 			}
 		}
-		if !theirs.Proxies[0].Prefix.IsValid() || theirs.Proxies[0].Prefix.Contains(x.Spec.ProxyAddress) || x.Spec.DesignatedQPN > 199 {
+		if !theirs.Proxies[0].Prefix.IsValid() ||
+			theirs.Proxies[0].Prefix.Contains(x.Spec.ProxyAddress) || x.Spec.DesignatedQPN > 199 {
 			t.Errorf("%s has %+v", x.Name, x.Spec)
 		}
 	}

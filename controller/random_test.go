@@ -41,10 +41,12 @@ func (c *chaos) step() string {
 		switch {
 		case err == nil:
 			c.specs[name] = spec
-		case !errors.As(err, &refused) || refused.Code == api.CodeInvalid && c.specs[name].ProxyAddress != spec.ProxyAddress:
+		case !errors.As(err, &refused) || refused.Code == api.CodeInvalid &&
+			c.specs[name].ProxyAddress != spec.ProxyAddress:
 			c.t.Fatalf("PUT %s: %v", name, err)
 		}
-		return fmt.Sprintf("put %s with %d receivers, %s, %s: %v", name, len(spec.Receivers), spec.Mode, spec.Objective, err)
+		return fmt.Sprintf("put %s with %d receivers, %s, %s: %v", name, len(spec.Receivers), spec.Mode,
+			spec.Objective, err)
 	case 3:
 		_ = c.core.Groups().Delete(name, resource.Precondition{})
 		delete(c.specs, name)
@@ -145,9 +147,11 @@ func TestChaos(t *testing.T) {
 		net.Inventory.Intervals.Drain = api.Duration(5 * time.Millisecond)
 		w := up(t, net, seed)
 		if seed%2 == 1 { // those that start later have it
-			net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove, After: api.Duration(time.Duration(seed) * 2 * time.Millisecond)}
+			net.Inventory.Orphans = inventory.Orphans{Policy: inventory.OrphansRemove,
+				After: api.Duration(time.Duration(seed) * 2 * time.Millisecond)}
 		}
-		c := chaos{bed: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec), restart: true}
+		c := chaos{bed: w, down: make(map[topology.LinkID]bool),
+			specs: make(map[string]api.MulticastGroupSpec), restart: true}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}
@@ -205,9 +209,10 @@ func (c *chaos) planned() {
 	for _, g := range c.core.Groups().List() {
 		live[int(g.Status.Index)] = true
 		for _, n := range g.Status.Tree.Nodes {
-			if !slices.ContainsFunc(slices.Collect(maps.Values(c.devices[n.Switch].Entities)), func(e entry.Entity) bool {
-				return plan.GroupOf(e) == int(g.Status.Index)
-			}) {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(c.devices[n.Switch].Entities)),
+				func(e entry.Entity) bool {
+					return plan.GroupOf(e) == int(g.Status.Index)
+				}) {
 				c.t.Errorf("%s has nothing of %s", n.Switch, g.Name)
 			}
 		}
@@ -233,7 +238,8 @@ func TestDeterminism(t *testing.T) {
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.connectAll()
-		c := chaos{bed: w, down: make(map[topology.LinkID]bool), specs: make(map[string]api.MulticastGroupSpec)}
+		c := chaos{bed: w, down: make(map[topology.LinkID]bool),
+			specs: make(map[string]api.MulticastGroupSpec)}
 		for _, l := range net.Topology.Build().Links {
 			c.links = append(c.links, *l)
 		}

@@ -32,7 +32,8 @@ func TestRecordsCutAnywhere(t *testing.T) {
 	}
 	put()
 	first, _ := core.Groups().Get("g")
-	for _, n := range first.Status.Tree.Nodes { // they hold entries, which have to go after the removal
+	// they hold entries, which have to go after the removal
+	for _, n := range first.Status.Tree.Nodes {
 		core.SwitchConnected(n.Switch, entry.Contents{Entities: core.Wanted(n.Switch)})
 	}
 	cuts := 0
@@ -55,13 +56,17 @@ func TestRecordsCutAnywhere(t *testing.T) {
 			for _, r := range kept {
 				records = append(records, r)
 			}
-			slices.SortFunc(records, func(a, b store.Record) int { return slices.Compare([]byte(a.Key), []byte(b.Key)) })
+			slices.SortFunc(records, func(a,
+				b store.Record) int {
+				return slices.Compare([]byte(a.Key), []byte(b.Key))
+			})
 			for range 2 { // in any order
 				again, err := controller.NewCore(cfg, records)
 				if err != nil {
 					t.Fatalf("%s, after %d of %d writes: %v", step, cut, len(ops), err)
 				}
-				if n := len(again.Groups().List()); (n == 1) != isGroup || cut == 0 && n != before || cut == len(ops) && n != after {
+				if n := len(again.Groups().List()); (n == 1) != isGroup || cut == 0 && n != before ||
+					cut == len(ops) && n != after {
 					t.Errorf("%s, after %d of %d writes: %d groups", step, cut, len(ops), n)
 				}
 				again.SetTopology(net.Topology.Build())
@@ -69,7 +74,8 @@ func TestRecordsCutAnywhere(t *testing.T) {
 				if err != nil || g.Status.Index != first.Status.Index && cut == len(ops) {
 					t.Errorf("%s, after %d of %d writes: %v, index %d", step, cut, len(ops), err, g.Status.Index)
 				}
-				leaving := slices.ContainsFunc(again.Ready(0).Saves, func(op store.Op) bool { return op.Key == "leaving-groups/g" && op.Value != nil })
+				leaving := slices.ContainsFunc(again.Ready(0).Saves,
+					func(op store.Op) bool { return op.Key == "leaving-groups/g" && op.Value != nil })
 				if leaving {
 					t.Errorf("%s, after %d of %d writes: a group is kept as one that leaves", step, cut, len(ops))
 				}
@@ -88,7 +94,8 @@ func TestRecordsCutAnywhere(t *testing.T) {
 	}
 	put()
 	check("create again", 0, 1)
-	if g, _ := core.Groups().Get("g"); g.Status.Index != first.Status.Index || !g.Status.Is(api.Accepted) {
+	if g, _ := core.Groups().Get("g"); g.Status.Index != first.Status.Index ||
+		!g.Status.Is(api.Accepted) {
 		t.Errorf("the group that comes again: %+v", g.Status)
 	}
 	if cuts < 8 {

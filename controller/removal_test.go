@@ -84,13 +84,15 @@ func TestRemovalsAreEvents(t *testing.T) {
 		w.run(time.Second)
 		one("deleted", "group g", "it was deleted", "n1", "n2", "n6")
 		for _, l := range net.Topology.Build().Links {
-			if n5, n3 := net.Node("n5"), net.Node("n3"); l.Local == n5 && l.Remote == n3 || l.Local == n3 && l.Remote == n5 {
+			if n5, n3 := net.Node("n5"), net.Node("n3"); l.Local == n5 && l.Remote == n3 || l.Local == n3 &&
+				l.Remote == n5 {
 				net.Topology.RemoveLink(l.ID)
 			}
 		}
 		w.core.SetTopology(net.Topology.Build())
 		w.run(time.Second)
-		one("a link lost", "routes", "the topology or the configuration has changed, or others stand for them")
+		one("a link lost", "routes", "the topology or the configuration has changed, or others stand "+
+			"for them")
 		// A switch that was away loses what was deleted meanwhile.
 		w.disconnect("n1")
 		if err := w.core.Groups().Delete("h", resource.Precondition{}); err != nil {

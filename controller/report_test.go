@@ -92,11 +92,13 @@ func TestQueryState(t *testing.T) {
 	}
 	w.run(10 * time.Millisecond)
 	at := func(psn uint32) entry.PacketIn {
-		return entry.PacketIn{Epoch: g.Status.Epoch, Valid: true, AckPSN: psn, MSN: 3, LastKnown: true, LastPSN: 5, CNPCount: 2, CNPTotal: 7}
+		return entry.PacketIn{Epoch: g.Status.Epoch, Valid: true, AckPSN: psn, MSN: 3, LastKnown: true,
+			LastPSN: 5, CNPCount: 2, CNPTotal: 7}
 	}
 	nak := at(1<<24 - 1)
 	nak.NAKPending, nak.RNR, nak.RNRTimer = true, true, 0
-	all := branches{"n1": {0: at(4), 1: nak}, "n4": {0: at(4)}, "n5": {0: {Epoch: g.Status.Epoch}}, "n6": {0: at(4), 1: at(4)}, "n3": {0: at(6)}}
+	all := branches{"n1": {0: at(4), 1: nak}, "n4": {0: at(4)}, "n5": {0: {Epoch: g.Status.Epoch}},
+		"n6": {0: at(4), 1: at(4)}, "n3": {0: at(6)}}
 	all.answer(w)
 	w.run(10 * time.Millisecond)
 	if len(w.states) != 1 || w.states[0].ID != id || !w.state(0).Complete || w.state(0).Group != "g" {
@@ -105,7 +107,8 @@ func TestQueryState(t *testing.T) {
 	for _, n := range w.state(0).Nodes {
 		switch b := n.Branches[len(n.Branches)-1]; n.Switch {
 		case "n1":
-			if b.Receiver != net.Address("r2") || b.AckPSN != 1<<24-1 || b.EPSN != 0 || !b.NAKPending || b.RNRTimer == nil || *b.RNRTimer != 0 || n.CNPTotal != 7 || n.LastPSN != 5 {
+			if b.Receiver != net.Address("r2") || b.AckPSN != 1<<24-1 || b.EPSN != 0 || !b.NAKPending ||
+				b.RNRTimer == nil || *b.RNRTimer != 0 || n.CNPTotal != 7 || n.LastPSN != 5 {
 				t.Errorf("n1: %+v", n)
 			}
 		case "n5":
@@ -149,7 +152,8 @@ func TestEviction(t *testing.T) {
 	}
 	step := func(n int, moving bool) {
 		for range n {
-			all := branches{"n1": {0: state(psn), 1: state(1<<24 - 60)}, "n3": {0: state(psn + 1)}, "n4": {0: state(psn)}, "n5": {0: state(psn)}, "n6": {0: state(psn), 1: state(psn)}}
+			all := branches{"n1": {0: state(psn), 1: state(1<<24 - 60)}, "n3": {0: state(psn + 1)},
+				"n4": {0: state(psn)}, "n5": {0: state(psn)}, "n6": {0: state(psn), 1: state(psn)}}
 			if moving {
 				all["n1"][1] = state(psn - 7)
 			}
@@ -165,13 +169,16 @@ func TestEviction(t *testing.T) {
 	psn = 1<<24 - 10
 	step(15, false)
 	g := w.group("g")
-	if len(g.Status.StalledReceivers) != 1 || g.Status.StalledReceivers[0].Address != net.Address("r2") || g.Status.Condition(api.Degraded).Reason != api.ReasonReceiverStalled {
+	if len(g.Status.StalledReceivers) != 1 ||
+		g.Status.StalledReceivers[0].Address != net.Address("r2") ||
+		g.Status.Condition(api.Degraded).Reason != api.ReasonReceiverStalled {
 		t.Errorf("stalled: %+v, %+v", g.Status.StalledReceivers, g.Status.Conditions)
 	}
 	step(40, false)
 	w.run(time.Second)
 	g = w.group("g")
-	if !slices.Equal(g.Status.EvictedReceivers, []netip.Addr{net.Address("r2")}) || len(g.Status.StalledReceivers) != 0 || g.Status.Epoch != before.Status.Epoch {
+	if !slices.Equal(g.Status.EvictedReceivers, []netip.Addr{net.Address("r2")}) ||
+		len(g.Status.StalledReceivers) != 0 || g.Status.Epoch != before.Status.Epoch {
 		t.Errorf("after the eviction: %+v", g.Status)
 	}
 	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonReceiversEvicted {
@@ -187,7 +194,8 @@ func TestEviction(t *testing.T) {
 			told = append(told, string(e.Type)+" "+e.Message)
 		}
 	}
-	if want := []string{"receiver.stalled " + net.Address("r2").String(), "receiver.evicted " + net.Address("r2").String()}; !slices.Equal(told, want) {
+	if want := []string{"receiver.stalled " + net.Address("r2").String(),
+		"receiver.evicted " + net.Address("r2").String()}; !slices.Equal(told, want) {
 		t.Errorf("events %q", told)
 	}
 	// It stays out over a restart, and comes back with a reset.
@@ -199,7 +207,8 @@ func TestEviction(t *testing.T) {
 		t.Errorf("after a restart: %+v", g.Status.EvictedReceivers)
 	}
 	back, err := w.core.ResetGroup("g", resource.Precondition{})
-	if err != nil || len(back.Status.EvictedReceivers) != 0 || back.Status.Epoch <= before.Status.Epoch {
+	if err != nil || len(back.Status.EvictedReceivers) != 0 ||
+		back.Status.Epoch <= before.Status.Epoch {
 		t.Errorf("after a reset: %+v, %v", back.Status, err)
 	}
 }
@@ -224,7 +233,9 @@ func TestRefusedEntry(t *testing.T) {
 	w.put("g", spec)
 	w.run(2 * time.Second)
 	g := w.group("g")
-	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonDeviceError || !strings.Contains(c.Message, "n1: insert mt_branch/") || !strings.Contains(c.Message, "table full") {
+	if c := g.Status.Condition(api.Degraded); !c.Status || c.Reason != api.ReasonDeviceError ||
+		!strings.Contains(c.Message, "n1: insert mt_branch/") ||
+		!strings.Contains(c.Message, "table full") {
 		t.Errorf("condition %+v", c)
 	}
 	if g.Status.Is(api.Programmed) {
@@ -278,20 +289,25 @@ func TestDrift(t *testing.T) {
 			delete(d.Entities, k)
 			n++
 		case p4.TableMyStation:
-			extra := entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC([6]byte{2, 9, 9, 9, 9, 9})))
+			extra := entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation),
+				entry.Exact("dst_addr", entry.MAC([6]byte{2, 9, 9, 9, 9, 9})))
 			d.Entities[extra.Key()] = extra
 			n++
 		case p4.TableNeighbor:
 			wrong := tb
-			wrong.Action = entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.Uint(1)), entry.With("dst_addr", entry.Uint(2)))
+			wrong.Action = entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.Uint(1)),
+				entry.With("dst_addr", entry.Uint(2)))
 			d.Entities[k] = wrong
 			n++
 		}
 	}
-	stray := entry.In(p4.TableMtProxy, entry.Do(p4.ActionSetGroup, entry.With("group", entry.Uint(900))), entry.Exact("dst_addr", entry.Uint(77)))
+	stray := entry.In(p4.TableMtProxy,
+		entry.Do(p4.ActionSetGroup, entry.With("group", entry.Uint(900))),
+		entry.Exact("dst_addr", entry.Uint(77)))
 	d.Entities[stray.Key()] = stray
 	w.run(15 * time.Second)
-	if o := w.core.Orphans(); len(o) != 1 || o[0].Name != "multicast-group-900@n1" || o[0].Entries != 1 {
+	if o := w.core.Orphans(); len(o) != 1 || o[0].Name != "multicast-group-900@n1" ||
+		o[0].Entries != 1 {
 		t.Errorf("orphans %+v", o)
 	}
 	w.deleteOrphans()
@@ -321,7 +337,8 @@ func TestUnreadableKinds(t *testing.T) {
 	w.run(time.Second)
 	w.disconnect("n4")
 	contents := w.devices["n4"].Contents()
-	contents.Entities = slices.DeleteFunc(contents.Entities, func(e entry.Entity) bool { return e.Kind() == entry.KindMulticast })
+	contents.Entities = slices.DeleteFunc(contents.Entities,
+		func(e entry.Entity) bool { return e.Kind() == entry.KindMulticast })
 	contents.Unknown = []entry.Kind{entry.KindMulticast}
 	w.known["n4"] = w.session["n4"]
 	w.core.SwitchConnected("n4", contents)
@@ -345,7 +362,8 @@ func TestUnknownOutcome(t *testing.T) {
 			result := w.devices[work.Switch].Do(work)
 			if work.Switch == "n4" && !work.Read && lost < 3 {
 				lost++
-				result = reconcile.Result{Switch: work.Switch, ID: work.ID, Err: errors.New("deadline exceeded")}
+				result = reconcile.Result{Switch: work.Switch, ID: work.ID,
+					Err: errors.New("deadline exceeded")}
 			}
 			w.core.Done(result)
 		}
@@ -367,9 +385,11 @@ func TestForeignEpoch(t *testing.T) {
 	w.core.SetTopology(net.Topology.Build())
 	first := w.put("g", net.Spec(1, "s1", "r1")) // before anything was read
 	for i, index := range []uint64{uint64(first.Status.Index), 0} {
-		e := entry.In(p4.TableMtBranch, entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(0)), entry.With("epoch", entry.Uint(later+uint64(i))),
+		e := entry.In(p4.TableMtBranch, entry.Do(p4.ActionSetBranch, entry.With("branch", entry.Uint(0)),
+			entry.With("epoch", entry.Uint(later+uint64(i))),
 			entry.With("receiver", entry.Bool(true)), entry.With("msn_offset", entry.Uint(0))),
-			entry.Exact("group", entry.Uint(index)), entry.Exact("port", entry.Uint(9)), entry.Exact("src_addr", entry.Uint(5)))
+			entry.Exact("group", entry.Uint(index)), entry.Exact("port", entry.Uint(9)),
+			entry.Exact("src_addr", entry.Uint(5)))
 		w.devices["n1"].Entities[e.Key()] = e
 	}
 	if first.Status.Epoch != uint32(start.Unix()) {
@@ -393,24 +413,29 @@ func TestForeignEpoch(t *testing.T) {
 	spec := w3.net.Spec(1, "s1", "r1")
 	old := w3.put("g", spec) // before anything was read
 	for _, index := range []uint64{uint64(old.Status.Index), 2} {
-		last := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(math.MaxUint32))), entry.Exact("group", entry.Uint(index)))
+		last := entry.In(p4.TableMtGroup,
+			entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(math.MaxUint32))),
+			entry.Exact("group", entry.Uint(index)))
 		w3.devices["n1"].Entities[last.Key()] = last
 	}
 	w3.epochs["n1"][int(old.Status.Index)] = old.Status.Epoch
 	w3.connectAll()
 	w3.run(time.Second)
 	for range 2 {
-		if g := w3.group("g"); g.Status.Index != old.Status.Index || g.Status.Epoch != old.Status.Epoch || g.Status.Condition(api.Accepted).Reason != api.ReasonNotPlannable {
+		if g := w3.group("g"); g.Status.Index != old.Status.Index || g.Status.Epoch != old.Status.Epoch ||
+			g.Status.Condition(api.Accepted).Reason != api.ReasonNotPlannable {
 			t.Errorf("epochs are used up: %+v", g.Status)
 		}
 		w3.core.SetTopology(w3.net.Topology.Build()) // planned again
 		w3.run(time.Second)
 	}
 	var refused *api.Error
-	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
+	if _, err := w3.core.ResetGroup("g", resource.Precondition{}); !errors.As(err, &refused) ||
+		refused.Code != api.CodeNotPlannable {
 		t.Errorf("reset: %v", err)
 	}
-	if _, _, err := w3.core.Groups().Put("g", w3.net.Spec(1, "s1", "r1", "r3"), resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
+	if _, _, err := w3.core.Groups().Put("g", w3.net.Spec(1, "s1", "r1", "r3"),
+		resource.Precondition{}); !errors.As(err, &refused) || refused.Code != api.CodeNotPlannable {
 		t.Errorf("put: %v", err)
 	}
 	if g := w3.put("h", w3.net.Spec(2, "s1", "r1")); g.Status.Index != 0 {
@@ -439,7 +464,9 @@ func TestForeignEpoch(t *testing.T) {
 	w2 := newBed(t, sample.Figure1(), 1)
 	w2.core.SetTopology(w2.net.Topology.Build())
 	g := w2.put("g", w2.net.Spec(1, "s1", "r1"))
-	same := entry.In(p4.TableMtGroup, entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(uint64(g.Status.Epoch)))), entry.Exact("group", entry.Uint(uint64(g.Status.Index))))
+	same := entry.In(p4.TableMtGroup,
+		entry.Do(p4.ActionSetGroupState, entry.With("epoch", entry.Uint(uint64(g.Status.Epoch)))),
+		entry.Exact("group", entry.Uint(uint64(g.Status.Index))))
 	w2.devices["n1"].Entities[same.Key()] = same
 	w2.connectAll()
 	w2.run(time.Second)
@@ -472,7 +499,8 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	if _, _, err := put("b", 2, resource.Precondition{Version: 7}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if same, created, err := put("a", 1, resource.Precondition{Version: g.Version}); err != nil || created || same.Version != g.Version {
+	if same, created, err := put("a", 1, resource.Precondition{Version: g.Version}); err != nil ||
+		created || same.Version != g.Version {
 		t.Error(same, created, err)
 	}
 	more := net.Spec(1, "h1", "h9", "h10")
@@ -480,13 +508,16 @@ func TestPreconditionsAndLimits(t *testing.T) {
 	if err != nil || changed.Version <= g.Version {
 		t.Error(changed, err)
 	}
-	if _, _, err := w.core.Groups().Put("a", net.Spec(1, "h1", "h9"), resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
+	if _, _, err := w.core.Groups().Put("a", net.Spec(1, "h1", "h9"),
+		resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if _, err := w.core.ResetGroup("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
+	if _, err := w.core.ResetGroup("a",
+		resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
-	if err := w.core.Groups().Delete("a", resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
+	if err := w.core.Groups().Delete("a",
+		resource.Precondition{Version: g.Version}); code(err) != api.CodeVersion {
 		t.Error(err)
 	}
 	if _, _, err := put("b", 1, resource.Precondition{}); code(err) != api.CodeConflict {

@@ -116,12 +116,14 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		opts: o, core: core,
-		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any), trial: make(chan struct{}, 1),
-		anew: make(chan struct{}, 1), leased: make(chan struct{}, 1),
+		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any),
+		trial: make(chan struct{}, 1),
+		anew:  make(chan struct{}, 1), leased: make(chan struct{}, 1),
 		maintained: make(chan struct{}, 1),
 	}
 	c.ledger = ledger.New(ledger.Options{
-		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current, Events: o.Events,
+		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current,
+		Events: o.Events,
 		Failed: api.EventStoreFailed,
 	})
 	c.inv.Store(core.Inventory())
@@ -321,6 +323,8 @@ func reach[T any](c *Controller, sw string, question func(Switch) (T, error)) (o
 
 // PortCounts reads how many packets the ports of a switch have sent or received.
 // Errors are those of reach.
-func (c *Controller) PortCounts(ctx context.Context, sw string, d Direction) (map[uint32]uint64, error) {
+func (c *Controller) PortCounts(
+	ctx context.Context, sw string, d Direction,
+) (map[uint32]uint64, error) {
 	return reach(c, sw, func(s Switch) (map[uint32]uint64, error) { return s.PortCounts(ctx, d) })
 }

@@ -42,7 +42,9 @@ func run(t *testing.T, net *sample.Net, s store.Store, south *controllertest.Sou
 }
 
 // runOptions runs a controller that knows no topology yet.
-func runOptions(t *testing.T, net *sample.Net, south *controllertest.Southbound, o controller.Options) *running {
+func runOptions(
+	t *testing.T, net *sample.Net, south *controllertest.Southbound, o controller.Options,
+) *running {
 	t.Helper()
 	r := &running{south: south}
 	var err error
@@ -100,7 +102,8 @@ func TestSaysYesDoesNothing(t *testing.T) {
 				return true
 			}
 		})
-		if _, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5"), resource.Precondition{Absent: true}); err != nil {
+		if _, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5"),
+			resource.Precondition{Absent: true}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -171,16 +174,19 @@ func TestController(t *testing.T) {
 		for _, sw := range []string{"n1", "n2", "n3", "n4", "n5", "n6"} {
 			south.With(sw, func(d *controllertest.Device) {
 				d.State = func(uint16, uint8) (entry.PacketIn, bool) {
-					return entry.PacketIn{Epoch: g.Status.Epoch, Valid: true, AckPSN: 41, LastKnown: true, LastPSN: 42}, sw != "n5"
+					return entry.PacketIn{Epoch: g.Status.Epoch, Valid: true, AckPSN: 41, LastKnown: true,
+						LastPSN: 42}, sw != "n5"
 				}
 			})
 		}
-		state, err := kind.Ask[api.GroupState](t.Context(), r.Groups(), "g", api.ReadGroupState{}, resource.Precondition{})
+		state, err := kind.Ask[api.GroupState](t.Context(), r.Groups(), "g", api.ReadGroupState{},
+			resource.Precondition{})
 		if err != nil || state.Complete || len(state.Nodes) != 6 {
 			t.Errorf("state %+v, %v", state, err)
 		}
 		for _, n := range state.Nodes {
-			if n.Answered != (n.Switch != "n5") || n.Answered && (n.LastPSN != 42 || n.Branches[0].EPSN != 42) {
+			if n.Answered != (n.Switch != "n5") || n.Answered &&
+				(n.LastPSN != 42 || n.Branches[0].EPSN != 42) {
 				t.Errorf("state of %+v", n)
 			}
 		}
@@ -194,7 +200,8 @@ func TestController(t *testing.T) {
 			}
 		})
 		samples, err := r.GroupSamples(t.Context())
-		if err != nil || len(samples) != 1 || samples[0].Group != "g" || samples[0].PSN != 42 || samples[0].Epoch != g.Status.Epoch || samples[0].Switch != "n6" {
+		if err != nil || len(samples) != 1 || samples[0].Group != "g" || samples[0].PSN != 42 ||
+			samples[0].Epoch != g.Status.Epoch || samples[0].Switch != "n6" {
 			t.Errorf("samples %+v, %v", samples, err)
 		}
 		south.With("n6", func(*controllertest.Device) {
@@ -205,7 +212,8 @@ func TestController(t *testing.T) {
 		south.With("n6", func(d *controllertest.Device) {
 			d.State = func(uint16, uint8) (entry.PacketIn, bool) { return entry.PacketIn{}, false }
 		})
-		if samples, err := r.GroupSamples(t.Context()); err != nil || len(samples) != 1 || !samples[0].At.IsZero() || samples[0].PSN != -1 {
+		if samples, err := r.GroupSamples(t.Context()); err != nil || len(samples) != 1 ||
+			!samples[0].At.IsZero() || samples[0].PSN != -1 {
 			t.Errorf("samples of a switch that does not answer: %+v, %v", samples, err)
 		}
 
@@ -222,7 +230,8 @@ func TestController(t *testing.T) {
 		r2 := run(t, net, records, south)
 		again := r2.programmed(t, "g")
 		if again.Status.Epoch != g.Status.Epoch || again.Version != g.Version {
-			t.Errorf("epoch %d version %d, were %d and %d", again.Status.Epoch, again.Version, g.Status.Epoch, g.Version)
+			t.Errorf("epoch %d version %d, were %d and %d", again.Status.Epoch, again.Version,
+				g.Status.Epoch, g.Version)
 		}
 		south.With("n6", func(d *controllertest.Device) {
 			if d.Writes != writes {

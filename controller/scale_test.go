@@ -110,8 +110,11 @@ func BenchmarkManyGroups(b *testing.B) {
 			core.SwitchConnected(sw.Name, entry.Contents{})
 		}
 		for i := range 200 {
-			spec := net.Spec(i+1, fmt.Sprintf("h%d", i+1), slices.DeleteFunc(names("h", 1, 64), func(h string) bool { return h == fmt.Sprintf("h%d", i+1) })...)
-			if _, _, err := core.Groups().Put(fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
+			spec := net.Spec(i+1, fmt.Sprintf("h%d", i+1),
+				slices.DeleteFunc(names("h", 1, 64),
+					func(h string) bool { return h == fmt.Sprintf("h%d", i+1) })...)
+			if _, _, err := core.Groups().Put(fmt.Sprintf("g%d", i), spec,
+				resource.Precondition{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -50,7 +50,8 @@ func TestRestartLearnsBitByBit(t *testing.T) {
 			w.run(w.random(90 * time.Millisecond))
 		}
 		w.run(time.Second)
-		if got := w.group("g"); got.Status.Tree.Nodes[5].SID != tree.Nodes[5].SID || !got.Status.Is(api.Programmed) {
+		if got := w.group("g"); got.Status.Tree.Nodes[5].SID != tree.Nodes[5].SID ||
+			!got.Status.Is(api.Programmed) {
 			t.Errorf("moved: %+v", got.Status)
 		}
 		w.every = nil
@@ -93,8 +94,8 @@ func TestRestartAfterLinkDown(t *testing.T) {
 	}
 }
 
-// TestRestartOfMany: routes of many switches are planned bit by bit, some of them after the switches
-// were read back. A switch that agrees is not written to.
+// TestRestartOfMany: routes of many switches are planned bit by bit, some of them after the
+// switches were read back. A switch that agrees is not written to.
 func TestRestartOfMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many switches on one goroutine")

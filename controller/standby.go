@@ -14,8 +14,8 @@ import (
 )
 
 // Standby keeps a core ready that goes on where the records of a store end, with the topology
-// planned, for a controller that is not to run yet. The core decides nothing that anybody sees: what
-// it would store, it stores when a controller runs it.
+// planned, for a controller that is not to run yet. The core decides nothing that anybody sees:
+// what it would store, it stores when a controller runs it.
 type Standby struct {
 	o StandbyOptions
 

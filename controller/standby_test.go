@@ -24,7 +24,8 @@ func TestStandby(t *testing.T) {
 		net.Inventory.Intervals.Settle = 0
 		var topo topology.Publisher
 		standby := controller.NewStandby(controller.StandbyOptions{
-			Inventory: net.Inventory, Store: s, Topology: &topo, Ignore: func(string) bool { return false }, Log: slog.New(slog.DiscardHandler),
+			Inventory: net.Inventory, Store: s, Topology: &topo, Ignore: func(string) bool { return false },
+			Log: slog.New(slog.DiscardHandler),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var kept sync.WaitGroup
@@ -34,7 +35,8 @@ func TestStandby(t *testing.T) {
 		topo.Publish(net.Topology.Build())
 		put := func(r *running, name string, n int) {
 			t.Helper()
-			if _, _, err := r.Groups().Put(t.Context(), name, net.Spec(n, "s1", "r1", "r2"), resource.Precondition{}); err != nil {
+			if _, _, err := r.Groups().Put(t.Context(), name, net.Spec(n, "s1", "r1", "r2"),
+				resource.Precondition{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -56,7 +58,9 @@ func TestStandby(t *testing.T) {
 		began := time.Now()
 		second := &running{south: south}
 		var err error
-		if second.Controller, err = controller.NewController(t.Context(), controller.Options{Inventory: net.Inventory, Store: s, Standby: standby, Southbound: south}); err != nil {
+		if second.Controller, err = controller.NewController(t.Context(),
+			controller.Options{Inventory: net.Inventory, Store: s, Standby: standby,
+				Southbound: south}); err != nil {
 			t.Fatal(err)
 		}
 		if standby.Ready() {
@@ -66,7 +70,8 @@ func TestStandby(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- second.Run(running) }()
 		after := second.programmed(t, "g1")
-		if after.Status.Index != before.Status.Index || after.Status.Epoch != before.Status.Epoch || after.Version != before.Version {
+		if after.Status.Index != before.Status.Index || after.Status.Epoch != before.Status.Epoch ||
+			after.Version != before.Version {
 			t.Errorf("%+v, was %+v", after, before)
 		}
 		if took := time.Since(began); took > time.Second {
@@ -99,7 +104,8 @@ func TestStandbyOutdated(t *testing.T) {
 		var topo topology.Publisher
 		topo.Publish(net.Topology.Build())
 		standby := controller.NewStandby(controller.StandbyOptions{
-			Inventory: net.Inventory, Store: s, Topology: &topo, Ignore: func(string) bool { return false }, Log: slog.New(slog.DiscardHandler),
+			Inventory: net.Inventory, Store: s, Topology: &topo, Ignore: func(string) bool { return false },
+			Log: slog.New(slog.DiscardHandler),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -111,7 +117,8 @@ func TestStandbyOutdated(t *testing.T) {
 		cancel()
 		<-done
 		first := run(t, net, s, south)
-		if _, _, err := first.Groups().Put(t.Context(), "g1", net.Spec(1, "s1", "r1", "r2"), resource.Precondition{}); err != nil {
+		if _, _, err := first.Groups().Put(t.Context(), "g1", net.Spec(1, "s1", "r1", "r2"),
+			resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		first.programmed(t, "g1")
@@ -123,7 +130,9 @@ func TestStandbyOutdated(t *testing.T) {
 		}
 		second := &running{south: south}
 		var err error
-		if second.Controller, err = controller.NewController(t.Context(), controller.Options{Inventory: net.Inventory, Store: s, Standby: standby, Southbound: south}); err != nil {
+		if second.Controller, err = controller.NewController(t.Context(),
+			controller.Options{Inventory: net.Inventory, Store: s, Standby: standby,
+				Southbound: south}); err != nil {
 			t.Fatal(err)
 		}
 		running, stop := context.WithCancel(t.Context())

@@ -52,9 +52,10 @@ func routesOf(south *controllertest.Southbound, sw string) string {
 	return strings.Join(out, "\n")
 }
 
-// TestStoreFails: a change that the store does not keep in time may have been kept; from then on changes
-// are refused, nothing of the change reaches a switch, a client or an event, what is in force stays, and
-// routes follow the topology. The next controller has what the store has, and gives other versions.
+// TestStoreFails: a change that the store does not keep in time may have been kept; from then on
+// changes are refused, nothing of the change reaches a switch, a client or an event, what is in
+// force stays, and routes follow the topology. The next controller has what the store has, and
+// gives other versions.
 func TestStoreFails(t *testing.T) {
 	broken := errors.New("no space left on device")
 	for name, c := range map[string]struct {
@@ -85,7 +86,9 @@ func TestStoreFails(t *testing.T) {
 				c.fail(s)
 				began := time.Now()
 				var unknown *api.Error
-				if _, err := put("first", net.Spec(2, "s1", "r1")); !errors.As(err, &unknown) || unknown.Code != api.CodeUnknown || unknown.Version <= g.Version || time.Since(began) > 6*time.Second {
+				if _, err := put("first", net.Spec(2, "s1", "r1")); !errors.As(err, &unknown) ||
+					unknown.Code != api.CodeUnknown || unknown.Version <= g.Version ||
+					time.Since(began) > 6*time.Second {
 					t.Fatalf("after %v: %v", time.Since(began), err)
 				}
 				for _, refused := range []func() error{
@@ -97,7 +100,8 @@ func TestStoreFails(t *testing.T) {
 						return err
 					},
 					func() error {
-						_, _, err := r.Groups().Put(t.Context(), "try", net.Spec(4, "s1", "r1"), resource.Precondition{Trial: &resource.Trial{}})
+						_, _, err := r.Groups().Put(t.Context(), "try", net.Spec(4, "s1", "r1"),
+							resource.Precondition{Trial: &resource.Trial{}})
 						return err
 					},
 					func() error { _, err := r.Groups().Get(t.Context(), "first"); return err },
@@ -111,7 +115,8 @@ func TestStoreFails(t *testing.T) {
 				// The link to n5 is lost: routes move at once, the tree waits for the store.
 				routes := routesOf(south, "n6")
 				for _, l := range net.Topology.Build().Links {
-					if n6, n5 := net.Node("n6"), net.Node("n5"); l.Local == n6 && l.Remote == n5 || l.Local == n5 && l.Remote == n6 {
+					if n6, n5 := net.Node("n6"), net.Node("n5"); l.Local == n6 && l.Remote == n5 ||
+						l.Local == n5 && l.Remote == n6 {
 						net.Topology.RemoveLink(l.ID)
 					}
 				}
@@ -151,8 +156,10 @@ func TestStoreFails(t *testing.T) {
 				r = run(t, net, s, south)
 				time.Sleep(10 * time.Second)
 				first, err := r.Groups().Get(t.Context(), "first")
-				if c.kept && (err != nil || first.Version != unknown.Version) || !c.kept && !errors.Is(err, api.ErrNotFound) {
-					t.Errorf("version %d, %v: want %d if it was kept, which is %v", first.Version, err, unknown.Version, c.kept)
+				if c.kept && (err != nil || first.Version != unknown.Version) || !c.kept &&
+					!errors.Is(err, api.ErrNotFound) {
+					t.Errorf("version %d, %v: want %d if it was kept, which is %v", first.Version, err,
+						unknown.Version, c.kept)
 				}
 				third, err := put("third", net.Spec(5, "s1", "r2"))
 				if err != nil || third.Version <= unknown.Version {
@@ -180,8 +187,8 @@ func keepSilently(ctx context.Context, apply func() error) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// TestReadsShowWhatIsKept: what a change makes is not seen before the store has it, by a reading, a list,
-// a refusal or an event; then it is.
+// TestReadsShowWhatIsKept: what a change makes is not seen before the store has it, by a reading, a
+// list, a refusal or an event; then it is.
 func TestReadsShowWhatIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
@@ -199,13 +206,17 @@ func TestReadsShowWhatIsKept(t *testing.T) {
 		pre := resource.Precondition{Absent: true}
 		var all sync.WaitGroup
 		all.Go(func() {
-			if _, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1"), pre); err != nil || !kept.Load() {
+			if _, _, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1"), pre); err != nil ||
+				!kept.Load() {
 				t.Errorf("acknowledged when kept is %v: %v", kept.Load(), err)
 			}
 		})
 		time.Sleep(time.Second)
 		for name, ask := range map[string]func() (seen bool, err error){
-			"get": func() (bool, error) { _, err := r.Groups().Get(t.Context(), "g"); return err == nil, err },
+			"get": func() (bool, error) {
+				_, err := r.Groups().Get(t.Context(), "g")
+				return err == nil, err
+			},
 			"list": func() (bool, error) {
 				l, err := r.Groups().List(t.Context(), kind.Query{})
 				return len(l.Items) == 1, err
@@ -215,7 +226,8 @@ func TestReadsShowWhatIsKept(t *testing.T) {
 				return errors.Is(err, api.ErrExists), nil
 			},
 			"same": func() (bool, error) {
-				_, created, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1"), resource.Precondition{})
+				_, created, err := r.Groups().Put(t.Context(), "g", net.Spec(1, "s1", "r1"),
+					resource.Precondition{})
 				return err == nil && !created, err
 			},
 		} {
@@ -246,19 +258,20 @@ func TestReadsShowWhatIsKept(t *testing.T) {
 	})
 }
 
-// TestDeposed: a controller that may not decide any more answers nothing, and acknowledges only what the
-// store took from it.
+// TestDeposed: a controller that may not decide any more answers nothing, and acknowledges only
+// what the store took from it.
 func TestDeposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
 		net.Inventory.Intervals.Settle = 0
 		var over atomic.Bool
-		r := runOptions(t, net, new(controllertest.Southbound), controller.Options{Store: store.NewMemory(), Current: func() error {
-			if over.Load() {
-				return errors.New("the lease is over")
-			}
-			return nil
-		}})
+		r := runOptions(t, net, new(controllertest.Southbound),
+			controller.Options{Store: store.NewMemory(), Current: func() error {
+				if over.Load() {
+					return errors.New("the lease is over")
+				}
+				return nil
+			}})
 		if err := r.SetTopology(t.Context(), net.Topology.Build()); err != nil {
 			t.Fatal(err)
 		}
@@ -291,8 +304,8 @@ func TestDeposed(t *testing.T) {
 	})
 }
 
-// TestTooEarly: what the topology lacks is refused for the time being until the topology has settled, and
-// for good from then on.
+// TestTooEarly: what the topology lacks is refused for the time being until the topology has
+// settled, and for good from then on.
 func TestTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := sample.Figure1()
@@ -302,9 +315,11 @@ func TestTooEarly(t *testing.T) {
 		}
 		whole, part := net.Topology.Build(), topology.NewBuilder()
 		part.SetNode(*whole.Node(net.Node("n1")))
-		r := runOptions(t, net, new(controllertest.Southbound), controller.Options{Store: store.NewMemory()})
+		r := runOptions(t, net, new(controllertest.Southbound),
+			controller.Options{Store: store.NewMemory()})
 		code := func(name string, trial *resource.Trial) api.Code {
-			_, _, err := r.Groups().Put(t.Context(), name, net.Spec(1, "s1", "r1", "r5"), resource.Precondition{Trial: trial})
+			_, _, err := r.Groups().Put(t.Context(), name, net.Spec(1, "s1", "r1", "r5"),
+				resource.Precondition{Trial: trial})
 			var refused *api.Error
 			if errors.As(err, &refused) {
 				return refused.Code
@@ -341,7 +356,8 @@ func TestTooEarly(t *testing.T) {
 		}
 		time.Sleep(2 * time.Nanosecond)
 		for _, trial := range []*resource.Trial{nil, {}} {
-			if c := code("g", trial); c != api.CodeNotPlannable && c != api.CodeUnreachable && c != api.CodeInvalid {
+			if c := code("g", trial); c != api.CodeNotPlannable && c != api.CodeUnreachable &&
+				c != api.CodeInvalid {
 				t.Errorf("when it has settled: %q", c)
 			}
 		}

@@ -32,8 +32,9 @@ type fork struct {
 // fork copies the core.
 func (c *Core) fork() *fork {
 	f := &fork{
-		inv: *c.configured, start: c.env.Start, now: c.env.Now, records: c.records(), topology: c.advertised,
-		held: make(map[string][]entry.Entity),
+		inv: *c.configured, start: c.env.Start, now: c.env.Now, records: c.records(),
+		topology: c.advertised,
+		held:     make(map[string][]entry.Entity),
 	}
 	// The outcome counts, not the way there, and no time passes for anything else.
 	i := &f.inv.Intervals
@@ -77,7 +78,8 @@ func (c *Core) obey() {
 		r := c.Ready(0)
 		for _, w := range r.Tasks {
 			if w.ID != 0 {
-				c.Done(reconcile.Result{Switch: w.Switch, ID: w.ID, Contents: entry.Contents{Entities: c.Held(w.Switch)}})
+				c.Done(reconcile.Result{Switch: w.Switch, ID: w.ID,
+					Contents: entry.Contents{Entities: c.Held(w.Switch)}})
 			}
 		}
 		if len(r.Tasks) > 0 {
@@ -129,7 +131,9 @@ func describe(updates []entry.Update) []api.EntityUpdate {
 
 // write has a change made, or tried when the precondition has a trial. Trials are made one at
 // a time, beside the core's goroutine.
-func (c *Controller) write(ctx context.Context, pre resource.Precondition, change func(*Core) error) error {
+func (c *Controller) write(
+	ctx context.Context, pre resource.Precondition, change func(*Core) error,
+) error {
 	if pre.Trial == nil {
 		return c.ledger.Change(ctx, func() error {
 			return early(change(c.core), c.core.unsettled())

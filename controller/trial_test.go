@@ -88,7 +88,8 @@ func TestTrialTellsTheTruth(t *testing.T) {
 		if got := changed(before, w.contents()); !reflect.DeepEqual(got, predicted) {
 			t.Errorf("step %d, %s with %v: predicted\n%v\nhappened\n%v", step, name, chosen, predicted, got)
 		}
-		if said.Version != g.Version || !reflect.DeepEqual(said.Spec, g.Spec) || said.Status.Index != g.Status.Index {
+		if said.Version != g.Version || !reflect.DeepEqual(said.Spec, g.Spec) ||
+			said.Status.Index != g.Status.Index {
 			t.Errorf("step %d: the trial says\n%+v\nthe write\n%+v", step, said, g)
 		}
 	}
@@ -126,7 +127,8 @@ func TestTrialKnowsEVs(t *testing.T) {
 	w.connectAll()
 	w.core.SetAssignment(assignment(t, net, whole, ev.ModeStructured))
 	w.run(time.Second)
-	w.tries("g", net.Spec(1, net.Inventory.Hosts[0].Name, net.Inventory.Hosts[len(net.Inventory.Hosts)-1].Name))
+	w.tries("g", net.Spec(1, net.Inventory.Hosts[0].Name,
+		net.Inventory.Hosts[len(net.Inventory.Hosts)-1].Name))
 }
 
 // TestTrialAdopts: a dry run goes on with the tree of a group that an earlier controller left, so
@@ -145,7 +147,8 @@ func TestTrialAdopts(t *testing.T) {
 	}
 	for _, sw := range predicted {
 		for _, u := range sw.Updates {
-			if strings.HasPrefix(u.Entity, "multicast/") || strings.HasPrefix(u.Entity, p4.TableLocalSid+"/") {
+			if strings.HasPrefix(u.Entity, "multicast/") ||
+				strings.HasPrefix(u.Entity, p4.TableLocalSid+"/") {
 				t.Errorf("%s: %s %s", sw.Switch, u.Type, u.Entity)
 			}
 		}
@@ -165,7 +168,8 @@ func TestTrialRefuses(t *testing.T) {
 	}{
 		{"g1", resource.Precondition{Absent: true}, net.Spec(1, "s1", "r1"), api.ErrExists},
 		{"g1", resource.Precondition{Version: 99}, net.Spec(1, "s1", "r1"), api.ErrVersion},
-		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &api.Error{Code: api.CodeInvalid}}, // the proxy address is taken
+		// the proxy address is taken
+		{"g2", resource.Precondition{}, net.Spec(1, "s1", "r1"), &api.Error{Code: api.CodeInvalid}},
 	} {
 		_, err := w.core.Try(func(core *controller.Core) error {
 			_, _, err := core.Groups().Put(c.name, c.spec, c.pre)
@@ -176,7 +180,8 @@ func TestTrialRefuses(t *testing.T) {
 			t.Errorf("%s: the trial says %v, the write %v", c.name, err, real)
 		}
 		var known *api.Error
-		if !errors.As(err, &known) || !errors.Is(err, c.want) && known.Code != c.want.(*api.Error).Code && known.Code != api.CodeConflict {
+		if !errors.As(err, &known) || !errors.Is(err, c.want) && known.Code != c.want.(*api.Error).Code &&
+			known.Code != api.CodeConflict {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}

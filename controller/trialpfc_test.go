@@ -40,11 +40,13 @@ func TestTrialOfTenants(t *testing.T) {
 			return err
 		}},
 		{"PFC policy", func(c *Core) error {
-			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"},
+				resource.Precondition{})
 			return err
 		}},
 		{"the same PFC policy", func(c *Core) error {
-			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"}, resource.Precondition{})
+			_, _, err := c.PFCPolicies().Put("p", api.PFCPolicySpec{SRv6Policy: "wan", Tenant: "a"},
+				resource.Precondition{})
 			return err
 		}},
 	} {
@@ -57,7 +59,8 @@ func TestTrialOfTenants(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		for _, name := range core.switches.Switches() {
-			if d, _ := core.switches.Status(name); d.Pending > 0 || len(reconcile.Difference(plan.Rank, before[name], core.Held(name))) > 0 {
+			if d, _ := core.switches.Status(name); d.Pending > 0 ||
+				len(reconcile.Difference(plan.Rank, before[name], core.Held(name))) > 0 {
 				t.Errorf("%s: the trial changed %s", c.name, name)
 			}
 		}

@@ -22,11 +22,13 @@ type waitBed struct {
 	t       *testing.T
 	core    *controller.Core
 	devices map[string]*controllertest.Device
-	results map[string]reconcile.Result // of the tasks carried out, which the core does not know of yet
+	// of the tasks carried out, which the core does not know of yet
+	results map[string]reconcile.Result
 }
 
 func newBench(t *testing.T, core *controller.Core) *waitBed {
-	b := &waitBed{t: t, core: core, devices: make(map[string]*controllertest.Device), results: make(map[string]reconcile.Result)}
+	b := &waitBed{t: t, core: core, devices: make(map[string]*controllertest.Device),
+		results: make(map[string]reconcile.Result)}
 	for _, s := range core.Switches() {
 		if s.Managed {
 			b.devices[s.Name] = controllertest.NewDevice(s.Name)
@@ -103,7 +105,8 @@ func TestGroupWaitsForUnderlay(t *testing.T) {
 		{"links", func(n *sample.Net) { n.Inventory = withOtherMAC(n.Inventory, "n1") }},
 		{"routes", func(n *sample.Net) {
 			n.Topology.SetPrefix(topology.Prefix{
-				PrefixKey: topology.PrefixKey{Node: n.Node("n1"), Prefix: netip.MustParsePrefix("2001:db8:77::/48")}, Metric: 1,
+				PrefixKey: topology.PrefixKey{Node: n.Node("n1"),
+					Prefix: netip.MustParsePrefix("2001:db8:77::/48")}, Metric: 1,
 			})
 		}},
 	} {
@@ -118,7 +121,8 @@ func TestGroupWaitsForUnderlay(t *testing.T) {
 			b := newBench(t, core)
 			b.take()
 			b.answer("")
-			if _, _, err := core.Groups().Put("g", net.Spec(1, "s1", "r1", "r4"), resource.Precondition{}); err != nil {
+			if _, _, err := core.Groups().Put("g", net.Spec(1, "s1", "r1", "r4"),
+				resource.Precondition{}); err != nil {
 				t.Fatal(err)
 			}
 			b.take() // the group's entries are on their way

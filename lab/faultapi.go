@@ -104,12 +104,14 @@ func (l *Live) FaultAPI() http.Handler {
 	})
 	handle("/", func(r *http.Request) (any, error) {
 		return nil, &api.Error{Code: api.CodeNotFound,
-			Message: fmt.Sprintf("%s %s: want GET or DELETE %s, GET %s, PATCH or DELETE %s/links/A/B, PUT or DELETE %s/dead/KIND/NAME",
+			Message: fmt.Sprintf("%s %s: want GET or DELETE %s, GET %s, PATCH or DELETE %s/links/A/B, PUT "+
+				"or DELETE %s/dead/KIND/NAME",
 				r.Method, r.URL.Path, FaultsPath, LinksPath, FaultsPath, FaultsPath)}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAddress(r.Host) || new(http.CrossOriginProtection).Check(r) != nil {
-			http.Error(w, "want a request that no page of another origin sent, for an address or a name without a dot", http.StatusForbidden)
+			http.Error(w, "want a request that no page of another origin sent, for an address or a name "+
+				"without a dot", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -153,7 +153,8 @@ func (g *Group) Remove(name string) {
 
 // Receiver returns the member on a host, or nil.
 func (g *Group) Receiver(name string) *Receiver {
-	if i := slices.IndexFunc(g.Receivers, func(r *Receiver) bool { return r.Host.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(g.Receivers,
+		func(r *Receiver) bool { return r.Host.Name == name }); i >= 0 {
 		return g.Receivers[i]
 	}
 	return nil

@@ -70,7 +70,10 @@ func (l *Live) ClearFaults(ctx context.Context, r LinkRef) error {
 func (l *Live) ClearAll(ctx context.Context) error {
 	l.failing.Lock()
 	defer l.failing.Unlock()
-	if err := l.change(ctx, func(w *World) ([]string, error) { return w.ClearFaults(nil) }); err != nil {
+	if err := l.change(ctx, func(w *World) ([]string,
+		error) {
+		return w.ClearFaults(nil)
+	}); err != nil {
 		return err
 	}
 	dead, err := l.dead(ctx)

@@ -156,7 +156,8 @@ func (m *Mesh) newQP(i int, f *Flow, at, peer *MRCNode) (*mrc.QP, *spray.Set, er
 	var set *spray.Set
 	if cfg.Profile != nil {
 		var err error
-		if set, err = spray.New(spray.DefaultConfig(m.world.rng.Uint64()), cfg.Profile(i, at, peer)); err != nil {
+		if set, err = spray.New(spray.DefaultConfig(m.world.rng.Uint64()),
+			cfg.Profile(i, at, peer)); err != nil {
 			return nil, nil, err
 		}
 		qp.Sprayer = set

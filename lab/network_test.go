@@ -21,7 +21,8 @@ func TestFigure1Network(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	n, err := Parse([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: H\nlinks:\n- {a: A, b: B, delay: 10us, rate: 1000000}\n- {a: A, b: H}\n"))
+	n, err := Parse([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: " +
+		"H\nlinks:\n- {a: A, b: B, delay: 10us, rate: 1000000}\n- {a: A, b: H}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestParseErrors(t *testing.T) {
 		{"twice the same name", "switches:\n- name: A\n- name: A\n",
 			"line 3, column 9: invalid network: switches[1].name"},
 		{"unknown end", "switches:\n- name: A\nlinks:\n- a: A\n  b: Z\n", "line 4"},
-		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: 7}\n- {a: A, b: C, portA: 7}\n", "port 7 of A is also used by links[0]"},
+		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: " +
+			"7}\n- {a: A, b: C, portA: 7}\n", "port 7 of A is also used by links[0]"},
 		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n",
 			"want 1 to 500"},
 		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n",
@@ -66,14 +68,17 @@ func TestParseErrors(t *testing.T) {
 		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n",
 			"switches[0].locator"},
 		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
-		{"unknown transport", "switches:\n- name: A\nhosts:\n- name: H\n  transport: tcp\nlinks:\n- {a: A, b: H}\n", `line 5, column 14: invalid network: hosts[0].transport: "tcp", want roce or mrc`},
+		{"unknown transport", "switches:\n- name: A\nhosts:\n- name: H\n  transport: tcp\nlinks:\n- " +
+			"{a: A, b: H}\n",
+			`line 5, column 14: invalid network: hosts[0].transport: "tcp", want roce or mrc`},
 		{"RoCEv2 host with two links",
 			"switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n",
 			"hosts[0]: H has 2 links, want 1"},
 		{"ports of an MRC host out of order",
 			"switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n",
 			`port 2 of host "H", want 1`},
-		{"two hosts joined", "switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
+		{"two hosts joined",
+			"switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
 		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n",
 			"line 5, column 23: invalid network: links[0].delay: is \"soon\": want a duration such as "},
 	} {
@@ -90,7 +95,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: H\nlinks:\n- {a: A, b: B}\n- {a: A, b: H}\n"))
+	f.Add([]byte("name: two\nswitches:\n- name: A\n- name: B\nhosts:\n- name: H\nlinks:\n- {a: A, " +
+		"b: B}\n- {a: A, b: H}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		n, err := Parse(text)
 		if err != nil {

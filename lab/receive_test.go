@@ -66,8 +66,10 @@ func TestReceive(t *testing.T) {
 		})
 	}
 	for want, text := range map[string]string{
-		"hosts[0].receive: is for hosts with transport mrc": "switches: [{name: A}]\nhosts: [{name: H, receive: {packets: 1}}]\nlinks: [{a: A, b: H}]\n",
-		"hosts[0].receive: bitmap -1: want at least 0":      "switches: [{name: A}]\nhosts: [{name: H, transport: mrc, receive: {bitmap: -1}}]\nlinks: [{a: A, b: H}]\n",
+		"hosts[0].receive: is for hosts with transport mrc": "switches: [{name: A}]\nhosts: [{name: H, " +
+			"receive: {packets: 1}}]\nlinks: [{a: A, b: H}]\n",
+		"hosts[0].receive: bitmap -1: want at least 0": "switches: [{name: A}]\nhosts: [{name: H, " +
+			"transport: mrc, receive: {bitmap: -1}}]\nlinks: [{a: A, b: H}]\n",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

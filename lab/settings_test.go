@@ -32,7 +32,8 @@ func withSettings(transport Transport, settings string) string {
 // network, and the controller gets the result.
 func TestSettings(t *testing.T) {
 	n, err := Parse([]byte(withSettings(MRC,
-		"mrc:\n  mode: usid-f1616\n  probes: {rate: 40}\n  classes: {dataPackets: 99}\npfc: {dscp: 9, defaults: {maxPause: 70ms}}\n")))
+		"mrc:\n  mode: usid-f1616\n  probes: {rate: 40}\n  classes: {dataPackets: 99}\npfc: {dscp: 9, "+
+			"defaults: {maxPause: 70ms}}\n")))
 	if err != nil {
 		t.Fatal(err)
 	}

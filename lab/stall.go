@@ -51,7 +51,8 @@ func (m *Mesh) waiting() string {
 		}
 		c := f.QP.Counters()
 		out = append(out, fmt.Sprintf(
-			"%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x acknowledged and %#x next, after %d timeouts and %d resent",
+			"%s to %s has %d of %d octets acknowledged, is %v with %d octets in flight, PSN %#x "+
+				"acknowledged and %#x next, after %d timeouts and %d resent",
 			f.From, f.To, f.complete, f.due, f.QP.Schedule(), f.QP.InFlight(), f.QP.UnackPSN(),
 			f.QP.NextPSN(), c.Timeouts, c.RequestsResent))
 	}

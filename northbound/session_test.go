@@ -237,7 +237,8 @@ func TestFirstCredentials(t *testing.T) {
 		`{"name":"ci","role":"tenant"}`:                "tenant",
 		`{"name":"ci","role":"admin","tenant":"acme"}`: "tenant",
 		`{"name":"a b","role":"admin"}`:                "name",
-		`{"name":"ci","role":"root"}`:                  "role", `{"name":"ci","role":"admin","lifetime":"1s"}`: "lifetime",
+		`{"name":"ci","role":"root"}`:                  "role",
+		`{"name":"ci","role":"admin","lifetime":"1s"}`: "lifetime",
 	} {
 		if p := problemIn(t, do(s, "POST", tokensPath, body), 422, "invalid"); p.Field != field {
 			t.Errorf("%s: field %q, want %q", body, p.Field, field)

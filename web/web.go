@@ -23,8 +23,10 @@ var dist embed.FS
 
 // policy is the Content-Security-Policy of the dashboard: its own files, the API of the server that
 // it came from, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for " +
+	"'script'; trusted-types 'none'"
 
 // contentTypes are those of the files that a build makes. Those of package mime depend on the
 // machine.

@@ -51,8 +51,10 @@ const maxAnswer = 1 << 30
 // New checks the configuration and reads its files. Errors wrap ErrConfig.
 func New(cfg Config) (*Client, error) {
 	u, err := url.Parse(cfg.Server)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("server %q %w: want a URL such as http://127.0.0.1:8080", cfg.Server, ErrConfig)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.RawQuery != "" ||
+		u.Fragment != "" {
+		return nil, fmt.Errorf("server %q %w: want a URL such as http://127.0.0.1:8080", cfg.Server,
+			ErrConfig)
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if cfg.CA != "" {
@@ -79,7 +81,8 @@ func New(cfg Config) (*Client, error) {
 		TLSClientConfig:     conf,
 		ForceAttemptHTTP2:   true,
 	}
-	return &Client{cfg: cfg, base: strings.TrimRight(cfg.Server, "/"), http: &http.Client{Transport: transport}}, nil
+	return &Client{cfg: cfg, base: strings.TrimRight(cfg.Server, "/"),
+		http: &http.Client{Transport: transport}}, nil
 }
 
 // Close closes the connections that are idle.
@@ -144,7 +147,9 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) (*Answe
 }
 
 // Do makes a request with a JSON body, none when body is nil.
-func (c *Client) Do(ctx context.Context, method, path string, header http.Header, body any) (*Answer, error) {
+func (c *Client) Do(
+	ctx context.Context, method, path string, header http.Header, body any,
+) (*Answer, error) {
 	if c.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.cfg.Timeout)
@@ -173,7 +178,8 @@ func (c *Client) Do(ctx context.Context, method, path string, header http.Header
 // Backup writes a snapshot of everything that the controller keeps. After an error, what was
 // written is of no use.
 func (c *Client) Backup(ctx context.Context, w io.Writer) error {
-	resp, err := c.send(ctx, http.MethodGet, "/v1/backup", http.Header{"Accept": {"application/octet-stream"}}, nil)
+	resp, err := c.send(ctx, http.MethodGet, "/v1/backup",
+		http.Header{"Accept": {"application/octet-stream"}}, nil)
 	if err != nil {
 		return err
 	}
@@ -207,7 +213,9 @@ func (c *Client) Readiness(ctx context.Context) (*api.Readiness, error) {
 }
 
 // send makes a request. Refusals are errors.
-func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, method, path string, header http.Header, body any,
+) (*http.Response, error) {
 	resp, err := c.request(ctx, method, path, header, body)
 	if err != nil {
 		return nil, err
@@ -220,7 +228,9 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 }
 
 // request makes a request. A refusal is an answer.
-func (c *Client) request(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
+func (c *Client) request(
+	ctx context.Context, method, path string, header http.Header, body any,
+) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -268,7 +278,8 @@ func Status(err error) int {
 // problem reads a refusal. One that is not a problem document keeps its first
 // line as detail.
 func problem(resp *http.Response) *api.Problem {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem)) // what came before an error still says something
+	// what came before an error still says something
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	p := &api.Problem{}
 	if err := json.Unmarshal(text, p); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")

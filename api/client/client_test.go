@@ -42,14 +42,17 @@ func TestNewErrors(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"no scheme", Config{Server: "127.0.0.1:8080"}, `server "127.0.0.1:8080" cannot be used: want a URL`},
+		{"no scheme", Config{Server: "127.0.0.1:8080"},
+			`server "127.0.0.1:8080" cannot be used: want a URL`},
 		{"other scheme", Config{Server: "ftp://x"}, "want a URL such as http://127.0.0.1:8080"},
 		{"empty", Config{}, "want a URL"},
 		{"query", Config{Server: "http://x?y=1"}, "want a URL"},
 		{"no CA", Config{Server: "https://x", CA: "/nowhere"}, "CA cannot be used: open /nowhere"},
-		{"no certificate in CA", Config{Server: "https://x", CA: "client_test.go"}, "client_test.go has no certificate"},
+		{"no certificate in CA", Config{Server: "https://x", CA: "client_test.go"},
+			"client_test.go has no certificate"},
 		{"key alone", Config{Server: "https://x", Key: "k"}, "want certificate and key, or neither"},
-		{"bad certificate", Config{Server: "https://x", Cert: "/nowhere", Key: "/nowhere"}, "client certificate cannot be used"},
+		{"bad certificate", Config{Server: "https://x", Cert: "/nowhere", Key: "/nowhere"},
+			"client certificate cannot be used"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := New(c.cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want) {
@@ -63,7 +66,8 @@ func TestRequest(t *testing.T) {
 	c := open(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		for name, want := range map[string]string{
-			"Authorization": "Bearer secret", "User-Agent": "test", "Accept": "application/json", "If-Match": `"3"`, "Content-Type": "application/json",
+			"Authorization": "Bearer secret", "User-Agent": "test", "Accept": "application/json",
+			"If-Match": `"3"`, "Content-Type": "application/json",
 		} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
@@ -75,7 +79,8 @@ func TestRequest(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, `{"n": 18446744073709551615, "new": true}`)
 	})
-	a, err := c.Do(t.Context(), http.MethodPut, Path("v1", "a/b"), http.Header{"If-Match": {`"3"`}}, map[string]int{"x": 1})
+	a, err := c.Do(t.Context(), http.MethodPut, Path("v1", "a/b"), http.Header{"If-Match": {`"3"`}},
+		map[string]int{"x": 1})
 	if err != nil || a.Status != http.StatusCreated {
 		t.Fatal(a, err)
 	}
@@ -96,10 +101,12 @@ func TestRefusals(t *testing.T) {
 		{"fields", 422, "application/problem+json",
 			`{"status":422,"code":"limit_exceeded","detail":"d","errors":[{"field":"spec.a","value":"33","want":"32 or less","limit":32},{"field":"spec.b","value":"","want":"no such field"}]}`,
 			"422 limit_exceeded: spec.a is 33: want 32 or less (limit 32); spec.b: want no such field"},
-		{"detail", 404, "application/problem+json", `{"status":404,"code":"not_found","title":"Not found","detail":"there is no\n group \"g\""}`,
+		{"detail", 404, "application/problem+json",
+			`{"status":404,"code":"not_found","title":"Not found","detail":"there is no\n group \"g\""}`,
 			`404 not_found: there is no group "g"`},
 		{"title only", 409, "application/problem+json", `{"title":"Other"}`, "409 Other"},
-		{"not a problem", 502, "text/html", "<h1>Bad gateway</h1>\n<p>long</p>", "502 Bad Gateway: <h1>Bad gateway</h1>"},
+		{"not a problem", 502, "text/html", "<h1>Bad gateway</h1>\n<p>long</p>",
+			"502 Bad Gateway: <h1>Bad gateway</h1>"},
 		{"nothing", 401, "", "", "401 Unauthorized"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,7 +129,8 @@ func TestNotThisAPI(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, "<h1>hello</h1>")
 	})
-	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), "answered 200 OK with text/html, not JSON") {
+	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrAnswer) ||
+		!strings.Contains(err.Error(), "answered 200 OK with text/html, not JSON") {
 		t.Errorf("error %v", err)
 	}
 	err := c.Events(t.Context(), "/", nil, Handlers{})
@@ -138,12 +146,14 @@ func TestUnreachable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrUnreachable) ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("error %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Get(ended, "/", nil); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
+	if _, err := c.Get(ended, "/", nil); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, ErrUnreachable) {
 		t.Errorf("after the end: error %v", err)
 	}
 }
@@ -153,7 +163,8 @@ func TestTimeout(t *testing.T) {
 	c := open(t, func(http.ResponseWriter, *http.Request) { <-held })
 	defer close(held)
 	c.cfg.Timeout = time.Millisecond
-	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "no answer within 1ms") {
+	if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrUnreachable) ||
+		!strings.Contains(err.Error(), "no answer within 1ms") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -180,13 +191,14 @@ func TestList(t *testing.T) {
 	if err != nil || fmt.Sprint(n) != "[1 2 3]" {
 		t.Errorf("%v, %v", n, err)
 	}
-	if got := strings.Join(asked, " "); got != "x=y continue=a&limit=1000&x=y continue=b&limit=1000&x=y" {
+	if got := strings.Join(asked, " "); got != "x=y continue=a&limit=1000&x=y "+
+		"continue=b&limit=1000&x=y" {
 		t.Errorf("asked %s", got)
 	}
 }
 
-// TestStale: a stale answer says how old it is, a list how old its oldest page is, and other answers say
-// nothing.
+// TestStale: a stale answer says how old it is, a list how old its oldest page is, and other
+// answers say nothing.
 func TestStale(t *testing.T) {
 	c := open(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("consistency") != "stale" {
@@ -205,10 +217,12 @@ func TestStale(t *testing.T) {
 		fmt.Fprint(w, `{"items":[2]}`)
 	})
 	want := Stale{Age: 7 * time.Second, Revision: 41}
-	if a, err := c.Get(t.Context(), "/v1/x", StaleQuery()); err != nil || a.Stale() == nil || *a.Stale() != want {
+	if a, err := c.Get(t.Context(), "/v1/x", StaleQuery()); err != nil || a.Stale() == nil ||
+		*a.Stale() != want {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if l, err := c.List(t.Context(), "/v1/x", StaleQuery()); err != nil || len(l.Items) != 2 || l.Stale == nil || *l.Stale != want {
+	if l, err := c.List(t.Context(), "/v1/x", StaleQuery()); err != nil || len(l.Items) != 2 ||
+		l.Stale == nil || *l.Stale != want {
 		t.Errorf("%+v, %v", l, err)
 	}
 	if l, err := c.List(t.Context(), "/v1/x", nil); err != nil || l.Stale != nil {

@@ -48,7 +48,9 @@ func (c *Client) Events(ctx context.Context, path string, query url.Values, h Ha
 }
 
 // events is Events, from the event after an id on.
-func (c *Client) events(ctx context.Context, path string, query url.Values, last string, h Handlers) error {
+func (c *Client) events(
+	ctx context.Context, path string, query url.Values, last string, h Handlers,
+) error {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
 	}
@@ -90,7 +92,10 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 
 // stream reads one connection's events. It never returns nil.
-func (c *Client) stream(ctx context.Context, path string, last *string, begun func() error, handle func(Event) error, opened *bool) error {
+func (c *Client) stream(
+	ctx context.Context, path string, last *string, begun func() error, handle func(Event) error,
+	opened *bool,
+) error {
 	header := http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-store"}}
 	if *last != "" {
 		header.Set("Last-Event-ID", *last)
@@ -125,9 +130,9 @@ func (c *Client) stream(ctx context.Context, path string, last *string, begun fu
 // maxEvent is the longest line of a stream, in octets.
 const maxEvent = 16 << 20
 
-// readEvents parses a stream of server-sent events (HTML standard, 9.2.6). It
-// returns io.EOF at its end. last becomes the last id, also that of an event without data, which says
-// where the stream begins.
+// readEvents parses a stream of server-sent events (HTML standard, 9.2.6). It returns io.EOF at its
+// end. last becomes the last id, also that of an event without data, which says where the stream
+// begins.
 func readEvents(r io.Reader, last *string, handle func(Event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), maxEvent)

@@ -20,7 +20,8 @@ func TestReadEvents(t *testing.T) {
 		want       []string
 		err        error
 	}{
-		{"comments and fields", ": hello\nretry: 1\n\nid: 1\nevent: group\ndata: {\"a\":1}\n\n", []string{`1 group {"a":1}`}, io.EOF},
+		{"comments and fields", ": hello\nretry: 1\n\nid: 1\nevent: group\ndata: {\"a\":1}\n\n",
+			[]string{`1 group {"a":1}`}, io.EOF},
 		{"id stays", "id: 1\ndata: 1\n\ndata: 2\n\n", []string{"1  1", "1  2"}, io.EOF},
 		{"several lines of data", "data: [1,\ndata: 2]\n\n", []string{"  [1,\n2]"}, io.EOF},
 		{"no space", "id:7\nevent:x\ndata:0\n\n", []string{"7 x 0"}, io.EOF},
@@ -95,8 +96,8 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
-// TestEventsResumeWithoutOne: a stream that breaks off before its first event is taken up after the id that it
-// began with.
+// TestEventsResumeWithoutOne: a stream that breaks off before its first event is taken up after the
+// id that it began with.
 func TestEventsResumeWithoutOne(t *testing.T) {
 	var asked []string
 	err := open(t, func(w http.ResponseWriter, r *http.Request) {
@@ -124,7 +125,8 @@ func TestEventsEnd(t *testing.T) {
 		<-r.Context().Done()
 	}
 	mine := errors.New("enough")
-	if err := open(t, hold).Events(ctx, "/", nil, Handlers{Event: func(Event) error { return mine }}); !errors.Is(err, mine) {
+	if err := open(t, hold).Events(ctx, "/", nil,
+		Handlers{Event: func(Event) error { return mine }}); !errors.Is(err, mine) {
 		t.Errorf("error of the handler: got %v", err)
 	}
 	err := open(t, hold).Events(ctx, "/", nil, Handlers{Event: func(Event) error {

@@ -56,7 +56,8 @@ func (c *Client) Jobs() Resources[api.JobSpec, api.Job] {
 
 // JobReadiness returns whether the fabric is ready for a job.
 func (c *Client) JobReadiness(ctx context.Context, name string) (*api.JobReadiness, error) {
-	return read[api.JobReadiness](ctx, c, http.MethodGet, c.Jobs().path+Path(name)+"/readiness", nil, nil)
+	return read[api.JobReadiness](ctx, c, http.MethodGet, c.Jobs().path+Path(name)+"/readiness", nil,
+		nil)
 }
 
 // Leases returns the leases of paths.
@@ -74,7 +75,8 @@ func (c *Client) RenewLease(ctx context.Context, name string, w Write) (*api.Pat
 	return c.actOnLease(ctx, name, "renew", w)
 }
 
-// MoveLease has the former paths of a lease freed: its client uses the new ones. Of w, only the version counts.
+// MoveLease has the former paths of a lease freed: its client uses the new ones. Of w, only the
+// version counts.
 func (c *Client) MoveLease(ctx context.Context, name string, w Write) (*api.PathLease, error) {
 	return c.actOnLease(ctx, name, "moved", w)
 }
@@ -132,8 +134,8 @@ func (c *Client) HostPorts(host string) Resources[api.AdminSpec, api.HostPort] {
 // Ports returns the ports of all switches, by switch and number.
 func (c *Client) Ports() View[api.Port] { return view[api.Port](c, "ports") }
 
-// SwitchPorts returns the ports of a switch, by number. They exist by themselves: Create is refused,
-// and Delete removes what a client has written of one.
+// SwitchPorts returns the ports of a switch, by number. They exist by themselves: Create is
+// refused, and Delete removes what a client has written of one.
 func (c *Client) SwitchPorts(sw string) Resources[api.PortSpec, api.Port] {
 	return resources[api.PortSpec, api.Port](c, "switches", sw, "ports")
 }
@@ -148,7 +150,9 @@ func (c *Client) Switches() View[api.SwitchStatus] { return view[api.SwitchStatu
 func (c *Client) Orphans() View[api.Orphan] { return view[api.Orphan](c, "orphans") }
 
 // DeleteOrphan has an orphan removed from its switch. A dry run returns what would change.
-func (c *Client) DeleteOrphan(ctx context.Context, name string, w Write) (*api.OrphanDeletion, error) {
+func (c *Client) DeleteOrphan(
+	ctx context.Context, name string, w Write,
+) (*api.OrphanDeletion, error) {
 	path := w.to(Path("v1", "orphans", name))
 	if !w.DryRun {
 		_, err := c.Do(ctx, http.MethodDelete, path, nil, nil)
@@ -158,12 +162,15 @@ func (c *Client) DeleteOrphan(ctx context.Context, name string, w Write) (*api.O
 }
 
 // DeleteOrphans has all orphans of a switch removed.
-func (c *Client) DeleteOrphans(ctx context.Context, sw string, w Write) (*api.OrphanDeletion, error) {
+func (c *Client) DeleteOrphans(
+	ctx context.Context, sw string, w Write,
+) (*api.OrphanDeletion, error) {
 	query := url.Values{"switch": {sw}}
 	if w.DryRun {
 		query.Set("dryRun", "true")
 	}
-	return read[api.OrphanDeletion](ctx, c, http.MethodDelete, Path("v1", "orphans")+"?"+query.Encode(), nil, nil)
+	return read[api.OrphanDeletion](ctx, c, http.MethodDelete,
+		Path("v1", "orphans")+"?"+query.Encode(), nil, nil)
 }
 
 // Certificates returns the certificates of the controller that answers.
@@ -182,8 +189,11 @@ func (c *Client) At(path string) Resources[json.RawMessage, json.RawMessage] {
 
 // ResetGroup gives a multicast group a new epoch, which forgets what its branches have reported.
 // Of w, only the version counts.
-func (c *Client) ResetGroup(ctx context.Context, name string, w Write) (*api.MulticastGroup, error) {
-	return read[api.MulticastGroup](ctx, c, http.MethodPost, c.Groups().path+Path(name)+":reset", Write{Version: w.Version}.header(), nil)
+func (c *Client) ResetGroup(
+	ctx context.Context, name string, w Write,
+) (*api.MulticastGroup, error) {
+	return read[api.MulticastGroup](ctx, c, http.MethodPost, c.Groups().path+Path(name)+":reset",
+		Write{Version: w.Version}.header(), nil)
 }
 
 // LatestEvents returns the latest events that a query selects, the oldest first.
@@ -278,12 +288,14 @@ func (w Write) to(path string) string {
 
 // Create creates a resource. One that exists is a problem of [api.CodeExists].
 func (r Resources[S, T]) Create(ctx context.Context, name string, spec S, w Write) (*T, error) {
-	return read[T](ctx, r.client, http.MethodPost, w.to(r.path), w.header(), api.Request[S]{Name: name, Spec: spec})
+	return read[T](ctx, r.client, http.MethodPost, w.to(r.path), w.header(),
+		api.Request[S]{Name: name, Spec: spec})
 }
 
 // Put creates a resource or replaces its spec. The spec that it has already changes nothing.
 func (r Resources[S, T]) Put(ctx context.Context, name string, spec S, w Write) (*T, error) {
-	return read[T](ctx, r.client, http.MethodPut, w.to(r.path+Path(name)), w.header(), api.Request[S]{Spec: spec})
+	return read[T](ctx, r.client, http.MethodPut, w.to(r.path+Path(name)), w.header(),
+		api.Request[S]{Spec: spec})
 }
 
 // Patch changes parts of a resource by a merge patch (RFC 7396), which is a value that
@@ -308,7 +320,9 @@ func (r Resources[S, T]) TryDelete(ctx context.Context, name string, w Write) (*
 }
 
 // read makes a request and decodes the answer.
-func read[T any](ctx context.Context, c *Client, method, path string, header http.Header, body any) (*T, error) {
+func read[T any](
+	ctx context.Context, c *Client, method, path string, header http.Header, body any,
+) (*T, error) {
 	a, err := c.Do(ctx, method, path, header, body)
 	if err != nil {
 		return nil, err
@@ -370,7 +384,9 @@ func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
 }
 
 // pages reads a list page by page, and shows each answer before its items.
-func pages[T any](ctx context.Context, c *Client, path string, query url.Values, seen func(*Answer)) iter.Seq2[[]T, error] {
+func pages[T any](
+	ctx context.Context, c *Client, path string, query url.Values, seen func(*Answer),
+) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		ask := url.Values{}
 		for name, values := range query {

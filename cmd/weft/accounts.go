@@ -169,7 +169,8 @@ func newPassword(ask *prompter) (string, error) {
 
 func newUser(env environment) *cobra.Command {
 	f := family("user", "Add and remove local users",
-		"Adds, lists and removes local users, and sets their passwords. Where standard input is no terminal, it has the passwords, a line each.")
+		"Adds, lists and removes local users, and sets their passwords. Where standard input is no "+
+			"terminal, it has the passwords, a line each.")
 	var grant grantFlags
 	add := &cobra.Command{Use: "add NAME --role ROLE", Short: "Add a local user",
 		Long: "Adds a local user. It asks for the password twice.", Args: arguments(1, 1)}
@@ -205,7 +206,8 @@ func newUser(env environment) *cobra.Command {
 				return "user " + name + " removed", err
 			})
 		}), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password",
-		Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it asks\nfor the present one.", Args: arguments(0, 1)},
+		Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it " +
+			"asks\nfor the present one.", Args: arguments(0, 1)},
 		func(cmd *cobra.Command, rest *client.Client, args []string) error {
 			s, err := get[api.Session](cmd.Context(), rest, sessionPath)
 			if err != nil {

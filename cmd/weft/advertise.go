@@ -72,10 +72,12 @@ func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (
 		if ap, err := netip.ParseAddrPort(text); err == nil {
 			p.Address, p.Port = ap.Addr(), ap.Port()
 		} else if p.Address, err = netip.ParseAddr(strings.Trim(text, "[]")); err != nil {
-			return s, usagef("--bgp-peer is %q: want an IP address, with or without a port, such as 192.0.2.100 or [2001:db8::1]:179", text)
+			return s, usagef("--bgp-peer is %q: want an IP address, with or without a port, such as "+
+				"192.0.2.100 or [2001:db8::1]:179", text)
 		}
 		if p.Passive && p.Port != 0 {
-			return s, usagef("--bgp-peer is %q: with --bgp-listen peers connect to this process: want no port", text)
+			return s,
+				usagef("--bgp-peer is %q: with --bgp-listen peers connect to this process: want no port", text)
 		}
 		s.Peers = append(s.Peers, p)
 	}
@@ -98,7 +100,8 @@ type self struct {
 func (a *self) register(f *pflag.FlagSet) {
 	a.bgp.register(f)
 	f.StringVar(&a.topology, "topology", "",
-		"YAML file of the network that the switch is a node of, which it advertises by BGP-LS (docs/config.md, Topology)")
+		"YAML file of the network that the switch is a node of, which it advertises by BGP-LS "+
+			"(docs/config.md, Topology)")
 	f.StringVar(&a.node, "node", "",
 		"name of the switch in the file of --topology, or in what it advertises")
 	f.StringVar(&a.router, "router-id", "",
@@ -110,7 +113,8 @@ func (a *self) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&a.prefixes, "prefix", nil,
 		"without --topology: a further prefix that it advertises, such as a host's; may be repeated")
 	f.StringArrayVar(&a.links, "link", nil,
-		"without --topology: PORT=ROUTER-ID/PORT[,asn=N][,delay=D][,rate=BITS][,metric=N], a link to another switch; may be repeated")
+		"without --topology: PORT=ROUTER-ID/PORT[,asn=N][,delay=D][,rate=BITS][,metric=N], a link to "+
+			"another switch; may be repeated")
 }
 
 // check reads the flags. It returns nil when the switch advertises nothing.
@@ -147,7 +151,8 @@ func (a *self) check(ctx context.Context) (*run.Advertisement, error) {
 		out.Node = out.Topology.Nodes[0].Name
 	default:
 		if flag := cmp.Or(a.bgp.given(), map[bool]string{true: "--node"}[a.node != ""]); flag != "" {
-			return nil, usagef("%s: want --topology or --router-id with it: the switch has nothing to advertise", flag)
+			return nil, usagef("%s: want --topology or --router-id with it: the switch has nothing to "+
+				"advertise", flag)
 		}
 		return nil, nil
 	}

@@ -149,7 +149,8 @@ this command prints, and give them to --noted the next time.`,
 			return err
 		}
 		for _, c := range chains {
-			if _, err := fmt.Fprintf(env.stdout, "%s:%d:%s\n", c.Name, c.NewestSeq, c.NewestHash); err != nil {
+			if _, err := fmt.Fprintf(env.stdout, "%s:%d:%s\n", c.Name, c.NewestSeq,
+				c.NewestHash); err != nil {
 				return err
 			}
 		}

@@ -436,7 +436,8 @@ func TestOwnEtcd(t *testing.T) {
 		t.Fatalf("without its data it starts: status %d, %s", status, errs.String())
 	}
 	third := w.other(second, decider)
-	if out := third.output(t, "replace", "controller", decider.name); !strings.Contains(out, decider.name) {
+	if out := third.output(t, "replace", "controller", decider.name); !strings.Contains(out,
+		decider.name) {
 		t.Errorf("weft replace: %s", out)
 	}
 	third.until("the one that was replaced is listed so", func() bool {
@@ -477,7 +478,8 @@ func TestOwnEtcd(t *testing.T) {
 	})
 	// It shows what it has read of the store, and how old that is.
 	var refused *api.Problem
-	if _, err := decider.rest.Get(t.Context(), "/v1/multicast-groups/g0", nil); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable {
+	if _, err := decider.rest.Get(t.Context(), "/v1/multicast-groups/g0", nil); !errors.As(err,
+		&refused) || refused.Status != http.StatusServiceUnavailable {
 		t.Errorf("without a quorum, it answers %v", err)
 	}
 	groups, said := stale()

@@ -27,7 +27,8 @@ func (c *connection) register(cmd *cobra.Command) {
 	f.StringVar(&c.token, "token", "",
 		"bearer token (environment WEFT_TOKEN; default that of weft login)")
 	f.StringVar(&c.ca, "ca", "",
-		"PEM file of the authorities that sign the controller's certificate (environment WEFT_CA; default the system's)")
+		"PEM file of the authorities that sign the controller's certificate (environment WEFT_CA; "+
+			"default the system's)")
 	f.StringVar(&c.cert, "cert", "", "PEM file of the client's certificate (environment WEFT_CERT)")
 	f.StringVar(&c.key, "key", "", "PEM file of the client's private key (environment WEFT_KEY)")
 	f.DurationVar(&c.timeout, "request-timeout", 30*time.Second,

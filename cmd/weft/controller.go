@@ -78,11 +78,13 @@ process may use a data directory. docs/operations.md has more.`,
 	f.StringVar(&k.name, "name", "",
 		"name of this controller among several (default that of the file, or of the machine)")
 	f.StringVar(&k.peers, "peer-listen", "",
-		"address:port for other controllers that share the store (default that of the file: cluster.listen)")
+		"address:port for other controllers that share the store (default that of the file: "+
+			"cluster.listen)")
 	f.StringVar(&k.tokens, "token-file", "",
 		"file of bearer tokens of the API, one a line (default none)")
 	f.Var(&k.election, "election-id",
-		"P4Runtime election id, LOW or HIGH:LOW, used whoever is primary (default: one that grows with each start and waits while another controller is primary)")
+		"P4Runtime election id, LOW or HIGH:LOW, used whoever is primary (default: one that grows with "+
+			"each start and waits while another controller is primary)")
 	f.BoolVar(&k.takeOver, "take-over", false, "take switches from other controllers that are primary")
 	f.BoolVar(&k.insecure, "insecure", false,
 		"serve the API on any address without tokens and client certificates")
@@ -136,7 +138,8 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return &usageError{fmt.Errorf("%s: %w", k.config, err)}
 	}
 	if inv.Cluster.On() && !k.storage.shared() {
-		return usagef("%s is %s, and the store is this controller's own: several controllers need --store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
+		return usagef("%s is %s, and the store is this controller's own: several controllers need "+
+			"--store etcds://HOST:PORT,…, or cluster.etcd.members", peerListen, inv.Cluster.Listen)
 	}
 	for _, f := range unusable {
 		log.Error("a certificate cannot be used, and connections fail until its file has another one",
@@ -172,7 +175,8 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 		return nil, fmt.Errorf("%s: %s", k.config, strings.TrimPrefix(err.Error(), "inventory: "))
 	}
 	if inv.BGP.Listen == "" && len(inv.BGP.Peers) == 0 && inv.Topology == (inventory.Topology{}) {
-		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no network (topology.file or topology.api describe one without BGP-LS)", k.config)
+		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no "+
+			"network (topology.file or topology.api describe one without BGP-LS)", k.config)
 	}
 	for _, f := range []struct {
 		flag, value string
@@ -217,7 +221,8 @@ func (k *controllerCommand) checkOpen(ctx context.Context, field string,
 		return nil
 	}
 	return checkLoopback(ctx, field, inv.API.Listen, false,
-		"want --token-file, api.tls.ca for client certificates, a loopback address such as 127.0.0.1:8080, or --insecure")
+		"want --token-file, api.tls.ca for client certificates, a loopback address such as "+
+			"127.0.0.1:8080, or --insecure")
 }
 
 // checkTokens reads the file of --token-file.

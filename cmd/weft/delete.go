@@ -209,7 +209,9 @@ func newReset(env environment) *cobra.Command {
 	family := family("reset", "Reset resources", "Resets resources of the controller.")
 	c := &cobra.Command{
 		Use: "group NAME", Short: "Give the tree of a multicast group a new epoch",
-		Long: "Gives every node of the group's tree a new epoch, which clears all reports of branches. Use\nit after queue pairs were created again. A new initial PSN in the spec (weft apply) has the\nsame effect.",
+		Long: "Gives every node of the group's tree a new epoch, which clears all reports of branches. " +
+			"Use\nit after queue pairs were created again. A new initial PSN in the spec (weft apply) has " +
+			"the\nsame effect.",
 		Args: arguments(1, 1), ValidArgsFunction: inTurn(completer{env, &conn}.of("groups")),
 	}
 	c.Flags().Uint64Var(&version, "version", 0, "reset only this version; 0 is any")
@@ -237,7 +239,9 @@ func newReplace(env environment) *cobra.Command {
 		"Lets a controller start again that lost its data.")
 	c := &cobra.Command{
 		Use: "controller NAME", Short: "Let a controller start again that lost its data",
-		Long: "Of controllers that form an etcd, one whose data directory is lost does not start: the\nothers count on what it had acknowledged. Ask one of the others; then the controller\nstarts with an empty data directory, and gets the data from them.",
+		Long: "Of controllers that form an etcd, one whose data directory is lost does not start: " +
+			"the\nothers count on what it had acknowledged. Ask one of the others; then the " +
+			"controller\nstarts with an empty data directory, and gets the data from them.",
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -47,7 +47,8 @@ func (m fakeMachine) Root() bool     { return !m.user }
 // TestDoctor: each thing that is missing is named with what helps, and only for the uses that need
 // it.
 func TestDoctor(t *testing.T) {
-	const everything = "docker docker-compose containerlab simple_switch_grpc qemu-system-x86_64 mmdebstrap cpio tshark"
+	const everything = "docker docker-compose containerlab simple_switch_grpc qemu-system-x86_64 " +
+		"mmdebstrap cpio tshark"
 	for _, c := range []struct {
 		name    string
 		machine fakeMachine

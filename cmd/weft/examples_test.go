@@ -104,7 +104,8 @@ func TestExamples(t *testing.T) {
 	t.Run("figure1", func(t *testing.T) {
 		file := example("group.yaml")
 		server := startLab(t, "figure1").server
-		if out := mustWeft(t, server, "apply", "-f", file, "--dry-run"); !strings.Contains(out, "\n  N1: 7 updates\n    insert mt_group/") {
+		if out := mustWeft(t, server, "apply", "-f", file, "--dry-run"); !strings.Contains(out,
+			"\n  N1: 7 updates\n    insert mt_group/") {
 			t.Errorf("a dry run says %s", out)
 		}
 		mustWeft(t, server, "apply", "-f", file, "--wait", patience.String())
@@ -116,7 +117,8 @@ func TestExamples(t *testing.T) {
 		network, file := example("wan.yaml"), example("tenant.yaml")
 		server := startLab(t, "../../"+network).server
 		mustWeft(t, server, "apply", "-f", file, "--wait", patience.String())
-		if out := mustWeft(t, server, "get", "pfc-policy", "blue-east"); !strings.Contains(out, "R1:1 priority 3") {
+		if out := mustWeft(t, server, "get", "pfc-policy", "blue-east"); !strings.Contains(out,
+			"R1:1 priority 3") {
 			t.Errorf("the PFC policy is %s", out)
 		}
 	})
@@ -139,7 +141,8 @@ func TestExamples(t *testing.T) {
 		profiles, drains := example("profiles.yaml"), example("drains.yaml")
 		server := startLab(t, "clos").server
 		mustWeft(t, server, "apply", "-f", profiles)
-		if out := mustWeft(t, server, "get", "ev-profile", "P1-T0-1:P1-T0-2"); !strings.Contains(out, "short-queues") {
+		if out := mustWeft(t, server, "get", "ev-profile", "P1-T0-1:P1-T0-2"); !strings.Contains(out,
+			"short-queues") {
 			t.Errorf("the EV profile is %s", out)
 		}
 		mustWeft(t, server, "apply", "-f", drains)

@@ -231,7 +231,8 @@ func TestFullDisk(t *testing.T) {
 	if again := d.network.Written(); !maps.Equal(again, written) {
 		t.Errorf("a full disk made the controller write to switches: %v, were %v", again, written)
 	}
-	if _, err := first.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g2", nil, nil); err != nil {
+	if _, err := first.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g2", nil,
+		nil); err != nil {
 		t.Errorf("a deletion on a full disk: %v", err)
 	}
 	first.until("the entries of the group are removed on a full disk", func() bool {
@@ -304,7 +305,8 @@ func TestThreeFull(t *testing.T) {
 	second.until("it refuses changes for the full disk of another one", func() bool {
 		return full(second)
 	})
-	if p := refusal(t, second.process, "g1", 1); !strings.Contains(p.Detail, "controller "+first.name) {
+	if p := refusal(t, second.process, "g1", 1); !strings.Contains(p.Detail,
+		"controller "+first.name) {
 		t.Errorf("the refusal does not name %s: %v", first.name, p)
 	}
 	second.until("weft get controllers has the alarm", func() bool {

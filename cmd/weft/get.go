@@ -80,7 +80,8 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 // tellStale prints how old what is shown is, where it is a stale answer.
 func (v *viewer) tellStale(s *client.Stale) {
 	if s != nil {
-		fmt.Fprintf(v.env.stderr, "weft: the controller read this from the store at most %v ago, at revision %d: it may be out of date, and its status is not known\n", s.Age, s.Revision)
+		fmt.Fprintf(v.env.stderr, "weft: the controller read this from the store at most %v ago, at "+
+			"revision %d: it may be out of date, and its status is not known\n", s.Age, s.Revision)
 	}
 }
 
@@ -91,7 +92,8 @@ func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 	var stale bool
 	if k.stored {
 		cmd.Flags().BoolVar(&stale, "stale", false,
-			"what the controller has read of the store: also without one that decides, maybe out of date, without status")
+			"what the controller has read of the store: also without one that decides, maybe out of date, "+
+				"without status")
 	}
 	return func() (url.Values, error) {
 		out := url.Values{}
@@ -102,7 +104,8 @@ func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 			return out, nil
 		}
 		if *follow {
-			return nil, usagef("--stale and --watch: want one of them, since the changes of a stale view are not told")
+			return nil, usagef("--stale and --watch: want one of them, since the changes of a stale view " +
+				"are not told")
 		}
 		maps.Copy(out, client.StaleQuery())
 		return out, nil
@@ -171,7 +174,8 @@ it has read of the store, where none decides.`)
 		})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
 	flagValues(counters, "counter", names.counters)
-	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
+	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the "+
+		"configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
 		return object(ctx, v, switchPath(args[0], "gnmi"), gnmiDetail)
 	})
 	addDeviceConfig(v, switches, add)

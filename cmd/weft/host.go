@@ -76,7 +76,8 @@ The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 	f.StringVar(&h.transport, "transport", rocehost.Transport,
 		"transport of the queue pairs: roce or mrc")
 	f.StringVarP(&h.cfg.Interface, "interface", "i", "",
-		"network interface of the host's port, given by its name or an IP address of it; mrc: of each port, with commas")
+		"network interface of the host's port, given by its name or an IP address of it; mrc: of each "+
+			"port, with commas")
 	f.StringVar(&h.cfg.Name, "name", "",
 		"name in the report and for the controller (default the interface's)")
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")

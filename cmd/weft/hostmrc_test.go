@@ -90,7 +90,8 @@ func TestHostMRCFlags(t *testing.T) {
 		{"", ""},
 		{"--udp-port=5791", "wire: {udpPort: 5791}"},
 		{"--dscp=noTrim=1,trimmable=2,trimmableRetx=4,trimmed=20,trimmedLastHop=21,control=30",
-			"wire: {dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 4, trimmed: 20, trimmedLastHop: 21, control: 30}}"},
+			"wire: {dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 4, trimmed: 20, trimmedLastHop: 21, " +
+				"control: 30}}"},
 		{"--no-port-updates", "portUpdates: false"},
 		{"--receive-rate=1000 --receive-buffer=5000 --adapt-mpr",
 			"receive: {rate: 1000, buffer: 5000, adaptMpr: true}"},

@@ -79,7 +79,8 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 	f.Uint8Var(&m.settings.AckTimeout, "ack-timeout", 0,
 		"mrc: Local ACK Timeout is 1.024 us x 2^N, 1 to 24 (default from the round trip)")
 	f.DurationVar(&m.probeTimeout, "probe-timeout", 0,
-		"mrc: silence after which a reliability probe is sent; with --ack-timeout (default a quarter of that)")
+		"mrc: silence after which a reliability probe is sent; with --ack-timeout (default a quarter "+
+			"of that)")
 	f.Uint8Var(&m.linear, "linear-retries", 7, "mrc: retries after that timeout, 0 to 7")
 	f.Uint8Var(&m.expo, "exponential-retries", 25,
 		"mrc: retries with doubling timeouts, 0 to 25; 25 is unlimited")

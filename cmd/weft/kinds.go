@@ -84,8 +84,9 @@ var kinds = []*kind{
 		items: "/v1/multicast-groups", key: "name", stored: true,
 		table: rows(groupTable), detail: detail(groupDetail),
 		document: documentOf[api.MulticastGroupSpec](), waits: true,
-		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the switches.",
-		events:  []string{"group", "receiver"},
+		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the " +
+			"switches.",
+		events: []string{"group", "receiver"},
 	},
 	{
 		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles",
@@ -130,16 +131,18 @@ var kinds = []*kind{
 		name: "network", noun: "network", plural: "networks", long: "networks that clients describe",
 		items: "/v1/networks", key: "name", stored: true,
 		table: rows(networkTable), document: documentOf[api.NetworkSpec](),
-		removed: "Deletes networks: their nodes and links leave the topology, unless another source has them.",
-		events:  []string{"network"},
+		removed: "Deletes networks: their nodes and links leave the topology, unless another source " +
+			"has them.",
+		events: []string{"network"},
 	},
 	{
 		name: "project", noun: "project", plural: "projects",
 		long: "projects, with what is assigned to them and what is left", items: "/v1/projects",
 		key: "name", stored: true,
 		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
-		removed: "Deletes projects that have no resources. What was assigned to them is the administrators' again.",
-		events:  []string{"project"},
+		removed: "Deletes projects that have no resources. What was assigned to them is the " +
+			"administrators' again.",
+		events: []string{"project"},
 	},
 	{
 		name: "link", noun: "link", plural: "links",
@@ -207,8 +210,9 @@ var kinds = []*kind{
 		noun: "orphan", plural: "orphans", long: "orphans: entries of switches that no resource explains",
 		items: "/v1/orphans", key: "name",
 		table: rows(orphanTable), detail: detail(orphanDetail), unversioned: true, whole: "switch",
-		removed: "Removes orphans, entries of switches that no resource explains: at once, or when the switch\nis connected again. --all --switch removes all orphans of a switch.",
-		events:  []string{"orphan"},
+		removed: "Removes orphans, entries of switches that no resource explains: at once, or when the " +
+			"switch\nis connected again. --all --switch removes all orphans of a switch.",
+		events: []string{"orphan"},
 	},
 	{
 		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions",

@@ -65,7 +65,8 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 			}
 		}
 		if n := &r.network; r.traffic && !n.HasMRC() && !pfc.Suits(n) && !multicast.Suits(n) {
-			return usagef("--traffic: nothing is known that the hosts of %q could send: want hosts of transport mrc, hosts DC1, DC2, B1 and B2, or hosts S1 and R1 to R5", args[0])
+			return usagef("--traffic: nothing is known that the hosts of %q could send: want hosts of "+
+				"transport mrc, hosts DC1, DC2, B1 and B2, or hosts S1 and R1 to R5", args[0])
 		}
 		if err := checkCaptures(r.pcap); err != nil {
 			return err
@@ -94,13 +95,16 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 	f := c.Flags()
 	f.StringVar(&r.listen, "listen", "127.0.0.1:8080", "address:port of the API")
 	f.BoolVar(&r.traffic, "traffic", false,
-		"hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to the group of weft demo multicast, with hosts S1 and R1 to R5")
+		"hosts write repeatedly: MRC hosts all-to-all; DC1 and B1 as tenants of weft demo pfc; S1 to "+
+			"the group of weft demo multicast, with hosts S1 and R1 to R5")
 	f.StringVar(&r.mode, "mode", "",
-		"how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured (default that of the file, or else stev)")
+		"how packets of MRC hosts carry their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or "+
+			"usid-structured (default that of the file, or else stev)")
 	f.StringVar(&r.traces, "trace-addr", "",
 		"address:port of traces, for weft trace --switch ADDRESS:PORT/NAME (default off)")
 	f.StringVar(&r.faults, "fault-addr", "",
-		"address:port of the API for faults; \"\" turns it off (default loopback, the port after that of --listen)")
+		"address:port of the API for faults; \"\" turns it off (default loopback, the port after that "+
+			"of --listen)")
 	registerCaptures(c, &r.pcap)
 	f.BoolVar(&r.insecure, "insecure", false,
 		"serve the APIs and traces on any address, although they ask for no credentials")

@@ -77,7 +77,8 @@ func TestLab(t *testing.T) {
 	dir := t.TempDir()
 	network, group := filepath.Join(dir, "two.yaml"), filepath.Join(dir, "g.yaml")
 	err := os.WriteFile(network,
-		[]byte("name: two\nswitches: [{name: A}, {name: B}]\nhosts: [{name: S}, {name: R}]\nlinks: [{a: A, b: B}, {a: A, b: S}, {a: B, b: R}]\n"), 0o600)
+		[]byte("name: two\nswitches: [{name: A}, {name: B}]\nhosts: [{name: S}, {name: R}]\nlinks: "+
+			"[{a: A, b: B}, {a: A, b: S}, {a: B, b: R}]\n"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,8 @@ spec:
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
 	}
 	errs.Reset()
-	if status := execute(t.Context(), []string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"},
+	if status := execute(t.Context(),
+		[]string{"trace", "--switch", strings.TrimSuffix(traced, "A") + "C"},
 		env); status != exitFailed ||
 		!strings.Contains(errs.String(),
 			"404 Not Found: want /NAME/v1/trace with the name of a switch: A, B") {
@@ -152,9 +154,11 @@ func TestLabErrors(t *testing.T) {
 		{"listener", []string{"lab", "figure1", "--listen", "nowhere"}, exitUsage,
 			`--listen is "nowhere": want HOST:PORT, with an IPv6 address in brackets`},
 		{"faults for others", []string{"lab", "figure1", "--fault-addr", "0.0.0.0:0"}, exitUsage,
-			"--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want a loopback address, or --insecure"},
+			"--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want " +
+				"a loopback address, or --insecure"},
 		{"no traffic", []string{"lab", "../../examples/wan.yaml", "--traffic"}, exitUsage,
-			"--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want hosts of transport mrc"},
+			"--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want " +
+				"hosts of transport mrc"},
 		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage,
 			`--pcap is "./nosuch": want a directory that exists`},
 		{"no captures of pfc", []string{"demo", "pfc", "--pcap", "./nosuch"}, exitUsage,

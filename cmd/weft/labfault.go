@@ -202,7 +202,8 @@ frames in silence, use --loss 100%.`,
 			*d.to = &v
 		}
 		if change == (lab.FaultChange{}) {
-			return usagef("lab fault link: want at least one of --down, --up, --loss, --delay, --jitter, --reorder, --duplicate and --corrupt")
+			return usagef("lab fault link: want at least one of --down, --up, --loss, --delay, --jitter, " +
+				"--reorder, --duplicate and --corrupt")
 		}
 		return f.change(cmd.Context(), http.MethodPatch, at.path(args[0], args[1]), change)
 	}
@@ -214,7 +215,8 @@ frames in silence, use --loss 100%.`,
 	flags.DurationVar(&jitter, "jitter", 0,
 		"most that is added to that at random; frames stay in order")
 	flags.Var(&reorder, "reorder",
-		"frames that others may overtake, by the jitter (default of that: the time of ten frames of 4,096 octets, at least 1ms)")
+		"frames that others may overtake, by the jitter (default of that: the time of ten frames of "+
+			"4,096 octets, at least 1ms)")
 	flags.Var(&duplicate, "duplicate", "frames that arrive twice")
 	flags.Var(&corrupt, "corrupt", "frames with one bit flipped behind the Ethernet header")
 	at.register(c)

@@ -35,7 +35,8 @@ func checkListen(ctx context.Context, what, address string) error {
 		return usagef("%s is %q: the host is not known (%s): want an address of this machine", what,
 			address, unknown.Err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return usagef("%s is %q: this machine has no such address: want one that it has, or no host for all of them", what, address)
+		return usagef("%s is %q: this machine has no such address: want one that it has, or no host "+
+			"for all of them", what, address)
 	case errors.Is(err, syscall.EACCES):
 		return usagef("%s is %q: the port needs privileges: want one from 1024 to 65535", what, address)
 	}

@@ -19,7 +19,8 @@ import (
 func chain(metric int, nodes ...int) string {
 	text := "nodes:\n"
 	for _, n := range nodes {
-		text += fmt.Sprintf("- {name: n%d, routerId: 10.0.0.%d, loopback: '2001:db8:0:%d::1', locator: '5f00:0:%d::/48'}\n", n, n, n, n)
+		text += fmt.Sprintf("- {name: n%d, routerId: 10.0.0.%d, loopback: '2001:db8:0:%d::1', locator: "+
+			"'5f00:0:%d::/48'}\n", n, n, n, n)
 	}
 	text += "links:\n"
 	for i := range len(nodes) - 1 {

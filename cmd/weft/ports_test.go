@@ -106,7 +106,9 @@ spec:
 		!strings.Contains(out, "N1/1 ") {
 		t.Errorf("get ports: %s", out)
 	}
-	if out := command(exitOK, "get", "gnmi", "N6"); !strings.Contains(out, "dialect openconfig, gNMI ") || !strings.Contains(out, "ON_CHANGE") || !strings.Contains(out, "openconfig-interfaces ") {
+	if out := command(exitOK, "get", "gnmi", "N6"); !strings.Contains(out,
+		"dialect openconfig, gNMI ") || !strings.Contains(out, "ON_CHANGE") ||
+		!strings.Contains(out, "openconfig-interfaces ") {
 		t.Errorf("get gnmi: %s", out)
 	}
 

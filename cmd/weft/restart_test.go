@@ -282,7 +282,8 @@ func TestRestart(t *testing.T) {
 	}
 
 	// What was deleted does not come back.
-	if _, err := second.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g1", nil, nil); err != nil {
+	if _, err := second.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g1", nil,
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	second.kill()

@@ -21,7 +21,8 @@ import (
 func (d *deployment) hostStates() map[string]*hostapi.State {
 	d.t.Helper()
 	out := make(map[string]*hostapi.State)
-	if err := d.network.Do(d.t.Context(), func(w *lab.World) error { return readStates(w, out) }); err != nil {
+	if err := d.network.Do(d.t.Context(),
+		func(w *lab.World) error { return readStates(w, out) }); err != nil {
 		d.t.Fatal(err)
 	}
 	return out

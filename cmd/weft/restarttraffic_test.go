@@ -97,7 +97,8 @@ func (r *running) end() {
 	case <-time.After(patience):
 		t.Fatalf("what was sent has not arrived after %v", patience)
 	}
-	if err := r.d.network.Do(t.Context(), func(*lab.World) error { return r.load.Check() }); err != nil {
+	if err := r.d.network.Do(t.Context(),
+		func(*lab.World) error { return r.load.Check() }); err != nil {
 		t.Error(err)
 	}
 	if n := r.d.lost() - r.lost; n != 0 {

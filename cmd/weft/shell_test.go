@@ -379,7 +379,8 @@ func (s *shell) follow(at string) *eventStream {
 // docs/cli.md about controllers prints what the document says, in the lab that it names.
 func TestDocumentedExamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("labs in real time, which take minutes with the race detector; they run without it when tests are not short")
+		t.Skip("labs in real time, which take minutes with the race detector; they run without it when " +
+			"tests are not short")
 	}
 	for _, c := range []struct {
 		document, from, to string

@@ -35,7 +35,8 @@ func (s *storage) register(c *cobra.Command) {
 
 func (s *storage) registerDir(c *cobra.Command) {
 	c.Flags().StringVar(&s.dir, "data-dir", "",
-		"directory of the records (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, or weft in $XDG_STATE_HOME or ~/.local/state)")
+		"directory of the records (default $WEFT_DATA_DIR, $STATE_DIRECTORY, /var/lib/weft for root, "+
+			"or weft in $XDG_STATE_HOME or ~/.local/state)")
 }
 
 // check refuses what cannot be meant.

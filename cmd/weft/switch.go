@@ -91,19 +91,23 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&s.interfaces, "interface", "i", nil,
-		"PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address of it; may be repeated")
+		"PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address "+
+			"of it; may be repeated")
 	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
 	f.Uint32Var(&s.drop, "drop-port", p4rt.DefaultDropPort, "egress port that drops")
 	f.IntVar(&s.priorities, "priority-queues", 8, "priority queues of a port")
 	f.StringArrayVar(&s.depths, "queue-depth", nil,
-		"[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be repeated (default no limit, with --queue-rate 64)")
+		"[PORT[/PRIORITY]=]N: packets that may wait in a priority queue, 0 for no limit; may be "+
+			"repeated (default no limit, with --queue-rate 64)")
 	f.StringArrayVar(&s.rates, "queue-rate", nil,
-		"[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be repeated")
+		"[PORT[/PRIORITY]=]N: packets a second that may leave a priority queue, 0 for no limit; may be "+
+			"repeated")
 	f.StringVar(&s.address, "grpc-server-addr", "127.0.0.1:9559", "host:port of the P4Runtime server")
 	f.StringVar(&s.http, "http-addr", "",
-		"host:port of metrics for Prometheus and of traces for weft trace --switch, with TLS as --grpc-server-ssl says (default off)")
+		"host:port of metrics for Prometheus and of traces for weft trace --switch, with TLS as "+
+			"--grpc-server-ssl says (default off)")
 	f.BoolVar(&s.noP4, "no-p4", false, "start without a program (the default when none is given)")
 	f.StringVar(&s.pcap, "pcap", "",
 		"write the frames of each interface to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory")
@@ -294,7 +298,8 @@ func (s *embedded) portNames() (map[uint32]string, error) {
 		}
 		p := uint32(port)
 		if port > maxPort || p == s.cpu || p == s.drop {
-			return nil, usagef("--interface %s: port %d cannot be used: want 0 to 511, and neither the CPU port %d nor the drop port %d", text, p, s.cpu, s.drop)
+			return nil, usagef("--interface %s: port %d cannot be used: want 0 to 511, and neither the "+
+				"CPU port %d nor the drop port %d", text, p, s.cpu, s.drop)
 		}
 		if other, twice := names[p]; twice {
 			return nil, usagef("--interface %s: port %d is on %s already", text, p, other)

@@ -22,7 +22,8 @@ func (l *clientLimits) register(f *pflag.FlagSet) {
 	f.IntVar(&l.connections, "grpc-max-connections", clientlimit.DefaultConnections,
 		"maximum of open connections of all clients")
 	f.IntVar(&l.strangers, "grpc-max-strangers", 0,
-		"maximum of these without a client certificate or a controller session (default 128, or half of them)")
+		"maximum of these without a client certificate or a controller session (default 128, or half "+
+			"of them)")
 	f.IntVar(&l.perClient, "grpc-max-per-client", clientlimit.DefaultPerClient,
 		"maximum of open connections of one IPv4 address or IPv6 /64")
 	f.IntVar(&l.message, "grpc-max-message", p4rt.DefaultMaxMessage>>20,

@@ -28,7 +28,8 @@ type foreignOption struct {
 // are taken, and those without which a switch would not do what was asked, which
 // are refused.
 var foreign = []foreignOption{
-	{name: "thrift-port", why: "connections are accepted and closed: there is no Thrift server, use P4Runtime, and --queue-depth and --queue-rate"},
+	{name: "thrift-port", why: "connections are accepted and closed: there is no Thrift server, use " +
+		"P4Runtime, and --queue-depth and --queue-rate"},
 	{name: "nanolog", why: "there is no nanomsg log, see weft replay --trace"},
 	{name: "notifications-addr",
 		why: "there are no nanomsg notifications, use P4Runtime digests and idle timeouts"},
@@ -136,7 +137,8 @@ func parseQueueLimit(option, text string, most uint64, priorities int) (queueLim
 	}
 	var err error
 	if l.value, err = strconv.ParseUint(value, 10, 64); err != nil || l.value > most {
-		return l, usagef("--%s is %q: want a number up to %d behind PORT= or PORT/PRIORITY=, if that is given", option, text, most)
+		return l, usagef("--%s is %q: want a number up to %d behind PORT= or PORT/PRIORITY=, if that "+
+			"is given", option, text, most)
 	}
 	if !given {
 		return l, nil

@@ -51,8 +51,10 @@ type OIDC struct {
 // is refused.
 func (o *OIDC) Config() (oidc.Config, error) {
 	c := oidc.Config{
-		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Name: cmp.Or(o.Name, "email"), Roles: o.Roles, Claims: o.Claims,
-		RoleLifetime: cmp.Or(o.RoleLifetime.D(), oidc.DefaultRoleLifetime), TrustedAudiences: o.TrustedAudiences, EmailVerifiedText: o.EmailVerifiedText,
+		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes,
+		Name: cmp.Or(o.Name, "email"), Roles: o.Roles, Claims: o.Claims,
+		RoleLifetime:     cmp.Or(o.RoleLifetime.D(), oidc.DefaultRoleLifetime),
+		TrustedAudiences: o.TrustedAudiences, EmailVerifiedText: o.EmailVerifiedText,
 	}
 	if o.Scopes == nil {
 		c.Scopes = []string{"profile", "email"}
@@ -65,7 +67,8 @@ func (o *OIDC) Config() (oidc.Config, error) {
 		return c, err
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return c, fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600", o.ClientSecretFile, info.Mode().Perm())
+		return c, fmt.Errorf("%s has mode %#o: want one that others cannot use, such as 0600",
+			o.ClientSecretFile, info.Mode().Perm())
 	}
 	secret, err := os.ReadFile(o.ClientSecretFile)
 	c.ClientSecret = strings.TrimSpace(string(secret))
@@ -122,7 +125,8 @@ func (v *validator) access() {
 		v.grant(at, c.Grant)
 	}
 	if t := v.inv.API.TLS; len(a.Certificates) > 0 && (t == nil || t.CA == "") {
-		v.bad("api.access.certificates", "has rules, and api.tls.ca names no authority of clients: want both")
+		v.bad("api.access.certificates",
+			"has rules, and api.tls.ca names no authority of clients: want both")
 	}
 	v.oidc(a.OIDC)
 	if s := a.Sessions; s.Idle.D() < time.Minute {
@@ -143,21 +147,25 @@ func (v *validator) oidc(o *OIDC) {
 		return
 	}
 	const at = "api.access.oidc."
-	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || u.Scheme != "https" && !isLoopback(u) {
+	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || u.Scheme != "https" &&
+		!isLoopback(u) {
 		v.bad(at+"issuer", "%q is not the https URL of a provider", o.Issuer)
 	}
 	if o.ClientID == "" {
 		v.bad(at+"clientId", "is missing")
 	}
-	if u, err := url.Parse(o.RedirectURL); o.RedirectURL != "" && (err != nil || u.Host == "" || u.Path != "/v1/oidc/callback" || u.Scheme != "https" && !isLoopback(u)) {
-		v.bad(at+"redirectUrl", "%q is not the https URL of this API with the path /v1/oidc/callback", o.RedirectURL)
+	if u, err := url.Parse(o.RedirectURL); o.RedirectURL != "" && (err != nil || u.Host == "" ||
+		u.Path != "/v1/oidc/callback" || u.Scheme != "https" && !isLoopback(u)) {
+		v.bad(at+"redirectUrl", "%q is not the https URL of this API with the path /v1/oidc/callback",
+			o.RedirectURL)
 	}
 	if d := o.RoleLifetime.D(); d != 0 && d < time.Minute {
 		v.bad(at+"roleLifetime", "is %v: want at least 1m", o.RoleLifetime)
 	}
 	for i, a := range o.TrustedAudiences {
 		if a == "" || a == o.ClientID {
-			v.bad(fmt.Sprintf("%strustedAudiences[%d]", at, i), "is %q: want the id of another client of the provider", a)
+			v.bad(fmt.Sprintf("%strustedAudiences[%d]", at, i),
+				"is %q: want the id of another client of the provider", a)
 		}
 	}
 	if len(o.Roles) == 0 {

@@ -47,8 +47,10 @@ const (
 // an SRH of one segment, and mark from a fifth of the queue on.
 func DefaultClasses() Classes {
 	return Classes{
-		DSCP: DSCPs(packet.DefaultDSCPClasses()), DataPriority: 0, ControlPriority: maxPriority, DataPackets: 256, ControlPackets: 2048,
-		ECNMin: 51, ECNMax: 205, TrimSize: packet.MinTrimLen + packet.IPv6Len + packet.SRHFixedLen + packet.SegmentLen,
+		DSCP: DSCPs(packet.DefaultDSCPClasses()), DataPriority: 0, ControlPriority: maxPriority,
+		DataPackets: 256, ControlPackets: 2048,
+		ECNMin: 51, ECNMax: 205,
+		TrimSize: packet.MinTrimLen + packet.IPv6Len + packet.SRHFixedLen + packet.SegmentLen,
 	}
 }
 
@@ -65,7 +67,8 @@ func (v *validator) classes(at string, c *Classes) {
 		}
 	}
 	if c.ControlPriority < min(c.DataPriority, maxPriority) {
-		v.bad(at+".controlPriority", "is %d: want at least that of data, %d", c.ControlPriority, c.DataPriority)
+		v.bad(at+".controlPriority", "is %d: want at least that of data, %d", c.ControlPriority,
+			c.DataPriority)
 	}
 	for _, p := range []struct {
 		field string
@@ -79,6 +82,7 @@ func (v *validator) classes(at string, c *Classes) {
 		v.bad(at+".ecnMin", "is %d: want at most ecnMax, %d", c.ECNMin, c.ECNMax)
 	}
 	if c.TrimSize != 0 && (c.TrimSize < packet.MinTrimLen || c.TrimSize > maxTrimSize) {
-		v.bad(at+".trimSize", "is %d: want %d to %d octets, or 0 for none", c.TrimSize, packet.MinTrimLen, maxTrimSize)
+		v.bad(at+".trimSize", "is %d: want %d to %d octets, or 0 for none", c.TrimSize, packet.MinTrimLen,
+			maxTrimSize)
 	}
 }

@@ -48,7 +48,8 @@ func (e *Etcd) On() bool { return len(e.Members) > 0 }
 func (c *Cluster) On() bool { return c.Listen != "" }
 
 func defaultCluster() Cluster {
-	return Cluster{TTL: api.Duration(2 * time.Second), Etcd: Etcd{Election: api.Duration(500 * time.Millisecond)}}
+	return Cluster{TTL: api.Duration(2 * time.Second),
+		Etcd: Etcd{Election: api.Duration(500 * time.Millisecond)}}
 }
 
 func (v *validator) cluster() {
@@ -77,7 +78,8 @@ func (v *validator) cluster() {
 	}
 	switch t := c.TLS; {
 	case t == nil && !loopback:
-		v.bad("cluster.tls", "is missing: want cert, key and ca, since cluster.listen %s is not a loopback address", c.Listen)
+		v.bad("cluster.tls", "is missing: want cert, key and ca, since cluster.listen %s is not a "+
+			"loopback address", c.Listen)
 	case t != nil && (t.Cert == "" || t.CA == ""):
 		v.bad("cluster.tls", "want cert, key and ca: controllers show each other certificates")
 	}
@@ -110,6 +112,7 @@ func (v *validator) etcd() {
 		v.listener("cluster.etcd.listen", c.Etcd.Listen)
 	}
 	if c.Name != "" && c.Etcd.Members[c.Name] == "" {
-		v.bad("cluster.name", "is %q: want one of cluster.etcd.members: %s", c.Name, strings.Join(slices.Sorted(maps.Keys(c.Etcd.Members)), ", "))
+		v.bad("cluster.name", "is %q: want one of cluster.etcd.members: %s", c.Name,
+			strings.Join(slices.Sorted(maps.Keys(c.Etcd.Members)), ", "))
 	}
 }

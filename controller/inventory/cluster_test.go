@@ -18,10 +18,12 @@ cluster:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := inv.Cluster; !c.On() || !c.Etcd.On() || c.Etcd.Members["c2"] != "192.0.2.2:2380" || c.TTL.D() != 5*time.Second || c.Etcd.Election.D() != 2*time.Second {
+	if c := inv.Cluster; !c.On() || !c.Etcd.On() || c.Etcd.Members["c2"] != "192.0.2.2:2380" ||
+		c.TTL.D() != 5*time.Second || c.Etcd.Election.D() != 2*time.Second {
 		t.Errorf("%+v", c)
 	}
-	if absent := Default(); absent.Cluster.On() || absent.Cluster.Etcd.On() || absent.Validate() != nil {
+	if absent := Default(); absent.Cluster.On() || absent.Cluster.Etcd.On() ||
+		absent.Validate() != nil {
 		t.Errorf("%+v, %v", absent.Cluster, absent.Validate())
 	}
 }
@@ -37,15 +39,22 @@ func TestBadCluster(t *testing.T) {
 		{"{listen: ':1', tls: {cert: c, key: k}}", "cluster.tls: want cert, key and ca"},
 		{"{listen: '127.0.0.1:1', advertise: 'c1:1'}", `cluster.advertise: "c1:1" has a port`},
 		{"{etcd: {listen: '127.0.0.1:1'}}", "cluster.etcd.members: is missing"},
-		{"{etcd: {members: {a: '127.0.0.1:1', b: '127.0.0.1:2'}}}", "cluster.etcd.members: has 2: want 3 or more"},
-		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1"}}}`, `cluster.etcd.members.c: "127.0.0.1" is not host:port`},
-		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", "c c": "127.0.0.1:3"}}}`, "cluster.etcd.members.c c: "},
-		{"{etcd: {" + three + ", election: 50ms}}", "cluster.etcd.election: is 50ms: want 100ms to 1s, half of cluster.ttl"},
-		{"{ttl: 1s, etcd: {" + three + ", election: 600ms}}", "cluster.etcd.election: is 600ms: want 100ms to 500ms"},
+		{"{etcd: {members: {a: '127.0.0.1:1', b: '127.0.0.1:2'}}}",
+			"cluster.etcd.members: has 2: want 3 or more"},
+		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1"}}}`,
+			`cluster.etcd.members.c: "127.0.0.1" is not host:port`},
+		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", "c c": "127.0.0.1:3"}}}`,
+			"cluster.etcd.members.c c: "},
+		{"{etcd: {" + three + ", election: 50ms}}",
+			"cluster.etcd.election: is 50ms: want 100ms to 1s, half of cluster.ttl"},
+		{"{ttl: 1s, etcd: {" + three + ", election: 600ms}}",
+			"cluster.etcd.election: is 600ms: want 100ms to 500ms"},
 		{"{etcd: {" + three + ", listen: here}}", `cluster.etcd.listen: "here" is not host:port`},
-		{"{name: d, etcd: {" + three + "}}", `cluster.name: is "d": want one of cluster.etcd.members: a, b, c`},
+		{"{name: d, etcd: {" + three + "}}",
+			`cluster.name: is "d": want one of cluster.etcd.members: a, b, c`},
 	} {
-		if _, err := Load([]byte("cluster: " + c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Load([]byte("cluster: " + c.text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 	}

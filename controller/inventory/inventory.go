@@ -334,7 +334,9 @@ func Default() Inventory {
 		Defaults:  api.StandardGroupDefaults(),
 		Limits:    api.StandardGroupLimits(),
 		Orphans:   Orphans{Policy: OrphansKeep},
-		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100), RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000), Audit: ms(60000)},
+		Intervals: Intervals{CNPTick: ms(1), PollGap: ms(5), Drain: ms(50), RetryMin: ms(100),
+			RetryMax: ms(30000), StateTimeout: ms(1000), Stall: ms(10000), Settle: ms(2000),
+			Audit: ms(60000)},
 	}
 }
 
@@ -342,7 +344,9 @@ func defaultSIDs() SIDs {
 	b := topology.DefaultPFCBehaviors()
 	return SIDs{
 		TLVType: 124, EndMT: 0x8000, FunctionBase: 0x8000,
-		EndPFC: uint16(b.End), EndXPFC: uint16(b.EndX), EndXPFCPSP: uint16(b.EndXPSP), EndXPFCUSP: uint16(b.EndXUSP), EndXPFCPSPUSP: uint16(b.EndXPSPUSP), EndXPFCUSD: uint16(b.EndXUSD),
+		EndPFC: uint16(b.End), EndXPFC: uint16(b.EndX), EndXPFCPSP: uint16(b.EndXPSP),
+		EndXPFCUSP: uint16(b.EndXUSP), EndXPFCPSPUSP: uint16(b.EndXPSPUSP),
+		EndXPFCUSD: uint16(b.EndXUSD),
 	}
 }
 

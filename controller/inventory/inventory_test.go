@@ -45,7 +45,8 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	n6 := inv.Switch("n6")
-	if n6 == nil || !n6.Managed() || n6.Port(11, 11) != 2 || n6.Port(3, 3) != 3 || inv.Switch("router").Managed() {
+	if n6 == nil || !n6.Managed() || n6.Port(11, 11) != 2 || n6.Port(3, 3) != 3 ||
+		inv.Switch("router").Managed() {
 		t.Errorf("switches: %+v", inv.Switches)
 	}
 	// LinkID undoes Port, also for a port whose number is the identifier of another one.
@@ -58,8 +59,10 @@ func TestLoad(t *testing.T) {
 		t.Errorf("host: %+v", h)
 	}
 	// What the text leaves out keeps its default, also beside what it gives.
-	if inv.Defaults.CNPWindow.D() != 50*time.Microsecond || inv.Defaults.CNPLimit != 256 || inv.Limits.Groups != 1024 ||
-		inv.Intervals.Drain != 0 || inv.Intervals.RetryMin.D() != 100*time.Millisecond || inv.SIDs.TLVType != 124 {
+	if inv.Defaults.CNPWindow.D() != 50*time.Microsecond || inv.Defaults.CNPLimit != 256 ||
+		inv.Limits.Groups != 1024 ||
+		inv.Intervals.Drain != 0 || inv.Intervals.RetryMin.D() != 100*time.Millisecond ||
+		inv.SIDs.TLVType != 124 {
 		t.Errorf("defaults: %+v %+v %+v", inv.Defaults, inv.Limits, inv.Intervals)
 	}
 	if empty, err := Load(nil); err != nil || len(empty.Switches) != 0 {
@@ -69,52 +72,96 @@ func TestLoad(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"default device id twice", "deviceId: 6\n    mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n",
-			"mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n    address: 127.0.0.1:9559\n    deviceId: 1\n", "line 11: switches[1].deviceId: address and device are those of switches[0]"},
-		{"unknown field", "deviceId: 6", "device: 6", "switches[0].device: unknown field: want one of address, deviceId"},
+		{"default device id twice", "deviceId: 6\n    mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    " +
+			"hostPorts: [1]\n  - name: router\n",
+			"mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n    " +
+				"address: 127.0.0.1:9559\n    deviceId: 1\n",
+			"line 11: switches[1].deviceId: address and device are those of switches[0]"},
+		{"unknown field", "deviceId: 6", "device: 6",
+			"switches[0].device: unknown field: want one of address, deviceId"},
 		{"unknown field line", "deviceId: 6", "device: 6", "line 6:"},
-		{"wrong type", "deviceId: 6", "deviceId: six", `line 6: switches[0].deviceId: is "six": want a whole number of 64 bits`},
+		{"wrong type", "deviceId: 6", "deviceId: six",
+			`line 6: switches[0].deviceId: is "six": want a whole number of 64 bits`},
 		{"duration", "50us", "50", "line 27: defaults.cnpWindow: is 50: want a duration"},
 		{"address", "2001:db8:ffff::1", "2001:xyz::1", "line 14:"},
-		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01", `line 15: hosts[0].mac: is "02:00:00:00:01": want a MAC address`},
+		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01",
+			`line 15: hosts[0].mac: is "02:00:00:00:01": want a MAC address`},
 		{"MAC missing", "    mac: 02:00:00:00:00:99\n", "", "line 10: switches[1].mac: is missing"},
-		{"multicast MAC", "02:00:00:00:01:01", "03:00:00:00:01:01", "line 15: hosts[0].mac: 03:00:00:00:01:01 is a multicast address"},
-		{"MAC twice", "02:00:00:00:00:99", "02:00:00:00:00:06", "line 11: switches[1].mac: 02:00:00:00:00:06 is also the MAC of switches[0]"},
-		{"name twice", "name: router", "name: n6", `line 10: switches[1].name: "n6" is also the name of switches[0]`},
+		{"multicast MAC", "02:00:00:00:01:01", "03:00:00:00:01:01",
+			"line 15: hosts[0].mac: 03:00:00:00:01:01 is a multicast address"},
+		{"MAC twice", "02:00:00:00:00:99", "02:00:00:00:00:06",
+			"line 11: switches[1].mac: 02:00:00:00:00:06 is also the MAC of switches[0]"},
+		{"name twice", "name: router", "name: n6",
+			`line 10: switches[1].name: "n6" is also the name of switches[0]`},
 		{"bad name", "name: router", "name: a/b", "line 10: switches[1].name"},
-		{"no port in address", "127.0.0.1:9559", "localhost", `line 5: switches[0].address: "localhost" is not host:port`},
-		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 508}", "line 8: switches[0].ports.11: is 508: want a port from 1 to 507"},
-		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}", `line 7: switches[0].gnmi.address: "n6" is not host:port`},
-		{"a dialect that is none", "deviceId: 6", "deviceId: 6\n    gnmi: {dialect: cisco}", `line 7: switches[0].gnmi.dialect: is "cisco"; want one of openconfig, sonic, stratum`},
-		{"samples too often", "deviceId: 6", "deviceId: 6\n    gnmi: {sample: 1ms}", `line 7: switches[0].gnmi.sample: is 1ms; want 100ms to 1h0m0s`},
-		{"no such discovery", "bgp:\n", "discovery: {protocol: cdp}\nbgp:\n", `discovery.protocol: is "cdp": want off or lldp`},
-		{"discovery too often", "bgp:\n", "discovery: {protocol: lldp, interval: 1ms}\nbgp:\n", "discovery.interval: is 1ms: want 100ms to 1h0m0s"},
-		{"a link for no missed frame", "bgp:\n", "discovery: {protocol: lldp, missed: 0}\nbgp:\n", "discovery.missed: is 0: want 1 to 100"},
-		{"a port of hosts and links", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [2, 1]", "switches[0].linkPorts[1]: 1 is in hostPorts too"},
-		{"a link port of the switch itself", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [508]", "switches[0].linkPorts[0]: is 508: want a port from 1 to 507"},
-		{"a hold of ports above its bound", "bgp:\n", "ports: {hold: 2m}\nbgp:\n", "ports.maxHold: is 1m0s, below hold"},
-		{"a collector nowhere", "bgp:\n", "telemetry: {otlp: {interval: 1s}}\nbgp:\n", "telemetry.otlp.endpoint: is missing: want host:port of a collector"},
-		{"a collector without a port", "bgp:\n", "telemetry: {otlp: {endpoint: otel}}\nbgp:\n", `telemetry.otlp.endpoint: "otel" is not host:port`},
-		{"no such protocol", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', protocol: udp}}\nbgp:\n", `telemetry.otlp.protocol: is "udp": want grpc or http`},
-		{"a path of gRPC", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', path: /v1/metrics}}\nbgp:\n", `telemetry.otlp.path: is "/v1/metrics": gRPC has none`},
-		{"a path without /", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', protocol: http, path: v1}}\nbgp:\n", `telemetry.otlp.path: is "v1": want one that begins with /`},
-		{"exports too often", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', interval: 100ms}}\nbgp:\n", "telemetry.otlp.interval: is 100ms: want at least 1s"},
-		{"half a certificate to a collector", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', tls: {cert: a}}}\nbgp:\n", "telemetry.otlp.tls: has cert or key without the other"},
-		{"gNMI of a router", "  - name: router\n", "  - name: router\n    gnmi: {address: \"192.0.2.9:9339\"}\n", "switches[1].gnmi.address: is \"192.0.2.9:9339\", of a switch without an address"},
-		{"a host on the port of PFC", "port: 1\n", "port: 508\n", "line 17: hosts[0].port: is 508: want a port from 1 to 507 (508 and above are the switch's own)"},
-		{"a plane on the port of PFC", "prefixes:", "planes: [{switch: router, port: 508, mac: 02:00:00:00:02:01}]\n    prefixes:", "hosts[0].planes[0].port: is 508"},
+		{"no port in address", "127.0.0.1:9559", "localhost",
+			`line 5: switches[0].address: "localhost" is not host:port`},
+		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 508}",
+			"line 8: switches[0].ports.11: is 508: want a port from 1 to 507"},
+		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}",
+			`line 7: switches[0].gnmi.address: "n6" is not host:port`},
+		{"a dialect that is none", "deviceId: 6", "deviceId: 6\n    gnmi: {dialect: cisco}",
+			`line 7: switches[0].gnmi.dialect: is "cisco"; want one of openconfig, sonic, stratum`},
+		{"samples too often", "deviceId: 6", "deviceId: 6\n    gnmi: {sample: 1ms}",
+			`line 7: switches[0].gnmi.sample: is 1ms; want 100ms to 1h0m0s`},
+		{"no such discovery", "bgp:\n", "discovery: {protocol: cdp}\nbgp:\n",
+			`discovery.protocol: is "cdp": want off or lldp`},
+		{"discovery too often", "bgp:\n", "discovery: {protocol: lldp, interval: 1ms}\nbgp:\n",
+			"discovery.interval: is 1ms: want 100ms to 1h0m0s"},
+		{"a link for no missed frame", "bgp:\n", "discovery: {protocol: lldp, missed: 0}\nbgp:\n",
+			"discovery.missed: is 0: want 1 to 100"},
+		{"a port of hosts and links", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [2, 1]",
+			"switches[0].linkPorts[1]: 1 is in hostPorts too"},
+		{"a link port of the switch itself", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [508]",
+			"switches[0].linkPorts[0]: is 508: want a port from 1 to 507"},
+		{"a hold of ports above its bound", "bgp:\n", "ports: {hold: 2m}\nbgp:\n",
+			"ports.maxHold: is 1m0s, below hold"},
+		{"a collector nowhere", "bgp:\n", "telemetry: {otlp: {interval: 1s}}\nbgp:\n",
+			"telemetry.otlp.endpoint: is missing: want host:port of a collector"},
+		{"a collector without a port", "bgp:\n", "telemetry: {otlp: {endpoint: otel}}\nbgp:\n",
+			`telemetry.otlp.endpoint: "otel" is not host:port`},
+		{"no such protocol", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', protocol: udp}}\nbgp:\n",
+			`telemetry.otlp.protocol: is "udp": want grpc or http`},
+		{"a path of gRPC", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', path: /v1/metrics}}\nbgp:\n",
+			`telemetry.otlp.path: is "/v1/metrics": gRPC has none`},
+		{"a path without /", "bgp:\n",
+			"telemetry: {otlp: {endpoint: 'otel:1', protocol: http, path: v1}}\nbgp:\n",
+			`telemetry.otlp.path: is "v1": want one that begins with /`},
+		{"exports too often", "bgp:\n",
+			"telemetry: {otlp: {endpoint: 'otel:1', interval: 100ms}}\nbgp:\n",
+			"telemetry.otlp.interval: is 100ms: want at least 1s"},
+		{"half a certificate to a collector", "bgp:\n",
+			"telemetry: {otlp: {endpoint: 'otel:1', tls: {cert: a}}}\nbgp:\n",
+			"telemetry.otlp.tls: has cert or key without the other"},
+		{"gNMI of a router", "  - name: router\n",
+			"  - name: router\n    gnmi: {address: \"192.0.2.9:9339\"}\n",
+			"switches[1].gnmi.address: is \"192.0.2.9:9339\", of a switch without an address"},
+		{"a host on the port of PFC", "port: 1\n", "port: 508\n",
+			"line 17: hosts[0].port: is 508: want a port from 1 to 507 (508 and above are the switch's own)"},
+		{"a plane on the port of PFC", "prefixes:",
+			"planes: [{switch: router, port: 508, mac: 02:00:00:00:02:01}]\n    prefixes:",
+			"hosts[0].planes[0].port: is 508"},
 		{"host port 0", "port: 1\n", "port: 0\n", "line 17: hosts[0].port: is 0"},
 		{"unknown switch", "switch: n6", "switch: n7", `line 16: hosts[0].switch: "n7" is not a switch`},
-		{"IPv4 host", "2001:db8:ffff::1", "10.0.0.1", "line 14: hosts[0].address: 10.0.0.1 is not a global unicast IPv6 address"},
+		{"IPv4 host", "2001:db8:ffff::1", "10.0.0.1",
+			"line 14: hosts[0].address: 10.0.0.1 is not a global unicast IPv6 address"},
 		{"prefix", "2001:db8:ffff:1::/64", "2001:db8:ffff:1::1/64", "line 18: hosts[0].prefixes[0]"},
-		{"plane at no switch", "prefixes:", "planes: [{switch: n9, port: 1, mac: 02:00:00:00:02:01}]\n    prefixes:", `hosts[0].planes[0].switch: "n9" is not a switch`},
-		{"plane twice", "prefixes:", "planes: [{switch: n6, port: 2, mac: 02:00:00:00:02:01}]\n    prefixes:", `hosts[0].planes[0].switch: "n6" is that of another plane`},
-		{"plane without a port", "prefixes:", "planes: [{switch: router, mac: 02:00:00:00:02:01}]\n    prefixes:", "hosts[0].planes[0].port: is 0"},
-		{"plane without a MAC", "prefixes:", "planes: [{switch: router, port: 2}]\n    prefixes:", "hosts[0].planes[0].mac: is missing"},
+		{"plane at no switch", "prefixes:",
+			"planes: [{switch: n9, port: 1, mac: 02:00:00:00:02:01}]\n    prefixes:",
+			`hosts[0].planes[0].switch: "n9" is not a switch`},
+		{"plane twice", "prefixes:", "planes: [{switch: n6, port: 2, mac: 02:00:00:00:02:01}]\n    " +
+			"prefixes:", `hosts[0].planes[0].switch: "n6" is that of another plane`},
+		{"plane without a port", "prefixes:",
+			"planes: [{switch: router, mac: 02:00:00:00:02:01}]\n    prefixes:",
+			"hosts[0].planes[0].port: is 0"},
+		{"plane without a MAC", "prefixes:", "planes: [{switch: router, port: 2}]\n    prefixes:",
+			"hosts[0].planes[0].mac: is missing"},
 		{"AS", "asn: 64512", "asn: 0", "line 21: bgp.asn: is missing"},
-		{"limit", "intervals:", "limits: {branches: 33}\nintervals:", "limits.branches: is 33: want 1 to 32"},
+		{"limit", "intervals:", "limits: {branches: 33}\nintervals:",
+			"limits.branches: is 33: want 1 to 32"},
 		{"function base", "intervals:", "sids: {functionBase: 0xF001}\nintervals:", "sids.functionBase"},
-		{"tlv type", "intervals:", "sids: {tlvType: 1}\nintervals:", "sids.tlvType: is 1, which is a padding TLV"},
+		{"tlv type", "intervals:", "sids: {tlvType: 1}\nintervals:",
+			"sids.tlvType: is 1, which is a padding TLV"},
 		{"negative", "drain: 0s", "drain: -1s", "line 29: intervals.drain: is -1s"},
 		{"retries", "drain: 0s", "retryMax: 1ms", "line 29: intervals.retryMax: is 1ms, below retryMin"},
 	} {

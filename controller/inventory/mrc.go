@@ -128,17 +128,21 @@ type Probes struct {
 func DefaultMRC(mode string) MRC {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{
-		Mode: mode, Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
-		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
-		Restore:  Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100), FirstRound: ms(10_000), Linger: ms(50)},
-		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000), MaxHold: ms(1_800_000), Probes: 512},
-		Probes:   Probes{Rate: 2000, HostRate: 100, Timeout: ms(100)},
+		Mode: mode, Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000),
+		LinkCounts: ms(1000),
+		Classes:    DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
+		Restore: Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100),
+			FirstRound: ms(10_000), Linger: ms(50)},
+		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000),
+			MaxHold: ms(1_800_000), Probes: 512},
+		Probes: Probes{Rate: 2000, HostRate: 100, Timeout: ms(100)},
 	}
 }
 
 var (
 	hopKinds   = []string{ev.HopLinks: "links", ev.HopNodes: "nodes"}
-	planeRules = []string{topology.PlanesByComponent: "components", topology.PlanesByAdminGroup: "admin-groups"}
+	planeRules = []string{topology.PlanesByComponent: "components",
+		topology.PlanesByAdminGroup: "admin-groups"}
 )
 
 // On reports whether hosts are asked for probes.

@@ -30,9 +30,11 @@ mrc:
 	m := &inv.MRC
 	f := m.Format()
 	switch {
-	case !m.On() || f.Mode != ev.ModeSRH || f.Hops != ev.HopNodes || f.Block.Bits() != 32 || m.PlaneRule() != topology.PlanesByAdminGroup:
+	case !m.On() || f.Mode != ev.ModeSRH || f.Hops != ev.HopNodes || f.Block.Bits() != 32 ||
+		m.PlaneRule() != topology.PlanesByAdminGroup:
 		t.Errorf("%+v, format %+v", m, f)
-	case m.Restore.Hold.D() != time.Second || m.Classes.ControlPackets != 2048 || m.Classes.DSCP.Trimmable != 7 || m.Probes.HostRate != 100:
+	case m.Restore.Hold.D() != time.Second || m.Classes.ControlPackets != 2048 ||
+		m.Classes.DSCP.Trimmable != 7 || m.Probes.HostRate != 100:
 		t.Errorf("defaults: %+v", m)
 	case m.Classes.DSCP.Control != 48 || *m.Probes.DSCP != 40 || !m.Suspects.Deny:
 		t.Errorf("%+v", m)
@@ -47,7 +49,8 @@ func TestBadMRC(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"maxEvs: 12", "mrc.mode: is missing: want ecmp"},
 		{"mode: srv6", `mrc.mode: "srv6" is not one of ecmp, stev`},
-		{"{mode: stev, block: '5f00::/16'}", "mrc.block: is 5f00::/16: 5f00::/16 with mode stev, want none"},
+		{"{mode: stev, block: '5f00::/16'}",
+			"mrc.block: is 5f00::/16: 5f00::/16 with mode stev, want none"},
 		{"{mode: usid-f3216, block: '5f00::/16'}", "mrc.block: is 5f00::/16"},
 		{"{mode: stev, hops: both}", `mrc.hops: is "both": want links or nodes`},
 		{"{mode: stev, planes: two}", `mrc.planes: is "two": want components or admin-groups`},
@@ -57,12 +60,16 @@ func TestBadMRC(t *testing.T) {
 		{"{mode: stev, listen: here}", `mrc.listen: "here" is not host:port`},
 		{"{mode: stev, tls: {cert: c, key: k}}", "mrc.tls.ca: is missing"},
 		{"{mode: stev, counts: -1s}", "mrc.counts: is -1s: want a positive duration"},
-		{"{mode: stev, classes: {dscp: {control: 64}}}", "mrc.classes.dscp: DSCP Control: 64, want at most 63"},
+		{"{mode: stev, classes: {dscp: {control: 64}}}",
+			"mrc.classes.dscp: DSCP Control: 64, want at most 63"},
 		{"{mode: stev, classes: {dataPriority: 8}}", "mrc.classes.dataPriority: is 8: want 0 to 7"},
-		{"{mode: stev, classes: {dataPriority: 2, controlPriority: 1}}", "mrc.classes.controlPriority: is 1: want at least that of data, 2"},
+		{"{mode: stev, classes: {dataPriority: 2, controlPriority: 1}}",
+			"mrc.classes.controlPriority: is 1: want at least that of data, 2"},
 		{"{mode: stev, classes: {dataPackets: 0}}", "mrc.classes.dataPackets: is 0: want 1 to"},
-		{"{mode: stev, classes: {controlPackets: 2000000000}}", "mrc.classes.controlPackets: is 2000000000"},
-		{"{mode: stev, classes: {ecnMin: 9, ecnMax: 8}}", "mrc.classes.ecnMin: is 9: want at most ecnMax, 8"},
+		{"{mode: stev, classes: {controlPackets: 2000000000}}",
+			"mrc.classes.controlPackets: is 2000000000"},
+		{"{mode: stev, classes: {ecnMin: 9, ecnMax: 8}}",
+			"mrc.classes.ecnMin: is 9: want at most ecnMax, 8"},
 		{"{mode: stev, classes: {trimSize: 81}}", "mrc.classes.trimSize: is 81: want 82 to 9216"},
 		{"{mode: stev, numbering: [{planeBits: 4, planeShift: 10, indexBits: 10}]}",
 			"mrc.numbering: of 1 tiers with mode stev, want none"},
@@ -71,7 +78,8 @@ func TestBadMRC(t *testing.T) {
 		{"{mode: stev, icmpErrors: {burst: 0}}", "mrc.icmpErrors.burst: is 0"},
 		{"{mode: stev, restore: {hold: 0s}}", "mrc.restore.hold: is 0s: want a positive duration"},
 		{"{mode: stev, restore: {maxHold: 1ms}}", "mrc.restore.maxHold: is 1ms, below hold"},
-		{"{mode: stev, suspects: {denyLoss: 2}}", "mrc.suspects.denyLoss: is 2: want more than 0 and at most 1"},
+		{"{mode: stev, suspects: {denyLoss: 2}}",
+			"mrc.suspects.denyLoss: is 2: want more than 0 and at most 1"},
 		{"{mode: stev, suspects: {confidence: 1}}", "mrc.suspects.confidence: is 1"},
 		{"{mode: stev, suspects: {maxHold: 1ms}}", "mrc.suspects.maxHold: is 1ms, below hold"},
 		{"{mode: stev, suspects: {probes: 0}}", "mrc.suspects.probes: is 0"},
@@ -86,7 +94,8 @@ func TestBadMRC(t *testing.T) {
 		}
 		_, err := Load([]byte(text))
 		var faults Faults
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &faults) && (len(faults) != 1 || faults[0].Line != 1) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &faults) &&
+			(len(faults) != 1 || faults[0].Line != 1) {
 			t.Errorf("%s: %v, want %q at line 1", text, err, c.want)
 		}
 	}

@@ -63,8 +63,10 @@ func defaultPFC() PFC {
 	s := d.Sizing
 	return PFC{
 		Defaults: api.StandardPFCDefaults(), SliceBits: 12, DSCP: 56,
-		Quanta: s.Quanta, MTU: s.MTU, WANQueue: s.WANQueue, Share: s.Share, RTT: api.Duration(s.RTT), HostRTT: api.Duration(s.HostRTT), Rate: s.Rate,
-		ProbeEvery: api.Duration(d.ProbeEvery), ProbeTimeout: api.Duration(d.ProbeTimeout), ProbeLoss: d.ProbeLoss, QueryEvery: api.Duration(d.QueryEvery),
+		Quanta: s.Quanta, MTU: s.MTU, WANQueue: s.WANQueue, Share: s.Share, RTT: api.Duration(s.RTT),
+		HostRTT: api.Duration(s.HostRTT), Rate: s.Rate,
+		ProbeEvery: api.Duration(d.ProbeEvery), ProbeTimeout: api.Duration(d.ProbeTimeout),
+		ProbeLoss: d.ProbeLoss, QueryEvery: api.Duration(d.QueryEvery),
 		Watchdog: WatchdogRelease, Learn: api.Duration(time.Second),
 	}
 }
@@ -77,9 +79,11 @@ func (inv *Inventory) PFCConfig() tunnel.Config {
 	p, c := &inv.PFC, tunnel.Defaults()
 	c.Behaviors = inv.SIDs.PFCBehaviors()
 	c.Sizing = tunnel.Sizing{
-		Quanta: p.Quanta, RTT: p.RTT.D(), HostRTT: p.HostRTT.D(), Rate: p.Rate, WANQueue: p.WANQueue, MTU: p.MTU, Share: p.Share,
+		Quanta: p.Quanta, RTT: p.RTT.D(), HostRTT: p.HostRTT.D(), Rate: p.Rate, WANQueue: p.WANQueue,
+		MTU: p.MTU, Share: p.Share,
 	}
-	c.ProbeEvery, c.ProbeTimeout, c.ProbeLoss, c.QueryEvery = p.ProbeEvery.D(), p.ProbeTimeout.D(), p.ProbeLoss, p.QueryEvery.D()
+	c.ProbeEvery, c.ProbeTimeout, c.ProbeLoss, c.QueryEvery = p.ProbeEvery.D(), p.ProbeTimeout.D(),
+		p.ProbeLoss, p.QueryEvery.D()
 	c.Drain = inv.Intervals.Drain.D()
 	return c
 }
@@ -88,7 +92,8 @@ func (inv *Inventory) PFCConfig() tunnel.Config {
 func (s *SIDs) PFCBehaviors() topology.PFCBehaviors {
 	b := func(n uint16) topology.Behavior { return topology.Behavior(n) }
 	return topology.PFCBehaviors{
-		End: b(s.EndPFC), EndX: b(s.EndXPFC), EndXPSP: b(s.EndXPFCPSP), EndXUSP: b(s.EndXPFCUSP), EndXPSPUSP: b(s.EndXPFCPSPUSP), EndXUSD: b(s.EndXPFCUSD),
+		End: b(s.EndPFC), EndX: b(s.EndXPFC), EndXPSP: b(s.EndXPFCPSP), EndXUSP: b(s.EndXPFCUSP),
+		EndXPSPUSP: b(s.EndXPFCPSPUSP), EndXUSD: b(s.EndXPFCUSD),
 	}
 }
 
@@ -110,7 +115,9 @@ func (v *validator) pfc() {
 	number("pfc.share", p.Share, 1, 100)
 	number("pfc.rate", p.Rate, 1, 1<<42)
 	number("pfc.defaults.buffer", p.Defaults.Buffer, 1, 1<<34)
-	if d := v.inv.MRC.Classes.DSCP; v.inv.MRC.On() && slices.Contains([]uint8{d.NoTrim, d.Trimmable, d.TrimmableRetx, d.Trimmed, d.TrimmedLastHop, d.Control}, p.DSCP) {
+	if d := v.inv.MRC.Classes.DSCP; v.inv.MRC.On() &&
+		slices.Contains([]uint8{d.NoTrim, d.Trimmable, d.TrimmableRetx, d.Trimmed, d.TrimmedLastHop,
+			d.Control}, p.DSCP) {
 		v.bad("pfc.dscp", "is %d, that of a class of mrc.classes.dscp", p.DSCP)
 	}
 	v.count("pfc.probeLoss", p.ProbeLoss, 1, 1000)
@@ -122,14 +129,16 @@ func (v *validator) pfc() {
 	v.positive("pfc.queryEvery", p.QueryEvery, false)
 	v.positive("pfc.learn", p.Learn, false)
 	if p.Watchdog != WatchdogRelease && p.Watchdog != WatchdogDrop && p.Watchdog != WatchdogReport {
-		v.bad("pfc.watchdog", "%q is not one of %s, %s and %s", p.Watchdog, WatchdogRelease, WatchdogDrop, WatchdogReport)
+		v.bad("pfc.watchdog", "%q is not one of %s, %s and %s", p.Watchdog, WatchdogRelease, WatchdogDrop,
+			WatchdogReport)
 	}
 	seen := map[uint16]string{v.inv.SIDs.EndMT: "endMt"}
 	s := &v.inv.SIDs
 	for _, c := range []struct {
 		name string
 		code uint16
-	}{{"endPfc", s.EndPFC}, {"endXPfc", s.EndXPFC}, {"endXPfcPsp", s.EndXPFCPSP}, {"endXPfcUsp", s.EndXPFCUSP}, {"endXPfcPspUsp", s.EndXPFCPSPUSP}, {"endXPfcUsd", s.EndXPFCUSD}} {
+	}{{"endPfc", s.EndPFC}, {"endXPfc", s.EndXPFC}, {"endXPfcPsp", s.EndXPFCPSP},
+		{"endXPfcUsp", s.EndXPFCUSP}, {"endXPfcPspUsp", s.EndXPFCPSPUSP}, {"endXPfcUsd", s.EndXPFCUSD}} {
 		if other, twice := seen[c.code]; twice {
 			v.bad("sids."+c.name, "is %#x, that of %s", c.code, other)
 		}

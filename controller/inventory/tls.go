@@ -17,21 +17,24 @@ type TLS struct {
 	cache *certs.Cache // of the inventory; nil when it was not loaded
 }
 
-// Client is the files as those of a client whose servers are of some kinds; without TLS it is the zero value.
+// Client is the files as those of a client whose servers are of some kinds; without TLS it is the
+// zero value.
 func (t *TLS) Client(kinds certs.Kind) certs.Client {
 	if t == nil {
 		return certs.Client{}
 	}
-	return certs.Client{Enabled: true, CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key, ServerName: t.ServerName, Kinds: kinds, Place: t.place, Cache: t.cache}
+	return certs.Client{Enabled: true, CAFile: t.CA, CertFile: t.Cert, KeyFile: t.Key,
+		ServerName: t.ServerName, Kinds: kinds, Place: t.place, Cache: t.cache}
 }
 
-// Server is the files as those of a server whose clients are of some kinds, with certificates that CA
-// signs; without TLS it is the zero value.
+// Server is the files as those of a server whose clients are of some kinds, with certificates that
+// CA signs; without TLS it is the zero value.
 func (t *TLS) Server(kinds certs.Kind) certs.Server {
 	if t == nil {
 		return certs.Server{}
 	}
-	return certs.Server{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA, Kinds: kinds, Place: t.place, Cache: t.cache}
+	return certs.Server{CertFile: t.Cert, KeyFile: t.Key, ClientCAFile: t.CA, Kinds: kinds,
+		Place: t.place, Cache: t.cache}
 }
 
 // Certificates are those that the sections tls name; nil for an inventory that was not loaded.

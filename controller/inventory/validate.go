@@ -64,7 +64,8 @@ func (inv *Inventory) Validate() error {
 	}
 	v.numbers()
 	v.pfc()
-	if m := &inv.MRC; m.On() || !reflect.DeepEqual(*m, DefaultMRC("")) && !reflect.DeepEqual(*m, MRC{}) {
+	if m := &inv.MRC; m.On() || !reflect.DeepEqual(*m, DefaultMRC("")) &&
+		!reflect.DeepEqual(*m, MRC{}) {
 		v.mrc(m)
 	}
 	v.cluster()
@@ -152,7 +153,8 @@ func (v *validator) switches() {
 
 func (v *validator) port(field string, p uint32) {
 	if p < 1 || p > p4.MaxLinkPort {
-		v.bad(field, "is %d: want a port from 1 to %d (%d and above are the switch's own)", p, p4.MaxLinkPort, p4.MaxLinkPort+1)
+		v.bad(field, "is %d: want a port from 1 to %d (%d and above are the switch's own)", p,
+			p4.MaxLinkPort, p4.MaxLinkPort+1)
 	}
 }
 
@@ -181,7 +183,8 @@ func (v *validator) hosts() {
 		switch first, twice := addresses[h.Address]; {
 		case !h.Address.IsValid():
 			v.bad(at+".address", "is missing")
-		case !h.Address.Is6() || h.Address.Is4In6() || h.Address.IsMulticast() || h.Address.IsUnspecified() || h.Address.IsLoopback() || h.Address.IsLinkLocalUnicast():
+		case !h.Address.Is6() || h.Address.Is4In6() || h.Address.IsMulticast() ||
+			h.Address.IsUnspecified() || h.Address.IsLoopback() || h.Address.IsLinkLocalUnicast():
 			v.bad(at+".address", "%v is not a global unicast IPv6 address", h.Address)
 		case twice:
 			v.bad(at+".address", "%v is also the address of hosts[%d]", h.Address, first)
@@ -217,7 +220,8 @@ func (v *validator) hosts() {
 		}
 		for j, p := range h.Prefixes {
 			if !p.IsValid() || !p.Addr().Is6() || p != p.Masked() {
-				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j), "%v is not an IPv6 prefix with nothing set beyond its length", p)
+				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j),
+					"%v is not an IPv6 prefix with nothing set beyond its length", p)
 			}
 		}
 	}
@@ -238,7 +242,8 @@ func (v *validator) bgp() {
 	if used && !b.RouterID.Is4() {
 		v.bad("bgp.routerId", "%v is not an IPv4 address", b.RouterID)
 	}
-	if h := b.HoldTime.D(); h != 0 && (h < 3*time.Second || h > 65535*time.Second || h%time.Second != 0) {
+	if h := b.HoldTime.D(); h != 0 && (h < 3*time.Second || h > 65535*time.Second ||
+		h%time.Second != 0) {
 		v.bad("bgp.holdTime", "is %v: want whole seconds from 3s to 65535s", h)
 	}
 	for i, p := range b.Peers {
@@ -246,7 +251,8 @@ func (v *validator) bgp() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is missing")
 		}
 		if l := p.LocalAddress; l.IsValid() && l.Unmap().Is4() != p.Address.Unmap().Is4() {
-			v.bad(fmt.Sprintf("bgp.peers[%d].localAddress", i), "%v and address %v are not both IPv4 or both IPv6", l, p.Address)
+			v.bad(fmt.Sprintf("bgp.peers[%d].localAddress", i),
+				"%v and address %v are not both IPv4 or both IPv6", l, p.Address)
 		}
 		if p.Password != "" && p.PasswordFile != "" {
 			v.bad(fmt.Sprintf("bgp.peers[%d].passwordFile", i), "goes with no password: want one of the two")
@@ -262,9 +268,11 @@ func (v *validator) bgp() {
 		for _, l := range []struct {
 			field string
 			value int
-		}{{"nodes", p.Limits.Nodes}, {"links", p.Limits.Links}, {"prefixes", p.Limits.Prefixes}, {"sids", p.Limits.SIDs}, {"octets", p.Limits.Octets}} {
+		}{{"nodes", p.Limits.Nodes}, {"links", p.Limits.Links}, {"prefixes", p.Limits.Prefixes},
+			{"sids", p.Limits.SIDs}, {"octets", p.Limits.Octets}} {
 			if l.value < 0 {
-				v.bad(fmt.Sprintf("bgp.peers[%d].limits.%s", i, l.field), "is %d: want a positive number, or 0 for the default", l.value)
+				v.bad(fmt.Sprintf("bgp.peers[%d].limits.%s", i, l.field),
+					"is %d: want a positive number, or 0 for the default", l.value)
 			}
 		}
 	}
@@ -344,7 +352,8 @@ func (v *validator) numbers() {
 		v.bad("sids.endMt", "is 0")
 	}
 	if b := inv.SIDs.FunctionBase; b == 0 || b+4*uint32(most.Groups) > 1<<16 {
-		v.bad("sids.functionBase", "is %#x: want 1 to %#x, so that functions of 16 bits suffice for all groups", b, 1<<16-4*most.Groups)
+		v.bad("sids.functionBase", "is %#x: want 1 to %#x, so that functions of 16 bits suffice for "+
+			"all groups", b, 1<<16-4*most.Groups)
 	}
 	v.positive("defaults.cnpWindow", inv.Defaults.CNPWindow, false)
 	v.positive("defaults.nackHoldoff", inv.Defaults.NackHoldoff, false)

@@ -71,8 +71,10 @@ func newBed(t testing.TB, seed uint64, change func(*Config)) *bed {
 		t.Fatal(err)
 	}
 	return &bed{
-		t: t, rng: rand.New(rand.NewPCG(seed, 1)), core: core, net: topology.NewBuilder(), ports: map[topology.NodeID]uint32{},
-		hosts: map[string]*simHost{}, made: map[string]fabric.Host{}, black: map[topology.LinkID]float64{}, sets: map[string][]time.Duration{},
+		t: t, rng: rand.New(rand.NewPCG(seed, 1)), core: core, net: topology.NewBuilder(),
+		ports: map[topology.NodeID]uint32{},
+		hosts: map[string]*simHost{}, made: map[string]fabric.Host{},
+		black: map[topology.LinkID]float64{}, sets: map[string][]time.Duration{},
 		delay: func() time.Duration { return time.Millisecond },
 	}
 }
@@ -151,7 +153,8 @@ const hostPortBase = 1000
 // host attaches a host to a leaf of each plane.
 func (w *bed) host(planes, leaf, n int) {
 	h := fabric.Host{
-		Name: hostName(leaf, n), Address: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 8: byte(leaf >> 8), 9: byte(leaf), 15: byte(n)}),
+		Name: hostName(leaf, n), Address: netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8,
+			8: byte(leaf >> 8), 9: byte(leaf), 15: byte(n)}),
 	}
 	for p := 1; p <= planes; p++ {
 		h.At = append(h.At, leafID(p, leaf))
@@ -179,7 +182,8 @@ func (w *bed) start() *bed {
 
 func (w *bed) hello(name string, v hostapi.Version) {
 	w.hosts[name] = &simHost{up: true}
-	if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: w.capabilities(), Version: v}); err != nil {
+	if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
+		Capabilities: w.capabilities(), Version: v}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -234,11 +238,13 @@ func (w *bed) answer(p Probe) {
 		w.t.Fatalf("probe of %s to %v: %v", p.Host, p.Request.Destination, err)
 	}
 	for range p.Request.Count {
-		if w.passes(links) && (w.nic == nil || w.rng.Float64() >= w.nic(p.Host, p.Request.EV.Port, false) && w.rng.Float64() >= w.nic(hostAt(w, p.Request.Destination), p.Request.EV.Port, true)) {
+		if w.passes(links) && (w.nic == nil || w.rng.Float64() >= w.nic(p.Host, p.Request.EV.Port,
+			false) && w.rng.Float64() >= w.nic(hostAt(w, p.Request.Destination), p.Request.EV.Port, true)) {
 			received++
 		}
 	}
-	r := &hostapi.ProbeResult{ID: p.Request.ID, Sent: p.Request.Count, Received: received, RTTMin: 1, RTTMean: 2, RTTMax: 3, Port: p.Request.EV.Port}
+	r := &hostapi.ProbeResult{ID: p.Request.ID, Sent: p.Request.Count, Received: received, RTTMin: 1,
+		RTTMean: 2, RTTMax: 3, Port: p.Request.EV.Port}
 	if err := w.core.ProbeResult(p.Host, r); err != nil && !errors.Is(err, prove.ErrUnknownProbe) {
 		w.t.Fatal(err)
 	}
@@ -372,7 +378,8 @@ func (w *bed) check(out func(topology.LinkID) bool, gone func(topology.NodeID) b
 					dead = dead || !slices.ContainsFunc(hop, func(id topology.LinkID) bool { return !out(id) })
 				}
 				if dead != p.IsDenied(v) {
-					w.t.Fatalf("%v: %s of host %s: EV %v is denied: %v, want %v (%v)", w.Now(), p.Name, h.Name, v, p.IsDenied(v), dead, crossed(route))
+					w.t.Fatalf("%v: %s of host %s: EV %v is denied: %v, want %v (%v)", w.Now(), p.Name, h.Name, v,
+						p.IsDenied(v), dead, crossed(route))
 				}
 				if dead {
 					n++

@@ -313,7 +313,8 @@ type env struct {
 }
 
 func (e *env) event(t api.EventType, object, message string) {
-	e.out.Events = append(e.out.Events, api.Event{Time: e.wall(e.now), Type: t, Object: object, Message: message})
+	e.out.Events = append(e.out.Events, api.Event{Time: e.wall(e.now), Type: t, Object: object,
+		Message: message})
 }
 
 // wall returns the wall-clock time at a time of the core.

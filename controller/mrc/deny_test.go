@@ -25,14 +25,17 @@ func TestDeny(t *testing.T) {
 		hosts int // that are told
 	}
 	between := func(a, b topology.NodeID) func(l *topology.Link) bool {
-		return func(l *topology.Link) bool { return l.Local == a && l.Remote == b || l.Local == b && l.Remote == a }
+		return func(l *topology.Link) bool {
+			return l.Local == a && l.Remote == b || l.Local == b && l.Remote == a
+		}
 	}
 	at := func(n topology.NodeID) func(l *topology.Link) bool {
 		return func(l *topology.Link) bool { return l.Local == n || l.Remote == n }
 	}
 	inPlane := func(p string) func(l *topology.Link) bool {
 		return func(l *topology.Link) bool {
-			return strings.HasPrefix(string(l.Local), "leaf"+p) || strings.HasPrefix(string(l.Local), "spine"+p)
+			return strings.HasPrefix(string(l.Local), "leaf"+p) ||
+				strings.HasPrefix(string(l.Local), "spine"+p)
 		}
 	}
 	drained := func(target Target) func(w *bed) {
@@ -45,20 +48,29 @@ func TestDeny(t *testing.T) {
 	}
 	for _, o := range []outage{
 		{"nothing", func(w *bed) { w.publish() }, func(*topology.Link) bool { return false }, none, 0},
-		{"link withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")) }, between("leaf1-2", "spine1-1"), none, 8},
-		{"one direction withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")[:1]) }, between("leaf1-2", "spine1-1"), none, 8},
-		{"switch withdrawn", func(w *bed) { w.net.RemoveNode("spine2-1"); w.publish() }, at("spine2-1"), none, 8},
-		{"leaf withdrawn", func(w *bed) { w.net.RemoveNode("leaf2-3"); w.publish() }, at("leaf2-3"), func(n topology.NodeID) bool { return n == "leaf2-3" }, 8},
-		{"switch overloaded", func(w *bed) { w.net.SetNode(topology.Node{ID: "spine2-1", Overload: true}); w.publish() }, at("spine2-1"), none, 8},
+		{"link withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")) },
+			between("leaf1-2", "spine1-1"), none, 8},
+		{"one direction withdrawn", func(w *bed) { w.remove(w.both("leaf1-2", "spine1-1")[:1]) },
+			between("leaf1-2", "spine1-1"), none, 8},
+		{"switch withdrawn", func(w *bed) { w.net.RemoveNode("spine2-1"); w.publish() }, at("spine2-1"),
+			none, 8},
+		{"leaf withdrawn", func(w *bed) { w.net.RemoveNode("leaf2-3"); w.publish() }, at("leaf2-3"),
+			func(n topology.NodeID) bool { return n == "leaf2-3" }, 8},
+		{"switch overloaded",
+			func(w *bed) { w.net.SetNode(topology.Node{ID: "spine2-1", Overload: true}); w.publish() },
+			at("spine2-1"), none, 8},
 		{"port down", func(w *bed) {
 			l := w.both("leaf1-1", "spine1-2")[0]
 			w.core.SetPorts(l.Local, map[uint32]bool{l.LocalPort: false, 99: true})
 			w.pump()
 		}, between("leaf1-1", "spine1-2"), none, 8},
-		{"link drained", func(w *bed) { drained(Target{Link: w.both("leaf1-2", "spine1-1")[0].ID})(w) }, between("leaf1-2", "spine1-1"), none, 8},
+		{"link drained", func(w *bed) { drained(Target{Link: w.both("leaf1-2", "spine1-1")[0].ID})(w) },
+			between("leaf1-2", "spine1-1"), none, 8},
 		{"switch drained", drained(Target{Node: "spine1-2"}), at("spine1-2"), none, 8},
-		{"leaf drained", drained(Target{Node: "leaf1-4"}), at("leaf1-4"), func(n topology.NodeID) bool { return n == "leaf1-4" }, 8},
-		{"plane drained", drained(Target{Plane: 1}), inPlane("1"), func(n topology.NodeID) bool { return strings.HasPrefix(string(n), "leaf1") }, 8},
+		{"leaf drained", drained(Target{Node: "leaf1-4"}), at("leaf1-4"),
+			func(n topology.NodeID) bool { return n == "leaf1-4" }, 8},
+		{"plane drained", drained(Target{Plane: 1}), inPlane("1"),
+			func(n topology.NodeID) bool { return strings.HasPrefix(string(n), "leaf1") }, 8},
 		{"unknown port", func(w *bed) {
 			w.core.SetPorts("leaf1-1", map[uint32]bool{99: false})
 			w.core.SetPorts("elsewhere", map[uint32]bool{1: false})
@@ -68,7 +80,8 @@ func TestDeny(t *testing.T) {
 		for _, mode := range pathModes {
 			for _, explicit := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%v/explicit=%v", o.name, mode, explicit), func(t *testing.T) {
-					w := newBed(t, 1, func(c *Config) { c.Mode, c.Explicit = mode.String(), explicit }).clos(2, 4, 2, 2).start()
+					w := newBed(t, 1, func(c *Config) { c.Mode, c.Explicit = mode.String(), explicit }).clos(2, 4,
+						2, 2).start()
 					snap := w.net.Build()
 					if n := w.check(func(topology.LinkID) bool { return false }, none); n != 0 {
 						t.Fatalf("%d EVs are denied before", n)
@@ -107,7 +120,8 @@ func TestDenyThreeTiers(t *testing.T) {
 			clear(w.sets)
 			out := func(id topology.LinkID) bool {
 				l := w.core.state.Fabric().Snapshot().Link(id)
-				return l.Local == "agg1-1-1" && l.Remote == "leaf1-1" || l.Local == "leaf1-1" && l.Remote == "agg1-1-1"
+				return l.Local == "agg1-1-1" && l.Remote == "leaf1-1" || l.Local == "leaf1-1" &&
+					l.Remote == "agg1-1-1"
 			}
 			w.remove(w.both("leaf1-1", "agg1-1-1"))
 			if w.check(out, none) == 0 {
@@ -115,7 +129,8 @@ func TestDenyThreeTiers(t *testing.T) {
 			}
 			profiles := 0
 			for _, p := range w.core.Profiles() {
-				if touched := len(p.Outcome.Profile.Denied) > 0; touched != (p.Source[0] != p.Destination[0] && (p.Source[0] == "leaf1-1" || p.Destination[0] == "leaf1-1")) {
+				if touched := len(p.Outcome.Profile.Denied) > 0; touched != (p.Source[0] != p.Destination[0] &&
+					(p.Source[0] == "leaf1-1" || p.Destination[0] == "leaf1-1")) {
 					t.Errorf("profile %s has denials: %v", p.Name, touched)
 				} else if touched {
 					profiles++
@@ -137,7 +152,8 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 	}
 	w.remove(w.both("leaf1-2", "spine1-1"))
 	for _, p := range w.core.Profiles() {
-		touches := p.Source[0] != p.Destination[0] && (p.Source[0] == "leaf1-2" || p.Destination[0] == "leaf1-2")
+		touches := p.Source[0] != p.Destination[0] &&
+			(p.Source[0] == "leaf1-2" || p.Destination[0] == "leaf1-2")
 		if (before[p.Name] != p.Outcome.Profile) != touches {
 			t.Errorf("profile %s changed: %v, want %v", p.Name, !touches, touches)
 		}
@@ -152,7 +168,8 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 // places; the rest stays where it was, and the profile says that it is degraded.
 // With everything back it is as it was.
 func TestReplace(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8,
+		1).start()
 	const name = "leaf1-1:leaf1-2"
 	was, _ := w.core.Profile(name)
 	if n := len(was.Outcome.Profile.EVs); n != 4 || was.Outcome.Degraded != "" {
@@ -172,14 +189,17 @@ func TestReplace(t *testing.T) {
 		p := is.Outcome.Profile
 		switch i {
 		case 0:
-			if is.Outcome.Replaced != 0 || len(p.Denied) != 1 || is.Outcome.Active != 3 || is.Outcome.Degraded != "" {
+			if is.Outcome.Replaced != 0 || len(p.Denied) != 1 || is.Outcome.Active != 3 ||
+				is.Outcome.Degraded != "" {
 				t.Errorf("one lost: %+v", is.Outcome)
 			}
 		case 1:
-			if is.Outcome.Replaced != 2 || len(p.Denied) != 0 || is.Outcome.Active != 4 || !strings.Contains(is.Outcome.Degraded, "2 of 4 EVs are replaced") {
+			if is.Outcome.Replaced != 2 || len(p.Denied) != 0 || is.Outcome.Active != 4 ||
+				!strings.Contains(is.Outcome.Degraded, "2 of 4 EVs are replaced") {
 				t.Errorf("two lost: %+v", is.Outcome)
 			}
-			if !slices.Equal(p.EVs[2:], was.Outcome.Profile.EVs[2:]) || slices.Contains(p.EVs, was.Outcome.Profile.EVs[0]) {
+			if !slices.Equal(p.EVs[2:], was.Outcome.Profile.EVs[2:]) ||
+				slices.Contains(p.EVs, was.Outcome.Profile.EVs[0]) {
 				t.Errorf("%v, want %v with others in the first two places", p.EVs, was.Outcome.Profile.EVs)
 			}
 		}
@@ -187,13 +207,15 @@ func TestReplace(t *testing.T) {
 	}
 	// All but two spines: fewer paths than EVs that must be left.
 	for s := 1; s <= 8; s++ {
-		if id := spineID(1, s); id != spine(was.Outcome.Profile.EVs[2]) && id != spine(was.Outcome.Profile.EVs[3]) {
+		if id := spineID(1, s); id != spine(was.Outcome.Profile.EVs[2]) &&
+			id != spine(was.Outcome.Profile.EVs[3]) {
 			w.net.RemoveNode(id)
 		}
 	}
 	w.publish()
 	is, _ := w.core.Profile(name)
-	if is.Outcome.Active != 2 || len(is.Outcome.Profile.Denied) != 2 || !strings.Contains(is.Outcome.Degraded, "2 of 4 EVs are left, want 3; there is no other path") {
+	if is.Outcome.Active != 2 || len(is.Outcome.Profile.Denied) != 2 ||
+		!strings.Contains(is.Outcome.Degraded, "2 of 4 EVs are left, want 3; there is no other path") {
 		t.Errorf("two paths: %+v", is.Outcome)
 	}
 	w.valid()
@@ -210,9 +232,12 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		mode  hostapi.Mode
 		want  string
 	}{
-		{"listed", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 4, hostapi.ModeExplicit, "explicit, as 1 of 4 generated EVs are left, want 3"},
-		{"all are used", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 8, hostapi.ModeGenerated, "explicit EVs would be no more"},
-		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated, "it stays generated: "},
+		{"listed", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 4, hostapi.ModeExplicit,
+			"explicit, as 1 of 4 generated EVs are left, want 3"},
+		{"all are used", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 8,
+			hostapi.ModeGenerated, "explicit EVs would be no more"},
+		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated,
+			"it stays generated: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newBed(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
@@ -222,7 +247,8 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 			for name := range w.made {
 				caps := ev.Unlimited()
 				caps.EVModes = c.modes
-				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: caps}); err != nil {
+				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
+					Capabilities: caps}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -25,8 +25,8 @@
 //	next, ok := core.Next()           // Tick again then, if not before
 //
 // What the fabric is, what of it is up, and everything that is denied therefore is in package
-// fabric; probes, and which links lose packets, in package prove. The core has a part for each other
-// thing that changes by rules of its own. All share env: the time, the state of the fabric,
+// fabric; probes, and which links lose packets, in package prove. The core has a part for each
+// other thing that changes by rules of its own. All share env: the time, the state of the fabric,
 // counters and what goes out.
 //
 //	part         holds                                     file

@@ -41,13 +41,15 @@ func (t Target) String() string {
 // validate checks that a target is exactly one thing.
 func (t Target) validate() error {
 	kinds := 0
-	for _, set := range [...]bool{t.Link != "", t.Node != "", t.Plane != 0, t.Host != "" || t.Port != 0} {
+	for _, set := range [...]bool{t.Link != "", t.Node != "", t.Plane != 0, t.Host != "" ||
+		t.Port != 0} {
 		if set {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		return fmt.Errorf("target: want one of link, node, plane, and host with port: %w", fabric.ErrMalformed)
+		return fmt.Errorf("target: want one of link, node, plane, and host with port: %w",
+			fabric.ErrMalformed)
 	}
 	return nil
 }
@@ -134,7 +136,8 @@ func (ds *drainSet) Node(id topology.NodeID) bool {
 
 // Port implements fabric.Drains.
 func (ds *drainSet) Port(host string, port uint8) bool {
-	return slices.ContainsFunc(ds.list, func(d *drain) bool { return d.Host == host && d.Port == port })
+	return slices.ContainsFunc(ds.list,
+		func(d *drain) bool { return d.Host == host && d.Port == port })
 }
 
 // Planes implements fabric.Drains.
@@ -207,7 +210,8 @@ func (ds *drainSet) views(of func(*drain) bool) (out []api.Drain) {
 }
 
 func (d *drain) view() api.Drain {
-	return api.Drain{Target: d.String(), Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits), natural.Compare)}
+	return api.Drain{Target: d.String(), Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits),
+		natural.Compare)}
 }
 
 // Drains returns what is drained, in the order in which it was asked for.

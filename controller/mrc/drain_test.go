@@ -85,11 +85,13 @@ func TestDrainAwaits(t *testing.T) {
 	}
 	w.pump()
 	w.run(time.Minute)
-	if done, awaits := w.drained(target); done || len(awaits) != 2 || awaits[0] != gone || awaits[1] != hostName(3, 2) {
+	if done, awaits := w.drained(target); done || len(awaits) != 2 || awaits[0] != gone ||
+		awaits[1] != hostName(3, 2) {
 		t.Errorf("drained: %v, awaits %v", done, awaits)
 	}
 	w.hosts[gone].up = true
-	if err := w.core.Hello(gone, &hostapi.Hello{Name: gone, Instance: 1, Capabilities: w.capabilities()}); err != nil {
+	if err := w.core.Hello(gone, &hostapi.Hello{Name: gone, Instance: 1,
+		Capabilities: w.capabilities()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.core.Applied(gone, w.core.hosts.byName[gone].seq); err != nil {
@@ -115,8 +117,14 @@ func TestDrainLastPath(t *testing.T) {
 		target func(w *bed) Target
 		want   string
 	}{
-		{"the last link", func(w *bed) { w.remove(w.both("leaf1-1", "spine1-1")); w.net.RemoveNode("leaf2-1"); w.publish() },
-			func(w *bed) Target { return Target{Link: w.both("leaf1-1", "spine1-2")[0].ID} }, "host h1-1 (leaf1-1)"},
+		{"the last link",
+			func(w *bed) {
+				w.remove(w.both("leaf1-1", "spine1-1"))
+				w.net.RemoveNode("leaf2-1")
+				w.publish()
+			},
+			func(w *bed) Target { return Target{Link: w.both("leaf1-1", "spine1-2")[0].ID} },
+			"host h1-1 (leaf1-1)"},
 		{"the last switch", func(w *bed) {
 			if err := w.core.Drain(Target{Plane: 2}); err != nil {
 				w.t.Fatal(err)
@@ -296,7 +304,8 @@ func TestHostPort(t *testing.T) {
 	peers(all)
 }
 
-// TestDrainLastPlaneOfALeaf: hosts behind one leaf reach each other without any link, and not without its plane.
+// TestDrainLastPlaneOfALeaf: hosts behind one leaf reach each other without any link, and not
+// without its plane.
 func TestDrainLastPlaneOfALeaf(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 1, 2, 2).start()
 	if err := w.core.Drain(Target{Plane: 2}); err != nil {

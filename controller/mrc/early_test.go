@@ -11,10 +11,11 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestProbesBeforeSwitches: probes that are lost while a leaf is still being programmed make nothing a
-// suspect; when a leaf loses packets that it did carry, it is something.
+// TestProbesBeforeSwitches: probes that are lost while a leaf is still being programmed make
+// nothing a suspect; when a leaf loses packets that it did carry, it is something.
 func TestProbesBeforeSwitches(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4,
+		2)
 	late := leafID(1, 1) // which the first probes are for
 	loses := func(share float64) {
 		for _, l := range w.net.Build().Links {
@@ -47,10 +48,12 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	}
 }
 
-// TestFirstRoundOfNewFabric: links that carry nothing at a first start, as their switches are still being
-// programmed, are not denied when they come to; one that goes on so is, when the round is over.
+// TestFirstRoundOfNewFabric: links that carry nothing at a first start, as their switches are still
+// being programmed, are not denied when they come to; one that goes on so is, when the round is
+// over.
 func TestFirstRoundOfNewFabric(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4,
+		2)
 	late, never := leafID(1, 1), w.both(leafID(2, 2), spineID(2, 1))[0].ID
 	for _, l := range w.net.Build().Links {
 		if l.Remote == late || l.ID == never {
@@ -67,17 +70,21 @@ func TestFirstRoundOfNewFabric(t *testing.T) {
 			denied = append(denied, e.Object+" "+e.Message)
 		}
 	}
-	if want := []string{string(never) + " denied: no probe came through"}; !slices.Equal(denied, want) {
+	if want := []string{string(never) + " denied: no probe came through"}; !slices.Equal(denied,
+		want) {
 		t.Errorf("%q, want %q", denied, want)
 	}
 }
 
-// TestCountsBeforeController: what hosts have lost under an earlier controller accuses nobody, what they
-// lose from then on does; and all that hosts have lost which have just started.
+// TestCountsBeforeController: what hosts have lost under an earlier controller accuses nobody, what
+// they lose from then on does; and all that hosts have lost which have just started.
 func TestCountsBeforeController(t *testing.T) {
-	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1, Number: 5}, "just started": {}} {
+	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1,
+		Number: 5}, "just started": {}} {
 		t.Run(name, func(t *testing.T) {
-			w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Restore.FirstRound = 0, api.Duration(100*time.Millisecond) }).clos(1, 4, 4, 1)
+			w := newBed(t, 1, func(c *Config) {
+				c.Probes.Rate, c.Restore.FirstRound = 0, api.Duration(100*time.Millisecond)
+			}).clos(1, 4, 4, 1)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
 			for _, host := range slices.Sorted(maps.Keys(w.made)) {
@@ -103,10 +110,11 @@ func TestCountsBeforeController(t *testing.T) {
 	}
 }
 
-// TestDenialsBeforeProbes: when hosts are told something, EVs are probed in turn again only after they have had
-// the time to take it.
+// TestDenialsBeforeProbes: when hosts are told something, EVs are probed in turn again only after
+// they have had the time to take it.
 func TestDenialsBeforeProbes(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4, 2)
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4,
+		2)
 	w.start()
 	w.run(5 * time.Second)
 	const (

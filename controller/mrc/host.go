@@ -194,7 +194,8 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	if h.hello.Instance != m.Instance {
 		h.Restart(foreign)
 	}
-	again := h.sender != nil && capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
+	again := h.sender != nil &&
+		capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
 	h.hello = *m
 	h.hello.Name = name
 	h.foreign = foreign && !h.told
@@ -223,7 +224,8 @@ func (c *Core) Applied(name string, seq uint64) error {
 		return err
 	}
 	if seq > h.seq {
-		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq, fabric.ErrMalformed)
+		return fmt.Errorf("host %s: applied %d, want at most %d: %w", name, seq, h.seq,
+			fabric.ErrMalformed)
 	}
 	if h.applied = max(h.applied, seq); h.applied > 0 {
 		h.SetHolds()
@@ -302,9 +304,9 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 	}
 }
 
-// tell sends hosts their states, if these are others than before. With tested, all
-// links have been tried: until then a host with the state of an earlier controller
-// keeps that, as EVs may be denied there that would seem good. told reports whether any was sent one.
+// tell sends hosts their states, if these are others than before. With tested, all links have been
+// tried: until then a host with the state of an earlier controller keeps that, as EVs may be denied
+// there that would seem good. told reports whether any was sent one.
 func (s *hostSet) tell(tested bool) (told bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.dirty)) {
 		h := s.byName[name]

@@ -37,7 +37,8 @@ type traffic struct {
 }
 
 func (w *bed) traffic(packets int, loss func(topology.LinkID) float64) *traffic {
-	return &traffic{w: w, packets: packets, loss: loss, paths: map[evKey][]topology.LinkID{}, counts: map[string]map[evKey]evCount{}}
+	return &traffic{w: w, packets: packets, loss: loss, paths: map[evKey][]topology.LinkID{},
+		counts: map[string]map[evKey]evCount{}}
 }
 
 // binomial draws how many of n packets are lost.
@@ -110,7 +111,8 @@ func (tr *traffic) report() {
 func TestGreyLink(t *testing.T) {
 	failed := 0
 	for seed := range uint64(100) {
-		w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = seed%2 == 0, 0 }).clos(2, 4, 4, 1).start()
+		w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = seed%2 == 0, 0 }).clos(2,
+			4, 4, 1).start()
 		links := w.core.Links()
 		bad := links[w.rng.IntN(len(links))]
 		const starts = 3 * time.Second
@@ -160,7 +162,8 @@ func TestGreyLink(t *testing.T) {
 
 // TestGreyHost: a host whose own link is bad accuses no link of the fabric.
 func TestGreyHost(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
+	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4,
+		2).start()
 	tr := w.traffic(80, func(topology.LinkID) float64 { return 0 })
 	for range 10 {
 		tr.report()
@@ -169,7 +172,8 @@ func TestGreyHost(t *testing.T) {
 			if key.ev.Port == 1 {
 				c.lost += c.sent / 50
 				tr.counts["h2-1"][key] = c
-				m.Counts = append(m.Counts, hostapi.EVCount{Profile: key.profile, EV: key.ev, Sent: c.sent, Lost: min(c.lost, c.sent)})
+				m.Counts = append(m.Counts, hostapi.EVCount{Profile: key.profile, EV: key.ev, Sent: c.sent,
+					Lost: min(c.lost, c.sent)})
 			}
 		}
 		if err := w.core.EVCounts("h2-1", &m); err != nil {
@@ -178,22 +182,25 @@ func TestGreyHost(t *testing.T) {
 		w.run(500 * time.Millisecond)
 	}
 	found := w.core.Suspects()
-	if len(found) != 1 || found[0].Links[0] != "host h2-1 port 1 sending" || found[0].Denied || !strings.Contains(found[0].Why, "drain the host's port") {
+	if len(found) != 1 || found[0].Links[0] != "host h2-1 port 1 sending" || found[0].Denied ||
+		!strings.Contains(found[0].Why, "drain the host's port") {
 		t.Errorf("%+v", found)
 	}
 	w.check(never, none)
 }
 
-// TestGreyNIC: the link between a host and its leaf that loses 3 % of its packets in one direction is
-// named, with the host and its port, and no link besides: within 30 s in each of the seeds. EVs do not
-// say who receives, so probes tell the hosts of the last leaf apart.
+// TestGreyNIC: the link between a host and its leaf that loses 3 % of its packets in one direction
+// is named, with the host and its port, and no link besides: within 30 s in each of the seeds. EVs
+// do not say who receives, so probes tell the hosts of the last leaf apart.
 func TestGreyNIC(t *testing.T) {
 	for seed := range uint64(12) {
 		hosts := 3
 		if seed%6 == 4 {
 			hosts = 1 // the link of the rack is that of the host
 		}
-		w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate, c.Probes.HostRate = true, 2000, 100 }).clos(2, 3, 2, hosts).start()
+		w := newBed(t, seed, func(c *Config) {
+			c.Suspects.Deny, c.Probes.Rate, c.Probes.HostRate = true, 2000, 100
+		}).clos(2, 3, 2, hosts).start()
 		bad := slices.Sorted(maps.Keys(w.made))[w.rng.IntN(len(w.made))]
 		port, receiving := uint8(1+seed%2), seed%4 < 2
 		w.nic = func(host string, p uint8, r bool) float64 {
@@ -292,10 +299,12 @@ func TestSuspectComesBack(t *testing.T) {
 // TestSuspectIsSpared: the last path of some hosts is not denied, and says why; in
 // mode ecmp no link is.
 func TestSuspectIsSpared(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(1, 4, 1,
+		1).start()
 	bad := w.both("leaf1-2", "spine1-1")[0]
 	for range 6 {
-		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.Now().Seconds()), uint64(0.98e6*w.Now().Seconds())); err != nil {
+		if err := w.core.LinkCounts(bad.ID, uint64(1e6*w.Now().Seconds()),
+			uint64(0.98e6*w.Now().Seconds())); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range w.core.Links() {
@@ -309,7 +318,8 @@ func TestSuspectIsSpared(t *testing.T) {
 		w.run(500 * time.Millisecond)
 	}
 	s := w.core.Suspects()
-	if len(s) != 1 || s[0].Links[0] != bad.ID || s[0].From != bad.Local || s[0].Denied || !strings.Contains(s[0].Why, "it is the last path from host") {
+	if len(s) != 1 || s[0].Links[0] != bad.ID || s[0].From != bad.Local || s[0].Denied ||
+		!strings.Contains(s[0].Why, "it is the last path from host") {
 		t.Errorf("%+v", s)
 	}
 	w.check(never, none)
@@ -318,7 +328,8 @@ func TestSuspectIsSpared(t *testing.T) {
 // TestAssumedBad: events of hosts that count nothing else are enough to name a dead
 // link, once other EVs are known to be good; and those EVs are probed first.
 func TestAssumedBad(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4, 1).start()
+	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4,
+		1).start()
 	bad := w.both("leaf1-1", "spine1-2")[0].ID
 	w.run(2 * time.Second)
 	w.black[bad] = 1
@@ -336,7 +347,8 @@ func TestAssumedBad(t *testing.T) {
 				if slices.Contains(links, bad) {
 					events++
 					e := hostapi.EVEvent{Profile: p.Name, EV: v, State: hostapi.EVAssumedBad}
-					if err := w.core.EVEvents(h.Name, &hostapi.EVEvents{Events: []hostapi.EVEvent{e}}); err != nil {
+					if err := w.core.EVEvents(h.Name,
+						&hostapi.EVEvents{Events: []hostapi.EVEvent{e}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -365,7 +377,9 @@ func TestAssumedBad(t *testing.T) {
 // TestProbes: every EV of every pair is probed in turn, within the budgets, and what
 // comes of it can be read.
 func TestProbes(t *testing.T) {
-	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26 }).clos(2, 4, 2, 2)
+	w := newBed(t, 1, func(c *Config) {
+		c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26
+	}).clos(2, 4, 2, 2)
 	slowest := w.both("leaf1-1", "spine1-1")[0].ID
 	w.black[slowest] = 0.5
 	w.start()
@@ -398,10 +412,12 @@ func TestProbes(t *testing.T) {
 	for _, cell := range m {
 		least, most = min(least, cell.Sent), max(most, cell.Sent)
 		p, ok := w.core.Profile(cell.Profile)
-		if !ok || w.made[cell.Source].At[0] != p.Source[0] || w.made[cell.Destination].At[0] != p.Destination[0] {
+		if !ok || w.made[cell.Source].At[0] != p.Source[0] ||
+			w.made[cell.Destination].At[0] != p.Destination[0] {
 			t.Errorf("%+v", cell)
 		}
-		if cell.Received > 0 && (*cell.RTTMin != 1 || *cell.RTTMean != 2 || *cell.RTTMax != 3) || cell.At.IsZero() {
+		if cell.Received > 0 && (*cell.RTTMin != 1 || *cell.RTTMean != 2 || *cell.RTTMax != 3) ||
+			cell.At.IsZero() {
 			t.Errorf("%+v", cell)
 		}
 		e, err := hostapi.ParseEV(cell.EV)
@@ -416,7 +432,8 @@ func TestProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lossy := slices.Contains(links, slowest); lossy != (cell.Loss > 0) || lossy != (cell.Received < cell.Sent) {
+		if lossy := slices.Contains(links, slowest); lossy != (cell.Loss > 0) ||
+			lossy != (cell.Received < cell.Sent) {
 			t.Errorf("lossy: %v: %+v", lossy, cell)
 		}
 	}
@@ -425,8 +442,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestProbesOneByOne: in the first round, and of EVs in turn, a request is for one probe: the others
-// of the budget go to other links and EVs.
+// TestProbesOneByOne: in the first round, and of EVs in turn, a request is for one probe: the
+// others of the budget go to other links and EVs.
 func TestProbesOneByOne(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 3).start()
 	w.run(5 * time.Second)
@@ -464,29 +481,57 @@ func TestBadInput(t *testing.T) {
 		text  string
 		count func(api.FabricCounters) uint64
 	}{
-		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
-		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"hello of nobody", func() error { return w.core.Hello("nobody", &hostapi.Hello{}) },
+			fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"events of nobody", func() error { return events("nobody", hostapi.EVEvent{}) },
+			fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"counts of nobody", func() error { return counts("nobody", hostapi.EVCount{}) },
+			fabric.ErrUnknownHost, "nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"applied by nobody", func() error { return w.core.Applied("nobody", 1) }, fabric.ErrUnknownHost,
+			"nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
+		{"ports of nobody", func() error { return w.core.PortStatus("nobody", 2) }, fabric.ErrUnknownHost,
+			"nobody", func(c api.FabricCounters) uint64 { return c.UnknownHosts }},
 		{"unknown profile", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: "x", EV: good, State: hostapi.EVAssumedBad})
 		}, prove.ErrUnknownEV, `profile "x"`, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
 		{"profile of others", func() error {
 			return events("h1-1", hostapi.EVEvent{Profile: theirs, EV: good, State: hostapi.EVAssumedBad})
 		}, prove.ErrUnknownEV, theirs, func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
-		{"unknown EV", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) }, prove.ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
-		{"state that nobody reports", func() error { return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied}) }, fabric.ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD", func(c api.FabricCounters) uint64 { return c.BadEvents }},
-		{"more lost than sent", func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6}) }, fabric.ErrMalformed, "lost 6, want at most sent, 5", func(c api.FabricCounters) uint64 { return c.BadCounts }},
-		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) }, fabric.ErrMalformed, "applied 99", nil},
-		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, fabric.ErrMalformed, "ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
-		{"unknown probe", func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) }, prove.ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
-		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x", nil},
-		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, fabric.ErrUnknownHost, "nobody", nil},
-		{"host without a name", func() error { return w.core.PutHost(fabric.Host{}) }, fabric.ErrMalformed, "name", nil},
-		{"host without an address", func() error { return w.core.PutHost(fabric.Host{Name: "x"}) }, fabric.ErrMalformed, "address", nil},
-		{"host without a port", func() error { return w.core.PutHost(fabric.Host{Name: "x", Address: w.made["h1-1"].Address.Next()}) }, fabric.ErrMalformed, "want 1 to 31", nil},
-		{"another's address", func() error { h := w.made["h1-1"]; h.Name = "x"; return w.core.PutHost(h) }, fabric.ErrMalformed, "that of host h1-1", nil},
+		{"unknown EV",
+			func() error { return counts("h1-1", hostapi.EVCount{Profile: mine, EV: wrong, Sent: 5}) },
+			prove.ErrUnknownEV, wrong.String(), func(c api.FabricCounters) uint64 { return c.UnknownEVs }},
+		{"state that nobody reports",
+			func() error {
+				return events("h1-1", hostapi.EVEvent{Profile: mine, EV: good, State: hostapi.EVDenied})
+			}, fabric.ErrMalformed, "state DENIED, want ASSUMED_BAD or GOOD",
+			func(c api.FabricCounters) uint64 { return c.BadEvents }},
+		{"more lost than sent",
+			func() error {
+				return counts("h1-1", hostapi.EVCount{Profile: mine, EV: good, Sent: 5, Lost: 6})
+			}, fabric.ErrMalformed, "lost 6, want at most sent, 5",
+			func(c api.FabricCounters) uint64 { return c.BadCounts }},
+		{"applied what was not set", func() error { return w.core.Applied("h1-1", 99) },
+			fabric.ErrMalformed, "applied 99", nil},
+		{"port 0", func() error { return w.core.PortStatus("h1-1", 3) }, fabric.ErrMalformed,
+			"ports up 0x3", func(c api.FabricCounters) uint64 { return c.BadPorts }},
+		{"unknown probe",
+			func() error { return w.core.ProbeResult("h1-1", &hostapi.ProbeResult{ID: 4, Sent: 1}) },
+			prove.ErrUnknownProbe, "probe 4", func(c api.FabricCounters) uint64 { return c.UnknownProbes }},
+		{"unknown link", func() error { return w.core.LinkCounts("x", 1, 1) }, ErrUnknownTarget, "link x",
+			nil},
+		{"remove nobody", func() error { return w.core.RemoveHost("nobody") }, fabric.ErrUnknownHost,
+			"nobody", nil},
+		{"host without a name", func() error { return w.core.PutHost(fabric.Host{}) },
+			fabric.ErrMalformed, "name", nil},
+		{"host without an address", func() error { return w.core.PutHost(fabric.Host{Name: "x"}) },
+			fabric.ErrMalformed, "address", nil},
+		{"host without a port",
+			func() error {
+				return w.core.PutHost(fabric.Host{Name: "x", Address: w.made["h1-1"].Address.Next()})
+			}, fabric.ErrMalformed, "want 1 to 31", nil},
+		{"another's address",
+			func() error { h := w.made["h1-1"]; h.Name = "x"; return w.core.PutHost(h) },
+			fabric.ErrMalformed, "that of host h1-1", nil},
 	} {
 		before := w.core.Counters()
 		err := c.do()
@@ -513,7 +558,8 @@ func TestBadInput(t *testing.T) {
 // TestConfig: what is wrong is named, by the rules of the inventory too.
 func TestConfig(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"epoch": func(c *Config) { c.Epoch = 0 }, "mrc.mode": func(c *Config) { c.Mode = "" }, "mrc.restore.hold": func(c *Config) { c.Restore.Hold = 0 },
+		"epoch": func(c *Config) { c.Epoch = 0 }, "mrc.mode": func(c *Config) { c.Mode = "" },
+		"mrc.restore.hold": func(c *Config) { c.Restore.Hold = 0 },
 	} {
 		cfg := defaults()
 		cfg.Epoch = 1
@@ -542,7 +588,8 @@ func TestLyingHosts(t *testing.T) {
 		{"counters of switches and a liar", 1, false, true, true},
 	} {
 		for seed := range uint64(4) {
-			w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4, 2).start()
+			w := newBed(t, seed, func(c *Config) { c.Suspects.Deny, c.Probes.Rate = true, 0 }).clos(2, 4, 4,
+				2).start()
 			bad := w.both("spine1-2", "leaf1-3")[0].ID
 			tr := w.traffic(40, func(id topology.LinkID) float64 {
 				if c.fails && id == bad {
@@ -561,7 +608,8 @@ func TestLyingHosts(t *testing.T) {
 						if told < c.liars && slices.Contains(tr.paths[key], bad) {
 							n.sent, n.lost = n.sent+2000, n.lost+1000
 							tr.counts[h.Name][key] = n
-							m.Counts = append(m.Counts, hostapi.EVCount{Profile: key.profile, EV: key.ev, Sent: n.sent, Lost: n.lost})
+							m.Counts = append(m.Counts, hostapi.EVCount{Profile: key.profile, EV: key.ev, Sent: n.sent,
+								Lost: n.lost})
 						}
 					}
 					if len(m.Counts) == 0 {
@@ -588,7 +636,8 @@ func TestLyingHosts(t *testing.T) {
 				}
 			}
 			if denied != c.denied {
-				t.Errorf("%s, seed %d: denied: %t, want %t: %+v", c.name, seed, denied, c.denied, w.core.Suspects())
+				t.Errorf("%s, seed %d: denied: %t, want %t: %+v", c.name, seed, denied, c.denied,
+					w.core.Suspects())
 			}
 			if c.liars == 1 && !c.fails && !c.switches && !alone {
 				t.Errorf("%s, seed %d: the link was never suspected: nothing is shown", c.name, seed)

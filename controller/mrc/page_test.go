@@ -52,7 +52,8 @@ func TestPages(t *testing.T) {
 			return keys, more
 		},
 	}
-	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10, "cells": len(w.core.Probes())}
+	sizes := map[string]int{"profiles": 9, "hosts": 6, "links": 24, "nodes": 10,
+		"cells": len(w.core.Probes())}
 	for name, list := range lists {
 		whole, more := list(Page{})
 		if len(whole) != sizes[name] || more || len(whole) < 2 {
@@ -76,7 +77,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name of it.
+// TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name
+// of it.
 func TestPagesInNaturalOrder(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 11, 1, 1)
 	w.start()
@@ -135,7 +137,8 @@ func TestLinksOfPaths(t *testing.T) {
 	w.run(time.Second)
 	list, more := w.core.LinkPage(api.LinkFilter{}, Page{})
 	if len(list) != 12 || more || w.core.state.Fabric().Len() != 14 {
-		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), w.core.state.Fabric().Len(), more)
+		t.Errorf("%d of %d links listed, want 12 of 14; more: %v", len(list), w.core.state.Fabric().Len(),
+			more)
 	}
 }
 
@@ -145,12 +148,16 @@ func TestFilters(t *testing.T) {
 	w.start()
 	w.run(3 * time.Second)
 	leaf, spine := leafID(1, 1), spineID(1, 1)
-	profiles := func(f api.EVProfileFilter) int { p, _ := w.core.ProfilePage(f, Page{}); return len(p) }
+	profiles := func(f api.EVProfileFilter) int {
+		p, _ := w.core.ProfilePage(f, Page{})
+		return len(p)
+	}
 	links := func(f api.LinkFilter) int { l, _ := w.core.LinkPage(f, Page{}); return len(l) }
 	host := w.core.Hosts()[0].Name
 	for name, c := range map[string]struct{ got, want int }{
-		"profiles of a source":       {profiles(api.EVProfileFilter{Source: string(leaf)}), 3},
-		"profiles of a pair":         {profiles(api.EVProfileFilter{Source: string(leaf), Destination: string(leafID(2, 2))}), 1},
+		"profiles of a source": {profiles(api.EVProfileFilter{Source: string(leaf)}), 3},
+		"profiles of a pair": {profiles(api.EVProfileFilter{Source: string(leaf),
+			Destination: string(leafID(2, 2))}), 1},
 		"profiles of a host":         {profiles(api.EVProfileFilter{Host: host}), 3},
 		"profiles of no host":        {profiles(api.EVProfileFilter{Host: "nobody"}), 0},
 		"degraded profiles":          {profiles(api.EVProfileFilter{Degraded: true}), 0},
@@ -172,15 +179,19 @@ func TestFilters(t *testing.T) {
 	if n := profiles(api.EVProfileFilter{Degraded: true}); n != 6 {
 		t.Errorf("%d profiles are degraded, want 6", n)
 	}
-	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Lost) != 2 || p.Lost[0] != w.both(leaf, spine)[0].ID {
-		t.Errorf("lost to the profile: %v, want the links from its source up and down to its destination", p.Lost)
+	if p, _ := w.core.Profile("leaf1-1:leaf1-2"); len(p.Lost) != 2 ||
+		p.Lost[0] != w.both(leaf, spine)[0].ID {
+		t.Errorf("lost to the profile: %v, want the links from its source up and down to its destination",
+			p.Lost)
 	}
 	n, ok := w.core.Node(spine)
-	if !ok || *n.Status.Tier != 1 || n.Status.Links != 6 || n.Status.DeniedLinks != 6 || !slices.Equal(n.Status.Planes, []int{1}) || len(n.Status.Drains) != 1 || !n.Status.Present {
+	if !ok || *n.Status.Tier != 1 || n.Status.Links != 6 || n.Status.DeniedLinks != 6 ||
+		!slices.Equal(n.Status.Planes, []int{1}) || len(n.Status.Drains) != 1 || !n.Status.Present {
 		t.Errorf("the drained spine is %+v", n)
 	}
 	planes := w.core.Planes()
-	if len(planes) != 2 || planes[0].Status.Links != 12 || planes[0].Status.DeniedLinks != 6 || planes[1].Status.DeniedLinks != 0 {
+	if len(planes) != 2 || planes[0].Status.Links != 12 || planes[0].Status.DeniedLinks != 6 ||
+		planes[1].Status.DeniedLinks != 0 {
 		t.Errorf("planes are %+v", planes)
 	}
 	for _, id := range []topology.NodeID{"nobody", ""} {
@@ -189,7 +200,8 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	f := w.core.Fabric()
-	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links.All != 24 || f.Hosts.All != 6 || f.Hosts.Connected != 6 || f.Profiles.All != 9 || !f.InSync {
+	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links.All != 24 || f.Hosts.All != 6 ||
+		f.Hosts.Connected != 6 || f.Profiles.All != 9 || !f.InSync {
 		t.Errorf("the fabric is %+v", f)
 	}
 }

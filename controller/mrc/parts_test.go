@@ -48,7 +48,8 @@ func TestDrainWaits(t *testing.T) {
 // TestUndrainBeforeFabric: drains of an earlier core end before the topology is known.
 func TestUndrainBeforeFabric(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 1)
-	for _, target := range []Target{{Plane: 2}, {Node: leafID(1, 1)}, {Link: "gone"}, {Host: hostName(1, 1), Port: 1}} {
+	for _, target := range []Target{{Plane: 2}, {Node: leafID(1, 1)}, {Link: "gone"},
+		{Host: hostName(1, 1), Port: 1}} {
 		w.core.ResumeDrain(target)
 		if err := w.core.Undrain(target); err != nil || len(w.core.Drains()) > 0 {
 			t.Fatalf("%v: %v, drains %v", target, err, w.core.Drains())

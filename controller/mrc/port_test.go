@@ -46,7 +46,8 @@ func TestPorts(t *testing.T) {
 			w.says("leaf1-1", map[uint32]bool{1: false, 2: true})
 			w.run(10 * time.Millisecond)
 			w.check(isOf(links), none)
-			if s := w.status(links[0].ID); s.Phase != "down" || s.Cause != "port down" || s.FromPort != "down" || s.ToPort != "" {
+			if s := w.status(links[0].ID); s.Phase != "down" || s.Cause != "port down" ||
+				s.FromPort != "down" || s.ToPort != "" {
 				t.Errorf("%+v", s)
 			}
 			if s := w.status(links[1].ID); s.FromPort != "" || s.ToPort != "down" || !s.Denied {
@@ -100,8 +101,9 @@ func TestPortNumbers(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestPortStorm checks that hosts learn once of ports that flap ten times a second, and of their return
-// after the hold. It is a minute of 1,024 ports with WEFT_SIEGE, and five seconds of 256 without.
+// TestPortStorm checks that hosts learn once of ports that flap ten times a second, and of their
+// return after the hold. It is a minute of 1,024 ports with WEFT_SIEGE, and five seconds of 256
+// without.
 func TestPortStorm(t *testing.T) {
 	planes, leaves, spines, flaps := 2, 8, uint32(32), 50
 	if os.Getenv("WEFT_SIEGE") != "" {

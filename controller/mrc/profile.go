@@ -53,7 +53,8 @@ type profileSet struct {
 
 func newProfiles(e *env, cfg *inventory.MRC) *profileSet {
 	return &profileSet{
-		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool), overrides: make(map[string]Override),
+		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool),
+		overrides: make(map[string]Override),
 	}
 }
 
@@ -121,12 +122,15 @@ func distinct(at ev.Attachment) []topology.NodeID {
 
 // after is the place of the first profile after a name.
 func (ps *profileSet) after(name string) int {
-	return sort.Search(len(ps.all), func(i int) bool { return natural.Compare(ps.all[i].name, name) > 0 })
+	return sort.Search(len(ps.all),
+		func(i int) bool { return natural.Compare(ps.all[i].name, name) > 0 })
 }
 
 // crossing are the profiles with EVs that may cross a link: those of hosts below
 // it that send, when paths climb by it, and else that are sent to.
-func (ps *profileSet) crossing(e *fabric.Edge) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
+func (ps *profileSet) crossing(
+	e *fabric.Edge,
+) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
 	if e.Rises() {
 		return ps.bySource, e.Leaves()
 	}
@@ -155,7 +159,8 @@ func (ps *profileSet) leafChanged(leaf topology.NodeID) {
 
 // settle finds what dirty profiles come to.
 func (ps *profileSet) settle(d *fabric.Denial) {
-	for _, p := range slices.SortedFunc(maps.Keys(ps.dirty), func(a, b *profile) int { return cmp.Compare(a.name, b.name) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(ps.dirty),
+		func(a, b *profile) int { return cmp.Compare(a.name, b.name) }) {
 		if ps.under(p, d) {
 			p.from.dirty = true
 		}
@@ -177,7 +182,8 @@ func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 		return before.Profile != nil
 	}
 	out, err := d.Built(p.built)
-	if err == nil && out.Active < p.built.Profile.MinActive && p.built.Profile.Mode == hostapi.ModeGenerated && ps.overrides[p.name].Mode == 0 {
+	if err == nil && out.Active < p.built.Profile.MinActive &&
+		p.built.Profile.Mode == hostapi.ModeGenerated && ps.overrides[p.name].Mode == 0 {
 		out, err = ps.insteadOf(p, out, d)
 	}
 	if err != nil {
@@ -186,14 +192,16 @@ func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 		return before.Profile != nil
 	}
 	if p.spurned != "" {
-		out.Degraded = strings.TrimPrefix(out.Degraded+"; what is wanted of it cannot be: "+p.spurned, "; ")
+		out.Degraded = strings.TrimPrefix(out.Degraded+"; what is wanted of it cannot be: "+p.spurned,
+			"; ")
 	}
 	if before.Profile != nil && before.Profile.Equal(out.Profile) {
 		out.Profile = before.Profile
 	}
 	p.outcome = out
 	if before.Degraded != out.Degraded {
-		ps.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be", false: "degraded: " + out.Degraded}[out.Degraded == ""])
+		ps.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be",
+			false: "degraded: " + out.Degraded}[out.Degraded == ""])
 	}
 	return before.Profile != out.Profile
 }
@@ -221,7 +229,8 @@ func (ps *profileSet) insteadOf(
 		generated.Degraded += "; it stays generated: explicit EVs would be no more"
 		return generated, err
 	}
-	out.Degraded = fmt.Sprintf("explicit, as %d of %d generated EVs are left, want %d", generated.Active, p.built.Profile.Count, p.built.Profile.MinActive)
+	out.Degraded = fmt.Sprintf("explicit, as %d of %d generated EVs are left, want %d",
+		generated.Active, p.built.Profile.Count, p.built.Profile.MinActive)
 	return out, nil
 }
 
@@ -371,7 +380,8 @@ func (ps *profileSet) setOverride(name string, o Override) {
 
 // setCC is Core.SetCC.
 func (ps *profileSet) setCC(all []*hostapi.CCProfile) {
-	ps.cc = slices.SortedFunc(slices.Values(all), func(a, b *hostapi.CCProfile) int { return cmp.Compare(a.Name, b.Name) })
+	ps.cc = slices.SortedFunc(slices.Values(all),
+		func(a, b *hostapi.CCProfile) int { return cmp.Compare(a.Name, b.Name) })
 	ps.finishAll(func(*profile) bool { return true })
 }
 
@@ -402,22 +412,26 @@ func (ps *profileSet) buildAs(p *profile, o Override) (*ev.Built, error) {
 	caps := p.from.caps
 	if o.Mode != 0 {
 		if !caps.HasMode(o.Mode) {
-			return nil, fmt.Errorf("profile %s: mode: %v, and the hosts cannot (ev_mode_mask %#x): %w", p.name, o.Mode, caps.EVModes, fabric.ErrMalformed)
+			return nil, fmt.Errorf("profile %s: mode: %v, and the hosts cannot (ev_mode_mask %#x): %w",
+				p.name, o.Mode, caps.EVModes, fabric.ErrMalformed)
 		}
 		caps.EVModes = hostapi.Modes(o.Mode)
 	}
 	b, err := ps.state.Assignment().Build(ev.Request{
-		Pair: ev.Pair{Source: p.from.rack.At(), Destination: p.to.At()}, Name: p.name, Capabilities: &caps,
-		MaxEVs: cmp.Or(o.MaxEVs, ps.cfg.MaxEVs), Explicit: ps.cfg.Explicit && o.Mode == 0,
+		Pair: ev.Pair{Source: p.from.rack.At(), Destination: p.to.At()}, Name: p.name,
+		Capabilities: &caps,
+		MaxEVs:       cmp.Or(o.MaxEVs, ps.cfg.MaxEVs), Explicit: ps.cfg.Explicit && o.Mode == 0,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if o.Mode != 0 && b.Profile.Mode != o.Mode {
-		return nil, fmt.Errorf("profile %s: mode: %v, and its EVs can only be %v: %w", p.name, o.Mode, b.Profile.Mode, fabric.ErrMalformed)
+		return nil, fmt.Errorf("profile %s: mode: %v, and its EVs can only be %v: %w", p.name, o.Mode,
+			b.Profile.Mode, fabric.ErrMalformed)
 	}
 	if o.MinActive > b.Profile.Count {
-		return nil, fmt.Errorf("profile %s: minActive: %d, want at most %d, its EVs: %w", p.name, o.MinActive, b.Profile.Count, fabric.ErrMalformed)
+		return nil, fmt.Errorf("profile %s: minActive: %d, want at most %d, its EVs: %w", p.name,
+			o.MinActive, b.Profile.Count, fabric.ErrMalformed)
 	}
 	return ps.finish(p, b), nil
 }

@@ -88,11 +88,14 @@ func (c *Core) lostTo(p *profile) (out []topology.LinkID) {
 }
 
 func (c *Core) stateOf(p *profile) ProfileState {
-	s := ProfileState{Name: p.name, Source: p.from.rack.At(), Destination: p.to.At(), Outcome: p.outcome, Since: p.since, began: c.start, topology: c.state.Advertised()}
+	s := ProfileState{Name: p.name, Source: p.from.rack.At(), Destination: p.to.At(),
+		Outcome: p.outcome, Since: p.since, began: c.start, topology: c.state.Advertised()}
 	if p.err == nil {
 		s.Built = p.built
 	}
-	if p.explicit != nil && p.outcome.Profile != nil && p.outcome.Profile.Mode == hostapi.ModeExplicit && p.err == nil && p.built.Profile.Mode != hostapi.ModeExplicit {
+	if p.explicit != nil && p.outcome.Profile != nil &&
+		p.outcome.Profile.Mode == hostapi.ModeExplicit && p.err == nil &&
+		p.built.Profile.Mode != hostapi.ModeExplicit {
 		s.Explicit = p.explicit
 	}
 	for _, h := range p.from.hosts {
@@ -132,14 +135,17 @@ func (c *Core) ProfilePage(f api.EVProfileFilter, page Page) (out []ProfileState
 }
 
 func (c *Core) wantsProfile(f api.EVProfileFilter, p *profile) bool {
-	if f.Degraded && p.outcome.Degraded == "" || f.Source != "" && !c.hasLeaf(p.from.rack, f.Source) || f.Destination != "" && !c.hasLeaf(p.to, f.Destination) {
+	if f.Degraded && p.outcome.Degraded == "" || f.Source != "" && !c.hasLeaf(p.from.rack, f.Source) ||
+		f.Destination != "" && !c.hasLeaf(p.to, f.Destination) {
 		return false
 	}
-	return f.Host == "" || slices.ContainsFunc(p.from.hosts, func(h *host) bool { return h.Name == f.Host })
+	return f.Host == "" || slices.ContainsFunc(p.from.hosts,
+		func(h *host) bool { return h.Name == f.Host })
 }
 
 func (c *Core) hasLeaf(r *fabric.Rack, name string) bool {
-	return slices.ContainsFunc(r.At(), func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
+	return slices.ContainsFunc(r.At(),
+		func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
 }
 
 // Reasons of the conditions of EV profiles, beside those of package api.
@@ -155,11 +161,13 @@ const (
 	reasonOverride  = "SpecNotMet"
 )
 
-// View describes the profile without its EVs. It may be called from any goroutine, as may EVs and Path.
+// View describes the profile without its EVs. It may be called from any goroutine, as may EVs and
+// Path.
 func (s *ProfileState) View() api.EVProfileStatus {
 	v := api.EVProfileStatus{
-		Conditions: s.conditions(), Source: leafPorts(s.topology, s.Source), Destination: leafPorts(s.topology, s.Destination),
-		Hosts: append([]string{}, s.Hosts...), Behind: s.Behind, LostLinks: s.Lost, Note: s.Note,
+		Conditions: s.conditions(), Source: leafPorts(s.topology, s.Source),
+		Destination: leafPorts(s.topology, s.Destination),
+		Hosts:       append([]string{}, s.Hosts...), Behind: s.Behind, LostLinks: s.Lost, Note: s.Note,
 		Destinations: []netip.Prefix{}, AssumedBad: len(s.AssumedBad),
 	}
 	q := s.Outcome.Profile
@@ -171,9 +179,11 @@ func (s *ProfileState) View() api.EVProfileStatus {
 		v.Format.Widths = append(v.Format.Widths, int(w))
 	}
 	for _, f := range q.Fields {
-		v.Fields = append(v.Fields, api.EVField{Width: f.Width, InitVal: f.InitVal, MinVal: f.MinVal, MaxVal: f.MaxVal, Mask: f.Mask})
+		v.Fields = append(v.Fields, api.EVField{Width: f.Width, InitVal: f.InitVal, MinVal: f.MinVal,
+			MaxVal: f.MaxVal, Mask: f.Mask})
 	}
-	v.Mode, v.Count, v.Active, v.Replaced, v.Denied = q.Mode.String(), q.Count, s.Outcome.Active, s.Outcome.Replaced, len(q.Denied)
+	v.Mode, v.Count, v.Active, v.Replaced, v.Denied = q.Mode.String(), q.Count, s.Outcome.Active,
+		s.Outcome.Replaced, len(q.Denied)
 	v.MinActive, v.CCProfile = q.MinActive, q.CC
 	v.Destinations = append(v.Destinations, q.Destinations...)
 	return v
@@ -192,14 +202,17 @@ func leafPorts(snap *topology.Snapshot, at ev.Attachment) []api.LeafPort {
 func (s *ProfileState) conditions() api.Conditions {
 	accepted := api.Condition{Type: api.Accepted, Status: true, Reason: reasonBuilt}
 	programmed := api.Condition{Type: api.Programmed, Status: true, Reason: reasonApplied}
-	degraded := api.Condition{Type: api.Degraded, Reason: api.ReasonHealthy, LastTransition: s.began.Add(s.Since).UTC()}
+	degraded := api.Condition{Type: api.Degraded, Reason: api.ReasonHealthy,
+		LastTransition: s.began.Add(s.Since).UTC()}
 	switch {
 	case s.Built == nil:
 		accepted.Status, accepted.Reason, accepted.Message = false, reasonNoProfile, s.Outcome.Degraded
-		programmed.Status, programmed.Reason, programmed.Message = false, reasonNoProfile, "there is nothing to hold"
+		programmed.Status, programmed.Reason, programmed.Message = false, reasonNoProfile,
+			"there is nothing to hold"
 	case len(s.Behind) > 0:
 		programmed.Status, programmed.Reason = false, reasonApplying
-		programmed.Message = fmt.Sprintf("%d of %d hosts do not hold all that they are to", len(s.Behind), len(s.Hosts))
+		programmed.Message = fmt.Sprintf("%d of %d hosts do not hold all that they are to", len(s.Behind),
+			len(s.Hosts))
 	}
 	if o := &s.Outcome; o.Degraded != "" {
 		degraded.Status, degraded.Message = true, o.Degraded
@@ -231,7 +244,8 @@ func (s *ProfileState) EVs() iter.Seq[api.EV] {
 			return
 		}
 		view := func(i int, e hostapi.EV) api.EV {
-			v := api.EV{EV: e.String(), Index: i, Port: e.Port, State: hostapi.EVGood.String(), BadAt: s.AssumedBad[e]}
+			v := api.EV{EV: e.String(), Index: i, Port: e.Port, State: hostapi.EVGood.String(),
+				BadAt: s.AssumedBad[e]}
 			switch {
 			case p.IsDenied(e):
 				v.State = hostapi.EVDenied.String()
@@ -300,8 +314,8 @@ func (s *ProfileState) EVPage(q api.ReadEVs) (out []api.EV) {
 	return out
 }
 
-// Path describes the path of an EV. The error is an *[api.Error] when the profile has no such EV, or
-// nobody knows its path.
+// Path describes the path of an EV. The error is an *[api.Error] when the profile has no such EV,
+// or nobody knows its path.
 func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 	none := func(detail string) (api.EVPath, error) {
 		return api.EVPath{}, &api.Error{Code: api.CodeNotFound, Message: detail}
@@ -329,8 +343,9 @@ func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 		return api.EVPath{}, err
 	}
 	v := api.EVPath{
-		Profile: s.Name, EV: e.String(), Mode: r.Mode.String(), Port: e.Port, Source: r.Source, Destination: r.Destination,
-		State: hostapi.EVGood.String(), Packet: viewPacket(r, ev.Value(wire.Value)), Hops: []api.EVHop{},
+		Profile: s.Name, EV: e.String(), Mode: r.Mode.String(), Port: e.Port, Source: r.Source,
+		Destination: r.Destination,
+		State:       hostapi.EVGood.String(), Packet: viewPacket(r, ev.Value(wire.Value)), Hops: []api.EVHop{},
 	}
 	switch {
 	case now.IsDenied(e):
@@ -356,8 +371,10 @@ func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 		for _, l := range h.Links {
 			plane := clos.LinkPlane(l.ID)
 			hop.Links = append(hop.Links, api.EVLink{
-				ID: l.ID, From: l.Local, FromName: fabric.NameOf(snap, l.Local), FromPort: l.LocalPort, FromAddresses: l.LocalAddresses,
-				To: l.Remote, ToName: fabric.NameOf(snap, l.Remote), ToPort: l.RemotePort, ToAddresses: l.RemoteAddresses, Plane: plane,
+				ID: l.ID, From: l.Local, FromName: fabric.NameOf(snap, l.Local), FromPort: l.LocalPort,
+				FromAddresses: l.LocalAddresses,
+				To:            l.Remote, ToName: fabric.NameOf(snap, l.Remote), ToPort: l.RemotePort,
+				ToAddresses: l.RemoteAddresses, Plane: plane,
 			})
 			v.Plane = plane
 			if lost[l.ID] {
@@ -392,8 +409,8 @@ func viewPacket(r *ev.Route, wire ev.Value) (p api.EVPacket) {
 // ProfileSample is what the EVs of a profile carried so far, and how many of them can be used.
 type ProfileSample struct {
 	Name string
-	// Sent and Lost are packets since the controller began to decide, as all hosts of the profile count
-	// them. A packet that a switch trimmed is not lost.
+	// Sent and Lost are packets since the controller began to decide, as all hosts of the profile
+	// count them. A packet that a switch trimmed is not lost.
 	Sent, Lost uint64
 	// Active EVs are those that are left, Denied those that hosts must not use, AssumedBad those that
 	// some host has found bad by itself.

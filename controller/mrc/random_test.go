@@ -32,7 +32,8 @@ type model struct {
 }
 
 func (m *model) nodeOut(id topology.NodeID) bool {
-	return m.gone[id] || m.drains[Target{Node: id}] || m.drains[Target{Plane: int(id[4] - '0')}] && id[:4] == "leaf"
+	return m.gone[id] || m.drains[Target{Node: id}] || m.drains[Target{Plane: int(id[4] - '0')}] &&
+		id[:4] == "leaf"
 }
 
 // linkOut reports whether no EV may cross a link, by what is advertised, up and
@@ -55,7 +56,9 @@ func (m *model) linkOut(id topology.LinkID) bool {
 			plane = int(end[4] - '0')
 		}
 	}
-	return m.drains[Target{Plane: plane}] || m.ports[topology.NodePort{Node: l.Local, Port: l.LocalPort}] || m.ports[topology.NodePort{Node: l.Remote, Port: l.RemotePort}]
+	return m.drains[Target{Plane: plane}] ||
+		m.ports[topology.NodePort{Node: l.Local, Port: l.LocalPort}] ||
+		m.ports[topology.NodePort{Node: l.Remote, Port: l.RemotePort}]
 }
 
 // never are EVs over what is out GOOD; others may be held.
@@ -81,7 +84,8 @@ func (m *model) invariant() {
 				}
 				for _, hop := range route.Hops {
 					if m.linkOut(hop.Links[0].ID) && !p.IsDenied(v) {
-						m.t.Fatalf("%v: %s of %s: EV %v crosses %s and is GOOD", m.Now(), p.Name, h.Name, v, hop.Links[0].ID)
+						m.t.Fatalf("%v: %s of %s: EV %v crosses %s and is GOOD", m.Now(), p.Name, h.Name, v,
+							hop.Links[0].ID)
 					}
 				}
 			}
@@ -194,11 +198,13 @@ func (m *model) step(rng *rand.Rand) string {
 			}
 			return name + " goes"
 		}
-		if err := m.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: m.capabilities(), Version: hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
+		if err := m.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
+			Capabilities: m.capabilities(), Version: hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
 			m.t.Fatal(err)
 		}
 		if seq := m.core.hosts.byName[name].seq; seq > 0 {
-			m.later(m.delay(), func() { m.apply(Set{Host: name, Seq: seq, State: m.core.hosts.byName[name].state}) })
+			m.later(m.delay(),
+				func() { m.apply(Set{Host: name, Seq: seq, State: m.core.hosts.byName[name].state}) })
 		}
 		return name + " comes"
 	}
@@ -218,7 +224,8 @@ func (m *model) wish(rng *rand.Rand) string {
 	err := m.core.SetOverride(before.Name, o)
 	after, _ := m.core.Profile(before.Name)
 	switch {
-	case err != nil && (after.Built != before.Built || after.Outcome.Profile != before.Outcome.Profile):
+	case err != nil && (after.Built != before.Built ||
+		after.Outcome.Profile != before.Outcome.Profile):
 		m.t.Fatalf("%s was refused %+v (%v), and has changed", before.Name, o, err)
 	case err == nil && o == (Override{}):
 		delete(m.wishes, before.Name)
@@ -255,8 +262,10 @@ func (m *model) granted() {
 			case p.CC != want:
 				m.t.Fatalf("%v: %s has CC profile %q, want %q of %+v", m.Now(), p.Name, p.CC, want, o)
 			case spurned:
-			case o.Mode != 0 && p.Mode != o.Mode, o.MaxEVs > 0 && p.Count > o.MaxEVs, o.MinActive > 0 && p.MinActive != o.MinActive:
-				m.t.Fatalf("%v: %s is %v with %d EVs, %d active, want %+v", m.Now(), p.Name, p.Mode, p.Count, p.MinActive, o)
+			case o.Mode != 0 && p.Mode != o.Mode, o.MaxEVs > 0 && p.Count > o.MaxEVs, o.MinActive > 0 &&
+				p.MinActive != o.MinActive:
+				m.t.Fatalf("%v: %s is %v with %d EVs, %d active, want %+v", m.Now(), p.Name, p.Mode, p.Count,
+					p.MinActive, o)
 			}
 		}
 	}
@@ -265,7 +274,8 @@ func (m *model) granted() {
 // ccProfiles are valid ones of some names.
 func ccProfiles(names []string) (out []*hostapi.CCProfile) {
 	for _, name := range names {
-		out = append(out, &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC, NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1, TargetDelay: 1}})
+		out = append(out, &hostapi.CCProfile{Name: name, Algorithm: hostapi.AlgorithmNSCC,
+			NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1, TargetDelay: 1}})
 	}
 	return out
 }
@@ -285,7 +295,8 @@ func random(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	planes := 1 + int(seed%2)
 	w := newBed(t, seed, func(c *Config) {
-		c.Restore.MaxHold, c.Mode, c.Explicit, c.CCProfile = api.Duration(4*time.Second), pathModes[seed%4].String(), seed%3 == 0, "a"
+		c.Restore.MaxHold, c.Mode, c.Explicit, c.CCProfile = api.Duration(4*time.Second),
+			pathModes[seed%4].String(), seed%3 == 0, "a"
 		if seed%5 == 0 {
 			c.MaxEVs, c.MinActive = 2, 2
 		}
@@ -293,8 +304,10 @@ func random(t *testing.T, seed uint64) {
 	w.delay = func() time.Duration { return time.Duration(rng.IntN(800)) * time.Millisecond }
 	w.start()
 	m := &model{
-		bed: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{}, removed: map[topology.LinkID]bool{},
-		ports: map[topology.NodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{}, planes: planes,
+		bed: w, links: map[topology.LinkID]topology.Link{}, gone: map[topology.NodeID]bool{},
+		removed: map[topology.LinkID]bool{},
+		ports:   map[topology.NodePort]bool{}, drains: map[Target]bool{}, wishes: map[string]Override{},
+		planes: planes,
 	}
 	for _, l := range w.net.Build().Links {
 		m.links[l.ID] = *l
@@ -318,11 +331,14 @@ func random(t *testing.T, seed uint64) {
 		for name, h := range w.hosts {
 			if !h.up {
 				h.up = true
-				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: w.capabilities(), Version: hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
+				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
+					Capabilities: w.capabilities(),
+					Version:      hostapi.Version{Epoch: epoch, Number: 1}}); err != nil {
 					t.Fatal(err)
 				}
 				if seq := w.core.hosts.byName[name].seq; seq > 0 {
-					w.later(0, func() { w.apply(Set{Host: name, Seq: seq, State: w.core.hosts.byName[name].state}) })
+					w.later(0,
+						func() { w.apply(Set{Host: name, Seq: seq, State: w.core.hosts.byName[name].state}) })
 				}
 			}
 		}

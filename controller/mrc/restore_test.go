@@ -185,7 +185,8 @@ func TestWithoutProbes(t *testing.T) {
 				caps := w.capabilities()
 				caps.OptAttr &^= hostapi.OptEVProbe
 				w.hosts[name] = &simHost{up: true}
-				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: caps}); err != nil {
+				if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
+					Capabilities: caps}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -350,8 +351,8 @@ func TestIncompleteTopologyDeniesNothing(t *testing.T) {
 	}
 }
 
-// TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes its
-// session with it, and what its neighbours withdraw, then and later, is.
+// TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes
+// its session with it, and what its neighbours withdraw, then and later, is.
 func TestStaleTopologyDenies(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 3, 3, 1).start()
 	clear(w.sets)
@@ -397,8 +398,10 @@ func TestEvents(t *testing.T) {
 	}
 	text := strings.Join(got, "\n")
 	for _, want := range []string{
-		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID), fmt.Sprintf("link.changed %s: restored", links[1].ID),
-		"ev-profile.changed leaf1-1:leaf1-2: degraded: ", "ev-profile.changed leaf1-2:leaf1-1: as it should be",
+		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),
+		fmt.Sprintf("link.changed %s: restored", links[1].ID),
+		"ev-profile.changed leaf1-1:leaf1-2: degraded: ",
+		"ev-profile.changed leaf1-2:leaf1-1: as it should be",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestSamples: a profile has what the EVs of all its hosts carried, however often a host counts anew,
-// and the EVs that are denied or that some host found bad.
+// TestSamples: a profile has what the EVs of all its hosts carried, however often a host counts
+// anew, and the EVs that are denied or that some host found bad.
 func TestSamples(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
 	w.run(time.Second)
@@ -27,7 +27,9 @@ func TestSamples(t *testing.T) {
 	evs := allEVs(p.Outcome.Profile, p.Source, p.Destination)
 	counts := func(host string, ev hostapi.EV, sent, lost uint64) {
 		t.Helper()
-		if err := w.core.EVCounts(host, &hostapi.EVCounts{Counts: []hostapi.EVCount{{Profile: mine, EV: ev, Sent: sent, Lost: lost}}}); err != nil {
+		if err := w.core.EVCounts(host,
+			&hostapi.EVCounts{Counts: []hostapi.EVCount{{Profile: mine, EV: ev, Sent: sent,
+				Lost: lost}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +47,9 @@ func TestSamples(t *testing.T) {
 	}
 	for _, host := range []string{"h1-1", "h1-2"} {
 		for _, ev := range evs[:2] {
-			if err := w.core.EVEvents(host, &hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: mine, EV: ev, State: hostapi.EVAssumedBad}}}); err != nil {
+			if err := w.core.EVEvents(host,
+				&hostapi.EVEvents{Events: []hostapi.EVEvent{{Profile: mine, EV: ev,
+					State: hostapi.EVAssumedBad}}}); err != nil {
 				t.Fatal(err)
 			}
 		}

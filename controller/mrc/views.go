@@ -18,7 +18,8 @@ func (c *Core) Fabric() api.Fabric {
 	c.settle()
 	f := api.Fabric{
 		Mode: c.mode.String(), InSync: c.state.Synced(), Hosts: api.HostCount{All: len(c.hosts.byName)},
-		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prover.Reported(), Counters: c.counters,
+		Profiles: api.FabricCount{All: len(c.profiles.all)}, Probes: c.prover.Reported(),
+		Counters: c.counters,
 	}
 	if err := c.state.Failure(); err != nil {
 		f.Failure = err.Error()
@@ -56,7 +57,8 @@ func (c *Core) NodePage(page Page) (out []api.Node, more bool) {
 	}
 	var nodes []*topology.Node
 	for _, n := range c.state.Fabric().Snapshot().Nodes {
-		if _, ok := c.state.Fabric().Clos().Tier(n.ID); ok && natural.Compare(string(n.ID), page.After) > 0 {
+		if _, ok := c.state.Fabric().Clos().Tier(n.ID); ok && natural.Compare(string(n.ID),
+			page.After) > 0 {
 			nodes = append(nodes, n)
 		}
 	}
@@ -89,13 +91,17 @@ func (c *Core) Node(id topology.NodeID) (api.Node, bool) {
 func (c *Core) viewNode(n *topology.Node) api.Node {
 	tier, _ := c.state.Fabric().Clos().Tier(n.ID)
 	v := api.Node{ID: n.ID, Spec: adminUp, Status: api.NodeStatus{
-		Name: n.Name, Tier: &tier, Planes: append([]int{}, c.state.Fabric().Clos().PlanesOf(n.ID)...), Present: c.state.Advertised().Node(n.ID) != nil,
+		Name: n.Name, Tier: &tier, Planes: append([]int{}, c.state.Fabric().Clos().PlanesOf(n.ID)...),
+		Present: c.state.Advertised().Node(n.ID) != nil,
 	}}
 	s := &v.Status
 	if plane := c.state.Fabric().Clos().Plane(n.ID); plane != 0 {
 		s.Planes = []int{plane}
 	}
-	s.Links, s.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return l.Local == n.ID || l.Remote == n.ID })
+	s.Links,
+		s.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool {
+		return l.Local == n.ID || l.Remote == n.ID
+	})
 	s.Drains = c.drains.views(func(d *drain) bool {
 		return d.Node == n.ID || d.Plane != 0 && len(s.Planes) == 1 && s.Planes[0] == d.Plane
 	})
@@ -113,7 +119,8 @@ func (c *Core) Planes() []api.Plane {
 		v := api.Plane{Plane: plane, Spec: adminUp, Status: api.PlaneStatus{
 			Drains: c.drains.views(func(d *drain) bool { return d.Plane == plane }),
 		}}
-		v.Status.Links, v.Status.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return c.state.Fabric().Clos().LinkPlane(l.ID) == plane })
+		v.Status.Links,
+			v.Status.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return c.state.Fabric().Clos().LinkPlane(l.ID) == plane })
 		out = append(out, v)
 	}
 	return out
@@ -127,8 +134,9 @@ var adminUp = api.AdminSpec{Admin: api.AdminUp}
 func (c *Core) viewLink(l *fabric.Link) api.Link {
 	f, now := c.state.Fabric(), c.state.Advertised()
 	v := api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
-		From: l.Local, FromName: fabric.NameOf(now, l.Local), To: l.Remote, ToName: fabric.NameOf(now, l.Remote),
-		Plane: f.Clos().LinkPlane(l.ID), Phase: l.Phase().String(), Cause: l.Cause(),
+		From: l.Local, FromName: fabric.NameOf(now, l.Local), To: l.Remote,
+		ToName: fabric.NameOf(now, l.Remote),
+		Plane:  f.Clos().LinkPlane(l.ID), Phase: l.Phase().String(), Cause: l.Cause(),
 		Since: c.wall(l.Since()), Sources: now.Link(l.ID).KnownFrom(),
 		Drained: l.Drained(), Denied: l.Denied(),
 		Drains: c.drains.views(func(d *drain) bool { return d.covers(f, l.Edge) }),
@@ -263,8 +271,10 @@ func (c *Core) Host(name string) (api.Host, bool) {
 
 func (c *Core) viewHost(h *host) api.Host {
 	v := api.Host{
-		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: c.viewPorts(h), Connected: h.Connected(),
-		Software: h.hello.Software, Instance: instanceText(h.hello.Instance), Versions: api.HostVersions{Wanted: h.seq, Applied: h.applied},
+		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: c.viewPorts(h),
+		Connected: h.Connected(),
+		Software:  h.hello.Software, Instance: instanceText(h.hello.Instance),
+		Versions: api.HostVersions{Wanted: h.seq, Applied: h.applied},
 	}
 	if h.hello.Instance != 0 {
 		v.Capabilities = viewCapabilities(&h.hello.Capabilities)
@@ -301,7 +311,8 @@ func SetStream(v *api.Host, s *Stream) {
 	v.Versions.Held, v.Versions.Current = viewVersion(s.Applied), s.Current
 	for i := range s.Refusals {
 		r := &s.Refusals[i]
-		v.Refusals = append(v.Refusals, api.HostRefusal{Version: viewVersion(r.Version), Code: r.Code.String(), Field: r.Field, Reason: r.Reason})
+		v.Refusals = append(v.Refusals, api.HostRefusal{Version: viewVersion(r.Version),
+			Code: r.Code.String(), Field: r.Field, Reason: r.Reason})
 	}
 }
 
@@ -325,19 +336,24 @@ func hexadecimal(n uint64) string { return fmt.Sprintf("0x%x", n) }
 
 func viewCapabilities(c *hostapi.Capabilities) *api.HostCapabilities {
 	v := &api.HostCapabilities{
-		ProtocolVersions: c.ProtocolVersions, EVMaxFormats: c.EVMaxFormats, EVMaxProfiles: c.EVMaxProfiles, EVMaxCount: c.EVMaxCount,
-		EVFreeCount: c.EVFreeCount, EVMaxCountProfile: c.EVMaxCountProfile, EVCountAlign: c.EVCountAlign, EVMaxWidth: c.EVMaxWidth,
-		EVFormatModes: []string{}, EVModes: []string{}, EVOpMaxEntries: c.EVOpMaxEntries, CCMaxProfiles: c.CCMaxProfiles,
-		CCAlgorithms: append([]string{}, c.CCAlgorithms...), Ports: []int{},
+		ProtocolVersions: c.ProtocolVersions, EVMaxFormats: c.EVMaxFormats,
+		EVMaxProfiles: c.EVMaxProfiles, EVMaxCount: c.EVMaxCount,
+		EVFreeCount: c.EVFreeCount, EVMaxCountProfile: c.EVMaxCountProfile, EVCountAlign: c.EVCountAlign,
+		EVMaxWidth:    c.EVMaxWidth,
+		EVFormatModes: []string{}, EVModes: []string{}, EVOpMaxEntries: c.EVOpMaxEntries,
+		CCMaxProfiles: c.CCMaxProfiles,
+		CCAlgorithms:  append([]string{}, c.CCAlgorithms...), Ports: []int{},
 		Options: bitNames(c.OptAttr, optionNames[:]), Transport: bitNames(c.DeviceCap, transportNames[:]),
 		MaxMPR: c.MaxMPR, MaxWIMM: c.MaxWIMM, MaxWIMMDest: c.MaxWIMMDest,
 	}
-	for _, m := range [...]hostapi.FormatMode{hostapi.FormatSTEV, hostapi.FormatSRv6, hostapi.FormatUDP} {
+	for _, m := range [...]hostapi.FormatMode{hostapi.FormatSTEV, hostapi.FormatSRv6,
+		hostapi.FormatUDP} {
 		if c.HasFormat(m) {
 			v.EVFormatModes = append(v.EVFormatModes, m.String())
 		}
 	}
-	for _, m := range [...]hostapi.Mode{hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated} {
+	for _, m := range [...]hostapi.Mode{hostapi.ModeAuto, hostapi.ModeExplicit,
+		hostapi.ModeGenerated} {
 		if c.HasMode(m) {
 			v.EVModes = append(v.EVModes, m.String())
 		}
@@ -357,13 +373,15 @@ type bitName struct {
 }
 
 var optionNames = [...]bitName{
-	{hostapi.OptEVProfileModifyOnline, "evProfileModifyOnline"}, {hostapi.OptCCProfileModifyOnline, "ccProfileModifyOnline"},
+	{hostapi.OptEVProfileModifyOnline, "evProfileModifyOnline"},
+	{hostapi.OptCCProfileModifyOnline, "ccProfileModifyOnline"},
 	{hostapi.OptEVEvent, "evEvent"}, {hostapi.OptEVExplicitRange, "evExplicitRange"},
 	{hostapi.OptEVEventPreciseDropCount, "evEventPreciseDropCount"}, {hostapi.OptEVProbe, "evProbe"},
 }
 
 var transportNames = [...]bitName{
-	{hostapi.CapTrimNACK, "trimNack"}, {hostapi.CapDynamicMPR, "dynamicMpr"}, {hostapi.CapServiceTime, "serviceTime"},
+	{hostapi.CapTrimNACK, "trimNack"}, {hostapi.CapDynamicMPR, "dynamicMpr"},
+	{hostapi.CapServiceTime, "serviceTime"},
 }
 
 // bitNames names the bits of a set; those without a name are in hexadecimal.

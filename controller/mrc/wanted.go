@@ -257,7 +257,9 @@ func evProfile(x *resource.Item[api.EVProfileSpec, struct{}]) api.EVProfile {
 }
 
 // putProfile is Runner.PutEVProfile, without the status.
-func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Precondition) (api.EVProfile, error) {
+func (w *wanted) putProfile(
+	name string, spec api.EVProfileSpec, pre resource.Precondition,
+) (api.EVProfile, error) {
 	if _, ok := w.core.Profile(name); !ok {
 		return api.EVProfile{}, notFound("there is no EV profile %q", name)
 	}
@@ -268,7 +270,8 @@ func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Pr
 	if before != nil && before.Spec == spec {
 		return w.profile(name), nil
 	}
-	env := api.EVProfileEnv{HashedPaths: w.core.mode == ev.ModeECMP, HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
+	env := api.EVProfileEnv{HashedPaths: w.core.mode == ev.ModeECMP,
+		HasCCProfile: func(name string) bool { return w.cc.Get(name) != nil }}
 	try := overrideOf(spec)
 	try.MinActive = 0
 	count, unbuilt := w.core.countOf(name, try)
@@ -277,7 +280,8 @@ func (w *wanted) putProfile(name string, spec api.EVProfileSpec, pre resource.Pr
 		return api.EVProfile{}, err
 	}
 	if unbuilt != nil {
-		f := api.FieldError{Field: "spec.maxEvs", Code: api.CodeNotPlannable, Value: fmt.Sprint(spec.MaxEVs), Want: "what the profile can be made with: " + unbuilt.Error()}
+		f := api.FieldError{Field: "spec.maxEvs", Code: api.CodeNotPlannable,
+			Value: fmt.Sprint(spec.MaxEVs), Want: "what the profile can be made with: " + unbuilt.Error()}
 		if spec.Mode != "" {
 			f.Field, f.Value = "spec.mode", fmt.Sprintf("%q", string(spec.Mode))
 		}
@@ -309,7 +313,9 @@ func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
 }
 
 // putCC is Runner.PutCCProfile.
-func (w *wanted) putCC(name string, spec api.CCProfileSpec, pre resource.Precondition) (p api.CCProfile, created bool, err error) {
+func (w *wanted) putCC(
+	name string, spec api.CCProfileSpec, pre resource.Precondition,
+) (p api.CCProfile, created bool, err error) {
 	spec = spec.Complete()
 	before, err := w.cc.Check(name, pre)
 	if err != nil {
@@ -322,7 +328,8 @@ func (w *wanted) putCC(name string, spec api.CCProfileSpec, pre resource.Precond
 		return p, false, err
 	}
 	if before == nil && w.cc.Len() == hostapi.MaxCCProfiles {
-		return p, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf("there are %d CC profiles, and may be no more", w.cc.Len())}
+		return p, false, &api.Error{Code: api.CodeLimit,
+			Message: fmt.Sprintf("there are %d CC profiles, and may be no more", w.cc.Len())}
 	}
 	if pre.Trial != nil {
 		return ccProfile(w.cc.Try(name, spec, w.now())), before == nil, nil
@@ -343,7 +350,8 @@ func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
 	}
 	for _, by := range w.profiles.All() {
 		if by.Spec.CCProfile == name {
-			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by.Name)}
+			return &api.Error{Code: api.CodeConflict,
+				Message: fmt.Sprintf("CC profile %q is that of EV profile %q", name, by.Name)}
 		}
 	}
 	if pre.Trial != nil {

@@ -17,7 +17,8 @@ import (
 // want returns what clients want of a world's core, with nothing wanted yet.
 func (w *bed) want() *wanted {
 	w.t.Helper()
-	made, err := newWanted(w.core, func() time.Time { return time.Unix(int64(w.Now()/time.Second), 0).UTC() }, nil)
+	made, err := newWanted(w.core,
+		func() time.Time { return time.Unix(int64(w.Now()/time.Second), 0).UTC() }, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -35,11 +36,13 @@ func ccSpec() api.CCProfileSpec {
 	return api.CCProfileSpecOf(ccProfiles([]string{"x"})[0])
 }
 
-// TestBadWishes: what is wrong is refused with a code and, where there is one, the field and what would be right; and changes nothing.
+// TestBadWishes: what is wrong is refused with a code and, where there is one, the field and what
+// would be right; and changes nothing.
 func TestBadWishes(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	unsynced := w.want()
-	if err := unsynced.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{}); !is(err, api.CodeUnavailable) {
+	if err := unsynced.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained},
+		resource.Precondition{}); !is(err, api.CodeUnavailable) {
 		t.Errorf("a drain before the topology is in sync: %v", err)
 	}
 	w.start()
@@ -48,7 +51,8 @@ func TestBadWishes(t *testing.T) {
 	if _, _, err := want.putCC("used", ccSpec(), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	used, err := want.putProfile(profile, api.EVProfileSpec{CCProfile: "used"}, resource.Precondition{})
+	used, err := want.putProfile(profile, api.EVProfileSpec{CCProfile: "used"},
+		resource.Precondition{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,34 +77,55 @@ func TestBadWishes(t *testing.T) {
 		code api.Code
 		text string
 	}{
-		"a link that is not there":              {drain(Target{Link: "x"}), api.CodeNotFound, "x"},
-		"a plane that is not there":             {drain(Target{Plane: 3}), api.CodeNotFound, "plane 3"},
-		"a port that is not there":              {drain(Target{Host: hostName(1, 1), Port: 3}), api.CodeNotFound, "port 3"},
-		"nothing":                               {drain(Target{}), api.CodeNotFound, "want one of link, node, plane, and host with port"},
-		"neither up nor drained":                {want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: "off"}, resource.Precondition{}), api.CodeInvalid, `spec.admin is "off"`},
-		"another version of a plane":            {want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{Version: 7}), api.CodeVersion, "plane 1"},
-		"a profile that is not there":           {put("x:y", api.EVProfileSpec{}, resource.Precondition{}), api.CodeNotFound, `"x:y"`},
-		"another version of a profile":          {put(profile, api.EVProfileSpec{MaxEVs: 1}, resource.Precondition{Version: used.Version + 1}), api.CodeVersion, profile},
-		"a mode that is none":                   {put(profile, api.EVProfileSpec{Mode: "ALL"}, resource.Precondition{}), api.CodeInvalid, "spec.mode"},
-		"EVs of the device's own":               {put(profile, api.EVProfileSpec{Mode: api.EVModeAuto}, resource.Precondition{}), api.CodeInvalid, "spec.mode"},
-		"more active EVs than there are":        {put(profile, api.EVProfileSpec{MinActive: 5}, resource.Precondition{}), api.CodeInvalid, "spec.minActive is 5"},
-		"a CC profile that is not there":        {put(profile, api.EVProfileSpec{CCProfile: "x"}, resource.Precondition{}), api.CodeInvalid, "spec.ccProfile"},
-		"a CC profile that cannot be":           {cc("bad", bad, resource.Precondition{}), api.CodeInvalid, "spec.nscc.gamma"},
-		"a CC profile without a name":           {cc("", ccSpec(), resource.Precondition{}), api.CodeInvalid, "name"},
-		"a CC profile that must not be there":   {cc("used", ccSpec(), resource.Precondition{Absent: true}), api.CodeExists, "used"},
-		"a CC profile that must be there":       {cc("new", ccSpec(), resource.Precondition{Version: 1}), api.CodeVersion, "new"},
-		"the end of a CC profile in use":        {want.deleteCC("used", resource.Precondition{}), api.CodeConflict, profile},
-		"the end of a CC profile that is none":  {want.deleteCC("x", resource.Precondition{}), api.CodeNotFound, "x"},
-		"the end of wishes of no profile":       {want.deleteProfile("x:y", resource.Precondition{}), api.CodeNotFound, "x:y"},
-		"the end of wishes at another version":  {want.deleteProfile(profile, resource.Precondition{Version: 1 << 40}), api.CodeVersion, profile},
-		"the end of a CC profile at no version": {want.deleteCC("used", resource.Precondition{Version: 1 << 40}), api.CodeVersion, "used"},
+		"a link that is not there":  {drain(Target{Link: "x"}), api.CodeNotFound, "x"},
+		"a plane that is not there": {drain(Target{Plane: 3}), api.CodeNotFound, "plane 3"},
+		"a port that is not there": {drain(Target{Host: hostName(1, 1), Port: 3}),
+			api.CodeNotFound, "port 3"},
+		"nothing": {drain(Target{}), api.CodeNotFound,
+			"want one of link, node, plane, and host with port"},
+		"neither up nor drained": {want.setAdmin(Target{Plane: 1},
+			api.AdminSpec{Admin: "off"}, resource.Precondition{}), api.CodeInvalid, `spec.admin is "off"`},
+		"another version of a plane": {want.setAdmin(Target{Plane: 1},
+			api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{Version: 7}), api.CodeVersion,
+			"plane 1"},
+		"a profile that is not there": {put("x:y", api.EVProfileSpec{},
+			resource.Precondition{}), api.CodeNotFound, `"x:y"`},
+		"another version of a profile": {put(profile, api.EVProfileSpec{MaxEVs: 1},
+			resource.Precondition{Version: used.Version + 1}), api.CodeVersion, profile},
+		"a mode that is none": {put(profile, api.EVProfileSpec{Mode: "ALL"},
+			resource.Precondition{}), api.CodeInvalid, "spec.mode"},
+		"EVs of the device's own": {put(profile, api.EVProfileSpec{Mode: api.EVModeAuto},
+			resource.Precondition{}), api.CodeInvalid, "spec.mode"},
+		"more active EVs than there are": {put(profile, api.EVProfileSpec{MinActive: 5},
+			resource.Precondition{}), api.CodeInvalid, "spec.minActive is 5"},
+		"a CC profile that is not there": {put(profile, api.EVProfileSpec{CCProfile: "x"},
+			resource.Precondition{}), api.CodeInvalid, "spec.ccProfile"},
+		"a CC profile that cannot be": {cc("bad", bad, resource.Precondition{}),
+			api.CodeInvalid, "spec.nscc.gamma"},
+		"a CC profile without a name": {cc("", ccSpec(), resource.Precondition{}),
+			api.CodeInvalid, "name"},
+		"a CC profile that must not be there": {cc("used", ccSpec(),
+			resource.Precondition{Absent: true}), api.CodeExists, "used"},
+		"a CC profile that must be there": {cc("new", ccSpec(), resource.Precondition{Version: 1}),
+			api.CodeVersion, "new"},
+		"the end of a CC profile in use": {want.deleteCC("used", resource.Precondition{}),
+			api.CodeConflict, profile},
+		"the end of a CC profile that is none": {want.deleteCC("x", resource.Precondition{}),
+			api.CodeNotFound, "x"},
+		"the end of wishes of no profile": {want.deleteProfile("x:y", resource.Precondition{}),
+			api.CodeNotFound, "x:y"},
+		"the end of wishes at another version": {want.deleteProfile(profile,
+			resource.Precondition{Version: 1 << 40}), api.CodeVersion, profile},
+		"the end of a CC profile at no version": {want.deleteCC("used",
+			resource.Precondition{Version: 1 << 40}), api.CodeVersion, "used"},
 	} {
 		if !is(c.err, c.code) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v, want %s with %q", name, c.err, c.code, c.text)
 		}
 	}
 	w.pump()
-	if saves := keepAll(want); len(saves) != 0 || w.core.Hosts()[0].State != state || len(w.core.Drains()) != 0 {
+	if saves := keepAll(want); len(saves) != 0 || w.core.Hosts()[0].State != state ||
+		len(w.core.Drains()) != 0 {
 		t.Errorf("something has changed: %d records, drains %v", len(saves), w.core.Drains())
 	}
 }
@@ -120,7 +145,8 @@ func values[T any](list []*T) []T {
 	return out
 }
 
-// TestWishesStay: what clients want is there again for the next core, with its versions; wanting it again changes nothing.
+// TestWishesStay: what clients want is there again for the next core, with its versions; wanting it
+// again changes nothing.
 func TestWishesStay(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	want, records := w.want(), store.NewMemory()
@@ -145,7 +171,8 @@ func TestWishesStay(t *testing.T) {
 		do(want.setAdmin(Target{Host: hostName(2, 1), Port: 1}, drained, none))
 		_, _, err := want.putCC("cc", ccSpec(), none)
 		do(err)
-		_, err = want.putProfile(profile, api.EVProfileSpec{Mode: api.EVModeExplicit, MaxEVs: 2, CCProfile: "cc"}, none)
+		_, err = want.putProfile(profile, api.EVProfileSpec{Mode: api.EVModeExplicit, MaxEVs: 2,
+			CCProfile: "cc"}, none)
 		do(err)
 	}
 	wishes()
@@ -156,7 +183,8 @@ func TestWishesStay(t *testing.T) {
 	do(want.deleteCC("gone", none))
 	before := admins(want)
 	wishes()
-	if saves := keepAll(want); len(saves) != 0 || !slices.Equal(before, admins(want)) || len(before) != 3 {
+	if saves := keepAll(want); len(saves) != 0 || !slices.Equal(before, admins(want)) ||
+		len(before) != 3 {
 		t.Errorf("wanting the same again changes something: %v, was %v", admins(want), before)
 	}
 
@@ -170,21 +198,27 @@ func TestWishesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.start()
-	if !slices.Equal(admins(again), admins(want)) || !slices.Equal(values(again.profiles.All()), values(want.profiles.All())) ||
-		!slices.Equal(values(again.cc.All()), values(want.cc.All())) || again.versions.Next() != want.versions.Next() {
+	if !slices.Equal(admins(again), admins(want)) || !slices.Equal(values(again.profiles.All()),
+		values(want.profiles.All())) ||
+		!slices.Equal(values(again.cc.All()), values(want.cc.All())) ||
+		again.versions.Next() != want.versions.Next() {
 		t.Errorf("wanted is\n%+v, was\n%+v", again, want)
 	}
 	next.run(time.Second)
 	for _, s := range next.core.Links() {
-		if over := s.ID == link[0].ID || s.ID == link[1].ID; s.Status.Drained != over || s.Status.Denied != over {
+		if over := s.ID == link[0].ID || s.ID == link[1].ID; s.Status.Drained != over ||
+			s.Status.Denied != over {
 			t.Errorf("%s is drained: %v, denied: %v, want %v", s.ID, s.Status.Drained, s.Status.Denied, over)
 		}
 	}
-	if p, _ := next.core.Profile(profile); p.Outcome.Profile.Mode != hostapi.ModeExplicit || p.Outcome.Profile.Count != 2 || p.Outcome.Profile.CC != "cc" {
+	if p, _ := next.core.Profile(profile); p.Outcome.Profile.Mode != hostapi.ModeExplicit ||
+		p.Outcome.Profile.Count != 2 || p.Outcome.Profile.CC != "cc" {
 		t.Errorf("the profile is %+v", p.Outcome.Profile)
 	}
-	if h, _ := next.core.Host(hostName(2, 1)); h.Ports[0].Status.Usable || !h.Ports[0].Status.Drained ||
-		len(h.Ports[0].Status.Drains) != 1 || !h.Ports[0].Status.Drains[0].Drained || !next.core.hosts.byName[h.Name].Denied().Has(1) {
+	if h, _ := next.core.Host(hostName(2, 1)); h.Ports[0].Status.Usable ||
+		!h.Ports[0].Status.Drained ||
+		len(h.Ports[0].Status.Drains) != 1 || !h.Ports[0].Status.Drains[0].Drained ||
+		!next.core.hosts.byName[h.Name].Denied().Has(1) {
 		t.Errorf("the host with a drained port is %+v", h)
 	}
 	for _, d := range next.core.Drains() {
@@ -192,7 +226,8 @@ func TestWishesStay(t *testing.T) {
 			t.Errorf("%v is not drained, awaits %v", d.Target, d.Awaits)
 		}
 	}
-	if err := again.setAdmin(Target{Link: link[1].ID}, api.AdminSpec{Admin: api.AdminUp}, none); err != nil {
+	if err := again.setAdmin(Target{Link: link[1].ID}, api.AdminSpec{Admin: api.AdminUp},
+		none); err != nil {
 		t.Error(err)
 	}
 	keepAll(again)
@@ -204,9 +239,12 @@ func TestWishesStay(t *testing.T) {
 
 // TestBadRecords: a store that holds something else is an error that names the record.
 func TestBadRecords(t *testing.T) {
-	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1", EVProfileKind.Prefix + "a:b", CCKind.Prefix + "c"} {
+	for _, key := range []string{versionsKey, adminKind.Prefix + "plane 1",
+		EVProfileKind.Prefix + "a:b", CCKind.Prefix + "c"} {
 		w := newBed(t, 1, nil)
-		if _, err := newWanted(w.core, time.Now, []store.Record{{Key: key, Value: []byte("{")}}); err == nil || !strings.Contains(err.Error(), key) {
+		if _, err := newWanted(w.core, time.Now,
+			[]store.Record{{Key: key, Value: []byte("{")}}); err == nil ||
+			!strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -236,13 +274,16 @@ func TestDryWishes(t *testing.T) {
 			}
 		}
 	}
-	if err := want.setAdmin(Target{Plane: 9}, api.AdminSpec{Admin: api.AdminUp}, dry); !is(err, api.CodeNotFound) {
+	if err := want.setAdmin(Target{Plane: 9}, api.AdminSpec{Admin: api.AdminUp}, dry); !is(err,
+		api.CodeNotFound) {
 		t.Errorf("a plane that is not there: %v", err)
 	}
-	if _, err := want.putProfile(profile, api.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err, api.CodeInvalid) {
+	if _, err := want.putProfile(profile, api.EVProfileSpec{MaxEVs: 1, MinActive: 2}, dry); !is(err,
+		api.CodeInvalid) {
 		t.Errorf("more active EVs than there are: %v", err)
 	}
-	if saves := keepAll(want); len(saves) > 0 || len(w.core.drains.list) > 0 || want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
+	if saves := keepAll(want); len(saves) > 0 || len(w.core.drains.list) > 0 ||
+		want.profiles.Len()+want.cc.Len()+want.admins.Len() > 0 || w.core.Hosts()[0].Set != before {
 		t.Errorf("dry runs changed something: %v", saves)
 	}
 	real, err := want.putProfile(profile, spec, resource.Precondition{})
@@ -253,19 +294,23 @@ func TestDryWishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	keepAll(want)
-	for what, err := range map[string]error{"profile": want.deleteProfile(profile, dry), "CC profile": want.deleteCC("x", dry)} {
+	for what, err := range map[string]error{"profile": want.deleteProfile(profile, dry),
+		"CC profile": want.deleteCC("x", dry)} {
 		if saves := keepAll(want); err != nil || len(saves) > 0 {
 			t.Errorf("the dry deletion of a %s: %v, saves %v", what, err, saves)
 		}
 	}
-	if now, _ := w.core.Profile(profile); want.profiles.Get(profile) == nil || want.cc.Get("x") == nil || now.Outcome.Profile.Count != 2 {
+	if now, _ := w.core.Profile(profile); want.profiles.Get(profile) == nil ||
+		want.cc.Get("x") == nil || now.Outcome.Profile.Count != 2 {
 		t.Errorf("dry deletions deleted something: %+v", now.Outcome.Profile)
 	}
-	if err := want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained}, resource.Precondition{}); err != nil {
+	if err := want.setAdmin(Target{Plane: 1}, api.AdminSpec{Admin: api.AdminDrained},
+		resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	keepAll(want)
-	if err := want.setAdmin(Target{Plane: 2}, api.AdminSpec{Admin: api.AdminDrained}, dry); !is(err, api.CodeLastPath) {
+	if err := want.setAdmin(Target{Plane: 2}, api.AdminSpec{Admin: api.AdminDrained}, dry); !is(err,
+		api.CodeLastPath) {
 		t.Errorf("the last path: %v", err)
 	}
 }

@@ -12,8 +12,9 @@ func tunnelPolicy(name string, s *api.PFCPolicySpec, learned bool) tunnel.PFCPol
 	return tunnel.PFCPolicy{
 		Name: name, SRv6Policy: s.SRv6Policy, Tenant: s.Tenant, Scenario: s.Scenario,
 		BestEffort: s.Tunnel == api.PolicyModeBestEffort,
-		Buffer:     s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle, MaxPause: s.MaxPause.D(),
-		Learned: learned,
+		Buffer:     s.Buffer, XOFF: s.XOFF, XON: s.XON, AllowCycle: s.AllowCycle,
+		MaxPause: s.MaxPause.D(),
+		Learned:  learned,
 	}
 }
 

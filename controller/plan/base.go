@@ -138,7 +138,8 @@ func port(p uint32) entry.Value { return entry.Uint(uint64(p)) }
 // ports emits who the switch is on its links.
 func (b *baseWork) ports() {
 	mac := packet.MAC(b.sw.MAC)
-	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", entry.MAC(mac))))
+	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation),
+		entry.Exact("dst_addr", entry.MAC(mac))))
 	for _, p := range b.n.HostPorts(b.sw) {
 		b.add(setPort(p, true, b.n.edges[b.sw.Name][p]))
 	}
@@ -160,12 +161,15 @@ func (b *baseWork) ports() {
 }
 
 func setPort(p uint32, hostFacing bool, vrf uint16) entry.Entity {
-	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort, entry.With("host_facing", entry.Bool(hostFacing)), entry.Number("vrf", vrf)),
+	return entry.In(p4.TablePort, entry.Do(p4.ActionSetPort,
+		entry.With("host_facing", entry.Bool(hostFacing)), entry.Number("vrf", vrf)),
 		entry.Exact("port", port(p)))
 }
 
 func setMACs(id uint16, src, dst packet.MAC) entry.Entity {
-	return entry.In(p4.TableNeighbor, entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.MAC(src)), entry.With("dst_addr", entry.MAC(dst))),
+	return entry.In(p4.TableNeighbor,
+		entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.MAC(src)),
+			entry.With("dst_addr", entry.MAC(dst))),
 		entry.Exact("id", entry.Uint(uint64(id))))
 }
 
@@ -184,7 +188,8 @@ func (b *baseWork) hosts() {
 					continue
 				}
 				seen[admitted{in, p}] = true
-				b.add(entry.In(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)), entry.LPM("src_addr", p)))
+				b.add(entry.In(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)),
+					entry.LPM("src_addr", p)))
 			}
 		}
 	}
@@ -192,7 +197,8 @@ func (b *baseWork) hosts() {
 
 // Forward sends packets by a next hop.
 func Forward(h Hop) entry.Action {
-	return entry.Do(p4.ActionForward, entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor))))
+	return entry.Do(p4.ActionForward, entry.With("port", port(h.Port)),
+		entry.With("neighbor", entry.Uint(uint64(h.Neighbor))))
 }
 
 func route(p netip.Prefix, a entry.Action) entry.Entity {
@@ -221,7 +227,8 @@ func (b *baseWork) self() {
 	if !b.node.Loopback.IsValid() {
 		return
 	}
-	e := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, entry.With("address", entry.Addr(b.node.Loopback)),
+	e := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode,
+		entry.With("address", entry.Addr(b.node.Loopback)),
 		entry.With("tlv_type", entry.Uint(uint64(b.n.Inventory.SIDs.TLVType)))))
 	e.Default = true
 	b.add(e)
@@ -256,10 +263,12 @@ func (b *baseWork) sids() {
 		}
 		for _, s := range l.EndX {
 			if s.Behavior == topology.BehaviorEndX {
-				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))))
+				sid(s.SID, entry.Do(p4.ActionEndX, entry.With("port", port(h.Port)),
+					entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))))
 			}
 			if f, ok := behaviors.EndXFlavors(s.Behavior); ok {
-				sid(s.SID, entry.Do(p4.ActionEndXPfc, entry.Number("port", h.Port), entry.Number("neighbor", h.Neighbor), entry.Number("flavors", pfcFlavors(f))))
+				sid(s.SID, entry.Do(p4.ActionEndXPfc, entry.Number("port", h.Port),
+					entry.Number("neighbor", h.Neighbor), entry.Number("flavors", pfcFlavors(f))))
 			}
 		}
 	}
@@ -270,7 +279,8 @@ func pfcFlavors(f topology.Flavors) (out uint8) {
 	for _, x := range [...]struct {
 		flavor topology.Flavors
 		bit    uint8
-	}{{topology.FlavorPSP, p4.FlavorPsp}, {topology.FlavorUSP, p4.FlavorUsp}, {topology.FlavorUSD, p4.FlavorUsd}} {
+	}{{topology.FlavorPSP, p4.FlavorPsp}, {topology.FlavorUSP, p4.FlavorUsp},
+		{topology.FlavorUSD, p4.FlavorUsd}} {
 		if f.Has(x.flavor) {
 			out |= x.bit
 		}

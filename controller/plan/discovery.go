@@ -24,6 +24,8 @@ func Discovery(d *inventory.Discovery) []entry.Entity {
 		return nil
 	}
 	spacing := uint64(d.Interval.D()/time.Microsecond) / discoveryRate
-	return []entry.Entity{entry.In(p4.TableDiscovery, entry.Do(p4.ActionSetDiscovery, entry.With("spacing", entry.Uint(spacing)),
-		entry.With("burst_time", entry.Uint(spacing*(discoveryBurst-1)))), entry.Exact("dst_addr", entry.MAC(packet.LLDPAddress)))}
+	return []entry.Entity{entry.In(p4.TableDiscovery,
+		entry.Do(p4.ActionSetDiscovery, entry.With("spacing", entry.Uint(spacing)),
+			entry.With("burst_time", entry.Uint(spacing*(discoveryBurst-1)))),
+		entry.Exact("dst_addr", entry.MAC(packet.LLDPAddress)))}
 }

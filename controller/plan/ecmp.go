@@ -74,7 +74,8 @@ func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 		for _, h := range w.sets[s] {
 			if !members[h.Port] {
 				members[h.Port] = true
-				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.Port, Action: Forward(h)})
+				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.Port,
+					Action: Forward(h)})
 			}
 			g.Members = append(g.Members, h.Port)
 		}

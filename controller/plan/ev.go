@@ -81,7 +81,8 @@ func (n *Network) below(id topology.NodeID, clos *topology.Clos) []bool {
 func (b *baseWork) multiplier() {
 	h := fnv.New32a()
 	h.Write([]byte(b.sw.Name))
-	t := entry.In(p4.TableEcmpHash, entry.Do(p4.ActionSetMultiplier, entry.With("odd", entry.Uint(uint64(h.Sum32()|1)))))
+	t := entry.In(p4.TableEcmpHash,
+		entry.Do(p4.ActionSetMultiplier, entry.With("odd", entry.Uint(uint64(h.Sum32()|1)))))
 	t.Default = true
 	b.add(t)
 }
@@ -93,18 +94,21 @@ func (b *baseWork) field(s ev.Switch) {
 	if s.HasField {
 		right, ones = uint64(packet.EVBits-s.Field.Offset-s.Field.Width), uint64(s.Field.Max())
 	}
-	t := entry.In(p4.TableEvField, entry.Do(p4.ActionSetField, entry.With("right", entry.Uint(right)), entry.With("ones", entry.Uint(ones))))
+	t := entry.In(p4.TableEvField, entry.Do(p4.ActionSetField, entry.With("right", entry.Uint(right)),
+		entry.With("ones", entry.Uint(ones))))
 	t.Default = true
 	b.add(t)
 	for _, v := range s.Up {
 		if h, ok := b.n.Hop(b.sw, v.Link); ok {
-			b.add(entry.In(p4.TableEvUp, entry.Do(p4.ActionEvForward, hopParams(h)...), entry.Exact("value", entry.Uint(uint64(v.Value)))))
+			b.add(entry.In(p4.TableEvUp, entry.Do(p4.ActionEvForward, hopParams(h)...),
+				entry.Exact("value", entry.Uint(uint64(v.Value)))))
 		}
 	}
 }
 
 func hopParams(h Hop) []entry.Param {
-	return []entry.Param{entry.With("port", port(h.Port)), entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))}
+	return []entry.Param{entry.With("port", port(h.Port)),
+		entry.With("neighbor", entry.Uint(uint64(h.Neighbor)))}
 }
 
 // usids emits the switch's own uSIDs.
@@ -115,7 +119,8 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 		b.add(entry.In(p4.TableLocalSid, action, entry.LPM("dst_addr", p)))
 	}
 	endpoint := func(name string, params ...entry.Param) entry.Action {
-		return entry.Do(name, append(params, entry.With("f1616", f1616), entry.With("pair", entry.Bool(false)),
+		return entry.Do(name, append(params, entry.With("f1616", f1616),
+			entry.With("pair", entry.Bool(false)),
 			entry.With("with_psp", entry.Bool(false)), entry.With("with_usd", entry.Bool(false)))...)
 	}
 	// A uN reveals what is behind it as a route. What the switch itself has

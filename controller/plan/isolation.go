@@ -16,12 +16,12 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Isolated is a project that is isolated: switches drop what its hosts send to things that it does not
-// have, and what others send to things that it has for itself.
+// Isolated is a project that is isolated: switches drop what its hosts send to things that it does
+// not have, and what others send to things that it has for itself.
 //
-// A host belongs to a project by its name, or by a port that it is attached to. Projects may share a
-// thing. Hosts of these projects reach it, and so do hosts that no isolated project has for itself; a
-// shared host reaches all of these.
+// A host belongs to a project by its name, or by a port that it is attached to. Projects may share
+// a thing. Hosts of these projects reach it, and so do hosts that no isolated project has for
+// itself; a shared host reaches all of these.
 type Isolated struct {
 	Name    string
 	Hosts   []api.ProjectHost
@@ -31,7 +31,8 @@ type Isolated struct {
 
 // Equal reports whether two projects have the same.
 func (x *Isolated) Equal(y *Isolated) bool {
-	return x.Name == y.Name && slices.Equal(x.Hosts, y.Hosts) && slices.Equal(x.Ports, y.Ports) && slices.Equal(x.Proxies, y.Proxies)
+	return x.Name == y.Name && slices.Equal(x.Hosts, y.Hosts) && slices.Equal(x.Ports, y.Ports) &&
+		slices.Equal(x.Proxies, y.Proxies)
 }
 
 // WithIsolated returns the network with projects that are isolated, in the order of their names.
@@ -80,7 +81,8 @@ type place struct {
 	within int // the place of the next shorter one that contains it; -1: none does
 }
 
-// open reports whether hosts of some owners may send there. Where several have a prefix, all must agree.
+// open reports whether hosts of some owners may send there. Where several have a prefix, all must
+// agree.
 func (p *place) open(from *owners) bool {
 	return !slices.ContainsFunc(p.of, func(to *owners) bool { return !from.reaches(to) })
 }
@@ -177,7 +179,8 @@ func ownersOf(projects []Isolated, inv *inventory.Inventory) map[string]*owners 
 	return out
 }
 
-// proxies returns who has the prefixes of proxy addresses. What is in one prefix is in those around it.
+// proxies returns who has the prefixes of proxy addresses. What is in one prefix is in those around
+// it.
 func proxies(projects []Isolated) map[netip.Prefix]*owners {
 	out := make(map[netip.Prefix]*owners)
 	for i := range projects {
@@ -222,8 +225,8 @@ func (x *isolation) order(at map[netip.Prefix][]*owners) {
 	}
 }
 
-// number gives those who may send to the same a number that follows from the names of the projects, so
-// that it stays when others come and go.
+// number gives those who may send to the same a number that follows from the names of the projects,
+// so that it stays when others come and go.
 func (x *isolation) number(projects []Isolated, found map[string]*owners) {
 	classes := make(map[string]*senders)
 	for host, o := range found {
@@ -267,7 +270,8 @@ func (x *isolation) entries(s *senders) (out []entry.Entity) {
 		if !open {
 			action = p4.ActionDropIsolated
 		}
-		out = append(out, entry.In(p4.TableIsolation, entry.Do(action), entry.Exact("project", entry.Uint(uint64(s.id))), entry.LPM("dst_addr", p)))
+		out = append(out, entry.In(p4.TableIsolation, entry.Do(action),
+			entry.Exact("project", entry.Uint(uint64(s.id))), entry.LPM("dst_addr", p)))
 	}
 	anywhere := !s.of.exclusive()
 	verdicts := make([]bool, len(x.places))
@@ -287,7 +291,8 @@ func (x *isolation) entries(s *senders) (out []entry.Entity) {
 	return out
 }
 
-// isolation emits where the hosts of the switch may send to, once for all that may send to the same.
+// isolation emits where the hosts of the switch may send to, once for all that may send to the
+// same.
 func (b *baseWork) isolation() {
 	if b.n.isolation == nil {
 		return
@@ -319,7 +324,9 @@ func (b *baseWork) deliveries(p uint32) {
 	prefixes, _ := b.n.Attached(b.sw.Name, p)
 	slices.SortFunc(prefixes, netip.Prefix.Compare)
 	for _, dst := range slices.Compact(prefixes) {
-		b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDeliver), entry.Exact("port", port(p)), entry.LPM("dst_addr", dst)))
+		b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDeliver), entry.Exact("port", port(p)),
+			entry.LPM("dst_addr", dst)))
 	}
-	b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDropDelivery), entry.Exact("port", port(p)), entry.LPM("dst_addr", everywhere)))
+	b.add(entry.In(p4.TableDelivery, entry.Do(p4.ActionDropDelivery), entry.Exact("port", port(p)),
+		entry.LPM("dst_addr", everywhere)))
 }

@@ -37,7 +37,8 @@ func prefixOf(e entry.Table, field string) netip.Prefix {
 
 func readIsolation(t *testing.T, sw string, entities []entry.Entity) isolationOf {
 	t.Helper()
-	out := isolationOf{map[uint64]map[netip.Prefix]uint64{}, map[uint64]map[netip.Prefix]bool{}, map[uint64]map[netip.Prefix]bool{}}
+	out := isolationOf{map[uint64]map[netip.Prefix]uint64{}, map[uint64]map[netip.Prefix]bool{},
+		map[uint64]map[netip.Prefix]bool{}}
 	c, seen := plantest.Schema(t), map[entry.Key]bool{}
 	for _, e := range entities {
 		plantest.Check(t, c, sw, e, seen)
@@ -67,7 +68,8 @@ func readIsolation(t *testing.T, sw string, entities []entry.Entity) isolationOf
 			if to[n] == nil {
 				to[n] = map[netip.Prefix]bool{}
 			}
-			to[n][prefixOf(table, "dst_addr")] = table.Action.Name == p4.ActionAllowDestination || table.Action.Name == p4.ActionDeliver
+			to[n][prefixOf(table, "dst_addr")] = table.Action.Name == p4.ActionAllowDestination ||
+				table.Action.Name == p4.ActionDeliver
 		}
 	}
 	return out
@@ -111,9 +113,9 @@ func (a stake) talks(b stake) bool {
 	return true
 }
 
-// TestIsolatedProjects: hosts of random projects reach exactly what they should, from each of their ports
-// and addresses, hosts and proxy addresses alike, also where addresses of others are in a prefix of proxy
-// addresses; what a host reaches answers it.
+// TestIsolatedProjects: hosts of random projects reach exactly what they should, from each of their
+// ports and addresses, hosts and proxy addresses alike, also where addresses of others are in a
+// prefix of proxy addresses; what a host reaches answers it.
 func TestIsolatedProjects(t *testing.T) {
 	first, count := seeds.Range(t, 1, 60)
 	for seed := first; seed < first+count; seed++ {
@@ -153,7 +155,8 @@ func TestIsolatedProjects(t *testing.T) {
 			byPort := r.IntN(2) == 0
 			stakes[i] = assign(func(p *Isolated, shared bool) {
 				if byPort {
-					p.Ports = append(p.Ports, api.ProjectPort{Switch: h.Switch, Port: h.AllPorts()[0], Shared: shared})
+					p.Ports = append(p.Ports, api.ProjectPort{Switch: h.Switch, Port: h.AllPorts()[0],
+						Shared: shared})
 				} else {
 					p.Hosts = append(p.Hosts, api.ProjectHost{Name: h.Name, Shared: shared})
 				}
@@ -198,7 +201,8 @@ func TestIsolatedProjects(t *testing.T) {
 				}
 				for _, src := range from {
 					if got := x.reaches(h.AllPorts()[0], src, to); got != want {
-						t.Errorf("seed %d: %s (%+v) from %v to %v (%+v): %v, want %v", seed, h.Name, stakes[i], src, to, theirs, got, want)
+						t.Errorf("seed %d: %s (%+v) from %v to %v (%+v): %v, want %v", seed, h.Name, stakes[i], src,
+							to, theirs, got, want)
 					}
 				}
 			}
@@ -206,10 +210,11 @@ func TestIsolatedProjects(t *testing.T) {
 	}
 }
 
-// TestIsolationTakesFewEntries: a switch has an entry for each destination of the isolated projects, where
-// outsiders hang off it, and for each project of its hosts what that has, and one.
+// TestIsolationTakesFewEntries: a switch has an entry for each destination of the isolated
+// projects, where outsiders hang off it, and for each project of its hosts what that has, and one.
 func TestIsolationTakesFewEntries(t *testing.T) {
-	net := sample.Clos(4, 2, 8) // hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are in no project
+	// hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are in no project
+	net := sample.Clos(4, 2, 8)
 	of := []string{"a", "a", "b", "b", "c"}
 	projects := []Isolated{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	behind := map[string]int{}
@@ -240,7 +245,8 @@ func TestIsolationTakesFewEntries(t *testing.T) {
 			t.Errorf("%s has no hosts, and %v", sw.Name, x.verdicts)
 		}
 	}
-	if a, b := network(net), n.WithIsolated(nil); !reflect.DeepEqual(a.Links(&a.Inventory.Switches[0]), b.Links(&b.Inventory.Switches[0])) {
+	if a, b := network(net), n.WithIsolated(nil); !reflect.DeepEqual(a.Links(&a.Inventory.Switches[0]),
+		b.Links(&b.Inventory.Switches[0])) {
 		t.Error("without isolated projects a switch holds something else than before there were any")
 	}
 }
@@ -267,16 +273,18 @@ func TestIsolatedNumbersStay(t *testing.T) {
 	}
 }
 
-// TestDeliveries: where uSIDs lead to a host's port, an isolated network delivers there what is behind the
-// port, and nothing else.
+// TestDeliveries: where uSIDs lead to a host's port, an isolated network delivers there what is
+// behind the port, and nothing else.
 func TestDeliveries(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	net.Inventory.Hosts[0].Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:77::/64")}
 	beside := net.Inventory.Hosts[0] // a second host behind the same port
-	beside.Name, beside.Address, beside.MAC, beside.Prefixes = "beside", netip.MustParseAddr("2001:db8:78::1"), inventory.MAC{2, 7, 7, 7, 7, 7}, nil
+	beside.Name, beside.Address, beside.MAC, beside.Prefixes = "beside",
+		netip.MustParseAddr("2001:db8:78::1"), inventory.MAC{2, 7, 7, 7, 7, 7}, nil
 	net.Inventory.Hosts = append(net.Inventory.Hosts, beside)
 	plainly := network(net)
-	isolated := plainly.WithIsolated([]Isolated{{Name: "a", Hosts: []api.ProjectHost{{Name: net.Inventory.Hosts[0].Name}}}})
+	isolated := plainly.WithIsolated([]Isolated{{Name: "a",
+		Hosts: []api.ProjectHost{{Name: net.Inventory.Hosts[0].Name}}}})
 	clos, _ := closOf(t, plainly)
 	for _, mode := range []ev.Mode{ev.ModeF3216, ev.ModeF1616, ev.ModeSRH, ev.ModeStructured,
 		ev.ModeUSIDStructured} {
@@ -295,10 +303,12 @@ func TestDeliveries(t *testing.T) {
 					verdict, judged := longest(x.ports[uint64(at.Hop.Port)], h.Address)
 					want := h.Switch == sw.Name && h.AllPorts()[0] == at.Hop.Port
 					if judged != mode.SRv6() || judged && verdict != want {
-						t.Errorf("%v: %s, port %d, to %s: %v (%v), want %v", mode, sw.Name, at.Hop.Port, h.Name, verdict, judged, want)
+						t.Errorf("%v: %s, port %d, to %s: %v (%v), want %v", mode, sw.Name, at.Hop.Port, h.Name,
+							verdict, judged, want)
 					}
 					for _, p := range h.Prefixes {
-						if verdict, _ := longest(x.ports[uint64(at.Hop.Port)], p.Addr().Next()); mode.SRv6() && verdict != want {
+						if verdict, _ := longest(x.ports[uint64(at.Hop.Port)], p.Addr().Next()); mode.SRv6() &&
+							verdict != want {
 							t.Errorf("%v: %s, port %d, to %v: %v, want %v", mode, sw.Name, at.Hop.Port, p, verdict, want)
 						}
 					}

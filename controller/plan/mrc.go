@@ -23,7 +23,9 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 			return
 		}
 		known[dscp] = true
-		out = append(out, entry.In(p4.TableTrafficClass, entry.Do(action, entry.With("class", entry.Uint(uint64(class))), entry.With("priority", entry.Uint(uint64(priority)))),
+		out = append(out, entry.In(p4.TableTrafficClass,
+			entry.Do(action, entry.With("class", entry.Uint(uint64(class))),
+				entry.With("priority", entry.Uint(uint64(priority)))),
 			entry.Exact("dscp", entry.Uint(uint64(dscp)))))
 	}
 	class(m.DSCP.NoTrim, p4.ActionSetClass, DataClass, m.DataPriority)
@@ -34,7 +36,8 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 	class(m.DSCP.Control, p4.ActionSetClass, ControlClass, m.ControlPriority)
 
 	queue := func(p uint32, class uint8, action entry.Action) {
-		out = append(out, entry.In(p4.TableClassQueue, action, entry.Exact("port", port(p)), entry.Exact("class", entry.Uint(uint64(class)))))
+		out = append(out, entry.In(p4.TableClassQueue, action, entry.Exact("port", port(p)),
+			entry.Exact("class", entry.Uint(uint64(class)))))
 	}
 	seen := make(map[uint32]bool)
 	both := func(p uint32, hostFacing bool) {
@@ -42,10 +45,14 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 			return
 		}
 		seen[p] = true
-		queue(p, DataClass, entry.Do(p4.ActionSetDataQueue, entry.With("packets", entry.Uint(uint64(m.DataPackets))),
-			entry.With("ecn_min", entry.Uint(uint64(m.ECNMin))), entry.With("ecn_max", entry.Uint(uint64(m.ECNMax))),
-			entry.With("trim_packets", entry.Uint(uint64(m.ControlPackets))), entry.With("host_facing", entry.Bool(hostFacing))))
-		queue(p, ControlClass, entry.Do(p4.ActionSetQueue, entry.With("packets", entry.Uint(uint64(m.ControlPackets)))))
+		queue(p, DataClass, entry.Do(p4.ActionSetDataQueue,
+			entry.With("packets", entry.Uint(uint64(m.DataPackets))),
+			entry.With("ecn_min", entry.Uint(uint64(m.ECNMin))),
+			entry.With("ecn_max", entry.Uint(uint64(m.ECNMax))),
+			entry.With("trim_packets", entry.Uint(uint64(m.ControlPackets))),
+			entry.With("host_facing", entry.Bool(hostFacing))))
+		queue(p, ControlClass, entry.Do(p4.ActionSetQueue,
+			entry.With("packets", entry.Uint(uint64(m.ControlPackets)))))
 	}
 	for _, p := range n.HostPorts(sw) {
 		both(p, true)
@@ -54,10 +61,13 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 		both(p, false)
 	}
 	if m.TrimSize != 0 {
-		t := entry.In(p4.TableTrimming, entry.Do(p4.ActionSetTrimming, entry.With("octets", entry.Uint(uint64(m.TrimSize))),
-			entry.With("dscp", entry.Uint(uint64(m.DSCP.Trimmed))), entry.With("dscp_last_hop", entry.Uint(uint64(m.DSCP.TrimmedLastHop))),
-			entry.With("class", entry.Uint(ControlClass)), entry.With("priority", entry.Uint(uint64(m.ControlPriority))),
-			entry.With("set_length", entry.Bool(m.TrimLength))))
+		t := entry.In(p4.TableTrimming,
+			entry.Do(p4.ActionSetTrimming, entry.With("octets", entry.Uint(uint64(m.TrimSize))),
+				entry.With("dscp", entry.Uint(uint64(m.DSCP.Trimmed))),
+				entry.With("dscp_last_hop", entry.Uint(uint64(m.DSCP.TrimmedLastHop))),
+				entry.With("class", entry.Uint(ControlClass)),
+				entry.With("priority", entry.Uint(uint64(m.ControlPriority))),
+				entry.With("set_length", entry.Bool(m.TrimLength))))
 		t.Default = true
 		out = append(out, t)
 	}
@@ -70,8 +80,9 @@ func ICMPErrors(e inventory.ICMPErrors) []entry.Entity {
 		return nil
 	}
 	spacing := max(1, e.Interval.D()/time.Microsecond)
-	t := entry.In(p4.TableIcmpErrors, entry.Do(p4.ActionSetIcmp, entry.With("spacing", entry.Uint(uint64(spacing))),
-		entry.With("burst_time", entry.Uint(uint64(spacing)*uint64(e.Burst-1)))))
+	t := entry.In(p4.TableIcmpErrors,
+		entry.Do(p4.ActionSetIcmp, entry.With("spacing", entry.Uint(uint64(spacing))),
+			entry.With("burst_time", entry.Uint(uint64(spacing)*uint64(e.Burst-1)))))
 	t.Default = true
 	return []entry.Entity{t}
 }

@@ -49,8 +49,10 @@ func TestClasses(t *testing.T) {
 func TestClassesOfTraffic(t *testing.T) {
 	n := network(sample.Clos(1, 2, 1))
 	m := inventory.Classes{
-		DSCP:         inventory.DSCPs{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4, TrimmedLastHop: 5, Control: 6},
-		DataPriority: 2, ControlPriority: 5, DataPackets: 300, ControlPackets: 900, ECNMin: 40, ECNMax: 80, TrimSize: 200, TrimLength: true,
+		DSCP: inventory.DSCPs{NoTrim: 1, Trimmable: 2, TrimmableRetx: 3, Trimmed: 4,
+			TrimmedLastHop: 5, Control: 6},
+		DataPriority: 2, ControlPriority: 5, DataPackets: 300, ControlPackets: 900, ECNMin: 40,
+		ECNMax: 80, TrimSize: 200, TrimLength: true,
 	}
 	want := []string{
 		"traffic_class/dscp=1 -> set_class(class=0, priority=2)",
@@ -59,14 +61,17 @@ func TestClassesOfTraffic(t *testing.T) {
 		"traffic_class/dscp=4 -> set_trimmed_class(class=7, priority=5)",
 		"traffic_class/dscp=5 -> set_trimmed_class(class=7, priority=5)",
 		"traffic_class/dscp=6 -> set_class(class=7, priority=5)",
-		"class_queue/class=0/port=101 -> set_data_queue(ecn_max=80, ecn_min=40, host_facing=1, packets=300, trim_packets=900)",
+		"class_queue/class=0/port=101 -> set_data_queue(ecn_max=80, ecn_min=40, host_facing=1, " +
+			"packets=300, trim_packets=900)",
 		"class_queue/class=7/port=101 -> set_queue(packets=900)",
 	}
 	for _, port := range []int{1, 2} {
-		want = append(want, fmt.Sprintf("class_queue/class=0/port=%d -> set_data_queue(ecn_max=80, ecn_min=40, host_facing=0, packets=300, trim_packets=900)", port),
+		want = append(want, fmt.Sprintf("class_queue/class=0/port=%d -> set_data_queue(ecn_max=80, "+
+			"ecn_min=40, host_facing=0, packets=300, trim_packets=900)", port),
 			fmt.Sprintf("class_queue/class=7/port=%d -> set_queue(packets=900)", port))
 	}
-	trimming := "trimming/default -> set_trimming(class=7, dscp=4, dscp_last_hop=5, octets=200, priority=5, set_length=1)"
+	trimming := "trimming/default -> set_trimming(class=7, dscp=4, dscp_last_hop=5, octets=200, " +
+		"priority=5, set_length=1)"
 	planned := func(m inventory.Classes) (out []string) {
 		for _, e := range n.Classes(n.switches["leaf1"], m) {
 			out = append(out, fmt.Sprint(e))
@@ -78,7 +83,8 @@ func TestClassesOfTraffic(t *testing.T) {
 	}
 	m.TrimSize = 0
 	if got := planned(m); !slices.Equal(got, want) {
-		t.Errorf("planned without trimming\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("planned without trimming\n%s\nwant\n%s", strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
 }
 
@@ -133,7 +139,8 @@ func TestNothingClimbsAgain(t *testing.T) {
 		}
 	}
 	table := tableOf(t, n.EVRoutes(spine, a))
-	if h1, h2 := table.lookup(net.Address("h1")), table.lookup(net.Address("h2")); h1 != "2/2 up" || h2 != "2/2" {
+	if h1, h2 := table.lookup(net.Address("h1")), table.lookup(net.Address("h2")); h1 != "2/2 up" ||
+		h2 != "2/2" {
 		t.Errorf("to the host of the lost leaf by %q, and to the other by %q", h1, h2)
 	}
 	fields, values := 0, 0

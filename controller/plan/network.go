@@ -74,13 +74,15 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		h := &inv.Hosts[i]
 		ingress := slices.Clone(h.AllPorts())
 		slices.Sort(ingress)
-		n.hosts[h.Address] = &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch], Ingress: slices.Compact(ingress)}
+		n.hosts[h.Address] = &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch],
+			Ingress: slices.Compact(ingress)}
 		for j, at := range h.Attachments() {
 			ports := []uint32{at.Port}
 			if j == 0 {
 				ports = h.AllPorts()
 			}
-			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], Attachment{Host: h, MAC: packet.MAC(at.MAC), Ports: ports})
+			n.hostsOf[at.Switch] = append(n.hostsOf[at.Switch], Attachment{Host: h, MAC: packet.MAC(at.MAC),
+				Ports: ports})
 		}
 	}
 	for sw, hosts := range n.hostsOf {
@@ -276,7 +278,8 @@ func (n *Network) findReplicators() []bool {
 	out := make([]bool, len(n.Snapshot.Nodes))
 	for name, node := range n.nodes {
 		_, located := locatorOf(node)
-		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() && node.Loopback.IsValid() && !node.Pseudonode
+		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() &&
+			node.Loopback.IsValid() && !node.Pseudonode
 	}
 	return out
 }

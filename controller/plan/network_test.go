@@ -20,8 +20,10 @@ func TestTenantRouteIsBehindItsPort(t *testing.T) {
 	h := &net.Inventory.Hosts[1]
 	h.Prefixes = []netip.Prefix{netip.MustParsePrefix("2001:db8:7::/48")}
 	n := network(net)
-	for prefix, want := range map[string]bool{"2001:db8:7::/48": true, "2001:db8:7:1::/64": true, "2001:db8:7::/47": false, "2001:db8::/32": false, "2001:db8:8::/48": false} {
-		if hopSet, ok := n.Behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want || ok && hopSet.Port != h.Port {
+	for prefix, want := range map[string]bool{"2001:db8:7::/48": true, "2001:db8:7:1::/64": true,
+		"2001:db8:7::/47": false, "2001:db8::/32": false, "2001:db8:8::/48": false} {
+		if hopSet, ok := n.Behind(h.Switch, h.Port, netip.MustParsePrefix(prefix)); ok != want ||
+			ok && hopSet.Port != h.Port {
 			t.Errorf("%s: behind %+v, %v; want %v", prefix, hopSet, ok, want)
 		}
 	}
@@ -38,7 +40,8 @@ func TestICMPErrors(t *testing.T) {
 		t.Errorf("without an interval: %v", got)
 	}
 	e.Interval = api.Duration(2 * time.Millisecond)
-	if got := fmt.Sprint(ICMPErrors(e)); got != "[icmp_errors/default -> set_icmp(burst_time=8000, spacing=2000)]" {
+	if got := fmt.Sprint(ICMPErrors(e)); got != "[icmp_errors/default -> set_icmp(burst_time=8000, "+
+		"spacing=2000)]" {
 		t.Errorf("planned %s", got)
 	}
 }
@@ -49,7 +52,8 @@ func TestSIDsOfOtherAlgorithms(t *testing.T) {
 	net := sample.Figure1()
 	node := *net.Topology.Build().Node(net.Node("n1"))
 	other := netip.MustParseAddr("fbff:99:1:1::")
-	node.SIDs = append([]topology.SID{{Address: other, Behavior: topology.BehaviorEnd, Algorithm: 128, Structure: topology.SIDStructure{LocatorBlock: 32, LocatorNode: 32, Function: 8}}}, node.SIDs...)
+	node.SIDs = append([]topology.SID{{Address: other, Behavior: topology.BehaviorEnd, Algorithm: 128,
+		Structure: topology.SIDStructure{LocatorBlock: 32, LocatorNode: 32, Function: 8}}}, node.SIDs...)
 	net.Topology.SetNode(node)
 	n := network(net)
 	for _, e := range n.Links(n.switches["n1"]) {
@@ -63,14 +67,16 @@ func TestSIDsOfOtherAlgorithms(t *testing.T) {
 	}
 }
 
-// TestDiscovery: a switch hands over four LLDP frames an interval, four at once; without discovery none.
+// TestDiscovery: a switch hands over four LLDP frames an interval, four at once; without discovery
+// none.
 func TestDiscovery(t *testing.T) {
 	d := inventory.Discovery{Interval: api.Duration(time.Second), Missed: 3}
 	if got := Discovery(&d); got != nil {
 		t.Errorf("off: %v", got)
 	}
 	d.Protocol = inventory.DiscoveryLLDP
-	if got := fmt.Sprint(Discovery(&d)); got != "[discovery/dst_addr=01:80:c2:00:00:0e -> set_discovery(burst_time=750000, spacing=250000)]" {
+	if got := fmt.Sprint(Discovery(&d)); got != "[discovery/dst_addr=01:80:c2:00:00:0e -> "+
+		"set_discovery(burst_time=750000, spacing=250000)]" {
 		t.Errorf("planned %s", got)
 	}
 }

@@ -15,11 +15,12 @@ import (
 
 func network(n *sample.Net) *Network { return NewNetwork(n.Topology.Build(), &n.Inventory) }
 
-// TestHostsOnTwoPlanes: each plane's leaf has a next hop to a host, by its own port and to its own MAC,
-// and the leaf at the other end of the plane routes to that leaf.
+// TestHostsOnTwoPlanes: each plane's leaf has a next hop to a host, by its own port and to its own
+// MAC, and the leaf at the other end of the plane routes to that leaf.
 func TestHostsOnTwoPlanes(t *testing.T) {
 	net := sample.New().Switches("p1a", "p1s", "p1b", "p2a", "p2s", "p2b").
-		Links([2]string{"p1a", "p1s"}, [2]string{"p1s", "p1b"}, [2]string{"p2a", "p2s"}, [2]string{"p2s", "p2b"}).Hosts("p1a", "h")
+		Links([2]string{"p1a", "p1s"}, [2]string{"p1s", "p1b"}, [2]string{"p2a", "p2s"},
+			[2]string{"p2s", "p2b"}).Hosts("p1a", "h")
 	h := &net.Inventory.Hosts[0]
 	h.Planes = []inventory.Attachment{{Switch: "p2a", Port: 44, MAC: inventory.MAC{2, 2, 0, 0, 0, 1}}}
 	if err := net.Inventory.Validate(); err != nil {
@@ -82,12 +83,14 @@ func TestLastLinkPort(t *testing.T) {
 	for _, c := range []struct {
 		port   uint32
 		usable bool
-	}{{p4.MaxLinkPort, true}, {p4.PfcPort, false}, {p4.RecirculationPort, false}, {p4.CpuPort, false}, {p4.DropPort, false}} {
+	}{{p4.MaxLinkPort, true}, {p4.PfcPort, false}, {p4.RecirculationPort, false}, {p4.CpuPort, false},
+		{p4.DropPort, false}} {
 		net := sample.New().Switches("A", "B")
 		net.LinkPorts("A", c.port, "B", 2, 1)
 		n := network(net)
 		ports := n.FabricPorts(n.switches["A"])
-		if _, ok := n.Hop(n.switches["A"], n.Snapshot.LinksFrom(n.nodes["A"].ID)[0]); ok != c.usable || (len(ports) == 1) != c.usable {
+		if _, ok := n.Hop(n.switches["A"], n.Snapshot.LinksFrom(n.nodes["A"].ID)[0]); ok != c.usable ||
+			(len(ports) == 1) != c.usable {
 			t.Errorf("port %d: ports %v, a way %v; want %v", c.port, ports, ok, c.usable)
 		}
 	}

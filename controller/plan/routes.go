@@ -95,10 +95,11 @@ type routeWork struct {
 	self    int32
 	hopSets *hopSets
 	first   *topology.FirstHops
-	hops    [][]Hop       // by place in first.Sets
-	known   []bool        // by place in first.Sets
-	sets    [][2]hopSetID // by place in first.Sets: sets that report that they lead up, and that do not
-	out     []entry.Entity
+	hops    [][]Hop // by place in first.Sets
+	known   []bool  // by place in first.Sets
+	// by place in first.Sets: sets that report that they lead up, and that do not
+	sets [][2]hopSetID
+	out  []entry.Entity
 }
 
 func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
@@ -107,7 +108,9 @@ func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
 
 // plan returns the routes to hosts of the switch, and those that choose finds in a
 // tree.
-func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []hopSetID, map[int32]hopSetID, func(*treeNode, hopSetID))) []entry.Entity {
+func (w *routeWork) plan(
+	t *routeTree, choose func(*routeTree, []hopSetID, map[int32]hopSetID, func(*treeNode, hopSetID)),
+) []entry.Entity {
 	hosts := w.hosts(t)
 	if w.node == nil {
 		return w.out
@@ -124,7 +127,8 @@ func (w *routeWork) plan(t *routeTree, choose func(*routeTree, []hopSetID, map[i
 	groups, actions := w.hopSets.entities()
 	w.out = append(w.out, groups...)
 	choose(t, has, hosts, func(n *treeNode, hopSet hopSetID) {
-		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match, Action: actions[hopSet]})
+		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match,
+			Action: actions[hopSet]})
 	})
 	return w.out
 }

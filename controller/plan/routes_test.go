@@ -50,7 +50,9 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 		return uint32(n)
 	}
 	members, groups, seen := map[uint32]Hop{}, map[uint32][]Hop{}, map[entry.Key]bool{}
-	hopOf := func(a entry.Action) Hop { return Hop{value(a.Arg("port")), uint16(value(a.Arg("neighbor")))} }
+	hopOf := func(a entry.Action) Hop {
+		return Hop{value(a.Arg("port")), uint16(value(a.Arg("neighbor")))}
+	}
 	table := forwardingTable{}
 	for _, e := range entities {
 		if seen[e.Key()] {
@@ -94,7 +96,10 @@ func tableOf(t *testing.T, entities []entry.Entity) forwardingTable {
 
 // dumbTable is the twin of [Network.Routes] that looks at each destination alone:
 // for each prefix that some node has, the shortest paths toward it.
-func dumbTable(n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.NodeID, below map[topology.NodeID]bool) forwardingTable {
+func dumbTable(
+	n *Network, sw *inventory.Switch, more map[netip.Prefix]topology.NodeID,
+	below map[topology.NodeID]bool,
+) forwardingTable {
 	type from struct {
 		id     topology.NodeID
 		metric uint32
@@ -202,9 +207,13 @@ type plannedTables struct {
 
 // compareTables compares the routes of all switches with their dumb twins: at
 // every destination the same ways, and what nobody has goes nowhere in the end.
-func compareTables(t *testing.T, n *Network, rng *rand.Rand, plan func(*inventory.Switch) (whole, each []entry.Entity, dumb forwardingTable)) plannedTables {
+func compareTables(
+	t *testing.T, n *Network, rng *rand.Rand, plan func(*inventory.Switch) (whole, each []entry.Entity,
+		dumb forwardingTable),
+) plannedTables {
 	t.Helper()
-	p := plannedTables{map[string]forwardingTable{}, map[string]forwardingTable{}, map[string]forwardingTable{}, map[netip.Prefix]bool{}, 0, 0}
+	p := plannedTables{map[string]forwardingTable{}, map[string]forwardingTable{},
+		map[string]forwardingTable{}, map[netip.Prefix]bool{}, 0, 0}
 	for i := range n.Inventory.Switches {
 		sw := &n.Inventory.Switches[i]
 		whole, each, dumb := plan(sw)
@@ -262,7 +271,9 @@ func ends(t *testing.T, n *Network, tables map[string]forwardingTable, a netip.A
 	}
 }
 
-func plainPlan(n *Network) func(*inventory.Switch) (whole, each []entry.Entity, dumb forwardingTable) {
+func plainPlan(
+	n *Network,
+) func(*inventory.Switch) (whole, each []entry.Entity, dumb forwardingTable) {
 	return func(sw *inventory.Switch) ([]entry.Entity, []entry.Entity, forwardingTable) {
 		return n.Routes(sw), n.EachRoute(sw), dumbTable(n, sw, nil, nil)
 	}
@@ -304,7 +315,8 @@ func randomNet(rng *rand.Rand) *sample.Net {
 	}
 	some := func() topology.NodeID { return snap.Nodes[rng.IntN(len(snap.Nodes))].ID }
 	advertise := func(p string, id topology.NodeID) {
-		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: id, Prefix: netip.MustParsePrefix(p)}, Metric: uint32(rng.IntN(3))})
+		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: id,
+			Prefix: netip.MustParsePrefix(p)}, Metric: uint32(rng.IntN(3))})
 	}
 	for i := range rng.IntN(6) { // anycast, nested in one another and in nothing
 		advertise(fmt.Sprintf("2001:db8:%x::/%d", 0x40+i, 46+rng.IntN(20)), some())
@@ -325,7 +337,8 @@ func randomNet(rng *rand.Rand) *sample.Net {
 		case 0:
 			h.Prefixes = append(h.Prefixes, netip.MustParsePrefix(fmt.Sprintf("2001:db8:2:%x::/64", i)))
 		case 1:
-			h.Prefixes = append(h.Prefixes, netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x::/44", 0x40+16*rng.IntN(2))))
+			h.Prefixes = append(h.Prefixes,
+				netip.MustParsePrefix(fmt.Sprintf("2001:db8:%x::/44", 0x40+16*rng.IntN(2))))
 		}
 	}
 	for _, node := range snap.Nodes {
@@ -394,7 +407,8 @@ func TestEVRoutesAgainstEachDestination(t *testing.T) {
 					more[sid] = node.ID
 				}
 			}
-			compareTables(t, n, rng, func(sw *inventory.Switch) ([]entry.Entity, []entry.Entity, forwardingTable) {
+			compareTables(t, n, rng, func(sw *inventory.Switch) ([]entry.Entity, []entry.Entity,
+				forwardingTable) {
 				var below map[topology.NodeID]bool
 				if _, ok := a.Switch(n.nodes[sw.Name].ID); ok && mode == ev.ModeStructured {
 					below = map[topology.NodeID]bool{}
@@ -413,7 +427,9 @@ func TestEVRoutesAgainstEachDestination(t *testing.T) {
 	}
 }
 
-func dumbBelow(n *Network, clos *topology.Clos, id topology.NodeID, below map[topology.NodeID]bool) {
+func dumbBelow(
+	n *Network, clos *topology.Clos, id topology.NodeID, below map[topology.NodeID]bool,
+) {
 	tier, _ := clos.Tier(id)
 	for _, l := range n.Snapshot.LinksFrom(id) {
 		if t, ok := clos.Tier(l.Remote); ok && t < tier {
@@ -459,14 +475,16 @@ func TestNoRouteBetweenBlocks(t *testing.T) {
 		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node(fmt.Sprintf("leaf%d", 1+i%2)), Prefix: netip.MustParsePrefix(p)}})
 	}
 	for _, p := range []string{"6000::/10", "6100::/10"} {
-		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node("leaf1"), Prefix: netip.MustParsePrefix(p)}})
+		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node("leaf1"),
+			Prefix: netip.MustParsePrefix(p)}})
 	}
 	n := network(net)
 	for i := range net.Inventory.Switches {
 		sw := &net.Inventory.Switches[i]
 		table := tableOf(t, n.Routes(sw))
 		for _, a := range []string{
-			"2001:db8::8000", "2001:db8:1::8001", "2001:db8:0:8000::", "2001:db8:ffff::", "2001:db9::", "fc00:1::", "fd00::", "::1", "4400::", "4800::", "6080::", "6200::", "ff02::1",
+			"2001:db8::8000", "2001:db8:1::8001", "2001:db8:0:8000::", "2001:db8:ffff::", "2001:db9::",
+			"fc00:1::", "fd00::", "::1", "4400::", "4800::", "6080::", "6200::", "ff02::1",
 		} {
 			if hopSet := table.lookup(netip.MustParseAddr(a)); hopSet != "" {
 				t.Errorf("%s: %s by %q, want no way", sw.Name, a, hopSet)

@@ -63,7 +63,8 @@ func newRouteTree(destinations []destination, class []int32) *routeTree {
 	}
 	w := routeTreeWork{
 		routeTree: routeTree{
-			destinations: destinations, at: make([]int32, len(destinations)), places: make(map[netip.Prefix]int32, 2*len(destinations)),
+			destinations: destinations, at: make([]int32, len(destinations)),
+			places: make(map[netip.Prefix]int32, 2*len(destinations)),
 		},
 		class: class, count: make([]int32, classes),
 	}
@@ -86,7 +87,8 @@ func (w *routeTreeWork) add(first, end, parent, cover int32) int32 {
 	length := min(low.Bits(), commonBits(low.Addr(), high.Addr()))
 	p, isDestination := netip.PrefixFrom(low.Addr(), length).Masked(), low.Bits() == length
 	at := int32(len(w.nodes))
-	n := treeNode{prefix: p, match: routeMatch(p), parent: parent, destination: none, cover: cover, like: cover}
+	n := treeNode{prefix: p, match: routeMatch(p), parent: parent, destination: none, cover: cover,
+		like: cover}
 	rest, below := first, cover
 	if isDestination {
 		n.destination, n.like, n.full = first, first, true
@@ -95,7 +97,8 @@ func (w *routeTreeWork) add(first, end, parent, cover int32) int32 {
 	}
 	w.places[p] = at
 	w.nodes = append(w.nodes, n)
-	split := rest + int32(sort.Search(int(end-rest), func(i int) bool { return bit(w.destinations[int(rest)+i].prefix.Addr(), length) }))
+	split := rest + int32(sort.Search(int(end-rest),
+		func(i int) bool { return bit(w.destinations[int(rest)+i].prefix.Addr(), length) }))
 	full, gap := true, 0
 	for _, part := range [][2]int32{{rest, split}, {split, end}} {
 		if part[0] == part[1] {
@@ -156,7 +159,8 @@ func bit(a netip.Addr, i int) bool {
 }
 
 func routeMatch(p netip.Prefix) []entry.Match {
-	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)), entry.LPM("dst_addr", p)).Match
+	return entry.In(p4.TableIpv6Route, entry.Action{}, entry.Exact("vrf", entry.Uint(0)),
+		entry.LPM("dst_addr", p)).Match
 }
 
 // A hopSetID numbers what a switch does with packets, in its [hopSets].
@@ -170,7 +174,9 @@ const noHops hopSetID = 0
 // switch has none of its own: then that of the destination that contains it
 // counts. hosts has, by place, the sets of prefixes for which the switch has
 // entries already.
-func (t *routeTree) aggregate(has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID)) {
+func (t *routeTree) aggregate(
+	has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
+) {
 	below := make([]hopSetID, len(t.destinations)) // of what is in none that is longer
 	for d, place := range t.at {
 		below[d] = has[d]
@@ -194,7 +200,8 @@ func (t *routeTree) aggregate(has []hopSetID, hosts map[int32]hopSetID, emit fun
 			hopSet[i] = w
 			continue
 		}
-		if above := n.parent; above == none && hopSet[i] != noHops || above != none && hopSet[i] != hopSet[above] {
+		if above := n.parent; above == none && hopSet[i] != noHops || above != none &&
+			hopSet[i] != hopSet[above] {
 			emit(n, hopSet[i])
 		}
 	}

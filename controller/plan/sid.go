@@ -54,7 +54,8 @@ func functionSID(node *topology.Node, function uint32) (netip.Addr, error) {
 		width = 32
 	}
 	if width < 32 && function>>width != 0 || loc.Bits()+width > 128 {
-		return netip.Addr{}, fmt.Errorf("%s has %d bits for functions behind locator %v, too few for %#x", node.DisplayName(), width, loc, function)
+		return netip.Addr{}, fmt.Errorf("%s has %d bits for functions behind locator %v, too few for %#x",
+			node.DisplayName(), width, loc, function)
 	}
 	a := loc.Masked().Addr().As16()
 	for i := range width {
@@ -66,7 +67,8 @@ func functionSID(node *topology.Node, function uint32) (netip.Addr, error) {
 	sid := netip.AddrFrom16(a)
 	for _, s := range node.SIDs {
 		if s.Address == sid {
-			return netip.Addr{}, fmt.Errorf("%s has its own use of %v, which the controller needs", node.DisplayName(), sid)
+			return netip.Addr{}, fmt.Errorf("%s has its own use of %v, which the controller needs",
+				node.DisplayName(), sid)
 		}
 	}
 	return sid, nil
@@ -75,7 +77,8 @@ func functionSID(node *topology.Node, function uint32) (netip.Addr, error) {
 // Decapsulation returns a node's SID that ends an encapsulation of IPv6.
 func Decapsulation(node *topology.Node) (netip.Addr, bool) {
 	for _, s := range node.SIDs {
-		if s.Algorithm == 0 && (s.Behavior == topology.BehaviorEndDT6 || s.Behavior == topology.BehaviorEndDT46) {
+		if s.Algorithm == 0 && (s.Behavior == topology.BehaviorEndDT6 ||
+			s.Behavior == topology.BehaviorEndDT46) {
 			return s.Address, true
 		}
 	}

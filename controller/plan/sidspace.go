@@ -26,7 +26,8 @@ func sidPrefixes(s *topology.Snapshot) []netip.Prefix {
 		for _, l := range node.Locators {
 			p := l.Prefix.Masked()
 			for _, sid := range node.SIDs {
-				if bits := int(sid.Structure.LocatorBlock); bits > 0 && bits <= p.Bits() && p.Contains(sid.Address) {
+				if bits := int(sid.Structure.LocatorBlock); bits > 0 && bits <= p.Bits() &&
+					p.Contains(sid.Address) {
 					p = netip.PrefixFrom(p.Addr(), bits).Masked()
 					break
 				}
@@ -87,7 +88,8 @@ func (b *baseWork) hostUSIDs(a *ev.Assignment) {
 	format := a.Format()
 	usid := format.Mode.USID()
 	if !slices.Contains(b.n.sids, format.Block) {
-		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), entry.LPM("dst_addr", format.Block)))
+		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain),
+			entry.LPM("dst_addr", format.Block)))
 	}
 	local, err := usid.SID(format.Block, ev.FirstLocal)
 	if err != nil {
@@ -104,7 +106,8 @@ func (b *baseWork) hostUSIDs(a *ev.Assignment) {
 		for _, p := range h.Ports {
 			for _, sid := range first {
 				b.add(entry.In(p4.TableSidAllowed, entry.Do(p4.ActionAllowSid, entry.With("block_mask", block)),
-					entry.Exact("port", port(p)), entry.Exact("src_addr", entry.Addr(h.Address)), entry.LPM("dst_addr", sid)))
+					entry.Exact("port", port(p)), entry.Exact("src_addr", entry.Addr(h.Address)),
+					entry.LPM("dst_addr", sid)))
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func TestHostsReachNoSID(t *testing.T) {
 	net.Inventory.Switch("n5").HostPorts = []uint32{1} // where a link is advertised, too
 	lone, plain := netip.MustParseAddr("2001:db8:5::1"), netip.MustParsePrefix("fc01:2::/48")
 	net.Topology.SetNode(topology.Node{
-		ID: "lone", Locators: []topology.Locator{{Prefix: plain}}, SIDs: []topology.SID{{Address: lone, Behavior: topology.BehaviorEnd}},
+		ID: "lone", Locators: []topology.Locator{{Prefix: plain}},
+		SIDs: []topology.SID{{Address: lone, Behavior: topology.BehaviorEnd}},
 	})
 	n := network(net)
 	sids := []netip.Addr{lone, plain.Addr()}
@@ -163,7 +164,8 @@ func TestHostsReachNoSID(t *testing.T) {
 // TestTunnelledAnswersComeFromSwitches: a child that is not adjacent may answer on every port but
 // those that face hosts.
 func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
-	net := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"}, [2]string{"a", "c"}).Hosts("a", "s").Hosts("c", "rc")
+	net := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"},
+		[2]string{"a", "c"}).Hosts("a", "s").Hosts("c", "rc")
 	net.Inventory.Switch("a").HostPorts = []uint32{2}
 	n := network(net)
 	if got := n.FabricPorts(n.switches["a"]); len(got) != 1 || got[0] != 1 {
@@ -175,7 +177,8 @@ func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 // leaf's paths, from its own port and address, and with no other leaf's.
 func TestOwnUSIDs(t *testing.T) {
 	for _, f := range []ev.Format{
-		{Mode: ev.ModeF3216}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH}, {Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeSRH, Hops: ev.HopNodes},
+		{Mode: ev.ModeF3216}, {Mode: ev.ModeF1616}, {Mode: ev.ModeSRH},
+		{Mode: ev.ModeF3216, Hops: ev.HopNodes}, {Mode: ev.ModeSRH, Hops: ev.HopNodes},
 		{Mode: ev.ModeUSIDStructured},
 		{Mode: ev.ModeF3216, Block: netip.MustParsePrefix("5f00:9::/32")}, {Mode: ev.ModeStructured},
 	} {
@@ -227,8 +230,10 @@ func TestOwnUSIDs(t *testing.T) {
 					for _, h := range n.hostsOf[sw.Name] {
 						port := uint64(h.Ports[0])
 						// Links of all leaves have the same local uSIDs; leaves have a uSID each.
-						if allowed := e.mayUse(port, h.Address, dst); own && !allowed || !own && allowed && f.Hops == ev.HopNodes {
-							t.Errorf("%+v: %s: %s may use %v of %s: %v", f, sw.Name, h.Name, dst, n.names[other], allowed)
+						if allowed := e.mayUse(port, h.Address, dst); own && !allowed || !own && allowed &&
+							f.Hops == ev.HopNodes {
+							t.Errorf("%+v: %s: %s may use %v of %s: %v", f, sw.Name, h.Name, dst, n.names[other],
+								allowed)
 						}
 						if e.mayUse(port+1, h.Address, dst) || e.mayUse(port, h.Address.Next().Next().Next(), dst) {
 							t.Errorf("%+v: %s: %v is allowed on another port or from another address", f, sw.Name, dst)

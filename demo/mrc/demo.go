@@ -108,7 +108,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // live is the demo on a network that is ready.
 func (d *demo) live(ctx context.Context, live *lab.Live) (*Result, error) {
 	if d.Mode == ev.ModeECMP {
-		d.say("hosts hold the profiles they subscribed to: switches hash, so their EVs are of their own making")
+		d.say("hosts hold the profiles they subscribed to: switches hash, so their EVs are of their " +
+			"own making")
 	} else {
 		d.say("every host holds the EV profiles it subscribed to")
 	}
@@ -130,7 +131,8 @@ func (d *demo) late(ctx context.Context, err error) error {
 	}); stopped != nil {
 		return errors.Join(err, stopped)
 	}
-	return fmt.Errorf("demo: the machine has too much to do: the demo is not over after %v, in which the network's time ran at %.0f %% of the real clock's: %w",
+	return fmt.Errorf("demo: the machine has too much to do: the demo is not over after %v, in "+
+		"which the network's time ran at %.0f %% of the real clock's: %w",
 		timeout, 100*now.Seconds()/(now+slipped).Seconds(), err)
 }
 
@@ -168,7 +170,8 @@ func (d *demo) describe(c inventory.Classes) {
 		d.say("a T0 has %d hosts and %d links up, which are the bottleneck of an all-to-all", n,
 			uplinksOf(f))
 	}
-	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and trimmed beyond",
+	d.say("links of %s and %v each way; %d packets of a queue are data, marked from %d to %d, and "+
+		"trimmed beyond",
 		bitRate(f.Rate), f.Delay, c.DataPackets, c.ECNMin, c.ECNMax)
 }
 

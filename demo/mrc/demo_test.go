@@ -106,9 +106,10 @@ func TestDemo(t *testing.T) {
 			}
 			known := c.mode != ev.ModeECMP
 			if known != (r.LinkDownToDeniedMs > 0) || r.LinkDownToDeniedMs > 20 {
-				t.Errorf("hosts know of the link after %v ms, want up to 20 where EVs have paths, and 0 elsewhere", r.LinkDownToDeniedMs)
+				t.Errorf("hosts know of the link after %v ms, want up to 20 where EVs have paths, and 0 "+
+					"elsewhere", r.LinkDownToDeniedMs)
 			}
-			// Of two hosts with two or three racks' links in common; test/multipath has fabrics of
+			// Of two hosts with two or three racks' links in common; test/mrc/flows has fabrics of
 			// a size.
 			if known && r.CapacityKept < 0.8 || r.CapacityKept > 1 {
 				t.Errorf("%.2f of the capacity is kept, want 0.8 to 1", r.CapacityKept)

@@ -28,7 +28,8 @@ func TestDemoUntold(t *testing.T) {
 	v := newVirtual(t, o, seeds.One(t, 1))
 	r, err := newDemo(o).run(t.Context(), deaf{v})
 	if err == nil || !strings.Contains(err.Error(),
-		"2 hosts were not told within 10s of the failure of a link, P1-T0-1 - P1-T1-1; 2 hosts were not told within 10s of the failure of a T1, P1-T1-2") {
+		"2 hosts were not told within 10s of the failure of a link, P1-T0-1 - P1-T1-1; 2 hosts were "+
+			"not told within 10s of the failure of a T1, P1-T1-2") {
 		t.Errorf("%v", err)
 	}
 	if r.Corrupt != 0 || r.QPErrors != 0 {

@@ -163,7 +163,8 @@ func (d *demo) tell() {
 	fmt.Fprintf(d.Out, "\n  %d MiB written in %.1f s, %d octets wrong, %d queue pairs in error.\n",
 		r.Bytes>>20, r.Seconds, r.Corrupt, r.QPErrors)
 	if d.slipped > r.seconds()/20 {
-		fmt.Fprintf(d.Out, "  The machine had too much to do: the network's time ran at %.0f %% of the real clock's.\n", 100*r.Seconds/(r.Seconds+d.slipped.Seconds()))
+		fmt.Fprintf(d.Out, "  The machine had too much to do: the network's time ran at %.0f %% of the "+
+			"real clock's.\n", 100*r.Seconds/(r.Seconds+d.slipped.Seconds()))
 	}
 }
 

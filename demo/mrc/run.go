@@ -53,7 +53,8 @@ func (d *demo) play(ctx context.Context, setbacks []*setback) error {
 	d.spread = stages(with.Jain(), one.Jain(), with.Fewest())
 
 	bytes := int(incastPart*float64(d.Bytes))/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU
-	if err := d.traffic(ctx, incastPhase, lab.MeshConfig{Flows: incast(d.hosts, bytes)}, nil); err != nil {
+	if err := d.traffic(ctx, incastPhase, lab.MeshConfig{Flows: incast(d.hosts, bytes)},
+		nil); err != nil {
 		return err
 	}
 	d.phases[len(d.phases)-1].capacity = d.ports(1)

@@ -80,7 +80,8 @@ func (t *traffic) look(w *lab.World) (string, error) {
 	now := read(w, t.mesh)
 	octets, took := now.octets-t.last.octets, (now.at - t.last.at).Seconds()
 	classes := now.classes.Minus(t.last.classes)
-	line := fmt.Sprintf("all-to-all: %d MiB in %.1f s, %.0f Mb/s; %d packets marked, %d trimmed, %d sent again", octets>>20, took,
+	line := fmt.Sprintf("all-to-all: %d MiB in %.1f s, %.0f Mb/s; %d packets marked, %d trimmed, %d "+
+		"sent again", octets>>20, took,
 		float64(octets)*8/1e6/took, classes.Marked, classes.Trimmed,
 		now.qp.RequestsResent-t.last.qp.RequestsResent)
 	ended, corrupt := 0, 0

@@ -293,7 +293,8 @@ func (d *demo) print(r *Result) {
 		fmt.Fprintf(t, "%s\t%s\t%v\t%s\t\n", n.Switch, n.Behavior, n.SID, strings.Join(branches, " "))
 	}
 	t.Flush()
-	fmt.Fprintf(d.Out, "\n  %d of %d receivers hold the same %d octets after %.2f s; S1 sent each packet once and saw one stream of %d ACKs (the receivers sent %d).\n",
+	fmt.Fprintf(d.Out, "\n  %d of %d receivers hold the same %d octets after %.2f s; S1 sent each "+
+		"packet once and saw one stream of %d ACKs (the receivers sent %d).\n",
 		r.Delivered, r.Receivers, r.Bytes, r.Seconds, r.AcksAtSource, r.AcksFromReceivers)
 }
 

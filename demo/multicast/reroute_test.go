@@ -28,7 +28,8 @@ func TestLiveReroute(t *testing.T) {
 	want := map[string]string{"N4": "N5", "N5": "N4"}[was]
 
 	var down error
-	if err := live.Clock.Do(ctx, func(time.Duration) { down = live.World.SetLink(was, "N2", false) }); err != nil || down != nil {
+	if err := live.Clock.Do(ctx,
+		func(time.Duration) { down = live.World.SetLink(was, "N2", false) }); err != nil || down != nil {
 		t.Fatal(err, down)
 	}
 	if err := live.Advertise(ctx); err != nil {

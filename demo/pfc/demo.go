@@ -68,7 +68,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		o.Out = io.Discard
 	}
 	began := time.Now()
-	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 knows nothing of it; %v of delay from R1 to R3\n", Delay)
+	fmt.Fprintf(o.Out, "DC1 - R1 - R2 - R3 - DC2, and R1 - R4 - R5 - R3; R1 and R3 handle PFC, R2 "+
+		"knows nothing of it; %v of delay from R1 to R3\n", Delay)
 	cache := new(p4rt.Cache)
 	without, err := captured(ctx, cache, o.Pcap, "without-policy", false)
 	if err != nil {
@@ -165,7 +166,10 @@ func runOnce(ctx context.Context, cache *p4rt.Cache, begin func(*lab.World) erro
 		return nil, err
 	}
 	w.Run(2*time.Second+500*time.Millisecond, nil)
-	if err := r.control.Change(func(c *controller.Core) error { return r.intents(c, lossless) }); err != nil {
+	if err := r.control.Change(func(c *controller.Core) error {
+		return r.intents(c,
+			lossless)
+	}); err != nil {
 		return nil, err
 	}
 	if r.a, err = w.NewStream(lab.StreamConfig{From: "DC1", To: "DC2", QPN: 0x100, Payload: payload,
@@ -269,7 +273,8 @@ func (r *Result) check() error {
 }
 
 func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result) {
-	fmt.Fprintf(out, "\n  DC2 pauses tenant a, priority 3, for %v; a sends 400 Mbit/s, b 300 Mbit/s on the same links\n\n", pause)
+	fmt.Fprintf(out, "\n  DC2 pauses tenant a, priority 3, for %v; a sends 400 Mbit/s, b 300 Mbit/s "+
+		"on the same links\n\n", pause)
 	t := tabwriter.NewWriter(out, 2, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "PFC policy\tsent by a\treceived\tlost\tsent by b\treceived\tpauses R3 to R1\t")
 	for _, x := range []struct {
@@ -305,5 +310,6 @@ func printResult(out io.Writer, without, with *run, p *api.PFCPolicy, r *Result)
 			m.Headroom, m.XOFF, m.XON, held, pauses)
 	}
 	t.Flush()
-	fmt.Fprintf(out, "\n  R3's first XOFF reached R1 after %.3f ms; tenant b got %.2f %% less during the pause than before.\n", r.XOFFToPauseMs, r.OtherTenantDipPct)
+	fmt.Fprintf(out, "\n  R3's first XOFF reached R1 after %.3f ms; tenant b got %.2f %% less "+
+		"during the pause than before.\n", r.XOFFToPauseMs, r.OtherTenantDipPct)
 }

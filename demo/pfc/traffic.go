@@ -73,7 +73,8 @@ func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 			break
 		}
 		err = l.Do(ctx, func(*lab.World) error {
-			fmt.Fprintf(out, "DC2 paused tenant a for %v: a sent %d packets, %d on their way or lost; b sent %d, %d on their way or lost\n", labPause, a.Sent, a.Lost(), b.Sent, b.Lost())
+			fmt.Fprintf(out, "DC2 paused tenant a for %v: a sent %d packets, %d on their way or lost; b "+
+				"sent %d, %d on their way or lost\n", labPause, a.Sent, a.Lost(), b.Sent, b.Lost())
 			if a.Corrupt+b.Corrupt > 0 {
 				return fmt.Errorf("pfc: %d packets are not what was sent", a.Corrupt+b.Corrupt)
 			}

@@ -166,7 +166,8 @@ func (p *plan) addNodes() error {
 	claim := func(name string) (string, error) {
 		service := label(name)
 		if other, twice := taken[service]; twice {
-			return "", fmt.Errorf("%w: %s is container %q, as is %s: want names that differ in letters and digits", ErrOptions, name, service, other)
+			return "", fmt.Errorf("%w: %s is container %q, as is %s: want names that differ in letters "+
+				"and digits", ErrOptions, name, service, other)
 		}
 		taken[service] = name
 		return service, nil

@@ -113,10 +113,12 @@ func TestChangesAreAudited(t *testing.T) {
 			"srv6-policies/x", `"node":"b"`, `"metric":"delay"`},
 		{"PATCH", "/v1/srv6-policies/x", `{"spec":{"metric":"igp"}}`, 200, "srv6-policies/x",
 			`"metric":"delay"`, `"headend":"a"`},
-		{"POST", "/v1/tenants", `{"name":"x","spec":{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 201, "tenants/x", "", `"slice":1`},
+		{"POST", "/v1/tenants",
+			`{"name":"x","spec":{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 201, "tenants/x", "", `"slice":1`},
 		{"PATCH", "/v1/tenants/x", `{"spec":{"rate":7000000}}`, 200, "tenants/x", `"slice":1`,
 			`"rate":7000000`},
-		{"PUT", "/v1/tenants/x", `{"spec":{"slice":2,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 200, "tenants/x", `"slice":1`, `"slice":2`},
+		{"PUT", "/v1/tenants/x",
+			`{"spec":{"slice":2,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 200, "tenants/x", `"slice":1`, `"slice":2`},
 		{"POST", "/v1/pfc-policies", `{"name":"x","spec":{"srv6Policy":"x","tenant":"x"}}`, 201,
 			"pfc-policies/x", "", `"tenant":"x"`},
 		{"PUT", "/v1/pfc-policies/x", `{"spec":{"srv6Policy":"x","tenant":"x","maxPause":"2s"}}`, 200,
@@ -401,7 +403,8 @@ func TestNoChangeWithoutItsRecord(t *testing.T) {
 	r.records.mu.Lock()
 	r.records.fails = nil
 	r.records.mu.Unlock()
-	if status, _, answer := r.send("POST", "/v1/tokens", `{"name":"ci","role":"admin"}`, nil); status != 201 {
+	if status, _, answer := r.send("POST", "/v1/tokens", `{"name":"ci","role":"admin"}`,
+		nil); status != 201 {
 		t.Errorf("%d %s", status, answer)
 	}
 	r.verify()

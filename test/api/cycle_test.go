@@ -122,7 +122,8 @@ func TestCycleOverHTTP(t *testing.T) {
 	if c, cycle := r.conditionOf("p1", api.Degraded); c.Status || len(cycle) != 0 {
 		t.Errorf("p1 after the refusal: %+v, %v", c, cycle)
 	}
-	if status, _, _ := r.send(http.MethodGet, "/v1/pfc-policies/p3", "", nil); status != http.StatusNotFound {
+	if status, _, _ := r.send(http.MethodGet, "/v1/pfc-policies/p3", "",
+		nil); status != http.StatusNotFound {
 		t.Errorf("p3 is there: %d", status)
 	}
 
@@ -182,7 +183,9 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 
-	if _, _, body := r.send(http.MethodGet, "/v1/topology", "", nil); !strings.Contains(string(body), `"behavior":"End.X.PFC","codepoint":32784`) || !strings.Contains(string(body), `"behavior":"End.PFC"`) {
+	if _, _, body := r.send(http.MethodGet, "/v1/topology", "", nil); !strings.Contains(string(body),
+		`"behavior":"End.X.PFC","codepoint":32784`) ||
+		!strings.Contains(string(body), `"behavior":"End.PFC"`) {
 		t.Errorf("the topology names no End.X.PFC and End.PFC: %s", body)
 	}
 

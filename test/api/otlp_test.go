@@ -48,7 +48,8 @@ func TestExportedMetrics(t *testing.T) {
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
 	inv, err := inventory.Load(
-		[]byte("api: {listen: '127.0.0.1:0'}\nbgp: {asn: 64999, routerId: 10.255.0.1}\ntelemetry: {otlp: {endpoint: '" + l.Addr().String() + "', interval: 1s}}\n"))
+		[]byte("api: {listen: '127.0.0.1:0'}\nbgp: {asn: 64999, routerId: 10.255.0.1}\ntelemetry: " +
+			"{otlp: {endpoint: '" + l.Addr().String() + "', interval: 1s}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -441,11 +441,14 @@ func TestWhatOthersUse(t *testing.T) {
 	p := startOn(t, inv, snapshot)
 	for _, x := range [][2]string{
 		{"/v1/srv6-policies/other", `{"headend":"a","endpoint":"b"}`},
-		{"/v1/tenants/late", `{"slice":5,"priority":5,"sites":[{"switch":"a","port":11},{"switch":"b","port":11}],"policies":["other"]}`},
+		{"/v1/tenants/late",
+			`{"slice":5,"priority":5,"sites":[{"switch":"a","port":11},{"switch":"b","port":11}],"policies":["other"]}`},
 		{"/v1/pfc-policies/zz-secret", `{"srv6Policy":"other","tenant":"late"}`},
-		{"/v1/projects/late", `{"ports":[{"switch":"a","port":11},{"switch":"b","port":11}],"slices":[{"slice":5}],"priorities":[{"priority":5}]}`},
+		{"/v1/projects/late",
+			`{"ports":[{"switch":"a","port":11},{"switch":"b","port":11}],"slices":[{"slice":5}],"priorities":[{"priority":5}]}`},
 	} {
-		if status, _, answer := p.send("PUT", x[0], `{"spec":`+x[1]+`}`, p.headers); status != http.StatusCreated {
+		if status, _, answer := p.send("PUT", x[0], `{"spec":`+x[1]+`}`,
+			p.headers); status != http.StatusCreated {
 			t.Fatalf("%s: %d %s", x[0], status, answer)
 		}
 	}

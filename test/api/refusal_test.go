@@ -288,7 +288,8 @@ func TestRefusals(t *testing.T) {
 	}
 	_, header, _ := r.send("GET", groups+"/g1", "", nil)
 	stale := header.Get("ETag")
-	if status, header, answer := r.send("PATCH", groups+"/g1", `{"spec":{"cnpLimit":8}}`, nil); status != http.StatusOK || header.Get("ETag") == stale {
+	if status, header, answer := r.send("PATCH", groups+"/g1", `{"spec":{"cnpLimit":8}}`,
+		nil); status != http.StatusOK || header.Get("ETag") == stale {
 		t.Fatalf("g1: %d %s", status, answer)
 	}
 	r.quiet()
@@ -363,7 +364,8 @@ func TestGroupLimit(t *testing.T) {
 	r.quiet()
 	r.refused(t, exceeds("name", 2), "POST", groups, body(3))
 	r.refused(t, exceeds("name", 2), "PUT", groups+"/g3", body(3))
-	if status, _, answer := r.send("PATCH", groups+"/g1", `{"spec":{"cnpLimit":9}}`, nil); status != http.StatusOK {
+	if status, _, answer := r.send("PATCH", groups+"/g1", `{"spec":{"cnpLimit":9}}`,
+		nil); status != http.StatusOK {
 		t.Errorf("a change: %d %s", status, answer)
 	}
 	if status, _, answer := r.send("DELETE", groups+"/g1", "", nil); status != http.StatusNoContent {

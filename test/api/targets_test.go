@@ -164,11 +164,14 @@ func TestBadTargets(t *testing.T) {
 			return status.Error(codes.Unavailable, "dying")
 		}},
 	}
-	text := fmt.Sprintf("bgp: {asn: 64512, routerId: 10.0.0.100}\napi: {listen: '127.0.0.1:0'}\nswitches:\n- {name: good, address: '127.0.0.1:1', mac: '02:00:00:00:00:01', gnmi: {address: %q, sample: 1s}}\n", good.start(t))
+	text := fmt.Sprintf("bgp: {asn: 64512, routerId: 10.0.0.100}\napi: {listen: "+
+		"'127.0.0.1:0'}\nswitches:\n- {name: good, address: '127.0.0.1:1', mac: '02:00:00:00:00:01', "+
+		"gnmi: {address: %q, sample: 1s}}\n", good.start(t))
 	mac := 1
 	for name, x := range bad {
 		mac++
-		text += fmt.Sprintf("- {name: %s, address: '127.0.0.1:1', deviceId: %d, mac: '02:00:00:00:00:%02x', gnmi: {address: %q, sample: 1s}}\n", name, mac, mac, x.start(t))
+		text += fmt.Sprintf("- {name: %s, address: '127.0.0.1:1', deviceId: %d, mac: "+
+			"'02:00:00:00:00:%02x', gnmi: {address: %q, sample: 1s}}\n", name, mac, mac, x.start(t))
 	}
 	inv, err := inventory.Load([]byte(text))
 	if err != nil {

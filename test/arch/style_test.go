@@ -24,24 +24,23 @@ const (
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
 	"access":     1,
-	"api":        230,
+	"api":        7,
 	"cluster":    1,
-	"cmd":        100,
-	"controller": 1011,
+	"cmd":        33,
+	"controller": 20,
 	"dataplane":  129,
-	"demo":       17,
+	"demo":       1,
 	"endpoint":   8,
 	"hostapi":    2,
 	"internal":   1,
-	"lab":        22,
+	"lab":        7,
 	"northbound": 17,
 	"packet":     5,
 	"service":    4,
 	"southbound": 32,
 	"store":      4,
-	"test":       93,
+	"test":       60,
 	"topology":   9,
-	"web":        2,
 }
 
 // largeInterfaces lists interfaces over mostMethods, with the reason.

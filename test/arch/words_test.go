@@ -46,7 +46,7 @@ var words = []word{
 			"api", "cmd/weft", "cmd/weft/mrchost", "controller/job/lease", "controller/job/ready",
 			"controller/mrc/fabric", "controller/mrc/prove", "controller/mrc/runner",
 			"controller/pfc/tunnel", "dataplane/gnmi", "endpoint/rc", "lab", "lab/export",
-			"scheduler/topograph", "telemetry", "test/bench", "test/multipath", "topology",
+			"scheduler/topograph", "telemetry", "test/bench", "test/mrc/flows", "topology",
 			"topology/bgpls/wire", "topology/static",
 		},
 	},

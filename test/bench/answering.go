@@ -77,7 +77,8 @@ func answering(ctx context.Context, out *report) (err error) {
 	}()
 	urls := make([]string, len(binaries))
 	for i, binary := range binaries {
-		if urls[i], err = startAnswering(ctx, &processes, binary, filepath.Join(dir, fmt.Sprint(i))); err != nil {
+		if urls[i], err = startAnswering(ctx, &processes, binary,
+			filepath.Join(dir, fmt.Sprint(i))); err != nil {
 			return fmt.Errorf("%s: %w", binary, err)
 		}
 	}

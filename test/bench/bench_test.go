@@ -258,9 +258,12 @@ func TestCommands(t *testing.T) {
 	}
 	for _, want := range []string{
 		"set_queue_depth 65536\n",
-		"table_set_default FabricIngress.this_node.node FabricIngress.this_node.set_node 0x20010db8000000000000000000000001 0x7c\n",
-		"table_add FabricIngress.endpoint.local_sid FabricIngress.endpoint.end_replicate 0x5f0000000001e0000000000000000000/128 => 0x05 0x4a 0x00 0x20010db8000000000000000000000002\n",
-		"mc_mgrp_create 74\nmc_node_create 1 2\nmc_node_associate 74 0\nmc_node_create 2 3\nmc_node_associate 74 1\n",
+		"table_set_default FabricIngress.this_node.node FabricIngress.this_node.set_node " +
+			"0x20010db8000000000000000000000001 0x7c\n",
+		"table_add FabricIngress.endpoint.local_sid FabricIngress.endpoint.end_replicate " +
+			"0x5f0000000001e0000000000000000000/128 => 0x05 0x4a 0x00 0x20010db8000000000000000000000002\n",
+		"mc_mgrp_create 74\nmc_node_create 1 2\nmc_node_associate 74 0\nmc_node_create 2 " +
+			"3\nmc_node_associate 74 1\n",
 	} {
 		if !strings.Contains(script, want) {
 			t.Errorf("no %q in\n%s", want, script)

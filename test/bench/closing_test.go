@@ -11,7 +11,8 @@ import (
 func TestClosing(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}
-	if err := (closSize{planes: 2, leaves: 2, spines: 2, hosts: 1}).close(t.Context(), out); err != nil {
+	if err := (closSize{planes: 2, leaves: 2, spines: 2, hosts: 1}).close(t.Context(),
+		out); err != nil {
 		t.Fatal(err)
 	}
 	var start, deny struct {

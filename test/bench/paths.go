@@ -305,7 +305,8 @@ func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 	}
 	var err error
 	link := a.Clos().Up(f.leaf(0, 0))[0].ID
-	if r.LinkLost, r.LinkSeconds, err = lose(topology.Losses{Links: []topology.LinkID{link}}); err != nil {
+	if r.LinkLost, r.LinkSeconds,
+		err = lose(topology.Losses{Links: []topology.LinkID{link}}); err != nil {
 		return err
 	}
 	spine := topology.Losses{Nodes: []topology.NodeID{f.spine(0, 0)}}

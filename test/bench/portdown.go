@@ -106,7 +106,8 @@ func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 	ticker := time.NewTicker(programPoll)
 	defer ticker.Stop()
 	start := time.Now()
-	if err := p.live.Do(ctx, func(w *lab.World) error { return w.SetLink(link[0], link[1], false) }); err != nil {
+	if err := p.live.Do(ctx,
+		func(w *lab.World) error { return w.SetLink(link[0], link[1], false) }); err != nil {
 		return 0, err
 	}
 	for {
@@ -135,7 +136,8 @@ func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 		return 0, fmt.Errorf("the link %s - %s is withdrawn: the tree may have moved for that", link[0],
 			link[1])
 	}
-	if err := p.live.Do(ctx, func(w *lab.World) error { return w.SetLink(link[0], link[1], true) }); err != nil {
+	if err := p.live.Do(ctx,
+		func(w *lab.World) error { return w.SetLink(link[0], link[1], true) }); err != nil {
 		return 0, err
 	}
 	return took, p.until(ctx, "all links are used again", func(c *controller.Core) bool {

@@ -137,7 +137,8 @@ func (s severalBench) figures(out *report, one, three *setting) error {
 			more = append(more, field{"ratio", x.took.p99() / one.took.p99()},
 				field{"medianRatio", x.took.median() / one.took.median()})
 		}
-		if err := out.print(figure{bench: "several/deny", unit: "ms", value: x.took.p99(), more: more}); err != nil {
+		if err := out.print(figure{bench: "several/deny", unit: "ms", value: x.took.p99(),
+			more: more}); err != nil {
 			return err
 		}
 	}
@@ -178,7 +179,8 @@ func (s severalBench) start(ctx context.Context, dir string, i int,
 	}
 	for n, name := range names {
 		local := netip.AddrFrom4([4]byte{127, 82, byte(i + 1), byte(n + 2)})
-		if err := x.speaker.AddPeer(ctx, bgpls.Peer{Address: local, ASN: severalASN, Passive: true}); err != nil {
+		if err := x.speaker.AddPeer(ctx, bgpls.Peer{Address: local, ASN: severalASN,
+			Passive: true}); err != nil {
 			return x, err
 		}
 		c, err := startController(ctx, controllerPart{

@@ -66,7 +66,8 @@ func storePut(ctx context.Context, out *report, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, alone.Close()) }()
-	if err := out.print(figure{bench: "store/open", unit: "s", value: time.Since(start).Seconds()}); err != nil {
+	if err := out.print(figure{bench: "store/open", unit: "s",
+		value: time.Since(start).Seconds()}); err != nil {
 		return err
 	}
 	three, err := trio(ctx, dir)
@@ -237,7 +238,8 @@ func (k *keeping) make(ctx context.Context, out *report) error {
 		var took []time.Duration
 		for i, spec := range k.clos.groups(storeGroups, storeReceivers) {
 			start := time.Now()
-			if _, _, err := c.Groups().Put(ctx, fmt.Sprintf("g%d", i), spec, resource.Precondition{}); err != nil {
+			if _, _, err := c.Groups().Put(ctx, fmt.Sprintf("g%d", i), spec,
+				resource.Precondition{}); err != nil {
 				return err
 			}
 			took = append(took, time.Since(start))

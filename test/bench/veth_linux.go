@@ -312,7 +312,8 @@ func vethSwitch(title string) error {
 	}
 	ports := map[uint32]live.Port{}
 	for _, n := range load.ports() {
-		if ports[n], err = afpacket.Open(switchEnd(n), slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+		if ports[n], err = afpacket.Open(switchEnd(n),
+			slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,8 @@ func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*te
 		network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7,
 			Delay: 2 * time.Microsecond})
 		var err error
-		if f.world, err = lab.NewWorld(network, lab.Options{Seed: 1, Cache: compiled, Managed: true}); err != nil {
+		if f.world, err = lab.NewWorld(network,
+			lab.Options{Seed: 1, Cache: compiled, Managed: true}); err != nil {
 			t.Fatal(err)
 		}
 		f.inv = f.world.Network.Inventory(nil)

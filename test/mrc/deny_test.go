@@ -37,7 +37,8 @@ func TestLinkWithdrawn(t *testing.T) {
 				}
 				x.finish(10 * time.Second)
 				f.setLink("P1-T0-1", "P1-T1-1", true)
-				if took := f.until(10*time.Second, "the link is used again", f.deniesNothing); took < f.inv.MRC.Restore.Hold.D() {
+				if took := f.until(10*time.Second, "the link is used again",
+					f.deniesNothing); took < f.inv.MRC.Restore.Hold.D() {
 					t.Errorf("used again after %v, before its back-off was over", took)
 				}
 				f.until(time.Second, "all hold what they should", f.ready)

@@ -99,13 +99,16 @@ func TestDrainLastPath(t *testing.T) {
 				t.Errorf("%v: %v, want a refusal with %s", last, err, api.CodeLastPath)
 			}
 		}
-		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, api.AdminDrained); err != nil {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID},
+			api.AdminDrained); err != nil {
 			t.Errorf("one of two links: %v", err)
 		}
-		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-2").ID}, api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-2").ID},
+			api.AdminDrained); !errors.As(err, &refused) || refused.Code != api.CodeLastPath {
 			t.Errorf("the second of two links: %v", err)
 		}
-		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID}, api.AdminUp); err != nil {
+		if err := f.admin(mrc.Target{Link: f.linkBetween("P2-T0-1", "P2-T1-1").ID},
+			api.AdminUp); err != nil {
 			t.Error(err)
 		}
 		f.until(5*time.Second, "hosts hold what they held", func() bool {
@@ -117,7 +120,8 @@ func TestDrainLastPath(t *testing.T) {
 			return true
 		})
 		for _, p := range f.planes() {
-			if want := map[int]api.AdminState{1: api.AdminDrained, 2: api.AdminUp}[p.Plane]; p.Spec.Admin != want {
+			if want := map[int]api.AdminState{1: api.AdminDrained,
+				2: api.AdminUp}[p.Plane]; p.Spec.Admin != want {
 				t.Errorf("plane %d is wanted to be %q, want %q", p.Plane, p.Spec.Admin, want)
 			}
 		}

@@ -30,7 +30,7 @@ var targets = []string{
 
 // programTests are the packages whose tests send packets through the P4 program, the fastest first.
 var programTests = []string{"test/fabric", "test/pfc", "test/mrc", "demo/multicast",
-	"test/multipath"}
+	"test/mrc/flows"}
 
 const compiled = "p4/fabric.json"
 

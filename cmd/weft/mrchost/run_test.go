@@ -430,7 +430,8 @@ func TestLoadErrors(t *testing.T) {
 		})
 	}
 	_, err := Load("host.yaml",
-		[]byte("transport: mrc\nports: [{gateway: 02:00:00:00:00:02}, {interface: eth1}]\nqueuePairs: []\nregions: [{rkey: 1, size: 0}]\n"))
+		[]byte("transport: mrc\nports: [{gateway: 02:00:00:00:00:02}, {interface: eth1}]\nqueuePairs: "+
+			"[]\nregions: [{rkey: 1, size: 0}]\n"))
 	for _, want := range []string{"host.yaml:2: ports[0].interface: is missing",
 		"host.yaml:2: ports[1].gateway: is missing", "queuePairs: none",
 		"host.yaml:4: regions[0].size: is 0"} {

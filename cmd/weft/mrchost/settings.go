@@ -157,7 +157,8 @@ func (q *QueuePair) create(n *nic.NIC, r *Receive, log *slog.Logger) (*mrc.QP, e
 	cfg.MPRUnset = func(time.Duration) {
 		if !told {
 			told = true
-			log.Warn("SACKs have no max_psn_range: is dynamicMpr off at the peer? It must be the same in peer.dynamicMpr here", "queuePair", q.QPN, "peer", q.RemoteAddress)
+			log.Warn("SACKs have no max_psn_range: is dynamicMpr off at the peer? It must be the same in "+
+				"peer.dynamicMpr here", "queuePair", q.QPN, "peer", q.RemoteAddress)
 		}
 	}
 	qp, err := n.CreateQP(cfg)

@@ -119,7 +119,8 @@ func (p *pair) run(t *testing.T, sender, receiver, queue string, meanwhile func(
 // they send.
 func TestWireSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const text = "wire: {udpPort: 5791, dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 3, trimmed: 20, trimmedLastHop: 21, control: 30}}\n"
+		const text = "wire: {udpPort: 5791, dscp: {noTrim: 1, trimmable: 2, trimmableRetx: 3, trimmed: " +
+			"20, trimmedLastHop: 21, control: 30}}\n"
 		p := newPair(t, 0)
 		p.wire = packet.MRCSettings{Port: 5791, DSCP: packet.DSCPClasses{NoTrim: 1, Trimmable: 2,
 			TrimmableRetx: 3, Trimmed: 20, TrimmedLastHop: 21, Control: 30}}
@@ -192,7 +193,8 @@ func TestAttributeSettings(t *testing.T) {
 		})
 	}
 	q := config(t, strings.Replace(fmt.Sprintf(senderText, "a", "b"), "initialPsn: 0xfffff0",
-		"ackTimeout: 15, linearRetries: 2, exponentialRetries: 3, serviceTime: false, peer: {serviceTime: true, maxMpr: 4, maxWimm: 5}", 1)).QueuePairs[0].config()
+		"ackTimeout: 15, linearRetries: 2, exponentialRetries: 3, serviceTime: false, peer: "+
+			"{serviceTime: true, maxMpr: 4, maxWimm: 5}", 1)).QueuePairs[0].config()
 	if q.AckTimeout != 15 || q.ProbeTimeout != 1024*time.Nanosecond<<15/4 || q.LinearRetries != 2 ||
 		q.ExponentialRetries != 3 ||
 		q.Local.ServiceTime || !q.Remote.ServiceTime || q.Local.MaxMPR != 8 || q.Remote.MaxMPR != 4 ||

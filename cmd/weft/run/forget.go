@@ -26,8 +26,10 @@ func forgetElections(ctx context.Context, runner *live.Runner, log *slog.Logger)
 			case <-ctx.Done():
 				return
 			}
-			if err := runner.Do(ctx, func(time.Duration) { runner.Sessions().ForgetElections() }); err == nil {
-				log.Warn("the election ids of controllers are forgotten, and none is primary until it takes part again")
+			if err := runner.Do(ctx,
+				func(time.Duration) { runner.Sessions().ForgetElections() }); err == nil {
+				log.Warn("the election ids of controllers are forgotten, and none is primary until it takes " +
+					"part again")
 			}
 		}
 	}()

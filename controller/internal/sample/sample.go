@@ -22,7 +22,8 @@ type Net struct {
 
 // New returns an empty network.
 func New() *Net {
-	return &Net{Inventory: inventory.Default(), Topology: topology.NewBuilder(), nodes: make(map[string]int), ports: make(map[string]uint32)}
+	return &Net{Inventory: inventory.Default(), Topology: topology.NewBuilder(),
+		nodes: make(map[string]int), ports: make(map[string]uint32)}
 }
 
 // Node returns the topology's id of a switch.
@@ -83,11 +84,14 @@ func (n *Net) Link(a, b string, metric uint32) (ab, ba topology.LinkID) {
 }
 
 // LinkPorts joins two switches by the ports given.
-func (n *Net) LinkPorts(a string, pa uint32, b string, pb uint32, metric uint32) (ab, ba topology.LinkID) {
+func (n *Net) LinkPorts(
+	a string, pa uint32, b string, pb uint32, metric uint32,
+) (ab, ba topology.LinkID) {
 	one := func(from string, fp uint32, to string, tp uint32) topology.LinkID {
 		return n.Topology.SetLink(topology.Link{
 			Local: n.Node(from), Remote: n.Node(to), LocalID: fp, RemoteID: tp, IGPMetric: metric,
-			EndX: []topology.EndX{{SID: topology.SID{Address: n.sid(from, 0x100+int(fp)), Behavior: topology.BehaviorEndX, Structure: structure}}},
+			EndX: []topology.EndX{{SID: topology.SID{Address: n.sid(from, 0x100+int(fp)),
+				Behavior: topology.BehaviorEndX, Structure: structure}}},
 		})
 	}
 	return one(a, pa, b, pb), one(b, pb, a, pa)
@@ -107,7 +111,8 @@ func (n *Net) Hosts(sw string, names ...string) *Net {
 		n.hosts++
 		n.ports[sw+"#hosts"]++
 		n.Inventory.Hosts = append(n.Inventory.Hosts, inventory.Host{
-			Name: name, Address: HostAddress(n.hosts), MAC: inventory.MAC{2, 1, 0, 0, byte(n.hosts >> 8), byte(n.hosts)},
+			Name: name, Address: HostAddress(n.hosts), MAC: inventory.MAC{2, 1, 0, 0, byte(n.hosts >> 8),
+				byte(n.hosts)},
 			Switch: sw, Port: 100 + n.ports[sw+"#hosts"],
 		})
 	}
@@ -132,7 +137,8 @@ func (n *Net) Address(host string) netip.Addr {
 // Figure1 is the reference topology of the draft, section 4.2.
 func Figure1() *Net {
 	n := New().Switches("n1", "n2", "n3", "n4", "n5", "n6")
-	n.Links([2]string{"n6", "n4"}, [2]string{"n6", "n5"}, [2]string{"n4", "n1"}, [2]string{"n4", "n2"}, [2]string{"n5", "n2"}, [2]string{"n5", "n3"})
+	n.Links([2]string{"n6", "n4"}, [2]string{"n6", "n5"}, [2]string{"n4", "n1"}, [2]string{"n4", "n2"},
+		[2]string{"n5", "n2"}, [2]string{"n5", "n3"})
 	return n.Hosts("n6", "s1").Hosts("n1", "r1", "r2").Hosts("n2", "r3").Hosts("n3", "r4", "r5")
 }
 
@@ -165,7 +171,8 @@ func (n *Net) Spec(i int, source string, receivers ...string) api.MulticastGroup
 		Source: api.GroupSource{Address: n.Address(source), QPN: QPN(i)}, InitialPSN: 1000,
 	}
 	for k, r := range receivers {
-		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: n.Address(r), QPN: QPN(i) + 1 + uint32(k)})
+		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: n.Address(r),
+			QPN: QPN(i) + 1 + uint32(k)})
 	}
 	return n.Inventory.Defaults.Complete(s)
 }

@@ -81,7 +81,8 @@ func Assign(c *topology.Clos, f Format, n Numbers) (*Assignment, error) {
 	}
 	a := &Assignment{
 		clos: c, snap: s, format: f, rule: n.Rule,
-		byLink: make([]uint16, len(s.Links)), uN: make(map[topology.NodeID]uint16), halves: make(map[memberKey]*halves),
+		byLink: make([]uint16, len(s.Links)), uN: make(map[topology.NodeID]uint16),
+		halves: make(map[memberKey]*halves),
 	}
 	if f.Mode == ModeECMP {
 		return a, nil
@@ -162,10 +163,12 @@ func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) 
 	for _, links := range [...][]*topology.Link{up, down} {
 		for _, l := range links {
 			if l.LocalPort == 0 || l.LocalPort > limit {
-				return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w", l.ID, l.LocalPort, node.DisplayName(), limit, ErrNoRoom)
+				return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w", l.ID,
+					l.LocalPort, node.DisplayName(), limit, ErrNoRoom)
 			}
 			if other, taken := owner[l.LocalPort]; taken {
-				return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w", l.ID, l.LocalPort, node.DisplayName(), other, ErrMalformed)
+				return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w", l.ID, l.LocalPort,
+					node.DisplayName(), other, ErrMalformed)
 			}
 			owner[l.LocalPort] = l.ID
 			a.byLink[a.snap.LinkPlace(l.ID)] = uint16(l.LocalPort)
@@ -175,7 +178,9 @@ func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) 
 }
 
 // numberByOrder numbers links of a node from first to last.
-func (a *Assignment) numberByOrder(node *topology.Node, links []*topology.Link, first, last int) error {
+func (a *Assignment) numberByOrder(
+	node *topology.Node, links []*topology.Link, first, last int,
+) error {
 	next := first
 	for _, l := range links {
 		number := int(a.number[l.ID])
@@ -183,7 +188,8 @@ func (a *Assignment) numberByOrder(node *topology.Node, links []*topology.Link, 
 			for ; a.held[held{node.ID, uint16(next)}]; next++ {
 			}
 			if next > last {
-				return fmt.Errorf("link %s: no number up to %d left at %s: %w", l.ID, last, node.DisplayName(), ErrNoRoom)
+				return fmt.Errorf("link %s: no number up to %d left at %s: %w", l.ID, last, node.DisplayName(),
+					ErrNoRoom)
 			}
 			number = next
 			a.number[l.ID], a.held[held{node.ID, uint16(number)}] = uint16(number), true

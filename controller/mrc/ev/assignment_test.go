@@ -51,7 +51,8 @@ func TestSwitchStructured(t *testing.T) {
 		values = append(values, v.String())
 	}
 	// 0000000001 00000011 ...: link 1, then 3 or 4; 0000000010 00000011: link 2.
-	if want := []string{"0x0040c000", "0x00410000", "0x0080c000", "0x00810000"}; !slices.Equal(values, want) {
+	if want := []string{"0x0040c000", "0x00410000", "0x0080c000", "0x00810000"}; !slices.Equal(values,
+		want) {
 		t.Errorf("EVs %v, want %v", values, want)
 	}
 	if _, ok := a.Switch("nobody"); ok {
@@ -97,7 +98,8 @@ func TestStructuredShortCuts(t *testing.T) {
 			decoded = append(decoded, string(h.Links[0].Remote))
 		}
 		if strings.Join(walked, " ") != want.hops || strings.Join(decoded, " ") != want.hops {
-			t.Errorf("%s to %s: walked %v, decoded %v, want %s", want.src, want.dst, walked, decoded, want.hops)
+			t.Errorf("%s to %s: walked %v, decoded %v, want %s", want.src, want.dst, walked, decoded,
+				want.hops)
 		}
 	}
 }
@@ -107,23 +109,29 @@ func TestStructuredShortCuts(t *testing.T) {
 func TestUSIDStacks(t *testing.T) {
 	f := threeTiers(1, 2, 2, 2, 2)
 	c := f.clos(t)
-	nodes, links := assign(t, c, Format{Mode: ModeF3216, Hops: HopNodes, Block: block32}), assign(t, c, Format{Mode: ModeF3216, Block: block32})
-	wide, srh := assign(t, c, Format{Mode: ModeF1616, Block: netip.MustParsePrefix("fc00::/16")}), assign(t, c, Format{Mode: ModeSRH, Block: block32})
+	nodes, links := assign(t, c, Format{Mode: ModeF3216, Hops: HopNodes, Block: block32}),
+		assign(t, c, Format{Mode: ModeF3216, Block: block32})
+	wide, srh := assign(t, c, Format{Mode: ModeF1616, Block: netip.MustParsePrefix("fc00::/16")}),
+		assign(t, c, Format{Mode: ModeSRH, Block: block32})
 	// uN in the order of tiers: leaves 1 to 4, aggregation switches 5 to 8, cores 9 to 12.
 	for _, want := range []struct {
 		dst                     topology.NodeID
 		nodes, links, wide, srh string
 	}{
-		{"leaf1-02-02", "fc00:1:1:5:9:7:4:e000", "fc00:1:e001:e003:e002:e002:e000:0", "fc00:e001:e003:e002:e002:e000:0:0", "fc00:1:e001:e003:e002:e002:0:0 fc00:1:e000:0:0:0:0:0"},
-		{"leaf1-01-01", "fc00:1:1:e000:0:0:0:0", "fc00:1:e000:0:0:0:0:0", "fc00:e000:0:0:0:0:0:0", "fc00:1:e000:0:0:0:0:0"},
-		{"leaf1-01-02", "fc00:1:1:5:2:e000:0:0", "fc00:1:e001:e002:e000:0:0:0", "fc00:e001:e002:e000:0:0:0:0", "fc00:1:e001:e002:0:0:0:0 fc00:1:e000:0:0:0:0:0"},
+		{"leaf1-02-02", "fc00:1:1:5:9:7:4:e000", "fc00:1:e001:e003:e002:e002:e000:0",
+			"fc00:e001:e003:e002:e002:e000:0:0", "fc00:1:e001:e003:e002:e002:0:0 fc00:1:e000:0:0:0:0:0"},
+		{"leaf1-01-01", "fc00:1:1:e000:0:0:0:0", "fc00:1:e000:0:0:0:0:0", "fc00:e000:0:0:0:0:0:0",
+			"fc00:1:e000:0:0:0:0:0"},
+		{"leaf1-01-02", "fc00:1:1:5:2:e000:0:0", "fc00:1:e001:e002:e000:0:0:0",
+			"fc00:e001:e002:e000:0:0:0:0", "fc00:1:e001:e002:0:0:0:0 fc00:1:e000:0:0:0:0:0"},
 	} {
 		set, err := c.Paths("leaf1-01-01", want.dst, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref, _ := set.At(0)
-		for a, text := range map[*Assignment]string{nodes: want.nodes, links: want.links, wide: want.wide, srh: want.srh} {
+		for a, text := range map[*Assignment]string{nodes: want.nodes, links: want.links, wide: want.wide,
+			srh: want.srh} {
 			v, err := a.Encode("leaf1-01-01", set.Links(ref), TableUSID)
 			if err != nil {
 				t.Fatal(err)
@@ -163,7 +171,8 @@ func TestUSIDContainersOfALongPath(t *testing.T) {
 	if err != nil || len(paths) != 1 || len(paths[0]) != 10 {
 		t.Fatalf("%d paths, %v", len(paths), err)
 	}
-	for mode, refused := range map[Mode]string{ModeSRH: "", ModeF3216: "11 uSIDs, want at most 6", ModeF1616: "11 uSIDs, want at most 7"} {
+	for mode, refused := range map[Mode]string{ModeSRH: "", ModeF3216: "11 uSIDs, want at most 6",
+		ModeF1616: "11 uSIDs, want at most 7"} {
 		a, err := Assign(c, Format{Mode: mode}, Numbers{})
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +192,8 @@ func TestUSIDContainersOfALongPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		ascent, at, last, err := newModel(a, func(int) int { return 0 }).sendUSID("a", mode.USID(), v)
-		if err != nil || at != "z" || last != TableUSID || !slices.Equal(linkIDs(ascent), linkIDs(paths[0])) {
+		if err != nil || at != "z" || last != TableUSID ||
+			!slices.Equal(linkIDs(ascent), linkIDs(paths[0])) {
 			t.Errorf("arrives at %s with %#04x, %v", at, last, err)
 		}
 		route, err := a.Decode("a", "z", v)
@@ -198,7 +208,8 @@ func TestHostUSIDs(t *testing.T) {
 	f := leafSpine(1, 2, 1, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeF3216, Block: block32})
 	keep, decap, err := a.HostUSIDs(7)
-	if err != nil || keep.SID.String() != "fc00:1:e807::/48" || keep.Behavior != packet.UA || decap.SID.String() != "fc00:1:f007::/48" || decap.Behavior != packet.UDX6 {
+	if err != nil || keep.SID.String() != "fc00:1:e807::/48" || keep.Behavior != packet.UA ||
+		decap.SID.String() != "fc00:1:f007::/48" || decap.Behavior != packet.UDX6 {
 		t.Errorf("%+v, %+v, %v", keep, decap, err)
 	}
 	set, _ := a.Clos().Paths("leaf1-01", "leaf1-02", 1)
@@ -217,7 +228,8 @@ func TestHostUSIDs(t *testing.T) {
 			t.Errorf("port %d: %v", port, err)
 		}
 	}
-	if _, err := a.Encode("leaf1-01", set.Links(ref), 12); err == nil || !strings.Contains(err.Error(), "last uSID 0x000c") {
+	if _, err := a.Encode("leaf1-01", set.Links(ref), 12); err == nil ||
+		!strings.Contains(err.Error(), "last uSID 0x000c") {
 		t.Errorf("a global uSID last: %v", err)
 	}
 }
@@ -269,7 +281,8 @@ func TestUSIDsOfSwitches(t *testing.T) {
 func TestUNFromLocators(t *testing.T) {
 	f := leafSpine(1, 2, 2, 1)
 	locator := func(id topology.NodeID, prefix string) {
-		f.SetNode(topology.Node{ID: id, Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(prefix)}}})
+		f.SetNode(topology.Node{ID: id,
+			Locators: []topology.Locator{{Prefix: netip.MustParsePrefix(prefix)}}})
 	}
 	locator("leaf1-01", "5f00:7:10::/48")
 	locator("leaf1-02", "5f00:7:11::/48")
@@ -285,7 +298,8 @@ func TestUNFromLocators(t *testing.T) {
 		t.Errorf("uN %#04x in block %v, want 0x0004 in the default one", usid, a.Format().Block)
 	}
 	locator("spine1-02", "5f00:7:20::/48")
-	if _, err := Assign(f.clos(t), Format{Mode: ModeF3216}, Numbers{}); err == nil || !strings.Contains(err.Error(), "uN 0x0020 of spine1-02: it is that of spine1-01 too") {
+	if _, err := Assign(f.clos(t), Format{Mode: ModeF3216}, Numbers{}); err == nil ||
+		!strings.Contains(err.Error(), "uN 0x0020 of spine1-02: it is that of spine1-01 too") {
 		t.Errorf("a locator twice: %v", err)
 	}
 }
@@ -354,7 +368,8 @@ func TestAssignRefuses(t *testing.T) {
 	}
 	big := leafSpine(1, 1, 1, firstDown)
 	tall := newFabric()
-	for i, n := range []topology.NodeID{tall.leaf("n0"), tall.add("n1"), tall.add("n2"), tall.add("n3")} {
+	for i, n := range []topology.NodeID{tall.leaf("n0"), tall.add("n1"), tall.add("n2"),
+		tall.add("n3")} {
 		if i > 0 {
 			below := topology.NodeID(fmt.Sprintf("n%d", i-1))
 			tall.SetLink(topology.Link{Local: below, Remote: n, LocalID: 65535, RemoteID: 1})
@@ -369,18 +384,24 @@ func TestAssignRefuses(t *testing.T) {
 	}{
 		{leafSpine(1, 2, 4, 1), fields(2), NumberByPort, "fields[0]: 2 bits hold no number above 3"},
 		{threeTiers(1, 2, 2, 2, 2), fields(8), NumberByPort, "fields: 1, want one for tier 1"},
-		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 70000 }), Format{Mode: ModeStructured}, NumberByPort, "port 70000 of leaf1-01, want 1 to 65535, or links numbered by order"},
-		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2048 }), Format{Mode: ModeF3216}, NumberByPort, "port 2048 of leaf1-01, want 1 to 2047"},
-		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2 }), Format{Mode: ModeF3216}, NumberByPort, "port 2 of leaf1-01 is that of link"},
+		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 70000 }),
+			Format{Mode: ModeStructured}, NumberByPort,
+			"port 70000 of leaf1-01, want 1 to 65535, or links numbered by order"},
+		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2048 }),
+			Format{Mode: ModeF3216}, NumberByPort, "port 2048 of leaf1-01, want 1 to 2047"},
+		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2 }), Format{Mode: ModeF3216},
+			NumberByPort, "port 2 of leaf1-01 is that of link"},
 		{big, Format{Mode: ModeStructured}, NumberByOrder, "no number up to 1023 left at leaf1-01"},
 		{leafSpine(1, 2, 2, 1), Format{Mode: modes}, NumberByPort, "mode:"},
-		{tall, Format{Mode: ModeStructured}, NumberByPort, "fields: widths [16 16 16], 48 bits in all, want at most 32"},
+		{tall, Format{Mode: ModeStructured}, NumberByPort,
+			"fields: widths [16 16 16], 48 bits in all, want at most 32"},
 	} {
 		seen, err := c.f.Build().Graph().Clos(topology.ClosRequest{Leaves: c.f.leaves})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = Assign(seen, c.format, Numbers{Rule: c.rule}); err == nil || !strings.Contains(err.Error(), c.words) {
+		if _, err = Assign(seen, c.format, Numbers{Rule: c.rule}); err == nil ||
+			!strings.Contains(err.Error(), c.words) {
 			t.Errorf("%v, want %q", err, c.words)
 		}
 	}

@@ -26,7 +26,8 @@ func (at Attachment) Ports() int {
 
 func (at Attachment) validate() error {
 	if at.Ports() == 0 || len(at) > hostapi.MaxPort {
-		return fmt.Errorf("%d ports, %d of them attached, want 1 to %d: %w", len(at), at.Ports(), hostapi.MaxPort, ErrMalformed)
+		return fmt.Errorf("%d ports, %d of them attached, want 1 to %d: %w", len(at), at.Ports(),
+			hostapi.MaxPort, ErrMalformed)
 	}
 	return nil
 }

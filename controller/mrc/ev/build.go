@@ -36,8 +36,9 @@ type Request struct {
 func Unlimited() hostapi.Capabilities {
 	const much = 1<<31 - 1
 	return hostapi.Capabilities{
-		EVMaxFormats: much, EVMaxProfiles: much, EVMaxCount: much, EVFreeCount: much, EVMaxCountProfile: much,
-		EVMaxWidth: 8 * hostapi.EVBytes, Ports: ^hostapi.PortMask(1),
+		EVMaxFormats: much, EVMaxProfiles: much, EVMaxCount: much, EVFreeCount: much,
+		EVMaxCountProfile: much,
+		EVMaxWidth:        8 * hostapi.EVBytes, Ports: ^hostapi.PortMask(1),
 		EVFormatModes: hostapi.Modes(hostapi.FormatSTEV, hostapi.FormatSRv6, hostapi.FormatUDP),
 		EVModes:       hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated),
 		OptAttr:       hostapi.OptEVProfileModifyOnline | hostapi.OptEVEvent | hostapi.OptEVProbe,
@@ -51,8 +52,9 @@ type Built struct {
 	// and CC profile are for others to fill in, in a copy: see [Built.With].
 	Profile *hostapi.Profile
 
-	a         *Assignment
-	without   string             // why a port has no EV; "": each that is attached at both ends may have
+	a *Assignment
+	// why a port has no EV; "": each that is attached at both ends may have
+	without   string
 	rangeOnly bool               // the device takes consecutive values only
 	lanes     []lane             // without candidates
 	refs      []topology.PathRef // of explicit EVs in order
@@ -93,7 +95,8 @@ func (a *Assignment) Build(r Request) (*Built, error) {
 		b.caps = *r.Capabilities
 	}
 	if r.MaxEVs < 0 {
-		return nil, fmt.Errorf("profile %s: maxEVs: %d, want 0 or more: %w", r.Name, r.MaxEVs, ErrMalformed)
+		return nil, fmt.Errorf("profile %s: maxEVs: %d, want 0 or more: %w", r.Name, r.MaxEVs,
+			ErrMalformed)
 	}
 	built, err := b.build()
 	if err != nil {
@@ -125,7 +128,8 @@ func (b *building) build() (*Built, error) {
 	}
 	b.most = min(b.most, b.caps.EVMaxCountProfile, b.caps.EVMaxCount) / b.align * b.align
 	p := &hostapi.Profile{Name: b.r.Name}
-	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, without: without, rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
+	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, without: without,
+		rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
 	if err := b.fill(p); err != nil {
 		return nil, err
 	}
@@ -157,7 +161,8 @@ func (b *building) fill(p *hostapi.Profile) error {
 		return ErrNoPath
 	}
 	if b.most == 0 && !(ecmp && b.caps.HasMode(hostapi.ModeAuto)) {
-		return fmt.Errorf("count: the limits leave no EV (ev_max_count_profile %d, ev_max_count %d, ev_count_align %d): %w",
+		return fmt.Errorf("count: the limits leave no EV (ev_max_count_profile %d, ev_max_count %d, "+
+			"ev_count_align %d): %w",
 			b.caps.EVMaxCountProfile, b.caps.EVMaxCount, b.align, ErrNoRoom)
 	}
 	if ecmp {
@@ -211,7 +216,8 @@ func (b *building) generated(p *hostapi.Profile, paths int) bool {
 			return false
 		}
 	}
-	if product != len(b.lanes[0].candidates) || width > b.caps.EVMaxWidth || !b.caps.HasFormat(format.Mode) {
+	if product != len(b.lanes[0].candidates) || width > b.caps.EVMaxWidth ||
+		!b.caps.HasFormat(format.Mode) {
 		return false
 	}
 	p.Format, p.Mode, p.Fields, p.Count = format, hostapi.ModeGenerated, fields, b.count(paths)
@@ -243,7 +249,8 @@ func (b *building) rangeOf(at int, width uint8) (f hostapi.Field, ok bool) {
 	}
 	// The bits in which the numbers differ, and those below them.
 	mask := uint32(1)<<bits.Len32(lo^hi) - 1
-	return hostapi.Field{Width: width, InitVal: lo &^ mask, MinVal: lo & mask, MaxVal: hi & mask, Mask: mask}, true
+	return hostapi.Field{Width: width, InitVal: lo &^ mask, MinVal: lo & mask, MaxVal: hi & mask,
+		Mask: mask}, true
 }
 
 // bitsAt returns width bits from bit at on; width is at most 32.
@@ -258,7 +265,8 @@ func (v *Value) bitsAt(at, width int) uint32 {
 // explicit makes the profile an explicit one.
 func (b *building) explicit(p *hostapi.Profile, paths int) error {
 	if !b.caps.HasMode(hostapi.ModeExplicit) {
-		return fmt.Errorf("mode: the paths are not regular enough to generate EVs, and the host takes no explicit ones (ev_mode_mask %#x): %w", b.caps.EVModes, ErrNoRoom)
+		return fmt.Errorf("mode: the paths are not regular enough to generate EVs, and the host takes "+
+			"no explicit ones (ev_mode_mask %#x): %w", b.caps.EVModes, ErrNoRoom)
 	}
 	hops := -1
 	for _, l := range b.lanes {
@@ -308,7 +316,8 @@ func (b *building) explicitFields(widths []uint8) []hostapi.Field {
 		}
 		// Bits that differ, of those that there are.
 		mask := zeros & all & (uint32(1)<<width - 1)
-		fields[i] = hostapi.Field{Width: width, InitVal: all &^ mask, Mask: mask, MaxVal: uint32(1)<<bits.OnesCount32(mask) - 1}
+		fields[i] = hostapi.Field{Width: width, InitVal: all &^ mask, Mask: mask,
+			MaxVal: uint32(1)<<bits.OnesCount32(mask) - 1}
 		at += int(width)
 	}
 	return fields

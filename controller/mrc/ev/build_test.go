@@ -39,17 +39,20 @@ func mustBuilt(t testing.TB, a *Assignment, r Request) *Built {
 
 // A regular fabric: generated EVs, whose expansion is every path and nothing else.
 func TestBuildGenerated(t *testing.T) {
-	for _, format := range []Format{{Mode: ModeStructured}, {Mode: ModeF3216}, {Mode: ModeF1616}, {Mode: ModeSRH}, {Mode: ModeF3216, Hops: HopNodes},
+	for _, format := range []Format{{Mode: ModeStructured}, {Mode: ModeF3216}, {Mode: ModeF1616},
+		{Mode: ModeSRH}, {Mode: ModeF3216, Hops: HopNodes},
 		{Mode: ModeUSIDStructured}} {
 		for name, build := range map[string]struct {
 			f        *fabric
 			src, dst Attachment
 			paths    int // a port
 		}{
-			"two tiers":   {leafSpine(2, 3, 5, 1), attach(2, 1), attach(2, 3), 5},
-			"short cut":   {leafSpine(2, 3, 5, 1), attach(2, 1), attach(2, 1), 1},
-			"three tiers": {threeTiers(1, 2, 2, 2, 4), Attachment{"leaf1-01-01"}, Attachment{"leaf1-02-02"}, 8},
-			"own pod":     {threeTiers(1, 2, 2, 2, 4), Attachment{"leaf1-01-01"}, Attachment{"leaf1-01-02"}, 2},
+			"two tiers": {leafSpine(2, 3, 5, 1), attach(2, 1), attach(2, 3), 5},
+			"short cut": {leafSpine(2, 3, 5, 1), attach(2, 1), attach(2, 1), 1},
+			"three tiers": {threeTiers(1, 2, 2, 2, 4), Attachment{"leaf1-01-01"}, Attachment{"leaf1-02-02"},
+				8},
+			"own pod": {threeTiers(1, 2, 2, 2, 4), Attachment{"leaf1-01-01"}, Attachment{"leaf1-01-02"},
+				2},
 		} {
 			a := assign(t, build.f.clos(t), format)
 			p := mustBuild(t, a, Request{Pair: Pair{build.src, build.dst}})
@@ -62,7 +65,8 @@ func TestBuildGenerated(t *testing.T) {
 				continue
 			}
 			if p.Mode != hostapi.ModeGenerated || p.Count != build.paths*len(build.src) || len(p.EVs) != 0 {
-				t.Errorf("%s, %v: %v with %d EVs, want GEN with %d", name, format.Mode, p.Mode, p.Count, build.paths*len(build.src))
+				t.Errorf("%s, %v: %v with %d EVs, want GEN with %d", name, format.Mode, p.Mode, p.Count,
+					build.paths*len(build.src))
 				continue
 			}
 			got := make(map[Value]bool)
@@ -138,7 +142,8 @@ func checkExplicit(t *testing.T, a *Assignment, p topology.PathSet, built *Built
 	t.Helper()
 	profile, align := built.Profile, max(1, r.Capabilities.EVCountAlign)
 	if profile.Mode != hostapi.ModeExplicit || profile.Count > r.MaxEVs || profile.Count%align != 0 {
-		t.Fatalf("%v with %d EVs, want EXP, at most %d, in multiples of %d", profile.Mode, profile.Count, r.MaxEVs, align)
+		t.Fatalf("%v with %d EVs, want EXP, at most %d, in multiples of %d", profile.Mode, profile.Count,
+			r.MaxEVs, align)
 	}
 	times := make(map[Value]int)
 	for _, e := range profile.EVs {
@@ -181,7 +186,8 @@ func TestBuildSpreads(t *testing.T) {
 			if set.Hops() != 4 {
 				continue
 			}
-			p := mustBuild(t, a, Request{Pair: Pair{Attachment{src}, Attachment{dst}}, MaxEVs: 32, Explicit: true})
+			p := mustBuild(t, a, Request{Pair: Pair{Attachment{src}, Attachment{dst}}, MaxEVs: 32,
+				Explicit: true})
 			used := map[topology.LinkID]int{}
 			for _, e := range p.EVs {
 				route, err := a.Decode(src, dst, e.Value)
@@ -231,7 +237,8 @@ func TestBuildPorts(t *testing.T) {
 	lame := attach(4, 2)
 	lame[2] = ""
 	p = mustBuild(t, a, Request{Pair: Pair{attach(4, 1), lame}})
-	if p.Mode != hostapi.ModeExplicit || p.Count != 24 || slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port == 3 }) {
+	if p.Mode != hostapi.ModeExplicit || p.Count != 24 ||
+		slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port == 3 }) {
 		t.Errorf("%v with %d EVs: %v", p.Mode, p.Count, p.EVs)
 	}
 	_, err := a.Build(Request{Pair: Pair{Attachment{"leaf1-01"}, Attachment{"leaf2-01"}}})
@@ -240,8 +247,8 @@ func TestBuildPorts(t *testing.T) {
 	}
 }
 
-// TestBuildWithoutAPlane: a fabric that has no path for one port leaves the others their EVs, and the
-// profile says what it lacks. What is lost of the others is denied.
+// TestBuildWithoutAPlane: a fabric that has no path for one port leaves the others their EVs, and
+// the profile says what it lacks. What is lost of the others is denied.
 func TestBuildWithoutAPlane(t *testing.T) {
 	f := leafSpine(2, 2, 4, 1)
 	pair := Pair{attach(2, 1), attach(2, 2)}
@@ -255,7 +262,8 @@ func TestBuildWithoutAPlane(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := built.Profile
-	if p.Mode != hostapi.ModeExplicit || len(p.EVs) != 4 || slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port != 1 }) {
+	if p.Mode != hostapi.ModeExplicit || len(p.EVs) != 4 ||
+		slices.ContainsFunc(p.EVs, func(e hostapi.EV) bool { return e.Port != 1 }) {
 		t.Errorf("%v with EVs %v, want those of port 1 alone", p.Mode, p.EVs)
 	}
 	out, err := built.Under(c.Lost(topology.Losses{}))
@@ -266,10 +274,12 @@ func TestBuildWithoutAPlane(t *testing.T) {
 	for name, before := range map[string]*hostapi.Profile{"its own": p, "of a whole fabric": all} {
 		denied, err := a.Deny(before, pair, lost)
 		if err != nil || len(denied.Denied) != 1 || denied.Denied[0].Port != 1 {
-			t.Errorf("%s: denies %v, %v, want the EV of port 1 over the lost spine", name, denied.Denied, err)
+			t.Errorf("%s: denies %v, %v, want the EV of port 1 over the lost spine", name, denied.Denied,
+				err)
 		}
 	}
-	if _, err := assign(t, c, Format{Mode: ModeECMP}).Build(Request{Name: "p", Pair: pair}); err == nil {
+	if _, err := assign(t, c, Format{Mode: ModeECMP}).Build(Request{Name: "p",
+		Pair: pair}); err == nil {
 		t.Error("in mode ecmp a device would use the port without a path")
 	}
 }
@@ -278,7 +288,8 @@ func TestBuildECMP(t *testing.T) {
 	f := leafSpine(2, 2, 4, 1)
 	a := assign(t, f.clos(t), Format{Mode: ModeECMP})
 	r := Request{Pair: Pair{attach(2, 1), attach(2, 2)}}
-	if p := mustBuild(t, a, r); p.Mode != hostapi.ModeAuto || p.Count != 0 || p.Format.Mode != hostapi.FormatUDP {
+	if p := mustBuild(t, a, r); p.Mode != hostapi.ModeAuto || p.Count != 0 ||
+		p.Format.Mode != hostapi.FormatUDP {
 		t.Errorf("%v with %d EVs of %v, want AUTO, none, UDP", p.Mode, p.Count, p.Format.Mode)
 	}
 	caps := Unlimited()
@@ -317,23 +328,53 @@ func TestBuildRefuses(t *testing.T) {
 	a := assign(t, f.clos(t), Format{Mode: ModeF3216})
 	good := Request{Name: "p", Pair: Pair{Attachment{"leaf1-02"}, Attachment{"leaf1-01"}}}
 	for word, change := range map[string]func(*Request, *hostapi.Capabilities){
-		"source: 0 ports":            func(r *Request, _ *hostapi.Capabilities) { r.Source = nil },
-		"destination: 32 ports":      func(r *Request, _ *hostapi.Capabilities) { r.Destination = append(make(Attachment, 31), "leaf1-01") },
-		"x: node is not a leaf":      func(r *Request, _ *hostapi.Capabilities) { r.Source = Attachment{"x"} },
-		"spine1-01":                  func(r *Request, _ *hostapi.Capabilities) { r.Destination = Attachment{"spine1-01"} },
-		"no path":                    func(r *Request, _ *hostapi.Capabilities) { r.Destination = Attachment{"", "leaf1-01"} },
-		"maxEVs: -1":                 func(r *Request, _ *hostapi.Capabilities) { r.MaxEVs = -1 },
-		"name:":                      func(r *Request, _ *hostapi.Capabilities) { r.Name = "" },
-		"min_active: 9, want 0 to c": func(r *Request, _ *hostapi.Capabilities) { r.MinActive, r.MaxEVs = 9, 8 },
-		"min_active: -1":             func(r *Request, _ *hostapi.Capabilities) { r.MinActive = -1 },
-		"count: the limits leave no": func(r *Request, c *hostapi.Capabilities) { r.MaxEVs, c.EVCountAlign = 3, 4 },
-		"takes no explicit ones":     func(_ *Request, c *hostapi.Capabilities) { c.EVModes = hostapi.Modes(hostapi.ModeGenerated) },
-		"format.mode: SRV6":          func(_ *Request, c *hostapi.Capabilities) { c.EVFormatModes = hostapi.Modes(hostapi.FormatSTEV) },
-		"EVs of 7 bits, want at":     func(_ *Request, c *hostapi.Capabilities) { c.EVMaxWidth = 4 },
-		"evs[0].port: 1":             func(_ *Request, c *hostapi.Capabilities) { c.Ports = hostapi.Ports(2) },
-		"the device takes ranges":    func(_ *Request, c *hostapi.Capabilities) { c.OptAttr |= hostapi.OptEVExplicitRange },
-		"ev_max_profiles":            func(_ *Request, c *hostapi.Capabilities) { c.EVMaxProfiles = 0 },
-		"ev_max_fmt_profiles":        func(_ *Request, c *hostapi.Capabilities) { c.EVMaxFormats = 0 },
+		"source: 0 ports": func(r *Request, _ *hostapi.Capabilities) { r.Source = nil },
+		"destination: 32 ports": func(r *Request,
+			_ *hostapi.Capabilities) {
+			r.Destination = append(make(Attachment, 31), "leaf1-01")
+		},
+		"x: node is not a leaf": func(r *Request,
+			_ *hostapi.Capabilities) {
+			r.Source = Attachment{"x"}
+		},
+		"spine1-01": func(r *Request,
+			_ *hostapi.Capabilities) {
+			r.Destination = Attachment{"spine1-01"}
+		},
+		"no path": func(r *Request,
+			_ *hostapi.Capabilities) {
+			r.Destination = Attachment{"", "leaf1-01"}
+		},
+		"maxEVs: -1": func(r *Request, _ *hostapi.Capabilities) { r.MaxEVs = -1 },
+		"name:":      func(r *Request, _ *hostapi.Capabilities) { r.Name = "" },
+		"min_active: 9, want 0 to c": func(r *Request,
+			_ *hostapi.Capabilities) {
+			r.MinActive, r.MaxEVs = 9, 8
+		},
+		"min_active: -1": func(r *Request, _ *hostapi.Capabilities) { r.MinActive = -1 },
+		"count: the limits leave no": func(r *Request,
+			c *hostapi.Capabilities) {
+			r.MaxEVs, c.EVCountAlign = 3, 4
+		},
+		"takes no explicit ones": func(_ *Request,
+			c *hostapi.Capabilities) {
+			c.EVModes = hostapi.Modes(hostapi.ModeGenerated)
+		},
+		"format.mode: SRV6": func(_ *Request,
+			c *hostapi.Capabilities) {
+			c.EVFormatModes = hostapi.Modes(hostapi.FormatSTEV)
+		},
+		"EVs of 7 bits, want at": func(_ *Request, c *hostapi.Capabilities) { c.EVMaxWidth = 4 },
+		"evs[0].port: 1": func(_ *Request,
+			c *hostapi.Capabilities) {
+			c.Ports = hostapi.Ports(2)
+		},
+		"the device takes ranges": func(_ *Request,
+			c *hostapi.Capabilities) {
+			c.OptAttr |= hostapi.OptEVExplicitRange
+		},
+		"ev_max_profiles":     func(_ *Request, c *hostapi.Capabilities) { c.EVMaxProfiles = 0 },
+		"ev_max_fmt_profiles": func(_ *Request, c *hostapi.Capabilities) { c.EVMaxFormats = 0 },
 	} {
 		r, caps := good, Unlimited()
 		r.Capabilities = &caps
@@ -345,8 +386,8 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestBuildWidth: EVs are generated while the bits of their fields are within what a device takes, and
-// listed when there is one bit more.
+// TestBuildWidth: EVs are generated while the bits of their fields are within what a device takes,
+// and listed when there is one bit more.
 func TestBuildWidth(t *testing.T) {
 	a := assign(t, leafSpine(2, 3, 5, 1).clos(t), Format{Mode: ModeStructured})
 	pair := Pair{attach(2, 1), attach(2, 3)}
@@ -357,7 +398,8 @@ func TestBuildWidth(t *testing.T) {
 	if width == 0 {
 		t.Fatal("generated EVs have no bits")
 	}
-	for bits, want := range map[int]hostapi.Mode{width - 1: hostapi.ModeExplicit, width: hostapi.ModeGenerated, width + 1: hostapi.ModeGenerated} {
+	for bits, want := range map[int]hostapi.Mode{width - 1: hostapi.ModeExplicit,
+		width: hostapi.ModeGenerated, width + 1: hostapi.ModeGenerated} {
 		caps := Unlimited()
 		caps.EVMaxWidth = bits
 		b, err := a.Build(Request{Name: "p", Pair: pair, Capabilities: &caps})
@@ -372,17 +414,19 @@ func TestBuildWidth(t *testing.T) {
 	}
 }
 
-// TestDefaultMinActive: where nobody says, a quarter of the EVs, rounded down, and at least one, have to
-// be active (annex C, min_active).
+// TestDefaultMinActive: where nobody says, a quarter of the EVs, rounded down, and at least one,
+// have to be active (annex C, min_active).
 func TestDefaultMinActive(t *testing.T) {
 	a := assign(t, leafSpine(1, 3, 16, 1).clos(t), Format{Mode: ModeStructured})
 	for count, want := range map[int]int{1: 1, 3: 1, 4: 1, 7: 1, 8: 2, 11: 2, 12: 3, 16: 4} {
-		p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true, MaxEVs: count})
+		p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true,
+			MaxEVs: count})
 		if p.Count != count || p.MinActive != want {
 			t.Errorf("%d EVs, want %d: at least %d active, want %d", p.Count, count, p.MinActive, want)
 		}
 	}
-	p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true, MaxEVs: 8, MinActive: 5})
+	p := mustBuild(t, a, Request{Pair: Pair{attach(1, 1), attach(1, 3)}, Explicit: true, MaxEVs: 8,
+		MinActive: 5})
 	if p.MinActive != 5 {
 		t.Errorf("at least %d active where 5 are asked for", p.MinActive)
 	}

@@ -136,7 +136,9 @@ func (a *Assignment) depths(leaf topology.NodeID) map[topology.NodeID]int {
 }
 
 // descend adds the hops of all shortest descents to the destination.
-func (a *Assignment) descend(r *Route, at topology.NodeID, depth int, depths map[topology.NodeID]int) error {
+func (a *Assignment) descend(
+	r *Route, at topology.NodeID, depth int, depths map[topology.NodeID]int,
+) error {
 	level := []topology.NodeID{at}
 	for ; depth > 0; depth-- {
 		hop := Hop{By: ByRoute}
@@ -168,7 +170,8 @@ func (a *Assignment) walkUSIDs(r *Route, v Value) error {
 	}
 	r.Last = usids[len(usids)-1]
 	if r.Last < FirstLocal {
-		return fmt.Errorf("last uSID %#04x, want a local one from %#04x on: %w", r.Last, FirstLocal, ErrNoSuchEV)
+		return fmt.Errorf("last uSID %#04x, want a local one from %#04x on: %w", r.Last, FirstLocal,
+			ErrNoSuchEV)
 	}
 	usids = usids[:len(usids)-1]
 	at := r.Source
@@ -216,7 +219,8 @@ func (a *Assignment) usids(v Value) ([]uint16, error) {
 	format := a.format.Mode.USID()
 	block := a.format.Block
 	if !block.Contains(v.Container()) {
-		return nil, fmt.Errorf("container %v, want one in block %v: %w", v.Container(), block, ErrNoSuchEV)
+		return nil, fmt.Errorf("container %v, want one in block %v: %w", v.Container(), block,
+			ErrNoSuchEV)
 	}
 	usids, err := format.AppendUSIDs(nil, v.Container())
 	if err != nil {
@@ -230,7 +234,8 @@ func (a *Assignment) usids(v Value) ([]uint16, error) {
 		return usids, nil
 	}
 	if a.format.Mode != ModeSRH {
-		return nil, fmt.Errorf("a second container %v, want none in mode %v: %w", second, a.format.Mode, ErrNoSuchEV)
+		return nil, fmt.Errorf("a second container %v, want none in mode %v: %w", second, a.format.Mode,
+			ErrNoSuchEV)
 	}
 	if !block.Contains(second) {
 		return nil, fmt.Errorf("container %v, want one in block %v: %w", second, block, ErrNoSuchEV)

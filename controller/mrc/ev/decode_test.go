@@ -23,7 +23,8 @@ func TestDecodeRefuses(t *testing.T) {
 	f := threeTiers(1, 2, 2, 2, 2)
 	c := f.clos(t)
 	stev := assign(t, c, Format{Mode: ModeStructured})
-	one, srh := assign(t, c, Format{Mode: ModeF3216, Block: block32}), assign(t, c, Format{Mode: ModeSRH, Block: block32})
+	one, srh := assign(t, c, Format{Mode: ModeF3216, Block: block32}),
+		assign(t, c, Format{Mode: ModeSRH, Block: block32})
 	wide := StructuredValue(0x40c00000)
 	wide[4] = 1
 	const src, dst = "leaf1-01-01", "leaf1-02-02"
@@ -34,7 +35,8 @@ func TestDecodeRefuses(t *testing.T) {
 		words    string
 	}{
 		{stev, src, dst, Value{}, "leaf1-01-01 has no link up for field value 0"},
-		{stev, src, dst, StructuredValue(packet.EV(1) << 30), "agg1-01-01 has no link up for field value 0"},
+		{stev, src, dst, StructuredValue(packet.EV(1) << 30),
+			"agg1-01-01 has no link up for field value 0"},
 		{stev, src, dst, wide, "40 bits, want at most 32"},
 		{stev, "agg1-01-01", dst, Value{}, "agg1-01-01: node is not a leaf"},
 		{stev, src, "x", Value{}, "x: node is not a leaf"},
@@ -43,11 +45,15 @@ func TestDecodeRefuses(t *testing.T) {
 		{one, src, dst, containers(t, "fc00:1:e001:0:e000::"), "uSID 0xe000 after a 0"},
 		{one, src, dst, containers(t, "fc00:1:e001::"), "it ends at leaf1-01-01"},
 		{one, src, dst, containers(t, "fc00:1:e009:e000::"), "leaf1-01-01 has no link for uSID 0xe009"},
-		{one, src, dst, containers(t, "fc00:1:e001:f001:e000::"), "agg1-01-01 has no link for uSID 0xf001"},
-		{one, src, dst, containers(t, "fc00:1:9:e000::"), "leaf1-01-01 has no link to a switch of uSID 0x0009"},
+		{one, src, dst, containers(t, "fc00:1:e001:f001:e000::"),
+			"agg1-01-01 has no link for uSID 0xf001"},
+		{one, src, dst, containers(t, "fc00:1:9:e000::"),
+			"leaf1-01-01 has no link to a switch of uSID 0x0009"},
 		{one, src, dst, containers(t, "fc00:1:e001:9::"), "last uSID 0x0009"},
-		{one, src, dst, containers(t, "fc00:1:e001:e001:e000::", "fc00:1:e000::"), "a second container fc00:1:e000::, want none in mode usid-f3216"},
-		{srh, src, dst, containers(t, "fc00:1:e001::", "fc00:2:e000::"), "container fc00:2:e000::, want one in block"},
+		{one, src, dst, containers(t, "fc00:1:e001:e001:e000::", "fc00:1:e000::"),
+			"a second container fc00:1:e000::, want none in mode usid-f3216"},
+		{srh, src, dst, containers(t, "fc00:1:e001::", "fc00:2:e000::"),
+			"container fc00:2:e000::, want one in block"},
 		{srh, src, dst, containers(t, "fc00:1:e001::", "fc00:1::"), "no uSID in container fc00:1::"},
 		{srh, src, dst, containers(t, "fc00:1:e001::", "fc00:1:0:1::"), "uSID 0x0001 after a 0"},
 	} {
@@ -78,7 +84,8 @@ func TestEncodeRefuses(t *testing.T) {
 		{stev, []*topology.Link{stranger}, "from tier 0 to 0"},
 		{usid, []*topology.Link{stranger}, "has no uSID"},
 	} {
-		if v, err := x.a.Encode("leaf1-01-01", x.links, TableUSID); err == nil || !strings.Contains(err.Error(), x.words) {
+		if v, err := x.a.Encode("leaf1-01-01", x.links, TableUSID); err == nil ||
+			!strings.Contains(err.Error(), x.words) {
 			t.Errorf("%v, %v; want %q", v, err, x.words)
 		}
 	}

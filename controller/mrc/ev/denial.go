@@ -36,7 +36,8 @@ type Outcome struct {
 // fabric that the profile was built for.
 func (b *Built) Under(lost *topology.LostPaths) (Outcome, error) {
 	if !lost.Of(b.a.clos) {
-		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w", b.Profile.Name, ErrMalformed)
+		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w",
+			b.Profile.Name, ErrMalformed)
 	}
 	out, err := b.under(lost)
 	out.Degraded = strings.Trim(out.Degraded+"; "+b.without, "; ")
@@ -178,9 +179,12 @@ func (b *Built) generatedUnder(lost *topology.LostPaths) (Outcome, error) {
 // the profile itself when it denies them already, or when no other EV would be left. The profile
 // need not be one that this assignment built: another controller's will do that numbers links
 // alike.
-func (a *Assignment) Deny(p *hostapi.Profile, pair Pair, lost *topology.LostPaths) (*hostapi.Profile, error) {
+func (a *Assignment) Deny(
+	p *hostapi.Profile, pair Pair, lost *topology.LostPaths,
+) (*hostapi.Profile, error) {
 	if !lost.Of(a.clos) {
-		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name, ErrMalformed)
+		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name,
+			ErrMalformed)
 	}
 	if p.Mode == hostapi.ModeAuto || a.format.Mode == ModeECMP {
 		return p, nil
@@ -238,9 +242,11 @@ func degraded(out Outcome, base *hostapi.Profile) string {
 	case out.Active == 0:
 		return "no path is left"
 	case out.Active < base.MinActive:
-		return fmt.Sprintf("%d of %d EVs are left, want %d; there is no other path", out.Active, base.Count, base.MinActive)
+		return fmt.Sprintf("%d of %d EVs are left, want %d; there is no other path", out.Active,
+			base.Count, base.MinActive)
 	case out.Replaced > 0:
-		return fmt.Sprintf("%d of %d EVs are replaced by other paths, as fewer than %d were left", out.Replaced, base.Count, base.MinActive)
+		return fmt.Sprintf("%d of %d EVs are replaced by other paths, as fewer than %d were left",
+			out.Replaced, base.Count, base.MinActive)
 	}
 	return ""
 }
@@ -266,10 +272,12 @@ func (b *Built) Route(e hostapi.EV) (*Route, error) {
 	}
 	l := b.laneOf(e.Port)
 	if l == nil {
-		return nil, fmt.Errorf("EV %v: profile %s has none of port %d: %w", e, b.Profile.Name, e.Port, ErrNoSuchEV)
+		return nil, fmt.Errorf("EV %v: profile %s has none of port %d: %w", e, b.Profile.Name, e.Port,
+			ErrNoSuchEV)
 	}
 	if b.Profile.Mode == hostapi.ModeGenerated && !b.Profile.Has(e) {
-		return nil, fmt.Errorf("EV %v: the fields of profile %s do not make it: %w", e, b.Profile.Name, ErrNoSuchEV)
+		return nil, fmt.Errorf("EV %v: the fields of profile %s do not make it: %w", e, b.Profile.Name,
+			ErrNoSuchEV)
 	}
 	wire, err := b.Profile.Expand(e)
 	if err != nil {

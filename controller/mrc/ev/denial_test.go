@@ -14,7 +14,10 @@ import (
 
 // crosses reports whether every path that an EV may take crosses something lost,
 // by walking all of them.
-func crosses(t *testing.T, b *Built, e hostapi.EV, lost func(*topology.Link) bool, gone func(topology.NodeID) bool) bool {
+func crosses(
+	t *testing.T, b *Built, e hostapi.EV, lost func(*topology.Link) bool,
+	gone func(topology.NodeID) bool,
+) bool {
 	t.Helper()
 	route, err := b.Route(e)
 	if err != nil {
@@ -58,7 +61,8 @@ func TestUnderRandomLosses(t *testing.T) {
 		}
 		isLost := func(l *topology.Link) bool {
 			back := c.Graph().Reverse(l)
-			return slices.Contains(losses.Links, l.ID) || slices.Contains(losses.Links, back.ID) || slices.Contains(losses.Directed, l.ID)
+			return slices.Contains(losses.Links, l.ID) || slices.Contains(losses.Links, back.ID) ||
+				slices.Contains(losses.Directed, l.ID)
 		}
 		gone := func(n topology.NodeID) bool { return slices.Contains(losses.Nodes, n) }
 		lost := c.Lost(losses)
@@ -107,7 +111,8 @@ func TestUnderRandomLosses(t *testing.T) {
 					if now != e {
 						replaced++
 						if !bad || crosses(t, b, now, isLost, gone) || p.IsDenied(now) || b.Profile.Has(now) {
-							t.Fatalf("seed %d: %v (lost: %v) was replaced by %v, of the profile before: %v", seed, e, bad, now, b.Profile.Has(now))
+							t.Fatalf("seed %d: %v (lost: %v) was replaced by %v, of the profile before: %v", seed, e,
+								bad, now, b.Profile.Has(now))
 						}
 					}
 				}
@@ -120,21 +125,24 @@ func TestUnderRandomLosses(t *testing.T) {
 				case err != nil:
 					t.Fatalf("seed %d: %v", seed, err)
 				case (left == 0 || left == len(universe)) && followed != b.Profile:
-					t.Fatalf("seed %d: %d of %d EVs are left, and a follower denies %v", seed, left, len(universe), followed.Denied)
+					t.Fatalf("seed %d: %d of %d EVs are left, and a follower denies %v", seed, left, len(universe),
+						followed.Denied)
 				case left > 0 && out.Replaced == 0 && !followed.Equal(p):
 					t.Fatalf("seed %d: a follower denies %v, want %v", seed, followed.Denied, p.Denied)
 				}
 				if left == len(universe) && p != b.Profile {
 					t.Fatalf("seed %d: nothing is lost, but the profile is another", seed)
 				}
-				if healed, err := b.Under(c.Lost(topology.Losses{})); err != nil || healed.Profile != b.Profile || healed.Degraded != "" {
+				if healed, err := b.Under(c.Lost(topology.Losses{})); err != nil ||
+					healed.Profile != b.Profile || healed.Degraded != "" {
 					t.Fatalf("seed %d: without losses %+v, %v", seed, healed, err)
 				}
 			}
 		}
 	}
 	if replaced == 0 || denied == 0 || generated == 0 {
-		t.Errorf("%d EVs replaced, %d denied, %d generated profiles: the test shows nothing", replaced, denied, generated)
+		t.Errorf("%d EVs replaced, %d denied, %d generated profiles: the test shows nothing", replaced,
+			denied, generated)
 	}
 }
 
@@ -142,13 +150,15 @@ func checkReplaced(t *testing.T, out Outcome, base *hostapi.Profile, left int) {
 	t.Helper()
 	p := out.Profile
 	if out.Active != p.Active() || out.Active != left+out.Replaced {
-		t.Fatalf("%d active, %d left, %d replaced; the profile has %d", out.Active, left, out.Replaced, p.Active())
+		t.Fatalf("%d active, %d left, %d replaced; the profile has %d", out.Active, left, out.Replaced,
+			p.Active())
 	}
 	if left >= base.MinActive && out.Replaced > 0 {
 		t.Fatalf("%d EVs replaced while %d are left of at least %d", out.Replaced, left, base.MinActive)
 	}
 	if degraded := out.Active < base.MinActive || out.Replaced > 0; degraded != (out.Degraded != "") {
-		t.Fatalf("%d active of at least %d, %d replaced: degraded %q", out.Active, base.MinActive, out.Replaced, out.Degraded)
+		t.Fatalf("%d active of at least %d, %d replaced: degraded %q", out.Active, base.MinActive,
+			out.Replaced, out.Degraded)
 	}
 	if (out.Active == 0) != strings.Contains(out.Degraded, "no path") {
 		t.Fatalf("%d active: degraded %q", out.Active, out.Degraded)
@@ -160,7 +170,8 @@ func TestUnder(t *testing.T) {
 	f := leafSpine(2, 2, 8, 1)
 	c := f.clos(t)
 	a := assign(t, c, Format{Mode: ModeStructured})
-	b := mustBuilt(t, a, Request{Pair: Pair{attach(2, 1), attach(2, 2)}, Explicit: true, MaxEVs: 8, MinActive: 6})
+	b := mustBuilt(t, a, Request{Pair: Pair{attach(2, 1), attach(2, 2)}, Explicit: true, MaxEVs: 8,
+		MinActive: 6})
 	linkUp := func(e hostapi.EV) topology.LinkID {
 		route, err := b.Route(e)
 		if err != nil {
@@ -177,12 +188,15 @@ func TestUnder(t *testing.T) {
 	}
 	evs := b.Profile.EVs
 	two := topology.Losses{Links: []topology.LinkID{linkUp(evs[0]), linkUp(evs[1])}}
-	if out := under(two); out.Active != 6 || out.Replaced != 0 || out.Degraded != "" || !out.Profile.IsDenied(evs[0]) || !out.Profile.IsDenied(evs[1]) || len(out.Profile.Denied) != 2 {
+	if out := under(two); out.Active != 6 || out.Replaced != 0 || out.Degraded != "" ||
+		!out.Profile.IsDenied(evs[0]) || !out.Profile.IsDenied(evs[1]) || len(out.Profile.Denied) != 2 {
 		t.Errorf("two links lost: %+v", out)
 	}
 	three := topology.Losses{Links: append(two.Links, linkUp(evs[2]))}
 	out := under(three)
-	if out.Active != 8 || out.Replaced != 3 || !strings.Contains(out.Degraded, "3 of 8 EVs are replaced") || len(out.Profile.Denied) != 0 || !slices.Equal(out.Profile.EVs[3:], evs[3:]) {
+	if out.Active != 8 || out.Replaced != 3 ||
+		!strings.Contains(out.Degraded, "3 of 8 EVs are replaced") || len(out.Profile.Denied) != 0 ||
+		!slices.Equal(out.Profile.EVs[3:], evs[3:]) {
 		t.Errorf("three links lost: %+v", out)
 	}
 	if _, err := b.Route(out.Profile.EVs[0]); err != nil {
@@ -195,7 +209,8 @@ func TestUnder(t *testing.T) {
 		}
 	}
 	if plane.Replaced != 4 || plane.Active != 8 {
-		t.Errorf("plane 1 lost: %d replaced, %d active; want 4 by plane 2, 8", plane.Replaced, plane.Active)
+		t.Errorf("plane 1 lost: %d replaced, %d active; want 4 by plane 2, 8", plane.Replaced,
+			plane.Active)
 	}
 	all := under(topology.Losses{Nodes: []topology.NodeID{"leaf1-02", "leaf2-02"}})
 	if all.Active != 0 || all.Degraded != "no path is left" || len(all.Profile.Denied) != 8 {
@@ -204,7 +219,8 @@ func TestUnder(t *testing.T) {
 	if _, err := b.Under(c.Without(three).Lost(two)); !errors.Is(err, ErrMalformed) {
 		t.Errorf("losses of another fabric: %v", err)
 	}
-	for _, e := range []hostapi.EV{{Port: 1}, {Port: 3}, hostapi.NewEV(0xFFFFFFFF, 1), {Value: [32]byte{31: 1}, Port: 1}} {
+	for _, e := range []hostapi.EV{{Port: 1}, {Port: 3}, hostapi.NewEV(0xFFFFFFFF, 1),
+		{Value: [32]byte{31: 1}, Port: 1}} {
 		if _, err := b.Route(e); !errors.Is(err, ErrNoSuchEV) {
 			t.Errorf("EV %v: %v", e, err)
 		}
@@ -214,7 +230,8 @@ func TestUnder(t *testing.T) {
 	caps.OptAttr |= hostapi.OptEVExplicitRange
 	single := leafSpine(1, 2, 8, 1)
 	sa := assign(t, single.clos(t), Format{Mode: ModeStructured})
-	rb, err := sa.Build(Request{Name: "p", Pair: Pair{attach(1, 1), attach(1, 2)}, Capabilities: &caps, Explicit: true, MaxEVs: 1, MinActive: 1})
+	rb, err := sa.Build(Request{Name: "p", Pair: Pair{attach(1, 1), attach(1, 2)}, Capabilities: &caps,
+		Explicit: true, MaxEVs: 1, MinActive: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +239,8 @@ func TestUnder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranged, err := rb.Under(sa.Clos().Lost(topology.Losses{Links: []topology.LinkID{used.Hops[0].Links[0].ID}}))
+	ranged,
+		err := rb.Under(sa.Clos().Lost(topology.Losses{Links: []topology.LinkID{used.Hops[0].Links[0].ID}}))
 	if err != nil || ranged.Replaced != 0 || ranged.Active != 0 || len(ranged.Profile.Denied) != 1 {
 		t.Errorf("ranges only: %+v, %v", ranged, err)
 	}
@@ -237,7 +255,8 @@ func TestUnder(t *testing.T) {
 	}
 	named := *b.Profile
 	named.Name = "other"
-	if out, err := b.With(&named).Under(c.Lost(two)); err != nil || out.Profile.Name != "other" || len(out.Profile.Denied) != 2 {
+	if out, err := b.With(&named).Under(c.Lost(two)); err != nil || out.Profile.Name != "other" ||
+		len(out.Profile.Denied) != 2 {
 		t.Errorf("another name: %+v, %v", out, err)
 	}
 }
@@ -260,7 +279,8 @@ func TestUnderGenerated(t *testing.T) {
 		} {
 			out, err := b.Under(c.Lost(losses))
 			if err != nil || len(out.Profile.Denied) != want || out.Active != 16-want {
-				t.Errorf("%v, %+v: %d denied, %d active, %v; want %d", mode, losses, len(out.Profile.Denied), out.Active, err, want)
+				t.Errorf("%v, %+v: %d denied, %d active, %v; want %d", mode, losses, len(out.Profile.Denied),
+					out.Active, err, want)
 			}
 			if (want >= 13) != (out.Degraded != "") {
 				t.Errorf("%v, %d denied: degraded %q", mode, want, out.Degraded)
@@ -295,10 +315,13 @@ func TestUnderAgreesWithCrossing(t *testing.T) {
 		}
 		lost := c.Lost(topology.Losses{Directed: []topology.LinkID{l.ID}})
 		for set := range c.Pairs() {
-			b := mustBuilt(t, a, Request{Pair: Pair{Attachment{set.Source().ID}, Attachment{set.Destination().ID}}, Explicit: true, MinActive: 1})
+			b := mustBuilt(t, a, Request{Pair: Pair{Attachment{set.Source().ID},
+				Attachment{set.Destination().ID}}, Explicit: true, MinActive: 1})
 			out, err := b.Under(lost)
-			if n := want[fmt.Sprint(set.Source().ID, set.Destination().ID)]; err != nil || len(out.Profile.Denied) != n && out.Replaced != n {
-				t.Fatalf("%s lost, %v: %d denied, %d replaced, %v; want %d", l.ID, b.Pair, len(out.Profile.Denied), out.Replaced, err, n)
+			if n := want[fmt.Sprint(set.Source().ID, set.Destination().ID)]; err != nil ||
+				len(out.Profile.Denied) != n && out.Replaced != n {
+				t.Fatalf("%s lost, %v: %d denied, %d replaced, %v; want %d", l.ID, b.Pair,
+					len(out.Profile.Denied), out.Replaced, err, n)
 			}
 		}
 	}

@@ -31,11 +31,14 @@ func (a *Assignment) ordered(links []*topology.Link) []*topology.Link {
 //
 // The path need not be an up-down path where the mode is one of SRv6. With
 // structured EVs the links down are not in the value; see [Assignment.Decode].
-func (a *Assignment) Encode(leaf topology.NodeID, links []*topology.Link, last uint16) (Value, error) {
+func (a *Assignment) Encode(
+	leaf topology.NodeID, links []*topology.Link, last uint16,
+) (Value, error) {
 	at := leaf
 	for i, l := range links {
 		if l.Local != at {
-			return Value{}, fmt.Errorf("path: link %d, %s, does not start at %s: %w", i, l.ID, at, ErrMalformed)
+			return Value{}, fmt.Errorf("path: link %d, %s, does not start at %s: %w", i, l.ID, at,
+				ErrMalformed)
 		}
 		at = l.Remote
 	}
@@ -56,7 +59,8 @@ func (a *Assignment) encodeFields(links []*topology.Link) (Value, error) {
 		to, ok2 := a.clos.Tier(l.Remote)
 		switch {
 		case !ok1 || !ok2 || from == to || from < to && descending:
-			return Value{}, fmt.Errorf("path: link %d, %s, from tier %d to %d, want up and then down: %w", i, l.ID, from, to, ErrMalformed)
+			return Value{}, fmt.Errorf("path: link %d, %s, from tier %d to %d, want up and then down: %w", i,
+				l.ID, from, to, ErrMalformed)
 		case from > to:
 			descending = true
 			continue
@@ -73,9 +77,12 @@ func (a *Assignment) encodeFields(links []*topology.Link) (Value, error) {
 	return StructuredValue(v), nil
 }
 
-func (a *Assignment) encodeUSIDs(leaf topology.NodeID, links []*topology.Link, last uint16) (Value, error) {
+func (a *Assignment) encodeUSIDs(
+	leaf topology.NodeID, links []*topology.Link, last uint16,
+) (Value, error) {
 	if last < FirstLocal {
-		return Value{}, fmt.Errorf("last uSID %#04x, want a local one from %#04x on: %w", last, FirstLocal, ErrMalformed)
+		return Value{}, fmt.Errorf("last uSID %#04x, want a local one from %#04x on: %w", last,
+			FirstLocal, ErrMalformed)
 	}
 	var usids []uint16
 	if a.format.Hops == HopNodes {
@@ -93,7 +100,8 @@ func (a *Assignment) encodeUSIDs(leaf topology.NodeID, links []*topology.Link, l
 		return Value{}, fmt.Errorf("path: %s has no uSID: %w", leaf, ErrMalformed)
 	}
 	if len(usids) > a.format.maxUSIDs() {
-		return Value{}, fmt.Errorf("path: %d uSIDs, want at most %d in mode %v: %w", len(usids), a.format.maxUSIDs(), a.format.Mode, ErrNoRoom)
+		return Value{}, fmt.Errorf("path: %d uSIDs, want at most %d in mode %v: %w", len(usids),
+			a.format.maxUSIDs(), a.format.Mode, ErrNoRoom)
 	}
 	var v Value
 	for i, usid := range usids {

@@ -22,10 +22,12 @@ func (a *Assignment) fitFields() error {
 				continue
 			}
 			if tier >= len(a.format.Fields) {
-				return fmt.Errorf("fields: %d, want one for tier %d of %s: %w", len(a.format.Fields), tier, node.DisplayName(), ErrNoRoom)
+				return fmt.Errorf("fields: %d, want one for tier %d of %s: %w", len(a.format.Fields), tier,
+					node.DisplayName(), ErrNoRoom)
 			}
 			if f := a.format.Fields[tier]; uint32(number) > f.Max() {
-				return fmt.Errorf("fields[%d]: %d bits hold no number above %d, and link %s has %d: %w", tier, f.Width, f.Max(), l.ID, number, ErrNoRoom)
+				return fmt.Errorf("fields[%d]: %d bits hold no number above %d, and link %s has %d: %w", tier,
+					f.Width, f.Max(), l.ID, number, ErrNoRoom)
 			}
 		}
 	}
@@ -39,7 +41,8 @@ func (a *Assignment) fitFields() error {
 		total += widths[t]
 	}
 	if total > packet.EVBits {
-		return fmt.Errorf("fields: widths %v, %d bits in all, want at most %d; links can be numbered by order: %w", widths, total, packet.EVBits, ErrNoRoom)
+		return fmt.Errorf("fields: widths %v, %d bits in all, want at most %d; links can be numbered "+
+			"by order: %w", widths, total, packet.EVBits, ErrNoRoom)
 	}
 	fields, err := packet.EVFields(widths...)
 	if err != nil {

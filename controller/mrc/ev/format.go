@@ -97,7 +97,8 @@ func (f *Format) Validate() error {
 		return err
 	}
 	if f.Hops > HopNodes {
-		return fmt.Errorf("hops: %d, want %d for links or %d for nodes: %w", f.Hops, HopLinks, HopNodes, ErrMalformed)
+		return fmt.Errorf("hops: %d, want %d for links or %d for nodes: %w", f.Hops, HopLinks, HopNodes,
+			ErrMalformed)
 	}
 	width := 0
 	for t, field := range f.Fields {
@@ -106,13 +107,15 @@ func (f *Format) Validate() error {
 		}
 		for u, other := range f.Fields[:t] {
 			if field.Offset < other.Offset+other.Width && other.Offset < field.Offset+field.Width {
-				return fmt.Errorf("fields[%d]: bits %d to %d are in fields[%d] too: %w", t, field.Offset, field.Offset+field.Width-1, u, ErrMalformed)
+				return fmt.Errorf("fields[%d]: bits %d to %d are in fields[%d] too: %w", t, field.Offset,
+					field.Offset+field.Width-1, u, ErrMalformed)
 			}
 		}
 		width += field.Width
 	}
 	if width > f.Mode.Bits() {
-		return fmt.Errorf("fields: %d bits, want at most %d for mode %v: %w", width, f.Mode.Bits(), f.Mode, ErrNoRoom)
+		return fmt.Errorf("fields: %d bits, want at most %d for mode %v: %w", width, f.Mode.Bits(),
+			f.Mode, ErrNoRoom)
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ func TestModes(t *testing.T) {
 		name string
 		bits int
 	}{
-		ModeECMP: {"ecmp", 16}, ModeStructured: {"stev", 32}, ModeF3216: {"usid-f3216", 128}, ModeF1616: {"usid-f1616", 128}, ModeSRH: {"usid-srh", 256},
+		ModeECMP: {"ecmp", 16}, ModeStructured: {"stev", 32}, ModeF3216: {"usid-f3216", 128},
+		ModeF1616: {"usid-f1616", 128}, ModeSRH: {"usid-srh", 256},
 		ModeUSIDStructured: {"usid-structured", 128},
 	} {
 		parsed, err := ParseMode(want.name)
@@ -27,7 +28,8 @@ func TestModes(t *testing.T) {
 		}
 	}
 	var m Mode
-	if err := m.UnmarshalText([]byte("srv6")); err == nil || !strings.Contains(err.Error(), "usid-f3216") {
+	if err := m.UnmarshalText([]byte("srv6")); err == nil ||
+		!strings.Contains(err.Error(), "usid-f3216") {
 		t.Errorf("mode srv6: %v", err)
 	}
 }
@@ -38,8 +40,10 @@ func TestFormatValidate(t *testing.T) {
 		words string // in the error; empty: none
 	}{
 		{Format{Mode: ModeStructured}, ""},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10}, {Offset: 10, Width: 8}, {Offset: 18, Width: 4}}}, ""},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10}, {Offset: 0, Width: 22}}}, ""},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10},
+			{Offset: 10, Width: 8}, {Offset: 18, Width: 4}}}, ""},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10},
+			{Offset: 0, Width: 22}}}, ""},
 		{Format{Mode: ModeF1616, Block: netip.MustParsePrefix("fc00::/16")}, ""},
 		{Format{Mode: modes}, "mode: mode 6, want one of"},
 		{Format{Mode: ModeUSIDStructured, Numbering: DefaultNumbering()}, ""},
@@ -47,11 +51,15 @@ func TestFormatValidate(t *testing.T) {
 			"numbering: of 3 tiers with mode usid-f3216"},
 		{Format{Mode: ModeECMP, Fields: []packet.EVField{{Width: 1}}}, "fields: 1 with mode ecmp"},
 		{Format{Mode: ModeStructured, Block: block32}, "block: fc00:1::/32 with mode stev"},
-		{Format{Mode: ModeF1616, Block: block32}, "block: uSID block fc00:1::/32, want an IPv6 prefix of 16 bits"},
+		{Format{Mode: ModeF1616, Block: block32},
+			"block: uSID block fc00:1::/32, want an IPv6 prefix of 16 bits"},
 		{Format{Mode: ModeF3216, Hops: 2}, "hops: 2"},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 33}}}, "fields[0]: EV field: width 33, want 1 to 32"},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 30, Width: 4}}}, "fields[0]: EV field: offset 30"},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10}, {Offset: 9, Width: 8}}}, "fields[1]: bits 9 to 16 are in fields[0] too"},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 33}}},
+			"fields[0]: EV field: width 33, want 1 to 32"},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 30, Width: 4}}},
+			"fields[0]: EV field: offset 30"},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10},
+			{Offset: 9, Width: 8}}}, "fields[1]: bits 9 to 16 are in fields[0] too"},
 	} {
 		err := c.f.Validate()
 		if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), c.words) {
@@ -67,8 +75,10 @@ func TestFormatWidths(t *testing.T) {
 		n    int
 		want []uint8
 	}{
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10}, {Offset: 3, Width: 8}}}, 0, []uint8{3, 8, 11, 10}},
-		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10}, {Offset: 10, Width: 8}, {Offset: 18, Width: 4}}}, 0, []uint8{10, 8, 4}},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10},
+			{Offset: 3, Width: 8}}}, 0, []uint8{3, 8, 11, 10}},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 0, Width: 10},
+			{Offset: 10, Width: 8}, {Offset: 18, Width: 4}}}, 0, []uint8{10, 8, 4}},
 		{Format{Mode: ModeStructured}, 0, []uint8{32}},
 		{Format{Mode: ModeECMP}, 0, []uint8{16}},
 		{Format{Mode: ModeF3216}, 3, []uint8{32, 16, 16, 16}},

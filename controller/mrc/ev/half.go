@@ -136,11 +136,13 @@ func (a *Assignment) Encoder(set topology.PathSet) (*Encoder, error) {
 	src, dst := memberKey{set.Source().ID, set.Plane()}, memberKey{set.Destination().ID, set.Plane()}
 	up, down := a.halves[src], a.halves[dst]
 	if up == nil || down == nil {
-		return nil, fmt.Errorf("%s to %s in plane %d: not of the assignment's fabric: %w", src.leaf, dst.leaf, src.plane, ErrMalformed)
+		return nil, fmt.Errorf("%s to %s in plane %d: not of the assignment's fabric: %w", src.leaf,
+			dst.leaf, src.plane, ErrMalformed)
 	}
 	if a.format.Mode.SRv6() && set.Hops() >= 0 {
 		if n := a.usidsOf(set.Hops()); n > a.format.maxUSIDs() {
-			return nil, fmt.Errorf("%s to %s: %d uSIDs, want at most %d in mode %v: %w", src.leaf, dst.leaf, n, a.format.maxUSIDs(), a.format.Mode, ErrNoRoom)
+			return nil, fmt.Errorf("%s to %s: %d uSIDs, want at most %d in mode %v: %w", src.leaf, dst.leaf,
+				n, a.format.maxUSIDs(), a.format.Mode, ErrNoRoom)
 		}
 		e.even = set.Even()
 	}

@@ -22,10 +22,10 @@ type candidate struct {
 	refs []topology.PathRef
 }
 
-// lanes returns what each port that is attached at both ends can send by; some may have no candidate. A
-// port whose leaf the fabric does not have, or which no path connects, has no lane: without says why, ""
-// when all ports have one. It is an error when no port has one, and in mode ecmp when one has none:
-// devices choose among all of their ports then.
+// lanes returns what each port that is attached at both ends can send by; some may have no
+// candidate. A port whose leaf the fabric does not have, or which no path connects, has no lane:
+// without says why, "" when all ports have one. It is an error when no port has one, and in mode
+// ecmp when one has none: devices choose among all of their ports then.
 func (a *Assignment) lanes(p Pair) (lanes []lane, without string, err error) {
 	if err := p.Source.validate(); err != nil {
 		return nil, "", fmt.Errorf("source: %w", err)
@@ -69,7 +69,8 @@ func (a *Assignment) paths(src, dst topology.NodeID, port uint8) (topology.PathS
 		return topology.PathSet{}, fmt.Errorf("destination: port %d: %w", port, err)
 	}
 	if from != to {
-		return topology.PathSet{}, fmt.Errorf("port %d: %s is in plane %d, %s in plane %d: %w", port, src, from, dst, to, ErrNoPath)
+		return topology.PathSet{}, fmt.Errorf("port %d: %s is in plane %d, %s in plane %d: %w", port, src,
+			from, dst, to, ErrNoPath)
 	}
 	set, err := a.clos.Paths(src, dst, from)
 	if err != nil {

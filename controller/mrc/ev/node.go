@@ -47,7 +47,8 @@ func (a *Assignment) numberNodes(previous *Assignment) error {
 			continue
 		}
 		if other := owner[usid]; other != nil {
-			return fmt.Errorf("uN %#04x of %s: it is that of %s too: %w", usid, n.DisplayName(), other.DisplayName(), ErrMalformed)
+			return fmt.Errorf("uN %#04x of %s: it is that of %s too: %w", usid, n.DisplayName(),
+				other.DisplayName(), ErrMalformed)
 		}
 		owner[usid], a.uN[n.ID] = n, usid
 	}

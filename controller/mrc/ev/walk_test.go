@@ -32,7 +32,8 @@ func newModel(a *Assignment, choose func(int) int) *model {
 	m := &model{switches: map[topology.NodeID]*modelSwitch{}, choose: choose}
 	for _, n := range a.Clos().Nodes() {
 		sw, _ := a.Switch(n.ID)
-		s := &modelSwitch{Switch: sw, down: map[topology.NodeID][]*topology.Link{}, adjacent: map[uint16][]*topology.Link{}}
+		s := &modelSwitch{Switch: sw, down: map[topology.NodeID][]*topology.Link{},
+			adjacent: map[uint16][]*topology.Link{}}
 		for _, l := range append(a.Clos().Up(n.ID), a.Clos().Down(n.ID)...) {
 			if usid, ok := a.Node(l.Remote); ok {
 				s.adjacent[usid] = append(s.adjacent[usid], l)
@@ -92,7 +93,9 @@ func (m *model) sendStructured(src, dst topology.NodeID, v packet.EV) ([]*topolo
 
 // sendUSID takes a packet by its containers, until a uSID takes off its outer
 // headers, or a leaf's port to a host is reached; last is that uSID.
-func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (ascent []*topology.Link, at topology.NodeID, last uint16, err error) {
+func (m *model) sendUSID(
+	src topology.NodeID, f packet.USIDFormat, v Value,
+) (ascent []*topology.Link, at topology.NodeID, last uint16, err error) {
 	ip := &packet.IPv6{Dst: v.Container(), HopLimit: 64, NextHeader: packet.NextHeaderIPv6}
 	var srh *packet.SRH
 	if segment, ok := v.Segment(); ok {
@@ -103,7 +106,8 @@ func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (asc
 		}
 		srh = &h
 		if srh.LastEntry != 0 || srh.SegmentsLeft != 1 {
-			return nil, "", 0, fmt.Errorf("reduced SRH: Last Entry %d, SL %d, want 0, 1", srh.LastEntry, srh.SegmentsLeft)
+			return nil, "", 0, fmt.Errorf("reduced SRH: Last Entry %d, SL %d, want 0, 1", srh.LastEntry,
+				srh.SegmentsLeft)
 		}
 	}
 	for at = src; ; {
@@ -127,7 +131,8 @@ func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (asc
 		case outcome == packet.SIDDecapsulate:
 			return ascent, at, active, nil
 		case outcome != packet.SIDForward:
-			return ascent, at, active, fmt.Errorf("%s: %v of uSID %#04x: outcome %d", at, own.Behavior, active, outcome)
+			return ascent, at, active, fmt.Errorf("%s: %v of uSID %#04x: outcome %d", at, own.Behavior,
+				active, outcome)
 		case own.Behavior == packet.UA:
 			ascent, at = append(ascent, own.Link), own.Link.Remote
 		}
@@ -135,7 +140,9 @@ func (m *model) sendUSID(src topology.NodeID, f packet.USIDFormat, v Value) (asc
 }
 
 // checkWalk sends an EV through the model and compares its path with Decode's.
-func checkWalk(t *testing.T, a *Assignment, m *model, p topology.PathSet, ref topology.PathRef, v Value) {
+func checkWalk(
+	t *testing.T, a *Assignment, m *model, p topology.PathSet, ref topology.PathRef, v Value,
+) {
 	t.Helper()
 	src, dst := p.Source().ID, p.Destination().ID
 	var ascent []*topology.Link
@@ -159,18 +166,22 @@ func checkWalk(t *testing.T, a *Assignment, m *model, p topology.PathSet, ref to
 	}
 	path := p.Links(ref)
 	if len(ascent) != len(path) || len(route.Hops) != len(path) {
-		t.Fatalf("%v from %s to %s: %d links, Decode says %d, the path has %d", v, src, dst, len(ascent), len(route.Hops), len(path))
+		t.Fatalf("%v from %s to %s: %d links, Decode says %d, the path has %d", v, src, dst, len(ascent),
+			len(route.Hops), len(path))
 	}
 	for i, hop := range route.Hops {
 		if !slices.Contains(hop.Links, ascent[i]) {
-			t.Fatalf("%v from %s to %s: link %d is %s, Decode says %v", v, src, dst, i, ascent[i].ID, linkIDs(hop.Links))
+			t.Fatalf("%v from %s to %s: link %d is %s, Decode says %v", v, src, dst, i, ascent[i].ID,
+				linkIDs(hop.Links))
 		}
 		if !slices.Contains(hop.Links, path[i]) {
-			t.Fatalf("%v from %s to %s: link %d of the path is %s, Decode says %v", v, src, dst, i, path[i].ID, linkIDs(hop.Links))
+			t.Fatalf("%v from %s to %s: link %d of the path is %s, Decode says %v", v, src, dst, i,
+				path[i].ID, linkIDs(hop.Links))
 		}
 		exact := hop.By == ByField || hop.By == ByAdjacent
 		if exact && len(hop.Links) != 1 {
-			t.Fatalf("%v from %s to %s: %v %d leads over %v", v, src, dst, hop.By, hop.Value, linkIDs(hop.Links))
+			t.Fatalf("%v from %s to %s: %v %d leads over %v", v, src, dst, hop.By, hop.Value,
+				linkIDs(hop.Links))
 		}
 	}
 }
@@ -179,7 +190,8 @@ var allFormats = []Format{
 	{Mode: ModeStructured},
 	{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 22, Width: 10}, {Offset: 3, Width: 8}}},
 	{Mode: ModeF3216}, {Mode: ModeF1616}, {Mode: ModeSRH},
-	{Mode: ModeF3216, Hops: HopNodes, Block: block32}, {Mode: ModeF1616, Hops: HopNodes}, {Mode: ModeSRH, Hops: HopNodes},
+	{Mode: ModeF3216, Hops: HopNodes, Block: block32}, {Mode: ModeF1616, Hops: HopNodes},
+	{Mode: ModeSRH, Hops: HopNodes},
 	{Mode: ModeUSIDStructured},
 }
 

@@ -65,7 +65,8 @@ func TestDenial(t *testing.T) {
 	}{
 		{"nothing", func(*State, *drains, *topology.Builder, topology.LinkID) {},
 			0, 0, hostapi.Ports(1, 2)},
-		{"a link that is withdrawn", func(s *State, _ *drains, net *topology.Builder, id topology.LinkID) {
+		{"a link that is withdrawn", func(s *State, _ *drains, net *topology.Builder,
+			id topology.LinkID) {
 			net.RemoveLink(id)
 			s.SetTopology(net.Build())
 		}, 1, 0, hostapi.Ports(1, 2)},

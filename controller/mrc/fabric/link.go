@@ -151,7 +151,8 @@ func (s *Links) take() []int32 {
 func (s *Links) enter(i int32, p Phase, cause string) {
 	s.change(i, func(l *Link) {
 		was := l.phase
-		l.phase, l.cause, l.since, l.trial.ready, l.trial.alone, l.trial.got = p, cause, s.now, false, 0, 0
+		l.phase, l.cause, l.since, l.trial.ready, l.trial.alone, l.trial.got = p, cause, s.now, false, 0,
+			0
 		if p == Up {
 			l.cause, l.proven, l.misses = "", true, 0
 		}

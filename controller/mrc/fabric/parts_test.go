@@ -98,7 +98,8 @@ func TestLinkPhases(t *testing.T) {
 		t.Error("a link that is restored must be proven, touched, and wait for nothing")
 	}
 	if renewed[l.ID] != 2 {
-		t.Errorf("what is known of the link was forgotten %d times, want at its failure and its return", renewed[l.ID])
+		t.Errorf("what is known of the link was forgotten %d times, want at its failure and its return",
+			renewed[l.ID])
 	}
 	// The second failure within Calm is held twice as long.
 	s.setPresent(i, false)
@@ -138,12 +139,14 @@ func TestAdoptedLinks(t *testing.T) {
 	want := []Phase{Up, Down, Held, Up}
 	for i, p := range want {
 		if s.all[i].phase != p || s.all[i].drained != (i == 3) {
-			t.Errorf("link %d is %v, drained %v; want %v, %v", i, s.all[i].phase, s.all[i].drained, p, i == 3)
+			t.Errorf("link %d is %v, drained %v; want %v, %v", i, s.all[i].phase, s.all[i].drained, p,
+				i == 3)
 		}
 	}
 }
 
-// TestProbesOfBefore: probes that were sent before a link came to its present phase count for nothing.
+// TestProbesOfBefore: probes that were sent before a link came to its present phase count for
+// nothing.
 func TestProbesOfBefore(t *testing.T) {
 	s, _ := newLinks(t)
 	s.now = time.Second
@@ -200,15 +203,18 @@ func TestPortsOfAHost(t *testing.T) {
 	look := func(now time.Duration) (denied, usable hostapi.PortMask, waits bool) {
 		return ps.look(now, &cfg, func(i int) bool { return i == 3 && down })
 	}
-	if denied, usable, _ := look(0); denied != 0 || usable != hostapi.Ports(1, 3) || ps.all() != usable || ps.has(2) || ps.has(0) || ps.has(4) {
+	if denied, usable, _ := look(0); denied != 0 || usable != hostapi.Ports(1, 3) ||
+		ps.all() != usable || ps.has(2) || ps.has(0) || ps.has(4) {
 		t.Errorf("denied %#x, usable %#x, attached %#x", denied, usable, ps.all())
 	}
 	down = true
-	if denied, usable, _ := look(time.Second); denied != hostapi.Ports(3) || usable != hostapi.Ports(1) {
+	if denied, usable, _ := look(time.Second); denied != hostapi.Ports(3) ||
+		usable != hostapi.Ports(1) {
 		t.Errorf("link down: denied %#x, usable %#x", denied, usable)
 	}
 	down = false
-	if denied, usable, waits := look(2 * time.Second); denied != 0 || usable != hostapi.Ports(1) || !waits {
+	if denied, usable, waits := look(2 * time.Second); denied != 0 || usable != hostapi.Ports(1) ||
+		!waits {
 		t.Errorf("held: denied %#x, usable %#x, waits %v", denied, usable, waits)
 	}
 	if !ps.release(2900*time.Millisecond) || ps.release(3*time.Second) {

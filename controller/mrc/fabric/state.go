@@ -262,8 +262,8 @@ func (s *State) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) 
 	}
 }
 
-// LinkPorts returns what switches report of the ports at the two ends of a link: "up", "down", or ""
-// when nothing is known.
+// LinkPorts returns what switches report of the ports at the two ends of a link: "up", "down", or
+// "" when nothing is known.
 func (s *State) LinkPorts(l *topology.Link) (local, remote string) {
 	from, to := s.ports.ofLink(l)
 	return s.ports.state(from), s.ports.state(to)

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestCellLoss: the loss of an EV is the weighted mean of its probes, however few there are, and the
-// results of several probes at once count as those of each alone.
+// TestCellLoss: the loss of an EV is the weighted mean of its probes, however few there are, and
+// the results of several probes at once count as those of each alone.
 func TestCellLoss(t *testing.T) {
 	type result struct{ sent, received int }
 	for name, results := range map[string][]result{

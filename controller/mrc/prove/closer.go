@@ -21,8 +21,8 @@ const (
 	lookLost = 3 // probes at least
 )
 
-// A closerLook is at a rack whose link to some host loses packets: what hosts count by EV does not say
-// which host, but a probe has one on each side.
+// A closerLook is at a rack whose link to some host loses packets: what hosts count by EV does not
+// say which host, but a probe has one on each side.
 type closerLook struct {
 	end    hostEnd
 	counts map[string]suspect.Counts // by host
@@ -80,8 +80,8 @@ func (p *Prover) Looked() map[topology.LinkID]map[string]suspect.Counts {
 	return out
 }
 
-// closer puts the links of hosts in the place of those of a rack, where a closer look has found them,
-// and begins and ends such looks.
+// closer puts the links of hosts in the place of those of a rack, where a closer look has found
+// them, and begins and ends such looks.
 func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 	for _, x := range found {
 		end, ok := s.endOf(&x)
@@ -102,7 +102,8 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 				continue
 			}
 			out = append(out, suspect.Suspect{
-				Links: []topology.LinkID{s.named.host(h.Attached, end.port, end.receiving)}, Loss: float64(c.Lost) / float64(c.Sent),
+				Links:      []topology.LinkID{s.named.host(h.Attached, end.port, end.receiving)},
+				Loss:       float64(c.Lost) / float64(c.Sent),
 				Confidence: 1 - math.Exp(-l.sureness(name, c)), Sent: c.Sent, Lost: c.Lost, Paths: 1,
 			})
 		}
@@ -118,9 +119,9 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 	return out
 }
 
-// lookCloser sends probes to, or from, the hosts of each rack that is looked at closer: senders, and the
-// hosts that each of them probes, take turns. While no host is found it may spend what there is at
-// every other time, and reports whether it did.
+// lookCloser sends probes to, or from, the hosts of each rack that is looked at closer: senders,
+// and the hosts that each of them probes, take turns. While no host is found it may spend what
+// there is at every other time, and reports whether it did.
 func (pr *prober) lookCloser(lost *topology.LostPaths) (spent bool) {
 	ids := make([]topology.LinkID, 0, len(pr.suspects.looks))
 	for id := range pr.suspects.looks {
@@ -156,7 +157,9 @@ func (pr *prober) look(l *closerLook, lost *topology.LostPaths) (sent bool) {
 }
 
 // lookAlong sends probes by a profile, on one of its paths.
-func (pr *prober) lookAlong(l *closerLook, p *Profile, nth int, lost *topology.LostPaths) (sent bool) {
+func (pr *prober) lookAlong(
+	l *closerLook, p *Profile, nth int, lost *topology.LostPaths,
+) (sent bool) {
 	at := p.from.rack
 	if l.end.receiving {
 		at = p.to

@@ -208,7 +208,8 @@ func TestEvidenceOfAHost(t *testing.T) {
 	}
 }
 
-// TestLinkCounters: what the counters of a link's two ends say is lost, also when one end starts again.
+// TestLinkCounters: what the counters of a link's two ends say is lost, also when one end starts
+// again.
 func TestLinkCounters(t *testing.T) {
 	locator, err := suspect.New(suspect.Defaults())
 	if err != nil {
@@ -272,11 +273,15 @@ func TestCloserLook(t *testing.T) {
 	}{
 		{map[string]suspect.Counts{}, ""},
 		{map[string]suspect.Counts{"a": {Sent: 500, Lost: 5}, "b": {Sent: 500}, "c": {Sent: 500}}, "a"},
-		{map[string]suspect.Counts{"a": {Sent: 10, Lost: 2}, "b": {Sent: 1000}, "c": {Sent: 1000}}, ""}, // two may be chance
+		// two may be chance
+		{map[string]suspect.Counts{"a": {Sent: 10, Lost: 2}, "b": {Sent: 1000}, "c": {Sent: 1000}}, ""},
 		{map[string]suspect.Counts{"a": {Sent: 3, Lost: 3}, "b": {Sent: 500}}, "a"},
-		{map[string]suspect.Counts{"a": {Sent: 500, Lost: 10}, "b": {Sent: 500, Lost: 8}, "c": {Sent: 500, Lost: 9}}, ""},
-		{map[string]suspect.Counts{"a": {Sent: 900, Lost: 90}, "b": {Sent: 900}, "c": {Sent: 900, Lost: 85}, "d": {Sent: 900}, "e": {Sent: 900}, "f": {Sent: 900}}, "a c"},
-		{map[string]suspect.Counts{"a": {Sent: 1e6, Lost: 1900}, "b": {Sent: 1e6, Lost: 1000}}, ""}, // not twice as many
+		{map[string]suspect.Counts{"a": {Sent: 500, Lost: 10}, "b": {Sent: 500, Lost: 8},
+			"c": {Sent: 500, Lost: 9}}, ""},
+		{map[string]suspect.Counts{"a": {Sent: 900, Lost: 90}, "b": {Sent: 900},
+			"c": {Sent: 900, Lost: 85}, "d": {Sent: 900}, "e": {Sent: 900}, "f": {Sent: 900}}, "a c"},
+		// not twice as many
+		{map[string]suspect.Counts{"a": {Sent: 1e6, Lost: 1900}, "b": {Sent: 1e6, Lost: 1000}}, ""},
 	} {
 		l := closerLook{counts: c.counts}
 		if got := strings.Join(l.guilty(), " "); got != c.want {

@@ -316,8 +316,9 @@ func (pr *prober) sendEV(h *Host, p *Profile, v, wire hostapi.EV, places []int32
 	}
 	took := time.Duration(count-1)*probeGap + pr.cfg.Timeout.D()
 	pr.pending[pr.id] = &probe{
-		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now, deadline: pr.now + took + answerGrace,
-		telling: h.holds && peer.holds && pr.links.InUse(places) && pr.links.Proven(places),
+		host: h, peer: peer.Name, profile: p, ev: v, links: places, count: count, at: pr.now,
+		deadline: pr.now + took + answerGrace,
+		telling:  h.holds && peer.holds && pr.links.InUse(places) && pr.links.Proven(places),
 	}
 	pr.Probe(h.Name, &hostapi.Probe{
 		ID: pr.id, Source: h.Address, Destination: peer.Address, Format: p.evs.Held().Format,

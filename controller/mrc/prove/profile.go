@@ -56,7 +56,8 @@ type Profile struct {
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
 	cells map[hostapi.EV]*cell
 	next  int // of the round of probes
-	// carried is what its EVs carried and lost since the controller began to decide, as hosts count it.
+	// carried is what its EVs carried and lost since the controller began to decide, as hosts count
+	// it.
 	carried suspect.Counts
 }
 

@@ -74,7 +74,8 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 		return
 	}
 	lost := max(missing, before.missing) - before.missing
-	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent, Lost: min(lost, sent-before.sent)})
+	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent,
+		Lost: min(lost, sent-before.sent)})
 }
 
 // run asks the locator now and then which links lose packets.
@@ -105,7 +106,8 @@ func (s *suspectSet) run() {
 			continue // hosts have not applied it yet
 		}
 		if known < 0 {
-			s.Event(api.EventSuspectChanged, fmt.Sprint(x.Links), fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
+			s.Event(api.EventSuspectChanged, fmt.Sprint(x.Links),
+				fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
 		}
 		s.list = append(s.list, x)
 	}

@@ -1,5 +1,5 @@
-// Package runner runs the core of an MRC fabric: it has the goroutines, the clock, the store and the
-// streams that package mrc does without.
+// Package runner runs the core of an MRC fabric: it has the goroutines, the clock, the store and
+// the streams that package mrc does without.
 //
 //	r, err := runner.NewRunner(ctx, runner.Options{Inventory: inv, Epoch: epoch, Store: store})
 //	go r.Run(ctx, server)                  // the hosts' server, whose observer it is

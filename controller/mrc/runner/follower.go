@@ -55,7 +55,9 @@ type madeOf struct {
 // NewFollower returns a follower of the fabric of an inventory. set is called from the goroutine of
 // Run with each host's state, where that is another one than before. It must not wait for anything,
 // nor call the follower.
-func NewFollower(inv *inventory.Inventory, set func(host string, s *hostapi.State)) (*Follower, error) {
+func NewFollower(
+	inv *inventory.Inventory, set func(host string, s *hostapi.State),
+) (*Follower, error) {
 	cfg := mrc.Config{MRC: inv.MRC, Epoch: 1} // it sends no versions
 	// Hosts answer the probes of the decider.
 	cfg.Probes.Rate, cfg.Probes.HostRate, cfg.Suspects.Deny = 0, 0, false

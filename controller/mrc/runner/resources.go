@@ -24,8 +24,8 @@ func (r *Runner) Read(ctx context.Context, f func()) error { return r.ledger.Rea
 // Stream implements [mrc.Owner].
 func (r *Runner) Stream(host string) (mrc.Stream, bool) { return r.streams.Status(host) }
 
-// Change implements [mrc.Owner]: it waits until the change is kept with its record in the audit log.
-// Errors are those of ledger.Ledger.Change.
+// Change implements [mrc.Owner]: it waits until the change is kept with its record in the audit
+// log. Errors are those of ledger.Ledger.Change.
 func (r *Runner) Change(
 	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
 ) error {

@@ -22,7 +22,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Streams is the seam to the hosts: a server of package southbound/hosts, whose observer the Runner is.
+// Streams is the seam to the hosts: a server of package southbound/hosts, whose observer the Runner
+// is.
 type Streams interface {
 	// Set sets what a host should hold; nil is nothing.
 	Set(host string, s *hostapi.State) error
@@ -116,7 +117,8 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		opts: o, core: core, places: newPlaces(core, core.PutHost, o.Inventory),
-		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64), waiting: make(map[string]*waiting), known: make(map[string]bool),
+		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64),
+		waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
 		r.known[o.Inventory.Hosts[i].Name] = true
@@ -212,8 +214,8 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	})
 }
 
-// SetPorts takes what a switch of the inventory reports of its ports; see [mrc.Core.SetPorts]. It does
-// not wait for what follows, and gives up when ctx ends.
+// SetPorts takes what a switch of the inventory reports of its ports; see [mrc.Core.SetPorts]. It
+// does not wait for what follows, and gives up when ctx ends.
 func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	r.ledger.Post(ctx.Done(), func() { r.setPorts(sw, p) })
 }

@@ -107,7 +107,9 @@ func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 }
 
 // readPorts reads the counters of switches; what cannot be read is missing.
-func (r *Runner) readPorts(ctx context.Context, switches map[string]topology.NodeID, d controller.Direction) map[string]map[uint32]uint64 {
+func (r *Runner) readPorts(
+	ctx context.Context, switches map[string]topology.NodeID, d controller.Direction,
+) map[string]map[uint32]uint64 {
 	var mu sync.Mutex
 	out := make(map[string]map[uint32]uint64, len(switches))
 	var g errgroup.Group

@@ -29,7 +29,8 @@ type Config struct {
 // Defaults are the values for a fabric whose hosts report once a second or more
 // often: a link that loses 1 % is named within two reports.
 func Defaults() Config {
-	return Config{Window: 2 * time.Second, MinLoss: 1e-3, MaxMarked: 0.3, Confidence: 0.99, MaxSuspects: 8}
+	return Config{Window: 2 * time.Second, MinLoss: 1e-3, MaxMarked: 0.3, Confidence: 0.99,
+		MaxSuspects: 8}
 }
 
 // Validate names the first field that cannot be used.

@@ -128,14 +128,18 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 	}
 	t := across[at]
 	rest := tally{sent: all.sent - t.sent, lost: all.lost - t.lost}
-	s := Suspect{Loss: t.lost/t.sent - rest.lost/max(rest.sent, 1), Confidence: 1 / (1 + sum), Sent: uint64(t.sent), Lost: uint64(t.lost), Paths: t.paths}
+	s := Suspect{Loss: t.lost/t.sent - rest.lost/max(rest.sent, 1), Confidence: 1 / (1 + sum),
+		Sent: uint64(t.sent), Lost: uint64(t.lost), Paths: t.paths}
 	if s.Loss < l.cfg.MinLoss || s.Confidence < l.cfg.Confidence {
 		return Suspect{}, -1
 	}
 	for _, i := range same {
 		s.Links = append(s.Links, l.names[i])
 	}
-	slices.SortFunc(s.Links, func(a, b topology.LinkID) int { return strings.Compare(string(a), string(b)) })
+	slices.SortFunc(s.Links, func(a,
+		b topology.LinkID) int {
+		return strings.Compare(string(a), string(b))
+	})
 	return s, at
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A fabric has the paths of a Clos: from leaf to spine to leaf in each plane, 4 of each, and the links of a host to its leaf at
-// both ends.
+// A fabric has the paths of a Clos: from leaf to spine to leaf in each plane, 4 of each, and the
+// links of a host to its leaf at both ends.
 type fabric struct {
 	planes, leaves, spines, hosts int
 	paths                         [][]topology.LinkID
@@ -63,7 +63,9 @@ func binomial(rng *rand.Rand, n int, p float64) uint64 {
 	}
 }
 
-func seeds(t *testing.T, n int, run func(t *testing.T, seed uint64, rng *rand.Rand) bool) (failed int) {
+func seeds(
+	t *testing.T, n int, run func(t *testing.T, seed uint64, rng *rand.Rand) bool,
+) (failed int) {
 	t.Helper()
 	for seed := range uint64(n) {
 		if !run(t, seed, rand.New(rand.NewPCG(seed, 1))) {
@@ -83,8 +85,8 @@ func newLocator(t *testing.T) *Locator {
 	return l
 }
 
-// TestGreyLink: one direction of a link between switches loses 1 %, everything loses a packet in 100,000 and is marked at times. It
-// is named alone within 5 s, in 99 of 100 seeds.
+// TestGreyLink: one direction of a link between switches loses 1 %, everything loses a packet in
+// 100,000 and is marked at times. It is named alone within 5 s, in 99 of 100 seeds.
 func TestGreyLink(t *testing.T) {
 	f := clos(2, 4, 4, 2)
 	failed := seeds(t, 100, func(t *testing.T, seed uint64, rng *rand.Rand) bool {
@@ -100,11 +102,13 @@ func TestGreyLink(t *testing.T) {
 				}
 				n := 5 + rng.IntN(40)
 				lost := binomial(rng, n, loss)
-				l.Observe(now, l.Path(p), Counts{Sent: uint64(n), Lost: lost, Marked: binomial(rng, n-int(lost), 0.02)})
+				l.Observe(now, l.Path(p), Counts{Sent: uint64(n), Lost: lost,
+					Marked: binomial(rng, n-int(lost), 0.02)})
 			}
 			found := l.Suspects(now)
 			switch {
-			case !grey && len(found) > 0, len(found) > 1, len(found) == 1 && !slices.Equal(found[0].Links, []topology.LinkID{bad}):
+			case !grey && len(found) > 0, len(found) > 1, len(found) == 1 && !slices.Equal(found[0].Links,
+				[]topology.LinkID{bad}):
 				t.Logf("seed %d, %v: %+v, want %v alone", seed, now, found, bad)
 				return false
 			case len(found) == 1:
@@ -119,7 +123,8 @@ func TestGreyLink(t *testing.T) {
 	}
 }
 
-// TestCongestionAccusesNobody: links where queues build up mark nearly everything and lose packets now and then.
+// TestCongestionAccusesNobody: links where queues build up mark nearly everything and lose packets
+// now and then.
 func TestCongestionAccusesNobody(t *testing.T) {
 	f := clos(2, 4, 4, 2)
 	failed := seeds(t, 100, func(t *testing.T, seed uint64, rng *rand.Rand) bool {
@@ -145,7 +150,8 @@ func TestCongestionAccusesNobody(t *testing.T) {
 				}
 				n := 5 + rng.IntN(40)
 				lost := binomial(rng, n, loss)
-				l.Observe(now, l.Path(p), Counts{Sent: uint64(n), Lost: lost, Marked: binomial(rng, n-int(lost), marks)})
+				l.Observe(now, l.Path(p), Counts{Sent: uint64(n), Lost: lost,
+					Marked: binomial(rng, n-int(lost), marks)})
 			}
 			if found := l.Suspects(now); len(found) > 0 {
 				t.Logf("seed %d, %v: %+v", seed, now, found)
@@ -178,7 +184,8 @@ func TestSeveralLinks(t *testing.T) {
 	if len(found) != 2 || found[0].Links[0] != "p0 l0>s1" || found[1].Links[0] != "p0 s3>l2" {
 		t.Fatalf("found %+v", found)
 	}
-	if s := found[0]; math.Abs(s.Loss-0.02) > 0.001 || s.Paths != 6 || s.Sent != 60_000 || s.Lost < 1200 {
+	if s := found[0]; math.Abs(s.Loss-0.02) > 0.001 || s.Paths != 6 || s.Sent != 60_000 ||
+		s.Lost < 1200 {
 		t.Errorf("%+v", s)
 	}
 
@@ -194,7 +201,8 @@ func TestSeveralLinks(t *testing.T) {
 	}
 }
 
-// TestLinksAlwaysTogether: a host's link and the only link of its leaf are one suspect, until a counter tells them apart.
+// TestLinksAlwaysTogether: a host's link and the only link of its leaf are one suspect, until a
+// counter tells them apart.
 func TestLinksAlwaysTogether(t *testing.T) {
 	l := newLocator(t)
 	through := []topology.LinkID{"host>leaf", "leaf>spine"}

@@ -31,7 +31,8 @@ func Golden(t testing.TB, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("differs from %s; run with -update and look at the diff\ngot:\n%s", path, diff(string(want), got))
+		t.Errorf("differs from %s; run with -update and look at the diff\ngot:\n%s", path,
+			diff(string(want), got))
 	}
 }
 

@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func each(t *testing.T, first, n uint64, story func(seed uint64) error) int {
 			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
 				if err := story(first + i); err != nil {
 					failed.Add(1)
-					t.Logf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/multipath): %v", first+i, first+i,
+					t.Logf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/mrc/flows): %v", first+i, first+i,
 						t.Name(), err)
 				}
 			}

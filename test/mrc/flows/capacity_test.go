@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"cmp"
@@ -93,7 +93,8 @@ func newExchange(cfg lab.ClosConfig, mode ev.Mode, seed uint64,
 	}
 	qp := nic.DefaultQPConfig()
 	qp.AckTimeout, qp.ProbeTimeout = n.Timers()
-	if x.Mesh, err = w.NewMesh(lab.MeshConfig{Flows: flows, Message: octets, Repeat: true, QP: qp}); err != nil {
+	if x.Mesh, err = w.NewMesh(lab.MeshConfig{Flows: flows, Message: octets, Repeat: true,
+		QP: qp}); err != nil {
 		return nil, err
 	}
 	if err := x.Start(); err != nil {

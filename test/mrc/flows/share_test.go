@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"testing"

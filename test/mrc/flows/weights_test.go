@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"slices"
@@ -25,7 +25,8 @@ func TestPortWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.lose(lab.Loss{Switches: []string{"P1-T1-2", "P1-T1-3", "P1-T1-4"}}, ""); err != nil {
+	if _, err := x.lose(lab.Loss{Switches: []string{"P1-T1-2", "P1-T1-3", "P1-T1-4"}},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	rates, err := x.rates()

@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"testing"
@@ -64,7 +64,8 @@ func TestSpread(t *testing.T) {
 					t.Logf("seed %d, plane %d, tier %d: jain %.5f, %d packets a link at least", seed, stage.Plane,
 						stage.Tier, index, fewest[stage])
 					if index < 0.98 || fewest[stage] < 1000 {
-						t.Errorf("seed %d, plane %d, tier %d: Jain's index %.4f with %d packets a link, want 0.98 with 1,000", seed, stage.Plane, stage.Tier, index, fewest[stage])
+						t.Errorf("seed %d, plane %d, tier %d: Jain's index %.4f with %d packets a link, want 0.98 "+
+							"with 1,000", seed, stage.Plane, stage.Tier, index, fewest[stage])
 					}
 				}
 			})

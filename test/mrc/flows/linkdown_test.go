@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"testing"
@@ -100,7 +100,8 @@ func TestLinkDownToApply(t *testing.T) {
 			}
 		}
 		took := x.Now() - began
-		t.Logf("seed %d: %s goes down, which %d EVs of hosts cross: the last host has denied them after %v", seed, w.Name(), crossed, took)
+		t.Logf("seed %d: %s goes down, which %d EVs of hosts cross: the last host has denied them "+
+			"after %v", seed, w.Name(), crossed, took)
 		if took >= 20*time.Millisecond || crossed == 0 {
 			t.Errorf("seed %d: %v for %d EVs, want less than 20 ms for some", seed, took, crossed)
 		}

@@ -1,4 +1,4 @@
-package multipath
+package flows
 
 import (
 	"slices"
@@ -38,7 +38,8 @@ func TestIncast(t *testing.T) {
 			for seed := first; seed < first+n; seed++ {
 				e := incast(t, lab.ClosConfig{}, mode, fast, incastOctets, seed)
 				c, s := e.counts(), e.sum()
-				t.Logf("seed %d: %v, goodput %.3f of the bottleneck, fairness %.3f, %d of %d packets trimmed, %d marked; %d losses inferred, %d duplicates, %d probes",
+				t.Logf("seed %d: %v, goodput %.3f of the bottleneck, fairness %.3f, %d of %d packets "+
+					"trimmed, %d marked; %d losses inferred, %d duplicates, %d probes",
 					seed, e.span(), e.goodput(), e.fairness(), c.trimmed, s.RequestsSent, c.marked, s.SACKLosses+
 						s.ProbeLosses, s.Duplicates, s.ProbesSent)
 				if c.trimmed == 0 || c.marked == 0 {

@@ -252,7 +252,7 @@ func newDemoJob(env environment) *cobra.Command {
 	var quiet bool
 	var log logging
 	c := &cobra.Command{
-		Use: "job", Short: "Two jobs on a fabric: GO, a drain, and a host that dies",
+		Use: "job", Short: "Two jobs on a fabric: GO, a maintenance, and a host that dies",
 		Long: `Runs a Clos of two planes with 16 hosts that speak MRC, and tells the controller of two
 jobs: a ring of data parallel ranks, and experts that all write to each other. Once the
 fabric is ready for both (GO), a multicast group carries the weights to the ranks of the first, and

@@ -38,6 +38,9 @@ var (
 
 const (
 	drained = "P1-T1-2"
+	// works is a maintenance of it, which lasts so long.
+	works      = "works"
+	maintained = 4 * time.Second
 	// victim is the host that dies: rank 2 of the ring.
 	victim = "H5"
 	// weights are the octets that rank 0 of the ring sends to the others.
@@ -154,7 +157,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err := d.write(ctx); err != nil {
 		return err
 	}
-	if err := d.drain(ctx); err != nil {
+	if err := d.maintain(ctx); err != nil {
 		return err
 	}
 	if err := d.die(ctx); err != nil {
@@ -262,30 +265,31 @@ func (d *demo) write(ctx context.Context) error {
 	return d.pass(ctx, window)
 }
 
-// drain takes a T1 out of use under traffic, and gives it back.
-func (d *demo) drain(ctx context.Context) error {
+// maintain takes a T1 out of use for a window, which is said to the jobs before, and waits until it
+// is in use again.
+func (d *demo) maintain(ctx context.Context) error {
 	before, err := d.goodput(ctx)
 	if err != nil {
 		return err
 	}
-	nodes, err := d.rest.Nodes().List(ctx, nil)
+	from := time.Now()
+	spec := api.MaintenanceSpec{Objects: []api.MaintenanceObject{{Node: drained}}, From: from,
+		Until: from.Add(maintained)}
+	trial, err := d.rest.Maintenances().Create(ctx, works, spec, client.Write{DryRun: true})
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Status.Name == drained })
-	if at < 0 {
-		return fmt.Errorf("demo: the controller knows no switch %s", drained)
+	for _, j := range trial.Status.Jobs {
+		d.say("a trial: without %s, %d pairs of racks of %s lose paths, and keep %.0f %% of them at "+
+			"least", drained, j.Lose, j.Name, 100*j.Left)
 	}
-	set := func(to api.AdminState) error {
-		_, err := d.rest.Nodes().Put(ctx, string(nodes[at].ID), api.AdminSpec{Admin: to},
-			client.Write{})
-		return err
-	}
-	if err := set(api.AdminDrained); err != nil {
+	if _, err := d.rest.Maintenances().Create(ctx, works, spec, client.Write{}); err != nil {
 		return err
 	}
 	r, err := d.await(ctx, "the drain shows", func(r []*api.JobReadiness) bool {
-		return len(r[0].Blockers) == 1 && len(r[1].Blockers) == 1
+		return !slices.ContainsFunc(r, func(r *api.JobReadiness) bool {
+			return !blocked(r, "switch") || blocked(r, "fabric") // hosts have not been told all of it
+		})
 	})
 	if err != nil {
 		return err
@@ -298,16 +302,18 @@ func (d *demo) drain(ctx context.Context) error {
 	for i, j := range d.jobs {
 		d.say("%s goes on, at %s instead of %s", j.name, megabits(during[i]), megabits(before[i]))
 	}
-	if err := set(api.AdminUp); err != nil {
-		return err
-	}
 	if _, err = d.await(ctx, "the T1 is in use again", func(r []*api.JobReadiness) bool {
 		return r[0].Go && r[1].Go
 	}); err != nil {
 		return err
 	}
-	d.say("%s is in use again: GO for both", drained)
+	d.say("the window has ended, and %s is in use again: GO for both", drained)
 	return nil
+}
+
+// blocked reports whether something of a kind is in the way of a job.
+func blocked(r *api.JobReadiness, kind string) bool {
+	return slices.ContainsFunc(r.Blockers, func(b api.JobBlocker) bool { return b.Kind == kind })
 }
 
 // die kills a host of the ring under traffic.

@@ -417,3 +417,95 @@ func TestCircle(t *testing.T) {
 		t.Error("nothing explains c")
 	}
 }
+
+// TestSince: what began first comes first, and what began at a time that is not known last; a cable
+// has failed since its first direction has.
+func TestSince(t *testing.T) {
+	for _, c := range []struct {
+		a, b time.Time
+		want int
+	}{{at(1), at(2), -1}, {at(2), at(1), 1}, {at(1), at(1), 0}, {time.Time{}, at(1), 1},
+		{at(1), time.Time{}, -1}, {time.Time{}, time.Time{}, 0}} {
+		if got := compareSince(c.a, c.b); got != c.want {
+			t.Errorf("%v and %v: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+	for _, order := range [][]int{{3, 2}, {2, 3}, {2, 0}} {
+		var k Known
+		for i, id := range []string{"a,1~b,1", "b,1~a,1"} {
+			k.Links = append(k.Links, link(id, func(l *api.Link) {
+				if dead(l); order[i] > 0 {
+					l.Status.Since = at(order[i])
+				}
+			}))
+		}
+		if all := Find(&k); len(all) != 1 || !all[0].Since.Equal(at(2)) {
+			t.Errorf("directions that failed at %v: %+v", order, all)
+		}
+	}
+}
+
+// TestEdges: what makes a finding, and what does not yet.
+func TestEdges(t *testing.T) {
+	port := func(leaf topology.NodeID, down bool) api.HostPort {
+		return api.HostPort{Port: 1, Spec: api.AdminSpec{Admin: api.AdminUp},
+			Status: api.HostPortStatus{Leaf: leaf, HostDown: down}}
+	}
+	h := func(connected bool, ports ...api.HostPort) []api.Host {
+		return []api.Host{{Name: "h", Connected: connected, Ports: ports}}
+	}
+	few := func(active int) []api.EVProfile {
+		p := profile("p")
+		p.Status.Active = active
+		return []api.EVProfile{p}
+	}
+	tenant := func(c ...api.Condition) []api.Tenant {
+		return []api.Tenant{{Name: "t", Status: api.TenantStatus{Conditions: c}}}
+	}
+	refusing := sw("A", "a", true)
+	refusing.Errors, refusing.Synced = []string{"table is full"}, false
+	lost := sw("A", "a", false)
+	settling := lost
+	settling.Settling = true
+	for _, c := range []struct {
+		name string
+		k    Known
+		want string
+	}{
+		{"a port that the host reports down", Known{Hosts: h(true, port("a", true))},
+			"fault hostport/h/1"},
+		{"a port that is up", Known{Hosts: h(true, port("a", false))}, ""},
+		{"hosts have no stream without an MRC fabric", Known{Hosts: h(false)}, ""},
+		{"a host whose leaves are all lost", Known{Fabric: &api.Fabric{},
+			Switches: []api.SwitchStatus{lost}, Hosts: h(false, port("a", false))}, "fault switch/A"},
+		{"a host one of whose leaves is not lost", Known{Fabric: &api.Fabric{},
+			Switches: []api.SwitchStatus{lost},
+			Hosts:    h(false, port("a", false), port("b", false))}, "fault host/h fault switch/A"},
+		{"fewer EVs than wanted", Known{Profiles: few(1)}, "fault profile/p"},
+		{"as many", Known{Profiles: few(2)}, "warning profile/p"},
+		{"more", Known{Profiles: few(3)}, "warning profile/p"},
+		{"what waits for its first packet", Known{Tenants: tenant(
+			api.Condition{Type: api.Programmed, Reason: "AwaitingPacket"})}, ""},
+		{"what is not programmed", Known{Tenants: tenant(
+			api.Condition{Type: api.Programmed, Reason: "Other"})}, "warning tenant/t"},
+		{"what a switch refuses follows from it", Known{Switches: []api.SwitchStatus{refusing},
+			Tenants: tenant(api.Condition{Type: api.Programmed, Reason: "DeviceError"})},
+			"fault switch/A"},
+		{"a switch that is lost settles nothing", Known{Switches: []api.SwitchStatus{settling}},
+			"fault switch/A"},
+	} {
+		var got []string
+		for _, x := range Find(&c.k) {
+			got = append(got, fmt.Sprint(x.Severity, " ", x.ID))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	k := Known{Switches: []api.SwitchStatus{settling, refusing}}
+	for _, f := range newView(&k).switchFindings() {
+		if f.ID == "settling" || f.ID == "programming" {
+			t.Errorf("a lost switch and one that refuses are %s", f.ID)
+		}
+	}
+}

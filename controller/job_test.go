@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
 )
@@ -153,6 +154,30 @@ func TestJobsOutliveTheCore(t *testing.T) {
 	if j, _ := again(next).Jobs().Get("j"); j.Status.Phase != api.PhaseDraining &&
 		j.Status.Phase != api.PhaseDone {
 		t.Errorf("after its lease and a restart the job is %s", j.Status.Phase)
+	}
+}
+
+// TestEndOfALease: what was found before the lease of a job ended does not have it done.
+func TestEndOfALease(t *testing.T) {
+	c := pfcCore(t, nil)
+	leased := jobOn("a1,a2", 2)
+	leased.Lease = api.Duration(time.Minute)
+	if err := putJob(c, "j", leased, resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	before := c.jobs.Tasks()
+	c.jobs.SetReadiness(&before[0], api.JobReadiness{Name: "j"}, false)
+	c.Tick(c.env.Now + 2*time.Minute)
+	for _, x := range []struct {
+		asked []job.Task // nil: nothing was found since
+		want  api.JobPhase
+	}{{nil, api.PhaseDraining}, {before, api.PhaseDraining}, {c.jobs.Tasks(), api.PhaseDone}} {
+		if len(x.asked) > 0 {
+			c.jobs.SetReadiness(&x.asked[0], api.JobReadiness{Name: "j"}, false)
+		}
+		if j, err := c.Jobs().Get("j"); err != nil || j.Status.Phase != x.want {
+			t.Errorf("the job is %s, %v, want %s", j.Status.Phase, err, x.want)
+		}
 	}
 }
 

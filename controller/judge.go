@@ -36,14 +36,21 @@ func (c *Controller) judgeAll(ctx context.Context) {
 func (c *Controller) judgeOnce(ctx context.Context) bool {
 	began := time.Now()
 	var tasks []job.Task
-	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil || len(tasks) == 0 {
+	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil {
+		return false
+	}
+	told := c.talk(ctx, tasks)
+	if told && len(tasks) == 0 {
 		return false
 	}
 	for _, t := range tasks {
+		if !told {
+			break // a job that has ended may be taken for done
+		}
 		r, behind, err := c.judge(ctx, t)
 		if err == nil {
 			err = c.Do(ctx, func(core *Core) {
-				core.jobs.SetReadiness(t.Name, t.Version, r, behind)
+				core.jobs.SetReadiness(&t, r, behind)
 				core.settle()
 			})
 		}
@@ -58,6 +65,21 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 		return false
 	}
 	return true
+}
+
+// talk has the hosts of the MRC fabric talk to each other as the jobs need that have not ended. It
+// returns false if that could not be said.
+func (c *Controller) talk(ctx context.Context, tasks []job.Task) bool {
+	if c.opts.Talk == nil {
+		return true
+	}
+	var needs []*ready.Need
+	for _, t := range tasks {
+		if !t.Over && t.Demand != nil {
+			needs = append(needs, &t.Demand.Need)
+		}
+	}
+	return c.opts.Talk(ctx, needs) == nil
 }
 
 // judge returns the readiness of a job. behind: hosts that are connected do not hold all that they

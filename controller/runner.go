@@ -45,6 +45,9 @@ type Options struct {
 	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
 	// on; nil: there is no such fabric.
 	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
+	// Talk, when not nil, has the hosts of the MRC fabric talk to each other as the jobs need that
+	// have not ended; see [runner.Runner.SetTalk].
+	Talk func(ctx context.Context, needs []*ready.Need) error
 	// Leasable, when not nil, returns what leases of paths between some NICs are of; nil, and why has
 	// the reason, when that is not known; see [runner.Runner.Leasable].
 	Leasable func(ctx context.Context, nics []string) (n *lease.Network, why string, err error)

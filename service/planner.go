@@ -89,6 +89,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
+		Talk:     talk(o, &multipath),
 		Leasable: leasable(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
 	})
 	if err != nil {
@@ -126,6 +127,24 @@ func jobFacts(
 		return ready.Fabric{Known: ready.Fact{Why: "the controller has just started"}}, nil
 	}
 }
+
+// talk has hosts have the EV profiles that jobs need; nil: they have all.
+func talk(
+	o *Options, multipath *atomic.Pointer[runner.Runner],
+) func(context.Context, []*ready.Need) error {
+	if !o.Inventory.MRC.On() || !o.Inventory.MRC.ProfilesOfJobs() {
+		return nil
+	}
+	return func(ctx context.Context, needs []*ready.Need) error {
+		if m := multipath.Load(); m != nil {
+			return m.SetTalk(ctx, needs)
+		}
+		return errStarting
+	}
+}
+
+// errStarting: the controller of the MRC fabric is not there yet.
+var errStarting = errors.New("the controller has just started")
 
 // leasable returns what leases are of in the MRC fabric; nil: there is none.
 func leasable(

@@ -25,6 +25,9 @@ type MRC struct {
 	// Planes is what makes a plane: components (default), the connected parts of
 	// the network; or admin-groups, the lowest bit of a link's administrative group.
 	Planes string `yaml:"planes"`
+	// Profiles is which pairs of racks have EV profiles: all (default), or jobs, those of which hosts
+	// talk to each other in a job.
+	Profiles string `yaml:"profiles"`
 
 	// MaxEVs of a profile; default 128. MinActive of them a host leaves active by
 	// itself; 0: a quarter. Explicit keeps EVs from being generated where they
@@ -128,9 +131,9 @@ type Probes struct {
 func DefaultMRC(mode string) MRC {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{
-		Mode: mode, Hops: "links", Planes: "components", MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000),
-		LinkCounts: ms(1000),
-		Classes:    DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
+		Mode: mode, Hops: "links", Planes: "components", Profiles: profileRules[0],
+		MaxEVs: ev.DefaultMaxEVs, Counts: ms(1000), LinkCounts: ms(1000),
+		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
 		Restore: Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100),
 			FirstRound: ms(10_000), Linger: ms(50)},
 		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000),
@@ -143,7 +146,11 @@ var (
 	hopKinds   = []string{ev.HopLinks: "links", ev.HopNodes: "nodes"}
 	planeRules = []string{topology.PlanesByComponent: "components",
 		topology.PlanesByAdminGroup: "admin-groups"}
+	profileRules = []string{"all", "jobs"}
 )
+
+// ProfilesOfJobs reports whether only pairs of racks that talk in a job have EV profiles.
+func (m *MRC) ProfilesOfJobs() bool { return m.Profiles == profileRules[1] }
 
 // On reports whether hosts are asked for probes.
 func (p *Probes) On() bool { return p.Rate != 0 && p.HostRate != 0 }

@@ -54,6 +54,7 @@ func TestBadMRC(t *testing.T) {
 		{"{mode: usid-f3216, block: '5f00::/16'}", "mrc.block: is 5f00::/16"},
 		{"{mode: stev, hops: both}", `mrc.hops: is "both": want links or nodes`},
 		{"{mode: stev, planes: two}", `mrc.planes: is "two": want components or admin-groups`},
+		{"{mode: stev, profiles: none}", `mrc.profiles: is "none": want all or jobs`},
 		{"{mode: stev, maxEvs: 0}", "mrc.maxEvs: is 0: want 1 to 65536"},
 		{"{mode: stev, maxEvs: 4, minActive: 5}", "mrc.minActive: is 5: want 0 to 4"},
 		{"{mode: stev, ccProfile: 'a b'}", "mrc.ccProfile: "},

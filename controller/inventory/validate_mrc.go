@@ -48,6 +48,7 @@ func (v *validator) mrc(m *MRC) {
 	}
 	v.oneOf("mrc.hops", m.Hops, hopKinds)
 	v.oneOf("mrc.planes", m.Planes, planeRules)
+	v.oneOf("mrc.profiles", m.Profiles, profileRules)
 	v.count("mrc.maxEvs", m.MaxEVs, 1, hostapi.MaxProfileEVs)
 	v.count("mrc.minActive", m.MinActive, 0, m.MaxEVs)
 	if m.CCProfile != "" {

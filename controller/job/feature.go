@@ -126,7 +126,7 @@ func (f *Feature) Tick() {
 		if at := ends(j); at.IsZero() || now.Before(at) {
 			continue
 		}
-		j.Decided.Ended = true
+		j.Decided.Ended, j.Decided.readiness = true, nil
 		f.all.Save(j.Name)
 		f.changed = true
 		f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf(
@@ -231,11 +231,13 @@ func (f *Feature) programmed(sw string) ready.Fact {
 	return fact
 }
 
-// SetReadiness reports the readiness of a version of a job. behind: hosts that are connected do not
-// hold all that they were told. That of another version counts for nothing.
-func (f *Feature) SetReadiness(name string, version uint64, r api.JobReadiness, behind bool) {
+// SetReadiness reports the readiness of a job as it was asked for. behind: hosts that are connected
+// do not hold all that they were told. That of another version counts for nothing, nor does one of
+// before the job has ended.
+func (f *Feature) SetReadiness(t *Task, r api.JobReadiness, behind bool) {
+	name, version := t.Name, t.Version
 	j := f.all.Get(name)
-	if j == nil || j.Version != version {
+	if j == nil || j.Version != version || over(j) != t.Over {
 		return
 	}
 	before, phase := j.Decided.readiness, f.phase(j)

@@ -45,6 +45,9 @@ func (f jobs) Put(
 	} else {
 		f.plan(try)
 	}
+	if over(try) {
+		try.Decided.readiness = nil // hosts hold what followed from it until they say otherwise
+	}
 	if err := f.apart(try, pre); err != nil {
 		return v, false, err
 	}

@@ -74,7 +74,7 @@ func New(cfg Config) (*Core, error) {
 	c.state = fabric.New(&c.cfg.MRC, fabric.Outside{
 		Drains: c.drains, Event: c.event, Renewed: c.renewed,
 		Moved:  func(id topology.LinkID) { c.prover.Moved(id) },
-		Synced: func() { c.prover.Begin() },
+		Synced: func() { c.beginRound() },
 	})
 	c.hosts = newHosts(c.env, wireOf(&cfg.Classes.DSCP))
 	c.profiles = newProfiles(c.env, &c.cfg.MRC)
@@ -259,9 +259,9 @@ func (c *Core) settle() {
 		return
 	}
 	changes := c.state.Take()
-	if changes.Racks || c.hosts.regroup {
+	if changes.Racks || c.hosts.regroup || c.profiles.talk.changed {
 		senders := c.hosts.tidy()
-		c.profiles.renew(senders, c.state.Racks(), changes.Stale)
+		c.profiles.renew(senders, c.state.Racks(), changes.Stale, c.hosts.rackOf)
 		c.prover.SetTurns(groupsOf(senders))
 	}
 	for _, i := range changes.Links {
@@ -278,7 +278,7 @@ func (c *Core) settle() {
 		c.hosts.dirty[name] = true
 	}
 	c.hosts.makeStates(c.profiles.cc)
-	if c.hosts.tell(c.prover.Tried()) {
+	if c.profiles.talk.known() && c.hosts.tell(c.prover.Tried()) {
 		c.prover.Told()
 	}
 }

@@ -102,6 +102,14 @@ func (s *hostSet) remove(name string, p *prove.Prover) {
 	}
 }
 
+// rackOf returns where a host is attached; nil: there is no such host.
+func (s *hostSet) rackOf(name string) *fabric.Rack {
+	if h := s.byName[name]; h != nil {
+		return h.Rack()
+	}
+	return nil
+}
+
 func byHostName(a *host, name string) int { return cmp.Compare(a.Name, name) }
 
 // enlist puts a host among those that share a state.
@@ -112,7 +120,7 @@ func (s *hostSet) enlist(h *host) {
 	if x == nil {
 		x = &sender{
 			key: key, group: prove.NewGroup(rack), rack: rack, caps: h.hello.Capabilities,
-			profiles: make(map[*fabric.Rack]*profile),
+			profiles: make(map[*fabric.Rack]*profile), dirty: true,
 		}
 		for x.kind = 1; s.hasKind(rack, x.kind); {
 			x.kind++

@@ -3,6 +3,7 @@ package mrc
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -13,6 +14,136 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
+
+// talk is which racks talk to each other. Only these have EV profiles, unless all have.
+type talk struct {
+	all bool // the configuration has profiles for all pairs
+	// needs are those of jobs that have not ended; nil: nobody knows them yet.
+	needs   []*ready.Need
+	changed bool // profiles are to be made again
+
+	// pairs are what the needs come to, and leaves those of racks that talk to another one.
+	pairs  map[*fabric.Rack]map[*fabric.Rack]bool
+	leaves map[topology.NodeID]bool
+}
+
+// known reports whether it is known which racks talk.
+func (t *talk) known() bool { return t.all || t.needs != nil }
+
+// find finds the pairs of racks: in both directions, as who is sent to answers. rackOf returns
+// where a host is attached.
+func (t *talk) find(racks []*fabric.Rack, rackOf func(host string) *fabric.Rack) {
+	t.changed = false
+	if t.all {
+		return
+	}
+	t.pairs = make(map[*fabric.Rack]map[*fabric.Rack]bool)
+	t.leaves = make(map[topology.NodeID]bool)
+	for _, need := range t.needs {
+		at := make([]*fabric.Rack, len(need.Racks))
+		for i, k := range need.Rack {
+			if at[k] == nil {
+				at[k] = rackOf(need.NICs[i])
+			}
+		}
+		for _, pair := range need.Pairs {
+			if from, to := at[pair[0]], at[pair[1]]; from != nil && to != nil {
+				t.add(from, to)
+				t.add(to, from)
+			}
+		}
+	}
+	for _, r := range racks {
+		if n := len(t.pairs[r]); n > 1 || n == 1 && !t.pairs[r][r] {
+			for _, leaf := range r.At() {
+				t.leaves[leaf] = true
+			}
+		}
+	}
+}
+
+func (t *talk) add(from, to *fabric.Rack) {
+	if t.pairs[from] == nil {
+		t.pairs[from] = make(map[*fabric.Rack]bool)
+	}
+	t.pairs[from][to] = true
+}
+
+// from returns those of the racks that a sender has profiles to: in jobs it talks to them, or a
+// client has written the profile, whose names are own.
+func (t *talk) from(s *sender, own map[string]bool, racks []*fabric.Rack) (out []*fabric.Rack) {
+	pairs := t.pairs[s.rack]
+	if len(pairs)+len(own) == 0 {
+		return nil
+	}
+	for _, r := range racks {
+		if pairs[r] || own != nil && own[s.profileTo(r)] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// overridden returns the names of the profiles that clients have written, by that of the rack that
+// sends.
+func (ps *profileSet) overridden() map[string]map[string]bool {
+	out := make(map[string]map[string]bool)
+	for name := range ps.overrides {
+		from, _, _ := strings.Cut(name, ":")
+		if out[from] == nil {
+			out[from] = make(map[string]bool)
+		}
+		out[from][name] = true
+	}
+	return out
+}
+
+// named returns the profile of a name, also one that hosts do not have as no job needs it; nil:
+// there are no such racks.
+func (ps *profileSet) named(name string) *profile {
+	if p := ps.byName[name]; p != nil || ps.talk.all {
+		return p
+	}
+	for _, s := range ps.senders {
+		if !strings.HasPrefix(name, s.rack.Name()+":") {
+			continue
+		}
+		for _, r := range ps.racks {
+			if s.profileTo(r) == name {
+				return &profile{name: name, from: s, to: r}
+			}
+		}
+	}
+	return nil
+}
+
+// Needed implements prove.Profiles.
+func (ps *profileSet) Needed(leaves []topology.NodeID) bool {
+	return ps.talk.all || slices.ContainsFunc(leaves,
+		func(leaf topology.NodeID) bool { return ps.talk.leaves[leaf] })
+}
+
+// SetTalk sets what the jobs need that have not ended. Where the configuration has profiles for
+// the pairs of racks that talk in jobs, hosts are told nothing before the first call.
+func (c *Core) SetTalk(needs []*ready.Need) {
+	t := &c.profiles.talk
+	if t.all || t.needs != nil && slices.Equal(t.needs, needs) {
+		return
+	}
+	first := t.needs == nil
+	t.needs, t.changed = append([]*ready.Need{}, needs...), true
+	if first && c.state.Synced() {
+		c.prover.Begin()
+	}
+}
+
+// beginRound begins the first round of probes once the topology is in sync and it is known which
+// profiles there are.
+func (c *Core) beginRound() {
+	if c.profiles.talk.known() {
+		c.prover.Begin()
+	}
+}
 
 // JobReading is a reading of what a job depends on, in parts, so that a denial waits for none of a
 // large job. The owner of the core calls its methods.

@@ -49,33 +49,50 @@ type profileSet struct {
 
 	overrides map[string]Override // by profile
 	cc        []*hostapi.CCProfile
+
+	talk    talk
+	senders []*sender      // of the last renewal
+	racks   []*fabric.Rack // likewise
 }
 
 func newProfiles(e *env, cfg *inventory.MRC) *profileSet {
 	return &profileSet{
 		env: e, cfg: cfg, byName: make(map[string]*profile), dirty: make(map[*profile]bool),
-		overrides: make(map[string]Override),
+		overrides: make(map[string]Override), talk: talk{all: !cfg.ProfilesOfJobs()},
 	}
 }
 
-// renew makes the profiles from all senders to all racks, and drops others. The
-// destinations of stale racks are others than before.
-func (ps *profileSet) renew(senders []*sender, racks, stale []*fabric.Rack) {
+// renew makes the profiles from all senders to the racks that they may send to, and drops others:
+// those that stay are what they were. The destinations of stale racks are others than before.
+// rackOf returns where a host is attached.
+func (ps *profileSet) renew(
+	senders []*sender, racks, stale []*fabric.Rack, rackOf func(host string) *fabric.Rack,
+) {
 	ps.finishAll(func(p *profile) bool { return slices.Contains(stale, p.to) })
-	byKey := make(map[string]*fabric.Rack, len(racks))
-	for _, r := range racks {
-		byKey[r.Key()] = r
-	}
+	ps.senders, ps.racks = senders, racks
+	ps.talk.find(racks, rackOf)
+	own := ps.overridden()
 	var all []*profile
 	for _, s := range senders {
+		wanted := racks
+		if !ps.talk.all {
+			wanted = ps.talk.from(s, own[s.rack.Name()], racks)
+		}
+		is := make(map[*fabric.Rack]bool, len(wanted))
+		for _, r := range wanted {
+			is[r] = true
+		}
 		for to := range s.profiles {
-			if byKey[to.Key()] != to {
+			if !is[to] {
+				for _, h := range s.hosts {
+					h.Forget(s.profiles[to].name)
+				}
 				delete(s.profiles, to)
 				s.dirty = true
 			}
 		}
 		s.ordered = s.ordered[:0]
-		for _, r := range racks {
+		for _, r := range wanted {
 			p := s.profiles[r]
 			if p == nil {
 				p = &profile{name: s.profileTo(r), from: s, to: r}
@@ -333,7 +350,7 @@ type Override struct {
 // so of the fabric as it is when nothing is lost.
 func (c *Core) SetOverride(name string, o Override) error {
 	c.settle()
-	if c.profiles.byName[name] != nil && o != (Override{}) {
+	if c.profiles.named(name) != nil && o != (Override{}) {
 		if _, err := c.countOf(name, o); err != nil {
 			return err
 		}
@@ -359,7 +376,7 @@ func (c *Core) SetCC(all []*hostapi.CCProfile) {
 // countOf is the number of EVs that a profile would have with an override.
 func (c *Core) countOf(name string, o Override) (int, error) {
 	c.settle()
-	b, err := c.profiles.buildAs(c.profiles.byName[name], o)
+	b, err := c.profiles.buildAs(c.profiles.named(name), o)
 	if err != nil {
 		return 0, err
 	}
@@ -376,6 +393,7 @@ func (ps *profileSet) setOverride(name string, o Override) {
 	if p := ps.byName[name]; p != nil {
 		ps.build(p)
 	}
+	ps.talk.changed = ps.talk.changed || !ps.talk.all
 }
 
 // setCC is Core.SetCC.

@@ -260,7 +260,8 @@ func evProfile(x *resource.Item[api.EVProfileSpec, struct{}]) api.EVProfile {
 func (w *wanted) putProfile(
 	name string, spec api.EVProfileSpec, pre resource.Precondition,
 ) (api.EVProfile, error) {
-	if _, ok := w.core.Profile(name); !ok {
+	w.core.settle()
+	if w.core.profiles.named(name) == nil {
 		return api.EVProfile{}, notFound("there is no EV profile %q", name)
 	}
 	before, err := w.profiles.Check(name, pre)

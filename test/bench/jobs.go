@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -95,8 +96,72 @@ func jobs(_ context.Context, out *report) error {
 		}
 		took += one
 	}
-	return out.print(figure{bench: "job/plan", unit: "ms", value: millis(took),
-		more: []field{{"jobs", manyJobs}, {"ranks", each}}})
+	if err := out.print(figure{bench: "job/plan", unit: "ms", value: millis(took),
+		more: []field{{"jobs", manyJobs}, {"ranks", each}}}); err != nil {
+		return err
+	}
+	return jobProfiles(out)
+}
+
+// jobsOfProfiles share the hosts of the fabric of which profiles are counted.
+const jobsOfProfiles = 16
+
+// jobProfiles measures what a core with 1,024 hosts takes, all of whose pairs of racks have EV
+// profiles, and one where those alone have that talk in jobs, each on as many racks: all of a job's
+// to each other. It also measures what another job costs: from its need to the states of its hosts.
+func jobProfiles(out *report) error {
+	whole := sprayedClos()
+	needs := make([]*ready.Need, jobsOfProfiles)
+	racks := closLeaves / jobsOfProfiles
+	for i := range needs {
+		n := &ready.Need{}
+		for rack := range racks {
+			n.Racks = append(n.Racks, closHost(i*racks+rack, 0))
+			for h := range closHosts {
+				n.NICs = append(n.NICs, closHost(i*racks+rack, h))
+				n.Rack = append(n.Rack, int32(rack))
+			}
+			for other := range racks {
+				n.Pairs = append(n.Pairs, [2]int32{int32(rack), int32(other)})
+			}
+		}
+		n.Hosts = n.NICs
+		needs[i] = n
+	}
+	for _, explicit := range []bool{false, true} {
+		for _, profiles := range []string{"all", "jobs"} {
+			out.tell("jobs: profiles of %s, explicit EVs: %v", profiles, explicit)
+			before := reachable()
+			core, err := sprayedCore(func(m *inventory.MRC) { m.Explicit, m.Profiles = explicit, profiles })
+			if err != nil {
+				return err
+			}
+			core.SetTopology(whole)
+			core.InSync()
+			core.SetTalk(needs[1:])
+			if told := len(core.Ready().Sets); told != closLeaves*closHosts {
+				return fmt.Errorf("%d hosts are told, want all", told)
+			}
+			began := time.Now()
+			core.SetTalk(needs)
+			told := len(core.Ready().Sets)
+			took := time.Since(began)
+			octets := int64(reachable()) - int64(before)
+			if want := map[string]int{"all": 0, "jobs": racks * closHosts}[profiles]; told != want {
+				return fmt.Errorf("%d hosts are told of another job, want %d", told, want)
+			}
+			if err := out.print(figure{bench: "job/profiles", unit: "profiles",
+				value: float64(len(core.Profiles())), more: []field{
+					{"profilesOf", profiles}, {"mode", map[bool]string{false: "GEN", true: "EXP"}[explicit]},
+					{"hosts", closLeaves * closHosts}, {"jobs", len(needs)}, {"racksOfJob", racks},
+					{"octets", octets}, {"jobMillis", millis(took)}, {"told", told},
+				}}); err != nil {
+				return err
+			}
+			runtime.KeepAlive(core)
+		}
+	}
+	return nil
 }
 
 func millis(d time.Duration) float64 { return d.Seconds() * 1000 }

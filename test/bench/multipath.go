@@ -24,26 +24,29 @@ const (
 	lossesToTime = 50
 )
 
-// keepingTrue measures the core that says what hosts are to hold: from the topology without a link,
-// a switch or a plane to the new states of all hosts that are concerned, on one goroutine, without
-// the sessions to the hosts.
-func keepingTrue(_ context.Context, out *report) error {
+func closLeaf(plane, n int) topology.NodeID {
+	return topology.NodeID(fmt.Sprintf("leaf%d-%02d", plane, n))
+}
+
+func closSpine(plane, n int) topology.NodeID {
+	return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n))
+}
+
+// closHost names a host, by the number of its leaves and its own there.
+func closHost(leaf, n int) string { return fmt.Sprintf("h%02d-%02d", leaf, n) }
+
+// sprayedClos returns the fabric of the bench.
+func sprayedClos() *topology.Snapshot {
 	b := topology.NewBuilder()
 	ports := make(map[topology.NodeID]uint32)
-	leaf := func(plane, n int) topology.NodeID {
-		return topology.NodeID(fmt.Sprintf("leaf%d-%02d", plane, n))
-	}
-	spine := func(plane, n int) topology.NodeID {
-		return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n))
-	}
 	for p := 1; p <= closPlanes; p++ {
 		for s := range closSpines {
-			b.SetNode(topology.Node{ID: spine(p, s)})
+			b.SetNode(topology.Node{ID: closSpine(p, s)})
 		}
 		for l := range closLeaves {
-			b.SetNode(topology.Node{ID: leaf(p, l)})
+			b.SetNode(topology.Node{ID: closLeaf(p, l)})
 			for s := range closSpines {
-				u, v := leaf(p, l), spine(p, s)
+				u, v := closLeaf(p, l), closSpine(p, s)
 				ports[u]++
 				ports[v]++
 				b.SetLink(topology.Link{Local: u, Remote: v, LocalID: ports[u], RemoteID: ports[v],
@@ -53,31 +56,48 @@ func keepingTrue(_ context.Context, out *report) error {
 			}
 		}
 	}
-	whole := b.Build()
+	return b.Build()
+}
+
+// sprayedCore returns a core with the hosts of the fabric, all of which are connected, and that
+// knows no topology yet.
+func sprayedCore(change func(*inventory.MRC)) (*mrc.Core, error) {
+	cfg := mrc.Config{MRC: inventory.DefaultMRC("stev"), Epoch: 1}
+	change(&cfg.MRC)
+	core, err := mrc.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for l := range closLeaves {
+		for h := range closHosts {
+			host := fabric.Host{Name: closHost(l, h),
+				Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
+			for p := 1; p <= closPlanes; p++ {
+				host.At = append(host.At, closLeaf(p, l))
+			}
+			if err := core.PutHost(host); err != nil {
+				return nil, err
+			}
+			if err := core.Hello(host.Name, &hostapi.Hello{Name: host.Name, Instance: 1,
+				Capabilities: ev.Unlimited()}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return core, nil
+}
+
+// keepingTrue measures the core that says what hosts are to hold: from the topology without a link,
+// a switch or a plane to the new states of all hosts that are concerned, on one goroutine, without
+// the sessions to the hosts.
+func keepingTrue(_ context.Context, out *report) error {
+	whole := sprayedClos()
 	for _, explicit := range []bool{false, true} {
 		out.tell("multipath: %d switches, %d hosts, explicit EVs: %v", closPlanes*(closLeaves+closSpines),
 			closLeaves*closHosts, explicit)
-		cfg := mrc.Config{MRC: inventory.DefaultMRC("stev"), Epoch: 1}
-		cfg.Explicit, cfg.Restore.Hold = explicit, 1
-		core, err := mrc.New(cfg)
+		core, err := sprayedCore(func(m *inventory.MRC) { m.Explicit, m.Restore.Hold = explicit, 1 })
 		if err != nil {
 			return err
-		}
-		for l := range closLeaves {
-			for h := range closHosts {
-				host := fabric.Host{Name: fmt.Sprintf("h%02d-%02d", l, h),
-					Address: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 8: 1, 14: byte(l), 15: byte(h + 1)})}
-				for p := 1; p <= closPlanes; p++ {
-					host.At = append(host.At, leaf(p, l))
-				}
-				if err := core.PutHost(host); err != nil {
-					return err
-				}
-				if err := core.Hello(host.Name, &hostapi.Hello{Name: host.Name, Instance: 1,
-					Capabilities: ev.Unlimited()}); err != nil {
-					return err
-				}
-			}
 		}
 		start := time.Now()
 		core.SetTopology(whole)
@@ -102,15 +122,16 @@ func keepingTrue(_ context.Context, out *report) error {
 		}{
 			{"link", lossesToTime, func(b *topology.Builder, i int) {
 				for _, l := range whole.Links {
-					if l.Local == leaf(i%closPlanes+1, i) && l.Remote == spine(i%closPlanes+1, i%closSpines) {
+					plane := i%closPlanes + 1
+					if l.Local == closLeaf(plane, i) && l.Remote == closSpine(plane, i%closSpines) {
 						b.RemoveLink(l.ID)
 					}
 				}
 			}},
-			{"switch", 10, func(b *topology.Builder, i int) { b.RemoveNode(spine(i%closPlanes+1, i)) }},
+			{"switch", 10, func(b *topology.Builder, i int) { b.RemoveNode(closSpine(i%closPlanes+1, i)) }},
 			{"plane", 4, func(b *topology.Builder, i int) {
 				for s := range closSpines {
-					b.RemoveNode(spine(i+1, s))
+					b.RemoveNode(closSpine(i+1, s))
 				}
 			}},
 		} {

@@ -187,6 +187,8 @@ func (f *bed) start() {
 		Store: f.store, Southbound: switches, Events: f.event,
 		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
 			return f.mrc.JobFacts(ctx, need)
+		}, Talk: func(ctx context.Context, needs []*ready.Need) error {
+			return f.mrc.SetTalk(ctx, needs)
 		}, Leasable: func(
 			ctx context.Context, nics []string,
 		) (*lease.Network, string, error) {

@@ -62,6 +62,12 @@ func (h *Host) Restart(older bool) { h.restart(older) }
 // counted before: its profiles are others.
 func (h *Host) Recount() { h.restart(h.older || len(h.counts) > 0) }
 
+// Forget forgets which EVs of a profile the host has found bad: it does not have the profile any
+// more.
+func (h *Host) Forget(profile string) {
+	maps.DeleteFunc(h.assumed, func(k counterKey, _ bool) bool { return k.profile == profile })
+}
+
 // AssumedBad returns the EVs that the host has found bad, by profile, in no order.
 func (h *Host) AssumedBad() iter.Seq2[string, hostapi.EV] {
 	return func(yield func(string, hostapi.EV) bool) {

@@ -29,6 +29,7 @@ type noProfiles struct{}
 func (noProfiles) Named(string) *Profile                  { return nil }
 func (noProfiles) Count(topology.NodeID, bool) int        { return 0 }
 func (noProfiles) At(topology.NodeID, bool, int) *Profile { return nil }
+func (noProfiles) Needed([]topology.NodeID) bool          { return true }
 
 // noDrains implements fabric.Drains.
 type noDrains struct{}

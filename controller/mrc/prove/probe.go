@@ -156,7 +156,7 @@ func (pr *prober) next(at time.Duration) time.Duration {
 	if pr.active() {
 		at = min(at, pr.at+probeEvery)
 	}
-	if !pr.round.done {
+	if !pr.round.done && pr.round.begun() {
 		at = min(at, max(pr.round.ends, pr.at+probeEvery))
 	}
 	return at

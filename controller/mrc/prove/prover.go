@@ -41,6 +41,9 @@ type Profiles interface {
 	// one of them, by its index in an order that stays while profiles do.
 	Count(leaf topology.NodeID, sending bool) int
 	At(leaf topology.NodeID, sending bool, n int) *Profile
+	// Needed reports whether there are to be profiles whose EVs start or end at one of some leaves,
+	// and at other leaves as well.
+	Needed(leaves []topology.NodeID) bool
 }
 
 // env is what the parts of one Prover share.

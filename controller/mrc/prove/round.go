@@ -15,6 +15,9 @@ type round struct {
 	done bool
 }
 
+// begun reports whether the round has begun.
+func (r *round) begun() bool { return r.ends > 0 }
+
 // begin starts the first round.
 func (pr *prober) begin() { pr.round.ends = pr.now + pr.restore.FirstRound.D() }
 
@@ -23,7 +26,7 @@ func (pr *prober) begin() { pr.round.ends = pr.now + pr.restore.FirstRound.D() }
 // most: then it is the probes that are. While no host waits for the round a link
 // has all its time: at a first start switches may still be being programmed.
 func (pr *prober) runRound() {
-	if pr.round.done {
+	if pr.round.done || !pr.round.begun() {
 		return
 	}
 	proven, bad, open := 0, 0, 0
@@ -31,7 +34,7 @@ func (pr *prober) runRound() {
 	for i := range int32(pr.links.Len()) {
 		l := pr.links.At(i)
 		switch {
-		case l.Denied() || len(l.Leaves()) == 0:
+		case l.Denied() || len(l.Leaves()) == 0 || !pr.Profiles.Needed(l.Leaves()):
 		case l.Proven():
 			proven++
 		case l.Misses() >= provenMisses:

@@ -35,6 +35,12 @@ type jobLinksOf struct {
 // mostJobLinks bounds the jobs whose links are kept.
 const mostJobLinks = 256
 
+// SetTalk sets what the jobs need that have not ended; see [mrc.Core.SetTalk]. It returns when
+// hosts are told what follows.
+func (r *Runner) SetTalk(ctx context.Context, needs []*ready.Need) error {
+	return r.ledger.Do(ctx, func() { r.core.SetTalk(needs) })
+}
+
 // JobFacts returns what is known of what a job depends on. The links are probed first from now on,
 // for as long as they are asked about.
 func (r *Runner) JobFacts(ctx context.Context, need *ready.Need) (out ready.Fabric, err error) {

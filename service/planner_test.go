@@ -1,0 +1,31 @@
+package service
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/runner"
+)
+
+// TestTalk: hosts have the EV profiles of jobs alone where the configuration wants that, and what
+// jobs need waits for the controller of the fabric.
+func TestTalk(t *testing.T) {
+	var none atomic.Pointer[runner.Runner]
+	for _, c := range []struct {
+		mode, profiles string
+		want           bool
+	}{{"", "jobs", false}, {"stev", "all", false}, {"stev", "jobs", true}} {
+		o := &Options{Inventory: inventory.Default()}
+		o.Inventory.MRC = inventory.DefaultMRC(c.mode)
+		o.Inventory.MRC.Profiles = c.profiles
+		set := talk(o, &none)
+		if (set != nil) != c.want {
+			t.Errorf("mode %q, profiles %q: jobs are told of: %v", c.mode, c.profiles, set != nil)
+		}
+		if set != nil && !errors.Is(set(t.Context(), nil), errStarting) {
+			t.Error("jobs are told of before there is anybody to tell")
+		}
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
 )
@@ -195,6 +197,70 @@ func TestJobDryRun(t *testing.T) {
 	if _, err := c.Jobs().Get("j"); err == nil {
 		t.Error("the dry run created the job")
 	}
+}
+
+// TestNewJobsDoNotWait: hosts are told of a new job before the jobs are judged that were there.
+func TestNewJobsDoNotWait(t *testing.T) { synctest.Test(t, newJobsDoNotWait) }
+
+func newJobsDoNotWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := pfcCore(t, nil)
+	told, judged := make(chan int), make(chan struct{})
+	controller, err := NewController(ctx, Options{Inventory: *c.configured, Store: store.NewMemory(),
+		Talk: func(ctx context.Context, needs []*ready.Need) error {
+			select {
+			case told <- len(needs):
+			case <-ctx.Done():
+			}
+			return nil
+		},
+		Fabric: func(ctx context.Context, _ *ready.Need) (out ready.Fabric, err error) {
+			select {
+			case judged <- struct{}{}:
+			case <-ctx.Done():
+			}
+			return out, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller.core.configured.Switches = nil
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	want := func(n int) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != n {
+				t.Fatalf("hosts are told of %d jobs, want %d", got, n)
+			}
+		case <-judged:
+			t.Fatalf("a job is judged before hosts are told of %d jobs", n)
+		}
+	}
+	put := func(name string) {
+		t.Helper()
+		_, _, err := controller.Jobs().Put(ctx, name, jobOn("a1,a2", 2), resource.Precondition{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+	}
+	want(0)
+	put("a")
+	want(1)
+	put("b") // while a is judged
+	<-judged
+	want(2)
+	put("c") // while a is judged, and b is next
+	<-judged
+	want(3)
 }
 
 // TestJobsWithoutAFabric: without an MRC fabric no job is GO, and says so.

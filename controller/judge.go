@@ -35,15 +35,18 @@ func (c *Controller) judgeAll(ctx context.Context) {
 // judgeOnce judges the jobs and pauses; it returns false when there are none, or ctx has ended.
 func (c *Controller) judgeOnce(ctx context.Context) bool {
 	began := time.Now()
-	var tasks []job.Task
-	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil {
-		return false
-	}
-	told := c.talk(ctx, tasks)
+	tasks, told := c.talk(ctx)
 	if told && len(tasks) == 0 {
 		return false
 	}
+	changed := false
 	for _, t := range tasks {
+		select {
+		case <-c.anew: // what new jobs need does not wait until all others are judged
+			changed = true
+			_, told = c.talk(ctx)
+		default:
+		}
 		if !told {
 			break // a job that has ended may be taken for done
 		}
@@ -58,6 +61,9 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 			return false
 		}
 	}
+	if changed && told {
+		return true
+	}
 	select {
 	case <-time.After(max(judgeEvery, judgeShare*time.Since(began))):
 	case <-c.anew:
@@ -68,10 +74,13 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 }
 
 // talk has the hosts of the MRC fabric talk to each other as the jobs need that have not ended. It
-// returns false if that could not be said.
-func (c *Controller) talk(ctx context.Context, tasks []job.Task) bool {
+// returns the jobs that matter; told is false if hosts could not be told.
+func (c *Controller) talk(ctx context.Context) (tasks []job.Task, told bool) {
+	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil {
+		return nil, false
+	}
 	if c.opts.Talk == nil {
-		return true
+		return tasks, true
 	}
 	var needs []*ready.Need
 	for _, t := range tasks {
@@ -79,7 +88,7 @@ func (c *Controller) talk(ctx context.Context, tasks []job.Task) bool {
 			needs = append(needs, &t.Demand.Need)
 		}
 	}
-	return c.opts.Talk(ctx, needs) == nil
+	return tasks, c.opts.Talk(ctx, needs) == nil
 }
 
 // judge returns the readiness of a job. behind: hosts that are connected do not hold all that they

@@ -11,7 +11,7 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
 	Message string `json:"message,omitempty"`
@@ -67,6 +67,8 @@ const (
 	EventCauseBegan   EventType = "cause.began"
 	EventCauseChanged EventType = "cause.changed" // it has become worse or better
 	EventCauseEnded   EventType = "cause.ended"
+
+	EventSilenceChanged EventType = "silence.changed" // made, changed, over or deleted
 
 	EventProjectChanged EventType = "project.changed" // assigned, or deleted
 
@@ -134,7 +136,8 @@ var eventTypes = []EventType{
 	EventStormEnded, EventTunnelLearned, EventTunnelLost, EventTunnelRecovered,
 	EventWatermarksChanged, EventPortCabled, EventPortChanged, EventPortMiscabled,
 	EventProjectChanged, EventReceiverEvicted, EventReceiverRecovered, EventReceiverStalled,
-	EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged, EventPolicyPathFailed,
+	EventSilenceChanged, EventSRv6PolicyChanged, EventSRv6PolicyDeleted, EventPolicyPathChanged,
+	EventPolicyPathFailed,
 	EventStoreFailed, EventStoreRecovered, EventSuspectChanged, EventSwitchChanged,
 	EventTenantChanged, EventTenantDeleted, EventTopologyChanged,
 }
@@ -145,7 +148,8 @@ func EventTypes() []EventType { return slices.Clone(eventTypes) }
 // OfIntent reports whether events of a type tell what clients want, beside what became of it.
 func (t EventType) OfIntent() bool {
 	switch t {
-	case EventGroupChanged, EventGroupDeleted, EventNetworkChanged, EventPortChanged,
+	case EventSilenceChanged, EventGroupChanged, EventGroupDeleted, EventNetworkChanged,
+		EventPortChanged,
 		EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
 		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted,
 		EventDrainChanged, EventEVProfileChanged,

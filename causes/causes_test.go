@@ -509,3 +509,29 @@ func TestEdges(t *testing.T) {
 		}
 	}
 }
+
+// TestSilent: a silent cause has the silence that ends last, and comes behind the others, drains
+// included; the silence of another cause does nothing.
+func TestSilent(t *testing.T) {
+	silence := func(name, cause string, until int) api.Silence {
+		return api.Silence{Name: name, Spec: api.SilenceSpec{Cause: cause, Until: at(until)}}
+	}
+	k := Known{
+		Links: []api.Link{link("a,1~b,1", dead), link("c,1~d,1", dead), link("e,1~f,1", drained)},
+		Silences: []api.Silence{silence("s", "link/a,1~b,1", 5), silence("t", "link/a,1~b,1", 9),
+			silence("u", "link/a,1~b,1", 7), silence("v", "link/x,1~y,1", 9)},
+	}
+	all := Find(&k)
+	if got := shape(all); got != "link/c,1~d,1[] drain/e,1~f,1[] link/a,1~b,1[]" {
+		t.Error(got)
+	}
+	for _, c := range all {
+		if c.ID == "link/a,1~b,1" && (c.Silence == nil || c.Silence.Name != "t") ||
+			c.ID != "link/a,1~b,1" && c.Silence != nil {
+			t.Errorf("%s: %+v", c.ID, c.Silence)
+		}
+	}
+	if got := shape(Steady(Find(&Known{Links: k.Links}), all)); got != shape(all) {
+		t.Errorf("a silent cause keeps its place: %s", got)
+	}
+}

@@ -60,6 +60,16 @@ func Find(k *Known) []api.Cause {
 	if f, ok := v.unready(found); ok {
 		found = append(found, api.Cause{Finding: f, Follows: []api.Finding{}, Counts: []api.CauseCount{}})
 	}
+	for i := range k.Silences {
+		s := &k.Silences[i]
+		for j := range found {
+			// Of several silences of a cause the one that ends last counts.
+			if c := &found[j]; c.ID == s.Spec.Cause &&
+				(c.Silence == nil || c.Silence.Spec.Until.Before(s.Spec.Until)) {
+				c.Silence = s
+			}
+		}
+	}
 	slices.SortStableFunc(found, order)
 	return found
 }
@@ -80,12 +90,17 @@ func thing(f *api.Finding) string { return f.Kind + " " + f.Object }
 
 // order is that of causes that nobody has seen yet.
 func order(a, b api.Cause) int {
-	return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), compareSince(a.Since, b.Since),
+	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), compareSince(a.Since, b.Since),
 		natural.Compare(a.ID, b.ID))
 }
 
-func rank(s api.Severity) int {
-	return slices.Index([]api.Severity{api.SeverityFault, api.SeverityWarning, api.SeverityWork}, s)
+// rank is the first of what causes are ordered by: silent ones come last.
+func rank(c *api.Cause) int {
+	all := []api.Severity{api.SeverityFault, api.SeverityWarning, api.SeverityWork}
+	if c.Silence != nil {
+		return len(all)
+	}
+	return slices.Index(all, c.Severity)
 }
 
 // compareSince has what began first first, and what began at a time that is not known last.

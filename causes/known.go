@@ -26,6 +26,7 @@ type Known struct {
 	Tenants      []api.Tenant
 	PFCPolicies  []api.PFCPolicy
 	Balance      []api.PlaneBalance
+	Silences     []api.Silence
 	// Fabric is the MRC fabric as a whole; nil: there is none.
 	Fabric *api.Fabric
 	// Loopbacks are the addresses that stand for nodes.

@@ -8,7 +8,8 @@ import (
 )
 
 // Steady returns causes as they were before: one that lasts keeps its place and the time when it
-// began, though its state has a later one. A fault comes before what is none.
+// began, though its state has a later one. A fault comes before what is none, and
+// silent ones come last.
 func Steady(before, now []api.Cause) []api.Cause {
 	places := make(map[string]int, len(before))
 	for i := range before {
@@ -30,7 +31,7 @@ func Steady(before, now []api.Cause) []api.Cause {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b api.Cause) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(place(&a), place(&b)))
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(place(&a), place(&b)))
 	})
 	return out
 }

@@ -23,7 +23,6 @@ const (
 // any goroutine.
 type Watcher struct {
 	look    func(context.Context) (*Known, error)
-	tell    func(api.Event)
 	now     func() time.Time
 	changed chan struct{}
 
@@ -31,17 +30,16 @@ type Watcher struct {
 	one chan struct{}
 	// mu guards the fields below it.
 	mu     sync.Mutex
+	tell   func(api.Event) // nil before Run
 	causes []api.Cause
 	at     time.Time // when they were known; zero: not yet
 }
 
-// NewWatcher returns a watcher of what look returns. tell gets an event when a cause begins or
-// ends, or becomes worse or better; it must not wait for anything.
+// NewWatcher returns a watcher of what look returns.
 func NewWatcher(
-	look func(context.Context) (*Known, error), tell func(api.Event), now func() time.Time,
+	look func(context.Context) (*Known, error), now func() time.Time,
 ) *Watcher {
-	return &Watcher{look: look, tell: tell, now: now, changed: make(chan struct{}, 1),
-		one: make(chan struct{}, 1)}
+	return &Watcher{look: look, now: now, changed: make(chan struct{}, 1), one: make(chan struct{}, 1)}
 }
 
 // Changed has the watcher look again soon.
@@ -53,8 +51,12 @@ func (w *Watcher) Changed() {
 }
 
 // Run looks again and again until ctx ends. A look that fails changes nothing: what was known goes
-// on.
-func (w *Watcher) Run(ctx context.Context) {
+// on. tell gets an event when a cause begins or ends, or becomes worse or better; it must not wait
+// for anything.
+func (w *Watcher) Run(ctx context.Context, tell func(api.Event)) {
+	w.mu.Lock()
+	w.tell = tell
+	w.mu.Unlock()
 	for {
 		began := w.now()
 		if _, err := w.Causes(ctx); err != nil && ctx.Err() != nil {
@@ -99,11 +101,14 @@ func (w *Watcher) Causes(ctx context.Context) ([]api.Cause, error) {
 	before, first := w.causes, w.at.IsZero()
 	found := Steady(before, Find(k))
 	w.causes, w.at = found, at
+	tell := w.tell
 	w.mu.Unlock()
 	if first {
 		before = nil
 	}
-	w.compare(before, found)
+	if tell != nil {
+		w.compare(before, found, tell)
+	}
 	return found, nil
 }
 
@@ -115,7 +120,10 @@ func (w *Watcher) Last() ([]api.Cause, time.Time) {
 }
 
 // compare makes events of what begins, ends, or has become worse or better.
-func (w *Watcher) compare(before, now []api.Cause) {
+func (w *Watcher) compare(before, now []api.Cause, tell func(api.Event)) {
+	say := func(t api.EventType, c *api.Cause, message string) {
+		tell(api.Event{Time: w.now().UTC(), Type: t, Object: c.ID, Message: message})
+	}
 	was := make(map[string]*api.Cause, len(before))
 	for i := range before {
 		was[before[i].ID] = &before[i]
@@ -126,18 +134,14 @@ func (w *Watcher) compare(before, now []api.Cause) {
 		delete(was, c.ID)
 		switch {
 		case old == nil:
-			w.say(api.EventCauseBegan, c, c.What+". "+c.Means)
+			say(api.EventCauseBegan, c, c.What+". "+c.Means)
 		case old.Severity != c.Severity || old.What != c.What:
-			w.say(api.EventCauseChanged, c, c.What+". "+c.Means)
+			say(api.EventCauseChanged, c, c.What+". "+c.Means)
 		}
 	}
 	for i := range before {
 		if c := &before[i]; was[c.ID] != nil {
-			w.say(api.EventCauseEnded, c, "Over: "+c.What)
+			say(api.EventCauseEnded, c, "Over: "+c.What)
 		}
 	}
-}
-
-func (w *Watcher) say(t api.EventType, c *api.Cause, message string) {
-	w.tell(api.Event{Time: w.now().UTC(), Type: t, Object: c.ID, Message: message})
 }

@@ -33,14 +33,15 @@ func watch(t *testing.T) *watching {
 		w.mu.Unlock()
 		time.Sleep(takes)
 		return &k, err
-	}, func(e api.Event) {
+	}, time.Now)
+	tell := func(e api.Event) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.said = append(w.said, fmt.Sprint(e.Type, " ", e.Object, " ", e.Message))
-	}, time.Now)
+	}
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx) }()
+	go func() { defer close(done); w.Run(ctx, tell) }()
 	t.Cleanup(func() { end(); <-done })
 	return w
 }

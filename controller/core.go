@@ -23,6 +23,7 @@ import (
 	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/silence"
 	"github.com/weft-sdn/weft/controller/underlay"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
@@ -65,6 +66,7 @@ type Core struct {
 	leases    *leases.Feature
 
 	maintenances *maintenance.Feature
+	silences     *silence.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/silence"
 	"github.com/weft-sdn/weft/controller/underlay"
 )
 
@@ -41,8 +42,9 @@ func (c *Core) compose() (err error) {
 	c.jobs = job.New(&c.env)
 	c.leases = leases.New(&c.env)
 	c.maintenances = maintenance.New(&c.env)
+	c.silences = silence.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.projects, c.jobs, c.leases, c.maintenances}
+		c.discovery, c.projects, c.jobs, c.leases, c.maintenances, c.silences}
 	return nil
 }
 
@@ -131,6 +133,11 @@ func (c *Core) Maintenances() resource.Resources[api.MaintenanceSpec, api.Mainte
 // Maintenances returns the maintenances.
 func (c *Controller) Maintenances() kind.Handle[api.MaintenanceSpec, api.Maintenance] {
 	return kind.Of[api.MaintenanceSpec, api.Maintenance](c.Kinds())
+}
+
+// Silences returns the silences of causes.
+func (c *Core) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
+	return settled[api.SilenceSpec, api.Silence]{c.silences.Silences(), c, "", nil}
 }
 
 // JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.

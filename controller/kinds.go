@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/controller/silence"
 )
 
 // kinds are the kinds of resources, with what reaches them in a core.
@@ -31,6 +32,7 @@ var kinds = []offered{
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
 	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: leasable}),
 	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
+	offer(silence.Kind, (*Core).Silences, nil),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 
 // registerCauses registers what is wrong, and why.
 func (s *Server) registerCauses() {
-	s.causes = watcherOf(s)
+	s.causes = causes.NewWatcher(s.known, s.cfg.Now)
 	s.metrics.causes = s.causes
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-causes", Method: http.MethodGet, Security: asks(access.TenantRead),
@@ -36,10 +37,6 @@ func (s *Server) registerCauses() {
 		}
 		return causePage(in, all)
 	})
-}
-
-func watcherOf(s *Server) *causes.Watcher {
-	return causes.NewWatcher(s.known, s.events.Publish, s.cfg.Now)
 }
 
 // causePage returns a page of causes, in the order in which they are. One that begins behind a
@@ -94,6 +91,7 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 		fill(ctx, &k.Profiles, all, kind.Query{Filter: api.EVProfileFilter{Degraded: true}}),
 		fill(ctx, &k.Groups, all, any), fill(ctx, &k.SRv6Policies, all, any),
 		fill(ctx, &k.Tenants, all, any), fill(ctx, &k.PFCPolicies, all, any),
+		fill(ctx, &k.Silences, all, any),
 	); err != nil {
 		return nil, err
 	}
@@ -128,7 +126,8 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 }
 
 // WatchCauses looks for causes until ctx ends, and publishes events when one begins or ends.
-func (s *Server) WatchCauses(ctx context.Context) {
+// publish numbers events, as those of the controller.
+func (s *Server) WatchCauses(ctx context.Context, publish func(api.Event)) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -148,7 +147,7 @@ func (s *Server) WatchCauses(ctx context.Context) {
 			}
 		}
 	}()
-	s.causes.Run(ctx)
+	s.causes.Run(ctx, publish)
 	<-done
 }
 
@@ -157,7 +156,7 @@ var (
 		"What is wrong now, by severity: causes that nothing else explains.", []string{"severity"}, nil)
 	causeDesc = prometheus.NewDesc("weft_cause",
 		"1 for each cause of what is wrong: the same as GET /v1/causes, at most 100.",
-		[]string{"id", "kind", "severity", "what", "means", "todo"}, nil)
+		[]string{"id", "kind", "severity", "silent", "what", "means", "todo"}, nil)
 	causeMetrics = []*prometheus.Desc{causesDesc, causeDesc}
 )
 
@@ -187,7 +186,7 @@ func (c *causeCollector) Collect(ch chan<- prometheus.Metric) {
 		x := &all[i]
 		if counts[x.Severity]++; i < mostCauses {
 			ch <- prometheus.MustNewConstMetric(causeDesc, prometheus.GaugeValue, 1, x.ID, x.Kind,
-				string(x.Severity), x.What, x.Means, x.Todo)
+				string(x.Severity), strconv.FormatBool(x.Silence != nil), x.What, x.Means, x.Todo)
 		}
 	}
 	for severity, n := range counts {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -85,7 +86,7 @@ func TestCauses(t *testing.T) {
 // registered makes the watcher of the server take its clock of now.
 func (s *Server) registered(t *testing.T) {
 	t.Helper()
-	s.causes = watcherOf(s)
+	s.causes = causes.NewWatcher(s.known, s.cfg.Now)
 	s.metrics.causes = s.causes
 }
 
@@ -133,7 +134,7 @@ func TestWatchCauses(t *testing.T) {
 		s.registered(t)
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); s.WatchCauses(ctx) }()
+		go func() { defer close(done); s.WatchCauses(ctx, s.events.Publish) }()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		c.Mu.Lock()

@@ -100,6 +100,8 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.Job]]():                "JobList",
 	reflect.TypeFor[api.Request[api.MaintenanceSpec]](): "MaintenanceRequest",
 	reflect.TypeFor[api.List[api.Maintenance]]():        "MaintenanceList",
+	reflect.TypeFor[api.Request[api.SilenceSpec]]():     "SilenceRequest",
+	reflect.TypeFor[api.List[api.Silence]]():            "SilenceList",
 	reflect.TypeFor[api.Request[api.PathLeaseSpec]]():   "LeaseRequest",
 	reflect.TypeFor[api.List[api.PathLease]]():          "LeaseList",
 	reflect.TypeFor[api.List[api.JobDependent]]():       "JobDependentList",

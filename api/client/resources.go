@@ -94,6 +94,11 @@ func (c *Client) RenewJob(ctx context.Context, name string, w Write) (*api.Job, 
 		Write{Version: w.Version}.header(), nil)
 }
 
+// Silences returns the silences of causes.
+func (c *Client) Silences() Resources[api.SilenceSpec, api.Silence] {
+	return resources[api.SilenceSpec, api.Silence](c, "silences")
+}
+
 // Networks returns the networks that clients describe.
 func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
 	return resources[api.NetworkSpec, api.Network](c, "networks")

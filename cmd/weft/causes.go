@@ -21,6 +21,9 @@ func causeTable(w io.Writer, all []api.Cause) error {
 		if !c.Since.IsZero() {
 			since = ", since " + clockTime(c.Since)
 		}
+		if s := c.Silence; s != nil {
+			since += fmt.Sprintf(", silent until %s by %s", windowTime(s.Spec.Until), s.Name)
+		}
 		lines := []string{inLine(fmt.Sprintf("%s: %s%s", c.Severity, c.What, since))}
 		for _, line := range []struct{ title, text string }{
 			{"known", c.Detail}, {"means", c.Means}, {"concerns", concerned(c.Counts)}, {"to do", c.Todo},
@@ -34,6 +37,15 @@ func causeTable(w io.Writer, all []api.Cause) error {
 		}
 	}
 	return nil
+}
+
+func silenceTable(w io.Writer, all []api.Silence) error {
+	g := newGrid("NAME", "UNTIL", "CAUSE", "NOTE")
+	for i := range all {
+		s := &all[i]
+		g.row(s.Name, windowTime(s.Spec.Until), s.Spec.Cause, s.Spec.Note)
+	}
+	return g.writeTo(w)
 }
 
 // concerned writes how many things a cause concerns.

@@ -21,7 +21,7 @@ type exporter struct {
 // exported are the kinds in the order in which apply can make them: what others refer to is first.
 var exported = []string{"project", "network", "cc-profile", "ev-profile", "srv6-policy", "tenant",
 	"pfc-policy", "multicast-group", "port", "link", "node", "plane", "host-port", "job",
-	"lease", "maintenance"}
+	"lease", "maintenance", "silence"}
 
 func newExport(env environment) *cobra.Command {
 	e := &exporter{env: env}

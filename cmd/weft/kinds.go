@@ -186,6 +186,14 @@ var kinds = []*kind{
 		events:   []string{"maintenance"},
 	},
 	{
+		name: "silence", noun: "silence", plural: "silences",
+		long:  "silences: causes that somebody has taken notice of",
+		items: "/v1/silences", key: "name", stored: true,
+		table: rows(silenceTable), document: documentOf[api.SilenceSpec](),
+		removed: "Deletes silences: their causes make alerts again.",
+		events:  []string{"silence"},
+	},
+	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},

@@ -41,6 +41,7 @@ type Controller struct {
 	Jobs         *kindtest.Memory[api.JobSpec, api.Job]
 	Leases       *kindtest.Memory[api.PathLeaseSpec, api.PathLease]
 	Maintenances *kindtest.Memory[api.MaintenanceSpec, api.Maintenance]
+	Silences     *kindtest.Memory[api.SilenceSpec, api.Silence]
 	Ports        *kindtest.Memory[api.PortSpec, api.Port]
 
 	// Fail is the error of lists of switches and orphans; nil: none.
@@ -111,6 +112,7 @@ func NewController(s *topology.Snapshot) *Controller {
 	memory(f, &f.Maintenances, func(_ string, s *api.MaintenanceSpec) error {
 		return s.Validate(f.Now, func(int) string { return "" })
 	})
+	memory(f, &f.Silences, func(_ string, s *api.SilenceSpec) error { return s.Validate(Began) })
 	memory(f, &f.Ports, func(_ string,
 		s *api.PortSpec) error {
 		return s.Validate([]uint64{100e9, 400e9})
@@ -153,7 +155,7 @@ func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
 		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(),
 		f.Networks.Bound(), f.Projects.Bound(),
-		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Ports.Bound(),
+		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Silences.Bound(), f.Ports.Bound(),
 		kind.Bind(about[api.Orphan](), orphans{f: f}),
 		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}

@@ -96,6 +96,13 @@ func TestChangesAreAudited(t *testing.T) {
 			`}`, 200, "maintenances/w", `"node":"a"`, `"node":"b"`},
 		{"PATCH", "/v1/maintenances/w", `{"spec":{"priority":7}}`, 200, "maintenances/w", `"node":"b"`,
 			`"priority":7`},
+		{"POST", "/v1/silences", `{"name":"s","spec":` + silenceSpec() + `}`, 201, "silences/s", "",
+			`"cause":"link/x"`},
+		{"PUT", "/v1/silences/s", `{"spec":` + strings.Replace(silenceSpec(), "link/x", "link/y", 1) +
+			`}`, 200, "silences/s", `"link/x"`, `"link/y"`},
+		{"PATCH", "/v1/silences/s", `{"spec":{"note":"known"}}`, 200, "silences/s", `"link/y"`,
+			`"known"`},
+		{"DELETE", "/v1/silences/s", "", 204, "silences/s", `"known"`, ""},
 		{"DELETE", "/v1/maintenances/w", "", 204, "maintenances/w", `"priority":7`, ""},
 		{"DELETE", "/v1/leases/l", "", 204, "leases/l", `"job":"j"`, ""},
 		{"POST", "/v1/multicast-groups", `{"name":"g","spec":` + groupSpec + `}`, 201, "groups/g", "",

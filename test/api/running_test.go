@@ -99,6 +99,12 @@ func impact(_ context.Context, objects []api.MaintenanceObject, needs []*ready.N
 	return make([]string, len(objects)), make([]ready.Impact, len(needs)), "", nil
 }
 
+// silenceSpec returns a good spec of a silence.
+func silenceSpec() string {
+	return `{"cause":"link/x","until":"` +
+		time.Now().UTC().Add(24*time.Hour).Format(time.RFC3339) + `"}`
+}
+
 // maintenanceSpec is a good spec of a maintenance.
 const maintenanceSpec = `{"objects":[{"node":"a"}],"from":"2096-01-02T03:04:05Z",` +
 	`"until":"2096-01-02T04:04:05Z"}`

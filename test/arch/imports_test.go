@@ -86,6 +86,7 @@ var onlyIn = map[string][]string{
 	"controller/leases":    {"controller"},
 
 	"controller/maintenance": {"controller"},
+	"controller/silence":     {"controller"},
 	"controller/discovery":   {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
@@ -94,7 +95,7 @@ var onlyIn = map[string][]string{
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
 		"controller/discovery", "controller/project", "controller/job", "controller/leases",
-		"controller/maintenance"},
+		"controller/maintenance", "controller/silence"},
 }
 
 // floors lists packages that are pure, with all packages of ours that they may import: what they

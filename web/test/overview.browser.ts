@@ -148,6 +148,30 @@ test('a cut link is one cause, which keeps its words and says what it means and 
   await page.context().close();
 });
 
+test('a cause is silenced with a note, and the silence ended', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  await says(page, 'All is well');
+  const link = (await lab.items<Schemas['FabricLink']>('/v1/links')).find((l) => l.status.fromName === 'P1-T0-1')!;
+  const path = `/v1/switches/${link.status.fromName}/ports/${Number(link.id.split('~')[0]!.split(',')[1])}`;
+  expect((await lab.send('PUT', path, { spec: { enabled: false } })).status).toBe(200);
+  await says(page, `Link ${link.status.fromName} – ${link.status.toName} has failed`);
+  await page.getByRole('button', { name: 'Silence…' }).first().click();
+  await page.keyboard.type('a cable is on its way'); // the focus is in the first field
+  await page.getByRole('dialog').getByRole('button', { name: 'Silence', exact: true }).click();
+  await says(page, 'but for 1 silent cause');
+  await says(page, 'a cable is on its way');
+  const silences = await lab.items<Schemas['Silence']>('/v1/silences');
+  expect(silences.map((s) => s.spec.note)).toEqual(['a cable is on its way']);
+  await wellMade(page, wrong, 'silent');
+  await page.getByRole('button', { name: 'End the silence…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End the silence', exact: true }).click();
+  await expect.poll(() => page.locator('.verdict').innerText(), { timeout: 20_000 }).toMatch(/has failed/);
+  expect(await lab.items('/v1/silences')).toEqual([]);
+  expect((await lab.send('PUT', path, { spec: { enabled: true } })).status).toBe(200);
+  await says(page, 'All is well');
+  await page.context().close();
+});
+
 test('a controller that is silent is shown within 5 s, with the time of its last word', async () => {
   const { page } = await open(browser, lab.url);
   await says(page, 'All is well');

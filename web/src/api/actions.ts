@@ -41,6 +41,10 @@ export const deletePort = (id: string, port: number) =>
 export const resetGroup = (name: string) =>
   body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
 export const renewJob = (name: string) => body(client.POST('/v1/jobs/{name}:renew', { params: { path: { name } } }));
+/** Silences a cause until a time; its name is of this moment. */
+export const silence = (spec: Schemas['SilenceSpec']) =>
+  body(client.POST('/v1/silences', { body: { name: `from-dashboard-${Date.now().toString(36)}`, spec } }));
+export const unsilence = (name: string) => body(client.DELETE('/v1/silences/{name}', { params: { path: { name } } }));
 export const deleteOrphan = (name: string, { dryRun }: Dry = {}) =>
   body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 

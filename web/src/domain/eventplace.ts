@@ -29,6 +29,7 @@ export function placeOf(e: {
     case 'pfc':
       return { path: ['pfc'] };
     case 'cause':
+    case 'silence':
       return { path: [] };
     case 'project':
       return { path: ['projects', object] };

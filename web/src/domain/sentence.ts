@@ -35,6 +35,7 @@ const nouns: Record<string, string> = {
   balance: 'Leaf',
   link: 'Link',
   suspect: 'Link',
+  silence: 'Silence',
 };
 
 /** Writes an event as a sentence, with how serious it is. */

@@ -3,6 +3,7 @@ export const families: Record<string, string[]> = {
   group: ['groups', 'projects'],
   receiver: ['groups'],
   cause: ['causes'],
+  silence: ['causes'],
   switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
   topology: [
     'topology',

@@ -1,8 +1,11 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
 import { Badge, type Tone } from '../components/badge';
+import { Confirm } from '../components/form';
 import { To } from '../components/link';
 import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
@@ -84,10 +87,21 @@ function Own() {
   );
 }
 
+/** What the network is well but for. */
+function exceptions(drains: number, silent: number): string {
+  const parts = [
+    drains > 0 && `${drains} ${drains === 1 ? 'drain' : 'drains'}`,
+    silent > 0 && `${silent} silent ${silent === 1 ? 'cause' : 'causes'}`,
+  ].filter(Boolean);
+  return parts.length > 0 ? ` but for ${parts.join(' and ')}` : '';
+}
+
 function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boolean; failed: boolean; what: string }) {
   const live = useLive(),
     now = useNow();
-  const faults = all.filter((c) => c.severity !== 'work');
+  const silent = all.filter((c) => c.silence),
+    faults = all.filter((c) => c.severity !== 'work' && !c.silence),
+    drains = all.length - silent.length - faults.length;
   return (
     <section className="verdict" aria-live="polite">
       {live.state === 'lost' ? (
@@ -107,7 +121,7 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
       ) : failed ? null : (
         <p>
           <Badge tone="ok">All is well</Badge>
-          {all.length > 0 && ` but for ${all.length} ${all.length === 1 ? 'drain' : 'drains'}`}
+          {exceptions(drains, silent.length)}
         </p>
       )}
     </section>
@@ -400,7 +414,7 @@ function CauseItem({ of }: { of: Cause }) {
     follows = of.follows ?? [];
   return (
     <li>
-      <Badge tone={tones[of.severity]}>
+      <Badge tone={of.silence ? 'quiet' : tones[of.severity]}>
         <To {...pageOf(of.object)}>{of.what}</To>
       </Badge>
       {of.since && (
@@ -428,6 +442,7 @@ function CauseItem({ of }: { of: Cause }) {
           <dd>{of.todo}</dd>
         </div>
       </dl>
+      <Notice of={of} />
       {follows.length > 0 && (
         <details open={follows.length <= 5}>
           <summary>{of.total === 1 ? '1 thing follows from it' : `${of.total} things follow from it`}</summary>
@@ -445,5 +460,61 @@ function CauseItem({ of }: { of: Cause }) {
         </details>
       )}
     </li>
+  );
+}
+
+/** For how long a cause is silenced. */
+const spans: Record<string, number> = { '1 hour': 1, '8 hours': 8, '1 day': 24, '1 week': 7 * 24 };
+
+/** Who has taken notice of a cause, and how to. */
+function Notice({ of }: { of: Cause }) {
+  const now = useNow();
+  const [note, setNote] = useState(''),
+    [span, setSpan] = useState('8 hours');
+  const allowed = useMay('operate');
+  if (of.silence)
+    return (
+      <p className="quiet">
+        Silent until <time dateTime={of.silence.spec.until}>{formatTime(of.silence.spec.until, now)}</time>
+        {of.silence.spec.note && `: ${of.silence.spec.note}`}{' '}
+        <Confirm
+          scope="operate"
+          label="End the silence"
+          title="End the silence?"
+          act={() => unsilence(of.silence!.name)}
+        >
+          <p>{of.what} comes before what is silent again, and makes alerts.</p>
+        </Confirm>
+      </p>
+    );
+  if (!allowed || of.severity === 'work') return null;
+  return (
+    <p>
+      <Confirm
+        scope="operate"
+        label="Silence"
+        title={`Silence: ${of.what}`}
+        act={() =>
+          silence({
+            cause: of.id,
+            ...(note.trim() && { note: note.trim() }),
+            until: new Date(Date.now() + spans[span]! * 3_600_000).toISOString(),
+          })
+        }
+      >
+        <p>It comes after the other causes, and makes no alert for a while.</p>
+        <label>
+          Note <input value={note} maxLength={500} onChange={(e) => setNote(e.target.value)} />
+        </label>
+        <label>
+          For{' '}
+          <select value={span} onChange={(e) => setSpan(e.target.value)}>
+            {Object.keys(spans).map((s) => (
+              <option key={s}>{s}</option>
+            ))}
+          </select>
+        </label>
+      </Confirm>
+    </p>
   );
 }

@@ -377,6 +377,12 @@ func TestCounts(t *testing.T) {
 			{Kind: "EV profile", Count: mostFollows}}) {
 		t.Errorf("%d causes, %d follow, counts %v", len(all), len(all[0].Follows), all[0].Counts)
 	}
+	busy := sw("B", "b", true)
+	busy.Synced = false
+	programmed := Known{Switches: []api.SwitchStatus{sw("A", "a", false), busy}}
+	if all := Find(&programmed); len(all) != 1 || all[0].Total != 1 || len(all[0].Counts) != 0 {
+		t.Errorf("switches that are programmed are counted as one: %+v", all)
+	}
 	// The group that a receiver stalls is what the cause is about.
 	stalls := Known{Groups: []api.MulticastGroup{{Name: "g", Status: api.MulticastGroupStatus{
 		Conditions: degraded("Stalled"), StalledReceivers: []api.StalledReceiver{{Switch: "A"}}}}}}

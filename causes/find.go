@@ -51,7 +51,8 @@ func Find(k *Known) []api.Cause {
 			if len(c.Follows) < mostFollows {
 				c.Follows = append(c.Follows, f.Finding)
 			}
-			if t := thing(&f.Finding); !counted[id][t] {
+			// "Switches are being programmed" is of no one thing, and counts for none.
+			if t := thing(&f.Finding); !counted[id][t] && f.Object != "switches" {
 				counted[id][t] = true
 				concern(c, f.Kind)
 			}

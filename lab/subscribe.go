@@ -68,7 +68,7 @@ func (n *MRCNode) agent(ctx context.Context, clock *Clock, cfg agent.Config) (*a
 			n.Wake()
 		})
 	}
-	a, err := agent.New(cfg, agent.Owned(n, do))
+	a, err := agent.New(cfg, agent.Serialized(n, do))
 	if err != nil {
 		return nil, err
 	}

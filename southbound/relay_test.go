@@ -17,7 +17,7 @@ import (
 )
 
 // owner is a controller that owns a fake switch and relays to it.
-type owner struct {
+type holder struct {
 	t        *testing.T
 	f        *fakeSwitch
 	relay    *Relay
@@ -27,11 +27,12 @@ type owner struct {
 }
 
 // newOwner returns the owner of a switch since term 5.
-func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *owner {
+func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *holder {
 	t.Helper()
-	o := &owner{t: t, f: f, relay: NewRelay(), listener: bufconn.Listen(1 << 16), bound: func() error {
-		return nil
-	}}
+	o := &holder{t: t, f: f, relay: NewRelay(), listener: bufconn.Listen(1 << 16),
+		bound: func() error {
+			return nil
+		}}
 	cfg := f.config()
 	cfg.Pipeline, cfg.NoPortState = smallPipeline(t), true
 	for _, f := range tune {
@@ -58,7 +59,7 @@ func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *owner {
 }
 
 // peer is another controller's connection to the relay.
-func (o *owner) peer() *Peer {
+func (o *holder) peer() *Peer {
 	o.t.Helper()
 	p, err := NewPeer(func(ctx context.Context) (net.Conn, error) {
 		return o.listener.DialContext(ctx)
@@ -71,7 +72,7 @@ func (o *owner) peer() *Peer {
 }
 
 // config is that of a decider's session in a term.
-func (o *owner) config(term uint64) Config {
+func (o *holder) config(term uint64) Config {
 	p := o.peer()
 	cfg := DefaultConfig()
 	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Pipeline = "n1", "relay:1", 1,

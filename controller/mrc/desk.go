@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Owner runs a core: it has clients read and change it, one at a time.
-type Owner interface {
+// Serializer runs a core: it has clients read and change it, one at a time.
+type Serializer interface {
 	// Read has f read the core, and returns when a client may be given what f has read.
 	Read(ctx context.Context, f func()) error
 	// Change has f change the core, and returns when the change is kept. intent returns the version
@@ -37,7 +37,7 @@ type (
 
 // Offer returns the kinds of resources of a core that a caller runs without a store. now returns
 // the time of changes.
-func Offer(core *Core, now func() time.Time, by Owner) ([]*kind.Kind, error) {
+func Offer(core *Core, now func() time.Time, by Serializer) ([]*kind.Kind, error) {
 	w, err := newWanted(core, now, nil)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ type Desk struct {
 // NewDesk returns the desk of a core that knows no topology yet, and has it do what the records
 // want, which have the prefix RecordPrefix. now returns the time of changes.
 func NewDesk(
-	core *Core, now func() time.Time, records []store.Record, by Owner,
+	core *Core, now func() time.Time, records []store.Record, by Serializer,
 ) (*Desk, error) {
 	w, err := newWanted(core, now, records)
 	if err != nil {
@@ -83,15 +83,15 @@ func (d *Desk) Busy() bool { return d.busy() }
 
 // keeper is an owner without a store: what changes is kept at once.
 type keeper struct {
-	Owner
+	Serializer
 	wanted *wanted
 }
 
-// Change implements [Owner].
+// Change implements [Serializer].
 func (k keeper) Change(
 	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
 ) error {
-	return k.Owner.Change(ctx, pre, intent, func() error {
+	return k.Serializer.Change(ctx, pre, intent, func() error {
 		err := f()
 		k.wanted.saves(1)
 		k.wanted.Kept(1)
@@ -103,7 +103,7 @@ func (k keeper) Change(
 type desk struct {
 	core   *Core
 	wanted *wanted
-	by     Owner
+	by     Serializer
 }
 
 // ask has the core answer a client with what may be an error.

@@ -47,12 +47,12 @@ func (n *Network) WithIsolated(projects []Isolated) *Network {
 func (n *Network) Isolated() []Isolated { return n.isolated }
 
 // owners are the isolated projects that have a thing, by their places; none: it is an outsider's.
-type owners struct {
+type assignees struct {
 	projects []int
 	shared   bool // all of them share it
 }
 
-func (o *owners) add(project int, shared bool) {
+func (o *assignees) add(project int, shared bool) {
 	o.shared = shared && (len(o.projects) == 0 || o.shared)
 	if !slices.Contains(o.projects, project) {
 		o.projects = append(o.projects, project)
@@ -60,14 +60,14 @@ func (o *owners) add(project int, shared bool) {
 }
 
 // exclusive reports whether a project has the thing for itself.
-func (o *owners) exclusive() bool { return len(o.projects) > 0 && !o.shared }
+func (o *assignees) exclusive() bool { return len(o.projects) > 0 && !o.shared }
 
-func (o *owners) meet(p []int) bool {
+func (o *assignees) meet(p []int) bool {
 	return slices.ContainsFunc(o.projects, func(i int) bool { return slices.Contains(p, i) })
 }
 
 // reaches reports whether hosts of some owners may send to a thing of others.
-func (o *owners) reaches(to *owners) bool {
+func (o *assignees) reaches(to *assignees) bool {
 	if o.exclusive() {
 		return to.meet(o.projects)
 	}
@@ -77,20 +77,20 @@ func (o *owners) reaches(to *owners) bool {
 // place is a prefix with those who have it: several where hosts share it.
 type place struct {
 	prefix netip.Prefix
-	of     []*owners
+	of     []*assignees
 	within int // the place of the next shorter one that contains it; -1: none does
 }
 
 // open reports whether hosts of some owners may send there. Where several have a prefix, all must
 // agree.
-func (p *place) open(from *owners) bool {
-	return !slices.ContainsFunc(p.of, func(to *owners) bool { return !from.reaches(to) })
+func (p *place) open(from *assignees) bool {
+	return !slices.ContainsFunc(p.of, func(to *assignees) bool { return !from.reaches(to) })
 }
 
 // senders are hosts that may send to the same destinations.
 type senders struct {
 	id uint32
-	of owners
+	of assignees
 }
 
 // isolation is what a network needs to know of isolated projects; nil: there are none.
@@ -104,10 +104,10 @@ func newIsolation(projects []Isolated, inv *inventory.Inventory) *isolation {
 		return nil
 	}
 	x := &isolation{hosts: make(map[string]*senders)}
-	found := ownersOf(projects, inv)
-	at := make(map[netip.Prefix][]*owners)
+	found := assigneesOf(projects, inv)
+	at := make(map[netip.Prefix][]*assignees)
 	for p, o := range proxies(projects) {
-		at[p] = []*owners{o}
+		at[p] = []*assignees{o}
 	}
 	hosts := func(yield func(h *inventory.Host, p netip.Prefix)) {
 		for i := range inv.Hosts {
@@ -116,7 +116,7 @@ func newIsolation(projects []Isolated, inv *inventory.Inventory) *isolation {
 			}
 		}
 	}
-	theirs := make(map[netip.Prefix][]*owners)
+	theirs := make(map[netip.Prefix][]*assignees)
 	hosts(func(h *inventory.Host, p netip.Prefix) {
 		if o := found[h.Name]; o != nil {
 			theirs[p] = append(theirs[p], o)
@@ -127,7 +127,7 @@ func newIsolation(projects []Isolated, inv *inventory.Inventory) *isolation {
 	for p := range at {
 		covers.Insert(p, true)
 	}
-	outsider := new(owners)
+	outsider := new(assignees)
 	others := make(map[netip.Prefix]bool)
 	hosts(func(h *inventory.Host, p netip.Prefix) {
 		if _, inside := covers.LookupPrefix(p); inside && found[h.Name] == nil && !others[p] {
@@ -143,8 +143,8 @@ func newIsolation(projects []Isolated, inv *inventory.Inventory) *isolation {
 	return x
 }
 
-// ownersOf returns who has hosts, by the names of those that projects have.
-func ownersOf(projects []Isolated, inv *inventory.Inventory) map[string]*owners {
+// assigneesOf returns who has hosts, by the names of those that projects have.
+func assigneesOf(projects []Isolated, inv *inventory.Inventory) map[string]*assignees {
 	type claim struct {
 		project int
 		shared  bool
@@ -159,7 +159,7 @@ func ownersOf(projects []Isolated, inv *inventory.Inventory) map[string]*owners 
 			byPort[at] = append(byPort[at], claim{i, p.Shared})
 		}
 	}
-	out := make(map[string]*owners)
+	out := make(map[string]*assignees)
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
 		claims := slices.Clone(byName[h.Name])
@@ -171,7 +171,7 @@ func ownersOf(projects []Isolated, inv *inventory.Inventory) map[string]*owners 
 		}
 		for _, c := range claims {
 			if out[h.Name] == nil {
-				out[h.Name] = new(owners)
+				out[h.Name] = new(assignees)
 			}
 			out[h.Name].add(c.project, c.shared)
 		}
@@ -181,17 +181,17 @@ func ownersOf(projects []Isolated, inv *inventory.Inventory) map[string]*owners 
 
 // proxies returns who has the prefixes of proxy addresses. What is in one prefix is in those around
 // it.
-func proxies(projects []Isolated) map[netip.Prefix]*owners {
-	out := make(map[netip.Prefix]*owners)
+func proxies(projects []Isolated) map[netip.Prefix]*assignees {
+	out := make(map[netip.Prefix]*assignees)
 	for i := range projects {
 		for _, p := range projects[i].Proxies {
 			if out[p.Prefix] == nil {
-				out[p.Prefix] = new(owners)
+				out[p.Prefix] = new(assignees)
 			}
 			out[p.Prefix].add(i, p.Shared)
 		}
 	}
-	around := new(bart.Table[*owners])
+	around := new(bart.Table[*assignees])
 	for _, p := range slices.SortedFunc(maps.Keys(out), byLength) {
 		if o, ok := around.LookupPrefix(p); ok {
 			for _, i := range o.projects {
@@ -209,7 +209,7 @@ func byLength(a, b netip.Prefix) int {
 }
 
 // order sets the places.
-func (x *isolation) order(at map[netip.Prefix][]*owners) {
+func (x *isolation) order(at map[netip.Prefix][]*assignees) {
 	known := new(bart.Table[int])
 	for p, of := range at {
 		x.places = append(x.places, place{prefix: p, of: of})
@@ -227,7 +227,7 @@ func (x *isolation) order(at map[netip.Prefix][]*owners) {
 
 // number gives those who may send to the same a number that follows from the names of the projects,
 // so that it stays when others come and go.
-func (x *isolation) number(projects []Isolated, found map[string]*owners) {
+func (x *isolation) number(projects []Isolated, found map[string]*assignees) {
 	classes := make(map[string]*senders)
 	for host, o := range found {
 		var names []string

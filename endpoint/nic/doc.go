@@ -13,6 +13,6 @@
 // the controller.
 //
 // Like the transport, a NIC has no goroutine, clock or socket, and one owner at a time. Beside its
-// methods here it has those of mrc.Host. Package agent connects it to a controller: agent.Owned
-// makes a NIC an agent.Endpoint.
+// methods here it has those of mrc.Host. Package agent connects it to a controller:
+// agent.Serialized makes a NIC an agent.Endpoint.
 package nic

@@ -272,7 +272,7 @@ func (m *Multipath) Uplinks(context.Context, any) (out []telemetry.Uplink, key a
 	return out, nil, nil
 }
 
-// Read implements [mrc.Owner].
+// Read implements [mrc.Serializer].
 func (m *Multipath) Read(_ context.Context, f func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -280,7 +280,7 @@ func (m *Multipath) Read(_ context.Context, f func()) error {
 	return nil
 }
 
-// Change implements [mrc.Owner].
+// Change implements [mrc.Serializer].
 func (m *Multipath) Change(
 	_ context.Context, _ resource.Precondition, _ func() (uint64, any), f func() error,
 ) error {
@@ -290,7 +290,7 @@ func (m *Multipath) Change(
 	return f()
 }
 
-// Stream implements [mrc.Owner].
+// Stream implements [mrc.Serializer].
 func (m *Multipath) Stream(host string) (s mrc.Stream, ok bool) {
 	h, ok := m.core.Host(host)
 	version := func(n uint64) hostapi.Version { return hostapi.Version{Epoch: 0xE, Number: n} }

@@ -39,6 +39,12 @@ var words = []word{
 		},
 	},
 	{
+		name:    regexp.MustCompile(`(^[oO]|O)wn(er|ers|ed|s)?($|[A-Z0-9_])`),
+		types:   true,
+		meaning: "to whom a thing in switches belongs: an entity to a feature, a switch to a controller",
+		folders: []string{"cluster", "controller/reconcile", "p4", "test/bench"},
+	},
+	{
 		name:    regexp.MustCompile(`(^[lL]|L)inks?($|[A-Z0-9_])`),
 		types:   true,
 		meaning: "a link of a network",

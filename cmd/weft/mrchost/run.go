@@ -146,7 +146,7 @@ func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err e
 	}
 	cfg := r.cfg.Controller.agent(r.cfg.Name)
 	cfg.Log, cfg.DialOptions = o.Log, o.Dial
-	endpoint := agent.Owned(r.nic, r.do)
+	endpoint := agent.Serialized(r.nic, r.do)
 	if path := r.cfg.Controller.State; path != "" {
 		cfg.Version, cfg.State = restore(path, endpoint, o.Log)
 		cfg.Keep = keeper(path)

@@ -18,14 +18,14 @@ import (
 // Kinds returns the kinds of resources of the fabric.
 func (r *Runner) Kinds() []*kind.Kind { return r.desk.Kinds() }
 
-// Read implements [mrc.Owner].
+// Read implements [mrc.Serializer].
 func (r *Runner) Read(ctx context.Context, f func()) error { return r.ledger.Read(ctx, f) }
 
-// Stream implements [mrc.Owner].
+// Stream implements [mrc.Serializer].
 func (r *Runner) Stream(host string) (mrc.Stream, bool) { return r.streams.Status(host) }
 
-// Change implements [mrc.Owner]: it waits until the change is kept with its record in the audit
-// log. Errors are those of ledger.Ledger.Change.
+// Change implements [mrc.Serializer]: it waits until the change is kept with its record in the
+// audit log. Errors are those of ledger.Ledger.Change.
 func (r *Runner) Change(
 	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
 ) error {

@@ -16,24 +16,26 @@ type Device interface {
 	Counts(yield func(hostapi.EVCount) bool)
 }
 
-// Owned is the endpoint of a device. do has f run on the device's goroutine, with the time there,
-// does afterwards whatever follows something that was done to the device, and returns then; its
-// error reports that f was not run, as when the device has ended.
-func Owned(d Device, do func(f func(now time.Duration)) error) Endpoint { return owned{d, do} }
+// Serialized is the endpoint of a device. do has f run on the device's goroutine, with the time
+// there, does afterwards whatever follows something that was done to the device, and returns then;
+// its error reports that f was not run, as when the device has ended.
+func Serialized(d Device, do func(f func(now time.Duration)) error) Endpoint {
+	return serialized{d, do}
+}
 
-type owned struct {
+type serialized struct {
 	device Device
 	do     func(f func(now time.Duration)) error
 }
 
 // Capabilities are the device's; none when it has ended.
-func (o owned) Capabilities() (c hostapi.Capabilities) {
+func (o serialized) Capabilities() (c hostapi.Capabilities) {
 	_ = o.do(func(time.Duration) { c = o.device.Capabilities() })
 	return c
 }
 
 // Apply applies the state that a change leads to.
-func (o owned) Apply(c Change) (err error) {
+func (o serialized) Apply(c Change) (err error) {
 	if ended := o.do(func(time.Duration) { err = o.device.Apply(c.To) }); ended != nil {
 		return ended
 	}
@@ -41,14 +43,14 @@ func (o owned) Apply(c Change) (err error) {
 }
 
 // Probe makes the device send EV probes.
-func (o owned) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
+func (o serialized) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 	if ended := o.do(func(now time.Duration) { o.device.Probe(now, p, done) }); ended != nil {
 		done(hostapi.ProbeResult{ID: p.ID, Err: ended.Error()})
 	}
 }
 
 // Counts are the device's, as they are at one time.
-func (o owned) Counts(yield func(hostapi.EVCount) bool) {
+func (o serialized) Counts(yield func(hostapi.EVCount) bool) {
 	var all []hostapi.EVCount
 	_ = o.do(func(time.Duration) {
 		o.device.Counts(func(c hostapi.EVCount) bool {

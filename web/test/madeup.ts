@@ -193,6 +193,21 @@ export class MadeUp {
         ways: ['none'],
       }) satisfies Schemas['Session'],
     '/readyz': () => ({ ready: true, checks: [{ name: 'bgp-ls', ok: true }] }) satisfies Schemas['ReadinessView'],
+    '/v1/causes': () => ({
+      items: [...this.down].map((id) => ({
+        id: `link/${id}`,
+        kind: 'link' as const,
+        object: `links/${id}`,
+        severity: 'fault' as const,
+        what: `Link ${this.link(id).status.fromName} – ${this.link(id).status.toName} has failed`,
+        means: 'Made up.',
+        todo: 'Nothing.',
+        since,
+        total: 0,
+        follows: [],
+        counts: [],
+      })) satisfies Schemas['Cause'][],
+    }),
     '/healthz': () => ({ status: 'ok', version: 'made up' }),
     '/v1/link-columns': () => this.columns(),
     '/v1/fabric': () =>

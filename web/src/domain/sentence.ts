@@ -35,7 +35,6 @@ const nouns: Record<string, string> = {
   balance: 'Leaf',
   link: 'Link',
   suspect: 'Link',
-  silence: 'Silence',
 };
 
 /** Writes an event as a sentence, with how serious it is. */
@@ -48,6 +47,11 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
   switch (family) {
     case 'gap':
       return { severity: 'warning', text: 'Events were lost: everything has been read again.' };
+    case 'silence': {
+      const until = /, until (\S+)$/.exec(message)?.[1];
+      if (until) return { severity: 'quiet', text: `A cause is silent until ${until} (silence ${object}).` };
+      return { severity: 'quiet', text: `Silence ${object} ${message === 'deleted' ? 'was ended' : 'is over'}.` };
+    }
     case 'cause':
       return { severity: verb === 'ended' ? 'ok' : /^.* is drained\./.test(message) ? 'work' : 'fault', text: message };
     case 'job':

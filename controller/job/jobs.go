@@ -25,10 +25,7 @@ func (f jobs) Put(
 	name string, spec api.JobSpec, pre resource.Precondition,
 ) (v api.Job, created bool, err error) {
 	spec = spec.Complete()
-	j, err := f.all.Check(name, pre)
-	if err == nil && j == nil {
-		err = api.ValidateName(name)
-	}
+	j, err := f.all.CheckPut(name, pre)
 	if err == nil {
 		err = spec.Validate(f.validation())
 	}

@@ -41,10 +41,7 @@ func (f leases) Put(
 	name string, spec api.PathLeaseSpec, pre resource.Precondition,
 ) (v api.PathLease, created bool, err error) {
 	spec = spec.Complete()
-	j, err := f.all.Check(name, pre)
-	if err == nil && j == nil {
-		err = api.ValidateName(name)
-	}
+	j, err := f.all.CheckPut(name, pre)
 	if err == nil {
 		err = spec.Validate(func(name string) bool { return f.nics[name] })
 	}

@@ -33,10 +33,7 @@ func (f maintenances) Put(
 ) (v api.Maintenance, created bool, err error) {
 	look := f.next
 	f.next = nil
-	m, err := f.all.Check(name, pre)
-	if err == nil && m == nil {
-		err = api.ValidateName(name)
-	}
+	m, err := f.all.CheckPut(name, pre)
 	if err != nil {
 		return v, false, err
 	}

@@ -42,11 +42,8 @@ func (f groups) Get(name string) (api.MulticastGroup, error) {
 func (f groups) Put(
 	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) (r api.MulticastGroup, created bool, err error) {
-	item, err := f.resources.Check(name, pre)
+	item, err := f.resources.CheckPut(name, pre)
 	created = item == nil
-	if err == nil && created {
-		err = api.ValidateName(name)
-	}
 	if err != nil {
 		return r, false, err
 	}

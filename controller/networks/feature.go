@@ -91,10 +91,7 @@ func (f resources) Get(name string) (api.Network, error) {
 func (f resources) Put(
 	name string, spec api.NetworkSpec, pre resource.Precondition,
 ) (api.Network, bool, error) {
-	n, err := f.all.Check(name, pre)
-	if err == nil && n == nil {
-		err = api.ValidateName(name)
-	}
+	n, err := f.all.CheckPut(name, pre)
 	if err == nil {
 		err = api.ValidateNetwork(&spec)
 	}

@@ -50,10 +50,7 @@ func (f pfcResources) Get(name string) (api.PFCPolicy, error) {
 func (f pfcResources) Put(
 	name string, spec api.PFCPolicySpec, pre resource.Precondition,
 ) (api.PFCPolicy, bool, error) {
-	r, err := f.pfcPolicies.Check(name, pre)
-	if err == nil && r == nil {
-		err = api.ValidateName(name)
-	}
+	r, err := f.pfcPolicies.CheckPut(name, pre)
 	if err != nil {
 		return api.PFCPolicy{}, false, err
 	}

@@ -147,10 +147,7 @@ func (f srv6Resources) Get(name string) (api.SRv6Policy, error) {
 func (f srv6Resources) Put(
 	name string, spec api.SRv6PolicySpec, pre resource.Precondition,
 ) (api.SRv6Policy, bool, error) {
-	p, err := f.srv6Policies.Check(name, pre)
-	if err == nil && p == nil {
-		err = api.ValidateName(name)
-	}
+	p, err := f.srv6Policies.CheckPut(name, pre)
 	if err != nil {
 		return api.SRv6Policy{}, false, err
 	}

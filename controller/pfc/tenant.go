@@ -96,10 +96,7 @@ func (f tenantResources) Get(name string) (api.Tenant, error) {
 func (f tenantResources) Put(
 	name string, spec api.TenantSpec, pre resource.Precondition,
 ) (api.Tenant, bool, error) {
-	t, err := f.tenants.Check(name, pre)
-	if err == nil && t == nil {
-		err = api.ValidateName(name)
-	}
+	t, err := f.tenants.CheckPut(name, pre)
 	if err != nil {
 		return api.Tenant{}, false, err
 	}

@@ -179,10 +179,7 @@ func (f resources) Get(name string) (api.Project,
 func (f resources) Put(
 	name string, spec api.ProjectSpec, pre resource.Precondition,
 ) (api.Project, bool, error) {
-	p, err := f.all.Check(name, pre)
-	if err == nil && p == nil {
-		err = api.ValidateName(name)
-	}
+	p, err := f.all.CheckPut(name, pre)
 	if err == nil {
 		err = spec.Validate(f.validation())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/store"
 )
@@ -140,6 +141,15 @@ func View[S, D, V any](
 // it creates one.
 func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {
 	return c.items[name], pre.Check(c.what(name), c.version(name))
+}
+
+// CheckPut is Check for a kind whose resources clients name: a new one needs a valid name.
+func (c *Collection[S, D]) CheckPut(name string, pre Precondition) (*Item[S, D], error) {
+	i, err := c.Check(name, pre)
+	if err == nil && i == nil {
+		err = api.ValidateName(name)
+	}
+	return i, err
 }
 
 // CheckDelete returns the resource that a Delete with a precondition removes.

@@ -82,10 +82,7 @@ func (f resources) Get(name string) (api.Silence, error) { return resource.View(
 func (f resources) Put(
 	name string, spec api.SilenceSpec, pre resource.Precondition,
 ) (api.Silence, bool, error) {
-	s, err := f.all.Check(name, pre)
-	if err == nil && s == nil {
-		err = api.ValidateName(name)
-	}
+	s, err := f.all.CheckPut(name, pre)
 	if err == nil && (s == nil || !s.Spec.Equal(&spec)) {
 		err = spec.Validate(f.env.Wall())
 	}

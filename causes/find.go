@@ -59,16 +59,18 @@ func Find(k *Known) []api.Cause {
 		}
 	}
 	if f, ok := v.unready(found); ok {
+		places[f.ID] = len(found)
 		found = append(found, api.Cause{Finding: f, Follows: []api.Finding{}, Counts: []api.CauseCount{}})
 	}
 	for i := range k.Silences {
 		s := &k.Silences[i]
-		for j := range found {
-			// Of several silences of a cause the one that ends last counts.
-			if c := &found[j]; c.ID == s.Spec.Cause &&
-				(c.Silence == nil || c.Silence.Spec.Until.Before(s.Spec.Until)) {
-				c.Silence = s
-			}
+		at, ok := places[s.Spec.Cause]
+		if !ok {
+			continue
+		}
+		// Of several silences of a cause the one that ends last counts.
+		if c := &found[at]; c.Silence == nil || c.Silence.Spec.Until.Before(s.Spec.Until) {
+			c.Silence = s
 		}
 	}
 	slices.SortStableFunc(found, order)

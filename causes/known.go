@@ -74,13 +74,3 @@ func named(all []string) string {
 	}
 	return strings.Join(all[:3], ", ") + " and " + Count(len(all)-3, "more")
 }
-
-// conditionOf returns the condition of a type; nil: there is none.
-func conditionOf(all api.Conditions, t api.ConditionType) *api.Condition {
-	for i := range all {
-		if all[i].Type == t {
-			return &all[i]
-		}
-	}
-	return nil
-}

@@ -330,7 +330,7 @@ func twoDigits(x float64) string {
 func (v *view) balanceFindings() (out []finding) {
 	for i := range v.Balance {
 		b := &v.Balance[i]
-		c := conditionOf(b.Conditions, api.Unbalanced)
+		c := b.Conditions.Find(api.Unbalanced)
 		if c == nil || !c.Status {
 			continue
 		}

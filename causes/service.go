@@ -218,7 +218,7 @@ func portDown(h *api.Host, p *api.HostPort, because []string) finding {
 func (v *view) profileFindings() (out []finding) {
 	for i := range v.Profiles {
 		p := &v.Profiles[i]
-		c := conditionOf(p.Status.Conditions, api.Degraded)
+		c := p.Status.Conditions.Find(api.Degraded)
 		if c == nil || !c.Status {
 			continue
 		}
@@ -375,8 +375,8 @@ var todos = map[string]string{
 func (v *view) conditions(
 	all api.Conditions, f api.Finding, name string, at, also []string,
 ) []finding {
-	accepted, programmed := conditionOf(all, api.Accepted), conditionOf(all, api.Programmed)
-	degraded := conditionOf(all, api.Degraded)
+	accepted, programmed := all.Find(api.Accepted), all.Find(api.Programmed)
+	degraded := all.Find(api.Degraded)
 	var c *api.Condition
 	f.Severity = api.SeverityFault
 	switch {

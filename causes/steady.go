@@ -8,8 +8,8 @@ import (
 )
 
 // Steady returns causes as they were before: one that lasts keeps its place and the time when it
-// began, though its state has a later one. A fault comes before what is none, and
-// silent ones come last.
+// began, though its state has a later one. A fault comes before what is none, and silent ones come
+// last.
 func Steady(before, now []api.Cause) []api.Cause {
 	places := make(map[string]int, len(before))
 	for i := range before {

@@ -89,23 +89,20 @@ func (w *Watcher) Causes(ctx context.Context) ([]api.Cause, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if last, at := w.Last(); !at.IsZero() && w.now().Sub(at) < fresh {
-		return last, nil
+	before, seen := w.Last()
+	if !seen.IsZero() && w.now().Sub(seen) < fresh {
+		return before, nil
 	}
 	at := w.now()
 	k, err := w.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	before, first := w.causes, w.at.IsZero()
 	found := Steady(before, Find(k))
+	w.mu.Lock()
 	w.causes, w.at = found, at
 	tell := w.tell
 	w.mu.Unlock()
-	if first {
-		before = nil
-	}
 	if tell != nil {
 		w.compare(before, found, tell)
 	}

@@ -15,9 +15,22 @@ import (
 
 const jobPath = "/v1/jobs/{name}"
 
-// jobKind reaches the jobs.
-func (s *Server) jobKind() kind.Handle[api.JobSpec, api.Job] {
-	return kind.Of[api.JobSpec, api.Job](s.controller.Kinds())
+// viewOfJob answers a question about a job. hidden returns an answer without what members of
+// projects may not know.
+func viewOfJob[A any](
+	s *Server, question any, hidden func(A) A,
+) func(context.Context, *NameParam) (*struct{ Body A }, error) {
+	return func(ctx context.Context, in *NameParam) (*struct{ Body A }, error) {
+		jobs := kind.Of[api.JobSpec, api.Job](s.controller.Kinds())
+		answer, err := kind.Ask[A](ctx, jobs, in.Name, question, resource.Precondition{})
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		if access.Of(ctx).Sight() != nil {
+			answer = hidden(answer)
+		}
+		return &struct{ Body A }{answer}, nil
+	}
 }
 
 // registerJobViews registers what there is of jobs beside their resources.
@@ -29,33 +42,13 @@ func (s *Server) registerJobViews() {
 		Description: "Found when you ask. It is ready only if everything that the job depends on is " +
 			"known to be as it should: what is not known is in the way.",
 		Errors: []int{404, 503},
-	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.JobReadiness }, error) {
-		r, err := kind.Ask[api.JobReadiness](ctx, s.jobKind(), in.Name, api.ReadReadiness{},
-			resource.Precondition{})
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		if access.Of(ctx).Sight() != nil {
-			r = hiddenReadiness(r)
-		}
-		return &struct{ Body api.JobReadiness }{r}, nil
-	})
+	}), viewOfJob(s, api.ReadReadiness{}, hiddenReadiness))
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-job-racks", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: jobPath + "/racks", Tags: tags, Summary: "Get the ranks of a job by rack",
 		Description: "Found when you ask: the state of each NIC, and the paths that each rack has left.",
 		Errors:      []int{404, 503},
-	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.JobRacks }, error) {
-		r, err := kind.Ask[api.JobRacks](ctx, s.jobKind(), in.Name, api.ReadRacks{},
-			resource.Precondition{})
-		if err != nil {
-			return nil, problemOf(err)
-		}
-		if access.Of(ctx).Sight() != nil {
-			r = hiddenRacks(r)
-		}
-		return &struct{ Body api.JobRacks }{r}, nil
-	})
+	}), viewOfJob(s, api.ReadRacks{}, hiddenRacks))
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-job-dependents", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/job-dependents", Tags: tags,

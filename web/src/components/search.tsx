@@ -4,6 +4,7 @@ import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
 import { linkName } from '../domain/network';
+import { pageOf } from '../domain/place';
 import { pages } from '../domain/pages';
 import { go } from '../store/place';
 import { Dialog } from './dialog';
@@ -38,60 +39,64 @@ export function Search({ close }: { close: () => void }) {
           kind: 'switch',
           name: s.name,
           words: `${s.node ?? ''} ${s.address ?? ''}`,
-          path: ['switches', s.name],
+          ...pageOf(`switches/${s.name}`),
         })),
         ...(hosts.data ?? []).map((h): Target => ({
           kind: 'host',
           name: h.name,
           words: h.address,
-          path: ['hosts', h.name],
+          ...pageOf(`hosts/${h.name}`),
         })),
         ...(groups.data ?? []).map((g): Target => ({
           kind: 'multicast group',
           name: g.name,
           words: `${g.spec.proxyAddress} ${g.status.tree?.sid ?? ''}`,
-          path: ['groups', g.name],
+          ...pageOf(`multicast-groups/${g.name}`),
         })),
         ...(jobs.data ?? []).map((j): Target => ({
           kind: 'job',
           name: j.name,
           words: j.spec.hosts,
-          path: ['jobs', j.name],
+          ...pageOf(`jobs/${j.name}`),
         })),
         ...(profiles.data ?? []).map((p): Target => ({
           kind: 'EV profile',
           name: p.name,
           words: p.status.hosts.join(' '),
-          path: ['evs', p.name],
+          ...pageOf(`ev-profiles/${p.name}`),
         })),
         ...(links.data ?? []).map((l): Target => ({
           kind: 'link',
           name: linkName(l),
           words: l.id,
-          path: ['fabric'],
-          query: { link: l.id },
+          ...pageOf(`links/${l.id}`),
         })),
         ...(srv6.data ?? []).map((p): Target => ({
           kind: 'SRv6 policy',
           name: p.name,
           words: (p.status.path ?? []).join(' '),
-          path: ['pfc'],
-          query: { srv6: p.name },
+          ...pageOf(`srv6-policies/${p.name}`),
         })),
         ...(tenants.data ?? []).map((t): Target => ({
           kind: 'tenant',
           name: t.name,
-          path: ['pfc'],
-          query: { tenant: t.name },
+          ...pageOf(`tenants/${t.name}`),
         })),
-        ...(pfc.data ?? []).map((p): Target => ({ kind: 'PFC policy', name: p.name, path: ['pfc', p.name] })),
+        ...(pfc.data ?? []).map((p): Target => ({
+          kind: 'PFC policy',
+          name: p.name,
+          ...pageOf(`pfc-policies/${p.name}`),
+        })),
         ...(peers.data ?? []).map((p): Target => ({
           kind: 'BGP peer',
           name: p.name,
-          path: ['peers'],
-          query: { peer: p.name },
+          ...pageOf(`bgp-peers/${p.name}`),
         })),
-        ...(projects.data ?? []).map((p): Target => ({ kind: 'project', name: p.name, path: ['projects', p.name] })),
+        ...(projects.data ?? []).map((p): Target => ({
+          kind: 'project',
+          name: p.name,
+          ...pageOf(`projects/${p.name}`),
+        })),
       ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
     [
       session,

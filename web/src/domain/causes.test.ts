@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { affected, pageOf } from './causes';
+import { affected } from './causes';
 
 test('what a cause concerns is counted by kind', () => {
   expect(affected({ counts: [] })).toBe('');
@@ -13,15 +13,4 @@ test('what a cause concerns is counted by kind', () => {
       ],
     }),
   ).toBe('2 switches, 3 SRv6 policies and 1 host');
-});
-
-test('every object has its page', () => {
-  expect(pageOf('links/a,1~b,1')).toEqual({ path: ['fabric'], query: { link: 'a,1~b,1' } });
-  expect(pageOf('switches')).toEqual({ path: ['switches'] });
-  expect(pageOf('switches/n1')).toEqual({ path: ['switches', 'n1'] });
-  expect(pageOf('hosts/h/ports/1')).toEqual({ path: ['hosts', 'h'] });
-  expect(pageOf('bgp-peers/192.0.2.1:179')).toEqual({ path: ['peers'], query: { peer: '192.0.2.1:179' } });
-  expect(pageOf('bgp-peers')).toEqual({ path: ['peers'], query: undefined });
-  expect(pageOf('fabric')).toEqual({ path: ['fabric'] });
-  expect(pageOf(undefined)).toEqual({ path: [''] });
 });

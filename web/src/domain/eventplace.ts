@@ -1,40 +1,35 @@
+import { pageOf, type Place } from './place';
+
+/** The collections of the API that have the objects of events, by the family of these. */
+const collections: Record<string, string> = {
+  group: 'multicast-groups',
+  receiver: 'multicast-groups',
+  switch: 'switches',
+  balance: 'switches',
+  'bgp-peer': 'bgp-peers',
+  link: 'links',
+  'ev-profile': 'ev-profiles',
+  host: 'hosts',
+  'pfc-policy': 'pfc-policies',
+  'srv6-policy': 'srv6-policies',
+  tenant: 'tenants',
+  project: 'projects',
+  job: 'jobs',
+};
+
 /** Where the object of an event is shown; undefined when it has no page. */
-export function placeOf(e: {
-  type: string;
-  object?: string;
-}): { path: string[]; query?: Record<string, string> } | undefined {
+export function placeOf(e: { type: string; object?: string }): Place | undefined {
   const object = e.object;
   if (!object) return undefined;
-  switch (e.type.split('.')[0]) {
-    case 'group':
-    case 'receiver':
-      return { path: ['groups', object] };
-    case 'switch':
-    case 'balance':
-      return { path: ['switches', object] };
-    case 'bgp-peer':
-      return { path: ['peers'], query: { peer: object } };
-    case 'link':
-      return { path: ['fabric'], query: { link: object } };
-    case 'ev-profile':
-      return { path: ['evs', object] };
-    case 'host':
-      return { path: ['hosts', object] };
-    case 'pfc-policy':
-      return { path: ['pfc', object] };
-    case 'srv6-policy':
-      return { path: ['pfc'], query: { srv6: object } };
-    case 'tenant':
-      return { path: ['pfc'], query: { tenant: object } };
+  const family = e.type.split('.')[0]!;
+  const collection = collections[family];
+  if (collection) return pageOf(`${collection}/${object}`);
+  switch (family) {
     case 'pfc':
       return { path: ['pfc'] };
     case 'cause':
     case 'silence':
       return { path: [] };
-    case 'project':
-      return { path: ['projects', object] };
-    case 'job':
-      return { path: ['jobs', object] };
     case 'suspect':
       return { path: ['fabric'] };
     case 'drain':
@@ -45,7 +40,7 @@ export function placeOf(e: {
 }
 
 /** The target of a drain is a kind and a name, such as "link ID". */
-function drained(target: string): { path: string[]; query?: Record<string, string> } {
+function drained(target: string): Place {
   const space = target.indexOf(' ');
   const kind = target.slice(0, space),
     name = target.slice(space + 1);

@@ -1,3 +1,4 @@
+import { pageOf, type Place } from './place';
 import type { components } from '../api/schema';
 import type { Spec } from './spec';
 
@@ -43,21 +44,13 @@ export function meaning(b: S['JobBlocker']): string {
   }
 }
 
+/** The collections of the API that have what is in the way of a job. */
+const collections: Record<string, string> = { switch: 'switches', link: 'links', nic: 'hosts' };
+
 /** Where the object of a blocker is shown; undefined when it has no page. */
-export function blockerPlace(
-  b: Pick<S['JobBlocker'], 'kind' | 'object'>,
-): { path: string[]; query?: Record<string, string> } | undefined {
-  if (!b.object) return undefined;
-  switch (b.kind) {
-    case 'switch':
-      return { path: ['switches', b.object] };
-    case 'link':
-      return { path: ['fabric'], query: { link: b.object } };
-    case 'nic':
-      return { path: ['hosts', b.object] };
-    default:
-      return undefined;
-  }
+export function blockerPlace(b: Pick<S['JobBlocker'], 'kind' | 'object'>): Place | undefined {
+  const collection = collections[b.kind];
+  return b.object && collection ? pageOf(`${collection}/${b.object}`) : undefined;
 }
 
 /** Returns a spec without a layout that has no size, and without an empty list: a form leaves them behind. */

@@ -38,8 +38,7 @@ func (v *pfcValidator) add(field string, code Code, value, want string, limit *i
 		Limit: limit})
 }
 
-func (v *pfcValidator) bad(field, value,
-	want string) {
+func (v *pfcValidator) bad(field, value, want string) {
 	v.add(field, CodeInvalid, value, want, nil)
 }
 

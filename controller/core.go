@@ -71,8 +71,7 @@ type Core struct {
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
 // knows no topology and no switch yet.
-func NewCore(cfg Config, records []store.Record) (*Core,
-	error) {
+func NewCore(cfg Config, records []store.Record) (*Core, error) {
 	return newCore(cfg, records, nil)
 }
 

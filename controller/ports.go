@@ -24,8 +24,7 @@ type PortStates = southbound.Ports
 
 // LearnedPorts returns the ports, by link identifier, that a switch reports and the inventory does
 // not list.
-func LearnedPorts(p PortStates,
-	sw *inventory.Switch) map[uint32]uint32 {
+func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 {
 	return port.Learned(p, sw)
 }
 

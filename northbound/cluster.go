@@ -310,8 +310,7 @@ func (clusterCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c clusterCollector) Collect(ch chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc,
-		v float64) {
+	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
 	gauge(clusterDecidesDesc, number(c.Decides))

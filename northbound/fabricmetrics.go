@@ -66,8 +66,7 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.NewInvalidMetric(inSyncDesc, err)
 		return
 	}
-	gauge := func(d *prometheus.Desc,
-		v float64) {
+	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}
 	gauge(inSyncDesc, number(s.InSync && s.Failure == ""))

@@ -251,8 +251,7 @@ func (r *labRun) write(ctx context.Context, live *lab.Live) error {
 
 // serve serves something of the lab over HTTP, on any port of loopback if elsewhere is set and
 // another program has the address.
-func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*run.HTTP,
-	error) {
+func (r *labRun) serve(address string, handler http.Handler, elsewhere bool) (*run.HTTP, error) {
 	l, err := run.ListenHTTP(address, handler, certs.Server{}, clientlimit.New(clientlimit.Config{}),
 		slog.New(slog.DiscardHandler))
 	if elsewhere && errors.Is(err, syscall.EADDRINUSE) {

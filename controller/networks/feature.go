@@ -71,8 +71,7 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 }
 
 // Networks returns the networks.
-func (f *Feature) Networks() resource.Resources[api.NetworkSpec,
-	api.Network] {
+func (f *Feature) Networks() resource.Resources[api.NetworkSpec, api.Network] {
 	return resources{f}
 }
 

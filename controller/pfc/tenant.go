@@ -67,8 +67,7 @@ func (f *Feature) freeVRF(sites []api.TenantSite) (uint16, error) {
 }
 
 // Tenants returns the tenants.
-func (f *Feature) Tenants() resource.Resources[api.TenantSpec,
-	api.Tenant] {
+func (f *Feature) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
 	return tenantResources{f}
 }
 

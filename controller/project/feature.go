@@ -157,8 +157,7 @@ func (f *Feature) of(project string) (out []*use) {
 }
 
 // Projects returns the projects.
-func (f *Feature) Projects() resource.Resources[api.ProjectSpec,
-	api.Project] {
+func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] {
 	return resources{f}
 }
 
@@ -169,8 +168,7 @@ type resources struct{ *Feature }
 func (f resources) List() []api.Project { return resource.Views(f.all, f.view) }
 
 // Get implements resource.Resources.
-func (f resources) Get(name string) (api.Project,
-	error) {
+func (f resources) Get(name string) (api.Project, error) {
 	return resource.View(f.all, name, f.view)
 }
 

@@ -64,8 +64,7 @@ func (f *Feature) tell(name, message string) {
 }
 
 // Silences returns the silences.
-func (f *Feature) Silences() resource.Resources[api.SilenceSpec,
-	api.Silence] {
+func (f *Feature) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
 	return resources{f}
 }
 

@@ -1,24 +1,9 @@
 package mrc
 
 import (
-	"net/http"
-	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/weft-sdn/weft/topology/bgpls/bgplstest"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	http.DefaultClient.CloseIdleConnections()
-	if code == 0 {
-		// GoBGP closes the queue of a session without waiting for it to be empty, and then its
-		// goroutine stays.
-		if err := goleak.Find(goleak.IgnoreTopFunction(
-			"github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer")); err != nil {
-			println(err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { bgplstest.Main(m) }

@@ -22,13 +22,10 @@ import (
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/store/storetest"
+	"github.com/weft-sdn/weft/topology/bgpls/bgplstest"
 )
 
-func TestMain(m *testing.M) {
-	// GoBGP leaves this one.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction(
-		"github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bgplstest.LeftByGoBGP()) }
 
 // patience is how long a test waits for what has to happen, also on a busy machine.
 const patience = 2 * time.Minute

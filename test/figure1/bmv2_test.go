@@ -24,14 +24,10 @@ import (
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/bmv2"
+	"github.com/weft-sdn/weft/topology/bgpls/bgplstest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// GoBGP closes the queue of a session without waiting for it to be empty, and then its goroutine
-		// stays.
-		goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bgplstest.LeftByGoBGP()) }
 
 // startTimeout and the others bound what never takes as long, on a machine that has other work too.
 const (

@@ -15,14 +15,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/topology"
+	"github.com/weft-sdn/weft/topology/bgpls/bgplstest"
 )
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		// GoBGP closes the queue of a session without waiting for it to be
-		// empty, and then its goroutine stays.
-		goleak.IgnoreTopFunction("github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bgplstest.LeftByGoBGP()) }
 
 const testASN = 64512
 

@@ -32,7 +32,7 @@ type Cause struct {
 	Follows []Finding    `json:"follows" doc:"What follows from it, at most 100."`
 	Total   int          `json:"total" doc:"How many findings follow from it."`
 	Counts  []CauseCount `json:"counts" doc:"How many things are concerned, by kind, beside what the cause is about."`
-	Silence *Silence     `json:"silence,omitempty" doc:"By which somebody has taken notice of it; absent when nobody has."`
+	Silence *Silence     `json:"silence,omitempty" doc:"The silence of the cause; absent when it has none."`
 }
 
 // CauseCount counts the things of one kind that a cause concerns.

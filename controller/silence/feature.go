@@ -82,18 +82,19 @@ func (f resources) Put(
 	name string, spec api.SilenceSpec, pre resource.Precondition,
 ) (api.Silence, bool, error) {
 	s, err := f.all.CheckPut(name, pre)
-	if err == nil && (s == nil || !s.Spec.Equal(&spec)) {
-		err = spec.Validate(f.env.Wall())
+	if err != nil {
+		return api.Silence{}, false, err
 	}
+	if s != nil && s.Spec.Equal(&spec) {
+		return view(s), false, nil
+	}
+	err = spec.Validate(f.env.Wall())
 	if err == nil && s == nil && f.all.Len() >= api.MaxSilences {
 		err = &api.Error{Code: api.CodeLimit,
 			Message: fmt.Sprintf("there are %d silences: want at most that many", api.MaxSilences)}
 	}
 	if err != nil {
 		return api.Silence{}, false, err
-	}
-	if s != nil && s.Spec.Equal(&spec) {
-		return view(s), false, nil
 	}
 	created := s == nil
 	s = f.all.Put(name, spec, f.env.Wall())

@@ -24,7 +24,7 @@ type candidate struct {
 
 // lanes returns what each port that is attached at both ends can send by; some may have no
 // candidate. A port whose leaf the fabric does not have, or which no path connects, has no lane:
-// without says why, "" when all ports have one. It is an error when no port has one, and in mode
+// without is why, "" when all ports have one. It is an error when no port has one, and in mode
 // ecmp when one has none: devices choose among all of their ports then.
 func (a *Assignment) lanes(p Pair) (lanes []lane, without string, err error) {
 	if err := p.Source.validate(); err != nil {

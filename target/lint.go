@@ -123,8 +123,8 @@ func Needs(m *api.SwitchModel) (out []Feature) {
 	need(Trimming, m.Trimming != nil)
 	need(TrimLastHop, m.Trimming != nil && m.Trimming.DSCP != m.Trimming.DSCPLastHop)
 	for _, x := range m.Extras {
-		need(Multicast, x.Feature == api.ExtraMulticast)
-		need(PFCOverSRv6, x.Feature == api.ExtraPFC)
+		f, ok := extras[x.Feature]
+		need(f, ok)
 	}
 	return out
 }

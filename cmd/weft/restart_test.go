@@ -194,10 +194,11 @@ func (p *process) groups() map[string]api.MulticastGroup {
 	return out
 }
 
-// programmed waits until a group is in the switches, and nothing is left to write.
+// programmed waits until groups are in the switches, and nothing is left to write: routes that the
+// topology no longer asks for go when it has settled.
 func (p *process) programmed(names ...string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("%q programmed, all switches synced", names), func() bool {
+	p.until(fmt.Sprintf("%q programmed, all switches synced and settled", names), func() bool {
 		groups := p.groups()
 		for _, name := range names {
 			g := groups[name]
@@ -206,12 +207,12 @@ func (p *process) programmed(names ...string) {
 			}
 		}
 		a, err := p.rest.Get(p.t.Context(), "/v1/switches", nil)
-		var list struct{ Items []struct{ Synced bool } }
+		var list struct{ Items []api.SwitchStatus }
 		if err != nil || json.Unmarshal(a.Body, &list) != nil {
 			return false
 		}
 		for _, s := range list.Items {
-			if !s.Synced {
+			if !s.Synced || s.Settling {
 				return false
 			}
 		}

@@ -6,10 +6,10 @@
 //	go run ./test/progress run COMMAND...
 //
 // Of go test it writes a line for every package that is done, one a minute for what still runs, and
-// what tests that fail have said. Arguments are those of go test. It counts those that do not begin
-// with a dash as packages: write flags with their values as one word. Of any other command it says
-// once a minute that it runs. The exit status is that of the command. The variable GO names another
-// go command.
+// what tests that fail have said, the first fault of each once more at the end. Arguments are those
+// of go test. It counts those that do not begin with a dash as packages: write flags with their
+// values as one word. Of any other command it says once a minute that it runs. The exit status is
+// that of the command. The variable GO names another go command.
 package main
 
 import (
@@ -122,5 +122,6 @@ func test(args []string, out io.Writer) error {
 			r.tell(now)
 		}
 	}
+	r.close()
 	return errors.Join(<-ended, cmd.Wait())
 }

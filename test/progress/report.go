@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type report struct {
 	done, wrong int
 	running     []*tested // in the order of their start
 	builds      map[string]string
+	faults      []string // the first words of tests that have failed, in the order of their ends
 }
 
 // tested is a package whose tests run.
@@ -73,6 +75,9 @@ func (r *report) take(line []byte, now time.Time) {
 		p.tests = slices.DeleteFunc(p.tests, func(name string) bool { return name == e.Test })
 		if b := p.said[e.Test]; b != nil && e.Action == "fail" {
 			fmt.Fprint(r.out, b)
+			if words := firstFault(b.String()); words != "" {
+				r.faults = append(r.faults, e.Test+": "+words)
+			}
 		}
 		p.forget(e.Test)
 	}
@@ -134,6 +139,30 @@ func (r *report) tell(now time.Time) {
 	fmt.Fprintf(r.out, "after %v: %d%s packages done%s; %s\n", now.Sub(r.began).Round(time.Second),
 		r.done, of, failed, doing)
 }
+
+// close repeats the first words of each test that has failed: what else they said may be long.
+func (r *report) close() {
+	for _, words := range r.faults {
+		fmt.Fprintf(r.out, "failed: %s\n", words)
+	}
+}
+
+// faultColumns is the most that is repeated of a test.
+const faultColumns = 400
+
+// firstFault returns the first line of what a test said by which it may have failed: one with its
+// place in a test.
+func firstFault(said string) string {
+	for line := range strings.Lines(said) {
+		if fault.MatchString(line) {
+			line = strings.TrimSpace(line)
+			return strings.ToValidUTF8(line[:min(len(line), faultColumns)], "")
+		}
+	}
+	return ""
+}
+
+var fault = regexp.MustCompile(`^\s+\w+_test\.go:\d+: `)
 
 // say keeps what a test, or the package itself, said, without what a report says anyway.
 func (p *tested) say(test, text string) {

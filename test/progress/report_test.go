@@ -35,6 +35,13 @@ func TestReport(t *testing.T) {
 {"Action":"fail","Package":"a","Test":"TestBad"}
 {"Action":"output","Package":"a","Output":"FAIL\n"}
 {"Action":"fail","Package":"a","Elapsed":2}`, "bad\nFAIL  a  2.0 s\n"},
+		{"failed with a place", `{"Action":"run","Package":"a","Test":"TestBad"}
+{"Action":"output","Package":"a","Test":"TestBad","Output":"    a_test.go:7: one\n"}
+{"Action":"output","Package":"a","Test":"TestBad","Output":"    a_test.go:8: two\n"}
+{"Action":"fail","Package":"a","Test":"TestBad"}
+{"Action":"fail","Package":"a","Elapsed":2}`,
+			"    a_test.go:7: one\n    a_test.go:8: two\nFAIL  a  2.0 s\n" +
+				"failed: TestBad: a_test.go:7: one\n"},
 		{"out of time", `{"Action":"run","Package":"a","Test":"TestSlow"}
 {"Action":"output","Package":"a","Test":"TestSlow","Output":"panic: test timed out\n"}
 {"Action":"fail","Package":"a","Elapsed":60}`, "panic: test timed out\nFAIL  a  60.0 s\n"},
@@ -72,6 +79,7 @@ after 3m0s: 1 of 9 packages done, 1 of them failed; b for 1m0s
 				}
 				r.take([]byte(line), now)
 			}
+			r.close()
 			if got := out.String(); got != c.want {
 				t.Errorf("it says\n%s\nwant\n%s", got, c.want)
 			}

@@ -1,9 +1,11 @@
 package api
 
 import (
-	"github.com/weft-sdn/weft/topology"
 	"net/netip"
 	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // Host is a host of the fabric.
@@ -22,6 +24,24 @@ type Host struct {
 	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"The parts of that state that it does not hold, and why."`
 	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that the controller has for it."`
 	EVs          int               `json:"evs" doc:"EVs in all of them."`
+	QPHints      *QPHints          `json:"qpHints,omitempty" doc:"What the controller has told it of the queue pairs of the jobs on it; absent without a job, and of a host that takes none."`
+}
+
+// QPHints are what a host may expect of the queue pairs of the jobs on it, under the names of
+// mrc_create_qp_hint. 0: not known.
+type QPHints struct {
+	NumQPsPerPeer      uint32 `json:"numQpsPerPeer" format:"uint32" maximum:"16777216" doc:"Queue pairs to each peer."`
+	NumSendPeers       uint32 `json:"numSendPeers" format:"uint32" maximum:"16777216" doc:"Peers that it sends to."`
+	NumRemoteRecvPeers uint32 `json:"numRemoteRecvPeers" format:"uint32" maximum:"16777216" doc:"Peers that send to it."`
+}
+
+// QPHintsOf returns hints as clients have them, nil for none.
+func QPHintsOf(h hostapi.QPHints) *QPHints {
+	if h == (hostapi.QPHints{}) {
+		return nil
+	}
+	return &QPHints{NumQPsPerPeer: h.QPsPerPeer, NumSendPeers: h.SendPeers,
+		NumRemoteRecvPeers: h.RemotePeers}
 }
 
 // HostPort is a port of a host.
@@ -92,4 +112,5 @@ type HostCapabilities struct {
 	MaxMPR            int      `json:"maxMpr" doc:"Units of 128 PSNs."`
 	MaxWIMM           int      `json:"maxWimm" doc:"WriteIMMs in flight, as requester."`
 	MaxWIMMDest       int      `json:"maxWimmDest" doc:"WriteIMMs in flight, as responder."`
+	QPHints           bool     `json:"qpHints" doc:"The agent takes hints on queue pairs."`
 }

@@ -18,6 +18,8 @@ const (
 	MaxJobRankList = 16384
 	// MaxNICsPerHost bounds the ranks of a job on one host.
 	MaxNICsPerHost = 64
+	// MaxQPsPerPeer bounds the queue pairs of a rank to each peer.
+	MaxQPsPerPeer = 65536
 	// MaxJobPriority is the highest priority of a job.
 	MaxJobPriority = 1000
 )
@@ -46,6 +48,8 @@ type JobSpec struct {
 
 	Layout        *JobLayout        `json:"layout,omitempty" doc:"Sizes of the parallel groups, which the communicators follow from: tp x cp x dp x pp is the number of ranks, and ep divides cp x dp."`
 	Communicators []JobCommunicator `json:"communicators,omitempty" maxItems:"4096" doc:"In place of layout: who talks to whom."`
+
+	QPsPerPeer int `json:"qpsPerPeer,omitempty" minimum:"0" maximum:"65536" names:"-" doc:"Queue pairs that a rank makes to each rank that it talks to: the hint num_qps_per_peer. Default 1."`
 
 	Exclusive bool     `json:"exclusive,omitempty" names:"-" doc:"Its NICs are in no other job."`
 	Lease     Duration `json:"lease,omitempty" names:"-" doc:"The job is done when no client has renewed it for so long. Default: none, so that it ends when its state is done."`
@@ -212,6 +216,9 @@ func (s JobSpec) Complete() JobSpec {
 		}
 		s.Layout = &l
 	}
+	if s.QPsPerPeer == 0 {
+		s.QPsPerPeer = 1
+	}
 	if s.State == "" {
 		s.State = JobPlaced
 	}
@@ -324,6 +331,7 @@ func (s *JobSpec) Validate(env JobEnv) error {
 	var v validator
 	ranks := v.jobPlaces(s, env)
 	v.jobTalk(s, ranks, env)
+	v.count("spec.qpsPerPeer", s.QPsPerPeer, 1, MaxQPsPerPeer, "number of queue pairs")
 	v.lasting("spec.lease", s.Lease)
 	v.count("spec.priority", s.Priority, 0, MaxJobPriority, "priority")
 	if s.State != JobPlaced && s.State != JobRunning && s.State != JobDone {

@@ -88,6 +88,9 @@ func TestJobRules(t *testing.T) {
 			c := JobCommunicator{Name: "a", Ranks: "0-7", Pattern: PatternRing}
 			s.Communicators = []JobCommunicator{c, c}
 		}},
+		{"", func(s *JobSpec) { s.QPsPerPeer = MaxQPsPerPeer }},
+		{"spec.qpsPerPeer", func(s *JobSpec) { s.QPsPerPeer = MaxQPsPerPeer + 1 }},
+		{"spec.qpsPerPeer", func(s *JobSpec) { s.QPsPerPeer = -1 }},
 		{"spec.lease", func(s *JobSpec) { s.Lease = Duration(time.Millisecond) }},
 		{"spec.lease", func(s *JobSpec) { s.Lease = Duration(-time.Hour) }},
 		{"spec.priority", func(s *JobSpec) { s.Priority = MaxJobPriority + 1 }},

@@ -63,6 +63,9 @@ func (d *Delta) append(e *Delta) {
 	if e.Wire != nil {
 		d.Wire = e.Wire
 	}
+	if e.Hints != nil {
+		d.Hints = e.Hints
+	}
 	d.SetPeers = append(d.SetPeers, e.SetPeers...)
 	d.RemovePeers = append(d.RemovePeers, e.RemovePeers...)
 }

@@ -37,9 +37,10 @@ type Capabilities struct {
 	Ports             PortMask
 	OptAttr           uint32
 	DeviceCap         uint32
-	MaxMPR            int // units of 128 PSNs
-	MaxWIMM           int // WriteIMMs in flight, as requester
-	MaxWIMMDest       int // and as responder
+	MaxMPR            int  // units of 128 PSNs
+	MaxWIMM           int  // WriteIMMs in flight, as requester
+	MaxWIMMDest       int  // and as responder
+	QPHints           bool // the agent takes State.Hints
 }
 
 // HasFormat reports whether the device takes a format mode.
@@ -65,7 +66,7 @@ func Modes[M ~uint8](modes ...M) uint32 {
 func (c *Capabilities) Equal(d *Capabilities) bool {
 	a, b := *c, *d
 	a.CCAlgorithms, b.CCAlgorithms = nil, nil
-	return slices.Equal(c.CCAlgorithms, d.CCAlgorithms) && a.same(b)
+	return slices.Equal(c.CCAlgorithms, d.CCAlgorithms) && c.QPHints == d.QPHints && a.same(b)
 }
 
 func (c Capabilities) same(d Capabilities) bool {
@@ -129,6 +130,14 @@ func (c *Capabilities) Check(s *State) error {
 	if err := c.totals(s); err != nil {
 		return err
 	}
+	return c.hints(s)
+}
+
+// hints checks that a state with hints is of a host that takes them.
+func (c *Capabilities) hints(s *State) error {
+	if s.Hints != (QPHints{}) && !c.QPHints {
+		return unsupported("qp_hints", "the agent takes none (qp_hints)")
+	}
 	return nil
 }
 
@@ -164,7 +173,7 @@ func (c *Capabilities) CheckUpdate(s *State, d *Delta) error {
 			return err
 		}
 	}
-	return nil
+	return c.hints(s)
 }
 
 // totals checks what is bounded for all profiles together, blaming the first profile that is too

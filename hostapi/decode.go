@@ -110,7 +110,7 @@ func decodeCapabilities(m *pb.Capabilities) (Capabilities, *FieldError) {
 		CCAlgorithms:  slices.Clone(m.GetCcAlgorithms()), Ports: PortMask(m.GetPhyPortMask()),
 		OptAttr: m.GetOptAttr(), DeviceCap: m.GetDeviceCap(),
 		MaxMPR: number(m.GetMaxMpr()), MaxWIMM: number(m.GetMaxWimm()),
-		MaxWIMMDest: number(m.GetMaxWimmDest()),
+		MaxWIMMDest: number(m.GetMaxWimmDest()), QPHints: m.GetQpHints(),
 	}
 	return c, c.validate()
 }
@@ -251,6 +251,10 @@ func (u *Update) decode(m *pb.Update) (err *FieldError) {
 			return err.within("wire")
 		}
 		d.Wire = &w
+	}
+	if h := m.QpHints; h != nil {
+		d.Hints = &QPHints{QPsPerPeer: h.GetNumQpsPerPeer(), SendPeers: h.GetNumSendPeers(),
+			RemotePeers: h.GetNumRemoteRecvPeers()}
 	}
 	for i, p := range m.GetSetPeers() {
 		a, err := decodeAddress("address", p.GetAddress())

@@ -23,6 +23,8 @@ type Delta struct {
 	RemovePeers []netip.Addr
 
 	Wire *Wire // nil: as before
+
+	Hints *QPHints // nil: as before
 }
 
 // ProfileChange changes EVs of a profile that stays otherwise, in the order Replace, Allow, Deny.
@@ -43,7 +45,7 @@ type Replacement struct {
 func (d *Delta) Empty() bool {
 	return len(d.SetProfiles)+len(d.RemoveProfiles)+len(d.Change)+len(d.SetCC)+len(d.RemoveCC)+
 		len(d.SetPeers)+len(d.RemovePeers) == 0 &&
-		d.DeniedPorts == nil && d.Wire == nil
+		d.DeniedPorts == nil && d.Wire == nil && d.Hints == nil
 }
 
 // Diff returns the delta from `from` to `to`. It looks at what the two do not share: states that
@@ -93,6 +95,9 @@ func Diff(from, to *State, replace bool) Delta {
 	}
 	if from.Wire != to.Wire {
 		d.Wire = &to.Wire
+	}
+	if from.Hints != to.Hints {
+		d.Hints = &to.Hints
 	}
 	return d
 }
@@ -169,6 +174,12 @@ func (s *State) Apply(d *Delta) (*State, error) {
 			return nil, err
 		}
 		next.Wire = *d.Wire
+	}
+	if d.Hints != nil {
+		if err := d.Hints.validate(); err != nil {
+			return nil, err
+		}
+		next.Hints = *d.Hints
 	}
 	if len(d.SetProfiles)+len(d.SetCC)+len(d.RemoveCC)+len(d.SetPeers) > 0 {
 		if err := next.consistent(); err != nil {

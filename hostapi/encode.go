@@ -105,6 +105,10 @@ func Parts(u *Update, limit int) []*pb.Update {
 	if w := u.Delta.Wire; w != nil {
 		part.Wire = encodeWire(w)
 	}
+	if h := u.Delta.Hints; h != nil {
+		part.QpHints = &pb.QpHints{NumQpsPerPeer: h.QPsPerPeer, NumSendPeers: h.SendPeers,
+			NumRemoteRecvPeers: h.RemotePeers}
+	}
 	for _, p := range u.Delta.SetProfiles {
 		m := encodeProfile(p)
 		to := in(proto.Size(m))
@@ -169,7 +173,7 @@ func encodeCapabilities(c *Capabilities) *pb.Capabilities {
 		CcAlgorithms: c.CCAlgorithms,
 		PhyPortMask:  uint32(c.Ports), OptAttr: c.OptAttr, DeviceCap: c.DeviceCap,
 		MaxMpr: uint32(c.MaxMPR), MaxWimm: uint32(c.MaxWIMM),
-		MaxWimmDest: uint32(c.MaxWIMMDest),
+		MaxWimmDest: uint32(c.MaxWIMMDest), QpHints: c.QPHints,
 	}
 }
 

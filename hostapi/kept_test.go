@@ -13,8 +13,8 @@ import (
 // form is refused.
 func TestKept(t *testing.T) {
 	s, err := hostapi.NewState(hostapi.State{
-		DeniedPorts: 1 << 2,
-		CC:          []*hostapi.CCProfile{goodCC()},
+		DeniedPorts: 1 << 2, Hints: hostapi.QPHints{QPsPerPeer: 4, SendPeers: 1, RemotePeers: 2},
+		CC: []*hostapi.CCProfile{goodCC()},
 		Profiles: []*hostapi.Profile{{
 			Name: "p", CC: "nscc", Format: hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{16}},
 			Mode: hostapi.ModeExplicit, Count: 2, MinActive: 1,

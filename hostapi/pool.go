@@ -41,6 +41,7 @@ func (p *Pool) Share(s *State) *State {
 	}
 	maphash.WriteComparable(&of, s.DeniedPorts)
 	maphash.WriteComparable(&of, s.Wire)
+	maphash.WriteComparable(&of, s.Hints)
 	return p.states.find(of.Sum64(), &own, (*State).Equal)
 }
 

@@ -33,6 +33,7 @@ func TestPool(t *testing.T) {
 	for what, change := range map[string]func(*State, *Profile){
 		"denied EVs":   func(_ *State, p *Profile) { p.Denied = nil },
 		"min active":   func(_ *State, p *Profile) { p.MinActive++ },
+		"hints":        func(s *State, _ *Profile) { s.Hints.SendPeers = 1 },
 		"denied ports": func(s *State, _ *Profile) { s.DeniedPorts = 0 },
 	} {
 		want := state(change)

@@ -17,6 +17,7 @@ type State struct {
 	DeniedPorts PortMask     // ports of the host itself that it must not send by
 	Peers       []PeerPorts  // peers that lack a port, in the order of their addresses
 	Wire        Wire         // how MRC packets travel; zero: the host's own choice
+	Hints       QPHints      // what jobs ask of the NIC; zero: not known
 }
 
 // NewState is the state with these parts, in any order. The error is a *FieldError that names the
@@ -24,7 +25,7 @@ type State struct {
 func NewState(s State) (*State, error) {
 	made := &State{
 		Profiles: slices.Clone(s.Profiles), CC: slices.Clone(s.CC), DeniedPorts: s.DeniedPorts,
-		Peers: slices.Clone(s.Peers), Wire: s.Wire,
+		Peers: slices.Clone(s.Peers), Wire: s.Wire, Hints: s.Hints,
 	}
 	slices.SortStableFunc(made.Profiles, func(a, b *Profile) int {
 		return strings.Compare(a.Name, b.Name)
@@ -52,6 +53,9 @@ func NewState(s State) (*State, error) {
 		return nil, err
 	}
 	if err := made.Wire.validate(); err != nil {
+		return nil, err
+	}
+	if err := made.Hints.validate(); err != nil {
 		return nil, err
 	}
 	if err := made.consistent(); err != nil {
@@ -188,7 +192,8 @@ func (s *State) Equal(t *State) bool {
 	if t == nil {
 		t = &State{}
 	}
-	return s.DeniedPorts == t.DeniedPorts && s.Wire == t.Wire && slices.Equal(s.Peers, t.Peers) &&
+	return s.DeniedPorts == t.DeniedPorts && s.Wire == t.Wire && s.Hints == t.Hints &&
+		slices.Equal(s.Peers, t.Peers) &&
 		slices.EqualFunc(s.CC, t.CC, func(a, b *CCProfile) bool { return a == b || *a == *b }) &&
 		slices.EqualFunc(s.Profiles, t.Profiles, (*Profile).Equal)
 }

@@ -227,6 +227,8 @@ func TestBadState(t *testing.T) {
 		"UDP port": {hostapi.State{Wire: hostapi.Wire{Control: 1}}, "wire.udp_port", "0"},
 		"DSCP": {hostapi.State{Wire: hostapi.Wire{UDPPort: 1, TrimmedLastHop: 64}},
 			"wire.dscp_trimmed_lasthop", "64"},
+		"hint": {hostapi.State{Hints: hostapi.QPHints{SendPeers: hostapi.MaxQPHint + 1}},
+			"qp_hints.num_send_peers", "16777217"},
 		"port 0": {hostapi.State{DeniedPorts: 3}, "denied_ports", "0x3"},
 		"peer": {hostapi.State{Peers: []hostapi.PeerPorts{{Peer: netip.MustParseAddr(
 			"10.0.0.1")}}}, "set_peers[10.0.0.1].address", "10.0.0.1"},

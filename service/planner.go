@@ -128,11 +128,11 @@ func jobFacts(
 	}
 }
 
-// talk has hosts have the EV profiles that jobs need; nil: they have all.
+// talk has hosts have the hints and the EV profiles that jobs need; nil: there is no MRC fabric.
 func talk(
 	o *Options, multipath *atomic.Pointer[runner.Runner],
 ) func(context.Context, []*ready.Need) error {
-	if !o.Inventory.MRC.On() || !o.Inventory.MRC.ProfilesOfJobs() {
+	if !o.Inventory.MRC.On() {
 		return nil
 	}
 	return func(ctx context.Context, needs []*ready.Need) error {

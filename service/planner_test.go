@@ -9,14 +9,14 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 )
 
-// TestTalk: hosts have the EV profiles of jobs alone where the configuration wants that, and what
-// jobs need waits for the controller of the fabric.
+// TestTalk: the controller of the fabric is told what jobs need as soon as it is there, whichever
+// profiles the configuration wants.
 func TestTalk(t *testing.T) {
 	var none atomic.Pointer[runner.Runner]
 	for _, c := range []struct {
 		mode, profiles string
 		want           bool
-	}{{"", "jobs", false}, {"stev", "all", false}, {"stev", "jobs", true}} {
+	}{{"", "jobs", false}, {"stev", "all", true}, {"stev", "jobs", true}} {
 		o := &Options{Inventory: inventory.Default()}
 		o.Inventory.MRC = inventory.DefaultMRC(c.mode)
 		o.Inventory.MRC.Profiles = c.profiles

@@ -49,6 +49,10 @@ func hostDetail(w io.Writer, h *api.Host) error {
 	g.row("Holds:", notes(versionText(h.Versions.Held), "current: "+yesNo(h.Versions.Current),
 		fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
 	g.row("Is to hold:", fmt.Sprintf("%d EV profiles, %d EVs", h.EVProfiles, h.EVs))
+	if n := h.QPHints; n != nil {
+		g.row("Queue pairs:", fmt.Sprintf("%d a peer, sends to %d peers, receives from %d",
+			n.NumQPsPerPeer, n.NumSendPeers, n.NumRemoteRecvPeers))
+	}
 	if c := h.Capabilities; c != nil {
 		g.row("EVs:", fmt.Sprintf("%s; %s; %d bits, %d a profile, %d in all, a multiple of %d",
 			strings.Join(c.EVFormatModes, " "), strings.Join(c.EVModes, " "),

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/layout"
 	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/hostlist"
 )
 
@@ -78,7 +79,9 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 	d.pair(t, ranks)
 	f := &d.Follows
 	f.Communicators, f.Racks, f.RackPairs = len(communicators), len(d.Racks), len(d.Pairs)
+	d.Hints = make([]hostapi.QPHints, len(places))
 	for i, p := range t.Peers() {
+		d.Hints[i] = hintsOf(s, p)
 		if f.Pairs += p.Send; i == 0 {
 			f.SendPeers, f.ReceivePeers = api.JobPeers{Least: p.Send}, api.JobPeers{Least: p.Receive}
 		}
@@ -88,6 +91,15 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 		f.ReceivePeers.Most = max(f.ReceivePeers.Most, p.Receive)
 	}
 	return d, nil
+}
+
+// hintsOf returns what the host of a NIC is told of its queue pairs: nothing if it talks to none.
+func hintsOf(s *api.JobSpec, p layout.Peers) (h hostapi.QPHints) {
+	if p.Send+p.Receive > 0 {
+		h = hostapi.QPHints{QPsPerPeer: uint32(max(1, s.QPsPerPeer)), SendPeers: uint32(p.Send),
+			RemotePeers: uint32(p.Receive)}
+	}
+	return h
 }
 
 // communicatorsOf returns the communicators of a job with n ranks.

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/layout"
+	"github.com/weft-sdn/weft/hostapi"
 )
 
 // inventoryOf has hosts n1 and so on with some NICs each, n1-0 and so on; so many hosts have the
@@ -110,6 +111,15 @@ func TestDemandFollowsTheInventory(t *testing.T) {
 	if !slices.Equal(f.Unattached, []string{"n4-1"}) || f.Racks != 5 || f.Communicators != 6 ||
 		f.SendPeers != (api.JobPeers{Least: 1, Most: 1}) || f.Pairs != 8 {
 		t.Errorf("follows %+v", f)
+	}
+	s.QPsPerPeer = 4
+	if d, err = newDemand(&s, func(name string) *inventory.Host { return inv[name] }); err != nil {
+		t.Fatal(err)
+	}
+	for r, h := range d.Hints {
+		if h != (hostapi.QPHints{QPsPerPeer: 4, SendPeers: 1, RemotePeers: 1}) {
+			t.Errorf("rank %d has the hints %+v", r, h)
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ type bed struct {
 	probes []sentProbe
 	// nic is the share of packets that the link between a host and its leaf loses; nil: none.
 	nic    func(host string, port uint8, receiving bool) float64
+	hinted func(host string) bool // takes hints; nil: none does
 	events []api.Event
 }
 
@@ -182,8 +183,10 @@ func (w *bed) start() *bed {
 
 func (w *bed) hello(name string, v hostapi.Version) {
 	w.hosts[name] = &simHost{up: true}
-	if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1,
-		Capabilities: w.capabilities(), Version: v}); err != nil {
+	caps := w.capabilities()
+	caps.QPHints = w.hinted != nil && w.hinted(name)
+	if err := w.core.Hello(name, &hostapi.Hello{Name: name, Instance: 1, Capabilities: caps,
+		Version: v}); err != nil {
 		w.t.Fatal(err)
 	}
 }

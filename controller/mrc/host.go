@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
 	"github.com/weft-sdn/weft/hostapi"
@@ -40,8 +41,10 @@ type sender struct {
 	hosts    []*host
 	profiles map[*fabric.Rack]*profile
 	state    *hostapi.State
-	dirty    bool       // state must be made again
-	ordered  []*profile // by name
+	// hinted are the states with hints for some of the hosts.
+	hinted  map[hostapi.QPHints]*hostapi.State
+	dirty   bool       // state must be made again
+	ordered []*profile // by name
 }
 
 // hostSet holds all hosts, grouped by what they share, and what they were told.
@@ -54,6 +57,9 @@ type hostSet struct {
 
 	dirty   map[string]bool // hosts whose state may have changed
 	regroup bool            // senders have changed
+
+	// hints are those of jobs, by host; nil: nobody knows the jobs yet.
+	hints map[string]hostapi.QPHints
 }
 
 func newHosts(e *env, wire hostapi.Wire) *hostSet {
@@ -65,6 +71,7 @@ func newHosts(e *env, wire hostapi.Wire) *hostSet {
 
 func capabilitiesKey(caps hostapi.Capabilities) string {
 	caps.EVFreeCount = 0 // part of what changes
+	caps.QPHints = false // each host has its own
 	return fmt.Sprintf("%+v", caps)
 }
 
@@ -204,6 +211,9 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	}
 	again := h.sender != nil &&
 		capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
+	if h.hello.Capabilities.QPHints != m.Capabilities.QPHints {
+		c.hosts.dirty[name] = true
+	}
 	h.hello = *m
 	h.hello.Name = name
 	h.foreign = foreign && !h.told
@@ -288,6 +298,47 @@ func (s *hostSet) dirtyAll() {
 	}
 }
 
+// setHints sets the hints of the hosts of jobs: one that is in several has those of all.
+func (s *hostSet) setHints(needs []*ready.Need) {
+	next := make(map[string]hostapi.QPHints)
+	for _, n := range needs {
+		for i, h := range n.Hints {
+			next[n.NICs[i]] = next[n.NICs[i]].Beside(h)
+		}
+	}
+	for name := range s.hints {
+		s.dirty[name] = s.dirty[name] || next[name] != s.hints[name]
+	}
+	for name := range next {
+		s.dirty[name] = s.dirty[name] || next[name] != s.hints[name]
+	}
+	s.hints = next
+}
+
+// hintsOf returns the hints that a host is told.
+func (s *hostSet) hintsOf(h *host) hostapi.QPHints {
+	if !h.hello.Capabilities.QPHints {
+		return hostapi.QPHints{}
+	}
+	return s.hints[h.Name]
+}
+
+// with returns the state with hints, which hosts share that have the same.
+func (x *sender) with(hints hostapi.QPHints) *hostapi.State {
+	if hints == (hostapi.QPHints{}) {
+		return x.state
+	}
+	if x.hinted[hints] == nil {
+		if x.hinted == nil {
+			x.hinted = make(map[hostapi.QPHints]*hostapi.State)
+		}
+		own := *x.state
+		own.Hints = hints
+		x.hinted[hints] = &own
+	}
+	return x.hinted[hints]
+}
+
 // makeStates makes the states of senders whose parts have changed. The parts are in
 // order and valid as they are made, so the state is.
 func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
@@ -305,7 +356,7 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 				state.Profiles = append(state.Profiles, p.outcome.Profile)
 			}
 		}
-		x.state = state
+		x.state, x.hinted = state, nil
 		for _, h := range x.hosts {
 			s.dirty[h.Name] = true
 		}
@@ -322,11 +373,11 @@ func (s *hostSet) tell(tested bool) (told bool) {
 			delete(s.dirty, name)
 			continue
 		}
-		if h.foreign && !tested {
+		if h.foreign && (!tested || s.hints == nil && h.hello.Capabilities.QPHints) {
 			continue
 		}
 		delete(s.dirty, name)
-		state := h.sender.state
+		state := h.sender.with(s.hintsOf(h))
 		if denied := h.Denied(); denied != 0 {
 			if h.mineOf != state || h.mine.DeniedPorts != denied {
 				h.mine, h.mineOf = fabric.Own(state, denied), state

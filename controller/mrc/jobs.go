@@ -123,16 +123,21 @@ func (ps *profileSet) Needed(leaves []topology.NodeID) bool {
 		func(leaf topology.NodeID) bool { return ps.talk.leaves[leaf] })
 }
 
-// SetTalk sets what the jobs need that have not ended. Where the configuration has profiles for
-// the pairs of racks that talk in jobs, hosts are told nothing before the first call.
+// SetTalk sets what the jobs need that have not ended: hosts are told the hints that follow. Where
+// the configuration has profiles for the pairs of racks that talk in jobs, hosts are told nothing
+// before the first call. Elsewhere those that may have the hints of an earlier core wait for it.
 func (c *Core) SetTalk(needs []*ready.Need) {
 	t := &c.profiles.talk
-	if t.all || t.needs != nil && slices.Equal(t.needs, needs) {
+	if t.needs != nil && slices.Equal(t.needs, needs) {
 		return
 	}
 	first := t.needs == nil
-	t.needs, t.changed = append([]*ready.Need{}, needs...), true
-	if first && c.state.Synced() {
+	t.needs = append([]*ready.Need{}, needs...)
+	c.hosts.setHints(needs)
+	if t.all {
+		return
+	}
+	if t.changed = true; first && c.state.Synced() {
 		c.prover.Begin()
 	}
 }

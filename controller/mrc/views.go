@@ -281,6 +281,7 @@ func (c *Core) viewHost(h *host) api.Host {
 	}
 	if h.state != nil {
 		v.EVProfiles, v.EVs = len(h.state.Profiles), h.state.EVCount()
+		v.QPHints = api.QPHintsOf(h.state.Hints)
 	}
 	return v
 }
@@ -345,6 +346,7 @@ func viewCapabilities(c *hostapi.Capabilities) *api.HostCapabilities {
 		CCAlgorithms:  append([]string{}, c.CCAlgorithms...), Ports: []int{},
 		Options: bitNames(c.OptAttr, optionNames[:]), Transport: bitNames(c.DeviceCap, transportNames[:]),
 		MaxMPR: c.MaxMPR, MaxWIMM: c.MaxWIMM, MaxWIMMDest: c.MaxWIMMDest,
+		QPHints: c.QPHints,
 	}
 	for _, m := range [...]hostapi.FormatMode{hostapi.FormatSTEV, hostapi.FormatSRv6,
 		hostapi.FormatUDP} {

@@ -22,7 +22,7 @@ func Capabilities() hostapi.Capabilities {
 		Ports:     hostapi.Ports(1, 2, 3, 4),
 		OptAttr:   hostapi.OptEVProfileModifyOnline | hostapi.OptCCProfileModifyOnline | hostapi.OptEVEvent | hostapi.OptEVEventPreciseDropCount | hostapi.OptEVProbe,
 		DeviceCap: hostapi.CapTrimNACK | hostapi.CapDynamicMPR | hostapi.CapServiceTime, MaxMPR: 32,
-		MaxWIMM: 32, MaxWIMMDest: 32,
+		MaxWIMM: 32, MaxWIMMDest: 32, QPHints: true,
 	}
 }
 
@@ -99,6 +99,10 @@ func State() *rapid.Generator[*hostapi.State] {
 				TrimmableRetx: dscp + 20,
 				Trimmed:       dscp + 30, TrimmedLastHop: dscp + 40, Control: dscp + 50,
 			}
+		}
+		if rapid.Bool().Draw(t, "hints") {
+			s.Hints = hostapi.QPHints{QPsPerPeer: 1, SendPeers: rapid.Uint32Range(0, 3).Draw(t, "peers"),
+				RemotePeers: 7}
 		}
 		for _, p := range s.Profiles {
 			if len(s.CC) > 0 && rapid.Bool().Draw(t, "with cc") {

@@ -195,7 +195,7 @@ func (x EvFormat_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvFormat_Mode.Descriptor instead.
 func (EvFormat_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16, 0}
+	return file_host_proto_rawDescGZIP(), []int{17, 0}
 }
 
 type EvProfile_Mode int32
@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20, 0}
+	return file_host_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type HostMessage struct {
@@ -546,8 +546,10 @@ type Capabilities struct {
 	// Greatest MPR in units of 128 PSNs.
 	MaxMpr uint32 `protobuf:"varint,17,opt,name=max_mpr,json=maxMpr,proto3" json:"max_mpr,omitempty"`
 	// WriteIMMs in flight, as requester and as responder.
-	MaxWimm       uint32 `protobuf:"varint,18,opt,name=max_wimm,json=maxWimm,proto3" json:"max_wimm,omitempty"`
-	MaxWimmDest   uint32 `protobuf:"varint,19,opt,name=max_wimm_dest,json=maxWimmDest,proto3" json:"max_wimm_dest,omitempty"`
+	MaxWimm     uint32 `protobuf:"varint,18,opt,name=max_wimm,json=maxWimm,proto3" json:"max_wimm,omitempty"`
+	MaxWimmDest uint32 `protobuf:"varint,19,opt,name=max_wimm_dest,json=maxWimmDest,proto3" json:"max_wimm_dest,omitempty"`
+	// The agent takes Update.qp_hints. No attribute of the device: hints are given with queue pairs (mrc_create_qp_hint).
+	QpHints       bool `protobuf:"varint,20,opt,name=qp_hints,json=qpHints,proto3" json:"qp_hints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -713,6 +715,13 @@ func (x *Capabilities) GetMaxWimmDest() uint32 {
 		return x.MaxWimmDest
 	}
 	return 0
+}
+
+func (x *Capabilities) GetQpHints() bool {
+	if x != nil {
+		return x.QpHints
+	}
+	return false
 }
 
 // Version names a state of one host. Versions of one epoch are ordered by number; versions of different epochs are not comparable.
@@ -1487,7 +1496,9 @@ type Update struct {
 	// Peers that have all of their ports again: addresses, as PeerPorts.address.
 	RemovePeers [][]byte `protobuf:"bytes,12,rep,name=remove_peers,json=removePeers,proto3" json:"remove_peers,omitempty"`
 	// How MRC packets travel in the fabric. Absent: as before; all fields 0: the host's own choice.
-	Wire          *Wire `protobuf:"bytes,13,opt,name=wire,proto3" json:"wire,omitempty"`
+	Wire *Wire `protobuf:"bytes,13,opt,name=wire,proto3" json:"wire,omitempty"`
+	// What the jobs on the host ask of its NIC. Absent: as before; all fields 0: nothing is known. Only hosts whose Capabilities have qp_hints are sent it.
+	QpHints       *QpHints `protobuf:"bytes,14,opt,name=qp_hints,json=qpHints,proto3" json:"qp_hints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,6 +1624,77 @@ func (x *Update) GetWire() *Wire {
 	return nil
 }
 
+func (x *Update) GetQpHints() *QpHints {
+	if x != nil {
+		return x.QpHints
+	}
+	return nil
+}
+
+// QpHints is what a host may expect of the queue pairs that jobs make on it, under the names of mrc_create_qp_hint(). Each is at most 16,777,216; 0 is not known.
+type QpHints struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Queue pairs to each peer.
+	NumQpsPerPeer uint32 `protobuf:"varint,1,opt,name=num_qps_per_peer,json=numQpsPerPeer,proto3" json:"num_qps_per_peer,omitempty"`
+	// Peers that the host sends to.
+	NumSendPeers uint32 `protobuf:"varint,2,opt,name=num_send_peers,json=numSendPeers,proto3" json:"num_send_peers,omitempty"`
+	// Peers that send to the host: the incast to expect.
+	NumRemoteRecvPeers uint32 `protobuf:"varint,3,opt,name=num_remote_recv_peers,json=numRemoteRecvPeers,proto3" json:"num_remote_recv_peers,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *QpHints) Reset() {
+	*x = QpHints{}
+	mi := &file_host_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QpHints) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QpHints) ProtoMessage() {}
+
+func (x *QpHints) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QpHints.ProtoReflect.Descriptor instead.
+func (*QpHints) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *QpHints) GetNumQpsPerPeer() uint32 {
+	if x != nil {
+		return x.NumQpsPerPeer
+	}
+	return 0
+}
+
+func (x *QpHints) GetNumSendPeers() uint32 {
+	if x != nil {
+		return x.NumSendPeers
+	}
+	return 0
+}
+
+func (x *QpHints) GetNumRemoteRecvPeers() uint32 {
+	if x != nil {
+		return x.NumRemoteRecvPeers
+	}
+	return 0
+}
+
 // Wire is what the ends of MRC connections, and the switches between them, tell packets apart by: the UDP destination port and the
 // codepoints of table 7-7 (OCP MRC 1.0). A host whose operator or device has set another value refuses the update (CODE_UNSUPPORTED, the field
 // being that of the value, as "wire.dscp_trimmed").
@@ -1633,7 +1715,7 @@ type Wire struct {
 
 func (x *Wire) Reset() {
 	*x = Wire{}
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1727,7 @@ func (x *Wire) String() string {
 func (*Wire) ProtoMessage() {}
 
 func (x *Wire) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1740,7 @@ func (x *Wire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wire.ProtoReflect.Descriptor instead.
 func (*Wire) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15}
+	return file_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Wire) GetUdpPort() uint32 {
@@ -1722,7 +1804,7 @@ type EvFormat struct {
 
 func (x *EvFormat) Reset() {
 	*x = EvFormat{}
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1816,7 @@ func (x *EvFormat) String() string {
 func (*EvFormat) ProtoMessage() {}
 
 func (x *EvFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1829,7 @@ func (x *EvFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvFormat.ProtoReflect.Descriptor instead.
 func (*EvFormat) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16}
+	return file_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EvFormat) GetMode() EvFormat_Mode {
@@ -1780,7 +1862,7 @@ type EvField struct {
 
 func (x *EvField) Reset() {
 	*x = EvField{}
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1874,7 @@ func (x *EvField) String() string {
 func (*EvField) ProtoMessage() {}
 
 func (x *EvField) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1887,7 @@ func (x *EvField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvField.ProtoReflect.Descriptor instead.
 func (*EvField) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17}
+	return file_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EvField) GetWidth() uint32 {
@@ -1855,7 +1937,7 @@ type Ev struct {
 
 func (x *Ev) Reset() {
 	*x = Ev{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1949,7 @@ func (x *Ev) String() string {
 func (*Ev) ProtoMessage() {}
 
 func (x *Ev) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1962,7 @@ func (x *Ev) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ev.ProtoReflect.Descriptor instead.
 func (*Ev) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Ev) GetValue() []byte {
@@ -1912,7 +1994,7 @@ type EvList struct {
 
 func (x *EvList) Reset() {
 	*x = EvList{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2006,7 @@ func (x *EvList) String() string {
 func (*EvList) ProtoMessage() {}
 
 func (x *EvList) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2019,7 @@ func (x *EvList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvList.ProtoReflect.Descriptor instead.
 func (*EvList) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EvList) GetOctets() uint32 {
@@ -1991,7 +2073,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2003,7 +2085,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2016,7 +2098,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EvProfile) GetName() string {
@@ -2107,7 +2189,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2201,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2214,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
+	return file_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -2166,7 +2248,7 @@ type EvProfileChange struct {
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2260,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2273,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22}
+	return file_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2241,7 +2323,7 @@ type PeerPorts struct {
 
 func (x *PeerPorts) Reset() {
 	*x = PeerPorts{}
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2253,7 +2335,7 @@ func (x *PeerPorts) String() string {
 func (*PeerPorts) ProtoMessage() {}
 
 func (x *PeerPorts) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2266,7 +2348,7 @@ func (x *PeerPorts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerPorts.ProtoReflect.Descriptor instead.
 func (*PeerPorts) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23}
+	return file_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PeerPorts) GetAddress() []byte {
@@ -2298,7 +2380,7 @@ type CcProfile struct {
 
 func (x *CcProfile) Reset() {
 	*x = CcProfile{}
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2392,7 @@ func (x *CcProfile) String() string {
 func (*CcProfile) ProtoMessage() {}
 
 func (x *CcProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2405,7 @@ func (x *CcProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CcProfile.ProtoReflect.Descriptor instead.
 func (*CcProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{24}
+	return file_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CcProfile) GetName() string {
@@ -2413,7 +2495,7 @@ type Nscc struct {
 
 func (x *Nscc) Reset() {
 	*x = Nscc{}
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2425,7 +2507,7 @@ func (x *Nscc) String() string {
 func (*Nscc) ProtoMessage() {}
 
 func (x *Nscc) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2438,7 +2520,7 @@ func (x *Nscc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nscc.ProtoReflect.Descriptor instead.
 func (*Nscc) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{25}
+	return file_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Nscc) GetDisableQa() bool {
@@ -2598,7 +2680,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2692,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2705,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{26}
+	return file_host_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ProbeRequest) GetId() uint32 {
@@ -2711,7 +2793,7 @@ const file_host_proto_rawDesc = "" +
 	"\bsoftware\x18\x03 \x01(\tR\bsoftware\x12\x1a\n" +
 	"\binstance\x18\x04 \x01(\x06R\binstance\x12>\n" +
 	"\fcapabilities\x18\x05 \x01(\v2\x1a.weft.host.v1.CapabilitiesR\fcapabilities\x12/\n" +
-	"\aversion\x18\x06 \x01(\v2\x15.weft.host.v1.VersionR\aversion\"\xd6\x05\n" +
+	"\aversion\x18\x06 \x01(\v2\x15.weft.host.v1.VersionR\aversion\"\xf1\x05\n" +
 	"\fCapabilities\x127\n" +
 	"\x18mrc_ctl_protocol_version\x18\x01 \x01(\rR\x15mrcCtlProtocolVersion\x12-\n" +
 	"\x13ev_max_fmt_profiles\x18\x02 \x01(\rR\x10evMaxFmtProfiles\x12&\n" +
@@ -2736,7 +2818,8 @@ const file_host_proto_rawDesc = "" +
 	"device_cap\x18\x10 \x01(\rR\tdeviceCap\x12\x17\n" +
 	"\amax_mpr\x18\x11 \x01(\rR\x06maxMpr\x12\x19\n" +
 	"\bmax_wimm\x18\x12 \x01(\rR\amaxWimm\x12\"\n" +
-	"\rmax_wimm_dest\x18\x13 \x01(\rR\vmaxWimmDest\"7\n" +
+	"\rmax_wimm_dest\x18\x13 \x01(\rR\vmaxWimmDest\x12\x19\n" +
+	"\bqp_hints\x18\x14 \x01(\bR\aqpHints\"7\n" +
 	"\aVersion\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x06R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\":\n" +
@@ -2795,7 +2878,7 @@ const file_host_proto_rawDesc = "" +
 	"\n" +
 	"max_counts\x18\x03 \x01(\rR\tmaxCounts\x12(\n" +
 	"\x10max_message_rate\x18\x04 \x01(\rR\x0emaxMessageRate\x12,\n" +
-	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\"\xe2\x04\n" +
+	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\"\x94\x05\n" +
 	"\x06Update\x12/\n" +
 	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x12)\n" +
 	"\x04base\x18\x02 \x01(\v2\x15.weft.host.v1.VersionR\x04base\x12\x12\n" +
@@ -2810,8 +2893,13 @@ const file_host_proto_rawDesc = "" +
 	" \x01(\rH\x00R\vdeniedPorts\x88\x01\x01\x124\n" +
 	"\tset_peers\x18\v \x03(\v2\x17.weft.host.v1.PeerPortsR\bsetPeers\x12!\n" +
 	"\fremove_peers\x18\f \x03(\fR\vremovePeers\x12&\n" +
-	"\x04wire\x18\r \x01(\v2\x12.weft.host.v1.WireR\x04wireB\x0f\n" +
-	"\r_denied_ports\"\x92\x02\n" +
+	"\x04wire\x18\r \x01(\v2\x12.weft.host.v1.WireR\x04wire\x120\n" +
+	"\bqp_hints\x18\x0e \x01(\v2\x15.weft.host.v1.QpHintsR\aqpHintsB\x0f\n" +
+	"\r_denied_ports\"\x8b\x01\n" +
+	"\aQpHints\x12'\n" +
+	"\x10num_qps_per_peer\x18\x01 \x01(\rR\rnumQpsPerPeer\x12$\n" +
+	"\x0enum_send_peers\x18\x02 \x01(\rR\fnumSendPeers\x121\n" +
+	"\x15num_remote_recv_peers\x18\x03 \x01(\rR\x12numRemoteRecvPeers\"\x92\x02\n" +
 	"\x04Wire\x12\x19\n" +
 	"\budp_port\x18\x01 \x01(\rR\audpPort\x12 \n" +
 	"\fdscp_no_trim\x18\x02 \x01(\rR\n" +
@@ -2934,7 +3022,7 @@ func file_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_host_proto_goTypes = []any{
 	(EvState)(0),              // 0: weft.host.v1.EvState
 	(Refused_Code)(0),         // 1: weft.host.v1.Refused.Code
@@ -2955,18 +3043,19 @@ var file_host_proto_goTypes = []any{
 	(*ControllerMessage)(nil), // 16: weft.host.v1.ControllerMessage
 	(*Welcome)(nil),           // 17: weft.host.v1.Welcome
 	(*Update)(nil),            // 18: weft.host.v1.Update
-	(*Wire)(nil),              // 19: weft.host.v1.Wire
-	(*EvFormat)(nil),          // 20: weft.host.v1.EvFormat
-	(*EvField)(nil),           // 21: weft.host.v1.EvField
-	(*Ev)(nil),                // 22: weft.host.v1.Ev
-	(*EvList)(nil),            // 23: weft.host.v1.EvList
-	(*EvProfile)(nil),         // 24: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 25: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 26: weft.host.v1.EvProfileChange
-	(*PeerPorts)(nil),         // 27: weft.host.v1.PeerPorts
-	(*CcProfile)(nil),         // 28: weft.host.v1.CcProfile
-	(*Nscc)(nil),              // 29: weft.host.v1.Nscc
-	(*ProbeRequest)(nil),      // 30: weft.host.v1.ProbeRequest
+	(*QpHints)(nil),           // 19: weft.host.v1.QpHints
+	(*Wire)(nil),              // 20: weft.host.v1.Wire
+	(*EvFormat)(nil),          // 21: weft.host.v1.EvFormat
+	(*EvField)(nil),           // 22: weft.host.v1.EvField
+	(*Ev)(nil),                // 23: weft.host.v1.Ev
+	(*EvList)(nil),            // 24: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 25: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 26: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 27: weft.host.v1.EvProfileChange
+	(*PeerPorts)(nil),         // 28: weft.host.v1.PeerPorts
+	(*CcProfile)(nil),         // 29: weft.host.v1.CcProfile
+	(*Nscc)(nil),              // 30: weft.host.v1.Nscc
+	(*ProbeRequest)(nil),      // 31: weft.host.v1.ProbeRequest
 }
 var file_host_proto_depIdxs = []int32{
 	5,  // 0: weft.host.v1.HostMessage.hello:type_name -> weft.host.v1.Hello
@@ -2982,40 +3071,41 @@ var file_host_proto_depIdxs = []int32{
 	7,  // 10: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
 	1,  // 11: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
 	11, // 12: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
-	22, // 13: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
+	23, // 13: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
 	0,  // 14: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
 	13, // 15: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
-	22, // 16: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
+	23, // 16: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
 	17, // 17: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
 	18, // 18: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
-	30, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
+	31, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
 	7,  // 20: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
 	7,  // 21: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	24, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	26, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
-	28, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
-	27, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
-	19, // 26: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
-	2,  // 27: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
-	20, // 28: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
-	3,  // 29: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
-	21, // 30: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	23, // 31: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
-	23, // 32: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
-	25, // 33: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	23, // 34: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
-	23, // 35: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
-	23, // 36: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
-	29, // 37: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	20, // 38: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	22, // 39: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 40: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	16, // 41: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	41, // [41:42] is the sub-list for method output_type
-	40, // [40:41] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	25, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	27, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	29, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
+	28, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
+	20, // 26: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
+	19, // 27: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
+	2,  // 28: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
+	21, // 29: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
+	3,  // 30: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
+	22, // 31: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
+	24, // 32: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	24, // 33: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	26, // 34: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	24, // 35: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	24, // 36: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	24, // 37: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	30, // 38: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	21, // 39: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	23, // 40: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 41: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	16, // 42: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	42, // [42:43] is the sub-list for method output_type
+	41, // [41:42] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }
@@ -3038,7 +3128,7 @@ func file_host_proto_init() {
 		(*ControllerMessage_ProbeRequest)(nil),
 	}
 	file_host_proto_msgTypes[14].OneofWrappers = []any{}
-	file_host_proto_msgTypes[24].OneofWrappers = []any{
+	file_host_proto_msgTypes[25].OneofWrappers = []any{
 		(*CcProfile_Nscc)(nil),
 	}
 	type x struct{}
@@ -3047,7 +3137,7 @@ func file_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_proto_rawDesc), len(file_host_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,7 @@
 package mrchost
 
 import (
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/hostapi"
@@ -15,6 +16,7 @@ type Report struct {
 	Received   uint64                 `json:"received"` // octets of payload executed
 	Controller *ControllerReport      `json:"controller,omitempty"`
 	Profiles   []ProfileReport        `json:"profiles,omitempty"`
+	QPHints    *api.QPHints           `json:"qpHints,omitempty"` // of the jobs on the host
 	Writes     []hostrun.WriteReport  `json:"writes,omitempty"`
 	Regions    []hostrun.RegionReport `json:"regions,omitempty"`
 	QueuePairs []QueuePairReport      `json:"queuePairs"`
@@ -91,7 +93,7 @@ func (r *runner) report() (*Report, error) {
 	out := &Report{
 		Host: r.cfg.Name, Transport: Transport, Seconds: hostrun.Seconds(n.SinceStart),
 		Written: n.Written, Received: n.Received,
-		Profiles: profiles(r.nic), Writes: r.Writes(n),
+		Profiles: profiles(r.nic), QPHints: api.QPHintsOf(r.nic.State().Hints), Writes: r.Writes(n),
 		Counters: hostrun.HostCounters{
 			FramesReceived: c.FramesReceived, OctetsReceived: c.OctetsReceived, FramesSent: c.FramesSent,
 			OctetsSent: c.OctetsSent, Refused: c.Refused.Map(),

@@ -1,6 +1,10 @@
 package ready
 
-import "time"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
 
 // State reports what is known of a fact.
 type State uint8
@@ -34,6 +38,8 @@ type Need struct {
 	Racks []string
 	// Pairs are the pairs of racks of which a NIC of the first sends to one of the second.
 	Pairs [][2]int32
+	// Hints are what the hosts of the NICs are told of their queue pairs, by rank; none: nothing.
+	Hints []hostapi.QPHints
 }
 
 // Facts are all that is known of what a job depends on.

@@ -1,3 +1,4 @@
+import type { Collection } from '../domain/kinds';
 import { body, client, type Schemas } from './client';
 
 export type Admin = Schemas['AdminSpec']['admin'];
@@ -48,12 +49,19 @@ export const unsilence = (name: string) => body(client.DELETE('/v1/silences/{nam
 export const deleteOrphan = (name: string, { dryRun }: Dry = {}) =>
   body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 
-/** Collections whose resources are made, changed and deleted alike. */
-type Kind = 'jobs' | 'multicast-groups' | 'srv6-policies' | 'tenants' | 'pfc-policies' | 'cc-profiles' | 'projects';
-/** Kinds of which the controller makes the resources, and clients only override the specs. */
-type Overridden = 'ev-profiles';
-
-type Written = { changes?: Schemas['SwitchChange'][] | null } | undefined;
+/** What a write answers, and a dry run: the resource, and the updates of switches. */
+export type Written =
+  | {
+      spec?: unknown;
+      status?: {
+        conditions?: Schemas['GroupCondition'][];
+        jobs?: Schemas['MaintenanceJob'][];
+        paths?: Schemas['LeasedPath'][];
+        follows?: Schemas['JobFollows'];
+      };
+      changes?: Schemas['SwitchChange'][] | null;
+    }
+  | undefined;
 // The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
 const any = client as unknown as {
   POST(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
@@ -62,11 +70,11 @@ const any = client as unknown as {
 };
 
 /** Makes a resource; the server refuses a name that is taken. */
-export const create = (kind: Kind, name: string, spec: unknown, dryRun: boolean) =>
+export const create = (kind: Collection, name: string, spec: unknown, dryRun: boolean) =>
   body(any.POST(`/v1/${kind}`, { params: { query: dry(dryRun) }, body: { name, spec } }));
 
 /** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
-export const replace = (kind: Kind | Overridden, name: string, spec: unknown, version: number, dryRun: boolean) =>
+export const replace = (kind: Collection, name: string, spec: unknown, version: number, dryRun: boolean) =>
   body(
     any.PUT(`/v1/${kind}/{name}`, {
       params: { path: { name }, query: dry(dryRun), header: version ? { 'If-Match': `"${version}"` } : {} },
@@ -74,7 +82,7 @@ export const replace = (kind: Kind | Overridden, name: string, spec: unknown, ve
     }),
   );
 
-export const remove = (kind: Kind | Overridden, name: string, dryRun: boolean) =>
+export const remove = (kind: Collection, name: string, dryRun: boolean) =>
   body(any.DELETE(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun) } }));
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});

@@ -1,6 +1,8 @@
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import type { Collection } from '../domain/kinds';
 import { linksOf } from '../domain/linkcolumns';
-import { anywhere, ApiError, body, client, everything, type Schemas } from './client';
+import type { OpenApi } from '../domain/completion';
+import { anywhere, ApiError, base, body, client, everything, type Schemas } from './client';
 
 /** What an MRC page shows where the controller has no fabric: undefined, and no error. */
 async function ifConfigured<T>(answer: Promise<T>): Promise<T | null> {
@@ -334,4 +336,73 @@ export const audit = (identity: string, path: string, outcome: '' | 'success' | 
 export const certificates = queryOptions({
   queryKey: ['certificates'],
   queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [],
+});
+/** A resource that a client writes, of whatever kind. */
+export interface Resource {
+  name: string;
+  version: number;
+  created?: string;
+  spec: unknown;
+  status?: { conditions?: Schemas['GroupCondition'][] };
+}
+// The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
+const any = client as unknown as {
+  GET<T>(path: string, init: object): Promise<{ data?: T; error?: unknown; response: Response }>;
+};
+export const resources = (collection: Collection) =>
+  queryOptions({
+    queryKey: [collection, 'resources'],
+    queryFn: async ({ signal }) =>
+      (await ifConfigured(
+        everything(
+          (query) => body(any.GET<{ items: Resource[] }>(`/v1/${collection}`, { params: { query }, signal })),
+          mostProfiles,
+        ),
+      )) ?? [],
+  });
+export const resource = (collection: Collection, name: string) =>
+  queryOptions({
+    queryKey: [collection, 'resource', name],
+    queryFn: ({ signal }) =>
+      body(any.GET<Resource>(`/v1/${collection}/{name}`, { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+/** The changes of a resource that the audit log has, the latest one first: another version has another one. */
+export const changesOf = (collection: Collection, name: string, version: number | undefined) =>
+  queryOptions({
+    queryKey: ['changes', collection, name, version],
+    queryFn: async ({ signal }) => {
+      const path = `/v1/${collection}/${encodeURIComponent(name)}`;
+      const all = await everything((query) =>
+        body(client.GET('/v1/audit', { params: { query: { ...query, path, outcome: 'success' } }, signal })),
+      );
+      return all.filter((r) => r.serviceRequest.path.split('?')[0] === path).reverse();
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: 5_000,
+  });
+/** The latest events about an object that the controller has. */
+export const eventsOf = (families: readonly string[], object: string) =>
+  queryOptions({
+    queryKey: ['events', families, object],
+    queryFn: async ({ signal }) =>
+      (
+        await body(
+          client.GET('/v1/events/latest', {
+            params: { query: { type: [families.join()], object, limit: 200 } },
+            signal,
+          }),
+        )
+      ).items ?? [],
+  });
+/** The OpenAPI document, which says what fields of documents mean. */
+export const openApi = queryOptions({
+  queryKey: ['openapi'],
+  queryFn: async ({ signal }) => {
+    const answer = await fetch(`${base}/openapi.json`, { headers: { Accept: 'application/json' }, signal });
+    if (!answer.ok) throw new Error(`The controller answers ${answer.status}.`);
+    return (await answer.json()) as OpenApi;
+  },
+  staleTime: Infinity,
+  refetchInterval: false,
 });

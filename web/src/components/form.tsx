@@ -1,11 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type ReactNode } from 'react';
-import { ApiError, type Schemas } from '../api/client';
+import type { Written } from '../api/actions';
+import { ApiError } from '../api/client';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { Dialog } from './dialog';
 import { Failure } from './states';
+import { Tried } from './tried';
 
 export interface Choice {
   value: string;
@@ -37,11 +39,7 @@ export interface Editing {
   /** The projects of which the new resource may be; none: of any, or none. */
   within?: readonly string[];
   /** Sends the spec; a dry run returns what would change on switches. */
-  send: (
-    name: string,
-    spec: Spec,
-    dryRun: boolean,
-  ) => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  send: (name: string, spec: Spec, dryRun: boolean) => Promise<Written>;
   done: (name: string) => void;
   close: () => void;
   children?: ReactNode;
@@ -104,7 +102,7 @@ export function Form({ title, name: fixed, spec: initial, fields, within = [], s
           problems={problems}
         />
         {failed && <Failure error={failed} />}
-        {trial.isSuccess && <Changes of={trial.data?.changes} />}
+        {trial.isSuccess && <Tried of={trial.data} />}
         <p className="buttons">
           <button type="submit" className="main" disabled={write.isPending}>
             {fixed === undefined ? 'Create' : 'Save'}
@@ -381,37 +379,8 @@ function Select({
   );
 }
 
-/** What a dry run would change on switches. */
-export function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefined }) {
-  if (!of?.length) return <p>The controller accepts it. No switch would change.</p>;
-  const count = of.reduce((n, c) => n + (c.updates?.length ?? 0), 0);
-  return (
-    <div role="status">
-      <p>
-        The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length}{' '}
-        {of.length === 1 ? 'switch' : 'switches'}.
-      </p>
-      <details>
-        <summary>Updates</summary>
-        {of.map((c) => (
-          <div key={c.switch}>
-            <h3>{c.switch}</h3>
-            <ul className="entities">
-              {(c.updates ?? []).map((u, i) => (
-                <li key={i}>
-                  <b>{u.type}</b> <code>{u.entity}</code>
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-      </details>
-    </div>
-  );
-}
-
 /** Reports whether the user may do what a scope covers to the resource of a name; without one, to some. */
-function useMayTo(scope: Scope, on?: string): boolean {
+export function useMayTo(scope: Scope, on?: string): boolean {
   const allowed = useMay(scope),
     session = useSession();
   return allowed && (on === undefined || scope !== 'tenant:write' || changes(session, on));
@@ -460,7 +429,7 @@ export function Confirm({
   title: string;
   danger?: boolean;
   act: () => Promise<unknown>;
-  dry?: () => Promise<{ changes?: Schemas['SwitchChange'][] | null } | undefined>;
+  dry?: () => Promise<Written>;
   done?: () => void;
   children?: ReactNode;
 }) {
@@ -499,7 +468,7 @@ function ConfirmDialog({
   return (
     <Dialog title={title} close={close}>
       {children}
-      {trial.isSuccess && <Changes of={trial.data?.changes} />}
+      {trial.isSuccess && <Tried of={trial.data} />}
       {(trial.error ?? write.error) && <Failure error={write.error ?? trial.error} />}
       <p className="buttons">
         <button

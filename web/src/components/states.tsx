@@ -52,18 +52,24 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
 export function Answer<T>({
   of,
   what,
+  gone,
   children,
 }: {
   of: UseQueryResult<T>;
   what: string;
+  /** What is shown besides when there is none. */
+  gone?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
   // What is deleted is gone: what was known of it before says nothing about what there is.
   if (of.error instanceof ApiError && of.error.status === 404)
     return (
-      <Empty>
-        There is no {what} (any more): {of.error.message}.
-      </Empty>
+      <>
+        <Empty>
+          There is no {what} (any more): {of.error.message}.
+        </Empty>
+        {gone}
+      </>
     );
   if (of.data !== undefined) {
     return (

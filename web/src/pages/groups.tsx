@@ -5,13 +5,14 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, Summary } from '../components/badge';
+import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { formatAge, formatCount, formatDuration } from '../domain/format';
+import { formatAge, formatDuration } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { drawTree, lag } from '../domain/tree';
 import { useAssigned, useHostNames } from '../store/assigned';
@@ -202,7 +203,7 @@ function One({ name }: { name: string }) {
   const group = useQuery(ask.group(name));
   const [editing, setEditing] = useState(false);
   return (
-    <Answer of={group} what={`group ${name}`}>
+    <Answer of={group} what={`group ${name}`} gone={<Documented collection="multicast-groups" name={name} />}>
       {(g) => (
         <>
           <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
@@ -245,7 +246,7 @@ function One({ name }: { name: string }) {
             label={`Group ${name}`}
             of={[
               ['Proxy address', <code>{g.spec.proxyAddress}</code>],
-              ['Designated QPN', formatCount(g.spec.designatedQpn)],
+              ['Designated QPN', g.spec.designatedQpn],
               [
                 'Source',
                 <>
@@ -264,6 +265,7 @@ function One({ name }: { name: string }) {
               ['Created', g.created],
             ]}
           />
+          <Documented collection="multicast-groups" name={name} of={g} />
           {editing && <GroupForm group={g} close={() => setEditing(false)} />}
         </>
       )}

@@ -5,7 +5,9 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
+import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
+import { useEventColumns } from '../components/eventcolumns';
 import { Confirm, Form, Open, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
@@ -17,7 +19,6 @@ import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { go, useParam } from '../store/place';
-import { useEventColumns } from './events';
 
 type Job = Schemas['Job'];
 
@@ -189,7 +190,7 @@ function One({ name }: { name: string }) {
   const job = useQuery(ask.job(name));
   const [editing, setEditing] = useState(false);
   return (
-    <Answer of={job} what={`job ${name}`}>
+    <Answer of={job} what={`job ${name}`} gone={<Documented collection="jobs" name={name} />}>
       {(j) => {
         const over = j.status.phase === 'Draining' || j.status.phase === 'Done';
         return (
@@ -243,6 +244,7 @@ function One({ name }: { name: string }) {
                 ['Created', j.created],
               ]}
             />
+            <Documented collection="jobs" name={name} of={j} />
             {editing && <JobForm job={j} close={() => setEditing(false)} />}
           </>
         );

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, type Scope } from '../api/session';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
+import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
@@ -390,7 +391,7 @@ function One({ name }: { name: string }) {
   const [editing, setEditing] = useState(false);
   const now = useNow();
   return (
-    <Answer of={policy} what={`PFC policy ${name}`}>
+    <Answer of={policy} what={`PFC policy ${name}`} gone={<Documented collection="pfc-policies" name={name} />}>
       {(p) => {
         const nodes = p.status.nodes ?? [];
         return (
@@ -487,6 +488,7 @@ function One({ name }: { name: string }) {
               Version {p.version}
               {p.created && `, made ${formatAge(p.created, now)} ago`}.
             </p>
+            <Documented collection="pfc-policies" name={name} of={p} />
             {editing && <Edit of={{ kind: 'pfc-policies', of: p }} close={() => setEditing(false)} />}
           </>
         );

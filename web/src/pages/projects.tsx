@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
+import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
@@ -107,7 +108,7 @@ function One({ name }: { name: string }) {
   const project = useQuery(ask.project(name));
   const [editing, setEditing] = useState(false);
   return (
-    <Answer of={project} what={`project ${name}`}>
+    <Answer of={project} what={`project ${name}`} gone={<Documented collection="projects" name={name} />}>
       {(p) => (
         <>
           <Heading title={`Project ${name}`} state={<Conditions of={p.status.conditions} />}>
@@ -150,6 +151,7 @@ function One({ name }: { name: string }) {
               ['Created', p.created],
             ]}
           />
+          <Documented collection="projects" name={name} of={p} />
           {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
         </>
       )}

@@ -1,0 +1,170 @@
+import type { Schemas } from '../api/client';
+import type { Written } from '../api/actions';
+import { formatCount, formatShare } from '../domain/format';
+import { To } from './link';
+
+/** What a dry run says: the updates of switches, and what else follows from the change. */
+export function Tried({ of }: { of: Written }) {
+  const jobs = of?.status?.jobs,
+    paths = of?.status?.paths,
+    follows = of?.status?.follows;
+  const window = typeof of?.spec === 'object' && of.spec !== null && 'objects' in of.spec;
+  return (
+    <div role="status" className="tried">
+      <Changes of={of?.changes} />
+      {window && <Losses of={jobs} />}
+      {paths && <Paths of={paths} />}
+      {follows && (
+        <p>
+          {formatCount(follows.pairs)} pairs of NICs talk, of {formatCount(follows.rackPairs)} pairs of racks.
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** What a dry run would change on switches. */
+function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefined }) {
+  if (!of?.length) return <p>The controller accepts it. No switch would change.</p>;
+  const count = of.reduce((n, c) => n + (c.updates?.length ?? 0), 0);
+  return (
+    <>
+      <p>
+        The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length}{' '}
+        {of.length === 1 ? 'switch' : 'switches'}.
+      </p>
+      <details>
+        <summary>Updates</summary>
+        <Updates of={of} />
+      </details>
+    </>
+  );
+}
+
+/** Updates of switches, switch by switch. */
+export function Updates({ of }: { of: Schemas['SwitchChange'][] }) {
+  return of.map((c) => (
+    <div key={c.switch}>
+      <h3>
+        <To path={['switches', c.switch]}>{c.switch}</To>
+      </h3>
+      <ul className="entities" tabIndex={0} aria-label={`Entries of ${c.switch}`}>
+        {(c.updates ?? []).map((u, i) => (
+          <li key={i}>
+            <b>{u.type}</b> <code>{u.entity}</code>
+          </li>
+        ))}
+      </ul>
+    </div>
+  ));
+}
+
+/** What each job loses by a maintenance. */
+export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) {
+  if (!of?.length) return <p>No job loses anything by it.</p>;
+  return (
+    <div className="scrolls" role="region" aria-label="What jobs lose" tabIndex={0}>
+      <table className="facts" aria-label="What jobs lose">
+        <thead>
+          <tr>
+            <th scope="col">Job</th>
+            <th scope="col">State</th>
+            <th scope="col">Paths left</th>
+            <th scope="col">Pairs of racks that lose paths</th>
+            <th scope="col">Ranks without a port</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((j) => (
+            <tr key={j.name}>
+              <th scope="row">
+                <To path={['jobs', j.name]}>{j.name}</To>
+              </th>
+              <td>
+                {j.running ? 'running' : 'not started'}, priority {j.priority}
+              </td>
+              <td>{formatShare(j.left)}</td>
+              <td>
+                {formatCount(j.lose)}
+                {(j.pairs?.length ?? 0) > 0 && (
+                  <details>
+                    <summary>Which</summary>
+                    <ul className="entities">
+                      {j.pairs!.map((p) => (
+                        <li key={`${p.from} ${p.to}`}>
+                          {p.from} to {p.to}: {p.after} of {p.before} paths left
+                        </li>
+                      ))}
+                    </ul>
+                  </details>
+                )}
+              </td>
+              <td>
+                {j.cutOff}
+                {(j.nics?.length ?? 0) > 0 && `: ${j.nics!.join(', ')}${j.nics!.length < j.cutOff ? '…' : ''}`}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The paths of a lease, with what packets on them carry. */
+export function Paths({ of }: { of: Schemas['LeasedPath'][] }) {
+  return (
+    <div className="scrolls" role="region" aria-label="Paths" tabIndex={0}>
+      <table className="facts" aria-label="Paths">
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            <th scope="col">To</th>
+            <th scope="col">Plane</th>
+            <th scope="col">Over</th>
+            <th scope="col">EV</th>
+            <th scope="col">Packets carry</th>
+          </tr>
+        </thead>
+        <tbody>
+          {of.map((p) => (
+            <tr key={`${p.from} ${p.to} ${p.ev.value}`}>
+              <th scope="row">
+                <To path={['hosts', p.from]}>{p.from}</To>
+              </th>
+              <td>
+                <To path={['hosts', p.to]}>{p.to}</To>
+              </td>
+              <td>{p.plane ?? '–'}</td>
+              <td>
+                <span className="names">
+                  {(p.nodes ?? []).map((n) => (
+                    <To key={n} path={['switches', n]}>
+                      {n}
+                    </To>
+                  ))}
+                </span>
+              </td>
+              <td>
+                <code>{p.ev.value}</code>
+              </td>
+              <td>
+                <Packet of={p.ev.packet} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Packet({ of: p }: { of: Schemas['EvPacket'] }) {
+  const carried = [
+    p.destination && `destination ${p.destination}`,
+    p.segment && `SRH ${p.segment}`,
+    p.sourcePort !== undefined && `UDP source port ${p.sourcePort}`,
+    p.flowLabel !== undefined && `flow label ${p.flowLabel}`,
+  ].filter(Boolean);
+  return <code>{carried.join('; ') || '–'}</code>;
+}

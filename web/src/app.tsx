@@ -19,7 +19,7 @@ import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
 import { natural } from './domain/natural';
-import { pages, type Page } from './domain/pages';
+import { heads, pages, related, type Page } from './domain/pages';
 import { views } from './pages';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
@@ -68,8 +68,8 @@ export function App() {
         </button>
         <div className={shown} id="pages">
           <nav aria-label="Pages">
-            {allowed.map((p) => (
-              <To key={p.name} path={[p.name]} current={p === page}>
+            {heads(allowed).map((p) => (
+              <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
                 {p.title}
               </To>
             ))}
@@ -90,6 +90,7 @@ export function App() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
+        {page && session?.name && <Related of={related(allowed, page)} page={page} />}
         <Boundary key={place.path.join('/')}>
           {!session ? (
             <Loading what="your session" />
@@ -108,6 +109,20 @@ export function App() {
       {open === 'keys' && <Keys of={allowed} close={() => setOpen(undefined)} />}
       {session?.name === '' && <SignIn of={session} />}
     </>
+  );
+}
+
+/** Links to the pages that belong together with this one. */
+function Related({ of, page }: { of: readonly Page[]; page: Page }) {
+  if (of.length === 0) return null;
+  return (
+    <nav aria-label="Related pages" className="tabs related">
+      {of.map((p) => (
+        <To key={p.name} path={[p.name]} current={p === page}>
+          {p.title}
+        </To>
+      ))}
+    </nav>
   );
 }
 

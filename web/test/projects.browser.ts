@@ -132,8 +132,10 @@ test('every page of every role shows no error, and asks for nothing that is refu
     const network = ['ann', 'vic', 'olga', 'eve'].includes(user);
     expect(all.includes('Fabric'), user).toBe(network);
     expect(all.includes('Audit'), user).toBe(user === 'ann');
-    for (const title of all) {
-      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: title, exact: true }).click();
+    const seen = new Set<string>();
+    const look = async (navigation: string, title: string) => {
+      await page.getByRole('navigation', { name: navigation }).getByRole('link', { name: title, exact: true }).click();
+      seen.add(title);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await expect.poll(() => page.getByText(/^Loading /).count(), { message: `${user}: ${title}` }).toBe(0);
       expect(await page.getByRole('alert').allInnerTexts(), `${user}: ${title}`).toEqual([]);
@@ -144,7 +146,13 @@ test('every page of every role shows no error, and asks for nothing that is refu
         .allInnerTexts();
       if (['vic', 'max', 'sue'].includes(user)) expect(makes, `${user}: ${title}`).toEqual([]);
       if (title === 'Projects') expect(makes.length > 0, user).toBe(user === 'ann');
+    };
+    for (const title of all) {
+      await look('Pages', title);
+      const related = page.getByRole('navigation', { name: 'Related pages' }).getByRole('link');
+      for (const other of await related.allInnerTexts()) if (!seen.has(other)) await look('Related pages', other);
     }
+    expect(seen.has('Maintenances'), user).toBe(network);
     await page.keyboard.press('/'); // the search asks for what it may see
     await page
       .getByRole('dialog', { name: 'Search' })

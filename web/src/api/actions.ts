@@ -42,6 +42,10 @@ export const deletePort = (id: string, port: number) =>
 export const resetGroup = (name: string) =>
   body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
 export const renewJob = (name: string) => body(client.POST('/v1/jobs/{name}:renew', { params: { path: { name } } }));
+export const renewLease = (name: string) =>
+  body(client.POST('/v1/leases/{name}:renew', { params: { path: { name } } }));
+export const movedLease = (name: string) =>
+  body(client.POST('/v1/leases/{name}:moved', { params: { path: { name } } }));
 /** Silences a cause until a time; its name is of this moment. */
 export const silence = (spec: Schemas['SilenceSpec']) =>
   body(client.POST('/v1/silences', { body: { name: `from-dashboard-${Date.now().toString(36)}`, spec } }));

@@ -147,6 +147,31 @@ export const job = (name: string) =>
     queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}', { params: { path: { name } }, signal })),
     refetchInterval: 5_000,
   });
+export const leases = queryOptions({
+  queryKey: ['leases'],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(everything((query) => body(client.GET('/v1/leases', { params: { query }, signal }))))) ?? [],
+  refetchInterval: 5_000,
+});
+export const lease = (name: string) =>
+  queryOptions({
+    queryKey: ['leases', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/leases/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const maintenances = queryOptions({
+  queryKey: ['maintenances'],
+  queryFn: async ({ signal }) =>
+    (await ifConfigured(everything((query) => body(client.GET('/v1/maintenances', { params: { query }, signal }))))) ??
+    [],
+  refetchInterval: 5_000,
+});
+export const maintenance = (name: string) =>
+  queryOptions({
+    queryKey: ['maintenances', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/maintenances/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: soon,
+  });
 export const readiness = (name: string) =>
   queryOptions({
     queryKey: ['jobs', 'readiness', name],

@@ -4,8 +4,10 @@ import type { Written } from '../api/actions';
 import { ApiError } from '../api/client';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
+import { localTime } from '../domain/format';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { Dialog } from './dialog';
+import { Pick } from './pick';
 import { Failure } from './states';
 import { Tried } from './tried';
 
@@ -23,8 +25,22 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'suggest'; from: readonly Choice[] }
   /** One choice, SWITCH/PORT, for the fields switch and port of the object. */
   | { kind: 'port'; from: readonly Choice[] }
+  /** A time, shown as that of the browser. */
+  | { kind: 'time' }
   | { kind: 'group'; fields: readonly Field[] }
-  | { kind: 'list'; plural: string; item: readonly Field[]; add: string; first: () => Spec }
+  /** What few need: it is folded away unless it has a value. Its fields are those of the object itself. */
+  | { kind: 'more'; fields: readonly Field[] }
+  /** One of several kinds of things, each known by its first field. */
+  | { kind: 'variant'; of: readonly { label: string; fields: readonly [Field, ...Field[]]; first: Spec }[] }
+  | {
+      kind: 'list';
+      plural: string;
+      item: readonly Field[];
+      add: string;
+      first: () => Spec;
+      /** Several items are made at once, by a field that each has. */
+      pick?: { field: string; from: readonly Choice[]; label: string };
+    }
   | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
 );
 
@@ -201,6 +217,20 @@ function FieldInput({
         <fieldset>
           <legend>{f.plural}</legend>
           {about}
+          {f.pick && (
+            <Pick
+              label={f.pick.label}
+              from={f.pick.from}
+              chosen={items.map((item) => String(item[f.pick!.field] ?? ''))}
+              add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first(), [f.pick!.field]: v }))])}
+              remove={(v) =>
+                change(
+                  path,
+                  items.filter((item) => item[f.pick!.field] !== v),
+                )
+              }
+            />
+          )}
           {items.map((_, i) => (
             <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
               <Fields of={f.item} path={[...path, i]} spec={spec} change={change} problems={problems} />
@@ -247,6 +277,55 @@ function FieldInput({
         </fieldset>
       );
     }
+    case 'more': {
+      const above = path.slice(0, -1);
+      return (
+        <More open={f.fields.some((x) => get(spec, [...above, x.name]) !== undefined)} label={f.label}>
+          <Fields of={f.fields} path={above} spec={spec} change={change} problems={problems} />
+        </More>
+      );
+    }
+    case 'variant': {
+      const above = path.slice(0, -1);
+      const at = Math.max(
+        0,
+        f.of.findIndex((v) => get(spec, [...above, v.fields[0].name]) !== undefined),
+      );
+      return (
+        <>
+          <p className="field">
+            <label htmlFor={id}>{f.label}</label>
+            <select {...common} value={at} onChange={(e) => change(above, { ...f.of[Number(e.target.value)]!.first })}>
+              {f.of.map((v, i) => (
+                <option key={v.label} value={i}>
+                  {v.label}
+                </option>
+              ))}
+            </select>
+          </p>
+          <Fields of={f.of[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
+        </>
+      );
+    }
+    case 'time':
+      return (
+        <p className="field">
+          <label htmlFor={id}>{f.label}</label>
+          <input
+            {...common}
+            type="datetime-local"
+            step={1}
+            value={localTime(value)}
+            onChange={(e) =>
+              change(
+                path,
+                e.target.value === '' ? undefined : new Date(e.target.value).toISOString().replace('.000', ''),
+              )
+            }
+          />
+          {about}
+        </p>
+      );
     case 'flag':
       return (
         <p className="field">
@@ -332,6 +411,17 @@ function FieldInput({
       );
     }
   }
+}
+
+/** Folds away what few need; it stays as its user has it. */
+function More({ open: first, label, children }: { open: boolean; label: string; children: ReactNode }) {
+  const [open, setOpen] = useState(first);
+  return (
+    <details open={open} onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>{label}</summary>
+      {children}
+    </details>
+  );
 }
 
 /** Keeps what is typed: 0x10 stays so while its value is 16. */

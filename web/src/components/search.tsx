@@ -16,21 +16,24 @@ export function Search({ close }: { close: () => void }) {
   const session = useSession(),
     enabled = useMay('read');
   const own = { enabled: useMay('tenant:read') };
-  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects, jobs] = useQueries({
-    queries: [
-      { ...ask.switches, enabled },
-      { ...ask.links, enabled },
-      { ...ask.hosts, enabled },
-      { ...ask.groups, ...own },
-      { ...ask.profiles, enabled },
-      { ...ask.srv6Policies, enabled },
-      { ...ask.tenants, ...own },
-      { ...ask.pfcPolicies, ...own },
-      { ...ask.peers, enabled },
-      { ...ask.projects, ...own },
-      { ...ask.jobs, ...own },
-    ],
-  });
+  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects, jobs, leases, maintenances] =
+    useQueries({
+      queries: [
+        { ...ask.switches, enabled },
+        { ...ask.links, enabled },
+        { ...ask.hosts, enabled },
+        { ...ask.groups, ...own },
+        { ...ask.profiles, enabled },
+        { ...ask.srv6Policies, enabled },
+        { ...ask.tenants, ...own },
+        { ...ask.pfcPolicies, ...own },
+        { ...ask.peers, enabled },
+        { ...ask.projects, ...own },
+        { ...ask.jobs, ...own },
+        { ...ask.leases, ...own },
+        { ...ask.maintenances, enabled },
+      ],
+    });
   const targets = useMemo(
     (): Target[] =>
       [
@@ -58,6 +61,17 @@ export function Search({ close }: { close: () => void }) {
           name: j.name,
           words: j.spec.hosts,
           ...pageOf(`jobs/${j.name}`),
+        })),
+        ...(leases.data ?? []).map((l): Target => ({
+          kind: 'lease',
+          name: l.name,
+          words: l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' '),
+          ...pageOf(`leases/${l.name}`),
+        })),
+        ...(maintenances.data ?? []).map((m): Target => ({
+          kind: 'maintenance',
+          name: m.name,
+          ...pageOf(`maintenances/${m.name}`),
         })),
         ...(profiles.data ?? []).map((p): Target => ({
           kind: 'EV profile',
@@ -111,6 +125,8 @@ export function Search({ close }: { close: () => void }) {
       peers.data,
       projects.data,
       jobs.data,
+      leases.data,
+      maintenances.data,
     ],
   );
   const found = useMemo(() => find(targets, text), [targets, text]);

@@ -15,6 +15,8 @@ const collections: Record<string, string> = {
   tenant: 'tenants',
   project: 'projects',
   job: 'jobs',
+  lease: 'leases',
+  maintenance: 'maintenances',
 };
 
 /** Where the object of an event is shown; undefined when it has no page. */

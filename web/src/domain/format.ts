@@ -89,6 +89,13 @@ export function formatTime(time: string, now: number): string {
   return `${days[t.getDay()]} ${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock}`;
 }
 
+/** Writes a time as fields of forms take it: local, to the second. Text that is no time is empty. */
+export function localTime(time: unknown): string {
+  const t = new Date(String(time));
+  if (time === undefined || Number.isNaN(t.getTime())) return '';
+  return new Date(t.getTime() - t.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
 /** Writes a number with groups of three digits. */
 export function formatCount(n: number): string {
   return n.toLocaleString('en-US');

@@ -8,6 +8,8 @@ const list = [
   { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read' },
   { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read' },
   { name: 'jobs', title: 'Jobs', key: 'j', scope: 'tenant:read' },
+  { name: 'leases', title: 'Leases', key: 'l', scope: 'tenant:read', under: 'jobs' },
+  { name: 'maintenances', title: 'Maintenances', key: 'w', scope: 'read', under: 'jobs' },
   { name: 'evs', title: 'EVs', key: 'e', scope: 'read' },
   { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read' },
   { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read' },
@@ -15,7 +17,7 @@ const list = [
   { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read' },
   { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read' },
   { name: 'audit', title: 'Audit', key: 'a', scope: 'administer' },
-] as const satisfies readonly { name: string; title: string; key: string; scope: Scope }[];
+] as const satisfies readonly { name: string; title: string; key: string; scope: Scope; under?: string }[];
 
 export type PageName = (typeof list)[number]['name'];
 
@@ -27,6 +29,20 @@ export interface Page {
   key: string;
   /** What a user must at least be allowed to do to see it. */
   scope: Scope;
+  /** The page of the navigation that it belongs to. */
+  under?: PageName;
 }
 
 export const pages: readonly Page[] = list;
+
+/** Returns the pages of the navigation of those that a user may see: others are one step further. */
+export function heads(of: readonly Page[]): Page[] {
+  return of.filter((p) => !p.under || !of.some((head) => head.name === p.under));
+}
+
+/** Returns a page and those that belong together with it; none where it stands alone. */
+export function related(of: readonly Page[], page: Page): Page[] {
+  const head = page.under ?? page.name;
+  const all = of.filter((p) => p.name === head || p.under === head);
+  return all.length > 1 ? all : [];
+}

@@ -113,20 +113,6 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
           : ' No project that you are an editor of has any.';
     return [
       {
-        kind: 'text',
-        name: 'proxyAddress',
-        label: 'Proxy address',
-        required: true,
-        hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
-      },
-      {
-        kind: 'number',
-        name: 'designatedQpn',
-        label: 'Designated QPN',
-        required: true,
-        hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}`,
-      },
-      {
         kind: 'group',
         name: 'source',
         label: 'Source',
@@ -141,6 +127,7 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
         label: 'Receiver',
         plural: 'Receivers',
         add: 'Add a receiver',
+        pick: { field: 'address', from: hosts, label: 'Hosts that receive' },
         hint:
           limits &&
           `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
@@ -148,37 +135,68 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
         item: [
           { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
           { kind: 'number', name: 'qpn', label: 'QPN', required: true },
-          { kind: 'number', name: 'startPsn', label: 'First PSN' },
-          { kind: 'number', name: 'va', label: 'VA' },
-          { kind: 'number', name: 'rkey', label: 'R_Key' },
+          {
+            kind: 'more',
+            name: 'memory',
+            label: 'Its memory, and where it begins',
+            fields: [
+              { kind: 'number', name: 'startPsn', label: 'First PSN' },
+              { kind: 'number', name: 'va', label: 'VA' },
+              { kind: 'number', name: 'rkey', label: 'R_Key' },
+            ],
+          },
         ],
       },
       {
-        kind: 'choice',
-        name: 'mode',
-        label: 'Mode',
-        empty: 'provisioned (default)',
-        from: [{ value: 'provisioned' }, { value: 'inband' }],
-        hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.',
+        kind: 'text',
+        name: 'proxyAddress',
+        label: 'Proxy address',
+        required: true,
+        hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
       },
       {
-        kind: 'choice',
-        name: 'objective',
-        label: 'Tree',
-        empty: 'delay (default)',
-        from: [{ value: 'delay' }, { value: 'cost' }],
+        kind: 'number',
+        name: 'designatedQpn',
+        label: 'Designated QPN',
+        required: true,
+        hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}`,
       },
-      { kind: 'number', name: 'initialPsn', label: 'Initial PSN' },
-      { kind: 'flag', name: 'rewriteSource', label: 'Receivers see the proxy address as source', fallback: true },
       {
         kind: 'text',
         name: 'evictAfter',
         label: 'Evict after',
         hint: 'Takes out a receiver that has stalled the group for so long, such as 5s. Empty: never.',
       },
-      { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
-      { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
-      { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
+      {
+        kind: 'more',
+        name: 'rest',
+        label: 'Mode, tree and congestion',
+        fields: [
+          {
+            kind: 'choice',
+            name: 'mode',
+            label: 'Mode',
+            empty: 'provisioned (default)',
+            from: [{ value: 'provisioned' }, { value: 'inband' }],
+            hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.',
+          },
+          {
+            kind: 'choice',
+            name: 'objective',
+            label: 'Tree',
+            empty: 'delay (default)',
+            from: [
+              { value: 'delay', label: 'delay: shortest paths' },
+              { value: 'cost', label: 'cost: fewest links' },
+            ],
+          },
+          { kind: 'number', name: 'initialPsn', label: 'Initial PSN' },
+          { kind: 'flag', name: 'rewriteSource', label: 'Receivers see the proxy address as source', fallback: true },
+          { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
+          { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
+          { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
+        ],
+      },
     ];
   };
   return (

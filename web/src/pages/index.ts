@@ -8,6 +8,8 @@ import { Fabric } from './fabric';
 import { Groups } from './groups';
 import { Hosts } from './hosts';
 import { Jobs } from './jobs';
+import { Leases } from './leases';
+import { Maintenances } from './maintenances';
 import { Overview } from './overview';
 import { Peers } from './peers';
 import { Pfc } from './pfc';
@@ -22,6 +24,8 @@ export const views: Record<PageName, ComponentType<{ path: string[] }>> = {
   hosts: Hosts,
   groups: Groups,
   jobs: Jobs,
+  leases: Leases,
+  maintenances: Maintenances,
   evs: Evs,
   pfc: Pfc,
   projects: Projects,

@@ -311,6 +311,7 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
       add: 'Add a host',
       first: () => ({ name: hosts[0]?.value ?? '' }),
       hint: 'Their queue pairs are for its groups. What is shared, other projects may have too.',
+      pick: { field: 'name', from: hosts, label: 'Several hosts' },
       item: [{ kind: 'choice', name: 'name', label: 'Host', required: true, from: hosts }, shared],
     },
     {

@@ -1,0 +1,273 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import * as act from '../api/actions';
+import type { Schemas } from '../api/client';
+import * as ask from '../api/queries';
+import { useMay } from '../api/session';
+import { Badge, Conditions, type Tone } from '../components/badge';
+import { Documented } from '../components/documented';
+import { Facts, Heading } from '../components/facts';
+import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { To } from '../components/link';
+import { Answer } from '../components/states';
+import { Table, type Column } from '../components/table';
+import { Paths } from '../components/tried';
+import { formatAge, formatBitRate, formatDuration } from '../domain/format';
+import type { Spec } from '../domain/spec';
+import { useAssigned } from '../store/assigned';
+import { useNow } from '../store/now';
+import { go, useParam } from '../store/place';
+
+type Lease = Schemas['PathLease'];
+
+export function Leases({ path }: { path: string[] }) {
+  return path[0] === undefined ? <List /> : <One name={path[0]} />;
+}
+
+const tones: Record<NonNullable<Lease['status']['phase']>, Tone> = {
+  Active: 'ok',
+  Moving: 'warning',
+  Broken: 'fault',
+  Ended: 'quiet',
+};
+
+function Phase({ of: l }: { of: Lease }) {
+  return l.status.phase ? (
+    <Badge tone={tones[l.status.phase]} title={l.status.reason}>
+      {l.status.phase.toLowerCase()}
+    </Badge>
+  ) : (
+    <Badge tone="quiet">not known</Badge>
+  );
+}
+
+function useEnds(): (time: string | undefined) => string {
+  const now = useNow();
+  return (time) => (time ? `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}` : '–');
+}
+
+function List() {
+  const leases = useQuery(ask.leases);
+  const [search, setSearch] = useParam('q');
+  const [editing, setEditing] = useState(false);
+  const ends = useEnds();
+  const columns: Column<Lease>[] = [
+    { name: 'Lease', key: (l) => l.name, cell: (l) => <To path={['leases', l.name]}>{l.name}</To> },
+    { name: 'State', key: (l) => l.status.phase ?? '', cell: (l) => <Phase of={l} />, width: 0.7 },
+    { name: 'Between', key: (l) => l.spec.pairs.map((p) => `${p.from} to ${p.to}`).join(', '), width: 2 },
+    { name: 'Paths', key: (l) => l.status.paths?.length ?? 0, number: true, width: 0.5 },
+    {
+      name: 'Bandwidth',
+      key: (l) => Number(l.spec.bandwidth ?? 0),
+      cell: (l) => (l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : '–'),
+      number: true,
+      width: 0.8,
+    },
+    { name: 'Links', key: (l) => l.spec.sharing ?? '', width: 0.7 },
+    {
+      name: 'For job',
+      key: (l) => l.spec.job ?? '',
+      cell: (l) => (l.spec.job ? <To path={['jobs', l.spec.job]}>{l.spec.job}</To> : '–'),
+      width: 0.8,
+    },
+    { name: 'Ends', key: (l) => l.status.ends ?? '', cell: (l) => ends(l.status.ends), width: 0.7 },
+  ];
+  return (
+    <>
+      <Heading title="Leases of paths">
+        <Open scope="tenant:write" main label="New lease…" open={() => setEditing(true)} />
+      </Heading>
+      <Answer of={leases} what="leases">
+        {(all) => (
+          <>
+            {all.length > 1 && (
+              <p className="filters">
+                <label>
+                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                </label>
+                <span className="quiet">{all.length} leases</span>
+              </p>
+            )}
+            <Table
+              rows={all}
+              columns={columns}
+              id={(l) => l.name}
+              label="Leases"
+              search={search}
+              empty="There is no lease. A lease holds paths between NICs for a client: of each link a bandwidth, or the link alone."
+            />
+          </>
+        )}
+      </Answer>
+      {editing && <LeaseForm close={() => setEditing(false)} />}
+    </>
+  );
+}
+
+function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
+  const assigned = useAssigned();
+  const reads = useMay('read');
+  const hosts = useQuery({ ...ask.hosts, enabled: reads }),
+    jobs = useQuery(ask.jobs);
+  const everywhere: Choice[] = (hosts.data ?? []).map((h) => ({ value: h.name }));
+  const terms: Field[] = [
+    {
+      kind: 'suggest',
+      name: 'job',
+      label: 'For job',
+      from: (jobs.data ?? []).map((j) => ({ value: j.name })),
+      hint: 'It is not in the way of this one.',
+    },
+    {
+      kind: 'text',
+      name: 'duration',
+      label: 'For how long',
+      hint: 'Such as 8h, from when it is granted. Empty: until it is deleted.',
+    },
+    {
+      kind: 'text',
+      name: 'heartbeat',
+      label: 'Heartbeat',
+      hint: 'It ends when nobody renews it for so long, such as 30s. Empty: it need not be renewed.',
+    },
+  ];
+  const fields = (name: string): Field[] => {
+    const own = assigned.of(name)?.hosts.map((h): Choice => ({ value: h.label.split(':')[0]! }));
+    const from = own ?? everywhere;
+    return [
+      {
+        kind: 'list',
+        name: 'pairs',
+        label: 'Pair',
+        plural: 'Between which NICs',
+        add: 'Add a pair',
+        hint: 'In one direction each.',
+        first: () => ({}),
+        item: [
+          { kind: 'choice', name: 'from', label: 'From', required: true, from },
+          { kind: 'choice', name: 'to', label: 'To', required: true, from },
+        ],
+      },
+      { kind: 'number', name: 'paths', label: 'Paths of each pair', hint: '1 to 16. Empty: 1.' },
+      {
+        kind: 'choice',
+        name: 'disjointness',
+        label: 'They have not in common',
+        empty: 'none: they are other paths (default)',
+        from: [{ value: 'link' }, { value: 'node', label: 'node: a switch between the leaves' }, { value: 'plane' }],
+      },
+      {
+        kind: 'choice',
+        name: 'sharing',
+        label: 'Links',
+        empty: 'shared with other leases (default)',
+        from: [{ value: 'exclusive', label: 'exclusive: no other lease has any of them' }],
+      },
+      { kind: 'number', name: 'bandwidth', label: 'Bandwidth', hint: 'bit/s of each path. Empty: none.' },
+      ...terms,
+    ];
+  };
+  return (
+    <Form
+      title={lease ? `Change lease ${lease.name}` : 'New lease'}
+      name={lease?.name}
+      fields={lease ? terms : fields}
+      within={assigned.within}
+      spec={lease ? (lease.spec as unknown as Spec) : { pairs: [{}] }}
+      close={close}
+      send={(name, spec, dry) =>
+        lease ? act.replace('leases', name, spec, lease.version, dry) : act.create('leases', name, spec, dry)
+      }
+      done={(name) => go(['leases', name])}
+    >
+      {lease && <p className="quiet">Its paths stay as they are: other paths are another lease.</p>}
+    </Form>
+  );
+}
+
+function One({ name }: { name: string }) {
+  const lease = useQuery(ask.lease(name));
+  const [editing, setEditing] = useState(false);
+  const ends = useEnds();
+  return (
+    <Answer of={lease} what={`lease ${name}`} gone={<Documented collection="leases" name={name} />}>
+      {(l) => (
+        <>
+          <Heading
+            title={`Lease ${name}`}
+            state={
+              <span className="badges">
+                <Phase of={l} />
+                <Conditions of={l.status.conditions} />
+              </span>
+            }
+          >
+            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
+            {l.spec.heartbeat && l.status.phase !== 'Ended' && (
+              <Confirm
+                scope="tenant:write"
+                on={name}
+                label="Renew"
+                title={`Renew lease ${name}?`}
+                act={() => act.renewLease(name)}
+              >
+                <p>It goes on for {formatDuration(l.spec.heartbeat)} from now, unless it is renewed again.</p>
+              </Confirm>
+            )}
+            {l.status.phase === 'Moving' && (
+              <Confirm
+                scope="tenant:write"
+                on={name}
+                label="It has moved"
+                title={`Does the client of lease ${name} use the new paths?`}
+                act={() => act.movedLease(name)}
+              >
+                <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
+              </Confirm>
+            )}
+            <Confirm
+              scope="tenant:write"
+              on={name}
+              label="Delete"
+              danger
+              title={`Delete lease ${name}?`}
+              act={() => act.remove('leases', name, false)}
+              dry={() => act.remove('leases', name, true)}
+              done={() => go(['leases'])}
+            >
+              <p>Its paths are free at once.</p>
+            </Confirm>
+          </Heading>
+          {l.status.reason && <p>{l.status.reason.slice(0, 1).toUpperCase() + l.status.reason.slice(1)}.</p>}
+          <h2>Its paths</h2>
+          {l.status.paths?.length ? <Paths of={l.status.paths} /> : <p className="state">It holds no path.</p>}
+          {(l.status.former?.length ?? 0) > 0 && (
+            <>
+              <h2>Its former paths</h2>
+              <p>They are held until the client says that it has moved.</p>
+              <Paths of={l.status.former!} />
+            </>
+          )}
+          <h2>Its terms</h2>
+          <Facts
+            label={`Lease ${name}`}
+            of={[
+              ['Paths of each pair', l.spec.paths ?? 1],
+              ['Not in common', l.spec.disjointness],
+              ['Links', l.spec.sharing],
+              ['Bandwidth of each', l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : undefined],
+              ['For job', l.spec.job && <To path={['jobs', l.spec.job]}>{l.spec.job}</To>],
+              ['For how long', l.spec.duration && formatDuration(l.spec.duration)],
+              ['Heartbeat', l.spec.heartbeat && formatDuration(l.spec.heartbeat)],
+              ['Ends', l.status.ends && ends(l.status.ends)],
+              ['Granted', l.status.granted],
+              ['Version', l.version],
+            ]}
+          />
+          <Documented collection="leases" name={name} of={l} />
+          {editing && <LeaseForm lease={l} close={() => setEditing(false)} />}
+        </>
+      )}
+    </Answer>
+  );
+}

@@ -4,8 +4,8 @@ import "time"
 
 // History is what an object did.
 type History struct {
-	Kind  string `json:"kind" enum:"port,queue,group,ev-profile,tunnel"`
-	Name  string `json:"name" doc:"Of a port SWITCH/PORT, of a queue SWITCH/PORT/QUEUE, of a tunnel SWITCH/ID, of a multicast group or an EV profile that of the resource."`
+	Kind  string `json:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric"`
+	Name  string `json:"name" doc:"Of a port SWITCH/PORT, of a queue SWITCH/PORT/QUEUE, of a tunnel SWITCH/ID, of a multicast group or an EV profile that of the resource; all for the fabric, and plane/N for a plane of it."`
 	Speed uint64 `json:"speed,omitempty" doc:"Speed of a port in bit/s; absent when it is not known."`
 	// Step is the time between two points.
 	Step int `json:"step" doc:"Seconds from one point to the next: at least the step that was asked for, and 60 or more for what is older than 15 minutes."`
@@ -23,10 +23,10 @@ type Series struct {
 
 // Top are the objects of a kind with the greatest values of a metric.
 type Top struct {
-	Kind   string    `json:"kind" enum:"port,queue,group,ev-profile,tunnel"`
+	Kind   string    `json:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric"`
 	Metric string    `json:"metric" example:"utilization"`
 	Unit   string    `json:"unit" enum:"bit/s,packets/s,frames/s,octets,s,1" doc:"1: a share of the speed, or a number."`
-	Over   int       `json:"over" doc:"Seconds, up to now, that the values are of: the mean of a rate, the greatest of any other value."`
+	Over   int       `json:"over" doc:"Seconds, up to time, that the values are of: the mean of a rate, the greatest of any other value."`
 	Time   time.Time `json:"time"`
 	Items  []TopItem `json:"items" doc:"The greatest first. Objects without a value, or with 0, are absent."`
 }
@@ -43,7 +43,7 @@ type TopItem struct {
 // Matrix is the utilization of the links between the two lowest tiers of a plane.
 type Matrix struct {
 	Plane   int       `json:"plane"`
-	Over    int       `json:"over" doc:"Seconds, up to now, that the values are means of."`
+	Over    int       `json:"over" doc:"Seconds, up to time, that the values are means of."`
 	Time    time.Time `json:"time"`
 	Rows    []string  `json:"rows" doc:"Names of the switches of tier 0 (T0), in natural order."`
 	Columns []string  `json:"columns" doc:"Names of the switches of tier 1 (T1), in natural order."`

@@ -43,7 +43,7 @@ func (s *Server) listBalance(ctx context.Context, in *struct {
 	var over time.Duration
 	if in.Over != "" {
 		var err error
-		if over, err = lately(in.Over); err != nil {
+		if over, err = window(in.Over); err != nil {
 			return nil, err
 		}
 	}
@@ -60,9 +60,10 @@ func (s *Server) listBalance(ctx context.Context, in *struct {
 
 func (s *Server) getMatrix(ctx context.Context, in *struct {
 	Plane int    `path:"plane" minimum:"1" doc:"Number of the plane."`
-	Over  string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 10s."`
+	Over  string `query:"over" maxLength:"10" doc:"The time up to until that values are means of, 1s to 15m. Default 10s."`
+	Until string `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m, in the last 15 minutes. Default: now."`
 }) (*struct{ Body api.Matrix }, error) {
-	over, err := lately(in.Over)
+	over, err := window(in.Over)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,11 @@ func (s *Server) getMatrix(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	m, err := p.Matrix(ctx, in.Plane, over)
+	until, err := s.lately(in.Until)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.Matrix(ctx, in.Plane, over, until)
 	if err != nil {
 		return nil, problemOf(err)
 	}

@@ -49,6 +49,11 @@ func TestMatrixAndBalance(t *testing.T) {
 			t.Errorf("%s: %v up, %v down, want %v and 50", m.Rows[r], m.Up[r], m.Down[r], want)
 		}
 	}
+	// Two minutes ago there were no samples yet.
+	if w = do(s, http.MethodGet, "/v1/telemetry/matrices/1?until=2m", ""); !strings.Contains(
+		w.Body.String(), `"up":[[-1,-1],[-1,-1],[-1,-1]]`) {
+		t.Errorf("two minutes ago: %s", w.Body)
+	}
 	if w = do(s, http.MethodGet, "/v1/telemetry/matrices/2", ""); !strings.Contains(w.Body.String(),
 		`"up":[[-1,-1],[-1,-1]]`) {
 		t.Errorf("without samples: %s", w.Body)

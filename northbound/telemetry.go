@@ -32,9 +32,9 @@ func (s *Server) registerTelemetry() {
 		OperationID: "get-history", Method: http.MethodGet, Security: asks(access.Read),
 		Path: telemetryPath + "/history", Tags: []string{telemetryTag},
 		Summary: "Get what an object did",
-		Description: "Rates and other values of a port, a queue, a multicast group, an EV profile or a " +
-			"tunnel for PFC frames, as arrays of one length: each second of the last 15 minutes, each " +
-			"minute of the last 24 hours. " +
+		Description: "Rates and other values of a port, a queue, a multicast group, an EV profile, a " +
+			"tunnel for PFC frames or the fabric, as arrays of one length: each second of the last 15 " +
+			"minutes, each minute of the last 24 hours. " +
 			"Nothing is made up: where counters were not read, restarted or went back, there is null.",
 		Errors: []int{404, 422},
 	}), s.getHistory)
@@ -46,8 +46,8 @@ func (s *Server) registerTelemetry() {
 }
 
 func (s *Server) getHistory(_ context.Context, in *struct {
-	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel" default:"port" doc:"What the object is."`
-	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames."`
+	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric" default:"port" doc:"What the object is."`
+	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames; all for the fabric, and plane/N for a plane of it."`
 	Metric []string `query:"metric" doc:"Only these metrics. Default: all that there are."`
 	Since  string   `query:"since" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 15m. Default 15m."`
 	Until  string   `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m. Default: now."`
@@ -100,20 +100,25 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 }
 
 func (s *Server) getTop(_ context.Context, in *struct {
-	Kind   string `query:"kind" enum:"port,queue,group,ev-profile,tunnel" default:"port" doc:"What the objects are."`
+	Kind   string `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric" default:"port" doc:"What the objects are."`
 	Metric string `query:"metric" maxLength:"40" doc:"What they are ordered by. Default: utilization of ports, outBits where the speed of no port is known, the first metric of other kinds."`
-	Over   string `query:"over" maxLength:"10" doc:"The time up to now that values are of, 1s to 15m. Default 10s."`
+	Over   string `query:"over" maxLength:"10" doc:"The time up to until that values are of, 1s to 15m. Default 10s."`
+	Until  string `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m, in the last 15 minutes. Default: now."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Objects at most."`
 }) (*struct{ Body api.Top }, error) {
 	kind, err := telemetry.ParseKind(in.Kind)
 	if err != nil {
 		return nil, badQuery("kind", in.Kind, "a kind of objects")
 	}
-	over, err := lately(in.Over)
+	over, err := window(in.Over)
 	if err != nil {
 		return nil, err
 	}
-	metric, now := in.Metric, s.cfg.Now()
+	metric := in.Metric
+	now, err := s.lately(in.Until)
+	if err != nil {
+		return nil, err
+	}
 	switch all := telemetry.Metrics(kind); {
 	case metric != "":
 	case kind == telemetry.Port && s.cfg.Telemetry.Speeds():
@@ -166,8 +171,18 @@ func moment(parameter, text string, otherwise, now time.Time) (time.Time, error)
 	return t, nil
 }
 
-// lately reads a time up to now.
-func lately(text string) (time.Duration, error) {
+// lately reads the end of a time in which values of seconds are kept.
+func (s *Server) lately(text string) (time.Time, error) {
+	now := s.cfg.Now()
+	t, err := moment("until", text, now, now)
+	if err == nil && now.Sub(t) > telemetry.MaxOver {
+		err = badQuery("until", text, fmt.Sprintf("a time in the last %v", telemetry.MaxOver))
+	}
+	return t, err
+}
+
+// window reads the length of a time.
+func window(text string) (time.Duration, error) {
 	if text == "" {
 		return defaultOver, nil
 	}

@@ -120,6 +120,7 @@ func TestTelemetryRefusals(t *testing.T) {
 		"history":                                      "400 query.name",
 		"top?over=1h":                                  `422 query.over is "1h": want whole seconds from 1s to 15m0s`,
 		"top?kind=queue&metric=inBits":                 `422 query.metric is "inBits": want one of bits`,
+		"top?until=1h":                                 `422 query.until is "1h": want a time in`,
 		"top?limit=0":                                  "422 limit",
 	} {
 		var p api.Problem

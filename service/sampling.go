@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 	"github.com/weft-sdn/weft/telemetry"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // statesPerSecond bounds how many groups a switch is asked for in a second, so that telemetry
@@ -180,6 +183,64 @@ func (p *planner) readProfiles(ctx context.Context, st *telemetry.Store, counts 
 		}
 		st.TakeReadings(telemetry.EVProfile, interval, all)
 	})
+}
+
+// readFabric has the telemetry know what ports do together, until ctx ends.
+func (p *planner) readFabric(ctx context.Context, st *telemetry.Store) {
+	sums, inner := telemetry.NewSums(st), make(innerPorts)
+	var topo *topology.Snapshot
+	var uplinks []telemetry.Uplink
+	var key any
+	every(ctx, sampleInterval, func() {
+		if p.multipath != nil {
+			all, next, err := p.multipath.Uplinks(ctx, key)
+			if err == nil && next != key {
+				uplinks, key = make([]telemetry.Uplink, len(all)), next
+				for i, l := range all {
+					uplinks[i] = telemetry.Uplink(l)
+				}
+			}
+		}
+		inv := p.controller.Inventory()
+		if now := p.controller.Topology(); now != topo {
+			switches, err := p.controller.Switches(ctx)
+			if err != nil {
+				return
+			}
+			inner.learn(now, switches, inv)
+			topo = now
+		}
+		names := make([]string, 0, len(inv.Switches))
+		for i := range inv.Switches {
+			if inv.Switches[i].Managed() {
+				names = append(names, inv.Switches[i].Name)
+			}
+		}
+		sums.Take(names, inner.leads, uplinks, time.Now())
+	})
+}
+
+// innerPorts are the ports that lead to other switches, by switch. Links that have left the
+// topology keep theirs: they do not lead to hosts now.
+type innerPorts map[string]map[uint32]bool
+
+func (in innerPorts) leads(sw string, port uint32) bool { return in[sw][port] }
+
+// learn adds the ports of the links of a topology.
+func (in innerPorts) learn(topo *topology.Snapshot, switches []api.SwitchStatus,
+	inv *inventory.Inventory) {
+	names := make(map[string]string, len(switches)) // by node
+	for i := range switches {
+		names[switches[i].Node] = switches[i].Name
+	}
+	for _, l := range topo.Links {
+		if sw := inv.Switch(names[string(l.Local)]); sw != nil {
+			if in[sw.Name] == nil {
+				in[sw.Name] = make(map[uint32]bool)
+			}
+			in[sw.Name][sw.Port(l.LocalID, l.LocalPort)] = true
+		}
+	}
 }
 
 // judgePlanes returns the judge of the planes of the MRC fabric, by the telemetry of the API.

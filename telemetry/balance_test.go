@@ -124,11 +124,12 @@ func TestUplinksAreKept(t *testing.T) {
 		if step == 2 {
 			key, all = 2, append(all, Uplink{1, "b", "x", 11})
 		}
-		if m, err := p.Matrix(t.Context(), 1, time.Minute); err != nil || !slices.Equal(m.Rows, want) {
+		m, err := p.Matrix(t.Context(), 1, time.Minute, time.Now())
+		if err != nil || !slices.Equal(m.Rows, want) {
 			t.Errorf("step %d: rows %v, %v, want %v", step, m.Rows, err, want)
 		}
 	}
-	if _, err := p.Matrix(t.Context(), 2, time.Minute); err == nil {
+	if _, err := p.Matrix(t.Context(), 2, time.Minute, time.Now()); err == nil {
 		t.Error("a plane without links has a matrix")
 	}
 }

@@ -17,10 +17,12 @@ const (
 	Group
 	EVProfile
 	Tunnel
-	kinds = int(Tunnel) + 1
+	Fabric
+	kinds = int(Fabric) + 1
 )
 
-var kindNames = [kinds]string{"port", "queue", "group", "ev-profile", "tunnel"}
+var kindNames = [kinds]string{"port", "queue", "group", "ev-profile", "tunnel",
+	"fabric"}
 
 // onSwitch reports whether objects of the kind are on a switch, which samples them. Others have
 // readings ([Store.TakeReadings]), and names that stand for themselves.
@@ -112,6 +114,13 @@ const (
 	TunnelDown
 )
 
+// Metrics of fabrics.
+const (
+	FabricOffered = iota
+	FabricDelivered
+	FabricLost
+)
+
 // maxMetrics is the greatest number of metrics of a kind.
 const maxMetrics = portMetrics
 
@@ -152,6 +161,11 @@ var metrics = [kinds][]Metric{
 			scale: 1},
 		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true}, {Name: "down", Unit: Number, scale: 1,
 			gauge: true},
+	},
+	Fabric: {
+		{Name: "offeredBits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "deliveredBits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
 	},
 }
 

@@ -95,9 +95,10 @@ func layoutOf(all []Uplink) *planeLinks {
 	return p
 }
 
-// Matrix returns the utilization of a plane, T0 by T1, in the last time over. The error is an
-// *[api.Error] when the plane has no such links.
-func (p *Planes) Matrix(ctx context.Context, plane int, over time.Duration) (api.Matrix, error) {
+// Matrix returns the utilization of a plane, T0 by T1, in the time over that ends at until. The
+// error is an *[api.Error] when the plane has no such links.
+func (p *Planes) Matrix(ctx context.Context, plane int, over time.Duration,
+	until time.Time) (api.Matrix, error) {
 	all, err := p.layout(ctx)
 	if err != nil {
 		return api.Matrix{}, err
@@ -109,11 +110,10 @@ func (p *Planes) Matrix(ctx context.Context, plane int, over time.Duration) (api
 			Message: fmt.Sprintf("plane %d has no links from tier 0 to tier 1", plane),
 		}
 	}
-	now := p.cfg.Now()
 	m := api.Matrix{
-		Plane: plane, Over: int(over / time.Second), Time: now.UTC(),
+		Plane: plane, Over: int(over / time.Second), Time: until.UTC(),
 		Rows: links.rows, Columns: links.columns,
 	}
-	m.Up, m.Down = p.cfg.Store.Matrix(links.links, len(links.columns), over, now)
+	m.Up, m.Down = p.cfg.Store.Matrix(links.links, len(links.columns), over, until)
 	return m, nil
 }

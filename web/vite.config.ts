@@ -10,6 +10,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    chunkSizeWarningLimit: 1_000, // build/compress.mjs has the limit
   },
   // npm run dev works on the sources and asks a running controller: WEFT_SERVER is its address.
   server: {

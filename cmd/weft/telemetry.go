@@ -20,7 +20,7 @@ import (
 // measured are the kinds of objects with a history, by their plurals.
 var measured = []struct{ plural, kind string }{
 	{"ports", "port"}, {"queues", "queue"}, {"groups", "group"}, {"ev-profiles", "ev-profile"},
-	{"tunnels", "tunnel"},
+	{"tunnels", "tunnel"}, {"fabrics", "fabric"},
 }
 
 func measuredNames(plural bool) (names []string) {
@@ -45,7 +45,7 @@ func newTop(env environment) *cobra.Command {
 	limit := 10
 	c := &cobra.Command{
 		Use:   "top [" + strings.Join(measuredNames(true), "|") + "]",
-		Short: "Show the busiest ports, queues, groups, EV profiles and tunnels",
+		Short: "Show the busiest ports, queues, groups, EV profiles, tunnels and planes",
 		Long: `Shows the objects with the greatest values of a metric: by default the ports with
 the greatest utilization in the last 10 seconds.
 
@@ -85,7 +85,7 @@ func addHistory(v *viewer, add addFunc) {
 	var metrics []string
 	var since, until, step string
 	c := add("history KIND NAME",
-		"What a port, queue, multicast group, EV profile or tunnel did in the last 24 hours", 2,
+		"What a port, queue, group, EV profile, tunnel or the fabric did in the last 24 hours", 2,
 		[]completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
 			query := url.Values{"kind": {args[0]}, "name": {args[1]}}
 			for name, value := range map[string]string{"since": since, "until": until, "step": step} {

@@ -7,6 +7,7 @@ import { App } from './app';
 import { startLive } from './store/live';
 import { applyTheme } from './store/theme';
 import './style.css';
+import './charts.css';
 
 applyTheme();
 

@@ -203,9 +203,60 @@ test('a busy port is found from the overview, and its history is that of the API
   expect(await table.innerText()).toMatch(/[1-9]\S* [kMG]b\/s/);
   await wellMade(page, wrong, 'history');
   // Hours ago nothing ran, and nothing is drawn.
-  await page.getByLabel('up to').fill('60');
-  await page.getByText('Nothing was measured in this time.').waitFor();
-  expect(page.url()).toContain('ago=');
+  await page.getByLabel('Time shown').selectOption('3h');
+  await page.getByRole('button', { name: 'Earlier' }).click();
+  await page.getByRole('button', { name: 'Earlier' }).click();
+  await page.getByText('Nothing was measured in this time.').first().waitFor();
+  expect(page.url()).toMatch(/from=\d+/);
+  await page.getByRole('button', { name: 'Now', exact: true }).click();
+  expect(page.url()).not.toMatch(/from=/);
+  await page.context().close();
+});
+
+test('charts of a group share a crosshair, and a time that is dragged over is in the address', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups/demo`);
+  const goodput = page.getByRole('group', { name: 'goodput of demo' }),
+    branches = page.getByRole('group', { name: 'Branches of demo' });
+  const plot = goodput.locator('.u-over');
+  await plot.waitFor();
+  await branches.locator('.u-over').waitFor();
+  await expect.poll(() => goodput.locator('td').first().innerText(), { timeout: 20_000 }).toMatch(/[1-9].*packets\/s/);
+  // The crosshair of one is that of all, and their legends are of that moment.
+  await plot.scrollIntoViewIfNeeded();
+  const box = (await plot.boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.95, box.y + 20);
+  const head = (of: typeof goodput) => of.locator('thead th').nth(1).innerText();
+  await expect.poll(() => head(goodput)).toMatch(/^\d\d:\d\d:\d\d$/);
+  await expect
+    .poll(async () =>
+      page.evaluate(() =>
+        [...document.querySelectorAll<HTMLElement>('.u-cursor-x')].map((c) => new DOMMatrix(c.style.transform).e > 0),
+      ),
+    )
+    .not.toContain(false);
+  await page.mouse.move(5, 5);
+  await expect.poll(() => head(goodput)).toBe('Now');
+  // Keys move it, too.
+  await goodput.focus();
+  await page.keyboard.press('ArrowLeft');
+  await expect.poll(() => head(goodput)).toMatch(/^\d\d:\d\d:\d\d$/);
+  await page.keyboard.press('Escape');
+  // What is dragged over is shown, by all charts, and after a reload.
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 30);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 30, { steps: 5 });
+  await page.mouse.up();
+  await expect.poll(() => page.url()).toMatch(/from=\d+/);
+  const query = new URLSearchParams(page.url().split('?')[1]);
+  const size = Number(query.get('to')) - Number(query.get('from'));
+  expect(size).toBeGreaterThan(20);
+  expect(size).toBeLessThan(45);
+  const bar = page.getByRole('group', { name: 'Time of the charts' });
+  const text = await bar.locator('.quiet').innerText();
+  await page.reload();
+  await bar.waitFor();
+  expect(await bar.locator('.quiet').innerText()).toBe(text);
+  await wellMade(page, wrong, 'group-charts');
   await page.context().close();
 });
 

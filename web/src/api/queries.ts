@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import type { Collection } from '../domain/kinds';
+import type { HistoryKind } from '../domain/history';
 import { linksOf } from '../domain/linkcolumns';
 import type { OpenApi } from '../domain/completion';
 import { anywhere, ApiError, base, body, client, everything, type Schemas } from './client';
@@ -299,21 +300,40 @@ export const gnmi = (id: string) =>
     queryKey: ['switches', id, 'gnmi'],
     queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })),
   });
-/** What an object did from a time to another, each as how long ago; until undefined is now. */
-export const history = (kind: 'port' | 'queue', name: string, since: string, until?: string) =>
+/** What an object did in the last seconds, or from a time to another, both in Unix seconds. */
+export const history = (kind: HistoryKind, name: string, span: number | { from: number; to: number }) =>
   queryOptions({
-    queryKey: ['history', kind, name, since, until],
+    queryKey: ['history', kind, name, span],
     queryFn: ({ signal }) =>
-      body(client.GET('/v1/telemetry/history', { params: { query: { kind, name, since, until } }, signal })),
-    refetchInterval: until ? false : 1_000,
+      body(
+        client.GET('/v1/telemetry/history', {
+          params: {
+            query:
+              typeof span === 'number'
+                ? { kind, name, since: `${span}s` }
+                : { kind, name, since: moment(span.from), until: moment(span.to) },
+          },
+          signal,
+        }),
+      ),
+    // A day changes more slowly than a minute.
+    refetchInterval: typeof span !== 'number' ? false : span <= 900 ? 1_000 : 15_000,
     staleTime: 0,
+    placeholderData: (before, query) => (query?.queryKey[2] === name ? before : undefined),
   });
-export const utilization = (plane: number) =>
+/** A time in Unix seconds as the API takes it; one that is to come is now. */
+const moment = (at: number) => (1000 * at >= Date.now() ? undefined : new Date(1000 * at).toISOString());
+export const utilization = (plane: number, at?: number) =>
   queryOptions({
-    queryKey: ['utilization', plane],
+    queryKey: ['utilization', plane, at],
     queryFn: ({ signal }) =>
-      body(client.GET('/v1/telemetry/matrices/{plane}', { params: { path: { plane } }, signal })),
-    refetchInterval: 5_000,
+      body(
+        client.GET('/v1/telemetry/matrices/{plane}', {
+          params: { path: { plane }, query: { until: at === undefined ? undefined : moment(at) } },
+          signal,
+        }),
+      ),
+    refetchInterval: at ? false : 5_000,
     staleTime: 0,
   });
 export const balance = queryOptions({

@@ -3,7 +3,7 @@ import type { Schemas } from '../api/client';
 
 export type Tone = 'ok' | 'warning' | 'fault' | 'work' | 'quiet';
 
-const shapes: Record<Tone, string> = { ok: '●', warning: '▲', fault: '✕', work: '◆', quiet: '○' };
+export const shapes: Record<Tone, string> = { ok: '●', warning: '▲', fault: '✕', work: '◆', quiet: '○' };
 
 /** A state by shape, colour and text. */
 export function Badge({ tone, children, title }: { tone: Tone; children: ReactNode; title?: string }) {

@@ -15,9 +15,13 @@ export interface Inks {
   work: string;
   cell: string;
   edge: string;
+  /** Lines of a chart, in their order. */
+  series: string[];
+  /** Load of a link, from little to much. */
+  load: string[];
 }
 
-function inks(): Inks {
+export function inks(): Inks {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
   return {
@@ -32,6 +36,8 @@ function inks(): Inks {
     work: of('work'),
     cell: of('cell'),
     edge: of('cell-edge'),
+    series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
+    load: Array.from({ length: 5 }, (_, i) => of(`load-${i + 1}`)),
   };
 }
 

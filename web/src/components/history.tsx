@@ -1,184 +1,73 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { ApiError } from '../api/client';
 import * as ask from '../api/queries';
-import { ceiling, formatValue, runs, summary, views, type Series } from '../domain/history';
-import { formatClock } from '../domain/format';
-import { useParam } from '../store/place';
-import { Canvas, type Inks } from './canvas';
+import { metricText, views, type HistoryKind } from '../domain/history';
+import { Chart, TimeBar, useSpan, type Mark } from './chart';
 import { Answer, Empty } from './states';
 
-const ranges: [since: string, text: string, minutes: number][] = [
-  ['2m', '2 minutes', 2],
-  ['15m', '15 minutes', 15],
-  ['3h', '3 hours', 180],
-  ['24h', '24 hours', 1440],
-];
-
-/** What an object did: its metrics over a time that the user chooses within what the controller keeps. */
-export function History({ kind, name }: { kind: 'port' | 'queue'; name: string }) {
-  const [since, setSince] = useParam('since', '2m');
-  const [ago, setAgo] = useParam('ago', '0');
-  const [view, setView] = useParam('metrics', 'traffic');
-  const minutes = ranges.find((r) => r[0] === since)?.[2] ?? 2,
-    end = Number(ago) || 0;
-  const history = useQuery(ask.history(kind, name, `${minutes + end}m`, end ? `${end}m` : undefined));
-  const shown = views[kind][view] ? view : 'traffic';
+/** What an object did, as charts of the metrics that belong together, over the time of the page. */
+export function History({
+  kind,
+  name,
+  only,
+  marks,
+  absent = 'The controller has measured nothing of it in the last 24 hours.',
+}: {
+  kind: HistoryKind;
+  name: string;
+  /** These views of it; all when absent. */
+  only?: readonly string[];
+  marks?: readonly Mark[];
+  /** What is said where there is no history. */
+  absent?: string;
+}) {
+  const { span, from, to, live } = useSpan();
+  const history = useQuery(ask.history(kind, name, live && 'last' in span ? span.last : { from, to }));
+  // What has never been measured is not an error, nor something that is gone.
+  if (history.error instanceof ApiError && history.error.status === 404) return <Empty>{absent}</Empty>;
   return (
-    <section className="chosen" aria-label={`History of ${kind} ${name}`}>
-      <header>
-        <h2>
-          What {kind} {name} did
-        </h2>
-      </header>
-      <p className="filters">
-        <label>
-          Show{' '}
-          <select value={shown} onChange={(e) => setView(e.target.value)}>
-            {Object.keys(views[kind]).map((v) => (
-              <option key={v}>{v}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          over{' '}
-          <select value={since} onChange={(e) => setSince(e.target.value)}>
-            {ranges.map(([v, text]) => (
-              <option key={v} value={v}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          up to{' '}
-          <input
-            type="range"
-            min={0}
-            max={1440 - minutes}
-            step={minutes > 60 ? 15 : 1}
-            value={1440 - minutes - end}
-            aria-valuetext={end ? `${end} minutes ago` : 'now'}
-            onChange={(e) => setAgo(String(1440 - minutes - Number(e.target.value)))}
-          />
-        </label>
-        <span className="quiet">{end ? `${end} minutes ago` : 'now'}</span>
-      </p>
-      <Answer of={history} what="the history">
-        {(h) => (
-          <Lines
-            times={h.times}
-            step={h.step}
-            speed={h.speed}
-            series={h.series.filter((s) => views[kind][shown]!(s.metric))}
-            label={`${shown} of ${name}`}
-          />
-        )}
-      </Answer>
-    </section>
+    <Answer of={history} what="the history">
+      {(h) =>
+        h.series.length === 0 ? (
+          <Empty>Nothing was measured in this time.</Empty>
+        ) : (
+          <>
+            {Object.entries(views[kind])
+              .filter(([view]) => !only || only.includes(view))
+              .map(([view, has]) => {
+                const series = h.series.filter((s) => has(s.metric));
+                if (series.length === 0 && Object.keys(views[kind]).length > 1) return null;
+                return (
+                  <Chart
+                    key={view}
+                    label={`${view} of ${name}`}
+                    title={view}
+                    times={h.times}
+                    step={h.step}
+                    speed={view === 'traffic' ? h.speed : undefined}
+                    series={series.map((s) => ({ label: metricText(s.metric), unit: s.unit, values: s.values ?? [] }))}
+                    marks={marks}
+                  />
+                );
+              })}
+          </>
+        )
+      }
+    </Answer>
   );
 }
 
-const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
-
-function Lines({
-  times,
-  step,
-  speed,
-  series: all,
-  label,
-}: {
-  times: number[];
-  step: number;
-  speed?: number;
-  series: Series[];
-  label: string;
-}) {
-  // Of many, those that are not always 0.
-  const series = useMemo(
-    () => (all.length <= 4 ? all : all.filter((s) => (summary(s.values)?.most ?? 0) > 0)).slice(0, 8),
-    [all],
-  );
-  const most = Math.max(0, ...series.map((s) => summary(s.values)?.most ?? 0)),
-    top = ceiling(most * 1.02);
-  const height = 190,
-    left = 84,
-    bottom = 20;
-  const measured = series.some((s) => summary(s.values));
-  if (times.length === 0 || all.length === 0 || (!measured && series.length > 0))
-    return <Empty>Nothing was measured in this time.</Empty>;
-  if (series.length === 0) return <Empty>All of these were 0.</Empty>;
-  const unit = series[0]!.unit;
-  const ink = (inks: Inks, i: number) =>
-    [inks.accent, inks.warning, inks.work, inks.fault, inks.ok, inks.ink, inks.quiet, inks.edge][i]!;
-  const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
-    const x = (i: number) => left + ((w - left - 8) * i) / Math.max(1, times.length - 1),
-      y = (v: number) => height - bottom - ((height - bottom - 10) * v) / top;
-    c.clearRect(0, 0, w, height);
-    c.font = '11px sans-serif';
-    c.textBaseline = 'middle';
-    c.textAlign = 'right';
-    for (const v of [0, top / 2, top]) {
-      c.strokeStyle = inks.line;
-      c.lineWidth = 1;
-      c.setLineDash([]);
-      c.beginPath();
-      c.moveTo(left, y(v));
-      c.lineTo(w - 8, y(v));
-      c.stroke();
-      c.fillStyle = inks.quiet;
-      c.fillText(formatValue(v, unit), left - 5, y(v));
-    }
-    series.forEach((s, n) => {
-      c.strokeStyle = c.fillStyle = ink(inks, n);
-      c.lineWidth = 1.6;
-      c.setLineDash(dashes[n % dashes.length]!);
-      for (const [first, end] of runs(s.values)) {
-        c.beginPath();
-        for (let i = first; i < end; i++) c[i === first ? 'moveTo' : 'lineTo'](x(i), y(s.values![i]!));
-        c.stroke();
-        if (end === first + 1) c.fillRect(x(first) - 1, y(s.values![first]!) - 1, 2, 2);
-      }
-    });
-    c.setLineDash([]);
-    c.fillStyle = inks.quiet;
-    const clock = (t: number) => formatClock(new Date(1000 * t).toISOString()).slice(0, 8);
-    c.textAlign = 'left';
-    c.fillText(clock(times[0]!), left, height - 8);
-    c.textAlign = 'right';
-    c.fillText(clock(times.at(-1)!), w - 8, height - 8);
-  };
+/** The history of a port in a box of its own, with the time that it is of. */
+export function PortHistory({ name }: { name: string }) {
   return (
-    <>
-      <Canvas height={height} draw={draw} inputs={[times, series]} />
-      <table className="facts" aria-label={label}>
-        <thead>
-          <tr>
-            <th scope="col">Metric</th>
-            <th scope="col">Now</th>
-            <th scope="col">Mean</th>
-            <th scope="col">Most</th>
-            {speed ? <th scope="col">Most of the speed</th> : null}
-          </tr>
-        </thead>
-        <tbody>
-          {series.map((s) => {
-            const of = summary(s.values);
-            const text = (v: number | undefined) => (v === undefined ? 'not measured' : formatValue(v, s.unit));
-            return (
-              <tr key={s.metric}>
-                <th scope="row">{s.metric}</th>
-                <td>{text(of?.last)}</td>
-                <td>{text(of?.mean)}</td>
-                <td>{text(of?.most)}</td>
-                {speed ? <td>{of && s.unit === 'bit/s' ? formatValue(of.most / speed, '1') : ''}</td> : null}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-      <p className="quiet said">
-        Each point is {step === 1 ? '1 second' : `${step} seconds`}; times without a measurement stay empty.
-      </p>
-    </>
+    <section className="chosen" aria-label={`History of port ${name}`}>
+      <header>
+        <h2>What port {name} did</h2>
+      </header>
+      <TimeBar />
+      <div className="charts">
+        <History kind="port" name={name} />
+      </div>
+    </section>
   );
 }

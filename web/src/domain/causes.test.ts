@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { affected } from './causes';
+import { affected, hurt } from './causes';
 
 test('what a cause concerns is counted by kind', () => {
   expect(affected({ counts: [] })).toBe('');
@@ -13,4 +13,26 @@ test('what a cause concerns is counted by kind', () => {
       ],
     }),
   ).toBe('2 switches, 3 SRv6 policies and 1 host');
+});
+
+test('who is hurt: jobs by name once, carriers of traffic by number, and no links', () => {
+  const job = {
+    id: 'job/a',
+    kind: 'job' as const,
+    object: 'jobs/a',
+    severity: 'fault' as const,
+    what: '',
+    means: '',
+    todo: '',
+  };
+  const one = {
+    follows: [job],
+    counts: [
+      { kind: 'job', count: 1 },
+      { kind: 'link', count: 4 },
+      { kind: 'EV profile', count: 2 },
+    ],
+  };
+  expect(hurt([one, one])).toEqual({ jobs: [{ name: 'job a', object: 'jobs/a' }], named: '4 EV profiles' });
+  expect(hurt([])).toEqual({ jobs: [], named: '' });
 });

@@ -11,3 +11,25 @@ export function affected(c: Pick<Cause, 'counts'>): string {
 
 const plural = (kind: string) =>
   kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : kind.endsWith('ch') ? `${kind}es` : `${kind}s`;
+
+/** What carries traffic, as causes count it. */
+const carriers = ['host', 'EV profile', 'multicast group', 'SRv6 policy', 'tenant', 'PFC policy'];
+
+/** Whom causes hurt: the jobs that follow from them, and what else carries traffic by number. */
+export function hurt(all: readonly Pick<Cause, 'counts' | 'follows'>[]): {
+  jobs: { name: string; object: string }[];
+  named: string;
+} {
+  const jobs = new Map<string, string>(),
+    counts = new Map<string, number>();
+  for (const c of all) {
+    for (const f of c.follows ?? [])
+      if (f.kind === 'job' && f.object) jobs.set(f.object, `job ${f.object.slice(f.object.indexOf('/') + 1)}`);
+    for (const { kind, count } of c.counts ?? [])
+      if (carriers.includes(kind)) counts.set(kind, (counts.get(kind) ?? 0) + count);
+  }
+  return {
+    jobs: [...jobs].map(([object, name]) => ({ name, object })),
+    named: affected({ counts: [...counts].map(([kind, count]) => ({ kind, count })) }),
+  };
+}

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
-import { ceiling, formatValue, runs, summary, views } from './history';
+import { ceiling, formatValue, isolated, nearest, summary, views } from './history';
 
-test('a gap is a gap', () => {
-  expect(runs([null, 1, 2, null, null, 3, null])).toEqual([
-    [1, 3],
-    [5, 6],
-  ]);
-  expect(runs([null])).toEqual([]);
-  expect(runs(null)).toEqual([]);
+test('a point between gaps is shown alone', () => {
+  expect(isolated([null, 1, 2, null, null, 3, null])).toEqual([5]);
+  expect(isolated([4])).toEqual([0]);
+  expect(isolated([null])).toEqual([]);
+});
+
+test('a moment is that of the nearest point, if there is one near', () => {
+  expect([9, 10, 10.4, 10.6, 11.5, 13].map((t) => nearest([10, 11, 20], t, 1))).toEqual([0, 0, 0, 1, 1, undefined]);
+  expect(nearest([], 5, 1)).toBeUndefined();
 });
 
 test('a summary is of what was measured', () => {

@@ -1,4 +1,4 @@
-import { formatBitRate, formatOctets, formatShare } from './format';
+import { formatBitRate, formatCount, formatNanoseconds, formatOctets, formatShare } from './format';
 
 /** What a history has of one metric. */
 export interface Series {
@@ -7,8 +7,11 @@ export interface Series {
   values: (number | null)[] | null;
 }
 
+/** The kinds of objects that the controller keeps a history of. */
+export type HistoryKind = 'port' | 'queue' | 'group' | 'ev-profile' | 'tunnel' | 'fabric';
+
 /** Metrics that are shown together, by what people look for. */
-export const views: Record<'port' | 'queue', Record<string, (metric: string) => boolean>> = {
+export const views: Record<HistoryKind, Record<string, (metric: string) => boolean>> = {
   port: {
     traffic: (m) => m === 'inBits' || m === 'outBits',
     packets: (m) => m === 'inPackets' || m === 'outPackets',
@@ -20,7 +23,44 @@ export const views: Record<'port' | 'queue', Record<string, (metric: string) => 
     packets: (m) => /Packets$|^packets$/.test(m),
     length: (m) => m === 'longest',
   },
+  group: {
+    goodput: (m) => m === 'ackedPackets',
+    CNPs: (m) => m === 'cnps',
+    'stalled receivers': (m) => m === 'stalledReceivers',
+  },
+  'ev-profile': {
+    packets: (m) => m === 'sentPackets' || m === 'lostPackets',
+    EVs: (m) => m.endsWith('Evs'),
+  },
+  tunnel: {
+    'round trip': (m) => m === 'rtt',
+    probes: (m) => m === 'probes' || m === 'lostProbes',
+    failure: (m) => m === 'down',
+  },
+  fabric: {
+    goodput: (m) => m === 'offeredBits' || m === 'deliveredBits',
+    losses: (m) => m === 'lostPackets',
+  },
 };
+
+const texts: Record<string, string> = {
+  ackedPackets: 'acknowledged by all',
+  cnps: 'CNPs to the source',
+  stalledReceivers: 'stalled receivers',
+  sentPackets: 'sent',
+  lostPackets: 'lost',
+  activeEvs: 'active EVs',
+  deniedEvs: 'denied EVs',
+  assumedBadEvs: 'EVs assumed bad',
+  rtt: 'round trip',
+  lostProbes: 'lost probes',
+  offeredBits: 'from hosts',
+  deliveredBits: 'delivered to hosts',
+  down: 'down',
+};
+
+/** A metric as people say it; those of ports and queues have the names of the API. */
+export const metricText = (metric: string) => texts[metric] ?? metric;
 
 /** A value with its unit, as of the API. */
 export function formatValue(value: number, unit: string): string {
@@ -29,8 +69,12 @@ export function formatValue(value: number, unit: string): string {
       return formatBitRate(value);
     case 'octets':
       return formatOctets(value);
-    case '1':
+    case 's':
+      return formatNanoseconds(1e9 * value);
+    case 'share':
       return formatShare(value);
+    case '1':
+      return Number.isInteger(value) ? formatCount(value) : value.toPrecision(2);
     default:
       return `${value >= 100 || Number.isInteger(value) ? Math.round(value).toLocaleString('en') : value.toPrecision(2)} ${unit}`;
   }
@@ -59,14 +103,21 @@ export function ceiling(value: number): number {
   return [1, 2, 5, 10].map((k) => k * unit).find((x) => x >= value)!;
 }
 
-/** Runs of points without a gap: pairs of the first place and the one after the last. */
-export function runs(values: readonly (number | null)[] | null): [number, number][] {
-  const found: [number, number][] = [];
-  (values ?? []).forEach((v, i) => {
-    if (v === null) return;
-    const last = found.at(-1);
-    if (last && last[1] === i) last[1] = i + 1;
-    else found.push([i, i + 1]);
-  });
-  return found;
+/** The places of points that have a gap before and after them: no line shows these. */
+export function isolated(values: readonly (number | null | undefined)[]): number[] {
+  const is = (i: number) => values[i] !== null && values[i] !== undefined;
+  return values.flatMap((_, i) => (is(i) && !is(i - 1) && !is(i + 1) ? [i] : []));
+}
+
+/** The place of the time that is nearest to a moment; undefined where none is within a step. */
+export function nearest(times: readonly number[], at: number, step: number): number | undefined {
+  let low = 0,
+    high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  const best = low > 0 && at - times[low - 1]! < Math.abs(times[low]! - at) ? low - 1 : low;
+  return times.length > 0 && Math.abs(times[best]! - at) <= step ? best : undefined;
 }

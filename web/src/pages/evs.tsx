@@ -4,8 +4,11 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
+import { TimeBar } from '../components/chart';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { History } from '../components/history';
+import { PlaneShares } from '../components/shares';
 import { LinkNames, Names, To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -339,6 +342,14 @@ function One({ name }: { name: string }) {
             </p>
           ) : null}
           {ev && <PathOf profile={p} ev={ev} />}
+          <section aria-label={`Traffic of ${name}`}>
+            <h2>Over time</h2>
+            <TimeBar />
+            <div className="charts">
+              <History kind="ev-profile" name={name} absent="No host has reported what it sent by this profile." />
+              <PlaneShares hosts={p.status.hosts} />
+            </div>
+          </section>
           <div className="columns">
             <section>
               <h2>EVs</h2>

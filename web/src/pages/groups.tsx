@@ -9,14 +9,18 @@ import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Chart, TimeBar } from '../components/chart';
+import { History } from '../components/history';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatDuration } from '../domain/format';
 import type { Spec } from '../domain/spec';
+import { columns as columnsOf } from '../domain/samples';
 import { drawTree, lag } from '../domain/tree';
 import { useAssigned, useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
+import { useSeen } from '../store/seen';
 import { go, useParam } from '../store/place';
 
 type Group = Schemas['Group'];
@@ -260,6 +264,7 @@ function One({ name }: { name: string }) {
             ))}
           <Stalled of={g} />
           {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
+          <Traffic of={name} />
           <Facts
             label={`Group ${name}`}
             of={[
@@ -300,6 +305,54 @@ function Stalled({ of: g }: { of: Group }) {
       {r.valid ? `It has acknowledged up to PSN ${r.ackPsn}.` : 'It has acknowledged nothing.'}
     </p>
   ));
+}
+
+/** What the group carried: from the controller's history, and what it keeps none of as this page has seen it. */
+function Traffic({ of: name }: { of: string }) {
+  const state = useQuery(ask.groupState(name));
+  const reads = useMay('read');
+  const branches = (state.data?.nodes ?? []).flatMap((n) => n.branches ?? []);
+  const lags = branches.map((b) => lag(b, branches)).filter((x) => x !== undefined);
+  const seen = useSeen(
+    `group ${name}`,
+    state.data && {
+      time: state.dataUpdatedAt,
+      values: {
+        behind: lags.length > 0 ? Math.max(...lags) : null,
+        late: lags.filter((x) => x > notable).length,
+        naks: branches.filter((b) => b.nakPending).length,
+      },
+    },
+  );
+  const { times, values } = useMemo(() => columnsOf(seen, ['behind', 'late', 'naks']), [seen]);
+  const [behind = [], late = [], naks = []] = values;
+  const note = 'Seen since this page was opened, at most 15 minutes.';
+  return (
+    <section aria-label={`Traffic of ${name}`}>
+      <h2>Over time</h2>
+      <TimeBar />
+      <div className="charts">
+        {reads && <History kind="group" name={name} absent="The controller has no history of it yet." />}
+        <Chart
+          label={`PSNs behind in ${name}`}
+          title="slowest branch"
+          times={times}
+          series={[{ label: 'PSNs behind the furthest', unit: '1', values: behind }]}
+          note={note}
+        />
+        <Chart
+          label={`Branches of ${name}`}
+          title="branches"
+          times={times}
+          series={[
+            { label: `behind by more than ${notable} PSNs`, unit: '1', values: late },
+            { label: 'that ask for packets again (NAK)', unit: '1', values: naks },
+          ]}
+          note={note}
+        />
+      </div>
+    </section>
+  );
 }
 
 /** PSNs that a branch may be behind without being named: some packets are always on their way. */

@@ -1,19 +1,22 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
 import { Badge, type Tone } from '../components/badge';
+import { TimeBar, type Mark } from '../components/chart';
 import { Confirm } from '../components/form';
+import { History } from '../components/history';
 import { To } from '../components/link';
 import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
-import { affected, type Cause, type Severity } from '../domain/causes';
-import { formatAge, formatTime } from '../domain/format';
+import { affected, hurt, type Cause, type Severity } from '../domain/causes';
+import { formatAge, formatShare, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
+import { sentence } from '../domain/sentence';
 import { condition } from '../domain/network';
-import { pageOf } from '../domain/place';
+import { pageOf, type Place } from '../domain/place';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { useEventColumns } from './events';
@@ -103,8 +106,14 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
   const silent = all.filter((c) => c.silence),
     faults = all.filter((c) => c.severity !== 'work' && !c.silence),
     drains = all.length - silent.length - faults.length;
+  const verdict =
+    live.state === 'lost' || faults.some((c) => c.severity === 'fault')
+      ? 'fault'
+      : loading || failed || faults.length > 0
+        ? ''
+        : 'ok';
   return (
-    <section className="verdict" aria-live="polite">
+    <section className={`verdict ${verdict}`} aria-live="polite">
       {live.state === 'lost' ? (
         <p>
           <Badge tone="fault">
@@ -115,10 +124,20 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
       ) : loading && !failed ? (
         <Loading what={`the state of ${what}`} />
       ) : faults.length > 0 ? (
-        <p>
-          <Badge tone={tones[faults[0]!.severity]}>{faults[0]!.what}</Badge>
-          {faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}
-        </p>
+        <>
+          <p>
+            <Badge tone={tones[faults[0]!.severity]}>{faults[0]!.what}</Badge>
+            {faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}
+          </p>
+          <p className="quiet">
+            {faults[0]!.since && (
+              <>
+                For {formatAge(faults[0]!.since, now)}, since {formatTime(faults[0]!.since, now)}.{' '}
+              </>
+            )}
+            <Hurt of={faults} />
+          </p>
+        </>
       ) : failed ? null : (
         <p>
           <Badge tone="ok">All is well</Badge>
@@ -127,6 +146,60 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
       )}
     </section>
   );
+}
+
+/** Whom causes hurt: jobs by name first, then what else by number. */
+function Hurt({ of }: { of: readonly Cause[] }) {
+  const { named, jobs } = hurt(of);
+  if (jobs.length === 0 && !named) return <>Nothing that carries traffic is known to suffer from it.</>;
+  return (
+    <>
+      It hurts{' '}
+      {jobs.map((j, i) => (
+        <span key={j.object}>
+          {i > 0 && ', '}
+          <strong>
+            <To {...pageOf(j.object)}>{j.name}</To>
+          </strong>
+        </span>
+      ))}
+      {jobs.length > 0 && named && ' and '}
+      {named}.
+    </>
+  );
+}
+
+/** What the network carries and loses over time, with the causes as marks on the axis. */
+function Carried() {
+  const live = useLive();
+  const marks = useMemo(
+    () =>
+      live.events
+        .filter((e) => e.type === 'cause.began' || e.type === 'cause.ended')
+        .map((e): Mark => ({
+          id: `${e.seq} ${e.time}`,
+          at: Date.parse(e.time) / 1000,
+          text: sentence(e).text,
+          tone: sentence(e).severity,
+          place: e.type === 'cause.began' ? causePlace(e.object) : undefined,
+        })),
+    [live.events],
+  );
+  return (
+    <section aria-label="Traffic of the network">
+      <h2>Traffic</h2>
+      <TimeBar />
+      <div className="charts">
+        <History kind="fabric" name="all" marks={marks} absent="No switch reports what its ports carry." />
+      </div>
+    </section>
+  );
+}
+
+/** The page of what a cause is about: its id is kind/object. */
+function causePlace(id: string | undefined): Place | undefined {
+  const at = id?.indexOf('/') ?? -1;
+  return id && id.startsWith('link/') ? pageOf(`links/${id.slice(at + 1)}`) : undefined;
 }
 
 function Network() {
@@ -242,15 +315,6 @@ function Network() {
         />
       )}
       <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
-      <section className="cards" aria-label="Counts">
-        {cards.map((c) => (
-          <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
-            <span className="title">{c.title}</span>
-            <span className="figure">{c.n ? (c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}`) : '…'}</span>
-            <span className="quiet">{c.n?.all === 0 ? 'none' : c.says}</span>
-          </To>
-        ))}
-      </section>
       {all.length > 0 && (
         <section>
           <h2>Causes</h2>
@@ -261,6 +325,16 @@ function Network() {
           </ul>
         </section>
       )}
+      <section className="cards" aria-label="Counts">
+        {cards.map((c) => (
+          <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
+            <span className="title">{c.title}</span>
+            <span className="figure">{c.n ? (c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}`) : '…'}</span>
+            <span className="quiet">{c.n?.all === 0 ? 'none' : c.says}</span>
+          </To>
+        ))}
+      </section>
+      <Carried />
       {planes.data && planes.data.length > 0 && (
         <section>
           <h2>Planes</h2>
@@ -379,7 +453,7 @@ function Busiest() {
             name: metrics[top.data!.metric] ?? top.data!.metric,
             key: (i) => i.value,
             number: true,
-            cell: (i) => formatValue(i.value, top.data!.unit),
+            cell: (i) => formatValue(i.value, top.data!.metric === 'utilization' ? 'share' : top.data!.unit),
           },
           ...(items.some((i) => i.in !== undefined || i.out !== undefined)
             ? [
@@ -387,13 +461,13 @@ function Busiest() {
                   name: 'In',
                   key: (i: Schemas['TopItem']) => i.in ?? 0,
                   number: true,
-                  cell: (i: Schemas['TopItem']) => (i.in === undefined ? '' : formatValue(i.in, '1')),
+                  cell: (i: Schemas['TopItem']) => (i.in === undefined ? '' : formatShare(i.in)),
                 },
                 {
                   name: 'Out',
                   key: (i: Schemas['TopItem']) => i.out ?? 0,
                   number: true,
-                  cell: (i: Schemas['TopItem']) => (i.out === undefined ? '' : formatValue(i.out, '1')),
+                  cell: (i: Schemas['TopItem']) => (i.out === undefined ? '' : formatShare(i.out)),
                 },
               ]
             : []),

@@ -5,18 +5,21 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, type Scope } from '../api/session';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
+import { Chart, TimeBar } from '../components/chart';
+import { History } from '../components/history';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
-import { QueueChart } from '../components/queuechart';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
+import { columns as columnsOf, growth, spells } from '../domain/samples';
 import { covers } from '../domain/project';
 import type { Spec } from '../domain/spec';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
+import { useSeen } from '../store/seen';
 import { go, useParam } from '../store/place';
 
 type SRv6 = Schemas['Srv6Policy'];
@@ -420,6 +423,7 @@ function One({ name }: { name: string }) {
             </p>
             {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
             <h2>Queues, upstream first</h2>
+            <TimeBar />
             {nodes.length === 0 ? (
               <Empty>No node of the path handles PFC.</Empty>
             ) : (
@@ -484,6 +488,7 @@ function One({ name }: { name: string }) {
                 { name: 'Lost', key: (t) => t.lost, number: true, width: 0.5 },
               ]}
             />
+            <TunnelCharts of={p} />
             <p className="quiet">
               Version {p.version}
               {p.created && `, made ${formatAge(p.created, now)} ago`}.
@@ -494,6 +499,48 @@ function One({ name }: { name: string }) {
         );
       }}
     </Answer>
+  );
+}
+
+/** What a tunnel did, and the pauses that its upstream port received. */
+function TunnelCharts({ of: p }: { of: PFC }) {
+  const tunnels = p.status.tunnels ?? [],
+    nodes = p.status.nodes ?? [];
+  const reads = useMay('read');
+  const [chosen, choose] = useParam('tunnel-id');
+  const names = tunnels.map((t) => `${t.from}/${t.id}`);
+  const name = names.includes(chosen) ? chosen : names[0];
+  if (!reads || !name) return null;
+  const tunnel = tunnels[names.indexOf(name)]!;
+  // The queue that the tunnel's pauses stop is at its end.
+  const stopped = nodes.find((n) => n.switch === tunnel.to) ?? nodes.find((n) => n.switch === tunnel.from);
+  return (
+    <section aria-label={`Tunnel ${name}`}>
+      <h2>Tunnels over time</h2>
+      <p className="filters">
+        <label>
+          Tunnel{' '}
+          <select value={name} onChange={(e) => choose(e.target.value)}>
+            {tunnels.map((t, i) => (
+              <option key={names[i]} value={names[i]}>
+                {t.from} → {t.to} ({t.id})
+              </option>
+            ))}
+          </select>
+        </label>
+      </p>
+      <div className="charts">
+        <History kind="tunnel" name={name} absent="No probe of this tunnel has been sent yet." />
+        {stopped && (
+          <History
+            kind="port"
+            name={`${stopped.switch}/${stopped.port}`}
+            only={['traffic']}
+            absent="The switch does not report what this port does."
+          />
+        )}
+      </div>
+    </section>
   );
 }
 
@@ -509,6 +556,50 @@ function Cycle({ of }: { of: string[] }) {
         </span>
       ))}
     </p>
+  );
+}
+
+/**
+ * The octets of a queue over time, against its marks: as this page has read it, for the controller keeps
+ * no history of them.
+ */
+function Held({ of: n }: { of: Schemas['PfcNode'] }) {
+  const q = n.queue,
+    w = n.watermarks;
+  const seen = useSeen(
+    `queue ${n.switch} ${n.port} ${n.priority}`,
+    q && {
+      time: Date.parse(q.at),
+      values: { held: q.held, paused: q.paused ? 1 : 0, received: q.pausesReceived, sent: q.xoffSent },
+    },
+  );
+  const { times, values } = columnsOf(seen, ['held']);
+  if (!q) return null;
+  const paused = seen.filter((s) => s.values.paused).length;
+  const counts = ['received', 'sent'].map((n) => columnsOf(growth(seen, n), [n]));
+  return (
+    <>
+      <Chart
+        label={`Octets held at ${n.switch}, port ${n.port}`}
+        times={times}
+        series={[{ label: 'held', unit: 'octets', values: values[0] ?? [] }]}
+        lines={[
+          { label: 'XOFF', value: w.xoff, tone: 'fault' },
+          { label: 'XON', value: w.xon, tone: 'warning' },
+        ]}
+        spans={spells(seen, 'paused')}
+        note={`Seen since this page was opened, at most 15 minutes; ${paused} of ${seen.length} readings paused, marked at the foot.`}
+      />
+      <Chart
+        label={`Pauses at ${n.switch}, port ${n.port}`}
+        times={counts[0]!.times}
+        height={90}
+        series={[
+          { label: 'pauses received', unit: 'frames/s', values: counts[0]!.values[0]! },
+          { label: 'XOFF sent upstream', unit: 'frames/s', values: counts[1]!.values[0]! },
+        ]}
+      />
+    </>
   );
 }
 
@@ -528,9 +619,7 @@ function Queue({ of: n }: { of: Schemas['PfcNode'] }) {
           <Badge tone="quiet">not heard of yet</Badge>
         )}
       </h3>
-      {q && (
-        <QueueChart name={`${n.switch} ${n.port} ${n.priority}`} at={q.at} held={q.held} paused={q.paused} marks={w} />
-      )}
+      <Held of={n} />
       <Facts
         of={[
           ['Held', q && `${formatOctets(q.held)}, ${formatOctets(q.maxHeld)} at most`],

@@ -6,7 +6,7 @@ import * as ask from '../api/queries';
 import { Badge, Summary } from '../components/badge';
 import { CutOff } from '../components/cutoff';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
-import { History } from '../components/history';
+import { PortHistory } from '../components/history';
 import { To } from '../components/link';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate } from '../domain/format';
@@ -159,7 +159,7 @@ export function Ports({ name }: { name: string }) {
           <Badge tone="warning">differs</Badge> <code>{d.field}</code> is {d.want}, and the switch says {d.got}.
         </p>
       ))}
-      {chosen && <History kind="port" name={chosen.name} />}
+      {chosen && <PortHistory name={chosen.name} />}
       <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
       {editing && (
         <Form

@@ -1,0 +1,143 @@
+package telemetry
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/weft-sdn/weft/southbound/gnmi"
+)
+
+// WholeFabric is the name of the object of kind [Fabric] that all switches make. PlaneName has
+// those of planes.
+const WholeFabric = "all"
+
+// PlaneName returns the name of the object of kind [Fabric] that a plane is.
+func PlaneName(plane int) string { return fmt.Sprintf("plane/%d", plane) }
+
+// Samples come late by about an interval: sums are of the seconds before that.
+const (
+	sumsLate = time.Second
+	sumsOver = 3 * time.Second
+)
+
+// Sums has a [Store] know what the ports of a fabric do together, as objects of kind [Fabric]. Its
+// methods are called by one goroutine.
+type Sums struct {
+	store  *Store
+	counts map[string]*sum
+	at     time.Time
+}
+
+// sum is what ports did so far, as counters.
+type sum struct {
+	octets [2]float64 // offered and delivered
+	lost   float64
+	known  [3]bool // whether the last rates are, by metric
+}
+
+// NewSums returns sums that begin at 0.
+func NewSums(st *Store) *Sums { return &Sums{store: st, counts: make(map[string]*sum)} }
+
+// Take adds what happened since the last call. inner reports whether a port leads to another
+// switch: what comes in by others is offered to the fabric, what goes out there is delivered, and
+// what any port discards or finds damaged is lost. Planes have what their uplinks carry, up
+// offered and down delivered.
+func (s *Sums) Take(switches []string, inner func(sw string, port uint32) bool, uplinks []Uplink,
+	now time.Time) {
+	past := now.Sub(s.at).Seconds()
+	if s.at.IsZero() || past > 10 {
+		past = 0 // nobody knows what lies between
+	}
+	s.at = now
+	for _, x := range s.counts {
+		x.known = [3]bool{}
+	}
+	planes := make(map[string]map[uint32]int)
+	for _, l := range uplinks {
+		if planes[l.From] == nil {
+			planes[l.From] = make(map[uint32]int)
+		}
+		planes[l.From][l.Port] = l.Plane
+	}
+	for _, sw := range switches {
+		s.store.rates(sw, sumsOver, now.Add(-sumsLate), func(port uint32, in, out, lost float64) {
+			if !inner(sw, port) {
+				s.add(WholeFabric, in, out, past)
+			}
+			if !math.IsNaN(lost) {
+				x := s.of(WholeFabric)
+				x.lost, x.known[FabricLost] = x.lost+lost*past, true
+			}
+			if plane, ok := planes[sw][port]; ok {
+				s.add(PlaneName(plane), out, in, past)
+			}
+		})
+	}
+	all := make([]Reading, 0, len(s.counts))
+	for name, x := range s.counts {
+		all = append(all, Reading{Name: name, At: now, Values: []gnmi.Count{
+			FabricOffered:   {Value: uint64(x.octets[0]), OK: x.known[FabricOffered]},
+			FabricDelivered: {Value: uint64(x.octets[1]), OK: x.known[FabricDelivered]},
+			FabricLost:      {Value: uint64(x.lost), OK: x.known[FabricLost]},
+		}})
+	}
+	s.store.TakeReadings(Fabric, time.Second, all)
+}
+
+func (s *Sums) of(name string) *sum {
+	x := s.counts[name]
+	if x == nil {
+		x = &sum{}
+		s.counts[name] = x
+	}
+	return x
+}
+
+// add adds rates in bit/s over a time in seconds.
+func (s *Sums) add(name string, offered, delivered, past float64) {
+	x := s.of(name)
+	for i, rate := range [2]float64{offered, delivered} {
+		if !math.IsNaN(rate) {
+			x.octets[i] += rate / 8 * past
+			x.known[i] = true
+		}
+	}
+}
+
+// losses are the metrics of packets that a port discards or finds damaged.
+var losses = [...]int{InErrors, OutErrors, InDiscards, OutDiscards}
+
+// rates calls visit with the rates of the ports of a switch that have one, as means of a time:
+// in bit/s, and of the packets that are lost there; NaN where they are not known.
+func (st *Store) rates(name string, over time.Duration, now time.Time,
+	visit func(port uint32, in, out, lost float64)) {
+	s := st.find(name)
+	if s == nil {
+		return
+	}
+	m := mask(1<<InBits | 1<<OutBits)
+	for _, i := range losses {
+		m |= 1 << i
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.means(Port, m, over, now, func(o *object, x *mean) {
+		rate := func(m int) float64 {
+			if !x.known.has(m) {
+				return math.NaN()
+			}
+			return x.value(Port, m)
+		}
+		lost, known := 0.0, false
+		for _, i := range losses {
+			if v := rate(i); !math.IsNaN(v) {
+				lost, known = lost+v, true
+			}
+		}
+		if !known {
+			lost = math.NaN()
+		}
+		visit(o.port, rate(InBits), rate(OutBits), lost)
+	})
+}

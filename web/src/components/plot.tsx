@@ -1,0 +1,179 @@
+import { useEffect, useRef, useState } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { dashes } from '../domain/chart';
+import { formatClock } from '../domain/format';
+import { ceiling, formatValue, isolated } from '../domain/history';
+import { crosshair, onCrosshair, setCrosshair } from '../store/crosshair';
+import { useDark } from '../store/theme';
+import { inks, type Inks } from './canvas';
+import type { PlotProps } from './chart';
+
+/** Where the plot begins and ends within its box, in pixels. */
+export const left = 84,
+  right = 10;
+
+const font = '11px sans-serif';
+
+/** The lines of a chart, drawn by uPlot: what is around them is in chart.tsx. */
+export default function Plot({ times, series, lines, spans, from, to, height, brush }: PlotProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const dark = useDark();
+  const [width, setWidth] = useState(0);
+  const unit = series[0]?.unit ?? '1';
+  const now = useRef({ from, to, lines, spans, brush, top: 1 });
+  const most = Math.max(...series.flatMap((s) => s.values.map((v) => v ?? 0)), ...(lines ?? []).map((l) => l.value), 0);
+  useEffect(() => {
+    now.current = { from, to, lines, spans, brush, top: ceiling(most * 1.05) };
+  });
+  useEffect(() => {
+    const at = box.current!;
+    const watch = new ResizeObserver(() => setWidth(at.clientWidth));
+    watch.observe(at);
+    setWidth(at.clientWidth);
+    return () => watch.disconnect();
+  }, []);
+  const shape = series.map((s) => s.label).join('\n') + unit;
+  const data = (): uPlot.AlignedData => [times, ...series.map((s) => s.values)] as uPlot.AlignedData;
+  const ready = width > 0;
+  useEffect(() => {
+    if (!ready) return;
+    const colours = inks();
+    let applying = false;
+    const made = new uPlot(
+      {
+        width: box.current!.clientWidth,
+        height,
+        pxAlign: 1,
+        padding: [8, right, 0, 0],
+        legend: { show: false },
+        scales: {
+          x: { time: true, range: () => [now.current.from, now.current.to] },
+          y: { range: () => [0, now.current.top] },
+        },
+        axes: [axis(colours, 'x', unit), axis(colours, 'y', unit)],
+        cursor: {
+          y: false,
+          points: { size: 7 },
+          drag: { x: true, y: false, setScale: false, dist: 5 },
+        },
+        series: [
+          {},
+          ...series.map((_, i): uPlot.Series => ({
+            stroke: colours.series[i % 8],
+            width: 1.7,
+            dash: dashes[i % dashes.length],
+            spanGaps: false,
+            points: {
+              size: 4,
+              fill: colours.series[i % 8],
+              filter: (u, n) => isolated(u.data[n] as (number | null)[]),
+            },
+          })),
+        ],
+        hooks: {
+          draw: [(u) => extras(u, now.current, colours)],
+          setCursor: [
+            (u) => {
+              if (applying) return;
+              const x = u.cursor.left ?? -1;
+              setCrosshair(x < 0 ? undefined : Math.round(u.posToVal(x, 'x')));
+            },
+          ],
+          setSelect: [
+            (u) => {
+              const s = u.select;
+              if (s.width < 5) return;
+              const range = [u.posToVal(s.left, 'x'), u.posToVal(s.left + s.width, 'x')] as const;
+              u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+              now.current.brush?.(Math.floor(range[0]), Math.ceil(range[1]));
+            },
+          ],
+        },
+      },
+      data(),
+      box.current!,
+    );
+    plot.current = made;
+    // The crosshair is where it is in the other charts.
+    const follow = () => {
+      const at = crosshair();
+      const x = at === undefined ? -10 : made.valToPos(at, 'x');
+      if (made.cursor.left !== undefined && Math.abs(made.cursor.left - x) < 0.5) return;
+      applying = true;
+      made.setCursor({ left: at === undefined || at < now.current.from || at > now.current.to ? -10 : x, top: 1 });
+      applying = false;
+    };
+    const stop = onCrosshair(follow);
+    return () => {
+      stop();
+      plot.current = undefined;
+      made.destroy();
+    };
+    // A plot is made anew when its lines are others, or in other colours; values go into the one that is there.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [ready, shape, dark, height]);
+  useEffect(() => {
+    if (width > 0) plot.current?.setSize({ width, height });
+  }, [width, height]);
+  useEffect(() => {
+    plot.current?.setData(data(), true);
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [times, series, from, to, lines, spans]);
+  return <div ref={box} className="plot" style={{ height }} aria-hidden="true" />;
+}
+
+function axis(colours: Inks, of: 'x' | 'y', unit: string): uPlot.Axis {
+  return {
+    stroke: colours.quiet,
+    font,
+    grid: { stroke: colours.line, width: 1, show: of === 'y' },
+    ticks: { stroke: colours.line, width: 1, size: 4, show: of === 'x' },
+    ...(of === 'y'
+      ? { size: left, space: 36, values: (_, all) => all.map((v) => formatValue(v, unit)) }
+      : {
+          size: 24,
+          space: 76,
+          values: (_, all, __, ___, step) =>
+            all.map((t) => formatClock(new Date(1000 * t).toISOString()).slice(0, step < 60 ? 8 : 5)),
+        }),
+  };
+}
+
+/** Draws marks that a value is held against, and the times in which something was so. */
+function extras(
+  u: uPlot,
+  { lines, spans, from, to }: Pick<PlotProps, 'lines' | 'spans' | 'from' | 'to'>,
+  colours: Inks,
+): void {
+  const c = u.ctx,
+    k = devicePixelRatio,
+    { left, top, width, height } = u.bbox;
+  c.save();
+  c.font = `${11 * k}px sans-serif`;
+  c.textAlign = 'right';
+  c.textBaseline = 'bottom';
+  let last = Infinity;
+  for (const l of [...(lines ?? [])].sort((a, b) => a.value - b.value)) {
+    const y = u.valToPos(l.value, 'y', true);
+    c.strokeStyle = c.fillStyle = colours[l.tone];
+    c.lineWidth = k;
+    c.setLineDash([5 * k, 3 * k]);
+    c.beginPath();
+    c.moveTo(left, y);
+    c.lineTo(left + width, y);
+    c.stroke();
+    c.setLineDash([]);
+    if (last - y > 13 * k) c.fillText(l.label, left + width - 4 * k, y - 2 * k);
+    last = y;
+  }
+  for (const s of spans ?? []) {
+    if (s.to < from || s.from > to) continue;
+    const x = u.valToPos(Math.max(from, s.from), 'x', true),
+      end = u.valToPos(Math.min(to, s.to), 'x', true);
+    c.fillStyle = colours.warning;
+    c.fillRect(x - k, top + height - 6 * k, Math.max(3 * k, end - x), 6 * k);
+  }
+  c.restore();
+}

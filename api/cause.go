@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"reflect"
+	"strings"
+	"time"
+)
 
 // Severity is how bad a finding is.
 type Severity string
@@ -24,6 +28,12 @@ type Finding struct {
 	Means    string    `json:"means" doc:"What it means for traffic."`
 	Todo     string    `json:"todo" doc:"What an operator does about it."`
 	Since    time.Time `json:"since,omitzero" doc:"When it began, where that is known."`
+}
+
+// CauseKinds returns what findings are about: the values of [Finding.Kind].
+func CauseKinds() []string {
+	f, _ := reflect.TypeFor[Finding]().FieldByName("Kind")
+	return strings.Split(f.Tag.Get("enum"), ",")
 }
 
 // Cause is a finding that nothing else explains, with what follows from it.

@@ -11,9 +11,9 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, notification.changed, notification.failing, notification.recovered, ev-profile.changed, suspect.changed, balance.changed, host.changed, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
-	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
+	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, notification, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
 	Message string `json:"message,omitempty"`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
@@ -69,6 +69,11 @@ const (
 	EventCauseEnded   EventType = "cause.ended"
 
 	EventSilenceChanged EventType = "silence.changed" // made, changed, over or deleted
+
+	EventNotificationChanged EventType = "notification.changed" // written, or deleted
+	// its receiver takes no messages for five minutes, and takes them again
+	EventNotificationFailing   EventType = "notification.failing"
+	EventNotificationRecovered EventType = "notification.recovered"
 
 	EventProjectChanged EventType = "project.changed" // assigned, or deleted
 
@@ -130,6 +135,7 @@ var eventTypes = []EventType{
 	EventJobBlocked, EventJobChanged, EventJobDeleted, EventJobReady, EventLeaseBroken,
 	EventLeaseChanged, EventLeaseDeleted, EventLinkChanged, EventMaintenanceBegan,
 	EventMaintenanceChanged, EventMaintenanceDeleted, EventMaintenanceEnded, EventNetworkChanged,
+	EventNotificationChanged, EventNotificationFailing, EventNotificationRecovered,
 	EventOrphanFound,
 	EventOrphanGone, EventOrphanRemoved,
 	EventPFCPolicyChanged, EventPFCPolicyDeleted, EventDeadlockRisk, EventOverflow, EventStorm,
@@ -148,8 +154,8 @@ func EventTypes() []EventType { return slices.Clone(eventTypes) }
 // OfIntent reports whether events of a type tell what clients want, beside what became of it.
 func (t EventType) OfIntent() bool {
 	switch t {
-	case EventSilenceChanged, EventGroupChanged, EventGroupDeleted, EventNetworkChanged,
-		EventPortChanged,
+	case EventSilenceChanged, EventNotificationChanged, EventGroupChanged, EventGroupDeleted,
+		EventNetworkChanged, EventPortChanged,
 		EventSRv6PolicyChanged, EventSRv6PolicyDeleted,
 		EventTenantChanged, EventTenantDeleted, EventPFCPolicyChanged, EventPFCPolicyDeleted,
 		EventDrainChanged, EventEVProfileChanged,

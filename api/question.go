@@ -22,6 +22,10 @@ type (
 	// PathLease.
 	MoveLease struct{}
 
+	// TestNotification has a message sent to the receiver of a notification that tells of nothing. The
+	// answer is a NotificationTest.
+	TestNotification struct{}
+
 	// ReadTables asks for the tables of a switch's pipeline. The answer is a []Table.
 	ReadTables struct{}
 	// ReadEntries reads a table back from a switch. The answer is a []TableEntry, in any order.

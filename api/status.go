@@ -148,6 +148,9 @@ const (
 	// ReasonJobsConcerned: Degraded, jobs lose something by a maintenance.
 	ReasonJobsConcerned = "JobsConcerned"
 	ReasonEnded         = "Ended" // not Ready: the job has ended
+	// ReasonNoSecret and ReasonFailing: Degraded, a notification is not signed, or not taken.
+	ReasonNoSecret = "NoSecret"
+	ReasonFailing  = "Failing"
 )
 
 // Find returns the condition of a type, or nil.

@@ -52,15 +52,21 @@ func (w *Watcher) Changed() {
 
 // Run looks again and again until ctx ends. A look that fails changes nothing: what was known goes
 // on. tell gets an event when a cause begins or ends, or becomes worse or better; it must not wait
-// for anything.
-func (w *Watcher) Run(ctx context.Context, tell func(api.Event)) {
+// for anything. found gets all causes after each look.
+func (w *Watcher) Run(
+	ctx context.Context, tell func(api.Event), found func(context.Context, []api.Cause),
+) {
 	w.mu.Lock()
 	w.tell = tell
 	w.mu.Unlock()
 	for {
 		began := w.now()
-		if _, err := w.Causes(ctx); err != nil && ctx.Err() != nil {
+		all, err := w.Causes(ctx)
+		if ctx.Err() != nil {
 			return
+		}
+		if err == nil {
+			found(ctx, all)
 		}
 		pause := time.NewTimer(max(lookAfter, lookShare*w.now().Sub(began)))
 		idle := time.NewTimer(lookEvery)

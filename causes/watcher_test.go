@@ -41,7 +41,7 @@ func watch(t *testing.T) *watching {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx, tell) }()
+	go func() { defer close(done); w.Run(ctx, tell, func(context.Context, []api.Cause) {}) }()
 	t.Cleanup(func() { end(); <-done })
 	return w
 }

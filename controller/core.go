@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
+	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/plan"
@@ -67,6 +68,7 @@ type Core struct {
 
 	maintenances *maintenance.Feature
 	silences     *silence.Feature
+	told         *notification.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -400,6 +402,7 @@ func (c *Core) Ready(n uint64) Ready {
 	r.Projects, _ = c.projects.Take()
 	r.Jobs, r.Leases = c.jobs.Changed(), c.leases.Changed()
 	r.Maintenances = c.maintenances.Changed()
+	r.Posts = c.told.Posts()
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
+	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/port"
@@ -43,8 +44,9 @@ func (c *Core) compose() (err error) {
 	c.leases = leases.New(&c.env)
 	c.maintenances = maintenance.New(&c.env)
 	c.silences = silence.New(&c.env)
+	c.told = notification.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.projects, c.jobs, c.leases, c.maintenances, c.silences}
+		c.discovery, c.projects, c.jobs, c.leases, c.maintenances, c.silences, c.told}
 	return nil
 }
 
@@ -138,6 +140,11 @@ func (c *Controller) Maintenances() kind.Handle[api.MaintenanceSpec, api.Mainten
 // Silences returns the silences of causes.
 func (c *Core) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
 	return settled[api.SilenceSpec, api.Silence]{c.silences.Silences(), c, "", nil}
+}
+
+// Notifications returns the notifications of causes.
+func (c *Core) Notifications() resource.Resources[api.NotificationSpec, api.Notification] {
+	return settled[api.NotificationSpec, api.Notification]{c.told.Notifications(), c, "", nil}
 }
 
 // JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/networks"
+	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/port"
@@ -33,6 +34,7 @@ var kinds = []offered{
 	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: leasable}),
 	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
 	offer(silence.Kind, (*Core).Silences, nil),
+	offer(notification.Kind, (*Core).Notifications, &more[api.Notification]{asks: askNotification}),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},

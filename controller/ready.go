@@ -4,6 +4,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -30,6 +31,8 @@ type Ready struct {
 	Answers []feature.Answer
 	// Events are for clients that watch.
 	Events []api.Event
+	// Posts are messages of notifications. Each has at most one under way.
+	Posts []notification.Post
 	// Networks are the sources of the topology that clients describe; nil: they have not changed.
 	Networks []topology.Source
 	// Projects are the projects with their members; nil: they have not changed.
@@ -44,7 +47,7 @@ type Ready struct {
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events) == 0 &&
+	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events)+len(r.Posts) == 0 &&
 		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Leases &&
 		!r.Maintenances
 }

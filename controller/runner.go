@@ -18,6 +18,8 @@ import (
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/notification"
+	"github.com/weft-sdn/weft/internal/webhook"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -60,6 +62,8 @@ type Options struct {
 	// loses without them; see [runner.Runner.Impact].
 	Impact func(ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
 		unknown []string, impacts []ready.Impact, why string, err error)
+	// Webhooks posts the messages of notifications; nil: to the network.
+	Webhooks *webhook.Sender
 	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
 	// It must not wait for anything, nor call the controller.
 	Events func(api.Event)
@@ -98,6 +102,8 @@ type Controller struct {
 	leased chan struct{}
 	// maintained has room for one word that objects are to be drained, or no longer.
 	maintained chan struct{}
+	// posts are messages of notifications that are to be posted.
+	posts chan notification.Post
 }
 
 // NewController returns a controller on the records of its store.
@@ -123,6 +129,10 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		trial: make(chan struct{}, 1),
 		anew:  make(chan struct{}, 1), leased: make(chan struct{}, 1),
 		maintained: make(chan struct{}, 1),
+		posts:      make(chan notification.Post, 2*api.MaxNotifications),
+	}
+	if c.opts.Webhooks == nil {
+		c.opts.Webhooks = webhook.NewSender(nil)
 	}
 	c.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current,
@@ -150,6 +160,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	judge.Go(func() { c.judgeAll(judging) })
 	judge.Go(func() { c.followPaths(judging) })
 	judge.Go(func() { c.maintain(judging) })
+	judge.Go(func() { c.postAll(judging) })
 	err := c.ledger.Run(ctx, c.core, c.step)
 	end()
 	judge.Wait()
@@ -208,6 +219,9 @@ func (c *Controller) hand(r *Ready) {
 	}
 	if r.Networks != nil && c.opts.Networks != nil {
 		c.opts.Networks(r.Networks)
+	}
+	for _, p := range r.Posts {
+		c.posts <- p
 	}
 	if r.Projects != nil {
 		c.members.Store(r.Projects)

@@ -126,8 +126,10 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 }
 
 // WatchCauses looks for causes until ctx ends, and publishes events when one begins or ends.
-// publish numbers events, as those of the controller.
-func (s *Server) WatchCauses(ctx context.Context, publish func(api.Event)) {
+// publish numbers events, as those of the controller; found takes the causes after each look.
+func (s *Server) WatchCauses(
+	ctx context.Context, publish func(api.Event), found func(context.Context, []api.Cause),
+) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -147,7 +149,7 @@ func (s *Server) WatchCauses(ctx context.Context, publish func(api.Event)) {
 			}
 		}
 	}()
-	s.causes.Run(ctx, publish)
+	s.causes.Run(ctx, publish, found)
 	<-done
 }
 

@@ -134,7 +134,8 @@ func TestWatchCauses(t *testing.T) {
 		s.registered(t)
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); s.WatchCauses(ctx, s.events.Publish) }()
+		ignore := func(context.Context, []api.Cause) {}
+		go func() { defer close(done); s.WatchCauses(ctx, s.events.Publish, ignore) }()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		c.Mu.Lock()

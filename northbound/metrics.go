@@ -115,6 +115,7 @@ func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 		scrape.MustRegister(&controllerCollector{ctx: ctx, controller: m.controller,
 			multipath: m.multipath, bgp: m.bgp, kept: kept, events: m.events})
 		scrape.MustRegister(&losslessCollector{ctx: ctx, controller: m.controller})
+		scrape.MustRegister(&notificationCollector{ctx: ctx, controller: m.controller})
 	}
 	if m.cluster != nil {
 		if state, several := m.cluster.State(); several {

@@ -63,6 +63,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerEvents()
 	s.registerHealth()
 	s.registerCauses()
+	s.registerNotificationTest()
 	s.registerBackup()
 	s.registerControllers()
 	s.registerReplace()

@@ -244,7 +244,10 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group.Go(func() error { p.readGroups(ctx, p.telemetry); return nil })
 	group.Go(func() error { p.readTunnels(ctx, p.telemetry); return nil })
 	group.Go(func() error { p.readFabric(ctx, p.telemetry); return nil })
-	group.Go(func() error { p.server.WatchCauses(ctx, p.publish); return nil })
+	group.Go(func() error {
+		p.server.WatchCauses(ctx, p.publish, p.controller.SetCauses)
+		return nil
+	})
 	group.Go(func() error { return p.network.run(ctx) })
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {

@@ -99,6 +99,18 @@ func (c *Client) Silences() Resources[api.SilenceSpec, api.Silence] {
 	return resources[api.SilenceSpec, api.Silence](c, "silences")
 }
 
+// Notifications returns the notifications of causes.
+func (c *Client) Notifications() Resources[api.NotificationSpec, api.Notification] {
+	return resources[api.NotificationSpec, api.Notification](c, "notifications")
+}
+
+// TestNotification has the receiver of a notification get a message that tells of nothing, and
+// returns what it has answered.
+func (c *Client) TestNotification(ctx context.Context, name string) (*api.NotificationTest, error) {
+	return read[api.NotificationTest](ctx, c, http.MethodPost,
+		c.Notifications().path+Path(name)+":test", nil, nil)
+}
+
 // Networks returns the networks that clients describe.
 func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
 	return resources[api.NetworkSpec, api.Network](c, "networks")

@@ -21,7 +21,7 @@ type exporter struct {
 // exported are the kinds in the order in which apply can make them: what others refer to is first.
 var exported = []string{"project", "network", "cc-profile", "ev-profile", "srv6-policy", "tenant",
 	"pfc-policy", "multicast-group", "port", "link", "node", "plane", "host-port", "job",
-	"lease", "maintenance", "silence"}
+	"lease", "maintenance", "silence", "notification"}
 
 func newExport(env environment) *cobra.Command {
 	e := &exporter{env: env}
@@ -29,8 +29,9 @@ func newExport(env environment) *cobra.Command {
 		Use: "export", Short: "Print all that clients want, for apply",
 		Long: `Prints every resource that a client has written as a YAML document with its kind, name
 and spec, in an order in which "weft apply -f" can make them, at this controller or at another
-one. It has no versions and no status, and neither users nor tokens: a backup has these
-("weft backup").`,
+one. It has no versions and no status, and neither users nor tokens nor the secrets of
+notifications: a backup has these ("weft backup"). What you may not read is left out, and
+standard error says so.`,
 		Args: arguments(0, 0), ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context()) },
 	}
@@ -46,7 +47,11 @@ func (e *exporter) run(ctx context.Context) error {
 	defer c.Close()
 	for _, name := range exported {
 		k := documented(name)
-		if err := e.kind(ctx, c, k); err != nil && !unconfigured(err) {
+		err := e.kind(ctx, c, k)
+		switch {
+		case client.Status(err) == http.StatusForbidden:
+			_, _ = fmt.Fprintf(e.env.stderr, "weft: left out, since you may not read them: %s\n", k.long)
+		case err != nil && !unconfigured(err):
 			return fmt.Errorf("%s: %w", k.long, err)
 		}
 	}

@@ -194,6 +194,14 @@ var kinds = []*kind{
 		events:  []string{"silence"},
 	},
 	{
+		name: "notification", noun: "notification", plural: "notifications",
+		long:  "notifications: webhooks that are told of causes",
+		items: "/v1/notifications", key: "name", stored: true,
+		table: rows(notificationTable), document: documentOf[api.NotificationSpec](),
+		removed: "Deletes notifications: what waits for their receivers is not sent.",
+		events:  []string{"notification"},
+	},
+	{
 		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
 		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
 	},

@@ -252,7 +252,9 @@ type API struct {
 	Listen string `yaml:"listen"` // address:port; default 127.0.0.1:8080
 	TLS    *TLS   `yaml:"tls"`    // Cert and Key; with CA clients must have a certificate
 	// Hosts are more names by which clients may call the API; "*" allows every name.
-	Hosts  []string  `yaml:"hosts"`
+	Hosts []string `yaml:"hosts"`
+	// URL is where people reach the API and its dashboard, for links in notifications.
+	URL    string    `yaml:"url"`
 	Limits APILimits `yaml:"limits"`
 	Access Access    `yaml:"access"`
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -57,6 +58,7 @@ func (inv *Inventory) Validate() error {
 	v.discovery()
 	v.listener("api.listen", inv.API.Listen)
 	v.tls("api.tls", inv.API.TLS)
+	v.apiURL(inv.API.URL)
 	v.apiLimits(inv.API.Limits)
 	v.access()
 	if t := inv.API.TLS; t != nil && t.Cert == "" {
@@ -319,6 +321,14 @@ func (v *validator) otlp(o *OTLP) {
 func (v *validator) tls(field string, t *TLS) {
 	if t != nil && (t.Cert == "") != (t.Key == "") {
 		v.bad(field, "has cert or key without the other")
+	}
+}
+
+// apiURL checks where people reach the API.
+func (v *validator) apiURL(s string) {
+	if u, err := url.Parse(s); s != "" && (err != nil || u.Host == "" || u.User != nil ||
+		u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
+		v.bad("api.url", "%q is not the http or https URL of this API", s)
 	}
 }
 

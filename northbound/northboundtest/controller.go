@@ -42,6 +42,7 @@ type Controller struct {
 	Leases       *kindtest.Memory[api.PathLeaseSpec, api.PathLease]
 	Maintenances *kindtest.Memory[api.MaintenanceSpec, api.Maintenance]
 	Silences     *kindtest.Memory[api.SilenceSpec, api.Silence]
+	Told         *kindtest.Memory[api.NotificationSpec, api.Notification]
 	Ports        *kindtest.Memory[api.PortSpec, api.Port]
 
 	// Fail is the error of lists of switches and orphans; nil: none.
@@ -113,6 +114,12 @@ func NewController(s *topology.Snapshot) *Controller {
 		return s.Validate(f.Now, func(int) string { return "" })
 	})
 	memory(f, &f.Silences, func(_ string, s *api.SilenceSpec) error { return s.Validate(Began) })
+	memory(f, &f.Told, func(_ string, s *api.NotificationSpec) error {
+		*s = s.Complete()
+		err := s.Validate()
+		s.Secret = ""
+		return err
+	})
 	memory(f, &f.Ports, func(_ string,
 		s *api.PortSpec) error {
 		return s.Validate([]uint64{100e9, 400e9})
@@ -155,7 +162,8 @@ func (f *Controller) Kinds() []*kind.Kind {
 	return []*kind.Kind{
 		f.Groups.Bound(), f.SRv6Policies.Bound(), f.Tenants.Bound(), f.PFCPolicies.Bound(),
 		f.Networks.Bound(), f.Projects.Bound(),
-		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Silences.Bound(), f.Ports.Bound(),
+		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Silences.Bound(), f.Told.Bound(),
+		f.Ports.Bound(),
 		kind.Bind(about[api.Orphan](), orphans{f: f}),
 		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
 	}

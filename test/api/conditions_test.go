@@ -53,6 +53,7 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 		{"/v1/leases/", leaseSpec},
 		{"/v1/maintenances/", maintenanceSpec},
 		{"/v1/silences/", silenceSpec()},
+		{"/v1/notifications/", notificationSpec},
 		{"/v1/multicast-groups/",
 			`{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::2","qpn":512}]}`},
 		{"/v1/srv6-policies/", `{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}`},

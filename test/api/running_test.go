@@ -105,6 +105,10 @@ func silenceSpec() string {
 		time.Now().UTC().Add(24*time.Hour).Format(time.RFC3339) + `"}`
 }
 
+// notificationSpec is a good spec of a notification, at whose receiver nobody listens.
+const notificationSpec = `{"url":"http://127.0.0.1:1/","secret":"` +
+	`whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`
+
 // maintenanceSpec is a good spec of a maintenance.
 const maintenanceSpec = `{"objects":[{"node":"a"}],"from":"2096-01-02T03:04:05Z",` +
 	`"until":"2096-01-02T04:04:05Z"}`

@@ -85,9 +85,10 @@ var onlyIn = map[string][]string{
 	"controller/job":       {"controller"},
 	"controller/leases":    {"controller"},
 
-	"controller/maintenance": {"controller"},
-	"controller/silence":     {"controller"},
-	"controller/discovery":   {"controller", "northbound", "northbound/northboundtest"},
+	"controller/maintenance":  {"controller"},
+	"controller/silence":      {"controller"},
+	"controller/notification": {"controller"},
+	"controller/discovery":    {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
@@ -95,7 +96,7 @@ var onlyIn = map[string][]string{
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
 		"controller/discovery", "controller/project", "controller/job", "controller/leases",
-		"controller/maintenance", "controller/silence"},
+		"controller/maintenance", "controller/silence", "controller/notification"},
 }
 
 // floors lists packages that are pure, with all packages of ours that they may import: what they

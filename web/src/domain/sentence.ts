@@ -52,6 +52,15 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
       if (until) return { severity: 'quiet', text: `A cause is silent until ${until} (silence ${object}).` };
       return { severity: 'quiet', text: `Silence ${object} ${message === 'deleted' ? 'was ended' : 'is over'}.` };
     }
+    case 'notification':
+      switch (verb) {
+        case 'failing':
+          return { severity: 'warning', text: `The receiver of ${small(what)} takes no messages: ${message}.` };
+        case 'recovered':
+          return { severity: 'ok', text: `${what}: ${message}.` };
+        default:
+          return { severity: 'quiet', text: `${what} was ${message}.` };
+      }
     case 'cause':
       return { severity: verb === 'ended' ? 'ok' : /^.* is drained\./.test(message) ? 'work' : 'fault', text: message };
     case 'job':

@@ -6,6 +6,7 @@ export const families: Record<string, string[]> = {
   silence: ['causes', 'silences'],
   lease: ['leases', 'jobs'],
   maintenance: ['maintenances', 'jobs'],
+  notification: ['notifications'],
   switch: ['switches', 'ready', 'nodes', 'links', 'hosts', 'fabric'],
   topology: [
     'topology',

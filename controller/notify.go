@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/notification"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+// SetCauses reports the causes of now, for notifications.
+func (c *Controller) SetCauses(ctx context.Context, all []api.Cause) {
+	_ = c.Do(ctx, func(core *Core) { core.SetCauses(all) }) // it fails when the controller ends
+}
+
+// SetCauses is [Controller.SetCauses].
+func (c *Core) SetCauses(all []api.Cause) {
+	c.told.SetCauses(all)
+	c.settle()
+}
+
+// postAll posts the messages of notifications until ctx ends. A message that is under way then has
+// its record still.
+func (c *Controller) postAll(ctx context.Context) {
+	var under sync.WaitGroup
+	defer under.Wait()
+	for {
+		select {
+		case p := <-c.posts:
+			under.Go(func() { c.postOne(ctx, p) })
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *Controller) postOne(ctx context.Context, p notification.Post) {
+	var err error
+	if c.opts.Current != nil {
+		err = c.opts.Current() // another controller may decide by now
+	}
+	if err == nil {
+		_, err = c.opts.Webhooks.Send(ctx, &p.Message)
+	}
+	if ctx.Err() == nil {
+		_ = c.Do(ctx, func(core *Core) { core.told.Posted(p.Name, p.ID, err) })
+	}
+}
+
+// askNotification answers the question about a notification.
+func askNotification(
+	ctx context.Context, c *Controller, name string, question any, _ resource.Precondition,
+) (any, error) {
+	if _, ok := question.(api.TestNotification); !ok {
+		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+	}
+	var p notification.Post
+	var err error
+	stopped := c.read(ctx, func(core *Core) { p, err = core.told.Test(name) })
+	if err = first(stopped, err); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	answer, err := c.opts.Webhooks.Send(ctx, &p.Message)
+	out := api.NotificationTest{Taken: err == nil, ID: p.ID, Status: answer.Status, Body: answer.Body,
+		TookMs: time.Since(began).Milliseconds()}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	return out, nil
+}

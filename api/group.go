@@ -13,6 +13,7 @@ type MulticastGroup struct {
 	// the one it expects.
 	Version uint64               `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time            `json:"created,omitzero" doc:"When the group was created."`
+	Job     string               `json:"job,omitempty" doc:"The job that it was made for: it changes and goes with that, and clients do not write it."`
 	Spec    MulticastGroupSpec   `json:"spec" doc:"What a client wants, defaults filled in."`
 	Status  MulticastGroupStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.

@@ -79,6 +79,8 @@ type JobCommunicator struct {
 	Name    string     `json:"name" minLength:"1" maxLength:"63" names:"-" doc:"Name of the communicator, unique in the job."`
 	Ranks   string     `json:"ranks" maxLength:"524288" names:"-" doc:"Its ranks in order: 0-7,16 and 0-56:8 for every eighth."`
 	Pattern JobPattern `json:"pattern" enum:"ring,tree,all-to-all,pairwise,pipeline,broadcast,all-gather" names:"-" doc:"Who talks to whom."`
+
+	Multicast *JobMulticast `json:"multicast,omitempty" doc:"Of a broadcast or an all-gather: its data goes by multicast groups of RoCEv2 NICs, which the controller makes. No rank talks to another for it."`
 }
 
 // JobPattern is how the ranks of a communicator talk to each other.
@@ -138,6 +140,7 @@ type JobStatus struct {
 	Ranks      int        `json:"ranks" doc:"How many ranks it has."`
 	Ends       time.Time  `json:"ends,omitzero" doc:"When its lease ends unless it is renewed before."`
 	Follows    JobFollows `json:"follows" doc:"What follows from who talks to whom."`
+	Groups     []JobGroup `json:"groups,omitempty" doc:"The multicast groups of its communicators."`
 	// Blockers counts what keeps the fabric from being ready; GET of its readiness has them.
 	Blockers int      `json:"blockers,omitempty" doc:"What keeps the fabric from being ready for it; its readiness has them."`
 	Left     *float64 `json:"left,omitempty" doc:"Of the pairs of racks that talk, the least share of paths that is left, of 1; absent while it is not known."`
@@ -181,7 +184,7 @@ type JobCheck struct {
 
 // JobBlocker is a cause for which the fabric is not ready for a job.
 type JobBlocker struct {
-	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,lease,maintenance" doc:"What it is."`
+	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,group,lease,maintenance" doc:"What it is."`
 	Object string    `json:"object,omitempty" doc:"Its name."`
 	State  string    `json:"state" enum:"bad,unknown" doc:"Whether it is known not to be as it should, or not known to be."`
 	Why    string    `json:"why" doc:"What is wrong, in words."`
@@ -219,6 +222,7 @@ func (s JobSpec) Complete() JobSpec {
 	if s.QPsPerPeer == 0 {
 		s.QPsPerPeer = 1
 	}
+	s.Communicators = slices.Clone(s.Communicators)
 	if s.State == "" {
 		s.State = JobPlaced
 	}
@@ -452,6 +456,8 @@ func (v *validator) jobTalk(s *JobSpec, ranks int, env JobEnv) {
 		if err != nil {
 			v.bad(at+"ranks", clipped(c.Ranks), fmt.Sprintf(
 				"two ranks or more from 0 to %d, each once, such as 0-7,16: %v", ranks-1, err))
+		} else if c.Multicast != nil {
+			v.jobMulticast(s, at, c, members, env)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,17 @@ func TestJobRules(t *testing.T) {
 			s.Communicators = []JobCommunicator{{Name: "a", Ranks: ranks, Pattern: p}}
 		}
 	}
+	const group = "spec.communicators[0].multicast"
+	multicast := func(change func(*JobCommunicator)) func(*JobSpec) {
+		return func(s *JobSpec) {
+			c := JobCommunicator{Name: "a", Ranks: "0-2", Pattern: PatternBroadcast,
+				Multicast: &JobMulticast{ProxyAddress: netip.MustParseAddr("2001:db8::ff"),
+					DesignatedQPN: 2, QPN: 2}}
+			change(&c)
+			s.Layout, s.Communicators = nil, []JobCommunicator{c}
+		}
+	}
+	make9 := func() []JobQueuePair { return slices.Repeat([]JobQueuePair{{QPN: 9}}, 9) }
 	for _, c := range []struct {
 		field  string // "": it is valid
 		change func(*JobSpec)
@@ -91,6 +103,35 @@ func TestJobRules(t *testing.T) {
 		{"", func(s *JobSpec) { s.QPsPerPeer = MaxQPsPerPeer }},
 		{"spec.qpsPerPeer", func(s *JobSpec) { s.QPsPerPeer = MaxQPsPerPeer + 1 }},
 		{"spec.qpsPerPeer", func(s *JobSpec) { s.QPsPerPeer = -1 }},
+		{"", multicast(func(*JobCommunicator) {})},
+		{"", multicast(func(c *JobCommunicator) { c.Multicast.QPN = 0 })},
+		{"", multicast(func(c *JobCommunicator) {
+			c.Multicast.QPN, c.Multicast.QueuePairs = 0, make9()[:3]
+		})},
+		{"", multicast(func(c *JobCommunicator) {
+			c.Pattern, c.Multicast.QPN, c.Multicast.QueuePairs = PatternAllGather, 0, make9()
+		})},
+		{group, multicast(func(c *JobCommunicator) { c.Pattern = PatternRing })},
+		{group + ".designatedQpn", multicast(func(c *JobCommunicator) { c.Multicast.DesignatedQPN = 1 })},
+		{group + ".qpn", multicast(func(c *JobCommunicator) { c.Multicast.QPN = 1 })},
+		{group + ".qpn", multicast(func(c *JobCommunicator) {
+			c.Pattern, c.Multicast.QPN = PatternAllGather, 1<<24-2
+		})},
+		{group + ".queuePairs", multicast(func(c *JobCommunicator) {
+			c.Multicast.QueuePairs = make9()[:3]
+		})},
+		{group + ".queuePairs", multicast(func(c *JobCommunicator) {
+			c.Multicast.QPN, c.Multicast.QueuePairs = 0, make9()
+		})},
+		{group + ".queuePairs[1].va", multicast(func(c *JobCommunicator) {
+			va := uint64(0)
+			c.Multicast.QPN, c.Multicast.QueuePairs = 0, make9()[:3]
+			c.Multicast.QueuePairs[1].VA = &va
+		})},
+		{group + ".proxyAddress", multicast(func(c *JobCommunicator) {
+			c.Multicast.ProxyAddress = netip.Addr{}
+		})},
+		{group + ".nic", multicast(func(c *JobCommunicator) { c.Multicast.NIC = "x{host}" })},
 		{"spec.lease", func(s *JobSpec) { s.Lease = Duration(time.Millisecond) }},
 		{"spec.lease", func(s *JobSpec) { s.Lease = Duration(-time.Hour) }},
 		{"spec.priority", func(s *JobSpec) { s.Priority = MaxJobPriority + 1 }},

@@ -41,6 +41,7 @@ func (c *Core) compose() (err error) {
 	c.discovery = discovery.New(&c.env)
 	c.projects = project.New(&c.env)
 	c.jobs = job.New(&c.env)
+	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)
 	c.maintenances = maintenance.New(&c.env)
 	c.silences = silence.New(&c.env)

@@ -117,7 +117,9 @@ func (c *Controller) facts(ctx context.Context, t job.Task) (*ready.Facts, error
 		return facts, nil
 	}
 	facts.Need = &t.Demand.Need
-	if err := c.Do(ctx, func(core *Core) { facts.Switches = core.jobs.Switches() }); err != nil {
+	if err := c.Do(ctx, func(core *Core) {
+		facts.Switches, facts.Groups = core.jobs.Switches(), core.jobs.GroupFacts(&t)
+	}); err != nil {
 		return nil, err
 	}
 	if c.opts.Fabric == nil {

@@ -48,6 +48,9 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	g := newGrid()
 	g.row("Name:", m.Name)
 	g.row("Version:", m.Version)
+	if m.Job != "" {
+		g.row("Made for job:", m.Job)
+	}
 	g.row("Proxy address:", s.ProxyAddress)
 	g.row("Designated QPN:", s.DesignatedQPN)
 	g.row("Source:", fmt.Sprintf("%v, QPN %d", s.Source.Address, s.Source.QPN))

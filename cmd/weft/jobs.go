@@ -43,7 +43,18 @@ func jobDetail(w io.Writer, j *api.Job) error {
 		peersText(f.SendPeers), peersText(f.ReceivePeers)); err != nil {
 		return err
 	}
-	return conditionTable(w, j.Status.Conditions)
+	if err := conditionTable(w, j.Status.Conditions); err != nil || len(j.Status.Groups) == 0 {
+		return err
+	}
+	g := newGrid("COMMUNICATOR", "SOURCE", "RECEIVERS", "GROUP", "STATE", "WHY")
+	for i := range j.Status.Groups {
+		m := &j.Status.Groups[i]
+		g.row(m.Communicator, fmt.Sprintf("rank %d", m.Source), m.Receivers, m.Group, m.State, m.Why)
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return g.writeTo(w)
 }
 
 func peersText(p api.JobPeers) string {

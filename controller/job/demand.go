@@ -79,6 +79,11 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 	d.pair(t, ranks)
 	f := &d.Follows
 	f.Communicators, f.Racks, f.RackPairs = len(communicators), len(d.Racks), len(d.Pairs)
+	for i := range s.Communicators {
+		if c := &s.Communicators[i]; c.Multicast != nil {
+			f.Communicators++
+		}
+	}
 	d.Hints = make([]hostapi.QPHints, len(places))
 	for i, p := range t.Peers() {
 		d.Hints[i] = hintsOf(s, p)
@@ -102,13 +107,16 @@ func hintsOf(s *api.JobSpec, p layout.Peers) (h hostapi.QPHints) {
 	return h
 }
 
-// communicatorsOf returns the communicators of a job with n ranks.
+// communicatorsOf returns the communicators of a job with n ranks whose ranks talk to each other.
 func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err error) {
 	if l := s.Layout; l != nil {
 		return layout.Communicators(l, n)
 	}
 	for i := range s.Communicators {
 		c := &s.Communicators[i]
+		if c.Multicast != nil {
+			continue // its groups talk
+		}
 		members, err := c.Members(n)
 		if err != nil {
 			return nil, fmt.Errorf("communicator %s: %w", c.Name, err)

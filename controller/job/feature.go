@@ -49,6 +49,7 @@ type Feature struct {
 	known   *inventory.Inventory
 	demands map[string]*Demand // of the feature that this one is a copy of
 	changed bool               // since the last call of Changed
+	groups  grouping
 }
 
 // New returns the feature without jobs.
@@ -56,6 +57,9 @@ func New(env *feature.Env) *Feature {
 	return &Feature{env: env, changed: true,
 		all: resource.NewCollection[api.JobSpec, decided](Kind.Record, env.Versions)}
 }
+
+// MakeGroups has jobs make multicast groups from now on.
+func (f *Feature) MakeGroups(made Groups) { f.groups.made, f.groups.due = made, true }
 
 // Load implements feature.Feature.
 func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
@@ -80,6 +84,7 @@ func (f *Feature) Fork() func(feature.Feature) {
 
 // SetNetwork implements feature.Feature: where NICs are attached follows from the inventory.
 func (f *Feature) SetNetwork() {
+	f.groups.due = true
 	inv := f.env.Inventory()
 	if inv == f.known {
 		return
@@ -122,13 +127,14 @@ func ends(j *item) time.Time {
 // Tick implements feature.Feature: it ends jobs whose leases have.
 func (f *Feature) Tick() {
 	now := f.env.Wall()
+	f.groups.due = f.groups.due || f.groups.again > 0 && f.env.Now >= f.groups.again
 	for _, j := range f.all.All() {
 		if at := ends(j); at.IsZero() || now.Before(at) {
 			continue
 		}
 		j.Decided.Ended, j.Decided.readiness = true, nil
 		f.all.Save(j.Name)
-		f.changed = true
+		f.changed, f.groups.due = true, true
 		f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf(
 			"done: nobody has renewed its lease of %v", j.Spec.Lease), nil)
 	}
@@ -136,6 +142,7 @@ func (f *Feature) Tick() {
 
 // Next implements feature.Feature.
 func (f *Feature) Next() (at time.Duration, ok bool) {
+	at, ok = f.groups.again, f.groups.again > 0
 	for _, j := range f.all.All() {
 		if end := ends(j); !end.IsZero() {
 			if t := end.Sub(f.env.Start); !ok || t < at {

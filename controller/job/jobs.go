@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job/ready"
@@ -51,7 +52,7 @@ func (f jobs) Put(
 	created = j == nil
 	j = f.all.Put(name, spec, f.env.Wall())
 	j.Decided = try.Decided
-	f.changed = true
+	f.changed, f.groups.due = true, true
 	f.env.Event(api.EventJobChanged, name, fmt.Sprintf("%s: %d ranks, %d pairs of racks talk",
 		spec.State, ranksOf(j), j.Decided.demand.rackPairs()), nil)
 	return f.view(j), created, nil
@@ -61,6 +62,12 @@ func (f jobs) Put(
 func samePlace(a, b *api.JobSpec) bool {
 	x := *b
 	x.Exclusive, x.Lease, x.Priority, x.State = a.Exclusive, a.Lease, a.Priority, a.State
+	x.Communicators = slices.Clone(b.Communicators)
+	for i := range min(len(a.Communicators), len(b.Communicators)) {
+		if was := a.Communicators[i].Multicast; was != nil && x.Communicators[i].Multicast != nil {
+			x.Communicators[i].Multicast = was // its queue pairs and addresses change nothing
+		}
+	}
 	return a.Equal(&x)
 }
 
@@ -110,7 +117,7 @@ func (f jobs) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	f.all.Delete(name)
-	f.changed = true
+	f.changed, f.groups.due = true, true
 	f.env.Event(api.EventJobDeleted, name, "deleted", nil)
 	return nil
 }
@@ -152,6 +159,7 @@ func (f *Feature) view(j *item) api.Job {
 	v := api.Job{Name: j.Name, Version: j.Version, Created: j.Created, Spec: j.Spec}
 	s := &v.Status
 	s.Phase, s.Ranks, s.Ends = f.phase(j), ranksOf(j), ends(j)
+	s.Groups = f.groupsOf(j.Name)
 	if d := j.Decided.demand; d != nil {
 		s.Follows = d.Follows
 		s.Conditions.Set(api.Accepted, true, api.ReasonPlanned, "", j.Changed)

@@ -18,6 +18,7 @@ import (
 type group struct {
 	name  string
 	index uint16
+	job   string // that it was made for; "": a client made it
 	// item is the resource; nil when it was deleted, and something of the group may
 	// still be in switches.
 	item    *resource.Item[api.MulticastGroupSpec, *group]
@@ -116,7 +117,7 @@ func (g *group) wrote(sw string, epoch uint32) bool {
 
 // resource returns the group as clients see it.
 func (g *group) resource() api.MulticastGroup {
-	r := api.MulticastGroup{Name: g.name, Version: g.item.Version, Created: g.item.Created,
+	r := api.MulticastGroup{Name: g.name, Job: g.job, Version: g.item.Version, Created: g.item.Created,
 		Spec: g.item.Spec.Clone(), Status: g.status}
 	r.Status.Conditions = slices.Clone(g.status.Conditions)
 	return r

@@ -42,8 +42,75 @@ func (f groups) Get(name string) (api.MulticastGroup, error) {
 func (f groups) Put(
 	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) (r api.MulticastGroup, created bool, err error) {
+	return f.put("", name, spec, pre)
+}
+
+// PutOf is Put of [Feature.Groups] for a job, whose group it is from now on.
+func (f *Feature) PutOf(
+	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
+) error {
+	_, _, err := groups{f}.put(job, name, spec, pre)
+	return err
+}
+
+// Made is a group of a job.
+type Made struct {
+	Name, Job string
+	Spec      api.MulticastGroupSpec
+}
+
+// OfJobs returns the groups of jobs, by index. The specs must not be changed.
+func (f *Feature) OfJobs() (out []Made) {
+	for _, g := range f.ordered() {
+		if g.item != nil && g.job != "" {
+			out = append(out, Made{g.name, g.job, g.item.Spec})
+		}
+	}
+	return out
+}
+
+// Own makes a group of a job that of another one.
+func (f *Feature) Own(name, job string) {
+	if g := f.groups[name]; g != nil && g.item != nil && g.job != job {
+		g.job = job
+		f.save(g)
+	}
+}
+
+// DeleteOf deletes a group of a job.
+func (f *Feature) DeleteOf(name string) {
+	if item := f.resources.Get(name); item != nil {
+		f.delete(item.Decided)
+	}
+}
+
+// ownedBy returns why a group is not written for a job, "" for a client: it is another's.
+func (g *group) ownedBy(job string, pre resource.Precondition) error {
+	switch {
+	case g.job == job:
+		return nil
+	case g.job == "":
+		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+			"a client has made multicast group %q: want a communicator of another name, or the group "+
+				"deleted", g.name)}
+	}
+	name := "another job"
+	if visible := pre.Visible(g.job); visible != "" {
+		name = fmt.Sprintf("job %q", visible)
+	}
+	return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+		"multicast group %q is of %s: it changes with the job, and goes at its end", g.name, name)}
+}
+
+// put is Put of a group for a job; "": for a client.
+func (f groups) put(
+	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
+) (r api.MulticastGroup, created bool, err error) {
 	item, err := f.resources.CheckPut(name, pre)
 	created = item == nil
+	if err == nil && !created {
+		err = item.Decided.ownedBy(job, pre)
+	}
 	if err != nil {
 		return r, false, err
 	}
@@ -73,6 +140,7 @@ func (f groups) Put(
 	}
 	item = f.resources.Put(name, spec, f.env.Wall())
 	item.Decided = g
+	g.job = job
 	if created {
 		g.item, g.status = item, api.MulticastGroupStatus{}
 	}
@@ -94,17 +162,24 @@ func (f groups) Put(
 // them after that.
 func (f groups) Delete(name string, pre resource.Precondition) error {
 	item, err := f.resources.CheckDelete(name, pre)
-	if err != nil {
-		return err
+	if err == nil {
+		err = item.Decided.ownedBy("", pre)
 	}
-	g := item.Decided
+	if err == nil {
+		f.delete(item.Decided)
+	}
+	return err
+}
+
+// delete deletes a group.
+func (f *Feature) delete(g *group) {
+	name := g.name
 	f.resources.Delete(name)
-	g.item = nil
+	g.item, g.job = nil, ""
 	f.disown(g)
 	f.env.Event(api.EventGroupDeleted, name, "", nil)
 	f.aim(g, nil)
 	f.takePairs(g)
-	return nil
 }
 
 // Reset gives a group a new epoch, for queue pairs that were created anew, and takes

@@ -27,6 +27,7 @@ const (
 // same are kept once; the other fields are places in Placements, -1 for none.
 type treeRecord struct {
 	Index      uint16            `json:"index"`
+	Job        string            `json:"job,omitempty"`
 	Evicted    []netip.Addr      `json:"evicted,omitempty"`
 	Adopted    bool              `json:"adopted,omitempty"`
 	Phase      phase             `json:"phase"`
@@ -41,7 +42,8 @@ type treeRecord struct {
 
 // MarshalJSON implements json.Marshaler.
 func (g *group) MarshalJSON() ([]byte, error) {
-	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted}
+	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted,
+		Job: g.job}
 	put := func(p *tree.Placement) int {
 		if p == nil {
 			return -1
@@ -67,7 +69,7 @@ func (g *group) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("phase %d", r.Phase)
 	}
 	*g = *newGroup("", r.Index)
-	g.phase, g.adopted, g.loaded = r.Phase, r.Adopted, true
+	g.phase, g.adopted, g.loaded, g.job = r.Phase, r.Adopted, true, r.Job
 	for _, a := range r.Evicted {
 		g.evicted[a] = true
 	}

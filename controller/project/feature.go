@@ -111,6 +111,9 @@ func (f *Feature) Members() *access.Projects {
 	return access.NewProjects(specs)
 }
 
+// Of returns the project of a name; "": it is of none.
+func (f *Feature) Of(name string) string { return api.ProjectOf(name, f.known) }
+
 // known reports whether there is a project of a name.
 func (f *Feature) known(name string) bool { return f.all.Get(name) != nil }
 

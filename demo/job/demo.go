@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -31,9 +30,10 @@ type Options struct {
 var (
 	fabric = lab.ClosConfig{Planes: 2, T0: 4, T1: 2, Hosts: 16}
 	ring   = workload{name: "train", doing: "a ring of data parallel ranks",
-		hosts: "H[1-2,5-6,9-10,13-14]", pattern: api.PatternRing}
+		hosts: "H[1-2,5-6,9-10,13-14]", pattern: api.PatternRing, sends: true}
 	experts = workload{name: "experts", doing: "all ranks to all, as experts do",
 		hosts: "H[3-4,7-8,11-12,15-16]", pattern: api.PatternAllToAll}
+	proxy = netip.MustParseAddr("2001:db8:ffff::1") // of the group for weights
 )
 
 const (
@@ -45,7 +45,11 @@ const (
 	victim = "H5"
 	// weights are the octets that rank 0 of the ring sends to the others.
 	weights = 1 << 20
-	group   = "weights"
+	// group is the communicator that they go by, and a NIC for it is named after its host.
+	group      = "weights"
+	weightsNIC = "-w"
+	// designatedQPN is the queue pair that its source sends to.
+	designatedQPN = 0x00beef
 	// window is for how long goodput is measured, of the network's time.
 	window = time.Second
 	// mostDip is how much goodput the other job may lose, in percent: more than what queues and
@@ -61,6 +65,9 @@ const (
 type workload struct {
 	name, doing, hosts string
 	pattern            api.JobPattern
+	// sends: rank 0 sends weights to the others, by queue pairs that are not known before it runs.
+	sends bool
+	pairs []api.JobQueuePair
 
 	ranks []string // hosts of the lab
 	mesh  *lab.Mesh
@@ -123,7 +130,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.Out, "  "+format+"\n", args...) }
 
 // network returns the fabric, in which some hosts have a NIC for RoCEv2 besides: MRC has no
-// multicast, and the group's RC needs queue pairs of its own. The NIC of H1 is W1, at the T0 of
+// multicast, and the group's RC needs queue pairs of its own. The NIC of H1 is H1-w, at the T0 of
 // plane 1 that H1 is at.
 func network(with []string) lab.Network {
 	c := fabric
@@ -134,16 +141,13 @@ func network(with []string) lab.Network {
 		if !slices.Contains(with, h.Name) {
 			continue
 		}
-		n.Hosts = append(n.Hosts, lab.Host{Name: weightsNIC(h.Name), Transport: lab.RoCE})
+		n.Hosts = append(n.Hosts, lab.Host{Name: h.Name + weightsNIC, Transport: lab.RoCE})
 		n.Links = append(n.Links, lab.Link{A: fmt.Sprintf("P1-T0-%d", c.Leaf(i)),
-			B: weightsNIC(h.Name), Rate: c.Rate, Delay: c.Delay})
+			B: h.Name + weightsNIC, Rate: c.Rate, Delay: c.Delay})
 	}
 	n.MRC = lab.MRCSettings(&mrc, ev.ModeStructured)
 	return n
 }
-
-// weightsNIC returns the RoCEv2 NIC of a host.
-func weightsNIC(host string) string { return "W" + strings.TrimPrefix(host, "H") }
 
 // play has everything happen, and fills in the result.
 func (d *demo) play(ctx context.Context) error {
@@ -213,16 +217,25 @@ func (d *demo) timeReadiness(ctx context.Context) error {
 	return nil
 }
 
-// broadcast sends the weights from rank 0 of the ring to the others, by a multicast group.
+// broadcast sends the weights from rank 0 of the ring to the others, by a multicast group that the
+// controller makes for the job: when the program has made its queue pairs, it adds their numbers.
 func (d *demo) broadcast(ctx context.Context) (*multicast.Transfer, error) {
 	var nics []string
 	for _, h := range d.jobs[0].ranks {
-		nics = append(nics, weightsNIC(h))
+		nics = append(nics, h+weightsNIC)
 	}
-	t := &multicast.Transfer{Live: d.live, Say: d.say, Name: group, Mode: api.ModeProvisioned,
-		Data: make([]byte, weights), Hosts: lab.GroupConfig{
-			Proxy: netip.MustParseAddr("2001:db8:ffff::1"), DesignatedQPN: 0x00beef,
+	j := d.jobs[0]
+	t := &multicast.Transfer{Live: d.live, Say: d.say, Name: j.name + "-" + group,
+		Mode: api.ModeProvisioned,
+		Data: make([]byte, weights), Hosts: lab.GroupConfig{Proxy: proxy, DesignatedQPN: designatedQPN,
 			Source: nics[0], Receivers: nics[1:],
+		}, Make: func(ctx context.Context, s *api.MulticastGroupSpec) error {
+			j.pairs = []api.JobQueuePair{{QPN: s.Source.QPN}}
+			for _, r := range s.Receivers {
+				j.pairs = append(j.pairs, api.JobQueuePair{QPN: r.QPN})
+			}
+			_, err := d.rest.Jobs().Put(ctx, j.name, j.spec(api.JobRunning), client.Write{})
+			return err
 		}}
 	if _, err := rand.NewChaCha8([32]byte{1}).Read(t.Data); err != nil {
 		return nil, err

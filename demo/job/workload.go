@@ -17,9 +17,18 @@ func (j *workload) place() (err error) {
 
 // spec returns the job as the controller gets it.
 func (j *workload) spec(state api.JobState) api.JobSpec {
-	return api.JobSpec{Hosts: j.hosts, State: state, Communicators: []api.JobCommunicator{
-		{Name: "all", Ranks: fmt.Sprintf("0-%d", len(j.ranks)-1), Pattern: j.pattern},
+	all := fmt.Sprintf("0-%d", len(j.ranks)-1)
+	s := api.JobSpec{Hosts: j.hosts, State: state, Communicators: []api.JobCommunicator{
+		{Name: "all", Ranks: all, Pattern: j.pattern},
 	}}
+	if j.sends {
+		s.Communicators = append(s.Communicators, api.JobCommunicator{
+			Name: group, Ranks: all, Pattern: api.PatternBroadcast, Multicast: &api.JobMulticast{
+				NIC: "{host}" + weightsNIC, ProxyAddress: proxy, DesignatedQPN: designatedQPN,
+				QueuePairs: j.pairs,
+			}})
+	}
+	return s
 }
 
 // flows returns who writes to whom.

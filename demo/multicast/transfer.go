@@ -21,6 +21,9 @@ type Transfer struct {
 	Mode  api.GroupMode
 	Hosts lab.GroupConfig // queue pairs and memory are the transfer's
 	Data  []byte
+	// Make has the controller make the group of a spec, whose queue pairs are there, under Name; nil:
+	// a request for the group makes it.
+	Make func(ctx context.Context, s *api.MulticastGroupSpec) error
 
 	// What Begin has made.
 	Group *lab.Group
@@ -71,10 +74,16 @@ func (t *Transfer) program(ctx context.Context) error {
 		return err
 	}
 	defer rest.Close()
-	made, err := rest.Groups().Create(ctx, t.Name, spec, client.Write{})
+	how := "POST /v1/multicast-groups"
+	if t.Make != nil {
+		how, err = "PUT /v1/jobs: group "+t.Name, t.Make(ctx, &spec)
+	} else {
+		_, err = rest.Groups().Create(ctx, t.Name, spec, client.Write{})
+	}
 	if err != nil {
 		return err
 	}
+	var made *api.MulticastGroup
 	err = t.Live.Wait(ctx, "the group is programmed", func() (bool, error) {
 		if made, err = rest.Groups().Get(ctx, t.Name); err != nil {
 			return false, err
@@ -85,7 +94,7 @@ func (t *Transfer) program(ctx context.Context) error {
 		return err
 	}
 	t.Tree = made.Status.Tree
-	t.Say("POST /v1/multicast-groups: programmed in %v, epoch %d",
+	t.Say("%s: programmed in %v, epoch %d", how,
 		time.Since(begin).Round(100*time.Microsecond), made.Status.Epoch)
 	if t.Mode != api.ModeInband {
 		return nil

@@ -54,6 +54,8 @@ type Facts struct {
 	Switches map[string]Fact
 	// Others are facts of other kinds: windows of maintenance and leases.
 	Others []Other
+	// Groups are the multicast groups of the job.
+	Groups []Other
 }
 
 // Other is a fact with what would be known of its blocker.

@@ -22,6 +22,7 @@ const (
 	KindLink   = "link"
 	KindPath   = "path"
 	KindLease  = "lease"
+	KindGroup  = "group"
 
 	KindMaintenance = "maintenance"
 )
@@ -36,6 +37,7 @@ const (
 	checkLinks    = "links in use"
 	checkProbes   = "probes of links"
 	checkSwitches = "switches programmed"
+	checkGroups   = "groups programmed"
 	checkOthers   = "leases and maintenance"
 )
 
@@ -81,7 +83,8 @@ func Judge(name string, f *Facts, before *api.JobReadiness) api.JobReadiness {
 		j.paths()
 		out.Left = j.left()
 	}
-	j.others()
+	j.others(checkGroups, j.f.Groups)
+	j.others(checkOthers, j.f.Others)
 	out.Checks = j.checks
 	began := make(map[[2]string]time.Time)
 	if before != nil {
@@ -529,11 +532,11 @@ func (j *judge) left() *float64 {
 	return &least
 }
 
-// others blames what is of no fabric.
-func (j *judge) others() {
+// others blames what is of no fabric, all of one check.
+func (j *judge) others(check string, all []Other) {
 	good := 0
-	for i := range j.f.Others {
-		o := &j.f.Others[i]
+	for i := range all {
+		o := &all[i]
 		if o.State == Good {
 			good++
 			continue
@@ -548,8 +551,8 @@ func (j *judge) others() {
 			}
 		}
 	}
-	if len(j.f.Others) > 0 {
-		j.check(checkOthers, len(j.f.Others), good)
+	if len(all) > 0 {
+		j.check(check, len(all), good)
 	}
 }
 

@@ -342,6 +342,23 @@ export const balance = queryOptions({
     (await ifConfigured(body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [],
   refetchInterval: 5_000,
 });
+/** What the busiest ports send, now or at a time in Unix seconds: as many as a picture has links. */
+export const loads = (at?: number) =>
+  queryOptions({
+    queryKey: ['top', 'loads', at],
+    queryFn: ({ signal }) =>
+      body(
+        client.GET('/v1/telemetry/top', {
+          params: {
+            query: { kind: 'port', limit: 1000, over: '5s', until: at === undefined ? undefined : moment(at) },
+          },
+          signal,
+        }),
+      ),
+    refetchInterval: at === undefined ? 2_000 : false,
+    staleTime: at === undefined ? 0 : Infinity,
+    placeholderData: keepPreviousData,
+  });
 export const top = (kind: 'port' | 'queue', metric?: string) =>
   queryOptions({
     queryKey: ['top', kind, metric],

@@ -131,7 +131,11 @@ function axis(colours: Inks, of: 'x' | 'y', unit: string): uPlot.Axis {
     grid: { stroke: colours.line, width: 1, show: of === 'y' },
     ticks: { stroke: colours.line, width: 1, size: 4, show: of === 'x' },
     ...(of === 'y'
-      ? { size: left, space: 36, values: (_, all) => all.map((v) => formatValue(v, unit)) }
+      ? {
+          size: left,
+          space: 36,
+          values: (_, all) => all.map((v) => formatValue(v, unit).replace(/ (packets|frames)\/s$/, '/s')),
+        }
       : {
           size: 24,
           space: 76,

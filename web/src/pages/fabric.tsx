@@ -7,7 +7,8 @@ import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
-import { Picture, type Edge, type Vertex } from '../components/picture';
+import { Moments, NetworkPicture, useMoment, Where } from '../components/network';
+import { StateLegend } from '../components/statelegend';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import {
@@ -18,15 +19,13 @@ import {
   stateTexts,
   states,
   suspectLinks,
-  worst,
   type LinkState,
   type Matrix as Cells,
 } from '../domain/fabric';
 import { linkName, reverse } from '../domain/network';
 import { formatAge } from '../domain/format';
-import { layout } from '../domain/layout';
 import { useNow } from '../store/now';
-import { go, setParams, useParam, usePlace } from '../store/place';
+import { setParams, useParam, usePlace } from '../store/place';
 
 type Link = Schemas['FabricLink'];
 
@@ -160,7 +159,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             </select>
           </label>
         )}
-        <Legend />
+        {view === 'matrix' && tiered && <StateLegend />}
       </p>
       {chosenPlane && (
         <Chosen
@@ -210,21 +209,31 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
           since={since(chosenLink)}
         />
       )}
+      {chosenLink && view === 'matrix' && tiered && <Where switches={[]} links={[chosenLink.id]} />}
       {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
       {view === 'matrix' && tiered ? (
-        <div className="matrices">
-          {all.map((m) => (
-            <PlaneMatrix
-              key={`${m.plane} ${m.tier}`}
-              of={m}
-              show={show}
-              chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
-              choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })}
-            />
-          ))}
-        </div>
+        <>
+          {show !== 'state' && <Moments />}
+          <div className="matrices">
+            {all.map((m) => (
+              <PlaneMatrix
+                key={`${m.plane} ${m.tier}`}
+                of={m}
+                show={show}
+                chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
+                choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })}
+              />
+            ))}
+          </div>
+        </>
       ) : (
-        <NetworkPicture nodes={nodesInPlane} links={inPlane} stateOf={stateOf} chosen={place.query.node} />
+        <NetworkPicture
+          nodes={nodesInPlane}
+          links={inPlane}
+          stateOf={stateOf}
+          chosen={place.query.node}
+          lit={chosenLink && new Set([chosenLink.id, chosenLink.status.from, chosenLink.status.to])}
+        />
       )}
       <h2>Links</h2>
       <p className="filters">
@@ -272,7 +281,8 @@ function PlaneMatrix({
 }) {
   // The API has the utilization of the two lowest tiers.
   const measured = show !== 'state' && m.tier === 0;
-  const use = useQuery({ ...ask.utilization(m.plane), enabled: measured });
+  const at = useMoment();
+  const use = useQuery({ ...ask.utilization(m.plane, at), enabled: measured });
   const heat = useMemo(
     () =>
       measured && use.data
@@ -298,18 +308,6 @@ function PlaneMatrix({
           )
         ))}
     </div>
-  );
-}
-
-function Legend() {
-  return (
-    <span className="legend">
-      {(['up', 'drained', 'suspect', 'denied', 'down'] as const).map((s) => (
-        <Badge key={s} tone={tones[s]}>
-          {stateTexts[s]}
-        </Badge>
-      ))}
-    </span>
   );
 }
 
@@ -391,98 +389,5 @@ function LinkPanel({
         <p className="quiet">Links are drained in an MRC fabric only.</p>
       )}
     </Chosen>
-  );
-}
-
-function NetworkPicture({
-  nodes,
-  links,
-  stateOf,
-  chosen,
-}: {
-  nodes: Schemas['FabricNode'][];
-  links: Link[];
-  stateOf: (l: Link) => LinkState;
-  chosen?: string;
-}) {
-  const place = usePlace();
-  const hosts = useQuery(ask.hosts);
-  // Hosts are drawn where there are few of them.
-  const shown = useMemo(
-    () => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : (hosts.data ?? [])),
-    [nodes, hosts.data],
-  );
-  const shape =
-    nodes.map((n) => `${n.id} ${n.status.name} ${n.status.tier} ${n.status.planes}`).join() +
-    links.map((l) => l.id).join() +
-    shown.map((h) => h.name).join();
-  // Computed once for a network and kept still: states change, places do not.
-  const spots = useMemo(
-    () =>
-      layout(
-        [
-          ...nodes.map((n) => ({
-            id: n.id,
-            name: n.status.name ?? n.id,
-            tier: n.status.tier,
-            planes: n.status.planes,
-          })),
-          ...shown.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [] })),
-        ],
-        [
-          ...links.map((l) => [l.status.from, l.status.to] as const),
-          ...shown.flatMap((h) => h.ports.map((p) => [`host ${h.name}`, p.status.leaf] as const)),
-        ],
-      ),
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-    [shape],
-  );
-  const vertices = useMemo(
-    (): Vertex[] => [
-      ...nodes.map((n): Vertex => ({
-        id: n.id,
-        name: n.status.name ?? n.id,
-        state: !n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up',
-      })),
-      ...shown.map((h): Vertex => ({
-        id: `host ${h.name}`,
-        name: h.name,
-        host: true,
-        state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
-      })),
-    ],
-    [nodes, shown],
-  );
-  const edges = useMemo((): Edge[] => {
-    const pairs = new Map<string, Edge>();
-    for (const l of links) {
-      const back = pairs.get(reverse(l.id));
-      if (back) back.state = worst(back.state, stateOf(l));
-      else pairs.set(l.id, { id: l.id, from: l.status.from, to: l.status.to, state: stateOf(l) });
-    }
-    for (const h of shown)
-      for (const p of h.ports)
-        pairs.set(`${h.name} ${p.port}`, {
-          id: `${h.name} ${p.port}`,
-          from: `host ${h.name}`,
-          to: p.status.leaf,
-          state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
-        });
-    return [...pairs.values()];
-  }, [links, stateOf, shown]);
-  return (
-    <Picture
-      label={`Picture of the network, ${nodes.length} switches`}
-      vertices={vertices}
-      edges={edges}
-      spots={spots}
-      height={Math.max(360, Math.min(720, window.innerHeight - 330))}
-      chosen={chosen}
-      choose={(id) =>
-        id.startsWith('host ')
-          ? go(['hosts', id.slice(5)])
-          : go(['fabric'], { ...place.query, node: id, link: undefined })
-      }
-    />
   );
 }

@@ -11,6 +11,7 @@ import { Confirm, Form, Open, type Choice, type Field } from '../components/form
 import { To } from '../components/link';
 import { Chart, TimeBar } from '../components/chart';
 import { History } from '../components/history';
+import { Where } from '../components/network';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -265,6 +266,7 @@ function One({ name }: { name: string }) {
           <Stalled of={g} />
           {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
           <Traffic of={name} />
+          {g.status.tree && <Where switches={(g.status.tree.nodes ?? []).map((n) => n.switch)} />}
           <Facts
             label={`Group ${name}`}
             of={[

@@ -10,6 +10,7 @@ import { Facts, Heading } from '../components/facts';
 import { useEventColumns } from '../components/eventcolumns';
 import { Confirm, Form, Open, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Where } from '../components/network';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
@@ -392,6 +393,7 @@ function Racks({ name }: { name: string }) {
                 </tbody>
               </table>
             </div>
+            <Where switches={r.racks.flatMap((k) => k.switches ?? [])} />
             {!all && r.racks.length > mostRacks && (
               <button type="button" onClick={() => setAll(true)}>
                 All {formatCount(r.racks.length)} racks

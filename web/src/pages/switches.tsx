@@ -10,6 +10,7 @@ import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { Confirm } from '../components/form';
 import { To } from '../components/link';
+import { Where } from '../components/network';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { entryText, fieldText } from '../domain/entry';
@@ -164,6 +165,7 @@ function One({ of: s }: { of: Switch }) {
       />
       <Orphans name={s.name} />
       <Ports name={s.name} />
+      <Where switches={[s.name]} />
       {s.connected ? (
         <>
           {mayTrace && <Trace name={s.name} />}

@@ -1,0 +1,287 @@
+import { useQuery } from '@tanstack/react-query';
+import { useCallback, useMemo } from 'react';
+import type { Schemas } from '../api/client';
+import * as ask from '../api/queries';
+import { useMay } from '../api/session';
+import { linkState, suspectLinks, worst, type LinkState } from '../domain/fabric';
+import { formatTime } from '../domain/format';
+import { layout } from '../domain/layout';
+import { loadsOf, portsOf } from '../domain/load';
+import { reverse } from '../domain/network';
+import { statesAt } from '../domain/past';
+import { useLive } from '../store/live';
+import { useNow } from '../store/now';
+import { go, setParams, usePlace } from '../store/place';
+import { StateLegend, LoadLegend } from './statelegend';
+import { Picture, type Edge, type Vertex } from './picture';
+
+type Link = Schemas['FabricLink'];
+type Node = Schemas['FabricNode'];
+
+/** The controller keeps what ports carried by seconds for so long, in seconds. */
+const past = 900;
+
+/** The moment that pictures show, in Unix seconds; undefined: now. */
+export function useMoment(): number | undefined {
+  const text = usePlace().query.at;
+  const at = Number(text);
+  return text && Number.isInteger(at) && at > 0 ? at : undefined;
+}
+
+/** Chooses the moment that a picture shows, within the time that the controller keeps. */
+export function Moments() {
+  const at = useMoment(),
+    now = useNow(),
+    end = Math.floor(now / 1000);
+  const ago = at === undefined ? 0 : Math.max(0, Math.min(past, end - at));
+  const said = at === undefined ? 'now' : formatTime(new Date(1000 * at).toISOString(), now);
+  return (
+    <p className="filters moments">
+      <label>
+        As it was{' '}
+        <input
+          type="range"
+          min={-past}
+          max={0}
+          value={-ago}
+          aria-valuetext={said}
+          onChange={(e) => {
+            const back = Number(e.target.value);
+            setParams({ at: back === 0 ? undefined : String(end + back) });
+          }}
+        />
+      </label>
+      <span className="quiet">{said}</span>
+      {at !== undefined && (
+        <button type="button" onClick={() => setParams({ at: undefined })}>
+          Back to now
+        </button>
+      )}
+    </p>
+  );
+}
+
+/** Links that this tab has seen, by id, with when it saw them last: those of a small network that have left it. */
+const known = new Map<string, { link: Link; seen: number }>();
+
+/** Links that left the topology in the time that pictures go back to, and whose ends are there still. */
+function leftLinks(nodes: readonly Node[], links: readonly Link[]): Link[] {
+  if (links.length > 2_000) return [];
+  const now = Date.now(),
+    there = new Set(links.map((l) => l.id)),
+    ends = new Set(nodes.map((n) => n.id));
+  for (const link of links) known.set(link.id, { link, seen: now });
+  for (const [id, k] of known) if (now - k.seen > 1000 * past) known.delete(id);
+  return [...known.values()]
+    .map((k) => k.link)
+    .filter((l) => !there.has(l.id) && ends.has(l.status.from) && ends.has(l.status.to));
+}
+
+/** A network as it is, or was at the moment that is chosen: states, what links carry, and what a page is about. */
+export function NetworkPicture({
+  nodes,
+  links: present,
+  stateOf: stateNow,
+  chosen,
+  lit,
+  height,
+  open,
+}: {
+  nodes: Node[];
+  links: Link[];
+  stateOf: (l: Link) => LinkState;
+  chosen?: string;
+  /** Ids of nodes and of links (either direction) that the page is about. */
+  lit?: ReadonlySet<string>;
+  height?: number;
+  /** Goes to a node, or a link. */
+  open?: (of: { node: string } | { link: string }) => void;
+}) {
+  const place = usePlace(),
+    at = useMoment(),
+    live = useLive();
+  const hosts = useQuery(ask.hosts),
+    top = useQuery(ask.loads(at));
+  // A link that fails may leave the topology: it stays in the picture, down.
+  const left = useMemo(() => leftLinks(nodes, present), [nodes, present]);
+  const links = useMemo(() => (left.length > 0 ? [...present, ...left] : present), [present, left]);
+  const stateOf = useCallback((l: Link): LinkState => (left.includes(l) ? 'down' : stateNow(l)), [left, stateNow]);
+  const loads = useMemo(() => loadsOf(top.data), [top.data]);
+  const names = useMemo(() => new Map(nodes.map((n) => [n.id, n.status.name ?? n.id])), [nodes]);
+  const before = useMemo(() => {
+    if (at === undefined) return undefined;
+    const portLink = new Map(links.map((l) => [`${l.status.fromName}/${portsOf(l.id)[0]}`, l.id]));
+    return statesAt(1000 * at, live.events, portLink);
+  }, [at, live.events, links]);
+  // Hosts are drawn where there are few of them.
+  const shown = useMemo(
+    () => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : (hosts.data ?? [])),
+    [nodes, hosts.data],
+  );
+  const shape =
+    nodes.map((n) => `${n.id} ${n.status.name} ${n.status.tier} ${n.status.planes}`).join() +
+    links.map((l) => l.id).join() +
+    shown.map((h) => h.name).join();
+  // Computed once for a network and kept still: states change, places do not.
+  const spots = useMemo(
+    () =>
+      layout(
+        [
+          ...nodes.map((n) => ({
+            id: n.id,
+            name: n.status.name ?? n.id,
+            tier: n.status.tier,
+            planes: n.status.planes,
+          })),
+          ...shown.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [] })),
+        ],
+        [
+          ...links.map((l) => [l.status.from, l.status.to] as const),
+          ...shown.flatMap((h) => h.ports.map((p) => [`host ${h.name}`, p.status.leaf] as const)),
+        ],
+      ),
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+    [shape],
+  );
+  const vertices = useMemo(
+    (): Vertex[] => [
+      ...nodes.map((n): Vertex => ({
+        id: n.id,
+        name: n.status.name ?? n.id,
+        state: !n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up',
+      })),
+      ...shown.map((h): Vertex => ({
+        id: `host ${h.name}`,
+        name: h.name,
+        host: true,
+        state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
+      })),
+    ],
+    [nodes, shown],
+  );
+  const edges = useMemo((): Edge[] => {
+    const pairs = new Map<string, Edge>();
+    const was = (l: Link) => before?.get(l.id) ?? stateOf(l);
+    for (const l of links) {
+      const back = pairs.get(reverse(l.id));
+      if (back) {
+        back.state = worst(back.state, was(l));
+        continue;
+      }
+      const ports = portsOf(l.id),
+        from = names.get(l.status.from) ?? '',
+        to = names.get(l.status.to) ?? '';
+      const there = loads.of(from, ports[0]),
+        here = loads.of(to, ports[1]);
+      pairs.set(l.id, {
+        id: l.id,
+        from: l.status.from,
+        to: l.status.to,
+        state: was(l),
+        ports,
+        load: there === undefined && here === undefined ? undefined : Math.max(there ?? 0, here ?? 0),
+        carries: [loads.text(from, ports[0]), loads.text(to, ports[1])],
+      });
+    }
+    for (const h of shown)
+      for (const p of h.ports) {
+        const leaf = names.get(p.status.leaf) ?? '',
+          port = p.status.leafPort ? String(p.status.leafPort) : '';
+        pairs.set(`${h.name} ${p.port}`, {
+          id: `${h.name} ${p.port}`,
+          from: `host ${h.name}`,
+          to: p.status.leaf,
+          state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
+          ports: [String(p.port), port],
+          load: loads.of(leaf, port),
+          carries: ['', loads.text(leaf, port)],
+        });
+      }
+    return [...pairs.values()];
+  }, [links, stateOf, shown, loads, names, before]);
+  // A link is one edge, whichever of its directions is meant.
+  const bright = useMemo(() => lit && new Set([...lit, ...[...lit].map(reverse)]), [lit]);
+  const show =
+    open ??
+    ((of: { node: string } | { link: string }) =>
+      go(['fabric'], { ...place.query, node: undefined, link: undefined, ...of }));
+  return (
+    <>
+      <Picture
+        label={`Picture of the network, ${nodes.length} switches`}
+        vertices={vertices}
+        edges={edges}
+        spots={spots}
+        height={height ?? Math.max(360, Math.min(720, window.innerHeight - 330))}
+        chosen={chosen}
+        lit={bright}
+        choose={(id) => (id.startsWith('host ') ? go(['hosts', id.slice(5)]) : show({ node: id }))}
+        chooseEdge={(id) => id.includes('~') && show({ link: id })}
+      />
+      <Moments />
+      <p className="quiet">
+        <StateLegend /> <LoadLegend full={loads.full} measured={(top.data?.items.length ?? 0) > 0} />
+        {at !== undefined && ' States are from the events that are known; switches and hosts are as they are now.'}
+      </p>
+    </>
+  );
+}
+
+/** From so many switches on, a picture beside something else shows that and its neighbours alone. */
+const many = 64;
+
+/** Where in the network something is: its switches and links, by name or id, among the others. */
+export function Where({ switches, links: wanted = [] }: { switches: readonly string[]; links?: readonly string[] }) {
+  const reads = useMay('read');
+  return reads ? <Part switches={switches} links={wanted} /> : null;
+}
+
+function Part({ switches, links: wanted }: { switches: readonly string[]; links: readonly string[] }) {
+  const links = useQuery(ask.links),
+    nodes = useQuery(ask.nodes),
+    suspects = useQuery(ask.suspects);
+  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
+  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
+  const key = `${switches.join()} ${wanted.join()}`;
+  const part = useMemo(() => {
+    const all = nodes.data ?? [],
+      list = links.data ?? [];
+    const named = new Set(switches),
+      lit = new Set<string>(wanted);
+    for (const n of all) if (named.has(n.status.name ?? n.id) || named.has(n.id)) lit.add(n.id);
+    for (const l of list) {
+      if (lit.has(l.id) || lit.has(reverse(l.id))) lit.add(l.status.from).add(l.status.to);
+    }
+    const near = new Set(lit);
+    // Switches are shown with the links between them, and where there is none with all of theirs.
+    const inner = list.some((l) => lit.has(l.status.from) && lit.has(l.status.to));
+    const bright: string[] = [];
+    for (const l of list) {
+      if (!lit.has(l.status.from) && !lit.has(l.status.to)) continue;
+      near.add(l.status.from).add(l.status.to);
+      if (wanted.length === 0 && (!inner || (lit.has(l.status.from) && lit.has(l.status.to)))) bright.push(l.id);
+    }
+    for (const id of bright) lit.add(id);
+    const some = all.length > many;
+    return {
+      lit,
+      nodes: some ? all.filter((n) => near.has(n.id)) : all,
+      links: some ? list.filter((l) => near.has(l.status.from) && near.has(l.status.to)) : list,
+    };
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [nodes.data, links.data, key]);
+  if (part.nodes.length === 0 || part.lit.size === 0 || part.nodes.length > 4 * many) return null;
+  return (
+    <section aria-label="Where it is">
+      <h2>Where it is</h2>
+      <NetworkPicture
+        nodes={part.nodes}
+        links={part.links}
+        stateOf={stateOf}
+        lit={part.lit}
+        height={280}
+        open={(of) => go(['fabric'], of)}
+      />
+    </section>
+  );
+}

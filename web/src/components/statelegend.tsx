@@ -1,0 +1,43 @@
+import { stateTexts, type LinkState } from '../domain/fabric';
+import { stateMark } from './canvas';
+
+const shown = ['up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const satisfies LinkState[];
+
+/** The states of links as cells and pictures have them: the colour, and a shape of each. */
+export function StateLegend() {
+  return (
+    <span className="legend" role="group" aria-label="States">
+      {shown.map((s) => (
+        <span key={s} className="state-of">
+          <span className={`cell ${s}`} aria-hidden="true">
+            {stateMark[s]}
+          </span>{' '}
+          {stateTexts[s]}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** The widths and colours of what links carry. */
+export function LoadLegend({ full, measured }: { full: string; measured: boolean }) {
+  if (!measured) return <span>What links carry is not measured.</span>;
+  return (
+    <span className="legend">
+      <svg className="ramp" viewBox="0 0 100 12" role="img" aria-label="From little to much">
+        {[1, 2, 3, 4, 5].map((i) => (
+          <line
+            key={i}
+            className={`load-${i}`}
+            x1={20 * i - 19}
+            x2={20 * i - 1}
+            y1="6"
+            y2="6"
+            strokeWidth={1.5 + 1.4 * (i - 1)}
+          />
+        ))}
+      </svg>{' '}
+      load, up to {full}
+    </span>
+  );
+}

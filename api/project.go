@@ -46,6 +46,7 @@ type ProjectQuotas struct {
 	Policies  *int `json:"policies,omitempty" minimum:"0" doc:"PFC policies. Default: no limit."`
 	Jobs      *int `json:"jobs,omitempty" minimum:"0" doc:"Jobs. Default: no limit."`
 	Ranks     *int `json:"ranks,omitempty" minimum:"0" doc:"Ranks of all its jobs. Default: no limit."`
+	Leases    *int `json:"leases,omitempty" minimum:"0" doc:"Leases of paths, those that have ended and are listed still among them. Default: no limit."`
 	// Requests are counted by the server, not by the core.
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
@@ -142,6 +143,7 @@ type ProjectUse struct {
 	Policies  int    `json:"policies" doc:"PFC policies."`
 	Jobs      int    `json:"jobs" doc:"Jobs."`
 	Ranks     int    `json:"ranks" doc:"Ranks of its jobs."`
+	Leases    int    `json:"leases" doc:"Leases of paths."`
 	Bandwidth uint64 `json:"bandwidth" format:"uint64" doc:"Bit/s: the sum of the rates of its tenants."`
 }
 
@@ -153,6 +155,7 @@ type ProjectLeft struct {
 	Policies  *int    `json:"policies,omitempty" doc:"PFC policies."`
 	Jobs      *int    `json:"jobs,omitempty" doc:"Jobs."`
 	Ranks     *int    `json:"ranks,omitempty" doc:"Ranks of its jobs."`
+	Leases    *int    `json:"leases,omitempty" doc:"Leases of paths."`
 	Bandwidth *uint64 `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s."`
 }
 
@@ -247,7 +250,7 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 		least int
 	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0},
 		{"policies", q.Policies, 0}, {"jobs", q.Jobs, 0},
-		{"ranks", q.Ranks, 0}, {"requests", q.Requests, 1}} {
+		{"ranks", q.Ranks, 0}, {"leases", q.Leases, 0}, {"requests", q.Requests, 1}} {
 		if n.limit != nil {
 			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least,
 				fmt.Sprintf("at least %d", n.least))

@@ -37,6 +37,55 @@ func putLease(c *Core, name string, s api.PathLeaseSpec, pre resource.Preconditi
 	return err
 }
 
+// TestLeaseQuota: a project has as many leases as its quota, and no more. What it has can be
+// written at the limit, and another one when one has gone.
+func TestLeaseQuota(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 3} {
+		c := twoProjects(t)
+		f := newLeasedFabric(1, func() uint64 { return 100 })
+		c.leases.SetFabric(f.network(), "")
+		acme, pre := acmeSpec(), asMember("acme")
+		acme.Quotas.Leases = &limit
+		putProject(t, c, "acme", acme)
+		one := leaseOf("a1", "a2", func(s *api.PathLeaseSpec) { s.Bandwidth = 1 })
+		for i := range 4 {
+			err := putLease(c, fmt.Sprintf("acme-%d", i), one, pre)
+			if (err == nil) != (i < limit) {
+				t.Fatalf("lease %d of at most %d: %v", i+1, limit, err)
+			}
+			if err == nil {
+				continue
+			}
+			e := refusalOf(t, err)
+			want := fmt.Sprintf("at most %d leases of project acme, which has %d", limit, limit)
+			if len(e.Fields) != 1 || e.Fields[0].Code != api.CodeLimit || e.Fields[0].Want != want ||
+				*e.Fields[0].Limit != int64(limit) {
+				t.Errorf("the refusal is %+v, want %s", e.Fields, want)
+			}
+		}
+		if err := putLease(c, "of-nobody", leaseOf("b1", "b1", nil), pre); err == nil {
+			t.Error("a lease of no project was made by a member")
+		}
+		p, err := c.Projects().Get("acme")
+		if err != nil || p.Status.Used.Leases != limit || *p.Status.Left.Leases != 0 {
+			t.Errorf("used %+v, left %+v, %v", p.Status.Used, p.Status.Left, err)
+		}
+		if limit == 0 {
+			continue
+		}
+		one.Heartbeat = api.Duration(time.Minute)
+		if err := putLease(c, "acme-0", one, pre); err != nil {
+			t.Errorf("a lease that is there: %v", err)
+		}
+		if err := c.Leases().Delete("acme-0", pre); err != nil {
+			t.Fatal(err)
+		}
+		if err := putLease(c, "acme-9", one, pre); err != nil {
+			t.Errorf("in place of one that has gone: %v", err)
+		}
+	}
+}
+
 // TestLeaseRefusals: a refusal names the field, and the rest depends on who asks.
 func TestLeaseRefusals(t *testing.T) {
 	c, _ := leasedCore(t)

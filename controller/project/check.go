@@ -165,6 +165,7 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 		{"spec.receivers", "receivers", p.Quotas.Receivers, now.Receivers, one.Receivers, had.Receivers},
 		{"name", "jobs", p.Quotas.Jobs, now.Jobs, one.Jobs, had.Jobs},
 		{"spec.hosts", "ranks of jobs", p.Quotas.Ranks, now.Ranks, one.Ranks, had.Ranks},
+		{"name", "leases", p.Quotas.Leases, now.Leases, one.Leases, had.Leases},
 	} {
 		if total := q.used + q.more - q.less; q.limit != nil && q.more > q.less && total > *q.limit {
 			return api.Refuse([]api.FieldError{{

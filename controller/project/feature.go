@@ -283,6 +283,7 @@ func (f *Feature) view(p *project) api.Project {
 		Groups: left(q.Groups, s.Used.Groups), Receivers: left(q.Receivers, s.Used.Receivers),
 		Tenants: left(q.Tenants, s.Used.Tenants), Policies: left(q.Policies, s.Used.Policies),
 		Jobs: left(q.Jobs, s.Used.Jobs), Ranks: left(q.Ranks, s.Used.Ranks),
+		Leases: left(q.Leases, s.Used.Leases),
 	}
 	if all := p.Spec.Bandwidth; all > 0 {
 		n := all - min(all, s.Used.Bandwidth)
@@ -302,6 +303,8 @@ func count(uses []*use) (n api.ProjectUse) {
 			n.Policies++
 		case Jobs:
 			n.Jobs++
+		case Leases:
+			n.Leases++
 		}
 		n.Ranks += u.ranks
 		n.Receivers += u.receivers
@@ -443,5 +446,6 @@ func equal(a, b *api.ProjectSpec) bool {
 		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth &&
 		a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
 		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) &&
-		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) && same(p.Requests, q.Requests)
+		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) &&
+		same(p.Leases, q.Leases) && same(p.Requests, q.Requests)
 }

@@ -173,6 +173,14 @@ func (s *shell) run(c documentedCommand) {
 	case "cat":
 		s.write(args[2], c.input)
 		return
+	case "kill": // kill %% && wait: a lab ends before the next one begins
+		if s.lab == nil {
+			s.t.Fatalf("$ %s: there is no lab", c.line)
+		}
+		s.lab.stop()
+		delete(s.labs, s.in)
+		s.in, s.lab, s.trace = "", nil, ""
+		return
 	case "sed": // sed -i s/BEFORE/AFTER/ FILE
 		part := strings.Split(args[2], "/")
 		text, err := os.ReadFile(filepath.Join(s.folder, args[3]))

@@ -95,8 +95,10 @@ func TestTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ours, theirs := net.Pipe()
-				defer func() { _ = theirs.Close() }()
+				done := make(chan struct{})
+				defer func() { _ = theirs.Close(); <-done }()
 				go func() {
+					defer close(done)
 					_, _ = http.ReadRequest(bufio.NewReader(theirs))
 					for i := 0; answer != "" && i < 60; i++ {
 						if _, err := io.WriteString(theirs, answer); err != nil {

@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web browser image labs lab-up lab-down test-compose interop
+.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -171,6 +171,11 @@ web-same:
 # The dashboard in a browser against running labs.
 test-web: build browser
 	cd web && npm run -s types && npm run -s browser
+
+# Pictures of every page, light and dark, on a desktop and a phone, in docs/images/all, which git ignores:
+# docs/images has those that the documents show.
+screenshots: build browser
+	cd web && WEFT_SCREENSHOTS=../docs/images/all npx vitest run --config test/vitest.config.ts
 
 # What test-web needs besides Go and Node: packages of npm in the versions of web/package-lock.json, and
 # Debian's chromium or that of CHROMIUM.

@@ -163,14 +163,16 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
           <kbd>?</kbd>
         </dt>
         <dd>this help</dd>
-        {of.map((p) => (
-          <div key={p.name}>
-            <dt>
-              <kbd>g</kbd> <kbd>{p.key}</kbd>
-            </dt>
-            <dd>{p.title}</dd>
-          </div>
-        ))}
+        {of
+          .filter((p) => !p.hidden)
+          .map((p) => (
+            <div key={p.name}>
+              <dt>
+                <kbd>g</kbd> <kbd>{p.key}</kbd>
+              </dt>
+              <dd>{p.title}</dd>
+            </div>
+          ))}
         <dt>
           <kbd>Esc</kbd>
         </dt>

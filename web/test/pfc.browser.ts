@@ -31,16 +31,28 @@ test('a PFC policy shows its queues, marks and tunnels, as the API says them', a
   // DC2 pauses the tenant now and then: R1 holds its packets, and nothing is dropped.
   const r1 = page.getByRole('region', { name: /Queue of R1/ });
   await expect
-    .poll(async () => await r1.locator('tr', { hasText: 'Held' }).innerText(), { timeout: 30_000 })
+    .poll(async () => await r1.getByRole('row', { name: /^Held / }).innerText(), { timeout: 30_000 })
     .toMatch(/[1-9].* at most/);
   await expect
     .poll(
       async () =>
-        Number((await r1.locator('tr', { hasText: 'Pauses received' }).locator('td').innerText()).replaceAll(',', '')),
+        Number(
+          (
+            await r1
+              .getByRole('row', { name: /^Pauses received / })
+              .locator('td')
+              .innerText()
+          ).replaceAll(',', ''),
+        ),
       { timeout: 30_000 },
     )
     .toBeGreaterThan(0);
-  expect(await r1.locator('tr', { hasText: 'Dropped' }).locator('td').innerText()).toBe('0');
+  expect(
+    await r1
+      .getByRole('row', { name: /^Dropped / })
+      .locator('td')
+      .innerText(),
+  ).toBe('0');
   await wellMade(page, wrong, 'pfc-policy');
   await page.context().close();
 });
@@ -117,5 +129,34 @@ test('the forms of SRv6 policies, tenants and PFC policies save what they have g
   await page.goto(`${lab.url}/#/switches/R1`);
   await saveUntouched(page, lab, 'Change port R1/1', '/v1/switches/R1/ports/1');
   expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('a tenant and an SRv6 policy have pages of their own, with their documents', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/pfc`);
+  const tenant = (await lab.items<Schemas['Tenant']>('/v1/tenants'))[0]!;
+  await page.getByRole('table', { name: 'Tenants' }).getByRole('link', { name: tenant.name, exact: true }).click();
+  await page.getByRole('heading', { name: `Tenant ${tenant.name}` }).waitFor();
+  await expect
+    .poll(async () => (await rows(page, `Sites of ${tenant.name}`)).map((r) => r[3]))
+    .toEqual(tenant.status.sites!.map((s) => s.sid));
+  await page.getByText('kind: tenant').waitFor();
+  await wellMade(page, wrong, 'tenant');
+  const policy = (await lab.items<Schemas['Srv6Policy']>('/v1/srv6-policies')).find((p) =>
+    tenant.spec.policies?.includes(p.name),
+  )!;
+  await page.getByRole('link', { name: policy.name, exact: true }).first().click();
+  await page.getByRole('heading', { name: `SRv6 policy ${policy.name}` }).waitFor();
+  expect(await page.getByRole('list', { name: 'Path' }).getByRole('listitem').allInnerTexts()).toEqual(
+    policy.status.path,
+  );
+  await page.getByRole('tab', { name: 'Entries on switches' }).click();
+  await page.getByText('It refuses this one').waitFor(); // the tenant refers to it
+  await wellMade(page, wrong, 'srv6-policy');
+  await page.setViewportSize({ width: 390, height: 800 });
+  await wellMade(page, wrong, 'srv6-policy-phone');
+  await page.goto(`${lab.url}/#/tenants/${tenant.name}?tab=entries`);
+  await page.getByText(/It refuses this one|entries on/).waitFor();
+  await wellMade(page, wrong, 'tenant-phone');
   await page.context().close();
 });

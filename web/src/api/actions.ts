@@ -46,6 +46,9 @@ export const renewLease = (name: string) =>
   body(client.POST('/v1/leases/{name}:renew', { params: { path: { name } } }));
 export const movedLease = (name: string) =>
   body(client.POST('/v1/leases/{name}:moved', { params: { path: { name } } }));
+/** Sends a test message, and returns what its receiver has answered. */
+export const testNotification = (name: string) =>
+  body(client.POST('/v1/notifications/{name}:test', { params: { path: { name } } }));
 /** Silences a cause until a time; its name is of this moment. */
 export const silence = (spec: Schemas['SilenceSpec']) =>
   body(client.POST('/v1/silences', { body: { name: `from-dashboard-${Date.now().toString(36)}`, spec } }));
@@ -94,3 +97,12 @@ const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});
 export const signIn = (who: { user: string; password: string } | { token: string }) =>
   body(client.POST('/v1/session', { body: who }));
 export const signOut = () => body(client.DELETE('/v1/session'));
+
+export const addUser = (user: Schemas['UserRequest']) => body(client.POST('/v1/users', { body: user }));
+export const removeUser = (user: string) => body(client.DELETE('/v1/users/{user}', { params: { path: { user } } }));
+/** Sets a password; a user who sets his own has to give the present one. */
+export const setPassword = (user: string, password: string, current?: string) =>
+  body(client.PUT('/v1/users/{user}/password', { params: { path: { user } }, body: { password, current } }));
+/** Makes a token: the answer alone has its secret. */
+export const makeToken = (token: Schemas['TokenRequest']) => body(client.POST('/v1/tokens', { body: token }));
+export const revokeToken = (id: string) => body(client.DELETE('/v1/tokens/{id}', { params: { path: { id } } }));

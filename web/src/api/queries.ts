@@ -399,6 +399,37 @@ export const certificates = queryOptions({
   queryKey: ['certificates'],
   queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [],
 });
+export const tenant = (name: string) =>
+  queryOptions({
+    queryKey: ['tenants', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/tenants/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const srv6Policy = (name: string) =>
+  queryOptions({
+    queryKey: ['srv6-policies', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/srv6-policies/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: 5_000,
+  });
+export const notifications = queryOptions({
+  queryKey: ['notifications'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/notifications', { params: { query }, signal }))),
+  refetchInterval: 5_000,
+});
+export const notification = (name: string) =>
+  queryOptions({
+    queryKey: ['notifications', 'one', name],
+    queryFn: ({ signal }) => body(client.GET('/v1/notifications/{name}', { params: { path: { name } }, signal })),
+    refetchInterval: soon,
+  });
+export const users = queryOptions({
+  queryKey: ['users'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/users', { params: { query }, signal }))),
+});
+export const tokens = queryOptions({
+  queryKey: ['tokens'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tokens', { params: { query }, signal }))),
+});
 /** A resource that a client writes, of whatever kind. */
 export interface Resource {
   name: string;

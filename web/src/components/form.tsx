@@ -19,6 +19,8 @@ export interface Choice {
 /** A field of a form. Its name is that of the API; what is left empty gets the API's default. */
 export type Field = { name: string; label: string; hint?: string; required?: boolean } & (
   | { kind: 'text' }
+  /** It is shown to nobody, and not filled in by the browser. */
+  | { kind: 'secret' }
   | { kind: 'number' }
   | { kind: 'flag'; fallback: boolean }
   | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
@@ -392,6 +394,8 @@ function FieldInput({
           ) : (
             <input
               {...common}
+              type={f.kind === 'secret' ? 'password' : 'text'}
+              autoComplete={f.kind === 'secret' ? 'new-password' : undefined}
               value={text}
               list={f.kind === 'suggest' ? `${id}-list` : undefined}
               onChange={(e) => put(e.target.value)}

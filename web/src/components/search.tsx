@@ -37,7 +37,7 @@ export function Search({ close }: { close: () => void }) {
   const targets = useMemo(
     (): Target[] =>
       [
-        ...pages.map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
+        ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
         ...(switches.data ?? []).map((s): Target => ({
           kind: 'switch',
           name: s.name,

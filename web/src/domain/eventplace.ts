@@ -14,6 +14,9 @@ const collections: Record<string, string> = {
   'srv6-policy': 'srv6-policies',
   tenant: 'tenants',
   project: 'projects',
+  silence: 'silences',
+  notification: 'notifications',
+  network: 'networks',
   job: 'jobs',
   lease: 'leases',
   maintenance: 'maintenances',
@@ -30,7 +33,6 @@ export function placeOf(e: { type: string; object?: string }): Place | undefined
     case 'pfc':
       return { path: ['pfc'] };
     case 'cause':
-    case 'silence':
       return { path: [] };
     case 'suspect':
       return { path: ['fabric'] };

@@ -71,6 +71,16 @@ const list = [
     removed: 'Its cause comes before what is silent again, and makes alerts.',
   },
   {
+    collection: 'notifications',
+    kind: 'notification',
+    noun: 'notification',
+    nouns: 'notifications',
+    reads: 'administer',
+    writes: 'administer',
+    events: ['notification'],
+    removed: 'Its receiver is told nothing more, and what waits is not sent.',
+  },
+  {
     collection: 'tenants',
     kind: 'tenant',
     noun: 'tenant',

@@ -12,12 +12,24 @@ const list = [
   { name: 'maintenances', title: 'Maintenances', key: 'w', scope: 'read', under: 'jobs' },
   { name: 'evs', title: 'EVs', key: 'e', scope: 'read' },
   { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read' },
+  { name: 'tenants', title: 'Tenants', key: '', scope: 'tenant:read', under: 'pfc', hidden: true },
+  { name: 'srv6-policies', title: 'SRv6 policies', key: '', scope: 'read', under: 'pfc', hidden: true },
   { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read' },
-  { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read' },
+  { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read', under: 'controllers' },
   { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read' },
+  { name: 'documents', title: 'Documents', key: 'd', scope: 'tenant:read' },
   { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read' },
   { name: 'audit', title: 'Audit', key: 'a', scope: 'administer' },
-] as const satisfies readonly { name: string; title: string; key: string; scope: Scope; under?: string }[];
+  { name: 'access', title: 'Users and tokens', key: 'u', scope: 'administer', under: 'audit' },
+  { name: 'notifications', title: 'Notifications', key: 'n', scope: 'administer', under: 'audit' },
+] as const satisfies readonly {
+  name: string;
+  title: string;
+  key: string;
+  scope: Scope;
+  under?: string;
+  hidden?: true;
+}[];
 
 export type PageName = (typeof list)[number]['name'];
 
@@ -31,18 +43,20 @@ export interface Page {
   scope: Scope;
   /** The page of the navigation that it belongs to. */
   under?: PageName;
+  /** It shows one object, to which others have links: no menu has it. */
+  hidden?: true;
 }
 
 export const pages: readonly Page[] = list;
 
 /** Returns the pages of the navigation of those that a user may see: others are one step further. */
 export function heads(of: readonly Page[]): Page[] {
-  return of.filter((p) => !p.under || !of.some((head) => head.name === p.under));
+  return of.filter((p) => !p.hidden && (!p.under || !of.some((head) => head.name === p.under)));
 }
 
 /** Returns a page and those that belong together with it; none where it stands alone. */
 export function related(of: readonly Page[], page: Page): Page[] {
   const head = page.under ?? page.name;
-  const all = of.filter((p) => p.name === head || p.under === head);
+  const all = of.filter((p) => !p.hidden && (p.name === head || p.under === head));
   return all.length > 1 ? all : [];
 }

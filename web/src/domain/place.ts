@@ -23,10 +23,10 @@ export function pageOf(object: string | undefined): Place {
       return { path: ['evs', name] };
     case 'multicast-groups':
       return { path: ['groups', name] };
-    case 'srv6-policies':
-      return { path: ['pfc'], query: { srv6: name } };
-    case 'tenants':
-      return { path: ['pfc'], query: { tenant: name } };
+    case 'silences':
+    case 'networks':
+    case 'cc-profiles':
+      return { path: name ? ['documents', kind, name] : ['documents', kind] };
     case 'pfc-policies':
       return { path: ['pfc', name] };
     default: // the page has the name of the collection

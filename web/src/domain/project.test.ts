@@ -10,7 +10,7 @@ const make = (name: string, status: Partial<Project['status']>, spec: Project['s
   created: '',
   spec,
   status: {
-    used: { groups: 0, receivers: 0, tenants: 0, policies: 0, jobs: 0, ranks: 0, bandwidth: 0 },
+    used: { groups: 0, receivers: 0, tenants: 0, policies: 0, jobs: 0, leases: 0, ranks: 0, bandwidth: 0 },
     left: {},
     ...status,
   },
@@ -97,7 +97,7 @@ test('quotas say what is left, and nothing where there is no limit', () => {
     make(
       'acme',
       {
-        used: { groups: 2, receivers: 7, tenants: 0, policies: 0, jobs: 0, ranks: 0, bandwidth: 10 },
+        used: { groups: 2, receivers: 7, tenants: 0, policies: 0, jobs: 0, leases: 0, ranks: 0, bandwidth: 10 },
         left: { groups: 1 },
       },
       { quotas: { groups: 3 } },

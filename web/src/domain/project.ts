@@ -97,6 +97,7 @@ export function quotas(p: S['Project']): Quota[] {
     { what: 'PFC policies', used: used.policies, limit: q.policies, left: left.policies, unit: '' },
     { what: 'jobs', used: used.jobs, limit: q.jobs, left: left.jobs, unit: '' },
     { what: 'ranks of jobs', used: used.ranks, limit: q.ranks, left: left.ranks, unit: '' },
+    { what: 'Leases', used: used.leases, limit: q.leases, left: left.leases, unit: '' },
     {
       what: 'Bandwidth',
       used: Number(used.bandwidth),

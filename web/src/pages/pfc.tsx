@@ -1,61 +1,37 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { useMay, type Scope } from '../api/session';
+import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
 import { Chart, TimeBar } from '../components/chart';
 import { History } from '../components/history';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Open } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { columns as columnsOf, growth, spells } from '../domain/samples';
-import { covers } from '../domain/project';
-import type { Spec } from '../domain/spec';
-import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
+import { Delete, Edit, scopes, titles, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
 import { go, useParam } from '../store/place';
 
 type SRv6 = Schemas['Srv6Policy'];
 type Tenant = Schemas['Tenant'];
 type PFC = Schemas['PfcPolicy'];
-type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
-
-const titles: Record<Kind, string> = {
-  'srv6-policies': 'SRv6 policy',
-  tenants: 'tenant',
-  'pfc-policies': 'PFC policy',
-};
-
-const scopes: Record<Kind, Scope> = {
-  'srv6-policies': 'configure',
-  tenants: 'tenant:write',
-  'pfc-policies': 'tenant:write',
-};
-
 export function Pfc({ path }: { path: string[] }) {
-  return path[0] === undefined ? <All /> : <One name={path[0]} />;
+  return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
 }
 
-interface Edited {
-  kind: Kind;
-  /** Absent: a new one. */
-  of?: { name: string; version: number; spec: unknown };
-}
-
-function All() {
+/** The lossless tenants: PFC policies, tenants and SRv6 policies. */
+export function Lossless() {
   const readsAll = useMay('read');
   const policies = useQuery({ ...ask.srv6Policies, enabled: readsAll }),
     tenants = useQuery(ask.tenants),
     pfc = useQuery(ask.pfcPolicies);
-  const [srv6] = useParam('srv6');
-  const [tenant] = useParam('tenant');
   const [editing, setEditing] = useState<Edited>();
   const edit = (kind: Kind, of?: Edited['of']) => (
     <Open
@@ -83,20 +59,12 @@ function All() {
     {
       name: 'Tenant',
       key: (p) => p.spec.tenant,
-      cell: (p) => (
-        <To path={['pfc']} query={{ tenant: p.spec.tenant }}>
-          {p.spec.tenant}
-        </To>
-      ),
+      cell: (p) => <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To>,
     },
     {
       name: 'SRv6 policy',
       key: (p) => p.spec.srv6Policy,
-      cell: (p) => (
-        <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>
-          {p.spec.srv6Policy}
-        </To>
-      ),
+      cell: (p) => <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>,
     },
     {
       name: 'Tunnels up',
@@ -115,7 +83,7 @@ function All() {
     { name: 'Actions', cell: (p) => doing('pfc-policies', p), width: 2 },
   ];
   const tenantColumns: Column<Tenant>[] = [
-    { name: 'Tenant', key: (t) => t.name },
+    { name: 'Tenant', key: (t) => t.name, cell: (t) => <To path={['tenants', t.name]}>{t.name}</To> },
     {
       name: 'State',
       key: (t) => JSON.stringify(t.status.conditions),
@@ -142,7 +110,7 @@ function All() {
     { name: 'Actions', cell: (t) => doing('tenants', t), width: 2.2 },
   ];
   const srv6Columns: Column<SRv6>[] = [
-    { name: 'SRv6 policy', key: (p) => p.name },
+    { name: 'SRv6 policy', key: (p) => p.name, cell: (p) => <To path={['srv6-policies', p.name]}>{p.name}</To> },
     {
       name: 'State',
       key: (p) => JSON.stringify(p.status.conditions),
@@ -195,7 +163,6 @@ function All() {
             columns={tenantColumns}
             id={(t) => t.name}
             label="Tenants"
-            selected={tenant}
             empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network."
           />
         )}
@@ -214,7 +181,6 @@ function All() {
               columns={srv6Columns}
               id={(p) => p.name}
               label="SRv6 policies"
-              selected={srv6}
               empty="There is no SRv6 policy."
             />
           )}
@@ -226,166 +192,6 @@ function All() {
 }
 
 const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue?.dropped ?? 0), 0);
-
-function Delete({ kind, name, done }: { kind: Kind; name: string; done?: () => void }) {
-  return (
-    <Confirm
-      scope={scopes[kind]}
-      on={name}
-      label="Delete"
-      danger
-      title={`Delete ${titles[kind]} ${name}?`}
-      act={() => act.remove(kind, name, false)}
-      dry={() => act.remove(kind, name, true)}
-      done={done}
-    >
-      <p>The controller refuses it while something refers to it.</p>
-    </Confirm>
-  );
-}
-
-function Edit({ of, close }: { of: Edited; close: () => void }) {
-  const reads = useMay('read');
-  const switches = useQuery({ ...ask.switches, enabled: reads }),
-    tenants = useQuery(ask.tenants),
-    policies = useQuery({ ...ask.srv6Policies, enabled: reads });
-  const assigned = useAssigned();
-  const nodes: Choice[] = (switches.data ?? []).filter((s) => s.managed).map((s) => ({ value: s.name }));
-  const named = (list: { name: string }[] | undefined): Choice[] => (list ?? []).map((x) => ({ value: x.name }));
-  const modes: Choice[] = [
-    { value: 'policy', label: 'policy: an SRH with all segments' },
-    { value: 'best-effort', label: 'best-effort: the last SID alone' },
-  ];
-  const fieldsFor = (name: string): Record<Kind, Field[]> => {
-    const has = of.kind === 'srv6-policies' ? undefined : assigned.of(of.of?.name ?? name);
-    const number = (field: string, label: string, from: Choice[] | undefined, hint: string): Field =>
-      from
-        ? { kind: 'choice', name: field, label, number: true, required: true, from, hint }
-        : { kind: 'number', name: field, label, required: true, hint };
-    // The tenant of a PFC policy is of the policy's project.
-    const own = has ? (tenants.data ?? []).filter((t) => has.projects.some((p) => covers(p, t.name))) : tenants.data;
-    return {
-      'srv6-policies': [
-        { kind: 'choice', name: 'headend', label: 'From', required: true, from: nodes },
-        { kind: 'choice', name: 'endpoint', label: 'To', required: true, from: nodes },
-        {
-          kind: 'list',
-          name: 'segments',
-          label: 'Segment',
-          plural: 'Segments',
-          add: 'Add a segment',
-          hint: 'Empty: the shortest path. A segment is a switch or a SID.',
-          first: () => ({}),
-          item: [
-            { kind: 'choice', name: 'node', label: 'Switch', empty: 'a SID', from: nodes },
-            { kind: 'text', name: 'sid', label: 'SID' },
-          ],
-        },
-        {
-          kind: 'choice',
-          name: 'metric',
-          label: 'Shortest by',
-          empty: 'igp (default)',
-          from: [{ value: 'igp' }, { value: 'delay' }],
-        },
-        { kind: 'choice', name: 'mode', label: 'Encapsulation', empty: 'policy (default)', from: modes },
-      ],
-      tenants: [
-        number('slice', 'Slice', has?.slices, "Id of its slice (NRP), no other tenant's."),
-        number('priority', 'Priority', has?.priorities, 'Queue of its packets at every switch, 0 to 7.'),
-        {
-          kind: 'number',
-          name: 'rate',
-          label: 'Rate',
-          hint:
-            has?.bandwidth === undefined
-              ? 'bit/s of its queue. Empty: what other queues leave.'
-              : `bit/s of its queue, of ${formatBitRate(has.bandwidth)} that are left.`,
-        },
-        {
-          kind: 'list',
-          name: 'sites',
-          label: 'Site',
-          plural: 'Sites',
-          add: 'Add a site',
-          first: () => (has ? {} : { switch: nodes[0]?.value ?? '' }),
-          item: [
-            ...(has
-              ? [{ kind: 'port', name: 'switch', label: 'Port', required: true, from: has.ports } as const]
-              : [
-                  { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes } as const,
-                  { kind: 'number', name: 'port', label: 'Port', required: true } as const,
-                ]),
-            { kind: 'texts', name: 'prefixes', label: 'Prefix', plural: 'Prefixes', add: 'Add a prefix' },
-          ],
-        },
-        {
-          kind: 'texts',
-          name: 'policies',
-          label: 'SRv6 policy',
-          plural: 'SRv6 policies',
-          add: 'Add an SRv6 policy',
-          from: has?.srv6Policies ?? named(policies.data),
-          hint: 'Those that carry it between its sites; elsewhere it takes the shortest path.',
-        },
-      ],
-      'pfc-policies': [
-        {
-          kind: 'choice',
-          name: 'srv6Policy',
-          label: 'SRv6 policy',
-          required: true,
-          from: has?.srv6Policies ?? named(policies.data),
-        },
-        { kind: 'choice', name: 'tenant', label: 'Tenant', required: true, from: named(own) },
-        {
-          kind: 'choice',
-          name: 'scenario',
-          label: 'Scenario',
-          number: true,
-          empty: '1 (default)',
-          from: [
-            { value: '1', label: '1: tunnels are made in advance' },
-            { value: '2', label: '2: tunnels are made on the first packet' },
-          ],
-        },
-        { kind: 'choice', name: 'tunnel', label: 'Tunnels', empty: 'policy (default)', from: modes },
-        { kind: 'number', name: 'buffer', label: 'Buffer', hint: 'octets of the queue at each node' },
-        { kind: 'number', name: 'xoff', label: 'XOFF', hint: 'octets; empty: from the measured round trip' },
-        { kind: 'number', name: 'xon', label: 'XON', hint: 'octets; empty: three quarters of XOFF' },
-        {
-          kind: 'text',
-          name: 'maxPause',
-          label: 'Longest pause',
-          hint: 'A queue that is paused for longer is taken for a storm, such as 500ms.',
-        },
-        {
-          kind: 'flag',
-          name: 'allowCycle',
-          label: 'Accept a circle of queues that wait for each other',
-          fallback: false,
-        },
-      ],
-    };
-  };
-  const first: Record<Kind, Spec> = { 'srv6-policies': {}, tenants: { sites: [] }, 'pfc-policies': {} };
-  return (
-    <Form
-      title={of.of ? `Change ${titles[of.kind]} ${of.of.name}` : `New ${titles[of.kind]}`}
-      name={of.of?.name}
-      fields={(name) => fieldsFor(name)[of.kind]}
-      within={assigned.within}
-      spec={(of.of?.spec as Spec | undefined) ?? first[of.kind]}
-      close={close}
-      send={(name, spec, dry) =>
-        of.of ? act.replace(of.kind, name, spec, of.of.version, dry) : act.create(of.kind, name, spec, dry)
-      }
-      done={(name) => {
-        if (of.kind === 'pfc-policies') go(['pfc', name]);
-      }}
-    />
-  );
-}
 
 const tunnelTones: Record<Schemas['PfcTunnel']['state'], Tone> = { up: 'ok', down: 'fault', unknown: 'quiet' };
 
@@ -411,15 +217,9 @@ function One({ name }: { name: string }) {
                 </p>
               ))}
             <p>
-              Tenant{' '}
-              <To path={['pfc']} query={{ tenant: p.spec.tenant }}>
-                {p.spec.tenant}
-              </To>{' '}
-              on SRv6 policy{' '}
-              <To path={['pfc']} query={{ srv6: p.spec.srv6Policy }}>
-                {p.spec.srv6Policy}
-              </To>
-              , scenario {p.spec.scenario ?? 1}, tunnels of mode {p.spec.tunnel ?? 'policy'}.
+              Tenant <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To> on SRv6 policy{' '}
+              <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1},
+              tunnels of mode {p.spec.tunnel ?? 'policy'}.
             </p>
             {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
             <h2>Queues, upstream first</h2>

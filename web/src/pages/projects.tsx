@@ -257,9 +257,7 @@ export function Resource({ of: key }: { of: string }) {
   ) : kind === 'pfc-policies' ? (
     <To path={['pfc', name]}>{name}</To>
   ) : (
-    <To path={['pfc']} query={{ tenant: name }}>
-      {name}
-    </To>
+    <To path={['tenants', name]}>{name}</To>
   );
 }
 
@@ -390,6 +388,9 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
         { kind: 'number', name: 'receivers', label: 'Receivers' },
         { kind: 'number', name: 'tenants', label: 'Tenants' },
         { kind: 'number', name: 'policies', label: 'PFC policies' },
+        { kind: 'number', name: 'jobs', label: 'Jobs' },
+        { kind: 'number', name: 'ranks', label: 'Ranks of jobs' },
+        { kind: 'number', name: 'leases', label: 'Leases' },
         { kind: 'number', name: 'requests', label: 'Requests a second' },
       ],
     },

@@ -1,0 +1,168 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import * as act from '../api/actions';
+import * as ask from '../api/queries';
+import { may, useSession } from '../api/session';
+import { Summary } from '../components/badge';
+import { Documented, NewlyDocumented } from '../components/documented';
+import { Heading } from '../components/facts';
+import { Confirm, useMayTo } from '../components/form';
+import { To } from '../components/link';
+import { Answer, Empty } from '../components/states';
+import { Table, type Column } from '../components/table';
+import { formatAge } from '../domain/format';
+import { kindOf, kinds, type Collection } from '../domain/kinds';
+import { pages } from '../domain/pages';
+import { pageOf } from '../domain/place';
+import { useNow } from '../store/now';
+import { go, useParam } from '../store/place';
+
+/** The documents of every kind: what clients have written, wherever it has a page of its own. */
+export function Documents({ path }: { path: string[] }) {
+  const session = useSession();
+  const [collection, name] = path;
+  const kind = collection === undefined ? undefined : kindOf(collection);
+  if (collection === undefined) return <Kinds />;
+  if (!kind || !may(session, kind.reads))
+    return (
+      <Empty>
+        There is no kind {collection}. <To path={['documents']}>Documents</To>
+      </Empty>
+    );
+  return name === undefined ? (
+    <List key={collection} collection={kind.collection} />
+  ) : (
+    <One key={`${collection}/${name}`} collection={kind.collection} name={name} />
+  );
+}
+
+/** Where an object is shown: a page of its own kind, or its document. */
+function placeOf(collection: Collection, name: string) {
+  const place = pageOf(`${collection}/${name}`);
+  return pages.some((p) => p.name === place.path[0]) ? place : { path: ['documents', collection, name] };
+}
+
+function Kinds() {
+  const session = useSession();
+  return (
+    <>
+      <h1>Documents</h1>
+      <p>What clients write is a document of kind, name and spec. Each kind has its list:</p>
+      <ul className="spaced">
+        {kinds
+          .filter((k) => may(session, k.reads))
+          .map((k) => (
+            <li key={k.collection}>
+              <To path={['documents', k.collection]}>{k.nouns.slice(0, 1).toUpperCase() + k.nouns.slice(1)}</To>
+            </li>
+          ))}
+      </ul>
+    </>
+  );
+}
+
+function List({ collection }: { collection: Collection }) {
+  const kind = kindOf(collection)!;
+  const all = useQuery(ask.resources(collection));
+  const [search, setSearch] = useParam('q');
+  const [making, setMaking] = useState(false);
+  const makes = useMayTo(kind.writes) && !kind.overridden;
+  const now = useNow();
+  const columns: Column<ask.Resource>[] = [
+    { name: 'Name', key: (r) => r.name, cell: (r) => <To {...placeOf(collection, r.name)}>{r.name}</To>, width: 2 },
+    {
+      name: 'State',
+      key: (r) => JSON.stringify(r.status?.conditions ?? ''),
+      cell: (r) => <Summary of={r.status?.conditions} />,
+      width: 1.5,
+    },
+    { name: 'Version', key: (r) => r.version, number: true, width: 0.6 },
+    {
+      name: 'Created',
+      key: (r) => r.created ?? '',
+      cell: (r) => (r.created ? `${formatAge(r.created, now)} ago` : '–'),
+      width: 0.8,
+    },
+  ];
+  return (
+    <>
+      <Heading title={kind.nouns.slice(0, 1).toUpperCase() + kind.nouns.slice(1)}>
+        {makes && !making && (
+          <button type="button" className="main" onClick={() => setMaking(true)}>
+            New {kind.noun} as YAML
+          </button>
+        )}
+      </Heading>
+      {making && (
+        <NewlyDocumented
+          collection={collection}
+          done={(name) => {
+            const place = placeOf(collection, name);
+            go(place.path, place.query);
+          }}
+          close={() => setMaking(false)}
+        />
+      )}
+      <Answer of={all} what={kind.nouns}>
+        {(rows) => (
+          <>
+            {rows.length > 1 && (
+              <p className="filters">
+                <label>
+                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
+                </label>
+                <span className="quiet">
+                  {rows.length} {kind.nouns}
+                </span>
+              </p>
+            )}
+            <Table
+              rows={rows}
+              columns={columns}
+              id={(r) => r.name}
+              label={kind.nouns}
+              search={search}
+              empty={`There is no ${kind.noun}.`}
+            />
+          </>
+        )}
+      </Answer>
+    </>
+  );
+}
+
+function One({ collection, name }: { collection: Collection; name: string }) {
+  const kind = kindOf(collection)!;
+  const one = useQuery(ask.resource(collection, name));
+  const title = `${kind.noun.slice(0, 1).toUpperCase() + kind.noun.slice(1)} ${name}`;
+  return (
+    <Answer of={one} what={`${kind.noun} ${name}`} gone={<Documented collection={collection} name={name} />}>
+      {(r) => (
+        <>
+          <Heading title={title} state={<Summary of={r.status?.conditions} />}>
+            <Confirm
+              scope={kind.writes}
+              on={name}
+              label="Delete"
+              danger
+              title={`Delete ${kind.noun} ${name}?`}
+              act={() => act.remove(collection, name, false)}
+              dry={() => act.remove(collection, name, true)}
+              done={() => go(['documents', collection])}
+            >
+              <p>{kind.removed}</p>
+            </Confirm>
+          </Heading>
+          {(r.status?.conditions ?? [])
+            .filter((c) => c.message)
+            .map((c) => (
+              <p key={c.type}>
+                {c.type}: {c.message}
+              </p>
+            ))}
+          <Documented collection={collection} name={name} of={r} />
+        </>
+      )}
+    </Answer>
+  );
+}

@@ -1,0 +1,225 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import * as act from '../api/actions';
+import type { Schemas } from '../api/client';
+import * as ask from '../api/queries';
+import { Badge, Conditions, Summary } from '../components/badge';
+import { Documented } from '../components/documented';
+import { Facts, Heading } from '../components/facts';
+import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { To } from '../components/link';
+import { Answer, Failure } from '../components/states';
+import { Table, type Column } from '../components/table';
+import { formatAge, formatCount, formatDuration } from '../domain/format';
+import type { Spec } from '../domain/spec';
+import { useNow } from '../store/now';
+import { go } from '../store/place';
+
+type Notification = Schemas['Notification'];
+
+export function Notifications({ path }: { path: string[] }) {
+  return path[0] === undefined ? <List /> : <One name={path[0]} />;
+}
+
+const severities = (n: Notification) =>
+  (n.spec.severities?.length ? n.spec.severities : ['fault', 'warning']).join(', ');
+
+function List() {
+  const all = useQuery(ask.notifications);
+  const [editing, setEditing] = useState(false);
+  const now = useNow();
+  const columns: Column<Notification>[] = [
+    { name: 'Notification', key: (n) => n.name, cell: (n) => <To path={['notifications', n.name]}>{n.name}</To> },
+    {
+      name: 'State',
+      key: (n) => JSON.stringify(n.status.conditions),
+      cell: (n) => <Summary of={n.status.conditions} />,
+      width: 1.2,
+    },
+    { name: 'Receiver', key: (n) => n.spec.url, cell: (n) => <code>{n.spec.url}</code>, width: 2.4 },
+    { name: 'Causes', key: severities },
+    { name: 'Waiting', key: (n) => n.status.pending, number: true, width: 0.6 },
+    { name: 'Lost', key: (n) => n.status.lost, number: true, width: 0.5 },
+    {
+      name: 'Delivered',
+      key: (n) => n.status.delivered ?? '',
+      cell: (n) => (n.status.delivered ? `${formatAge(n.status.delivered, now)} ago` : 'never'),
+      width: 0.8,
+    },
+  ];
+  return (
+    <>
+      <Heading title="Notifications">
+        <Open scope="administer" main label="New notification…" open={() => setEditing(true)} />
+      </Heading>
+      <Answer of={all} what="notifications">
+        {(rows) => (
+          <Table
+            rows={rows}
+            columns={columns}
+            id={(n) => n.name}
+            label="Notifications"
+            empty="There is no notification. A notification has a webhook told of causes: when they begin, change and are over."
+          />
+        )}
+      </Answer>
+      {editing && <NotificationForm close={() => setEditing(false)} />}
+    </>
+  );
+}
+
+const causeKinds: readonly Schemas['Cause']['kind'][] = [
+  'controller',
+  'BGP-LS peer',
+  'switch',
+  'link',
+  'drain',
+  'fabric',
+  'host',
+  'host port',
+  'EV profile',
+  'multicast group',
+  'SRv6 policy',
+  'tenant',
+  'PFC policy',
+  'job',
+];
+
+function NotificationForm({ of, close }: { of?: Notification; close: () => void }) {
+  const choices = (all: readonly string[]): Choice[] => all.map((value) => ({ value }));
+  const fields: Field[] = [
+    {
+      kind: 'text',
+      name: 'url',
+      label: 'Receiver',
+      required: true,
+      hint: 'http or https: messages are posted there, as Standard Webhooks has them.',
+    },
+    {
+      kind: 'secret',
+      name: 'secret',
+      label: 'Secret',
+      hint: `What messages are signed with: whsec_ and 24 to 64 octets in base64. ${of ? 'Empty: it stays as it is.' : 'Nothing is sent without one.'}`,
+    },
+    {
+      kind: 'texts',
+      name: 'severities',
+      label: 'Severity',
+      plural: 'Of causes of these severities',
+      add: 'Add a severity',
+      from: choices(['fault', 'warning', 'work']),
+      hint: 'None: fault and warning.',
+    },
+    {
+      kind: 'texts',
+      name: 'kinds',
+      label: 'Kind',
+      plural: 'Of causes of these kinds',
+      add: 'Add a kind',
+      from: choices(causeKinds),
+      hint: 'None: of all.',
+    },
+    {
+      kind: 'text',
+      name: 'after',
+      label: 'After',
+      hint: 'How long a cause must last, or be over, before that is sent. Empty: 10s.',
+    },
+  ];
+  return (
+    <Form
+      title={of ? `Change notification ${of.name}` : 'New notification'}
+      name={of?.name}
+      fields={fields}
+      spec={(of?.spec as unknown as Spec | undefined) ?? {}}
+      close={close}
+      send={(name, spec, dry) =>
+        of ? act.replace('notifications', name, spec, of.version, dry) : act.create('notifications', name, spec, dry)
+      }
+      done={(name) => go(['notifications', name])}
+    />
+  );
+}
+
+function One({ name }: { name: string }) {
+  const one = useQuery(ask.notification(name));
+  const [editing, setEditing] = useState(false);
+  const now = useNow();
+  const trial = useMutation({ mutationFn: () => act.testNotification(name) });
+  const ago = (time: string | undefined) => time && `${formatAge(time, now)} ago`;
+  return (
+    <Answer of={one} what={`notification ${name}`} gone={<Documented collection="notifications" name={name} />}>
+      {(n) => (
+        <>
+          <Heading title={`Notification ${name}`} state={<Conditions of={n.status.conditions} />}>
+            <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>
+              Send a test message
+            </button>
+            <Open scope="administer" label="Change…" open={() => setEditing(true)} />
+            <Confirm
+              scope="administer"
+              label="Delete"
+              danger
+              title={`Delete notification ${name}?`}
+              act={() => act.remove('notifications', name, false)}
+              done={() => go(['notifications'])}
+            >
+              <p>Its receiver is told nothing more, and what waits is not sent.</p>
+            </Confirm>
+          </Heading>
+          {(n.status.conditions ?? [])
+            .filter((c) => c.message)
+            .map((c) => (
+              <p key={c.type}>
+                {c.type}: {c.message}
+              </p>
+            ))}
+          {trial.isPending && (
+            <p className="state" role="status">
+              Waiting for the receiver…
+            </p>
+          )}
+          {trial.isError && <Failure error={trial.error} />}
+          {trial.isSuccess && (
+            <section className="chosen" aria-label="Test message">
+              <p role="status">
+                <Badge tone={trial.data.taken ? 'ok' : 'fault'}>
+                  {trial.data.taken ? 'The receiver took the message' : 'The receiver did not take the message'}
+                </Badge>{' '}
+                {trial.data.status ? `It answered ${trial.data.status} after ${trial.data.tookMs} ms. ` : ''}
+                {trial.data.error && `${trial.data.error}.`}
+              </p>
+              {trial.data.body && (
+                <pre className="trace wraps" tabIndex={0} aria-label="What the receiver said">
+                  {trial.data.body}
+                </pre>
+              )}
+            </section>
+          )}
+          <Facts
+            label={`Notification ${name}`}
+            of={[
+              ['Receiver', <code>{n.spec.url}</code>],
+              ['Causes', `${severities(n)}${n.spec.kinds?.length ? ` of ${n.spec.kinds.join(', ')}` : ''}`],
+              ['After', n.spec.after && formatDuration(n.spec.after)],
+              ['Knows of', `${formatCount(n.status.told)} causes that last`],
+              ['Waiting', formatCount(n.status.pending)],
+              ['Lost', n.status.lost > 0 ? <Badge tone="fault">{formatCount(n.status.lost)}</Badge> : '0'],
+              ['Failed since the last delivery', formatCount(n.status.failures)],
+              ['Delivered', ago(n.status.delivered) ?? 'never'],
+              ['Last error', n.status.lastError && `${n.status.lastError}, ${ago(n.status.lastErrorAt) ?? ''}`],
+              [
+                'Next attempt',
+                n.status.nextAttempt &&
+                  `in ${formatAge(new Date(now).toISOString(), Date.parse(n.status.nextAttempt))}`,
+              ],
+              ['Version', n.version],
+            ]}
+          />
+          <Documented collection="notifications" name={name} of={n} />
+          {editing && <NotificationForm of={n} close={() => setEditing(false)} />}
+        </>
+      )}
+    </Answer>
+  );
+}

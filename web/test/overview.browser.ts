@@ -109,8 +109,9 @@ test('an event is on the screen at once, and its cause at the top', async () => 
   const seen = await page.evaluate(() => (window as never as { seen: Record<string, number> }).seen);
   const late = latest.items.map((e) => seen[e.time]! - Date.parse(e.time));
   expect(late.length).toBeGreaterThan(0);
-  // 250 ms are wanted: that is measured, and a machine of a tenth of the speed passes.
+  // 100 ms are wanted, and one of the events takes no longer: others may wait for the work of other processes.
   console.log(JSON.stringify({ bench: 'dashboard', eventMs: late }));
+  expect(Math.min(...late)).toBeLessThan(100);
   for (const ms of late) expect(ms).toBeLessThan(2_500);
   await lab.send('PUT', `/v1/links/${encodeURIComponent(link.id)}`, { spec: { admin: 'up' } });
   await says(page, 'All is well');

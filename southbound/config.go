@@ -43,6 +43,9 @@ type Config struct {
 	// Dialect names where the switch keeps what it says of ports (gnmi.DialectNames); empty: the
 	// switch's Capabilities decide.
 	Dialect string
+	// PortOf, when not nil, returns the number of the port that an interface is, 0: none. Default:
+	// what the switch says.
+	PortOf func(iface string) uint32
 	// PortStateRetry is the pause before a switch without gNMI is asked for the
 	// states of its ports again. Default 5 m.
 	PortStateRetry time.Duration
@@ -98,10 +101,10 @@ type Backoff = retry.Backoff
 // TLSConfig names PEM files of the controller. They are read again when they change.
 type TLSConfig = certs.Client
 
-// watch returns how the ports of the switch are followed.
-func (c *Config) watch() gnmi.Config {
+// Watch returns how the ports of the switch are followed.
+func (c *Config) Watch() gnmi.Config {
 	return gnmi.Config{
-		Switch: c.Name, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval,
+		Switch: c.Name, PortOf: c.PortOf, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval,
 		Backoff: c.Backoff,
 		Retry:   c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
 	}
@@ -182,8 +185,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// dial makes a connection to host:port of the switch, which opens when it is used.
-func (c *Config) dial(target string) (Conn, error) {
+// Connect makes a connection to host:port of the switch, which opens when it is used.
+func (c *Config) Connect(target string) (Conn, error) {
 	if c.Dial != nil {
 		cc, err := c.Dial()
 		if err != nil {

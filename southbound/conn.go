@@ -38,7 +38,7 @@ type conn struct {
 // why. served is the time since the switch answered the arbitration, 0 when it
 // did not.
 func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
-	cc, err := s.cfg.dial(s.cfg.Target)
+	cc, err := s.cfg.Connect(s.cfg.Target)
 	if err != nil {
 		return 0, err
 	}

@@ -176,7 +176,7 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	}
 	cc := c.cc
 	if strings.HasPrefix(method, gnmiService) && c.cfg.GNMI != "" {
-		if cc, err = c.cfg.dial(c.cfg.GNMI); err != nil {
+		if cc, err = c.cfg.Connect(c.cfg.GNMI); err != nil {
 			return unavailable(err)
 		}
 		defer func() { _ = cc.Close() }()

@@ -62,8 +62,8 @@ func openWith(ctx context.Context, cfg Config, handler Handler,
 		done: make(chan struct{}), state: StateConnecting, changed: make(chan struct{}),
 	}
 	if !cfg.NoPortState {
-		s.ports = gnmi.New(cfg.watch(), func(ctx context.Context, p gnmi.State) {
-			s.emit(ctx, portsOf(p))
+		s.ports = gnmi.New(cfg.Watch(), func(ctx context.Context, p gnmi.State) {
+			s.emit(ctx, PortsOf(p))
 		})
 	}
 	go s.run(ctx)
@@ -209,7 +209,7 @@ func (s *Session) run(ctx context.Context) {
 		defer apart.Wait()
 		apart.Go(func() {
 			s.ports.Run(ctx, func() (grpc.ClientConnInterface, func(), error) {
-				cc, err := s.cfg.dial(s.cfg.GNMI)
+				cc, err := s.cfg.Connect(s.cfg.GNMI)
 				if err != nil {
 					return nil, nil, err
 				}

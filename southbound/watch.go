@@ -17,9 +17,9 @@ func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, P
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	w := gnmi.New(cfg.watch(), func(ctx context.Context, p gnmi.State) { handler(ctx, portsOf(p)) })
+	w := gnmi.New(cfg.Watch(), func(ctx context.Context, p gnmi.State) { handler(ctx, PortsOf(p)) })
 	w.Run(ctx, func() (grpc.ClientConnInterface, func(), error) {
-		cc, err := cfg.dial(cmp.Or(cfg.GNMI, cfg.Target))
+		cc, err := cfg.Connect(cmp.Or(cfg.GNMI, cfg.Target))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -28,7 +28,8 @@ func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, P
 	return nil
 }
 
-func portsOf(p gnmi.State) Ports {
+// PortsOf returns the event that says what is known of the ports of a switch.
+func PortsOf(p gnmi.State) Ports {
 	return Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err,
 		Ignored: p.Ignored}
 }

@@ -21,22 +21,25 @@ const (
 	KindTable
 	KindDefault
 	KindReports
-	kinds // number of kinds
+	kinds // number of kinds that a P4 program has
+
+	// KindRow is a row of a switch that runs no P4 program.
+	KindRow = kinds
 )
 
-var kindNames = [kinds]string{
+var kindNames = [...]string{
 	"clone session", "multicast group", "action profile member", "action profile group",
-	"table entry", "default action", "digest",
+	"table entry", "default action", "digest", "row",
 }
 
 func (k Kind) String() string {
-	if k < kinds {
+	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Kinds returns every kind that a controller programs and can read back.
+// Kinds returns every kind of a P4 program that a controller programs and can read back.
 func Kinds() []Kind {
 	out := make([]Kind, kinds)
 	for k := range out {
@@ -50,7 +53,7 @@ func Kinds() []Kind {
 type Key string
 
 // Entity is a [Table] entry, [Member], [Group], [Multicast], [Clone] or
-// [Reports]. Entities are values: neither an entity nor a slice in it changes
+// [Reports], or a [Row] of a switch that runs no P4 program. Entities are values: neither an entity nor a slice in it changes
 // once it has been handed over.
 type Entity interface {
 	Kind() Kind

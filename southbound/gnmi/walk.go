@@ -59,6 +59,12 @@ func (w *walk) document(at *node, v vars, value any, depth int) {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		if at.leaf != "" && len(value) == 1 { // SONiC wraps a leaf: {"openconfig-interfaces:mtu": 9100}
+			for _, member := range value {
+				w.take(at.leaf, v, textOf(member))
+			}
+			return
+		}
 		for name, member := range value {
 			with := v
 			next := at.step(name, &with)

@@ -24,6 +24,9 @@ type Config struct {
 	Switch string
 	// Dialect is the name of a dialect; "": the one that the switch's Capabilities name.
 	Dialect string
+	// PortOf, when not nil, returns the number of the port that an interface is, 0: none. Default:
+	// what the switch says.
+	PortOf func(iface string) uint32
 	// Samples takes the counters of its ports; nil: they are not asked for.
 	Samples Samples
 	// SampleInterval is the time between two samples, positive.
@@ -384,6 +387,9 @@ func (w *Watcher) follow(ctx context.Context, client gpb.GNMIClient,
 func (w *Watcher) found(ctx context.Context, list []Interface, ignored uint64) {
 	numbers := make(map[string]uint32, len(list))
 	for i := range list {
+		if w.cfg.PortOf != nil {
+			list[i].Port = w.cfg.PortOf(list[i].Name)
+		}
 		numbers[list[i].Name] = list[i].Port
 	}
 	w.mu.Lock()

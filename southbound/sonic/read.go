@@ -1,0 +1,132 @@
+package sonic
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/netip"
+	"strings"
+
+	gpb "github.com/openconfig/gnmi/proto/gnmi"
+
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// held is what a switch holds.
+type held struct {
+	config database
+	// sids and routes are those that have got to APPL_DB, sids by address, routes by prefix.
+	sids   map[netip.Addr]bool
+	routes map[netip.Prefix]bool
+}
+
+// look reads what the switch holds.
+func (s *Session) look(ctx context.Context, client gpb.GNMIClient) (h held, err error) {
+	// All of the database: a Get of several tables fails when one of them has no row.
+	text, err := s.get(ctx, client, path(configDB))
+	if err != nil {
+		return h, err
+	}
+	if h.config, err = decode[database](text); err != nil {
+		return h, err
+	}
+	keys, err := s.keys(ctx, client, "SRV6_MY_SID_TABLE")
+	if err != nil {
+		return h, err
+	}
+	h.sids = make(map[netip.Addr]bool)
+	for k := range keys {
+		if a, err := netip.ParseAddr(sidKey(k)); err == nil {
+			h.sids[a] = true
+		}
+	}
+	if keys, err = s.keys(ctx, client, "ROUTE_TABLE"); err != nil {
+		return h, err
+	}
+	h.routes = make(map[netip.Prefix]bool)
+	for k := range keys {
+		if p, ok := prefixOf(k); ok {
+			h.routes[p] = true
+		}
+	}
+	return h, nil
+}
+
+// keys returns the rows of a table of APPL_DB.
+func (s *Session) keys(
+	ctx context.Context, client gpb.GNMIClient, table string,
+) (map[string]json.RawMessage, error) {
+	text, err := s.get(ctx, client, path(applDB, table))
+	if err != nil {
+		return nil, err
+	}
+	return decode[map[string]json.RawMessage](text)
+}
+
+// prefixOf returns a prefix as APPL_DB writes it: a host route has no length there.
+func prefixOf(text string) (netip.Prefix, bool) {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Masked(), true
+	}
+	a, err := netip.ParseAddr(text)
+	return netip.PrefixFrom(a, a.BitLen()), err == nil
+}
+
+// lost returns what of a row the switch has not taken, although CONFIG_DB has it: "" is nothing.
+func (h *held) lost(r entry.Row) string {
+	_, key, _ := strings.Cut(r.Name, "|") // behind a locator, or a VRF
+	p, ok := prefixOf(key)
+	switch {
+	case !ok:
+	case r.Table == tableSIDs && !h.sids[p.Addr()]:
+		return "APPL_DB has no such SID: the switch's log has the reason (bgpcfgd, FRR)"
+	case r.Table == tableRoutes && strings.HasPrefix(r.Name, "default|") && !h.routes[p]:
+		return "APPL_DB has no such route: the switch's log has the reason (bgpcfgd, FRR)"
+	}
+	return ""
+}
+
+// contents returns what the switch holds and has taken.
+func (h *held) contents() (out entry.Contents) {
+	for _, r := range h.config.rows() {
+		if h.lost(r) == "" {
+			out.Entities = append(out.Entities, r)
+		}
+	}
+	return out
+}
+
+// digest is the same for two looks that found the same.
+func (h *held) digest() string {
+	hash := sha256.New()
+	for _, e := range h.contents().Entities {
+		hash.Write([]byte(e.String() + "\n"))
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// Read returns the rows of the tables that Weft writes, whoever has written them. Local SIDs and
+// routes that APPL_DB does not have are left out.
+func (s *Session) Read(ctx context.Context) (entry.Contents, error) {
+	client, err := s.connected()
+	if err != nil {
+		return entry.Contents{}, err
+	}
+	h, err := s.look(ctx, client)
+	if err != nil {
+		return entry.Contents{}, err
+	}
+	s.saw(&h)
+	return h.contents(), nil
+}
+
+// saw keeps what was found, and reports whether it is something else than before.
+func (s *Session) saw(h *held) (changed bool) {
+	digest := h.digest()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = s.seen != digest
+	s.seen = digest
+	return changed
+}

@@ -1,0 +1,404 @@
+package sonic_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/sonic"
+	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
+)
+
+// bench is a switch with a session to it, in virtual time.
+type bench struct {
+	t      *testing.T
+	sw     *sonictest.Switch
+	s      *sonic.Session
+	mu     sync.Mutex
+	ready  int
+	downs  int
+	ports  southbound.Ports
+	listen *bufconn.Listener
+	server *grpc.Server
+}
+
+// serve has the switch answer.
+func (b *bench) serve() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listen, b.server = bufconn.Listen(1<<20), grpc.NewServer()
+	b.sw.Register(b.server)
+	go func(l net.Listener, s *grpc.Server) { _ = s.Serve(l) }(b.listen, b.server)
+}
+
+func (b *bench) dial(ctx context.Context, _ string) (net.Conn, error) {
+	b.mu.Lock()
+	l := b.listen
+	b.mu.Unlock()
+	return l.DialContext(ctx)
+}
+
+func (b *bench) counts() (ready, downs int) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ready, b.downs
+}
+
+// on runs a test on a switch with four ports.
+func on(t *testing.T, f func(b *bench)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, sw: sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")}
+		b.serve()
+		cfg := southbound.DefaultConfig()
+		cfg.Name, cfg.Target = "s1", "switch"
+		cfg.PortOf = func(iface string) uint32 {
+			i := slices.Index([]string{"Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24"}, iface)
+			return uint32(i + 1)
+		}
+		cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(b.dial),
+			grpc.WithTransportCredentials(insecure.NewCredentials())}
+		var err error
+		b.s, err = sonic.Open(t.Context(), sonic.Config{Config: cfg},
+			func(_ context.Context, e southbound.Event) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				switch e := e.(type) {
+				case southbound.Ready:
+					b.ready++
+				case southbound.Down:
+					b.downs++
+				case southbound.Ports:
+					b.ports = e
+				}
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := b.s.Close(); err != nil {
+				t.Error(err)
+			}
+			b.sw.Close()
+			b.server.Stop()
+		}()
+		if ready, _ := b.counts(); ready != 1 {
+			t.Fatalf("ready %d times, want once", ready)
+		}
+		f(b)
+	})
+}
+
+// held returns what the switch holds, by key.
+func (b *bench) held() map[entry.Key]entry.Entity {
+	b.t.Helper()
+	c, err := b.s.Read(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out := make(map[entry.Key]entry.Entity)
+	for _, e := range c.Entities {
+		out[e.Key()] = e
+	}
+	return out
+}
+
+// write carries out updates and confirms them, and returns the messages of refusals by key.
+func (b *bench) write(updates ...entry.Update) map[entry.Key]string {
+	b.t.Helper()
+	refused, err := b.s.Write(b.t.Context(), updates)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out := make(map[entry.Key]string)
+	var accepted []entry.Update
+	for i := range updates {
+		at := slices.IndexFunc(refused, func(r entry.Refusal) bool { return r.Update == i })
+		if at < 0 {
+			accepted = append(accepted, updates[i])
+			continue
+		}
+		out[updates[i].Entity.Key()] = refused[at].Message
+	}
+	without, err := b.s.Confirm(b.t.Context(), accepted)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, r := range without {
+		out[accepted[r.Update].Entity.Key()] = r.Message
+	}
+	return out
+}
+
+// clean is write, and nothing may be refused.
+func (b *bench) clean(updates ...entry.Update) {
+	b.t.Helper()
+	if refused := b.write(updates...); len(refused) > 0 {
+		b.t.Errorf("refused: %v", refused)
+	}
+}
+
+func put(rows ...entry.Row) (out []entry.Update) {
+	for _, r := range rows {
+		out = append(out, entry.Update{Type: entry.Insert, Entity: r})
+	}
+	return out
+}
+
+func remove(rows ...entry.Row) (out []entry.Update) {
+	for _, r := range rows {
+		out = append(out, entry.Update{Type: entry.Delete, Entity: r})
+	}
+	return out
+}
+
+var (
+	locator = entry.RowOf("SRV6_MY_LOCATORS", "weft", entry.CellOf("prefix", "fcbb:bbbb:20::"),
+		entry.CellOf("block_len", "32"), entry.CellOf("node_len", "16"))
+	un = entry.RowOf("SRV6_MY_SIDS", "weft|fcbb:bbbb:20::/48", entry.CellOf("action", "uN"),
+		entry.CellOf("decap_dscp_mode", "uniform"))
+	udt = entry.RowOf("SRV6_MY_SIDS", "weft|fcbb:bbbb:20:f1::/64", entry.CellOf("action", "uDT46"),
+		entry.CellOf("decap_vrf", "default"))
+	route = entry.RowOf("STATIC_ROUTE", "default|fcbb:bbbb:30::/48",
+		entry.CellOf("nexthop", "fe80::1"), entry.CellOf("ifname", "Ethernet8"))
+	host = entry.RowOf("STATIC_ROUTE", "default|2001:db8::1/128", entry.CellOf("nexthop", "::"),
+		entry.CellOf("ifname", "Ethernet0"))
+	dscp    = entry.RowOf("DSCP_TO_TC_MAP", "weft", entry.CellOf("8", "3"))
+	binding = entry.RowOf("PORT_QOS_MAP", "Ethernet8",
+		entry.CellOf("dscp_to_tc_map", "weft")).Parts()[0]
+	hash = entry.RowOf("SWITCH_HASH", "GLOBAL",
+		entry.Cell{Name: "ecmp_hash", List: true, Values: []string{"SRC_IP", "DST_IP"}}).Parts()[0]
+	trimming = entry.RowOf("SWITCH_TRIMMING", "GLOBAL", entry.CellOf("size", "256"),
+		entry.CellOf("dscp_value", "10")).Parts()
+)
+
+// all are rows of every form: of tables with and without rows, whole and in part, with prefixes in
+// their keys, and a list.
+func all() []entry.Row {
+	return append([]entry.Row{locator, un, udt, route, host, dscp, binding, hash}, trimming...)
+}
+
+// TestWrite: a change of many tables is one Set, reads back as it was written, and leaves others'
+// rows and fields alone; what is taken away leaves the switch as it was.
+func TestWrite(t *testing.T) {
+	on(t, func(b *bench) {
+		before, config := b.held(), make(map[string]sonictest.Table)
+		for _, table := range []string{"STATIC_ROUTE", "DSCP_TO_TC_MAP", "PORT_QOS_MAP", "PORT"} {
+			config[table] = b.sw.Rows("CONFIG_DB", table)
+		}
+		b.clean(put(all()...)...)
+		if n := b.sw.Sets(); n != 1 {
+			t.Errorf("%d Sets, want 1", n)
+		}
+		held := b.held()
+		for _, r := range all() {
+			if !entry.Equal(held[r.Key()], r) {
+				t.Errorf("%s: %v", r, held[r.Key()])
+			}
+			delete(held, r.Key())
+		}
+		delete(before, binding.Key())
+		if !maps.EqualFunc(held, before, entry.Equal) {
+			t.Errorf("others' rows are %v, were %v", held, before)
+		}
+		if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; row["pfc_enable"] != "3,4" ||
+			row["dscp_to_tc_map"] != "weft" {
+			t.Errorf("a shared row is %v", row)
+		}
+		// The same once more is no Set.
+		b.clean(put(all()...)...)
+		if n := b.sw.Sets(); n != 1 {
+			t.Errorf("%d Sets for what is there, want 1", n)
+		}
+		changed := entry.RowOf(route.Table, route.Name, entry.CellOf("nexthop", "fe80::2"))
+		b.clean(entry.Update{Type: entry.Modify, Entity: changed})
+		if got := b.held()[changed.Key()]; !entry.Equal(got, changed) {
+			t.Errorf("a row with one field less is %v", got)
+		}
+		back := entry.RowOf("PORT_QOS_MAP", "Ethernet8", entry.CellOf("dscp_to_tc_map", "AZURE")).Parts()
+		b.clean(entry.Update{Type: entry.Modify, Entity: back[0]})
+		b.clean(remove(append(trimming, locator, un, udt, changed, host, dscp, hash)...)...)
+		for table, was := range config {
+			is := b.sw.Rows("CONFIG_DB", table)
+			if !maps.EqualFunc(is, was, func(a, b map[string]any) bool { return maps.Equal(a, b) }) {
+				t.Errorf("%s is %v, was %v", table, is, was)
+			}
+		}
+		for _, table := range []string{"SRV6_MY_SIDS", "SWITCH_TRIMMING", "SWITCH_HASH"} {
+			if rows := b.sw.Rows("CONFIG_DB", table); len(rows) > 0 {
+				t.Errorf("%s has %v left", table, rows)
+			}
+		}
+		b.clean(remove(binding)...) // a field of a row that has others
+		if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; len(row) != 1 ||
+			row["pfc_enable"] != "3,4" {
+			t.Errorf("without the field the row is %v", row)
+		}
+		b.clean(remove(un)...) // what is not there
+	})
+}
+
+// TestLostSID: a SID that CONFIG_DB has and FRR has lost is not held, and written again it is new.
+func TestLostSID(t *testing.T) {
+	on(t, func(b *bench) {
+		b.sw.SetWarts(sonictest.Warts{LoseSIDs: 1})
+		begun := time.Now()
+		refused := b.write(put(locator, un, udt)...)
+		if len(refused) != 1 || !strings.Contains(refused[un.Key()], "APPL_DB has no such SID") {
+			t.Errorf("refused: %v", refused)
+		}
+		if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("the switch got %v to take it, want 5 s", took)
+		}
+		if held := b.held(); held[un.Key()] != nil || held[udt.Key()] == nil {
+			t.Errorf("it holds %v", held)
+		}
+		b.clean(put(un)...)
+		if held := b.held(); held[un.Key()] == nil {
+			t.Errorf("after the repair it holds %v", held)
+		}
+	})
+}
+
+// TestErrorAfter: a Set that answers an error and takes effect is done.
+func TestErrorAfter(t *testing.T) {
+	on(t, func(b *bench) {
+		b.sw.SetWarts(sonictest.Warts{ErrorAfter: 1})
+		b.clean(put(locator, un)...)
+		if n := b.sw.Sets(); n != 1 {
+			t.Errorf("%d Sets, want 1", n)
+		}
+	})
+}
+
+// TestRefusal: a row that the switch refuses holds up its table, and no other; the message is the
+// switch's.
+func TestRefusal(t *testing.T) {
+	on(t, func(b *bench) {
+		b.sw.Refuse(func(patch []sonictest.Op) error {
+			for _, op := range patch {
+				if strings.HasPrefix(op.Path, "/STATIC_ROUTE") {
+					return errors.New("data loading failed: nexthop")
+				}
+			}
+			return nil
+		})
+		refused := b.write(put(locator, un, route, host, dscp)...)
+		if len(refused) != 2 || !strings.Contains(refused[route.Key()], "nexthop") ||
+			!strings.Contains(refused[host.Key()], "nexthop") {
+			t.Errorf("refused: %v", refused)
+		}
+		if held := b.held(); held[un.Key()] == nil || held[dscp.Key()] == nil {
+			t.Errorf("it holds %v", held)
+		}
+		odd := b.write(put(entry.RowOf("VLAN", "Vlan10"))...)
+		if len(odd) != 1 || !strings.Contains(odd["VLAN|Vlan10"], "no such table") {
+			t.Errorf("a table that is not Weft's: %v", odd)
+		}
+	})
+}
+
+// TestCannotTrim: a switch that says that it cannot trim gets no settings for it.
+func TestCannotTrim(t *testing.T) {
+	on(t, func(b *bench) {
+		b.sw.SetWarts(sonictest.Warts{CannotTrim: true})
+		refused := b.write(put(append(trimming, dscp)...)...)
+		if len(refused) != 2 || !strings.Contains(refused[trimming[0].Key()], "SWITCH_TRIMMING_CAPABLE") {
+			t.Errorf("refused: %v", refused)
+		}
+		if rows := b.sw.Rows("CONFIG_DB", "SWITCH_TRIMMING"); len(rows) > 0 {
+			t.Errorf("it has %v", rows)
+		}
+	})
+}
+
+// TestDrift: whoever is told that the switch is ready is told again when somebody else has changed
+// it, within a second, and not for what it has written itself.
+func TestDrift(t *testing.T) {
+	on(t, func(b *bench) {
+		b.held()
+		b.clean(put(all()...)...)
+		time.Sleep(20 * time.Second)
+		if ready, _ := b.counts(); ready != 1 {
+			t.Fatalf("ready %d times after what it has written itself, want once", ready)
+		}
+		for i, change := range []func(){
+			func() { b.sw.LoseSID(un.Name) },
+			func() {
+				b.sw.Change("CONFIG_DB", "STATIC_ROUTE", func(t sonictest.Table) { delete(t, host.Name) })
+			},
+			func() {
+				b.sw.Change("CONFIG_DB", "PORT_QOS_MAP", func(t sonictest.Table) {
+					t["Ethernet8"]["dscp_to_tc_map"] = "AZURE"
+				})
+			},
+		} {
+			change()
+			time.Sleep(time.Second)
+			if ready, _ := b.counts(); ready != i+2 {
+				t.Fatalf("ready %d times after change %d, want %d", ready, i, i+2)
+			}
+			b.held() // who is told reads it
+			b.clean(put(all()...)...)
+		}
+		b.sw.Change("CONFIG_DB", "PORT", func(t sonictest.Table) { t["Ethernet8"]["fec"] = "rs" })
+		time.Sleep(20 * time.Second)
+		if ready, _ := b.counts(); ready != 4 {
+			t.Errorf("ready %d times after a change of no table of Weft's, want 4", ready)
+		}
+	})
+}
+
+// TestReconnect: a lost connection is reported and made again.
+func TestReconnect(t *testing.T) {
+	on(t, func(b *bench) {
+		b.server.Stop()
+		time.Sleep(time.Second)
+		if _, downs := b.counts(); downs == 0 {
+			t.Error("nobody was told that it is down")
+		}
+		if _, err := b.s.Read(t.Context()); err == nil {
+			t.Error("a switch that does not answer was read")
+		}
+		if _, err := b.s.Write(t.Context(), put(dscp)); !errors.Is(err, southbound.ErrNotConnected) {
+			t.Errorf("a write: %v", err)
+		}
+		b.serve()
+		time.Sleep(time.Minute)
+		if ready, _ := b.counts(); ready != 2 {
+			t.Errorf("ready %d times, want twice", ready)
+		}
+		b.clean(put(dscp)...)
+	})
+}
+
+// TestPorts: the states of ports come by the names of interfaces.
+func TestPorts(t *testing.T) {
+	on(t, func(b *bench) {
+		b.sw.Change("APPL_DB", "PORT_TABLE", func(t sonictest.Table) {
+			t["Ethernet16"]["oper_status"] = "down"
+		})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		want := map[uint32]bool{1: true, 2: true, 3: false, 4: true}
+		if !maps.Equal(b.ports.Up, want) || b.ports.Err != nil {
+			t.Errorf("ports are %v, want %v (%v)", b.ports.Up, want, b.ports.Err)
+		}
+	})
+}

@@ -11,7 +11,7 @@ type PFCEnv struct {
 	// MaxSlice is the highest slice id.
 	MaxSlice uint32
 	// Switch reports whether there is a switch of a name, and whether the
-	// controller programs it.
+	// controller programs it with the P4 program.
 	Switch func(name string) (managed, known bool)
 	// SID reports whether a node of the topology has a SID.
 	SID func(netip.Addr) bool
@@ -57,7 +57,7 @@ func (v *pfcValidator) managed(field, name string) bool {
 	case !known:
 		v.bad(field, strconv.Quote(name), "the name of a switch")
 	case !managed:
-		v.bad(field, strconv.Quote(name), "a switch that the controller programs")
+		v.bad(field, strconv.Quote(name), "a switch that the controller programs, and that runs P4")
 	}
 	return managed
 }

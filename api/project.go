@@ -181,11 +181,19 @@ type ProjectEnv struct {
 	MaxSlice uint32
 	Host     func(name string) bool
 	Switch   func(name string) bool
+	// Open returns a switch with hosts that keeps no project apart, and why; nil or "": all do.
+	Open func() (name, why string)
 }
 
 // Validate returns everything that is wrong with a spec by itself, or nil.
 func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	v := projectValidator{seen: make(map[string]bool)}
+	if s.Isolated && env.Open != nil {
+		if sw, why := env.Open(); sw != "" {
+			v.check("spec.isolated", "true", false, fmt.Sprintf("false: switch %s has hosts, and %s", sw,
+				why))
+		}
+	}
 	for i, m := range s.Members {
 		at := fmt.Sprintf("spec.members[%d].", i)
 		v.check(at+"way", string(m.Way),

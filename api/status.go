@@ -84,7 +84,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unbalanced,Ready"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unsupported,Unbalanced,Ready"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -109,6 +109,9 @@ const (
 	InventoryDiffers ConditionType = "InventoryDiffers"
 	// Miscabled: LLDP contradicts what the topology or the configuration says of cables of the switch.
 	Miscabled ConditionType = "Miscabled"
+	// Unsupported: the system or the hardware of the switch cannot do something that it should, or
+	// does something else.
+	Unsupported ConditionType = "Unsupported"
 	// Unbalanced: a leaf uses one of its links into a plane much more than the others.
 	Unbalanced ConditionType = "Unbalanced"
 	// Ready: everything that the job depends on is known to be as it should.
@@ -129,8 +132,10 @@ const (
 	// not Programmed, Degraded: the switch reports no such port
 	ReasonNoSuchPort = "NoSuchPort"
 	ReasonDrifted    = "Drifted" // Degraded: the switch has changed a setting by itself
-	ReasonUneven     = "Uneven"  // Unbalanced: it does
-	ReasonEven       = "Even"    // Unbalanced is false
+	// Unsupported: no release has it, or the one that runs has not, or the hardware does it wrong
+	ReasonSystemCannot = "SystemCannot"
+	ReasonUneven       = "Uneven" // Unbalanced: it does
+	ReasonEven         = "Even"   // Unbalanced is false
 	// Unbalanced is false: there is too little traffic to judge by
 	ReasonIdle         = "Idle"
 	ReasonCablesDiffer = "CablesDiffer" // Miscabled: LLDP frames arrive elsewhere, or nowhere

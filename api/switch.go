@@ -6,7 +6,8 @@ import "time"
 type SwitchStatus struct {
 	Name      string    `json:"name" doc:"Name in the inventory."`
 	Node      string    `json:"node,omitempty" doc:"Node of the topology that the switch is; absent until it is seen there."`
-	Address   string    `json:"address,omitempty" doc:"host:port of the P4Runtime server."`
+	System    string    `json:"system,omitempty" doc:"What runs on the switch, when it is not the P4 program: sonic."`
+	Address   string    `json:"address,omitempty" doc:"host:port of the server by which it is programmed: of P4Runtime, or of gNMI where System is sonic."`
 	DeviceID  uint64    `json:"deviceId,omitempty" doc:"P4Runtime device id."`
 	Managed   bool      `json:"managed" doc:"The controller programs the switch."`
 	Connected bool      `json:"connected" doc:"Read back, and being kept up."`
@@ -17,7 +18,7 @@ type SwitchStatus struct {
 	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
 	// Settling is true before inventory.Intervals.Settle has passed without a change of the topology.
 	Settling   bool         `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
-	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables."`
+	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables; Unsupported, while its system or hardware cannot do something that it should."`
 	Errors     []string     `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
 	Ports      *SwitchPorts `json:"ports,omitempty" doc:"What the switch says of its ports by gNMI; absent until it was asked."`
 }

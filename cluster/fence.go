@@ -25,12 +25,32 @@ func (f fence) Open(ctx context.Context, sw inventory.Switch,
 	if err != nil {
 		return nil, err
 	}
+	if p4, ok := s.(controller.P4Switch); ok {
+		return fencedP4{p4, fenced{s, f.tenure}}, nil
+	}
 	return fenced{s, f.tenure}, nil
 }
 
 type fenced struct {
 	controller.Switch
 	tenure *Tenure
+}
+
+// fencedP4 is a switch with a P4 program.
+type fencedP4 struct {
+	controller.P4Switch
+	fenced fenced
+}
+
+// Write implements [controller.Switch].
+func (f fencedP4) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
+	return f.fenced.Write(ctx, updates)
+}
+
+// SetPort implements [controller.Switch].
+func (f fencedP4) SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal,
+	error) {
+	return f.fenced.SetPort(ctx, iface, s)
 }
 
 // Write implements [controller.Switch].
@@ -43,14 +63,14 @@ func (f fenced) Write(ctx context.Context, updates []entry.Update) ([]entry.Refu
 	return f.Switch.Write(ctx, updates)
 }
 
-// PacketOut implements [controller.Switch].
-func (f fenced) PacketOut(ctx context.Context, p entry.PacketOut) error {
-	ctx, cancel, err := f.tenure.Bound(ctx)
+// PacketOut implements [controller.P4Switch].
+func (f fencedP4) PacketOut(ctx context.Context, p entry.PacketOut) error {
+	ctx, cancel, err := f.fenced.tenure.Bound(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	return f.Switch.PacketOut(ctx, p)
+	return f.P4Switch.PacketOut(ctx, p)
 }
 
 // SetPort implements [controller.Switch].

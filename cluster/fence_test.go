@@ -16,7 +16,8 @@ import (
 // reached is a switch on which every method panics, so that what reaches it is seen, and those with
 // an effect count their calls.
 type reached struct {
-	controller.Switch
+	controller.P4Switch
+	plain bool // it runs no P4 program
 	calls []string
 	bound bool // the last call's context ends
 }
@@ -44,12 +45,15 @@ func (r *reached) SetPort(ctx context.Context, _ string, _ *gnmi.Settings) ([]gn
 // Open implements [controller.Southbound].
 func (r *reached) Open(context.Context, inventory.Switch,
 	func(controller.SwitchEvent)) (controller.Switch, error) {
+	if r.plain {
+		return struct{ controller.Switch }{r}, nil
+	}
 	return r, nil
 }
 
 // TestFence: every method of a switch that has an effect is refused without the lease, and ends
-// with it. A method of [controller.Switch] that is in neither list fails the test: decide which it
-// is.
+// with it, whatever the switch runs. A method of [controller.P4Switch] that is in neither list
+// fails the test: decide which it is.
 func TestFence(t *testing.T) {
 	effects := map[string]bool{"Write": true, "PacketOut": true, "SetPort": true}
 	reads := map[string]bool{
@@ -57,13 +61,21 @@ func TestFence(t *testing.T) {
 		"Counters": true, "PortCounts": true,
 		"Close": true, // it takes this controller's session away, and nothing else
 	}
-	seam := reflect.TypeFor[controller.Switch]()
-	for _, over := range []bool{true, false} {
+	for _, c := range []struct {
+		seam        reflect.Type
+		plain, over bool
+	}{
+		{reflect.TypeFor[controller.P4Switch](), false, true},
+		{reflect.TypeFor[controller.P4Switch](), false, false},
+		{reflect.TypeFor[controller.Switch](), true, true},
+		{reflect.TypeFor[controller.Switch](), true, false},
+	} {
+		seam, over := c.seam, c.over
 		left := time.Hour
 		if over {
 			left = -time.Hour
 		}
-		r := &reached{}
+		r := &reached{plain: c.plain}
 		sw, err := Fence(r, &Tenure{lease: until{at: time.Now().Add(left)}, margin: time.Minute}).Open(
 			t.Context(), inventory.Switch{}, nil)
 		if err != nil {

@@ -342,7 +342,7 @@ func (conn *connection) sendPackets(ctx context.Context) {
 		conn.packets = nil
 		conn.mu.Unlock()
 		for _, p := range packets {
-			if conn.sw.PacketOut(ctx, p) != nil {
+			if sw, ok := conn.sw.(P4Switch); !ok || sw.PacketOut(ctx, p) != nil {
 				break // it is down, and so are the packets
 			}
 		}

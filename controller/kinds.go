@@ -231,13 +231,13 @@ func (s switches) Ask(
 		stopped := s.c.read(ctx, func(core *Core) { out, err = core.SwitchModel(name) })
 		return out, first(stopped, err)
 	case api.ReadTables:
-		return reach(s.c, name, func(sw Switch) ([]api.Table, error) { return sw.Tables(), nil })
+		return reach(s.c, name, func(sw P4Switch) ([]api.Table, error) { return sw.Tables(), nil })
 	case api.ReadCounterNames:
-		return reach(s.c, name, func(sw Switch) ([]string, error) { return sw.CounterNames(), nil })
+		return reach(s.c, name, func(sw P4Switch) ([]string, error) { return sw.CounterNames(), nil })
 	case api.ReadCounters:
-		return reach(s.c, name, func(sw Switch) ([]api.Counter, error) { return sw.Counters(ctx) })
+		return reach(s.c, name, func(sw P4Switch) ([]api.Counter, error) { return sw.Counters(ctx) })
 	case api.ReadEntries:
-		return reach(s.c, name, func(sw Switch) ([]api.TableEntry, error) {
+		return reach(s.c, name, func(sw P4Switch) ([]api.TableEntry, error) {
 			if !slices.ContainsFunc(sw.Tables(), func(t api.Table) bool { return t.Name == q.Table }) {
 				what := fmt.Sprintf("switch %s has no table %q", name, q.Table)
 				return nil, &api.Error{Code: api.CodeNotFound, Message: what}

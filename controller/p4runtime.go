@@ -43,11 +43,14 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election = sw.Name, sw.Address, sw.Device(), election
 	cfg.TLS = sw.TLS.Client(certs.KindSwitch)
 	cfg.GNMI, cfg.NoPortState, cfg.Dialect = sw.GNMI.Address, sw.GNMI.Off, sw.GNMI.Dialect
+	if !sw.RunsP4() {
+		cfg.PortOf, cfg.GNMI = portOf(sw), sw.Address
+	}
 	cfg.SampleInterval = cmp.Or(sw.GNMI.Sample.D(), cfg.SampleInterval)
 	return cfg
 }
 
-// Open implements Southbound.
+// Open implements Southbound. What it returns is a P4Switch.
 func (p *P4Runtime) Open(
 	ctx context.Context, sw inventory.Switch, handler func(SwitchEvent),
 ) (Switch, error) {
@@ -57,14 +60,15 @@ func (p *P4Runtime) Open(
 		p.Configure(sw, &cfg)
 	}
 	s, err := southbound.Open(ctx, cfg,
-		func(_ context.Context, e southbound.Event) { p.event(e, handler) })
+		func(_ context.Context, e southbound.Event) { hand(e, handler) })
 	if err != nil {
 		return nil, err
 	}
 	return &p4Switch{Session: s, pipeline: p.pipeline}, nil
 }
 
-func (p *P4Runtime) event(e southbound.Event, handler func(SwitchEvent)) {
+// hand hands on an event of a session.
+func hand(e southbound.Event, handler func(SwitchEvent)) {
 	switch e := e.(type) {
 	case southbound.Ready:
 		handler(SwitchEvent{Up: true})

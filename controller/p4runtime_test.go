@@ -23,7 +23,7 @@ func TestBackupReason(t *testing.T) {
 			"1795308740"},
 	} {
 		var got SwitchEvent
-		NewP4Runtime(nil, own).event(c.backup, func(e SwitchEvent) { got = e })
+		hand(c.backup, func(e SwitchEvent) { got = e })
 		if got.Up || got.Err == nil || got.Err.Error() != c.want {
 			t.Errorf("%+v\nwant %s", got, c.want)
 		}

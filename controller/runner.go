@@ -324,13 +324,20 @@ func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err 
 	return out, err
 }
 
-// reach asks a switch. Errors are *api.Error with CodeNotFound or CodeUnavailable.
-func reach[T any](c *Controller, sw string, question func(Switch) (T, error)) (out T, err error) {
+// reach asks a switch that runs a P4 program. Errors are *api.Error with CodeNotFound or
+// CodeUnavailable.
+func reach[T any](c *Controller, sw string, question func(P4Switch) (T, error)) (out T, err error) {
 	l := c.connection(sw)
 	if l == nil {
 		return out, noSwitch(sw)
 	}
-	out, err = question(l.sw)
+	s, ok := l.sw.(P4Switch)
+	if !ok {
+		return out, &api.Error{Code: api.CodeNotFound,
+			Message: fmt.Sprintf("switch %s runs no P4 program: its configuration is at "+
+				"/v1/switches/%s/model", sw, sw)}
+	}
+	out, err = question(s)
 	var known *api.Error
 	if err != nil && !errors.As(err, &known) {
 		err = unavailable(sw, err)
@@ -343,5 +350,5 @@ func reach[T any](c *Controller, sw string, question func(Switch) (T, error)) (o
 func (c *Controller) PortCounts(
 	ctx context.Context, sw string, d Direction,
 ) (map[uint32]uint64, error) {
-	return reach(c, sw, func(s Switch) (map[uint32]uint64, error) { return s.PortCounts(ctx, d) })
+	return reach(c, sw, func(s P4Switch) (map[uint32]uint64, error) { return s.PortCounts(ctx, d) })
 }

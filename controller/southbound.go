@@ -17,16 +17,26 @@ type Southbound interface {
 	Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error)
 }
 
-// Switch is one open relation.
+// Switch is one open relation to a switch, whatever it runs. What a system can do is known before,
+// from what the configuration says of it (target.Device), and what happens comes as events.
 type Switch interface {
+	// Read returns everything the switch holds that a controller can write.
+	Read(ctx context.Context) (entry.Contents, error)
 	// Write carries out one batch of updates in any order, all of them whatever
 	// becomes of the others. An error reports that no one knows what became of them.
 	Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
 	// Confirm reads back what accepted updates wrote, and returns a refusal for each that had no
 	// effect. An error reports that this is unknown.
 	Confirm(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
-	// Read returns everything the switch holds that a controller can write.
-	Read(ctx context.Context) (entry.Contents, error)
+	// SetPort writes settings of an interface, by the name that the switch gives it. Refusals are what
+	// the switch does not take; an error reports that no one knows what became of the rest.
+	SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error)
+	Close() error
+}
+
+// P4Switch is a Switch that runs a P4 program.
+type P4Switch interface {
+	Switch
 	// PacketOut hands the switch a packet. It is not acknowledged.
 	PacketOut(ctx context.Context, p entry.PacketOut) error
 	// Tables returns the tables of the pipeline.
@@ -39,10 +49,6 @@ type Switch interface {
 	Counters(ctx context.Context) ([]api.Counter, error)
 	// PortCounts returns how many packets the ports have sent or received.
 	PortCounts(ctx context.Context, d Direction) (map[uint32]uint64, error)
-	// SetPort writes settings of an interface, by the name that the switch gives it. Refusals are what
-	// the switch does not take; an error reports that no one knows what became of the rest.
-	SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error)
-	Close() error
 }
 
 // Direction is which packets of a port are meant.
@@ -56,7 +62,8 @@ const (
 
 // SwitchEvent is what happens to a relation.
 type SwitchEvent struct {
-	// Up: this controller may write, and the switch runs the pipeline.
+	// Up: this controller may write, and the switch runs what it should. It comes again when the
+	// switch holds something else than was read or written.
 	Up bool
 	// Err reports why it is down; nil when Up, PacketIn, Digest or Ports.
 	Err error

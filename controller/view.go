@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"strings"
+
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/orphan"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/target"
 )
 
 // Switches returns what is known about every switch of the inventory, in its
@@ -13,6 +16,9 @@ func (c *Core) Switches() []api.SwitchStatus {
 	for i := range c.env.Inventory().Switches {
 		sw := &c.env.Inventory().Switches[i]
 		s := api.SwitchStatus{Name: sw.Name, Address: sw.Address, Managed: sw.Managed()}
+		if !sw.RunsP4() {
+			s.System = string(sw.System)
+		}
 		if s.Managed {
 			s.DeviceID = sw.Device()
 		}
@@ -29,11 +35,27 @@ func (c *Core) Switches() []api.SwitchStatus {
 			}
 			s.Conditions = append(orphan.Conditions(c.orphans.On(sw.Name)), c.inventoryDiffers(sw.Name)...)
 			s.Conditions = append(s.Conditions, c.miscabled(sw.Name)...)
+			s.Conditions = append(s.Conditions, c.unsupported(sw.Name)...)
 			s.Errors = d.Failures
 		}
 		out = append(out, s)
 	}
 	return out
+}
+
+// unsupported returns the condition of a switch without P4 that cannot do all that it should.
+func (c *Core) unsupported(name string) api.Conditions {
+	var texts []string
+	for _, f := range c.underlay.Findings(name) {
+		if f.Severity != target.Doubtful {
+			texts = append(texts, f.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return api.Conditions{{Type: api.Unsupported, Status: true, Reason: api.ReasonSystemCannot,
+		Message: strings.Join(texts, "; ")}}
 }
 
 // Held returns what the core believes a switch to hold, ordered by key.

@@ -210,7 +210,7 @@ func (s *Service) start(ctx context.Context, o *Options) error {
 func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Options,
 	pipeline *southbound.Pipeline) error {
 	failed := func(err error) { o.Log.Warn("waiting for the store", "reason", err) }
-	var switches *controller.P4Runtime
+	var switches controller.Southbound
 	err := store.Await(ctx, failed, func() (err error) {
 		switches, err = o.switches(ctx, o.Store, pipeline)
 		return err
@@ -264,7 +264,7 @@ func (s *Service) publish(o *Options, e api.Event) {
 
 // switches returns the seam to the switches of a controller that decides on a store.
 func (o *Options) switches(ctx context.Context, s store.Store,
-	p *southbound.Pipeline) (*controller.P4Runtime, error) {
+	p *southbound.Pipeline) (controller.Southbound, error) {
 	election, claim := o.Election, southbound.ClaimFixed
 	if election == (southbound.ElectionID{}) {
 		e, err := nextElection(ctx, s)
@@ -279,7 +279,7 @@ func (o *Options) switches(ctx context.Context, s store.Store,
 	}
 	seam := controller.NewP4Runtime(p, election)
 	seam.Claim, seam.Samples = claim, o.API.Telemetry.Take
-	return seam, nil
+	return controller.NewSystems(seam), nil
 }
 
 // nobody is the BGP identifier of a controller without peers, which never sends it (TEST-NET-1,

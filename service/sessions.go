@@ -72,8 +72,8 @@ func (s *sessions) switches() (out []cluster.Switch) {
 	planes := s.planes()
 	for i := range s.o.Inventory.Switches {
 		sw := &s.o.Inventory.Switches[i]
-		if !sw.Managed() {
-			continue
+		if !sw.ProgramsP4() {
+			continue // the decider has sessions of its own with switches that have no election
 		}
 		shared := cluster.Switch{Name: sw.Name, Plane: planes[sw.Name]}
 		if planes == nil && s.o.Inventory.MRC.On() {
@@ -144,7 +144,7 @@ func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner,
 }
 
 // southbound returns the decider's seam to the switches, in a term.
-func (s *sessions) southbound(term int64) *controller.P4Runtime {
+func (s *sessions) southbound(term int64) controller.Southbound {
 	seam := controller.NewP4Runtime(s.pipeline, southbound.ElectionID{Low: uint64(term)})
 	seam.Samples = s.o.API.Telemetry.Take
 	seam.Configure = func(sw inventory.Switch, cfg *southbound.Config) {
@@ -152,7 +152,7 @@ func (s *sessions) southbound(term int64) *controller.P4Runtime {
 		cfg.Backoff.Max = relayBackoff
 		cfg.Dial = func() (southbound.Conn, error) { return s.connect(sw.Name, term) }
 	}
-	return seam
+	return controller.NewSystems(seam)
 }
 
 // connect returns a connection to the owner of a switch, which ends when another one owns it.

@@ -104,8 +104,8 @@ type TLSConfig = certs.Client
 // Watch returns how the ports of the switch are followed.
 func (c *Config) Watch() gnmi.Config {
 	return gnmi.Config{
-		Switch: c.Name, PortOf: c.PortOf, Dialect: c.Dialect, Samples: c.Samples, SampleInterval: c.SampleInterval,
-		Backoff: c.Backoff,
+		Switch: c.Name, PortOf: c.PortOf, Dialect: c.Dialect, Samples: c.Samples,
+		SampleInterval: c.SampleInterval, Backoff: c.Backoff,
 		Retry:   c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
 	}
 }

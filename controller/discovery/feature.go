@@ -287,7 +287,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 // send sends a frame out of each port of a switch, and counts those that are missed.
 func (f *Feature) send(name string, st *switchState) {
 	sw := f.env.Net.Switch(name)
-	if sw == nil {
+	if sw == nil || !sw.RunsP4() { // frames go out as packet-outs
 		return
 	}
 	ports := f.ports(sw, st)

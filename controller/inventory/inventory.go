@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/target"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -58,7 +59,16 @@ type Switch struct {
 	// Node defines which node of the topology the switch is: its name, IPv4 or IGP
 	// router-id, loopback, or its whole id "AS:router-id". Default: Name.
 	Node string `yaml:"node"`
-	// Address is host:port of the P4Runtime server.
+	// System is what runs on the switch: p4, the P4 program behind P4Runtime, or sonic. Default p4.
+	System target.System `yaml:"system"`
+	// Release of the system, such as 202511; default: the newest that is known. Hardware is the chip
+	// or model of switch, where its limits are known, and Interfaces how it names its ports, such as
+	// Ethernet{8}. All three are of a switch without P4 alone.
+	Release    string          `yaml:"release"`
+	Hardware   target.Hardware `yaml:"hardware"`
+	Interfaces target.Names    `yaml:"interfaces"`
+	// Address is host:port of the server by which the switch is programmed: that of P4Runtime, or of
+	// gNMI for SONiC.
 	Address string `yaml:"address"`
 	// DeviceID of the P4Runtime server. Default 1.
 	DeviceID uint64 `yaml:"deviceId"`
@@ -94,8 +104,28 @@ func (s *Switch) LinkID(port uint32) uint32 {
 // Managed reports whether the controller programs the switch.
 func (s *Switch) Managed() bool { return s.Address != "" }
 
-// Device returns the P4Runtime device id.
-func (s *Switch) Device() uint64 { return max(1, s.DeviceID) }
+// P4 is the system of switches that run the P4 program.
+const P4 target.System = "p4"
+
+// RunsP4 reports whether the switch runs the P4 program.
+func (s *Switch) RunsP4() bool { return s.System == "" || s.System == P4 }
+
+// Target returns a switch without P4 as what a configuration is made for.
+func (s *Switch) Target() target.Device {
+	return target.Device{Name: s.Name, System: s.System, Version: s.Release, Chip: s.Hardware,
+		Ports: s.Interfaces}
+}
+
+// ProgramsP4 reports whether the controller programs the switch, and it runs the P4 program.
+func (s *Switch) ProgramsP4() bool { return s.Managed() && s.RunsP4() }
+
+// Device returns the P4Runtime device id, 0 for a switch without P4.
+func (s *Switch) Device() uint64 {
+	if !s.RunsP4() {
+		return 0
+	}
+	return max(1, s.DeviceID)
+}
 
 // Port returns the port of a link end with an identifier.
 func (s *Switch) Port(linkID, advertised uint32) uint32 {

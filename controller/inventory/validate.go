@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/gnmi"
+	"github.com/weft-sdn/weft/target"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -100,6 +101,7 @@ func (v *validator) switches() {
 		} else {
 			names[s.Name] = i
 		}
+		v.system(at, s)
 		v.mac(at+".mac", s.MAC)
 		if first, twice := macs[s.MAC]; twice && !s.MAC.IsZero() {
 			v.bad(at+".mac", "%v is also the MAC of switches[%d]", s.MAC, first)
@@ -150,6 +152,37 @@ func (v *validator) switches() {
 				v.bad(field, "%d is in hostPorts too", p)
 			}
 		}
+	}
+}
+
+// live are the systems that the controller programs.
+var live = [...]target.System{P4, target.SONiC}
+
+// system checks what runs on a switch.
+func (v *validator) system(at string, s *Switch) {
+	if s.RunsP4() {
+		for field, given := range map[string]string{"release": s.Release,
+			"hardware": string(s.Hardware), "interfaces": string(s.Interfaces)} {
+			if given != "" {
+				v.bad(at+"."+field, "is %q, of a switch that runs P4: want none, or another system", given)
+			}
+		}
+		return
+	}
+	if !slices.Contains(live[:], s.System) {
+		v.bad(at+".system", "is %q: want %s or %s", string(s.System), string(live[0]), string(live[1]))
+		return
+	}
+	d := s.Target()
+	if err := d.Validate(); err != nil {
+		v.bad(at, "%v", err)
+	}
+	switch {
+	case s.DeviceID != 0:
+		v.bad(at+".deviceId", "is %d, of a switch without P4Runtime: want none", s.DeviceID)
+	case s.GNMI.Address != "" && s.GNMI.Address != s.Address:
+		v.bad(at+".gnmi.address", "is %q: want none, address is that of the gNMI server of a switch "+
+			"that runs %v", s.GNMI.Address, s.System)
 	}
 }
 

@@ -46,6 +46,15 @@ func (v *validator) mrc(m *MRC) {
 			v.bad("mrc.block", "is %v: %s", m.Block, strings.TrimPrefix(err.Error(), "block: "))
 		}
 	}
+	if mode, err := ev.ParseMode(m.Mode); err == nil && mode == ev.ModeStructured && v.inv != nil {
+		for i := range v.inv.Switches {
+			if s := &v.inv.Switches[i]; s.Managed() && !s.RunsP4() {
+				v.bad("mrc.mode", "%q needs switches that run P4, and %s runs %v: want another mode", m.Mode,
+					s.Name, s.System)
+				break
+			}
+		}
+	}
 	v.oneOf("mrc.hops", m.Hops, hopKinds)
 	v.oneOf("mrc.planes", m.Planes, planeRules)
 	v.oneOf("mrc.profiles", m.Profiles, profileRules)

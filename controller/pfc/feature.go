@@ -275,7 +275,8 @@ func (f *Feature) Settle() bool {
 			break
 		}
 		for _, id := range r.Nodes {
-			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) {
+			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) &&
+				f.env.Inventory().Switch(sw).RunsP4() {
 				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)),
 					nil)
 				again, f.stale = true, true

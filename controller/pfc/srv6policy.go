@@ -18,7 +18,7 @@ func (f *Feature) pfcEnv(name string, pre resource.Precondition) api.PFCEnv {
 		MaxSlice: f.env.Inventory().PFC.MaxSlice(),
 		Switch: func(sw string) (managed, known bool) {
 			s := f.env.Inventory().Switch(sw)
-			return s != nil && s.Managed(), s != nil
+			return s != nil && s.ProgramsP4(), s != nil
 		},
 		SID:      f.advertises,
 		Attached: f.env.Net.Attached,

@@ -26,6 +26,7 @@ type Network struct {
 	hosts    map[netip.Addr]*Located
 	hostsOf  map[string][]Attachment // by switch, ordered by name
 	trees    *routeTrees
+	p4       *topology.Graph // without links at switches that run no P4 program
 	// replicators reports which nodes can be part of a tree, by place in the snapshot.
 	replicators []bool
 	edges       Edges
@@ -97,7 +98,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 			}
 		}
 	}
-	n.replicators = n.findReplicators()
+	n.replicators, n.p4 = n.findReplicators(), n.p4Graph()
 	return n
 }
 
@@ -278,11 +279,31 @@ func (n *Network) findReplicators() []bool {
 	out := make([]bool, len(n.Snapshot.Nodes))
 	for name, node := range n.nodes {
 		_, located := locatorOf(node)
-		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].Managed() &&
+		out[n.Snapshot.NodePlace(node.ID)] = located && n.switches[name].ProgramsP4() &&
 			node.Loopback.IsValid() && !node.Pseudonode
 	}
 	return out
 }
+
+// p4Graph is the graph of the topology without links at programmed switches that run no P4 program:
+// their routes are those of the MRC fabric, and lead no tunnel of a group.
+func (n *Network) p4Graph() *topology.Graph {
+	without := make(map[topology.NodeID]bool)
+	for name, node := range n.nodes {
+		if sw := n.switches[name]; sw.Managed() && !sw.RunsP4() {
+			without[node.ID] = true
+		}
+	}
+	if len(without) == 0 {
+		return n.graph
+	}
+	return n.Snapshot.With(topology.View{Out: func(l *topology.Link) bool {
+		return without[l.Local] || without[l.Remote] || !n.graph.Usable(l)
+	}}).Graph()
+}
+
+// P4Graph returns the graph that trees of groups and tunnels take.
+func (n *Network) P4Graph() *topology.Graph { return n.p4 }
 
 // Replicators returns which nodes can be part of a tree, by place in the snapshot. It
 // must not be changed.

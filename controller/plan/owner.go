@@ -52,12 +52,14 @@ const (
 	OwnerPFC    = -3
 )
 
-// OwnerOf returns the group that an entity belongs to, or else OwnerPFC for what
-// only [Network.PFC] has, OwnerRoutes for what [Network.Routes] has, and
-// OwnerLinks for everything else. The P4 program says by @weft_owner which feature
-// has an entry; see [p4.Owner].
+// OwnerOf returns the group that an entity belongs to, or else OwnerPFC for what only [Network.PFC]
+// has, OwnerRoutes for what [Network.Routes] has, and OwnerLinks for everything else, rows of
+// switches without P4 among it. The P4 program says by @weft_owner which feature has an entry; see
+// [p4.Owner].
 func OwnerOf(e entry.Entity) int {
 	switch e := e.(type) {
+	case entry.Row:
+		return OwnerLinks
 	case entry.Member, entry.Group:
 		return OwnerRoutes
 	case entry.Table:

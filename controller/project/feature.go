@@ -228,7 +228,20 @@ func (f *Feature) validation() api.ProjectEnv {
 		MaxSlice: inv.PFC.MaxSlice(),
 		Host:     func(name string) bool { return f.host(name) != nil },
 		Switch:   func(name string) bool { return inv.Switch(name) != nil },
+		Open:     f.open,
 	}
+}
+
+// open returns a switch with hosts that keeps no project apart.
+func (f *Feature) open() (name, why string) {
+	for i := range f.env.Inventory().Switches {
+		sw := &f.env.Inventory().Switches[i]
+		if sw.Managed() && !sw.RunsP4() && len(f.env.Net.HostsAt(sw.Name)) > 0 {
+			return sw.Name, fmt.Sprintf("only the P4 program keeps projects apart, and it runs %v",
+				sw.System)
+		}
+	}
+	return "", ""
 }
 
 func (f *Feature) host(name string) *inventory.Host {

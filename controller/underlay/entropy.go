@@ -33,7 +33,7 @@ func (f *Feature) Assignment() *ev.Assignment {
 	return f.assignment
 }
 
-// Fork implements feature.Feature: it copies the assignment.
+// Fork implements feature.Feature: it copies the assignment. Rows go by their records.
 func (f *Feature) Fork() func(feature.Feature) {
 	a, assigned := f.assignment, f.assigned
 	return func(to feature.Feature) {
@@ -65,6 +65,8 @@ func (f *Feature) routesOf(name string) (entities []entry.Entity, partial, ok bo
 	net, a, sw := f.env.Net, f.assignment, f.inv().Switch(name)
 	partial = !f.Released()
 	switch evs := f.inv().MRC.On() && a != nil; {
+	case !sw.RunsP4(): // its routes are rows
+		return nil, false, f.Released()
 	case f.awaitsEVs() && (!f.settled || f.routable(name)):
 		return nil, false, false
 	case evs && partial:

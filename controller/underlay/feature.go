@@ -39,6 +39,8 @@ type Feature struct {
 	latest   time.Duration      // when it is settled at the latest; 0: no topology yet
 	changes  int                // topologies so far
 
+	rows rows // of switches without P4
+
 	assignment *ev.Assignment // what EVs mean
 	assigned   bool           // SetAssignment has been called
 
@@ -57,7 +59,7 @@ var _ feature.Underlay = (*Feature)(nil)
 
 // New returns the feature, without switches.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, switches: make(map[string]*state),
+	return &Feature{env: env, switches: make(map[string]*state), rows: newRows(),
 		snapshot: env.Net.Snapshot.Advertised()}
 }
 
@@ -85,6 +87,7 @@ func (f *Feature) SetNetwork() {
 func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	switch e.Kind {
 	case feature.ReadBack:
+		f.rows.readBack(sw, e.Contents)
 		if !f.state(sw).routed && f.awaitsEVs() { // it waited until the routes of the switch are known
 			f.unrouted = append(f.unrouted, sw)
 			f.planRoutes()
@@ -154,10 +157,14 @@ func (f *Feature) Object(o reconcile.Owner) string {
 
 // Keeps implements feature.Feature: an unwanted neighbor or clone session stays while
 // something else on the switch, perhaps of a tree that a group is about to leave,
-// leads to it.
+// leads to it. A row of a switch without P4 stays unless this controller, or an earlier one on its
+// store, has wanted it there.
 func (f *Feature) Keeps(sw string, o reconcile.Owner, e entry.Entity) bool {
 	if o != links {
 		return false
+	}
+	if r, ok := e.(entry.Row); ok {
+		return !f.rows.own(sw, r.Key())
 	}
 	var param string
 	var id entry.Value

@@ -82,6 +82,7 @@ func (f *Feature) SetIsolated(projects []plan.Isolated) {
 func (f *Feature) plan() {
 	f.unrouted = f.env.Switches.Switches()
 	maps.DeleteFunc(f.switches, func(sw string, _ *state) bool { return !f.env.Switches.Exists(sw) })
+	f.rows.forget(f.env.Switches.Exists)
 	for _, sw := range f.unrouted {
 		f.planLinks(sw)
 	}
@@ -89,6 +90,10 @@ func (f *Feature) plan() {
 }
 
 func (f *Feature) planLinks(sw string) {
+	if s := f.inv().Switch(sw); !s.RunsP4() {
+		f.planRows(s)
+		return
+	}
 	f.env.Want.Set(sw, links, f.linksOf(f.inv().Switch(sw)), nil)
 }
 

@@ -52,8 +52,8 @@ func Kinds() []Kind {
 // exist there. Keys compare, sort in a fixed order, and can be read.
 type Key string
 
-// Entity is a [Table] entry, [Member], [Group], [Multicast], [Clone] or
-// [Reports], or a [Row] of a switch that runs no P4 program. Entities are values: neither an entity nor a slice in it changes
+// Entity is a [Table] entry, [Member], [Group], [Multicast], [Clone] or [Reports], or a [Row] of a
+// switch that runs no P4 program. Entities are values: neither an entity nor a slice in it changes
 // once it has been handed over.
 type Entity interface {
 	Kind() Kind

@@ -3,7 +3,7 @@
 //
 //	s, err := sonic.Open(ctx, sonic.Config{Config: cfg, Port: portOf}, handler)
 //	contents, err := s.Read(ctx)            // rows, as entry.Row
-//	refused, err := s.Write(ctx, updates)   // one Set, a JSON Patch that is applied whole or not at all
+//	refused, err := s.Write(ctx, updates)   // one Set: a JSON Patch, applied whole or not at all
 //	without, err := s.Confirm(ctx, updates) // what has not got to APPL_DB
 //
 // Nothing comes back to the writer of CONFIG_DB when a daemon does not take a row: a wrong SID is a

@@ -80,8 +80,8 @@ func Open(ctx context.Context, cfg Config, handler southbound.Handler) (*Session
 	return s, nil
 }
 
-// dial makes a connection for the states and counters of ports: a Set, which takes seconds, holds up
-// nothing there.
+// dial makes a connection for the states and counters of ports: a Set, which takes seconds, holds
+// up nothing there.
 func (s *Session) dial() (grpc.ClientConnInterface, func(), error) {
 	cc, err := s.cfg.Connect(s.cfg.Target)
 	if err != nil {

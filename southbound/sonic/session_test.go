@@ -22,8 +22,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
 )
 
-// bench is a switch with a session to it, in virtual time.
-type bench struct {
+// bed is a switch with a session to it, in virtual time.
+type bed struct {
 	t      *testing.T
 	sw     *sonictest.Switch
 	s      *sonic.Session
@@ -36,7 +36,7 @@ type bench struct {
 }
 
 // serve has the switch answer.
-func (b *bench) serve() {
+func (b *bed) serve() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.listen, b.server = bufconn.Listen(1<<20), grpc.NewServer()
@@ -44,14 +44,14 @@ func (b *bench) serve() {
 	go func(l net.Listener, s *grpc.Server) { _ = s.Serve(l) }(b.listen, b.server)
 }
 
-func (b *bench) dial(ctx context.Context, _ string) (net.Conn, error) {
+func (b *bed) dial(ctx context.Context, _ string) (net.Conn, error) {
 	b.mu.Lock()
 	l := b.listen
 	b.mu.Unlock()
 	return l.DialContext(ctx)
 }
 
-func (b *bench) counts() (ready, downs int) {
+func (b *bed) counts() (ready, downs int) {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,10 +59,10 @@ func (b *bench) counts() (ready, downs int) {
 }
 
 // on runs a test on a switch with four ports.
-func on(t *testing.T, f func(b *bench)) {
+func on(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t, sw: sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")}
+		b := &bed{t: t, sw: sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")}
 		b.serve()
 		cfg := southbound.DefaultConfig()
 		cfg.Name, cfg.Target = "s1", "switch"
@@ -104,7 +104,7 @@ func on(t *testing.T, f func(b *bench)) {
 }
 
 // held returns what the switch holds, by key.
-func (b *bench) held() map[entry.Key]entry.Entity {
+func (b *bed) held() map[entry.Key]entry.Entity {
 	b.t.Helper()
 	c, err := b.s.Read(b.t.Context())
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) held() map[entry.Key]entry.Entity {
 }
 
 // write carries out updates and confirms them, and returns the messages of refusals by key.
-func (b *bench) write(updates ...entry.Update) map[entry.Key]string {
+func (b *bed) write(updates ...entry.Update) map[entry.Key]string {
 	b.t.Helper()
 	refused, err := b.s.Write(b.t.Context(), updates)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *bench) write(updates ...entry.Update) map[entry.Key]string {
 }
 
 // clean is write, and nothing may be refused.
-func (b *bench) clean(updates ...entry.Update) {
+func (b *bed) clean(updates ...entry.Update) {
 	b.t.Helper()
 	if refused := b.write(updates...); len(refused) > 0 {
 		b.t.Errorf("refused: %v", refused)
@@ -195,7 +195,7 @@ func all() []entry.Row {
 // TestWrite: a change of many tables is one Set, reads back as it was written, and leaves others'
 // rows and fields alone; what is taken away leaves the switch as it was.
 func TestWrite(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		before, config := b.held(), make(map[string]sonictest.Table)
 		for _, table := range []string{"STATIC_ROUTE", "DSCP_TO_TC_MAP", "PORT_QOS_MAP", "PORT"} {
 			config[table] = b.sw.Rows("CONFIG_DB", table)
@@ -254,7 +254,7 @@ func TestWrite(t *testing.T) {
 
 // TestLostSID: a SID that CONFIG_DB has and FRR has lost is not held, and written again it is new.
 func TestLostSID(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.sw.SetWarts(sonictest.Warts{LoseSIDs: 1})
 		begun := time.Now()
 		refused := b.write(put(locator, un, udt)...)
@@ -276,7 +276,7 @@ func TestLostSID(t *testing.T) {
 
 // TestErrorAfter: a Set that answers an error and takes effect is done.
 func TestErrorAfter(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.sw.SetWarts(sonictest.Warts{ErrorAfter: 1})
 		b.clean(put(locator, un)...)
 		if n := b.sw.Sets(); n != 1 {
@@ -288,7 +288,7 @@ func TestErrorAfter(t *testing.T) {
 // TestRefusal: a row that the switch refuses holds up its table, and no other; the message is the
 // switch's.
 func TestRefusal(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.sw.Refuse(func(patch []sonictest.Op) error {
 			for _, op := range patch {
 				if strings.HasPrefix(op.Path, "/STATIC_ROUTE") {
@@ -314,7 +314,7 @@ func TestRefusal(t *testing.T) {
 
 // TestCannotTrim: a switch that says that it cannot trim gets no settings for it.
 func TestCannotTrim(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.sw.SetWarts(sonictest.Warts{CannotTrim: true})
 		refused := b.write(put(append(trimming, dscp)...)...)
 		if len(refused) != 2 || !strings.Contains(refused[trimming[0].Key()], "SWITCH_TRIMMING_CAPABLE") {
@@ -329,7 +329,7 @@ func TestCannotTrim(t *testing.T) {
 // TestDrift: whoever is told that the switch is ready is told again when somebody else has changed
 // it, within a second, and not for what it has written itself.
 func TestDrift(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.held()
 		b.clean(put(all()...)...)
 		time.Sleep(20 * time.Second)
@@ -365,7 +365,7 @@ func TestDrift(t *testing.T) {
 
 // TestReconnect: a lost connection is reported and made again.
 func TestReconnect(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.server.Stop()
 		time.Sleep(time.Second)
 		if _, downs := b.counts(); downs == 0 {
@@ -388,7 +388,7 @@ func TestReconnect(t *testing.T) {
 
 // TestPorts: the states of ports come by the names of interfaces.
 func TestPorts(t *testing.T) {
-	on(t, func(b *bench) {
+	on(t, func(b *bed) {
 		b.sw.Change("APPL_DB", "PORT_TABLE", func(t sonictest.Table) {
 			t["Ethernet16"]["oper_status"] = "down"
 		})

@@ -85,8 +85,8 @@ func (w *writer) trims(ctx context.Context) bool {
 	return *w.capable
 }
 
-// renew takes away what CONFIG_DB has and the switch has lost: written as it is there already, a row
-// changes nothing, and no daemon looks at it.
+// renew takes away what CONFIG_DB has and the switch has lost: written as it is there already, a
+// row changes nothing, and no daemon looks at it.
 func (w *writer) renew(ctx context.Context, todo []int) error {
 	var req gpb.SetRequest
 	for _, i := range todo {
@@ -168,9 +168,9 @@ func (w *writer) without(i int) bool {
 	return !w.held.config.holds(r)
 }
 
-// request returns the Set of some updates. A JSON Patch adds nothing to what is not there (RFC 6902,
-// section 4.1): a row of a table without rows comes with its table, and a cell of a missing row with
-// its row. What would change nothing is left out.
+// request returns the Set of some updates. A JSON Patch adds nothing to what is not there (RFC
+// 6902, section 4.1): a row of a table without rows comes with its table, and a cell of a missing
+// row with its row. What would change nothing is left out.
 func (w *writer) request(some []int) *gpb.SetRequest {
 	var req gpb.SetRequest
 	gone := make(map[string]map[string]bool) // cells that go, by row

@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"access":     {"internal", "api", "store"},
 	"cluster":    {"internal", "store", "controller", "southbound"},
 	"controller": {"internal", "access", "api", "store", "topology", "southbound", "packet", "p4",
-		"hostapi", "controller/reconcile"},
+		"hostapi", "target", "controller/reconcile"},
 	// what schedulers get, as clients of the API
 	"scheduler": {"internal", "api", "api/client"},
 	// what switches without P4 hold, made from what the API shows

@@ -115,7 +115,7 @@ func (r *Runner) readPorts(
 	var g errgroup.Group
 	g.SetLimit(readingAtOnce)
 	for name := range switches {
-		if sw := r.opts.Inventory.Switch(name); sw == nil || !sw.Managed() {
+		if sw := r.opts.Inventory.Switch(name); sw == nil || !sw.ProgramsP4() {
 			continue
 		}
 		g.Go(func() error {

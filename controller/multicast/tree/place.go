@@ -97,6 +97,10 @@ func (w *placeWork) attach(field func() string, a netip.Addr) (*plan.Located, er
 	case h.At == nil || !h.At.Managed():
 		return nil, notPlannable(field(), a.String(),
 			"a host behind a switch that the controller programs; %s is behind %q", h.Name, h.Switch)
+	case !h.At.RunsP4():
+		return nil, notPlannable(field(), a.String(),
+			"a host behind a switch that runs the P4 program; %s is behind %s, which runs %v: reliable "+
+				"multicast: only the P4 program does it", h.Name, h.Switch, h.At.System)
 	case h.Node == nil:
 		return nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
 			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
@@ -178,10 +182,10 @@ func (w *placeWork) srh() []api.FieldError {
 // usable returns a link of the present topology and its other direction, or nil
 // where the link cannot carry a branch.
 func (w *placeWork) usable(id topology.LinkID) (l, back *topology.Link) {
-	if l = w.n.Snapshot.Link(id); l == nil || !w.n.Graph().Usable(l) {
+	if l = w.n.Snapshot.Link(id); l == nil || !w.n.P4Graph().Usable(l) {
 		return nil, nil
 	}
-	return l, w.n.Graph().Reverse(l)
+	return l, w.n.P4Graph().Reverse(l)
 }
 
 // reuse takes over the previous tree, without what is no longer needed, if it
@@ -263,7 +267,7 @@ func (w *placeWork) compute() error {
 		leaves[i] = n.Node(sw).ID
 		branches[n.Snapshot.NodePlace(leaves[i])] -= int32(len(w.receivers[sw]))
 	}
-	tree, err := n.Graph().Tree(topology.TreeRequest{
+	tree, err := n.P4Graph().Tree(topology.TreeRequest{
 		Root: n.Node(w.root.Name).ID, Leaves: leaves, Metric: m, Objective: objective,
 		Key:        topology.KeyOf(w.r.Name),
 		Replicates: n.Replicators(), Branches: branches,
@@ -286,11 +290,21 @@ func (w *placeWork) compute() error {
 	return nil
 }
 
+// around names what a path of a group must not cross.
+func (w *placeWork) around() string {
+	for i := range w.n.Inventory.Switches {
+		if sw := &w.n.Inventory.Switches[i]; sw.Managed() && !sw.RunsP4() {
+			return fmt.Sprintf(" over switches that run the P4 program (%s runs %v)", sw.Name, sw.System)
+		}
+	}
+	return ""
+}
+
 // treeError reports which receivers a tree cannot reach.
 func (w *placeWork) treeError(err error, m topology.Metric) error {
 	n := w.n
 	var fields []api.FieldError
-	if paths, ok := n.Graph().From(n.Node(w.root.Name).ID, m); ok &&
+	if paths, ok := n.P4Graph().From(n.Node(w.root.Name).ID, m); ok &&
 		errors.Is(err, topology.ErrUnreachable) {
 		for i := range w.r.Spec.Receivers {
 			a := w.r.Spec.Receivers[i].Address
@@ -302,8 +316,8 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 				fields = append(fields, api.FieldError{
 					Field: fmt.Sprintf("spec.receivers[%d].address", i), Code: api.CodeUnreachable,
 					Value: a.String(),
-					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s", w.root.Name,
-						h.Switch),
+					Want: fmt.Sprintf("a host that can be reached; no path leads from %s to %s%s", w.root.Name,
+						h.Switch, w.around()),
 				})
 			}
 		}

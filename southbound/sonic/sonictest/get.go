@@ -94,6 +94,7 @@ func (s *Switch) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 		}
 		sources = append(sources, x)
 	}
+	changed := s.change()
 	for i := range sources {
 		if err := s.send(stream, list.GetPrefix(), &sources[i], false); err != nil {
 			return err
@@ -106,12 +107,10 @@ func (s *Switch) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for {
-		s.mu.Lock()
-		changed := s.changed
-		s.mu.Unlock()
 		sampling := false
 		select {
 		case <-changed:
+			changed = s.change() // before what has changed is read
 		case <-every.C:
 			sampling = true
 		case <-stream.Context().Done():
@@ -127,6 +126,13 @@ func (s *Switch) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 			}
 		}
 	}
+}
+
+// change returns a channel that is closed with the next change.
+func (s *Switch) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
 }
 
 // source is what one subscription is to.

@@ -1,11 +1,11 @@
 // Package sonictest has a SONiC switch for tests: a gNMI server over databases in memory, with
 // daemons that bring local SIDs and routes from CONFIG_DB to APPL_DB.
 //
-// It answers as sonic-gnmi of August 2026 does (sonic_data_client/mixed_db_client.go, db_client.go):
-// elements of a Set are the pointer of a JSON Patch as they are, a table without rows is not found,
-// TARGET_DEFINED is refused for the databases, SAMPLE is at least 1 s, names of ports that counters
-// go by are read once, and a Set may answer an error and take effect. It checks references between
-// tables as the YANG models do, and nothing else of them.
+// It answers as sonic-gnmi of August 2026 does (sonic_data_client/mixed_db_client.go,
+// db_client.go): elements of a Set are the pointer of a JSON Patch as they are, a table without
+// rows is not found, TARGET_DEFINED is refused for the databases, SAMPLE is at least 1 s, names of
+// ports that counters go by are read once, and a Set may answer an error and take effect. It checks
+// references between tables as the YANG models do, and nothing else of them.
 package sonictest
 
 import (

@@ -1,0 +1,195 @@
+package underlay
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/plan/node"
+	"github.com/weft-sdn/weft/southbound/entry"
+	sonicswitch "github.com/weft-sdn/weft/southbound/sonic"
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/target/sonic"
+)
+
+// A switch without P4 gets rows of its configuration, made of what it is (package node) by what its
+// system is (package target). They are one owner's with links: there is nothing to put in an order,
+// a change is carried out as a whole.
+//
+// Rows of such a switch have no mark of who has written them. So the controller keeps a record of
+// those that it has wanted there, and takes away none but these.
+
+// renderers make rows of what a switch is, by system.
+var renderers = map[target.System]func(*target.Device, *api.SwitchModel) []entry.Entity{
+	target.SONiC: sonicRows,
+}
+
+func sonicRows(d *target.Device, m *api.SwitchModel) (out []entry.Entity) {
+	for _, t := range sonic.Config(d, m) {
+		for _, r := range t.Rows {
+			var cells []entry.Cell
+			for _, f := range r.Fields {
+				c := entry.CellOf(f.Name, f.Value)
+				if f.List != nil {
+					c = entry.Cell{Name: f.Name, Values: f.List, List: true}
+				}
+				cells = append(cells, c)
+			}
+			for _, e := range sonicswitch.Rows(entry.RowOf(t.Name, r.Key, cells...)) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// rowsPrefix is that of the keys of records of rows: one a switch.
+const rowsPrefix = "rows/"
+
+// rows are those that this controller, or an earlier one on its store, has wanted of switches.
+type rows struct {
+	wanted map[string]map[entry.Key]bool // by switch; those that may be there still
+	change map[string]bool               // switches whose records must be written
+
+	// made are what rows were made from last, by switch: they are made anew when that is another.
+	made map[string]made
+}
+
+// made is what the rows of a switch follow from.
+type made struct {
+	assignment *ev.Assignment
+	inventory  *inventory.Inventory
+	network    *plan.Network // nil: the topology does not matter
+	findings   []target.Finding
+	rows       []entry.Entity
+}
+
+func newRows() rows {
+	return rows{wanted: make(map[string]map[entry.Key]bool), change: make(map[string]bool),
+		made: make(map[string]made)}
+}
+
+// own reports whether a row is one that a controller on this store has wanted.
+func (r *rows) own(sw string, k entry.Key) bool { return r.wanted[sw][k] }
+
+// want notes that rows are wanted.
+func (r *rows) want(sw string, entities []entry.Entity) {
+	of := r.wanted[sw]
+	if of == nil {
+		of = make(map[entry.Key]bool)
+		r.wanted[sw] = of
+	}
+	for _, e := range entities {
+		if k := e.Key(); !of[k] {
+			of[k], r.change[sw] = true, true
+		}
+	}
+}
+
+// readBack forgets the rows that are neither wanted any more nor there.
+func (r *rows) readBack(sw string, c entry.Contents) {
+	of := r.wanted[sw]
+	if of == nil {
+		return
+	}
+	still := make(map[entry.Key]bool, len(of))
+	for _, e := range slices.Concat(c.Entities, r.made[sw].rows) {
+		if k := e.Key(); of[k] {
+			still[k] = true
+		}
+	}
+	if len(still) != len(of) && len(r.made[sw].rows) > 0 { // else it is not known yet what is wanted
+		r.wanted[sw], r.change[sw] = still, true
+	}
+}
+
+// forget forgets switches that are not there any more, but for their records: rows of a switch that
+// is back are still its own.
+func (r *rows) forget(exists func(sw string) bool) {
+	maps.DeleteFunc(r.made, func(sw string, _ made) bool { return !exists(sw) })
+}
+
+// planRows plans the rows of a switch without P4. Until the topology is taken for the whole network
+// the switch keeps what it has: rows that are made of a part of it would take away the rest.
+func (f *Feature) planRows(sw *inventory.Switch) {
+	if !f.Released() {
+		return
+	}
+	a := f.Assignment()
+	is := made{assignment: a, inventory: f.inv(), network: f.env.Net}
+	if a != nil && a.Format().Mode.SRv6() {
+		is.network = nil // what a switch is does not change when a link is lost
+	}
+	if was, ok := f.rows.made[sw.Name]; ok && was.assignment == is.assignment &&
+		was.inventory == is.inventory && was.network == is.network {
+		return
+	}
+	m := node.Of(node.Fabric{Network: f.env.Net, Assignment: a}, sw, nil)
+	d := sw.Target()
+	is.findings = d.Lint(&m)
+	is.rows = renderers[sw.System](&d, &m)
+	f.rows.made[sw.Name] = is
+	f.rows.want(sw.Name, is.rows)
+	f.env.Want.Set(sw.Name, links, is.rows, nil)
+}
+
+// Findings returns what a switch without P4 cannot do of what it should, or does wrong.
+func (f *Feature) Findings(sw string) []target.Finding {
+	out := f.rows.made[sw].findings
+	if s := f.inv().Switch(sw); s != nil && !s.RunsP4() && len(f.env.Net.Isolated()) > 0 &&
+		len(f.env.Net.HostsAt(sw)) > 0 { // a project that was there before the switch
+		out = append(slices.Clone(out), target.Finding{Severity: target.Cannot,
+			Text: "isolation of projects: only the P4 program does it"})
+	}
+	return out
+}
+
+// Load implements feature.Feature.
+func (f *Feature) Load(r store.Record) (ok bool, err error) {
+	sw, ok := strings.CutPrefix(r.Key, rowsPrefix)
+	if !ok {
+		return false, nil
+	}
+	var keys []entry.Key
+	if err := json.Unmarshal(r.Value, &keys); err != nil {
+		return true, err
+	}
+	of := make(map[entry.Key]bool, len(keys))
+	for _, k := range keys {
+		of[k] = true
+	}
+	f.rows.wanted[sw] = of
+	return true, nil
+}
+
+// Changes implements feature.Feature.
+func (f *Feature) Changes() (out []store.Op) {
+	for _, sw := range slices.Sorted(maps.Keys(f.rows.change)) {
+		out = append(out, store.Op{Key: rowsPrefix + sw, Value: f.rows.record(sw)})
+	}
+	clear(f.rows.change)
+	return out
+}
+
+// Records implements feature.Feature.
+func (f *Feature) Records() (out []store.Record) {
+	for _, sw := range slices.Sorted(maps.Keys(f.rows.wanted)) {
+		out = append(out, store.Record{Key: rowsPrefix + sw, Value: f.rows.record(sw)})
+	}
+	return out
+}
+
+func (r *rows) record(sw string) []byte {
+	b, err := json.Marshal(slices.Sorted(maps.Keys(r.wanted[sw])))
+	if err != nil {
+		panic(fmt.Sprintf("underlay: record cannot be written: %v", err)) // a list of strings
+	}
+	return b
+}

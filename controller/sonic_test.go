@@ -22,6 +22,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound"
@@ -49,7 +50,7 @@ func newSONiCBed(t *testing.T, p4 ...string) *sonicBed {
 		switches: make(map[string]*sonictest.Switch), listen: make(map[string]*bufconn.Listener),
 		p4: new(controllertest.Southbound)}
 	inv := &f.net.Inventory
-	inv.MRC.Mode = ev.ModeF3216.String()
+	inv.MRC.Mode, inv.Discovery.Protocol = ev.ModeF3216.String(), inventory.DiscoveryLLDP
 	var interfaces []string
 	for i := range 32 {
 		interfaces = append(interfaces, fmt.Sprintf("Ethernet%d", 8*i))
@@ -77,8 +78,15 @@ func (f *sonicBed) configure(sw inventory.Switch, cfg *southbound.Config) {
 		})}
 }
 
-// start runs a controller on what the store has.
+// start runs a controller on what the store has, which knows the network.
 func (f *sonicBed) start() {
+	f.t.Helper()
+	f.begin()
+	f.learn()
+}
+
+// begin runs a controller on what the store has, which knows no topology yet.
+func (f *sonicBed) begin() {
 	f.t.Helper()
 	c, err := controller.NewController(f.t.Context(), controller.Options{Inventory: f.net.Inventory,
 		Store: f.store, Southbound: controller.Systems{inventory.P4: f.p4,
@@ -96,7 +104,6 @@ func (f *sonicBed) start() {
 			f.t.Error(err)
 		}
 	}
-	f.learn()
 }
 
 // learn has the controller know the topology, and what EVs mean.
@@ -198,10 +205,14 @@ func TestSONiC(t *testing.T) {
 		f.learnTopology()
 		f.synced()
 		f.stop()
+		// A controller that starts learns the network bit by bit.
+		f.begin()
+		f.learnTopology()
+		time.Sleep(100 * time.Millisecond)
 		for _, l := range removed {
 			f.net.Topology.SetLink(l)
 		}
-		f.start()
+		f.learn()
 		f.synced()
 		time.Sleep(time.Minute)
 		for name, sw := range f.switches {
@@ -225,6 +236,35 @@ func TestSONiC(t *testing.T) {
 		if len(after) != len(routes) || after["default|"+gone.Address.String()+"/128"] != nil ||
 			after["default|2001:db8:9::/64"] == nil || after["mgmt|::/0"] == nil {
 			t.Errorf("without %s the routes are %v", gone.Name, slices.Sorted(maps.Keys(after)))
+		}
+
+		// What was wanted by a controller before is its own; what it has taken away is so no more.
+		f.stop()
+		again := inv
+		again.Hosts = slices.Clone(inv.Hosts[1:])
+		f.net.Inventory = again
+		second := inv.Hosts[0].Address.String()
+		f.start()
+		f.synced()
+		after = f.switches["leaf1"].Rows("CONFIG_DB", "STATIC_ROUTE")
+		if after["default|"+second+"/128"] != nil || after["default|2001:db8:9::/64"] == nil {
+			t.Errorf("after a restart without %s the routes are %v", second,
+				slices.Sorted(maps.Keys(after)))
+		}
+		f.stop()
+		f.start()
+		f.synced()
+		f.switches["leaf1"].Change("CONFIG_DB", "STATIC_ROUTE", func(t sonictest.Table) {
+			t["default|"+second+"/128"] = map[string]any{"nexthop": "::", "ifname": "Ethernet0"}
+		})
+		time.Sleep(10 * time.Second)
+		f.synced()
+		after = f.switches["leaf1"].Rows("CONFIG_DB", "STATIC_ROUTE")
+		if after["default|"+second+"/128"] == nil {
+			t.Errorf("somebody's own route to %s was taken away", second)
+		}
+		if n, on, err := f.c.DiscoveryCounts(t.Context()); !on || n.Sent > 0 || err != nil {
+			t.Errorf("discovery sent %d frames (on %v, %v), want none", n.Sent, on, err)
 		}
 		f.stop()
 	})
@@ -336,6 +376,12 @@ func TestSONiCRefusals(t *testing.T) {
 			resource.Precondition{})
 		if want := "behind leaf2, which runs SONiC"; !strings.Contains(fmt.Sprint(details(err)), want) {
 			t.Errorf("a receiver behind SONiC: %v, want %q", details(err), want)
+		}
+		_, _, err = kind.Of[api.SRv6PolicySpec, api.SRv6Policy](f.c.Kinds()).Put(t.Context(), "q",
+			api.SRv6PolicySpec{Headend: "leaf1", Endpoint: "leaf2"}, resource.Precondition{})
+		if want := "that the controller programs, and that runs P4"; !strings.Contains(
+			fmt.Sprint(details(err)), want) {
+			t.Errorf("an SRv6 policy: %v, want %q", details(err), want)
 		}
 		_, _, err = f.c.Projects().Put(t.Context(), "p", api.ProjectSpec{Isolated: true},
 			resource.Precondition{})

@@ -106,7 +106,7 @@ func (c *Config) Watch() gnmi.Config {
 	return gnmi.Config{
 		Switch: c.Name, PortOf: c.PortOf, Dialect: c.Dialect, Samples: c.Samples,
 		SampleInterval: c.SampleInterval, Backoff: c.Backoff,
-		Retry:   c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
+		Retry: c.PortStateRetry, ProbeInterval: c.ProbeInterval, AskTimeout: c.ProbeTimeout,
 	}
 }
 

@@ -87,10 +87,13 @@ func (f *Feature) SetNetwork() {
 func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	switch e.Kind {
 	case feature.ReadBack:
-		f.rows.readBack(sw, e.Contents)
 		if !f.state(sw).routed && f.awaitsEVs() { // it waited until the routes of the switch are known
 			f.unrouted = append(f.unrouted, sw)
 			f.planRoutes()
+		}
+	case feature.Progress:
+		if e.Owner == links {
+			f.forgetRows(sw)
 		}
 	case feature.Refused:
 		for _, o := range []reconcile.Owner{links, routes} {

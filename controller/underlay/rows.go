@@ -93,23 +93,6 @@ func (r *rows) want(sw string, entities []entry.Entity) {
 	}
 }
 
-// readBack forgets the rows that are neither wanted any more nor there.
-func (r *rows) readBack(sw string, c entry.Contents) {
-	of := r.wanted[sw]
-	if of == nil {
-		return
-	}
-	still := make(map[entry.Key]bool, len(of))
-	for _, e := range slices.Concat(c.Entities, r.made[sw].rows) {
-		if k := e.Key(); of[k] {
-			still[k] = true
-		}
-	}
-	if len(still) != len(of) && len(r.made[sw].rows) > 0 { // else it is not known yet what is wanted
-		r.wanted[sw], r.change[sw] = still, true
-	}
-}
-
 // forget forgets switches that are not there any more, but for their records: rows of a switch that
 // is back are still its own.
 func (r *rows) forget(exists func(sw string) bool) {
@@ -138,6 +121,25 @@ func (f *Feature) planRows(sw *inventory.Switch) {
 	f.rows.made[sw.Name] = is
 	f.rows.want(sw.Name, is.rows)
 	f.env.Want.Set(sw.Name, links, is.rows, nil)
+}
+
+// forgetRows forgets the rows of a switch that are neither wanted any more nor there: what somebody
+// else writes under their keys is not this controller's.
+func (f *Feature) forgetRows(sw string) {
+	is, known := f.rows.made[sw]
+	if !known || !f.env.Switches.Connected(sw) {
+		return // it is not known yet what is wanted, or what is there
+	}
+	wanted := make(map[entry.Key]bool, len(is.rows))
+	for _, e := range is.rows {
+		wanted[e.Key()] = true
+	}
+	for k := range f.rows.wanted[sw] {
+		if _, held := f.env.Switches.Entity(sw, k); !held && !wanted[k] {
+			delete(f.rows.wanted[sw], k)
+			f.rows.change[sw] = true
+		}
+	}
 }
 
 // Findings returns what a switch without P4 cannot do of what it should, or does wrong.

@@ -274,6 +274,26 @@ func TestLostSID(t *testing.T) {
 	})
 }
 
+// TestLostRoute: a route that CONFIG_DB has and APPL_DB has lost is not held, is noticed by the next
+// look, and written again it is new.
+func TestLostRoute(t *testing.T) {
+	on(t, func(b *bed) {
+		b.clean(put(route, host)...)
+		b.sw.Change("APPL_DB", "ROUTE_TABLE", func(t sonictest.Table) { delete(t, "2001:db8::1") })
+		time.Sleep(6 * time.Second)
+		if ready, _ := b.counts(); ready != 2 {
+			t.Errorf("ready %d times, want twice", ready)
+		}
+		if held := b.held(); held[host.Key()] != nil || held[route.Key()] == nil {
+			t.Errorf("it holds %v", held)
+		}
+		b.clean(put(host)...)
+		if held := b.held(); held[host.Key()] == nil {
+			t.Errorf("after the repair it holds %v", held)
+		}
+	})
+}
+
 // TestErrorAfter: a Set that answers an error and takes effect is done.
 func TestErrorAfter(t *testing.T) {
 	on(t, func(b *bed) {

@@ -274,8 +274,8 @@ func TestLostSID(t *testing.T) {
 	})
 }
 
-// TestLostRoute: a route that CONFIG_DB has and APPL_DB has lost is not held, is noticed by the next
-// look, and written again it is new.
+// TestLostRoute: a route that CONFIG_DB has and APPL_DB has lost is not held, is noticed by the
+// next look, and written again it is new.
 func TestLostRoute(t *testing.T) {
 	on(t, func(b *bed) {
 		b.clean(put(route, host)...)

@@ -5,7 +5,7 @@ import "time"
 // History is what an object did.
 type History struct {
 	Kind  string `json:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric"`
-	Name  string `json:"name" doc:"Of a port SWITCH/PORT, of a queue SWITCH/PORT/QUEUE, of a tunnel SWITCH/ID, of a multicast group or an EV profile that of the resource; all for the fabric, and plane/N for a plane of it."`
+	Name  string `json:"name" doc:"Of a port SWITCH/PORT, of a queue SWITCH/PORT/QUEUE, of a tunnel SWITCH/ID, of a multicast group or an EV profile that of the resource; all for the fabric, plane/N for a plane of it, and job/NAME for the NICs of a job that has not ended."`
 	Speed uint64 `json:"speed,omitempty" doc:"Speed of a port in bit/s; absent when it is not known."`
 	// Step is the time between two points.
 	Step int `json:"step" doc:"Seconds from one point to the next: at least the step that was asked for, and 60 or more for what is older than 15 minutes."`

@@ -47,7 +47,7 @@ func (s *Server) registerTelemetry() {
 
 func (s *Server) getHistory(_ context.Context, in *struct {
 	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric" default:"port" doc:"What the object is."`
-	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames; all for the fabric, and plane/N for a plane of it."`
+	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames; all for the fabric, plane/N for a plane of it, and job/NAME for the NICs of a job that has not ended."`
 	Metric []string `query:"metric" doc:"Only these metrics. Default: all that there are."`
 	Since  string   `query:"since" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 15m. Default 15m."`
 	Until  string   `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m. Default: now."`

@@ -185,12 +185,17 @@ func (p *planner) readProfiles(ctx context.Context, st *telemetry.Store, counts 
 	})
 }
 
+// jobsPeriod lies between looks at which ports jobs use.
+const jobsPeriod = 5 * time.Second
+
 // readFabric has the telemetry know what ports do together, until ctx ends.
 func (p *planner) readFabric(ctx context.Context, st *telemetry.Store) {
 	sums, inner := telemetry.NewSums(st), make(innerPorts)
 	var topo *topology.Snapshot
 	var uplinks []telemetry.Uplink
 	var key any
+	var jobs controller.JobPorts
+	var asked time.Time
 	every(ctx, sampleInterval, func() {
 		if p.multipath != nil {
 			all, next, err := p.multipath.Uplinks(ctx, key)
@@ -216,7 +221,13 @@ func (p *planner) readFabric(ctx context.Context, st *telemetry.Store) {
 				names = append(names, inv.Switches[i].Name)
 			}
 		}
-		sums.Take(names, inner.leads, uplinks, time.Now())
+		now := time.Now()
+		if now.Sub(asked) >= jobsPeriod {
+			if all, err := p.controller.JobPorts(ctx); err == nil {
+				jobs, asked = all, now
+			}
+		}
+		sums.Take(names, inner.leads, uplinks, jobs, now)
 	})
 }
 

@@ -2,11 +2,15 @@ package telemetry
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
+
+// JobName returns the name of the object of kind [Fabric] that the NICs of a job are.
+func JobName(job string) string { return "job/" + job }
 
 // WholeFabric is the name of the object of kind [Fabric] that all switches make. PlaneName has
 // those of planes.
@@ -42,9 +46,9 @@ func NewSums(st *Store) *Sums { return &Sums{store: st, counts: make(map[string]
 // Take adds what happened since the last call. inner reports whether a port leads to another
 // switch: what comes in by others is offered to the fabric, what goes out there is delivered, and
 // what any port discards or finds damaged is lost. Planes have what their uplinks carry, up
-// offered and down delivered.
+// offered and down delivered. Jobs have what the ports of their NICs do, by switch and port.
 func (s *Sums) Take(switches []string, inner func(sw string, port uint32) bool, uplinks []Uplink,
-	now time.Time) {
+	jobs map[string]map[uint32][]string, now time.Time) {
 	past := now.Sub(s.at).Seconds()
 	if s.at.IsZero() || past > 10 {
 		past = 0 // nobody knows what lies between
@@ -65,9 +69,10 @@ func (s *Sums) Take(switches []string, inner func(sw string, port uint32) bool, 
 			if !inner(sw, port) {
 				s.add(WholeFabric, in, out, past)
 			}
-			if !math.IsNaN(lost) {
-				x := s.of(WholeFabric)
-				x.lost, x.known[FabricLost] = x.lost+lost*past, true
+			s.lose(WholeFabric, lost, past)
+			for _, job := range jobs[sw][port] {
+				s.add(JobName(job), in, out, past)
+				s.lose(JobName(job), lost, past)
 			}
 			if plane, ok := planes[sw][port]; ok {
 				s.add(PlaneName(plane), out, in, past)
@@ -83,6 +88,7 @@ func (s *Sums) Take(switches []string, inner func(sw string, port uint32) bool, 
 		}})
 	}
 	s.store.TakeReadings(Fabric, time.Second, all)
+	maps.DeleteFunc(s.counts, func(name string, x *sum) bool { return x.known == [3]bool{} })
 }
 
 func (s *Sums) of(name string) *sum {
@@ -102,6 +108,14 @@ func (s *Sums) add(name string, offered, delivered, past float64) {
 			x.octets[i] += rate / 8 * past
 			x.known[i] = true
 		}
+	}
+}
+
+// lose adds losses in packets a second over a time in seconds.
+func (s *Sums) lose(name string, lost, past float64) {
+	if !math.IsNaN(lost) {
+		x := s.of(name)
+		x.lost, x.known[FabricLost] = x.lost+lost*past, true
 	}
 }
 

@@ -9,12 +9,13 @@ import (
 )
 
 // TestSums: what hosts send and receive is that of the ports which lead to no switch, losses are
-// those of all ports, and a plane has what its uplinks carry.
+// those of all ports, a plane has what its uplinks carry, and a job what the ports of its NICs do.
 func TestSums(t *testing.T) {
 	st, now := New(Config{}), began
 	sums := NewSums(st)
 	inner := func(sw string, port uint32) bool { return port > 2 }
 	uplinks := []Uplink{{Plane: 2, From: "s1", To: "s2", Port: 3}}
+	jobs := map[string]map[uint32][]string{"s1": {1: {"a"}, 2: {"a", "b"}}}
 	for i := range uint64(20) {
 		now = now.Add(time.Second)
 		for port := uint32(1); port <= 3; port++ {
@@ -23,11 +24,13 @@ func TestSums(t *testing.T) {
 			s.Out.Discards = count(7 * i)
 			st.Take([]gnmi.Sample{s})
 		}
-		sums.Take([]string{"s1", "away"}, inner, uplinks, now)
+		sums.Take([]string{"s1", "away"}, inner, uplinks, jobs, now)
 	}
 	for name, want := range map[string]map[string]float64{
 		WholeFabric:  {"offeredBits": 8 * 3000, "deliveredBits": 8 * 300, "lostPackets": 21},
 		PlaneName(2): {"offeredBits": 8 * 300, "deliveredBits": 8 * 3000},
+		JobName("a"): {"offeredBits": 8 * 3000, "deliveredBits": 8 * 300, "lostPackets": 14},
+		JobName("b"): {"offeredBits": 8 * 2000, "deliveredBits": 8 * 200, "lostPackets": 7},
 	} {
 		h, err := st.History(Query{Kind: Fabric, Name: name, Since: now.Add(-9 * time.Second), Until: now,
 			Step: time.Second}, now)

@@ -58,9 +58,9 @@ func Open(ctx context.Context, cfg Config, handler southbound.Handler) (*Session
 	cfg.SetTimeout = cmp.Or(cfg.SetTimeout, defaultSetTimeout)
 	switch {
 	case cfg.Target == "":
-		return nil, errors.New("Target is missing")
+		return nil, errors.New("want a Target")
 	case cfg.PortOf == nil:
-		return nil, errors.New("PortOf is missing")
+		return nil, errors.New("want PortOf")
 	}
 	if err := cfg.Backoff.Validate(); err != nil {
 		return nil, err

@@ -5,10 +5,12 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
+import { TimeBar } from '../components/chart';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { useEventColumns } from '../components/eventcolumns';
 import { Confirm, Form, Open, type Field } from '../components/form';
+import { History as Measured } from '../components/history';
 import { To } from '../components/link';
 import { Where } from '../components/network';
 import { Answer, Empty } from '../components/states';
@@ -188,7 +190,8 @@ function JobForm({ job, close }: { job?: Job; close: () => void }) {
 }
 
 function One({ name }: { name: string }) {
-  const job = useQuery(ask.job(name));
+  const job = useQuery(ask.job(name)),
+    reads = useMay('read');
   const [editing, setEditing] = useState(false);
   return (
     <Answer of={job} what={`job ${name}`} gone={<Documented collection="jobs" name={name} />}>
@@ -224,6 +227,7 @@ function One({ name }: { name: string }) {
             </Heading>
             {over ? <Empty>The job has ended.</Empty> : <Readiness name={name} />}
             {!over && <Racks name={name} />}
+            {!over && reads && <Traffic job={j} />}
             <History name={name} />
             <h2>What follows from it</h2>
             <Facts
@@ -408,6 +412,30 @@ function Racks({ name }: { name: string }) {
 
 const rankText = (n: Schemas['JobNIC']) =>
   `Rank ${n.rank}, ${n.name}: ${n.state === 'unknown' ? 'not known' : n.state}, ${n.up} of ${n.ports} ports up${n.why ? `; ${n.why}` : ''}`;
+
+/** What its NICs send and receive, and its groups carry. */
+function Traffic({ job }: { job: Schemas['Job'] }) {
+  const groups = [...new Set((job.status.groups ?? []).flatMap((g) => (g.group ? [g.group] : [])))];
+  return (
+    <section aria-label={`Traffic of ${job.name}`}>
+      <h2>Traffic</h2>
+      <TimeBar />
+      <div className="charts">
+        <Measured kind="fabric" name={`job/${job.name}`} absent="No switch reports what the ports of its NICs carry." />
+        {groups.slice(0, mostGroups).map((g) => (
+          <Measured key={g} kind="group" name={g} absent={`The controller has no history of group ${g} yet.`} />
+        ))}
+      </div>
+      {groups.length > mostGroups && (
+        <p className="quiet">
+          It has {groups.length - mostGroups} more groups: see <a href="#/groups">Groups</a>.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const mostGroups = 4;
 
 /** What the job lost and when: its events. */
 function History({ name }: { name: string }) {

@@ -32,6 +32,7 @@ test('a job is made by clicking, and is GO, NO-GO with its causes, and GO again'
   await page.locator('.verdict', { hasText: '● GO' }).waitFor();
   const ranks = page.getByRole('region', { name: 'Ranks by rack' });
   await ranks.getByRole('img', { name: 'Rank 3, H4: good, 2 of 2 ports up' }).waitFor();
+  await page.getByRole('region', { name: 'Traffic of train' }).locator('.u-over').first().waitFor();
   await wellMade(page, wrong, 'job-go');
   await saveUntouched(page, lab, 'Change…', '/v1/jobs/train');
 

@@ -98,7 +98,7 @@ func (a *applier) run(ctx context.Context) error {
 			done.Items = append(done.Items, all[i].kind.asDocument(all[i].Name, body))
 		}
 	}
-	if a.output != formatTable {
+	if !a.output.forPeople() {
 		document, err := json.Marshal(done)
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 // say prints what happened, for people; other formats have it in their documents.
 func (a *applier) say(format string, args ...any) {
 	w := a.env.stdout
-	if a.output != formatTable {
+	if !a.output.forPeople() {
 		w = a.env.stderr
 	}
 	fmt.Fprintln(w, inLine(fmt.Sprintf(format, args...)))

@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 		{"get evs a1:b1 --state ", "ASSUMED_BAD DENIED GOOD"},
 		{"get path a1:b1 0x8", "0x80000000@1 0x80000000@2"},
 		{"get links --node x", "x1 x2"},
-		{"get groups -o ", "json jsonpath= name table yaml"},
+		{"get groups -o ", "json jsonpath= name table wide yaml"},
 		{"describe ho", "host host-port"},
 		{"describe host h", "h1 h2 h3 h4"},
 		{"drain node ", "a1 a2 b1 b2 c1 x1 x2 y1 y2"},

@@ -75,7 +75,7 @@ func (x *deviceConfig) run(ctx context.Context, name string) error {
 	switch {
 	case x.format == "":
 		return usagef("--format is missing: want one of %s", strings.Join(systemNames(), ", "))
-	case x.v.output != formatTable:
+	case !x.v.output.forPeople():
 		return usagef("--format and --output: want one of them, since the form of %s is the switch's",
 			x.format)
 	}

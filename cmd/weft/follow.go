@@ -71,7 +71,7 @@ func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMess
 		before[text] = true
 	}
 	clear(shown)
-	if v.output != formatTable {
+	if !v.output.forPeople() {
 		for _, item := range items {
 			shown[string(item)] = true
 			if before[string(item)] {
@@ -85,7 +85,7 @@ func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMess
 		return nil
 	}
 	var table bytes.Buffer
-	if err := k.table(&table, items); err != nil {
+	if err := v.tableOf(k)(&table, items); err != nil {
 		return err
 	}
 	for line := range strings.Lines(table.String()) {

@@ -116,7 +116,8 @@ func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
 	get := family("get", "Show resources and state", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
--o json and -o yaml print the answer of the API; "weft apply" accepts it. -w follows a list
+-o wide adds columns to a table. -o json and -o yaml print the answer of the API, which
+"weft apply" accepts. -w follows a list
 or a resource: it shows changes until it is interrupted. --stale asks a controller for what
 it has read of the store, where none decides.`)
 	v.conn.register(get)
@@ -203,7 +204,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 			case follow:
 				return v.follow(cmd.Context(), k, "", asked)
 			}
-			return v.showAll(cmd.Context(), k.items, asked, k, k.table)
+			return v.showAll(cmd.Context(), k.items, asked, k, v.tableOf(k))
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")
@@ -235,7 +236,8 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 				return &usageError{err}
 			}
 			return v.show(cmd.Context(), collection+client.Path(key), asked,
-				func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) }, k.show)
+				func(item json.RawMessage) json.RawMessage { return k.asDocument(args[0], item) },
+				v.showOf(k))
 		},
 	}
 	c.Flags().BoolVarP(&follow, "watch", "w", false, "follow changes")

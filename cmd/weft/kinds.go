@@ -34,6 +34,8 @@ type kind struct {
 	// table shows resources a row each, and detail one of them; nil: as the table does.
 	table  func(w io.Writer, items []json.RawMessage) error
 	detail func(w io.Writer, item json.RawMessage) error
+	// wide is what -o wide has beside the table; nil: nothing.
+	wide *beside
 
 	// document is the type of the documents that can be applied; nil: none can.
 	document reflect.Type
@@ -82,6 +84,8 @@ var kinds = []*kind{
 	{
 		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups",
 		items: "/v1/multicast-groups", key: "name", stored: true,
+		wide: wider(groupMore, "VERSION", "CREATED", "JOB", "INDEX", "SOURCE QPN", "ROOT", "OBJECTIVE",
+			"STALLED", "EVICTED"),
 		table: rows(groupTable), detail: detail(groupDetail),
 		document: documentOf[api.MulticastGroupSpec](), waits: true,
 		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the " +
@@ -91,7 +95,9 @@ var kinds = []*kind{
 	{
 		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles",
 		long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles",
-		key:   "name",
+		key: "name",
+		wide: wider(evProfileMore, "VERSION", "REPLACED", "ASSUMED BAD", "DESTINATIONS", "HELD BY",
+			"BEHIND", "LOST LINKS", "NOTE"),
 		table: rows(evProfileTable), detail: detail(evProfileDetail),
 		document: documentOf[api.EVProfileSpec](), waits: true,
 		removed: "Removes the spec of EV profiles. The configuration applies to them again.",
@@ -106,6 +112,7 @@ var kinds = []*kind{
 	{
 		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies",
 		items: "/v1/srv6-policies", key: "name", stored: true,
+		wide:  wider(srv6PolicyMore, "VERSION", "CREATED", "SIDS", "USED BY"),
 		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail),
 		document: documentOf[api.SRv6PolicySpec](), waits: true,
 		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
@@ -114,6 +121,7 @@ var kinds = []*kind{
 	{
 		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants",
 		key: "name", stored: true,
+		wide:  wider(tenantMore, "VERSION", "CREATED", "SIDS", "USED BY"),
 		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](),
 		waits:   true,
 		removed: "Deletes tenants that no PFC policy refers to.",
@@ -122,6 +130,7 @@ var kinds = []*kind{
 	{
 		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies",
 		items: "/v1/pfc-policies", key: "name", stored: true,
+		wide:  wider(pfcPolicyMore, "VERSION", "CREATED", "TUNNEL", "BUFFER", "XOFF", "XON", "CIRCLE"),
 		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail),
 		document: documentOf[api.PFCPolicySpec](), waits: true,
 		removed: "Deletes PFC policies, with their tunnels and pauses.",
@@ -139,6 +148,7 @@ var kinds = []*kind{
 		name: "project", noun: "project", plural: "projects",
 		long: "projects, with what is assigned to them and what is left", items: "/v1/projects",
 		key: "name", stored: true,
+		wide:  wider(projectMore, "VERSION", "CREATED", "ISOLATED", "BANDWIDTH", "USED", "MEMBERS"),
 		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
 		removed: "Deletes projects that have no resources. What was assigned to them is the " +
 			"administrators' again.",
@@ -147,6 +157,7 @@ var kinds = []*kind{
 	{
 		name: "link", noun: "link", plural: "links",
 		long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
+		wide:  wider(linkMore, "VERSION", "FROM PORT", "TO PORT", "UNTIL", "DRAINED", "FROM ID", "TO ID"),
 		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true,
 		events: []string{"link"},
 	},
@@ -164,6 +175,8 @@ var kinds = []*kind{
 		name: "job", noun: "job", plural: "jobs",
 		long:  "jobs: where their ranks are, and whether the fabric is ready for them",
 		items: "/v1/jobs", key: "name", stored: true,
+		wide: wider(jobMore, "VERSION", "CREATED", "STATE", "LEASE", "COMMUNICATORS", "RACK PAIRS",
+			"GROUPS", "EXCLUSIVE", "HOSTS"),
 		table: rows(jobTable), detail: detail(jobDetail), document: documentOf[api.JobSpec](),
 		removed: "Deletes jobs: what followed from them is taken back.",
 		events:  []string{"job"},
@@ -172,6 +185,8 @@ var kinds = []*kind{
 		name: "lease", noun: "lease", plural: "leases",
 		long:  "leases of paths of the MRC fabric, with what packets on them carry",
 		items: "/v1/leases", key: "name", stored: true,
+		wide: wider(leaseMore, "VERSION", "CREATED", "GRANTED", "HEARTBEAT", "FORMER", "BETWEEN",
+			"REASON"),
 		table: rows(leaseTable), detail: detail(leaseDetail), document: documentOf[api.PathLeaseSpec](),
 		removed: "Deletes leases of paths: the paths are free at once.",
 		events:  []string{"lease"},
@@ -180,6 +195,7 @@ var kinds = []*kind{
 		name: "maintenance", noun: "maintenance", plural: "maintenances",
 		long:  "maintenances: what is drained when, and what jobs lose by it",
 		items: "/v1/maintenances", key: "name", stored: true,
+		wide:  wider(maintenanceMore, "VERSION", "CREATED", "LEAD", "OBJECTS"),
 		table: rows(maintenanceTable), detail: detail(maintenanceDetail),
 		document: documentOf[api.MaintenanceSpec](),
 		removed:  "Deletes maintenances: what was drained for them is used again.",
@@ -197,6 +213,8 @@ var kinds = []*kind{
 		name: "notification", noun: "notification", plural: "notifications",
 		long:  "notifications: webhooks that are told of causes",
 		items: "/v1/notifications", key: "name", stored: true,
+		wide: wider(notificationMore, "VERSION", "KINDS", "FAILURES", "NEXT ATTEMPT", "LAST ERROR AT",
+			"LAST ERROR"),
 		table: rows(notificationTable), document: documentOf[api.NotificationSpec](),
 		removed: "Deletes notifications: what waits for their receivers is not sent.",
 		events:  []string{"notification"},
@@ -208,6 +226,7 @@ var kinds = []*kind{
 	{
 		name: "port", noun: "port", plural: "ports", long: "ports of switches, SWITCH/PORT",
 		items: "/v1/ports", place: switchPortPlace, key: "name",
+		wide:  wider(switchPortMore, "VERSION", "MAC", "IFINDEX", "LINK", "DESCRIPTION"),
 		table: rows(switchPortTable), document: documentOf[api.PortSpec](), waits: true,
 		removed: "Removes the spec of ports. The switches keep the settings that they have.",
 		events:  []string{"port"},
@@ -215,11 +234,13 @@ var kinds = []*kind{
 	{
 		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory",
 		items: "/v1/hosts", key: "name",
+		wide:  wider(hostMore, "SOFTWARE", "LEAVES", "HELD", "APPLIED", "WANTED", "PREFIXES"),
 		table: rows(hostTable), detail: detail(hostDetail), events: []string{"host"},
 	},
 	{
 		noun: "switch", plural: "switches", long: "switches and the state of their sessions",
 		items: "/v1/switches", key: "name",
+		wide:  wider(switchMore, "SYSTEM", "SETTLING", "PORTS UP", "PORTS DOWN"),
 		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
 	},
 	{
@@ -239,11 +260,14 @@ var kinds = []*kind{
 		noun: "certificate", plural: "certificates",
 		long: "certificates of the controller that answers, and their ends", items: "/v1/certificates",
 		key:   "name",
+		wide:  wider(certificateMore, "SUBJECT", "ISSUER", "SERIAL", "FROM", "SEEN"),
 		table: rows(certificateTable), events: []string{"certificate"},
 	},
 	{
 		noun: "controller", plural: "controllers", long: "controllers that share the store",
 		items: "/v1/controllers", key: "name",
+		wide: wider(controllerMore, "TERM", "PEERS", "HOST API", "SWITCH NAMES", "CLOCK",
+			"LAST CONTACT"),
 		table: rows(controllerTable), events: []string{"controller"},
 	},
 }

@@ -22,6 +22,7 @@ type format string
 
 const (
 	formatTable format = "table"
+	formatWide  format = "wide"
 	formatJSON  format = "json"
 	formatYAML  format = "yaml"
 	formatName  format = "name"
@@ -40,20 +41,23 @@ func (f *format) Set(s string) error {
 		return nil
 	}
 	switch format(s) {
-	case formatTable, formatJSON, formatYAML, formatName:
+	case formatTable, formatWide, formatJSON, formatYAML, formatName:
 		*f = format(s)
 		return nil
 	}
-	return errors.New("want table, json, yaml, name or jsonpath=QUERY")
+	return errors.New("want table, wide, json, yaml, name or jsonpath=QUERY")
 }
 
-func (f *format) Type() string { return "table|json|yaml|name|jsonpath=QUERY" }
+// forPeople reports whether it is a table, not a document for programs.
+func (f format) forPeople() bool { return f == formatTable || f == formatWide }
+
+func (f *format) Type() string { return "table|wide|json|yaml|name|jsonpath=QUERY" }
 
 func (f *format) register(cmd *cobra.Command) {
 	*f = formatTable
 	cmd.PersistentFlags().VarP(f, "output", "o", "form of the output")
-	flagValues(cmd, "output", values(string(formatTable), string(formatJSON), string(formatYAML),
-		string(formatName), formatPath))
+	flagValues(cmd, "output", values(string(formatTable), string(formatWide), string(formatJSON),
+		string(formatYAML), string(formatName), formatPath))
 }
 
 // write writes a JSON document in a format; table does so for people.

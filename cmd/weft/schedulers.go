@@ -76,7 +76,7 @@ func (v *viewer) topologyFor(ctx context.Context, form, nic string) error {
 	if err != nil {
 		return err
 	}
-	if v.output != formatTable {
+	if !v.output.forPeople() {
 		return usagef("--format and --output: want one of them, since the form of %s is the scheduler's",
 			form)
 	}

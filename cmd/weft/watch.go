@@ -73,7 +73,7 @@ func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 }
 
 func (v *viewer) event(e client.Event) error {
-	if v.output != formatTable {
+	if !v.output.forPeople() {
 		return v.output.writeNext(v.env.stdout, e.Data)
 	}
 	var ev api.Event

@@ -273,7 +273,10 @@ function Readiness({ name }: { name: string }) {
             {r.go
               ? 'All that the job depends on is known to be good.'
               : `${r.blockers.length} ${r.blockers.length === 1 ? 'cause is' : 'causes are'} in the way.`}
-            {r.left !== undefined && ` Every pair of racks has ${formatShare(r.left)} of its paths left, or more.`}
+            {r.left !== undefined &&
+              (r.left >= 1
+                ? ' Every pair of racks has all of its paths.'
+                : ` Every pair of racks has ${formatShare(r.left)} of its paths left, or more.`)}
           </p>
           {r.blockers.map((b) => {
             const place = blockerPlace(b);

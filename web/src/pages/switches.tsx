@@ -72,14 +72,9 @@ function List({ all }: { all: Switch[] }) {
     { name: 'Ports down', key: (s) => s.ports?.down?.length ?? 0, width: 1, cell: (s) => s.ports?.down?.join(', ') },
     { name: 'Node', key: (s) => s.node ?? '', cell: (s) => <code>{s.node}</code>, width: 1.2 },
     {
-      name: 'P4Runtime',
+      name: 'Programmed by',
       key: (s) => s.address ?? '',
-      cell: (s) =>
-        s.address && (
-          <code>
-            {s.address}, device {s.deviceId ?? 1}
-          </code>
-        ),
+      cell: (s) => <Programmed of={s} />,
       width: 1.8,
     },
   ];
@@ -145,14 +140,7 @@ function One({ of: s }: { of: Switch }) {
               </>
             ),
           ],
-          [
-            'P4Runtime',
-            s.address && (
-              <code>
-                {s.address}, device {s.deviceId ?? 1}
-              </code>
-            ),
-          ],
+          ['Programmed by', s.address && <Programmed of={s} />],
           ['Connected', s.connected ? `for ${formatAge(s.since, now)}` : 'no'],
           ['Entities', `${formatCount(s.entries)}, ${s.pending} updates pending`],
           [
@@ -166,7 +154,15 @@ function One({ of: s }: { of: Switch }) {
       <Orphans name={s.name} />
       <Ports name={s.name} />
       <Where switches={[s.name]} />
-      {s.connected ? (
+      {s.system ? (
+        <Empty>
+          It runs no P4 program:{' '}
+          <code>
+            weft get device-config {s.name} --format {s.system}
+          </code>{' '}
+          prints what it should hold.
+        </Empty>
+      ) : s.connected ? (
         <>
           {mayTrace && <Trace name={s.name} />}
           <Tables name={s.name} />
@@ -292,6 +288,22 @@ function Trace({ name }: { name: string }) {
     </section>
   );
 }
+
+/** The server by which a switch is programmed. */
+function Programmed({ of }: { of: Switch }) {
+  if (!of.address) return null;
+  return (
+    <>
+      {of.system ? `${systems[of.system] ?? of.system}, gNMI ` : 'P4Runtime '}
+      <code>
+        {of.address}
+        {!of.system && `, device ${of.deviceId ?? 1}`}
+      </code>
+    </>
+  );
+}
+
+const systems: Record<string, string> = { sonic: 'SONiC' };
 
 function Tables({ name }: { name: string }) {
   const tables = useQuery(ask.tables(name));

@@ -243,6 +243,7 @@ func newJobsDoNotWait(t *testing.T) {
 		case <-judged:
 			t.Fatalf("a job is judged before hosts are told of %d jobs", n)
 		}
+		synctest.Wait() // until a job is judged, if there is one
 	}
 	put := func(name string) {
 		t.Helper()

@@ -42,6 +42,7 @@ type Cause struct {
 	Follows []Finding    `json:"follows" doc:"What follows from it, at most 100."`
 	Total   int          `json:"total" doc:"How many findings follow from it."`
 	Counts  []CauseCount `json:"counts" doc:"How many things are concerned, by kind, beside what the cause is about."`
+	Jobs    *CauseJobs   `json:"jobs,omitempty" doc:"The jobs that depend on what the cause is about; absent when there are none."`
 	Silence *Silence     `json:"silence,omitempty" doc:"The silence of the cause; absent when it has none."`
 }
 
@@ -49,4 +50,13 @@ type Cause struct {
 type CauseCount struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
+}
+
+// MostCauseJobs bounds the names of [CauseJobs].
+const MostCauseJobs = 5
+
+// CauseJobs are the jobs that a cause hurts.
+type CauseJobs struct {
+	Count int      `json:"count" doc:"How many there are."`
+	Names []string `json:"names" doc:"At most five of them: those of a higher priority first."`
 }

@@ -541,3 +541,64 @@ func TestSilent(t *testing.T) {
 		t.Errorf("a silent cause keeps its place: %s", got)
 	}
 }
+
+// TestHurt: a cause has the jobs that depend on what it is about, at most five by name; what it is
+// about is named as jobs name it, and a job that depends on two parts counts once.
+func TestHurt(t *testing.T) {
+	var asked []string
+	job := func(name string, priority int) api.JobDependent {
+		return api.JobDependent{Name: name, Priority: priority}
+	}
+	all := []api.JobDependent{job("vip", 9), job("a", 0), job("b", 0), job("c", 0), job("d", 0),
+		job("e", 0)}
+	k := Known{Jobs: func(part api.Part) []api.JobDependent {
+		asked = append(asked, string(part.Kind)+" "+part.Name)
+		switch part.Name {
+		case "A":
+			return all
+		case "x,1~y,1":
+			return all[1:3]
+		case "x,2~y,2":
+			return []api.JobDependent{all[0], all[2]}
+		}
+		return nil
+	}}
+	k.Switches = []api.SwitchStatus{sw("A", "a", false)}
+	k.Links = []api.Link{link("b,1~a,1", dead), link("e,1~d,1", drained)}
+	k.Nodes = []api.Node{{ID: "n", Spec: api.AdminSpec{Admin: api.AdminDrained},
+		Status: api.NodeStatus{Name: "N"}}}
+	k.Planes = []api.Plane{{Plane: 2, Spec: api.AdminSpec{Admin: api.AdminDrained}}}
+	k.Suspects = []api.Suspect{suspect(api.Suspect{}, "x,1~y,1", "x,2~y,2"),
+		suspect(api.Suspect{Host: "h9"}, "z,1~h")}
+	k.Balance = []api.PlaneBalance{{Plane: 1, Leaf: "L",
+		Conditions: api.Conditions{{Type: api.Unbalanced, Status: true}}}}
+	k.Fabric = &api.Fabric{}
+	k.Hosts = []api.Host{{Name: "h1"}, {Name: "h2", Connected: true, Ports: []api.HostPort{
+		{Status: api.HostPortStatus{LinkDown: true}}}}, {Name: "h3", Connected: true,
+		Refusals: []api.HostRefusal{{}}}, {Name: "h4", Connected: true, Ports: []api.HostPort{
+		{Spec: api.AdminSpec{Admin: api.AdminDrained}}}}}
+	got := make(map[string]*api.CauseJobs)
+	for _, c := range Find(&k) {
+		if got[c.ID] = c.Jobs; c.Jobs != nil && c.ID != "switch/A" && c.ID != "suspect/x,1~y,1" {
+			t.Errorf("%s hurts %+v", c.ID, c.Jobs)
+		}
+	}
+	if j := got["switch/A"]; j == nil || j.Count != 6 ||
+		!slices.Equal(j.Names, []string{"vip", "a", "b", "c", "d"}) {
+		t.Errorf("the switch hurts %+v", j)
+	}
+	if j := got["suspect/x,1~y,1"]; j == nil || j.Count != 3 ||
+		!slices.Equal(j.Names, []string{"vip", "a", "b"}) {
+		t.Errorf("one of two links hurts %+v", j)
+	}
+	slices.Sort(asked)
+	if want := []string{"host h1", "host h2", "host h3", "host h4", "host h9", "link d,1~e,1",
+		"link x,1~y,1", "link x,2~y,2", "plane 2", "switch A", "switch L",
+		"switch N"}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	k.Jobs = nil
+	if all := Find(&k); all[0].Jobs != nil {
+		t.Errorf("where no jobs are known: %+v", all[0].Jobs)
+	}
+}

@@ -40,7 +40,7 @@ func Find(k *Known) []api.Cause {
 				places[id] = at
 				root := w.byID[id]
 				found = append(found, api.Cause{Finding: root.Finding, Follows: []api.Finding{},
-					Counts: []api.CauseCount{}})
+					Counts: []api.CauseCount{}, Jobs: k.hurt(root.at)})
 				counted[id] = map[string]bool{thing(&root.Finding): true}
 			}
 			if id == f.ID {
@@ -75,6 +75,31 @@ func Find(k *Known) []api.Cause {
 	}
 	slices.SortStableFunc(found, order)
 	return found
+}
+
+// hurt returns the jobs that depend on one of some parts; nil: none does.
+func (k *Known) hurt(parts []api.Part) *api.CauseJobs {
+	if k.Jobs == nil {
+		return nil
+	}
+	var all []api.JobDependent
+	for _, part := range parts {
+		all = append(all, k.Jobs(part)...)
+	}
+	if len(parts) > 1 {
+		slices.SortFunc(all, func(a, b api.JobDependent) int {
+			return cmp.Or(b.Priority-a.Priority, natural.Compare(a.Name, b.Name))
+		})
+		all = slices.CompactFunc(all, func(a, b api.JobDependent) bool { return a.Name == b.Name })
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	jobs := &api.CauseJobs{Count: len(all)}
+	for i := range min(len(all), api.MostCauseJobs) {
+		jobs.Names = append(jobs.Names, all[i].Name)
+	}
+	return jobs
 }
 
 // concern counts one more thing of a kind.

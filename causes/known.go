@@ -33,12 +33,21 @@ type Known struct {
 	Loopbacks map[topology.NodeID]string
 	// Attached has the switches that hosts of the inventory are attached to, by their addresses.
 	Attached map[string]string
+	// Jobs returns the jobs that depend on a part of the network, the most important first; nil: none
+	// are known.
+	Jobs func(api.Part) []api.JobDependent
 }
 
 // finding is a finding with the ids of those that it follows from.
 type finding struct {
 	api.Finding
 	because []string
+	at      []api.Part // what it is about, where jobs may depend on that
+}
+
+// onPart returns the part of the network of a kind and a name.
+func onPart(kind api.PartKind, name string) []api.Part {
+	return []api.Part{{Kind: kind, Name: name}}
 }
 
 // view is what is known, with what several rules look up in it.

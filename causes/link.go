@@ -47,8 +47,10 @@ func failed(l *api.Link) bool { return l.Status.Phase != "up" || down(l) }
 
 // drainFindings are what operators have taken out of use, each with the hosts that still use it.
 func (v *view) drainFindings() (out []finding) {
-	add := func(id, what, object string, since time.Time, drains []api.Drain, target string) {
-		f := finding{Finding: api.Finding{
+	add := func(
+		at []api.Part, id, what, object string, since time.Time, drains []api.Drain, target string,
+	) {
+		f := finding{at: at, Finding: api.Finding{
 			ID: id, Kind: "drain", Object: object, Severity: api.SeverityWork, Since: since,
 			What: what + " is drained", Detail: "Nobody uses it any more.",
 			Means: "It carries no new packets: traffic takes what is left.",
@@ -64,13 +66,15 @@ func (v *view) drainFindings() (out []finding) {
 	for i := range v.Planes {
 		if p := &v.Planes[i]; p.Spec.Admin == api.AdminDrained {
 			name := strconv.Itoa(p.Plane)
-			add("plane/"+name, "Plane "+name, "planes/"+name, p.Changed, p.Status.Drains, "plane "+name)
+			add(onPart(api.PartPlane, name), "plane/"+name, "Plane "+name, "planes/"+name, p.Changed,
+				p.Status.Drains, "plane "+name)
 		}
 	}
 	for i := range v.Nodes {
 		if n := &v.Nodes[i]; n.Spec.Admin == api.AdminDrained {
-			add("node/"+string(n.ID), "Switch "+nameOf(n.Status.Name, n.ID), "nodes/"+string(n.ID),
-				n.Changed, n.Status.Drains, "node "+string(n.ID))
+			name := nameOf(n.Status.Name, n.ID)
+			add(onPart(api.PartSwitch, name), "node/"+string(n.ID), "Switch "+name,
+				"nodes/"+string(n.ID), n.Changed, n.Status.Drains, "node "+string(n.ID))
 		}
 	}
 	taken := make(map[topology.LinkID]bool)
@@ -82,8 +86,8 @@ func (v *view) drainFindings() (out []finding) {
 	for i := range v.Links {
 		l := &v.Links[i]
 		if c := cable(l.ID); taken[l.ID] && (c == l.ID || !taken[c]) {
-			add("drain/"+string(c), "Link "+cableName(l), "links/"+string(l.ID), l.Changed,
-				l.Status.Drains, "link "+string(l.ID))
+			add(onPart(api.PartLink, string(c)), "drain/"+string(c), "Link "+cableName(l),
+				"links/"+string(l.ID), l.Changed, l.Status.Drains, "link "+string(l.ID))
 		}
 	}
 	for i := range v.Hosts {
@@ -91,7 +95,8 @@ func (v *view) drainFindings() (out []finding) {
 		for j := range h.Ports {
 			if p := &h.Ports[j]; p.Spec.Admin == api.AdminDrained {
 				at := fmt.Sprintf("%s/%d", h.Name, p.Port)
-				add("port/"+at, fmt.Sprintf("Port %d of host %s", p.Port, h.Name), "hosts/"+h.Name,
+				add(onPart(api.PartHost, h.Name), "port/"+at,
+					fmt.Sprintf("Port %d of host %s", p.Port, h.Name), "hosts/"+h.Name,
 					p.Changed, p.Status.Drains[:min(1, len(p.Status.Drains))], "")
 			}
 		}
@@ -144,7 +149,10 @@ func (v *view) linkFindings() (out []finding) {
 	}
 	found := make(map[string]bool)
 	for _, w := range all {
-		f := finding{because: v.aboveLink(w, planes, nodes)}
+		f := finding{because: v.aboveLink(w, planes, nodes), at: onPart(api.PartLink, string(w.id))}
+		if s := w.suspect; s != nil && s.Host != "" {
+			f.at = onPart(api.PartHost, s.Host)
+		}
 		var ok bool
 		if f.Finding, ok = accuse(w); !ok {
 			f.Finding = describe(w)
@@ -162,6 +170,7 @@ func (v *view) linkFindings() (out []finding) {
 		f := finding{Finding: accusation(s, name)}
 		f.ID, f.Kind = "suspect/", "link"
 		for j, l := range s.Links {
+			f.at = append(f.at, onPart(api.PartLink, string(l))...)
 			if j == 0 {
 				f.ID += string(cable(l))
 			}
@@ -347,7 +356,7 @@ func (v *view) balanceFindings() (out []finding) {
 			f.Detail = fmt.Sprintf("The busiest, to %s, carries %.2f of the mean.", cmp.Or(b.Busiest, "?"),
 				b.Index)
 		}
-		out = append(out, finding{Finding: f})
+		out = append(out, finding{Finding: f, at: onPart(api.PartSwitch, b.Leaf)})
 	}
 	return out
 }

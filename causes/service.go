@@ -182,7 +182,7 @@ func (v *view) hostFindings() (out []finding) {
 			lost.Means = "It goes on with the EVs that it holds, and does not hear of links that fail."
 			lost.Todo = fmt.Sprintf("See that %s and its Weft agent run, and that the agent reaches the "+
 				"controller.", h.Name)
-			x := finding{Finding: lost}
+			x := finding{Finding: lost, at: onPart(api.PartHost, h.Name)}
 			if allLost {
 				x.because = leaves
 			}
@@ -193,7 +193,7 @@ func (v *view) hostFindings() (out []finding) {
 			f.Detail = h.Refusals[0].Field + ": " + h.Refusals[0].Reason
 			f.Means = "It goes on with what it held before."
 			f.Todo = "See the reason: the device may hold fewer EVs or profiles than it is to."
-			out = append(out, finding{Finding: f})
+			out = append(out, finding{Finding: f, at: onPart(api.PartHost, h.Name)})
 		}
 	}
 	return out
@@ -212,7 +212,7 @@ func portDown(h *api.Host, p *api.HostPort, because []string) finding {
 	if !p.Status.HostDown {
 		f.Detail = fmt.Sprintf("Switch %s reports it.", nameOf(p.Status.LeafName, p.Status.Leaf))
 	}
-	return finding{Finding: f, because: because}
+	return finding{Finding: f, because: because, at: onPart(api.PartHost, h.Name)}
 }
 
 func (v *view) profileFindings() (out []finding) {
@@ -247,7 +247,7 @@ func (v *view) profileFindings() (out []finding) {
 			f.Severity = api.SeverityFault
 			f.Means = "Hosts have fewer paths than they need: what they send may be slower, or lost."
 		}
-		out = append(out, finding{f, v.below.touching(at)})
+		out = append(out, finding{Finding: f, because: v.below.touching(at)})
 	}
 	return out
 }
@@ -399,5 +399,5 @@ func (v *view) conditions(
 	if slices.Contains(ofSwitch, c.Reason) {
 		because = append(because, v.below.programming...)
 	}
-	return []finding{{f, because}}
+	return []finding{{Finding: f, because: because}}
 }

@@ -22,8 +22,8 @@ func (v *view) switchFindings() (out []finding) {
 		if s.Connected && !s.Synced && len(s.Errors) == 0 {
 			busy, pending = append(busy, s.Name), pending+s.Pending
 		}
-		f := finding{Finding: api.Finding{ID: "switch/" + s.Name, Kind: "switch",
-			Object: "switches/" + s.Name, Since: s.Since, Severity: api.SeverityFault}}
+		f := finding{at: onPart(api.PartSwitch, s.Name), Finding: api.Finding{ID: "switch/" + s.Name,
+			Kind: "switch", Object: "switches/" + s.Name, Since: s.Since, Severity: api.SeverityFault}}
 		switch {
 		case !s.Connected:
 			lost = append(lost, f.ID)

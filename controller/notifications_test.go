@@ -137,9 +137,14 @@ func TestNotificationsOfCauses(t *testing.T) {
 	h.put("n", hookSpec)
 	fault, warning := cause("a", api.SeverityFault), cause("b", api.SeverityWarning)
 	work := cause("c", api.SeverityWork)
+	fault.Jobs = &api.CauseJobs{Count: 7, Names: []string{"train"}}
 	h.set(fault, warning, work)
 	h.want("within the first half minute", h.wait(30*time.Second-1, nil))
-	h.want("after it", h.wait(1, nil), "cause.began a", "cause.began b")
+	began := h.wait(1, nil)
+	h.want("after it", began, "cause.began a", "cause.began b")
+	if !strings.Contains(string(began[0].Body), `"jobs":{"count":7,"names":["train"]}`) {
+		t.Errorf("the jobs are not told: %s", began[0].Body)
+	}
 	h.want("later", h.wait(warm, nil))
 	if s := h.status("n"); s.Told != 2 || s.Pending != 0 || s.Lost != 0 || s.Delivered.IsZero() {
 		t.Errorf("status %+v", s)

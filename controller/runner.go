@@ -47,6 +47,9 @@ type Options struct {
 	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
 	// on; nil: there is no such fabric.
 	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
+	// Wiring, when not nil, returns what compares equal as long as hosts, switches and links of the
+	// MRC fabric are the same, whatever is up; nil: they always are.
+	Wiring func(ctx context.Context) (any, error)
 	// Talk, when not nil, has the hosts of the MRC fabric talk to each other as the jobs need that
 	// have not ended; see [runner.Runner.SetTalk].
 	Talk func(ctx context.Context, needs []*ready.Need) error
@@ -104,6 +107,8 @@ type Controller struct {
 	maintained chan struct{}
 	// posts are messages of notifications that are to be posted.
 	posts chan notification.Post
+	// depend has what jobs depend on.
+	depend dependence
 }
 
 // NewController returns a controller on the records of its store.
@@ -130,6 +135,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		anew:  make(chan struct{}, 1), leased: make(chan struct{}, 1),
 		maintained: make(chan struct{}, 1),
 		posts:      make(chan notification.Post, 2*api.MaxNotifications),
+		depend:     dependence{one: make(chan struct{}, 1)},
 	}
 	if c.opts.Webhooks == nil {
 		c.opts.Webhooks = webhook.NewSender(nil)

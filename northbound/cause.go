@@ -100,6 +100,9 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 		return nil, err
 	}
 	k.Checks = ready.Checks
+	if k.Jobs, err = s.controller.Dependents(ctx); err != nil {
+		return nil, err
+	}
 	k.Peers = s.bgpPeers()
 	if s.cfg.Multipath != nil {
 		f, err := s.cfg.Multipath.Fabric(ctx)

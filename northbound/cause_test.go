@@ -111,12 +111,20 @@ func TestCausesOfMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, _ := causesAt(t, s, "", "Authorization", acme)
-	if len(own) != 1 || own[0].ID != "group/acme-1" || len(own[0].Follows) != 0 {
+	if len(own) != 1 || own[0].ID != "group/acme-1" || len(own[0].Follows) != 0 ||
+		own[0].Jobs != nil {
 		t.Errorf("%+v", own)
 	}
 	all, _ := causesAt(t, s, "", "Authorization", admin)
 	if len(all) != 1 || all[0].ID != "switch/n6" || len(all[0].Follows) != 2 {
 		t.Errorf("%+v", all)
+	}
+	if j := all[0].Jobs; j == nil || j.Count != 1 || j.Names[0] != "on switch n6" {
+		t.Errorf("the lost switch hurts %+v", j)
+	}
+	if a := do(s, "GET", "/v1/causes", "", "Authorization", acme); strings.Contains(a.Body.String(),
+		"jobs") {
+		t.Errorf("a member learns of jobs: %s", a.Body)
 	}
 	viewer := "Bearer " + tokenFor(t, s, "v", api.Grant{Role: api.RoleViewer}, 0).Secret
 	if all, _ := causesAt(t, s, "", "Authorization", viewer); len(all) != 1 ||

@@ -25,8 +25,9 @@ type Controller interface {
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory
-	// Dependents returns the jobs that depend on a part of the network.
-	Dependents(ctx context.Context, part api.Part) ([]api.JobDependent, error)
+	// Dependents returns what has the jobs that depend on a part of the network, the most important
+	// first.
+	Dependents(ctx context.Context) (of func(part api.Part) []api.JobDependent, err error)
 	// DiscoveryCounts returns the LLDP frames since the start; ok is false without discovery.
 	DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error)
 }

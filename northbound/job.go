@@ -109,9 +109,10 @@ func hiddenRacks(r api.JobRacks) api.JobRacks {
 func (s *Server) listDependents(
 	ctx context.Context, in *struct{ api.Part },
 ) (*struct{ Body api.List[api.JobDependent] }, error) {
-	all, err := s.controller.Dependents(ctx, in.Part)
+	of, err := s.controller.Dependents(ctx)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.List[api.JobDependent] }{api.List[api.JobDependent]{Items: all}}, nil
+	return &struct{ Body api.List[api.JobDependent] }{
+		api.List[api.JobDependent]{Items: of(in.Part)}}, nil
 }

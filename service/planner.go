@@ -89,7 +89,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
-		Talk:     talk(o, &multipath),
+		Wiring: wiring(&multipath), Talk: talk(o, &multipath),
 		Leasable: leasable(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
 	})
 	if err != nil {
@@ -125,6 +125,16 @@ func jobFacts(
 			return m.JobFacts(ctx, need)
 		}
 		return ready.Fabric{Known: ready.Fact{Why: "the controller has just started"}}, nil
+	}
+}
+
+// wiring returns the version of what the MRC fabric is made of; nil while there is none.
+func wiring(multipath *atomic.Pointer[runner.Runner]) func(context.Context) (any, error) {
+	return func(ctx context.Context) (any, error) {
+		if m := multipath.Load(); m != nil {
+			return m.Wiring(ctx)
+		}
+		return nil, nil
 	}
 }
 

@@ -26,7 +26,8 @@ func causeTable(w io.Writer, all []api.Cause) error {
 		}
 		lines := []string{inLine(fmt.Sprintf("%s: %s%s", c.Severity, c.What, since))}
 		for _, line := range []struct{ title, text string }{
-			{"known", c.Detail}, {"means", c.Means}, {"concerns", concerned(c.Counts)}, {"to do", c.Todo},
+			{"known", c.Detail}, {"means", c.Means}, {"concerns", concerned(c.Counts)},
+			{"hurts", hurt(c.Jobs)}, {"to do", c.Todo},
 		} {
 			if line.text != "" {
 				lines = append(lines, fmt.Sprintf("  %-9s %s", line.title, inLine(line.text)))
@@ -55,4 +56,16 @@ func concerned(counts []api.CauseCount) string {
 		out = append(out, causes.Count(c.Count, c.Kind))
 	}
 	return strings.Join(out, ", ")
+}
+
+// hurt writes which jobs a cause hurts.
+func hurt(jobs *api.CauseJobs) string {
+	if jobs == nil {
+		return ""
+	}
+	text := strings.Join(jobs.Names, ", ")
+	if more := jobs.Count - len(jobs.Names); more > 0 {
+		text += " and " + causes.Count(more, "more")
+	}
+	return causes.Count(jobs.Count, "job") + ": " + text
 }

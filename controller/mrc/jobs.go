@@ -199,6 +199,11 @@ func (c *Core) ReadJob(
 	return j
 }
 
+// Wiring returns the present fabric, and whether it can be read.
+func (c *Core) Wiring() (f *fabric.Fabric, known bool) {
+	return c.state.Fabric(), c.state.Synced() && c.state.Failure() == nil
+}
+
 // Current reports whether the fabric of the reading is still that of the core.
 func (j *JobReading) Current() bool { return j.core.state.Fabric() == j.fabric }
 

@@ -244,9 +244,11 @@ func (f *Controller) Inventory() *inventory.Inventory {
 }
 
 // Dependents returns a job that depends on every part, by the part's name.
-func (f *Controller) Dependents(_ context.Context, p api.Part) ([]api.JobDependent, error) {
-	return []api.JobDependent{{Name: "on " + string(p.Kind) + " " + p.Name, Phase: api.PhaseRunning,
-		Affected: 2, Ranks: 8}}, nil
+func (f *Controller) Dependents(context.Context) (func(api.Part) []api.JobDependent, error) {
+	return func(p api.Part) []api.JobDependent {
+		return []api.JobDependent{{Name: "on " + string(p.Kind) + " " + p.Name,
+			Phase: api.PhaseRunning, Affected: 2, Ranks: 8}}
+	}, nil
 }
 
 // DiscoveryCounts returns some frames of each kind.

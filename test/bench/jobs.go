@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/store"
 )
 
 // jobFabric has the NICs of the jobs that are measured: 8,192 with one rank each.
@@ -26,7 +27,7 @@ const (
 )
 
 // jobs measures what follows from a job of 8,192 ranks, and whether the fabric is ready for it.
-func jobs(_ context.Context, out *report) error {
+func jobs(ctx context.Context, out *report) error {
 	out.tell("jobs: %d ranks on %d racks", jobFabric.Hosts, jobFabric.T0)
 	network := lab.Clos(jobFabric)
 	if err := network.Complete(); err != nil {
@@ -100,7 +101,104 @@ func jobs(_ context.Context, out *report) error {
 		more: []field{{"jobs", manyJobs}, {"ranks", each}}}); err != nil {
 		return err
 	}
+	if err := jobDependents(ctx, out, core, inv); err != nil {
+		return err
+	}
 	return jobProfiles(out)
+}
+
+const (
+	// hostsOfDependent are the hosts of each of the jobs that depend on parts; they share them.
+	hostsOfDependent = 1024
+	// partsAsked is how many parts are asked about at once, as causes do.
+	partsAsked = 100
+)
+
+// jobDependents measures what it takes to know which jobs depend on a part of the network: the
+// first time, when what they depend on is read, and then.
+func jobDependents(
+	ctx context.Context, out *report, core *controller.Core, inv inventory.Inventory,
+) (err error) {
+	out.tell("jobs: who depends on what, of %d jobs of %d hosts", manyJobs, hostsOfDependent)
+	wide := func(i int) api.JobSpec { // shares its hosts with each eighth job
+		first := 1 + i*hostsOfDependent%jobFabric.Hosts
+		return api.JobSpec{Hosts: fmt.Sprintf("H[%d-%d]", first, first+hostsOfDependent-1),
+			Layout: &api.JobLayout{TP: 8, DP: hostsOfDependent / 8}}
+	}
+	known := make(map[string]ready.Fabric) // by the first NIC
+	for i := range jobFabric.Hosts / hostsOfDependent {
+		name := fmt.Sprint("wide", i)
+		if _, _, err := core.Jobs().Put(name, wide(i), resource.Precondition{}); err != nil {
+			return err
+		}
+		demand, err := core.JobDemand(name)
+		if err != nil {
+			return err
+		}
+		known[demand.NICs[0]] = jobFacts(&demand.Need, &inv, "").Fabric
+	}
+	inv.Switches = slices.Clone(inv.Switches)
+	for i := range inv.Switches {
+		inv.Switches[i].Address = "" // others program them
+	}
+	c, err := controller.NewController(ctx, controller.Options{
+		Inventory: inv, Store: store.NewMemory(),
+		Fabric: func(_ context.Context, need *ready.Need) (ready.Fabric, error) {
+			return known[need.NICs[0]], nil
+		}})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	defer func() {
+		cancel()
+		if e := <-ended; err == nil {
+			err = e
+		}
+	}()
+	for i := range manyJobs {
+		_, _, err := c.Jobs().Put(ctx, fmt.Sprint("job", i), wide(i), resource.Precondition{})
+		if err != nil {
+			return err
+		}
+	}
+	ask := func(parts int) (time.Duration, error) {
+		began := time.Now()
+		of, err := c.Dependents(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n := 0
+		for i := range parts {
+			n += len(of(api.Part{Kind: api.PartSwitch, Name: fmt.Sprintf("P1-T0-%d", 1+i)}))
+		}
+		if n < parts*manyJobs*hostsOfDependent/jobFabric.Hosts {
+			return 0, fmt.Errorf("%d jobs depend on %d leaves", n, parts)
+		}
+		return time.Since(began), nil
+	}
+	made, err := ask(1)
+	if err != nil {
+		return err
+	}
+	var one, many []time.Duration
+	for range jobRuns {
+		for parts, all := range map[int]*[]time.Duration{1: &one, partsAsked: &many} {
+			took, err := ask(parts)
+			if err != nil {
+				return err
+			}
+			*all = append(*all, took)
+		}
+	}
+	slices.Sort(one)
+	slices.Sort(many)
+	return out.print(figure{bench: "job/dependents", unit: "ms", value: millis(one[jobRuns/2]),
+		more: []field{{"jobs", manyJobs}, {"hosts", hostsOfDependent}, {"made", millis(made)},
+			{"max", millis(one[jobRuns-1])}, {"parts", partsAsked},
+			{"partsMillis", millis(many[jobRuns/2])}, {"runs", jobRuns}}})
 }
 
 // jobsOfProfiles share the hosts of the fabric of which profiles are counted.

@@ -187,6 +187,8 @@ func (f *bed) start() {
 		Store: f.store, Southbound: switches, Events: f.event,
 		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
 			return f.mrc.JobFacts(ctx, need)
+		}, Wiring: func(ctx context.Context) (any, error) {
+			return f.mrc.Wiring(ctx)
 		}, Talk: func(ctx context.Context, needs []*ready.Need) error {
 			return f.mrc.SetTalk(ctx, needs)
 		}, Leasable: func(

@@ -2,8 +2,6 @@ package ready
 
 import (
 	"cmp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
@@ -91,57 +89,4 @@ func (f *Facts) leftOfRacks(racks []api.JobRack) {
 			racks[i].Left = nil
 		}
 	}
-}
-
-// Affected returns how many ranks depend on a part of the network: those at it, as [Judge] puts
-// them behind it, or all where it is above the leaves.
-func (f *Facts) Affected(part api.Part) (ranks int) {
-	if part.Kind == api.PartHost {
-		for _, name := range f.Need.NICs {
-			ranks += b2i(name == part.Name)
-		}
-		return ranks
-	}
-	at, above := f.ends(part)
-	for r := range f.Fabric.NICs {
-		ranks += b2i(slices.ContainsFunc(f.Fabric.NICs[r].Ports, func(p Port) bool {
-			return at[p.Leaf]
-		}))
-	}
-	if ranks == 0 && above {
-		return len(f.Need.NICs)
-	}
-	return ranks
-}
-
-// ends returns the switches at which a part is, and whether links that the job depends on are
-// there.
-func (f *Facts) ends(part api.Part) (at map[string]bool, above bool) {
-	at = make(map[string]bool)
-	var is func(l *Link) bool
-	switch part.Kind {
-	case api.PartSwitch:
-		at[part.Name] = true
-		is = func(l *Link) bool { return l.From == part.Name || l.To == part.Name }
-	case api.PartPlane:
-		is = func(l *Link) bool { return strconv.Itoa(int(l.Plane)) == part.Name }
-	default:
-		name := "" // of both directions
-		for i := range f.Fabric.Links {
-			if l := &f.Fabric.Links[i]; l.ID == part.Name {
-				name = l.Name
-			}
-		}
-		is = func(l *Link) bool { return l.Name == name }
-	}
-	for i := range f.Fabric.Links {
-		l := &f.Fabric.Links[i]
-		if !is(l) {
-			continue
-		}
-		if above = true; part.Kind != api.PartSwitch {
-			at[l.From], at[l.To] = true, true
-		}
-	}
-	return at, above
 }

@@ -66,7 +66,9 @@ func TestAffected(t *testing.T) {
 	f := clos(2, 3, 2, 2, 2)
 	link := &f.Fabric.Links[0] // from the leaf of rack 0
 	f.Fabric.Links = append(f.Fabric.Links, Link{Name: "core", ID: "core/0", Plane: 1,
-		From: "p0-t1-0", To: "core0"})
+		From: "p0-t1-0", To: "core0"}, Link{Name: "a~b", ID: "b~a", Plane: 2, From: "core1", To: "core2"},
+		Link{})
+	parts := NewParts(f.Need, &f.Fabric)
 	for name, c := range map[string]struct {
 		part api.Part
 		want int
@@ -79,11 +81,13 @@ func TestAffected(t *testing.T) {
 		"a link at a leaf":        {api.Part{Kind: api.PartLink, Name: link.ID}, 4},
 		"the other direction":     {api.Part{Kind: api.PartLink, Name: f.Fabric.Links[1].ID}, 4},
 		"a link above the leaves": {api.Part{Kind: api.PartLink, Name: "core/0"}, 12},
+		"against the packets":     {api.Part{Kind: api.PartLink, Name: "a~b"}, 12},
+		"what was not read":       {api.Part{Kind: api.PartLink}, 0},
 		"another link":            {api.Part{Kind: api.PartLink, Name: "x"}, 0},
 		"a plane":                 {api.Part{Kind: api.PartPlane, Name: "2"}, 12},
 		"another plane":           {api.Part{Kind: api.PartPlane, Name: "9"}, 0},
 	} {
-		if got := f.Affected(c.part); got != c.want {
+		if got := parts.Affected(c.part); got != c.want {
 			t.Errorf("%s: %d ranks, want %d", name, got, c.want)
 		}
 	}

@@ -70,6 +70,23 @@ func (r *Runner) JobFacts(ctx context.Context, need *ready.Need) (out ready.Fabr
 	return out, err
 }
 
+// wiring is a version of what hosts, switches and links there are.
+type wiring struct {
+	fabric   *fabric.Fabric
+	attached uint64
+	known    bool
+}
+
+// Wiring returns what compares equal as long as what [Runner.JobFacts] returns is of the same
+// hosts, switches and links, whatever is up.
+func (r *Runner) Wiring(ctx context.Context) (version any, err error) {
+	err = r.ledger.Do(ctx, func() {
+		f, known := r.core.Wiring()
+		version = wiring{f, r.found, known}
+	})
+	return version, err
+}
+
 // inParts has the goroutine of the core read n things, some at a time.
 func (r *Runner) inParts(
 	ctx context.Context, j *mrc.JobReading, n, atOnce int, read func(i int),

@@ -21,6 +21,7 @@ type places struct {
 	switches  map[string]*topology.Node // what switches are or were
 	ports     map[string]controller.PortStates
 	attached  map[string]fabric.Host
+	found     uint64 // how often nodes have become others
 }
 
 // attacher is a core, or the state of a fabric alone.
@@ -55,7 +56,7 @@ func (p *places) attach(s *topology.Snapshot, known func(host string, err error)
 	if slices.Equal(p.nodes, s.Nodes) {
 		return
 	}
-	p.nodes = s.Nodes
+	p.nodes, p.found = s.Nodes, p.found+1
 	p.find(plan.Nodes(s, p.inventory))
 	for _, h := range fabric.HostsOf(p.inventory, p.switches) {
 		if was, ok := p.attached[h.Name]; ok && was.Same(&h) {

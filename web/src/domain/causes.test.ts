@@ -16,23 +16,17 @@ test('what a cause concerns is counted by kind', () => {
 });
 
 test('who is hurt: jobs by name once, carriers of traffic by number, and no links', () => {
-  const job = {
-    id: 'job/a',
-    kind: 'job' as const,
-    object: 'jobs/a',
-    severity: 'fault' as const,
-    what: '',
-    means: '',
-    todo: '',
-  };
   const one = {
-    follows: [job],
+    jobs: { count: 1, names: ['a'] },
     counts: [
       { kind: 'job', count: 1 },
       { kind: 'link', count: 4 },
       { kind: 'EV profile', count: 2 },
     ],
   };
-  expect(hurt([one, one])).toEqual({ jobs: [{ name: 'job a', object: 'jobs/a' }], named: '4 EV profiles' });
-  expect(hurt([])).toEqual({ jobs: [], named: '' });
+  const a = { name: 'job a', object: 'jobs/a' };
+  expect(hurt([one, one])).toEqual({ jobs: [a], more: false, named: '4 EV profiles' });
+  const many = { jobs: { count: 7, names: ['a', 'b'] }, counts: [] };
+  expect(hurt([one, many])).toMatchObject({ jobs: [a, { name: 'job b', object: 'jobs/b' }], more: true });
+  expect(hurt([])).toEqual({ jobs: [], more: false, named: '' });
 });

@@ -15,21 +15,27 @@ const plural = (kind: string) =>
 /** What carries traffic, as causes count it. */
 const carriers = ['host', 'EV profile', 'multicast group', 'SRv6 policy', 'tenant', 'PFC policy'];
 
-/** Whom causes hurt: the jobs that follow from them, and what else carries traffic by number. */
-export function hurt(all: readonly Pick<Cause, 'counts' | 'follows'>[]): {
+/**
+ * Whom causes hurt: the jobs that depend on what they are about, of which the API names some, and what else
+ * carries traffic by number.
+ */
+export function hurt(all: readonly Pick<Cause, 'counts' | 'jobs'>[]): {
   jobs: { name: string; object: string }[];
+  more: boolean;
   named: string;
 } {
   const jobs = new Map<string, string>(),
     counts = new Map<string, number>();
+  let more = false;
   for (const c of all) {
-    for (const f of c.follows ?? [])
-      if (f.kind === 'job' && f.object) jobs.set(f.object, `job ${f.object.slice(f.object.indexOf('/') + 1)}`);
+    for (const name of c.jobs?.names ?? []) jobs.set(`jobs/${name}`, `job ${name}`);
+    more ||= (c.jobs?.count ?? 0) > (c.jobs?.names?.length ?? 0);
     for (const { kind, count } of c.counts ?? [])
       if (carriers.includes(kind)) counts.set(kind, (counts.get(kind) ?? 0) + count);
   }
   return {
     jobs: [...jobs].map(([object, name]) => ({ name, object })),
+    more,
     named: affected({ counts: [...counts].map(([kind, count]) => ({ kind, count })) }),
   };
 }

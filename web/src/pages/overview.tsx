@@ -150,7 +150,7 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
 
 /** Whom causes hurt: jobs by name first, then what else by number. */
 function Hurt({ of }: { of: readonly Cause[] }) {
-  const { named, jobs } = hurt(of);
+  const { named, jobs, more } = hurt(of);
   if (jobs.length === 0 && !named) return <>Nothing that carries traffic is known to suffer from it.</>;
   return (
     <>
@@ -163,6 +163,7 @@ function Hurt({ of }: { of: readonly Cause[] }) {
           </strong>
         </span>
       ))}
+      {more && ', more jobs'}
       {jobs.length > 0 && named && ' and '}
       {named}.
     </>

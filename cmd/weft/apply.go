@@ -143,7 +143,7 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	}
 	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
 	if a.wait > 0 && r.kind.waits {
-		if body, err = a.waitProgrammed(ctx, resources, r, key, after.Version); err != nil {
+		if body, err = a.waitProgrammed(ctx, c, resources, r, key, after.Version); err != nil {
 			return nil, err
 		}
 	}
@@ -171,48 +171,41 @@ func sayChanges(say func(format string, args ...any), changes []api.SwitchChange
 
 var errNotProgrammed = errors.New("not programmed")
 
-// askAgain is the pause between two looks at a group that is waited for.
-const askAgain = 100 * time.Millisecond
-
 // waitProgrammed waits until the switches, or the hosts, have what a version of a
 // resource needs.
-func (a *applier) waitProgrammed(ctx context.Context, resources client.Resources[json.RawMessage,
-	json.RawMessage], r *applied, key string, version uint64) (*json.RawMessage, error) {
+func (a *applier) waitProgrammed(ctx context.Context, c *client.Client,
+	resources client.Resources[json.RawMessage, json.RawMessage], r *applied, key string,
+	version uint64) (body *json.RawMessage, err error) {
 	start := time.Now()
-	said := ""
-	for {
-		body, err := resources.Get(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		now, err := objectOf(*body)
-		if err != nil {
-			return nil, err
-		}
-		var progress api.Progress
-		if err := (&client.Answer{Body: now.Status}).Decode(&progress); err != nil {
-			return nil, err
-		}
-		state := "nothing is known yet"
-		if progress.Of(version) {
-			if progress.Conditions.Is(api.Programmed) {
-				a.say("%s %s programmed after %v", r.kind.noun, r.Name,
-					time.Since(start).Round(time.Millisecond))
-				return body, nil
+	state, err := await(ctx, c, &awaited{
+		env: a.env, what: r.kind.noun + " " + inLine(r.Name), events: r.kind.events, longest: a.wait,
+		look: func(ctx context.Context) (is bool, state string, err error) {
+			if body, err = resources.Get(ctx, key); err != nil {
+				return false, "", err
 			}
-			state = conditionText(progress.Conditions)
-		}
-		if time.Since(start) > a.wait {
-			return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, inLine(state))
-		}
-		if state != said {
-			fmt.Fprintf(a.env.stderr, "%s %s: %s\n", r.kind.noun, inLine(r.Name), inLine(state))
-			said = state
-		}
-		if err := pause(ctx, askAgain); err != nil {
-			return nil, err
-		}
+			now, err := objectOf(*body)
+			if err != nil {
+				return false, "", err
+			}
+			var progress api.Progress
+			if err := (&client.Answer{Body: now.Status}).Decode(&progress); err != nil {
+				return false, "", err
+			}
+			if !progress.Of(version) {
+				return false, "nothing is known yet", nil
+			}
+			return progress.Conditions.Is(api.Programmed), conditionText(progress.Conditions), nil
+		},
+	})
+	switch {
+	case errors.Is(err, errWaited):
+		return nil, fmt.Errorf("%w after %v: %s", errNotProgrammed, a.wait, inLine(state))
+	case err != nil:
+		return nil, err
 	}
+	a.say("%s %s programmed after %v", r.kind.noun, r.Name,
+		time.Since(start).Round(time.Millisecond))
+	return body, nil
 }
 
 // conditionText reports what keeps a resource from being programmed.
@@ -227,17 +220,6 @@ func conditionText(all api.Conditions) string {
 		}
 	}
 	return "no condition is known yet"
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // missing reports whether an error reports that there is no such resource.

@@ -70,7 +70,7 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return d.set(cmd.Context(), x)
+				return d.set(cmd.Context(), rest, x)
 			},
 		})
 	}
@@ -212,51 +212,55 @@ var (
 	errNotUsed    = errors.New("not in use")
 )
 
+// drainEvents are the families of events about what hosts use.
+var drainEvents = []string{"drain", "link", "host", "ev-profile", "fabric"}
+
 // set drains something or undoes that, and waits until hosts have followed.
-func (d *drainer) set(ctx context.Context, x *drainable) error {
+func (d *drainer) set(ctx context.Context, c *client.Client, x *drainable) error {
 	if err := x.put(ctx, api.AdminSpec{Admin: d.state}); err != nil {
 		return fmt.Errorf("%s: %w", x.what, err)
 	}
-	start, said := time.Now(), ""
-	for {
+	up := d.state == api.AdminUp
+	look := func(ctx context.Context) (is bool, state string, err error) {
 		now, err := x.get(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.what, err)
+			return false, "", err
 		}
-		state, done := inLine(drainCell(now.drains)), true
+		state, is = inLine(drainCell(now.drains)), true
 		for _, one := range now.drains {
-			done = done && one.Drained
+			is = is && one.Drained
 		}
-		up := d.state == api.AdminUp
-		if up {
+		if up && d.wait > 0 {
 			state = notes(state, inLine(now.unused))
+			is = state == ""
 		}
-		switch {
-		case up && d.wait == 0:
-			_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used",
-				inLine(drainCell(now.drains))))
-			return err
-		case up && state == "":
-			_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", x.what)
-			return err
-		case up && time.Since(start) > d.wait:
-			return fmt.Errorf("%s: %w after %v: %s", x.what, errNotUsed, d.wait, state)
-		case up:
-		case done:
-			_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", x.what)
-			return err
-		case d.wait == 0:
-			_, err = fmt.Fprintf(d.env.stdout, "%s draining: %s\n", x.what, state)
-			return err
-		case time.Since(start) > d.wait:
-			return fmt.Errorf("%s: %w after %v: %s", x.what, errNotDrained, d.wait, state)
-		}
-		if state != said {
-			fmt.Fprintf(d.env.stderr, "%s: %s\n", x.what, state)
-			said = state
-		}
-		if err := pause(ctx, askAgain); err != nil {
-			return err
-		}
+		return is, state, nil
 	}
+	var is bool
+	var state string
+	var err error
+	if d.wait == 0 {
+		is, state, err = look(ctx)
+	} else {
+		state, err = await(ctx, c, &awaited{env: d.env, what: x.what, events: drainEvents,
+			longest: d.wait, look: look})
+		is = err == nil
+	}
+	switch {
+	case errors.Is(err, errWaited) && up:
+		return fmt.Errorf("%s: %w after %v: %s", x.what, errNotUsed, d.wait, state)
+	case errors.Is(err, errWaited):
+		return fmt.Errorf("%s: %w after %v: %s", x.what, errNotDrained, d.wait, state)
+	case err != nil:
+		return fmt.Errorf("%s: %w", x.what, err)
+	case up && d.wait == 0:
+		_, err = fmt.Fprintln(d.env.stdout, notes(x.what+" is to be used", state))
+	case up:
+		_, err = fmt.Fprintf(d.env.stdout, "%s is in use\n", x.what)
+	case is:
+		_, err = fmt.Fprintf(d.env.stdout, "%s drained\n", x.what)
+	default:
+		_, err = fmt.Fprintf(d.env.stdout, "%s draining: %s\n", x.what, state)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -447,5 +448,19 @@ func TestDiffers(t *testing.T) {
 		if part := differs(c.got, c.want, c.figures); (part == "") != c.same {
 			t.Errorf("%s and %s: %q is missing, want the same: %t", c.got, c.want, part, c.same)
 		}
+	}
+}
+
+// askAgain is the pause between two looks at something that a test waits for.
+const askAgain = 100 * time.Millisecond
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

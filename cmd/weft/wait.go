@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,9 +43,6 @@ has the phase.`)
 // forDeleted is what --for has for a resource that is gone.
 const forDeleted = "deleted"
 
-// errIsSo ends the stream of events when the resource is as it should be.
-var errIsSo = errors.New("it is")
-
 // wait waits for a resource of a kind.
 func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
 	switch {
@@ -62,56 +60,141 @@ func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
 	if err != nil {
 		return err
 	}
-	state, said := "nothing is known yet", ""
-	look := func(ctx context.Context) error {
-		item, err := resources.Get(ctx, key)
-		switch {
-		case missing(err) && w.want == forDeleted:
-			return errIsSo
-		case err != nil:
-			return err
-		}
-		is, now, err := w.is(*item)
-		if err != nil {
-			return err
-		}
-		if is {
-			return errIsSo
-		}
-		if state = now; state != said {
-			fmt.Fprintf(w.env.stderr, "%s %s: %s\n", k.noun, inLine(name), inLine(state))
-			said = state
-		}
-		return nil
-	}
 	began := time.Now()
-	waiting, cancel := ctx, context.CancelFunc(func() {})
-	if w.timeout > 0 {
-		waiting, cancel = context.WithTimeout(ctx, w.timeout)
-	}
-	defer cancel()
-	events := url.Values{}
-	if len(k.events) > 0 {
-		events.Set("type", strings.Join(k.events, ","))
-	}
-	err = c.Events(waiting, client.Path("v1", "events"), events, client.Handlers{
-		Opened: func() error { return look(waiting) },
-		Event:  func(client.Event) error { return look(waiting) },
-		Lost: func(err error, pause time.Duration) {
-			fmt.Fprintf(w.env.stderr, "weft: the stream of events broke off: %v; trying again in %v\n", err,
-				pause)
+	state, err := await(ctx, c, &awaited{
+		env: w.env, what: k.noun + " " + inLine(name), events: k.events, longest: w.timeout,
+		look: func(ctx context.Context) (is bool, now string, err error) {
+			item, err := resources.Get(ctx, key)
+			switch {
+			case missing(err) && w.want == forDeleted:
+				return true, "", nil
+			case err != nil:
+				return false, "", err
+			}
+			return w.is(*item)
 		},
 	})
 	switch {
-	case errors.Is(err, errIsSo):
-		_, err := fmt.Fprintf(w.env.stdout, "%s %s: %s after %v\n", k.noun, inLine(name), inLine(w.want),
-			time.Since(began).Round(time.Millisecond))
-		return err
-	case ctx.Err() == nil && waiting.Err() != nil:
+	case errors.Is(err, errWaited):
 		return fmt.Errorf("%s %s: not %s after %v: %s", k.noun, inLine(name), inLine(w.want), w.timeout,
 			inLine(state))
+	case err != nil:
+		return err
 	}
+	_, err = fmt.Fprintf(w.env.stdout, "%s %s: %s after %v\n", k.noun, inLine(name), inLine(w.want),
+		time.Since(began).Round(time.Millisecond))
 	return err
+}
+
+// awaited is what a command waits for.
+type awaited struct {
+	env  environment
+	what string // "job train"
+	// events are the families of the events after which it is looked at; none: all.
+	events []string
+	// longest is how long it waits; 0: for ever.
+	longest time.Duration
+	// again is in place of lookAgain; 0: that.
+	again time.Duration
+	// look reports whether it is as it should be, and else how it is.
+	look func(ctx context.Context) (is bool, now string, err error)
+}
+
+// errWaited: it was not as it should be for as long as the command waits.
+var errWaited = errors.New("waited in vain")
+
+// lookAgain is how long nothing may be heard before it is looked at again: hosts acknowledge what
+// they hold without an event.
+const lookAgain = time.Second
+
+// await looks at something, then after each of its events, until it is as it should be. It prints
+// what changes meanwhile on standard error, and returns what it printed last.
+func await(ctx context.Context, c *client.Client, a *awaited) (state string, err error) {
+	state = "nothing is known yet"
+	waiting, cancel := context.WithCancelCause(ctx)
+	if a.longest > 0 {
+		timer := time.AfterFunc(a.longest, func() { cancel(errWaited) })
+		defer timer.Stop()
+	}
+	said := ""
+	look := func(ctx context.Context) (bool, error) {
+		is, now, err := a.look(ctx)
+		if err != nil || is {
+			return is, err
+		}
+		if state = now; state != said {
+			fmt.Fprintf(a.env.stderr, "%s: %s\n", a.what, inLine(state))
+			said = state
+		}
+		return false, nil
+	}
+	if is, err := look(ctx); is || err != nil {
+		cancel(nil)
+		return state, err
+	}
+	changed, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- a.follow(waiting, c, changed) }()
+	lost := false
+	defer func() {
+		if cancel(nil); !lost {
+			<-ended
+		}
+	}()
+	tick := time.NewTicker(cmp.Or(a.again, lookAgain))
+	defer tick.Stop()
+	for {
+		select {
+		case trouble := <-changed:
+			if trouble != "" {
+				fmt.Fprintln(a.env.stderr, trouble)
+			}
+		case <-tick.C:
+		case err := <-ended:
+			lost = true
+			if waiting.Err() == nil {
+				return state, err
+			}
+		}
+		var is bool
+		if waiting.Err() == nil {
+			is, err = look(waiting)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return state, ctx.Err()
+		case waiting.Err() != nil && !is:
+			return state, errWaited
+		case is || err != nil:
+			return state, err
+		}
+	}
+}
+
+// follow puts an empty text into changed after events of what is waited for, and why the stream of
+// events broke off, until ctx ends or the controller refuses.
+func (a *awaited) follow(ctx context.Context, c *client.Client, changed chan<- string) error {
+	query := url.Values{}
+	if len(a.events) > 0 {
+		query.Set("type", strings.Join(a.events, ","))
+	}
+	tell := func() error {
+		select {
+		case changed <- "":
+		default: // it will be looked at anyway
+		}
+		return nil
+	}
+	return c.Events(ctx, client.Path("v1", "events"), query, client.Handlers{
+		Opened: tell,
+		Event:  func(client.Event) error { return tell() },
+		Lost: func(err error, pause time.Duration) {
+			select {
+			case changed <- fmt.Sprintf("weft: the stream of events broke off: %v; trying again in %v", err,
+				pause):
+			case <-ctx.Done():
+			}
+		},
+	})
 }
 
 // is reports whether a resource is as it should be, and else how it is.

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 )
 
 // TestWait: a wait ends with status 0 when a resource is as it should be, and else with 1.
@@ -68,4 +73,56 @@ func TestWait(t *testing.T) {
 	ends(wait("--for", "sunny"), exitUsage, "")
 	ends(wait(), exitUsage, "")
 	ends(wait("--for", "ready", "--timeout", "-1s"), exitUsage, "")
+}
+
+// TestAwait: what waits looks after an event of a family that it names, looks again where no event
+// comes, and gives up after its longest wait.
+func TestAwait(t *testing.T) {
+	fake, err := newFakeAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(fake.handler)
+	defer server.Close()
+	c, err := client.New(client.Config{Server: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, x := range []struct {
+		name           string
+		longest, again time.Duration
+		event          bool
+		err            error
+	}{
+		{"event", 0, time.Hour, true, nil},
+		{"no event", 0, time.Millisecond, false, nil},
+		{"too long", 20 * time.Millisecond, time.Hour, false, errWaited},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			looks, opened := 0, make(chan struct{})
+			done := make(chan error, 1)
+			go func() {
+				_, err := await(t.Context(), c, &awaited{
+					env: environment{stderr: io.Discard}, what: "link x", events: []string{"link"},
+					longest: x.longest, again: x.again,
+					look: func(context.Context) (bool, string, error) {
+						// The first look is before the stream of events, the second when it is open.
+						if looks++; looks == 2 {
+							close(opened)
+						}
+						return looks > 2 && x.err == nil, "down", nil
+					},
+				})
+				done <- err
+			}()
+			if x.event {
+				<-opened
+				fake.events.Publish(api.Event{Type: api.EventLinkChanged, Object: "x"})
+			}
+			if err := <-done; !errors.Is(err, x.err) {
+				t.Errorf("error %v, want %v", err, x.err)
+			}
+		})
+	}
 }

@@ -208,6 +208,14 @@ export class MadeUp {
         counts: [],
       })) satisfies Schemas['Cause'][],
     }),
+    '/v1/telemetry/history': (query) =>
+      ({
+        kind: (query.get('kind') ?? 'port') as Schemas['History']['kind'],
+        name: query.get('name') ?? '',
+        step: 1,
+        times: [],
+        series: [],
+      }) satisfies Schemas['History'],
     '/healthz': () => ({ status: 'ok', version: 'made up' }),
     '/v1/link-columns': () => this.columns(),
     '/v1/fabric': () =>

@@ -253,7 +253,7 @@ func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 			return false
 		}
 		for i := range switches.Items {
-			if !switches.Items[i].Synced {
+			if !switches.Items[i].Synced || switches.Items[i].Settling {
 				return false
 			}
 		}

@@ -75,7 +75,8 @@ func TestReadmeInOneShell(t *testing.T) {
 	shell := exec.CommandContext(t.Context(), "unshare", "-n", "bash", "-c", script.String())
 	shell.Dir = folder
 	speech.Of(t, shell)
-	shell.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME=", "WEFT_SERVER=", "WEFT_TOKEN=")
+	shell.Env = append(os.Environ(), "HOME="+folder, "XDG_CONFIG_HOME=", "WEFT_SERVER=", "WEFT_TOKEN=",
+		"MAKELEVEL=", "MAKEFLAGS=", "MFLAGS=") // make says less where it is not run by make
 	shell.WaitDelay = time.Minute
 	if err := shell.Run(); err != nil {
 		t.Logf("the shell: %v", err) // its status is that of the last command

@@ -55,12 +55,15 @@ func TestProfilesOfJobs(t *testing.T) {
 		f.putJob("b", spec)
 		f.until(5*time.Second, "the second job is ready", is("b", api.PhaseReady))
 		f.until(time.Second, "all is applied", f.ready)
-		held := f.states()
-
 		done := spec
 		done.State = api.JobDone
 		f.putJob("a", done)
 		f.until(5*time.Second, "the first job is done", is("a", api.PhaseDone))
+		f.until(time.Second, "all is applied", f.ready)
+		if got := f.profiles(); !slices.Equal(got, pair) {
+			t.Errorf("after the first job hosts hold %q, want %q", got, pair)
+		}
+		held := f.states() // with the hints of the second job alone
 		f.stop()
 		f.start()
 		f.learn()

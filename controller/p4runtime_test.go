@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"context"
 	"testing"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/target"
 )
 
 // A controller that is not primary names its own election id and the one in its way,
@@ -26,6 +29,26 @@ func TestBackupReason(t *testing.T) {
 		hand(c.backup, func(e SwitchEvent) { got = e })
 		if got.Up || got.Err == nil || got.Err.Error() != c.want {
 			t.Errorf("%+v\nwant %s", got, c.want)
+		}
+	}
+}
+
+// TestWatchedWithoutP4: the ports of every switch can be watched by gNMI alone, as controllers do
+// that do not decide; those of a switch without P4 go by the names of its interfaces.
+func TestWatchedWithoutP4(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, system := range []target.System{"", inventory.P4, target.SONiC} {
+		cfg := SessionConfig(&inventory.Switch{Name: "a", Address: "192.0.2.1:8080", System: system},
+			southbound.ElectionID{})
+		if err := southbound.WatchPorts(ctx, cfg, func(context.Context, southbound.Ports) {}); err != nil {
+			t.Errorf("%q: %v", system, err)
+		}
+		if named := cfg.PortOf != nil; named != (system == target.SONiC) {
+			t.Errorf("%q: ports by names of interfaces: %v", system, named)
+		} else if named && (cfg.PortOf("Ethernet16") != 3 || cfg.PortOf("eth0") != 0) {
+			t.Errorf("Ethernet16 is port %d, eth0 %d; want 3 and 0", cfg.PortOf("Ethernet16"),
+				cfg.PortOf("eth0"))
 		}
 	}
 }

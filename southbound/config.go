@@ -185,6 +185,13 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// GNMIOnly returns the configuration of a relation by gNMI alone, which takes part in no election and
+// asks for no device of P4Runtime.
+func (c Config) GNMIOnly() Config {
+	c.DeviceID, c.Election = 1, ElectionID{Low: 1}
+	return c
+}
+
 // Connect makes a connection to host:port of the switch, which opens when it is used.
 func (c *Config) Connect(target string) (Conn, error) {
 	if c.Dial != nil {

@@ -13,7 +13,8 @@ import (
 // every change, one at a time. It only reads, so it needs neither a role nor a pipeline; counters
 // are not asked for. The error is one of the configuration.
 func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, Ports)) error {
-	cfg.Samples, cfg.Election = nil, ElectionID{Low: 1} // it takes part in no election
+	cfg = cfg.GNMIOnly()
+	cfg.Samples = nil
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

@@ -56,14 +56,12 @@ type Session struct {
 func Open(ctx context.Context, cfg Config, handler southbound.Handler) (*Session, error) {
 	cfg.ApplyTime = cmp.Or(cfg.ApplyTime, defaultApplyTime)
 	cfg.SetTimeout = cmp.Or(cfg.SetTimeout, defaultSetTimeout)
-	switch {
-	case cfg.Target == "":
-		return nil, errors.New("want a Target")
-	case cfg.PortOf == nil:
-		return nil, errors.New("want PortOf")
-	}
-	if err := cfg.Backoff.Validate(); err != nil {
+	cfg.Config = cfg.GNMIOnly()
+	if err := cfg.Validate(); err != nil {
 		return nil, err
+	}
+	if cfg.PortOf == nil {
+		return nil, errors.New("want PortOf")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{cfg: cfg, handler: handler, cancel: cancel}

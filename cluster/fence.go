@@ -26,7 +26,7 @@ func (f fence) Open(ctx context.Context, sw inventory.Switch,
 		return nil, err
 	}
 	if p4, ok := s.(controller.P4Switch); ok {
-		return fencedP4{p4, fenced{s, f.tenure}}, nil
+		return fencedP4{fenced{s, f.tenure}, p4}, nil
 	}
 	return fenced{s, f.tenure}, nil
 }
@@ -38,19 +38,8 @@ type fenced struct {
 
 // fencedP4 is a switch with a P4 program.
 type fencedP4 struct {
-	controller.P4Switch
-	fenced fenced
-}
-
-// Write implements [controller.Switch].
-func (f fencedP4) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
-	return f.fenced.Write(ctx, updates)
-}
-
-// SetPort implements [controller.Switch].
-func (f fencedP4) SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal,
-	error) {
-	return f.fenced.SetPort(ctx, iface, s)
+	fenced
+	controller.P4Program
 }
 
 // Write implements [controller.Switch].
@@ -63,14 +52,14 @@ func (f fenced) Write(ctx context.Context, updates []entry.Update) ([]entry.Refu
 	return f.Switch.Write(ctx, updates)
 }
 
-// PacketOut implements [controller.P4Switch].
+// PacketOut implements [controller.P4Program].
 func (f fencedP4) PacketOut(ctx context.Context, p entry.PacketOut) error {
-	ctx, cancel, err := f.fenced.tenure.Bound(ctx)
+	ctx, cancel, err := f.tenure.Bound(ctx)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	return f.P4Switch.PacketOut(ctx, p)
+	return f.P4Program.PacketOut(ctx, p)
 }
 
 // SetPort implements [controller.Switch].

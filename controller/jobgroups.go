@@ -13,7 +13,7 @@ type jobGroups struct{ core *Core }
 // Made implements job.Groups.
 func (g jobGroups) Made() (out []job.Group) {
 	for _, m := range g.core.multicast.OfJobs() {
-		out = append(out, job.Group{Name: m.Name, Job: m.Job, Spec: m.Spec})
+		out = append(out, job.Group(m))
 	}
 	return out
 }

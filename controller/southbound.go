@@ -37,6 +37,11 @@ type Switch interface {
 // P4Switch is a Switch that runs a P4 program.
 type P4Switch interface {
 	Switch
+	P4Program
+}
+
+// P4Program is what only a switch with a P4 program has.
+type P4Program interface {
 	// PacketOut hands the switch a packet. It is not acknowledged.
 	PacketOut(ctx context.Context, p entry.PacketOut) error
 	// Tables returns the tables of the pipeline.

@@ -119,6 +119,9 @@ func (s *Switch) Target() target.Device {
 // ProgramsP4 reports whether the controller programs the switch, and it runs the P4 program.
 func (s *Switch) ProgramsP4() bool { return s.Managed() && s.RunsP4() }
 
+// WithoutP4 reports whether the controller programs the switch, and it runs something else.
+func (s *Switch) WithoutP4() bool { return s.Managed() && !s.RunsP4() }
+
 // Device returns the P4Runtime device id, 0 for a switch without P4.
 func (s *Switch) Device() uint64 {
 	if !s.RunsP4() {

@@ -48,7 +48,7 @@ func (v *validator) mrc(m *MRC) {
 	}
 	if mode, err := ev.ParseMode(m.Mode); err == nil && mode == ev.ModeStructured && v.inv != nil {
 		for i := range v.inv.Switches {
-			if s := &v.inv.Switches[i]; s.Managed() && !s.RunsP4() {
+			if s := &v.inv.Switches[i]; s.WithoutP4() {
 				v.bad("mrc.mode", "%q needs switches that run P4, and %s runs %v: want another mode", m.Mode,
 					s.Name, s.System)
 				break

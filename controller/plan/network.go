@@ -290,7 +290,7 @@ func (n *Network) findReplicators() []bool {
 func (n *Network) p4Graph() *topology.Graph {
 	without := make(map[topology.NodeID]bool)
 	for name, node := range n.nodes {
-		if sw := n.switches[name]; sw.Managed() && !sw.RunsP4() {
+		if sw := n.switches[name]; sw.WithoutP4() {
 			without[node.ID] = true
 		}
 	}

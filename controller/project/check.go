@@ -21,7 +21,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	if f.all.Len() == 0 && pre.Sees == nil {
 		return nil
 	}
-	of := api.ProjectOf(name, f.known)
+	of := f.Of(name)
 	if of == "" && pre.Sees != nil {
 		return &api.Error{Code: api.CodeForbidden,
 			Message: fmt.Sprintf("no project has the name %s: an administrator makes one", name)}
@@ -59,7 +59,7 @@ func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) st
 	case api.ThingQueuePair, api.ThingSwitch, api.ThingPrefix, api.ThingRate:
 		return "" // goes with the host or port beside it, or is counted
 	case api.ThingTenant:
-		if owner := api.ProjectOf(n.Text, f.known); owner != of {
+		if owner := f.Of(n.Text); owner != of {
 			return f.want(of, owner, pre)
 		}
 		return ""

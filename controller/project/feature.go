@@ -151,7 +151,7 @@ func ranks(kind string, names []api.Named) int {
 // of returns the uses of a project, in order; "": those of administrators.
 func (f *Feature) of(project string) (out []*use) {
 	for _, u := range f.uses {
-		if api.ProjectOf(u.name, f.known) == project {
+		if f.Of(u.name) == project {
 			out = append(out, u)
 		}
 	}
@@ -236,7 +236,7 @@ func (f *Feature) validation() api.ProjectEnv {
 func (f *Feature) open() (name, why string) {
 	for i := range f.env.Inventory().Switches {
 		sw := &f.env.Inventory().Switches[i]
-		if sw.Managed() && !sw.RunsP4() && len(f.env.Net.HostsAt(sw.Name)) > 0 {
+		if sw.WithoutP4() && len(f.env.Net.HostsAt(sw.Name)) > 0 {
 			return sw.Name, fmt.Sprintf("only the P4 program keeps projects apart, and it runs %v",
 				sw.System)
 		}

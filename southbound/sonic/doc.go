@@ -1,7 +1,7 @@
 // Package sonic programs a SONiC switch over its gNMI server: CONFIG_DB is what it should do, and
 // APPL_DB, behind the daemons that read CONFIG_DB, is what it does.
 //
-//	s, err := sonic.Open(ctx, sonic.Config{Config: cfg, Port: portOf}, handler)
+//	s, err := sonic.Open(ctx, sonic.Config{Config: cfg}, handler)
 //	contents, err := s.Read(ctx)            // rows, as entry.Row
 //	refused, err := s.Write(ctx, updates)   // one Set: a JSON Patch, applied whole or not at all
 //	without, err := s.Confirm(ctx, updates) // what has not got to APPL_DB

@@ -85,21 +85,17 @@ func refusal(err error) bool { return errors.Is(err, errRefused) }
 func (s *Session) set(ctx context.Context, client gpb.GNMIClient, req *gpb.SetRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.SetTimeout)
 	defer cancel()
-	_, err := client.Set(ctx, req)
-	switch status.Code(err) {
-	case codes.OK:
-		return nil
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return fmt.Errorf("gNMI Set: %w", err)
+	if _, err := client.Set(ctx, req); err != nil {
+		return failed("Set", err)
 	}
-	return fmt.Errorf("%w: gNMI Set: %w", errRefused, err)
+	return nil
 }
 
-// ended returns the error of a stream that the switch has ended.
-func ended(err error) error {
+// failed returns the error of a request. It wraps errRefused when the switch has answered.
+func failed(what string, err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
-		return fmt.Errorf("gNMI Subscribe: %w", err)
+		return fmt.Errorf("gNMI %s: %w", what, err)
 	}
-	return fmt.Errorf("%w: gNMI Subscribe: %w", errRefused, err)
+	return fmt.Errorf("%w: gNMI %s: %w", errRefused, what, err)
 }

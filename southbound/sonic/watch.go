@@ -197,7 +197,7 @@ func (s *Session) subscribe(ctx context.Context, client gpb.GNMIClient, list *gp
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return ended(err)
+			return failed("Subscribe", err)
 		}
 		if err := take(r); err != nil {
 			return err

@@ -293,7 +293,7 @@ func (w *placeWork) compute() error {
 // around names what a path of a group must not cross.
 func (w *placeWork) around() string {
 	for i := range w.n.Inventory.Switches {
-		if sw := &w.n.Inventory.Switches[i]; sw.Managed() && !sw.RunsP4() {
+		if sw := &w.n.Inventory.Switches[i]; sw.WithoutP4() {
 			return fmt.Sprintf(" over switches that run the P4 program (%s runs %v)", sw.Name, sw.System)
 		}
 	}

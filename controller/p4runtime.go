@@ -44,6 +44,7 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 	cfg.TLS = sw.TLS.Client(certs.KindSwitch)
 	cfg.GNMI, cfg.NoPortState, cfg.Dialect = sw.GNMI.Address, sw.GNMI.Off, sw.GNMI.Dialect
 	if !sw.RunsP4() {
+		cfg = cfg.GNMIOnly()
 		cfg.PortOf = portOf(sw)
 	}
 	cfg.SampleInterval = cmp.Or(sw.GNMI.Sample.D(), cfg.SampleInterval)

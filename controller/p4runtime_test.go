@@ -41,6 +41,9 @@ func TestWatchedWithoutP4(t *testing.T) {
 	for _, system := range []target.System{"", inventory.P4, target.SONiC} {
 		cfg := SessionConfig(&inventory.Switch{Name: "a", Address: "192.0.2.1:8080", System: system},
 			southbound.ElectionID{})
+		if valid := cfg.Validate() == nil; valid != (system == target.SONiC) { // P4 wants an election
+			t.Errorf("%q: valid without an election: %v", system, valid)
+		}
 		if err := southbound.WatchPorts(ctx, cfg, func(context.Context, southbound.Ports) {}); err != nil {
 			t.Errorf("%q: %v", system, err)
 		}

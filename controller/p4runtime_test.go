@@ -44,7 +44,8 @@ func TestWatchedWithoutP4(t *testing.T) {
 		if valid := cfg.Validate() == nil; valid != (system == target.SONiC) { // P4 wants an election
 			t.Errorf("%q: valid without an election: %v", system, valid)
 		}
-		if err := southbound.WatchPorts(ctx, cfg, func(context.Context, southbound.Ports) {}); err != nil {
+		err := southbound.WatchPorts(ctx, cfg, func(context.Context, southbound.Ports) {})
+		if err != nil {
 			t.Errorf("%q: %v", system, err)
 		}
 		if named := cfg.PortOf != nil; named != (system == target.SONiC) {

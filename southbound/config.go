@@ -185,8 +185,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// GNMIOnly returns the configuration of a relation by gNMI alone, which takes part in no election and
-// asks for no device of P4Runtime.
+// GNMIOnly returns the configuration of a relation by gNMI alone, which takes part in no election
+// and asks for no device of P4Runtime.
 func (c Config) GNMIOnly() Config {
 	c.DeviceID, c.Election = 1, ElectionID{Low: 1}
 	return c

@@ -96,13 +96,7 @@ func (w *work) neighbor(l *topology.Link) (none netip.Addr) {
 	if remote.MAC.IsZero() {
 		return none
 	}
-	return LinkLocal(packet.MAC(remote.MAC))
-}
-
-// LinkLocal returns the link-local address that an Ethernet address makes (RFC 4291, appendix A).
-func LinkLocal(m packet.MAC) netip.Addr {
-	return netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2],
-		11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
+	return packet.LinkLocal(packet.MAC(remote.MAC))
 }
 
 // sids has the locator and the local SIDs that EVs are made of. A switch whose EVs name switches

@@ -62,6 +62,7 @@ var largeRoots = map[string]string{
 	"hostapi":              "one package: a file a message of the host API",
 	"lab":                  "one package: links, switches and hosts of one virtual world",
 	"northbound":           "one package: a file a path of the API",
+	"packet":               "one package: a file a header",
 	"service":              "one package: the parts of a controller process",
 	"southbound":           "one package: the connection to a switch",
 	"telemetry":            "one package: the store of samples",

@@ -15,7 +15,10 @@ const types: Record<string, string> = {
 };
 const since = '2026-01-02T03:04:05Z';
 
-/** A fabric of planes, each of as many leaves as spines, and a link from each leaf to each spine. */
+/**
+ * A fabric of planes, each of pods with as many T0 as T1 and a link from each to each. Where there are several
+ * pods, there are as many T2 as T1: each T1 has links to those at its place, one for each pod.
+ */
 export class MadeUp {
   url = '';
   private readonly streams = new Set<ServerResponse>();
@@ -35,7 +38,8 @@ export class MadeUp {
       return;
     }
     if (path.startsWith('/v1/links/')) return json(this.link(path.slice('/v1/links/'.length)));
-    const answer = this.answers[path]?.(url.searchParams);
+    const of = /^\/v1\/telemetry\/matrices\/(\d+)$/.exec(path);
+    const answer = of ? this.matrix(Number(of[1])) : this.answers[path]?.(url.searchParams);
     if (answer !== undefined) return json(answer);
     if (path.startsWith('/v1/') || path === '/readyz') return json({ items: [] });
     const file = path === '/' ? 'index.html' : path.slice(1);
@@ -52,7 +56,22 @@ export class MadeUp {
   constructor(
     readonly planes: number,
     readonly width: number,
-  ) {}
+    readonly pods = 1,
+  ) {
+    const t0 = pods * width;
+    this.perTier = pods > 1 ? [t0, t0, t0] : [t0, t0];
+    this.perPlane = this.perTier.reduce((a, b) => a + b);
+    // Links up, as pairs of indexes: from which tier, and of which switches.
+    for (let i = 0; i < t0; i++)
+      for (let j = 0; j < width; j++) this.rises.push([0, i, Math.floor(i / width) * width + j]);
+    if (pods > 1)
+      for (let i = 0; i < t0; i++) for (let j = 0; j < pods; j++) this.rises.push([1, i, (i % width) * pods + j]);
+  }
+  private readonly perTier: number[];
+  private readonly perPlane: number;
+  private readonly rises: [tier: number, low: number, high: number][] = [];
+  /** What all links between T0 and T1 carry up, in thousandths. */
+  load = 0;
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -65,20 +84,21 @@ export class MadeUp {
     return new Promise((resolve) => this.server.close(() => resolve()));
   }
 
-  /** The id of a leaf (tier 0) or spine (tier 1). */
+  /** The id of a switch by its tier and place. */
   private node(plane: number, tier: number, i: number): string {
-    return `64512:10.${plane}.${tier * 2 + (i >> 8)}.${i & 255}`;
+    return `64512:10.${plane}.${tier * 16 + (i >> 8)}.${i & 255}`;
   }
   private name(plane: number, tier: number, i: number): string {
     return `P${plane}-T${tier}-${i + 1}`;
   }
-  linkId(plane: number, leaf: number, spine: number): string {
-    return `${this.node(plane, 0, leaf)},${spine + 1}~${this.node(plane, 1, spine)},${leaf + 1}`;
+  /** The id of the direction up of a link. Ports are numbered by the place at the other end, those up from 1001. */
+  linkId(plane: number, low: number, high: number, tier = 0): string {
+    return `${this.node(plane, tier, low)},${1001 + high}~${this.node(plane, tier + 1, high)},${low + 1}`;
   }
 
-  /** Takes a link from a leaf to a spine down, and says so. */
-  fail(plane: number, leaf: number, spine: number): void {
-    const id = this.linkId(plane, leaf, spine);
+  /** Takes the direction up of a link down, and says so. */
+  fail(plane: number, low: number, high: number, tier = 0): void {
+    const id = this.linkId(plane, low, high, tier);
     this.down.add(id);
     this.say({ type: 'link.changed', object: id, message: 'down: made up' });
   }
@@ -90,29 +110,27 @@ export class MadeUp {
 
   private link(id: string): Schemas['FabricLink'] {
     for (let plane = 1; plane <= this.planes; plane++) {
-      for (let leaf = 0; leaf < this.width; leaf++) {
-        if (!id.startsWith(`${this.node(plane, 0, leaf)},`)) continue;
-        for (let spine = 0; spine < this.width; spine++) {
-          if (this.linkId(plane, leaf, spine) !== id) continue;
-          const down = this.down.has(id);
-          return {
-            id,
-            version: 0,
-            spec: { admin: 'up' },
-            status: {
-              from: this.node(plane, 0, leaf),
-              fromName: this.name(plane, 0, leaf),
-              to: this.node(plane, 1, spine),
-              toName: this.name(plane, 1, spine),
-              plane,
-              phase: down ? 'down' : 'up',
-              since,
-              denied: down,
-              drained: false,
-              ...(down ? { cause: 'made up' } : {}),
-            },
-          };
-        }
+      if (!id.startsWith(`64512:10.${plane}.`)) continue;
+      for (const [tier, low, high] of this.rises) {
+        if (this.linkId(plane, low, high, tier) !== id) continue;
+        const down = this.down.has(id);
+        return {
+          id,
+          version: 0,
+          spec: { admin: 'up' },
+          status: {
+            from: this.node(plane, tier, low),
+            fromName: this.name(plane, tier, low),
+            to: this.node(plane, tier + 1, high),
+            toName: this.name(plane, tier + 1, high),
+            plane,
+            phase: down ? 'down' : 'up',
+            since,
+            denied: down,
+            drained: false,
+            ...(down ? { cause: 'made up' } : {}),
+          },
+        };
       }
     }
     throw new Error(`no link ${id}`);
@@ -120,7 +138,7 @@ export class MadeUp {
 
   private columns(): Schemas['LinkColumns'] {
     this.asked++;
-    const { planes, width } = this;
+    const { planes } = this;
     const ends: Schemas['LinkEnd'][] = [];
     const c = {
       from: [] as number[],
@@ -131,21 +149,22 @@ export class MadeUp {
       phase: [] as number[],
     };
     for (let plane = 1; plane <= planes; plane++) {
-      for (let tier = 0; tier < 2; tier++)
-        for (let i = 0; i < width; i++) ends.push({ id: this.node(plane, tier, i), name: this.name(plane, tier, i) });
-      const at = (tier: number, i: number) => ((plane - 1) * 2 + tier) * width + i;
-      for (let tier = 0; tier < 2; tier++) {
-        for (let i = 0; i < width; i++) {
-          for (let j = 0; j < width; j++) {
-            c.from.push(at(tier, i));
-            c.to.push(at(1 - tier, j));
-            c.fromId.push(j + 1);
-            c.toId.push(i + 1);
-            c.plane.push(plane - 1);
-            c.phase.push(tier === 0 && this.down.has(this.linkId(plane, i, j)) ? 1 : 0);
-          }
+      const start = ends.length,
+        first = this.perTier.map((_, t) => this.perTier.slice(0, t).reduce((x, y) => x + y, start));
+      this.perTier.forEach((n, tier) => {
+        for (let i = 0; i < n; i++) ends.push({ id: this.node(plane, tier, i), name: this.name(plane, tier, i) });
+      });
+      for (const back of [false, true])
+        for (const [tier, low, high] of this.rises) {
+          const a = first[tier]! + low,
+            b = first[tier + 1]! + high;
+          c.from.push(back ? b : a);
+          c.to.push(back ? a : b);
+          c.fromId.push(back ? low + 1 : 1001 + high);
+          c.toId.push(back ? 1001 + high : low + 1);
+          c.plane.push(plane - 1);
+          c.phase.push(!back && this.down.size > 0 && this.down.has(this.linkId(plane, low, high, tier)) ? 1 : 0);
         }
-      }
     }
     const one = <T>(value: T) => ({ values: [value] });
     return {
@@ -180,7 +199,21 @@ export class MadeUp {
   }
 
   private of(i: number): [plane: number, tier: number, i: number] {
-    return [Math.floor(i / (2 * this.width)) + 1, Math.floor(i / this.width) % 2, i % this.width];
+    let at = i % this.perPlane,
+      tier = 0;
+    while (at >= this.perTier[tier]!) at -= this.perTier[tier++]!;
+    return [Math.floor(i / this.perPlane) + 1, tier, at];
+  }
+
+  /** How much the links of a plane between T0 and T1 carry: as much as load has. */
+  private matrix(plane: number): Schemas['Matrix'] {
+    const n = this.perTier[0]!,
+      names = (tier: number) => Array.from({ length: n }, (_, i) => this.name(plane, tier, i));
+    const values = (load: number) =>
+      Array.from({ length: n }, (_, i) =>
+        Array.from({ length: n }, (_, j) => (Math.floor(i / this.width) === Math.floor(j / this.width) ? load : -1)),
+      );
+    return { plane, over: 5, time: since, rows: names(0), columns: names(1), up: values(this.load), down: values(0) };
   }
 
   private readonly answers: Record<string, (query: URLSearchParams) => unknown> = {
@@ -223,9 +256,9 @@ export class MadeUp {
         mode: 'stev',
         inSync: true,
         planes: this.planes,
-        tiers: 2,
-        leaves: this.planes * this.width,
-        links: { all: 2 * this.planes * this.width ** 2, bad: this.down.size },
+        tiers: this.perTier.length,
+        leaves: this.planes * this.perTier[0]!,
+        links: { all: 2 * this.planes * this.rises.length, bad: this.down.size },
         hosts: { all: 0, connected: 0, current: 0 },
         hostPorts: { all: 0, usable: 0 },
         evProfiles: { all: this.width ** 2, bad: 0 },
@@ -247,11 +280,11 @@ export class MadeUp {
         plane: i + 1,
         version: 0,
         spec: { admin: 'up' as const },
-        status: { links: 2 * this.width ** 2, deniedLinks: 0 },
+        status: { links: 2 * this.rises.length, deniedLinks: 0 },
       })),
     }),
     '/v1/nodes': (query) =>
-      this.page(query, 2 * this.planes * this.width, (n) => {
+      this.page(query, this.planes * this.perPlane, (n) => {
         const [plane, tier, i] = this.of(n);
         return {
           id: this.node(plane, tier, i),
@@ -268,7 +301,7 @@ export class MadeUp {
         } satisfies Schemas['FabricNode'];
       }),
     '/v1/switches': (query) =>
-      this.page(query, 2 * this.planes * this.width, (n) => {
+      this.page(query, this.planes * this.perPlane, (n) => {
         const [plane, tier, i] = this.of(n);
         return {
           name: this.name(plane, tier, i),

@@ -28,6 +28,17 @@ export function useMoment(): number | undefined {
   return text && Number.isInteger(at) && at > 0 ? at : undefined;
 }
 
+/** The states that links had at the moment that is chosen, by id; undefined: now. */
+export function usePast(links: readonly Link[]): Map<string, LinkState> | undefined {
+  const at = useMoment(),
+    live = useLive();
+  return useMemo(() => {
+    if (at === undefined) return undefined;
+    const portLink = new Map(links.map((l) => [`${l.status.fromName}/${portsOf(l.id)[0]}`, l.id]));
+    return statesAt(1000 * at, live.events, portLink);
+  }, [at, live.events, links]);
+}
+
 /** Chooses the moment that a picture shows, within the time that the controller keeps. */
 export function Moments() {
   const at = useMoment(),
@@ -98,8 +109,7 @@ export function NetworkPicture({
   open?: (of: { node: string } | { link: string }) => void;
 }) {
   const place = usePlace(),
-    at = useMoment(),
-    live = useLive();
+    at = useMoment();
   const hosts = useQuery(ask.hosts),
     top = useQuery(ask.loads(at));
   // A link that fails may leave the topology: it stays in the picture, down.
@@ -108,11 +118,7 @@ export function NetworkPicture({
   const stateOf = useCallback((l: Link): LinkState => (left.includes(l) ? 'down' : stateNow(l)), [left, stateNow]);
   const loads = useMemo(() => loadsOf(top.data), [top.data]);
   const names = useMemo(() => new Map(nodes.map((n) => [n.id, n.status.name ?? n.id])), [nodes]);
-  const before = useMemo(() => {
-    if (at === undefined) return undefined;
-    const portLink = new Map(links.map((l) => [`${l.status.fromName}/${portsOf(l.id)[0]}`, l.id]));
-    return statesAt(1000 * at, live.events, portLink);
-  }, [at, live.events, links]);
+  const before = usePast(links);
   // Hosts are drawn where there are few of them.
   const shown = useMemo(
     () => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : (hosts.data ?? [])),

@@ -1,16 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { useCallback, useMemo } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
+import { Blocks } from '../components/blocks';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
-import { Moments, NetworkPicture, useMoment, Where } from '../components/network';
+import { Moments, NetworkPicture, useMoment, usePast, Where } from '../components/network';
 import { StateLegend } from '../components/statelegend';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
+import { blocksOf, findBlock, large, partOf, type Block } from '../domain/blocks';
 import {
   heatOf,
   linkState,
@@ -62,19 +64,44 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const suspects = useQuery(ask.suspects),
     planes = useQuery(ask.planes);
   const tiered = nodes.length > 0 && nodes.every((n) => n.status.tier !== undefined);
-  const [view, setView] = useParam('view', tiered ? 'matrix' : 'picture');
+  // A large fabric is shown by planes and pods first; each of these as what suits its size.
+  const big = tiered && nodes.length >= large,
+    inBlock = big ? place.query.block : undefined,
+    divided = big && (inBlock !== undefined || place.query.view !== 'matrix');
+  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
+  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
+  const before = usePast(links);
+  const blocks = useMemo(
+    () => (divided ? blocksOf(nodes, links, (l) => before?.get(l.id) ?? stateOf(l)) : []),
+    [divided, nodes, links, before, stateOf],
+  );
+  const block = findBlock(blocks, inBlock);
+  const part = useMemo(() => block && partOf(block, nodes, links), [block, nodes, links]);
+  const fits = (part?.nodes ?? nodes).length <= mostDrawn;
+  const [view, setView] = useParam(
+    'view',
+    !tiered ? 'picture' : big && !block ? 'blocks' : block && part!.nodes.length <= 64 ? 'picture' : 'matrix',
+  );
   const [show, setShow] = useParam('show', 'state');
   const [plane, setPlane] = useParam('plane');
   const [wanted, setWanted] = useParam('state');
   const [search, setSearch] = useParam('q');
-  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
-  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
-  const inPlane = useMemo(() => links.filter((l) => !plane || String(l.status.plane) === plane), [links, plane]);
-  const nodesInPlane = useMemo(
-    () => nodes.filter((n) => !plane || n.status.planes.map(String).includes(plane)),
-    [nodes, plane],
+  const inPlane = useMemo(
+    () => part?.links ?? (plane ? links.filter((l) => String(l.status.plane) === plane) : links),
+    [links, plane, part],
   );
-  const all = useMemo(() => matrices(nodesInPlane, inPlane, bad), [nodesInPlane, inPlane, bad]);
+  const nodesInPlane = useMemo(
+    () => part?.nodes ?? nodes.filter((n) => !plane || n.status.planes.map(String).includes(plane)),
+    [nodes, plane, part],
+  );
+  const all = useMemo(
+    () => (view === 'matrix' ? matrices(nodesInPlane, inPlane, bad) : []),
+    [view, nodesInPlane, inPlane, bad],
+  );
+  const shownBlocks = useMemo(() => blocks.filter((b) => !plane || String(b.plane) === plane), [blocks, plane]);
+  // The block that was open before: the keyboard goes on from it.
+  const [opened, setOpened] = useState<string>();
+  if (block && opened !== block.id) setOpened(block.id);
   const chosenLink = useMemo(
     () => (place.query.link ? links.find((l) => l.id === place.query.link) : undefined),
     [links, place.query.link],
@@ -129,7 +156,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   return (
     <>
       <p className="filters">
-        {(planes.data?.length ?? 0) > 0 && (
+        {(planes.data?.length ?? 0) > 0 && !block && (
           <label>
             Plane{' '}
             <select value={plane} onChange={(e) => setPlane(e.target.value)}>
@@ -144,8 +171,9 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
           <label>
             As{' '}
             <select value={view} onChange={(e) => setView(e.target.value)}>
+              {big && !block && <option value="blocks">planes and pods</option>}
               <option value="matrix">matrices</option>
-              <option value="picture">picture</option>
+              {fits && <option value="picture">picture</option>}
             </select>
           </label>
         )}
@@ -159,7 +187,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             </select>
           </label>
         )}
-        {view === 'matrix' && tiered && <StateLegend />}
+        {(view === 'matrix' || view === 'blocks') && tiered && <StateLegend />}
       </p>
       {chosenPlane && (
         <Chosen
@@ -211,7 +239,11 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       )}
       {chosenLink && view === 'matrix' && tiered && <Where switches={[]} links={[chosenLink.id]} />}
       {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
-      {view === 'matrix' && tiered ? (
+      {block && <Opened of={block} />}
+      {inBlock && !block && <Empty>There is no part {inBlock} of the fabric (any more).</Empty>}
+      {view === 'blocks' && big ? (
+        <Blocks planes={shownBlocks} back={opened} />
+      ) : (view === 'matrix' || !fits) && tiered ? (
         <>
           {show !== 'state' && <Moments />}
           <div className="matrices">
@@ -265,6 +297,27 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         empty="No link matches the filters."
       />
     </>
+  );
+}
+
+/** A picture of more switches than this is a tangle. */
+const mostDrawn = 256;
+
+/** Which part of a large fabric is shown, and the way back to the whole. */
+function Opened({ of: b }: { of: Block }) {
+  const place = usePlace(),
+    head = useRef<HTMLHeadingElement>(null);
+  // A key opened it: the next ones belong to what it shows.
+  useEffect(() => head.current?.focus(), [b.id]);
+  return (
+    <div className="heading">
+      <h2 ref={head} tabIndex={-1}>
+        Plane {b.plane}, {b.name.toLowerCase()}
+      </h2>
+      <To path={['fabric']} query={{ ...place.query, block: undefined, view: undefined }}>
+        All planes and pods
+      </To>
+    </div>
   );
 }
 

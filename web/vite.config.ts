@@ -1,4 +1,4 @@
-import { defineConfig } from 'vite';
+import { defineConfig } from 'vitest/config';
 
 // The controller answers at any path behind a proxy, so the address of every asset is relative. The
 // policy of the page allows no inline script and no data: address, so assets stay files.
@@ -12,6 +12,8 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000, // build/compress.mjs has the limit
   },
+  // Tests read the style sheets.
+  test: { css: true },
   // npm run dev works on the sources and asks a running controller: WEFT_SERVER is its address.
   server: {
     proxy: Object.fromEntries(

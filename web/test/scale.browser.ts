@@ -222,7 +222,7 @@ test('planes without pods are blocks with what they carry', async () => {
   expect(await one.innerText()).toContain('all links up');
   expect(await page.getByRole('region', { name: 'Plane 2' }).locator('a.block').innerText()).toMatch(/✕\s*1 down/);
   expect(await one.locator('line').getAttribute('class')).toBe('load-4');
-  await page.getByLabel('Plane').selectOption('2');
+  await page.getByRole('combobox', { name: 'Plane' }).selectOption('2');
   await expect.poll(() => page.locator('a.block').count()).toBe(1);
   await page.locator('a.block').click();
   await page.getByRole('application', { name: 'Plane 2, T0 by T1: 256 by 256 switches' }).waitFor();

@@ -19,11 +19,16 @@ export interface Inks {
   series: string[];
   /** Load of a link, from little to much. */
   load: string[];
+  /** Size of texts of pictures and of charts, in pixels, and their typeface. */
+  text: number;
+  tick: number;
+  family: string;
 }
 
 export function inks(): Inks {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const size = (name: string) => Math.round(parseFloat(of(name)) * parseFloat(style.fontSize));
   return {
     paper: of('raised'),
     ink: of('ink'),
@@ -38,6 +43,9 @@ export function inks(): Inks {
     edge: of('cell-edge'),
     series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
     load: Array.from({ length: 5 }, (_, i) => of(`load-${i + 1}`)),
+    text: size('text-picture'),
+    tick: size('text-chart'),
+    family: of('sans'),
   };
 }
 

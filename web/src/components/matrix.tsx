@@ -99,7 +99,7 @@ export function Matrix({
           const said = mark(i, shown);
           if (shown >= 11 && said) {
             c.fillStyle = heat && of.cells[i] === 'up' && heat[i]! < 500 ? inks.ink : inks.paper;
-            c.font = `${(s * (said.length > 1 ? 0.42 : 0.62)).toFixed(2)}px sans-serif`;
+            c.font = `${(s * (said.length > 1 ? 0.42 : 0.62)).toFixed(2)}px ${inks.family}`;
             c.textAlign = 'center';
             c.textBaseline = 'middle';
             c.fillText(said, x + (s - g) / 2, y + (s - g) / 2);
@@ -136,7 +136,7 @@ export function Matrix({
       );
     }
     c.fillStyle = inks.ink;
-    c.font = '12px sans-serif';
+    c.font = `${inks.text}px ${inks.family}`;
     c.textBaseline = 'middle';
     if (labelled && s >= 11) {
       c.textAlign = 'right';

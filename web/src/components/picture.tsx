@@ -126,7 +126,7 @@ export function Picture({
       c.stroke();
       if (!small && !v.host && stateMark[v.state]) {
         c.fillStyle = inks.paper;
-        c.font = 'bold 12px sans-serif';
+        c.font = `bold ${inks.text}px ${inks.family}`;
         c.textAlign = 'center';
         c.textBaseline = 'middle';
         c.fillText(stateMark[v.state], p.x, p.y);
@@ -136,16 +136,16 @@ export function Picture({
     // What is pointed at, chosen or at fault has its name first; what has no place for one, none.
     const first = (v: Vertex) =>
       v.id === at || v.id === chosen ? 0 : lit?.has(v.id) ? 1 : v.state === 'up' || v.state === 'none' ? 3 : 2;
-    c.font = '12px sans-serif';
+    c.font = `${inks.text}px ${inks.family}`;
     for (const v of [...vertices].sort((a, b) => first(a) - first(b))) {
       const p = where(v.id, w);
       if (!p || (lit && !lit.has(v.id) && first(v) > 0)) continue;
       const q = { x: p.x, y: p.y + (small ? 4 : 9) + 10 };
-      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, 14)) note(c, v.name, q, inks.ink, inks);
+      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2)) note(c, v.name, q, inks.ink, inks);
     }
     for (const [text, p, colour] of texts) {
-      c.font = '12px sans-serif';
-      if (places.take(p.x, p.y, c.measureText(text).width + 4, 13)) note(c, text, p, colour, inks);
+      c.font = `${inks.text}px ${inks.family}`;
+      if (places.take(p.x, p.y, c.measureText(text).width + 4, inks.text + 1)) note(c, text, p, colour, inks);
     }
   };
   const find = (p: { x: number; y: number; width: number }) => {
@@ -246,7 +246,7 @@ function edgeText(e: Edge, names: ReadonlyMap<string, Vertex>): string {
 }
 
 function note(c: CanvasRenderingContext2D, text: string, p: Spot, colour: string, inks: Inks) {
-  c.font = '12px sans-serif';
+  c.font = `${inks.text}px ${inks.family}`;
   c.textAlign = 'center';
   c.textBaseline = 'middle';
   c.lineWidth = 4;

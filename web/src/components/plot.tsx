@@ -13,8 +13,6 @@ import type { PlotProps } from './chart';
 export const left = 84,
   right = 10;
 
-const font = '11px sans-serif';
-
 /** The lines of a chart, drawn by uPlot: what is around them is in chart.tsx. */
 export default function Plot({ times, series, lines, spans, from, to, height, brush }: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -127,7 +125,7 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
 function axis(colours: Inks, of: 'x' | 'y', unit: string): uPlot.Axis {
   return {
     stroke: colours.quiet,
-    font,
+    font: `${colours.tick}px ${colours.family}`,
     grid: { stroke: colours.line, width: 1, show: of === 'y' },
     ticks: { stroke: colours.line, width: 1, size: 4, show: of === 'x' },
     ...(of === 'y'
@@ -155,7 +153,7 @@ function extras(
     k = devicePixelRatio,
     { left, top, width, height } = u.bbox;
   c.save();
-  c.font = `${11 * k}px sans-serif`;
+  c.font = `${colours.tick * k}px ${colours.family}`;
   c.textAlign = 'right';
   c.textBaseline = 'bottom';
   let last = Infinity;

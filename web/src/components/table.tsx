@@ -14,8 +14,11 @@ export interface Column<T> {
   width?: number;
 }
 
-/** Height of a row in pixels: 2.3 rem, and the size of the text depends on the screen. */
-const height = () => Math.round(parseFloat(getComputedStyle(document.documentElement).fontSize) * 2.3);
+/** Height of a row in pixels: --row of the style sheet, and the size of the text depends on the screen. */
+function height(): number {
+  const style = getComputedStyle(document.documentElement);
+  return Math.round(parseFloat(style.fontSize) * parseFloat(style.getPropertyValue('--row')));
+}
 
 /**
  * A table of which only the rows on the screen exist, sortable by its headers. It is a grid of

@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/cm"
 	"github.com/weft-sdn/weft/endpoint/rc"
+	wire "github.com/weft-sdn/weft/packet/cm"
 )
 
-// A HostNode is a software host in a world. Whoever posts work to its queue pairs calls Wake
-// afterwards.
+// A HostNode is a software host in a world. Whoever posts work to its queue pairs, or asks its CM
+// for something, calls Wake afterwards.
 type HostNode struct {
 	*rc.Host
 	Name string
+	// CM connects queue pairs of the host.
+	CM *cm.CM
 
 	world   *World
 	uplink  *Wire
@@ -30,6 +34,7 @@ func newHostNode(w *World, h Host, gateway Switch, o Options) (*HostNode, error)
 		return nil, fmt.Errorf("host %s: %w", h.Name, err)
 	}
 	n.Host = host
+	n.CM = cm.New(host, cm.Config{Seed: o.Seed})
 	return n, nil
 }
 
@@ -46,7 +51,11 @@ func (n *HostNode) Start() {
 }
 
 func (n *HostNode) receive(now time.Duration, _ uint32, frame []byte) {
-	if !n.stopped {
+	switch {
+	case n.stopped:
+	case wire.IsFrame(frame):
+		n.CM.Receive(now, frame)
+	default:
 		n.Host.Receive(now, frame)
 	}
 }
@@ -55,7 +64,11 @@ func (n *HostNode) advance(now time.Duration) (time.Duration, bool) {
 	if n.stopped {
 		return 0, false
 	}
-	return n.Host.Advance(now)
+	next, pending := n.Host.Advance(now)
+	if at, ok := n.CM.Advance(now); ok && (!pending || at < next) {
+		next, pending = at, true
+	}
+	return next, pending
 }
 
 func (n *HostNode) alarm() *alarm { return &n.pending }

@@ -245,6 +245,9 @@ func (m *Manager) leave(now time.Duration, c *Conn) {
 
 // Tick repeats what is not answered, and ends what has waited for long enough.
 func (m *Manager) Tick(now time.Duration) {
+	if len(m.conns) == 0 {
+		return
+	}
 	for _, id := range slices.Sorted(maps.Keys(m.conns)) {
 		c := m.conns[id]
 		if c.due == 0 || c.due > now {

@@ -93,7 +93,8 @@ func (c *CM) Listen(port uint16, answer func(Request) Reply) {
 
 // Connect asks for a connection, and returns its id. private are at most packet/cm.ConsumerREQ
 // octets. Responded and Up are one event: Up, when the queue pair can be used.
-func (c *CM) Connect(now time.Duration, to netip.Addr, port uint16, private []byte) (uint32, error) {
+func (c *CM) Connect(now time.Duration, to netip.Addr, port uint16, private []byte) (id uint32,
+	err error) {
 	if len(private) > cm.ConsumerREQ {
 		return 0, fmt.Errorf("private data of %d octets, want at most %d: %w", len(private),
 			cm.ConsumerREQ, verbs.ErrConfig)
@@ -106,7 +107,7 @@ func (c *CM) Connect(now time.Duration, to netip.Addr, port uint16, private []by
 		HopLimit: c.host.Config().HopLimit, ACKTimeout: c.cfg.QP.LocalAckTimeout}
 	ip := cm.IP{SrcPort: uint16(0xC000 | c.rng.IntN(0x4000)), Src: c.host.Config().Addr, Dst: to}
 	copy(r.Private[:], append(ip.Append(nil), private...))
-	id := c.manager.Request(now, to, port, r)
+	id = c.manager.Request(now, to, port, r)
 	c.first[id] = r.StartingPSN
 	c.flush(now)
 	return id, nil

@@ -32,7 +32,7 @@ func newBed(t *testing.T, seed uint64) *bed {
 	b := &bed{t: t, rng: rand.New(rand.NewPCG(seed, 2)), now: time.Second}
 	for i := range b.hosts {
 		cfg := rc.DefaultConfig()
-		cfg.Addr = []netip.Addr{netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")}[i]
+		cfg.Addr = netip.MustParseAddr([]string{"2001:db8::1", "2001:db8::2"}[i])
 		cfg.MAC, cfg.GatewayMAC = packet.MAC{2, 0, 0, 0, 0, byte(1 + i)}, packet.MAC{2, 0, 0, 0, 0,
 			byte(2 - i)}
 		cfg.Output = func(_ time.Duration, frame []byte) {

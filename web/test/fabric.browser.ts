@@ -70,6 +70,39 @@ test('the last plane is not drained, and the page says why', async () => {
   await page.context().close();
 });
 
+test('no header of a table is cut off, on a desktop and a phone', async () => {
+  const { page, wrong } = await open(browser, lab.url);
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    for (const path of ['peers', 'controllers', 'switches', 'switches/P1-T0-1', 'hosts', 'fabric', 'audit']) {
+      await page.goto(`${lab.url}/#/${path}`);
+      const heads = page.getByRole('columnheader');
+      await heads.first().waitFor();
+      const cut = await heads.evaluateAll((all) =>
+        all.filter((h) => h.scrollWidth > h.clientWidth).map((h) => (h as HTMLElement).innerText),
+      );
+      expect(cut, `${path} at ${width}`).toEqual([]);
+      // A header stands above its column.
+      const apart = await page
+        .getByRole('table')
+        .first()
+        .evaluate((t) => {
+          const at = (row: Element | null) => [...(row?.children ?? [])].map((c) => c.getBoundingClientRect().left);
+          const cells = at(t.querySelector('.rows [role=row]'));
+          return at(t.querySelector('.head')).filter((x, i) => i < cells.length && Math.abs(x - cells[i]!) > 1);
+        });
+      expect(apart, `${path} at ${width}`).toEqual([]);
+    }
+  }
+  await page.goto(`${lab.url}/#/switches/P1-T0-1`);
+  await page
+    .getByRole('link', { name: /^P1-T1-\d port \d$/ })
+    .first()
+    .waitFor();
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
 test('the links of a plane are those of the API; the picture is there as well', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/fabric?plane=1&view=picture`);
   await says(page, '8 nodes, 16 links');

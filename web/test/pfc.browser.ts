@@ -87,7 +87,7 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   await form.getByLabel('Tenant').selectOption('b');
   await form.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'PFC policy too' }).waitFor();
-  await says(page, 'Accepted: yes');
+  await says(page, '● accepted');
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByRole('heading', { name: 'Lossless tenants' }).waitFor();

@@ -195,7 +195,7 @@ test('a member makes a group and a tenant by clicking, of what its project has',
   await wellMade(page, wrong, 'group-form-member');
   await form.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'Group acme-g' }).waitFor();
-  await says(page, 'Accepted: yes');
+  await says(page, '● accepted');
   expect(await page.getByRole('link', { name: 'n1', exact: true }).count(), 'switches have no page for a member').toBe(
     0,
   );

@@ -8,10 +8,37 @@ import { browse, Lab, open } from './kit';
 
 const folder = process.env.WEFT_SCREENSHOTS ?? '';
 const screens = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
-/** Pages of one object, by lab; every lab has the pages of lists besides. */
-const labs: Record<string, string[]> = {
-  figure1: ['groups/demo', 'switches/N6', 'hosts/S1'],
-  clos: ['fabric?view=picture', 'switches/P1-T0-1'],
+/** Pages of one object, and what is made for them, by lab; every lab has the pages of lists besides. */
+const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> = {
+  figure1: {
+    pages: ['groups/demo', 'switches/N6', 'hosts/S1', 'tenants/blue', 'projects/blue', 'notifications/pager'],
+    made: {
+      'projects/blue': {
+        members: [{ way: 'user', name: 'ann', role: 'editor' }],
+        hosts: [{ name: 'R1' }, { name: 'R2' }],
+      },
+      'notifications/pager': { url: 'http://127.0.0.1:9/', severities: ['fault'] },
+      'tenants/blue': {
+        slice: 1,
+        priority: 3,
+        sites: [
+          { switch: 'N1', port: 2, prefixes: ['2001:db8:1:2::/64'] },
+          { switch: 'N3', port: 2, prefixes: ['2001:db8:1:5::/64'] },
+        ],
+      },
+    },
+  },
+  clos: {
+    pages: ['fabric?view=picture', 'switches/P1-T0-1', 'jobs/train', 'maintenances/firmware', 'evs/P1-T0-1:P1-T0-2'],
+    made: {
+      'jobs/train': { hosts: 'H[1-8]', layout: { dp: 8 } },
+      'maintenances/firmware': {
+        from: '2036-01-01T22:00:00Z',
+        until: '2036-01-01T23:00:00Z',
+        objects: [{ node: 'P1-T1-1' }],
+      },
+    },
+  },
 };
 
 let browser: Browser;
@@ -36,10 +63,14 @@ async function webp(page: Page, png: Buffer): Promise<Buffer> {
   return Buffer.from(url.split(',')[1]!, 'base64');
 }
 
-for (const [name, more] of Object.entries(labs))
+for (const [name, { pages: more, made }] of Object.entries(labs))
   test(`pictures of ${name}`, { timeout: 900_000 }, async () => {
     const lab = await Lab.start(name, '--traffic');
     try {
+      for (const [path, spec] of Object.entries(made)) {
+        const answer = await lab.send('PUT', `/v1/${path}`, { spec });
+        if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      }
       for (const [screen, size] of Object.entries(screens)) {
         const { page, wrong } = await open(browser, lab.url, size);
         const blank = await page.context().newPage();

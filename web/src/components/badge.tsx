@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
+import { conditionText, isGood } from '../domain/condition';
 
 export type Tone = 'ok' | 'warning' | 'fault' | 'work' | 'quiet';
 
@@ -14,19 +15,16 @@ export function Badge({ tone, children, title }: { tone: Tone; children: ReactNo
   );
 }
 
-/** The conditions of a resource, each with its reason. */
+/** The conditions of a resource, in words; those that are not good with their reason. */
 export function Conditions({ of }: { of: Schemas['GroupCondition'][] | null | undefined }) {
   if (!of?.length) return <Badge tone="quiet">unknown</Badge>;
   return (
     <span className="badges">
-      {of.map((c) => {
-        const good = c.type === 'Degraded' ? !c.status : c.status;
-        return (
-          <Badge key={c.type} tone={good ? 'ok' : c.type === 'Programmed' ? 'warning' : 'fault'} title={c.message}>
-            {c.type}: {c.status ? 'yes' : 'no'} ({c.reason})
-          </Badge>
-        );
-      })}
+      {of.map((c) => (
+        <Badge key={c.type} tone={isGood(c) ? 'ok' : c.type === 'Programmed' ? 'warning' : 'fault'} title={c.message}>
+          {conditionText(c)}
+        </Badge>
+      ))}
     </span>
   );
 }
@@ -40,19 +38,19 @@ export function Summary({ of }: { of: Schemas['GroupCondition'][] | null | undef
   if (accepted && !accepted.status)
     return (
       <Badge tone="fault" title={accepted.message}>
-        not accepted: {accepted.reason}
+        {conditionText(accepted)}
       </Badge>
     );
   if (degraded?.status)
     return (
       <Badge tone="fault" title={degraded.message}>
-        degraded: {degraded.reason}
+        {conditionText(degraded)}
       </Badge>
     );
   if (programmed && !programmed.status)
     return (
       <Badge tone="warning" title={programmed.message}>
-        not programmed: {programmed.reason}
+        {conditionText(programmed)}
       </Badge>
     );
   if (!of?.length) return <Badge tone="quiet">unknown</Badge>;

@@ -2,6 +2,7 @@ import { useId, useMemo, useRef, useState } from 'react';
 import { stateTexts, type Matrix as Cells } from '../domain/fabric';
 import { formatShare } from '../domain/format';
 import { channels, mix } from '../domain/colour';
+import { prefix } from '../domain/labels';
 import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
 
 /**
@@ -143,10 +144,22 @@ export function Matrix({
       of.rows.forEach((r, i) => c.fillText(r.name, left - 6, top + (i + 0.5) * s, left - 8));
     }
     c.textAlign = 'center';
-    const every = Math.max(1, Math.ceil(58 / s));
-    of.columns.forEach((r, i) => {
-      if (i % every === 0) c.fillText(r.name, left + Math.max(28, (i + 0.5) * s), top / 2, Math.max(s, 56));
+    // Names that do not fit have what they share once, at the left, so that each column is named if it can be.
+    const names = of.columns.map((r) => r.name),
+      widest = Math.max(...names.map((n) => c.measureText(n).width)) + 6;
+    const shared = widest > s && labelled ? prefix(names) : '';
+    const shorts = names.map((n) => n.slice(shared.length)),
+      room = Math.max(...shorts.map((n) => c.measureText(n).width)) + 6;
+    const every = Math.max(1, Math.ceil(room / s));
+    shorts.forEach((n, i) => {
+      const x = left + Math.max(shared || labelled ? 0 : room / 2 - left, (i + 0.5) * s);
+      if (i % every === 0) c.fillText(n, x, top / 2);
     });
+    if (shared) {
+      c.textAlign = 'right';
+      c.fillStyle = inks.quiet;
+      c.fillText(`${shared}…`, left - 6, top / 2, left - 8);
+    }
     c.restore();
   };
   const counts = useMemo(() => summary(of), [of]);

@@ -137,10 +137,17 @@ export function Picture({
     const first = (v: Vertex) =>
       v.id === at || v.id === chosen ? 0 : lit?.has(v.id) ? 1 : v.state === 'up' || v.state === 'none' ? 3 : 2;
     c.font = `${inks.text}px ${inks.family}`;
+    // Nor do texts lie on nodes.
+    for (const v of vertices) {
+      const p = where(v.id, w);
+      if (p && !small) places.take(p.x, p.y, 16, 16);
+    }
     for (const v of [...vertices].sort((a, b) => first(a) - first(b))) {
       const p = where(v.id, w);
       if (!p || (lit && !lit.has(v.id) && first(v) > 0)) continue;
-      const q = { x: p.x, y: p.y + (small ? 4 : 9) + 10 };
+      // Links of what is at the top lead down: its name is above it.
+      const side = spots.get(v.id)!.y < 0.2 ? -1 : 1;
+      const q = { x: p.x, y: p.y + side * ((small ? 4 : 9) + 10) };
       if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2)) note(c, v.name, q, inks.ink, inks);
     }
     for (const [text, p, colour] of texts) {
@@ -249,9 +256,10 @@ function note(c: CanvasRenderingContext2D, text: string, p: Spot, colour: string
   c.font = `${inks.text}px ${inks.family}`;
   c.textAlign = 'center';
   c.textBaseline = 'middle';
-  c.lineWidth = 4;
-  c.strokeStyle = inks.paper;
-  c.strokeText(text, p.x, p.y);
+  // No line strikes it through.
+  const w = c.measureText(text).width + 4;
+  c.fillStyle = inks.paper;
+  c.fillRect(p.x - w / 2, p.y - inks.text / 2 - 1, w, inks.text + 2);
   c.fillStyle = colour;
   c.fillText(text, p.x, p.y);
 }

@@ -71,11 +71,14 @@ export function Table<T>({
     estimateSize: () => rowHeight,
     overscan: 12,
   });
+  // No header is cut off: a column is as wide as its name in bold, with the mark of its order.
+  const least = (c: Column<T>) => 0.66 * (c.name.length + 1.5);
   const template = {
     gridTemplateColumns: columns
-      .map((c, i) => `minmax(${i === 0 ? 'var(--first)' : '0'}, ${c.width ?? 1}fr)`)
+      .map((c, i) => `minmax(${i === 0 ? `max(var(--first), ${least(c)}rem)` : `${least(c)}rem`}, ${c.width ?? 1}fr)`)
       .join(' '),
   };
+  const gaps = columns.length + 1;
   if (rows.length === 0) return <p className="state">{empty}</p>;
   // On a narrow screen a table is wider than that: it scrolls sideways, and its first column stays.
   const share = columns.reduce((sum, c) => sum + (c.width ?? 1), 0);
@@ -92,6 +95,7 @@ export function Table<T>({
         style={
           {
             '--share': share,
+            '--least': `calc(${columns.reduce((sum, c) => sum + least(c), 0)}rem + ${gaps} * var(--space-4))`,
             maxHeight: `max(8rem, min(60vh, ${rowHeight * shown.length}px + 4rem))`,
           } as React.CSSProperties
         }

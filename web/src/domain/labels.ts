@@ -21,3 +21,10 @@ export class Places {
     return true;
   }
 }
+
+/** What all names begin with, to the last sign that divides their parts. */
+export function prefix(names: readonly string[]): string {
+  let n = names[0]?.length ?? 0;
+  for (const name of names) while (n > 0 && !name.startsWith(names[0]!.slice(0, n))) n--;
+  return (names[0] ?? '').slice(0, n).replace(/[^-_./: ]*$/, '');
+}

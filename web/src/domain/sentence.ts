@@ -62,7 +62,11 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
           return { severity: 'quiet', text: `${what} was ${message}.` };
       }
     case 'cause':
-      return { severity: verb === 'ended' ? 'ok' : /^.* is drained\./.test(message) ? 'work' : 'fault', text: message };
+      if (verb === 'ended') return { severity: 'ok', text: message };
+      // What somebody wanted, and what every change takes, is no fault.
+      if (/^.* is drained\.|^Switches (are being programmed|keep old routes)\./.test(message))
+        return { severity: 'work', text: message };
+      return { severity: 'fault', text: message };
     case 'job':
       switch (verb) {
         case 'ready':

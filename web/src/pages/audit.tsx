@@ -4,23 +4,30 @@ import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { formatClock } from '../domain/format';
+import { formatTime } from '../domain/format';
 import { formatExact } from '../domain/json';
+import { useNow } from '../store/now';
 import { setParams, useParam } from '../store/place';
 
 type Record = Schemas['AuditRecord'];
+
+/** When something was asked for: the time of today, and with the date what is older. */
+function Moment({ at }: { at: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={at} title={at}>
+      {formatTime(at, now)}
+    </time>
+  );
+}
 
 const id = (r: Record) => `${r.chain} ${r.seq}`;
 const columns: Column<Record>[] = [
   {
     name: 'Time',
     key: (r) => r.timestamp,
-    cell: (r) => (
-      <time dateTime={r.timestamp} title={r.timestamp}>
-        {r.timestamp.slice(0, 10)} {formatClock(r.timestamp)}
-      </time>
-    ),
-    width: 1.2,
+    cell: (r) => <Moment at={r.timestamp} />,
+    width: 1.4,
   },
   {
     name: 'Who',

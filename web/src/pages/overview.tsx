@@ -331,7 +331,7 @@ function Network() {
           <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
             <span className="title">{c.title}</span>
             <span className="figure">{c.n ? (c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}`) : '…'}</span>
-            <span className="quiet">{c.n?.all === 0 ? 'none' : c.says}</span>
+            {c.n?.all !== 0 && <span className="quiet">{c.says}</span>}
           </To>
         ))}
       </section>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { useMay } from '../api/session';
 import { Badge, Summary } from '../components/badge';
 import { CutOff } from '../components/cutoff';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -37,6 +38,11 @@ export function Ports({ name }: { name: string }) {
   const ports = useQuery(ask.ports(name)),
     gnmi = useQuery(ask.gnmi(name));
   const [editing, setEditing] = useState<Port>();
+  const names = useQuery({ ...ask.nodes, enabled: useMay('read') });
+  const neighbour = (link: string) => {
+    const [node = '', port = ''] = (link.split('~')[1] ?? '').split(',');
+    return `${names.data?.find((n) => n.id === node)?.status.name ?? node} port ${port}`;
+  };
   const now = useNow();
   const [port] = useParam('port');
   const chosen = ports.data?.find((p) => String(p.status.port) === port);
@@ -75,15 +81,15 @@ export function Ports({ name }: { name: string }) {
       width: 0.5,
     },
     {
-      name: 'Link',
+      name: 'Link to',
       key: (p) => p.status.link ?? '',
       cell: (p) =>
         p.status.link && (
           <To path={['fabric']} query={{ link: p.status.link }}>
-            {p.status.link}
+            <span title={p.status.link}>{neighbour(p.status.link)}</span>
           </To>
         ),
-      width: 1.8,
+      width: 1.2,
     },
     {
       name: 'Wanted',

@@ -38,8 +38,8 @@ func jobDetail(w io.Writer, j *api.Job) error {
 		return err
 	}
 	f := &j.Status.Follows
-	if _, err := fmt.Fprintf(w, "\n%d communicators; %d pairs of NICs and %d pairs of racks talk; "+
-		"a NIC sends to %s others and receives from %s\n\n", f.Communicators, f.Pairs, f.RackPairs,
+	if _, err := fmt.Fprintf(w, "\ncommunicators: %d; pairs that talk: %d of NICs, %d of racks; "+
+		"peers of a NIC: it sends to %s and receives from %s\n", f.Communicators, f.Pairs, f.RackPairs,
 		peersText(f.SendPeers), peersText(f.ReceivePeers)); err != nil {
 		return err
 	}

@@ -188,7 +188,8 @@ func (r *labRun) run(ctx context.Context) error {
 	if err := g.writeTo(r.env.stdout); err != nil {
 		return errors.Join(err, live.Close())
 	}
-	say("\nAPI: %s (OpenAPI at /openapi.json)", live.URL())
+	say("\nDashboard: %s/ (open it in a browser)", live.URL())
+	say("API: %s (OpenAPI at /openapi.json)", live.URL())
 	try := "weft get topology"
 	if live.URL() != defaultServer {
 		try += " --server " + live.URL()

@@ -94,9 +94,12 @@ spec:
 	}
 	l := start(t, nil, "lab", network, "--listen", "127.0.0.1:0", "--trace-addr", "127.0.0.1:0",
 		"--log-level", "error")
-	server, host, traced := "", "", ""
+	server, host, traced, dashboard := "", "", "", ""
 	for traced == "" {
 		line := l.out.next(t)
+		if rest, ok := strings.CutPrefix(line, "Dashboard: "); ok {
+			dashboard, _, _ = strings.Cut(rest, " ")
+		}
 		if strings.HasPrefix(line, "R ") {
 			host = line
 		}
@@ -106,6 +109,9 @@ spec:
 		if rest, ok := strings.CutPrefix(line, "API: "); ok {
 			server, _, _ = strings.Cut(rest, " ")
 		}
+	}
+	if dashboard == "" || dashboard != server+"/" {
+		t.Errorf("the dashboard is at %q, and the API at %q", dashboard, server)
 	}
 	if host != "R     2001:db8:1:2::1  B       2" {
 		t.Errorf("host R is %q", host)

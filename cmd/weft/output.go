@@ -34,7 +34,7 @@ func (f *format) String() string { return string(*f) }
 
 func (f *format) Set(s string) error {
 	if query, ok := strings.CutPrefix(s, formatPath); ok {
-		if _, err := jsonpath.Parse(query); err != nil {
+		if _, err := parsePath(query); err != nil {
 			return fmt.Errorf("want a JSONPath query, such as $.items[*].name: %w", err)
 		}
 		*f = format(s)
@@ -138,10 +138,21 @@ func writeNames(w io.Writer, document []byte) error {
 	return nil
 }
 
+// parsePath reads a JSONPath query, or one in braces and without $, as kubectl has it.
+func parsePath(query string) (*jsonpath.Path, error) {
+	if inner, ok := strings.CutPrefix(query, "{"); ok && strings.HasSuffix(inner, "}") {
+		query = strings.TrimSuffix(inner, "}")
+	}
+	if strings.HasPrefix(query, ".") || strings.HasPrefix(query, "[") {
+		query = "$" + query
+	}
+	return jsonpath.Parse(query)
+}
+
 // writeSelected writes what a JSONPath query selects of a document, one value a line: a string as
 // it is, all others in JSON, numbers with all of their digits.
 func writeSelected(w io.Writer, document []byte, query string) error {
-	path, err := jsonpath.Parse(query)
+	path, err := parsePath(query)
 	if err != nil {
 		return err
 	}

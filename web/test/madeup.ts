@@ -72,6 +72,14 @@ export class MadeUp {
   private readonly rises: [tier: number, low: number, high: number][] = [];
   /** What all links between T0 and T1 carry up, in thousandths. */
   load = 0;
+  /** Ports SWITCH/PORT with the share of their speed of 100 Gb/s that they send. */
+  busy: Record<string, number> = {};
+  /** What histories have: bit/s of each metric, the same at all times from a time to one in Unix seconds. */
+  history: { from: number; to: number; metrics: Record<string, number> } = {
+    from: 0,
+    to: 0,
+    metrics: {},
+  };
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
@@ -241,14 +249,30 @@ export class MadeUp {
         counts: [],
       })) satisfies Schemas['Cause'][],
     }),
-    '/v1/telemetry/history': (query) =>
-      ({
+    '/v1/telemetry/history': (query) => {
+      const { from, to, metrics } = this.history;
+      const times = Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
+      return {
         kind: (query.get('kind') ?? 'port') as Schemas['History']['kind'],
         name: query.get('name') ?? '',
         step: 1,
-        times: [],
-        series: [],
-      }) satisfies Schemas['History'],
+        times,
+        series: Object.entries(metrics).map(([metric, value]) => ({
+          metric,
+          unit: 'bit/s' as const,
+          values: times.map(() => value),
+        })),
+      } satisfies Schemas['History'];
+    },
+    '/v1/telemetry/top': () =>
+      ({
+        kind: 'port',
+        metric: 'utilization',
+        unit: '1',
+        over: 5,
+        time: since,
+        items: Object.entries(this.busy).map(([name, out]) => ({ name, value: out, in: 0, out, speed: 100e9 })),
+      }) satisfies Schemas['Top'],
     '/healthz': () => ({ status: 'ok', version: 'made up' }),
     '/v1/link-columns': () => this.columns(),
     '/v1/fabric': () =>

@@ -109,7 +109,8 @@ export function Canvas({
   const dark = useDark();
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean }>(undefined);
   useEffect(() => {
-    const box = canvas.current!.parentElement!;
+    // As wide as its place without the padding of that: what is drawn is not stretched.
+    const box = canvas.current!;
     const watch = new ResizeObserver(() => setWidth(box.clientWidth));
     watch.observe(box);
     setWidth(box.clientWidth);

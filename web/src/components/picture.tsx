@@ -84,12 +84,12 @@ export function Picture({
         c.strokeStyle =
           e.state !== 'up' ? ink[e.state] : used !== undefined ? inks.load[used]! : e.strong ? inks.accent : inks.edge;
         c.lineWidth = Math.max(
-          e.strong ? 3 : e.state === 'up' ? 1.2 : 2,
+          e.strong ? 3 : e.state === 'up' ? 1.2 : small ? 2 : 3,
           used === undefined ? 0 : (small ? 1 : 1.5) + used * 1.4,
           e.id === over ? 3 : 0,
           lit?.has(e.id) ? 3 : 0,
         );
-        c.setLineDash(e.state === 'drained' ? [6, 4] : e.state === 'down' ? [2, 4] : []);
+        c.setLineDash(e.state === 'drained' ? [6, 4] : e.state === 'down' ? [5, 4] : []);
         c.beginPath();
         c.moveTo(a.x, a.y);
         c.lineTo(b.x, b.y);

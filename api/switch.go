@@ -6,8 +6,8 @@ import "time"
 type SwitchStatus struct {
 	Name      string    `json:"name" doc:"Name in the inventory."`
 	Node      string    `json:"node,omitempty" doc:"Node of the topology that the switch is; absent until it is seen there."`
-	System    string    `json:"system,omitempty" doc:"What runs on the switch, when it is not the P4 program: sonic."`
-	Address   string    `json:"address,omitempty" doc:"host:port of the server by which it is programmed: of P4Runtime, or of gNMI where System is sonic."`
+	System    string    `json:"system,omitempty" doc:"What runs on the switch, when it is not the P4 program: sonic or linux."`
+	Address   string    `json:"address,omitempty" doc:"host:port of the server by which it is programmed: of P4Runtime, or of gNMI where System is given."`
 	DeviceID  uint64    `json:"deviceId,omitempty" doc:"P4Runtime device id."`
 	Managed   bool      `json:"managed" doc:"The controller programs the switch."`
 	Connected bool      `json:"connected" doc:"Read back, and being kept up."`

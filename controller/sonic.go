@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/target"
 )
 
-// SONiC reaches switches that run SONiC through package southbound/sonic.
+// SONiC reaches switches that run SONiC, or answer as it does, through package southbound/sonic.
 type SONiC struct {
 	// Samples, when not nil, takes the counters of the ports of all switches. It is called from one
 	// goroutine a switch, and so at the same time.
@@ -48,7 +48,8 @@ type Systems map[target.System]Southbound
 
 // NewSystems returns the seam to the switches of all systems: p4 reaches those that run P4.
 func NewSystems(p4 *P4Runtime) Systems {
-	return Systems{inventory.P4: p4, target.SONiC: &SONiC{Samples: p4.Samples}}
+	rows := &SONiC{Samples: p4.Samples}
+	return Systems{inventory.P4: p4, target.SONiC: rows, target.Linux: rows}
 }
 
 // Open implements Southbound.

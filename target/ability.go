@@ -92,6 +92,19 @@ var abilities = map[System]map[Feature]ability{
 		ECN:      {never: "FRR leaves queues to the kernel"},
 		Trimming: {never: "Linux does not trim"},
 	}),
+	// net/ipv6/seg6_local.c, and what the agent makes of it.
+	Linux: with(map[Feature]ability{
+		UN:       {since: "6.1"},
+		UA:       {since: "6.6"},
+		UDT6:     {since: "6.1"}, // all that Weft supports
+		Block16:  {since: "6.1"},
+		SRH:      {since: "6.1"},
+		Routes:   {},
+		FlowHash: {never: "the kernel hashes: net.ipv6.fib_multipath_hash_policy"},
+		QoS:      {never: "the agent leaves queues to the kernel"},
+		ECN:      {never: "End.DT6 does not hand on marks of congestion, and the agent sets none"},
+		Trimming: {never: "Linux does not trim"},
+	}),
 }
 
 // with adds what is the same for all systems.

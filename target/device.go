@@ -18,10 +18,13 @@ const (
 	EOS     System = "eos"
 	Cumulus System = "cumulus"
 	FRR     System = "frr"
+	// Linux is a kernel with the agent of Weft (weft switch --datapath linux); its version is the
+	// kernel's.
+	Linux System = "linux"
 )
 
 // Systems returns all systems.
-func Systems() []System { return []System{SONiC, EOS, Cumulus, FRR} }
+func Systems() []System { return []System{SONiC, EOS, Cumulus, FRR, Linux} }
 
 // String returns the name of the system as its makers write it.
 func (s System) String() string {
@@ -34,6 +37,8 @@ func (s System) String() string {
 		return "Cumulus Linux"
 	case FRR:
 		return "FRR"
+	case Linux:
+		return "Linux"
 	}
 	return string(s)
 }

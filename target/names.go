@@ -16,6 +16,7 @@ type Names string
 // defaultNames are how systems name interfaces: on SONiC by the first of a port's eight lanes.
 var defaultNames = map[System]Names{
 	SONiC: "Ethernet{8}", EOS: "Ethernet{n}/1", Cumulus: "swp{n}", FRR: "eth{n}",
+	Linux: "eth{n}",
 }
 
 // DefaultNames returns how a system names interfaces.

@@ -55,7 +55,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 var renderers = map[target.System]func(*target.Device, *api.SwitchModel) ([]byte, error){
 	target.SONiC: sonic.Render, target.EOS: eos.Render, target.Cumulus: cumulus.Render,
-	target.FRR: frr.Render,
+	target.FRR: frr.Render, target.Linux: sonic.Render,
 }
 
 // TestFormats: the configuration of a leaf and a spine in every format, with what the system cannot
@@ -87,6 +87,8 @@ func TestLint(t *testing.T) {
 		model, severity string
 		want            string // part of a finding; "": none
 	}{
+		{target.Linux, "6.5", "", "links-leaf1", "cannot", "uA needs Linux 6.6 or later"},
+		{target.Linux, "", "", "nodes-leaf1", "cannot", "Linux does not trim"},
 		{target.SONiC, "202511", "", "links-leaf1", "cannot",
 			"uA needs SONiC of August 2026 or later; P1-T0-3 runs 202511"},
 		{target.SONiC, "202611", "", "links-leaf1", "", ""},

@@ -23,7 +23,7 @@ const mostDeviceConfig = 64 << 20
 // deviceFormats make configurations of switches.
 var deviceFormats = map[target.System]func(*target.Device, *api.SwitchModel) ([]byte, error){
 	target.SONiC: sonic.Render, target.EOS: eos.Render, target.Cumulus: cumulus.Render,
-	target.FRR: frr.Render,
+	target.FRR: frr.Render, target.Linux: sonic.Render,
 }
 
 func systemNames() (names []string) {

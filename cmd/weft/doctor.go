@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
@@ -28,6 +29,8 @@ type machine interface {
 	Sockets() error
 	// Root reports whether this process is root.
 	Root() bool
+	// Lacks returns what the kernel lacks to be a switch, or an error if it cannot be asked.
+	Lacks() ([]string, error)
 }
 
 // A need is something that a use of Weft takes.
@@ -66,6 +69,13 @@ var (
 		}
 		return nil
 	}, "sudo"}
+	needSRv6 = need{"a kernel with uSIDs", func(_ context.Context, m machine) error {
+		lacks, err := m.Lacks()
+		if err == nil && len(lacks) > 0 {
+			err = errors.New(strings.Join(lacks, ", "))
+		}
+		return err
+	}, "Linux 6.17 or later with CONFIG_IPV6_SEG6_LWTUNNEL"}
 	needDocker = works("a Docker daemon", "apt-get install docker.io, and: systemctl start docker",
 		"docker", "info")
 	needImage   = works("image weft", "make image", "docker", "image", "inspect", "weft")
@@ -101,6 +111,8 @@ func uses() []use {
 	return []use{
 		{"lab", "weft lab and weft demo: a network in one process", nil},
 		{"interfaces", "weft switch and weft host on network interfaces", []need{linux, needSockets}},
+		{"kernel", "weft switch --datapath linux: the kernel as a switch",
+			[]need{linux, needRoot, needSRv6}},
 		{"mininet", "weft lab export --to mininet", []need{linux, needRoot, needMininet}},
 		{"compose", "weft lab export --to compose, make lab-up",
 			[]need{linux, onPath("docker", "apt-get install docker.io"), needDocker, needCompose, needImage,
@@ -159,7 +171,11 @@ func doctor(ctx context.Context, env environment, m machine, asked []string) err
 				return ctx.Err()
 			}
 			if err != nil {
-				g.row(u.name, "no", n.what, n.fix)
+				what := n.what
+				if n.what == needSRv6.what {
+					what = n.what + ": " + err.Error()
+				}
+				g.row(u.name, "no", what, n.fix)
 				ready = false
 			}
 		}
@@ -200,3 +216,5 @@ func (thisMachine) Read(path string) (string, error) {
 func (thisMachine) Sockets() error { return afpacket.Allowed() }
 
 func (thisMachine) Root() bool { return os.Geteuid() == 0 }
+
+func (thisMachine) Lacks() ([]string, error) { return run.KernelLacks() }

@@ -15,6 +15,7 @@ type fakeMachine struct {
 	filters  bool
 	sockets  error
 	user     bool
+	lacks    []string // of the kernel
 }
 
 func (m fakeMachine) Find(program string) error {
@@ -44,6 +45,8 @@ func (m fakeMachine) Read(string) (string, error) {
 func (m fakeMachine) Sockets() error { return m.sockets }
 func (m fakeMachine) Root() bool     { return !m.user }
 
+func (m fakeMachine) Lacks() ([]string, error) { return m.lacks, nil }
+
 // TestDoctor: each thing that is missing is named with what helps, and only for the uses that need
 // it.
 func TestDoctor(t *testing.T) {
@@ -68,8 +71,10 @@ func TestDoctor(t *testing.T) {
 		{"no Mininet", fakeMachine{programs: everything, fails: []string{"/usr/bin/python3"}},
 			[]string{"mininet: Mininet"}},
 		{"a user", fakeMachine{programs: everything, user: true, sockets: os.ErrPermission}, []string{
-			"interfaces: packet sockets (CAP_NET_RAW)", "mininet: root", "containerlab: root",
-			"interop: root"}},
+			"interfaces: packet sockets (CAP_NET_RAW)", "kernel: root", "mininet: root",
+			"containerlab: root", "interop: root"}},
+		{"an old kernel", fakeMachine{programs: everything, lacks: []string{"End.X", "VRF"}}, []string{
+			"kernel: a kernel with uSIDs"}},
 		{"bridges are filtered, and packets dropped", fakeMachine{programs: everything, filters: true},
 			[]string{"compose: bridges that pass IPv6"}},
 		{"bridges are filtered, and packets pass", fakeMachine{programs: everything, filters: true,
@@ -88,7 +93,7 @@ func TestDoctor(t *testing.T) {
 				name, _, _ := strings.Cut(line, " ")
 				for _, u := range uses() {
 					for _, n := range u.needs {
-						if u.name == name && strings.Contains(line, " "+n.what+" ") &&
+						if u.name == name && strings.Contains(line, " "+n.what) &&
 							strings.HasSuffix(line, n.fix) {
 							missing = append(missing, name+": "+n.what)
 						}

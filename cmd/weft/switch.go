@@ -40,7 +40,14 @@ type embedded struct {
 	mutual     bool
 	limits     clientLimits
 	self       self
+	datapath   string
 }
+
+// Data paths of "weft switch".
+const (
+	datapathP4    = "p4"
+	datapathLinux = "linux"
+)
 
 // interfaceFlags are the interfaces of the ports.
 type interfaceFlags struct {
@@ -71,6 +78,13 @@ Ports on interfaces are Linux packet sockets and need CAP_NET_RAW:
   weft switch -i 1@veth0 -i 2@veth2 --device-id 1 --cpu-port 510 \
     --grpc-server-addr 127.0.0.1:9559 --no-p4
 
+With --datapath linux the kernel of this machine forwards between the interfaces, and the
+command is its agent: the server has the gNMI paths of a SONiC switch, and a controller
+programs it with "system: linux" (docs/targets.md). It needs root or CAP_NET_ADMIN; what
+the kernel lacks "weft doctor kernel" says:
+
+  weft switch --datapath linux -i 1@enp1s0 -i 2@enp2s0 --grpc-server-addr 192.0.2.13:8080
+
 With --topology or --router-id the switch advertises itself by BGP-LS: its loopback
 address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
   weft switch -i 1@veth0 -i 2@veth2 --bgp-peer 192.0.2.100 --router-id 10.0.0.6 \
@@ -93,6 +107,9 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 	f.StringArrayVarP(&s.interfaces, "interface", "i", nil,
 		"PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address "+
 			"of it; may be repeated")
+	f.StringVar(&s.datapath, "datapath", datapathP4, "what forwards: p4, the embedded switch, or "+
+		"linux, the kernel")
+	flagValues(c, "datapath", values(datapathP4, datapathLinux))
 	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
@@ -146,6 +163,9 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 	if err := checkForeign(cmd.Flags(), log); err != nil {
 		return err
 	}
+	if err := s.checkDatapath(args, cmd.Flags().Changed); err != nil {
+		return err
+	}
 	set, err := s.check(cmd.Context(), args, log)
 	if err != nil {
 		return err
@@ -160,6 +180,33 @@ func (s *embedded) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	defer thrift.Close()
 	return s.serve(cmd.Context(), set)
+}
+
+// onlyP4 are flags that mean nothing to a kernel.
+var onlyP4 = []string{"cpu-port", "drop-port", "device-id", "priority-queues", "queue-depth",
+	"queue-rate", "http-addr", "no-p4", "pcap", "dump-packet-data"}
+
+// checkDatapath refuses what no kernel does.
+func (s *embedded) checkDatapath(args []string, changed func(flag string) bool) error {
+	switch s.datapath {
+	case datapathP4:
+		return nil
+	case datapathLinux:
+	default:
+		return usagef("--datapath is %q: want %s or %s", s.datapath, datapathP4, datapathLinux)
+	}
+	for _, flag := range onlyP4 {
+		if changed(flag) {
+			return usagef("--%s is for --datapath %s: a kernel has no such thing", flag, datapathP4)
+		}
+	}
+	if len(args) > 0 {
+		return usagef("switch: %s is a P4 program: want none with --datapath %s", args[0], datapathLinux)
+	}
+	if len(s.interfaces) == 0 {
+		return usagef("switch: no --interface: want at least one with --datapath %s", datapathLinux)
+	}
+	return nil
 }
 
 // check finds what is wrong with the command line before anything is opened.
@@ -228,7 +275,11 @@ func (s *embedded) serve(ctx context.Context, set setting) error {
 		Program: set.program, Queues: set.queues.set, Captures: s.pcap, Dump: s.dump,
 		Advertise: set.says,
 	}
-	err := config.Run(ctx)
+	forward := config.Run
+	if s.datapath == datapathLinux {
+		forward = config.RunKernel
+	}
+	err := forward(ctx)
 	var twice *run.TwiceError
 	if errors.As(err, &twice) {
 		return &usageError{err}

@@ -59,7 +59,8 @@ type Switch struct {
 	// Node defines which node of the topology the switch is: its name, IPv4 or IGP
 	// router-id, loopback, or its whole id "AS:router-id". Default: Name.
 	Node string `yaml:"node"`
-	// System is what runs on the switch: p4, the P4 program behind P4Runtime, or sonic. Default p4.
+	// System is what runs on the switch: p4, the P4 program behind P4Runtime, sonic, or linux,
+	// a kernel with its agent. Default p4.
 	System target.System `yaml:"system"`
 	// Release of the system, such as 202511; default: the newest that is known. Hardware is the chip
 	// or model of switch, where its limits are known, and Interfaces how it names its ports, such as
@@ -68,7 +69,7 @@ type Switch struct {
 	Hardware   target.Hardware `yaml:"hardware"`
 	Interfaces target.Names    `yaml:"interfaces"`
 	// Address is host:port of the server by which the switch is programmed: that of P4Runtime, or of
-	// gNMI for SONiC.
+	// gNMI for SONiC and Linux.
 	Address string `yaml:"address"`
 	// DeviceID of the P4Runtime server. Default 1.
 	DeviceID uint64 `yaml:"deviceId"`

@@ -156,7 +156,7 @@ func (v *validator) switches() {
 }
 
 // live are the systems that the controller programs.
-var live = [...]target.System{P4, target.SONiC}
+var live = [...]target.System{P4, target.SONiC, target.Linux}
 
 // system checks what runs on a switch.
 func (v *validator) system(at string, s *Switch) {
@@ -170,7 +170,8 @@ func (v *validator) system(at string, s *Switch) {
 		return
 	}
 	if !slices.Contains(live[:], s.System) {
-		v.bad(at+".system", "is %q: want %s or %s", string(s.System), string(live[0]), string(live[1]))
+		v.bad(at+".system", "is %q: want %s, %s or %s", string(s.System), string(live[0]),
+			string(live[1]), string(live[2]))
 		return
 	}
 	d := s.Target()

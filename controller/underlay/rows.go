@@ -29,6 +29,7 @@ import (
 // renderers make rows of what a switch is, by system.
 var renderers = map[target.System]func(*target.Device, *api.SwitchModel) []entry.Entity{
 	target.SONiC: sonicRows,
+	target.Linux: sonicRows, // its agent has the same tables
 }
 
 func sonicRows(d *target.Device, m *api.SwitchModel) (out []entry.Entity) {

@@ -151,6 +151,8 @@ func (s *Session) followSome(ctx context.Context, client gpb.GNMIClient, names [
 		return next, nil
 	case err := <-failed:
 		return nil, err
+	case <-ctx.Done(): // there may be nothing to follow
+		return nil, ctx.Err()
 	}
 }
 

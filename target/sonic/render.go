@@ -1,4 +1,5 @@
-// Package sonic makes CONFIG_DB of SONiC out of what a switch is.
+// Package sonic makes CONFIG_DB of SONiC out of what a switch is. The agent of a Linux kernel takes
+// the same.
 //
 // The document has Weft's rows alone, to be merged with what the switch has: platform, management
 // and buffer pools are the switch's own. Rows that are Weft's by name are called "weft".
@@ -154,7 +155,7 @@ func (w *work) routes() {
 
 // qos has classes and queues. The traffic class of a DSCP has the number of its queue.
 func (w *work) qos() {
-	if len(w.m.Classes) == 0 {
+	if len(w.m.Classes) == 0 || !w.can(target.QoS) {
 		return
 	}
 	var dscps, queues []Field
@@ -271,7 +272,7 @@ var hashFields = map[string]string{
 }
 
 func (w *work) hash() {
-	if len(w.m.Hash) == 0 {
+	if len(w.m.Hash) == 0 || !w.can(target.FlowHash) {
 		return
 	}
 	list := []string{}

@@ -205,8 +205,8 @@ var wrapped = map[string][]string{
 	"github.com/goccy/go-yaml/parser": {"internal/strictyaml"},
 	"github.com/goccy/go-yaml/lexer":  {"internal/strictyaml"},
 	"google.golang.org/grpc": {"southbound", "dataplane", "hostapi", "endpoint/agent",
-		"internal/certs", "store/etcd", "telemetry/otlp", "lab", "test", "cmd"},
-	"github.com/openconfig/gnmi":  {"southbound", "dataplane/gnmi", "test"},
+		"internal/certs", "internal/sonicdb", "store/etcd", "telemetry/otlp", "lab", "test", "cmd"},
+	"github.com/openconfig/gnmi":  {"southbound", "dataplane/gnmi", "internal/sonicdb", "test"},
 	"github.com/p4lang/p4runtime": {"p4", "southbound", "dataplane", "controller", "lab", "test"},
 }
 

@@ -1,39 +1,37 @@
-// Package sonictest has a SONiC switch for tests: a gNMI server over databases in memory, with
-// daemons that bring local SIDs and routes from CONFIG_DB to APPL_DB.
-//
-// It answers as sonic-gnmi of August 2026 does (sonic_data_client/mixed_db_client.go,
-// db_client.go): elements of a Set are the pointer of a JSON Patch as they are, a table without
-// rows is not found, TARGET_DEFINED is refused for the databases, SAMPLE is at least 1 s, names of
-// ports that counters go by are read once, and a Set may answer an error and take effect. It checks
-// references between tables as the YANG models do, and nothing else of them.
+// Package sonictest has a SONiC switch for tests: the databases of package sonicdb, with daemons
+// that bring local SIDs and routes from CONFIG_DB to APPL_DB, and that do wrong what those of
+// August 2026 do: names of ports that counters go by are read once, and a Set may answer an error
+// and take effect.
 package sonictest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 
-	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
+
+	"github.com/weft-sdn/weft/internal/sonicdb"
 )
 
 // Table is a table of a database: rows by key, fields by name. A field is a string, or a list.
-type Table map[string]map[string]any
+type Table = sonicdb.Table
+
+// Op is an operation of a JSON Patch (RFC 6902).
+type Op = sonicdb.Op
 
 // Switch is a SONiC switch.
 type Switch struct {
-	gpb.UnimplementedGNMIServer
+	server *sonicdb.Server
+	d      daemons
+}
 
-	mu      sync.Mutex
-	dbs     map[string]map[string]Table // by database and table
-	changed chan struct{}               // closed and replaced when a database changes
-	mapped  []string                    // interfaces whose counters have names, as read once
-	sets    int
-	done    chan struct{}
-
+// daemons are what runs on the switch. The lock of the server guards the fields.
+type daemons struct {
+	mapped []string // interfaces whose counters have names, as read once
 	refuse func(patch []Op) error
 	warts  Warts
 	lost   map[string]bool // keys of SIDs that FRR has lost, until their rows are written anew
@@ -49,16 +47,8 @@ type Warts struct {
 	CannotTrim bool
 }
 
-// Op is an operation of a JSON Patch (RFC 6902).
-type Op struct {
-	Op, Path string
-	Value    any
-}
-
 // New returns a switch with ports, which are up, named as given, and with rows that are not Weft's.
 func New(interfaces ...string) *Switch {
-	s := &Switch{changed: make(chan struct{}), done: make(chan struct{}),
-		lost: make(map[string]bool), mapped: slices.Clone(interfaces)}
 	ports, states := make(Table), make(Table)
 	for i, name := range interfaces {
 		ports[name] = map[string]any{"alias": fmt.Sprintf("etp%d", i+1), "lanes": fmt.Sprint(i),
@@ -66,7 +56,7 @@ func New(interfaces ...string) *Switch {
 		states[name] = map[string]any{"oper_status": "up", "admin_status": "up", "speed": "400000",
 			"mtu": "9100"}
 	}
-	s.dbs = map[string]map[string]Table{
+	dbs := sonicdb.Databases{
 		"CONFIG_DB": {
 			"PORT":            ports,
 			"DEVICE_METADATA": {"localhost": {"hostname": "sonic", "type": "LeafRouter"}},
@@ -78,92 +68,121 @@ func New(interfaces ...string) *Switch {
 		"STATE_DB": {"SWITCH_CAPABILITY": {"switch": {"SWITCH_TRIMMING_CAPABLE": "true"}}},
 	}
 	for _, name := range interfaces { // as images have them
-		s.dbs["CONFIG_DB"]["PORT_QOS_MAP"][name] = map[string]any{"dscp_to_tc_map": "AZURE",
+		dbs["CONFIG_DB"]["PORT_QOS_MAP"][name] = map[string]any{"dscp_to_tc_map": "AZURE",
 			"pfc_enable": "3,4"}
 	}
+	s := &Switch{d: daemons{lost: make(map[string]bool), mapped: slices.Clone(interfaces)}}
+	s.server = sonicdb.New(dbs, &s.d)
 	return s
 }
 
 // Register adds the gNMI service to a gRPC server.
-func (s *Switch) Register(at grpc.ServiceRegistrar) { gpb.RegisterGNMIServer(at, s) }
+func (s *Switch) Register(at grpc.ServiceRegistrar) { s.server.Register(at) }
 
 // Close ends subscriptions.
-func (s *Switch) Close() { close(s.done) }
+func (s *Switch) Close() { s.server.Close() }
 
-// Set changes what the switch does wrong.
+// SetWarts changes what the switch does wrong.
 func (s *Switch) SetWarts(w Warts) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.warts = w
-	capable := s.dbs["STATE_DB"]["SWITCH_CAPABILITY"]["switch"]
-	capable["SWITCH_TRIMMING_CAPABLE"] = fmt.Sprint(!w.CannotTrim)
+	s.server.Change(func(dbs sonicdb.Databases) {
+		s.d.warts = w
+		dbs["STATE_DB"]["SWITCH_CAPABILITY"] = Table{"switch": {
+			"SWITCH_TRIMMING_CAPABLE": fmt.Sprint(!w.CannotTrim)}}
+	})
 }
 
 // Refuse has f asked before each Set is carried out; nil: all that makes sense is taken.
 func (s *Switch) Refuse(f func(patch []Op) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refuse = f
+	s.server.Change(func(sonicdb.Databases) { s.d.refuse = f })
 }
 
 // Sets returns how many Sets the switch has answered.
-func (s *Switch) Sets() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sets
-}
+func (s *Switch) Sets() int { return s.server.Sets() }
 
 // Rows returns a copy of a table.
-func (s *Switch) Rows(db, table string) Table {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return clone(s.dbs[db][table])
-}
+func (s *Switch) Rows(db, table string) Table { return s.server.Rows(db, table) }
 
 // Change changes a database as somebody at the switch does.
 func (s *Switch) Change(db, table string, f func(Table)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.dbs[db][table]
-	if t == nil {
-		t = make(Table)
-		s.dbs[db][table] = t
-	}
-	f(t)
-	if db == "CONFIG_DB" {
-		s.apply()
-	}
-	s.wake()
+	s.server.Change(func(dbs sonicdb.Databases) {
+		t := dbs[db][table]
+		if t == nil {
+			t = make(Table)
+			dbs[db][table] = t
+		}
+		f(t)
+		if db == "CONFIG_DB" {
+			s.d.apply(dbs)
+		}
+	})
 }
 
 // LoseSID has FRR lose a SID, by its row in CONFIG_DB.
 func (s *Switch) LoseSID(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lost[key] = true
-	s.apply()
-	s.wake()
+	s.server.Change(func(dbs sonicdb.Databases) {
+		s.d.lost[key] = true
+		s.d.apply(dbs)
+	})
 }
 
-// wake is called with mu held.
-func (s *Switch) wake() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+// Check implements sonicdb.Daemons.
+func (d *daemons) Check(patch []Op, _ sonicdb.Database) error {
+	if d.refuse == nil {
+		return nil
+	}
+	return d.refuse(patch)
 }
 
-// apply is what the daemons do: it makes APPL_DB of CONFIG_DB. mu is held.
-func (s *Switch) apply() {
-	config, sids := s.dbs["CONFIG_DB"], make(Table)
+// Apply implements sonicdb.Daemons.
+func (d *daemons) Apply(dbs sonicdb.Databases, before sonicdb.Database) error {
+	d.frr(before["SRV6_MY_SIDS"], dbs["CONFIG_DB"]["SRV6_MY_SIDS"])
+	d.apply(dbs)
+	if d.warts.ErrorAfter > 0 {
+		d.warts.ErrorAfter--
+		return errors.New("config save failed")
+	}
+	return nil
+}
+
+// Virtual implements sonicdb.Daemons: counters of ports by the names of SAI. A port that came later
+// has none.
+func (d *daemons) Virtual(path string) (map[string]any, bool) {
+	if path != "COUNTERS/Ethernet*" {
+		return nil, false
+	}
+	out := make(map[string]any)
+	for _, name := range d.mapped {
+		out[name] = map[string]any{"SAI_PORT_STAT_IF_IN_OCTETS": "1000",
+			"SAI_PORT_STAT_IF_OUT_OCTETS": "2000", "SAI_PORT_STAT_IF_IN_UCAST_PKTS": "10",
+			"SAI_PORT_STAT_IF_OUT_UCAST_PKTS": "20"}
+	}
+	return out, true
+}
+
+// frr is what FRR does with SIDs that have changed: one that is new may get lost, and one that has
+// gone is lost no more.
+func (d *daemons) frr(before, after Table) {
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		if before[key] == nil && d.warts.LoseSIDs > 0 {
+			d.warts.LoseSIDs--
+			d.lost[key] = true
+		}
+	}
+	maps.DeleteFunc(d.lost, func(key string, _ bool) bool { return after[key] == nil })
+}
+
+// apply makes APPL_DB of CONFIG_DB.
+func (d *daemons) apply(dbs sonicdb.Databases) {
+	config, sids := dbs["CONFIG_DB"], make(Table)
 	for key, fields := range config["SRV6_MY_SIDS"] {
 		locator, prefix, _ := strings.Cut(key, "|")
 		p, err := netip.ParsePrefix(prefix)
 		l := config["SRV6_MY_LOCATORS"][locator]
-		if err != nil || l == nil || s.lost[key] {
+		if err != nil || l == nil || d.lost[key] {
 			continue
 		}
-		action := strings.ToLower(fmt.Sprint(fields["action"]))
 		sids[fmt.Sprintf("%v:%v:0:0:%s", l["block_len"], l["node_len"], p.Addr())] =
-			map[string]any{"action": strings.Replace(action, "udt46", "udt46", 1)}
+			map[string]any{"action": strings.ToLower(fmt.Sprint(fields["action"]))}
 	}
 	routes := Table{"fe80::/64": {"ifname": "Ethernet0"}}
 	for key, fields := range config["STATIC_ROUTE"] {
@@ -171,18 +190,10 @@ func (s *Switch) apply() {
 			routes[strings.TrimSuffix(prefix, "/128")] = maps.Clone(fields)
 		}
 	}
-	s.dbs["APPL_DB"]["SRV6_MY_SID_TABLE"], s.dbs["APPL_DB"]["ROUTE_TABLE"] = sids, routes
+	dbs["APPL_DB"]["SRV6_MY_SID_TABLE"], dbs["APPL_DB"]["ROUTE_TABLE"] = sids, routes
 	for name, fields := range config["PORT"] {
-		if state := s.dbs["APPL_DB"]["PORT_TABLE"][name]; state != nil {
+		if state := dbs["APPL_DB"]["PORT_TABLE"][name]; state != nil {
 			state["admin_status"], state["mtu"] = fields["admin_status"], fields["mtu"]
 		}
 	}
-}
-
-func clone(t Table) Table {
-	out := make(Table, len(t))
-	for k, fields := range t {
-		out[k] = maps.Clone(fields)
-	}
-	return out
 }

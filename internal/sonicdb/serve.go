@@ -1,4 +1,4 @@
-package sonictest
+package sonicdb
 
 import (
 	"context"
@@ -14,8 +14,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// origin is that of paths into the databases, and instance their second element.
+const (
+	origin   = "sonic-db"
+	instance = "localhost"
+)
+
 // Capabilities implements gpb.GNMIServer.
-func (s *Switch) Capabilities(
+func (s *Server) Capabilities(
 	context.Context, *gpb.CapabilityRequest,
 ) (*gpb.CapabilityResponse, error) {
 	return &gpb.CapabilityResponse{GNMIVersion: "0.7.0",
@@ -25,7 +31,7 @@ func (s *Switch) Capabilities(
 }
 
 // Get implements gpb.GNMIServer.
-func (s *Switch) Get(_ context.Context, r *gpb.GetRequest) (*gpb.GetResponse, error) {
+func (s *Server) Get(_ context.Context, r *gpb.GetRequest) (*gpb.GetResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := &gpb.GetResponse{}
@@ -43,19 +49,16 @@ func (s *Switch) Get(_ context.Context, r *gpb.GetRequest) (*gpb.GetResponse, er
 func val(v any) *gpb.TypedValue {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // never: it is made of strings
+		panic(err) // never: it is made of strings, numbers and booleans
 	}
 	return &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{JsonIetfVal: text}}
 }
 
 // at returns what is at a path; elements are names as they are. mu is held.
-func (s *Switch) at(p *gpb.Path) (any, error) {
-	var names []string
-	for _, e := range p.GetElem() {
-		names = append(names, e.GetName())
-	}
-	if p.GetOrigin() != "sonic-db" || len(names) < 2 || s.dbs[names[0]] == nil ||
-		names[1] != "localhost" || len(names) > 4 {
+func (s *Server) at(p *gpb.Path) (any, error) {
+	names := names(p)
+	if p.GetOrigin() != origin || len(names) < 2 || s.dbs[names[0]] == nil ||
+		names[1] != instance || len(names) > 4 {
 		return nil, fmt.Errorf("invalid path %v", names)
 	}
 	db := s.dbs[names[0]]
@@ -76,8 +79,41 @@ func (s *Switch) at(p *gpb.Path) (any, error) {
 	return row, nil
 }
 
+// Set implements gpb.GNMIServer: one JSON Patch, which is applied whole or not at all.
+func (s *Server) Set(_ context.Context, r *gpb.SetRequest) (*gpb.SetResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sets++
+	next := make(Database)
+	for name, t := range s.dbs[ConfigDB] {
+		next[name] = t.Clone()
+	}
+	patch, err := patchOf(r, next)
+	for i := 0; err == nil && i < len(patch); i++ {
+		err = patch[i].apply(next)
+	}
+	if err == nil {
+		err = check(next)
+	}
+	if err == nil {
+		err = s.daemons.Check(patch, next)
+	}
+	if err != nil {
+		return nil, status.Error(codes.Unknown, err.Error())
+	}
+	maps.DeleteFunc(next, func(_ string, t Table) bool { return len(t) == 0 })
+	before := s.dbs[ConfigDB]
+	s.dbs[ConfigDB] = next
+	err = s.daemons.Apply(s.dbs, before)
+	s.wake()
+	if err != nil {
+		return nil, status.Error(codes.Unknown, err.Error())
+	}
+	return &gpb.SetResponse{}, nil
+}
+
 // Subscribe implements gpb.GNMIServer. A change has the whole of the table that has changed.
-func (s *Switch) Subscribe(stream gpb.GNMI_SubscribeServer) error {
+func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	r, err := stream.Recv()
 	if err != nil {
 		return err
@@ -128,13 +164,6 @@ func (s *Switch) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	}
 }
 
-// change returns a channel that is closed with the next change.
-func (s *Switch) change() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.changed
-}
-
 // source is what one subscription is to.
 type source struct {
 	path    *gpb.Path
@@ -143,31 +172,34 @@ type source struct {
 	last    string
 }
 
-func (s *Switch) source(target string, sub *gpb.Subscription) (x source, err error) {
+func (s *Server) source(target string, sub *gpb.Subscription) (x source, err error) {
 	x = source{path: sub.GetPath(), sampled: sub.GetMode() == gpb.SubscriptionMode_SAMPLE}
-	names := make([]string, 0, 4)
-	for _, e := range x.path.GetElem() {
-		names = append(names, e.GetName())
-	}
-	at := strings.Join(names, "/")
+	at := strings.Join(names(x.path), "/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case target == "OC-YANG" && strings.HasSuffix(at, "state/oper-status"):
-		x.values = s.operStatuses
-		return x, nil
-	case target == "OC-YANG":
-		return x, fmt.Errorf("resource not found: %s", at)
+	case target == ocTarget:
+		x.values = s.interfaces(at)
+		if x.values == nil {
+			err = fmt.Errorf("resource not found: %s", at)
+		}
+		return x, err
 	case sub.GetMode() == gpb.SubscriptionMode_TARGET_DEFINED:
 		return x, fmt.Errorf("unsupported subscription mode, %v", sub.GetMode())
 	case x.sampled && sub.GetSampleInterval() < uint64(time.Second):
 		return x, fmt.Errorf("invalid interval: %d", sub.GetSampleInterval())
-	case target == "COUNTERS_DB" && at == "COUNTERS/Ethernet*":
-		x.values = func() map[*gpb.Path]any { return map[*gpb.Path]any{x.path: s.counters()} }
+	case target == CountersDB:
+		if _, ok := s.daemons.Virtual(at); !ok {
+			return x, fmt.Errorf("no virtual path %s in %s", at, target)
+		}
+		x.values = func() map[*gpb.Path]any {
+			v, _ := s.daemons.Virtual(at)
+			return map[*gpb.Path]any{x.path: v}
+		}
 		return x, nil
 	case target != "":
 		return x, fmt.Errorf("no virtual path %s in %s", at, target)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if _, err := s.at(x.path); err != nil {
 		return x, err
 	}
@@ -182,7 +214,7 @@ func (s *Switch) source(target string, sub *gpb.Subscription) (x source, err err
 }
 
 // send sends what a source has; fresh: only when it is another than before.
-func (s *Switch) send(
+func (s *Server) send(
 	stream gpb.GNMI_SubscribeServer, prefix *gpb.Path, x *source, fresh bool,
 ) error {
 	s.mu.Lock()
@@ -201,28 +233,4 @@ func (s *Switch) send(
 	x.last = text
 	return stream.Send(&gpb.SubscribeResponse{
 		Response: &gpb.SubscribeResponse_Update{Update: n}})
-}
-
-// operStatuses are the states of interfaces by the OpenConfig models.
-func (s *Switch) operStatuses() map[*gpb.Path]any {
-	out := make(map[*gpb.Path]any)
-	for name, fields := range s.dbs["APPL_DB"]["PORT_TABLE"] {
-		p := &gpb.Path{Elem: []*gpb.PathElem{{Name: "openconfig-interfaces:interfaces"},
-			{Name: "interface", Key: map[string]string{"name": name}}, {Name: "state"},
-			{Name: "oper-status"}}}
-		out[p] = map[string]any{
-			"openconfig-interfaces:oper-status": strings.ToUpper(fmt.Sprint(fields["oper_status"]))}
-	}
-	return out
-}
-
-// counters are those of ports, by the names of SAI. A port that came later has none.
-func (s *Switch) counters() map[string]any {
-	out := make(map[string]any)
-	for _, name := range s.mapped {
-		out[name] = maps.Clone(map[string]any{"SAI_PORT_STAT_IF_IN_OCTETS": "1000",
-			"SAI_PORT_STAT_IF_OUT_OCTETS": "2000", "SAI_PORT_STAT_IF_IN_UCAST_PKTS": "10",
-			"SAI_PORT_STAT_IF_OUT_UCAST_PKTS": "20"})
-	}
-	return out
 }

@@ -1,10 +1,11 @@
 GO ?= go
 P4C ?= p4c-bm2-ss
+P4TESTGEN ?= p4testgen
 FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop
+.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -140,6 +141,12 @@ p4:
 		$(P4C) --p4v 16 --Wdisable=unused --Wdisable=invalid-header --Wdisable=unsupported --Wdisable=overflow \
 			--Wdisable=entries-out-of-priority-order -o $${p%.p4}.json --p4runtime-files $${p%.p4}.p4info.txtpb $$p || exit 1; done && \
 		sha256sum *.p4 *.json *.p4info.txtpb >compiled.sha256
+
+# Has p4testgen (of p4c, built with ENABLE_TEST_TOOLS) make packet tests of the P4 program anew, and
+# keeps those that reach something: see docs/dataplane.md.
+p4-tests:
+	@command -v $(P4TESTGEN) >/dev/null || { echo "make p4-tests: $(P4TESTGEN) is not on the PATH"; exit 1; }
+	$(GO) run ./dataplane/stf/p4testgen -p4testgen $(P4TESTGEN) $(P4TESTGEN_FLAGS)
 
 # Makes the Go code of hostapi/host.proto again, with the plugins that go.mod pins: it takes no protoc. A test fails when the committed code is another.
 hostapi:

@@ -38,6 +38,18 @@ func TestCasesOnBMv2(t *testing.T) {
 	}
 }
 
+// TestGeneratedOnBMv2 runs the cases that p4testgen made on simple_switch: it sends what the
+// embedded switch sends.
+func TestGeneratedOnBMv2(t *testing.T) {
+	bmv2.RequireFiles(t)
+	for _, p := range generatedCases(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel() // most of the time is waiting
+			newOnBMv2(t, loadText(t, compiled, p.name, p.text)).play()
+		})
+	}
+}
+
 // TestMutatedCasesOnBMv2 puts packets like those of the cases, with octets
 // changed at random, through the embedded switch and simple_switch.
 func TestMutatedCasesOnBMv2(t *testing.T) {

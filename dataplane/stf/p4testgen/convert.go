@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var (
+	addition = regexp.MustCompile(`^(?:add|setdefault) "([^"]*)"`)
+	argument = regexp.MustCompile(`"(\w+)":(0x[0-9A-Fa-f]+)`)
+)
+
+// convert returns a case of a model as a case of the program: without comments, with the entries of
+// the tables that only the model has as what they stand for.
+func convert(text string) (string, error) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		m := addition.FindStringSubmatch(line)
+		if m == nil {
+			b.WriteString(line + "\n")
+			continue
+		}
+		table := m[1][strings.LastIndexByte(m[1], '.')+1:]
+		register, stored := strings.CutPrefix(table, storedPrefix)
+		if table != copiesTable && !stored {
+			b.WriteString(strings.ReplaceAll(line, modelProgram, programPrefix) + "\n")
+			continue
+		}
+		v := map[string]uint64{}
+		for _, a := range argument.FindAllStringSubmatch(line, -1) {
+			n, err := strconv.ParseUint(a[2], 0, 64)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", line, err)
+			}
+			v[a[1]] = n
+		}
+		if stored {
+			fmt.Fprintf(&b, "register_write %s %d %d\n", register, v["index"], v["value"])
+			continue
+		}
+		fmt.Fprintf(&b, "mc_mgrp_create %d\nmc_node_create %d %d\nmc_node_associate %[1]d 0\n",
+			v["group"], v["to_rid"], v["to_port"])
+	}
+	return b.String(), nil
+}

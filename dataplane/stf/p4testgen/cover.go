@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/stf"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
+
+// statements returns the places of the statements of a compiled program: those of actions,
+// conditions, and parser states, which have no place but a name.
+func statements(program []byte) (map[trace.Source]bool, error) {
+	type source struct {
+		File   string `json:"filename"`
+		Line   int    `json:"line"`
+		Column int    `json:"column"`
+		Text   string `json:"source_fragment"`
+	}
+	var p struct {
+		Actions []struct {
+			Primitives []struct {
+				Source *source `json:"source_info"`
+			} `json:"primitives"`
+		} `json:"actions"`
+		Pipelines []struct {
+			Conditionals []struct {
+				Source *source `json:"source_info"`
+			} `json:"conditionals"`
+		} `json:"pipelines"`
+		Parsers []struct {
+			States []struct {
+				Name string `json:"name"`
+			} `json:"parse_states"`
+		} `json:"parsers"`
+	}
+	if err := json.Unmarshal(program, &p); err != nil {
+		return nil, err
+	}
+	all := map[trace.Source]bool{}
+	add := func(s *source) {
+		if s != nil {
+			all[trace.Source{File: s.File, Line: s.Line, Column: s.Column, Text: s.Text}] = true
+		}
+	}
+	for _, a := range p.Actions {
+		for _, s := range a.Primitives {
+			add(s.Source)
+		}
+	}
+	for _, pipeline := range p.Pipelines {
+		for _, c := range pipeline.Conditionals {
+			add(c.Source)
+		}
+	}
+	for _, parser := range p.Parsers {
+		for _, s := range parser.States {
+			all[stateAt(s.Name)] = true
+		}
+	}
+	return all, nil
+}
+
+// stateAt is the place of a parser state.
+func stateAt(name string) trace.Source { return trace.Source{File: "parser", Text: name} }
+
+// run is what a case did on the embedded switch.
+type run struct {
+	reached  map[trace.Source]bool // statements
+	branches map[string]bool       // outcomes of conditions, actions of tables
+	beyond   map[string]bool       // what a packet went through that a model does not follow
+	sent     []sent                // in their order
+	err      error                 // the first difference from what the case expects
+	expects  int                   // packets that the case expects
+}
+
+type sent struct {
+	port  uint32
+	frame []byte
+}
+
+// runCase runs a case on an embedded switch of its own.
+func runCase(program *engine.Program, c *stf.Case) *run {
+	r := &run{reached: map[trace.Source]bool{}, branches: map[string]bool{}, beyond: map[string]bool{}}
+	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
+	sw.SetProgram(program)
+	var records []*trace.Record
+	sw.SetTracer(trace.NewAssembler(func(record *trace.Record) {
+		records = append(records, record.All()...)
+	}))
+	_, r.err = stf.Run(sw, c)
+	for _, s := range c.Statements {
+		if _, ok := s.Do.(stf.Expect); ok {
+			r.expects++
+		}
+	}
+	slices.SortStableFunc(records, func(a, b *trace.Record) int {
+		return cmp.Compare(endOf(a), endOf(b))
+	})
+	for _, record := range records {
+		r.steps(record.Steps, "")
+		if o := record.Outcome; o != nil && o.Result == trace.Transmitted && o.Port != nil {
+			r.sent = append(r.sent, sent{*o.Port, o.Frame})
+		}
+	}
+	return r
+}
+
+// steps counts what steps reached; table is the one that they are of.
+func (r *run) steps(all []trace.Step, table string) {
+	for i := range all {
+		s := &all[i]
+		if s.At != nil {
+			r.reached[*s.At] = true
+		}
+		in := table
+		switch {
+		case s.State != nil:
+			r.reached[stateAt(s.State.Name)] = true
+		case s.Condition != nil && s.At != nil:
+			r.branches[fmt.Sprint(*s.At, s.Condition.Result)] = true
+		case s.Table != nil:
+			in = s.Table.Name
+		case s.Action != nil:
+			r.branches[table+" "+s.Action.Name] = true
+		case s.Request != nil && s.Request.What != "drop" && s.Request.What != "exit":
+			r.beyond[s.Request.What] = true
+		case s.Replicate != nil:
+			r.beyond["replicate"] = true
+		case s.RegisterRead != nil && strings.Trim(string(s.RegisterRead.Value), "0x") != "":
+			r.beyond["register"] = true
+		}
+		r.steps(s.Steps, in)
+	}
+}
+
+// endOf is when a packet ended.
+func endOf(r *trace.Record) time.Duration {
+	if r.Outcome == nil {
+		return r.Time
+	}
+	return r.Outcome.Time
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/stf"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
+
+// documented is how docs/dataplane.md says how much the kept cases reach.
+var documented = regexp.MustCompile(`reach ([\d,]+)\s+of\s+the\s+([\d,]+)\s+statements`)
+
+// slack is how many statements a change of the program may leave without a case until p4testgen
+// makes them anew.
+const slack = 60
+
+// TestReached: the cases that are kept reach as many statements as the documentation says.
+func TestReached(t *testing.T) {
+	compiled, err := os.ReadFile("../../../p4/fabric.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := engine.Load(compiled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := statements(compiled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../../p4/testdata/generated.stf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached := map[trace.Source]bool{}
+	for _, text := range strings.Split("\n"+string(text), "\n## ")[1:] {
+		name, text, _ := strings.Cut(text, "\n")
+		c, err := stf.Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		r := runCase(program, c)
+		if r.err != nil {
+			t.Errorf("%s: %v", name, r.err)
+		}
+		for s := range r.reached {
+			if all[s] {
+				reached[s] = true
+			}
+		}
+	}
+	t.Logf("%d of %d statements", len(reached), len(all))
+	page, err := os.ReadFile("../../../docs/dataplane.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := documented.FindStringSubmatch(string(page))
+	if m == nil {
+		t.Fatalf("docs/dataplane.md does not match %v", documented)
+	}
+	number := func(s string) int {
+		n, err := strconv.Atoi(strings.ReplaceAll(s, ",", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if want := number(m[1]); len(reached) < want-slack || len(reached) > want+slack {
+		t.Errorf("the cases reach %d statements, the documentation says %d", len(reached), want)
+	}
+	if want := number(m[2]); len(all) < want-slack || len(all) > want+slack {
+		t.Errorf("the program has %d statements, the documentation says %d", len(all), want)
+	}
+}

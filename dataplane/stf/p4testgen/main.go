@@ -1,0 +1,292 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/stf"
+	"github.com/weft-sdn/weft/dataplane/trace"
+)
+
+// options are the flags.
+type options struct {
+	p4testgen string
+	folder    string // of the program
+	out       string // the file of kept cases
+	work      string // where p4testgen writes; kept
+	seeds     int
+	tests     int
+	slowest   time.Duration // of one run of p4testgen
+	policies  string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := generate(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "p4testgen:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(ctx context.Context, args []string) error {
+	var o options
+	f := flag.NewFlagSet("p4testgen", flag.ContinueOnError)
+	f.StringVar(&o.p4testgen, "p4testgen", "p4testgen", "the program; empty: take what -work has")
+	f.StringVar(&o.folder, "folder", "p4", "folder of fabric.p4 and fabric.json")
+	f.StringVar(&o.out, "out", filepath.Join("p4", "testdata", "generated.stf"),
+		"file of the cases that are kept")
+	f.StringVar(&o.work, "work", filepath.Join(os.TempDir(), "weft-p4testgen"),
+		"folder for models and for all cases")
+	f.IntVar(&o.seeds, "seeds", 4, "runs of p4testgen for each model and way of choosing paths")
+	f.IntVar(&o.tests, "tests", 400, "cases of a run at most")
+	f.DurationVar(&o.slowest, "time", 3*time.Minute, "what a run may take")
+	f.StringVar(&o.policies, "paths", "GREEDY_STATEMENT_SEARCH,RANDOM_BACKTRACK",
+		"branches of choosing paths")
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if o.p4testgen != "" {
+		if err := o.runAll(ctx); err != nil {
+			return err
+		}
+	}
+	return o.choose()
+}
+
+// runAll runs p4testgen on each model.
+func (o *options) runAll(ctx context.Context) error {
+	for _, keep := range lists {
+		program, err := writeModel(o.folder, filepath.Join(o.work, keep), keep)
+		if err != nil {
+			return err
+		}
+		for policy := range strings.SplitSeq(o.policies, ",") {
+			for seed := range o.seeds {
+				if err := o.run(ctx, program, keep, policy, seed+1); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// run runs p4testgen once. What it wrote before its time was up counts, and so does what it wrote
+// before it gave up.
+func (o *options) run(ctx context.Context, program, keep, policy string, seed int) error {
+	name := fmt.Sprintf("%s-%s-%d", strings.ToLower(keep), strings.ToLower(policy), seed)
+	out := filepath.Join(o.work, "cases", name)
+	if err := os.MkdirAll(out, 0o750); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.slowest)
+	defer cancel()
+	//nolint:gosec // the program is the caller's
+	cmd := exec.CommandContext(ctx, o.p4testgen, "--target", "bmv2", "--arch", "v1model",
+		"--std", "p4-16", "--test-backend", "STF", "--track-coverage", "STATEMENTS",
+		"--path-selection", policy, "--disable-annotations=refers_to", "--only-covering-tests",
+		"--seed", strconv.Itoa(seed), "--max-tests", strconv.Itoa(o.tests), "--out-dir", out,
+		"-I", filepath.Dir(program), program)
+	said, err := cmd.CombinedOutput()
+	made, globErr := filepath.Glob(filepath.Join(out, "*.stf"))
+	if globErr != nil {
+		return globErr
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d cases\n", name, len(made))
+	if len(made) == 0 {
+		return fmt.Errorf("%s made no case: %v: %s", o.p4testgen, err, said[max(0, len(said)-2000):])
+	}
+	return nil
+}
+
+// candidate is a case that p4testgen made.
+type candidate struct {
+	name string
+	text string // of the case of the program
+	run  *run
+	same bool // the switch sends what p4testgen expects
+}
+
+// choose runs all cases and keeps those that reach something first.
+func (o *options) choose() error {
+	compiled, err := os.ReadFile(filepath.Join(o.folder, "fabric.json"))
+	if err != nil {
+		return err
+	}
+	program, err := engine.Load(compiled)
+	if err != nil {
+		return err
+	}
+	all, err := statements(compiled)
+	if err != nil {
+		return err
+	}
+	made, err := filepath.Glob(filepath.Join(o.work, "cases", "*", "*.stf"))
+	if err != nil {
+		return err
+	}
+	var candidates []*candidate
+	for _, path := range made {
+		c, err := readCandidate(program, path)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: left out: %v\n", path, err)
+			continue
+		}
+		candidates = append(candidates, c)
+	}
+	if len(candidates) == 0 {
+		return errors.New("no cases")
+	}
+	kept := cover(candidates)
+	reached := map[trace.Source]bool{}
+	var b strings.Builder
+	same := 0
+	for _, c := range kept {
+		fmt.Fprintf(&b, "## %s\n%s", c.name, c.text)
+		for s := range c.run.reached {
+			reached[s] = true
+		}
+		if c.same {
+			same++
+		}
+	}
+	if err := os.WriteFile(o.out, []byte(b.String()), 0o600); err != nil {
+		return err
+	}
+	n := 0
+	var missed []string
+	for s := range all {
+		if reached[s] {
+			n++
+		} else {
+			missed = append(missed, fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text))
+		}
+	}
+	slices.Sort(missed)
+	fmt.Println(strings.Join(missed, "\n"))
+	fmt.Fprintf(os.Stderr, "%d of %d cases are kept, of %d p4testgen foresees the packets; "+
+		"they reach %d of %d statements\n", len(kept), len(candidates), same, n, len(all))
+	return nil
+}
+
+// readCandidate reads a case of a model and runs it on the program.
+func readCandidate(program *engine.Program, path string) (*candidate, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := convert(string(b))
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := stf.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &candidate{name: filepath.Base(filepath.Dir(path)) + "/" +
+		strings.TrimSuffix(filepath.Base(path), ".stf"), text: text}
+	c.run = runCase(program, parsed)
+	var difference *stf.Difference
+	switch {
+	case c.run.err == nil:
+		c.same = len(c.run.sent) == c.run.expects
+	case !errors.As(c.run.err, &difference):
+		return nil, c.run.err // a statement was refused
+	}
+	if !c.same {
+		c.text = c.asSent()
+		parsed, err := stf.Parse(c.text)
+		if err != nil {
+			return nil, err
+		}
+		if r := runCase(program, parsed); r.err != nil {
+			return nil, fmt.Errorf("not the same when run again: %w", r.err)
+		}
+	}
+	return c, nil
+}
+
+// asSent returns the case with what the switch sends in the place of what p4testgen expects.
+func (c *candidate) asSent() string {
+	var b strings.Builder
+	beyond := make([]string, 0, len(c.run.beyond))
+	for what := range c.run.beyond {
+		beyond = append(beyond, what)
+	}
+	slices.Sort(beyond)
+	fmt.Fprintf(&b, "# otherwise: %s\n", cmp.Or(strings.Join(beyond, " "), "unknown"))
+	for line := range strings.Lines(c.text) {
+		if !strings.HasPrefix(line, "expect ") {
+			b.WriteString(line)
+		}
+	}
+	for _, s := range c.run.sent {
+		fmt.Fprintf(&b, "expect %d %X$\n", s.port, s.frame)
+	}
+	return b.String()
+}
+
+// cover chooses cases, the one that adds most first, until nothing is added. Cases whose packets
+// p4testgen foresees come before all others.
+func cover(all []*candidate) []*candidate {
+	var kept []*candidate
+	have := map[string]bool{}
+	for _, same := range []bool{true, false} {
+		left := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return c.same != same })
+		for {
+			var best *candidate
+			most := 0
+			for _, c := range left {
+				n := 0
+				for s := range c.run.features() {
+					if !have[s] {
+						n++
+					}
+				}
+				if n > most || n == most && best != nil && len(c.text) < len(best.text) {
+					best, most = c, n
+				}
+			}
+			if most == 0 {
+				break
+			}
+			for s := range best.run.features() {
+				have[s] = true
+			}
+			kept = append(kept, best)
+			left = slices.DeleteFunc(left, func(c *candidate) bool { return c == best })
+		}
+	}
+	return kept
+}
+
+// features yields what a case is chosen for.
+func (r *run) features() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s := range r.reached {
+			if !yield(fmt.Sprint(s)) {
+				return
+			}
+		}
+		for s := range r.branches {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}

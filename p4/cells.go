@@ -35,6 +35,8 @@ func CellName(counter string, index int64) string {
 		return namesMtEvent[MtEvent(index)]
 	case CounterIcmpEvents:
 		return namesIcmpEvent[IcmpEvent(index)]
+	case CounterNdEvents:
+		return namesNdEvent[NdEvent(index)]
 	}
 	return ""
 }

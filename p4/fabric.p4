@@ -36,6 +36,7 @@
 #include "include/classes.p4"
 #include "include/icmp.p4"
 #include "include/discovery.p4"
+#include "include/neighbors.p4"
 #include "include/admission.p4"
 #include "include/slices.p4"
 #include "include/pfc.p4"
@@ -170,6 +171,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ipv6);
         packet.emit(hdr.extension);
         packet.emit(hdr.icmp_error);
+        packet.emit(hdr.solicitation);
+        packet.emit(hdr.advertisement);
+        packet.emit(hdr.echo);
         packet.emit(hdr.quoted);
         packet.emit(hdr.udp);
         packet.emit(hdr.bth);

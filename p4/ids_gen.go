@@ -52,6 +52,8 @@ const (
 	ActionMtEncaps            = "mt_encaps"
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
 	ActionMtInband            = "mt_inband"
+	ActionNdGateway           = "nd_gateway"
+	ActionNdNeighbor          = "nd_neighbor"
 	ActionNoSid               = "no_sid"
 	ActionPfcToLink           = "pfc_to_link"
 	ActionPfcToTunnel         = "pfc_to_tunnel"
@@ -67,6 +69,7 @@ const (
 	ActionSetLearning         = "set_learning"
 	ActionSetMacs             = "set_macs"
 	ActionSetMultiplier       = "set_multiplier"
+	ActionSetNdPort           = "set_nd_port"
 	ActionSetNode             = "set_node"
 	ActionSetPfcQueue         = "set_pfc_queue"
 	ActionSetPort             = "set_port"
@@ -111,6 +114,7 @@ const (
 	CounterIcmpEvents         = "icmp_events"
 	CounterIngressDrops       = "ingress_drops"
 	CounterMtEvents           = "mt_events"
+	CounterNdEvents           = "nd_events"
 	CounterPfcXoffRx          = "pfc_xoff_rx"
 	CounterPfcXoffTx          = "pfc_xoff_tx"
 	CounterPfcXonRx           = "pfc_xon_rx"
@@ -130,6 +134,7 @@ const (
 	RegisterGroupSent         = "group_sent"
 	RegisterIcmpNext          = "icmp_next"
 	RegisterLldpNext          = "lldp_next"
+	RegisterNdNext            = "nd_next"
 	RegisterPfcSeenAt         = "pfc_seen_at"
 	RegisterPfcSeenList       = "pfc_seen_list"
 	RegisterQueueIn           = "queue_in"
@@ -153,6 +158,8 @@ const (
 	TableMtTlvReceiver        = "mt_tlv_receiver"
 	TableMtUpstream           = "mt_upstream"
 	TableMyStation            = "my_station"
+	TableNdPort               = "nd_port"
+	TableNdTarget             = "nd_target"
 	TableNeighbor             = "neighbor"
 	TableNode                 = "node"
 	TablePfcLearning          = "pfc_learning"
@@ -230,6 +237,8 @@ const (
 	ActionMtEncapsID            uint32 = 0x01000054
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
 	ActionMtInbandID            uint32 = 0x01000057
+	ActionNdGatewayID           uint32 = 0x01000121
+	ActionNdNeighborID          uint32 = 0x01000122
 	ActionNoSidID               uint32 = 0x0100001f
 	ActionPfcToLinkID           uint32 = 0x010000e7
 	ActionPfcToTunnelID         uint32 = 0x010000e6
@@ -245,6 +254,7 @@ const (
 	ActionSetLearningID         uint32 = 0x010000f0
 	ActionSetMacsID             uint32 = 0x01000038
 	ActionSetMultiplierID       uint32 = 0x01000033
+	ActionSetNdPortID           uint32 = 0x01000120
 	ActionSetNodeID             uint32 = 0x01000001
 	ActionSetPfcQueueID         uint32 = 0x010000e5
 	ActionSetPortID             uint32 = 0x01000040
@@ -289,6 +299,7 @@ const (
 	CounterIcmpEventsID         uint32 = 0x120000b0
 	CounterIngressDropsID       uint32 = 0x12000001
 	CounterMtEventsID           uint32 = 0x12000060
+	CounterNdEventsID           uint32 = 0x12000120
 	CounterPfcXoffRxID          uint32 = 0x120000e0
 	CounterPfcXoffTxID          uint32 = 0x120000e2
 	CounterPfcXonRxID           uint32 = 0x120000e1
@@ -308,6 +319,7 @@ const (
 	RegisterGroupSentID         uint32 = 0x1633f2da
 	RegisterIcmpNextID          uint32 = 0x1665ad6a
 	RegisterLldpNextID          uint32 = 0x1688f06b
+	RegisterNdNextID            uint32 = 0x167f3573
 	RegisterPfcSeenAtID         uint32 = 0x16da84c2
 	RegisterPfcSeenListID       uint32 = 0x16b26ffa
 	RegisterQueueInID           uint32 = 0x169bb727
@@ -331,6 +343,8 @@ const (
 	TableMtTlvReceiverID        uint32 = 0x02000071
 	TableMtUpstreamID           uint32 = 0x02000080
 	TableMyStationID            uint32 = 0x02000041
+	TableNdPortID               uint32 = 0x02000120
+	TableNdTargetID             uint32 = 0x02000121
 	TableNeighborID             uint32 = 0x02000038
 	TableNodeID                 uint32 = 0x02000001
 	TablePfcLearningID          uint32 = 0x020000f0
@@ -378,7 +392,8 @@ const (
 	SidsAllowed      = 4096 // exceptions at its edge
 	Slices           = 1024
 	Ports            = 512
-	LldpAddresses    = 4 // group addresses: IEEE 802.1AB table 7-1 has three
+	LldpAddresses    = 4    // group addresses: IEEE 802.1AB table 7-1 has three
+	NdTargets        = 8192 // gateways, and hosts in the prefixes of a switch
 	SourcePrefixes   = 4096
 	IsolatedPrefixes = 16384 // what hosts of isolated projects may send to, and others may not
 	EvValues         = 4096  // of one field of a structured EV
@@ -391,6 +406,7 @@ const (
 	PfcSeen          = 4096  // cells for the segment lists that were reported
 	Extensions       = 4     // extension headers behind an IPv6 header that the parser walks
 	ExtensionBits    = 16368 // of one, after its first two octets
+	NdOptionBits     = 504   // options of a neighbor solicitation: at most 63 octets
 	SrhSegments      = 16    // segments of a parsed SRH
 	SrhTlvBits       = 16384 // TLV area of an SRH: at most 2,040 octets
 	PayloadBits      = 73728 // RoCEv2 payload of a jumbo frame: 9,216 octets
@@ -413,8 +429,7 @@ const (
 	DigestReceiver    = 1
 )
 
-// DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count
-// them.
+// DropReason: A packet is dropped for exactly one of these; ingress_drops and egress_drops count them.
 type DropReason uint8
 
 // Values of DropReason.
@@ -473,6 +488,11 @@ const (
 	DropReasonLldpRate          DropReason = 51 // LLDP frame over the rate of its port
 	DropReasonExtensionHeaders  DropReason = 52 // from a port that faces a host: more extension headers than the parser walks
 	DropReasonIsolated          DropReason = 53 // between a host of an isolated project and what is not of that project
+	DropReasonNdInvalid         DropReason = 54 // neighbor discovery that RFC 4861 has receivers discard
+	DropReasonNdRate            DropReason = 55 // neighbor discovery for the controller, over the rate of its port
+	DropReasonNdRouter          DropReason = 56 // RA or Redirect of a host (RFC 6105)
+	DropReasonNdTarget          DropReason = 57 // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
+	DropReasonListenerReport    DropReason = 58 // multicast listener discovery of a host: nobody needs it (no fault)
 )
 
 var namesDropReason = map[DropReason]string{
@@ -530,10 +550,40 @@ var namesDropReason = map[DropReason]string{
 	DropReasonLldpRate:          "LLDP_RATE",
 	DropReasonExtensionHeaders:  "EXTENSION_HEADERS",
 	DropReasonIsolated:          "ISOLATED",
+	DropReasonNdInvalid:         "ND_INVALID",
+	DropReasonNdRate:            "ND_RATE",
+	DropReasonNdRouter:          "ND_ROUTER",
+	DropReasonNdTarget:          "ND_TARGET",
+	DropReasonListenerReport:    "LISTENER_REPORT",
 }
 
 // String returns the name the P4 program gives v, or the number.
 func (v DropReason) String() string { return valueName(namesDropReason, v) }
+
+// NdEvent: What the switch answered to hosts; nd_events counts it.
+type NdEvent uint8
+
+// Values of NdEvent.
+const (
+	NdEventNone     NdEvent = 0
+	NdEventGateway  NdEvent = 1 // advertised the gateway
+	NdEventNeighbor NdEvent = 2 // advertised a known neighbor
+	NdEventDefended NdEvent = 3 // the gateway's address, which a host wanted
+	NdEventEcho     NdEvent = 4 // replied to an echo request to the gateway
+	NdEventReported NdEvent = 5 // none: left it to the controller
+)
+
+var namesNdEvent = map[NdEvent]string{
+	NdEventNone:     "NONE",
+	NdEventGateway:  "GATEWAY",
+	NdEventNeighbor: "NEIGHBOR",
+	NdEventDefended: "DEFENDED",
+	NdEventEcho:     "ECHO",
+	NdEventReported: "REPORTED",
+}
+
+// String returns the name the P4 program gives v, or the number.
+func (v NdEvent) String() string { return valueName(namesNdEvent, v) }
 
 // MtEvent: What the aggregation sent upstream and why; mt_events counts them.
 type MtEvent uint8
@@ -597,6 +647,7 @@ const (
 	PacketInReasonState     PacketInReason = 2 // answer to a STATE packet-out
 	PacketInReasonPfc       PacketInReason = 3 // what the target reports of a queue: the payload is its frame
 	PacketInReasonLldp      PacketInReason = 4 // an LLDP frame: the payload is the frame as it came
+	PacketInReasonNd        PacketInReason = 5 // a message of neighbor discovery of a host: the payload is the frame as it came
 )
 
 var namesPacketInReason = map[PacketInReason]string{
@@ -605,6 +656,7 @@ var namesPacketInReason = map[PacketInReason]string{
 	PacketInReasonState:     "STATE",
 	PacketInReasonPfc:       "PFC",
 	PacketInReasonLldp:      "LLDP",
+	PacketInReasonNd:        "ND",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -696,54 +748,68 @@ func (v WatchdogAction) String() string { return valueName(namesWatchdogAction, 
 
 // From include/constants.p4.
 const (
-	EthertypeIpv6        = 0x86dd
-	EthertypeMacControl  = 0x8808 // IEEE 802.3 clause 31
-	EthertypeLldp        = 0x88cc // IEEE 802.1AB clause 8.3
-	EthertypeTarget      = 0x88b6 // one of those for local experiments: what PFC_PORT carries
-	PfcMac               = 0x0180c2000001
-	PfcOpcode            = 0x0101
-	ProtoHopByHop        = 0
-	ProtoIpv4            = 4
-	ProtoTcp             = 6
-	ProtoUdp             = 17
-	ProtoIpv6            = 41
-	ProtoRouting         = 43
-	ProtoFragment        = 44
-	ProtoAh              = 51
-	ProtoIcmpv6          = 58
-	ProtoNone            = 59
-	ProtoDestination     = 60
-	ProtoMobility        = 135
-	ProtoHip             = 139
-	ProtoShim6           = 140
-	ProtoEthernet        = 143
-	FlavorPsp            = 1
-	FlavorUsp            = 2
-	FlavorUsd            = 4
-	RoutingTypeSrh       = 4 // RFC 8754 section 2
-	TlvPad1              = 0 // RFC 8754 section 2.1.1.1
-	UdpPortRocev2        = 4791
-	OpcodeRcWriteFirst   = 0x06
-	OpcodeRcWriteOnly    = 0x0a
-	OpcodeRcWriteOnlyImm = 0x0b // also the last opcode a multicast group carries
-	OpcodeRcAcknowledge  = 0x11
-	OpcodeCnp            = 0x81
-	OpcodeMrc            = 0xc0
-	OpcodeMrcMask        = 0xe0
-	AethAck              = 0
-	AethRnr              = 1
-	AethNak              = 3
-	SyndromeAckNoCredit  = 0x1f // credit count 31: end-to-end credits are not used
-	SyndromeNakSequence  = 0x60
-	SyndromeRnr          = 0x20
-	NackDoublings        = 6
-	IcmpNone             = 0
-	IcmpTimeExceeded     = 1 // type 3, code 0
-	IcmpSegmentsLeft     = 2 // Parameter Problem, type 4, code 0: Segments Left
-	IcmpUpperLayer       = 3 // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
-	IcmpHeaders          = 48
-	IcmpMaxQuoted        = 1232
-	EcnNotEct            = 0
-	EcnCe                = 3
-	DefaultHopLimit      = 64
+	EthertypeIpv6             = 0x86dd
+	EthertypeMacControl       = 0x8808 // IEEE 802.3 clause 31
+	EthertypeLldp             = 0x88cc // IEEE 802.1AB clause 8.3
+	EthertypeTarget           = 0x88b6 // one of those for local experiments: what PFC_PORT carries
+	PfcMac                    = 0x0180c2000001
+	PfcOpcode                 = 0x0101
+	ProtoHopByHop             = 0
+	ProtoIpv4                 = 4
+	ProtoTcp                  = 6
+	ProtoUdp                  = 17
+	ProtoIpv6                 = 41
+	ProtoRouting              = 43
+	ProtoFragment             = 44
+	ProtoAh                   = 51
+	ProtoIcmpv6               = 58
+	ProtoNone                 = 59
+	ProtoDestination          = 60
+	ProtoMobility             = 135
+	ProtoHip                  = 139
+	ProtoShim6                = 140
+	ProtoEthernet             = 143
+	FlavorPsp                 = 1
+	FlavorUsp                 = 2
+	FlavorUsd                 = 4
+	RoutingTypeSrh            = 4 // RFC 8754 section 2
+	TlvPad1                   = 0 // RFC 8754 section 2.1.1.1
+	UdpPortRocev2             = 4791
+	OpcodeRcWriteFirst        = 0x06
+	OpcodeRcWriteOnly         = 0x0a
+	OpcodeRcWriteOnlyImm      = 0x0b // also the last opcode a multicast group carries
+	OpcodeRcAcknowledge       = 0x11
+	OpcodeCnp                 = 0x81
+	OpcodeMrc                 = 0xc0
+	OpcodeMrcMask             = 0xe0
+	AethAck                   = 0
+	AethRnr                   = 1
+	AethNak                   = 3
+	SyndromeAckNoCredit       = 0x1f // credit count 31: end-to-end credits are not used
+	SyndromeNakSequence       = 0x60
+	SyndromeRnr               = 0x20
+	NackDoublings             = 6
+	IcmpNone                  = 0
+	IcmpTimeExceeded          = 1 // type 3, code 0
+	IcmpSegmentsLeft          = 2 // Parameter Problem, type 4, code 0: Segments Left
+	IcmpUpperLayer            = 3 // Parameter Problem, type 4, code 4: SR Upper-layer Header Error
+	IcmpHeaders               = 48
+	IcmpMaxQuoted             = 1232
+	IcmpEchoRequest           = 128
+	IcmpEchoReply             = 129
+	IcmpListenerFirst         = 130
+	IcmpListenerLast          = 132
+	IcmpRouterSolicitation    = 133
+	IcmpRouterAdvertisement   = 134
+	IcmpNeighborSolicitation  = 135
+	IcmpNeighborAdvertisement = 136
+	IcmpRedirect              = 137
+	IcmpListenerReport        = 143
+	NdHopLimit                = 255
+	NdTargetMac               = 2
+	AllNodes                  = 0xff020000000000000000000000000001
+	AllNodesMac               = 0x333300000001
+	EcnNotEct                 = 0
+	EcnCe                     = 3
+	DefaultHopLimit           = 64
 )

@@ -1,6 +1,11 @@
-// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own; and LLDP.
+// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own; LLDP; and what hosts say
+// of themselves as neighbors.
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Discovery() discovery;
+    NeighborMessage() neighbor_message;
+    NeighborAnswer() neighbor_answer;
+    nd_t     nd;
+    bit<1>   guarded = 0;            // the source must be one that the port may have
     bit<128> src_addr = 0;
     bit<32>  project = 0;
 
@@ -94,10 +99,22 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     discovery.apply(hdr, meta, std);
                 }
             } else {
-                if (my_station.apply().hit) {
+                nd.message = ND_NONE;
+                if (meta.icmp_type[7:7] == 1 && !hdr.outer_ipv6.isValid()) {
+                    nd.whose = ND_UNKNOWN;
+                    neighbor_message.apply(hdr, meta, std, nd);
+                }
+                if (nd.message != ND_NONE) {
+                    guarded = nd.message == ND_REFUSED ? 1w0 : 1w1;
+                } else if (my_station.apply().hit) {
                     port.apply();
-                    if (meta.host_facing == 1) {
-                        source_guard.apply();
+                    guarded = meta.host_facing;
+                }
+                if (guarded == 1) {
+                    source_guard.apply();
+                    if (nd.message != ND_NONE) {
+                        neighbor_answer.apply(hdr, meta, std, nd);
+                    } else {
                         // Nor may a host hide another's address inside an encapsulation of its own.
                         if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && hdr.ipv6.src_addr != src_addr) {
                             meta.drop_reason = DropReason.SOURCE_GUARD;

@@ -67,6 +67,24 @@ const bit<2> ICMP_UPPER_LAYER   = 3;    // Parameter Problem, type 4, code 4: SR
 const bit<16> ICMP_HEADERS    = 48;
 const bit<16> ICMP_MAX_QUOTED = 1232;
 
+// ICMPv6 messages of hosts (RFC 4443 section 4, RFC 4861 section 4, RFC 2710 section 3, RFC 3810 section 5.2).
+const bit<8> ICMP_ECHO_REQUEST           = 128;
+const bit<8> ICMP_ECHO_REPLY             = 129;
+const bit<8> ICMP_LISTENER_FIRST         = 130;
+const bit<8> ICMP_LISTENER_LAST          = 132;
+const bit<8> ICMP_ROUTER_SOLICITATION    = 133;
+const bit<8> ICMP_ROUTER_ADVERTISEMENT   = 134;
+const bit<8> ICMP_NEIGHBOR_SOLICITATION  = 135;
+const bit<8> ICMP_NEIGHBOR_ADVERTISEMENT = 136;
+const bit<8> ICMP_REDIRECT               = 137;
+const bit<8> ICMP_LISTENER_REPORT        = 143;
+
+// Neighbor discovery (RFC 4861 sections 7.1 and 4.6.1, RFC 4291 section 2.7.1, RFC 2464 section 7).
+const bit<8>   ND_HOP_LIMIT  = 255;
+const bit<8>   ND_TARGET_MAC = 2;
+const bit<128> ALL_NODES     = 0xff020000000000000000000000000001;
+const bit<48>  ALL_NODES_MAC = 0x333300000001;
+
 // ECN codepoints (RFC 3168 section 5).
 const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_CE      = 3;

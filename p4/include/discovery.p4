@@ -1,4 +1,4 @@
-// Neighbor discovery. LLDP frames (IEEE 802.1AB) go to the controller, which sends its own by packet-out. A switch without an
+// Discovery of links. LLDP frames (IEEE 802.1AB) go to the controller, which sends its own by packet-out. A switch without an
 // entry drops them, as all that is not IPv6.
 control Discovery(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     register<bit<48>, bit<32>>(PORTS) lldp_next;     // by port: when the next frame is due at the configured rate

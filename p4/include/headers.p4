@@ -178,6 +178,39 @@ header quoted_t {
     varbit<QUOTED_BITS> data;
 }
 
+// RFC 4861 section 4.3, with its options.
+header solicitation_t {
+    bit<8>   type;
+    bit<8>   code;
+    bit<16>  checksum;
+    bit<32>  reserved;
+    bit<128> target;
+    varbit<ND_OPTION_BITS> options;
+}
+
+// RFC 4861 sections 4.4 and 4.6.1.
+header advertisement_t {
+    bit<8>   type;
+    bit<8>   code;
+    bit<16>  checksum;
+    bit<1>   router;
+    bit<1>   solicited;
+    bit<1>   override;
+    bit<29>  reserved;
+    bit<128> target;
+    bit<8>   option_type;
+    bit<8>   option_length;
+    bit<48>  mac;
+}
+const bit<16> ND_ADVERTISEMENT_OCTETS = 32;
+
+// RFC 4443 section 4.1, as far as a reply differs.
+header echo_t {
+    bit<8>  type;
+    bit<8>  code;
+    bit<16> checksum;
+}
+
 struct headers_t {
     packet_in_t                      packet_in;
     packet_out_t                     packet_out;
@@ -196,6 +229,9 @@ struct headers_t {
     extension_t[EXTENSIONS]          extension;    // behind it
     icmp_error_t                     icmp_error;
     quoted_t                         quoted;       // packet in error, from its IPv6 header on
+    solicitation_t                   solicitation; // of a neighbor
+    advertisement_t                  advertisement;
+    echo_t                           echo;         // request
     udp_t                            udp;
     bth_t                            bth;
     reth_t                           reth;

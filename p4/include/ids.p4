@@ -81,7 +81,22 @@ enum bit<8> DropReason {
     TARGET_FRAME          = 50,   // frame of the target that the program does not know
     LLDP_RATE             = 51,   // LLDP frame over the rate of its port
     EXTENSION_HEADERS     = 52,   // from a port that faces a host: more extension headers than the parser walks
-    ISOLATED              = 53    // between a host of an isolated project and what is not of that project
+    ISOLATED              = 53,   // between a host of an isolated project and what is not of that project
+    ND_INVALID            = 54,   // neighbor discovery that RFC 4861 has receivers discard
+    ND_RATE               = 55,   // neighbor discovery for the controller, over the rate of its port
+    ND_ROUTER             = 56,   // RA or Redirect of a host (RFC 6105)
+    ND_TARGET             = 57,   // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
+    LISTENER_REPORT       = 58    // multicast listener discovery of a host: nobody needs it (no fault)
+}
+
+// What the switch answered to hosts; nd_events counts it.
+enum bit<8> NdEvent {
+    NONE     = 0,
+    GATEWAY  = 1,         // advertised the gateway
+    NEIGHBOR = 2,         // advertised a known neighbor
+    DEFENDED = 3,         // the gateway's address, which a host wanted
+    ECHO     = 4,         // replied to an echo request to the gateway
+    REPORTED = 5          // none: left it to the controller
 }
 
 // What the aggregation sent upstream and why; mt_events counts them.
@@ -111,7 +126,8 @@ enum bit<8> PacketInReason {
     CNP_WINDOW = 1,      // first CNP of a window: poll when the window is over
     STATE      = 2,      // answer to a STATE packet-out
     PFC        = 3,      // what the target reports of a queue: the payload is its frame
-    LLDP       = 4       // an LLDP frame: the payload is the frame as it came
+    LLDP       = 4,      // an LLDP frame: the payload is the frame as it came
+    ND         = 5       // a message of neighbor discovery of a host: the payload is the frame as it came
 }
 
 // Packet-out operations.

@@ -12,6 +12,17 @@ const bit<2> EMIT_NONE     = 0;
 const bit<2> EMIT_RESPONSE = 1;  // ACK or NAK
 const bit<2> EMIT_CNP      = 2;
 
+// What is found out about a message of neighbor discovery.
+struct nd_t {
+    bit<3>   message;
+    bit<2>   whose;              // the target
+    bit<128> target;
+    bit<48>  mac;                // that answers for it
+    bit<9>   port;               // that it is at
+    bit<48>  interval;
+    bit<48>  tolerance;
+}
+
 struct metadata_t {
     @field_list(RECIRCULATED, RESUBMITTED)
     bit<2>   pass;
@@ -104,6 +115,7 @@ struct metadata_t {
     @field_list(RESUBMITTED)
     bit<16>  icmp_pointer;
     bit<1>   icmp_error;         // the packet is one itself
+    bit<8>   icmp_type;          // of the innermost packet, 0 of one that is not ICMPv6
     bit<16>  quoted;             // octets of the packet in error
 
     // Multicast groups: entry data.

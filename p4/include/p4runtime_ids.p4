@@ -48,6 +48,8 @@
 #define TABLE_PFC_SID_6_ID            0x020000f6
 #define TABLE_PFC_SID_7_ID            0x020000f7
 #define TABLE_DISCOVERY_ID            0x02000110
+#define TABLE_ND_PORT_ID              0x02000120
+#define TABLE_ND_TARGET_ID            0x02000121
 
 // Actions.
 #define ACTION_SET_NODE_ID            0x01000001
@@ -147,6 +149,9 @@
 #define ACTION_SET_LEARNING_ID        0x010000f0
 #define ACTION_UPSTREAM_PFC_ID        0x010000f1
 #define ACTION_SET_DISCOVERY_ID       0x01000110
+#define ACTION_SET_ND_PORT_ID         0x01000120
+#define ACTION_ND_GATEWAY_ID          0x01000121
+#define ACTION_ND_NEIGHBOR_ID         0x01000122
 
 // Action selectors.
 #define SELECTOR_ECMP_SELECTOR_ID     0x11000031
@@ -166,3 +171,4 @@
 #define COUNTER_PFC_XON_RX_ID         0x120000e1
 #define COUNTER_PFC_XOFF_TX_ID        0x120000e2
 #define COUNTER_PFC_XON_TX_ID         0x120000e3
+#define COUNTER_ND_EVENTS_ID          0x12000120

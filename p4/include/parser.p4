@@ -161,6 +161,30 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_icmp {
         bit<8> type = packet.lookahead<bit<8>>();
         meta.icmp_error = ~type[7:7];
+        meta.icmp_type = type;
+        transition select(type, meta.outer_octets, meta.extensions) {
+            (ICMP_NEIGHBOR_SOLICITATION, 0, 0): measure_solicitation;
+            (ICMP_ECHO_REQUEST, 0, 0):          parse_echo;
+            default:                            accept;
+        }
+    }
+
+    // Of a length that hosts use.
+    state measure_solicitation {
+        meta.payload_len = hdr.ipv6.payload_len - 24;
+        transition select(meta.payload_len) {
+            16w0 &&& 16w0xffc0: parse_solicitation;
+            default:            accept;
+        }
+    }
+
+    state parse_solicitation {
+        packet.extract(hdr.solicitation, ((bit<32>)meta.payload_len) << 3);
+        transition accept;
+    }
+
+    state parse_echo {
+        packet.extract(hdr.echo);
         transition accept;
     }
 

@@ -21,6 +21,7 @@
 #define SLICES               1024
 #define PORTS                512
 #define LLDP_ADDRESSES       4       // group addresses: IEEE 802.1AB table 7-1 has three
+#define ND_TARGETS           8192    // gateways, and hosts in the prefixes of a switch
 #define SOURCE_PREFIXES      4096
 #define ISOLATED_PREFIXES    16384   // what hosts of isolated projects may send to, and others may not
 #define EV_VALUES            4096    // of one field of a structured EV
@@ -34,6 +35,7 @@
 
 #define EXTENSIONS           4       // extension headers behind an IPv6 header that the parser walks
 #define EXTENSION_BITS       16368   // of one, after its first two octets
+#define ND_OPTION_BITS       504     // options of a neighbor solicitation: at most 63 octets
 #define SRH_SEGMENTS         16      // segments of a parsed SRH
 #define SRH_TLV_BITS         16384   // TLV area of an SRH: at most 2,040 octets
 #define PAYLOAD_BITS         73728   // RoCEv2 payload of a jumbo frame: 9,216 octets

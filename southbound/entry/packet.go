@@ -62,6 +62,8 @@ const (
 	Queue Reason = 3
 	// LLDP: the payload is an LLDP frame that came by IngressPort.
 	LLDP Reason = 4
+	// Neighbor: the payload is a message of neighbor discovery that came by IngressPort.
+	Neighbor Reason = 5
 )
 
 // PacketIn is a report of a switch: about a branch of a group, or with a frame.

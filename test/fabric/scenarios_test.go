@@ -33,5 +33,6 @@ func scenarios() []scenario {
 		extensionHeaders(),
 		pfcLearning(),
 		discovery(),
+		neighborDiscovery(),
 	)
 }

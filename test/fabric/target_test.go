@@ -64,6 +64,7 @@ type step struct {
 	events          events
 	classes         counts // only of scenarios that state them
 	icmp            map[p4.IcmpEvent]int
+	nd              map[p4.NdEvent]int
 	pauses          counts // commands given and PFC frames made
 	learned         []learned
 }
@@ -129,6 +130,8 @@ func (c cell) String() string {
 		return fmt.Sprintf("egress_drops[%v]", p4.DropReason(c.index))
 	case p4.CounterIcmpEventsID:
 		return fmt.Sprintf("icmp_events[%v]", p4.IcmpEvent(c.index))
+	case p4.CounterNdEventsID:
+		return fmt.Sprintf("nd_events[%v]", p4.NdEvent(c.index))
 	case p4.CounterMtEventsID:
 		return fmt.Sprintf("mt_events[%v]", p4.MtEvent(c.index))
 	}
@@ -144,6 +147,7 @@ func (c cell) String() string {
 func (s scenario) counters() []uint32 {
 	ids := []uint32{
 		p4.CounterIngressDropsID, p4.CounterEgressDropsID, p4.CounterMtEventsID, p4.CounterIcmpEventsID,
+		p4.CounterNdEventsID,
 		p4.CounterPfcXoffRxID, p4.CounterPfcXonRxID, p4.CounterPfcXoffTxID, p4.CounterPfcXonTxID,
 	}
 	if s.classes {
@@ -179,6 +183,9 @@ func (s step) cells() map[cell]int {
 	}
 	for event, n := range s.icmp {
 		cells[cell{p4.CounterIcmpEventsID, int(event)}] = n
+	}
+	for event, n := range s.nd {
+		cells[cell{p4.CounterNdEventsID, int(event)}] = n
 	}
 	maps.Copy(cells, s.classes)
 	maps.Copy(cells, s.pauses)

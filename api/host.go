@@ -61,6 +61,10 @@ type HostPortStatus struct {
 	Leaf     topology.NodeID `json:"leaf" doc:"The switch behind it."`
 	LeafName string          `json:"leafName,omitempty"`
 	LeafPort uint32          `json:"leafPort,omitempty" doc:"Port of the leaf; absent when it is not known."`
+	MAC      string          `json:"mac,omitempty" doc:"Ethernet address of the host there; absent while it is not known."`
+	FoundBy  string          `json:"foundBy,omitempty" enum:"inventory,neighbor" doc:"How it is known: by the configuration, or because the host used the address (neighbor discovery); absent while it is not."`
+	Bound    time.Time       `json:"bound,omitzero" doc:"Since when the address is bound to this port, where neighbor discovery has found it."`
+	Seen     time.Time       `json:"seen,omitzero" doc:"When the controller heard of the host by neighbor discovery last; absent since a start until then."`
 	Usable   bool            `json:"usable" doc:"Peers may send to it."`
 	LinkDown bool            `json:"linkDown" doc:"The leaf says that its port is down."`
 	HostDown bool            `json:"hostDown" doc:"The host says that its port is down."`

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -62,13 +63,19 @@ type Core struct {
 	orphans   *orphan.Feature
 	networks  *networks.Feature
 	projects  *project.Feature
-	discovery *discovery.Feature
 	jobs      *job.Feature
 	leases    *leases.Feature
 
+	finders
 	maintenances *maintenance.Feature
 	silences     *silence.Feature
 	told         *notification.Feature
+}
+
+// finders find links and hosts by the frames that arrive.
+type finders struct {
+	discovery *discovery.Feature
+	neighbors *neighbor.Feature
 }
 
 // NewCore returns a core that goes on where the records of an earlier one end. It
@@ -111,6 +118,9 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	for _, f := range c.features {
 		f.Start()
 	}
+	if cfg.Inventory.Neighbors.On() {
+		c.env.Net, c.env.Renew = c.network(c.advertised, c.configured), true
+	}
 	c.settle()
 	return c, nil
 }
@@ -150,7 +160,7 @@ func (c *Core) Tick(now time.Duration) {
 	for _, name := range c.leases.Gone() {
 		c.projects.Took(project.Leases, name, nil)
 	}
-	if c.ports.Moved() {
+	if ports, hosts := c.ports.Moved(), c.neighbors.Moved(); ports || hosts {
 		c.setNetwork(c.advertised, c.configured)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/controller/networks"
 	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/orphan"
@@ -39,6 +40,8 @@ func (c *Core) compose() (err error) {
 	c.orphans = orphan.New(&c.env)
 	c.networks = networks.New(&c.env)
 	c.discovery = discovery.New(&c.env)
+	c.neighbors = neighbor.New(&c.env)
+	c.neighbors.Reserved = c.multicast.IsProxy
 	c.projects = project.New(&c.env)
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
@@ -47,7 +50,7 @@ func (c *Core) compose() (err error) {
 	c.silences = silence.New(&c.env)
 	c.told = notification.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.projects, c.jobs, c.leases, c.maintenances, c.silences, c.told}
+		c.discovery, c.neighbors, c.projects, c.jobs, c.leases, c.maintenances, c.silences, c.told}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -41,6 +42,7 @@ type (
 func (c *Core) SetPorts(name string, p PortStates) {
 	c.ports.Set(name, p)
 	c.discovery.SetPorts(name, p.Up)
+	c.neighbors.SetPorts(name, p.Up)
 	c.settle()
 }
 
@@ -51,9 +53,9 @@ func (c *Core) PortDone(r PortResult) {
 }
 
 // network returns the network as switches report their ports: without links that are out, with the
-// rates and port numbers that they report.
+// rates and port numbers that they report, and with the hosts that were found.
 func (c *Core) network(s *topology.Snapshot, configured *inventory.Inventory) *plan.Network {
-	inv := c.ports.Complete(configured)
+	inv := c.neighbors.Complete(c.ports.Complete(configured))
 	names := make(map[topology.NodeID]string)
 	for name, node := range plan.Nodes(s, inv) {
 		names[node.ID] = name
@@ -146,12 +148,29 @@ func (c *Core) miscabled(name string) api.Conditions {
 		Message: strings.Join(texts, "; ")}}
 }
 
-// DiscoveryCounts returns the frames of discovery since the start; ok is false when it is off.
-func (c *Controller) DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error) {
+// Hosts returns the hosts of the configuration and those that were found, and how each was.
+func (c *Controller) Hosts(ctx context.Context) (out []inventory.Found, err error) {
+	err = c.read(ctx, func(core *Core) { out = core.neighbors.Hosts() })
+	return out, err
+}
+
+// FrameCounts are the frames of discovery since the start: of links, and of hosts. nil: it is off.
+type FrameCounts struct {
+	Links *discovery.Counts
+	Hosts *neighbor.Counts
+}
+
+// FrameCounts returns the frames of discovery since the start.
+func (c *Controller) FrameCounts(ctx context.Context) (n FrameCounts, err error) {
 	err = c.read(ctx, func(core *Core) {
-		n, ok = core.discovery.Counts(), core.Inventory().Discovery.On()
+		if links := core.discovery.Counts(); core.Inventory().Discovery.On() {
+			n.Links = &links
+		}
+		if hosts, on := core.neighbors.Counts(); on {
+			n.Hosts = &hosts
+		}
 	})
-	return n, ok, err
+	return n, err
 }
 
 func viewPorts(p *PortStates) *api.SwitchPorts {

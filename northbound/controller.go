@@ -6,7 +6,6 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
@@ -28,8 +27,10 @@ type Controller interface {
 	// Dependents returns what has the jobs that depend on a part of the network, the most important
 	// first.
 	Dependents(ctx context.Context) (of func(part api.Part) []api.JobDependent, err error)
-	// DiscoveryCounts returns the LLDP frames since the start; ok is false without discovery.
-	DiscoveryCounts(ctx context.Context) (n discovery.Counts, ok bool, err error)
+	// FrameCounts returns the frames of discovery since the start.
+	FrameCounts(ctx context.Context) (controller.FrameCounts, error)
+	// Hosts returns the hosts of the configuration and those that were found, and how each was.
+	Hosts(ctx context.Context) ([]inventory.Found, error)
 }
 
 var _ Controller = (*controller.Controller)(nil)

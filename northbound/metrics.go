@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -197,12 +198,18 @@ var (
 		nil)
 	lldpDesc = prometheus.NewDesc("weft_lldp_frames_total",
 		"LLDP frames sent and accepted, and those refused.", []string{"result"}, nil)
+	neighborsDesc = prometheus.NewDesc("weft_neighbor_messages_total",
+		"Messages of neighbor discovery sent to hosts, and those of hosts.", []string{"result"}, nil)
+	neighborRefusedDesc = prometheus.NewDesc("weft_neighbor_refused_total",
+		"Claims of hosts to addresses that bind nothing.", []string{"reason"}, nil)
+	bindingsDesc = prometheus.NewDesc("weft_neighbor_bindings",
+		"Addresses that are bound to ports because a host uses them.", nil, nil)
 	eventsDesc        = prometheus.NewDesc("weft_events_total", "Events published.", nil, nil)
 	groupConditions   = []api.ConditionType{api.Accepted, api.Programmed, api.Degraded}
 	controllerMetrics = []*prometheus.Desc{
 		readyDesc, connectedDesc, syncedDesc, entriesDesc, pendingDesc, refusedDesc, portsDesc,
 		orphansDesc, orphanEntriesDesc, groupsDesc, conditionDesc, nodesDesc, linksDesc, staleDesc,
-		topologyDesc, lldpDesc, eventsDesc,
+		topologyDesc, lldpDesc, neighborsDesc, neighborRefusedDesc, bindingsDesc, eventsDesc,
 	}
 )
 
@@ -247,6 +254,7 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(eventsDesc, prometheus.CounterValue,
 		float64(c.events.Published()))
 	c.lldp(ch)
+	c.neighbors(ch)
 	groups, err := kind.Views[api.MulticastGroup](c.ctx, c.controller.Kinds())
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
@@ -266,18 +274,42 @@ func (c *controllerCollector) Collect(ch chan<- prometheus.Metric) {
 
 // lldp reports frames of discovery.
 func (c *controllerCollector) lldp(ch chan<- prometheus.Metric) {
-	n, on, err := c.controller.DiscoveryCounts(c.ctx)
+	all, err := c.controller.FrameCounts(c.ctx)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(lldpDesc, err)
 		return
 	}
-	if !on {
+	n := all.Links
+	if n == nil {
 		return
 	}
 	for result, count := range map[string]uint64{"sent": n.Sent, "accepted": n.Accepted,
 		"foreign": n.Foreign, "forged": n.Forged, "repeated": n.Repeated} {
 		ch <- prometheus.MustNewConstMetric(lldpDesc, prometheus.CounterValue, float64(count), result)
 	}
+}
+
+// neighbors reports messages of neighbor discovery, and what they have bound.
+func (c *controllerCollector) neighbors(ch chan<- prometheus.Metric) {
+	all, err := c.controller.FrameCounts(c.ctx)
+	if err != nil {
+		ch <- prometheus.NewInvalidMetric(neighborsDesc, err)
+		return
+	}
+	n := all.Hosts
+	if n == nil {
+		return
+	}
+	for result, count := range map[string]uint64{"advertised": n.Advertised, "asked": n.Asked,
+		"defended": n.Defended, "heard": n.Heard, "invalid": n.Invalid, "forged": n.Forged} {
+		ch <- prometheus.MustNewConstMetric(neighborsDesc, prometheus.CounterValue, float64(count),
+			result)
+	}
+	for _, why := range neighbor.Refusals {
+		ch <- prometheus.MustNewConstMetric(neighborRefusedDesc, prometheus.CounterValue,
+			float64(n.Refused[why]), string(why))
+	}
+	ch <- prometheus.MustNewConstMetric(bindingsDesc, prometheus.GaugeValue, float64(n.Bindings))
 }
 
 // orphans reports orphans by switch and kind.

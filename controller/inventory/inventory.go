@@ -19,6 +19,8 @@ type Inventory struct {
 	Topology Topology `yaml:"topology"`
 	// Discovery finds links that nothing else names, and compares the others with the cables.
 	Discovery Discovery `yaml:"discovery"`
+	// Neighbors answer hosts that look for their gateway, and find hosts.
+	Neighbors Neighbors `yaml:"neighbors"`
 	API       API       `yaml:"api"`
 	SIDs      SIDs      `yaml:"sids"`
 	PFC       PFC       `yaml:"pfc"`
@@ -87,6 +89,8 @@ type Switch struct {
 	// LinkPorts may lead to other switches; ports that the topology or gNMI names need not be
 	// repeated.
 	LinkPorts []uint32 `yaml:"linkPorts"`
+	// Subnets are those of ports whose hosts need not be in the configuration; they face hosts.
+	Subnets []Subnet `yaml:"subnets"`
 }
 
 // LinkID returns a link identifier that Port makes a port of.
@@ -199,8 +203,9 @@ type Host struct {
 	// Name in the API; unique.
 	Name    string     `yaml:"name"`
 	Address netip.Addr `yaml:"address"`
-	MAC     MAC        `yaml:"mac"`
-	Switch  string     `yaml:"switch"`
+	// MAC may be missing where neighbor discovery finds it.
+	MAC    MAC    `yaml:"mac"`
+	Switch string `yaml:"switch"`
 	// Port of the switch; Ports when the host has several there, the first being
 	// the one it is reached by.
 	Port  uint32   `yaml:"port"`
@@ -360,6 +365,7 @@ func Default() Inventory {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return Inventory{
 		Discovery: defaultDiscovery(),
+		Neighbors: defaultNeighbors(),
 		API:       API{Listen: "127.0.0.1:8080", Access: defaultAccess()},
 		SIDs:      defaultSIDs(),
 		PFC:       defaultPFC(),

@@ -57,6 +57,7 @@ func (inv *Inventory) Validate() error {
 	v.hosts()
 	v.bgp()
 	v.discovery()
+	v.neighbors()
 	v.listener("api.listen", inv.API.Listen)
 	v.tls("api.tls", inv.API.TLS)
 	v.apiURL(inv.API.URL)
@@ -227,7 +228,7 @@ func (v *validator) hosts() {
 		default:
 			addresses[h.Address] = i
 		}
-		v.mac(at+".mac", h.MAC)
+		v.hostMAC(at, h)
 		if v.inv.Switch(h.Switch) == nil {
 			v.bad(at+".switch", "%q is not a switch of the inventory", h.Switch)
 		}

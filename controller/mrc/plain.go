@@ -17,6 +17,8 @@ type Network interface {
 	Kinds() []*kind.Kind
 	Topology() *topology.Snapshot
 	Inventory() *inventory.Inventory
+	// Hosts returns the hosts of the configuration and those that were found.
+	Hosts(ctx context.Context) ([]inventory.Found, error)
 }
 
 // Plain returns the kinds of this package for a network without an MRC fabric. It has hosts, links
@@ -108,6 +110,7 @@ func (h plainPorts) Get(ctx context.Context, name string) (api.HostPort, error) 
 type plainNetwork struct {
 	snap     *topology.Snapshot
 	inv      *inventory.Inventory
+	found    []inventory.Found
 	switches map[string]*api.SwitchStatus // by name
 	of       map[topology.NodeID]*api.SwitchStatus
 }
@@ -120,6 +123,9 @@ func newPlain(ctx context.Context, n Network) (*plainNetwork, error) {
 	p := &plainNetwork{
 		snap: n.Topology(), inv: n.Inventory(),
 		switches: make(map[string]*api.SwitchStatus), of: make(map[topology.NodeID]*api.SwitchStatus),
+	}
+	if p.found, err = n.Hosts(ctx); err != nil {
+		return nil, err
 	}
 	for i := range all {
 		p.switches[all[i].Name] = &all[i]
@@ -209,17 +215,21 @@ func (p *plainNetwork) links() []api.Link {
 }
 
 func (p *plainNetwork) hosts() []api.Host {
-	out := make([]api.Host, 0, len(p.inv.Hosts))
-	for i := range p.inv.Hosts {
-		h := &p.inv.Hosts[i]
+	out := make([]api.Host, 0, len(p.found))
+	for i := range p.found {
+		h := &p.found[i]
 		v := api.Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: []api.HostPort{}}
 		var all []inventory.Attachment
 		for _, port := range h.AllPorts() {
-			all = append(all, inventory.Attachment{Switch: h.Switch, Port: port})
+			all = append(all, inventory.Attachment{Switch: h.Switch, Port: port, MAC: h.MAC})
 		}
 		for _, a := range append(all, h.Planes...) {
 			port := api.HostPort{Port: uint8(len(v.Ports) + 1), Spec: adminUp,
-				Status: api.HostPortStatus{LeafName: a.Switch, LeafPort: a.Port}}
+				Status: api.HostPortStatus{LeafName: a.Switch, LeafPort: a.Port, FoundBy: h.By,
+					Bound: h.Since, Seen: h.Seen}}
+			if !a.MAC.IsZero() {
+				port.Status.MAC = a.MAC.String()
+			}
 			if s := p.switches[a.Switch]; s != nil {
 				port.Status.Leaf = topology.NodeID(s.Node)
 				port.Status.LinkDown = portState(s, a.Port) == "down"

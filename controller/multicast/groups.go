@@ -253,3 +253,14 @@ func (f *Feature) freeIndex() (uint16, error) {
 	}
 	return 0, e
 }
+
+// IsProxy reports whether an address is the proxy address of a group, or was and is still in
+// switches.
+func (f *Feature) IsProxy(a netip.Addr) bool {
+	for _, g := range f.groups {
+		if g.uses(a) {
+			return true
+		}
+	}
+	return false
+}

@@ -32,7 +32,8 @@ type Network struct {
 	edges       Edges
 	isolated    []Isolated
 	isolation   *isolation
-	sids        []netip.Prefix // that hold SIDs
+	sids        []netip.Prefix          // that hold SIDs
+	gateways    map[string][]netip.Addr // by switch
 }
 
 // Located is a host with the first of its switches, where groups reach it.
@@ -99,6 +100,13 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		}
 	}
 	n.replicators, n.p4 = n.findReplicators(), n.p4Graph()
+	if inv.Neighbors.On() {
+		gateways := make(map[string][]netip.Addr, len(inv.Switches))
+		for i := range inv.Switches {
+			gateways[inv.Switches[i].Name] = n.Gateways(&inv.Switches[i])
+		}
+		n.gateways = gateways
+	}
 	return n
 }
 

@@ -48,6 +48,7 @@ func (f *Feature) awaitsEVs() bool { return f.inv().MRC.On() && !f.assigned }
 // linksOf returns what a switch needs to be part of the network.
 func (f *Feature) linksOf(sw *inventory.Switch) []entry.Entity {
 	out := append(f.env.Net.Links(sw), plan.Discovery(&f.inv().Discovery)...)
+	out = append(out, f.env.Net.Neighbors(sw)...)
 	if m := &f.inv().MRC; m.On() {
 		out = append(out, f.env.Net.Classes(sw, m.Classes)...)
 		out = append(out, plan.ICMPErrors(m.ICMP)...)

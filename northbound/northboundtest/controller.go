@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/kind/kindtest"
+	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -251,9 +252,21 @@ func (f *Controller) Dependents(context.Context) (func(api.Part) []api.JobDepend
 	}, nil
 }
 
-// DiscoveryCounts returns some frames of each kind.
-func (f *Controller) DiscoveryCounts(context.Context) (n discovery.Counts, ok bool, err error) {
-	return discovery.Counts{Sent: 50, Accepted: 40, Foreign: 3, Forged: 2, Repeated: 1}, true, nil
+// Hosts returns the hosts of the configuration.
+func (f *Controller) Hosts(context.Context) (out []inventory.Found, err error) {
+	for _, h := range f.Inventory().Hosts {
+		out = append(out, inventory.Found{Host: h, By: inventory.FoundConfigured})
+	}
+	return out, nil
+}
+
+// FrameCounts returns some frames of each kind.
+func (f *Controller) FrameCounts(context.Context) (n controller.FrameCounts, err error) {
+	return controller.FrameCounts{
+		Links: &discovery.Counts{Sent: 50, Accepted: 40, Foreign: 3, Forged: 2, Repeated: 1},
+		Hosts: &neighbor.Counts{Advertised: 6, Asked: 5, Defended: 4, Heard: 3, Invalid: 2, Forged: 1,
+			Refused: map[neighbor.Refusal]uint64{neighbor.RefusedSID: 7}, Bindings: 2},
+	}, nil
 }
 
 func (f *Controller) checkGroup(name string, s *api.MulticastGroupSpec) error {

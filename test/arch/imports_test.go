@@ -91,13 +91,15 @@ var onlyIn = map[string][]string{
 	"controller/silence":      {"controller"},
 	"controller/notification": {"controller"},
 	"controller/discovery":    {"controller", "northbound", "northbound/northboundtest"},
+	"controller/neighbor":     {"controller", "northbound", "northbound/northboundtest"},
 
 	"controller/multicast/tree": {"controller/multicast", "test/bench"},
 	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
-		"controller/discovery", "controller/project", "controller/job", "controller/leases",
+		"controller/discovery", "controller/neighbor", "controller/project", "controller/job",
+		"controller/leases",
 		"controller/maintenance", "controller/silence", "controller/notification"},
 }
 

@@ -69,6 +69,9 @@ func TestMininet(t *testing.T) {
 func inside(what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
+	if what == "neighbors" {
+		return plugIn(ctx)
+	}
 	logs := func(host string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(os.Getenv("WEFT_LAB_LOGS"), host+".log"))
 	}

@@ -1,0 +1,385 @@
+package neighbor
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// Times of the feature.
+const (
+	// gather is how long bindings are gathered before the network is planned with them.
+	gather = 20 * time.Millisecond
+	// answerGap lies between two advertisements to a port that asks for them.
+	answerGap = 100 * time.Millisecond
+	// askMin and askMax bound the growing pauses between questions after a host that has not been
+	// heard.
+	askMin = time.Second
+	askMax = 30 * time.Second
+	// eventGap lies between two events of a port that say the same of what it was refused.
+	eventGap = time.Minute
+)
+
+// maxElsewhere is how many ports are asked whether they have an address.
+const maxElsewhere = 64
+
+// Feature answers the hosts of a controller's switches, and finds them.
+type Feature struct {
+	feature.Base
+	env   *feature.Env
+	table *Table
+	// Reserved reports whether a group has an address, which no host may have then.
+	Reserved func(netip.Addr) bool
+
+	switches map[string]*switchState
+	wanted   map[netip.Addr]*wanted
+	seen     map[netip.Addr]time.Duration // hosts of the configuration
+	told     map[telling]time.Duration
+	counts   Counts
+
+	// due is when the network is planned anew, 0: no binding has changed. moved: it is time.
+	due       time.Duration
+	moved     bool
+	unsaved   map[netip.Addr]bool
+	completed *inventory.Inventory
+	of        *inventory.Inventory // that completed was made of
+	stale     bool                 // completed must be made again
+}
+
+// Counts are messages since the start.
+type Counts struct {
+	// Advertised are advertisements of routers that were sent, Asked solicitations, and Defended
+	// answers for an address that somebody else has.
+	Advertised, Asked, Defended uint64
+	// Heard are messages of hosts that count, Invalid those that receivers must discard, and Forged
+	// those that name another MAC than theirs.
+	Heard, Invalid, Forged uint64
+	// Refused are claims that bind nothing.
+	Refused map[Refusal]uint64
+	// Bindings are those that there are.
+	Bindings int
+}
+
+// switchState is what is known of a switch.
+type switchState struct {
+	connected bool
+	up        map[uint32]bool          // the ports that it reports, and whether they are up
+	next      time.Duration            // when it advertises itself next
+	answered  map[uint32]time.Duration // when a port was advertised to
+}
+
+// wanted is a host of the configuration without a MAC.
+type wanted struct {
+	at   At
+	next time.Duration
+	gap  time.Duration
+}
+
+// telling is what an event says of a port.
+type telling struct {
+	at  At
+	why Refusal
+}
+
+// New returns the feature, which knows no host.
+func New(env *feature.Env) *Feature {
+	f := &Feature{env: env, switches: make(map[string]*switchState),
+		wanted: make(map[netip.Addr]*wanted), seen: make(map[netip.Addr]time.Duration),
+		told: make(map[telling]time.Duration), unsaved: make(map[netip.Addr]bool),
+		Reserved: func(netip.Addr) bool { return false }}
+	f.counts.Refused = make(map[Refusal]uint64)
+	f.table = NewTable((*rules)(f))
+	return f
+}
+
+func (f *Feature) cfg() *inventory.Neighbors { return &f.env.Inventory().Neighbors }
+
+// Counts returns the messages since the start; ok is false when nothing is answered.
+func (f *Feature) Counts() (c Counts, ok bool) {
+	c = f.counts
+	c.Refused, c.Bindings = maps.Clone(c.Refused), len(f.table.Bound())
+	return c, f.cfg().On()
+}
+
+func (f *Feature) state(sw string) *switchState {
+	s := f.switches[sw]
+	if s == nil {
+		s = &switchState{answered: make(map[uint32]time.Duration)}
+		f.switches[sw] = s
+	}
+	return s
+}
+
+// mac returns the MAC of a switch.
+func (f *Feature) mac(sw string) packet.MAC {
+	if s := f.env.Net.Switch(sw); s != nil {
+		return packet.MAC(s.MAC)
+	}
+	return packet.MAC{}
+}
+
+// SetNetwork implements feature.Feature.
+func (f *Feature) SetNetwork() {
+	for sw := range f.switches {
+		if !f.env.Switches.Exists(sw) {
+			delete(f.switches, sw)
+		}
+	}
+	f.table.Check()
+	f.follow()
+}
+
+// SetPorts replaces what a switch reports of its ports.
+func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
+	if !f.env.Switches.Exists(sw) {
+		return
+	}
+	st := f.state(sw)
+	before := st.up
+	st.up = maps.Clone(up)
+	if !f.cfg().On() || !st.connected {
+		return
+	}
+	for _, port := range f.ports(sw) {
+		if up[port] && !before[port] {
+			f.advertise(At{sw, port})
+			for _, w := range f.wanted {
+				if w.at == (At{sw, port}) {
+					w.next, w.gap = f.env.Now, askMin
+				}
+			}
+		}
+	}
+}
+
+// ports returns the ports of a switch that face hosts.
+func (f *Feature) ports(sw string) []uint32 {
+	if s := f.env.Net.Switch(sw); s != nil && s.ProgramsP4() {
+		return f.env.Net.HostPorts(s)
+	}
+	return nil
+}
+
+// SwitchEvent implements feature.Feature.
+func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
+	switch e.Kind {
+	case feature.ReadBack:
+		if st := f.state(sw); !st.connected && f.env.Switches.Connected(sw) {
+			st.connected, st.next = true, f.env.Now
+		}
+	case feature.Disconnected:
+		if st := f.switches[sw]; st != nil {
+			st.connected = false
+		}
+	case feature.GotPacket:
+		if e.PacketIn.Reason == entry.Neighbor && f.cfg().On() {
+			f.receive(At{sw, uint32(e.PacketIn.IngressPort)}, e.PacketIn.Payload)
+			f.follow()
+		}
+	}
+}
+
+// receive takes a frame that came by a port.
+func (f *Feature) receive(at At, frame []byte) {
+	m, err := packet.ParseNDFrame(frame)
+	if err != nil || !slices.Contains(f.ports(at.Switch), at.Port) {
+		f.counts.Invalid++
+		return
+	}
+	c, ok, forged := claimOf(at, &m)
+	switch {
+	case forged:
+		f.counts.Forged++
+	case m.ND.Type == packet.ICMPv6RouterSolicitation:
+		f.counts.Heard++
+		st := f.state(at.Switch)
+		if last, before := st.answered[at.Port]; !before || f.env.Now-last >= answerGap {
+			f.advertise(at)
+		}
+	case ok:
+		f.counts.Heard++
+		if h := f.configured(c.Address); h != nil && attached(h, at) {
+			f.seen[c.Address] = f.env.Now
+			if !h.MAC.IsZero() {
+				return // there is nothing to learn
+			}
+		}
+		f.table.Heard(f.env.Now, c)
+	}
+}
+
+// send sends a frame out of a port, and reports whether its switch is connected.
+func (f *Feature) send(at At, frame []byte) bool {
+	return f.env.Want.Send(at.Switch, entry.PacketOut{Op: entry.Send, Port: uint16(at.Port),
+		Payload: frame})
+}
+
+// advertise sends the hosts of a port an advertisement of their router.
+func (f *Feature) advertise(at At) {
+	prefix := netip.Prefix{}
+	if s := f.env.Net.Switch(at.Switch).Subnet(at.Port); s != nil && s.Prefix.Bits() == 64 {
+		prefix = s.Prefix
+	}
+	mtu := f.cfg().HostMTU()
+	if f.send(at, advertisement(f.mac(at.Switch), uint16(inventory.RouterLifetime/time.Second), mtu,
+		prefix)) {
+		f.counts.Advertised++
+		f.state(at.Switch).answered[at.Port] = f.env.Now
+	}
+}
+
+// Tick implements feature.Feature.
+func (f *Feature) Tick() {
+	if f.due != 0 && f.due <= f.env.Now {
+		f.due, f.moved = 0, true
+	}
+	if !f.cfg().On() {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.switches)) {
+		if st := f.switches[name]; st.connected && st.next <= f.env.Now {
+			for _, port := range f.ports(name) {
+				if at := (At{name, port}); !f.isDown(at) {
+					f.advertise(at)
+				}
+			}
+			st.next = f.env.Now + f.cfg().Interval.D()
+		}
+	}
+	f.table.Tick(f.env.Now)
+	for _, a := range slices.SortedFunc(maps.Keys(f.wanted), netip.Addr.Compare) {
+		w := f.wanted[a]
+		if st := f.switches[w.at.Switch]; st == nil || !st.connected || w.next > f.env.Now ||
+			f.isDown(w.at) {
+			continue
+		}
+		f.ask(w.at, a)
+		w.next = f.env.Now + w.gap
+		w.gap = min(2*w.gap, askMax)
+	}
+	f.follow()
+}
+
+// ask asks the hosts of a port for an address.
+func (f *Feature) ask(at At, a netip.Addr) {
+	if f.send(at, solicitation(f.mac(at.Switch), a)) {
+		f.counts.Asked++
+	}
+}
+
+// Next implements feature.Feature.
+func (f *Feature) Next() (at time.Duration, ok bool) {
+	if f.moved {
+		return f.env.Now, true
+	}
+	earliest := func(t time.Duration) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	if f.due != 0 {
+		earliest(f.due)
+	}
+	if !f.cfg().On() {
+		return at, ok
+	}
+	for _, st := range f.switches {
+		if st.connected {
+			earliest(st.next)
+		}
+	}
+	if t, also := f.table.Next(); also {
+		earliest(t)
+	}
+	for _, w := range f.wanted {
+		if st := f.switches[w.at.Switch]; st != nil && st.connected && !f.isDown(w.at) {
+			earliest(w.next)
+		}
+	}
+	return at, ok
+}
+
+func (f *Feature) isDown(at At) bool {
+	st := f.switches[at.Switch]
+	if st == nil {
+		return false
+	}
+	up, known := st.up[at.Port]
+	return known && !up
+}
+
+// follow carries out what the table has decided.
+func (f *Feature) follow() {
+	out := f.table.Take()
+	for _, a := range out.Asks {
+		f.ask(a.At, a.Address)
+	}
+	for _, c := range out.Defends {
+		if f.send(c.At, defense(f.mac(c.At.Switch), c.Address)) {
+			f.counts.Defended++
+		}
+	}
+	for _, c := range out.Changes {
+		f.changed(&c)
+	}
+}
+
+// changed keeps and announces a change of the table.
+func (f *Feature) changed(c *Change) {
+	b, name := &c.Binding, f.nameOf(c.Binding.Address)
+	if c.Kind == Refused {
+		f.counts.Refused[c.Why]++
+		t := telling{b.At, c.Why}
+		if last, before := f.told[t]; before && f.env.Now-last < eventGap {
+			return
+		}
+		f.told[t] = f.env.Now
+		f.env.Event(api.EventHostRefused, b.Address.String(), fmt.Sprintf("%v at %v is not bound: %s",
+			b.MAC, b.At, reasons[c.Why]), nil)
+		return
+	}
+	f.unsaved[b.Address], f.stale = true, true
+	if f.due == 0 {
+		f.due = f.env.Now + gather
+	}
+	switch c.Kind {
+	case Bound:
+		f.env.Event(api.EventHostBound, name, fmt.Sprintf("%v is %v at %v", b.Address, b.MAC, b.At), nil)
+	case Moved:
+		f.env.Event(api.EventHostMoved, name, fmt.Sprintf("%v is %v at %v, and was at %v", b.Address,
+			b.MAC, b.At, c.From), nil)
+	case Renewed:
+		f.env.Event(api.EventHostMoved, name, fmt.Sprintf("%v is %v at %v now", b.Address, b.MAC, b.At),
+			nil)
+	case Gone:
+		f.env.Event(api.EventHostGone, name, fmt.Sprintf("%v at %v does not answer", b.Address, b.At),
+			nil)
+	}
+}
+
+// reasons are those of refusals in words.
+var reasons = map[Refusal]string{
+	RefusedGateway:  "it is an address of the switch",
+	RefusedSID:      "it is in a prefix of SIDs",
+	RefusedFabric:   "the fabric uses it",
+	RefusedForeign:  "it is in no prefix of the port",
+	RefusedOwned:    "the configuration has it elsewhere",
+	RefusedInUse:    "the host that has it answered",
+	RefusedLimit:    fmt.Sprintf("the port has %d addresses already", BindingsMax),
+	RefusedNotGiven: "nothing is learned at the port",
+}
+
+// Moved reports whether hosts have come, gone or moved since the last call.
+func (f *Feature) Moved() bool {
+	moved := f.moved
+	f.moved = false
+	return moved
+}

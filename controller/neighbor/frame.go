@@ -1,0 +1,71 @@
+package neighbor
+
+import (
+	"net/netip"
+
+	"github.com/weft-sdn/weft/packet"
+)
+
+// routerHopLimit is the Hop Limit that hosts are told to use, and of what they are sent.
+const routerHopLimit = 64
+
+// Lifetimes of prefixes that hosts make addresses of, in seconds.
+const (
+	prefixValid     = 86400
+	prefixPreferred = 14400
+)
+
+// message returns a message of a switch with a MAC, to a multicast address.
+func message(mac packet.MAC, src, dst netip.Addr, m packet.ND) []byte {
+	return packet.NDFrame{
+		Ethernet: packet.Ethernet{Dst: packet.MulticastMAC(dst), Src: mac},
+		IP:       packet.IPv6{Src: src, Dst: dst}, ND: m,
+	}.Append(nil)
+}
+
+// advertisement returns what tells hosts of their router: its MAC, for how many seconds it is one,
+// the MTU of its paths and the prefix of the link, which is not on it: other hosts of the prefix
+// are reached by the router. 0 is no MTU, and an invalid prefix none.
+func advertisement(mac packet.MAC, lifetime uint16, mtu uint32, prefix netip.Prefix) []byte {
+	m := packet.ND{Type: packet.ICMPv6RouterAdvertisement, HopLimit: routerHopLimit,
+		Lifetime: lifetime, SourceMAC: mac, MTU: mtu}
+	if prefix.IsValid() {
+		m.Prefixes = []packet.NDPrefix{{Prefix: prefix, Autonomous: true, Valid: prefixValid,
+			Preferred: prefixPreferred}}
+	}
+	return message(mac, packet.LinkLocal(mac), packet.AllNodes, m)
+}
+
+// solicitation asks who has an address.
+func solicitation(mac packet.MAC, target netip.Addr) []byte {
+	return message(mac, packet.LinkLocal(mac), packet.SolicitedNode(target),
+		packet.ND{Type: packet.ICMPv6NeighborSolicitation, Target: target, SourceMAC: mac})
+}
+
+// defense returns what has all hosts of a link know that an address is taken (RFC 4862 §5.4.4).
+// The MAC is that of the switch, by which it is reached.
+func defense(mac packet.MAC, target netip.Addr) []byte {
+	return message(mac, target, packet.AllNodes, packet.ND{Type: packet.ICMPv6NeighborAdvertisement,
+		Target: target, Override: true, TargetMAC: mac})
+}
+
+// claimOf returns what a message of a host claims; ok is false when that is nothing. It has been
+// validated. forged reports a message that names another MAC than it came from.
+func claimOf(at At, f *packet.NDFrame) (c Claim, ok, forged bool) {
+	c = Claim{At: at, MAC: f.Ethernet.Src}
+	named := f.ND.SourceMAC
+	switch {
+	case f.ND.Type == packet.ICMPv6NeighborAdvertisement:
+		c.Address, c.How, named = f.ND.Target, Advertises, f.ND.TargetMAC
+	case f.ND.Type != packet.ICMPv6NeighborSolicitation:
+	case f.IP.Src.IsUnspecified():
+		c.Address, c.How = f.ND.Target, Detects
+	default:
+		c.Address, c.How = f.IP.Src, Solicits
+	}
+	if named != (packet.MAC{}) && named != c.MAC || c.MAC[0]&1 != 0 {
+		return Claim{}, false, true
+	}
+	// Link-local addresses are those of a port alone.
+	return c, c.Address.IsValid() && c.Address.IsGlobalUnicast(), false
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// neighborBurst is how many messages of a port a switch hands over at once: what a host with eight
+// addresses says when it comes up.
+const neighborBurst = 24
+
+// subnetBits is the length of the prefixes of which hosts hold all addresses for their neighbors',
+// where nothing else is said.
+const subnetBits = 64
+
+// Gateways returns the addresses by which hosts of a switch reach it, in order: its link-local one,
+// those of the subnets of its ports, and the one after the first of each /64 with a host, unless
+// that is a host's.
+func (n *Network) Gateways(sw *inventory.Switch) []netip.Addr {
+	if g, known := n.gateways[sw.Name]; known {
+		return g
+	}
+	out := []netip.Addr{packet.LinkLocal(packet.MAC(sw.MAC))}
+	for i := range sw.Subnets {
+		out = append(out, sw.Subnets[i].Gateway())
+	}
+	for _, h := range n.hostsOf[sw.Name] {
+		if !slices.ContainsFunc(h.Ports, func(p uint32) bool { return sw.Subnet(p) != nil }) {
+			if a := subnetOf(h.Address).Addr().Next(); n.hosts[a] == nil {
+				out = append(out, a)
+			}
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+// IsGateway reports whether an address is one of Gateways.
+func (n *Network) IsGateway(sw *inventory.Switch, a netip.Addr) bool {
+	return slices.Contains(n.Gateways(sw), a)
+}
+
+func subnetOf(a netip.Addr) netip.Prefix {
+	p, _ := a.Prefix(subnetBits)
+	return p
+}
+
+// Reserved reports whether an address is in a prefix of SIDs, or one of the fabric's own: a
+// loopback, or in a locator. No host is bound to either.
+func (n *Network) Reserved(a netip.Addr) (sid, fabric bool) {
+	for _, node := range n.Snapshot.Nodes {
+		fabric = fabric || node.Loopback == a
+		for _, l := range node.Locators {
+			sid = sid || l.Prefix.Contains(a)
+		}
+	}
+	return sid || n.isSID(a), fabric
+}
+
+// Neighbors returns what has a switch answer the neighbor discovery of its hosts; nothing when that
+// is off.
+func (n *Network) Neighbors(sw *inventory.Switch) (out []entry.Entity) {
+	cfg := &n.Inventory.Neighbors
+	if !cfg.On() {
+		return nil
+	}
+	spacing := uint64(time.Second/time.Microsecond) / uint64(cfg.Rate)
+	for _, p := range n.HostPorts(sw) {
+		out = append(out, entry.In(p4.TableNdPort, entry.Do(p4.ActionSetNdPort,
+			entry.With("spacing", entry.Uint(spacing)),
+			entry.With("burst_time", entry.Uint(spacing*(neighborBurst-1)))),
+			entry.Exact("port", port(p))))
+	}
+	mac := entry.MAC(packet.MAC(sw.MAC))
+	gateways := n.Gateways(sw)
+	for _, a := range gateways {
+		out = append(out, entry.In(p4.TableNdTarget, entry.Do(p4.ActionNdGateway,
+			entry.With("mac", mac)), entry.Exact("target", entry.Addr(a))))
+	}
+	subnets := n.subnets(sw)
+	for i := range n.Inventory.Hosts {
+		h := &n.Inventory.Hosts[i]
+		if slices.Contains(gateways, h.Address) || !slices.ContainsFunc(subnets,
+			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
+			continue
+		}
+		at := uint32(0)
+		for _, x := range h.Attachments() {
+			if x.Switch == sw.Name {
+				at = x.Port
+			}
+		}
+		out = append(out, entry.In(p4.TableNdTarget, entry.Do(p4.ActionNdNeighbor,
+			entry.With("mac", mac), entry.With("port", port(at))),
+			entry.Exact("target", entry.Addr(h.Address))))
+	}
+	return out
+}
+
+// subnets returns the prefixes of which hosts of a switch may hold addresses for their neighbors'.
+func (n *Network) subnets(sw *inventory.Switch) (out []netip.Prefix) {
+	for i := range sw.Subnets {
+		out = append(out, sw.Subnets[i].Prefix)
+	}
+	for _, h := range n.hostsOf[sw.Name] {
+		out = append(out, subnetOf(h.Address))
+	}
+	slices.SortFunc(out, netip.Prefix.Compare)
+	return slices.Compact(out)
+}

@@ -375,7 +375,7 @@ func (q *QP) completeSend(now time.Duration, status verbs.Status) {
 	}
 	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: status}
 	if status == verbs.StatusOK {
-		c.Octets = len(m.wr.Data)
+		c.Octets = m.wr.Octets()
 	}
-	q.done.Push(c)
+	q.complete(c)
 }

@@ -136,6 +136,13 @@ type QPConfig struct {
 	// asked for after so long. 0 is never; default a quarter of the Local ACK Timeout.
 	ProbeTimeout time.Duration
 
+	// Domain is the protection domain of the queue pair: its peer writes only to regions of the same
+	// (verbs.Foreign). Default 0: to all.
+	Domain uint32
+	// Notify, if not nil, is told that Poll has another completion, or that the queue pair has moved
+	// to the error state. It must not call back.
+	Notify func()
+
 	SendDepth int // work requests posted and not completed at most; default 1024
 	RecvDepth int // receive requests posted and not used at most; default 1024
 

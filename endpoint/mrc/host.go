@@ -32,6 +32,7 @@ type Host struct {
 	inPort int        // the port it came by
 	out    packet.MRC // the packet being sent
 	frame  []byte     // its encoding
+	memory [4096]byte // its payload, where that is not the program's own
 }
 
 type port struct {
@@ -118,6 +119,16 @@ func (h *Host) reachable(peer netip.Addr) packet.PortMask { return h.sending() &
 func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region,
 	error) {
 	r, err := h.regions.Register(va, rkey, buf, access)
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
+	}
+	return r, nil
+}
+
+// RegisterForeign is RegisterMR for memory that is not the program's own.
+func (h *Host) RegisterForeign(va uint64, rkey uint32, f verbs.Foreign,
+	access verbs.Access) (*verbs.Region, error) {
+	r, err := h.regions.RegisterForeign(va, rkey, f, access)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
 	}

@@ -54,6 +54,25 @@ func (q *QP) SetTimers(ackTimeout uint8, probeTimeout time.Duration) error {
 	return nil
 }
 
+// Begin sets what the requester begins with, of a queue pair that has sent nothing yet: the first
+// PSN, what the peer has told of its responder, and how its work is retried. A queue pair may
+// answer before its owner knows all that (IBTA volume 1, section 10.3.1: ready to receive, ready to
+// send). Errors: verbs.ErrBusy when work was posted before, verbs.ErrConfig names what cannot be
+// used, and nothing is changed.
+func (q *QP) Begin(sqPSN uint32, remote Attributes, linearRetries, exponentialRetries uint8) error {
+	if q.sq.Len() > 0 || q.next != q.cfg.SQPSN {
+		return fmt.Errorf("QP %#x has sent before: %w", q.cfg.QPN, verbs.ErrBusy)
+	}
+	cfg := q.cfg
+	cfg.SQPSN, cfg.Remote = sqPSN, remote
+	cfg.LinearRetries, cfg.ExponentialRetries = linearRetries, exponentialRetries
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	q.cfg, q.requester = cfg, newRequester(sqPSN, remote)
+	return nil
+}
+
 // Abort moves the queue pair to the error state, as ibv_modify_qp to IBV_QPS_ERR does: work that is
 // not complete ends with verbs.StatusFlushed, and the queue pair can be removed. The peer learns it
 // from the answer to its next request. Errors: verbs.ErrQPState when the queue pair is in the error
@@ -72,12 +91,30 @@ func (q *QP) Counters() QPCounters { return q.counters }
 // Failed reports whether the queue pair is in the error state.
 func (q *QP) Failed() bool { return q.state == qpError }
 
+// Fault is the NAK with which the responder answered what moved the queue pair to the error state;
+// ok is false when nothing that it received did.
+func (q *QP) Fault() (code packet.NAKCode, ok bool) {
+	return q.fault.code, q.state == qpError && q.faulted && q.cack == q.fault.psn
+}
+
 // Poll takes the oldest completion; ok is false when there is none.
 func (q *QP) Poll() (c verbs.Completion, ok bool) {
 	if q.done.Len() == 0 {
 		return verbs.Completion{}, false
 	}
 	return q.done.Pop(), true
+}
+
+// complete queues a completion for Poll.
+func (q *QP) complete(c verbs.Completion) {
+	q.done.Push(c)
+	q.notify()
+}
+
+func (q *QP) notify() {
+	if q.cfg.Notify != nil {
+		q.cfg.Notify()
+	}
 }
 
 // PostSend appends a WRITE, with or without immediate data, to the send queue. One with immediate
@@ -90,21 +127,21 @@ func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	if q.sq.Len() >= q.cfg.SendDepth {
 		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, verbs.ErrQueueFull)
 	}
-	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
+	packets := ibta.Packets(wr.Octets(), q.cfg.PMTU)
 	immediate := wr.Op == verbs.OpWriteImmediate
 	switch {
 	case wr.Op != verbs.OpWrite && !immediate:
 		return fmt.Errorf("QP %#x: %v: want WRITE or WRITE with Immediate: %w", q.cfg.QPN, wr.Op,
 			verbs.ErrWorkRequest)
-	case len(wr.Data) > ibta.MaxMessage:
-		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, len(wr.Data),
+	case wr.Octets() > ibta.MaxMessage:
+		return fmt.Errorf("QP %#x: %v of %d octets: want at most %d: %w", q.cfg.QPN, wr.Op, wr.Octets(),
 			ibta.MaxMessage, verbs.ErrWorkRequest)
 	case immediate && q.cfg.Remote.MaxWIMM == 0:
 		return fmt.Errorf("QP %#x: %v: the peer's MaxWIMM (MRC_QP_MAX_WIMM_DEST) is 0: %w", q.cfg.QPN,
 			wr.Op, verbs.ErrWorkRequest)
 	case q.posted(packets) > ibta.MaxWindow:
 		return fmt.Errorf("QP %#x: %v of %d octets beside what is posted takes more than %d packets: %w",
-			q.cfg.QPN, wr.Op, len(wr.Data), ibta.MaxWindow, verbs.ErrQueueFull)
+			q.cfg.QPN, wr.Op, wr.Octets(), ibta.MaxWindow, verbs.ErrQueueFull)
 	}
 	q.postedMSN++
 	if immediate {
@@ -113,7 +150,7 @@ func (q *QP) PostSend(now time.Duration, wr verbs.WorkRequest) error {
 	q.sq.Push(outbound{wr: wr, psn: q.end, packets: packets, msn: q.postedMSN, rqmsn: q.postedRQMSN})
 	q.end = packet.PSNAdd(q.end, packets)
 	q.host.activate(q)
-	q.context.OnNewData(now, q.backlogOf(len(wr.Data), packets, immediate))
+	q.context.OnNewData(now, q.backlogOf(wr.Octets(), packets, immediate))
 	return nil
 }
 
@@ -187,6 +224,7 @@ func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
 // fail moves to the error state: all that is posted is flushed.
 func (q *QP) fail(now time.Duration) {
 	q.state = qpError
+	q.notify()
 	q.timed, q.ackTimer.timed = false, false
 	q.probes = probes{}
 	q.land()
@@ -194,7 +232,7 @@ func (q *QP) fail(now time.Duration) {
 		q.completeSend(now, verbs.StatusFlushed)
 	}
 	for q.rq.Len() > 0 {
-		q.done.Push(verbs.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: verbs.StatusFlushed})
+		q.complete(verbs.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: verbs.StatusFlushed})
 	}
 	q.stash = q.stash[:0]
 }

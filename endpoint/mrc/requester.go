@@ -258,8 +258,17 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 	rec := q.record(psn)
 	again := psn != q.next
+	message := rec.message
 	if !again {
-		*rec = record{psn: psn, message: q.first + uint32(q.cur)}
+		message = q.first + uint32(q.cur)
+	}
+	payload, err := q.payload(psn, message)
+	if err != nil {
+		q.failAt(now, psn, verbs.StatusLocalProtection)
+		return
+	}
+	if !again {
+		*rec = record{psn: psn, message: message}
 		m := q.sq.At(q.cur)
 		if psn == m.psn && m.immediate() {
 			q.wimm++
@@ -269,7 +278,8 @@ func (q *QP) transmit(now time.Duration, psn uint32, path Path) {
 			q.cur++
 		}
 	}
-	out, last := q.compose(now, psn, rec.message, path, again)
+	out, last := q.compose(now, psn, message, path, again)
+	out.Payload = payload
 	size := nominalSize(out.Len() - packet.EthernetLen - packet.IPv6Len - outerLen(out))
 	wanted := rec.state != arrived // else it is sent again for its ACK alone
 	if rec.state == lost {
@@ -343,10 +353,25 @@ func (q *QP) compose(now time.Duration, psn, message uint32, path Path,
 	out.METH = packet.METH{RQMSN: m.rqmsn, MSN: m.msn}
 	out.TSETH = q.stamp(now)
 	out.RETH = packet.RETH{VA: m.wr.RemoteVA + uint64(offset), RKey: m.wr.RKey,
-		DMALength: uint32(len(m.wr.Data))}
+		DMALength: uint32(m.wr.Octets())}
 	out.ImmDt = packet.ImmDt(m.wr.Immediate)
-	out.Payload = m.wr.Data[offset:min(offset+q.cfg.PMTU, len(m.wr.Data))]
 	return out, last
+}
+
+// payload is that of the packet of a PSN of a message.
+func (q *QP) payload(psn, message uint32) ([]byte, error) {
+	m := q.sq.At(int(message - q.first))
+	offset := packet.PSNDiff(psn, m.psn) * q.cfg.PMTU
+	end := min(offset+q.cfg.PMTU, m.wr.Octets())
+	if m.wr.From == nil {
+		return m.wr.Data[offset:end], nil
+	}
+	if offset == end { // a message of nothing needs no memory
+		return nil, nil
+	}
+	read := q.host.memory[:end-offset]
+	_, err := m.wr.From.ReadAt(read, int64(offset))
+	return read, err
 }
 
 func opcodeOf(first, last, immediate bool) packet.Opcode {

@@ -152,11 +152,13 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 		return invalid, false
 	}
 	if n := len(p.Payload); n > 0 { // a WRITE of nothing needs no region
-		memory := q.host.regions.Region(p.RETH.RKey).Writable(p.RETH.VA, n)
-		if memory == nil {
+		region := q.host.regions.Region(p.RETH.RKey)
+		if !region.Admits(q.cfg.Domain, p.RETH.VA, n) {
 			return fault{p.BTH.PSN, packet.NAKRemoteAccess, RefusedRemoteAccess}, false
 		}
-		copy(memory, p.Payload)
+		if region.Place(p.RETH.VA, p.Payload) != nil {
+			return fault{p.BTH.PSN, packet.NAKRemoteOperational, RefusedOperational}, false
+		}
 	}
 	if s.immediate {
 		q.keep(immediate{psn: p.BTH.PSN, data: uint32(p.ImmDt), octets: int(p.RETH.DMALength),
@@ -236,7 +238,7 @@ func (q *QP) deliver(now time.Duration) bool {
 	}
 	m := q.stash[0]
 	q.stash = slices.Delete(q.stash, 0, 1)
-	q.done.Push(verbs.Completion{
+	q.complete(verbs.Completion{
 		At: now, ID: q.rq.Pop().ID, Recv: true, Op: verbs.OpWriteImmediate, Octets: m.octets,
 		Immediate: m.data, HasImmediate: true, Solicited: m.solicited,
 	})

@@ -72,6 +72,29 @@ func (f *flow) setCongestion(c nscc.Config) {
 	}
 }
 
+// SetAckTimeout gives a queue pair the Local ACK Timeout 1.024 us x 2^ackTimeout (1 to 24) in place
+// of one that follows its round trip, and asks what has arrived after a quarter of it at most.
+// Errors: verbs.ErrNotFound, verbs.ErrConfig.
+func (n *NIC) SetAckTimeout(qpn uint32, ackTimeout uint8) error {
+	qp, err := n.QP(qpn)
+	if err != nil {
+		return err
+	}
+	probe := qp.Config().ProbeTimeout
+	if ackTimeout <= mostAckTimeout {
+		probe = min(probe, ackTimeoutUnit<<ackTimeout/4)
+	}
+	if err := qp.SetTimers(ackTimeout, probe); err != nil {
+		return err
+	}
+	for _, f := range n.flows {
+		if f.qpn == qpn {
+			f.timed = false
+		}
+	}
+	return nil
+}
+
 // fieldNames are those of nscc.Config in host.proto.
 var fieldNames = map[string]string{
 	"MinCwnd": "min_cwnd", "MaxCwnd": "max_cwnd", "AdjustBytes": "adjust_bytes_threshold",

@@ -119,6 +119,9 @@ func (q *QP) PostSend(wr verbs.WorkRequest) error {
 		return fmt.Errorf("QP %#x: send queue of %d: %w", q.cfg.QPN, q.cfg.SendDepth, verbs.ErrQueueFull)
 	}
 	packets := ibta.Packets(len(wr.Data), q.cfg.PMTU)
+	if wr.From != nil {
+		return fmt.Errorf("QP %#x: From is set: want Data: %w", q.cfg.QPN, verbs.ErrWorkRequest)
+	}
 	if wr.Op < verbs.OpWrite || wr.Op > verbs.OpSendImmediate || len(wr.Data) > ibta.MaxMessage ||
 		packets > ibta.MaxWindow {
 		return fmt.Errorf("QP %#x: %v of %d octets: %w", q.cfg.QPN, wr.Op, len(wr.Data),

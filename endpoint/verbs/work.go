@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -35,13 +36,26 @@ func (o Op) Write() bool { return o == OpWrite || o == OpWriteImmediate }
 
 // WorkRequest is a message to send.
 type WorkRequest struct {
-	ID        uint64 // returned in the completion
-	Op        Op
-	Data      []byte // must not change until the completion; may be empty
+	ID   uint64 // returned in the completion
+	Op   Op
+	Data []byte // must not change until the completion; may be empty
+	// From, if not nil, has the message in place of Data: Length octets, which are read as packets are
+	// sent, and again when they are sent again. An error ends the request with StatusLocalProtection.
+	// Only MRC has it.
+	From      io.ReaderAt
+	Length    int
 	RemoteVA  uint64 // WRITE only: where the first octet goes
 	RKey      uint32 // WRITE only
 	Immediate uint32 // operations with immediate data only
 	Solicited bool   // sets the solicited event bit on the last packet
+}
+
+// Octets is the length of the message.
+func (w *WorkRequest) Octets() int {
+	if w.From != nil {
+		return w.Length
+	}
+	return len(w.Data)
 }
 
 // RecvRequest is a buffer for one SEND, or the ticket for one WRITE with Immediate (which leaves
@@ -66,7 +80,7 @@ const (
 	StatusRemoteAccess         // requester: the peer refused R_Key, range or access right
 	StatusRemoteOperational    // requester: the peer could not complete the request
 	StatusLocalLength          // responder: a SEND longer than the buffer
-	StatusLocalProtection      // responder: the buffer's region is gone
+	StatusLocalProtection      // the buffer's region is gone, or memory cannot be read
 	// responder: the peer's request was invalid half way through a message
 	StatusRemoteInvalidRequestIn
 	StatusFlushed // not executed: the queue pair failed before

@@ -1,0 +1,105 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// channel is a completion channel: a pipe with the handles of the queues that have something.
+type channel struct {
+	write int // end of the pipe
+	users int // completion queues
+	lost  uint64
+}
+
+// completions is a completion queue.
+type completions struct {
+	handle  uint64
+	ring    *shared
+	depth   uint32
+	head    uint32
+	channel *channel // nil: none
+	users   int      // queue pairs, each of whose two queues counts
+	failed  bool     // it has overflowed
+	told    bool     // of it
+}
+
+// push adds an entry, and tells the channel if it was asked to. False says that there was no room:
+// the queue is in error from then on and takes nothing (IBTA volume 1, section 11.6.3.1).
+func (c *completions) push(e *cqe, urgent bool) bool {
+	if c.failed {
+		return false
+	}
+	if c.head-c.ring.word(cqTail).Load() >= c.depth {
+		c.failed = true
+		c.ring.word(cqOverflow).Store(1)
+		c.wake()
+		return false
+	}
+	at := ringEntries + int(c.head&(c.depth-1))*entryHead
+	e.put(c.ring.octets[at : at+entryHead])
+	c.head++
+	c.ring.word(cqHead).Store(c.head)
+	switch armed := c.ring.word(cqArmed); {
+	case armed.Load() == 1, armed.Load() == 2 && urgent:
+		if armed.Swap(0) != 0 {
+			c.wake()
+		}
+	}
+	return true
+}
+
+// cqe is an entry of a completion queue.
+type cqe struct {
+	id                                            uint64
+	status, opcode, octets, immediate, qpn, flags uint32
+	index                                         uint32 // of the entry that it completes, plus 1
+}
+
+func (e *cqe) put(b []byte) {
+	order := binary.NativeEndian
+	order.PutUint64(b, e.id)
+	order.PutUint32(b[8:], e.status)
+	order.PutUint32(b[12:], e.opcode)
+	order.PutUint32(b[16:], e.octets)
+	order.PutUint32(b[20:], e.immediate)
+	order.PutUint32(b[24:], e.qpn)
+	order.PutUint32(b[32:], e.flags)
+	order.PutUint32(b[40:], e.index)
+}
+
+// wake writes to the channel. A process that has let its pipe fill up has to read it before it
+// sleeps, and finds the entry then.
+func (c *completions) wake() {
+	if c.channel == nil {
+		return
+	}
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], c.handle)
+	if _, err := unix.Write(c.channel.write, b[:]); err != nil {
+		c.channel.lost++
+	}
+}
+
+// pipe makes one whose write end never waits.
+func pipe() (read, write int, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return 0, 0, err
+	}
+	if err := unix.SetNonblock(fds[1], true); err != nil {
+		return 0, 0, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	return fds[0], fds[1], nil
+}
+
+// network is a number in network order as it stands in memory, and back.
+func network(v uint32) uint32 {
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], v)
+	return binary.BigEndian.Uint32(b[:])
+}

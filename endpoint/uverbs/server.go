@@ -1,0 +1,351 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// Config of a Server.
+type Config struct {
+	NIC *nic.NIC
+	// Do has f run on the NIC's goroutine, with the time there, does afterwards whatever follows
+	// from what was done to the NIC, Pump too, and returns then. Its error reports that f was not run.
+	Do func(f func(now time.Duration)) error
+	// Name of the device, for ibv_get_device_name. Default "weft0".
+	Name string
+	// MTU is the octets that the interfaces of the ports take from the IP header on, of the smallest.
+	// 0: not known.
+	MTU int
+	// Overhead is the octets around the payload of a packet that an MTU counts.
+	Overhead int
+	// Log has what applications do wrong. Default: nowhere.
+	Log *slog.Logger
+}
+
+// Limits of a process. What it holds beyond them is refused with ENOMEM.
+const (
+	maxCQs       = 4096
+	maxCQDepth   = 1 << 16
+	maxMRs       = 1 << 16
+	maxPDs       = 4096
+	maxHints     = 4096
+	maxChannels  = 1024
+	maxDepth     = 1 << 14 // work requests of a queue
+	maxSGEs      = 32
+	maxInlineLen = 512
+	// maxShared is the octets of rings of a process.
+	maxShared = 1 << 30
+	// maxMessageSize is that of a message (IBTA volume 1, section 9.4.3).
+	maxMessageSize = 1 << 31
+	// maxMRSize is the octets of a memory region.
+	maxMRSize = 1 << 46
+)
+
+// noDomain is a protection domain that no region is of.
+const noDomain = ^uint32(0)
+
+// firstQPN is the number of the first queue pair that is made; lower ones are for those of a
+// configuration.
+const firstQPN = 0x10000
+
+// A Server is the door of a NIC for applications. All but Serve and Close is its owner's, who is
+// the NIC's.
+type Server struct {
+	cfg Config
+	log *slog.Logger
+	now time.Duration
+
+	processes  map[*process]bool
+	noted      []*queuePair // whose transport has something to say
+	overflowed []*completions
+	qpn        uint32
+	domain     uint32
+	keys       map[uint32]bool
+	up         packet.PortMask // ports that have a link
+	disabled   packet.PortMask // by mrc_ctl
+
+	ending    chan struct{}
+	orphaned  sync.Mutex // in place of the NIC's goroutine, once that has ended
+	mu        sync.Mutex
+	closed    bool
+	listeners map[*net.UnixListener]bool
+	conns     map[*net.UnixConn]bool
+	running   sync.WaitGroup
+}
+
+// New makes a server.
+func New(cfg Config) *Server {
+	if cfg.Name == "" {
+		cfg.Name = "weft0"
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Server{cfg: cfg, log: cfg.Log, qpn: firstQPN, processes: make(map[*process]bool),
+		keys: make(map[uint32]bool), listeners: make(map[*net.UnixListener]bool),
+		conns: make(map[*net.UnixConn]bool), up: cfg.NIC.Ports(), ending: make(chan struct{})}
+}
+
+// Listen makes the socket of a path, in place of one that nobody listens at; mode is its access.
+func Listen(path string, mode uint32) (*net.UnixListener, error) {
+	address := &net.UnixAddr{Name: path, Net: "unixpacket"}
+	l, err := net.ListenUnix("unixpacket", address)
+	if errors.Is(err, unix.EADDRINUSE) {
+		if c, alive := net.DialUnix("unixpacket", nil, address); alive == nil {
+			return nil, errors.Join(fmt.Errorf("socket %s: another NIC listens there", path), c.Close())
+		}
+		if err = unix.Unlink(path); err == nil {
+			l, err = net.ListenUnix("unixpacket", address)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("socket %s: %w", path, err)
+	}
+	if err := unix.Chmod(path, mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("socket %s: %w", path, err), l.Close())
+	}
+	return l, nil
+}
+
+// Serve takes connections until Close, which closes the listener.
+func (s *Server) Serve(l *net.UnixListener) error {
+	if !s.enter(func() { s.listeners[l] = true }) {
+		return l.Close()
+	}
+	defer s.running.Done()
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.closed {
+				return nil
+			}
+			return fmt.Errorf("accept: %w", err)
+		}
+		if !s.enter(func() { s.conns[c] = true }) {
+			return c.Close()
+		}
+		go func() {
+			defer s.running.Done()
+			s.serve(c)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, c)
+		}()
+	}
+}
+
+// do runs f on the NIC's goroutine, or in its place when that has ended.
+func (s *Server) do(f func(now time.Duration)) {
+	if s.cfg.Do(f) == nil {
+		return
+	}
+	s.orphaned.Lock()
+	defer s.orphaned.Unlock()
+	f(s.now)
+}
+
+// enter counts one more that runs, unless the server has been closed.
+func (s *Server) enter(note func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	note()
+	s.running.Add(1)
+	return true
+}
+
+// Close ends all: processes see that the NIC is gone. It ends their connections, and returns when
+// that is done. The NIC's goroutine must still run what Do gives it, or refuse it.
+func (s *Server) Close() error {
+	s.do(func(time.Duration) {
+		for p := range s.processes {
+			p.bell.word(bellGone).Store(1)
+		}
+	})
+	s.mu.Lock()
+	if !s.closed {
+		close(s.ending)
+	}
+	s.closed = true
+	var errs []error
+	for l := range s.listeners {
+		errs = append(errs, l.Close())
+	}
+	clear(s.listeners)
+	for c := range s.conns {
+		_ = c.Close() // it may have ended by itself
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return errors.Join(errs...)
+}
+
+// note has Pump look at a queue pair.
+func (s *Server) note(q *queuePair) {
+	if !q.noted {
+		q.noted = true
+		s.noted = append(s.noted, q)
+	}
+}
+
+// Pump hands work to the NIC and completions to the processes. The NIC's owner calls it after
+// Receive, before Advance and after it. Unless there is more, it may sleep afterwards: a process
+// that has more work wakes it by Do.
+func (s *Server) Pump(now time.Duration) (more bool) {
+	s.now = now
+	for range pumpRounds {
+		s.settle(now)
+		again := false
+		for p := range s.processes {
+			again = p.answerBell(now) || again
+		}
+		if !again && len(s.noted) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pumpRounds bounds how long processes that ring without an end keep the NIC from its packets.
+const pumpRounds = 8
+
+// settle lets queue pairs tell what has happened to them.
+func (s *Server) settle(now time.Duration) {
+	for len(s.noted) > 0 || len(s.overflowed) > 0 {
+		for i := 0; i < len(s.noted); i++ {
+			q := s.noted[i]
+			q.noted = false
+			q.settle(now)
+		}
+		s.noted = s.noted[:0]
+		s.endOverflowed(now)
+	}
+}
+
+// endOverflowed ends the queue pairs of completion queues that have overflowed.
+func (s *Server) endOverflowed(now time.Duration) {
+	over := s.overflowed
+	s.overflowed = nil
+	for _, c := range over {
+		for p := range s.processes {
+			for _, q := range p.qps {
+				if (q.send == c || q.receive == c) && q.state() != stateReset {
+					_ = q.abort(now)
+					p.tell(asyncEvent{Type: eventQPFatal, Handle: q.is.Handle})
+				}
+			}
+		}
+	}
+}
+
+// SetPort has the NIC know whether a port has a link, and reports it to processes. A port that
+// mrc_ctl has disabled stays down.
+func (s *Server) SetPort(port int, up bool) {
+	if up {
+		s.up = s.up.With(port)
+	} else {
+		s.up &^= packet.PortMask(0).With(port)
+	}
+	s.setPort(port)
+}
+
+// disable disables or enables a port, which is down then, whatever its link (mrc_ctl.h,
+// mrc_ctl_port_attr).
+func (s *Server) disable(port int, disabled bool) {
+	if disabled {
+		s.disabled = s.disabled.With(port)
+	} else {
+		s.disabled &^= packet.PortMask(0).With(port)
+	}
+	s.setPort(port)
+}
+
+func (s *Server) setPort(port int) {
+	up := (s.up &^ s.disabled).Has(port)
+	if up == s.cfg.NIC.Ports().Has(port) {
+		return
+	}
+	_ = s.cfg.NIC.SetPort(port, up) // the port is there
+	kind := uint32(eventPortError)
+	if up {
+		kind = eventPortActive
+	}
+	for p := range s.processes {
+		p.tell(asyncEvent{Type: kind, Port: uint32(port)})
+	}
+}
+
+// Processes is how many are connected.
+func (s *Server) Processes() int { return len(s.processes) }
+
+// knows reports whether the profiles that a queue pair asks for are there. 0 is the NIC's choice.
+func (s *Server) knows(a *qpAttr) error {
+	if a.EVProfile != 0 || a.CCProfile != 0 {
+		return unix.EINVAL
+	}
+	return nil
+}
+
+// use has a queue pair follow a hint.
+func (s *Server) use(q *queuePair, h *hintObject) {
+	if q.hint != nil {
+		q.hint.users--
+	}
+	if q.hint = h; h != nil {
+		h.users++
+	}
+}
+
+// newQPN is a number that no queue pair has.
+func (s *Server) newQPN() uint32 {
+	for {
+		n := s.qpn
+		if s.qpn++; s.qpn >= 0xFFFFFF {
+			s.qpn = firstQPN
+		}
+		if _, err := s.cfg.NIC.QP(n); err != nil && !s.numbered(n) {
+			return n
+		}
+	}
+}
+
+// numbered reports whether an application's queue pair has a number.
+func (s *Server) numbered(n uint32) bool {
+	for p := range s.processes {
+		for _, q := range p.qps {
+			if q.is.QPN == n {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// newKey is a key that no region has, and that cannot be guessed.
+func (s *Server) newKey() uint32 {
+	for {
+		var b [4]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		if k := binary.NativeEndian.Uint32(b[:]); k != 0 && !s.keys[k] {
+			s.keys[k] = true
+			return k
+		}
+	}
+}

@@ -1,0 +1,210 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func random(n int, seed uint64) []byte {
+	b := make([]byte, n)
+	r := rand.New(rand.NewPCG(seed, seed))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// TestWrite: what one process writes arrives in the memory of another, gathered from several
+// regions, or inline; the last with immediate data, which uses a receive request.
+func TestWrite(t *testing.T) {
+	p := newPair(t, nil)
+	from := random(300_000, 1)
+	one := p.apps[0].register(from[:200_000], 0)
+	two := p.apps[0].register(from[200_000:], accessLocalWrite)
+	p.qps[1].receive(99)
+	p.qps[0].post(write{id: 1, va: p.region.IOVA + 5, key: p.region.RKey, flags: sendSignaled,
+		from: []sge{{one.Addr, 150_000, one.LKey}, {one.Addr + 150_000, 50_000, one.LKey},
+			{two.Addr, 100_000, two.LKey}}})
+	p.qps[0].post(write{id: 2, va: p.region.IOVA, key: p.region.RKey, flags: sendInline,
+		data: []byte("hello")})
+	p.qps[0].post(write{id: 3, va: p.region.IOVA + 400_000, key: p.region.RKey, imm: 0xABCD,
+		opcode: wrRDMAWriteImmediate, flags: sendSignaled | sendSolicited,
+		from: []sge{{one.Addr + 7, 11, one.LKey}}})
+	for _, want := range []cqe{
+		{id: 1, opcode: wcRDMAWrite, octets: 300_000, qpn: p.qps[0].is.QPN},
+		{id: 3, opcode: wcRDMAWrite, octets: 11, qpn: p.qps[0].is.QPN},
+	} {
+		if got := p.qps[0].cq.poll(); got != want {
+			t.Errorf("completion %+v, want %+v", got, want)
+		}
+	}
+	want := cqe{id: 99, opcode: wcReceiveWriteImm, octets: 11, qpn: p.qps[1].is.QPN,
+		flags: wcWithImmediate, immediate: network(0xABCD)}
+	if got := p.qps[1].cq.poll(); got != want {
+		t.Errorf("completion %+v, want %+v", got, want)
+	}
+	if !bytes.Equal(p.memory[5:300_005], from) || string(p.memory[:5]) != "hello" ||
+		!bytes.Equal(p.memory[400_000:400_011], from[7:18]) {
+		t.Error("other octets arrived")
+	}
+	if n := word(p.qps[0].ring, qpSQTail).Load(); n != 3 {
+		t.Errorf("%d requests done", n)
+	}
+	if n := word(p.qps[1].ring, qpRQTail).Load(); n != 1 {
+		t.Errorf("%d receive requests done", n)
+	}
+}
+
+// TestRefusedWrites: work that touches what it must not touch ends with the status of IBTA volume
+// 1, and the queue pair with it; the peer hears of it where it is concerned.
+func TestRefusedWrites(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		edit   func(p *pair, w *write)
+		status uint32
+		event  uint32 // at the peer; 0: none
+	}{
+		{"L_Key unknown", func(_ *pair, w *write) { w.from[0].LKey++ }, statusLocalProtection, 0},
+		{"one octet too many", func(_ *pair, w *write) { w.from[0].Length++ }, statusLocalProtection, 0},
+		{"below the region", func(_ *pair, w *write) { w.from[0].Addr-- }, statusLocalProtection, 0},
+		{"another domain", func(p *pair, w *write) {
+			var o object
+			p.apps[0].must(opAllocPD, nil, &o)
+			other := p.apps[0].pd
+			p.apps[0].pd = o.Handle
+			w.from[0].LKey = p.apps[0].register(random(100, 3), 0).LKey
+			p.apps[0].pd = other
+		}, statusLocalProtection, 0},
+		{"deregistered", func(p *pair, w *write) {
+			m := p.apps[0].register(random(100, 3), 0)
+			w.from = []sge{{m.Addr, 100, m.LKey}}
+			p.apps[0].must(opDeregMR, &object{m.Handle}, nil)
+		}, statusLocalProtection, 0},
+		{"operation", func(_ *pair, w *write) { w.opcode = 2 }, statusLocalQPOp, 0},
+		{"too much inline", func(_ *pair, w *write) {
+			w.flags |= sendInline
+			w.from, w.data = nil, make([]byte, 65)
+		}, statusLocalQPOp, 0},
+		{"too many elements", func(_ *pair, w *write) {
+			w.from = append(w.from, w.from[0], w.from[0], w.from[0])
+		}, statusLocalQPOp, 0},
+		{"R_Key unknown", func(_ *pair, w *write) { w.key++ }, statusRemoteAccess, eventQPAccess},
+		{"past the region", func(p *pair, w *write) {
+			w.va += p.region.Length - uint64(w.from[0].Length) + 1
+		}, statusRemoteAccess, eventQPAccess},
+		{"no receive request", func(_ *pair, w *write) { w.opcode = wrRDMAWriteImmediate },
+			statusRemoteOp, eventQPFatal},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPair(t, nil)
+			from := random(100, 2)
+			m := p.apps[0].register(from, 0)
+			w := write{id: 1, va: p.region.IOVA, key: p.region.RKey, from: []sge{{m.Addr, 100, m.LKey}}}
+			c.edit(p, &w)
+			p.qps[0].post(w)
+			p.qps[0].post(write{id: 2})
+			if got := p.qps[0].cq.poll(); got.id != 1 || got.status != c.status {
+				t.Errorf("completion %+v, want status %d", got, c.status)
+			}
+			if got := p.qps[0].cq.poll(); got.id != 2 || got.status != statusFlushed {
+				t.Errorf("what follows: %+v", got)
+			}
+			if s := word(p.qps[0].ring, qpState).Load(); s != stateError {
+				t.Errorf("state %d", s)
+			}
+			if c.event != 0 {
+				if e := p.apps[1].event(); e.Type != c.event || e.Handle != p.qps[1].is.Handle {
+					t.Errorf("event %+v", e)
+				}
+			}
+			if w.opcode != wrRDMAWriteImmediate && !bytes.Equal(p.memory, make([]byte, len(p.memory))) {
+				t.Error("something was written")
+			}
+		})
+	}
+}
+
+// TestDomains: a region is written by peers of queue pairs of its protection domain alone, and not
+// at all by those of queue pairs that do not allow it.
+func TestDomains(t *testing.T) {
+	p := newPair(t, nil)
+	var o object
+	p.apps[1].must(opAllocPD, nil, &o)
+	p.apps[1].pd = o.Handle
+	elsewhere := p.apps[1].register(p.memory, accessLocalWrite|accessRemoteWrite)
+	m := p.apps[0].register(random(100, 2), 0)
+	p.qps[0].post(write{id: 1, va: elsewhere.IOVA, key: elsewhere.RKey,
+		from: []sge{{m.Addr, 100, m.LKey}}})
+	if got := p.qps[0].cq.poll(); got.status != statusRemoteAccess {
+		t.Errorf("completion %+v", got)
+	}
+}
+
+// TestOverflow: a completion queue without room ends its queue pairs, with events, and tells its
+// channel.
+func TestOverflow(t *testing.T) {
+	p := newPair(t, nil)
+	c := p.apps[0].cq(2)
+	q := p.apps[0].qp(c, nil)
+	other := p.apps[1].qp(p.apps[1].cq(4), nil)
+	q.connect(1, other.is.QPN)
+	other.connect(0, q.is.QPN)
+	for i := range 2 {
+		q.post(write{id: uint64(i), flags: sendSignaled})
+	}
+	for range 2 { // both are there, unread
+		word(c.ring, cqArmed).Store(1)
+		if word(c.ring, cqHead).Load() == 2 {
+			break
+		}
+		c.wait()
+	}
+	word(c.ring, cqArmed).Store(0)
+	if word(c.ring, cqOverflow).Load() != 0 {
+		t.Fatal("two entries do not fit two places")
+	}
+	q.post(write{id: 2, flags: sendSignaled})
+	if e := p.apps[0].event(); e.Type != eventCQError || e.Handle != c.handle {
+		t.Errorf("event %+v", e)
+	}
+	if e := p.apps[0].event(); e.Type != eventQPFatal || e.Handle != q.is.Handle {
+		t.Errorf("event %+v", e)
+	}
+	if word(c.ring, cqOverflow).Load() != 1 || word(q.ring, qpState).Load() != stateError {
+		t.Error("the queue pair goes on")
+	}
+}
+
+// TestObjects: what is in use is not destroyed, what does not exist is refused.
+func TestObjects(t *testing.T) {
+	p := newPair(t, nil)
+	a, q := p.apps[0], p.qps[0]
+	var h hint
+	a.must(opCreateHint, &hint{QPsPerPeer: 2, SendPeers: 3, RemoteReceivePeers: 4}, &h)
+	a.must(opModifyQP, &qpAttr{Handle: q.is.Handle, MRCMask: mrcHint, Hint: h.Handle}, nil)
+	var got qpAttr
+	a.must(opQueryQP, &object{q.is.Handle}, &got)
+	if got.State != stateRTS || got.Hint != h.Handle || got.SQPSN != 77 || got.PathMTU != 3 {
+		t.Errorf("%+v", got)
+	}
+	for _, in := range []struct {
+		op     operation
+		handle uint64
+	}{{opDeallocPD, a.pd}, {opDestroyCQ, q.cq.handle}, {opDestroyHint, h.Handle}} {
+		a.refused(in.op, &object{in.handle}, unix.EBUSY)
+	}
+	for _, op := range []operation{opDeallocPD, opDeregMR, opDestroyChannel, opDestroyCQ, opQueryQP,
+		opDestroyQP, opQueryHint, opDestroyHint, opQueryPort} {
+		a.refused(op, &object{1 << 40}, unix.EINVAL)
+	}
+	a.refused(operation(63), &object{}, unix.EOPNOTSUPP)
+	a.must(opDestroyQP, &object{q.is.Handle}, nil)
+	a.must(opDestroyHint, &object{h.Handle}, nil)
+	a.must(opDestroyCQ, &object{q.cq.handle}, nil)
+	a.must(opDeallocPD, &object{a.pd}, nil)
+}

@@ -5,7 +5,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop
+.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop libmrc
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -129,6 +129,10 @@ mutate:
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:
 	@$(GO) run ./test/bench
+
+# What programs of MRC are linked with, into bin/libmrc (docs/libmrc.md).
+libmrc:
+	@$(MAKE) -s -C libmrc
 
 # Rebuilds what p4c makes of the P4 program, of the one that is measured and of those that test the embedded switch. Nobody needs it to run or test Weft.
 p4:

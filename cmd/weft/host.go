@@ -179,8 +179,12 @@ func (h *station) print(report any, none bool, err error) error {
 }
 
 // file is the text of --config; nil without it.
-func (h *station) file(cmd *cobra.Command) ([]byte, error) {
-	if h.config == "" {
+func (h *station) file(cmd *cobra.Command) ([]byte, error) { return configFile(cmd, h.config) }
+
+// configFile is the text of the file of --config, beside which no other flag may stand but for
+// those of the log and --wait-interfaces; nil without one.
+func configFile(cmd *cobra.Command, path string) ([]byte, error) {
+	if path == "" {
 		return nil, nil
 	}
 	other := ""
@@ -190,9 +194,9 @@ func (h *station) file(cmd *cobra.Command) ([]byte, error) {
 		}
 	})
 	if other != "" {
-		return nil, fmt.Errorf("host: --config and --%s: want one of them", other)
+		return nil, fmt.Errorf("%s: --config and --%s: want one of them", cmd.Name(), other)
 	}
-	return os.ReadFile(h.config)
+	return os.ReadFile(path)
 }
 
 // configuration is that of the file, or of the flags.
@@ -210,7 +214,7 @@ func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Conf
 		read("gateway", h.gateway, &cfg.Gateway),
 		read("remote", h.remote, &h.qp.RemoteAddress),
 	); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("host: %w", err)
 	}
 	if h.write == "" && h.serve == 0 {
 		return nil, errNothingToDo
@@ -241,7 +245,7 @@ func read(name, text string, into interface{ UnmarshalText([]byte) error }) erro
 		return nil
 	}
 	if err := into.UnmarshalText([]byte(text)); err != nil {
-		return fmt.Errorf("host: --%s: %w", name, err)
+		return fmt.Errorf("--%s: %w", name, err)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/run"
@@ -22,6 +21,11 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	if err != nil {
 		return &usageError{err}
 	}
+	return h.carryOutMRC(cmd, cfg, log)
+}
+
+// carryOutMRC runs a host of MRC and prints its report, also that of a failure.
+func (h *station) carryOutMRC(cmd *cobra.Command, cfg *mrchost.Config, log *slog.Logger) error {
 	texts := make([]string, len(cfg.Ports))
 	for i, p := range cfg.Ports {
 		texts[i] = p.Interface
@@ -54,7 +58,7 @@ func openLinks(cfg *mrchost.Config, log *slog.Logger) (links []mrchost.Link, err
 		if err != nil {
 			return links, err
 		}
-		link := mrchost.Link{Port: port}
+		link := mrchost.Link{Port: port, MTU: port.MTU()}
 		copy(link.MAC[:], port.HardwareAddr())
 		links = append(links, link)
 		if err := cfg.CheckMTU(i, port.MTU()); err != nil {
@@ -70,26 +74,24 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 		return mrchost.Load(h.config, text)
 	}
 	cfg := mrchost.Default()
-	cfg.Name, cfg.RTT, cfg.Expect, cfg.Linger = h.cfg.Name, api.Duration(h.rtt), h.cfg.Expect,
-		h.cfg.Linger
+	cfg.Name, cfg.Expect, cfg.Linger = h.cfg.Name, h.cfg.Expect, h.cfg.Linger
 	if err := read("address", h.address, &cfg.Address); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("host: %w", err)
 	}
 	qp := mrchost.QueuePair{QPN: h.qp.QPN, RemoteQPN: h.qp.RemoteQPN, InitialPSN: h.qp.InitialPSN,
 		PMTU: h.qp.PMTU}
 	if err := read("remote", h.remote, &qp.RemoteAddress); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("host: %w", err)
 	}
 	cfg.QueuePairs = []mrchost.QueuePair{qp}
 	err := h.mrcFlags.over(&cfg)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("host: %w", err)
 	}
-	if cfg.Ports, err = h.ports(); err != nil {
-		return nil, err
-	}
-	if h.controller != (mrchost.Controller{}) {
-		cfg.Controller = &h.controller
+	wires := wiring{interfaces: h.cfg.Interface, gateways: h.gateway, macs: h.mac,
+		lineRate: h.cfg.LineRate}
+	if cfg.Ports, err = wires.ports(); err != nil {
+		return nil, fmt.Errorf("host: %w", err)
 	}
 	switch {
 	case h.write == "" && h.serve == 0:
@@ -115,26 +117,33 @@ func (h *station) mrc(cmd *cobra.Command, text []byte) (*mrchost.Config, error) 
 	return &cfg, nil
 }
 
-// ports are those of the flags: interfaces with commas, and as many Ethernet addresses of switches.
-func (h *station) ports() ([]mrchost.Port, error) {
+// wiring is the flags for the ports of a host: interfaces with commas, and as many Ethernet
+// addresses of switches.
+type wiring struct {
+	interfaces, gateways, macs string
+	lineRate                   uint64
+}
+
+// ports are those of the flags.
+func (w *wiring) ports() ([]mrchost.Port, error) {
 	list := func(text string) []string {
 		if text == "" {
 			return nil
 		}
 		return strings.Split(text, ",")
 	}
-	interfaces, gateways, macs := list(h.cfg.Interface), list(h.gateway), list(h.mac)
+	interfaces, gateways, macs := list(w.interfaces), list(w.gateways), list(w.macs)
 	if len(gateways) != len(interfaces) {
-		return nil, fmt.Errorf("host: --gateway has %d addresses: want %d, one for each --interface",
+		return nil, fmt.Errorf("--gateway has %d addresses: want %d, one for each --interface",
 			len(gateways), len(interfaces))
 	}
 	if len(macs) != 0 && len(macs) != len(interfaces) {
-		return nil, fmt.Errorf("host: --mac has %d addresses: want %d, one for each --interface, or none",
+		return nil, fmt.Errorf("--mac has %d addresses: want %d, one for each --interface, or none",
 			len(macs), len(interfaces))
 	}
 	var ports []mrchost.Port
 	for i, name := range interfaces {
-		p := mrchost.Port{Interface: name, LineRate: h.cfg.LineRate}
+		p := mrchost.Port{Interface: name, LineRate: w.lineRate}
 		if err := read("gateway", gateways[i], &p.Gateway); err != nil {
 			return nil, err
 		}

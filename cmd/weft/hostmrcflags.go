@@ -14,28 +14,34 @@ import (
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 )
 
-// mrcFlags are the flags of "weft host" that hosts of MRC alone have.
-type mrcFlags struct {
+// nicFlags are those of the NIC of a host of MRC, which "weft nic" has too.
+type nicFlags struct {
 	set *pflag.FlagSet // these flags
 
-	rtt        time.Duration
-	controller mrchost.Controller
-	immediate  uint32
-
+	rtt             time.Duration
+	controller      mrchost.Controller
 	udpPort         uint16
 	dscp            map[string]int
 	shareCongestion bool
 	receive         mrchost.Receive
+	noPortUpdates   bool
+	noFlowControl   bool
+}
+
+// mrcFlags are the flags of "weft host" that hosts of MRC alone have.
+type mrcFlags struct {
+	nicFlags
+	immediate       uint32
 	maxWIMM, maxMPR int
 	settings        mrchost.QPSettings
 	probeTimeout    time.Duration
 	linear, expo    uint8
 	// no is what is turned off.
-	no struct{ portUpdates, flowControl, dynamicMPR, trimNACK, serviceTime, trim, tseth bool }
+	no struct{ dynamicMPR, trimNACK, serviceTime, trim, tseth bool }
 }
 
 // register adds the flags to those of the command.
-func (m *mrcFlags) register(to *pflag.FlagSet) {
+func (m *nicFlags) register(to *pflag.FlagSet) {
 	f := pflag.NewFlagSet("mrc", pflag.ContinueOnError)
 	f.StringVar(&m.controller.Address, "controller", "",
 		"mrc: host:port of the controller that supplies entropy values")
@@ -50,14 +56,11 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 		"mrc: file that keeps what the controller has configured, for the next start")
 	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(),
 		"mrc: round trip of the idle network, until the controller sets it")
-	f.Uint32Var(&m.immediate, "immediate", 0,
-		"mrc: immediate data for the peer when the file is written")
-
 	f.Uint16Var(&m.udpPort, "udp-port", 4791,
 		"mrc: UDP destination port; with a controller it must be the controller's")
 	f.StringToIntVar(&m.dscp, "dscp", nil, "mrc: codepoints, as "+strings.Join(dscpNames(), "=N,")+
 		"=N; with a controller they must be the controller's")
-	f.BoolVar(&m.no.portUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
+	f.BoolVar(&m.noPortUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
 	f.BoolVar(&m.shareCongestion, "share-congestion", false,
 		"mrc: queue pairs to a peer share one congestion window")
 	f.Uint64Var(&m.receive.Rate, "receive-rate", 0,
@@ -68,10 +71,20 @@ func (m *mrcFlags) register(to *pflag.FlagSet) {
 		"mrc: packets that may wait to be consumed; more are refused; 0: any number")
 	f.IntVar(&m.receive.Buffer, "receive-buffer", 1<<20,
 		"mrc: octets that may wait to be consumed; more are refused")
-	f.BoolVar(&m.no.flowControl, "no-flow-control", false,
+	f.BoolVar(&m.noFlowControl, "no-flow-control", false,
 		"mrc: do not slow peers down by penalties when octets wait")
 	f.BoolVar(&m.receive.AdaptMPR, "adapt-mpr", false,
 		"mrc: have max_psn_range follow the free share of --receive-buffer")
+	m.set = f
+	to.AddFlagSet(f)
+}
+
+// register adds the flags to those of the command.
+func (m *mrcFlags) register(to *pflag.FlagSet) {
+	f := pflag.NewFlagSet("mrc", pflag.ContinueOnError)
+	m.nicFlags.register(f)
+	f.Uint32Var(&m.immediate, "immediate", 0,
+		"mrc: immediate data for the peer when the file is written")
 	f.IntVar(&m.maxWIMM, "max-wimm", 32, "mrc: WRITEs with Immediate in flight, at both ends")
 	f.IntVar(&m.maxMPR, "max-mpr", 8,
 		"mrc: greatest max_psn_range in units of 128 packets, at both ends")
@@ -116,9 +129,13 @@ func codepoints(d *mrchost.DSCPs) map[string]**uint8 {
 
 func dscpNames() []string { return slices.Sorted(maps.Keys(codepoints(&mrchost.DSCPs{}))) }
 
-// over sets what the flags say in a configuration with one queue pair.
-func (m *mrcFlags) over(cfg *mrchost.Config) error {
+// over sets what the flags say in a configuration.
+func (m *nicFlags) over(cfg *mrchost.Config) error {
 	given := m.set.Changed
+	cfg.RTT = api.Duration(m.rtt)
+	if m.controller != (mrchost.Controller{}) {
+		cfg.Controller = &m.controller
+	}
 	if given("udp-port") {
 		cfg.Wire.UDPPort = &m.udpPort
 	}
@@ -127,20 +144,29 @@ func (m *mrcFlags) over(cfg *mrchost.Config) error {
 		to, known := by[name]
 		switch value := m.dscp[name]; {
 		case !known:
-			return fmt.Errorf("host: --dscp: %q: want one of %s", name, strings.Join(dscpNames(), ", "))
+			return fmt.Errorf("--dscp: %q: want one of %s", name, strings.Join(dscpNames(), ", "))
 		case value < 0 || value > math.MaxUint8:
-			return fmt.Errorf("host: --dscp: %s=%d: want 0 to 63", name, value)
+			return fmt.Errorf("--dscp: %s=%d: want 0 to 63", name, value)
 		default:
 			*to = new(uint8)
 			**to = uint8(value)
 		}
 	}
-	cfg.PortUpdates, cfg.ShareCongestion = !m.no.portUpdates, m.shareCongestion
+	cfg.PortUpdates, cfg.ShareCongestion = !m.noPortUpdates, m.shareCongestion
 	cfg.Receive = m.receive
-	off := new(bool)
-	if m.no.flowControl {
-		cfg.Receive.FlowControl = off
+	if m.noFlowControl {
+		cfg.Receive.FlowControl = new(bool)
 	}
+	return nil
+}
+
+// over sets what the flags say in a configuration with one queue pair.
+func (m *mrcFlags) over(cfg *mrchost.Config) error {
+	given := m.set.Changed
+	if err := m.nicFlags.over(cfg); err != nil {
+		return err
+	}
+	off := new(bool)
 	q := &cfg.QueuePairs[0]
 	q.QPSettings = m.settings
 	if given("max-wimm") {

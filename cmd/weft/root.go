@@ -61,7 +61,7 @@ RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
 	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newSpeaker(env),
-		newReplay(env), newTrace(env), newSTF(env), newHost(env), newLab(env), newDemo(env),
+		newReplay(env), newTrace(env), newSTF(env), newHost(env), newNIC(env), newLab(env), newDemo(env),
 		newRestore(env), newCerts(env), newDoctor(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -48,6 +50,10 @@ type Config struct {
 	// false.
 	ShareCongestion bool `yaml:"shareCongestion"`
 
+	// Applications may use the host as their NIC (folder libmrc); then it needs no queue pairs of its
+	// own, and runs until it is told to end. Default: none may.
+	Applications *Applications `yaml:"applications"`
+
 	QueuePairs []QueuePair      `yaml:"queuePairs"`
 	Regions    []hostrun.Region `yaml:"regions"`
 	// Writes are carried out in order, queue pair by queue pair.
@@ -78,6 +84,16 @@ type Controller struct {
 	// State is the file with what the controller has configured: a host that starts again goes on
 	// with it before it hears the controller. Default: none.
 	State string `yaml:"state"`
+}
+
+// Applications is the door for programs that are linked with lib_mrc.so.
+type Applications struct {
+	// Socket is the path of the Unix socket. Default /run/weft/nic.sock.
+	Socket string `yaml:"socket"`
+	// Group may connect to it, beside root. Default: root alone.
+	Group string `yaml:"group"`
+	// Device is its name among RDMA devices. Default weft0.
+	Device string `yaml:"device"`
 }
 
 // QueuePair is a connection of MRC.
@@ -144,8 +160,11 @@ func (c *Config) Complete() error {
 	if c.Linger < 0 {
 		fault("linger", "is %v: want 0 or more", c.Linger)
 	}
-	if len(c.QueuePairs) == 0 {
-		fault("queuePairs", "none: want at least one")
+	if len(c.QueuePairs) == 0 && c.Applications == nil {
+		fault("queuePairs", "none: want at least one, or applications")
+	}
+	if c.Applications != nil {
+		faults = append(faults, c.Applications.complete())
 	}
 	if c.Controller != nil {
 		faults = append(faults, c.Controller.check(c.Name))
@@ -174,6 +193,33 @@ func (c *Config) Complete() error {
 	}
 	return errors.Join(faults...)
 }
+
+func (a *Applications) complete() error {
+	if a.Socket == "" {
+		a.Socket = DefaultSocket
+	}
+	if a.Device == "" {
+		a.Device = DefaultDevice
+	}
+	if len(a.Device) > maxDeviceName || strings.ContainsAny(a.Device, "/ ") {
+		return hostrun.Fault("applications.device", "is %q: want up to %d characters without / and space",
+			a.Device, maxDeviceName)
+	}
+	if a.Group == "" {
+		return nil
+	}
+	if _, err := user.LookupGroup(a.Group); err != nil {
+		return hostrun.Fault("applications.group", "%v", err)
+	}
+	return nil
+}
+
+// Defaults of Applications.
+const (
+	DefaultSocket = "/run/weft/nic.sock"
+	DefaultDevice = "weft0"
+	maxDeviceName = 63
+)
 
 func (c *Config) completeWrites() error {
 	var qpns []uint32

@@ -22,6 +22,7 @@ import (
 type Link struct {
 	hostrun.Port
 	MAC packet.MAC
+	MTU int // octets from the IPv6 header on; 0: not known
 }
 
 // Options of a run beside its configuration.
@@ -46,6 +47,7 @@ type runner struct {
 	carrier carrier
 	queues  []*connection
 	agent   *agent.Agent // nil without a controller
+	door    *door        // nil without applications
 }
 
 // connection is a queue pair, and what it has to write.
@@ -79,12 +81,16 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 	}
 	heard, hangUp, err := r.connect(o)
 	if err == nil {
+		err = r.open(o.Log)
+	}
+	if err == nil {
 		err = r.Run(ctx)
 	}
 	stream := r.stream()
 	r.lastWords(heard)
 	close(r.ended)
 	hangUp()
+	err = errors.Join(err, r.door.close())
 	if stream != nil { // the agent notes what the NIC holds when the call to the NIC has returned
 		stream.Version = r.stream().Version
 	}
@@ -117,7 +123,11 @@ func (r *runner) prepare(log *slog.Logger) error {
 	}
 	r.Endpoint, r.Pump, r.Received, r.Calls, r.News, r.Why = r.nic, r.pump, r.received, r.calls,
 		r.carrier.news, r.why
-	r.carrier.tell = func(port int, up bool) { _ = r.nic.SetPort(port, up) } // the port is there
+	r.carrier.tell = func(port int, up bool) {
+		if r.door == nil || !r.door.setPort(port, up) {
+			_ = r.nic.SetPort(port, up) // the port is there
+		}
+	}
 	if err := r.Register(r.cfg.Regions); err != nil {
 		return err
 	}
@@ -249,6 +259,7 @@ func (r *runner) do(f func(now time.Duration)) error {
 
 // pump collects completions, and posts what queues have room for.
 func (r *runner) pump() error {
+	r.door.pump(r.Now())
 	for _, q := range r.queues {
 		if err := r.drive(q); err != nil {
 			return err

@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 	"p4":              {},
 	"hostapi":         {},
 	"web":             {},
+	"libmrc":          {},
 	"packet":          {},
 	"topology":        {"internal"},
 	"southbound":      {"internal", "p4", "hostapi"},

@@ -1,0 +1,331 @@
+//go:build linux
+
+package libmrc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	// folder with the programs; the process is in namespaces of its own
+	insideEnv = "WEFT_LIBMRC_INSIDE"
+	ocpEnv    = "OCP_MRC_DIR" // OCP's repository
+	patience  = 2 * time.Minute
+)
+
+// built makes libraries and programs in a folder; it skips where something is missing.
+func built(t *testing.T) (dir string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("this test needs root: it makes interfaces")
+	}
+	for _, c := range [][2]string{{"ip", "iproute2"}, {"unshare", "util-linux"}, {"gcc", "gcc"},
+		{"make", "make"}, {"stdbuf", "coreutils"}} {
+		if _, err := exec.LookPath(c[0]); err != nil {
+			t.Skipf("%s is not on the PATH: apt-get install %s", c[0], c[1])
+		}
+	}
+	if _, err := os.Stat("/usr/include/infiniband/verbs.h"); err != nil {
+		t.Skip("there is no <infiniband/verbs.h>: apt-get install libibverbs-dev")
+	}
+	dir = t.TempDir()
+	libmrc := filepath.Join("..", "..", "libmrc")
+	run(t, "make", "-s", "-C", libmrc, "OUT="+dir)
+	run(t, "go", "build", "-trimpath", "-o", filepath.Join(dir, "weft"),
+		"github.com/weft-sdn/weft/cmd/weft")
+	compile(t, dir, "write", filepath.Join(libmrc, "examples", "write.c"))
+	if ocp := os.Getenv(ocpEnv); ocp != "" {
+		example := filepath.Join(ocp, "examples", "benchmark")
+		compile(t, dir, "mrc_example", "-I"+ocp, filepath.Join(example, "mrc_example.c"),
+			filepath.Join(example, "utils.c"), "-lm")
+		compile(t, dir, "mrc_test", "-I"+ocp, filepath.Join(ocp, "test", "mrc_test.c"))
+	}
+	return dir
+}
+
+// compile links a program with the libraries of a folder. Headers that the arguments name come
+// first.
+func compile(t *testing.T, dir, program string, args ...string) {
+	t.Helper()
+	args = append([]string{"-O2", "-o", filepath.Join(dir, program)}, args...)
+	run(t, "gcc", append(args, "-I"+dir, filepath.Join(dir, "lib_mrc.so"), "-L"+dir, "-libverbs",
+		"-Wl,-rpath,"+dir)...)
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// TestPrograms runs TestInside in namespaces of its own.
+func TestPrograms(t *testing.T) {
+	dir := built(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
+	defer cancel()
+	// The namespaces end with their last process, whatever happens.
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
+		"--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0", "-test.v")
+	cmd.Env = append(os.Environ(), insideEnv+"="+dir)
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// machines are two hosts, each with a NIC of two ports that are wired to the other's.
+type machines struct {
+	t    *testing.T
+	dir  string
+	nics [2]*exec.Cmd
+}
+
+// TestInside is the work of TestPrograms in its namespaces.
+func TestInside(t *testing.T) {
+	dir := os.Getenv(insideEnv)
+	if dir == "" {
+		t.Skip("TestPrograms runs it")
+	}
+	run(t, "ip", "link", "set", "lo", "up")
+	for plane := range 2 {
+		a, b := port(0, plane), port(1, plane)
+		run(t, "ip", "link", "add", a, "type", "veth", "peer", "name", b)
+		for host := range 2 {
+			run(t, "ip", "link", "set", port(host, plane), "addrgenmode", "none", "address",
+				mac(host, plane), "mtu", "9000", "up")
+		}
+	}
+	m := &machines{t: t, dir: dir}
+	for host := range 2 {
+		m.start(host)
+	}
+	t.Run("a plane fails", m.planeFails)
+	t.Run("many programs", m.many)
+	t.Run("OCP's programs", m.ocp)
+	t.Run("a program is killed", m.programKilled)
+	t.Run("the NIC is killed", m.nicKilled)
+	for host, n := range m.nics {
+		if err := n.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+		if err := n.Wait(); err != nil {
+			t.Errorf("NIC %d: %v", host+1, err)
+		}
+	}
+}
+
+func port(host, plane int) string { return fmt.Sprintf("h%dp%d", host+1, plane+1) }
+
+func mac(host, plane int) string { return fmt.Sprintf("02:00:00:00:%02x:%02x", plane+1, host+1) }
+
+func (m *machines) socket(host int) string {
+	return filepath.Join(m.dir, fmt.Sprintf("nic%d.sock", host+1))
+}
+
+// start starts the NIC of a host, and returns when programs may connect.
+func (m *machines) start(host int) {
+	m.t.Helper()
+	peer := 1 - host
+	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "weft"), "nic", "-i",
+		port(host, 0)+","+port(host, 1), "--gateway", mac(peer, 0)+","+mac(peer, 1), "--address",
+		fmt.Sprintf("2001:db8::%d", host+1), "--socket", m.socket(host))
+	log, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.nics[host] = cmd
+	await(m.t, log, "applications may connect")
+}
+
+// await reads lines until one has a text, and the rest in the background.
+func await(t *testing.T, from io.Reader, text string) {
+	t.Helper()
+	lines := bufio.NewScanner(from)
+	var seen strings.Builder
+	for lines.Scan() {
+		fmt.Fprintln(&seen, lines.Text())
+		if strings.Contains(lines.Text(), text) {
+			go func() { _, _ = io.Copy(io.Discard, from) }()
+			return
+		}
+	}
+	t.Fatalf("no %q in\n%s", text, seen.String())
+}
+
+// program is one that runs at a host.
+func (m *machines) program(ctx context.Context, host int, name string, args ...string) *exec.Cmd {
+	// line by line, so that what a program prints can be waited for
+	args = append([]string{"-oL", filepath.Join(m.dir, name)}, args...)
+	cmd := exec.CommandContext(ctx, "stdbuf", args...)
+	cmd.Env = append(os.Environ(), "WEFT_NIC_SOCKET="+m.socket(host), "WEFT_NIC_DEBUG=1",
+		"MRC_LOG_LEVEL=DEBUG")
+	return cmd
+}
+
+// session is the example of libmrc: a server at the second host, and a client at the first.
+type session struct {
+	server, client *exec.Cmd
+	served, errs   bytes.Buffer
+	progress       io.Reader
+}
+
+// session starts both; rounds is how often the client writes the memory.
+func (m *machines) session(ctx context.Context, t *testing.T, octets, rounds int) *session {
+	t.Helper()
+	s := &session{server: m.program(ctx, 1, "write", "weft0", fmt.Sprint(octets))}
+	out, err := s.server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server.Stderr = &s.errs
+	if err := s.server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first := bufio.NewReader(out)
+	if line, err := first.ReadString('\n'); line != "waiting\n" {
+		t.Fatalf("server: %q, %v, %s", line, err, s.errs.String())
+	}
+	go func() { _, _ = io.Copy(&s.served, first) }()
+	s.client = m.program(ctx, 0, "write", "weft0", fmt.Sprint(octets), "127.0.0.1", fmt.Sprint(rounds))
+	if s.progress, err = s.client.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	s.client.Stderr = &s.errs
+	if err := s.client.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// wait expects both to have done their work.
+func (s *session) wait(t *testing.T) {
+	t.Helper()
+	_, _ = io.Copy(io.Discard, s.progress)
+	if err := s.client.Wait(); err != nil {
+		t.Errorf("client: %v: %s", err, s.errs.String())
+	}
+	if err := s.server.Wait(); err != nil {
+		t.Errorf("server: %v: %s", err, s.errs.String())
+	}
+}
+
+// planeFails: the program writes on, and its memory arrives.
+func (m *machines) planeFails(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := m.session(ctx, t, 8<<20, 6)
+	lines := bufio.NewScanner(s.progress)
+	for round := 1; lines.Scan(); round++ {
+		switch round {
+		case 1:
+			run(t, "ip", "link", "set", port(0, 1), "down")
+		case 3:
+			run(t, "ip", "link", "set", port(0, 1), "up")
+		}
+	}
+	s.wait(t)
+}
+
+// many: several programs use the NICs one after the other and beside each other.
+func (m *machines) many(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, octets := range []int{1, 1023, 1024, 1025, 300_000} {
+		m.session(ctx, t, octets, 2).wait(t)
+	}
+}
+
+// ocp: programs of OCP's repository, as they are.
+func (m *machines) ocp(t *testing.T) {
+	if os.Getenv(ocpEnv) == "" {
+		t.Skip(ocpEnv + " does not name OCP's repository")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	out, err := m.program(ctx, 0, "mrc_test", "-d", "weft0").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Hello MRC") {
+		t.Errorf("mrc_test: %v: %s", err, out)
+	}
+	args := []string{"-d", "weft0", "-g", "0", "-n", "100", "-s", "1048576"}
+	server := m.program(ctx, 1, "mrc_example", args...)
+	log, err := server.StderrPipe()
+	if err == nil {
+		server.Stdout = server.Stderr
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, log, "TCP listening")
+	out, err = m.program(ctx, 0, "mrc_example", append([]string{"127.0.0.1"}, args...)...).
+		CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "completed successfully") {
+		t.Errorf("mrc_example: %v: %s", err, out)
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("mrc_example as server: %v", err)
+	}
+}
+
+// programKilled: the NIC goes on for others.
+func (m *machines) programKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := m.session(ctx, t, 4<<20, 1000)
+	lines := bufio.NewScanner(s.progress)
+	if !lines.Scan() {
+		t.Fatalf("no round: %s", s.errs.String())
+	}
+	for _, p := range []*exec.Cmd{s.client, s.server} {
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.Wait() // it was killed
+	}
+	m.session(ctx, t, 1<<20, 1).wait(t)
+}
+
+// nicKilled: programs end with errors, and use the next NIC.
+func (m *machines) nicKilled(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := m.session(ctx, t, 4<<20, 1_000_000)
+	lines := bufio.NewScanner(s.progress)
+	if !lines.Scan() {
+		t.Fatalf("no round: %s", s.errs.String())
+	}
+	if err := m.nics[0].Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.nics[0].Wait() // it was killed
+	for lines.Scan() {
+	}
+	if err := s.client.Wait(); err == nil || ctx.Err() != nil {
+		t.Errorf("client after the end of its NIC: %v, %v", err, ctx.Err())
+	}
+	if err := s.server.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = s.server.Wait() // it was killed
+	m.start(0)
+	m.session(ctx, t, 1<<20, 1).wait(t)
+}

@@ -1,7 +1,6 @@
 package neighbor
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -18,10 +17,6 @@ type At struct {
 }
 
 func (a At) String() string { return fmt.Sprintf("%s/%d", a.Switch, a.Port) }
-
-func compareAt(a, b At) int {
-	return cmp.Or(cmp.Compare(a.Switch, b.Switch), cmp.Compare(a.Port, b.Port))
-}
 
 // How is the way in which a host claims an address.
 type How uint8

@@ -45,6 +45,7 @@
 #include "include/srv6.p4"
 #include "include/policy.p4"
 #include "include/multicast.p4"
+#include "include/connect.p4"
 #include "include/aggregation.p4"
 #include "include/ev.p4"
 #include "include/routing.p4"
@@ -67,6 +68,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Slices() slices;
     Endpoint() endpoint;
     PfcCommand() pfc_command;
+    Connect() connect;
     MulticastGroup() multicast_group;
     Aggregation() aggregation;
     Headend() headend;
@@ -101,6 +103,7 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 endpoint.apply(hdr, meta, std);
             }
             pfc_command.apply(hdr, meta, std);
+            connect.apply(hdr, meta, std);
             multicast_group.apply(hdr, meta, std, role);
             if (role > ROLE_TREE) {
                 aggregation.apply(hdr, meta, std, role);

@@ -59,7 +59,9 @@ const (
 	ActionPfcToTunnel         = "pfc_to_tunnel"
 	ActionServiceDt6          = "service_dt6"
 	ActionSetBranch           = "set_branch"
+	ActionSetBranchPsn        = "set_branch_psn"
 	ActionSetClass            = "set_class"
+	ActionSetConnect          = "set_connect"
 	ActionSetDataQueue        = "set_data_queue"
 	ActionSetDiscovery        = "set_discovery"
 	ActionSetField            = "set_field"
@@ -84,7 +86,9 @@ const (
 	ActionToParent            = "to_parent"
 	ActionToParentEncaps      = "to_parent_encaps"
 	ActionToReceiver          = "to_receiver"
+	ActionToReceiverPsn       = "to_receiver_psn"
 	ActionToReceiverReth      = "to_receiver_reth"
+	ActionToReceiverRethPsn   = "to_receiver_reth_psn"
 	ActionToSource            = "to_source"
 	ActionToTlvReceivers      = "to_tlv_receivers"
 	ActionUa                  = "ua"
@@ -129,6 +133,7 @@ const (
 	RegisterCnpStart          = "cnp_start"
 	RegisterCnpTotal          = "cnp_total"
 	RegisterCnpWorst          = "cnp_worst"
+	RegisterConnectNext       = "connect_next"
 	RegisterGroupNack         = "group_nack"
 	RegisterGroupNackTime     = "group_nack_time"
 	RegisterGroupSent         = "group_sent"
@@ -151,6 +156,7 @@ const (
 	TableIsolation            = "isolation"
 	TableLocalSid             = "local_sid"
 	TableMtBranch             = "mt_branch"
+	TableMtConnect            = "mt_connect"
 	TableMtGroup              = "mt_group"
 	TableMtProxy              = "mt_proxy"
 	TableMtReplica            = "mt_replica"
@@ -244,7 +250,9 @@ const (
 	ActionPfcToTunnelID         uint32 = 0x010000e6
 	ActionServiceDt6ID          uint32 = 0x0100001c
 	ActionSetBranchID           uint32 = 0x01000052
+	ActionSetBranchPsnID        uint32 = 0x01000058
 	ActionSetClassID            uint32 = 0x01000090
+	ActionSetConnectID          uint32 = 0x01000059
 	ActionSetDataQueueID        uint32 = 0x01000095
 	ActionSetDiscoveryID        uint32 = 0x01000110
 	ActionSetFieldID            uint32 = 0x010000a0
@@ -269,7 +277,9 @@ const (
 	ActionToParentID            uint32 = 0x01000081
 	ActionToParentEncapsID      uint32 = 0x01000082
 	ActionToReceiverID          uint32 = 0x01000071
+	ActionToReceiverPsnID       uint32 = 0x01000077
 	ActionToReceiverRethID      uint32 = 0x01000072
+	ActionToReceiverRethPsnID   uint32 = 0x01000078
 	ActionToSourceID            uint32 = 0x01000080
 	ActionToTlvReceiversID      uint32 = 0x01000073
 	ActionUaID                  uint32 = 0x01000018
@@ -314,6 +324,7 @@ const (
 	RegisterCnpStartID          uint32 = 0x168d7afe
 	RegisterCnpTotalID          uint32 = 0x1628297f
 	RegisterCnpWorstID          uint32 = 0x16719e96
+	RegisterConnectNextID       uint32 = 0x1630a718
 	RegisterGroupNackID         uint32 = 0x1624f07f
 	RegisterGroupNackTimeID     uint32 = 0x16c30f08
 	RegisterGroupSentID         uint32 = 0x1633f2da
@@ -336,6 +347,7 @@ const (
 	TableIsolationID            uint32 = 0x02000043
 	TableLocalSidID             uint32 = 0x02000010
 	TableMtBranchID             uint32 = 0x02000052
+	TableMtConnectID            uint32 = 0x02000054
 	TableMtGroupID              uint32 = 0x02000051
 	TableMtProxyID              uint32 = 0x02000050
 	TableMtReplicaID            uint32 = 0x02000070
@@ -379,6 +391,7 @@ const (
 	MtCells          = 32768 // MT_GROUPS * MT_BRANCHES: one register cell a branch
 	MtSources        = 4096  // a source has an entry for each port it may send on
 	MtBranchEntries  = 65536 // a branch has an entry for each port it may answer on
+	MtConnects       = 4096  // addresses or prefixes that may connect to groups
 	MtTlvReceivers   = 32    // receivers of one edge in the End.MT TLVs of a packet
 	Routes           = 16384
 	EcmpGroups       = 1024
@@ -493,6 +506,7 @@ const (
 	DropReasonNdRouter          DropReason = 56 // RA or Redirect of a host (RFC 6105)
 	DropReasonNdTarget          DropReason = 57 // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
 	DropReasonListenerReport    DropReason = 58 // multicast listener discovery of a host: nobody needs it (no fault)
+	DropReasonConnectRate       DropReason = 59 // RDMA CM message to a group over the rate of its port
 )
 
 var namesDropReason = map[DropReason]string{
@@ -555,6 +569,7 @@ var namesDropReason = map[DropReason]string{
 	DropReasonNdRouter:          "ND_ROUTER",
 	DropReasonNdTarget:          "ND_TARGET",
 	DropReasonListenerReport:    "LISTENER_REPORT",
+	DropReasonConnectRate:       "CONNECT_RATE",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -648,6 +663,7 @@ const (
 	PacketInReasonPfc       PacketInReason = 3 // what the target reports of a queue: the payload is its frame
 	PacketInReasonLldp      PacketInReason = 4 // an LLDP frame: the payload is the frame as it came
 	PacketInReasonNd        PacketInReason = 5 // a message of neighbor discovery of a host: the payload is the frame as it came
+	PacketInReasonConnect   PacketInReason = 6 // an RDMA CM message to a group: the payload is the frame as it came
 )
 
 var namesPacketInReason = map[PacketInReason]string{
@@ -657,6 +673,7 @@ var namesPacketInReason = map[PacketInReason]string{
 	PacketInReasonPfc:       "PFC",
 	PacketInReasonLldp:      "LLDP",
 	PacketInReasonNd:        "ND",
+	PacketInReasonConnect:   "CONNECT",
 }
 
 // String returns the name the P4 program gives v, or the number.
@@ -779,7 +796,9 @@ const (
 	OpcodeRcWriteOnly         = 0x0a
 	OpcodeRcWriteOnlyImm      = 0x0b // also the last opcode a multicast group carries
 	OpcodeRcAcknowledge       = 0x11
+	OpcodeUdSendOnly          = 0x64
 	OpcodeCnp                 = 0x81
+	QpnGsi                    = 1
 	OpcodeMrc                 = 0xc0
 	OpcodeMrcMask             = 0xe0
 	AethAck                   = 0

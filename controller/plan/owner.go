@@ -35,7 +35,8 @@ func GroupOf(e entry.Entity) int {
 			return int(e.ID-p4.McastTree) % groupsATurn / 2
 		}
 	case entry.Table:
-		if e.Name == p4.TableMtProxy || e.Name == p4.TableLocalSid {
+		switch e.Name {
+		case p4.TableMtProxy, p4.TableMtConnect, p4.TableLocalSid:
 			return number(e.Action.Arg("group"))
 		}
 		if m, ok := e.Field("group"); ok && ownerOf(e) == p4.OwnerMulticast {

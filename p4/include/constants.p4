@@ -40,7 +40,11 @@ const bit<8> OPCODE_RC_WRITE_FIRST    = 0x06;
 const bit<8> OPCODE_RC_WRITE_ONLY     = 0x0a;
 const bit<8> OPCODE_RC_WRITE_ONLY_IMM = 0x0b;   // also the last opcode a multicast group carries
 const bit<8> OPCODE_RC_ACKNOWLEDGE    = 0x11;
+const bit<8> OPCODE_UD_SEND_ONLY      = 0x64;
 const bit<8> OPCODE_CNP               = 0x81;
+
+// The queue pair of connection management (IBTA volume 1, section 3.5.10).
+const bit<24> QPN_GSI = 1;
 
 // MRC has the opcodes whose three upper bits are these (OCP MRC 1.0, table 6-1).
 const bit<8> OPCODE_MRC      = 0xc0;

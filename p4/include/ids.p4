@@ -86,7 +86,8 @@ enum bit<8> DropReason {
     ND_RATE               = 55,   // neighbor discovery for the controller, over the rate of its port
     ND_ROUTER             = 56,   // RA or Redirect of a host (RFC 6105)
     ND_TARGET             = 57,   // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
-    LISTENER_REPORT       = 58    // multicast listener discovery of a host: nobody needs it (no fault)
+    LISTENER_REPORT       = 58,   // multicast listener discovery of a host: nobody needs it (no fault)
+    CONNECT_RATE          = 59    // RDMA CM message to a group over the rate of its port
 }
 
 // What the switch answered to hosts; nd_events counts it.
@@ -127,7 +128,8 @@ enum bit<8> PacketInReason {
     STATE      = 2,      // answer to a STATE packet-out
     PFC        = 3,      // what the target reports of a queue: the payload is its frame
     LLDP       = 4,      // an LLDP frame: the payload is the frame as it came
-    ND         = 5       // a message of neighbor discovery of a host: the payload is the frame as it came
+    ND         = 5,      // a message of neighbor discovery of a host: the payload is the frame as it came
+    CONNECT    = 6       // an RDMA CM message to a group: the payload is the frame as it came
 }
 
 // Packet-out operations.

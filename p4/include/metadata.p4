@@ -136,6 +136,7 @@ struct metadata_t {
     bit<32>  branch_epoch;
     bit<1>   branch_receiver;    // a receiver, not a child node
     bit<24>  msn_offset;
+    bit<24>  psn_offset;         // of the receiver's PSNs to those of the source
 
     // Responses to build: of the packet, and of its clone.
     bit<2>   emit;

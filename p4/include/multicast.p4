@@ -63,6 +63,13 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         meta.msn_offset = msn_offset;
     }
 
+    // The same where the receiver's queue pair counts other PSNs than the group: psn_offset is what mt_replica adds.
+    @id(ACTION_SET_BRANCH_PSN_ID)
+    action set_branch_psn(bit<8> branch, bit<32> epoch, bit<1> receiver, bit<24> msn_offset, bit<24> psn_offset) {
+        set_branch(branch, epoch, receiver, msn_offset);
+        meta.psn_offset = psn_offset;
+    }
+
     @id(ACTION_DROP_NOT_BRANCH_ID)
     action drop_not_branch() {
         meta.drop_reason = DropReason.MT_NOT_BRANCH;
@@ -76,7 +83,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
             std.ingress_port   : exact @name("port");
             hdr.ipv6.src_addr  : exact @name("src_addr");
         }
-        actions = { set_branch; @defaultonly drop_not_branch; }
+        actions = { set_branch; set_branch_psn; @defaultonly drop_not_branch; }
         const default_action = drop_not_branch();
         size = MT_BRANCH_ENTRIES;
     }
@@ -223,6 +230,10 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                 if (expected_icrc != hdr.icrc.crc) {
                     meta.drop_reason = DropReason.ICRC;
                 }
+            }
+            // The ICRC was of the receiver's PSN. From here on it is the source's.
+            if (role == ROLE_ACK) {
+                hdr.bth.psn = hdr.bth.psn - meta.psn_offset;
             }
         }
     }

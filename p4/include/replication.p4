@@ -50,6 +50,20 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.reth.rkey = rkey;
     }
 
+    // The same two where the receiver's queue pair counts other PSNs than the group's source: it chose its first one by itself.
+    @id(ACTION_TO_RECEIVER_PSN_ID)
+    action to_receiver_psn(bit<128> receiver, bit<24> receiver_qpn, bit<1> proxy_source, bit<24> psn_offset) {
+        to_receiver(receiver, receiver_qpn, proxy_source);
+        hdr.bth.psn = hdr.bth.psn + psn_offset;
+    }
+
+    @id(ACTION_TO_RECEIVER_RETH_PSN_ID)
+    action to_receiver_reth_psn(bit<128> receiver, bit<24> receiver_qpn, bit<1> proxy_source, bit<64> va_offset, bit<32> rkey,
+                                bit<24> psn_offset) {
+        to_receiver_reth(receiver, receiver_qpn, proxy_source, va_offset, rkey);
+        hdr.bth.psn = hdr.bth.psn + psn_offset;
+    }
+
     // In-band mode: once more through the parser, for the TLVs that name this node.
     @id(ACTION_TO_TLV_RECEIVERS_ID)
     action to_tlv_receivers(bit<1> fallback) {
@@ -68,7 +82,7 @@ control Replication(inout headers_t hdr, inout metadata_t meta, inout standard_m
             meta.mt_group  : exact @name("group") @refers_to(mt_group, group);
             std.egress_rid : exact @name("rid") @referenced_by(builtin::multicast_group_table, replica.instance);
         }
-        actions = { to_child; to_receiver; to_receiver_reth; to_tlv_receivers; @defaultonly drop_replica; }
+        actions = { to_child; to_receiver; to_receiver_reth; to_receiver_psn; to_receiver_reth_psn; to_tlv_receivers; @defaultonly drop_replica; }
         const default_action = drop_replica();
         size = MT_BRANCH_ENTRIES;
     }

@@ -6,6 +6,7 @@
 #define MT_CELLS             32768   // MT_GROUPS * MT_BRANCHES: one register cell a branch
 #define MT_SOURCES           4096    // a source has an entry for each port it may send on
 #define MT_BRANCH_ENTRIES    65536   // a branch has an entry for each port it may answer on
+#define MT_CONNECTS          4096    // addresses or prefixes that may connect to groups
 #define MT_TLV_RECEIVERS     32      // receivers of one edge in the End.MT TLVs of a packet
 
 #define ROUTES               16384

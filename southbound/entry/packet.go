@@ -64,6 +64,9 @@ const (
 	LLDP Reason = 4
 	// Neighbor: the payload is a message of neighbor discovery that came by IngressPort.
 	Neighbor Reason = 5
+	// Connect: the payload is a frame of RDMA CM to the proxy address of Group, which came by
+	// IngressPort.
+	Connect Reason = 6
 )
 
 // PacketIn is a report of a switch: about a branch of a group, or with a frame.

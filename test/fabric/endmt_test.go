@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -156,7 +158,7 @@ func endMT() []scenario {
 		},
 		segmentLists(),
 		literal(),
-		rethRewrite(),
+		rethRewrite(), psnRewrite(),
 		pastARouter(),
 	)
 }
@@ -277,6 +279,42 @@ func rethRewrite() scenario {
 		p.Checksummed, rewritten.Checksummed = true, true
 		s.steps = append(s.steps, step{what: op.String() + ", checksummed", in: in(7, t.onTree(p)),
 			out: []wire{t.delivered(0, p), t.delivered(1, rewritten)}})
+	}
+	return s
+}
+
+// psnRewrite: receivers that count other PSNs than the source, at, below and above 2^24.
+func psnRewrite() scenario {
+	const last = packet.PSNMask
+	t := tree{group: newGroup(1021, 4)}
+	replica := func(b int, action string, params ...any) *p4v1.Update {
+		r := t.branches[b]
+		return entry(p4.TableMtReplica, []any{t.id, b + 1}, action, append([]any{r.addr, r.qpn, 1},
+			params...)...)
+	}
+	offsets := []uint32{0, 1, last, 1 << 23}
+	s := scenario{
+		name: "end.mt/psn",
+		entries: append(t.downward(), modify(
+			replica(1, p4.ActionToReceiverPsn, offsets[1]), replica(2, p4.ActionToReceiverPsn, offsets[2]),
+			replica(3, p4.ActionToReceiverRethPsn, uint64(0x1000), 0x11223344, offsets[3]))...),
+	}
+	for _, op := range requests {
+		for _, psn := range []uint32{last - 1, last, 0, 1, 1<<23 - 1, 1 << 23} {
+			p := t.request(op, psn, 40)
+			p.Checksummed = psn%2 == 0
+			var out []wire
+			for b, offset := range offsets {
+				out = append(out, t.delivered(b, with(p, func(p *packet.RoCE) {
+					p.BTH.PSN = (psn + offset) & last
+					if b == 3 {
+						p.RETH.VA, p.RETH.RKey = p.RETH.VA+0x1000, 0x11223344
+					}
+				})))
+			}
+			s.steps = append(s.steps, step{what: fmt.Sprintf("%v, PSN %d", op, psn),
+				in: in(7, t.onTree(p)), out: out})
+		}
 	}
 	return s
 }

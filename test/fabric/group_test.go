@@ -35,6 +35,7 @@ type branch struct {
 	qpn    uint32 // of a receiver
 	child  bool   // a node, whose responses carry the epoch
 	offset uint32 // of its MSN
+	psn    uint32 // what is added to the PSNs of its packets
 	epoch  uint32 // 0: the group's
 }
 
@@ -107,6 +108,10 @@ func (g group) branch(b branch, port uint32) *p4v1.Update {
 	epoch := b.epoch
 	if epoch == 0 {
 		epoch = g.epoch
+	}
+	if b.psn != 0 {
+		return entry(p4.TableMtBranch, []any{g.id, port, b.addr}, p4.ActionSetBranchPsn, b.index,
+			epoch, !b.child, b.offset, b.psn)
 	}
 	return entry(p4.TableMtBranch, []any{g.id, port, b.addr}, p4.ActionSetBranch, b.index, epoch,
 		!b.child, b.offset)

@@ -205,6 +205,7 @@ func responses() []scenario {
 				sends("just less than half ahead", g.ack(1, 3+1<<23-1, 2), advanced, g.upAck(5, 1)),
 			},
 		},
+		psnOffset(),
 		{
 			name: "response/msn", entries: g.where(func(g *group) {
 				g.branches[2].offset = last - 4
@@ -429,6 +430,31 @@ func answerers() []scenario {
 		},
 	}
 	return []scenario{s, far, fromScratch()}
+}
+
+// psnOffset: the aggregation counts the PSNs of the source, whatever those of a receiver are: branch
+// 1 is 5 behind, so that it passes 2^24 later, and branch 2 counts from the other half of the space.
+func psnOffset() scenario {
+	const last = packet.PSNMask
+	g := newGroup(1022, 3).where(func(g *group) {
+		g.branches[1].psn, g.branches[2].psn = last-4, 1<<23
+	})
+	// of is the PSN that a branch gives what the source counts as psn.
+	of := func(b int, psn uint32) uint32 { return (psn + g.branches[b].psn) & last }
+	s := scenario{name: "response/psn_offset", entries: g.responses()}
+	for _, psn := range []uint32{last - 1, last, 0, 1, 4, 5, 6, 1<<23 - 1, 1 << 23, 1<<23 + 1} {
+		s.steps = append(s.steps, absorbed("", g.ack(0, psn, 1)), absorbed("", g.ack(1, of(1, psn), 1)),
+			sends(fmt.Sprintf("the source's PSN %d", psn), g.ack(2, of(2, psn), 1), advanced,
+				g.upAck(psn, 1)))
+	}
+	const at = 1<<23 + 2
+	s.steps = append(s.steps, absorbed("", g.ack(0, at, 1)), absorbed("", g.ack(2, of(2, at), 1)),
+		sends("NAK", g.nak(1, of(1, at), 1), nakSeq, g.upNak(at, 1)),
+		sends("RNR NAK", g.rnr(1, of(1, at), 12, 1), p4.MtEventNakRnr, g.upRNR(at, 12, 1)),
+		sends("after it", g.ack(1, of(1, at), 1), advanced, g.upAck(at, 1)),
+		sends("fatal NAK", g.fatal(2, of(2, at+1), packet.NAKRemoteAccess, 1), p4.MtEventNakFatal,
+			g.upAnswer(at+1, packet.NAKSyndrome(packet.NAKRemoteAccess), 1)))
+	return s
 }
 
 // fromScratch: what leaves has nothing of the packet that made it due.

@@ -34,5 +34,6 @@ func scenarios() []scenario {
 		pfcLearning(),
 		discovery(),
 		neighborDiscovery(),
+		connect(),
 	)
 }

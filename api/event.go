@@ -11,7 +11,7 @@ type Event struct {
 	// Seq grows by one with each event of a controller.
 	Seq  uint64    `json:"seq" doc:"Grows by one with each event of a controller; 0 in a gap."`
 	Time time.Time `json:"time"`
-	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, notification.changed, notification.failing, notification.recovered, ev-profile.changed, suspect.changed, balance.changed, host.bound, host.changed, host.gone, host.moved, host.refused, store.failed, store.recovered, entries.removed, gap."`
+	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, connection.up, connection.down, connection.refused, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, notification.changed, notification.failing, notification.recovered, ev-profile.changed, suspect.changed, balance.changed, host.bound, host.changed, host.gone, host.moved, host.refused, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, notification, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
 	Message string `json:"message,omitempty"`
@@ -97,6 +97,9 @@ const (
 
 	EventGroupChanged      EventType = "group.changed" // spec or status
 	EventGroupDeleted      EventType = "group.deleted"
+	EventConnectionUp      EventType = "connection.up"
+	EventConnectionDown    EventType = "connection.down"
+	EventConnectionRefused EventType = "connection.refused"
 	EventReceiverEvicted   EventType = "receiver.evicted"
 	EventReceiverStalled   EventType = "receiver.stalled"
 	EventReceiverRecovered EventType = "receiver.recovered"
@@ -132,7 +135,8 @@ const (
 var eventTypes = []EventType{
 	EventBalanceChanged, EventBGPPeerChanged, EventCauseBegan, EventCauseChanged, EventCauseEnded,
 	EventCertificateExpired, EventCertificateExpiring,
-	EventCertificateRefused, EventCertificateRenewed, EventControllerAlarm, EventDeciderChanged,
+	EventCertificateRefused, EventCertificateRenewed, EventConnectionDown, EventConnectionRefused,
+	EventConnectionUp, EventControllerAlarm, EventDeciderChanged,
 	EventControllerJoined, EventControllerLeft, EventControllerLost, EventOwnerChanged,
 	EventShareUneven, EventDrainChanged, EventEntriesRemoved, EventEVProfileChanged,
 	EventFabricChanged, EventGap, EventGroupChanged, EventGroupDeleted,

@@ -33,6 +33,8 @@ type MulticastGroupSpec struct {
 	DesignatedQPN uint32          `json:"designatedQpn" names:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
 	Source        GroupSource     `json:"source"`
 	Receivers     []GroupReceiver `json:"receivers" minItems:"1" doc:"No address twice, and not the source's."`
+	// Connect has source and receivers connect by RDMA CM, in the place of typed queue pairs.
+	Connect *GroupConnect `json:"connect,omitempty" names:"-" doc:"Source and receivers connect by RDMA CM: they have addresses here, and no qpn, psn, va and rkey."`
 	// InitialPSN is the first PSN of the source, 24 bits.
 	InitialPSN uint32 `json:"initialPsn" names:"-" required:"false" maximum:"16777215" doc:"First PSN of the source. Default 0."`
 	// CNPWindow is the window in which congestion notifications become one.
@@ -61,23 +63,37 @@ type MulticastGroupSpec struct {
 // GroupSource is the sending queue pair.
 type GroupSource struct {
 	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
-	QPN     uint32     `json:"qpn" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The sending queue pair."`
+	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The sending queue pair. Without one with spec.connect alone."`
 }
 
 // GroupReceiver is a receiving queue pair.
 type GroupReceiver struct {
 	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
-	QPN     uint32     `json:"qpn" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The receiving queue pair."`
+	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The receiving queue pair. Without one with spec.connect alone."`
 	// StartPSN is the first PSN of a receiver that joins a group which is
 	// already sending: the first one of a message that is not sent yet. Default:
 	// the group's initial PSN.
 	StartPSN *uint32 `json:"startPsn,omitempty" names:"-" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
 	// StartMSN is the group's MSN at StartPSN.
 	StartMSN uint32 `json:"startMsn,omitempty" names:"-" maximum:"16777215" doc:"The group's MSN at startPsn."`
+	// PSN is the first PSN that the queue pair expects, where it is not the group's.
+	PSN *uint32 `json:"psn,omitempty" names:"-" maximum:"16777215" doc:"First PSN that the queue pair expects, where that is another than startPsn: the edge counts the difference to the PSN of each packet, and from that of each response. In provisioned mode only."`
 	// VA and RKey replace those of the source where receivers registered their
 	// memory differently; both or neither.
 	VA   *uint64 `json:"va,omitempty" names:"-" format:"uint64" doc:"Virtual address of the receiver's memory, where it differs from the source's idea of it; with rkey."`
 	RKey *uint32 `json:"rkey,omitempty" names:"-" format:"uint32" maximum:"4294967295" doc:"R_Key of the receiver's memory; with va."`
+}
+
+// GroupConnect is how source and receivers of a group connect by RDMA CM (docs/multicast.md,
+// Connections).
+type GroupConnect struct {
+	// Port is the one that the source connects to at the proxy address, and that receivers listen
+	// on; a receiver may connect to Port + 1 in the place of listening.
+	Port uint16 `json:"port" names:"-" minimum:"1" maximum:"65534" doc:"The source connects to it at the proxy address. Receivers listen on it at their addresses, or connect to the port after it at the proxy address."`
+	// MTU is the path MTU, in octets of payload. Default 4096.
+	MTU uint16 `json:"mtu,omitempty" names:"-" enum:"256,512,1024,2048,4096" doc:"Largest path MTU, in octets of payload. A queue pair with a larger one is refused. Default 4096."`
+	// Token is what an application has to have in its private data; "" for none.
+	Token string `json:"token,omitempty" names:"-" maxLength:"32" doc:"What applications need in their private data, 1 to 32 octets. Whoever may read the group reads it."`
 }
 
 // GroupMode defines who encapsulates and who lists the receivers.
@@ -115,10 +131,19 @@ func (r *GroupReceiver) Start(initial uint32) uint32 {
 	return initial
 }
 
+// PSNOffset returns what is added to the PSN of a packet to the receiver, modulo 2^24, in a group
+// with an initial PSN.
+func (r *GroupReceiver) PSNOffset(initial uint32) uint32 {
+	if r.PSN == nil {
+		return 0
+	}
+	return (*r.PSN - r.Start(initial)) & maxPSN
+}
+
 // Equal compares two receivers.
 func (r *GroupReceiver) Equal(o *GroupReceiver) bool {
 	return r.Address == o.Address && r.QPN == o.QPN && r.StartMSN == o.StartMSN &&
-		same(r.StartPSN, o.StartPSN) && same(r.VA, o.VA) && same(r.RKey, o.RKey)
+		same(r.StartPSN, o.StartPSN) && same(r.PSN, o.PSN) && same(r.VA, o.VA) && same(r.RKey, o.RKey)
 }
 
 func same[T comparable](a, b *T) bool {
@@ -133,7 +158,7 @@ func (s *MulticastGroupSpec) Equal(o *MulticastGroupSpec) bool {
 	a, b := *s, *o
 	equal := slices.EqualFunc(a.Receivers, b.Receivers,
 		func(x, y GroupReceiver) bool { return x.Equal(&y) }) &&
-		same(a.RewriteSource, b.RewriteSource)
+		same(a.RewriteSource, b.RewriteSource) && same(a.Connect, b.Connect)
 	a.Receivers, b.Receivers, a.RewriteSource, b.RewriteSource = nil, nil, nil, nil
 	return equal && a.equalScalars(&b)
 }
@@ -149,11 +174,11 @@ func (s *MulticastGroupSpec) equalScalars(o *MulticastGroupSpec) bool {
 // Clone returns a copy that shares nothing with s.
 func (s *MulticastGroupSpec) Clone() MulticastGroupSpec {
 	c := *s
-	c.RewriteSource = clone(s.RewriteSource)
+	c.RewriteSource, c.Connect = clone(s.RewriteSource), clone(s.Connect)
 	c.Receivers = slices.Clone(s.Receivers)
 	for i := range c.Receivers {
 		r := &c.Receivers[i]
-		r.StartPSN, r.VA, r.RKey = clone(r.StartPSN), clone(r.VA), clone(r.RKey)
+		r.StartPSN, r.PSN, r.VA, r.RKey = clone(r.StartPSN), clone(r.PSN), clone(r.VA), clone(r.RKey)
 	}
 	return c
 }
@@ -196,6 +221,9 @@ func (d GroupDefaults) Complete(s MulticastGroupSpec) MulticastGroupSpec {
 	}
 	if s.Objective == "" {
 		s.Objective = ObjectiveDelay
+	}
+	if s.Connect != nil && s.Connect.MTU == 0 {
+		s.Connect.MTU = 4096
 	}
 	if s.RewriteSource == nil {
 		yes := true

@@ -95,6 +95,42 @@ func TestValidate(t *testing.T) {
 			"spec.receivers[1].startPsn", "16777216", 1<<24 - 1},
 		{"start MSN", func(s *MulticastGroupSpec) { s.Receivers[1].StartMSN = 1 << 24 }, CodeInvalid,
 			"spec.receivers[1].startMsn", "16777216", 1<<24 - 1},
+		{"PSN", func(s *MulticastGroupSpec) { s.Receivers[1].PSN = n(1 << 24) }, CodeInvalid,
+			"spec.receivers[1].psn", "16777216", 1<<24 - 1},
+		{"PSN in-band", func(s *MulticastGroupSpec) {
+			s.Receivers[1].PSN, s.Mode = n(7), ModeInband
+		}, CodeInvalid, "spec.receivers[1].psn", "7", 0},
+		{"connect, source QPN", func(s *MulticastGroupSpec) { connects(s).Source.QPN = 9 }, CodeInvalid,
+			"spec.source.qpn", "9", 0},
+		{"connect, receiver QPN", func(s *MulticastGroupSpec) { connects(s).Receivers[1].QPN = 9 },
+			CodeInvalid, "spec.receivers[1].qpn", "9", 0},
+		{"connect, start PSN", func(s *MulticastGroupSpec) { connects(s).Receivers[1].StartPSN = n(9) },
+			CodeInvalid, "spec.receivers[1].startPsn", "9", 0},
+		{"connect, start MSN", func(s *MulticastGroupSpec) { connects(s).Receivers[1].StartMSN = 9 },
+			CodeInvalid, "spec.receivers[1].startMsn", "9", 0},
+		{"connect, PSN", func(s *MulticastGroupSpec) { connects(s).Receivers[1].PSN = n(9) },
+			CodeInvalid, "spec.receivers[1].psn", "9", 0},
+		{"connect, rkey", func(s *MulticastGroupSpec) { connects(s).Receivers[1].RKey = n(9) },
+			CodeInvalid, "spec.receivers[1].rkey", "9", 0},
+		{"connect, va", func(s *MulticastGroupSpec) {
+			va := uint64(9)
+			connects(s).Receivers[1].VA = &va
+		}, CodeInvalid, "spec.receivers[1].va", "9", 0},
+		{"connect, port 0", func(s *MulticastGroupSpec) { connects(s).Connect.Port = 0 }, CodeInvalid,
+			"spec.connect.port", "0", 0},
+		{"connect, port 65535", func(s *MulticastGroupSpec) { connects(s).Connect.Port = 65535 },
+			CodeInvalid, "spec.connect.port", "65535", 0},
+		{"connect, MTU", func(s *MulticastGroupSpec) { connects(s).Connect.MTU = 1500 }, CodeInvalid,
+			"spec.connect.mtu", "1500", 0},
+		{"connect, token", func(s *MulticastGroupSpec) {
+			connects(s).Connect.Token = strings.Repeat("x", 33)
+		}, CodeInvalid, "spec.connect.token", "33 octets", 0},
+		{"connect, in-band", func(s *MulticastGroupSpec) { connects(s).Mode = ModeInband }, CodeInvalid,
+			"spec.mode", `"inband"`, 0},
+		{"connect, literal source", func(s *MulticastGroupSpec) {
+			no := false
+			connects(s).RewriteSource = &no
+		}, CodeInvalid, "spec.rewriteSource", "false", 0},
 		{"rkey alone", func(s *MulticastGroupSpec) { s.Receivers[0].RKey = n(1) }, CodeInvalid,
 			"spec.receivers[0].va", "given without the other", 0},
 		{"va in-band", func(s *MulticastGroupSpec) {
@@ -205,6 +241,32 @@ func decodeGroupSpec(text []byte) (s MulticastGroupSpec, err error) {
 	return s, err
 }
 
+// connects makes the source and the receivers of a spec connect by themselves.
+func connects(s *MulticastGroupSpec) *MulticastGroupSpec {
+	s.Connect = &GroupConnect{Port: 4000, MTU: 4096}
+	s.Source.QPN = 0
+	for i := range s.Receivers {
+		s.Receivers[i] = GroupReceiver{Address: s.Receivers[i].Address}
+	}
+	return s
+}
+
+// TestConnects: a spec without queue pairs is right with connect, and with that alone.
+func TestConnects(t *testing.T) {
+	s := good()
+	env := env()
+	if err := ValidateGroup(connects(&s), env); err != nil {
+		t.Error(err)
+	}
+	if s.Connect = nil; ValidateGroup(&s, env) == nil {
+		t.Error("a spec without queue pairs and connect is taken")
+	}
+	c := GroupDefaults{}.Complete(*connects(&s))
+	if c.Connect.MTU = 0; (GroupDefaults{}).Complete(c).Connect.MTU != 4096 {
+		t.Error("no default of the path MTU")
+	}
+}
+
 // Every field counts in Equal, and Clone shares nothing.
 func TestEqualAndClone(t *testing.T) {
 	full := good()
@@ -241,7 +303,11 @@ func change(t *testing.T, v reflect.Value, path string, check func(field string,
 		case reflect.String:
 			f.SetString("x")
 		case reflect.Pointer:
-			f.SetZero()
+			if f.IsNil() {
+				f.Set(reflect.New(f.Type().Elem()))
+			} else {
+				f.SetZero()
+			}
 		case reflect.Slice:
 			f.Set(f.Slice(0, 1))
 		case reflect.Struct:
@@ -297,7 +363,7 @@ func FuzzDecodeSpec(f *testing.F) {
 			return
 		}
 		s = StandardGroupDefaults().Complete(s)
-		if ValidateGroup(&s, env()) == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 ||
+		if ValidateGroup(&s, env()) == nil && s.Connect == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 ||
 			len(s.Receivers) == 0) {
 			t.Errorf("accepted %+v", s)
 		}

@@ -18,6 +18,8 @@ type MulticastGroupStatus struct {
 	// Receivers are in the order of the spec.
 	Receivers []ReceiverStatus `json:"receivers,omitempty" doc:"In the order of the spec."`
 	Limits    GroupLimits      `json:"limits" doc:"What exceeds these is refused."`
+	// Connections are those of spec.connect.
+	Connections []GroupConnection `json:"connections,omitempty" doc:"Of spec.connect: the applications that are connected, or about to be."`
 	// StalledReceivers hold the group up.
 	StalledReceivers []StalledReceiver `json:"stalledReceivers,omitempty" doc:"Receivers that hold the group up."`
 	// EvictedReceivers are in the spec and no longer in the tree.
@@ -145,11 +147,13 @@ const (
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
 	// Degraded: another group has one of its queue pairs too
 	ReasonQueuePairShared = "QueuePairShared"
-	ReasonUnexplained     = "Unexplained" // OrphansKept
-	ReasonHealthy         = "Healthy"     // not Degraded
-	ReasonGo              = "Go"          // Ready
-	ReasonBlocked         = "Blocked"     // not Ready: its readiness has what is in the way
-	ReasonUnjudged        = "Unjudged"    // not Ready: nobody has looked yet
+	// ReasonNotConnected: receivers of spec.connect have not connected.
+	ReasonNotConnected = "NotConnected"
+	ReasonUnexplained  = "Unexplained" // OrphansKept
+	ReasonHealthy      = "Healthy"     // not Degraded
+	ReasonGo           = "Go"          // Ready
+	ReasonBlocked      = "Blocked"     // not Ready: its readiness has what is in the way
+	ReasonUnjudged     = "Unjudged"    // not Ready: nobody has looked yet
 	// ReasonJobsConcerned: Degraded, jobs lose something by a maintenance.
 	ReasonJobsConcerned = "JobsConcerned"
 	ReasonEnded         = "Ended" // not Ready: the job has ended

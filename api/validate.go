@@ -77,8 +77,12 @@ func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v.proxy(s.ProxyAddress)
 	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
 	v.host("spec.source.address", s.Source.Address)
-	v.number("spec.source.qpn", s.Source.QPN, 2, maxQPN, "queue pair number")
-	v.pair("spec.source.qpn", QueuePair{s.Source.Address, s.Source.QPN})
+	if s.Connect != nil {
+		v.connect(s)
+	} else {
+		v.number("spec.source.qpn", s.Source.QPN, 2, maxQPN, "queue pair number")
+		v.pair("spec.source.qpn", QueuePair{s.Source.Address, s.Source.QPN})
+	}
 	v.receivers(s)
 	v.number("spec.initialPsn", s.InitialPSN, 0, maxPSN, "PSN")
 	v.duration("spec.cnpWindow", s.CNPWindow, time.Microsecond)
@@ -200,12 +204,23 @@ func (v *validator) receivers(s *MulticastGroupSpec) {
 		if r.Address == s.Source.Address && r.Address.IsValid() {
 			v.bad(at+".address", r.Address.String(), "a host other than the source")
 		}
+		if s.Connect != nil {
+			v.connected(at, r)
+			continue
+		}
 		v.number(at+".qpn", r.QPN, 2, maxQPN, "queue pair number")
 		v.pair(at+".qpn", QueuePair{r.Address, r.QPN})
 		if r.StartPSN != nil {
 			v.number(at+".startPsn", *r.StartPSN, 0, maxPSN, "PSN")
 		}
 		v.number(at+".startMsn", r.StartMSN, 0, 1<<24-1, "MSN")
+		if r.PSN != nil {
+			v.number(at+".psn", *r.PSN, 0, maxPSN, "PSN")
+			if s.Mode == ModeInband {
+				v.bad(at+".psn", strconv.FormatUint(uint64(*r.PSN), 10),
+					"no psn in in-band mode: End.MT TLVs have no room for it")
+			}
+		}
 		switch {
 		case (r.VA == nil) != (r.RKey == nil):
 			v.bad(at+".va", "given without the other", "va and rkey together, or neither")

@@ -363,6 +363,7 @@ var todos = map[string]string{
 	"Removing":             "Wait: it takes some seconds.",
 	"ReceiverStalled":      "See that the receiver and its queue pair run, or take it out.",
 	"ReceiversEvicted":     "Mend the receivers, and reset the group.",
+	"NotConnected":         "Start the applications that it names, or take them out of the group.",
 	"QueuePairShared":      "Give one of the groups another queue pair.",
 	"DeadlockRisk":         "Send one of the tenants by another path.",
 	"InsufficientHeadroom": "Give the queue a larger buffer, or a lower XOFF.",

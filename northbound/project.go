@@ -59,7 +59,8 @@ func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over fu
 		case api.EventGap:
 			return true
 		case api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
-			api.EventReceiverRecovered, api.EventReceiverStalled,
+			api.EventReceiverRecovered, api.EventReceiverStalled, api.EventConnectionUp,
+			api.EventConnectionDown, api.EventConnectionRefused,
 			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
 			api.EventPFCPolicyDeleted, api.EventProjectChanged, api.EventJobChanged,
 			api.EventJobDeleted, api.EventJobReady, api.EventJobBlocked, api.EventLeaseChanged,

@@ -80,7 +80,8 @@ func TestEventsOfMembers(t *testing.T) {
 	w.until(t, "id: ")
 	own := []api.EventType{
 		api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
-		api.EventReceiverRecovered, api.EventReceiverStalled,
+		api.EventReceiverRecovered, api.EventReceiverStalled, api.EventConnectionUp,
+		api.EventConnectionDown, api.EventConnectionRefused,
 		api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
 		api.EventPFCPolicyDeleted, api.EventProjectChanged,
 		api.EventLeaseBroken, api.EventLeaseChanged, api.EventLeaseDeleted,

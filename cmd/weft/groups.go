@@ -53,7 +53,12 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	}
 	g.row("Proxy address:", s.ProxyAddress)
 	g.row("Designated QPN:", s.DesignatedQPN)
-	g.row("Source:", fmt.Sprintf("%v, QPN %d", s.Source.Address, s.Source.QPN))
+	if s.Connect != nil {
+		g.row("Source:", s.Source.Address)
+		g.row("Connect:", connectText(s.Connect))
+	} else {
+		g.row("Source:", fmt.Sprintf("%v, QPN %d", s.Source.Address, s.Source.QPN))
+	}
 	g.row("Initial PSN:", s.InitialPSN)
 	g.row("Mode, objective:", fmt.Sprintf("%s, %s", s.Mode, s.Objective))
 	g.row("CNP window, limit:", fmt.Sprintf("%v, %d", s.CNPWindow, s.CNPLimit))
@@ -75,6 +80,9 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	if err := receiverTable(w, s, t); err != nil {
 		return err
 	}
+	if err := connectionTable(w, t.Connections); err != nil {
+		return err
+	}
 	if len(t.Conditions) == 0 {
 		return nil
 	}
@@ -82,6 +90,32 @@ func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	g = newGrid("CONDITION", "STATUS", "REASON", "MESSAGE")
 	for _, c := range t.Conditions {
 		g.row(c.Type, yesNo(c.Status), c.Reason, c.Message)
+	}
+	return g.writeTo(w)
+}
+
+func connectText(c *api.GroupConnect) string {
+	text := fmt.Sprintf("source to port %d, receivers listen there or connect to %d, path MTU %d",
+		c.Port, c.Port+1, c.MTU)
+	if c.Token != "" {
+		text += ", with a token"
+	}
+	return text
+}
+
+// connectionTable has the applications that are connected; nothing without one.
+func connectionTable(w io.Writer, connections []api.GroupConnection) error {
+	if len(connections) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	g := newGrid("CONNECTION", "ROLE", "QPN", "STATE", "NOTE")
+	for _, c := range connections {
+		note := ""
+		if c.Listens {
+			note = "listens"
+		}
+		g.row(c.Address, c.Role, c.QPN, c.State, note)
 	}
 	return g.writeTo(w)
 }
@@ -99,6 +133,9 @@ func receiverTable(w io.Writer, s *api.MulticastGroupSpec, t *api.MulticastGroup
 		var notes []string
 		if r.StartPSN != nil {
 			notes = append(notes, fmt.Sprintf("from PSN %d", *r.StartPSN))
+		}
+		if r.PSN != nil {
+			notes = append(notes, fmt.Sprintf("counts from PSN %d", *r.PSN))
 		}
 		if r.VA != nil && r.RKey != nil {
 			notes = append(notes, fmt.Sprintf("va %#x, rkey %#x", *r.VA, *r.RKey))

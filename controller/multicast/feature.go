@@ -68,6 +68,7 @@ func (f *Feature) Start() {
 		f.takePairs(g)
 		f.apply(g)
 		f.watchStalls(g)
+		f.startConnections(g)
 	}
 }
 
@@ -117,6 +118,8 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 			f.windowOpened(sw, *e.PacketIn)
 		case entry.StateAnswer:
 			f.answered(sw, *e.PacketIn)
+		case entry.Connect:
+			f.gotMessage(sw, *e.PacketIn)
 		}
 	}
 }
@@ -179,6 +182,9 @@ func (f *Feature) Settle() (more bool) {
 		delete(f.check, i)
 		if g := f.byIndex[i]; g != nil {
 			f.advance(g)
+		}
+		if g := f.byIndex[i]; g != nil && g.cm != nil {
+			f.admitSource(g)
 		}
 	}
 	return len(f.check) > 0

@@ -11,6 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
 // group is a multicast group: what the controller decided about the resource, and how
@@ -25,6 +26,8 @@ type group struct {
 	evicted map[netip.Addr]bool
 
 	change
+	connections
+	kept []rdmacm.Conn // connections of a record, until there is a manager
 	// queued is the target that waits for switching to end.
 	queued *tree.Placement
 	// drained is when draining ends.
@@ -127,6 +130,7 @@ func (g *group) resource() api.MulticastGroup {
 func (f *Feature) newPlacement(
 	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
 ) (*tree.Placement, error) {
+	spec, without = g.filled(spec, without)
 	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(),
 		Reset: reset}
 	r.Epoch = f.nextEpoch(g.index, r.Previous)
@@ -196,11 +200,11 @@ func (f *Feature) switched(g *group) bool {
 
 // apply sets what every switch should hold for a group in its phase.
 func (f *Feature) apply(g *group) {
-	for _, sw := range g.switches() {
+	for _, sw := range append(g.switches(), f.connectSwitches(g)...) {
 		f.noteOn(sw, g)
 	}
 	for sw := range g.touches {
-		entities := g.entities(sw)
+		entities := append(g.entities(sw), f.connectEntities(g, sw)...)
 		if !f.env.Switches.Exists(sw) || len(entities) == 0 && (!f.env.Switches.Connected(sw) ||
 			!f.env.Switches.Of(sw, g.owner()).Serves()) {
 			delete(g.touches, sw)

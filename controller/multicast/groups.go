@@ -138,6 +138,10 @@ func (f groups) put(
 	if err != nil {
 		return r, false, err
 	}
+	anew := !created && g.cm != nil && reconnects(&item.Spec, &spec)
+	if anew {
+		f.endConnections(g)
+	}
 	item = f.resources.Put(name, spec, f.env.Wall())
 	item.Decided = g
 	g.job = job
@@ -155,6 +159,11 @@ func (f groups) put(
 	f.aim(g, p)
 	f.takePairs(g)
 	f.watchStalls(g)
+	f.startConnections(g)
+	if f.leaveMissing(g) || anew {
+		f.place(g, false)
+	}
+	f.settleConnections(g)
 	return g.resource(), created, nil
 }
 
@@ -174,6 +183,7 @@ func (f groups) Delete(name string, pre resource.Precondition) error {
 // delete deletes a group.
 func (f *Feature) delete(g *group) {
 	name := g.name
+	f.endConnections(g)
 	f.resources.Delete(name)
 	g.item, g.job = nil, ""
 	f.disown(g)

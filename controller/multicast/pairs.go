@@ -20,7 +20,9 @@ func (f *Feature) takePairs(g *group) {
 		now[p] = true
 	}
 	for _, p := range g.placements() {
-		now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = true
+		if p.Source.QPN != 0 {
+			now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = true
+		}
 		for i := range p.Nodes {
 			for _, b := range p.Nodes[i].Branches {
 				if b.Receiver != nil {
@@ -63,12 +65,12 @@ func (g *group) specPairs() []api.QueuePair {
 	if g.item == nil {
 		return nil
 	}
-	s := &g.item.Spec
+	s, _ := g.filled(&g.item.Spec, nil)
 	out := []api.QueuePair{{Address: s.Source.Address, QPN: s.Source.QPN}}
 	for i := range s.Receivers {
 		out = append(out, api.QueuePair{Address: s.Receivers[i].Address, QPN: s.Receivers[i].QPN})
 	}
-	return out
+	return slices.DeleteFunc(out, func(p api.QueuePair) bool { return p.QPN == 0 })
 }
 
 // shared reports which queue pair of a group another one has too; "": none. It does not name the

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -26,24 +27,29 @@ const (
 // treeRecord is what the controller decided about a group. Placements that are the
 // same are kept once; the other fields are places in Placements, -1 for none.
 type treeRecord struct {
-	Index      uint16            `json:"index"`
-	Job        string            `json:"job,omitempty"`
-	Evicted    []netip.Addr      `json:"evicted,omitempty"`
-	Adopted    bool              `json:"adopted,omitempty"`
-	Phase      phase             `json:"phase"`
-	Placements []*tree.Placement `json:"placements"`
-	Target     int               `json:"target"`
-	Queued     int               `json:"queued"`
-	Resp       int               `json:"resp"`
-	Data       int               `json:"data"`
-	OldResp    int               `json:"oldResp"`
-	OldData    int               `json:"oldData"`
+	Index   uint16       `json:"index"`
+	Job     string       `json:"job,omitempty"`
+	Evicted []netip.Addr `json:"evicted,omitempty"`
+	// Of spec.connect.
+	Connections []rdmacm.Conn         `json:"connections,omitempty"`
+	Source      uint32                `json:"source,omitempty"`
+	First       uint32                `json:"first,omitempty"`
+	Receivers   map[netip.Addr]joined `json:"receivers,omitempty"`
+	Adopted     bool                  `json:"adopted,omitempty"`
+	Phase       phase                 `json:"phase"`
+	Placements  []*tree.Placement     `json:"placements"`
+	Target      int                   `json:"target"`
+	Queued      int                   `json:"queued"`
+	Resp        int                   `json:"resp"`
+	Data        int                   `json:"data"`
+	OldResp     int                   `json:"oldResp"`
+	OldData     int                   `json:"oldData"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (g *group) MarshalJSON() ([]byte, error) {
 	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted,
-		Job: g.job}
+		Job: g.job, Connections: g.conns(), Source: g.source, First: g.first, Receivers: g.receivers}
 	put := func(p *tree.Placement) int {
 		if p == nil {
 			return -1
@@ -70,6 +76,7 @@ func (g *group) UnmarshalJSON(b []byte) error {
 	}
 	*g = *newGroup("", r.Index)
 	g.phase, g.adopted, g.loaded, g.job = r.Phase, r.Adopted, true, r.Job
+	g.kept, g.source, g.first, g.receivers = r.Connections, r.Source, r.First, r.Receivers
 	for _, a := range r.Evicted {
 		g.evicted[a] = true
 	}

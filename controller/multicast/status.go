@@ -25,10 +25,12 @@ func (f *Feature) updateStatus(g *group) {
 	offline, unfinished := f.obstacles(g)
 	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning ||
 		g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
-	for i := range g.item.Spec.Receivers {
-		r := api.ReceiverStatus{Address: g.item.Spec.Receivers[i].Address}
+	s.Connections = g.connectionStatus()
+	spec, _ := g.filled(&g.item.Spec, nil)
+	for i := range spec.Receivers {
+		r := api.ReceiverStatus{Address: spec.Receivers[i].Address}
 		if n, b := p.FindReceiver(r.Address); n != nil {
-			r.Switch, r.Branch, r.Programmed = n.Switch, b.Index, g.serves(&g.item.Spec.Receivers[i])
+			r.Switch, r.Branch, r.Programmed = n.Switch, b.Index, g.serves(&spec.Receivers[i])
 		}
 		s.Receivers = append(s.Receivers, r)
 	}
@@ -61,6 +63,7 @@ func (g *group) serves(want *api.GroupReceiver) bool {
 	_, b := g.installed.FindReceiver(want.Address)
 	return b != nil && b.Receiver.QPN == want.QPN &&
 		b.Receiver.StartPSN == want.Start(g.installed.InitialPSN) &&
+		b.Receiver.PSNOffset == want.PSNOffset(g.installed.InitialPSN) &&
 		g.installed.InitialPSN == g.item.Spec.InitialPSN
 }
 
@@ -108,6 +111,8 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 		s.Set(api.Degraded, true, api.ReasonDisconnected, feature.Names(offline), now)
 	case len(stalled) > 0:
 		s.Set(api.Degraded, true, api.ReasonReceiverStalled, feature.Names(stalled), now)
+	case g.cm != nil && len(g.missing()) > 0:
+		s.Set(api.Degraded, true, api.ReasonNotConnected, feature.Names(g.missing()), now)
 	case len(evicted) > 0:
 		s.Set(api.Degraded, true, api.ReasonReceiversEvicted, feature.Names(evicted), now)
 	default:

@@ -100,14 +100,13 @@ func (w *itemWork) responses() {
 		entry.Exact("dst_addr", entry.Addr(p.Proxy)))
 	for i := range n.Branches {
 		b := &n.Branches[i]
-		from, receiver, offset := netip.Addr{}, b.Receiver != nil, uint32(0)
-		if receiver {
+		from, offset := netip.Addr{}, uint32(0)
+		if b.Receiver != nil {
 			from, offset = b.Receiver.Address, b.Receiver.StartMSN
 		} else {
 			from = p.Nodes[b.Child].Address
 		}
-		act := w.do(p4.ActionSetBranch, entry.Number("branch", b.Index), entry.With("epoch", w.epoch),
-			entry.Number("msn_offset", offset), entry.With("receiver", entry.Bool(receiver)))
+		act := w.branch(b, offset)
 		source := entry.Exact("src_addr", entry.Addr(from))
 		for _, in := range b.Ingress {
 			w.in(Response, p4.TableMtBranch, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))),
@@ -122,6 +121,18 @@ func (w *itemWork) responses() {
 		entry.Number("live_mask", n.LiveMask()),
 		entry.With("nack_holdoff", micros(p.NackHoldoff)), entry.Number("upstream_port", n.UpstreamPort)),
 		w.ofGroup())
+}
+
+// branch returns what a response of a branch is. Parameters are in order of their names.
+func (w *itemWork) branch(b *PlacedBranch, msn uint32) entry.Action {
+	index, epoch := entry.Number("branch", b.Index), entry.With("epoch", w.epoch)
+	offset, receiver := entry.Number("msn_offset", msn),
+		entry.With("receiver", entry.Bool(b.Receiver != nil))
+	if b.Receiver == nil || b.Receiver.PSNOffset == 0 {
+		return w.do(p4.ActionSetBranch, index, epoch, offset, receiver)
+	}
+	return w.do(p4.ActionSetBranchPsn, index, epoch, offset,
+		entry.Number("psn_offset", b.Receiver.PSNOffset), receiver)
 }
 
 func (w *itemWork) upstream() entry.Action {
@@ -160,12 +171,7 @@ func (w *itemWork) copies() {
 		r := b.Receiver
 		local = append(local, entry.Replica{Port: p4.RecirculationPort, Instance: instance})
 		to, qpn := entry.Address("receiver", r.Address), entry.Number("receiver_qpn", r.QPN)
-		if r.VA != nil {
-			replica(instance, w.do(p4.ActionToReceiverReth, rewrite, to, qpn,
-				entry.Number("rkey", r.RKey), entry.With("va_offset", entry.Uint(*r.VA-p.BaseVA))))
-		} else {
-			replica(instance, w.do(p4.ActionToReceiver, rewrite, to, qpn))
-		}
+		replica(instance, w.deliver(r, rewrite, to, qpn))
 		if p.Mode == api.ModeInband {
 			w.in(Data, p4.TableMtTlvReceiver, w.do(p4.ActionAllowTlvReceiver, rewrite),
 				entry.Exact("address", entry.Addr(r.Address)), w.ofGroup())
@@ -186,12 +192,44 @@ func (w *itemWork) copies() {
 	}
 }
 
+// deliver returns what becomes of a copy for a receiver. Parameters are in order of their names.
+func (w *itemWork) deliver(r *PlacedReceiver, rewrite, to, qpn entry.Param) entry.Action {
+	psn := entry.Number("psn_offset", r.PSNOffset)
+	if r.VA == nil {
+		if r.PSNOffset == 0 {
+			return w.do(p4.ActionToReceiver, rewrite, to, qpn)
+		}
+		return w.do(p4.ActionToReceiverPsn, rewrite, psn, to, qpn)
+	}
+	rkey, va := entry.Number("rkey", r.RKey), entry.With("va_offset", entry.Uint(*r.VA-w.p.BaseVA))
+	if r.PSNOffset == 0 {
+		return w.do(p4.ActionToReceiverReth, rewrite, to, qpn, rkey, va)
+	}
+	return w.do(p4.ActionToReceiverRethPsn, rewrite, psn, to, qpn, rkey, va)
+}
+
 // outerSource returns the source address of the encapsulation: whoever starts it.
 func (p *Placement) outerSource() netip.Addr {
 	if p.Mode == api.ModeInband {
 		return p.Source.Address
 	}
 	return p.Nodes[0].Address
+}
+
+// Rate limit of RDMA CM messages to the controller of each port: a REQ every connectSpacing on
+// average, connectBurst of them at once.
+const (
+	connectSpacing = 10 * time.Millisecond
+	connectBurst   = 32
+)
+
+// Connect returns what has a switch hand messages of RDMA CM from a host to a group to the
+// controller.
+func Connect(group uint16, proxy, host netip.Addr) entry.Entity {
+	return entry.In(p4.TableMtConnect, entry.Do(p4.ActionSetConnect,
+		entry.With("burst_time", micros(connectBurst*connectSpacing)), entry.Number("group", group),
+		entry.With("spacing", micros(connectSpacing))),
+		entry.Exact("dst_addr", entry.Addr(proxy)), entry.LPMHost("src_addr", host))
 }
 
 // sid emits the node's SID, which takes packets of the tree's own source alone.
@@ -212,7 +250,7 @@ func (w *itemWork) sid(c Class) {
 // start emits what leads packets into the tree, and who may send them.
 func (w *itemWork) start() {
 	p, n := w.p, w.n
-	if n.Parent >= 0 {
+	if n.Parent >= 0 || p.Source.QPN == 0 { // 0: the source is not connected
 		return
 	}
 	act := w.do(p4.ActionMtEncapsReplicate, entry.With("has_local", entry.Bool(n.HasReceivers())),

@@ -449,7 +449,7 @@ func (w *placeWork) routed(from, to *skeleton) (plan.Hop, error) {
 func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
 	h := w.n.Host(r.Address)
 	placed := &PlacedReceiver{Address: r.Address, QPN: r.QPN, StartPSN: r.Start(w.r.Spec.InitialPSN),
-		StartMSN: r.StartMSN}
+		StartMSN: r.StartMSN, PSNOffset: r.PSNOffset(w.r.Spec.InitialPSN)}
 	if r.VA != nil {
 		va := *r.VA
 		placed.VA, placed.RKey = &va, *r.RKey

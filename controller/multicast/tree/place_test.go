@@ -88,6 +88,13 @@ func TestShapes(t *testing.T) {
 			no := false
 			s.RewriteSource = &no
 		}, "a[r1]", "memory.txt"},
+		{"other PSNs", single, "s", []string{"r1", "r2"}, func(s *api.MulticastGroupSpec) {
+			va, key, first, last, start := uint64(0x7000), uint32(9), uint32(0), uint32(0xFFFFFF), uint32(50)
+			s.InitialPSN = 0xFFFFFF // one before 0
+			s.Receivers[0].PSN = &first
+			s.Receivers[1].PSN, s.Receivers[1].StartPSN = &last, &start
+			s.Receivers[1].VA, s.Receivers[1].RKey = &va, &key
+		}, "a[r1 r2]", "psn.txt"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := network(c.net)

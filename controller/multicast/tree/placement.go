@@ -86,8 +86,10 @@ type PlacedReceiver struct {
 	QPN      uint32     `json:"qpn"`
 	StartPSN uint32     `json:"startPsn"`
 	StartMSN uint32     `json:"startMsn,omitempty"`
-	VA       *uint64    `json:"va,omitempty"`
-	RKey     uint32     `json:"rkey,omitempty"`
+	// PSNOffset is added to the PSN of each packet to the receiver, modulo 2^24.
+	PSNOffset uint32  `json:"psnOffset,omitempty"`
+	VA        *uint64 `json:"va,omitempty"`
+	RKey      uint32  `json:"rkey,omitempty"`
 }
 
 // Node returns the node that is a switch, or nil.
@@ -242,5 +244,5 @@ func (p *Placement) sameBranch(b *PlacedBranch, q *Placement, c *PlacedBranch) b
 	}
 	r, s := b.Receiver, c.Receiver
 	return r.Address == s.Address && r.QPN == s.QPN && r.StartPSN == s.StartPSN &&
-		r.StartMSN == s.StartMSN
+		r.StartMSN == s.StartMSN && r.PSNOffset == s.PSNOffset
 }

@@ -157,6 +157,7 @@ func TestSameEpoch(t *testing.T) {
 		"QPN of a receiver":           func(p *Placement) { _, b := receiver(p); b.Receiver.QPN++ },
 		"first PSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartPSN++ },
 		"first MSN of a receiver":     func(p *Placement) { _, b := receiver(p); b.Receiver.StartMSN++ },
+		"PSN of a queue pair":         func(p *Placement) { _, b := receiver(p); b.Receiver.PSNOffset++ },
 		"a switch that was not there": func(p *Placement) { n, _ := receiver(p); n.Switch = "n99" },
 	} {
 		p := fresh()

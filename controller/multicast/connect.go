@@ -1,0 +1,644 @@
+package multicast
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/internal/rdmacm"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// Source and receivers of a group with spec.connect connect by RDMA CM: the controller is the other
+// end of each, at the proxy address. What the applications say of their queue pairs is put in the
+// place of what a spec has elsewhere, and who is not connected is left out of the tree, as one that
+// was evicted.
+
+// Who connects is asked again after redial; its answer, and that of the tree to a source, is
+// awaited for 4.096 us times 2^waitExponent (17 s).
+const (
+	redial       = 5 * time.Second
+	waitExponent = 22
+)
+
+// joined is what the controller knows of a receiver beside its connection.
+type joined struct {
+	Conn uint32 `json:"conn"`
+	// PSN and MSN are the group's at which it begins.
+	PSN uint32 `json:"psn"`
+	MSN uint32 `json:"msn,omitempty"`
+}
+
+// connections are those of a group.
+type connections struct {
+	cm     *rdmacm.Manager // nil: the group has no spec.connect
+	source uint32          // the connection of the source, 0 for none
+	// first is the first PSN of the source that is connected.
+	first     uint32
+	receivers map[netip.Addr]joined
+	joining   map[netip.Addr]bool // late receivers whose first PSN is being asked for
+	refused   map[netip.Addr]string
+	dialing   bool
+	psn       uint32 // of frames
+}
+
+// startConnections makes the manager of a group that has none and is to have one.
+func (f *Feature) startConnections(g *group) {
+	if g.item == nil || g.item.Spec.Connect == nil || g.cm != nil {
+		return
+	}
+	g.cm = rdmacm.New(rdmacm.Config{First: uint32(f.env.Wall().Unix()) << 6})
+	if g.receivers == nil {
+		g.receivers = make(map[netip.Addr]joined)
+	}
+	g.joining, g.refused = make(map[netip.Addr]bool), make(map[netip.Addr]string)
+	for _, c := range g.kept {
+		g.cm.Load(f.now(), c)
+	}
+	g.kept = nil
+	f.dial(g)
+}
+
+// now is a time above 0, as package rdmacm wants it.
+func (f *Feature) now() time.Duration { return f.env.Now + 1 }
+
+// conns returns the records of the connections.
+func (g *group) conns() []rdmacm.Conn {
+	if g.cm == nil {
+		return g.kept
+	}
+	return g.cm.Conns()
+}
+
+// guid is the CA GUID of a group: hosts tell the groups apart by it, which may have the same
+// designated queue pair.
+func guid(proxy netip.Addr) uint64 {
+	sum := sha256.Sum256(proxy.AsSlice())
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// filled returns the spec with the queue pairs of those that are connected, and those that are not
+// or that without has.
+func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) (
+	*api.MulticastGroupSpec, map[netip.Addr]bool,
+) {
+	if spec.Connect == nil {
+		return spec, without
+	}
+	s, left := spec.Clone(), make(map[netip.Addr]bool)
+	if g.cm != nil {
+		if c, ok := g.cm.Conn(g.source); ok {
+			s.Source.QPN = c.PeerQPN
+		}
+	}
+	for i := range s.Receivers {
+		r := &s.Receivers[i]
+		if left[r.Address] = true; g.cm == nil || without[r.Address] {
+			continue
+		}
+		j, ok := g.receivers[r.Address]
+		c, has := g.cm.Conn(j.Conn)
+		if !ok || !has {
+			continue
+		}
+		delete(left, r.Address)
+		begin, first := j.PSN, c.PeerPSN
+		r.QPN, r.StartPSN, r.StartMSN, r.PSN = c.PeerQPN, &begin, j.MSN, &first
+		if m := memory(&c); m.HasMemory {
+			r.VA, r.RKey = &m.VA, &m.RKey
+		}
+	}
+	return &s, left
+}
+
+// memory returns what an application says of itself, zero where it says nothing.
+func memory(c *rdmacm.Conn) cm.Join {
+	var b [cm.JoinLen]byte
+	copy(b[:], c.Private)
+	j, _, err := cm.ParseJoin(b[:])
+	if err != nil {
+		return cm.Join{}
+	}
+	return j
+}
+
+// gotMessage takes a frame of RDMA CM that came by a port.
+func (f *Feature) gotMessage(sw string, p entry.PacketIn) {
+	g := f.byIndex[p.Group]
+	if g == nil || g.item == nil || g.cm == nil {
+		return
+	}
+	frame, _, err := cm.ParseFrame(p.Payload)
+	if err != nil || frame.IPv6.Dst != g.item.Spec.ProxyAddress {
+		return
+	}
+	// The source guard admits what the port has. Here it must be the host's own.
+	h := f.env.Net.Host(frame.IPv6.Src)
+	if h == nil || h.Switch != sw || !slices.Contains(h.Ingress, uint32(p.IngressPort)) {
+		return
+	}
+	g.cm.Receive(f.now(), frame.IPv6.Src, frame.MAD)
+	f.settleConnections(g)
+}
+
+// settleConnections sends what connections want sent, and takes what has happened to them.
+func (f *Feature) settleConnections(g *group) {
+	if g.cm == nil {
+		return
+	}
+	moved := false
+	for {
+		packets, events := g.cm.Take()
+		for _, p := range packets {
+			f.sendMessage(g, p)
+		}
+		if len(events) == 0 {
+			break
+		}
+		for i := range events {
+			moved = f.connectionEvent(g, &events[i]) || moved
+		}
+	}
+	if len(g.cm.Changed()) > 0 {
+		f.status[g.index] = true
+		f.save(g)
+	}
+	if moved {
+		f.place(g, false)
+		f.takePairs(g)
+		f.save(g)
+	}
+	f.admitSource(g)
+	if at, ok := g.cm.Next(); ok {
+		f.timers.Set(at-1, func() { f.tickConnections(g) })
+	}
+}
+
+// tickConnections repeats what is due.
+func (f *Feature) tickConnections(g *group) {
+	if g.cm == nil || f.groups[g.name] != g {
+		return
+	}
+	if at, ok := g.cm.Next(); ok && at <= f.now() {
+		g.cm.Tick(f.now())
+		f.settleConnections(g)
+	}
+}
+
+// sendMessage has the switch of a host send it a message of a group.
+func (f *Feature) sendMessage(g *group, p rdmacm.Packet) {
+	h := f.env.Net.Host(p.To)
+	if h == nil || h.At == nil || len(h.Ingress) == 0 || g.item == nil {
+		return
+	}
+	var mac packet.MAC
+	for _, a := range f.env.Net.HostsAt(h.Switch) {
+		if a.Host == h.Host {
+			mac = a.MAC
+		}
+	}
+	frame := cm.Frame{Ethernet: packet.Ethernet{Dst: mac, Src: packet.MAC(h.At.MAC)},
+		IPv6:    packet.IPv6{HopLimit: 64, Src: g.item.Spec.ProxyAddress, Dst: p.To},
+		SrcPort: 0xC000 | g.index, PKey: packet.DefaultPKey, PSN: g.psn, SourceQPN: cm.GSI,
+		MAD: p.MAD}
+	g.psn = (g.psn + 1) & packet.PSNMask
+	f.packetOut(h.Switch, entry.PacketOut{Op: entry.Send, Port: uint16(h.Hop.Port),
+		Payload: frame.Append(nil)})
+}
+
+// connectionEvent takes what has happened to a connection. It reports whether the tree follows.
+func (f *Feature) connectionEvent(g *group, e *rdmacm.Event) (moved bool) {
+	c := &e.Conn
+	switch e.Kind {
+	case rdmacm.Requested:
+		return f.requested(g, c)
+	case rdmacm.Responded:
+		if why := f.mayReceive(g, c); why != "" {
+			f.refuse(g, c, cm.ConsumerReject, why)
+			return false
+		}
+		g.cm.Confirm(c.LocalID)
+		f.tellConnection(g, c, api.EventConnectionUp, "")
+		return f.join(g, c)
+	case rdmacm.Up:
+		f.tellConnection(g, c, api.EventConnectionUp, "")
+		return false
+	case rdmacm.Down:
+		f.tellConnection(g, c, api.EventConnectionDown, "")
+	case rdmacm.Refused:
+		// Who does not listen yet is asked again and again.
+		if !c.Active || e.Reason != cm.InvalidServiceID {
+			f.tellConnection(g, c, api.EventConnectionRefused, "by the host: "+e.Reason.String())
+		}
+	case rdmacm.Failed:
+		if !c.Active {
+			f.tellConnection(g, c, api.EventConnectionRefused, "the host does not answer")
+		}
+	}
+	return f.left(g, c)
+}
+
+// left takes a connection that is over out of the group.
+func (f *Feature) left(g *group, c *rdmacm.Conn) bool {
+	if g.source == c.LocalID {
+		g.source = 0
+		return true
+	}
+	if j, ok := g.receivers[c.Peer]; ok && j.Conn == c.LocalID {
+		delete(g.receivers, c.Peer)
+		return true
+	}
+	return false
+}
+
+func (f *Feature) tellConnection(g *group, c *rdmacm.Conn, t api.EventType, why string) {
+	role := string(api.RoleReceiver)
+	if !c.Active && g.item.Spec.Connect.Port == c.Port {
+		role = string(api.RoleSource)
+	}
+	text := fmt.Sprintf("%s %v", role, c.Peer)
+	if why != "" {
+		text += ": " + why
+	}
+	f.env.Event(t, g.name, text, nil)
+}
+
+// refuse refuses a connection, with an event the first time: a host may try again and again.
+func (f *Feature) refuse(g *group, c *rdmacm.Conn, reason cm.Reason, why string) {
+	r := cm.REJ{Reason: reason}
+	if reason == cm.InvalidMTU { // additional information: the largest that is supported
+		r.InfoLen, r.Info[0] = 1, byte(mtuCode(g.item.Spec.Connect.MTU))
+	}
+	copy(r.Private[:], why)
+	g.cm.Reject(c.LocalID, r)
+	if g.refused[c.Peer] != why {
+		g.refused[c.Peer] = why
+		f.tellConnection(g, c, api.EventConnectionRefused, why)
+	}
+}
+
+// mtuCode returns IBTA's code of a path MTU.
+func mtuCode(octets uint16) cm.MTU {
+	for m := cm.MTU256; m < cm.MTU4096; m++ {
+		if m.Octets() >= int(octets) {
+			return m
+		}
+	}
+	return cm.MTU4096
+}
+
+// mayConnect returns why an application may not connect, "" where it may.
+func (g *group) mayConnect(c *rdmacm.Conn) string {
+	token := g.item.Spec.Connect.Token
+	if token == "" {
+		return ""
+	}
+	var want [cm.TokenLen]byte
+	copy(want[:], token)
+	if j := memory(c); !j.HasToken || subtle.ConstantTimeCompare(j.Token[:], want[:]) != 1 {
+		return "the token in its private data is not that of spec.connect.token"
+	}
+	return ""
+}
+
+// mayReceive is mayConnect of a receiver.
+func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
+	if !slices.ContainsFunc(g.item.Spec.Receivers,
+		func(r api.GroupReceiver) bool { return r.Address == c.Peer }) {
+		return fmt.Sprintf("%v is not the address of a receiver of the spec", c.Peer)
+	}
+	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
+		if o != g {
+			return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
+		}
+	}
+	return g.mayConnect(c)
+}
+
+// requested answers a request of an application.
+func (f *Feature) requested(g *group, c *rdmacm.Conn) (moved bool) {
+	spec := &g.item.Spec
+	switch c.Port {
+	case spec.Connect.Port, spec.Connect.Port + 1:
+	default:
+		f.refuse(g, c, cm.InvalidServiceID, fmt.Sprintf("port %d: sources connect to %d, receivers to %d",
+			c.Port, spec.Connect.Port, spec.Connect.Port+1))
+		return false
+	}
+	if n := c.MTU.Octets(); n == 0 || n > int(spec.Connect.MTU) {
+		f.refuse(g, c, cm.InvalidMTU, fmt.Sprintf("path MTU %d: at most %d by spec.connect.mtu", n,
+			spec.Connect.MTU))
+		return false
+	}
+	if c.Port == spec.Connect.Port {
+		return f.requestedBySource(g, c)
+	}
+	if why := f.mayReceive(g, c); why != "" {
+		f.refuse(g, c, cm.ConsumerReject, why)
+		return false
+	}
+	return f.join(g, c)
+}
+
+func (f *Feature) requestedBySource(g *group, c *rdmacm.Conn) bool {
+	why := g.mayConnect(c)
+	if c.Peer != g.item.Spec.Source.Address {
+		why = fmt.Sprintf("%v is not the address of the source of the spec", c.Peer)
+	}
+	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
+		if o != g {
+			why = fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
+		}
+	}
+	if why != "" {
+		f.refuse(g, c, cm.ConsumerReject, why)
+		return false
+	}
+	if g.source != 0 { // it has begun anew, and its DREQ was lost
+		g.cm.Disconnect(f.now(), g.source)
+	}
+	delete(g.refused, c.Peer)
+	g.cm.Wait(c.LocalID, waitExponent)
+	g.source = c.LocalID
+	f.begin(g, func(psn, _ uint32) { g.first = psn })
+	return true
+}
+
+// begin finds the PSN and MSN that the group has got to, at once for one that has not begun.
+func (f *Feature) begin(g *group, with func(psn, msn uint32)) {
+	spec := &g.item.Spec
+	if g.installed == nil || len(g.installed.Nodes[0].Branches) == 0 {
+		with(spec.InitialPSN, 0)
+		return
+	}
+	f.ask(g, whole, func(q *query) {
+		psn, msn, known := spec.InitialPSN, uint32(0), false
+		for i, n := range q.report.Nodes {
+			if i == 0 && n.LastPSN >= 0 {
+				psn = uint32(n.LastPSN)
+			}
+			for _, b := range n.Branches {
+				if b.Valid && (!known || (b.MSN-msn)&maxPSN >= 1<<23) {
+					msn, known = b.MSN, true
+				}
+			}
+		}
+		with(psn, msn)
+		f.settleConnections(g)
+	})
+}
+
+// join takes a receiver in. One that comes after the source begins where the group has got to.
+func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
+	if old, ok := g.receivers[c.Peer]; ok && old.Conn != c.LocalID {
+		g.cm.Disconnect(f.now(), old.Conn) // it has begun anew
+		delete(g.receivers, c.Peer)
+	}
+	delete(g.refused, c.Peer)
+	id, peer := c.LocalID, c.Peer
+	take := func(psn, msn uint32) {
+		delete(g.joining, peer)
+		g.receivers[peer] = joined{Conn: id, PSN: psn, MSN: msn}
+		delete(g.evicted, peer)
+	}
+	if s, ok := g.cm.Conn(g.source); ok && s.State == rdmacm.Established {
+		g.joining[peer] = true
+		f.begin(g, func(psn, msn uint32) {
+			if g.item == nil || !g.joining[peer] {
+				return
+			}
+			take(psn, msn)
+			f.acceptReceiver(g, id)
+			f.place(g, false)
+			f.takePairs(g)
+			f.save(g)
+		})
+		return false
+	}
+	take(g.item.Spec.InitialPSN, 0)
+	f.acceptReceiver(g, id)
+	return true
+}
+
+// acceptReceiver answers the request of a receiver that has connected by itself.
+func (f *Feature) acceptReceiver(g *group, id uint32) {
+	if c, ok := g.cm.Conn(id); ok && c.State == rdmacm.Asked {
+		g.cm.Accept(f.now(), id, f.answer(g, g.item.Spec.InitialPSN))
+	}
+}
+
+// answer is the REP of a group: no READ, no ATOMIC, and as many RNR retries as it takes.
+func (f *Feature) answer(g *group, psn uint32) cm.REP {
+	spec := &g.item.Spec
+	r := cm.REP{QPN: spec.DesignatedQPN, StartingPSN: psn, Failover: cm.FailoverUnsupported,
+		RNRRetryCount: 7, CAGUID: guid(spec.ProxyAddress)}
+	copy(r.Private[:], f.offer(g).Append(nil))
+	return r
+}
+
+// offer is what the source may write to: the memory that every receiver has.
+func (f *Feature) offer(g *group) cm.Offer {
+	spec := &g.item.Spec
+	o := cm.Offer{MTU: mtuCode(spec.Connect.MTU), BaseVA: spec.BaseVA, Epoch: g.latest().Epoch}
+	first := true
+	for _, r := range spec.Receivers {
+		j, ok := g.receivers[r.Address]
+		if c, has := g.cm.Conn(j.Conn); ok && has {
+			m := memory(&c)
+			if first {
+				o.RKey, o.Length, first = m.RKey, m.Length, false
+			}
+			o.Length = min(o.Length, m.Length)
+		}
+	}
+	return o
+}
+
+// missing are the receivers of the spec that a source waits for.
+func (g *group) missing() (out []string) {
+	for _, r := range g.item.Spec.Receivers {
+		if _, ok := g.receivers[r.Address]; !ok && !g.evicted[r.Address] {
+			out = append(out, r.Address.String())
+		}
+	}
+	return out
+}
+
+// admitSource answers the request of a source when the tree is ready for it.
+func (f *Feature) admitSource(g *group) {
+	c, ok := g.cm.Conn(g.source)
+	if !ok || c.State != rdmacm.Asked || g.phase != steady || len(g.missing()) > 0 ||
+		g.target == nil || g.target.Source.QPN != c.PeerQPN || !g.carries() || !f.complete(g) {
+		return
+	}
+	g.cm.Accept(f.now(), c.LocalID, f.answer(g, g.first))
+	f.settleConnections(g)
+}
+
+// carries reports whether the target has every receiver that is connected.
+func (g *group) carries() bool {
+	for a := range g.receivers {
+		if _, b := g.target.FindReceiver(a); b == nil && !g.evicted[a] {
+			return false
+		}
+	}
+	return true
+}
+
+// complete reports whether every switch of the target has all of it.
+func (f *Feature) complete(g *group) bool {
+	offline, unfinished := f.obstacles(g)
+	return len(offline)+len(unfinished) == 0
+}
+
+// dial connects to receivers that listen, now and then until all are connected.
+func (f *Feature) dial(g *group) {
+	if g.dialing || g.item == nil || g.cm == nil || f.groups[g.name] != g {
+		return
+	}
+	spec := &g.item.Spec
+	for i := range spec.Receivers {
+		a := spec.Receivers[i].Address
+		_, has := g.receivers[a]
+		busy := has || g.joining[a] || slices.ContainsFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
+			return c.Peer == a && c.State != rdmacm.TimeWait
+		})
+		if busy || f.env.Net.Host(a) == nil {
+			continue
+		}
+		f.request(g, a)
+	}
+	g.dialing = true
+	f.settleConnections(g)
+	f.timers.Set(f.env.Now+redial, func() {
+		g.dialing = false
+		f.dial(g)
+	})
+}
+
+// request asks a receiver that may listen for a connection.
+func (f *Feature) request(g *group, to netip.Addr) {
+	spec := &g.item.Spec
+	r := cm.REQ{CAGUID: guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
+		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
+		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,
+		PKey: packet.DefaultPKey, PathMTU: mtuCode(spec.Connect.MTU), MaxCMRetries: 15,
+		LocalLID: cm.NoLID, RemoteLID: cm.NoLID, LocalGID: spec.ProxyAddress, RemoteGID: to,
+		HopLimit: 64, ACKTimeout: 18}
+	private := cm.IP{SrcPort: spec.Connect.Port, Src: spec.ProxyAddress, Dst: to}.Append(nil)
+	copy(r.Private[:], f.offer(g).Append(private))
+	g.cm.Request(f.now(), to, spec.Connect.Port, r)
+}
+
+// connectionStatus returns the connections as clients see them.
+func (g *group) connectionStatus() (out []api.GroupConnection) {
+	if g.cm == nil {
+		return nil
+	}
+	for _, c := range g.cm.Conns() {
+		if c.Active && c.State == rdmacm.Asking {
+			continue // whether somebody listens there is not known yet
+		}
+		role := api.RoleReceiver
+		if !c.Active && c.Port == g.item.Spec.Connect.Port {
+			role = api.RoleSource
+		}
+		out = append(out, api.GroupConnection{Address: c.Peer, Role: role, State: c.State.String(),
+			QPN: c.PeerQPN, Listens: c.Active})
+	}
+	slices.SortStableFunc(out, func(a, b api.GroupConnection) int {
+		if a.Role != b.Role {
+			return strings.Compare(string(b.Role), string(a.Role)) // the source first
+		}
+		return a.Address.Compare(b.Address)
+	})
+	return out
+}
+
+// connectEntities are what a switch needs so that its hosts can connect.
+func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	add := func(a netip.Addr) {
+		if h := f.env.Net.Host(a); h != nil && h.Switch == sw {
+			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, a))
+		}
+	}
+	add(g.item.Spec.Source.Address)
+	for i := range g.item.Spec.Receivers {
+		add(g.item.Spec.Receivers[i].Address)
+	}
+	return out
+}
+
+// connectSwitches are those that have connectEntities.
+func (f *Feature) connectSwitches(g *group) (out []string) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	for _, a := range g.addresses() {
+		if h := f.env.Net.Host(a); h != nil && h.At != nil {
+			out = append(out, h.Switch)
+		}
+	}
+	return out
+}
+
+// addresses are those of the source and of the receivers of the spec.
+func (g *group) addresses() []netip.Addr {
+	out := []netip.Addr{g.item.Spec.Source.Address}
+	for i := range g.item.Spec.Receivers {
+		out = append(out, g.item.Spec.Receivers[i].Address)
+	}
+	return out
+}
+
+// endConnections says good-bye to all applications of a group that goes.
+func (f *Feature) endConnections(g *group) {
+	if g.cm == nil {
+		return
+	}
+	for _, c := range g.cm.Conns() {
+		g.cm.Disconnect(f.now(), c.LocalID)
+	}
+	packets, _ := g.cm.Take()
+	for _, p := range packets {
+		f.sendMessage(g, p)
+	}
+	g.connections = connections{}
+	g.kept = nil
+}
+
+// reconnects reports whether applications must connect anew after a change of the spec.
+func reconnects(old, spec *api.MulticastGroupSpec) bool {
+	return spec.Connect == nil || old.Connect == nil || *old.Connect != *spec.Connect ||
+		old.ProxyAddress != spec.ProxyAddress || old.DesignatedQPN != spec.DesignatedQPN ||
+		old.InitialPSN != spec.InitialPSN
+}
+
+// leaveMissing ends the connections of those that the spec has no more. It reports whether the tree
+// follows.
+func (f *Feature) leaveMissing(g *group) (moved bool) {
+	if g.cm == nil {
+		return false
+	}
+	addresses := g.addresses()
+	for _, c := range g.cm.Conns() {
+		isSource := g.source == c.LocalID
+		if !slices.Contains(addresses, c.Peer) || isSource && c.Peer != g.item.Spec.Source.Address {
+			g.cm.Disconnect(f.now(), c.LocalID)
+			moved = f.left(g, &c) || moved
+		}
+	}
+	return moved
+}

@@ -1,0 +1,277 @@
+package faults
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/endpoint/cm"
+	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/internal/rdmacm"
+	"github.com/weft-sdn/weft/lab"
+	wire "github.com/weft-sdn/weft/packet/cm"
+)
+
+const (
+	connectPort  = 4242
+	connectToken = "open sesame"
+	groupVA      = 0x1_0000 // where the source takes the memory of receivers to begin
+)
+
+// app is an application on a host: it knows an address and a port.
+type app struct {
+	host   *lab.HostNode
+	memory []byte
+	va     uint64
+	rkey   uint32
+	id     uint32 // of the connection that it asked for
+	qp     *rc.QP
+	events []cm.Event
+}
+
+// apps are the applications of one run.
+type apps struct {
+	*scenario
+	t   *testing.T
+	all map[string]*app
+}
+
+func newApps(t *testing.T, members ...string) *apps {
+	t.Helper()
+	s := &scenario{}
+	network := redundant()
+	admit(&network)
+	var err error
+	if s.world, err = lab.NewWorld(network, lab.Options{Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if s.control, err = lab.NewControl(s.world, lab.DefaultLatencies()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.control.Start(); err != nil {
+		t.Fatal(err)
+	}
+	a := &apps{scenario: s, t: t, all: make(map[string]*app)}
+	s.spec = api.MulticastGroupSpec{ProxyAddress: proxy, DesignatedQPN: designatedQPN,
+		InitialPSN: 0xFFFFF0, BaseVA: groupVA,
+		Connect: &api.GroupConnect{Port: connectPort, MTU: 4096, Token: connectToken},
+		Source:  api.GroupSource{Address: a.app("S1").host.Config().Addr}}
+	s.control.Events = func(e api.Event) { s.tell("%s: %s", e.Type, e.Message) }
+	for i, name := range members {
+		a.receiver(name, uint64(0x1000*(i+1)), uint32(100+i))
+	}
+	a.wait("the switches", s.connected)
+	return a
+}
+
+func (a *apps) app(name string) *app {
+	if a.all[name] == nil {
+		host, err := a.world.Host(name)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		a.all[name] = &app{host: host}
+	}
+	return a.all[name]
+}
+
+// receiver registers memory on a host, and names it in the spec.
+func (a *apps) receiver(name string, va uint64, rkey uint32) *app {
+	p := a.app(name)
+	p.memory, p.va, p.rkey = make([]byte, 8192), va, rkey
+	if _, err := p.host.RegisterMR(va, rkey, p.memory, verbs.AccessRemoteWrite); err != nil {
+		a.t.Fatal(err)
+	}
+	a.spec.Receivers = append(a.spec.Receivers, api.GroupReceiver{Address: p.host.Config().Addr})
+	return p
+}
+
+// join is what an application says of itself.
+func (p *app) join() []byte {
+	j := wire.Join{HasMemory: p.memory != nil, RKey: p.rkey, VA: p.va, Length: uint64(len(p.memory)),
+		HasToken: true}
+	copy(j.Token[:], connectToken)
+	return j.Append(nil)
+}
+
+func (a *apps) connect(name string, port uint16, private []byte) {
+	p := a.app(name)
+	id, err := p.host.CM.Connect(a.world.Now(), proxy, port, private)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	p.id = id
+	p.host.Wake()
+}
+
+func (a *apps) listen(name string) {
+	p := a.app(name)
+	p.host.CM.Listen(connectPort, func(cm.Request) cm.Reply { return cm.Reply{Private: p.join()} })
+}
+
+// poll takes the events of all hosts.
+func (a *apps) poll() {
+	for _, p := range a.all {
+		for _, e := range p.host.CM.Events() {
+			p.events = append(p.events, e)
+			p.qp = e.QP
+		}
+	}
+}
+
+// wait goes on until something is so.
+func (a *apps) wait(what string, is func() bool) {
+	a.t.Helper()
+	if !a.world.Run(a.world.Now()+40*time.Second, func() bool { a.poll(); return is() }) {
+		for name, p := range a.all {
+			a.t.Logf("%s: %+v", name, p.events)
+		}
+		a.t.Fatalf("%s: not within 40 s: %+v\n%v", what, a.status(), a.story)
+	}
+}
+
+func (a *apps) up(names ...string) func() bool {
+	return func() bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return a.all[n].qp == nil })
+	}
+}
+
+// write has the source write data, and waits until it is acknowledged.
+func (a *apps) write(text string) []byte {
+	a.t.Helper()
+	data := bytes.Repeat([]byte(text), 600)
+	source := a.all["S1"]
+	if err := source.qp.PostSend(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite, Data: data,
+		RemoteVA: groupVA, RKey: 1}); err != nil {
+		a.t.Fatal(err)
+	}
+	source.host.Wake()
+	a.wait("the write of "+text, func() bool {
+		c, ok := source.qp.Poll()
+		if ok && c.Status != verbs.StatusOK {
+			a.t.Fatalf("completion %+v", c)
+		}
+		return ok
+	})
+	return data
+}
+
+func (a *apps) has(data []byte, names ...string) {
+	a.t.Helper()
+	for _, n := range names {
+		if !bytes.Equal(a.all[n].memory[:len(data)], data) {
+			a.t.Errorf("%s has %.20q..., want %.20q...", n, a.all[n].memory, data)
+		}
+	}
+}
+
+func (a *apps) state(name string) string {
+	for _, c := range a.status().Connections {
+		if c.Address == a.all[name].host.Config().Addr {
+			return fmt.Sprint(c.State, " ", c.Role, " ", c.Listens)
+		}
+	}
+	return ""
+}
+
+// TestConnect: applications that know an address and a port become a group. One receiver listens,
+// two connect; the source waits for all of them; one joins late, one leaves, and the controller
+// ends and begins again between.
+func TestConnect(t *testing.T) {
+	a := newApps(t, "R1", "R2", "R4")
+	a.listen("R1")
+	a.must(a.put())
+	a.connect("S1", connectPort, a.all["S1"].join())
+	a.connect("R2", connectPort+1, a.all["R2"].join())
+	a.wait("R1 and R2", a.up("R1", "R2"))
+	if a.all["S1"].qp != nil {
+		t.Error("the source is connected before R4 is")
+	}
+	if got := a.status().Condition(api.Degraded); got == nil || got.Reason != api.ReasonNotConnected {
+		t.Errorf("degraded: %+v", got)
+	}
+	a.connect("R4", connectPort+1, a.all["R4"].join())
+	a.wait("the source", a.up("S1", "R4"))
+	for name, want := range map[string]string{"S1": "established source false",
+		"R1": "established receiver true", "R2": "established receiver false"} {
+		a.wait(name, func() bool { return a.state(name) == want })
+	}
+	for _, n := range []string{"R1", "R2", "R4"} {
+		if c := a.all[n].qp.Config(); c.RQPSN == 0xFFFFF0 || c.RemoteQPN != designatedQPN {
+			t.Errorf("%s: %+v", n, c)
+		}
+	}
+	if c := a.all["S1"].qp.Config(); c.SQPSN != 0xFFFFF0 || c.RemoteQPN != designatedQPN {
+		t.Errorf("source: %+v", c)
+	}
+	a.has(a.write("first"), "R1", "R2", "R4")
+	a.has(a.write("wraps"), "R1", "R2", "R4")
+
+	// Another controller, and one more receiver.
+	a.control.Stop()
+	a.must(a.control.Start())
+	a.wait("the switches again", a.connected)
+	a.has(a.write("again"), "R1", "R2", "R4")
+	a.receiver("R5", 0x9000, 77)
+	a.listen("R5")
+	a.must(a.put())
+	a.wait("R5", a.up("R5"))
+	a.wait("the tree", func() bool {
+		r := a.status().Receivers
+		return a.programmed() && r[len(r)-1].Programmed
+	})
+	a.has(a.write("third"), "R1", "R2", "R4", "R5")
+
+	// R2 leaves, and the epoch stays.
+	epoch := a.status().Epoch
+	a.all["R2"].host.CM.Disconnect(a.world.Now(), a.all["R2"].id)
+	a.all["R2"].host.Wake()
+	a.wait("R2 to leave", func() bool { return a.state("R2") == "" && a.programmed() })
+	if a.status().Epoch != epoch {
+		t.Errorf("epoch %d, want %d", a.status().Epoch, epoch)
+	}
+	a.has(a.write("forth"), "R1", "R4", "R5")
+
+	a.all["S1"].host.CM.Disconnect(a.world.Now(), a.all["S1"].id)
+	a.all["S1"].host.Wake()
+	a.wait("the source to leave", func() bool { return a.state("S1") == "" && a.programmed() })
+}
+
+// TestConnectRefused: who may not connect, with the reason that the application gets.
+func TestConnectRefused(t *testing.T) {
+	a := newApps(t, "R1")
+	a.must(a.put())
+	a.wait("the tree", a.programmed)
+	wrong := wire.Join{HasToken: true, Token: [wire.TokenLen]byte{1}}.Append(nil)
+	for _, c := range []struct {
+		host    string
+		port    uint16
+		private []byte
+		want    wire.Reason
+	}{
+		{"S1", connectPort, nil, wire.ConsumerReject},
+		{"S1", connectPort, wrong, wire.ConsumerReject},
+		{"S1", connectPort + 1, a.all["S1"].join(), wire.ConsumerReject},
+		{"R1", connectPort, a.all["R1"].join(), wire.ConsumerReject},
+		{"R1", connectPort + 2, a.all["R1"].join(), wire.InvalidServiceID},
+	} {
+		p := a.all[c.host]
+		p.events = nil
+		a.connect(c.host, c.port, c.private)
+		a.wait("a refusal", func() bool { return len(p.events) > 0 })
+		if e := p.events[0]; e.Kind != rdmacm.Refused || e.Reason != c.want {
+			t.Errorf("%s to %d: %v, %v, want %v", c.host, c.port, e.Kind, e.Reason, c.want)
+		}
+	}
+	// Whom the spec does not name gets no answer: the switch drops it.
+	other := a.app("R2")
+	a.connect("R2", connectPort+1, a.all["R1"].join())
+	a.world.Run(a.world.Now()+3*time.Second, func() bool { a.poll(); return false })
+	if len(other.events) != 0 {
+		t.Errorf("R2: %+v", other.events)
+	}
+}

@@ -363,7 +363,8 @@ func FuzzDecodeSpec(f *testing.F) {
 			return
 		}
 		s = StandardGroupDefaults().Complete(s)
-		if ValidateGroup(&s, env()) == nil && s.Connect == nil && (s.DesignatedQPN>>24 != 0 || s.Source.QPN < 2 ||
+		if ValidateGroup(&s, env()) == nil && s.Connect == nil && (s.DesignatedQPN>>24 != 0 ||
+			s.Source.QPN < 2 ||
 			len(s.Receivers) == 0) {
 			t.Errorf("accepted %+v", s)
 		}

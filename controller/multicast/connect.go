@@ -603,7 +603,7 @@ func (g *group) addresses() []netip.Addr {
 	return out
 }
 
-// endConnections says good-bye to all applications of a group that goes.
+// endConnections disconnects all applications of a group that goes.
 func (f *Feature) endConnections(g *group) {
 	if g.cm == nil {
 		return

@@ -432,8 +432,9 @@ func answerers() []scenario {
 	return []scenario{s, far, fromScratch()}
 }
 
-// psnOffset: the aggregation counts the PSNs of the source, whatever those of a receiver are: branch
-// 1 is 5 behind, so that it passes 2^24 later, and branch 2 counts from the other half of the space.
+// psnOffset: the aggregation counts the PSNs of the source, whatever those of a receiver are:
+// branch 1 is 5 behind, so that it passes 2^24 later, and branch 2 counts from the other half of
+// the space.
 func psnOffset() scenario {
 	const last = packet.PSNMask
 	g := newGroup(1022, 3).where(func(g *group) {

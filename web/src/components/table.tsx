@@ -72,7 +72,8 @@ export function Table<T>({
     overscan: 12,
   });
   // No header is cut off: a column is as wide as its name in bold, with the mark of its order.
-  const least = (c: Column<T>) => 0.66 * (c.name.length + 1.5);
+  // That of actions is as wide as its buttons, of which its width says how many there are.
+  const least = (c: Column<T>) => Math.max(0.66 * (c.name.length + 1.5), c.name === 'Actions' ? 6 * (c.width ?? 1) : 0);
   const template = {
     gridTemplateColumns: columns
       .map((c, i) => `minmax(${i === 0 ? `max(var(--first), ${least(c)}rem)` : `${least(c)}rem`}, ${c.width ?? 1}fr)`)

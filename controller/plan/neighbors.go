@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// neighborBurst is how many messages of a port a switch hands over at once: what a host with eight
-// addresses says when it comes up.
+// neighborBurst is how many messages of a port a switch hands over at once: those of a host with
+// eight addresses that comes up.
 const neighborBurst = 24
 
 // subnetBits is the length of the prefixes of which hosts hold all addresses for their neighbors',

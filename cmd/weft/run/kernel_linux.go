@@ -30,29 +30,12 @@ func (s *Switch) RunKernel(ctx context.Context) error {
 	agent.Register(server)
 	s.Log.Info("the kernel is a switch", "gnmi", listener.Addr().String(), "ports", len(names), "tls",
 		s.secured())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	saying, hush := context.WithCancel(ctx)
-	said := make(chan error, 1)
-	if s.Advertise != nil {
-		go func() { said <- s.Advertise.run(saying, agent.Changed(), agent.PortsUp) }()
-	} else {
-		context.AfterFunc(saying, func() { said <- nil })
-	}
-	select {
-	case end := <-served:
-		served <- end
-	case err = <-said:
-		said <- nil
-	case <-ctx.Done():
-	}
-	hush()
-	err = errors.Join(err, <-said)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
-	defer cancel()
-	agent.Hush()
-	server.Close(grace)
-	return errors.Join(err, <-served)
+	return s.serve(ctx, server, listener, agent.Changed(), agent.PortsUp,
+		func(grace context.Context) error {
+			agent.Hush()
+			server.Close(grace)
+			return nil
+		})
 }
 
 // KernelLacks returns what this machine's kernel lacks to be a switch.

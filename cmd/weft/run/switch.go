@@ -129,29 +129,11 @@ func (s *Switch) Run(ctx context.Context) (err error) {
 	defer forgetElections(ctx, runner, log)()
 	log.Info("switch is up", "device", s.Device, "p4runtime", listener.Addr().String(), "ports",
 		len(ports), "tls", s.secured())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	saying, hush := context.WithCancel(ctx)
-	said := make(chan error, 1)
-	if s.Advertise != nil {
-		go func() { said <- s.Advertise.run(saying, changed, portsUp(runner)) }()
-	} else {
-		context.AfterFunc(saying, func() { said <- nil })
-	}
-	select {
-	case end := <-served:
-		served <- end
-	case err = <-said:
-		said <- nil
-	case <-ctx.Done():
-	}
-	hush()
-	err = errors.Join(err, <-said)
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
-	defer cancel()
-	state.Close()
-	server.Close(grace)
-	err = errors.Join(err, <-served, shown.Close(grace))
+	err = s.serve(ctx, server, listener, changed, portsUp(runner), func(grace context.Context) error {
+		state.Close()
+		server.Close(grace)
+		return shown.Close(grace)
+	})
 	for _, port := range slices.Sorted(maps.Keys(names)) {
 		logPort(log, port, names[port], runner.PortStats(port))
 	}
@@ -250,4 +232,34 @@ func (s *Switch) openPorts(names map[uint32]string) (
 		}
 	}
 	return ports, closeFiles, nil
+}
+
+// serve runs the server, and the advertisement of the switch where there is one, until one of them
+// or ctx ends. It calls end then, which closes the server within the time of its context.
+func (s *Switch) serve(ctx context.Context, server *p4rt.Server, listener net.Listener,
+	changed <-chan struct{}, up func(context.Context) (map[uint32]bool, error),
+	end func(grace context.Context) error) error {
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	saying, quiet := context.WithCancel(ctx)
+	said := make(chan error, 1)
+	if s.Advertise != nil {
+		go func() { said <- s.Advertise.run(saying, changed, up) }()
+	} else {
+		context.AfterFunc(saying, func() { said <- nil })
+	}
+	var err error
+	select {
+	case how := <-served:
+		served <- how
+	case err = <-said:
+		said <- nil
+	case <-ctx.Done():
+	}
+	quiet()
+	err = errors.Join(err, <-said)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
+	defer cancel()
+	ended := end(grace)
+	return errors.Join(err, <-served, ended)
 }

@@ -5,7 +5,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop libmrc
+.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop interop-mrc libmrc
 
 build:
 	$(GO) build -o bin/weft ./cmd/weft
@@ -102,9 +102,13 @@ test-compose:
 	@for p in docker docker-compose; do command -v $$p >/dev/null || { echo "make test-compose: $$p is missing: apt-get install docker.io docker-compose"; exit 1; }; done
 	WEFT_LABS=compose $(GO) test -count=1 -timeout 30m -v -run Compose ./test/labs
 
-# Linux's own RoCEv2 stack, in guests under qemu, through Figure 1: see docs/labs.md.
-interop:
+# Linux's own RoCEv2 stack, in guests under qemu, through Figure 1: see docs/labs.md. Programs of others
+# for MRC over weft nic (docs/libmrc.md), from where OCP_MRC_DIR and MRC_NCCL_DIR have their sources.
+interop: interop-mrc
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/interop -run TestInterop -v
+
+interop-mrc:
+	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers, what clients may believe of three controllers in 100 runs of 100,000 operations.

@@ -54,7 +54,7 @@ func openLinks(cfg *mrchost.Config, log *slog.Logger) (links []mrchost.Link, err
 		}
 	}()
 	for i, p := range cfg.Ports {
-		port, err := afpacket.Open(p.Interface, log.With("interface", p.Interface))
+		port, err := afpacket.OpenPolled(p.Interface, log.With("interface", p.Interface))
 		if err != nil {
 			return links, err
 		}

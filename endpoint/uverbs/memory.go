@@ -74,19 +74,33 @@ type piece struct {
 
 // gather reads a message from where its list says; each read checks that the regions are still
 // there. An error is a local protection error (IBTA volume 1, section 10.7.2.2).
-type gather []piece
+type gather struct {
+	list  []piece
+	total int64 // octets of the message
+	ahead *aheadFor
+}
 
 // ReadAt fills p from an offset of the message.
-func (g gather) ReadAt(p []byte, offset int64) (n int, err error) {
+func (g *gather) ReadAt(p []byte, offset int64) (n int, err error) {
+	for i := range g.list {
+		if e := &g.list[i]; e.Length > 0 && (e.region == nil || !e.region.has(e.Addr, e.Length)) {
+			return 0, fmt.Errorf("L_Key %#x, %d octets at %#x: %w", e.LKey, e.Length, e.Addr, unix.EACCES)
+		}
+	}
+	if int64(len(p)) < g.total && len(p) <= aheadOctets && g.ahead.read(g, p, offset) {
+		return len(p), nil
+	}
+	return g.read(p, offset)
+}
+
+// read fills p from the memory of the process.
+func (g *gather) read(p []byte, offset int64) (n int, err error) {
 	at := uint64(offset)
-	for i := 0; i < len(g) && n < len(p); i++ {
-		e := &g[i]
+	for i := 0; i < len(g.list) && n < len(p); i++ {
+		e := &g.list[i]
 		if at >= uint64(e.Length) {
 			at -= uint64(e.Length)
 			continue
-		}
-		if e.region == nil || !e.region.has(e.Addr, e.Length) {
-			return n, fmt.Errorf("L_Key %#x, %d octets at %#x: %w", e.LKey, e.Length, e.Addr, unix.EACCES)
 		}
 		part := p[n:min(len(p), n+int(uint64(e.Length)-at))]
 		if err := e.region.memory.read(part, e.region.is.Addr+(e.Addr-e.region.is.IOVA)+at); err != nil {
@@ -101,14 +115,79 @@ func (g gather) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// octets is the length of the message.
-func (g gather) octets() uint64 {
-	n := uint64(0)
-	for i := range g {
-		n += uint64(g[i].Length)
-	}
-	return n
+const (
+	// aheadOctets is how much of a message is read at once, which costs little more than a packet.
+	aheadOctets = 64 << 10
+	// aheadBuffers is how many queue pairs of a NIC read ahead at a time.
+	aheadBuffers = 64
+)
+
+// aheadFor is what a queue pair has read of a message beyond what it has sent: the memory of a
+// request must not change until that is complete.
+type aheadFor struct {
+	pool   *aheadPool
+	of     *gather
+	from   int64
+	octets []byte // nil: it has no buffer
 }
+
+// aheadPool is the buffers of a NIC.
+type aheadPool struct {
+	spare [][]byte
+	used  int
+}
+
+// read fills p from what is read ahead; false when p has to be read by itself.
+func (a *aheadFor) read(g *gather, p []byte, offset int64) bool {
+	if a.of != g || offset < a.from || offset+int64(len(p)) > a.from+int64(len(a.octets)) {
+		if !a.fetch(g, offset) {
+			return false
+		}
+	}
+	copy(p, a.octets[offset-a.from:])
+	if offset+int64(len(p)) == g.total {
+		a.drop()
+	}
+	return true
+}
+
+func (a *aheadFor) fetch(g *gather, offset int64) bool {
+	if a.octets == nil {
+		if a.octets = a.pool.take(); a.octets == nil {
+			return false
+		}
+	}
+	a.of, a.from = g, offset
+	a.octets = a.octets[:min(aheadOctets, g.total-offset)]
+	if _, err := g.read(a.octets, offset); err != nil {
+		a.drop()
+		return false
+	}
+	return true
+}
+
+// drop gives the buffer back.
+func (a *aheadFor) drop() {
+	if a.octets != nil {
+		a.pool.give(a.octets)
+	}
+	a.of, a.octets = nil, nil
+}
+
+func (p *aheadPool) take() []byte {
+	if n := len(p.spare); n > 0 {
+		b := p.spare[n-1]
+		p.spare = p.spare[:n-1]
+		return b
+	}
+	if p.used == aheadBuffers {
+		return nil
+	}
+	p.used++
+	return make([]byte, aheadOctets)
+}
+
+func (p *aheadPool) give(b []byte) { p.spare = append(p.spare, b[:aheadOctets]) }
 
 // inline is a message that stood in the entry itself.
 type inline []byte

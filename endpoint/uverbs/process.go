@@ -213,6 +213,14 @@ func (p *process) answerBell(now time.Duration) bool {
 	return false
 }
 
+// look takes what queue pairs were rung for, and has the process not ring: the NIC looks again.
+func (p *process) look(now time.Duration) bool {
+	if sleeping := p.bell.word(bellSleeping); sleeping.Load() != 0 {
+		sleeping.Store(0)
+	}
+	return p.takeDirty(now)
+}
+
 func (p *process) takeDirty(now time.Duration) (found bool) {
 	for w := range dirtyWords {
 		word := p.bell.long(bellDirty + 8*w)
@@ -579,7 +587,8 @@ func (p *process) createQP(r *qpRequest) reply {
 	if slot < 0 {
 		return refuse(unix.ENOMEM)
 	}
-	q := &queuePair{process: p, is: *r, domain: d.id, send: send, receive: receive}
+	q := &queuePair{process: p, is: *r, domain: d.id, send: send, receive: receive,
+		ahead: aheadFor{pool: &p.server.ahead}}
 	if err := q.newRings(); err != nil {
 		return reply{err: err}
 	}

@@ -28,6 +28,7 @@ type queuePair struct {
 	receive *completions
 	qp      *mrc.QP // nil before RTR
 	sent    queue.Ring[sentWork]
+	ahead   aheadFor
 	hint    *hintObject
 
 	noted  bool // in Server.noted
@@ -325,6 +326,7 @@ func (q *queuePair) abort(now time.Duration) error {
 
 // drop takes the queue pair from the transport.
 func (q *queuePair) drop() {
+	q.ahead.drop()
 	if q.qp == nil {
 		return
 	}
@@ -438,19 +440,20 @@ func (q *queuePair) work(b []byte) (wr verbs.WorkRequest, signaled, ok bool) {
 	if sges > q.is.MaxSendSGE {
 		return wr, false, false
 	}
-	list := make(gather, sges)
+	g := &gather{list: make([]piece, sges), ahead: &q.ahead}
+	list := g.list
 	for i := range list {
 		e := b[entryHead+i*sgeLen:]
 		list[i].sge = sge{order.Uint64(e), order.Uint32(e[8:]), order.Uint32(e[12:])}
 		if r := q.process.byKey[list[i].LKey]; r != nil && r.domain == q.domain {
 			list[i].region = r
 		}
+		g.total += int64(list[i].Length)
 	}
-	total := list.octets()
-	if total > maxMessageSize {
+	if g.total > maxMessageSize {
 		return wr, false, false
 	}
-	wr.From, wr.Length = list, int(total)
+	wr.From, wr.Length = g, int(g.total)
 	return wr, signaled, true
 }
 

@@ -74,6 +74,7 @@ type Server struct {
 	qpn        uint32
 	domain     uint32
 	keys       map[uint32]bool
+	ahead      aheadPool
 	up         packet.PortMask // ports that have a link
 	disabled   packet.PortMask // by mrc_ctl
 
@@ -208,13 +209,18 @@ func (s *Server) note(q *queuePair) {
 // Pump hands work to the NIC and completions to the processes. The NIC's owner calls it after
 // Receive, before Advance and after it. Unless there is more, it may sleep afterwards: a process
 // that has more work wakes it by Do.
-func (s *Server) Pump(now time.Duration) (more bool) {
+func (s *Server) Pump(now time.Duration) (more bool) { return s.pump(now, (*process).answerBell) }
+
+// Work is Pump for an owner that will not sleep before it calls Pump: processes do not ring.
+func (s *Server) Work(now time.Duration) (more bool) { return s.pump(now, (*process).look) }
+
+func (s *Server) pump(now time.Duration, look func(*process, time.Duration) bool) (more bool) {
 	s.now = now
 	for range pumpRounds {
 		s.settle(now)
 		again := false
 		for p := range s.processes {
-			again = p.answerBell(now) || again
+			again = look(p, now) || again
 		}
 		if !again && len(s.noted) == 0 {
 			return false

@@ -4,8 +4,12 @@ package uverbs
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,6 +62,59 @@ func TestWrite(t *testing.T) {
 	if n := word(p.qps[1].ring, qpRQTail).Load(); n != 1 {
 		t.Errorf("%d receive requests done", n)
 	}
+}
+
+// TestReadAhead: a message is read in pieces of more than a packet, by so many queue pairs at a time;
+// what is there in advance is not sent any more when the region has gone.
+func TestReadAhead(t *testing.T) {
+	own := random(3*aheadOctets+100, 5)
+	r := &region{
+		memory: &memory{pid: os.Getpid()},
+		valid:  true,
+		is: memoryRegion{Length: uint64(len(own)),
+			Addr: uint64(uintptr(unsafe.Pointer(&own[0]))), IOVA: 1 << 40},
+	}
+	var pool aheadPool
+	message := func(a *aheadFor) *gather {
+		half := uint32(len(own) / 2)
+		return &gather{total: int64(len(own)), ahead: a, list: []piece{{sge{1 << 40, half, 1}, r},
+			{sge{1<<40 + uint64(half), uint32(len(own)) - half, 1}, r}}}
+	}
+	a := aheadFor{pool: &pool}
+	g := message(&a)
+	check := func(at, n int) {
+		t.Helper()
+		p := make([]byte, n)
+		if _, err := g.ReadAt(p, int64(at)); err != nil || !bytes.Equal(p, own[at:at+n]) {
+			t.Errorf("%d octets at %d: %v, other octets", n, at, err)
+		}
+	}
+	for at := 0; at < len(own); at += 4096 {
+		check(at, min(4096, len(own)-at))
+	}
+	if a.octets != nil || len(pool.spare) != 1 {
+		t.Errorf("a buffer is kept: %d spare", len(pool.spare))
+	}
+	check(5, 4096) // again, out of order
+	check(3*aheadOctets, 100)
+	check(1, aheadOctets)
+	check(1, aheadOctets+1)
+	many := make([]aheadFor, aheadBuffers+1)
+	for i := range many {
+		many[i].pool = &pool
+		g = message(&many[i])
+		check(0, 100)
+	}
+	if pool.used != aheadBuffers {
+		t.Errorf("%d buffers", pool.used)
+	}
+	g = message(&many[0])
+	check(0, 100)
+	r.valid = false
+	if _, err := g.ReadAt(make([]byte, 100), 100); !errors.Is(err, unix.EACCES) {
+		t.Errorf("read of a region that is gone: %v", err)
+	}
+	runtime.KeepAlive(own)
 }
 
 // TestRefusedWrites: work that touches what it must not touch ends with the status of IBTA volume

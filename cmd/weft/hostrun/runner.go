@@ -30,8 +30,11 @@ type Runner struct {
 	Pump func() error
 	// Received is how many octets of payload were executed.
 	Received func() uint64
-	// What comes by Calls and News, where they are not nil, is called.
+	// What comes by Calls and News, where they are not nil, is called. Whoever sends there calls Wake
+	// afterwards.
 	Calls, News <-chan func()
+	// Rest, if not nil, is called before the runner waits; it reports whether there is more to do.
+	Rest func() bool
 	// Why, if not nil, says what held up a host that was interrupted; it is added to the error.
 	Why func() string
 
@@ -40,12 +43,15 @@ type Runner struct {
 	progress Progress
 
 	start   time.Time
-	one     [1][]byte
+	out     []outbox // by number of the endpoint's port
+	polled  []Polled
+	bell    bell
 	frames  chan frame
 	spare   chan []byte
 	dropped atomic.Uint64 // frames that found the queue full
 	refused uint64        // frames that ports did not take
 	last    time.Duration // when the last frame came
+	busy    time.Duration // when there was something to do last
 	regions []region
 	writes  []*writing
 }
@@ -70,10 +76,20 @@ func (r *Runner) Now() time.Duration { return time.Since(r.start) }
 // Run runs until the host has done its work or ctx ends. Its errors are those of Pump, or wrap
 // ErrInterrupted.
 func (r *Runner) Run(ctx context.Context) error {
+	wait := r.sleep
+	if len(r.polled) > 0 {
+		if err := r.bell.open(); err != nil {
+			return err
+		}
+		defer r.bell.close()
+		defer context.AfterFunc(ctx, r.Wake)()
+		wait = r.poll
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	reporting := time.NewTicker(reportingTime)
 	defer reporting.Stop()
+	defer r.Flush()
 	for {
 		if err := r.Pump(); err != nil {
 			return err
@@ -82,33 +98,94 @@ func (r *Runner) Run(ctx context.Context) error {
 		if err := r.Pump(); err != nil {
 			return err
 		}
+		r.Flush()
 		over, at := r.over()
 		if over {
 			return nil
 		}
-		var due <-chan time.Time
 		if at > 0 && (!pending || at < next) {
 			next, pending = at, true
 		}
-		if pending {
-			timer.Reset(max(0, next-r.Now()))
-			due = timer.C
-		}
-		select {
-		case f := <-r.frames:
-			r.receive(f)
-		case call := <-r.Calls:
-			call()
-		case news := <-r.News:
-			news()
-		case <-due:
-		case <-reporting.C:
-			r.Tell()
-		case <-ctx.Done():
+		if !wait(ctx, timer, reporting.C, next, pending) {
 			return r.interrupted()
 		}
 	}
 }
+
+// sleep waits for something to do, or until next where that is pending, and does what has come;
+// false when ctx has ended.
+func (r *Runner) sleep(ctx context.Context, timer *time.Timer, reporting <-chan time.Time,
+	next time.Duration, pending bool) bool {
+	if r.Rest != nil && r.Rest() {
+		next, pending = 0, true
+	}
+	var due <-chan time.Time
+	if pending {
+		timer.Reset(max(0, next-r.Now()))
+		due = timer.C
+	}
+	select {
+	case f := <-r.frames:
+		r.receive(f)
+	case call := <-r.Calls:
+		call()
+	case news := <-r.News:
+		news()
+	case <-due:
+	case <-reporting:
+		r.Tell()
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// busyTime is how long a runner with polled ports goes on looking for work after the last, which
+// takes less than to sleep and be woken.
+const busyTime = 50 * time.Microsecond
+
+// poll is sleep for ports that are polled. As long as there is work, and a little longer, it makes
+// no system call but those that carry frames.
+func (r *Runner) poll(ctx context.Context, _ *time.Timer, reporting <-chan time.Time,
+	next time.Duration, pending bool) bool {
+	found := false
+	for _, p := range r.polled {
+		found = p.Poll() || found
+	}
+	select {
+	case call := <-r.Calls:
+		call()
+		found = true
+	case news := <-r.News:
+		news()
+		found = true
+	case <-reporting:
+		r.Tell()
+	case <-ctx.Done():
+		return false
+	default:
+	}
+	now := r.Now()
+	switch {
+	case found:
+		r.busy = now
+	case pending && next <= now:
+	case now < r.busy+busyTime, pending && next < now+busyTime:
+		r.bell.yield()
+	case r.Rest != nil && r.Rest():
+		r.busy = now
+	default:
+		until := reportingTime
+		if pending {
+			until = min(until, next-now)
+		}
+		r.bell.wait(r.polled, until)
+	}
+	return true
+}
+
+// Wake has a runner that waits look for what has come by Calls and News.
+func (r *Runner) Wake() { r.bell.ring() }
 
 // over reports whether the host has done its work, or when it will have lingered long enough, or
 // when a write begins again.

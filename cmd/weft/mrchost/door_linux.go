@@ -96,9 +96,12 @@ func (d *door) setPort(port int, up bool) bool {
 
 func (d *door) pump(now time.Duration) {
 	if d != nil {
-		d.more = d.Pump(now)
+		d.more = d.Work(now)
 	}
 }
+
+// rest reports whether there is more to do.
+func (d *door) rest(now time.Duration) bool { return d != nil && d.Pump(now) }
 
 // restless is a NIC that does not sleep while applications have more for it.
 type restless struct {

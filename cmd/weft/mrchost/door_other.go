@@ -18,6 +18,7 @@ func (r *runner) open(*slog.Logger) error {
 	return nil
 }
 
-func (*door) close() error           { return nil }
-func (*door) setPort(int, bool) bool { return false }
-func (*door) pump(time.Duration)     {}
+func (*door) close() error            { return nil }
+func (*door) setPort(int, bool) bool  { return false }
+func (*door) pump(time.Duration)      {}
+func (*door) rest(time.Duration) bool { return false }

@@ -69,14 +69,15 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &runner{Runner: hostrun.New(cfg.Expect, cfg.Linger.D(), o.Progress), cfg: cfg, links: links,
-		calls: make(chan func()), ended: make(chan struct{})}
+		calls: make(chan func(), waitingCalls), ended: make(chan struct{})}
 	r.carrier.news = make(chan func(), 1)
 	if err := r.prepare(o.Log); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	for i, l := range links {
-		l.Attach(func(frames [][]byte) { r.Deliver(i+1, frames) }, func(up bool) {
+		r.Attach(i+1, l.Port, func(up bool) {
 			r.carrier.set(i+1, up)
+			r.Wake()
 		})
 	}
 	heard, hangUp, err := r.connect(o)
@@ -116,13 +117,13 @@ func (r *runner) prepare(log *slog.Logger) error {
 	}
 	cfg := r.cfg.nic(macs)
 	cfg.Seed = uint64(r.Start().UnixNano())
-	cfg.Host.Output = func(_ time.Duration, port int, frame []byte) { r.Send(r.links[port-1], frame) }
+	cfg.Host.Output = func(_ time.Duration, port int, frame []byte) { r.Send(port, frame) }
 	var err error
 	if r.nic, err = nic.New(cfg); err != nil {
 		return fmt.Errorf("%w: %w", hostrun.ErrConfig, err)
 	}
-	r.Endpoint, r.Pump, r.Received, r.Calls, r.News, r.Why = r.nic, r.pump, r.received, r.calls,
-		r.carrier.news, r.why
+	r.Endpoint, r.Pump, r.Received, r.Calls, r.News, r.Why, r.Rest = r.nic, r.pump, r.received,
+		r.calls, r.carrier.news, r.why, r.rest
 	r.carrier.tell = func(port int, up bool) {
 		if r.door == nil || !r.door.setPort(port, up) {
 			_ = r.nic.SetPort(port, up) // the port is there
@@ -192,6 +193,7 @@ func (r *runner) lastWords(heard <-chan struct{}) {
 		select {
 		case call := <-r.calls:
 			call()
+			r.Flush()
 		case <-heard:
 			return
 		case <-patience.C:
@@ -250,12 +252,25 @@ func (r *runner) do(f func(now time.Duration)) error {
 	}
 	select {
 	case r.calls <- call:
-		<-ran
-		return nil
 	case <-r.ended:
 		return errEnded
 	}
+	r.Wake()
+	select {
+	case <-ran:
+		return nil
+	case <-r.ended: // nothing runs any more
+	}
+	select {
+	case <-ran:
+		return nil
+	default:
+		return errEnded
+	}
 }
+
+// waitingCalls is how many calls wait for the NIC's goroutine before their callers do.
+const waitingCalls = 16
 
 // pump collects completions, and posts what queues have room for.
 func (r *runner) pump() error {
@@ -267,6 +282,9 @@ func (r *runner) pump() error {
 	}
 	return nil
 }
+
+// rest has applications ring for what comes, and reports whether there is work already.
+func (r *runner) rest() bool { return r.door.rest(r.Now()) }
 
 // drive works on one queue pair.
 func (r *runner) drive(q *connection) error {

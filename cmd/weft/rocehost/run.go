@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg *Config, port hostrun.Port, link packet.MAC,
 		return nil, errors.Join(err, port.Close())
 	}
 	// a host that waits for its link just retries
-	port.Attach(func(frames [][]byte) { r.Deliver(1, frames) }, func(bool) {})
+	r.Attach(1, port, func(bool) {})
 	err := r.Run(ctx)
 	err = errors.Join(err, port.Close())
 	r.Tell()
@@ -58,7 +58,7 @@ func Run(ctx context.Context, cfg *Config, port hostrun.Port, link packet.MAC,
 
 func (r *runner) prepare(port hostrun.Port, link packet.MAC) error {
 	cfg := r.cfg.endpoint(link)
-	cfg.Output = func(_ time.Duration, frame []byte) { r.Send(port, frame) }
+	cfg.Output = func(_ time.Duration, frame []byte) { r.Send(1, frame) }
 	var err error
 	if r.host, err = rc.NewHost(cfg); err != nil {
 		return fmt.Errorf("%w: %w", hostrun.ErrConfig, err)

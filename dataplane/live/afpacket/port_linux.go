@@ -46,6 +46,11 @@ type Port struct {
 	ringMu sync.Mutex
 	ring   *ring // guarded by ringMu; nil while it cannot be had
 
+	polled  bool // its owner calls Poll; no goroutine reads
+	deliver func(frames [][]byte)
+	batch   [][]byte
+	warned  bool // of frames that are too long
+
 	mtu               atomic.Int64
 	speed             atomic.Uint64 // bits a second; 0: unknown
 	overrun, oversize atomic.Uint64
@@ -67,8 +72,14 @@ func Allowed() error {
 
 // Open opens a port on the interface with a name, or on the one that has an IP address; log gets
 // the changes of the link. Errors wrap ErrInterface.
-func Open(text string, log *slog.Logger) (*Port, error) {
-	p := &Port{log: log, out: newTransmitter(), closed: make(chan struct{})}
+func Open(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, false) }
+
+// OpenPolled opens a port that delivers frames while Poll is called and at no other time.
+func OpenPolled(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, true) }
+
+func openPort(text string, log *slog.Logger, polled bool) (*Port, error) {
+	p := &Port{log: log, out: newTransmitter(), closed: make(chan struct{}), polled: polled,
+		batch: make([][]byte, 0, readBatch)}
 	if err := p.open(text); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInterface, text, errors.Join(err, p.release()))
 	}
@@ -91,8 +102,13 @@ func (p *Port) open(text string) (err error) {
 		return err
 	}
 	p.address = link.HardwareAddr
+	// One that blocks is not watched by the runtime, which would wake for every frame.
+	kind := unix.SOCK_RAW | unix.SOCK_CLOEXEC
+	if !p.polled {
+		kind |= unix.SOCK_NONBLOCK
+	}
 	// No frames before the socket is bound: protocol 0.
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(unix.AF_PACKET, kind, 0)
 	if err != nil {
 		if errors.Is(err, unix.EPERM) {
 			err = fmt.Errorf("%w (a packet socket takes CAP_NET_RAW)", err)
@@ -207,43 +223,58 @@ func (p *Port) Attach(deliver func(frames [][]byte), link func(up bool)) {
 			p.log.Warn("link is down")
 			link(false)
 		}
-		p.running.Go(func() { p.read(deliver) })
+		p.deliver = deliver
+		if !p.polled {
+			p.running.Go(p.read)
+		}
 		p.running.Go(p.watch)
 	})
 }
 
 // read delivers frames until the port is closed.
-func (p *Port) read(deliver func(frames [][]byte)) {
-	frames := make([][]byte, 0, readBatch)
-	warned := false
-	some := func(uintptr) bool {
-		p.ringMu.Lock()
-		defer p.ringMu.Unlock()
-		if p.ring == nil {
-			return false
-		}
-		batch, slots, oversize := p.ring.take(frames)
-		if len(batch) > 0 {
-			deliver(batch)
-		}
-		p.ring.release(slots)
-		if oversize > 0 {
-			p.oversize.Add(uint64(oversize))
-			if !warned {
-				p.log.Warn("frames longer than the MTU are dropped: turn off segmentation offload where they "+
-					"come from (ethtool -K INTERFACE tso off gso off) and receive offload here (gro off)",
-					"mtu", p.MTU())
-			}
-			warned = true
-		}
-		return slots > 0
-	}
+func (p *Port) read() {
+	some := func(uintptr) bool { return p.take() }
 	for {
 		err := p.socket.Read(some)
 		if !p.pause(err != nil) {
 			return
 		}
 	}
+}
+
+// Poll delivers frames that have arrived, some of them, and reports whether there were any. It
+// is called from one goroutine at a time, after Attach and before Close.
+func (p *Port) Poll() bool { return p.take() }
+
+// Descriptor is a file descriptor that is readable when there are frames for Poll, or an error.
+func (p *Port) Descriptor() (fd int) {
+	fd = -1
+	_ = p.socket.Control(func(is uintptr) { fd = int(is) }) // closed: -1
+	return fd
+}
+
+// take delivers a batch, and reports whether anything was in the ring.
+func (p *Port) take() bool {
+	p.ringMu.Lock()
+	defer p.ringMu.Unlock()
+	if p.ring == nil {
+		return false
+	}
+	batch, slots, oversize := p.ring.take(p.batch)
+	if len(batch) > 0 {
+		p.deliver(batch)
+	}
+	p.ring.release(slots)
+	if oversize > 0 {
+		p.oversize.Add(uint64(oversize))
+		if !p.warned {
+			p.log.Warn("frames longer than the MTU are dropped: turn off segmentation offload where they "+
+				"come from (ethtool -K INTERFACE tso off gso off) and receive offload here (gro off)",
+				"mtu", p.MTU())
+		}
+		p.warned = true
+	}
+	return slots > 0
 }
 
 // Losses returns the frames that never came as far as being delivered.

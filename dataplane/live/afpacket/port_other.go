@@ -13,6 +13,15 @@ type Port struct{}
 // Open fails with ErrUnsupported.
 func Open(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
 
+// OpenPolled fails with ErrUnsupported.
+func OpenPolled(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
+
+// Poll delivers nothing.
+func (p *Port) Poll() bool { return false }
+
+// Descriptor is -1.
+func (p *Port) Descriptor() int { return -1 }
+
 // Allowed fails with ErrUnsupported.
 func Allowed() error { return ErrUnsupported }
 

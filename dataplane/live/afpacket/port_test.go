@@ -78,9 +78,15 @@ type end struct {
 // open opens a port in a namespace; it is closed with the test.
 func open(t *testing.T, ns *afpackettest.Namespace, name string) *end {
 	t.Helper()
+	return openBy(t, ns, name, Open)
+}
+
+func openBy(t *testing.T, ns *afpackettest.Namespace, name string,
+	by func(string, *slog.Logger) (*Port, error)) *end {
+	t.Helper()
 	e := &end{frames: make(chan []byte, 4096), links: make(chan bool, 64), log: new(bytes.Buffer)}
 	if err := ns.Do(func() (err error) {
-		e.Port, err = Open(name, slog.New(slog.NewTextHandler(e.log, nil)))
+		e.Port, err = by(name, slog.New(slog.NewTextHandler(e.log, nil)))
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -58,8 +58,16 @@ func (t *transmitter) fill(frames [][]byte) int {
 func (t *transmitter) sendAll(fd uintptr) bool {
 	t.err = nil
 	for t.first < t.end {
-		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&t.messages[t.first])),
-			uintptr(t.end-t.first), unix.MSG_DONTWAIT, 0, 0)
+		// It never waits, so the scheduler of the runtime need not hear of it.
+		n, _, errno := unix.RawSyscall6(
+			unix.SYS_SENDMMSG,
+			fd,
+			uintptr(unsafe.Pointer(&t.messages[t.first])),
+			uintptr(t.end-t.first),
+			unix.MSG_DONTWAIT,
+			0,
+			0,
+		)
 		switch errno {
 		case 0:
 			t.first += int(n)

@@ -68,6 +68,37 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// A port that is polled delivers while it is, and at no other time; its descriptor says when there
+// is something.
+func TestPolled(t *testing.T) {
+	ns := namespace(t)
+	must(t, ns.Veth("va", "vb", 1500))
+	a, b := open(t, ns, "va"), openBy(t, ns, "vb", OpenPolled)
+	a.attach()
+	b.attach()
+	want := make([][]byte, 2*readBatch+1)
+	for i := range want {
+		want[i] = numbered(i, 100)
+	}
+	if b.Poll() {
+		t.Error("frames of nobody")
+	}
+	a.send(t, want...)
+	fd := []unix.PollFd{{Fd: int32(b.Descriptor()), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fd, int(patience.Milliseconds())); n != 1 || err != nil {
+		t.Fatalf("poll: %d, %v", n, err)
+	}
+	if n := len(b.frames); n != 0 {
+		t.Errorf("%d frames before Poll", n)
+	}
+	for len(b.frames) < len(want) && b.Poll() {
+	}
+	b.want(t, want...)
+	if n, err := unix.Poll(fd, 0); n != 0 || err != nil || b.Poll() {
+		t.Errorf("frames are left: %d, %v", n, err)
+	}
+}
+
 // A VLAN tag, and one in another, cross.
 func TestTags(t *testing.T) {
 	ns := namespace(t)

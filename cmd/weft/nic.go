@@ -54,6 +54,10 @@ the interfaces need CAP_NET_RAW, and the kernel must not have the address. See d
 	f.StringVar(&n.apps.Socket, "socket", mrchost.DefaultSocket, "Unix socket for programs")
 	f.StringVar(&n.apps.Group, "group", "", "group that may connect to it beside root")
 	f.StringVar(&n.apps.Device, "device", mrchost.DefaultDevice, "name of the RDMA device")
+	f.StringVar(&n.apps.State, "state", "",
+		"file that keeps what programs configure by mrc_ctl, for the next start")
+	f.BoolVar(&n.apps.LocalControl, "local-control", false,
+		"let programs change by mrc_ctl what a controller has configured")
 	f.DurationVar(&n.wait, "wait-interfaces", 0, "wait this long for interfaces that do not exist yet")
 	n.nicFlags.register(f)
 	n.log.register(c, "info")

@@ -81,6 +81,14 @@ func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id
 		packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
 }
 
+// SendPortStatusOf is SendPortStatus of ports that the caller names, with the DSCP and the Timeout
+// of a probe.
+func (h *Host) SendPortStatusOf(now time.Duration, p EVProbe, ports packet.PortMask) (id uint16,
+	err error) {
+	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout,
+		packet.ERTH{Op: packet.EndpointPortStatus, Ports: ports})
+}
+
 // PollEndpoint takes the oldest result of an endpoint operation; ok is false when there is none.
 func (h *Host) PollEndpoint() (r EndpointResult, ok bool) {
 	if h.ops.results.Len() == 0 {

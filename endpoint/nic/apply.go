@@ -32,10 +32,11 @@ func (n *NIC) Apply(to *hostapi.State) error {
 	if to == nil {
 		to = &hostapi.State{}
 	}
-	p, err := n.plan(to)
+	p, err := n.plan(merged(to, n.local))
 	if err != nil {
 		return err
 	}
+	n.given, n.applied = to, true
 	n.carryOut(p)
 	return nil
 }
@@ -104,7 +105,7 @@ func (n *NIC) plan(to *hostapi.State) (*plan, error) {
 // usesCC reports whether queue pairs have the parameters of a CC profile.
 func (n *NIC) usesCC(name string) bool {
 	for _, f := range n.flows {
-		if f.window != nil && f.profile != nil && f.profile.is.CC == name {
+		if f.window != nil && f.cc(f.profile) == name {
 			return true
 		}
 	}
@@ -114,7 +115,7 @@ func (n *NIC) usesCC(name string) bool {
 // carryOut does what was planned. Nothing in it can fail.
 func (n *NIC) carryOut(p *plan) {
 	before := n.profiles
-	n.state, n.profiles, n.applied = p.to, p.profiles, true
+	n.state, n.profiles = p.to, p.profiles
 	n.DenyPorts(packet.PortMask(p.to.DeniedPorts))
 	_ = n.SetWire(p.wire) // it was checked
 	for was, is := range p.is {
@@ -172,7 +173,7 @@ func (p *profile) inherit(was *profile) {
 func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
 	was, now := f.profile, f.profile
 	if p.moved {
-		now = n.serve.find(f.peer)
+		now = n.serving(f)
 	}
 	switch {
 	case f.set == nil:
@@ -252,8 +253,8 @@ func (n *NIC) compareBad(p *profile, told map[hostapi.EV]bool) {
 	}
 	// Values that a generated profile might have and has not: nobody finds them bad any more.
 	for _, v := range slices.SortedFunc(maps.Keys(told), hostapi.EV.Compare) {
-		if n.report != nil && p.is.Events && p.is.Has(v) && !p.is.IsDenied(v) {
-			n.report.EVEvent(hostapi.EVEvent{Profile: p.is.Name, EV: v, State: hostapi.EVGood})
+		if p.is.Events && p.is.Has(v) && !p.is.IsDenied(v) {
+			n.event(hostapi.EVEvent{Profile: p.is.Name, EV: v, State: hostapi.EVGood})
 		}
 	}
 }
@@ -266,13 +267,10 @@ func (n *NIC) retune() {
 	}
 	made := make(map[of]nscc.Config)
 	for _, f := range n.flows {
-		at := of{mtu: f.mtu}
-		if f.profile != nil {
-			at.cc = f.profile.is.CC
-		}
+		at := of{mtu: f.mtu, cc: f.cc(f.profile)}
 		c, ok := made[at]
 		if !ok {
-			c, _ = n.congestion(n.state, f.profile, f.mtu) // it was checked
+			c, _ = n.congestion(n.state, at.cc, f.mtu) // it was checked
 			made[at] = c
 		}
 		f.setCongestion(c)

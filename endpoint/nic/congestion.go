@@ -10,16 +10,16 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// congestion is the parameters of NSCC for a destination that a profile serves: those of the
-// profile's CC profile, or the NIC's own.
-func (n *NIC) congestion(s *hostapi.State, p *profile, mtu int) (nscc.Config, error) {
+// congestion is the parameters of NSCC by a CC profile of a name, or the NIC's own where there is
+// none.
+func (n *NIC) congestion(s *hostapi.State, name string, mtu int) (nscc.Config, error) {
 	network := n.cfg.Network
 	network.MTU = mtu
 	own := nscc.DefaultConfig(network)
-	if p == nil || p.is.CC == "" {
-		return own, own.Validate()
+	if cc := s.CCProfile(name); cc != nil {
+		return own.WithProfile(cc.NSCC)
 	}
-	return own.WithProfile(s.CCProfile(p.is.CC).NSCC)
+	return own, own.Validate()
 }
 
 // Timers that have to do with round trips.
@@ -48,7 +48,7 @@ func timers(c nscc.Config) (ack uint8, probe time.Duration) {
 func (n *NIC) setContext(f *flow, params nscc.Config) (err error) {
 	if n.cfg.ShareCongestion {
 		for _, o := range n.flows {
-			if o.peer == f.peer && o.mtu == f.mtu && o.context != nil {
+			if o.peer == f.peer && o.mtu == f.mtu && o.choice == f.choice && o.context != nil {
 				f.window, f.context = o.window, o.context
 				return nil
 			}

@@ -24,7 +24,17 @@ func (n *NIC) recovered(p *profile, index int) {
 // tell reports an event, unless the value is denied, which the controller knows, or the profile is
 // held no more.
 func (n *NIC) tell(p *profile, index int, state hostapi.EVState) {
-	if n.report != nil && p.is.Events && !p.made.EVs[index].Denied && n.profiles[p.is.Name] == p {
-		n.report.EVEvent(hostapi.EVEvent{Profile: p.is.Name, EV: p.evs[index], State: state})
+	if p.is.Events && !p.made.EVs[index].Denied && n.profiles[p.is.Name] == p {
+		n.event(hostapi.EVEvent{Profile: p.is.Name, EV: p.evs[index], State: state})
+	}
+}
+
+// event reports to the controller what is of its profiles, and all to who watches.
+func (n *NIC) event(e hostapi.EVEvent) {
+	if n.report != nil && !isLocal(e.Profile) {
+		n.report.EVEvent(e)
+	}
+	if n.watch != nil {
+		n.watch(e)
 	}
 }

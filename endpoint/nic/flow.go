@@ -24,7 +24,8 @@ type flow struct {
 	qpn     uint32
 	peer    netip.Addr
 	mtu     int
-	profile *profile // that serves the peer; nil for none
+	choice  Choice
+	profile *profile // that serves the peer, or was chosen; nil for none
 	set     *spray.Set
 	window  *nscc.QPCC   // nil: the owner's own
 	context *mrc.Context // of window; other flows may have it too
@@ -38,15 +39,23 @@ var _ mrc.Sprayer = (*flow)(nil)
 // parameters; where AckTimeout is 0 both timers are the NIC's and follow the round trip that these
 // parameters expect. A configuration with all three does not know of the controller, but for ports
 // that are denied.
-func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) {
+func (n *NIC) CreateQP(cfg mrc.QPConfig) (*mrc.QP, error) { return n.CreateChosen(cfg, Choice{}) }
+
+// CreateChosen is CreateQP of a queue pair that has chosen profiles. While the NIC does not hold
+// them, those of its destination serve it.
+func (n *NIC) CreateChosen(cfg mrc.QPConfig, c Choice) (*mrc.QP, error) {
 	if cfg.Sprayer != nil && cfg.Congestion != nil && cfg.AckTimeout != 0 {
 		return n.Host.CreateQP(cfg)
 	}
-	f := &flow{nic: n, qpn: cfg.QPN, peer: cfg.RemoteAddr, mtu: cfg.PMTU, timed: cfg.AckTimeout == 0}
-	serving := n.serve.find(f.peer)
-	params, err := n.congestion(n.state, serving, f.mtu)
+	f := &flow{nic: n, qpn: cfg.QPN, peer: cfg.RemoteAddr, mtu: cfg.PMTU, timed: cfg.AckTimeout == 0,
+		choice: c}
+	serving := n.serving(f)
+	params, err := n.congestion(n.state, f.cc(serving), f.mtu)
 	if err != nil {
 		return nil, fmt.Errorf("host %s: QP %#x: %w: %w", n.cfg.Host.Name, f.qpn, verbs.ErrConfig, err)
+	}
+	if c.CC == NoCC && cfg.Congestion == nil {
+		cfg.Congestion = mrc.FixedWindow(params.MaxCwnd)
 	}
 	if cfg.Congestion == nil {
 		if err := n.setContext(f, params); err != nil {
@@ -179,7 +188,7 @@ func (f *flow) notify(e spray.Event) {
 // Next is the path of a packet. While the first state is waited for there is none for data; answers
 // do not wait.
 func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
-	if use == mrc.UseData && f.nic.Waiting() {
+	if use == mrc.UseData && f.nic.Waiting() && f.profile == nil {
 		return mrc.Path{}, false
 	}
 	return f.set.Next(now, use, ports)
@@ -224,7 +233,7 @@ func (n *NIC) Counts(yield func(hostapi.EVCount) bool) {
 			}
 		}
 	}
-	for _, is := range n.state.Profiles {
+	for _, is := range n.given.Profiles {
 		p := n.profiles[is.Name]
 		for i, v := range p.evs {
 			c, r := sums[p][v], p.retired[v]

@@ -19,8 +19,11 @@ type NIC struct {
 	cfg    Config
 	device hostapi.Capabilities
 	report Reporter
+	watch  func(hostapi.EVEvent)
 
-	state    *hostapi.State // never nil
+	given    *hostapi.State // by the controller; never nil
+	local    *hostapi.State // nil: no local profiles
+	state    *hostapi.State // what both make; never nil
 	applied  bool           // a state was
 	profiles map[string]*profile
 	serve    destinations
@@ -49,6 +52,7 @@ func New(cfg Config) (*NIC, error) {
 	n := &NIC{
 		intake: intake{Intake: cfg.Intake},
 		cfg:    cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{},
+		given:    &hostapi.State{},
 		profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
 	}
 	if cfg.Device != nil {
@@ -88,8 +92,8 @@ func (n *NIC) tellPorts() {
 	}
 }
 
-// State returns the state that the NIC holds; empty before the first one.
-func (n *NIC) State() *hostapi.State { return n.state }
+// State returns the state of the controller's that the NIC holds; empty before the first one.
+func (n *NIC) State() *hostapi.State { return n.given }
 
 // Waiting reports that queue pairs wait for a first state (Config.Managed).
 func (n *NIC) Waiting() bool { return n.cfg.Managed && !n.applied }

@@ -12,12 +12,13 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// maxProbing is the requests for EV probes under way; more are refused.
+// maxProbing is the requests for endpoint operations under way; more are refused.
 const maxProbing = 4096
 
-// probing is a request for EV probes under way.
+// probing is a request for endpoint operations under way.
 type probing struct {
 	request  *hostapi.Probe
+	status   *packet.PortMask // nil: EV probes; else Port Status Updates of these ports
 	path     mrc.Path
 	done     func(hostapi.ProbeResult)
 	result   hostapi.ProbeResult
@@ -32,6 +33,18 @@ type probing struct {
 // called afterwards. Values are probed whether they are denied or not; ports that are denied are
 // not sent by.
 func (n *NIC) Probe(now time.Duration, p *hostapi.Probe, done func(hostapi.ProbeResult)) {
+	n.begin(now, &probing{request: p, done: done})
+}
+
+// Announce is Probe by Port Status Updates: it tells the peer that the host has these ports,
+// whatever the NIC itself tells its peers (Config.PortUpdates).
+func (n *NIC) Announce(now time.Duration, p *hostapi.Probe, ports packet.PortMask,
+	done func(hostapi.ProbeResult)) {
+	n.begin(now, &probing{request: p, status: &ports, done: done})
+}
+
+func (n *NIC) begin(now time.Duration, x *probing) {
+	p := x.request
 	path, err := n.probePath(p)
 	switch {
 	case err != nil:
@@ -39,11 +52,11 @@ func (n *NIC) Probe(now time.Duration, p *hostapi.Probe, done func(hostapi.Probe
 		err = fmt.Errorf("%d probe requests under way, want at most %d", len(n.probing), maxProbing)
 	}
 	if err != nil {
-		done(hostapi.ProbeResult{ID: p.ID, Err: err.Error()})
+		x.done(hostapi.ProbeResult{ID: p.ID, Err: err.Error()})
 		return
 	}
-	n.probing = append(n.probing, &probing{request: p, path: path, done: done,
-		result: hostapi.ProbeResult{ID: p.ID}, due: now})
+	x.path, x.result, x.due = path, hostapi.ProbeResult{ID: p.ID}, now
+	n.probing = append(n.probing, x)
 }
 
 // probePath is the path that a request names.
@@ -88,8 +101,15 @@ func (n *NIC) sendProbes(now time.Duration) {
 }
 
 func (n *NIC) sendProbe(now time.Duration, x *probing) {
-	id, err := n.SendEVProbe(now, mrc.EVProbe{Peer: x.request.Destination, Path: x.path,
-		DSCP: x.request.DSCP, Timeout: x.request.Timeout})
+	probe := mrc.EVProbe{Peer: x.request.Destination, Path: x.path, DSCP: x.request.DSCP,
+		Timeout: x.request.Timeout}
+	var id uint16
+	var err error
+	if x.status == nil {
+		id, err = n.SendEVProbe(now, probe)
+	} else {
+		id, err = n.SendPortStatusOf(now, probe, *x.status)
+	}
 	if err != nil { // the port has gone down meanwhile
 		x.result.Err, x.finished = err.Error(), true
 		return

@@ -7,6 +7,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-sdn/weft/hostapi"
 )
 
 // channel is a completion channel: a pipe with the handles of the queues that have something.
@@ -24,6 +26,8 @@ type completions struct {
 	head    uint32
 	channel *channel // nil: none
 	users   int      // queue pairs, each of whose two queues counts
+	events  bool     // it is for EV events
+	dropped uint32   // EV events that found no room since the last that did
 	failed  bool     // it has overflowed
 	told    bool     // of it
 }
@@ -51,6 +55,38 @@ func (c *completions) push(e *cqe, urgent bool) bool {
 		}
 	}
 	return true
+}
+
+// pushEvent adds an EV event, or counts it where there is no room (mrc_ctl.h, mrc_ctl_ev_event).
+func (c *completions) pushEvent(e evEvent) {
+	if c.head-c.ring.word(cqTail).Load() >= c.depth {
+		c.dropped++
+		return
+	}
+	e.Dropped, c.dropped = c.dropped, 0
+	at := ringEntries + int(c.head&(c.depth-1))*entryHead
+	copy(c.ring.octets[at:at+entryHead], encode(nil, &e))
+	c.head++
+	c.ring.word(cqHead).Store(c.head)
+	if c.ring.word(cqArmed).Swap(0) != 0 {
+		c.wake()
+	}
+}
+
+// evEvent hands a change of state of an EV to the queues for such.
+func (s *Server) evEvent(e hostapi.EVEvent) {
+	out := evEvent{Profile: idOf(e.Profile), EV: e.EV.Value, Port: uint32(e.EV.Port),
+		State: stateNumber(e.State)}
+	if own := s.profiles.evs[out.Profile]; own != nil && own.EventMask&out.State == 0 {
+		return
+	}
+	for p := range s.processes {
+		for _, c := range p.cqs {
+			if c.events {
+				c.pushEvent(out)
+			}
+		}
+	}
 }
 
 // cqe is an entry of a completion queue.

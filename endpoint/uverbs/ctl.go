@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/packet"
 )
 
 // Operations of mrc_ctl.
@@ -55,7 +56,7 @@ const (
 	ctlPortState   = 1 << 0
 	ctlPortUp      = 1
 	ctlProbe       = 0
-	ctlOptEVProbe  = 1 << 5
+	ctlPortStatus  = 1
 	ctlFormatSTEV  = 1 << 0
 	ctlFormatSRv6  = 1 << 1
 	ctlFormatUDP   = 1 << 2
@@ -94,10 +95,63 @@ func (p *process) control(now time.Duration, op operation, body []byte) reply {
 	case opCtlEndpoint:
 		return p.probe(now, body)
 	}
+	return p.controlProfiles(op, body)
+}
+
+// controlProfiles carries out requests about profiles.
+func (p *process) controlProfiles(op operation, body []byte) reply {
+	c := p.server.profiles
+	switch op {
+	case opCtlModifyFormat:
+		return with(body, func(m *ctlFormat) reply { return p.changed(nil, c.modifyFormat(m)) })
+	case opCtlQueryFormat:
+		return with(body, func(o *object) reply { return answerOf(c.queryFormat(o.Handle)) })
+	case opCtlModifyCC:
+		return with(body, func(m *ctlCC) reply { return p.changed(nil, c.modifyCC(m)) })
+	case opCtlQueryCC:
+		return with(body, func(o *object) reply { return answerOf(c.queryCC(o.Handle)) })
+	case opCtlModifyEVs, opCtlQueryEVs:
+		m, fields, entries, err := decodeEVs(body)
+		if err != nil {
+			return reply{err: err}
+		}
+		if op == opCtlModifyEVs {
+			return p.changed(&ctlEVs{ID: m.ID, State: m.State}, c.modifyEVs(m, entries, fields))
+		}
+		messages, err := c.queryEVs(m, entries)
+		return reply{messages: messages, err: err}
+	}
 	return refuse(unix.EOPNOTSUPP)
 }
 
-// ctlDevice has no profiles: those are the controller's.
+// answerOf is the reply of a query.
+func answerOf[M any](m *M, err error) reply { return reply{messages: []any{m}, err: err} }
+
+// decodeEVs reads a message and the fields and entries that follow it.
+func decodeEVs(body []byte) (m *ctlEVs, fields []ctlField, entries []ctlEntry, err error) {
+	const head, fieldLen, entryLen = 200, 20, 80
+	m = new(ctlEVs)
+	if len(body) < head {
+		return nil, nil, nil, unix.EINVAL
+	}
+	if err := decode(body[:head], m); err != nil {
+		return nil, nil, nil, err
+	}
+	if m.Fields > hostapi.MaxFields || m.Entries > maxEntries {
+		return nil, nil, nil, unix.E2BIG
+	}
+	fields, entries = make([]ctlField, m.Fields), make([]ctlEntry, m.Entries)
+	if len(body) != head+len(fields)*fieldLen+len(entries)*entryLen {
+		return nil, nil, nil, unix.EINVAL
+	}
+	at := body[head:]
+	if err := decode(at[:len(fields)*fieldLen], fields); err != nil {
+		return nil, nil, nil, err
+	}
+	return m, fields, entries, decode(at[len(fields)*fieldLen:], entries)
+}
+
+// ctlDevice is what mrc_ctl may configure.
 func (p *process) ctlDevice(body []byte) reply {
 	if len(body) != 0 {
 		return refuse(unix.EINVAL)
@@ -106,8 +160,9 @@ func (p *process) ctlDevice(body []byte) reply {
 	for port := range p.server.cfg.NIC.Config().Ports {
 		mask |= 1 << (port + 1)
 	}
-	return reply{messages: []any{&ctlDevice{Protocol: ctlVersion1, Ports: mask,
-		Options: ctlOptEVProbe}}}
+	d := &ctlDevice{Protocol: ctlVersion1, Ports: mask}
+	p.server.profiles.device(d)
+	return reply{messages: []any{d}}
 }
 
 func (p *process) hasPort(n uint64) bool {
@@ -133,10 +188,10 @@ func (p *process) ctlModifyPort(c *ctlPort) reply {
 	if c.Mask&ctlPortState != 0 {
 		p.server.disable(int(c.Port), c.State != ctlPortUp)
 	}
-	return reply{}
+	return p.changed(nil, nil)
 }
 
-// probe makes a batch of EV probes, and is answered when all have their answer or are lost.
+// probe makes a batch of EV probes or Port Status Updates, and is answered when all have their answer or are lost.
 func (p *process) probe(now time.Duration, body []byte) reply {
 	const headLen, requestLen, answerLen = 16, 80, 16
 	var head endpointHead
@@ -144,8 +199,8 @@ func (p *process) probe(now time.Duration, body []byte) reply {
 		head.Count < 1 || len(body)-headLen != int(head.Count)*requestLen {
 		return refuse(unix.EINVAL)
 	}
-	if head.Op != ctlProbe {
-		return refuse(unix.EOPNOTSUPP)
+	if head.Op > ctlPortStatus {
+		return refuse(unix.EINVAL)
 	}
 	requests := make([]endpointRequest, head.Count)
 	probes := make([]*hostapi.Probe, head.Count)
@@ -157,11 +212,19 @@ func (p *process) probe(now time.Duration, body []byte) reply {
 		if probes[i], err = requests[i].probe(&head); err != nil {
 			return refuse(unix.EINVAL)
 		}
+		if head.Op == ctlPortStatus && requests[i].PortStatus&1 != 0 {
+			return refuse(unix.EINVAL)
+		}
 	}
 	results := make(chan hostapi.ProbeResult, len(probes))
 	for i, probe := range probes {
 		probe.ID = uint32(i)
-		p.server.cfg.NIC.Probe(now, probe, func(r hostapi.ProbeResult) { results <- r })
+		done := func(r hostapi.ProbeResult) { results <- r }
+		if head.Op == ctlPortStatus {
+			p.server.cfg.NIC.Announce(now, probe, packet.PortMask(requests[i].PortStatus), done)
+		} else {
+			p.server.cfg.NIC.Probe(now, probe, done)
+		}
 	}
 	return reply{wait: func() reply {
 		answers := []any{&head}
@@ -191,7 +254,7 @@ func (p *process) probe(now time.Duration, body []byte) reply {
 func (r *endpointRequest) probe(head *endpointHead) (*hostapi.Probe, error) {
 	p := &hostapi.Probe{Source: netip.AddrFrom16(r.Source), Destination: netip.AddrFrom16(r.Dest),
 		EV: hostapi.EV{Value: r.EV, Port: uint8(r.Port)}, DSCP: uint8(head.DSCP), Count: 1,
-		Timeout: time.Duration(head.Timeout)}
+		Timeout: max(1, time.Duration(head.Timeout))}
 	switch r.Mode {
 	case ctlFormatSTEV:
 		p.Format = hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{32}}

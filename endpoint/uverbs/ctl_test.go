@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -20,7 +21,7 @@ func TestControlledPorts(t *testing.T) {
 	p.grant(a, true)
 	var d ctlDevice
 	a.must(opCtlDevice, nil, &d)
-	if d.Ports != 1<<1|1<<2 || d.Options != ctlOptEVProbe || d.Modes != 0 {
+	if d.Ports != 1<<1|1<<2 || d.Options&hostapi.OptEVProbe == 0 {
 		t.Errorf("%+v", d)
 	}
 	up := func() (ports packet.PortMask) {
@@ -61,7 +62,6 @@ func TestControlledPorts(t *testing.T) {
 		a.refused(opCtlModifyPort, &bad, unix.EINVAL)
 	}
 	a.refused(opCtlQueryPort, &object{3}, unix.EINVAL)
-	a.refused(opCtlQueryFormat, &object{1}, unix.EOPNOTSUPP)
 	p.grant(a, false)
 	a.refused(opCtlModifyPort, &ctlPort{Port: 2, Mask: ctlPortState}, unix.EPERM)
 	if up() != both {
@@ -124,8 +124,32 @@ func TestProbes(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if err := second(a.batch(1, 5, time.Second, good)); err != unix.EOPNOTSUPP {
+	if err := second(a.batch(2, 5, time.Second, good)); err != unix.EINVAL {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestPortStatus: a Port Status Update of a program reaches the peer, which does not send by a port
+// that is not in it, and is answered.
+func TestPortStatus(t *testing.T) {
+	p := newPair(t, nil)
+	a := p.apps[0]
+	p.grant(a, true)
+	r := endpointRequest{ID: 9, Mode: ctlFormatSTEV, Source: addr(0).As16(), Dest: addr(1).As16(),
+		Port: 1, PortStatus: 1 << 1}
+	out, err := a.batch(ctlPortStatus, 46, time.Second, r)
+	var got endpointAnswer
+	if err != nil || len(out) != 32 || decode(out[16:], &got) != nil || got.ID != 9 || got.Port != 1 {
+		t.Fatalf("%d octets, %+v, %v", len(out), got, err)
+	}
+	var ports packet.PortMask
+	_ = p.bed.do(func(time.Duration) { ports = p.bed.nics[1].PeerPorts(addr(0)) })
+	if ports != 1<<1 {
+		t.Errorf("the peer thinks of ports %#x", ports)
+	}
+	r.PortStatus = 1
+	if err := second(a.batch(ctlPortStatus, 46, time.Second, r)); err != unix.EINVAL {
+		t.Errorf("port 0: %v", err)
 	}
 }
 

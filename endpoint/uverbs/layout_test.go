@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weft-sdn/weft/hostapi"
 )
 
 // TestLayout: messages and shared memory have the layout of libmrc/src/nic.h.
@@ -50,7 +52,11 @@ func TestLayout(t *testing.T) {
 	for name, is := range map[string]any{"nic_request": request{}, "nic_answer": answer{},
 		"nic_object": object{}, "nic_hello": hello{}, "nic_device": device{}, "nic_port": port{},
 		"nic_mr": memoryRegion{}, "nic_cq": cqRequest{}, "nic_qp": qpRequest{},
-		"nic_qp_attr": qpAttr{}, "nic_hint": hint{}, "nic_async": asyncEvent{}, "nic_sge": sge{}} {
+		"nic_qp_attr": qpAttr{}, "nic_hint": hint{}, "nic_async": asyncEvent{}, "nic_sge": sge{},
+		"nic_ctl_device": ctlDevice{}, "nic_ctl_port": ctlPort{}, "nic_format": ctlFormat{},
+		"nic_ev_field": ctlField{}, "nic_ev_entry": ctlEntry{}, "nic_evs": ctlEVs{}, "nic_cc": ctlCC{},
+		"nic_ev_event": evEvent{}, "nic_endpoint": endpointHead{}, "nic_ep_request": endpointRequest{},
+		"nic_ep_answer": endpointAnswer{}} {
 		if got, want := binary.Size(is), sizes[name]; got != want {
 			t.Errorf("%s: %d octets, in C %d", name, got, want)
 		}
@@ -83,7 +89,10 @@ func TestLayout(t *testing.T) {
 		"NIC_HELLO": int(opHello), "NIC_QUERY_PORT": int(opQueryPort), "NIC_REG_MR": int(opRegMR),
 		"NIC_CREATE_CHANNEL": int(opCreateChannel), "NIC_CREATE_CQ": int(opCreateCQ),
 		"NIC_CREATE_QP": int(opCreateQP), "NIC_QUERY_QP": int(opQueryQP),
-		"NIC_DESTROY_HINT": int(opDestroyHint)} {
+		"NIC_DESTROY_HINT": int(opDestroyHint),
+		"NIC_CTL_DEVICE":   int(opCtlDevice), "NIC_CTL_QUERY_CC": int(opCtlQueryCC),
+		"NIC_CTL_ENDPOINT": int(opCtlEndpoint), "NIC_MAX_ENTRIES": maxEntries,
+		"NIC_MAX_FIELDS": hostapi.MaxFields} {
 		if want, ok := values[name]; !ok || got != want {
 			t.Errorf("%s: %d, in C %d", name, got, want)
 		}

@@ -519,8 +519,10 @@ func (p *process) createCQ(r *cqRequest) reply {
 	switch {
 	case r.Depth < 1, r.Depth > maxCQDepth, r.Channel != 0 && ch == nil:
 		return refuse(unix.EINVAL)
-	case r.Kind != 0:
-		return refuse(unix.EOPNOTSUPP)
+	case r.Kind > 1:
+		return refuse(unix.EINVAL)
+	case r.Kind == 1 && !p.mayControl:
+		return refuse(unix.EPERM)
 	case len(p.cqs) >= maxCQs:
 		return refuse(unix.ENOMEM)
 	}
@@ -536,7 +538,8 @@ func (p *process) createCQ(r *cqRequest) reply {
 	if ch != nil {
 		ch.users++
 	}
-	p.cqs[r.Handle] = &completions{handle: r.Handle, ring: ring, depth: r.Depth, channel: ch}
+	p.cqs[r.Handle] = &completions{handle: r.Handle, ring: ring, depth: r.Depth, channel: ch,
+		events: r.Kind == 1}
 	return handOver(ring, r)
 }
 
@@ -579,8 +582,17 @@ func (p *process) destroyCQ(h uint64) reply {
 func (p *process) createQP(r *qpRequest) reply {
 	d, send, receive := p.pds[r.PD], p.cqs[r.SendCQ], p.cqs[r.RecvCQ]
 	switch {
-	case d == nil, send == nil, receive == nil, r.MaxSendWR > maxDepth, r.MaxRecvWR > maxDepth,
-		r.MaxSendSGE > maxSGEs, r.MaxRecvSGE > maxSGEs, r.MaxInline > maxInlineLen, r.Protocol > 1:
+	case d == nil,
+		send == nil,
+		receive == nil,
+		send.events,
+		receive.events,
+		r.MaxSendWR > maxDepth,
+		r.MaxRecvWR > maxDepth,
+		r.MaxSendSGE > maxSGEs,
+		r.MaxRecvSGE > maxSGEs,
+		r.MaxInline > maxInlineLen,
+		r.Protocol > 1:
 		return refuse(unix.EINVAL)
 	}
 	slot := p.freeSlot()

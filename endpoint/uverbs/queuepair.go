@@ -128,13 +128,14 @@ func (q *queuePair) modify(now time.Duration, a *qpAttr) error {
 			return unix.EINVAL
 		}
 	}
-	if err := q.process.server.knows(&next); err != nil {
+	choice, err := q.process.server.choice(&next)
+	if err != nil && from != stateRTR && from != stateRTS { // afterwards it keeps what it has
 		return err
 	}
-	var err error
+	err = nil
 	switch {
 	case to == stateRTR:
-		err = q.connect(&next)
+		err = q.connect(&next, choice)
 	case from == stateRTR:
 		err = q.begin(&next)
 	case a.MRCMask&mrcTimeout != 0:
@@ -249,7 +250,7 @@ func (a *qpAttr) attributes() (local, remote mrc.Attributes) {
 }
 
 // connect makes the queue pair of the transport: from now on it answers.
-func (q *queuePair) connect(a *qpAttr) error {
+func (q *queuePair) connect(a *qpAttr, choice nic.Choice) error {
 	if a.PathMTU > q.process.server.pathMTU() {
 		return unix.EINVAL
 	}
@@ -265,7 +266,7 @@ func (q *queuePair) connect(a *qpAttr) error {
 		cfg.Domain = noDomain // no region is of this one
 	}
 	cfg.Notify = func() { q.process.server.note(q) }
-	qp, err := q.process.server.cfg.NIC.CreateQP(cfg)
+	qp, err := q.process.server.cfg.NIC.CreateChosen(cfg, choice)
 	switch {
 	case errors.Is(err, verbs.ErrConfig):
 		q.process.server.log.Info("queue pair refused", "process", q.process.memory.pid, "reason", err)

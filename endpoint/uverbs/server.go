@@ -31,6 +31,12 @@ type Config struct {
 	MTU int
 	// Overhead is the octets around the payload of a packet that an MTU counts.
 	Overhead int
+	// LocalControl lets mrc_ctl change the EVs of profiles that a controller has written, until the
+	// controller writes them again. Without it they can only be read.
+	LocalControl bool
+	// Keep, if not nil, keeps what mrc_ctl has configured over the NIC's end, for Restore. It is
+	// called by one goroutine at a time, not the NIC's.
+	Keep func([]byte) error
 	// Log has what applications do wrong. Default: nowhere.
 	Log *slog.Logger
 }
@@ -77,6 +83,8 @@ type Server struct {
 	ahead      aheadPool
 	up         packet.PortMask // ports that have a link
 	disabled   packet.PortMask // by mrc_ctl
+	profiles   *profiles
+	keeping    keeping
 
 	ending    chan struct{}
 	orphaned  sync.Mutex // in place of the NIC's goroutine, once that has ended
@@ -95,9 +103,12 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{cfg: cfg, log: cfg.Log, qpn: firstQPN, processes: make(map[*process]bool),
+	s := &Server{cfg: cfg, log: cfg.Log, qpn: firstQPN, processes: make(map[*process]bool),
 		keys: make(map[uint32]bool), listeners: make(map[*net.UnixListener]bool),
 		conns: make(map[*net.UnixConn]bool), up: cfg.NIC.Ports(), ending: make(chan struct{})}
+	s.profiles = newProfiles(s)
+	cfg.NIC.Watch(s.evEvent)
+	return s
 }
 
 // Listen makes the socket of a path, in place of one that nobody listens at; mode is its access.
@@ -300,14 +311,6 @@ func (s *Server) setPort(port int) {
 
 // Processes is how many are connected.
 func (s *Server) Processes() int { return len(s.processes) }
-
-// knows reports whether the profiles that a queue pair asks for are there. 0 is the NIC's choice.
-func (s *Server) knows(a *qpAttr) error {
-	if a.EVProfile != 0 || a.CCProfile != 0 {
-		return unix.EINVAL
-	}
-	return nil
-}
 
 // use has a queue pair follow a hint.
 func (s *Server) use(q *queuePair, h *hintObject) {

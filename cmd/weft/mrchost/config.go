@@ -94,6 +94,11 @@ type Applications struct {
 	Group string `yaml:"group"`
 	// Device is its name among RDMA devices. Default weft0.
 	Device string `yaml:"device"`
+	// State is the file with what programs have configured by mrc_ctl, which outlives the NIC.
+	// Default: none.
+	State string `yaml:"state"`
+	// LocalControl lets programs change by mrc_ctl what a controller has configured. Default false.
+	LocalControl bool `yaml:"localControl"`
 }
 
 // QueuePair is a connection of MRC.
@@ -205,6 +210,9 @@ func (a *Applications) complete() error {
 		return hostrun.Fault("applications.device", "is %q: want up to %d characters without / and space",
 			a.Device, maxDeviceName)
 	}
+	if err := stateFile("applications.state", a.State); err != nil {
+		return err
+	}
 	if a.Group == "" {
 		return nil
 	}
@@ -250,15 +258,24 @@ func (c *Controller) agent(name string) agent.Config {
 	return a
 }
 
+// stateFile checks the path of a file that outlives the host; empty: none.
+func stateFile(field, path string) error {
+	if path == "" {
+		return nil
+	}
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return hostrun.Fault(field, "%q: want a file in a directory that exists; %q does not", path, dir)
+	}
+	return nil
+}
+
 func (c *Controller) check(name string) error {
 	if c.Address == "" {
 		return hostrun.Fault("controller.address", "is missing")
 	}
-	if dir := filepath.Dir(c.State); c.State != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return hostrun.Fault("controller.state",
-				"%q: want a file in a directory that exists; %q does not", c.State, dir)
-		}
+	if err := stateFile("controller.state", c.State); err != nil {
+		return err
 	}
 	a := c.agent(name)
 	if err := a.Validate(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/cmd/weft/hostrun"
 	"github.com/weft-sdn/weft/endpoint/uverbs"
+	"github.com/weft-sdn/weft/internal/wholefile"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -33,19 +34,34 @@ func (r *runner) open(log *slog.Logger) error {
 	if a == nil {
 		return nil
 	}
-	l, err := listen(a)
-	if err != nil {
-		return err
-	}
 	mtu := 0
 	for _, link := range r.links {
 		if link.MTU > 0 && (mtu == 0 || link.MTU < mtu) {
 			mtu = link.MTU
 		}
 	}
+	cfg := uverbs.Config{NIC: r.nic, Do: r.do, Name: a.Device, MTU: mtu, Overhead: routedOverhead,
+		Log: log, LocalControl: a.LocalControl}
+	if a.State != "" {
+		cfg.Keep = func(text []byte) error { return wholefile.Put(a.State, text) }
+	}
+	server := uverbs.New(cfg)
+	if a.State != "" {
+		if text, err := os.ReadFile(a.State); err == nil {
+			err = server.Restore(text)
+			if err != nil {
+				log.Error("the NIC begins without what mrc_ctl has configured", "file", a.State, "reason", err)
+			}
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("applications.state: %w", err)
+		}
+	}
+	l, err := listen(a)
+	if err != nil {
+		return err
+	}
 	r.looping = true
-	r.door = &door{socket: a.Socket, served: make(chan error, 1), Server: uverbs.New(uverbs.Config{
-		NIC: r.nic, Do: r.do, Name: a.Device, MTU: mtu, Overhead: routedOverhead, Log: log})}
+	r.door = &door{socket: a.Socket, served: make(chan error, 1), Server: server}
 	r.Endpoint = restless{r.nic, r.door}
 	go func() { r.door.served <- r.door.Serve(l) }()
 	log.Info("applications may connect", "socket", a.Socket, "device", a.Device)

@@ -459,3 +459,37 @@ func (k *Keeper) SignOut(ctx context.Context, id string) error {
 		return []store.Op{{Key: sessionPrefix + id}}, nil
 	})
 }
+
+// Sessions returns the sessions that have not ended, in no order: all of them for who administers,
+// and its own for anybody else.
+func (k *Keeper) Sessions(by *Principal) (out []api.OpenSession) {
+	_, _, sessions := k.authenticator.dir.snapshot()
+	times, now := k.authenticator.cfg.Times, k.authenticator.cfg.Now()
+	for id, s := range sessions {
+		if !by.maySee(&s.Principal) || s.ended(times, now) {
+			continue
+		}
+		out = append(out, api.OpenSession{ID: id, Name: s.Principal.Name, Way: s.Principal.Way,
+			Grant: s.Principal.Grant, Created: s.Created, LastUsed: s.LastUsed, Expires: s.end(times),
+			Current: id == by.SessionID})
+	}
+	return out
+}
+
+// EndSession ends a session that a principal may see. It counts no more at once.
+func (k *Keeper) EndSession(ctx context.Context, by *Principal, id string) error {
+	return k.change(ctx, func() ([]store.Op, error) {
+		_, _, sessions := k.authenticator.dir.snapshot()
+		s, ok := sessions[id]
+		if !ok || !by.maySee(&s.Principal) {
+			return nil, notFound("session", id)
+		}
+		return []store.Op{{Key: sessionPrefix + id}}, nil
+	})
+}
+
+// maySee reports whether a principal may see the sessions of another one: its own, or every one as
+// an administrator.
+func (p *Principal) maySee(of *Principal) bool {
+	return p.May(Administer) || p.Way == of.Way && p.Name == of.Name && p.ID == of.ID
+}

@@ -92,6 +92,18 @@ type SessionProject struct {
 	Role ProjectRole `json:"role" enum:"viewer,editor" doc:"What it may do there."`
 }
 
+// OpenSession is a session that has not ended, as a list has it: nothing in it lets anybody in.
+type OpenSession struct {
+	ID   string `json:"id" doc:"Id of the session, the part of it that is no secret."`
+	Name string `json:"name" doc:"Whose it is: the name of the user or token."`
+	Way  Way    `json:"way" enum:"token,user,oidc" doc:"How it was begun."`
+	Grant
+	Created  time.Time `json:"created" doc:"When it began."`
+	LastUsed time.Time `json:"lastUsed" doc:"When it was used last, give or take a minute."`
+	Expires  time.Time `json:"expires" doc:"When it ends at the latest."`
+	Current  bool      `json:"current,omitempty" doc:"It is that of the request."`
+}
+
 // SignIn is what a client sends for a session: a local user's name and password, or a token.
 type SignIn struct {
 	User     string `json:"user,omitempty" maxLength:"253" doc:"Name of a local user."`

@@ -40,6 +40,7 @@ type SilenceSpec struct {
 
 // SilenceStatus is what the controller reports about a silence.
 type SilenceStatus struct {
+	By         string     `json:"by,omitempty" doc:"Who has made it, or changed it last."`
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted."`
 }
 

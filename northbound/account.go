@@ -181,8 +181,7 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 		return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: append([]api.AuditRecord{},
 			all[max(0, len(all)-in.Limit):]...)}}, nil
 	}
-	slices.SortStableFunc(all, func(a,
-		b api.AuditRecord) int {
+	slices.SortStableFunc(all, func(a, b api.AuditRecord) int {
 		return natural.Compare(auditKey(&a), auditKey(&b))
 	})
 	items, next, err := page(in.PageParams, all, auditKey)
@@ -192,8 +191,10 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 	return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: items, Continue: next}}, nil
 }
 
+// sortedTime is a layout of times in UTC whose order as text is that of time.
+const sortedTime = "2006-01-02T15:04:05.000000000Z"
+
 // auditKey is a record's place in the order of the list: that of time, then of chain and number.
 func auditKey(r *api.AuditRecord) string {
-	return r.Timestamp.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprintf(" %s %d", r.Chain,
-		r.Seq)
+	return r.Timestamp.UTC().Format(sortedTime) + fmt.Sprintf(" %s %d", r.Chain, r.Seq)
 }

@@ -431,7 +431,7 @@ func (c *collection) write(
 	if err := c.owned(ctx, name); err != nil {
 		return nil, false, err
 	}
-	pre.Sees = access.Of(ctx).Sight()
+	pre.Sees, pre.By = access.Of(ctx).Sight(), access.Of(ctx).Name
 	r, created, err := c.Handle.Put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil {
 		r = c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes))

@@ -69,6 +69,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerReplace()
 	s.registerCertificates()
 	s.registerSession()
+	s.registerSessions()
 	s.registerTokens()
 	s.registerUsers()
 	s.registerAudit()

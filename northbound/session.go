@@ -3,17 +3,20 @@ package northbound
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/natural"
 )
 
 const (
-	sessionPath = "/v1/session"
-	accessTag   = "access"
+	sessionPath  = "/v1/session"
+	sessionsPath = "/v1/sessions"
+	accessTag    = "access"
 	// signInOperation may have to be tried again.
 	signInOperation = "sign-in"
 )
@@ -68,6 +71,43 @@ func (s *Server) registerSession() {
 		}{sessionCookie(ctx, "")}, nil
 	})
 }
+
+// SessionParam is exported because huma passes over other embedded types.
+type SessionParam struct {
+	ID string `path:"id" maxLength:"64" doc:"Id of the session."`
+}
+
+func (s *Server) registerSessions() {
+	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "list-sessions", Method: http.MethodGet, Security: asks(access.Self),
+		Path: sessionsPath, Tags: tags, Summary: "List the sessions",
+		Description: "Sessions that have not ended, in the order in which they began: for who " +
+			"administers all of them, for anybody else its own.", Errors: []int{422},
+	}), func(ctx context.Context, in *PageParams) (*listOf[api.OpenSession], error) {
+		all := keeper.Sessions(access.Of(ctx))
+		slices.SortFunc(all, func(a, b api.OpenSession) int {
+			return natural.Compare(sessionKey(&a), sessionKey(&b))
+		})
+		items, next, err := page(*in, all, sessionKey)
+		if err != nil {
+			return nil, err
+		}
+		return &listOf[api.OpenSession]{api.List[api.OpenSession]{Items: items, Continue: next}}, nil
+	})
+	huma.Register(s.api, s.operation(huma.Operation{
+		OperationID: "end-session", Method: http.MethodDelete, Security: asks(access.Self),
+		Path: sessionsPath + "/{id}", Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary: "End a session", Description: "It counts no more at once. Administrators end every " +
+			"session, anybody else its own.",
+		Errors: []int{404, 503},
+	}), func(ctx context.Context, in *SessionParam) (*struct{}, error) {
+		return nil, accessProblem(keeper.EndSession(ctx, access.Of(ctx), in.ID))
+	})
+}
+
+// sessionKey is a session's place in the order of the list: that of time, then of its id.
+func sessionKey(o *api.OpenSession) string { return o.Created.UTC().Format(sortedTime) + " " + o.ID }
 
 // httpKey is the HTTP request in the context of an operation.
 type httpKey struct{}

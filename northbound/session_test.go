@@ -96,6 +96,83 @@ func TestSessionCookie(t *testing.T) {
 	}
 }
 
+// openSessions lists the sessions that a client may see, by the names of who has begun them.
+func openSessions(t *testing.T, s *Server, headers []string) map[string][]api.OpenSession {
+	t.Helper()
+	w := do(s, "GET", sessionsPath, "", headers...)
+	var list api.List[api.OpenSession]
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || w.Code != 200 {
+		t.Fatalf("%d %s %v", w.Code, w.Body, err)
+	}
+	out := make(map[string][]api.OpenSession)
+	for _, o := range list.Items {
+		out[o.Name] = append(out[o.Name], o)
+	}
+	return out
+}
+
+// TestOpenSessions: administrators see and end every session that has not ended, others their own.
+func TestOpenSessions(t *testing.T) {
+	s, now := newClockedServer(t)
+	for _, name := range []string{"bob", "cid"} {
+		if _, err := s.cfg.Access.Keeper.AddUser(audited(t.Context()), &api.UserRequest{Name: name,
+			Grant: api.Grant{Role: api.RoleViewer}, Password: annsPassword}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := func(name string) []string {
+		headers, _ := signInAs(t, s, strings.Replace(annSignsIn, "ann", name, 1))
+		*now = now.Add(time.Second)
+		return headers
+	}
+	ann, bob, bobs, cid := as("ann"), as("bob"), as("bob"), as("cid")
+
+	all := openSessions(t, s, ann)
+	if len(all["ann"]) != 1 || len(all["bob"]) != 2 || len(all["cid"]) != 1 {
+		t.Fatalf("an administrator sees %+v", all)
+	}
+	if a := all["ann"][0]; !a.Current || a.Role != api.RoleAdmin || a.Way != api.WayUser ||
+		!a.Created.Equal(epochStart) || !a.Expires.Equal(epochStart.Add(12*time.Hour)) {
+		t.Errorf("%+v", a)
+	}
+	if a, b := all["bob"][0], all["bob"][1]; a.Current || b.Current || !a.Created.Before(b.Created) {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	own := openSessions(t, s, bobs)
+	if len(own) != 1 || len(own["bob"]) != 2 || own["bob"][0].Current || !own["bob"][1].Current {
+		t.Errorf("bob sees %+v", own)
+	}
+
+	end := func(headers []string, id string) int {
+		return do(s, "DELETE", sessionsPath+"/"+id, "", headers...).Code
+	}
+	if code := end(bob, all["cid"][0].ID); code != 404 {
+		t.Errorf("bob ends the session of cid: %d", code)
+	}
+	if code := end(bob, "nosuch"); code != 404 {
+		t.Errorf("no session: %d", code)
+	}
+	for name, c := range map[string]struct{ by, of []string }{
+		"bob ends another of his": {bob, bobs}, "an administrator ends that of cid": {ann, cid},
+	} {
+		who := "bob"
+		if &c.of[0] == &cid[0] {
+			who = "cid"
+		}
+		open := openSessions(t, s, ann)[who]
+		if code := end(c.by, open[len(open)-1].ID); code != 204 {
+			t.Errorf("%s: %d", name, code)
+		}
+		problemIn(t, do(s, "GET", groupsPath, "", c.of[:2:2]...), 401, codeUnauthorized)
+	}
+	// What has ended by itself is listed no more.
+	*now = now.Add(32 * time.Minute)
+	again := as("ann")
+	if left := openSessions(t, s, again); len(left) != 1 || len(left["ann"]) != 1 {
+		t.Errorf("half an hour later there are %+v", left)
+	}
+}
+
 // TestSessionsEnd: without requests, after all, with a new password, and with the user.
 func TestSessionsEnd(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -127,6 +127,33 @@ func newToken(env environment) *cobra.Command {
 	return f
 }
 
+func newSession(env environment) *cobra.Command {
+	f := family("session", "List and end sessions",
+		"Lists and ends sessions of people and programs that have signed in: for who administers all\n"+
+			"of them, for anybody else its own.")
+	f.AddCommand(listing(env, "List the sessions that have not ended", sessionsPath,
+		func(w io.Writer, sessions []api.OpenSession) error {
+			g := newGrid("ID", "NAME", "ROLE", "BY", "BEGAN", "LAST USED", "ENDS", "CURRENT")
+			for _, s := range sessions {
+				current := "-"
+				if s.Current {
+					current = "yes"
+				}
+				g.row(s.ID, s.Name, roleCell(s.Grant), string(s.Way), dayTime(s.Created),
+					dayTime(s.LastUsed), dayTime(s.Expires), current)
+			}
+			return g.writeTo(w)
+		}), at(env, &cobra.Command{Use: "end ID...", Short: "End sessions",
+		Long: "Ends sessions by their ids. They count no more at once.", Args: arguments(1, -1)},
+		func(cmd *cobra.Command, rest *client.Client, args []string) error {
+			return eachOf(env, args, func(id string) (string, error) {
+				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "sessions", id), nil, nil)
+				return "session " + id + " ended", err
+			})
+		}))
+	return f
+}
+
 // eachOf does something with each name, and says so.
 func eachOf(env environment, names []string, do func(name string) (done string, err error)) error {
 	var errs []error

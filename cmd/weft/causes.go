@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -22,7 +23,10 @@ func causeTable(w io.Writer, all []api.Cause) error {
 			since = ", since " + clockTime(c.Since)
 		}
 		if s := c.Silence; s != nil {
-			since += fmt.Sprintf(", silent until %s by %s", windowTime(s.Spec.Until), s.Name)
+			since += fmt.Sprintf(", silent until %s by silence %s", windowTime(s.Spec.Until), s.Name)
+			if s.Status.By != "" {
+				since += " of " + s.Status.By
+			}
 		}
 		lines := []string{inLine(fmt.Sprintf("%s: %s%s", c.Severity, c.What, since))}
 		for _, line := range []struct{ title, text string }{
@@ -41,10 +45,10 @@ func causeTable(w io.Writer, all []api.Cause) error {
 }
 
 func silenceTable(w io.Writer, all []api.Silence) error {
-	g := newGrid("NAME", "UNTIL", "CAUSE", "NOTE")
+	g := newGrid("NAME", "UNTIL", "BY", "CAUSE", "NOTE")
 	for i := range all {
 		s := &all[i]
-		g.row(s.Name, windowTime(s.Spec.Until), s.Spec.Cause, s.Spec.Note)
+		g.row(s.Name, windowTime(s.Spec.Until), cmp.Or(s.Status.By, "-"), s.Spec.Cause, s.Spec.Note)
 	}
 	return g.writeTo(w)
 }

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	sessionPath = "/v1/session"
-	usersPath   = "/v1/users"
-	tokensPath  = "/v1/tokens"
+	sessionPath  = "/v1/session"
+	usersPath    = "/v1/users"
+	tokensPath   = "/v1/tokens"
+	sessionsPath = "/v1/sessions"
 )
 
 // prompter asks for lines on standard input: one reader for all of them.

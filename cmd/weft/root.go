@@ -70,7 +70,7 @@ RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 		newEdit(env), newDelete(env), newExport(env), newHistory(env), newUndo(env), newExplain(env),
 		newReset(env), newTest(env), newReplace(env), newDrain(env), newUndrain(env), newWatch(env),
 		newWait(env), newTop(env), newHealth(env), newBackup(env), newLogin(env), newLogout(env),
-		newWhoami(env), newToken(env), newUser(env), newAudit(env), newSlurm(env),
+		newWhoami(env), newToken(env), newUser(env), newSession(env), newAudit(env), newSlurm(env),
 		newTopograph(env), newNCCL(env)} {
 		c.GroupID = "api"
 		root.AddCommand(c)

@@ -18,6 +18,8 @@ type Precondition struct {
 	Trial *Trial
 	// Sees reports whether the client may know of another resource; nil: it may know of all.
 	Sees func(name string) bool
+	// By names who makes the change; "": nobody has said.
+	By string
 }
 
 // Visible returns the name of another resource for a message to the client: "" where it may not

@@ -14,19 +14,24 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-type item = resource.Item[api.SilenceSpec, struct{}]
+type item = resource.Item[api.SilenceSpec, decided]
+
+// decided is what the controller keeps of a silence beside its spec.
+type decided struct {
+	By string `json:"by,omitempty"`
+}
 
 // Feature has the silences of a controller.
 type Feature struct {
 	feature.Base
 	env *feature.Env
-	all *resource.Collection[api.SilenceSpec, struct{}]
+	all *resource.Collection[api.SilenceSpec, decided]
 }
 
 // New returns the feature without silences.
 func New(env *feature.Env) *Feature {
 	return &Feature{env: env,
-		all: resource.NewCollection[api.SilenceSpec, struct{}](Kind.Record, env.Versions)}
+		all: resource.NewCollection[api.SilenceSpec, decided](Kind.Record, env.Versions)}
 }
 
 // Load implements feature.Feature.
@@ -98,6 +103,7 @@ func (f resources) Put(
 	}
 	created := s == nil
 	s = f.all.Put(name, spec, f.env.Wall())
+	s.Decided.By = pre.By
 	f.tell(name, fmt.Sprintf("%s, until %s", spec.Cause, spec.Until.UTC().Format(time.RFC3339)))
 	return view(s), created, nil
 }
@@ -114,6 +120,7 @@ func (f resources) Delete(name string, pre resource.Precondition) error {
 
 func view(s *item) api.Silence {
 	v := api.Silence{Name: s.Name, Version: s.Version, Created: s.Created, Spec: s.Spec}
+	v.Status.By = s.Decided.By
 	v.Status.Conditions.Set(api.Accepted, true, "Accepted", "", s.Changed)
 	return v
 }

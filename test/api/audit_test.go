@@ -205,6 +205,11 @@ func TestChangesAreAudited(t *testing.T) {
 	if err := json.Unmarshal(body, &tokens); err != nil || len(tokens.Items) != 1 {
 		t.Fatal(err, string(body))
 	}
+	var sessions api.List[api.OpenSession]
+	_, _, body = closing.send("GET", "/v1/sessions", "", closing.headers)
+	if err := json.Unmarshal(body, &sessions); err != nil || len(sessions.Items) != 2 {
+		t.Fatal(err, string(body))
+	}
 	closing.carryOut(tried, []step{
 		{"POST", "/v1/users", `{"name":"bob","role":"viewer","password":"` + password + `"}`, 201,
 			"access/users/bob", "", `"role":"viewer"`},
@@ -213,6 +218,8 @@ func TestChangesAreAudited(t *testing.T) {
 		{"DELETE", "/v1/users/bob", "", 204, "access/users/bob", `"name":"bob"`, ""},
 		{"DELETE", "/v1/tokens/" + tokens.Items[0].ID, "", 204, "access/tokens/" + tokens.Items[0].ID,
 			`"name":"ci"`, ""},
+		{"DELETE", "/v1/sessions/" + sessions.Items[0].ID, "", 204,
+			"access/sessions/" + sessions.Items[0].ID, "", ""},
 		{"DELETE", "/v1/session", "", 204, "access/sessions/", "", ""},
 	})
 	for key, text := range closing.texts() {

@@ -74,6 +74,18 @@ test('a user is made by keys, gets another password, and is removed', async () =
     bearer: true,
   });
   expect(signed.ok).toBe(true);
+  // The session of tom ends from here, and that of this page stays.
+  const bearer = ((await signed.json()) as Schemas['Session']).token!;
+  const sessions = page.getByRole('table', { name: 'Sessions' });
+  await page.reload();
+  await sessions.getByRole('row', { name: /^ann this one/ }).waitFor();
+  const toms = sessions.getByRole('row', { name: /^tom/ });
+  expect(await toms.count()).toBe(1);
+  await toms.getByRole('button', { name: 'End…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
+  await expect.poll(() => toms.count()).toBe(0);
+  const after = await fetch(`${lab.url}/v1/topology`, { headers: { Authorization: `Bearer ${bearer}` } });
+  expect(after.status).toBe(401);
   await page
     .getByRole('table', { name: 'Users' })
     .getByRole('row', { name: /^tom/ })

@@ -58,11 +58,51 @@ test('an EV profile is overridden, and the override removed', async () => {
   await closed(form);
   expect((await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).spec.minActive).toBe(3);
   await says(page, '{"minActive":3}');
+  await page
+    .getByRole('region', { name: `Document of ${name}` })
+    .getByText('minActive: 3')
+    .waitFor();
   await page.getByRole('button', { name: 'Remove the override…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove the override', exact: true }).click();
   await expect
     .poll(async () => (await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).spec.minActive)
     .toBeUndefined();
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('what is drained has a document, a history and an undo', async () => {
+  const link = (await lab.get<{ items: Schemas['FabricLink'][] }>('/v1/links?limit=1')).items[0]!;
+  const admin = async () =>
+    (await lab.get<Schemas['FabricLink']>(`/v1/links/${encodeURIComponent(link.id)}`)).spec.admin;
+  const { page, wrong } = await open(browser, `${lab.url}/#/fabric?link=${encodeURIComponent(link.id)}`);
+  const chosen = page.getByRole('region', { name: /^Link / });
+  await chosen.getByText('Document and history').click();
+  const doc = page.getByRole('region', { name: `Document of ${link.id}` });
+  await doc.getByText('admin: up').waitFor();
+  await doc.getByRole('button', { name: 'Edit' }).click();
+  const area = doc.getByRole('textbox');
+  await area.evaluate((a: HTMLTextAreaElement) => {
+    a.focus();
+    a.setSelectionRange(a.value.indexOf('up'), a.value.indexOf('up') + 2);
+  });
+  await page.keyboard.type('drained');
+  await doc.getByRole('button', { name: 'Try without doing it' }).click();
+  await doc.getByText('The controller accepts it').waitFor();
+  expect(await admin()).toBe('up');
+  await doc.getByRole('button', { name: 'Apply' }).click();
+  await expect.poll(admin).toBe('drained');
+  await doc.getByText('admin: drained').waitFor();
+  await wellMade(page, wrong, 'link-document');
+  await doc.getByRole('tab', { name: 'Events' }).click();
+  await doc
+    .getByText(/drained|draining/)
+    .first()
+    .waitFor();
+  await doc.getByRole('tab', { name: 'History' }).click();
+  await doc.getByRole('button', { name: 'Undo…' }).first().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
+  await expect.poll(admin).toBe('up');
   expect(wrong).toEqual([]);
   await page.context().close();
 });

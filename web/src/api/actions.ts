@@ -1,4 +1,4 @@
-import type { Collection } from '../domain/kinds';
+import { placeIn, type Collection } from '../domain/kinds';
 import { body, client, type Schemas } from './client';
 
 export type Admin = Schemas['AdminSpec']['admin'];
@@ -83,14 +83,18 @@ export const create = (kind: Collection, name: string, spec: unknown, dryRun: bo
 /** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
 export const replace = (kind: Collection, name: string, spec: unknown, version: number, dryRun: boolean) =>
   body(
-    any.PUT(`/v1/${kind}/{name}`, {
-      params: { path: { name }, query: dry(dryRun), header: version ? { 'If-Match': `"${version}"` } : {} },
+    any.PUT(placeIn(kind, name).path, {
+      params: {
+        path: placeIn(kind, name).of,
+        query: dry(dryRun),
+        header: version ? { 'If-Match': `"${version}"` } : {},
+      },
       body: { spec },
     }),
   );
 
 export const remove = (kind: Collection, name: string, dryRun: boolean) =>
-  body(any.DELETE(`/v1/${kind}/{name}`, { params: { path: { name }, query: dry(dryRun) } }));
+  body(any.DELETE(placeIn(kind, name).path, { params: { path: placeIn(kind, name).of, query: dry(dryRun) } }));
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});
 
@@ -105,4 +109,5 @@ export const setPassword = (user: string, password: string, current?: string) =>
   body(client.PUT('/v1/users/{user}/password', { params: { path: { user } }, body: { password, current } }));
 /** Makes a token: the answer alone has its secret. */
 export const makeToken = (token: Schemas['TokenRequest']) => body(client.POST('/v1/tokens', { body: token }));
+export const endSession = (id: string) => body(client.DELETE('/v1/sessions/{id}', { params: { path: { id } } }));
 export const revokeToken = (id: string) => body(client.DELETE('/v1/tokens/{id}', { params: { path: { id } } }));

@@ -1,5 +1,5 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import type { Collection } from '../domain/kinds';
+import { pathIn, placeIn, type Collection } from '../domain/kinds';
 import type { HistoryKind } from '../domain/history';
 import { linksOf } from '../domain/linkcolumns';
 import type { OpenApi } from '../domain/completion';
@@ -430,6 +430,10 @@ export const tokens = queryOptions({
   queryKey: ['tokens'],
   queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tokens', { params: { query }, signal }))),
 });
+export const sessions = queryOptions({
+  queryKey: ['sessions'],
+  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/sessions', { params: { query }, signal }))),
+});
 /** A resource that a client writes, of whatever kind. */
 export interface Resource {
   name: string;
@@ -438,6 +442,8 @@ export interface Resource {
   spec: unknown;
   status?: { conditions?: Schemas['GroupCondition'][] };
 }
+/** What a document and its history need of a resource. */
+export type Intent = Pick<Resource, 'name' | 'version' | 'spec'>;
 // The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
 const any = client as unknown as {
   GET<T>(path: string, init: object): Promise<{ data?: T; error?: unknown; response: Response }>;
@@ -457,7 +463,9 @@ export const resource = (collection: Collection, name: string) =>
   queryOptions({
     queryKey: [collection, 'resource', name],
     queryFn: ({ signal }) =>
-      body(any.GET<Resource>(`/v1/${collection}/{name}`, { params: { path: { name } }, signal })),
+      body(
+        any.GET<Resource>(placeIn(collection, name).path, { params: { path: placeIn(collection, name).of }, signal }),
+      ),
     refetchInterval: 5_000,
   });
 /** The changes of a resource that the audit log has, the latest one first: another version has another one. */
@@ -465,11 +473,13 @@ export const changesOf = (collection: Collection, name: string, version: number 
   queryOptions({
     queryKey: ['changes', collection, name, version],
     queryFn: async ({ signal }) => {
-      const path = `/v1/${collection}/${encodeURIComponent(name)}`;
+      // Clients escape what stands in a path as they like: what comes before it is the same.
+      const path = placeIn(collection, name).path.split('{')[0]!,
+        whole = decodeURIComponent(pathIn(collection, name));
       const all = await everything((query) =>
         body(client.GET('/v1/audit', { params: { query: { ...query, path, outcome: 'success' } }, signal })),
       );
-      return all.filter((r) => r.serviceRequest.path.split('?')[0] === path).reverse();
+      return all.filter((r) => decodeURIComponent(r.serviceRequest.path.split('?')[0]!) === whole).reverse();
     },
     placeholderData: keepPreviousData,
     refetchInterval: 5_000,

@@ -8,7 +8,7 @@ import { documentSchema, type OpenApi, type Schema } from '../domain/completion'
 import { readDocument, toYaml, type Fault } from '../domain/document';
 import { merge } from '../domain/eventlog';
 import { formatAge, formatTime } from '../domain/format';
-import { fixed, kindOf, verb, type Collection } from '../domain/kinds';
+import { eventsName, fixed, kindOf, verb, type Collection } from '../domain/kinds';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
@@ -26,14 +26,16 @@ interface About {
   collection: Collection;
   name: string;
   /** Absent: it is gone, and its history may still be there. */
-  of?: ask.Resource;
+  of?: ask.Intent;
+  /** A heading that opens it is there already. */
+  folded?: boolean;
 }
 
 /** Kinds that have entries on switches of their own. */
 const withEntries: readonly Collection[] = ['multicast-groups', 'tenants', 'pfc-policies', 'srv6-policies'];
 
 /** The document of an object, its history, its events, and its entries on switches. */
-export function Document({ collection, name, of }: About) {
+export function Document({ collection, name, of, folded }: About) {
   const kind = kindOf(collection)!;
   const [tab, setTab] = useParam('tab', of ? 'yaml' : 'history');
   const [editing, setEditing] = useState(false);
@@ -45,13 +47,13 @@ export function Document({ collection, name, of }: About) {
   if (administers && !editing)
     tabs.push({ id: 'history', title: 'History', show: () => <Past {...{ collection, name, of }} /> });
   if (kind.events.length > 0 && !editing)
-    tabs.push({ id: 'events', title: 'Events', show: () => <Events of={kind.events} name={name} /> });
+    tabs.push({ id: 'events', title: 'Events', show: () => <Events {...{ collection, name }} /> });
   if (of && changes && !editing && withEntries.includes(collection))
     tabs.push({ id: 'entries', title: 'Entries on switches', show: () => <Entries {...{ collection, name }} /> });
   if (tabs.length === 0) return null;
   return (
     <>
-      <h2>{of ? 'Document' : 'What is known of it'}</h2>
+      {!folded && <h2>{of ? 'Document' : 'What is known of it'}</h2>}
       <Tabs of={tabs} chosen={tab} choose={setTab} label={`Document of ${name}`} />
     </>
   );
@@ -67,7 +69,7 @@ function Yaml({
   setEditing,
 }: {
   collection: Collection;
-  of: ask.Resource;
+  of: ask.Intent;
   editing: boolean;
   setEditing: (on: boolean) => void;
 }) {
@@ -104,7 +106,7 @@ function Yaml({
 }
 
 /** Edits a document: what is not as the controller wants it is named with its line. */
-function Edit({ collection, of, close }: { collection: Collection; of: ask.Resource; close: (done: boolean) => void }) {
+function Edit({ collection, of, close }: { collection: Collection; of: ask.Intent; close: (done: boolean) => void }) {
   // What is edited, and what it is compared with, is what there was when the editing began.
   const [from, setFrom] = useState(of);
   const before = yamlOf(collection, from.name, from.spec);
@@ -323,13 +325,14 @@ function PastChange({
   const who = r.sessionInfo.user.identity || 'nobody';
   const yaml = (spec: unknown) => (spec === undefined ? '' : yamlOf(collection, name, spec));
   const why = fixed(r, latest, of?.spec);
-  const gone = r.before === undefined;
+  const before = r.before ?? kind.untouched;
+  const gone = before === undefined;
   const send = (dry: boolean): Promise<act.Written> =>
     gone
       ? act.remove(collection, name, dry)
       : of
-        ? act.replace(collection, name, r.before, of.version, dry)
-        : act.create(collection, name, r.before, dry);
+        ? act.replace(collection, name, before, of.version, dry)
+        : act.create(collection, name, before, dry);
   return (
     <li>
       <p>
@@ -355,7 +358,7 @@ function PastChange({
                 ? `The change created ${kind.noun} ${name}: it is deleted. ${kind.removed}`
                 : `It becomes what it was before the change of ${who}, as a new change.`}
             </p>
-            <Diff before={yaml(of?.spec)} after={yaml(r.before)} label="What the undo changes" />
+            <Diff before={yaml(of?.spec)} after={yaml(before)} label="What the undo changes" />
           </Confirm>
         )}
         {why && latest && <span className="quiet">It cannot be taken back: {why}.</span>}
@@ -371,17 +374,19 @@ function PastChange({
 }
 
 /** What happened to an object: what the controller still has of it, and what came since. */
-function Events({ of: families, name }: { of: readonly string[]; name: string }) {
-  const earlier = useQuery(ask.eventsOf(families, name));
+function Events({ collection, name }: { collection: Collection; name: string }) {
+  const families = kindOf(collection)!.events,
+    object = eventsName(collection, name);
+  const earlier = useQuery(ask.eventsOf(families, object));
   const live = useLive(),
     columns = useEventColumns();
   const rows = useMemo(
     () =>
       merge(
         earlier.data ?? [],
-        live.events.filter((e) => e.object === name && families.includes(e.type.split('.')[0]!)),
+        live.events.filter((e) => e.object === object && families.includes(e.type.split('.')[0]!)),
       ).reverse(),
-    [earlier.data, live.events, families, name],
+    [earlier.data, live.events, families, object],
   );
   return (
     <Answer of={earlier} what="its events">

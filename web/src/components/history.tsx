@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 import * as ask from '../api/queries';
 import { metricText, views, type HistoryKind } from '../domain/history';
@@ -58,7 +59,7 @@ export function History({
 }
 
 /** The history of a port in a box of its own, with the time that it is of. */
-export function PortHistory({ name }: { name: string }) {
+export function PortHistory({ name, children }: { name: string; children?: ReactNode }) {
   return (
     <section className="chosen" aria-label={`History of port ${name}`}>
       <header>
@@ -68,6 +69,7 @@ export function PortHistory({ name }: { name: string }) {
       <div className="charts">
         <History kind="port" name={name} />
       </div>
+      {children}
     </section>
   );
 }

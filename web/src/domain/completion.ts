@@ -1,3 +1,4 @@
+import { kindOf } from './kinds';
 /** What of a JSON Schema completion needs. */
 export interface Schema {
   $ref?: string;
@@ -20,7 +21,9 @@ export interface OpenApi {
 
 /** Returns the schema of documents of a collection: kind, name and spec. */
 export function documentSchema(api: OpenApi, collection: string, kind: string): Schema | undefined {
-  const body = api.paths[`/v1/${collection}/{name}`]?.put?.requestBody?.content?.['application/json']?.schema;
+  const body =
+    api.paths[kindOf(collection)?.at ?? `/v1/${collection}/{name}`]?.put?.requestBody?.content?.['application/json']
+      ?.schema;
   const spec = resolve(api, body)?.properties?.spec;
   if (!spec) return undefined;
   return {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import document from '../../../northbound/testdata/openapi.json';
-import { cut, fixed, kinds, same, verb } from './kinds';
+import { cut, eventsName, fixed, kinds, listed, pathIn, placeIn, same, verb } from './kinds';
 
 test('every kind that clients write as a document is here, with its scopes', () => {
   const paths = document.paths as Record<string, Record<string, { security?: { bearer?: string[] }[] }>>;
@@ -8,12 +8,33 @@ test('every kind that clients write as a document is here, with its scopes', () 
   const want = Object.keys(paths)
     .filter((p) => /^\/v1\/[a-z0-9-]+\/\{name\}$/.test(p) && paths[p]!.put)
     .map((p) => p.split('/')[2]!);
-  expect(kinds.map((k) => k.collection as string).sort()).toEqual(want.sort());
-  for (const k of kinds) {
+  expect(listed.map((k) => k.collection as string).sort()).toEqual(want.sort());
+  for (const k of listed) {
     expect(scope(`/v1/${k.collection}/{name}`, 'get'), k.kind).toBe(k.reads);
     expect(scope(`/v1/${k.collection}/{name}`, 'put'), k.kind).toBe(k.writes);
     expect(paths[`/v1/${k.collection}`]!.post === undefined, k.kind).toBe(k.overridden === true);
   }
+});
+
+test('what is a part of something else has its own place, scopes and deletion', () => {
+  const paths = document.paths as Record<string, Record<string, { security?: { bearer?: string[] }[] } | undefined>>;
+  const parts = kinds.filter((k) => !listed.includes(k));
+  const specs = Object.keys(paths).filter(
+    (p) => !/^\/v1\/[a-z0-9-]+\/\{name\}$/.test(p) && paths[p]!.put && paths[p]!.patch,
+  );
+  expect(parts.map((k) => k.at!).sort()).toEqual(specs.sort());
+  for (const k of parts) {
+    expect(paths[k.at!]!.get!.security![0]!.bearer![0], k.kind).toBe(k.reads);
+    expect(paths[k.at!]!.put!.security![0]!.bearer![0], k.kind).toBe(k.writes);
+    expect(paths[k.at!]!.delete !== undefined, k.kind).toBe(k.removed !== undefined);
+  }
+  expect(placeIn('links', 'a:1/2~b')).toEqual({ path: '/v1/links/{id}', of: { id: 'a:1/2~b' } });
+  expect(placeIn('ports', 'N/1/3').of).toEqual({ id: 'N/1', port: '3' });
+  expect(pathIn('host-ports', 'h 1/2')).toBe('/v1/hosts/h%201/ports/2');
+  expect(eventsName('planes', '2')).toBe('plane 2');
+  expect(eventsName('host-ports', 'h 1/2')).toBe('host h 1 port 2');
+  expect(eventsName('ports', 'N1/3')).toBe('N1/3');
+  expect(pathIn('jobs', 'a/b')).toBe('/v1/jobs/a%2Fb');
 });
 
 test('a change can be taken back, unless its spec is not in the log or something came after it', () => {

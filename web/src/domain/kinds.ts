@@ -3,8 +3,10 @@ import { natural } from './natural';
 
 /** A kind of resources that clients write, each with a document of kind, name and spec. */
 export interface Kind {
-  /** The collection below /v1. */
+  /** The collection below /v1, and what pages call it. */
   collection: string;
+  /** Where one is, if not there by its name: what it has of the name in braces, of which a slash ends the first. */
+  at?: string;
   /** What documents call it. */
   kind: string;
   /** What people call one, and all of them. */
@@ -16,13 +18,17 @@ export interface Kind {
   events: readonly string[];
   /** The controller makes them, and clients only override what it takes from the configuration. */
   overridden?: true;
-  /** What a deletion does. */
-  removed: string;
+  /** What a deletion does; absent: it cannot be deleted. */
+  removed?: string;
+  /** The spec of one that no client has written, where that cannot be deleted again. */
+  untouched?: unknown;
 }
 
 const own = { reads: 'tenant:read', writes: 'tenant:write' } as const;
 const networks = { reads: 'read', writes: 'configure' } as const;
 const operation = { reads: 'read', writes: 'operate' } as const;
+/** What the network has, and clients drain. */
+const drained = { ...operation, events: ['drain'], overridden: true, untouched: { admin: 'up' } } as const;
 
 const list = [
   {
@@ -145,6 +151,28 @@ const list = [
     events: ['project'],
     removed: 'The controller refuses it while it has resources.',
   },
+  {
+    collection: 'ports',
+    at: '/v1/switches/{id}/ports/{port}',
+    kind: 'port',
+    noun: 'port',
+    nouns: 'ports of switches',
+    ...operation,
+    events: ['port'],
+    overridden: true,
+    removed: 'The switch keeps the settings that it has.',
+  },
+  {
+    collection: 'host-ports',
+    at: '/v1/hosts/{name}/ports/{port}',
+    kind: 'host-port',
+    noun: 'port of a host',
+    nouns: 'ports of hosts',
+    ...drained,
+  },
+  { collection: 'links', at: '/v1/links/{id}', kind: 'link', noun: 'link', nouns: 'links', ...drained },
+  { collection: 'nodes', at: '/v1/nodes/{id}', kind: 'node', noun: 'switch', nouns: 'switches', ...drained },
+  { collection: 'planes', at: '/v1/planes/{plane}', kind: 'plane', noun: 'plane', nouns: 'planes', ...drained },
 ] as const satisfies readonly Kind[];
 
 export type Collection = (typeof list)[number]['collection'];
@@ -154,6 +182,40 @@ export const kinds: readonly (Kind & { collection: Collection })[] = list;
 /** Returns the kind of a collection; undefined when no client writes it. */
 export function kindOf(collection: string): (Kind & { collection: Collection }) | undefined {
   return kinds.find((k) => k.collection === collection);
+}
+
+/** Kinds whose resources are shown beside what they are parts of, and have no list of documents. */
+export const listed = kinds.filter((k) => k.at === undefined);
+
+/** Returns where one of a kind is in the API, as a template, and what stands in its braces. */
+export function placeIn(collection: Collection, name: string): { path: string; of: Record<string, string> } {
+  const path = kindOf(collection)?.at ?? `/v1/${collection}/{name}`;
+  const [first, second] = [...path.matchAll(/\{(\w+)\}/g)].map((m) => m[1]!);
+  if (second === undefined) return { path, of: { [first!]: name } };
+  const slash = name.lastIndexOf('/');
+  return { path, of: { [first!]: name.slice(0, slash), [second]: name.slice(slash + 1) } };
+}
+
+/** Returns the path of a resource, with what stands in it escaped. */
+export function pathIn(collection: Collection, name: string): string {
+  const { path, of } = placeIn(collection, name);
+  return path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(of[field]!));
+}
+
+/** Returns what events about one of a kind call it. */
+export function eventsName(collection: Collection, name: string): string {
+  switch (collection) {
+    case 'links':
+    case 'nodes':
+    case 'planes':
+      return `${kindOf(collection)!.kind} ${name}`;
+    case 'host-ports': {
+      const { of } = placeIn(collection, name);
+      return `host ${of.name} port ${of.port}`;
+    }
+    default:
+      return name;
+  }
 }
 
 /** What the audit log has of one change. */

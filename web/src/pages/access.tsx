@@ -16,6 +16,7 @@ import { useNow } from '../store/now';
 
 type User = Schemas['User'];
 type Token = Schemas['Token'];
+type Session = Schemas['OpenSession'];
 
 const roles: Record<User['role'], string> = {
   viewer: 'viewer: sees the network and what is in it',
@@ -25,10 +26,17 @@ const roles: Record<User['role'], string> = {
   admin: 'admin: everything',
 };
 
-/** Who may come in, and how: users, tokens, and the session of this browser. */
+const begunBy: Record<Session['way'], string> = {
+  user: 'password',
+  token: 'token',
+  oidc: 'OpenID Connect',
+};
+
+/** Who may come in, and how: users, tokens and sessions. */
 export function Access() {
   const users = useQuery(ask.users),
-    tokens = useQuery(ask.tokens);
+    tokens = useQuery(ask.tokens),
+    sessions = useQuery(ask.sessions);
   const session = useSession(),
     now = useNow();
   const [making, setMaking] = useState<'user' | 'token'>();
@@ -95,6 +103,37 @@ export function Access() {
       ),
     },
   ];
+  const sessionColumns: Column<Session>[] = [
+    {
+      name: 'Session of',
+      key: (s) => s.name,
+      cell: (s) => (
+        <>
+          {s.name} {s.current && <Badge tone="quiet">this one</Badge>}
+        </>
+      ),
+      width: 1.2,
+    },
+    { name: 'Role', key: role },
+    { name: 'Begun by', key: (s) => begunBy[s.way], width: 0.8 },
+    { name: 'Began', key: (s) => s.created, cell: (s) => used(s.created), width: 0.8 },
+    { name: 'Used', key: (s) => s.lastUsed, cell: (s) => used(s.lastUsed), width: 0.8 },
+    { name: 'Ends', key: (s) => s.expires, cell: (s) => formatTime(s.expires, now), width: 1.2 },
+    {
+      name: 'Actions',
+      cell: (s) => (
+        <Confirm
+          scope="administer"
+          label="End"
+          danger
+          title={`End the session of ${s.name}?`}
+          act={() => act.endSession(s.id)}
+        >
+          <p>{s.current ? 'It is this one: you are asked to sign in again.' : 'It counts no more at once.'}</p>
+        </Confirm>
+      ),
+    },
+  ];
   return (
     <>
       <h1>Users and tokens</h1>
@@ -140,6 +179,18 @@ export function Access() {
             id={(t) => t.id}
             label="Tokens"
             empty="There is no token. Programs show a token with each request."
+          />
+        )}
+      </Answer>
+      <h2>Sessions</h2>
+      <Answer of={sessions} what="sessions">
+        {(all) => (
+          <Table
+            rows={all}
+            columns={sessionColumns}
+            id={(s) => s.id}
+            label="Sessions"
+            empty="Nobody has signed in. A request with a token or a client certificate needs no session."
           />
         )}
       </Answer>

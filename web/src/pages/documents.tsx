@@ -11,7 +11,7 @@ import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge } from '../domain/format';
-import { kindOf, kinds, type Collection } from '../domain/kinds';
+import { kindOf, listed, type Collection } from '../domain/kinds';
 import { pages } from '../domain/pages';
 import { pageOf } from '../domain/place';
 import { useNow } from '../store/now';
@@ -49,7 +49,7 @@ function Kinds() {
       <h1>Documents</h1>
       <p>What clients write is a document of kind, name and spec. Each kind has its list:</p>
       <ul className="spaced">
-        {kinds
+        {listed
           .filter((k) => may(session, k.reads))
           .map((k) => (
             <li key={k.collection}>

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone } from '../components/badge';
 import { TimeBar } from '../components/chart';
+import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { History } from '../components/history';
@@ -387,6 +388,7 @@ function One({ name }: { name: string }) {
               />
             </section>
           </div>
+          <Documented collection="ev-profiles" name={name} of={p} />
           {editing && (
             <Form
               title={`Override EV profile ${name}`}

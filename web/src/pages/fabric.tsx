@@ -5,6 +5,7 @@ import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { Blocks } from '../components/blocks';
 import { Dependents } from '../components/dependents';
+import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
@@ -204,6 +205,12 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             admin={chosenPlane.spec.admin}
             what={`plane ${chosenPlane.plane}`}
           />
+          <Folded
+            key={chosenPlane.plane}
+            collection="planes"
+            name={String(chosenPlane.plane)}
+            of={{ ...chosenPlane, name: String(chosenPlane.plane) }}
+          />
         </Chosen>
       )}
       {chosenNode && (
@@ -224,6 +231,14 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
               target={{ kind: 'node', id: chosenNode.id }}
               admin={chosenNode.spec.admin}
               what={chosenNode.status.name ?? chosenNode.id}
+            />
+          )}
+          {tiered && (
+            <Folded
+              key={chosenNode.id}
+              collection="nodes"
+              name={chosenNode.id}
+              of={{ ...chosenNode, name: chosenNode.id }}
             />
           )}
         </Chosen>
@@ -441,6 +456,7 @@ function LinkPanel({
       ) : (
         <p className="quiet">Links are drained in an MRC fabric only.</p>
       )}
+      {drainable && <Folded key={link.id} collection="links" name={link.id} of={{ ...link, name: link.id }} />}
     </Chosen>
   );
 }

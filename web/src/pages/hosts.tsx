@@ -4,6 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Dependents } from '../components/dependents';
+import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { To } from '../components/link';
@@ -191,6 +192,16 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             : []),
         ]}
       />
+      {mrc &&
+        h.ports.map((p) => (
+          <Folded
+            key={p.port}
+            title={`Document and history of port ${p.port}`}
+            collection="host-ports"
+            name={`${h.name}/${p.port}`}
+            of={{ ...p, name: `${h.name}/${p.port}` }}
+          />
+        ))}
       {mrc && (
         <p className="filters">
           <label>

@@ -552,6 +552,7 @@ function Notice({ of }: { of: Cause }) {
     return (
       <p className="quiet">
         Silent until <time dateTime={of.silence.spec.until}>{formatTime(of.silence.spec.until, now)}</time>
+        {of.silence.status.by && ` by ${of.silence.status.by}`}
         {of.silence.spec.note && `: ${of.silence.spec.note}`}{' '}
         <Confirm
           scope="operate"

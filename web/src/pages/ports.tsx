@@ -6,6 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Summary } from '../components/badge';
 import { CutOff } from '../components/cutoff';
+import { Folded } from '../components/documented';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { PortHistory } from '../components/history';
 import { To } from '../components/link';
@@ -165,7 +166,11 @@ export function Ports({ name }: { name: string }) {
           <Badge tone="warning">differs</Badge> <code>{d.field}</code> is {d.want}, and the switch says {d.got}.
         </p>
       ))}
-      {chosen && <PortHistory name={chosen.name} />}
+      {chosen && (
+        <PortHistory name={chosen.name}>
+          <Folded key={chosen.name} collection="ports" name={chosen.name} of={chosen} />
+        </PortHistory>
+      )}
       <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
       {editing && (
         <Form

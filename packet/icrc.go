@@ -9,13 +9,18 @@ import (
 // ICRCLen is the length of the invariant CRC in octets.
 const ICRCLen = 4
 
-// icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH.
-const icrcMin = IPv6Len + UDPLen + BTHLen
+// icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH. icrcMin4 is that of
+// IPv4.
+const (
+	icrcMin  = IPv6Len + UDPLen + BTHLen
+	icrcMin4 = IPv4Len + UDPLen + BTHLen
+)
 
 // The ICRC (IBTA annex A17.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of
 // InfiniBand's local route header, and the packet from its IPv6 header on, in which all that may
 // change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the
-// reserved octet of the BTH that holds FECN and BECN.
+// reserved octet of the BTH that holds FECN and BECN. Of IPv4 it is type of service, time to live
+// and header checksum.
 const (
 	icrcUDPChecksum = IPv6Len + udpChecksum
 	icrcBTH         = IPv6Len + UDPLen
@@ -29,18 +34,27 @@ var icrcOnes = []byte{0xFF, 0xFF}
 var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F,
 	0xFF, 0xFF, 0xFF})
 
-// ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IPv6 header, which UDP and
+// icrcStart4 is the same of IPv4, after the type of service.
+var icrcStart4 = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
+	ipv4NoOptions, 0xFF})
+
+// ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IP header, which UDP and
 // BTH follow at once, and ends before the ICRC; length fields are covered as they stand and not
 // compared with len(p). The result goes on the wire least significant octet first.
 func ICRC(p []byte) (uint32, error) {
-	if len(p) < icrcMin {
-		return 0, truncated("RoCEv2 packet without ICRC", len(p), icrcMin)
+	least, next := icrcMin, ipv6NextHeader
+	if len(p) > 0 && p[0]>>4 == 4 {
+		least, next = icrcMin4, ipv4Protocol
 	}
-	if v := p[0] >> 4; v != 6 {
-		return 0, fmt.Errorf("ICRC: IP version %d, want 6: %w", v, ErrMalformed)
+	if len(p) < least {
+		return 0, truncated("RoCEv2 packet without ICRC", len(p), least)
 	}
-	if nh := p[ipv6NextHeader]; nh != NextHeaderUDP {
-		return 0, fmt.Errorf("ICRC: IPv6 Next Header %d, want %d (UDP): %w", nh, NextHeaderUDP,
+	if v := p[0]; v>>4 != 6 && v != ipv4NoOptions {
+		return 0, fmt.Errorf("ICRC: IP header begins with %#02x, want version 6, or 4 without "+
+			"options: %w", v, ErrMalformed)
+	}
+	if nh := p[next]; nh != NextHeaderUDP {
+		return 0, fmt.Errorf("ICRC: Next Header %d, want %d (UDP): %w", nh, NextHeaderUDP,
 			ErrMalformed)
 	}
 	return icrc(p), nil
@@ -49,6 +63,9 @@ func ICRC(p []byte) (uint32, error) {
 // icrc is ICRC over a packet that is long enough. It works on slices of the packet and of package
 // variables, because what is handed to crc32.Update escapes to the heap.
 func icrc(p []byte) uint32 {
+	if p[0]>>4 == 4 {
+		return icrc4(p)
+	}
 	crc := crc32.Update(icrcStart, crc32.IEEETable, p[ipv6PayloadLength:ipv6HopLimit])
 	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
 	crc = crc32.Update(crc, crc32.IEEETable, p[ipv6Src:icrcUDPChecksum])
@@ -56,6 +73,20 @@ func icrc(p []byte) uint32 {
 	crc = crc32.Update(crc, crc32.IEEETable, p[icrcBTH:icrcResv8a])
 	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
 	return crc32.Update(crc, crc32.IEEETable, p[icrcResv8a+1:])
+}
+
+// icrc4 is icrc of IPv4.
+func icrc4(p []byte) uint32 {
+	const bth = IPv4Len + UDPLen
+	crc := crc32.Update(icrcStart4, crc32.IEEETable, p[ipv4TotalLength:ipv4TTL])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
+	crc = crc32.Update(crc, crc32.IEEETable, p[ipv4Protocol:ipv4Checksum])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
+	crc = crc32.Update(crc, crc32.IEEETable, p[ipv4Src:IPv4Len+udpChecksum])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
+	crc = crc32.Update(crc, crc32.IEEETable, p[bth:bth+bthResv8a])
+	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
+	return crc32.Update(crc, crc32.IEEETable, p[bth+bthResv8a+1:])
 }
 
 // cutICRC splits the ICRC off the end of a packet.
@@ -78,10 +109,14 @@ func AppendICRC(p []byte) []byte {
 }
 
 // CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a
-// packet from its IPv6 header to its ICRC.
+// packet from its IP header to its ICRC.
 func CheckICRC(p []byte) error {
-	if len(p) < icrcMin+ICRCLen {
-		return truncated("RoCEv2 packet", len(p), icrcMin+ICRCLen)
+	least := icrcMin
+	if len(p) > 0 && p[0]>>4 == 4 {
+		least = icrcMin4
+	}
+	if len(p) < least+ICRCLen {
+		return truncated("RoCEv2 packet", len(p), least+ICRCLen)
 	}
 	body, tail := p[:len(p)-ICRCLen], p[len(p)-ICRCLen:]
 	want, err := ICRC(body)

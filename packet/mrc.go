@@ -229,7 +229,7 @@ func (p *MRC) AppendPacket(b []byte) []byte {
 	ext, payload := p.layout()
 	inner := p.innerLen()
 	if p.Encapsulated {
-		b = appendOuter(b, p.Outer, p.Routed, p.SRH, inner)
+		b = appendOuter(b, p.Outer, p.Routed, p.SRH, NextHeaderIPv6, inner)
 	}
 	start := len(b)
 	ip, udp, bth := p.IPv6, p.UDP, p.BTH

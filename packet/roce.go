@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// RoCE is a whole RoCEv2 frame: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6,
-// UDP, BTH, the extension headers of the opcode, payload, padding, ICRC.
+// RoCE is a whole RoCEv2 frame: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6 or
+// IPv4, UDP, BTH, the extension headers of the opcode, payload, padding, ICRC.
 //
 // Append derives, and ParseRoCE fills in: EtherType, Next Headers, the lengths, PadCount and ICRC.
 // All else is the caller's, the hop limits and UDP.DstPort (RoCEPort) too.
@@ -18,7 +18,10 @@ type RoCE struct {
 	Outer        IPv6
 	SRH          SRH
 
+	// IPv6 stands for an IPv4 header where its addresses are IPv4: FlowLabel is 0 then, and ID the
+	// Identification of the header, which asks not to be fragmented.
 	IPv6 IPv6
+	ID   uint16
 	UDP  UDP
 	// Checksummed: the UDP checksum is there. Else it is 0, as RoCEv2 senders leave it.
 	Checksummed bool
@@ -29,23 +32,27 @@ type RoCE struct {
 	Payload     []byte // without padding; a slice of the frame after ParseRoCE
 	ICRC        uint32 // as computed; its octets are reversed on the wire
 
-	// Datagram, set by ParseRoCE, is the slice of the frame from the inner IPv6 header to the ICRC,
+	// Datagram, set by ParseRoCE, is the slice of the frame from the inner IP header to the ICRC,
 	// for CheckICRC.
 	Datagram []byte
 }
 
 // ParseRoCE reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow.
 // Lengths are checked, the ICRC and the UDP checksum are not: see CheckICRC and CheckUDPChecksum.
-// An error that wraps ErrUnsupported means that the frame is no RoCEv2 over IPv6, or has an opcode
+// An error that wraps ErrUnsupported means that the frame is no RoCEv2 over IP, or has an opcode
 // this package does not decode; in the latter case all up to the BTH, and Datagram, is filled in.
 func ParseRoCE(frame []byte) (p RoCE, n int, err error) {
 	p.Ethernet, n, err = ParseEthernet(frame)
 	if err != nil {
 		return RoCE{}, 0, err
 	}
-	if p.Ethernet.EtherType != EtherTypeIPv6 {
-		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w",
-			p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
+	if t := p.Ethernet.EtherType; t != EtherTypeIPv6 && t != EtherTypeIPv4 {
+		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6) or %#04x "+
+			"(IPv4): %w", t, EtherTypeIPv6, EtherTypeIPv4, ErrUnsupported)
+	}
+	if v := versionOf(p.Ethernet.EtherType); n < len(frame) && frame[n]>>4 != v {
+		return RoCE{}, 0, fmt.Errorf("IP header: version %d, want %d: %w", frame[n]>>4, v,
+			ErrMalformed)
 	}
 	m, err := p.parseIPv6(frame[n:])
 	return p, n + m, err
@@ -64,7 +71,16 @@ func (p *RoCE) parseIPv6(b []byte) (int, error) {
 	}
 	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6, p.Datagram = s.encapsulated, s.routed, s.outer,
 		s.srh, s.ip, s.datagram
-	return s.end, p.parseTransport(s.datagram[IPv6Len:])
+	p.ID = s.four.ID
+	return s.end, p.parseTransport(s.datagram[s.ipLen:])
+}
+
+// versionOf is the IP version of an EtherType.
+func versionOf(etherType uint16) byte {
+	if etherType == EtherTypeIPv4 {
+		return 4
+	}
+	return 6
 }
 
 func (p *RoCE) parseTransport(b []byte) error {
@@ -128,23 +144,26 @@ func (p *RoCE) parseTransport(b []byte) error {
 // left out. A payload too long for the length fields gives a frame that does not parse.
 func (p *RoCE) Append(b []byte) []byte {
 	eth := p.Ethernet
-	eth.EtherType = EtherTypeIPv6
+	eth.EtherType = p.IPv6.EtherType()
+	if p.Encapsulated {
+		eth.EtherType = EtherTypeIPv6
+	}
 	return p.AppendPacket(eth.Append(b))
 }
 
 // AppendPacket is Append without the Ethernet header.
 func (p *RoCE) AppendPacket(b []byte) []byte {
 	if p.Encapsulated {
-		b = appendOuter(b, p.Outer, p.Routed, p.SRH, p.innerLen())
+		b = appendOuter(b, p.Outer, p.Routed, p.SRH, innerHeader(p.IPv6), p.innerLen())
 	}
-	start := len(b)
+	start, ipLen := len(b), p.IPv6.IPLen()
 	ip, udp, bth := p.IPv6, p.UDP, p.BTH
 	ip.NextHeader = NextHeaderUDP
-	udp.Length = uint16(p.innerLen() - IPv6Len)
+	udp.Length = uint16(p.innerLen() - ipLen)
 	ip.PayloadLength = udp.Length
 	udp.Checksum = 0
 	bth.PadCount = padCount(p.Payload)
-	b = bth.Append(udp.Append(ip.Append(b)))
+	b = bth.Append(udp.Append(ip.AppendIP(b, p.ID)))
 	ext, _ := bth.Opcode.Extensions()
 	if ext.Is(ExtRETH) {
 		b = p.RETH.Append(b)
@@ -164,8 +183,8 @@ func (p *RoCE) AppendPacket(b []byte) []byte {
 	}
 	b = binary.LittleEndian.AppendUint32(b, icrc(b[start:]))
 	if p.Checksummed {
-		sum := UDPChecksum(ip.Src, ip.Dst, b[start+IPv6Len:])
-		binary.BigEndian.PutUint16(b[start+IPv6Len+udpChecksum:], sum)
+		sum := UDPChecksum(ip.Src, ip.Dst, b[start+ipLen:])
+		binary.BigEndian.PutUint16(b[start+ipLen+udpChecksum:], sum)
 	}
 	return b
 }
@@ -184,5 +203,5 @@ func (p *RoCE) Len() int {
 
 func (p *RoCE) innerLen() int {
 	ext, _ := p.BTH.Opcode.Extensions()
-	return innerLen(ext, p.Payload)
+	return innerLen(ext, p.Payload) - IPv6Len + p.IPv6.IPLen()
 }

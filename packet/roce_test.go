@@ -222,8 +222,8 @@ func TestParseRoCERefuses(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		{"EtherType", func(b []byte) { b[12], b[13] = 0x08, 0x00 }, ErrUnsupported,
-			[]string{"EtherType 0x0800", "0x86dd"}},
+		{"EtherType", func(b []byte) { b[12], b[13] = 0x08, 0x06 }, ErrUnsupported,
+			[]string{"EtherType 0x0806", "0x86dd"}},
 		{"IP version", func(b []byte) { b[ip] = 0x45 }, ErrMalformed, []string{"version 4"}},
 		{"TCP", func(b []byte) { b[ip+6] = 6 }, ErrUnsupported, []string{"Next Header 6", "17 (UDP)"}},
 		{"UDP port", func(b []byte) { b[udp+3]++ }, ErrUnsupported, []string{"port 4792", "want 4791"}},

@@ -2,15 +2,17 @@ package packet
 
 import "fmt"
 
-// stack is what precedes the UDP header of a packet: an IPv6 header, perhaps in another with or
-// without SRH.
+// stack is what precedes the UDP header of a packet: an IPv6 or IPv4 header, perhaps in one of IPv6
+// with or without SRH.
 type stack struct {
 	encapsulated, routed bool
 	outer                IPv6
 	srh                  SRH
-	ip                   IPv6
+	ip                   IPv6 // or what it has in common with four
+	four                 IPv4
+	ipLen                int
 	trim                 Trim
-	datagram             []byte // from the inner IPv6 header to the end
+	datagram             []byte // from the inner IP header to the end
 	end                  int    // octets of the packet
 }
 
@@ -18,21 +20,27 @@ type stack struct {
 // that reports that it was trimmed for one, and accepts that its lengths are those of the whole
 // packet.
 func (s *stack) parse(b []byte, classes *DSCPClasses) error {
-	ip, n, err := ParseIPv6(b)
+	parseIP := parseIP
+	if classes != nil { // MRC is of IPv6 alone
+		parseIP = parseIPv6
+	}
+	ip, four, n, err := parseIP(b)
 	if err != nil {
 		return err
 	}
+	s.four, s.ipLen = four, n
 	s.noteTrim(ip, classes)
 	s.end = n + int(ip.PayloadLength)
 	if len(b) < s.end {
 		if s.trim == NotTrimmed {
-			return truncated("IPv6 packet", len(b), s.end)
+			return truncated("IP packet", len(b), s.end)
 		}
 		s.end = len(b)
 	}
 	b = b[:s.end:s.end]
 	next := ip.NextHeader
-	if next == NextHeaderRouting || next == NextHeaderIPv6 {
+	if !ip.IsIPv4() &&
+		(next == NextHeaderRouting || next == NextHeaderIPv6 || next == NextHeaderIPv4) {
 		s.encapsulated, s.outer = true, ip
 		if next == NextHeaderRouting {
 			srh, m, err := ParseSRH(b[n:])
@@ -43,24 +51,29 @@ func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 			n += m
 			next = srh.NextHeader
 		}
-		if next != NextHeaderIPv6 {
-			return fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6): %w", next, NextHeaderIPv6,
-				ErrUnsupported)
+		if next != NextHeaderIPv6 && next != NextHeaderIPv4 {
+			return fmt.Errorf("outer IPv6: Next Header %d, want %d (IPv6) or %d (IPv4): %w", next,
+				NextHeaderIPv6, NextHeaderIPv4, ErrUnsupported)
 		}
-		inner, m, err := ParseIPv6(b[n:])
+		inner, four, m, err := parseIP(b[n:])
 		if err != nil {
 			return err
 		}
+		if want := innerHeader(inner); next != want {
+			return fmt.Errorf("outer IPv6: Next Header %d, want %d, of what follows: %w", next, want,
+				ErrMalformed)
+		}
+		s.four, s.ipLen = four, m
 		s.noteTrim(inner, classes)
 		have, want := int(inner.PayloadLength), len(b)-n-m
 		if have < want || have > want && s.trim == NotTrimmed {
-			return fmt.Errorf("inner IPv6 header: Payload Length %d, want %d, which the outer header "+
-				"leaves: %w", have, want, ErrMalformed)
+			return fmt.Errorf("inner IP header: Payload Length %d, want %d, which the outer "+
+				"header leaves: %w", have, want, ErrMalformed)
 		}
 		ip, next, b = inner, inner.NextHeader, b[n:]
 	}
 	if next != NextHeaderUDP {
-		return fmt.Errorf("IPv6: Next Header %d, want %d (UDP): %w", next, NextHeaderUDP, ErrUnsupported)
+		return fmt.Errorf("IP: Next Header %d, want %d (UDP): %w", next, NextHeaderUDP, ErrUnsupported)
 	}
 	s.ip, s.datagram = ip, b
 	return nil
@@ -73,15 +86,23 @@ func (s *stack) noteTrim(ip IPv6, classes *DSCPClasses) {
 	}
 }
 
-// appendOuter writes the headers of a tunnel for an inner packet of a length.
-func appendOuter(b []byte, outer IPv6, routed bool, srh SRH, innerLen int) []byte {
-	outer.NextHeader = NextHeaderIPv6
+// innerHeader is the Next Header that leads to a header in a tunnel.
+func innerHeader(ip IPv6) uint8 {
+	if ip.IsIPv4() {
+		return NextHeaderIPv4
+	}
+	return NextHeaderIPv6
+}
+
+// appendOuter writes the headers of a tunnel for an inner packet of a length, to which next leads.
+func appendOuter(b []byte, outer IPv6, routed bool, srh SRH, next uint8, innerLen int) []byte {
+	outer.NextHeader = next
 	outer.PayloadLength = uint16(innerLen)
 	if !routed {
 		return outer.Append(b)
 	}
 	outer.NextHeader = NextHeaderRouting
 	outer.PayloadLength = uint16(srh.Len() + innerLen)
-	srh.NextHeader = NextHeaderIPv6
+	srh.NextHeader = next
 	return srh.Append(outer.Append(b))
 }

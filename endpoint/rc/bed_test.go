@@ -42,11 +42,13 @@ const (
 	testQPN1 = 0x22
 )
 
-func newBed(t testing.TB, seed uint64) *bed {
+func newBed(t testing.TB, seed uint64) *bed { return newBedAt(t, seed, testAddr) }
+
+func newBedAt(t testing.TB, seed uint64, at [2]netip.Addr) *bed {
 	l := &bed{t: t, rng: rand.New(rand.NewPCG(seed, 1))}
 	for i := range l.hosts {
 		cfg := DefaultConfig()
-		cfg.Name, cfg.Addr, cfg.MAC, cfg.GatewayMAC = string(rune('A'+i)), testAddr[i], testMAC[i],
+		cfg.Name, cfg.Addr, cfg.MAC, cfg.GatewayMAC = string(rune('A'+i)), at[i], testMAC[i],
 			testMAC[1-i]
 		cfg.Output = func(now time.Duration, frame []byte) { l.send(i, now, frame) }
 		h, err := NewHost(cfg)
@@ -65,7 +67,7 @@ func (l *bed) pair(edit func(side int, c *QPConfig)) [2]*QP {
 	var qps [2]*QP
 	for i := range qps {
 		c := DefaultQPConfig()
-		c.QPN, c.RemoteQPN, c.RemoteAddr = testQPN0, testQPN1, testAddr[1-i]
+		c.QPN, c.RemoteQPN, c.RemoteAddr = testQPN0, testQPN1, l.hosts[1-i].cfg.Addr
 		if i == 1 {
 			c.QPN, c.RemoteQPN = testQPN1, testQPN0
 		}

@@ -15,7 +15,7 @@ type Config struct {
 	Name       string     // for error messages
 	MAC        packet.MAC // frames to other addresses are refused
 	GatewayMAC packet.MAC // where every frame is sent: the first switch
-	Addr       netip.Addr // IPv6, unicast
+	Addr       netip.Addr // unicast, IPv6 or IPv4: all packets are of its family
 	PKey       uint16     // partition key; default 0xFFFF, the default partition
 	HopLimit   uint8      // of every packet sent; default 64
 
@@ -38,8 +38,8 @@ func DefaultConfig() Config {
 // Validate reports which field cannot be used; the error wraps ErrConfig.
 func (c Config) Validate() error {
 	switch {
-	case !ibta.Unicast(c.Addr):
-		return fmt.Errorf("host %s: Addr %v is not an IPv6 unicast address: %w", c.Name, c.Addr,
+	case !ibta.UnicastIP(c.Addr):
+		return fmt.Errorf("host %s: Addr %v is not a unicast address of IPv6 or IPv4: %w", c.Name, c.Addr,
 			verbs.ErrConfig)
 	case c.MAC == packet.MAC{} || c.MAC[0]&1 != 0:
 		return fmt.Errorf("host %s: MAC %v is not a unicast address: %w", c.Name, c.MAC, verbs.ErrConfig)
@@ -129,10 +129,10 @@ func (c QPConfig) Validate() error {
 		return bad("QPN", c.QPN, "2..0xFFFFFE")
 	case !ibta.ValidQPN(c.RemoteQPN):
 		return bad("RemoteQPN", c.RemoteQPN, "2..0xFFFFFE")
-	case !ibta.Unicast(c.RemoteAddr):
-		return bad("RemoteAddr", c.RemoteAddr, "an IPv6 unicast address")
-	case c.Peer.IsValid() && !ibta.Unicast(c.Peer):
-		return bad("Peer", c.Peer, "an IPv6 unicast address or none")
+	case !ibta.UnicastIP(c.RemoteAddr):
+		return bad("RemoteAddr", c.RemoteAddr, "a unicast address")
+	case c.Peer.IsValid() && (!ibta.UnicastIP(c.Peer) || c.Peer.Is4() != c.RemoteAddr.Is4()):
+		return bad("Peer", c.Peer, "a unicast address of the family of RemoteAddr, or none")
 	case c.SQPSN > packet.PSNMask:
 		return bad("SQPSN", c.SQPSN, "24 bits")
 	case c.RQPSN > packet.PSNMask:

@@ -3,6 +3,7 @@ package rc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/verbs"
@@ -11,9 +12,9 @@ import (
 
 // Encapsulation is the outer header a source puts around its requests to send them into a multicast
 // tree itself (draft-li-spring-rdma-multicast-over-srv6 §5.2): IPv6 with an SRH whose segments are
-// SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address. Segments Left and
-// Last Entry are the number of segments less 1. Traffic class and flow label are copied from the
-// inner header.
+// SID, EdgeSIDs and then the queue pair's RemoteAddr, the group's proxy address; of an IPv4 group
+// the IPv4-mapped one, as receivers in TLVs are. Segments Left and Last Entry are the number of
+// segments less 1. Traffic class and flow label are copied from the inner header.
 type Encapsulation struct {
 	Source netip.Addr // of the outer header, IPv6 unicast
 	SID    netip.Addr // segment the tree starts with
@@ -52,8 +53,15 @@ func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 				"encapsulation: EdgeSIDs[%d] %v is not an IPv6 unicast address: %w", i, sid, verbs.ErrConfig)
 		}
 	}
-	segments := append(append([]netip.Addr{e.SID}, e.EdgeSIDs...), proxy)
-	tlvs, err := packet.EndMTList(tlvType, len(segments), e.Edges)
+	segments := append(append([]netip.Addr{e.SID}, e.EdgeSIDs...), mapped(proxy))
+	edges := make([]packet.EdgeReceivers, len(e.Edges))
+	for i, x := range e.Edges {
+		edges[i] = packet.EdgeReceivers{Edge: x.Edge, Receivers: slices.Clone(x.Receivers)}
+		for j := range x.Receivers {
+			edges[i].Receivers[j].Addr = mapped(x.Receivers[j].Addr)
+		}
+	}
+	tlvs, err := packet.EndMTList(tlvType, len(segments), edges)
 	if err != nil {
 		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", verbs.ErrConfig, err)
 	}
@@ -62,6 +70,14 @@ func (e *Encapsulation) srh(proxy netip.Addr) (packet.SRH, error) {
 		return packet.SRH{}, fmt.Errorf("encapsulation: %w: %w", verbs.ErrConfig, err)
 	}
 	return srh, nil
+}
+
+// mapped returns the IPv4-mapped address of an IPv4 address: an SRH has room for IPv6 alone.
+func mapped(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.AddrFrom16(a.As16())
+	}
+	return a
 }
 
 // apply sets the outer header of p, whose inner header is complete but for its lengths.

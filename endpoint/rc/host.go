@@ -22,6 +22,8 @@ type Host struct {
 	lineFree time.Duration // when the port has sent what it was given
 	out      packet.RoCE   // the packet being sent
 	frame    []byte        // its encoding
+
+	etherType uint16 // of the frames of its family
 }
 
 // NewHost makes a host. The error wraps ErrConfig.
@@ -29,7 +31,8 @@ func NewHost(cfg Config) (*Host, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Host{cfg: cfg, qps: make(map[uint32]*QP)}, nil
+	return &Host{cfg: cfg, qps: make(map[uint32]*QP),
+		etherType: packet.IPv6{Src: cfg.Addr, Dst: cfg.Addr}.EtherType()}, nil
 }
 
 // Config is the configuration the host was made with.
@@ -43,6 +46,10 @@ func (h *Host) Counters() Counters { return h.counters }
 func (h *Host) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.cfg.Name, err)
+	}
+	if cfg.RemoteAddr.Is4() != h.cfg.Addr.Is4() {
+		return nil, fmt.Errorf("host %s: QP %#x: RemoteAddr %v: want one of the family of %v: %w",
+			h.cfg.Name, cfg.QPN, cfg.RemoteAddr, h.cfg.Addr, verbs.ErrConfig)
 	}
 	if _, ok := h.qps[cfg.QPN]; ok {
 		return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, cfg.QPN, verbs.ErrExists)

@@ -20,7 +20,7 @@ func TestConfigs(t *testing.T) {
 	}
 	for name, edit := range map[string]func(*Config){
 		"Addr":        func(c *Config) { c.Addr = netip.Addr{} },
-		"IPv4":        func(c *Config) { c.Addr = netip.MustParseAddr("192.0.2.1") },
+		"IPv4":        func(c *Config) { c.Addr = netip.MustParseAddr("224.0.0.1") },
 		"mapped":      func(c *Config) { c.Addr = netip.MustParseAddr("::ffff:192.0.2.1") },
 		"multicast":   func(c *Config) { c.Addr = netip.MustParseAddr("ff02::1") },
 		"zone":        func(c *Config) { c.Addr = netip.MustParseAddr("fe80::1%eth0") },
@@ -289,5 +289,49 @@ func TestNames(t *testing.T) {
 	}
 	if verbs.OpWriteImmediate.String() != "WRITE with Immediate" {
 		t.Error(verbs.OpWriteImmediate)
+	}
+}
+
+// TestIPv4: two hosts with IPv4 addresses, on a link that loses and corrupts; a host takes no frame
+// and no peer of the other family.
+func TestIPv4(t *testing.T) {
+	const seed = 44
+	t.Logf("seed %d", seed)
+	l := newBedAt(t, seed, [2]netip.Addr{netip.MustParseAddr("10.0.0.1"),
+		netip.MustParseAddr("10.0.0.2")})
+	l.links[0].loss, l.links[0].corrupt, l.links[1].loss = 0.02, 0.02, 0.02
+	q := l.pair(func(_ int, c *QPConfig) { c.PMTU = 256 })
+	l.region(1, 0, 1, 1<<16, verbs.AccessRemoteWrite)
+	data := l.bytes(1 << 15)
+	mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: 1})
+	var frame []byte
+	l.links[0].tap = func(_ time.Duration, f []byte) bool { frame = bytes.Clone(f); return false }
+	l.run(10*time.Second, func() bool { return q[0].SendQueueLen() == 0 })
+	if p := parse(t, frame); !p.IPv6.IsIPv4() || p.Ethernet.EtherType != packet.EtherTypeIPv4 {
+		t.Errorf("sent %+v", p)
+	}
+	c := q[0].Config()
+	c.QPN, c.RemoteAddr = 0x77, testAddr[1]
+	if _, err := l.hosts[0].CreateQP(c); !errors.Is(err, verbs.ErrConfig) {
+		t.Errorf("an IPv6 peer: %v", err)
+	}
+	before := l.hosts[1].Counters().Refused[RefusedEtherType]
+	frame[12], frame[13] = 0x86, 0xdd
+	l.hosts[1].Receive(l.Now(), frame)
+	if got := l.hosts[1].Counters().Refused[RefusedEtherType]; got != before+1 {
+		t.Errorf("%d refused for their EtherType, want %d", got, before+1)
+	}
+	e := &Encapsulation{Source: testAddr[0], SID: netip.MustParseAddr("fc00::1"),
+		Edges: []packet.EdgeReceivers{{Edge: testAddr[1],
+			Receivers: []packet.Receiver{{Addr: netip.MustParseAddr("10.0.0.2"), QPN: 5}}}}}
+	if err := q[0].SetEncapsulation(e); err != nil {
+		t.Fatal(err)
+	}
+	mustPost(t, q[0], verbs.WorkRequest{Op: verbs.OpWrite, Data: []byte{1}, RKey: 1})
+	l.hosts[0].Advance(l.Now())
+	p := parse(t, frame)
+	if p.SRH.NextHeader != packet.NextHeaderIPv4 ||
+		p.SRH.Segment(0) != netip.MustParseAddr("::ffff:10.0.0.2") || !p.IPv6.IsIPv4() {
+		t.Errorf("encapsulated: %+v", p)
 	}
 }

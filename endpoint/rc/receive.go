@@ -25,11 +25,11 @@ func (h *Host) receive(now time.Duration, frame []byte) (Refusal, bool) {
 		return RefusedEthernet, false
 	case eth.Dst != h.cfg.MAC:
 		return RefusedMAC, false
-	case eth.EtherType != packet.EtherTypeIPv6:
+	case eth.EtherType != h.etherType:
 		return RefusedEtherType, false
 	}
 	p := frame[n:]
-	ip, n, err := packet.ParseIPv6(p)
+	ip, n, err := h.parseIP(p)
 	switch {
 	case err != nil || len(p)-n < int(ip.PayloadLength):
 		return RefusedIPv6, false
@@ -56,6 +56,14 @@ func (h *Host) receive(now time.Duration, frame []byte) (Refusal, bool) {
 		return RefusedICRC, false
 	}
 	return h.receiveTransport(now, ip, datagram[n:len(datagram)-packet.ICRCLen])
+}
+
+// parseIP reads a header of the host's family.
+func (h *Host) parseIP(b []byte) (packet.IPv6, int, error) {
+	if h.cfg.Addr.Is4() {
+		return packet.ParseIP(b)
+	}
+	return packet.ParseIPv6(b)
 }
 
 // receiveTransport handles what is between UDP header and ICRC.

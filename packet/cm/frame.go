@@ -19,8 +19,7 @@ const QKey = 0x80010000
 const (
 	dethLen    = 8
 	datagram   = packet.UDPLen + packet.BTHLen + dethLen + MADLen + packet.ICRCLen
-	packetLen  = packet.IPv6Len + datagram
-	afterBTH   = packet.IPv6Len + packet.UDPLen + packet.BTHLen
+	afterBTH   = packet.UDPLen + packet.BTHLen
 	afterDETH  = afterBTH + dethLen
 	sourceMask = 1<<24 - 1
 )
@@ -29,8 +28,8 @@ const (
 // leaves the UDP checksum out; the hop limit is the caller's.
 type Frame struct {
 	Ethernet packet.Ethernet
-	IPv6     packet.IPv6
-	SrcPort  uint16 // of UDP
+	IPv6     packet.IPv6 // or an IPv4 header, where its addresses are IPv4
+	SrcPort  uint16      // of UDP
 	PKey     uint16
 	PSN      uint32 // 24 bits
 	// SourceQPN is GSI, unless a host redirects, which Weft does not.
@@ -40,14 +39,20 @@ type Frame struct {
 
 // IsFrame reports whether a frame is RoCEv2 to queue pair 1, so that ParseFrame is its reader.
 func IsFrame(frame []byte) bool {
-	if len(frame) < packet.EthernetLen+afterDETH {
+	if len(frame) < packet.EthernetLen+packet.IPv4Len+afterDETH {
 		return false
 	}
-	ip := frame[packet.EthernetLen:]
-	return binary.BigEndian.Uint16(frame[12:]) == packet.EtherTypeIPv6 && ip[0]>>4 == 6 &&
-		ip[6] == packet.NextHeaderUDP &&
-		binary.BigEndian.Uint16(ip[packet.IPv6Len+2:]) == packet.RoCEPort &&
-		binary.BigEndian.Uint32(ip[packet.IPv6Len+packet.UDPLen+4:])&sourceMask == GSI
+	ip, n, next := frame[packet.EthernetLen:], packet.IPv6Len, 6
+	switch etherType := binary.BigEndian.Uint16(frame[12:]); {
+	case etherType == packet.EtherTypeIPv6 && ip[0]>>4 == 6:
+	case etherType == packet.EtherTypeIPv4 && ip[0] == 0x45:
+		n, next = packet.IPv4Len, 9
+	default:
+		return false
+	}
+	return len(ip) >= n+afterDETH && ip[next] == packet.NextHeaderUDP &&
+		binary.BigEndian.Uint16(ip[n+2:]) == packet.RoCEPort &&
+		binary.BigEndian.Uint32(ip[n+packet.UDPLen+4:])&sourceMask == GSI
 }
 
 // ParseFrame reads a frame, n octets up to its ICRC, which is verified. Errors wrap those of
@@ -56,39 +61,40 @@ func ParseFrame(frame []byte) (f Frame, n int, err error) {
 	if f.Ethernet, n, err = packet.ParseEthernet(frame); err != nil {
 		return Frame{}, 0, err
 	}
-	if f.Ethernet.EtherType != packet.EtherTypeIPv6 {
-		return Frame{}, 0, fmt.Errorf("EtherType %#04x, want %#04x (IPv6): %w",
-			f.Ethernet.EtherType, packet.EtherTypeIPv6, packet.ErrUnsupported)
-	}
 	b := frame[n:]
+	if f.IPv6, _, err = packet.ParseIP(b); err != nil {
+		return Frame{}, 0, err
+	}
+	if f.Ethernet.EtherType != f.IPv6.EtherType() {
+		return Frame{}, 0, fmt.Errorf("EtherType %#04x, want %#04x, of what follows: %w",
+			f.Ethernet.EtherType, f.IPv6.EtherType(), packet.ErrUnsupported)
+	}
 	if err := f.parsePacket(b); err != nil {
 		return Frame{}, 0, err
 	}
-	return f, n + packetLen, nil
+	return f, n + f.IPv6.IPLen() + datagram, nil
 }
 
-// parsePacket reads the packet from its IPv6 header on.
+// parsePacket reads what follows the IP header.
 func (f *Frame) parsePacket(b []byte) error {
-	var err error
-	if f.IPv6, _, err = packet.ParseIPv6(b); err != nil {
-		return err
-	}
 	if f.IPv6.NextHeader != packet.NextHeaderUDP || f.IPv6.PayloadLength != datagram {
-		return fmt.Errorf("IPv6 header: Next Header %d, Payload Length %d, want %d (UDP), %d: %w",
+		return fmt.Errorf("IP header: Next Header %d, Payload Length %d, want %d (UDP), %d: %w",
 			f.IPv6.NextHeader, f.IPv6.PayloadLength, packet.NextHeaderUDP, datagram,
 			packet.ErrUnsupported)
 	}
-	if len(b) < packetLen {
-		return fmt.Errorf("CM packet: %d octets, need %d: %w", len(b), packetLen,
+	n := f.IPv6.IPLen()
+	if len(b) < n+datagram {
+		return fmt.Errorf("CM packet: %d octets, need %d: %w", len(b), n+datagram,
 			packet.ErrTruncated)
 	}
-	b = b[:packetLen]
-	udp, _, err := packet.ParseUDP(b[packet.IPv6Len:])
+	whole := b[:n+datagram]
+	b = whole[n:]
+	udp, _, err := packet.ParseUDP(b)
 	if err != nil {
 		return err
 	}
 	f.SrcPort = udp.SrcPort
-	bth, _, err := packet.ParseBTH(b[packet.IPv6Len+packet.UDPLen:])
+	bth, _, err := packet.ParseBTH(b[packet.UDPLen:])
 	if err != nil {
 		return err
 	}
@@ -111,7 +117,7 @@ func (f *Frame) parsePacket(b []byte) error {
 		return fmt.Errorf("DETH: Q_Key %#08x, want %#08x: %w", u32(deth), QKey,
 			packet.ErrMalformed)
 	}
-	if err := packet.CheckICRC(b); err != nil {
+	if err := packet.CheckICRC(whole); err != nil {
 		return err
 	}
 	f.MAD, _, err = ParseMAD(b[afterDETH:])
@@ -121,11 +127,11 @@ func (f *Frame) parsePacket(b []byte) error {
 // Append writes the frame after b.
 func (f Frame) Append(b []byte) []byte {
 	eth, ip := f.Ethernet, f.IPv6
-	eth.EtherType = packet.EtherTypeIPv6
+	eth.EtherType = ip.EtherType()
 	b = eth.Append(b)
 	start := len(b)
 	ip.NextHeader, ip.PayloadLength = packet.NextHeaderUDP, datagram
-	b = ip.Append(b)
+	b = ip.AppendIP(b, 0)
 	b = packet.UDP{SrcPort: f.SrcPort, DstPort: packet.RoCEPort, Length: datagram}.Append(b)
 	b = packet.BTH{Opcode: OpUDSendOnly, PKey: f.PKey, DestQPN: GSI, PSN: f.PSN}.Append(b)
 	b = binary.BigEndian.AppendUint32(b, QKey)
@@ -136,4 +142,4 @@ func (f Frame) Append(b []byte) []byte {
 }
 
 // Len is the octets that Append writes.
-func (Frame) Len() int { return packet.EthernetLen + packetLen }
+func (f Frame) Len() int { return packet.EthernetLen + f.IPv6.IPLen() + datagram }

@@ -45,6 +45,11 @@ func Unicast(a netip.Addr) bool {
 	return a.Is6() && !a.Is4In6() && a.Zone() == "" && !a.IsMulticast() && !a.IsUnspecified()
 }
 
+// UnicastIP reports whether a is an address of one node, of IPv6 or IPv4.
+func UnicastIP(a netip.Addr) bool {
+	return Unicast(a) || a.Is4() && !a.IsMulticast() && !a.IsUnspecified()
+}
+
 // wireOverhead is what Ethernet adds to a frame on the wire: preamble, frame check sequence and the
 // gap between frames, in octets.
 const wireOverhead = 8 + 4 + 12

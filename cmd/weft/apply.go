@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func (a *applier) run(ctx context.Context) error {
 	}
 	all, err := readFiles(a.files, a.env.stdin)
 	if err != nil {
-		return err
+		return errors.Join(err, a.faults(ctx, all))
 	}
 	c, err := a.conn.open(a.env)
 	if err != nil {
@@ -108,6 +109,36 @@ func (a *applier) run(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// faults returns what a controller finds in resources of which some cannot be applied as they are
+// written, so that all faults of the files are told at once: bounds, formats, and what does not fit
+// the network. It changes nothing. Without a controller there is nothing to add.
+func (a *applier) faults(ctx context.Context, all []applied) error {
+	c, err := a.conn.open(a.env)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	var found []error
+	for i := range all {
+		r := &all[i]
+		resources, key, err := r.kind.of(c, r.Name)
+		if err != nil {
+			continue
+		}
+		_, err = resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: true})
+		var refused *api.Problem
+		if err == nil || !errors.As(err, &refused) {
+			continue
+		}
+		if refused.Errors = slices.DeleteFunc(refused.Errors, func(f api.FieldError) bool {
+			return slices.Contains(r.faults, f.Field)
+		}); len(refused.Errors) > 0 {
+			found = append(found, r.failed(refused))
+		}
+	}
+	return errors.Join(found...)
 }
 
 // apply returns the resource as it is afterwards.

@@ -41,6 +41,8 @@ type rawDocument = resource[json.RawMessage]
 type applied struct {
 	kind  *kind
 	where string // file and line
+	// faults are the fields of a document whose shape is wrong.
+	faults []string
 	api.Request[json.RawMessage]
 }
 
@@ -49,7 +51,8 @@ func (r *applied) failed(err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.where, r.kind.noun, r.Name, err)
 }
 
-// readFiles reads the resources of files, and returns all that is wrong with them.
+// readFiles reads the resources of files, and returns all that is wrong with them. With an error the
+// resources are those that could be read, with the faults of their shape.
 func readFiles(files []string, stdin io.Reader) ([]applied, error) {
 	var all []applied
 	var failed []error
@@ -75,7 +78,7 @@ func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 	}
 	out, err := parseDocuments(file, text)
 	if err != nil {
-		return nil, &usageError{err}
+		return out, &usageError{err}
 	}
 	if len(out) == 0 {
 		return nil, usagef("%s: there is no resource in it", file)
@@ -84,7 +87,8 @@ func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 }
 
 // parseDocuments reads resources from YAML documents, or from JSON values one after
-// the other. It returns all that is wrong with them; errors begin with file and line.
+// the other. It returns all that is wrong with them, and what could be read; errors begin with file
+// and line.
 func parseDocuments(file string, text []byte) ([]applied, error) {
 	docs, err := documentNodes(text)
 	if err != nil {
@@ -96,10 +100,7 @@ func parseDocuments(file string, text []byte) ([]applied, error) {
 		more, err := parseDocument(file, text, doc)
 		out, failed = append(out, more...), append(failed, err)
 	}
-	if err := errors.Join(failed...); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, errors.Join(failed...)
 }
 
 // documentNodes returns the documents of a text that have something in them.
@@ -134,9 +135,20 @@ func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
 	if err != nil {
 		return nil, fileError(file, text, err)
 	}
-	if len(faults) > 0 {
-		return nil, fileError(file, text, faults)
+	out, err := readDocument(file, where, text, doc, k)
+	if len(faults) == 0 {
+		return out, err
 	}
+	for i := range out {
+		for _, f := range faults {
+			out[i].faults = append(out[i].faults, f.Field)
+		}
+	}
+	return out, fileError(file, text, faults) // what follows from them is not told as well
+}
+
+// readDocument returns the resources of a document of a kind, as they are written.
+func readDocument(file, where string, text []byte, doc ast.Node, k *kind) ([]applied, error) {
 	var plain any
 	if err := strictyaml.DecodeNode(doc, &plain); err != nil {
 		return nil, fileError(file, text, err)

@@ -111,7 +111,8 @@ interop-mrc:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, fabrics under load and the naming of bad links with many,
-# hostile clients of a switch in numbers, what clients may believe of three controllers in 100 runs of 100,000 operations.
+# hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations.
+MRC_SOAK ?= 1h
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
@@ -121,6 +122,7 @@ soak:
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/mrc/flows
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
 	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/mrc/flows
+	WEFT_MRC_SOAK=$(MRC_SOAK) $(GO) test -count=1 -timeout 24h -run '^TestPrograms$$' -v ./test/libmrc
 	WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
 	$(MAKE) mutate MUTANTS=2000
 

@@ -142,6 +142,9 @@ type QPConfig struct {
 	// Notify, if not nil, is told that Poll has another completion, or that the queue pair has moved
 	// to the error state. It must not call back.
 	Notify func()
+	// Starved, if not nil, is called when a WRITE with Immediate finds no receive request; it may call
+	// PostRecv. Without a request after that the queue pair fails.
+	Starved func()
 
 	SendDepth int // work requests posted and not completed at most; default 1024
 	RecvDepth int // receive requests posted and not used at most; default 1024

@@ -233,6 +233,9 @@ func (q *QP) progress(now time.Duration, p *packet.MRC) {
 // deliver completes the WRITE with Immediate at the head of the stash; false when no receive
 // request is posted for it.
 func (q *QP) deliver(now time.Duration) bool {
+	if q.rq.Len() == 0 && q.cfg.Starved != nil {
+		q.cfg.Starved()
+	}
 	if q.rq.Len() == 0 {
 		return false
 	}

@@ -266,6 +266,8 @@ func (q *queuePair) connect(a *qpAttr, choice nic.Choice) error {
 		cfg.Domain = noDomain // no region is of this one
 	}
 	cfg.Notify = func() { q.process.server.note(q) }
+	// The process may have posted a request and had its peer send before the NIC has looked.
+	cfg.Starved = func() { _ = q.takeReceives() } // take has the consequences of false
 	qp, err := q.process.server.cfg.NIC.CreateChosen(cfg, choice)
 	switch {
 	case errors.Is(err, verbs.ErrConfig):

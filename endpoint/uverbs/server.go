@@ -67,6 +67,9 @@ const noDomain = ^uint32(0)
 // configuration.
 const firstQPN = 0x10000
 
+// lastQPN is one that no queue pair has: it means multicast (IBTA volume 1, section 3.5.10).
+const lastQPN = 0xFFFFFF
+
 // A Server is the door of a NIC for applications. All but Serve and Close is its owner's, who is
 // the NIC's.
 type Server struct {
@@ -103,7 +106,7 @@ func New(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, log: cfg.Log, qpn: firstQPN, processes: make(map[*process]bool),
+	s := &Server{cfg: cfg, log: cfg.Log, qpn: anyQPN(), processes: make(map[*process]bool),
 		keys: make(map[uint32]bool), listeners: make(map[*net.UnixListener]bool),
 		conns: make(map[*net.UnixConn]bool), up: cfg.NIC.Ports(), ending: make(chan struct{})}
 	s.profiles = newProfiles(s)
@@ -322,11 +325,19 @@ func (s *Server) use(q *queuePair, h *hintObject) {
 	}
 }
 
+// anyQPN is where the numbers of a NIC begin: peers of the one before it, which may have ended a
+// moment ago, must not take its queue pairs for theirs.
+func anyQPN() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return firstQPN + binary.NativeEndian.Uint32(b[:])%(lastQPN-firstQPN)
+}
+
 // newQPN is a number that no queue pair has.
 func (s *Server) newQPN() uint32 {
 	for {
 		n := s.qpn
-		if s.qpn++; s.qpn >= 0xFFFFFF {
+		if s.qpn++; s.qpn >= lastQPN {
 			s.qpn = firstQPN
 		}
 		if _, err := s.cfg.NIC.QP(n); err != nil && !s.numbered(n) {

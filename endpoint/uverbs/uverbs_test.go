@@ -64,8 +64,25 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestReadAhead: a message is read in pieces of more than a packet, by so many queue pairs at a time;
-// what is there in advance is not sent any more when the region has gone.
+// TestReceiveNotSeen: a receive request that was posted before its message was sent is there for
+// it, whether or not the NIC has looked at the ring.
+func TestReceiveNotSeen(t *testing.T) {
+	p := newPair(t, nil)
+	q := p.qps[1]
+	word(q.ring, qpRQHead).Add(1) // without a bell
+	m := p.apps[0].register(random(10, 1), 0)
+	p.qps[0].post(write{id: 3, va: p.region.IOVA, key: p.region.RKey, opcode: wrRDMAWriteImmediate,
+		flags: sendSignaled, from: []sge{{m.Addr, 10, m.LKey}}})
+	if got := p.qps[0].cq.poll(); got.status != statusSuccess {
+		t.Errorf("completion %+v", got)
+	}
+	if got := q.cq.poll(); got.status != statusSuccess || got.octets != 10 {
+		t.Errorf("completion at the receiver %+v", got)
+	}
+}
+
+// TestReadAhead: a message is read in pieces of more than a packet, by so many queue pairs at a
+// time; what is there in advance is not sent any more when the region has gone.
 func TestReadAhead(t *testing.T) {
 	own := random(3*aheadOctets+100, 5)
 	r := &region{

@@ -49,6 +49,7 @@ func built(t *testing.T) (dir string) {
 	run(t, "go", "build", "-trimpath", "-o", filepath.Join(dir, "weft"),
 		"github.com/weft-sdn/weft/cmd/weft")
 	compile(t, dir, "write", filepath.Join(libmrc, "examples", "write.c"))
+	compile(t, dir, "load", "-Wall", "-Wextra", filepath.Join("testdata", "load.c"))
 	if ocp := os.Getenv(ocpEnv); ocp != "" {
 		example := filepath.Join(ocp, "examples", "benchmark")
 		compile(t, dir, "mrc_example", "-I"+ocp, filepath.Join(example, "mrc_example.c"),
@@ -83,7 +84,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*patience+wholeTime())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience+wholeTime()+soakFor(t))
 	defer cancel()
 	// The namespaces end with their last process, whatever happens.
 	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
@@ -128,6 +129,7 @@ func TestInside(t *testing.T) {
 	t.Run("NCCL plugin", m.nccl)
 	t.Run("a program is killed", m.programKilled)
 	t.Run("the NIC is killed", m.nicKilled)
+	t.Run("soak", m.soak)
 	for host, n := range m.nics {
 		if err := n.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)

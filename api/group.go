@@ -27,7 +27,7 @@ func (r MulticastGroup) Intent() (version uint64, spec any) { return r.Version, 
 type MulticastGroupSpec struct {
 	// ProxyAddress stands for the group: source and receivers connect their
 	// queue pairs to it.
-	ProxyAddress netip.Addr `json:"proxyAddress" names:"proxy" format:"ipv6" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address that nothing else has."`
+	ProxyAddress netip.Addr `json:"proxyAddress" names:"proxy" format:"ip" doc:"Stands for the group: source and receivers connect their queue pairs to it. A global unicast address of IPv6 or IPv4 that nothing else has; source and receivers have addresses of the same family."`
 	// DesignatedQPN is the destination queue pair of everything sent to the
 	// proxy address, 24 bits.
 	DesignatedQPN uint32          `json:"designatedQpn" names:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
@@ -62,13 +62,13 @@ type MulticastGroupSpec struct {
 
 // GroupSource is the sending queue pair.
 type GroupSource struct {
-	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
+	Address netip.Addr `json:"address" names:"host" format:"ip" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The sending queue pair. Without one with spec.connect alone."`
 }
 
 // GroupReceiver is a receiving queue pair.
 type GroupReceiver struct {
-	Address netip.Addr `json:"address" names:"host" format:"ipv6" doc:"Address of a host of the inventory."`
+	Address netip.Addr `json:"address" names:"host" format:"ip" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The receiving queue pair. Without one with spec.connect alone."`
 	// StartPSN is the first PSN of a receiver that joins a group which is
 	// already sending: the first one of a message that is not sent yet. Default:

@@ -52,8 +52,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{"no proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = netip.Addr{} }, CodeInvalid,
 			"spec.proxyAddress", "missing", 0},
-		{"IPv4 proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("192.0.2.1") }, CodeInvalid,
-			"spec.proxyAddress", "192.0.2.1", 0},
+		{"IPv4 multicast proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("224.0.0.1") },
+			CodeInvalid, "spec.proxyAddress", "224.0.0.1", 0},
 		{"mapped proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("::ffff:192.0.2.1") },
 			CodeInvalid, "spec.proxyAddress", "::ffff:192.0.2.1", 0},
 		{"multicast proxy", func(s *MulticastGroupSpec) { s.ProxyAddress = addr("ff0e::1") }, CodeInvalid,
@@ -372,4 +372,24 @@ func FuzzDecodeSpec(f *testing.F) {
 			t.Error("a clone differs")
 		}
 	})
+}
+
+// TestGroupFamilies: proxy address, source and receivers are all of IPv6 or all of IPv4.
+func TestGroupFamilies(t *testing.T) {
+	s := good()
+	s.ProxyAddress = addr("192.0.2.1")
+	var e *Error
+	if !errors.As(ValidateGroup(&s, env()), &e) || len(e.Fields) != 1+len(s.Receivers) ||
+		e.Fields[0].Field != "spec.source.address" || e.Fields[1].Field != "spec.receivers[0].address" {
+		t.Fatalf("IPv6 members behind an IPv4 address: %v", e)
+	}
+	known := env()
+	known.Host = func(netip.Addr) (string, bool) { return "h", true }
+	s.Source.Address = addr("10.0.0.1")
+	for i := range s.Receivers {
+		s.Receivers[i].Address = netip.AddrFrom4([4]byte{10, 0, 1, byte(i)})
+	}
+	if err := ValidateGroup(&s, known); err != nil {
+		t.Errorf("IPv4 alone: %v", err)
+	}
 }

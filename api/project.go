@@ -86,7 +86,7 @@ type ProjectPort struct {
 
 // ProjectPrefix is a prefix of addresses of a project.
 type ProjectPrefix struct {
-	Prefix netip.Prefix `json:"prefix" doc:"IPv6 prefix, without host bits."`
+	Prefix netip.Prefix `json:"prefix" doc:"Prefix of IPv6 or IPv4, without host bits."`
 	Shared bool         `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
 }
 
@@ -123,7 +123,7 @@ type ProjectStatus struct {
 type ProjectThing struct {
 	Kind    Thing        `json:"kind" enum:"host,port,proxy,designatedQpn,slice,priority" doc:"What it is."`
 	Name    string       `json:"name" doc:"Name of the host, switch/port, prefix, range, slice or priority."`
-	Address netip.Addr   `json:"address,omitzero" format:"ipv6" doc:"Of a host: its address."`
+	Address netip.Addr   `json:"address,omitzero" format:"ip" doc:"Of a host: its address."`
 	Ports   []SwitchPort `json:"ports,omitempty" doc:"Of a host: the ports that it hangs off."`
 	Shared  bool         `json:"shared,omitempty" doc:"Others may have it too."`
 	UsedBy  []string     `json:"usedBy,omitempty" doc:"Resources of the project that use it."`
@@ -229,8 +229,9 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	}
 	for i, p := range s.Proxies {
 		at := fmt.Sprintf("spec.proxies[%d].prefix", i)
-		v.check(at, p.Prefix.String(), p.Prefix.IsValid() && p.Prefix.Addr().Is6() &&
-			!p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix, "an IPv6 prefix without host bits")
+		v.check(at, p.Prefix.String(), p.Prefix.IsValid() &&
+			!p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix,
+			"a prefix of IPv6 or IPv4 without host bits")
 		v.once(at, "proxy "+p.Prefix.String())
 	}
 	for i, r := range s.QPNs {

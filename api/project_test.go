@@ -64,7 +64,7 @@ func TestProjectSpecs(t *testing.T) {
 			"spec.ports[1].port"},
 		{prefix("2001:db8::/32"), ""}, {prefix("2001:db8::1/128"), ""},
 		{prefix("2001:db8::1/64"), "spec.proxies[0].prefix"},
-		{prefix("192.0.2.0/24"), "spec.proxies[0].prefix"},
+		{prefix("192.0.2.0/24"), ""}, {prefix("192.0.2.1/24"), "spec.proxies[0].prefix"},
 		{prefix("::ffff:192.0.2.0/120"), "spec.proxies[0].prefix"},
 		{ProjectSpec{Proxies: []ProjectPrefix{{}}}, "spec.proxies[0].prefix"},
 		{qpns(2, 2), ""}, {qpns(2, maxQPN), ""}, {qpns(1, 2), "spec.qpns[0].last"},

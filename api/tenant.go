@@ -46,7 +46,7 @@ type TenantSite struct {
 	Port   uint32 `json:"port" names:"port" doc:"Port with hosts of the inventory, of no other tenant."`
 	// Prefixes behind the port. Default: those of the hosts that the inventory has
 	// there.
-	Prefixes []netip.Prefix `json:"prefixes,omitempty" names:"prefix" doc:"IPv6 prefixes behind the port. Default: those of its hosts in the inventory."`
+	Prefixes []netip.Prefix `json:"prefixes,omitempty" names:"prefix" doc:"Prefixes of IPv6 and IPv4 behind the port. Default: those of its hosts in the inventory."`
 }
 
 // TenantStatus is what the controller reports about a tenant.
@@ -64,8 +64,9 @@ type TenantStatus struct {
 type SiteStatus struct {
 	Switch string `json:"switch"`
 	Port   uint32 `json:"port"`
-	// SID is the End.DT6 SID of the tenant at the switch.
-	SID      netip.Addr     `json:"sid" format:"ipv6" doc:"The tenant's End.DT6 SID at the switch."`
+	// SID of the tenant at the switch: End.DT6, End.DT4 or End.DT46, as its prefixes there are IPv6,
+	// IPv4 or both.
+	SID      netip.Addr     `json:"sid" format:"ipv6" doc:"The tenant's SID at the switch: End.DT6, End.DT4 or End.DT46, as its prefixes there are IPv6, IPv4 or both."`
 	Prefixes []netip.Prefix `json:"prefixes" doc:"What is reached there."`
 }
 
@@ -171,8 +172,8 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 	for j, p := range x.Prefixes {
 		field := fmt.Sprintf("%s.prefixes[%d]", at, j)
 		switch {
-		case !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p:
-			v.bad(field, p.String(), "an IPv6 prefix without host bits")
+		case !p.IsValid() || p.Addr().Is4In6() || p.Masked() != p:
+			v.bad(field, p.String(), "a prefix of IPv6 or IPv4 without host bits")
 		case ok && !slices.ContainsFunc(prefixes,
 			func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Contains(p.Addr()) }):
 			v.bad(field, p.String(), "a prefix that the hosts at the port may use")

@@ -77,6 +77,7 @@ func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v.proxy(s.ProxyAddress)
 	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
 	v.host("spec.source.address", s.Source.Address)
+	v.family("spec.source.address", s, s.Source.Address)
 	if s.Connect != nil {
 		v.connect(s)
 	} else {
@@ -134,15 +135,22 @@ func (v *validator) duration(field string, d Duration, lo time.Duration) {
 	}
 }
 
+// family checks that an address is of the same family as the proxy address: what a member sends to
+// it, or gets from it, is one packet on both sides of the group.
+func (v *validator) family(field string, s *MulticastGroupSpec, a netip.Addr) {
+	if p := s.ProxyAddress; a.IsValid() && p.IsGlobalUnicast() && a.Is4() != p.Is4() {
+		v.bad(field, a.String(), "an address of the same family as spec.proxyAddress, "+p.String())
+	}
+}
+
 // unicast checks that an address is one a host could have.
 func (v *validator) unicast(field string, a netip.Addr) bool {
 	value := a.String()
 	if !a.IsValid() {
 		value = "missing"
 	}
-	if !a.Is6() || a.Is4In6() || a.Zone() != "" || a.IsUnspecified() || a.IsLoopback() ||
-		a.IsMulticast() || a.IsLinkLocalUnicast() {
-		v.bad(field, value, "a global unicast IPv6 address")
+	if a.Is4In6() || a.Zone() != "" || !a.IsGlobalUnicast() {
+		v.bad(field, value, "a global unicast address of IPv6 or IPv4")
 		return false
 	}
 	return true
@@ -201,6 +209,7 @@ func (v *validator) receivers(s *MulticastGroupSpec) {
 		} else {
 			seen[r.Address] = i
 		}
+		v.family(at+".address", s, r.Address)
 		if r.Address == s.Source.Address && r.Address.IsValid() {
 			v.bad(at+".address", r.Address.String(), "a host other than the source")
 		}

@@ -32,13 +32,17 @@ var (
 	slaac  = netip.MustParseAddr("2001:db8:0:7:0:ff:fe00:bb02")
 )
 
-func newStreet(t *testing.T) *street {
+func newStreet(t *testing.T) *street { return newStreetWith(t) }
+
+// newStreetWith has more subnets at n1.
+func newStreetWith(t *testing.T, more ...inventory.Subnet) *street {
 	net := sample.Figure1()
 	inv := &net.Inventory
 	inv.Neighbors.Protocol, inv.Neighbors.MTU = inventory.NeighborsND, 4476
 	n1, n3 := inv.Switch("n1"), inv.Switch("n3")
 	n1.Subnets = []inventory.Subnet{{Port: 11, Prefix: alone, Learn: true},
 		{Port: 12, Prefix: shared, Learn: true}}
+	n1.Subnets = append(n1.Subnets, more...)
 	n3.Subnets = []inventory.Subnet{{Port: 11, Prefix: shared, Learn: true}}
 	h1 := inv.Hosts[slices.IndexFunc(inv.Hosts, func(h inventory.Host) bool {
 		return h.Switch == "n1"
@@ -113,6 +117,46 @@ func (s *street) wantAdmitted(what, sw string, a netip.Addr, ports ...uint32) {
 	}
 	if got := s.admitted(sw, a); !slices.Equal(got, want) {
 		s.t.Errorf("%s: %v may send from %v of %s, want %v", what, a, got, sw, want)
+	}
+}
+
+// TestARPLearning: a host of IPv4 is found by what it asks, within the prefix of its port, is
+// admitted by the source guard and routed to; the switch has what it answers ARP with.
+func TestARPLearning(t *testing.T) {
+	prefix := netip.MustParsePrefix("10.8.0.0/24")
+	s := newStreetWith(t, inventory.Subnet{Port: 11, Prefix: prefix, Learn: true})
+	at := plug{"n1", 11}
+	gateway, a := netip.MustParseAddr("10.8.0.1"), netip.MustParseAddr("10.8.0.9")
+	asks := func(from, target netip.Addr) {
+		frame := packet.ARPFrame{Ethernet: packet.Ethernet{Src: guest, Dst: packet.BroadcastMAC},
+			ARP: packet.ARP{Operation: packet.ARPRequest, SenderMAC: guest, Sender: from,
+				Target: target}}.Append(nil)
+		s.core.PacketIn(at.sw, entry.PacketIn{Reason: entry.Neighbor, IngressPort: uint16(at.port),
+			Payload: frame})
+		s.run(time.Second)
+	}
+	mapped := func(a netip.Addr) netip.Addr { return netip.AddrFrom16(a.As16()) }
+	asks(a, gateway)
+	s.wantAdmitted("an address of the prefix", "n1", mapped(a), 11)
+	asks(netip.MustParseAddr("10.9.0.9"), gateway)
+	s.wantAdmitted("of another prefix", "n1", mapped(netip.MustParseAddr("10.9.0.9")))
+	asks(gateway, gateway)
+	s.wantAdmitted("the gateway's", "n1", mapped(gateway))
+	var target, route bool
+	for _, e := range s.devices["n1"].Entities {
+		x, ok := e.(entry.Table)
+		if !ok {
+			continue
+		}
+		if m, ok := x.Field("target"); ok && x.Name == p4.TableNdTarget {
+			target = target || m.Value == entry.Addr(gateway)
+		}
+		if m, ok := x.Field("dst_addr"); ok && x.Name == p4.TableIpv6Route {
+			route = route || m.Value == entry.Addr(a) && m.Bits == 128
+		}
+	}
+	if !target || !route {
+		t.Errorf("the gateway answers: %v, a route leads to the host: %v", target, route)
 	}
 }
 

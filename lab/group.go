@@ -228,7 +228,7 @@ func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,
 // Encapsulate makes the source host send into the tree itself, with its receivers in End.MT TLVs
 // (in-band mode).
 func (g *Group) Encapsulate(tree *api.GroupTree) error {
-	e := rc.Encapsulation{Source: g.Source.Config().Addr, SID: tree.SID}
+	e := rc.Encapsulation{Source: g.Source.Outer, SID: tree.SID}
 	for _, n := range tree.Nodes {
 		edge := packet.EdgeReceivers{Edge: n.Address}
 		for _, b := range n.Branches {

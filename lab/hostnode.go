@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/cm"
@@ -16,6 +17,8 @@ type HostNode struct {
 	Name string
 	// CM connects queue pairs of the host.
 	CM *cm.CM
+	// Outer is the IPv6 address that it encapsulates from.
+	Outer netip.Addr
 
 	world   *World
 	uplink  *Wire
@@ -24,7 +27,10 @@ type HostNode struct {
 }
 
 func newHostNode(w *World, h Host, gateway Switch, o Options) (*HostNode, error) {
-	n := &HostNode{Name: h.Name, world: w}
+	n := &HostNode{Name: h.Name, Outer: h.Address, world: w}
+	if h.IPv6.IsValid() {
+		n.Outer = h.IPv6
+	}
 	cfg := rc.DefaultConfig()
 	cfg.Name, cfg.MAC, cfg.Addr, cfg.GatewayMAC = h.Name, h.MAC, h.Address, gateway.MAC
 	cfg.PacingSlack = o.PacingSlack

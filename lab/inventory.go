@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"net/netip"
+
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
@@ -21,6 +23,9 @@ func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 	}
 	for _, h := range n.Hosts {
 		host := inventory.Host{Name: h.Name, Address: h.Address, MAC: inventory.MAC(h.MAC)}
+		if h.IPv6.IsValid() {
+			host.Prefixes = append(host.Prefixes, netip.PrefixFrom(h.IPv6, h.IPv6.BitLen()))
+		}
 		host.Switch, host.Port = n.Uplink(h.Name)
 		plane := 0
 		for sw, port := range n.Uplinks(h.Name) {

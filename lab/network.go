@@ -47,6 +47,7 @@ type Switch struct {
 type Host struct {
 	Name      string     `yaml:"name"`
 	Address   netip.Addr `yaml:"address,omitempty"`   // default 2001:db8:1:n::1 for the n-th host
+	IPv6      netip.Addr `yaml:"ipv6,omitempty"`      // that an IPv4 host encapsulates from
 	Transport Transport  `yaml:"transport,omitempty"` // default roce
 	// Receive limits what a host of MRC has for the packets that it receives; nil: nothing does.
 	Receive *Receive   `yaml:"receive,omitempty"`
@@ -237,7 +238,7 @@ func (n *Network) validate() error {
 		return errors.Join(faults...)
 	}
 	names, addresses := map[string]string{}, map[netip.Addr]string{}
-	claim := func(field, key, name string, a netip.Addr) {
+	claim := func(field, key, name string, a netip.Addr, ipv4 bool) {
 		if name == "" {
 			bad(field+".name", "empty, want a name")
 		} else if other, ok := names[name]; ok {
@@ -245,7 +246,7 @@ func (n *Network) validate() error {
 		} else {
 			names[name] = field
 		}
-		if !a.Is6() || a.Is4In6() || a.IsMulticast() || a.IsUnspecified() {
+		if !a.Is6() && !ipv4 || a.Is4In6() || !a.IsValid() || a.IsMulticast() || a.IsUnspecified() {
 			bad(field+"."+key, "%v, want an IPv6 unicast address", a)
 		} else if other, ok := addresses[a]; ok {
 			bad(field+"."+key, "%v is also that of %s", a, other)
@@ -255,7 +256,7 @@ func (n *Network) validate() error {
 	}
 	for i, s := range n.Switches {
 		field := fmt.Sprintf("switches[%d]", i)
-		claim(field, "loopback", s.Name, s.Loopback)
+		claim(field, "loopback", s.Name, s.Loopback, false)
 		if !s.Locator.Addr().Is6() || s.Locator.Bits() > 64 || s.Locator.Masked() != s.Locator {
 			bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
 		}
@@ -273,7 +274,10 @@ func (n *Network) validate() error {
 	}
 	for i, h := range n.Hosts {
 		field := fmt.Sprintf("hosts[%d]", i)
-		claim(field, "address", h.Name, h.Address)
+		claim(field, "address", h.Name, h.Address, h.Transport == RoCE)
+		if h.IPv6.IsValid() && (!h.IPv6.Is6() || !h.Address.Is4()) {
+			bad(field+".ipv6", "%v, want an IPv6 address of a host whose address is IPv4", h.IPv6)
+		}
 		if h.Receive != nil && h.Transport != MRC {
 			bad(field+".receive", "is for hosts with transport mrc")
 		}

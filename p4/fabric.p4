@@ -32,6 +32,7 @@
 #include "include/parser.p4"
 #include "include/packetio.p4"
 #include "include/arrival.p4"
+#include "include/ipv4.p4"
 #include "include/icrc.p4"
 #include "include/classes.p4"
 #include "include/icmp.p4"
@@ -129,6 +130,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     Replication() replication;
     Upstream() upstream;
     NextHop() next_hop;
+    Ipv4Departure() ipv4_departure;
     Departure() departure;
 
     apply {
@@ -146,6 +148,7 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             }
             next_hop.apply(hdr, meta);
         }
+        ipv4_departure.apply(hdr);
         departure.apply(meta, std);
     }
 }
@@ -172,6 +175,8 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.pfc);
         packet.emit(hdr.pfc_pad);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.arp);
         packet.emit(hdr.extension);
         packet.emit(hdr.icmp_error);
         packet.emit(hdr.solicitation);

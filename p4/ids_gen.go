@@ -34,6 +34,8 @@ const (
 	ActionDropTlvReceiver     = "drop_tlv_receiver"
 	ActionEcmpGroup           = "ecmp_group"
 	ActionEnd                 = "end"
+	ActionEndDt4              = "end_dt4"
+	ActionEndDt46             = "end_dt46"
 	ActionEndDt6              = "end_dt6"
 	ActionEndDx6              = "end_dx6"
 	ActionEndFlavors          = "end_flavors"
@@ -52,11 +54,14 @@ const (
 	ActionMtEncaps            = "mt_encaps"
 	ActionMtEncapsReplicate   = "mt_encaps_replicate"
 	ActionMtInband            = "mt_inband"
+	ActionMtInbandIpv4        = "mt_inband_ipv4"
 	ActionNdGateway           = "nd_gateway"
 	ActionNdNeighbor          = "nd_neighbor"
 	ActionNoSid               = "no_sid"
 	ActionPfcToLink           = "pfc_to_link"
 	ActionPfcToTunnel         = "pfc_to_tunnel"
+	ActionServiceDt4          = "service_dt4"
+	ActionServiceDt46         = "service_dt46"
 	ActionServiceDt6          = "service_dt6"
 	ActionSetBranch           = "set_branch"
 	ActionSetBranchPsn        = "set_branch_psn"
@@ -225,6 +230,8 @@ const (
 	ActionDropTlvReceiverID     uint32 = 0x01000076
 	ActionEcmpGroupID           uint32 = 0x01000031
 	ActionEndID                 uint32 = 0x01000010
+	ActionEndDt4ID              uint32 = 0x01000024
+	ActionEndDt46ID             uint32 = 0x01000025
 	ActionEndDt6ID              uint32 = 0x01000012
 	ActionEndDx6ID              uint32 = 0x01000019
 	ActionEndFlavorsID          uint32 = 0x01000015
@@ -243,11 +250,14 @@ const (
 	ActionMtEncapsID            uint32 = 0x01000054
 	ActionMtEncapsReplicateID   uint32 = 0x01000055
 	ActionMtInbandID            uint32 = 0x01000057
+	ActionMtInbandIpv4ID        uint32 = 0x0100005a
 	ActionNdGatewayID           uint32 = 0x01000121
 	ActionNdNeighborID          uint32 = 0x01000122
 	ActionNoSidID               uint32 = 0x0100001f
 	ActionPfcToLinkID           uint32 = 0x010000e7
 	ActionPfcToTunnelID         uint32 = 0x010000e6
+	ActionServiceDt4ID          uint32 = 0x01000026
+	ActionServiceDt46ID         uint32 = 0x01000027
 	ActionServiceDt6ID          uint32 = 0x0100001c
 	ActionSetBranchID           uint32 = 0x01000052
 	ActionSetBranchPsnID        uint32 = 0x01000058
@@ -456,7 +466,7 @@ const (
 	DropReasonParseUdpLength    DropReason = 6 // UDP length of a RoCEv2 packet impossible
 	DropReasonParseOther        DropReason = 7
 	DropReasonPacketOut         DropReason = 8  // unknown operation, a branch there cannot be, or a payload where none belongs
-	DropReasonNotIpv6           DropReason = 9  // by its EtherType, or by its version
+	DropReasonNotIpv6           DropReason = 9  // by its EtherType, or by its version; nor IPv4 without options, nor ARP where hosts are answered
 	DropReasonNotMyStation      DropReason = 10 // destination MAC is not this switch's
 	DropReasonSourceGuard       DropReason = 11 // host port, source address not the host's (BCP 38)
 	DropReasonHopLimit          DropReason = 12
@@ -507,6 +517,8 @@ const (
 	DropReasonNdTarget          DropReason = 57 // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
 	DropReasonListenerReport    DropReason = 58 // multicast listener discovery of a host: nobody needs it (no fault)
 	DropReasonConnectRate       DropReason = 59 // RDMA CM message to a group over the rate of its port
+	DropReasonIpv4Checksum      DropReason = 60 // of the IPv4 header, as received or out of a tunnel
+	DropReasonMappedAddress     DropReason = 61 // IPv6 packet of a host from an IPv4-mapped address
 )
 
 var namesDropReason = map[DropReason]string{
@@ -570,12 +582,14 @@ var namesDropReason = map[DropReason]string{
 	DropReasonNdTarget:          "ND_TARGET",
 	DropReasonListenerReport:    "LISTENER_REPORT",
 	DropReasonConnectRate:       "CONNECT_RATE",
+	DropReasonIpv4Checksum:      "IPV4_CHECKSUM",
+	DropReasonMappedAddress:     "MAPPED_ADDRESS",
 }
 
 // String returns the name the P4 program gives v, or the number.
 func (v DropReason) String() string { return valueName(namesDropReason, v) }
 
-// NdEvent: What the switch answered to hosts; nd_events counts it.
+// NdEvent: What the switch answered to hosts, by ICMPv6 or ARP; nd_events counts it.
 type NdEvent uint8
 
 // Values of NdEvent.
@@ -765,6 +779,8 @@ func (v WatchdogAction) String() string { return valueName(namesWatchdogAction, 
 
 // From include/constants.p4.
 const (
+	EthertypeIpv4             = 0x0800
+	EthertypeArp              = 0x0806
 	EthertypeIpv6             = 0x86dd
 	EthertypeMacControl       = 0x8808 // IEEE 802.3 clause 31
 	EthertypeLldp             = 0x88cc // IEEE 802.1AB clause 8.3
@@ -772,6 +788,7 @@ const (
 	PfcMac                    = 0x0180c2000001
 	PfcOpcode                 = 0x0101
 	ProtoHopByHop             = 0
+	ProtoIcmp                 = 1
 	ProtoIpv4                 = 4
 	ProtoTcp                  = 6
 	ProtoUdp                  = 17
@@ -786,6 +803,14 @@ const (
 	ProtoHip                  = 139
 	ProtoShim6                = 140
 	ProtoEthernet             = 143
+	Ipv4NoOptions             = 0x45
+	Ipv4DontFragment          = 2
+	Ipv4Mapped                = 0xffff
+	ArpOfIpv4                 = 0x000108000604
+	ArpRequest                = 1
+	ArpReply                  = 2
+	Icmpv4EchoRequest         = 8
+	Icmpv4EchoReply           = 0
 	FlavorPsp                 = 1
 	FlavorUsp                 = 2
 	FlavorUsd                 = 4

@@ -230,6 +230,20 @@ func (h *Host) Attachments() []Attachment {
 	return append([]Attachment{{h.Switch, h.AllPorts()[0], h.MAC}}, h.Planes...)
 }
 
+// IPv6 returns the IPv6 address of the host, invalid where it has none: that of an IPv4 host is the
+// first of its prefixes that is one.
+func (h *Host) IPv6() netip.Addr {
+	if h.Address.Is6() {
+		return h.Address
+	}
+	for _, p := range h.Prefixes {
+		if p.Addr().Is6() && p.IsSingleIP() {
+			return p.Addr()
+		}
+	}
+	return netip.Addr{}
+}
+
 // AllPorts returns the ports of the host, the one it is reached by first.
 func (h *Host) AllPorts() []uint32 {
 	if len(h.Ports) == 0 {

@@ -47,8 +47,8 @@ type Subnet struct {
 	Learn bool `yaml:"learn"`
 }
 
-// Gateway returns the address of the prefix that the switch has: the even one of a /127, and the
-// one after the first of every other.
+// Gateway returns the address of the prefix that the switch has: the even one of a /127, and of a
+// /31 of IPv4, and the one after the first of every other.
 func (a *Subnet) Gateway() netip.Addr {
 	first := a.Prefix.Masked().Addr()
 	if a.Prefix.Bits() == a.Prefix.Addr().BitLen()-1 {
@@ -57,10 +57,13 @@ func (a *Subnet) Gateway() netip.Addr {
 	return first.Next()
 }
 
-// Subnet returns the subnet of a port, or nil.
-func (s *Switch) Subnet(port uint32) *Subnet {
+// Subnet returns the subnet of a port in IPv6, or nil.
+func (s *Switch) Subnet(port uint32) *Subnet { return s.SubnetOf(port, netip.IPv6Unspecified()) }
+
+// SubnetOf returns the subnet of a port in the family of an address, or nil.
+func (s *Switch) SubnetOf(port uint32, a netip.Addr) *Subnet {
 	for i := range s.Subnets {
-		if s.Subnets[i].Port == port {
+		if s.Subnets[i].Port == port && s.Subnets[i].Prefix.Addr().Is4() == a.Is4() {
 			return &s.Subnets[i]
 		}
 	}
@@ -110,22 +113,27 @@ func (v *validator) neighbors() {
 
 // subnets checks the subnets of a switch.
 func (v *validator) subnets(at string, s *Switch) {
-	seen := make(map[uint32]int)
+	type family struct {
+		port uint32
+		ipv4 bool
+	}
+	seen := make(map[family]int)
 	for i := range s.Subnets {
 		a, field := &s.Subnets[i], fmt.Sprintf("%s.subnets[%d]", at, i)
 		v.port(field+".port", a.Port)
-		if first, twice := seen[a.Port]; twice {
+		of := family{a.Port, a.Prefix.Addr().Is4()}
+		if first, twice := seen[of]; twice {
 			v.bad(field+".port", "%d is also the port of subnets[%d]", a.Port, first)
 		}
-		seen[a.Port] = i
+		seen[of] = i
 		p := a.Prefix
 		switch {
 		case !p.IsValid():
 			v.bad(field+".prefix", "is missing")
-		case !p.Addr().Is6() || p != p.Masked() || !p.Addr().IsGlobalUnicast() || p.Bits() > 127 ||
-			p.Bits() < 16:
-			v.bad(field+".prefix", "%v is not a global unicast IPv6 prefix of 16 to 127 bits with nothing "+
-				"set beyond its length", p)
+		case p.Addr().Is4In6() || p != p.Masked() || !p.Addr().IsGlobalUnicast() ||
+			p.Bits() >= p.Addr().BitLen() || p.Addr().Is6() && p.Bits() < 16 || p.Bits() < 8:
+			v.bad(field+".prefix", "%v is not a global unicast prefix of 16 to 127 bits, of IPv4 8 to 31, "+
+				"with nothing set beyond its length", p)
 		}
 		if !v.inv.Neighbors.On() {
 			v.bad(field, "needs neighbors.protocol: %s", NeighborsND)

@@ -220,9 +220,10 @@ func (v *validator) hosts() {
 		switch first, twice := addresses[h.Address]; {
 		case !h.Address.IsValid():
 			v.bad(at+".address", "is missing")
-		case !h.Address.Is6() || h.Address.Is4In6() || h.Address.IsMulticast() ||
-			h.Address.IsUnspecified() || h.Address.IsLoopback() || h.Address.IsLinkLocalUnicast():
-			v.bad(at+".address", "%v is not a global unicast IPv6 address", h.Address)
+		case h.Address.Is4In6() || h.Address.Zone() != "" || !h.Address.IsGlobalUnicast():
+			v.bad(at+".address", "%v is not a global unicast address of IPv6 or IPv4", h.Address)
+		case h.Address.Is4() && len(h.Planes) > 0:
+			v.bad(at+".address", "%v is not IPv6, which a host with several planes needs", h.Address)
 		case twice:
 			v.bad(at+".address", "%v is also the address of hosts[%d]", h.Address, first)
 		default:
@@ -256,9 +257,9 @@ func (v *validator) hosts() {
 			v.mac(field+".mac", a.MAC)
 		}
 		for j, p := range h.Prefixes {
-			if !p.IsValid() || !p.Addr().Is6() || p != p.Masked() {
+			if !p.IsValid() || p.Addr().Is4In6() || p != p.Masked() {
 				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j),
-					"%v is not an IPv6 prefix with nothing set beyond its length", p)
+					"%v is not a prefix of IPv6 or IPv4 with nothing set beyond its length", p)
 			}
 		}
 	}

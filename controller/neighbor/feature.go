@@ -189,16 +189,24 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 
 // receive takes a frame that came by a port.
 func (f *Feature) receive(at At, frame []byte) {
+	var c Claim
+	var ok, forged, router bool
 	m, err := packet.ParseNDFrame(frame)
+	if err == nil {
+		c, ok, forged = claimOf(at, &m)
+		router = m.ND.Type == packet.ICMPv6RouterSolicitation
+	} else if a, isARP := packet.ParseARPFrame(frame); isARP == nil {
+		err = nil
+		c, ok, forged = claimOfARP(at, &a)
+	}
 	if err != nil || !slices.Contains(f.ports(at.Switch), at.Port) {
 		f.counts.Invalid++
 		return
 	}
-	c, ok, forged := claimOf(at, &m)
 	switch {
 	case forged:
 		f.counts.Forged++
-	case m.ND.Type == packet.ICMPv6RouterSolicitation:
+	case router:
 		f.counts.Heard++
 		st := f.state(at.Switch)
 		if last, before := st.answered[at.Port]; !before || f.env.Now-last >= answerGap {
@@ -270,9 +278,22 @@ func (f *Feature) Tick() {
 
 // ask asks the hosts of a port for an address.
 func (f *Feature) ask(at At, a netip.Addr) {
-	if f.send(at, solicitation(f.mac(at.Switch), a)) {
+	if f.send(at, solicitation(f.mac(at.Switch), f.asking(at, a), a)) {
 		f.counts.Asked++
 	}
+}
+
+// asking returns the address of a switch that asks for an IPv4 address: the gateway of its port. Of
+// a port without one it is none, as of a probe (RFC 5227 §2.1.1).
+func (f *Feature) asking(at At, a netip.Addr) netip.Addr {
+	sw := f.env.Net.Switch(at.Switch)
+	if !a.Is4() || sw == nil {
+		return netip.Addr{}
+	}
+	if s := sw.SubnetOf(at.Port, a); s != nil {
+		return s.Gateway()
+	}
+	return f.env.Net.GatewayOf(sw, a)
 }
 
 // Next implements feature.Feature.

@@ -36,17 +36,49 @@ func advertisement(mac packet.MAC, lifetime uint16, mtu uint32, prefix netip.Pre
 	return message(mac, packet.LinkLocal(mac), packet.AllNodes, m)
 }
 
-// solicitation asks who has an address.
-func solicitation(mac packet.MAC, target netip.Addr) []byte {
+// solicitation asks who has an address, from one of the switch. An IPv4 address is asked for by
+// ARP.
+func solicitation(mac packet.MAC, from, target netip.Addr) []byte {
+	if target.Is4() {
+		return arp(packet.BroadcastMAC, packet.ARP{Operation: packet.ARPRequest, SenderMAC: mac,
+			Sender: from, Target: target})
+	}
 	return message(mac, packet.LinkLocal(mac), packet.SolicitedNode(target),
 		packet.ND{Type: packet.ICMPv6NeighborSolicitation, Target: target, SourceMAC: mac})
 }
 
 // defense returns what has all hosts of a link know that an address is taken (RFC 4862 §5.4.4).
 // The MAC is that of the switch, by which it is reached.
+// Of an IPv4 address it is a reply of ARP to all (RFC 5227 §2.1.1).
 func defense(mac packet.MAC, target netip.Addr) []byte {
+	if target.Is4() {
+		return arp(packet.BroadcastMAC, packet.ARP{Operation: packet.ARPReply, SenderMAC: mac,
+			Sender: target, TargetMAC: packet.BroadcastMAC, Target: target})
+	}
 	return message(mac, target, packet.AllNodes, packet.ND{Type: packet.ICMPv6NeighborAdvertisement,
 		Target: target, Override: true, TargetMAC: mac})
+}
+
+// arp returns a frame of ARP of a switch.
+func arp(to packet.MAC, a packet.ARP) []byte {
+	return packet.ARPFrame{Ethernet: packet.Ethernet{Dst: to, Src: a.SenderMAC}, ARP: a}.Append(nil)
+}
+
+// claimOfARP is claimOf for a frame of ARP. A probe asks for duplicates of its target; all else
+// claims the sender's address, a reply and an announcement without being asked.
+func claimOfARP(at At, f *packet.ARPFrame) (c Claim, ok, forged bool) {
+	a := &f.ARP
+	c = Claim{At: at, MAC: f.Ethernet.Src, Address: a.Sender, How: Solicits}
+	switch {
+	case a.Sender.IsUnspecified():
+		c.Address, c.How = a.Target, Detects
+	case a.Operation == packet.ARPReply || a.Sender == a.Target:
+		c.How = Advertises
+	}
+	if a.SenderMAC != c.MAC || c.MAC[0]&1 != 0 {
+		return Claim{}, false, true
+	}
+	return c, c.Address.IsGlobalUnicast(), false
 }
 
 // claimOf returns what a message of a host claims; ok is false when that is nothing. It has been

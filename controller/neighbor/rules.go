@@ -32,7 +32,7 @@ func (r *rules) Refuses(at At, a netip.Addr) Refusal {
 		}
 		return ""
 	}
-	switch s := sw.Subnet(at.Port); {
+	switch s := sw.SubnetOf(at.Port, a); {
 	case s == nil || !s.Learn:
 		return RefusedNotGiven
 	case !s.Prefix.Contains(a):
@@ -93,7 +93,7 @@ func (f *Feature) nameOf(a netip.Addr) string {
 	if h := f.configured(a); h != nil {
 		return h.Name
 	}
-	return "host-" + strings.ReplaceAll(a.String(), ":", "-")
+	return "host-" + strings.NewReplacer(":", "-", ".", "-").Replace(a.String())
 }
 
 // Complete returns the inventory with the hosts that were found, and without those that were not:

@@ -114,9 +114,16 @@ func (w *work) lists() {
 // what is at their other sites.
 func (w *work) services() {
 	for _, x := range w.s.Services {
-		w.add(entry.In(p4.TableLocalSid, entry.Do(p4.ActionEndDt6, entry.Number("vrf", x.VRF)),
+		end, service := p4.ActionEndDt6, p4.ActionServiceDt6
+		switch {
+		case x.IPv4 && x.IPv6:
+			end, service = p4.ActionEndDt46, p4.ActionServiceDt46
+		case x.IPv4:
+			end, service = p4.ActionEndDt4, p4.ActionServiceDt4
+		}
+		w.add(entry.In(p4.TableLocalSid, entry.Do(end, entry.Number("vrf", x.VRF)),
 			entry.LPMHost("dst_addr", x.SID)),
-			entry.In(p4.TableServiceSid, entry.Do(p4.ActionServiceDt6, entry.Number("vrf", x.VRF)),
+			entry.In(p4.TableServiceSid, entry.Do(service, entry.Number("vrf", x.VRF)),
 				entry.Exact("dst_addr", entry.Addr(x.SID))))
 	}
 	for _, r := range w.s.Routes {

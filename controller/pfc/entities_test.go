@@ -87,3 +87,28 @@ func TestProbeHasItsClass(t *testing.T) {
 		t.Errorf("inner %+v, %v", inner, err)
 	}
 }
+
+// TestServiceFamilies: the SID of a tenant takes what its prefixes at the switch are.
+func TestServiceFamilies(t *testing.T) {
+	net := sample.Figure1()
+	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	sid := netip.MustParseAddr("fc00:0:9:1::")
+	for want, x := range map[string]tunnel.Service{
+		"end_dt6": {SID: sid, VRF: 3, IPv6: true}, "end_dt4": {SID: sid, VRF: 3, IPv4: true},
+		"end_dt46": {SID: sid, VRF: 3, IPv6: true, IPv4: true},
+	} {
+		var got []string
+		for _, e := range entities(n, n.Switch("n1"), &tunnel.Node{Services: []tunnel.Service{x}}) {
+			got = append(got, fmt.Sprint(e))
+		}
+		for _, e := range []string{
+			"local_sid/dst_addr=fc00:0:9:1::/128 -> " + want + "(vrf=3)",
+			"service_sid/dst_addr=fc00:0:9:1:: -> " + strings.Replace(want, "end", "service", 1) +
+				"(vrf=3)",
+		} {
+			if !slices.Contains(got, e) {
+				t.Errorf("lacks %s\n%s", e, strings.Join(got, "\n"))
+			}
+		}
+	}
+}

@@ -16,12 +16,12 @@ import (
 const neighborBurst = 24
 
 // subnetBits is the length of the prefixes of which hosts hold all addresses for their neighbors',
-// where nothing else is said.
-const subnetBits = 64
+// where nothing else is said; subnetBits4 that of IPv4.
+const subnetBits, subnetBits4 = 64, 24
 
 // Gateways returns the addresses by which hosts of a switch reach it, in order: its link-local one,
-// those of the subnets of its ports, and the one after the first of each /64 with a host, unless
-// that is a host's.
+// those of the subnets of its ports, and the one after the first of each /64, of IPv4 each /24,
+// with a host, unless that is a host's.
 func (n *Network) Gateways(sw *inventory.Switch) []netip.Addr {
 	if g, known := n.gateways[sw.Name]; known {
 		return g
@@ -32,8 +32,10 @@ func (n *Network) Gateways(sw *inventory.Switch) []netip.Addr {
 	}
 	for _, h := range n.hostsOf[sw.Name] {
 		if !slices.ContainsFunc(h.Ports, func(p uint32) bool { return sw.Subnet(p) != nil }) {
-			if a := subnetOf(h.Address).Addr().Next(); n.hosts[a] == nil {
-				out = append(out, a)
+			for _, of := range h.addresses() {
+				if a := subnetOf(of).Addr().Next(); n.hosts[a] == nil {
+					out = append(out, a)
+				}
 			}
 		}
 	}
@@ -46,9 +48,35 @@ func (n *Network) IsGateway(sw *inventory.Switch, a netip.Addr) bool {
 	return slices.Contains(n.Gateways(sw), a)
 }
 
+// GatewayOf returns the gateway of a switch in the prefix of which hosts hold an address for their
+// neighbor's, invalid where there is none.
+func (n *Network) GatewayOf(sw *inventory.Switch, a netip.Addr) netip.Addr {
+	if g := subnetOf(a).Addr().Next(); n.IsGateway(sw, g) {
+		return g
+	}
+	return netip.Addr{}
+}
+
 func subnetOf(a netip.Addr) netip.Prefix {
-	p, _ := a.Prefix(subnetBits)
+	bits := subnetBits
+	if a.Is4() {
+		bits = subnetBits4
+	}
+	p, _ := a.Prefix(bits)
 	return p
+}
+
+// addresses returns the address of a host, and the IPv4 addresses that it has beside it.
+func (a *Attachment) addresses() []netip.Addr { return addressesOf(a.Host) }
+
+func addressesOf(h *inventory.Host) []netip.Addr {
+	out := []netip.Addr{h.Address}
+	for _, p := range h.Prefixes {
+		if p.Addr().Is4() && p.IsSingleIP() {
+			out = append(out, p.Addr())
+		}
+	}
+	return out
 }
 
 // Reserved reports whether an address is in a prefix of SIDs, or one of the fabric's own: a
@@ -86,19 +114,21 @@ func (n *Network) Neighbors(sw *inventory.Switch) (out []entry.Entity) {
 	subnets := n.subnets(sw)
 	for i := range n.Inventory.Hosts {
 		h := &n.Inventory.Hosts[i]
-		if slices.Contains(gateways, h.Address) || !slices.ContainsFunc(subnets,
-			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
-			continue
-		}
 		at := uint32(0)
 		for _, x := range h.Attachments() {
 			if x.Switch == sw.Name {
 				at = x.Port
 			}
 		}
-		out = append(out, entry.In(p4.TableNdTarget, entry.Do(p4.ActionNdNeighbor,
-			entry.With("mac", mac), entry.With("port", port(at))),
-			entry.Exact("target", entry.Addr(h.Address))))
+		for _, a := range addressesOf(h) {
+			if slices.Contains(gateways, a) || !slices.ContainsFunc(subnets,
+				func(p netip.Prefix) bool { return p.Contains(a) }) {
+				continue
+			}
+			out = append(out, entry.In(p4.TableNdTarget, entry.Do(p4.ActionNdNeighbor,
+				entry.With("mac", mac), entry.With("port", port(at))),
+				entry.Exact("target", entry.Addr(a))))
+		}
 	}
 	return out
 }
@@ -109,7 +139,9 @@ func (n *Network) subnets(sw *inventory.Switch) (out []netip.Prefix) {
 		out = append(out, sw.Subnets[i].Prefix)
 	}
 	for _, h := range n.hostsOf[sw.Name] {
-		out = append(out, subnetOf(h.Address))
+		for _, a := range h.addresses() {
+			out = append(out, subnetOf(a))
+		}
 	}
 	slices.SortFunc(out, netip.Prefix.Compare)
 	return slices.Compact(out)

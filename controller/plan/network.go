@@ -76,8 +76,14 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		h := &inv.Hosts[i]
 		ingress := slices.Clone(h.AllPorts())
 		slices.Sort(ingress)
-		n.hosts[h.Address] = &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch],
+		at := &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch],
 			Ingress: slices.Compact(ingress)}
+		n.hosts[h.Address] = at
+		for _, p := range h.Prefixes {
+			if p.Addr().Is4() && p.IsSingleIP() && n.hosts[p.Addr()] == nil {
+				n.hosts[p.Addr()] = at
+			}
+		}
 		for j, at := range h.Attachments() {
 			ports := []uint32{at.Port}
 			if j == 0 {
@@ -156,7 +162,7 @@ func (n *Network) Node(sw string) *topology.Node { return n.nodes[sw] }
 // Switch returns the switch of a name, or nil.
 func (n *Network) Switch(name string) *inventory.Switch { return n.switches[name] }
 
-// Host returns the host with an address, or nil.
+// Host returns the host with an address, or nil. An IPv4 address may also be one of its prefixes.
 func (n *Network) Host(a netip.Addr) *Located { return n.hosts[a] }
 
 // Graph returns the graph of the snapshot.

@@ -281,10 +281,14 @@ func difference(like, s *section) []line {
 func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // pretty makes a field's name more like that in the source: the compiler puts
-// local variables and the program's metadata into one header of scalars.
+// local variables and the program's metadata into one header of scalars. Where a field of metadata
+// is a struct, it numbers all of them, and puts what they are in before their names: _drop_reason5.
 func pretty(name string) string {
 	rest, scalar := strings.CutPrefix(name, "scalars.")
 	if _, field, ok := strings.Cut(rest, "."); scalar && ok {
+		if plain, numbered := strings.CutPrefix(field, "_"); numbered {
+			field = strings.TrimRight(plain, "0123456789")
+		}
 		rest = "meta." + field
 	}
 	return strings.Replace(rest, ".$valid$", ".isValid()", 1)

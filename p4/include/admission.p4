@@ -1,10 +1,10 @@
-// Which packets a switch looks at: IPv6, for its own MAC, from a host only with an address of its own; LLDP; and what hosts say
-// of themselves as neighbors.
+// Which packets a switch looks at: IPv6 and IPv4, for its own MAC, from a host only with an address of its own; LLDP; and what
+// hosts say of themselves as neighbors.
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Discovery() discovery;
     NeighborMessage() neighbor_message;
     NeighborAnswer() neighbor_answer;
-    nd_t     nd;
+    VerifyIpv4() verify_ipv4;
     bit<1>   guarded = 0;            // the source must be one that the port may have
     bit<128> src_addr = 0;
     bit<32>  project = 0;
@@ -99,25 +99,36 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     discovery.apply(hdr, meta, std);
                 }
             } else {
-                nd.message = ND_NONE;
-                if (meta.icmp_type[7:7] == 1 && !hdr.outer_ipv6.isValid()) {
-                    nd.whose = ND_UNKNOWN;
-                    neighbor_message.apply(hdr, meta, std, nd);
+                if (hdr.ipv4.isValid() && !hdr.outer_ipv6.isValid()) {
+                    verify_ipv4.apply(hdr, meta);
                 }
-                if (nd.message != ND_NONE) {
-                    guarded = nd.message == ND_REFUSED ? 1w0 : 1w1;
+                if (meta.icmp_type[7:7] == 1 && !hdr.outer_ipv6.isValid() && meta.drop_reason == DropReason.NONE) {
+                    neighbor_message.apply(hdr, meta, std);
+                    if (meta.nd.message == ND_NONE && hdr.arp.isValid()) {
+                        meta.nd.message = ND_REFUSED;
+                        meta.drop_reason = DropReason.NOT_IPV6;
+                    }
+                }
+                if (meta.nd.message != ND_NONE) {
+                    guarded = meta.nd.message == ND_REFUSED ? 1w0 : 1w1;
                 } else if (my_station.apply().hit) {
                     port.apply();
                     guarded = meta.host_facing;
                 }
                 if (guarded == 1) {
                     source_guard.apply();
-                    if (nd.message != ND_NONE) {
-                        neighbor_answer.apply(hdr, meta, std, nd);
+                    if (meta.nd.message != ND_NONE) {
+                        neighbor_answer.apply(hdr, meta, std);
                     } else {
-                        // Nor may a host hide another's address inside an encapsulation of its own.
-                        if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && hdr.ipv6.src_addr != src_addr) {
+                        // Nor may a host hide another's address inside an encapsulation of its own. That of IPv4 is table
+                        // mt_source's to judge.
+                        if (hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && !hdr.ipv4.isValid() &&
+                            hdr.ipv6.src_addr != src_addr) {
                             meta.drop_reason = DropReason.SOURCE_GUARD;
+                        }
+                        // Or its own IPv4 address where it is not one.
+                        if (IS_MAPPED(src_addr) && !hdr.ipv4.isValid()) {
+                            meta.drop_reason = DropReason.MAPPED_ADDRESS;
                         }
                         if (meta.vrf == 0 && hdr.ipv6.isValid() && meta.drop_reason == DropReason.NONE) {
                             isolation.apply();

@@ -208,9 +208,10 @@ control QueueExit(inout headers_t hdr, inout metadata_t meta, inout standard_met
                         hdr.outer_ipv6.payload_len = meta.trim_size - 54;
                     }
                 } else {
+                    bit<16> rest = meta.trim_size - (hdr.ipv4.isValid() ? 14 + IPV4_OCTETS : 54);
                     hdr.ipv6.dscp = meta.trim_dscp;
-                    if (meta.trim_set_length == 1 && hdr.ipv6.payload_len > meta.trim_size - 54) {
-                        hdr.ipv6.payload_len = meta.trim_size - 54;
+                    if (meta.trim_set_length == 1 && hdr.ipv6.payload_len > rest) {
+                        hdr.ipv6.payload_len = rest;
                     }
                 }
                 truncate((bit<32>)meta.trim_size);

@@ -1,5 +1,7 @@
 // Numbers of protocols, and what the standards say of them.
 
+const bit<16> ETHERTYPE_IPV4        = 0x0800;
+const bit<16> ETHERTYPE_ARP         = 0x0806;
 const bit<16> ETHERTYPE_IPV6        = 0x86dd;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;   // IEEE 802.3 clause 31
 const bit<16> ETHERTYPE_LLDP        = 0x88cc;   // IEEE 802.1AB clause 8.3
@@ -10,6 +12,7 @@ const bit<48> PFC_MAC    = 0x0180c2000001;
 const bit<16> PFC_OPCODE = 0x0101;
 
 const bit<8> PROTO_HOP_BY_HOP   = 0;
+const bit<8> PROTO_ICMP         = 1;
 const bit<8> PROTO_IPV4         = 4;
 const bit<8> PROTO_TCP          = 6;
 const bit<8> PROTO_UDP          = 17;
@@ -24,6 +27,24 @@ const bit<8> PROTO_MOBILITY     = 135;
 const bit<8> PROTO_HIP          = 139;
 const bit<8> PROTO_SHIM6        = 140;
 const bit<8> PROTO_ETHERNET     = 143;
+
+// RFC 791 section 3.1: version 4 and no options; flags.
+const bit<8> IPV4_NO_OPTIONS    = 0x45;
+const bit<3> IPV4_DONT_FRAGMENT = 2;
+
+// IPv4-mapped addresses (RFC 4291 section 2.5.5.2).
+const bit<96> IPV4_MAPPED = 0xffff;
+
+#define IS_MAPPED(address) (address[127:32] == IPV4_MAPPED)
+
+// Of Ethernet and IPv4 (RFC 826): hardware, protocol and their octets, then what is asked.
+const bit<48> ARP_OF_IPV4 = 0x000108000604;
+const bit<16> ARP_REQUEST = 1;
+const bit<16> ARP_REPLY   = 2;
+
+// ICMP (RFC 792).
+const bit<8> ICMPV4_ECHO_REQUEST = 8;
+const bit<8> ICMPV4_ECHO_REPLY   = 0;
 
 // Flavors of RFC 8986 section 4.16, a bit each.
 const bit<8> FLAVOR_PSP = 1;

@@ -62,7 +62,7 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
             if (hdr.ipv6.isValid() && !ENCAPSULATES(meta.protocol)) {
                 if (meta.mt_replicate == 1) {
                     refused = 0;
-                } else {
+                } else if (!hdr.ipv4.isValid()) {
                     sid_allowed.apply();
                     if (hdr.srh.isValid() && (hdr.srh.last_entry != 0 ||
                                               ((hdr.segment[0].sid ^ hdr.outer_ipv6.dst_addr) & block) != 0)) {
@@ -72,8 +72,7 @@ control DomainEdge(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
         }
         // Behind extension headers a routing header or a tunnel is what it is without them.
-        if (meta.extensions != 0 && (meta.protocol == PROTO_ROUTING || meta.protocol == PROTO_IPV6 ||
-                                     meta.protocol == PROTO_ETHERNET)) {
+        if (meta.extensions != 0 && ENCAPSULATES(meta.protocol)) {
             refused = 1;
         }
         if (refused == 0) {

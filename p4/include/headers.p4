@@ -44,6 +44,37 @@ header ipv6_t {
     bit<128> dst_addr;
 }
 
+// RFC 791, without options.
+header ipv4_t {
+    bit<4>  version;
+    bit<4>  ihl;
+    bit<6>  dscp;
+    bit<2>  ecn;
+    bit<16> total_len;
+    bit<16> identification;
+    bit<3>  flags;
+    bit<13> fragment_offset;
+    bit<8>  ttl;
+    bit<8>  protocol;
+    bit<16> checksum;
+    bit<32> src_addr;
+    bit<32> dst_addr;
+}
+const bit<16> IPV4_OCTETS = 20;
+
+// RFC 826, of Ethernet and IPv4.
+header arp_t {
+    bit<16> hardware;
+    bit<16> protocol;
+    bit<8>  hardware_octets;
+    bit<8>  protocol_octets;
+    bit<16> operation;
+    bit<48> sender_mac;
+    bit<32> sender;
+    bit<48> target_mac;
+    bit<32> target;
+}
+
 // Between the program and the target: an Ethernet header of ETHERTYPE_TARGET, this, and in a PAUSE the PFC frame's own fields.
 header target_t {
     TargetOp     op;
@@ -226,6 +257,8 @@ struct headers_t {
     mt_tlv_t                         mt_tlv;
     mt_receiver_t[MT_TLV_RECEIVERS]  mt_receiver;
     ipv6_t                           ipv6;         // the innermost one
+    ipv4_t                           ipv4;         // of which ipv6 was made
+    arp_t                            arp;          // so too
     extension_t[EXTENSIONS]          extension;    // behind it
     icmp_error_t                     icmp_error;
     quoted_t                         quoted;       // packet in error, from its IPv6 header on

@@ -45,7 +45,7 @@ control IcmpDecision(inout headers_t hdr, inout metadata_t meta, inout standard_
             } else if (hdr.srh.isValid()) {
                 meta.icmp_pointer = 48 + (((bit<16>)hdr.srh.hdr_ext_len) << 3);
             }
-            if (meta.icmp_error == 1 || meta.decapsulated == 1 || meta.icmp_to == 0 || meta.icmp_to[127:120] == 0xff ||
+            if (meta.icmp_error == 1 || meta.decapsulated == 1 || meta.icmp_to == 0 || IS_MAPPED(meta.icmp_to) || meta.icmp_to[127:120] == 0xff ||
                 dst_addr[127:120] == 0xff) {
                 icmp_events.count(IcmpEvent.UNANSWERABLE);
             } else {

@@ -1,4 +1,4 @@
-// Invariant CRC of RoCEv2 over IPv6 (IBTA annex A17): CRC-32 over the packet from the IPv6 header
+// Invariant CRC of RoCEv2, here over IPv6 and in ipv4.p4 over IPv4 (IBTA annex A17): CRC-32 over the packet from the IPv6 header
 // up to the ICRC, with 64 one bits in front and the fields that routers change set to ones.
 // It travels with its octets swapped.
 
@@ -12,10 +12,13 @@
 
 // The ICRC that the packet as it stands ought to carry.
 control Icrc(inout headers_t hdr, out bit<32> icrc) {
+    IcrcIpv4() icrc_ipv4;
     bit<32> crc;
 
     apply {
-        if (hdr.aeth.isValid()) {
+        if (hdr.ipv4.isValid()) {
+            icrc_ipv4.apply(hdr, crc);
+        } else if (hdr.aeth.isValid()) {
             hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_PSEUDO_HEADER, hdr.aeth.syndrome, hdr.aeth.msn }, 64w0x100000000);
         } else if (hdr.cnp.isValid()) {
             hash(crc, HashAlgorithm.crc32, 32w0, { ICRC_PSEUDO_HEADER, hdr.cnp.reserved }, 64w0x100000000);
@@ -29,6 +32,7 @@ control Icrc(inout headers_t hdr, out bit<32> icrc) {
     }
 }
 
+// Of IPv4 the sum is the same: that of an IPv4-mapped address is that of the IPv4 address, modulo 0xffff.
 #define UDP_PSEUDO_HEADER                                                              \
     hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 16w0, hdr.udp.length, 24w0, PROTO_UDP,       \
     hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length,                                \

@@ -37,7 +37,7 @@ enum bit<8> DropReason {
     PARSE_UDP_LENGTH      = 6,    // UDP length of a RoCEv2 packet impossible
     PARSE_OTHER           = 7,
     PACKET_OUT            = 8,    // unknown operation, a branch there cannot be, or a payload where none belongs
-    NOT_IPV6              = 9,    // by its EtherType, or by its version
+    NOT_IPV6              = 9,    // by its EtherType, or by its version; nor IPv4 without options, nor ARP where hosts are answered
     NOT_MY_STATION        = 10,   // destination MAC is not this switch's
     SOURCE_GUARD          = 11,   // host port, source address not the host's (BCP 38)
     HOP_LIMIT             = 12,
@@ -87,10 +87,12 @@ enum bit<8> DropReason {
     ND_ROUTER             = 56,   // RA or Redirect of a host (RFC 6105)
     ND_TARGET             = 57,   // neighbor solicitation for what is neither the gateway nor a known neighbor (no fault)
     LISTENER_REPORT       = 58,   // multicast listener discovery of a host: nobody needs it (no fault)
-    CONNECT_RATE          = 59    // RDMA CM message to a group over the rate of its port
+    CONNECT_RATE          = 59,   // RDMA CM message to a group over the rate of its port
+    IPV4_CHECKSUM         = 60,   // of the IPv4 header, as received or out of a tunnel
+    MAPPED_ADDRESS        = 61    // IPv6 packet of a host from an IPv4-mapped address
 }
 
-// What the switch answered to hosts; nd_events counts it.
+// What the switch answered to hosts, by ICMPv6 or ARP; nd_events counts it.
 enum bit<8> NdEvent {
     NONE     = 0,
     GATEWAY  = 1,         // advertised the gateway

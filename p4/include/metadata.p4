@@ -68,6 +68,9 @@ struct metadata_t {
     bit<16>  trim_size;
     bit<1>   trim_set_length;
 
+    // Neighbor discovery.
+    nd_t     nd;
+
     // Routing.
     bit<128> dst;                // destination address that forwarding looks at
     bit<1>   routed;             // egress port and neighbor are chosen

@@ -14,6 +14,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
     bit<1> to_proxy;
     bit<16> proxy_group;
     bit<1> encapsulates;         // the group's source does so itself
+    bit<32> inner_source;        // of IPv4, 0 of a group of IPv6
     bit<128> source;
 
     @id(ACTION_SET_GROUP_ID)
@@ -118,6 +119,13 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
         encapsulates = 1;
     }
 
+    // The same of a group of IPv4: what the source encapsulates is from its IPv4 address.
+    @id(ACTION_MT_INBAND_IPV4_ID)
+    action mt_inband_ipv4(bit<32> address) {
+        encapsulates = 1;
+        inner_source = address;
+    }
+
     // Who may send, and where from: plain packets in provisioned mode, encapsulated ones in in-band mode.
     @id(TABLE_MT_SOURCE_ID) @weft_owner("multicast")
     table mt_source {
@@ -126,7 +134,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
             std.ingress_port   : exact @name("port");
             source             : exact @name("src_addr");
         }
-        actions = { mt_encaps; mt_encaps_replicate; mt_inband; @defaultonly drop_not_source; }
+        actions = { mt_encaps; mt_encaps_replicate; mt_inband; mt_inband_ipv4; @defaultonly drop_not_source; }
         const default_action = drop_not_source();
         size = MT_SOURCES;
     }
@@ -137,6 +145,7 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
             to_proxy = 0;
             proxy_group = 0;
             encapsulates = 0;
+            inner_source = 0;
             if (hdr.ipv6.isValid() &&
                 (!hdr.outer_ipv6.isValid() || (meta.mt_replicate == 1 && (meta.mt_verify_icrc == 1 || meta.host_facing == 1)))) {
                 mt_proxy.apply();
@@ -180,6 +189,14 @@ control MulticastGroup(inout headers_t hdr, inout metadata_t meta, inout standar
                         mt_source.apply();
                         if (encapsulates != arrived_encapsulated) {
                             meta.drop_reason = DropReason.MT_NOT_SOURCE;
+                        } else if (encapsulates == 1) {
+                            bit<32> inner = 0;
+                            if (hdr.ipv4.isValid()) {
+                                inner = hdr.ipv4.src_addr;
+                            }
+                            if (inner != inner_source) {
+                                meta.drop_reason = DropReason.MT_NOT_SOURCE;
+                            }
                         }
                     }
                     // What is copied here is not routed here, and loses its hop all the same (RFC 8986 section 5.1, S05).

@@ -1,4 +1,4 @@
-// A packet is a plain IPv6 packet (ipv6) or an encapsulated one (outer_ipv6, srh, ipv6). RoCEv2
+// A packet is a plain IPv6 packet (ipv6) or an encapsulated one (outer_ipv6, srh, ipv6); the inner one may be IPv4. RoCEv2
 // is parsed to its last octet, so that the ICRC can be checked and made anew; of anything else
 // what follows the known headers is carried along; an Ethernet frame may be encapsulated too. What the parser refuses, ingress drops and counts.
 
@@ -19,6 +19,24 @@ error {
             PROTO_MOBILITY:    next; \
             PROTO_HIP:         next; \
             PROTO_SHIM6:       next;
+
+// What follows a BTH. spare is how many octets the frame has beyond its RoCEv2 packet, less than 0 of one that ends too early.
+#define PARSE_BTH(spare)                                                                                                 \
+        meta.cut = spare[31:31];                                                                                         \
+        meta.payload_len = hdr.udp.length - 24;                                                                          \
+        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length >= 24, error.UdpLength);               \
+        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length == hdr.ipv6.payload_len ||             \
+               (spare[31:31] == 1 && hdr.udp.length > hdr.ipv6.payload_len), error.UdpLength);                           \
+        transition select(hdr.bth.opcode, spare[31:31]) {                                                                \
+            (OPCODE_MRC &&& OPCODE_MRC_MASK, _): accept;                                                                 \
+            (OPCODE_RC_ACKNOWLEDGE, _):    parse_aeth;                                                                   \
+            (OPCODE_CNP, _):               parse_cnp;                                                                    \
+            (_, 1):                        parse_cut;                                                                    \
+            (OPCODE_RC_WRITE_FIRST, _):    parse_reth;                                                                   \
+            (OPCODE_RC_WRITE_ONLY, _):     parse_reth;                                                                   \
+            (OPCODE_RC_WRITE_ONLY_IMM, _): parse_reth;                                                                   \
+            default:                       parse_payload;                                                                \
+        }
 
 parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t std) {
@@ -47,6 +65,8 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ethernet.ether_type, meta.pass) {
             (_, PASS_ICMP):             parse_quoted;
             (ETHERTYPE_IPV6, _):        parse_ipv6;
+            (ETHERTYPE_IPV4, _):        parse_ipv4;
+            (ETHERTYPE_ARP, _):         parse_arp;
             (ETHERTYPE_MAC_CONTROL, _): parse_pfc;
             default:                    accept;
         }
@@ -65,6 +85,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(first[7:0]) {
             PROTO_ROUTING:  parse_outer_ipv6;
             PROTO_IPV6:     parse_outer_ipv6;
+            PROTO_IPV4:     parse_outer_ipv6;
             PROTO_ETHERNET: parse_outer_ipv6;
             default:        parse_inner_ipv6;
         }
@@ -75,6 +96,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.outer_octets = 40;
         transition select(hdr.outer_ipv6.next_header) {
             PROTO_ROUTING:  parse_routing;
+            PROTO_IPV4:     parse_ipv4;
             PROTO_ETHERNET: parse_inner_ethernet;
             default:        parse_inner_ipv6;
         }
@@ -139,10 +161,18 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state after_srh {
         transition select(hdr.srh.next_header) {
             PROTO_IPV6:     parse_inner_ipv6;
+            PROTO_IPV4:     parse_ipv4;
             PROTO_ETHERNET: parse_inner_ethernet;
-            PROTO_ICMPV6:   parse_icmp;
+            PROTO_ICMPV6:   parse_outer_icmp;
             default:        accept;
         }
+    }
+
+    state parse_outer_icmp {
+        bit<8> type = packet.lookahead<bit<8>>();
+        meta.icmp_error = ~type[7:7];
+        meta.icmp_type = type;
+        transition accept;
     }
 
     state parse_inner_ethernet {
@@ -275,6 +305,103 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
+    // IPv4 becomes IPv6 between IPv4-mapped addresses (ipv4.p4). One with options is none.
+    state parse_ipv4 {
+        bit<8> first = packet.lookahead<bit<8>>();
+        transition select(first) {
+            IPV4_NO_OPTIONS: map_ipv4;
+            default:         accept;
+        }
+    }
+
+    state map_ipv4 {
+        packet.extract(hdr.ipv4);
+        verify(hdr.ipv4.total_len >= IPV4_OCTETS, error.PacketTooShort);
+        hdr.ipv6.setValid();
+        hdr.ipv6.version = 6;
+        hdr.ipv6.dscp = hdr.ipv4.dscp;
+        hdr.ipv6.ecn = hdr.ipv4.ecn;
+        hdr.ipv6.flow_label = 0;
+        hdr.ipv6.payload_len = hdr.ipv4.total_len - IPV4_OCTETS;
+        hdr.ipv6.next_header = hdr.ipv4.protocol;
+        hdr.ipv6.hop_limit = hdr.ipv4.ttl;
+        hdr.ipv6.src_addr = IPV4_MAPPED ++ hdr.ipv4.src_addr;
+        hdr.ipv6.dst_addr = IPV4_MAPPED ++ hdr.ipv4.dst_addr;
+        meta.protocol = hdr.ipv4.protocol;
+        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (0, 0, PROTO_UDP):  parse_ipv4_udp;
+            (0, 0, PROTO_TCP):  parse_tcp;
+            (0, 0, PROTO_ICMP): parse_icmpv4;
+            default:            accept;
+        }
+    }
+
+    state parse_ipv4_udp {
+        packet.extract(hdr.udp);
+        meta.l4_ports = hdr.udp.src_port ++ hdr.udp.dst_port;
+        transition select(hdr.udp.dst_port) {
+            UDP_PORT_ROCEV2: parse_ipv4_bth;
+            default:         accept;
+        }
+    }
+
+    // MRC is of IPv6 alone: what has its opcodes here is carried along.
+    state parse_ipv4_bth {
+        packet.extract(hdr.bth);
+        bit<32> spare = std.packet_length - (bit<32>)meta.outer_octets - (bit<32>)hdr.udp.length - 34;
+        PARSE_BTH(spare)
+    }
+
+    state parse_icmpv4 {
+        bit<8> type = packet.lookahead<bit<8>>();
+        transition select(type, meta.outer_octets) {
+            (ICMPV4_ECHO_REQUEST, 0): parse_echo_ipv4;
+            default:                  accept;
+        }
+    }
+
+    // For the controls an echo request of IPv4 is one of ICMPv6.
+    state parse_echo_ipv4 {
+        meta.icmp_type = ICMP_ECHO_REQUEST;
+        packet.extract(hdr.echo);
+        transition accept;
+    }
+
+    // So a request of ARP is a solicitation, and a reply an advertisement.
+    state parse_arp {
+        bit<64> head = packet.lookahead<bit<64>>();
+        transition select(head[63:16], head[15:0]) {
+            (ARP_OF_IPV4, ARP_REQUEST): parse_arp_request;
+            (ARP_OF_IPV4, ARP_REPLY):   parse_arp_reply;
+            default:                    accept;
+        }
+    }
+
+    state parse_arp_request {
+        meta.icmp_type = ICMP_NEIGHBOR_SOLICITATION;
+        transition map_arp;
+    }
+
+    state parse_arp_reply {
+        meta.icmp_type = ICMP_NEIGHBOR_ADVERTISEMENT;
+        transition map_arp;
+    }
+
+    state map_arp {
+        packet.extract(hdr.arp);
+        hdr.ipv6.setValid();
+        hdr.ipv6.version = 6;
+        hdr.ipv6.dscp = 0;
+        hdr.ipv6.ecn = 0;
+        hdr.ipv6.flow_label = 0;
+        hdr.ipv6.payload_len = 0;
+        hdr.ipv6.next_header = PROTO_NONE;
+        hdr.ipv6.hop_limit = ND_HOP_LIMIT;
+        hdr.ipv6.src_addr = IPV4_MAPPED ++ hdr.arp.sender;
+        hdr.ipv6.dst_addr = IPV4_MAPPED ++ hdr.arp.target;
+        transition accept;
+    }
+
     // What extension headers lead to decides whether a host may send the packet. Nothing behind them is rewritten.
     // A packet that ends within them is truncated: the first fragment has all of them (RFC 7112).
     state walk_extensions {
@@ -352,21 +479,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_bth {
         packet.extract(hdr.bth);
         bit<32> spare = std.packet_length - (bit<32>)meta.outer_octets - (bit<32>)hdr.udp.length - 54;
-        meta.cut = spare[31:31];
-        meta.payload_len = hdr.udp.length - 24;
-        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length >= 24, error.UdpLength);
-        verify((hdr.bth.opcode & OPCODE_MRC_MASK) == OPCODE_MRC || hdr.udp.length == hdr.ipv6.payload_len ||
-               (spare[31:31] == 1 && hdr.udp.length > hdr.ipv6.payload_len), error.UdpLength);
-        transition select(hdr.bth.opcode, spare[31:31]) {
-            (OPCODE_MRC &&& OPCODE_MRC_MASK, _): accept;
-            (OPCODE_RC_ACKNOWLEDGE, _):    parse_aeth;
-            (OPCODE_CNP, _):               parse_cnp;
-            (_, 1):                        parse_cut;
-            (OPCODE_RC_WRITE_FIRST, _):    parse_reth;
-            (OPCODE_RC_WRITE_ONLY, _):     parse_reth;
-            (OPCODE_RC_WRITE_ONLY_IMM, _): parse_reth;
-            default:                       parse_payload;
-        }
+        PARSE_BTH(spare)
     }
 
     state parse_cut {

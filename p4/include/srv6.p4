@@ -3,7 +3,12 @@
 // Takes the outer headers off. The inner packet keeps the congestion that the outer one met
 // (RFC 6040 section 4.2), and is what is left of one that was trimmed when the outer one says so.
 control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
+    VerifyIpv4() verify_ipv4;
+
     apply {
+        if (hdr.ipv4.isValid()) {
+            verify_ipv4.apply(hdr, meta);
+        }
         if (hdr.outer_ipv6.ecn == 3) {
             if (hdr.ipv6.ecn == 0) {
                 meta.drop_reason = DropReason.ECN_NOT_CAPABLE;
@@ -25,7 +30,7 @@ control Decapsulate(inout headers_t hdr, inout metadata_t meta) {
 // What is to be done at a SID.
 const bit<2> SID_NONE     = 0;
 const bit<2> SID_ENDPOINT = 1;   // End, End.X and their NEXT-CSID flavors uN and uA
-const bit<2> SID_DECAPS   = 2;   // End.DT6, End.DX6; uDT6 and uDX6 are the same at SIDs of the NEXT-CSID format
+const bit<2> SID_DECAPS   = 2;   // End.DT6, End.DT4, End.DT46, End.DX6; uDT6 and uDX6 are the same at SIDs of the NEXT-CSID format
 
 // Local SIDs. Leaves meta.dst at the address to route by. A uSID (RFC 9800: a SID of the NEXT-CSID flavor) is matched by its
 // block and itself; what is behind it in the address is its Argument.
@@ -44,6 +49,8 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     bit<1>   is_sid = 0;
     bit<128> tree_source = 0;
     bit<1>   service = 0;
+    bit<1>   takes_ipv6 = 0;         // out of a tunnel that ends
+    bit<1>   takes_ipv4 = 0;
     bit<128> shifted = 0;
     bit<8>   hop_limit = 0;
 
@@ -114,13 +121,30 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     @id(ACTION_END_DT6_ID)
     action end_dt6(@weft_owner("pfc") bit<16> vrf) {
         behavior = SID_DECAPS;
+        takes_ipv6 = 1;
         meta.vrf = vrf;
+    }
+
+    // RFC 8986 section 4.7.
+    @id(ACTION_END_DT4_ID) @weft_owner("pfc")
+    action end_dt4(bit<16> vrf) {
+        behavior = SID_DECAPS;
+        takes_ipv4 = 1;
+        meta.vrf = vrf;
+    }
+
+    // RFC 8986 section 4.8.
+    @id(ACTION_END_DT46_ID) @weft_owner("pfc")
+    action end_dt46(bit<16> vrf) {
+        end_dt4(vrf);
+        takes_ipv6 = 1;
     }
 
     // RFC 8986 section 4.4; uDX6.
     @id(ACTION_END_DX6_ID)
     action end_dx6(bit<9> port, @refers_to(neighbor, id) bit<16> neighbor) {
         behavior = SID_DECAPS;
+        takes_ipv6 = 1;
         std.egress_spec = port;
         meta.neighbor = neighbor;
         meta.routed = 1;
@@ -163,7 +187,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     table local_sid {
         key = { meta.dst : lpm @name("dst_addr"); }
         actions = {
-            end; end_x; end_flavors; end_x_flavors; un; ua; end_dt6; end_dx6; end_replicate; end_mt; end_x_pfc; end_pfc;
+            end; end_x; end_flavors; end_x_flavors; un; ua; end_dt6; end_dt4; end_dt46; end_dx6; end_replicate; end_mt; end_x_pfc; end_pfc;
             @defaultonly NoAction;
         }
         const default_action = NoAction();
@@ -175,12 +199,26 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     action service_dt6(bit<16> vrf) {
         meta.vrf = vrf;
         service = 1;
+        takes_ipv6 = 1;
+    }
+
+    @id(ACTION_SERVICE_DT4_ID)
+    action service_dt4(bit<16> vrf) {
+        meta.vrf = vrf;
+        service = 1;
+        takes_ipv4 = 1;
+    }
+
+    @id(ACTION_SERVICE_DT46_ID)
+    action service_dt46(bit<16> vrf) {
+        service_dt4(vrf);
+        takes_ipv6 = 1;
     }
 
     @id(TABLE_SERVICE_SID_ID) @weft_owner("pfc")
     table service_sid {
         key = { meta.dst : exact @name("dst_addr"); }
-        actions = { service_dt6; @defaultonly NoAction; }
+        actions = { service_dt6; service_dt4; service_dt46; @defaultonly NoAction; }
         const default_action = NoAction();
         size = SERVICE_SIDS;
     }
@@ -255,7 +293,8 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
                 if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {
                     meta.drop_reason = DropReason.SID_SEGMENTS_LEFT;
                     meta.icmp = ICMP_SEGMENTS_LEFT;
-                } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid()) {
+                } else if (!hdr.outer_ipv6.isValid() || !hdr.ipv6.isValid() ||
+                           (hdr.ipv4.isValid() ? takes_ipv4 : takes_ipv6) == 0) {
                     meta.drop_reason = DropReason.SID_UPPER_LAYER;
                     meta.icmp = ICMP_UPPER_LAYER;
                 } else {
@@ -308,7 +347,7 @@ control Endpoint(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     meta.dst = sid;                                                          \
     meta.encapsulated = 1;
 
-// The flow label of the outer header: one per inner flow, so that ECMP in the middle of the
+// What there is to say of all encapsulations. The flow label of the outer header: one per inner flow, so that ECMP in the middle of the
 // network spreads by inner flows (RFC 6437, RFC 8754 section 5.5), and the slice.
 control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -319,6 +358,15 @@ control OuterFlowLabel(inout headers_t hdr, inout metadata_t meta) {
                 hash(flow, HashAlgorithm.crc32, 32w0,
                      { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 12w0, hdr.ipv6.flow_label, hdr.ipv6.next_header, meta.l4_ports },
                      64w0x100000000);
+            }
+            // Whoever encapsulated counted an IPv6 header.
+            if (hdr.ipv4.isValid()) {
+                hdr.outer_ipv6.payload_len = hdr.outer_ipv6.payload_len - 40 + IPV4_OCTETS;
+                if (hdr.srh.isValid()) {
+                    hdr.srh.next_header = PROTO_IPV4;
+                } else {
+                    hdr.outer_ipv6.next_header = PROTO_IPV4;
+                }
             }
             hdr.outer_ipv6.flow_label = (flow[19:0] & ~meta.slice_mask) | (meta.outer_slice & meta.slice_mask);
         }

@@ -1,9 +1,10 @@
 // Builds the ACK, NAK or CNP that goes upstream, from scratch: whatever packet made it due, what
-// leaves is the same. Between nodes it is addressed like a receiver's (P, designated QPN), comes
+// leaves is the same. Between nodes it is IPv6, also of a group of IPv4, and addressed like a receiver's (P, designated QPN), comes
 // from the node's address and carries the epoch; only the source's own switch addresses the source.
 control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     Icrc() icrc;
     bit<32> new_icrc;
+    MakeIpv4() make_ipv4;
     bit<128> parent_sid = 0;
     bit<32> entry_epoch = 0;
 
@@ -53,6 +54,7 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         hdr.srh.setInvalid();
         hdr.segment.pop_front(SRH_SEGMENTS);
         hdr.srh_tlvs.setInvalid();
+        hdr.ipv4.setInvalid();
         hdr.reth.setInvalid();
         hdr.payload.setInvalid();
 
@@ -105,6 +107,9 @@ control Upstream(inout headers_t hdr, inout metadata_t meta, inout standard_meta
         mt_upstream.apply();
         if (entry_epoch != meta.epoch) {
             meta.drop_reason = DropReason.MT_EPOCH;
+        }
+        if (IS_MAPPED(hdr.ipv6.src_addr)) {
+            make_ipv4.apply(hdr);
         }
         icrc.apply(hdr, new_icrc);
         hdr.icrc.crc = new_icrc;

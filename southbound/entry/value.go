@@ -48,14 +48,18 @@ func Bool(v bool) Value {
 	return Uint(0)
 }
 
-// Addr returns the Value of an IPv6 (or IPv4) address as one number.
+// Addr returns the Value of an IPv6 address as one number, and of an IPv4 address that of the
+// IPv4-mapped one: switches have one key for both.
 func Addr(a netip.Addr) Value {
-	if !a.Is6() {
-		return ValueOf(a.AsSlice())
+	if !a.IsValid() {
+		return ValueOf(nil)
 	}
 	b := a.As16()
 	return ValueOf(b[:])
 }
+
+// IPv4 returns the Value of an IPv4 address in a field of 32 bits.
+func IPv4(a netip.Addr) Value { return ValueOf(a.AsSlice()) }
 
 // MAC returns the Value of an Ethernet address.
 func MAC(m [6]byte) Value { return ValueOf(m[:]) }

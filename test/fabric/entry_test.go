@@ -29,6 +29,9 @@ func entry(table string, key []any, action string, params ...any) *p4v1.Update {
 			m.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: value(key[i])}}
 		case p4config.MatchField_LPM:
 			p := key[i].(netip.Prefix)
+			if p.Addr().Is4() {
+				p = netip.PrefixFrom(sixteen(p.Addr()), 96+p.Bits())
+			}
 			if p.Bits() == 0 {
 				continue
 			}
@@ -96,7 +99,8 @@ func value(v any) []byte {
 	var b []byte
 	switch v := v.(type) {
 	case netip.Addr:
-		b = v.AsSlice()
+		a := v.As16()
+		b = a[:]
 	case packet.MAC:
 		b = v[:]
 	case bool:
@@ -122,6 +126,9 @@ func value(v any) []byte {
 	}
 	return b
 }
+
+// sixteen returns the IPv4-mapped address of an IPv4 address: what switches know it by.
+func sixteen(a netip.Addr) netip.Addr { return netip.AddrFrom16(a.As16()) }
 
 // copyTo is a replica: a port and an instance.
 type copyTo struct{ port, rid uint32 }

@@ -14,13 +14,17 @@ import (
 // arriving is a RoCEv2 frame as it reaches the switch.
 func arriving(src, dst netip.Addr, bth packet.BTH) packet.RoCE {
 	bth.PKey = packet.DefaultPKey
-	return packet.RoCE{
+	p := packet.RoCE{
 		Ethernet: packet.Ethernet{Dst: nodeMAC, Src: packet.MAC{2, 9, 9, 9, 9, 9}},
 		IPv6: packet.IPv6{TrafficClass: packet.TrafficClass(26, packet.ECT0), FlowLabel: 0x12345,
 			HopLimit: 64, Src: src, Dst: dst},
 		UDP: packet.UDP{SrcPort: 0xd001, DstPort: packet.RoCEPort},
 		BTH: bth,
 	}
+	if p.IPv6.IsIPv4() {
+		p.IPv6.FlowLabel, p.ID = 0, 0x4711
+	}
+	return p
 }
 
 // with returns a changed copy of a frame.

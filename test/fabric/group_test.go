@@ -24,6 +24,7 @@ type group struct {
 	up       uint32 // upstream port
 	branches []branch
 	parent   parent
+	ipv4     bool // proxy address, source and receivers
 }
 
 // branch is one answerer.
@@ -79,7 +80,12 @@ func (g group) where(change func(*group)) group {
 }
 
 // source is the address of the group's source.
-func (g group) source() netip.Addr { return host(g.up) }
+func (g group) source() netip.Addr {
+	if g.ipv4 {
+		return hostIPv4(g.up)
+	}
+	return host(g.up)
+}
 
 // responses are the entries that aggregation needs.
 func (g group) responses() []*p4v1.Update {
@@ -309,7 +315,7 @@ func (t tree) request(op packet.Opcode, psn uint32, size int) packet.RoCE {
 
 // onTree puts a packet between its outer header and this switch's SID.
 func (t tree) onTree(p packet.RoCE, tlvs ...byte) packet.RoCE {
-	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{t.sid(), t.proxy}, tlvs)
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{t.sid(), sixteen(t.proxy)}, tlvs)
 	if err != nil {
 		panic(err)
 	}
@@ -365,7 +371,7 @@ func (t tree) passed(port uint32, p packet.RoCE) wire {
 // encapsulated is what H.Encaps at this switch makes of a packet of the source whose tree starts at
 // a SID.
 func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
-	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, p.IPv6.Dst}, nil)
+	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, sixteen(p.IPv6.Dst)}, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -35,5 +35,9 @@ func scenarios() []scenario {
 		discovery(),
 		neighborDiscovery(),
 		connect(),
+		addressResolution(),
+		ipv4Groups(),
+		ipv4Tenants(),
+		ipv4Refused(),
 	)
 }

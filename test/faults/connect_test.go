@@ -3,6 +3,7 @@ package faults
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -42,9 +43,15 @@ type apps struct {
 
 func newApps(t *testing.T, members ...string) *apps {
 	t.Helper()
-	s := &scenario{}
 	network := redundant()
 	admit(&network)
+	return newAppsIn(t, network, proxy, members...)
+}
+
+// newAppsIn has applications on the hosts of a network, which know a proxy address.
+func newAppsIn(t *testing.T, network lab.Network, proxy netip.Addr, members ...string) *apps {
+	t.Helper()
+	s := &scenario{}
 	var err error
 	if s.world, err = lab.NewWorld(network, lab.Options{Seed: 1}); err != nil {
 		t.Fatal(err)
@@ -100,7 +107,7 @@ func (p *app) join() []byte {
 
 func (a *apps) connect(name string, port uint16, private []byte) {
 	p := a.app(name)
-	id, err := p.host.CM.Connect(a.world.Now(), proxy, port, private)
+	id, err := p.host.CM.Connect(a.world.Now(), a.spec.ProxyAddress, port, private)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -25,7 +25,10 @@ const (
 	limit = 120 * time.Second
 )
 
-var proxy = netip.MustParseAddr("2001:db8:ffff::1")
+var (
+	proxy  = netip.MustParseAddr("2001:db8:ffff::1")
+	proxy4 = netip.MustParseAddr("10.99.0.1")
+)
 
 // redundant is Figure 1 with every edge behind both N4 and N5, so that either may die, and three
 // more receivers, one of them at the source's own switch.
@@ -37,6 +40,14 @@ func redundant() lab.Network {
 		lab.Link{A: "N4", B: "N3"}, lab.Link{A: "N5", B: "N1"},
 		lab.Link{A: "N2", B: "R6"}, lab.Link{A: "N6", B: "R7"}, lab.Link{A: "N1", B: "R8"})
 	return n
+}
+
+// toIPv4 gives hosts IPv4 addresses, and an IPv6 address to encapsulate from.
+func toIPv4(n *lab.Network) {
+	for i := range n.Hosts {
+		n.Hosts[i].Address = netip.AddrFrom4([4]byte{10, 1, byte(i), 1})
+		n.Hosts[i].IPv6 = netip.MustParseAddr(fmt.Sprintf("2001:db8:4:%x::1", i))
+	}
 }
 
 // admit attaches the intruders.
@@ -99,6 +110,7 @@ type options struct {
 	send  bool          // SEND instead of WRITE
 	evict time.Duration // receivers that stall for so long are taken out; 0: never
 	open  bool          // the ports of intruders count as ports inside the domain
+	ipv4  bool          // addresses of group and hosts; there are no intruders
 }
 
 // newScenario builds the fabric of a seed, programs it, and has the source ready to send.
@@ -108,7 +120,13 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	for i := range network.Links {
 		network.Links[i].Delay = time.Duration(1+s.rng.IntN(20)) * time.Microsecond
 	}
-	admit(&network)
+	group := proxy
+	if o.ipv4 {
+		group = proxy4
+		toIPv4(&network)
+	} else {
+		admit(&network)
+	}
 	var err error
 	if s.world, err = lab.NewWorld(network, lab.Options{Seed: seed, Cache: cache}); err != nil {
 		return nil, err
@@ -136,7 +154,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		members = append(members, "R7") // N6 is a bud node
 	}
 	s.group, err = s.world.NewGroup(lab.GroupConfig{
-		Proxy: proxy, DesignatedQPN: designatedQPN, Source: "S1", Receivers: members,
+		Proxy: group, DesignatedQPN: designatedQPN, Source: "S1", Receivers: members,
 		InitialPSN: initial, QP: qp, Memory: size, Send: o.send, ListEdges: seed%3 == 0,
 	})
 	if err != nil {
@@ -146,7 +164,7 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 	s.cnps = &cnpSpacing{world: s.world}
 	s.world.AddTap(s.cnps)
 	s.spec = api.MulticastGroupSpec{
-		ProxyAddress: proxy, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
+		ProxyAddress: group, DesignatedQPN: designatedQPN, InitialPSN: initial, Mode: o.mode,
 		Source: api.GroupSource{Address: s.group.Source.Config().Addr,
 			QPN: s.group.SourceQP.Config().QPN},
 		CNPWindow: api.Duration(cnpWindow), EvictAfter: api.Duration(o.evict),
@@ -190,6 +208,9 @@ func newScenario(seed uint64, cache *p4rt.Cache, o options) (*scenario, error) {
 		if err := s.admitted(); err != nil {
 			return nil, err
 		}
+	}
+	if o.ipv4 {
+		return s, nil
 	}
 	return s, s.intrude(seed)
 }

@@ -211,6 +211,9 @@ func (w *itemWork) deliver(r *PlacedReceiver, rewrite, to, qpn entry.Param) entr
 // outerSource returns the source address of the encapsulation: whoever starts it.
 func (p *Placement) outerSource() netip.Addr {
 	if p.Mode == api.ModeInband {
+		if p.Source.Outer.IsValid() {
+			return p.Source.Outer
+		}
 		return p.Source.Address
 	}
 	return p.Nodes[0].Address
@@ -253,17 +256,22 @@ func (w *itemWork) start() {
 	if n.Parent >= 0 || p.Source.QPN == 0 { // 0: the source is not connected
 		return
 	}
+	from := p.Source.Address
 	act := w.do(p4.ActionMtEncapsReplicate, entry.With("has_local", entry.Bool(n.HasReceivers())),
 		entry.With("mcast_group", entry.Uint(uint64(plan.TreeGroup(p.Group, p.Turn)))),
 		entry.Address("outer_source", n.Address), entry.Address("sid", n.SID))
 	if p.Mode == api.ModeInband {
 		w.sid(Start)
-		act = w.do(p4.ActionMtInband)
+		from, act = p.outerSource(), w.do(p4.ActionMtInband)
+		if p.Source.Outer.IsValid() {
+			act = w.do(p4.ActionMtInbandIpv4,
+				entry.With("address", entry.IPv4(p.Source.Address)))
+		}
 	}
 	ports := slices.Clone(p.Source.Ports)
 	slices.Sort(ports)
 	for _, in := range slices.Compact(ports) {
 		w.in(Start, p4.TableMtSource, act, w.ofGroup(), entry.Exact("port", entry.Uint(uint64(in))),
-			entry.Exact("src_addr", entry.Addr(p.Source.Address)))
+			entry.Exact("src_addr", entry.Addr(from)))
 	}
 }

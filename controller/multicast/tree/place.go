@@ -127,6 +127,11 @@ func (w *placeWork) edges() error {
 		spec.Source.Address); err != nil {
 		return err
 	}
+	if spec.Mode == api.ModeInband && !w.source.IPv6().IsValid() {
+		return notPlannable("spec.source.address", spec.Source.Address.String(),
+			"a host with an IPv6 address, which a source in in-band mode encapsulates from; %s has none",
+			w.source.Name)
+	}
 	w.root = w.source.At
 	w.receivers = make(map[string][]int, len(spec.Receivers))
 	var fields []api.FieldError
@@ -351,6 +356,9 @@ func (w *placeWork) build(epoch uint32, turn uint8) (*Placement, error) {
 		Source: PlacedSource{Address: spec.Source.Address, QPN: spec.Source.QPN,
 			Ports: slices.Clone(w.source.AllPorts()), Neighbor: hop.Neighbor},
 		Cost: w.cost, Nodes: make([]PlacedNode, len(w.tree)),
+	}
+	if p.Mode == api.ModeInband && spec.Source.Address.Is4() {
+		p.Source.Outer = w.source.IPv6()
 	}
 	for i, s := range w.tree {
 		node := &p.Nodes[i]

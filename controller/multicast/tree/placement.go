@@ -44,6 +44,8 @@ type PlacedSource struct {
 	QPN      uint32     `json:"qpn"`
 	Ports    []uint32   `json:"ports"` // the one it is reached by first
 	Neighbor uint16     `json:"neighbor"`
+	// Outer is the IPv6 address that an IPv4 source encapsulates from, in in-band mode.
+	Outer netip.Addr `json:"outer,omitzero"`
 }
 
 // PlacedNode is a switch of the tree.

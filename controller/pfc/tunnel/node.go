@@ -50,10 +50,12 @@ type List struct {
 	Port uint32
 }
 
-// A Service is an End.DT6 SID.
+// A Service is a SID of a tenant: End.DT6, End.DT4 or End.DT46, as it takes IPv6, IPv4 or both out
+// of a tunnel.
 type Service struct {
-	SID netip.Addr
-	VRF uint16
+	SID        netip.Addr
+	VRF        uint16
+	IPv6, IPv4 bool
 }
 
 // An EdgePort faces a tenant.
@@ -181,7 +183,7 @@ func (w *nodeWork) tenant(t *Tenant) {
 		}
 		if !seen[s.SID] {
 			seen[s.SID] = true
-			w.n.Services = append(w.n.Services, Service{s.SID, t.VRF})
+			w.n.Services = append(w.n.Services, w.service(t, s.SID))
 		}
 		w.n.Ports = append(w.n.Ports, EdgePort{s.Port, t.VRF})
 		for _, p := range s.Prefixes {
@@ -196,6 +198,20 @@ func (w *nodeWork) tenant(t *Tenant) {
 			w.steer(t, s)
 		}
 	}
+}
+
+// service returns the SID of a tenant at the node, for the families of what it has there.
+func (w *nodeWork) service(t *Tenant, sid netip.Addr) Service {
+	x := Service{SID: sid, VRF: t.VRF}
+	for i := range t.Sites {
+		if t.Sites[i].SID != sid {
+			continue
+		}
+		for _, p := range t.Sites[i].Prefixes {
+			x.IPv4, x.IPv6 = x.IPv4 || p.Addr().Is4(), x.IPv6 || p.Addr().Is6()
+		}
+	}
+	return x
 }
 
 // steer leads to another site: by the SRv6 policy that carries the tenant there,

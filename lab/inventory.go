@@ -17,9 +17,12 @@ func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 		if address == "" {
 			address = s.Name + ":9559"
 		}
-		inv.Switches = append(inv.Switches, inventory.Switch{
-			Name: s.Name, Address: address, DeviceID: deviceID, MAC: inventory.MAC(s.MAC),
-		})
+		sw := inventory.Switch{Name: s.Name, Address: address, MAC: inventory.MAC(s.MAC),
+			System: s.System}
+		if !s.IsKernel() {
+			sw.DeviceID = deviceID
+		}
+		inv.Switches = append(inv.Switches, sw)
 	}
 	for _, h := range n.Hosts {
 		host := inventory.Host{Name: h.Name, Address: h.Address, MAC: inventory.MAC(h.MAC)}

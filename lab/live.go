@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/lab/kernels"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/topology/bgpls"
@@ -62,9 +62,11 @@ type Live struct {
 	collectors []netip.Addr
 	sessions   netip.Prefix
 
-	failing  sync.Mutex                // held while something is killed or revived, or a fault changes
-	mute     map[string]bool           // guarded by failing; switches whose speaker was killed
-	servers  map[string]*switchServer  // by switch, as long as that lives
+	failing  sync.Mutex                 // held while something is killed or revived
+	mute     map[string]bool            // guarded by failing; switches whose speaker was killed
+	servers  map[string]*switchServer   // by switch, as long as that lives
+	kernels  map[string]*kernels.Switch // likewise, of those that run Linux
+	log      *slog.Logger
 	ports    map[string]switchPorts    // by switch
 	speaking sync.Mutex                // held while a speaker is given what to say
 	speakers map[string]*bgpls.Speaker // guarded by speaking; likewise
@@ -113,7 +115,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 		return nil, err
 	}
 	if o.Network.MRC == nil && o.Network.HasMRC() {
-		o.Network.MRC = MRCSettings(&o.Network, ev.ModeStructured)
+		o.Network.MRC = MRCSettings(&o.Network, o.Network.DefaultMode())
 	}
 	managed := o.Network.MRC != nil && o.Network.MRC.On()
 	world, err := NewWorld(o.Network, Options{Seed: uint64(time.Now().UnixNano()), Managed: managed,
@@ -133,8 +135,8 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	}
 	l := &Live{
 		World: world, ctx: ctx, collectors: o.Collectors, sessions: o.Sessions, mute: map[string]bool{},
-		servers: map[string]*switchServer{},
-		ports:   map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
+		servers: map[string]*switchServer{}, kernels: map[string]*kernels.Switch{}, log: o.Log,
+		ports: map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
 	}
 	err = l.start(ctx, o, managed)
 	if err == nil && managed && l.Service != nil {
@@ -166,6 +168,9 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	}
 	if n := len(l.servers); n > 0 {
 		o.Progress("%d switches run the embedded data plane, each with a P4Runtime server", n)
+	}
+	if n := len(l.kernels); n > 0 {
+		o.Progress("%d switches are Linux kernels, each in a network namespace, with an agent", n)
 	}
 
 	inv := w.Network.Inventory(addresses)
@@ -331,7 +336,7 @@ func (l *Live) hangUp(name string) error {
 		defer cancel()
 		server.close(ctx)
 	}
-	return l.silence(name)
+	return errors.Join(l.closeKernel(name), l.silence(name))
 }
 
 // silence ends the BGP-LS sessions of a switch.
@@ -376,7 +381,7 @@ func (l *Live) Close() error {
 	for _, server := range l.servers {
 		server.close(ctx)
 	}
-	err = errors.Join(err, l.serving.Wait())
+	err = errors.Join(err, l.serving.Wait(), l.closeKernels())
 	if l.Clock != nil {
 		l.Clock.Stop()
 	}

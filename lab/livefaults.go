@@ -232,7 +232,8 @@ func (l *Live) reviveSwitch(ctx context.Context, name string) error {
 		if !node.down {
 			return nil
 		}
-		revived, here, neighbors = true, node.away == nil, w.advertisers(w.peers(name))
+		revived, neighbors = true, w.advertisers(w.peers(name))
+		here = node.away == nil || node.carrierOf != nil
 		if err := node.Start(); err != nil {
 			return err
 		}

@@ -33,6 +33,14 @@ func (l *Live) serve(name string) (address string, err error) {
 	node := l.World.switches[name]
 	i := slices.IndexFunc(l.World.Network.Switches, func(s Switch) bool { return s.Name == name })
 	ports := l.ports[name]
+	if s := l.World.Network.Switches[i]; s.IsKernel() {
+		at := netip.AddrPortFrom(l.sessionAddress(i), ports.server)
+		if address, err = l.serveKernel(s, at); err == nil {
+			ports.server = netip.MustParseAddrPort(address).Port()
+			l.ports[name] = ports
+		}
+		return address, err
+	}
 	listener, err := net.Listen("tcp", netip.AddrPortFrom(l.sessionAddress(i), ports.server).String())
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/endpoint/nic"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/target"
 )
 
 // A Network describes a lab: switches, hosts and the links between them. What is left out is
@@ -28,7 +29,7 @@ type Network struct {
 	PFC *inventory.PFC `yaml:"pfc,omitempty"`
 }
 
-// A Switch is an embedded P4 switch.
+// A Switch is an embedded P4 switch, or a kernel.
 type Switch struct {
 	Name     string     `yaml:"name"`
 	Loopback netip.Addr `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
@@ -37,9 +38,12 @@ type Switch struct {
 	// IPv4; default 10.0.h.l, h and l the octets of n
 	RouterID netip.Addr `yaml:"routerId,omitempty"`
 	// advertises End.PFC, and End.X.PFC with each of its flavors for each of its links to switches
-	PFC bool       `yaml:"pfc,omitempty"`
-	MAC packet.MAC `yaml:"-"` // 02:00:00:00:h:l
-	ASN uint32     `yaml:"-"`
+	PFC bool `yaml:"pfc,omitempty"`
+	// what it runs: p4, the P4 program on the embedded switch, or linux, the kernel of a network
+	// namespace, which takes root; default p4
+	System target.System `yaml:"system,omitempty"`
+	MAC    packet.MAC    `yaml:"-"` // 02:00:00:00:h:l
+	ASN    uint32        `yaml:"-"`
 }
 
 // A Host is a software host: of RoCEv2, with one port, or of MRC, with a port a plane of the
@@ -143,6 +147,12 @@ func Builtin(name string) (Network, bool) {
 		c := ClosConfig{}
 		c.Rate, c.Delay = DemoLinks(c)
 		return Clos(c), true
+	case "fabric":
+		c := ClosConfig{T0: 2, T1: 2, Hosts: 4}
+		c.Rate, c.Delay = DemoLinks(c)
+		n := Clos(c)
+		n.Name = "fabric"
+		return n, true
 	case "pfc":
 		return PFCNetwork(10*time.Millisecond, pfcLabRate), true
 	default:
@@ -151,7 +161,7 @@ func Builtin(name string) (Network, bool) {
 }
 
 // BuiltinNames are the names Builtin knows.
-func BuiltinNames() []string { return []string{"figure1", "clos", "pfc"} }
+func BuiltinNames() []string { return []string{"figure1", "clos", "fabric", "pfc"} }
 
 // pfcLabRate is that of the links of the built-in network pfc, bit/s: what real time allows.
 const pfcLabRate = 100_000_000
@@ -259,6 +269,12 @@ func (n *Network) validate() error {
 		claim(field, "loopback", s.Name, s.Loopback, false)
 		if !s.Locator.Addr().Is6() || s.Locator.Bits() > 64 || s.Locator.Masked() != s.Locator {
 			bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
+		}
+		if s.System != "" && s.System != inventory.P4 && s.System != target.Linux {
+			bad(field+".system", "%q, want p4 or linux", string(s.System))
+		}
+		if s.IsKernel() && s.PFC {
+			bad(field+".pfc", "%s runs Linux, which has no PFC over SRv6", s.Name)
 		}
 		if !s.RouterID.Is4() {
 			bad(field+".routerId", "%v, want an IPv4 address", s.RouterID)

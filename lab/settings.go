@@ -34,11 +34,20 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	return &m
 }
 
+// DefaultMode is how packets of MRC hosts carry their path where nothing is set: stev, which takes
+// P4 everywhere, or usid-structured where a switch runs Linux.
+func (n *Network) DefaultMode() ev.Mode {
+	if n.HasKernels() {
+		return ev.ModeUSIDStructured
+	}
+	return ev.ModeStructured
+}
+
 // readSettings reads the sections mrc and pfc of a text over the defaults for the network, which
 // must be complete but for them.
 func (n *Network) readSettings(text []byte, mrc, pfc bool) error {
 	defaults := inventory.Default().PFC
-	over := Network{MRC: MRCSettings(n, ev.ModeStructured), PFC: &defaults}
+	over := Network{MRC: MRCSettings(n, n.DefaultMode()), PFC: &defaults}
 	if err := strictyaml.Decode(text, &over); err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ type SwitchNode struct {
 	pending alarm
 	down    bool
 	away    func(port uint32, frame []byte) // takes what arrives when the switch runs elsewhere
-	set     map[uint32]*portSettings        // of ports that have some
+	// carrierOf, if not nil, takes whether a port has a carrier: of a switch that is a kernel.
+	carrierOf func(port uint32, up bool)
+	set       map[uint32]*portSettings // of ports that have some
 }
 
 // deviceID is the P4Runtime device id of every lab switch: each has a server of its own.
@@ -118,8 +120,17 @@ func (n *SwitchNode) look(port uint32, wire *Wire) {
 	if !n.world.carrier {
 		return
 	}
+	up := n.sees(wire)
+	n.device.Switch().SetPortUp(port, up)
+	if n.carrierOf != nil {
+		n.carrierOf(port, up)
+	}
+}
+
+// sees reports whether the switch sees a carrier at a port.
+func (n *SwitchNode) sees(wire *Wire) bool {
 	far, isSwitch := wire.to.(*SwitchNode)
-	n.device.Switch().SetPortUp(port, wire.Up() && !(isSwitch && far.down))
+	return wire.Up() && !(isSwitch && far.down)
 }
 
 // Start turns it on again, empty.

@@ -46,7 +46,7 @@ func (l *Live) Traces() http.Handler {
 func (l *Live) makeTraces() {
 	l.traces = map[string]traces{}
 	for _, s := range l.World.Network.Switches {
-		if node := l.World.switches[s.Name]; node.away == nil {
+		if node := l.World.switches[s.Name]; node.away == nil && !s.IsKernel() {
 			l.traces[s.Name] = traces{trace.NewFeed(node.SetTracer), l.Clock}
 		}
 	}

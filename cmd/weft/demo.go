@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/demo/job"
 	"github.com/weft-sdn/weft/demo/mrc"
@@ -23,9 +26,9 @@ func newDemo(env environment) *cobra.Command {
 		"Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env),
 		newDemoJob(env)} {
-		run := c.RunE
+		inner := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
-			err := run(cmd, args)
+			err := inner(cmd, args)
 			if ended := cmd.Context().Err(); err != nil && ended != nil {
 				return ended // whatever went wrong because of it
 			}
@@ -92,7 +95,7 @@ func newDemoMRC(env environment) *cobra.Command {
 	var log logging
 	var octets int
 	var quiet bool
-	var pcap string
+	var pcap, switches string
 	c := &cobra.Command{
 		Use: "mrc", Short: "Hosts that spray packets over planes, while links fail",
 		Long: `Runs a Clos of several planes with hosts that speak MRC. The controller learns it by
@@ -116,6 +119,12 @@ every host that a failure concerns has applied it.`,
 			if err := checkCaptures(pcap); err != nil {
 				return err
 			}
+			if switches != string(lab.SwitchesP4) && !cmd.Flags().Changed("mode") {
+				mode = ev.ModeUSIDStructured // stev needs P4 on every switch
+			}
+			if err := checkSwitches(switches, mode); err != nil {
+				return err
+			}
 			out := env.stdout
 			if quiet {
 				out = io.Discard
@@ -125,7 +134,7 @@ every host that a failure concerns has applied it.`,
 				return err
 			}
 			result, err := mrc.Run(cmd.Context(), mrc.Options{Fabric: closConfig, Mode: mode, Bytes: octets,
-				Out: out, Log: logger, Pcap: pcap})
+				Switches: lab.Switches(switches), Out: out, Log: logger, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -135,6 +144,7 @@ every host that a failure concerns has applied it.`,
 	fabric.register(c)
 	log.register(c, "error")
 	registerCaptures(c, &pcap)
+	registerSwitches(c, &switches)
 	c.Flags().IntVar(&octets, "bytes", 0,
 		"octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
@@ -150,6 +160,37 @@ func registerCaptures(c *cobra.Command, dir *string) {
 func checkCaptures(dir string) error {
 	if dir != "" && !isDirectory(dir) {
 		return usagef("--pcap is %q: want a directory that exists", dir)
+	}
+	return nil
+}
+
+// registerSwitches adds the flag for what the switches of a lab run.
+func registerSwitches(c *cobra.Command, to *string) {
+	c.Flags().StringVar(to, "switches", string(lab.SwitchesP4),
+		"what switches run: p4, linux (kernels of network namespaces, which take root) or "+
+			"mixed (plane 1 p4, all others linux)")
+}
+
+// checkSwitches reports what is wrong with --switches, and with running it here in a mode.
+func checkSwitches(switches string, mode ev.Mode) error {
+	switch {
+	case !slices.Contains(lab.AllSwitches, switches):
+		return usagef("--switches is %q: want one of %s", switches, strings.Join(lab.AllSwitches, ", "))
+	case switches == string(lab.SwitchesP4):
+		return nil
+	case mode == ev.ModeStructured:
+		return usagef(
+			"--switches %s: mode stev needs P4 on every switch: want --mode usid-structured or "+
+				"another",
+			switches,
+		)
+	}
+	lacks, err := run.KernelLacks()
+	if err == nil && len(lacks) > 0 {
+		err = fmt.Errorf("the kernel lacks %s", strings.Join(lacks, " and "))
+	}
+	if err != nil {
+		return fmt.Errorf("--switches %s: %w", switches, err)
 	}
 	return nil
 }

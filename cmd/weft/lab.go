@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,7 +33,8 @@ type labRun struct {
 	log     *slog.Logger
 
 	listen, traces, faults string // addresses
-	fixed                  bool   // the user gave the address of faults
+	switches               string
+	fixed                  bool // the user gave the address of faults
 	mode, pcap             string
 	traffic, insecure      bool
 }
@@ -42,14 +44,17 @@ func newLab(env environment) *cobra.Command {
 	r := &labRun{env: env}
 	c := &cobra.Command{
 		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
-		Long: fmt.Sprintf(`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
+		Long: fmt.Sprintf(
+			`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
 it is interrupted. Every switch has a P4Runtime server and advertises itself by BGP-LS, all
 on loopback: the controller works as with real devices.
 
 The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).
 
 While it runs, "weft lab fault", "kill" and "revive" make links, switches, hosts and BGP sessions
-fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab.BuiltinNames(), ", ")),
+fail, and "weft lab get" shows the links and what has failed.`,
+			strings.Join(lab.BuiltinNames(), ", "),
+		),
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -63,6 +68,9 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 			if err := setMode(&r.network, r.mode); err != nil {
 				return err
 			}
+		}
+		if err := r.setSwitches(cmd.Flags().Changed("switches")); err != nil {
+			return err
 		}
 		if n := &r.network; r.traffic && !n.HasMRC() && !pfc.Suits(n) && !multicast.Suits(n) {
 			return usagef("--traffic: nothing is known that the hosts of %q could send: want hosts of "+
@@ -106,6 +114,7 @@ fail, and "weft lab get" shows the links and what has failed.`, strings.Join(lab
 		"address:port of the API for faults; \"\" turns it off (default loopback, the port after that "+
 			"of --listen)")
 	registerCaptures(c, &r.pcap)
+	registerSwitches(c, &r.switches)
 	f.BoolVar(&r.insecure, "insecure", false,
 		"serve the APIs and traces on any address, although they ask for no credentials")
 	log.register(c, "warn")
@@ -123,6 +132,30 @@ func faultAddress(listen string) string {
 		}
 	}
 	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+// setSwitches has switches run what --switches asks for, where it is given.
+func (r *labRun) setSwitches(given bool) error {
+	n := &r.network
+	if given && !slices.Contains(lab.AllSwitches, r.switches) {
+		return checkSwitches(r.switches, 0)
+	}
+	if given {
+		if err := n.SetSwitches(lab.Switches(r.switches)); err != nil {
+			return &usageError{err}
+		}
+	}
+	if !n.HasKernels() {
+		return nil
+	}
+	mode := n.DefaultMode()
+	if n.MRC != nil && n.MRC.On() {
+		var err error
+		if mode, err = ev.ParseMode(n.MRC.Mode); err != nil {
+			return &usageError{err}
+		}
+	}
+	return checkSwitches(string(lab.SwitchesLinux), mode)
 }
 
 // trafficPause lies between the writes of --traffic.

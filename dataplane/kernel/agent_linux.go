@@ -114,6 +114,18 @@ func (a *Agent) PortsUp(context.Context) (map[uint32]bool, error) {
 	return out, nil
 }
 
+// Enabled returns which ports clients have enabled, whether or not they have a link.
+func (a *Agent) Enabled() map[uint32]bool {
+	out := make(map[uint32]bool)
+	a.server.Change(func(sonicdb.Databases) {
+		for port := range a.d.numbers {
+			l := a.d.links[NameOf(port)]
+			out[port] = l != nil && l.Attrs().RawFlags&unix.IFF_UP != 0
+		}
+	})
+	return out
+}
+
 // Close ends the agent. The kernel keeps its routes.
 func (a *Agent) Close() {
 	a.stop()

@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 type Options struct {
 	Fabric lab.ClosConfig // without a rate: links of lab.DemoLinks
 	Mode   ev.Mode
+	// Switches are what the switches run. Default lab.SwitchesP4; the others take root.
+	Switches lab.Switches
 	// octets that each host writes to each other; default: for a thousand packets an uplink
 	Bytes int
 	Out   io.Writer    // progress and tables for people
@@ -37,6 +40,7 @@ func (o Options) withDefaults() Options {
 	if o.Fabric.Delay == 0 {
 		o.Fabric.Delay = delay
 	}
+	o.Switches = cmp.Or(o.Switches, lab.SwitchesP4)
 	if o.Bytes == 0 {
 		o.Bytes = bytesFor(o.Fabric, 1000)
 	}
@@ -80,6 +84,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	network := lab.Clos(o.Fabric)
+	if err := network.SetSwitches(o.Switches); err != nil {
+		return nil, err
+	}
 	network.MRC = lab.MRCSettings(&network, o.Mode)
 	d := newDemo(o)
 	d.describe(network.MRC.Classes)

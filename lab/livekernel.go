@@ -1,0 +1,160 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/lab/kernels"
+	"github.com/weft-sdn/weft/target"
+)
+
+// Switches is what the switches of a network run, as "weft lab --switches" has it.
+type Switches string
+
+// What switches run.
+const (
+	SwitchesP4    Switches = "p4"
+	SwitchesLinux Switches = "linux"
+	// SwitchesMixed: those of plane 1 run the P4 program, and all others Linux.
+	SwitchesMixed Switches = "mixed"
+)
+
+// AllSwitches are the values of Switches.
+var AllSwitches = []string{string(SwitchesP4), string(SwitchesLinux), string(SwitchesMixed)}
+
+// SetSwitches has the switches of a network run something. An unknown value is a *FieldError.
+func (n *Network) SetSwitches(to Switches) error {
+	if !slices.Contains(AllSwitches, string(to)) {
+		return &FieldError{Field: "switches", Problem: string(to) + ": want p4, linux or mixed"}
+	}
+	if err := n.Complete(); err != nil {
+		return err
+	}
+	planes := n.planes()
+	for i := range n.Switches {
+		s := &n.Switches[i]
+		s.System = inventory.P4
+		if to == SwitchesLinux || to == SwitchesMixed && planes[s.Name] > 1 {
+			s.System = target.Linux
+		}
+	}
+	return n.Complete()
+}
+
+// HasKernels reports whether a switch runs Linux.
+func (n *Network) HasKernels() bool {
+	return slices.ContainsFunc(n.Switches, func(s Switch) bool { return s.IsKernel() })
+}
+
+// IsKernel reports whether the switch is a Linux kernel with its agent.
+func (s *Switch) IsKernel() bool { return s.System == target.Linux }
+
+// serveKernel makes a kernel the switch, with the gNMI server of its agent at the address that it
+// had if it lived before.
+func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err error) {
+	node := l.World.switches[s.Name]
+	cfg := kernels.Config{Name: s.Name, Listen: at.String(), MAC: s.MAC, Log: l.log,
+		Deliver: func(port uint32, frames [][]byte) {
+			_ = l.Clock.Do(context.Background(), func(now time.Duration) { // unless the lab ends
+				if node.down {
+					return
+				}
+				for _, frame := range frames {
+					node.Transmit(now, port, frame)
+				}
+			})
+		},
+		Changed: func(enabled map[uint32]bool) { l.setKernelPorts(node, enabled) },
+	}
+	if err := l.Clock.Do(context.Background(), func(time.Duration) {
+		for _, port := range slices.Sorted(maps.Keys(node.ports)) {
+			wire := node.ports[port]
+			p := kernels.Port{Number: port, Up: node.sees(wire)}
+			if h := l.World.Network.host(wire.To); h != nil {
+				p.Host, p.HostMAC = h.Address, h.MAC
+				if h.Transport == MRC {
+					p.HostMAC = h.PortMAC(int(wire.ToPort))
+				}
+			}
+			cfg.Ports = append(cfg.Ports, p)
+		}
+	}); err != nil {
+		return "", err
+	}
+	k, err := kernels.Open(cfg)
+	if err != nil {
+		return "", err
+	}
+	l.kernels[s.Name] = k
+	return k.Address(), l.Clock.Do(context.Background(), func(time.Duration) {
+		node.RunElsewhere(k.Send)
+		// A port whose interface has gone is that of a switch that is being turned off.
+		node.carrierOf = func(port uint32, up bool) { _ = k.SetCarrier(port, up) }
+		for port, wire := range node.ports { // links may have gone meanwhile
+			node.look(port, wire)
+		}
+	})
+}
+
+// setKernelPorts has links be down whose ports a client has disabled at a kernel, and up again.
+// Their ends advertise it, as routers do.
+func (l *Live) setKernelPorts(node *SwitchNode, enabled map[uint32]bool) {
+	var ends []string
+	if l.Clock.Do(context.Background(), func(time.Duration) {
+		if !node.down {
+			ends = node.enable(enabled)
+		}
+	}) != nil {
+		return
+	}
+	for _, name := range ends {
+		_ = l.advertise(l.ctx, name) // fails when the lab ends
+	}
+}
+
+// enable turns ports on and off, and returns the ends of the links that have changed, in order.
+func (n *SwitchNode) enable(ports map[uint32]bool) (ends []string) {
+	for port, on := range ports {
+		wire, s := n.ports[port], n.settings(port)
+		if s.Disabled == !on {
+			continue
+		}
+		s.Disabled = !on
+		for _, w := range []*Wire{wire, n.world.back(wire)} {
+			if on {
+				w.off--
+			} else {
+				w.off++
+			}
+			w.settle()
+		}
+		ends = append(ends, wire.From, wire.To)
+	}
+	slices.Sort(ends)
+	return slices.DeleteFunc(slices.Compact(ends), func(name string) bool {
+		return n.world.switches[name] == nil
+	})
+}
+
+// closeKernel ends the kernel of a switch, if it has one.
+func (l *Live) closeKernel(name string) error {
+	k := l.kernels[name]
+	if k == nil {
+		return nil
+	}
+	delete(l.kernels, name)
+	return k.Close()
+}
+
+// closeKernels ends all kernels.
+func (l *Live) closeKernels() (err error) {
+	for _, name := range slices.Sorted(maps.Keys(l.kernels)) {
+		err = errors.Join(err, l.closeKernel(name))
+	}
+	return err
+}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab/kernels"
 	"github.com/weft-sdn/weft/target"
 )
@@ -38,7 +37,7 @@ func (n *Network) SetSwitches(to Switches) error {
 	planes := n.planes()
 	for i := range n.Switches {
 		s := &n.Switches[i]
-		s.System = inventory.P4
+		s.System = ""
 		if to == SwitchesLinux || to == SwitchesMixed && planes[s.Name] > 1 {
 			s.System = target.Linux
 		}

@@ -312,9 +312,13 @@ func (d *daemons) configure(before, now sonicdb.Table) (err error) {
 // take is missing in APPL_DB: as with a switch's daemons, the error is not the client's.
 func (d *daemons) write() error {
 	at, have := d.ends(), make(map[netip.Prefix]*found)
+	taken := make(map[netip.Prefix]bool) // by somebody else: the kernel would replace that route
 	var err error
 	for i := range d.found {
 		f := &d.found[i]
+		if f.clash {
+			taken[f.prefix] = true
+		}
 		if !f.own {
 			continue
 		}
@@ -326,6 +330,11 @@ func (d *daemons) write() error {
 	for p, r := range d.routes {
 		f := have[p]
 		if f != nil && f.same(&r) {
+			continue
+		}
+		if taken[p] {
+			d.log.Warn("a row without effect", "error",
+				fmt.Errorf("somebody else has a route to %v with metric %d", p, metric))
 			continue
 		}
 		if failed := d.rt.put(&r, at); failed != nil {

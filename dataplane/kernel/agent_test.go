@@ -258,8 +258,24 @@ func TestForeignRoutes(t *testing.T) {
 	b := newBed(t)
 	b.ip("-6", "route", "add", "2001:db8:77::/64", "dev", "p4")
 	b.ip("-6", "route", "add", "2001:db8:78::/64", "dev", "p4", "proto", "87", "metric", "20")
+	const theirs = "2001:db8::1 dev p1 proto static metric 20"
+	b.ip(append([]string{"-6", "route", "add"}, strings.Fields(theirs)...)...)
 	b.session()
+	// The same route of somebody else, as FRR has it: it is not the agent's, and stays.
+	if refused, err := b.s.Write(b.t.Context(), put(host)); err != nil || len(refused) > 0 {
+		t.Fatalf("write: %v, %v", refused, err)
+	}
+	if got := b.ip("-6", "route", "show", "2001:db8::1"); !strings.Contains(got, theirs) {
+		t.Errorf("the route of somebody else has become %q", got)
+	}
+	if b.held()[host.Key()] {
+		t.Error("the route of somebody else counts as the agent's")
+	}
+	b.ip("-6", "route", "del", "2001:db8::1/128", "proto", "static")
 	b.write(put(host)...)
+	// One of somebody else with another metric is beside the agent's.
+	b.ip("-6", "route", "add", "5f00:0:20::/48", "dev", "p4", "metric", "1024")
+	b.write(put(locator, un)...)
 	if got := b.ip("-6", "route", "show", "2001:db8:77::/64"); got == "" {
 		t.Error("a route of somebody else has gone")
 	}

@@ -211,6 +211,7 @@ type counts struct{ packets, octets, errors uint64 }
 type found struct {
 	route
 	own    bool // of the agent
+	clash  bool // of somebody else, in the place that one of the agent would have
 	counts counts
 }
 
@@ -277,6 +278,7 @@ func decode(b []byte, at *ends) (f found, ok bool, err error) {
 	slices.SortFunc(f.hops, compareHops)
 	f.prefix, f.own = netip.PrefixFrom(addr, int(m.Dst_len)), m.Protocol == protocol &&
 		priority == metric
+	f.clash = priority == metric && !f.own
 	if encap != nil {
 		return f, true, f.decapsulate(encap, at)
 	}

@@ -2,6 +2,8 @@ package mrc
 
 import (
 	"bytes"
+	"encoding/binary"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -162,6 +164,60 @@ func TestShrunkWindow(t *testing.T) {
 		}
 		if out := s.give(p); out[0].SETH.MPR != 0 {
 			t.Errorf("mpr %d, want 0", out[0].SETH.MPR)
+		}
+	}
+}
+
+// TestTrimmedLengths: chips differ in which lengths they correct when they trim. A host takes what is
+// left of a packet with the lengths of the whole, with that of the outer header corrected, with those
+// of all IPv6 headers, and with that of UDP as well, in a tunnel and without one.
+func TestTrimmedLengths(t *testing.T) {
+	set := func(frame []byte, at, from int) {
+		binary.BigEndian.PutUint16(frame[at:], uint16(len(frame)-from))
+	}
+	for _, tunnel := range []bool{false, true} {
+		inner := packet.EthernetLen // where the inner IPv6 header begins
+		if tunnel {
+			inner += packet.IPv6Len
+		}
+		const length = 4 // of an IPv6 header, and of a UDP header
+		for name, correct := range map[string]func(frame []byte){
+			"none": func([]byte) {},
+			"the outer header": func(f []byte) {
+				set(f, packet.EthernetLen+length, packet.EthernetLen+packet.IPv6Len)
+			},
+			"all of IPv6": func(f []byte) {
+				set(f, packet.EthernetLen+length, packet.EthernetLen+packet.IPv6Len)
+				set(f, inner+length, inner+packet.IPv6Len)
+			},
+			"all of IPv6, and UDP": func(f []byte) {
+				set(f, packet.EthernetLen+length, packet.EthernetLen+packet.IPv6Len)
+				set(f, inner+length, inner+packet.IPv6Len)
+				set(f, inner+packet.IPv6Len+length, inner+packet.IPv6Len)
+			},
+		} {
+			s, memory := newResponding(t, func(q *QPConfig) { q.Local.TrimNACK = true })
+			p := request(501, bytes.Repeat([]byte("x"), 200))
+			if tunnel {
+				p.Encapsulated = true
+				p.Outer = packet.IPv6{HopLimit: 64, TrafficClass: s.wire.DSCP.Trimmed << 2,
+					Src: netip.MustParseAddr("2001:db8::1"), Dst: netip.MustParseAddr("5f00:0:1:f000::")}
+			}
+			frame := s.frame(p)[:inner-packet.EthernetLen+packet.MinTrimLen]
+			frame = bytes.Clone(frame)
+			frame[packet.EthernetLen] = 0x60 | s.wire.DSCP.Trimmed>>2
+			frame[packet.EthernetLen+1] = s.wire.DSCP.Trimmed << 6
+			correct(frame)
+			s.host.Receive(s.now, 1, frame)
+			out := s.take()
+			if len(out) == 0 || out[len(out)-1].BTH.Opcode != packet.OpMRCNACK ||
+				out[len(out)-1].NETH.Reason != packet.NACKTrimmed {
+				t.Errorf("in a tunnel: %t, corrected: %s: answered with %v, want a NACK", tunnel, name,
+					opcodes(out))
+			}
+			if !bytes.Equal(memory, make([]byte, len(memory))) {
+				t.Errorf("in a tunnel: %t, corrected: %s: a trimmed packet was placed", tunnel, name)
+			}
 		}
 	}
 }

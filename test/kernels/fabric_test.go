@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // capable skips where no kernel can be a switch.
 func capable(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("in real time")
+	if testing.Short() || slowed {
+		t.Skip("in real time, which kernels go on in however slow hosts are")
 	}
 	lacks, err := kernels.Lacks()
 	if err != nil {

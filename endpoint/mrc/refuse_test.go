@@ -168,9 +168,9 @@ func TestShrunkWindow(t *testing.T) {
 	}
 }
 
-// TestTrimmedLengths: chips differ in which lengths they correct when they trim. A host takes what is
-// left of a packet with the lengths of the whole, with that of the outer header corrected, with those
-// of all IPv6 headers, and with that of UDP as well, in a tunnel and without one.
+// TestTrimmedLengths: chips differ in which lengths they correct when they trim. A host takes what
+// is left of a packet with the lengths of the whole, with that of the outer header corrected, with
+// those of all IPv6 headers, and with that of UDP as well, in a tunnel and without one.
 func TestTrimmedLengths(t *testing.T) {
 	set := func(frame []byte, at, from int) {
 		binary.BigEndian.PutUint16(frame[at:], uint16(len(frame)-from))

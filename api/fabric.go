@@ -30,6 +30,7 @@ type Fabric struct {
 	Hosts    HostCount      `json:"hosts"`
 	Ports    HostPortCount  `json:"hostPorts"`
 	Profiles FabricCount    `json:"evProfiles" doc:"Bad are the degraded ones."`
+	QPs      QueuePairCount `json:"queuePairs" doc:"What applications have made on the hosts."`
 	Probes   ProbeCount     `json:"probes" doc:"EV probes that hosts reported since the controller began to decide."`
 	Counters FabricCounters `json:"counters" doc:"Inputs that changed nothing."`
 }
@@ -51,6 +52,15 @@ type HostCount struct {
 type HostPortCount struct {
 	All    int `json:"all"`
 	Usable int `json:"usable" doc:"Peers may send to them."`
+}
+
+// QueuePairCount counts queue pairs of applications.
+type QueuePairCount struct {
+	All        int `json:"all"`
+	Failed     int `json:"failed" doc:"In the error state."`
+	Controller int `json:"controller" doc:"They spray over EV profiles of the controller."`
+	Local      int `json:"local" doc:"Over profiles that a program on the host has made."`
+	Hinted     int `json:"hinted" doc:"Their programs have said what to expect (mrc_create_qp_hint)."`
 }
 
 // ProbeCount counts EV probes.

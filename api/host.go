@@ -24,7 +24,28 @@ type Host struct {
 	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"The parts of that state that it does not hold, and why."`
 	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that the controller has for it."`
 	EVs          int               `json:"evs" doc:"EVs in all of them."`
+	QueuePairs   *HostQueuePairs   `json:"queuePairs,omitempty" doc:"What applications have made on it; absent of one that has reported none, or has no stream."`
 	QPHints      *QPHints          `json:"qpHints,omitempty" doc:"What the controller has told it of the queue pairs of the jobs on it; absent without a job, and of a host that takes none."`
+}
+
+// HostQueuePairs are the queue pairs that applications have made on a host.
+type HostQueuePairs struct {
+	Count   int                  `json:"count"`
+	Failed  int                  `json:"failed" doc:"Of these, in the error state."`
+	Peers   int                  `json:"peers" doc:"Hosts that they are connected to, of the groups."`
+	LeftOut int                  `json:"leftOut,omitempty" doc:"Queue pairs that no group has: there were too many groups for the stream."`
+	Groups  []HostQueuePairGroup `json:"groups" doc:"Queue pairs with the same peer, profiles and hints."`
+}
+
+// HostQueuePairGroup is queue pairs that have all but their numbers in common.
+type HostQueuePairGroup struct {
+	Peer      netip.Addr `json:"peer"`
+	PeerName  string     `json:"peerName,omitempty" doc:"Of the host with that address; absent when there is none."`
+	EVProfile string     `json:"evProfile,omitempty" doc:"That they spray over; absent: values that they draw. ~N: profile N of mrc_ctl, which a program on the host has made."`
+	CCProfile string     `json:"ccProfile,omitempty" doc:"Of congestion control, likewise; absent: the device's own."`
+	Count     int        `json:"count"`
+	Failed    int        `json:"failed,omitempty" doc:"Of these, in the error state."`
+	Hints     *QPHints   `json:"hints,omitempty" doc:"What their program expects (mrc_create_qp_hint); absent: it has said nothing."`
 }
 
 // QPHints are what a host may expect of the queue pairs of the jobs on it, under the names of

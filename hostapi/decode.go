@@ -42,10 +42,13 @@ func decodeUp(m *pb.HostMessage) (Up, *FieldError) {
 	case *pb.HostMessage_PortStatus:
 		up := PortMask(m.PortStatus.GetUp())
 		return &PortStatus{Up: up}, in(up.check("up"), "port_status")
+	case *pb.HostMessage_QueuePairs:
+		q, err := decodeQueuePairs(m.QueuePairs)
+		return q, in(err, "queue_pairs")
 	}
 	return nil, invalid("message",
 		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, "+
-			"probe_result or port_status")
+			"probe_result, port_status or queue_pairs")
 }
 
 func in(err *FieldError, field string) *FieldError {
@@ -479,6 +482,7 @@ func DecodeWelcome(m *pb.Welcome) (*Welcome, error) {
 	w := &Welcome{
 		Software: m.GetSoftware(), MaxEvents: number(m.GetMaxEvents()),
 		MaxCounts: number(m.GetMaxCounts()), MaxMessageRate: number(m.GetMaxMessageRate()),
+		MaxGroups: number(m.GetMaxQueuePairGroups()),
 	}
 	if ms := m.GetCountsIntervalMs(); ms > 0 {
 		w.CountsInterval = time.Duration(min(ms, uint64(time.Hour/time.Millisecond))) * time.Millisecond

@@ -51,6 +51,8 @@ func EncodeUp(m Up) *pb.HostMessage {
 	case *PortStatus:
 		return &pb.HostMessage{Message: &pb.HostMessage_PortStatus{PortStatus: &pb.PortStatus{Up: uint32(
 			m.Up)}}}
+	case *QueuePairs:
+		return &pb.HostMessage{Message: &pb.HostMessage_QueuePairs{QueuePairs: encodeQueuePairs(m)}}
 	}
 	return &pb.HostMessage{}
 }
@@ -62,7 +64,7 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 		return []*pb.ControllerMessage{{Message: &pb.ControllerMessage_Welcome{Welcome: &pb.Welcome{
 			Software: m.Software, MaxEvents: uint32(m.MaxEvents), MaxCounts: uint32(m.MaxCounts),
 			MaxMessageRate:   uint32(m.MaxMessageRate),
-			CountsIntervalMs: uint64(m.CountsInterval.Milliseconds()),
+			CountsIntervalMs: uint64(m.CountsInterval.Milliseconds()), MaxQueuePairGroups: uint32(m.MaxGroups),
 		}}}}
 	case *Update:
 		parts := Parts(m, PartBytes)

@@ -105,6 +105,9 @@ func FuzzUp(f *testing.F) {
 		&hostapi.ProbeResult{ID: 1, Sent: 3, Received: 2, RTTMin: 1, RTTMean: 2, RTTMax: 3,
 			ServiceTimeAdjusted: true, Port: 1},
 		&hostapi.PortStatus{Up: 6},
+		&hostapi.QueuePairs{LeftOut: 1, Groups: []hostapi.QueuePairGroup{{Count: 3, Failed: 1,
+			QueuePairKey: hostapi.QueuePairKey{Peer: netip.MustParseAddr("2001:db8::1"), Profile: "~7",
+				CC: "cc", Hints: hostapi.QPHints{QPsPerPeer: 2}}}}},
 	} {
 		b, err := proto.Marshal(hostapi.EncodeUp(m))
 		if err != nil {

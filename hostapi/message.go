@@ -8,8 +8,8 @@ import (
 // API is the version of the protocol that this package speaks.
 const API = 1
 
-// Up is a message of a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult or
-// *PortStatus.
+// Up is a message of a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult,
+// *PortStatus or *QueuePairs.
 type Up interface{ up() }
 
 // Down is a message of a controller: *Welcome, *Update or *Probe.
@@ -22,6 +22,7 @@ func (*EVEvents) up()    {}
 func (*EVCounts) up()    {}
 func (*ProbeResult) up() {}
 func (*PortStatus) up()  {}
+func (*QueuePairs) up()  {}
 func (*Welcome) down()   {}
 func (*Update) down()    {}
 func (*Probe) down()     {}
@@ -94,6 +95,7 @@ type Welcome struct {
 	Software       string
 	MaxEvents      int // in one EVEvents
 	MaxCounts      int // in one EVCounts
+	MaxGroups      int // in one QueuePairs; 0: none are sent
 	MaxMessageRate int // messages a second that are read
 	CountsInterval time.Duration
 }

@@ -31,6 +31,13 @@ var (
 	hostPortsDesc       = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
 	usableHostPortsDesc = prometheus.NewDesc("weft_mrc_host_ports_usable",
 		"Ports of hosts that peers may send to.", nil, nil)
+	queuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs",
+		"Queue pairs that applications have made on hosts, by where the EV profile is from that they use.",
+		[]string{"profile"}, nil)
+	failedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_failed",
+		"Those in the error state.", nil, nil)
+	hintedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_hinted",
+		"Those whose programs have said what to expect.", nil, nil)
 	probesDesc = prometheus.NewDesc("weft_mrc_probes_total",
 		"EV probes that hosts reported, by what came of them.", []string{"result"}, nil)
 	profilesDesc         = prometheus.NewDesc("weft_mrc_ev_profiles", "EV profiles.", nil, nil)
@@ -45,7 +52,7 @@ var (
 	fabricMetrics = []*prometheus.Desc{
 		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc,
 		hostPortsDesc, usableHostPortsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
-		ignoredDesc, streamDesc,
+		ignoredDesc, streamDesc, queuePairsDesc, failedQueuePairsDesc, hintedQueuePairsDesc,
 	}
 )
 
@@ -77,6 +84,12 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(currentHostsDesc, float64(s.Hosts.Current))
 	gauge(hostPortsDesc, float64(s.Ports.All))
 	gauge(usableHostPortsDesc, float64(s.Ports.Usable))
+	for profile, n := range map[string]int{"controller": s.QPs.Controller, "local": s.QPs.Local,
+		"none": s.QPs.All - s.QPs.Controller - s.QPs.Local} {
+		ch <- prometheus.MustNewConstMetric(queuePairsDesc, prometheus.GaugeValue, float64(n), profile)
+	}
+	gauge(failedQueuePairsDesc, float64(s.QPs.Failed))
+	gauge(hintedQueuePairsDesc, float64(s.QPs.Hinted))
 	gauge(profilesDesc, float64(s.Profiles.All))
 	gauge(degradedProfilesDesc, float64(s.Profiles.Bad))
 	if suspects, err := kind.Views[api.Suspect](c.ctx, c.multipath.Kinds()); err != nil {

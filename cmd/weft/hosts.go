@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -50,8 +51,14 @@ func hostDetail(w io.Writer, h *api.Host) error {
 		fmt.Sprintf("applied %d of %d", h.Versions.Applied, h.Versions.Wanted)))
 	g.row("Is to hold:", fmt.Sprintf("%d EV profiles, %d EVs", h.EVProfiles, h.EVs))
 	if n := h.QPHints; n != nil {
-		g.row("Queue pairs:", fmt.Sprintf("%d a peer, sends to %d peers, receives from %d",
+		g.row("Jobs expect:", fmt.Sprintf("%d a peer, sends to %d peers, receives from %d",
 			n.NumQPsPerPeer, n.NumSendPeers, n.NumRemoteRecvPeers))
+	}
+	if q := h.QueuePairs; q != nil {
+		g.row("Queue pairs:", fmt.Sprintf("%d, %d failed, to %d peers", q.Count, q.Failed, q.Peers))
+		for _, p := range q.Groups {
+			g.row("", queuePairText(&p))
+		}
 	}
 	if c := h.Capabilities; c != nil {
 		g.row("EVs:", fmt.Sprintf("%s; %s; %d bits, %d a profile, %d in all, a multiple of %d",
@@ -70,6 +77,25 @@ func hostDetail(w io.Writer, h *api.Host) error {
 	}
 	fmt.Fprintln(w)
 	return portTable(w, h.Ports)
+}
+
+// queuePairText is a group of queue pairs on a line.
+func queuePairText(p *api.HostQueuePairGroup) string {
+	text := []string{fmt.Sprintf("%d to %s", p.Count, cmp.Or(p.PeerName, p.Peer.String()))}
+	if p.Failed > 0 {
+		text = append(text, fmt.Sprintf("%d failed", p.Failed))
+	}
+	if p.EVProfile != "" {
+		text = append(text, "EVs of "+p.EVProfile)
+	}
+	if p.CCProfile != "" {
+		text = append(text, "CC "+p.CCProfile)
+	}
+	if n := p.Hints; n != nil {
+		text = append(text, fmt.Sprintf("expect %d a peer, %d peers sent to, %d received from",
+			n.NumQPsPerPeer, n.NumSendPeers, n.NumRemoteRecvPeers))
+	}
+	return strings.Join(text, "; ")
 }
 
 func portTable(w io.Writer, ports []api.HostPort) error {

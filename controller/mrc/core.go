@@ -191,6 +191,16 @@ func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	return err
 }
 
+// QueuePairs records what applications have made on a host.
+func (c *Core) QueuePairs(name string, q *hostapi.QueuePairs) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	h.queuePairs = *q
+	return nil
+}
+
 // EVEvents records EVs that a host found bad, or good again. What is wrong is an
 // error, is counted and changes nothing; the rest counts.
 func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {

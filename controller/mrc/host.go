@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -28,6 +29,8 @@ type host struct {
 type session struct {
 	foreign bool          // the host has the state of an earlier controller
 	hello   hostapi.Hello // the last
+	// queuePairs are those of applications, as the host has said on this stream.
+	queuePairs hostapi.QueuePairs
 }
 
 // A sender is the hosts of a rack whose devices can hold the same: they share a
@@ -53,6 +56,7 @@ type hostSet struct {
 	wire hostapi.Wire
 
 	byName  map[string]*host
+	names   map[netip.Addr]string // of hosts, by address
 	senders map[string]*sender
 
 	dirty   map[string]bool // hosts whose state may have changed
@@ -65,6 +69,7 @@ type hostSet struct {
 func newHosts(e *env, wire hostapi.Wire) *hostSet {
 	return &hostSet{
 		env: e, wire: wire, byName: make(map[string]*host),
+		names:   make(map[netip.Addr]string),
 		senders: make(map[string]*sender), dirty: make(map[string]bool),
 	}
 }
@@ -86,6 +91,7 @@ func (s *hostSet) find(name string) (*host, error) {
 
 // put adds a host that was attached, or takes another attachment of one that is there.
 func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
+	s.names[at.Address] = at.Name
 	h := s.byName[at.Name]
 	if h == nil {
 		s.byName[at.Name] = &host{Host: p.Attach(at)}
@@ -102,6 +108,9 @@ func (s *hostSet) remove(name string, p *prove.Prover) {
 	h := s.byName[name]
 	s.delist(h)
 	delete(s.byName, name)
+	if s.names[h.Address] == name {
+		delete(s.names, h.Address)
+	}
 	p.Detach(h.Host)
 	if h.told {
 		h.seq++
@@ -216,6 +225,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	}
 	h.hello = *m
 	h.hello.Name = name
+	h.queuePairs = hostapi.QueuePairs{}
 	h.foreign = foreign && !h.told
 	c.prover.Connect(h.Host, m.Capabilities.OptAttr&hostapi.OptEVProbe != 0)
 	if !again {
@@ -232,6 +242,7 @@ func (c *Core) Gone(name string) error {
 		return err
 	}
 	c.prover.Gone(h.Host)
+	h.queuePairs = hostapi.QueuePairs{}
 	return nil
 }
 

@@ -1,6 +1,15 @@
 package mrc
 
-import "testing"
+import (
+	"errors"
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/hostapi"
+)
 
 // The instance of a host has 64 bits, and JSON clients keep 53 of a number.
 func TestHostInstanceIsText(t *testing.T) {
@@ -9,5 +18,42 @@ func TestHostInstanceIsText(t *testing.T) {
 		if got := instanceText(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
+	}
+}
+
+// TestHostQueuePairs: what applications have made on a host is seen, with the names of peers, while
+// it has a stream.
+func TestHostQueuePairs(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
+	peer, _ := w.core.Host("h2-1")
+	hints := hostapi.QPHints{QPsPerPeer: 4}
+	said := &hostapi.QueuePairs{LeftOut: 1, Groups: []hostapi.QueuePairGroup{
+		{Count: 4, Failed: 1, QueuePairKey: hostapi.QueuePairKey{Peer: peer.Address, Profile: "p",
+			CC: "c", Hints: hints}},
+		{Count: 2, QueuePairKey: hostapi.QueuePairKey{Peer: netip.MustParseAddr("2001:db8:ffff::1"),
+			Profile: "~7"}}}}
+	if err := w.core.QueuePairs("h1-1", said); err != nil {
+		t.Fatal(err)
+	}
+	h, _ := w.core.Host("h1-1")
+	want := &api.HostQueuePairs{Count: 7, Failed: 1, Peers: 2, LeftOut: 1,
+		Groups: []api.HostQueuePairGroup{{Peer: peer.Address, PeerName: "h2-1", EVProfile: "p",
+			CCProfile: "c", Count: 4, Failed: 1, Hints: api.QPHintsOf(hints)},
+			{Peer: netip.MustParseAddr("2001:db8:ffff::1"), EVProfile: "~7", Count: 2}}}
+	if !reflect.DeepEqual(h.QueuePairs, want) {
+		t.Errorf("%+v, want %+v", h.QueuePairs, want)
+	}
+	counts := api.QueuePairCount{All: 7, Failed: 1, Controller: 4, Local: 2, Hinted: 4}
+	if got := w.core.Fabric().QPs; got != counts {
+		t.Errorf("%+v, want %+v", got, counts)
+	}
+	if err := w.core.Gone("h1-1"); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ = w.core.Host("h1-1"); h.QueuePairs != nil || w.core.Fabric().QPs.All != 0 {
+		t.Errorf("%+v of a host without a stream", h.QueuePairs)
+	}
+	if err := w.core.QueuePairs("nobody", said); !errors.Is(err, fabric.ErrUnknownHost) {
+		t.Errorf("of nobody: %v", err)
 	}
 }

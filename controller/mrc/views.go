@@ -3,6 +3,7 @@ package mrc
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ func (c *Core) Fabric() api.Fabric {
 		if h.current() {
 			f.Hosts.Current++
 		}
+		countQueuePairs(&f.QPs, &h.queuePairs)
 		f.Ports.All += len(h.At)
 		f.Ports.Usable += h.Usable().Len()
 	}
@@ -283,6 +285,44 @@ func (c *Core) viewHost(h *host) api.Host {
 		v.EVProfiles, v.EVs = len(h.state.Profiles), h.state.EVCount()
 		v.QPHints = api.QPHintsOf(h.state.Hints)
 	}
+	v.QueuePairs = c.viewQueuePairs(&h.queuePairs)
+	return v
+}
+
+// countQueuePairs adds those of a host.
+func countQueuePairs(n *api.QueuePairCount, q *hostapi.QueuePairs) {
+	n.All += q.LeftOut
+	for _, g := range q.Groups {
+		n.All += g.Count
+		n.Failed += g.Failed
+		switch {
+		case strings.HasPrefix(g.Profile, "~"):
+			n.Local += g.Count
+		case g.Profile != "":
+			n.Controller += g.Count
+		}
+		if g.Hints != (hostapi.QPHints{}) {
+			n.Hinted += g.Count
+		}
+	}
+}
+
+// viewQueuePairs is what applications have made, nil for nothing.
+func (c *Core) viewQueuePairs(q *hostapi.QueuePairs) *api.HostQueuePairs {
+	if len(q.Groups) == 0 {
+		return nil
+	}
+	v := &api.HostQueuePairs{Count: q.LeftOut, LeftOut: q.LeftOut}
+	peers := make(map[netip.Addr]bool)
+	for _, g := range q.Groups {
+		v.Count += g.Count
+		v.Failed += g.Failed
+		peers[g.Peer] = true
+		v.Groups = append(v.Groups, api.HostQueuePairGroup{Peer: g.Peer, PeerName: c.hosts.names[g.Peer],
+			EVProfile: g.Profile, CCProfile: g.CC, Count: g.Count, Failed: g.Failed,
+			Hints: api.QPHintsOf(g.Hints)})
+	}
+	v.Peers = len(peers)
 	return v
 }
 

@@ -88,6 +88,10 @@ func (a *Agent) EventsDropped(n uint64) { a.say(func(o *Outbox) { o.Dropped(n) }
 // Count reports the counters of an EV, in addition to those of the endpoint.
 func (a *Agent) Count(c hostapi.EVCount) { a.say(func(o *Outbox) { o.Count(c) }) }
 
+// QueuePairs reports what applications have made, in place of what was reported before; for an
+// endpoint that does not report it itself.
+func (a *Agent) QueuePairs(q hostapi.QueuePairs) { a.say(func(o *Outbox) { o.QueuePairs(q) }) }
+
 // Held returns the version that the host holds, and its state. It waits for an update that is being
 // applied.
 func (a *Agent) Held() (hostapi.Version, *hostapi.State) {
@@ -334,9 +338,17 @@ func (a *Agent) count() {
 		list = append(list, c)
 		return true
 	})
+	var groups []hostapi.QueuePairGroup
+	occupied, ok := a.core.endpoint.(Occupied)
+	if ok {
+		groups = occupied.QueuePairs()
+	}
 	a.say(func(o *Outbox) {
 		for _, c := range list {
 			o.Count(c)
+		}
+		if ok {
+			o.QueuePairs(hostapi.QueuePairs{Groups: groups})
 		}
 	})
 }

@@ -19,6 +19,12 @@ type Endpoint interface {
 	Counts(yield func(hostapi.EVCount) bool)
 }
 
+// An Occupied endpoint knows of the queue pairs that applications have made; others report none.
+type Occupied interface {
+	// QueuePairs groups them, in any order.
+	QueuePairs() []hostapi.QueuePairGroup
+}
+
 // A Change is from one state to another, neither of them nil.
 type Change struct {
 	From, To *hostapi.State

@@ -26,6 +26,7 @@ type Outbox struct {
 	open      bool // a stream was welcomed
 	maxEvents int  // in a message
 	maxCounts int
+	maxGroups int // 0: the controller takes none
 
 	answer    hostapi.Up
 	events    []hostapi.EVEvent
@@ -34,6 +35,9 @@ type Outbox struct {
 	ports     hostapi.PortMask
 	portsSet  bool // the endpoint has said what its ports are
 	portsNews bool // and the controller has not been told
+
+	queuePairs     hostapi.QueuePairs // the last
+	queuePairsNews bool               // which the controller has not been told
 
 	bad    map[evKey]struct{} // EVs that are ASSUMED_BAD
 	counts map[evKey]hostapi.EVCount
@@ -51,7 +55,8 @@ func NewOutbox() *Outbox {
 
 // Open is the controller's welcome on a new stream.
 func (o *Outbox) Open(w *hostapi.Welcome) {
-	o.open, o.maxEvents, o.maxCounts = true, w.MaxEvents, w.MaxCounts
+	o.open, o.maxEvents, o.maxCounts, o.maxGroups = true, w.MaxEvents, w.MaxCounts, w.MaxGroups
+	o.queuePairsNews = len(o.queuePairs.Groups) > 0
 	o.answer, o.portsNews = nil, o.portsSet
 	clear(o.told)
 }
@@ -135,6 +140,33 @@ func (o *Outbox) Ports(up hostapi.PortMask) {
 	o.ports, o.portsSet, o.portsNews = up, true, true
 }
 
+// QueuePairs is what applications have made, now.
+func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
+	slices.SortFunc(q.Groups, func(a, b hostapi.QueuePairGroup) int {
+		return a.Compare(b.QueuePairKey)
+	})
+	if q.LeftOut != o.queuePairs.LeftOut || !slices.Equal(q.Groups, o.queuePairs.Groups) {
+		o.queuePairs, o.queuePairsNews = q, true
+	}
+}
+
+// nextQueuePairs is the message, with the largest groups where there are too many.
+func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
+	o.queuePairsNews = false
+	m := &hostapi.QueuePairs{Groups: slices.Clone(o.queuePairs.Groups),
+		LeftOut: o.queuePairs.LeftOut}
+	if len(m.Groups) > o.maxGroups {
+		slices.SortStableFunc(m.Groups, func(a, b hostapi.QueuePairGroup) int {
+			return b.Count - a.Count
+		})
+		for _, g := range m.Groups[o.maxGroups:] {
+			m.LeftOut += g.Count
+		}
+		m.Groups = m.Groups[:o.maxGroups]
+	}
+	return m
+}
+
 // Result is the answer to a probe request.
 func (o *Outbox) Result(r hostapi.ProbeResult) {
 	if len(o.results) == maxResults {
@@ -158,6 +190,8 @@ func (o *Outbox) Next() hostapi.Up {
 	case o.portsNews:
 		o.portsNews = false
 		return &hostapi.PortStatus{Up: o.ports}
+	case o.queuePairsNews && o.maxGroups > 0:
+		return o.nextQueuePairs()
 	case len(o.events) > 0 || o.dropped > 0:
 		n := min(len(o.events), o.maxEvents)
 		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}

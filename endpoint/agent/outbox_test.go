@@ -2,6 +2,8 @@ package agent_test
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
@@ -95,4 +97,42 @@ func TestOutbox(t *testing.T) {
 	if got := fmt.Sprint(drain(o)); got != "[*hostapi.Applied events 1 dropped 0]" {
 		t.Errorf("after it is good %v", got)
 	}
+}
+
+// TestQueuePairs: a controller hears which queue pairs there are when that has changed, if it wants
+// to, and of the largest groups where there are too many.
+func TestQueuePairs(t *testing.T) {
+	o := agent.NewOutbox()
+	group := func(peer string, n int) hostapi.QueuePairGroup {
+		return hostapi.QueuePairGroup{Count: n,
+			QueuePairKey: hostapi.QueuePairKey{Peer: netip.MustParseAddr(peer)}}
+	}
+	is := func(groups ...hostapi.QueuePairGroup) { o.QueuePairs(hostapi.QueuePairs{Groups: groups}) }
+	a, b, c := group("2001:db8::1", 1), group("2001:db8::2", 5), group("2001:db8::3", 3)
+	is(b, a)
+	o.Open(&hostapi.Welcome{MaxEvents: 1, MaxCounts: 1})
+	if m := o.Next(); m != nil {
+		t.Errorf("%+v for a controller that takes none", m)
+	}
+	o.Close()
+	o.Open(&hostapi.Welcome{MaxEvents: 1, MaxCounts: 1, MaxGroups: 2})
+	next := func(want ...hostapi.QueuePairGroup) *hostapi.QueuePairs {
+		t.Helper()
+		m, _ := o.Next().(*hostapi.QueuePairs)
+		if m == nil || !slices.Equal(m.Groups, want) {
+			t.Fatalf("%+v, want %v", m, want)
+		}
+		return m
+	}
+	next(a, b)
+	is(a, b)
+	if m := o.Next(); m != nil {
+		t.Errorf("%+v, which is no news", m)
+	}
+	is(a, b, c)
+	if m := next(b, c); m.LeftOut != 1 {
+		t.Errorf("%d left out", m.LeftOut)
+	}
+	is()
+	next()
 }

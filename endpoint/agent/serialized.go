@@ -64,3 +64,11 @@ func (o serialized) Counts(yield func(hostapi.EVCount) bool) {
 		}
 	}
 }
+
+// QueuePairs are the device's, as they are at one time; none of a device that knows of none.
+func (o serialized) QueuePairs() (groups []hostapi.QueuePairGroup) {
+	if d, ok := o.device.(Occupied); ok {
+		_ = o.do(func(time.Duration) { groups = d.QueuePairs() })
+	}
+	return groups
+}

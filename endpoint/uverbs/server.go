@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -111,6 +112,7 @@ func New(cfg Config) *Server {
 		conns: make(map[*net.UnixConn]bool), up: cfg.NIC.Ports(), ending: make(chan struct{})}
 	s.profiles = newProfiles(s)
 	cfg.NIC.Watch(s.evEvent)
+	cfg.NIC.HintsBy(s.hintsOf)
 	return s
 }
 
@@ -314,6 +316,23 @@ func (s *Server) setPort(port int) {
 
 // Processes is how many are connected.
 func (s *Server) Processes() int { return len(s.processes) }
+
+// hintsOf are those that a process has given with a queue pair.
+func (s *Server) hintsOf(qpn uint32) hostapi.QPHints {
+	for p := range s.processes {
+		for _, q := range p.qps {
+			if q.is.QPN == qpn && q.hint != nil {
+				h := &q.hint.is
+				return hostapi.QPHints{QPsPerPeer: atMost(h.QPsPerPeer), SendPeers: atMost(h.SendPeers),
+					RemotePeers: atMost(h.RemoteReceivePeers)}
+			}
+		}
+	}
+	return hostapi.QPHints{}
+}
+
+// atMost is a number that the host interface takes; it is not negative.
+func atMost(n int32) uint32 { return min(uint32(n), hostapi.MaxQPHint) }
 
 // use has a queue pair follow a hint.
 func (s *Server) use(q *queuePair, h *hintObject) {

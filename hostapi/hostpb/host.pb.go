@@ -195,7 +195,7 @@ func (x EvFormat_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvFormat_Mode.Descriptor instead.
 func (EvFormat_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17, 0}
+	return file_host_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type EvProfile_Mode int32
@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21, 0}
+	return file_host_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type HostMessage struct {
@@ -264,6 +264,7 @@ type HostMessage struct {
 	//	*HostMessage_EvCounts
 	//	*HostMessage_ProbeResult
 	//	*HostMessage_PortStatus
+	//	*HostMessage_QueuePairs
 	Message       isHostMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -369,6 +370,15 @@ func (x *HostMessage) GetPortStatus() *PortStatus {
 	return nil
 }
 
+func (x *HostMessage) GetQueuePairs() *QueuePairs {
+	if x != nil {
+		if x, ok := x.Message.(*HostMessage_QueuePairs); ok {
+			return x.QueuePairs
+		}
+	}
+	return nil
+}
+
 type isHostMessage_Message interface {
 	isHostMessage_Message()
 }
@@ -403,6 +413,11 @@ type HostMessage_PortStatus struct {
 	PortStatus *PortStatus `protobuf:"bytes,7,opt,name=port_status,json=portStatus,proto3,oneof"`
 }
 
+type HostMessage_QueuePairs struct {
+	// Only to a controller whose Welcome has max_queue_pair_groups.
+	QueuePairs *QueuePairs `protobuf:"bytes,8,opt,name=queue_pairs,json=queuePairs,proto3,oneof"`
+}
+
 func (*HostMessage_Hello) isHostMessage_Message() {}
 
 func (*HostMessage_Applied) isHostMessage_Message() {}
@@ -416,6 +431,8 @@ func (*HostMessage_EvCounts) isHostMessage_Message() {}
 func (*HostMessage_ProbeResult) isHostMessage_Message() {}
 
 func (*HostMessage_PortStatus) isHostMessage_Message() {}
+
+func (*HostMessage_QueuePairs) isHostMessage_Message() {}
 
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1289,6 +1306,152 @@ func (x *PortStatus) GetUp() uint32 {
 	return 0
 }
 
+// QueuePairs is what applications have made on the host, in place of what was sent before on this stream. Sent with counters, when it has changed.
+type QueuePairs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most Welcome.max_queue_pair_groups, no two with the same peer, profiles and hints.
+	Groups []*QueuePairGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Queue pairs that the groups leave out, as there were too many.
+	LeftOut       uint32 `protobuf:"varint,2,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuePairs) Reset() {
+	*x = QueuePairs{}
+	mi := &file_host_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuePairs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuePairs) ProtoMessage() {}
+
+func (x *QueuePairs) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuePairs.ProtoReflect.Descriptor instead.
+func (*QueuePairs) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *QueuePairs) GetGroups() []*QueuePairGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *QueuePairs) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
+}
+
+// QueuePairGroup is queue pairs that have everything but their numbers in common.
+type QueuePairGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// IPv6 address of the peer, 16 octets.
+	Peer []byte `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	// Name of the EV profile that they use; empty: none. "~" and a number: one that an application of the host has made by mrc_ctl.
+	Profile string `protobuf:"bytes,2,opt,name=profile,proto3" json:"profile,omitempty"`
+	// Likewise of congestion control; empty: the device's own.
+	CcProfile string `protobuf:"bytes,3,opt,name=cc_profile,json=ccProfile,proto3" json:"cc_profile,omitempty"`
+	// At least 1.
+	Count uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	// Of these, failed ones.
+	Failed uint32 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	// What their application has said by mrc_create_qp_hint(). Absent: nothing.
+	Hints         *QpHints `protobuf:"bytes,6,opt,name=hints,proto3" json:"hints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuePairGroup) Reset() {
+	*x = QueuePairGroup{}
+	mi := &file_host_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuePairGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuePairGroup) ProtoMessage() {}
+
+func (x *QueuePairGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuePairGroup.ProtoReflect.Descriptor instead.
+func (*QueuePairGroup) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *QueuePairGroup) GetPeer() []byte {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+func (x *QueuePairGroup) GetProfile() string {
+	if x != nil {
+		return x.Profile
+	}
+	return ""
+}
+
+func (x *QueuePairGroup) GetCcProfile() string {
+	if x != nil {
+		return x.CcProfile
+	}
+	return ""
+}
+
+func (x *QueuePairGroup) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *QueuePairGroup) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *QueuePairGroup) GetHints() *QpHints {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
 type ControllerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -1303,7 +1466,7 @@ type ControllerMessage struct {
 
 func (x *ControllerMessage) Reset() {
 	*x = ControllerMessage{}
-	mi := &file_host_proto_msgTypes[12]
+	mi := &file_host_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1478,7 @@ func (x *ControllerMessage) String() string {
 func (*ControllerMessage) ProtoMessage() {}
 
 func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[12]
+	mi := &file_host_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1491,7 @@ func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerMessage.ProtoReflect.Descriptor instead.
 func (*ControllerMessage) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{12}
+	return file_host_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ControllerMessage) GetMessage() isControllerMessage_Message {
@@ -1400,13 +1563,15 @@ type Welcome struct {
 	MaxMessageRate uint32 `protobuf:"varint,4,opt,name=max_message_rate,json=maxMessageRate,proto3" json:"max_message_rate,omitempty"`
 	// Pause between reports of counters; 0 is none.
 	CountsIntervalMs uint64 `protobuf:"varint,5,opt,name=counts_interval_ms,json=countsIntervalMs,proto3" json:"counts_interval_ms,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Elements of QueuePairs in one message of the host at most; 0: the controller does not know them.
+	MaxQueuePairGroups uint32 `protobuf:"varint,6,opt,name=max_queue_pair_groups,json=maxQueuePairGroups,proto3" json:"max_queue_pair_groups,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_host_proto_msgTypes[13]
+	mi := &file_host_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1583,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[13]
+	mi := &file_host_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1596,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{13}
+	return file_host_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Welcome) GetSoftware() string {
@@ -1465,6 +1630,13 @@ func (x *Welcome) GetMaxMessageRate() uint32 {
 func (x *Welcome) GetCountsIntervalMs() uint64 {
 	if x != nil {
 		return x.CountsIntervalMs
+	}
+	return 0
+}
+
+func (x *Welcome) GetMaxQueuePairGroups() uint32 {
+	if x != nil {
+		return x.MaxQueuePairGroups
 	}
 	return 0
 }
@@ -1505,7 +1677,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1689,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1702,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{14}
+	return file_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Update) GetVersion() *Version {
@@ -1646,7 +1818,7 @@ type QpHints struct {
 
 func (x *QpHints) Reset() {
 	*x = QpHints{}
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1830,7 @@ func (x *QpHints) String() string {
 func (*QpHints) ProtoMessage() {}
 
 func (x *QpHints) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1843,7 @@ func (x *QpHints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QpHints.ProtoReflect.Descriptor instead.
 func (*QpHints) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15}
+	return file_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QpHints) GetNumQpsPerPeer() uint32 {
@@ -1715,7 +1887,7 @@ type Wire struct {
 
 func (x *Wire) Reset() {
 	*x = Wire{}
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1899,7 @@ func (x *Wire) String() string {
 func (*Wire) ProtoMessage() {}
 
 func (x *Wire) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1912,7 @@ func (x *Wire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wire.ProtoReflect.Descriptor instead.
 func (*Wire) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16}
+	return file_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Wire) GetUdpPort() uint32 {
@@ -1804,7 +1976,7 @@ type EvFormat struct {
 
 func (x *EvFormat) Reset() {
 	*x = EvFormat{}
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1988,7 @@ func (x *EvFormat) String() string {
 func (*EvFormat) ProtoMessage() {}
 
 func (x *EvFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +2001,7 @@ func (x *EvFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvFormat.ProtoReflect.Descriptor instead.
 func (*EvFormat) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17}
+	return file_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EvFormat) GetMode() EvFormat_Mode {
@@ -1862,7 +2034,7 @@ type EvField struct {
 
 func (x *EvField) Reset() {
 	*x = EvField{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +2046,7 @@ func (x *EvField) String() string {
 func (*EvField) ProtoMessage() {}
 
 func (x *EvField) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +2059,7 @@ func (x *EvField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvField.ProtoReflect.Descriptor instead.
 func (*EvField) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EvField) GetWidth() uint32 {
@@ -1937,7 +2109,7 @@ type Ev struct {
 
 func (x *Ev) Reset() {
 	*x = Ev{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2121,7 @@ func (x *Ev) String() string {
 func (*Ev) ProtoMessage() {}
 
 func (x *Ev) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2134,7 @@ func (x *Ev) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ev.ProtoReflect.Descriptor instead.
 func (*Ev) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Ev) GetValue() []byte {
@@ -1994,7 +2166,7 @@ type EvList struct {
 
 func (x *EvList) Reset() {
 	*x = EvList{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2178,7 @@ func (x *EvList) String() string {
 func (*EvList) ProtoMessage() {}
 
 func (x *EvList) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2191,7 @@ func (x *EvList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvList.ProtoReflect.Descriptor instead.
 func (*EvList) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EvList) GetOctets() uint32 {
@@ -2073,7 +2245,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2257,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2270,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
+	return file_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EvProfile) GetName() string {
@@ -2189,7 +2361,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2373,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2386,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22}
+	return file_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -2248,7 +2420,7 @@ type EvProfileChange struct {
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2432,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2445,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23}
+	return file_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2323,7 +2495,7 @@ type PeerPorts struct {
 
 func (x *PeerPorts) Reset() {
 	*x = PeerPorts{}
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2507,7 @@ func (x *PeerPorts) String() string {
 func (*PeerPorts) ProtoMessage() {}
 
 func (x *PeerPorts) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2520,7 @@ func (x *PeerPorts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerPorts.ProtoReflect.Descriptor instead.
 func (*PeerPorts) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{24}
+	return file_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PeerPorts) GetAddress() []byte {
@@ -2380,7 +2552,7 @@ type CcProfile struct {
 
 func (x *CcProfile) Reset() {
 	*x = CcProfile{}
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2564,7 @@ func (x *CcProfile) String() string {
 func (*CcProfile) ProtoMessage() {}
 
 func (x *CcProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2577,7 @@ func (x *CcProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CcProfile.ProtoReflect.Descriptor instead.
 func (*CcProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{25}
+	return file_host_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CcProfile) GetName() string {
@@ -2495,7 +2667,7 @@ type Nscc struct {
 
 func (x *Nscc) Reset() {
 	*x = Nscc{}
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2679,7 @@ func (x *Nscc) String() string {
 func (*Nscc) ProtoMessage() {}
 
 func (x *Nscc) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2692,7 @@ func (x *Nscc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nscc.ProtoReflect.Descriptor instead.
 func (*Nscc) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{26}
+	return file_host_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Nscc) GetDisableQa() bool {
@@ -2680,7 +2852,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2864,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2877,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{27}
+	return file_host_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ProbeRequest) GetId() uint32 {
@@ -2776,7 +2948,7 @@ var File_host_proto protoreflect.FileDescriptor
 const file_host_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"host.proto\x12\fweft.host.v1\"\x96\x03\n" +
+	"host.proto\x12\fweft.host.v1\"\xd3\x03\n" +
 	"\vHostMessage\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.weft.host.v1.HelloH\x00R\x05hello\x121\n" +
 	"\aapplied\x18\x02 \x01(\v2\x15.weft.host.v1.AppliedH\x00R\aapplied\x121\n" +
@@ -2785,7 +2957,9 @@ const file_host_proto_rawDesc = "" +
 	"\tev_counts\x18\x05 \x01(\v2\x16.weft.host.v1.EvCountsH\x00R\bevCounts\x12>\n" +
 	"\fprobe_result\x18\x06 \x01(\v2\x19.weft.host.v1.ProbeResultH\x00R\vprobeResult\x12;\n" +
 	"\vport_status\x18\a \x01(\v2\x18.weft.host.v1.PortStatusH\x00R\n" +
-	"portStatusB\t\n" +
+	"portStatus\x12;\n" +
+	"\vqueue_pairs\x18\b \x01(\v2\x18.weft.host.v1.QueuePairsH\x00R\n" +
+	"queuePairsB\t\n" +
 	"\amessage\"\xd6\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03api\x18\x01 \x01(\rR\x03api\x12\x12\n" +
@@ -2865,12 +3039,24 @@ const file_host_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\tR\x05error\"\x1c\n" +
 	"\n" +
 	"PortStatus\x12\x0e\n" +
-	"\x02up\x18\x01 \x01(\rR\x02up\"\xc4\x01\n" +
+	"\x02up\x18\x01 \x01(\rR\x02up\"]\n" +
+	"\n" +
+	"QueuePairs\x124\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1c.weft.host.v1.QueuePairGroupR\x06groups\x12\x19\n" +
+	"\bleft_out\x18\x02 \x01(\rR\aleftOut\"\xb8\x01\n" +
+	"\x0eQueuePairGroup\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\fR\x04peer\x12\x18\n" +
+	"\aprofile\x18\x02 \x01(\tR\aprofile\x12\x1d\n" +
+	"\n" +
+	"cc_profile\x18\x03 \x01(\tR\tccProfile\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\rR\x06failed\x12+\n" +
+	"\x05hints\x18\x06 \x01(\v2\x15.weft.host.v1.QpHintsR\x05hints\"\xc4\x01\n" +
 	"\x11ControllerMessage\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.weft.host.v1.WelcomeH\x00R\awelcome\x12.\n" +
 	"\x06update\x18\x02 \x01(\v2\x14.weft.host.v1.UpdateH\x00R\x06update\x12A\n" +
 	"\rprobe_request\x18\x03 \x01(\v2\x1a.weft.host.v1.ProbeRequestH\x00R\fprobeRequestB\t\n" +
-	"\amessage\"\xbb\x01\n" +
+	"\amessage\"\xee\x01\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bsoftware\x18\x01 \x01(\tR\bsoftware\x12\x1d\n" +
 	"\n" +
@@ -2878,7 +3064,8 @@ const file_host_proto_rawDesc = "" +
 	"\n" +
 	"max_counts\x18\x03 \x01(\rR\tmaxCounts\x12(\n" +
 	"\x10max_message_rate\x18\x04 \x01(\rR\x0emaxMessageRate\x12,\n" +
-	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\"\x94\x05\n" +
+	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\x121\n" +
+	"\x15max_queue_pair_groups\x18\x06 \x01(\rR\x12maxQueuePairGroups\"\x94\x05\n" +
 	"\x06Update\x12/\n" +
 	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x12)\n" +
 	"\x04base\x18\x02 \x01(\v2\x15.weft.host.v1.VersionR\x04base\x12\x12\n" +
@@ -3022,7 +3209,7 @@ func file_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_host_proto_goTypes = []any{
 	(EvState)(0),              // 0: weft.host.v1.EvState
 	(Refused_Code)(0),         // 1: weft.host.v1.Refused.Code
@@ -3040,22 +3227,24 @@ var file_host_proto_goTypes = []any{
 	(*EvCount)(nil),           // 13: weft.host.v1.EvCount
 	(*ProbeResult)(nil),       // 14: weft.host.v1.ProbeResult
 	(*PortStatus)(nil),        // 15: weft.host.v1.PortStatus
-	(*ControllerMessage)(nil), // 16: weft.host.v1.ControllerMessage
-	(*Welcome)(nil),           // 17: weft.host.v1.Welcome
-	(*Update)(nil),            // 18: weft.host.v1.Update
-	(*QpHints)(nil),           // 19: weft.host.v1.QpHints
-	(*Wire)(nil),              // 20: weft.host.v1.Wire
-	(*EvFormat)(nil),          // 21: weft.host.v1.EvFormat
-	(*EvField)(nil),           // 22: weft.host.v1.EvField
-	(*Ev)(nil),                // 23: weft.host.v1.Ev
-	(*EvList)(nil),            // 24: weft.host.v1.EvList
-	(*EvProfile)(nil),         // 25: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 26: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 27: weft.host.v1.EvProfileChange
-	(*PeerPorts)(nil),         // 28: weft.host.v1.PeerPorts
-	(*CcProfile)(nil),         // 29: weft.host.v1.CcProfile
-	(*Nscc)(nil),              // 30: weft.host.v1.Nscc
-	(*ProbeRequest)(nil),      // 31: weft.host.v1.ProbeRequest
+	(*QueuePairs)(nil),        // 16: weft.host.v1.QueuePairs
+	(*QueuePairGroup)(nil),    // 17: weft.host.v1.QueuePairGroup
+	(*ControllerMessage)(nil), // 18: weft.host.v1.ControllerMessage
+	(*Welcome)(nil),           // 19: weft.host.v1.Welcome
+	(*Update)(nil),            // 20: weft.host.v1.Update
+	(*QpHints)(nil),           // 21: weft.host.v1.QpHints
+	(*Wire)(nil),              // 22: weft.host.v1.Wire
+	(*EvFormat)(nil),          // 23: weft.host.v1.EvFormat
+	(*EvField)(nil),           // 24: weft.host.v1.EvField
+	(*Ev)(nil),                // 25: weft.host.v1.Ev
+	(*EvList)(nil),            // 26: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 27: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 28: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 29: weft.host.v1.EvProfileChange
+	(*PeerPorts)(nil),         // 30: weft.host.v1.PeerPorts
+	(*CcProfile)(nil),         // 31: weft.host.v1.CcProfile
+	(*Nscc)(nil),              // 32: weft.host.v1.Nscc
+	(*ProbeRequest)(nil),      // 33: weft.host.v1.ProbeRequest
 }
 var file_host_proto_depIdxs = []int32{
 	5,  // 0: weft.host.v1.HostMessage.hello:type_name -> weft.host.v1.Hello
@@ -3065,47 +3254,50 @@ var file_host_proto_depIdxs = []int32{
 	12, // 4: weft.host.v1.HostMessage.ev_counts:type_name -> weft.host.v1.EvCounts
 	14, // 5: weft.host.v1.HostMessage.probe_result:type_name -> weft.host.v1.ProbeResult
 	15, // 6: weft.host.v1.HostMessage.port_status:type_name -> weft.host.v1.PortStatus
-	6,  // 7: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
-	7,  // 8: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
-	7,  // 9: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
-	7,  // 10: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
-	1,  // 11: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
-	11, // 12: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
-	23, // 13: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
-	0,  // 14: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
-	13, // 15: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
-	23, // 16: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
-	17, // 17: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
-	18, // 18: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
-	31, // 19: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
-	7,  // 20: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
-	7,  // 21: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	25, // 22: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	27, // 23: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
-	29, // 24: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
-	28, // 25: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
-	20, // 26: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
-	19, // 27: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
-	2,  // 28: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
-	21, // 29: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
-	3,  // 30: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
-	22, // 31: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	24, // 32: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
-	24, // 33: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
-	26, // 34: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	24, // 35: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
-	24, // 36: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
-	24, // 37: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
-	30, // 38: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	21, // 39: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	23, // 40: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 41: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	16, // 42: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	42, // [42:43] is the sub-list for method output_type
-	41, // [41:42] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	16, // 7: weft.host.v1.HostMessage.queue_pairs:type_name -> weft.host.v1.QueuePairs
+	6,  // 8: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
+	7,  // 9: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
+	7,  // 10: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
+	7,  // 11: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
+	1,  // 12: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
+	11, // 13: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
+	25, // 14: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
+	0,  // 15: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
+	13, // 16: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
+	25, // 17: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
+	17, // 18: weft.host.v1.QueuePairs.groups:type_name -> weft.host.v1.QueuePairGroup
+	21, // 19: weft.host.v1.QueuePairGroup.hints:type_name -> weft.host.v1.QpHints
+	19, // 20: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
+	20, // 21: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
+	33, // 22: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
+	7,  // 23: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
+	7,  // 24: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
+	27, // 25: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	29, // 26: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	31, // 27: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
+	30, // 28: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
+	22, // 29: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
+	21, // 30: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
+	2,  // 31: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
+	23, // 32: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
+	3,  // 33: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
+	24, // 34: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
+	26, // 35: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	26, // 36: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	28, // 37: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	26, // 38: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	26, // 39: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	26, // 40: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	32, // 41: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	23, // 42: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	25, // 43: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 44: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	18, // 45: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	45, // [45:46] is the sub-list for method output_type
+	44, // [44:45] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }
@@ -3121,14 +3313,15 @@ func file_host_proto_init() {
 		(*HostMessage_EvCounts)(nil),
 		(*HostMessage_ProbeResult)(nil),
 		(*HostMessage_PortStatus)(nil),
+		(*HostMessage_QueuePairs)(nil),
 	}
-	file_host_proto_msgTypes[12].OneofWrappers = []any{
+	file_host_proto_msgTypes[14].OneofWrappers = []any{
 		(*ControllerMessage_Welcome)(nil),
 		(*ControllerMessage_Update)(nil),
 		(*ControllerMessage_ProbeRequest)(nil),
 	}
-	file_host_proto_msgTypes[14].OneofWrappers = []any{}
-	file_host_proto_msgTypes[25].OneofWrappers = []any{
+	file_host_proto_msgTypes[16].OneofWrappers = []any{}
+	file_host_proto_msgTypes[27].OneofWrappers = []any{
 		(*CcProfile_Nscc)(nil),
 	}
 	type x struct{}
@@ -3137,7 +3330,7 @@ func file_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_proto_rawDesc), len(file_host_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

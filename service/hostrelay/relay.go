@@ -233,6 +233,11 @@ func (a *Relay) PortStatus(host string, up hostapi.PortMask) {
 	a.follower.PortStatus(host, up)
 }
 
+// QueuePairs is what applications have made on a host.
+func (a *Relay) QueuePairs(host string, q *hostapi.QueuePairs) {
+	a.seat(host).agent.QueuePairs(*q)
+}
+
 // Gone is the end of a host's stream. What it holds is kept: it may come again.
 func (a *Relay) Gone(host string, _ error) {
 	s := a.seat(host)

@@ -22,6 +22,8 @@ type Config struct {
 	MaxHosts int
 	// MaxEvents and MaxCounts are elements in one message of a host. Default 1,024 and 8,192.
 	MaxEvents, MaxCounts int
+	// MaxGroups is groups of queue pairs in one message of a host. Default 1,024.
+	MaxGroups int
 	// MaxMessageBytes of a host's message. Default 1 MiB.
 	MaxMessageBytes int
 	// MaxMessageRate is messages a second that are read from a host, after as many at once. Default
@@ -53,7 +55,7 @@ type TLSConfig certs.Server
 // DefaultConfig returns the defaults, without an epoch.
 func DefaultConfig() Config {
 	return Config{
-		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxMessageBytes: 1 << 20,
+		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxGroups: 1024, MaxMessageBytes: 1 << 20,
 		MaxMessageRate: 1000, CountsInterval: time.Second,
 		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute,
 		RetryInterval: 10 * time.Second,
@@ -71,7 +73,7 @@ func (c *Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts},
+		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts}, {"MaxGroups", c.MaxGroups},
 		{"MaxMessageBytes", c.MaxMessageBytes},
 		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
 	} {

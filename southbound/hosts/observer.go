@@ -24,6 +24,8 @@ type Observer interface {
 	ProbeResult(host string, r *hostapi.ProbeResult)
 	// PortStatus is the host's ports that are up.
 	PortStatus(host string, up hostapi.PortMask)
+	// QueuePairs is what applications have made on the host, in place of what was said before.
+	QueuePairs(host string, q *hostapi.QueuePairs)
 	// Gone is the end of a host's stream, and why. A host that was told something keeps it.
 	Gone(host string, err error)
 }

@@ -194,6 +194,7 @@ func (st *stream) open(h *hostapi.Hello) error {
 	}
 	if err := st.grpc.Send(hostapi.EncodeDown(&hostapi.Welcome{
 		Software: s.cfg.Software, MaxEvents: s.cfg.MaxEvents, MaxCounts: s.cfg.MaxCounts,
+		MaxGroups:      s.cfg.MaxGroups,
 		MaxMessageRate: s.cfg.MaxMessageRate,
 		CountsInterval: s.cfg.CountsInterval,
 	})[0]); err != nil {
@@ -413,6 +414,12 @@ func (st *stream) handle(m hostapi.Up) error {
 		st.tell(func(o Observer) { o.ProbeResult(st.name, m) })
 	case *hostapi.PortStatus:
 		st.tell(func(o Observer) { o.PortStatus(st.name, m.Up) })
+	case *hostapi.QueuePairs:
+		if n := len(m.Groups); n > st.server.cfg.MaxGroups {
+			return status.Errorf(codes.ResourceExhausted, "queue_pairs.groups: %d, want at most %d", n,
+				st.server.cfg.MaxGroups)
+		}
+		st.tell(func(o Observer) { o.QueuePairs(st.name, m) })
 	default:
 		return fmt.Errorf("%w: message: %T after hello", ErrProtocol, m)
 	}

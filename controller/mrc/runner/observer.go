@@ -93,6 +93,11 @@ func (r *Runner) PortStatus(host string, up hostapi.PortMask) {
 	})
 }
 
+// QueuePairs is what applications have made on a host.
+func (r *Runner) QueuePairs(host string, q *hostapi.QueuePairs) {
+	r.post(func() { _ = r.core.QueuePairs(host, q) }) // one that is not attached has none
+}
+
 // Gone is the end of a host's stream.
 func (r *Runner) Gone(host string, _ error) {
 	r.post(func() {

@@ -130,6 +130,13 @@ func (o *Observer) PortStatus(host string, up hostapi.PortMask) {
 	o.note(host, "ports %#x", uint32(up))
 }
 
+// QueuePairs remembers "queue pairs" and the groups.
+func (o *Observer) QueuePairs(host string, q *hostapi.QueuePairs) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "queue pairs %v, %d more", q.Groups, q.LeftOut)
+}
+
 // Gone remembers "gone".
 func (o *Observer) Gone(host string, _ error) {
 	o.mu.Lock()

@@ -26,5 +26,8 @@ func (Silent) ProbeResult(string, *hostapi.ProbeResult) {}
 // PortStatus does nothing.
 func (Silent) PortStatus(string, hostapi.PortMask) {}
 
+// QueuePairs does nothing.
+func (Silent) QueuePairs(string, *hostapi.QueuePairs) {}
+
 // Gone does nothing.
 func (Silent) Gone(string, error) {}

@@ -16,6 +16,7 @@ import { go, useParam } from '../store/place';
 
 type Host = Schemas['FabricHost'];
 type Port = Host['ports'][number];
+type Group = NonNullable<Host['queuePairs']>['groups'][number];
 
 export function Hosts({ path }: { path: string[] }) {
   const hosts = useQuery(ask.hosts),
@@ -128,6 +129,48 @@ function PortState({ of: p }: { of: Port }) {
   return s.usable ? <Badge tone="ok">usable</Badge> : <Badge tone="warning">not usable</Badge>;
 }
 
+function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host: string }) {
+  return (
+    <>
+      <h2>
+        Queue pairs{' '}
+        <span className="quiet">
+          {q.count}, to {q.peers} peers{q.leftOut ? `; ${q.leftOut} are not listed` : ''}
+        </span>
+        {q.failed > 0 && <Badge tone="fault">{q.failed} failed</Badge>}
+      </h2>
+      <Table
+        rows={q.groups}
+        id={(g) => [g.peer, g.evProfile, g.ccProfile, JSON.stringify(g.hints)].join(' ')}
+        label={`Queue pairs of ${host}`}
+        empty=""
+        columns={[
+          {
+            name: 'Peer',
+            key: (g: Group) => g.peerName ?? g.peer,
+            cell: (g) => (g.peerName ? <To path={['hosts', g.peerName]}>{g.peerName}</To> : <code>{g.peer}</code>),
+          },
+          { name: 'Queue pairs', key: (g) => g.count, number: true, width: 0.6 },
+          { name: 'Failed', key: (g) => g.failed ?? 0, number: true, width: 0.5 },
+          { name: 'EV profile', key: (g) => g.evProfile ?? '', cell: (g) => profileName(g.evProfile) },
+          { name: 'CC profile', key: (g) => g.ccProfile ?? '', cell: (g) => profileName(g.ccProfile) },
+          {
+            name: 'Their program expects',
+            key: (g) => g.hints?.numQpsPerPeer ?? 0,
+            cell: (g) =>
+              g.hints &&
+              `${g.hints.numQpsPerPeer} a peer, ${g.hints.numSendPeers} peers sent to, ${g.hints.numRemoteRecvPeers} received from`,
+            width: 1.6,
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+/** Profiles that a program on the host has made have "~" and a number as their name. */
+export const profileName = (name?: string) => (name?.startsWith('~') ? `${name.slice(1)}, of the host` : name);
+
 function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   const now = useNow();
   const [other, setOther] = useState('');
@@ -202,6 +245,7 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             of={{ ...p, name: `${h.name}/${p.port}` }}
           />
         ))}
+      {h.queuePairs && <QueuePairs of={h.queuePairs} host={h.name} />}
       {mrc && (
         <p className="filters">
           <label>

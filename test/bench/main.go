@@ -1,7 +1,7 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md
 // says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [nic] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -51,6 +51,7 @@ var benches = []bench{
 	{"takeover", takingOver},
 	{"ports", leavingPorts},
 	{"lab", labs},
+	{"nic", mrcNIC},
 	{"veth", veth},
 }
 

@@ -68,7 +68,7 @@ func (m *machines) soak(t *testing.T) {
 	for i := range soakPairs {
 		all.Go(func() {
 			for n := uint64(0); time.Now().Before(end); n++ {
-				s.load(ctx, t, min(20*time.Second, time.Until(end)), seed+n*soakPairs+uint64(i))
+				s.load(ctx, t, min(2*time.Second, time.Until(end)), seed+n*soakPairs+uint64(i))
 			}
 		})
 	}

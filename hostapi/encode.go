@@ -63,8 +63,9 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 	case *Welcome:
 		return []*pb.ControllerMessage{{Message: &pb.ControllerMessage_Welcome{Welcome: &pb.Welcome{
 			Software: m.Software, MaxEvents: uint32(m.MaxEvents), MaxCounts: uint32(m.MaxCounts),
-			MaxMessageRate:   uint32(m.MaxMessageRate),
-			CountsIntervalMs: uint64(m.CountsInterval.Milliseconds()), MaxQueuePairGroups: uint32(m.MaxGroups),
+			MaxMessageRate:     uint32(m.MaxMessageRate),
+			CountsIntervalMs:   uint64(m.CountsInterval.Milliseconds()),
+			MaxQueuePairGroups: uint32(m.MaxGroups),
 		}}}}
 	case *Update:
 		parts := Parts(m, PartBytes)

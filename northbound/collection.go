@@ -53,7 +53,7 @@ type readOf struct {
 // itemOf is an answer with one resource.
 type itemOf[R any] struct {
 	Status   int
-	ETag     string `header:"ETag" doc:"The resource's version, for If-Match; absent when no client has written it."`
+	ETag     string `header:"ETag"     doc:"The resource's version, for If-Match; absent when no client has written it."`
 	Location string `header:"Location"`
 	Body     R
 }
@@ -72,7 +72,9 @@ func (s *Server) registerKinds() {
 // body of a request, nil for none, and that of its answer.
 func (s *Server) typed(op huma.Operation, request, answer reflect.Type) huma.Operation {
 	content := func(t reflect.Type) map[string]*huma.MediaType {
-		return map[string]*huma.MediaType{"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(t, true, "")}}
+		return map[string]*huma.MediaType{
+			"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(t, true, "")},
+		}
 	}
 	if request != nil {
 		op.RequestBody = &huma.RequestBody{Content: content(request), Required: true}

@@ -191,7 +191,8 @@ func (p *process) ctlModifyPort(c *ctlPort) reply {
 	return p.changed(nil, nil)
 }
 
-// probe makes a batch of EV probes or Port Status Updates, and is answered when all have their answer or are lost.
+// probe makes a batch of EV probes or Port Status Updates, and is answered when all have their
+// answer or are lost.
 func (p *process) probe(now time.Duration, body []byte) reply {
 	const headLen, requestLen, answerLen = 16, 80, 16
 	var head endpointHead

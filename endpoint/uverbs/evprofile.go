@@ -208,8 +208,8 @@ func (c *profiles) checkLayout(e *evProfile) error {
 	return nil
 }
 
-// takeEntries carries out the operation on entries, and returns the EVs that are to be GOOD whatever
-// queue pairs found.
+// takeEntries carries out the operation on entries, and returns the EVs that are to be GOOD
+// whatever queue pairs found.
 func (c *profiles) takeEntries(e *evProfile, m *ctlEVs, entries []ctlEntry,
 	failed *error) (revived []hostapi.EV) {
 	if m.Mask&evsEntries == 0 {

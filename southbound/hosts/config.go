@@ -55,8 +55,9 @@ type TLSConfig certs.Server
 // DefaultConfig returns the defaults, without an epoch.
 func DefaultConfig() Config {
 	return Config{
-		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxGroups: 1024, MaxMessageBytes: 1 << 20,
-		MaxMessageRate: 1000, CountsInterval: time.Second,
+		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxGroups: 1024,
+		MaxMessageBytes: 1 << 20,
+		MaxMessageRate:  1000, CountsInterval: time.Second,
 		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute,
 		RetryInterval: 10 * time.Second,
 		PingInterval:  10 * time.Second, PingTimeout: 5 * time.Second,
@@ -73,7 +74,8 @@ func (c *Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts}, {"MaxGroups", c.MaxGroups},
+		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts},
+		{"MaxGroups", c.MaxGroups},
 		{"MaxMessageBytes", c.MaxMessageBytes},
 		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
 	} {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -31,8 +32,8 @@ type MulticastGroupSpec struct {
 	// DesignatedQPN is the destination queue pair of everything sent to the
 	// proxy address, 24 bits.
 	DesignatedQPN uint32          `json:"designatedQpn" names:"designatedQpn" minimum:"2" maximum:"16777215" doc:"Destination queue pair of everything sent to the proxy address."`
-	Source        GroupSource     `json:"source"`
-	Receivers     []GroupReceiver `json:"receivers" minItems:"1" doc:"No address twice, and not the source's."`
+	Source        GroupSource     `json:"source,omitzero" doc:"Absent with connect.source any alone."`
+	Receivers     []GroupReceiver `json:"receivers,omitempty" doc:"No address twice, and not the source's. At least one, but for connect.receivers."`
 	// Connect has source and receivers connect by RDMA CM, in the place of typed queue pairs.
 	Connect *GroupConnect `json:"connect,omitempty" names:"-" doc:"Source and receivers connect by RDMA CM: they have addresses here, and no qpn, psn, va and rkey."`
 	// InitialPSN is the first PSN of the source, 24 bits.
@@ -62,7 +63,7 @@ type MulticastGroupSpec struct {
 
 // GroupSource is the sending queue pair.
 type GroupSource struct {
-	Address netip.Addr `json:"address" names:"host" format:"ip" doc:"Address of a host of the inventory."`
+	Address netip.Addr `json:"address,omitzero" names:"host" format:"ip" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The sending queue pair. Without one with spec.connect alone."`
 }
 
@@ -90,10 +91,42 @@ type GroupConnect struct {
 	// Port is the one that the source connects to at the proxy address, and that receivers listen
 	// on; a receiver may connect to Port + 1 in the place of listening.
 	Port uint16 `json:"port" names:"-" minimum:"1" maximum:"65534" doc:"The source connects to it at the proxy address. Receivers listen on it at their addresses, or connect to the port after it at the proxy address."`
+	// Source is SourceSpec, the default, or SourceAny.
+	Source ConnectSource `json:"source,omitempty" names:"-" enum:"spec,any" doc:"Who may be the source: spec, the default, the address of spec.source; any, the host that connects first, until it leaves."`
+	// Receivers are prefixes whose hosts may join, beside the receivers of the spec.
+	Receivers []netip.Prefix `json:"receivers,omitempty" names:"-" doc:"Prefixes whose hosts may join beside spec.receivers: they connect by themselves."`
+	// AtLeast is how many receivers a source waits for. Default 1.
+	AtLeast uint16 `json:"atLeast,omitempty" names:"-" minimum:"1" doc:"How many receivers the source waits for, beside all of spec.receivers. Default 1."`
 	// MTU is the path MTU, in octets of payload. Default 4096.
-	MTU uint16 `json:"mtu,omitempty" names:"-" enum:"256,512,1024,2048,4096" doc:"Largest path MTU, in octets of payload. A queue pair with a larger one is refused. Default 4096."`
-	// Token is what an application has to have in its private data; "" for none.
-	Token string `json:"token,omitempty" names:"-" maxLength:"32" doc:"What applications need in their private data, 1 to 32 octets. Whoever may read the group reads it."`
+	MTU uint16 `json:"mtu,omitempty" names:"-" enum:"256,512,1024,2048,4096" doc:"Largest path MTU, in octets of payload. A queue pair with a larger one, or than the ports of the tree carry, is refused. Default 4096."`
+	// Token is what an application has to have in its private data; "" for none. The controller keeps
+	// it apart from the spec.
+	Token string `json:"token,omitempty" names:"-" writeOnly:"true" maxLength:"32" doc:"What applications need in their private data, 1 to 32 octets. It is never read back: a write without one keeps the one that there is."`
+}
+
+// ConnectSource is who may be the source of a group with connect.
+type ConnectSource string
+
+// The sources.
+const (
+	// SourceSpec: the host of spec.source.
+	SourceSpec ConnectSource = "spec"
+	// SourceAny: the host that connects first.
+	SourceAny ConnectSource = "any"
+)
+
+// Equal compares all but the tokens.
+func (c *GroupConnect) Equal(o *GroupConnect) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return c.Port == o.Port && c.MTU == o.MTU && c.Source == o.Source && c.AtLeast == o.AtLeast &&
+		slices.Equal(c.Receivers, o.Receivers)
+}
+
+// Admits reports whether a host may join as a receiver that the spec does not name.
+func (c *GroupConnect) Admits(a netip.Addr) bool {
+	return slices.ContainsFunc(c.Receivers, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // GroupMode defines who encapsulates and who lists the receivers.
@@ -158,7 +191,7 @@ func (s *MulticastGroupSpec) Equal(o *MulticastGroupSpec) bool {
 	a, b := *s, *o
 	equal := slices.EqualFunc(a.Receivers, b.Receivers,
 		func(x, y GroupReceiver) bool { return x.Equal(&y) }) &&
-		same(a.RewriteSource, b.RewriteSource) && same(a.Connect, b.Connect)
+		same(a.RewriteSource, b.RewriteSource) && a.Connect.Equal(b.Connect)
 	a.Receivers, b.Receivers, a.RewriteSource, b.RewriteSource = nil, nil, nil, nil
 	return equal && a.equalScalars(&b)
 }
@@ -175,6 +208,9 @@ func (s *MulticastGroupSpec) equalScalars(o *MulticastGroupSpec) bool {
 func (s *MulticastGroupSpec) Clone() MulticastGroupSpec {
 	c := *s
 	c.RewriteSource, c.Connect = clone(s.RewriteSource), clone(s.Connect)
+	if c.Connect != nil {
+		c.Connect.Receivers = slices.Clone(c.Connect.Receivers)
+	}
 	c.Receivers = slices.Clone(s.Receivers)
 	for i := range c.Receivers {
 		r := &c.Receivers[i]
@@ -222,8 +258,10 @@ func (d GroupDefaults) Complete(s MulticastGroupSpec) MulticastGroupSpec {
 	if s.Objective == "" {
 		s.Objective = ObjectiveDelay
 	}
-	if s.Connect != nil && s.Connect.MTU == 0 {
-		s.Connect.MTU = 4096
+	if s.Connect != nil {
+		s.Connect.MTU = cmp.Or(s.Connect.MTU, 4096)
+		s.Connect.Source = cmp.Or(s.Connect.Source, SourceSpec)
+		s.Connect.AtLeast = cmp.Or(s.Connect.AtLeast, 1)
 	}
 	if s.RewriteSource == nil {
 		yes := true

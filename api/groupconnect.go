@@ -10,6 +10,7 @@ import (
 const (
 	maxConnectPort = 1<<16 - 2 // receivers have the one after it
 	maxToken       = 32        // octets, as private data has room for
+	maxPrefixes    = 64
 )
 
 var pathMTUs = []uint16{256, 512, 1024, 2048, 4096}
@@ -27,6 +28,29 @@ func (v *validator) connect(s *MulticastGroupSpec) {
 	if n := len(c.Token); n > maxToken {
 		v.bad("spec.connect.token", fmt.Sprintf("%d octets", n), fmt.Sprintf("at most %d octets",
 			maxToken))
+	}
+	if s.ProxyAddress.Is4() {
+		v.bad("spec.proxyAddress", s.ProxyAddress.String(), "an IPv6 address with spec.connect")
+	}
+	switch {
+	case c.Source != SourceSpec && c.Source != SourceAny:
+		v.bad("spec.connect.source", strconv.Quote(string(c.Source)), `"spec" or "any"`)
+	case c.Source == SourceAny && s.Source.Address.IsValid():
+		v.bad("spec.source.address", s.Source.Address.String(),
+			`nothing with spec.connect.source "any": the host that connects first is the source`)
+	}
+	if n := len(c.Receivers); n > maxPrefixes {
+		v.bad("spec.connect.receivers", fmt.Sprintf("%d prefixes", n),
+			fmt.Sprintf("at most %d prefixes", maxPrefixes))
+	}
+	for i, p := range c.Receivers {
+		if !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p != p.Masked() {
+			v.bad(fmt.Sprintf("spec.connect.receivers[%d]", i), p.String(),
+				"an IPv6 prefix without bits after its length")
+		}
+	}
+	if most := v.env.Limits.Branches * 64; int(c.AtLeast) > most {
+		v.bad("spec.connect.atLeast", strconv.Itoa(int(c.AtLeast)), fmt.Sprintf("1 to %d", most))
 	}
 	if s.Source.QPN != 0 {
 		v.typed("spec.source.qpn", uint64(s.Source.QPN))

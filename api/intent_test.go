@@ -116,6 +116,19 @@ func TestValidate(t *testing.T) {
 			va := uint64(9)
 			connects(s).Receivers[1].VA = &va
 		}, CodeInvalid, "spec.receivers[1].va", "9", 0},
+		{"connect, source", func(s *MulticastGroupSpec) { connects(s).Connect.Source = "some" },
+			CodeInvalid, "spec.connect.source", `"some"`, 0},
+		{"connect, any and an address", func(s *MulticastGroupSpec) {
+			connects(s).Connect.Source = SourceAny
+		}, CodeInvalid, "spec.source.address", good().Source.Address.String(), 0},
+		{"connect, prefix with bits", func(s *MulticastGroupSpec) {
+			connects(s).Connect.Receivers = []netip.Prefix{netip.MustParsePrefix("2001:db8::1/64")}
+		}, CodeInvalid, "spec.connect.receivers[0]", "2001:db8::1/64", 0},
+		{"connect, IPv4 prefix", func(s *MulticastGroupSpec) {
+			connects(s).Connect.Receivers = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+		}, CodeInvalid, "spec.connect.receivers[0]", "192.0.2.0/24", 0},
+		{"connect, no receivers", func(s *MulticastGroupSpec) { connects(s).Receivers = nil },
+			CodeInvalid, "spec.receivers", "empty", 0},
 		{"connect, port 0", func(s *MulticastGroupSpec) { connects(s).Connect.Port = 0 }, CodeInvalid,
 			"spec.connect.port", "0", 0},
 		{"connect, port 65535", func(s *MulticastGroupSpec) { connects(s).Connect.Port = 65535 },
@@ -243,7 +256,7 @@ func decodeGroupSpec(text []byte) (s MulticastGroupSpec, err error) {
 
 // connects makes the source and the receivers of a spec connect by themselves.
 func connects(s *MulticastGroupSpec) *MulticastGroupSpec {
-	s.Connect = &GroupConnect{Port: 4000, MTU: 4096}
+	s.Connect = &GroupConnect{Port: 4000, MTU: 4096, Source: SourceSpec, AtLeast: 1}
 	s.Source.QPN = 0
 	for i := range s.Receivers {
 		s.Receivers[i] = GroupReceiver{Address: s.Receivers[i].Address}
@@ -258,6 +271,13 @@ func TestConnects(t *testing.T) {
 	if err := ValidateGroup(connects(&s), env); err != nil {
 		t.Error(err)
 	}
+	s.Connect.Source, s.Source, s.Receivers = SourceAny, GroupSource{}, nil
+	s.Connect.Receivers = []netip.Prefix{netip.MustParsePrefix("2001:db8::/64")}
+	if err := ValidateGroup(&s, env); err != nil {
+		t.Errorf("any source, and receivers of a prefix: %v", err)
+	}
+	s = good()
+	connects(&s)
 	if s.Connect = nil; ValidateGroup(&s, env) == nil {
 		t.Error("a spec without queue pairs and connect is taken")
 	}

@@ -76,7 +76,9 @@ func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v := validator{env: env}
 	v.proxy(s.ProxyAddress)
 	v.number("spec.designatedQpn", s.DesignatedQPN, 2, maxQPN, "queue pair number")
-	v.host("spec.source.address", s.Source.Address)
+	if s.Connect == nil || s.Connect.Source != SourceAny {
+		v.host("spec.source.address", s.Source.Address)
+	}
 	v.family("spec.source.address", s, s.Source.Address)
 	if s.Connect != nil {
 		v.connect(s)
@@ -195,7 +197,7 @@ func (v *validator) host(field string, a netip.Addr) {
 }
 
 func (v *validator) receivers(s *MulticastGroupSpec) {
-	if len(s.Receivers) == 0 {
+	if len(s.Receivers) == 0 && (s.Connect == nil || len(s.Connect.Receivers) == 0) {
 		v.bad("spec.receivers", "empty", "at least one receiver")
 	}
 	seen := make(map[netip.Addr]int, len(s.Receivers))

@@ -42,7 +42,9 @@ func (c *Core) compose() (err error) {
 	c.discovery = discovery.New(&c.env)
 	c.neighbors = neighbor.New(&c.env)
 	c.neighbors.Reserved = c.multicast.IsProxy
+	c.neighbors.PortMTU = c.ports.MTU
 	c.projects = project.New(&c.env)
+	c.multicast.PortMTU, c.multicast.MayUse = c.ports.MTU, c.projects.MayUse
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
@@ -38,17 +40,29 @@ type joined struct {
 	MSN uint32 `json:"msn,omitempty"`
 }
 
+// place is a place in the packets of a source.
+type place struct {
+	PSN   uint32 `json:"psn,omitempty"` // of the next packet
+	MSN   uint32 `json:"msn,omitempty"`
+	Known bool   `json:"known,omitempty"`
+}
+
 // connections are those of a group.
 type connections struct {
 	cm     *rdmacm.Manager // nil: the group has no spec.connect
 	source uint32          // the connection of the source, 0 for none
+	// sourceAt is the address of the source, or that of the last one, where any host may be it.
+	sourceAt netip.Addr
 	// first is the first PSN of the source that is connected.
 	first     uint32
+	reached   place // what the source has got to, as far as it was asked for
+	beginning bool  // first is being asked for
 	receivers map[netip.Addr]joined
-	joining   map[netip.Addr]bool // late receivers whose first PSN is being asked for
-	refused   map[netip.Addr]string
-	dialing   bool
-	psn       uint32 // of frames
+	// late are receivers that come after the source, and are not known to have missed nothing.
+	late    map[netip.Addr]*lateJoin
+	refused map[netip.Addr]string
+	dialing bool
+	psn     uint32 // of frames
 }
 
 // startConnections makes the manager of a group that has none and is to have one.
@@ -60,12 +74,29 @@ func (f *Feature) startConnections(g *group) {
 	if g.receivers == nil {
 		g.receivers = make(map[netip.Addr]joined)
 	}
-	g.joining, g.refused = make(map[netip.Addr]bool), make(map[netip.Addr]string)
+	g.late, g.refused = make(map[netip.Addr]*lateJoin), make(map[netip.Addr]string)
 	for _, c := range g.kept {
 		g.cm.Load(f.now(), c)
 	}
 	g.kept = nil
+	f.resume(g)
 	f.dial(g)
+}
+
+// resume goes on with those that an earlier controller has not answered.
+func (f *Feature) resume(g *group) {
+	for _, c := range g.cm.Conns() {
+		switch {
+		case c.State != rdmacm.Asked && c.State != rdmacm.Answered:
+		case c.LocalID == g.source:
+			f.beginSource(g)
+		default:
+			if g.receivers[c.Peer].Conn == c.LocalID {
+				delete(g.receivers, c.Peer) // it may have missed something
+			}
+			f.joinLate(g, &c)
+		}
+	}
 }
 
 // now is a time above 0, as package rdmacm wants it.
@@ -95,14 +126,21 @@ func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool
 		return spec, without
 	}
 	s, left := spec.Clone(), make(map[netip.Addr]bool)
+	if spec.Connect.Source == api.SourceAny {
+		s.Source.Address = g.sourceAt
+	}
+	for _, a := range g.guests(spec) {
+		s.Receivers = append(s.Receivers, api.GroupReceiver{Address: a})
+	}
 	if g.cm != nil {
 		if c, ok := g.cm.Conn(g.source); ok {
 			s.Source.QPN = c.PeerQPN
 		}
 	}
+	noSource := !s.Source.Address.IsValid()
 	for i := range s.Receivers {
 		r := &s.Receivers[i]
-		if left[r.Address] = true; g.cm == nil || without[r.Address] {
+		if left[r.Address] = true; g.cm == nil || noSource || without[r.Address] {
 			continue
 		}
 		j, ok := g.receivers[r.Address]
@@ -118,6 +156,18 @@ func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool
 		}
 	}
 	return &s, left
+}
+
+// guests are the receivers that are connected and that the spec does not name, in order.
+func (g *group) guests(spec *api.MulticastGroupSpec) (out []netip.Addr) {
+	for a := range g.receivers {
+		if !slices.ContainsFunc(spec.Receivers,
+			func(r api.GroupReceiver) bool { return r.Address == a }) {
+			out = append(out, a)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
 }
 
 // memory returns what an application says of itself, zero where it says nothing.
@@ -226,8 +276,6 @@ func (f *Feature) connectionEvent(g *group, e *rdmacm.Event) (moved bool) {
 			f.refuse(g, c, cm.ConsumerReject, why)
 			return false
 		}
-		g.cm.Confirm(c.LocalID)
-		f.tellConnection(g, c, api.EventConnectionUp, "")
 		return f.join(g, c)
 	case rdmacm.Up:
 		f.tellConnection(g, c, api.EventConnectionUp, "")
@@ -253,6 +301,9 @@ func (f *Feature) left(g *group, c *rdmacm.Conn) bool {
 		g.source = 0
 		return true
 	}
+	if l := g.late[c.Peer]; l != nil && l.conn == c.LocalID {
+		delete(g.late, c.Peer)
+	}
 	if j, ok := g.receivers[c.Peer]; ok && j.Conn == c.LocalID {
 		delete(g.receivers, c.Peer)
 		return true
@@ -276,7 +327,9 @@ func (f *Feature) tellConnection(g *group, c *rdmacm.Conn, t api.EventType, why 
 func (f *Feature) refuse(g *group, c *rdmacm.Conn, reason cm.Reason, why string) {
 	r := cm.REJ{Reason: reason}
 	if reason == cm.InvalidMTU { // additional information: the largest that is supported
-		r.InfoLen, r.Info[0] = 1, byte(mtuCode(g.item.Spec.Connect.MTU))
+		r.InfoLen, r.Info[0] = 1, byte(
+			f.groupMTU(g, f.treeWith(g, c.Peer, c.Port == g.item.Spec.Connect.Port)),
+		)
 	}
 	copy(r.Private[:], why)
 	g.cm.Reject(c.LocalID, r)
@@ -286,19 +339,71 @@ func (f *Feature) refuse(g *group, c *rdmacm.Conn, reason cm.Reason, why string)
 	}
 }
 
-// mtuCode returns IBTA's code of a path MTU.
-func mtuCode(octets uint16) cm.MTU {
-	for m := cm.MTU256; m < cm.MTU4096; m++ {
-		if m.Octets() >= int(octets) {
-			return m
+// Octets of an IPv6 packet of a group around the payload: IPv6, UDP, BTH, RETH, immediate data and
+// ICRC, and the IPv6 header that the tree adds.
+const groupHeaders = 40 + 8 + 12 + 16 + 4 + 4 + 40
+
+// groupMTU returns the code of the largest path MTU of a group: that of the spec, or of what the
+// ports of the tree carry where that is known and less. 0: they do not even carry 256 octets.
+func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
+	most := int(g.item.Spec.Connect.MTU)
+	if p := f.pathMTU(t); p != 0 {
+		most = min(most, int(p)-groupHeaders)
+	}
+	m := cm.MTU(0)
+	for m < cm.MTU4096 && (m+1).Octets() <= most {
+		m++
+	}
+	return m
+}
+
+// treeWith returns the tree of a group with one more host, or the one that it has where there is
+// none.
+func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placement {
+	spec, without := g.filled(&g.item.Spec, g.evicted)
+	switch {
+	case isSource:
+		spec.Source.Address = a
+	case !slices.ContainsFunc(spec.Receivers,
+		func(r api.GroupReceiver) bool { return r.Address == a }):
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: a})
+	}
+	delete(without, a)
+	p, err := tree.Place(f.env.Net, tree.Request{Name: g.name, Group: g.index, Spec: spec,
+		Without: without, Previous: g.latest(), Epoch: 1})
+	if err != nil {
+		return g.latest()
+	}
+	return p
+}
+
+// pathMTU returns the largest IPv6 packet that the links of a tree carry, 0: unknown.
+func (f *Feature) pathMTU(p *tree.Placement) (least uint32) {
+	if least = f.inv().Neighbors.MTU; p == nil || f.PortMTU == nil {
+		return least
+	}
+	take := func(sw string, port uint32) {
+		if m := f.PortMTU(sw, port); m != 0 && (least == 0 || m < least) {
+			least = m
 		}
 	}
-	return cm.MTU4096
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Parent >= 0 {
+			take(n.Switch, n.UpstreamPort)
+		}
+		for _, b := range n.Branches {
+			if b.Receiver == nil {
+				take(n.Switch, b.Port)
+			}
+		}
+	}
+	return least
 }
 
 // mayConnect returns why an application may not connect, "" where it may.
 func (g *group) mayConnect(c *rdmacm.Conn) string {
-	token := g.item.Spec.Connect.Token
+	token := g.token
 	if token == "" {
 		return ""
 	}
@@ -312,9 +417,16 @@ func (g *group) mayConnect(c *rdmacm.Conn) string {
 
 // mayReceive is mayConnect of a receiver.
 func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
-	if !slices.ContainsFunc(g.item.Spec.Receivers,
-		func(r api.GroupReceiver) bool { return r.Address == c.Peer }) {
+	named := slices.ContainsFunc(g.item.Spec.Receivers,
+		func(r api.GroupReceiver) bool { return r.Address == c.Peer })
+	if !named && !g.item.Spec.Connect.Admits(c.Peer) {
 		return fmt.Sprintf("%v is not the address of a receiver of the spec", c.Peer)
+	}
+	if s, ok := g.cm.Conn(g.source); ok && s.Peer == c.Peer {
+		return fmt.Sprintf("%v is the source", c.Peer)
+	}
+	if why := f.foreign(g, c.Peer); !named && why != "" {
+		return why
 	}
 	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
 		if o != g {
@@ -322,6 +434,15 @@ func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
 		}
 	}
 	return g.mayConnect(c)
+}
+
+// foreign returns why a host that the spec does not name may not be part of a group: it is another
+// project's.
+func (f *Feature) foreign(g *group, a netip.Addr) string {
+	if name, ok := f.env.Net.HostName(a); !ok || f.MayUse != nil && !f.MayUse(g.name, name) {
+		return fmt.Sprintf("%v is not assigned to the project of the group", a)
+	}
+	return ""
 }
 
 // requested answers a request of an application.
@@ -334,9 +455,13 @@ func (f *Feature) requested(g *group, c *rdmacm.Conn) (moved bool) {
 			c.Port, spec.Connect.Port, spec.Connect.Port+1))
 		return false
 	}
-	if n := c.MTU.Octets(); n == 0 || n > int(spec.Connect.MTU) {
-		f.refuse(g, c, cm.InvalidMTU, fmt.Sprintf("path MTU %d: at most %d by spec.connect.mtu", n,
-			spec.Connect.MTU))
+	t := f.treeWith(g, c.Peer, c.Port == spec.Connect.Port)
+	if n, most := c.MTU.Octets(), f.groupMTU(g, t).Octets(); n == 0 || n > most {
+		by := "spec.connect.mtu"
+		if most < int(spec.Connect.MTU) {
+			by = "what the links of the tree carry"
+		}
+		f.refuse(g, c, cm.InvalidMTU, fmt.Sprintf("path MTU %d: at most %d by %s", n, most, by))
 		return false
 	}
 	if c.Port == spec.Connect.Port {
@@ -351,8 +476,20 @@ func (f *Feature) requested(g *group, c *rdmacm.Conn) (moved bool) {
 
 func (f *Feature) requestedBySource(g *group, c *rdmacm.Conn) bool {
 	why := g.mayConnect(c)
-	if c.Peer != g.item.Spec.Source.Address {
-		why = fmt.Sprintf("%v is not the address of the source of the spec", c.Peer)
+	spec := &g.item.Spec
+	old, has := g.cm.Conn(g.source)
+	_, receives := g.receivers[c.Peer]
+	switch {
+	case spec.Connect.Source != api.SourceAny:
+		if c.Peer != spec.Source.Address {
+			why = fmt.Sprintf("%v is not the address of the source of the spec", c.Peer)
+		}
+	case has && old.Peer != c.Peer:
+		why = fmt.Sprintf("%v is the source", old.Peer)
+	case receives:
+		why = fmt.Sprintf("%v is a receiver", c.Peer)
+	case why == "":
+		why = f.foreign(g, c.Peer)
 	}
 	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
 		if o != g {
@@ -369,70 +506,195 @@ func (f *Feature) requestedBySource(g *group, c *rdmacm.Conn) bool {
 	delete(g.refused, c.Peer)
 	g.cm.Wait(c.LocalID, waitExponent)
 	g.source = c.LocalID
-	f.begin(g, func(psn, _ uint32) { g.first = psn })
+	if spec.Connect.Source == api.SourceAny && g.sourceAt != c.Peer {
+		f.startOver(g)
+		g.sourceAt = c.Peer
+	}
+	f.beginSource(g)
 	return true
 }
 
-// begin finds the PSN and MSN that the group has got to, at once for one that has not begun.
-func (f *Feature) begin(g *group, with func(psn, msn uint32)) {
+// startOver ends the connections of receivers that the last source had, another host: they connect
+// to the new one.
+func (f *Feature) startOver(g *group) {
+	if !g.sourceAt.IsValid() {
+		return
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(g.receivers), netip.Addr.Compare) {
+		g.cm.Disconnect(f.now(), g.receivers[a].Conn)
+	}
+	clear(g.receivers)
+	g.reached, g.installed = place{}, nil
+}
+
+// beginSource finds the first PSN of a source.
+func (f *Feature) beginSource(g *group) {
+	g.beginning = true
+	f.begin(g, func(psn, _ uint32, _ bool) { g.first, g.beginning = psn, false })
+}
+
+// begin finds the PSN and MSN that the group has got to, at once for one that has not begun. idle:
+// all receivers have acknowledged what the source has sent.
+func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 	spec := &g.item.Spec
 	if g.installed == nil || len(g.installed.Nodes[0].Branches) == 0 {
-		with(spec.InitialPSN, 0)
+		with(spec.InitialPSN, 0, true)
 		return
 	}
 	f.ask(g, whole, func(q *query) {
-		psn, msn, known := spec.InitialPSN, uint32(0), false
-		for i, n := range q.report.Nodes {
-			if i == 0 && n.LastPSN >= 0 {
-				psn = uint32(n.LastPSN)
-			}
+		if g.item == nil || g.cm == nil || f.groups[g.name] != g {
+			return
+		}
+		n := q.report.Nodes[0]
+		if !n.Answered { // the switch may be away
+			f.timers.Set(f.env.Now+lateGap, func() {
+				if g.item != nil && g.cm != nil && f.groups[g.name] == g {
+					f.begin(g, with)
+				}
+			})
+			return
+		}
+		// Switches know of the packets of their epoch alone: where none has come, it is as it was.
+		idle := q.report.Complete
+		if n.LastPSN >= 0 {
+			g.reached = place{PSN: uint32(n.LastPSN), MSN: g.reached.MSN, Known: true}
 			for _, b := range n.Branches {
-				if b.Valid && (!known || (b.MSN-msn)&maxPSN >= 1<<23) {
-					msn, known = b.MSN, true
+				idle = idle && (!b.Valid || uint32(b.EPSN) == g.reached.PSN)
+			}
+			known := false
+			for _, n := range q.report.Nodes {
+				for _, b := range n.Branches {
+					if b.Valid && (!known || (b.MSN-g.reached.MSN)&maxPSN >= 1<<23) {
+						g.reached.MSN, known = b.MSN, true
+					}
 				}
 			}
 		}
-		with(psn, msn)
+		psn, msn := spec.InitialPSN, uint32(0)
+		if g.reached.Known {
+			psn, msn = g.reached.PSN, g.reached.MSN
+		}
+		with(psn, msn, idle)
 		f.settleConnections(g)
 	})
 }
 
-// join takes a receiver in. One that comes after the source begins where the group has got to.
+// A lateJoin is a receiver that comes while there is a source. The fabric does not hold packets, so
+// the receiver begins where the source pauses: it is taken into the tree when all is acknowledged,
+// and answered when the source has sent nothing since. Otherwise it is taken out, and tried again.
+type lateJoin struct {
+	conn  uint32
+	psn   uint32
+	taken bool          // it is in the tree
+	asked bool          // the group is being asked where it is
+	again time.Duration // when it is tried again
+	wait  time.Duration // when it is asked to wait for longer
+}
+
+// Pauses between two attempts of a late receiver, and between two messages that ask it to wait.
+const (
+	lateGap  = 100 * time.Millisecond
+	lateWait = 10 * time.Second
+)
+
+// join takes a receiver in.
 func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 	if old, ok := g.receivers[c.Peer]; ok && old.Conn != c.LocalID {
 		g.cm.Disconnect(f.now(), old.Conn) // it has begun anew
 		delete(g.receivers, c.Peer)
 	}
 	delete(g.refused, c.Peer)
-	id, peer := c.LocalID, c.Peer
-	take := func(psn, msn uint32) {
-		delete(g.joining, peer)
-		g.receivers[peer] = joined{Conn: id, PSN: psn, MSN: msn}
-		delete(g.evicted, peer)
-	}
-	if s, ok := g.cm.Conn(g.source); ok && s.State == rdmacm.Established {
-		g.joining[peer] = true
-		f.begin(g, func(psn, msn uint32) {
-			if g.item == nil || !g.joining[peer] {
-				return
-			}
-			take(psn, msn)
-			f.acceptReceiver(g, id)
-			f.place(g, false)
-			f.takePairs(g)
-			f.save(g)
-		})
+	// A source may send once it has its answer, also when its RTU has not come.
+	if s, ok := g.cm.Conn(g.source); ok && s.State != rdmacm.Asked {
+		g.cm.Wait(c.LocalID, waitExponent)
+		f.joinLate(g, c)
 		return false
 	}
-	take(g.item.Spec.InitialPSN, 0)
-	f.acceptReceiver(g, id)
+	g.receivers[c.Peer] = joined{Conn: c.LocalID, PSN: g.item.Spec.InitialPSN}
+	delete(g.evicted, c.Peer)
+	f.acceptReceiver(g, c.LocalID)
 	return true
 }
 
-// acceptReceiver answers the request of a receiver that has connected by itself.
+// joinLate has a receiver wait for a pause of the source.
+func (f *Feature) joinLate(g *group, c *rdmacm.Conn) {
+	first := len(g.late) == 0
+	g.late[c.Peer] = &lateJoin{conn: c.LocalID, wait: f.env.Now + lateWait}
+	if first {
+		f.timers.Set(f.env.Now, func() { f.tryLate(g) })
+	}
+}
+
+// tryLate goes on with the late receivers of a group.
+func (f *Feature) tryLate(g *group) {
+	if g.cm == nil || g.item == nil || f.groups[g.name] != g || len(g.late) == 0 {
+		return
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(g.late), netip.Addr.Compare) {
+		l := g.late[a]
+		if _, ok := g.cm.Conn(l.conn); !ok {
+			delete(g.late, a)
+			continue
+		}
+		if l.wait <= f.env.Now {
+			g.cm.Wait(l.conn, waitExponent)
+			l.wait = f.env.Now + lateWait
+		}
+		ready := g.phase == steady && f.complete(g) && (!l.taken || g.hasIn(a))
+		if l.asked || l.again > f.env.Now || !ready {
+			continue
+		}
+		l.asked = true
+		f.begin(g, func(psn, msn uint32, idle bool) { f.foundLate(g, a, l, psn, msn, idle) })
+	}
+	f.settleConnections(g)
+	f.timers.Set(f.env.Now+lateGap, func() { f.tryLate(g) })
+}
+
+// hasIn reports whether the tree that was complete last has a receiver as it is connected.
+func (g *group) hasIn(a netip.Addr) bool {
+	_, b := g.installed.FindReceiver(a)
+	c, ok := g.cm.Conn(g.receivers[a].Conn)
+	return b != nil && ok && b.Receiver.QPN == c.PeerQPN && b.Receiver.StartPSN == g.receivers[a].PSN
+}
+
+// foundLate takes the answer where a group is, for a late receiver.
+func (f *Feature) foundLate(g *group, a netip.Addr, l *lateJoin, psn, msn uint32, idle bool) {
+	l.asked = false
+	if g.late[a] != l {
+		return
+	}
+	switch {
+	case l.taken && psn == l.psn:
+		delete(g.late, a)
+		f.acceptReceiver(g, l.conn)
+		return
+	case l.taken: // it has missed something
+		delete(g.receivers, a)
+		l.taken, l.again = false, f.env.Now+lateGap
+	case !idle:
+		l.again = f.env.Now + lateGap
+		return
+	default:
+		g.receivers[a] = joined{Conn: l.conn, PSN: psn, MSN: msn}
+		delete(g.evicted, a)
+		l.taken, l.psn = true, psn
+	}
+	f.place(g, false)
+	f.takePairs(g)
+	f.save(g)
+}
+
+// acceptReceiver answers a receiver: the request of one that has connected by itself, or the answer
+// of one that listens.
 func (f *Feature) acceptReceiver(g *group, id uint32) {
-	if c, ok := g.cm.Conn(id); ok && c.State == rdmacm.Asked {
+	c, ok := g.cm.Conn(id)
+	switch {
+	case ok && c.State == rdmacm.Asked:
 		g.cm.Accept(f.now(), id, f.answer(g, g.item.Spec.InitialPSN))
+	case ok && c.State == rdmacm.Answered:
+		g.cm.Confirm(id)
+		f.tellConnection(g, &c, api.EventConnectionUp, "")
 	}
 }
 
@@ -448,11 +710,10 @@ func (f *Feature) answer(g *group, psn uint32) cm.REP {
 // offer is what the source may write to: the memory that every receiver has.
 func (f *Feature) offer(g *group) cm.Offer {
 	spec := &g.item.Spec
-	o := cm.Offer{MTU: mtuCode(spec.Connect.MTU), BaseVA: spec.BaseVA, Epoch: g.latest().Epoch}
+	o := cm.Offer{MTU: f.groupMTU(g, g.latest()), BaseVA: spec.BaseVA, Epoch: g.latest().Epoch}
 	first := true
-	for _, r := range spec.Receivers {
-		j, ok := g.receivers[r.Address]
-		if c, has := g.cm.Conn(j.Conn); ok && has {
+	for _, a := range slices.SortedFunc(maps.Keys(g.receivers), netip.Addr.Compare) {
+		if c, has := g.cm.Conn(g.receivers[a].Conn); has {
 			m := memory(&c)
 			if first {
 				o.RKey, o.Length, first = m.RKey, m.Length, false
@@ -476,7 +737,8 @@ func (g *group) missing() (out []string) {
 // admitSource answers the request of a source when the tree is ready for it.
 func (f *Feature) admitSource(g *group) {
 	c, ok := g.cm.Conn(g.source)
-	if !ok || c.State != rdmacm.Asked || g.phase != steady || len(g.missing()) > 0 ||
+	if !ok || c.State != rdmacm.Asked || g.beginning || g.phase != steady || len(g.missing()) > 0 ||
+		len(g.receivers) < int(g.item.Spec.Connect.AtLeast) ||
 		g.target == nil || g.target.Source.QPN != c.PeerQPN || !g.carries() || !f.complete(g) {
 		return
 	}
@@ -509,7 +771,7 @@ func (f *Feature) dial(g *group) {
 	for i := range spec.Receivers {
 		a := spec.Receivers[i].Address
 		_, has := g.receivers[a]
-		busy := has || g.joining[a] || slices.ContainsFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
+		busy := has || g.late[a] != nil || slices.ContainsFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
 			return c.Peer == a && c.State != rdmacm.TimeWait
 		})
 		if busy || f.env.Net.Host(a) == nil {
@@ -531,7 +793,7 @@ func (f *Feature) request(g *group, to netip.Addr) {
 	r := cm.REQ{CAGUID: guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
 		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
 		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,
-		PKey: packet.DefaultPKey, PathMTU: mtuCode(spec.Connect.MTU), MaxCMRetries: 15,
+		PKey: packet.DefaultPKey, PathMTU: f.groupMTU(g, f.treeWith(g, to, false)), MaxCMRetries: 15,
 		LocalLID: cm.NoLID, RemoteLID: cm.NoLID, LocalGID: spec.ProxyAddress, RemoteGID: to,
 		HopLimit: 64, ACKTimeout: 18}
 	private := cm.IP{SrcPort: spec.Connect.Port, Src: spec.ProxyAddress, Dst: to}.Append(nil)
@@ -564,19 +826,36 @@ func (g *group) connectionStatus() (out []api.GroupConnection) {
 	return out
 }
 
+// anyAddress has all hosts.
+var anyAddress = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+
+// from are the addresses that may connect to a group with spec.connect.
+func (g *group) from() (out []netip.Prefix) {
+	spec := &g.item.Spec
+	one := func(a netip.Addr) { out = append(out, netip.PrefixFrom(a, a.BitLen())) }
+	if spec.Connect.Source == api.SourceAny {
+		return []netip.Prefix{anyAddress}
+	}
+	one(spec.Source.Address)
+	for i := range spec.Receivers {
+		one(spec.Receivers[i].Address)
+	}
+	return append(out, spec.Connect.Receivers...)
+}
+
 // connectEntities are what a switch needs so that its hosts can connect.
 func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil
 	}
-	add := func(a netip.Addr) {
-		if h := f.env.Net.Host(a); h != nil && h.Switch == sw {
-			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, a))
+	seen := make(map[netip.Prefix]bool)
+	for _, p := range g.from() {
+		here := slices.ContainsFunc(f.env.Net.HostsAt(sw),
+			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) })
+		if here && !seen[p] {
+			seen[p] = true
+			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, p))
 		}
-	}
-	add(g.item.Spec.Source.Address)
-	for i := range g.item.Spec.Receivers {
-		add(g.item.Spec.Receivers[i].Address)
 	}
 	return out
 }
@@ -586,21 +865,16 @@ func (f *Feature) connectSwitches(g *group) (out []string) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil
 	}
-	for _, a := range g.addresses() {
-		if h := f.env.Net.Host(a); h != nil && h.At != nil {
+	from := g.from()
+	for i := range f.inv().Hosts {
+		h := f.env.Net.Host(f.inv().Hosts[i].Address)
+		if h != nil && h.At != nil && h.At.RunsP4() && slices.ContainsFunc(from,
+			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
 			out = append(out, h.Switch)
 		}
 	}
-	return out
-}
-
-// addresses are those of the source and of the receivers of the spec.
-func (g *group) addresses() []netip.Addr {
-	out := []netip.Addr{g.item.Spec.Source.Address}
-	for i := range g.item.Spec.Receivers {
-		out = append(out, g.item.Spec.Receivers[i].Address)
-	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // endConnections disconnects all applications of a group that goes.
@@ -621,7 +895,9 @@ func (f *Feature) endConnections(g *group) {
 
 // reconnects reports whether applications must connect anew after a change of the spec.
 func reconnects(old, spec *api.MulticastGroupSpec) bool {
-	return spec.Connect == nil || old.Connect == nil || *old.Connect != *spec.Connect ||
+	return spec.Connect == nil || old.Connect == nil ||
+		old.Connect.Port != spec.Connect.Port || old.Connect.MTU != spec.Connect.MTU ||
+		old.Connect.Source != spec.Connect.Source ||
 		old.ProxyAddress != spec.ProxyAddress || old.DesignatedQPN != spec.DesignatedQPN ||
 		old.InitialPSN != spec.InitialPSN
 }
@@ -632,10 +908,14 @@ func (f *Feature) leaveMissing(g *group) (moved bool) {
 	if g.cm == nil {
 		return false
 	}
-	addresses := g.addresses()
+	spec := &g.item.Spec
 	for _, c := range g.cm.Conns() {
-		isSource := g.source == c.LocalID
-		if !slices.Contains(addresses, c.Peer) || isSource && c.Peer != g.item.Spec.Source.Address {
+		stays := spec.Connect.Admits(c.Peer) || slices.ContainsFunc(spec.Receivers,
+			func(r api.GroupReceiver) bool { return r.Address == c.Peer })
+		if c.LocalID == g.source {
+			stays = spec.Connect.Source == api.SourceAny || c.Peer == spec.Source.Address
+		}
+		if !stays {
 			g.cm.Disconnect(f.now(), c.LocalID)
 			moved = f.left(g, &c) || moved
 		}

@@ -22,7 +22,12 @@ import (
 // for a group is the index of the group.
 type Feature struct {
 	feature.Base
-	env       *feature.Env
+	env *feature.Env
+	// MayUse reports whether the project of a group may use a host, and PortMTU returns the largest
+	// IPv6 packet of a port, 0: unknown. Both may be nil.
+	MayUse  func(group, host string) bool
+	PortMTU func(sw string, port uint32) uint32
+
 	timers    timers.Timers
 	resources *resource.Collection[api.MulticastGroupSpec, *group]
 

@@ -27,7 +27,8 @@ type group struct {
 
 	change
 	connections
-	kept []rdmacm.Conn // connections of a record, until there is a manager
+	token string        // of spec.connect, which has none
+	kept  []rdmacm.Conn // connections of a record, until there is a manager
 	// queued is the target that waits for switching to end.
 	queued *tree.Placement
 	// drained is when draining ends.

@@ -115,11 +115,15 @@ func (f groups) put(
 		return r, false, err
 	}
 	spec = f.inv().Defaults.Complete(spec)
-	if !created && item.Spec.Equal(&spec) {
-		return item.Decided.resource(), false, nil
-	}
 	if err := api.ValidateGroup(&spec, f.validation(name, pre)); err != nil {
 		return r, false, err
+	}
+	token := ""
+	if spec.Connect != nil {
+		token, spec.Connect.Token = spec.Connect.Token, ""
+	}
+	if !created && item.Spec.Equal(&spec) && (token == "" || token == item.Decided.token) {
+		return item.Decided.resource(), false, nil
 	}
 	g := f.groups[name] // exists while it is being removed
 	again := g != nil && created
@@ -139,6 +143,9 @@ func (f groups) put(
 		return r, false, err
 	}
 	anew := !created && g.cm != nil && reconnects(&item.Spec, &spec)
+	if token != "" || spec.Connect == nil || created {
+		g.token = token
+	}
 	if anew {
 		f.endConnections(g)
 	}

@@ -33,7 +33,10 @@ type treeRecord struct {
 	// Of spec.connect.
 	Connections []rdmacm.Conn         `json:"connections,omitempty"`
 	Source      uint32                `json:"source,omitempty"`
+	SourceAt    netip.Addr            `json:"sourceAt,omitzero"`
+	Reached     place                 `json:"reached,omitzero"`
 	First       uint32                `json:"first,omitempty"`
+	Token       string                `json:"token,omitempty"`
 	Receivers   map[netip.Addr]joined `json:"receivers,omitempty"`
 	Adopted     bool                  `json:"adopted,omitempty"`
 	Phase       phase                 `json:"phase"`
@@ -49,7 +52,9 @@ type treeRecord struct {
 // MarshalJSON implements json.Marshaler.
 func (g *group) MarshalJSON() ([]byte, error) {
 	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted,
-		Job: g.job, Connections: g.conns(), Source: g.source, First: g.first, Receivers: g.receivers}
+		Job: g.job, Connections: g.conns(), Source: g.source, First: g.first,
+		Receivers: g.receivers, SourceAt: g.sourceAt, Token: g.token,
+		Reached: g.reached}
 	put := func(p *tree.Placement) int {
 		if p == nil {
 			return -1
@@ -77,6 +82,7 @@ func (g *group) UnmarshalJSON(b []byte) error {
 	*g = *newGroup("", r.Index)
 	g.phase, g.adopted, g.loaded, g.job = r.Phase, r.Adopted, true, r.Job
 	g.kept, g.source, g.first, g.receivers = r.Connections, r.Source, r.First, r.Receivers
+	g.sourceAt, g.token, g.reached = r.SourceAt, r.Token, r.Reached
 	for _, a := range r.Evicted {
 		g.evicted[a] = true
 	}
@@ -125,6 +131,9 @@ func (f *Feature) Load(r store.Record) (ok bool, err error) {
 		return true, errors.New("no placement")
 	}
 	g.item = item
+	if c := item.Spec.Connect; c != nil && c.Token != "" { // of before tokens were kept apart
+		g.token, c.Token = c.Token, ""
+	}
 	return true, f.loadGroup(name, g)
 }
 

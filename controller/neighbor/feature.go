@@ -38,6 +38,8 @@ type Feature struct {
 	table *Table
 	// Reserved reports whether a group has an address, which no host may have then.
 	Reserved func(netip.Addr) bool
+	// PortMTU returns the largest packet of a port as its switch reports it, 0: unknown. May be nil.
+	PortMTU func(sw string, port uint32) uint32
 
 	switches map[string]*switchState
 	wanted   map[netip.Addr]*wanted
@@ -236,12 +238,28 @@ func (f *Feature) advertise(at At) {
 	if s := f.env.Net.Switch(at.Switch).Subnet(at.Port); s != nil && s.Prefix.Bits() == 64 {
 		prefix = s.Prefix
 	}
-	mtu := f.cfg().HostMTU()
-	if f.send(at, advertisement(f.mac(at.Switch), uint16(inventory.RouterLifetime/time.Second), mtu,
-		prefix)) {
+	if f.send(at, advertisement(f.mac(at.Switch), uint16(inventory.RouterLifetime/time.Second),
+		f.hostMTU(), prefix)) {
 		f.counts.Advertised++
 		f.state(at.Switch).answered[at.Port] = f.env.Now
 	}
+}
+
+// hostMTU returns the largest packet that hosts may send, 0: unknown. Packets of hosts may take any
+// link between switches, so the least of what is configured and what switches report counts.
+func (f *Feature) hostMTU() uint32 {
+	n := *f.cfg()
+	if f.PortMTU != nil {
+		for i := range f.env.Inventory().Switches {
+			sw := &f.env.Inventory().Switches[i]
+			for _, port := range f.env.Net.FabricPorts(sw) {
+				if m := f.PortMTU(sw.Name, port); m != 0 && (n.MTU == 0 || m < n.MTU) {
+					n.MTU = m
+				}
+			}
+		}
+	}
+	return n.HostMTU()
 }
 
 // Tick implements feature.Feature.

@@ -76,6 +76,23 @@ func (s *switchState) set(
 	return went
 }
 
+// ethernetHeader is what a frame has before its packet, in octets.
+const ethernetHeader = 14
+
+// MTU returns the largest packet of a port, in octets: what the switch reports of its configuration
+// by gNMI, as the longest frame. 0: unknown.
+func (f *Feature) MTU(sw string, port uint32) uint32 {
+	s := f.switches[sw]
+	if s == nil || s.byPort[port] == nil {
+		return 0
+	}
+	m := s.byPort[port].Config.MTU
+	if m == nil || *m <= ethernetHeader {
+		return 0
+	}
+	return *m - ethernetHeader
+}
+
 // clone returns a copy that shares nothing that changes.
 func (s *switchState) clone() *switchState {
 	out := *s

@@ -53,6 +53,16 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	return f.quota(of, kind, name, spec)
 }
 
+// MayUse reports whether the project of a group may use a host: it is the project's, or, of a group
+// without one, no project has it for itself.
+func (f *Feature) MayUse(group, host string) bool {
+	if f.all.Len() == 0 {
+		return true
+	}
+	return f.foreign(f.Of(group), &api.Named{Kind: api.ThingHost, Text: host},
+		resource.Precondition{}) == ""
+}
+
 // foreign reports what would be right where a thing is not a project's; "": it is.
 func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) string {
 	switch n.Kind {

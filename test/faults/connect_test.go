@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/endpoint/cm"
 	"github.com/weft-sdn/weft/endpoint/rc"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/lab"
 	wire "github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
 const (
@@ -246,6 +248,186 @@ func TestConnect(t *testing.T) {
 	a.all["S1"].host.CM.Disconnect(a.world.Now(), a.all["S1"].id)
 	a.all["S1"].host.Wake()
 	a.wait("the source to leave", func() bool { return a.state("S1") == "" && a.programmed() })
+}
+
+// TestConnectAny: the spec names no host. The first host that connects to the port is the source, those of
+// the prefix that connect to the next one are receivers; the source waits for two, and a third one
+// joins while it writes.
+func TestConnectAny(t *testing.T) {
+	a := newApps(t)
+	a.spec.Source, a.spec.Receivers = api.GroupSource{}, nil
+	a.spec.Connect.Source, a.spec.Connect.AtLeast = api.SourceAny, 2
+	for i, name := range []string{"R1", "R2", "R4"} {
+		p := a.receiver(name, uint64(0x1000*(i+1)), uint32(100+i))
+		addr := p.host.Config().Addr
+		a.spec.Receivers = nil
+		if i < 2 {
+			a.spec.Connect.Receivers = append(a.spec.Connect.Receivers,
+				netip.PrefixFrom(addr, addr.BitLen()))
+		} else {
+			a.spec.Connect.Receivers = append(a.spec.Connect.Receivers,
+				netip.PrefixFrom(addr, 120).Masked())
+		}
+	}
+	a.must(a.put())
+	if tree := a.status().Tree; tree != nil {
+		t.Errorf("a tree without a source: %+v", tree)
+	}
+	a.connect("R1", connectPort+1, a.all["R1"].join())
+	a.wait("R1", a.up("R1"))
+	a.connect("S1", connectPort, a.all["S1"].join())
+	a.world.Run(a.world.Now()+3*time.Second, func() bool { a.poll(); return false })
+	if a.all["S1"].qp != nil {
+		t.Error("the source is connected with one receiver of two")
+	}
+	other := a.all["R4"]
+	a.connect("R4", connectPort, other.join())
+	a.wait("the refusal of another source", func() bool { return len(other.events) > 0 })
+	if e := other.events[0]; e.Kind != rdmacm.Refused || e.Reason != wire.ConsumerReject {
+		t.Errorf("another source: %v, %v", e.Kind, e.Reason)
+	}
+	a.connect("R2", connectPort+1, a.all["R2"].join())
+	a.wait("the source", a.up("S1", "R2"))
+	a.has(a.write("first"), "R1", "R2")
+
+	// Another controller goes on with them.
+	a.control.Stop()
+	a.must(a.control.Start())
+	a.wait("the switches again", a.connected)
+	a.has(a.write("again"), "R1", "R2")
+
+	a.connect("R4", connectPort+1, other.join())
+	for i := 0; other.qp == nil; i++ {
+		a.write(fmt.Sprint("busy", i))
+		if i == 200 {
+			t.Fatalf("R4 has not joined: %+v", a.status())
+		}
+		a.world.Run(a.world.Now()+20*time.Millisecond, func() bool { a.poll(); return false })
+	}
+	a.has(a.write("third"), "R1", "R2", "R4")
+
+	// The source leaves, and another host takes its place: receivers connect again.
+	a.all["S1"].host.CM.Disconnect(a.world.Now(), a.all["S1"].id)
+	a.all["S1"].host.Wake()
+	a.wait("the source to leave", func() bool { return a.state("S1") == "" })
+	a.app("R5").memory = make([]byte, 8192)
+	a.connect("R5", connectPort, a.all["R5"].join())
+	a.wait("the end of the receivers", func() bool {
+		return a.all["R1"].qp == nil && a.all["R2"].qp == nil && other.qp == nil
+	})
+	// Hosts remember the pair of GUID and queue pair for a while, and refuse it as stale.
+	a.world.Run(a.world.Now()+2*time.Second, func() bool { a.poll(); return false })
+	a.connect("R1", connectPort+1, a.all["R1"].join())
+	a.connect("R4", connectPort+1, other.join())
+	a.wait("another source", a.up("R5", "R1", "R4"))
+	a.all["S1"] = a.all["R5"]
+	a.has(a.write("other"), "R1", "R4")
+}
+
+// TestConnectToken: the token is not read back, a write without one keeps it, and another controller
+// has it.
+func TestConnectToken(t *testing.T) {
+	a := newApps(t, "R1")
+	a.must(a.put())
+	a.wait("the tree", a.programmed)
+	read := func() *api.GroupConnect {
+		g, err := a.control.Core().Groups().Get("g")
+		a.must(err)
+		return g.Spec.Connect
+	}
+	if c := read(); c.Token != "" {
+		t.Errorf("the token is read back: %q", c.Token)
+	}
+	a.spec.Connect.Token, a.spec.EvictAfter = "", api.Duration(time.Minute)
+	a.must(a.put())
+	a.control.Stop()
+	a.must(a.control.Start())
+	a.wait("the switches again", a.connected)
+	p := a.all["R1"]
+	a.connect("R1", connectPort+1, wire.Join{HasToken: true}.Append(nil))
+	a.wait("a refusal", func() bool { return len(p.events) > 0 })
+	if e := p.events[0]; e.Kind != rdmacm.Refused || e.Reason != wire.ConsumerReject {
+		t.Errorf("without the token: %v, %v", e.Kind, e.Reason)
+	}
+	a.connect("R1", connectPort+1, p.join())
+	a.wait("R1", a.up("R1"))
+}
+
+// TestConnectBusy: a receiver that joins while the source never pauses waits, and joins when it does.
+// Nothing of the others is lost.
+func TestConnectBusy(t *testing.T) {
+	a := newApps(t, "R1", "R2")
+	a.must(a.put())
+	a.connect("S1", connectPort, a.all["S1"].join())
+	a.connect("R1", connectPort+1, a.all["R1"].join())
+	a.connect("R2", connectPort+1, a.all["R2"].join())
+	a.wait("the source", a.up("S1", "R1", "R2"))
+	a.receiver("R4", 0x7000, 44)
+	a.must(a.put())
+	a.connect("R4", connectPort+1, a.all["R4"].join())
+	source, open := a.all["S1"], 0
+	post := func() {
+		for ; open < 4; open++ {
+			if err := source.qp.PostSend(verbs.WorkRequest{ID: 1, Op: verbs.OpWrite,
+				Data: bytes.Repeat([]byte{7}, 6000), RemoteVA: groupVA, RKey: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		source.host.Wake()
+	}
+	drain := func() {
+		for c, ok := source.qp.Poll(); ok; c, ok = source.qp.Poll() {
+			if open--; c.Status != verbs.StatusOK {
+				t.Fatalf("completion %+v", c)
+			}
+		}
+	}
+	for until := a.world.Now() + 250*time.Millisecond; a.world.Now() < until; {
+		post()
+		a.world.Run(
+			a.world.Now()+10*time.Millisecond,
+			func() bool { a.poll(); return source.qp.SendQueueLen() < 2 },
+		)
+		drain()
+	}
+	if a.all["R4"].qp != nil {
+		t.Log("R4 has found a pause")
+	}
+	a.wait("the end of the writes", func() bool { drain(); return open == 0 })
+	a.wait("R4", a.up("R4"))
+	a.has(a.write("after"), "R1", "R2", "R4")
+}
+
+// TestConnectMTU: a queue pair whose packets the links of the tree do not carry is refused, with the
+// largest path MTU that they carry.
+func TestConnectMTU(t *testing.T) {
+	a := newApps(t, "R1")
+	a.must(a.put())
+	a.wait("the tree", a.programmed)
+	for _, c := range []struct {
+		frame uint32 // that the switch of the source reports, of all its ports
+		fits  bool
+	}{{1500, false}, {4096 + 124 + 14 - 1, false}, {4096 + 124 + 14, true}} {
+		ports := controller.PortStates{Up: make(map[uint32]bool)}
+		for port := uint32(1); port <= 4; port++ {
+			ports.Up[port] = true
+			ports.Interfaces = append(ports.Interfaces, gnmi.Interface{Name: fmt.Sprint("eth", port),
+				Port: port, Oper: gnmi.OperUp, Config: gnmi.Settings{MTU: &c.frame}})
+		}
+		a.must(a.control.Change(func(core *controller.Core) error {
+			core.SetPorts("N6", ports)
+			return nil
+		}))
+		p := a.all["R1"]
+		p.events = nil
+		a.connect("R1", connectPort+1, p.join())
+		a.wait("an answer", func() bool { return len(p.events) > 0 })
+		e := p.events[0]
+		refused := e.Kind == rdmacm.Refused && e.Reason == wire.InvalidMTU
+		if refused == c.fits {
+			t.Errorf("frames of %d octets: %v, %v", c.frame, e.Kind, e.Reason)
+		}
+	}
 }
 
 // TestConnectRefused: who may not connect, with the reason that the application gets.

@@ -36,14 +36,20 @@ def sh(command):
 
 
 class Host:
-    """A host with one port, one memory region and one queue pair."""
+    """A host with one port, one memory region and one queue pair, and programs."""
 
-    def setup(self, address, gateway, mtu):
-        """Makes the port: the switch is the way to everything."""
-        sh("/bin/ip link set dev eth0 addrgenmode none && /bin/ip link set dev eth0 mtu %d up" % mtu)
-        sh("/bin/ip -6 address add %s/128 dev eth0 nodad" % address)
-        sh("/bin/ip -6 route add fe80::1 dev eth0; /bin/ip -6 route add default via fe80::1 dev eth0")
-        sh("/bin/ip -6 neigh replace fe80::1 lladdr %s dev eth0 nud permanent" % gateway)
+    def __init__(self):
+        self.programs = {}
+
+    def setup(self, address, mtu):
+        """Makes the port, with an address. The way to everything is the router that advertises itself."""
+        sh("/bin/ip link set dev lo up && /bin/ip link set dev eth0 mtu %d up" % mtu)
+        sh("/bin/ip -6 address add %s/128 dev eth0" % address)
+        until = time.time() + 60
+        while "default" not in subprocess.run(["/bin/ip", "-6", "route"], capture_output=True, text=True).stdout:
+            if time.time() > until:
+                raise RuntimeError("no router advertises itself")
+            time.sleep(0.1)
         sh("rdma link add rxe0 type rxe netdev eth0")
         self.address = address
         base = "/sys/class/infiniband/rxe0/ports/1/"
@@ -145,6 +151,28 @@ class Host:
         """Counters of the port, by name."""
         base = "/sys/class/infiniband/rxe0/ports/1/hw_counters/"
         return {name: int(open(base + name).read()) for name in sorted(os.listdir(base)) if name != "lifespan"}
+
+    def start(self, name, argv):
+        """Starts a program."""
+        out = open("/tmp/" + name, "w+b")
+        self.programs[name] = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, cwd="/"), out
+
+    def finish(self, name, seconds):
+        """Waits for a program; the answer has its exit code and what it has said."""
+        program, out = self.programs.pop(name)
+        try:
+            code = program.wait(seconds)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            code = program.wait()
+        out.seek(0)
+        text = out.read().decode(errors="replace")
+        out.close()
+        return {"code": code, "text": text}
+
+    def neighbors(self):
+        """What the kernel knows of neighbors, and which of that somebody has written."""
+        return subprocess.run(["/bin/ip", "-6", "neigh"], capture_output=True, text=True, check=True).stdout
 
     def kernel(self):
         """The release of the kernel."""

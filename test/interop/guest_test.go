@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,7 @@ import (
 )
 
 // bootTime bounds the start of a guest under software emulation, with others at the same time.
-const bootTime = 5 * time.Minute
+const bootTime = 10 * time.Minute
 
 // A guest is a machine with Linux's soft-RoCE on a tap interface.
 type guest struct {
@@ -27,6 +28,13 @@ type guest struct {
 	qpn     uint32
 	va      uint64
 	rkey    uint32
+	wait    time.Duration // for the next answer; 0: callTime
+}
+
+// within has the next call take so many seconds at most.
+func (g *guest) within(seconds int) *guest {
+	g.wait = time.Duration(seconds) * time.Second
+	return g
 }
 
 // boot starts a guest and returns when its program has.
@@ -99,7 +107,9 @@ func (g *guest) call(name string, args arguments, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := g.conn.SetDeadline(time.Now().Add(callTime)); err != nil {
+	wait := cmp.Or(g.wait, callTime)
+	g.wait = 0
+	if err := g.conn.SetDeadline(time.Now().Add(wait)); err != nil {
 		return err
 	}
 	if _, err := g.conn.Write(append(line, '\n')); err != nil {

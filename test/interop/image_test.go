@@ -21,13 +21,15 @@ var guestProgram []byte
 var guestInit []byte
 
 // packages are those of a guest, and what they depend on.
-const packages = "linux-image-amd64,rdma-core,ibverbs-providers,python3-pyverbs,python3-minimal,iproute2,kmod,busybox-static,libc-bin"
+const packages = "linux-image-amd64,rdma-core,ibverbs-providers,librdmacm1,python3-pyverbs,python3," +
+	"iproute2,kmod,busybox-static,libc-bin"
 
 // modules of the kernel that a guest keeps, as patterns of find.
 var modules = []string{
 	"*/net/core/*", "*/net/ipv4/*", "*/net/ipv6/*", "*/kernel/lib/*", "*/crypto/*",
 	"*/drivers/virtio/*", "*/drivers/infiniband/*",
 	"*/virtio_console.ko", "*/virtio_net.ko", "*/net_failover.ko",
+	"*/fs/configfs/*", // of rdma_cm
 }
 
 // An image is what a guest boots.
@@ -42,8 +44,6 @@ func makeImage(t *testing.T) image {
 	}
 	sum := sha256.New()
 	fmt.Fprint(sum, packages, modules, buildScript)
-	sum.Write(guestProgram)
-	sum.Write(guestInit)
 	dir := filepath.Join(cache, "weft", fmt.Sprintf("interop-%x", sum.Sum(nil)[:8]))
 	i := image{filepath.Join(dir, "vmlinuz"), filepath.Join(dir, "initrd")}
 	if _, err := os.Stat(i.initrd); err == nil {
@@ -51,11 +51,6 @@ func makeImage(t *testing.T) image {
 	}
 	t.Log("making the guest from packages of Debian 12")
 	work := t.TempDir()
-	for name, text := range map[string][]byte{"guest.py": guestProgram, "init": guestInit} {
-		if err := os.WriteFile(filepath.Join(work, name), text, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var keep []string
 	for _, m := range modules {
 		keep = append(keep, "! -path '"+m+"'")
@@ -81,6 +76,42 @@ func makeImage(t *testing.T) image {
 	return i
 }
 
+// withPrograms returns the image with the programs of guests: an archive of their own after that of
+// the packages, which the kernel unpacks one after the other.
+func withPrograms(t *testing.T, i image) image {
+	t.Helper()
+	root, out := t.TempDir(), t.TempDir()
+	write := func(name string, text []byte) {
+		if err := os.WriteFile(filepath.Join(root, name), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("guest.py", guestProgram)
+	write("init", guestInit)
+	clients := filepath.Join("..", "..", "clients")
+	for _, name := range []string{"weft.py", "weights.py"} {
+		text, err := os.ReadFile(filepath.Join(clients, "python", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name, text)
+	}
+	// Guests have the C library of Debian 12, as the machine should.
+	if text, err := exec.CommandContext(t.Context(), "cc", "-O1", "-o", filepath.Join(root, "relay"),
+		"-I"+filepath.Join(clients, "c"), filepath.Join("testdata", "relay.c"),
+		filepath.Join(clients, "c", "weft.c"), "-lrdmacm", "-libverbs").CombinedOutput(); err != nil {
+		t.Fatalf("building the client in C (apt-get install gcc librdmacm-dev): %v: %s", err, text)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec",
+		`{ cat "$1"; find . | cpio --quiet -o -H newc | gzip -1; } >"$2"`, "sh", i.initrd,
+		filepath.Join(out, "initrd"))
+	cmd.Dir = root
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("adding the programs: %v: %s", err, text)
+	}
+	return image{i.kernel, filepath.Join(out, "initrd")}
+}
+
 // buildScript makes vmlinuz and initrd of packages in its folder, with the modules of an
 // expression.
 const buildScript = `
@@ -94,7 +125,6 @@ rm -rf root/boot root/usr/share/doc root/usr/share/man root/usr/share/locale roo
 find root/lib/modules/*/kernel -type f %s -delete
 chroot root /sbin/depmod "$version"
 ln -sf busybox root/bin/sh
-cp init guest.py root/
 cd root
 find . | cpio --quiet -o -H newc | gzip -1 >../initrd
 `

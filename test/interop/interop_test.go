@@ -58,7 +58,7 @@ func TestInterop(t *testing.T) {
 			t.Fatalf("%s is not on the PATH: apt-get install %s", c[0], c[1])
 		}
 	}
-	i := makeImage(t)
+	i := withPrograms(t, makeImage(t))
 	weft := filepath.Join(t.TempDir(), "weft")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", weft,
 		"github.com/weft-sdn/weft/cmd/weft").CombinedOutput(); err != nil {
@@ -78,7 +78,7 @@ func TestInterop(t *testing.T) {
 			// The namespaces end with their last process, whatever happens.
 			cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
 				"--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0")
-			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+filepath.Dir(i.kernel),
+			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+i.kernel+":"+i.initrd,
 				programEnv+"="+weft)
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
@@ -116,9 +116,10 @@ func TestInside(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	image := image{filepath.Join(os.Getenv(imageEnv), "vmlinuz"), filepath.Join(os.Getenv(imageEnv),
-		"initrd")}
-	s.boot(image, "S1", "R1", "R3", "R4", "R5")
+	kernel, initrd, _ := strings.Cut(os.Getenv(imageEnv), ":")
+	s.boot(image{kernel, initrd}, "S1", "R1", "R2", "R3", "R4", "R5")
+	s.plugged()
+	s.connect()
 	s.run()
 }
 
@@ -168,11 +169,7 @@ func (s *session) boot(i image, names ...string) {
 				return err
 			}
 			booted[k] = g
-			gateway := s.network.Switches[slices.IndexFunc(s.network.Switches, func(x lab.Switch) bool {
-				return x.Name == sw
-			})].MAC
-			if err := g.call("setup", arguments{"address": h.Address, "gateway": gateway.String(),
-				"mtu": 4500}, nil); err != nil {
+			if err := g.call("setup", arguments{"address": h.Address, "mtu": 4500}, nil); err != nil {
 				return err
 			}
 			var m struct {

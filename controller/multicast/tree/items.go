@@ -38,10 +38,10 @@ func (p *Placement) instance(b *PlacedBranch) uint32 {
 }
 
 // Items returns what the placement needs of a switch, nothing when the switch
-// is not in the tree.
+// is not in the tree, or the tree has no source yet.
 func (p *Placement) Items(sw string) []Item {
 	n := p.Node(sw)
-	if n == nil {
+	if n == nil || !p.Source.Address.IsValid() {
 		return nil
 	}
 	w := itemWork{
@@ -226,13 +226,13 @@ const (
 	connectBurst   = 32
 )
 
-// Connect returns what has a switch hand messages of RDMA CM from a host to a group to the
-// controller.
-func Connect(group uint16, proxy, host netip.Addr) entry.Entity {
+// Connect returns what has a switch hand messages of RDMA CM from hosts with addresses of a prefix
+// to a group to the controller.
+func Connect(group uint16, proxy netip.Addr, from netip.Prefix) entry.Entity {
 	return entry.In(p4.TableMtConnect, entry.Do(p4.ActionSetConnect,
 		entry.With("burst_time", micros(connectBurst*connectSpacing)), entry.Number("group", group),
 		entry.With("spacing", micros(connectSpacing))),
-		entry.Exact("dst_addr", entry.Addr(proxy)), entry.LPMHost("src_addr", host))
+		entry.Exact("dst_addr", entry.Addr(proxy)), entry.LPM("src_addr", from))
 }
 
 // sid emits the node's SID, which takes packets of the tree's own source alone.

@@ -123,8 +123,13 @@ func (w *placeWork) replicates(node *topology.Node) bool {
 func (w *placeWork) edges() error {
 	spec := w.r.Spec
 	var err error
-	if w.source, err = w.attach(func() string { return "spec.source.address" },
-		spec.Source.Address); err != nil {
+	if !spec.Source.Address.IsValid() {
+		err = w.standIn()
+	} else if w.source, err = w.attach(func() string { return "spec.source.address" },
+		spec.Source.Address); err == nil {
+		w.root = w.source.At
+	}
+	if err != nil {
 		return err
 	}
 	if spec.Mode == api.ModeInband && !w.source.IPv6().IsValid() {
@@ -132,7 +137,6 @@ func (w *placeWork) edges() error {
 			"a host with an IPv6 address, which a source in in-band mode encapsulates from; %s has none",
 			w.source.Name)
 	}
-	w.root = w.source.At
 	w.receivers = make(map[string][]int, len(spec.Receivers))
 	var fields []api.FieldError
 	for i := range spec.Receivers {
@@ -164,6 +168,28 @@ func (w *placeWork) edges() error {
 		fields = w.srh()
 	}
 	return api.Refuse(fields)
+}
+
+// standIn takes some switch for that of a source that has not connected yet: nothing is written for a tree
+// without a source.
+func (w *placeWork) standIn() error {
+	w.source = &plan.Located{Host: &inventory.Host{}}
+	inv := w.n.Inventory
+	for i := range inv.Switches {
+		sw := &inv.Switches[i]
+		node := w.n.Node(sw.Name)
+		if node == nil || !sw.Managed() || !sw.RunsP4() || !w.replicates(node) {
+			continue
+		}
+		if p := w.r.Previous; w.root == nil || p != nil && p.Nodes[0].Switch == sw.Name {
+			w.root = sw
+		}
+	}
+	if w.root == nil {
+		return &api.Error{Code: api.CodeNotPlannable,
+			Message: "no switch of the topology can be part of a tree"}
+	}
+	return nil
 }
 
 // srh checks that the End.MT TLVs fit an SRH.

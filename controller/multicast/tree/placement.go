@@ -163,7 +163,7 @@ func (p *Placement) Switches() []string {
 
 // Tree returns the placement as clients see it.
 func (p *Placement) Tree() *api.GroupTree {
-	if p == nil {
+	if p == nil || !p.Source.Address.IsValid() {
 		return nil
 	}
 	t := &api.GroupTree{Root: p.Nodes[0].Switch, SID: p.Nodes[0].SID, Cost: p.Cost}

@@ -79,7 +79,7 @@ export function cutOff(
       name: g.name,
       receivers: (g.spec.receivers ?? [])
         .map((r) => r.address)
-        .filter((r) => apart(g.spec.source.address, r))
+        .filter((r) => apart(g.spec.source?.address ?? '', r))
         .map(nameOf),
     }))
     .filter((g) => g.receivers.length > 0);

@@ -50,8 +50,8 @@ function List() {
     },
     {
       name: 'Source',
-      key: (g) => g.spec.source.address,
-      cell: (g) => <code>{g.spec.source.address}</code>,
+      key: (g) => g.spec.source?.address ?? 'any',
+      cell: (g) => <code>{g.spec.source?.address ?? 'any'}</code>,
       width: 1.2,
     },
     { name: 'Receivers', key: (g) => g.spec.receivers?.length ?? 0, number: true, width: 0.6 },
@@ -275,7 +275,8 @@ function One({ name }: { name: string }) {
               [
                 'Source',
                 <>
-                  <code>{g.spec.source.address}</code>, QPN {g.spec.source.qpn}
+                  <code>{g.spec.source?.address ?? 'any host'}</code>
+                  {g.spec.source?.qpn ? `, QPN ${g.spec.source.qpn}` : ''}
                 </>,
               ],
               ['Mode', g.spec.mode],
@@ -368,8 +369,8 @@ function Tree({ group: g }: { group: Group }) {
   const names = useHostNames(),
     reads = useMay('read');
   const drawing = useMemo(
-    () => drawTree(tree, g.spec.source.address, names, state.data),
-    [tree, g.spec.source.address, names, state.data],
+    () => drawTree(tree, g.spec.source?.address ?? '', names, state.data),
+    [tree, g.spec.source?.address, names, state.data],
   );
   const stalled = new Set((g.status.stalledReceivers ?? []).map((r) => `host ${r.address}`));
   const rows = useMemo((): Row[] => {

@@ -176,7 +176,7 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   const [other, setOther] = useState('');
   const groups = useQuery(ask.groups);
   const own = (groups.data ?? []).filter(
-    (g) => g.spec.source.address === h.address || g.spec.receivers?.some((r) => r.address === h.address),
+    (g) => g.spec.source?.address === h.address || g.spec.receivers?.some((r) => r.address === h.address),
   );
   return (
     <>
@@ -272,8 +272,8 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
           Multicast groups:{' '}
           {own.map((g) => (
             <span key={g.name}>
-              <To path={['groups', g.name]}>{g.name}</To> ({g.spec.source.address === h.address ? 'source' : 'receiver'}
-              ){' '}
+              <To path={['groups', g.name]}>{g.name}</To> (
+              {g.spec.source?.address === h.address ? 'source' : 'receiver'}){' '}
             </span>
           ))}
         </p>

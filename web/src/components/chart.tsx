@@ -1,5 +1,5 @@
 import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
-import { dashes, marks, type Moment } from '../domain/chart';
+import { dashes, marks, plotLeft as left, plotRight as right, type Moment } from '../domain/chart';
 import { formatClock, formatShare } from '../domain/format';
 import { formatValue, nearest, summary } from '../domain/history';
 import { bounds, formatSpan, moved, parseSpan, presets, spanText, zoomed, type Span } from '../domain/span';
@@ -244,10 +244,6 @@ function Legend({
     </table>
   );
 }
-
-/** Where the lines of a plot begin and end within its box, in pixels: as plot.tsx has it. */
-const left = 84,
-  right = 10;
 
 function Marks({ of, from, to }: { of: readonly Mark[]; from: number; to: number }) {
   const [box, setBox] = useState<HTMLUListElement | null>(null);

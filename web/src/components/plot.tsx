@@ -1,17 +1,13 @@
 import { useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { dashes } from '../domain/chart';
+import { dashes, plotLeft as left, plotRight as right } from '../domain/chart';
 import { formatClock } from '../domain/format';
 import { ceiling, formatValue, isolated } from '../domain/history';
 import { crosshair, onCrosshair, setCrosshair } from '../store/crosshair';
 import { useDark } from '../store/theme';
 import { inks, type Inks } from './canvas';
 import type { PlotProps } from './chart';
-
-/** Where the plot begins and ends within its box, in pixels. */
-export const left = 84,
-  right = 10;
 
 /** The lines of a chart, drawn by uPlot: what is around them is in chart.tsx. */
 export default function Plot({ times, series, lines, spans, from, to, height, brush }: PlotProps) {

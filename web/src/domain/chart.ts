@@ -28,3 +28,7 @@ export function marks<M extends Moment>(
   }
   return found;
 }
+
+/** Where the lines of a plot begin and end within its box, in pixels: the last time of day has room for its half. */
+export const plotLeft = 84,
+  plotRight = 28;

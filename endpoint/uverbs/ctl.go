@@ -174,7 +174,7 @@ func (p *process) ctlQueryPort(o *object) reply {
 		return refuse(unix.EINVAL)
 	}
 	state := uint32(ctlPortUp)
-	if p.server.disabled.Has(int(o.Handle)) {
+	if p.server.ports.disabled.Has(int(o.Handle)) {
 		state = 0
 	}
 	return reply{messages: []any{&ctlPort{Port: uint32(o.Handle), Mask: ctlPortState, State: state}}}

@@ -42,7 +42,7 @@ type keeping struct {
 // encode is a mark, the SHA-256 of the rest, and a JSON document.
 func (s *Server) encode() []byte {
 	body, _ := json.Marshal(&kept{s.profiles.formats, s.profiles.evs, s.profiles.ccs,
-		s.disabled}) // nothing in it can fail
+		s.ports.disabled}) // nothing in it can fail
 	sum := sha256.Sum256(body)
 	return bytes.Join([][]byte{[]byte(keptMark), sum[:], body}, nil)
 }

@@ -85,8 +85,7 @@ type Server struct {
 	domain     uint32
 	keys       map[uint32]bool
 	ahead      aheadPool
-	up         packet.PortMask // ports that have a link
-	disabled   packet.PortMask // by mrc_ctl
+	ports      portStates
 	profiles   *profiles
 	keeping    keeping
 
@@ -99,6 +98,9 @@ type Server struct {
 	running   sync.WaitGroup
 }
 
+// portStates are ports of a NIC that have a link, and those that mrc_ctl has disabled.
+type portStates struct{ up, disabled packet.PortMask }
+
 // New makes a server.
 func New(cfg Config) *Server {
 	if cfg.Name == "" {
@@ -109,7 +111,8 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, log: cfg.Log, qpn: anyQPN(), processes: make(map[*process]bool),
 		keys: make(map[uint32]bool), listeners: make(map[*net.UnixListener]bool),
-		conns: make(map[*net.UnixConn]bool), up: cfg.NIC.Ports(), ending: make(chan struct{})}
+		conns: make(map[*net.UnixConn]bool), ports: portStates{up: cfg.NIC.Ports()},
+		ending: make(chan struct{})}
 	s.profiles = newProfiles(s)
 	cfg.NIC.Watch(s.evEvent)
 	cfg.NIC.HintsBy(s.hintsOf)
@@ -281,9 +284,9 @@ func (s *Server) endOverflowed(now time.Duration) {
 // mrc_ctl has disabled stays down.
 func (s *Server) SetPort(port int, up bool) {
 	if up {
-		s.up = s.up.With(port)
+		s.ports.up = s.ports.up.With(port)
 	} else {
-		s.up &^= packet.PortMask(0).With(port)
+		s.ports.up &^= packet.PortMask(0).With(port)
 	}
 	s.setPort(port)
 }
@@ -292,15 +295,15 @@ func (s *Server) SetPort(port int, up bool) {
 // mrc_ctl_port_attr).
 func (s *Server) disable(port int, disabled bool) {
 	if disabled {
-		s.disabled = s.disabled.With(port)
+		s.ports.disabled = s.ports.disabled.With(port)
 	} else {
-		s.disabled &^= packet.PortMask(0).With(port)
+		s.ports.disabled &^= packet.PortMask(0).With(port)
 	}
 	s.setPort(port)
 }
 
 func (s *Server) setPort(port int) {
-	up := (s.up &^ s.disabled).Has(port)
+	up := (s.ports.up &^ s.ports.disabled).Has(port)
 	if up == s.cfg.NIC.Ports().Has(port) {
 		return
 	}

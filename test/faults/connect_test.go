@@ -250,9 +250,9 @@ func TestConnect(t *testing.T) {
 	a.wait("the source to leave", func() bool { return a.state("S1") == "" && a.programmed() })
 }
 
-// TestConnectAny: the spec names no host. The first host that connects to the port is the source, those of
-// the prefix that connect to the next one are receivers; the source waits for two, and a third one
-// joins while it writes.
+// TestConnectAny: the spec names no host. The first host that connects to the port is the source,
+// those of the prefix that connect to the next one are receivers; the source waits for two, and a
+// third one joins while it writes.
 func TestConnectAny(t *testing.T) {
 	a := newApps(t)
 	a.spec.Source, a.spec.Receivers = api.GroupSource{}, nil
@@ -324,8 +324,8 @@ func TestConnectAny(t *testing.T) {
 	a.has(a.write("other"), "R1", "R4")
 }
 
-// TestConnectToken: the token is not read back, a write without one keeps it, and another controller
-// has it.
+// TestConnectToken: the token is not read back, a write without one keeps it, and another
+// controller has it.
 func TestConnectToken(t *testing.T) {
 	a := newApps(t, "R1")
 	a.must(a.put())
@@ -353,8 +353,8 @@ func TestConnectToken(t *testing.T) {
 	a.wait("R1", a.up("R1"))
 }
 
-// TestConnectBusy: a receiver that joins while the source never pauses waits, and joins when it does.
-// Nothing of the others is lost.
+// TestConnectBusy: a receiver that joins while the source never pauses waits, and joins when it
+// does. Nothing of the others is lost.
 func TestConnectBusy(t *testing.T) {
 	a := newApps(t, "R1", "R2")
 	a.must(a.put())
@@ -398,8 +398,8 @@ func TestConnectBusy(t *testing.T) {
 	a.has(a.write("after"), "R1", "R2", "R4")
 }
 
-// TestConnectMTU: a queue pair whose packets the links of the tree do not carry is refused, with the
-// largest path MTU that they carry.
+// TestConnectMTU: a queue pair whose packets the links of the tree do not carry is refused, with
+// the largest path MTU that they carry.
 func TestConnectMTU(t *testing.T) {
 	a := newApps(t, "R1")
 	a.must(a.put())

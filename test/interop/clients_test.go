@@ -102,7 +102,8 @@ func TestPrivateData(t *testing.T) {
 		join cm.Join
 	}{
 		{"weft.encode_join()", cm.Join{}},
-		{"weft.encode_join(token='open')", cm.Join{HasToken: true, Token: [cm.TokenLen]byte{'o', 'p', 'e', 'n'}}},
+		{"weft.encode_join(token='open')", cm.Join{HasToken: true,
+			Token: [cm.TokenLen]byte{'o', 'p', 'e', 'n'}}},
 		{"weft.encode_join(0x12345678, 0x1122334455667788, 1 << 40)", cm.Join{HasMemory: true,
 			RKey: 0x12345678, VA: 0x1122334455667788, Length: 1 << 40}},
 	} {

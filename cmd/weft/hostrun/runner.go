@@ -42,13 +42,11 @@ type Runner struct {
 	linger   time.Duration
 	progress Progress
 
-	start   time.Time
-	out     []outbox // by number of the endpoint's port
-	polled  []Polled
-	bell    bell
-	frames  chan frame
-	spare   chan []byte
-	dropped atomic.Uint64 // frames that found the queue full
+	start  time.Time
+	out    []outbox // by number of the endpoint's port
+	polled []Polled
+	bell   bell
+	arrivals
 	refused uint64        // frames that ports did not take
 	last    time.Duration // when the last frame came
 	busy    time.Duration // when there was something to do last
@@ -63,8 +61,16 @@ type Runner struct {
 func New(expect uint64, linger time.Duration, progress Progress) *Runner {
 	return &Runner{
 		expect: expect, linger: linger, progress: progress,
-		start: time.Now(), frames: make(chan frame, frameQueue), spare: make(chan []byte, frameQueue),
+		start:    time.Now(),
+		arrivals: arrivals{frames: make(chan frame, frameQueue), spare: make(chan []byte, frameQueue)},
 	}
+}
+
+// arrivals are the frames of ports that wait for a runner, and buffers for more.
+type arrivals struct {
+	frames  chan frame
+	spare   chan []byte
+	dropped atomic.Uint64 // frames that found the queue full
 }
 
 // Start is when the runner's time began.

@@ -170,8 +170,8 @@ func (w *placeWork) edges() error {
 	return api.Refuse(fields)
 }
 
-// standIn takes some switch for that of a source that has not connected yet: nothing is written for a tree
-// without a source.
+// standIn takes some switch for that of a source that has not connected yet: nothing is written for
+// a tree without a source.
 func (w *placeWork) standIn() error {
 	w.source = &plan.Located{Host: &inventory.Host{}}
 	inv := w.n.Inventory

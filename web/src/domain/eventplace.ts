@@ -4,6 +4,7 @@ import { pageOf, type Place } from './place';
 const collections: Record<string, string> = {
   group: 'multicast-groups',
   receiver: 'multicast-groups',
+  connection: 'multicast-groups',
   switch: 'switches',
   balance: 'switches',
   'bgp-peer': 'bgp-peers',
@@ -25,7 +26,7 @@ const collections: Record<string, string> = {
 /** Where the object of an event is shown; undefined when it has no page. */
 export function placeOf(e: { type: string; object?: string }): Place | undefined {
   const object = e.object;
-  if (!object) return undefined;
+  if (!object || e.type === 'host.refused') return undefined; // its object is an address that no host has got
   const family = e.type.split('.')[0]!;
   const collection = collections[family];
   if (collection) return pageOf(`${collection}/${object}`);

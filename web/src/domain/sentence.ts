@@ -137,7 +137,11 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
       if (why !== undefined) return { severity: 'warning', text: join(`${what} is degraded`, plain(why)) };
       return { severity: 'ok', text: `${what} is as it should be.` };
     }
+    case 'connection':
+      return connection(verb, object, message, names);
     case 'host': {
+      const neighbor = neighborOf(verb, object, message);
+      if (neighbor) return neighbor;
       const why = after('refused: ');
       if (why !== undefined) return { severity: 'fault', text: join(`${what} refuses its configuration`, plain(why)) };
       if (message === 'refuses nothing any more') return { severity: 'ok', text: `${what} ${message}.` };
@@ -179,6 +183,46 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
           ? `${what}: ${small(text)}`
           : text,
   };
+}
+
+/** What an application did with its connection to a group: the message is ROLE ADDRESS, or ROLE ADDRESS: WHY. */
+function connection(verb: string, group: string, message: string, names: Names): Sentence {
+  const [, role = 'host', address = '', why = ''] = /^(source|receiver) (\S+?)(?:: (.*))?$/.exec(message) ?? [];
+  const who = capital(`${role} ${names.get(address) ?? address}`.trim());
+  switch (verb) {
+    case 'up':
+      return { severity: 'ok', text: `${who} is connected to group ${group}.` };
+    case 'down':
+      return { severity: 'quiet', text: `${who} has left group ${group}.` };
+  }
+  const own = /^by the host: (.*)$/.exec(why)?.[1];
+  const text = own ? `${who} refuses the connection of group ${group}` : `${who} is not connected to group ${group}`;
+  return { severity: 'warning', text: why ? `${text}: ${own ?? why}.` : `${text}.` };
+}
+
+/** What was learned of a host by neighbor discovery or ARP; undefined for other events of hosts. */
+function neighborOf(verb: string, object: string, message: string): Sentence | undefined {
+  const [, address = '', mac = '', at = '', from] =
+    /^(\S+) is (\S+) at (\S+?)(?:, and was at (\S+)| now)?$/.exec(message) ?? [];
+  switch (verb) {
+    case 'bound':
+      if (at) return { severity: 'ok', text: `Host ${object} is at ${at}: ${address}, MAC ${mac}.` };
+      break;
+    case 'moved':
+      if (from) return { severity: 'quiet', text: `Host ${object} has moved from ${from} to ${at}: ${address}.` };
+      if (at) return { severity: 'quiet', text: `Host ${object} at ${at} has another MAC for ${address}: ${mac}.` };
+      break;
+    case 'gone': {
+      const gone = /^(\S+) at (\S+) does not answer$/.exec(message);
+      if (gone) return { severity: 'warning', text: `Host ${object} at ${gone[2]} does not answer: ${gone[1]}.` };
+      break;
+    }
+    case 'refused': {
+      const not = /^(\S+) at (\S+) is not bound: (.*)$/.exec(message);
+      if (not) return { severity: 'warning', text: `MAC ${not[1]} at ${not[2]} may not have ${object}: ${not[3]}.` };
+    }
+  }
+  return undefined;
 }
 
 /** Reads conditions as events have them: Accepted=yes (Planned) Programmed=no (Installing). */

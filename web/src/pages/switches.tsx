@@ -303,7 +303,7 @@ function Programmed({ of }: { of: Switch }) {
   );
 }
 
-const systems: Record<string, string> = { sonic: 'SONiC' };
+const systems: Record<string, string> = { sonic: 'SONiC', linux: 'Linux' };
 
 function Tables({ name }: { name: string }) {
   const tables = useQuery(ask.tables(name));

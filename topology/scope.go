@@ -54,7 +54,13 @@ func ParseScope(texts []string) (Scope, error) {
 }
 
 // Has reports whether a peer of this scope may describe a node.
-func (s *Scope) Has(id NodeID) bool {
+func (s *Scope) Has(id NodeID) bool { return s.has(id, false) }
+
+// HasInAny reports whether a peer of this scope may describe a node in some autonomous system,
+// whatever the one of the id.
+func (s *Scope) HasInAny(id NodeID) bool { return s.has(id, true) }
+
+func (s *Scope) has(id NodeID, anyAS bool) bool {
 	if len(s.rules) == 0 {
 		return true
 	}
@@ -65,7 +71,7 @@ func (s *Scope) Has(id NodeID) bool {
 		router = strings.Join(parts[:3], ".") // that of an IS-IS router
 	}
 	for _, r := range s.rules {
-		if r.asn != "" && r.asn != as || r.router != "" && r.router != router {
+		if r.asn != "" && r.asn != as && !anyAS || r.router != "" && r.router != router {
 			continue
 		}
 		if r.prefix.IsValid() {

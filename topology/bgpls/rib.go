@@ -26,6 +26,10 @@ type rib struct {
 	pfxs    map[topology.PrefixKey]*group
 	builder *topology.Builder
 	stats   Stats
+	// unnumbered are the nodes that SIDs name without an autonomous system, and adopted those of them
+	// that are another node, by that.
+	unnumbered map[topology.NodeID]bool
+	adopted    map[topology.NodeID][]topology.NodeID
 	// touched reports that there is something to publish, refused that only counters have changed.
 	touched, refused bool
 }
@@ -34,6 +38,8 @@ type rib struct {
 type group struct {
 	members map[*object]bool
 	dirty   bool
+	// owner is the node whose parts the group is too, as [rib.adopt] has found it; "": none.
+	owner topology.NodeID
 }
 
 // An object is an NLRI and who says it.
@@ -92,6 +98,9 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 		links:   make(map[topology.LinkID]*group),
 		pfxs:    make(map[topology.PrefixKey]*group),
 		builder: topology.NewBuilder(),
+
+		unnumbered: make(map[topology.NodeID]bool),
+		adopted:    make(map[topology.NodeID][]topology.NodeID),
 	}
 	r.builder.SetPorts(ports)
 	return r
@@ -201,7 +210,9 @@ func (r *rib) update(a peerKey, u *wire.Update) error {
 	}
 	for i := range u.Reachable {
 		n := &u.Reachable[i]
-		if !p.scope.Has(nodeID(n.NLRI.Identifier, &n.NLRI.Local)) {
+		id := nodeID(n.NLRI.Identifier, &n.NLRI.Local)
+		// Whose an unnumbered SID is shows later: see [rib.adopt].
+		if !p.scope.Has(id) && !(unnumbered(&n.NLRI) && p.scope.HasInAny(id)) {
 			p.refused++
 			r.refused = true
 			continue
@@ -229,6 +240,9 @@ func (r *rib) object(n *wire.Received) *object {
 	if o == nil {
 		o = &object{nlri: n.NLRI, raw: string(n.Raw), says: make(map[peerKey]statement, 1)}
 		r.objects[o.raw] = o
+		if unnumbered(&n.NLRI) {
+			r.unnumbered[nodeID(n.NLRI.Identifier, &n.NLRI.Local)] = true
+		}
 		r.eachGroup(o, func(g *group) { g.members[o] = true })
 	}
 	return o
@@ -284,29 +298,100 @@ func groupOf[K comparable](groups map[K]*group, k K) *group {
 
 // parts returns the parts of a group, in an order that depends on the NLRIs
 // alone.
-func (r *rib) parts(g *group) []part {
-	members := slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int {
+func (r *rib) parts(g *group) []part { return r.partsBy(g, func(*ribPeer) bool { return true }) }
+
+// partsBy returns the parts of a group that some of the peers have said.
+func (r *rib) partsBy(g *group, may func(*ribPeer) bool) (parts []part) {
+	for _, o := range slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int {
 		return cmp.Compare(a.raw, b.raw)
-	})
-	parts := make([]part, len(members))
-	for i, o := range members {
-		parts[i] = part{&o.nlri, r.believed(o).attributes}
+	}) {
+		if s, ok := r.believed(o, may); ok {
+			parts = append(parts, part{&o.nlri, s.attributes})
+		}
 	}
 	return parts
 }
 
-// believed returns the statement that counts: a confirmed one before an
-// unconfirmed one, and then that of the peer with the lowest address.
-func (r *rib) believed(o *object) (s statement) {
+// partsOf returns the parts of a node: its own, and those that name it without its autonomous
+// system, as far as who has said them may describe it.
+func (r *rib) partsOf(id topology.NodeID, g *group) []part {
+	parts := r.parts(g)
+	for _, name := range r.adopted[id] {
+		parts = append(parts, r.partsBy(r.nodes[name], func(p *ribPeer) bool {
+			return p.scope.Has(id)
+		})...)
+	}
+	return parts
+}
+
+// unnumbered reports whether a SID names its node without an autonomous system, as FRR 10.7 does for
+// static SIDs: by the BGP router-id alone (RFC 9086).
+func unnumbered(n *wire.NLRI) bool { return n.Type == wire.NLRISRv6SID && n.Local.ASN == 0 }
+
+// adopt finds out which nodes the unnumbered SIDs are of: of the one with the same router-id, unless
+// there are several.
+func (r *rib) adopt() {
+	clear(r.adopted)
+	if len(r.unnumbered) == 0 {
+		return
+	}
+	routers := make(map[string][]topology.NodeID)
+	for id, g := range r.nodes {
+		if as, router, _ := strings.Cut(string(id), ":"); as != "0" && g.isNode() {
+			routers[router] = append(routers[router], id)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.unnumbered)) {
+		g := r.nodes[name]
+		if g == nil {
+			delete(r.unnumbered, name)
+			continue
+		}
+		var owner topology.NodeID
+		_, router, _ := strings.Cut(string(name), ":")
+		if all := routers[router]; len(all) == 1 && len(g.members) > 0 && !g.isNode() {
+			owner = all[0]
+		}
+		if owner != "" {
+			r.adopted[owner] = append(r.adopted[owner], name)
+		}
+		if owner == g.owner && !g.dirty {
+			continue
+		}
+		for _, id := range []topology.NodeID{g.owner, owner} {
+			if of := r.nodes[id]; of != nil {
+				of.dirty = true
+			}
+		}
+		g.owner = owner
+	}
+}
+
+// isNode reports whether a node NLRI is in a group.
+func (g *group) isNode() bool {
+	for o := range g.members {
+		if o.nlri.Type == wire.NLRINode {
+			return true
+		}
+	}
+	return false
+}
+
+// believed returns the statement of some of the peers that counts: a confirmed one before an
+// unconfirmed one, and then that of the peer with the lowest address. ok is false when there is none.
+func (r *rib) believed(o *object, may func(*ribPeer) bool) (s statement, ok bool) {
 	var from peerKey
 	confirmed := false
 	for a, t := range o.says {
+		if !may(r.peers[a]) {
+			continue
+		}
 		c := r.confirmed(a, t)
 		if !from.IsValid() || c && !confirmed || c == confirmed && a.Compare(from) < 0 {
 			from, confirmed, s = a, c, t
 		}
 	}
-	return s
+	return s, from.IsValid()
 }
 
 // confirmed reports whether a peer has said something in the session it has now.
@@ -317,8 +402,9 @@ func (r *rib) confirmed(a peerKey, s statement) bool {
 
 // snapshot builds the present topology.
 func (r *rib) snapshot() *topology.Snapshot {
+	r.adopt()
 	refresh(r.nodes, func(id topology.NodeID, g *group) {
-		if n, ok := makeNode(id, r.parts(g)); ok {
+		if n, ok := makeNode(id, r.partsOf(id, g)); ok {
 			r.builder.SetNode(n)
 		} else {
 			r.builder.RemoveNode(id)

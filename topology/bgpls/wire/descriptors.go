@@ -8,6 +8,7 @@ import (
 
 // A NodeDescriptor names a node (RFC 9552 section 5.2.1).
 type NodeDescriptor struct {
+	// ASN is 0 when absent: no autonomous system has that number (RFC 7607).
 	ASN uint32
 	// BGPLSID is the deprecated BGP-LS identifier, 0 when absent.
 	BGPLSID uint32
@@ -61,7 +62,9 @@ func (d *NodeDescriptor) parse(b []byte, unknown *int) error {
 }
 
 func (d *NodeDescriptor) append(b []byte) []byte {
-	b = appendUint32TLV(b, tlvAutonomousSystem, d.ASN)
+	if d.ASN != 0 {
+		b = appendUint32TLV(b, tlvAutonomousSystem, d.ASN)
+	}
 	if d.BGPLSID != 0 {
 		b = appendUint32TLV(b, tlvBGPLSIdentifier, d.BGPLSID)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -122,24 +123,27 @@ func chosen(t *testing.T, prepare func(*app), ev, cc uint64) (p *pair, used map[
 	return p, used
 }
 
-// write writes the region of a pair once, and returns what was used of ports meanwhile.
-func (p *pair) write(used map[string]int) map[string]int {
+// write writes the region of a pair until so many pairs of source port and port were used, at most
+// 200 times, and returns what was used: one write need not use all.
+func (p *pair) write(used map[string]int, pairs int) map[string]int {
 	p.bed.t.Helper()
 	data := bytes.Repeat([]byte{7}, 1<<16)
 	m := p.apps[0].register(data, accessLocalWrite)
 	_ = p.bed.do(func(time.Duration) { clear(used) })
-	p.qps[0].post(write{id: 5, va: p.region.Addr, key: p.region.RKey, opcode: wrRDMAWrite,
-		flags: sendSignaled, from: []sge{{m.Addr, uint32(m.Length), m.LKey}}})
-	if e := p.qps[0].cq.poll(); e.status != statusSuccess {
-		p.bed.t.Fatalf("%+v", e)
-	}
-	got := make(map[string]int)
-	_ = p.bed.do(func(time.Duration) {
-		for k, n := range used {
-			got[k] = n
+	for range 200 {
+		p.qps[0].post(write{id: 5, va: p.region.Addr, key: p.region.RKey, opcode: wrRDMAWrite,
+			flags: sendSignaled, from: []sge{{m.Addr, uint32(m.Length), m.LKey}}})
+		if e := p.qps[0].cq.poll(); e.status != statusSuccess {
+			p.bed.t.Fatalf("%+v", e)
 		}
-	})
-	return got
+		var got map[string]int
+		_ = p.bed.do(func(time.Duration) { got = maps.Clone(used) })
+		if len(got) >= pairs {
+			return got
+		}
+	}
+	p.bed.t.Fatalf("200 writes have not used %d pairs", pairs)
+	return nil
 }
 
 // TestExplicitProfile: a queue pair sprays over the EVs of the profile that it has chosen, as they
@@ -153,18 +157,18 @@ func TestExplicitProfile(t *testing.T) {
 		}
 	}, 7, 0)
 	a := p.apps[0]
-	if got := p.write(used); len(got) != 4 || got["1001@1"] == 0 || got["1004@2"] == 0 {
+	if got := p.write(used, 4); len(got) != 4 || got["1001@1"] == 0 || got["1004@2"] == 0 {
 		t.Errorf("used %v", got)
 	}
 	a.must(opCtlModifyEVs, evs(ctlEVs{ID: 7, Mask: evsEntries, Op: opModifyState},
 		[]ctlEntry{{EV: stevEV(1, 1001), Port: 1, State: evDenied}}, nil), &[]byte{})
-	if got := p.write(used); len(got) != 3 || got["1001@1"] != 0 {
+	if got := p.write(used, 3); len(got) != 3 || got["1001@1"] != 0 {
 		t.Errorf("used %v with 1001 denied", got)
 	}
 	a.must(opCtlModifyEVs, evs(ctlEVs{ID: 7, Mask: evsEntries, Op: opReplaceEV}, []ctlEntry{
 		{EV: stevEV(2, 1004), Port: 2, To: stevEV(2, 2004), ToPort: 2, State: evGood},
 		{EV: stevEV(1, 1001), Port: 1, To: stevEV(1, 1001), ToPort: 1, State: evGood}}, nil), &[]byte{})
-	if got := p.write(used); len(got) != 4 || got["1004@2"] != 0 || got["2004@2"] == 0 ||
+	if got := p.write(used, 4); len(got) != 4 || got["1004@2"] != 0 || got["2004@2"] == 0 ||
 		got["1001@1"] == 0 {
 		t.Errorf("used %v after replacing", got)
 	}
@@ -200,7 +204,7 @@ func TestGeneratedProfile(t *testing.T) {
 		}
 	}, 3, 0)
 	a := p.apps[0]
-	got := p.write(used)
+	got := p.write(used, 8)
 	for k := range got {
 		var source, port int
 		fmt.Sscanf(k, "%d@%d", &source, &port)
@@ -214,7 +218,7 @@ func TestGeneratedProfile(t *testing.T) {
 	a.must(opCtlModifyEVs, evs(ctlEVs{ID: 3, Mask: evsEntries, Op: opModifyState},
 		[]ctlEntry{first}, nil), &[]byte{})
 	denied := fmt.Sprintf("%d@%d", 0x5000|int(first.EV[0]>>4), first.Port)
-	if now := p.write(used); got[denied] == 0 || now[denied] != 0 || len(now) != len(got)-1 {
+	if now := p.write(used, 7); got[denied] == 0 || now[denied] != 0 || len(now) != len(got)-1 {
 		t.Errorf("%s: used %v, denied %v", denied, got, now)
 	}
 	var out []byte
@@ -235,7 +239,7 @@ func TestAutoProfile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}, 4, 0)
-	if got := p.write(used); len(got) != 4 {
+	if got := p.write(used, 4); len(got) != 4 {
 		t.Errorf("used %v", got)
 	}
 	a := p.apps[0]
@@ -444,7 +448,7 @@ func TestCCProfiles(t *testing.T) {
 		t.Errorf("%+v, want %+v", is, *c)
 	}
 	a.refused(opCtlModifyCC, nscc(5, maskState, profileOffline), unix.EBUSY)
-	p.write(used)
+	p.write(used, 0)
 	none := &ctlCC{ID: 6, Mask: maskState | ccAlgorithm, State: profileOffline}
 	a.must(opCtlModifyCC, none, nil)
 	a.must(opCtlModifyCC, &ctlCC{ID: 6, Mask: maskState, State: profileOnline}, nil)
@@ -526,7 +530,7 @@ func TestEVEvents(t *testing.T) {
 		if i == 1000 {
 			t.Fatal("EVs that lose all packets are not bad")
 		}
-		p.write(used)
+		p.write(used, 0)
 	}
 	first := queue.evEvent()
 	if first.Profile != 7 || first.State != evAssumedBad || first.Port != 1 ||

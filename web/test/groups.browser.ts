@@ -97,6 +97,67 @@ test('a group is made, changed, reset and deleted by clicking', async () => {
   await page.context().close();
 });
 
+test('a group by RDMA CM is made by clicking, without queue pairs and keys', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
+  await page.getByRole('button', { name: 'New group…' }).click();
+  const form = page.getByRole('dialog', { name: 'New multicast group' });
+  await form.getByLabel('Name').fill('cm');
+  await form.getByLabel('Proxy address', { exact: true }).fill('2001:db8:ffff::c');
+  await form.getByLabel('Designated QPN').fill('0x5000');
+  await form.getByRole('button', { name: 'Add a receiver' }).click();
+  // What has been filled in stays, but for what applications bring.
+  await form.getByLabel('Queue pairs').selectOption('by RDMA CM');
+  expect(await form.getByLabel('QPN', { exact: true }).count()).toBe(0);
+  expect(await form.getByText('R_Key').count()).toBe(0);
+  expect(await form.getByLabel('Proxy address', { exact: true }).inputValue()).toBe('2001:db8:ffff::c');
+  await form.getByRole('group', { name: 'Receiver 1' }).getByLabel('Host').selectOption({ value: '2001:db8:1:2::1' });
+  await form.getByLabel('Who may be the source').selectOption('any host: the first that connects');
+  expect(await form.getByRole('group', { name: 'Source' }).count()).toBe(0);
+  const cm = form.getByRole('group', { name: 'RDMA CM' });
+  await cm.getByLabel('Port').fill('4800');
+  await cm.getByRole('button', { name: 'Add a prefix' }).click();
+  await cm.getByLabel('Prefix 1', { exact: true }).fill('2001:db8:1:4::1/48');
+  await cm.getByLabel('At least').fill('2');
+  await cm.getByLabel('Path MTU').selectOption('1024');
+  await cm.getByLabel('Token').fill('secret');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await cm.getByText(/want an IPv.* prefix without bits after its length/).waitFor();
+  expect(await cm.getByLabel('Prefix 1', { exact: true }).getAttribute('aria-invalid')).toBe('true');
+  await cm.getByLabel('Prefix 1', { exact: true }).fill('2001:db8:1::/48');
+  await wellMade(page, wrong, 'group-connect-form');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'Group cm' }).waitFor();
+  const path = '/v1/multicast-groups/cm';
+  const made = await lab.get<Schemas['Group']>(path);
+  expect(made.spec.connect).toEqual({
+    port: 4800,
+    source: 'any',
+    receivers: ['2001:db8:1::/48'],
+    atLeast: 2,
+    mtu: 1024,
+  });
+  expect(made.spec.receivers).toEqual([{ address: '2001:db8:1:2::1' }]);
+  expect(made.spec.source).toBeUndefined();
+  await saveUntouched(page, lab, 'Change…', path);
+  // And back to one host, which is chosen.
+  await page.getByRole('button', { name: 'Change…' }).click();
+  const change = page.getByRole('dialog', { name: 'Change group cm' });
+  await change.getByLabel('Who may be the source').selectOption('the host below');
+  await change.getByRole('group', { name: 'Source' }).getByLabel('Host').selectOption({ value: '2001:db8:1:1::1' });
+  await change.getByRole('button', { name: 'Save' }).click();
+  await closed(change);
+  const changed = await lab.get<Schemas['Group']>(path);
+  expect([changed.spec.source, changed.spec.connect!.source, changed.spec.connect!.port]).toEqual([
+    { address: '2001:db8:1:1::1' },
+    'spec',
+    4800,
+  ]);
+  await saveUntouched(page, lab, 'Change…', path);
+  expect((await lab.send('DELETE', path)).ok).toBe(true);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
 test('two browsers agree, and a change that somebody else has made is not overwritten', async () => {
   const one = await open(browser, `${lab.url}/#/groups/demo`),
     two = await open(browser, `${lab.url}/#/groups/demo`);

@@ -286,6 +286,7 @@ export class MadeUp {
         hosts: { all: 0, connected: 0, current: 0 },
         hostPorts: { all: 0, usable: 0 },
         evProfiles: { all: this.width ** 2, bad: 0 },
+        queuePairs: { all: 0, failed: 0, controller: 0, local: 0, hinted: 0 },
         probes: { sent: 0, answered: 0 },
         counters: {
           unknownHosts: 0,

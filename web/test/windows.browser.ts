@@ -159,6 +159,6 @@ test('hosts that receive are chosen together, by a search', async () => {
   await closed(form);
   await says(page, '16777215'); // and not 16,777,215
   const group = await lab.get<Schemas['Group']>('/v1/multicast-groups/g1');
-  expect(group.spec.receivers.map((r) => r.address).sort()).toEqual(['2001:db8:1:3::1', '2001:db8:1:4::1']);
+  expect(group.spec.receivers!.map((r) => r.address).sort()).toEqual(['2001:db8:1:3::1', '2001:db8:1:4::1']);
   await page.context().close();
 });

@@ -34,6 +34,8 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'more'; fields: readonly Field[] }
   /** One of several kinds of things, each known by its first field. */
   | { kind: 'variant'; of: readonly { label: string; fields: readonly [Field, ...Field[]]; first: Spec }[] }
+  /** One of several ways to write the object: each has its fields, and rewrites what there is. */
+  | { kind: 'way'; of: readonly Way[] }
   | {
       kind: 'list';
       plural: string;
@@ -45,6 +47,14 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
     }
   | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
 );
+
+export interface Way {
+  label: string;
+  /** Reports whether an object is written so; of several ways the first counts. */
+  is: (of: Spec) => boolean;
+  make: (of: Spec) => Spec;
+  fields: readonly Field[];
+}
 
 /** What a change of a resource needs: its name is chosen once, when it is made. */
 export interface Editing {
@@ -259,14 +269,17 @@ function FieldInput({
           {about}
           {items.map((text, i) => {
             const label = `${f.label} ${i + 1}`,
-              put = (t: string) => change([...path, i], t);
+              put = (t: string) => change([...path, i], t),
+              not = problems.find((p) => p.field === fieldName([...path, i])),
+              its = { 'aria-label': label, 'aria-invalid': not !== undefined, value: text };
             return (
               <div key={i} className="item">
                 {f.from ? (
-                  <Select aria-label={label} value={text} from={f.from} put={put} />
+                  <Select {...its} from={f.from} put={put} />
                 ) : (
-                  <input aria-label={label} value={text} onChange={(e) => put(e.target.value)} />
+                  <input {...its} onChange={(e) => put(e.target.value)} />
                 )}
+                {not && <span className="wrong">✕ {not.text}</span>}
                 <button type="button" aria-label={`Remove ${label}`} onClick={() => change([...path, i], undefined)}>
                   Remove
                 </button>
@@ -304,6 +317,30 @@ function FieldInput({
                 </option>
               ))}
             </select>
+          </p>
+          <Fields of={f.of[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
+        </>
+      );
+    }
+    case 'way': {
+      const above = path.slice(0, -1),
+        now = (get(spec, above) ?? {}) as Spec;
+      const at = Math.max(
+        0,
+        f.of.findIndex((w) => w.is(now)),
+      );
+      return (
+        <>
+          <p className="field">
+            <label htmlFor={id}>{f.label}</label>
+            <select {...common} value={at} onChange={(e) => change(above, f.of[Number(e.target.value)]!.make(now))}>
+              {f.of.map((w, i) => (
+                <option key={w.label} value={i}>
+                  {w.label}
+                </option>
+              ))}
+            </select>
+            {about}
           </p>
           <Fields of={f.of[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
         </>

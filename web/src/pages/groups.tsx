@@ -16,6 +16,7 @@ import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatDuration } from '../domain/format';
+import { anySource, byConnect, byQueuePairs, connects, firstReceiver, firstSource, sourceOf } from '../domain/group';
 import type { Spec } from '../domain/spec';
 import { columns as columnsOf } from '../domain/samples';
 import { drawTree, lag } from '../domain/tree';
@@ -103,6 +104,46 @@ function useHostChoices(): Choice[] {
   );
 }
 
+/** The fields of spec.connect. */
+const connection: readonly Field[] = [
+  {
+    kind: 'number',
+    name: 'port',
+    label: 'Port',
+    required: true,
+    hint: 'The source connects to it at the proxy address. Receivers listen on it, or connect to the port after it.',
+  },
+  {
+    kind: 'texts',
+    name: 'receivers',
+    label: 'Prefix',
+    plural: 'Hosts that may join',
+    add: 'Add a prefix',
+    hint: 'Hosts of these prefixes, such as 2001:db8:1::/48, may join beside the receivers above.',
+  },
+  {
+    kind: 'number',
+    name: 'atLeast',
+    label: 'At least',
+    hint: 'Receivers that the source waits for, beside all of those above. Empty: 1.',
+  },
+  {
+    kind: 'choice',
+    name: 'mtu',
+    label: 'Path MTU',
+    number: true,
+    empty: '4096 (default)',
+    from: ['256', '512', '1024', '2048', '4096'].map((value) => ({ value })),
+    hint: 'The largest one, in octets of payload.',
+  },
+  {
+    kind: 'secret',
+    name: 'token',
+    label: 'Token',
+    hint: 'What applications need in their private data, 1 to 32 octets. It is never shown. Empty: what there is stays.',
+  },
+];
+
 function GroupForm({ group, close }: { group?: Group; close: () => void }) {
   const everywhere = useHostChoices();
   const assigned = useAssigned();
@@ -116,40 +157,62 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
         : of.length > 0
           ? ` From ${of.join(', ')}.`
           : ' No project that you are an editor of has any.';
-    return [
-      {
-        kind: 'group',
-        name: 'source',
-        label: 'Source',
+    const host: Field = { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
+      qpn: Field = { kind: 'number', name: 'qpn', label: 'QPN', required: true };
+    const source = (...fields: Field[]): Field => ({ kind: 'group', name: 'source', label: 'Source', fields });
+    const receivers = (first: Spec, ...item: Field[]): Field => ({
+      kind: 'list',
+      name: 'receivers',
+      label: 'Receiver',
+      plural: 'Receivers',
+      add: 'Add a receiver',
+      pick: { field: 'address', from: hosts, label: 'Hosts that receive' },
+      hint:
+        limits &&
+        `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
+      first: () => ({ address: hosts[0]?.value ?? '', ...first }),
+      item,
+    });
+    const typed: Field[] = [
+      source(host, qpn),
+      receivers({ qpn: firstReceiver }, host, qpn, {
+        kind: 'more',
+        name: 'memory',
+        label: 'Its memory, and where it begins',
         fields: [
-          { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
-          { kind: 'number', name: 'qpn', label: 'QPN', required: true },
+          { kind: 'number', name: 'startPsn', label: 'First PSN' },
+          { kind: 'number', name: 'va', label: 'VA' },
+          { kind: 'number', name: 'rkey', label: 'R_Key' },
+        ],
+      }),
+    ];
+    const connected: Field[] = [
+      {
+        kind: 'way',
+        name: 'from',
+        label: 'Who may be the source',
+        of: [
+          {
+            label: 'the host below',
+            is: (s) => !anySource(s),
+            make: (s) => sourceOf(s, false),
+            fields: [source(host)],
+          },
+          { label: 'any host: the first that connects', is: anySource, make: (s) => sourceOf(s, true), fields: [] },
         ],
       },
+      receivers({}, host),
+      { kind: 'group', name: 'connect', label: 'RDMA CM', fields: connection },
+    ];
+    return [
       {
-        kind: 'list',
-        name: 'receivers',
-        label: 'Receiver',
-        plural: 'Receivers',
-        add: 'Add a receiver',
-        pick: { field: 'address', from: hosts, label: 'Hosts that receive' },
-        hint:
-          limits &&
-          `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
-        first: () => ({ address: hosts[0]?.value ?? '', qpn: 512 }),
-        item: [
-          { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
-          { kind: 'number', name: 'qpn', label: 'QPN', required: true },
-          {
-            kind: 'more',
-            name: 'memory',
-            label: 'Its memory, and where it begins',
-            fields: [
-              { kind: 'number', name: 'startPsn', label: 'First PSN' },
-              { kind: 'number', name: 'va', label: 'VA' },
-              { kind: 'number', name: 'rkey', label: 'R_Key' },
-            ],
-          },
+        kind: 'way',
+        name: 'pairs',
+        label: 'Queue pairs',
+        hint: 'With RDMA CM applications connect to the proxy address by rdma_connect, or listen: they bring QPN, PSN and key.',
+        of: [
+          { label: 'typed here', is: (s) => !connects(s), make: byQueuePairs, fields: typed },
+          { label: 'by RDMA CM', is: connects, make: byConnect, fields: connected },
         ],
       },
       {
@@ -157,7 +220,7 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
         name: 'proxyAddress',
         label: 'Proxy address',
         required: true,
-        hint: `IPv6 address that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
+        hint: `IPv6 or IPv4 address, as its hosts have, that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
       },
       {
         kind: 'number',
@@ -211,7 +274,7 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
       fields={fields}
       within={assigned.within}
       close={close}
-      spec={group ? (group.spec as unknown as Spec) : { source: { qpn: 256 }, receivers: [] }}
+      spec={group ? (group.spec as unknown as Spec) : { source: { qpn: firstSource }, receivers: [] }}
       send={(name, spec, dry) =>
         group
           ? act.replace('multicast-groups', name, spec, group.version, dry)

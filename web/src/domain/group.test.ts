@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { anySource, byConnect, byQueuePairs, connects, sourceOf } from './group';
+
+const typed = {
+  proxyAddress: '2001:db8:ffff::9',
+  designatedQpn: 4096,
+  mode: 'inband',
+  rewriteSource: false,
+  initialPsn: 7,
+  source: { address: '2001:db8:1:1::1', qpn: 300 },
+  receivers: [{ address: '2001:db8:1:2::1', qpn: 600, startPsn: 1, startMsn: 1, psn: 5, va: 1n << 60n, rkey: 3 }],
+};
+
+test('a group by RDMA CM has nothing that applications bring', () => {
+  const spec = byConnect(typed);
+  expect(spec).toEqual({
+    proxyAddress: '2001:db8:ffff::9',
+    designatedQpn: 4096,
+    initialPsn: 7,
+    source: { address: '2001:db8:1:1::1' },
+    receivers: [{ address: '2001:db8:1:2::1' }],
+    connect: {},
+  });
+  expect([connects(typed), connects(spec), anySource(spec)]).toEqual([false, true, false]);
+  expect(typed.receivers[0]!.qpn, 'the spec before').toBe(600);
+  // A form that is not filled in yet.
+  expect(byConnect({ source: { qpn: 256 } })).toEqual({ source: {}, receivers: [], connect: {} });
+});
+
+test('any source takes the one of the spec away, and back', () => {
+  const spec = { ...byConnect(typed), connect: { port: 4800, token: 't' } };
+  const any = sourceOf(spec, true);
+  expect(anySource(any)).toBe(true);
+  expect(any).not.toHaveProperty('source');
+  expect(any['connect']).toEqual({ port: 4800, token: 't', source: 'any' });
+  expect(sourceOf(any, false)['connect']).toEqual({ port: 4800, token: 't' });
+});
+
+test('a group of typed queue pairs has no connect', () => {
+  const spec = byQueuePairs(sourceOf(byConnect(typed), true));
+  expect(spec).not.toHaveProperty('connect');
+  expect(spec['source']).toEqual({ qpn: 256 });
+  expect(spec['receivers']).toEqual([{ address: '2001:db8:1:2::1', qpn: 512 }]);
+});

@@ -1,0 +1,48 @@
+import type { Spec } from './spec';
+
+/** Reports whether source and receivers of a group connect by RDMA CM, and bring their queue pairs. */
+export const connects = (spec: Spec): boolean => spec['connect'] !== undefined;
+
+/** Reports whether the first host that connects is the source. */
+export const anySource = (spec: Spec): boolean => (spec['connect'] as Spec | undefined)?.['source'] === 'any';
+
+/**
+ * Returns a spec whose hosts connect by RDMA CM: without what applications bring then (queue pairs, PSNs,
+ * keys and addresses of memory), and without what the API refuses beside it.
+ */
+export function byConnect(spec: Spec): Spec {
+  const next: Spec = { ...spec, connect: spec['connect'] ?? {}, receivers: receivers(spec).map(host) };
+  if (spec['source'] !== undefined) next['source'] = host(spec['source'] as Spec);
+  if (spec['mode'] === 'inband') delete next['mode'];
+  if (spec['rewriteSource'] === false) delete next['rewriteSource'];
+  return next;
+}
+
+/** Returns a spec of typed queue pairs, with numbers to begin with. */
+export function byQueuePairs(spec: Spec): Spec {
+  const next: Spec = {
+    ...spec,
+    source: { ...(spec['source'] as Spec | undefined), qpn: firstSource },
+    receivers: receivers(spec).map((r) => ({ ...r, qpn: firstReceiver })),
+  };
+  delete next['connect'];
+  return next;
+}
+
+/** Returns a spec in whose group any host may be the source, or the one of the spec alone. */
+export function sourceOf(spec: Spec, any: boolean): Spec {
+  const connect: Spec = { ...(spec['connect'] as Spec | undefined) },
+    next: Spec = { ...spec, connect };
+  if (any) {
+    connect['source'] = 'any';
+    delete next['source'];
+  } else delete connect['source'];
+  return next;
+}
+
+/** The queue pairs that forms begin with. */
+export const firstSource = 256,
+  firstReceiver = 512;
+
+const receivers = (spec: Spec) => (spec['receivers'] as Spec[] | undefined) ?? [];
+const host = (of: Spec): Spec => ('address' in of ? { address: of['address'] } : {});

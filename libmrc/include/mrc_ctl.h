@@ -370,7 +370,8 @@ struct mrc_ctl_ep_rsp {
 /*
  * Sends num_req requests with a DSCP of req_tc, and waits for their answers, at most rsp_timeout ns.
  * rsp has room for num_req; num_rsp is how many came, in the order in which they did, also when the
- * call ends with ETIMEDOUT. Requests of other threads with this device wait meanwhile.
+ * call ends with ETIMEDOUT. Batches of other threads with this context wait meanwhile; nothing else
+ * does.
  * Further errors: EAGAIN, ENOMEM, ENOTSUP.
  */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,

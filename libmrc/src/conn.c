@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -275,27 +274,34 @@ static void allow_dma(int fd)
 		prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0);
 }
 
-static int dial(int *fd)
+/* The socket that the environment names. */
+static int find(struct sockaddr_un *address)
 {
 	const char *path = getenv("WEFT_NIC_SOCKET");
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int n;
 
 	if (!path || !*path)
 		path = NIC_SOCKET;
-	if (strlen(path) >= sizeof(address.sun_path))
+	if (strlen(path) >= sizeof(address->sun_path))
 		return ENAMETOOLONG;
-	strcpy(address.sun_path, path);
+	address->sun_family = AF_UNIX;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+static int dial(const struct sockaddr_un *address, int *fd)
+{
+	int n;
+
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (*fd < 0)
 		return errno;
 	do
-		n = connect(*fd, (struct sockaddr *)&address, sizeof(address));
+		n = connect(*fd, (const struct sockaddr *)address, sizeof(*address));
 	while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		int error = errno;
 
-		weft_debug("%s: %s", path, strerror(error));
+		weft_debug("%s: %s", address->sun_path, strerror(error));
 		close(*fd);
 		return error;
 	}
@@ -365,7 +371,7 @@ static void forget(struct weft_conn *conn)
 	destroy(conn);
 }
 
-int weft_connect(struct weft_conn **result)
+int weft_connect(const struct weft_conn *like, struct weft_conn **result)
 {
 	struct weft_conn *conn = calloc(1, sizeof(*conn));
 	int error;
@@ -387,8 +393,12 @@ int weft_connect(struct weft_conn **result)
 	if (conn->doorbell == MAP_FAILED)
 		conn->doorbell = NULL;
 	error = conn->message && conn->doorbell ? 0 : ENOMEM;
+	if (!error && like)
+		conn->address = like->address;
+	else if (!error)
+		error = find(&conn->address);
 	if (!error)
-		error = dial(&conn->fd);
+		error = dial(&conn->address, &conn->fd);
 	if (error) {
 		conn->fd = -1;
 		destroy(conn);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <infiniband/verbs.h>
 
@@ -52,6 +53,7 @@ struct weft_conn {
 	/* By the library that made it, which lists it for fork. */
 	void (*free)(struct weft_conn *conn);
 	struct weft_conn *next;
+	struct sockaddr_un address;
 	int fd;                 /* of the socket */
 	pid_t pid;              /* of the process that opened it */
 	atomic_bool forked;     /* this process is a child of that */
@@ -89,8 +91,8 @@ struct weft_call {
 	int fd_count; /* wanted: fewer or more is an error */
 };
 
-/* Connects to the NIC at the socket that the environment names. */
-int weft_connect(struct weft_conn **conn);
+/* Connects to the NIC at the socket of another connection, or that the environment names. */
+int weft_connect(const struct weft_conn *like, struct weft_conn **conn);
 void weft_hold(struct weft_conn *conn);
 void weft_release(struct weft_conn *conn);
 

@@ -140,6 +140,8 @@ int mrc_destroy_context(struct mrc_context *mrc_ctx)
 		return weft_failure(error);
 	mrc_ctl_forget(mrc_ctx);
 	weft_inbox_close(mrc_ctx->conn, &mrc_ctx->inbox);
+	if (mrc_ctx->probes)
+		weft_release(mrc_ctx->probes);
 	weft_release(mrc_ctx->conn);
 	pthread_mutex_destroy(&mrc_ctx->lock);
 	free(mrc_ctx);

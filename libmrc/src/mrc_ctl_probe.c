@@ -33,7 +33,7 @@ static void put_request(struct nic_ep_request *to, const struct mrc_ctl_ep_req *
 }
 
 /* One message. got is how many answers came, at most count. */
-static int batch(struct mrc_context *context, struct nic_endpoint *e, struct nic_ep_request *requests,
+static int batch(struct weft_conn *conn, struct nic_endpoint *e, struct nic_ep_request *requests,
 		 struct nic_ep_answer *answers, uint32_t *got)
 {
 	struct nic_endpoint answer;
@@ -48,7 +48,7 @@ static int batch(struct mrc_context *context, struct nic_endpoint *e, struct nic
 		.rest = answers,
 		.rest_size = e->count * sizeof(*answers),
 	};
-	int error = weft_call(context->conn, &call);
+	int error = weft_call(conn, &call);
 
 	if (error)
 		return error;
@@ -59,7 +59,7 @@ static int batch(struct mrc_context *context, struct nic_endpoint *e, struct nic
 	return 0;
 }
 
-static int send_all(struct mrc_context *context, struct nic_endpoint *e,
+static int send_all(struct weft_conn *conn, struct nic_endpoint *e,
 		    const struct mrc_ctl_ep_req *req, int num_req, struct mrc_ctl_ep_rsp *rsp,
 		    int *num_rsp, struct nic_ep_request *requests, struct nic_ep_answer *answers)
 {
@@ -75,7 +75,7 @@ static int send_all(struct mrc_context *context, struct nic_endpoint *e,
 		e->count = n;
 		for (uint32_t i = 0; i < n; i++)
 			put_request(&requests[i], &req[at + (int)i], e->op);
-		error = batch(context, e, requests, answers, &got);
+		error = batch(conn, e, requests, answers, &got);
 		if (error)
 			return error;
 		for (uint32_t i = 0; i < got; i++, (*num_rsp)++)
@@ -90,6 +90,24 @@ static int send_all(struct mrc_context *context, struct nic_endpoint *e,
 	return *num_rsp < num_req ? ETIMEDOUT : 0;
 }
 
+/* The connection for batches: the NIC answers the requests of one in turn, and others would wait as
+   long as a batch does. It goes with the context. */
+static int aside(struct mrc_context *context, struct weft_conn **conn)
+{
+	int error = weft_owned(context->conn);
+
+	if (!error && weft_dead(context->conn, true))
+		error = EIO;
+	if (error)
+		return error;
+	pthread_mutex_lock(&context->lock);
+	if (!context->probes)
+		error = weft_connect(context->conn, &context->probes);
+	*conn = context->probes;
+	pthread_mutex_unlock(&context->lock);
+	return error == ENOENT || error == ECONNREFUSED ? EIO : error;
+}
+
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 			       enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req,
 			       int num_req, uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp,
@@ -98,6 +116,7 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	struct nic_endpoint e = { .op = op_type, .dscp = req_tc, .timeout = rsp_timeout };
 	struct nic_ep_request *requests;
 	struct nic_ep_answer *answers;
+	struct weft_conn *conn;
 	int error;
 
 	if (num_rsp)
@@ -105,10 +124,12 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	if (!mrc_ctx || !req || num_req <= 0 || !rsp || !num_rsp || req_tc > 63 ||
 	    (op_type != MRC_CTL_EP_OP_EV_PROBE && op_type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE))
 		return weft_failure(EINVAL);
+	error = aside(mrc_ctx, &conn);
+	if (error)
+		return weft_failure(error);
 	requests = calloc(BATCH, sizeof(*requests));
 	answers = calloc(BATCH, sizeof(*answers));
-	error = requests && answers ? send_all(mrc_ctx, &e, req, num_req, rsp, num_rsp, requests,
-					       answers) :
+	error = requests && answers ? send_all(conn, &e, req, num_req, rsp, num_rsp, requests, answers) :
 				      ENOMEM;
 	free(requests);
 	free(answers);

@@ -14,12 +14,13 @@ struct mrc_context {
 	struct weft_conn *conn;
 	struct weft_inbox inbox;
 	uint32_t api_version; /* as the application said, 0: the newest */
-	pthread_mutex_t lock; /* guards the lists */
+	pthread_mutex_t lock; /* guards the lists, and probes */
 	struct mrc_qp *qps;
 	struct mrc_cq *cqs;
 	struct mrc_comp_channel *channels;
 	struct mrc_qp_hint *hints;
 	struct mrc_cc_answer *cc; /* what queries of CC profiles gave (mrc_ctl_cc.c) */
+	struct weft_conn *probes; /* for batches of probes; NULL before the first */
 };
 
 struct mrc_comp_channel {

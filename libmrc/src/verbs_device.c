@@ -43,7 +43,7 @@ WEFT_API struct ibv_device **ibv_get_device_list(int *num_devices)
 		*num_devices = 0;
 	if (!list)
 		return weft_null(ENOMEM);
-	if (weft_connect(&conn))
+	if (weft_connect(NULL, &conn))
 		return list; /* no NIC is no device */
 	device = make_device(&conn->device);
 	weft_release(conn);
@@ -110,7 +110,7 @@ WEFT_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return weft_null(ENOMEM);
-	error = weft_connect(&c->conn);
+	error = weft_connect(NULL, &c->conn);
 	if (error) {
 		free(c);
 		return weft_null(error);

@@ -34,10 +34,8 @@ func missing(t *testing.T) {
 			t.Logf("not run, %s names no folder: %s", m[0], m[1])
 		}
 	}
-	t.Log(
-		"not run: perftest by the verbs shim (microsoft/mrc-verbs-shim-lib), whose sources are not " +
-			"public",
-	)
+	t.Log("not run: perftest by the verbs shim (microsoft/mrc-verbs-shim-lib): its sources were not " +
+		"at hand")
 }
 
 // compileNCCL makes the plugin from its sources as they are, without CUDA and NCCL, and the harness

@@ -23,6 +23,7 @@ const (
 	ncclEnv   = "MRC_NCCL_DIR" // Microsoft's NCCL plugin for MRC
 	// set: the outside programs do all that the design asks for, and missing ones are named
 	wholeEnv = "WEFT_INTEROP"
+	mtu      = 9000 // of all ports, octets
 	patience = 2 * time.Minute
 	// wholePatience is for what takes minutes.
 	wholePatience = 40 * time.Minute
@@ -49,7 +50,10 @@ func built(t *testing.T) (dir string) {
 	run(t, "go", "build", "-trimpath", "-o", filepath.Join(dir, "weft"),
 		"github.com/weft-sdn/weft/cmd/weft")
 	compile(t, dir, "write", filepath.Join(libmrc, "examples", "write.c"))
-	compile(t, dir, "load", "-Wall", "-Wextra", filepath.Join("testdata", "load.c"))
+	for _, program := range []string{"load", "control"} {
+		compile(t, dir, program, "-Wall", "-Wextra", "-Werror", "-pthread",
+			filepath.Join("testdata", program+".c"))
+	}
 	if ocp := os.Getenv(ocpEnv); ocp != "" {
 		example := filepath.Join(ocp, "examples", "benchmark")
 		compile(t, dir, "mrc_example", "-I"+ocp, filepath.Join(example, "mrc_example.c"),
@@ -116,7 +120,7 @@ func TestInside(t *testing.T) {
 		run(t, "ip", "link", "add", a, "type", "veth", "peer", "name", b)
 		for host := range 2 {
 			run(t, "ip", "link", "set", port(host, plane), "addrgenmode", "none", "address",
-				mac(host, plane), "mtu", "9000", "up")
+				mac(host, plane), "mtu", fmt.Sprint(mtu), "up")
 		}
 	}
 	m := &machines{t: t, dir: dir}
@@ -125,6 +129,7 @@ func TestInside(t *testing.T) {
 	}
 	t.Run("a plane fails", m.planeFails)
 	t.Run("many programs", m.many)
+	t.Run("control", m.control)
 	t.Run("OCP's programs", m.ocp)
 	t.Run("NCCL plugin", m.nccl)
 	t.Run("a program is killed", m.programKilled)
@@ -154,7 +159,8 @@ func (m *machines) start(host int) {
 	peer := 1 - host
 	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "weft"), "nic", "-i",
 		port(host, 0)+","+port(host, 1), "--gateway", mac(peer, 0)+","+mac(peer, 1), "--address",
-		fmt.Sprintf("2001:db8::%d", host+1), "--socket", m.socket(host))
+		fmt.Sprintf("2001:db8::%d", host+1), "--socket", m.socket(host),
+		"--state", filepath.Join(m.dir, fmt.Sprintf("nic%d.state", host+1)))
 	log, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

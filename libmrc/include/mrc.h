@@ -280,11 +280,10 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
  * (IBV_QP_RNR_RETRY): programs pass them all the same, so they are let through and mean nothing.
  * IBV_QP_PORT must name a port of the device, and means nothing more: a queue pair uses all planes.
  * IBV_QP_MIN_RNR_TIMER, IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_MAX_DEST_RD_ATOMIC, IBV_QP_ALT_PATH and
- * IBV_QP_PATH_MIG_STATE are refused. Of IBV_QP_AV, grh.dgid, sgid_index, traffic_class, flow_label,
- * hop_limit and sl count.
+ * IBV_QP_PATH_MIG_STATE are refused. Of IBV_QP_AV, grh.dgid and sgid_index count; traffic_class,
+ * flow_label, hop_limit and sl are read back, and mean nothing: DSCPs are settings of the NIC.
  *
- * Returns 0, EINVAL (a mask, a value, a transition), ENOENT (no such profile), EBUSY (the profile is
- * not online), EIO or EPERM.
+ * Returns 0, EINVAL (a mask, a value, a transition, a profile that is not ONLINE), EIO or EPERM.
  */
 int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 		  struct mrc_qp_attr *mrc_attr, int mrc_attr_mask);

@@ -29,7 +29,7 @@ var statuses = []string{"tested", "met by the controller", "met, untested", "dev
 	"n/a"}
 
 // idPattern is the group of an id and its number in the group.
-var idPattern = regexp.MustCompile(`^((?:MT|PFC|MRC)-(?:[A-Z0-9.]+-)?)(\d{2,3})$`)
+var idPattern = regexp.MustCompile(`^((?:MT|PFC|MRC|API)-(?:[A-Z0-9.]+-)?)(\d{2,3})$`)
 
 func readRows(t *testing.T) []row {
 	t.Helper()
@@ -74,7 +74,7 @@ func TestConformanceTable(t *testing.T) {
 		}
 		m := idPattern.FindStringSubmatch(r.id)
 		if m == nil {
-			t.Errorf("line %d: id %q: want MT-, PFC- or MRC-, perhaps a group, and a number", r.number, r.id)
+			t.Errorf("line %d: id %q: want MT-, PFC-, MRC- or API-, perhaps a group, and a number", r.number, r.id)
 			continue
 		}
 		var number int
@@ -125,7 +125,7 @@ func TestConformanceTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, specification := range []string{"MT-", "MRC-", "PFC-"} {
+	for _, specification := range []string{"MT-", "MRC-", "PFC-", "API-"} {
 		cells, total := "", 0
 		for _, status := range statuses {
 			n := counts[specification+" "+status]

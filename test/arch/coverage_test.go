@@ -132,7 +132,7 @@ func TestNotRequirements(t *testing.T) {
 }
 
 // anyID is an id in a text.
-var anyID = regexp.MustCompile(`\b(?:MT|PFC|MRC)-(?:[A-Z0-9.]+-)?\d{2,3}\b`)
+var anyID = regexp.MustCompile(`\b(?:MT|PFC|MRC|API)-(?:[A-Z0-9.]+-)?\d{2,3}\b`)
 
 // TestEveryNormativeSentence: every sentence, table row and line of pseudo-code of the three
 // documents is quoted by a row, or listed in docs/not-requirements.tsv with the reason for which it

@@ -53,7 +53,8 @@ func readNotRequirements(t *testing.T) []line {
 		}
 		m := wherePattern.FindStringSubmatch(fields[1])
 		if m == nil {
-			t.Errorf("not-requirements.tsv:%d: where %q: want a section, such as \"7.4\" or \"7.4.4 table 7-3\"", n, fields[1])
+			t.Errorf("not-requirements.tsv:%d: where %q: want a section, such as \"7.4\" or \"7.4.4 table "+
+				"7-3\"", n, fields[1])
 			continue
 		}
 		if _, ok := classes[fields[4]]; !ok {

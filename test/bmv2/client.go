@@ -165,7 +165,8 @@ func (c *Client) Read(ctx context.Context, wanted ...*p4v1.Entity) ([]*p4v1.Enti
 
 // PacketOut sends a packet-out.
 func (c *Client) PacketOut(p *p4v1.PacketOut) error {
-	return c.stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: p}})
+	return c.stream.Send(&p4v1.StreamMessageRequest{
+		Update: &p4v1.StreamMessageRequest_Packet{Packet: p}})
 }
 
 // Digest waits for a digest list, and acknowledges it.

@@ -204,7 +204,8 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 	}()
 	conn, err := grpc.NewClient(p.relay.listener.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: time.Second}}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{
+			BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: time.Second}}))
 	if err != nil {
 		return err
 	}

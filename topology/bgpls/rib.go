@@ -324,12 +324,12 @@ func (r *rib) partsOf(id topology.NodeID, g *group) []part {
 	return parts
 }
 
-// unnumbered reports whether a SID names its node without an autonomous system, as FRR 10.7 does for
-// static SIDs: by the BGP router-id alone (RFC 9086).
+// unnumbered reports whether a SID names its node without an autonomous system, as FRR 10.7 does
+// for static SIDs: by the BGP router-id alone (RFC 9086).
 func unnumbered(n *wire.NLRI) bool { return n.Type == wire.NLRISRv6SID && n.Local.ASN == 0 }
 
-// adopt finds out which nodes the unnumbered SIDs are of: of the one with the same router-id, unless
-// there are several.
+// adopt finds out which nodes the unnumbered SIDs are of: of the one with the same router-id,
+// unless there are several.
 func (r *rib) adopt() {
 	clear(r.adopted)
 	if len(r.unnumbered) == 0 {
@@ -378,7 +378,8 @@ func (g *group) isNode() bool {
 }
 
 // believed returns the statement of some of the peers that counts: a confirmed one before an
-// unconfirmed one, and then that of the peer with the lowest address. ok is false when there is none.
+// unconfirmed one, and then that of the peer with the lowest address. ok is false when there is
+// none.
 func (r *rib) believed(o *object, may func(*ribPeer) bool) (s statement, ok bool) {
 	var from peerKey
 	confirmed := false

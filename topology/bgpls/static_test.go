@@ -54,8 +54,8 @@ func TestStaticSIDsOfBGPNodes(t *testing.T) {
 }
 
 // TestUnnumberedSIDs: FRR 10.7 names the node of a static SID by its BGP router-id alone, and that
-// node itself by autonomous system and router-id. The SID is of that node, whichever comes first, and
-// of none while there are two, or who says it may not describe the node.
+// node itself by autonomous system and router-id. The SID is of that node, whichever comes first,
+// and of none while there are two, or who says it may not describe the node.
 func TestUnnumberedSIDs(t *testing.T) {
 	router := netip.MustParseAddr("192.0.2.7")
 	node := func(asn uint32) wire.NLRI {

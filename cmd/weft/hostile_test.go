@@ -123,7 +123,7 @@ func (h *hostileAPI) operation(r *http.Request) (found operation, ok bool) {
 }
 
 // prefixes are the properties that hold an address with a length.
-var prefixes = []string{"prefix", "prefixes", "destinations"}
+var prefixes = []string{"prefix", "prefixes", "destinations", "receivers"}
 
 // value returns a value of a schema. Objects within objects end at some depth.
 func (h *hostileAPI) value(name string, s schema, depth int) any {

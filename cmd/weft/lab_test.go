@@ -153,7 +153,7 @@ func TestLabErrors(t *testing.T) {
 		want   string
 	}{
 		{"unknown name", []string{"lab", "figure9"}, exitUsage,
-			`there is no built-in network "figure9": want one of figure1, clos, pfc, or a file`},
+			`there is no built-in network "figure9": want one of figure1, clos, fabric, pfc, or a file`},
 		{"no file", []string{"lab", "./nosuch.yaml"}, exitUsage, "nosuch.yaml: no such file"},
 		{"bad file", []string{"lab", bad}, exitUsage,
 			`line 3, column 9: invalid network: switches[1].name: "A" is also that of switches[0]`},

@@ -11,7 +11,8 @@ type Port interface {
 type Polled interface {
 	// Poll reports whether there were any.
 	Poll() bool
-	// Descriptor is a file descriptor that is readable when there are frames.
+	// Descriptor is a file descriptor that is readable when there are frames; -1: the port is not
+	// polled.
 	Descriptor() int
 }
 

@@ -246,9 +246,13 @@ func (p *Port) read() {
 // is called from one goroutine at a time, after Attach and before Close.
 func (p *Port) Poll() bool { return p.take() }
 
-// Descriptor is a file descriptor that is readable when there are frames for Poll, or an error.
+// Descriptor is a file descriptor that is readable when there are frames for Poll, or an error; -1
+// for a port that reads by itself.
 func (p *Port) Descriptor() (fd int) {
 	fd = -1
+	if !p.polled {
+		return fd
+	}
 	_ = p.socket.Control(func(is uintptr) { fd = int(is) }) // closed: -1
 	return fd
 }

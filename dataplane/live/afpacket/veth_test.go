@@ -83,6 +83,9 @@ func TestPolled(t *testing.T) {
 	if b.Poll() {
 		t.Error("frames of nobody")
 	}
+	if n := a.Descriptor(); n != -1 {
+		t.Errorf("a port that reads by itself has the descriptor %d to be polled at", n)
+	}
 	a.send(t, want...)
 	fd := []unix.PollFd{{Fd: int32(b.Descriptor()), Events: unix.POLLIN}}
 	if n, err := unix.Poll(fd, int(patience.Milliseconds())); n != 1 || err != nil {

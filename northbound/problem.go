@@ -300,8 +300,11 @@ func want(expected string) (text string, limit *int64) {
 	if list, ok := strings.CutPrefix(expected, "value to be one of "); ok {
 		return "one of " + strings.Trim(list, `"`), nil
 	}
-	if expected == "string to be RFC 2373 ipv6" {
+	switch expected {
+	case "string to be RFC 2373 ipv6":
 		return "an IPv6 address", nil
+	case "string to be either RFC 2673 ipv4 or RFC 2373 ipv6":
+		return "an IP address", nil
 	}
 	return strings.TrimPrefix(expected, "string to be "), nil
 }

@@ -29,9 +29,6 @@ func (v *validator) connect(s *MulticastGroupSpec) {
 		v.bad("spec.connect.token", fmt.Sprintf("%d octets", n), fmt.Sprintf("at most %d octets",
 			maxToken))
 	}
-	if s.ProxyAddress.Is4() {
-		v.bad("spec.proxyAddress", s.ProxyAddress.String(), "an IPv6 address with spec.connect")
-	}
 	switch {
 	case c.Source != SourceSpec && c.Source != SourceAny:
 		v.bad("spec.connect.source", strconv.Quote(string(c.Source)), `"spec" or "any"`)
@@ -44,9 +41,10 @@ func (v *validator) connect(s *MulticastGroupSpec) {
 			fmt.Sprintf("at most %d prefixes", maxPrefixes))
 	}
 	for i, p := range c.Receivers {
-		if !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p != p.Masked() {
+		if !p.IsValid() || p.Addr().Is4() != s.ProxyAddress.Is4() || p.Addr().Is4In6() ||
+			p != p.Masked() {
 			v.bad(fmt.Sprintf("spec.connect.receivers[%d]", i), p.String(),
-				"an IPv6 prefix without bits after its length")
+				"a prefix of the family of the proxy address, without bits after its length")
 		}
 	}
 	if most := v.env.Limits.Branches * 64; int(c.AtLeast) > most {

@@ -412,4 +412,13 @@ func TestGroupFamilies(t *testing.T) {
 	if err := ValidateGroup(&s, known); err != nil {
 		t.Errorf("IPv4 alone: %v", err)
 	}
+	connects(&s).Connect.Receivers = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}
+	if err := ValidateGroup(&s, known); err != nil {
+		t.Errorf("IPv4 with connect: %v", err)
+	}
+	s.Connect.Receivers[0] = netip.MustParsePrefix("2001:db8::/32")
+	if !errors.As(ValidateGroup(&s, known), &e) || len(e.Fields) != 1 ||
+		e.Fields[0].Field != "spec.connect.receivers[0]" {
+		t.Errorf("an IPv6 prefix behind an IPv4 address: %v", e)
+	}
 }

@@ -826,15 +826,20 @@ func (g *group) connectionStatus() (out []api.GroupConnection) {
 	return out
 }
 
-// anyAddress has all hosts.
-var anyAddress = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+// anyAddress returns the prefix that has all hosts of the family of an address.
+func anyAddress(of netip.Addr) netip.Prefix {
+	if of.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
 
 // from are the addresses that may connect to a group with spec.connect.
 func (g *group) from() (out []netip.Prefix) {
 	spec := &g.item.Spec
 	one := func(a netip.Addr) { out = append(out, netip.PrefixFrom(a, a.BitLen())) }
 	if spec.Connect.Source == api.SourceAny {
-		return []netip.Prefix{anyAddress}
+		return []netip.Prefix{anyAddress(spec.ProxyAddress)}
 	}
 	one(spec.Source.Address)
 	for i := range spec.Receivers {

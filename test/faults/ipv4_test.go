@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
@@ -44,4 +45,21 @@ func TestIPv4Connect(t *testing.T) {
 	}
 	a.has(a.write("first"), "R1", "R2")
 	a.has(a.write("wraps"), "R1", "R2")
+}
+
+// TestIPv4ConnectAny: the first host that connects is the source, and receivers are those of a prefix.
+func TestIPv4ConnectAny(t *testing.T) {
+	network := redundant()
+	toIPv4(&network)
+	a := newAppsIn(t, network, proxy4, "R1", "R2")
+	a.spec.Source, a.spec.Receivers = api.GroupSource{}, nil
+	a.spec.Connect.Source, a.spec.Connect.AtLeast = api.SourceAny, 2
+	of := a.all["R1"].host.Config().Addr
+	a.spec.Connect.Receivers = []netip.Prefix{netip.PrefixFrom(of, 8).Masked()}
+	a.must(a.put())
+	a.connect("S1", connectPort, a.all["S1"].join())
+	a.connect("R1", connectPort+1, a.all["R1"].join())
+	a.connect("R2", connectPort+1, a.all["R2"].join())
+	a.wait("all", a.up("R1", "R2", "S1"))
+	a.has(a.write("first"), "R1", "R2")
 }

@@ -25,10 +25,11 @@ import (
 // place of what a spec has elsewhere, and who is not connected is left out of the tree, as one that
 // was evicted.
 
-// Who connects is asked again after redial; its answer, and that of the tree to a source, is
-// awaited for 4.096 us times 2^waitExponent (17 s).
+// Who listens is asked again after redial, or soon where its switch is not ready; its answer, and
+// that of the tree to a source, is awaited for 4.096 us times 2^waitExponent (17 s).
 const (
 	redial       = 5 * time.Second
+	soon         = 10 * time.Millisecond
 	waitExponent = 22
 )
 
@@ -767,21 +768,28 @@ func (f *Feature) dial(g *group) {
 	if g.dialing || g.item == nil || g.cm == nil || f.groups[g.name] != g {
 		return
 	}
-	spec := &g.item.Spec
+	spec, again := &g.item.Spec, redial
 	for i := range spec.Receivers {
 		a := spec.Receivers[i].Address
 		_, has := g.receivers[a]
 		busy := has || g.late[a] != nil || slices.ContainsFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
 			return c.Peer == a && c.State != rdmacm.TimeWait
 		})
-		if busy || f.env.Net.Host(a) == nil {
+		h := f.env.Net.Host(a)
+		if busy || h == nil {
+			continue
+		}
+		// An answer that comes before the switch has what lets it pass is lost, and comes again after
+		// seconds.
+		if f.env.Switches.Connected(h.Switch) && f.env.Switches.Of(h.Switch, g.owner()).Lacks() {
+			again = soon
 			continue
 		}
 		f.request(g, a)
 	}
 	g.dialing = true
 	f.settleConnections(g)
-	f.timers.Set(f.env.Now+redial, func() {
+	f.timers.Set(f.env.Now+again, func() {
 		g.dialing = false
 		f.dial(g)
 	})

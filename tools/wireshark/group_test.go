@@ -91,6 +91,18 @@ func connecting(t *testing.T) *messages {
 		return endpoint.Reply{Private: memory.Append(nil)}
 	})
 	proxy := netip.MustParseAddr("2001:db8:ffff::1")
+	// The request goes out when its switch has what lets the answer pass: not beside that.
+	asked := false
+	control.Log = func(_ string, args ...any) {
+		if len(args) != 4 { // the time, a switch, and the numbers of updates and of packets
+			return
+		}
+		if updates, packets := args[2].(int), args[3].(int); packets > 0 && !asked {
+			if asked = true; updates > 0 {
+				t.Errorf("%v: the request goes to %v with %d updates", args[0], args[1], updates)
+			}
+		}
+	}
 	err = control.Change(func(core *controller.Core) error {
 		_, _, err := core.Groups().Put("g", api.MulticastGroupSpec{ProxyAddress: proxy,
 			DesignatedQPN: 0xD0D0, InitialPSN: 0xFFFFF0, BaseVA: 0x10000,
@@ -123,6 +135,7 @@ func connecting(t *testing.T) *messages {
 		return id
 	}
 	wait("the receiver", happened(receiver, rdmacm.Up))
+	control.Log = nil
 	connect(cm.Join{HasToken: true, Token: [cm.TokenLen]byte{1}})
 	wait("the refusal", happened(source, rdmacm.Refused))
 	id := connect(join)

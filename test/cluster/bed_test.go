@@ -247,6 +247,12 @@ func (c *controller) groups() (map[string]api.MulticastGroup, error) {
 func (b *bed) programmed(c *controller, names ...string) map[string]api.MulticastGroup {
 	b.t.Helper()
 	var groups map[string]api.MulticastGroup
+	why := "nothing was answered"
+	defer func() {
+		if b.t.Failed() {
+			b.t.Log(why)
+		}
+	}()
 	b.until(fmt.Sprintf("%q programmed, all switches synced, by %s", names, c.name), func() bool {
 		var err error
 		if groups, err = c.groups(); err != nil {
@@ -255,6 +261,7 @@ func (b *bed) programmed(c *controller, names ...string) map[string]api.Multicas
 		for _, name := range names {
 			g := groups[name]
 			if !g.Status.Is(api.Programmed) {
+				why = fmt.Sprintf("group %s: %v", name, g.Status.Conditions)
 				return false
 			}
 		}
@@ -263,10 +270,12 @@ func (b *bed) programmed(c *controller, names ...string) map[string]api.Multicas
 			return false
 		}
 		for i := range switches {
-			if !switches[i].Synced || switches[i].Settling {
+			if s := &switches[i]; !s.Synced || s.Settling {
+				why = fmt.Sprintf("switch %s: %+v", s.Name, *s)
 				return false
 			}
 		}
+		why = fmt.Sprintf("%d switches", len(switches))
 		return len(switches) == len(b.network.World.Network.Switches)
 	})
 	return groups

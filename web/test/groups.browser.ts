@@ -121,7 +121,7 @@ test('a group by RDMA CM is made by clicking, without queue pairs and keys', asy
   await cm.getByLabel('Path MTU').selectOption('1024');
   await cm.getByLabel('Token').fill('secret');
   await form.getByRole('button', { name: 'Create' }).click();
-  await cm.getByText(/want an IPv.* prefix without bits after its length/).waitFor();
+  await cm.getByText(/want a prefix of the family .* without bits after its length/).waitFor();
   expect(await cm.getByLabel('Prefix 1', { exact: true }).getAttribute('aria-invalid')).toBe('true');
   await cm.getByLabel('Prefix 1', { exact: true }).fill('2001:db8:1::/48');
   await wellMade(page, wrong, 'group-connect-form');

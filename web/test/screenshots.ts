@@ -16,6 +16,12 @@ const labs: Record<string, { pages: string[]; made: Record<string, unknown> }> =
       'projects/blue': {
         members: [{ way: 'user', name: 'ann', role: 'editor' }],
         hosts: [{ name: 'R1' }, { name: 'R2' }],
+        ports: [
+          { switch: 'N1', port: 2 },
+          { switch: 'N3', port: 2 },
+        ],
+        slices: [{ slice: 1 }],
+        priorities: [{ priority: 3 }],
       },
       'notifications/pager': { url: 'http://127.0.0.1:9/', severities: ['fault'] },
       'tenants/blue': {

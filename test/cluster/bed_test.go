@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bgplstest.LeftByGoBGP()) }
 
 // patience is how long a test waits for what has to happen, also on a busy machine.
-const patience = 2 * time.Minute
+const patience = 6 * time.Minute
 
 // bed is a network, Figure 1 unless a test has another, with several controllers.
 type bed struct {

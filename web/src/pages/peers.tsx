@@ -14,13 +14,13 @@ export function Peers() {
   const now = useNow();
   const [selected] = useParam('peer');
   const columns: Column<Schemas['BgpPeerView']>[] = [
-    { name: 'Peer', key: (p) => p.name, width: 1.5 },
-    { name: 'AS', key: (p) => p.asn, number: true, width: 0.7 },
+    { name: 'Peer', key: (p) => p.name, width: 2.2 },
+    { name: 'AS', key: (p) => p.asn, number: true, width: 0.9 },
     {
       name: 'State',
       key: (p) => p.state,
       cell: (p) => <Badge tone={p.state === 'established' ? 'ok' : p.synced ? 'warning' : 'fault'}>{p.state}</Badge>,
-      width: 1.2,
+      width: 1.7,
     },
     { name: 'In sync', key: (p) => (p.synced ? 'yes' : 'no'), width: 0.6 },
     { name: 'For', key: (p) => p.since ?? '', cell: (p) => formatAge(p.since, now), width: 0.6 },

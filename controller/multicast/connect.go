@@ -340,68 +340,6 @@ func (f *Feature) refuse(g *group, c *rdmacm.Conn, reason cm.Reason, why string)
 	}
 }
 
-// Octets of an IPv6 packet of a group around the payload: IPv6, UDP, BTH, RETH, immediate data and
-// ICRC, and the IPv6 header that the tree adds.
-const groupHeaders = 40 + 8 + 12 + 16 + 4 + 4 + 40
-
-// groupMTU returns the code of the largest path MTU of a group: that of the spec, or of what the
-// ports of the tree carry where that is known and less. 0: they do not even carry 256 octets.
-func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
-	most := int(g.item.Spec.Connect.MTU)
-	if p := f.pathMTU(t); p != 0 {
-		most = min(most, int(p)-groupHeaders)
-	}
-	m := cm.MTU(0)
-	for m < cm.MTU4096 && (m+1).Octets() <= most {
-		m++
-	}
-	return m
-}
-
-// treeWith returns the tree of a group with one more host, or the one that it has where there is
-// none.
-func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placement {
-	spec, without := g.filled(&g.item.Spec, g.evicted)
-	switch {
-	case isSource:
-		spec.Source.Address = a
-	case !slices.ContainsFunc(spec.Receivers,
-		func(r api.GroupReceiver) bool { return r.Address == a }):
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: a})
-	}
-	delete(without, a)
-	p, err := tree.Place(f.env.Net, tree.Request{Name: g.name, Group: g.index, Spec: spec,
-		Without: without, Previous: g.latest(), Epoch: 1})
-	if err != nil {
-		return g.latest()
-	}
-	return p
-}
-
-// pathMTU returns the largest IPv6 packet that the links of a tree carry, 0: unknown.
-func (f *Feature) pathMTU(p *tree.Placement) (least uint32) {
-	if least = f.inv().Neighbors.MTU; p == nil || f.PortMTU == nil {
-		return least
-	}
-	take := func(sw string, port uint32) {
-		if m := f.PortMTU(sw, port); m != 0 && (least == 0 || m < least) {
-			least = m
-		}
-	}
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		if n.Parent >= 0 {
-			take(n.Switch, n.UpstreamPort)
-		}
-		for _, b := range n.Branches {
-			if b.Receiver == nil {
-				take(n.Switch, b.Port)
-			}
-		}
-	}
-	return least
-}
-
 // mayConnect returns why an application may not connect, "" where it may.
 func (g *group) mayConnect(c *rdmacm.Conn) string {
 	token := g.token
@@ -580,24 +518,6 @@ func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 	})
 }
 
-// A lateJoin is a receiver that comes while there is a source. The fabric does not hold packets, so
-// the receiver begins where the source pauses: it is taken into the tree when all is acknowledged,
-// and answered when the source has sent nothing since. Otherwise it is taken out, and tried again.
-type lateJoin struct {
-	conn  uint32
-	psn   uint32
-	taken bool          // it is in the tree
-	asked bool          // the group is being asked where it is
-	again time.Duration // when it is tried again
-	wait  time.Duration // when it is asked to wait for longer
-}
-
-// Pauses between two attempts of a late receiver, and between two messages that ask it to wait.
-const (
-	lateGap  = 100 * time.Millisecond
-	lateWait = 10 * time.Second
-)
-
 // join takes a receiver in.
 func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 	if old, ok := g.receivers[c.Peer]; ok && old.Conn != c.LocalID {
@@ -615,75 +535,6 @@ func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 	delete(g.evicted, c.Peer)
 	f.acceptReceiver(g, c.LocalID)
 	return true
-}
-
-// joinLate has a receiver wait for a pause of the source.
-func (f *Feature) joinLate(g *group, c *rdmacm.Conn) {
-	first := len(g.late) == 0
-	g.late[c.Peer] = &lateJoin{conn: c.LocalID, wait: f.env.Now + lateWait}
-	if first {
-		f.timers.Set(f.env.Now, func() { f.tryLate(g) })
-	}
-}
-
-// tryLate goes on with the late receivers of a group.
-func (f *Feature) tryLate(g *group) {
-	if g.cm == nil || g.item == nil || f.groups[g.name] != g || len(g.late) == 0 {
-		return
-	}
-	for _, a := range slices.SortedFunc(maps.Keys(g.late), netip.Addr.Compare) {
-		l := g.late[a]
-		if _, ok := g.cm.Conn(l.conn); !ok {
-			delete(g.late, a)
-			continue
-		}
-		if l.wait <= f.env.Now {
-			g.cm.Wait(l.conn, waitExponent)
-			l.wait = f.env.Now + lateWait
-		}
-		ready := g.phase == steady && f.complete(g) && (!l.taken || g.hasIn(a))
-		if l.asked || l.again > f.env.Now || !ready {
-			continue
-		}
-		l.asked = true
-		f.begin(g, func(psn, msn uint32, idle bool) { f.foundLate(g, a, l, psn, msn, idle) })
-	}
-	f.settleConnections(g)
-	f.timers.Set(f.env.Now+lateGap, func() { f.tryLate(g) })
-}
-
-// hasIn reports whether the tree that was complete last has a receiver as it is connected.
-func (g *group) hasIn(a netip.Addr) bool {
-	_, b := g.installed.FindReceiver(a)
-	c, ok := g.cm.Conn(g.receivers[a].Conn)
-	return b != nil && ok && b.Receiver.QPN == c.PeerQPN && b.Receiver.StartPSN == g.receivers[a].PSN
-}
-
-// foundLate takes the answer where a group is, for a late receiver.
-func (f *Feature) foundLate(g *group, a netip.Addr, l *lateJoin, psn, msn uint32, idle bool) {
-	l.asked = false
-	if g.late[a] != l {
-		return
-	}
-	switch {
-	case l.taken && psn == l.psn:
-		delete(g.late, a)
-		f.acceptReceiver(g, l.conn)
-		return
-	case l.taken: // it has missed something
-		delete(g.receivers, a)
-		l.taken, l.again = false, f.env.Now+lateGap
-	case !idle:
-		l.again = f.env.Now + lateGap
-		return
-	default:
-		g.receivers[a] = joined{Conn: l.conn, PSN: psn, MSN: msn}
-		delete(g.evicted, a)
-		l.taken, l.psn = true, psn
-	}
-	f.place(g, false)
-	f.takePairs(g)
-	f.save(g)
 }
 
 // acceptReceiver answers a receiver: the request of one that has connected by itself, or the answer

@@ -1,0 +1,72 @@
+package multicast
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/packet/cm"
+)
+
+// Octets of an IPv6 packet of a group around the payload: IPv6, UDP, BTH, RETH, immediate data and
+// ICRC, and the IPv6 header that the tree adds.
+const groupHeaders = 40 + 8 + 12 + 16 + 4 + 4 + 40
+
+// groupMTU returns the code of the largest path MTU of a group: that of the spec, or of what the
+// ports of the tree carry where that is known and less. 0: they do not even carry 256 octets.
+func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
+	most := int(g.item.Spec.Connect.MTU)
+	if p := f.pathMTU(t); p != 0 {
+		most = min(most, int(p)-groupHeaders)
+	}
+	m := cm.MTU(0)
+	for m < cm.MTU4096 && (m+1).Octets() <= most {
+		m++
+	}
+	return m
+}
+
+// treeWith returns the tree of a group with one more host, or the one that it has where there is
+// none.
+func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placement {
+	spec, without := g.filled(&g.item.Spec, g.evicted)
+	switch {
+	case isSource:
+		spec.Source.Address = a
+	case !slices.ContainsFunc(spec.Receivers,
+		func(r api.GroupReceiver) bool { return r.Address == a }):
+		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: a})
+	}
+	delete(without, a)
+	p, err := tree.Place(f.env.Net, tree.Request{Name: g.name, Group: g.index, Spec: spec,
+		Without: without, Previous: g.latest(), Epoch: 1})
+	if err != nil {
+		return g.latest()
+	}
+	return p
+}
+
+// pathMTU returns the largest IPv6 packet that the links of a tree carry, 0: unknown.
+func (f *Feature) pathMTU(p *tree.Placement) (least uint32) {
+	if least = f.inv().Neighbors.MTU; p == nil || f.PortMTU == nil {
+		return least
+	}
+	take := func(sw string, port uint32) {
+		if m := f.PortMTU(sw, port); m != 0 && (least == 0 || m < least) {
+			least = m
+		}
+	}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Parent >= 0 {
+			take(n.Switch, n.UpstreamPort)
+		}
+		for _, b := range n.Branches {
+			if b.Receiver == nil {
+				take(n.Switch, b.Port)
+			}
+		}
+	}
+	return least
+}

@@ -189,37 +189,47 @@ func (g *Authenticator) session(ctx context.Context, value string) (Principal, e
 		return Principal{}, err
 	}
 	s, ok := g.dir.session(ctx, id)
-	if !ok || !same(s.Digest, digest(secret)) || s.ended(g.cfg.Times, g.cfg.Now()) {
+	if !ok || !same(s.Digest, digest(secret)) {
 		return Principal{}, errSession
 	}
-	p := s.Principal
-	switch p.Way {
-	case api.WayUser: // who must still be there, with the rights of now
-		u, ok := g.dir.user(ctx, p.Name)
-		if !ok || s.Created.Before(u.Changed) {
-			return Principal{}, errSession
-		}
-		p.Grant = u.Grant
-	case api.WayToken:
-		t, ok := g.dir.token(ctx, s.Principal.ID)
-		if !ok || !t.Expires.IsZero() && !g.cfg.Now().Before(t.Expires) {
-			return Principal{}, errSession
-		}
-		p.Grant = t.Grant
-	case api.WayFile:
-		if !slices.ContainsFunc(g.cfg.Tokens, func(d [sha256.Size]byte) bool {
-			return p.Name == fileName(d)
-		}) {
-			return Principal{}, errSession
-		}
-	case api.WayOIDC:
-		if !g.cfg.OIDC {
-			return Principal{}, errSession
-		}
+	p, ok := g.counts(&s,
+		func(name string) (user, bool) { return g.dir.user(ctx, name) },
+		func(id string) (token, bool) { return g.dir.token(ctx, id) })
+	if !ok {
+		return Principal{}, errSession
 	}
 	g.dir.used(ctx, sessionPrefix+id, s.LastUsed, g.cfg.Now())
 	p.Expires, p.CSRF, p.SessionID = s.end(g.cfg.Times), csrfOf(secret), id
 	return p, nil
+}
+
+// counts returns the principal of a session, with the rights of now. ok is false when the session
+// has ended: by time, or because who has begun it may sign in no more. users and tokens find those
+// that there are.
+func (g *Authenticator) counts(s *session, users func(name string) (user, bool),
+	tokens func(id string) (token, bool)) (p Principal, ok bool) {
+	p = s.Principal
+	switch p.Way {
+	case api.WayUser:
+		var u user
+		u, ok = users(p.Name)
+		ok = ok && !s.Created.Before(u.Changed)
+		p.Grant = u.Grant
+	case api.WayToken:
+		var t token
+		t, ok = tokens(p.ID)
+		ok = ok && (t.Expires.IsZero() || g.cfg.Now().Before(t.Expires))
+		p.Grant = t.Grant
+	case api.WayFile:
+		ok = slices.ContainsFunc(g.cfg.Tokens, func(d [sha256.Size]byte) bool {
+			return p.Name == fileName(d)
+		})
+	case api.WayOIDC:
+		ok = g.cfg.OIDC
+	default:
+		ok = true
+	}
+	return p, ok && !s.ended(g.cfg.Times, g.cfg.Now())
 }
 
 // end is when a session ends at the latest: with the role of its principal, if that ends.

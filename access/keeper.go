@@ -463,14 +463,16 @@ func (k *Keeper) SignOut(ctx context.Context, id string) error {
 // Sessions returns the sessions that have not ended, in no order: all of them for who administers,
 // and its own for anybody else.
 func (k *Keeper) Sessions(by *Principal) (out []api.OpenSession) {
-	_, _, sessions := k.authenticator.dir.snapshot()
-	times, now := k.authenticator.cfg.Times, k.authenticator.cfg.Now()
+	users, tokens, sessions := k.authenticator.dir.snapshot()
 	for id, s := range sessions {
-		if !by.maySee(&s.Principal) || s.ended(times, now) {
+		p, ok := k.authenticator.counts(&s,
+			func(name string) (u user, ok bool) { u, ok = users[name]; return u, ok },
+			func(id string) (t token, ok bool) { t, ok = tokens[id]; return t, ok })
+		if !ok || !by.maySee(&p) {
 			continue
 		}
-		out = append(out, api.OpenSession{ID: id, Name: s.Principal.Name, Way: s.Principal.Way,
-			Grant: s.Principal.Grant, Created: s.Created, LastUsed: s.LastUsed, Expires: s.end(times),
+		out = append(out, api.OpenSession{ID: id, Name: p.Name, Way: p.Way, Grant: p.Grant,
+			Created: s.Created, LastUsed: s.LastUsed, Expires: s.end(k.authenticator.cfg.Times),
 			Current: id == by.SessionID})
 	}
 	return out
@@ -491,5 +493,5 @@ func (k *Keeper) EndSession(ctx context.Context, by *Principal, id string) error
 // maySee reports whether a principal may see the sessions of another one: its own, or every one as
 // an administrator.
 func (p *Principal) maySee(of *Principal) bool {
-	return p.May(Administer) || p.Way == of.Way && p.Name == of.Name && p.ID == of.ID
+	return p.May(Administer) || p.Key() == of.Key()
 }

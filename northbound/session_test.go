@@ -165,6 +165,18 @@ func TestOpenSessions(t *testing.T) {
 		}
 		problemIn(t, do(s, "GET", groupsPath, "", c.of[:2:2]...), 401, codeUnauthorized)
 	}
+	// A session by a token ends with it.
+	token := tokenFor(t, s, "ci", api.Grant{Role: api.RoleViewer}, 0)
+	signInAs(t, s, `{"token":"`+token.Secret+`"}`)
+	if ci := openSessions(t, s, ann)["ci"]; len(ci) != 1 || ci[0].Way != api.WayToken {
+		t.Errorf("by a token: %+v", ci)
+	}
+	if w := do(s, "DELETE", tokensPath+"/"+token.ID, "", ann...); w.Code != 204 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if ci := openSessions(t, s, ann)["ci"]; len(ci) != 0 {
+		t.Errorf("the token is revoked, and there is %+v", ci)
+	}
 	// What has ended by itself is listed no more.
 	*now = now.Add(32 * time.Minute)
 	again := as("ann")

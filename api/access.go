@@ -96,7 +96,7 @@ type SessionProject struct {
 type OpenSession struct {
 	ID   string `json:"id" doc:"Id of the session, the part of it that is no secret."`
 	Name string `json:"name" doc:"Whose it is: the name of the user or token."`
-	Way  Way    `json:"way" enum:"token,user,oidc" doc:"How it was begun."`
+	Way  Way    `json:"way" enum:"token-file,token,user,oidc" doc:"How it was begun."`
 	Grant
 	Created  time.Time `json:"created" doc:"When it began."`
 	LastUsed time.Time `json:"lastUsed" doc:"When it was used last, give or take a minute."`

@@ -10,7 +10,6 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/internal/natural"
 )
 
 const (
@@ -181,9 +180,6 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 		return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: append([]api.AuditRecord{},
 			all[max(0, len(all)-in.Limit):]...)}}, nil
 	}
-	slices.SortStableFunc(all, func(a, b api.AuditRecord) int {
-		return natural.Compare(auditKey(&a), auditKey(&b))
-	})
 	items, next, err := page(in.PageParams, all, auditKey)
 	if err != nil {
 		return nil, err

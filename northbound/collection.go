@@ -53,7 +53,7 @@ type readOf struct {
 // itemOf is an answer with one resource.
 type itemOf[R any] struct {
 	Status   int
-	ETag     string `header:"ETag"     doc:"The resource's version, for If-Match; absent when no client has written it."`
+	ETag     string `header:"ETag" doc:"The resource's version, for If-Match; absent when no client has written it."`
 	Location string `header:"Location"`
 	Body     R
 }

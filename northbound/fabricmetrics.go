@@ -31,12 +31,9 @@ var (
 	hostPortsDesc       = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
 	usableHostPortsDesc = prometheus.NewDesc("weft_mrc_host_ports_usable",
 		"Ports of hosts that peers may send to.", nil, nil)
-	queuePairsDesc = prometheus.NewDesc(
-		"weft_mrc_queue_pairs",
+	queuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs",
 		"Queue pairs that applications have made on hosts, by whose EV profile they use.",
-		[]string{"profile"},
-		nil,
-	)
+		[]string{"profile"}, nil)
 	failedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_failed",
 		"Those in the error state.", nil, nil)
 	hintedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_hinted",

@@ -3,14 +3,12 @@ package northbound
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/internal/natural"
 )
 
 const (
@@ -85,11 +83,7 @@ func (s *Server) registerSessions() {
 		Description: "Sessions that have not ended, in the order in which they began: for who " +
 			"administers all of them, for anybody else its own.", Errors: []int{422},
 	}), func(ctx context.Context, in *PageParams) (*listOf[api.OpenSession], error) {
-		all := keeper.Sessions(access.Of(ctx))
-		slices.SortFunc(all, func(a, b api.OpenSession) int {
-			return natural.Compare(sessionKey(&a), sessionKey(&b))
-		})
-		items, next, err := page(*in, all, sessionKey)
+		items, next, err := page(*in, keeper.Sessions(access.Of(ctx)), sessionKey)
 		if err != nil {
 			return nil, err
 		}

@@ -116,14 +116,8 @@ func newToken(env environment) *cobra.Command {
 					dayTime(t.LastUsed))
 			}
 			return g.writeTo(w)
-		}), at(env, &cobra.Command{Use: "revoke ID...", Short: "Revoke tokens",
-		Long: "Revokes tokens by their ids. They count no more at once.", Args: arguments(1, -1)},
-		func(cmd *cobra.Command, rest *client.Client, args []string) error {
-			return eachOf(env, args, func(id string) (string, error) {
-				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "tokens", id), nil, nil)
-				return "token " + id + " revoked", err
-			})
-		}))
+		}), removing(env, &cobra.Command{Use: "revoke ID...", Short: "Revoke tokens",
+		Long: "Revokes tokens by their ids. They count no more at once."}, "tokens", "token", "revoked"))
 	return f
 }
 
@@ -143,15 +137,21 @@ func newSession(env environment) *cobra.Command {
 					dayTime(s.LastUsed), dayTime(s.Expires), current)
 			}
 			return g.writeTo(w)
-		}), at(env, &cobra.Command{Use: "end ID...", Short: "End sessions",
-		Long: "Ends sessions by their ids. They count no more at once.", Args: arguments(1, -1)},
-		func(cmd *cobra.Command, rest *client.Client, args []string) error {
-			return eachOf(env, args, func(id string) (string, error) {
-				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "sessions", id), nil, nil)
-				return "session " + id + " ended", err
-			})
-		}))
+		}), removing(env, &cobra.Command{Use: "end ID...", Short: "End sessions",
+		Long: "Ends sessions by their ids. They count no more at once."}, "sessions", "session", "ended"))
 	return f
+}
+
+// removing makes a command that deletes what has one of some keys in a collection; done is what has
+// become of a thing then.
+func removing(env environment, c *cobra.Command, collection, thing, done string) *cobra.Command {
+	c.Args = arguments(1, -1)
+	return at(env, c, func(cmd *cobra.Command, rest *client.Client, args []string) error {
+		return eachOf(env, args, func(key string) (string, error) {
+			_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", collection, key), nil, nil)
+			return thing + " " + key + " " + done, err
+		})
+	})
 }
 
 // eachOf does something with each name, and says so.
@@ -225,14 +225,8 @@ func newUser(env environment) *cobra.Command {
 			g.row(u.Name, roleCell(u.Grant), dayTime(u.Created), dayTime(u.Changed), dayTime(u.LastUsed))
 		}
 		return g.writeTo(w)
-	}), at(env, &cobra.Command{Use: "remove NAME...", Short: "Remove local users",
-		Long: "Removes local users and ends their sessions.", Args: arguments(1, -1)},
-		func(cmd *cobra.Command, rest *client.Client, args []string) error {
-			return eachOf(env, args, func(name string) (string, error) {
-				_, err := rest.Do(cmd.Context(), http.MethodDelete, client.Path("v1", "users", name), nil, nil)
-				return "user " + name + " removed", err
-			})
-		}), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password",
+	}), removing(env, &cobra.Command{Use: "remove NAME...", Short: "Remove local users",
+		Long: "Removes local users and ends their sessions."}, "users", "user", "removed"), at(env, &cobra.Command{Use: "passwd [NAME]", Short: "Set a password",
 		Long: "Sets a user's password, and ends the user's sessions: by default your own, for which it " +
 			"asks\nfor the present one.", Args: arguments(0, 1)},
 		func(cmd *cobra.Command, rest *client.Client, args []string) error {

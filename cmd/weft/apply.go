@@ -129,7 +129,7 @@ func (a *applier) faults(ctx context.Context, all []applied) error {
 		}
 		_, err = resources.Put(ctx, key, r.Spec, client.Write{Version: r.Version, DryRun: true})
 		var refused *api.Problem
-		if err == nil || !errors.As(err, &refused) {
+		if !errors.As(err, &refused) {
 			continue
 		}
 		if refused.Errors = slices.DeleteFunc(refused.Errors, func(f api.FieldError) bool {

@@ -139,10 +139,12 @@ func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
 	if len(faults) == 0 {
 		return out, err
 	}
+	fields := make([]string, len(faults))
+	for i, f := range faults {
+		fields[i] = f.Field
+	}
 	for i := range out {
-		for _, f := range faults {
-			out[i].faults = append(out[i].faults, f.Field)
-		}
+		out[i].faults = fields
 	}
 	return out, fileError(file, text, faults) // what follows from them is not told as well
 }

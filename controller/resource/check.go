@@ -18,7 +18,7 @@ type Precondition struct {
 	Trial *Trial
 	// Sees reports whether the client may know of another resource; nil: it may know of all.
 	Sees func(name string) bool
-	// By names who makes the change; "": nobody has said.
+	// By is the name of who makes the change, "" where it is not known.
 	By string
 }
 

@@ -81,20 +81,16 @@ export const create = (kind: Collection, name: string, spec: unknown, dryRun: bo
   body(any.POST(`/v1/${kind}`, { params: { query: dry(dryRun) }, body: { name, spec } }));
 
 /** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
-export const replace = (kind: Collection, name: string, spec: unknown, version: number, dryRun: boolean) =>
-  body(
-    any.PUT(placeIn(kind, name).path, {
-      params: {
-        path: placeIn(kind, name).of,
-        query: dry(dryRun),
-        header: version ? { 'If-Match': `"${version}"` } : {},
-      },
-      body: { spec },
-    }),
-  );
+export const replace = (kind: Collection, name: string, spec: unknown, version: number, dryRun: boolean) => {
+  const { path, of } = placeIn(kind, name);
+  const header = version ? { 'If-Match': `"${version}"` } : {};
+  return body(any.PUT(path, { params: { path: of, query: dry(dryRun), header }, body: { spec } }));
+};
 
-export const remove = (kind: Collection, name: string, dryRun: boolean) =>
-  body(any.DELETE(placeIn(kind, name).path, { params: { path: placeIn(kind, name).of, query: dry(dryRun) } }));
+export const remove = (kind: Collection, name: string, dryRun: boolean) => {
+  const { path, of } = placeIn(kind, name);
+  return body(any.DELETE(path, { params: { path: of, query: dry(dryRun) } }));
+};
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});
 

@@ -1,5 +1,6 @@
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { pathIn, placeIn, type Collection } from '../domain/kinds';
+import { decode } from '../domain/route';
 import type { HistoryKind } from '../domain/history';
 import { linksOf } from '../domain/linkcolumns';
 import type { OpenApi } from '../domain/completion';
@@ -462,10 +463,10 @@ export const resources = (collection: Collection) =>
 export const resource = (collection: Collection, name: string) =>
   queryOptions({
     queryKey: [collection, 'resource', name],
-    queryFn: ({ signal }) =>
-      body(
-        any.GET<Resource>(placeIn(collection, name).path, { params: { path: placeIn(collection, name).of }, signal }),
-      ),
+    queryFn: ({ signal }) => {
+      const { path, of } = placeIn(collection, name);
+      return body(any.GET<Resource>(path, { params: { path: of }, signal }));
+    },
     refetchInterval: 5_000,
   });
 /** The changes of a resource that the audit log has, the latest one first: another version has another one. */
@@ -475,11 +476,11 @@ export const changesOf = (collection: Collection, name: string, version: number 
     queryFn: async ({ signal }) => {
       // Clients escape what stands in a path as they like: what comes before it is the same.
       const path = placeIn(collection, name).path.split('{')[0]!,
-        whole = decodeURIComponent(pathIn(collection, name));
+        whole = decode(pathIn(collection, name));
       const all = await everything((query) =>
         body(client.GET('/v1/audit', { params: { query: { ...query, path, outcome: 'success' } }, signal })),
       );
-      return all.filter((r) => decodeURIComponent(r.serviceRequest.path.split('?')[0]!) === whole).reverse();
+      return all.filter((r) => decode(r.serviceRequest.path.split('?')[0]!) === whole).reverse();
     },
     placeholderData: keepPreviousData,
     refetchInterval: 5_000,

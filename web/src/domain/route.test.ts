@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatPlace, parsePlace } from './route';
+import { decode, formatPlace, parsePlace } from './route';
 
 test('a place comes back from its address', () => {
   const link = '64512:10.0.0.1,1~64512:10.0.0.5,1';
@@ -21,4 +21,9 @@ test('what people type is a place too', () => {
 
 test('empty values are not in the address', () => {
   expect(formatPlace(['fabric'], { plane: '', link: undefined })).toBe('#/fabric');
+});
+
+test('an escape that was cut off stays as it is', () => {
+  expect(decode('/v1/links/a%3A1')).toBe('/v1/links/a:1');
+  expect(decode('/v1/links/a%3')).toBe('/v1/links/a%3');
 });

@@ -29,10 +29,11 @@ export function formatPlace(path: string[], query: Record<string, string | undef
   return '#/' + path.map(encodeURIComponent).join('/') + (text ? '?' + text : '');
 }
 
-function decode(segment: string): string {
+/** Reads what is escaped in a path; text that is not well escaped stays as it is. */
+export function decode(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {
-    return segment; // a stray % in an address that somebody typed
+    return segment; // a stray % in an address that somebody typed, or an escape that was cut off
   }
 }

@@ -29,6 +29,7 @@ const roles: Record<User['role'], string> = {
 const begunBy: Record<Session['way'], string> = {
   user: 'password',
   token: 'token',
+  'token-file': 'file of tokens',
   oidc: 'OpenID Connect',
 };
 

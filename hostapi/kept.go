@@ -19,28 +19,43 @@ const keptMark = "weft host state 1\n"
 var ErrKept = errors.New("kept state")
 
 // EncodeKept is a state and its version as a device keeps them, so that what the controller has
-// configured survives the device's end (OCP MRC 1.0, section 10.2.2): a mark, the SHA-256 of the
-// rest, and the update that makes the state of nothing.
+// configured survives the device's end (OCP MRC 1.0, section 10.2.2): the update that makes the
+// state of nothing, sealed.
 func EncodeKept(v Version, s *State) ([]byte, error) {
 	body, err := proto.Marshal(Parts(&Update{Version: v, Delta: Diff(&State{}, s, false)},
 		math.MaxInt)[0])
 	if err != nil {
 		return nil, err
 	}
+	return Seal(keptMark, body), nil
+}
+
+// Seal is a mark, the SHA-256 of a body, and the body, for Unseal.
+func Seal(mark string, body []byte) []byte {
 	sum := sha256.Sum256(body)
-	return bytes.Join([][]byte{[]byte(keptMark), sum[:], body}, nil), nil
+	return bytes.Join([][]byte{[]byte(mark), sum[:], body}, nil)
+}
+
+// Unseal returns the body of what Seal wrote with a mark, or an error where there is another mark
+// or the body is not the one that was sealed.
+func Unseal(mark string, b []byte) (body []byte, err error) {
+	rest, ok := bytes.CutPrefix(b, []byte(mark))
+	if !ok || len(rest) < sha256.Size {
+		return nil, errors.New("it does not begin as one of this release")
+	}
+	body = rest[sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(rest) {
+		return nil, errors.New("it is damaged, or not whole")
+	}
+	return body, nil
 }
 
 // DecodeKept reads what EncodeKept wrote: the update that makes the state of nothing. Errors wrap
 // ErrKept.
 func DecodeKept(b []byte) (*Update, error) {
-	rest, ok := bytes.CutPrefix(b, []byte(keptMark))
-	if !ok || len(rest) < sha256.Size {
-		return nil, fmt.Errorf("%w: it does not begin as one of this release", ErrKept)
-	}
-	body := rest[sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(rest) {
-		return nil, fmt.Errorf("%w: it is damaged, or not whole", ErrKept)
+	body, err := Unseal(keptMark, b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKept, err)
 	}
 	m := &pb.Update{}
 	if err := proto.Unmarshal(body, m); err != nil {

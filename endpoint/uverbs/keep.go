@@ -3,8 +3,6 @@
 package uverbs
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -39,12 +38,11 @@ type keeping struct {
 	failed bool   // the last time
 }
 
-// encode is a mark, the SHA-256 of the rest, and a JSON document.
+// encode is what Restore takes: a JSON document, sealed.
 func (s *Server) encode() []byte {
 	body, _ := json.Marshal(&kept{s.profiles.formats, s.profiles.evs, s.profiles.ccs,
 		s.ports.disabled}) // nothing in it can fail
-	sum := sha256.Sum256(body)
-	return bytes.Join([][]byte{[]byte(keptMark), sum[:], body}, nil)
+	return hostapi.Seal(keptMark, body)
 }
 
 // changed is the reply to a request that changes what is kept: it is answered when that is. Where
@@ -94,17 +92,13 @@ func (s *Server) keep(number uint64, text []byte) error {
 	return nil
 }
 
-// Restore has the NIC hold what Config.Keep has kept. It is for a server that nobody uses yet.
-// Errors wrap ErrKept, and leave all as it was; what the NIC cannot hold any more, as with fewer
-// ports, is OFFLINE and logged.
+// Restore has the NIC hold what Config.Keep has kept. It is called before Serve. Errors wrap
+// ErrKept, and leave all as it was; what the NIC cannot hold any more, as with fewer ports, is
+// OFFLINE and logged.
 func (s *Server) Restore(text []byte) error {
-	rest, ok := bytes.CutPrefix(text, []byte(keptMark))
-	if !ok || len(rest) < sha256.Size {
-		return fmt.Errorf("%w: it does not begin as one of this release", ErrKept)
-	}
-	body := rest[sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(rest) {
-		return fmt.Errorf("%w: it is damaged, or not whole", ErrKept)
+	body, err := hostapi.Unseal(keptMark, text)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrKept, err)
 	}
 	var k kept
 	if err := json.Unmarshal(body, &k); err != nil {

@@ -256,8 +256,8 @@ func (u *Update) decode(m *pb.Update) (err *FieldError) {
 		d.Wire = &w
 	}
 	if h := m.QpHints; h != nil {
-		d.Hints = &QPHints{QPsPerPeer: h.GetNumQpsPerPeer(), SendPeers: h.GetNumSendPeers(),
-			RemotePeers: h.GetNumRemoteRecvPeers()}
+		hints := decodeHints(h)
+		d.Hints = &hints
 	}
 	for i, p := range m.GetSetPeers() {
 		a, err := decodeAddress("address", p.GetAddress())

@@ -109,8 +109,7 @@ func Parts(u *Update, limit int) []*pb.Update {
 		part.Wire = encodeWire(w)
 	}
 	if h := u.Delta.Hints; h != nil {
-		part.QpHints = &pb.QpHints{NumQpsPerPeer: h.QPsPerPeer, NumSendPeers: h.SendPeers,
-			NumRemoteRecvPeers: h.RemotePeers}
+		part.QpHints = encodeHints(*h)
 	}
 	for _, p := range u.Delta.SetProfiles {
 		m := encodeProfile(p)

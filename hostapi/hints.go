@@ -1,5 +1,7 @@
 package hostapi
 
+import pb "github.com/weft-sdn/weft/hostapi/hostpb"
+
 // MaxQPHint bounds each number of a QPHints: a NIC has no more queue pairs.
 const MaxQPHint = 1 << 24
 
@@ -34,4 +36,15 @@ func (h QPHints) validate() *FieldError {
 		}
 	}
 	return nil
+}
+
+func encodeHints(h QPHints) *pb.QpHints {
+	return &pb.QpHints{NumQpsPerPeer: h.QPsPerPeer, NumSendPeers: h.SendPeers,
+		NumRemoteRecvPeers: h.RemotePeers}
+}
+
+// decodeHints reads hints; nil: there are none.
+func decodeHints(m *pb.QpHints) QPHints {
+	return QPHints{QPsPerPeer: m.GetNumQpsPerPeer(), SendPeers: m.GetNumSendPeers(),
+		RemotePeers: m.GetNumRemoteRecvPeers()}
 }

@@ -9,13 +9,17 @@ import (
 	pb "github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
+// LocalMark begins the names of profiles that applications of a host have made by mrc_ctl; no
+// profile of a controller has it.
+const LocalMark = "~"
+
 // QueuePairs is what applications have made on a host: in place of what was said before.
 type QueuePairs struct {
 	Groups  []QueuePairGroup
 	LeftOut int // queue pairs that the groups leave out
 }
 
-// A QueuePairGroup is queue pairs that have all of Key in common.
+// A QueuePairGroup is queue pairs that have all of QueuePairKey in common.
 type QueuePairGroup struct {
 	QueuePairKey
 	Count  int // at least 1
@@ -26,7 +30,7 @@ type QueuePairGroup struct {
 type QueuePairKey struct {
 	Peer netip.Addr
 	// Profile and CC are names of the profiles that they use; empty: none, or the device's own.
-	// "~" and a number: one that an application has made.
+	// LocalMark and a number: one that an application has made.
 	Profile, CC string
 	Hints       QPHints // that their application has given; zero: none
 }
@@ -46,8 +50,7 @@ func encodeQueuePairs(m *QueuePairs) *pb.QueuePairs {
 		e := &pb.QueuePairGroup{Peer: peer[:], Profile: g.Profile, CcProfile: g.CC,
 			Count: uint32(g.Count), Failed: uint32(g.Failed)}
 		if g.Hints != (QPHints{}) {
-			e.Hints = &pb.QpHints{NumQpsPerPeer: g.Hints.QPsPerPeer, NumSendPeers: g.Hints.SendPeers,
-				NumRemoteRecvPeers: g.Hints.RemotePeers}
+			e.Hints = encodeHints(g.Hints)
 		}
 		out.Groups = append(out.Groups, e)
 	}
@@ -76,25 +79,28 @@ func decodeGroup(m *pb.QueuePairGroup) (g QueuePairGroup, _ *FieldError) {
 	if !ok || !isIPv6(peer) {
 		return g, invalid("peer", "%x, want an IPv6 address of 16 octets", m.GetPeer())
 	}
-	for field, name := range map[string]string{"profile": m.GetProfile(),
-		"cc_profile": m.GetCcProfile()} {
-		if rest := strings.TrimPrefix(name, "~"); name != "" {
-			if err := checkName(field, rest); err != nil {
-				return g, err
-			}
-		}
+	if err := cmp.Or(checkUsed("profile", m.GetProfile()),
+		checkUsed("cc_profile", m.GetCcProfile())); err != nil {
+		return g, err
 	}
 	if m.GetCount() < 1 || m.GetCount() > MaxQPHint || m.GetFailed() > m.GetCount() {
 		return g, invalid("count", "%d, %d of them failed, want 1 to %d", m.GetCount(), m.GetFailed(),
 			MaxQPHint)
 	}
-	h := QPHints{QPsPerPeer: m.GetHints().GetNumQpsPerPeer(),
-		SendPeers: m.GetHints().GetNumSendPeers(), RemotePeers: m.GetHints().GetNumRemoteRecvPeers()}
+	h := decodeHints(m.GetHints())
 	if err := h.validate(); err != nil {
 		return g, err
 	}
 	return QueuePairGroup{QueuePairKey{peer, m.GetProfile(), m.GetCcProfile(), h}, int(m.GetCount()),
 		int(m.GetFailed())}, nil
+}
+
+// checkUsed checks the name of a profile that queue pairs use.
+func checkUsed(field, name string) *FieldError {
+	if name == "" {
+		return nil
+	}
+	return checkName(field, strings.TrimPrefix(name, LocalMark))
 }
 
 // String is for people: peer, profile and count.

@@ -296,7 +296,7 @@ func countQueuePairs(n *api.QueuePairCount, q *hostapi.QueuePairs) {
 		n.All += g.Count
 		n.Failed += g.Failed
 		switch {
-		case strings.HasPrefix(g.Profile, "~"):
+		case strings.HasPrefix(g.Profile, hostapi.LocalMark):
 			n.Local += g.Count
 		case g.Profile != "":
 			n.Controller += g.Count

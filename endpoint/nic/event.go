@@ -1,6 +1,10 @@
 package nic
 
-import "github.com/weft-sdn/weft/hostapi"
+import (
+	"strings"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
 
 // A value is ASSUMED_BAD for the controller while it is so for any queue pair: the first that finds
 // it bad is told, and that the last one does no more.
@@ -31,7 +35,7 @@ func (n *NIC) tell(p *profile, index int, state hostapi.EVState) {
 
 // event reports to the controller what is of its profiles, and all to who watches.
 func (n *NIC) event(e hostapi.EVEvent) {
-	if n.report != nil && !isLocal(e.Profile) {
+	if n.report != nil && !strings.HasPrefix(e.Profile, hostapi.LocalMark) {
 		n.report.EVEvent(e)
 	}
 	if n.watch != nil {

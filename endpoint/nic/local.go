@@ -18,16 +18,12 @@ type Choice struct {
 
 // NoCC as Choice.CC leaves a queue pair without congestion control: its window is the greatest that
 // NSCC would allow.
-const NoCC = "~none"
-
-// localMark begins the names of local profiles; no profile of a controller may have it.
-const localMark = "~"
+const NoCC = hostapi.LocalMark + "none"
 
 // LocalName is the name of the local profile with a number.
-func LocalName(id uint64) string { return localMark + strconv.FormatUint(id, 10) }
-
-// isLocal reports whether a profile is local, by its name.
-func isLocal(name string) bool { return name != "" && name[:1] == localMark }
+func LocalName(id uint64) string {
+	return hostapi.LocalMark + strconv.FormatUint(id, 10)
+}
 
 // ApplyLocal makes the NIC hold these profiles beside those of the controller, in place of the
 // local ones it has: of a State only Profiles and CC count. Their names are LocalName's, they have
@@ -70,7 +66,7 @@ func merged(given, local *hostapi.State) *hostapi.State {
 func (n *NIC) Watch(f func(hostapi.EVEvent)) { n.watch = f }
 
 // EVs are the EVs of a profile that the NIC holds, in their order, with their states; ok is false
-// when there is none of the name. A profile of mode AUTO has none that anybody knows.
+// when there is none of the name. A profile of mode AUTO has none that can be named.
 func (n *NIC) EVs(name string) (evs []hostapi.EV, states []hostapi.EVState, ok bool) {
 	p := n.profiles[name]
 	if p == nil {

@@ -428,7 +428,7 @@ func (c *profiles) free() int {
 
 // idOf is the id of a profile of a name.
 func idOf(name string) uint64 {
-	if digits, local := strings.CutPrefix(name, nic.LocalName(0)[:1]); local {
+	if digits, local := strings.CutPrefix(name, hostapi.LocalMark); local {
 		id, _ := strconv.ParseUint(digits, 10, 64) // it is one of ours
 		return id
 	}

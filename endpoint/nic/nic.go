@@ -20,7 +20,7 @@ type NIC struct {
 	device hostapi.Capabilities
 	report Reporter
 	watch  func(hostapi.EVEvent)
-	hints  func(qpn uint32) hostapi.QPHints // nil: none
+	hints  func() map[uint32]hostapi.QPHints // nil: none
 
 	given    *hostapi.State // by the controller; never nil
 	local    *hostapi.State // nil: no local profiles

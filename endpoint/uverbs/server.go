@@ -115,7 +115,7 @@ func New(cfg Config) *Server {
 		ending: make(chan struct{})}
 	s.profiles = newProfiles(s)
 	cfg.NIC.Watch(s.evEvent)
-	cfg.NIC.HintsBy(s.hintsOf)
+	cfg.NIC.HintsBy(s.hints)
 	return s
 }
 
@@ -320,18 +320,19 @@ func (s *Server) setPort(port int) {
 // Processes is how many are connected.
 func (s *Server) Processes() int { return len(s.processes) }
 
-// hintsOf are those that a process has given with a queue pair.
-func (s *Server) hintsOf(qpn uint32) hostapi.QPHints {
+// hints are those that processes have given with queue pairs, by the numbers of these.
+func (s *Server) hints() map[uint32]hostapi.QPHints {
+	out := make(map[uint32]hostapi.QPHints)
 	for p := range s.processes {
 		for _, q := range p.qps {
-			if q.is.QPN == qpn && q.hint != nil {
+			if q.hint != nil {
 				h := &q.hint.is
-				return hostapi.QPHints{QPsPerPeer: atMost(h.QPsPerPeer), SendPeers: atMost(h.SendPeers),
-					RemotePeers: atMost(h.RemoteReceivePeers)}
+				out[q.is.QPN] = hostapi.QPHints{QPsPerPeer: atMost(h.QPsPerPeer),
+					SendPeers: atMost(h.SendPeers), RemotePeers: atMost(h.RemoteReceivePeers)}
 			}
 		}
 	}
-	return hostapi.QPHints{}
+	return out
 }
 
 // atMost is a number that the host interface takes; it is not negative.

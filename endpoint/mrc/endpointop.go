@@ -60,17 +60,7 @@ type EVProbe struct {
 // SendEVProbe sends an EV probe. verbs.ErrConfig names a field that cannot be used; ErrQueueFull:
 // too many endpoint operations are under way.
 func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) {
-	switch {
-	case p.DSCP > packet.MaxDSCP:
-		return 0, fmt.Errorf("host %s: EV probe: DSCP %d: want 0..%d: %w", h.cfg.Name, p.DSCP,
-			packet.MaxDSCP, verbs.ErrConfig)
-	case p.Timeout < 0:
-		return 0, fmt.Errorf("host %s: EV probe: Timeout %v: want 0 or more: %w", h.cfg.Name, p.Timeout,
-			verbs.ErrConfig)
-	case p.Timeout == 0:
-		p.Timeout = h.cfg.EndpointTimeout
-	}
-	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout, packet.ERTH{Op: packet.EndpointEVProbe})
+	return h.requestAs(now, p, packet.ERTH{Op: packet.EndpointEVProbe})
 }
 
 // SendPortStatus sends a peer the ports that are up, in the control class. Errors are those of
@@ -81,12 +71,25 @@ func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id
 		packet.ERTH{Op: packet.EndpointPortStatus, Ports: h.up})
 }
 
-// SendPortStatusOf is SendPortStatus of ports that the caller names, with the DSCP and the Timeout
-// of a probe.
+// SendPortStatusOf is SendPortStatus of ports that the caller names, sent as p says.
 func (h *Host) SendPortStatusOf(now time.Duration, p EVProbe, ports packet.PortMask) (id uint16,
 	err error) {
-	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout,
-		packet.ERTH{Op: packet.EndpointPortStatus, Ports: ports})
+	return h.requestAs(now, p, packet.ERTH{Op: packet.EndpointPortStatus, Ports: ports})
+}
+
+// requestAs sends an endpoint request with the peer, path, DSCP and timeout of p.
+func (h *Host) requestAs(now time.Duration, p EVProbe, erth packet.ERTH) (id uint16, err error) {
+	switch {
+	case p.DSCP > packet.MaxDSCP:
+		return 0, fmt.Errorf("host %s: %v: DSCP %d: want 0..%d: %w", h.cfg.Name, erth.Op, p.DSCP,
+			packet.MaxDSCP, verbs.ErrConfig)
+	case p.Timeout < 0:
+		return 0, fmt.Errorf("host %s: %v: Timeout %v: want 0 or more: %w", h.cfg.Name, erth.Op,
+			p.Timeout, verbs.ErrConfig)
+	case p.Timeout == 0:
+		p.Timeout = h.cfg.EndpointTimeout
+	}
+	return h.request(now, p.Peer, p.Path, p.DSCP, p.Timeout, erth)
 }
 
 // PollEndpoint takes the oldest result of an endpoint operation; ok is false when there is none.

@@ -71,9 +71,13 @@ func TestEVProbes(t *testing.T) {
 		t.Errorf("%d requests, %d responses, %d answered", len(requests), len(responses), answered)
 	}
 	for _, bad := range []EVProbe{{Path: paths[0]}, {Peer: testAddr(1)},
-		{Peer: testAddr(1), Path: paths[0], DSCP: 64}} {
+		{Peer: testAddr(1), Path: paths[0], DSCP: 64},
+		{Peer: testAddr(1), Path: paths[0], Timeout: -1}} {
 		if _, err := l.hosts[0].SendEVProbe(l.Now(), bad); !errors.Is(err, verbs.ErrConfig) {
 			t.Errorf("%+v: %v", bad, err)
+		}
+		if _, err := l.hosts[0].SendPortStatusOf(l.Now(), bad, 1<<1); !errors.Is(err, verbs.ErrConfig) {
+			t.Errorf("port status as %+v: %v", bad, err)
 		}
 	}
 }

@@ -54,6 +54,6 @@ func TestHostQueuePairs(t *testing.T) {
 		t.Errorf("%+v of a host without a stream", h.QueuePairs)
 	}
 	if err := w.core.QueuePairs("nobody", said); !errors.Is(err, fabric.ErrUnknownHost) {
-		t.Errorf("of nobody: %v", err)
+		t.Errorf("of a host that is not known: %v", err)
 	}
 }

@@ -251,7 +251,7 @@ func (n *NIC) compareBad(p *profile, told map[hostapi.EV]bool) {
 		}
 		delete(told, v)
 	}
-	// Values that a generated profile might have and has not: nobody finds them bad any more.
+	// Values that a generated profile might have and has not: no queue pair finds them bad any more.
 	for _, v := range slices.SortedFunc(maps.Keys(told), hostapi.EV.Compare) {
 		if p.is.Events && p.is.Has(v) && !p.is.IsDenied(v) {
 			n.event(hostapi.EVEvent{Profile: p.is.Name, EV: v, State: hostapi.EVGood})

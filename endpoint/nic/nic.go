@@ -81,7 +81,7 @@ func New(cfg Config) (*NIC, error) {
 // defaultRate is that of a port that says none (mrc.Port).
 const defaultRate = 100e9
 
-// Report has a reporter told of events from now on, and of the ports as they are; nil: nobody is.
+// Report has a reporter told of events from now on, and of the ports as they are; nil: none is.
 func (n *NIC) Report(r Reporter) {
 	n.report = r
 	n.tellPorts()

@@ -229,7 +229,7 @@ func TestGeneratedProfile(t *testing.T) {
 	}
 }
 
-// TestAutoProfile: one of mode AUTO has no EVs that anybody knows; queue pairs draw as many as it
+// TestAutoProfile: one of mode AUTO has no EVs that can be named; queue pairs draw as many as it
 // has.
 func TestAutoProfile(t *testing.T) {
 	p, used := chosen(t, func(a *app) {

@@ -119,7 +119,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Listen makes the socket of a path, in place of one that nobody listens at; mode is its access.
+// Listen makes the socket of a path, in place of one without a listener; mode is its access.
 func Listen(path string, mode uint32) (*net.UnixListener, error) {
 	address := &net.UnixAddr{Name: path, Net: "unixpacket"}
 	l, err := net.ListenUnix("unixpacket", address)

@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 			}
 		printf("%zu octets are right\n", octets);
 	}
-	whole(send(tcp, &both, 1, 0), 1); /* nobody takes memory away before the other has ended */
+	whole(send(tcp, &both, 1, 0), 1); /* neither takes its memory away before the other has ended */
 	recv(tcp, &both, 1, MSG_WAITALL);
 	close(tcp);
 	if (mrc_destroy_qp(qp) || mrc_destroy_cq(cq) || mrc_destroy_comp_channel(channel) ||

@@ -387,7 +387,7 @@ int weft_connect(const struct weft_conn *like, struct weft_conn **result)
 	pthread_mutex_init(&conn->events, NULL);
 	pthread_cond_init(&conn->acknowledged, NULL);
 	conn->message = malloc(NIC_MAX_MESSAGE);
-	/* Of nobody until the NIC hands over its own. */
+	/* Anonymous memory until the NIC hands over its own. */
 	conn->doorbell = mmap(NULL, NIC_DOORBELL_SIZE, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (conn->doorbell == MAP_FAILED)

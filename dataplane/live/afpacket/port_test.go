@@ -121,7 +121,7 @@ func (e *end) want(t *testing.T, frames ...[]byte) {
 		}
 	}
 	if n := len(e.frames); n > 0 {
-		t.Errorf("%s: %d frames nobody sent, such as %x", *e.name.Load(), n, <-e.frames)
+		t.Errorf("%s: %d frames that were not sent, such as %x", *e.name.Load(), n, <-e.frames)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestPolled(t *testing.T) {
 		want[i] = numbered(i, 100)
 	}
 	if b.Poll() {
-		t.Error("frames of nobody")
+		t.Error("frames before any was sent")
 	}
 	if n := a.Descriptor(); n != -1 {
 		t.Errorf("a port that reads by itself has the descriptor %d to be polled at", n)

@@ -464,7 +464,7 @@ static struct mrc_ctl_ep_req request(uint16_t id, uint8_t port)
 	return r;
 }
 
-static struct mrc_ctl_ep_req to_nobody(uint16_t id)
+static struct mrc_ctl_ep_req to_absent(uint16_t id)
 {
 	struct mrc_ctl_ep_req r = request(id, 1);
 
@@ -481,7 +481,7 @@ static _Atomic int waited;
 
 static void *wait_long(void *arg)
 {
-	struct mrc_ctl_ep_req r = to_nobody(1);
+	struct mrc_ctl_ep_req r = to_absent(1);
 	struct mrc_ctl_ep_rsp rsp;
 	int n;
 	(void)arg;
@@ -494,7 +494,7 @@ static void *wait_long(void *arg)
 
 static void probes(void)
 {
-	struct mrc_ctl_ep_req req[3] = { request(700, 1), request(701, 2), to_nobody(702) };
+	struct mrc_ctl_ep_req req[3] = { request(700, 1), request(701, 2), to_absent(702) };
 	struct mrc_ctl_ep_rsp rsp[3];
 	struct mrc_ctl_port_attr p;
 	pthread_t thread;
@@ -524,7 +524,7 @@ static void probes(void)
 	REFUSED(mrc_ctl_ep_batch_send_wait(here.mrc, 46, MRC_CTL_EP_OP_PORT_STATUS_UPDATE, req, 1, 1000000000,
 					   rsp, &n), EINVAL);
 
-	/* A batch that waits holds up nobody. */
+	/* A batch that waits holds up no other request. */
 	CHECK(!pthread_create(&thread, NULL, wait_long, NULL));
 	for (int i = 0; i < 3; i++) {
 		usleep(50000);

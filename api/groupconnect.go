@@ -41,8 +41,7 @@ func (v *validator) connect(s *MulticastGroupSpec) {
 			fmt.Sprintf("at most %d prefixes", maxPrefixes))
 	}
 	for i, p := range c.Receivers {
-		if !p.IsValid() || p.Addr().Is4() != s.ProxyAddress.Is4() || p.Addr().Is4In6() ||
-			p != p.Masked() {
+		if !isPrefix(p) || p.Addr().Is4() != s.ProxyAddress.Is4() {
 			v.bad(fmt.Sprintf("spec.connect.receivers[%d]", i), p.String(),
 				"a prefix of the family of the proxy address, without bits after its length")
 		}

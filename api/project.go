@@ -229,9 +229,7 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 	}
 	for i, p := range s.Proxies {
 		at := fmt.Sprintf("spec.proxies[%d].prefix", i)
-		v.check(at, p.Prefix.String(), p.Prefix.IsValid() &&
-			!p.Prefix.Addr().Is4In6() && p.Prefix.Masked() == p.Prefix,
-			"a prefix of IPv6 or IPv4 without host bits")
+		v.check(at, p.Prefix.String(), isPrefix(p.Prefix), "a prefix of IPv6 or IPv4 without host bits")
 		v.once(at, "proxy "+p.Prefix.String())
 	}
 	for i, r := range s.QPNs {

@@ -172,7 +172,7 @@ func (v *pfcValidator) site(s *TenantSpec, i int) {
 	for j, p := range x.Prefixes {
 		field := fmt.Sprintf("%s.prefixes[%d]", at, j)
 		switch {
-		case !p.IsValid() || p.Addr().Is4In6() || p.Masked() != p:
+		case !isPrefix(p):
 			v.bad(field, p.String(), "a prefix of IPv6 or IPv4 without host bits")
 		case ok && !slices.ContainsFunc(prefixes,
 			func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Contains(p.Addr()) }):

@@ -137,6 +137,11 @@ func (v *validator) duration(field string, d Duration, lo time.Duration) {
 	}
 }
 
+// isPrefix reports whether a prefix is one of IPv6 or IPv4 without host bits.
+func isPrefix(p netip.Prefix) bool {
+	return p.IsValid() && !p.Addr().Is4In6() && p == p.Masked()
+}
+
 // family checks that an address is of the same family as the proxy address: what a member sends to
 // it, or gets from it, is one packet on both sides of the group.
 func (v *validator) family(field string, s *MulticastGroupSpec, a netip.Addr) {

@@ -124,6 +124,11 @@ func (c *GroupConnect) Equal(o *GroupConnect) bool {
 		slices.Equal(c.Receivers, o.Receivers)
 }
 
+// HasReceiver reports whether the spec names an address as a receiver's.
+func (s *MulticastGroupSpec) HasReceiver(a netip.Addr) bool {
+	return slices.ContainsFunc(s.Receivers, func(r GroupReceiver) bool { return r.Address == a })
+}
+
 // Admits reports whether a host may join as a receiver that the spec does not name.
 func (c *GroupConnect) Admits(a netip.Addr) bool {
 	return slices.ContainsFunc(c.Receivers, func(p netip.Prefix) bool { return p.Contains(a) })

@@ -100,6 +100,11 @@ func (f *Feature) resume(g *group) {
 	}
 }
 
+// connects reports whether a group is still there, and connects its members.
+func (f *Feature) connects(g *group) bool {
+	return g.item != nil && g.cm != nil && f.groups[g.name] == g
+}
+
 // now is a time above 0, as package rdmacm wants it.
 func (f *Feature) now() time.Duration { return f.env.Now + 1 }
 
@@ -162,8 +167,7 @@ func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool
 // guests are the receivers that are connected and that the spec does not name, in order.
 func (g *group) guests(spec *api.MulticastGroupSpec) (out []netip.Addr) {
 	for a := range g.receivers {
-		if !slices.ContainsFunc(spec.Receivers,
-			func(r api.GroupReceiver) bool { return r.Address == a }) {
+		if !spec.HasReceiver(a) {
 			out = append(out, a)
 		}
 	}
@@ -236,7 +240,7 @@ func (f *Feature) settleConnections(g *group) {
 
 // tickConnections repeats what is due.
 func (f *Feature) tickConnections(g *group) {
-	if g.cm == nil || f.groups[g.name] != g {
+	if !f.connects(g) {
 		return
 	}
 	if at, ok := g.cm.Next(); ok && at <= f.now() {
@@ -356,8 +360,7 @@ func (g *group) mayConnect(c *rdmacm.Conn) string {
 
 // mayReceive is mayConnect of a receiver.
 func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
-	named := slices.ContainsFunc(g.item.Spec.Receivers,
-		func(r api.GroupReceiver) bool { return r.Address == c.Peer })
+	named := g.item.Spec.HasReceiver(c.Peer)
 	if !named && !g.item.Spec.Connect.Admits(c.Peer) {
 		return fmt.Sprintf("%v is not the address of a receiver of the spec", c.Peer)
 	}
@@ -367,10 +370,8 @@ func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
 	if why := f.foreign(g, c.Peer); !named && why != "" {
 		return why
 	}
-	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
-		if o != g {
-			return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
-		}
+	if why := f.taken(g, c); why != "" {
+		return why
 	}
 	return g.mayConnect(c)
 }
@@ -380,6 +381,16 @@ func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
 func (f *Feature) foreign(g *group, a netip.Addr) string {
 	if name, ok := f.env.Net.HostName(a); !ok || f.MayUse != nil && !f.MayUse(g.name, name) {
 		return fmt.Sprintf("%v is not assigned to the project of the group", a)
+	}
+	return ""
+}
+
+// taken returns why the queue pair of an application may not be part of a group: it is another
+// group's.
+func (f *Feature) taken(g *group, c *rdmacm.Conn) string {
+	if slices.ContainsFunc(f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}],
+		func(o *group) bool { return o != g }) {
+		return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
 	}
 	return ""
 }
@@ -430,10 +441,8 @@ func (f *Feature) requestedBySource(g *group, c *rdmacm.Conn) bool {
 	case why == "":
 		why = f.foreign(g, c.Peer)
 	}
-	for _, o := range f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}] {
-		if o != g {
-			why = fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
-		}
+	if another := f.taken(g, c); another != "" {
+		why = another
 	}
 	if why != "" {
 		f.refuse(g, c, cm.ConsumerReject, why)
@@ -481,13 +490,13 @@ func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 		return
 	}
 	f.ask(g, whole, func(q *query) {
-		if g.item == nil || g.cm == nil || f.groups[g.name] != g {
+		if !f.connects(g) {
 			return
 		}
 		n := q.report.Nodes[0]
 		if !n.Answered { // the switch may be away
 			f.timers.Set(f.env.Now+lateGap, func() {
-				if g.item != nil && g.cm != nil && f.groups[g.name] == g {
+				if f.connects(g) {
 					f.begin(g, with)
 				}
 			})
@@ -616,7 +625,7 @@ func (f *Feature) complete(g *group) bool {
 
 // dial connects to receivers that listen, now and then until all are connected.
 func (f *Feature) dial(g *group) {
-	if g.dialing || g.item == nil || g.cm == nil || f.groups[g.name] != g {
+	if g.dialing || !f.connects(g) {
 		return
 	}
 	spec, again := &g.item.Spec, redial
@@ -774,8 +783,7 @@ func (f *Feature) leaveMissing(g *group) (moved bool) {
 	}
 	spec := &g.item.Spec
 	for _, c := range g.cm.Conns() {
-		stays := spec.Connect.Admits(c.Peer) || slices.ContainsFunc(spec.Receivers,
-			func(r api.GroupReceiver) bool { return r.Address == c.Peer })
+		stays := spec.Connect.Admits(c.Peer) || spec.HasReceiver(c.Peer)
 		if c.LocalID == g.source {
 			stays = spec.Connect.Source == api.SourceAny || c.Peer == spec.Source.Address
 		}

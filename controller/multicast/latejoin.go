@@ -38,7 +38,7 @@ func (f *Feature) joinLate(g *group, c *rdmacm.Conn) {
 
 // tryLate goes on with the late receivers of a group.
 func (f *Feature) tryLate(g *group) {
-	if g.cm == nil || g.item == nil || f.groups[g.name] != g || len(g.late) == 0 {
+	if !f.connects(g) || len(g.late) == 0 {
 		return
 	}
 	for _, a := range slices.SortedFunc(maps.Keys(g.late), netip.Addr.Compare) {

@@ -2,16 +2,16 @@ package multicast
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
 )
 
-// Octets of an IPv6 packet of a group around the payload: IPv6, UDP, BTH, RETH, immediate data and
-// ICRC, and the IPv6 header that the tree adds.
-const groupHeaders = 40 + 8 + 12 + 16 + 4 + 4 + 40
+// Octets of an IPv6 packet of a group around the payload, with the IPv6 header that the tree adds.
+const groupHeaders = packet.IPv6Len + packet.IPv6Len + packet.UDPLen + packet.BTHLen +
+	packet.RETHLen + packet.ImmDtLen + packet.ICRCLen
 
 // groupMTU returns the code of the largest path MTU of a group: that of the spec, or of what the
 // ports of the tree carry where that is known and less. 0: they do not even carry 256 octets.
@@ -34,8 +34,7 @@ func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placemen
 	switch {
 	case isSource:
 		spec.Source.Address = a
-	case !slices.ContainsFunc(spec.Receivers,
-		func(r api.GroupReceiver) bool { return r.Address == a }):
+	case !spec.HasReceiver(a):
 		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: a})
 	}
 	delete(without, a)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -56,7 +55,6 @@ type hostSet struct {
 	wire hostapi.Wire
 
 	byName  map[string]*host
-	names   map[netip.Addr]string // of hosts, by address
 	senders map[string]*sender
 
 	dirty   map[string]bool // hosts whose state may have changed
@@ -69,7 +67,6 @@ type hostSet struct {
 func newHosts(e *env, wire hostapi.Wire) *hostSet {
 	return &hostSet{
 		env: e, wire: wire, byName: make(map[string]*host),
-		names:   make(map[netip.Addr]string),
 		senders: make(map[string]*sender), dirty: make(map[string]bool),
 	}
 }
@@ -91,7 +88,6 @@ func (s *hostSet) find(name string) (*host, error) {
 
 // put adds a host that was attached, or takes another attachment of one that is there.
 func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
-	s.names[at.Address] = at.Name
 	h := s.byName[at.Name]
 	if h == nil {
 		s.byName[at.Name] = &host{Host: p.Attach(at)}
@@ -108,9 +104,6 @@ func (s *hostSet) remove(name string, p *prove.Prover) {
 	h := s.byName[name]
 	s.delist(h)
 	delete(s.byName, name)
-	if s.names[h.Address] == name {
-		delete(s.names, h.Address)
-	}
 	p.Detach(h.Host)
 	if h.told {
 		h.seq++

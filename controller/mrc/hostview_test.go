@@ -47,6 +47,15 @@ func TestHostQueuePairs(t *testing.T) {
 	if got := w.core.Fabric().QPs; got != counts {
 		t.Errorf("%+v, want %+v", got, counts)
 	}
+	// A host that gets another address is no more the one at the old.
+	moved := w.made["h2-1"]
+	moved.Address = netip.MustParseAddr("2001:db8:ffff::2")
+	if err := w.core.PutHost(moved); err != nil {
+		t.Fatal(err)
+	}
+	if h, _ = w.core.Host("h1-1"); h.QueuePairs.Groups[0].PeerName != "" {
+		t.Errorf("%+v: there is no host with the address of the first peer", h.QueuePairs)
+	}
 	if err := w.core.Gone("h1-1"); err != nil {
 		t.Fatal(err)
 	}

@@ -318,9 +318,12 @@ func (c *Core) viewQueuePairs(q *hostapi.QueuePairs) *api.HostQueuePairs {
 		v.Count += g.Count
 		v.Failed += g.Failed
 		peers[g.Peer] = true
-		v.Groups = append(v.Groups, api.HostQueuePairGroup{Peer: g.Peer, PeerName: c.hosts.names[g.Peer],
-			EVProfile: g.Profile, CCProfile: g.CC, Count: g.Count, Failed: g.Failed,
-			Hints: api.QPHintsOf(g.Hints)})
+		group := api.HostQueuePairGroup{Peer: g.Peer, EVProfile: g.Profile, CCProfile: g.CC,
+			Count: g.Count, Failed: g.Failed, Hints: api.QPHintsOf(g.Hints)}
+		if peer := c.state.HostAt(g.Peer); peer != nil {
+			group.PeerName = peer.Name
+		}
+		v.Groups = append(v.Groups, group)
 	}
 	v.Peers = len(peers)
 	return v

@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"iter"
+	"net/netip"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -155,6 +156,9 @@ func (s *State) Links() *Links { return s.links }
 
 // Host returns the host of a name; nil: there is none.
 func (s *State) Host(name string) *Attached { return s.hosts.byName[name] }
+
+// HostAt returns the host with an address, nil when there is none.
+func (s *State) HostAt(a netip.Addr) *Attached { return s.hosts.byAddress[a] }
 
 // Hosts returns all hosts in no order, and HostCount how many there are.
 func (s *State) Hosts() iter.Seq[*Attached] {

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"iter"
 	"net/netip"
 	"time"
 
@@ -228,6 +229,21 @@ type Attachment struct {
 // Attachments returns what the ports of a host lead to, in their order.
 func (h *Host) Attachments() []Attachment {
 	return append([]Attachment{{h.Switch, h.AllPorts()[0], h.MAC}}, h.Planes...)
+}
+
+// Addresses returns the address of the host, and after it the IPv4 addresses that it has beside it:
+// those of its prefixes.
+func (h *Host) Addresses() iter.Seq[netip.Addr] {
+	return func(yield func(netip.Addr) bool) {
+		if !yield(h.Address) {
+			return
+		}
+		for _, p := range h.Prefixes {
+			if p.Addr().Is4() && p.IsSingleIP() && !yield(p.Addr()) {
+				return
+			}
+		}
+	}
 }
 
 // IPv6 returns the IPv6 address of the host, invalid where it has none: that of an IPv4 host is the

@@ -32,7 +32,7 @@ func (n *Network) Gateways(sw *inventory.Switch) []netip.Addr {
 	}
 	for _, h := range n.hostsOf[sw.Name] {
 		if !slices.ContainsFunc(h.Ports, func(p uint32) bool { return sw.Subnet(p) != nil }) {
-			for _, of := range h.addresses() {
+			for of := range h.Addresses() {
 				if a := subnetOf(of).Addr().Next(); n.hosts[a] == nil {
 					out = append(out, a)
 				}
@@ -64,19 +64,6 @@ func subnetOf(a netip.Addr) netip.Prefix {
 	}
 	p, _ := a.Prefix(bits)
 	return p
-}
-
-// addresses returns the address of a host, and the IPv4 addresses that it has beside it.
-func (a *Attachment) addresses() []netip.Addr { return addressesOf(a.Host) }
-
-func addressesOf(h *inventory.Host) []netip.Addr {
-	out := []netip.Addr{h.Address}
-	for _, p := range h.Prefixes {
-		if p.Addr().Is4() && p.IsSingleIP() {
-			out = append(out, p.Addr())
-		}
-	}
-	return out
 }
 
 // Reserved reports whether an address is in a prefix of SIDs, or one of the fabric's own: a
@@ -114,23 +101,27 @@ func (n *Network) Neighbors(sw *inventory.Switch) (out []entry.Entity) {
 	subnets := n.subnets(sw)
 	for i := range n.Inventory.Hosts {
 		h := &n.Inventory.Hosts[i]
-		at := uint32(0)
-		for _, x := range h.Attachments() {
-			if x.Switch == sw.Name {
-				at = x.Port
-			}
-		}
-		for _, a := range addressesOf(h) {
+		for a := range h.Addresses() {
 			if slices.Contains(gateways, a) || !slices.ContainsFunc(subnets,
 				func(p netip.Prefix) bool { return p.Contains(a) }) {
 				continue
 			}
 			out = append(out, entry.In(p4.TableNdTarget, entry.Do(p4.ActionNdNeighbor,
-				entry.With("mac", mac), entry.With("port", port(at))),
+				entry.With("mac", mac), entry.With("port", port(portAt(h, sw.Name)))),
 				entry.Exact("target", entry.Addr(a))))
 		}
 	}
 	return out
+}
+
+// portAt returns the port of a host at a switch, 0 where it has none.
+func portAt(h *inventory.Host, sw string) (port uint32) {
+	for _, x := range h.Attachments() {
+		if x.Switch == sw {
+			port = x.Port
+		}
+	}
+	return port
 }
 
 // subnets returns the prefixes of which hosts of a switch may hold addresses for their neighbors'.
@@ -139,7 +130,7 @@ func (n *Network) subnets(sw *inventory.Switch) (out []netip.Prefix) {
 		out = append(out, sw.Subnets[i].Prefix)
 	}
 	for _, h := range n.hostsOf[sw.Name] {
-		for _, a := range h.addresses() {
+		for a := range h.Addresses() {
 			out = append(out, subnetOf(a))
 		}
 	}

@@ -78,10 +78,9 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		slices.Sort(ingress)
 		at := &Located{Host: h, At: n.switches[h.Switch], Node: n.nodes[h.Switch],
 			Ingress: slices.Compact(ingress)}
-		n.hosts[h.Address] = at
-		for _, p := range h.Prefixes {
-			if p.Addr().Is4() && p.IsSingleIP() && n.hosts[p.Addr()] == nil {
-				n.hosts[p.Addr()] = at
+		for a := range h.Addresses() {
+			if a == h.Address || n.hosts[a] == nil {
+				n.hosts[a] = at
 			}
 		}
 		for j, at := range h.Attachments() {

@@ -38,14 +38,19 @@ var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x
 var icrcStart4 = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
 	ipv4NoOptions, 0xFF})
 
+// icrcShape returns the least octets of a packet by its IP version, and where it names UDP.
+func icrcShape(p []byte) (least, next int) {
+	if len(p) > 0 && p[0]>>4 == 4 {
+		return icrcMin4, ipv4Protocol
+	}
+	return icrcMin, ipv6NextHeader
+}
+
 // ICRC computes the invariant CRC of a RoCEv2 packet. p starts with the IP header, which UDP and
 // BTH follow at once, and ends before the ICRC; length fields are covered as they stand and not
 // compared with len(p). The result goes on the wire least significant octet first.
 func ICRC(p []byte) (uint32, error) {
-	least, next := icrcMin, ipv6NextHeader
-	if len(p) > 0 && p[0]>>4 == 4 {
-		least, next = icrcMin4, ipv4Protocol
-	}
+	least, next := icrcShape(p)
 	if len(p) < least {
 		return 0, truncated("RoCEv2 packet without ICRC", len(p), least)
 	}
@@ -111,10 +116,7 @@ func AppendICRC(p []byte) []byte {
 // CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a
 // packet from its IP header to its ICRC.
 func CheckICRC(p []byte) error {
-	least := icrcMin
-	if len(p) > 0 && p[0]>>4 == 4 {
-		least = icrcMin4
-	}
+	least, _ := icrcShape(p)
 	if len(p) < least+ICRCLen {
 		return truncated("RoCEv2 packet", len(p), least+ICRCLen)
 	}

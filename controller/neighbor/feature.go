@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -150,9 +151,10 @@ func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 	if !f.cfg().On() || !st.connected {
 		return
 	}
+	mtu := sync.OnceValue(f.hostMTU) // it looks at all links
 	for _, port := range f.ports(sw) {
 		if up[port] && !before[port] {
-			f.advertise(At{sw, port})
+			f.advertise(At{sw, port}, mtu())
 			for _, w := range f.wanted {
 				if w.at == (At{sw, port}) {
 					w.next, w.gap = f.env.Now, askMin
@@ -212,7 +214,7 @@ func (f *Feature) receive(at At, frame []byte) {
 		f.counts.Heard++
 		st := f.state(at.Switch)
 		if last, before := st.answered[at.Port]; !before || f.env.Now-last >= answerGap {
-			f.advertise(at)
+			f.advertise(at, f.hostMTU())
 		}
 	case ok:
 		f.counts.Heard++
@@ -232,14 +234,14 @@ func (f *Feature) send(at At, frame []byte) bool {
 		Payload: frame})
 }
 
-// advertise sends the hosts of a port an advertisement of their router.
-func (f *Feature) advertise(at At) {
+// advertise sends the hosts of a port an advertisement of their router, with what hostMTU returns.
+func (f *Feature) advertise(at At, mtu uint32) {
 	prefix := netip.Prefix{}
 	if s := f.env.Net.Switch(at.Switch).Subnet(at.Port); s != nil && s.Prefix.Bits() == 64 {
 		prefix = s.Prefix
 	}
 	if f.send(at, advertisement(f.mac(at.Switch), uint16(inventory.RouterLifetime/time.Second),
-		f.hostMTU(), prefix)) {
+		mtu, prefix)) {
 		f.counts.Advertised++
 		f.state(at.Switch).answered[at.Port] = f.env.Now
 	}
@@ -270,11 +272,12 @@ func (f *Feature) Tick() {
 	if !f.cfg().On() {
 		return
 	}
+	mtu := sync.OnceValue(f.hostMTU) // it looks at all links
 	for _, name := range slices.Sorted(maps.Keys(f.switches)) {
 		if st := f.switches[name]; st.connected && st.next <= f.env.Now {
 			for _, port := range f.ports(name) {
 				if at := (At{name, port}); !f.isDown(at) {
-					f.advertise(at)
+					f.advertise(at, mtu())
 				}
 			}
 			st.next = f.env.Now + f.cfg().Interval.D()

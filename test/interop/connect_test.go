@@ -23,7 +23,7 @@ const (
 	finishTime   = 900 // s, of a program
 )
 
-// connected are the programs of guests that connect by RDMA CM.
+// replicas are the guests whose programs connect by RDMA CM as receivers.
 var replicas = []string{"R1", "R2", "R3", "R4", "R5"}
 
 // plugged fails where a guest has a neighbor that somebody has written.

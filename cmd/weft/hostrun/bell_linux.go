@@ -3,7 +3,6 @@ package hostrun
 import (
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -63,6 +62,3 @@ func (b *bell) wait(ports []Polled, most time.Duration) {
 		_, _ = unix.Read(int(b.files[0].Fd), rung[:])
 	}
 }
-
-// yield lets other goroutines run. sched_yield would have the kernel put the NIC off for long.
-func (b *bell) yield() { runtime.Gosched() }

@@ -14,4 +14,3 @@ func (*bell) open() error                  { return errors.ErrUnsupported }
 func (*bell) close()                       {}
 func (*bell) ring()                        {}
 func (*bell) wait([]Polled, time.Duration) {}
-func (*bell) yield()                       {}

@@ -29,7 +29,7 @@ type outbox struct {
 // Attach has a port deliver frames to the endpoint, whose port of a number it is from now on, and
 // tell link of its link.
 func (r *Runner) Attach(number int, p Port, link func(up bool)) {
-	deliver := func(frames [][]byte) { r.Deliver(number, frames) }
+	deliver := func(frames [][]byte) { r.queue(number, frames) }
 	if polled, ok := p.(Polled); ok && polled.Descriptor() >= 0 {
 		r.polled = append(r.polled, polled)
 		deliver = func(frames [][]byte) { r.handle(number, frames) }
@@ -77,8 +77,8 @@ type frame struct {
 	octets []byte
 }
 
-// Deliver queues copies of frames that came by a port. It is called from the port's goroutine.
-func (r *Runner) Deliver(port int, frames [][]byte) {
+// queue keeps copies of frames that came by a port. It is called from the port's goroutine.
+func (r *Runner) queue(port int, frames [][]byte) {
 	for _, octets := range frames {
 		var b []byte
 		select {

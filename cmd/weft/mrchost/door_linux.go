@@ -46,15 +46,8 @@ func (r *runner) open(log *slog.Logger) error {
 		cfg.Keep = func(text []byte) error { return wholefile.Put(a.State, text) }
 	}
 	server := uverbs.New(cfg)
-	if a.State != "" {
-		if text, err := os.ReadFile(a.State); err == nil {
-			err = server.Restore(text)
-			if err != nil {
-				log.Error("the NIC begins without what mrc_ctl has configured", "file", a.State, "reason", err)
-			}
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("applications.state: %w", err)
-		}
+	if err := restoreControl(server, a.State, log); err != nil {
+		return err
 	}
 	l, err := listen(a)
 	if err != nil {
@@ -65,6 +58,24 @@ func (r *runner) open(log *slog.Logger) error {
 	r.Endpoint = restless{r.nic, r.door}
 	go func() { r.door.served <- r.door.Serve(l) }()
 	log.Info("applications may connect", "socket", a.Socket, "device", a.Device)
+	return nil
+}
+
+// restoreControl has a server begin with what a file has kept, where there is one that can be used.
+func restoreControl(s *uverbs.Server, file string, log *slog.Logger) error {
+	if file == "" {
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("applications.state: %w", err)
+	}
+	if err := s.Restore(text); err != nil {
+		log.Error("the NIC begins without what mrc_ctl has configured", "file", file, "reason", err)
+	}
 	return nil
 }
 

@@ -77,11 +77,7 @@ func addressResolution() []scenario {
 	unicast := ask(address, gateway)
 	unicast.Ethernet.Dst = n.router
 	other := request(address, gateway)
-<<<<<<< HEAD
 	other[14+7] = 8 // an operation that gets no answer
-=======
-	other[14+7] = 8 // an unknown operation
->>>>>>> d1dba0ac (test/interop, test/fabric: Mend two comments)
 	long := request(address, gateway)
 	long[14+5] = 16
 	ping := func(sum uint16, typ byte, from, to netip.Addr, ttl uint8, mac, src packet.MAC) []byte {

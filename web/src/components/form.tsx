@@ -33,7 +33,7 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   /** What few need: it is folded away unless it has a value. Its fields are those of the object itself. */
   | { kind: 'more'; fields: readonly Field[] }
   /** One of several kinds of things, each known by its first field. */
-  | { kind: 'variant'; of: readonly { label: string; fields: readonly [Field, ...Field[]]; first: Spec }[] }
+  | { kind: 'variant'; of: readonly Variant[] }
   /** One of several ways to write the object: each has its fields, and rewrites what there is. */
   | { kind: 'way'; of: readonly Way[] }
   | {
@@ -55,6 +55,20 @@ export interface Way {
   make: (of: Spec) => Spec;
   fields: readonly Field[];
 }
+
+interface Variant {
+  label: string;
+  fields: readonly [Field, ...Field[]];
+  first: Spec;
+}
+
+/** Returns a variant as a way, which begins anew: nothing of what there was stays. */
+const anew = ({ label, fields, first }: Variant): Way => ({
+  label,
+  fields,
+  is: (of) => of[fields[0].name] !== undefined,
+  make: () => ({ ...first }),
+});
 
 /** What a change of a resource needs: its name is chosen once, when it is made. */
 export interface Editing {
@@ -300,41 +314,21 @@ function FieldInput({
         </More>
       );
     }
-    case 'variant': {
-      const above = path.slice(0, -1);
-      const at = Math.max(
-        0,
-        f.of.findIndex((v) => get(spec, [...above, v.fields[0].name]) !== undefined),
-      );
-      return (
-        <>
-          <p className="field">
-            <label htmlFor={id}>{f.label}</label>
-            <select {...common} value={at} onChange={(e) => change(above, { ...f.of[Number(e.target.value)]!.first })}>
-              {f.of.map((v, i) => (
-                <option key={v.label} value={i}>
-                  {v.label}
-                </option>
-              ))}
-            </select>
-          </p>
-          <Fields of={f.of[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
-        </>
-      );
-    }
+    case 'variant':
     case 'way': {
       const above = path.slice(0, -1),
         now = (get(spec, above) ?? {}) as Spec;
-      const at = Math.max(
-        0,
-        f.of.findIndex((w) => w.is(now)),
-      );
+      const ways = f.kind === 'way' ? f.of : f.of.map(anew),
+        at = Math.max(
+          0,
+          ways.findIndex((w) => w.is(now)),
+        );
       return (
         <>
           <p className="field">
             <label htmlFor={id}>{f.label}</label>
-            <select {...common} value={at} onChange={(e) => change(above, f.of[Number(e.target.value)]!.make(now))}>
-              {f.of.map((w, i) => (
+            <select {...common} value={at} onChange={(e) => change(above, ways[Number(e.target.value)]!.make(now))}>
+              {ways.map((w, i) => (
                 <option key={w.label} value={i}>
                   {w.label}
                 </option>
@@ -342,7 +336,7 @@ function FieldInput({
             </select>
             {about}
           </p>
-          <Fields of={f.of[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
+          <Fields of={ways[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
         </>
       );
     }

@@ -169,7 +169,7 @@ function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host
 }
 
 /** Profiles that a program on the host has made have "~" and a number as their name. */
-export const profileName = (name?: string) => (name?.startsWith('~') ? `${name.slice(1)}, of the host` : name);
+const profileName = (name?: string) => (name?.startsWith('~') ? `${name.slice(1)}, of the host` : name);
 
 function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   const now = useNow();

@@ -62,7 +62,7 @@ type Live struct {
 	collectors []netip.Addr
 	sessions   netip.Prefix
 
-	failing  sync.Mutex                 // held while something is killed or revived
+	failing  sync.Mutex                 // held while parts or links fail or come back
 	mute     map[string]bool            // guarded by failing; switches whose speaker was killed
 	servers  map[string]*switchServer   // by switch, as long as that lives
 	kernels  map[string]*kernels.Switch // likewise, of those that run Linux

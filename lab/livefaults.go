@@ -35,7 +35,7 @@ func (l *Live) Lose(ctx context.Context, loss Loss) error {
 }
 
 // change changes links or switches on the world's goroutine, and has the switches that f returns
-// advertise what is left. The caller holds l.failing.
+// advertise what is left. Who makes parts fail, or comes back to them, holds l.failing.
 func (l *Live) change(ctx context.Context, f func(w *World) (witnesses []string, err error)) error {
 	var witnesses []string
 	if err := l.Do(ctx, func(w *World) (err error) {
@@ -233,7 +233,7 @@ func (l *Live) reviveSwitch(ctx context.Context, name string) error {
 			return nil
 		}
 		revived, neighbors = true, w.advertisers(w.peers(name))
-		here = node.away == nil || node.carrierOf != nil
+		here = node.away == nil || node.Switch.IsKernel()
 		if err := node.Start(); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/lab/kernels"
 	"github.com/weft-sdn/weft/target"
 )
@@ -103,40 +104,19 @@ func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err err
 // setKernelPorts has links be down whose ports a client has disabled at a kernel, and up again.
 // Their ends advertise it, as routers do.
 func (l *Live) setKernelPorts(node *SwitchNode, enabled map[uint32]bool) {
-	var ends []string
-	if l.Clock.Do(context.Background(), func(time.Duration) {
-		if !node.down {
-			ends = node.enable(enabled)
+	_ = l.change(l.ctx, func(*World) ([]string, error) { // fails when the lab ends
+		if node.down {
+			return nil, nil
 		}
-	}) != nil {
-		return
-	}
-	for _, name := range ends {
-		_ = l.advertise(l.ctx, name) // fails when the lab ends
-	}
-}
-
-// enable turns ports on and off, and returns the ends of the links that have changed, in order.
-func (n *SwitchNode) enable(ports map[uint32]bool) (ends []string) {
-	for port, on := range ports {
-		wire, s := n.ports[port], n.settings(port)
-		if s.Disabled == !on {
-			continue
-		}
-		s.Disabled = !on
-		for _, w := range []*Wire{wire, n.world.back(wire)} {
-			if on {
-				w.off--
-			} else {
-				w.off++
+		var changes []gnmi.Change
+		for port, on := range enabled {
+			c := gnmi.Change{Port: port, Old: node.settings(port).Settings}
+			c.New = c.Old
+			if c.New.Disabled = !on; c.New.Disabled != c.Old.Disabled {
+				changes = append(changes, c)
 			}
-			w.settle()
 		}
-		ends = append(ends, wire.From, wire.To)
-	}
-	slices.Sort(ends)
-	return slices.DeleteFunc(slices.Compact(ends), func(name string) bool {
-		return n.world.switches[name] == nil
+		return node.configure(changes)
 	})
 }
 

@@ -101,26 +101,12 @@ func (s shownPorts) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Por
 // Configure implements gnmi.Source. A link that goes down or up is withdrawn or advertised again,
 // as routers do.
 func (s shownPorts) Configure(ctx context.Context, changes []gnmi.Change) error {
-	var failed error
-	ends := map[string]bool{}
-	if err := s.clock.Do(ctx, func(time.Duration) {
-		if failed = s.node.configure(changes); failed != nil {
-			return
-		}
-		for _, c := range changes {
-			if c.Old.Disabled != c.New.Disabled {
-				wire := s.node.ports[c.Port]
-				ends[wire.From], ends[wire.To] = true, true
-			}
+	return s.live.change(ctx, func(*World) ([]string, error) {
+		witnesses, err := s.node.configure(changes)
+		if err != nil {
+			return nil, err
 		}
 		s.node.Wake()
-	}); err != nil || failed != nil {
-		return cmp.Or(err, failed)
-	}
-	for _, name := range slices.Sorted(maps.Keys(ends)) {
-		if err := s.live.advertise(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+		return witnesses, nil
+	})
 }

@@ -45,11 +45,11 @@ func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
 }
 
 // configure gives ports of the switch settings, all of them or none. Links go down and up with
-// their ends.
-func (n *SwitchNode) configure(changes []gnmi.Change) error {
+// their ends: the switches that then have something else to advertise are returned.
+func (n *SwitchNode) configure(changes []gnmi.Change) (witnesses []string, err error) {
 	for _, c := range changes {
 		if err := n.may(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, c := range changes {
@@ -66,8 +66,11 @@ func (n *SwitchNode) configure(changes []gnmi.Change) error {
 			w.settle()
 			w.setRate()
 		}
+		if c.New.Disabled != c.Old.Disabled {
+			witnesses = append(witnesses, there.From, there.To)
+		}
 	}
-	return nil
+	return n.world.advertisers(witnesses), nil
 }
 
 // may reports whether a port can have settings.

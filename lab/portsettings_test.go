@@ -23,8 +23,11 @@ func TestPortSettings(t *testing.T) {
 	there, back := w.wires[0], w.wires[1]
 	current := map[*SwitchNode]gnmi.Settings{}
 	set := func(n *SwitchNode, s gnmi.Settings) error {
-		err := n.configure([]gnmi.Change{{Port: 1, Old: current[n], New: s}})
+		witnesses, err := n.configure([]gnmi.Change{{Port: 1, Old: current[n], New: s}})
 		if err == nil {
+			if got := len(witnesses) == 2; got != (s.Disabled != current[n].Disabled) {
+				t.Errorf("from %+v to %+v: %v advertise something else", current[n], s, witnesses)
+			}
 			current[n] = s
 		}
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/dataplane/kernel"
 	"github.com/weft-sdn/weft/demo/job"
 	"github.com/weft-sdn/weft/demo/mrc"
 	"github.com/weft-sdn/weft/demo/multicast"
@@ -26,9 +26,9 @@ func newDemo(env environment) *cobra.Command {
 		"Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env),
 		newDemoJob(env)} {
-		inner := c.RunE
+		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
-			err := inner(cmd, args)
+			err := run(cmd, args)
 			if ended := cmd.Context().Err(); err != nil && ended != nil {
 				return ended // whatever went wrong because of it
 			}
@@ -119,11 +119,20 @@ every host that a failure concerns has applied it.`,
 			if err := checkCaptures(pcap); err != nil {
 				return err
 			}
-			if switches != string(lab.SwitchesP4) && !cmd.Flags().Changed("mode") {
-				mode = ev.ModeUSIDStructured // stev needs P4 on every switch
-			}
-			if err := checkSwitches(switches, mode); err != nil {
+			to, err := parseSwitches(switches)
+			if err != nil {
 				return err
+			}
+			if to != lab.SwitchesP4 {
+				if !cmd.Flags().Changed("mode") {
+					mode = ev.ModeUSIDStructured
+				} else if mode == ev.ModeStructured {
+					return usagef("--switches %s: mode stev needs P4 on every switch: want --mode "+
+						"usid-structured or another", to)
+				}
+				if err := checkKernel(); err != nil {
+					return err
+				}
 			}
 			out := env.stdout
 			if quiet {
@@ -134,7 +143,7 @@ every host that a failure concerns has applied it.`,
 				return err
 			}
 			result, err := mrc.Run(cmd.Context(), mrc.Options{Fabric: closConfig, Mode: mode, Bytes: octets,
-				Switches: lab.Switches(switches), Out: out, Log: logger, Pcap: pcap})
+				Switches: to, Out: out, Log: logger, Pcap: pcap})
 			if result == nil {
 				return err
 			}
@@ -171,26 +180,22 @@ func registerSwitches(c *cobra.Command, to *string) {
 			"mixed (plane 1 p4, all others linux)")
 }
 
-// checkSwitches reports what is wrong with --switches, and with running it here in a mode.
-func checkSwitches(switches string, mode ev.Mode) error {
-	switch {
-	case !slices.Contains(lab.AllSwitches, switches):
-		return usagef("--switches is %q: want one of %s", switches, strings.Join(lab.AllSwitches, ", "))
-	case switches == string(lab.SwitchesP4):
-		return nil
-	case mode == ev.ModeStructured:
-		return usagef(
-			"--switches %s: mode stev needs P4 on every switch: want --mode usid-structured or "+
-				"another",
-			switches,
-		)
+// parseSwitches reads --switches.
+func parseSwitches(text string) (lab.Switches, error) {
+	if !slices.Contains(lab.AllSwitches, text) {
+		return "", usagef("--switches is %q: want one of %s", text, strings.Join(lab.AllSwitches, ", "))
 	}
-	lacks, err := run.KernelLacks()
+	return lab.Switches(text), nil
+}
+
+// checkKernel reports why the kernel of this machine cannot be switches.
+func checkKernel() error {
+	lacks, err := kernel.Lacks()
 	if err == nil && len(lacks) > 0 {
 		err = fmt.Errorf("the kernel lacks %s", strings.Join(lacks, " and "))
 	}
 	if err != nil {
-		return fmt.Errorf("--switches %s: %w", switches, err)
+		return fmt.Errorf("switches that run Linux: %w", err)
 	}
 	return nil
 }

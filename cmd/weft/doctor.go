@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/run"
+	"github.com/weft-sdn/weft/dataplane/kernel"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 )
 
@@ -217,4 +217,4 @@ func (thisMachine) Sockets() error { return afpacket.Allowed() }
 
 func (thisMachine) Root() bool { return os.Geteuid() == 0 }
 
-func (thisMachine) Lacks() ([]string, error) { return run.KernelLacks() }
+func (thisMachine) Lacks() ([]string, error) { return kernel.Lacks() }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -137,25 +136,22 @@ func faultAddress(listen string) string {
 // setSwitches has switches run what --switches asks for, where it is given.
 func (r *labRun) setSwitches(given bool) error {
 	n := &r.network
-	if given && !slices.Contains(lab.AllSwitches, r.switches) {
-		return checkSwitches(r.switches, 0)
-	}
 	if given {
-		if err := n.SetSwitches(lab.Switches(r.switches)); err != nil {
+		to, err := parseSwitches(r.switches)
+		if err != nil {
+			return err
+		}
+		if err := n.SetSwitches(to); err != nil {
 			return &usageError{err}
 		}
 	}
 	if !n.HasKernels() {
 		return nil
 	}
-	mode := n.DefaultMode()
-	if n.MRC != nil && n.MRC.On() {
-		var err error
-		if mode, err = ev.ParseMode(n.MRC.Mode); err != nil {
-			return &usageError{err}
-		}
+	if err := n.Complete(); err != nil { // --mode may be one that Linux does not have
+		return &usageError{err}
 	}
-	return checkSwitches(string(lab.SwitchesLinux), mode)
+	return checkKernel()
 }
 
 // trafficPause lies between the writes of --traffic.

@@ -35,10 +35,6 @@ const mtu = 9000
 // batch is how many frames of a port are handed on at once at most.
 const batch = 32
 
-// Lacks returns what this machine's kernel lacks to be a switch; the error is why that cannot be
-// found out, as without root.
-func Lacks() ([]string, error) { return kernel.Lacks() }
-
 // Open makes a kernel a switch. Close ends it.
 func Open(cfg Config) (s *Switch, err error) {
 	s = &Switch{cfg: cfg, taps: make(map[uint32]*os.File),

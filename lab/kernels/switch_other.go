@@ -7,9 +7,6 @@ import "errors"
 // Switch is a kernel that is a switch.
 type Switch struct{}
 
-// Lacks returns an error: this system has no network namespaces.
-func Lacks() ([]string, error) { return nil, errors.ErrUnsupported }
-
 // Open returns an error: this system has no network namespaces.
 func Open(Config) (*Switch, error) { return nil, errors.ErrUnsupported }
 

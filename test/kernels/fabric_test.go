@@ -14,10 +14,10 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/dataplane/kernel"
 	"github.com/weft-sdn/weft/demo/flow"
 	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/lab/kernels"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,7 +28,7 @@ func capable(t *testing.T) {
 	if testing.Short() || slowed {
 		t.Skip("in real time, which kernels go on in however slow hosts are")
 	}
-	lacks, err := kernels.Lacks()
+	lacks, err := kernel.Lacks()
 	if err != nil {
 		t.Skipf("no kernel can be a switch here: %v", err)
 	}
@@ -211,7 +211,7 @@ func TestFabric(t *testing.T) {
 			if err := b.Revive(b.ctx, lab.Part{Kind: lab.PartSwitch, Name: "P1-T1-2"}); err != nil {
 				t.Fatal(err)
 			}
-			up, base := false, uint64(0)
+			base := uint64(0)
 			err := b.Until(b.ctx, "the T1 forwards again", func(w *lab.World) (bool, error) {
 				wire, err := w.Wire("P1-T1-2", "P1-T0-1")
 				if err != nil {
@@ -220,8 +220,7 @@ func TestFabric(t *testing.T) {
 				if base == 0 {
 					base = wire.Arrived // by the kernel that has died
 				}
-				up = wire.Arrived > base+arrivedAtLeast
-				return up, b.mesh.Pump()
+				return wire.Arrived > base+arrivedAtLeast, b.mesh.Pump()
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -37,6 +37,3 @@ func (s *Switch) RunKernel(ctx context.Context) error {
 			return nil
 		})
 }
-
-// KernelLacks returns what this machine's kernel lacks to be a switch.
-func KernelLacks() ([]string, error) { return kernel.Lacks() }

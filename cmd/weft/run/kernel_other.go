@@ -12,6 +12,3 @@ import (
 func (s *Switch) RunKernel(context.Context) error {
 	return fmt.Errorf("--datapath linux: this is %s", runtime.GOOS)
 }
-
-// KernelLacks returns what this machine's kernel lacks to be a switch.
-func KernelLacks() ([]string, error) { return []string{"Linux"}, nil }

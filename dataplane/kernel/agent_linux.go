@@ -103,24 +103,18 @@ func (a *Agent) Hush() { a.hushed.Do(a.server.Close) }
 func (a *Agent) Changed() <-chan struct{} { return a.d.changed }
 
 // PortsUp returns which ports have a link.
-func (a *Agent) PortsUp(context.Context) (map[uint32]bool, error) {
-	out := make(map[uint32]bool)
-	a.server.Change(func(sonicdb.Databases) {
-		for port := range a.d.numbers {
-			l := a.d.links[NameOf(port)]
-			out[port] = l != nil && up(l)
-		}
-	})
-	return out, nil
-}
+func (a *Agent) PortsUp(context.Context) (map[uint32]bool, error) { return a.ports(up), nil }
 
 // Enabled returns which ports clients have enabled, whether or not they have a link.
-func (a *Agent) Enabled() map[uint32]bool {
+func (a *Agent) Enabled() map[uint32]bool { return a.ports(enabled) }
+
+// ports returns whether something holds of the interface of each port; false where there is none.
+func (a *Agent) ports(holds func(netlink.Link) bool) map[uint32]bool {
 	out := make(map[uint32]bool)
 	a.server.Change(func(sonicdb.Databases) {
 		for port := range a.d.numbers {
 			l := a.d.links[NameOf(port)]
-			out[port] = l != nil && l.Attrs().RawFlags&unix.IFF_UP != 0
+			out[port] = l != nil && holds(l)
 		}
 	})
 	return out
@@ -156,7 +150,7 @@ func (d *daemons) begin(hostname string) (sonicdb.Databases, error) {
 	for name, l := range d.links {
 		at := l.Attrs()
 		ports[name] = map[string]any{"alias": at.Name,
-			"admin_status": status(at.RawFlags&unix.IFF_UP != 0), "mtu": strconv.Itoa(at.MTU)}
+			"admin_status": status(enabled(l)), "mtu": strconv.Itoa(at.MTU)}
 	}
 	dbs := sonicdb.Databases{
 		sonicdb.ConfigDB: {tablePorts: ports,
@@ -372,7 +366,7 @@ func (d *daemons) show(dbs sonicdb.Databases) {
 	}
 	for name, l := range d.links {
 		at := l.Attrs()
-		ports[name] = map[string]any{"admin_status": status(at.RawFlags&unix.IFF_UP != 0),
+		ports[name] = map[string]any{"admin_status": status(enabled(l)),
 			"oper_status": status(up(l)), "mtu": strconv.Itoa(at.MTU), "mac": at.HardwareAddr.String(),
 			"alias": at.Name}
 	}
@@ -389,9 +383,11 @@ func status(up bool) string {
 
 // up reports whether an interface has a link. Drivers that do not tell have an unknown state.
 func up(l netlink.Link) bool {
-	at := l.Attrs()
-	return at.RawFlags&unix.IFF_UP != 0 && at.RawFlags&unix.IFF_RUNNING != 0
+	return enabled(l) && l.Attrs().RawFlags&unix.IFF_RUNNING != 0
 }
+
+// enabled reports whether an interface is up as its administrator has it.
+func enabled(l netlink.Link) bool { return l.Attrs().RawFlags&unix.IFF_UP != 0 }
 
 // gather is how long changes of the kernel are gathered, and lookEvery how often it is looked at
 // without any.
@@ -448,7 +444,7 @@ func (d *daemons) refresh(dbs sonicdb.Databases) {
 	}
 	back := false
 	for name := range d.ports {
-		is := d.links[name] != nil && d.links[name].Attrs().RawFlags&unix.IFF_UP != 0
+		is := d.links[name] != nil && enabled(d.links[name])
 		was, known := d.states[name]
 		back = back || known && is && !was
 		d.states[name] = is

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/export"
 )
 
 func newLabExport(env environment) *cobra.Command {
 	var o export.Options
-	var tool, mode string
+	var tool, mode, switches string
 	c := &cobra.Command{
 		Use:   "export NAME|FILE.yaml DIR --to TOOL",
 		Short: "Write a network as a lab of Docker Compose, containerlab or Mininet",
@@ -22,12 +23,16 @@ Switches and hosts are then processes of their own, on interfaces of the Linux k
 says what each tool needs. Files of DIR with these names are replaced.`,
 		Example: `  weft lab export figure1 --to compose figure1
   weft lab export figure1 --to compose --controllers 3 cluster
-  weft lab export examples/fabric.yaml --to mininet fabric`,
+  weft lab export examples/fabric.yaml --to mininet fabric
+  weft lab export examples/fabric.yaml --to containerlab --switches linux fabric`,
 		Args: arguments(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			network, err := findNetwork(args[0])
 			if err != nil {
 				return &usageError{err}
+			}
+			if cmd.Flags().Changed("switches") {
+				o.Switches = lab.Switches(switches)
 			}
 			if cmd.Flags().Changed("mode") {
 				if err := network.Complete(); err != nil {
@@ -62,6 +67,10 @@ says what each tool needs. Files of DIR with these names are replaced.`,
 	f.StringVar(&o.Data, "data", "",
 		"folder for all files but docker-compose.yml, relative to DIR (default DIR); compose only")
 	f.StringVar(&mode, "mode", "", "how packets of MRC hosts carry their path, as of weft lab")
+	f.StringVar(&switches, "switches", string(lab.SwitchesP4),
+		"what switches run, other than the file says: p4, linux (kernels; mininet, containerlab), mixed "+
+			"(plane 1 p4, all others linux) or sonic (virtual machines; containerlab)")
+	flagValues(c, "switches", values(export.Switches()...))
 	_ = c.MarkFlagRequired("to") // it is there
 	return c
 }

@@ -5,7 +5,8 @@
 //	err = export.Write("figure1", files)
 //
 // All of them run the same commands: weft controller, weft switch (or BMv2's simple_switch_grpc
-// with weft speaker), and weft host.
+// with weft speaker), and weft host. Mininet and containerlab also run kernels as switches, and
+// containerlab virtual machines with SONiC.
 package export
 
 import (
@@ -40,10 +41,19 @@ type Options struct {
 	Tool Tool
 	// Controllers is 1, or 3 to 9 that form an etcd; 0 is 1. Mininet runs one.
 	Controllers int
+	// Switches is what the switches run; "" is what the network has them run. Compose runs the P4
+	// program alone, and only containerlab runs SONiC.
+	Switches lab.Switches
 	// Data is the folder of all files but docker-compose.yml, relative to the one of that file. The
 	// default is the same folder. Compose only.
 	Data string
 }
+
+// SONiC has switches be virtual machines with SONiC.
+const SONiC lab.Switches = "sonic"
+
+// Switches are the values of Options.Switches by name.
+func Switches() []string { return append(slices.Clone(lab.AllSwitches), string(SONiC)) }
 
 // A File is a file of a lab.
 type File struct {
@@ -81,7 +91,7 @@ func Files(n lab.Network, o Options) ([]File, error) {
 		return bad("a folder of data %q: want none with %s, which has a file of its own for everything",
 			o.Data, o.Tool)
 	}
-	if err := n.Complete(); err != nil {
+	if err := setSwitches(&n, o); err != nil {
 		return nil, err
 	}
 	for _, c := range []struct {
@@ -103,6 +113,46 @@ func Files(n lab.Network, o Options) ([]File, error) {
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
+}
+
+// setSwitches completes the network, with switches that run what the options ask for, and refuses
+// what these cannot do.
+func setSwitches(n *lab.Network, o Options) error {
+	n.Switches = slices.Clone(n.Switches) // they are the caller's
+	to := o.Switches
+	switch {
+	case to == "":
+		if err := n.Complete(); err != nil {
+			return err
+		}
+	case !slices.Contains(Switches(), string(to)):
+		return fmt.Errorf("%w: switches %q: want one of %s", ErrOptions, to,
+			strings.Join(Switches(), ", "))
+	case to == SONiC && o.Tool != Containerlab:
+		return fmt.Errorf("%w: switches with SONiC: want containerlab, whose nodes are virtual machines",
+			ErrOptions)
+	default:
+		if to == SONiC {
+			to = lab.SwitchesLinux // which can and cannot do the same
+		}
+		if err := n.SetSwitches(to); err != nil {
+			return err
+		}
+	}
+	if !n.HasKernels() {
+		return nil
+	}
+	if o.Tool == Compose {
+		return fmt.Errorf("%w: switches without P4: want containerlab or mininet, Compose gives "+
+			"interfaces names of its own", ErrOptions)
+	}
+	for _, h := range n.Hosts {
+		if h.Transport != lab.MRC {
+			return fmt.Errorf("%w: host %s speaks RoCEv2, to a multicast group, which takes P4 on all "+
+				"switches: want hosts with transport mrc", ErrOptions, h.Name)
+		}
+	}
+	return nil
 }
 
 // Write writes files below a folder, which it makes where it is missing.

@@ -2,6 +2,7 @@ package export
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/topology/static"
 )
@@ -105,23 +107,87 @@ func check(f File) (err error) {
 	return err
 }
 
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// small is a fabric of two planes, with a T1 each.
+func small() lab.Network {
+	return lab.Clos(lab.ClosConfig{T0: 2, T1: 1, Hosts: 2, Rate: 40_000_000})
+}
+
+// TestSwitches: labs whose switches run Linux or SONiC are those of the golden files, and the
+// configurations of their controllers are valid.
+func TestSwitches(t *testing.T) {
+	for _, c := range []struct {
+		tool  Tool
+		to    lab.Switches
+		shown func(name string) bool
+	}{
+		{Mininet, lab.SwitchesLinux, func(name string) bool { return name == "controller.yaml" }},
+		{Mininet, lab.SwitchesMixed, func(name string) bool { return strings.HasSuffix(name, ".py") }},
+		{Containerlab, lab.SwitchesLinux, func(string) bool { return true }},
+		{Containerlab, SONiC, func(string) bool { return true }},
+	} {
+		name := fmt.Sprintf("%s-%s", c.tool, c.to)
+		t.Run(name, func(t *testing.T) {
+			n := small()
+			files, err := Files(n, Options{Tool: c.tool, Switches: c.to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n.Switches[0].System != "" {
+				t.Error("the caller's network was changed")
+			}
+			var text strings.Builder
+			for _, f := range files {
+				if err := check(f); err != nil {
+					t.Errorf("%s: %v\n%s", f.Name, err, f.Text)
+				}
+				if strings.HasPrefix(f.Name, "hosts/") || f.Name == "topology.yaml" || !c.shown(f.Name) {
+					continue // as of other labs
+				}
+				fmt.Fprintf(&text, "-- %s --\n%s", f.Name, f.Text)
+			}
+			golden := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want, err := os.ReadFile(golden); err != nil || string(want) != text.String() {
+				t.Errorf("%s differs from (%v)\n%s", golden, err, text.String())
+			}
+		})
+	}
+}
+
 // TestTools: the tools themselves accept their files.
 func TestTools(t *testing.T) {
 	for _, c := range []struct {
-		tool    Tool
-		program string
-		args    []string
+		tool     Tool
+		program  string
+		args     []string
+		switches lab.Switches
 	}{
-		{Compose, "docker-compose", []string{"--profile", "embedded", "--profile", "bmv2", "config",
-			"-q"}},
-		{Mininet, "python3", []string{"-m", "py_compile", "clos.py"}},
-		{Compose, "sh", []string{"-n", "bmv2.sh"}},
+		{tool: Compose, program: "docker-compose",
+			args: []string{"--profile", "embedded", "--profile", "bmv2", "config", "-q"}},
+		{tool: Mininet, program: "python3", args: []string{"-m", "py_compile", "clos.py"}},
+		{Mininet, "python3", []string{"-m", "py_compile", "clos.py"}, lab.SwitchesMixed},
+		{tool: Compose, program: "sh", args: []string{"-n", "bmv2.sh"}},
+		{Containerlab, "sh", []string{"-n", "neighbors.sh"}, lab.SwitchesLinux},
+		{Containerlab, "sh", []string{"-n", "sonic/p1-t0-1.sh"}, SONiC},
+		{Containerlab, "shellcheck", []string{"neighbors.sh"}, lab.SwitchesLinux},
+		{Containerlab, "shellcheck", []string{"sonic/p1-t0-1.sh"}, SONiC},
 	} {
-		t.Run(c.program, func(t *testing.T) {
+		t.Run(c.program+" "+string(c.switches), func(t *testing.T) {
 			if _, err := exec.LookPath(c.program); err != nil {
 				t.Skipf("%s is not on the PATH", c.program)
 			}
-			files, err := Files(load(t, "clos"), Options{Tool: c.tool})
+			network := load(t, "clos")
+			if c.switches != "" {
+				network = small()
+			}
+			network.Name = "clos"
+			files, err := Files(network, Options{Tool: c.tool, Switches: c.switches})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +207,8 @@ func TestTools(t *testing.T) {
 // TestErrors: what cannot be exported is named.
 func TestErrors(t *testing.T) {
 	figure := lab.Figure1()
-	twins := lab.Figure1()
+	twins, stev := lab.Figure1(), small()
+	stev.MRC = lab.MRCSettings(&stev, ev.ModeStructured)
 	twins.Switches[0].Name = "n_6"
 	twins.Switches[5].Name = "N-6"
 	for i := range twins.Links {
@@ -166,6 +233,13 @@ func TestErrors(t *testing.T) {
 			"2 controllers: want 1, or 3 to 9"},
 		{"controllers in Mininet", figure, Options{Tool: Mininet, Controllers: 3}, "want 1 with mininet"},
 		{"data", figure, Options{Tool: Mininet, Data: "x"}, `a folder of data "x"`},
+		{"switches", figure, Options{Tool: Mininet, Switches: "eos"},
+			`switches "eos": want one of p4, linux, mixed, sonic`},
+		{"SONiC in Mininet", small(), Options{Tool: Mininet, Switches: SONiC}, "want containerlab"},
+		{"kernels of Compose", small(), Options{Tool: Compose, Switches: lab.SwitchesLinux},
+			"want containerlab or mininet"},
+		{"RoCEv2 over kernels", figure, Options{Tool: Mininet, Switches: lab.SwitchesLinux},
+			"host S1 speaks RoCEv2"},
 		{"names", twins, Options{Tool: Compose}, `N-6 is container "n-6", as is n_6`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,6 +248,10 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%v; want %q", err, c.want)
 			}
 		})
+	}
+	if _, err := Files(stev, Options{Tool: Mininet, Switches: lab.SwitchesMixed}); err == nil ||
+		!strings.Contains(err.Error(), `"stev" needs switches that run P4`) {
+		t.Errorf("mode stev over kernels: %v", err)
 	}
 	if _, err := Files(lab.Network{}, Options{Tool: Compose}); !errors.Is(err, lab.ErrNetwork) {
 		t.Errorf("a network without switches: %v", err)

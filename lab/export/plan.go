@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/target"
 )
 
 // A plan is a lab as the templates see it.
@@ -47,6 +47,18 @@ type node struct {
 	Ports  []port
 	GRPC   netip.AddrPort // of its P4Runtime server
 	BGP    netip.AddrPort // where it takes sessions
+	// System is what it runs; "": the P4 program.
+	System target.System
+	// Neighbors are the hosts at its ports, which answer no solicitations of a kernel.
+	Neighbors []neighbor
+}
+
+// A neighbor is a host as a switch without P4 has to know it.
+type neighbor struct {
+	Interface string // the kernel's
+	Port      string // as the system of the switch names it
+	Address   netip.Addr
+	MAC       string
 }
 
 // A host is a software host.
@@ -77,6 +89,7 @@ type port struct {
 	FarPort   uint32
 	MAC       string // of a host's port
 	Rate      uint64 // packets a second; 0: unlimited
+	Bits      uint64 // the same in bits a second
 }
 
 // A link is a network of two ends.
@@ -91,6 +104,7 @@ type link struct {
 type end struct {
 	At        machine
 	Interface string
+	Kernel    string // the MAC of a kernel that is the switch there; "": it is something else
 }
 
 // A group is a multicast group of the hosts of RoCEv2.
@@ -103,6 +117,7 @@ type group struct {
 
 const (
 	grpcPort  = 9559
+	sonicPort = 8080 // of gNMI
 	bgpPort   = 1790 // without privileges; 179 needs them
 	mrcPort   = 9400
 	firstQPN  = 0x100
@@ -145,10 +160,11 @@ func newPlan(n lab.Network, o Options) (*plan, error) {
 			Address: management(controllerBlock, 10+i)})
 	}
 	p.Speaker = machine{Name: "speaker", Service: "speaker", Address: management(controllerBlock, 9)}
-	if err := p.addNodes(); err != nil {
+	if err := p.addNodes(o.Switches == SONiC); err != nil {
 		return nil, err
 	}
 	p.addLinks()
+	p.addNeighbors()
 	if err := p.addMRC(); err != nil {
 		return nil, err
 	}
@@ -157,7 +173,7 @@ func newPlan(n lab.Network, o Options) (*plan, error) {
 }
 
 // addNodes adds switches and hosts.
-func (p *plan) addNodes() error {
+func (p *plan) addNodes(sonic bool) error {
 	taken := map[string]string{"speaker": "the speaker", "certs": "the certificates",
 		"authority": "the authority", "management": "the management network", "state": "the state"}
 	for _, c := range p.Controllers {
@@ -182,7 +198,13 @@ func (p *plan) addNodes() error {
 		p.Switches[i] = node{At: m, Switch: s}
 		sw := &p.Switches[i]
 		sw.GRPC, sw.BGP = netip.AddrPortFrom(m.Address, grpcPort), netip.AddrPortFrom(m.Address, bgpPort)
-		if p.Tool == Mininet { // all in the namespace of the machine
+		switch {
+		case s.IsKernel() && sonic:
+			sw.System = target.SONiC
+			sw.GRPC = netip.AddrPortFrom(m.Address, sonicPort)
+		case s.IsKernel(): // in a namespace of its own
+			sw.System = target.Linux
+		case p.Tool == Mininet: // all in the namespace of the machine
 			if grpcPort+m.Index > math.MaxUint16 {
 				return fmt.Errorf("%w: %d switches: want at most %d with mininet", ErrOptions,
 					len(p.Network.Switches), math.MaxUint16-grpcPort)
@@ -225,10 +247,13 @@ func (p *plan) addLinks() {
 			if sw := p.switches[name]; sw != nil {
 				q.Interface = p.interfaceOf(name, number)
 				if l.Rate > 0 {
-					q.Rate = max(1, l.Rate/8/octets)
+					q.Rate, q.Bits = max(1, l.Rate/8/octets), l.Rate
 				}
 				sw.Ports = append(sw.Ports, q)
-				x.Ends[side] = end{sw.At, q.Interface}
+				x.Ends[side] = end{At: sw.At, Interface: q.Interface}
+				if sw.System == target.Linux {
+					x.Ends[side].Kernel = sw.Switch.MAC.String()
+				}
 				continue
 			}
 			h := p.hosts[name]
@@ -243,7 +268,7 @@ func (p *plan) addLinks() {
 				h.LineRate = l.Rate
 			}
 			h.Ports = append(h.Ports, q)
-			x.Ends[side] = end{h.At, q.Interface}
+			x.Ends[side] = end{At: h.At, Interface: q.Interface}
 		}
 		x.Name = x.Ends[0].At.Service + "_" + x.Ends[1].At.Service
 		for _, other := range p.Links[:i] { // parallel links
@@ -258,6 +283,25 @@ func (p *plan) addLinks() {
 	}
 }
 
+// addNeighbors adds the hosts at switches without P4.
+func (p *plan) addNeighbors() {
+	for i := range p.Hosts {
+		h := &p.Hosts[i]
+		for _, at := range h.Ports {
+			if at.Far.System == "" {
+				continue
+			}
+			d := target.Device{System: at.Far.System, Ports: sonicInterfaces}
+			at.Far.Neighbors = append(at.Far.Neighbors, neighbor{
+				Interface: p.interfaceOf(at.Far.At.Name, at.FarPort), Port: d.Interface(at.FarPort),
+				Address: h.Host.Address, MAC: at.MAC})
+		}
+	}
+}
+
+// sonicInterfaces are the interfaces of SONiC's virtual machine, whose ports have four lanes.
+const sonicInterfaces target.Names = "Ethernet{4}"
+
 // interfaceOf returns the name of an interface, where the tool takes one.
 func (p *plan) interfaceOf(node string, number uint32) string {
 	if p.Tool == Mininet {
@@ -271,7 +315,7 @@ func (p *plan) addMRC() error {
 	n, defaults := &p.Network, inventory.Default()
 	settings := n.MRC
 	if settings == nil && n.HasMRC() {
-		settings = lab.MRCSettings(n, ev.ModeStructured)
+		settings = lab.MRCSettings(n, n.DefaultMode())
 	}
 	var err error
 	if settings != nil && settings.On() {

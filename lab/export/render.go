@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/weft-sdn/weft/target"
 )
 
 //go:embed templates
@@ -56,7 +59,9 @@ func (p *plan) files() ([]File, error) {
 	for i := range p.Controllers {
 		c := &p.Controllers[i]
 		step(p.data+c.Name+".yaml", "controller.yaml", as{plan: p, Self: c})
-		step(p.data+c.Name+"-bmv2.yaml", "controller.yaml", as{plan: p, Self: c, BMv2: true})
+		if !p.WithoutP4() {
+			step(p.data+c.Name+"-bmv2.yaml", "controller.yaml", as{plan: p, Self: c, BMv2: true})
+		}
 	}
 	for i := range p.Hosts {
 		step(p.data+"hosts/"+p.Hosts[i].At.Service+".yaml", "host.yaml", as{plan: p, Host: &p.Hosts[i]})
@@ -71,6 +76,14 @@ func (p *plan) files() ([]File, error) {
 		step(p.data+"bmv2.sh", "bmv2.sh", p)
 	case Containerlab:
 		step(p.Name+".clab.yml", "clab.yml", p)
+		for i := range p.Switches {
+			if s := &p.Switches[i]; s.System == target.SONiC {
+				step("sonic/"+s.At.Service+".sh", "sonic.sh", s)
+			}
+		}
+		if p.HasKernels() {
+			step("neighbors.sh", "neighbors.sh", p)
+		}
 	case Mininet:
 		step(p.Name+".py", "mininet.py", p)
 	}
@@ -81,6 +94,22 @@ func (p *plan) files() ([]File, error) {
 	}
 	return out, nil
 }
+
+// WithoutP4 reports whether a switch runs something else than the P4 program.
+func (p *plan) WithoutP4() bool { return p.HasKernels() || p.HasSONiC() }
+
+// HasKernels reports whether a switch is a kernel with its agent.
+func (p *plan) HasKernels() bool { return p.has(target.Linux) }
+
+// HasSONiC reports whether switches run SONiC, which all do then.
+func (p *plan) HasSONiC() bool { return p.has(target.SONiC) }
+
+func (p *plan) has(s target.System) bool {
+	return slices.ContainsFunc(p.Switches, func(n node) bool { return n.System == s })
+}
+
+// Spoken reports whether a speaker advertises the switches to this controller.
+func (a as) Spoken() bool { return a.BMv2 || a.HasSONiC() }
 
 // Peers are the addresses that switches and speakers take BGP-LS sessions from.
 func (p *plan) Collectors() []string {

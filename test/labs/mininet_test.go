@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/export"
+	"github.com/weft-sdn/weft/lab/kernels"
 )
 
 const mininetAPI = "http://127.0.0.1:8080"
@@ -27,19 +29,26 @@ func TestMininet(t *testing.T) {
 		t.Skip("Mininet is not installed: apt-get install mininet")
 	}
 	for _, c := range []struct {
-		name    string
-		network lab.Network
-		program string
+		name     string
+		network  lab.Network
+		program  string
+		switches lab.Switches
 	}{
-		{"figure1", lab.Figure1(), "weft"},
-		{"fabric", fabric(t), "weft"},
-		{"figure1", lab.Figure1(), "simple_switch_grpc"},
+		{name: "figure1", network: lab.Figure1(), program: "weft"},
+		{name: "fabric", network: fabric(t), program: "weft"},
+		{"fabric", fabric(t), "weft", lab.SwitchesLinux},
+		{"fabric", fabric(t), "weft", lab.SwitchesMixed},
+		{name: "figure1", network: lab.Figure1(), program: "simple_switch_grpc"},
 	} {
-		t.Run(c.name+" of "+c.program, func(t *testing.T) {
+		what := c.name + " of " + string(c.switches) + c.program
+		t.Run(what, func(t *testing.T) {
 			if c.program != "weft" {
 				require(t, c.program)
 			}
-			dir := write(t, c.network, export.Options{Tool: export.Mininet})
+			if c.switches != "" {
+				capable(t)
+			}
+			dir := write(t, c.network, export.Options{Tool: export.Mininet, Switches: c.switches})
 			logs := filepath.Join(dir, "logs")
 			self, err := os.Executable()
 			if err != nil {
@@ -49,7 +58,7 @@ func TestMininet(t *testing.T) {
 			defer cancel()
 			// The namespaces end with their last process, whatever happens.
 			out, err := run(ctx, dir, []string{
-				"WEFT_LAB_INSIDE=" + c.name + " " + c.program, "WEFT_LAB_LOGS=" + logs, "WEFT_LAB_PROGRAM=" +
+				"WEFT_LAB_INSIDE=" + what, "WEFT_LAB_LOGS=" + logs, "WEFT_LAB_PROGRAM=" +
 					weft(t), "WEFT_LAB_SELF=" + self,
 			}, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
 				`ip link set lo up && exec "$@"`, "sh", "./"+c.name+".py",
@@ -62,6 +71,15 @@ func TestMininet(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		})
+	}
+}
+
+// capable skips where no kernel can be a switch.
+func capable(t *testing.T) {
+	t.Helper()
+	require(t, "nsenter", "pgrep", "tc")
+	if lacks, err := kernels.Lacks(); err != nil || len(lacks) > 0 {
+		t.Skipf("no kernel can be a switch here: it lacks %v: %v", lacks, err)
 	}
 }
 
@@ -79,7 +97,15 @@ func inside(what string) error {
 		_, err := run(ctx, ".", nil, "ip", "link", "set", name, state)
 		return err
 	}
-	if what == "fabric weft" {
+	if strings.HasPrefix(what, "fabric of ") {
+		if strings.HasSuffix(what, string(lab.SwitchesLinux)+"weft") {
+			link = func(name, state string) error { // in the namespace of the switch
+				_, err := run(ctx, ".", nil, "sh", "-c",
+					`exec nsenter -n -t "$(pgrep -o -f "mininet:$1\$")" ip link set "$2" "$3"`, "sh",
+					"P1-T0-1", name, state)
+				return err
+			}
+		}
 		hosts := []string{"H1", "H2", "H3", "H4"}
 		phase := func(want string) error {
 			return await(ctx, "the link from P1-T0-1 to P1-T1-1", func() error {
@@ -110,7 +136,7 @@ func inside(what string) error {
 		"--wait", "60s"); err != nil {
 		return err
 	}
-	if err := more(ctx, logs, 2<<20, receivers...); err != nil || what != "figure1 weft" {
+	if err := more(ctx, logs, 2<<20, receivers...); err != nil || what != "figure1 of weft" {
 		return err // the speaker of BMv2 does not know that a link is down
 	}
 	parent, err := parentOf(ctx, mininetAPI, "g1", "N2")

@@ -2,10 +2,17 @@
 """The lab {{.Name}} in Mininet: {{len .Switches}} switches, {{len .Hosts}} hosts. Made by weft lab export.
 
     sudo ./{{.Name}}.py                                    # weft switch
+{{- if .WithoutP4}}
+
+Switches of Linux are network namespaces, whose kernel forwards, with weft switch --datapath linux as
+its agent. All others, and the controller, run in the namespace of the machine, with the dashboard at
+http://127.0.0.1:8080/. Each host runs weft host in its namespace.
+{{- else}}
     sudo ./{{.Name}}.py --switch simple_switch_grpc        # BMv2, advertised by weft speaker
 
 Switches run in the namespace of the machine, with their P4Runtime servers on loopback; so does the
 controller, with the dashboard at http://127.0.0.1:8080/. Each host runs weft host in its namespace.
+{{- end}}
 Logs are in the folder of --logs.
 """
 
@@ -30,10 +37,25 @@ MTU = 9000
 
 # Name: P4Runtime port, BGP-LS port, and by port the interface and the packets a second, 0 for no limit.
 SWITCHES = {
-{{- range .Switches}}
+{{- range .Switches}}{{if not .System}}
     {{quote .At.Name}}: ({{.GRPC.Port}}, {{.BGP.Port}}, { {{- range $i, $p := .Ports}}{{if $i}}, {{end}}{{.Number}}: ({{quote .Interface}}, {{.Rate}}){{end -}} }),
-{{- end}}
+{{- end}}{{end}}
 }
+{{- if .WithoutP4}}
+
+# Name: its address in the management network, the MAC of its ports, by port the interface and the bits
+# a second, 0 for no limit, and its hosts: interface, address, MAC.
+KERNELS = {
+{{- range .Switches}}{{if .System}}
+    {{quote .At.Name}}: (
+        "{{.At.Address}}/16",
+        "{{.Switch.MAC}}",
+        { {{- range $i, $p := .Ports}}{{if $i}}, {{end}}{{.Number}}: ({{quote .Interface}}, {{.Bits}}){{end -}} },
+        [{{range $i, $n := .Neighbors}}{{if $i}}, {{end}}({{quote .Interface}}, "{{.Address}}", "{{.MAC}}"){{end}}],
+    ),
+{{- end}}{{end}}
+}
+{{- end}}
 
 # Name: its configuration, and its address in the management network{{if not .HasMRC}}, which hosts of MRC alone need{{end}}.
 HOSTS = {
@@ -50,6 +72,40 @@ LINKS = [
 ]
 
 
+{{if .WithoutP4 -}}
+class KernelSwitch(Switch):
+    """A network namespace whose kernel is the switch, with weft switch as its agent."""
+
+    def __init__(self, name, options=None, **params):
+        params.update(dpid="%016x" % (0x10000 + list(KERNELS).index(name)), inNamespace=True)
+        super().__init__(name, **params)
+        self.options, self.process = options, None
+
+    def start(self, controllers):
+        """Gives the kernel MACs, rates and neighbors, and starts the agent."""
+        _, mac, ports, hosts = KERNELS[self.name]
+        self.cmd("ip link set lo up")
+        for interface, rate in ports.values():
+            # The link-local address is made of the MAC, when the interface comes up.
+            self.cmd("ip link set %s down address %s addrgenmode eui64; ip link set %s up" % (interface, mac, interface))
+            if rate:
+                self.cmd("tc qdisc replace dev %s root tbf rate %dbit burst 64kb latency 200ms" % (interface, rate))
+        for interface, address, neighbor in hosts:
+            self.cmd("ip -6 neighbor replace %s lladdr %s nud permanent dev %s" % (address, neighbor, interface))
+        args = [self.options.weft, "switch", "--datapath", "linux", "--grpc-server-addr", "0.0.0.0:9559"]
+        args += [word for n, (interface, _) in ports.items() for word in ("-i", "%d@%s" % (n, interface))]
+        args += ["--topology", os.path.join(HERE, "topology.yaml"), "--node", self.name]
+        args += ["--bgp-listen", "0.0.0.0:1790", "--bgp-peer", "{{(index .Controllers 0).Address}}"]
+        with open(os.path.join(self.options.logs, self.name + ".log"), "wb") as log:
+            self.process = self.popen(args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=HERE)
+
+    def stop(self, deleteIntfs=True):
+        """Ends the agent; what the kernel had goes with the namespace."""
+        end(self.process)
+        super().stop(deleteIntfs)
+
+
+{{end -}}
 class FabricSwitch(Switch):
     """A P4 switch: weft switch, or simple_switch_grpc."""
 
@@ -118,6 +174,10 @@ def build(options):
     net = Mininet(controller=None, autoSetMacs=False)
     for name in SWITCHES:
         net.addSwitch(name, cls=FabricSwitch, command=options.switch, options=options)
+{{- if .WithoutP4}}
+    for name in KERNELS:
+        net.addSwitch(name, cls=KernelSwitch, options=options)
+{{- end}}
     for name in HOSTS:
         net.addHost(name, ip=None)
     for a, a_interface, b, b_interface in LINKS:
@@ -130,8 +190,11 @@ def build(options):
 
 
 def manage(net):
-    """Gives hosts of MRC a link to the controller, by a bridge of the machine."""
+    """Gives hosts of MRC{{if .WithoutP4}} and kernels{{end}} a link to the controller, by a bridge of the machine."""
     addresses = {name: address for name, (_, address) in HOSTS.items() if address}
+{{- if .WithoutP4}}
+    addresses.update({name: address for name, (address, *_) in KERNELS.items()})
+{{- end}}
     if not addresses:
         return None
     root = Node("root", inNamespace=False)
@@ -145,7 +208,7 @@ def manage(net):
 
 def main():
     parser = argparse.ArgumentParser(description="The lab {{.Name}} in Mininet.")
-    parser.add_argument("--switch", default="weft", choices=["weft", "simple_switch_grpc"], help="program of the switches")
+    parser.add_argument("--switch", default="weft", choices=["weft"{{if not .WithoutP4}}, "simple_switch_grpc"{{end}}], help="program of the switches")
     parser.add_argument("--weft", default="weft", help="the program weft")
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/{{.Name}}", help="folder of the logs")
     parser.add_argument("--run", help="run this shell command when the lab is ready, and end with its status")

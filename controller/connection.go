@@ -102,6 +102,10 @@ func (conn *connection) event(ctx context.Context, e SwitchEvent) {
 		conn.c.post(ctx, func(c *Core) { c.SetPorts(conn.name, *e.Ports) })
 		return
 	}
+	if e.Neighbors != nil {
+		conn.c.post(ctx, func(c *Core) { c.SetNeighbors(conn.name, e.Neighbors) })
+		return
+	}
 	conn.mu.Lock()
 	if conn.closed {
 		conn.mu.Unlock()

@@ -83,6 +83,8 @@ func hand(e southbound.Event, handler func(SwitchEvent)) {
 		handler(SwitchEvent{Digest: &e.Digest})
 	case southbound.Ports:
 		handler(SwitchEvent{Ports: &e})
+	case southbound.Neighbors:
+		handler(SwitchEvent{Neighbors: e})
 	}
 }
 

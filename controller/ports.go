@@ -46,6 +46,12 @@ func (c *Core) SetPorts(name string, p PortStates) {
 	c.settle()
 }
 
+// SetNeighbors replaces what a switch hears by LLDP of its own.
+func (c *Core) SetNeighbors(name string, heard southbound.Neighbors) {
+	c.discovery.SetNeighbors(name, heard)
+	c.settle()
+}
+
 // PortDone takes the outcome of a PortTask. One that is not awaited any more is ignored.
 func (c *Core) PortDone(r PortResult) {
 	c.ports.Done(r)

@@ -36,11 +36,12 @@ func (s *SONiC) Open(
 // portOf returns the numbers of the ports of a switch without P4 by the names of its interfaces.
 func portOf(sw *inventory.Switch) func(iface string) uint32 {
 	d := sw.Target()
-	ports := make(map[string]uint32, p4.MaxLinkPort)
-	for p := uint32(1); p <= p4.MaxLinkPort; p++ {
-		ports[d.Interface(p)] = p
+	return func(iface string) uint32 {
+		if p := d.PortOf(iface); p <= p4.MaxLinkPort {
+			return p
+		}
+		return 0
 	}
-	return func(iface string) uint32 { return ports[iface] }
 }
 
 // Systems reaches each switch by what it runs.

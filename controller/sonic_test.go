@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // sonicBed is a Clos fabric in mode usid-f3216, whose switches run SONiC but for some.
@@ -41,6 +43,7 @@ type sonicBed struct {
 	p4       *controllertest.Southbound
 	c        *controller.Controller
 	stop     func()
+	found    atomic.Pointer[[]topology.Source] // what LLDP knows of the topology
 }
 
 // newSONiCBed returns a fabric that no controller runs yet; p4 names switches that run P4.
@@ -89,7 +92,8 @@ func (f *sonicBed) start() {
 func (f *sonicBed) begin() {
 	f.t.Helper()
 	c, err := controller.NewController(f.t.Context(), controller.Options{Inventory: f.net.Inventory,
-		Store: f.store, Southbound: controller.Systems{inventory.P4: f.p4,
+		Store: f.store, Discovered: func(s []topology.Source) { f.found.Store(&s) },
+		Southbound: controller.Systems{inventory.P4: f.p4,
 			target.SONiC: &controller.SONiC{Configure: f.configure}}})
 	if err != nil {
 		f.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
@@ -77,4 +78,6 @@ type SwitchEvent struct {
 	Digest   *entry.Digest
 	// Ports are all ports that the switch tells of.
 	Ports *PortStates
+	// Neighbors, when not nil, are all that the switch hears by LLDP of its own.
+	Neighbors southbound.Neighbors
 }

@@ -17,7 +17,7 @@ import (
 type Handler func(ctx context.Context, e Event)
 
 // Event is one of [Ready], [Backup], [Down], [PacketIn], [Digest],
-// [StreamError] and [Ports].
+// [StreamError], [Ports] and [Neighbors].
 type Event interface{ event() }
 
 // Ready: this controller is primary and the switch runs the pipeline. Whoever
@@ -96,6 +96,19 @@ type Ports struct {
 	Ignored uint64
 }
 
+// Neighbors are what a switch hears by LLDP of its own, by interface: all of them, whenever they
+// are others than before.
+type Neighbors map[string]Neighbor
+
+// Neighbor is what a switch has heard at an interface, as the neighbor wrote it (IEEE 802.1AB).
+type Neighbor struct {
+	// System is its system name, Chassis its chassis ID: a MAC, for most.
+	System, Chassis string
+	// Port is its port ID, and PortText the description of the port. SONiC has the name of the
+	// interface there, and an alias in Port.
+	Port, PortText string
+}
+
 func (Ready) event()       {}
 func (Backup) event()      {}
 func (Down) event()        {}
@@ -103,6 +116,7 @@ func (PacketIn) event()    {}
 func (Digest) event()      {}
 func (StreamError) event() {}
 func (Ports) event()       {}
+func (Neighbors) event()   {}
 
 // State is where a session stands.
 type State uint8

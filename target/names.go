@@ -53,6 +53,29 @@ func (n Names) of(port uint32) string {
 	return before + strconv.FormatUint(number, 10) + after
 }
 
+// PortOf returns the port whose interface has a name, 0: none has.
+func (d *Device) PortOf(iface string) uint32 {
+	before, rest, _ := strings.Cut(string(cmp.Or(d.Ports, DefaultNames(d.System))), "{")
+	of, after, _ := strings.Cut(rest, "}")
+	text, ok := strings.CutPrefix(iface, before)
+	text, end := strings.CutSuffix(text, after)
+	number, err := strconv.ParseUint(text, 10, 32)
+	if !ok || !end || err != nil {
+		return 0
+	}
+	if of != "n" {
+		k, _ := strconv.ParseUint(of, 10, 32)
+		if number%max(k, 1) != 0 {
+			return 0
+		}
+		number = number/max(k, 1) + 1
+	}
+	if port := uint32(number); d.Interface(port) == iface { // no zeros before it
+		return port
+	}
+	return 0
+}
+
 // Interface returns the name of the interface of a port.
 func (d *Device) Interface(port uint32) string {
 	return cmp.Or(d.Ports, DefaultNames(d.System)).of(port)

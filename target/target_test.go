@@ -17,6 +17,24 @@ import (
 	"github.com/weft-sdn/weft/target/sonic"
 )
 
+// TestPortOf: the names of interfaces are read back as they are written, and nothing else is.
+func TestPortOf(t *testing.T) {
+	for _, names := range []target.Names{"", "Ethernet{4}", "swp{n}", "Ethernet{n}/1"} {
+		d := target.Device{System: target.SONiC, Ports: names}
+		for port := uint32(1); port < 512; port++ {
+			if got := d.PortOf(d.Interface(port)); got != port {
+				t.Errorf("%q: %s is port %d, want %d", names, d.Interface(port), got, port)
+			}
+		}
+		for _, other := range []string{"", "eth0", "Ethernet", "Ethernet08", "Ethernet3", "Ethernet8.1",
+			"swp0", "swp+1", "Ethernet-8", "Ethernet0/1", "Ethernet1/2", "Ethernet99999999999/1"} {
+			if got := d.PortOf(other); got != 0 && d.Interface(got) != other {
+				t.Errorf("%q: %s is port %d", names, other, got)
+			}
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "rewrite golden files")
 
 // models has those that the controller makes of a sample network.

@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -39,6 +40,7 @@ type Feature struct {
 	withdrawn map[end]end
 	faults    map[end]string
 	counts    Counts
+	byMAC     map[string]string // switches, by MAC
 
 	// due is when links and faults are made anew, 0: nothing has changed.
 	due     time.Duration
@@ -67,6 +69,8 @@ type switchState struct {
 	// that they begin at.
 	senders    map[uint32]*sender
 	advertised map[uint32]advertised
+	// told is what a switch without P4 hears by LLDP of its own, by interface.
+	told southbound.Neighbors
 }
 
 // sender is a port that frames leave by.
@@ -82,6 +86,7 @@ type sender struct {
 func New(env *feature.Env) *Feature {
 	f := &Feature{env: env, keys: newKeyring(), switches: make(map[string]*switchState)}
 	f.withdrawn, f.faults = make(map[end]end), make(map[end]string)
+	f.byMAC = make(map[string]string)
 	return f
 }
 
@@ -150,11 +155,23 @@ func (f *Feature) SetNetwork() {
 			s.heard = end{}
 		}
 	})
-	if !f.cfg().On() && len(f.withdrawn)+len(f.faults) == 0 && f.sources == [2]*topology.Snapshot{} {
+	f.readMACs()
+	if !f.cfg().On() && !f.hears() && len(f.withdrawn)+len(f.faults) == 0 &&
+		f.sources == [2]*topology.Snapshot{} {
 		return
 	}
 	f.readAdvertised()
 	f.change()
+}
+
+// hears reports whether a switch hears anything by LLDP of its own.
+func (f *Feature) hears() bool {
+	for _, st := range f.switches {
+		if len(st.told) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // SetPorts replaces what a switch reports of its ports. A port that is down has no neighbor.
@@ -168,6 +185,9 @@ func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 		came = came || is && !st.up[port]
 	}
 	st.up = up
+	if len(st.told) > 0 {
+		f.change()
+	}
 	if !f.cfg().On() {
 		return
 	}
@@ -209,7 +229,7 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 		}
 	case feature.Disconnected:
 		if st := f.switches[sw]; st != nil && st.connected {
-			st.connected = false
+			st.connected, st.told = false, nil
 			f.change()
 		}
 	case feature.GotPacket:

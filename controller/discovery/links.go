@@ -101,6 +101,7 @@ func (f *Feature) makeSources() {
 			found.SetLink(l)
 		}
 	})
+	f.confirmTold(confirmed)
 	for i, b := range [...]*topology.Builder{confirmed, found} {
 		if s := b.Build(); f.sources[i] == nil && len(s.Links) > 0 || f.sources[i] != nil &&
 			!sameLinks(s, f.sources[i]) {
@@ -197,6 +198,7 @@ func (f *Feature) compare() {
 			faults[at] = fmt.Sprintf("port %v: LLDP frames of both %v and %v arrive", at, from[0], from[1])
 		}
 	}
+	f.compareTold(faults)
 	f.setFaults(faults)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -62,6 +63,25 @@ func (s *Session) keys(
 		return nil, err
 	}
 	return decode[map[string]json.RawMessage](text)
+}
+
+// tableLLDP has what lldpd hears, by interface.
+const tableLLDP = "LLDP_ENTRY_TABLE"
+
+// heard returns what the switch hears by LLDP. Nothing is an empty map.
+func (s *Session) heard(ctx context.Context, client gpb.GNMIClient) (southbound.Neighbors, error) {
+	text, err := s.get(ctx, client, path(applDB, tableLLDP))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := decode[map[string]map[string]string](text)
+	out := make(southbound.Neighbors, len(rows))
+	for iface, r := range rows {
+		out[iface] = southbound.Neighbor{System: r["lldp_rem_sys_name"],
+			Chassis: r["lldp_rem_chassis_id"], Port: r["lldp_rem_port_id"],
+			PortText: r["lldp_rem_port_desc"]}
+	}
+	return out, err
 }
 
 // prefixOf returns a prefix as APPL_DB writes it: a host route has no length there.

@@ -31,6 +31,7 @@ type bed struct {
 	ready  int
 	downs  int
 	ports  southbound.Ports
+	heard  []southbound.Neighbors
 	listen *bufconn.Listener
 	server *grpc.Server
 }
@@ -84,6 +85,8 @@ func on(t *testing.T, f func(b *bed)) {
 					b.downs++
 				case southbound.Ports:
 					b.ports = e
+				case southbound.Neighbors:
+					b.heard = append(b.heard, e)
 				}
 			})
 		if err != nil {
@@ -419,6 +422,52 @@ func TestPorts(t *testing.T) {
 		want := map[uint32]bool{1: true, 2: true, 3: false, 4: true}
 		if !maps.Equal(b.ports.Up, want) || b.ports.Err != nil {
 			t.Errorf("ports are %v, want %v (%v)", b.ports.Up, want, b.ports.Err)
+		}
+	})
+}
+
+// TestNeighbors: what lldpd hears is told once, and again when it is other; the first neighbor,
+// before which the table cannot be subscribed to, by the next look, and others within a second.
+func TestNeighbors(t *testing.T) {
+	on(t, func(b *bed) {
+		told := func(within time.Duration, n int, want southbound.Neighbors) {
+			t.Helper()
+			time.Sleep(within)
+			b.counts()
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if len(b.heard) != n || !maps.Equal(b.heard[n-1], want) {
+				t.Errorf("told %v, want %d times, last %v", b.heard, n, want)
+			}
+		}
+		row := func(iface, system string) {
+			b.sw.Change("APPL_DB", "LLDP_ENTRY_TABLE", func(t sonictest.Table) {
+				delete(t, iface)
+				if system != "" {
+					t[iface] = map[string]any{"lldp_rem_sys_name": system, "lldp_rem_port_id": "etp2",
+						"lldp_rem_port_desc": "Ethernet8", "lldp_rem_chassis_id": "02:00:00:00:00:07",
+						"lldp_rem_index": "1"}
+				}
+			})
+		}
+		of := func(system string) southbound.Neighbor {
+			return southbound.Neighbor{System: system, Chassis: "02:00:00:00:00:07", Port: "etp2",
+				PortText: "Ethernet8"}
+		}
+		told(0, 1, southbound.Neighbors{})
+		row("Ethernet0", "s7")
+		told(10*time.Second, 2, southbound.Neighbors{"Ethernet0": of("s7")})
+		row("Ethernet0", "s8")
+		told(time.Second, 3, southbound.Neighbors{"Ethernet0": of("s8")})
+		row("Ethernet24", "s9")
+		told(time.Second, 4, southbound.Neighbors{"Ethernet0": of("s8"), "Ethernet24": of("s9")})
+		row("Ethernet24", "")
+		told(time.Second, 5, southbound.Neighbors{"Ethernet0": of("s8")})
+		row("Ethernet0", "")
+		told(time.Second, 6, southbound.Neighbors{})
+		told(time.Minute, 6, southbound.Neighbors{})
+		if _, downs := b.counts(); downs > 0 {
+			t.Errorf("lost %d times", downs)
 		}
 	})
 }

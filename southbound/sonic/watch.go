@@ -3,6 +3,7 @@ package sonic
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -40,7 +41,12 @@ func (s *Session) compare(
 	ticker := time.NewTicker(s.cfg.ProbeInterval)
 	defer ticker.Stop()
 	var last string
+	var told southbound.Neighbors
 	for {
+		heard, err := s.heard(ctx, client)
+		if err != nil {
+			return err
+		}
 		s.writing.Lock() // what is being written is no change
 		h, err := s.look(ctx, client)
 		again := false
@@ -57,7 +63,15 @@ func (s *Session) compare(
 		if again {
 			s.emit(ctx, southbound.Ready{})
 		}
-		if names := h.present(); fmt.Sprint(names) != last {
+		if told == nil || !maps.Equal(heard, told) {
+			s.emit(ctx, heard)
+			told = heard
+		}
+		names := h.present()
+		if len(heard) > 0 {
+			names = append(names, tableLLDP)
+		}
+		if fmt.Sprint(names) != last {
 			last = fmt.Sprint(names)
 			select {
 			case <-tables:
@@ -135,11 +149,15 @@ func (s *Session) followSome(ctx context.Context, client gpb.GNMIClient, names [
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	var config []*gpb.Path
-	for _, t := range names {
-		config = append(config, path(configDB, t))
-	}
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	start := func(paths []*gpb.Path) { go func() { failed <- s.changes(ctx, client, paths, wake) }() }
+	for _, t := range names {
+		if t != tableLLDP {
+			config = append(config, path(configDB, t))
+			continue
+		}
+		start([]*gpb.Path{path(applDB, t)})
+	}
 	if len(config) > 0 {
 		start(config)
 	}

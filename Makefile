@@ -110,12 +110,13 @@ interop: interop-mrc
 interop-mrc:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v
 
-# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, fabrics under load and the naming of bad links with many,
+# Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, programs as code beside the same interpreted (10 million packets), fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations.
 MRC_SOAK ?= 1h
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
+	WEFT_SEEDS=1300 $(GO) test -timeout 24h -run '^(TestTranslated|TestSpecialised)$$' -v ./dataplane
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestNodes$$' -v ./cluster
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestDenials$$' -v ./service
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/mrc/flows
@@ -148,6 +149,7 @@ p4:
 		-o fabric.json --p4runtime-files fabric.p4info.txtpb fabric.p4
 	cd test/bench/routing && $(P4C) --p4v 16 -o routing.json --p4runtime-files routing.p4info.txtpb routing.p4
 	$(GO) generate ./p4
+	$(GO) generate ./dataplane/translated
 	cd dataplane/testdata && for p in *.p4; do \
 		$(P4C) --p4v 16 --Wdisable=unused --Wdisable=invalid-header --Wdisable=unsupported --Wdisable=overflow \
 			--Wdisable=entries-out-of-priority-order -o $${p%.p4}.json --p4runtime-files $${p%.p4}.p4info.txtpb $$p || exit 1; done && \

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/translated"
+	"github.com/weft-sdn/weft/dataplane/translated/testprograms"
 )
 
 // bed is a switch under test whose output is collected.
@@ -41,6 +43,12 @@ func (r *bed) Digest(_ time.Duration, _ int, values [][]byte) {
 // loadFile loads a compiled program of testdata, or of another place.
 func loadFile(t testing.TB, name string) *engine.Program {
 	t.Helper()
+	return loadWith(t, name, append(testprograms.All, translated.Fabric)...)
+}
+
+// loadWith loads a program of testdata, or of a path, with translations that there are.
+func loadWith(t testing.TB, name string, translations ...*engine.Translation) *engine.Program {
+	t.Helper()
 	if !strings.Contains(name, "/") {
 		name = filepath.Join("testdata", name+".json")
 	}
@@ -48,7 +56,7 @@ func loadFile(t testing.TB, name string) *engine.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := engine.Load(b)
+	p, err := engine.Load(b, translations...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 // ingress processes a packet up to the queues.
 func (s *Switch) ingress(it *inItem) {
 	c := s.ctx
+	c.ID = it.id
 	if it.p != nil {
 		c.Resume(it.p)
 	} else {
 		c.Receive(it.f, it.port, it.arrived)
 	}
-	if c.ID = it.id; c.ID != 0 {
+	if c.ID != 0 {
 		c.ID = s.traced(it.id)
 		c.StartTrace()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/test/seeds"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
@@ -134,22 +135,30 @@ func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint6
 
 // TestSpecialised has the specialised graphs do what the nodes they are made from do.
 func TestSpecialised(t *testing.T) {
-	const seed = 20261122
-	t.Logf("seed %d", seed)
+	againstNodes(t, func(t testing.TB, name string) *engine.Program { return loadWith(t, name) })
+}
+
+// TestTranslated has the programs as Go do the same.
+func TestTranslated(t *testing.T) { againstNodes(t, loadFile) }
+
+func againstNodes(t *testing.T, load func(testing.TB, string) *engine.Program) {
+	t.Helper()
+	first, count := seeds.Range(t, 20261122, 5)
 	names, err := filepath.Glob("testdata/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range append(names, fabricJSON) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			rng, seeds := rand.New(rand.NewPCG(seed, 0)), fabricSeeds(t)
-			p := loadFile(t, name)
+			packets := fabricSeeds(t)
+			p := load(t, name)
 			left := 0
-			for range 5 {
+			for seed := first; seed < first+count; seed++ {
+				rng := rand.New(rand.NewPCG(seed, 0))
 				s, got := twins(t, name, p, Config{Seed: 1, RecirculationBurst: 100, RecirculationRate: 1},
 					rng.Uint64())
 				for n := range 300 {
-					in := seeds[rng.IntN(len(seeds))]
+					in := packets[rng.IntN(len(packets))]
 					in.frame = mutate(rng, in.frame)
 					if rng.IntN(3) > 0 {
 						in.port = uint32(rng.IntN(4))
@@ -162,14 +171,54 @@ func TestSpecialised(t *testing.T) {
 					}
 					left += len(got[0].out)
 					if !slices.Equal(got[0].out, got[1].out) || s[0].Stats() != s[1].Stats() {
-						t.Fatalf("port %d, %x:\n got %v %+v\nwant %v %+v", in.port, in.frame, got[0].out,
-							s[0].Stats(), got[1].out, s[1].Stats())
+						t.Fatalf("seed %d, port %d, %x:\n got %v %+v\nwant %v %+v", seed, in.port, in.frame,
+							got[0].out, s[0].Stats(), got[1].out, s[1].Stats())
 					}
 				}
+				sameCells(t, seed, s)
 			}
 			if left == 0 {
 				t.Error("nothing left the switch")
 			}
 		})
+	}
+}
+
+// sameCells compares what packets leave in two switches: registers and counters, direct ones too.
+func sameCells(t *testing.T, seed uint64, s [2]*Switch) {
+	t.Helper()
+	p := s[0].Program()
+	same := func(what string, read func(s *Switch) (string, error)) {
+		a, err1 := read(s[0])
+		b, err2 := read(s[1])
+		if a != b || (err1 == nil) != (err2 == nil) {
+			t.Fatalf("seed %d, %s: %s %v; want %s %v", seed, what, a, err1, b, err2)
+		}
+	}
+	for i, r := range p.Registers() {
+		for k := range min(r.Size, 1024) {
+			same(r.Name, func(s *Switch) (string, error) {
+				v, err := s.Register(i, k)
+				return fmt.Sprintf("%x", v), err
+			})
+		}
+	}
+	counter := func(what string, at engine.Cell) {
+		same(what, func(s *Switch) (string, error) {
+			v, err := s.Counter(at)
+			return fmt.Sprint(v), err
+		})
+	}
+	for i, c := range p.Counters() {
+		if c.Table < 0 {
+			for k := range min(c.Size, 1024) {
+				counter(c.Name, engine.Element(i, k))
+			}
+			continue
+		}
+		counter(c.Name, engine.CellOfMisses(c.Table))
+		for e := range s[0].Entries(c.Table) {
+			counter(c.Name, engine.CellOf(c.Table, e.Match, e.Priority))
+		}
 	}
 }

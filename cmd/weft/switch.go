@@ -17,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/translated"
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
@@ -302,7 +303,7 @@ func (s *embedded) program(args []string, log *slog.Logger) (*engine.Program, er
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	program, err := engine.Load(text)
+	program, err := engine.Load(text, translated.Fabric)
 	if err != nil {
 		return nil, usagef("%s: %w", args[0], err)
 	}

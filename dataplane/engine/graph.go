@@ -13,6 +13,7 @@ type graph struct {
 	steps  []step
 	code   []instr // of all steps, in their order
 	tests  []boolFn
+	ids    []uint32 // of tests
 	tables []tableStep
 	// start is where a packet begins, fresh where one begins whose metadata
 	// the parser alone has touched; -1: nothing to do.
@@ -112,6 +113,7 @@ type branch struct {
 	hdr     *ir.Header // stepValid
 	n       uint64
 	test    boolFn
+	id      uint32 // of test
 	yes, no int
 	code    []instr
 	effects []effect
@@ -141,7 +143,7 @@ func (lo *lowering) lower(i int) int {
 	case nodeCond:
 		b = lo.test(n.expr, lo.lower(n.next), lo.lower(n.nextNot))
 	case nodeAction:
-		b = lo.add(branch{kind: stepCode, yes: lo.lower(n.next), code: n.action.code(n.args),
+		b = lo.add(branch{kind: stepCode, yes: lo.lower(n.next), code: lo.l.codeOf(n.action, n.args),
 			effects: n.action.effects, exits: n.action.exits})
 	case nodeTable:
 		for _, s := range n.successors() {
@@ -158,12 +160,13 @@ func (lo *lowering) add(b branch) int {
 	return len(lo.branches) - 1
 }
 
-// code is the action as ops without arguments.
-func (a *action) code(args []uint64) []instr {
+// codeOf is an action with its arguments as instructions without.
+func (l *loader) codeOf(a *action, args []uint64) []instr {
 	if a.straight != nil && a.words == 0 {
 		return a.straight
 	}
-	return []instr{{call: func(c *Context) { a.run(c, args) }}}
+	run := func(c *Context) { a.run(c, args) }
+	return []instr{{call: run, id: l.keep(note{op: "run", action: a}, closure{call: run})}}
 }
 
 // test lowers a condition with two ways on.
@@ -181,7 +184,8 @@ func (lo *lowering) test(e *ir.Expr, yes, no int) int {
 		return lo.test(e.A, no, yes)
 	case ir.OpLAnd:
 		if f := lo.l.before(e); f != nil {
-			return lo.add(branch{kind: stepTest, test: f, yes: yes, no: no})
+			return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(note{value: e}, closure{test: f}),
+				yes: yes, no: no})
 		}
 		return lo.test(e.A, lo.test(e.B, yes, no), no)
 	case ir.OpLOr:
@@ -211,7 +215,9 @@ func (lo *lowering) test(e *ir.Expr, yes, no int) int {
 			return b
 		}
 	}
-	return lo.add(branch{kind: stepTest, test: lo.l.boolean(e), yes: yes, no: no})
+	f := lo.l.boolean(e)
+	return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(note{value: e}, closure{test: f}),
+		yes: yes, no: no})
 }
 
 func (lo *lowering) valid(h *ir.Header, yes, no int) int {

@@ -21,8 +21,9 @@ type instr struct {
 	off   int32 // octets into PHV.data
 	dirty int16 // number of the header's bit; -1: metadata
 	kind  opKind
-	shift uint8 // doBits: of the value to its place; else of what is cut off below
-	width uint8 // of the value in bits
+	shift uint8  // doBits: of the value to its place; else of what is cut off below
+	width uint8  // of the value in bits
+	id    uint32 // number of the closure that is called, if one is
 	call  func(*Context)
 }
 
@@ -153,13 +154,14 @@ func bitsTerm(bit, n int) term {
 
 // instrs compiles a primitive that run does, too.
 func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
+	n := l.noteOf(p)
 	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
-		if code := l.stores(l.value(p.Source, p.Parameters[0]),
-			l.value(p.Source, p.Parameters[1])); code != nil {
+		if code := l.stores(n.args[0], n.args[1]); code != nil {
 			return code
 		}
 	}
-	return []instr{{kind: doCall, call: run}}
+	id := l.keep(n, closure{call: run})
+	return []instr{{kind: doCall, call: run, id: id}}
 }
 
 // stores compiles dst = v; nil when that is nothing for instructions.
@@ -175,7 +177,11 @@ func (l *loader) stores(dst, v *ir.Expr) []instr {
 	if f.Width > 64 {
 		return nil
 	}
-	o := instr{kind: doWord, t: l.term(stripMask(v, f.Width)), width: uint8(f.Width), dirty: -1}
+	v = stripMask(v, f.Width)
+	o := instr{kind: doWord, t: l.term(v), width: uint8(f.Width), dirty: -1}
+	if o.t.kind == termCall {
+		o.id = l.keep(note{value: v}, closure{get: o.t.get})
+	}
 	if f.Header.Meta {
 		o.off = int32(f.Slot())
 		return []instr{o}

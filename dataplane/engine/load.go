@@ -13,9 +13,23 @@ import (
 // Load decodes and compiles a program in BMv2 JSON form. It fails with
 // ErrBadProgram when the input is not such a program, and with ErrUnsupported
 // when the program needs something the switch cannot do; both name the
-// construct and, where known, its P4 source line.
-func Load(data []byte) (prog *Program, err error) {
-	l := &loader{prog: &Program{}}
+// construct and, where known, its P4 source line. Of translations it takes the one of this program,
+// if there is one.
+func Load(data []byte, translations ...*Translation) (prog *Program, err error) {
+	l := &loader{prog: &Program{}, copies: maxCopies}
+	if len(translations) > 0 {
+		sum := sumOf(data)
+		for _, t := range translations {
+			if t.Sum == sum {
+				l.translated = t
+			}
+		}
+	}
+	return l.run(data)
+}
+
+// run decodes and compiles a program.
+func (l *loader) run(data []byte) (prog *Program, err error) {
 	if err := json.Unmarshal(data, &l.in); err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrBadProgram, bmv2json.Describe(err, data))
 	}
@@ -73,6 +87,14 @@ type loader struct {
 	// fn is the name of what is being compiled and at its source, for errors.
 	fn string
 	at *bmv2json.Source
+
+	// notes are what the closures of prog do that have numbers.
+	notes []note
+	// translated is what the program is as code, if it is; copies bounds those of a branch.
+	translated *Translation
+	copies     int
+	// translating keeps what Translate asks for.
+	translating bool
 
 	depth int // of the expression being decoded
 }
@@ -208,6 +230,13 @@ type stdFields struct {
 	ingressTime, egressTime                    stdField
 	mcastGroup, egressRid                      stdField
 	enqTime, enqDepth, deqDelta, deqDepth, qid stdField
+}
+
+// all lists them.
+func (s *stdFields) all() []*stdField {
+	return []*stdField{&s.ingressPort, &s.egressSpec, &s.egressPort, &s.instanceType, &s.packetLength,
+		&s.parserError, &s.checksumError, &s.priority, &s.ingressTime, &s.egressTime, &s.mcastGroup,
+		&s.egressRid, &s.enqTime, &s.enqDepth, &s.deqDelta, &s.deqDepth, &s.qid}
 }
 
 // stdField is where such a field is.

@@ -58,25 +58,34 @@ func (c *Context) parse(p *parser) {
 		c.parseTraced(p)
 		return
 	}
-	s := p.start
-	for steps := 0; s >= 0; steps++ {
-		st := &p.states[s]
-		if steps == maxParserSteps {
-			c.parseError(errs.timeout)
-			break
-		}
-		c.parseOps(st.does)
-		if c.failed {
-			break
-		}
-		if s = st.pick(c); c.failed {
-			break
-		}
+	if p.translated != nil {
+		p.translated(c)
+	} else {
+		c.runParser(p)
 	}
 	c.payload = span{uint32(c.cur), uint32(len(c.frame.b))}
 	for i := range p.verify {
 		if !p.verify[i].check(c) {
 			c.checksumBad = true
+		}
+	}
+}
+
+// runParser runs the states of the parser.
+func (c *Context) runParser(p *parser) {
+	s := p.start
+	for steps := 0; s >= 0; steps++ {
+		st := &p.states[s]
+		if steps == maxParserSteps {
+			c.parseError(c.st.prog.errors.timeout)
+			return
+		}
+		c.parseOps(st.does)
+		if c.failed {
+			return
+		}
+		if s = st.pick(c); c.failed {
+			return
 		}
 	}
 }

@@ -16,6 +16,8 @@ type parser struct {
 	states []parseState
 	start  int // -1: nothing to parse
 	verify []checksum
+	// translated is the parser as code of a Translation.
+	translated func(*Context)
 }
 
 // parseState does its operations and picks the next state.
@@ -26,6 +28,8 @@ type parseState struct {
 	// The key is the fields one after another, each padded to whole octets:
 	// in one word when it fits, in octets otherwise.
 	key     []term
+	ids     []uint32 // of the terms
+	keys    []*ir.Expr
 	keyBits []int // padded
 	keyLen  int   // octets
 	wideKey []parseKey
@@ -108,7 +112,7 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 		if w == 0 {
 			l.unsupported(js.Source, "transition key of type %q", k.Type)
 		}
-		widths = append(widths, w)
+		widths, s.keys = append(widths, w), append(s.keys, e)
 		s.told.key = append(s.told.key, l.operand(e))
 		octets := (w + 7) / 8
 		s.keyLen += octets
@@ -116,11 +120,12 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 		n := bitfield.Words(w)
 		s.wideKey = append(s.wideKey, parseKey{get: l.unsignedWide(e, w), n: n, size: octets})
 		if w <= 64 {
-			if g, m := l.u64(e), bitfield.Mask(w); e.Nonneg() {
-				s.key = append(s.key, l.term(e))
-			} else {
-				s.key = append(s.key, term{kind: termCall, get: func(c *Context) uint64 { return g(c) & m }})
+			g, m := l.u64(e), bitfield.Mask(w)
+			t := term{kind: termCall, get: func(c *Context) uint64 { return g(c) & m }}
+			if e.Nonneg() {
+				t = l.term(e)
 			}
+			s.key, s.ids = append(s.key, t), append(s.ids, l.keep(note{value: e}, closure{get: t.get}))
 		}
 	}
 	narrow := s.keyLen <= 8
@@ -396,6 +401,7 @@ type parseOp struct {
 	off, size, word int
 	mask            uint64 // not 0: extraction
 	code            []instr
+	id              uint32 // number of call
 	call            func(*Context) bool
 }
 
@@ -416,5 +422,25 @@ func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseO
 			return parseOp{code: code}
 		}
 	}
-	return parseOp{call: call}
+	return parseOp{call: call, id: l.keep(l.noteOfParser(op), closure{parse: call})}
+}
+
+// noteOfParser notes what an operation of the parser is made of.
+func (l *loader) noteOfParser(op *bmv2json.ParserOp) note {
+	n := note{op: op.Op}
+	switch op.Op {
+	case "primitive":
+		var p bmv2json.Primitive
+		l.decode(op.Source, op.Parameters[0], &p, "primitive")
+		return l.noteOf(&p)
+	case "extract":
+	case "extract_VL":
+		n.args = append(n.args, l.raw(op.Source, op.Parameters[1]))
+	case "shift":
+	default:
+		for _, p := range op.Parameters {
+			n.args = append(n.args, l.raw(op.Source, p))
+		}
+	}
+	return n
 }

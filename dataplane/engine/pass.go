@@ -15,17 +15,27 @@ const (
 	instanceResubmit
 )
 
-// Receive makes a frame the packet in hand, as it arrived on a port at a time in microseconds.
+// Receive makes a frame the packet in hand, as it arrived on a port at a time in microseconds. ID
+// says already whether it is traced.
 func (c *Context) Receive(f *Frame, port uint32, arrived uint64) {
 	std, lay := &c.st.prog.std, &c.st.prog.layout
 	c.fresh = true
 	c.clearHeaders(lay)
-	c.clearMeta(lay)
+	c.clearNeeded(&c.PHV)
 	c.frame, c.Port, c.Arrived = f, port, arrived
 	c.Length, c.IngressLen, c.Trunc = len(f.b), len(f.b), Whole
 	c.setStd(&std.ingressPort, uint64(port))
 	c.setStd(&std.packetLength, uint64(c.Length))
 	c.setStd(&std.ingressTime, arrived)
+}
+
+// clearNeeded makes the metadata zero that the packet in hand, or one that comes from it, needs so.
+func (c *Context) clearNeeded(p *PHV) {
+	if t := c.st.prog.translated; t != nil && c.ID == 0 {
+		t.Clear(p.data)
+		return
+	}
+	p.clearMeta(&c.st.prog.layout)
 }
 
 // Resume makes a recirculated or resubmitted packet the one in hand, with its metadata.
@@ -167,7 +177,7 @@ func (c *Context) CloneReceived(received int) *PHV {
 func (c *Context) CloneProcessed() *PHV {
 	lay := &c.st.prog.layout
 	p := c.barePHV()
-	p.copyFrom(&c.PHV, lay)
+	p.copyFrom(&c.PHV, lay, nil)
 	p.frame.refs++
 	p.clearMeta(lay)
 	p.Trunc = Whole
@@ -201,7 +211,9 @@ func (c *Context) Recirculated() *PHV {
 // takes over one reference to the frame.
 func (c *Context) again(f *Frame, list *fieldList, instance uint64, length int) *PHV {
 	std := &c.st.prog.std
-	p := c.newPHV()
+	p := c.barePHV()
+	p.clearHeaders(&c.st.prog.layout)
+	c.clearNeeded(p)
 	p.frame, p.Port, p.Arrived = f, c.Port, c.Arrived
 	p.Length, p.IngressLen, p.Trunc = length, c.IngressLen, Whole
 	list.keep(p, &c.PHV)

@@ -77,8 +77,8 @@ func (p *PHV) clearMeta(l *ir.Layout) {
 }
 
 // copyFrom makes p a copy of q: metadata and valid headers, as BMv2 does;
-// invalid headers of the copy are zero.
-func (p *PHV) copyFrom(q *PHV, l *ir.Layout) {
+// invalid headers of the copy are zero. carry copies the metadata; nil: all of it.
+func (p *PHV) copyFrom(q *PHV, l *ir.Layout, carry func(to, from []byte)) {
 	for w := range p.dirty {
 		stale := p.dirty[w] &^ q.valid[w]
 		for stale != 0 {
@@ -96,7 +96,11 @@ func (p *PHV) copyFrom(q *PHV, l *ir.Layout) {
 			copy(p.data[h.Off:h.Off+h.Size], q.data[h.Off:])
 		}
 	}
-	copy(p.data[l.MetaOff:l.MetaOff+l.MetaSize], q.data[l.MetaOff:])
+	if carry != nil {
+		carry(p.data, q.data)
+	} else {
+		copy(p.data[l.MetaOff:l.MetaOff+l.MetaSize], q.data[l.MetaOff:])
+	}
 	copy(p.vl, q.vl)
 	copy(p.next, q.next)
 	p.frame = q.frame

@@ -16,7 +16,9 @@ type pipeline struct {
 	name  string
 	nodes []node
 	start int
-	graph graph // what untraced packets run
+	graph graph // what untraced packets run, where it is not translated
+	// translated is the control as code of a Translation.
+	translated func(*Context, bool)
 }
 
 type nodeKind uint8
@@ -46,6 +48,12 @@ type node struct {
 func (c *Context) run(p *pipeline, fresh bool) {
 	if c.ID != 0 {
 		c.runTraced(p)
+		return
+	}
+	if p.translated != nil {
+		c.exit = false
+		p.translated(c, fresh)
+		c.exit = false
 		return
 	}
 	at := p.graph.start
@@ -79,12 +87,27 @@ func (l *loader) loadPipelines() {
 		}
 	}
 	l.bindDirect()
-	l.prog.ingress.graph = l.specialise(&l.prog.ingress, l.zeroFields())
-	l.prog.egress.graph = l.specialise(&l.prog.egress, nil)
+	l.control(&l.prog.ingress, l.zeroFields())
+	l.control(&l.prog.egress, nil)
+	if t := l.translated; t != nil {
+		l.prog.translated = t
+		l.prog.parser.translated = t.Parse
+		l.prog.ingress.translated, l.prog.egress.translated = t.Ingress, t.Egress
+	}
 	for _, p := range []*pipeline{&l.prog.ingress, &l.prog.egress} {
 		for i := range p.nodes {
 			p.nodes[i].expr = nil
 		}
+	}
+}
+
+// control makes what untraced packets run of a control. A translation has its own graph and needs
+// what is lowered alone, which numbers the closures.
+func (l *loader) control(p *pipeline, zero func(*ir.Field) bool) {
+	lo := &lowering{l: l, p: p, at: map[int]int{}}
+	start := lo.lower(p.start)
+	if l.translated == nil {
+		p.graph = l.specialise(lo, start, zero)
 	}
 }
 

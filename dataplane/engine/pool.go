@@ -67,7 +67,11 @@ func (c *Context) Take(p *PHV) {
 		return
 	}
 	p.refs--
-	c.copyFrom(p, &c.st.prog.layout)
+	var carry func(to, from []byte)
+	if t := c.st.prog.translated; t != nil && c.ID == 0 {
+		carry = t.Carry
+	}
+	c.copyFrom(p, &c.st.prog.layout, carry)
 	c.frame.refs++
 }
 

@@ -5,20 +5,22 @@ import "github.com/weft-sdn/weft/dataplane/ir"
 // Program is a loaded P4 program: immutable, and safe to share between any
 // number of switches.
 type Program struct {
-	info     programInfo
-	layout   ir.Layout
-	errors   errorCodes
-	std      stdFields
-	digests  []digest
-	actions  []*action
-	tables   []*matchTable
-	profiles []*profile
-	parser   parser
-	ingress  pipeline
-	egress   pipeline
-	deparser deparser
-	told     programTrace
-	keyWords int // of the widest table key
+	info       programInfo
+	layout     ir.Layout
+	errors     errorCodes
+	std        stdFields
+	digests    []digest
+	actions    []*action
+	tables     []*matchTable
+	profiles   []*profile
+	parser     parser
+	ingress    pipeline
+	egress     pipeline
+	deparser   deparser
+	told       programTrace
+	keyWords   int // of the widest table key
+	closures   []closure
+	translated *Translation // nil: all is interpreted
 }
 
 // programInfo is what the control plane may know of a program.
@@ -84,3 +86,6 @@ func (p *Program) ReleaseEntries(table, size int) {
 	t.size = max(t.size, size)
 	info.Size = t.size
 }
+
+// Translated reports whether packets that are not traced run a Translation.
+func (p *Program) Translated() bool { return p.translated != nil }

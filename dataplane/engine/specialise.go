@@ -39,20 +39,20 @@ type specialiser struct {
 	rank     []int // by variable: how many are asked for more often
 	live     [][]uint64
 	copies   []int
+	most     int // copies of a branch
 	done     map[string]int32
 	steps    []step
 	code     [][]instr // by step
 	tests    []boolFn
+	ids      []uint32 // of tests
 	tables   []tableStep
 }
 
-// specialise compiles the graph of a pipeline. zero are the fields that are 0
+// specialise compiles the graph of a lowered pipeline. zero are the fields that are 0
 // in a packet new to it.
-func (l *loader) specialise(p *pipeline, zero func(*ir.Field) bool) graph {
-	lo := &lowering{l: l, p: p, at: map[int]int{}}
-	start := lo.lower(p.start)
+func (l *loader) specialise(lo *lowering, start int, zero func(*ir.Field) bool) graph {
 	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*ir.Field]int{},
-		headers: map[*ir.Header]int{}, done: map[string]int32{}}
+		headers: map[*ir.Header]int{}, done: map[string]int32{}, most: l.copies}
 	s.variables()
 	s.live = make([][]uint64, len(s.branches))
 	s.copies = make([]int, len(s.branches))
@@ -65,7 +65,7 @@ func (l *loader) specialise(p *pipeline, zero func(*ir.Field) bool) graph {
 	}
 	g := graph{fresh: s.step(start, fresh)} // first, as most packets are
 	g.start = s.step(start, nothing)
-	g.steps, g.tests, g.tables = s.steps, s.tests, s.tables
+	g.steps, g.tests, g.ids, g.tables = s.steps, s.tests, s.ids, s.tables
 	g.mergeValid()
 	g.arrange(s.code)
 	return g
@@ -275,7 +275,7 @@ func (s *specialiser) step(i int, facts []fact) int32 {
 	if at, ok := s.done[key]; ok {
 		return at
 	}
-	for tier := 1; tier <= 2 && s.copies[i] >= tier*maxCopies; tier++ {
+	for tier := 1; tier <= 2 && s.copies[i] >= tier*s.most; tier++ {
 		for v := range known {
 			if tier == 2 || s.rank[v] >= popular {
 				known[v] = fact{}
@@ -343,7 +343,7 @@ func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 		n.off, n.l, n.r = int32(b.w.off), b.w.l, b.w.r
 	case stepTest:
 		n.off = int32(len(s.tests))
-		s.tests = append(s.tests, b.test)
+		s.tests, s.ids = append(s.tests, b.test), append(s.ids, b.id)
 	}
 	n.yes, n.no = s.step(b.yes, s.learn(b, facts, true)), s.step(b.no, s.learn(b, facts, false))
 	return n

@@ -228,6 +228,12 @@ type entryMore struct {
 // apply matches the packet against a table and executes what it finds. hit reports whether an entry
 // matched; place is the place of the action that has run among the table's, -1 for none.
 func (c *Context) apply(t *matchTable) (hit bool, place int) {
+	g, hit := c.match(t)
+	return hit, c.do(t, g)
+}
+
+// match finds what a table has for the packet and counts that.
+func (c *Context) match(t *matchTable) (g *target, hit bool) {
 	ts := &c.st.tables[t.idx]
 	var e *entry
 	if ts.entries.Len() > 0 || c.ID != 0 { // the trace wants the key
@@ -242,6 +248,11 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 		}
 		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
 	}
+	return c.found(t, ts, e)
+}
+
+// found counts what a lookup has found.
+func (c *Context) found(t *matchTable, ts *tableState, e *entry) (g *target, hit bool) {
 	if e == nil {
 		if t.counter {
 			ts.missCounter.Packets++
@@ -253,7 +264,7 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 		if c.ID != 0 {
 			c.traceLookup(t, nil)
 		}
-		return false, c.do(t, &ts.def)
+		return &ts.def, false
 	}
 	if t.counter {
 		e.Value.counter.Packets++
@@ -268,7 +279,7 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 	if c.ID != 0 {
 		c.traceLookup(t, e)
 	}
-	return true, c.do(t, &e.Value.target)
+	return &e.Value.target, true
 }
 
 // do executes a target and returns the place of the action that has run, -1 for

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/translated"
 )
 
 // pipeline is a verified forwarding pipeline configuration: the loaded
@@ -133,7 +134,7 @@ func newPipeline(info *configv1.P4Info, device []byte) (*pipeline, *Error) {
 		return nil, invalid("%s is a p4.tmp.P4DeviceConfig without device_data; want the BMv2 JSON of "+
 			"the program there", field)
 	}
-	prog, err := engine.Load(json)
+	prog, err := engine.Load(json, translated.Fabric)
 	if err != nil && wrapped {
 		return nil, invalid("%s, a p4.tmp.P4DeviceConfig: device_data: %v", field, err)
 	} else if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/dataplane/translated"
 )
 
 // ErrRefused reports that the switch refused entries that could be read.
@@ -58,7 +59,7 @@ func Device(f Files, cfg p4rt.Config) (*p4rt.Device, error) {
 		return nil, err
 	}
 	if info == nil {
-		p, err := engine.Load(program)
+		p, err := engine.Load(program, translated.Fabric)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Program, err)
 		}

@@ -36,7 +36,10 @@ func newStreet(t *testing.T) *street { return newStreetWith(t) }
 
 // newStreetWith has more subnets at n1.
 func newStreetWith(t *testing.T, more ...inventory.Subnet) *street {
-	net := sample.Figure1()
+	return newStreetOf(t, sample.Figure1(), more...)
+}
+
+func newStreetOf(t *testing.T, net *sample.Net, more ...inventory.Subnet) *street {
 	inv := &net.Inventory
 	inv.Neighbors.Protocol, inv.Neighbors.MTU = inventory.NeighborsND, 4476
 	n1, n3 := inv.Switch("n1"), inv.Switch("n3")
@@ -238,9 +241,14 @@ func TestExpected(t *testing.T) {
 		t.Errorf("%d questions in 11 s: %+v", n, ask)
 	}
 	s.wantAdmitted("silent", "n1", s.h1)
+	s.put("g", s.net.Spec(1, s.net.Inventory.Hosts[len(s.net.Inventory.Hosts)-1].Name, h.Name))
+	s.run(time.Second)
+	s.wantAdmitted("silent, in a group", "n1", s.h1)
 	s.advertises(at, guest, s.h1)
 	s.run(time.Second)
 	s.wantAdmitted("found", "n1", s.h1, h.Port)
+	spec := s.group("g").Spec
+	s.delivers(&spec)
 	s.sent(at, 0)
 	s.run(time.Minute)
 	if _, n := s.sent(at, packet.ICMPv6NeighborSolicitation); n != 0 {
@@ -254,6 +262,85 @@ func TestExpected(t *testing.T) {
 	}
 	s.run(time.Second)
 	s.wantAdmitted("claimed elsewhere", "n1", s.h1, h.Port)
+}
+
+// TestOneAddressOverPlanes: a host of several planes has its one address at a port of each, and is
+// found with the MAC of that port (OCP MRC 1.0 section 11.5); neither port moves the other's, and a
+// restart writes nothing.
+func TestOneAddressOverPlanes(t *testing.T) {
+	net := sample.Figure1()
+	inv := &net.Inventory
+	i := slices.IndexFunc(inv.Hosts, func(h inventory.Host) bool { return h.Switch == "n1" })
+	inv.Hosts[i].Planes = []inventory.Attachment{{Switch: "n3", Port: 31}}
+	a := inv.Hosts[i].Address
+	first, second := plug{"n1", inv.Hosts[i].Port}, plug{"n3", 31}
+	s := newStreetOf(t, net)
+	neighbors := func(sw string) (macs []string) {
+		for _, e := range s.devices[sw].Entities {
+			x, ok := e.(entry.Table)
+			if !ok || x.Name != p4.TableNeighbor {
+				continue
+			}
+			for _, mac := range []packet.MAC{guest, other} {
+				if x.Action.Arg("dst_addr") == entry.MAC(mac) {
+					macs = append(macs, mac.String())
+				}
+			}
+		}
+		return macs
+	}
+	s.run(5 * time.Second)
+	for _, at := range []plug{first, second} {
+		if ask, n := s.sent(at, packet.ICMPv6NeighborSolicitation); n < 2 || ask.ND.Target != a {
+			t.Errorf("%v was asked %d times: %+v", at, n, ask.ND)
+		}
+	}
+	s.advertises(second, other, a)
+	s.run(time.Second)
+	s.wantAdmitted("without a first port", "n1", a)
+	s.wantAdmitted("without a first port", "n3", a, second.port)
+	s.advertises(first, guest, a)
+	s.run(time.Second)
+	found := func(what string) {
+		t.Helper()
+		s.wantAdmitted(what, "n1", a, first.port)
+		s.wantAdmitted(what, "n3", a, second.port)
+		if x, y := neighbors("n1"), neighbors("n3"); !slices.Equal(x, []string{guest.String()}) ||
+			!slices.Equal(y, []string{other.String()}) {
+			t.Errorf("%s: neighbors %v and %v", what, x, y)
+		}
+	}
+	found("both found")
+	s.run(2 * time.Minute)
+	s.sent(first, 0)
+	s.sent(second, 0)
+	s.advertises(second, other, a)
+	s.run(time.Second)
+	found("said again")
+	for _, at := range []plug{first, second} {
+		if _, n := s.sent(at, packet.ICMPv6NeighborSolicitation); n != 0 {
+			t.Errorf("%v is asked whether the host moved", at)
+		}
+	}
+	for _, d := range s.devices {
+		d.Writes = 0
+	}
+	s.reboot(false)
+	s.connectAll()
+	s.run(time.Second)
+	for name, d := range s.devices {
+		if d.Writes != 0 {
+			t.Errorf("a restart wrote %d times to %s", d.Writes, name)
+		}
+	}
+	found("restarted")
+	// At a port that is none of its own it is somebody else.
+	s.detects(plug{"n3", 11}, packet.MAC{2, 0, 0, 0, 0xbb, 9}, a)
+	s.run(time.Second)
+	found("claimed elsewhere")
+	// A port that does not answer is none of its any more.
+	s.run(6 * time.Minute)
+	s.wantAdmitted("silent", "n3", a)
 }
 
 // TestMoves: a host that is plugged in elsewhere is asked for at its old port first, unless that is

@@ -133,8 +133,8 @@ func (w *wiring) ports() ([]mrchost.Port, error) {
 		return strings.Split(text, ",")
 	}
 	interfaces, gateways, macs := list(w.interfaces), list(w.gateways), list(w.macs)
-	if len(gateways) != len(interfaces) {
-		return nil, fmt.Errorf("--gateway has %d addresses: want %d, one for each --interface",
+	if len(gateways) != 0 && len(gateways) != len(interfaces) {
+		return nil, fmt.Errorf("--gateway has %d addresses: want %d, one for each --interface, or none",
 			len(gateways), len(interfaces))
 	}
 	if len(macs) != 0 && len(macs) != len(interfaces) {
@@ -144,8 +144,10 @@ func (w *wiring) ports() ([]mrchost.Port, error) {
 	var ports []mrchost.Port
 	for i, name := range interfaces {
 		p := mrchost.Port{Interface: name, LineRate: w.lineRate}
-		if err := read("gateway", gateways[i], &p.Gateway); err != nil {
-			return nil, err
+		if len(gateways) > 0 {
+			if err := read("gateway", gateways[i], &p.Gateway); err != nil {
+				return nil, err
+			}
 		}
 		if len(macs) > 0 {
 			if err := read("mac", macs[i], &p.MAC); err != nil {

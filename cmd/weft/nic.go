@@ -45,7 +45,8 @@ the interfaces need CAP_NET_RAW, and the kernel must not have the address. See d
 	f.StringVarP(&n.wires.interfaces, "interface", "i", "",
 		"network interface of each port, given by its name or an IP address of it, with commas")
 	f.StringVar(&n.wires.gateways, "gateway", "",
-		"Ethernet address of the switch behind each port, with commas")
+		"Ethernet address of the switch behind each port, with commas (default: that of the router "+
+			"that advertises itself)")
 	f.StringVar(&n.wires.macs, "mac", "", "Ethernet address of each port (default the interface's)")
 	f.Uint64Var(&n.wires.lineRate, "line-rate", 0,
 		"bits per second that a port sends at most; 0: 10 Gb/s")

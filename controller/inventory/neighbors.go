@@ -143,13 +143,22 @@ func (v *validator) subnets(at string, s *Switch) {
 
 // hostMAC checks the MAC of a host, which may be missing where it can be found.
 func (v *validator) hostMAC(at string, h *Host) {
-	if !h.MAC.IsZero() || !v.inv.Neighbors.On() {
-		v.mac(at+".mac", h.MAC)
-		return
+	if v.macFound(at+".mac", h.MAC, h.Switch) && len(h.Ports) > 1 {
+		v.bad(at+".mac", "is missing: it can be found where each port is at a switch of its own")
 	}
-	if len(h.Planes) > 0 || len(h.Ports) > 1 {
-		v.bad(at+".mac", "is missing: it can be found of a host with one port alone")
+}
+
+// macFound checks the MAC of a port of a host at a switch, and reports whether it is to be found.
+func (v *validator) macFound(field string, m MAC, at string) bool {
+	if !m.IsZero() || !v.inv.Neighbors.On() {
+		v.mac(field, m)
+		return false
 	}
+	if s := v.inv.Switch(at); s != nil && !s.ProgramsP4() {
+		v.bad(field, "is missing: it can be found at a switch that runs the P4 program, and %s does not",
+			at)
+	}
+	return true
 }
 
 // Found is a host, and how it was found.

@@ -254,7 +254,7 @@ func (v *validator) hosts() {
 			}
 			planes[a.Switch] = true
 			v.port(field+".port", a.Port)
-			v.mac(field+".mac", a.MAC)
+			v.macFound(field+".mac", a.MAC, a.Switch)
 		}
 		for j, p := range h.Prefixes {
 			if !p.IsValid() || p.Addr().Is4In6() || p != p.Masked() {

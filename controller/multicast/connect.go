@@ -252,7 +252,7 @@ func (f *Feature) tickConnections(g *group) {
 // sendMessage has the switch of a host send it a message of a group.
 func (f *Feature) sendMessage(g *group, p rdmacm.Packet) {
 	h := f.env.Net.Host(p.To)
-	if h == nil || h.At == nil || len(h.Ingress) == 0 || g.item == nil {
+	if h == nil || h.At == nil || len(h.Ingress) == 0 || h.MAC.IsZero() || g.item == nil {
 		return
 	}
 	var mac packet.MAC

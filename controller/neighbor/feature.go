@@ -35,15 +35,17 @@ const maxElsewhere = 64
 // Feature answers the hosts of a controller's switches, and finds them.
 type Feature struct {
 	feature.Base
-	env   *feature.Env
-	table *Table
+	env *feature.Env
+	// tables have the bindings of the first ports of hosts, of their second ports, and so on: hosts of
+	// several planes have one address at all of them.
+	tables []*Table
 	// Reserved reports whether a group has an address, which no host may have then.
 	Reserved func(netip.Addr) bool
 	// PortMTU returns the largest packet of a port as its switch reports it, 0: unknown. May be nil.
 	PortMTU func(sw string, port uint32) uint32
 
 	switches map[string]*switchState
-	wanted   map[netip.Addr]*wanted
+	wanted   map[Ask]*wanted
 	seen     map[netip.Addr]time.Duration // hosts of the configuration
 	told     map[telling]time.Duration
 	counts   Counts
@@ -51,7 +53,7 @@ type Feature struct {
 	// due is when the network is planned anew, 0: no binding has changed. moved: it is time.
 	due       time.Duration
 	moved     bool
-	unsaved   map[netip.Addr]bool
+	unsaved   map[bound]bool
 	completed *inventory.Inventory
 	of        *inventory.Inventory // that completed was made of
 	stale     bool                 // completed must be made again
@@ -79,9 +81,14 @@ type switchState struct {
 	answered  map[uint32]time.Duration // when a port was advertised to
 }
 
-// wanted is a host of the configuration without a MAC.
+// bound is a binding: an address, and which port of its host it is at, from 0.
+type bound struct {
+	address netip.Addr
+	port    int
+}
+
+// wanted is a port of a host of the configuration without a MAC.
 type wanted struct {
-	at   At
 	next time.Duration
 	gap  time.Duration
 }
@@ -95,12 +102,20 @@ type telling struct {
 // New returns the feature, which knows no host.
 func New(env *feature.Env) *Feature {
 	f := &Feature{env: env, switches: make(map[string]*switchState),
-		wanted: make(map[netip.Addr]*wanted), seen: make(map[netip.Addr]time.Duration),
-		told: make(map[telling]time.Duration), unsaved: make(map[netip.Addr]bool),
+		wanted: make(map[Ask]*wanted), seen: make(map[netip.Addr]time.Duration),
+		told: make(map[telling]time.Duration), unsaved: make(map[bound]bool),
 		Reserved: func(netip.Addr) bool { return false }}
 	f.counts.Refused = make(map[Refusal]uint64)
-	f.table = NewTable((*rules)(f))
+	f.tables = []*Table{NewTable((*rules)(f))}
 	return f
+}
+
+// table returns the table of the ports of hosts with a number, from 0.
+func (f *Feature) table(port int) *Table {
+	for len(f.tables) <= port {
+		f.tables = append(f.tables, NewTable((*rules)(f)))
+	}
+	return f.tables[port]
 }
 
 func (f *Feature) cfg() *inventory.Neighbors { return &f.env.Inventory().Neighbors }
@@ -108,7 +123,10 @@ func (f *Feature) cfg() *inventory.Neighbors { return &f.env.Inventory().Neighbo
 // Counts returns the messages since the start; ok is false when nothing is answered.
 func (f *Feature) Counts() (c Counts, ok bool) {
 	c = f.counts
-	c.Refused, c.Bindings = maps.Clone(c.Refused), len(f.table.Bound())
+	c.Refused = maps.Clone(c.Refused)
+	for _, t := range f.tables {
+		c.Bindings += len(t.Bound())
+	}
 	return c, f.cfg().On()
 }
 
@@ -136,7 +154,9 @@ func (f *Feature) SetNetwork() {
 			delete(f.switches, sw)
 		}
 	}
-	f.table.Check()
+	for _, t := range f.tables {
+		t.Check()
+	}
 	f.follow()
 }
 
@@ -155,8 +175,8 @@ func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 	for _, port := range f.ports(sw) {
 		if up[port] && !before[port] {
 			f.advertise(At{sw, port}, mtu())
-			for _, w := range f.wanted {
-				if w.at == (At{sw, port}) {
+			for ask, w := range f.wanted {
+				if ask.At == (At{sw, port}) {
 					w.next, w.gap = f.env.Now, askMin
 				}
 			}
@@ -218,13 +238,15 @@ func (f *Feature) receive(at At, frame []byte) {
 		}
 	case ok:
 		f.counts.Heard++
+		port := 0
 		if h := f.configured(c.Address); h != nil && attached(h, at) {
 			f.seen[c.Address] = f.env.Now
-			if !h.MAC.IsZero() {
+			port = portOf(h, at)
+			if !h.Attachments()[port].MAC.IsZero() {
 				return // there is nothing to learn
 			}
 		}
-		f.table.Heard(f.env.Now, c)
+		f.table(port).Heard(f.env.Now, c)
 	}
 }
 
@@ -283,14 +305,16 @@ func (f *Feature) Tick() {
 			st.next = f.env.Now + f.cfg().Interval.D()
 		}
 	}
-	f.table.Tick(f.env.Now)
-	for _, a := range slices.SortedFunc(maps.Keys(f.wanted), netip.Addr.Compare) {
-		w := f.wanted[a]
-		if st := f.switches[w.at.Switch]; st == nil || !st.connected || w.next > f.env.Now ||
-			f.isDown(w.at) {
+	for _, t := range f.tables {
+		t.Tick(f.env.Now)
+	}
+	for _, ask := range slices.SortedFunc(maps.Keys(f.wanted), Ask.compare) {
+		w := f.wanted[ask]
+		if st := f.switches[ask.At.Switch]; st == nil || !st.connected || w.next > f.env.Now ||
+			f.isDown(ask.At) {
 			continue
 		}
-		f.ask(w.at, a)
+		f.ask(ask.At, ask.Address)
 		w.next = f.env.Now + w.gap
 		w.gap = min(2*w.gap, askMax)
 	}
@@ -338,11 +362,13 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 			earliest(st.next)
 		}
 	}
-	if t, also := f.table.Next(); also {
-		earliest(t)
+	for _, t := range f.tables {
+		if due, also := t.Next(); also {
+			earliest(due)
+		}
 	}
-	for _, w := range f.wanted {
-		if st := f.switches[w.at.Switch]; st != nil && st.connected && !f.isDown(w.at) {
+	for ask, w := range f.wanted {
+		if st := f.switches[ask.At.Switch]; st != nil && st.connected && !f.isDown(ask.At) {
 			earliest(w.next)
 		}
 	}
@@ -358,9 +384,14 @@ func (f *Feature) isDown(at At) bool {
 	return known && !up
 }
 
-// follow carries out what the table has decided.
+// follow carries out what the tables have decided.
 func (f *Feature) follow() {
-	out := f.table.Take()
+	for port, t := range f.tables {
+		f.carryOut(port, t.Take())
+	}
+}
+
+func (f *Feature) carryOut(port int, out Output) {
 	for _, a := range out.Asks {
 		f.ask(a.At, a.Address)
 	}
@@ -370,12 +401,12 @@ func (f *Feature) follow() {
 		}
 	}
 	for _, c := range out.Changes {
-		f.changed(&c)
+		f.changed(port, &c)
 	}
 }
 
-// changed keeps and announces a change of the table.
-func (f *Feature) changed(c *Change) {
+// changed keeps and announces a change of the table of a port.
+func (f *Feature) changed(port int, c *Change) {
 	b, name := &c.Binding, f.nameOf(c.Binding.Address)
 	if c.Kind == Refused {
 		f.counts.Refused[c.Why]++
@@ -388,7 +419,7 @@ func (f *Feature) changed(c *Change) {
 			b.MAC, b.At, reasons[c.Why]), nil)
 		return
 	}
-	f.unsaved[b.Address], f.stale = true, true
+	f.unsaved[bound{b.Address, port}], f.stale = true, true
 	if f.due == 0 {
 		f.due = f.env.Now + gather
 	}

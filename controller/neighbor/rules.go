@@ -81,10 +81,15 @@ func (f *Feature) configured(a netip.Addr) *inventory.Host {
 
 // attached reports whether a host of the configuration is at a port.
 func attached(h *inventory.Host, at At) bool {
-	return h.Switch == at.Switch && slices.Contains(h.AllPorts(), at.Port) ||
-		slices.ContainsFunc(h.Planes, func(p inventory.Attachment) bool {
-			return p.Switch == at.Switch && p.Port == at.Port
-		})
+	return h.Switch == at.Switch && slices.Contains(h.AllPorts(), at.Port) || portOf(h, at) > 0
+}
+
+// portOf returns which port of a host is at a port of a switch: 0, the first, where none beyond it
+// is.
+func portOf(h *inventory.Host, at At) int {
+	return 1 + slices.IndexFunc(h.Planes, func(p inventory.Attachment) bool {
+		return p.Switch == at.Switch && p.Port == at.Port
+	})
 }
 
 // nameOf returns the name of the host with an address: that of the configuration, or one made of
@@ -96,16 +101,15 @@ func (f *Feature) nameOf(a netip.Addr) string {
 	return "host-" + strings.NewReplacer(":", "-", ".", "-").Replace(a.String())
 }
 
-// Complete returns the inventory with the hosts that were found, and without those that were not:
-// nothing can be sent to a host whose MAC is unknown. As long as nothing changes it is the same
-// one.
+// Complete returns the inventory with the hosts and the MACs that were found. Nothing can be sent
+// to a port of a host whose MAC is unknown. As long as nothing changes it is the same one.
 func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	if f.of == inv && f.completed != nil && !f.stale {
 		return f.completed
 	}
 	f.of, f.completed, f.stale = inv, inv, false
 	before := f.wanted
-	f.wanted = make(map[netip.Addr]*wanted)
+	f.wanted = make(map[Ask]*wanted)
 	if !inv.Neighbors.On() {
 		return inv
 	}
@@ -120,25 +124,10 @@ func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	}
 	for i := range inv.Hosts {
 		h := inv.Hosts[i]
-		if h.MAC.IsZero() {
-			at := At{h.Switch, h.AllPorts()[0]}
-			b, ok := f.table.Binding(h.Address)
-			if !ok || !b.Sure || b.At != at {
-				if sw := out.Switch(h.Switch); sw != nil {
-					sw.HostPorts = append(sw.HostPorts, at.Port)
-				}
-				if w := before[h.Address]; w != nil && w.at == at {
-					f.wanted[h.Address] = w
-				} else {
-					f.wanted[h.Address] = &wanted{at: at, next: f.env.Now, gap: askMin}
-				}
-				continue
-			}
-			h.MAC = inventory.MAC(b.MAC)
-		}
+		f.find(&h, &out, before)
 		out.Hosts = append(out.Hosts, h)
 	}
-	for _, b := range f.table.Bound() {
+	for _, b := range f.table(0).Bound() {
 		if f.configured(b.Address) == nil {
 			out.Hosts = append(out.Hosts, inventory.Host{Name: f.nameOf(b.Address), Address: b.Address,
 				MAC: inventory.MAC(b.MAC), Switch: b.At.Switch, Port: b.At.Port})
@@ -146,6 +135,38 @@ func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	}
 	f.completed = &out
 	return f.completed
+}
+
+// find gives the ports of a host of the configuration the MACs that were found, and asks for the
+// others; their ports are host ports of an inventory all the same.
+func (f *Feature) find(h *inventory.Host, inv *inventory.Inventory, before map[Ask]*wanted) {
+	h.Planes = slices.Clone(h.Planes)
+	for j, x := range h.Attachments() {
+		if !x.MAC.IsZero() {
+			continue
+		}
+		at := At{x.Switch, x.Port}
+		if b, ok := f.table(j).Binding(h.Address); ok && b.Sure && b.At == at {
+			setMAC(h, j, inventory.MAC(b.MAC))
+			continue
+		}
+		if sw := inv.Switch(at.Switch); sw != nil {
+			sw.HostPorts = append(sw.HostPorts, at.Port)
+		}
+		ask := Ask{at, h.Address}
+		if f.wanted[ask] = before[ask]; f.wanted[ask] == nil {
+			f.wanted[ask] = &wanted{next: f.env.Now, gap: askMin}
+		}
+	}
+}
+
+// setMAC gives a port of a host, from 0, its MAC.
+func setMAC(h *inventory.Host, port int, mac inventory.MAC) {
+	if port == 0 {
+		h.MAC = mac
+	} else {
+		h.Planes[port-1].MAC = mac
+	}
 }
 
 // Hosts returns the hosts of the configuration and those that were found, in this order.
@@ -157,7 +178,7 @@ func (f *Feature) Hosts() []inventory.Found {
 	out := make([]inventory.Found, 0, len(inv.Hosts))
 	add := func(h inventory.Host, by string) {
 		x := inventory.Found{Host: h, By: by}
-		if b, ok := f.table.Binding(h.Address); ok && b.Sure {
+		if b, ok := f.table(0).Binding(h.Address); ok && b.Sure {
 			x.Since = f.env.Start.Add(b.Since).UTC()
 			if b.Seen >= 0 {
 				x.Seen = f.env.Start.Add(b.Seen).UTC()
@@ -171,13 +192,19 @@ func (f *Feature) Hosts() []inventory.Found {
 		h, by := inv.Hosts[i], inventory.FoundConfigured
 		if h.MAC.IsZero() {
 			by = ""
-			if b, ok := f.table.Binding(h.Address); ok && b.Sure {
-				h.MAC, by = inventory.MAC(b.MAC), inventory.FoundNeighbor
+		}
+		h.Planes = slices.Clone(h.Planes)
+		for j, x := range h.Attachments() {
+			if b, ok := f.table(j).Binding(h.Address); ok && b.Sure && x.MAC.IsZero() {
+				setMAC(&h, j, inventory.MAC(b.MAC))
+				if j == 0 {
+					by = inventory.FoundNeighbor
+				}
 			}
 		}
 		add(h, by)
 	}
-	for _, b := range f.table.Bound() {
+	for _, b := range f.table(0).Bound() {
 		if f.configured(b.Address) == nil {
 			add(inventory.Host{Name: f.nameOf(b.Address), Address: b.Address, MAC: inventory.MAC(b.MAC),
 				Switch: b.At.Switch, Port: b.At.Port}, inventory.FoundNeighbor)

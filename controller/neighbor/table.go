@@ -1,6 +1,7 @@
 package neighbor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -106,6 +107,11 @@ type Binding struct {
 type Ask struct {
 	At      At
 	Address netip.Addr
+}
+
+func (a Ask) compare(b Ask) int {
+	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.At.Switch, b.At.Switch),
+		cmp.Compare(a.At.Port, b.At.Port))
 }
 
 // Change is what happened to an address.

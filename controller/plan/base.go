@@ -181,6 +181,9 @@ func (b *baseWork) hosts() {
 	}
 	seen := make(map[admitted]bool)
 	for _, h := range b.n.hostsOf[b.sw.Name] {
+		if h.MAC == (packet.MAC{}) {
+			continue // neighbor discovery has not found it yet: the switch drops what is for it
+		}
 		b.add(setMACs(h.Hop.Neighbor, packet.MAC(b.sw.MAC), h.MAC))
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			for _, in := range h.Ports {

@@ -87,7 +87,7 @@ type port struct {
 	Address   netip.Addr // of the interface, for Compose
 	Far       *node      // the switch at the other end, of a host's port
 	FarPort   uint32
-	MAC       string // of a host's port
+	MAC       string // of a host's port; told where the switch does not run the P4 program
 	Rate      uint64 // packets a second; 0: unlimited
 	Bits      uint64 // the same in bits a second
 }

@@ -56,11 +56,6 @@ func newFabric(ctx context.Context, dir, weft, switches string) (*fabric, error)
 	if err != nil {
 		return nil, err
 	}
-	for i := range files { // guests find their router by neighbor discovery
-		if strings.HasPrefix(files[i].Name, "controller") {
-			files[i].Text += fmt.Sprintf("neighbors: {protocol: nd, mtu: %d}\n", mtu)
-		}
-	}
 	if err := export.Write(dir, files); err != nil {
 		return nil, err
 	}

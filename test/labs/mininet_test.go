@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/dataplane/kernel"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/export"
-	"github.com/weft-sdn/weft/lab/kernels"
 )
 
 const mininetAPI = "http://127.0.0.1:8080"
@@ -78,7 +78,7 @@ func TestMininet(t *testing.T) {
 func capable(t *testing.T) {
 	t.Helper()
 	require(t, "nsenter", "pgrep", "tc")
-	if lacks, err := kernels.Lacks(); err != nil || len(lacks) > 0 {
+	if lacks, err := kernel.Lacks(); err != nil || len(lacks) > 0 {
 		t.Skipf("no kernel can be a switch here: it lacks %v: %v", lacks, err)
 	}
 }
@@ -87,8 +87,11 @@ func capable(t *testing.T) {
 func inside(what string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	if what == "neighbors" {
+	switch what {
+	case "neighbors":
 		return plugIn(ctx)
+	case "planes":
+		return planes(ctx)
 	}
 	logs := func(host string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(os.Getenv("WEFT_LAB_LOGS"), host+".log"))

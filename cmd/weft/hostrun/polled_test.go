@@ -91,7 +91,7 @@ func TestPolled(t *testing.T) {
 		}
 		return false
 	}
-	r.Attach(1, p, func(bool) {})
+	r.Attach(1, p, Neighbor{}, func(bool) {})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)

@@ -1,5 +1,11 @@
 package hostrun
 
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
 // Port is where a host's frames go and come from; live.Port is one.
 type Port interface {
 	Attach(deliver func(frames [][]byte), link func(up bool))
@@ -22,13 +28,15 @@ const sendBatch = 64
 // outbox is frames that a port has not got yet.
 type outbox struct {
 	port   Port
+	link   neighbor
 	octets []byte // of the frames
 	frames [][]byte
 }
 
 // Attach has a port deliver frames to the endpoint, whose port of a number it is from now on, and
-// tell link of its link.
-func (r *Runner) Attach(number int, p Port, link func(up bool)) {
+// tell link of its link. Of what it is on its link the port answers neighbor discovery and ARP;
+// nothing where that is without an address.
+func (r *Runner) Attach(number int, p Port, on Neighbor, link func(up bool)) {
 	deliver := func(frames [][]byte) { r.queue(number, frames) }
 	if polled, ok := p.(Polled); ok && polled.Descriptor() >= 0 {
 		r.polled = append(r.polled, polled)
@@ -37,8 +45,56 @@ func (r *Runner) Attach(number int, p Port, link func(up bool)) {
 	for len(r.out) < number {
 		r.out = append(r.out, outbox{})
 	}
-	r.out[number-1].port = p
-	p.Attach(deliver, link)
+	r.out[number-1].port, r.out[number-1].link = p, newNeighbor(on)
+	p.Attach(deliver, func(up bool) {
+		link(up)
+		if up {
+			r.cameUp.add(number)
+			r.Wake()
+		}
+	})
+}
+
+// cameUp are ports whose link came up, as their goroutines say.
+type cameUp struct {
+	mu   sync.Mutex
+	list []int
+}
+
+func (l *cameUp) add(number int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, number)
+}
+
+func (l *cameUp) take() (list []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list, l.list = l.list, nil
+	return list
+}
+
+// found reports whether a port has found the switch behind it.
+func (r *Runner) found() bool {
+	return len(r.out) == 0 || slices.ContainsFunc(r.out, func(o outbox) bool { return o.link.found() })
+}
+
+// neighbors has ports say what is due, and returns when that is so again.
+func (r *Runner) neighbors() (next time.Duration, pending bool) {
+	now := r.Now()
+	for _, number := range r.cameUp.take() {
+		r.out[number-1].link.up(now)
+	}
+	for i := range r.out {
+		frames, at, more := r.out[i].link.advance(now)
+		for _, f := range frames {
+			r.append(&r.out[i], f)
+		}
+		if more && (!pending || at < next) {
+			next, pending = at, true
+		}
+	}
+	return next, pending
 }
 
 // Send sends a frame by a port of the endpoint, at the latest before the runner waits.
@@ -47,7 +103,14 @@ func (r *Runner) Send(number int, octets []byte) {
 		r.refused++
 		return
 	}
-	o := &r.out[number-1]
+	if o := &r.out[number-1]; o.link.fill(octets) {
+		r.append(o, octets)
+	} else {
+		r.refused++
+	}
+}
+
+func (r *Runner) append(o *outbox, octets []byte) {
 	start := len(o.octets)
 	o.octets = append(o.octets, octets...)
 	o.frames = append(o.frames, o.octets[start:])
@@ -97,7 +160,18 @@ func (r *Runner) queue(port int, frames [][]byte) {
 func (r *Runner) handle(port int, frames [][]byte) {
 	r.last = r.Now()
 	for _, octets := range frames {
+		r.take(port, octets)
+	}
+}
+
+// take hands a frame to the endpoint, or answers it.
+func (r *Runner) take(port int, octets []byte) {
+	o := &r.out[port-1]
+	answer, mine := o.link.receive(octets)
+	if !mine {
 		r.Endpoint.Receive(r.last, port, octets)
+	} else if len(answer) > 0 {
+		r.append(o, answer)
 	}
 }
 
@@ -105,7 +179,7 @@ func (r *Runner) handle(port int, frames [][]byte) {
 func (r *Runner) receive(f frame) {
 	for i := 1; ; i++ {
 		r.last = r.Now()
-		r.Endpoint.Receive(r.last, f.port, f.octets)
+		r.take(f.port, f.octets)
 		select {
 		case r.spare <- f.octets:
 		default:

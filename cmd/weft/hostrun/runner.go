@@ -72,6 +72,7 @@ type arrivals struct {
 	frames  chan frame
 	spare   chan []byte
 	dropped atomic.Uint64 // frames that found the queue full
+	cameUp  cameUp
 }
 
 // Start is when the runner's time began.
@@ -98,12 +99,15 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer reporting.Stop()
 	defer r.Flush()
 	for {
-		if err := r.Pump(); err != nil {
+		if err := r.pump(); err != nil {
 			return err
 		}
 		next, pending := r.Endpoint.Advance(r.Now())
-		if err := r.Pump(); err != nil {
+		if err := r.pump(); err != nil {
 			return err
+		}
+		if at, more := r.neighbors(); more && (!pending || at < next) {
+			next, pending = at, true
 		}
 		r.Flush()
 		over, at := r.over()
@@ -117,6 +121,14 @@ func (r *Runner) Run(ctx context.Context) error {
 			return r.interrupted()
 		}
 	}
+}
+
+// pump calls Pump, unless no port has found where to send yet.
+func (r *Runner) pump() error {
+	if !r.found() {
+		return nil
+	}
+	return r.Pump()
 }
 
 // sleep waits for something to do, or until next where that is pending, and does what has come;
@@ -226,6 +238,9 @@ func (r *Runner) interrupted() error {
 	why := ""
 	if r.Why != nil {
 		why = r.Why()
+	}
+	if !r.found() {
+		why = ": no switch answers as the gateway" + why
 	}
 	switch {
 	case n.Written < n.ToWrite:

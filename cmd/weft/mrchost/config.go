@@ -67,9 +67,11 @@ type Config struct {
 // Port is an interface, and the switch behind it.
 type Port struct {
 	Interface string        `yaml:"interface"`
-	MAC       inventory.MAC `yaml:"mac"`      // default: the interface's
-	Gateway   inventory.MAC `yaml:"gateway"`  // MAC of the switch that all frames are sent to
-	LineRate  uint64        `yaml:"lineRate"` // bits per second; default 10^10
+	MAC       inventory.MAC `yaml:"mac"` // default: the interface's
+	// Gateway is the MAC of the switch that all frames are sent to. Default: that of the router that
+	// advertises itself.
+	Gateway  inventory.MAC `yaml:"gateway"`
+	LineRate uint64        `yaml:"lineRate"` // bits per second; default 10^10
 }
 
 // Controller is where the stream comes from (docs/host-api.md).
@@ -151,9 +153,6 @@ func (c *Config) Complete() error {
 		at := fmt.Sprintf("ports[%d]", i)
 		if p.Interface == "" {
 			fault(at+".interface", "is missing")
-		}
-		if p.Gateway.IsZero() {
-			fault(at+".gateway", "is missing: want the MAC of the switch")
 		}
 		if p.LineRate == 0 {
 			p.LineRate = defaultRate

@@ -75,7 +75,15 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 		return nil, errors.Join(err, r.close())
 	}
 	for i, l := range links {
-		r.Attach(i+1, l.Port, func(up bool) {
+		on := hostrun.Neighbor{
+			MAC:     l.MAC,
+			Address: cfg.Address,
+			Gateway: packet.MAC(cfg.Ports[i].Gateway),
+		}
+		if own := cfg.Ports[i].MAC; !own.IsZero() {
+			on.MAC = packet.MAC(own)
+		}
+		r.Attach(i+1, l.Port, on, func(up bool) {
 			r.carrier.set(i+1, up)
 			r.Wake()
 		})

@@ -30,7 +30,8 @@ type Config struct {
 	Address netip.Addr `yaml:"address"`
 	// MAC of the host. Default: the interface's.
 	MAC inventory.MAC `yaml:"mac"`
-	// Gateway is the MAC of the switch that all frames are sent to.
+	// Gateway is the MAC of the switch that all frames are sent to. Default: that of the router that
+	// advertises itself, of IPv4 the one that answers ARP for the address after the first of the /24.
 	Gateway inventory.MAC `yaml:"gateway"`
 	// LineRate is how fast the host may send, in bits per second. Default 10^10.
 	LineRate uint64 `yaml:"lineRate"`
@@ -105,9 +106,6 @@ func (c *Config) Complete() error {
 	}
 	if c.Name == "" {
 		c.Name = c.Interface
-	}
-	if c.Gateway.IsZero() {
-		fault("gateway", "is missing: want the MAC of the switch")
 	}
 	if c.Linger < 0 {
 		fault("linger", "is %v: want 0 or more", c.Linger)

@@ -48,7 +48,9 @@ func Run(ctx context.Context, cfg *Config, port hostrun.Port, link packet.MAC,
 		return nil, errors.Join(err, port.Close())
 	}
 	// a host that waits for its link just retries
-	r.Attach(1, port, func(bool) {})
+	e := cfg.endpoint(link)
+	r.Attach(1, port, hostrun.Neighbor{MAC: e.MAC, Address: e.Addr, Gateway: e.GatewayMAC},
+		func(bool) {})
 	err := r.Run(ctx)
 	err = errors.Join(err, port.Close())
 	r.Tell()

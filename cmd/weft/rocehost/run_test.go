@@ -207,7 +207,6 @@ func TestLoadErrors(t *testing.T) {
 		{"unknown field", "rkey: 8", "key: 8",
 			"host.yaml:9: invalid host configuration: writes[1].key: unknown field: want one of "},
 		{"no interface", "interface: veth1", "name: x", "interface: is missing"},
-		{"no gateway", "gateway: 02:00:00:00:00:02", "linger: 1s", "gateway: is missing"},
 		{"reserved QPN", "qpn: 256", "qpn: 1",
 			"host.yaml:6: queuePairs[0]: QP 0x1: QPN 1: want 2..0xFFFFFE"},
 		{"PSN", "0xfffff0", "0x1000000",
@@ -259,7 +258,7 @@ writes:
 		got = append(got, place+" "+field)
 	}
 	want := []string{
-		"host.yaml gateway", "host.yaml:3 linger", "host.yaml:5 regions[0].size",
+		"host.yaml:3 linger", "host.yaml:5 regions[0].size",
 		"host.yaml:6 regions[1].rkey",
 		"host.yaml:8 queuePairs[0]", "host.yaml:10 writes[0].qpn", "host.yaml:10 writes[0].file",
 	}

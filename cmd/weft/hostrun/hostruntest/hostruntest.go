@@ -9,17 +9,19 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/packet"
 )
 
 // A Lossy port loses one frame in so many that are sent, at random: every n-th would not do, as
 // go-back-N can get into step with that and lose the same forever.
 type Lossy struct {
 	live.Port
-	Attached chan struct{}      // closed by Attach
-	Saw      func(frame []byte) // if not nil, called with every frame that is sent
-	Link     func(up bool)      // reports that the link goes up or down; set by Attach
-	oneIn    int
-	rng      *rand.Rand
+	Attached chan struct{} // closed by Attach
+	// Saw, if not nil, is called with every frame that is sent but those of neighbor discovery.
+	Saw   func(frame []byte)
+	Link  func(up bool) // reports that the link goes up or down; set by Attach
+	oneIn int
+	rng   *rand.Rand
 }
 
 // NewLossy loses one frame in oneIn, none for 0.
@@ -39,7 +41,9 @@ func (l *Lossy) Attach(deliver func(frames [][]byte), link func(up bool)) {
 func (l *Lossy) Send(frames [][]byte) (taken, octets int) {
 	if l.Saw != nil {
 		for _, f := range frames {
-			l.Saw(f)
+			if _, err := packet.ParseNDFrame(f); err != nil {
+				l.Saw(f)
+			}
 		}
 	}
 	if l.oneIn > 0 && l.rng.IntN(l.oneIn) == 0 {

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/dataplane/ir"
 	"github.com/weft-sdn/weft/dataplane/trace"
+	"github.com/weft-sdn/weft/dataplane/translated"
+	"github.com/weft-sdn/weft/dataplane/translated/testprograms"
 	"github.com/weft-sdn/weft/test/seeds"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
@@ -138,8 +141,61 @@ func TestSpecialised(t *testing.T) {
 	againstNodes(t, func(t testing.TB, name string) *engine.Program { return loadWith(t, name) })
 }
 
-// TestTranslated has the programs as Go do the same.
-func TestTranslated(t *testing.T) { againstNodes(t, loadFile) }
+// TestTranslated has the programs as Go do the same. Metadata that is not cleared has ones in it.
+func TestTranslated(t *testing.T) { againstNodes(t, loadPoisoned) }
+
+// loadPoisoned loads a program as Go, for which metadata that it does not clear, or copy, is one.
+func loadPoisoned(t testing.TB, name string) *engine.Program {
+	t.Helper()
+	bits := 0 // of the headers, which come first
+	for _, h := range loadFile(t, name).Headers() {
+		for _, f := range h.Fields {
+			bits += f.Width
+		}
+	}
+	from := bits/8 + 8
+	all := append(slices.Clone(testprograms.All), translated.Fabric)
+	for i, tr := range all {
+		changed := *tr
+		changed.Clear = func(to []byte) { poison(to, from); tr.Clear(to) }
+		changed.Carry = func(to, of []byte) { poison(to, from); tr.Carry(to, of) }
+		all[i] = &changed
+	}
+	return loadWith(t, name, all...)
+}
+
+// poison makes the words of the metadata one.
+func poison(data []byte, from int) {
+	for at := from + 7; at < len(data)-ir.StateSlack; at += 8 {
+		data[at] = 1
+	}
+}
+
+// TestBounds has frames of every length and first octet do in code what they do in the nodes.
+func TestBounds(t *testing.T) {
+	for _, load := range []func(testing.TB, string) *engine.Program{
+		func(t testing.TB, name string) *engine.Program { return loadWith(t, name) }, loadPoisoned} {
+		s, got := twins(t, "bounds", load(t, "bounds"), Config{Seed: 1}, 1)
+		// Its entries are part of the program: fill has replaced none.
+		for kind := range 256 {
+			for size := range 72 {
+				frame := []byte{byte(kind)}
+				for i := range size {
+					frame = append(frame, byte(i*i+kind))
+				}
+				now := time.Duration(kind*72+size) * time.Millisecond
+				for i := range s {
+					got[i].out = nil
+					s[i].Receive(now, 2, frame)
+					s[i].Advance(now)
+				}
+				if len(got[0].out) != 1 || !slices.Equal(got[0].out, got[1].out) {
+					t.Fatalf("%x:\n got %v\nwant %v", frame, got[0].out, got[1].out)
+				}
+			}
+		}
+	}
+}
 
 func againstNodes(t *testing.T, load func(testing.TB, string) *engine.Program) {
 	t.Helper()

@@ -76,9 +76,13 @@ func (f *flow) always() {
 	}
 }
 
-// runs is what is needed so far, small gaps included.
+// runs is what is needed so far. Where there is much, small gaps are included: one long run costs
+// less than two.
 func (f *flow) runs() [][2]int {
-	const gap = 4 // words
+	gap := 1 // words
+	if f.n > 64 {
+		gap = 4
+	}
 	var out [][2]int
 	last := -1
 	for i := range f.n {

@@ -9,6 +9,7 @@ var All = []*engine.Translation{
 	Arithmetic,
 	Arrays,
 	Basic,
+	Bounds,
 	Checksum,
 	ConstEntries,
 	Control,

@@ -27,7 +27,8 @@ type (
 func arraysClear(to []byte) {
 	d := (*arraysOctets)(to)
 	_ = d
-	*(*[168]byte)(d[67:235]) = [168]byte{}
+	*(*[24]byte)(d[67:91]) = [24]byte{}
+	*(*[128]byte)(d[107:235]) = [128]byte{}
 }
 
 func arraysCarry(to, from []byte) {

@@ -27,7 +27,8 @@ type (
 func hashClear(to []byte) {
 	d := (*hashOctets)(to)
 	_ = d
-	*(*[176]byte)(d[210:386]) = [176]byte{}
+	*(*[32]byte)(d[210:242]) = [32]byte{}
+	*(*[136]byte)(d[250:386]) = [136]byte{}
 }
 
 func hashCarry(to, from []byte) {

@@ -27,13 +27,15 @@ type (
 func replicasClear(to []byte) {
 	d := (*replicasOctets)(to)
 	_ = d
-	*(*[168]byte)(d[34:202]) = [168]byte{}
+	*(*[24]byte)(d[34:58]) = [24]byte{}
+	*(*[136]byte)(d[66:202]) = [136]byte{}
 }
 
 func replicasCarry(to, from []byte) {
 	d, s := (*replicasOctets)(to), (*replicasOctets)(from)
 	_, _ = d, s
-	*(*[168]byte)(d[34:202]) = *(*[168]byte)(s[34:202])
+	*(*[24]byte)(d[34:58]) = *(*[24]byte)(s[34:58])
+	*(*[136]byte)(d[66:202]) = *(*[136]byte)(s[66:202])
 }
 
 func replicasParse(c *engine.Context) {

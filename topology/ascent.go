@@ -13,6 +13,9 @@ type member struct {
 	// levels[i] holds the ascents of i + 1 links.
 	levels []level
 	total  int32
+	// single reports whether all ascents have one link, and one leads to each apex from the first to
+	// the last.
+	single bool
 }
 
 // A level holds the ascents of one length, ordered by apex and then by links.
@@ -105,7 +108,7 @@ func (w *ascending) climb(v int32) bool {
 // setLevels orders ascents by their apex, and keeps those that are not dead. found
 // holds them by length less 1 and is not kept.
 func (c *Clos) setLevels(m *member, found [][]int32) {
-	m.levels, m.total = nil, 0
+	m.levels, m.total, m.single = nil, 0, false
 	for i, links := range found {
 		length := i + 1
 		l := level{first: m.total}
@@ -143,6 +146,12 @@ func (c *Clos) setLevels(m *member, found [][]int32) {
 	}
 	for n := len(m.levels); n > 0 && m.levels[n-1].ascents() == 0; n-- {
 		m.levels = m.levels[:n-1]
+	}
+	if len(m.levels) == 1 {
+		m.single = true
+		for r, at := range m.levels[0].start {
+			m.single = m.single && int(at) == r
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package topology
 import (
 	"cmp"
 	"slices"
+	"weak"
 )
 
 // A Builder holds a state of the network that changes and builds snapshots of
@@ -14,6 +15,9 @@ type Builder struct {
 	links    map[LinkID]*Link
 	prefixes map[PrefixKey]*Prefix
 	ports    PortMap
+	// last is the snapshot that since counts changes from.
+	last  weak.Pointer[Snapshot]
+	since changed
 }
 
 // NewBuilder returns a builder of an empty network.
@@ -29,7 +33,7 @@ func NewBuilder() *Builder {
 // affected by what is done with it.
 func (s *Snapshot) Builder() *Builder {
 	b := NewBuilder()
-	b.version, b.stale = s.Version, s.Stale
+	b.version, b.stale, b.last = s.Version, s.Stale, weak.Make(s)
 	for _, n := range s.Nodes {
 		b.nodes[n.ID] = n
 	}
@@ -47,11 +51,15 @@ func (s *Snapshot) Builder() *Builder {
 func (b *Builder) SetNode(n Node) {
 	n = n.normal()
 	b.nodes[n.ID] = &n
+	b.since.node(n.ID)
 }
 
 // RemoveNode removes a node; its links and prefixes stay. Removing what is not
 // there does nothing, here and below.
-func (b *Builder) RemoveNode(id NodeID) { delete(b.nodes, id) }
+func (b *Builder) RemoveNode(id NodeID) {
+	delete(b.nodes, id)
+	b.since.node(id)
+}
 
 // SetLink adds a link or replaces the one with its id, and returns the id. A
 // link without an id is given [NewLinkID]; ports that are 0 are taken from the
@@ -60,11 +68,15 @@ func (b *Builder) SetLink(l Link) LinkID {
 	b.ports.apply(&l)
 	l = l.normal()
 	b.links[l.ID] = &l
+	b.since.link(l.ID)
 	return l.ID
 }
 
 // RemoveLink removes one direction of a link.
-func (b *Builder) RemoveLink(id LinkID) { delete(b.links, id) }
+func (b *Builder) RemoveLink(id LinkID) {
+	delete(b.links, id)
+	b.since.link(id)
+}
 
 // SetPrefix adds a prefix or replaces the one with its key.
 func (b *Builder) SetPrefix(p Prefix) { b.prefixes[p.PrefixKey] = &p }
@@ -110,5 +122,9 @@ func (b *Builder) finish(version uint64) *Snapshot {
 		return comparePrefixKeys(a.PrefixKey, b.PrefixKey)
 	})
 	s.index()
+	if !b.since.many {
+		s.before, s.since = b.last, b.since
+	}
+	b.last, b.since = weak.Make(s), changed{}
 	return s
 }

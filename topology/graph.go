@@ -140,6 +140,10 @@ func (g *Graph) Reverse(l *Link) *Link {
 	return g.snapshot.Links[g.reverse[i]]
 }
 
+// ReversePlace returns the place in the snapshot of the other direction of the link at a place, -1
+// when it has none.
+func (g *Graph) ReversePlace(link int32) int32 { return g.reverse[link] }
+
 // Usable reports whether the graph crosses a link.
 func (g *Graph) Usable(l *Link) bool {
 	i, ok := g.snapshot.linkIndex[l.ID]

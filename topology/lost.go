@@ -1,5 +1,10 @@
 package topology
 
+import (
+	"iter"
+	"math/bits"
+)
+
 // LostPaths reports which paths of a Clos cross something that is lost. It is
 // immutable.
 type LostPaths struct {
@@ -59,6 +64,35 @@ func (w *LostPaths) Touches(p PathSet) bool {
 func (w *LostPaths) Path(p PathSet, ref PathRef) bool {
 	s, d := p.s.number, p.d.number
 	return w.gone[s] || w.gone[d] || has(w.up[s], ref.Up) || has(w.down[d], ref.Down)
+}
+
+// Straight returns the numbers of the paths that are lost of a set that is straight, in order.
+func (w *LostPaths) Straight(p PathSet) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		s, d := p.s.number, p.d.number
+		n := p.s.level(1).ascents()
+		all := w.gone[s] || w.gone[d]
+		for at := int32(0); at < n; at += 64 {
+			lost := word(w.up[s], at/64) | word(w.down[d], at/64)
+			if all {
+				lost = ^uint64(0)
+			}
+			for ; lost != 0; lost &= lost - 1 {
+				i := at + int32(bits.TrailingZeros64(lost))
+				if i >= n || !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// word returns a word of a set, which may be nil.
+func word(set []uint64, i int32) uint64 {
+	if int(i) >= len(set) {
+		return 0
+	}
+	return set[i]
 }
 
 func has(set []uint64, i int32) bool {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -11,6 +12,7 @@ import (
 // addresses agree; an identifier that one side does not know, or knows as 0
 // (RFC 9552 section 5.2.2), agrees with any. Links that say nothing about
 // their ends pair in order.
+// The links are in the order of a snapshot.
 func pairLinks(links []*Link) []int32 {
 	reverse := make([]int32, len(links))
 	for i := range reverse {
@@ -21,56 +23,67 @@ func pairLinks(links []*Link) []int32 {
 	// links decides only among equals.
 	for _, agree := range [...]func(a, b *Link) bool{
 		identifiersAgree, addressesAgree, nothingDisagrees} {
-		for i, l := range links {
-			if reverse[i] >= 0 || opposite[i] < 0 {
+		left := false
+		for g, from := range between[:len(opposite)] {
+			o := opposite[g]
+			if o < 0 {
 				continue
 			}
-			for _, j := range between[opposite[i]] {
-				if reverse[j] < 0 && int(j) != i && agree(l, links[j]) {
-					reverse[i], reverse[j] = j, int32(i)
-					break
+			for i := from; i < between[g+1]; i++ {
+				if reverse[i] >= 0 {
+					continue
+				}
+				left = true
+				for j := between[o]; j < between[o+1]; j++ {
+					if reverse[j] < 0 && j != i && agree(links[i], links[j]) {
+						reverse[i], reverse[j] = j, i
+						break
+					}
 				}
 			}
+		}
+		if !left {
+			break
 		}
 	}
 	return reverse
 }
 
-// linksBetween groups links by their local and remote node, and says for each
-// link which group runs the other way, -1 when there is none.
-func linksBetween(links []*Link) (groups [][]int32, opposite []int32) {
-	type ends struct{ local, remote int32 }
-	nodes := make(map[NodeID]int32)
-	number := func(id NodeID) int32 {
-		v, ok := nodes[id]
-		if !ok {
-			v = int32(len(nodes))
-			nodes[id] = v
-		}
-		return v
-	}
-	group := make(map[ends]int32, len(links))
-	of := make([]ends, len(links))
+// linksBetween groups links by their local and remote node: group g are those from starts[g] to
+// before starts[g+1]. It says for each group which one runs the other way, -1 when there is none.
+func linksBetween(links []*Link) (starts, opposite []int32) {
+	of := make(map[NodeID]int32) // by node: its first group
+	var last []int32             // likewise, in the order of nodes: the end of its groups
+	node := make(map[NodeID]int32)
 	for i, l := range links {
-		e := ends{number(l.Local), number(l.Remote)}
-		g, ok := group[e]
-		if !ok {
-			g = int32(len(groups))
-			group[e] = g
-			groups = append(groups, nil)
+		if i > 0 && l.Local == links[i-1].Local && l.Remote == links[i-1].Remote {
+			continue
 		}
-		of[i] = e
-		groups[g] = append(groups[g], int32(i))
-	}
-	opposite = make([]int32, len(links))
-	for i, e := range of {
-		g, ok := group[ends{e.remote, e.local}]
-		if !ok {
-			g = -1
+		g := int32(len(starts))
+		if i == 0 || l.Local != links[i-1].Local {
+			of[l.Local], node[l.Local] = g, int32(len(last))
+			last = append(last, g)
 		}
-		opposite[i] = g
+		starts = append(starts, int32(i))
+		last[len(last)-1] = g + 1
 	}
-	return groups, opposite
+	opposite = make([]int32, len(starts))
+	starts = append(starts, int32(len(links)))
+	for g := range opposite {
+		opposite[g] = -1
+		l := links[starts[g]]
+		first, ok := of[l.Remote]
+		if !ok {
+			continue
+		}
+		groups := starts[first:last[node[l.Remote]]]
+		k, found := slices.BinarySearchFunc(groups, l.Local,
+			func(at int32, id NodeID) int { return cmp.Compare(links[at].Remote, id) })
+		if found {
+			opposite[g] = first + int32(k)
+		}
+	}
+	return starts, opposite
 }
 
 func identifiersAgree(a, b *Link) bool {

@@ -133,6 +133,16 @@ func (p PathSet) Even() bool {
 	return true
 }
 
+// Straight reports whether the paths are those of a regular plane of two tiers: path i goes up by
+// ascent i of the source leaf, and down by ascent i of the destination's.
+func (p PathSet) Straight() bool {
+	if p.hops != 2 || !p.s.single || !p.d.single {
+		return false
+	}
+	a, b := p.s.level(1), p.d.level(1)
+	return a.lo == b.lo && a.ascents() == b.ascents()
+}
+
 // Up returns the ascents from the source leaf.
 func (p PathSet) Up() Ascents { return Ascents{p.c, p.s} }
 

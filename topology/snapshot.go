@@ -1,10 +1,12 @@
 package topology
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+	"weak"
 )
 
 // A Snapshot is one state of the network. It is built by a [Builder] and never
@@ -27,6 +29,10 @@ type Snapshot struct {
 
 	graph      func() *Graph
 	advertised *Snapshot // nil: this one
+
+	// before is the snapshot that the builder built before, and since what has changed; see Since.
+	before weak.Pointer[Snapshot]
+	since  changed
 }
 
 // Staleness reports why a snapshot may no longer be true.
@@ -77,6 +83,20 @@ func (s *Snapshot) NodePlace(id NodeID) int {
 func (s *Snapshot) Link(id LinkID) *Link {
 	if i, ok := s.linkIndex[id]; ok {
 		return s.Links[i]
+	}
+	return nil
+}
+
+// Same returns the link with the id of another one, nil when there is none between its nodes. It
+// needs no index.
+func (s *Snapshot) Same(l *Link) *Link {
+	i, _ := slices.BinarySearchFunc(s.Links, l, func(x, l *Link) int {
+		return cmp.Or(cmp.Compare(x.Local, l.Local), cmp.Compare(x.Remote, l.Remote), 1)
+	})
+	for ; i < len(s.Links) && s.Links[i].Local == l.Local && s.Links[i].Remote == l.Remote; i++ {
+		if s.Links[i].ID == l.ID {
+			return s.Links[i]
+		}
 	}
 	return nil
 }

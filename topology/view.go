@@ -3,6 +3,7 @@ package topology
 import (
 	"slices"
 	"sync"
+	"weak"
 )
 
 // A View is what somebody knows of links beyond what is advertised. Nil functions know nothing.
@@ -18,6 +19,7 @@ type View struct {
 func (s *Snapshot) With(v View) *Snapshot {
 	out := *s
 	out.advertised = s.Advertised()
+	out.before, out.since = weak.Pointer[Snapshot]{}, changed{}
 	if v.Rate != nil {
 		out.Links = slices.Clone(s.Links)
 		for i, l := range out.Links {

@@ -29,6 +29,8 @@ type Request struct {
 	MinActive int
 	// Explicit keeps EVs from being generated where they could be.
 	Explicit bool
+
+	pathByPath bool // looks at every path, whatever the plane is like; tests compare
 }
 
 // Unlimited are the capabilities of a device that can do everything, on ports 1
@@ -116,11 +118,6 @@ type building struct {
 }
 
 func (b *building) build() (*Built, error) {
-	var err error
-	var without string
-	if b.lanes, without, err = b.a.lanes(b.r.Pair); err != nil {
-		return nil, err
-	}
 	b.align = max(b.caps.EVCountAlign, 1)
 	b.most = b.r.MaxEVs
 	if b.most == 0 {
@@ -128,10 +125,16 @@ func (b *building) build() (*Built, error) {
 	}
 	b.most = min(b.most, b.caps.EVMaxCountProfile, b.caps.EVMaxCount) / b.align * b.align
 	p := &hostapi.Profile{Name: b.r.Name}
-	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a, without: without,
+	b.out = Built{Pair: b.r.Pair, Profile: p, a: b.a,
 		rangeOnly: b.caps.OptAttr&hostapi.OptEVExplicitRange != 0}
-	if err := b.fill(p); err != nil {
-		return nil, err
+	if b.r.pathByPath || !b.straight(p) {
+		var err error
+		if b.lanes, b.out.without, err = b.a.lanes(b.r.Pair); err != nil {
+			return nil, err
+		}
+		if err := b.fill(p); err != nil {
+			return nil, err
+		}
 	}
 	p.MinActive = b.r.MinActive
 	if p.MinActive == 0 && p.Count > 0 {
@@ -143,6 +146,7 @@ func (b *building) build() (*Built, error) {
 	if err := b.caps.Check(&hostapi.State{Profiles: []*hostapi.Profile{p}}); err != nil {
 		return nil, err
 	}
+	b.out.lanes = make([]lane, 0, len(b.lanes))
 	for _, l := range b.lanes {
 		l.candidates = nil
 		b.out.lanes = append(b.out.lanes, l)

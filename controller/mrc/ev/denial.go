@@ -151,6 +151,17 @@ func (b *Built) generatedUnder(lost *topology.LostPaths) (Outcome, error) {
 		if !lost.Touches(l.set) {
 			continue
 		}
+		if b.a.format.Mode == ModeStructured && l.set.Straight() {
+			up := b.a.halves[memberKey{l.set.Source().ID, l.set.Plane()}].up
+			for at := range lost.Straight(l.set) {
+				e, err := base.Shrink(hostapi.EV{Value: up[at].value(), Port: l.port})
+				if err != nil {
+					return Outcome{}, err
+				}
+				denied = append(denied, e)
+			}
+			continue
+		}
 		candidates, err := b.a.candidates(l.set)
 		if err != nil {
 			return Outcome{}, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -13,6 +14,10 @@ import (
 // So all paths of a fabric are encoded by encoding its ascents.
 type halves struct {
 	up, down []word4
+
+	// fields are those of structured EVs that are all combinations of their ranges, when all ascents
+	// have one link; nil: they are not. See straight.go.
+	fields []hostapi.Field
 }
 
 // A word4 is a value in machine words, the first being the most significant.
@@ -45,8 +50,10 @@ func (a *Assignment) encodeAscents() error {
 			if a.format.Mode.SRv6() {
 				h.down = make([]word4, ascents.Len())
 			}
+			oneLink := true
 			for w := range int32(ascents.Len()) {
 				links := ascents.Links(w)
+				oneLink = oneLink && len(links) == 1
 				if a.format.Mode == ModeStructured {
 					if h.up[w], err = a.fieldsOf(links); err != nil {
 						return err
@@ -60,6 +67,9 @@ func (a *Assignment) encodeAscents() error {
 				}
 				h.up[w] = a.upHalf(leaf.ID, links, len(links))
 				h.down[w] = a.downHalf(links, len(links), TableUSID)
+			}
+			if oneLink && a.format.Mode == ModeStructured {
+				h.fields = a.straightFields(h.up)
 			}
 			a.halves[memberKey{leaf.ID, plane}] = h
 		}

@@ -18,7 +18,6 @@ type Fabric struct {
 	clos   *topology.Clos
 	assign *ev.Assignment
 	snap   *topology.Snapshot
-	place  map[topology.LinkID]int32
 	edges  []Edge // by place
 	byID   func() []int32
 }
@@ -54,8 +53,8 @@ func (f *Fabric) Edge(place int32) *Edge { return &f.edges[place] }
 
 // Place returns the place of a link; ok is false when the fabric does not have it.
 func (f *Fabric) Place(id topology.LinkID) (place int32, ok bool) {
-	place, ok = f.place[id]
-	return place, ok
+	place = int32(f.snap.LinkPlace(id))
+	return place, place >= 0
 }
 
 // Reverse returns the other direction of an edge, nil when there is none.
@@ -71,8 +70,13 @@ func (f *Fabric) Reverse(e *Edge) *Edge {
 func (f *Fabric) ByID() []int32 { return f.byID() }
 
 // whole is what an earlier snapshot and a newer one have together; of what both
-// have, the newer.
+// have, the newer. It is now itself where that is all.
 func whole(before, now *topology.Snapshot) *topology.Snapshot {
+	if len(before.Nodes)+len(before.Links)+len(before.Prefixes) == 0 && now.Stale == nil &&
+		now.Advertised() == now &&
+		!slices.ContainsFunc(now.Nodes, func(n *topology.Node) bool { return n.Overload }) {
+		return now
+	}
 	b := before.Builder()
 	b.SetStale(nil)
 	for _, n := range now.Nodes {
@@ -114,16 +118,10 @@ func newFabric(
 	}
 	f := &Fabric{
 		clos: clos, assign: assign, snap: snap,
-		place: make(map[topology.LinkID]int32, len(snap.Links)), edges: make([]Edge, len(snap.Links)),
+		edges: make([]Edge, len(snap.Links)),
 	}
 	for i, l := range snap.Links {
-		f.place[l.ID] = int32(i)
-	}
-	for i, l := range snap.Links {
-		f.edges[i] = Edge{Link: l, reverse: -1}
-		if r := snap.Graph().Reverse(l); r != nil {
-			f.edges[i].reverse = f.place[r.ID]
-		}
+		f.edges[i] = Edge{Link: l, reverse: snap.Graph().ReversePlace(int32(i))}
 	}
 	f.findLeaves()
 	f.byID = sync.OnceValue(f.crossed)
@@ -144,6 +142,7 @@ func (f *Fabric) crossed() []int32 {
 // findLeaves notes the leaves below each link.
 func (f *Fabric) findLeaves() {
 	for _, leaf := range f.clos.Leaves() {
+		alone := []topology.NodeID{leaf.ID} // shared by all links below which it is the first
 		for _, plane := range f.clos.PlanesOf(leaf.ID) {
 			ascents, err := f.clos.Ascents(leaf.ID, plane)
 			if err != nil {
@@ -153,7 +152,9 @@ func (f *Fabric) findLeaves() {
 				for _, l := range ascents.Links(w) {
 					below := &f.edges[l]
 					below.rises = true
-					if n := len(below.leaves); n == 0 || below.leaves[n-1] != leaf.ID {
+					if n := len(below.leaves); n == 0 {
+						below.leaves = alone[:1:1]
+					} else if below.leaves[n-1] != leaf.ID {
 						below.leaves = append(below.leaves, leaf.ID)
 					}
 				}
@@ -172,9 +173,7 @@ func (f *Fabric) findLeaves() {
 // ports, addresses and SIDs.
 func (f *Fabric) has(snap *topology.Snapshot) bool {
 	for _, n := range snap.Nodes {
-		m := f.snap.Node(n.ID)
-		if m == nil || !slices.Equal(m.Locators, n.Locators) || !slices.Equal(m.SIDs, n.SIDs) ||
-			m.Loopback != n.Loopback || m.Pseudonode != n.Pseudonode {
+		if !f.hasNode(n) {
 			return false
 		}
 	}
@@ -187,9 +186,39 @@ func (f *Fabric) has(snap *topology.Snapshot) bool {
 		if i == len(f.snap.Links) {
 			return false
 		}
-		m := f.snap.Links[i]
-		if m != l && (m.LocalPort != l.LocalPort || m.RemotePort != l.RemotePort ||
-			m.AdminGroup != l.AdminGroup) {
+		if !f.hasLink(int32(i), l) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Fabric) hasNode(n *topology.Node) bool {
+	m := f.snap.Node(n.ID)
+	return m == n || m != nil && slices.Equal(m.Locators, n.Locators) &&
+		slices.Equal(m.SIDs, n.SIDs) && m.Loopback == n.Loopback && m.Pseudonode == n.Pseudonode
+}
+
+// hasLink reports whether the link at a place is as another one of its id.
+func (f *Fabric) hasLink(place int32, l *topology.Link) bool {
+	m := f.snap.Links[place]
+	return m == l || m.LocalPort == l.LocalPort && m.RemotePort == l.RemotePort &&
+		m.AdminGroup == l.AdminGroup
+}
+
+// hasAll is has for a snapshot that differs in some nodes and links from one that the fabric has.
+func (f *Fabric) hasAll(
+	snap *topology.Snapshot, nodes []topology.NodeID, links []*topology.Link,
+) bool {
+	for _, id := range nodes {
+		if n := snap.Node(id); n != nil && !f.hasNode(n) {
+			return false
+		}
+	}
+	for _, l := range links {
+		place, ok := f.Place(l.ID)
+		if !ok || !f.hasLink(place, l) || f.edges[place].Local != l.Local ||
+			f.edges[place].Remote != l.Remote {
 			return false
 		}
 	}

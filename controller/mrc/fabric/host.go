@@ -130,9 +130,9 @@ type hostSet struct {
 
 	byName    map[string]*Attached
 	byAddress map[netip.Addr]*Attached
-	byPort    map[nodePort][]string
 	racks     map[string]*Rack
-	ordered   []*Rack // by name, of the last tidy
+	racksAt   map[topology.NodeID][]*Rack // by leaf
+	ordered   []*Rack                     // by name, of the last tidy
 
 	held    map[string]bool // hosts with ports that time moves on
 	changed map[string]bool // hosts whose denied ports have changed; nil: none
@@ -147,7 +147,7 @@ func newHosts(
 	return &hostSet{
 		env: e, restore: restore, ports: ports, drained: drained,
 		byName: make(map[string]*Attached), byAddress: make(map[netip.Addr]*Attached),
-		byPort: make(map[nodePort][]string), racks: make(map[string]*Rack),
+		racks: make(map[string]*Rack), racksAt: make(map[topology.NodeID][]*Rack),
 		held: make(map[string]bool),
 	}
 }
@@ -204,6 +204,11 @@ func (s *hostSet) attach(h *Attached, nodes *topology.Snapshot) (fresh bool) {
 	if fresh = r == nil; fresh {
 		r = &Rack{key: key, at: h.At, name: s.rackName(h, nodes)}
 		s.racks[key] = r
+		for _, leaf := range h.At {
+			if leaf != "" && !slices.Contains(s.racksAt[leaf], r) {
+				s.racksAt[leaf] = append(s.racksAt[leaf], r)
+			}
+		}
 	}
 	i, _ := slices.BinarySearchFunc(r.hosts, h.Name,
 		func(a *Attached, name string) int { return cmp.Compare(a.Name, name) })
@@ -211,12 +216,8 @@ func (s *hostSet) attach(h *Attached, nodes *topology.Snapshot) (fresh bool) {
 	r.stale, s.regroup, s.remask = true, true, true
 	h.rack = r
 	h.ports.attach(h.At)
-	for i, leaf := range h.At {
+	for i := range h.At {
 		h.ports.list[i+1].drained = s.drained(h.Name, uint8(i+1))
-		if i < len(h.LeafPorts) && h.LeafPorts[i] != 0 {
-			key := nodePort{leaf, h.LeafPorts[i]}
-			s.byPort[key] = append(s.byPort[key], h.Name)
-		}
 	}
 	s.look(h)
 	return fresh
@@ -227,11 +228,6 @@ func (s *hostSet) detach(h *Attached) {
 	r := h.rack
 	r.hosts = slices.DeleteFunc(r.hosts, func(o *Attached) bool { return o == h })
 	r.stale, s.regroup = true, true
-	for i, p := range h.LeafPorts {
-		key := nodePort{h.At[i], p}
-		s.byPort[key] = slices.DeleteFunc(s.byPort[key],
-			func(name string) bool { return name == h.Name })
-	}
 	delete(s.byAddress, h.Address)
 }
 
@@ -242,6 +238,12 @@ func (s *hostSet) tidy() (stale []*Rack) {
 	for key, r := range s.racks {
 		if len(r.hosts) == 0 {
 			delete(s.racks, key)
+			for _, leaf := range r.at {
+				if s.racksAt[leaf] = slices.DeleteFunc(s.racksAt[leaf],
+					func(o *Rack) bool { return o == r }); len(s.racksAt[leaf]) == 0 {
+					delete(s.racksAt, leaf)
+				}
+			}
 			continue
 		}
 		if r.stale {

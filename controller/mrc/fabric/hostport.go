@@ -150,9 +150,13 @@ func (s *hostSet) look(h *Attached) {
 
 // lookAt looks at the hosts behind a port of a switch.
 func (s *hostSet) lookAt(p nodePort) {
-	for _, name := range s.byPort[p] {
-		if h := s.byName[name]; h != nil {
-			s.look(h)
+	for _, r := range s.racksAt[p.node] {
+		for _, h := range r.hosts {
+			for i, n := range h.LeafPorts {
+				if n == p.port && n != 0 && h.At[i] == p.node {
+					s.look(h)
+				}
+			}
 		}
 	}
 }

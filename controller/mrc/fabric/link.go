@@ -38,28 +38,44 @@ func (p Phase) String() string {
 // A Link is the state of one direction of a link of the fabric.
 type Link struct {
 	*Edge
+	*past // shared by all links that were always up; see own
+
+	tryAt  time.Duration // not probed before
+	heard  time.Duration // when the last result of a probe came; 0: none has
+	misses int32         // probes in a row that did not come through
 
 	phase    Phase
+	present  bool // advertised, as is its other direction, between nodes that may be crossed
+	portDown bool // as a switch says
+	drained  bool
+	proven   bool // a probe has come through since the start
+}
+
+// past is what a link that was not always up has beside.
+type past struct {
 	cause    string // why it is not up
 	since    time.Duration
 	until    time.Duration   // held: when the back-off is over
 	failures damping.Backoff // of the link, and of probes over it
 	bad      damping.Backoff // found to lose packets
+	trial    trial
+}
 
-	present  bool // advertised, as is its other direction, between nodes that may be crossed
-	portDown bool // as a switch says
-	drained  bool
+// never is the past of links that were always up: a fabric has a million of them. It is not
+// written.
+var never past
 
-	proven bool          // a probe has come through since the start
-	misses int           // probes in a row that did not
-	heard  time.Duration // when the last result of a probe came; 0: none has
-	trial  trial
+// own returns the past of the link alone, which may be written.
+func (l *Link) own() *past {
+	if l.past == &never {
+		l.past = new(past)
+	}
+	return l.past
 }
 
 // A trial is the probing of a link.
 type trial struct {
-	next  time.Duration // not probed before
-	need  int           // trying: probes that must come through, and got: that did
+	need  int // trying: probes that must come through, and got: that did
 	got   int
 	ready bool          // trying: probes came through, it is restored with others
 	alone time.Duration // trying: since when no host can probe it; 0: one can
@@ -86,7 +102,7 @@ func (l *Link) Drained() bool { return l.drained }
 // Proven reports whether a probe has come through since the start, and Misses counts the probes in
 // a row that did not.
 func (l *Link) Proven() bool { return l.proven }
-func (l *Link) Misses() int  { return l.misses }
+func (l *Link) Misses() int  { return int(l.misses) }
 
 // Heard returns when the last result of a probe came, in the time of the core; 0: none has.
 func (l *Link) Heard() time.Duration { return l.heard }
@@ -104,6 +120,7 @@ type Links struct {
 
 	all     []Link             // by place in the fabric
 	waiting map[int32]struct{} // that time moves on
+	denied  map[int32]struct{} // that EVs must not cross
 	touched []int32            // that went out or came back since the last take
 }
 
@@ -112,18 +129,27 @@ type Links struct {
 func (s *Links) adopt(before *Fabric, drained func(*Edge) bool) {
 	all := make([]Link, len(s.fabric.edges))
 	clear(s.waiting)
+	clear(s.denied)
 	for i := range all {
 		e := &s.fabric.edges[i]
-		fresh := Link{phase: Up, present: true}
+		fresh := Link{past: &never, phase: Up, present: true}
 		if before != nil {
-			if was, ok := before.place[e.ID]; ok {
+			if was, ok := before.Place(e.ID); ok {
 				fresh = s.all[was]
 			} else {
-				fresh.phase, fresh.cause, fresh.since, fresh.until = Held, "new", s.now, s.now
+				fresh.phase = Held
+				p := fresh.own()
+				p.cause, p.since, p.until = "new", s.now, s.now
 			}
 		}
-		fresh.Edge, fresh.drained, fresh.trial.next, fresh.trial.alone = e, drained(e), 0, 0
+		fresh.Edge, fresh.drained, fresh.tryAt = e, drained(e), 0
+		if fresh.trial.alone != 0 {
+			fresh.own().trial.alone = 0
+		}
 		all[i] = fresh
+		if fresh.Denied() {
+			s.denied[int32(i)] = struct{}{}
+		}
 		s.wait(int32(i), fresh.phase == Held || fresh.phase == Trying)
 	}
 	s.all, s.touched = all, nil
@@ -134,8 +160,14 @@ func (s *Links) change(i int32, f func(l *Link)) {
 	l := &s.all[i]
 	before := l.Denied()
 	f(l)
-	if l.Denied() != before {
-		s.touched = append(s.touched, i)
+	if l.Denied() == before {
+		return
+	}
+	s.touched = append(s.touched, i)
+	if before {
+		delete(s.denied, i)
+	} else {
+		s.denied[i] = struct{}{}
 	}
 }
 
@@ -150,11 +182,11 @@ func (s *Links) take() []int32 {
 // enter moves a link to a phase.
 func (s *Links) enter(i int32, p Phase, cause string) {
 	s.change(i, func(l *Link) {
-		was := l.phase
-		l.phase, l.cause, l.since, l.trial.ready, l.trial.alone, l.trial.got = p, cause, s.now, false, 0,
-			0
+		was, past := l.phase, l.own()
+		l.phase, past.cause, past.since = p, cause, s.now
+		past.trial.ready, past.trial.alone, past.trial.got = false, 0, 0
 		if p == Up {
-			l.cause, l.proven, l.misses = "", true, 0
+			past.cause, l.proven, l.misses = "", true, 0
 		}
 		s.wait(i, p == Held || p == Trying)
 		if (was == Up) != (p == Up) {
@@ -171,21 +203,21 @@ func (s *Links) enter(i int32, p Phase, cause string) {
 // hold keeps a link that is back from being used for a while. Then as many probes as
 // needed must come through.
 func (s *Links) hold(i int32, cause string, d time.Duration, need int) {
-	l := &s.all[i]
-	l.until, l.trial.need = s.now+d, need
+	p := s.all[i].own()
+	p.until, p.trial.need = s.now+d, need
 	s.enter(i, Held, cause)
 }
 
 // Deny takes a link out of use that loses packets, for longer every time.
 func (s *Links) Deny(i int32, cause string) {
-	bad := &s.all[i].bad
+	bad := &s.all[i].own().bad
 	bad.Failed(s.now, 2*s.suspects.MaxHold.D())
 	s.hold(i, cause, bad.Hold(s.suspects.Hold.D(), s.suspects.MaxHold.D()), s.suspects.Probes)
 }
 
 // Fail takes a link out of use over which no probe comes.
 func (s *Links) Fail(i int32, cause string) {
-	s.all[i].failures.Failed(s.now, s.restore.Calm.D())
+	s.all[i].own().failures.Failed(s.now, s.restore.Calm.D())
 	s.hold(i, cause, s.restore.Hold.D(), 1)
 }
 
@@ -208,7 +240,7 @@ func (s *Links) look(i int32) {
 	gone := !l.present || l.portDown
 	switch {
 	case gone && l.phase != Down:
-		l.failures.Failed(s.now, s.restore.Calm.D())
+		l.own().failures.Failed(s.now, s.restore.Calm.D())
 		cause := "port down"
 		if !l.present {
 			cause = "not advertised"
@@ -253,7 +285,7 @@ func (s *Links) At(i int32) *Link { return &s.all[i] }
 // probed now; else 0.
 func (s *Links) Wants(i int32) int {
 	l := &s.all[i]
-	if l.phase != Trying || l.trial.ready || l.drained || s.now < l.trial.next {
+	if l.phase != Trying || l.trial.ready || l.drained || s.now < l.tryAt {
 		return 0
 	}
 	return l.trial.need - l.trial.got
@@ -263,24 +295,24 @@ func (s *Links) Wants(i int32) int {
 // probed now.
 func (s *Links) Untried(i int32) bool {
 	l := &s.all[i]
-	return l.phase == Up && !l.proven && !l.drained && s.now >= l.trial.next && len(l.leaves) > 0
+	return l.phase == Up && !l.proven && !l.drained && s.now >= l.tryAt && len(l.leaves) > 0
 }
 
 // Idle reports whether a link in use may be probed now, and the last result of a probe is as old as
 // an age.
 func (s *Links) Idle(i int32, age time.Duration) bool {
 	l := &s.all[i]
-	return !l.Denied() && len(l.leaves) > 0 && s.now >= l.trial.next &&
+	return !l.Denied() && len(l.leaves) > 0 && s.now >= l.tryAt &&
 		(l.heard == 0 || s.now >= l.heard+age)
 }
 
 // Defer has a link not be probed before a time, and Hasten at that time at the latest.
-func (s *Links) Defer(i int32, at time.Duration) { s.all[i].trial.next = at }
+func (s *Links) Defer(i int32, at time.Duration) { s.all[i].tryAt = at }
 
 // Hasten is described at Defer. A place that the fabric does not have is ignored.
 func (s *Links) Hasten(i int32, at time.Duration) {
 	if int(i) < len(s.all) {
-		s.all[i].trial.next = min(s.all[i].trial.next, at)
+		s.all[i].tryAt = min(s.all[i].tryAt, at)
 	}
 }
 
@@ -293,10 +325,10 @@ func (s *Links) run(restoring bool) {
 		case l.phase == Held && s.now >= l.until:
 			need := l.trial.need
 			s.enter(i, Trying, l.cause)
-			l.trial.need, l.trial.next = max(need, 1), s.now
-			l.trial.ready = !s.probed
+			l.tryAt = s.now
+			l.own().trial.need, l.own().trial.ready = max(need, 1), !s.probed
 		case l.phase == Trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
-			l.trial.ready = true
+			l.own().trial.ready = true
 		}
 		if l.phase == Trying && l.trial.ready && restoring {
 			s.enter(i, Up, "")
@@ -338,35 +370,34 @@ func (s *Links) Result(i int32, at time.Duration, sent, received int) {
 	if need := l.trial.need; received < sent && (need > 1 || received == 0) {
 		cause, d := l.cause, time.Duration(0)
 		if need > 1 {
-			l.bad.Failed(s.now, 2*s.suspects.MaxHold.D())
+			l.own().bad.Failed(s.now, 2*s.suspects.MaxHold.D())
 			d = l.bad.Hold(s.suspects.Hold.D(), s.suspects.MaxHold.D())
 		} else {
-			l.failures.Failed(s.now, s.restore.Calm.D())
+			l.own().failures.Failed(s.now, s.restore.Calm.D())
 			d = l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D())
 		}
 		s.hold(i, cause, d, need)
 		return
 	}
-	l.trial.got += received
-	l.trial.ready = l.trial.got >= l.trial.need
+	t := &l.own().trial
+	t.got += received
+	t.ready = t.got >= t.need
 }
 
 // SetUnprobeable notes that no host can probe a link, or that one can.
 func (s *Links) SetUnprobeable(i int32, alone bool) {
 	switch l := &s.all[i]; {
-	case !alone:
-		l.trial.alone = 0
-	case l.phase == Trying && l.trial.alone == 0:
-		l.trial.alone = max(s.now, 1)
+	case !alone && l.trial.alone != 0:
+		l.own().trial.alone = 0
+	case alone && l.phase == Trying && l.trial.alone == 0:
+		l.own().trial.alone = max(s.now, 1)
 	}
 }
 
 // lost are the links that EVs must not cross.
 func (s *Links) lost() (out []topology.LinkID) {
-	for i := range s.all {
-		if l := &s.all[i]; l.Denied() {
-			out = append(out, l.ID)
-		}
+	for _, i := range slices.Sorted(maps.Keys(s.denied)) {
+		out = append(out, s.all[i].ID)
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package fabric
 
 import (
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -52,6 +51,7 @@ func newLinks(t *testing.T) (s *Links, renewed map[topology.LinkID]int) {
 	s = &Links{
 		env: e, restore: &cfg.Restore, suspects: &cfg.Suspects, probed: true,
 		renewed: func(id topology.LinkID) { renewed[id]++ }, waiting: make(map[int32]struct{}),
+		denied: make(map[int32]struct{}),
 	}
 	s.adopt(nil, func(*Edge) bool { return false })
 	return s, renewed
@@ -132,8 +132,9 @@ func TestAdoptedLinks(t *testing.T) {
 	s.setPort(1, true)
 	before := s.fabric
 	missing := *before
-	missing.place = maps.Clone(before.place)
-	delete(missing.place, before.edges[2].ID)
+	less := before.snap.Builder()
+	less.RemoveLink(before.edges[2].ID)
+	missing.snap = less.Build()
 	drained := before.edges[3].ID
 	s.adopt(&missing, func(e *Edge) bool { return e.ID == drained })
 	want := []Phase{Up, Down, Held, Up}

@@ -3,7 +3,9 @@ package fabric
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -29,8 +31,9 @@ type State struct {
 	outside Outside
 
 	synced  bool
-	remade  bool  // the fabric must be made anew
-	failure error // why it could not
+	remade  bool               // the fabric must be made anew
+	failure error              // why it could not
+	looked  *topology.Snapshot // the last whose links and leaves were all looked at
 
 	ports  *switchPorts
 	links  *Links
@@ -103,6 +106,7 @@ func New(cfg *inventory.MRC, o Outside) *State {
 	s.links = &Links{
 		env: e, restore: &cfg.Restore, suspects: &cfg.Suspects, probed: cfg.Probes.Rate != 0,
 		renewed: o.Moved, waiting: make(map[int32]struct{}),
+		denied: make(map[int32]struct{}),
 	}
 	s.leaves = &leafSet{env: e, restore: &cfg.Restore, states: make(map[topology.NodeID]*leaf)}
 	s.hosts = newHosts(e, &cfg.Restore, s.ports, o.Drains.Port)
@@ -279,7 +283,7 @@ func (s *State) lookAtPorts(node topology.NodeID) {
 		return
 	}
 	for _, l := range s.fabric.snap.LinksFrom(node) {
-		i := s.fabric.place[l.ID]
+		i, _ := s.fabric.Place(l.ID)
 		s.lookAtPort(i)
 		if r := s.fabric.edges[i].reverse; r >= 0 {
 			s.lookAtPort(r)
@@ -310,8 +314,10 @@ func (s *State) makeFabric() {
 	}
 	s.fabric, s.hosts.regroup = made, true
 	s.links.adopt(before, s.outside.Drains.Link)
-	for i := range made.edges {
-		s.lookAtPort(int32(i))
+	if s.ports.known() { // a port that nothing is known of is not down
+		for i := range made.edges {
+			s.lookAtPort(int32(i))
+		}
 	}
 	if before == nil {
 		s.restoreAt = s.now
@@ -331,6 +337,7 @@ func (s *State) SetTopology(snap *topology.Snapshot) {
 	s.current = snap
 	switch {
 	case !s.synced:
+	case s.fabric != nil && s.lookAtChanged():
 	case s.fabric == nil || !s.fabric.has(snap):
 		s.remade = true
 		s.makeFabric()
@@ -339,13 +346,78 @@ func (s *State) SetTopology(snap *topology.Snapshot) {
 	}
 }
 
+// lookAtChanged looks at what has changed since the snapshot before, and reports whether that is
+// known, and the fabric has it.
+func (s *State) lookAtChanged() bool {
+	nodes, ids, ok := s.current.Since(s.looked)
+	if !ok {
+		return false
+	}
+	var now []*topology.Link
+	places := make(map[int32]struct{}, 2*len(ids))
+	add := func(i int32) {
+		places[i] = struct{}{}
+		if r := s.fabric.edges[i].reverse; r >= 0 {
+			places[r] = struct{}{}
+		}
+	}
+	for _, id := range ids {
+		i, ok := s.fabric.Place(id)
+		if !ok {
+			return false
+		}
+		add(i)
+		if l := s.current.Same(s.fabric.edges[i].Link); l != nil {
+			now = append(now, l)
+		} else if s.current.Link(id) != nil {
+			return false // it is between other nodes now
+		}
+	}
+	if !s.fabric.hasAll(s.current, nodes, now) {
+		return false
+	}
+	for _, id := range nodes {
+		for _, l := range s.fabric.snap.LinksFrom(id) {
+			i, _ := s.fabric.Place(l.ID)
+			add(i)
+		}
+	}
+	s.looked = s.current
+	for _, i := range slices.Sorted(maps.Keys(places)) {
+		reverse := s.fabric.edges[i].reverse
+		s.links.setPresent(i, reverse >= 0 && s.carries(i) && s.carries(reverse))
+	}
+	for _, id := range nodes {
+		if tier, ok := s.fabric.clos.Tier(id); ok && tier == 0 {
+			s.leaves.setPresent(id, s.current.Node(id) != nil)
+		}
+	}
+	return true
+}
+
+// carries reports whether the link at a place is advertised, between nodes that may be crossed.
+func (s *State) carries(place int32) bool {
+	l := s.fabric.edges[place].Link
+	return s.crossable(s.current.Node(l.Local)) && s.crossable(s.current.Node(l.Remote)) &&
+		s.current.Same(l) != nil
+}
+
+// crossable reports whether paths cross a node of the snapshot; nil is none.
+func (s *State) crossable(n *topology.Node) bool {
+	if n == nil {
+		return false
+	}
+	tier, _ := s.fabric.clos.Tier(n.ID)
+	return !n.Overload || tier == 0
+}
+
 // lookAtAll looks at every link and leaf after the topology has changed.
 func (s *State) lookAtAll() {
+	s.looked = s.current
 	present := make([]bool, len(s.fabric.edges))
 	crossable := make(map[topology.NodeID]bool, len(s.current.Nodes))
 	for _, n := range s.current.Nodes {
-		tier, _ := s.fabric.clos.Tier(n.ID)
-		crossable[n.ID] = !n.Overload || tier == 0
+		crossable[n.ID] = s.crossable(n)
 	}
 	i := 0
 	for _, l := range s.current.Links { // in the order of the fabric's

@@ -27,6 +27,9 @@ func newSwitchPorts() *switchPorts {
 	}
 }
 
+// known reports whether anything is known of any port.
+func (p *switchPorts) known() bool { return len(p.states) > 0 }
+
 // set replaces what is known of the ports of a switch, and returns those that may
 // have changed; ok is false when none has.
 func (p *switchPorts) set(node topology.NodeID, isUp map[uint32]bool) (affected []uint32, ok bool) {

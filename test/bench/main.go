@@ -1,7 +1,7 @@
 // Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md
 // says what they mean. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [nic] [veth]
+//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [fabric] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [nic] [veth]
 //
 // It fails when something does not do what it should, never because something is slow.
 package main
@@ -35,6 +35,7 @@ var benches = []bench{
 	{"multicast", multicast},
 	{"plan", planning},
 	{"paths", paths},
+	{"fabric", large},
 	{"jobs", jobs},
 	{"device", configuring},
 	{"program", programming},
@@ -78,6 +79,8 @@ func run(args []string) error {
 		return plans(args[1])
 	case len(args) == 2 && args[0] == pathsCommand:
 		return pathsProcess(args[1])
+	case len(args) == 2 && args[0] == largeCommand:
+		return largeProcess(args[1])
 	case len(args) == 2 && args[0] == switchesCommand:
 		return switchesProcess(args[1])
 	case len(args) == 2 && args[0] == labCommand:

@@ -236,7 +236,7 @@ func (f *Feature) receive(at At, frame []byte) {
 		if last, before := st.answered[at.Port]; !before || f.env.Now-last >= answerGap {
 			f.advertise(at, f.hostMTU())
 		}
-	case ok:
+	case ok || f.env.Net.IsGateway(f.env.Net.Switch(at.Switch), c.Address): // link-local, it may be
 		f.counts.Heard++
 		port := 0
 		if h := f.configured(c.Address); h != nil && attached(h, at) {

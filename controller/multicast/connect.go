@@ -223,12 +223,12 @@ func (f *Feature) settleConnections(g *group) {
 			moved = f.connectionEvent(g, &events[i]) || moved
 		}
 	}
-	if len(g.cm.Changed()) > 0 {
-		f.status[g.index] = true
-		f.save(g)
-	}
+	changed := len(g.cm.Changed()) > 0
 	if moved {
 		f.place(g, false)
+	}
+	if changed || moved {
+		f.status[g.index] = true
 		f.takePairs(g)
 		f.save(g)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
 // A queue pair belongs to one group: as the source's or as a receiver's, until the group has left
@@ -60,7 +61,8 @@ func (f *Feature) notePair(p api.QueuePair) {
 	}
 }
 
-// specPairs returns the queue pairs of a group's spec, none when it was deleted.
+// specPairs returns the queue pairs of a group's spec and of those that are connected, none when it
+// was deleted.
 func (g *group) specPairs() []api.QueuePair {
 	if g.item == nil {
 		return nil
@@ -69,6 +71,11 @@ func (g *group) specPairs() []api.QueuePair {
 	out := []api.QueuePair{{Address: s.Source.Address, QPN: s.Source.QPN}}
 	for i := range s.Receivers {
 		out = append(out, api.QueuePair{Address: s.Receivers[i].Address, QPN: s.Receivers[i].QPN})
+	}
+	for _, c := range g.conns() { // also of those that wait for a source, or for its pause
+		if c.State != rdmacm.Leaving && c.State != rdmacm.TimeWait {
+			out = append(out, api.QueuePair{Address: c.Peer, QPN: c.PeerQPN})
+		}
 	}
 	return slices.DeleteFunc(out, func(p api.QueuePair) bool { return p.QPN == 0 })
 }

@@ -171,6 +171,24 @@ func poison(data []byte, from int) {
 	}
 }
 
+// TestAfterAssertion: an assertion of the deparser that fails ends its packet, and not the next one.
+func TestAfterAssertion(t *testing.T) {
+	for _, load := range []func(testing.TB, string) *engine.Program{
+		func(t testing.TB, name string) *engine.Program { return loadWith(t, name) }, loadFile} {
+		s, got := twins(t, "emit", load(t, "emit"), Config{Seed: 1}, 1)
+		for i := range s {
+			for n, frame := range [][]byte{{0x7f, 0}, {0, 0, 5}} {
+				got[i].out = nil
+				s[i].Receive(time.Duration(n)*time.Millisecond, 2, frame)
+				s[i].Advance(time.Duration(n) * time.Millisecond)
+			}
+			if want := []string{"1 000005"}; !slices.Equal(got[i].out, want) {
+				t.Errorf("switch %d, after an assertion that fails: got %v; want %v", i, got[i].out, want)
+			}
+		}
+	}
+}
+
 // TestBounds has frames of every length and first octet do in code what they do in the nodes.
 func TestBounds(t *testing.T) {
 	for _, load := range []func(testing.TB, string) *engine.Program{

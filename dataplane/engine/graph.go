@@ -58,7 +58,6 @@ type tableStep struct {
 
 // run executes a control until it ends or the packet exits it.
 func (g *graph) run(c *Context, at int32) {
-	c.exit = false
 	for at >= 0 {
 		s := &g.steps[at]
 		yes := false

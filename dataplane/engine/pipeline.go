@@ -46,12 +46,12 @@ type node struct {
 // run executes the pipeline until it ends or the packet exits it. fresh says
 // that only the parser has touched the packet's metadata.
 func (c *Context) run(p *pipeline, fresh bool) {
+	c.exit = false // an assertion of the deparser may have set it
 	if c.ID != 0 {
 		c.runTraced(p)
 		return
 	}
 	if p.translated != nil {
-		c.exit = false
 		p.translated(c, fresh)
 		c.exit = false
 		return

@@ -183,7 +183,8 @@ func TestAfterAssertion(t *testing.T) {
 				s[i].Advance(time.Duration(n) * time.Millisecond)
 			}
 			if want := []string{"1 000005"}; !slices.Equal(got[i].out, want) {
-				t.Errorf("switch %d, after an assertion that fails: got %v; want %v", i, got[i].out, want)
+				t.Errorf("switch %d, after an assertion that fails: got %v; want %v", i, got[i].out,
+					want)
 			}
 		}
 	}

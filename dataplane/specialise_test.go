@@ -171,7 +171,7 @@ func poison(data []byte, from int) {
 	}
 }
 
-// TestAfterAssertion: an assertion of the deparser that fails ends its packet, and not the next one.
+// TestAfterAssertion: an assertion of the deparser that fails ends its packet, not the next one.
 func TestAfterAssertion(t *testing.T) {
 	for _, load := range []func(testing.TB, string) *engine.Program{
 		func(t testing.TB, name string) *engine.Program { return loadWith(t, name) }, loadFile} {

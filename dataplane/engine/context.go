@@ -67,8 +67,7 @@ func (c *Context) Load(p *Program) {
 	*c = Context{st: c.st, Tracer: c.Tracer, frames: c.frames}
 	if p != nil {
 		c.PHV = *newPHV(&p.layout)
-		n := max(p.keyWords, 1)
-		c.key, c.key2 = make([]uint64, n), make([]uint64, n)
+		c.key, c.key2 = make([]uint64, p.keyWords), make([]uint64, p.keyWords)
 	}
 	c.st.load(p)
 }

@@ -104,6 +104,28 @@ func (g *graph) run(c *Context, at int32) {
 	c.exit = false
 }
 
+// eachNext calls do with each place of a step, or of its table, that says where it leads.
+func (g *graph) eachNext(s *step, do func(*int32)) {
+	switch s.kind {
+	case stepCode:
+		do(&s.yes)
+	case stepTable:
+		t := &g.tables[s.off]
+		if t.edges {
+			do(&t.hit)
+			do(&t.miss)
+			return
+		}
+		for i := range t.next {
+			do(&t.next[i])
+		}
+		do(&t.none)
+	default:
+		do(&s.yes)
+		do(&s.no)
+	}
+}
+
 // branch is a node on the way from a pipeline to a graph.
 type branch struct {
 	kind    stepKind

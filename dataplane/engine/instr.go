@@ -154,13 +154,13 @@ func bitsTerm(bit, n int) term {
 
 // instrs compiles a primitive that run does, too.
 func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
-	n := l.noteOf(p)
 	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
-		if code := l.stores(n.args[0], n.args[1]); code != nil {
+		if code := l.stores(l.value(p.Source, p.Parameters[0]),
+			l.value(p.Source, p.Parameters[1])); code != nil {
 			return code
 		}
 	}
-	id := l.keep(n, closure{call: run})
+	id := l.keep(l.noteOf(p), closure{call: run})
 	return []instr{{kind: doCall, call: run, id: id}}
 }
 

@@ -80,6 +80,8 @@ type loader struct {
 	named        map[*ir.Field]bool
 	namedHeaders map[*ir.Header]bool
 
+	// standard are the fields of the program's std.
+	standard []*stdField
 	// parserEffects are those of all parser states.
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
@@ -232,13 +234,6 @@ type stdFields struct {
 	enqTime, enqDepth, deqDelta, deqDepth, qid stdField
 }
 
-// all lists them.
-func (s *stdFields) all() []*stdField {
-	return []*stdField{&s.ingressPort, &s.egressSpec, &s.egressPort, &s.instanceType, &s.packetLength,
-		&s.parserError, &s.checksumError, &s.priority, &s.ingressTime, &s.egressTime, &s.mcastGroup,
-		&s.egressRid, &s.enqTime, &s.enqDepth, &s.deqDelta, &s.deqDepth, &s.qid}
-}
-
 // stdField is where such a field is.
 type stdField struct {
 	// octets into PHV.data; -1: the program lacks the field, or nothing would read what is written
@@ -274,6 +269,7 @@ func (l *loader) loadStd() {
 		{&s.qid, "queueing_metadata", "qid", false},
 	} {
 		*f.dst = l.std(f.hdr, f.name)
+		l.standard = append(l.standard, f.dst)
 		if f.dst.field == nil && f.need {
 			l.bad(nil, "no field %s.%s: not a v1model program", f.hdr, f.name)
 		}

@@ -58,8 +58,8 @@ func (c *Context) parse(p *parser) {
 		c.parseTraced(p)
 		return
 	}
-	if p.translated != nil {
-		p.translated(c)
+	if t := c.code(); t != nil {
+		t.Parse(c)
 	} else {
 		c.runParser(p)
 	}

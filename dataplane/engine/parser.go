@@ -16,8 +16,6 @@ type parser struct {
 	states []parseState
 	start  int // -1: nothing to parse
 	verify []checksum
-	// translated is the parser as code of a Translation.
-	translated func(*Context)
 }
 
 // parseState does its operations and picks the next state.
@@ -425,9 +423,12 @@ func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseO
 	return parseOp{call: call, id: l.keep(l.noteOfParser(op), closure{parse: call})}
 }
 
-// noteOfParser notes what an operation of the parser is made of.
+// noteOfParser notes what an operation of the parser is made of, for Translate.
 func (l *loader) noteOfParser(op *bmv2json.ParserOp) note {
 	n := note{op: op.Op}
+	if !l.translating {
+		return n
+	}
 	switch op.Op {
 	case "primitive":
 		var p bmv2json.Primitive

@@ -31,7 +31,7 @@ func (c *Context) Receive(f *Frame, port uint32, arrived uint64) {
 
 // clearNeeded makes the metadata zero that the packet in hand, or one that comes from it, needs so.
 func (c *Context) clearNeeded(p *PHV) {
-	if t := c.st.prog.translated; t != nil && c.ID == 0 {
+	if t := c.code(); t != nil {
 		t.Clear(p.data)
 		return
 	}
@@ -211,9 +211,7 @@ func (c *Context) Recirculated() *PHV {
 // takes over one reference to the frame.
 func (c *Context) again(f *Frame, list *fieldList, instance uint64, length int) *PHV {
 	std := &c.st.prog.std
-	p := c.barePHV()
-	p.clearHeaders(&c.st.prog.layout)
-	c.clearNeeded(p)
+	p := c.newPHV()
 	p.frame, p.Port, p.Arrived = f, c.Port, c.Arrived
 	p.Length, p.IngressLen, p.Trunc = length, c.IngressLen, Whole
 	list.keep(p, &c.PHV)

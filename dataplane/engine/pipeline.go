@@ -64,6 +64,7 @@ func (c *Context) run(p *pipeline, fresh bool) {
 }
 
 func (l *loader) loadPipelines() {
+	l.prog.keyWords = 1
 	l.prog.ingress = pipeline{name: "ingress", start: -1}
 	l.prog.egress = pipeline{name: "egress", start: -1}
 	for i := range l.in.Pipelines {
@@ -91,7 +92,6 @@ func (l *loader) loadPipelines() {
 	l.control(&l.prog.egress, nil)
 	if t := l.translated; t != nil {
 		l.prog.translated = t
-		l.prog.parser.translated = t.Parse
 		l.prog.ingress.translated, l.prog.egress.translated = t.Ingress, t.Egress
 	}
 	for _, p := range []*pipeline{&l.prog.ingress, &l.prog.egress} {

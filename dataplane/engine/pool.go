@@ -6,14 +6,14 @@ const maxPool = 1024
 // swap exchanges the packet in hand with another.
 func (c *Context) swap(p *PHV) { c.PHV, *p = *p, c.PHV }
 
-// newPHV takes a packet state from the pool, with zero headers and metadata.
+// newPHV takes a packet state from the pool, with zero headers, and metadata as clearNeeded has it.
 func (c *Context) newPHV() *PHV {
 	lay := &c.st.prog.layout
 	if n := len(c.phvs); n > 0 {
 		p := c.phvs[n-1]
 		c.phvs = c.phvs[:n-1]
 		p.clearHeaders(lay)
-		p.clearMeta(lay)
+		c.clearNeeded(p)
 		return p
 	}
 	return newPHV(lay)
@@ -68,7 +68,7 @@ func (c *Context) Take(p *PHV) {
 	}
 	p.refs--
 	var carry func(to, from []byte)
-	if t := c.st.prog.translated; t != nil && c.ID == 0 {
+	if t := c.code(); t != nil {
 		carry = t.Carry
 	}
 	c.copyFrom(p, &c.st.prog.layout, carry)

@@ -18,7 +18,7 @@ type Program struct {
 	egress     pipeline
 	deparser   deparser
 	told       programTrace
-	keyWords   int // of the widest table key
+	keyWords   int // of the widest table key; at least 1
 	closures   []closure
 	translated *Translation // nil: all is interpreted
 }

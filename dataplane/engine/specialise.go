@@ -414,32 +414,13 @@ func (g *graph) arrange(code [][]instr) {
 	}
 	var order []int32
 	var visit func(i int32)
-	successors := func(s *step, f func(*int32)) {
-		switch s.kind {
-		case stepCode:
-			f(&s.yes)
-		case stepTable:
-			t := &g.tables[s.off]
-			for i := range t.next {
-				f(&t.next[i])
-			}
-			f(&t.none)
-			if t.edges {
-				f(&t.hit)
-				f(&t.miss)
-			}
-		default:
-			f(&s.yes)
-			f(&s.no)
-		}
-	}
 	visit = func(i int32) {
 		if i < 0 || to[i] >= 0 {
 			return
 		}
 		to[i] = int32(len(order))
 		order = append(order, i)
-		successors(&g.steps[i], func(w *int32) { visit(*w) })
+		g.eachNext(&g.steps[i], func(w *int32) { visit(*w) })
 	}
 	visit(g.fresh)
 	visit(g.start)
@@ -448,7 +429,7 @@ func (g *graph) arrange(code [][]instr) {
 	next := make([]int32, 0, len(order)) // of all tables
 	for _, i := range order {
 		s := g.steps[i]
-		successors(&s, func(w *int32) {
+		g.eachNext(&s, func(w *int32) {
 			if *w >= 0 {
 				*w = to[*w]
 			}

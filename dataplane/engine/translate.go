@@ -37,19 +37,15 @@ func Translate(data []byte, pkg, name string) ([]byte, error) {
 		w.line("\"encoding/binary\"\n")
 	}
 	w.line("\"github.com/weft-sdn/weft/dataplane/engine\"\n)\n")
-	w.line(
-		"// %s is a program as Go.\nvar %s = &engine.Translation{\nSum: %q,",
-		name,
-		name,
-		sumOf(data),
-	)
+	w.line("// %s is a program as Go.\nvar %s = &engine.Translation{", name, name)
+	w.line("Sum: %q,", sumOf(data))
 	for _, part := range []string{"Clear", "Carry", "Parse", "Ingress", "Egress"} {
 		w.line("%s: %s%s,", part, w.prefix, part)
 	}
 	w.line("}\n\ntype (")
 	w.line("%sOctets = [%d]byte\n%sValidity = [%d]uint64", w.prefix, p.layout.Size, w.prefix,
 		p.layout.ValidWords)
-	w.line("%sKey = [%d]uint64\n)\n", w.prefix, max(p.keyWords, 1))
+	w.line("%sKey = [%d]uint64\n)\n", w.prefix, p.keyWords)
 	w.out.WriteString(body)
 	out, err := format.Source(w.out.Bytes())
 	if err != nil {
@@ -102,10 +98,8 @@ func (w *translator) metadata() {
 
 // state declares what a format wants: the packet state and the validity bits.
 func (w *translator) state(format string) {
-	w.line(
-		format,
-		fmt.Sprintf("(*%sOctets)(c.Octets()), (*%sValidity)(c.Validity())", w.prefix, w.prefix),
-	)
+	const both = "(*%sOctets)(c.Octets()), (*%sValidity)(c.Validity())"
+	w.line(format, fmt.Sprintf(both, w.prefix, w.prefix))
 }
 
 // function begins one that has them as arguments.
@@ -117,11 +111,11 @@ func (w *translator) function(name string) {
 func (w *translator) control(name string, g *graph) {
 	w.g, w.part, w.leads = g, name, make([]int, len(g.steps))
 	for i := range g.steps {
-		for _, to := range g.successors(&g.steps[i]) {
-			if to >= 0 {
-				w.leads[to]++
+		g.eachNext(&g.steps[i], func(to *int32) {
+			if *to >= 0 {
+				w.leads[*to]++
 			}
-		}
+		})
 	}
 	for _, at := range []int32{g.start, g.fresh} {
 		if at >= 0 {
@@ -146,21 +140,6 @@ func (w *translator) control(name string, g *graph) {
 			w.line("}\n")
 		}
 	}
-}
-
-// successors lists where a step leads.
-func (g *graph) successors(s *step) []int32 {
-	switch s.kind {
-	case stepCode:
-		return []int32{s.yes}
-	case stepTable:
-		t := &g.tables[s.off]
-		if t.edges {
-			return []int32{t.hit, t.miss}
-		}
-		return append([]int32{t.none}, t.next...)
-	}
-	return []int32{s.yes, s.no}
 }
 
 func (w *translator) step(at int32) string { return fmt.Sprintf("%s%s%d", w.prefix, w.part, at) }

@@ -59,7 +59,7 @@ func (f *flow) none() words { return make(words, f.n/64+1) }
 // always needs what the switch reads and what goes with packets that pass again.
 func (f *flow) always() {
 	f.now = f.none()
-	for _, s := range f.w.p.std.all() {
+	for _, s := range f.w.l.standard {
 		if s.field != nil {
 			f.field(s.field)
 		}

@@ -26,6 +26,14 @@ type Translation struct {
 	Ingress, Egress func(c *Context, fresh bool)
 }
 
+// code returns the code that the packet in hand runs, nil where it is traced or there is none.
+func (c *Context) code() *Translation {
+	if c.ID != 0 {
+		return nil
+	}
+	return c.st.prog.translated
+}
+
 // sumOf returns the name that a translation knows its program by.
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -40,9 +48,12 @@ type note struct {
 	action *action // "run"
 }
 
-// noteOf notes what a primitive is made of.
+// noteOf notes what a primitive is made of, for Translate.
 func (l *loader) noteOf(p *bmv2json.Primitive) note {
 	n := note{op: p.Op}
+	if !l.translating {
+		return n
+	}
 	for _, v := range p.Parameters {
 		n.args = append(n.args, l.value(p.Source, v))
 	}
@@ -57,11 +68,16 @@ type closure struct {
 	parse func(*Context) bool
 }
 
-// keep numbers a closure.
+// keep numbers a closure, for a program that runs as code or is translated.
 func (l *loader) keep(n note, f closure) uint32 {
-	l.notes = append(l.notes, n)
+	if !l.translating && l.translated == nil {
+		return 0
+	}
+	if l.translating {
+		l.notes = append(l.notes, n)
+	}
 	l.prog.closures = append(l.prog.closures, f)
-	return uint32(len(l.notes) - 1)
+	return uint32(len(l.prog.closures) - 1)
 }
 
 // What follows is for translations alone. Their code addresses the packet state and its validity
@@ -102,6 +118,11 @@ func (c *Context) Apply(table int) (hit bool, place int) { return c.apply(c.st.p
 func (c *Context) Match(table int) (hit bool, place int) {
 	t := c.st.prog.tables[table]
 	g, hit := c.match(t)
+	return c.chosen(g, hit)
+}
+
+// chosen keeps the arguments of what a lookup has found, for Args.
+func (c *Context) chosen(g *target, hit bool) (bool, int) {
 	c.args = g.args
 	if g.action == nil {
 		return hit, -1
@@ -125,11 +146,7 @@ func (c *Context) Find(table int) (hit bool, place int) {
 		return true, int(e.Value.target.place)
 	}
 	g, hit := c.found(t, ts, e)
-	c.args = g.args
-	if g.action == nil {
-		return hit, -1
-	}
-	return hit, int(g.place)
+	return c.chosen(g, hit)
 }
 
 // Do runs an action that has no code in the translation, with Args.

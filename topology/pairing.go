@@ -11,8 +11,7 @@ import (
 // between the same nodes in opposite directions and whose link identifiers or
 // addresses agree; an identifier that one side does not know, or knows as 0
 // (RFC 9552 section 5.2.2), agrees with any. Links that say nothing about
-// their ends pair in order.
-// The links are in the order of a snapshot.
+// their ends pair in order. The links are in the order of a snapshot.
 func pairLinks(links []*Link) []int32 {
 	reverse := make([]int32, len(links))
 	for i := range reverse {
@@ -52,35 +51,39 @@ func pairLinks(links []*Link) []int32 {
 // linksBetween groups links by their local and remote node: group g are those from starts[g] to
 // before starts[g+1]. It says for each group which one runs the other way, -1 when there is none.
 func linksBetween(links []*Link) (starts, opposite []int32) {
-	of := make(map[NodeID]int32) // by node: its first group
-	var last []int32             // likewise, in the order of nodes: the end of its groups
-	node := make(map[NodeID]int32)
+	type run struct{ first, end int32 }
+	of := make(map[NodeID]run) // the groups from a node
 	for i, l := range links {
 		if i > 0 && l.Local == links[i-1].Local && l.Remote == links[i-1].Remote {
 			continue
 		}
 		g := int32(len(starts))
+		if i > 0 && l.Local != links[i-1].Local {
+			last := links[i-1].Local
+			of[last] = run{of[last].first, g}
+		}
 		if i == 0 || l.Local != links[i-1].Local {
-			of[l.Local], node[l.Local] = g, int32(len(last))
-			last = append(last, g)
+			of[l.Local] = run{first: g}
 		}
 		starts = append(starts, int32(i))
-		last[len(last)-1] = g + 1
+	}
+	if n := len(links); n > 0 {
+		last := links[n-1].Local
+		of[last] = run{of[last].first, int32(len(starts))}
 	}
 	opposite = make([]int32, len(starts))
 	starts = append(starts, int32(len(links)))
 	for g := range opposite {
 		opposite[g] = -1
 		l := links[starts[g]]
-		first, ok := of[l.Remote]
+		back, ok := of[l.Remote]
 		if !ok {
 			continue
 		}
-		groups := starts[first:last[node[l.Remote]]]
-		k, found := slices.BinarySearchFunc(groups, l.Local,
+		k, found := slices.BinarySearchFunc(starts[back.first:back.end], l.Local,
 			func(at int32, id NodeID) int { return cmp.Compare(links[at].Remote, id) })
 		if found {
-			opposite[g] = first + int32(k)
+			opposite[g] = back.first + int32(k)
 		}
 	}
 	return starts, opposite

@@ -2,7 +2,6 @@ package multicast
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/multicast/tree"
-	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
@@ -344,57 +341,6 @@ func (f *Feature) refuse(g *group, c *rdmacm.Conn, reason cm.Reason, why string)
 	}
 }
 
-// mayConnect returns why an application may not connect, "" where it may.
-func (g *group) mayConnect(c *rdmacm.Conn) string {
-	token := g.token
-	if token == "" {
-		return ""
-	}
-	var want [cm.TokenLen]byte
-	copy(want[:], token)
-	if j := memory(c); !j.HasToken || subtle.ConstantTimeCompare(j.Token[:], want[:]) != 1 {
-		return "the token in its private data is not that of spec.connect.token"
-	}
-	return ""
-}
-
-// mayReceive is mayConnect of a receiver.
-func (f *Feature) mayReceive(g *group, c *rdmacm.Conn) string {
-	named := g.item.Spec.HasReceiver(c.Peer)
-	if !named && !g.item.Spec.Connect.Admits(c.Peer) {
-		return fmt.Sprintf("%v is not the address of a receiver of the spec", c.Peer)
-	}
-	if s, ok := g.cm.Conn(g.source); ok && s.Peer == c.Peer {
-		return fmt.Sprintf("%v is the source", c.Peer)
-	}
-	if why := f.foreign(g, c.Peer); !named && why != "" {
-		return why
-	}
-	if why := f.taken(g, c); why != "" {
-		return why
-	}
-	return g.mayConnect(c)
-}
-
-// foreign returns why a host that the spec does not name may not be part of a group: it is another
-// project's.
-func (f *Feature) foreign(g *group, a netip.Addr) string {
-	if name, ok := f.env.Net.HostName(a); !ok || f.MayUse != nil && !f.MayUse(g.name, name) {
-		return fmt.Sprintf("%v is not assigned to the project of the group", a)
-	}
-	return ""
-}
-
-// taken returns why the queue pair of an application may not be part of a group: it is another
-// group's.
-func (f *Feature) taken(g *group, c *rdmacm.Conn) string {
-	if slices.ContainsFunc(f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}],
-		func(o *group) bool { return o != g }) {
-		return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
-	}
-	return ""
-}
-
 // requested answers a request of an application.
 func (f *Feature) requested(g *group, c *rdmacm.Conn) (moved bool) {
 	spec := &g.item.Spec
@@ -692,62 +638,6 @@ func (g *group) connectionStatus() (out []api.GroupConnection) {
 		return a.Address.Compare(b.Address)
 	})
 	return out
-}
-
-// anyAddress returns the prefix that has all hosts of the family of an address.
-func anyAddress(of netip.Addr) netip.Prefix {
-	if of.Is4() {
-		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-}
-
-// from are the addresses that may connect to a group with spec.connect.
-func (g *group) from() (out []netip.Prefix) {
-	spec := &g.item.Spec
-	one := func(a netip.Addr) { out = append(out, netip.PrefixFrom(a, a.BitLen())) }
-	if spec.Connect.Source == api.SourceAny {
-		return []netip.Prefix{anyAddress(spec.ProxyAddress)}
-	}
-	one(spec.Source.Address)
-	for i := range spec.Receivers {
-		one(spec.Receivers[i].Address)
-	}
-	return append(out, spec.Connect.Receivers...)
-}
-
-// connectEntities are what a switch needs so that its hosts can connect.
-func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
-	if g.item == nil || g.item.Spec.Connect == nil {
-		return nil
-	}
-	seen := make(map[netip.Prefix]bool)
-	for _, p := range g.from() {
-		here := slices.ContainsFunc(f.env.Net.HostsAt(sw),
-			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) })
-		if here && !seen[p] {
-			seen[p] = true
-			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, p))
-		}
-	}
-	return out
-}
-
-// connectSwitches are those that have connectEntities.
-func (f *Feature) connectSwitches(g *group) (out []string) {
-	if g.item == nil || g.item.Spec.Connect == nil {
-		return nil
-	}
-	from := g.from()
-	for i := range f.inv().Hosts {
-		h := f.env.Net.Host(f.inv().Hosts[i].Address)
-		if h != nil && h.At != nil && h.At.RunsP4() && slices.ContainsFunc(from,
-			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
-			out = append(out, h.Switch)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // endConnections disconnects all applications of a group that goes.

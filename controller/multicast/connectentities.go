@@ -1,0 +1,67 @@
+package multicast
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// anyAddress returns the prefix that has all hosts of the family of an address.
+func anyAddress(of netip.Addr) netip.Prefix {
+	if of.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// from are the addresses that may connect to a group with spec.connect.
+func (g *group) from() (out []netip.Prefix) {
+	spec := &g.item.Spec
+	one := func(a netip.Addr) { out = append(out, netip.PrefixFrom(a, a.BitLen())) }
+	if spec.Connect.Source == api.SourceAny {
+		return []netip.Prefix{anyAddress(spec.ProxyAddress)}
+	}
+	one(spec.Source.Address)
+	for i := range spec.Receivers {
+		one(spec.Receivers[i].Address)
+	}
+	return append(out, spec.Connect.Receivers...)
+}
+
+// connectEntities are what a switch needs so that its hosts can connect.
+func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	seen := make(map[netip.Prefix]bool)
+	for _, p := range g.from() {
+		here := slices.ContainsFunc(f.env.Net.HostsAt(sw),
+			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) })
+		if here && !seen[p] {
+			seen[p] = true
+			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, p))
+		}
+	}
+	return out
+}
+
+// connectSwitches are those that have connectEntities.
+func (f *Feature) connectSwitches(g *group) (out []string) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	from := g.from()
+	for i := range f.inv().Hosts {
+		h := f.env.Net.Host(f.inv().Hosts[i].Address)
+		if h != nil && h.At != nil && h.At.RunsP4() && slices.ContainsFunc(from,
+			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
+			out = append(out, h.Switch)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -43,8 +43,8 @@ func (p *Principal) May(s Scope) bool {
 // Owns reports whether the principal may see the resource of a name with the scope [TenantRead].
 func (p *Principal) Owns(name string) bool { return p.Uses(name, TenantRead) }
 
-// Key distinguishes principals, where their use of the API is counted and sessions are their own;
-// "" for nobody and anybody.
+// Key distinguishes principals, where their use of the API is counted and sessions are their own.
+// It is "" for requests without a principal.
 func (p *Principal) Key() string {
 	switch p.Way {
 	case "", api.WayNone:

@@ -83,13 +83,9 @@ The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 	f.StringVar(&h.address, "address", "", "IPv6 address of the host")
 	f.StringVar(&h.mac, "mac", "",
 		"Ethernet address of the host; mrc: of each port (default the interface's)")
-	f.StringVar(
-		&h.gateway,
-		"gateway",
-		"",
+	f.StringVar(&h.gateway, "gateway", "",
 		"Ethernet address of the switch; mrc: behind each port (default: that of the router that "+
-			"advertises itself)",
-	)
+			"advertises itself)")
 	f.Uint64Var(&h.cfg.LineRate, "line-rate", h.cfg.LineRate,
 		"bits per second that a port sends at most")
 	f.Uint32Var(&h.qp.QPN, "qpn", 0, "queue pair number")

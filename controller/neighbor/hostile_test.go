@@ -173,7 +173,7 @@ func (s *street) refused() map[Refusal]uint64 {
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
 // TestHostileHost: a host that claims what is not its own, in any way, binds nothing and moves
-// nobody; each claim is counted under its reason, and each reason has an event.
+// no binding; each claim is counted under its reason, and each reason has an event.
 func TestHostileHost(t *testing.T) {
 	victim, expected := addr("2001:db8:0:8::5"), sample.HostAddress(2)
 	for _, c := range []struct {
@@ -268,7 +268,7 @@ func TestHostileLimit(t *testing.T) {
 		t.Errorf("%d bindings", c.Bindings)
 	}
 	s.bind(common, decent, addr("2001:db8:0:8::6"))
-	// Nor is one taken whose port is down, which nobody asks.
+	// Nor is one taken whose port is down, which is not asked.
 	s.SetPorts(common.Switch, map[uint32]bool{common.Port: false})
 	s.says(across, hostile, victim, Detects)
 	s.pass(2 * Wait)

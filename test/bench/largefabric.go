@@ -320,7 +320,7 @@ func (f largeFabric) lose(r *largeResult, core *mrc.Core, whole *topology.Snapsh
 		*took = append(*took, time.Since(start).Seconds()*1e3)
 		*cpu = append(*cpu, (processorTime()-used).Seconds()*1e3)
 		if told == 0 {
-			return 0, errors.New("nobody is told of a loss")
+			return 0, errors.New("no host is told of a loss")
 		}
 		core.SetTopology(whole)
 		core.Tick(core.Now() + time.Minute)

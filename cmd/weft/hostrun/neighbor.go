@@ -1,6 +1,7 @@
 package hostrun
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"time"
@@ -148,7 +149,7 @@ func (n *neighbor) announcement() []byte {
 	if n.Address.Is4() { // RFC 5227 §2.3
 		return n.arp(n.Address, n.Address)
 	}
-	return clone(n.say(packet.MulticastMAC(packet.AllNodes), n.Address, packet.AllNodes,
+	return bytes.Clone(n.say(packet.MulticastMAC(packet.AllNodes), n.Address, packet.AllNodes,
 		packet.ND{Type: packet.ICMPv6NeighborAdvertisement, Target: n.Address, Override: true,
 			TargetMAC: n.MAC})) // RFC 4861 §7.2.6
 }
@@ -158,7 +159,7 @@ func (n *neighbor) question() []byte {
 	if n.Address.Is4() {
 		return n.arp(n.Address, n.router())
 	}
-	return clone(n.say(packet.MulticastMAC(packet.AllRouters), packet.LinkLocal(n.MAC),
+	return bytes.Clone(n.say(packet.MulticastMAC(packet.AllRouters), packet.LinkLocal(n.MAC),
 		packet.AllRouters, packet.ND{Type: packet.ICMPv6RouterSolicitation, SourceMAC: n.MAC}))
 }
 
@@ -178,8 +179,6 @@ func (n *neighbor) say(mac packet.MAC, src, dst netip.Addr, m packet.ND) []byte 
 		IP: packet.IPv6{Src: src, Dst: dst}, ND: m}.Append(n.reply[:0])
 	return n.reply
 }
-
-func clone(b []byte) []byte { return append([]byte(nil), b...) }
 
 // isNeighborly reports whether a frame is of ARP or, by its type, of neighbor discovery.
 func isNeighborly(frame []byte) bool {

@@ -75,11 +75,8 @@ func Run(ctx context.Context, cfg *Config, links []Link, o Options) (*Report, er
 		return nil, errors.Join(err, r.close())
 	}
 	for i, l := range links {
-		on := hostrun.Neighbor{
-			MAC:     l.MAC,
-			Address: cfg.Address,
-			Gateway: packet.MAC(cfg.Ports[i].Gateway),
-		}
+		on := hostrun.Neighbor{MAC: l.MAC, Address: cfg.Address,
+			Gateway: packet.MAC(cfg.Ports[i].Gateway)}
 		if own := cfg.Ports[i].MAC; !own.IsZero() {
 			on.MAC = packet.MAC(own)
 		}

@@ -55,18 +55,18 @@ serves memory to it; with --config it can have several queue pairs, regions and 
 
 The peer may be another host, or the proxy address of a multicast group:
 
-  weft host -i veth0 --address 2001:db8:1:1::1 --gateway 02:00:00:00:00:06 \
-    --qpn 256 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --write model.bin
-  weft host -i veth1 --address 2001:db8:1:2::1 --gateway 02:00:00:00:00:01 \
-    --qpn 512 --remote 2001:db8:ff::1 --remote-qpn 4096 --rkey 7 --serve 16777216 \
-    --expect 16777216 --save copy.bin
+  weft host -i veth0 --address 2001:db8:1:1::1 --qpn 256 --remote 2001:db8:ff::1 \
+    --remote-qpn 4096 --rkey 7 --write model.bin
+  weft host -i veth1 --address 2001:db8:1:2::1 --qpn 512 --remote 2001:db8:ff::1 \
+    --remote-qpn 4096 --rkey 7 --serve 16777216 --expect 16777216 --save copy.bin
 
 An MRC host has one interface a plane, and gets its entropy values from a controller:
 
-  weft host --transport mrc --name h1 -i eth0,eth1 --gateway 02:00:00:00:01:01,02:00:00:00:02:01 \
-    --address 2001:db8:1:1::1 --controller 192.0.2.1:9400 --qpn 256 --remote 2001:db8:1:2::1 \
-    --remote-qpn 256 --rkey 7 --write model.bin
+  weft host --transport mrc --name h1 -i eth0,eth1 --address 2001:db8:1:1::1 \
+    --controller 192.0.2.1:9400 --qpn 256 --remote 2001:db8:1:2::1 --remote-qpn 256 --rkey 7 \
+    --write model.bin
 
+A host finds its switch by neighbor discovery. Where none answers, --gateway names its address.
 The interfaces need CAP_NET_RAW; the kernel must not have the address.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return h.run(cmd) },

@@ -33,7 +33,7 @@ libibverbs.so.1 of Weft (make libmrc). It has one interface a plane, as "weft ho
 and gets its entropy values from a controller or draws its own. It runs until it is told to end,
 and prints a report as a JSON document then.
 
-  weft nic -i eth0,eth1 --gateway 02:00:00:00:01:01,02:00:00:00:02:01 --address 2001:db8:1:1::1
+  weft nic -i eth0,eth1 --address 2001:db8:1:1::1
 
 It reads and writes the memory of these programs in place, which needs root or CAP_SYS_PTRACE;
 the interfaces need CAP_NET_RAW, and the kernel must not have the address. See docs/libmrc.md.`,

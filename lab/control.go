@@ -54,6 +54,9 @@ type Control struct {
 	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC: in the place of
 	// the network's own settings.
 	MRC *inventory.MRC
+	// Configure, if not nil, changes what the network says of it into the configuration that a
+	// controller starts with.
+	Configure func(*inventory.Inventory)
 	// Paths is the running controller's part that has to do with MRC; nil without.
 	Paths *PathControl
 
@@ -151,6 +154,9 @@ func (c *Control) Start() error {
 	inv := c.World.Network.Inventory(nil)
 	if c.MRC != nil {
 		inv.MRC = *c.MRC
+	}
+	if c.Configure != nil {
+		c.Configure(&inv)
 	}
 	core, err := controller.NewCore(controller.Config{Inventory: inv, Start: epoch}, records)
 	if err != nil {

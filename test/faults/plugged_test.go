@@ -169,8 +169,8 @@ func TestAlone(t *testing.T) {
 }
 
 // TestHostileNeighbor: R2, which has an address of its own, claims those of others, its gateway's,
-// a SID and 10,000 more, in every way, and sends from them. Nothing of it is bound or forwarded. All
-// of it is counted. The others lose no ping meanwhile.
+// a SID and 10,000 more, in every way, and sends from them. Nothing of it is bound or forwarded.
+// All of it is counted. The others lose no ping meanwhile.
 func TestHostileNeighbor(t *testing.T) {
 	const port, gap = 3, 150 * time.Millisecond // below the rate of a port
 	s := newStreet(t)

@@ -39,7 +39,7 @@ const (
 	EventPortCabled     EventType = "port.cabled"      // and no longer
 	EventHostBound      EventType = "host.bound"       // an address, to a port
 	EventHostMoved      EventType = "host.moved"       // to another port, or another MAC
-	EventHostGone       EventType = "host.gone"        // it does not answer
+	EventHostGone       EventType = "host.gone"        // it does not answer, or may not be there
 	EventHostRefused    EventType = "host.refused"     // claimed an address that it may not have
 	EventNetworkChanged EventType = "network.changed"  // described, or deleted
 	EventBGPPeerChanged EventType = "bgp-peer.changed" // session established, lost, refused

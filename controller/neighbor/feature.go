@@ -154,8 +154,9 @@ func (f *Feature) SetNetwork() {
 			delete(f.switches, sw)
 		}
 	}
-	for _, t := range f.tables {
+	for port, t := range f.tables {
 		t.Check()
+		t.Release(func(b *Binding) bool { return f.given(port, b) })
 	}
 	f.follow()
 }
@@ -433,8 +434,15 @@ func (f *Feature) changed(port int, c *Change) {
 		f.env.Event(api.EventHostMoved, name, fmt.Sprintf("%v is %v at %v now", b.Address, b.MAC, b.At),
 			nil)
 	case Gone:
-		f.env.Event(api.EventHostGone, name, fmt.Sprintf("%v at %v does not answer", b.Address, b.At),
-			nil)
+		text := fmt.Sprintf("%v at %v does not answer", b.Address, b.At)
+		if c.Why != "" {
+			text = fmt.Sprintf("%v is not bound to %v any more: %s", b.Address, b.At, reasons[c.Why])
+		}
+		f.env.Event(api.EventHostGone, name, text, nil)
+	case Released: // the host stays as it is
+		if b.Seen >= 0 {
+			f.seen[b.Address] = b.Seen
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -400,6 +401,81 @@ func TestInventoryBeforeLearning(t *testing.T) {
 			s.says(common, decent, a, Detects)
 			s.pass(2 * Wait)
 			s.has("no longer configured", a, common, decent)
+		})
+	}
+}
+
+// TestConfiguredLater: a learned host whose MAC the configuration has later is not gone: its
+// binding ends without an event, the host stays as it was and is no longer asked for. One that the
+// configuration has elsewhere is gone, for that reason.
+func TestConfiguredLater(t *testing.T) {
+	a := addr("2001:db8:0:8::5")
+	for _, c := range []struct {
+		what  string
+		host  inventory.Host
+		found string
+		event string
+	}{
+		{"its MAC", inventory.Host{MAC: inventory.MAC(decent), Switch: "n1", Port: 12},
+			inventory.FoundConfigured, ""},
+		{"another MAC", inventory.Host{MAC: inventory.MAC(hostile), Switch: "n1", Port: 12},
+			inventory.FoundConfigured, ""},
+		{"no MAC", inventory.Host{Switch: "n1", Port: 12}, inventory.FoundNeighbor, ""},
+		{"another port", inventory.Host{MAC: inventory.MAC(decent), Switch: "n3", Port: 11},
+			inventory.FoundConfigured, "host.gone h: 2001:db8:0:8::5 is not bound to n1/12 any more: " +
+				"the configuration has it elsewhere"},
+		{"as its second port", inventory.Host{Switch: "n3", Port: 11,
+			Planes: []inventory.Attachment{{Switch: "n1", Port: 12}}}, "", ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newStreet(t, nil)
+			s.bind(common, decent, a)
+			s.env.Take()
+			with := *s.inv
+			c.host.Name, c.host.Address = "h", a
+			with.Hosts = append(slices.Clone(with.Hosts), c.host)
+			s.inv = &with
+			s.renew()
+			found := func() inventory.Found {
+				return s.Hosts()[slices.IndexFunc(s.Hosts(),
+					func(h inventory.Found) bool { return h.Address == a })]
+			}
+			if h := found(); h.Seen.IsZero() && c.event == "" {
+				t.Errorf("it was never seen: %+v", h)
+			}
+			// It speaks where it is, for longer than a binding lives.
+			at, mac := At{c.host.Switch, c.host.Port}, packet.MAC(c.host.MAC)
+			if len(c.host.Planes) > 0 {
+				at = At{c.host.Planes[0].Switch, c.host.Planes[0].Port}
+			}
+			if c.host.MAC.IsZero() {
+				mac = decent
+			}
+			for end := s.env.Now + 2*Lifetime; s.env.Now < end; {
+				s.says(at, mac, a, Advertises)
+				s.pass(Lifetime / 4)
+			}
+			events, _ := s.env.Take()
+			var text []string
+			for _, e := range events {
+				if e.Type != api.EventHostMoved && e.Type != api.EventHostBound {
+					text = append(text, fmt.Sprintf("%s %s: %s", e.Type, e.Object, e.Message))
+				}
+			}
+			if got := strings.Join(text, "\n"); got != c.event {
+				t.Errorf("events %q, want %q", got, c.event)
+			}
+			want := 0 // what there is to learn of it
+			if c.host.MAC.IsZero() {
+				want = 1
+			}
+			if n, m := len(s.Records()), len(s.table(0).Bound())+len(s.table(1).Bound()); n != want ||
+				m != want || len(c.host.Planes) > 0 && len(s.table(0).Bound()) > 0 {
+				t.Errorf("%d records and %d bindings, want %d", n, m, want)
+			}
+			if h := found(); h.Name != "h" || h.By != c.found || h.Seen.IsZero() {
+				t.Errorf("the host is %+v", h)
+			}
 		})
 	}
 }

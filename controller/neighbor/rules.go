@@ -79,6 +79,14 @@ func (f *Feature) configured(a netip.Addr) *inventory.Host {
 	return nil
 }
 
+// given reports whether a binding of the table of a port has nothing to add to the configuration:
+// that has the MAC, or the binding is at another port of the host.
+func (f *Feature) given(port int, b *Binding) bool {
+	h := f.configured(b.Address)
+	return h != nil && attached(h, b.At) &&
+		(portOf(h, b.At) != port || !h.Attachments()[port].MAC.IsZero())
+}
+
 // attached reports whether a host of the configuration is at a port.
 func attached(h *inventory.Host, at At) bool {
 	return h.Switch == at.Switch && slices.Contains(h.AllPorts(), at.Port) || portOf(h, at) > 0

@@ -119,7 +119,7 @@ type Change struct {
 	Kind    ChangeKind
 	Binding Binding
 	From    At      // of Moved and Refused: the other port
-	Why     Refusal // of Refused
+	Why     Refusal // of Refused; of Gone where the rules do not allow it any more
 }
 
 // ChangeKind is the kind of a Change.
@@ -131,7 +131,8 @@ const (
 	Moved
 	Renewed // with another MAC
 	Gone
-	Refused // Binding has what was claimed
+	Released // the configuration has what was bound
+	Refused  // Binding has what was claimed
 )
 
 // Output is what follows from messages and time: what to send, and what has changed.
@@ -356,13 +357,25 @@ func (t *Table) Tick(now time.Duration) {
 func (t *Table) Check() {
 	for _, a := range slices.SortedFunc(maps.Keys(t.all), netip.Addr.Compare) {
 		b := t.all[a]
-		if t.rules.Refuses(b.At, a) != "" {
+		if why := t.rules.Refuses(b.At, a); why != "" {
 			t.drop(b)
 			if b.Sure {
-				t.change(Gone, b, At{}, "")
+				t.change(Gone, b, At{}, why)
 			}
 		} else if b.phase == moving && t.rules.Refuses(b.claimed.At, a) != "" {
 			b.phase, b.claimed = valid, Claim{}
+		}
+	}
+}
+
+// Release removes the bindings that given reports: there is nothing to learn of them.
+func (t *Table) Release(given func(b *Binding) bool) {
+	for _, a := range slices.SortedFunc(maps.Keys(t.all), netip.Addr.Compare) {
+		if b := t.all[a]; given(b) {
+			t.drop(b)
+			if b.Sure {
+				t.change(Released, b, At{}, "")
+			}
 		}
 	}
 }

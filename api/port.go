@@ -141,7 +141,7 @@ type GNMIModel struct {
 
 // GNMIPath is a path that a switch is asked for.
 type GNMIPath struct {
-	Stream string `json:"stream" enum:"states,counters" doc:"The subscription that the path is a part of."`
+	Stream string `json:"stream" enum:"states,counters,sids" doc:"The subscription that the path is a part of."`
 	Path   string `json:"path"`
 	Mode   string `json:"mode,omitempty" enum:"ON_CHANGE,SAMPLE,TARGET_DEFINED" doc:"Mode of the subscription that the switch took; absent when it took none, or was not asked."`
 	Error  string `json:"error,omitempty" doc:"Why it took none."`

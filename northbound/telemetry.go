@@ -46,8 +46,8 @@ func (s *Server) registerTelemetry() {
 }
 
 func (s *Server) getHistory(_ context.Context, in *struct {
-	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric" default:"port" doc:"What the object is."`
-	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames; all for the fabric, plane/N for a plane of it, and job/NAME for the NICs of a job that has not ended."`
+	Kind   string   `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric,sid" default:"port" doc:"What the object is."`
+	Name   string   `query:"name" required:"true" minLength:"1" maxLength:"512" doc:"Its name: SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, SWITCH/PREFIX for a local SID, the name of the resource for a multicast group or EV profile, and SWITCH/ID, where it starts and its id, for a tunnel for PFC frames; all for the fabric, plane/N for a plane of it, and job/NAME for the NICs of a job that has not ended."`
 	Metric []string `query:"metric" doc:"Only these metrics. Default: all that there are."`
 	Since  string   `query:"since" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 15m. Default 15m."`
 	Until  string   `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m. Default: now."`
@@ -100,7 +100,7 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 }
 
 func (s *Server) getTop(_ context.Context, in *struct {
-	Kind   string `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric" default:"port" doc:"What the objects are."`
+	Kind   string `query:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric,sid" default:"port" doc:"What the objects are."`
 	Metric string `query:"metric" maxLength:"40" doc:"What they are ordered by. Default: utilization of ports, outBits where the speed of no port is known, the first metric of other kinds."`
 	Over   string `query:"over" maxLength:"10" doc:"The time up to until that values are of, 1s to 15m. Default 10s."`
 	Until  string `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m, in the last 15 minutes. Default: now."`

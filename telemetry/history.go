@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,8 @@ type Series struct {
 // Query is what a history is about.
 type Query struct {
 	Kind Kind
-	// Name is SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, and that of the readings for
-	// others.
+	// Name is SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, SWITCH/PREFIX for a local SID,
+	// and that of the readings for others.
 	Name string
 	// Metrics are names of metrics; none: all.
 	Metrics []string
@@ -50,6 +51,15 @@ type Query struct {
 func parse(k Kind, name string) (shard string, _ key, ok bool) {
 	if !k.onSwitch() {
 		return shardOf(k), key{k, 0, name}, true
+	}
+	if k == SID {
+		bits := strings.LastIndexByte(name, '/')
+		i := strings.LastIndexByte(name[:max(bits, 0)], '/')
+		p, err := netip.ParsePrefix(name[i+1:])
+		if i < 0 || err != nil {
+			return "", key{}, false
+		}
+		return name[:i], key{kind: SID, name: p.String()}, true
 	}
 	queue := ""
 	if k == Queue {
@@ -74,6 +84,9 @@ func parse(k Kind, name string) (shard string, _ key, ok bool) {
 func (s *shard) fullName(k *key) string {
 	if !k.kind.onSwitch() {
 		return k.name
+	}
+	if k.kind == SID {
+		return s.name + "/" + k.name
 	}
 	port := s.name + "/" + strconv.FormatUint(uint64(k.port), 10)
 	if k.kind == Queue {

@@ -18,15 +18,16 @@ const (
 	EVProfile
 	Tunnel
 	Fabric
-	kinds = int(Fabric) + 1
+	SID
+	kinds = int(SID) + 1
 )
 
 var kindNames = [kinds]string{"port", "queue", "group", "ev-profile", "tunnel",
-	"fabric"}
+	"fabric", "sid"}
 
 // onSwitch reports whether objects of the kind are on a switch, which samples them. Others have
 // readings ([Store.TakeReadings]), and names that stand for themselves.
-func (k Kind) onSwitch() bool { return k == Port || k == Queue }
+func (k Kind) onSwitch() bool { return k == Port || k == Queue || k == SID }
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -121,6 +122,12 @@ const (
 	FabricLost
 )
 
+// Metrics of local SIDs.
+const (
+	SIDPackets = iota
+	SIDBits
+)
+
 // maxMetrics is the greatest number of metrics of a kind.
 const maxMetrics = portMetrics
 
@@ -166,6 +173,10 @@ var metrics = [kinds][]Metric{
 		{Name: "offeredBits", Unit: BitsPerSecond, scale: 8, octets: true},
 		{Name: "deliveredBits", Unit: BitsPerSecond, scale: 8, octets: true},
 		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
+	},
+	SID: {
+		{Name: "packets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true},
 	},
 }
 

@@ -103,7 +103,13 @@ func (s *shard) take(st *Store, smp *gnmi.Sample) {
 	speed := s.speeds[smp.Port]
 	restart := false
 	for i := range s.readings {
-		restart = s.weigh(&s.readings[i], taken.UnixNano(), speed) || restart
+		r := &s.readings[i]
+		again := s.weigh(r, taken.UnixNano(), speed)
+		if again && s.objects[r.object].kind == SID { // it was written again, and others were not
+			r.grown, again = 0, false
+			st.stats.restarts.Add(1)
+		}
+		restart = restart || again
 	}
 	if restart {
 		st.stats.restarts.Add(1)
@@ -127,6 +133,16 @@ func (s *shard) read(st *Store, smp *gnmi.Sample) {
 		}
 		s.readings = append(s.readings, reading{object: i})
 		return &s.readings[len(s.readings)-1]
+	}
+	for i := range smp.SIDs {
+		x := &smp.SIDs[i]
+		if r := add(key{kind: SID, name: x.Prefix.String()}); r != nil {
+			r.set(SIDPackets, x.Packets)
+			r.set(SIDBits, x.Octets)
+		}
+	}
+	if smp.Port == 0 {
+		return
 	}
 	if r := add(key{kind: Port, port: smp.Port}); r != nil {
 		in, out := &smp.In, &smp.Out

@@ -20,7 +20,7 @@ import (
 // measured are the kinds of objects with a history, by their plurals.
 var measured = []struct{ plural, kind string }{
 	{"ports", "port"}, {"queues", "queue"}, {"groups", "group"}, {"ev-profiles", "ev-profile"},
-	{"tunnels", "tunnel"}, {"fabrics", "fabric"},
+	{"tunnels", "tunnel"}, {"fabrics", "fabric"}, {"sids", "sid"},
 }
 
 func measuredNames(plural bool) (names []string) {
@@ -45,7 +45,7 @@ func newTop(env environment) *cobra.Command {
 	limit := 10
 	c := &cobra.Command{
 		Use:   "top [" + strings.Join(measuredNames(true), "|") + "]",
-		Short: "Show the busiest ports, queues, groups, EV profiles, tunnels and planes",
+		Short: "Show the busiest ports, queues, groups, EV profiles, tunnels, planes and SIDs",
 		Long: `Shows the objects with the greatest values of a metric: by default the ports with
 the greatest utilization in the last 10 seconds.
 

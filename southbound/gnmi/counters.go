@@ -3,6 +3,7 @@ package gnmi
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +17,11 @@ import (
 const (
 	maxQueues    = 16384 // of all its ports
 	maxQueueName = 63
+	maxSIDs      = 16384
 )
+
+// noInterface has the sample of what is of no interface: the SIDs.
+const noInterface = ""
 
 // counters gather the counts of a switch until they make samples. A sample of a port is complete
 // when the switch begins to send the next one, or gatherTime after its first count.
@@ -36,6 +41,7 @@ type counters struct {
 type gathering struct {
 	sample  Sample
 	byName  map[string]int // place in sample.Queues
+	sids    map[netip.Prefix]*SID
 	set     map[*Count]struct{}
 	pending bool
 }
@@ -75,7 +81,7 @@ func (c *counters) take(n *gpb.Notification, complete func()) error {
 func (c *counters) set(l leaf, v vars, text string, at time.Time, complete func()) (ok bool,
 	err error) {
 	value, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || v.iface == "" {
+	if err != nil || (v.iface == noInterface) != (sidLeaves[l] != nil) {
 		return false, nil
 	}
 	g, err := c.gathering(v.iface)
@@ -133,6 +139,13 @@ func (c *counters) count(g *gathering, l leaf, v vars) (*Count, error) {
 		}
 		return of(&g.sample.PFC[n]), nil
 	}
+	if of := sidLeaves[l]; of != nil {
+		s, err := g.sid(v.sid)
+		if s == nil {
+			return nil, err
+		}
+		return of(s), nil
+	}
 	of := queueLeaves[l]
 	if of == nil || v.queue == "" || len(v.queue) > maxQueueName {
 		return nil, nil
@@ -147,6 +160,40 @@ func (c *counters) count(g *gathering, l leaf, v vars) (*Count, error) {
 		i = g.byName[v.queue]
 	}
 	return of(&g.sample.Queues[i]), nil
+}
+
+// sid returns a local SID, nil for one that is no IPv6 prefix.
+func (g *gathering) sid(name string) (*SID, error) {
+	p, err := netip.ParsePrefix(name)
+	if err != nil || !p.Addr().Is6() {
+		return nil, nil
+	}
+	p = p.Masked()
+	if s := g.sids[p]; s != nil {
+		return s, nil
+	}
+	if len(g.sids) == maxSIDs {
+		return nil, fmt.Errorf("%w: more than %d SIDs", ErrMalformed, maxSIDs)
+	}
+	if g.sids == nil {
+		g.sids = make(map[netip.Prefix]*SID)
+	}
+	g.sids[p] = &SID{Prefix: p}
+	return g.sids[p], nil
+}
+
+// counts returns the local SIDs with counts, by prefix.
+func (g *gathering) counts() (out []SID) {
+	for _, s := range g.sids {
+		if s.Packets.OK || s.Octets.OK {
+			out = append(out, *s)
+		}
+	}
+	slices.SortFunc(out, func(a, b SID) int {
+		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(),
+			b.Prefix.Bits()))
+	})
+	return out
 }
 
 // addQueue adds a queue in the order of names. Counts that have been set stay so.
@@ -179,10 +226,10 @@ func (c *counters) flush(port func(iface string) uint32, now time.Time) []Sample
 	out := make([]Sample, 0, len(c.pending))
 	for _, name := range c.pending {
 		g := c.ports[name]
-		if n := port(name); n != 0 {
+		if n := port(name); n != 0 || name == noInterface {
 			s := g.sample
 			s.Port, s.Arrived = n, now
-			s.Queues = slices.Clone(s.Queues)
+			s.Queues, s.SIDs = slices.Clone(s.Queues), g.counts()
 			s.In.complete()
 			s.Out.complete()
 			out = append(out, s)
@@ -212,4 +259,5 @@ func (g *gathering) next(keep bool) {
 	for i := range s.Queues {
 		s.Queues[i] = Queue{Name: s.Queues[i].Name}
 	}
+	clear(g.sids)
 }

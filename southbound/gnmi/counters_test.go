@@ -1,6 +1,10 @@
 package gnmi
 
 import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,5 +56,60 @@ func TestCountersOfEmbeddedSwitch(t *testing.T) {
 		if want := (Count{uint64(i + 1), true}); got != want {
 			t.Errorf("count %d is %+v, want %+v", i, got, want)
 		}
+	}
+}
+
+// TestSIDs checks that the counts of local SIDs are found in the document of SONiC's COUNTERS_DB,
+// make a sample of no port, and are gone when the switch leaves them out.
+func TestSIDs(t *testing.T) {
+	c := &counters{sw: "s1", tree: named("sonic").tree}
+	take := func(document string) []SID {
+		t.Helper()
+		n := &gpb.Notification{Prefix: &gpb.Path{Target: "COUNTERS_DB"}, Update: []*gpb.Update{{
+			Path: &gpb.Path{Elem: []*gpb.PathElem{{Name: "COUNTERS"}, {Name: "SID:*"}}},
+			Val: &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{
+				JsonIetfVal: []byte(document)}}}}}
+		if err := c.take(n, func() { t.Error("complete too early") }); err != nil {
+			t.Fatal(err)
+		}
+		samples := c.flush(func(iface string) uint32 { return uint32(len(iface)) }, time.Unix(1, 0))
+		if len(samples) != 1 || samples[0].Port != 0 || samples[0].Interface != "" {
+			t.Fatalf("%+v", samples)
+		}
+		return samples[0].SIDs
+	}
+	sid := func(prefix string, packets, octets uint64) SID {
+		return SID{netip.MustParsePrefix(prefix), Count{packets, true}, Count{octets, true}}
+	}
+	const one = `"SID:5f00:0:9::/48": {"SAI_COUNTER_STAT_PACKETS": "1",
+		"SAI_COUNTER_STAT_BYTES": "90"}`
+	const two = `"SID:5f00:0:4:e001::/64": {"SAI_COUNTER_STAT_PACKETS": "2",
+		"SAI_COUNTER_STAT_BYTES": "180"}`
+	for _, x := range []struct {
+		document string
+		want     []SID
+	}{
+		{"{" + one + "," + two + "}", []SID{sid("5f00:0:4:e001::/64", 2, 180),
+			sid("5f00:0:9::/48", 1, 90)}},
+		{"{" + one + `, "SID:all": {"SAI_COUNTER_STAT_PACKETS": "7"},
+			"SID:10.0.0.0/8": {"SAI_COUNTER_STAT_PACKETS": "7"},
+			"Ethernet0": {"SAI_COUNTER_STAT_PACKETS": "7"}}`, []SID{sid("5f00:0:9::/48", 1, 90)}},
+	} {
+		if got := take(x.document); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v, want %v", x.document, got, x.want)
+		}
+	}
+}
+
+// TestTooManySIDs checks that a switch that names SIDs without end is given up.
+func TestTooManySIDs(t *testing.T) {
+	var g gathering
+	for i := range maxSIDs {
+		if s, err := g.sid(fmt.Sprintf("5f00:0:%x::/48", i)); s == nil || err != nil {
+			t.Fatalf("SID %d: %v", i, err)
+		}
+	}
+	if _, err := g.sid("5f00:1::/48"); !errors.Is(err, ErrMalformed) {
+		t.Errorf("%v, want ErrMalformed", err)
 	}
 }

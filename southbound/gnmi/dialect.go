@@ -75,7 +75,11 @@ type subscriptionPath struct {
 const (
 	statesStream   = "states"
 	countersStream = "counters"
+	sidsStream     = "sids"
 )
+
+// counted are the streams whose counts make samples, each alone.
+var counted = []string{countersStream, sidsStream}
 
 // dialects returns the table, which is read once.
 var dialects = sync.OnceValue(func() *table {
@@ -180,8 +184,8 @@ func (d *Dialect) compile() error {
 }
 
 func (s *stream) compile(origin string) error {
-	if s.Name != statesStream && s.Name != countersStream {
-		return errors.New("want states or counters as name")
+	if s.Name != statesStream && !slices.Contains(counted, s.Name) {
+		return errors.New("want states, counters or sids as name")
 	}
 	for i := range s.Paths {
 		p := &s.Paths[i]

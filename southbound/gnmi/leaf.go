@@ -52,6 +52,12 @@ var queueLeaves = map[leaf]func(*Queue) *Count{
 	"queue-trimmed-pkts":   func(q *Queue) *Count { return &q.Trimmed },
 }
 
+// sidLeaves has the counts of a local SID.
+var sidLeaves = map[leaf]func(*SID) *Count{
+	"sid-pkts":   func(s *SID) *Count { return &s.Packets },
+	"sid-octets": func(s *SID) *Count { return &s.Octets },
+}
+
 // pfcLeaves has the counts of a priority.
 var pfcLeaves = map[leaf]func(*PFC) *Count{
 	"pfc-in":  func(p *PFC) *Count { return &p.In },
@@ -143,7 +149,7 @@ func setNumber(to *uint32, text string, most uint64) bool {
 // known reports whether there is a leaf of a name.
 func (l leaf) known() bool {
 	return stateLeaves[l] != nil || counterLeaves[l] != nil || queueLeaves[l] != nil ||
-		pfcLeaves[l] != nil
+		pfcLeaves[l] != nil || sidLeaves[l] != nil
 }
 
 // speedOf returns the speed that a value of port-speed stands for, in bit/s; 0 for

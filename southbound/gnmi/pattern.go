@@ -12,7 +12,7 @@ import (
 
 // vars are what a path says besides its leaf.
 type vars struct {
-	iface, queue, priority string
+	iface, queue, priority, sid string
 }
 
 func (v *vars) at(name string) *string {
@@ -23,6 +23,8 @@ func (v *vars) at(name string) *string {
 		return &v.queue
 	case "priority":
 		return &v.priority
+	case "sid":
+		return &v.sid
 	}
 	return nil
 }
@@ -195,9 +197,10 @@ func (n *node) child(e patternElem) *node {
 	}
 	c := namedChild{patternElem: e, node: &node{}}
 	n.named = append(n.named, c)
-	// A name with more variables is matched first: "{interface}" also matches "Ethernet0:3".
+	// A name that begins with text is matched first, and then one with more variables: "{interface}"
+	// also matches "Ethernet0:3", and "{interface}:{queue}" also "SID:5f00::/48".
 	slices.SortStableFunc(n.named, func(a, b namedChild) int {
-		return cmp.Compare(len(b.parts), len(a.parts))
+		return cmp.Or(strings.Compare(b.parts[0], a.parts[0]), cmp.Compare(len(b.parts), len(a.parts)))
 	})
 	return c.node
 }

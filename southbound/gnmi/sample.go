@@ -1,14 +1,18 @@
 package gnmi
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Priorities is the number of priorities of PFC (IEEE 802.1Qbb).
 const Priorities = 8
 
-// Sample is what a switch counted at one of its ports until one moment. All counts are
-// totals since an unknown start. A switch may reset them, and an interface of 32 bits may wrap.
+// Sample is what a switch counted at one of its ports, or of its SIDs, until one moment. All counts
+// are totals since an unknown start. A switch may reset them, and an interface of 32 bits may wrap.
 type Sample struct {
-	// Switch is the name of the switch in the inventory, Port the P4Runtime port.
+	// Switch is the name of the switch in the inventory, Port the P4Runtime port; 0: it is of no port,
+	// and has SIDs alone.
 	Switch string
 	Port   uint32
 	// Interface is the name that the switch gives the port.
@@ -23,6 +27,15 @@ type Sample struct {
 	Queues []Queue
 	// PFC are the PFC frames of each priority.
 	PFC [Priorities]PFC
+	// SIDs are the local SIDs of the switch that it counts, ordered by Prefix.
+	SIDs []SID
+}
+
+// SID is a local SID of a switch.
+type SID struct {
+	Prefix netip.Prefix
+	// Packets and Octets went by the SID.
+	Packets, Octets Count
 }
 
 // Count is a count that a switch may not report.

@@ -223,8 +223,10 @@ func (w *Watcher) serve(ctx context.Context, client gpb.GNMIClient) (served time
 		w.client = nil
 		w.mu.Unlock()
 	}()
-	if w.cfg.Samples != nil && d.stream(countersStream) != nil {
-		beside.Go(func() { w.count(ctx, client, d) })
+	for _, name := range counted {
+		if w.cfg.Samples != nil && d.stream(name) != nil {
+			beside.Go(func() { w.count(ctx, client, d, name) })
+		}
 	}
 	beside.Go(func() { w.probe(ctx, client, cancel) })
 	return w.follow(ctx, client, d)
@@ -299,14 +301,23 @@ func (w *Watcher) ask(ctx context.Context, client gpb.GNMIClient) error {
 	return nil
 }
 
-// count samples counters until ctx ends. A switch that has none, or fails, is asked again later.
-func (w *Watcher) count(ctx context.Context, client gpb.GNMIClient, d *Dialect) {
+// sidsRetry is the longest time until a switch that has no SIDs to count is asked again: it gets
+// them soon.
+const sidsRetry = 30 * time.Second
+
+// count samples the counters of a stream until ctx ends. A switch that has none, or fails, is asked
+// again later.
+func (w *Watcher) count(ctx context.Context, client gpb.GNMIClient, d *Dialect, name string) {
+	retry := w.cfg.Retry
+	if name == sidsStream {
+		retry = min(retry, sidsRetry)
+	}
 	w.cfg.Backoff.Keep(ctx, func(ctx context.Context) (time.Duration, error) {
-		served, err := w.sample(ctx, client, d)
+		served, err := w.sample(ctx, client, d, name)
 		if refused(err) {
-			pause(ctx, w.cfg.Retry)
+			pause(ctx, retry)
 			w.mu.Lock()
-			delete(w.asked.accepted, countersStream)
+			delete(w.asked.accepted, name)
 			w.mu.Unlock()
 		}
 		return served, err
@@ -409,9 +420,9 @@ func equalInterfaces(a, b Interface) bool {
 	return x == y && len(a.Config.Differ(&b.Config)) == 0 && len(b.Config.Differ(&a.Config)) == 0
 }
 
-// sample keeps the subscription to counters.
-func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
-	d *Dialect) (served time.Duration, err error) {
+// sample keeps the subscription of a stream of counters.
+func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient, d *Dialect,
+	name string) (served time.Duration, err error) {
 	all := counters{sw: w.cfg.Switch, tree: d.tree}
 	var began time.Time
 	timer := time.NewTimer(0)
@@ -427,7 +438,7 @@ func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
 			w.cfg.Samples(batch)
 		}
 	}
-	err = w.subscribe(ctx, client, d, countersStream, pace{rate.NewLimiter(counterRate, counterBurst)},
+	err = w.subscribe(ctx, client, d, name, pace{rate.NewLimiter(counterRate, counterBurst)},
 		timer.C, func(m *gpb.SubscribeResponse) error {
 			if m == nil {
 				flush()
@@ -435,7 +446,7 @@ func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
 			}
 			if began.IsZero() {
 				began = time.Now()
-				all.keeps = !w.sampled(d)
+				all.keeps = !w.sampled(name)
 			}
 			if m.GetUpdate() == nil {
 				return nil
@@ -455,13 +466,13 @@ func (w *Watcher) sample(ctx context.Context, client gpb.GNMIClient,
 	return served, err
 }
 
-// sampled reports whether the switch takes SAMPLE for all counters: then a count that it leaves out
-// is not known.
-func (w *Watcher) sampled(d *Dialect) bool {
+// sampled reports whether the switch takes SAMPLE for all counters of a stream: then a count that
+// it leaves out is not known.
+func (w *Watcher) sampled(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.asked.report.Paths {
-		if p.Stream == countersStream && p.Mode != "" && p.Mode != gpb.SubscriptionMode_SAMPLE.String() {
+		if p.Stream == name && p.Mode != "" && p.Mode != gpb.SubscriptionMode_SAMPLE.String() {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/southbound/gnmi"
 	"github.com/weft-sdn/weft/southbound/sonic"
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
 )
@@ -31,6 +33,7 @@ type bed struct {
 	ready  int
 	downs  int
 	ports  southbound.Ports
+	sids   map[netip.Prefix]gnmi.SID // the last of each
 	heard  []southbound.Neighbors
 	listen *bufconn.Listener
 	server *grpc.Server
@@ -63,13 +66,23 @@ func (b *bed) counts() (ready, downs int) {
 func on(t *testing.T, f func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{t: t, sw: sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")}
+		b := &bed{t: t, sids: make(map[netip.Prefix]gnmi.SID)}
+		b.sw = sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")
 		b.serve()
 		cfg := southbound.DefaultConfig()
 		cfg.Name, cfg.Target = "s1", "switch"
 		cfg.PortOf = func(iface string) uint32 {
 			i := slices.Index([]string{"Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24"}, iface)
 			return uint32(i + 1)
+		}
+		cfg.Samples = func(batch []gnmi.Sample) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, s := range batch {
+				for _, x := range s.SIDs {
+					b.sids[x.Prefix] = x
+				}
+			}
 		}
 		cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(b.dial),
 			grpc.WithTransportCredentials(insecure.NewCredentials())}
@@ -466,6 +479,47 @@ func TestNeighbors(t *testing.T) {
 		row("Ethernet0", "")
 		told(time.Second, 6, southbound.Neighbors{})
 		told(time.Minute, 6, southbound.Neighbors{})
+		if _, downs := b.counts(); downs > 0 {
+			t.Errorf("lost %d times", downs)
+		}
+	})
+}
+
+// TestSIDCounters: the counters of SIDs come with those of ports, once the switch has SIDs, and a
+// stream that the switch has refused until then costs the others nothing.
+func TestSIDCounters(t *testing.T) {
+	on(t, func(b *bed) {
+		want := func(what string, all map[netip.Prefix]gnmi.SID) {
+			t.Helper()
+			time.Sleep(2 * time.Second)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if !maps.Equal(b.sids, all) {
+				t.Errorf("%s: %v, want %v", what, b.sids, all)
+			}
+			clear(b.sids)
+		}
+		of := func(prefix string, packets, octets uint64) gnmi.SID {
+			return gnmi.SID{Prefix: netip.MustParsePrefix(prefix),
+				Packets: gnmi.Count{Value: packets, OK: true}, Octets: gnmi.Count{Value: octets, OK: true}}
+		}
+		first := of("fcbb:bbbb:20::/48", 3, 300)
+		want("without SIDs", map[netip.Prefix]gnmi.SID{})
+		b.clean(put(locator, un)...)
+		b.sw.Carry(first.Prefix, 3, 300)
+		time.Sleep(30 * time.Second)
+		want("a SID", map[netip.Prefix]gnmi.SID{first.Prefix: first})
+
+		second := of("fcbb:bbbb:20:f1::/64", 1, 80)
+		b.clean(put(udt)...)
+		b.sw.Carry(second.Prefix, 1, 80)
+		want("a SID that the gNMI server does not know yet",
+			map[netip.Prefix]gnmi.SID{first.Prefix: first})
+		b.sw.RestartGNMI()
+		want("both", map[netip.Prefix]gnmi.SID{first.Prefix: first, second.Prefix: second})
+
+		b.clean(remove(un)...)
+		want("the first is gone", map[netip.Prefix]gnmi.SID{second.Prefix: second})
 		if _, downs := b.counts(); downs > 0 {
 			t.Errorf("lost %d times", downs)
 		}

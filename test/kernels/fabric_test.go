@@ -2,9 +2,12 @@ package kernels
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,8 +228,36 @@ func TestFabric(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			b.countsSIDs("P1-T0-1")
 			b.finish()
 		})
+	}
+}
+
+// countsSIDs: the telemetry has packets of the local SIDs of a switch.
+func (b *bed) countsSIDs(sw string) {
+	b.Helper()
+	rest, err := client.New(client.Config{Server: b.URL()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer rest.Close()
+	err = b.Until(b.ctx, "SIDs of "+sw+" have a rate", func(*lab.World) (bool, error) {
+		a, err := rest.Get(b.ctx, client.Path("v1", "telemetry", "top"), url.Values{"kind": {"sid"},
+			"metric": {"packets"}, "limit": {"1000"}})
+		if err != nil {
+			return false, err
+		}
+		var top api.Top
+		if err := json.Unmarshal(a.Body, &top); err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(top.Items, func(i api.TopItem) bool {
+			return strings.HasPrefix(i.Name, sw+"/") && i.Value > 1
+		}), b.mesh.Pump()
+	})
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package sonictest has a SONiC switch for tests: the databases of package sonicdb, with daemons
 // that bring local SIDs and routes from CONFIG_DB to APPL_DB, and that do wrong what those of
-// August 2026 do: names of ports that counters go by are read once, and a Set may answer an error
-// and take effect.
+// August 2026 do: names of ports and SIDs that counters go by are read once, and a Set may answer
+// an error and take effect.
 package sonictest
 
 import (
@@ -35,6 +35,10 @@ type daemons struct {
 	refuse func(patch []Op) error
 	warts  Warts
 	lost   map[string]bool // keys of SIDs that FRR has lost, until their rows are written anew
+	// counts are of the SIDs of APPL_DB: packets and octets. sids are those whose counters have names,
+	// as read once there were any.
+	counts map[netip.Prefix][2]uint64
+	sids   []netip.Prefix
 }
 
 // Warts are what a switch may do wrong.
@@ -125,6 +129,18 @@ func (s *Switch) LoseSID(key string) {
 	})
 }
 
+// Carry has packets go by a SID, if APPL_DB has it.
+func (s *Switch) Carry(sid netip.Prefix, packets, octets uint64) {
+	s.server.Change(func(sonicdb.Databases) {
+		if n, ok := s.d.counts[sid]; ok {
+			s.d.counts[sid] = [2]uint64{n[0] + packets, n[1] + octets}
+		}
+	})
+}
+
+// RestartGNMI has the gNMI server read the names of SIDs again.
+func (s *Switch) RestartGNMI() { s.server.Change(func(sonicdb.Databases) { s.d.sids = nil }) }
+
 // Check implements sonicdb.Daemons.
 func (d *daemons) Check(patch []Op, _ sonicdb.Database) error {
 	if d.refuse == nil {
@@ -144,13 +160,25 @@ func (d *daemons) Apply(dbs sonicdb.Databases, before sonicdb.Database) error {
 	return nil
 }
 
-// Virtual implements sonicdb.Daemons: counters of ports by the names of SAI. A port that came later
-// has none.
+// Virtual implements sonicdb.Daemons: counters of ports and SIDs by the names of SAI. A port or a
+// SID that came later has none.
 func (d *daemons) Virtual(path string) (map[string]any, bool) {
+	out := make(map[string]any)
+	if path == "COUNTERS/SID:*" {
+		if len(d.sids) == 0 {
+			d.sids = slices.Collect(maps.Keys(d.counts))
+		}
+		for _, p := range d.sids {
+			if n, ok := d.counts[p]; ok {
+				out["SID:"+p.String()] = map[string]any{"SAI_COUNTER_STAT_PACKETS": fmt.Sprint(n[0]),
+					"SAI_COUNTER_STAT_BYTES": fmt.Sprint(n[1])}
+			}
+		}
+		return out, len(d.sids) > 0
+	}
 	if path != "COUNTERS/Ethernet*" {
 		return nil, false
 	}
-	out := make(map[string]any)
 	for _, name := range d.mapped {
 		out[name] = map[string]any{"SAI_PORT_STAT_IF_IN_OCTETS": "1000",
 			"SAI_PORT_STAT_IF_OUT_OCTETS": "2000", "SAI_PORT_STAT_IF_IN_UCAST_PKTS": "10",
@@ -174,6 +202,8 @@ func (d *daemons) frr(before, after Table) {
 // apply makes APPL_DB of CONFIG_DB.
 func (d *daemons) apply(dbs sonicdb.Databases) {
 	config, sids := dbs["CONFIG_DB"], make(Table)
+	before := d.counts
+	d.counts = make(map[netip.Prefix][2]uint64)
 	for key, fields := range config["SRV6_MY_SIDS"] {
 		locator, prefix, _ := strings.Cut(key, "|")
 		p, err := netip.ParsePrefix(prefix)
@@ -183,6 +213,7 @@ func (d *daemons) apply(dbs sonicdb.Databases) {
 		}
 		sids[fmt.Sprintf("%v:%v:0:0:%s", l["block_len"], l["node_len"], p.Addr())] =
 			map[string]any{"action": strings.ToLower(fmt.Sprint(fields["action"]))}
+		d.counts[p] = before[p]
 	}
 	routes := Table{"fe80::/64": {"ifname": "Ethernet0"}}
 	for key, fields := range config["STATIC_ROUTE"] {

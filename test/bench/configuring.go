@@ -43,23 +43,11 @@ func configure(out *report, hops string) error {
 	var octets, switches, sids, routes int
 	for plane := range configPlanes {
 		topo, inv := configPlane(plane)
-		inv.MRC = inventory.DefaultMRC("usid-f3216")
-		inv.MRC.Hops = hops
 		start, before := time.Now(), processorTime()
-		net := plan.NewNetwork(topo, inv)
-		var leaves []topology.NodeID
-		for i := range configT0 {
-			leaves = append(leaves, nodeID(i+1))
-		}
-		clos, err := net.Graph().Clos(topology.ClosRequest{Leaves: leaves})
+		f, err := planPlane(topo, inv, hops)
 		if err != nil {
 			return err
 		}
-		a, err := ev.Assign(clos, inv.MRC.Format(), ev.Numbers{})
-		if err != nil {
-			return err
-		}
-		f := node.Fabric{Network: net, Assignment: a}
 		planning += time.Since(start)
 		for i := range inv.Switches {
 			start := time.Now()
@@ -98,6 +86,25 @@ func configure(out *report, hops string) error {
 			{"model", planning.Seconds()}, {"render", rendering.Seconds()},
 			{"cpuSeconds", cpu.Seconds()},
 		}})
+}
+
+// planPlane numbers a plane.
+func planPlane(
+	topo *topology.Snapshot, inv *inventory.Inventory, hops string,
+) (node.Fabric, error) {
+	inv.MRC = inventory.DefaultMRC("usid-f3216")
+	inv.MRC.Hops = hops
+	net := plan.NewNetwork(topo, inv)
+	var leaves []topology.NodeID
+	for i := range configT0 {
+		leaves = append(leaves, nodeID(i+1))
+	}
+	clos, err := net.Graph().Clos(topology.ClosRequest{Leaves: leaves})
+	if err != nil {
+		return node.Fabric{}, err
+	}
+	a, err := ev.Assign(clos, inv.MRC.Format(), ev.Numbers{})
+	return node.Fabric{Network: net, Assignment: a}, err
 }
 
 // configPlane returns a plane of the fabric: T0s first, with uplinks at the first ports.

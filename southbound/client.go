@@ -19,6 +19,9 @@ type Client struct {
 	Pipeline  *Pipeline
 	// BatchUpdates and BatchBytes limit a request as Config's do; 0: its defaults.
 	BatchUpdates, BatchBytes int
+	// AtOnce is how many requests of one Write may be under way at once. Above 1 Transport is
+	// called from several goroutines. 0: 1.
+	AtOnce int
 }
 
 // Install gives the switch the pipeline, which clears it.

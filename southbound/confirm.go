@@ -102,7 +102,7 @@ func (s *Schema) pattern(u entry.Update) (*p4v1.Entity, error) {
 			u.Type == entry.Delete) {
 			return nil, nil
 		}
-		return s.encode(e, false)
+		return s.encode(new(maker), e, false)
 	case entry.Member:
 		p, err := s.profile(e.Profile, e.ID)
 		if err != nil {

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // conn is one connection of a session, from dialing to its loss.
@@ -83,12 +84,16 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	return served, err
 }
 
+// writesAtOnce is how many requests of a Write are at a switch at once: one is carried out there
+// while the next one travels and is decoded.
+const writesAtOnce = 3
+
 // client returns the client whose transport this connection is.
 func (c *conn) client() *Client {
 	return &Client{
 		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.own(),
 		Pipeline:     c.cfg.Pipeline,
-		BatchUpdates: c.cfg.BatchUpdates, BatchBytes: c.cfg.BatchBytes,
+		BatchUpdates: c.cfg.BatchUpdates, BatchBytes: c.cfg.BatchBytes, AtOnce: writesAtOnce,
 	}
 }
 
@@ -111,7 +116,7 @@ func (c *conn) SetPipeline(ctx context.Context,
 func (c *conn) Write(ctx context.Context, req *p4v1.WriteRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
-	if _, err := c.rpc.Write(ctx, req); err != nil {
+	if _, err := c.rpc.Write(ctx, req, withCodec()); err != nil {
 		return c.requestError(ctx, err)
 	}
 	return nil
@@ -122,13 +127,16 @@ func (c *conn) Read(ctx context.Context, req *p4v1.ReadRequest,
 	emit func(*p4v1.ReadResponse)) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
-	stream, err := c.rpc.Read(ctx, req)
+	stream, err := c.rpc.Read(ctx, req, withCodec())
 	for octets := 0; err == nil; {
 		var m *p4v1.ReadResponse
 		if m, err = stream.Recv(); err != nil {
 			break
 		}
-		if octets += proto.Size(m); octets > c.cfg.MaxReadBytes {
+		for _, e := range m.GetEntities() {
+			octets += wire.ListedSize(e)
+		}
+		if octets > c.cfg.MaxReadBytes {
 			return fmt.Errorf("%w: more than %d octets", ErrTooMuch, c.cfg.MaxReadBytes)
 		}
 		emit(m)

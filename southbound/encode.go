@@ -6,12 +6,33 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// encodeUpdate returns u as P4Runtime has it. Errors are [ErrUnknownName],
+// maker is the memory of messages of table entries and of the octets of their values. Messages of
+// other entities have memory of their own.
+type maker struct {
+	slab   wire.Slab
+	octets []byte
+}
+
+// value returns the octets of a value.
+func (m *maker) value(v entry.Value) []byte {
+	at := len(m.octets)
+	m.octets = append(m.octets, v...)
+	return m.octets[at:len(m.octets):len(m.octets)]
+}
+
+// reset takes all memory back: it is handed out again.
+func (m *maker) reset() {
+	m.slab.Reset()
+	m.octets = m.octets[:0]
+}
+
+// encodeUpdate returns u as P4Runtime has it, in the memory of m. Errors are [ErrUnknownName],
 // [ErrRange] and [ErrMalformed] with the entity's key.
-func (s *Schema) encodeUpdate(u entry.Update) (*p4v1.Update, error) {
+func (s *Schema) encodeUpdate(m *maker, u entry.Update) (*p4v1.Update, error) {
 	if u.Entity == nil {
 		return nil, fmt.Errorf("%w: update without an entity", ErrMalformed)
 	}
@@ -19,7 +40,16 @@ func (s *Schema) encodeUpdate(u entry.Update) (*p4v1.Update, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s: %s", ErrMalformed, u.Entity.Key(), u.Type)
 	}
-	e, err := s.encode(u.Entity, u.Type != entry.Delete)
+	whole := u.Type != entry.Delete
+	if t, ok := u.Entity.(entry.Table); ok && !t.Default {
+		e := m.slab.NewEntry()
+		if err := s.encodeTable(m, e, &t, whole); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Key(), err)
+		}
+		e.Update.Type = typ
+		return &e.Update, nil
+	}
+	e, err := s.encode(m, u.Entity, whole)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", u.Entity.Key(), err)
 	}
@@ -38,7 +68,7 @@ var updateTypes = map[entry.UpdateType]p4v1.Update_Type{
 
 // Encode returns the entity as P4Runtime has it, or an error as encodeUpdate's.
 func (s *Schema) Encode(e entry.Entity) (*p4v1.Entity, error) {
-	p, err := s.encode(e, true)
+	p, err := s.encode(new(maker), e, true)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Key(), err)
 	}
@@ -47,20 +77,26 @@ func (s *Schema) Encode(e entry.Entity) (*p4v1.Entity, error) {
 
 // encode encodes an entity; whole reports that a table entry carries its action,
 // which a deletion leaves out.
-func (s *Schema) encode(e entry.Entity, whole bool) (*p4v1.Entity, error) {
+func (s *Schema) encode(m *maker, e entry.Entity, whole bool) (*p4v1.Entity, error) {
 	switch e := e.(type) {
 	case entry.Table:
-		t, err := s.encodeTable(&e, whole)
-		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: t}}, err
+		t := m.slab.NewEntry()
+		return &t.Entity, s.encodeTable(m, t, &e, whole)
 	case entry.Member:
 		p, err := s.profile(e.Profile, e.ID)
 		if err != nil {
 			return nil, err
 		}
-		action, err := s.encodeAction(e.Action, nil)
+		action := &p4v1.Action{}
 		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
-			ActionProfileId: p.ID, MemberId: e.ID, Action: action,
-		}}}, err
+				ActionProfileId: p.ID, MemberId: e.ID, Action: action,
+			}}}, s.encodeAction(new(maker), e.Action, nil, func(n int) *p4v1.Action {
+				action.Params = make([]*p4v1.Action_Param, n)
+				for i := range action.Params {
+					action.Params[i] = new(p4v1.Action_Param)
+				}
+				return action
+			})
 	case entry.Group:
 		p, err := s.profile(e.Profile, e.ID)
 		if err != nil {
@@ -113,50 +149,53 @@ func (s *Schema) profile(name string, id uint32) (*ProfileInfo, error) {
 	return &s.Profiles[i], nil
 }
 
-func (s *Schema) encodeTable(e *entry.Table, whole bool) (*p4v1.TableEntry, error) {
+// encodeTable sets the messages of an empty entry to e.
+func (s *Schema) encodeTable(x *maker, into *wire.Entry, e *entry.Table, whole bool) error {
 	info := s.tableNames[e.Name]
 	if info == nil {
-		return nil, fmt.Errorf("%w: table %q", ErrUnknownName, e.Name)
+		return fmt.Errorf("%w: table %q", ErrUnknownName, e.Name)
 	}
 	if e.Default && (len(e.Match) > 0 || e.Priority != 0) {
-		return nil, fmt.Errorf("%w: a default action has neither match nor priority", ErrMalformed)
+		return fmt.Errorf("%w: a default action has neither match nor priority", ErrMalformed)
 	}
-	t := &p4v1.TableEntry{TableId: info.ID, Priority: e.Priority, IsDefaultAction: e.Default}
-	if len(e.Match) > 0 {
-		t.Match = make([]*p4v1.FieldMatch, 0, len(e.Match))
-	}
-	for i, m := range e.Match {
+	t := &into.Table
+	t.TableId, t.Priority, t.IsDefaultAction = info.ID, e.Priority, e.Default
+	t.Match = x.slab.Matches(len(e.Match))
+	for i := range e.Match {
+		m := &e.Match[i]
 		f := fieldByName(info.Fields, m.Field)
 		if f == nil {
-			return nil, fmt.Errorf("%w: field %q", ErrUnknownName, m.Field)
+			return fmt.Errorf("%w: field %q", ErrUnknownName, m.Field)
 		}
-		if _, again := (entry.Table{Match: e.Match[:i]}).Field(m.Field); again {
-			return nil, fmt.Errorf("%w: two matches on %q", ErrMalformed, m.Field)
+		if again := slices.ContainsFunc(e.Match[:i], func(o entry.Match) bool {
+			return o.Field == m.Field
+		}); again {
+			return fmt.Errorf("%w: two matches on %q", ErrMalformed, m.Field)
 		}
-		p, err := f.encodeMatch(m)
+		p, err := f.encodeMatch(x, m)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		t.Match = append(t.Match, p)
 	}
 	if !e.Default {
-		for _, f := range info.Fields {
+		for i := range info.Fields {
+			f := &info.Fields[i]
 			if _, given := e.Field(f.Name); !given && f.Match == entry.MatchExact {
-				return nil, fmt.Errorf("%w: no match on %q", ErrMalformed, f.Name)
+				return fmt.Errorf("%w: no match on %q", ErrMalformed, f.Name)
 			}
 		}
 	}
 	if !whole {
-		return t, nil
+		return nil
 	}
-	var err error
-	t.Action, err = s.encodeTableAction(info, e)
-	return t, err
+	return s.encodeTableAction(x, into, info, e)
 }
 
 // encodeTableAction encodes what an entry does: exactly one of its action,
 // member and group is set.
-func (s *Schema) encodeTableAction(info *TableInfo, e *entry.Table) (*p4v1.TableAction, error) {
+func (s *Schema) encodeTableAction(x *maker, into *wire.Entry, info *TableInfo,
+	e *entry.Table) error {
 	set := 0
 	for _, is := range []bool{e.Action.Name != "", e.Member != 0, e.Group != 0} {
 		if is {
@@ -165,20 +204,23 @@ func (s *Schema) encodeTableAction(info *TableInfo, e *entry.Table) (*p4v1.Table
 	}
 	switch {
 	case set == 0:
-		return nil, fmt.Errorf("%w: no action", ErrMalformed)
+		return fmt.Errorf("%w: no action", ErrMalformed)
 	case set > 1:
-		return nil, fmt.Errorf("%w: more than one of action, member and group", ErrMalformed)
+		return fmt.Errorf("%w: more than one of action, member and group", ErrMalformed)
 	case e.Member != 0:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: e.Member}}, nil
+		into.Table.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: e.Member}}
+		return nil
 	case e.Group != 0:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: e.Group}}, nil
+		into.Table.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: e.Group}}
+		return nil
 	}
-	action, err := s.encodeAction(e.Action, info)
-	return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: action}}, err
+	return s.encodeAction(x, e.Action, info, func(n int) *p4v1.Action {
+		return x.slab.SetAction(into, n)
+	})
 }
 
 // encodeMatch encodes the match on f.
-func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
+func (f *FieldInfo) encodeMatch(x *maker, m *entry.Match) (*p4v1.FieldMatch, error) {
 	if m.Kind != f.Match {
 		return nil, fmt.Errorf("%w: %s match on %q, whose kind is %s", ErrMalformed, m.Kind, m.Field,
 			f.Match)
@@ -191,10 +233,11 @@ func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
 	if m.Bits > f.Width || m.Value.BitLen() > f.Width || m.Mask.BitLen() > f.Width {
 		return nil, fmt.Errorf("%w: match on %q, which has %d bits", ErrRange, m.Field, f.Width)
 	}
+	if m.Kind == entry.MatchExact {
+		return x.slab.NewExact(f.ID, x.value(m.Value)), nil
+	}
 	p := &p4v1.FieldMatch{FieldId: f.ID}
 	switch m.Kind {
-	case entry.MatchExact:
-		p.FieldMatchType = &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte(m.Value)}}
 	case entry.MatchLPM:
 		if m.Bits <= 0 {
 			return nil, fmt.Errorf("%w: prefix of %d bits on %q: a prefix of length 0 is left out",
@@ -215,38 +258,38 @@ func (f *FieldInfo) encodeMatch(m entry.Match) (*p4v1.FieldMatch, error) {
 	return p, nil
 }
 
-// encodeAction encodes an action; table, if not nil, has to list it.
-func (s *Schema) encodeAction(a entry.Action, table *TableInfo) (*p4v1.Action, error) {
+// encodeAction encodes an action into what empty returns: an action with n parameters that are not
+// set. table, if not nil, has to list the action.
+func (s *Schema) encodeAction(x *maker, a entry.Action, table *TableInfo,
+	empty func(n int) *p4v1.Action) error {
 	info := s.actionNames[a.Name]
 	if info == nil {
-		return nil, fmt.Errorf("%w: action %q", ErrUnknownName, a.Name)
+		return fmt.Errorf("%w: action %q", ErrUnknownName, a.Name)
 	}
 	if table != nil && !slices.Contains(table.Actions, info.ID) {
-		return nil, fmt.Errorf("%w: action %q of this table", ErrUnknownName, a.Name)
+		return fmt.Errorf("%w: action %q of this table", ErrUnknownName, a.Name)
 	}
-	out := &p4v1.Action{ActionId: info.ID}
-	if len(a.Params) > 0 {
-		out.Params = make([]*p4v1.Action_Param, 0, len(a.Params))
-	}
-	for _, p := range a.Params {
+	out := empty(len(a.Params))
+	out.ActionId = info.ID
+	for i, p := range a.Params {
 		f := fieldByName(info.Params, p.Name)
 		switch {
 		case f == nil:
-			return nil, fmt.Errorf("%w: parameter %q of %s", ErrUnknownName, p.Name, a.Name)
+			return fmt.Errorf("%w: parameter %q of %s", ErrUnknownName, p.Name, a.Name)
 		case p.Value == "":
-			return nil, fmt.Errorf("%w: parameter %q of %s has no value", ErrMalformed, p.Name, a.Name)
+			return fmt.Errorf("%w: parameter %q of %s has no value", ErrMalformed, p.Name, a.Name)
 		case p.Value.BitLen() > f.Width:
-			return nil, fmt.Errorf("%w: parameter %q of %s is %s and has %d bits", ErrRange, p.Name, a.Name,
+			return fmt.Errorf("%w: parameter %q of %s is %s and has %d bits", ErrRange, p.Name, a.Name,
 				p.Value, f.Width)
 		}
-		out.Params = append(out.Params, &p4v1.Action_Param{ParamId: f.ID, Value: []byte(p.Value)})
+		out.Params[i].ParamId, out.Params[i].Value = f.ID, x.value(p.Value)
 	}
-	for _, f := range info.Params {
-		if a.Arg(f.Name) == "" {
-			return nil, fmt.Errorf("%w: no parameter %q of %s", ErrMalformed, f.Name, a.Name)
+	for i := range info.Params {
+		if a.Arg(info.Params[i].Name) == "" {
+			return fmt.Errorf("%w: no parameter %q of %s", ErrMalformed, info.Params[i].Name, a.Name)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // encodeReplicas writes ports in the old numeric field: every server knows it,

@@ -298,7 +298,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"clone session 0":    {insert(entry.Clone{}), ErrMalformed},
 		"digest":             {insert(entry.Reports{Digest: "nope"}), ErrUnknownName},
 	} {
-		_, err := smallPipeline(t).Schema().encodeUpdate(c.updates[0])
+		_, err := smallPipeline(t).Schema().encodeUpdate(new(maker), c.updates[0])
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
@@ -313,7 +313,7 @@ func TestUpdateTypesOfDefaultActions(t *testing.T) {
 	def := entry.In("route", entry.Do("deny"))
 	def.Default = true
 	for _, typ := range []entry.UpdateType{entry.Insert, entry.Modify, entry.Delete} {
-		p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: typ, Entity: def})
+		p, err := smallPipeline(t).Schema().encodeUpdate(new(maker), entry.Update{Type: typ, Entity: def})
 		if err != nil || p.GetType() != p4v1.Update_MODIFY {
 			t.Errorf("%s: %v, %v", typ, p.GetType(), err)
 		}
@@ -325,7 +325,7 @@ func TestUpdateTypesOfDefaultActions(t *testing.T) {
 
 // TestDeletionCarriesNoAction: the key alone says what goes (P4Runtime spec §9.1).
 func TestDeletionCarriesNoAction(t *testing.T) {
-	p, err := smallPipeline(t).Schema().encodeUpdate(entry.Update{Type: entry.Delete,
+	p, err := smallPipeline(t).Schema().encodeUpdate(new(maker), entry.Update{Type: entry.Delete,
 		Entity: route("2001:db8::", 32, 5)})
 	if te := p.GetEntity().GetTableEntry(); err != nil || p.GetType() != p4v1.Update_DELETE ||
 		te.GetAction() != nil || len(te.GetMatch()) != 2 {

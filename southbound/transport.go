@@ -9,7 +9,8 @@ import (
 
 // Transport carries P4Runtime requests to one switch: over gRPC, as a [Session]
 // does, or by calls into a switch of the same process ([Direct]). Errors carry a
-// gRPC status as the service's do, or wrap one of this package's errors.
+// gRPC status as the service's do, or wrap one of this package's errors. Write does not keep its
+// request, whose memory is used again.
 type Transport interface {
 	SetPipeline(ctx context.Context, req *p4v1.SetForwardingPipelineConfigRequest) error
 	Write(ctx context.Context, req *p4v1.WriteRequest) error

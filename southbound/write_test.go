@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -217,33 +219,134 @@ func TestBatches(t *testing.T) {
 		{"the same entity again", []entry.Update{via(1), via(2), gone, via(3)}, 10, 1000, []int{2, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var all []encoded
-			for i, u := range c.in {
-				p, err := smallPipeline(t).Schema().encodeUpdate(u)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, encoded{p, u.Entity.Kind(), u.Entity.Key(), i})
-			}
+			var took taker
+			client := Client{Transport: &took, Pipeline: smallPipeline(t), BatchUpdates: c.max,
+				BatchBytes: c.bytes}
+			wantAccepted(t)(client.Write(t.Context(), c.in))
 			var got []int
-			next := 0
-			for b := range batches(all, c.max, c.bytes) {
-				got = append(got, len(b))
-				for _, e := range b {
-					if e.index != next {
-						t.Errorf("update %d at place %d", e.index, next)
-					}
-					next++
-				}
+			var all []*p4v1.Update
+			for _, r := range took.requests {
+				got = append(got, len(r.GetUpdates()))
+				all = append(all, r.GetUpdates()...)
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
+			}
+			for i, u := range c.in {
+				want, err := smallPipeline(t).Schema().encodeUpdate(new(maker), u)
+				if err != nil || !proto.Equal(all[i], want) {
+					t.Errorf("update %d is %v, want %v: %v", i, all[i], want, err)
+				}
 			}
 		})
 	}
 }
 
-func TestLargeWriteKeepsOrder(t *testing.T) {
+// taker is a switch that keeps copies of what is written to it.
+type taker struct {
+	Transport
+	requests []*p4v1.WriteRequest
+}
+
+func (x *taker) Write(_ context.Context, r *p4v1.WriteRequest) error {
+	x.requests = append(x.requests, proto.CloneOf(r))
+	return nil
+}
+
+// slow is a switch whose Writes end when the test says so.
+type slow struct {
+	Transport
+	came    chan *p4v1.WriteRequest // each Write
+	outcome chan error              // its outcome
+}
+
+func (x *slow) Write(_ context.Context, r *p4v1.WriteRequest) error {
+	x.came <- proto.CloneOf(r)
+	return <-x.outcome
+}
+
+// TestWritesAtOnce: as many requests as allowed are under way, and none beyond a place at which
+// the order counts before all in front of it are done.
+func TestWritesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}
+		client := Client{Transport: x, Pipeline: smallPipeline(t), BatchUpdates: 2, AtOnce: 3}
+		var updates []entry.Update
+		for i := range 10 {
+			updates = append(updates, insert(entry.Multicast{ID: uint32(i + 1)})...)
+		}
+		updates = append(updates, insert(route("2001:db8::", 32, 1), route("2001:db8::", 48, 1))...)
+		updates = append(updates, entry.Update{Type: entry.Delete, Entity: route("2001:db8::", 32, 1)})
+		done := make(chan error, 1)
+		go func() {
+			refused, err := client.Write(t.Context(), updates)
+			if len(refused) > 0 {
+				t.Errorf("refused: %v", refused)
+			}
+			done <- err
+		}()
+		seen := make(map[uint32]bool)
+		for step, want := range []int{3, 1, 1, 0, 0, 1, 1} {
+			if step > 0 {
+				if len(done) > 0 {
+					t.Fatal("the Write has ended early")
+				}
+				x.outcome <- nil
+			}
+			synctest.Wait()
+			got := 0
+			for len(x.came) > 0 {
+				got++
+				for _, u := range (<-x.came).GetUpdates() {
+					seen[u.GetEntity().GetPacketReplicationEngineEntry().GetMulticastGroupEntry().
+						GetMulticastGroupId()] = true
+				}
+			}
+			if got != want {
+				t.Errorf("step %d: %d requests, want %d", step, got, want)
+			}
+		}
+		x.outcome <- nil
+		if err := <-done; err != nil || len(seen) != 11 {
+			t.Errorf("%v, %d groups", err, len(seen)-1)
+		}
+	})
+}
+
+// TestWriteFails: no request is sent after one that failed as a whole, and those under way
+// with it are waited for.
+func TestWriteFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}
+		client := Client{Transport: x, Pipeline: smallPipeline(t), BatchUpdates: 1, AtOnce: 3}
+		var updates []entry.Update
+		for i := range 10 {
+			updates = append(updates, insert(entry.Multicast{ID: uint32(i + 1)})...)
+		}
+		var refused []entry.Refusal
+		done := make(chan error, 1)
+		go func() {
+			var err error
+			refused, err = client.Write(t.Context(), updates)
+			done <- err
+		}()
+		synctest.Wait()
+		x.outcome <- ErrNotPrimary
+		synctest.Wait()
+		x.outcome <- status.Error(codes.AlreadyExists, "again")
+		synctest.Wait()
+		if len(done) > 0 {
+			t.Error("the Write has ended before its requests")
+		}
+		x.outcome <- nil
+		if err := <-done; !errors.Is(err, ErrNotPrimary) || len(x.came) != 3 || len(refused) != 1 ||
+			refused[0].Reason != entry.RefusedExists {
+			t.Errorf("%v, refused %v, %d requests", err, refused, len(x.came))
+		}
+	})
+}
+
+func TestLargeWrite(t *testing.T) {
 	f := newFakeSwitch(t)
 	cfg := f.config()
 	cfg.Pipeline = smallPipeline(t)
@@ -256,22 +359,24 @@ func TestLargeWriteKeepsOrder(t *testing.T) {
 			Instance: 1}))
 	}
 	wantAccepted(t)(s.Write(t.Context(), insert(groups...)))
-	n := uint32(0)
+	n := make(map[uint32]bool)
 	f.with(func() {
 		for _, r := range f.requests {
 			if len(r.GetUpdates()) > 64 {
 				t.Errorf("a request of %d updates", len(r.GetUpdates()))
 			}
 			for _, u := range r.GetUpdates() {
-				n++
-				if id := u.GetEntity().GetPacketReplicationEngineEntry().GetMulticastGroupEntry().GetMulticastGroupId(); id != n {
-					t.Fatalf("group %d at place %d", id, n)
+				id := u.GetEntity().GetPacketReplicationEngineEntry().GetMulticastGroupEntry().
+					GetMulticastGroupId()
+				if n[id] || id < 1 || id > 1000 {
+					t.Fatalf("group %d, or once more", id)
 				}
+				n[id] = true
 			}
 		}
 	})
-	if n != 1000 {
-		t.Errorf("%d updates arrived", n)
+	if len(n) != 1000 {
+		t.Errorf("%d updates arrived", len(n))
 	}
 }
 

@@ -42,8 +42,11 @@ const maxWaiting = 4 << 20
 // call is a control call: exactly one of run and refuse happens.
 type call struct {
 	f    func(now time.Duration)
-	done chan struct{} // closed when f has run or never will
-	ran  bool          // valid after done
+	step func(now time.Duration) (done bool) // in place of f: called until it is done
+	done chan struct{}                       // closed when f has run or never will
+	ran  bool                                // valid after done
+
+	begun bool // guarded by the inbox's mu; step has been called
 }
 
 // newInbox makes the queues of ports that are in order, of limit frames each.
@@ -132,13 +135,23 @@ func (b *inbox) putCall(c *call) bool {
 	return true
 }
 
+// again queues a call that is not done, behind those that wait. It is called by the switch's
+// goroutine, which closes the inbox.
+func (b *inbox) again(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.begun = true
+	b.calls = append(b.calls, c)
+	b.signal()
+}
+
 // withdraw takes a call back that no one waits for any more; false when it is
 // too late.
 func (b *inbox) withdraw(c *call) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := slices.Index(b.calls, c)
-	if i < 0 {
+	if i < 0 || c.begun {
 		return false
 	}
 	b.calls = slices.Delete(b.calls, i, i+1)

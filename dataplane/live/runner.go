@@ -145,7 +145,21 @@ func (r *Runner) Do(ctx context.Context, f func(now time.Duration)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := &call{f: f, done: make(chan struct{})}
+	return r.do(ctx, &call{f: f, done: make(chan struct{})})
+}
+
+// Steps runs f on the goroutine that owns the switch, again and again until f reports that it is
+// done, and returns then. Frames and other calls have their turn after each step. Steps fails as Do
+// does; once f has run, the end of ctx changes nothing. It implements p4rt.Stepper.
+func (r *Runner) Steps(ctx context.Context, f func(now time.Duration) (done bool)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.do(ctx, &call{step: f, done: make(chan struct{})})
+}
+
+// do queues a call and waits for it.
+func (r *Runner) do(ctx context.Context, c *call) error {
 	if !r.in.putCall(c) {
 		return ErrClosed
 	}
@@ -249,7 +263,12 @@ func (r *Runner) run() {
 	for {
 		calls = r.in.takeCalls(calls)
 		for _, c := range calls {
-			c.f(r.Now())
+			if c.step == nil {
+				c.f(r.Now())
+			} else if !c.step(r.Now()) {
+				r.in.again(c)
+				continue
+			}
 			c.ran = true
 			close(c.done)
 		}

@@ -14,11 +14,17 @@ import (
 
 // call converts an action specification to the engine's form. Every parameter
 // must be given once; there are no defaults (P4Runtime specification, "Action
-// Specification").
-func (a *actionUse) call(x texts, args []*p4v1.Action_Param) (engine.ActionCall, *Error) {
-	c := engine.ActionCall{Action: a.engine, Args: make([][]byte, len(a.params))}
-	for _, p := range args {
-		i, ok := a.byID[p.GetParamId()]
+// Specification"). The arguments are in the memory of buf where they fit.
+func (a *actionUse) call(x texts, buf [][]byte, args []*p4v1.Action_Param) (engine.ActionCall,
+	*Error) {
+	c := engine.ActionCall{Action: a.engine,
+		Args: slices.Grow(buf[:0], len(a.params))[:len(a.params)]}
+	clear(c.Args)
+	for n, p := range args {
+		i, ok := n, n < len(a.params) && a.params[n].id == p.GetParamId() // mostly in order
+		if !ok {
+			i, ok = a.byID[p.GetParamId()]
+		}
 		if !ok {
 			return c, invalid("action %q has no parameter with id %d; want %s", a.name, p.GetParamId(),
 				a.ids())
@@ -70,9 +76,9 @@ func (t *tableSchema) find(id uint32) (*actionUse, *Error) {
 		strings.Join(names, ", "))
 }
 
-// actionCall converts an action of an entry, or of the default entry.
-func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (engine.ActionCall,
-	*Error) {
+// actionCall converts an action of an entry, or of the default entry; buf is as in call.
+func (t *tableSchema) actionCall(x texts, buf [][]byte, act *p4v1.Action,
+	asDefault bool) (engine.ActionCall, *Error) {
 	a, err := t.find(act.GetActionId())
 	if err != nil {
 		return engine.ActionCall{}, err
@@ -85,7 +91,7 @@ func (t *tableSchema) actionCall(x texts, act *p4v1.Action, asDefault bool) (eng
 		return engine.ActionCall{}, errorf(codes.PermissionDenied,
 			"action %q is @defaultonly: it can only be the default action", a.name)
 	}
-	return a.call(x, act.GetParams())
+	return a.call(x, buf, act.GetParams())
 }
 
 // action is the inverse of actionCall. It returns nil for an action that the
@@ -122,9 +128,9 @@ type oneShotModes struct {
 }
 
 // target converts the action of a table entry. The kind must fit the table's
-// implementation.
-func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (engine.Target,
-	oneShotModes, *Error) {
+// implementation. The arguments of a direct action are in the memory of buf where they fit.
+func (t *tableSchema) target(x texts, buf [][]byte, act *p4v1.TableAction,
+	ports portCheck) (engine.Target, oneShotModes, *Error) {
 	var modes oneShotModes
 	want := "an action"
 	if t.profile != nil {
@@ -141,7 +147,7 @@ func (t *tableSchema) target(x texts, act *p4v1.TableAction, ports portCheck) (e
 		if t.profile != nil {
 			return engine.Target{}, modes, mismatch("an action")
 		}
-		c, err := t.actionCall(x, a.Action, false)
+		c, err := t.actionCall(x, buf, a.Action, false)
 		return engine.Target{Kind: engine.TargetAction, Action: c}, modes, err
 	case *p4v1.TableAction_ActionProfileMemberId:
 		if t.profile == nil {
@@ -198,7 +204,7 @@ func (t *tableSchema) actionSet(x texts, set *p4v1.ActionProfileActionSet,
 		if a.GetAction() == nil {
 			return out, modes, invalid("action %d of the set is not set", i)
 		}
-		c, err := t.actionCall(x, a.GetAction(), false)
+		c, err := t.actionCall(x, nil, a.GetAction(), false)
 		if err != nil {
 			return out, modes, err.in("action %d of the set", i)
 		}

@@ -49,10 +49,11 @@ func TestCodecDecodes(t *testing.T) {
 			decodeBoth(t, b[:i])
 		}
 	}
-	// More than a slab holds, of one entry and of many.
+	// More than a slab makes at once, of one entry and of many.
+	const block = 512
 	wide := &p4v1.TableEntry{TableId: 7,
 		Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 8}}}}
-	for i := range uint32(slabSize) {
+	for i := range uint32(block) {
 		wide.Match = append(wide.Match,
 			&p4v1.FieldMatch{FieldId: i,
 				FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{byte(i)}}}})
@@ -60,10 +61,10 @@ func TestCodecDecodes(t *testing.T) {
 			&p4v1.Action_Param{ParamId: i, Value: []byte{byte(i)}})
 	}
 	many := &p4v1.WriteRequest{}
-	for i := range 3 * slabSize {
+	for i := range 3 * block {
 		e := &p4v1.TableEntry{TableId: uint32(i), Match: wide.Match[:i%5],
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{Params: wide.Action.GetAction().GetParams()[:i%7]}}}}
-		if i == slabSize {
+		if i == block {
 			e = wide
 		}
 		many.Updates = append(many.Updates, &p4v1.Update{Type: p4v1.Update_INSERT,

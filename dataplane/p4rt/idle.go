@@ -4,6 +4,8 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // maxIdleEntries bounds the entries in one notification.
@@ -15,7 +17,7 @@ const maxIdleEntries = 1024
 func (d *Device) scanIdle(now time.Duration) {
 	r := d.active
 	var (
-		slab    entrySlab
+		slab    wire.Slab
 		entries []*p4v1.TableEntry
 	)
 	flush := func() {

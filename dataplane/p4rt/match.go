@@ -9,6 +9,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // matches converts the match of a table entry to the engine's form, in the
@@ -21,8 +22,11 @@ func (k *keySchema) matches(x texts, buf []engine.Match, fields []*p4v1.FieldMat
 	clear(out)
 	var seen uint64
 	var seenMore map[int]bool // for keys of more than 64 fields
-	for _, m := range fields {
-		i, ok := k.byID[m.GetFieldId()]
+	for n, m := range fields {
+		i, ok := n, n < len(k.fields) && k.fields[n].id == m.GetFieldId() // mostly in order
+		if !ok {
+			i, ok = k.byID[m.GetFieldId()]
+		}
 		if !ok {
 			return nil, invalid("match field id %d is unknown; want %s", m.GetFieldId(), k.ids())
 		}
@@ -218,12 +222,12 @@ func compareUnsigned(a, b []byte) int {
 
 // fieldMatches is the inverse of matches: canonical, don't-care fields left
 // out, in the order of the key.
-func (k *keySchema) fieldMatches(x texts, s *entrySlab, ms []engine.Match) []*p4v1.FieldMatch {
-	out := s.matches.take(len(k.fields))[:0]
+func (k *keySchema) fieldMatches(x texts, s *wire.Slab, ms []engine.Match) []*p4v1.FieldMatch {
+	out := s.Matches(len(k.fields))
 	for i := range k.fields {
 		f, m := &k.fields[i], &ms[i]
 		if f.kind == exactMatch {
-			out = append(out, s.newExact(f.id, f.told(x, m.Value)))
+			out = append(out, s.NewExact(f.id, f.told(x, m.Value)))
 			continue
 		}
 		fm := &p4v1.FieldMatch{FieldId: f.id}

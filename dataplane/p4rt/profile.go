@@ -59,7 +59,7 @@ func (r *realm) applyMember(p *profileSchema, typ p4v1.Update_Type, m *p4v1.Acti
 	if len(p.tables) == 0 {
 		return invalid("no table uses the action profile, so it has no actions")
 	}
-	call, err := p.tables[0].actionCall(r.texts, m.GetAction(), false)
+	call, err := p.tables[0].actionCall(r.texts, nil, m.GetAction(), false)
 	if err != nil {
 		return err
 	}

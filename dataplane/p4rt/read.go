@@ -4,6 +4,8 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // maxReadBytes is the size at which a ReadResponse is complete: well below the 4
@@ -32,7 +34,7 @@ type reading struct {
 	r    *realm
 	req  *p4v1.ReadRequest
 	keep func(*p4v1.Entity) bool
-	slab entrySlab
+	slab wire.Slab
 	// limit is how many objects may be looked at before packets have their
 	// turn; 0: all.
 	limit int
@@ -101,7 +103,7 @@ func (x *reading) emit(e *p4v1.Entity) {
 		return
 	}
 	x.resp.Entities = append(x.resp.Entities, e)
-	if x.size += listedSize(e); x.size >= maxReadBytes {
+	if x.size += wire.ListedSize(e); x.size >= maxReadBytes {
 		x.flush()
 	}
 }

@@ -29,6 +29,7 @@ type realm struct {
 	digests    digests
 	texts      texts
 	matches    []engine.Match // memory for the match of an update
+	args       [][]byte       // memory for the arguments of its action
 	// idle is set once an entry with an idle timeout was written.
 	idle bool
 }

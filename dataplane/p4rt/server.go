@@ -47,6 +47,14 @@ type Executor interface {
 	Do(ctx context.Context, f func(now time.Duration)) error
 }
 
+// A Stepper is an Executor that runs work of many steps by itself.
+type Stepper interface {
+	Executor
+	// Steps runs f as Do does, again and again until it reports that it is done, with packets and
+	// other calls in between. Once f has run, the end of ctx changes nothing.
+	Steps(ctx context.Context, f func(now time.Duration) (done bool)) error
+}
+
 // ServerConfig configures a Server.
 type ServerConfig struct {
 	// Credentials secure the connections; nil: none. See TLSConfig.
@@ -124,7 +132,7 @@ const wholeState = math.MaxInt32
 // quarter of a millisecond. A batch that must be atomic to packets has no
 // such limit.
 const (
-	stepUpdates = 128 // of a Write
+	stepUpdates = 64  // of a Write
 	stepObjects = 256 // that a Read looks at
 )
 
@@ -274,6 +282,22 @@ func (d *served) do(ctx context.Context, f func(now time.Duration)) error {
 	return nil
 }
 
+// steps runs f until it is done, as a Stepper does.
+func (d *served) steps(ctx context.Context, f func(now time.Duration) (done bool)) error {
+	if s, ok := d.exec.(Stepper); ok {
+		if err := s.Steps(ctx, f); err != nil {
+			return execError(err)
+		}
+		return nil
+	}
+	for done := false; !done; ctx = context.WithoutCancel(ctx) {
+		if err := d.do(ctx, func(now time.Duration) { done = f(now) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // exclusive runs f, which changes state, on the goroutine of a device; what f
 // returns is returned when it ran.
 func (d *served) exclusive(ctx context.Context, f func(now time.Duration) error) error {
@@ -317,19 +341,16 @@ func (d *served) write(ctx context.Context, req *p4v1.WriteRequest) error {
 	var (
 		w      *writing
 		failed error
-		done   bool
 	)
-	if err := d.do(ctx, func(now time.Duration) {
-		if w, failed = d.sessions.startWrite(now, req); failed == nil {
-			done = w.step(now, stepUpdates)
+	if err := d.steps(ctx, func(now time.Duration) bool {
+		if w == nil {
+			if w, failed = d.sessions.startWrite(now, req); failed != nil {
+				return true
+			}
 		}
+		return w.step(now, stepUpdates)
 	}); err != nil || failed != nil {
 		return cmp.Or(err, failed)
-	}
-	for ctx := context.WithoutCancel(ctx); !done; {
-		if err := d.do(ctx, func(now time.Duration) { done = w.step(now, stepUpdates) }); err != nil {
-			return err
-		}
 	}
 	return w.result()
 }
@@ -436,7 +457,7 @@ func (d *served) read(ctx context.Context, req *p4v1.ReadRequest, emit func(resp
 		if err := emit(resp, x.flushed); err != nil {
 			return err
 		}
-		x.slab.reset()
+		x.slab.Reset()
 	}
 }
 

@@ -155,7 +155,7 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 		if e.GetAction() == nil {
 			return invalid("the action is not set; INSERT wants one")
 		}
-		target, modes, err := t.target(r.texts, e.GetAction(), r.watch)
+		target, modes, err := r.target(t, e.GetAction())
 		if err != nil {
 			return err
 		}
@@ -185,6 +185,16 @@ func (r *realm) writeEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.TableEn
 	return r.modifyEntry(t, match, prio, e, undo)
 }
 
+// target converts the action of an entry. Its arguments are valid until the next call.
+func (r *realm) target(t *tableSchema, act *p4v1.TableAction) (engine.Target, oneShotModes,
+	*Error) {
+	to, modes, err := t.target(r.texts, r.args, act, r.watch)
+	if to.Kind == engine.TargetAction && to.Action.Args != nil {
+		r.args = to.Action.Args
+	}
+	return to, modes, err
+}
+
 func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e *p4v1.TableEntry,
 	undo *undoLog) *Error {
 	old, gerr := r.sw.Entry(t.engine, match, prio)
@@ -193,7 +203,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e 
 	}
 	entry := old
 	if e.GetAction() != nil {
-		target, modes, err := t.target(r.texts, e.GetAction(), r.watch)
+		target, modes, err := r.target(t, e.GetAction())
 		if err != nil {
 			return err
 		}
@@ -439,7 +449,7 @@ func (r *realm) writeDefaultEntry(t *tableSchema, typ p4v1.Update_Type, e *p4v1.
 		if !ok {
 			return invalid("the table action of the default entry is not an action")
 		}
-		call, err := t.actionCall(r.texts, a.Action, true)
+		call, err := t.actionCall(r.texts, nil, a.Action, true)
 		if err != nil {
 			return err
 		}

@@ -125,8 +125,8 @@ const noAction = "NoAction"
 func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 	out *reading) *p4v1.Entity {
 	more := unpackExtra(x.Metadata)
-	m := out.slab.newEntry()
-	e := &m.entry
+	m := out.slab.NewEntry()
+	e := &m.Table
 	e.TableId = t.id
 	e.Match = t.key.fieldMatches(r.texts, &out.slab, x.Match)
 	e.Priority = x.Priority
@@ -135,7 +135,7 @@ func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 	if x.Target.Kind != engine.TargetAction {
 		e.Action = t.tableAction(r.texts, x.Target, more.modes)
 	} else if a := t.byEngine[x.Target.Action.Action]; a != nil {
-		a.fill(r.texts, out.slab.setAction(m, len(a.params)), x.Target.Action)
+		a.fill(r.texts, out.slab.SetAction(m, len(a.params)), x.Target.Action)
 	}
 	setControllerMetadata(e, more.controller)
 	if len(more.metadata) > 0 {
@@ -146,7 +146,7 @@ func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 		d, _ := r.sw.SinceHit(out.now, t.engine, x.Match, x.Priority)
 		e.TimeSinceLastHit = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(d)}
 	}
-	return &m.entity
+	return &m.Entity
 }
 
 // readCells adds to an entry what q sets of its direct counter and meter.

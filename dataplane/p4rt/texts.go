@@ -210,7 +210,7 @@ func (r *realm) releaseTexts(now time.Duration) {
 	// Whatever is read is told, and so met.
 	out := &reading{r: r, now: now}
 	out.keep = func(*p4v1.Entity) bool {
-		out.slab.reset()
+		out.slab.Reset()
 		return false
 	}
 	_ = r.readMembers(&p4v1.ActionProfileMember{}, out)

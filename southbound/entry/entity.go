@@ -3,6 +3,7 @@ package entry
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,6 +63,34 @@ type Entity interface {
 	String() string
 	// equal compares the content of two entities of the same key.
 	equal(Entity) bool
+}
+
+// HashKey returns a hash of the key of an entity: equal keys have equal hashes. For a table entry
+// it does not make the key.
+func HashKey(seed maphash.Seed, e Entity) uint64 {
+	t, ok := e.(Table)
+	if !ok {
+		return maphash.String(seed, string(e.Key()))
+	}
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(t.Name)
+	if t.Default {
+		return h.Sum64()
+	}
+	for i := range t.Match {
+		m := &t.Match[i]
+		h.WriteByte(byte(len(m.Value)))
+		h.WriteString(m.Field)
+		h.WriteString(string(m.Value))
+		h.WriteString(string(m.Mask))
+		h.WriteByte(byte(m.Bits))
+	}
+	h.WriteByte(byte(t.Priority))
+	h.WriteByte(byte(t.Priority >> 8))
+	h.WriteByte(byte(t.Priority >> 16))
+	h.WriteByte(byte(t.Priority >> 24))
+	return h.Sum64()
 }
 
 // Equal reports whether a and b are the same entity with the same content.

@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"hash/maphash"
 	"net/netip"
 	"testing"
 
@@ -32,6 +33,10 @@ func TestKeysAndEquality(t *testing.T) {
 		" -> forward(neighbor=7, port=1)" {
 		t.Errorf("%s", a)
 	}
+	seed := maphash.MakeSeed()
+	if HashKey(seed, a) != HashKey(seed, b) {
+		t.Error("the order of matches counts in the hash of a key")
+	}
 	for _, pair := range [][2]Entity{
 		{Member{Profile: "s", ID: 1, Action: Do("x")}, Member{Profile: "s", ID: 2, Action: Do("x")}},
 		{Group{Profile: "s", ID: 1}, Member{Profile: "s", ID: 1}},
@@ -47,6 +52,10 @@ func TestKeysAndEquality(t *testing.T) {
 	} {
 		if Equal(pair[0], pair[1]) || !Equal(pair[0], pair[0]) {
 			t.Errorf("%s and %s", pair[0], pair[1])
+		}
+		same := HashKey(seed, pair[0]) == HashKey(seed, pair[1])
+		if same != (pair[0].Key() == pair[1].Key()) {
+			t.Errorf("%s and %s: the same hash %v", pair[0], pair[1], same)
 		}
 	}
 	if !Equal(Copies(1, Replica{Port: 2, Instance: 9}, Replica{Port: 9, Instance: 1}),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
@@ -113,15 +114,21 @@ func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline,
 	return c, nil
 }
 
+// encodedAtOnce is how many requests of an encodedClient are under way at once, as of the
+// controller's client.
+const encodedAtOnce = 3
+
 func (c *encodedClient) fill(ctx context.Context) error {
-	var reply []byte
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(encodedAtOnce)
 	for i := range c.messages.requests {
-		if err := c.conn.Invoke(ctx, p4v1.P4Runtime_Write_FullMethodName, &c.messages.requests[i],
-			&reply); err != nil {
-			return err
-		}
+		group.Go(func() error {
+			var reply []byte
+			return c.conn.Invoke(ctx, p4v1.P4Runtime_Write_FullMethodName, &c.messages.requests[i],
+				&reply)
+		})
 	}
-	return nil
+	return group.Wait()
 }
 
 func (c *encodedClient) readBack(ctx context.Context) error {

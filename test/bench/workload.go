@@ -9,6 +9,7 @@ import (
 
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -67,14 +68,14 @@ func (r role) workload() (workload, error) {
 	}, nil
 }
 
-// requests is a target that keeps what is written to it.
+// requests is a target that keeps copies of what is written to it.
 type requests struct {
 	southbound.Device
 	writes []*p4v1.WriteRequest
 }
 
 func (r *requests) Write(_ time.Duration, w *p4v1.WriteRequest) error {
-	r.writes = append(r.writes, w)
+	r.writes = append(r.writes, proto.CloneOf(w))
 	return nil
 }
 

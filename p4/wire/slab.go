@@ -1,4 +1,4 @@
-package p4rt
+package wire
 
 import p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
@@ -11,19 +11,22 @@ type slab[T any] struct {
 	used   int // of it
 }
 
-// slabSize is the number of values of an array.
-const slabSize = 512
+// The number of values of an array: of the first one, and at most.
+const (
+	slabFirst = 4
+	slabSize  = 512
+)
 
 // take returns n values next to one another.
 func (s *slab[T]) take(n int) []T {
 	if n > slabSize/8 {
 		return make([]T, n)
 	}
-	if s.array < len(s.arrays) && s.used+n > slabSize {
+	for s.array < len(s.arrays) && s.used+n > len(s.arrays[s.array]) {
 		s.array, s.used = s.array+1, 0
 	}
 	if s.array == len(s.arrays) {
-		s.arrays = append(s.arrays, make([]T, slabSize))
+		s.arrays = append(s.arrays, make([]T, max(n, min(slabSize, slabFirst<<min(8, 2*len(s.arrays))))))
 	}
 	v := s.arrays[s.array][s.used : s.used+n : s.used+n]
 	s.used += n
@@ -42,21 +45,22 @@ func (s *slab[T]) reset() {
 	s.array, s.used = 0, 0
 }
 
-// entrySlab allocates table entries in blocks.
-type entrySlab struct {
-	entries slab[entryMessages]
+// Slab allocates the messages of table entries in blocks. The zero Slab is empty.
+type Slab struct {
+	entries slab[Entry]
 	exacts  slab[exactMessages]
 	matches slab[*p4v1.FieldMatch]
 	params  slab[p4v1.Action_Param]
 	refs    slab[*p4v1.Action_Param]
 }
 
-// entryMessages are the messages of a table entry with a direct action.
-type entryMessages struct {
-	update  p4v1.Update
-	entity  p4v1.Entity
+// Entry is the messages of a table entry with a direct action: Table is in Entity, and that in
+// Update.
+type Entry struct {
+	Update  p4v1.Update
+	Entity  p4v1.Entity
+	Table   p4v1.TableEntry
 	is      p4v1.Entity_TableEntry
-	entry   p4v1.TableEntry
 	action  p4v1.TableAction
 	direct  p4v1.TableAction_Action
 	applies p4v1.Action
@@ -69,19 +73,19 @@ type exactMessages struct {
 	value p4v1.FieldMatch_Exact
 }
 
-// newEntry returns an entity that is an empty table entry. The action is not
+// NewEntry returns an entity that is an empty table entry. The action is not
 // set.
-func (s *entrySlab) newEntry() *entryMessages {
+func (s *Slab) NewEntry() *Entry {
 	m := &s.entries.take(1)[0]
-	m.is.TableEntry = &m.entry
-	m.entity.Entity = &m.is
-	m.update.Entity = &m.entity
+	m.is.TableEntry = &m.Table
+	m.Entity.Entity = &m.is
+	m.Update.Entity = &m.Entity
 	return m
 }
 
-// setAction gives an entry a direct action with n parameters and returns it.
-func (s *entrySlab) setAction(m *entryMessages, n int) *p4v1.Action {
-	m.entry.Action = &m.action
+// SetAction gives an entry a direct action with n parameters and returns it.
+func (s *Slab) SetAction(m *Entry, n int) *p4v1.Action {
+	m.Table.Action = &m.action
 	m.action.Type = &m.direct
 	m.direct.Action = &m.applies
 	m.applies.Params = s.newParams(n)
@@ -89,7 +93,7 @@ func (s *entrySlab) setAction(m *entryMessages, n int) *p4v1.Action {
 }
 
 // newParams returns n empty parameters.
-func (s *entrySlab) newParams(n int) []*p4v1.Action_Param {
+func (s *Slab) newParams(n int) []*p4v1.Action_Param {
 	if n == 0 {
 		return nil
 	}
@@ -100,8 +104,8 @@ func (s *entrySlab) newParams(n int) []*p4v1.Action_Param {
 	return refs
 }
 
-// newExact returns an exact match field.
-func (s *entrySlab) newExact(id uint32, value []byte) *p4v1.FieldMatch {
+// NewExact returns an exact match field.
+func (s *Slab) NewExact(id uint32, value []byte) *p4v1.FieldMatch {
 	m := &s.exacts.take(1)[0]
 	m.value.Value = value
 	m.is.Exact = &m.value
@@ -109,8 +113,11 @@ func (s *entrySlab) newExact(id uint32, value []byte) *p4v1.FieldMatch {
 	return &m.field
 }
 
-// reset takes all messages back.
-func (s *entrySlab) reset() {
+// Matches returns room for n match fields, without any.
+func (s *Slab) Matches(n int) []*p4v1.FieldMatch { return s.matches.take(n)[:0] }
+
+// Reset takes all messages back: they are handed out again.
+func (s *Slab) Reset() {
 	s.entries.reset()
 	s.exacts.reset()
 	s.matches.reset()

@@ -103,6 +103,8 @@ type GroupConnection struct {
 	Role    GroupRole  `json:"role" enum:"source,receiver"`
 	State   string     `json:"state" enum:"asked,replied,asking,answered,established,leaving,time wait" doc:"As RDMA CM has it: asked, a request of the application waits for the tree; replied, the answer was sent; asking, the controller has sent a request; answered, the application has answered it; established; leaving, it is being ended; time wait, it has ended."`
 	QPN     uint32     `json:"qpn,omitempty" doc:"The application's queue pair."`
+	// PSNOffset is added to the PSN of each packet to a receiver, modulo 2^24.
+	PSNOffset uint32 `json:"psnOffset,omitempty" doc:"Of a receiver: what the edge adds to the PSN of each packet, modulo 2^24, and takes from that of each response, since a queue pair chooses its first PSN. Absent where that is the group's."`
 	// Listens: it was the controller that connected.
 	Listens bool `json:"listens,omitempty" doc:"The application listens, and the controller has connected."`
 }

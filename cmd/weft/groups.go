@@ -109,13 +109,17 @@ func connectionTable(w io.Writer, connections []api.GroupConnection) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	g := newGrid("CONNECTION", "ROLE", "QPN", "STATE", "NOTE")
+	g := newGrid("CONNECTION", "ROLE", "QPN", "PSN OFFSET", "STATE", "NOTE")
 	for _, c := range connections {
 		note := ""
 		if c.Listens {
 			note = "listens"
 		}
-		g.row(c.Address, c.Role, c.QPN, c.State, note)
+		offset := ""
+		if c.Role == api.RoleReceiver {
+			offset = fmt.Sprint(c.PSNOffset)
+		}
+		g.row(c.Address, c.Role, c.QPN, offset, c.State, note)
 	}
 	return g.writeTo(w)
 }

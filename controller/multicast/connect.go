@@ -628,8 +628,12 @@ func (g *group) connectionStatus() (out []api.GroupConnection) {
 		if !c.Active && c.Port == g.item.Spec.Connect.Port {
 			role = api.RoleSource
 		}
-		out = append(out, api.GroupConnection{Address: c.Peer, Role: role, State: c.State.String(),
-			QPN: c.PeerQPN, Listens: c.Active})
+		v := api.GroupConnection{Address: c.Peer, Role: role, State: c.State.String(), QPN: c.PeerQPN,
+			Listens: c.Active}
+		if j, ok := g.receivers[c.Peer]; ok && j.Conn == c.LocalID {
+			v.PSNOffset = packet.PSNAdd(c.PeerPSN, -int(j.PSN))
+		}
+		out = append(out, v)
 	}
 	slices.SortStableFunc(out, func(a, b api.GroupConnection) int {
 		if a.Role != b.Role {

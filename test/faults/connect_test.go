@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/packet"
 	wire "github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
@@ -216,6 +217,20 @@ func TestConnect(t *testing.T) {
 	}
 	if c := a.all["S1"].qp.Config(); c.SQPSN != 0xFFFFF0 || c.RemoteQPN != designatedQPN {
 		t.Errorf("source: %+v", c)
+	}
+	for _, c := range a.status().Connections {
+		for name, p := range a.all {
+			if p.host.Config().Addr != c.Address {
+				continue
+			}
+			qp, offset := p.qp.Config(), uint32(0)
+			if name != "S1" {
+				offset = packet.PSNAdd(qp.RQPSN, -0xFFFFF0)
+			}
+			if c.QPN != qp.QPN || c.PSNOffset != offset || (offset == 0) != (name == "S1") {
+				t.Errorf("%s: %+v, want QPN %d and PSN offset %d", name, c, qp.QPN, offset)
+			}
+		}
 	}
 	a.has(a.write("first"), "R1", "R2", "R4")
 	a.has(a.write("wraps"), "R1", "R2", "R4")

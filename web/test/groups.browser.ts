@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatExact, parseExact } from '../src/domain/json';
 import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
@@ -153,6 +154,66 @@ test('a group by RDMA CM is made by clicking, without queue pairs and keys', asy
     4800,
   ]);
   await saveUntouched(page, lab, 'Change…', path);
+  expect((await lab.send('DELETE', path)).ok).toBe(true);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
+test('a group shows the applications that are connected by RDMA CM', async () => {
+  const path = '/v1/multicast-groups/joined';
+  const spec = {
+    proxyAddress: '2001:db8:ffff::d',
+    designatedQpn: 0x5001,
+    connect: { port: 4900 },
+    source: { address: '2001:db8:1:1::1' },
+    receivers: ['2', '3', '5'].map((n) => ({ address: `2001:db8:1:${n}::1` })),
+  };
+  expect((await lab.send('PUT', path, { spec })).ok).toBe(true);
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups/joined`);
+  await page.getByRole('heading', { name: 'Connections' }).waitFor();
+  await says(page, 'No application has connected.');
+  // Programs would have to run on hosts of the lab: the answer gets what they would bring.
+  const connections: Schemas['Group']['status']['connections'] = [
+    { address: '2001:db8:1:1::1', role: 'source', state: 'replied', qpn: 281 },
+    {
+      address: '2001:db8:1:2::1',
+      role: 'receiver',
+      state: 'established',
+      qpn: 4711,
+      psnOffset: 0xabcdef,
+      listens: true,
+    },
+    { address: '2001:db8:1:3::1', role: 'receiver', state: 'established', qpn: 42 },
+    { address: '2001:db8:99::1', role: 'receiver', state: 'asked', qpn: 17, psnOffset: 5 },
+  ];
+  await page.route(`**${path}`, async (route) => {
+    const response = await route.fetch();
+    const group = parseExact(await response.text()) as Schemas['Group'];
+    await route.fulfill({ response, body: formatExact({ ...group, status: { ...group.status, connections } }) });
+  });
+  await page.reload();
+  const all = [
+    ['S1', '2001:db8:1:1::1', 'source', 'the application', '◆ answered', '281', '–'],
+    ['R1', '2001:db8:1:2::1', 'receiver', 'the controller', '● connected', '4711', '11259375'],
+    ['R2', '2001:db8:1:3::1', 'receiver', 'the application', '● connected', '42', '0'],
+    ['2001:db8:99::1', '2001:db8:99::1', 'receiver', 'the application', '◆ waits for the tree', '17', '5'],
+  ];
+  await expect.poll(() => rows(page, 'Connections')).toEqual(all);
+  await page.getByRole('heading', { name: 'Connections' }).scrollIntoViewIfNeeded();
+  await wellMade(page, wrong, 'group-connections');
+  // The source leaves, and comes again.
+  connections[0] = { ...connections[0]!, state: 'leaving', qpn: 282 };
+  expect((await lab.send('PUT', path, { spec: { ...spec, evictAfter: '9s' } })).ok).toBe(true);
+  all[0]![4] = '○ leaves';
+  all[0]![5] = '282';
+  await expect.poll(() => rows(page, 'Connections')).toEqual(all);
+  await page.getByRole('table', { name: 'Connections' }).getByRole('link', { name: 'R1' }).click();
+  await page.getByRole('heading', { name: 'Host R1' }).waitFor();
+  await page.unrouteAll();
+  // Of a group with typed queue pairs there are none.
+  await page.goto(`${lab.url}/#/groups/demo`);
+  await page.getByRole('heading', { name: 'Acknowledgements' }).waitFor();
+  expect(await page.getByRole('heading', { name: 'Connections' }).count()).toBe(0);
   expect((await lab.send('DELETE', path)).ok).toBe(true);
   expect(wrong).toEqual([]);
   await page.context().close();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anySource, byConnect, byQueuePairs, connects, sourceOf } from './group';
+import { anySource, byConnect, byQueuePairs, connects, sourceOf, connectionState } from './group';
 
 const typed = {
   proxyAddress: '2001:db8:ffff::9',
@@ -41,4 +41,13 @@ test('a group of typed queue pairs has no connect', () => {
   expect(spec).not.toHaveProperty('connect');
   expect(spec['source']).toEqual({ qpn: 256 });
   expect(spec['receivers']).toEqual([{ address: '2001:db8:1:2::1', qpn: 512 }]);
+});
+
+test('states of connections are words, and every one of the API has some', () => {
+  const states = ['asked', 'replied', 'asking', 'answered', 'established', 'leaving', 'time wait'];
+  const texts = states.map((s) => connectionState(s).text);
+  expect(new Set(texts).size).toBe(states.length);
+  expect(states.filter((s) => connectionState(s).text === s || !connectionState(s).title)).toEqual([]);
+  expect(states.filter((s) => connectionState(s).tone === 'ok')).toEqual(['established']);
+  expect(connectionState('another')).toEqual({ tone: 'quiet', text: 'another', title: '' });
 });

@@ -46,3 +46,29 @@ export const firstSource = 256,
 
 const receivers = (spec: Spec) => (spec['receivers'] as Spec[] | undefined) ?? [];
 const host = (of: Spec): Spec => ('address' in of ? { address: of['address'] } : {});
+
+/** The state of a connection of RDMA CM in words, with what it means. */
+export function connectionState(state: string): { tone: 'ok' | 'work' | 'quiet'; text: string; title: string } {
+  switch (state) {
+    case 'asked':
+      return {
+        tone: 'work',
+        text: 'waits for the tree',
+        title: 'The application has asked, and gets its answer then.',
+      };
+    case 'replied':
+      return { tone: 'work', text: 'answered', title: 'The application has its answer, and has not confirmed it.' };
+    case 'asking':
+      return { tone: 'work', text: 'was asked', title: 'The controller has asked the application that listens.' };
+    case 'answered':
+      return { tone: 'work', text: 'agreed', title: 'The application that listens has agreed.' };
+    case 'established':
+      return { tone: 'ok', text: 'connected', title: 'Both ends are connected.' };
+    case 'leaving':
+      return { tone: 'quiet', text: 'leaves', title: 'The connection is being ended.' };
+    case 'time wait':
+      return { tone: 'quiet', text: 'has left', title: 'The connection has ended.' };
+    default:
+      return { tone: 'quiet', text: state, title: '' };
+  }
+}

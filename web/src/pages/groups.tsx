@@ -16,7 +16,16 @@ import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatDuration } from '../domain/format';
-import { anySource, byConnect, byQueuePairs, connects, firstReceiver, firstSource, sourceOf } from '../domain/group';
+import {
+  anySource,
+  byConnect,
+  byQueuePairs,
+  connectionState,
+  connects,
+  firstReceiver,
+  firstSource,
+  sourceOf,
+} from '../domain/group';
 import type { Spec } from '../domain/spec';
 import { columns as columnsOf } from '../domain/samples';
 import { drawTree, lag } from '../domain/tree';
@@ -26,6 +35,7 @@ import { useSeen } from '../store/seen';
 import { go, useParam } from '../store/place';
 
 type Group = Schemas['Group'];
+type Connection = NonNullable<Group['status']['connections']>[number];
 
 export function Groups({ path }: { path: string[] }) {
   return path[0] === undefined ? <List /> : <One name={path[0]} />;
@@ -328,6 +338,7 @@ function One({ name }: { name: string }) {
             ))}
           <Stalled of={g} />
           {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
+          {connects(g.spec as unknown as Spec) && <Connections of={g} />}
           <Traffic of={name} />
           {g.status.tree && <Where switches={(g.status.tree.nodes ?? []).map((n) => n.switch)} />}
           <Facts
@@ -371,6 +382,59 @@ function Stalled({ of: g }: { of: Group }) {
       {r.valid ? `It has acknowledged up to PSN ${r.ackPsn}.` : 'It has acknowledged nothing.'}
     </p>
   ));
+}
+
+/** The applications that have connected by RDMA CM, or are about to: the source first. */
+function Connections({ of: g }: { of: Group }) {
+  const names = useHostNames(),
+    reads = useMay('read');
+  const columns: Column<Connection>[] = [
+    {
+      name: 'Application at',
+      key: (c) => names.get(c.address) ?? c.address,
+      cell: (c) => {
+        const name = names.get(c.address);
+        return name && reads ? <To path={['hosts', name]}>{name}</To> : (name ?? <code>{c.address}</code>);
+      },
+      width: 1.4,
+    },
+    { name: 'Address', key: (c) => c.address, cell: (c) => <code>{c.address}</code>, width: 1.6 },
+    { name: 'Role', key: (c) => c.role, width: 0.8 },
+    { name: 'Connected by', key: (c) => (c.listens ? 'the controller' : 'the application'), width: 1.1 },
+    {
+      name: 'State',
+      key: (c) => connectionState(c.state).text,
+      cell: (c) => {
+        const state = connectionState(c.state);
+        return (
+          <Badge tone={state.tone} title={state.title}>
+            {state.text}
+          </Badge>
+        );
+      },
+      width: 1.4,
+    },
+    { name: 'QPN', key: (c) => c.qpn ?? -1, number: true, width: 0.7, cell: (c) => c.qpn ?? '–' },
+    {
+      name: 'PSN offset',
+      key: (c) => (c.role === 'receiver' ? (c.psnOffset ?? 0) : -1),
+      number: true,
+      width: 0.8,
+      cell: (c) => (c.role === 'receiver' ? (c.psnOffset ?? 0) : '–'),
+    },
+  ];
+  return (
+    <section aria-label={`Connections of ${g.name}`}>
+      <h2>Connections</h2>
+      <Table
+        rows={g.status.connections ?? []}
+        columns={columns}
+        id={(c) => `${c.address} ${c.role} ${c.qpn}`}
+        label="Connections"
+        empty="No application has connected."
+      />
+    </section>
+  );
 }
 
 /** What the group carried: from the controller's history, and what it keeps none of as this page has seen it. */

@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,6 +41,19 @@ var quirks = map[Hardware]*quirk{
 
 // AllHardware returns the hardware of which something is known, in order.
 func AllHardware() []Hardware { return slices.Sorted(maps.Keys(quirks)) }
+
+// TrimSize returns the least size, of least octets or more, that all of some hardware trims packets
+// to; ok is false when there is none. Hardware of which nothing is known, or that does not trim,
+// takes any.
+func TrimSize(all []Hardware, least uint16) (size uint16, ok bool) {
+	fit, most := int(least), math.MaxUint16
+	for _, h := range all {
+		if q := quirks[h]; q != nil && q.mostTrim > 0 {
+			fit, most = max(fit, q.leastTrim), min(most, q.mostTrim)
+		}
+	}
+	return uint16(fit), fit <= most
+}
 
 // Severity is how bad a finding is.
 type Severity string

@@ -1,6 +1,10 @@
 package inventory
 
-import "github.com/weft-sdn/weft/packet"
+import (
+	"github.com/weft-sdn/weft/internal/strictyaml"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/target"
+)
 
 // Classes defines what switches do with the classes of MRC traffic (OCP MRC 1.0,
 // sections 7.5.3 and 7.5.5.1): the same at every port of a fabric.
@@ -20,7 +24,8 @@ type Classes struct {
 	ECNMax uint32 `yaml:"ecnMax"`
 	// TrimSize is what is left of a trimmed packet, in octets from the Ethernet
 	// header on; 0: packets that find the data class full are dropped. Default:
-	// all headers up to the TSETH, in a tunnel with an SRH of one segment.
+	// all headers up to the TSETH, in a tunnel with an SRH of one segment, and
+	// more where the hardware of switches trims to more.
 	TrimSize uint16 `yaml:"trimSize"`
 	// TrimLength makes IPv6 headers say the length that is left.
 	TrimLength bool `yaml:"trimLength"`
@@ -51,6 +56,22 @@ func DefaultClasses() Classes {
 		DataPackets: 256, ControlPackets: 2048,
 		ECNMin: 51, ECNMax: 205,
 		TrimSize: packet.MinTrimLen + packet.IPv6Len + packet.SRHFixedLen + packet.SegmentLen,
+	}
+}
+
+// fitTrimSize makes the size of trimmed packets the least that the hardware of all switches trims
+// to, unless the text of the configuration has a size. Where no size suits all, it stays.
+func (inv *Inventory) fitTrimSize(text []byte) {
+	if !inv.MRC.On() {
+		return
+	}
+	var all []target.Hardware
+	for i := range inv.Switches {
+		all = append(all, inv.Switches[i].Hardware)
+	}
+	size, ok := target.TrimSize(all, DefaultClasses().TrimSize)
+	if ok && size != inv.MRC.Classes.TrimSize && !strictyaml.Has(text, "mrc.classes.trimSize") {
+		inv.MRC.Classes.TrimSize = size
 	}
 }
 

@@ -16,6 +16,7 @@ func Load(text []byte) (*Inventory, error) {
 	if err := strictyaml.Decode(text, &inv); err != nil {
 		return nil, decodeError(text, err)
 	}
+	inv.fitTrimSize(text)
 	err := inv.Validate()
 	if err == nil {
 		inv.keepCertificates()

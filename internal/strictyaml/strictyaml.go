@@ -99,6 +99,16 @@ func Place(text []byte, field string) (line, column int) {
 	return 0, 0
 }
 
+// Has reports whether a text has a field, such as hosts[2].address.
+func Has(text []byte, field string) bool {
+	file, err := Parse(text)
+	if err != nil {
+		return false
+	}
+	node, err := find(file, field)
+	return err == nil && node != nil
+}
+
 // Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing reports
 // which. The library has none for values that are read by UnmarshalText: their errors quote the
 // value, or have it in parentheses, and it is looked for.

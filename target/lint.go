@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -21,22 +22,34 @@ type quirk struct {
 	leastTrim, mostTrim int
 	// trimQueue: the queue of trimmed packets is fixed.
 	trimQueue bool
-	// noSRv6: it has no local SIDs.
+	// noSRv6: no test shows that it forwards by local SIDs.
 	noSRv6 bool
-	source string
+	// failsSRv6 and trimNeeds are what users of SONiC have met: an issue with its test of SRv6, and
+	// what trimming takes besides.
+	failsSRv6, trimNeeds string
+	source               string
 }
 
-// quirks are what is known of hardware. Sources: Arista's release note 1294522, and the tables of
-// sonic-mgmt's tests of trimming and SRv6 (August 2026).
+// quirks are what is known of hardware, and of what takes its place in virtual switches. Sources:
+// Arista's release note 1294522, the tables of sonic-mgmt's tests of trimming and SRv6 (August
+// 2026), and issues of SONiC.
 var quirks = map[Hardware]*quirk{
 	"arista-7060x6": {paddedTransit: true, leastTrim: 206, mostTrim: 206, trimQueue: true,
-		source: "Arista's release note 1294522"},
+		failsSRv6: "sonic-mgmt#26216", source: "Arista's release note 1294522"},
 	"tomahawk-5": {leastTrim: 206, mostTrim: 206, trimQueue: true},
 	"spectrum-4": {leastTrim: 256, mostTrim: 4084},
 	"spectrum-5": {leastTrim: 256, mostTrim: 4084},
+	"sn5600": {leastTrim: 256, mostTrim: 4084,
+		trimNeeds: "SAI_ADAPTIVE_ROUTING_CIRCULATION_PORT=257 in sai.profile (sonic-buildimage#22275)"},
+	"spectrum-1": {noSRv6: true},
+	"spectrum-2": {noSRv6: true},
 	"spectrum-3": {noSRv6: true},
 	"trident-3":  {noSRv6: true},
+	"tomahawk-1": {noSRv6: true},
 	"tomahawk-2": {noSRv6: true},
+	"cisco-8000": {noSRv6: true},
+	"sonic-vs":   {noSRv6: true},
+	"sonic-vpp":  {},
 }
 
 // AllHardware returns the hardware of which something is known, in order.
@@ -99,8 +112,91 @@ func (d *Device) Lint(m *api.SwitchModel) []Finding {
 		l.find(Wrong, Routes, "static IPv6 route: Cumulus Linux has a next hop once, and "+l.parallel()+
 			" has one over several ports: only the last counts")
 	}
+	switch d.System {
+	case SONiC:
+		l.sonic()
+	case Linux:
+		l.linux()
+	}
 	l.hardware()
 	return l.out
+}
+
+// between reports whether a version of the device is known, and from one on and before another.
+func (l *lint) between(from, to string) bool {
+	v := versionOf(l.d.Version)
+	return !newest(l.d.Version) && slices.Compare(v, versionOf(from)) >= 0 &&
+		slices.Compare(v, versionOf(to)) < 0
+}
+
+// sonic finds what releases of SONiC do wrong. Sources: issues of sonic-buildimage that are named,
+// bgpcfgd (managers_srv6.py), and what sonic-mgmt tests (August 2026).
+func (l *lint) sonic() {
+	sids := l.d.SIDs(l.m)
+	if len(sids) > 0 && l.between("202505", "202511") {
+		l.find(Wrong, UN, "uN: SONiC 202505 leaves local SIDs alone until somebody makes a device sr0 "+
+			"(ip link add sr0 type dummy; sonic-buildimage#23585)")
+	}
+	if len(sids) > 1 && l.between("202511", "202605") {
+		l.find(Doubtful, UN, "uN: SONiC 202511 was seen to bring one of several local SIDs to APPL_DB "+
+			"only (sonic-buildimage#24938)")
+	}
+	if stray := l.stray(sids); stray != "" {
+		l.find(Wrong, UN, "uN: "+stray+": bgpcfgd leaves it out, and tells its log only")
+	}
+	q := quirks[l.d.Chip]
+	if q == nil {
+		return
+	}
+	if ok, _ := l.d.Can(UA); ok && l.has(api.BehaviorUA) {
+		l.find(Doubtful, UA, "uA: SONiC has no test of it on any hardware")
+	}
+	if l.has(api.BehaviorUDT6) {
+		l.find(Doubtful, UDT6, "uDT6: SONiC tests it on virtual switches alone")
+	}
+	can, _ := l.d.Can(Trimming)
+	if l.m.Trimming != nil && can && q.mostTrim > 0 {
+		if l.between("202505", "202511") {
+			l.find(Doubtful, Trimming, "packet trimming: SONiC tests it from 202511 on")
+		}
+		if l.has(api.BehaviorUDT6) {
+			l.find(Doubtful, Trimming, "packet trimming: SONiC's test plan leaves out packets whose tunnel "+
+				"ends at the switch, as at the last hop")
+		}
+	}
+}
+
+// stray returns which local SID is outside of the block of the locator, or is a uN outside of the
+// locator; "": none is.
+func (l *lint) stray(sids []api.ModelSID) string {
+	loc := l.m.Locator
+	if loc == nil {
+		return ""
+	}
+	block := netip.PrefixFrom(loc.Prefix.Addr(), loc.BlockBits).Masked()
+	for _, s := range sids {
+		switch {
+		case !block.Contains(s.Prefix.Addr()):
+			return fmt.Sprintf("SID %v is outside of the block %v", s.Prefix, block)
+		case s.Behavior == api.BehaviorUN && !loc.Prefix.Contains(s.Prefix.Addr()):
+			return fmt.Sprintf("SID %v is outside of the locator %v", s.Prefix, loc.Prefix)
+		}
+	}
+	return ""
+}
+
+// linux finds what older kernels do not take: the agent then lacks the SID.
+func (l *lint) linux() {
+	if !l.between("6.6", "6.17") {
+		return
+	}
+	for _, s := range l.m.SIDs {
+		if s.Hop != nil && s.Hop.Address.IsLinkLocalUnicast() {
+			l.find(Wrong, UA, fmt.Sprintf("uA over a link-local address needs Linux 6.17 or later; "+
+				"%s runs %s", l.d.Name, l.d.Version))
+			return
+		}
+	}
 }
 
 // parallel returns a route with one next hop over several ports; "": there is none.
@@ -198,6 +294,10 @@ func (l *lint) hardware() {
 	if q.noSRv6 && len(l.m.SIDs) > 0 {
 		l.find(Wrong, UN, fmt.Sprintf("uN: no test shows that %s forwards by uSIDs", chip))
 	}
+	if q.failsSRv6 != "" && l.d.System == SONiC && len(l.m.SIDs) > 0 {
+		l.find(Doubtful, UN, fmt.Sprintf("uN: SONiC's test of SRv6 was seen to fail on %s (%s)", chip,
+			q.failsSRv6))
+	}
 	if q.paddedTransit && l.m.Mode == modeSRH {
 		l.find(Wrong, SRH, fmt.Sprintf(dropsPadded, chip, q.source)+
 			"in mode usid-srh the last uSID of the first container is followed by zeros")
@@ -222,6 +322,9 @@ func (l *lint) hardware() {
 	case size < q.leastTrim || size > q.mostTrim:
 		l.find(Wrong, Trimming, fmt.Sprintf("packet trimming: %s trims to %d to %d octets, "+
 			"and the fabric to %d (mrc.classes.trimSize)", chip, q.leastTrim, q.mostTrim, size))
+	}
+	if q.trimNeeds != "" && l.d.System == SONiC {
+		l.find(Doubtful, Trimming, fmt.Sprintf("packet trimming: %s needs %s", chip, q.trimNeeds))
 	}
 	if q.trimQueue {
 		l.find(Doubtful, Trimming, fmt.Sprintf("packet trimming: the queue of trimmed packets "+

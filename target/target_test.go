@@ -3,6 +3,7 @@ package target_test
 import (
 	"encoding/json"
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +113,6 @@ func TestLint(t *testing.T) {
 		{target.SONiC, "202611", "", "links-leaf1", "", ""},
 		{target.SONiC, "master", "", "links-leaf1", "", ""},
 		{target.SONiC, "202411", "", "nodes-leaf1", "cannot", "uN needs SONiC 202505 or later"},
-		{target.SONiC, "202505", "", "nodes-leaf1", "", ""},
 		{target.SONiC, "202411", "", "nodes-leaf1", "cannot",
 			"packet trimming needs SONiC 202505 or later"},
 		{target.SONiC, "", "", "stev-leaf1", "cannot", "only the P4 program does it"},
@@ -124,6 +124,21 @@ func TestLint(t *testing.T) {
 		{target.SONiC, "", "spectrum-3", "nodes-leaf1", "wrong", "accepts the setting and does nothing"},
 		{target.SONiC, "", "spectrum-3", "nodes-leaf1", "wrong",
 			"no test shows that spectrum-3 forwards by uSIDs"},
+		{target.SONiC, "202505", "", "nodes-leaf1", "wrong", "until somebody makes a device sr0"},
+		{target.SONiC, "202505.2", "", "nodes-leaf1", "wrong", "until somebody makes a device sr0"},
+		{target.SONiC, "202511", "", "nodes-leaf1", "doubtful", "one of several local SIDs"},
+		{target.SONiC, "202605", "", "nodes-leaf1", "", ""},
+		{target.SONiC, "", "arista-7060x6", "nodes-leaf1", "doubtful", "sonic-mgmt#26216"},
+		{target.SONiC, "", "sn5600", "nodes-leaf1", "doubtful", "SAI_ADAPTIVE_ROUTING_CIRCULATION_PORT"},
+		{target.SONiC, "", "sn5600", "nodes-leaf1", "wrong", "trims to 256 to 4084 octets"},
+		{target.SONiC, "", "sonic-vpp", "nodes-leaf1", "wrong", "accepts the setting and does nothing"},
+		{target.SONiC, "", "sonic-vs", "nodes-leaf1", "wrong", "no test shows that sonic-vs forwards"},
+		{target.SONiC, "", "spectrum-1", "nodes-leaf1", "wrong", "accepts the setting and does nothing"},
+		{target.SONiC, "", "spectrum-4", "links-leaf1", "doubtful", "uA: SONiC has no test of it"},
+		{target.SONiC, "", "spectrum-4", "nodes-leaf1", "doubtful", "uDT6: SONiC tests it on virtual"},
+		{target.SONiC, "202505", "spectrum-4", "nodes-leaf1", "doubtful", "SONiC tests it from 202511"},
+		{target.SONiC, "", "spectrum-4", "nodes-leaf1", "doubtful", "packets whose tunnel ends"},
+		{target.Linux, "6.12", "", "links-leaf1", "wrong", "Linux 6.17 or later; P1-T0-3 runs 6.12"},
 		{target.EOS, "4.36.1F", "", "nodes-spine2", "cannot",
 			"EOS has no packet trimming that Weft knows a form of"},
 		{target.EOS, "4.35", "", "nodes-spine2", "cannot", "uN needs EOS 4.36 or later"},
@@ -146,6 +161,62 @@ func TestLint(t *testing.T) {
 		if c.want == "" && len(all) > 0 || c.want != "" && !found {
 			t.Errorf("%s %s %s, %s: %q, want %s: %s", c.system, c.version, c.chip, c.model,
 				target.Lines(all), c.severity, c.want)
+		}
+	}
+}
+
+// TestLintLeavesAlone: what a version or a piece of hardware does not do wrong is not named.
+func TestLintLeavesAlone(t *testing.T) {
+	for _, c := range []struct {
+		system                     target.System
+		version, chip, model, text string
+	}{
+		{target.SONiC, "202511", "", "nodes-leaf1", "sr0"},
+		{target.SONiC, "", "", "nodes-leaf1", "sr0"},
+		{target.SONiC, "202505", "", "nodes-leaf1", "one of several"},
+		{target.SONiC, "202611", "", "nodes-leaf1", "one of several"},
+		{target.SONiC, "202511", "spectrum-4", "links-leaf1", "no test of it"}, // it cannot
+		{target.SONiC, "", "spectrum-4", "nodes-spine2", "tunnel ends"},
+		{target.SONiC, "", "tomahawk-5", "nodes-leaf1", "26216"},
+		{target.SONiC, "", "spectrum-4", "nodes-leaf1", "CIRCULATION"},
+		{target.Cumulus, "", "sn5600", "nodes-leaf1", "CIRCULATION"},
+		{target.SONiC, "", "sonic-vpp", "nodes-leaf1", "forwards by uSIDs"},
+		{target.Linux, "6.17", "", "links-leaf1", "link-local"},
+		{target.Linux, "", "", "links-leaf1", "link-local"},
+		{target.Linux, "6.5", "", "links-leaf1", "link-local"}, // it cannot do uA at all
+		{target.Linux, "6.12", "", "nodes-leaf1", "link-local"},
+	} {
+		d := target.Device{Name: "s1", System: c.system, Version: c.version,
+			Chip: target.Hardware(c.chip)}
+		if got := target.Lines(d.Lint(model(t, c.model))); strings.Contains(got, c.text) {
+			t.Errorf("%s %s %s, %s: %q names %s", c.system, c.version, c.chip, c.model, got, c.text)
+		}
+	}
+}
+
+// TestLintStraySID: a SID that bgpcfgd leaves out is named.
+func TestLintStraySID(t *testing.T) {
+	d := target.Device{Name: "leaf1", System: target.SONiC}
+	for want, change := range map[string]func(m *api.SwitchModel, s *api.ModelSID){
+		"is outside of the block": func(_ *api.SwitchModel, s *api.ModelSID) {
+			s.Prefix = netip.MustParsePrefix("2001:db8::/48")
+		},
+		"is outside of the locator": func(m *api.SwitchModel, s *api.ModelSID) {
+			octets := m.Locator.Prefix.Addr().As16()
+			octets[5]++
+			s.Prefix = prefixOf(octets, s.Prefix.Bits())
+		},
+	} {
+		m := model(t, "nodes-leaf1")
+		for i := range m.SIDs {
+			if m.SIDs[i].Behavior == api.BehaviorUN {
+				change(m, &m.SIDs[i])
+				break
+			}
+		}
+		if got := target.Lines(d.Lint(m)); !strings.Contains(got, "wrong: uN: SID") ||
+			!strings.Contains(got, want) {
+			t.Errorf("%s: %q", want, got)
 		}
 	}
 }

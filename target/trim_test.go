@@ -19,9 +19,16 @@ func TestTrimSizes(t *testing.T) {
 		{"tomahawk-5", 206, 206},
 		{"spectrum-4", 256, 4084},
 		{"spectrum-5", 256, 4084},
+		{"sn5600", 256, 4084},
+		{"spectrum-1", 0, 0},
+		{"spectrum-2", 0, 0},
 		{"spectrum-3", 0, 0},
 		{"trident-3", 0, 0},
+		{"tomahawk-1", 0, 0},
 		{"tomahawk-2", 0, 0},
+		{"cisco-8000", 0, 0},
+		{"sonic-vs", 0, 0},
+		{"sonic-vpp", 0, 0},
 	} {
 		for size, fine := range map[uint16]bool{c.least - min(c.least, 1): false, c.least: c.least > 0,
 			c.most: c.most > 0, c.most + 1: false} {

@@ -257,7 +257,16 @@ func TestPrivateData(t *testing.T) {
 	if got, n, err := ParseIP(append(wire, 1)); got != ip || n != IPLen || err != nil {
 		t.Errorf("%+v, %d, %v", got, n, err)
 	}
-	for at, to := range map[int]byte{0: 1, 1: 0x40} {
+	four := IP{SrcPort: 0x1234, Src: addr("10.1.0.10"), Dst: addr("10.255.0.1")}
+	// As Linux 6.1 writes it (struct cma_hdr): three words without meaning before each address.
+	wire4 := unhex(t, "00 40 1234 000000000000000000000000 0a01000a 000000000000000000000000 0aff0001")
+	if got := four.Append(nil); !bytes.Equal(got, wire4) {
+		t.Errorf("IPv4: % x", got)
+	}
+	if got, n, err := ParseIP(append(wire4, 1)); got != four || n != IPLen || err != nil {
+		t.Errorf("IPv4: %+v, %d, %v", got, n, err)
+	}
+	for at, to := range map[int]byte{0: 1, 1: 0x50} {
 		b := bytes.Clone(wire)
 		b[at] = to
 		if _, _, err := ParseIP(b); !errors.Is(err, packet.ErrUnsupported) {

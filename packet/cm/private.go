@@ -26,33 +26,48 @@ const (
 	ConsumerREQ = PrivateREQ - IPLen // what is left to the application
 )
 
-// IP is what the RDMA IP CM service puts first into the private data of a REQ (IBTA annex A11).
+// IP is what the RDMA IP CM service puts first into the private data of a REQ (IBTA annex A11): the
+// addresses, both of IPv6 or both of IPv4, which is in the last octets of a field.
 type IP struct {
 	SrcPort  uint16
 	Src, Dst netip.Addr
 }
 
-const ipVersion6 = 6
+const (
+	ipVersion4 = 4
+	ipVersion6 = 6
+)
 
-// ParseIP reads the header of the RDMA IP CM service for IPv6.
+// ParseIP reads the header of the RDMA IP CM service.
 func ParseIP(b []byte) (IP, int, error) {
 	if len(b) < IPLen {
 		return IP{}, 0, fmt.Errorf("RDMA IP CM header: %d octets, need %d: %w", len(b), IPLen,
 			packet.ErrTruncated)
 	}
-	if b[0] != 0 || b[1]>>4 != ipVersion6 {
-		return IP{}, 0, fmt.Errorf("RDMA IP CM header: version %d, IP version %d, want 0 and %d: %w",
-			b[0], b[1]>>4, ipVersion6, packet.ErrUnsupported)
+	h := IP{SrcPort: binary.BigEndian.Uint16(b[2:])}
+	switch version := b[1] >> 4; {
+	case b[0] == 0 && version == ipVersion6:
+		h.Src, h.Dst = gid(b[4:20]), gid(b[20:36])
+	case b[0] == 0 && version == ipVersion4:
+		h.Src, h.Dst = netip.AddrFrom4([4]byte(b[16:20])), netip.AddrFrom4([4]byte(b[32:36]))
+	default:
+		return IP{}, 0, fmt.Errorf("RDMA IP CM header: version %d, IP version %d, want 0, and %d or %d: "+
+			"%w", b[0], version, ipVersion4, ipVersion6, packet.ErrUnsupported)
 	}
-	return IP{SrcPort: binary.BigEndian.Uint16(b[2:]), Src: gid(b[4:20]), Dst: gid(b[20:36])},
-		IPLen, nil
+	return h, IPLen, nil
 }
 
 // Append writes the header after b.
 func (h IP) Append(b []byte) []byte {
 	var out [IPLen]byte
-	out[1] = ipVersion6 << 4
 	binary.BigEndian.PutUint16(out[2:], h.SrcPort)
+	if h.Dst.Is4() {
+		out[1] = ipVersion4 << 4
+		copy(out[16:20], h.Src.AsSlice())
+		copy(out[32:36], h.Dst.AsSlice())
+		return append(b, out[:]...)
+	}
+	out[1] = ipVersion6 << 4
 	putGID(out[4:], h.Src)
 	putGID(out[20:], h.Dst)
 	return append(b, out[:]...)

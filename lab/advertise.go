@@ -23,7 +23,8 @@ func NodeID(s Switch) topology.NodeID {
 }
 
 // Topology returns the network as people write one down: its switches, the links between them, and
-// the addresses of hosts with the switches that they are attached to. The network must be complete.
+// the IPv6 addresses of hosts with the switches that they are attached to. The network must be
+// complete.
 func (n *Network) Topology() *static.Topology {
 	t := &static.Topology{ASN: ASN}
 	place := map[string]int{}
@@ -39,7 +40,9 @@ func (n *Network) Topology() *static.Topology {
 		}
 		if host != nil {
 			node := &t.Nodes[place[sw]]
-			node.Prefixes = append(node.Prefixes, netip.PrefixFrom(host.Address, 128))
+			if host.Address.Is6() { // packets of IPv4 are in IPv6 between switches
+				node.Prefixes = append(node.Prefixes, netip.PrefixFrom(host.Address, 128))
+			}
 			continue
 		}
 		t.Links = append(t.Links, static.Link{A: l.A, PortA: l.PortA, B: l.B, PortB: l.PortB,
@@ -62,6 +65,9 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			continue
 		}
 		if h := w.Network.host(wire.To); h != nil {
+			if h.Address.Is4() {
+				continue
+			}
 			key := topology.PrefixKey{Node: NodeID(n.Switch), Prefix: netip.PrefixFrom(h.Address, 128)}
 			hosts[key] = hosts[key] || !wire.down
 		} else if !wire.down && !n.down && !w.switches[wire.To].down {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,26 @@ func TestFiles(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// TestIPv4Hosts: the topology of a lab has the IPv6 addresses of hosts, and its files are valid
+// where a host has none.
+func TestIPv4Hosts(t *testing.T) {
+	n := lab.Figure1()
+	n.Hosts[0].Address = netip.MustParseAddr("10.1.0.10")
+	files, err := Files(n, Options{Tool: Mininet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if err := check(f); err != nil {
+			t.Errorf("%s: %v\n%s", f.Name, err, f.Text)
+		}
+		if f.Name == "topology.yaml" && (strings.Contains(f.Text, "10.1.0.10") ||
+			!strings.Contains(f.Text, "2001:db8:1:2::1/128")) {
+			t.Errorf("%s: %s", f.Name, f.Text)
 		}
 	}
 }

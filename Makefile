@@ -105,7 +105,7 @@ test-compose:
 # Linux's own RoCEv2 stack, in guests under qemu, through Figure 1: see docs/labs.md. Programs of others
 # for MRC over weft nic (docs/libmrc.md), from where OCP_MRC_DIR and MRC_NCCL_DIR have their sources.
 interop: interop-mrc
-	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/interop -run TestInterop -v
+	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 150m ./test/interop -run TestInterop -v
 
 interop-mrc:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v

@@ -31,9 +31,18 @@ func MissingSimpleSwitch() string {
 // SimpleSwitchArgs are the arguments of a silent simple_switch whose thrift server listens on a
 // port, and which keeps its sockets in dir. Interfaces and the program follow.
 func SimpleSwitchArgs(thrift int, dir string) []string {
-	return []string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id",
-		fmt.Sprint(thrift),
-		"--notifications-addr", "ipc://" + filepath.Join(dir, "notifications.ipc")}
+	return append([]string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id",
+		fmt.Sprint(thrift)}, NotificationArgs(SimpleSwitch, filepath.Join(dir, "notifications.ipc"))...)
+}
+
+// NotificationArgs are the arguments by which a switch of BMv2 has its socket of notifications at a
+// path. A build without nanomsg has none, and refuses the option.
+func NotificationArgs(program, path string) []string {
+	if help, err := exec.Command(program, "--help").CombinedOutput(); err == nil &&
+		!strings.Contains(string(help), "--notifications-addr") {
+		return nil
+	}
+	return []string{"--notifications-addr", "ipc://" + path}
 }
 
 // FileRun is a simple_switch between capture files, as --use-files has it.

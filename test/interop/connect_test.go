@@ -26,14 +26,19 @@ const (
 // replicas are the guests whose programs connect by RDMA CM as receivers.
 var replicas = []string{"R1", "R2", "R3", "R4", "R5"}
 
-// plugged fails where a guest has a neighbor that somebody has written.
+// plugged fails where a guest has a neighbor that somebody has written, or none that is its router.
 func (s *session) plugged() {
 	s.Helper()
 	for name, g := range s.guests {
+		router := " router "
+		if a := s.addressOf(name); a.Is4() {
+			p, _ := a.Prefix(24)
+			router = p.Addr().Next().String() + " dev eth0 "
+		}
 		var text string
 		s.check(g.call("neighbors", nil, &text))
-		if strings.Contains(text, "PERMANENT") || !strings.Contains(text, "router") {
-			s.Errorf("%s: neighbors %q: want a router, and none that is written", name, text)
+		if strings.Contains(text, "PERMANENT") || !strings.Contains(text, router) {
+			s.Errorf("%s: neighbors %q: want %q, and none that is written", name, text, router)
 		}
 	}
 }
@@ -134,9 +139,7 @@ func (s *session) distribute(of map[string]netip.Addr, listens string, between f
 
 // connect has applications of librdmacm join groups: those of clients/python and clients/c.
 func (s *session) connect() {
-	proxyOf := func(n int) netip.Addr {
-		return netip.MustParseAddr(fmt.Sprintf("2001:db8:ffff::%x", 0x10+n))
-	}
+	proxyOf := func(n int) netip.Addr { return s.proxy(0x10 + n) }
 	// The trainer connects first and waits; another controller answers it.
 	one := proxyOf(0)
 	s.connectGroup("weights", one, replicas...)
@@ -156,7 +159,7 @@ func (s *session) connect() {
 	fmt.Printf(
 		"%-20s  weights of %d octets in %d tensors to %d replicas: one group sent %d octets in "+
 			"%.1f s, five unicasts %d in %.1f s\n",
-		s.switches,
+		s.name,
 		weights,
 		tensors,
 		len(replicas),
@@ -194,7 +197,7 @@ func (s *session) refusals(proxy netip.Addr) {
 		}
 	}
 	s.check(s.request(http.MethodDelete, "/v1/multicast-groups/refusals", nil, nil))
-	fmt.Printf("%-20s  refusals have IBTA's reasons\n", s.switches)
+	fmt.Printf("%-20s  refusals have IBTA's reasons\n", s.name)
 }
 
 // inC is a group of programs that use clients/c: one listens, one connects.
@@ -213,5 +216,5 @@ func (s *session) inC(proxy netip.Addr) {
 		}
 	}
 	s.check(s.request(http.MethodDelete, "/v1/multicast-groups/c", nil, nil))
-	fmt.Printf("%-20s  %d messages by the client in C\n", s.switches, messages)
+	fmt.Printf("%-20s  %d messages by the client in C\n", s.name, messages)
 }

@@ -42,13 +42,22 @@ class Host:
         self.programs = {}
 
     def setup(self, address, mtu):
-        """Makes the port, with an address. The way to everything is the router that advertises itself."""
+        """Makes the port, with an address. The way to everything is the router that advertises itself, of
+        IPv4 the first address of the prefix, as a configuration says it."""
         sh("/bin/ip link set dev lo up && /bin/ip link set dev eth0 mtu %d up" % mtu)
-        sh("/bin/ip -6 address add %s/128 dev eth0" % address)
         until = time.time() + 60
-        while "default" not in subprocess.run(["/bin/ip", "-6", "route"], capture_output=True, text=True).stdout:
+        if "." in address:
+            router = address.rsplit(".", 1)[0] + ".1"
+            sh("/bin/ip address add %s/24 dev eth0 && /bin/ip route add default via %s" % (address, router))
+            ready = ["/bin/busybox", "ping", "-c", "1", "-W", "1", router]
+            found = lambda: subprocess.run(ready, capture_output=True).returncode == 0
+        else:
+            sh("/bin/ip -6 address add %s/128 dev eth0" % address)
+            routes = ["/bin/ip", "-6", "route"]
+            found = lambda: "default" in subprocess.run(routes, capture_output=True, text=True).stdout
+        while not found():
             if time.time() > until:
-                raise RuntimeError("no router advertises itself")
+                raise RuntimeError("no router is found")
             time.sleep(0.1)
         sh("rdma link add rxe0 type rxe netdev eth0")
         self.address = address
@@ -172,7 +181,7 @@ class Host:
 
     def neighbors(self):
         """What the kernel knows of neighbors, and which of that somebody has written."""
-        return subprocess.run(["/bin/ip", "-6", "neigh"], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(["/bin/ip", "neigh"], capture_output=True, text=True, check=True).stdout
 
     def kernel(self):
         """The release of the kernel."""
@@ -180,9 +189,9 @@ class Host:
 
 
 def full(address):
-    """An address as GID takes it: eight groups."""
+    """An address as GID takes it: eight groups. One of IPv4 is mapped (RFC 4291 section 2.5.5.2)."""
     import ipaddress
-    return ipaddress.IPv6Address(address).exploded
+    return ipaddress.IPv6Address("::ffff:" + address if "." in address else address).exploded
 
 
 def pattern(fill, at, octets):

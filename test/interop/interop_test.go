@@ -25,6 +25,7 @@ import (
 const (
 	// program of the switches: the process is in namespaces of its own
 	insideEnv   = "WEFT_INTEROP_INSIDE"
+	ipv4Env     = "WEFT_INTEROP_IPV4" // not empty: of hosts whose addresses are IPv4
 	imageEnv    = "WEFT_INTEROP_IMAGE"
 	programEnv  = "WEFT_INTEROP_WEFT"
 	wholeTime   = 25 * time.Minute
@@ -39,12 +40,10 @@ const (
 	lossPerMill = 5000
 )
 
-var (
-	proxy      = netip.MustParseAddr("2001:db8:ffff::1")
-	designated = uint32(0xbeef)
-)
+const designated = uint32(0xbeef)
 
-// TestInterop runs the steps below in namespaces of its own, once for each program of switches.
+// TestInterop runs the steps below in namespaces of its own, once for each program of switches and
+// each family of addresses.
 func TestInterop(t *testing.T) {
 	if os.Getenv("WEFT_INTEROP") == "" {
 		t.Skip("make interop runs it: guests under software emulation take minutes")
@@ -68,8 +67,10 @@ func TestInterop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, switches := range []string{"weft", "simple_switch_grpc"} {
-		t.Run(switches, func(t *testing.T) {
+	for _, name := range []string{"weft", "weft IPv4", "simple_switch_grpc",
+		"simple_switch_grpc IPv4"} {
+		t.Run(name, func(t *testing.T) {
+			switches, ipv4, _ := strings.Cut(name, " ")
 			if _, err := exec.LookPath(switches); err != nil && switches != "weft" {
 				t.Skipf("%s is not on the PATH", switches)
 			}
@@ -79,7 +80,7 @@ func TestInterop(t *testing.T) {
 			cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
 				"--mount-proc", self, "-test.run", "^TestInside$", "-test.timeout", "0")
 			cmd.Env = append(os.Environ(), insideEnv+"="+switches, imageEnv+"="+i.kernel+":"+i.initrd,
-				programEnv+"="+weft)
+				programEnv+"="+weft, ipv4Env+"="+ipv4)
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatal(err)
@@ -95,11 +96,16 @@ func TestInside(t *testing.T) {
 		t.Skip("TestInterop runs it")
 	}
 	dir := t.TempDir()
-	f, err := newFabric(t.Context(), dir, os.Getenv(programEnv), switches)
+	ipv4 := os.Getenv(ipv4Env) != ""
+	f, err := newFabric(t.Context(), dir, os.Getenv(programEnv), switches, ipv4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{T: t, fabric: f, guests: map[string]*guest{}}
+	s := &session{T: t, fabric: f, guests: map[string]*guest{}, name: switches,
+		proxies: netip.MustParseAddr("2001:db8:ffff::")}
+	if ipv4 {
+		s.name, s.proxies = switches+" IPv4", netip.MustParseAddr("10.255.0.0")
+	}
 	defer func() {
 		for _, g := range s.guests {
 			if err := g.kill(); err != nil {
@@ -127,6 +133,8 @@ func TestInside(t *testing.T) {
 type session struct {
 	*testing.T
 	*fabric
+	name     string     // of the run
+	proxies  netip.Addr // before the first proxy address
 	guests   map[string]*guest
 	members  []string // receivers
 	group    weftapi.MulticastGroupSpec
@@ -193,12 +201,20 @@ func (s *session) boot(i image, names ...string) {
 	s.Logf("%d guests with rdma_rxe are up after %v", len(names), time.Since(begin).Round(time.Second))
 }
 
+// proxy returns a proxy address by its number, below 256.
+func (s *session) proxy(n int) netip.Addr {
+	b := s.proxies.AsSlice()
+	b[len(b)-1] = byte(n)
+	a, _ := netip.AddrFromSlice(b)
+	return a
+}
+
 // queuePair makes the queue pair of a guest, toward the group.
 func (s *session) queuePair(name string, psn uint32) {
 	s.Helper()
 	g := s.guests[name]
 	s.check(g.call("create", arguments{"depth": depth}, &g.qpn))
-	s.check(g.call("connect", arguments{"peer": proxy, "qpn": designated, "psn": psn}, nil))
+	s.check(g.call("connect", arguments{"peer": s.proxy(1), "qpn": designated, "psn": psn}, nil))
 }
 
 func (s *session) receiver(name string) weftapi.GroupReceiver {
@@ -281,7 +297,7 @@ func (s *session) finish(step, op string, octets, count int) {
 	}
 	s.result.Octets += uint64(octets * len(s.members))
 	s.result.Steps = append(s.result.Steps, step)
-	fmt.Printf("%-20s  %-36s %8d octets to %s: equal, queue pairs in RTS\n", s.switches, step, octets,
+	fmt.Printf("%-20s  %-36s %8d octets to %s: equal, queue pairs in RTS\n", s.name, step, octets,
 		strings.Join(s.members, ", "))
 }
 
@@ -326,7 +342,7 @@ func (s *session) run() {
 		s.queuePair(name, firstPSN)
 	}
 	at := slices.IndexFunc(s.network.Hosts, func(h lab.Host) bool { return h.Name == "S1" })
-	s.group = weftapi.MulticastGroupSpec{ProxyAddress: proxy, DesignatedQPN: designated,
+	s.group = weftapi.MulticastGroupSpec{ProxyAddress: s.proxy(1), DesignatedQPN: designated,
 		InitialPSN: firstPSN,
 		Source:     weftapi.GroupSource{Address: s.network.Hosts[at].Address, QPN: s.guests["S1"].qpn}}
 	for _, name := range s.members {
@@ -385,7 +401,7 @@ func (s *session) run() {
 
 	counters := map[string]uint64{}
 	s.check(s.guests["S1"].call("counters", nil, &counters))
-	s.result.Interop, s.result.SequenceNAK = s.switches, counters["rcvd_seq_err"]
+	s.result.Interop, s.result.SequenceNAK = s.name, counters["rcvd_seq_err"]
 	if s.result.SequenceNAK == 0 {
 		s.Error("the source saw no NAK, although frames were lost")
 	}

@@ -12,9 +12,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/export"
+	"github.com/weft-sdn/weft/test/bmv2"
 )
 
 // Ports of the first switch; each other one has the next.
@@ -45,10 +48,15 @@ type fabric struct {
 	wires     []*wire
 }
 
-// newFabric makes interfaces and starts everything.
-func newFabric(ctx context.Context, dir, weft, switches string) (*fabric, error) {
+// newFabric makes interfaces and starts everything. With ipv4 hosts have addresses of that alone.
+func newFabric(ctx context.Context, dir, weft, switches string, ipv4 bool) (*fabric, error) {
 	f := &fabric{ctx: ctx, dir: dir, weft: weft, switches: switches, network: lab.Figure1(),
 		processes: map[string]*exec.Cmd{}}
+	for i := range f.network.Hosts {
+		if ipv4 { // the first address of a prefix is the switch's
+			f.network.Hosts[i].Address = netip.AddrFrom4([4]byte{10, 1, byte(i), 10})
+		}
+	}
 	if err := f.network.Complete(); err != nil {
 		return nil, err
 	}
@@ -187,9 +195,9 @@ func (f *fabric) startSwitch(name string) error {
 			"--bgp-listen", fmt.Sprintf("127.0.0.1:%d", bgpPort+place), "--bgp-peer", "127.0.0.1"},
 			ports...)...)
 	}
-	args := append([]string{"--device-id", "1", "--no-p4", "--log-level", "off", "--thrift-port",
-		fmt.Sprint(19559 + place),
-		"--notifications-addr", "ipc://" + filepath.Join(f.dir, name+".ipc")}, ports...)
+	args := slices.Concat([]string{"--device-id", "1", "--no-p4", "--log-level", "off",
+		"--thrift-port", fmt.Sprint(19559 + place)},
+		bmv2.NotificationArgs(f.switches, filepath.Join(f.dir, name+".ipc")), ports)
 	return f.start(name, f.switches, append(args, "--", "--grpc-server-addr", grpc, "--cpu-port",
 		"510", "--drop-port", "511", "--priority-queues", "8")...)
 }

@@ -44,6 +44,8 @@ type sonicBed struct {
 	c        *controller.Controller
 	stop     func()
 	found    atomic.Pointer[[]topology.Source] // what LLDP knows of the topology
+	// ports, when not nil, is told what switches say of their ports.
+	ports func(ctx context.Context, sw string, p controller.PortStates)
 }
 
 // newSONiCBed returns a fabric that no controller runs yet; p4 names switches that run P4.
@@ -92,7 +94,7 @@ func (f *sonicBed) start() {
 func (f *sonicBed) begin() {
 	f.t.Helper()
 	c, err := controller.NewController(f.t.Context(), controller.Options{Inventory: f.net.Inventory,
-		Store: f.store, Discovered: func(s []topology.Source) { f.found.Store(&s) },
+		Store: f.store, Discovered: func(s []topology.Source) { f.found.Store(&s) }, Ports: f.ports,
 		Southbound: controller.Systems{inventory.P4: f.p4,
 			target.SONiC: &controller.SONiC{Configure: f.configure}}})
 	if err != nil {

@@ -35,7 +35,8 @@ addresses, locators, SRv6 SIDs, links and prefixes. It is for switches without a
 speaker, such as BMv2 and Stratum. The process reads the file again on SIGHUP, and
 advertises what has changed; a file with errors changes nothing.
 
-The speaker does not know the state of links: it advertises those of the file.
+The speaker does not know the state of links: it advertises those of the file. Where
+switches have gNMI, the controller takes links out of use whose ports are down.
 docs/config.md (Topology) describes the file.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context()) },

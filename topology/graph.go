@@ -2,6 +2,7 @@ package topology
 
 import (
 	"hash/fnv"
+	"sync"
 	"sync/atomic"
 )
 
@@ -23,6 +24,7 @@ type Graph struct {
 	costs   [metrics][]uint32 // by link
 
 	from, toward [metrics][]atomic.Pointer[Paths] // by node
+	twins        [metrics]func() *twins
 }
 
 type rows struct {
@@ -82,6 +84,7 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 		g.costs[m] = m.costs(s.Links)
 		g.from[m] = make([]atomic.Pointer[Paths], n)
 		g.toward[m] = make([]atomic.Pointer[Paths], n)
+		g.twins[m] = sync.OnceValue(func() *twins { return newTwins(g, m) })
 	}
 	return g
 }
@@ -133,8 +136,8 @@ func (g *Graph) Snapshot() *Snapshot { return g.snapshot }
 
 // Reverse returns the other direction of a link, or nil when it has none.
 func (g *Graph) Reverse(l *Link) *Link {
-	i, ok := g.snapshot.linkIndex[l.ID]
-	if !ok || g.reverse[i] < 0 {
+	i := g.snapshot.LinkPlace(l.ID)
+	if i < 0 || g.reverse[i] < 0 {
 		return nil
 	}
 	return g.snapshot.Links[g.reverse[i]]
@@ -146,8 +149,8 @@ func (g *Graph) ReversePlace(link int32) int32 { return g.reverse[link] }
 
 // Usable reports whether the graph crosses a link.
 func (g *Graph) Usable(l *Link) bool {
-	i, ok := g.snapshot.linkIndex[l.ID]
-	return ok && g.usable[i]
+	i := g.snapshot.LinkPlace(l.ID)
+	return i >= 0 && g.usable[i]
 }
 
 // Neighbors returns the usable links of a node, in the order of the snapshot.
@@ -165,7 +168,7 @@ func (g *Graph) Neighbors(id NodeID) []*Link {
 
 // Cost returns the cost of a link of the snapshot by a metric, at least 1.
 func (g *Graph) Cost(l *Link, m Metric) uint32 {
-	return g.costs[m][g.snapshot.linkIndex[l.ID]]
+	return g.costs[m][g.snapshot.LinkPlace(l.ID)]
 }
 
 func hashString(s string) uint64 {

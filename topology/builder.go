@@ -2,7 +2,9 @@ package topology
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"sync"
 	"weak"
 )
 
@@ -79,10 +81,16 @@ func (b *Builder) RemoveLink(id LinkID) {
 }
 
 // SetPrefix adds a prefix or replaces the one with its key.
-func (b *Builder) SetPrefix(p Prefix) { b.prefixes[p.PrefixKey] = &p }
+func (b *Builder) SetPrefix(p Prefix) {
+	b.prefixes[p.PrefixKey] = &p
+	b.since.prefixes = true
+}
 
 // RemovePrefix removes a prefix.
-func (b *Builder) RemovePrefix(k PrefixKey) { delete(b.prefixes, k) }
+func (b *Builder) RemovePrefix(k PrefixKey) {
+	delete(b.prefixes, k)
+	b.since.prefixes = true
+}
 
 // SetStale marks the next snapshots stale; nil ends it.
 func (b *Builder) SetStale(s *Staleness) { b.stale = s }
@@ -91,40 +99,62 @@ func (b *Builder) SetStale(s *Staleness) { b.stale = s }
 // builder keeps m, which must not be modified any more.
 func (b *Builder) SetPorts(m PortMap) { b.ports = m }
 
-// Build returns the present state as a snapshot whose version is one more than
-// that of the builder's last one. Links whose local or remote node is missing
-// are in the snapshot, but no graph uses them.
+// Build returns the present state as a snapshot whose version is one more than that of the
+// builder's last one. While that one is in use, a few changes cost about as much as a copy of its
+// slice of links, whatever the size of the network. Links whose local or remote node is missing are
+// in the snapshot, but no graph uses them.
 func (b *Builder) Build() *Snapshot {
 	b.version++
 	return b.finish(b.version)
 }
 
 func (b *Builder) finish(version uint64) *Snapshot {
-	s := &Snapshot{
-		Version:  version,
-		Stale:    b.stale,
-		Nodes:    make([]*Node, 0, len(b.nodes)),
-		Links:    make([]*Link, 0, len(b.links)),
-		Prefixes: make([]*Prefix, 0, len(b.prefixes)),
+	s := &Snapshot{Version: version, Stale: b.stale}
+	before := b.last.Value()
+	if b.since.many {
+		before = nil
 	}
-	for _, n := range b.nodes {
-		s.Nodes = append(s.Nodes, n)
+	if before != nil && len(b.since.nodes) == 0 {
+		s.Nodes, s.nodeIndex = before.Nodes, before.nodeIndex
+	} else {
+		s.Nodes = inOrder(b.nodes, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
+		s.nodeIndex = make(map[NodeID]int32, len(s.Nodes))
+		for i, n := range s.Nodes {
+			s.nodeIndex[n.ID] = int32(i)
+		}
 	}
-	for _, l := range b.links {
-		s.Links = append(s.Links, l)
+	if before != nil {
+		changed := make(map[LinkID]*Link, len(b.since.links))
+		for id := range b.since.links {
+			changed[id] = b.links[id]
+		}
+		s.Links, s.links = before.Links, before.links
+		if len(changed) > 0 {
+			s.Links = amend(before.Links, before.links, changed)
+			s.links = before.links.with(changed, s.Links)
+		}
+	} else {
+		s.Links = inOrder(b.links, compareLinks)
+		s.links = newLinkIndex(s.Links)
 	}
-	for _, p := range b.prefixes {
-		s.Prefixes = append(s.Prefixes, p)
+	if before != nil && !b.since.prefixes {
+		s.Prefixes = before.Prefixes
+	} else {
+		s.Prefixes = inOrder(b.prefixes, func(a, b *Prefix) int {
+			return comparePrefixKeys(a.PrefixKey, b.PrefixKey)
+		})
 	}
-	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(s.Links, compareLinks)
-	slices.SortFunc(s.Prefixes, func(a, b *Prefix) int {
-		return comparePrefixKeys(a.PrefixKey, b.PrefixKey)
-	})
-	s.index()
+	s.graph = sync.OnceValue(func() *Graph { return NewGraph(s, Filter{}) })
 	if !b.since.many {
 		s.before, s.since = b.last, b.since
 	}
 	b.last, b.since = weak.Make(s), changed{}
 	return s
+}
+
+// inOrder returns the values of a map in order.
+func inOrder[K comparable, V any](of map[K]V, compare func(a, b V) int) []V {
+	out := slices.AppendSeq(make([]V, 0, len(of)), maps.Values(of))
+	slices.SortFunc(out, compare)
+	return out
 }

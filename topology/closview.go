@@ -72,8 +72,8 @@ func (c *Clos) PlanesOf(leaf NodeID) []int {
 
 // LinkPlane returns the plane of a link that paths use, 0 for others.
 func (c *Clos) LinkPlane(id LinkID) int {
-	i, ok := c.g.snapshot.linkIndex[id]
-	if !ok || !c.up[i] && (c.g.reverse[i] < 0 || !c.up[c.g.reverse[i]]) {
+	i := int32(c.g.snapshot.LinkPlace(id))
+	if i < 0 || !c.up[i] && (c.g.reverse[i] < 0 || !c.up[c.g.reverse[i]]) {
 		return 0
 	}
 	if c.planeRule == PlanesByAdminGroup {

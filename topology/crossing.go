@@ -41,8 +41,8 @@ func (c *Clos) newCrossings() *crossings {
 // opposite direction of the link is another link.
 func (c *Clos) Crossing(id LinkID) iter.Seq2[PathSet, PathRef] {
 	return func(yield func(PathSet, PathRef) bool) {
-		i, ok := c.g.snapshot.linkIndex[id]
-		if !ok {
+		i := int32(c.g.snapshot.LinkPlace(id))
+		if i < 0 {
 			return
 		}
 		if c.up[i] {

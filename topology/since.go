@@ -14,6 +14,8 @@ type changed struct {
 	nodes map[NodeID]struct{}
 	links map[LinkID]struct{}
 	many  bool // too many to keep
+	// prefixes were set or removed.
+	prefixes bool
 }
 
 func (c *changed) node(id NodeID) { c.many = note(&c.nodes, id, c.many) }

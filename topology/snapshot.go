@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 	"weak"
 )
@@ -25,7 +24,7 @@ type Snapshot struct {
 	Prefixes []*Prefix `json:"prefixes"`
 
 	nodeIndex map[NodeID]int32
-	linkIndex map[LinkID]int32
+	links     linkIndex
 
 	graph      func() *Graph
 	advertised *Snapshot // nil: this one
@@ -81,7 +80,7 @@ func (s *Snapshot) NodePlace(id NodeID) int {
 
 // Link returns the link with an id, or nil.
 func (s *Snapshot) Link(id LinkID) *Link {
-	if i, ok := s.linkIndex[id]; ok {
+	if i := s.LinkPlace(id); i >= 0 {
 		return s.Links[i]
 	}
 	return nil
@@ -103,12 +102,7 @@ func (s *Snapshot) Same(l *Link) *Link {
 
 // LinkPlace returns the place in Links of the link with an id, -1 when there is
 // none.
-func (s *Snapshot) LinkPlace(id LinkID) int {
-	if i, ok := s.linkIndex[id]; ok {
-		return int(i)
-	}
-	return -1
-}
+func (s *Snapshot) LinkPlace(id LinkID) int { return s.links.place(id, s.Links) }
 
 // NodeByName returns the first node with a name, or nil.
 func (s *Snapshot) NodeByName(name string) *Node {
@@ -142,10 +136,19 @@ func (s *Snapshot) LinksFrom(id NodeID) []*Link {
 		}
 		return 1
 	})
-	hi := lo
-	for hi < len(s.Links) && s.Links[hi].Local == id {
-		hi++
+	// Most nodes have few of the links: the end is looked for near the start.
+	step := 1
+	for lo+step < len(s.Links) && s.Links[lo+step].Local == id {
+		step *= 2
 	}
+	first, last := lo+step/2, min(lo+step, len(s.Links))
+	n, _ := slices.BinarySearchFunc(s.Links[first:last], id, func(l *Link, id NodeID) int {
+		if l.Local == id {
+			return -1
+		}
+		return 1
+	})
+	hi := first + n
 	return s.Links[lo:hi:hi]
 }
 
@@ -167,15 +170,3 @@ func (s *Snapshot) PrefixesOf(id NodeID) []*Prefix {
 // Graph returns the graph of the whole snapshot. It is built once and keeps
 // the shortest paths computed on it.
 func (s *Snapshot) Graph() *Graph { return s.graph() }
-
-func (s *Snapshot) index() {
-	s.nodeIndex = make(map[NodeID]int32, len(s.Nodes))
-	for i, n := range s.Nodes {
-		s.nodeIndex[n.ID] = int32(i)
-	}
-	s.linkIndex = make(map[LinkID]int32, len(s.Links))
-	for i, l := range s.Links {
-		s.linkIndex[l.ID] = int32(i)
-	}
-	s.graph = sync.OnceValue(func() *Graph { return NewGraph(s, Filter{}) })
-}

@@ -27,19 +27,19 @@ type NodePort struct {
 func (c *Clos) lostLinks(lost Losses) (both, directed []int32) {
 	s := c.g.snapshot
 	for _, id := range lost.Links {
-		if i, ok := s.linkIndex[id]; ok {
-			both = append(both, i)
+		if i := s.LinkPlace(id); i >= 0 {
+			both = append(both, int32(i))
 		}
 	}
 	for _, id := range lost.Directed {
-		if i, ok := s.linkIndex[id]; ok {
-			directed = append(directed, i)
+		if i := s.LinkPlace(id); i >= 0 {
+			directed = append(directed, int32(i))
 		}
 	}
 	for _, p := range lost.Ports {
 		for _, l := range s.LinksFrom(p.Node) {
 			if l.LocalPort == p.Port {
-				both = append(both, s.linkIndex[l.ID])
+				both = append(both, int32(s.LinkPlace(l.ID)))
 			}
 		}
 	}

@@ -94,8 +94,13 @@ func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 // neighbors, SIDs, clone sessions and fan-out groups, each thing once.
 func (n *Network) Links(sw *inventory.Switch) []entry.Entity {
 	b := baseWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	room := 2*len(n.hostsOf[sw.Name]) + len(n.common.sidSpace()) + 2*p4.MtTlvReceivers
+	if b.node != nil {
+		room += len(n.Snapshot.LinksFrom(b.node.ID))
+	}
+	b.out = make([]entry.Entity, 0, 3*room)
 	b.ports()
-	b.sidSpace()
+	b.add(n.common.sidSpace()...)
 	b.isolation()
 	b.hosts()
 	b.replication()
@@ -129,22 +134,49 @@ type baseWork struct {
 	sw   *inventory.Switch
 	node *topology.Node
 	out  []entry.Entity
+	// What entries of the switch take their matches and parameters of.
+	matches []entry.Match
+	params  []entry.Param
 }
 
 func (b *baseWork) add(e ...entry.Entity) { b.out = append(b.out, e...) }
+
+// in is [entry.In], and do [entry.Do], with memory that entries share.
+func (b *baseWork) in(table string, a entry.Action, m ...entry.Match) entry.Table {
+	return entry.In(table, a, share(&b.matches, m)...)
+}
+
+func (b *baseWork) do(action string, p ...entry.Param) entry.Action {
+	return entry.Do(action, share(&b.params, p)...)
+}
+
+// share copies some values to the end of a slice with room for many, which is made anew when it is
+// full.
+func share[T any](many *[]T, some []T) []T {
+	const room = 256
+	if cap(*many)-len(*many) < len(some) {
+		*many = make([]T, 0, max(room, len(some)))
+	}
+	at := len(*many)
+	*many = append(*many, some...)
+	return (*many)[at:len(*many):len(*many)]
+}
 
 func port(p uint32) entry.Value { return entry.Uint(uint64(p)) }
 
 // ports emits who the switch is on its links.
 func (b *baseWork) ports() {
-	mac := packet.MAC(b.sw.MAC)
-	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation),
-		entry.Exact("dst_addr", entry.MAC(mac))))
+	self := entry.MAC(packet.MAC(b.sw.MAC))
+	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", self)))
 	for _, p := range b.n.HostPorts(b.sw) {
-		b.add(setPort(p, true, b.n.edges[b.sw.Name][p]))
+		if vrf := b.n.edges[b.sw.Name][p]; vrf != 0 {
+			b.add(setPort(p, true, vrf))
+		} else {
+			b.add(atPort(p).hostFacing)
+		}
 	}
 	for _, p := range b.n.FabricPorts(b.sw) {
-		b.add(setPort(p, false, 0))
+		b.add(atPort(p).fabric)
 	}
 	if b.node == nil {
 		return
@@ -156,7 +188,7 @@ func (b *baseWork) ports() {
 			continue
 		}
 		seen[h.Port] = true
-		b.add(setMACs(h.Neighbor, mac, packet.MAC(b.n.switches[b.n.names[l.Remote]].MAC)))
+		b.setMACs(h.Neighbor, self, packet.MAC(b.n.at[l.Remote].MAC))
 	}
 }
 
@@ -166,11 +198,9 @@ func setPort(p uint32, hostFacing bool, vrf uint16) entry.Entity {
 		entry.Exact("port", port(p)))
 }
 
-func setMACs(id uint16, src, dst packet.MAC) entry.Entity {
-	return entry.In(p4.TableNeighbor,
-		entry.Do(p4.ActionSetMacs, entry.With("src_addr", entry.MAC(src)),
-			entry.With("dst_addr", entry.MAC(dst))),
-		entry.Exact("id", entry.Uint(uint64(id))))
+func (b *baseWork) setMACs(id uint16, src entry.Value, dst packet.MAC) {
+	b.add(b.in(p4.TableNeighbor, b.do(p4.ActionSetMacs, entry.With("src_addr", src),
+		entry.With("dst_addr", entry.MAC(dst))), entry.Exact("id", entry.Uint(uint64(id)))))
 }
 
 // hosts emits who the hosts of the switch are and what they may send.
@@ -179,19 +209,21 @@ func (b *baseWork) hosts() {
 		port   uint32
 		prefix netip.Prefix
 	}
-	seen := make(map[admitted]bool)
-	for _, h := range b.n.hostsOf[b.sw.Name] {
+	hosts := b.n.hostsOf[b.sw.Name]
+	seen := make(map[admitted]bool, len(hosts))
+	self := entry.MAC(packet.MAC(b.sw.MAC))
+	for _, h := range hosts {
 		if h.MAC == (packet.MAC{}) {
 			continue // neighbor discovery has not found it yet: the switch drops what is for it
 		}
-		b.add(setMACs(h.Hop.Neighbor, packet.MAC(b.sw.MAC), h.MAC))
+		b.setMACs(h.Hop.Neighbor, self, h.MAC)
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			for _, in := range h.Ports {
 				if seen[admitted{in, p}] {
 					continue
 				}
 				seen[admitted{in, p}] = true
-				b.add(entry.In(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)),
+				b.add(b.in(p4.TableSourceGuard, b.allowSource(h.Name), entry.Exact("port", port(in)),
 					entry.LPM("src_addr", p)))
 			}
 		}
@@ -214,15 +246,9 @@ func (b *baseWork) replication() {
 	ports = append(ports, p4.CpuPort)
 	slices.Sort(ports)
 	for _, p := range slices.Compact(ports) {
-		b.add(entry.Clone{ID: p + 1, Replicas: []entry.Replica{{Port: p, Instance: 1}}})
+		b.add(atPort(p).clone)
 	}
-	for n := uint32(1); n <= p4.MtTlvReceivers; n++ {
-		replicas := make([]entry.Replica, n)
-		for i := range replicas {
-			replicas[i] = entry.Replica{Port: p4.RecirculationPort, Instance: p4.RidFanout + uint32(i)}
-		}
-		b.add(entry.Copies(n, replicas...))
-	}
+	b.add(fanOut()...)
 }
 
 // self emits the node's own address.

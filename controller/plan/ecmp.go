@@ -20,6 +20,7 @@ type hopSets struct {
 	known map[string]hopSetID
 	list  []hopSet // by hopSetID - 1
 	sets  map[string][]Hop
+	key   []byte
 }
 
 type hopSet struct {
@@ -28,8 +29,10 @@ type hopSet struct {
 	up   bool   // to what is not below
 }
 
-func newHopSets() *hopSets {
-	return &hopSets{known: make(map[string]hopSetID), sets: make(map[string][]Hop)}
+// newHopSets has room for some sets.
+func newHopSets(room int) *hopSets {
+	return &hopSets{known: make(map[string]hopSetID, room), list: make([]hopSet, 0, room),
+		sets: make(map[string][]Hop, room)}
 }
 
 // id returns the number of a set; hops are ordered by port.
@@ -37,51 +40,66 @@ func (w *hopSets) id(hops []Hop, up bool) hopSetID {
 	if len(hops) == 0 {
 		return noHops
 	}
-	key, ports := make([]byte, 0, 64), make([]byte, 0, 64)
+	w.key = w.key[:0]
 	if up {
-		key = append(key, 1)
+		w.key = append(w.key, 1)
 	}
 	for _, h := range hops {
-		key = append(key, byte(h.Port>>8), byte(h.Port), byte(h.Neighbor>>8), byte(h.Neighbor))
-		ports = append(ports, byte(h.Port>>8), byte(h.Port))
+		w.key = append(w.key, byte(h.Port>>8), byte(h.Port), byte(h.Neighbor>>8), byte(h.Neighbor))
 	}
-	if id, ok := w.known[string(key)]; ok {
+	if id, ok := w.known[string(w.key)]; ok {
 		return id
 	}
+	id := hopSetID(len(w.list) + 1)
+	w.known[string(w.key)] = id
 	x := hopSet{hops: hops, up: up}
 	if len(hops) > 1 || up {
-		x.set = string(ports)
+		x.set = portsKey(w.key[:0], hops)
 		w.sets[x.set] = hops
 	}
 	w.list = append(w.list, x)
-	id := hopSetID(len(w.list))
-	w.known[string(key)] = id
 	return id
+}
+
+// portsKey returns what an ECMP group is numbered by; b is where it may write.
+func portsKey(b []byte, hops []Hop) string {
+	for _, h := range hops {
+		b = append(b, byte(h.Port>>8), byte(h.Port))
+	}
+	return string(b)
 }
 
 // entities returns members and groups, and the actions of all sets, by number.
 func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 	ids := make(map[string]uint32, len(w.sets))
 	used := make(map[uint32]bool, len(w.sets))
-	members := make(map[uint32]bool)
+	members := make(map[uint32]bool, len(w.sets))
+	out = make([]entry.Entity, 0, 3*len(w.sets))
+	actions = make([]entry.Action, 0, len(w.list)+1)
 	for _, s := range slices.Sorted(maps.Keys(w.sets)) {
 		id := setID(s)
 		for used[id] {
 			id = id%0xffff + 1
 		}
 		ids[s], used[id] = id, true
-		g := entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: id}
 		for _, h := range w.sets[s] {
 			if !members[h.Port] {
 				members[h.Port] = true
-				out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.Port,
-					Action: Forward(h)})
+				if uint32(h.Neighbor) == h.Port {
+					out = append(out, atPort(h.Port).member)
+				} else {
+					out = append(out, entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: h.Port,
+						Action: Forward(h)})
+				}
 			}
-			g.Members = append(g.Members, h.Port)
 		}
-		t := entry.In(p4.TableEcmp, entry.Action{}, entry.Exact("group", entry.Uint(uint64(id))))
-		t.Group = id
-		out = append(out, g, t)
+		if hops := w.sets[s]; len(hops) == 1 && id == setID(s) {
+			x := atPort(hops[0].Port)
+			out = append(out, x.group, x.toGroup)
+		} else {
+			g, t := newGroup(id, hops)
+			out = append(out, g, t)
+		}
 	}
 	actions = append(actions, entry.Do(p4.ActionDropNoRoute))
 	for _, x := range w.list {
@@ -95,6 +113,17 @@ func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 		}
 	}
 	return out, actions
+}
+
+// newGroup returns the ECMP group of next hops, and the entry that leads to it.
+func newGroup(id uint32, hops []Hop) (group, to entry.Entity) {
+	g := entry.Group{Profile: p4.ActionProfileEcmpSelector, ID: id, Members: make([]uint32, len(hops))}
+	for i, h := range hops {
+		g.Members[i] = h.Port
+	}
+	t := entry.In(p4.TableEcmp, entry.Action{}, entry.Exact("group", entry.Uint(uint64(id))))
+	t.Group = id
+	return g, t
 }
 
 // setID returns a number from 1 to 65535 for a set of ports.

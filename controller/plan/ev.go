@@ -2,6 +2,7 @@ package plan
 
 import (
 	"hash/fnv"
+	"math"
 	"net/netip"
 
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -9,7 +10,6 @@ import (
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/entry"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // EVs returns what a switch holds so that packets go where the EVs of an
@@ -52,29 +52,56 @@ func (n *Network) EachEVRoute(sw *inventory.Switch, a *ev.Assignment) []entry.En
 func (n *Network) newEVRoutes(sw *inventory.Switch, a *ev.Assignment) *routeWork {
 	w := n.newRoutes(sw)
 	if w.node != nil {
-		if _, ok := a.Switch(w.node.ID); ok && a.Format().Mode == ev.ModeStructured {
-			w.below = n.below(w.node.ID, a.Clos())
+		if _, ok := a.Clos().Tier(w.node.ID); ok && a.Format().Mode == ev.ModeStructured {
+			w.below = below(int32(n.Snapshot.NodePlace(w.node.ID)), n.lower(a))
 		}
 	}
 	return w
 }
 
-// below are the switches that links down lead to from a switch, as far as they
-// are there, by place in the snapshot.
-func (n *Network) below(id topology.NodeID, clos *topology.Clos) []bool {
-	below := make([]bool, len(n.Snapshot.Nodes))
-	for reached := []topology.NodeID{id}; len(reached) > 0; reached = reached[1:] {
-		tier, _ := clos.Tier(reached[0])
-		for _, l := range n.Snapshot.LinksFrom(reached[0]) {
-			t, ok := clos.Tier(l.Remote)
-			place := n.Snapshot.NodePlace(l.Remote)
-			if ok && place >= 0 && t < tier && !below[place] {
-				below[place] = true
-				reached = append(reached, l.Remote)
+// below are the switches that links down lead to from the switch at a place of the snapshot, by
+// place; lower are those of one link.
+func below(place int32, lower [][]int32) []bool {
+	below := make([]bool, len(lower))
+	for reached := []int32{place}; len(reached) > 0; reached = reached[1:] {
+		for _, v := range lower[reached[0]] {
+			if !below[v] {
+				below[v] = true
+				if len(lower[v]) > 0 {
+					reached = append(reached, v)
+				}
 			}
 		}
 	}
 	return below
+}
+
+// lower returns which switches links down lead to from each, all by place in the snapshot. It
+// remembers those of the last assignment.
+func (n *Network) lower(a *ev.Assignment) [][]int32 {
+	t := n.trees
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lowerOf == a {
+		return t.lower
+	}
+	tier := make([]int, len(n.Snapshot.Nodes))
+	for i, node := range n.Snapshot.Nodes {
+		var ok bool
+		if tier[i], ok = a.Clos().Tier(node.ID); !ok {
+			tier[i] = math.MaxInt
+		}
+	}
+	lower := make([][]int32, len(tier))
+	for i, node := range n.Snapshot.Nodes {
+		for _, l := range n.Snapshot.LinksFrom(node.ID) {
+			if v := n.Snapshot.NodePlace(l.Remote); v >= 0 && tier[i] != math.MaxInt && tier[v] < tier[i] {
+				lower[i] = append(lower[i], int32(v))
+			}
+		}
+	}
+	t.lowerOf, t.lower = a, lower
+	return lower
 }
 
 // multiplier emits the switch's own factor of the ECMP hash.
@@ -100,8 +127,7 @@ func (b *baseWork) field(s ev.Switch) {
 	b.add(t)
 	for _, v := range s.Up {
 		if h, ok := b.n.Hop(b.sw, v.Link); ok {
-			b.add(entry.In(p4.TableEvUp, entry.Do(p4.ActionEvForward, hopParams(h)...),
-				entry.Exact("value", entry.Uint(uint64(v.Value)))))
+			b.add(b.n.common.climbBy(v.Value, h))
 		}
 	}
 }

@@ -15,7 +15,15 @@ const (
 )
 
 // Classes returns what a switch holds for the classes, each thing once. m must be valid.
+// It must not be changed.
 func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Entity {
+	hosts, fabric := n.HostPorts(sw), n.FabricPorts(sw)
+	return n.common.classesOf(m, hosts, fabric, func() []entry.Entity {
+		return planClasses(m, hosts, fabric)
+	})
+}
+
+func planClasses(m inventory.Classes, hosts, fabric []uint32) []entry.Entity {
 	var out []entry.Entity
 	known := make(map[uint8]bool)
 	class := func(dscp uint8, action string, class, priority uint8) {
@@ -54,10 +62,10 @@ func (n *Network) Classes(sw *inventory.Switch, m inventory.Classes) []entry.Ent
 		queue(p, ControlClass, entry.Do(p4.ActionSetQueue,
 			entry.With("packets", entry.Uint(uint64(m.ControlPackets)))))
 	}
-	for _, p := range n.HostPorts(sw) {
+	for _, p := range hosts {
 		both(p, true)
 	}
-	for _, p := range n.FabricPorts(sw) {
+	for _, p := range fabric {
 		both(p, false)
 	}
 	if m.TrimSize != 0 {

@@ -99,7 +99,7 @@ func (n *Network) Neighbors(sw *inventory.Switch) (out []entry.Entity) {
 			entry.With("mac", mac)), entry.Exact("target", entry.Addr(a))))
 	}
 	subnets := n.subnets(sw)
-	for i := range n.Inventory.Hosts {
+	for _, i := range n.hostsIn(subnets) {
 		h := &n.Inventory.Hosts[i]
 		for a := range h.Addresses() {
 			if slices.Contains(gateways, a) || !slices.ContainsFunc(subnets,

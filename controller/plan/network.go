@@ -23,9 +23,11 @@ type Network struct {
 	switches map[string]*inventory.Switch
 	nodes    map[string]*topology.Node // by switch
 	names    map[topology.NodeID]string
+	at       map[topology.NodeID]*inventory.Switch
 	hosts    map[netip.Addr]*Located
 	hostsOf  map[string][]Attachment // by switch, ordered by name
 	trees    *routeTrees
+	common   *common
 	p4       *topology.Graph // without links at switches that run no P4 program
 	// replicators reports which nodes can be part of a tree, by place in the snapshot.
 	replicators []bool
@@ -61,6 +63,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
 		names:    make(map[topology.NodeID]string, len(inv.Switches)),
+		at:       make(map[topology.NodeID]*inventory.Switch, len(inv.Switches)),
 		hosts:    make(map[netip.Addr]*Located, len(inv.Hosts)),
 		hostsOf:  make(map[string][]Attachment),
 		sids:     sidPrefixes(snap),
@@ -70,7 +73,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		n.switches[inv.Switches[i].Name] = &inv.Switches[i]
 	}
 	for name, node := range Nodes(snap, inv) {
-		n.nodes[name], n.names[node.ID] = node, name
+		n.nodes[name], n.names[node.ID], n.at[node.ID] = node, name, n.switches[name]
 	}
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
@@ -104,6 +107,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 			}
 		}
 	}
+	n.common = newCommon(n)
 	n.replicators, n.p4 = n.findReplicators(), n.p4Graph()
 	if inv.Neighbors.On() {
 		gateways := make(map[string][]netip.Addr, len(inv.Switches))
@@ -220,11 +224,11 @@ type Hop struct {
 // Hop returns the next hop by a link of a switch; ok is false when the port is
 // unknown or the neighbor's MAC is.
 func (n *Network) Hop(sw *inventory.Switch, l *topology.Link) (Hop, bool) {
-	remote, known := n.names[l.Remote]
+	remote, known := n.at[l.Remote]
 	if !known {
 		return Hop{}, false
 	}
-	return HopTo(sw, l, n.switches[remote])
+	return HopTo(sw, l, remote)
 }
 
 // HopTo is [Network.Hop] for a link to a switch that is known.
@@ -271,7 +275,10 @@ func (n *Network) FabricPorts(sw *inventory.Switch) []uint32 {
 		}
 	}
 	hosts := n.HostPorts(sw)
-	out = slices.DeleteFunc(out, func(p uint32) bool { return slices.Contains(hosts, p) })
+	out = slices.DeleteFunc(out, func(p uint32) bool {
+		_, isHosts := slices.BinarySearch(hosts, p)
+		return isHosts
+	})
 	slices.Sort(out)
 	return slices.Compact(out)
 }

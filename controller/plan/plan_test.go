@@ -38,7 +38,9 @@ func TestHostsOnTwoPlanes(t *testing.T) {
 		return fmt.Sprint(route(host(h.Address), Forward(Hop{port, neighbor})))
 	}
 	macs := func(id uint16, sw string, to inventory.MAC) string {
-		return fmt.Sprint(setMACs(id, packet.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to)))
+		var b baseWork
+		b.setMACs(id, entry.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to))
+		return fmt.Sprint(b.out[0])
 	}
 	for sw, want := range map[string][]string{
 		"p1a": {hopSet(101, 1<<9|101), macs(1<<9|101, "p1a", h.MAC)},

@@ -20,6 +20,9 @@ type routeTrees struct {
 	plain *routeTree
 	last  *ev.Assignment
 	of    *routeTree // of last
+
+	lowerOf *ev.Assignment
+	lower   [][]int32 // of lowerOf; see [Network.lower]
 }
 
 // tree returns the tree of all destinations; an assignment adds its own.
@@ -97,19 +100,27 @@ type routeWork struct {
 	first   *topology.FirstHops
 	hops    [][]Hop // by place in first.Sets
 	known   []bool  // by place in first.Sets
+	near    []int32 // what nearestSets returns
 	// by place in first.Sets: sets that report that they lead up, and that do not
 	sets [][2]hopSetID
 	out  []entry.Entity
 }
 
 func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
-	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name], hopSets: newHopSets()}
+	w := &routeWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+	room := 0
+	if w.node != nil {
+		room = len(n.Snapshot.LinksFrom(w.node.ID))
+	}
+	w.hopSets = newHopSets(room)
+	return w
 }
 
 // plan returns the routes to hosts of the switch, and those that choose finds in a
 // tree.
 func (w *routeWork) plan(
-	t *routeTree, choose func(*routeTree, []hopSetID, map[int32]hopSetID, func(*treeNode, hopSetID)),
+	t *routeTree,
+	choose func(*routeTree, *routeScratch, map[int32]hopSetID, func(*treeNode, hopSetID)),
 ) []entry.Entity {
 	hosts := w.hosts(t)
 	if w.node == nil {
@@ -120,13 +131,22 @@ func (w *routeWork) plan(
 	w.hops = make([][]Hop, len(w.first.Sets))
 	w.known = make([]bool, len(w.first.Sets))
 	w.sets = make([][2]hopSetID, len(w.first.Sets))
-	has := make([]hopSetID, len(t.destinations))
+	scratch := t.scratch.Get().(*routeScratch)
+	defer t.scratch.Put(scratch)
+	has := scratch.has
 	for i := range t.destinations {
 		has[i] = w.hopSet(&t.destinations[i])
 	}
 	groups, actions := w.hopSets.entities()
+	routes := 0
+	for _, set := range has {
+		if set != noHops {
+			routes++
+		}
+	}
+	w.out = slices.Grow(w.out, len(groups)+routes)
 	w.out = append(w.out, groups...)
-	choose(t, has, hosts, func(n *treeNode, hopSet hopSetID) {
+	choose(t, scratch, hosts, func(n *treeNode, hopSet hopSetID) {
 		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match,
 			Action: actions[hopSet]})
 	})
@@ -167,10 +187,14 @@ func (w *routeWork) hopSet(d *destination) hopSetID {
 		}
 		up = up && !w.below[o.place]
 	}
-	if len(d.origins) != 1 {
-		return w.hopSets.id(w.nearest(d), up)
+	sets := w.nearestSets(d)
+	if len(sets) > 1 {
+		return w.hopSets.id(w.union(sets), up)
 	}
-	set := w.first.Of[d.origins[0].place]
+	set := int32(0) // nothing
+	if len(sets) == 1 {
+		set = sets[0]
+	}
 	hops := w.toward(set)
 	hopSet := &w.sets[set][0]
 	if up {
@@ -194,18 +218,36 @@ func (w *routeWork) toward(set int32) []Hop {
 // nearest returns the next hops to the nearest of several origins, none of which is
 // the switch. It has none where those to the nearest are unusable: by paths to
 // another one, packets would come back from switches for which that is farther.
-func (w *routeWork) nearest(d *destination) []Hop {
+func (w *routeWork) nearest(d *destination) []Hop { return w.union(w.nearestSets(d)) }
+
+// nearestSets returns the sets of first links toward the nearest origins, each once.
+func (w *routeWork) nearestSets(d *destination) []int32 {
 	best := uint64(math.MaxUint64)
-	var hops []Hop
+	sets := w.near[:0]
 	for _, o := range d.origins {
 		cost, ok := w.first.Distance(o.place)
 		if cost += uint64(o.metric); !ok || cost > best {
 			continue
 		}
 		if cost < best {
-			best, hops = cost, nil
+			best, sets = cost, sets[:0]
 		}
-		hops = append(hops, w.toward(w.first.Of[o.place])...)
+		if set := w.first.Of[o.place]; !slices.Contains(sets, set) {
+			sets = append(sets, set)
+		}
+	}
+	w.near = sets
+	return sets
+}
+
+// union returns the usable next hops by several sets of first links.
+func (w *routeWork) union(sets []int32) []Hop {
+	if len(sets) == 1 {
+		return w.toward(sets[0])
+	}
+	var hops []Hop
+	for _, set := range sets {
+		hops = append(hops, w.toward(set)...)
 	}
 	return sortHops(hops)
 }

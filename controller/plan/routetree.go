@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"net/netip"
 	"sort"
+	"sync"
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -35,6 +36,13 @@ type routeTree struct {
 	nodes        []treeNode // parents before children
 	at           []int32    // place in nodes, by destination
 	places       map[netip.Prefix]int32
+	scratch      *sync.Pool // of *routeScratch
+}
+
+// routeScratch is what planning the routes of one switch takes of a tree, for the next to use.
+type routeScratch struct {
+	has, below []hopSetID // by destination
+	hopSet     []hopSetID // by node
 }
 
 type treeNode struct {
@@ -71,6 +79,11 @@ func newRouteTree(destinations []destination, class []int32) *routeTree {
 	if len(destinations) > 0 {
 		w.add(0, int32(len(destinations)), none, none)
 	}
+	places := len(w.nodes)
+	w.scratch = &sync.Pool{New: func() any {
+		return &routeScratch{make([]hopSetID, len(destinations)), make([]hopSetID, len(destinations)),
+			make([]hopSetID, places)}
+	}}
 	return &w.routeTree
 }
 
@@ -170,14 +183,14 @@ type hopSetID = int32
 const noHops hopSetID = 0
 
 // aggregate calls emit for each entry of the tree that a switch needs to give
-// every destination its next hops. has are these by destination, noHops where the
+// every destination its next hops. s.has are these by destination, noHops where the
 // switch has none of its own: then that of the destination that contains it
 // counts. hosts has, by place, the sets of prefixes for which the switch has
 // entries already.
 func (t *routeTree) aggregate(
-	has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
+	s *routeScratch, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
 ) {
-	below := make([]hopSetID, len(t.destinations)) // of what is in none that is longer
+	has, below, hopSet := s.has, s.below, s.hopSet // below: of what is in none that is longer
 	for d, place := range t.at {
 		below[d] = has[d]
 		if c := t.nodes[place].cover; below[d] == noHops && c != none {
@@ -187,9 +200,9 @@ func (t *routeTree) aggregate(
 			below[d] = w
 		}
 	}
-	hopSet := make([]hopSetID, len(t.nodes))
 	for i := range t.nodes {
 		n := &t.nodes[i]
+		hopSet[i] = noHops
 		if n.like != none && n.like != n.cover {
 			hopSet[i] = has[n.like]
 		}
@@ -209,10 +222,12 @@ func (t *routeTree) aggregate(
 
 // each calls emit for each destination to which a switch has next hops of its own,
 // and for which it has no entry already.
-func (t *routeTree) each(has []hopSetID, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID)) {
+func (t *routeTree) each(
+	s *routeScratch, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
+) {
 	for d, place := range t.at {
-		if _, ok := hosts[place]; !ok && has[d] != noHops {
-			emit(&t.nodes[place], has[d])
+		if _, ok := hosts[place]; !ok && s.has[d] != noHops {
+			emit(&t.nodes[place], s.has[d])
 		}
 	}
 }

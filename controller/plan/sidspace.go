@@ -62,23 +62,26 @@ func (n *Network) isSID(a netip.Addr) bool {
 	return slices.ContainsFunc(n.sids, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// sidSpace emits what no host may send to: the prefixes of all SIDs of the domain,
+// sidSpace returns what no host may send to: the prefixes of all SIDs of the domain,
 // without the prefixes of hosts inside them.
-func (b *baseWork) sidSpace() {
-	for _, p := range b.n.sids {
-		b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain), entry.LPM("dst_addr", p)))
+func (n *Network) sidSpace() (out []entry.Entity) {
+	for _, p := range n.sids {
+		out = append(out, entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain),
+			entry.LPM("dst_addr", p)))
 	}
 	seen := make(map[netip.Prefix]bool)
-	for i := range b.n.Inventory.Hosts {
-		h := &b.n.Inventory.Hosts[i]
+	for i := range n.Inventory.Hosts {
+		h := &n.Inventory.Hosts[i]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			inside := func(s netip.Prefix) bool { return s.Bits() < p.Bits() && s.Contains(p.Addr()) }
-			if !seen[p] && slices.ContainsFunc(b.n.sids, inside) && !slices.Contains(b.n.sids, p) {
+			if !seen[p] && slices.ContainsFunc(n.sids, inside) && !slices.Contains(n.sids, p) {
 				seen[p] = true
-				b.add(entry.In(p4.TableSidSpace, entry.Do(p4.ActionNoSid), entry.LPM("dst_addr", p)))
+				out = append(out, entry.In(p4.TableSidSpace, entry.Do(p4.ActionNoSid),
+					entry.LPM("dst_addr", p)))
 			}
 		}
 	}
+	return out
 }
 
 // hostUSIDs emits which uSIDs the hosts of a leaf may start with: the local ones,

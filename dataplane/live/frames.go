@@ -7,8 +7,9 @@ type frames struct {
 }
 
 // keptOctets is the size up to which a buffer is kept whatever it was last used
-// for.
-const keptOctets = 256 << 10
+// for: more than an outbox ever has, which is full one time and all but empty the
+// next.
+const keptOctets = 2 * outOctets
 
 func (f *frames) len() int { return len(f.ends) }
 

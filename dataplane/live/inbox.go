@@ -12,6 +12,9 @@ import (
 type inbox struct {
 	wake  chan struct{} // has a token while something may wait
 	ports []*portQueue  // by number; not changed after newInbox
+	// what the switch's goroutine waits in when it is not for wake alone; nil: there is none. Not
+	// changed once ports deliver.
+	poller *poller
 
 	mu     sync.Mutex
 	closed bool    // guarded by mu
@@ -62,6 +65,9 @@ func (b *inbox) signal() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
+	}
+	if b.poller != nil {
+		b.poller.wake()
 	}
 }
 

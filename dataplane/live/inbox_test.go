@@ -97,4 +97,15 @@ func TestQueuesAllocateNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%g allocations for 64 frames", n)
 	}
+	// Full one time and all but empty the next.
+	long := make([]byte, 4254)
+	if n := testing.AllocsPerRun(100, func() {
+		for range outOctets/len(long) + 1 {
+			o.put(long)
+		}
+		o.put(long)
+		o.flush()
+	}); n != 0 {
+		t.Errorf("%g allocations for long frames that leave", n)
+	}
 }

@@ -24,6 +24,17 @@ type Port interface {
 	Close() error
 }
 
+// Polled is a Port that delivers frames when the switch asks for them, and at no other time, if it
+// has a descriptor: no frame is copied for the switch, and no goroutine woken.
+type Polled interface {
+	// Poll delivers frames that have arrived, some tens of them at most, and reports whether there
+	// were any.
+	Poll() bool
+	// Descriptor is a file descriptor that is readable when Poll has frames to deliver; -1: the port
+	// delivers by itself.
+	Descriptor() int
+}
+
 // Losses counts frames that arrived at a port and never came to the switch.
 // A Port that knows of any has a method Losses.
 type Losses struct {

@@ -52,6 +52,7 @@ type PortStats struct {
 // attachment is a port with its input and output.
 type attachment struct {
 	Port
+	polled             Polled // nil: the port delivers by itself, into in
 	in                 *portQueue
 	out                outbox
 	received, rxOctets atomic.Uint64
@@ -113,14 +114,37 @@ func Start(cfg Config) (*Runner, error) {
 	}
 	r.dev, r.sessions = dev, p4rt.NewSessions(dev)
 	r.feed = trace.NewFeed(dev.Switch().SetTracer)
+	if r.in.poller, err = r.findPolled(); err != nil {
+		return nil, errors.Join(err, r.closePorts())
+	}
 	for _, a := range r.ports {
 		r.numbers[a.in.port] = a
-		a.Attach(func(frames [][]byte) { r.in.put(a.in, frames) }, func(up bool) {
+		deliver := func(frames [][]byte) { r.in.put(a.in, frames) }
+		if a.polled != nil {
+			deliver = func(frames [][]byte) { r.take(a, frames) }
+		}
+		a.Attach(deliver, func(up bool) {
 			r.setPortUp(a.in.port, up)
 		})
 	}
 	go r.run()
 	return r, nil
+}
+
+// findPolled finds the ports that are polled and returns what waits for them, nil when there are
+// none.
+func (r *Runner) findPolled() (*poller, error) {
+	var descriptors []int
+	for _, a := range r.ports {
+		if p, ok := as[Polled](a.Port); ok && p.Descriptor() >= 0 {
+			a.polled = p
+			descriptors = append(descriptors, p.Descriptor())
+		}
+	}
+	if descriptors == nil {
+		return nil, nil
+	}
+	return newPoller(descriptors)
 }
 
 // setPortUp sets the link of a port in the switch.
@@ -220,8 +244,12 @@ func (r *Runner) Close() error {
 	var err error
 	r.stopOnce.Do(func() {
 		close(r.stop)
+		r.in.signal()
 		<-r.stopped
 		err = r.closePorts()
+		if p := r.in.poller; p != nil {
+			err = errors.Join(err, p.close())
+		}
 	})
 	<-r.stopped
 	return err
@@ -273,7 +301,7 @@ func (r *Runner) run() {
 			close(c.done)
 		}
 		clear(calls)
-		r.receive()
+		more := r.receive()
 		next, pending := r.dev.Advance(r.Now())
 		for _, a := range r.holding {
 			a.out.flush()
@@ -281,6 +309,12 @@ func (r *Runner) run() {
 		r.holding = r.holding[:0]
 		if r.in.some() {
 			r.in.signal()
+		}
+		if r.in.poller != nil {
+			if r.poll(more, next, pending) {
+				return
+			}
+			continue
 		}
 		var due <-chan time.Time
 		if pending {
@@ -296,9 +330,52 @@ func (r *Runner) run() {
 	}
 }
 
+// poll waits for frames in rings, for the inbox, or until next; true when the runner is closed. It
+// does not wait when there is more in a ring.
+func (r *Runner) poll(more bool, next time.Duration, pending bool) (stopped bool) {
+	early := func() bool {
+		select {
+		case <-r.stop:
+			stopped = true
+			return true
+		case <-r.in.wake:
+			return true
+		default:
+			return more
+		}
+	}
+	if early() {
+		return stopped
+	}
+	timeout := time.Duration(-1)
+	if pending {
+		timeout = max(0, next-r.Now())
+	}
+	r.in.poller.wait(timeout, early)
+	return stopped
+}
+
+// take hands the switch frames of a port that is polled. The switch takes them in, and has one of
+// each port in turn.
+func (r *Runner) take(a *attachment, frames [][]byte) {
+	now := r.Now()
+	octets := 0
+	for _, f := range frames {
+		octets += len(f)
+		r.dev.Receive(now, a.in.port, f)
+	}
+	a.received.Add(uint64(len(frames)))
+	a.rxOctets.Add(uint64(octets))
+}
+
 // receive hands the switch up to a batch of frames of every port, one of each
-// port in turn.
-func (r *Runner) receive() {
+// port in turn, and reports whether a port that is polled had any.
+func (r *Runner) receive() (polled bool) {
+	for _, a := range r.ports {
+		if a.polled != nil && a.polled.Poll() {
+			polled = true
+		}
+	}
 	for range r.cfg.Batch {
 		some := false
 		for _, a := range r.ports {
@@ -312,7 +389,8 @@ func (r *Runner) receive() {
 			r.dev.Receive(r.Now(), a.in.port, frame)
 		}
 		if !some {
-			return
+			break
 		}
 	}
+	return polled
 }

@@ -104,35 +104,39 @@ func vethOf(ctx context.Context, load workload, missing string) (f figure, err e
 		}
 		defer func() { err = errors.Join(err, theirs.stop()) }()
 	}
-	var ourRates, theirRates runs
+	var ourRates, theirRates, ourCPU, theirCPU runs
 	for i := range 1 + vethRuns {
 		for _, side := range []struct {
-			name  string
-			w     *wired
-			rates *runs
-		}{{"embedded switch", ours, &ourRates}, {bmv2.SimpleSwitch, theirs, &theirRates}} {
+			name       string
+			w          *wired
+			rates, cpu *runs
+		}{{"embedded switch", ours, &ourRates, &ourCPU},
+			{bmv2.SimpleSwitch, theirs, &theirRates, &theirCPU}} {
 			if side.w == nil {
 				continue
 			}
-			rate, err := side.w.run(ctx, vethTime)
+			rate, cpuMicros, err := side.w.run(ctx, vethTime)
 			if err != nil {
 				return f, fmt.Errorf("%s: %w", side.name, err)
 			}
 			if i > 0 { // the first warms up
-				*side.rates = append(*side.rates, rate)
+				*side.rates, *side.cpu = append(*side.rates, rate), append(*side.cpu, cpuMicros)
 			}
 		}
 	}
 	f = figure{bench: "veth/" + load.name, unit: "packets/s", value: ourRates.median(),
 		more: append(append(slices.Clone(load.params), field{"window", vethWindow}),
 			ourRates.spread()...)}
+	f.more = append(f.more, field{"cpuMicros", ourCPU.median()})
 	if theirs == nil {
 		f.more = append(f.more, field{"missing", missing})
 		return f, nil
 	}
 	f.more = append(f.more, field{"simpleSwitch", theirRates.median()},
 		field{"ratio", ourRates.median() / theirRates.median()},
-		field{"simpleSwitchWindow", simpleSwitchWindow})
+		field{"simpleSwitchWindow", simpleSwitchWindow},
+		field{"simpleSwitchCPUMicros", theirCPU.median()},
+		field{"cpuRatio", theirCPU.median() / ourCPU.median()})
 	return f, nil
 }
 
@@ -235,8 +239,9 @@ func (w *wired) arrive(port uint32, frames [][]byte) {
 }
 
 // run sends packets for a time, with a bounded number under way, and waits for all that comes of
-// them. It returns the packets in a second.
-func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
+// them. It returns the packets in a second, and the
+// processor time that the switch took for one: its process, with what the kernel did in its name.
+func (w *wired) run(ctx context.Context, d time.Duration) (rate, cpuMicros float64, err error) {
 	in, copies := w.load.in[0], int64(len(w.load.out))
 	batch := make([][]byte, max(1, min(vethBatch, w.window/2/copies)))
 	for i := range batch {
@@ -245,18 +250,21 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 	silence := time.NewTimer(simpleSwitchPause)
 	defer silence.Stop()
 	began, sent, before := time.Now(), int64(0), w.came.Load()
+	used := cpuTime(w.cmd.Process.Pid)
 	for {
 		inFlight := sent*copies - (w.came.Load() - before)
 		if err := w.wrong.Load(); err != nil {
-			return 0, *err
+			return 0, 0, *err
 		}
 		over := time.Since(began) >= d
 		switch {
 		case over && inFlight == 0:
-			return float64(sent) / time.Since(began).Seconds(), nil
+			used = cpuTime(w.cmd.Process.Pid) - used
+			return float64(sent) / time.Since(began).Seconds(),
+				float64(used.Nanoseconds()) / 1e3 / float64(sent), nil
 		case !over && inFlight+int64(len(batch))*copies <= w.window:
 			if taken, _ := w.ports[in.port].Send(batch); taken != len(batch) {
-				return 0, fmt.Errorf("%d of %d frames sent", taken, len(batch))
+				return 0, 0, fmt.Errorf("%d of %d frames sent", taken, len(batch))
 			}
 			sent += int64(len(batch))
 			continue
@@ -265,10 +273,10 @@ func (w *wired) run(ctx context.Context, d time.Duration) (float64, error) {
 		select {
 		case <-w.news:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return 0, 0, context.Cause(ctx)
 		case <-silence.C:
 			ended := w.end()
-			return 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, inFlight,
+			return 0, 0, errors.Join(fmt.Errorf("%s: %d packets lost of %d: %w\n%s", w.load.title, inFlight,
 				sent*copies, errSilent,
 				w.output.Bytes()[:min(w.output.Len(), 1000)]), ended)
 		}
@@ -312,7 +320,7 @@ func vethSwitch(title string) error {
 	}
 	ports := map[uint32]live.Port{}
 	for _, n := range load.ports() {
-		if ports[n], err = afpacket.Open(switchEnd(n),
+		if ports[n], err = afpacket.OpenPolled(switchEnd(n),
 			slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
 			return err
 		}

@@ -207,7 +207,7 @@ func (s *Switch) openPorts(names map[uint32]string) (
 	for _, n := range slices.Sorted(maps.Keys(names)) {
 		name := names[n]
 		log := s.Log.With("port", n, "interface", name)
-		p, err := afpacket.Open(s.Interfaces[n], log)
+		p, err := afpacket.OpenPolled(s.Interfaces[n], log)
 		if err != nil {
 			return fail(err)
 		}

@@ -9,12 +9,14 @@
 // turn these off with ethtool. The kernel still sees what arrives: keep
 // addresses off the interface.
 //
-// Frames arrive through a ring that is shared with the kernel, many at a time.
-// It is a TPACKET_V2 ring: one of version 3 hands over blocks, which a quiet
-// link fills only when a timer of milliseconds runs out. They leave by sendmmsg,
-// through the interface's queueing discipline, since that is what emulates slow
-// links (tc); a ring for transmission would lend its slots to whoever gets the
-// frames, for as long as they keep them.
+// Frames arrive through a ring that is shared with the kernel, many at a time:
+// delivered by a goroutine of the port ([Open]), or when their owner asks for them
+// ([OpenPolled]), as a switch does. It is a TPACKET_V2 ring: one of version 3 hands
+// over blocks, which a quiet link fills only when a timer of milliseconds runs out.
+// Frames leave by sendmmsg, through the interface's queueing discipline, since that
+// is what emulates slow links (tc), on a socket of their own that no thread waits
+// for; a ring for transmission would lend its slots to whoever gets the frames, for
+// as long as they keep them.
 //
 // A port belongs to the name of an interface, or to an IP address that it has, not to the
 // interface: when that goes down or away the link is down, and when one with the name or the

@@ -114,7 +114,7 @@ func (p *Port) settle(fd int) (up bool, err error) {
 		}
 	}
 	if index != p.index {
-		err = bind(fd, index)
+		err = errors.Join(bind(fd, index), p.out.bind(index))
 	} else {
 		// The kernel tells the world of an interface, then its sockets, under
 		// one lock, which this waits for.
@@ -184,7 +184,7 @@ func (p *Port) leave(fd int) error {
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: 0xffff}); err != nil {
 		return fmt.Errorf("unbind: %w", err)
 	}
-	return nil
+	return p.out.bind(0)
 }
 
 // bind makes the frames of an interface those of the socket, whatever their

@@ -78,7 +78,7 @@ func Open(text string, log *slog.Logger) (*Port, error) { return openPort(text, 
 func OpenPolled(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, true) }
 
 func openPort(text string, log *slog.Logger, polled bool) (*Port, error) {
-	p := &Port{log: log, out: newTransmitter(), closed: make(chan struct{}), polled: polled,
+	p := &Port{log: log, closed: make(chan struct{}), polled: polled,
 		batch: make([][]byte, 0, readBatch)}
 	if err := p.open(text); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInterface, text, errors.Join(err, p.release()))
@@ -133,8 +133,8 @@ func (p *Port) open(text string) (err error) {
 			return fmt.Errorf("%s: %w", option.name, err)
 		}
 	}
-	if err := setSendBuffer(fd); err != nil {
-		return fmt.Errorf("send buffer: %w", err)
+	if p.out, err = newTransmitter(); err != nil {
+		return fmt.Errorf("socket for frames out: %w", err)
 	}
 	// Listened to before the state is read: no change is missed.
 	if p.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR,
@@ -310,6 +310,9 @@ func (p *Port) release() error {
 	}
 	if p.file != nil {
 		errs = append(errs, p.file.Close())
+	}
+	if p.out != nil {
+		errs = append(errs, p.out.file.Close())
 	}
 	p.running.Wait()
 	if p.lookup != nil {

@@ -2,6 +2,9 @@ package afpacket
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,11 +19,14 @@ type message struct {
 	length uint32
 }
 
-// transmitter is the arguments of sendmmsg: for each frame an offload header
-// that asks for nothing, and the frame.
+// transmitter is a socket for frames that leave, and the arguments of sendmmsg. The socket receives
+// nothing, and no one waits for it: one that is waited for wakes its thread for every frame that
+// the kernel is done with.
 type transmitter struct {
-	nothing  [offloadSize]byte
-	parts    [2 * sendBatch]unix.Iovec
+	file   *os.File
+	socket syscall.RawConn // of file
+
+	parts    [sendBatch]unix.Iovec
 	messages [sendBatch]message
 
 	first, end int   // of messages, those not sent yet
@@ -28,25 +34,48 @@ type transmitter struct {
 	send       func(fd uintptr) bool
 }
 
-func newTransmitter() *transmitter {
+func newTransmitter() (*transmitter, error) {
 	t := &transmitter{}
 	for i := range t.messages {
-		parts := t.parts[2*i : 2*i+2]
-		parts[0].Base = &t.nothing[0]
-		parts[0].SetLen(offloadSize)
-		t.messages[i].header.Iov = &parts[0]
-		t.messages[i].header.SetIovlen(2)
+		t.messages[i].header.Iov = &t.parts[i]
+		t.messages[i].header.SetIovlen(1)
 	}
 	// Made once: a function literal in Send would be an allocation each time.
 	t.send = t.sendAll
-	return t
+	// Of no protocol: no frames.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	t.file = os.NewFile(uintptr(fd), "packets out")
+	if err := setSendBuffer(fd); err != nil {
+		return nil, errors.Join(fmt.Errorf("send buffer: %w", err), t.file.Close())
+	}
+	if t.socket, err = t.file.SyscallConn(); err != nil {
+		return nil, errors.Join(err, t.file.Close())
+	}
+	return t, nil
+}
+
+// bind has frames leave by an interface; 0: by none.
+func (t *transmitter) bind(index int) error {
+	var err error
+	if closed := t.socket.Control(func(fd uintptr) {
+		err = unix.Bind(int(fd), &unix.SockaddrLinklayer{Ifindex: index})
+	}); closed != nil {
+		return closed
+	}
+	if err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
 }
 
 // fill takes up to sendBatch frames and returns how many.
 func (t *transmitter) fill(frames [][]byte) int {
 	n := min(len(frames), sendBatch)
 	for i, f := range frames[:n] {
-		part := &t.parts[2*i+1]
+		part := &t.parts[i]
 		part.Base = unsafe.SliceData(f)
 		part.SetLen(len(f))
 	}
@@ -93,7 +122,7 @@ func (p *Port) Send(frames [][]byte) (taken, octets int) {
 		n := t.fill(frames)
 		for t.first < n {
 			sent := t.first
-			if p.socket.Write(t.send) != nil { // closed
+			if t.socket.Write(t.send) != nil { // closed
 				return taken, octets
 			}
 			for _, f := range frames[sent:t.first] {

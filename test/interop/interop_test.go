@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ const (
 	ipv4Env     = "WEFT_INTEROP_IPV4" // not empty: of hosts whose addresses are IPv4
 	imageEnv    = "WEFT_INTEROP_IMAGE"
 	programEnv  = "WEFT_INTEROP_WEFT"
+	weightsEnv  = "WEFT_INTEROP_WEIGHTS" // octets of a model, in place of the default
 	wholeTime   = 25 * time.Minute
 	firstPSN    = 0xfffff0 // PSNs wrap
 	pathMTU     = 4096
@@ -101,8 +103,11 @@ func TestInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{T: t, fabric: f, guests: map[string]*guest{}, name: switches,
+	s := &session{T: t, fabric: f, guests: map[string]*guest{}, name: switches, weights: 64 << 20,
 		proxies: netip.MustParseAddr("2001:db8:ffff::")}
+	if switches != "weft" {
+		s.weights = 4 << 20 // six of them on two processors carry some 200 packets a second
+	}
 	if ipv4 {
 		s.name, s.proxies = switches+" IPv4", netip.MustParseAddr("10.255.0.0")
 	}
@@ -122,6 +127,11 @@ func TestInside(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if text := os.Getenv(weightsEnv); text != "" {
+		if s.weights, err = strconv.Atoi(text); err != nil || s.weights < tensors {
+			t.Fatalf("%s is %q: want octets, of %d tensors", weightsEnv, text, tensors)
+		}
+	}
 	kernel, initrd, _ := strings.Cut(os.Getenv(imageEnv), ":")
 	s.boot(image{kernel, initrd}, "S1", "R1", "R2", "R3", "R4", "R5")
 	s.plugged()
@@ -134,6 +144,7 @@ type session struct {
 	*testing.T
 	*fabric
 	name     string     // of the run
+	weights  int        // octets of the model that is distributed
 	proxies  netip.Addr // before the first proxy address
 	guests   map[string]*guest
 	members  []string // receivers

@@ -41,8 +41,11 @@ type embedded struct {
 	mutual     bool
 	limits     clientLimits
 	self       self
-	datapath   string
+	path       datapath
 }
+
+// datapath is what forwards; configDB is a file that keeps the configuration of a kernel.
+type datapath struct{ name, configDB string }
 
 // Data paths of "weft switch".
 const (
@@ -108,9 +111,11 @@ address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
 	f.StringArrayVarP(&s.interfaces, "interface", "i", nil,
 		"PORT@INTERFACE: the switch's port on a network interface, given by its name or an IP address "+
 			"of it; may be repeated")
-	f.StringVar(&s.datapath, "datapath", datapathP4, "what forwards: p4, the embedded switch, or "+
+	f.StringVar(&s.path.name, "datapath", datapathP4, "what forwards: p4, the embedded switch, or "+
 		"linux, the kernel")
 	flagValues(c, "datapath", values(datapathP4, datapathLinux))
+	f.StringVar(&s.path.configDB, "config-db", "", "file that keeps the configuration of a kernel, "+
+		"which gets it again after a restart")
 	f.IntVar(&s.most, "max-port-count", maxPort, "maximum number of interfaces")
 	f.Uint64Var(&s.device, "device-id", 1, "P4Runtime device id")
 	f.Uint32Var(&s.cpu, "cpu-port", p4rt.DefaultCPUPort, "port of packet-ins and packet-outs")
@@ -189,12 +194,16 @@ var onlyP4 = []string{"cpu-port", "drop-port", "device-id", "priority-queues", "
 
 // checkDatapath refuses what no kernel does.
 func (s *embedded) checkDatapath(args []string, changed func(flag string) bool) error {
-	switch s.datapath {
+	switch s.path.name {
 	case datapathP4:
+		if s.path.configDB != "" {
+			return usagef("--config-db is for --datapath %s: a controller writes a P4 switch anew",
+				datapathLinux)
+		}
 		return nil
 	case datapathLinux:
 	default:
-		return usagef("--datapath is %q: want %s or %s", s.datapath, datapathP4, datapathLinux)
+		return usagef("--datapath is %q: want %s or %s", s.path.name, datapathP4, datapathLinux)
 	}
 	for _, flag := range onlyP4 {
 		if changed(flag) {
@@ -274,10 +283,10 @@ func (s *embedded) serve(ctx context.Context, set setting) error {
 		Switch: dataplane.Config{CPUPort: s.cpu, DropPort: s.drop, Priorities: s.priorities},
 		Server: s.limits.config(set.secured, set.log), Stall: s.limits.stall,
 		Program: set.program, Queues: set.queues.set, Captures: s.pcap, Dump: s.dump,
-		Advertise: set.says,
+		Advertise: set.says, ConfigDB: s.path.configDB,
 	}
 	forward := config.Run
-	if s.datapath == datapathLinux {
+	if s.path.name == datapathLinux {
 		forward = config.RunKernel
 	}
 	err := forward(ctx)

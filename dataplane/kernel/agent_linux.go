@@ -29,6 +29,9 @@ type Config struct {
 	Ports map[uint32]string
 	// Hostname of the switch.
 	Hostname string
+	// Saved is a file that keeps CONFIG_DB: with the next start the kernel gets again what it says.
+	// "": none does.
+	Saved string
 	// Log gets what the kernel does not take; nil: nothing does.
 	Log *slog.Logger
 }
@@ -47,6 +50,7 @@ type daemons struct {
 	rt      *rtnetlink
 	ports   map[string]string // interfaces of the kernel, by port
 	own     string            // the interface of routes that lead over none
+	saved   string            // see Config.Saved
 	numbers map[uint32]string // those of ports, which do not change
 	changed chan struct{}     // see Agent.Changed
 	log     *slog.Logger
@@ -71,7 +75,7 @@ func Open(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	d := &daemons{rt: rt, ports: make(map[string]string), own: ownInterface,
-		states: make(map[string]bool), log: cfg.Log}
+		saved: cfg.Saved, states: make(map[string]bool), log: cfg.Log}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -84,6 +88,7 @@ func Open(cfg Config) (*Agent, error) {
 		rt.close()
 		return nil, err
 	}
+	d.restore(dbs)
 	a := &Agent{d: d, server: sonicdb.New(dbs, d)}
 	var ctx context.Context
 	ctx, a.stop = context.WithCancel(context.Background())
@@ -269,8 +274,13 @@ func (d *daemons) Check(_ []sonicdb.Op, next sonicdb.Database) error {
 
 // Apply implements sonicdb.Daemons.
 func (d *daemons) Apply(dbs sonicdb.Databases, before sonicdb.Database) error {
+	return errors.Join(d.carryOut(dbs, before), d.save(dbs[sonicdb.ConfigDB]))
+}
+
+// carryOut brings the kernel to what CONFIG_DB says, in which Check has found nothing.
+func (d *daemons) carryOut(dbs sonicdb.Databases, before sonicdb.Database) error {
 	config := dbs[sonicdb.ConfigDB]
-	d.routes, _ = wanted(config) // Check has found nothing
+	d.routes, _ = wanted(config)
 	d.taken = true
 	err := errors.Join(d.look(), d.configure(before[tablePorts], config[tablePorts]))
 	err = errors.Join(err, d.write(), d.look())

@@ -11,7 +11,7 @@
 // include/uapi/linux/seg6_local.h: End with next-csid since Linux 6.1, End.X with it since 6.6, and
 // since 6.17 over a next hop that is a link-local address. All that the agent writes has the
 // protocol number 87, and it touches no route of another. Routes stay when the agent ends, and the
-// next one takes them over with the first Set.
+// next one takes them over with the first Set, or at once where Config.Saved has them.
 //
 // APPL_DB has what the kernel has. So a route that somebody deletes is gone there, and whoever
 // watches it can write it again.

@@ -21,7 +21,8 @@ func (s *Switch) RunKernel(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	agent, err := kernel.Open(kernel.Config{Ports: names, Hostname: hostname(), Log: s.Log})
+	agent, err := kernel.Open(kernel.Config{Ports: names, Hostname: hostname(), Saved: s.ConfigDB,
+		Log: s.Log})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -68,6 +68,9 @@ type Switch struct {
 	Dump     int
 
 	Advertise *Advertisement // by BGP-LS; nil: nothing
+
+	// ConfigDB is a file that keeps the configuration of a kernel, "" for none.
+	ConfigDB string
 }
 
 func (s *Switch) secured() bool { return s.Server.Credentials != nil }

@@ -604,7 +604,9 @@ func (f *Feature) dial(g *group) {
 // request asks a receiver that may listen for a connection.
 func (f *Feature) request(g *group, to netip.Addr) {
 	spec := &g.item.Spec
-	r := cm.REQ{CAGUID: guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
+	// With the GUID of answers a host that connects by itself meanwhile would find the request stale,
+	// and end the connection that it has (IBTA chapter 12).
+	r := cm.REQ{CAGUID: ^guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
 		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
 		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,
 		PKey: packet.DefaultPKey, PathMTU: f.groupMTU(g, f.treeWith(g, to, false)), MaxCMRetries: 15,

@@ -484,6 +484,23 @@ func TestGUIDs(t *testing.T) {
 	}
 }
 
+// TestGUIDOfRequests: a request of a group has another CA GUID than its answers: one that is late
+// reaches a host that has connected by itself, which would end its connection as stale.
+func TestGUIDOfRequests(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, func(s *api.MulticastGroupSpec) {
+		s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
+	})
+	req, ok := d.heard("r1")[0].(cm.REQ)
+	if !ok {
+		t.Fatal("the listener is not asked")
+	}
+	rep, _ := d.joins(g, "r1", 50)
+	if req.QPN != rep.QPN || req.CAGUID == rep.CAGUID || req.CAGUID == 0 {
+		t.Errorf("request %x/%d, answer %x/%d", req.CAGUID, req.QPN, rep.CAGUID, rep.QPN)
+	}
+}
+
 // TestQueuePairOfListener: a host that listens may not answer with a queue pair of another group.
 func TestQueuePairOfListener(t *testing.T) {
 	d := newDesk(t)

@@ -16,12 +16,11 @@ type Graph struct {
 	usable   []bool  // by link
 	transit  []bool  // by node: may be crossed
 	hash     []uint64
-	linkHash []uint64
 
 	// out and in are the usable links in compressed rows: the edges of node v
 	// are out.edges[out.start[v]:out.start[v+1]].
 	out, in rows
-	costs   [metrics][]uint32 // by link
+	costs   [metrics][]uint32 // by link; one slice for metrics that agree
 
 	from, toward [metrics][]atomic.Pointer[Paths] // by node
 	twins        [metrics]func() *twins
@@ -58,7 +57,6 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 		reverse:  pairLinks(s.Links),
 		transit:  make([]bool, n),
 		hash:     make([]uint64, n),
-		linkHash: make([]uint64, len(s.Links)),
 	}
 	kept := make([]bool, n)
 	for i, node := range s.Nodes {
@@ -69,7 +67,6 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	usable := make([]bool, len(s.Links))
 	local, remote := s.ends()
 	for i, l := range s.Links {
-		g.linkHash[i] = hashString(string(l.ID))
 		from, to := local[i], remote[i]
 		usable[i] = from >= 0 && to >= 0 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 &&
 			(f.Link == nil || f.Link(l))
@@ -80,8 +77,8 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	g.usable = usable
 	g.out = newRows(n, usable, local, remote)
 	g.in = newRows(n, usable, remote, local)
-	for m := range metrics {
-		g.costs[m] = m.costs(s.Links)
+	for m := range metrics { // MetricIGP first
+		g.costs[m] = m.costs(s.Links, g.costs[MetricIGP])
 		g.from[m] = make([]atomic.Pointer[Paths], n)
 		g.toward[m] = make([]atomic.Pointer[Paths], n)
 		g.twins[m] = sync.OnceValue(func() *twins { return newTwins(g, m) })

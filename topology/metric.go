@@ -32,18 +32,20 @@ func (m Metric) String() string {
 // MarshalText writes the metric's name.
 func (m Metric) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// costs returns what each link costs. A cost is at least 1: a cycle of links
-// that cost nothing would make a path its own equal.
-func (m Metric) costs(links []*Link) []uint32 {
+// costs returns what each link costs: igp, the costs by MetricIGP, where no link has another. A cost
+// is at least 1: a cycle of links that cost nothing would make a path its own equal.
+func (m Metric) costs(links []*Link, igp []uint32) []uint32 {
 	var slowest uint32
-	delays := false
-	if m == MetricDelay {
-		for _, l := range links {
-			if l.Delay.Known {
-				delays = true
-				slowest = max(slowest, l.Delay.Min)
-			}
+	delays, other := false, m == MetricIGP
+	for _, l := range links {
+		if l.Delay.Known {
+			delays = true
+			slowest = max(slowest, l.Delay.Min)
 		}
+		other = other || m == MetricTE && l.TEMetric != 0 || m == MetricDelay && delays
+	}
+	if !other {
+		return igp
 	}
 	costs := make([]uint32, len(links))
 	for i, l := range links {

@@ -135,6 +135,7 @@ func (g *Graph) prefer(a, b edge, key uint64) bool {
 		x, y := g.score(a.node, key), g.score(b.node, key)
 		return x > y || x == y && a.node < b.node
 	}
-	x, y := mix(g.linkHash[a.link]^key), mix(g.linkHash[b.link]^key)
+	hash := func(e edge) uint64 { return mix(hashString(string(g.snapshot.Links[e.link].ID)) ^ key) }
+	x, y := hash(a), hash(b)
 	return x > y || x == y && a.link < b.link
 }

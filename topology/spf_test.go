@@ -17,7 +17,7 @@ func bellmanFord(g *Graph, root int32, m Metric, toward bool) []uint64 {
 		dist[i] = unreached
 	}
 	dist[root] = 0
-	costs := m.costs(s.Links)
+	costs := m.costs(s.Links, MetricIGP.costs(s.Links, nil))
 	for changed := true; changed; {
 		changed = false
 		for i, l := range s.Links {

@@ -1,5 +1,7 @@
 package telemetry
 
+import "math/bits"
+
 // head has the latest values of the objects of a shard, in columns that are there for metrics with
 // a value other than zero.
 type head struct {
@@ -47,10 +49,12 @@ func (h *head) set(column, place int, v code) {
 	h.slab[int(at)+place] = v
 }
 
-// gaps marks the places of a column from one time until another as gaps.
-func (h *head) gaps(column int, from, to int64) {
-	for at := from; at < to; at += h.step {
-		h.set(column, h.place(at), codeGap)
+// gaps marks places of a column as gaps: those at which its object has other values, a bit each.
+func (h *head) gaps(column int, present ...uint64) {
+	for i, word := range present {
+		for ; word != 0; word &= word - 1 {
+			h.set(column, 64*i+bits.TrailingZeros64(word), codeGap)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type shard struct {
 	clock    clock
 	objects  []object
 	index    map[key]int32
+	next     int32    // the place of the object after the last that a sample had
 	last     []uint64 // by base of the object and metric: the count of the last sample
 	quiet    []uint8  // samples without a rate after a count that may have wrapped more than once
 	speeds   map[uint32]uint64
@@ -127,12 +128,23 @@ func (s *shard) take(st *Store, smp *gnmi.Sample) {
 func (s *shard) read(st *Store, smp *gnmi.Sample) {
 	s.readings = s.readings[:0]
 	add := func(k key) *reading {
-		i, ok := s.object(st, k)
-		if !ok {
-			return nil
+		i := s.next // mostly: samples have their objects in the same order
+		if int(i) >= len(s.objects) || s.objects[i].key != k {
+			var ok bool
+			if i, ok = s.object(st, k); !ok {
+				return nil
+			}
 		}
-		s.readings = append(s.readings, reading{object: i})
-		return &s.readings[len(s.readings)-1]
+		s.next = i + 1
+		n := len(s.readings)
+		if n < cap(s.readings) {
+			s.readings = s.readings[:n+1]
+		} else {
+			s.readings = append(s.readings, reading{})
+		}
+		r := &s.readings[n]
+		r.object, r.ok, r.grown = i, 0, 0 // values that are not ok, and growth that is none, are not read
+		return r
 	}
 	for i := range smp.SIDs {
 		x := &smp.SIDs[i]
@@ -294,8 +306,8 @@ func (s *shard) keep(st *Store, o *object, values *[maxMetrics]code, with mask, 
 		first = last
 	}
 	(with &^ o.known).each(func(m int) { // it has not been known so far
-		s.fine.gaps(int(o.base)+m, s.fine.start, s.fine.end())
-		s.coarse.gaps(int(o.base)+m, s.coarse.start, s.coarse.end())
+		s.fine.gaps(int(o.base)+m, o.present[:]...)
+		s.coarse.gaps(int(o.base)+m, o.presentCoarse)
 	})
 	o.known |= with
 	for at := first; at <= last; at++ {

@@ -2,9 +2,11 @@ package telemetry
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -283,6 +285,83 @@ func TestKnownLater(t *testing.T) {
 	for i, v := range h.Series[0].Values {
 		if math.IsNaN(v) != (i < 92) || i >= 92 && v != 1 {
 			t.Errorf("second %d: %g", i, v)
+		}
+	}
+}
+
+// TestKnownLaterInMinutes: minutes in which a metric was not known yet are gaps of it, too.
+func TestKnownLaterInMinutes(t *testing.T) {
+	b := newBed(t)
+	b.report(0)
+	b.run(600, 1000)
+	for i := range 3600 {
+		b.now = b.now.Add(time.Second)
+		s := b.sample(0)
+		s.Out.Errors = count(uint64(i))
+		b.st.Take([]gnmi.Sample{s})
+	}
+	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"outErrors"},
+		Since: began, Until: began.Add(20 * time.Minute)}, b.now)
+	if err != nil || len(h.Series) != 1 || len(h.Series[0].Values) < 15 {
+		t.Fatalf("%v, %v", h, err)
+	}
+	for i, v := range h.Series[0].Values {
+		at := time.Unix(h.Times[i], 0).Sub(began)
+		if known := at > 9*time.Minute; math.IsNaN(v) == known || known && v != 1 {
+			t.Errorf("minute at %v: %g", at, v)
+		}
+	}
+}
+
+// TestOrder: samples need not name ports and queues in the same order, nor all of them.
+func TestOrder(t *testing.T) {
+	const seed = 20261127
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	st, now := New(Config{}), began
+	rate := func(port uint32, queue int) uint64 { return uint64(1000*int(port) + 100*queue) }
+	for second := range uint64(30) {
+		now = now.Add(time.Second)
+		var all []gnmi.Sample
+		for _, port := range r.Perm(5) {
+			s := gnmi.Sample{Switch: "s1", Port: uint32(port + 1), Time: now, Arrived: now}
+			s.In.Octets = count(second * rate(s.Port, 0))
+			for _, q := range r.Perm(4) {
+				if second > 0 && second < 29 && r.IntN(8) == 0 {
+					continue
+				}
+				s.Queues = append(s.Queues, gnmi.Queue{Name: strconv.Itoa(q),
+					Octets: count(second * rate(s.Port, q+1))})
+			}
+			all = append(all, s)
+		}
+		st.Take(all)
+	}
+	if got := st.Stats().Objects; got != 5*(1+4) {
+		t.Errorf("%d objects, want 25", got)
+	}
+	check := func(kind Kind, name, metric string, want uint64) {
+		h, err := st.History(Query{Kind: kind, Name: name, Metrics: []string{metric}, Since: began,
+			Until: now}, now)
+		if err != nil || len(h.Series) != 1 {
+			t.Fatalf("%s: %v, %v", name, h, err)
+		}
+		seen := 0
+		for i, v := range h.Series[0].Values {
+			if seen++; math.IsNaN(v) {
+				seen--
+			} else if math.Abs(v-8*float64(want)) > 0.0006*v {
+				t.Errorf("%s at %d: %g, want %d", name, i, v, 8*want)
+			}
+		}
+		if seen < 20 {
+			t.Errorf("%s has %d values", name, seen)
+		}
+	}
+	for port := range uint32(5) {
+		check(Port, fmt.Sprintf("s1/%d", port+1), "inBits", rate(port+1, 0))
+		for q := range 4 {
+			check(Queue, fmt.Sprintf("s1/%d/%d", port+1, q), "bits", rate(port+1, q+1))
 		}
 	}
 }

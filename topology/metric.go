@@ -32,8 +32,8 @@ func (m Metric) String() string {
 // MarshalText writes the metric's name.
 func (m Metric) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// costs returns what each link costs: igp, the costs by MetricIGP, where no link has another. A cost
-// is at least 1: a cycle of links that cost nothing would make a path its own equal.
+// costs returns what each link costs: igp, the costs by MetricIGP, where no link has another. A
+// cost is at least 1: a cycle of links that cost nothing would make a path its own equal.
 func (m Metric) costs(links []*Link, igp []uint32) []uint32 {
 	var slowest uint32
 	delays, other := false, m == MetricIGP

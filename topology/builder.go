@@ -14,7 +14,7 @@ type Builder struct {
 	version  uint64
 	stale    *Staleness
 	nodes    map[NodeID]*Node
-	links    map[LinkID]*Link
+	links    linkSet
 	prefixes map[PrefixKey]*Prefix
 	ports    PortMap
 	// last is the snapshot that since counts changes from.
@@ -26,7 +26,6 @@ type Builder struct {
 func NewBuilder() *Builder {
 	return &Builder{
 		nodes:    make(map[NodeID]*Node),
-		links:    make(map[LinkID]*Link),
 		prefixes: make(map[PrefixKey]*Prefix),
 	}
 }
@@ -39,8 +38,12 @@ func (s *Snapshot) Builder() *Builder {
 	for _, n := range s.Nodes {
 		b.nodes[n.ID] = n
 	}
-	for _, l := range s.Links {
-		b.links[l.ID] = l
+	if s.advertised == nil {
+		b.links = s.links
+	} else { // a view has links of its own
+		for _, l := range s.Links {
+			b.links.set(l)
+		}
 	}
 	for _, p := range s.Prefixes {
 		b.prefixes[p.PrefixKey] = p
@@ -69,14 +72,14 @@ func (b *Builder) RemoveNode(id NodeID) {
 func (b *Builder) SetLink(l Link) LinkID {
 	b.ports.apply(&l)
 	l = l.normal()
-	b.links[l.ID] = &l
+	b.links.set(&l)
 	b.since.link(l.ID)
 	return l.ID
 }
 
 // RemoveLink removes one direction of a link.
 func (b *Builder) RemoveLink(id LinkID) {
-	delete(b.links, id)
+	b.links.remove(id)
 	b.since.link(id)
 }
 
@@ -123,19 +126,16 @@ func (b *Builder) finish(version uint64) *Snapshot {
 			s.nodeIndex[n.ID] = int32(i)
 		}
 	}
-	if before != nil {
-		changed := make(map[LinkID]*Link, len(b.since.links))
-		for id := range b.since.links {
-			changed[id] = b.links[id]
-		}
-		s.Links, s.links = before.Links, before.links
-		if len(changed) > 0 {
-			s.Links = amend(before.Links, before.links, changed)
-			s.links = before.links.with(changed, s.Links)
-		}
-	} else {
-		s.Links = inOrder(b.links, compareLinks)
-		s.links = newLinkIndex(s.Links)
+	s.links = b.links.share()
+	switch {
+	case before != nil && len(b.since.links) == 0:
+		s.Links = before.Links
+	case before != nil:
+		s.Links = amend(before.Links, &before.links, &s.links, maps.Keys(b.since.links))
+	default:
+		links, most := s.links.all()
+		s.Links = slices.AppendSeq(make([]*Link, 0, most), links)
+		slices.SortFunc(s.Links, compareLinks)
 	}
 	if before != nil && !b.since.prefixes {
 		s.Prefixes = before.Prefixes

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,7 +18,7 @@ func checkSame(t *rapid.T, got *Snapshot) {
 		fresh.nodes[n.ID] = n
 	}
 	for _, l := range got.Links {
-		fresh.links[l.ID] = l
+		fresh.links.set(l)
 	}
 	for _, p := range got.Prefixes {
 		fresh.prefixes[p.PrefixKey] = p
@@ -73,9 +74,10 @@ func TestChangesOneByOne(t *testing.T) {
 					}
 					removed[b.SetLink(l)] = false
 				case 4:
-					for id := range b.links {
-						b.RemoveLink(id)
-						removed[id] = true
+					links, _ := b.links.all()
+					for l := range links {
+						b.RemoveLink(l.ID)
+						removed[l.ID] = true
 						break
 					}
 					b.RemoveLink("nothing")
@@ -87,13 +89,14 @@ func TestChangesOneByOne(t *testing.T) {
 				}
 			}
 			s := b.Build()
-			if len(s.Nodes) != len(b.nodes) || len(s.Links) != len(b.links) ||
+			links, _ := b.links.all()
+			if n := len(slices.Collect(links)); len(s.Nodes) != len(b.nodes) || len(s.Links) != n ||
 				len(s.Prefixes) != len(b.prefixes) {
 				t.Fatalf("%d nodes, %d links and %d prefixes, want %d, %d and %d", len(s.Nodes), len(s.Links),
-					len(s.Prefixes), len(b.nodes), len(b.links), len(b.prefixes))
+					len(s.Prefixes), len(b.nodes), n, len(b.prefixes))
 			}
 			for id, gone := range removed {
-				if l := s.Link(id); gone != (l == nil) || !gone && l != b.links[id] {
+				if l := s.Link(id); gone != (l == nil) || !gone && l != b.links.get(id) {
 					t.Fatalf("link %s is %v, want that it is there: %v", id, l, !gone)
 				}
 			}
@@ -112,19 +115,22 @@ func TestChangesOneByOne(t *testing.T) {
 // TestChangesShareTheRest: a change of one link takes no new map of nodes or links and leaves the
 // other slices as they are; more changes than a builder keeps take all anew.
 func TestChangesShareTheRest(t *testing.T) {
+	same := func(a, b *Snapshot) bool { // base has one map in both
+		return reflect.ValueOf(a.links.base).Pointer() == reflect.ValueOf(b.links.base).Pointer()
+	}
 	w, _ := clos(2, 4, 2, 4)
 	b := w.Builder
 	s := b.Build()
 	link := s.Links[3]
 	b.RemoveLink(link.ID)
 	less := b.Build()
-	if &less.Nodes[0] != &s.Nodes[0] || less.links.base != s.links.base ||
+	if &less.Nodes[0] != &s.Nodes[0] || !same(less, s) ||
 		&less.Links[0] == &s.Links[0] {
 		t.Error("a lost link shares too little, or the links themselves")
 	}
 	b.SetLink(*link)
 	whole := b.Build()
-	if whole.links.base != s.links.base || whole.Link(link.ID) == nil || less.Link(link.ID) != nil {
+	if !same(whole, s) || whole.Link(link.ID) == nil || less.Link(link.ID) != nil {
 		t.Error("the link that came back is in the wrong snapshots")
 	}
 	if again := b.Build(); &again.Links[0] != &whole.Links[0] || &again.Nodes[0] != &whole.Nodes[0] {
@@ -133,7 +139,7 @@ func TestChangesShareTheRest(t *testing.T) {
 	for i := range uint32(mostChanged + 1) {
 		b.SetLink(Link{Local: link.Local, Remote: link.Remote, LocalID: 100 + i, RemoteID: 100 + i})
 	}
-	if many := b.Build(); many.links.base == s.links.base ||
+	if many := b.Build(); same(many, s) ||
 		len(many.Links) != len(s.Links)+mostChanged+1 {
 		t.Error("too many changes go with the old index")
 	}

@@ -289,7 +289,8 @@ func TestClosPlanesByAdminGroup(t *testing.T) {
 	color := func(a, b NodeID, group uint32) {
 		for _, id := range [2]LinkID{first(w.connect(a, b, 10, 10)), ""} {
 			if id != "" {
-				for _, l := range w.links {
+				links, _ := w.links.all()
+				for l := range links {
 					if l.Local == a && l.Remote == b || l.Local == b && l.Remote == a {
 						l.AdminGroup = group
 					}

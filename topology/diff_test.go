@@ -28,7 +28,7 @@ func TestCompare(t *testing.T) {
 		{"nothing", func(b *Builder) {}, `{}`},
 		{"a replacement by the same", func(b *Builder) {
 			b.SetNode(*b.nodes["n1"])
-			b.SetLink(*b.links["n6,1~n4,1"])
+			b.SetLink(*b.links.get("n6,1~n4,1"))
 		}, `{}`},
 		{"staleness", func(b *Builder) { b.SetStale(&Staleness{Reason: "lost", Since: time.Unix(1, 0)}) },
 			`{"stale":true}`},
@@ -36,7 +36,7 @@ func TestCompare(t *testing.T) {
 			`{"nodes":{"added":["n7"],"removed":["n3"]}}`},
 		{"a node's name", func(b *Builder) { n := *b.nodes["n2"]; n.Name = "other"; b.SetNode(n) },
 			`{"nodes":{"changed":["n2"]}}`},
-		{"a metric", func(b *Builder) { l := *b.links["n6,1~n4,1"]; l.IGPMetric = 9; b.SetLink(l) },
+		{"a metric", func(b *Builder) { l := *b.links.get("n6,1~n4,1"); l.IGPMetric = 9; b.SetLink(l) },
 			`{"links":{"changed":["n6,1~n4,1"]}}`},
 		{"a direction of a link", func(b *Builder) {
 			b.RemoveLink("n6,1~n4,1")
@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 			`{"nodes":{"changed":["n1"]},"sids":{"added":[{"node":"n1","address":"fc00::3","behavior":1}],` +
 				`"removed":[{"node":"n1","address":"fc00::1","behavior":1}],"changed":[{"node":"n1","address":"fc00::2","behavior":1}]}}`},
 		{"an adjacency SID", func(b *Builder) {
-			l := *b.links["n6,1~n4,1"]
+			l := *b.links.get("n6,1~n4,1")
 			l.EndX = []EndX{{SID: SID{Address: netip.MustParseAddr("fc00::9"), Behavior: BehaviorEndX}}}
 			b.SetLink(l)
 		},

@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"cmp"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -143,6 +145,24 @@ func (g *Graph) Reverse(l *Link) *Link {
 // ReversePlace returns the place in the snapshot of the other direction of the link at a place, -1
 // when it has none.
 func (g *Graph) ReversePlace(link int32) int32 { return g.reverse[link] }
+
+// PlaceOf returns the place in the snapshot of a link, -1 when the graph does not cross it.
+func (g *Graph) PlaceOf(l *Link) int32 {
+	v, ok := g.snapshot.nodeIndex[l.Local]
+	if !ok {
+		return -1
+	}
+	u, edges := g.snapshot.nodeIndex[l.Remote], g.out.of(v) // ordered by node
+	i, _ := slices.BinarySearchFunc(edges, u, func(e edge, u int32) int {
+		return cmp.Or(cmp.Compare(e.node, u), 1)
+	})
+	for ; i < len(edges) && edges[i].node == u; i++ {
+		if x := g.snapshot.Links[edges[i].link]; x == l || x.ID == l.ID {
+			return edges[i].link
+		}
+	}
+	return -1
+}
 
 // Usable reports whether the graph crosses a link.
 func (g *Graph) Usable(l *Link) bool {

@@ -64,20 +64,20 @@ func Merge(last uint64, sources ...Source) *Snapshot {
 			}
 		}
 		if s.Fills && ends == nil {
-			ends = endsOf(b.links)
+			ends = endsOf(&b.links)
 		}
 		for _, l := range s.Snapshot.Links {
-			switch other := b.links[l.ID]; {
+			switch other := b.links.get(l.ID); {
 			case other != nil:
 				known := *other
 				known.Sources = append(slices.Clone(other.Sources), s.Name)
-				b.links[l.ID] = &known
+				b.links.set(&known)
 			case s.Confirms:
 			case s.Fills && !ends[linkEnd{l.Local, l.LocalPort}] && !ends[linkEnd{l.Remote, l.RemotePort}],
 				!s.Fills && by(l.Local, i):
 				known := *l
 				known.Sources = []string{s.Name}
-				b.links[l.ID] = &known
+				b.links.set(&known)
 			}
 		}
 	}
@@ -91,9 +91,10 @@ type linkEnd struct {
 }
 
 // endsOf returns the ports that have links.
-func endsOf(links map[LinkID]*Link) map[linkEnd]bool {
-	ends := make(map[linkEnd]bool, 2*len(links))
-	for _, l := range links {
+func endsOf(set *linkSet) map[linkEnd]bool {
+	links, most := set.all()
+	ends := make(map[linkEnd]bool, 2*most)
+	for l := range links {
 		ends[linkEnd{l.Local, l.LocalPort}], ends[linkEnd{l.Remote, l.RemotePort}] = true, true
 	}
 	return ends

@@ -24,7 +24,7 @@ type Snapshot struct {
 	Prefixes []*Prefix `json:"prefixes"`
 
 	nodeIndex map[NodeID]int32
-	links     linkIndex
+	links     linkSet
 
 	graph      func() *Graph
 	advertised *Snapshot // nil: this one
@@ -102,7 +102,12 @@ func (s *Snapshot) Same(l *Link) *Link {
 
 // LinkPlace returns the place in Links of the link with an id, -1 when there is
 // none.
-func (s *Snapshot) LinkPlace(id LinkID) int { return s.links.place(id, s.Links) }
+func (s *Snapshot) LinkPlace(id LinkID) int {
+	if l := s.links.get(id); l != nil {
+		return placeOf(s.Links, l)
+	}
+	return -1
+}
 
 // NodeByName returns the first node with a name, or nil.
 func (s *Snapshot) NodeByName(name string) *Node {

@@ -135,7 +135,10 @@ func (a *Assignment) Node(id topology.NodeID) (usid uint16, ok bool) {
 }
 
 // numberOf is the number of a link that has one.
-func (a *Assignment) numberOf(l *topology.Link) uint16 { return a.byLink[a.snap.LinkPlace(l.ID)] }
+func (a *Assignment) numberOf(l *topology.Link) uint16 { return a.byLink[a.placeOf(l)] }
+
+// placeOf is the place of a link that paths use.
+func (a *Assignment) placeOf(l *topology.Link) int32 { return a.clos.Graph().PlaceOf(l) }
 
 // remember takes over the numbers of an assignment by order; previous may be nil.
 func (a *Assignment) remember(previous *Assignment) {
@@ -171,7 +174,7 @@ func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) 
 					node.DisplayName(), other, ErrMalformed)
 			}
 			owner[l.LocalPort] = l.ID
-			a.byLink[a.snap.LinkPlace(l.ID)] = uint16(l.LocalPort)
+			a.byLink[a.placeOf(l)] = uint16(l.LocalPort)
 		}
 	}
 	return nil
@@ -194,7 +197,7 @@ func (a *Assignment) numberByOrder(
 			number = next
 			a.number[l.ID], a.held[held{node.ID, uint16(number)}] = uint16(number), true
 		}
-		a.byLink[a.snap.LinkPlace(l.ID)] = uint16(number)
+		a.byLink[a.placeOf(l)] = uint16(number)
 	}
 	return nil
 }

@@ -26,20 +26,23 @@ type NodePort struct {
 // that are lost in one.
 func (c *Clos) lostLinks(lost Losses) (both, directed []int32) {
 	s := c.g.snapshot
-	for _, id := range lost.Links {
-		if i := s.LinkPlace(id); i >= 0 {
-			both = append(both, int32(i))
+	places := func(ids []LinkID) (out []int32) {
+		for _, id := range ids {
+			if l := s.links.get(id); l != nil {
+				if i := c.g.PlaceOf(l); i >= 0 {
+					out = append(out, i)
+				}
+			}
 		}
+		return out
 	}
-	for _, id := range lost.Directed {
-		if i := s.LinkPlace(id); i >= 0 {
-			directed = append(directed, int32(i))
-		}
-	}
+	both, directed = places(lost.Links), places(lost.Directed)
 	for _, p := range lost.Ports {
 		for _, l := range s.LinksFrom(p.Node) {
 			if l.LocalPort == p.Port {
-				both = append(both, int32(s.LinkPlace(l.ID)))
+				if i := c.g.PlaceOf(l); i >= 0 {
+					both = append(both, i)
+				}
 			}
 		}
 	}

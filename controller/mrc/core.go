@@ -285,7 +285,7 @@ func (c *Core) settle() {
 		c.hosts.dirtyAll()
 	}
 	for name := range changes.Hosts {
-		c.hosts.dirty[name] = true
+		c.hosts.touch(c.hosts.byName[name])
 	}
 	c.hosts.makeStates(c.profiles.cc)
 	if c.profiles.talk.known() && c.hosts.tell(c.prover.Tried()) {

@@ -19,6 +19,7 @@ import (
 type host struct {
 	*prove.Host
 	sender *sender // nil before the first Hello
+	dirty  bool    // its state may have changed: it is in hostSet.dirty
 
 	session
 	holding
@@ -57,8 +58,9 @@ type hostSet struct {
 	byName  map[string]*host
 	senders map[string]*sender
 
-	dirty   map[string]bool // hosts whose state may have changed
-	regroup bool            // senders have changed
+	dirty   []*host // whose state may have changed, in any order, and others
+	ordered []*host // all by name; nil: it must be made again
+	regroup bool    // senders have changed
 
 	// hints are those of jobs, by host; nil: nobody knows the jobs yet.
 	hints map[string]hostapi.QPHints
@@ -67,7 +69,7 @@ type hostSet struct {
 func newHosts(e *env, wire hostapi.Wire) *hostSet {
 	return &hostSet{
 		env: e, wire: wire, byName: make(map[string]*host),
-		senders: make(map[string]*sender), dirty: make(map[string]bool),
+		senders: make(map[string]*sender),
 	}
 }
 
@@ -90,7 +92,7 @@ func (s *hostSet) find(name string) (*host, error) {
 func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
 	h := s.byName[at.Name]
 	if h == nil {
-		s.byName[at.Name] = &host{Host: p.Attach(at)}
+		s.byName[at.Name], s.ordered = &host{Host: p.Attach(at)}, nil
 		return
 	}
 	s.delist(h)
@@ -104,6 +106,7 @@ func (s *hostSet) remove(name string, p *prove.Prover) {
 	h := s.byName[name]
 	s.delist(h)
 	delete(s.byName, name)
+	s.ordered = nil
 	p.Detach(h.Host)
 	if h.told {
 		h.seq++
@@ -140,7 +143,15 @@ func (s *hostSet) enlist(h *host) {
 	i, _ := slices.BinarySearchFunc(x.hosts, h.Name, byHostName)
 	x.setHosts(slices.Insert(x.hosts, i, h))
 	h.sender, h.mineOf = x, nil
-	s.dirty[h.Name] = true
+	s.touch(h)
+}
+
+// touch notes that the state of a host may have changed; nil is no host.
+func (s *hostSet) touch(h *host) {
+	if h != nil && !h.dirty {
+		h.dirty = true
+		s.dirty = append(s.dirty, h)
+	}
 }
 
 func (s *hostSet) delist(h *host) {
@@ -148,7 +159,7 @@ func (s *hostSet) delist(h *host) {
 		x.setHosts(slices.DeleteFunc(x.hosts, func(o *host) bool { return o == h }))
 		h.sender, s.regroup = nil, true
 	}
-	delete(s.dirty, h.Name)
+	h.dirty = false
 	h.Recount()
 }
 
@@ -214,7 +225,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	again := h.sender != nil &&
 		capabilitiesKey(h.hello.Capabilities) == capabilitiesKey(m.Capabilities)
 	if h.hello.Capabilities.QPHints != m.Capabilities.QPHints {
-		c.hosts.dirty[name] = true
+		c.hosts.touch(h)
 	}
 	h.hello = *m
 	h.hello.Name = name
@@ -310,11 +321,12 @@ func (s *hostSet) setHints(needs []*ready.Need) {
 			next[n.NICs[i]] = next[n.NICs[i]].Beside(h)
 		}
 	}
-	for name := range s.hints {
-		s.dirty[name] = s.dirty[name] || next[name] != s.hints[name]
-	}
-	for name := range next {
-		s.dirty[name] = s.dirty[name] || next[name] != s.hints[name]
+	for _, all := range [...]map[string]hostapi.QPHints{s.hints, next} {
+		for name := range all {
+			if next[name] != s.hints[name] {
+				s.touch(s.byName[name])
+			}
+		}
 	}
 	s.hints = next
 }
@@ -362,25 +374,51 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 		}
 		x.state, x.hinted = state, nil
 		for _, h := range x.hosts {
-			s.dirty[h.Name] = true
+			s.touch(h)
 		}
 	}
+}
+
+// takeDirty returns the hosts whose state may have changed, by name, and forgets them.
+func (s *hostSet) takeDirty() []*host {
+	out := s.dirty
+	s.dirty = nil
+	if len(out) > len(s.byName)/8 { // to look at all is less than to sort many
+		if s.ordered == nil {
+			s.ordered = slices.SortedFunc(maps.Values(s.byName),
+				func(a, b *host) int { return cmp.Compare(a.Name, b.Name) })
+		}
+		out = slices.Grow(out[:0], len(s.ordered))
+		for _, h := range s.ordered {
+			if h.dirty {
+				out = append(out, h)
+			}
+		}
+	} else {
+		out = slices.DeleteFunc(out, func(h *host) bool { return !h.dirty })
+		slices.SortFunc(out, func(a, b *host) int { return cmp.Compare(a.Name, b.Name) })
+		out = slices.Compact(out)
+	}
+	for _, h := range out {
+		h.dirty = false
+	}
+	return out
 }
 
 // tell sends hosts their states, if these are others than before. With tested, all links have been
 // tried: until then a host with the state of an earlier controller keeps that, as EVs may be denied
 // there that would seem good. told reports whether any was sent one.
 func (s *hostSet) tell(tested bool) (told bool) {
-	for _, name := range slices.Sorted(maps.Keys(s.dirty)) {
-		h := s.byName[name]
-		if h == nil || h.sender == nil {
-			delete(s.dirty, name)
+	dirty := s.takeDirty()
+	s.out.Sets = slices.Grow(s.out.Sets, len(dirty))
+	for _, h := range dirty {
+		if h.sender == nil {
 			continue
 		}
 		if h.foreign && (!tested || s.hints == nil && h.hello.Capabilities.QPHints) {
+			s.touch(h)
 			continue
 		}
-		delete(s.dirty, name)
 		state := h.sender.with(s.hintsOf(h))
 		if denied := h.Denied(); denied != 0 {
 			if h.mineOf != state || h.mine.DeniedPorts != denied {
@@ -393,7 +431,7 @@ func (s *hostSet) tell(tested bool) (told bool) {
 		}
 		h.state, h.told, h.foreign = state, true, false
 		h.seq++
-		s.out.Sets = append(s.out.Sets, Set{Host: name, Seq: h.seq, State: state})
+		s.out.Sets = append(s.out.Sets, Set{Host: h.Name, Seq: h.seq, State: state})
 		told = true
 	}
 	return told

@@ -58,7 +58,7 @@ type hostSet struct {
 	byName  map[string]*host
 	senders map[string]*sender
 
-	dirty   []*host // whose state may have changed, in any order, and others
+	dirty   []*host // whose state may have changed, each once
 	ordered []*host // all by name; nil: it must be made again
 	regroup bool    // senders have changed
 
@@ -159,7 +159,6 @@ func (s *hostSet) delist(h *host) {
 		x.setHosts(slices.DeleteFunc(x.hosts, func(o *host) bool { return o == h }))
 		h.sender, s.regroup = nil, true
 	}
-	h.dirty = false
 	h.Recount()
 }
 
@@ -395,9 +394,7 @@ func (s *hostSet) takeDirty() []*host {
 			}
 		}
 	} else {
-		out = slices.DeleteFunc(out, func(h *host) bool { return !h.dirty })
 		slices.SortFunc(out, func(a, b *host) int { return cmp.Compare(a.Name, b.Name) })
-		out = slices.Compact(out)
 	}
 	for _, h := range out {
 		h.dirty = false

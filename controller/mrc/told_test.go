@@ -1,0 +1,69 @@
+package mrc
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// TestTold: hosts whose state is another are told by name, each once, few of them or all; also those
+// that have come since, and none that has gone but to hold nothing.
+func TestTold(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 4, 2, 6).start()
+	w.run(0)
+	told := func() (names []string) {
+		for _, s := range w.core.Ready().Sets {
+			names = append(names, s.Host)
+			if s.State != nil {
+				if err := w.core.Applied(s.Host, s.Seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return names
+	}
+	check := func(what string, want []string) {
+		t.Helper()
+		if got := told(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q are told, want %q", what, got, want)
+		}
+	}
+	all := func() []string { return slices.Sorted(maps.Keys(w.made)) }
+	other := "x"
+	change := func() {
+		w.core.SetCC(ccProfiles([]string{other}))
+		other += "x"
+	}
+
+	check("nothing has changed", nil)
+	change()
+	check("all have another state", all())
+	for _, n := range []int{9, 8} {
+		w.host(2, 2, n)
+		w.hello(hostName(2, n), hostapi.Version{})
+	}
+	check("two have come, with peers of all", all())
+	change()
+	check("all, with those that came", all())
+	gone := hostName(3, 1)
+	w.core.RemoveHost(gone)
+	delete(w.made, gone)
+	check("one has gone", append([]string{gone}, all()...))
+	few := []string{hostName(4, 6), hostName(1, 1), hostName(2, 3)}
+	for _, name := range slices.Concat(few, few) {
+		h := w.core.hosts.byName[name]
+		h.state = nil // as if it held another
+		w.core.hosts.touch(h)
+	}
+	w.core.hosts.tell(true)
+	slices.Sort(few)
+	check("few have another state", few)
+	// A host that goes and comes back while nobody is told is told once.
+	w.core.RemoveHost(hostName(4, 2))
+	w.host(2, 4, 2)
+	w.hello(hostName(4, 2), hostapi.Version{})
+	w.hello(hostName(4, 2), hostapi.Version{})
+	check("one was away", []string{hostName(4, 2), hostName(4, 2)})
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // HostsAt returns the hosts of a switch, ordered by name. It must not be changed.
@@ -18,13 +17,11 @@ func (n *Network) EachDestination(sw *inventory.Switch, emit func(netip.Prefix, 
 	if w.node == nil {
 		return
 	}
-	self := int32(n.Snapshot.NodePlace(w.node.ID))
-	w.first, _ = n.graph.FirstHops(w.node.ID, topology.MetricIGP)
-	w.hops, w.known = make([][]Hop, len(w.first.Sets)), make([]bool, len(w.first.Sets))
 	t := n.tree(nil)
+	defer w.begin(t)()
 	for i := range t.destinations {
 		d := &t.destinations[i]
-		if slices.ContainsFunc(d.origins, func(o origin) bool { return o.place == self }) {
+		if slices.ContainsFunc(d.origins, func(o origin) bool { return o.place == w.self }) {
 			continue
 		}
 		if hops := w.nearest(d); len(hops) > 0 {

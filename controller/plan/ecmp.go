@@ -20,7 +20,13 @@ type hopSets struct {
 	known map[string]hopSetID
 	list  []hopSet // by hopSetID - 1
 	sets  map[string][]Hop
-	key   []byte
+
+	// What id and entities take, for the next switch to use.
+	key           []byte
+	names         []string
+	ids           map[string]uint32
+	used, members map[uint32]bool
+	actions       []entry.Action
 }
 
 type hopSet struct {
@@ -29,10 +35,21 @@ type hopSet struct {
 	up   bool   // to what is not below
 }
 
-// newHopSets has room for some sets.
-func newHopSets(room int) *hopSets {
-	return &hopSets{known: make(map[string]hopSetID, room), list: make([]hopSet, 0, room),
-		sets: make(map[string][]Hop, room)}
+func newHopSets() *hopSets {
+	return &hopSets{known: make(map[string]hopSetID), sets: make(map[string][]Hop),
+		ids: make(map[string]uint32), used: make(map[uint32]bool), members: make(map[uint32]bool)}
+}
+
+// clear forgets all sets.
+func (w *hopSets) clear() {
+	clear(w.list)
+	w.list = w.list[:0]
+	for _, m := range [...]map[uint32]bool{w.used, w.members} {
+		clear(m)
+	}
+	clear(w.known)
+	clear(w.sets)
+	clear(w.ids)
 }
 
 // id returns the number of a set; hops are ordered by port.
@@ -69,14 +86,14 @@ func portsKey(b []byte, hops []Hop) string {
 	return string(b)
 }
 
-// entities returns members and groups, and the actions of all sets, by number.
+// entities returns members and groups, and the actions of all sets, by number, which are good until
+// the sets are cleared.
 func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
-	ids := make(map[string]uint32, len(w.sets))
-	used := make(map[uint32]bool, len(w.sets))
-	members := make(map[uint32]bool, len(w.sets))
+	ids, used, members := w.ids, w.used, w.members
 	out = make([]entry.Entity, 0, 3*len(w.sets))
-	actions = make([]entry.Action, 0, len(w.list)+1)
-	for _, s := range slices.Sorted(maps.Keys(w.sets)) {
+	w.names = slices.AppendSeq(w.names[:0], maps.Keys(w.sets))
+	slices.Sort(w.names)
+	for _, s := range w.names {
 		id := setID(s)
 		for used[id] {
 			id = id%0xffff + 1
@@ -101,7 +118,8 @@ func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 			out = append(out, g, t)
 		}
 	}
-	actions = append(actions, entry.Do(p4.ActionDropNoRoute))
+	clear(w.actions)
+	actions = append(w.actions[:0], entry.Do(p4.ActionDropNoRoute))
 	for _, x := range w.list {
 		switch {
 		case x.set == "":
@@ -112,6 +130,7 @@ func (w *hopSets) entities() (out []entry.Entity, actions []entry.Action) {
 			actions = append(actions, entry.Do(p4.ActionEcmpGroup, entry.Number("group", ids[x.set])))
 		}
 	}
+	w.actions = actions
 	return out, actions
 }
 

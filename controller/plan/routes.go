@@ -95,91 +95,120 @@ type routeWork struct {
 	// not below need not say so.
 	below []bool
 
-	self    int32
-	hopSets *hopSets
-	first   *topology.FirstHops
-	hops    [][]Hop // by place in first.Sets
-	known   []bool  // by place in first.Sets
-	near    []int32 // what nearestSets returns
-	// by place in first.Sets: sets that report that they lead up, and that do not
-	sets [][2]hopSetID
-	out  []entry.Entity
+	self  int32
+	first *topology.FirstHops
+	out   []entry.Entity
+	*routeScratch
 }
 
 func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
-	w := &routeWork{n: n, sw: sw, node: n.nodes[sw.Name]}
-	room := 0
-	if w.node != nil {
-		room = len(n.Snapshot.LinksFrom(w.node.ID))
+	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name]}
+}
+
+// routeScratch is what planning the routes of one switch takes of a tree, for the next to use.
+type routeScratch struct {
+	has, below []hopSetID // by destination
+	hopSet     []hopSetID // by node
+
+	hopSets *hopSets
+	hops    [][]Hop       // by place in first.Sets
+	known   []bool        // by place in first.Sets
+	sets    [][2]hopSetID // by place in first.Sets: that report that they lead up, and that do not
+	near    []int32       // what nearestSets returns
+	routed  map[netip.Prefix]bool
+	hosts   map[int32]hopSetID // by place in the tree: of what has a route of its own
+}
+
+func newRouteScratch(destinations, nodes int) *routeScratch {
+	return &routeScratch{
+		has: make([]hopSetID, destinations), below: make([]hopSetID, destinations),
+		hopSet: make([]hopSetID, nodes), hopSets: newHopSets(),
+		routed: make(map[netip.Prefix]bool), hosts: make(map[int32]hopSetID),
 	}
-	w.hopSets = newHopSets(room)
-	return w
+}
+
+// begin takes scratch for a switch with the sets of first links in w.first, if any; the function
+// that it returns gives it back.
+func (w *routeWork) begin(t *routeTree) (end func()) {
+	s := t.scratch.Get().(*routeScratch)
+	sets := 0
+	if w.node != nil {
+		w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
+		w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
+		sets = len(w.first.Sets)
+	}
+	s.hops, s.known, s.sets = zeroed(s.hops, sets), zeroed(s.known, sets), zeroed(s.sets, sets)
+	s.hopSets.clear()
+	clear(s.routed)
+	clear(s.hosts)
+	w.routeScratch = s
+	return func() { t.scratch.Put(s) }
+}
+
+// zeroed returns n zeros, in the memory of s where there is enough.
+func zeroed[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
 }
 
 // plan returns the routes to hosts of the switch, and those that choose finds in a
 // tree.
 func (w *routeWork) plan(
 	t *routeTree,
-	choose func(*routeTree, *routeScratch, map[int32]hopSetID, func(*treeNode, hopSetID)),
+	choose func(*routeTree, *routeScratch, func(*treeNode, hopSetID)),
 ) []entry.Entity {
-	hosts := w.hosts(t)
+	defer w.begin(t)()
+	w.hostRoutes(t)
 	if w.node == nil {
 		return w.out
 	}
-	w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
-	w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
-	w.hops = make([][]Hop, len(w.first.Sets))
-	w.known = make([]bool, len(w.first.Sets))
-	w.sets = make([][2]hopSetID, len(w.first.Sets))
-	scratch := t.scratch.Get().(*routeScratch)
-	defer t.scratch.Put(scratch)
-	has := scratch.has
 	for i := range t.destinations {
-		has[i] = w.hopSet(&t.destinations[i])
+		w.has[i] = w.hopSetOf(&t.destinations[i])
 	}
 	groups, actions := w.hopSets.entities()
 	routes := 0
-	for _, set := range has {
+	for _, set := range w.has {
 		if set != noHops {
 			routes++
 		}
 	}
 	w.out = slices.Grow(w.out, len(groups)+routes)
 	w.out = append(w.out, groups...)
-	choose(t, scratch, hosts, func(n *treeNode, hopSet hopSetID) {
+	choose(t, w.routeScratch, func(n *treeNode, hopSet hopSetID) {
 		w.out = append(w.out, entry.Table{Name: p4.TableIpv6Route, Match: n.match,
 			Action: actions[hopSet]})
 	})
 	return w.out
 }
 
-// hosts emits the routes to the hosts of the switch, and returns the sets of those
-// that the tree has, by place.
-func (w *routeWork) hosts(t *routeTree) map[int32]hopSetID {
-	in := make(map[int32]hopSetID)
-	routed := make(map[netip.Prefix]bool)
+// hostRoutes emits the routes to the hosts of the switch, and notes the sets of those
+// that the tree has.
+func (w *routeWork) hostRoutes(t *routeTree) {
 	for _, h := range w.n.hostsOf[w.sw.Name] {
 		_, outside := w.n.edges[w.sw.Name][h.Hop.Port]
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
-			if p = p.Masked(); routed[p] {
+			if p = p.Masked(); w.routed[p] {
 				continue
 			}
-			routed[p] = true
+			w.routed[p] = true
 			if outside { // a tenant's host is reached in the tenant's VRF
 				continue
 			}
 			w.out = append(w.out, route(p, Forward(h.Hop)))
 			if place, ok := t.places[p]; ok {
-				in[place] = w.hopSets.id([]Hop{h.Hop}, false)
+				w.hosts[place] = w.hopSets.id([]Hop{h.Hop}, false)
 			}
 		}
 	}
-	return in
 }
 
-// hopSet returns the next hops to the nearest origins of a destination, noHops when the
+// hopSetOf returns the next hops to the nearest origins of a destination, noHops when the
 // switch is one of them.
-func (w *routeWork) hopSet(d *destination) hopSetID {
+func (w *routeWork) hopSetOf(d *destination) hopSetID {
 	up := w.below != nil
 	for _, o := range d.origins {
 		if o.place == w.self {

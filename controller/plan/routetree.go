@@ -39,12 +39,6 @@ type routeTree struct {
 	scratch      *sync.Pool // of *routeScratch
 }
 
-// routeScratch is what planning the routes of one switch takes of a tree, for the next to use.
-type routeScratch struct {
-	has, below []hopSetID // by destination
-	hopSet     []hopSetID // by node
-}
-
 type treeNode struct {
 	prefix netip.Prefix
 	match  []entry.Match
@@ -80,10 +74,7 @@ func newRouteTree(destinations []destination, class []int32) *routeTree {
 		w.add(0, int32(len(destinations)), none, none)
 	}
 	places := len(w.nodes)
-	w.scratch = &sync.Pool{New: func() any {
-		return &routeScratch{make([]hopSetID, len(destinations)), make([]hopSetID, len(destinations)),
-			make([]hopSetID, places)}
-	}}
+	w.scratch = &sync.Pool{New: func() any { return newRouteScratch(len(destinations), places) }}
 	return &w.routeTree
 }
 
@@ -185,12 +176,10 @@ const noHops hopSetID = 0
 // aggregate calls emit for each entry of the tree that a switch needs to give
 // every destination its next hops. s.has are these by destination, noHops where the
 // switch has none of its own: then that of the destination that contains it
-// counts. hosts has, by place, the sets of prefixes for which the switch has
+// counts. s.hosts has, by place, the sets of prefixes for which the switch has
 // entries already.
-func (t *routeTree) aggregate(
-	s *routeScratch, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
-) {
-	has, below, hopSet := s.has, s.below, s.hopSet // below: of what is in none that is longer
+func (t *routeTree) aggregate(s *routeScratch, emit func(*treeNode, hopSetID)) {
+	has, below, hopSet, hosts := s.has, s.below, s.hopSet, s.hosts // below: of what is in none that is longer
 	for d, place := range t.at {
 		below[d] = has[d]
 		if c := t.nodes[place].cover; below[d] == noHops && c != none {
@@ -222,11 +211,9 @@ func (t *routeTree) aggregate(
 
 // each calls emit for each destination to which a switch has next hops of its own,
 // and for which it has no entry already.
-func (t *routeTree) each(
-	s *routeScratch, hosts map[int32]hopSetID, emit func(*treeNode, hopSetID),
-) {
+func (t *routeTree) each(s *routeScratch, emit func(*treeNode, hopSetID)) {
 	for d, place := range t.at {
-		if _, ok := hosts[place]; !ok && s.has[d] != noHops {
+		if _, ok := s.hosts[place]; !ok && s.has[d] != noHops {
 			emit(&t.nodes[place], s.has[d])
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestTold: hosts whose state is another are told by name, each once, few of them or all; also those
-// that have come since, and none that has gone but to hold nothing.
+// TestTold: hosts whose state is another are told by name, each once, few of them or all; also
+// those that have come since, and none that has gone but to hold nothing.
 func TestTold(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 6).start()
 	w.run(0)

@@ -179,7 +179,8 @@ const noHops hopSetID = 0
 // counts. s.hosts has, by place, the sets of prefixes for which the switch has
 // entries already.
 func (t *routeTree) aggregate(s *routeScratch, emit func(*treeNode, hopSetID)) {
-	has, below, hopSet, hosts := s.has, s.below, s.hopSet, s.hosts // below: of what is in none that is longer
+	has, hopSet, hosts := s.has, s.hopSet, s.hosts
+	below := s.below // of what is in none that is longer
 	for d, place := range t.at {
 		below[d] = has[d]
 		if c := t.nodes[place].cover; below[d] == noHops && c != none {

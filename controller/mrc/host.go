@@ -20,6 +20,7 @@ type host struct {
 	*prove.Host
 	sender *sender // nil before the first Hello
 	dirty  bool    // its state may have changed: it is in hostSet.dirty
+	rank   int     // place in hostSet.ordered
 
 	session
 	holding
@@ -382,10 +383,13 @@ func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 func (s *hostSet) takeDirty() []*host {
 	out := s.dirty
 	s.dirty = nil
+	byName := func(a, b *host) int { return cmp.Compare(a.Name, b.Name) }
 	if len(out) > len(s.byName)/8 { // to look at all is less than to sort many
 		if s.ordered == nil {
-			s.ordered = slices.SortedFunc(maps.Values(s.byName),
-				func(a, b *host) int { return cmp.Compare(a.Name, b.Name) })
+			s.ordered = slices.SortedFunc(maps.Values(s.byName), byName)
+			for i, h := range s.ordered {
+				h.rank = i
+			}
 		}
 		out = slices.Grow(out[:0], len(s.ordered))
 		for _, h := range s.ordered {
@@ -393,8 +397,10 @@ func (s *hostSet) takeDirty() []*host {
 				out = append(out, h)
 			}
 		}
+	} else if s.ordered != nil {
+		slices.SortFunc(out, func(a, b *host) int { return cmp.Compare(a.rank, b.rank) })
 	} else {
-		slices.SortFunc(out, func(a, b *host) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(out, byName)
 	}
 	for _, h := range out {
 		h.dirty = false

@@ -253,7 +253,7 @@ func (x *taker) Write(_ context.Context, r *p4v1.WriteRequest) error {
 	return nil
 }
 
-// slow is a switch whose Writes end when the test says so.
+// slow is a switch whose Writes end when the test sends their outcome.
 type slow struct {
 	Transport
 	came    chan *p4v1.WriteRequest // each Write

@@ -266,17 +266,22 @@ func TestMinutes(t *testing.T) {
 	}
 }
 
-// TestKnownLater: a counter that a switch begins to report has no past.
-func TestKnownLater(t *testing.T) {
-	b := newBed(t)
-	b.report(0)
-	b.run(90, 1000)
-	for i := range 3 {
+// runWithErrors has the port count errors too, one a second.
+func (b *bed) runWithErrors(seconds int) {
+	for i := range seconds {
 		b.now = b.now.Add(time.Second)
 		s := b.sample(0)
 		s.Out.Errors = count(uint64(i))
 		b.st.Take([]gnmi.Sample{s})
 	}
+}
+
+// TestKnownLater: a counter that a switch begins to report has no past.
+func TestKnownLater(t *testing.T) {
+	b := newBed(t)
+	b.report(0)
+	b.run(90, 1000)
+	b.runWithErrors(3)
 	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"outErrors"},
 		Since: began, Until: b.now}, b.now)
 	if err != nil || len(h.Series) != 1 {
@@ -294,12 +299,7 @@ func TestKnownLaterInMinutes(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
 	b.run(600, 1000)
-	for i := range 3600 {
-		b.now = b.now.Add(time.Second)
-		s := b.sample(0)
-		s.Out.Errors = count(uint64(i))
-		b.st.Take([]gnmi.Sample{s})
-	}
+	b.runWithErrors(3600)
 	h, err := b.st.History(Query{Kind: Port, Name: "s1/1", Metrics: []string{"outErrors"},
 		Since: began, Until: began.Add(20 * time.Minute)}, b.now)
 	if err != nil || len(h.Series) != 1 || len(h.Series[0].Values) < 15 {

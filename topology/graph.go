@@ -135,7 +135,7 @@ func (g *Graph) Snapshot() *Snapshot { return g.snapshot }
 
 // Reverse returns the other direction of a link, or nil when it has none.
 func (g *Graph) Reverse(l *Link) *Link {
-	i := g.snapshot.LinkPlace(l.ID)
+	i := g.place(l)
 	if i < 0 || g.reverse[i] < 0 {
 		return nil
 	}
@@ -164,9 +164,17 @@ func (g *Graph) PlaceOf(l *Link) int32 {
 	return -1
 }
 
+// place is [Snapshot.LinkPlace], and looks first among the few links of the local node.
+func (g *Graph) place(l *Link) int {
+	if i := g.PlaceOf(l); i >= 0 {
+		return int(i)
+	}
+	return g.snapshot.LinkPlace(l.ID)
+}
+
 // Usable reports whether the graph crosses a link.
 func (g *Graph) Usable(l *Link) bool {
-	i := g.snapshot.LinkPlace(l.ID)
+	i := g.place(l)
 	return i >= 0 && g.usable[i]
 }
 
@@ -185,7 +193,7 @@ func (g *Graph) Neighbors(id NodeID) []*Link {
 
 // Cost returns the cost of a link of the snapshot by a metric, at least 1.
 func (g *Graph) Cost(l *Link, m Metric) uint32 {
-	return g.costs[m][g.snapshot.LinkPlace(l.ID)]
+	return g.costs[m][g.place(l)]
 }
 
 func hashString(s string) uint64 {

@@ -80,10 +80,11 @@ func (s *Snapshot) NodePlace(id NodeID) int {
 
 // Link returns the link with an id, or nil.
 func (s *Snapshot) Link(id LinkID) *Link {
-	if i := s.LinkPlace(id); i >= 0 {
-		return s.Links[i]
+	l := s.links.get(id)
+	if l == nil || s.advertised == nil {
+		return l
 	}
-	return nil
+	return s.Links[placeOf(s.Links, l)] // a view has links of its own
 }
 
 // Same returns the link with the id of another one, nil when there is none between its nodes. It

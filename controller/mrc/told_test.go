@@ -60,7 +60,7 @@ func TestTold(t *testing.T) {
 	w.core.hosts.tell(true)
 	slices.Sort(few)
 	check("few have another state", few)
-	// A host that goes and comes back while nobody is told is told once.
+	// One goes and comes back before anybody is told.
 	w.core.RemoveHost(hostName(4, 2))
 	w.host(2, 4, 2)
 	w.hello(hostName(4, 2), hostapi.Version{})

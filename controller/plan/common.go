@@ -61,7 +61,8 @@ func (c *common) climbBy(value uint32, h Hop) entry.Entity {
 // ofPort is what switches hold for a port, whoever they are.
 type ofPort struct {
 	hostFacing, fabric, clone entry.Entity
-	// member sends to the neighbor switch at the port; group has nobody else, and toGroup leads there.
+	// member sends to the neighbor switch at the port, group has that member alone, and toGroup is the
+	// entry that leads to the group.
 	member, group, toGroup entry.Entity
 }
 

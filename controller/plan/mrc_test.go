@@ -111,10 +111,10 @@ func TestDefaultClasses(t *testing.T) {
 func TestNothingClimbsAgain(t *testing.T) {
 	net := sample.Clos(2, 2, 1)
 	whole := net.Topology.Build()
-	names := NewNetwork(whole, &net.Inventory).names
+	at := NewNetwork(whole, &net.Inventory).at
 	var leaves []topology.NodeID
 	for _, node := range whole.Nodes {
-		if strings.HasPrefix(names[node.ID], "leaf") {
+		if strings.HasPrefix(at[node.ID].Name, "leaf") {
 			leaves = append(leaves, node.ID)
 		}
 	}
@@ -127,7 +127,7 @@ func TestNothingClimbsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range whole.Links {
-		if ends := names[l.Local] + names[l.Remote]; ends == "leaf1spine1" || ends == "spine1leaf1" {
+		if ends := at[l.Local].Name + at[l.Remote].Name; ends == "leaf1spine1" || ends == "spine1leaf1" {
 			net.Topology.RemoveLink(l.ID)
 		}
 	}

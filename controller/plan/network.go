@@ -22,7 +22,6 @@ type Network struct {
 	graph    *topology.Graph
 	switches map[string]*inventory.Switch
 	nodes    map[string]*topology.Node // by switch
-	names    map[topology.NodeID]string
 	at       map[topology.NodeID]*inventory.Switch
 	hosts    map[netip.Addr]*Located
 	hostsOf  map[string][]Attachment // by switch, ordered by name
@@ -62,7 +61,6 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		Snapshot: snap, Inventory: inv, graph: snap.Graph(),
 		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
-		names:    make(map[topology.NodeID]string, len(inv.Switches)),
 		at:       make(map[topology.NodeID]*inventory.Switch, len(inv.Switches)),
 		hosts:    make(map[netip.Addr]*Located, len(inv.Hosts)),
 		hostsOf:  make(map[string][]Attachment),
@@ -73,7 +71,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		n.switches[inv.Switches[i].Name] = &inv.Switches[i]
 	}
 	for name, node := range Nodes(snap, inv) {
-		n.nodes[name], n.names[node.ID], n.at[node.ID] = node, name, n.switches[name]
+		n.nodes[name], n.at[node.ID] = node, n.switches[name]
 	}
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
@@ -174,8 +172,10 @@ func (n *Network) Graph() *topology.Graph { return n.graph }
 // SwitchOf returns the name of the switch that a node is; ok is false for nodes
 // that are not in the inventory.
 func (n *Network) SwitchOf(id topology.NodeID) (name string, ok bool) {
-	name, ok = n.names[id]
-	return name, ok
+	if sw := n.at[id]; sw != nil {
+		return sw.Name, true
+	}
+	return "", false
 }
 
 // HostName returns the name of the host with an address.

@@ -261,7 +261,7 @@ func ends(t *testing.T, n *Network, tables map[string]forwardingTable, a netip.A
 		for _, l := range n.Snapshot.LinksFrom(n.nodes[name].ID) {
 			h, ok := n.Hop(sw, l)
 			if ok && slices.Contains(strings.Fields(hopSet), hopSetsText([]Hop{h}, false)) {
-				visit(n.names[l.Remote])
+				visit(n.at[l.Remote].Name)
 			}
 		}
 		state[name] = done

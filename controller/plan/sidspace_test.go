@@ -232,7 +232,7 @@ func TestOwnUSIDs(t *testing.T) {
 						// Links of all leaves have the same local uSIDs; leaves have a uSID each.
 						if allowed := e.mayUse(port, h.Address, dst); own && !allowed || !own && allowed &&
 							f.Hops == ev.HopNodes {
-							t.Errorf("%+v: %s: %s may use %v of %s: %v", f, sw.Name, h.Name, dst, n.names[other],
+							t.Errorf("%+v: %s: %s may use %v of %s: %v", f, sw.Name, h.Name, dst, n.at[other].Name,
 								allowed)
 						}
 						if e.mayUse(port+1, h.Address, dst) || e.mayUse(port, h.Address.Next().Next().Next(), dst) {
@@ -249,7 +249,7 @@ func TestOwnUSIDs(t *testing.T) {
 func closOf(t *testing.T, n *Network) (clos *topology.Clos, leaves []topology.NodeID) {
 	t.Helper()
 	for _, node := range n.Snapshot.Nodes {
-		if strings.HasPrefix(n.names[node.ID], "leaf") {
+		if strings.HasPrefix(n.at[node.ID].Name, "leaf") {
 			leaves = append(leaves, node.ID)
 		}
 	}

@@ -317,20 +317,30 @@ func (s *Store) Replace(ctx context.Context, name string) error {
 		if !members[i].Started {
 			return nil
 		}
-		if err := s.removeMember(ctx, members[i].ID); err != nil {
-			return err
+		err := whenHealthy(ctx, func() error { return s.removeMember(ctx, members[i].ID) })
+		if err != nil {
+			return fmt.Errorf("%s was not removed: %w", name, err)
 		}
 	}
+	if err := whenHealthy(ctx, func() error { return s.addMember(ctx, at.String()) }); err != nil {
+		return fmt.Errorf("%s was removed, and not added again: %w", name, err)
+	}
+	return nil
+}
+
+// whenHealthy calls change each second until etcd no longer refuses it because too few members have
+// been connected for some seconds: those that have just started, and the one that has just ended,
+// whose connections etcd may not have missed yet.
+func whenHealthy(ctx context.Context, change func() error) error {
 	for {
-		err := s.addMember(ctx, at.String())
+		err := change()
 		if !errors.Is(err, rpctypes.ErrUnhealthy) {
 			return err
 		}
-		// The others must have been connected for some seconds.
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			return fmt.Errorf("%s was removed, and not added again: %w", name, err)
+			return err
 		}
 	}
 }

@@ -129,10 +129,11 @@ soak:
 	$(MAKE) mutate MUTANTS=2000
 
 # Changes the code in one place at a time, and says which changes no test notices: MUTANTS of them, drawn by
-# MUTATE_SEED where one is given. AT=FILE:LINE tries those of one line, PACKAGES=... of some packages.
+# MUTATE_SEED where one is given. AT=FILE:LINE tries those of one line, PACKAGES=... of some packages. What
+# came of each is kept in the user's cache directory: with MUTATE_TIME=1h and a seed, a large number goes in slices.
 MUTANTS ?= 100
 mutate:
-	@$(GO) run ./test/mutate $(if $(AT),-at $(AT),-n $(MUTANTS)) $(if $(MUTATE_SEED),-seed $(MUTATE_SEED)) $(PACKAGES)
+	@$(GO) run ./test/mutate $(if $(AT),-at $(AT),-n $(MUTANTS)) $(if $(MUTATE_SEED),-seed $(MUTATE_SEED)) $(if $(MUTATE_TIME),-time $(MUTATE_TIME)) $(PACKAGES)
 
 # Figures as JSON lines on standard output: see docs/benchmarks.md.
 bench:

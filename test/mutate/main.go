@@ -51,6 +51,7 @@ type options struct {
 	slowest  time.Duration
 	list     bool
 	own      bool
+	time     time.Duration
 }
 
 // A summary is the last line of the output.
@@ -71,8 +72,13 @@ func run(ctx context.Context, args []string) error {
 	f.IntVar(&o.n, "n", 0, "how many changes to draw; 0: all")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64()>>32, "what they are drawn by")
 	f.StringVar(&o.at, "at", "", "only changes of FILE or of FILE:LINE, relative to the module")
-	f.StringVar(&o.profiles, "profiles", filepath.Join(os.TempDir(), "weft-mutate"),
-		"where the profiles of coverage are kept; empty it when tests have changed")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	f.StringVar(&o.profiles, "profiles", filepath.Join(cache, "weft", "mutate"),
+		"where profiles of coverage and outcomes are kept, by the content of the code")
+	f.DurationVar(&o.time, "time", 0, "try no more changes after that time; 0: no limit")
 	f.DurationVar(&o.slowest, "slowest", 2*time.Minute,
 		"tests of a package that take longer are not run")
 	f.BoolVar(&o.list, "list", false, "list the changes, and try none")
@@ -167,6 +173,7 @@ type trial struct {
 	o        options
 	dir      string // of changed files
 	suites   []*suite
+	outcomes *outcomes
 	verdicts []verdict
 	sum      summary
 }
@@ -187,18 +194,20 @@ func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, 
 	if o.list || o.own {
 		return t, nil
 	}
-	var pkgs []string
+	// The same packages whatever is asked for, so that profiles of one run serve another.
+	pkgs := slices.Clone(targets)
 	for _, c := range all {
-		if c.File != compiled {
-			pkgs = append(pkgs, m.path+"/"+filepath.Dir(c.File))
-		}
+		pkgs = append(pkgs, filepath.Dir(c.File))
 	}
 	slices.Sort(pkgs)
 	pkgs = slices.Compact(pkgs)
-	if len(pkgs) > 0 {
-		// Profiles of different packages are not mixed up: each choice has a folder.
-		t.suites, err = suites(ctx, m, pkgs, filepath.Join(o.profiles, key(pkgs)), o.slowest)
+	for i, p := range pkgs {
+		pkgs[i] = m.path + "/" + p
 	}
+	if t.suites, err = suites(ctx, m, pkgs, o.profiles, o.slowest); err != nil {
+		return nil, err
+	}
+	t.outcomes, err = openOutcomes(filepath.Join(o.profiles, "outcomes"))
 	return t, err
 }
 
@@ -208,7 +217,7 @@ func (t *trial) all(ctx context.Context, all []mutant) error {
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	for _, c := range all {
-		if t.o.n > 0 && t.sum.Mutants == t.o.n {
+		if t.o.n > 0 && t.sum.Mutants == t.o.n || t.o.time > 0 && time.Since(started) > t.o.time {
 			break
 		}
 		if slices.ContainsFunc(t.verdicts, func(v verdict) bool {
@@ -270,6 +279,23 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	by := t.reaching(c)
+	id := changeKey(c, src, by)
+	if t.outcomes != nil {
+		if end, ok := t.outcomes.known[id]; ok {
+			return end, nil
+		}
+	}
+	end, err := t.run(ctx, c, path, src, by)
+	if err == nil && t.outcomes != nil {
+		err = t.outcomes.keep(id, end)
+	}
+	return end, err
+}
+
+// run runs suites with a change.
+func (t *trial) run(ctx context.Context, c mutant, path string, src []byte,
+	by []*suite) (int, error) {
 	changed := filepath.Join(t.dir, "changed"+filepath.Ext(c.File))
 	text := string(src[:c.start]) + c.To + string(src[c.start+len(c.From):])
 	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
@@ -284,7 +310,7 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 		return 0, err
 	}
 	end := notReached
-	for _, s := range t.reaching(c) {
+	for _, s := range by {
 		end = survived
 		limit := max(4*s.took, 30*time.Second) + time.Minute // with what it takes to build
 		err := t.m.run(ctx, limit, "test", "-overlay", overlay, "-count=1", "-vet=off", "-failfast",
@@ -305,7 +331,13 @@ func (t *trial) reaching(c mutant) []*suite {
 	if c.File == compiled {
 		var out []*suite
 		for _, p := range programTests {
-			out = append(out, &suite{pkg: t.m.path + "/" + p, took: time.Minute})
+			s := suite{pkg: t.m.path + "/" + p, took: time.Minute}
+			for _, known := range t.suites {
+				if known.pkg == s.pkg {
+					s = *known
+				}
+			}
+			out = append(out, &s)
 		}
 		return out
 	}

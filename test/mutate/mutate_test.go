@@ -243,6 +243,21 @@ func TestTrial(t *testing.T) {
 			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
 		}
 	}
+	again, err := newTrial(t.Context(), m, o, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(again.dir)
+	for _, c := range all {
+		src, err := os.ReadFile(c.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end, ok := again.outcomes.known[changeKey(c, src, again.reaching(c))]
+		if want := ends[c.Func+" "+c.From+" "+c.To]; !ok || end != want {
+			t.Errorf("%s %s %s: outcome %d (%v) is kept, want %d", c.Func, c.From, c.To, end, ok, want)
+		}
+	}
 	if i := slices.IndexFunc(all,
 		func(c mutant) bool { return c.Func == "Free" && c.To == "<=" }); i < 0 ||
 		!trial.verdicts[0].about(all[i]) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ type span struct{ from, to int }
 // A suite is the tests of a package.
 type suite struct {
 	pkg     string
+	key     string // of the code that they run
 	took    time.Duration
 	reaches map[string][]span // by file, relative to the module
 }
@@ -33,12 +33,12 @@ func (s *suite) covers(file string, line int) bool {
 	})
 }
 
-// suites measures which lines of packages the tests of the module reach, or reads that from
-// profiles of before in dir. Suites that take longer than slowest are left out. The fastest is
-// first.
+// suites measures which lines of targets the tests of the module reach, or reads that from profiles
+// of before in dir, which are of the same code. Suites that take longer than slowest are left out.
+// The fastest is first.
 func suites(ctx context.Context, m *module, targets []string, dir string,
 	slowest time.Duration) ([]*suite, error) {
-	pkgs, err := m.testing(ctx, targets)
+	tests, err := m.testing(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -46,21 +46,24 @@ func suites(ctx context.Context, m *module, targets []string, dir string,
 		return nil, err
 	}
 	var out []*suite
-	for i, pkg := range pkgs {
-		s := &suite{pkg: pkg, reaches: map[string][]span{}}
-		file := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(pkg, m.path+"/"), "/", "_")+
-			".cover")
+	for i, t := range tests {
+		s := &suite{pkg: t.pkg, key: t.key, reaches: map[string][]span{}}
+		name := strings.ReplaceAll(strings.TrimPrefix(t.pkg, m.path+"/"), "/", "_")
+		file := filepath.Join(dir, name+"-"+t.key+".cover")
 		took, err := os.ReadFile(file + ".seconds")
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "mutate: what the tests of %s reach (%d of %d)\n", pkg, i+1, len(pkgs))
+			fmt.Fprintf(os.Stderr, "mutate: what the tests of %s reach (%d of %d)\n", t.pkg, i+1, len(tests))
+			if err := forget(dir, name); err != nil {
+				return nil, err
+			}
 			started := time.Now()
-			err := m.run(ctx, 4*slowest, "test", "-count=1", "-vet=off", "-coverpkg="+strings.Join(targets,
-				","), "-coverprofile="+file, pkg)
+			err := m.run(ctx, 4*slowest, "test", "-count=1", "-vet=off", "-coverpkg="+
+				strings.Join(t.targets, ","), "-coverprofile="+file, t.pkg)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			if err != nil {
-				return nil, fmt.Errorf("the tests of %s fail without a change: %w", pkg, err)
+				return nil, fmt.Errorf("the tests of %s fail without a change: %w", t.pkg, err)
 			}
 			took = fmt.Appendf(nil, "%.1f", time.Since(started).Seconds())
 			if err := os.WriteFile(file+".seconds", took, 0o644); err != nil {
@@ -73,7 +76,7 @@ func suites(ctx context.Context, m *module, targets []string, dir string,
 		}
 		s.took = time.Duration(seconds * float64(time.Second))
 		if s.took > slowest {
-			fmt.Fprintf(os.Stderr, "mutate: %s is left out: it took %v\n", pkg, s.took)
+			fmt.Fprintf(os.Stderr, "mutate: %s is left out: it took %v\n", t.pkg, s.took)
 			continue
 		}
 		if err := s.read(file, m.path); err != nil {
@@ -125,19 +128,17 @@ func openModule(ctx context.Context) (*module, error) {
 
 // A goPackage has what the go command says of a package.
 type goPackage struct {
-	ImportPath   string
-	Dir          string
-	GoFiles      []string
-	TestGoFiles  []string
-	XTestGoFiles []string
-	Deps         []string
-	ForTest      string
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	EmbedFiles []string
+	Deps       []string
+	ForTest    string
 }
 
 func (m *module) list(ctx context.Context, args ...string) ([]goPackage, error) {
 	cmd := exec.CommandContext(ctx, "go",
-		append([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Deps,ForTest"},
-			args...)...)
+		append([]string{"list", "-json=ImportPath,Dir,GoFiles,EmbedFiles,Deps,ForTest"}, args...)...)
 	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -154,23 +155,54 @@ func (m *module) list(ctx context.Context, args ...string) ([]goPackage, error) 
 	return pkgs, nil
 }
 
+// A testPackage is a package whose tests run code of a target.
+type testPackage struct {
+	pkg     string
+	targets []string // that the tests are built from
+	key     string   // of the code that the tests are built from, and of what lies beside them
+}
+
 // testing returns the packages whose tests are built from one of targets.
-func (m *module) testing(ctx context.Context, targets []string) ([]string, error) {
+func (m *module) testing(ctx context.Context, targets []string) ([]testPackage, error) {
 	pkgs, err := m.list(ctx, "-test", "./...")
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	code := map[string]goPackage{}
+	for _, p := range pkgs {
+		if p.ForTest == "" {
+			code[p.ImportPath] = p
+		}
+	}
+	h := hashes{dir: m.dir, known: map[string][]byte{}}
+	var out []testPackage
 	for _, p := range pkgs {
 		pkg, isTest := strings.CutSuffix(p.ImportPath, ".test")
 		if !isTest || pkg == m.path+"/test/arch" || pkg == m.path+"/test/mutate" {
 			continue // they read the code, and do not run it
 		}
-		if slices.ContainsFunc(targets, func(t string) bool {
-			return t == pkg || slices.Contains(p.Deps, t)
-		}) {
-			out = append(out, pkg)
+		deps := []string{pkg}
+		for _, d := range p.Deps {
+			d, _, _ = strings.Cut(d, " ") // A [B.test] is A as B's tests are built from it
+			if _, ok := code[d]; ok {
+				deps = append(deps, d)
+			}
 		}
+		slices.Sort(deps)
+		deps = slices.Compact(deps)
+		t := testPackage{pkg: pkg}
+		for _, d := range deps {
+			if slices.Contains(targets, d) {
+				t.targets = append(t.targets, d)
+			}
+		}
+		if len(t.targets) == 0 {
+			continue
+		}
+		if t.key, err = h.key(code[pkg], deps, code, t.targets); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
 	}
 	return out, nil
 }
@@ -203,13 +235,4 @@ func tail(s string) string {
 		s = s[len(s)-most:]
 	}
 	return s
-}
-
-// key names a set of packages.
-func key(pkgs []string) string {
-	h := fnv.New64a()
-	for _, p := range pkgs {
-		fmt.Fprintln(h, p)
-	}
-	return strconv.FormatUint(h.Sum64(), 16)
 }

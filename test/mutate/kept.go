@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// hashes has the contents of files, by their names.
+type hashes struct {
+	dir   string
+	known map[string][]byte
+}
+
+// key names the code that tests are built from: the files of packages deps, and those of the folder
+// of the tests and its testdata. Where it is the same, so are the lines that the tests reach.
+func (h *hashes) key(own goPackage, deps []string, code map[string]goPackage,
+	targets []string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version(), targets)
+	add := func(name string) error {
+		if h.known[name] == nil {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			one := sha256.Sum256(b)
+			h.known[name] = one[:]
+		}
+		rel, err := filepath.Rel(h.dir, name)
+		fmt.Fprintf(sum, "%s %x\n", rel, h.known[name])
+		return err
+	}
+	for _, d := range deps {
+		for _, name := range slices.Concat(code[d].GoFiles, code[d].EmbedFiles) {
+			if err := add(filepath.Join(code[d].Dir, name)); err != nil {
+				return "", err
+			}
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if err := add(filepath.Join(h.dir, name)); err != nil && !os.IsNotExist(err) {
+			return "", err
+		}
+	}
+	err := filepath.WalkDir(own.Dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && filepath.Dir(name) == own.Dir && d.Name() != "testdata":
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			return add(name)
+		}
+		return nil
+	})
+	return hex.EncodeToString(sum.Sum(nil)[:12]), err
+}
+
+// forget removes what is kept of the tests of a package.
+func forget(dir, name string) error {
+	old, err := filepath.Glob(filepath.Join(dir, name+"-*.cover*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range old {
+		// The key is the part after the last hyphen: the name of a package may have some.
+		if rest := strings.TrimPrefix(filepath.Base(f), name+"-"); strings.Contains(rest, "-") {
+			continue
+		}
+		if err := os.Remove(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcomes are what became of changes, kept in a file: a run that is broken off goes on where it
+// was, and one after a change of the code tries again only what that may concern.
+type outcomes struct {
+	file  *os.File
+	known map[string]int
+}
+
+// openOutcomes reads a file with a line for each outcome: a key of changeKey, a blank, the outcome.
+// It makes the file where there is none. A line that is not whole is left out.
+func openOutcomes(name string) (*outcomes, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	o := &outcomes{file: f, known: map[string]int{}}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		key, end, ok := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.Atoi(end); ok && err == nil && invalid <= n && n <= notReached {
+			o.known[key] = n
+		}
+	}
+	return o, lines.Err()
+}
+
+func (o *outcomes) keep(key string, end int) error {
+	o.known[key] = end
+	_, err := fmt.Fprintf(o.file, "%s %d\n", key, end)
+	return err
+}
+
+// changeKey names a change together with all code that the tests that try it are built from.
+func changeKey(c mutant, src []byte, by []*suite) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %x %d %q\n", c.File, sha256.Sum256(src), c.start, c.To)
+	for _, s := range by {
+		fmt.Fprintln(sum, s.pkg, s.key)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
+}

@@ -127,15 +127,10 @@ func (b *Builder) finish(version uint64) *Snapshot {
 		}
 	}
 	s.links = b.links.share()
-	switch {
-	case before != nil && len(b.since.links) == 0:
+	if before != nil && len(b.since.links) == 0 {
 		s.Links = before.Links
-	case before != nil:
-		s.Links = amend(before.Links, &before.links, &s.links, maps.Keys(b.since.links))
-	default:
-		links, most := s.links.all()
-		s.Links = slices.AppendSeq(make([]*Link, 0, most), links)
-		slices.SortFunc(s.Links, compareLinks)
+	} else {
+		s.Links = s.links.ordered()
 	}
 	if before != nil && !b.since.prefixes {
 		s.Prefixes = before.Prefixes

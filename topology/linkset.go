@@ -1,26 +1,69 @@
 package topology
 
 import (
+	"hash/maphash"
 	"iter"
 	"maps"
+	"math/bits"
 	"slices"
 )
 
 // A linkSet has links by their ids. A builder and its snapshots share what they have in common: a
-// change in a network of a million links takes no new map of them.
+// change in a network of a million links takes no new index of them.
 type linkSet struct {
-	base map[LinkID]*Link // never written
+	base linkIndex // never written
 	// changed are the links that are not those of base; nil: the set lacks them. Where it is shared,
 	// it is copied before it is written.
 	changed map[LinkID]*Link
 	shared  bool
 }
 
+// A linkIndex finds links by their ids. A map of a million links would be a million objects more
+// for the garbage collector to look at, in an order that no cache likes.
+type linkIndex struct {
+	links []*Link // in order
+	seed  maphash.Seed
+	// slots have the places of links, from 1; 0 is empty. A link is at the first free slot from that
+	// of its hash on. Their number is a power of two, and at least a third are empty.
+	slots []uint32
+}
+
+func newLinkIndex(links []*Link) linkIndex {
+	x := linkIndex{links: links, seed: maphash.MakeSeed()}
+	x.slots = make([]uint32, 1<<bits.Len(uint(len(links)*3/2)))
+	for i, l := range links {
+		*x.slot(l.ID) = uint32(i + 1)
+	}
+	return x
+}
+
+// slot returns the slot of the link with an id, or the empty one where it would be.
+func (x *linkIndex) slot(id LinkID) *uint32 {
+	mask := uint64(len(x.slots) - 1)
+	for i := maphash.String(x.seed, string(id)); ; i++ {
+		at := &x.slots[i&mask]
+		if *at == 0 || x.links[*at-1].ID == id {
+			return at
+		}
+	}
+}
+
+// get returns the link with an id, nil when there is none.
+func (x *linkIndex) get(id LinkID) *Link {
+	if len(x.links) == 0 {
+		return nil
+	}
+	if at := *x.slot(id); at != 0 {
+		return x.links[at-1]
+	}
+	return nil
+}
+
 func (s *linkSet) get(id LinkID) *Link {
 	if l, ok := s.changed[id]; ok {
 		return l
 	}
-	return s.base[id]
+	return s.base.get(id)
 }
 
 func (s *linkSet) set(l *Link) {
@@ -30,7 +73,7 @@ func (s *linkSet) set(l *Link) {
 
 func (s *linkSet) remove(id LinkID) {
 	s.own()
-	if _, ok := s.base[id]; ok {
+	if s.base.get(id) != nil {
 		s.changed[id] = nil
 	} else {
 		delete(s.changed, id)
@@ -55,54 +98,33 @@ func (s *linkSet) all() (links iter.Seq[*Link], most int) {
 				return
 			}
 		}
-		for id, l := range s.base {
-			if _, other := s.changed[id]; !other && !yield(l) {
+		for _, l := range s.base.links {
+			if _, other := s.changed[l.ID]; !other && !yield(l) {
 				return
 			}
 		}
-	}, len(s.base) + len(s.changed)
+	}, len(s.base.links) + len(s.changed)
 }
 
-// share returns the set as it is now, which never changes.
-func (s *linkSet) share() linkSet {
-	switch most := min(mostChanged, 64+len(s.base)/8); {
-	case len(s.changed) <= most:
-	case len(s.base) == 0:
-		s.base, s.changed = s.changed, nil
-	default:
-		links, room := s.all()
-		all := make(map[LinkID]*Link, room)
-		for l := range links {
-			all[l.ID] = l
-		}
-		s.base, s.changed = all, nil
+// ordered returns the links in order; the slice must not be written. Few changes cost about as much
+// as a copy of it.
+func (s *linkSet) ordered() []*Link {
+	before := s.base.links
+	if len(s.changed) == 0 {
+		return before
 	}
-	s.shared = true
-	return *s
-}
-
-// placeOf returns the place of a link among links in order, -1 when it is not there.
-func placeOf(links []*Link, l *Link) int {
-	if i, found := slices.BinarySearchFunc(links, l, compareLinks); found {
-		return i
-	}
-	return -1
-}
-
-// amend returns links in order with those of ids as they are in now; before is the set of links.
-func amend(links []*Link, before, now *linkSet, ids iter.Seq[LinkID]) []*Link {
 	type edit struct {
 		at   int // the place of the link that goes, or before which one comes
 		link *Link
 	}
-	var edits []edit
-	for id := range ids {
-		if l := before.get(id); l != nil {
-			edits = append(edits, edit{at: placeOf(links, l)})
+	edits := make([]edit, 0, 2*len(s.changed))
+	for id, now := range s.changed {
+		if l := s.base.get(id); l != nil {
+			edits = append(edits, edit{at: placeOf(before, l)})
 		}
-		if l := now.get(id); l != nil {
-			i, _ := slices.BinarySearchFunc(links, l, compareLinks)
-			edits = append(edits, edit{i, l})
+		if now != nil {
+			i, _ := slices.BinarySearchFunc(before, now, compareLinks)
+			edits = append(edits, edit{i, now})
 		}
 	}
 	slices.SortFunc(edits, func(a, b edit) int {
@@ -116,15 +138,32 @@ func amend(links []*Link, before, now *linkSet, ids iter.Seq[LinkID]) []*Link {
 		}
 		return compareLinks(a.link, b.link)
 	})
-	out := make([]*Link, 0, len(links)+len(edits))
+	out := make([]*Link, 0, len(before)+len(edits))
 	from := 0
 	for _, e := range edits {
-		out = append(out, links[from:e.at]...)
+		out = append(out, before[from:e.at]...)
 		if from = e.at; e.link != nil {
 			out = append(out, e.link)
 		} else {
 			from++
 		}
 	}
-	return append(out, links[from:]...)
+	return append(out, before[from:]...)
+}
+
+// share returns the set as it is now, which never changes.
+func (s *linkSet) share() linkSet {
+	if len(s.changed) > min(mostChanged, 64+len(s.base.links)/8) {
+		s.base, s.changed = newLinkIndex(s.ordered()), nil
+	}
+	s.shared = true
+	return *s
+}
+
+// placeOf returns the place of a link among links in order, -1 when it is not there.
+func placeOf(links []*Link, l *Link) int {
+	if i, found := slices.BinarySearchFunc(links, l, compareLinks); found {
+		return i
+	}
+	return -1
 }

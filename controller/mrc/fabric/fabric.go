@@ -25,13 +25,21 @@ type Fabric struct {
 // An Edge is one direction of a link of the fabric.
 type Edge struct {
 	*topology.Link
-	reverse int32 // -1: there is none
-	leaves  []topology.NodeID
+	leaves  *[]topology.NodeID // nil: none; shared by all edges that have the same one
+	reverse int32              // -1: there is none
 	rises   bool
 }
 
 // Leaves returns the leaves below the edge; none when no path crosses it.
-func (e *Edge) Leaves() []topology.NodeID { return e.leaves }
+func (e *Edge) Leaves() []topology.NodeID {
+	if e.leaves == nil {
+		return nil
+	}
+	return *e.leaves
+}
+
+// crossed reports whether paths cross the edge.
+func (e *Edge) crossed() bool { return e.leaves != nil }
 
 // Rises reports whether paths climb by the edge; else they descend, if they use it at all.
 func (e *Edge) Rises() bool { return e.rises }
@@ -131,7 +139,7 @@ func newFabric(
 func (f *Fabric) crossed() []int32 {
 	var out []int32
 	for i := range f.edges {
-		if len(f.edges[i].leaves) > 0 {
+		if f.edges[i].crossed() {
 			out = append(out, int32(i))
 		}
 	}
@@ -142,7 +150,7 @@ func (f *Fabric) crossed() []int32 {
 // findLeaves notes the leaves below each link.
 func (f *Fabric) findLeaves() {
 	for _, leaf := range f.clos.Leaves() {
-		alone := []topology.NodeID{leaf.ID} // shared by all links below which it is the first
+		alone := &[]topology.NodeID{leaf.ID} // shared by all edges below which it is the first
 		for _, plane := range f.clos.PlanesOf(leaf.ID) {
 			ascents, err := f.clos.Ascents(leaf.ID, plane)
 			if err != nil {
@@ -152,10 +160,14 @@ func (f *Fabric) findLeaves() {
 				for _, l := range ascents.Links(w) {
 					below := &f.edges[l]
 					below.rises = true
-					if n := len(below.leaves); n == 0 {
-						below.leaves = alone[:1:1]
-					} else if below.leaves[n-1] != leaf.ID {
-						below.leaves = append(below.leaves, leaf.ID)
+					switch known := below.Leaves(); {
+					case known == nil:
+						below.leaves = alone
+					case known[len(known)-1] == leaf.ID:
+					case len(known) == 1:
+						below.leaves = &[]topology.NodeID{known[0], leaf.ID}
+					default:
+						*below.leaves = append(known, leaf.ID)
 					}
 				}
 			}

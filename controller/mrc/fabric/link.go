@@ -295,14 +295,14 @@ func (s *Links) Wants(i int32) int {
 // probed now.
 func (s *Links) Untried(i int32) bool {
 	l := &s.all[i]
-	return l.phase == Up && !l.proven && !l.drained && s.now >= l.tryAt && len(l.leaves) > 0
+	return l.phase == Up && !l.proven && !l.drained && s.now >= l.tryAt && l.crossed()
 }
 
 // Idle reports whether a link in use may be probed now, and the last result of a probe is as old as
 // an age.
 func (s *Links) Idle(i int32, age time.Duration) bool {
 	l := &s.all[i]
-	return !l.Denied() && len(l.leaves) > 0 && s.now >= l.tryAt &&
+	return !l.Denied() && l.crossed() && s.now >= l.tryAt &&
 		(l.heard == 0 || s.now >= l.heard+age)
 }
 
@@ -425,7 +425,7 @@ func (s *Links) Proven(places []int32) bool {
 func (s *Links) Count(of func(*Link) bool) (all, denied int) {
 	for i := range s.all {
 		l := &s.all[i]
-		if len(l.leaves) == 0 || !of(l) {
+		if !l.crossed() || !of(l) {
 			continue
 		}
 		all++

@@ -36,7 +36,7 @@ func (f *Fabric) Uplinks(
 	for i := range f.edges {
 		e := &f.edges[i]
 		l := now.Link(e.ID)
-		if l == nil || len(e.leaves) == 0 || tier(e.Local) != 0 || tier(e.Remote) != 1 {
+		if l == nil || !e.crossed() || tier(e.Local) != 0 || tier(e.Remote) != 1 {
 			continue
 		}
 		up := Uplink{

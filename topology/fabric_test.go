@@ -110,7 +110,7 @@ type dumbClos struct {
 // newDumbClos relaxes distances from the leaves until none changes.
 func newDumbClos(s *Snapshot, leaves []NodeID) *dumbClos {
 	d := &dumbClos{s: s, out: map[NodeID][]*Link{}, tier: map[NodeID]int{}}
-	reverse := pairLinks(s.Links)
+	reverse := pairLinks(s.Links, 0, nowhere(s.Links), nowhere(s.Links))
 	for i, l := range s.Links {
 		if reverse[i] >= 0 {
 			d.out[l.Local] = append(d.out[l.Local], l)

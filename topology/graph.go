@@ -54,9 +54,10 @@ type Filter struct {
 // one without a filter, shared by all its users.
 func NewGraph(s *Snapshot, f Filter) *Graph {
 	n := len(s.Nodes)
+	local, remote := s.ends()
 	g := &Graph{
 		snapshot: s,
-		reverse:  pairLinks(s.Links),
+		reverse:  pairLinks(s.Links, n, local, remote),
 		transit:  make([]bool, n),
 		hash:     make([]uint64, n),
 	}
@@ -67,7 +68,6 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 		g.hash[i] = hashString(string(node.ID))
 	}
 	usable := make([]bool, len(s.Links))
-	local, remote := s.ends()
 	for i, l := range s.Links {
 		from, to := local[i], remote[i]
 		usable[i] = from >= 0 && to >= 0 && from != to && kept[from] && kept[to] && g.reverse[i] >= 0 &&

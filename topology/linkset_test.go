@@ -24,7 +24,8 @@ func TestLinkSet(t *testing.T) {
 		}
 		every := slices.SortedFunc(maps.Values(want), compareLinks)
 		if !slices.Equal(s.ordered(), every) {
-			t.Fatalf("%d links in order, want %d, or they are in another order", len(s.ordered()), len(every))
+			t.Fatalf("in order there are %d links, want %d, or they are in another order",
+				len(s.ordered()), len(every))
 		}
 		links, most := s.all()
 		got := slices.SortedFunc(links, compareLinks)

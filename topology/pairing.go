@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 )
@@ -11,13 +10,14 @@ import (
 // between the same nodes in opposite directions and whose link identifiers or
 // addresses agree; an identifier that one side does not know, or knows as 0
 // (RFC 9552 section 5.2.2), agrees with any. Links that say nothing about
-// their ends pair in order. The links are in the order of a snapshot.
-func pairLinks(links []*Link) []int32 {
+// their ends pair in order. The links are in the order of a snapshot of some nodes;
+// local and remote are the places of their ends among these, -1 where it lacks one.
+func pairLinks(links []*Link, nodes int, local, remote []int32) []int32 {
 	reverse := make([]int32, len(links))
 	for i := range reverse {
 		reverse[i] = -1
 	}
-	between, opposite := linksBetween(links)
+	between, opposite := linksBetween(links, nodes, local, remote)
 	// The strongest evidence pairs first, over all links, so that the order of
 	// links decides only among equals.
 	for _, agree := range [...]func(a, b *Link) bool{
@@ -50,40 +50,49 @@ func pairLinks(links []*Link) []int32 {
 
 // linksBetween groups links by their local and remote node: group g are those from starts[g] to
 // before starts[g+1]. It says for each group which one runs the other way, -1 when there is none.
-func linksBetween(links []*Link) (starts, opposite []int32) {
-	type run struct{ first, end int32 }
-	of := make(map[NodeID]run) // the groups from a node
+// It takes what pairLinks takes.
+func linksBetween(links []*Link, nodes int, local, remote []int32) (starts, opposite []int32) {
+	type run struct{ next, end int32 } // the groups from a node, as far as they are not passed
+	known, others := make([]run, nodes), make(map[NodeID]*run)
+	from := func(place int32, id NodeID) *run {
+		if place >= 0 {
+			return &known[place]
+		}
+		r := others[id]
+		if r == nil {
+			r = new(run)
+			others[id] = r
+		}
+		return r
+	}
+	var r *run
 	for i, l := range links {
-		if i > 0 && l.Local == links[i-1].Local && l.Remote == links[i-1].Remote {
+		newRun := i == 0 || l.Local != links[i-1].Local
+		if !newRun && l.Remote == links[i-1].Remote {
 			continue
 		}
 		g := int32(len(starts))
-		if i > 0 && l.Local != links[i-1].Local {
-			last := links[i-1].Local
-			of[last] = run{of[last].first, g}
+		if newRun {
+			r = from(local[i], l.Local)
+			r.next = g
 		}
-		if i == 0 || l.Local != links[i-1].Local {
-			of[l.Local] = run{first: g}
-		}
+		r.end = g + 1
 		starts = append(starts, int32(i))
-	}
-	if n := len(links); n > 0 {
-		last := links[n-1].Local
-		of[last] = run{of[last].first, int32(len(starts))}
 	}
 	opposite = make([]int32, len(starts))
 	starts = append(starts, int32(len(links)))
+	// Groups come in the order of their local node, and those of each node in the order of their
+	// remote one: who looks for the one that runs back passes what comes before it once.
 	for g := range opposite {
 		opposite[g] = -1
-		l := links[starts[g]]
-		back, ok := of[l.Remote]
-		if !ok {
-			continue
+		i := starts[g]
+		id := links[i].Local
+		back := from(remote[i], links[i].Remote)
+		for back.next < back.end && links[starts[back.next]].Remote < id {
+			back.next++
 		}
-		k, found := slices.BinarySearchFunc(starts[back.first:back.end], l.Local,
-			func(at int32, id NodeID) int { return cmp.Compare(links[at].Remote, id) })
-		if found {
-			opposite[g] = back.first + int32(k)
+		if back.next < back.end && links[starts[back.next]].Remote == id {
+			opposite[g] = back.next
 		}
 	}
 	return starts, opposite

@@ -121,12 +121,15 @@ func checkPaths(t *rapid.T, g *Graph, p *Paths, m Metric) {
 	}
 }
 
+// nowhere has no place for any link.
+func nowhere(links []*Link) []int32 { return slices.Repeat([]int32{-1}, len(links)) }
+
 // checkFirstHops compares the first links toward all nodes with those of the
 // shortest paths toward each.
 func checkFirstHops(t interface{ Fatalf(string, ...any) }, g *Graph, v int32, m Metric) {
 	id := g.snapshot.Nodes[v].ID
-	f, ok := g.FirstHops(id, m)
-	if !ok {
+	var f FirstHops
+	if !f.Find(g, id, m) {
 		t.Fatalf("no first hops of %s", id)
 	}
 	for u, node := range g.snapshot.Nodes {
@@ -157,7 +160,7 @@ func TestFirstHopsOfManyLinks(t *testing.T) {
 	for v := range g.snapshot.Nodes {
 		checkFirstHops(t, g, int32(v), MetricIGP)
 	}
-	if _, ok := g.FirstHops("elsewhere", MetricIGP); ok {
+	if new(FirstHops).Find(g, "elsewhere", MetricIGP) {
 		t.Error("first hops of a node that is not there")
 	}
 }
@@ -270,10 +273,47 @@ func TestPairing(t *testing.T) {
 		for i := range c.links {
 			links[i] = &c.links[i]
 		}
-		if got := fmt.Sprint(pairLinks(links)); got != c.want {
+		if got := fmt.Sprint(pairLinks(links, 0, nowhere(links), nowhere(links))); got != c.want {
 			t.Errorf("%s: pairs are %s, want %s", c.name, got, c.want)
 		}
 	}
+}
+
+// TestPairsOfKnownNodes: links pair alike whichever of their nodes are known.
+func TestPairsOfKnownNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := NewBuilder()
+		node := rapid.SampledFrom([]NodeID{"a", "b", "c", "d", "e"})
+		for _, id := range rapid.SliceOfDistinct(node, rapid.ID).Draw(t, "known") {
+			b.SetNode(Node{ID: id})
+		}
+		for range rapid.IntRange(0, 30).Draw(t, "links") {
+			b.SetLink(Link{Local: node.Draw(t, "local"), Remote: node.Draw(t, "remote"),
+				LocalID:  rapid.Uint32Range(0, 2).Draw(t, "id"),
+				RemoteID: rapid.Uint32Range(0, 2).Draw(t, "other")})
+		}
+		s := b.Build()
+		local, remote := s.ends()
+		got := pairLinks(s.Links, len(s.Nodes), local, remote)
+		if want := pairLinks(s.Links, 0, nowhere(s.Links), nowhere(s.Links)); !slices.Equal(got, want) {
+			t.Fatalf("pairs are %v, want %v", got, want)
+		}
+		between := make(map[[2]NodeID]bool)
+		for _, l := range s.Links {
+			between[[2]NodeID{l.Local, l.Remote}] = true
+		}
+		starts, opposite := linksBetween(s.Links, len(s.Nodes), local, remote)
+		for g, o := range opposite {
+			l := s.Links[starts[g]]
+			if o < 0 && between[[2]NodeID{l.Remote, l.Local}] {
+				t.Fatalf("no links run back from %s to %s", l.Remote, l.Local)
+			} else if o >= 0 {
+				if r := s.Links[starts[o]]; r.Local != l.Remote || r.Remote != l.Local {
+					t.Fatalf("%s runs back to %s", r.ID, l.ID)
+				}
+			}
+		}
+	})
 }
 
 func TestFilter(t *testing.T) {

@@ -46,7 +46,7 @@ func TestTwins(t *testing.T) {
 		}
 		g := b.Build().Graph()
 		for v := range g.snapshot.Nodes {
-			g.FirstHops(g.snapshot.Nodes[v].ID, MetricIGP)
+			new(FirstHops).Find(g, g.snapshot.Nodes[v].ID, MetricIGP)
 		}
 		if n, classes := searched(g, MetricIGP), len(g.twins[MetricIGP]().some); n > classes {
 			t.Fatalf("paths were searched from %d nodes of %d classes", n, classes)
@@ -74,7 +74,7 @@ func TestTwinsOfFabric(t *testing.T) {
 	w, _ := clos(3, 16, 4, 8)
 	g := w.Build().Graph()
 	for v := range g.snapshot.Nodes {
-		g.FirstHops(g.snapshot.Nodes[v].ID, MetricIGP)
+		new(FirstHops).Find(g, g.snapshot.Nodes[v].ID, MetricIGP)
 	}
 	if got, want := searched(g, MetricIGP), 3+3*4+4; got != want {
 		t.Errorf("paths were searched from %d nodes, want %d: pods, switches above them, cores by plane",

@@ -188,7 +188,7 @@ func (b *baseWork) ports() {
 			continue
 		}
 		seen[h.Port] = true
-		b.setMACs(h.Neighbor, self, packet.MAC(b.n.at[l.Remote].MAC))
+		b.setMACs(h, self, packet.MAC(b.n.at[l.Remote].MAC))
 	}
 }
 
@@ -198,9 +198,11 @@ func setPort(p uint32, hostFacing bool, vrf uint16) entry.Entity {
 		entry.Exact("port", port(p)))
 }
 
-func (b *baseWork) setMACs(id uint16, src entry.Value, dst packet.MAC) {
-	b.add(b.in(p4.TableNeighbor, b.do(p4.ActionSetMacs, entry.With("src_addr", src),
-		entry.With("dst_addr", entry.MAC(dst))), entry.Exact("id", entry.Uint(uint64(id)))))
+// setMACs emits the addresses of the packets that leave by a hop.
+func (b *baseWork) setMACs(h Hop, src entry.Value, dst packet.MAC) {
+	action := b.do(p4.ActionSetMacs, entry.With("src_addr", src),
+		entry.With("dst_addr", entry.MAC(dst)))
+	b.add(entry.Table{Name: p4.TableNeighbor, Match: ofHop(h).neighbor, Action: action})
 }
 
 // hosts emits who the hosts of the switch are and what they may send.
@@ -216,7 +218,7 @@ func (b *baseWork) hosts() {
 		if h.MAC == (packet.MAC{}) {
 			continue // neighbor discovery has not found it yet: the switch drops what is for it
 		}
-		b.setMACs(h.Hop.Neighbor, self, h.MAC)
+		b.setMACs(h.Hop, self, h.MAC)
 		for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 			for _, in := range h.Ports {
 				if seen[admitted{in, p}] {
@@ -230,11 +232,8 @@ func (b *baseWork) hosts() {
 	}
 }
 
-// Forward sends packets by a next hop.
-func Forward(h Hop) entry.Action {
-	return entry.Do(p4.ActionForward, entry.With("port", port(h.Port)),
-		entry.With("neighbor", entry.Uint(uint64(h.Neighbor))))
-}
+// Forward sends packets by a next hop. Its parameters must not be changed: actions share them.
+func Forward(h Hop) entry.Action { return ofHop(h).forward }
 
 func route(p netip.Prefix, a entry.Action) entry.Entity {
 	return entry.Table{Name: p4.TableIpv6Route, Match: routeMatch(p), Action: a}
@@ -286,6 +285,9 @@ func (b *baseWork) sids() {
 		}
 	}
 	for _, l := range b.n.Snapshot.LinksFrom(b.node.ID) {
+		if len(l.EndX) == 0 {
+			continue
+		}
 		h, ok := b.n.Hop(b.sw, l)
 		if !ok {
 			continue

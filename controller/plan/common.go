@@ -64,17 +64,49 @@ type ofPort struct {
 	// member sends to the neighbor switch at the port, group has that member alone, and toGroup is the
 	// entry that leads to the group.
 	member, group, toGroup entry.Entity
+	// neighbor is by the neighbor switch at the port, host by the first host.
+	neighbor, host byHop
+}
+
+// byHop is what entries of all switches have for a hop: what finds its neighbor, and what sends to
+// it.
+type byHop struct {
+	neighbor []entry.Match
+	forward  entry.Action
+}
+
+func newByHop(h Hop) *byHop {
+	id := entry.Uint(uint64(h.Neighbor))
+	return &byHop{
+		neighbor: []entry.Match{entry.Exact("id", id)},
+		forward: entry.Do(p4.ActionForward, entry.With("port", port(h.Port)),
+			entry.With("neighbor", id)),
+	}
+}
+
+// ofHop returns what entries for a hop have.
+func ofHop(h Hop) *byHop {
+	if known := ofPorts(); int(h.Port) < len(known) {
+		switch h {
+		case toSwitch(h.Port):
+			return &known[h.Port].neighbor
+		case toHost(h.Port, 1):
+			return &known[h.Port].host
+		}
+	}
+	return newByHop(h)
 }
 
 func newOfPort(p uint32) ofPort {
-	alone := []Hop{{Port: p, Neighbor: uint16(p)}}
+	alone := []Hop{toSwitch(p)}
 	x := ofPort{
+		neighbor:   *newByHop(alone[0]),
+		host:       *newByHop(toHost(p, 1)),
 		hostFacing: setPort(p, true, 0),
 		fabric:     setPort(p, false, 0),
 		clone:      entry.Clone{ID: p + 1, Replicas: []entry.Replica{{Port: p, Instance: 1}}},
-		member: entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: p,
-			Action: Forward(alone[0])},
 	}
+	x.member = entry.Member{Profile: p4.ActionProfileEcmpSelector, ID: p, Action: x.neighbor.forward}
 	x.group, x.toGroup = newGroup(setID(portsKey(nil, alone)), alone)
 	return x
 }
@@ -88,11 +120,12 @@ var ofPorts = sync.OnceValue(func() []ofPort {
 })
 
 // atPort returns what switches hold for a port.
-func atPort(p uint32) ofPort {
+func atPort(p uint32) *ofPort {
 	if known := ofPorts(); int(p) < len(known) {
-		return known[p]
+		return &known[p]
 	}
-	return newOfPort(p)
+	x := newOfPort(p)
+	return &x
 }
 
 // fanOut are the groups of copies that go round once more.

@@ -99,7 +99,7 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 		for i := range hosts {
 			p := hosts[i].Ports[0]
 			behind[p]++
-			hosts[i].Hop = Hop{Port: p, Neighbor: behind[p]<<9 | uint16(p)}
+			hosts[i].Hop = toHost(p, behind[p])
 			if h := n.hosts[hosts[i].Address]; h.Host == hosts[i].Host && h.Switch == sw {
 				h.Hop = hosts[i].Hop
 			}
@@ -237,7 +237,14 @@ func HopTo(sw *inventory.Switch, l *topology.Link, remote *inventory.Switch) (Ho
 	if port == 0 || port > p4.MaxLinkPort || remote.MAC.IsZero() {
 		return Hop{}, false
 	}
-	return Hop{Port: port, Neighbor: uint16(port)}, true
+	return toSwitch(port), true
+}
+
+// toSwitch is the next hop to the neighbor switch at a port, and toHost that to the host at it with
+// a number, from 1.
+func toSwitch(port uint32) Hop { return Hop{Port: port, Neighbor: uint16(port)} }
+func toHost(port uint32, number uint16) Hop {
+	return Hop{Port: port, Neighbor: number<<9 | uint16(port)}
 }
 
 // Hops returns the equal-cost next hops from a switch towards a node, ordered by

@@ -37,14 +37,14 @@ func TestHostsOnTwoPlanes(t *testing.T) {
 	hopSet := func(port uint32, neighbor uint16) string {
 		return fmt.Sprint(route(host(h.Address), Forward(Hop{port, neighbor})))
 	}
-	macs := func(id uint16, sw string, to inventory.MAC) string {
+	macs := func(h Hop, sw string, to inventory.MAC) string {
 		var b baseWork
-		b.setMACs(id, entry.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to))
+		b.setMACs(h, entry.MAC(net.Inventory.Switch(sw).MAC), packet.MAC(to))
 		return fmt.Sprint(b.out[0])
 	}
 	for sw, want := range map[string][]string{
-		"p1a": {hopSet(101, 1<<9|101), macs(1<<9|101, "p1a", h.MAC)},
-		"p2a": {hopSet(44, 1<<9|44), macs(1<<9|44, "p2a", h.Planes[0].MAC)},
+		"p1a": {hopSet(101, 1<<9|101), macs(Hop{101, 1<<9 | 101}, "p1a", h.MAC)},
+		"p2a": {hopSet(44, 1<<9|44), macs(Hop{44, 1<<9 | 44}, "p2a", h.Planes[0].MAC)},
 		"p1b": {hopSet(1, 1)},
 		"p2b": {hopSet(1, 1)},
 	} {

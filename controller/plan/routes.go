@@ -95,9 +95,8 @@ type routeWork struct {
 	// not below need not say so.
 	below []bool
 
-	self  int32
-	first *topology.FirstHops
-	out   []entry.Entity
+	self int32
+	out  []entry.Entity
 	*routeScratch
 }
 
@@ -110,6 +109,7 @@ type routeScratch struct {
 	has, below []hopSetID // by destination
 	hopSet     []hopSetID // by node
 
+	first   topology.FirstHops
 	hopSets *hopSets
 	hops    [][]Hop       // by place in first.Sets
 	known   []bool        // by place in first.Sets
@@ -127,15 +127,15 @@ func newRouteScratch(destinations, nodes int) *routeScratch {
 	}
 }
 
-// begin takes scratch for a switch with the sets of first links in w.first, if any; the function
-// that it returns gives it back.
+// begin takes scratch for a switch, with its first hops if it is a node; the function that it
+// returns gives it back.
 func (w *routeWork) begin(t *routeTree) (end func()) {
 	s := t.scratch.Get().(*routeScratch)
 	sets := 0
 	if w.node != nil {
 		w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
-		w.first, _ = w.n.graph.FirstHops(w.node.ID, topology.MetricIGP)
-		sets = len(w.first.Sets)
+		s.first.Find(w.n.graph, w.node.ID, topology.MetricIGP)
+		sets = len(s.first.Sets)
 	}
 	s.hops, s.known, s.sets = zeroed(s.hops, sets), zeroed(s.known, sets), zeroed(s.sets, sets)
 	s.hopSets.clear()

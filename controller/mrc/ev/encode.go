@@ -16,11 +16,14 @@ func checkHostPort(port uint16) error {
 	return nil
 }
 
-func (a *Assignment) ordered(links []*topology.Link) []*topology.Link {
-	slices.SortFunc(links, func(x, y *topology.Link) int {
-		return cmp.Compare(a.numberOf(x), a.numberOf(y))
-	})
-	return links
+// ordered returns links with their numbers, in the order of these.
+func (a *Assignment) ordered(links ...[]*topology.Link) []FieldValue {
+	var out []FieldValue
+	for _, l := range slices.Concat(links...) {
+		out = append(out, FieldValue{Value: uint32(a.numberOf(l)), Link: l})
+	}
+	slices.SortFunc(out, func(x, y FieldValue) int { return cmp.Compare(x.Value, y.Value) })
+	return out
 }
 
 // Encode returns the value that takes a packet from a leaf along links to the

@@ -51,9 +51,7 @@ func (a *Assignment) Switch(id topology.NodeID) (sw Switch, ok bool) {
 		if tier < len(a.format.Fields) {
 			sw.Field, sw.HasField = a.format.Fields[tier], true
 		}
-		for _, l := range a.ordered(a.clos.Up(id)) {
-			sw.Up = append(sw.Up, FieldValue{Value: uint32(a.numberOf(l)), Link: l})
-		}
+		sw.Up = a.ordered(a.clos.Up(id))
 	case a.format.Mode.SRv6():
 		if own, ok := a.uN[id]; ok {
 			sw.USIDs = append(sw.USIDs, a.local(own, packet.UN, nil))
@@ -61,8 +59,8 @@ func (a *Assignment) Switch(id topology.NodeID) (sw Switch, ok bool) {
 		if tier == 0 {
 			sw.USIDs = append(sw.USIDs, a.local(TableUSID, packet.UDT6, nil))
 		}
-		for _, l := range a.ordered(append(a.clos.Up(id), a.clos.Down(id)...)) {
-			sw.USIDs = append(sw.USIDs, a.local(LinkUSID(a.numberOf(l)), packet.UA, l))
+		for _, x := range a.ordered(a.clos.Up(id), a.clos.Down(id)) {
+			sw.USIDs = append(sw.USIDs, a.local(LinkUSID(uint16(x.Value)), packet.UA, x.Link))
 		}
 	}
 	return sw, true

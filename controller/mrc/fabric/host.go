@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -154,11 +155,11 @@ func newHosts(
 
 // AttachmentKey returns a text that tells an attachment from others.
 func AttachmentKey(at ev.Attachment) string {
-	var b strings.Builder
+	var b []byte
 	for _, leaf := range at {
-		fmt.Fprintf(&b, "%d:%s", len(leaf), leaf)
+		b = append(append(strconv.AppendInt(b, int64(len(leaf)), 10), ':'), leaf...)
 	}
-	return b.String()
+	return string(b)
 }
 
 // put adds a host, or replaces the one of its name. nodes have the names of leaves.

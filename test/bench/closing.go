@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,8 +23,14 @@ import (
 // A closSize is a fabric whose leaves have so many hosts each, with a port in each plane.
 type closSize struct{ planes, leaves, spines, hosts int }
 
-// loopSizes are that of the demonstration, and a large one.
-var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, closHosts}}
+// loopSizes are that of the demonstration, a large one, and one whose hosts are too many to share
+// the processors with the controller.
+var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, closHosts},
+	{4, 128, 128, 64}}
+
+// apartFrom is the number of hosts from which on they get what the controller leaves of the
+// processors; see sendTimes.
+const apartFrom = 4096
 
 // closing measures the whole of the loop but BGP: from a topology without a link to the last host
 // having applied what that denies. The controller of the hosts is in this process, its streams are
@@ -115,8 +122,9 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 	if err != nil {
 		return err
 	}
+	times := &sendTimes{Listener: listener}
 	group.Go(func() error { return runner.Run(ctx, server) })
-	group.Go(func() error { return server.Serve(ctx, listener) })
+	group.Go(func() error { return server.Serve(ctx, times) })
 	start := time.Now()
 	if err := runner.SetTopology(ctx, whole); err != nil {
 		return err
@@ -138,14 +146,26 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 		more: more}); err != nil {
 		return err
 	}
-	return fleet.measure(ctx, out, "loop/deny", failing{
+	var sent runs
+	if err := fleet.measure(ctx, out, "loop/deny", failing{
 		fail: func(i int) func() error {
 			less := s.without(whole, i)
-			return func() error { return runner.SetTopology(ctx, less) }
+			return func() error {
+				times.begin(len(names))
+				return runner.SetTopology(ctx, less)
+			}
 		},
-		restore: func(int) error { return runner.SetTopology(ctx, whole) },
+		restore: func(int) error {
+			sent = append(sent, times.took())
+			return runner.SetTopology(ctx, whole)
+		},
 		settled: func() bool { return current(server) },
-	}, more)
+	}, more); err != nil {
+		return err
+	}
+	return out.print(figure{bench: "loop/sent", unit: "ms", value: sent.p99(), more: append(more,
+		field{"median", sent.median()}, field{"max", slices.Max(sent)},
+		field{"hostMillis", fleet.applying.median()}, field{"runs", len(sent)})})
 }
 
 // lost returns the ends of the i-th link that is lost.

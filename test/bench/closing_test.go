@@ -19,6 +19,12 @@ func TestClosing(t *testing.T) {
 		Bench string
 		Hosts int
 		Runs  int
+		Max   float64
+	}
+	var sent struct {
+		Bench              string
+		Value              float64
+		Median, HostMillis float64
 	}
 	lines := json.NewDecoder(&got)
 	if err := lines.Decode(&start); err != nil || start.Bench != "loop/start" || start.Hosts != 2 {
@@ -27,5 +33,9 @@ func TestClosing(t *testing.T) {
 	if err := lines.Decode(&deny); err != nil || deny.Bench != "loop/deny" ||
 		deny.Runs != failuresMeasured {
 		t.Errorf("second figure: %+v, %v", deny, err)
+	}
+	if err := lines.Decode(&sent); err != nil || sent.Bench != "loop/sent" || sent.Median <= 0 ||
+		sent.Value > deny.Max || sent.HostMillis <= 0 || sent.HostMillis > deny.Max {
+		t.Errorf("third figure: %+v, %v; the second: %+v", sent, err, deny)
 	}
 }

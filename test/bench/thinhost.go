@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -38,11 +39,15 @@ type thinHost struct {
 	out    *bufio.Writer
 	frames *http2.Framer
 	got    bytes.Buffer // of messages that are not whole
+	took   func(time.Duration)
 }
 
 // runThinHost is a thin host until ctx ends, which is no error. applied is told of every state that
-// it holds.
-func runThinHost(ctx context.Context, name, controller string, applied func(*hostapi.State)) error {
+// it holds, and took how long it took for an update, from its octets on.
+func runThinHost(
+	ctx context.Context, name, controller string, applied func(*hostapi.State),
+	took func(time.Duration),
+) error {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", controller)
 	if err != nil {
 		return ended(ctx, err)
@@ -52,6 +57,7 @@ func runThinHost(ctx context.Context, name, controller string, applied func(*hos
 	h := &thinHost{
 		name: name, core: agent.NewCore(&agenttest.Endpoint{Forget: true, Applied: applied}),
 		conn: conn, in: bufio.NewReaderSize(conn, 4<<10), out: bufio.NewWriterSize(conn, 1<<10),
+		took: took,
 	}
 	h.frames = http2.NewFramer(h.out, h.in)
 	h.frames.SetReuseFrames()
@@ -168,6 +174,7 @@ func (h *thinHost) frame(f http2.Frame) error {
 
 // message takes a message of the controller.
 func (h *thinHost) message(b []byte) error {
+	start := time.Now()
 	var m hostpb.ControllerMessage
 	if err := proto.Unmarshal(b, &m); err != nil {
 		return err
@@ -182,7 +189,9 @@ func (h *thinHost) message(b []byte) error {
 		case err != nil:
 			return err
 		case u != nil:
-			return h.say(h.core.Update(u))
+			answer := h.core.Update(u)
+			h.took(time.Since(start))
+			return h.say(answer)
 		}
 	case *hostpb.ControllerMessage_ProbeRequest:
 		p, err := hostapi.DecodeProbe(m.ProbeRequest)

@@ -78,14 +78,14 @@ func (s *slab[T]) keep(values []T) []T {
 
 func (w *itemWork) add(c Class, e entry.Entity) { w.out = append(w.out, Item{e, c}) }
 
-// in adds an entry of a table. Matches are in order of their fields.
+// in adds an entry of a table. Matches are in order of their fields: [entry.In] would make sure.
 func (w *itemWork) in(c Class, table string, a entry.Action, match ...entry.Match) {
-	w.add(c, entry.In(table, a, w.matches.keep(match)...))
+	w.add(c, entry.Table{Name: table, Match: w.matches.keep(match), Action: a})
 }
 
-// do returns an action.
+// do returns an action. Parameters are in order of their names: [entry.Do] would make sure.
 func (w *itemWork) do(name string, params ...entry.Param) entry.Action {
-	return entry.Do(name, w.params.keep(params)...)
+	return entry.Action{Name: name, Params: w.params.keep(params)}
 }
 
 // ofGroup matches the group.

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// An update is at least so many octets of a stream; what keeps a connection alive is less.
+const updateOctets = 48
+
+// sendTimes is a listener that sees when a controller has handed the last of its hosts' updates to
+// the kernel. Hosts of a real fabric have processors of their own: what passes until then, and the
+// time that one host takes, is what they would see beside the network.
+type sendTimes struct {
+	net.Listener
+
+	mu    sync.Mutex
+	wave  int // of updates; see begin
+	open  int // hosts without one in this wave
+	start time.Time
+	last  time.Time
+}
+
+// begin begins a wave of one update for each of n hosts.
+func (s *sendTimes) begin(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wave, s.open, s.start, s.last = s.wave+1, n, time.Now(), time.Time{}
+}
+
+// took returns the ms from the beginning of the wave to the last of its updates.
+func (s *sendTimes) took() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return float64(s.last.Sub(s.start).Microseconds()) / 1000
+}
+
+// Accept is that of [net.Listener].
+func (s *sendTimes) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &timedConn{Conn: c, times: s}, nil
+}
+
+// timedConn notes when a host's first update of a wave has been written.
+type timedConn struct {
+	net.Conn
+	times *sendTimes
+	wave  int // the last that it has had its update of; guarded by times.mu
+}
+
+// Write is that of [net.Conn].
+func (c *timedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if n >= updateOctets {
+		c.times.mu.Lock()
+		defer c.times.mu.Unlock()
+		if c.wave != c.times.wave {
+			c.wave = c.times.wave
+			if c.times.open--; c.times.open == 0 {
+				c.times.last = time.Now()
+			}
+		}
+	}
+	return n, err
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/controllertest"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/virtual"
@@ -387,6 +389,73 @@ func TestEndMTCodepoint(t *testing.T) {
 	codes(0x9001)
 	if g := w.group("g"); g.Status.Epoch != before.Status.Epoch || !g.Status.Is(api.Programmed) {
 		t.Errorf("in the end: %+v", g.Status)
+	}
+}
+
+// TestSwitchComesBack: a switch and its host leave the inventory and come back. The group's tree,
+// which could not be planned meanwhile, is the same as before, and the switch holds its part again.
+func TestSwitchComesBack(t *testing.T) {
+	net := sample.Figure1()
+	w := up(t, net, 1)
+	spec := net.Spec(1, "s1", "r1", "r3", "r5")
+	w.put("g", spec)
+	w.run(time.Second)
+	whole := net.Inventory
+	less := whole
+	less.Switches = slices.DeleteFunc(slices.Clone(whole.Switches),
+		func(s inventory.Switch) bool { return s.Name == "n2" })
+	less.Hosts = slices.DeleteFunc(slices.Clone(whole.Hosts),
+		func(h inventory.Host) bool { return h.Switch == "n2" })
+	w.disconnect("n2")
+	if err := w.core.SetInventory(less); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
+	if g := w.group("g"); g.Status.Is(api.Programmed) {
+		t.Fatalf("without the switch of r3: %+v", g.Status.Conditions)
+	}
+	w.devices["n2"] = controllertest.NewDevice("n2")
+	if err := w.core.SetInventory(whole); err != nil {
+		t.Fatal(err)
+	}
+	w.connect("n2")
+	w.run(time.Second)
+	w.converged()
+	w.delivers(&spec)
+	if g := w.group("g"); !g.Status.Is(api.Programmed) {
+		t.Errorf("in the end: %+v", g.Status.Conditions)
+	}
+}
+
+// TestHostArrivesToConnect: a host that joins the inventory at a switch that had none may connect
+// to a group that every host may connect to.
+func TestHostArrivesToConnect(t *testing.T) {
+	net := sample.Figure1()
+	whole := net.Inventory
+	net.Inventory.Hosts = slices.DeleteFunc(slices.Clone(whole.Hosts),
+		func(h inventory.Host) bool { return h.Switch == "n3" })
+	w := up(t, net, 1)
+	w.put("g", whole.Defaults.Complete(api.MulticastGroupSpec{DesignatedQPN: 0xabc,
+		ProxyAddress: netip.MustParseAddr("2001:db8:ffff::1"),
+		Connect: &api.GroupConnect{Port: 4791, Source: api.SourceAny,
+			Receivers: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")}}}))
+	lets := func(sw string) bool {
+		w.run(time.Second)
+		for _, e := range w.devices[sw].Entities {
+			if x, ok := e.(entry.Table); ok && x.Name == p4.TableMtConnect {
+				return true
+			}
+		}
+		return false
+	}
+	if !lets("n2") || lets("n3") {
+		t.Fatal("hosts at n2 cannot connect, or those at n3 can, which has none")
+	}
+	if err := w.core.SetInventory(whole); err != nil {
+		t.Fatal(err)
+	}
+	if !lets("n3") {
+		t.Error("the hosts that have come cannot connect")
 	}
 }
 

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -129,5 +130,41 @@ func BenchmarkManyGroups(b *testing.B) {
 				b.Fatalf("%s: %+v", g.Name, g.Status.Conditions)
 			}
 		}
+	}
+}
+
+// BenchmarkTopologyManyGroups takes a link of a switch of tier 1 from a Clos of 1,024 switches with
+// 1,000 groups of 64 receivers, and brings it back: what the controller computes, without devices.
+func BenchmarkTopologyManyGroups(b *testing.B) {
+	net := sample.FatTree(32, 16, 8, 256, 4)
+	net.Inventory.Intervals.Audit, net.Inventory.Intervals.Stall = 0, 0
+	core, err := controller.NewCore(controller.Config{Inventory: net.Inventory, Start: start}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	whole := net.Topology.Build()
+	core.SetTopology(whole)
+	rng := rand.New(rand.NewPCG(1, 2))
+	hosts := net.Inventory.Hosts
+	for i := range 1000 {
+		pick := rng.Perm(len(hosts))[:65]
+		var to []string
+		for _, h := range pick[1:] {
+			to = append(to, hosts[h].Name)
+		}
+		spec := net.Spec(i+1, hosts[pick[0]].Name, to...)
+		_, _, err := core.Groups().Put(fmt.Sprintf("g%d", i), spec, resource.Precondition{})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	core.Ready(0)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		l := *whole.Links[len(whole.Links)/2+n%64]
+		net.Topology.RemoveLink(l.ID)
+		core.SetTopology(net.Topology.Build())
+		net.Topology.SetLink(l)
+		core.SetTopology(net.Topology.Build())
 	}
 }

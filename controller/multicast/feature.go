@@ -45,6 +45,8 @@ type Feature struct {
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
 
+	switches map[string]bool // those managed; see findSwitches
+
 	// on are the groups, by index, that may have something on a switch; noted when they may, and
 	// left out when they are found to have nothing.
 	on map[string]map[uint16]bool
@@ -86,12 +88,30 @@ func (f *Feature) ordered() []*group {
 // SetNetwork implements feature.Feature. Groups whose trees the network breaks are
 // placed anew; the others stay as they are.
 func (f *Feature) SetNetwork() {
+	others := f.findSwitches()
 	for _, g := range f.ordered() {
 		if f.env.Underlay.Settled() || !g.loaded {
 			f.place(g, false)
 		}
-		f.apply(g) // switches may have come that were unknown before
+		if others || g.item != nil && g.item.Spec.Connect != nil { // which hosts connect from follows too
+			f.apply(g)
+		}
 	}
+}
+
+// findSwitches notes which switches are managed, and reports whether they are others than before:
+// groups may have something on one that was unknown.
+func (f *Feature) findSwitches() (others bool) {
+	inv := f.inv()
+	now := make(map[string]bool, len(inv.Switches))
+	for i := range inv.Switches {
+		if sw := &inv.Switches[i]; sw.Managed() {
+			now[sw.Name] = true
+		}
+	}
+	others = !maps.Equal(now, f.switches)
+	f.switches = now
+	return others
 }
 
 // Tick implements feature.Feature.

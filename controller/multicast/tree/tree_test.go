@@ -3,6 +3,8 @@ package tree
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +102,52 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 		}
 		if sids < len(p.Nodes)-1 {
 			t.Errorf("%s: %d SIDs at %d nodes", c.mode, sids, len(p.Nodes))
+		}
+	}
+}
+
+// TestItemsInOrder: matches and parameters of all entries are in the order that [entry.In] and
+// [entry.Do] give them, whatever receivers have of their own. Entries are compared as they are.
+func TestItemsInOrder(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	actions := make(map[string]bool)
+	for _, mode := range []api.GroupMode{api.ModeProvisioned, api.ModeInband} {
+		for own := range 4 {
+			spec := net.Spec(1, "s1", "r1", "r2", "r3", "r4", "r5")
+			spec.Mode = mode
+			for i := range spec.Receivers {
+				r := &spec.Receivers[i]
+				if va, rkey := uint64(1<<20), uint32(7); own&1 != 0 {
+					r.VA, r.RKey = &va, &rkey
+				}
+				if psn := uint32(99); own&2 != 0 {
+					r.PSN = &psn
+				}
+			}
+			p := place(t, n, Request{Group: 1, Spec: &spec})
+			for _, sw := range p.Switches() {
+				for _, it := range p.Items(sw) {
+					x, ok := it.Entity.(entry.Table)
+					if !ok {
+						continue
+					}
+					actions[x.Action.Name] = true
+					action := entry.Do(x.Action.Name, slices.Clone(x.Action.Params)...)
+					want := entry.In(x.Name, action, slices.Clone(x.Match)...)
+					if !reflect.DeepEqual(x, want) {
+						t.Errorf("%s: %v is not in order", sw, x)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{p4.ActionToReceiver, p4.ActionToReceiverPsn,
+		p4.ActionToReceiverReth, p4.ActionToReceiverRethPsn, p4.ActionSetBranch, p4.ActionSetBranchPsn,
+		p4.ActionToSource, p4.ActionToParent, p4.ActionMtEncapsReplicate, p4.ActionMtInband,
+		p4.ActionEndMt, p4.ActionEndReplicate, p4.ActionAllowTlvReceiver, p4.ActionSetGroupState} {
+		if !actions[name] {
+			t.Errorf("no entry had the action %s", name)
 		}
 	}
 }

@@ -88,11 +88,11 @@ func (f *Feature) ordered() []*group {
 // SetNetwork implements feature.Feature. Groups whose trees the network breaks are
 // placed anew; the others stay as they are.
 func (f *Feature) SetNetwork() {
-	others := f.findSwitches()
-	for _, g := range f.ordered() {
-		if f.env.Underlay.Settled() || !g.loaded {
-			f.place(g, false)
-		}
+	others, all := f.findSwitches(), f.ordered()
+	f.placeAll(slices.DeleteFunc(slices.Clone(all), func(g *group) bool {
+		return g.loaded && !f.env.Underlay.Settled()
+	}), false)
+	for _, g := range all {
 		if others || g.item != nil && g.item.Spec.Connect != nil { // which hosts connect from follows too
 			f.apply(g)
 		}

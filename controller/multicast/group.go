@@ -131,6 +131,17 @@ func (g *group) resource() api.MulticastGroup {
 func (f *Feature) newPlacement(
 	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
 ) (*tree.Placement, error) {
+	p, err := tree.Place(f.env.Net, f.wanted(g, spec, without, reset))
+	if err != nil {
+		return nil, err
+	}
+	return p, f.takeEpoch(g, p)
+}
+
+// wanted is what a group is placed by.
+func (f *Feature) wanted(
+	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
+) tree.Request {
 	spec, without = g.filled(spec, without)
 	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(),
 		Reset: reset}
@@ -140,23 +151,38 @@ func (f *Feature) newPlacement(
 	} else if g.adopted {
 		r.Turn = f.turnBeside(g, r)
 	}
-	p, err := tree.Place(f.env.Net, r)
-	if err != nil {
-		return nil, err
-	}
+	return r
+}
+
+// takeEpoch takes the epoch of a new placement of a group; the error says that there is none.
+func (f *Feature) takeEpoch(g *group, p *tree.Placement) error {
 	if p.Epoch == 0 || f.epochs[g.index] == lastEpoch && p.Epoch != lastEpoch {
-		return nil, errNoEpoch(g.index)
+		return errNoEpoch(g.index)
 	}
 	f.noteEpoch(g.index, p.Epoch)
-	return p, nil
+	return nil
 }
 
 // place plans a group on the present network, and moves it there.
-func (f *Feature) place(g *group, reset bool) {
-	if g.item == nil {
-		return
+func (f *Feature) place(g *group, reset bool) { f.placeAll([]*group{g}, reset) }
+
+// placeAll is place for several groups; it leaves out those that are being removed.
+func (f *Feature) placeAll(groups []*group, reset bool) {
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.item == nil })
+	requests := make([]tree.Request, len(groups))
+	for i, g := range groups {
+		requests[i] = f.wanted(g, &g.item.Spec, g.evicted, reset)
 	}
-	p, err := f.newPlacement(g, &g.item.Spec, g.evicted, reset)
+	for i, r := range tree.PlaceAll(f.env.Net, requests) {
+		if r.Err == nil {
+			r.Err = f.takeEpoch(groups[i], r.Placement)
+		}
+		f.move(groups[i], r.Placement, r.Err)
+	}
+}
+
+// move moves a group to a placement; err says why it has none.
+func (f *Feature) move(g *group, p *tree.Placement, err error) {
 	f.status[g.index] = true
 	if err != nil {
 		g.planErr = nil

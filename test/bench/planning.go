@@ -93,15 +93,19 @@ func plans(argument string) error {
 
 	start, cpu := time.Now(), processorTime()
 	n := plan.NewNetwork(c.topology.Build(), &c.inventory)
+	requests := make([]tree.Request, len(specs))
+	for g := range specs {
+		requests[g] = tree.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g), Spec: &specs[g],
+			Epoch: 1}
+	}
 	// by switch, and then by group
 	desired := make(map[string][][]tree.Item, len(c.inventory.Switches))
 	placements := make([]*tree.Placement, len(specs))
-	for g := range specs {
-		p, err := tree.Place(n, tree.Request{Name: fmt.Sprintf("g%d", g), Group: uint16(g),
-			Spec: &specs[g], Epoch: 1})
-		if err != nil {
-			return fmt.Errorf("group %d: %w", g, err)
+	for g, placed := range tree.PlaceAll(n, requests) {
+		if placed.Err != nil {
+			return fmt.Errorf("group %d: %w", g, placed.Err)
 		}
+		p := placed.Placement
 		placements[g] = p
 		for _, sw := range p.Switches() {
 			desired[sw] = append(desired[sw], p.Items(sw))

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -58,6 +61,31 @@ func Place(n *plan.Network, r Request) (*Placement, error) {
 		}
 	}
 	return w.build(r.Epoch, r.Turn)
+}
+
+// A Result is what [Place] returns for a request.
+type Result struct {
+	Placement *Placement
+	Err       error
+}
+
+// PlaceAll places several groups, on all processors. What it returns is in the order of the
+// requests, and depends on nothing else than they and the network.
+func PlaceAll(n *plan.Network, requests []Request) []Result {
+	out := make([]Result, len(requests))
+	var next atomic.Int64
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < len(requests); i = int(next.Add(1)) - 1 {
+			out[i].Placement, out[i].Err = Place(n, requests[i])
+		}
+	}
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(requests)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return out
 }
 
 type placeWork struct {

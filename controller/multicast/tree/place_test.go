@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,37 @@ func shape(n *plan.Network, p *Placement) string {
 		return s
 	}
 	return at(0)
+}
+
+// TestPlaceAll: groups that are placed together get what each gets alone, in the order of their
+// requests, and those that cannot be placed their own error.
+func TestPlaceAll(t *testing.T) {
+	net := sample.FatTree(4, 4, 2, 4, 2)
+	specs := make([]api.MulticastGroupSpec, 60)
+	requests := make([]Request, len(specs))
+	for i := range specs {
+		specs[i] = net.Spec(i+1, fmt.Sprintf("h%d", i%32+1), fmt.Sprintf("h%d", (i+5)%32+1),
+			fmt.Sprintf("h%d", (i*7+11)%32+1))
+		if i%10 == 3 {
+			specs[i].Receivers[1].Address = netip.MustParseAddr(fmt.Sprintf("2001:db8:dead::%d", i))
+		}
+		requests[i] = Request{Name: fmt.Sprintf("g%d", i), Group: uint16(i), Spec: &specs[i], Epoch: 7}
+	}
+	together := PlaceAll(network(net), requests)
+	if len(together) != len(requests) {
+		t.Fatalf("%d results for %d requests", len(together), len(requests))
+	}
+	n := network(net)
+	for i, r := range together {
+		p, err := Place(n, requests[i])
+		if !reflect.DeepEqual(r.Placement, p) || !reflect.DeepEqual(r.Err, err) ||
+			(err != nil) != (i%10 == 3) {
+			t.Errorf("%d: %v, %v, want %v, %v", i, r.Placement, r.Err, p, err)
+		}
+	}
+	if got := PlaceAll(n, nil); len(got) != 0 {
+		t.Errorf("%d results for none", len(got))
+	}
 }
 
 func TestShapes(t *testing.T) {

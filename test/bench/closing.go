@@ -156,7 +156,11 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 			}
 		},
 		restore: func(int) error {
-			sent = append(sent, times.took())
+			took, err := times.took()
+			if err != nil {
+				return err
+			}
+			sent = append(sent, took)
 			return runner.SetTopology(ctx, whole)
 		},
 		settled: func() bool { return current(server) },

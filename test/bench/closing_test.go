@@ -19,7 +19,6 @@ func TestClosing(t *testing.T) {
 		Bench string
 		Hosts int
 		Runs  int
-		Max   float64
 	}
 	var sent struct {
 		Bench              string
@@ -35,7 +34,7 @@ func TestClosing(t *testing.T) {
 		t.Errorf("second figure: %+v, %v", deny, err)
 	}
 	if err := lines.Decode(&sent); err != nil || sent.Bench != "loop/sent" || sent.Median <= 0 ||
-		sent.Value > deny.Max || sent.HostMillis <= 0 || sent.HostMillis > deny.Max {
-		t.Errorf("third figure: %+v, %v; the second: %+v", sent, err, deny)
+		sent.Value < sent.Median || sent.HostMillis <= 0 {
+		t.Errorf("third figure: %+v, %v", sent, err)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -19,21 +20,25 @@ type sendTimes struct {
 	wave  int // of updates; see begin
 	open  int // hosts without one in this wave
 	start time.Time
-	last  time.Time
+	last  chan time.Time // of the last update, once
 }
 
 // begin begins a wave of one update for each of n hosts.
 func (s *sendTimes) begin(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wave, s.open, s.start, s.last = s.wave+1, n, time.Now(), time.Time{}
+	s.wave, s.open, s.start, s.last = s.wave+1, n, time.Now(), make(chan time.Time, 1)
 }
 
-// took returns the ms from the beginning of the wave to the last of its updates.
-func (s *sendTimes) took() float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return float64(s.last.Sub(s.start).Microseconds()) / 1000
+// took returns the ms from the beginning of the wave to the last of its updates. The host may have
+// applied it before the connection gets to note it.
+func (s *sendTimes) took() (float64, error) {
+	select {
+	case last := <-s.last:
+		return float64(last.Sub(s.start).Microseconds()) / 1000, nil
+	case <-time.After(answerLimit):
+		return 0, fmt.Errorf("no update was seen for some host after %v", answerLimit)
+	}
 }
 
 // Accept is that of [net.Listener].
@@ -61,7 +66,7 @@ func (c *timedConn) Write(b []byte) (int, error) {
 		if c.wave != c.times.wave {
 			c.wave = c.times.wave
 			if c.times.open--; c.times.open == 0 {
-				c.times.last = time.Now()
+				c.times.last <- time.Now()
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err err
 	if err := l.Clock.Do(context.Background(), func(time.Duration) {
 		for _, port := range slices.Sorted(maps.Keys(node.ports)) {
 			wire := node.ports[port]
-			p := kernels.Port{Number: port, Up: node.sees(wire)}
+			p := kernels.Port{Number: port, Up: node.sees(wire), Rate: wire.Rate}
 			if h := l.World.Network.host(wire.To); h != nil {
 				p.Host, p.HostMAC = h.Address, h.MAC
 				if h.Transport == MRC {

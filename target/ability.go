@@ -101,7 +101,7 @@ var abilities = map[System]map[Feature]ability{
 		SRH:      {since: "6.1"},
 		Routes:   {},
 		FlowHash: {never: "the kernel hashes: net.ipv6.fib_multipath_hash_policy"},
-		QoS:      {never: "the agent leaves queues to the kernel"},
+		QoS:      {},
 		ECN:      {never: "End.DT6 does not hand on marks of congestion, and the agent sets none"},
 		Trimming: {never: "Linux does not trim"},
 	}),

@@ -55,11 +55,14 @@ type daemons struct {
 	changed chan struct{}     // see Agent.Changed
 	log     *slog.Logger
 
-	routes map[netip.Prefix]route // that are wanted
-	taken  bool                   // a client has written: what it does not want goes
-	states map[string]bool        // whether a port was up when it was looked at last
-	found  []found
-	links  map[string]netlink.Link // by port
+	routes   map[netip.Prefix]route // that are wanted
+	taken    bool                   // a client has written: what it does not want goes
+	queuings map[string]queuing     // that are wanted, by port
+	placed   map[string]queuing
+	refused  map[string]error // why a port has no queues
+	states   map[string]bool  // whether a port was up when it was looked at last
+	found    []found
+	links    map[string]netlink.Link // by port
 }
 
 // NameOf returns the name of a port in the databases.
@@ -75,7 +78,8 @@ func Open(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	d := &daemons{rt: rt, ports: make(map[string]string), own: ownInterface,
-		saved: cfg.Saved, states: make(map[string]bool), log: cfg.Log}
+		saved: cfg.Saved, states: make(map[string]bool), log: cfg.Log,
+		placed: make(map[string]queuing), refused: make(map[string]error)}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -268,8 +272,9 @@ func (d *daemons) Check(_ []sonicdb.Op, next sonicdb.Database) error {
 			return fmt.Errorf("%s|%s: mtu is %q: want 1280 to 65535", tablePorts, name, text(row, "mtu"))
 		}
 	}
-	_, err := wanted(next)
-	return err
+	_, routes := wanted(next)
+	_, queues := queuings(next)
+	return errors.Join(routes, queues)
 }
 
 // Apply implements sonicdb.Daemons.
@@ -281,9 +286,11 @@ func (d *daemons) Apply(dbs sonicdb.Databases, before sonicdb.Database) error {
 func (d *daemons) carryOut(dbs sonicdb.Databases, before sonicdb.Database) error {
 	config := dbs[sonicdb.ConfigDB]
 	d.routes, _ = wanted(config)
+	d.queuings, _ = queuings(config)
 	d.taken = true
 	err := errors.Join(d.look(), d.configure(before[tablePorts], config[tablePorts]))
 	err = errors.Join(err, d.write(), d.look())
+	d.arrange()
 	d.show(dbs)
 	return err
 }
@@ -459,10 +466,11 @@ func (d *daemons) refresh(dbs sonicdb.Databases) {
 		back = back || known && is && !was
 		d.states[name] = is
 	}
-	if back && d.taken {
-		if d.write() == nil && d.look() != nil {
+	if d.taken {
+		if back && d.write() == nil && d.look() != nil {
 			return
 		}
+		d.arrange()
 	}
 	d.show(dbs)
 	select {

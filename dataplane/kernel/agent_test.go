@@ -358,7 +358,7 @@ func TestRefused(t *testing.T) {
 	defer cc.Close()
 	for _, x := range []struct{ table, rows, want string }{
 		{"SWITCH_TRIMMING", `{"GLOBAL": {"size": "256"}}`, "Linux does not trim"},
-		{"WRED_PROFILE", `{"weft": {"ecn": "ecn_all"}}`, "leaves the queues"},
+		{"WRED_PROFILE", `{"weft": {"ecn": "ecn_all"}}`, "makes no marks"},
 		{"STATIC_ROUTE", `{"default|2001:db8::/64": {"nexthop": "::", "ifname": "eth9"}}`, `"eth9"`},
 		{"STATIC_ROUTE", `{"mgmt|2001:db8::/64": {"nexthop": "::", "ifname": "eth1"}}`, "VRF"},
 		{"STATIC_ROUTE", `{"default|10.0.0.0/8": {"nexthop": "::", "ifname": "eth1"}}`, "IPv6"},

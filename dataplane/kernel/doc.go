@@ -13,6 +13,9 @@
 // protocol number 87, and it touches no route of another. Routes stay when the agent ends, and the
 // next one takes them over with the first Set, or at once where Config.Saved has them.
 //
+// Classes of traffic become queues of a port, an HTB: inside of the token bucket filter by which an
+// administrator gives the port a rate, else at the root. Another qdisc there stays as it is.
+//
 // APPL_DB has what the kernel has. So a route that somebody deletes is gone there, and whoever
 // watches it can write it again.
 package kernel

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,6 +72,9 @@ func try() (lacks []string, err error) {
 		if !taken { // old kernels take an attribute that they do not know, and forget it
 			lacks = append(lacks, x.what)
 		}
+	}
+	if d.queue(l, nil, &queuing{of: [64]uint8{1: 1}, parent: netlink.HANDLE_ROOT}) != nil {
+		lacks = append(lacks, "queues (CONFIG_NET_SCH_HTB, CONFIG_NET_CLS_U32)")
 	}
 	return lacks, nil
 }

@@ -39,7 +39,7 @@ var native = binary.NativeEndian
 type rtnetlink struct {
 	handle  *netlink.Handle
 	sockets map[int]*nl.SocketHandle
-	changes *nl.NetlinkSocket // of routes and interfaces
+	changes *nl.NetlinkSocket // of routes, interfaces and queues
 }
 
 // connect opens sockets in the network namespace of the thread.
@@ -56,7 +56,7 @@ func connect() (*rtnetlink, error) {
 	}
 	k.sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: s}}
 	if k.changes, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
-		unix.RTNLGRP_IPV6_ROUTE); err != nil {
+		unix.RTNLGRP_IPV6_ROUTE, unix.RTNLGRP_TC); err != nil {
 		k.close()
 		return nil, fmt.Errorf("netlink: %w", err)
 	}

@@ -81,7 +81,7 @@ func TestSaved(t *testing.T) {
 		"{":                                 "want tables of rows of fields",
 		`{"SRV6_MY_SIDS": {"x|y": {}}}`:     "is no IPv6 prefix",
 		`{"PORT": {"eth9": {}}}`:            "there is no such port",
-		`{"QUEUE": {"eth1|0": {"a": "b"}}}`: "the agent leaves the queues",
+		`{"QUEUE": {"eth1|0": {"a": "b"}}}`: "type STRICT alone",
 	} {
 		said.Reset()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -188,13 +188,10 @@ var cannot = map[string]string{
 	"SWITCH_TRIMMING": "Linux does not trim packets (SWITCH_TRIMMING_CAPABLE is false)",
 	"BUFFER_PROFILE":  "a kernel has no such buffers",
 	"BUFFER_QUEUE":    "a kernel has no such buffers",
-	"DSCP_TO_TC_MAP":  queues, "TC_TO_QUEUE_MAP": queues, "TC_TO_DSCP_MAP": queues,
-	"PORT_QOS_MAP": queues, "QUEUE": queues, "SCHEDULER": queues, "WRED_PROFILE": queues,
-	"SWITCH_HASH": "it is net.ipv6.fib_multipath_hash_policy that says how the kernel hashes",
+	"TC_TO_DSCP_MAP":  "Linux does not trim packets",
+	"WRED_PROFILE":    "the kernel makes no marks, and End.DT6 hands on none",
+	"SWITCH_HASH":     "it is net.ipv6.fib_multipath_hash_policy that says how the kernel hashes",
 }
-
-const queues = "the agent leaves the queues of the kernel as they are, and End.DT6 does not " +
-	"hand on marks of congestion"
 
 // checkTables returns which table has rows that nothing comes of.
 func checkTables(config sonicdb.Database) error {

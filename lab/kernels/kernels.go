@@ -34,4 +34,7 @@ type Port struct {
 	// solicitations. Invalid: a switch, which the kernel finds by itself.
 	Host    netip.Addr
 	HostMAC packet.MAC
+	// Rate is how fast the link is, in bits a second, with preamble, check sequence and gap of
+	// frames; 0: it takes no time.
+	Rate uint64
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"sync"
@@ -134,11 +135,30 @@ func (s *Switch) configure(name string, p *Port) error {
 		netlink.LinkSetMTU(l, mtu), netlink.LinkSetUp(l)); err != nil {
 		return err
 	}
-	if err := carrier(s.taps[p.Number], p.Up); err != nil || !p.Host.IsValid() {
+	if err := cmp.Or(carrier(s.taps[p.Number], p.Up), shape(l, p.Rate)); err != nil ||
+		!p.Host.IsValid() {
 		return err
 	}
 	return netlink.NeighAdd(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: p.Host.AsSlice(),
 		HardwareAddr: p.HostMAC[:], State: netlink.NUD_PERMANENT})
+}
+
+// The kernel shapes to a part of a link's rate: what frames take beyond their octets is not counted
+// by it. Packets wait in the kernel then, which knows which come first, and not at the link.
+const (
+	shaped = 0.98
+	burst  = 2 * mtu // octets
+)
+
+// shape has an interface send at the rate of its link, as an administrator does.
+func shape(l netlink.Link, rate uint64) error {
+	if rate == 0 {
+		return nil
+	}
+	octets := uint64(shaped * float64(rate) / 8)
+	return netlink.QdiscReplace(&netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: l.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate: octets, Limit: math.MaxInt32, Buffer: netlink.Xmittime(octets, burst)})
 }
 
 // carrier has the kernel see a carrier at an interface, or none.

@@ -178,8 +178,9 @@ func (w *work) qos() {
 	w.table("TC_TO_QUEUE_MAP", row(own, queues...))
 	w.table("SCHEDULER", row(own+"_strict", field("type", "STRICT")))
 	var profiles, marked, bound []Row
+	marks := w.can(target.ECN)
 	for _, q := range w.m.Queues {
-		if q.ECN != nil {
+		if q.ECN != nil && marks {
 			profiles = append(profiles, wred(profile(q.Queue), q.ECN))
 		}
 	}
@@ -196,7 +197,7 @@ func (w *work) qos() {
 			if q.Queue == strict {
 				fields = append(fields, field("scheduler", own+"_strict"))
 			}
-			if q.ECN != nil {
+			if q.ECN != nil && marks {
 				fields = append(fields, field("wred_profile", profile(q.Queue)))
 			}
 			if len(fields) > 0 {

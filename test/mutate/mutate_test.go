@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/p4"
 )
@@ -243,6 +244,13 @@ func TestTrial(t *testing.T) {
 			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
 		}
 	}
+	o.slowest, o.profiles = time.Nanosecond, t.TempDir()
+	if none, err := newTrial(t.Context(), m, o, all); err != nil || len(none.suites) > 0 {
+		t.Errorf("tests that take too long: %v, %v; want none, and no error", none, err)
+	} else {
+		os.RemoveAll(none.dir)
+	}
+	o.slowest, o.profiles = 1<<40, trial.o.profiles
 	again, err := newTrial(t.Context(), m, o, all)
 	if err != nil {
 		t.Fatal(err)

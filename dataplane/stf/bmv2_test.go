@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math/big"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
@@ -349,7 +350,11 @@ func (b *onBMv2) array(s Array) error {
 	case "meter_array_set_rates":
 		b.say("meter_array_set_rates %s %s", s.Name, strings.Join(rates, " "))
 	case "register_write":
-		b.say("register_write %s %d %v", s.Name, s.Index, s.Values[0])
+		value := s.Values[0]
+		if value.IsUint64() {
+			value = big.NewInt(int64(value.Uint64())) // its API has signed numbers of 64 bits
+		}
+		b.say("register_write %s %d %v", s.Name, s.Index, value)
 	case "register_reset":
 		b.say("register_reset %s", s.Name)
 	case "counter_write":

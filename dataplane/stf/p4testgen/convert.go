@@ -9,6 +9,7 @@ import (
 
 var (
 	addition = regexp.MustCompile(`^(?:add|setdefault) "([^"]*)"`)
+	reading  = regexp.MustCompile(`_\d+$`) // which, of a register that is read several times
 	argument = regexp.MustCompile(`"(\w+)":(0x[0-9A-Fa-f]+)`)
 )
 
@@ -28,6 +29,7 @@ func convert(text string) (string, error) {
 		}
 		table := m[1][strings.LastIndexByte(m[1], '.')+1:]
 		register, stored := strings.CutPrefix(table, storedPrefix)
+		register = reading.ReplaceAllString(register, "")
 		if table != copiesTable && !stored {
 			b.WriteString(strings.ReplaceAll(line, modelProgram, programPrefix) + "\n")
 			continue

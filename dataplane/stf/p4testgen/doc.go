@@ -6,7 +6,8 @@
 // refuses a field in two field lists, and has no truncate. So it is given a model of the program
 // (model.go), in which the replication engine is a table from group to copy, and each register a
 // table from index to value. What it adds to those tables becomes multicast groups and register
-// writes of the case (convert.go).
+// writes of the case (convert.go). The whole program has too many paths for p4testgen: there is a
+// model for each service of it (services.go), which leaves out what does not lead there.
 //
 // A case is then run on the embedded switch, traced, with the program as it is compiled. Where the
 // switch sends what p4testgen expects, that stands in the case; where the packet went through

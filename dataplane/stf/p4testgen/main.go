@@ -22,6 +22,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
+// packetBits are the sizes of packets that p4testgen may choose: Z3 has each bit for a variable.
+const packetBits = "0:4000"
+
 // options are the flags.
 type options struct {
 	p4testgen string
@@ -29,6 +32,8 @@ type options struct {
 	out       string // the file of kept cases
 	work      string // where p4testgen writes; kept
 	seeds     int
+	first     int    // seed
+	services  string // names, by commas; empty: all
 	tests     int
 	slowest   time.Duration // of one run of p4testgen
 	policies  string
@@ -53,6 +58,8 @@ func generate(ctx context.Context, args []string) error {
 	f.StringVar(&o.work, "work", filepath.Join(os.TempDir(), "weft-p4testgen"),
 		"folder for models and for all cases")
 	f.IntVar(&o.seeds, "seeds", 4, "runs of p4testgen for each model and way of choosing paths")
+	f.IntVar(&o.first, "seed", 1, "the first of them")
+	f.StringVar(&o.services, "services", "", "only models of these services, by commas")
 	f.IntVar(&o.tests, "tests", 400, "cases of a run at most")
 	f.DurationVar(&o.slowest, "time", 3*time.Minute, "what a run may take")
 	f.StringVar(&o.policies, "paths", "GREEDY_STATEMENT_SEARCH,RANDOM_BACKTRACK",
@@ -70,14 +77,18 @@ func generate(ctx context.Context, args []string) error {
 
 // runAll runs p4testgen on each model.
 func (o *options) runAll(ctx context.Context) error {
-	for _, keep := range lists {
-		program, err := writeModel(o.folder, filepath.Join(o.work, keep), keep)
+	for i := range services {
+		s := &services[i]
+		if o.services != "" && !slices.Contains(strings.Split(o.services, ","), s.name) {
+			continue
+		}
+		program, err := writeModel(o.folder, filepath.Join(o.work, s.name), s)
 		if err != nil {
 			return err
 		}
 		for policy := range strings.SplitSeq(o.policies, ",") {
 			for seed := range o.seeds {
-				if err := o.run(ctx, program, keep, policy, seed+1); err != nil {
+				if err := o.run(ctx, program, s.name, policy, o.first+seed); err != nil {
 					return err
 				}
 			}
@@ -88,8 +99,8 @@ func (o *options) runAll(ctx context.Context) error {
 
 // run runs p4testgen once. What it wrote before its time was up counts, and so does what it wrote
 // before it gave up.
-func (o *options) run(ctx context.Context, program, keep, policy string, seed int) error {
-	name := fmt.Sprintf("%s-%s-%d", strings.ToLower(keep), strings.ToLower(policy), seed)
+func (o *options) run(ctx context.Context, program, service, policy string, seed int) error {
+	name := fmt.Sprintf("%s-%s-%d", service, strings.ToLower(policy), seed)
 	out := filepath.Join(o.work, "cases", name)
 	if err := os.MkdirAll(out, 0o750); err != nil {
 		return err
@@ -100,15 +111,15 @@ func (o *options) run(ctx context.Context, program, keep, policy string, seed in
 	cmd := exec.CommandContext(ctx, o.p4testgen, "--target", "bmv2", "--arch", "v1model",
 		"--std", "p4-16", "--test-backend", "STF", "--track-coverage", "STATEMENTS",
 		"--path-selection", policy, "--disable-annotations=refers_to", "--only-covering-tests",
-		"--seed", strconv.Itoa(seed), "--max-tests", strconv.Itoa(o.tests), "--out-dir", out,
-		"-I", filepath.Dir(program), program)
+		"--packet-size-range", packetBits, "--seed", strconv.Itoa(seed), "--max-tests",
+		strconv.Itoa(o.tests), "--out-dir", out, "-I", filepath.Dir(program), program)
 	said, err := cmd.CombinedOutput()
 	made, globErr := filepath.Glob(filepath.Join(out, "*.stf"))
 	if globErr != nil {
 		return globErr
 	}
 	fmt.Fprintf(os.Stderr, "%s: %d cases\n", name, len(made))
-	if len(made) == 0 {
+	if len(made) == 0 && ctx.Err() == nil {
 		return fmt.Errorf("%s made no case: %v: %s", o.p4testgen, err, said[max(0, len(said)-2000):])
 	}
 	return nil
@@ -122,7 +133,8 @@ type candidate struct {
 	same bool // the switch sends what p4testgen expects
 }
 
-// choose runs all cases and keeps those that reach something first.
+// choose runs all cases, those that were kept before too, and keeps those that reach something
+// first.
 func (o *options) choose() error {
 	compiled, err := os.ReadFile(filepath.Join(o.folder, "fabric.json"))
 	if err != nil {
@@ -142,21 +154,38 @@ func (o *options) choose() error {
 	}
 	var candidates []*candidate
 	for _, path := range made {
-		c, err := readCandidate(program, path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".stf")
+		c, err := readCandidate(program, name, string(text))
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: left out: %v\n", path, err)
 			continue
 		}
 		candidates = append(candidates, c)
 	}
+	kept, err := os.ReadFile(o.out)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, text := range strings.Split("\n"+string(kept), "\n## ")[1:] {
+		name, text, _ := strings.Cut(text, "\n")
+		c, err := readCandidate(program, name, text)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", o.out, name, err)
+		}
+		candidates = append(candidates, c)
+	}
 	if len(candidates) == 0 {
 		return errors.New("no cases")
 	}
-	kept := cover(candidates)
+	chosen := cover(candidates)
 	reached := map[trace.Source]bool{}
 	var b strings.Builder
 	same := 0
-	for _, c := range kept {
+	for _, c := range chosen {
 		fmt.Fprintf(&b, "## %s\n%s", c.name, c.text)
 		for s := range c.run.reached {
 			reached[s] = true
@@ -180,17 +209,13 @@ func (o *options) choose() error {
 	slices.Sort(missed)
 	fmt.Println(strings.Join(missed, "\n"))
 	fmt.Fprintf(os.Stderr, "%d of %d cases are kept, of %d p4testgen foresees the packets; "+
-		"they reach %d of %d statements\n", len(kept), len(candidates), same, n, len(all))
+		"they reach %d of %d statements\n", len(chosen), len(candidates), same, n, len(all))
 	return nil
 }
 
-// readCandidate reads a case of a model and runs it on the program.
-func readCandidate(program *engine.Program, path string) (*candidate, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := convert(string(b))
+// readCandidate reads a case of a model, or one of the program, and runs it on the program.
+func readCandidate(program *engine.Program, name, text string) (*candidate, error) {
+	text, err := convert(text)
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +223,7 @@ func readCandidate(program *engine.Program, path string) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &candidate{name: filepath.Base(filepath.Dir(path)) + "/" +
-		strings.TrimSuffix(filepath.Base(path), ".stf"), text: text}
+	c := &candidate{name: name, text: text}
 	c.run = runCase(program, parsed)
 	var difference *stf.Difference
 	switch {

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// lists are the field lists of the program, one of which a model knows.
-var lists = []string{"RECIRCULATED", "CLONED", "RESUBMITTED"}
-
 // Names of what a model adds to the program.
 const (
 	modelIngress  = "ModelIngress"
@@ -24,7 +21,7 @@ const (
 var (
 	truncation    = regexp.MustCompile(`\btruncate\([^;]*\);`)
 	fieldList     = regexp.MustCompile(`@field_list\(([^)]*)\)`)
-	declaredArray = regexp.MustCompile(`\bregister<bit<(\d+)>, *bit<32>>\([^)]*\) *(\w+);`)
+	declaredArray = regexp.MustCompile(`\bregister<bit<(\d+)>, *bit<32>>\(([^)]*)\) *(\w+);`)
 	readOfArray   = regexp.MustCompile(`\b(\w+)\.read\((\w+), ([^;]*)\);`)
 	controlHead   = regexp.MustCompile(`(?m)^control [^{]*\{`)
 )
@@ -57,15 +54,15 @@ const replicationEngine = `control ModelIngress(inout headers_t hdr, inout metad
 
 `
 
-// writeModel writes the model of the program in folder from into folder to: the one that knows the
-// field list named keep. It returns the path of its main file.
-func writeModel(from, to, keep string) (string, error) {
+// writeModel writes the model of the program in folder from that leads to a service into folder
+// to. It returns the path of its main file.
+func writeModel(from, to string, s *service) (string, error) {
 	files, err := filepath.Glob(filepath.Join(from, "include", "*.p4"))
 	if err != nil {
 		return "", err
 	}
 	texts := map[string]string{}
-	width := map[string]string{} // of registers
+	arrays := map[string]array{}
 	for _, path := range append(files, filepath.Join(from, "fabric.p4")) {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -77,11 +74,16 @@ func writeModel(from, to, keep string) (string, error) {
 		}
 		texts[name] = string(b)
 		for _, m := range declaredArray.FindAllStringSubmatch(texts[name], -1) {
-			width[m[2]] = m[1]
+			arrays[m[3]] = array{m[1], m[2]}
 		}
 	}
 	for name, text := range texts {
-		text = modelText(text, keep, width)
+		texts[name] = modelText(text, s.keep, arrays)
+	}
+	if err := s.lead(texts); err != nil {
+		return "", err
+	}
+	for name, text := range texts {
 		path := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			return "", err
@@ -94,7 +96,7 @@ func writeModel(from, to, keep string) (string, error) {
 }
 
 // modelText returns a source file as it stands in a model.
-func modelText(text, keep string, width map[string]string) string {
+func modelText(text, keep string, arrays map[string]array) string {
 	text = truncation.ReplaceAllString(text, ";")
 	text = fieldList.ReplaceAllStringFunc(text, func(annotation string) string {
 		of := fieldList.FindStringSubmatch(annotation)[1]
@@ -105,9 +107,8 @@ func modelText(text, keep string, width map[string]string) string {
 		}
 		return ""
 	})
-	text = storedTables(text, width)
-	text = readOfArray.ReplaceAllString(text, "$1.read($2, $3); at_$1 = (bit<32>)($3); "+
-		"in_$1 = 0; stored_$1.apply(); $2 = $2 | in_$1;")
+	text = storedTables(text, arrays)
+	text = readOfArray.ReplaceAllString(text, storedRead("${1}", "", "${2}", "${3}", ""))
 	if i := strings.Index(text, "\nV1Switch("); i >= 0 {
 		end := strings.Replace(text[i+1:], "FabricIngress()", modelIngress+"()", 1)
 		text = text[:i+1] + replicationEngine + end
@@ -116,7 +117,7 @@ func modelText(text, keep string, width map[string]string) string {
 }
 
 // storedTables gives each control a table for every register that it reads.
-func storedTables(text string, width map[string]string) string {
+func storedTables(text string, arrays map[string]array) string {
 	heads := controlHead.FindAllStringIndex(text, -1)
 	var b strings.Builder
 	done := 0
@@ -130,13 +131,26 @@ func storedTables(text string, width map[string]string) string {
 			names = append(names, m[1])
 		}
 		for _, m := range declaredArray.FindAllStringSubmatch(body, -1) {
-			names = append(names, m[2])
+			names = append(names, m[3])
 		}
 		b.WriteString(text[done:head[1]])
 		done = head[1]
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			fmt.Fprintf(&b, `
+			b.WriteString(storedTable(name, "", arrays[name]))
+		}
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// An array is what a register is declared as.
+type array struct{ width, cells string }
+
+// storedTable is a table for the cells of a register, and what storedRead needs with it.
+func storedTable(name, suffix string, a array) string {
+	return fmt.Sprintf(`
+    const bit<32> cells_%[1]s = %[3]s;
     bit<32> at_%[1]s;
     bit<%[2]s> in_%[1]s;
     action value_%[1]s(bit<%[2]s> value) { in_%[1]s = value; }
@@ -144,9 +158,18 @@ func storedTables(text string, width map[string]string) string {
         key = { at_%[1]s : exact @name("index"); }
         actions = { value_%[1]s; @defaultonly NoAction; }
         const default_action = NoAction();
-    }`, name, width[name])
-		}
+    }`, name+suffix, a.width, a.cells)
+}
+
+// storedRead reads a cell of a register where a condition holds: what the packet has written, or
+// what the table has.
+func storedRead(array, suffix, to, at, condition string) string {
+	name := array + suffix
+	apply := "stored_" + name + ".apply();"
+	if condition != "" {
+		apply = "if (" + condition + ") { " + apply + " }"
 	}
-	b.WriteString(text[done:])
-	return b.String()
+	return fmt.Sprintf("%s.read(%s, %s); at_%s = (bit<32>)(%s); "+
+		"testgen_assume(at_%[4]s < cells_%[4]s); in_%[4]s = 0; %[6]s %[2]s = %[2]s | in_%[4]s;",
+		array, to, at, name, at, apply)
 }

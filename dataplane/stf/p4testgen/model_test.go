@@ -11,8 +11,10 @@ import (
 // reads, and the replication engine around the program's ingress.
 func TestModel(t *testing.T) {
 	dir := t.TempDir()
-	for _, keep := range lists {
-		path, err := writeModel("../../../p4", filepath.Join(dir, keep), keep)
+	for i := range services {
+		s := &services[i]
+		keep := s.keep
+		path, err := writeModel("../../../p4", filepath.Join(dir, services[i].name), &services[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +45,62 @@ func TestModel(t *testing.T) {
 			t.Errorf("%s: %d reads, %d tables of registers applied %d times", keep, reads, tables,
 				applied)
 		}
+		if strings.Contains(all, "ingress_global_timestamp") {
+			t.Errorf("%s: time remains", s.name)
+		}
+		want := len(s.never) + len(s.require) + 2 + reads
+		if got := strings.Count(all, "testgen_assume("); got != want {
+			t.Errorf("%s: %d assumptions, want %d", s.name, got, want)
+		}
 		if !strings.Contains(all, "NoVerifyChecksum(), "+modelIngress+"(),") {
 			t.Errorf("%s: the program's ingress is not in the model's", keep)
+		}
+	}
+}
+
+// TestLead: a service says what of the program it leads past, and what it needs; what the program
+// does not have is refused.
+func TestLead(t *testing.T) {
+	program := func() map[string]string {
+		return map[string]string{
+			"fabric.p4": "control FabricIngress(a b) {\n apply {\n" +
+				" parser_verdict.apply(meta);\n admission.apply(hdr);\n" +
+				" routing.apply(hdr);\n }\n}\ncontrol FabricEgress() { apply { next_hop.apply(); } }\n",
+			"include/a.p4": " state one { }\n state two { }\n" +
+				" action drop(@of(b) bit<8> a) { x = std.ingress_global_timestamp; }\n",
+		}
+	}
+	texts := program()
+	s := service{
+		name: "a", never: []string{"two", "drop"}, skip: []string{"routing", "next_hop"},
+		require: map[string]string{"": "first", "admission": "sound"},
+		edits:   []edit{{"{ }", "{ ; }"}},
+	}
+	if err := s.lead(texts); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"fabric.p4": assumption + "control FabricIngress(a b) {\n apply {\n" +
+			"  testgen_assume(first); parser_verdict.apply(meta);\n" +
+			" admission.apply(hdr); testgen_assume(sound); \n" +
+			" ;\n }\n}\ncontrol FabricEgress() { apply { ; } }\n",
+		"include/a.p4": " state one { ; }\n state two { testgen_assume(false); ; }\n" +
+			" action drop(@of(b) bit<8> a) { testgen_assume(false); x = " +
+			timestamp + "; }\n",
+	}
+	for name, text := range want {
+		if texts[name] != text {
+			t.Errorf("%s is\n%s\nwant\n%s", name, texts[name], text)
+		}
+	}
+	for what, s := range map[string]service{
+		"states or actions three": {never: []string{"three"}},
+		"does not apply connect":  {skip: []string{"connect"}},
+		"not apply multicast":     {require: map[string]string{"multicast": "x"}},
+		`has no "z"`:              {edits: []edit{{"z", "y"}}},
+	} {
+		if err := s.lead(program()); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%+v: %v, want one with %q", s, err, what)
 		}
 	}
 }
@@ -57,6 +113,7 @@ add "ModelIngress.fabric.a.port" "port":0x0BB "ModelIngress.fabric.a.set"("vrf":
 
 add "ModelIngress.copies" "group":0x0041 "ModelIngress.copy"("to_rid":0x0102,"to_port":0x1FD)
 add "ModelIngress.fabric.stored_cells" "index":0x10 "ModelIngress.fabric.v"("value":0x80)
+add "ModelIngress.fabric.stored_cells_17" "index":0x11 "ModelIngress.fabric.v"("value":0x81)
 packet 187 00112233
 expect 4 00**$
 `)
@@ -65,6 +122,7 @@ mc_mgrp_create 65
 mc_node_create 258 509
 mc_node_associate 65 0
 register_write cells 16 128
+register_write cells 17 129
 packet 187 00112233
 expect 4 00**$
 `

@@ -139,7 +139,18 @@ func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s 
 		q.counters.EVMismatch++
 		return
 	}
+	if s == SignalArrived || s == SignalMarked {
+		q.took(now, rec)
+	}
 	q.cfg.Sprayer.Feedback(now, w.id, s)
+}
+
+// took reports to the sprayer how long a packet took, where that is known: which of several
+// transmissions has arrived is not.
+func (q *QP) took(now time.Duration, rec *record) {
+	if s, ok := q.cfg.Sprayer.(Timed); ok && rec.sends == 1 {
+		s.Took(rec.lastBy.id, now-rec.sentAt)
+	}
 }
 
 // roundTrip is the time from a packet to its answer (OCP MRC 1.0, §8.4); ok is false when that
@@ -228,6 +239,7 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	}
 	rec.retries, rec.expired = 0, 0
 	if tell && rec.sends == 1 {
+		q.took(now, rec)
 		q.cfg.Sprayer.Feedback(now, rec.lastBy.id, SignalArrived)
 	}
 }

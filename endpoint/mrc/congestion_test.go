@@ -20,6 +20,7 @@ type listener struct {
 	backlogs []int
 	signals  []Signal
 	ids      []PathID
+	took     []time.Duration
 	windows  []int // of packets
 }
 
@@ -40,6 +41,8 @@ func (l *listener) SetWindow(packets int) {
 func (l *listener) Feedback(_ time.Duration, id PathID, s Signal) {
 	l.signals, l.ids = append(l.signals, s), append(l.ids, id)
 }
+
+func (l *listener) Took(_ PathID, d time.Duration) { l.took = append(l.took, d) }
 
 // valve is a window that is open or shut.
 type valve struct {
@@ -128,6 +131,9 @@ func TestInFlight(t *testing.T) {
 	if !slices.Equal(l.signals, []Signal{SignalMarked, SignalArrived}) &&
 		!slices.Equal(l.signals, []Signal{SignalArrived, SignalMarked}) {
 		t.Errorf("the sprayer is told %v", l.signals)
+	}
+	if took := s.now - out[1].at; !slices.Equal(l.took, []time.Duration{took, took}) {
+		t.Errorf("packets took %v, want %v for each", l.took, took)
 	}
 	// One that was overtaken says less, and changes nothing.
 	cc.RcvdBytes = packet.PSNMask
@@ -237,6 +243,10 @@ func TestRoundTrip(t *testing.T) {
 		if got.RTTValid != (c.want != 0) || got.RTTValid &&
 			(got.RTT < c.want-c.unit || got.RTT > c.want+c.unit) {
 			t.Errorf("%s: RTT %v, %v; want %v", c.name, got.RTT, got.RTTValid, c.want)
+		}
+		if once := c.sends == 1; once != slices.Equal(l.took, []time.Duration{s.now - p.at}) ||
+			!once && len(l.took) > 0 {
+			t.Errorf("%s: the sprayer is told of times %v", c.name, l.took)
 		}
 	}
 }

@@ -36,6 +36,13 @@ type Sprayer interface {
 	NextProbe() (at time.Duration, ok bool)
 }
 
+// Timed is a Sprayer that learns from how long packets take.
+type Timed interface {
+	// Took reports the time from a packet, which was sent once, to the news that it has arrived. It
+	// comes before the Feedback of that.
+	Took(id PathID, d time.Duration)
+}
+
 // Use is the kind of a packet, as far as it matters to a Sprayer.
 type Use uint8
 

@@ -205,6 +205,9 @@ func (f *flow) Feedback(now time.Duration, id mrc.PathID, s mrc.Signal) {
 	f.set.Feedback(now, id, s)
 }
 
+// Took takes how long a packet took.
+func (f *flow) Took(id mrc.PathID, d time.Duration) { f.set.Took(id, d) }
+
 // Probe returns a value in doubt that must be probed now.
 func (f *flow) Probe(now time.Duration, ports packet.PortMask) (mrc.Path, bool) {
 	return f.set.Probe(now, ports)

@@ -1,6 +1,10 @@
 package spray
 
-import "github.com/weft-sdn/weft/packet"
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/packet"
+)
 
 // A Balance is how well the ports of a host (planes) carry what is sent by them to some
 // destinations, compared with each other. Queue pairs that use the same paths share one, as each by
@@ -12,6 +16,9 @@ type Balance struct {
 	packets, marks [packet.MaxPort + 1]int
 	await          int // packets to hear of until weights change
 	flying         int // packets sent of which nothing was heard
+	// average times of packets by each port, in nanoseconds; 0: none is known
+	time [packet.MaxPort + 1]float64
+	told [packet.MaxPort + 1]bool // by marks: switches by that port mark, or trim
 }
 
 // Weights change once a round trip, when something was heard of as many packets as were under way
@@ -27,6 +34,9 @@ const (
 	// of the greatest weight: with more than that a port is used as if it had that
 	tolerated = 1. / 4
 	whole     = 1 - 1e-9 // 1, but for rounding
+	// A packet is late that takes so many times as long as those of the quickest port on average.
+	late       = 2
+	timeWeight = 1. / 16 // of a packet in the average
 )
 
 // NewBalance returns a Balance in which all ports are alike.
@@ -52,6 +62,7 @@ func (b *Balance) heard(s *Set, port, marks int) {
 	}
 	b.packets[port]++
 	b.marks[port] += marks
+	b.told[port] = b.told[port] || marks > 0
 	if b.await--; b.await > 0 {
 		return
 	}
@@ -64,6 +75,25 @@ func (b *Balance) heard(s *Set, port, marks int) {
 		b.packets[p], b.marks[p] = 0, 0
 	}
 	b.await = b.flying + comparison
+}
+
+// took notes how long a packet took. By a port whose packets were never marked, a late one counts
+// as one that was trimmed: switches that neither mark nor trim, as kernels, have no other sign.
+func (b *Balance) took(port int, d time.Duration) {
+	t := &b.time[port]
+	if *t == 0 {
+		*t = float64(d)
+	}
+	*t += timeWeight * (float64(d) - *t)
+	if b.told[port] {
+		return
+	}
+	for _, other := range b.time {
+		if other > 0 && float64(d) > late*other {
+			b.marks[port] += trimmed
+			return
+		}
+	}
 }
 
 // Take is the free ports that a data packet may go by now. The best port may always be taken. One

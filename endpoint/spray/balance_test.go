@@ -2,6 +2,7 @@ package spray
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
 	"github.com/weft-sdn/weft/packet"
@@ -54,6 +55,44 @@ func TestBalance(t *testing.T) {
 		if by := congestPort(t, sets, mrc.SignalArrived, 4000); by != [3]int{0, 1000, 1000} {
 			t.Errorf("after the marks: %v, want half by each port", by)
 		}
+	}
+}
+
+// TestBalanceByTime: where nothing marks, a port by which packets take more than twice as long is
+// left as one that is marked; one that takes less is not, nor one of two that are slow alike, nor
+// one whose switches mark and have not.
+func TestBalanceByTime(t *testing.T) {
+	const ms = time.Millisecond
+	for _, x := range []struct {
+		name   string
+		times  [3]time.Duration
+		marked bool
+		want   float64
+	}{
+		{"slow", [3]time.Duration{1: 41 * ms, 2: 20 * ms}, false, leastWeight},
+		{"nearly as quick", [3]time.Duration{1: 39 * ms, 2: 20 * ms}, false, 1},
+		{"slow alike", [3]time.Duration{1: 900 * ms, 2: 900 * ms}, false, 1},
+		{"marking", [3]time.Duration{1: 900 * ms, 2: ms}, true, 1},
+	} {
+		s := newSet(t, profile(8, 2), func(*Config) {})
+		s.balance.told[1] = x.marked
+		for range 1000 {
+			p, ok := s.Next(0, mrc.UseData, AllPorts)
+			if !ok {
+				t.Fatal("no path")
+			}
+			s.Took(p.ID, x.times[p.Port])
+			s.Feedback(0, p.ID, mrc.SignalArrived)
+		}
+		if w := s.balance.weight; w[1] != x.want || w[2] != 1 {
+			t.Errorf("%s: weights %v, want %v for port 1 and 1 for port 2", x.name, w[1:3], x.want)
+		}
+	}
+	s := newSet(t, profile(8, 2), func(*Config) {})
+	s.Took(mrc.PathID(1<<15), time.Second) // of a path that is gone
+	p, _ := s.Next(0, mrc.UseData, AllPorts)
+	if s.Feedback(0, p.ID, mrc.SignalMarked); !s.balance.told[p.Port] || s.balance.told[3-p.Port] {
+		t.Errorf("told %v after a mark by port %d", s.balance.told[1:3], p.Port)
 	}
 }
 

@@ -52,6 +52,13 @@ func (s *Set) Feedback(now time.Duration, id mrc.PathID, signal mrc.Signal) {
 	}
 }
 
+// Took takes how long a packet sent by a path took.
+func (s *Set) Took(id mrc.PathID, d time.Duration) {
+	if e := s.slot(id); e != nil {
+		s.balance.took(e.Port, d)
+	}
+}
+
 func (e *slot) arrived() {
 	e.counts.Arrived++
 	e.losses = 0

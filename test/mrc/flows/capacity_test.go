@@ -69,10 +69,17 @@ type exchange struct {
 // and returns when the flows have run for a while.
 func newExchange(cfg lab.ClosConfig, mode ev.Mode, seed uint64,
 	want func(from, to string) bool) (*exchange, error) {
+	return newExchangeBy(cfg, mode, seed, want, func(*inventory.Classes) {})
+}
+
+// newExchangeBy is newExchange with other queues of switches.
+func newExchangeBy(cfg lab.ClosConfig, mode ev.Mode, seed uint64,
+	want func(from, to string) bool, change func(*inventory.Classes)) (*exchange, error) {
 	l := links{}
 	l.rate, l.delay = lab.DemoLinks(cfg)
 	w, control, err := start(cfg, mode, l, true, seed, func(m *inventory.MRC, n *lab.Network) {
 		*m = *lab.MRCSettings(n, mode)
+		change(&m.Classes)
 	})
 	if err != nil {
 		return nil, err

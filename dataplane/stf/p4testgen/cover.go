@@ -14,15 +14,21 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
+// source is a place as the compiler writes it.
+type source struct {
+	File   string `json:"filename"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
+	Text   string `json:"source_fragment"`
+}
+
+func (s *source) place() trace.Source {
+	return trace.Source{File: s.File, Line: s.Line, Column: s.Column, Text: s.Text}
+}
+
 // statements returns the places of the statements of a compiled program: those of actions,
 // conditions, and parser states, which have no place but a name.
 func statements(program []byte) (map[trace.Source]bool, error) {
-	type source struct {
-		File   string `json:"filename"`
-		Line   int    `json:"line"`
-		Column int    `json:"column"`
-		Text   string `json:"source_fragment"`
-	}
 	var p struct {
 		Actions []struct {
 			Primitives []struct {
@@ -46,7 +52,7 @@ func statements(program []byte) (map[trace.Source]bool, error) {
 	all := map[trace.Source]bool{}
 	add := func(s *source) {
 		if s != nil {
-			all[trace.Source{File: s.File, Line: s.Line, Column: s.Column, Text: s.Text}] = true
+			all[s.place()] = true
 		}
 	}
 	for _, a := range p.Actions {
@@ -70,14 +76,53 @@ func statements(program []byte) (map[trace.Source]bool, error) {
 // stateAt is the place of a parser state.
 func stateAt(name string) trace.Source { return trace.Source{File: "parser", Text: name} }
 
+// temporaries returns, by action, the places of its assignments to fields that the compiler made up
+// for values on the way. The embedded switch has no step for most of them: it computes such a value
+// where it is used. An action without jumps carries out all that it has.
+func temporaries(program []byte) (map[string][]trace.Source, error) {
+	var p struct {
+		Actions []struct {
+			Name       string `json:"name"`
+			Primitives []struct {
+				Op         string `json:"op"`
+				Parameters []struct {
+					Type  string          `json:"type"`
+					Value json.RawMessage `json:"value"`
+				} `json:"parameters"`
+				Source *source `json:"source_info"`
+			} `json:"primitives"`
+		} `json:"actions"`
+	}
+	if err := json.Unmarshal(program, &p); err != nil {
+		return nil, err
+	}
+	all := map[string][]trace.Source{}
+	for _, a := range p.Actions {
+		for _, s := range a.Primitives {
+			if strings.HasPrefix(s.Op, "_jump") {
+				delete(all, a.Name)
+				break
+			}
+			var field []string
+			if s.Op != "assign" || s.Source == nil || s.Parameters[0].Type != "field" ||
+				json.Unmarshal(s.Parameters[0].Value, &field) != nil || field[0] != "scalars" {
+				continue
+			}
+			all[a.Name] = append(all[a.Name], s.Source.place())
+		}
+	}
+	return all, nil
+}
+
 // run is what a case did on the embedded switch.
 type run struct {
-	reached  map[trace.Source]bool // statements
-	branches map[string]bool       // outcomes of conditions, actions of tables
-	beyond   map[string]bool       // what a packet went through that a model does not follow
-	sent     []sent                // in their order
-	err      error                 // the first difference from what the case expects
-	expects  int                   // packets that the case expects
+	folded   map[string][]trace.Source // of temporaries
+	reached  map[trace.Source]bool     // statements
+	branches map[string]bool           // outcomes of conditions, actions of tables
+	beyond   map[string]bool           // what a packet went through that a model does not follow
+	sent     []sent                    // in their order
+	err      error                     // the first difference from what the case expects
+	expects  int                       // packets that the case expects
 }
 
 type sent struct {
@@ -86,8 +131,9 @@ type sent struct {
 }
 
 // runCase runs a case on an embedded switch of its own.
-func runCase(program *engine.Program, c *stf.Case) *run {
-	r := &run{reached: map[trace.Source]bool{}, branches: map[string]bool{}, beyond: map[string]bool{}}
+func runCase(program *engine.Program, folded map[string][]trace.Source, c *stf.Case) *run {
+	r := &run{folded: folded, reached: map[trace.Source]bool{}, branches: map[string]bool{},
+		beyond: map[string]bool{}}
 	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
 	sw.SetProgram(program)
 	var records []*trace.Record
@@ -129,6 +175,9 @@ func (r *run) steps(all []trace.Step, table string) {
 			in = s.Table.Name
 		case s.Action != nil:
 			r.branches[table+" "+s.Action.Name] = true
+			for _, at := range r.folded[s.Action.Name] {
+				r.reached[at] = true
+			}
 		case s.Request != nil && s.Request.What != "drop" && s.Request.What != "exit":
 			r.beyond[s.Request.What] = true
 		case s.Replicate != nil:

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -33,6 +35,10 @@ func TestReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folded, err := temporaries(compiled)
+	if err != nil {
+		t.Fatal(err)
+	}
 	text, err := os.ReadFile("../../../p4/testdata/generated.stf")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +50,7 @@ func TestReached(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		r := runCase(program, c)
+		r := runCase(program, folded, c)
 		if r.err != nil {
 			t.Errorf("%s: %v", name, r.err)
 		}
@@ -75,5 +81,23 @@ func TestReached(t *testing.T) {
 	}
 	if want := number(m[2]); len(all) < want-slack || len(all) > want+slack {
 		t.Errorf("the program has %d statements, the documentation says %d", len(all), want)
+	}
+}
+
+// TestTemporaries: an action that has no jumps carries out all its assignments to temporaries.
+func TestTemporaries(t *testing.T) {
+	const assign = `{"op":"assign","parameters":[{"type":"field","value":["%s","x"]},` +
+		`{"type":"hexstr","value":"0x1"}],"source_info":{"filename":"a.p4","line":%d,"column":3,` +
+		`"source_fragment":"x"}}`
+	got, err := temporaries(fmt.Appendf(nil, `{"actions":[{"name":"plain","primitives":[`+assign+`,`+
+		assign+`]},{"name":"jumps","primitives":[`+assign+`,{"op":"_jump","parameters":[]},`+
+		assign+`]}]}`,
+		"scalars", 1, "ipv6", 2, "scalars", 3, "scalars", 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]trace.Source{"plain": {{File: "a.p4", Line: 1, Column: 3, Text: "x"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -148,6 +148,10 @@ func (o *options) choose() error {
 	if err != nil {
 		return err
 	}
+	folded, err := temporaries(compiled)
+	if err != nil {
+		return err
+	}
 	made, err := filepath.Glob(filepath.Join(o.work, "cases", "*", "*.stf"))
 	if err != nil {
 		return err
@@ -159,7 +163,7 @@ func (o *options) choose() error {
 			return err
 		}
 		name := filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".stf")
-		c, err := readCandidate(program, name, string(text))
+		c, err := readCandidate(program, folded, name, string(text))
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: left out: %v\n", path, err)
 			continue
@@ -172,7 +176,7 @@ func (o *options) choose() error {
 	}
 	for _, text := range strings.Split("\n"+string(kept), "\n## ")[1:] {
 		name, text, _ := strings.Cut(text, "\n")
-		c, err := readCandidate(program, name, text)
+		c, err := readCandidate(program, folded, name, text)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", o.out, name, err)
 		}
@@ -214,7 +218,8 @@ func (o *options) choose() error {
 }
 
 // readCandidate reads a case of a model, or one of the program, and runs it on the program.
-func readCandidate(program *engine.Program, name, text string) (*candidate, error) {
+func readCandidate(program *engine.Program, folded map[string][]trace.Source,
+	name, text string) (*candidate, error) {
 	text, err := convert(text)
 	if err != nil {
 		return nil, err
@@ -224,7 +229,7 @@ func readCandidate(program *engine.Program, name, text string) (*candidate, erro
 		return nil, err
 	}
 	c := &candidate{name: name, text: text}
-	c.run = runCase(program, parsed)
+	c.run = runCase(program, folded, parsed)
 	var difference *stf.Difference
 	switch {
 	case c.run.err == nil:
@@ -238,7 +243,7 @@ func readCandidate(program *engine.Program, name, text string) (*candidate, erro
 		if err != nil {
 			return nil, err
 		}
-		if r := runCase(program, parsed); r.err != nil {
+		if r := runCase(program, folded, parsed); r.err != nil {
 			return nil, fmt.Errorf("not the same when run again: %w", r.err)
 		}
 	}

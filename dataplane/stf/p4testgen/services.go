@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -189,11 +190,13 @@ var services = slices.Concat(responses(), []service{
 	{name: "whole-resubmitted", keep: "RESUBMITTED"},
 })
 
-// responses are the services of ACKs and CNPs, each with the minimum over some branches.
+// responses are the services of ACKs and CNPs, each with the minimum over some branches: of any,
+// and of those that have all reported.
 func responses() []service {
 	var out []service
 	for from := 0; from < 32; from += branchesOfModel {
-		out = append(out, service{
+		mask := uint32(((1 << branchesOfModel) - 1) << from)
+		s := service{
 			name: fmt.Sprintf("responses-%d", from), keep: "CLONED",
 			never: slices.Concat(controllerStates, targetStates, otherStates, ipv4States, outerStates,
 				requestStates, []string{"drop_not_my_station", "drop_source_guard", "drop_not_branch"}),
@@ -203,10 +206,19 @@ func responses() []service {
 				"":          "hdr.icrc.isValid() && std.parser_error == error.NoError",
 				"admission": sound + " && meta.host_facing == 0",
 				"multicast_group": fmt.Sprintf("role > ROLE_TREE && "+sound+
-					" && (meta.live_mask & 32w%#x) == 0", ^uint32(((1<<branchesOfModel)-1)<<from)),
+					" && (meta.live_mask & 32w%#x) == 0", ^mask),
 			},
 			edits: minima(from, branchesOfModel),
-		})
+		}
+		out = append(out, s)
+		s.name = fmt.Sprintf("complete-%d", from)
+		s.require = maps.Clone(s.require)
+		s.require["multicast_group"] = fmt.Sprintf("role > ROLE_TREE && "+sound+
+			" && meta.live_mask == 32w%#x", mask)
+		s.edits = append(minima(from, branchesOfModel), edit{
+			"if (cell[63:32] != meta.epoch) {  ", // of the macro
+			"testgen_assume(cell[63:32] == meta.epoch); if (cell[63:32] != meta.epoch) {  "})
+		out = append(out, s)
 	}
 	return out
 }

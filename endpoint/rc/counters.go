@@ -13,7 +13,7 @@ type QPCounters struct {
 	RequestsSent   uint64 // packets, retransmissions included
 	RequestsResent uint64 // packets sent before
 	PayloadSent    uint64 // octets, retransmissions included
-	AcksReceived   uint64 // acknowledgements inside the valid range, also those that say nothing new
+	AcksReceived   uint64 // acknowledgements of something new
 	NAKsReceived   uint64 // sequence NAKs and fatal ones, RNR not included
 	RNRsReceived   uint64
 	CNPsReceived   uint64

@@ -467,3 +467,30 @@ func TestSendQueueLimits(t *testing.T) {
 		t.Errorf("second PostRecv: %v", err)
 	}
 }
+
+// TestCountsAcks: acknowledgements are counted by whether they say something new, something old, or
+// something of what was not sent yet.
+func TestCountsAcks(t *testing.T) {
+	h := newSolo(t, nil)
+	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpWrite, Data: make([]byte, 256*4)})
+	wantPSNs(t, "all", h.settle(time.Microsecond), 0, 1, 2, 3)
+	for _, c := range []struct {
+		what               string
+		respond            func()
+		acks, stale, ghost uint64
+	}{
+		{"new", func() { h.ack(1) }, 1, 0, 0},
+		{"the same again", func() { h.ack(1) }, 1, 1, 0},
+		{"not sent yet", func() { h.ack(9) }, 1, 1, 1},
+		{"a NAK right after the last packet, which acknowledges all",
+			func() { h.respond(4, packet.NAKSyndrome(packet.NAKSequence)) }, 2, 1, 1},
+	} {
+		c.respond()
+		got := h.qp.Counters()
+		if got.AcksReceived != c.acks || got.StaleAcks != c.stale || got.GhostAcks != c.ghost ||
+			got.NAKsReceived != 0 {
+			t.Errorf("%s: %+v, want %d acknowledgements, %d stale, %d of what was not sent, no NAK",
+				c.what, got, c.acks, c.stale, c.ghost)
+		}
+	}
+}

@@ -280,7 +280,7 @@ func (b *bed) enough(when string, links, part float64) float64 {
 }
 
 // least returns what is kept of the capacity at least: 0.9 on a machine that does nothing else
-// (WEFT_CAPACITY), where 0.92 to 0.98 were seen, and otherwise a bound that other work on the
+// (WEFT_CAPACITY), where 0.90 to 0.98 were seen, and otherwise a bound that other work on the
 // machine does not break, and a plane that is not left does.
 func least() float64 {
 	if os.Getenv("WEFT_CAPACITY") != "" {

@@ -26,8 +26,9 @@ type Host struct {
 	counters Counters
 	ops      endpointOps
 
-	active []*QP      // queue pairs with posted work, in the order they take turns
-	turn   int        // index in active of the queue pair to send next
+	// queue pairs with posted work, in the order they take turns: from turn on, then from 0
+	active []*QP
+	turn   int        // index in active of the queue pair whose turn it is
 	in     packet.MRC // the packet being received
 	inPort int        // the port it came by
 	out    packet.MRC // the packet being sent
@@ -185,7 +186,7 @@ func (h *Host) DestroyQP(qpn uint32) error {
 // It returns when something is due next; pending is false when nothing will be without a frame
 // received, work posted or a path that comes back. now must not go backwards.
 func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
-	h.active = slices.DeleteFunc(h.active, (*QP).retire)
+	h.retire()
 	for _, q := range h.active {
 		q.expire(now)
 	}
@@ -204,21 +205,39 @@ func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	return next, pending
 }
 
-// sendOne lets the queue pair whose turn it is send a packet; false when none can now.
+// sendOne lets the queue pair whose turn it is send a packet; false when none can now. One that
+// cannot send keeps its turn, so that it is served first when its window opens or the port that it
+// waits for is free: queue pairs get the same of a port that they all want, though one of them can
+// use it less often.
 func (h *Host) sendOne(now time.Duration) bool {
 	free := h.freePorts(now)
 	if free == 0 {
 		return false
 	}
 	for i := range h.active {
-		k := (h.turn + i) % len(h.active)
-		q := h.active[k]
+		q := h.active[h.place(i)]
 		if q.sendProbe(now, free) || q.sendable() && q.send(now, free) {
-			h.turn = k + 1
+			h.served(i)
 			return true
 		}
 	}
 	return false
+}
+
+// place is where in active the queue pair is that is i behind the one whose turn it is.
+func (h *Host) place(i int) int { return (h.turn + i) % len(h.active) }
+
+// served puts the queue pair that is i behind the first last.
+func (h *Host) served(i int) {
+	to := h.place(i)
+	q := h.active[to]
+	for ; i > 0; i-- {
+		from := h.place(i - 1)
+		h.active[to] = h.active[from]
+		to = from
+	}
+	h.active[to] = q
+	h.turn = h.place(1)
 }
 
 // freePorts are the ports that are up and have sent what they were given.
@@ -252,8 +271,24 @@ func (h *Host) backlog(now time.Duration, n int) time.Duration {
 func (h *Host) activate(q *QP) {
 	if !q.active {
 		q.active = true
-		h.active = append(h.active, q)
+		h.active = slices.Insert(h.active, h.turn, q) // whose turn is last
+		h.turn++
 	}
+}
+
+// retire takes those without work out of the turns.
+func (h *Host) retire() {
+	kept, turn := h.active[:0], h.turn
+	for i, q := range h.active {
+		switch {
+		case !q.retire():
+			kept = append(kept, q)
+		case i < h.turn:
+			turn--
+		}
+	}
+	clear(h.active[len(kept):])
+	h.active, h.turn = kept, turn
 }
 
 // prepare fills in the packet to be sent but for its transport headers and payload.

@@ -1,6 +1,7 @@
 package spray
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/weft-sdn/weft/packet"
@@ -11,6 +12,8 @@ import (
 // itself sends too little to learn it in time.
 type Balance struct {
 	weight [packet.MaxPort + 1]float64 // leastWeight to 1
+	// 0 to 1: how far what a port gets is bound to its part of the values
+	bound [packet.MaxPort + 1]float64
 	// What became of packets since weights were changed last: how many there were, and the marks on
 	// them.
 	packets, marks [packet.MaxPort + 1]int
@@ -37,6 +40,11 @@ const (
 	// A packet is late that takes so many times as long as those of the quickest port on average.
 	late       = 2
 	timeWeight = 1. / 16 // of a packet in the average
+	// Share of the packets marked at which a port is bound to its part of the values, and what of
+	// the difference a port with fewer marks is let go a round trip. A port without marks carries
+	// all that the host sends by it.
+	binding, loosening = 1. / 8, 1. / 4
+	mostTurns          = 2 // that a port may have saved up
 )
 
 // NewBalance returns a Balance in which all ports are alike.
@@ -72,6 +80,8 @@ func (b *Balance) heard(s *Set, port, marks int) {
 		}
 		m := float64(b.marks[p]) / float64(n)
 		b.weight[p] = min(1, max(leastWeight, b.weight[p]*(1-cut*m)+raise*max(0, 1-m)))
+		bound := min(1, m/binding)
+		b.bound[p] = max(bound, b.bound[p]+loosening*(bound-b.bound[p]))
 		b.packets[p], b.marks[p] = 0, 0
 	}
 	b.await = b.flying + comparison
@@ -96,33 +106,58 @@ func (b *Balance) took(port int, d time.Duration) {
 	}
 }
 
-// Take is the free ports that a data packet may go by now. The best port may always be taken. One
-// with less than half of its weight may be taken as often as twice its weight is contained in that,
-// so that the queue pair waits for a better one that is busy, and leaves this one to others: ports
-// take turns to have room where a host has more to send than they carry, and each would get the
-// same otherwise, whatever the network behind them carries. Without a better port that is free or
-// busy all may be taken.
+// Take is the free ports that a data packet may go by now. The best port may always be taken, any
+// other one when it has a turn (used): else the queue pair waits for a better one that is busy, and
+// leaves this one to others. Ports take turns to have room where a host has more to send than they
+// carry, and each would get the same otherwise, whatever the network behind them carries. Without
+// a better port that is free or busy all may be taken.
 func (s *Set) Take(free, busy packet.PortMask) (take packet.PortMask) {
-	best := 0.0
-	for p := 1; p < len(s.alive); p++ {
-		if s.usablePort(p) && (free | busy).Has(p) {
-			best = max(best, s.balance.weight[p])
-		}
-	}
-	for p := 1; p < len(s.alive); p++ {
-		if !s.usablePort(p) || !free.Has(p) {
-			continue
-		}
-		s.turn[p] = min(1, s.turn[p]+s.balance.weight[p]/(tolerated*best))
-		if s.turn[p] >= whole {
+	parts, best, _ := s.parts(free | busy)
+	for p, part := range parts {
+		if part > 0 && free.Has(p) && (part >= best*whole || s.turn[p] >= whole) {
 			take = take.With(p)
 		}
 	}
 	return take
 }
 
-// usablePort reports whether there are values to use by a port that is up.
-func (s *Set) usablePort(port int) bool { return s.alive[port] > 0 && s.ports.Has(port) }
+// parts is what ports are to get of the packets, in proportion to each other, the greatest of these
+// and their sum. The part of a port is its share of the usable values as far as marks bind it, as
+// these are the paths that are left; and what its weight is of a quarter of the best, if that is
+// less than 1. A port without usable values has none.
+func (s *Set) parts(ports packet.PortMask) (parts [packet.MaxPort + 1]float64, best, sum float64) {
+	heaviest, most := 0.0, 0
+	ports &= s.ports
+	for rest := ports; rest != 0; rest &= rest - 1 {
+		if p := bits.TrailingZeros32(uint32(rest)); s.alive[p] > 0 {
+			heaviest, most = max(heaviest, s.balance.weight[p]), max(most, s.alive[p])
+		}
+	}
+	for ; ports != 0; ports &= ports - 1 {
+		p := bits.TrailingZeros32(uint32(ports))
+		if s.alive[p] == 0 {
+			continue
+		}
+		parts[p] = min(1, s.balance.weight[p]/(tolerated*heaviest)) *
+			(1 - s.balance.bound[p]*(1-float64(s.alive[p])/float64(most)))
+		best, sum = max(best, parts[p]), sum+parts[p]
+	}
+	return parts, best, sum
+}
+
+// used notes a packet by a port: the others get of a turn what their part is of that of all but
+// them.
+func (s *Set) used(port int) {
+	parts, _, sum := s.parts(s.ports)
+	for p, part := range parts {
+		switch {
+		case p == port:
+			s.turn[p] = max(0, s.turn[p]-1)
+		case part > 0:
+			s.turn[p] = min(mostTurns, s.turn[p]+part/(sum-part))
+		}
+	}
+}
 
 // Balance returns the weights that the set learns.
 func (s *Set) Balance() *Balance { return s.balance }

@@ -112,6 +112,71 @@ func TestBalanceTolerates(t *testing.T) {
 	}
 }
 
+// sendBy sends packets by ports that have room in turn, a quarter of them marked or none, and
+// returns how many went by each.
+func sendBy(s *Set, packets int, marked bool) (by [3]int) {
+	for i := range packets {
+		free := packet.PortMask(0).With(1 + i%2)
+		p, ok := s.Next(0, mrc.UseData, s.Take(free, AllPorts&^free))
+		if !ok {
+			continue
+		}
+		by[p.Port]++
+		signal := mrc.SignalArrived
+		if marked && by[p.Port]%4 == 0 {
+			signal = mrc.SignalMarked
+		}
+		s.Feedback(0, p.ID, signal)
+	}
+	return by
+}
+
+// TestBalanceOfPaths: while packets are marked, ports get packets in proportion to their usable
+// values, as these are the paths that are left; else all that the host has for them.
+func TestBalanceOfPaths(t *testing.T) {
+	s := newSet(t, profile(8, 2), func(*Config) {})
+	if by := sendBy(s, 4000, true); by[1] != 2000 || by[2] != 2000 {
+		t.Errorf("all values: %v, want half by each port", by)
+	}
+	for i, denied := 0, 0; denied < 3; i++ {
+		if s.evs[i].Port == 1 {
+			if err := s.Deny(i); err != nil {
+				t.Fatal(err)
+			}
+			denied++
+		}
+	}
+	// Five values by port 1, and eight by port 2.
+	sendBy(s, 400, true)
+	if by := sendBy(s, 4000, true); by[2] != 2000 || by[1] < 1240 || by[1] > 1260 {
+		t.Errorf("%v, want five eighths by port 1 of what goes by port 2", by)
+	}
+	sendBy(s, 4000, false)
+	if by := sendBy(s, 4000, false); by[1] != 2000 || by[2] != 2000 {
+		t.Errorf("without marks: %v, want half by each port", by)
+	}
+}
+
+// TestSavedTurns: a port that had no room for a while gets two packets at most for that.
+func TestSavedTurns(t *testing.T) {
+	s := newSet(t, profile(8, 2), func(*Config) {})
+	s.balance.weight[1] = leastWeight
+	one, two := packet.PortMask(0).With(1), packet.PortMask(0).With(2)
+	for range 100 {
+		s.Next(0, mrc.UseData, two)
+	}
+	sent := 0
+	for range 100 {
+		if take := s.Take(one, two); take != 0 {
+			s.Next(0, mrc.UseData, take)
+			sent++
+		}
+	}
+	if sent != 2 {
+		t.Errorf("%d packets by a congested port, want 2", sent)
+	}
+}
+
 // TestTakeWithoutOther: a congested port is taken when the better one is not up, leads nowhere, or
 // is free too and may be chosen; a set that waits has a port to wait for.
 func TestTakeWithoutOther(t *testing.T) {

@@ -51,7 +51,7 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 			s.data.turn(passed)
 			e.counts.Sent++
 			s.balance.sent(s)
-			s.turn[e.Port] = max(0, s.turn[e.Port]-1)
+			s.used(e.Port)
 			return e.path, true
 		}
 	}

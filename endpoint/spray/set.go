@@ -26,7 +26,7 @@ type Set struct {
 	bad       int                     // values ASSUMED_BAD
 	balance   *Balance
 	flying    int                         // packets sent of which nothing was heard
-	turn      [packet.MaxPort + 1]float64 // by port, 0 to 1: 1 when it may be taken
+	turn      [packet.MaxPort + 1]float64 // by port: 1 or more when it may be taken
 }
 
 var _ mrc.Sprayer = (*Set)(nil)

@@ -1,0 +1,52 @@
+package mrc
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/packet"
+)
+
+// TestTurns: a queue pair that can use only one of the ports of a host is served when that is free,
+// as it keeps its turn while it cannot send. Were it passed over, it would get nothing here: each
+// time that port is free it is the turn of another one.
+func TestTurns(t *testing.T) {
+	const qps, packets, firstQPN = 3, 600, 0x100
+	var sent [qps]int
+	h := newTestHost(t, 0, 2, func(_ time.Duration, _ int, frame []byte) {
+		p, _, err := packet.ParseMRC(frame, packet.DefaultMRCSettings())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent[p.BTH.DestQPN-firstQPN]++
+	})
+	data := make([]byte, packets*4096)
+	for i := range qps {
+		c := testQPConfig(0, 1, 2)
+		c.QPN, c.RemoteQPN = uint32(0x100+i), uint32(firstQPN+i)
+		c.Congestion = FixedWindow(2 * len(data))
+		if i == 0 {
+			c.Sprayer = NewRoundRobin(testPaths(16, 2)[1], testPaths(16, 2)[3])
+		}
+		q, err := h.CreateQP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: testRKey}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range packets { // the ports are free in turn
+		h.ports[i%2].free, h.ports[1-i%2].free = 0, time.Second
+		if !h.sendOne(0) {
+			t.Fatalf("nobody sends packet %d", i)
+		}
+	}
+	for i, s := range sent {
+		if s < packets/5 {
+			t.Errorf("queue pair %d sent %d of %d packets; of all: %v, want a fifth at least", i, s, packets,
+				sent)
+		}
+	}
+}

@@ -80,7 +80,8 @@ func (n *Network) slowest() uint64 {
 func (n *Network) Congestion(host string) nscc.Network { return n.congestion(host, n.RoundTrip()) }
 
 func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {
-	c := nscc.Network{RTT: rtt, MTU: MRCMTU, Trimming: true}
+	c := nscc.Network{RTT: rtt, MTU: MRCMTU, Trimming: true, Queue: queueProducts,
+		Crowded: true}
 	for sw, port := range n.Uplinks(host) {
 		c.Rate += n.linkAt(sw, port).Rate
 	}

@@ -33,7 +33,8 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: testRKey}); err != nil {
+		wr := verbs.WorkRequest{Op: verbs.OpWrite, Data: data, RKey: testRKey}
+		if err := q.PostSend(0, wr); err != nil {
 			t.Fatal(err)
 		}
 	}

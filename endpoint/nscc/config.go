@@ -24,8 +24,14 @@ type Config struct {
 	MaxCwnd int
 	MinCwnd int // octets; least window. Default one MTU. Ours
 
-	// T: delay of queues that is aimed at. Default 0.75 BaseRTT with trimming, BaseRTT without
+	// T: delay of queues that is aimed at, by a path of BaseRTT (see TargetEnds). Default 0.75
+	// BaseRTT with trimming (see Network.Queue), BaseRTT without
 	TargetDelay time.Duration
+	// 0 to 1; part of T that every path has: the queues of the ports of hosts. The rest is of queues
+	// between switches, in proportion to the least round trip seen. With 1 short paths fill the queues
+	// that they share with long ones up to T, and what long ones meet besides is too much for them.
+	// Default 1, a third in a crowded network. Ours
+	TargetEnds float64
 
 	// octets/s; proportional increase (rule 3): alpha x (T - delay) octets a window. Default 4 MTU a b
 	// / T. Ours
@@ -68,7 +74,17 @@ type Network struct {
 	RTT      time.Duration
 	MTU      int  // octets in a full packet
 	Trimming bool // switches trim what they cannot queue
+	// what queues hold until packets are trimmed, in bandwidth-delay products of their links; 0: one.
+	// With trimming T is 0.75 of that, a round trip at most
+	Queue float64
+	// many queue pairs share each link, so that the part that each has of a bandwidth-delay product is
+	// a few packets: b is 1 at most, as the window would grow by many times itself in a round trip of
+	// milliseconds, and short paths aim at less delay
+	Crowded bool
 }
+
+// crowdedEnds is TargetEnds in a crowded network.
+const crowdedEnds = 1. / 3
 
 // The network the constants of NSCC were chosen for: 100 Gb/s and 12 us.
 const (
@@ -86,16 +102,24 @@ func DefaultConfig(n Network) Config {
 	mtu := float64(n.MTU)
 	target := n.RTT
 	if n.Trimming {
-		target = n.RTT * 3 / 4
+		queue := n.Queue
+		if queue == 0 {
+			queue = 1
+		}
+		target = time.Duration(min(1, 0.75*queue) * float64(n.RTT))
 	}
 	a := n.BDP() / referenceBDP
-	b := target.Seconds() / referenceRTT.Seconds()
+	b, ends := target.Seconds()/referenceRTT.Seconds(), 1.
+	if n.Crowded {
+		b, ends = min(1, b), crowdedEnds
+	}
 	return Config{
 		MTU:          n.MTU,
 		BaseRTT:      n.RTT,
 		MaxCwnd:      max(int(1.5*n.BDP()), n.MTU),
 		MinCwnd:      n.MTU,
 		TargetDelay:  target,
+		TargetEnds:   ends,
 		Alpha:        4 * mtu * a * b / target.Seconds(),
 		Fi:           5 * mtu * a,
 		Eta:          0.15 * mtu * a,
@@ -170,7 +194,7 @@ func (c Config) Validate() error {
 		max  float64
 	}{
 		{"Alpha", c.Alpha, 1e15}, {"Fi", c.Fi, 1e9}, {"Eta", c.Eta, 1e9}, {"FiScale", c.FiScale, 1e6},
-		{"Gamma", c.Gamma, 1},
+		{"TargetEnds", c.TargetEnds, 1}, {"Gamma", c.Gamma, 1},
 		{"MaxMDJump", c.MaxMDJump, 1}, {"DelayWeight", c.DelayWeight, 1}, {"DelayRelief", c.DelayRelief,
 			1e3},
 	} {

@@ -10,7 +10,7 @@ import (
 // had nothing to send says nothing of the network.
 func (c *QPCC) OnNewData(now time.Duration, _ int) {
 	if c.inflight <= 0 {
-		c.adapt.restart(now + c.base + c.cfg.TargetDelay)
+		c.adapt.restart(now + c.base + c.target)
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *QPCC) OnLoss(l mrc.Loss) {
 // sample averages the delay of queues in a round trip and returns it.
 func (c *QPCC) sample(rtt time.Duration, marked bool) time.Duration {
 	delay := max(rtt-c.base, 0)
-	if !marked && delay > c.cfg.TargetDelay {
+	if !marked && delay > c.target {
 		// The queue has gone since: a sample that lags behind must not cut the window later.
 		c.average(time.Duration(float64(c.base) * c.cfg.DelayRelief))
 	} else {

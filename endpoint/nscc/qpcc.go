@@ -15,8 +15,9 @@ type QPCC struct {
 	maxCwnd  int64
 	inflight int64 // octets, when the queue pair last said so
 
-	base time.Duration // least round trip seen
-	avg  float64       // average delay, ns
+	base   time.Duration // least round trip seen
+	target time.Duration // T by a path of base
+	avg    float64       // average delay, ns
 
 	adapt    quickAdapt
 	fast     fastIncrease
@@ -50,8 +51,8 @@ func New(cfg Config) (*QPCC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, maxCwnd: int64(cfg.MaxCwnd), lastAdjust: never,
-		lastCut: never}
+	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, lastAdjust: never, lastCut: never}
+	c.limit()
 	c.cwnd = c.maxCwnd
 	return c, nil
 }
@@ -94,10 +95,15 @@ func (c *QPCC) String() string {
 		c.AverageDelay().Round(time.Nanosecond))
 }
 
-// limit has the greatest window follow the least round trip.
+// TargetDelay is T by the paths that the queue pair has.
+func (c *QPCC) TargetDelay() time.Duration { return c.target }
+
+// limit has the greatest window and the target delay follow the least round trip.
 func (c *QPCC) limit() {
-	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*(float64(c.base)/float64(c.cfg.BaseRTT))),
-		int64(c.cfg.MinCwnd))
+	length := float64(c.base) / float64(c.cfg.BaseRTT)
+	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*length), int64(c.cfg.MinCwnd))
+	ends := c.cfg.TargetEnds
+	c.target = max(1, time.Duration(float64(c.cfg.TargetDelay)*(ends+(1-ends)*length)))
 	c.clamp()
 }
 

@@ -39,7 +39,7 @@ func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Durat
 			q.trigger = false
 			skip = true
 		}
-		q.restart(now + c.base + c.cfg.TargetDelay)
+		q.restart(now + c.base + c.target)
 	}
 	if skip {
 		c.inc, c.received = 0, 0

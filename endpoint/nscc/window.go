@@ -15,7 +15,7 @@ func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marke
 	if c.quickAdapt(now, false, marked, delay) {
 		return
 	}
-	switch late := delay >= c.cfg.TargetDelay; {
+	switch late := delay >= c.target; {
 	case !marked && late:
 		c.stats.FairIncreases++
 		c.inc += share * c.cfg.Fi * float64(newly)
@@ -47,13 +47,13 @@ func (c *QPCC) grow(newly int64, delay time.Duration, share float64) {
 		c.cwnd += int64(float64(newly) * c.cfg.FiScale)
 		return
 	}
-	c.inc += share * c.cfg.Alpha * float64(newly) * (c.cfg.TargetDelay - delay).Seconds()
+	c.inc += share * c.cfg.Alpha * float64(newly) * (c.target - delay).Seconds()
 }
 
 // cut is rule 4: at most once a base round trip, by how far the average delay is above the target.
 func (c *QPCC) cut(now time.Duration) {
 	c.fast = fastIncrease{}
-	target := float64(c.cfg.TargetDelay)
+	target := float64(c.target)
 	if c.avg <= target || now-c.lastCut <= c.base {
 		return
 	}

@@ -91,7 +91,7 @@ func TestDemo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			r, err := runVirtual(t, Options{Fabric: c.fabric, Mode: c.mode, Bytes: 64 << 10, Out: &out},
+			r, err := runVirtual(t, Options{Fabric: c.fabric, Mode: c.mode, Bytes: 256 << 10, Out: &out},
 				seeds.One(t, 1))
 			t.Log(out.String())
 			if err != nil {

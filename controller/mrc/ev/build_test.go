@@ -272,7 +272,7 @@ func TestBuildWithoutAPlane(t *testing.T) {
 	}
 	lost := c.Lost(topology.Losses{Nodes: []topology.NodeID{"spine1-01"}})
 	for name, before := range map[string]*hostapi.Profile{"its own": p, "of a whole fabric": all} {
-		denied, err := a.Deny(before, pair, lost)
+		denied, _, err := a.Deny(before, pair, lost)
 		if err != nil || len(denied.Denied) != 1 || denied.Denied[0].Port != 1 {
 			t.Errorf("%s: denies %v, %v, want the EV of port 1 over the lost spine", name, denied.Denied,
 				err)

@@ -187,18 +187,18 @@ func (b *Built) generatedUnder(lost *topology.LostPaths) (Outcome, error) {
 }
 
 // Deny returns a profile from one attachment to another without the EVs whose paths are all lost:
-// the profile itself when it denies them already, or when no other EV would be left. The profile
-// need not be one that this assignment built: another controller's will do that numbers links
-// alike.
+// the profile itself when it denies them already, or when no other EV would be left, which last
+// reports. The profile need not be one that this assignment built: another controller's will do
+// that numbers links alike.
 func (a *Assignment) Deny(
 	p *hostapi.Profile, pair Pair, lost *topology.LostPaths,
-) (*hostapi.Profile, error) {
+) (q *hostapi.Profile, last bool, err error) {
 	if !lost.Of(a.clos) {
-		return nil, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name,
+		return nil, false, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name,
 			ErrMalformed)
 	}
 	if p.Mode == hostapi.ModeAuto || a.format.Mode == ModeECMP {
-		return p, nil
+		return p, false, nil
 	}
 	denied, values := p.Denied, 0
 	for i := range min(len(pair.Source), len(pair.Destination)) {
@@ -216,7 +216,7 @@ func (a *Assignment) Deny(
 		}
 		candidates, err := a.candidates(set)
 		if err != nil {
-			return nil, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
+			return nil, false, fmt.Errorf("profile %s: port %d: %w", p.Name, port, err)
 		}
 		for _, c := range candidates {
 			if !allLost(lost, set, c.refs) {
@@ -228,14 +228,15 @@ func (a *Assignment) Deny(
 			}
 		}
 	}
-	if len(denied) == len(p.Denied) || p.Mode == hostapi.ModeGenerated && len(denied) >= values {
-		return p, nil
+	if len(denied) == len(p.Denied) {
+		return p, false, nil
 	}
-	q := p.WithDenied(denied)
-	if q.Mode == hostapi.ModeExplicit && q.Active() == 0 {
-		return p, nil
+	q = p.WithDenied(denied)
+	if p.Mode == hostapi.ModeGenerated && len(denied) >= values ||
+		q.Mode == hostapi.ModeExplicit && q.Active() == 0 {
+		return p, true, nil
 	}
-	return q, nil
+	return q, false, nil
 }
 
 // generated is how many values the fields of a profile make.

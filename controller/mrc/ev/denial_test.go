@@ -121,9 +121,12 @@ func TestUnderRandomLosses(t *testing.T) {
 					checkReplaced(t, out, b.Profile, left)
 				}
 				// A follower denies the same in the profile as it was built, but for the last EVs.
-				switch followed, err := a.Deny(b.Profile, request.Pair, lost); {
+				switch followed, last, err := a.Deny(b.Profile, request.Pair, lost); {
 				case err != nil:
 					t.Fatalf("seed %d: %v", seed, err)
+				case last != (left == 0):
+					t.Fatalf("seed %d: %d of %d EVs are left, and the last are at stake: %v", seed, left,
+						len(universe), last)
 				case (left == 0 || left == len(universe)) && followed != b.Profile:
 					t.Fatalf("seed %d: %d of %d EVs are left, and a follower denies %v", seed, left, len(universe),
 						followed.Denied)

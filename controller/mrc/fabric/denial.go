@@ -26,6 +26,7 @@ type Denial struct {
 	state *State
 	more  []topology.Losses
 	lost  *topology.LostPaths // nil: not asked for yet
+	down  *topology.LostPaths // likewise
 }
 
 // denied reports whether EVs over a link, and those of a leaf, are denied.
@@ -64,12 +65,23 @@ func (d *Denial) Lost() *topology.LostPaths {
 	return d.lost
 }
 
+// Down returns those of the lost paths that cross what is down, and no others: a link or leaf that
+// is held, tried or drained would carry packets.
+func (d *Denial) Down() *topology.LostPaths {
+	if d.down == nil {
+		s := d.state
+		d.down = s.fabric.clos.Lost(topology.Losses{Directed: s.links.down(), Nodes: s.leaves.down()})
+	}
+	return d.down
+}
+
 // Built returns what a profile comes to that was built of the present fabric.
 func (d *Denial) Built(b *ev.Built) (ev.Outcome, error) { return b.Under(d.Lost()) }
 
 // Decided returns a state for the hosts of a rack in which EVs are denied that cross what is lost,
 // and ports of peers that are down are missing. It is the same one when nothing is lost besides.
-// What the state denies stays denied.
+// What the state denies stays denied. Where all EVs of a profile cross what is lost, those over
+// what is down are denied alone: what would carry packets is better than nothing.
 func (d *Denial) Decided(s *hostapi.State, from *Rack) *hostapi.State {
 	next := *s
 	next.Peers = fewerPorts(s.Peers, d.state.hosts.peers)
@@ -81,7 +93,10 @@ func (d *Denial) Decided(s *hostapi.State, from *Rack) *hostapi.State {
 			continue // it leads to nothing that is attached
 		}
 		pair := ev.Pair{Source: from.at, Destination: to.at}
-		q, err := d.state.fabric.assign.Deny(p, pair, d.Lost())
+		q, last, err := d.state.fabric.assign.Deny(p, pair, d.Lost())
+		if last {
+			q, _, err = d.state.fabric.assign.Deny(p, pair, d.Down())
+		}
 		if err != nil || q == p {
 			continue // the decider knows paths that this fabric does not have yet
 		}

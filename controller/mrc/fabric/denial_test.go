@@ -51,6 +51,103 @@ func twoPlanes() *topology.Builder {
 	return net
 }
 
+// hostPair is a state with hosts h1 and h2 at the leaves of two planes, and the explicit profile
+// from one to the other.
+func hostPair(t *testing.T, d *drains, net *topology.Builder) (*State, *ev.Built) {
+	t.Helper()
+	cfg := defaults()
+	s := New(&cfg, Outside{Drains: d})
+	for i := 1; i <= 2; i++ {
+		_, err := s.PutHost(Host{
+			Name: fmt.Sprintf("h%d", i), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%d", i)),
+			At:        ev.Attachment{planeNode("leaf", 1, i), planeNode("leaf", 2, i)},
+			LeafPorts: []uint32{100, 100},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Tick(time.Second)
+	s.SetTopology(net.Build())
+	s.InSync()
+	if !s.Settle() {
+		t.Fatal(s.Failure())
+	}
+	s.Take()
+	caps := ev.Unlimited()
+	built, err := s.Assignment().Build(ev.Request{
+		Pair: ev.Pair{Source: s.Host("h1").Rack().At(), Destination: s.Host("h2").Rack().At()},
+		Name: "p", Capabilities: &caps, Explicit: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, built
+}
+
+// TestLastEVs: a follower denies no EV where none would be left. Of EVs that all cross what is lost
+// it denies those over what is down: a link that is only held would carry packets.
+func TestLastEVs(t *testing.T) {
+	link := func(s *State, spine topology.NodeID) topology.LinkID {
+		for _, l := range s.Fabric().Snapshot().LinksFrom(planeNode("leaf", 1, 1)) {
+			if l.Remote == spine {
+				return l.ID
+			}
+		}
+		t.Fatalf("there is no link to %s", spine)
+		return ""
+	}
+	hold := func(s *State, spine topology.NodeID) {
+		place, _ := s.Fabric().Place(link(s, spine))
+		s.Links().Deny(place, "of the test")
+	}
+	first, second := planeNode("spine", 1, 1), planeNode("spine", 1, 2)
+	for _, c := range []struct {
+		name   string
+		lose   func(s *State, net *topology.Builder)
+		denied int // of four EVs, two of each port
+	}{
+		{"all down", func(s *State, net *topology.Builder) {
+			net.RemoveNode(planeNode("leaf", 1, 1))
+		}, 0},
+		{"all held", func(s *State, net *topology.Builder) {
+			hold(s, first)
+			hold(s, second)
+			net.RemoveNode(planeNode("spine", 2, 1)) // and one more
+		}, 2},
+		{"all but one down, which is held", func(s *State, net *topology.Builder) {
+			net.RemoveLink(link(s, first))
+			hold(s, second)
+		}, 3},
+		{"the leaf of one plane is back, and held", func(s *State, net *topology.Builder) {
+			n := *net.Build().Node(planeNode("leaf", 1, 1))
+			net.RemoveNode(n.ID)
+			s.SetTopology(net.Build())
+			net.SetNode(n)
+		}, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			net := twoPlanes()
+			s, built := hostPair(t, &drains{}, net)
+			q := *built.Profile
+			q.Destinations = s.Host("h2").Rack().Destinations()
+			decided := &hostapi.State{Profiles: []*hostapi.Profile{&q}}
+			c.lose(s, net)
+			if c.name != "all held" { // of plane 2 nothing is left
+				net.RemoveNode(planeNode("leaf", 2, 1))
+			} else {
+				net.RemoveNode(planeNode("spine", 2, 2))
+				hold(s, first)
+			}
+			s.SetTopology(net.Build())
+			got := s.Denial().Decided(decided, s.Host("h1").Rack()).Profiles[0]
+			if len(got.Denied) != c.denied {
+				t.Errorf("%v are denied, want %d of %v", got.Denied, c.denied, q.EVs)
+			}
+		})
+	}
+}
+
 // TestDenial: whatever is lost, the controller that decides and one that follows deny the same: the
 // EVs that cross it, and the ports of peers.
 func TestDenial(t *testing.T) {
@@ -113,34 +210,9 @@ func TestDenial(t *testing.T) {
 		}, 0, hostapi.Ports(1), hostapi.Ports(2)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cfg, drained, net := defaults(), &drains{}, twoPlanes()
-			s := New(&cfg, Outside{Drains: drained})
-			for i := 1; i <= 2; i++ {
-				_, err := s.PutHost(Host{
-					Name: fmt.Sprintf("h%d", i), Address: netip.MustParseAddr(fmt.Sprintf("2001:db8::%d", i)),
-					At:        ev.Attachment{planeNode("leaf", 1, i), planeNode("leaf", 2, i)},
-					LeafPorts: []uint32{100, 100},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			s.Tick(time.Second)
-			s.SetTopology(net.Build())
-			s.InSync()
-			if !s.Settle() {
-				t.Fatal(s.Failure())
-			}
-			s.Take()
+			drained, net := &drains{}, twoPlanes()
+			s, built := hostPair(t, drained, net)
 			h1, h2 := s.Host("h1"), s.Host("h2")
-			caps := ev.Unlimited()
-			built, err := s.Assignment().Build(ev.Request{
-				Pair: ev.Pair{Source: h1.Rack().At(), Destination: h2.Rack().At()}, Name: "p",
-				Capabilities: &caps, Explicit: true,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			q := *built.Profile
 			q.Destinations, q.MinActive = h2.Rack().Destinations(), 0
 			built = built.With(&q)

@@ -96,5 +96,15 @@ func (s *leafSet) lost() (out []topology.NodeID) {
 	return out
 }
 
+// down are those of the lost nodes that are not advertised.
+func (s *leafSet) down() (out []topology.NodeID) {
+	for id, l := range s.states {
+		if l.gone {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
 // touch notes that EVs of a leaf may have another state now.
 func (s *leafSet) touch(id topology.NodeID) { s.touched = append(s.touched, id) }

@@ -402,6 +402,16 @@ func (s *Links) lost() (out []topology.LinkID) {
 	return out
 }
 
+// down are those of the lost links that are down.
+func (s *Links) down() (out []topology.LinkID) {
+	for _, i := range slices.Sorted(maps.Keys(s.denied)) {
+		if s.all[i].phase == Down {
+			out = append(out, s.all[i].ID)
+		}
+	}
+	return out
+}
+
 // Open reports whether a probe may come through links.
 func (s *Links) Open(places []int32) bool {
 	return !slices.ContainsFunc(places, func(i int32) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -78,7 +79,9 @@ func newOwnTeam(t *testing.T, on ...*disk) *team {
 	t.Helper()
 	etcd := make(map[string]string)
 	for i := range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		// An address of its own: on that of all others a connection may take the port meanwhile.
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", rand.IntN(250)+2, rand.IntN(250),
+			rand.IntN(250)+1))
 		if err != nil {
 			t.Fatal(err)
 		}

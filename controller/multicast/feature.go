@@ -45,7 +45,7 @@ type Feature struct {
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
 
-	switches map[string]bool // those managed; see findSwitches
+	switches []string // that there were at the last SetNetwork
 
 	// on are the groups, by index, that may have something on a switch; noted when they may, and
 	// left out when they are found to have nothing.
@@ -88,30 +88,21 @@ func (f *Feature) ordered() []*group {
 // SetNetwork implements feature.Feature. Groups whose trees the network breaks are
 // placed anew; the others stay as they are.
 func (f *Feature) SetNetwork() {
-	others, all := f.findSwitches(), f.ordered()
-	f.placeAll(slices.DeleteFunc(slices.Clone(all), func(g *group) bool {
-		return g.loaded && !f.env.Underlay.Settled()
-	}), false)
+	switches, all := f.env.Switches.Switches(), f.ordered()
+	others := !slices.Equal(switches, f.switches) // groups may have something on one that was unknown
+	f.switches = switches
+	var stale []*group
+	for _, g := range all {
+		if g.item != nil && (f.env.Underlay.Settled() || !g.loaded) {
+			stale = append(stale, g)
+		}
+	}
+	f.placeAll(stale, false)
 	for _, g := range all {
 		if others || g.item != nil && g.item.Spec.Connect != nil { // which hosts connect from follows too
 			f.apply(g)
 		}
 	}
-}
-
-// findSwitches notes which switches are managed, and reports whether they are others than before:
-// groups may have something on one that was unknown.
-func (f *Feature) findSwitches() (others bool) {
-	inv := f.inv()
-	now := make(map[string]bool, len(inv.Switches))
-	for i := range inv.Switches {
-		if sw := &inv.Switches[i]; sw.Managed() {
-			now[sw.Name] = true
-		}
-	}
-	others = !maps.Equal(now, f.switches)
-	f.switches = now
-	return others
 }
 
 // Tick implements feature.Feature.

@@ -164,11 +164,14 @@ func (f *Feature) takeEpoch(g *group, p *tree.Placement) error {
 }
 
 // place plans a group on the present network, and moves it there.
-func (f *Feature) place(g *group, reset bool) { f.placeAll([]*group{g}, reset) }
+func (f *Feature) place(g *group, reset bool) {
+	if g.item != nil {
+		f.placeAll([]*group{g}, reset)
+	}
+}
 
-// placeAll is place for several groups; it leaves out those that are being removed.
+// placeAll is place for several groups, none of which is being removed.
 func (f *Feature) placeAll(groups []*group, reset bool) {
-	groups = slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return g.item == nil })
 	requests := make([]tree.Request, len(groups))
 	for i, g := range groups {
 		requests[i] = f.wanted(g, &g.item.Spec, g.evicted, reset)

@@ -19,6 +19,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
 )
 
 const door = 4242 // the port of sources; receivers connect to the next one
@@ -122,6 +123,28 @@ func (d *desk) pass(by time.Duration) {
 		d.env.Now = max(at, d.env.Now)
 		d.events.Tick(d.env.Now)
 		d.Tick()
+	}
+}
+
+// TestNetworkLeavesGroups: with a new topology, what switches hold is made anew for those groups
+// alone whose trees change. They are in check then.
+func TestNetworkLeavesGroups(t *testing.T) {
+	d := newDesk(t)
+	spec := d.net.Spec(1, "s1", "r1", "r3")
+	if _, _, err := d.Groups().Put("g", spec, resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	d.SetNetwork() // the first after the start
+	d.pass(time.Second)
+	d.net.Topology.SetNode(topology.Node{ID: "elsewhere"})
+	d.env.Net = plan.NewNetwork(d.net.Topology.Build(), &d.net.Inventory)
+	if d.SetNetwork(); len(d.check) > 0 {
+		t.Errorf("groups %v are written again", d.check)
+	}
+	d.net.Topology.RemoveLink(d.groups["g"].latest().Nodes[1].Links[0])
+	d.env.Net = plan.NewNetwork(d.net.Topology.Build(), &d.net.Inventory)
+	if d.SetNetwork(); len(d.check) != 1 {
+		t.Errorf("groups %v are written again, want the one that lost a link", d.check)
 	}
 }
 

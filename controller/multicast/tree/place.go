@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -73,18 +73,15 @@ type Result struct {
 // requests, and depends on nothing else than they and the network.
 func PlaceAll(n *plan.Network, requests []Request) []Result {
 	out := make([]Result, len(requests))
-	var next atomic.Int64
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < len(requests); i = int(next.Add(1)) - 1 {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range requests {
+		group.Go(func() error {
 			out[i].Placement, out[i].Err = Place(n, requests[i])
-		}
+			return nil
+		})
 	}
-	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(requests)) - 1 {
-		others.Go(work)
-	}
-	work()
-	others.Wait()
+	_ = group.Wait() // each result has its own error
 	return out
 }
 

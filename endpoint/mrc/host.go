@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -215,29 +216,13 @@ func (h *Host) sendOne(now time.Duration) bool {
 		return false
 	}
 	for i := range h.active {
-		q := h.active[h.place(i)]
+		q := h.active[ring.Place(len(h.active), h.turn, i)]
 		if q.sendProbe(now, free) || q.sendable() && q.send(now, free) {
-			h.served(i)
+			h.turn = ring.Turn(h.active, h.turn, i)
 			return true
 		}
 	}
 	return false
-}
-
-// place is where in active the queue pair is that is i behind the one whose turn it is.
-func (h *Host) place(i int) int { return (h.turn + i) % len(h.active) }
-
-// served puts the queue pair that is i behind the first last.
-func (h *Host) served(i int) {
-	to := h.place(i)
-	q := h.active[to]
-	for ; i > 0; i-- {
-		from := h.place(i - 1)
-		h.active[to] = h.active[from]
-		to = from
-	}
-	h.active[to] = q
-	h.turn = h.place(1)
 }
 
 // freePorts are the ports that are up and have sent what they were given.

@@ -3,6 +3,8 @@ package spray
 import (
 	"math/bits"
 	"math/rand/v2"
+
+	"github.com/weft-sdn/weft/internal/ring"
 )
 
 // A rotation is the indexes of all values in the order in which their turns come. One whose turn it
@@ -23,27 +25,14 @@ func newRotation(n int) rotation {
 }
 
 // place is where in ring the one is that is k behind the first.
-func (r *rotation) place(k int) int {
-	if k += r.front; k >= len(r.ring) {
-		k -= len(r.ring)
-	}
-	return k
-}
+func (r *rotation) place(k int) int { return ring.Place(len(r.ring), r.front, k) }
 
 // at is the index that is k behind the first, 0 to the number of values less 1.
 func (r *rotation) at(k int) int { return int(r.ring[r.place(k)]) }
 
 // turn puts the one that is k behind the first last.
 func (r *rotation) turn(k int) {
-	to := r.place(k)
-	is := r.ring[to]
-	for ; k > 0; k-- {
-		from := r.place(k - 1)
-		r.ring[to] = r.ring[from]
-		to = from
-	}
-	r.ring[r.front] = is
-	r.front = r.place(1)
+	r.front = ring.Turn(r.ring, r.front, k)
 	r.turns++
 }
 

@@ -1,4 +1,4 @@
-// Package ring holds a queue that allocates only while it grows.
+// Package ring holds a queue that allocates only while it grows, and what turns a circular slice.
 package ring
 
 // Ring is a first-in, first-out queue in a circular buffer that grows. The zero value is empty.

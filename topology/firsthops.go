@@ -37,7 +37,7 @@ func (f *FirstHops) Find(g *Graph, id NodeID, m Metric) (ok bool) {
 		return false
 	}
 	t := g.twins[m]()
-	f.Sets, f.Of, f.dist = append(f.Sets[:0], nil), cleared(f.Of, len(t.class)), t.distances(v)
+	f.Sets, f.Of, f.dist = append(f.Sets[:0], nil), filled(f.Of, len(t.class), 0), t.distances(v)
 	w := &f.work
 	w.g, w.v, w.edges = g, v, g.out.of(v)
 	w.words = (len(w.edges) + 63) / 64
@@ -48,8 +48,8 @@ func (f *FirstHops) Find(g *Graph, id NodeID, m Metric) (ok bool) {
 	w.links = make([]*Link, 0, len(w.edges))
 	w.known[string(make([]byte, 8*w.words))] = 0
 
-	w.masks = cleared(w.masks, w.words*len(t.some))
-	w.dist = cleared(w.dist, len(t.some))
+	w.masks = filled(w.masks, w.words*len(t.some), 0)
+	w.dist = filled(w.dist, len(t.some), 0)
 	for c := range w.dist {
 		w.dist[c] = t.toClass(f.dist.dist, t.class[v], int32(c))
 	}
@@ -91,16 +91,6 @@ type firstHopWork struct {
 	dist  []uint64 // by class
 	tight []int32  // classes that lie behind a node of class before, at the cost of the edge before
 	links []*Link  // room for those of sets
-}
-
-// cleared returns n zeros, in the memory of s where there is enough.
-func cleared[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // places finds the set of each node: that of its class, or of a neighbor that with the edges to

@@ -129,6 +129,7 @@ func nowhere(links []*Link) []int32 { return slices.Repeat([]int32{-1}, len(link
 func checkFirstHops(t interface{ Fatalf(string, ...any) }, g *Graph, v int32, m Metric) {
 	id := g.snapshot.Nodes[v].ID
 	var f FirstHops
+	f.Find(g, g.snapshot.Nodes[(int(v)+1)%len(g.snapshot.Nodes)].ID, m) // nothing is left of another's
 	if !f.Find(g, id, m) {
 		t.Fatalf("no first hops of %s", id)
 	}

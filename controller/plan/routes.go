@@ -137,22 +137,14 @@ func (w *routeWork) begin(t *routeTree) (end func()) {
 		s.first.Find(w.n.graph, w.node.ID, topology.MetricIGP)
 		sets = len(s.first.Sets)
 	}
-	s.hops, s.known, s.sets = zeroed(s.hops, sets), zeroed(s.known, sets), zeroed(s.sets, sets)
+	s.hops = append(s.hops[:0], make([][]Hop, sets)...)
+	s.known = append(s.known[:0], make([]bool, sets)...)
+	s.sets = append(s.sets[:0], make([][2]hopSetID, sets)...)
 	s.hopSets.clear()
 	clear(s.routed)
 	clear(s.hosts)
 	w.routeScratch = s
 	return func() { t.scratch.Put(s) }
-}
-
-// zeroed returns n zeros, in the memory of s where there is enough.
-func zeroed[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	s = s[:n]
-	clear(s)
-	return s
 }
 
 // plan returns the routes to hosts of the switch, and those that choose finds in a

@@ -53,7 +53,8 @@ func (d *Denial) Lost() *topology.LostPaths {
 	if d.lost == nil {
 		s := d.state
 		l := topology.Losses{
-			Directed: s.links.lost(), Nodes: s.leaves.lost(), Planes: s.outside.Drains.Planes(),
+			Directed: s.links.lost((*Link).Denied), Nodes: s.leaves.lost((*leaf).denied),
+			Planes: s.outside.Drains.Planes(),
 		}
 		for _, m := range d.more {
 			l.Directed = append(l.Directed, m.Directed...)
@@ -70,7 +71,9 @@ func (d *Denial) Lost() *topology.LostPaths {
 func (d *Denial) Down() *topology.LostPaths {
 	if d.down == nil {
 		s := d.state
-		d.down = s.fabric.clos.Lost(topology.Losses{Directed: s.links.down(), Nodes: s.leaves.down()})
+		d.down = s.fabric.clos.Lost(topology.Losses{
+			Directed: s.links.lost((*Link).isDown), Nodes: s.leaves.lost((*leaf).isDown),
+		})
 	}
 	return d.down
 }

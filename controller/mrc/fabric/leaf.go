@@ -86,25 +86,17 @@ func (s *leafSet) take() []topology.NodeID {
 	return touched
 }
 
-// lost are the nodes that EVs must not cross.
-func (s *leafSet) lost() (out []topology.NodeID) {
+// lost are the nodes that a condition holds for, which says that EVs must not cross them.
+func (s *leafSet) lost(of func(*leaf) bool) (out []topology.NodeID) {
 	for id, l := range s.states {
-		if l.denied() {
+		if of(l) {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// down are those of the lost nodes that are not advertised.
-func (s *leafSet) down() (out []topology.NodeID) {
-	for id, l := range s.states {
-		if l.gone {
-			out = append(out, id)
-		}
-	}
-	return out
-}
+func (l *leaf) isDown() bool { return l.gone }
 
 // touch notes that EVs of a leaf may have another state now.
 func (s *leafSet) touch(id topology.NodeID) { s.touched = append(s.touched, id) }

@@ -394,23 +394,17 @@ func (s *Links) SetUnprobeable(i int32, alone bool) {
 	}
 }
 
-// lost are the links that EVs must not cross.
-func (s *Links) lost() (out []topology.LinkID) {
+// lost are those that some condition holds for, of the links that EVs must not cross.
+func (s *Links) lost(of func(*Link) bool) (out []topology.LinkID) {
 	for _, i := range slices.Sorted(maps.Keys(s.denied)) {
-		out = append(out, s.all[i].ID)
-	}
-	return out
-}
-
-// down are those of the lost links that are down.
-func (s *Links) down() (out []topology.LinkID) {
-	for _, i := range slices.Sorted(maps.Keys(s.denied)) {
-		if s.all[i].phase == Down {
-			out = append(out, s.all[i].ID)
+		if l := &s.all[i]; of(l) {
+			out = append(out, l.ID)
 		}
 	}
 	return out
 }
+
+func (l *Link) isDown() bool { return l.phase == Down }
 
 // Open reports whether a probe may come through links.
 func (s *Links) Open(places []int32) bool {

@@ -76,7 +76,7 @@ func TestLinkPhases(t *testing.T) {
 	if got := s.take(); !slices.Equal(got, []int32{i}) || len(s.take()) > 0 {
 		t.Errorf("links %v went out, want link %d once", got, i)
 	}
-	if lost := s.lost(); !slices.Equal(lost, []topology.LinkID{l.ID}) {
+	if lost := s.lost((*Link).Denied); !slices.Equal(lost, []topology.LinkID{l.ID}) {
 		t.Errorf("lost: %v", lost)
 	}
 	s.now = 2 * time.Second
@@ -182,7 +182,7 @@ func TestLeafStates(t *testing.T) {
 	if got := s.take(); !slices.Equal(got, []topology.NodeID{"a", "b"}) {
 		t.Errorf("touched: %v", got)
 	}
-	lost := s.lost()
+	lost := s.lost((*leaf).denied)
 	slices.Sort(lost)
 	if !slices.Equal(lost, []topology.NodeID{"a", "b"}) || !s.waiting() {
 		t.Errorf("lost: %v, waiting %v", lost, s.waiting())
@@ -190,7 +190,7 @@ func TestLeafStates(t *testing.T) {
 	s.now = cfg.Restore.Hold.D()
 	s.run()
 	s.setDrained("b", false)
-	if lost := s.lost(); len(lost) > 0 || s.waiting() {
+	if lost := s.lost((*leaf).denied); len(lost) > 0 || s.waiting() {
 		t.Errorf("lost: %v, waiting %v", lost, s.waiting())
 	}
 }

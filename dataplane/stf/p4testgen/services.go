@@ -39,8 +39,16 @@ var (
 
 // multicastControls are those that packets of no group do not come to.
 var multicastControls = []string{"multicast_group", "aggregation", "inband_receivers",
-	"replication",
-	"upstream"}
+	"replication", "upstream"}
+
+// What the data that a source sends to its group does not come to: states with actions, and
+// controls.
+var (
+	notOfSource = slices.Concat(controllerStates, targetStates, otherStates, ipv4States, outerStates,
+		responseStates, []string{"drop_not_my_station", "drop_source_guard"})
+	notForSource = []string{"aggregation", "upstream", "icmp_error", "traffic_class", "cut_packet",
+		"slices", "endpoint", "pfc_command", "connect", "headend", "policy", "queue_admission"}
+)
 
 const sound = "meta.drop_reason == DropReason.NONE"
 
@@ -60,11 +68,7 @@ var services = slices.Concat(responses(), []service{
 	},
 	{
 		name: "source", keep: "RECIRCULATED",
-		never: slices.Concat(controllerStates, targetStates, otherStates, ipv4States, outerStates,
-			responseStates, []string{"drop_not_my_station", "drop_source_guard"}),
-		skip: []string{"aggregation", "upstream", "icmp_error", "traffic_class", "cut_packet",
-			"slices", "endpoint", "pfc_command",
-			"connect", "headend", "policy", "queue_admission"},
+		never: notOfSource, skip: notForSource,
 		require: map[string]string{
 			"":          "hdr.icrc.isValid() && std.parser_error == error.NoError",
 			"admission": sound + " && meta.host_facing == 0",
@@ -72,11 +76,7 @@ var services = slices.Concat(responses(), []service{
 	},
 	{
 		name: "copies", keep: "RECIRCULATED",
-		never: slices.Concat(controllerStates, targetStates, otherStates, ipv4States, outerStates,
-			responseStates, []string{"drop_not_my_station", "drop_source_guard"}),
-		skip: []string{"aggregation", "upstream", "icmp_error", "traffic_class", "cut_packet",
-			"slices", "endpoint", "pfc_command",
-			"connect", "headend", "policy", "queue_admission"},
+		never: notOfSource, skip: notForSource,
 		require: map[string]string{
 			"":                "hdr.icrc.isValid() && std.parser_error == error.NoError",
 			"admission":       sound + " && meta.host_facing == 0",

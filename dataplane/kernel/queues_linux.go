@@ -15,7 +15,7 @@ const (
 	unlimited, tokens, quantum = 400e9, 1 << 20, 1<<16 - 1 // bits a second, octets, octets
 )
 
-// arrange brings the queues of ports to what is wanted. What fails is in the log once.
+// arrange gives each port the queues that are wanted. It logs the first failure of a port in a row.
 func (d *daemons) arrange() {
 	for port, l := range d.links {
 		err := d.arrangePort(port, l)

@@ -246,7 +246,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		if once := c.sends == 1; once != slices.Equal(l.took, []time.Duration{s.now - p.at}) ||
 			!once && len(l.took) > 0 {
-			t.Errorf("%s: the sprayer is told of times %v", c.name, l.took)
+			t.Errorf("%s: the sprayer learned the times %v", c.name, l.took)
 		}
 	}
 }

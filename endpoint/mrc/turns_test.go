@@ -41,7 +41,7 @@ func TestTurns(t *testing.T) {
 	for i := range packets { // the ports are free in turn
 		h.ports[i%2].free, h.ports[1-i%2].free = 0, time.Second
 		if !h.sendOne(0) {
-			t.Fatalf("nobody sends packet %d", i)
+			t.Fatalf("no queue pair sent packet %d", i)
 		}
 	}
 	for i, s := range sent {

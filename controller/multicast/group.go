@@ -176,11 +176,13 @@ func (f *Feature) placeAll(groups []*group, reset bool) {
 	for i, g := range groups {
 		requests[i] = f.wanted(g, &g.item.Spec, g.evicted, reset)
 	}
-	for i, r := range tree.PlaceAll(f.env.Net, requests) {
+	placed := tree.PlaceAll(f.env.Net, requests)
+	for i, g := range groups {
+		r := placed[i]
 		if r.Err == nil {
-			r.Err = f.takeEpoch(groups[i], r.Placement)
+			r.Err = f.takeEpoch(g, r.Placement)
 		}
-		f.move(groups[i], r.Placement, r.Err)
+		f.move(g, r.Placement, r.Err)
 	}
 }
 

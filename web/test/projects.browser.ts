@@ -136,6 +136,8 @@ test('every page of every role shows no error, and asks for nothing that is refu
     const look = async (navigation: string, title: string) => {
       await page.getByRole('navigation', { name: navigation }).getByRole('link', { name: title, exact: true }).click();
       seen.add(title);
+      // The page before has a heading too: the title of the window follows what is shown.
+      await expect.poll(() => page.title(), { message: `${user}: ${title}` }).toBe(`${title} · Weft`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await expect.poll(() => page.getByText(/^Loading /).count(), { message: `${user}: ${title}` }).toBe(0);
       expect(await page.getByRole('alert').allInnerTexts(), `${user}: ${title}`).toEqual([]);

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // loaded is a case and the program it is for.
@@ -105,6 +106,11 @@ func generatedCases(t *testing.T) []part {
 // for a change of the program where p4testgen is not at hand.
 func TestGenerated(t *testing.T) {
 	var b strings.Builder
+	program, err := engine.Load(p4.JSON()) // as all tests have it, also where it is changed on purpose
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs.Store(compiled, program)
 	for _, p := range generatedCases(t) {
 		if *update {
 			l := loadText(t, compiled, p.name, p.text)

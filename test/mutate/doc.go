@@ -2,19 +2,24 @@
 // that no test notices (a survivor) is a rule that nobody holds. It prints a JSON line for each
 // survivor and one for the whole.
 //
-//	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-time D]
-//		[-own] [PACKAGE ...]
+//	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-budget D]
+//		[-time D] [-own] [PACKAGE ...]
 //
 // Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that
 // is printed; without it each is tried. The files stay as they are: the go command reads a changed
-// one in place of the committed one (its flag -overlay).
+// one in place of the committed one (its flag -overlay). All changes that are drawn are built into
+// one code, and the process that runs tests is told which of them is in effect: see [schema]. A
+// test that fails with it and passes without has noticed it.
 //
-// Which lines the tests of a package reach, and what became of each change, is kept in the user's
-// cache directory (-profiles), by the content of the code that these tests are built from. So a
-// large sample may be tried in slices: the same command with -time D stops after that time, and
-// goes on where it was when it is called again; after a change of the code only what depends on it
-// is tried anew. A file that a test reads from another folder than its own does not count: empty
-// the directory where such a one has changed.
+// The tests of the changed package try a change first, then those of other packages as far as they
+// fit into -budget, the fastest first; one that takes longer than -slowest tries none.
+//
+// Which lines each test reaches, and what became of each change, is kept in the user's cache
+// directory (-profiles), by the content of the code that these tests are built from. So a large
+// sample may be tried in slices: the same command with -time D stops after that time, and goes on
+// where it was when it is called again; after a change of the code only what depends on it is tried
+// anew, by the test that noticed it before first. A file that a test reads from another folder than
+// its own does not count: empty the directory where such a one has changed.
 //
 // survivors.tsv has the survivors that somebody has looked at, each with a verdict. One with the
 // verdict "equivalent" changes nothing that can be observed, and is not tried; the reason stands

@@ -67,7 +67,7 @@ func (h *hashes) key(own goPackage, deps []string, code map[string]goPackage,
 
 // forget removes what is kept of the tests of a package.
 func forget(dir, name string) error {
-	old, err := filepath.Glob(filepath.Join(dir, name+"-*.cover*"))
+	old, err := filepath.Glob(filepath.Join(dir, name+"-*.tests"))
 	if err != nil {
 		return err
 	}
@@ -84,25 +84,33 @@ func forget(dir, name string) error {
 }
 
 // outcomes are what became of changes, kept in a file: a run that is broken off goes on where it
-// was, and one after a change of the code tries again only what that may concern.
+// was, and one after a change of the code tries again only what that may concern, beginning with
+// the test that noticed it before.
 type outcomes struct {
 	file  *os.File
 	known map[string]int
+	by    map[string][2]string // package and name of a test, by the key of a change without tests
 }
 
-// openOutcomes reads a file with a line for each outcome: a key of changeKey, a blank, the outcome.
-// It makes the file where there is none. A line that is not whole is left out.
+// openOutcomes reads a file with lines of two kinds: a key of changeKey and the outcome; or the
+// word "by", a key, and the package and name of the test that noticed the change. It makes the file
+// where there is none. A line that is not whole is left out.
 func openOutcomes(name string) (*outcomes, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	o := &outcomes{file: f, known: map[string]int{}}
+	o := &outcomes{file: f, known: map[string]int{}, by: map[string][2]string{}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		key, end, ok := strings.Cut(lines.Text(), " ")
-		if n, err := strconv.Atoi(end); ok && err == nil && invalid <= n && n <= notReached {
-			o.known[key] = n
+		w := strings.Split(lines.Text(), " ")
+		switch {
+		case len(w) == 2:
+			if n, err := strconv.Atoi(w[1]); err == nil && invalid <= n && n <= notReached {
+				o.known[w[0]] = n
+			}
+		case len(w) == 4 && w[0] == "by":
+			o.by[w[1]] = [2]string{w[2], w[3]}
 		}
 	}
 	return o, lines.Err()
@@ -114,12 +122,19 @@ func (o *outcomes) keep(key string, end int) error {
 	return err
 }
 
+// noticed keeps which test noticed a change.
+func (o *outcomes) noticed(key, pkg, test string) error {
+	o.by[key] = [2]string{pkg, test}
+	_, err := fmt.Fprintf(o.file, "by %s %s %s\n", key, pkg, test)
+	return err
+}
+
 // changeKey names a change together with all code that the tests that try it are built from.
-func changeKey(c mutant, src []byte, by []*suite) string {
+func changeKey(c mutant, src []byte, by []batch) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %x %d %q\n", c.File, sha256.Sum256(src), c.start, c.To)
-	for _, s := range by {
-		fmt.Fprintln(sum, s.pkg, s.key)
+	for _, b := range by {
+		fmt.Fprintln(sum, b.pkg, b.key, b.names)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +85,7 @@ func TestKeys(t *testing.T) {
 // TestForget removes what is kept of one package alone.
 func TestForget(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a-1.cover", "a-1.cover.seconds", "a-b-1.cover", "ab-1.cover",
+	for _, name := range []string{"a-1.tests", "a-b-1.tests", "ab-1.tests",
 		"outcomes"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -101,7 +102,7 @@ func TestForget(t *testing.T) {
 	for _, e := range left {
 		names = append(names, e.Name())
 	}
-	if want := []string{"a-b-1.cover", "ab-1.cover", "outcomes"}; !slices.Equal(names, want) {
+	if want := []string{"a-b-1.tests", "ab-1.tests", "outcomes"}; !slices.Equal(names, want) {
 		t.Errorf("%v are left, want %v", names, want)
 	}
 }
@@ -118,7 +119,10 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, line := range []string{"d 9\n", "e -1\n", "f\n", "g "} {
+	if err := o.noticed("a", "rules", "TestRules"); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"d 9\n", "e -1\n", "f\n", "by b rules\n", "g "} {
 		if _, err := o.file.WriteString(line); err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +134,9 @@ func TestOutcomes(t *testing.T) {
 	want := map[string]int{"a": killed, "b": notReached, "c": invalid}
 	if len(again.known) != len(want) {
 		t.Errorf("%v is read, want %v", again.known, want)
+	}
+	if by := map[string][2]string{"a": {"rules", "TestRules"}}; !maps.Equal(again.by, by) {
+		t.Errorf("%v noticed changes, want %v", again.by, by)
 	}
 	for key, end := range want {
 		if again.known[key] != end {

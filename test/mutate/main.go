@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,10 +25,11 @@ var targets = []string{
 	"dataplane/bmv2hash", "store", "store/etcd", "access", "p4",
 }
 
-// programTests are the packages whose tests send packets through the P4 program, the fastest first.
-var programTests = []string{"test/fabric", "test/pfc", "test/mrc", "demo/multicast",
-	"test/mrc/flows"}
+// programTests are the packages whose tests send packets through the P4 program.
+var programTests = []string{"dataplane/stf", "test/fabric", "test/pfc", "test/mrc",
+	"demo/multicast", "test/mrc/flows"}
 
+// compiled is the P4 program.
 const compiled = "p4/fabric.json"
 
 func main() {
@@ -49,9 +47,13 @@ type options struct {
 	at       string
 	profiles string
 	slowest  time.Duration
+	budget   time.Duration
 	list     bool
 	own      bool
 	time     time.Duration
+
+	program      string   // the file with the compiled P4 program
+	programTests []string // packages whose tests send packets through it
 }
 
 // A summary is the last line of the output.
@@ -67,7 +69,7 @@ type summary struct {
 }
 
 func run(ctx context.Context, args []string) error {
-	var o options
+	o := options{program: compiled, programTests: programTests}
 	f := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	f.IntVar(&o.n, "n", 0, "how many changes to draw; 0: all")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64()>>32, "what they are drawn by")
@@ -79,8 +81,9 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&o.profiles, "profiles", filepath.Join(cache, "weft", "mutate"),
 		"where profiles of coverage and outcomes are kept, by the content of the code")
 	f.DurationVar(&o.time, "time", 0, "try no more changes after that time; 0: no limit")
-	f.DurationVar(&o.slowest, "slowest", 2*time.Minute,
-		"tests of a package that take longer are not run")
+	f.DurationVar(&o.slowest, "slowest", 20*time.Second, "tests that take longer are not run")
+	f.DurationVar(&o.budget, "budget", 2*time.Minute,
+		"how long tests of other packages than that of a change may try it, the fastest first")
 	f.BoolVar(&o.list, "list", false, "list the changes, and try none")
 	f.BoolVar(&o.own, "own", false, "run only the tests of the package that is changed")
 	if err := f.Parse(args); err != nil {
@@ -154,8 +157,8 @@ func mutants(ctx context.Context, m *module, o options, names []string) ([]mutan
 				return nil, err
 			}
 		}
-		if dir == filepath.Dir(compiled) {
-			if err := add(compiled, programMutants); err != nil {
+		if dir == filepath.Dir(o.program) {
+			if err := add(o.program, programMutants); err != nil {
 				return nil, err
 			}
 		}
@@ -165,201 +168,4 @@ func mutants(ctx context.Context, m *module, o options, names []string) ([]mutan
 		r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	}
 	return out, nil
-}
-
-// A trial tries changes.
-type trial struct {
-	m        *module
-	o        options
-	dir      string // of changed files
-	suites   []*suite
-	outcomes *outcomes
-	verdicts []verdict
-	sum      summary
-}
-
-func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, error) {
-	t := &trial{m: m, o: o, sum: summary{Seed: o.seed}}
-	f, err := os.Open(filepath.Join(m.dir, "test/mutate/survivors.tsv"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if t.verdicts, err = readVerdicts(f); err != nil {
-		return nil, fmt.Errorf("survivors.tsv: %w", err)
-	}
-	if t.dir, err = os.MkdirTemp("", "weft-mutate-"); err != nil {
-		return nil, err
-	}
-	if o.list || o.own {
-		return t, nil
-	}
-	// The same packages whatever is asked for, so that profiles of one run serve another.
-	pkgs := slices.Clone(targets)
-	for _, c := range all {
-		pkgs = append(pkgs, filepath.Dir(c.File))
-	}
-	slices.Sort(pkgs)
-	pkgs = slices.Compact(pkgs)
-	for i, p := range pkgs {
-		pkgs[i] = m.path + "/" + p
-	}
-	if t.suites, err = suites(ctx, m, pkgs, o.profiles, o.slowest); err != nil {
-		return nil, err
-	}
-	t.outcomes, err = openOutcomes(filepath.Join(o.profiles, "outcomes"))
-	return t, err
-}
-
-// all tries changes until o.n have compiled, and prints survivors and the summary.
-func (t *trial) all(ctx context.Context, all []mutant) error {
-	started := time.Now()
-	out := json.NewEncoder(os.Stdout)
-	out.SetEscapeHTML(false)
-	for _, c := range all {
-		if t.o.n > 0 && t.sum.Mutants == t.o.n || t.o.time > 0 && time.Since(started) > t.o.time {
-			break
-		}
-		if slices.ContainsFunc(t.verdicts, func(v verdict) bool {
-			return v.verdict == equivalent && v.about(c)
-		}) {
-			t.sum.Equivalent++
-			continue
-		}
-		if t.o.list {
-			t.sum.Mutants++
-			_ = out.Encode(c)
-			continue
-		}
-		end, err := t.try(ctx, c)
-		if err != nil {
-			return err
-		}
-		switch end {
-		case invalid:
-			continue
-		case killed:
-			t.sum.Killed++
-		case survived, notReached:
-			t.sum.Survivors++
-			if end == notReached {
-				t.sum.NotReached++
-			}
-			_ = out.Encode(struct {
-				Survivor mutant `json:"survivor"`
-				Reached  bool   `json:"reached"`
-			}{c, end == survived})
-		}
-		t.sum.Mutants++
-		if t.sum.Mutants%20 == 0 {
-			fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors,
-				time.Since(started).Round(time.Second))
-		}
-	}
-	t.sum.Seconds = int(time.Since(started).Seconds())
-	if t.sum.Mutants > 0 {
-		t.sum.Percent = float64(t.sum.Killed) * 100 / float64(t.sum.Mutants)
-	}
-	return out.Encode(t.sum)
-}
-
-// Outcomes of a trial.
-const (
-	invalid    = iota // it does not compile, or does not load
-	killed            // a test fails
-	survived          // all tests that reach the line pass
-	notReached        // no test reaches the line
-)
-
-// try changes a file in the eyes of the go command, and runs the tests that reach the place: those
-// of the package first, then others by how long they take.
-func (t *trial) try(ctx context.Context, c mutant) (int, error) {
-	path := filepath.Join(t.m.dir, c.File)
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	by := t.reaching(c)
-	id := changeKey(c, src, by)
-	if t.outcomes != nil {
-		if end, ok := t.outcomes.known[id]; ok {
-			return end, nil
-		}
-	}
-	end, err := t.run(ctx, c, path, src, by)
-	if err == nil && t.outcomes != nil {
-		err = t.outcomes.keep(id, end)
-	}
-	return end, err
-}
-
-// run runs suites with a change.
-func (t *trial) run(ctx context.Context, c mutant, path string, src []byte,
-	by []*suite) (int, error) {
-	changed := filepath.Join(t.dir, "changed"+filepath.Ext(c.File))
-	text := string(src[:c.start]) + c.To + string(src[c.start+len(c.From):])
-	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
-		return 0, err
-	}
-	overlay := filepath.Join(t.dir, "overlay.json")
-	doc, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
-	if err != nil {
-		return 0, err
-	}
-	if err := os.WriteFile(overlay, doc, 0o644); err != nil {
-		return 0, err
-	}
-	end := notReached
-	for _, s := range by {
-		end = survived
-		limit := max(4*s.took, 30*time.Second) + time.Minute // with what it takes to build
-		err := t.m.run(ctx, limit, "test", "-overlay", overlay, "-count=1", "-vet=off", "-failfast",
-			"-timeout", limit.String(), s.pkg)
-		switch {
-		case ctx.Err() != nil:
-			return 0, ctx.Err()
-		case errors.Is(err, errBuild):
-			return invalid, nil
-		case err != nil:
-			return killed, nil
-		}
-	}
-	return end, nil
-}
-
-func (t *trial) reaching(c mutant) []*suite {
-	if c.File == compiled {
-		var out []*suite
-		for _, p := range programTests {
-			s := suite{pkg: t.m.path + "/" + p, took: time.Minute}
-			for _, known := range t.suites {
-				if known.pkg == s.pkg {
-					s = *known
-				}
-			}
-			out = append(out, &s)
-		}
-		return out
-	}
-	own := t.m.path + "/" + filepath.Dir(c.File)
-	if t.o.own {
-		return []*suite{{pkg: own, took: time.Minute}}
-	}
-	var out []*suite
-	for _, s := range t.suites {
-		switch {
-		case s.pkg == own && s.covers(c.File, c.Line):
-			out = slices.Insert(out, 0, s)
-		case s.covers(c.File, c.Line):
-			out = append(out, s)
-		}
-	}
-	if len(out) == 0 && c.Func == "" { // constants and variables of a package are in no profile
-		for _, s := range t.suites {
-			if len(s.reaches[c.File]) > 0 || s.pkg == own {
-				out = append(out, s)
-			}
-		}
-	}
-	return out
 }

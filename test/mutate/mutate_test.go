@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weft-sdn/weft/p4"
 )
@@ -188,87 +187,5 @@ func TestVerdictsHaveChanges(t *testing.T) {
 		if !slices.ContainsFunc(all, v.about) {
 			t.Errorf("%s, %s: %q: %s -> %s: there is no such change", v.file, v.fn, v.text, v.from, v.to)
 		}
-	}
-}
-
-// TestTrial tries changes of a module with one rule that is tested, one that is not, and one that
-// no test reaches.
-func TestTrial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a dozen test programs, which the race detector has nothing to find in")
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example.org/sample\n\ngo 1.26\n",
-		"rules/rules.go": "package rules\n\nfunc Held(n int) bool { return n < 7 }\n\nfunc " +
-			"Free(n int) bool { return n < 9 }\n\nfunc Unused(n *int) { *n++ }\n",
-		"rules/rules_test.go": "package rules\n\nimport \"testing\"\n\nfunc TestRules(t " +
-			"*testing.T) {\n\tif !Held(6) || Held(7) || !Free(3) {\n\t\tt.Fatal()\n\t}\n}\n",
-		"test/mutate/survivors.tsv": "file\tfunction\tline\tfrom\tto\tverdict\treason\nrules/rules.go\tFree\tfunc Free(n int) bool { return n < 9 }\t<\t<=\tequivalent\ta sample\n",
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	t.Setenv("GOFLAGS", "-mod=mod")
-	m, err := openModule(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := options{profiles: t.TempDir(), slowest: 1 << 40}
-	all, err := mutants(t.Context(), m, o, []string{"rules"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trial, err := newTrial(t.Context(), m, o, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(trial.dir)
-	ends := map[string]int{}
-	for _, c := range all {
-		end, err := trial.try(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends[c.Func+" "+c.From+" "+c.To] = end
-	}
-	for change, want := range map[string]int{"Held < <=": killed, "Held 7 8": killed,
-		"Free < <=": survived, "Free 9 10": survived, "Unused ++ --": notReached} {
-		if got, ok := ends[change]; !ok || got != want {
-			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
-		}
-	}
-	o.slowest, o.profiles = time.Nanosecond, t.TempDir()
-	if none, err := newTrial(t.Context(), m, o, all); err != nil || len(none.suites) > 0 {
-		t.Errorf("tests that take too long: %v, %v; want none, and no error", none, err)
-	} else {
-		os.RemoveAll(none.dir)
-	}
-	o.slowest, o.profiles = 1<<40, trial.o.profiles
-	again, err := newTrial(t.Context(), m, o, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(again.dir)
-	for _, c := range all {
-		src, err := os.ReadFile(c.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		end, ok := again.outcomes.known[changeKey(c, src, again.reaching(c))]
-		if want := ends[c.Func+" "+c.From+" "+c.To]; !ok || end != want {
-			t.Errorf("%s %s %s: outcome %d (%v) is kept, want %d", c.Func, c.From, c.To, end, ok, want)
-		}
-	}
-	if i := slices.IndexFunc(all,
-		func(c mutant) bool { return c.Func == "Free" && c.To == "<=" }); i < 0 ||
-		!trial.verdicts[0].about(all[i]) {
-		t.Error("the verdict is not about the survivor")
 	}
 }

@@ -10,91 +10,165 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// A span is lines of a file that a test package reaches.
-type span struct{ from, to int }
+// A span is the first and the last of some lines of a file.
+type span [2]int
 
 // A suite is the tests of a package.
 type suite struct {
-	pkg     string
-	key     string // of the code that they run
-	took    time.Duration
-	reaches map[string][]span // by file, relative to the module
+	pkg   string
+	dir   string // of the package
+	key   string // of the code that they run
+	tests []*test
 }
 
-// covers reports whether the tests reach a line.
-func (s *suite) covers(file string, line int) bool {
-	return slices.ContainsFunc(s.reaches[file], func(r span) bool {
-		return r.from <= line && line <= r.to
+// A test is what the go command runs by a name: a test, an example or the seeds of a fuzz test.
+type test struct {
+	Name    string
+	Took    time.Duration
+	Reaches map[string][]span // by file, relative to the module
+}
+
+// covers reports whether a test reaches a line.
+func (t *test) covers(file string, line int) bool {
+	return slices.ContainsFunc(t.Reaches[file], func(r span) bool {
+		return r[0] <= line && line <= r[1]
 	})
 }
 
-// suites measures which lines of targets the tests of the module reach, or reads that from profiles
-// of before in dir, which are of the same code. Suites that take longer than slowest are left out.
-// The fastest is first.
-func suites(ctx context.Context, m *module, targets []string, dir string,
-	slowest time.Duration) ([]*suite, error) {
-	tests, err := m.testing(ctx, targets)
+// suites measures which lines of targets each test of the module reaches, or reads that from
+// profiles of before, which are of the same code. Of no other packages than only, where there are
+// any; without tests that take longer than the options have.
+func suites(ctx context.Context, m *module, targets, only []string, o options) ([]*suite, error) {
+	pkgs, err := m.testing(ctx, targets)
 	if err != nil {
 		return nil, err
+	}
+	dir, slowest := o.profiles, o.slowest
+	if len(only) > 0 {
+		pkgs = slices.DeleteFunc(pkgs, func(t testPackage) bool { return !slices.Contains(only, t.pkg) })
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	var out []*suite
-	for i, t := range tests {
-		s := &suite{pkg: t.pkg, key: t.key, reaches: map[string][]span{}}
+	for i, t := range pkgs {
+		s := &suite{pkg: t.pkg, dir: t.dir, key: t.key}
 		name := strings.ReplaceAll(strings.TrimPrefix(t.pkg, m.path+"/"), "/", "_")
-		file := filepath.Join(dir, name+"-"+t.key+".cover")
-		took, err := os.ReadFile(file + ".seconds")
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "mutate: what the tests of %s reach (%d of %d)\n", t.pkg, i+1, len(tests))
+		file := filepath.Join(dir, fmt.Sprintf("%s-%s_%v.tests", name, t.key, slowest))
+		kept, err := os.ReadFile(file)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			fmt.Fprintf(os.Stderr, "mutate: what the tests of %s reach (%d of %d)\n", t.pkg, i+1, len(pkgs))
 			if err := forget(dir, name); err != nil {
 				return nil, err
 			}
-			started := time.Now()
-			err := m.run(ctx, 4*slowest, "test", "-count=1", "-vet=off", "-coverpkg="+
-				strings.Join(t.targets, ","), "-coverprofile="+file, t.pkg)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil && time.Since(started) < 4*slowest {
-				return nil, fmt.Errorf("the tests of %s fail without a change: %w", t.pkg, err)
-			}
-			took = fmt.Append(nil, time.Since(started).Seconds())
-			if err := os.WriteFile(file+".seconds", took, 0o644); err != nil {
+			if s.tests, err = m.profile(ctx, t, targets, slowest); err != nil {
 				return nil, err
 			}
-		}
-		seconds, err := strconv.ParseFloat(string(took), 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s.seconds: %w", file, err)
-		}
-		s.took = time.Duration(seconds * float64(time.Second))
-		if s.took > slowest {
-			fmt.Fprintf(os.Stderr, "mutate: %s is left out: it took %v\n", t.pkg, s.took)
-			continue
-		}
-		if err := s.read(file, m.path); err != nil {
+			if kept, err = json.Marshal(s.tests); err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(file, kept, 0o644); err != nil {
+				return nil, err
+			}
+		case err != nil:
 			return nil, err
+		default:
+			if err := json.Unmarshal(kept, &s.tests); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
 		}
+		s.tests = slices.DeleteFunc(s.tests, func(t *test) bool { return t.Took > slowest })
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b *suite) int { return int(a.took - b.took) })
 	return out, nil
 }
 
-// read takes a profile of the go command: "FILE:LINE.COLUMN,LINE.COLUMN STATEMENTS COUNT".
-func (s *suite) read(name, module string) error {
+// profile runs each test of a package by itself, and notes which lines of targets it reaches. One
+// that fails, or takes longer than slowest, is one that takes forever.
+func (m *module) profile(ctx context.Context, t testPackage, targets []string,
+	slowest time.Duration) ([]*test, error) {
+	dir, err := os.MkdirTemp("", "weft-mutate-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "tests")
+	if out, err := m.command(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-coverpkg="+
+		strings.Join(targets, ","), "-o", binary, t.pkg).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("the tests of %s: %w: %s", t.pkg, err, tail(string(out)))
+	}
+	names, err := listed(ctx, binary, t.dir)
+	if err != nil {
+		return nil, err
+	}
+	profile := filepath.Join(dir, "profile")
+	var out []*test
+	for _, name := range names {
+		started := time.Now()
+		_, err := runTests(ctx, binary, t.dir, []string{name}, slowest, nil,
+			"-test.coverprofile="+profile)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		one := &test{Name: name, Took: time.Since(started)}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutate: %s of %s is left out: %v\n", name, t.pkg, err)
+			one.Took = forever
+		} else if one.Reaches, err = readProfile(profile, m.path); err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// forever is how long a test takes that fails, or that never ended.
+const forever = 1 << 60
+
+// listed returns the names of the tests of a binary.
+func listed(ctx context.Context, binary, dir string) ([]string, error) {
+	cmd := exec.CommandContext(ctx, binary, "-test.list=.")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s -test.list: %w", binary, err)
+	}
+	var names []string
+	for name := range strings.FieldsSeq(string(out)) {
+		if !strings.HasPrefix(name, "Benchmark") {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// runTests runs tests of a binary by name until one fails, and returns what they printed.
+func runTests(ctx context.Context, binary, dir string, names []string, limit time.Duration,
+	env []string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, append(args, "-test.failfast", "-test.timeout="+
+		limit.String(), "-test.run=^("+strings.Join(names, "|")+")$")...)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "PWD="+dir), env...)
+	cmd.WaitDelay = time.Second
+	inGroup(cmd)
+	return cmd.CombinedOutput()
+}
+
+// readProfile takes a profile of the go command: "FILE:LINE.COLUMN,LINE.COLUMN STATEMENTS COUNT".
+func readProfile(name, module string) (map[string][]span, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
+	out := map[string][]span{}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		file, rest, ok := strings.Cut(lines.Text(), ":")
@@ -104,12 +178,29 @@ func (s *suite) read(name, module string) error {
 		var from, fromColumn, to, toColumn, statements, count int
 		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &from, &fromColumn, &to, &toColumn,
 			&statements, &count); err != nil {
-			return fmt.Errorf("%s: %q: %w", name, lines.Text(), err)
+			return nil, fmt.Errorf("%s: %q: %w", name, lines.Text(), err)
 		}
 		file = strings.TrimPrefix(file, module+"/")
-		s.reaches[file] = append(s.reaches[file], span{from, to})
+		out[file] = append(out[file], span{from, to})
 	}
-	return lines.Err()
+	for file := range out {
+		out[file] = merged(out[file])
+	}
+	return out, lines.Err()
+}
+
+// merged makes spans that touch into one.
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a[0] - b[0] })
+	out := spans[:0]
+	for _, s := range spans {
+		if last := len(out) - 1; last >= 0 && s[0] <= out[last][1]+1 {
+			out[last][1] = max(out[last][1], s[1])
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // A module is the Go module whose code is changed.
@@ -137,9 +228,9 @@ type goPackage struct {
 }
 
 func (m *module) list(ctx context.Context, args ...string) ([]goPackage, error) {
-	cmd := exec.CommandContext(ctx, "go",
+	cmd := m.command(ctx,
 		append([]string{"list", "-json=ImportPath,Dir,GoFiles,EmbedFiles,Deps,ForTest"}, args...)...)
-	cmd.Dir, cmd.Stderr = m.dir, os.Stderr
+	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %w", strings.Join(args, " "), err)
@@ -158,6 +249,7 @@ func (m *module) list(ctx context.Context, args ...string) ([]goPackage, error) 
 // A testPackage is a package whose tests run code of a target.
 type testPackage struct {
 	pkg     string
+	dir     string
 	targets []string // that the tests are built from
 	key     string   // of the code that the tests are built from, and of what lies beside them
 }
@@ -190,7 +282,7 @@ func (m *module) testing(ctx context.Context, targets []string) ([]testPackage, 
 		}
 		slices.Sort(deps)
 		deps = slices.Compact(deps)
-		t := testPackage{pkg: pkg}
+		t := testPackage{pkg: pkg, dir: code[pkg].Dir}
 		for _, d := range deps {
 			if slices.Contains(targets, d) {
 				t.targets = append(t.targets, d)
@@ -207,26 +299,13 @@ func (m *module) testing(ctx context.Context, targets []string) ([]testPackage, 
 	return out, nil
 }
 
-// errBuild is the error of tests that do not compile.
-var errBuild = errors.New("it does not compile")
-
-// run runs the go command; the error has the end of what it printed.
-func (m *module) run(ctx context.Context, timeout time.Duration, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+// command is a call of the go command in the folder of the module.
+func (m *module) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = m.dir
 	cmd.WaitDelay = time.Second
 	inGroup(cmd)
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		return nil
-	}
-	if strings.Contains(string(out), "[build failed]") ||
-		strings.Contains(string(out), "[setup failed]") {
-		return errBuild
-	}
-	return fmt.Errorf("%w: %s", err, tail(string(out)))
+	return cmd
 }
 
 func tail(s string) string {

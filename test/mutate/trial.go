@@ -1,0 +1,365 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A trial tries changes.
+type trial struct {
+	m        *module
+	o        options
+	dir      string // of changed files, and of the tests that are built with them
+	suites   []*suite
+	outcomes *outcomes
+	verdicts []verdict
+	sum      summary
+
+	numbers map[mutant]int // of changes
+	invalid map[int]bool   // numbers of changes that do not compile
+	schema  *schema
+	overlay string
+	built   map[string]string // binaries of tests by their package
+	steady  map[string]bool   // by package and name of a test: whether it passes without a change
+}
+
+// newTrial prepares the trial of changes, of which the first are wanted: as many as o.n, or all.
+func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, error) {
+	t := &trial{m: m, o: o, sum: summary{Seed: o.seed}, numbers: map[mutant]int{},
+		built: map[string]string{}, steady: map[string]bool{}}
+	f, err := os.Open(filepath.Join(m.dir, "test/mutate/survivors.tsv"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if t.verdicts, err = readVerdicts(f); err != nil {
+		return nil, fmt.Errorf("survivors.tsv: %w", err)
+	}
+	if t.dir, err = os.MkdirTemp("", "weft-mutate-"); err != nil {
+		return nil, err
+	}
+	if o.list {
+		return t, nil
+	}
+	// The same packages whatever is asked for, so that profiles of one run serve another.
+	pkgs := slices.Clone(targets)
+	var own []string
+	for _, c := range all {
+		pkgs = append(pkgs, filepath.Dir(c.File))
+		if o.own {
+			own = append(own, m.path+"/"+filepath.Dir(c.File))
+		}
+	}
+	slices.Sort(pkgs)
+	pkgs = slices.Compact(pkgs)
+	for i, p := range pkgs {
+		pkgs[i] = m.path + "/" + p
+	}
+	if t.suites, err = suites(ctx, m, pkgs, own, o); err != nil {
+		return nil, err
+	}
+	if t.outcomes, err = openOutcomes(filepath.Join(o.profiles, "outcomes")); err != nil {
+		return nil, err
+	}
+	// About one change in twelve does not compile.
+	if o.n > 0 && len(all) > o.n+o.n/4+10 {
+		all = all[:o.n+o.n/4+10]
+	}
+	for i, c := range all {
+		t.numbers[c] = i + 1
+	}
+	t.schema, t.overlay, t.invalid, err = compile(ctx, m, all, t.dir)
+	return t, err
+}
+
+// all tries changes until o.n have compiled, and prints survivors and the summary.
+func (t *trial) all(ctx context.Context, all []mutant) error {
+	started := time.Now()
+	out := json.NewEncoder(os.Stdout)
+	out.SetEscapeHTML(false)
+	for _, c := range all {
+		if t.o.n > 0 && t.sum.Mutants == t.o.n || t.o.time > 0 && time.Since(started) > t.o.time {
+			break
+		}
+		if slices.ContainsFunc(t.verdicts, func(v verdict) bool {
+			return v.verdict == equivalent && v.about(c)
+		}) {
+			t.sum.Equivalent++
+			continue
+		}
+		if t.o.list {
+			t.sum.Mutants++
+			_ = out.Encode(c)
+			continue
+		}
+		end, err := t.try(ctx, c)
+		if err != nil {
+			return err
+		}
+		switch end {
+		case invalid:
+			continue
+		case killed:
+			t.sum.Killed++
+		case survived, notReached:
+			t.sum.Survivors++
+			if end == notReached {
+				t.sum.NotReached++
+			}
+			_ = out.Encode(struct {
+				Survivor mutant `json:"survivor"`
+				Reached  bool   `json:"reached"`
+			}{c, end == survived})
+		}
+		t.sum.Mutants++
+		if t.sum.Mutants%20 == 0 {
+			fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors,
+				time.Since(started).Round(time.Second))
+		}
+	}
+	t.sum.Seconds = int(time.Since(started).Seconds())
+	if t.sum.Mutants > 0 {
+		t.sum.Percent = float64(t.sum.Killed) * 100 / float64(t.sum.Mutants)
+	}
+	return out.Encode(t.sum)
+}
+
+// Outcomes of a trial.
+const (
+	invalid    = iota // it does not compile, or does not load
+	killed            // a test fails
+	survived          // all tests that reach the line pass
+	notReached        // no test reaches the line
+)
+
+// try has the tests that reach a change try it, unless that is known.
+func (t *trial) try(ctx context.Context, c mutant) (int, error) {
+	if t.invalid[t.numbers[c]] {
+		return invalid, nil
+	}
+	src, err := os.ReadFile(filepath.Join(t.m.dir, c.File))
+	if err != nil {
+		return 0, err
+	}
+	by := t.reaching(c)
+	id := changeKey(c, src, by)
+	if end, ok := t.outcomes.known[id]; ok {
+		return end, nil
+	}
+	change := changeKey(c, src, nil)
+	if last, ok := t.outcomes.by[change]; ok {
+		for _, b := range by {
+			if i := slices.Index(b.names, last[1]); i >= 0 && b.pkg == last[0] {
+				by = slices.Insert(slices.Clone(by), 0, batch{b.suite, b.names[i : i+1], b.took})
+				break
+			}
+		}
+	}
+	end, err := t.run(ctx, c, change, src, by)
+	if err == nil {
+		err = t.outcomes.keep(id, end)
+	}
+	return end, err
+}
+
+// A batch is some tests of a package, which one process runs.
+type batch struct {
+	*suite
+	names []string
+	took  time.Duration
+}
+
+// quick is how long a test takes at most that is tried before the others of its package.
+const quick = time.Second
+
+// reaching returns the tests that reach a change, in the order in which they try it: those of the
+// package, the quick ones first; then, within the budget, those of others by how long they take.
+func (t *trial) reaching(c mutant) []batch {
+	own := t.m.path + "/" + filepath.Dir(c.File)
+	var first, others []batch
+	for _, s := range t.suites {
+		program := slices.Index(t.o.programTests, strings.TrimPrefix(s.pkg, t.m.path+"/"))
+		if c.File == t.o.program && program < 0 || t.o.own && s.pkg != own {
+			continue
+		}
+		fast, slow := batch{suite: s}, batch{suite: s}
+		for _, one := range s.tests {
+			// Constants and variables of a package are in no profile, nor is what it embeds.
+			if c.File != t.o.program && !one.covers(c.File, c.Line) &&
+				(c.Func != "" || len(one.Reaches[c.File]) == 0) {
+				continue
+			}
+			b := &slow
+			if one.Took <= quick {
+				b = &fast
+			}
+			b.names = append(b.names, one.Name)
+			b.took += one.Took
+		}
+		for _, b := range []batch{fast, slow} {
+			switch {
+			case len(b.names) == 0:
+			case s.pkg == own:
+				first = append(first, b)
+			default:
+				others = append(others, b)
+			}
+		}
+	}
+	slices.SortStableFunc(others, func(a, b batch) int { return cmp.Compare(a.took, b.took) })
+	var sum time.Duration
+	for _, b := range others {
+		if sum += b.took; sum > t.o.budget {
+			break
+		}
+		first = append(first, b)
+	}
+	return first
+}
+
+// run runs tests with a change in effect; change is its key.
+func (t *trial) run(ctx context.Context, c mutant, change string, src []byte, by []batch) (int,
+	error) {
+	end := notReached
+	number := t.numbers[c]
+	binary := func(s *suite) (string, error) { return t.binary(ctx, s.pkg, s.pkg, t.overlay) }
+	if !t.schema.holds(c.File, number) { // it gets an overlay of its own
+		overlay, err := t.alone(c, src)
+		if err != nil {
+			return 0, err
+		}
+		binary = func(s *suite) (string, error) { return t.binary(ctx, "", s.pkg, overlay) }
+	}
+	for _, b := range by {
+		file, err := binary(b.suite)
+		if errors.Is(err, errBuild) {
+			return invalid, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		end = survived
+		for {
+			names := slices.DeleteFunc(slices.Clone(b.names), func(name string) bool {
+				steady, known := t.steady[b.pkg+" "+name]
+				return known && !steady
+			})
+			if len(names) == 0 {
+				break
+			}
+			limit := max(4*b.took, 10*time.Second)
+			printed, err := runTests(ctx, file, b.dir, names, limit,
+				[]string{fmt.Sprintf("%s=%d", chosen, number)})
+			if ctx.Err() != nil {
+				return 0, ctx.Err()
+			}
+			if err == nil {
+				break
+			}
+			// A test that fails without a change too has noticed nothing.
+			failed := failures(printed)
+			steady, err := t.pass(ctx, b, failed)
+			if err != nil {
+				return 0, err
+			}
+			if steady && len(failed) > 0 {
+				err = t.outcomes.noticed(change, b.pkg, failed[0])
+			}
+			if steady {
+				return killed, err
+			}
+		}
+	}
+	return end, nil
+}
+
+// failure is how a test says that it fails, or that it runs when the time is over.
+var failure = regexp.MustCompile(`(?m)^(?:--- FAIL: |\t)(\w+)(?:/\S*)? \([\d.hms]+\)$`)
+
+// failures returns the tests that failed, by what they printed; none where the process ended
+// without a word about them.
+func failures(printed []byte) []string {
+	var out []string
+	for _, m := range failure.FindAllSubmatch(printed, -1) {
+		out = append(out, string(m[1]))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// pass reports whether tests pass with the schema and no change, and remembers those that do not.
+func (t *trial) pass(ctx context.Context, b batch, names []string) (bool, error) {
+	file, err := t.binary(ctx, b.pkg, b.pkg, t.overlay)
+	if err != nil {
+		return false, err
+	}
+	all := true
+	for _, name := range names {
+		steady, known := t.steady[b.pkg+" "+name]
+		if !known {
+			printed, err := runTests(ctx, file, b.dir, []string{name}, max(4*b.took, 10*time.Second), nil)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			steady = err == nil
+			t.steady[b.pkg+" "+name] = steady
+			if !steady {
+				fmt.Fprintf(os.Stderr, "mutate: %s of %s fails without a change: %s\n", name, b.pkg,
+					tail(string(printed)))
+			}
+		}
+		all = all && steady
+	}
+	return all, nil
+}
+
+// alone writes a changed file and its overlay.
+func (t *trial) alone(c mutant, src []byte) (string, error) {
+	changed := filepath.Join(t.dir, "changed"+filepath.Ext(c.File))
+	text := string(src[:c.start]) + c.To + string(src[c.start+len(c.From):])
+	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(t.dir, "alone.json")
+	doc, err := json.Marshal(map[string]map[string]string{
+		"Replace": {filepath.Join(t.m.dir, c.File): changed}})
+	if err != nil {
+		return "", err
+	}
+	return overlay, os.WriteFile(overlay, doc, 0o644)
+}
+
+// errBuild is the error of tests that do not compile.
+var errBuild = errors.New("it does not compile")
+
+// binary builds the tests of a package with an overlay; those that have a key once.
+func (t *trial) binary(ctx context.Context, key, pkg, overlay string) (string, error) {
+	if file, ok := t.built[key]; ok && key != "" {
+		return file, nil
+	}
+	file := filepath.Join(t.dir, "alone.test")
+	if key != "" {
+		file = filepath.Join(t.dir, strings.ReplaceAll(key, "/", "_")+".test")
+	}
+	out, err := t.m.command(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay,
+		"-o", file, pkg).CombinedOutput()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", errBuild, tail(string(out)))
+	}
+	if key != "" {
+		t.built[key] = file
+	}
+	return file, nil
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rules has a rule that is tested, ones that are not, and a function of each kind that is called in
+// a way of its own.
+const rules = `package rules
+
+import _ "embed"
+
+//go:embed program.json
+var program []byte
+
+const limit = 5
+
+var most, least = 8, 2
+
+func Held(n int) bool { return n < 7 }
+
+func Free(n int) bool { return n < 9 }
+
+func Unused(n *int) { *n++ }
+
+func Within(n int) bool { return n < limit && n < most && n >= least }
+
+type Set[T comparable] struct{ of []T }
+
+func (s *Set[T]) Add(_ string, of ...T) (n int) {
+	defer func() { n++ }()
+	s.of = append(s.of, of...)
+	return len(s.of)
+}
+
+func (Set[T]) Zero(int, string) int { return 0 }
+
+func Count[T comparable](of ...T) int { var s Set[T]; return s.Add("", of...) }
+
+func Name(n int) string { return "a" + "b" }
+
+func Program() string { return string(program) }
+`
+
+const rulesTest = `package rules
+
+import (
+	"os"
+	"testing"
+)
+
+func TestHeld(t *testing.T) {
+	if !Held(6) || Held(7) {
+		t.Fatal()
+	}
+}
+
+func TestWays(t *testing.T) {
+	if Count(1, 2) != 3 || Count("a") != 2 || (Set[int]{}).Zero(1, "") != 0 || Name(1) != "ab" {
+		t.Error("wrong")
+	}
+}
+
+func TestWithin(t *testing.T) {
+	if !Within(4) || Within(5) || Within(1) || !Within(2) {
+		t.Fatal()
+	}
+}
+
+// It fails each time but the first, whatever the code is.
+func TestOnce(t *testing.T) {
+	if _, err := os.Stat(os.Getenv("ONCE")); err == nil {
+		t.Fatal()
+	}
+	if err := os.WriteFile(os.Getenv("ONCE"), nil, 0o600); err != nil || !Free(3) {
+		t.Fatal(err)
+	}
+}
+`
+
+const useTest = `package use
+
+import (
+	"testing"
+
+	"example.org/sample/rules"
+)
+
+func TestFree(t *testing.T) {
+	if !rules.Free(3) {
+		t.Fatal()
+	}
+}
+
+func TestProgram(t *testing.T) {
+	t.Run("op", func(t *testing.T) {
+		if rules.Program() != "[1]" {
+			t.Fatal()
+		}
+	})
+}
+`
+
+// sampleModule writes a module of two packages, and enters it.
+func sampleModule(t *testing.T) *module {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module example.org/sample\n\ngo 1.26\n", "rules/rules.go": rules,
+		"rules/rules_test.go": rulesTest, "rules/program.json": "[1]",
+		"use/use.go": "package use\n", "use/use_test.go": useTest,
+		"test/mutate/survivors.tsv": strings.Join([]string{"file", "function", "line", "from", "to",
+			"verdict", "reason\nrules/rules.go", "Free", "func Free(n int) bool { return n < 9 }", "<",
+			"<=", "equivalent", "a sample\n"}, "\t"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("ONCE", filepath.Join(t.TempDir(), "once"))
+	m, err := openModule(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// tryAll returns the outcomes of all changes of the sample, each as "function: from -> to".
+func tryAll(t *testing.T, m *module, o options) (map[string]int, *trial) {
+	t.Helper()
+	all, err := mutants(t.Context(), m, o, []string{"rules"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.program, o.programTests = "rules/program.json", []string{"use"}
+	program := mutant{File: "rules/program.json", Func: "op", From: "1", To: "22", start: 1}
+	all = append(all, program)
+	trial, err := newTrial(t.Context(), m, o, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(trial.dir) })
+	ends := map[string]int{}
+	for _, c := range all {
+		end, err := trial.try(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[fmt.Sprintf("%s: %s -> %s", c.Func, c.From, c.To)] = end
+	}
+	if i := slices.IndexFunc(all,
+		func(c mutant) bool { return c.Func == "Free" && c.To == "<=" }); i < 0 ||
+		!trial.verdicts[0].about(all[i]) {
+		t.Error("the verdict is not about the survivor")
+	}
+	return ends, trial
+}
+
+// TestTrial tries changes of a module: of rules that are tested, in the package or outside of it,
+// and of ones that are not; of functions, variables, constants and an embedded file.
+func TestTrial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a dozen test programs, which the race detector has nothing to find in")
+	}
+	m := sampleModule(t)
+	o := options{profiles: t.TempDir(), slowest: 1 << 40, budget: 1 << 40}
+	ends, first := tryAll(t, m, o)
+	want := map[string]int{
+		"Held: < -> <=": killed, "Held: 7 -> 8": killed,
+		// TestOnce reaches it too, and fails: so it does without a change.
+		"Free: < -> <=": survived, "Free: 9 -> 10": survived,
+		"Unused: ++ -> --": notReached,
+		": 8 -> 9":         survived, ": 2 -> 3": killed, ": 5 -> 6": killed,
+		"Set.Add: ++ -> --": killed, "Set.Zero: 0 -> 1": killed,
+		"Name: + -> -": invalid,
+		"op: 1 -> 22":  killed,
+	}
+	for change, want := range want {
+		if got, ok := ends[change]; !ok || got != want {
+			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
+		}
+	}
+	if len(first.steady) == 0 || first.steady["example.org/sample/rules TestOnce"] {
+		t.Errorf("tests that pass without a change: %v, want TestOnce not to", first.steady)
+	}
+	// Tried again, all is known, and nothing is built.
+	again, second := tryAll(t, m, o)
+	for change, end := range ends {
+		if again[change] != end {
+			t.Errorf("%s: outcome %d is kept, want %d", change, again[change], end)
+		}
+	}
+	if len(second.built) > 0 {
+		t.Errorf("%v are built again", second.built)
+	}
+	// A test more: what was noticed is tried by the test that noticed it.
+	text := rulesTest + "\nfunc TestAAA(t *testing.T) {\n\tif Free(9) {\n\t\tt.Fatal()\n\t}\n}\n"
+	if err := os.WriteFile("rules/rules_test.go", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	after, third := tryAll(t, m, o)
+	want["Free: < -> <="], want["Free: 9 -> 10"] = killed, killed
+	for change, want := range want {
+		if after[change] != want {
+			t.Errorf("%s with another test: outcome %d, want %d", change, after[change], want)
+		}
+	}
+	if by := third.outcomes.by; !slices.Contains(slices.Collect(maps.Values(by)),
+		[2]string{"example.org/sample/rules", "TestAAA"}) {
+		t.Errorf("%v noticed the changes, want TestAAA among them", by)
+	}
+}
+
+// TestLimits: tests that take too long are left out, those of other packages beyond the budget too.
+func TestLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds test programs, which the race detector has nothing to find in")
+	}
+	m := sampleModule(t)
+	o := options{profiles: t.TempDir(), slowest: time.Nanosecond, budget: 1 << 40}
+	ends, trial := tryAll(t, m, o)
+	if ends["Held: 7 -> 8"] != notReached || len(trial.suites) != 2 {
+		t.Errorf("outcome %d of %d suites, want %d of 2", ends["Held: 7 -> 8"], len(trial.suites),
+			notReached)
+	}
+	if err := os.RemoveAll(os.Getenv("ONCE")); err != nil {
+		t.Fatal(err)
+	}
+	o.slowest = 1 << 40
+	free := mutant{File: "rules/rules.go", Func: "Free", Line: 14}
+	for budget, want := range map[time.Duration]int{1 << 40: 2, 0: 1} {
+		trial.o.budget = budget
+		var err error
+		if trial.suites, err = suites(t.Context(), m, []string{m.path + "/rules"}, nil, o); err != nil {
+			t.Fatal(err)
+		}
+		by := trial.reaching(free)
+		if len(by) != want || by[0].pkg != m.path+"/rules" {
+			t.Errorf("with a budget of %v %d batches, the first of %s; want %d, the first of rules",
+				budget, len(by), by[0].pkg, want)
+		}
+	}
+	trial.o.own, trial.o.budget = true, 1<<40
+	if by := trial.reaching(free); len(by) != 1 {
+		t.Errorf("%d batches where only the package's own are wanted", len(by))
+	}
+}
+
+// TestFailures reads which tests failed, or ran when the time was over.
+func TestFailures(t *testing.T) {
+	for printed, want := range map[string]string{
+		"--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\nFAIL\n":     "TestA",
+		"panic: test timed out after 1s\nrunning tests:\n\tTestB/x (1s)\n\n": "TestB",
+		"panic: test timed out after 1m0s\nrunning tests:\n\tTestC (1m0s)\n": "TestC",
+		"fatal error: all goroutines are asleep - deadlock!\n":               "",
+	} {
+		if got := strings.Join(failures([]byte(printed)), " "); got != want {
+			t.Errorf("%q: %q failed, want %q", printed, got, want)
+		}
+	}
+}

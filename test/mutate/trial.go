@@ -156,15 +156,7 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 		return end, nil
 	}
 	change := changeKey(c, src, nil)
-	if last, ok := t.outcomes.by[change]; ok {
-		for _, b := range by {
-			if i := slices.Index(b.names, last[1]); i >= 0 && b.pkg == last[0] {
-				by = slices.Insert(slices.Clone(by), 0, batch{b.suite, b.names[i : i+1], b.took})
-				break
-			}
-		}
-	}
-	end, err := t.run(ctx, c, change, src, by)
+	end, err := t.run(ctx, c, change, src, again(by, t.outcomes.by[change]))
 	if err == nil {
 		err = t.outcomes.keep(id, end)
 	}
@@ -224,6 +216,16 @@ func (t *trial) reaching(c mutant) []batch {
 		first = append(first, b)
 	}
 	return first
+}
+
+// again puts a test, by package and name, before the others, if it is one of them.
+func again(by []batch, last [2]string) []batch {
+	for _, b := range by {
+		if i := slices.Index(b.names, last[1]); i >= 0 && b.pkg == last[0] {
+			return slices.Insert(slices.Clone(by), 0, batch{b.suite, b.names[i : i+1], b.took})
+		}
+	}
+	return by
 }
 
 // run runs tests with a change in effect; change is its key.

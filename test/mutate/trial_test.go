@@ -193,6 +193,14 @@ func TestTrial(t *testing.T) {
 			t.Errorf("%s: outcome %d (%v), want %d", change, got, ok, want)
 		}
 	}
+	for i, name := range []string{"limit", "most", "least"} {
+		c := mutant{File: "rules/rules.go", From: []string{"5", "8", "2"}[i]}
+		for m, n := range first.numbers {
+			if m.Func == "" && m.From == c.From && first.schema.holds(m.File, n) != (name != "limit") {
+				t.Errorf("the schema holds the change of %s: %v", name, name == "limit")
+			}
+		}
+	}
 	if len(first.steady) == 0 || first.steady["example.org/sample/rules TestOnce"] {
 		t.Errorf("tests that pass without a change: %v, want TestOnce not to", first.steady)
 	}
@@ -256,6 +264,46 @@ func TestLimits(t *testing.T) {
 	trial.o.own, trial.o.budget = true, 1<<40
 	if by := trial.reaching(free); len(by) != 1 {
 		t.Errorf("%d batches where only the package's own are wanted", len(by))
+	}
+}
+
+// TestOrder: the tests of the package try a change first, quick ones before others; then those of
+// other packages, the fastest first, up to the budget.
+func TestOrder(t *testing.T) {
+	reaches := map[string][]span{"rules/rules.go": {{3, 5}, {9, 9}}}
+	one := func(name string, took time.Duration) *test { return &test{name, took, reaches} }
+	trial := &trial{m: &module{path: "m"}, suites: []*suite{
+		{pkg: "m/far", tests: []*test{one("F1", 3*time.Second), one("F2", time.Second),
+			one("F3", time.Second+1)}},
+		{pkg: "m/near", tests: []*test{one("N1", time.Second/2), {"N2", 0, nil}}},
+		{pkg: "m/rules", tests: []*test{one("R1", 5*time.Second), one("R2", time.Second)}},
+	}}
+	order := func(line int, budget time.Duration) string {
+		trial.o.budget = budget
+		var out []string
+		for _, b := range again(trial.reaching(mutant{File: "rules/rules.go", Line: line, Func: "f"}),
+			[2]string{"m/far", "F3"}) {
+			out = append(out, strings.Join(b.names, "+"))
+		}
+		return strings.Join(out, " ")
+	}
+	const all = 5*time.Second + time.Second/2 + 1
+	for budget, want := range map[time.Duration]string{
+		all:                   "F3 R2 R1 N1 F2 F1+F3",
+		all - 1:               "R2 R1 N1 F2",
+		time.Second/2*3 - 1:   "R2 R1 N1",
+		time.Second/2 - 1:     "R2 R1",
+		24 * 365 * time.Hour:  "F3 R2 R1 N1 F2 F1+F3",
+		time.Second + all - 2: "F3 R2 R1 N1 F2 F1+F3",
+	} {
+		if got := order(4, budget); got != want {
+			t.Errorf("with a budget of %v the order is %q, want %q", budget, got, want)
+		}
+	}
+	for line, want := range map[int]string{2: "", 3: "R2 R1", 5: "R2 R1", 6: "", 9: "R2 R1", 10: ""} {
+		if got := order(line, 0); got != want {
+			t.Errorf("line %d is tried by %q, want %q", line, got, want)
+		}
 	}
 }
 

@@ -286,3 +286,34 @@ func TestWhoWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestSweptOnceInAPause: whole budgets are forgotten where there is no room, and no sooner than a
+// pause after the last time.
+func TestSweptOnceInAPause(t *testing.T) {
+	const pause = time.Second
+	b := newBudgets(2, pause)
+	start := time.Unix(1_700_000_000, 0)
+	for n := range maxBudgets {
+		b.of(fmt.Sprint(n), start.Add(time.Duration(n-maxBudgets)*pause))
+	}
+	if len(b.by) != maxBudgets {
+		t.Fatalf("%d budgets are remembered while there is room, want %d", len(b.by), maxBudgets)
+	}
+	for _, l := range b.by {
+		l.AllowN(start, 1)
+	}
+	for _, at := range []struct {
+		after time.Duration
+		room  bool
+	}{
+		{pause / 2, false},           // looked through, and none is whole
+		{pause, false},               // all are whole, half a pause after that
+		{pause + pause/2 - 1, false}, // not a whole pause after it
+		{pause + pause/2, true},      // a pause after it
+		{pause + pause/2 + 1, true},  // there is room
+	} {
+		if got := b.of(fmt.Sprint("late ", at.after), start.Add(at.after)) != b.rest; got != at.room {
+			t.Errorf("after %v there is room: %v, want %v", at.after, got, at.room)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type load struct {
 func newLoad(r *bed, gap time.Duration, in ...arrival) *load {
 	l := &load{r: r, out: &sink{}, gap: gap, in: in}
 	r.s.out = l.out
+	r.s.ctx.SetPaths(engine.PathsEarned)
 	return l
 }
 

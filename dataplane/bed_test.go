@@ -75,6 +75,7 @@ func newRigWith(t testing.TB, p *engine.Program, cfg Config) *bed {
 	}
 	r.s = New(cfg, r)
 	r.s.SetProgram(p)
+	r.s.ctx.SetPaths(engine.PathsAlways)
 	return r
 }
 

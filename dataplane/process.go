@@ -9,7 +9,9 @@ import (
 // ingress processes a packet up to the queues.
 func (s *Switch) ingress(it *inItem) {
 	c := s.ctx
-	c.ID = it.id
+	if c.ID = it.id; c.ID == 0 && s.recall(it) {
+		return
+	}
 	if it.p != nil {
 		c.Resume(it.p)
 	} else {
@@ -51,6 +53,60 @@ func (s *Switch) ingress(it *inItem) {
 		c.Release(p)
 	}
 	c.Finish()
+}
+
+// recall does what ingress does for a packet that follows the path of an earlier one; false where
+// it has to run the program.
+func (s *Switch) recall(it *inItem) bool {
+	c, p := s.ctx, it.p
+	if p == nil {
+		if p = c.Recall(it.f, it.port, it.arrived); p == nil {
+			return false
+		}
+	} else if !c.RecallAgain(p) {
+		return false
+	}
+	if group := p.Group(); group != 0 {
+		if g := s.groups[group]; g != nil {
+			s.stats.Multicast++
+			s.replicate(p, g.Replicas, -1, engine.Whole)
+		} else {
+			s.dropNoGroup(group)
+		}
+		c.Release(p)
+		return true
+	}
+	port := p.Spec()
+	q, ok := s.straightOf(p, port)
+	switch {
+	case !ok:
+		s.enqueue(place{Port: port, Priority: -1, Packet: queued{p: p, trunc: p.Trunc}})
+		c.Release(p)
+	case !s.depart(p, &q):
+		c.Take(p)
+		s.leave(&q, 0)
+	}
+	return true
+}
+
+// depart does what egress does for a packet that waits and follows the path of an earlier one, and
+// releases it; false where it has to run the program.
+func (s *Switch) depart(p *engine.PHV, q *place) bool {
+	c := s.ctx
+	path := c.RecallEgress(p, &engine.Egress{Port: q.Port, Priority: q.Priority,
+		Instance: q.Packet.rid, Copied: q.Packet.copied, Trunc: q.Packet.trunc})
+	if path == nil {
+		return false
+	}
+	if path.Again() {
+		s.stats.Recirculated++
+		s.putBack(c.Return(path, p), trace.Recirculated, trace.Recirculating)
+	} else {
+		s.outBuf = c.Leave(s.outBuf[:0], path, p)
+		s.transmit(q, s.outBuf)
+	}
+	c.Release(p)
+	return true
 }
 
 // multicast replicates the packet in the context to a group's replicas.
@@ -158,16 +214,27 @@ func (s *Switch) straight(port uint32) (q place, ok bool) {
 	if c.ID != 0 {
 		return q, false
 	}
-	if q.Priority = c.Priority(&c.PHV); q.Priority >= s.cfg.Priorities ||
-		!s.queues.Free(port, q.Priority, c.Port) {
+	return s.straightOf(&c.PHV, port)
+}
+
+// straightOf is straight for any packet.
+func (s *Switch) straightOf(p *engine.PHV, port uint32) (q place, ok bool) {
+	if q.Priority = s.ctx.Priority(p); q.Priority >= s.cfg.Priorities ||
+		!s.queues.Free(port, q.Priority, p.Port) {
 		return q, false
 	}
-	q.Port, q.Packet.trunc, q.Packet.at = port, c.Trunc, c.Micros()
+	q.Port, q.Packet.trunc, q.Packet.at = port, p.Trunc, s.ctx.Micros()
 	return q, true
 }
 
 // egress processes one packet taken from a queue.
 func (s *Switch) egress(q place, depth int) {
+	if p := q.Packet.p; p.Waits() {
+		s.ctx.ID = 0
+		if s.depart(p, &q) {
+			return
+		}
+	}
 	s.ctx.Take(q.Packet.p)
 	s.leave(&q, depth)
 }

@@ -68,8 +68,11 @@ func randomEntry(rng *rand.Rand, p *engine.Program, table int) engine.Entry {
 	actions := info.Actions
 	e.Target = engine.Target{Action: call(actions[rng.IntN(len(actions))])}
 	if info.Selector {
-		e.Target = engine.Target{Kind: engine.TargetActionSet,
-			Set: []engine.WeightedAction{{ActionCall: e.Target.Action, Weight: 1, WatchPort: engine.NoPort}}}
+		e.Target = engine.Target{Kind: engine.TargetActionSet}
+		for range 1 + rng.IntN(3) {
+			e.Target.Set = append(e.Target.Set, engine.WeightedAction{
+				ActionCall: call(actions[rng.IntN(len(actions))]), Weight: 1, WatchPort: engine.NoPort})
+		}
 	}
 	return e
 }

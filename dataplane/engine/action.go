@@ -20,7 +20,7 @@ type action struct {
 	params   []ir.Param
 	prims    []prim
 	effects  []effect
-	notes    []note // of all primitives, for Translate
+	notes    []note // of prims
 }
 
 // prim is one primitive: code, or a jump.
@@ -157,9 +157,7 @@ func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 				run: l.tracedPrimitive(p, run)}})
 		}
 		a.effects = append(a.effects, l.effectsOf(p)...)
-		if l.translating {
-			a.notes = append(a.notes, l.noteOf(p))
-		}
+		a.notes = append(a.notes, l.noteOf(p))
 		clear(l.subst)
 	}
 	if jumps {

@@ -207,6 +207,7 @@ func (s *State) ValueSet(set int) ([][]byte, error) {
 
 // SetValueSet replaces the members of a parser value set; see dataplane.Controls.
 func (s *State) SetValueSet(set int, values [][]byte) error {
+	s.changed()
 	if err := s.index("value set", set, len(s.valueSets)); err != nil {
 		return err
 	}

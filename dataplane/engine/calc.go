@@ -33,7 +33,8 @@ type calculation struct {
 	slow bool
 	// sum reports whether fast copies octets only, an Internet checksum of which needs
 	// no copy.
-	sum bool
+	sum   bool
+	crc32 bool // it is the CRC-32 of Ethernet
 }
 
 // calcItem is one input.
@@ -103,7 +104,8 @@ func (l *loader) calcNamed(name string) *calculation {
 
 func (l *loader) calculation(src *bmv2json.Source, name, algo string,
 	input []bmv2json.Value) *calculation {
-	k := &calculation{name: name, fn: bmv2hash.Algorithms[algo]}
+	k := &calculation{name: name, fn: bmv2hash.Algorithms[algo],
+		crc32: algo == "crc32" || algo == "crc32_custom"}
 	if k.fn == nil {
 		l.unsupported(src, "hash algorithm %q: want one of %s", algo,
 			strings.Join(slices.Sorted(maps.Keys(bmv2hash.Algorithms)), ", "))

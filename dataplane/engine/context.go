@@ -45,6 +45,9 @@ type Context struct {
 	key, key2 []uint64
 	values    [][]byte // of a digest
 
+	paths    *paths // nil: every packet runs the program
+	recalled value
+
 	phvs   []*PHV // for reuse
 	frames []*Frame
 
@@ -67,6 +70,7 @@ func (c *Context) Load(p *Program) {
 	*c = Context{st: c.st, Tracer: c.Tracer, frames: c.frames}
 	if p != nil {
 		c.PHV = *newPHV(&p.layout)
+		defer c.SetPaths(PathsEarned)
 		c.key, c.key2 = make([]uint64, p.keyWords), make([]uint64, p.keyWords)
 	}
 	c.st.load(p)

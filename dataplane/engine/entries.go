@@ -51,6 +51,7 @@ func (s *State) lookUp(t *matchTable, match []Match, priority int32) (*entry, er
 
 // InsertEntry adds an entry; see dataplane.Controls.
 func (s *State) InsertEntry(table int, e Entry) error {
+	s.changed()
 	t, _, err := s.tableAt(table)
 	if err != nil {
 		return err
@@ -110,6 +111,7 @@ func (t *matchTable) checkIdleTimeout(d time.Duration) error {
 
 // ModifyEntry changes what an entry does; see dataplane.Controls.
 func (s *State) ModifyEntry(table int, e Entry) error {
+	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
@@ -145,6 +147,7 @@ func (s *State) ModifyEntry(table int, e Entry) error {
 
 // DeleteEntry removes an entry; see dataplane.Controls.
 func (s *State) DeleteEntry(table int, match []Match, priority int32) error {
+	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err

@@ -165,6 +165,8 @@ func (l *loader) load(data []byte) {
 	l.loadChecksums()
 	l.loadDeparser()
 	l.dropUnread()
+	d := &l.prog.deparser
+	l.prog.paths = len(d.prims)+len(d.updates)+len(l.prog.parser.verify) == 0 && d.order == nil
 }
 
 func (l *loader) loadAliases() {

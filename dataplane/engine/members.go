@@ -19,6 +19,7 @@ func (s *State) profileAt(i int) (*profile, *profileState, error) {
 
 // InsertMember adds a member; see dataplane.Controls.
 func (s *State) InsertMember(profile int, m Member) error {
+	s.changed()
 	p, ps, err := s.profileAt(profile)
 	if err != nil {
 		return err
@@ -54,6 +55,7 @@ func (s *State) memberAt(profile int, id uint32) (*profile, *member, error) {
 
 // ModifyMember replaces a member's action; see dataplane.Controls.
 func (s *State) ModifyMember(profile int, m Member) error {
+	s.changed()
 	p, old, err := s.memberAt(profile, m.ID)
 	if err != nil {
 		return err
@@ -68,6 +70,7 @@ func (s *State) ModifyMember(profile int, m Member) error {
 
 // DeleteMember removes a member; see dataplane.Controls.
 func (s *State) DeleteMember(profile int, id uint32) error {
+	s.changed()
 	p, m, err := s.memberAt(profile, id)
 	if err != nil {
 		return err
@@ -150,6 +153,7 @@ func (s *State) groupItems(p *profile, ps *profileState, g *Group) ([]groupItem,
 
 // InsertGroup adds a group; see dataplane.Controls.
 func (s *State) InsertGroup(profile int, g Group) error {
+	s.changed()
 	p, ps, err := s.profileAt(profile)
 	if err != nil {
 		return err
@@ -196,6 +200,7 @@ func (s *State) groupAt(profile int, id uint32) (*profile, *group, error) {
 
 // ModifyGroup replaces a group's members; see dataplane.Controls.
 func (s *State) ModifyGroup(profile int, g Group) error {
+	s.changed()
 	p, old, err := s.groupAt(profile, g.ID)
 	if err != nil {
 		return err
@@ -214,6 +219,7 @@ func (s *State) ModifyGroup(profile int, g Group) error {
 
 // DeleteGroup removes a group; see dataplane.Controls.
 func (s *State) DeleteGroup(profile int, id uint32) error {
+	s.changed()
 	p, g, err := s.groupAt(profile, id)
 	if err != nil {
 		return err

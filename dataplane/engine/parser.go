@@ -20,9 +20,10 @@ type parser struct {
 
 // parseState does its operations and picks the next state.
 type parseState struct {
-	name string
-	ops  []func(*Context) bool // false: c.perr is set, parsing ends
-	does []parseOp             // what ops do
+	name  string
+	ops   []func(*Context) bool // false: c.perr is set, parsing ends
+	does  []parseOp             // what ops do
+	notes []note                // of ops
 	// The key is the fields one after another, each padded to whole octets:
 	// in one word when it fits, in octets otherwise.
 	key     []term
@@ -98,6 +99,7 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 	for i := range js.Ops {
 		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
 		s.does = append(s.does, l.parseOp(&js.Ops[i], s.ops[i]))
+		s.notes = append(s.notes, l.noteOfParser(&js.Ops[i]))
 		s.told.ops = append(s.told.ops, l.tracedParserOp(&js.Ops[i], s.ops[i]))
 	}
 	var widths []int
@@ -423,20 +425,26 @@ func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseO
 	return parseOp{call: call, id: l.keep(l.noteOfParser(op), closure{parse: call})}
 }
 
-// noteOfParser notes what an operation of the parser is made of, for Translate.
+// noteOfParser notes what an operation of the parser is made of.
 func (l *loader) noteOfParser(op *bmv2json.ParserOp) note {
 	n := note{op: op.Op}
-	if !l.translating {
-		return n
-	}
 	switch op.Op {
 	case "primitive":
 		var p bmv2json.Primitive
 		l.decode(op.Source, op.Parameters[0], &p, "primitive")
 		return l.noteOf(&p)
-	case "extract":
-	case "extract_VL":
-		n.args = append(n.args, l.raw(op.Source, op.Parameters[1]))
+	case "extract", "extract_VL":
+		if op.Op == "extract_VL" {
+			n.args = append(n.args, l.raw(op.Source, op.Parameters[1]))
+		}
+		var v bmv2json.Value
+		l.decode(op.Source, op.Parameters[0], &v, "extract")
+		switch v.Type {
+		case "regular":
+			n.header = l.headerNamed(op.Source, v.Value)
+		case "stack":
+			n.stack = l.stackNamed(op.Source, l.name(op.Source, v.Value))
+		}
 	case "shift":
 	default:
 		for _, p := range op.Parameters {

@@ -21,7 +21,11 @@ func (c *Context) Receive(f *Frame, port uint32, arrived uint64) {
 	std, lay := &c.st.prog.std, &c.st.prog.layout
 	c.fresh = true
 	c.clearHeaders(lay)
-	c.clearNeeded(&c.PHV)
+	if c.armed() {
+		c.clearMeta(lay)
+	} else {
+		c.clearNeeded(&c.PHV)
+	}
 	c.frame, c.Port, c.Arrived = f, port, arrived
 	c.Length, c.IngressLen, c.Trunc = len(f.b), len(f.b), Whole
 	c.setStd(&std.ingressPort, uint64(port))
@@ -41,6 +45,10 @@ func (c *Context) clearNeeded(p *PHV) {
 // Resume makes a recirculated or resubmitted packet the one in hand, with its metadata.
 func (c *Context) Resume(p *PHV) {
 	c.fresh = false
+	if p.path != nil {
+		c.make(p)
+		return
+	}
 	c.swap(p)
 	c.freePHV(p)
 }
@@ -50,6 +58,10 @@ func (c *Context) Ingress() {
 	prog := c.st.prog
 	std := &prog.std
 	c.resetActs()
+	if c.armed() {
+		c.paths.rec.ingress()
+		return
+	}
 	c.parse(&prog.parser)
 	c.setStd(&std.parserError, c.perr)
 	if c.checksumBad {
@@ -92,7 +104,13 @@ func (c *Context) EnterEgress(e *Egress) {
 }
 
 // Egress runs egress on the packet in hand, after EnterEgress.
-func (c *Context) Egress() { c.run(&c.st.prog.egress, false) }
+func (c *Context) Egress() {
+	if c.armed() {
+		c.paths.rec.egress()
+		return
+	}
+	c.run(&c.st.prog.egress, false)
+}
 
 func (c *Context) resetActs() {
 	c.aborted = false
@@ -125,7 +143,12 @@ func (c *Context) EgressSpec() uint32 { return uint32(c.std(&c.st.prog.std.egres
 func (c *Context) Drops() bool { return c.std(&c.st.prog.std.egressSpec) == c.st.dropPort }
 
 // Priority returns the queue that the program chose for a packet.
-func (c *Context) Priority(p *PHV) int { return int(p.std(&c.st.prog.std.priority)) }
+func (c *Context) Priority(p *PHV) int {
+	if p.path != nil {
+		return p.path.priority
+	}
+	return int(p.std(&c.st.prog.std.priority))
+}
 
 // SetUnicast makes instance_type in egress that of a packet for one port.
 func (c *Context) SetUnicast() { c.setStd(&c.st.prog.std.instanceType, instanceNormal) }

@@ -30,6 +30,9 @@ type PHV struct {
 	frame   *Frame
 	payload span
 	refs    int // holders of this state
+	// path is what makes the packet of the received frame, frame: until then the fields above are not
+	// there. nil: it is made.
+	path *Path
 
 	// Length is the packet length register of BMv2: the length received, plus
 	// the headers added, less the headers removed.
@@ -206,4 +209,7 @@ type Frame struct {
 	// shifted is the octets of variable-length fields that do not start at
 	// an octet of b.
 	shifted []byte
+
+	crcFrom, crcTo int // octets of which crc is the CRC-32
+	crc            uint32
 }

@@ -33,7 +33,8 @@ type node struct {
 	kind    nodeKind
 	name    string
 	cond    boolFn
-	expr    *ir.Expr // that cond evaluates; nil once the program is loaded
+	expr    *ir.Expr  // that cond evaluates; nil once the program is loaded
+	asks    *question // as cond
 	table   *matchTable
 	action  *action
 	args    []uint64
@@ -183,7 +184,8 @@ func (l *loader) pipeline(jp *bmv2json.Pipeline) pipeline {
 
 func (l *loader) condNode(jc *bmv2json.Conditional, at func(*string) int) node {
 	e := l.boolExpr(jc.Source, l.raw(jc.Source, jc.Expression))
-	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e), next: at(jc.TrueNext),
+	return node{kind: nodeCond, name: jc.Name, expr: e, cond: l.boolean(e),
+		asks: l.question(e), next: at(jc.TrueNext),
 		nextNot: at(jc.FalseNext),
 		told:    &nodeTrace{at: sourceOf(jc.Source), reads: l.operands(e)}}
 }

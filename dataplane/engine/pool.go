@@ -34,6 +34,7 @@ func (c *Context) freePHV(p *PHV) {
 		c.freeFrame(p.frame)
 		p.frame = nil
 	}
+	p.path = nil
 	if len(c.phvs) < maxPool {
 		c.phvs = append(c.phvs, p)
 	}
@@ -60,6 +61,10 @@ func (c *Context) Detach() *PHV {
 // Take makes a packet state the packet in hand and releases it: the last holder's moves, others get
 // a copy.
 func (c *Context) Take(p *PHV) {
+	if p.path != nil {
+		c.make(p)
+		return
+	}
 	if p.refs == 1 {
 		c.swap(p)
 		p.refs = 0
@@ -94,7 +99,7 @@ func (c *Context) newFrame() *Frame {
 	if n := len(c.frames); n > 0 {
 		f := c.frames[n-1]
 		c.frames = c.frames[:n-1]
-		f.b, f.shifted, f.refs = f.b[:0], f.shifted[:0], 1
+		f.b, f.shifted, f.refs, f.crcFrom, f.crcTo = f.b[:0], f.shifted[:0], 1, 0, 0
 		return f
 	}
 	return &Frame{refs: 1}

@@ -21,6 +21,7 @@ type Program struct {
 	keyWords   int // of the widest table key; at least 1
 	closures   []closure
 	translated *Translation // nil: all is interpreted
+	paths      bool         // packets may follow the paths of others
 }
 
 // programInfo is what the control plane may know of a program.

@@ -27,6 +27,8 @@ type State struct {
 	meters    []extern.MeterArray
 	valueSets [][][]byte
 
+	gen uint64 // grows with every change to what packets may meet, but for those that they make
+
 	outOfRange uint64 // accesses to a register, counter or meter beyond its size
 	runaway    uint64 // actions cut short
 }
@@ -40,6 +42,7 @@ func (s *State) PortUp(port uint32) bool { return len(s.down) == 0 || !s.down[po
 // setPortUp changes the state of a port and reports whether it was another. Groups choose anew
 // among their members.
 func (s *State) setPortUp(port uint32, up bool) bool {
+	s.changed()
 	if up != s.down[port] {
 		return false
 	}
@@ -59,8 +62,13 @@ func (s *State) setPortUp(port uint32, up bool) bool {
 	return true
 }
 
+// changed notes that packets may meet something else than the ones before: every control method
+// that has them do so calls it.
+func (s *State) changed() { s.gen++ }
+
 // load starts a program with empty state; nil is none.
 func (s *State) load(p *Program) {
+	s.changed()
 	s.prog = p
 	s.tables, s.profiles, s.regs, s.counters, s.meters, s.valueSets = nil, nil, nil, nil, nil, nil
 	if p == nil {

@@ -235,7 +235,11 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 // match finds what a table has for the packet and counts that.
 func (c *Context) match(t *matchTable) (g *target, hit bool) {
 	ts := &c.st.tables[t.idx]
-	var e *entry
+	return c.found(t, ts, c.lookup(t, ts))
+}
+
+// lookup finds the entry of a table for the packet, nil where there is none.
+func (c *Context) lookup(t *matchTable, ts *tableState) *entry {
 	if ts.entries.Len() > 0 || c.ID != 0 { // the trace wants the key
 		key := c.key[:t.key.Words]
 		for i := range t.loads {
@@ -246,9 +250,9 @@ func (c *Context) match(t *matchTable) (g *target, hit bool) {
 			}
 			key[k.word] = v
 		}
-		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
+		return ts.entries.Lookup(key, c.key2[:t.key.Words])
 	}
-	return c.found(t, ts, e)
+	return nil
 }
 
 // found counts what a lookup has found.

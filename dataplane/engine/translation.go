@@ -46,16 +46,25 @@ type note struct {
 	args   []*ir.Expr // of a primitive
 	value  *ir.Expr
 	action *action // "run"
+
+	// What follows is for a recorder.
+	header *ir.Header   // that the parser extracts
+	stack  *ir.Stack    // or the one whose next element it is
+	index  term         // of what is counted
+	calc   *calculation // that is computed
 }
 
-// noteOf notes what a primitive is made of, for Translate.
+// noteOf notes what a primitive is made of.
 func (l *loader) noteOf(p *bmv2json.Primitive) note {
 	n := note{op: p.Op}
-	if !l.translating {
-		return n
-	}
 	for _, v := range p.Parameters {
 		n.args = append(n.args, l.value(p.Source, v))
+	}
+	switch p.Op {
+	case "count":
+		n.index = l.index(l.dataExpr(p.Source, n.args[1]))
+	case "modify_field_with_hash_based_offset":
+		n.calc = l.calcs[n.args[2].Str]
 	}
 	return n
 }

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"bytes"
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/extern"
+	"github.com/weft-sdn/weft/dataplane/ir"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// TestCRCShift has the CRC-32 of two pieces follow from that of each.
+func TestCRCShift(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
+	for _, n := range []int{0, 1, 2, 3, 7, 8, 63, 64, 1024, 4096, 9001, 1 << 20} {
+		a, b := make([]byte, 1+rng.IntN(100)), make([]byte, n)
+		for _, x := range [][]byte{a, b} {
+			for i := range x {
+				x[i] = byte(rng.Uint32())
+			}
+		}
+		got := newCRCShift(n).by(crc32.ChecksumIEEE(a)) ^ crc32.ChecksumIEEE(b)
+		if want := crc32.ChecksumIEEE(append(a, b...)); got != want {
+			t.Errorf("%d octets: %#x, want %#x", n, got, want)
+		}
+	}
+}
+
+// TestOutline has frames put together from fixed octets and from runs of others, of all lengths.
+func TestOutline(t *testing.T) {
+	rng := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
+	for range 2000 {
+		old, now := &Frame{b: make([]byte, 400)}, &Frame{b: make([]byte, 400)}
+		for i := range old.b {
+			old.b[i], now.b[i] = byte(rng.Uint32()), byte(rng.Uint32())
+		}
+		var src []source
+		var before, want []byte
+		for range rng.IntN(6) {
+			n := rng.IntN(2*longRun) + 1
+			if rng.IntN(3) == 0 {
+				n = rng.IntN(20)
+			}
+			from := rng.IntN(len(old.b) - n)
+			for i := range n {
+				if x := byte(rng.Uint32()); rng.IntN(3*longRun) == 0 {
+					src, before, want = append(src, fixed), append(before, x), append(want, x)
+					continue
+				}
+				src = append(src, source(from+i+1))
+				before, want = append(before, old.b[from+i]), append(want, now.b[from+i])
+			}
+		}
+		o := outlineOf(src, before)
+		got := o.append(nil, &Path{}, new(value).of(now))
+		if !bytes.Equal(got, want) || o.octets != len(want) {
+			t.Fatalf("%v:\n got %x\nwant %x", src, got, want)
+		}
+		if again := o.sources(nil); len(again) != len(src) {
+			t.Fatalf("%v: sources %v", src, again)
+		} else {
+			for i := range src {
+				if again[i] != src[i] {
+					t.Fatalf("%v: sources %v", src, again)
+				}
+			}
+		}
+	}
+}
+
+// TestCombine has octets joined to what is one of them, or the same whatever the other is.
+func TestCombine(t *testing.T) {
+	moved := octet{from: 7, val: 0x5a}
+	for _, c := range []struct {
+		and        bool
+		a, b, want octet
+		ok         bool
+	}{
+		{true, moved, octet{val: 0xff}, moved, true},
+		{true, octet{val: 0xff}, moved, moved, true},
+		{true, moved, octet{val: 0}, octet{}, true},
+		{true, moved, octet{val: 0x0f}, octet{}, false},
+		{true, octet{val: 0x3c}, octet{val: 0x0f}, octet{val: 0x0c}, true},
+		{true, moved, moved, octet{}, false},
+		{false, moved, octet{}, moved, true},
+		{false, octet{}, moved, moved, true},
+		{false, moved, octet{val: 0xff}, octet{val: 0xff}, true},
+		{false, moved, octet{val: 1}, octet{}, false},
+		{false, octet{val: 0x30}, octet{val: 0x0f}, octet{val: 0x3f}, true},
+	} {
+		if got, ok := combine(c.and, c.a, c.b); got != c.want || ok != c.ok {
+			t.Errorf("%+v: got %v %v", c, got, ok)
+		}
+	}
+}
+
+// TestUnsettled has a pass without a path where it looks at the time, or moves it.
+func TestUnsettled(t *testing.T) {
+	for _, use := range []func(*recorder){func(r *recorder) { r.look(3, 1) },
+		func(r *recorder) { r.write(1, r.src[0]) }, func(r *recorder) { r.write(0, fixed) }} {
+		r := &recorder{on: true, src: []source{unsettled, fixed}}
+		if use(r); r.on {
+			t.Error("the pass has a path")
+		}
+	}
+}
+
+// TestCountNeeds has the path depend on what says which counter it is.
+func TestCountNeeds(t *testing.T) {
+	p := &Program{layout: ir.Layout{Size: 24}}
+	c := &Context{st: &State{prog: p, counters: []extern.Counter{extern.NewCounter(256)}}}
+	c.data = make([]byte, 24)
+	r := &recorder{c: c, on: true, path: &Path{}, mask: make([]byte, 8), src: make([]source, 24)}
+	r.src[7] = 3
+	f := &ir.Field{Header: &ir.Header{Meta: true}, Width: 4, Bit: 60}
+	n := note{op: "count", args: []*ir.Expr{{Op: ir.OpObject}, {Op: ir.OpField, Field: f}},
+		index: bitsTerm(60, 4)}
+	r.primitive(&n, func() {})
+	if want := []byte{0, 0, 0x0f, 0, 0, 0, 0, 0}; !r.on || !bytes.Equal(r.mask, want) {
+		t.Errorf("mask %x, want %x", r.mask, want)
+	}
+}
+
+// TestPinned has a path that depends on a sum end for a frame with another, though it agrees in all
+// octets that the path looks at.
+func TestPinned(t *testing.T) {
+	c := &Context{st: &State{}, paths: &paths{}}
+	f, other := &Frame{b: make([]byte, 100)}, &Frame{b: make([]byte, 100)}
+	other.b[50] = 1
+	c.recalled.of(f)
+	r := &recorder{c: c, on: true, root: f.b, mask: make([]byte, 100), held: make([]byte, 100),
+		src: []source{sumSource, sumSource + 1, sumSource + 2, sumSource + 3}, pins: []bool{false},
+		path: &Path{outcome: pathTransmit, sums: []*sum{{fixed: []byte{1, 2}, from: 10, to: 90,
+			shift: newCRCShift(80)}}}}
+	r.look(8, 3)
+	r.end()
+	if v := new(value); !r.path.holds(f.b, v.of(f)) || r.path.holds(other.b, v.of(other)) {
+		t.Errorf("the frame has the path: %v, another has it: %v", r.path.holds(f.b, v.of(f)),
+			r.path.holds(other.b, v.of(other)))
+	}
+}

@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
+
+// recorder runs a pass of the packet in hand by the nodes of the program, and notes what the pass
+// depends on and where the octets come from that it moves. A pass that has no path is run all the
+// same, to its end.
+type recorder struct {
+	c    *Context
+	on   bool // the pass has a path, as far as it has come
+	from *Path
+	src  []source // of the packet state
+	in   []source // of the frame that is parsed; nil: it is the received one
+	root []byte   // the received frame
+	mask []byte   // the bits of it that have to be what they were
+	held []byte   // those that hold already
+	path *Path
+	pins []bool // sums that have to be what they were
+	last int    // octets that sums without a path of their own have looked at
+}
+
+// maxLooked bounds the octets of a calculation that a path depends on.
+const maxLooked = 256
+
+func (r *recorder) lose() { r.on = false }
+
+// begin starts the recording of a pass.
+func (r *recorder) begin(x *paths, root []byte) {
+	lay := &r.c.st.prog.layout
+	r.on, r.from, r.root, r.in = true, x.from, root, nil
+	r.src = slices.Grow(r.src[:0], lay.Size)[:lay.Size]
+	r.mask = slices.Grow(r.mask[:0], len(root))[:len(root)]
+	r.held = slices.Grow(r.held[:0], len(root))[:len(root)]
+	clear(r.src)
+	clear(r.mask)
+	clear(r.held)
+	r.path = &Path{gen: x.gen, key: x.key, before: x.from}
+	x.armed, x.from = false, nil
+	for p := r.from; p != nil; p = p.before {
+		for i := range p.needs {
+			g := &p.needs[i]
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], g.mask)
+			for k := range b {
+				r.held[g.off+k] |= b[k]
+			}
+		}
+	}
+	if r.from != nil {
+		r.path.sums = slices.Clone(r.from.sums)
+		if s := r.from.state; s != nil {
+			unpatch(r.src, s.frame, s.sums)
+		}
+	}
+	r.pins = make([]bool, len(r.path.sums))
+	r.last = 0
+}
+
+// unsettle notes that fields of the switch are not the same in each packet of a path.
+func (r *recorder) unsettle(fields ...*stdField) {
+	for _, f := range fields {
+		if f.off >= 0 {
+			for i := range r.src[f.off : f.off+8] {
+				r.src[int(f.off)+i] = unsettled
+			}
+		}
+	}
+}
+
+// settle notes that they are.
+func (r *recorder) settle(fields ...*stdField) {
+	for _, f := range fields {
+		if f.off >= 0 {
+			clear(r.src[f.off : f.off+8])
+		}
+	}
+}
+
+// ingress runs parser and ingress.
+func (r *recorder) ingress() {
+	c := r.c
+	std := &c.st.prog.std
+	root := c.frame.b
+	if from := c.paths.from; from != nil {
+		root = c.recalled.f.b
+	}
+	r.begin(c.paths, root)
+	if r.from != nil {
+		r.in = make([]source, 0, len(c.frame.b))
+		r.in = r.from.out.sources(r.in)
+	} else {
+		r.unsettle(&std.ingressTime)
+	}
+	c.cur, c.failed, c.perr, c.checksumBad = 0, false, c.st.prog.errors.none, false
+	r.parse(&c.st.prog.parser)
+	c.payload = span{uint32(c.cur), uint32(len(c.frame.b))}
+	c.setStd(&std.parserError, c.perr)
+	c.setStd(&std.checksumError, 0)
+	r.control(&c.st.prog.ingress)
+	r.afterIngress()
+}
+
+// afterIngress notes what has become of the packet.
+func (r *recorder) afterIngress() {
+	c, p := r.c, r.path
+	std := &c.st.prog.std
+	plain := c.clone >= 0 || c.digest >= 0 || c.aborted || c.resubmit != nil || c.Trunc != Whole ||
+		c.recirculate != nil
+	for _, f := range []*stdField{&std.mcastGroup, &std.egressSpec, &std.priority} {
+		if f.off >= 0 {
+			r.look(8*int(f.off), 64)
+		}
+	}
+	switch group := c.MulticastGroup(); {
+	case !r.on, plain, group == 0 && c.Drops():
+	case group != 0:
+		p.outcome, p.group = pathGroup, group
+	default:
+		p.outcome, p.port = pathUnicast, c.EgressSpec()
+	}
+	p.priority = int(c.std(&std.priority))
+	if p.outcome != pathPlain {
+		p.state = r.state()
+		p.state.instance = instanceNormal
+		if p.outcome == pathGroup {
+			p.state.instance = instanceReplication
+		}
+	}
+	r.end()
+}
+
+// state is the packet in hand between two passes.
+func (r *recorder) state() *pathState {
+	c := r.c
+	s := &pathState{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
+		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload),
+		timed: r.from == nil || r.from.state != nil && r.from.state.timed}
+	for w, v := range c.dirty {
+		for v &^= c.valid[w]; v != 0; {
+			var b int
+			b, v = bitfield.Next(v)
+			h := c.st.prog.layout.Headers[w*64+b]
+			clear(s.data[h.Off : h.Off+h.Size])
+			clear(r.src[h.Off : h.Off+h.Size])
+		}
+	}
+	for i, h := range c.st.prog.layout.Headers {
+		if h.VL >= 0 && c.valid[i/64]>>(i%64)&1 != 0 {
+			s.vl[h.VL] = r.inRoot(c.vl[h.VL])
+		}
+	}
+	s.frame, s.sums = patches(r.src)
+	r.path.length, r.path.octets = c.Length, c.IngressLen
+	return s
+}
+
+// inRoot is a span of the frame that is parsed as one of the received frame.
+func (r *recorder) inRoot(s span) span {
+	switch {
+	case s.len() == 0:
+		return span{}
+	case s.off&shifted != 0:
+		r.lose()
+		return span{}
+	}
+	from := r.inAt(int(s.off))
+	for i := range s.len() {
+		if at := r.inAt(int(s.off) + i); at <= 0 || at.ofSum() || at != from+source(i) {
+			r.lose()
+			return span{}
+		}
+	}
+	return span{uint32(from - 1), uint32(from-1) + uint32(s.len())}
+}
+
+// egress runs egress.
+func (r *recorder) egress() {
+	c := r.c
+	std := &c.st.prog.std
+	r.begin(c.paths, c.frame.b)
+	if r.from.state.timed {
+		r.unsettle(&std.ingressTime)
+	}
+	r.settle(&std.qid, &std.egressPort, &std.egressSpec, &std.packetLength, &std.instanceType)
+	if r.path.key.copied {
+		r.settle(&std.egressRid)
+	}
+	r.unsettle(&std.egressTime, &std.enqTime, &std.enqDepth, &std.deqDelta, &std.deqDepth)
+	r.control(&c.st.prog.egress)
+	r.afterEgress()
+}
+
+// afterEgress notes what leaves.
+func (r *recorder) afterEgress() {
+	c, p := r.c, r.path
+	std := &c.st.prog.std
+	if std.egressSpec.off >= 0 {
+		r.look(8*int(std.egressSpec.off), 64)
+	}
+	if r.on && c.clone < 0 && c.digest < 0 && !c.aborted && c.resubmit == nil && !c.Drops() &&
+		c.Trunc == Whole {
+		src, b := r.deparse()
+		if c.recirculate != nil {
+			r.again(c.recirculate, len(b))
+		}
+		if p.out = outlineOf(src, b); r.on {
+			p.outcome = pathTransmit
+			if c.recirculate != nil {
+				p.outcome = pathAgain
+			}
+		}
+	}
+	r.end()
+}
+
+// deparse is the frame that leaves, as Deparse has it, and where its octets come from.
+func (r *recorder) deparse() (src []source, b []byte) {
+	c, lay := r.c, &r.c.st.prog.layout
+	run := func(s span) {
+		if s.off&shifted != 0 {
+			r.lose()
+			return
+		}
+		for i := s.off; i < s.end; i++ {
+			src, b = append(src, r.inAt(int(i))), append(b, c.frame.b[i])
+		}
+	}
+	fixedPart := func(from, to int) {
+		for i := from; i < to; i++ {
+			if src, b = append(src, r.src[i]), append(b, c.data[i]); r.src[i] == unsettled {
+				r.lose()
+			}
+		}
+	}
+	for i, h := range lay.Headers[:lay.Deparsed] {
+		if c.valid[i/64]>>(i%64)&1 == 0 {
+			continue
+		}
+		if h.VL < 0 {
+			fixedPart(h.Off, h.Off+h.Size)
+			continue
+		}
+		if h.VLBit%8 != 0 {
+			r.lose()
+		}
+		fixedPart(h.Off, h.Off+h.VLBit/8)
+		run(c.vl[h.VL])
+		fixedPart(h.Off+h.VLBit/8, h.Off+h.Size)
+	}
+	run(c.payload)
+	return src, b
+}
+
+// again notes what goes with a frame that goes through ingress once more.
+func (r *recorder) again(list *fieldList, length int) {
+	c := r.c
+	std := &c.st.prog.std
+	p := newPHV(&c.st.prog.layout)
+	src := make([]source, len(r.src))
+	list.keep(p, &c.PHV)
+	for _, f := range list.fields {
+		if !f.Header.Meta {
+			r.lose()
+			return
+		}
+		if f.Width > 0 {
+			at, n := f.Slot(), ir.SlotSize(f.Width)
+			copy(src[at:at+n], r.src[at:at+n])
+		}
+	}
+	p.setStd(&std.instanceType, instanceRecirc)
+	p.setStd(&std.packetLength, uint64(length))
+	for _, f := range []*stdField{&std.instanceType, &std.packetLength} {
+		if f.off >= 0 {
+			clear(src[f.off : f.off+8])
+		}
+	}
+	if slices.Contains(src, unsettled) {
+		r.lose()
+	}
+	s := &pathState{data: p.data, valid: p.valid, vl: p.vl, next: p.next}
+	s.frame, s.sums = patches(src)
+	r.path.state, r.path.length, r.path.octets = s, length, length
+}
+
+// end keeps the path.
+func (r *recorder) end() {
+	p, x := r.path, r.c.paths
+	if !r.on {
+		p.outcome = pathPlain
+	}
+	if p.outcome == pathPlain {
+		p.state, p.out = nil, nil
+	}
+	v := r.c.recalled.of(r.c.recalled.f)
+	for i, pinned := range r.pins {
+		if pinned {
+			var e equality
+			for k := range 4 {
+				from := sumSource + source(4*i+k)
+				e.a = append(e.a, octet{from: from})
+				e.b = append(e.b, octet{val: octet{from: from}.of(p, v)})
+			}
+			e.equal = true
+			p.tests = append(p.tests, e)
+		}
+	}
+	for at := 0; at < len(r.root); at += 8 {
+		off := min(at, len(r.root)-8)
+		g := need{off: off}
+		for k := at - off; k < 8; k++ {
+			g.mask |= uint64(r.mask[off+k]&^r.held[off+k]) << (8 * k)
+		}
+		if g.mask != 0 {
+			g.want = binary.LittleEndian.Uint64(r.root[off:]) & g.mask
+			p.needs = append(p.needs, g)
+		}
+	}
+	x.add(p, r.root)
+}
+
+// inAt is where an octet of the frame that is parsed comes from.
+func (r *recorder) inAt(at int) source {
+	if r.in != nil {
+		return r.in[at]
+	}
+	return source(at + 1)
+}
+
+// sources appends where the octets of the frame come from.
+func (o *outline) sources(to []source) []source {
+	for i := range o.pieces {
+		k, at := &o.pieces[i], len(to)
+		to = append(to, make([]source, len(k.fixed))...)
+		unpatch(to[at:], k.frame, k.sums)
+		for n := k.from; n < k.to; n++ {
+			to = append(to, source(n+1))
+		}
+	}
+	return to
+}

@@ -1,0 +1,185 @@
+package engine
+
+import "github.com/weft-sdn/weft/dataplane/bitfield"
+
+// pathState is a packet between two passes, but for what comes from the received frame.
+type pathState struct {
+	data    []byte
+	valid   []uint64
+	vl      []span
+	next    []uint16
+	payload span
+	frame   []patch // of data
+	sums    []sumPatch
+	// timed reports whether the metadata has the time at which the frame was received.
+	timed bool
+	// instance is the instance_type in egress.
+	instance uint64
+}
+
+// Recall looks for the path of a received frame that is not traced, and counts what it does. The
+// packet is as after ingress, held once; nil where the frame has to run the program.
+func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
+	x := c.paths
+	if x == nil || len(f.b) < minPath || len(f.b) >= int(sumSource) {
+		return nil
+	}
+	x.current(c.st.gen)
+	if !x.asks() {
+		return nil
+	}
+	key := pathKey{port: port, length: len(f.b)}
+	path := x.find(f.b, &key, c.recalled.of(f))
+	if path == nil {
+		x.arm(nil, &key)
+		return nil
+	}
+	if path.outcome == pathPlain {
+		return nil
+	}
+	x.found()
+	p := c.barePHV()
+	p.frame, p.Port, p.Arrived, p.refs = f, port, arrived, 1
+	path.enter(c, p)
+	return p
+}
+
+// RecallAgain is Recall for a packet that comes once more: it reports whether the packet is now as
+// after ingress, held once.
+func (c *Context) RecallAgain(p *PHV) bool {
+	x := c.paths
+	if p.path == nil || p.path.gen != c.st.gen || x == nil {
+		return false
+	}
+	x.current(c.st.gen)
+	key := pathKey{}
+	path := p.path.follow(p.frame.b, &key, c.recalled.of(p.frame))
+	if path == nil {
+		x.arm(p.path, &key)
+		return false
+	}
+	if path.outcome == pathPlain {
+		return false
+	}
+	path.enter(c, p)
+	return true
+}
+
+// RecallEgress looks for the path of a packet that waits as one, and counts what it does; nil where
+// it has to run the program.
+func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
+	x := c.paths
+	if p.path.gen != c.st.gen || x == nil || e.Trunc != Whole {
+		return nil
+	}
+	x.current(c.st.gen)
+	key := pathKey{egress: true, port: e.Port, instance: e.Instance, copied: e.Copied,
+		priority: e.Priority}
+	path := p.path.follow(p.frame.b, &key, c.recalled.of(p.frame))
+	if path == nil {
+		x.arm(p.path, &key)
+		return nil
+	}
+	if path.outcome == pathPlain {
+		return nil
+	}
+	path.count(c.st.now)
+	return path
+}
+
+// enter makes a packet one that has come to the end of a path.
+func (p *Path) enter(c *Context, to *PHV) {
+	p.count(c.st.now)
+	to.path, to.Length, to.IngressLen, to.Trunc = p, p.length, p.octets, Whole
+}
+
+// Waits reports whether the packet is not made yet: it is a received frame and its path.
+func (p *PHV) Waits() bool { return p.path != nil }
+
+// Group returns the multicast group that a packet that waits goes to, 0 for none.
+func (p *PHV) Group() uint16 { return p.path.group }
+
+// Spec returns the port that a packet that waits goes to.
+func (p *PHV) Spec() uint32 { return p.path.port }
+
+// Again reports whether the frame at the end of the path goes through ingress once more.
+func (p *Path) Again() bool { return p.outcome == pathAgain }
+
+// Leave appends the frame that leaves at the end of the path of a packet that waits.
+func (c *Context) Leave(b []byte, path *Path, p *PHV) []byte {
+	return path.out.append(b, path, c.recalled.of(p.frame))
+}
+
+// Return returns the packet at the end of a path as one for ingress once more. The caller holds it.
+func (c *Context) Return(path *Path, p *PHV) *PHV {
+	to := c.barePHV()
+	to.frame, to.Port, to.Arrived, to.refs = p.frame, p.Port, p.Arrived, 1
+	to.frame.refs++
+	to.path, to.Length, to.IngressLen, to.Trunc = path, path.length, path.octets, Whole
+	return to
+}
+
+// make makes a packet that waits the packet in hand, and releases it.
+func (c *Context) make(p *PHV) {
+	path := p.path
+	s, lay, v := path.state, &c.st.prog.layout, c.recalled.of(p.frame)
+	for w := range c.valid {
+		stale := c.dirty[w] &^ s.valid[w]
+		for stale != 0 {
+			var b int
+			b, stale = bitfield.Next(stale)
+			h := lay.Headers[w*64+b]
+			clear(c.data[h.Off : h.Off+h.Size])
+		}
+		c.valid[w], c.dirty[w] = s.valid[w], s.valid[w]
+		for left := s.valid[w]; left != 0; {
+			var b int
+			b, left = bitfield.Next(left)
+			h := lay.Headers[w*64+b]
+			copy(c.data[h.Off:h.Off+h.Size], s.data[h.Off:])
+		}
+	}
+	if t := c.code(); t != nil && path.outcome != pathAgain && !c.armed() {
+		t.Carry(c.data, s.data)
+	} else {
+		copy(c.data[lay.MetaOff:lay.MetaOff+lay.MetaSize], s.data[lay.MetaOff:])
+	}
+	fill(c.data, s.frame, s.sums, path, v)
+	copy(c.vl, s.vl)
+	copy(c.next, s.next)
+	c.payload, c.Length, c.IngressLen, c.Trunc = s.payload, p.Length, p.IngressLen, Whole
+	c.Port, c.Arrived = p.Port, p.Arrived
+	if s.timed {
+		c.setStd(&c.st.prog.std.ingressTime, p.Arrived)
+	}
+	if path.outcome == pathAgain {
+		f := c.newFrame()
+		f.b = path.out.append(f.b, path, v)
+		c.frame = f
+	} else {
+		c.setStd(&c.st.prog.std.instanceType, s.instance)
+		c.frame = p.frame
+		c.frame.refs++
+	}
+	c.Release(p)
+}
+
+// SetPaths has packets follow the paths of others, or not: a switch of a program begins with them.
+func (c *Context) SetPaths(mode PathMode) {
+	c.paths = nil
+	if mode != PathsOff && c.st.prog != nil && c.st.prog.paths {
+		c.paths = &paths{credit: creditMax, mode: mode}
+		c.paths.rec.c = c
+	}
+}
+
+// Recalled returns how many received frames have followed the path of another through ingress.
+func (c *Context) Recalled() uint64 {
+	if c.paths == nil {
+		return 0
+	}
+	return c.paths.recalled
+}
+
+// armed reports whether the pass that begins is recorded.
+func (c *Context) armed() bool { return c.paths != nil && c.paths.armed && c.ID == 0 }

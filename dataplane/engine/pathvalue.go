@@ -1,0 +1,206 @@
+package engine
+
+import (
+	"math/big"
+
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
+
+// needAll has the path depend on expressions.
+func (r *recorder) needAll(es []*ir.Expr) {
+	for _, e := range es {
+		r.need(e)
+	}
+}
+
+// need has the path depend on all that an expression reads. Validity, lengths, arguments of actions
+// and the places of stacks follow from what it depends on anyway.
+func (r *recorder) need(e *ir.Expr) {
+	if e == nil || !r.on {
+		return
+	}
+	switch e.Op {
+	case ir.OpConst, ir.OpBool, ir.OpLocal, ir.OpString, ir.OpLast, ir.OpSize:
+		return
+	case ir.OpField:
+		r.field(e.Field)
+		return
+	case ir.OpStackField:
+		if n := r.c.next[e.Stack.Index]; n > 0 {
+			r.field(&e.Stack.Headers[n-1].Fields[e.Index])
+		}
+		return
+	case ir.OpLookahead:
+		r.ahead(e)
+		return
+	case ir.OpValid:
+		if e.A.Op == ir.OpHeader {
+			return
+		}
+		r.lose()
+		return
+	}
+	if e.Op < ir.OpAdd || e.Op > ir.OpD2B {
+		r.lose()
+		return
+	}
+	if e.A != nil && e.A.Kind != ir.KindData && e.A.Kind != ir.KindBool {
+		r.lose() // headers, stacks
+		return
+	}
+	r.need(e.A)
+	r.need(e.B)
+	r.need(e.C)
+}
+
+// field has the path depend on a field.
+func (r *recorder) field(f *ir.Field) {
+	switch {
+	case f.Valid:
+	case f.VL:
+		r.lose()
+	case !f.Header.Meta && !r.c.isValid(f.Header) && r.c.dirty[f.Header.Word]&f.Header.Mask != 0:
+		r.lose() // what a header that is not there reads is for the program that runs
+	default:
+		r.look(f.Bit, f.Width)
+	}
+}
+
+// ahead has it depend on octets ahead of the parser.
+func (r *recorder) ahead(e *ir.Expr) {
+	from, to := 8*r.c.cur+e.Off, 8*r.c.cur+e.Off+e.Bits
+	if to > 8*len(r.c.frame.b) {
+		return // parsing ends
+	}
+	for at := from; at < to; at++ {
+		r.lookSource(r.inAt(at/8), 0x80>>(at%8))
+	}
+}
+
+// assign runs an assignment.
+func (r *recorder) assign(dst, value *ir.Expr, run func()) {
+	if !r.on {
+		run()
+		return
+	}
+	if dst.Op != ir.OpField || dst.Field.Valid {
+		r.lose()
+		run()
+		return
+	}
+	f := dst.Field
+	if f.VL || value.Op == ir.OpField && value.Field.VL {
+		if !f.VL || value.Op != ir.OpField || !value.Field.VL {
+			r.lose()
+		}
+		run()
+		return
+	}
+	at, n := f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
+	if f.Header.Meta && f.Width <= 64 && f.Width > 0 {
+		at, n = f.Slot(), ir.SlotSize(f.Width)
+	} else if f.Bit%8 != 0 || f.Width%8 != 0 {
+		r.look(8*at, 8*n) // the rest of the octets stays
+	}
+	var from []octet
+	if f.Width%8 == 0 && f.Bit%8 == 0 && !f.Signed {
+		from, _ = r.octets(value, f.Width/8)
+	}
+	if from == nil {
+		r.need(value)
+	}
+	run()
+	for i := range n {
+		s := fixed
+		if k := i - (n - len(from)); k >= 0 && k < len(from) {
+			s = from[k].from
+		}
+		r.write(at+i, s)
+	}
+}
+
+// octets is where the n lower octets of a value come from, the uppermost first; false where they
+// are not octets of the packet as they are.
+func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
+	out := make([]octet, n)
+	switch e.Op {
+	case ir.OpConst:
+		if e.N.Sign() < 0 {
+			return nil, false
+		}
+		low := new(big.Int).And(e.N, new(big.Int).Sub(ir.Pow2(8*n), ir.One))
+		for i, b := range low.FillBytes(make([]byte, n)) {
+			out[i].val = b
+		}
+		return out, true
+	case ir.OpField:
+		f := e.Field
+		if f.Valid || f.VL || f.Signed || f.Width%8 != 0 || f.Bit%8 != 0 ||
+			!f.Header.Meta && !r.c.isValid(f.Header) {
+			return nil, false
+		}
+		for i := range min(n, f.Width/8) {
+			at := (f.Bit+f.Width)/8 - 1 - i
+			out[n-1-i] = octet{r.src[at], r.c.data[at]}
+		}
+		return out, true
+	case ir.OpAnd, ir.OpOr:
+		a, ok1 := r.octets(e.A, n)
+		b, ok2 := r.octets(e.B, n)
+		if !ok1 || !ok2 {
+			return nil, false
+		}
+		for i := range out {
+			var ok bool
+			if out[i], ok = combine(e.Op == ir.OpAnd, a[i], b[i]); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case ir.OpShl, ir.OpShr:
+		if e.B.Op != ir.OpConst || !e.B.N.IsUint64() || e.B.N.Uint64()%8 != 0 ||
+			e.B.N.Uint64() > 1024 {
+			return nil, false
+		}
+		k := int(e.B.N.Uint64() / 8)
+		if e.Op == ir.OpShr {
+			a, ok := r.octets(e.A, n+k)
+			if !ok || !e.A.Nonneg() {
+				return nil, false
+			}
+			return a[:n], true
+		}
+		a, ok := r.octets(e.A, n)
+		if !ok {
+			return nil, false
+		}
+		copy(out, a[min(k, n):])
+		return out, true
+	}
+	return nil, false
+}
+
+// combine is what two octets are joined to, where that is one of them or the same for all packets.
+func combine(and bool, a, b octet) (octet, bool) {
+	if a.from == fixed {
+		a, b = b, a
+	}
+	if b.from != fixed {
+		return octet{}, false
+	}
+	none, all := byte(0), byte(0xff) // what makes the result 0, or a
+	if !and {
+		none, all = all, none
+	}
+	switch {
+	case b.val == all:
+		return a, true
+	case a.from == fixed && and:
+		return octet{val: a.val & b.val}, true
+	case a.from == fixed:
+		return octet{val: a.val | b.val}, true
+	case b.val == none:
+		return octet{val: none}, true
+	}
+	return octet{}, false
+}

@@ -1,0 +1,336 @@
+package dataplane
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// TestRecalled has packets that follow the paths of others do what the nodes of the program do.
+// Packets come again, with other values in some places, while entries, members, groups and ports
+// change.
+func TestRecalled(t *testing.T) {
+	first, count := seeds.Range(t, 20261127, 8)
+	names, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, fabricJSON) {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			all := fabricSeeds(t)
+			var recalled uint64
+			for _, p := range []*engine.Program{loadWith(t, name), loadPoisoned(t, name)} {
+				for seed := first; seed < first+count; seed++ {
+					recalled += recallSeed(t, name, p, seed, all)
+				}
+			}
+			t.Logf("%d packets have followed others", recalled)
+			if recalled == 0 && name == fabricJSON {
+				t.Error("no packet has followed another")
+			}
+		})
+	}
+}
+
+// recallSeed runs the packets of a seed and returns how many have followed others.
+func recallSeed(t *testing.T, name string, p *engine.Program, seed uint64, all []arrival) uint64 {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s, got := twins(t, name, p, Config{Seed: 1, QueueDepth: 4}, rng.Uint64())
+	s[0].ctx.SetPaths(engine.PathsAlways)
+	var pool []arrival
+	for range 12 {
+		in := all[rng.IntN(len(all))]
+		if rng.IntN(2) == 0 {
+			in.frame = mutate(rng, in.frame)
+		}
+		if rng.IntN(3) > 0 {
+			in.port = uint32(rng.IntN(4))
+		}
+		pool = append(pool, in)
+	}
+	now := time.Duration(0)
+	for range 400 {
+		in := pool[rng.IntN(len(pool))]
+		switch what := rng.IntN(80); {
+		case what < 20:
+			in.frame = mutate(rng, in.frame)
+		case what < 22:
+			pool[rng.IntN(len(pool))].frame = mutate(rng, in.frame)
+		case what == 22:
+			change(rng, s)
+		}
+		if now += time.Duration(rng.IntN(3)) * time.Millisecond; len(in.frame) == 0 {
+			continue
+		}
+		for i := range s {
+			got[i].out = nil
+			s[i].Receive(now, in.port, in.frame)
+			s[i].Advance(now)
+		}
+		if !slices.Equal(got[0].out, got[1].out) || s[0].Stats() != s[1].Stats() {
+			t.Fatalf("seed %d, port %d, %x:\n got %v %+v\nwant %v %+v", seed, in.port, in.frame,
+				got[0].out, s[0].Stats(), got[1].out, s[1].Stats())
+		}
+	}
+	sameCells(t, seed, s)
+	return s[0].ctx.Recalled()
+}
+
+// change changes something that packets meet, in both switches.
+func change(rng *rand.Rand, s [2]*Switch) {
+	p := s[0].Program()
+	what, port, id := rng.IntN(8), uint32(rng.IntN(4)), rng.Uint64()
+	table := rng.IntN(max(1, len(p.Tables())))
+	for i := range s {
+		rng := rand.New(rand.NewPCG(id, 0))
+		switch what {
+		case 0:
+			s[i].SetPortUp(port, rng.IntN(2) == 0)
+			continue
+		case 1:
+			s[i].ModifyMulticastGroup(MulticastGroup{ID: uint16(port),
+				Replicas: []Replica{{Port: rng.Uint32N(4), Instance: uint16(rng.IntN(4))}}})
+			continue
+		case 2:
+			rate := uint64(rng.IntN(2) * 1000)
+			s[i].SetQueueRate(engine.NoPort, -1, rate)
+			continue
+		case 3:
+			if n := len(p.ValueSets()); n > 0 {
+				set := rng.IntN(n)
+				v := make([]byte, (p.ValueSets()[set].Width+7)/8)
+				v[len(v)-1] = byte(rng.IntN(4))
+				s[i].SetValueSet(set, [][]byte{v})
+			}
+			continue
+		}
+		if len(p.Tables()) == 0 || len(p.Tables()[table].Actions) == 0 {
+			continue
+		}
+		switch e := randomEntry(rng, p, table); {
+		case what == 4 && e.Target.Kind == engine.TargetAction:
+			s[i].SetDefaultEntry(table, e.Target)
+		case len(p.Tables()[table].Keys) == 0:
+		case what == 5:
+			for have := range s[i].Entries(table) {
+				have.Target = e.Target
+				s[i].ModifyEntry(table, have)
+				break
+			}
+		case what == 6:
+			for have := range s[i].Entries(table) {
+				s[i].DeleteEntry(table, have.Match, have.Priority)
+				break
+			}
+		default:
+			s[i].InsertEntry(table, e)
+		}
+	}
+}
+
+// TestRecalledTrees has writes go down a tree to receivers of the switch: their numbers and
+// payloads differ from one to the next, and some are corrupt. Their ICRCs are computed all the
+// same, and what leaves is octet by octet what it is without paths.
+func TestRecalledTrees(t *testing.T) {
+	untraced(t)
+	const packets = 400
+	rng := rand.New(rand.NewPCG(seeds.One(t, 20261127), 0))
+	for _, n := range []int{1, 2, 5, 32} {
+		var beds [2]*bed
+		for i := range beds {
+			beds[i] = edgeRig(t, n)
+			beds[i].s.ctx.SetPaths([]engine.PathMode{engine.PathsAlways, engine.PathsOff}[i])
+		}
+		var payloads [3]string
+		dropped := 0
+		for range packets {
+			for i, size := range []int{64, 300, 4096} {
+				b := make([]byte, size)
+				for k := range b {
+					b[k] = byte(rng.Uint32())
+				}
+				payloads[i] = hex.EncodeToString(b)
+			}
+			frame := unhex(t, treePacket(t, rng.Uint32N(1<<24), payloads[rng.IntN(3)]))
+			if rng.IntN(8) == 0 {
+				frame[14+40+24+rng.IntN(len(frame)-14-40-24)] ^= 1 << rng.IntN(8)
+			}
+			var got [2][]sent
+			for i, r := range beds {
+				got[i] = r.send(1, hex.EncodeToString(frame))
+			}
+			if !slices.Equal(got[0], got[1]) {
+				t.Fatalf("%d receivers, %x:\n got %v\nwant %v", n, frame, got[0], got[1])
+			}
+			if len(got[0]) == 0 {
+				dropped++
+			}
+			if got := beds[0].s.Stats(); got != beds[1].s.Stats() {
+				t.Fatalf("%d receivers: %+v; want %+v", n, got, beds[1].s.Stats())
+			}
+		}
+		sameCells(t, 0, [2]*Switch{beds[0].s, beds[1].s})
+		if got := beds[0].s.ctx.Recalled(); got < packets*3/4 || dropped == 0 {
+			t.Errorf("%d receivers: %d packets of %d have followed others, %d were dropped", n, got,
+				packets, dropped)
+		}
+	}
+}
+
+// TestRecalledChanges has each control method that changes what a packet meets end the path that it
+// follows.
+func TestRecalledChanges(t *testing.T) {
+	untraced(t)
+	var beds [2]*bed
+	for i := range beds {
+		beds[i] = forwardingRig(t)
+		beds[i].s.ctx.SetPaths([]engine.PathMode{engine.PathsAlways, engine.PathsOff}[i])
+	}
+	r := beds[0]
+	member := func(id uint32, port string) engine.Member {
+		return engine.Member{ID: id, Action: r.call("forward", port, "0007")}
+	}
+	group := func(members ...uint32) engine.Group {
+		g := engine.Group{ID: 1}
+		for _, id := range members {
+			g.Members = append(g.Members, engine.GroupMember{Member: id, Weight: 1, WatchPort: id})
+		}
+		return g
+	}
+	ecmp := r.entry(key("0001"), 0, engine.ActionCall{})
+	ecmp.Target = engine.Target{Kind: engine.TargetGroup, Group: 1}
+	host := r.entry(key("0000", addrB+"/128"), 0, r.call("ecmp_group", "0001"))
+	other := r.entry(key("0000", addrB+"/128"), 0, r.call("forward", "0004", "0007"))
+	route, groups, hash := r.table("ipv6_route"), r.table("ecmp"), r.table("ecmp_hash")
+	multiplier := func(n string) engine.Target {
+		return engine.Target{Action: r.call("set_multiplier", n)}
+	}
+	last := ""
+	for i, step := range []struct {
+		what    string
+		do      func(s *Switch) error
+		differs bool // from the packets before
+	}{
+		{"nothing", func(*Switch) error { return nil }, true},
+		{"InsertMember", func(s *Switch) error { return s.InsertMember(0, member(3, "0003")) }, false},
+		{"InsertMember", func(s *Switch) error { return s.InsertMember(0, member(5, "0005")) }, false},
+		{"InsertGroup", func(s *Switch) error { return s.InsertGroup(0, group(3)) }, false},
+		{"InsertEntry", func(s *Switch) error { return s.InsertEntry(groups, ecmp) }, false},
+		{"InsertEntry", func(s *Switch) error { return s.InsertEntry(route, host) }, true},
+		{"ModifyMember", func(s *Switch) error { return s.ModifyMember(0, member(3, "0006")) }, true},
+		{"ModifyGroup", func(s *Switch) error { return s.ModifyGroup(0, group(5)) }, true},
+		{"ModifyGroup", func(s *Switch) error { return s.ModifyGroup(0, group(3, 5)) }, true},
+		{"SetPortUp", func(s *Switch) error { s.SetPortUp(3, false); return nil }, true},
+		{"SetPortUp", func(s *Switch) error { s.SetPortUp(3, true); return nil }, true},
+		{"SetDefaultEntry", func(s *Switch) error {
+			return s.SetDefaultEntry(hash, multiplier("00000003"))
+		}, true},
+		{"ResetDefaultEntry", func(s *Switch) error { return s.ResetDefaultEntry(hash) }, true},
+		{"ModifyEntry", func(s *Switch) error { return s.ModifyEntry(route, other) }, true},
+		{"DeleteEntry", func(s *Switch) error { return s.DeleteEntry(route, host.Match, 0) }, true},
+	} {
+		for _, r := range beds {
+			if err := step.do(r.s); err != nil {
+				t.Fatalf("step %d, %s: %v", i, step.what, err)
+			}
+		}
+		for n := range 4 {
+			got, want := r.send(1, forward64), beds[1].send(1, forward64)
+			if len(want) != 1 || !slices.Equal(got, want) || r.s.Stats() != beds[1].s.Stats() {
+				t.Fatalf("step %d, after %s, packet %d: got %v %+v; want %v %+v", i, step.what, n, got,
+					r.s.Stats(), want, beds[1].s.Stats())
+			}
+			now := fmt.Sprint(want)
+			if n == 0 && (now != last) != step.differs {
+				t.Errorf("step %d, %s: %s after %s", i, step.what, now, last)
+			}
+			last = now
+		}
+	}
+	if got := r.s.ctx.Recalled(); got < 30 {
+		t.Errorf("%d packets have followed others", got)
+	}
+}
+
+// TestRecalledValueSets is the same for the value sets of a parser.
+func TestRecalledValueSets(t *testing.T) {
+	untraced(t)
+	r := newBed(t, "valueset")
+	r.s.ctx.SetPaths(engine.PathsAlways)
+	set := slices.IndexFunc(r.p.ValueSets(), func(v engine.ValueSetInfo) bool {
+		return v.Name == "P.kinds"
+	})
+	for i, step := range []struct {
+		value []byte
+		path  string
+	}{{nil, "00"}, {[]byte{1, 0x22}, "02"}, {[]byte{1, 0x11}, "00"}} {
+		var values [][]byte
+		if step.value != nil {
+			values = append(values, step.value)
+		}
+		if err := r.s.SetValueSet(set, values); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			r.expect(0, "9100000000000102030405", sent{1, step.path + "9100000000000102030405"})
+		}
+		if got := r.s.ctx.Recalled(); got == 0 && i > 0 {
+			t.Error("no packet has followed another")
+		}
+	}
+}
+
+// TestRecalledGroups has each packet choose among the members of a group by its own fields.
+func TestRecalledGroups(t *testing.T) {
+	untraced(t)
+	p := loadFile(t, "profile")
+	s, got := twins(t, "profile", p, Config{Seed: 1}, 1)
+	s[0].ctx.SetPaths(engine.PathsAlways)
+	table := slices.IndexFunc(p.Tables(), func(i engine.TableInfo) bool {
+		return i.Name == "I.by_flow"
+	})
+	set := slices.IndexFunc(p.Actions(), func(i engine.ActionInfo) bool { return i.Name == "I.set" })
+	e := engine.Entry{Match: []engine.Match{{Value: []byte{0xab, 0xcd}}}}
+	e.Target.Kind = engine.TargetActionSet
+	for r := range byte(8) {
+		e.Target.Set = append(e.Target.Set, engine.WeightedAction{Weight: 1,
+			WatchPort: engine.NoPort, ActionCall: engine.ActionCall{Action: set, Args: [][]byte{{0, r}}}})
+	}
+	for i := range s {
+		if err := s[i].InsertEntry(table, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	different := map[string]bool{}
+	for n := range 20 * 32 {
+		frame := []byte{byte(n / 64), 0xab, 0xcd, 0, 0, 0, byte(n % 32), 1, 2, 3}
+		for i := range s {
+			got[i].out = nil
+			s[i].Receive(time.Duration(n)*time.Millisecond, 2, frame)
+			s[i].Advance(time.Duration(n) * time.Millisecond)
+		}
+		if !slices.Equal(got[0].out, got[1].out) {
+			t.Fatalf("%x: got %v; want %v", frame, got[0].out, got[1].out)
+		}
+		different[fmt.Sprint(got[0].out)[:8]] = true
+	}
+	if got := s[0].ctx.Recalled(); got == 0 || len(different) < 4 {
+		t.Errorf("%d packets have followed others, and %v left", got, different)
+	}
+}
+
+// untraced skips a test that counts packets that follow others: traced ones do not.
+func untraced(t *testing.T) {
+	t.Helper()
+	if traceAll {
+		t.Skip("every packet is traced")
+	}
+}

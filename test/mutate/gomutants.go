@@ -19,6 +19,9 @@ type mutant struct {
 	To    string `json:"to"`
 	Text  string `json:"text"` // the line, without the white space around it
 	start int
+	// reached is another line, when tests that reach it reach the change: a profile of coverage has the
+	// expression of a case with what follows it, though it is looked at with the switch.
+	reached int
 }
 
 // swaps are the operators that take each other's place.
@@ -54,6 +57,7 @@ func goMutants(name string, src []byte) ([]mutant, error) {
 			}
 			g.fn = funcName(d)
 			ast.Inspect(d.Body, g.node)
+			ast.Inspect(d.Body, g.cases)
 		case *ast.GenDecl:
 			if d.Tok == token.CONST || d.Tok == token.VAR {
 				g.fn = ""
@@ -174,6 +178,24 @@ func (g *goFile) node(n ast.Node) bool {
 		g.statements(n.Body)
 	case *ast.ImportSpec, *ast.ArrayType:
 		return false // a length is a type
+	}
+	return true
+}
+
+// cases notes where changes of the expressions of a switch are reached.
+func (g *goFile) cases(n ast.Node) bool {
+	s, ok := n.(*ast.SwitchStmt)
+	if !ok {
+		return true
+	}
+	for _, c := range s.Body.List {
+		for _, e := range c.(*ast.CaseClause).List {
+			for i := range g.out {
+				if at := g.out[i].start; g.offset(e.Pos()) <= at && at < g.offset(e.End()) {
+					g.out[i].reached = g.fset.Position(s.Body.Lbrace).Line
+				}
+			}
+		}
 	}
 	return true
 }

@@ -177,6 +177,10 @@ const quick = time.Second
 // package, the quick ones first; then, within the budget, those of others by how long they take.
 func (t *trial) reaching(c mutant) []batch {
 	own := t.m.path + "/" + filepath.Dir(c.File)
+	line := c.Line
+	if c.reached > 0 {
+		line = c.reached
+	}
 	var first, others []batch
 	for _, s := range t.suites {
 		program := slices.Index(t.o.programTests, strings.TrimPrefix(s.pkg, t.m.path+"/"))
@@ -186,7 +190,7 @@ func (t *trial) reaching(c mutant) []batch {
 		fast, slow := batch{suite: s}, batch{suite: s}
 		for _, one := range s.tests {
 			// Constants and variables of a package are in no profile, nor is what it embeds.
-			if c.File != t.o.program && !one.covers(c.File, c.Line) &&
+			if c.File != t.o.program && !one.covers(c.File, line) &&
 				(c.Func != "" || len(one.Reaches[c.File]) == 0) {
 				continue
 			}

@@ -28,6 +28,16 @@ func Held(n int) bool { return n < 7 }
 
 func Free(n int) bool { return n < 9 }
 
+func Sign(n int) int {
+	switch {
+	case n < 0:
+		return -1
+	case n == 0:
+		return 0
+	}
+	return 1
+}
+
 func Unused(n *int) { *n++ }
 
 func Within(n int) bool { return n < limit && n < most && n >= least }
@@ -65,6 +75,12 @@ func TestHeld(t *testing.T) {
 func TestWays(t *testing.T) {
 	if Count(1, 2) != 3 || Count("a") != 2 || (Set[int]{}).Zero(1, "") != 0 || Name(1) != "ab" {
 		t.Error("wrong")
+	}
+}
+
+func TestSign(t *testing.T) {
+	if Sign(1) != 1 || Sign(0) != 0 {
+		t.Fatal()
 	}
 }
 
@@ -182,6 +198,7 @@ func TestTrial(t *testing.T) {
 		"Held: < -> <=": killed, "Held: 7 -> 8": killed,
 		// TestOnce reaches it too, and fails: so it does without a change.
 		"Free: < -> <=": survived, "Free: 9 -> 10": survived,
+		"Sign: < -> <=":    killed, // by a test that never comes to what follows the case
 		"Unused: ++ -> --": notReached,
 		": 8 -> 9":         survived, ": 2 -> 3": killed, ": 5 -> 6": killed,
 		"Set.Add: ++ -> --": killed, "Set.Zero: 0 -> 1": killed,

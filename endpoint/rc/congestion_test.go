@@ -12,7 +12,7 @@ import (
 )
 
 func TestCNP(t *testing.T) {
-	h := newSolo(t, func(c *QPConfig) { c.CNPInterval, c.CNPDSCP = 50*time.Microsecond, 46 })
+	h := newSolo(t, func(c *QPConfig) { c.CNPDSCP = 46 })
 	if _, err := h.host.RegisterMR(0, 1, make([]byte, 64), verbs.AccessRemoteWrite); err != nil {
 		t.Fatal(err)
 	}

@@ -93,6 +93,50 @@ func TestQPConfigs(t *testing.T) {
 	}
 }
 
+// TestQPConfigBounds: the least and the most of each field are taken.
+func TestQPConfigBounds(t *testing.T) {
+	good := DefaultQPConfig()
+	good.QPN, good.RemoteQPN, good.RemoteAddr = 2, 0xFFFFFE, testAddr[1]
+	for name, edit := range map[string]func(*QPConfig){
+		"QPNs":                 func(c *QPConfig) { c.QPN, c.RemoteQPN = 0xFFFFFE, 2 },
+		"Peer":                 func(c *QPConfig) { c.Peer = testAddr[0] },
+		"PSNs":                 func(c *QPConfig) { c.SQPSN, c.RQPSN = packet.PSNMask, packet.PSNMask },
+		"PMTU 256":             func(c *QPConfig) { c.PMTU = 256 },
+		"retries 0":            func(c *QPConfig) { c.RetryCnt, c.RNRRetry = 0, 0 },
+		"retries 7":            func(c *QPConfig) { c.RetryCnt, c.RNRRetry = 7, 7 },
+		"timers 0":             func(c *QPConfig) { c.LocalAckTimeout, c.MinRNRTimer = 0, 0 },
+		"timers 31":            func(c *QPConfig) { c.LocalAckTimeout, c.MinRNRTimer = 31, 31 },
+		"AckEvery 0":           func(c *QPConfig) { c.AckEvery = 0 },
+		"Window 1":             func(c *QPConfig) { c.Window = 1 },
+		"Window 2^23-1":        func(c *QPConfig) { c.Window = 1<<23 - 1 },
+		"SendDepth 1":          func(c *QPConfig) { c.SendDepth = 1 },
+		"RecvDepth 0":          func(c *QPConfig) { c.RecvDepth = 0 },
+		"DSCPs 0":              func(c *QPConfig) { c.DSCP, c.CNPDSCP = 0, 0 },
+		"DSCPs 63":             func(c *QPConfig) { c.DSCP, c.CNPDSCP = 63, 63 },
+		"FlowLabel of 20 bits": func(c *QPConfig) { c.FlowLabel = 1<<20 - 1 },
+		"CNPInterval 0":        func(c *QPConfig) { c.CNPInterval = 0 },
+	} {
+		c := good
+		edit(&c)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEntropy: queue pair numbers that differ in their highest bits alone get flow labels of their
+// own, which ECMP hashes.
+func TestEntropy(t *testing.T) {
+	labels := map[uint32]bool{}
+	for high := range uint32(16) {
+		labels[entropy(high<<20|2, 17)&packet.MaxFlowLabel] = true
+		labels[entropy(17, high<<20|2)&packet.MaxFlowLabel] = true
+	}
+	if len(labels) < 30 {
+		t.Errorf("32 pairs of queue pairs have %d flow labels", len(labels))
+	}
+}
+
 func TestRegions(t *testing.T) {
 	h := newSolo(t, nil).host
 	if _, err := h.RegisterMR(^uint64(0)-9, 1, make([]byte, 10), verbs.AccessRemoteWrite); err != nil {

@@ -1,0 +1,46 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestForeignHashes: a hash that this program did not write is refused before anything is computed
+// of it, whatever the password; above all one without a sum, which every password would have.
+func TestForeignHashes(t *testing.T) {
+	h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	full := make(room) // without room: what is well formed waits until the client leaves
+	const salt, sum = "AAAAAAAAAAAAAAAAAAAAAA", "AA"
+	for hash, foreign := range map[string]bool{
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + sum:       false,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$":             true,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt:                   true,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + sum + "$": true,
+		"$argon2i$v=19$m=8,t=1,p=1$" + salt + "$" + sum:        true,
+		"$argon2id$v=18$m=8,t=1,p=1$" + salt + "$" + sum:       true,
+		"$argon2id$v=20$m=8,t=1,p=1$" + salt + "$" + sum:       true,
+		"$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + sum:       true,
+		"$argon2id$v=19$m=8,t=2,p=1$" + salt + "$" + sum:       false,
+		"$argon2id$v=19$m=8,t=1,p=0$" + salt + "$" + sum:       true,
+		"$argon2id$v=19$m=8,t=1,p=2$" + salt + "$" + sum:       false,
+		"$argon2id$v=19$m=1048576,t=1,p=1$" + salt + "$" + sum: false,
+		"$argon2id$v=19$m=1048577,t=1,p=1$" + salt + "$" + sum: true,
+		"$argon2id$v=19$m=8,t=1$" + salt + "$" + sum:           true,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "!$" + sum:      true,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + sum + "!": true,
+		"$argon2id$v=19$m=8,t=1,p=1$$" + sum:                   false,
+		strings.Repeat("$", 5):                                 true,
+	} {
+		want := context.Canceled
+		if foreign {
+			want = errHash
+		}
+		if good, err := h.check(ctx, full, goodPassword, hash); good || !errors.Is(err, want) {
+			t.Errorf("%s: %v, %v; want %v", hash, good, err, want)
+		}
+	}
+}

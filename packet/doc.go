@@ -7,7 +7,8 @@
 //
 // Each header X is a struct with three operations:
 //
-//	ParseX(b []byte) (h X, n int, err error)  reads the header at the start of b; n is the octets it took
+//	ParseX(b []byte) (h X, n int, err error)  reads the header at the start of b; n is the octets
+//	                                          it took, 0 with an error
 //	(h X) Append(b []byte) []byte             writes it after b
 //	(h X) Len() int                           reports how many octets Append writes
 //

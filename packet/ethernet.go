@@ -50,8 +50,8 @@ func ParseEthernet(b []byte) (Ethernet, int, error) {
 		return Ethernet{}, 0, truncated("Ethernet header", len(b), EthernetLen)
 	}
 	return Ethernet{
-		Dst:       MAC(b[ethDst : ethDst+6]),
-		Src:       MAC(b[ethSrc : ethSrc+6]),
+		Dst:       MAC(b[ethDst:]),
+		Src:       MAC(b[ethSrc:]),
 		EtherType: binary.BigEndian.Uint16(b[ethType:]),
 	}, EthernetLen, nil
 }

@@ -35,7 +35,7 @@ func TestHMACRefuses(t *testing.T) {
 		{"no key id", "05 05 8000 000000", ErrTruncated, []string{"Length 5", "at least 6"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := ParseHMAC(unhex(t, c.wire))
+			err := refused(t, ParseHMAC, unhex(t, c.wire))
 			wantError(t, err, c.want, c.words...)
 		})
 	}

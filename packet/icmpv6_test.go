@@ -23,7 +23,7 @@ func TestICMPv6Error(t *testing.T) {
 		}
 	}
 	wire[0] = 128
-	_, _, err = ParseICMPv6Error(wire)
+	err = refused(t, ParseICMPv6Error, wire)
 	wantError(t, err, ErrUnsupported, "type 128", "127")
 }
 

@@ -32,7 +32,7 @@ func TestIPv4RoundTrip(t *testing.T) {
 		}
 		bit := rng.IntN(8 * len(b))
 		b[bit/8] ^= 1 << (bit % 8)
-		if _, _, err := ParseIPv4(b); err == nil {
+		if err := refused(t, ParseIPv4, b); err == nil {
 			t.Fatalf("bit %d flipped: no error", bit)
 		}
 	}
@@ -42,23 +42,23 @@ func TestIPv4Refuses(t *testing.T) {
 	good := IPv4{TotalLength: 40, TTL: 64, Protocol: NextHeaderUDP,
 		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2")}
 	for n := range IPv4Len {
-		if _, _, err := ParseIPv4(good.Append(nil)[:n]); !errors.Is(err, ErrTruncated) {
+		if err := refused(t, ParseIPv4, good.Append(nil)[:n]); !errors.Is(err, ErrTruncated) {
 			t.Errorf("%d octets: %v, want ErrTruncated", n, err)
 		}
 	}
 	options := good.Append(nil)
 	options[0] = 0x46
-	if _, _, err := ParseIPv4(options); !errors.Is(err, ErrUnsupported) {
+	if err := refused(t, ParseIPv4, options); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("options: %v, want ErrUnsupported", err)
 	}
 	short := good
 	short.TotalLength = IPv4Len - 1
-	if _, _, err := ParseIPv4(short.Append(nil)); !errors.Is(err, ErrMalformed) {
+	if err := refused(t, ParseIPv4, short.Append(nil)); !errors.Is(err, ErrMalformed) {
 		t.Errorf("Total Length 19: %v, want ErrMalformed", err)
 	}
 	sum := good.Append(nil)
 	sum[ipv4Checksum] ^= 1
-	if _, _, err := ParseIPv4(sum); !errors.Is(err, ErrChecksum) {
+	if err := refused(t, ParseIPv4, sum); !errors.Is(err, ErrChecksum) {
 		t.Errorf("checksum: %v, want ErrChecksum", err)
 	}
 	for name, change := range map[string]func(h *IPv4){

@@ -22,7 +22,7 @@ func TestIPv6(t *testing.T) {
 func TestIPv6Version(t *testing.T) {
 	b := unhex(t, ipv6Wire)
 	b[0] = 0x45
-	_, _, err := ParseIPv6(b)
+	err := refused(t, ParseIPv6, b)
 	wantError(t, err, ErrMalformed, "version 4", "want 6")
 }
 

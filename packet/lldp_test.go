@@ -47,7 +47,7 @@ func TestLLDPRefuses(t *testing.T) {
 			256) + "0000",
 		"an End TLV with a value": "02 03 07 6e31 04 02 07 31 06 02 0001 00 01 00",
 	} {
-		_, _, err := ParseLLDP(unhex(t, wire))
+		err := refused(t, ParseLLDP, unhex(t, wire))
 		t.Run(what, func(t *testing.T) { wantError(t, err, ErrMalformed, "LLDP") })
 	}
 }

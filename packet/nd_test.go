@@ -61,7 +61,7 @@ func TestND(t *testing.T) {
 			t.Errorf("%s: appended % x\nwant % x", c.name, out[1:], wire)
 		}
 		for n := range ndSolicitLen {
-			if _, _, err := ParseND(wire[:n]); !errors.Is(err, ErrTruncated) {
+			if err := refused(t, ParseND, wire[:n]); !errors.Is(err, ErrTruncated) {
 				t.Errorf("%s: %d octets: %v", c.name, n, err)
 			}
 		}
@@ -81,7 +81,7 @@ func TestNDRefuses(t *testing.T) {
 		"a prefix of 129 bits": {"86 00 0000 40 00 0708 00000000 00000000 0304 8140 00015180 00003840 " +
 			"00000000 20010db8000000070000000000000000", ErrMalformed},
 	} {
-		_, _, err := ParseND(unhex(t, c.wire))
+		err := refused(t, ParseND, unhex(t, c.wire))
 		t.Run(what, func(t *testing.T) { wantError(t, err, c.err) })
 	}
 	// Options that nobody knows are skipped.

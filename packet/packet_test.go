@@ -168,6 +168,16 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
+// refused returns the error of a parser, which has then taken no octet.
+func refused[H any](t testing.TB, parse func([]byte) (H, int, error), b []byte) error {
+	t.Helper()
+	_, n, err := parse(b)
+	if err != nil && n != 0 {
+		t.Errorf("refused, and took %d octets: %v", n, err)
+	}
+	return err
+}
+
 // wantError checks that err wraps want and names every word.
 func wantError(t *testing.T, err, want error, words ...string) {
 	t.Helper()

@@ -15,11 +15,11 @@ func TestTLV(t *testing.T) {
 }
 
 func TestTLVErrorsSayWhatIsWrong(t *testing.T) {
-	_, _, err := ParseTLV([]byte{124, 9, 1, 2})
+	err := refused(t, ParseTLV, []byte{124, 9, 1, 2})
 	wantError(t, err, ErrTruncated, "type 124", "Length 9", "at most the 2 octets left")
-	_, _, err = ParseTLV([]byte{124})
+	err = refused(t, ParseTLV, []byte{124})
 	wantError(t, err, ErrTruncated, "type 124", "no Length")
-	_, _, err = ParseTLV(nil)
+	err = refused(t, ParseTLV, nil)
 	wantError(t, err, ErrTruncated, "TLV")
 }
 

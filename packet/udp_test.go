@@ -16,7 +16,7 @@ func TestUDP(t *testing.T) {
 }
 
 func TestUDPShortLength(t *testing.T) {
-	_, _, err := ParseUDP(unhex(t, "c000 12b7 0007 0000"))
+	err := refused(t, ParseUDP, unhex(t, "c000 12b7 0007 0000"))
 	wantError(t, err, ErrMalformed, "Length 7", "at least 8")
 }
 

@@ -101,6 +101,32 @@ func TestBadUpdates(t *testing.T) {
 	}
 }
 
+// TestSharedStates: what Config.Share makes of a state is what the host holds, and what its
+// endpoint is given.
+func TestSharedStates(t *testing.T) {
+	e := &agenttest.Endpoint{}
+	c := agent.NewCore(e)
+	delta := hostapi.Delta{SetProfiles: []*hostapi.Profile{profile("a")}}
+	var none *hostapi.State
+	shared, err := none.Apply(&delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetShare(func(s *hostapi.State) *hostapi.State {
+		if s.Profile("a") == nil {
+			t.Errorf("asked to share %+v", s)
+		}
+		return shared
+	})
+	u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: 1}, Delta: delta}
+	if m, ok := c.Update(u).(*hostapi.Applied); !ok {
+		t.Fatalf("%+v", m)
+	}
+	if _, held := c.Held(); held != shared || e.State() != shared {
+		t.Errorf("the host holds %p, its endpoint %p; want %p", held, e.State(), shared)
+	}
+}
+
 // TestBadProbes: a probe that the device cannot make is answered with the reason.
 func TestBadProbes(t *testing.T) {
 	e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/ibta"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -355,6 +356,32 @@ func TestAttributes(t *testing.T) {
 		}
 		if q.SendWindow() != 8*128 || q.MPR() != 8 || q.Config().Local.MaxWIMM != 32 {
 			t.Errorf("window %d, mpr %d", q.SendWindow(), q.MPR())
+		}
+	}
+}
+
+// TestPSNsOfWork: work that takes more PSNs than can be told apart, with what is posted already, is
+// refused, and so is a message longer than IBTA allows.
+func TestPSNsOfWork(t *testing.T) {
+	for _, c := range []struct {
+		octets []int // of the requests; the last is refused
+		want   error
+	}{
+		{[]int{ibta.MaxWindow * 256, 1}, verbs.ErrQueueFull},
+		{[]int{(ibta.MaxWindow - 1) * 256, 0, 1}, verbs.ErrQueueFull},
+		{[]int{256, 512, (ibta.MaxWindow - 3) * 256, 0}, verbs.ErrQueueFull},
+		{[]int{256, 512, (ibta.MaxWindow-3)*256 + 1}, verbs.ErrQueueFull},
+		{[]int{ibta.MaxWindow*256 + 1}, verbs.ErrQueueFull},
+		{[]int{ibta.MaxMessage}, verbs.ErrQueueFull},
+		{[]int{ibta.MaxMessage + 1}, verbs.ErrWorkRequest},
+	} {
+		s := newSolo(t, nil)
+		for i, octets := range c.octets {
+			err := s.qp.PostSend(0, verbs.WorkRequest{Op: verbs.OpWrite, From: bytes.NewReader(nil),
+				Length: octets})
+			if last := i == len(c.octets)-1; !last && err != nil || last && !errors.Is(err, c.want) {
+				t.Errorf("%v octets, request %d: %v; want the last refused: %v", c.octets, i, err, c.want)
+			}
 		}
 	}
 }

@@ -142,6 +142,19 @@ func TestProbeFindsTheEnd(t *testing.T) {
 	if len(at) != 3 || at[1]-at[0] != 2*quiet || at[2]-at[1] != 4*quiet {
 		t.Errorf("probes at %v", at)
 	}
+	// A NACK is heard as well: here of a packet that has arrived, which is not sent again.
+	s = newSolo(t, func(c *QPConfig) { c.ProbeTimeout = quiet })
+	s.write(2)
+	first := s.settle(time.Microsecond)
+	s.give(sackPacket(99, 101, first[1].EV(), 0, 101))
+	s.settle(quiet / 2)
+	s.give(nackPacket(101, first[1].EV(), packet.NACKTrimmed))
+	if out = s.settle(quiet - 1); len(out) != 0 {
+		t.Errorf("sent %v before it was quiet for long enough after a NACK", opcodes(out))
+	}
+	if out = s.settle(1); !slices.Equal(opcodes(out), []packet.Opcode{packet.OpMRCProbe}) {
+		t.Errorf("sent %v after it was quiet for long enough, want a probe", opcodes(out))
+	}
 	// The answer to an early probe says nothing of what was sent since.
 	s = newSolo(t, func(c *QPConfig) { c.ProbeTimeout = quiet })
 	s.write(1)

@@ -1,0 +1,102 @@
+package pfc
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/resource"
+)
+
+func newFeature(t *testing.T) (*Feature, *sample.Net) {
+	t.Helper()
+	net := sample.Figure1()
+	f, err := New(&feature.Env{Versions: resource.NewVersions("versions"),
+		Net: plan.NewNetwork(net.Topology.Build(), &net.Inventory)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, net
+}
+
+// TestOnePFCPolicyOfATenant: a tenant has one PFC policy on an SRv6 policy; whoever may not know of
+// the other does not learn its name.
+func TestOnePFCPolicyOfATenant(t *testing.T) {
+	f, _ := newFeature(t)
+	now := time.Unix(1e9, 0)
+	f.pfcPolicies.Put("theirs", api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a"}, now)
+	blind := resource.Precondition{Sees: func(string) bool { return false }}
+	for _, c := range []struct {
+		pre                  resource.Precondition
+		name, policy, tenant string
+		other                string
+		taken                bool
+	}{
+		{resource.Precondition{}, "mine", "p", "a", "theirs", true},
+		{blind, "mine", "p", "a", "", true},
+		{resource.Precondition{}, "mine", "p", "b", "", false},
+		{resource.Precondition{}, "mine", "q", "a", "", false},
+		{resource.Precondition{}, "theirs", "p", "a", "", false},
+	} {
+		other, taken := f.pfcEnv(c.name, c.pre).OtherPFC(c.policy, c.tenant)
+		if other != c.other || taken != c.taken {
+			t.Errorf("%s of tenant %s on %s: %q, %v; want %q, %v", c.name, c.tenant, c.policy, other, taken,
+				c.other, c.taken)
+		}
+	}
+}
+
+// TestRefusals: each error of package tunnel has its code; the queues of a circle are named to who
+// may know of them.
+func TestRefusals(t *testing.T) {
+	f, net := newFeature(t)
+	circle := &tunnel.CycleError{Cycle: []tunnel.Queue{{Node: net.Node("n1"), Port: 2, Priority: 3},
+		{Node: "elsewhere", Port: 4, Priority: 5}}}
+	known := &api.Error{Code: api.CodeInvalid, Message: "known"}
+	blind := resource.Precondition{Sees: func(string) bool { return false }}
+	for _, c := range []struct {
+		err  error
+		code api.Code
+		want string
+	}{
+		{circle, api.CodeConflict, ": n1/2/3 -> elsewhere/4/5 -> n1/2/3"},
+		{known, api.CodeInvalid, "known"},
+		{tunnel.ErrUnreachable, api.CodeUnreachable, "spec.sites: "},
+		{tunnel.ErrTooLong, api.CodeLimit, "spec.sites: "},
+		{tunnel.ErrNoRoom, api.CodeLimit, "spec.sites: "},
+		{tunnel.ErrInUse, api.CodeConflict, "spec.sites: "},
+		{tunnel.ErrNotCapable, api.CodeInvalid, "spec.sites: "},
+		{tunnel.ErrLoop, api.CodeInvalid, "spec.sites: "},
+		{tunnel.ErrNoSID, api.CodeInvalid, "spec.sites: "},
+		{errors.New("else"), api.CodeNotPlannable, "spec.sites: so: else"},
+	} {
+		for _, pre := range []resource.Precondition{{}, blind} {
+			var got *api.Error
+			err := f.refusalFor(pre, "spec.sites", fmt.Errorf("so: %w", c.err))
+			if c.err == known || !strings.HasPrefix(c.want, "spec") {
+				err = f.refusalFor(pre, "spec.sites", c.err)
+			}
+			want := c.want
+			if pre.Sees != nil && c.err == error(circle) {
+				want = "could stop for ever"
+			}
+			if !errors.As(err, &got) || got.Code != c.code || !strings.Contains(got.Message, want) ||
+				pre.Sees != nil && strings.Contains(got.Message, "n1") {
+				t.Errorf("%v, to one who sees all: %v: %+v; want %s, %q", c.err, pre.Sees == nil, err, c.code,
+					want)
+			}
+		}
+	}
+	for _, pre := range []resource.Precondition{{}, blind} {
+		if err := f.refusalFor(pre, "spec.sites", nil); err != nil {
+			t.Errorf("what is no error: %v", err)
+		}
+	}
+}

@@ -143,7 +143,7 @@ func (f *Feature) holds(p *tree.Placement) bool {
 			if it.Class == tree.Response {
 				continue
 			}
-			if e, ok := f.env.Switches.Entity(sw, it.Entity.Key()); !ok || !entry.SameContent(e, it.Entity) {
+			if e, _ := f.env.Switches.Entity(sw, it.Entity.Key()); !entry.SameContent(e, it.Entity) {
 				return false
 			}
 		}

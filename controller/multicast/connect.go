@@ -566,7 +566,7 @@ func (g *group) carries() bool {
 // complete reports whether every switch of the target has all of it.
 func (f *Feature) complete(g *group) bool {
 	offline, unfinished := f.obstacles(g)
-	return len(offline)+len(unfinished) == 0
+	return len(offline) == 0 && !unfinished
 }
 
 // dial connects to receivers that listen, now and then until all are connected.

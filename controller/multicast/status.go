@@ -24,7 +24,7 @@ func (f *Feature) updateStatus(g *group) {
 	s.Epoch, s.Tree = p.Epoch, p.Tree()
 	offline, unfinished := f.obstacles(g)
 	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning ||
-		g.phase == steady) && len(offline) == 0 && len(unfinished) == 0
+		g.phase == steady) && len(offline) == 0 && !unfinished
 	s.Connections = g.connectionStatus()
 	spec, _ := g.filled(&g.item.Spec, nil)
 	for i := range spec.Receivers {
@@ -67,20 +67,19 @@ func (g *group) serves(want *api.GroupReceiver) bool {
 		g.installed.InitialPSN == g.item.Spec.InitialPSN
 }
 
-// obstacles returns the switches of a group's target that are not connected,
-// and those that are not finished with it.
-func (f *Feature) obstacles(g *group) (offline, unfinished []string) {
+// obstacles returns the switches of a group's target that are not connected, and reports whether
+// others are not finished with it.
+func (f *Feature) obstacles(g *group) (offline []string, unfinished bool) {
 	for _, sw := range g.target.Switches() {
 		switch {
 		case !f.env.Switches.Connected(sw):
 			offline = append(offline, sw)
 		case f.env.Switches.Of(sw, g.owner()).Lacks() ||
 			len(f.env.Switches.Of(sw, g.owner()).Failures(1)) > 0:
-			unfinished = append(unfinished, sw)
+			unfinished = true
 		}
 	}
 	slices.SortFunc(offline, natural.Compare)
-	slices.SortFunc(unfinished, natural.Compare)
 	return offline, unfinished
 }
 

@@ -1,0 +1,249 @@
+package multicast
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/rdmacm"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+const door = 4242 // the port of sources; receivers connect to the next one
+
+// ready is an underlay that has all that groups wait for.
+type ready struct{ feature.Underlay }
+
+func (ready) Settled() bool     { return true }
+func (ready) Ready(string) bool { return true }
+
+// desk is the feature on the network of the draft, whose switches take everything at once: s1 is at
+// n6, r1 and r2 at n1, r3 at n2, r4 and r5 at n3. Hosts are tests.
+type desk struct {
+	*testing.T
+	*Feature
+	events reconcile.Events
+	net    *sample.Net
+	sent   map[netip.Addr][]cm.Message // to hosts, since they were looked at
+	asked  int                         // switches were for states of branches
+	next   uint32                      // communication id
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	net := sample.Figure1()
+	start := time.Unix(1e9, 0)
+	want, state, events, err := reconcile.New(reconcile.Config{Start: start, Rank: plan.Rank,
+		Owner:    func(e entry.Entity) reconcile.Owner { return reconcile.Owner(plan.OwnerOf(e)) },
+		Frozen:   func(string, reconcile.Owner) bool { return false },
+		Keeps:    func(string, reconcile.Owner, entry.Entity) bool { return false },
+		Object:   func(reconcile.Owner) string { return "" },
+		Intended: func(o reconcile.Owner) bool { return plan.Intended(int(o)) }}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{T: t, events: events, net: net, sent: make(map[netip.Addr][]cm.Message), next: 100,
+		Feature: New(&feature.Env{Start: start, Want: want, Switches: state, Underlay: ready{},
+			Versions: resource.NewVersions("versions"),
+			Net:      plan.NewNetwork(net.Topology.Build(), &net.Inventory)})}
+	names := make(map[string]bool)
+	for i := range net.Inventory.Switches {
+		names[net.Inventory.Switches[i].Name] = true
+	}
+	events.SetSwitches(names, reconcile.Intervals{})
+	d.Start()
+	for name := range names {
+		events.Connect(name, entry.Contents{})
+		d.SwitchEvent(name, feature.SwitchEvent{Kind: feature.ReadBack})
+	}
+	d.carry()
+	return d
+}
+
+// carry has the switches take what they should hold, and send what they should send.
+func (d *desk) carry() {
+	for more := true; more; {
+		more = d.events.Diff(func(sw string, o reconcile.Owner) {
+			d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Progress, Owner: o})
+		})
+		more = d.Settle() || more
+		d.Report()
+		for _, task := range d.events.Tasks(0, 0) {
+			more = true
+			for _, p := range task.Packets {
+				d.out(task.Switch, p)
+			}
+			if task.ID != 0 {
+				d.events.Done(reconcile.Result{Switch: task.Switch, ID: task.ID})
+			}
+		}
+	}
+}
+
+// out takes a packet of a switch: a message to a host, or a question for a state, which none has.
+func (d *desk) out(sw string, p entry.PacketOut) {
+	switch p.Op {
+	case entry.Send:
+		f, _, err := cm.ParseFrame(p.Payload)
+		if err != nil {
+			d.Fatal(err)
+		}
+		d.sent[f.IPv6.Dst] = append(d.sent[f.IPv6.Dst], f.MAD.Message)
+	case entry.State:
+		d.asked++
+		d.arrives(sw, entry.PacketIn{Reason: entry.StateAnswer, Group: p.Group, Branch: p.Branch})
+	}
+}
+
+func (d *desk) arrives(sw string, p entry.PacketIn) {
+	d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.GotPacket, PacketIn: &p})
+}
+
+// pass lets time pass.
+func (d *desk) pass(by time.Duration) {
+	for end := d.env.Now + by; ; {
+		d.carry()
+		at, ok := d.Next()
+		if !ok || at > end {
+			d.env.Now = end
+			d.events.Tick(end)
+			return
+		}
+		d.env.Now = max(at, d.env.Now)
+		d.events.Tick(d.env.Now)
+		d.Tick()
+	}
+}
+
+// group makes the i-th group, to which every host may connect.
+func (d *desk) group(i int, change func(*api.MulticastGroupSpec)) *group {
+	d.Helper()
+	spec := api.MulticastGroupSpec{DesignatedQPN: 0xabc, InitialPSN: 1000,
+		ProxyAddress: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0xff, 0xff, 15: byte(i)}),
+		Connect: &api.GroupConnect{Port: door, Source: api.SourceAny,
+			Receivers: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/64")}}}
+	if change != nil {
+		change(&spec)
+	}
+	name := string(rune('a' + i - 1))
+	if _, _, err := d.Groups().Put(name, spec, resource.Precondition{}); err != nil {
+		d.Fatal(err)
+	}
+	d.pass(time.Second)
+	d.env.Take()
+	return d.groups[name]
+}
+
+// call is a request of a host.
+type call struct {
+	host string
+	qpn  uint32
+	port uint16 // of the service
+	req  cm.REQ // the fields that are not as usual
+	at   inventory.Attachment
+	to   netip.Addr
+	tid  uint64
+}
+
+// asks sends a request, and returns its communication id.
+func (d *desk) asks(g *group, c call) uint32 {
+	r := c.req
+	if r.LocalID == 0 {
+		d.next++
+		r.LocalID = d.next
+	}
+	if r.ServiceID == 0 {
+		r.ServiceID = cm.ServiceID(c.port)
+	}
+	if r.PathMTU == 0 {
+		r.PathMTU = cm.MTU1024
+	}
+	if r.CAGUID == 0 {
+		r.CAGUID = 7
+	}
+	r.QPN, r.StartingPSN = c.qpn, 55
+	d.says(g, c, r)
+	return r.LocalID
+}
+
+// says sends a message of a host to a group.
+func (d *desk) says(g *group, c call, m cm.Message) {
+	h := d.net.Inventory.Host(d.net.Address(c.host))
+	if c.at.Switch == "" {
+		c.at = inventory.Attachment{Switch: h.Switch, Port: h.Port}
+	}
+	if !c.to.IsValid() {
+		c.to = g.item.Spec.ProxyAddress
+	}
+	if c.tid == 0 {
+		c.tid = uint64(d.next)
+	}
+	f := cm.Frame{Ethernet: packet.Ethernet{Src: packet.MAC(h.MAC)}, IPv6: packet.IPv6{HopLimit: 64,
+		Src: h.Address, Dst: c.to}, SrcPort: 0xC001, PKey: packet.DefaultPKey, SourceQPN: cm.GSI,
+		MAD: cm.MAD{TID: c.tid, Message: m}}
+	d.arrives(c.at.Switch, entry.PacketIn{Reason: entry.Connect, IngressPort: uint16(c.at.Port),
+		Group: g.index, Payload: f.Append(nil)})
+	d.carry()
+}
+
+// heard returns what a host was sent since the last call.
+func (d *desk) heard(host string) []cm.Message {
+	a := d.net.Address(host)
+	out := d.sent[a]
+	delete(d.sent, a)
+	return out
+}
+
+// refusal returns the one answer of a host's request, which must be REJ, and its text.
+func (d *desk) refusal(host string) (r cm.REJ, text string) {
+	d.Helper()
+	got := d.heard(host)
+	if len(got) != 1 {
+		d.Fatalf("%s got %+v, want a REJ", host, got)
+	}
+	r, ok := got[0].(cm.REJ)
+	if !ok {
+		d.Fatalf("%s got %+v, want a REJ", host, got)
+	}
+	return r, string(bytes.TrimRight(r.Private[:], "\x00"))
+}
+
+// accepted has a receiver, whose request was answered, be connected. It returns the answer.
+func (d *desk) accepted(g *group, host string, id uint32) (rep cm.REP) {
+	d.Helper()
+	got := d.heard(host)
+	if len(got) == 0 {
+		d.Fatalf("%s got nothing, want a REP", host)
+	}
+	rep, ok := got[len(got)-1].(cm.REP)
+	if !ok || rep.RemoteID != id {
+		d.Fatalf("%s got %+v, want a REP for %d", host, got, id)
+	}
+	d.says(g, call{host: host}, cm.RTU{LocalID: id, RemoteID: rep.LocalID})
+	return rep
+}
+
+// joins connects a receiver that is taken.
+func (d *desk) joins(g *group, host string, qpn uint32) (cm.REP, uint32) {
+	d.Helper()
+	id := d.asks(g, call{host: host, qpn: qpn, port: door + 1})
+	return d.accepted(g, host, id), id
+}
+
+// conns are the connections of a host with a group.
+func (d *desk) conns(g *group, host string) []rdmacm.Conn {
+	return slices.DeleteFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
+		return c.Peer != d.net.Address(host)
+	})
+}

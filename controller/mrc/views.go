@@ -105,7 +105,7 @@ func (c *Core) viewNode(n *topology.Node) api.Node {
 		return l.Local == n.ID || l.Remote == n.ID
 	})
 	s.Drains = c.drains.views(func(d *drain) bool {
-		return d.Node == n.ID || d.Plane != 0 && len(s.Planes) == 1 && s.Planes[0] == d.Plane
+		return d.Node == n.ID || slices.Equal(s.Planes, []int{d.Plane})
 	})
 	return v
 }

@@ -84,7 +84,7 @@ func (b *Built) explicitUnder(lost *topology.LostPaths) (Outcome, error) {
 	var dead []int
 	for i := range base.EVs {
 		set := b.laneOf(base.EVs[i].Port).set
-		if lost.Touches(set) && allLost(lost, set, b.refs[b.first[i]:b.first[i+1]]) {
+		if allLost(lost, set, b.refs[b.first[i]:b.first[i+1]]) {
 			dead = append(dead, i)
 		}
 	}
@@ -128,7 +128,7 @@ func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostPaths
 		}
 		l := &lanes[pick.lane]
 		c := &l.candidates[pick.candidate]
-		if lost.Touches(l.set) && allLost(lost, l.set, c.refs) {
+		if allLost(lost, l.set, c.refs) {
 			continue
 		}
 		e, err := p.Shrink(hostapi.EV{Value: c.wire, Port: l.port})

@@ -184,19 +184,31 @@ func TestRowDenial(t *testing.T) {
 func TestNumberingValidate(t *testing.T) {
 	t0 := TierNumbers{PlaneShift: 4, PlaneBits: 3, IndexBits: 4}
 	t1 := TierNumbers{Base: 0x0800, PlaneShift: 8, PlaneBits: 3, IndexBits: 8}
-	for want, tiers := range map[string][]TierNumbers{
-		"":                  {t0, t1},
-		"numbering[0]: 0 b": {{IndexBits: 4}},
-		"numbering[0]: a f": {{PlaneShift: 14, PlaneBits: 3, IndexBits: 4}},
-		"numbering[0]: the": {{PlaneShift: 3, PlaneBits: 3, IndexBits: 4}},
-		"numbering[0]: bas": {{Base: 0x0011, PlaneShift: 4, PlaneBits: 3, IndexBits: 4}},
-		"numbering[0]: uSI": {{PlaneShift: 12, PlaneBits: 4, IndexBits: 8}},
-		"numbering[1]: a s": {t0, {PlaneShift: 8, PlaneBits: 3, IndexBits: 8}},
+	for _, c := range []struct {
+		tiers []TierNumbers
+		want  string
+	}{
+		{[]TierNumbers{t0, t1}, ""},
+		{[]TierNumbers{{IndexBits: 4}}, "numbering[0]: 0 b"},
+		{[]TierNumbers{{PlaneShift: 4, PlaneBits: 1, IndexBits: 4}}, ""},
+		{[]TierNumbers{{PlaneShift: 4, PlaneBits: 3}}, "numbering[0]: 3 bits for planes and 0 f"},
+		{[]TierNumbers{{PlaneShift: 4, PlaneBits: 3, IndexBits: 1}}, ""},
+		{[]TierNumbers{{PlaneShift: 13, PlaneBits: 1, IndexBits: 13}}, ""},
+		{[]TierNumbers{{Base: 0x8000, PlaneShift: 13, PlaneBits: 1, IndexBits: 13}}, ""},
+		{[]TierNumbers{{PlaneShift: 14, PlaneBits: 2, IndexBits: 4}}, ""}, // up to 0xC00F
+		{[]TierNumbers{{PlaneShift: 13, PlaneBits: 3, IndexBits: 4}}, "numbering[0]: uSI"},
+		{[]TierNumbers{{PlaneShift: 14, PlaneBits: 3, IndexBits: 4}}, "numbering[0]: a f"},
+		{[]TierNumbers{{PlaneBits: 3, IndexShift: 12, IndexBits: 4}}, "numbering[0]: uSI"},
+		{[]TierNumbers{{PlaneBits: 3, IndexShift: 13, IndexBits: 4}}, "numbering[0]: a f"},
+		{[]TierNumbers{{PlaneShift: 3, PlaneBits: 3, IndexBits: 4}}, "numbering[0]: the"},
+		{[]TierNumbers{{Base: 0x0011, PlaneShift: 4, PlaneBits: 3, IndexBits: 4}}, "numbering[0]: bas"},
+		{[]TierNumbers{{PlaneShift: 12, PlaneBits: 4, IndexBits: 8}}, "numbering[0]: uSI"},
+		{[]TierNumbers{t0, {PlaneShift: 8, PlaneBits: 3, IndexBits: 8}}, "numbering[1]: a s"},
 	} {
-		f := Format{Mode: ModeUSIDStructured, Numbering: tiers}
+		f := Format{Mode: ModeUSIDStructured, Numbering: c.tiers}
 		err := f.Validate()
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", tiers, err, want)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.tiers, err, c.want)
 		}
 	}
 }

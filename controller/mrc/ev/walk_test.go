@@ -243,3 +243,41 @@ func TestWalkRandomFabrics(t *testing.T) {
 		t.Errorf("%d paths only", paths)
 	}
 }
+
+// TestUnevenPaths: a path that goes down by fewer links than up, since a leaf hangs off a switch of
+// tier 2, has the value that its links encode, and leads to the leaf.
+func TestUnevenPaths(t *testing.T) {
+	f := newFabric()
+	high, low, spine, core := f.leaf("high"), f.leaf("low"), f.add("spine"), f.add("core")
+	f.connect(low, spine)
+	f.connect(spine, core)
+	f.connect(high, core)
+	c, err := f.Build().Graph().Clos(topology.ClosRequest{Leaves: f.leaves, MaxTiers: 3,
+		Tiers: map[topology.NodeID]int{spine: 1, core: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range allFormats {
+		a := assign(t, c, format)
+		m := newModel(a, func(int) int { return 0 })
+		paths := 0
+		for p := range c.Pairs() {
+			enc, err := a.Encoder(p)
+			if err != nil {
+				t.Fatalf("%+v: %v", format, err)
+			}
+			for ref := range p.All() {
+				v := enc.Value(ref)
+				want, err := a.Encode(p.Source().ID, p.Links(ref), TableUSID)
+				if err != nil || v != want || p.Even() || p.Hops() != 3 {
+					t.Errorf("%+v: %v, want %v, %v; even %v, %d hops", format, v, want, err, p.Even(), p.Hops())
+				}
+				checkWalk(t, a, m, p, ref, v)
+				paths++
+			}
+		}
+		if paths != 2 {
+			t.Errorf("%+v: %d paths, want one each way", format, paths)
+		}
+	}
+}

@@ -124,6 +124,43 @@ func TestUnprobeableLink(t *testing.T) {
 	if s.run(true); s.all[0].phase != Up {
 		t.Errorf("after %v the link is %v, want up", s.now, s.all[0].phase)
 	}
+	// One that some host can probe again, here at once, waits for the probe.
+	s, _ = newLinks(t)
+	s.hold(0, "of the test", 0, 1)
+	s.run(true)
+	s.SetUnprobeable(0, true)
+	s.SetUnprobeable(0, false)
+	s.now = time.Hour
+	if s.run(true); s.all[0].phase != Trying {
+		t.Errorf("after %v the link is %v, want trying", s.now, s.all[0].phase)
+	}
+	// A link that was always up has nothing to remember of it: a fabric has a million of them.
+	s.SetUnprobeable(1, false)
+	if s.all[1].past != &never {
+		t.Errorf("a link that was always up has a past: %+v", s.all[1].past)
+	}
+}
+
+// TestOpenLinks: a probe may come through links that are up or tried and not drained; those that
+// are up are in use.
+func TestOpenLinks(t *testing.T) {
+	s, _ := newLinks(t)
+	for _, c := range []struct {
+		phase       Phase
+		drained     bool
+		open, inUse bool
+	}{
+		{Up, false, true, true}, {Trying, false, true, false}, {Held, false, false, false},
+		{Down, false, false, false}, {Up, true, false, true}, {Trying, true, false, false},
+		{Held, true, false, false}, {Down, true, false, false},
+	} {
+		s.all[1].phase, s.all[1].drained = c.phase, c.drained
+		places := []int32{0, 1}
+		if open, inUse := s.Open(places), s.InUse(places); open != c.open || inUse != c.inUse {
+			t.Errorf("a link that is %v, drained %v: open %v, in use %v; want %v, %v", c.phase, c.drained,
+				open, inUse, c.open, c.inUse)
+		}
+	}
 }
 
 // TestAdoptedLinks: links keep their state in a fabric that has grown, and a new one is held.

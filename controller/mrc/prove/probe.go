@@ -404,7 +404,7 @@ func (pr *prober) probeNext(p *Profile, lost *topology.LostPaths) (sent, full bo
 			continue
 		}
 		ref, _ := set.At(p.next / ports % set.Len())
-		if lost.Touches(set) && lost.Path(set, ref) {
+		if lost.Path(set, ref) {
 			p.next++
 			continue
 		}

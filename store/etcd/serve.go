@@ -134,7 +134,7 @@ func Serve() int {
 	}
 	_ = f.Close() // conn has its own
 	s := &served{control: conn.(*net.UnixConn), conns: make(chan net.Conn),
-		stopping: make(chan struct{})}
+		stopping: make(chan struct{}), gone: func() { os.Exit(1) }}
 	o, _, err := s.read()
 	if err != nil || o.Start == nil {
 		return 1
@@ -157,6 +157,7 @@ type served struct {
 	control  *net.UnixConn
 	conns    chan net.Conn
 	stopping chan struct{} // closed when it is to stop
+	gone     func()        // ends the process at once: the controller is gone
 
 	mu     sync.Mutex
 	server *server // nil: it starts
@@ -197,14 +198,15 @@ func (s *served) read() (o order, conn net.Conn, err error) {
 	return o, conn, err
 }
 
-// follow carries out orders until the controller is gone, and then ends the process as kill -9
-// would: nobody is left who could use it.
+// follow carries out orders until the controller is gone, and then has the process end as kill -9
+// would end it: nobody is left who could use it.
 func (s *served) follow() {
 	stop := sync.OnceFunc(func() { close(s.stopping) })
 	for {
 		o, conn, err := s.read()
 		if err != nil {
-			os.Exit(1)
+			s.gone()
+			return
 		}
 		switch o.Do {
 		case "connect":

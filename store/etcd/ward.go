@@ -34,10 +34,9 @@ type ward struct {
 	ended chan struct{}
 
 	// mu guards the fields below it.
-	mu      sync.Mutex
-	server  *process // nil: none takes requests
-	why     error    // why none does
-	stopped uint64   // how often one has ended
+	mu     sync.Mutex
+	server *process // nil: none takes requests
+	why    error    // why none does
 }
 
 // openApart has the server in a process of its own.
@@ -136,9 +135,6 @@ func (w *ward) connect() (net.Conn, error) {
 func (w *ward) set(p *process, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p == nil && w.server != nil {
-		w.stopped++
-	}
 	w.server, w.why = p, why
 }
 

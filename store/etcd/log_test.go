@@ -1,0 +1,54 @@
+package etcd
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// TestLogOfServer: errors of the etcd server are told until it is closed, and warnings once it has
+// started; of a client both. It is noticed in any case that the others have removed the member.
+func TestLogOfServer(t *testing.T) {
+	for _, c := range []struct {
+		level           zapcore.Level
+		started, closed bool
+		want            string // how it is told
+	}{
+		{zapcore.InfoLevel, true, false, ""},
+		{zapcore.WarnLevel, false, false, ""},
+		{zapcore.WarnLevel, true, false, "level=WARN"},
+		{zapcore.WarnLevel, true, true, ""},
+		{zapcore.ErrorLevel, false, false, "level=ERROR"},
+		{zapcore.ErrorLevel, true, false, "level=ERROR"},
+		{zapcore.ErrorLevel, true, true, ""},
+	} {
+		for _, message := range []string{"something else", removal} {
+			var out bytes.Buffer
+			server := newCore(slog.New(slog.NewTextHandler(&out, nil)))
+			server.started.Store(c.started)
+			server.closed.Store(c.closed)
+			log := server.With([]zapcore.Field{{Key: "member", Type: zapcore.StringType, String: "b"}})
+			if checked := log.Check(zapcore.Entry{Level: c.level, Message: message}, nil); checked != nil {
+				checked.Write(zapcore.Field{Key: "error", Type: zapcore.StringType, String: "EIO"})
+			}
+			got := out.String()
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%v, started %v, closed %v: %q, want %q", c.level, c.started, c.closed, got, c.want)
+			}
+			for _, part := range []string{message, "component=etcd", "member:b", "error:EIO"} {
+				if got != "" && !strings.Contains(got, part) {
+					t.Errorf("%q lacks %q", got, part)
+				}
+			}
+			if is := server.removed.Load(); is != (message == removal) {
+				t.Errorf("after %q the member is removed: %v", message, is)
+			}
+		}
+	}
+	if !newClientCore(nil).Enabled(zapcore.WarnLevel) || newCore(nil).Enabled(zapcore.WarnLevel) {
+		t.Error("warnings count of a client at once, and of a server once it has started")
+	}
+}

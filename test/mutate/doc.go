@@ -3,7 +3,7 @@
 // survivor and one for the whole.
 //
 //	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-budget D]
-//		[-time D] [-own] [PACKAGE ...]
+//		[-time D] [-j N] [-own] [PACKAGE ...]
 //
 // Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that
 // is printed; without it each is tried. The files stay as they are: the go command reads a changed
@@ -12,7 +12,8 @@
 // test that fails with it and passes without has noticed it.
 //
 // The tests of the changed package try a change first, then those of other packages as far as they
-// fit into -budget, the fastest first; one that takes longer than -slowest tries none.
+// fit into -budget, the fastest first; one that takes longer than -slowest tries none. -j tries
+// several changes at once, on a machine with the processors for it.
 //
 // Which lines each test reaches, and what became of each change, is kept in the user's cache
 // directory (-profiles), by the content of the code that these tests are built from. So a large

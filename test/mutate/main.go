@@ -51,6 +51,7 @@ type options struct {
 	list     bool
 	own      bool
 	time     time.Duration
+	jobs     int
 
 	program      string   // the file with the compiled P4 program
 	programTests []string // packages whose tests send packets through it
@@ -81,6 +82,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&o.profiles, "profiles", filepath.Join(cache, "weft", "mutate"),
 		"where profiles of coverage and outcomes are kept, by the content of the code")
 	f.DurationVar(&o.time, "time", 0, "try no more changes after that time; 0: no limit")
+	f.IntVar(&o.jobs, "j", 1, "how many changes to try at once")
 	f.DurationVar(&o.slowest, "slowest", 20*time.Second, "tests that take longer are not run")
 	f.DurationVar(&o.budget, "budget", 2*time.Minute,
 		"how long tests of other packages than that of a change may try it, the fastest first")
@@ -102,7 +104,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	return t.all(ctx, all)
+	return t.all(ctx, all, os.Stdout)
 }
 
 // mutants returns the changes of packages that options name, in random order where some are drawn.

@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A trial tries changes.
@@ -22,14 +26,18 @@ type trial struct {
 	suites   []*suite
 	outcomes *outcomes
 	verdicts []verdict
-	sum      summary
 
 	numbers map[mutant]int // of changes
 	invalid map[int]bool   // numbers of changes that do not compile
 	schema  *schema
 	overlay string
-	built   map[string]string // binaries of tests by their package
-	steady  map[string]bool   // by package and name of a test: whether it passes without a change
+
+	building sync.Mutex        // held while tests are built; taken before mu
+	built    map[string]string // binaries of tests by their package; guarded by building
+
+	mu     sync.Mutex
+	sum    summary
+	steady map[string]bool // by package and name of a test: whether it passes without a change
 }
 
 // newTrial prepares the trial of changes, of which the first are wanted: as many as o.n, or all.
@@ -81,49 +89,46 @@ func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, 
 	return t, err
 }
 
-// all tries changes until o.n have compiled, and prints survivors and the summary.
-func (t *trial) all(ctx context.Context, all []mutant) error {
+// all tries changes until o.n have compiled, some at once, and prints survivors and the summary.
+func (t *trial) all(ctx context.Context, all []mutant, to io.Writer) error {
 	started := time.Now()
-	out := json.NewEncoder(os.Stdout)
+	out := json.NewEncoder(to)
 	out.SetEscapeHTML(false)
-	for _, c := range all {
-		if t.o.n > 0 && t.sum.Mutants == t.o.n || t.o.time > 0 && time.Since(started) > t.o.time {
-			break
+	over := func() bool { return t.o.time > 0 && time.Since(started) > t.o.time }
+	for next := 0; next < len(all) && (t.o.n == 0 || t.sum.Mutants < t.o.n) && !over(); {
+		// As many as are wanted still; some of them may not compile.
+		wanted := len(all)
+		if t.o.n > 0 {
+			wanted = t.o.n - t.sum.Mutants
 		}
-		if slices.ContainsFunc(t.verdicts, func(v verdict) bool {
-			return v.verdict == equivalent && v.about(c)
-		}) {
-			t.sum.Equivalent++
-			continue
-		}
-		if t.o.list {
-			t.sum.Mutants++
-			_ = out.Encode(c)
-			continue
-		}
-		end, err := t.try(ctx, c)
-		if err != nil {
-			return err
-		}
-		switch end {
-		case invalid:
-			continue
-		case killed:
-			t.sum.Killed++
-		case survived, notReached:
-			t.sum.Survivors++
-			if end == notReached {
-				t.sum.NotReached++
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(max(1, t.o.jobs))
+		for ; next < len(all) && wanted > 0 && !over() && ctx.Err() == nil; next++ {
+			c := all[next]
+			switch {
+			case slices.ContainsFunc(t.verdicts, func(v verdict) bool {
+				return v.verdict == equivalent && v.about(c)
+			}):
+				t.mu.Lock()
+				t.sum.Equivalent++
+				t.mu.Unlock()
+				continue
+			case t.o.list:
+				t.sum.Mutants++
+				_ = out.Encode(c)
+			default:
+				g.Go(func() error {
+					end, err := t.try(ctx, c)
+					if err == nil {
+						t.note(out, c, end, started)
+					}
+					return err
+				})
 			}
-			_ = out.Encode(struct {
-				Survivor mutant `json:"survivor"`
-				Reached  bool   `json:"reached"`
-			}{c, end == survived})
+			wanted--
 		}
-		t.sum.Mutants++
-		if t.sum.Mutants%20 == 0 {
-			fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors,
-				time.Since(started).Round(time.Second))
+		if err := g.Wait(); err != nil {
+			return err
 		}
 	}
 	t.sum.Seconds = int(time.Since(started).Seconds())
@@ -131,6 +136,32 @@ func (t *trial) all(ctx context.Context, all []mutant) error {
 		t.sum.Percent = float64(t.sum.Killed) * 100 / float64(t.sum.Mutants)
 	}
 	return out.Encode(t.sum)
+}
+
+// note counts an outcome, and prints it where the change survived.
+func (t *trial) note(out *json.Encoder, c mutant, end int, started time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch end {
+	case invalid:
+		return
+	case killed:
+		t.sum.Killed++
+	case survived, notReached:
+		t.sum.Survivors++
+		if end == notReached {
+			t.sum.NotReached++
+		}
+		_ = out.Encode(struct {
+			Survivor mutant `json:"survivor"`
+			Reached  bool   `json:"reached"`
+		}{c, end == survived})
+	}
+	t.sum.Mutants++
+	if t.sum.Mutants%20 == 0 {
+		fmt.Fprintf(os.Stderr, "mutate: %d tried, %d survived, %v\n", t.sum.Mutants, t.sum.Survivors,
+			time.Since(started).Round(time.Second))
+	}
 }
 
 // Outcomes of a trial.
@@ -151,16 +182,20 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 		return 0, err
 	}
 	by := t.reaching(c)
-	id := changeKey(c, src, by)
-	if end, ok := t.outcomes.known[id]; ok {
+	id, change := changeKey(c, src, by), changeKey(c, src, nil)
+	t.mu.Lock()
+	end, ok := t.outcomes.known[id]
+	by = again(by, t.outcomes.by[change])
+	t.mu.Unlock()
+	if ok {
 		return end, nil
 	}
-	change := changeKey(c, src, nil)
-	end, err := t.run(ctx, c, change, src, again(by, t.outcomes.by[change]))
-	if err == nil {
-		err = t.outcomes.keep(id, end)
+	if end, err = t.run(ctx, c, change, src, by); err != nil {
+		return 0, err
 	}
-	return end, err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return end, t.outcomes.keep(id, end)
 }
 
 // A batch is some tests of a package, which one process runs.
@@ -237,13 +272,21 @@ func (t *trial) run(ctx context.Context, c mutant, change string, src []byte, by
 	error) {
 	end := notReached
 	number := t.numbers[c]
-	binary := func(s *suite) (string, error) { return t.binary(ctx, s.pkg, s.pkg, t.overlay) }
+	binary := func(s *suite) (string, error) { return t.binary(ctx, s.pkg) }
 	if !t.schema.holds(c.File, number) { // it gets an overlay of its own
-		overlay, err := t.alone(c, src)
+		dir, err := os.MkdirTemp(t.dir, "alone-")
 		if err != nil {
 			return 0, err
 		}
-		binary = func(s *suite) (string, error) { return t.binary(ctx, "", s.pkg, overlay) }
+		defer os.RemoveAll(dir)
+		overlay, err := t.alone(dir, c, src)
+		if err != nil {
+			return 0, err
+		}
+		binary = func(s *suite) (string, error) {
+			file := filepath.Join(dir, "tests")
+			return file, t.build(ctx, s.pkg, overlay, file)
+		}
 	}
 	for _, b := range by {
 		file, err := binary(b.suite)
@@ -256,6 +299,8 @@ func (t *trial) run(ctx context.Context, c mutant, change string, src []byte, by
 		end = survived
 		for {
 			names := slices.DeleteFunc(slices.Clone(b.names), func(name string) bool {
+				t.mu.Lock()
+				defer t.mu.Unlock()
 				steady, known := t.steady[b.pkg+" "+name]
 				return known && !steady
 			})
@@ -278,7 +323,9 @@ func (t *trial) run(ctx context.Context, c mutant, change string, src []byte, by
 				return 0, err
 			}
 			if steady && len(failed) > 0 {
+				t.mu.Lock()
 				err = t.outcomes.noticed(change, b.pkg, failed[0])
+				t.mu.Unlock()
 			}
 			if steady {
 				return killed, err
@@ -304,20 +351,24 @@ func failures(printed []byte) []string {
 
 // pass reports whether tests pass with the schema and no change, and remembers those that do not.
 func (t *trial) pass(ctx context.Context, b batch, names []string) (bool, error) {
-	file, err := t.binary(ctx, b.pkg, b.pkg, t.overlay)
+	file, err := t.binary(ctx, b.pkg)
 	if err != nil {
 		return false, err
 	}
 	all := true
 	for _, name := range names {
+		t.mu.Lock()
 		steady, known := t.steady[b.pkg+" "+name]
+		t.mu.Unlock()
 		if !known {
 			printed, err := runTests(ctx, file, b.dir, []string{name}, max(4*b.took, 10*time.Second), nil)
 			if ctx.Err() != nil {
 				return false, ctx.Err()
 			}
 			steady = err == nil
+			t.mu.Lock()
 			t.steady[b.pkg+" "+name] = steady
+			t.mu.Unlock()
 			if !steady {
 				fmt.Fprintf(os.Stderr, "mutate: %s of %s fails without a change: %s\n", name, b.pkg,
 					tail(string(printed)))
@@ -328,14 +379,14 @@ func (t *trial) pass(ctx context.Context, b batch, names []string) (bool, error)
 	return all, nil
 }
 
-// alone writes a changed file and its overlay.
-func (t *trial) alone(c mutant, src []byte) (string, error) {
-	changed := filepath.Join(t.dir, "changed"+filepath.Ext(c.File))
+// alone writes a changed file and its overlay into a folder.
+func (t *trial) alone(dir string, c mutant, src []byte) (string, error) {
+	changed := filepath.Join(dir, "changed"+filepath.Ext(c.File))
 	text := string(src[:c.start]) + c.To + string(src[c.start+len(c.From):])
 	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
 		return "", err
 	}
-	overlay := filepath.Join(t.dir, "alone.json")
+	overlay := filepath.Join(dir, "overlay.json")
 	doc, err := json.Marshal(map[string]map[string]string{
 		"Replace": {filepath.Join(t.m.dir, c.File): changed}})
 	if err != nil {
@@ -347,25 +398,26 @@ func (t *trial) alone(c mutant, src []byte) (string, error) {
 // errBuild is the error of tests that do not compile.
 var errBuild = errors.New("it does not compile")
 
-// binary builds the tests of a package with an overlay; those that have a key once.
-func (t *trial) binary(ctx context.Context, key, pkg, overlay string) (string, error) {
-	if file, ok := t.built[key]; ok && key != "" {
+// binary builds the tests of a package with the overlay of all, once.
+func (t *trial) binary(ctx context.Context, pkg string) (string, error) {
+	t.building.Lock()
+	defer t.building.Unlock()
+	if file, ok := t.built[pkg]; ok {
 		return file, nil
 	}
-	file := filepath.Join(t.dir, "alone.test")
-	if key != "" {
-		file = filepath.Join(t.dir, strings.ReplaceAll(key, "/", "_")+".test")
+	file := filepath.Join(t.dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+	if err := t.build(ctx, pkg, t.overlay, file); err != nil {
+		return "", err
 	}
+	t.built[pkg] = file
+	return file, nil
+}
+
+func (t *trial) build(ctx context.Context, pkg, overlay, file string) error {
 	out, err := t.m.command(ctx, "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay,
 		"-o", file, pkg).CombinedOutput()
-	if ctx.Err() != nil {
-		return "", ctx.Err()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %s", errBuild, tail(string(out)))
 	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", errBuild, tail(string(out)))
-	}
-	if key != "" {
-		t.built[key] = file
-	}
-	return file, nil
+	return ctx.Err()
 }

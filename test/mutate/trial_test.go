@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -230,6 +232,36 @@ func TestTrial(t *testing.T) {
 	}
 	if len(second.built) > 0 {
 		t.Errorf("%v are built again", second.built)
+	}
+	// Together: as many as are wanted, without the equivalent one and those that do not compile.
+	all, err := mutants(t.Context(), m, o, []string{"rules"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 7} {
+		second.o.n, second.o.jobs, second.sum = n, 3, summary{}
+		var out bytes.Buffer
+		if err := second.all(t.Context(), all, &out); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		var sum summary
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &sum); err != nil {
+			t.Fatal(err)
+		}
+		invalid := 0
+		for _, end := range ends {
+			if end == 0 {
+				invalid++
+			}
+		}
+		if want := len(all) - 1 - invalid; n == 0 && (sum.Mutants != want || sum.Equivalent != 1) ||
+			n > 0 && sum.Mutants != n || sum.Survivors != len(lines)-1 ||
+			sum.Mutants != sum.Killed+sum.Survivors || sum.Killed == 0 || sum.Survivors == 0 ||
+			sum.Percent != float64(sum.Killed)*100/float64(sum.Mutants) {
+			t.Errorf("%d of %d changes, of which %d do not compile: %+v, with %d lines", n, len(all),
+				invalid, sum, len(lines))
+		}
 	}
 	// A test more: what was noticed is tried by the test that noticed it.
 	text := rulesTest + "\nfunc TestAAA(t *testing.T) {\n\tif Free(9) {\n\t\tt.Fatal()\n\t}\n}\n"

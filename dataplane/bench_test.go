@@ -1,7 +1,9 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,6 +39,25 @@ func (l *load) bench(b *testing.B) {
 	b.StopTimer()
 	// By the processor's time, which other work on the machine changes less.
 	b.ReportMetric(float64(b.N)/(cpuTime(b)-before).Seconds(), "packets/cpu-s")
+}
+
+// BenchmarkFlows forwards packets of so many flows in turn.
+func BenchmarkFlows(b *testing.B) {
+	for _, flows := range []int{1, 10, 100, 1000, 10000} {
+		b.Run(strconv.Itoa(flows), func(b *testing.B) {
+			in := make([]arrival, flows)
+			for i := range in {
+				in[i] = arrivals(b, 1, forward64)[0]
+				binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i))
+			}
+			l := newLoad(forwardingRig(b), time.Microsecond, in...)
+			for range 200_000 {
+				l.step()
+			}
+			l.bench(b)
+			b.ReportMetric(float64(l.r.s.ctx.Recalled()), "recalled")
+		})
+	}
 }
 
 // cpuTime is what this process has used of the processor.

@@ -2,10 +2,16 @@ package dataplane
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +31,9 @@ func TestRecalled(t *testing.T) {
 	for _, name := range append(names, fabricJSON) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			all := fabricSeeds(t)
+			if name != fabricJSON {
+				all = append(all[:8:8], casePackets(t, strings.TrimSuffix(name, ".json")+".stf")...)
+			}
 			var recalled uint64
 			for _, p := range []*engine.Program{loadWith(t, name), loadPoisoned(t, name)} {
 				for seed := first; seed < first+count; seed++ {
@@ -37,6 +46,26 @@ func TestRecalled(t *testing.T) {
 			}
 		})
 	}
+}
+
+// casePackets are the packets of a case, if there is one, of at least as many octets as one that
+// may follow another.
+func casePackets(t *testing.T, file string) (in []arrival) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, line := range regexp.MustCompile(`(?m)^packet (\d+) ([0-9a-fA-F ]+)$`).FindAllSubmatch(text,
+		-1) {
+		port, err := strconv.ParseUint(string(line[1]), 10, 32)
+		frame, err2 := hex.DecodeString(strings.ReplaceAll(string(line[2]), " ", ""))
+		if err != nil || err2 != nil {
+			t.Fatalf("%s: %s", file, line[0])
+		}
+		in = append(in, arrival{uint32(port), append(frame, 8, 7, 6, 5, 4, 3, 2, 1)})
+	}
+	return in
 }
 
 // recallSeed runs the packets of a seed and returns how many have followed others.

@@ -81,9 +81,11 @@ type tally struct {
 type paths struct {
 	gen             uint64
 	shapes          []*shape
+	n               int // paths, at most maxPaths
 	mode            PathMode
 	recalled        uint64
 	credit          int // for recording
+	idle            int // paths recorded since one was followed
 	asked, answered int // of late
 	rest            int // packets before the next question
 
@@ -95,28 +97,32 @@ type paths struct {
 
 // shape is paths that look at the same octets.
 type shape struct {
-	need  int    // octets of a frame
-	words []need // without what they want
-	slots [pathSlots]*Path
+	need  int     // octets of a frame
+	words []need  // without what they want
+	slots []*Path // a power of two
+	n     int     // paths that were added
 }
 
 const (
-	minPath   = 8 // octets of a frame that may have a path
-	maxShapes = 8
-	pathSlots = 256
-	maxAlike  = 4   // of which the tests are not all the same
-	maxNext   = 256 // paths next to one
+	minPath    = 8 // octets of a frame that may have a path
+	maxShapes  = 8
+	firstSlots = 16
+	maxAlike   = 4   // of which the tests are not all the same
+	maxNext    = 256 // paths next to one
+	maxPaths   = 4096
 
 	// Recording a path costs as much as the program does for tens of packets. It is paid for: a packet
-	// that follows a path earns creditFound, one that would need another 1. So where paths gain
-	// nothing, one in creditCost packets is recorded.
-	creditCost  = 1 << 12
+	// that follows a path earns creditFound, one that would need another 1. The price doubles, up to
+	// 1<<maxIdle times, with each path since which no packet has followed any.
+	creditCost  = 1 << 11
+	creditFirst = creditCost << 5
 	creditMax   = creditCost << 6
 	creditFound = 1 << 4
+	maxIdle     = 9
 
 	// Where fewer than an eighth of pathWindow packets have a path, pathRest packets do not ask.
 	pathWindow = 1 << 10
-	pathRest   = 1 << 14
+	pathRest   = 1 << 12
 )
 
 // mixPath adds a word to the hash of a frame.
@@ -131,8 +137,7 @@ func (x *paths) find(b []byte, key *pathKey, v *value) *Path {
 		if len(b) < s.need {
 			continue
 		}
-		h := s.hash(b, key)
-		for p := s.slots[h>>56]; p != nil && p.hash == h; p = p.alike {
+		for p := *s.slot(s.hash(b, key)); p != nil; p = p.alike {
 			if p.key == *key && p.holds(b, v) {
 				if i > 0 {
 					x.shapes[i-1], x.shapes[i] = s, x.shapes[i-1]
@@ -196,6 +201,9 @@ func (p *Path) count(now time.Duration) {
 
 // add keeps a path that was recorded.
 func (x *paths) add(p *Path, b []byte) {
+	if x.n++; x.n > maxPaths { // the ones before may be of flows that have ended
+		x.shapes, x.n = nil, 1
+	}
 	if p.before != nil {
 		if p.before.gen == x.gen && len(p.before.next) < maxNext {
 			p.before.next = append(p.before.next, p)
@@ -220,22 +228,61 @@ func (x *paths) add(p *Path, b []byte) {
 		i, x.shapes = len(x.shapes), append(x.shapes, s)
 	}
 	s := x.shapes[i]
+	if s.n++; 2*s.n > len(s.slots) && len(s.slots) < maxPaths {
+		s.grow()
+	}
 	p.hash = s.hash(b, &p.key)
-	at := &s.slots[p.hash>>56]
+	at := s.slot(p.hash)
 	n := 0
 	for old := *at; old != nil && old.hash == p.hash; old = old.alike {
 		n++
 	}
 	if n > 0 && n < maxAlike {
 		p.alike = *at
+	} else {
+		x.n -= (*at).all()
 	}
 	*at = p
+}
+
+// all returns how many paths there are of a hash, with those after them.
+func (p *Path) all() (n int) {
+	for ; p != nil; p = p.alike {
+		n++
+		for _, next := range p.next {
+			n += next.all()
+		}
+	}
+	return n
+}
+
+// slot is where the paths of a hash are, or may be: in one of eight, of which the first gives way.
+func (s *shape) slot(hash uint64) **Path {
+	at := int(hash & uint64(len(s.slots)-1))
+	first := &s.slots[at]
+	for i := range 8 {
+		if p := &s.slots[(at+i)&(len(s.slots)-1)]; *p == nil || (*p).hash == hash {
+			return p
+		}
+	}
+	return first
+}
+
+// grow doubles the slots.
+func (s *shape) grow() {
+	old := s.slots
+	s.slots = make([]*Path, max(firstSlots, 2*len(old)))
+	for _, p := range old {
+		if p != nil {
+			*s.slot(p.hash) = p
+		}
+	}
 }
 
 // current ends all paths where something has changed that packets may meet.
 func (x *paths) current(gen uint64) {
 	if x.gen != gen {
-		x.gen, x.shapes = gen, nil
+		x.gen, x.shapes, x.n = gen, nil, 0
 	}
 }
 
@@ -272,17 +319,20 @@ func (x *paths) asks() bool {
 func (x *paths) found() {
 	x.answered++
 	x.recalled++
+	x.idle = 0
 	x.credit = min(x.credit+creditFound, creditMax)
 }
 
 // arm has the pass that begins recorded, if there is credit for it.
 func (x *paths) arm(from *Path, key *pathKey) {
 	if x.mode != PathsAlways {
-		if x.credit < creditCost {
+		price := creditCost << x.idle
+		if x.credit < price {
 			x.credit++
 			return
 		}
-		x.credit -= creditCost
+		x.credit -= price
+		x.idle = min(x.idle+1, maxIdle)
 	}
 	x.armed, x.from, x.key = true, from, *key
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
@@ -93,6 +94,89 @@ func TestCombine(t *testing.T) {
 		if got, ok := combine(c.and, c.a, c.b); got != c.want || ok != c.ok {
 			t.Errorf("%+v: got %v %v", c, got, ok)
 		}
+	}
+}
+
+// TestPathsBounded has paths of ever new flows, and those next to one, end for others.
+func TestPathsBounded(t *testing.T) {
+	x := &paths{}
+	b := make([]byte, 64)
+	reach := func() (n int) {
+		for _, s := range x.shapes {
+			for _, p := range s.slots {
+				for ; p != nil; p = p.alike {
+					n += 1 + len(p.next)
+				}
+			}
+		}
+		return n
+	}
+	most := 0
+	var last *Path
+	for i := range 3 * maxPaths {
+		binary.LittleEndian.PutUint32(b, uint32(i))
+		p := &Path{before: last}
+		if i%100 == 0 {
+			mask := uint64(0xffffffff) << (i / 100 % 20)
+			p.needs = []need{{mask: mask, want: binary.LittleEndian.Uint64(b) & mask}}
+			p.before, last = nil, p
+		}
+		if x.add(p, b); i%64 == 0 {
+			most = max(most, reach())
+		}
+		if len(x.shapes) > maxShapes {
+			t.Fatalf("%d shapes", len(x.shapes))
+		}
+	}
+	if most > maxPaths || most < maxPaths/8 {
+		t.Errorf("%d paths at most, want up to %d", most, maxPaths)
+	}
+}
+
+// TestCredit bounds the paths that are recorded of packets that find none, and of such that do.
+func TestCredit(t *testing.T) {
+	const packets = 1 << 18
+	for _, follows := range []bool{false, true} {
+		x := &paths{credit: creditFirst}
+		recorded := 0
+		for range packets {
+			if !x.asks() {
+				continue
+			}
+			if follows {
+				x.found()
+			}
+			if x.arm(nil, &pathKey{}); x.armed {
+				recorded++
+			}
+			x.armed = false
+		}
+		from, to := 5, 5+packets/(creditCost<<4)
+		if follows {
+			from, to = 32+packets*creditFound/creditCost/2, 32+packets*(creditFound+1)/creditCost
+		}
+		if recorded < from || recorded > to {
+			t.Errorf("packets follow others: %v: %d recorded, want %d to %d", follows, recorded, from, to)
+		}
+	}
+}
+
+// TestVerdictNeeds has the path depend on what says where the packet goes.
+func TestVerdictNeeds(t *testing.T) {
+	p := &Program{layout: ir.Layout{Size: 32}}
+	p.std.mcastGroup.off, p.std.egressSpec.off, p.std.priority.off = 0, 8, 16
+	c := &Context{st: &State{prog: p}, paths: &paths{}, PHV: *newPHV(&p.layout), clone: -1, digest: -1}
+	f := &Frame{b: make([]byte, 8)}
+	c.Trunc, c.frame = Whole, f
+	c.data[7] = 5
+	c.recalled.of(f)
+	r := &recorder{c: c, on: true, path: &Path{}, root: f.b, mask: make([]byte, 8),
+		held: make([]byte, 8), src: make([]source, 32)}
+	r.src[7], r.src[15], r.src[23] = 2, 4, 6
+	r.afterIngress()
+	if want := []byte{0, 0xff, 0, 0xff, 0, 0xff, 0, 0}; !bytes.Equal(r.mask, want) ||
+		r.path.group != 5 {
+		t.Errorf("group %d, mask %x; want 5, %x", r.path.group, r.mask, want)
 	}
 }
 

@@ -168,7 +168,7 @@ func (c *Context) make(p *PHV) {
 func (c *Context) SetPaths(mode PathMode) {
 	c.paths = nil
 	if mode != PathsOff && c.st.prog != nil && c.st.prog.paths {
-		c.paths = &paths{credit: creditMax, mode: mode}
+		c.paths = &paths{credit: creditFirst, mode: mode}
 		c.paths.rec.c = c
 	}
 }

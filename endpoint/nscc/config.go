@@ -24,14 +24,15 @@ type Config struct {
 	MaxCwnd int
 	MinCwnd int // octets; least window. Default one MTU. Ours
 
-	// T: delay of queues that is aimed at, by a path of BaseRTT (see TargetEnds). Default 0.75
-	// BaseRTT with trimming (see Network.Queue), BaseRTT without
+	// T: delay of queues that is aimed at, with a window of TargetWindow. Default 0.75 BaseRTT with
+	// trimming (see Network.Queue), BaseRTT without
 	TargetDelay time.Duration
-	// 0 to 1; part of T that every path has: the queues of the ports of hosts. The rest is of queues
-	// between switches, in proportion to the least round trip seen. With 1 short paths fill the queues
-	// that they share with long ones up to T, and what long ones meet besides is too much for them.
-	// Default 1, a third in a crowded network. Ours
-	TargetEnds float64
+	// octets; the window that T is for, at BaseRTT: it shrinks with the least round trip. The target
+	// is in proportion to the square root of this over the window, mostTarget x T at most, so that a
+	// queue pair with less of what its path could carry accepts more delay. 0: T with every window.
+	// Default 0, a quarter of a bandwidth-delay product in a crowded network. Ours, after the
+	// flow-based scaling of Swift (G. Kumar et al., SIGCOMM 2020)
+	TargetWindow int
 
 	// octets/s; proportional increase (rule 3): alpha x (T - delay) octets a window. Default 4 MTU a b
 	// / T. Ours
@@ -79,12 +80,14 @@ type Network struct {
 	Queue float64
 	// many queue pairs share each link, so that the part that each has of a bandwidth-delay product is
 	// a few packets: b is 1 at most, as the window would grow by many times itself in a round trip of
-	// milliseconds, and short paths aim at less delay
+	// milliseconds, and the target delay follows the window
 	Crowded bool
 }
 
-// crowdedEnds is TargetEnds in a crowded network.
-const crowdedEnds = 1. / 3
+const (
+	crowdedWindow = 1. / 4 // TargetWindow in a crowded network, in bandwidth-delay products
+	mostTarget    = 1.5    // what small windows make of T at most
+)
 
 // The network the constants of NSCC were chosen for: 100 Gb/s and 12 us.
 const (
@@ -109,9 +112,9 @@ func DefaultConfig(n Network) Config {
 		target = time.Duration(min(1, 0.75*queue) * float64(n.RTT))
 	}
 	a := n.BDP() / referenceBDP
-	b, ends := target.Seconds()/referenceRTT.Seconds(), 1.
+	b, window := target.Seconds()/referenceRTT.Seconds(), 0
 	if n.Crowded {
-		b, ends = min(1, b), crowdedEnds
+		b, window = min(1, b), int(crowdedWindow*n.BDP())
 	}
 	return Config{
 		MTU:          n.MTU,
@@ -119,7 +122,7 @@ func DefaultConfig(n Network) Config {
 		MaxCwnd:      max(int(1.5*n.BDP()), n.MTU),
 		MinCwnd:      n.MTU,
 		TargetDelay:  target,
-		TargetEnds:   ends,
+		TargetWindow: window,
 		Alpha:        4 * mtu * a * b / target.Seconds(),
 		Fi:           5 * mtu * a,
 		Eta:          0.15 * mtu * a,
@@ -169,6 +172,9 @@ func (c Config) Validate() error {
 	if c.MaxCwnd < c.MinCwnd || c.MaxCwnd > maxWindow {
 		return bad("MaxCwnd", c.MaxCwnd, fmt.Sprintf("MinCwnd (%d) to %d octets", c.MinCwnd, maxWindow))
 	}
+	if c.TargetWindow < 0 || c.TargetWindow > maxWindow {
+		return bad("TargetWindow", c.TargetWindow, fmt.Sprintf("0 to %d octets", maxWindow))
+	}
 	if c.AdjustBytes < 0 || c.AdjustBytes > maxWindow {
 		return bad("AdjustBytes", c.AdjustBytes, fmt.Sprintf("0 to %d octets", maxWindow))
 	}
@@ -194,9 +200,8 @@ func (c Config) Validate() error {
 		max  float64
 	}{
 		{"Alpha", c.Alpha, 1e15}, {"Fi", c.Fi, 1e9}, {"Eta", c.Eta, 1e9}, {"FiScale", c.FiScale, 1e6},
-		{"TargetEnds", c.TargetEnds, 1}, {"Gamma", c.Gamma, 1},
-		{"MaxMDJump", c.MaxMDJump, 1}, {"DelayWeight", c.DelayWeight, 1}, {"DelayRelief", c.DelayRelief,
-			1e3},
+		{"Gamma", c.Gamma, 1}, {"MaxMDJump", c.MaxMDJump, 1}, {"DelayWeight", c.DelayWeight, 1},
+		{"DelayRelief", c.DelayRelief, 1e3},
 	} {
 		if !(f.v >= 0 && f.v <= f.max) {
 			return bad(f.name, f.v, fmt.Sprintf("0 to %g", f.max))

@@ -83,7 +83,7 @@ func TestConfigRefuses(t *testing.T) {
 		"MaxCwnd":      func(c *Config) { c.MaxCwnd = c.MinCwnd - 1 },
 		"MaxCwnd high": func(c *Config) { c.MaxCwnd = math.MaxInt32 },
 		"TargetDelay":  func(c *Config) { c.TargetDelay = -1 },
-		"TargetEnds":   func(c *Config) { c.TargetEnds = 1.5 },
+		"TargetWindow": func(c *Config) { c.TargetWindow = -1 },
 		"Alpha":        func(c *Config) { c.Alpha = math.NaN() },
 		"Fi":           func(c *Config) { c.Fi = math.Inf(1) },
 		"Eta":          func(c *Config) { c.Eta = -1 },

@@ -8,7 +8,7 @@ import (
 
 // WithProfile is the configuration with the parameters that a controller sent in place of its own.
 // What the profile leaves to the device, being 0, stays, and so does what a profile has no
-// parameter for: MTU, TargetEnds and IgnorePenalty. Its own MinCwnd is no greater than the
+// parameter for: MTU, TargetWindow and IgnorePenalty. Its own MinCwnd is no greater than the
 // profile's MaxCwnd. The error is a *FieldError.
 func (c Config) WithProfile(p hostapi.NSCC) (Config, error) {
 	c.DisableQA, c.QAGate, c.QAThreshold = p.DisableQA, p.QAGate, p.QAThreshold

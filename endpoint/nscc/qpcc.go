@@ -2,6 +2,7 @@ package nscc
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
@@ -16,7 +17,7 @@ type QPCC struct {
 	inflight int64 // octets, when the queue pair last said so
 
 	base   time.Duration // least round trip seen
-	target time.Duration // T by a path of base
+	target time.Duration // T with this window
 	avg    float64       // average delay, ns
 
 	adapt    quickAdapt
@@ -95,16 +96,27 @@ func (c *QPCC) String() string {
 		c.AverageDelay().Round(time.Nanosecond))
 }
 
-// TargetDelay is T by the paths that the queue pair has.
+// TargetDelay is the delay of queues that the queue pair aims at with its window.
 func (c *QPCC) TargetDelay() time.Duration { return c.target }
 
-// limit has the greatest window and the target delay follow the least round trip.
+// limit has the greatest window follow the least round trip.
 func (c *QPCC) limit() {
-	length := float64(c.base) / float64(c.cfg.BaseRTT)
-	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*length), int64(c.cfg.MinCwnd))
-	ends := c.cfg.TargetEnds
-	c.target = max(1, time.Duration(float64(c.cfg.TargetDelay)*(ends+(1-ends)*length)))
+	c.maxCwnd = max(int64(float64(c.cfg.MaxCwnd)*c.length()), int64(c.cfg.MinCwnd))
 	c.clamp()
+	c.aim()
+}
+
+// length is the least round trip as a part of the configured one.
+func (c *QPCC) length() float64 { return float64(c.base) / float64(c.cfg.BaseRTT) }
+
+// aim has the target delay follow the window. What a path could carry has the same target by short
+// and by long paths.
+func (c *QPCC) aim() {
+	c.target = c.cfg.TargetDelay
+	if c.cfg.TargetWindow > 0 {
+		scale := math.Sqrt(float64(c.cfg.TargetWindow) * c.length() / float64(c.cwnd))
+		c.target = max(1, time.Duration(min(mostTarget, scale)*float64(c.target)))
+	}
 }
 
 func (c *QPCC) clamp() {

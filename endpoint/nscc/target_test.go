@@ -9,11 +9,11 @@ import (
 )
 
 // TestCrowdedConfig: with deep queues T is more of a round trip, one at most; in a crowded network
-// the proportional increase has a bound, and a third of T is of every path.
+// the proportional increase has a bound, and T is for a quarter of a bandwidth-delay product.
 func TestCrowdedConfig(t *testing.T) {
 	n := Network{Rate: 100e6, RTT: 4 * time.Millisecond, MTU: 4096, Trimming: true}
-	if c := DefaultConfig(n); c.TargetDelay != 3*time.Millisecond || c.TargetEnds != 1 {
-		t.Errorf("T is %v and the same by %v of it, want 3ms and all", c.TargetDelay, c.TargetEnds)
+	if c := DefaultConfig(n); c.TargetDelay != 3*time.Millisecond || c.TargetWindow != 0 {
+		t.Errorf("T is %v for windows of %d octets, want 3ms for all", c.TargetDelay, c.TargetWindow)
 	}
 	for queue, want := range map[float64]time.Duration{1: 3 * time.Millisecond,
 		1.25: 3750 * us, 2: 4 * time.Millisecond} {
@@ -27,8 +27,8 @@ func TestCrowdedConfig(t *testing.T) {
 	if got, want := c.Alpha*c.TargetDelay.Seconds(), 4*4096/3.; math.Abs(got-want) > 1e-6 {
 		t.Errorf("alpha T is %v, want %v", got, want)
 	}
-	if c.TargetEnds != 1./3 || c.Validate() != nil {
-		t.Errorf("the same by %v of T, %v", c.TargetEnds, c.Validate())
+	if c.TargetWindow != 12_500 || c.Validate() != nil {
+		t.Errorf("T is for windows of %d octets, want 12500; %v", c.TargetWindow, c.Validate())
 	}
 	n.RTT = 4 * us
 	n.Crowded = false
@@ -39,25 +39,33 @@ func TestCrowdedConfig(t *testing.T) {
 	}
 }
 
-// TestTargetEnds: by a short path the target is its part of that of the longest, and what all paths
-// have besides.
-func TestTargetEnds(t *testing.T) {
+// TestTargetWindow: the target delay is in proportion to the square root of a window over that of
+// the queue pair, both as parts of what its path can carry, and has a bound. Without that window it
+// is the same with all.
+func TestTargetWindow(t *testing.T) {
 	for _, x := range []struct {
-		ends float64
-		want time.Duration
-	}{{1, 9 * us}, {0.5, 6750 * time.Nanosecond}, {0, 4500 * time.Nanosecond}} {
-		c := newQPCC(t, func(c *Config) { c.TargetEnds = x.ends })
-		if got := c.TargetDelay(); got != 9*us {
-			t.Errorf("ends %v: T is %v by the longest path, want 9us", x.ends, got)
+		window, cwnd int
+		short        bool // half of the path
+		want         time.Duration
+	}{
+		{0, 5000, false, 9 * us}, {20_000, 20_000, false, 9 * us}, {20_000, 80_000, false, 4500},
+		{20_000, 15_000, false, 10392}, {20_000, 5000, false, 13500},
+		{20_000, 10_000, true, 9 * us}, {20_000, 40_000, true, 4500},
+	} {
+		c := newQPCC(t, func(c *Config) { c.TargetWindow = x.window })
+		rtt := reference.RTT
+		if x.short {
+			rtt /= 2
 		}
-		c.OnSACK(mrc.SACK{Now: us, RTT: reference.RTT / 2, RTTValid: true})
+		c.cwnd = int64(x.cwnd)
+		c.OnSACK(mrc.SACK{Now: us, RTT: rtt, RTTValid: true})
 		if got := c.TargetDelay(); got != x.want {
-			t.Errorf("ends %v: T is %v by half of the path, want %v", x.ends, got, x.want)
+			t.Errorf("%+v: the target is %v", x, got)
 		}
 		was := c.Stats().FairIncreases
-		c.OnSACK(mrc.SACK{Now: 2 * us, RTT: reference.RTT/2 + x.want, RTTValid: true})
+		c.OnSACK(mrc.SACK{Now: 2 * us, RTT: rtt + x.want, RTTValid: true})
 		if c.Stats().FairIncreases != was+1 {
-			t.Errorf("ends %v: no fair increase at a delay of %v", x.ends, x.want)
+			t.Errorf("%+v: no fair increase at a delay of %v", x, x.want)
 		}
 	}
 }

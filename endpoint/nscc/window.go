@@ -12,6 +12,7 @@ type fastIncrease struct {
 // much of an increase the responder allows.
 func (c *QPCC) adjust(now time.Duration, newly int64, delay time.Duration, marked bool,
 	share float64) {
+	c.aim()
 	if c.quickAdapt(now, false, marked, delay) {
 		return
 	}

@@ -14,6 +14,8 @@ type Balance struct {
 	weight [packet.MaxPort + 1]float64 // leastWeight to 1
 	// 0 to 1: how far what a port gets is bound to its part of the values
 	bound [packet.MaxPort + 1]float64
+	// 0 to 1, of a port with fewer values than another: how far its part of them is what it carries
+	trust [packet.MaxPort + 1]float64
 	// What became of packets since weights were changed last: how many there were, and the marks on
 	// them.
 	packets, marks [packet.MaxPort + 1]int
@@ -44,14 +46,15 @@ const (
 	// the difference a port with fewer marks is let go a round trip. A port without marks carries
 	// all that the host sends by it.
 	binding, loosening = 1. / 8, 1. / 4
-	mostTurns          = 2 // that a port may have saved up
+	learning           = 1. / 2 // of trust, of how much more is marked than by the mean port
+	mostTurns          = 2      // that a port may have saved up
 )
 
 // NewBalance returns a Balance in which all ports are alike.
 func NewBalance() *Balance {
 	b := &Balance{await: comparison}
 	for i := range b.weight {
-		b.weight[i] = 1
+		b.weight[i], b.trust[i] = 1, 1
 	}
 	return b
 }
@@ -74,17 +77,35 @@ func (b *Balance) heard(s *Set, port, marks int) {
 	if b.await--; b.await > 0 {
 		return
 	}
+	mean, most := b.meanShare(), s.most()
 	for p, n := range b.packets {
 		if n == 0 {
 			continue
 		}
 		m := float64(b.marks[p]) / float64(n)
+		if s.alive[p] < most {
+			b.trust[p] = min(1, max(0, b.trust[p]+learning*(min(1, m)-mean)))
+		} else {
+			b.trust[p] = 1
+		}
 		b.weight[p] = min(1, max(leastWeight, b.weight[p]*(1-cut*m)+raise*max(0, 1-m)))
 		bound := min(1, m/binding)
 		b.bound[p] = max(bound, b.bound[p]+loosening*(bound-b.bound[p]))
 		b.packets[p], b.marks[p] = 0, 0
 	}
 	b.await = b.flying + comparison
+}
+
+// meanShare is the share of packets that are marked, of the ports alike by which there were any.
+func (b *Balance) meanShare() float64 {
+	sum, ports := 0., 0
+	for p, n := range b.packets {
+		if n > 0 {
+			sum += min(1, float64(b.marks[p])/float64(n))
+			ports++
+		}
+	}
+	return sum / float64(max(1, ports))
 }
 
 // took notes how long a packet took. By a port whose packets were never marked, a late one counts
@@ -121,6 +142,16 @@ func (s *Set) Take(free, busy packet.PortMask) (take packet.PortMask) {
 	return take
 }
 
+// most is how many usable values there are by the port with most.
+func (s *Set) most() (most int) {
+	for p, n := range s.alive {
+		if s.ports.Has(p) {
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
 // parts is what ports are to get of the packets, in proportion to each other, the greatest of these
 // and their sum. The part of a port is its share of the usable values as far as marks bind it, as
 // these are the paths that are left; and what its weight is of a quarter of the best, if that is
@@ -139,7 +170,7 @@ func (s *Set) parts(ports packet.PortMask) (parts [packet.MaxPort + 1]float64, b
 			continue
 		}
 		parts[p] = min(1, s.balance.weight[p]/(tolerated*heaviest)) *
-			(1 - s.balance.bound[p]*(1-float64(s.alive[p])/float64(most)))
+			(1 - s.balance.trust[p]*s.balance.bound[p]*(1-float64(s.alive[p])/float64(most)))
 		best, sum = max(best, parts[p]), sum+parts[p]
 	}
 	return parts, best, sum

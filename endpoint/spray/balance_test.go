@@ -115,6 +115,14 @@ func TestBalanceTolerates(t *testing.T) {
 // sendBy sends packets by ports that have room in turn, a quarter of them marked or none, and
 // returns how many went by each.
 func sendBy(s *Set, packets int, marked bool) (by [3]int) {
+	if marked {
+		return sendMarked(s, packets, [3]int{1: 4, 2: 4})
+	}
+	return sendMarked(s, packets, [3]int{})
+}
+
+// sendMarked is sendBy with one of so many packets by each port marked; 0: none.
+func sendMarked(s *Set, packets int, every [3]int) (by [3]int) {
 	for i := range packets {
 		free := packet.PortMask(0).With(1 + i%2)
 		p, ok := s.Next(0, mrc.UseData, s.Take(free, AllPorts&^free))
@@ -123,7 +131,7 @@ func sendBy(s *Set, packets int, marked bool) (by [3]int) {
 		}
 		by[p.Port]++
 		signal := mrc.SignalArrived
-		if marked && by[p.Port]%4 == 0 {
+		if n := every[p.Port]; n > 0 && by[p.Port]%n == 0 {
 			signal = mrc.SignalMarked
 		}
 		s.Feedback(0, p.ID, signal)
@@ -148,12 +156,53 @@ func TestBalanceOfPaths(t *testing.T) {
 	}
 	// Five values by port 1, and eight by port 2.
 	sendBy(s, 400, true)
-	if by := sendBy(s, 4000, true); by[2] != 2000 || by[1] < 1240 || by[1] > 1260 {
-		t.Errorf("%v, want five eighths by port 1 of what goes by port 2", by)
+	if by := sendBy(s, 4000, true); by[2] != 2000 || by[1] < 1240 || by[1] > 1300 {
+		t.Errorf("%v, want some five eighths by port 1 of what goes by port 2", by)
 	}
 	sendBy(s, 4000, false)
 	if by := sendBy(s, 4000, false); by[1] != 2000 || by[2] != 2000 {
 		t.Errorf("without marks: %v, want half by each port", by)
+	}
+}
+
+// TestTrustInPaths: a port with fewer values than another gets more than in their proportion while
+// fewer of its packets are marked, until its values are as many; and that proportion again when
+// more are marked. Ports with as many values learn nothing.
+func TestTrustInPaths(t *testing.T) {
+	s := newSet(t, profile(8, 2), func(*Config) {})
+	sendMarked(s, 4000, [3]int{1: 4, 2: 2})
+	if trust := s.balance.trust; trust[1] != 1 || trust[2] != 1 {
+		t.Errorf("with as many values by each port: %v, want 1", trust[1:3])
+	}
+	for i, denied := 0, 0; denied < 4; i++ {
+		if s.evs[i].Port == 1 {
+			if err := s.Deny(i); err != nil {
+				t.Fatal(err)
+			}
+			denied++
+		}
+	}
+	// Four values by port 1, and eight by port 2.
+	sendMarked(s, 400, [3]int{1: 2, 2: 4})
+	if by := sendMarked(s, 4000, [3]int{1: 2, 2: 4}); by[2] != 2000 || by[1] > 1020 {
+		t.Errorf("%v, want half by port 1 of what goes by port 2", by)
+	}
+	sendMarked(s, 4000, [3]int{1: 4, 2: 2})
+	if by := sendMarked(s, 4000, [3]int{1: 4, 2: 2}); by[1] < 1980 || by[2] < 1980 {
+		t.Errorf("with fewer marks by port 1: %v, want half by each port", by)
+	}
+	sendMarked(s, 4000, [3]int{1: 2, 2: 4})
+	if by := sendMarked(s, 4000, [3]int{1: 2, 2: 4}); by[2] != 2000 || by[1] > 1020 {
+		t.Errorf("with more marks by port 1 again: %v, want half of what goes by port 2", by)
+	}
+	for i := range s.Len() {
+		if err := s.Allow(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sendMarked(s, 400, [3]int{1: 4, 2: 2})
+	if trust := s.balance.trust[1]; trust != 1 {
+		t.Errorf("with all values back: %v, want 1", trust)
 	}
 }
 

@@ -175,24 +175,27 @@ func (x *exchange) leaf(host string) string {
 	return sw
 }
 
-// kept runs the all-to-all, and returns the goodput after the loss as a part of what the max-min
-// fair shares of the rest come to: of all flows, and of those between racks alone.
-func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, err error) {
+// kept is goodput after a loss as a part of the max-min fair shares of the rest: of all flows
+// together, and of those between racks.
+type kept struct{ all, between float64 }
+
+// kept runs the all-to-all, and returns besides when the last host was told of the loss.
+func (c capacity) kept(seed uint64) (k kept, told time.Duration, err error) {
 	x, err := newExchange(lab.ClosConfig{Hosts: c.hosts, Tiers: c.tiers}, c.mode, seed,
 		func(string, string) bool { return true })
 	if err != nil {
-		return 0, 0, 0, err
+		return k, 0, err
 	}
 	if told, err = x.lose(c.lost, c.drain); err != nil {
-		return 0, 0, told, err
+		return k, told, err
 	}
 	shares, err := x.world.Network.AllToAllShares(c.lost)
 	if err != nil {
-		return 0, 0, told, err
+		return k, told, err
 	}
 	rates, err := x.rates()
 	if err != nil {
-		return 0, 0, told, err
+		return k, told, err
 	}
 	var got, want, gotBetween, wantBetween float64
 	for i, rate := range rates {
@@ -203,7 +206,7 @@ func (c capacity) kept(seed uint64) (all, between float64, told time.Duration, e
 			gotBetween, wantBetween = gotBetween+rate, wantBetween+share
 		}
 	}
-	return got / want, gotBetween / wantBetween, told, nil
+	return kept{got / want, gotBetween / wantBetween}, told, nil
 }
 
 // find returns the case of a name.
@@ -211,28 +214,30 @@ func find(cases []capacity, name string) capacity {
 	return cases[slices.IndexFunc(cases, func(c capacity) bool { return c.name == name })]
 }
 
-// betweenRacks is the least part of their shares that the flows between racks must have together:
-// 0.9, or what is reached where that is not (docs/scale.md).
-func (c capacity) betweenRacks() float64 {
-	switch {
-	case c.hosts > 16:
-		return 0.7
-	case c.name == "a T2", c.mode == ev.ModeF3216:
-		return 0.84
+// least is what must be kept, or what is reached where that is not (docs/scale.md).
+func (c capacity) least() kept {
+	want := kept{all: 0.95, between: 0.9}
+	if c.drain != "" && (c.tiers == 3 || c.hosts > 16) {
+		want = kept{all: 0.93, between: 0.87}
 	}
-	return 0.9
+	if c.hosts > 16 { // a flow between racks has three packets in the time that is measured
+		want.between = 0.7
+	}
+	return want
 }
 
 // TestCapacityKept: after a link, a T1, a T2, a plane, or two things at once are lost, and after a
-// T1 is drained, an all-to-all has 0.9 of what max-min fair sharing of the rest gives, a second
-// after the last host was told, and so have those of its flows that are between racks (betweenRacks
-// has the exceptions). WEFT_CAPACITY=all runs every case for 16 and 64 hosts and 2 and 3
-// tiers, which takes an hour; without it the test runs the case that keeps least of the fabrics of
-// 16 hosts, and a drain.
+// T1 is drained, an all-to-all has 0.95 of what max-min fair sharing of the rest gives, a second
+// after the last host was told, and those of its flows that are between racks have 0.9 of theirs
+// (least has the exceptions). WEFT_CAPACITY=all runs every case for 16 and 64 hosts and 2 and 3
+// tiers, which takes an hour; without it the test runs cases of fabrics of 16 hosts: those that a
+// target delay for all windows, or ports bound to the number of their paths, keep below that, and a
+// drain.
 func TestCapacityKept(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cases := []capacity{
-		find(capacities(16, 3, ev.ModeStructured), "a link and a T1"),
+		find(capacities(16, 3, ev.ModeStructured), "a T2"),
+		find(capacities(16, 3, ev.ModeF3216), "a T2"),
 		find(capacities(16, 2, ev.ModeStructured), "a T1 drained"),
 	}
 	if os.Getenv("WEFT_CAPACITY") == "all" {
@@ -246,17 +251,18 @@ func TestCapacityKept(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.String(), func(t *testing.T) {
-			all, between, told, err := c.kept(seed)
-			t.Logf("kept %.3f, between racks %.3f; the last host was told after %v at most", all, between,
-				told)
+			k, told, err := c.kept(seed)
+			t.Logf("kept %.3f, between racks %.3f; the last host was told after %v at most", k.all,
+				k.between, told)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all < 0.9 || all > 1 {
-				t.Errorf("%.3f of the capacity is kept, want 0.9 to 1", all)
+			least := c.least()
+			if k.all < least.all || k.all > 1 {
+				t.Errorf("%.3f of the capacity is kept, want %v to 1", k.all, least.all)
 			}
-			if least := c.betweenRacks(); between < least {
-				t.Errorf("flows between racks have %.3f of their share, want %v", between, least)
+			if k.between < least.between {
+				t.Errorf("flows between racks have %.3f of their share, want %v", k.between, least.between)
 			}
 		})
 	}

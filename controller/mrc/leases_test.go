@@ -79,3 +79,17 @@ func TestLeasePaths(t *testing.T) {
 		})
 	}
 }
+
+// TestLeasePathsOfParallelLinks: an EV that names switches may take any of the links between two:
+// the path has all of these, and each switch once.
+func TestLeasePathsOfParallelLinks(t *testing.T) {
+	w := newBed(t, 1, func(c *Config) { c.Mode, c.Hops = "usid-f3216", "nodes" }).clos(1, 2, 1, 1)
+	w.connect(leafID(1, 1), spineID(1, 1))
+	w.start()
+	facts, why := w.core.LeaseFacts([]string{"h1-1", "h2-1"})
+	paths := LeasePaths(facts.Fabric, facts.At["h1-1"], facts.At["h2-1"], 1)
+	if why != "" || len(paths) != 1 || len(paths[0].Links) != 3 ||
+		!slices.Equal(paths[0].Nodes, []topology.NodeID{spineID(1, 1)}) {
+		t.Errorf("%q, %+v; want one path, of two links up and one down, by the spine", why, paths)
+	}
+}

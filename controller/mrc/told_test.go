@@ -13,9 +13,11 @@ import (
 func TestTold(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 6).start()
 	w.run(0)
+	last := make(map[string]Set)
 	told := func() (names []string) {
 		for _, s := range w.core.Ready().Sets {
 			names = append(names, s.Host)
+			last[s.Host] = s
 			if s.State != nil {
 				if err := w.core.Applied(s.Host, s.Seq); err != nil {
 					t.Fatal(err)
@@ -50,7 +52,11 @@ func TestTold(t *testing.T) {
 	gone := hostName(3, 1)
 	w.core.RemoveHost(gone)
 	delete(w.made, gone)
+	before := last[gone].Seq
 	check("one has gone", append([]string{gone}, all()...))
+	if s := last[gone]; s.State != nil || s.Seq != before+1 {
+		t.Errorf("who has gone is told %+v, want nothing as number %d", s, before+1)
+	}
 	few := []string{hostName(4, 6), hostName(1, 1), hostName(2, 3)}
 	for _, name := range slices.Concat(few, few) {
 		h := w.core.hosts.byName[name]

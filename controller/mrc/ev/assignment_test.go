@@ -352,6 +352,33 @@ func TestNumbersByOrderAreKept(t *testing.T) {
 	}
 }
 
+// By order, a link that has turned, as another of its ends is the leaf now, gets a number of those
+// that its direction has.
+func TestNumbersByOrderOfTurnedLinks(t *testing.T) {
+	f := newFabric()
+	a, b, c := f.add("a"), f.add("b"), f.add("c")
+	f.connect(a, b)
+	f.connect(c, b)
+	var previous *Assignment
+	for _, leaves := range [][]topology.NodeID{{a, c}, {b}, {a, c}} {
+		f.leaves = leaves
+		clos := f.clos(t)
+		next, err := Assign(clos, Format{Mode: ModeF3216}, Numbers{Rule: NumberByOrder,
+			Previous: previous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range next.snap.Links {
+			from, _ := clos.Tier(l.Local)
+			n, ok := next.Link(l.ID)
+			if up := from == 0; !ok || up != (n < firstDown) || n == 0 {
+				t.Errorf("leaves %v: %s has number %d, %v; up: %v", leaves, l.ID, n, ok, up)
+			}
+		}
+		previous = next
+	}
+}
+
 func TestAssignRefuses(t *testing.T) {
 	link := func(f *fabric, change func(l *topology.Link)) *fabric {
 		l := *f.Build().LinksFrom("leaf1-01")[0]

@@ -1,7 +1,10 @@
 package fabric
 
 import (
+	"errors"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -229,6 +232,56 @@ func TestLeafStates(t *testing.T) {
 	s.setDrained("b", false)
 	if lost := s.lost((*leaf).denied); len(lost) > 0 || s.waiting() {
 		t.Errorf("lost: %v, waiting %v", lost, s.waiting())
+	}
+}
+
+// TestBadHosts: a host whose fields cannot be is refused with the field.
+func TestBadHosts(t *testing.T) {
+	prefix := func(texts ...string) func(*Host) {
+		return func(h *Host) {
+			for _, text := range texts {
+				h.Prefixes = append(h.Prefixes, netip.MustParsePrefix(text))
+			}
+		}
+	}
+	address := func(text string) func(*Host) {
+		return func(h *Host) { h.Address = netip.MustParseAddr(text) }
+	}
+	at := func(n int) func(*Host) {
+		return func(h *Host) { h.At = slices.Repeat(ev.Attachment{leaf1}, n) }
+	}
+	for _, c := range []struct {
+		change func(*Host)
+		want   string // the error begins with it; "": there is none
+	}{
+		{func(*Host) {}, ""},
+		{func(h *Host) { h.Name = "" }, "name: "},
+		{func(h *Host) { h.Name = strings.Repeat("h", hostapi.MaxName) }, ""},
+		{func(h *Host) { h.Name = strings.Repeat("h", hostapi.MaxName+1) }, "name: "},
+		{func(h *Host) { h.Address = netip.Addr{} }, "host h: address: "},
+		{address("192.0.2.1"), "host h: address: "},
+		{address("::ffff:192.0.2.1"), "host h: address: "},
+		{address("fe80::1%eth0"), "host h: address: "},
+		{at(0), "host h: at: "},
+		{func(h *Host) { h.At = ev.Attachment{"", ""} }, "host h: at: "},
+		{func(h *Host) { h.At = ev.Attachment{"", leaf2} }, ""},
+		{at(hostapi.MaxPort), ""},
+		{at(hostapi.MaxPort + 1), "host h: at: "},
+		{func(h *Host) { h.LeafPorts = []uint32{1, 2} }, ""},
+		{func(h *Host) { h.LeafPorts = []uint32{1, 2, 3} }, "host h: leafPorts: "},
+		{prefix("2001:db8:1::/48", "2001:db8:2::1/128", "::/0"), ""},
+		{prefix("2001:db8:1::/48", "2001:db8:2::1/127"), "host h: prefixes: "},
+		{prefix("192.0.2.0/24"), "host h: prefixes: "},
+		{prefix("::ffff:192.0.2.0/120"), "host h: prefixes: "},
+		{func(h *Host) { h.Prefixes = make([]netip.Prefix, 1) }, "host h: prefixes: "},
+	} {
+		h := Host{Name: "h", Address: netip.MustParseAddr("2001:db8::1"), At: ev.Attachment{leaf1, leaf2}}
+		c.change(&h)
+		err := h.validate()
+		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, ErrMalformed) ||
+			!strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", h, err, c.want)
+		}
 	}
 }
 

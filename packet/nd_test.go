@@ -77,6 +77,8 @@ func TestNDRefuses(t *testing.T) {
 		"an option of length 0":      {solicit + "0100 000000000000", ErrMalformed},
 		"a link-layer address of 14": {solicit + "0102 000000000000 0000000000000000", ErrMalformed},
 		"an option that is cut off":  {solicit + "0101 0000", ErrTruncated},
+		"an option of one octet":     {solicit + "01", ErrTruncated},
+		"an option of its head":      {solicit + "0101", ErrTruncated},
 		"a redirect":                 {"89 00 0000 00000000", ErrUnsupported},
 		"a prefix of 129 bits": {"86 00 0000 40 00 0708 00000000 00000000 0304 8140 00015180 00003840 " +
 			"00000000 20010db8000000070000000000000000", ErrMalformed},

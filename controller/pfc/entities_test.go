@@ -88,6 +88,51 @@ func TestProbeHasItsClass(t *testing.T) {
 	}
 }
 
+// TestProbesBack: a probe is read as it was sent; nothing else that comes is taken for one.
+func TestProbesBack(t *testing.T) {
+	net := sample.Figure1()
+	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	source := netip.MustParseAddr("2001:db8::1")
+	_, _, out, ok := probeFrame(n, tunnel.Probe{From: net.Node("n1"), First: net.Node("n4"),
+		Source: source, SIDs: []netip.Addr{netip.MustParseAddr("fc00:0:4:1::")}, Cookie: 7, Seq: 8}, 9)
+	if !ok {
+		t.Fatal("no probe")
+	}
+	const inner, udp = packet.EthernetLen, packet.EthernetLen + packet.IPv6Len
+	back := func() []byte { // without the outer headers
+		return append(packet.Ethernet{EtherType: packet.EtherTypeIPv6}.Append(nil),
+			out[len(out)-packet.IPv6Len-packet.UDPLen-probeLen:]...)
+	}
+	want := probeBack{At: source, Cookie: 7, Seq: 8, Sent: 9}
+	if p, ok := parseProbe(back()); !ok || p != want {
+		t.Errorf("%+v, %v; want %+v", p, ok, want)
+	}
+	if p, ok := parseProbe(append(back(), 0)); !ok || p != want {
+		t.Errorf("with padding %+v, %v; want %+v", p, ok, want)
+	}
+	for size := range back() {
+		if p, ok := parseProbe(back()[:size:size]); ok {
+			t.Errorf("%+v of the first %d octets", p, size)
+		}
+	}
+	for what, at := range map[string]int{"EtherType": inner - 2, "version": inner,
+		"payload length": inner + 5, "next header": inner + 6, "source": inner + 23,
+		"destination": inner + 39, "destination port": udp + 3, "UDP length": udp + 5,
+		"checksum": udp + 7, "cookie": udp + 11, "time": udp + 23} {
+		b := back()
+		b[at] ^= 1
+		if what == "version" {
+			b[at] ^= 0x21 // 4
+		}
+		if p, ok := parseProbe(b); ok {
+			t.Errorf("%+v with another %s", p, what)
+		}
+	}
+	if p, ok := parseProbe(out); ok {
+		t.Errorf("%+v of one that has not come back", p)
+	}
+}
+
 // TestServiceFamilies: the SID of a tenant takes what its prefixes at the switch are.
 func TestServiceFamilies(t *testing.T) {
 	net := sample.Figure1()

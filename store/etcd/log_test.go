@@ -52,3 +52,48 @@ func TestLogOfServer(t *testing.T) {
 		t.Error("warnings count of a client at once, and of a server once it has started")
 	}
 }
+
+// TestLogOfProcess: what a server in a process of its own logs is told as it told it; its last
+// error and the first of what is no line of a log may be why it ends.
+func TestLogOfProcess(t *testing.T) {
+	const detail, members = "detail=map", "members="
+	for _, c := range []struct {
+		line        string
+		want, lacks []string
+		last, crash string
+	}{
+		{`{"level":"INFO","msg":"waits","members":"b, c"}`,
+			[]string{"level=INFO", "msg=waits", `members="b, c"`}, []string{detail}, "", ""},
+		{`{"level":"WARN","msg":"slow","detail":{"took":"1s"}}`,
+			[]string{"level=WARN", "msg=slow", "detail=map[took:1s]"}, []string{members}, "", ""},
+		{`{"level":"ERROR","msg":"failed"}`, []string{"level=ERROR", "msg=failed"},
+			[]string{detail, members}, "failed", ""},
+		{`{"level":"ERROR","msg":"failed","detail":{"error":"EIO"}}`,
+			[]string{"level=ERROR", "detail=map[error:EIO]"}, nil, "failed: EIO", ""},
+		{" ", nil, []string{"level="}, "", ""},
+		{`{"level":"ERROR"}`, nil, []string{"level="}, "", `{"level":"ERROR"}`},
+		{"panic: so\n", nil, []string{"level="}, "", "panic: so"},
+	} {
+		var out bytes.Buffer
+		p := &process{log: slog.New(slog.NewTextHandler(&out, nil))}
+		p.line([]byte(c.line))
+		for _, part := range c.want {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%s: told %q, want %q in it", c.line, out.String(), part)
+			}
+		}
+		for _, part := range c.lacks {
+			if strings.Contains(out.String(), part) {
+				t.Errorf("%s: told %q, want no %q in it", c.line, out.String(), part)
+			}
+		}
+		if p.last != c.last || p.crash != c.crash {
+			t.Errorf("%s: last error %q, crash %q; want %q, %q", c.line, p.last, p.crash, c.last, c.crash)
+		}
+		before := p.crash
+		p.line([]byte("goroutine 1 [running]:"))
+		if before != "" && p.crash != before {
+			t.Errorf("the crash is %q, want %q, which came first", p.crash, before)
+		}
+	}
+}

@@ -110,6 +110,13 @@ func TestOthers(t *testing.T) {
 	if len(got) != 7 {
 		t.Errorf("%d others", len(got))
 	}
+	// Who does not run, or has never heard of a member, does not say that it was replaced.
+	for _, members := range [][]Member{nil, {{Name: "there", Address: p.Members["there"]}},
+		{{Name: "gone", Address: p.Members["gone"]}}, {{Address: p.Members["there"]}}} {
+		if a, why := p.absence(&told{members: members}, &told{name: "gone"}, time.Now()); a != "" {
+			t.Errorf("to one who knows %+v, it is %s: %s", members, a, why)
+		}
+	}
 	if others := (&Store{}).Others(ctx); others != nil {
 		t.Errorf("a store of somebody else has %v", others)
 	}

@@ -3,6 +3,8 @@ package pfc
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
 )
 
 func newFeature(t *testing.T) (*Feature, *sample.Net) {
@@ -98,5 +101,51 @@ func TestRefusals(t *testing.T) {
 		if err := f.refusalFor(pre, "spec.sites", nil); err != nil {
 			t.Errorf("what is no error: %v", err)
 		}
+	}
+}
+
+// TestPutOnce: what the store had is given to the core once, when the topology has its switches,
+// and is not phased in: switches hold it already.
+func TestPutOnce(t *testing.T) {
+	f, net := newFeature(t)
+	now := time.Unix(1e9, 0)
+	behaviors := topology.DefaultPFCBehaviors()
+	for i, n := range net.Topology.Build().Nodes {
+		able := *n
+		able.SIDs = append(slices.Clone(n.SIDs), topology.SID{Behavior: behaviors.End,
+			Address: netip.AddrFrom16([16]byte{0x5f, 2, 5: byte(i + 1)})})
+		net.Topology.SetNode(able)
+	}
+	for i, l := range net.Topology.Build().Links {
+		able := *l
+		able.EndX = append(slices.Clone(l.EndX), topology.EndX{SID: topology.SID{
+			Behavior: behaviors.EndX, Address: netip.AddrFrom16([16]byte{0x5f, 3, 5: byte(i + 1)})}})
+		net.Topology.SetLink(able)
+	}
+	f.env.Net = plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	f.core.SetTopology(f.env.Net.Snapshot)
+	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
+	p := f.srv6Policies.Put("p", api.SRv6PolicySpec{Headend: source.Switch,
+		Endpoint: sink.Switch}, now)
+	a := f.tenants.Put("a", api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"p"},
+		Sites: []api.TenantSite{{Switch: source.Switch, Port: source.Port},
+			{Switch: sink.Switch, Port: sink.Port}}}, now)
+	a.Decided.VRF = 1
+	r := f.pfcPolicies.Put("r", api.PFCPolicySpec{SRv6Policy: "of nobody", Tenant: "a", Scenario: 1,
+		Buffer: 1 << 20}, now)
+	settled := func() bool {
+		present, _ := f.core.Present("p")
+		return present.Settled
+	}
+	f.putWaiting()
+	if !p.Decided.put || !a.Decided.put || r.Decided.put || !f.waiting() || !settled() {
+		t.Errorf("put: %v, %v, %v; settled: %v; want the PFC policy alone to wait, for its SRv6 policy",
+			p.Decided.put, a.Decided.put, r.Decided.put, settled())
+	}
+	r.Spec.SRv6Policy = "p"
+	f.putWaiting()
+	if !r.Decided.put || f.waiting() || !settled() || f.deploymentOf(r) == nil {
+		t.Errorf("put: %v, something waits: %v, settled: %v, deployment %+v, %v", r.Decided.put,
+			f.waiting(), settled(), f.deploymentOf(r), f.core.PFCPolicyError("r"))
 	}
 }

@@ -135,11 +135,16 @@ func Serve() int {
 	_ = f.Close() // conn has its own
 	s := &served{control: conn.(*net.UnixConn), conns: make(chan net.Conn),
 		stopping: make(chan struct{}), gone: func() { os.Exit(1) }}
+	return s.serve(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+}
+
+// serve runs the server that the first order is for. It returns the exit status of the process.
+func (s *served) serve(log *slog.Logger) int {
 	o, _, err := s.read()
 	if err != nil || o.Start == nil {
 		return 1
 	}
-	if err := s.run(o.Start.config(slog.New(slog.NewJSONHandler(os.Stderr, nil)))); err != nil {
+	if err := s.run(o.Start.config(log)); err != nil {
 		w := word{Ended: true, Fault: err.Error()}
 		for i := range reasons {
 			if i > 0 && errors.Is(err, reasons[i]) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -182,4 +184,37 @@ func TestServed(t *testing.T) {
 	<-gone
 	_ = s.control.Close()
 	listening.Wait()
+}
+
+// TestServeRefuses: a server is started by an order that can be read whole, and by no other; its
+// last word is why it cannot run.
+func TestServeRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, ended := range map[string]bool{
+		"start": false, "{}": false, `{"do":"stop"}`: false,
+		`{"start":{"dir":"` + dir + `","noSync":"yes"}}`: false,
+		`{"start":{"dir":"` + dir + `"}}`:                true,
+	} {
+		p, s := newPair(t)
+		gone := make(chan struct{})
+		s.gone = func() { close(gone) }
+		if _, err := p.control.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if status := s.serve(nil); status != 1 {
+			t.Errorf("%s: status %d, want 1", text, status)
+		}
+		if ended { // it follows orders then
+			_ = p.control.CloseWrite()
+			<-gone
+		}
+		_ = s.control.Close()
+		p.listen()
+		if (p.said != nil) != ended || ended && p.said.Fault == "" {
+			t.Errorf("%s: its last word is %+v", text, p.said)
+		}
+	}
 }

@@ -225,7 +225,7 @@ func (f *Feature) settleConnections(g *group) {
 		f.place(g, false)
 	}
 	if changed || moved {
-		f.status[g.index] = true
+		f.status.add(g.index)
 		f.takePairs(g)
 		f.save(g)
 	}

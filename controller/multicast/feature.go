@@ -38,8 +38,8 @@ type Feature struct {
 	asked map[branchKey][]*query
 	polls map[pollKey]bool
 
-	check   map[uint16]bool // groups whose phase may be over
-	status  map[uint16]bool // groups whose status may have changed
+	check   indexes         // groups whose phase may be over
+	status  indexes         // groups whose status may have changed
 	raised  map[uint16]bool // indices whose epoch must be saved
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
 
@@ -60,7 +60,7 @@ func New(env *feature.Env) *Feature {
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group),
 		epochs: make(map[uint16]uint32),
 		asked:  make(map[branchKey][]*query), polls: make(map[pollKey]bool),
-		check: make(map[uint16]bool), status: make(map[uint16]bool), raised: make(map[uint16]bool),
+		check: make(indexes), status: make(indexes), raised: make(map[uint16]bool),
 		unsaved: make(map[string]bool),
 		pairs:   make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
 	}
@@ -122,7 +122,8 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 		f.touch(sw)
 	case feature.Progress:
 		if e.Owner >= 0 {
-			f.check[uint16(e.Owner)], f.status[uint16(e.Owner)] = true, true
+			f.check.add(uint16(e.Owner))
+			f.status.add(uint16(e.Owner))
 		} else if f.env.Underlay.Ready(sw) {
 			f.markReady(sw)
 		}
@@ -140,10 +141,16 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	}
 }
 
+// indexes are those of some groups.
+type indexes map[uint16]struct{}
+
+func (s indexes) add(index uint16) { s[index] = struct{}{} }
+
 // touch has the groups on a switch looked at.
 func (f *Feature) touch(sw string) {
 	for g := range f.groupsOn(sw) {
-		f.check[g.index], f.status[g.index] = true, true
+		f.check.add(g.index)
+		f.status.add(g.index)
 	}
 }
 
@@ -175,7 +182,7 @@ func (f *Feature) noteOn(sw string, g *group) {
 func (f *Feature) markReady(sw string) {
 	for g := range f.groupsOn(sw) {
 		if g.phase == making && g.touches[sw] {
-			f.check[g.index] = true
+			f.check.add(g.index)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (f *Feature) placeAll(groups []*group, reset bool) {
 
 // move moves a group to a placement; err says why it has none.
 func (f *Feature) move(g *group, p *tree.Placement, err error) {
-	f.status[g.index] = true
+	f.status.add(g.index)
 	if err != nil {
 		g.planErr = nil
 		if !errors.As(err, &g.planErr) {
@@ -212,7 +212,7 @@ func (f *Feature) aim(g *group, p *tree.Placement) {
 		f.apply(g)
 	}
 	f.save(g)
-	f.status[g.index] = true
+	f.status.add(g.index)
 }
 
 // switched reports whether the switch of the source is not known to be between
@@ -243,7 +243,7 @@ func (f *Feature) apply(g *group) {
 		}
 		f.env.Want.Set(sw, g.owner(), entities, nil)
 	}
-	f.check[g.index] = true
+	f.check.add(g.index)
 }
 
 // raise gives a group a new epoch and leaves everything else as it is.
@@ -252,7 +252,7 @@ func (f *Feature) raise(g *group) {
 	p.Epoch = f.nextEpoch(g.index, &p)
 	if p.Epoch == 0 {
 		g.planErr = errNoEpoch(g.index)
-		f.status[g.index] = true
+		f.status.add(g.index)
 		return // what it has stays
 	}
 	f.noteEpoch(g.index, p.Epoch)
@@ -286,7 +286,7 @@ func (f *Feature) advance(g *group) {
 		}
 		f.takePairs(g)
 		f.save(g)
-		f.status[g.index] = true
+		f.status.add(g.index)
 		f.apply(g)
 		if g.diffs(f) {
 			return // settle comes back when the differences are known
@@ -333,7 +333,7 @@ func (f *Feature) drain(g *group) {
 	}
 	g.drained = f.env.Now + f.inv().Intervals.Drain.D()
 	index := g.index
-	f.timers.Set(g.drained, func() { f.check[index] = true })
+	f.timers.Set(g.drained, func() { f.check.add(index) })
 }
 
 // forget ends a group that has left the switches.

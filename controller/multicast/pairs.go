@@ -56,7 +56,7 @@ func (f *Feature) leavePairs(g *group) {
 func (f *Feature) notePair(p api.QueuePair) {
 	if len(f.pairs[p]) > 1 {
 		for _, g := range f.pairs[p] {
-			f.status[g.index] = true
+			f.status.add(g.index)
 		}
 	}
 }

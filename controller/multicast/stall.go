@@ -103,7 +103,7 @@ func (f *Feature) findStalls(g *group, r *api.GroupState) {
 	slices.SortFunc(behind, func(a, b progress) int { return a.Address.Compare(b.Address) })
 	f.tellStalls(g, behind)
 	g.probe.receivers = behind
-	f.status[g.index] = true
+	f.status.add(g.index)
 }
 
 // before orders PSNs modulo 2^24.

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -21,7 +22,11 @@ import (
 func newFeature(t *testing.T) (*Feature, *sample.Net) {
 	t.Helper()
 	net := sample.Figure1()
-	f, err := New(&feature.Env{Versions: resource.NewVersions("versions"),
+	_, switches, _, err := reconcile.New(reconcile.Config{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(&feature.Env{Versions: resource.NewVersions("versions"), Switches: switches,
 		Net: plan.NewNetwork(net.Topology.Build(), &net.Inventory)})
 	if err != nil {
 		t.Fatal(err)
@@ -104,11 +109,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPutOnce: what the store had is given to the core once, when the topology has its switches,
-// and is not phased in: switches hold it already.
-func TestPutOnce(t *testing.T) {
-	f, net := newFeature(t)
-	now := time.Unix(1e9, 0)
+// makeCapable makes all switches PFC-capable.
+func makeCapable(f *Feature, net *sample.Net) {
 	behaviors := topology.DefaultPFCBehaviors()
 	for i, n := range net.Topology.Build().Nodes {
 		able := *n
@@ -124,6 +126,14 @@ func TestPutOnce(t *testing.T) {
 	}
 	f.env.Net = plan.NewNetwork(net.Topology.Build(), &net.Inventory)
 	f.core.SetTopology(f.env.Net.Snapshot)
+}
+
+// TestPutOnce: what the store had is given to the core once, when the topology has its switches,
+// and is not phased in: switches hold it already.
+func TestPutOnce(t *testing.T) {
+	f, net := newFeature(t)
+	now := time.Unix(1e9, 0)
+	makeCapable(f, net)
 	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
 	p := f.srv6Policies.Put("p", api.SRv6PolicySpec{Headend: source.Switch,
 		Endpoint: sink.Switch}, now)
@@ -147,5 +157,52 @@ func TestPutOnce(t *testing.T) {
 	if !r.Decided.put || f.waiting() || !settled() || f.deploymentOf(r) == nil {
 		t.Errorf("put: %v, something waits: %v, settled: %v, deployment %+v, %v", r.Decided.put,
 			f.waiting(), settled(), f.deploymentOf(r), f.core.PFCPolicyError("r"))
+	}
+}
+
+// deaf is an underlay to which edges mean nothing.
+type deaf struct{ feature.Underlay }
+
+func (deaf) SetEdges(plan.Edges) {}
+
+// TestPutByClients: the core has what a client puts at once, it does not wait for a topology; the
+// status of resources is made anew after each change, and after none else.
+func TestPutByClients(t *testing.T) {
+	f, net := newFeature(t)
+	makeCapable(f, net)
+	f.env.Underlay = deaf{}
+	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
+	always := resource.Precondition{}
+	policy := api.SRv6PolicySpec{Headend: source.Switch, Endpoint: sink.Switch}
+	tenant := api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"p"},
+		Sites: []api.TenantSite{{Switch: source.Switch, Port: source.Port},
+			{Switch: sink.Switch, Port: sink.Port}}}
+	pfc := api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a"}
+	putPolicy := func() error { _, _, err := f.SRv6Policies().Put("p", policy, always); return err }
+	putTenant := func() error { _, _, err := f.Tenants().Put("a", tenant, always); return err }
+	putPFC := func() error { _, _, err := f.PFCPolicies().Put("r", pfc, always); return err }
+	for _, c := range []struct {
+		what  string
+		do    func() error
+		stale bool
+	}{
+		{"an SRv6 policy", putPolicy, true},
+		{"the same SRv6 policy", putPolicy, false},
+		{"a tenant", putTenant, true},
+		{"the same tenant", putTenant, false},
+		{"a PFC policy", putPFC, true},
+		{"the same PFC policy", putPFC, false},
+		{"without the PFC policy", func() error { return f.PFCPolicies().Delete("r", always) }, true},
+		{"without the tenant", func() error { return f.Tenants().Delete("a", always) }, true},
+		{"without the SRv6 policy", func() error { return f.SRv6Policies().Delete("p", always) }, true},
+	} {
+		f.stale = false
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if f.waiting() || f.stale != c.stale {
+			t.Errorf("%s: something waits: %v; status is made anew: %v, want %v", c.what, f.waiting(),
+				f.stale, c.stale)
+		}
 	}
 }

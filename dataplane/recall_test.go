@@ -356,6 +356,56 @@ func TestRecalledGroups(t *testing.T) {
 	}
 }
 
+// TestRecalledWaiting has what changes while packets wait change what becomes of them: of a copy
+// that waits to go through ingress once more, and of a packet in a queue.
+func TestRecalledWaiting(t *testing.T) {
+	untraced(t)
+	var beds [2]*bed
+	for i := range beds {
+		beds[i] = edgeRig(t, 2)
+		beds[i].s.ctx.SetPaths([]engine.PathMode{engine.PathsAlways, engine.PathsOff}[i])
+		beds[i].s.budget = tokenBucket{rate: 1000, burst: 1, tokens: 1}
+		beds[i].s.SetQueueRate(2, -1, 100)
+	}
+	route := beds[0].table("ipv6_route")
+	entry := func(port string) engine.Entry {
+		return beds[0].entry(key("0000", "20010db8000000000000000000000000/32"), 0,
+			beds[0].call("forward", port, "0007"))
+	}
+	write := treePacket(t, 42, strings.Repeat("5a", 100))
+	for n := range 24 {
+		var got [2][]sent
+		for i, r := range beds {
+			step := func(d time.Duration) []sent {
+				r.now, r.sent = r.now+d, nil
+				r.s.Advance(r.now)
+				return r.sent
+			}
+			out := append(r.send(1, write), r.send(1, forward64)...) // they wait for the rates
+			if n%6 == 5 {
+				if err := r.s.ModifyEntry(route, entry([]string{"0004", "0002"}[n/6%2])); err != nil {
+					t.Fatal(err)
+				}
+				neighbor := r.entry(key("0007"), 0, r.call("set_macs", macSwitch,
+					fmt.Sprintf("0000000000%02x", n)))
+				if err := r.s.ModifyEntry(r.table("neighbor"), neighbor); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 10 {
+				out = append(out, step(10*time.Millisecond)...)
+			}
+			got[i] = out
+		}
+		if len(got[1]) != 3 || !slices.Equal(got[0], got[1]) {
+			t.Fatalf("round %d: got %v, want %v", n, got[0], got[1])
+		}
+	}
+	if got := beds[0].s.ctx.Recalled(); got < 12 {
+		t.Errorf("%d packets have followed others", got)
+	}
+}
+
 // untraced skips a test that counts packets that follow others: traced ones do not.
 func untraced(t *testing.T) {
 	t.Helper()

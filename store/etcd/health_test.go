@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,11 +31,15 @@ func (k kv) Get(
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("other")
+		var mu sync.Mutex // guards what the next answer is, and how many there were
 		var answer error
 		var slow time.Duration
 		asked := 0
 		h := newHealth(&clientv3.Client{KV: kv{get: func(ctx context.Context) error {
+			mu.Lock()
 			asked++
+			answer, slow := answer, slow
+			mu.Unlock()
 			select {
 			case <-time.After(slow):
 				return answer
@@ -54,7 +59,9 @@ func TestHealth(t *testing.T) {
 			{nil, healthTimeout + 1, "no answer within 2s"},
 			{nil, 0, ""},
 		} {
+			mu.Lock()
 			answer, slow = c.answer, c.slow
+			mu.Unlock()
 			time.Sleep(healthPause + min(c.slow, healthTimeout))
 			synctest.Wait()
 			err := h.err()

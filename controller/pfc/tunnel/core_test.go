@@ -547,3 +547,33 @@ func TestTunnelLostAtItsProbe(t *testing.T) {
 		b.step(10 * time.Millisecond)
 	}
 }
+
+// TestNextOfMonitors: with something to measure, be it one tunnel, probes and questions have their
+// time; with nothing there is none.
+func TestNextOfMonitors(t *testing.T) {
+	c, err := New(Defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := c.Next(); ok {
+		t.Errorf("something is due at %v", at)
+	}
+	m := &monitor{}
+	c.monitors["a tunnel"] = m
+	c.probedAt, c.askedAt = time.Hour, 2*time.Hour
+	if at, ok := c.Next(); !ok || at != time.Hour+c.cfg.ProbeEvery {
+		t.Errorf("probes are due at %v, %v; want %v", at, ok, time.Hour+c.cfg.ProbeEvery)
+	}
+	c.probedAt, c.askedAt = 2*time.Hour, time.Hour
+	if at, ok := c.Next(); !ok || at != time.Hour+c.cfg.QueryEvery {
+		t.Errorf("questions are due at %v, %v; want %v", at, ok, time.Hour+c.cfg.QueryEvery)
+	}
+	m.waiting = []outstanding{{lostAt: 30 * time.Minute}}
+	if at, ok := c.Next(); !ok || at != 30*time.Minute {
+		t.Errorf("a probe is lost at %v, %v; want 30m", at, ok)
+	}
+	c.now = time.Hour // late
+	if at, ok := c.Next(); !ok || at != time.Hour {
+		t.Errorf("a probe was lost, and %v, %v is next; want now", at, ok)
+	}
+}

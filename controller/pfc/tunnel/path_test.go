@@ -228,3 +228,27 @@ func TestEndOfAlgorithm0(t *testing.T) {
 		t.Errorf("%v, want none", got.Address)
 	}
 }
+
+// TestArrival: the port by which a path arrives is the one that the node has for its link back; of
+// a link without one it is what the other end says.
+func TestArrival(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		w := newWAN("R1", "R2")
+		out, back := w.end("R1", "R2", 3, 4, 10, 5), w.end("R2", "R1", 4, 3, 10, 5)
+		out.RemotePort, back.LocalPort = 44, 45
+		w.b.SetLink(out)
+		w.b.SetLink(back)
+		snap := w.b.Build()
+		if alone {
+			w.b.RemoveLink(topology.NewLinkID(&back))
+			snap = w.b.Build()
+		}
+		f := &pathWork{snap: snap, graph: snap.Graph(), behaviors: topology.DefaultPFCBehaviors(),
+			links: []*topology.Link{snap.Link(topology.NewLinkID(&out))}}
+		hops := f.hops(PathRequest{Headend: "R1", Endpoint: "R2"})
+		want := map[bool]uint32{false: 45, true: 44}[alone]
+		if len(hops) != 2 || hops[0].Arrival != 0 || hops[1].Arrival != want {
+			t.Errorf("alone %v: %+v, want an arrival by port %d", alone, hops, want)
+		}
+	}
+}

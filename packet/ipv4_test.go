@@ -201,3 +201,16 @@ func TestRoCEOverIPv4(t *testing.T) {
 		}
 	}
 }
+
+// TestIsIPv4: a header is written as IPv4 when both of its addresses are.
+func TestIsIPv4(t *testing.T) {
+	four, mapped, six := addr("192.0.2.1"), addr("::ffff:192.0.2.1"), addr("2001:db8::1")
+	for _, src := range []netip.Addr{four, mapped, six} {
+		for _, dst := range []netip.Addr{four, mapped, six} {
+			h := IPv6{Src: src, Dst: dst}
+			if want := src == four && dst == four; h.IsIPv4() != want || (h.IPLen() == IPv4Len) != want {
+				t.Errorf("%v to %v: %v, %d octets; want %v", src, dst, h.IsIPv4(), h.IPLen(), want)
+			}
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 // ingress processes a packet up to the queues.
 func (s *Switch) ingress(it *inItem) {
 	c := s.ctx
-	if c.ID = it.id; c.ID == 0 && s.recall(it) {
+	if c.ID = it.id; c.ID == 0 && c.Follows() && s.recall(it) {
 		return
 	}
 	if it.p != nil {
@@ -44,9 +44,11 @@ func (s *Switch) ingress(it *inItem) {
 	default:
 		c.SetUnicast()
 		port := c.EgressSpec()
-		if q, ok := s.straight(port); ok {
-			s.leave(&q, 0)
-			return
+		if c.ID == 0 {
+			if q, ok := s.straight(&c.PHV, port); ok {
+				s.leave(&q, 0)
+				return
+			}
 		}
 		p := c.Detach()
 		s.enqueue(place{Port: port, Priority: -1, Packet: queued{p: p, trunc: p.Trunc, id: c.ID}})
@@ -77,7 +79,7 @@ func (s *Switch) recall(it *inItem) bool {
 		return true
 	}
 	port := p.Spec()
-	q, ok := s.straightOf(p, port)
+	q, ok := s.straight(p, port)
 	switch {
 	case !ok:
 		s.enqueue(place{Port: port, Priority: -1, Packet: queued{p: p, trunc: p.Trunc}})
@@ -207,18 +209,9 @@ func (s *Switch) putBack(p *engine.PHV, origin trace.Origin, result trace.Result
 	s.again.Push(it)
 }
 
-// straight reports whether the packet in the context may skip its queue: nothing waits anywhere, so
-// it would be taken out next, and at once. A traced packet never skips its queue.
-func (s *Switch) straight(port uint32) (q place, ok bool) {
-	c := s.ctx
-	if c.ID != 0 {
-		return q, false
-	}
-	return s.straightOf(&c.PHV, port)
-}
-
-// straightOf is straight for any packet.
-func (s *Switch) straightOf(p *engine.PHV, port uint32) (q place, ok bool) {
+// straight reports whether a packet that is not traced may skip its queue: nothing waits anywhere,
+// so it would be taken out next, and at once.
+func (s *Switch) straight(p *engine.PHV, port uint32) (q place, ok bool) {
 	if q.Priority = s.ctx.Priority(p); q.Priority >= s.cfg.Priorities ||
 		!s.queues.Free(port, q.Priority, p.Port) {
 		return q, false

@@ -45,13 +45,13 @@ type Context struct {
 	key, key2 []uint64
 	values    [][]byte // of a digest
 
-	paths    *paths // nil: every packet runs the program
-	recalled value
-
 	phvs   []*PHV // for reuse
 	frames []*Frame
 
 	told told // what the trace needs to remember of the packet
+
+	paths    *paths // nil: every packet runs the program
+	recalled value
 }
 
 // New returns a Context without a program.

@@ -20,10 +20,9 @@ type parser struct {
 
 // parseState does its operations and picks the next state.
 type parseState struct {
-	name  string
-	ops   []func(*Context) bool // false: c.perr is set, parsing ends
-	does  []parseOp             // what ops do
-	notes []note                // of ops
+	name string
+	ops  []func(*Context) bool // false: c.perr is set, parsing ends
+	does []parseOp             // what ops do
 	// The key is the fields one after another, each padded to whole octets:
 	// in one word when it fits, in octets otherwise.
 	key     []term
@@ -35,6 +34,7 @@ type parseState struct {
 	cases   []parseCase
 	next    int // default; -1 ends
 	told    *stateTrace
+	notes   []note // of ops
 }
 
 type parseKey struct {

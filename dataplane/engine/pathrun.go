@@ -173,7 +173,11 @@ func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 	if t.meter >= 0 {
 		r.lose()
 	}
-	e := c.lookup(t, ts)
+	var e *entry
+	g, hit := c.match(t)
+	if hit {
+		e = ts.entries.Lookup(c.key[:t.key.Words], c.key2[:t.key.Words]) // by the key that match has made
+	}
 	n := tally{octets: uint64(c.IngressLen)}
 	switch {
 	case t.counter && e != nil:
@@ -185,7 +189,6 @@ func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 		n.touched = e.Value.more
 	}
 	r.tell(n)
-	g, hit := c.found(t, ts, e)
 	if g.kind == TargetAction {
 		if g.action == nil {
 			return hit, -1

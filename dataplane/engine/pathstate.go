@@ -17,6 +17,9 @@ type pathState struct {
 	instance uint64
 }
 
+// Follows reports whether packets may follow the paths of others.
+func (c *Context) Follows() bool { return c.paths != nil }
+
 // Recall looks for the path of a received frame that is not traced, and counts what it does. The
 // packet is as after ingress, held once; nil where the frame has to run the program.
 func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {

@@ -30,9 +30,6 @@ type PHV struct {
 	frame   *Frame
 	payload span
 	refs    int // holders of this state
-	// path is what makes the packet of the received frame, frame: until then the fields above are not
-	// there. nil: it is made.
-	path *Path
 
 	// Length is the packet length register of BMv2: the length received, plus
 	// the headers added, less the headers removed.
@@ -42,6 +39,10 @@ type PHV struct {
 	Trunc      int    // octets the packet is cut to on its way out
 	Port       uint32 // by which the packet was received
 	Arrived    uint64 // microseconds
+
+	// path is what makes the packet of the received frame, frame: until then headers, metadata and
+	// payload are not there. nil: it is made.
+	path *Path
 }
 
 // Whole is a Trunc that cuts nothing off.

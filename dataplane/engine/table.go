@@ -235,11 +235,7 @@ func (c *Context) apply(t *matchTable) (hit bool, place int) {
 // match finds what a table has for the packet and counts that.
 func (c *Context) match(t *matchTable) (g *target, hit bool) {
 	ts := &c.st.tables[t.idx]
-	return c.found(t, ts, c.lookup(t, ts))
-}
-
-// lookup finds the entry of a table for the packet, nil where there is none.
-func (c *Context) lookup(t *matchTable, ts *tableState) *entry {
+	var e *entry
 	if ts.entries.Len() > 0 || c.ID != 0 { // the trace wants the key
 		key := c.key[:t.key.Words]
 		for i := range t.loads {
@@ -250,9 +246,9 @@ func (c *Context) lookup(t *matchTable, ts *tableState) *entry {
 			}
 			key[k.word] = v
 		}
-		return ts.entries.Lookup(key, c.key2[:t.key.Words])
+		e = ts.entries.Lookup(key, c.key2[:t.key.Words])
 	}
-	return nil
+	return c.found(t, ts, e)
 }
 
 // found counts what a lookup has found.

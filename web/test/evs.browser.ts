@@ -92,6 +92,7 @@ test('what is drained has a document, a history and an undo', async () => {
   expect(await admin()).toBe('up');
   await doc.getByRole('button', { name: 'Apply' }).click();
   await expect.poll(admin).toBe('drained');
+  await doc.getByText('Applied.').waitFor(); // until then the editor has the text too
   await doc.getByText('admin: drained').waitFor();
   await wellMade(page, wrong, 'link-document');
   await doc.getByRole('tab', { name: 'Events' }).click();

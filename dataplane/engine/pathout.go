@@ -149,10 +149,7 @@ type value struct {
 
 // of makes it that of a frame.
 func (v *value) of(f *Frame) *value {
-	if v.f != f {
-		v.f = f
-	}
-	v.last = nil
+	v.f, v.last = f, nil
 	return v
 }
 

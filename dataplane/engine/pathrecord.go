@@ -139,21 +139,21 @@ func (r *recorder) afterIngress() {
 // state is the packet in hand between two passes.
 func (r *recorder) state() *pathState {
 	c := r.c
-	s := &pathState{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
-		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload),
+	s := &pathState{phv: PHV{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
+		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload)},
 		timed: r.from == nil || r.from.state != nil && r.from.state.timed}
 	for w, v := range c.dirty {
 		for v &^= c.valid[w]; v != 0; {
 			var b int
 			b, v = bitfield.Next(v)
 			h := c.st.prog.layout.Headers[w*64+b]
-			clear(s.data[h.Off : h.Off+h.Size])
+			clear(s.phv.data[h.Off : h.Off+h.Size])
 			clear(r.src[h.Off : h.Off+h.Size])
 		}
 	}
 	for i, h := range c.st.prog.layout.Headers {
 		if h.VL >= 0 && c.valid[i/64]>>(i%64)&1 != 0 {
-			s.vl[h.VL] = r.inRoot(c.vl[h.VL])
+			s.phv.vl[h.VL] = r.inRoot(c.vl[h.VL])
 		}
 	}
 	s.frame, s.sums = patches(r.src)
@@ -285,7 +285,7 @@ func (r *recorder) again(list *fieldList, length int) {
 	if slices.Contains(src, unsettled) {
 		r.lose()
 	}
-	s := &pathState{data: p.data, valid: p.valid, vl: p.vl, next: p.next}
+	s := &pathState{phv: *p}
 	s.frame, s.sums = patches(src)
 	r.path.state, r.path.length, r.path.octets = s, length, length
 }

@@ -255,9 +255,7 @@ func (r *recorder) primitive(n *note, run func()) {
 		return
 	}
 	switch n.op {
-	case "no_op", "log_msg", "recirculate":
-		run()
-	case "assign_VL":
+	case "no_op", "log_msg", "recirculate", "assign_VL":
 		run()
 	case "assign", "modify_field":
 		r.assign(n.args[0], n.args[1], run)

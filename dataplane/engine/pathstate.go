@@ -1,16 +1,10 @@
 package engine
 
-import "github.com/weft-sdn/weft/dataplane/bitfield"
-
 // pathState is a packet between two passes, but for what comes from the received frame.
 type pathState struct {
-	data    []byte
-	valid   []uint64
-	vl      []span
-	next    []uint16
-	payload span
-	frame   []patch // of data
-	sums    []sumPatch
+	phv   PHV
+	frame []patch // of its data
+	sums  []sumPatch
 	// timed reports whether the metadata has the time at which the frame was received.
 	timed bool
 	// instance is the instance_type in egress.
@@ -125,32 +119,14 @@ func (c *Context) Return(path *Path, p *PHV) *PHV {
 // make makes a packet that waits the packet in hand, and releases it.
 func (c *Context) make(p *PHV) {
 	path := p.path
-	s, lay, v := path.state, &c.st.prog.layout, c.recalled.of(p.frame)
-	for w := range c.valid {
-		stale := c.dirty[w] &^ s.valid[w]
-		for stale != 0 {
-			var b int
-			b, stale = bitfield.Next(stale)
-			h := lay.Headers[w*64+b]
-			clear(c.data[h.Off : h.Off+h.Size])
-		}
-		c.valid[w], c.dirty[w] = s.valid[w], s.valid[w]
-		for left := s.valid[w]; left != 0; {
-			var b int
-			b, left = bitfield.Next(left)
-			h := lay.Headers[w*64+b]
-			copy(c.data[h.Off:h.Off+h.Size], s.data[h.Off:])
-		}
-	}
+	s, v := path.state, c.recalled.of(p.frame)
+	var carry func(to, from []byte)
 	if t := c.code(); t != nil && path.outcome != pathAgain && !c.armed() {
-		t.Carry(c.data, s.data)
-	} else {
-		copy(c.data[lay.MetaOff:lay.MetaOff+lay.MetaSize], s.data[lay.MetaOff:])
+		carry = t.Carry
 	}
+	c.copyFrom(&s.phv, &c.st.prog.layout, carry)
 	fill(c.data, s.frame, s.sums, path, v)
-	copy(c.vl, s.vl)
-	copy(c.next, s.next)
-	c.payload, c.Length, c.IngressLen, c.Trunc = s.payload, p.Length, p.IngressLen, Whole
+	c.Length, c.IngressLen, c.Trunc = p.Length, p.IngressLen, Whole
 	c.Port, c.Arrived = p.Port, p.Arrived
 	if s.timed {
 		c.setStd(&c.st.prog.std.ingressTime, p.Arrived)

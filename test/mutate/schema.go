@@ -303,6 +303,12 @@ func (s *schema) write(dir string) (string, error) {
 		replace[filepath.Join(s.dir, name)] = file
 		s.names[file] = name
 	}
+	return writeOverlay(dir, replace)
+}
+
+// writeOverlay writes into a folder what the go command reads in place of which file, and returns
+// the name for its flag -overlay.
+func writeOverlay(dir string, replace map[string]string) (string, error) {
 	doc, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
 		return "", err

@@ -218,8 +218,8 @@ func (t *trial) reaching(c mutant) []batch {
 	}
 	var first, others []batch
 	for _, s := range t.suites {
-		program := slices.Index(t.o.programTests, strings.TrimPrefix(s.pkg, t.m.path+"/"))
-		if c.File == t.o.program && program < 0 || t.o.own && s.pkg != own {
+		name := strings.TrimPrefix(s.pkg, t.m.path+"/")
+		if c.File == t.o.program && !slices.Contains(t.o.programTests, name) || t.o.own && s.pkg != own {
 			continue
 		}
 		fast, slow := batch{suite: s}, batch{suite: s}
@@ -386,13 +386,7 @@ func (t *trial) alone(dir string, c mutant, src []byte) (string, error) {
 	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
 		return "", err
 	}
-	overlay := filepath.Join(dir, "overlay.json")
-	doc, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(t.m.dir, c.File): changed}})
-	if err != nil {
-		return "", err
-	}
-	return overlay, os.WriteFile(overlay, doc, 0o644)
+	return writeOverlay(dir, map[string]string{filepath.Join(t.m.dir, c.File): changed})
 }
 
 // errBuild is the error of tests that do not compile.

@@ -45,7 +45,8 @@ func (f *Feature) nextEpoch(index uint16, prev *tree.Placement) uint32 {
 // noteEpoch remembers that an epoch has been used at an index.
 func (f *Feature) noteEpoch(index uint16, epoch uint32) {
 	if epoch > f.epochs[index] {
-		f.epochs[index], f.raised[index] = epoch, true
+		f.epochs[index] = epoch
+		f.raised.add(index)
 	}
 }
 

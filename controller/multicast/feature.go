@@ -40,7 +40,7 @@ type Feature struct {
 
 	check   indexes         // groups whose phase may be over
 	status  indexes         // groups whose status may have changed
-	raised  map[uint16]bool // indices whose epoch must be saved
+	raised  indexes         // indices whose epoch must be saved
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
@@ -60,7 +60,7 @@ func New(env *feature.Env) *Feature {
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group),
 		epochs: make(map[uint16]uint32),
 		asked:  make(map[branchKey][]*query), polls: make(map[pollKey]bool),
-		check: make(indexes), status: make(indexes), raised: make(map[uint16]bool),
+		check: make(indexes), status: make(indexes), raised: make(indexes),
 		unsaved: make(map[string]bool),
 		pairs:   make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
 	}

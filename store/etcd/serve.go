@@ -203,8 +203,8 @@ func (s *served) read() (o order, conn net.Conn, err error) {
 	return o, conn, err
 }
 
-// follow carries out orders until the controller is gone, and then has the process end as kill -9
-// would end it: nobody is left who could use it.
+// follow carries out orders until the controller is gone. Then it ends the process at once, as kill
+// -9 does: the process has no user any more.
 func (s *served) follow() {
 	stop := sync.OnceFunc(func() { close(s.stopping) })
 	for {

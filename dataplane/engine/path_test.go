@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane/extern"
@@ -223,5 +226,33 @@ func TestPinned(t *testing.T) {
 	if v := new(value); !r.path.holds(f.b, v.of(f)) || r.path.holds(other.b, v.of(other)) {
 		t.Errorf("the frame has the path: %v, another has it: %v", r.path.holds(f.b, v.of(f)),
 			r.path.holds(other.b, v.of(other)))
+	}
+}
+
+// TestControlsEndPaths: a control method that sets something ends all paths, also one that is added
+// later, unless packets set the same: passes that read that have no path.
+func TestControlsEndPaths(t *testing.T) {
+	byPackets := []string{"SetCounter", "SetMeter", "SetMeterCounts", "SetRegister"}
+	s := New(Config{}).State()
+	v, n := reflect.ValueOf(s), 0
+	for i := range v.NumMethod() {
+		name := v.Type().Method(i).Name
+		sets := slices.ContainsFunc([]string{"Set", "Insert", "Modify", "Delete", "Reset"},
+			func(verb string) bool { return strings.HasPrefix(name, verb) })
+		if !sets || slices.Contains(byPackets, name) {
+			continue
+		}
+		var args []reflect.Value
+		for a := range v.Method(i).Type().NumIn() {
+			args = append(args, reflect.Zero(v.Method(i).Type().In(a)))
+		}
+		before := s.gen
+		v.Method(i).Call(args)
+		if n++; s.gen == before {
+			t.Errorf("%s ends no path", name)
+		}
+	}
+	if n < 12 {
+		t.Errorf("%d methods set something, want those of entries, members, groups and more", n)
 	}
 }

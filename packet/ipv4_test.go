@@ -3,6 +3,7 @@ package packet
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -199,6 +200,20 @@ func TestRoCEOverIPv4(t *testing.T) {
 				t.Fatalf("%d of %d octets: no error", n, len(frame))
 			}
 		}
+	}
+}
+
+// TestTunnelsAreOfIPv6: what an IPv4 header carries is UDP: a tunnel has an outer header of IPv6.
+func TestTunnelsAreOfIPv6(t *testing.T) {
+	p := RoCE{IPv6: IPv6{HopLimit: 64, Src: netip.MustParseAddr("10.0.0.1"),
+		Dst: netip.MustParseAddr("10.9.9.9")}, UDP: UDP{SrcPort: 0xC001, DstPort: RoCEPort},
+		BTH: BTH{Opcode: OpWriteOnly, PKey: DefaultPKey}}
+	inner := p.AppendPacket(nil)
+	for _, next := range []uint8{NextHeaderIPv4, NextHeaderIPv6, NextHeaderRouting} {
+		outer := IPv4{TTL: 64, Protocol: next, TotalLength: uint16(IPv4Len + len(inner)),
+			Src: p.IPv6.Src, Dst: p.IPv6.Dst}
+		_, _, err := ParseRoCEPacket(append(outer.Append(nil), inner...))
+		wantError(t, err, ErrUnsupported, fmt.Sprintf("Next Header %d, want 17 (UDP)", next))
 	}
 }
 

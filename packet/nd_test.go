@@ -86,6 +86,8 @@ func TestNDRefuses(t *testing.T) {
 		err := refused(t, ParseND, unhex(t, c.wire))
 		t.Run(what, func(t *testing.T) { wantError(t, err, c.err) })
 	}
+	_, _, err := ParseND(unhex(t, solicit+"01"))
+	wantError(t, err, ErrTruncated, "1 octets, need 2")
 	// Options that nobody knows are skipped.
 	if m, n, err := ParseND(unhex(t, solicit+"fd01 000000000000")); err != nil || n != 32 ||
 		m.SourceMAC != (MAC{}) {

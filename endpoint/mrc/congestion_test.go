@@ -241,7 +241,7 @@ func TestRoundTrip(t *testing.T) {
 		s.give(a)
 		got := l.sacks[len(l.sacks)-1]
 		if got.RTTValid != (c.want != 0) || got.RTTValid &&
-			(got.RTT < c.want-c.unit || got.RTT > c.want+c.unit) {
+			(got.RTT < c.want-c.unit || got.RTT > c.want+c.unit) || c.unit == 0 && got.RTT != c.want {
 			t.Errorf("%s: RTT %v, %v; want %v", c.name, got.RTT, got.RTTValid, c.want)
 		}
 		if once := c.sends == 1; once != slices.Equal(l.took, []time.Duration{s.now - p.at}) ||

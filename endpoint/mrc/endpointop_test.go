@@ -82,6 +82,28 @@ func TestEVProbes(t *testing.T) {
 	}
 }
 
+// TestEndpointOpsEnd: operations that nobody answers end at their deadlines, those of one deadline
+// in the order in which they were sent.
+func TestEndpointOpsEnd(t *testing.T) {
+	l := newBed(t, 1, 2, 1)
+	l.planes[0].dead = true
+	var ids []uint16
+	for _, timeout := range []time.Duration{3, 2, 2, 1, 2} {
+		id, err := l.hosts[0].SendEVProbe(l.Now(), EVProbe{Peer: testAddr(1), Path: Path{EV: 1, Port: 1},
+			Timeout: timeout * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	l.run(time.Second, func() bool { return false })
+	for _, i := range []int{3, 1, 2, 4, 0} {
+		if r, ok := l.hosts[0].PollEndpoint(); !ok || r.ID != ids[i] || r.Answered {
+			t.Errorf("result %+v, want that of operation %d (ID %d), not answered", r, i, ids[i])
+		}
+	}
+}
+
 // TestPortStatus: a port status update tells the peer which ports to use, is answered, and is never
 // sent twice (§7.4.8).
 func TestPortStatus(t *testing.T) {

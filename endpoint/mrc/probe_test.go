@@ -14,10 +14,14 @@ type doubtful struct {
 	path    Path
 	at      time.Duration
 	wanted  bool
+	early   int // calls of Probe when none was due
 	signals []Signal
 }
 
 func (d *doubtful) Probe(now time.Duration, ports packet.PortMask) (Path, bool) {
+	if !d.wanted || now < d.at {
+		d.early++
+	}
 	if !d.wanted || now < d.at || !ports.Has(d.path.Port) {
 		return Path{}, false
 	}
@@ -100,9 +104,39 @@ func TestPathProbes(t *testing.T) {
 	if n := s.qp.Counters().RequestsSent; n < 1 || s.qp.NextPSN() != 101 {
 		t.Errorf("%d requests, next PSN %d", n, s.qp.NextPSN())
 	}
+	if d.early > 0 {
+		t.Errorf("the sprayer was asked for a probe %d times when none was due", d.early)
+	}
 	// A due probe without a port does not make the host spin.
 	d.wanted, d.path.Port = true, 9
 	s.settle(time.Millisecond)
+}
+
+// TestProbeServiceTime: the round trip of a probe without a timestamp is without the responder's
+// service time, which the SACK reports (OCP MRC 1.0, section 7.5.5.8).
+func TestProbeServiceTime(t *testing.T) {
+	const us = time.Microsecond
+	for _, c := range []struct {
+		service bool
+		ts      uint16 // units of 128 ns
+		want    time.Duration
+	}{{true, 50, 10*us - 6400}, {true, 0, 10 * us}, {false, 50, 10 * us}} {
+		d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, EV: 0xDEAD0001,
+			Port: 2}, wanted: true}
+		l := newListener(1 << 20)
+		s := newSolo(t, func(q *QPConfig) {
+			q.Sprayer, q.Congestion, q.TimestampUnit, q.Remote.ServiceTime = d, l, 0, c.service
+		})
+		s.write(1)
+		p := only(s.settle(us), packet.OpMRCProbe)[0]
+		s.now = p.at + 10*us
+		a := probeAnswer(p, 99, packet.MarkNone)
+		a.SETH.SetNSCC(packet.NSCC{Timestamp: c.ts})
+		s.give(a)
+		if got := l.sacks[0]; !got.Probe || !got.RTTValid || got.RTT != c.want {
+			t.Errorf("service time %v of %d units: %+v, want %v", c.service, c.ts, got, c.want)
+		}
+	}
 }
 
 // TestProbeFindsTheEnd: the last packets of a message, lost, are found by a reliability probe long

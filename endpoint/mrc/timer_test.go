@@ -78,6 +78,18 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 	}
 }
 
+// TestTransportACKIsAskedForAtOnce: with probes after the least time that there is, the transport
+// ACK is asked for after that time.
+func TestTransportACKIsAskedForAtOnce(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.AckTimeout, c.ProbeTimeout = 3, 1 })
+	s.write(1)
+	out := s.settle(0)
+	s.give(sackPacket(100, 100, out[0].EV(), 0))
+	if out := s.settle(1); len(out) != 1 || out[0].BTH.PSN != 100 || !out[0].BTH.AckReq {
+		t.Errorf("%d packets after a nanosecond, want one that asks for the ACK", len(out))
+	}
+}
+
 // TestTimeoutTable: table 7-1.
 func TestTimeoutTable(t *testing.T) {
 	us := func(x float64) time.Duration { return time.Duration(x * 1000) }

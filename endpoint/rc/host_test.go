@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -134,6 +135,36 @@ func TestEntropy(t *testing.T) {
 	}
 	if len(labels) < 30 {
 		t.Errorf("32 pairs of queue pairs have %d flow labels", len(labels))
+	}
+}
+
+// TestSourcePorts: without one of its own a queue pair sends from a UDP port from 0xC000 to 0xFFFF
+// (QPConfig.SourcePort), and every bit of it depends on the queue pair numbers.
+func TestSourcePorts(t *testing.T) {
+	always, ever := uint16(0xFFFF), uint16(0)
+	for qpn := range uint32(1000) {
+		p := newQP(&Host{}, QPConfig{QPN: qpn + 2, RemoteQPN: 17}).cfg.SourcePort
+		always, ever = always&p, ever|p
+	}
+	if always != 0xC000 || ever != 0xFFFF {
+		t.Errorf("bits %#x are always set, %#x ever; want 0xc000, 0xffff", always, ever)
+	}
+	if p := newQP(&Host{}, QPConfig{QPN: 2, RemoteQPN: 17, SourcePort: 5}).cfg.SourcePort; p != 5 {
+		t.Errorf("source port %d, configured as 5", p)
+	}
+}
+
+// TestDefaults: the defaults that the documentation of the fields names.
+func TestDefaults(t *testing.T) {
+	want := QPConfig{PMTU: 4096, RetryCnt: 7, RNRRetry: 7, LocalAckTimeout: 14, MinRNRTimer: 12,
+		Window: 64, SendDepth: 1024, RecvDepth: 1024, DSCP: 26, CNPDSCP: 48,
+		CNPInterval: 50 * time.Microsecond, Rate: DefaultRateConfig()}
+	if got := DefaultQPConfig(); !reflect.DeepEqual(got, want) {
+		t.Errorf("queue pairs: %+v, want %+v", got, want)
+	}
+	if got, want := DefaultConfig(), (Config{PKey: 0xFFFF, HopLimit: 64,
+		LineRate: 100_000_000_000}); !reflect.DeepEqual(got, want) {
+		t.Errorf("hosts: %+v, want %+v", got, want)
 	}
 }
 

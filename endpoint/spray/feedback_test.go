@@ -114,6 +114,23 @@ func TestStates(t *testing.T) {
 	})
 }
 
+// TestCounts: each signal counts as what it says of a packet, or of a probe, and as nothing else.
+func TestCounts(t *testing.T) {
+	for signal, want := range map[mrc.Signal]Counts{
+		mrc.SignalArrived: {Arrived: 1}, mrc.SignalMarked: {Arrived: 1, Marked: 1},
+		mrc.SignalBad: {Arrived: 1}, mrc.SignalTrimmed: {Trimmed: 1}, mrc.SignalTrimmedLastHop: {},
+		mrc.SignalRefused: {}, mrc.SignalLost: {Lost: 1}, mrc.SignalTimeout: {Lost: 1},
+		mrc.SignalProbeOK: {ProbesOK: 1}, mrc.SignalProbeMarked: {ProbesOK: 1},
+		mrc.SignalProbeLost: {ProbesLost: 1},
+	} {
+		s := newSet(t, profile(4, 1), nil)
+		s.Feedback(0, s.evs[2].path.ID, signal)
+		if got := s.evs[2].counts; got != want {
+			t.Errorf("%v counts as %+v, want %+v", signal, got, want)
+		}
+	}
+}
+
 func TestMinActive(t *testing.T) {
 	p := profile(4, 1)
 	p.MinActive = 2

@@ -2,6 +2,7 @@ package nic_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,51 @@ func TestAnswersAvoidBadPaths(t *testing.T) {
 	write(t, f, 0, 1, there, 1<<20).finish(t)
 	if answers == 0 {
 		t.Error("no answers over a path that is good again")
+	}
+}
+
+// TestVersionsTell: another version of a profile tells the controller of the values that it makes
+// good, or bad, and of no other: one that stays bad was told, and one that was good is good.
+func TestVersionsTell(t *testing.T) {
+	broken := nictest.EV(2, 1)
+	event := func(s hostapi.EVState) []hostapi.EVEvent {
+		return []hostapi.EVEvent{{Profile: "p", EV: broken, State: s}}
+	}
+	plain := func(int, *hostapi.Profile) {}
+	silent := func(_ int, p *hostapi.Profile) { p.Events = false }
+	for _, c := range []struct {
+		name string
+		was  func(int, *hostapi.Profile)
+		is   func(int, *hostapi.Profile)
+		want []hostapi.EVEvent
+	}{
+		{"stays", plain, plain, nil},
+		{"begins to report", silent, plain, event(hostapi.EVAssumedBad)},
+		{"reports no more", plain, silent, nil},
+		{"is there no more", plain, func(_ int, p *hostapi.Profile) { p.EVs[2] = nictest.EV(99, 1) },
+			nil},
+	} {
+		f := nictest.New(t, 2, 2, 1, nil)
+		hold := func(value int, edit func(int, *hostapi.Profile)) {
+			for i := range 2 {
+				p := nictest.Profile("p", 8, 2, 1-i)
+				p.EVs[7] = nictest.EV(value, 2)
+				edit(i, p)
+				f.Hold(i, hostapi.State{Profiles: []*hostapi.Profile{p}})
+			}
+		}
+		hold(77, c.was)
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+			return from == 1 && p.EV() == packet.NewEV(3, 0)
+		}
+		_, back := f.Pair(0, 1, 100)
+		write(t, f, 1, 0, back, 1<<20).finish(t)
+		heard := &reports{}
+		f.NICs[1].Report(heard)
+		hold(78, c.is)
+		if !slices.Equal(heard.events, c.want) {
+			t.Errorf("%s: heard of %+v, want %+v", c.name, heard.events, c.want)
+		}
 	}
 }
 

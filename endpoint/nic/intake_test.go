@@ -106,6 +106,41 @@ func TestIntake(t *testing.T) {
 	}
 }
 
+// TestOwnAdmit: a queue pair whose owner decides which packets find room, and which penalty they
+// get, does so beside the intake, which limits the other ones.
+func TestOwnAdmit(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) {
+		c.Intake = nic.Intake{Rate: 1, Buffer: 4096, Bitmap: 1, // a bit a second
+			FlowControl: nscc.FlowControl{Enabled: true, Low: 1, High: 2}}
+	})
+	both(f, 8, 2)
+	c := nic.DefaultQPConfig()
+	c.QPN, c.RemoteQPN, c.RemoteAddr = 100, 100, nictest.Address(1)
+	qp, err := f.NICs[0].CreateQP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, penalties := 0, 0
+	c.RemoteAddr = nictest.Address(0)
+	c.Admit = func(time.Duration, uint32, int) (packet.NACKReason, bool) {
+		asked++
+		return 0, true
+	}
+	c.Penalty = func(time.Duration) (uint8, bool) {
+		penalties++
+		return 0, false
+	}
+	sink, err := f.NICs[1].CreateQP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, 0, 1, qp, 100_000).finish(t)
+	if n := sink.Counters(); asked < 25 || penalties == 0 || n.ResourceNACKsSent+n.PenaltiesSent != 0 {
+		t.Errorf("the owner was asked for room %d times, for a penalty %d times; %d packets were "+
+			"refused, %d penalties sent", asked, penalties, n.ResourceNACKsSent, n.PenaltiesSent)
+	}
+}
+
 // TestIntakePackets: packets have a descriptor until they are taken over, and those without one are
 // refused (OCP MRC 1.0, table 7-3, NO_RESOURCE).
 func TestIntakePackets(t *testing.T) {

@@ -113,17 +113,23 @@ func TestPortUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Pair(0, 1, 100)
-	updates := 0
-	f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+	var updates []time.Duration
+	f.Drop = func(now time.Duration, from int, p *packet.MRC, _ int) bool {
 		if from == 1 && p.ERTH.Ports == 0b010 {
-			updates++
+			updates = append(updates, now)
 		}
 		return true
 	}
 	f.Wake(1)
+	began := f.Now()
 	f.Run(f.Now()+time.Second, nil)
-	if updates != 6 {
-		t.Errorf("%d updates to a peer that does not answer, want 6", updates)
+	if len(updates) != 6 {
+		t.Fatalf("%d updates to a peer that does not answer, want 6", len(updates))
+	}
+	for i, at := range updates {
+		if want := began + (1<<i-1)*100*time.Microsecond; at != want {
+			t.Errorf("update %d at %v, want %v: pauses double", i, at, want)
+		}
 	}
 }
 

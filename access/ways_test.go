@@ -1,0 +1,132 @@
+package access
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// TestWays: a sign-in page offers the ways that are configured, and those of users and tokens,
+// which may come at any time; none is needed while nothing asks for credentials.
+func TestWays(t *testing.T) {
+	for name, c := range map[string]struct {
+		cfg  Config
+		want []api.Way
+	}{
+		"nothing": {Config{}, []api.Way{api.WayNone, api.WayToken, api.WayUser}},
+		"a file": {Config{Tokens: make([][sha256.Size]byte, 1)},
+			[]api.Way{api.WayFile, api.WayToken, api.WayUser}},
+		"certificates": {Config{Certificates: make([]CertificateRule, 1)},
+			[]api.Way{api.WayToken, api.WayUser, api.WayCertificate}},
+		"verified certificates": {Config{Verified: true}, []api.Way{api.WayToken, api.WayUser}},
+		"OpenID Connect": {Config{OIDC: true},
+			[]api.Way{api.WayToken, api.WayUser, api.WayOIDC}},
+	} {
+		if got := NewAuthenticator(c.cfg, &Directory{loaded: true}).Ways(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestSessionsThatCount: a session lasts while who began it may still sign in by the same way, with
+// the rights of now, and not longer than its times allow.
+func TestSessionsThatCount(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	digest := sha256.Sum256([]byte("a token of the file"))
+	reader, admin := api.Grant{Role: api.RoleViewer}, api.Grant{Role: api.RoleAdmin}
+	all := Config{Tokens: [][sha256.Size]byte{digest}, OIDC: true}
+	users := map[string]user{"ann": {User: api.User{Grant: reader, Changed: now}}}
+	tokens := map[string]token{"good": {Token: api.Token{Grant: reader}},
+		"over": {Token: api.Token{Grant: reader, Expires: now}},
+		"ends": {Token: api.Token{Grant: reader, Expires: now.Add(1)}}}
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		p    Principal
+		age  time.Duration
+		want bool
+		then api.Grant
+	}{
+		{"a user", all, Principal{Way: api.WayUser, Name: "ann"}, 0, true, reader},
+		{"a user of before", all, Principal{Way: api.WayUser, Name: "ann"}, 1, false, reader},
+		{"a user that was removed", all, Principal{Way: api.WayUser, Name: "bob"}, 0, false, reader},
+		{"a token", all, Principal{Way: api.WayToken, ID: "good"}, 0, true, reader},
+		{"a token that ends", all, Principal{Way: api.WayToken, ID: "ends"}, 0, true, reader},
+		{"a token that has ended", all, Principal{Way: api.WayToken, ID: "over"}, 0, false, reader},
+		{"a token that was removed", all, Principal{Way: api.WayToken, ID: "none"}, 0, false, reader},
+		{"a token of the file", all, Principal{Way: api.WayFile, Name: fileName(digest)}, 0, true, admin},
+		{"one that was in the file", Config{}, Principal{Way: api.WayFile, Name: fileName(digest)}, 0,
+			false, admin},
+		{"OpenID Connect", all, Principal{Way: api.WayOIDC, Name: "eve"}, 0, true, admin},
+		{"OpenID Connect, configured no more", Config{}, Principal{Way: api.WayOIDC, Name: "eve"}, 0,
+			false, admin},
+		{"a certificate", Config{}, Principal{Way: api.WayCertificate, Name: "eve"}, 0, true, admin},
+		{"a certificate, too long ago", Config{}, Principal{Way: api.WayCertificate, Name: "eve"},
+			10 * 365 * 24 * time.Hour, false, admin},
+	} {
+		c.cfg.Now = func() time.Time { return now }
+		c.p.Grant = admin
+		s := session{Principal: c.p, Created: now.Add(-c.age), LastUsed: now.Add(-c.age)}
+		got, ok := NewAuthenticator(c.cfg, &Directory{}).counts(&s,
+			func(name string) (u user, ok bool) { u, ok = users[name]; return u, ok },
+			func(id string) (k token, ok bool) { k, ok = tokens[id]; return k, ok })
+		if ok != c.want || ok && !reflect.DeepEqual(got.Grant, c.then) {
+			t.Errorf("%s: %v, %+v; want %v, %+v", c.name, ok, got.Grant, c.want, c.then)
+		}
+	}
+}
+
+// TestRoomForSessions: the oldest session of a principal gives way to one too many of its own,
+// which makes room among all sessions too; without room among all nobody else begins one. Sessions
+// that have ended are removed first.
+func TestRoomForSessions(t *testing.T) {
+	ann := Principal{Name: "ann", Way: api.WayUser}
+	for _, c := range []struct {
+		name             string
+		anns, bobs, over int // sessions; over are those that have ended
+		removed          []string
+		refused          bool
+	}{
+		{"room", 49, 0, 0, nil, false},
+		{"the last of all", 0, maxSessions - 1, 0, nil, false},
+		{"one too many of all", 0, maxSessions, 0, nil, true},
+		{"one too many of all, with some of her own", 49, maxSessions - 49, 0, nil, true},
+		{"one too many of her own", 50, 0, 0, []string{"ann0"}, false},
+		{"two too many of her own", 51, 0, 0, []string{"ann0", "ann1"}, false},
+		{"one too many of both", 50, maxSessions - 50, 0, []string{"ann0"}, false},
+		{"one has ended", 0, maxSessions - 1, 1, []string{"over0"}, false},
+	} {
+		w := newGuessBed(t)
+		sessions := w.keeper.authenticator.dir.sessions
+		add := func(what string, n int, p Principal, from time.Time) {
+			for i := range n {
+				at := from.Add(time.Duration(i))
+				sessions[fmt.Sprint(what, i)] = session{Principal: p, Created: at, LastUsed: at}
+			}
+		}
+		add("ann", c.anns, ann, w.now)
+		add("bob", c.bobs, Principal{Name: "bob", Way: api.WayUser}, w.now)
+		add("over", c.over, ann, w.now.Add(-10*365*24*time.Hour))
+		ops, err := w.keeper.room(ann, w.now)
+		var e *api.Error
+		if refused := errors.As(err, &e) && e.Code == api.CodeLimit; refused != c.refused ||
+			err != nil && !refused {
+			t.Errorf("%s: %v, want it refused: %v", c.name, err, c.refused)
+		}
+		var removed []string
+		for _, op := range ops {
+			if len(op.Value) == 0 {
+				removed = append(removed, op.Key[len(sessionPrefix):])
+			}
+		}
+		if !slices.Equal(removed, c.removed) {
+			t.Errorf("%s: removed %v, want %v", c.name, removed, c.removed)
+		}
+	}
+}

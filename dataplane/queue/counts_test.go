@@ -109,6 +109,30 @@ func TestMarksAtTheirOctet(t *testing.T) {
 	expect("at XON's mark", 1, 1)
 }
 
+// TestAllPorts: what is set for all ports holds for those that are there and those that come; what
+// is set for one port holds for that one.
+func TestAllPorts(t *testing.T) {
+	const all, one, later, last = -1, 1, 2, 3
+	m := New[int](Config{Priorities: 2, Depth: 10, Rate: 10})
+	expect := func(what string, port uint32, depth int, rate uint64) {
+		t.Helper()
+		if q := m.port(port).q[1]; q.depth != depth || q.rate != rate {
+			t.Errorf("%s: depth %d, rate %d at port %d; want %d, %d", what, q.depth, q.rate, port, depth,
+				rate)
+		}
+	}
+	expect("as configured", one, 10, 10)
+	m.SetDepth(AllPorts, all, 20)
+	m.SetRate(AllPorts, all, 20)
+	expect("set for all", one, 20, 20)
+	expect("set for all", later, 20, 20)
+	m.SetDepth(one, all, 30)
+	m.SetRate(one, all, 30)
+	expect("set for it", one, 30, 30)
+	expect("set for another", later, 20, 20)
+	expect("set for another, before it was there", last, 20, 20)
+}
+
 // TestPauseFramesAreCounted: those that hold a priority, and those that let it go on.
 func TestPauseFramesAreCounted(t *testing.T) {
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})

@@ -2,12 +2,17 @@ package dataplane
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // sink counts what leaves a switch.
@@ -57,6 +62,36 @@ func BenchmarkFlows(b *testing.B) {
 			l.bench(b)
 			b.ReportMetric(float64(l.r.s.ctx.Recalled()), "recalled")
 		})
+	}
+}
+
+// BenchmarkResponses has branches acknowledge PSN after PSN in no order, each up to two ahead of
+// the last, by packets that follow others and without.
+func BenchmarkResponses(b *testing.B) {
+	const rounds = 1 << 10
+	for _, n := range []int{2, 5, 16, 32} {
+		rng, next := rand.New(rand.NewPCG(1, 0)), make([]int, n)
+		var frames []string
+		for len(frames) < n*rounds {
+			i := rng.IntN(n)
+			if next[i] < min(rounds, slices.Min(next)+3) {
+				frames = append(frames, ackPacket(b, i, uint32(next[i])*(1<<24/rounds)))
+				next[i]++
+			}
+		}
+		for _, mode := range []engine.PathMode{engine.PathsEarned, engine.PathsOff} {
+			what := map[engine.PathMode]string{engine.PathsEarned: "paths", engine.PathsOff: "program"}
+			b.Run(fmt.Sprintf("%d/%s", n, what[mode]), func(b *testing.B) {
+				l := newLoad(edgeRig(b, n), time.Microsecond, arrivals(b, 2, frames...)...)
+				l.r.s.ctx.SetPaths(mode)
+				for range 1 << 18 {
+					l.step()
+				}
+				before := l.r.s.ctx.Recalled()
+				l.bench(b)
+				b.ReportMetric(100*float64(l.r.s.ctx.Recalled()-before)/float64(b.N), "%recalled")
+			})
+		}
 	}
 }
 

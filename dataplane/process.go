@@ -78,6 +78,11 @@ func (s *Switch) recall(it *inItem) bool {
 		c.Release(p)
 		return true
 	}
+	if p.Dropped() {
+		s.dropByProgram(drop.Ingress)
+		c.Release(p)
+		return true
+	}
 	port := p.Spec()
 	q, ok := s.straight(p, port)
 	switch {

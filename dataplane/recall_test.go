@@ -214,6 +214,79 @@ func TestRecalledTrees(t *testing.T) {
 	}
 }
 
+// responses are what branches answer: their PSNs run ahead of each other by up to a few, across the
+// end of the PSNs; MSNs are others than those; some repeat, some are NAKs of each kind, some are
+// corrupt.
+func responses(t testing.TB, rng *rand.Rand, n, count int) (frames []string) {
+	psn := make([]uint32, n)
+	for i := range psn {
+		psn[i] = 1<<24 - 20
+	}
+	for range count {
+		b := rng.IntN(n)
+		syndrome := uint32(0x1f)
+		switch rng.IntN(16) {
+		case 0: // the same again
+		case 1:
+			syndrome = 0x60 // the PSN is out of sequence
+		case 2:
+			syndrome = 0x20 | rng.Uint32N(4) // receiver not ready
+		case 3:
+			syndrome = rng.Uint32N(256)
+		default:
+			if behind := slices.Min(psn); psn[b]-behind < 4 || rng.IntN(4) == 0 {
+				psn[b] += rng.Uint32N(3)
+			}
+		}
+		bth := fmt.Sprintf("1100ffff00000077 00%06x", psn[b]&(1<<24-1))
+		frame := macSwitch + macHost + "86dd" + roce(t, receiverAddr(b), proxyAddr, bth,
+			fmt.Sprintf("%02x%06x", syndrome, (psn[b]*3+7)&(1<<24-1)))
+		if rng.IntN(16) == 0 {
+			raw := unhex(t, frame)
+			raw[len(raw)-1-rng.IntN(12)] ^= 1
+			frame = hex.EncodeToString(raw)
+		}
+		frames = append(frames, frame)
+	}
+	return frames
+}
+
+// TestRecalledResponses has responses of branches follow each other in whatever order they come:
+// registers are what they are without paths after each, and so is what leaves.
+func TestRecalledResponses(t *testing.T) {
+	untraced(t)
+	rng := rand.New(rand.NewPCG(seeds.One(t, 20261128), 0))
+	for _, n := range []int{1, 2, 5, 32} {
+		var beds [2]*bed
+		for i := range beds {
+			beds[i] = edgeRig(t, n)
+			beds[i].s.ctx.SetPaths([]engine.PathMode{engine.PathsAlways, engine.PathsOff}[i])
+		}
+		const count = 3000
+		up := 0
+		for k, frame := range responses(t, rng, n, count) {
+			var got [2][]sent
+			for i, r := range beds {
+				got[i] = r.send(2, frame)
+			}
+			if up += len(got[0]); !slices.Equal(got[0], got[1]) {
+				t.Fatalf("%d branches, response %d, %s:\n got %v\nwant %v", n, k, frame, got[0], got[1])
+			}
+			if got := beds[0].s.Stats(); got != beds[1].s.Stats() {
+				t.Fatalf("%d branches, response %d: %+v; want %+v", n, k, got, beds[1].s.Stats())
+			}
+			if k%64 == 0 || k == count-1 {
+				sameCells(t, 0, [2]*Switch{beds[0].s, beds[1].s})
+			}
+		}
+		got := beds[0].s.ctx.Recalled()
+		t.Logf("%d branches: %d of %d followed others, %d went up", n, got, count, up)
+		if got < count/2 && n <= 5 || up < count/64 {
+			t.Errorf("%d branches: %d of %d responses have followed others, %d went up", n, got, count, up)
+		}
+	}
+}
+
 // TestRecalledChanges has each control method that changes what a packet meets end the path that it
 // follows.
 func TestRecalledChanges(t *testing.T) {

@@ -51,7 +51,7 @@ type Context struct {
 	told told // what the trace needs to remember of the packet
 
 	paths    *paths // nil: every packet runs the program
-	recalled value
+	recalled *Frame // of the packet whose path is looked for
 }
 
 // New returns a Context without a program.

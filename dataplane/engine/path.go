@@ -13,8 +13,10 @@ import (
 //
 // A path depends on the octets of the received frame that the pass has looked at, not on those that
 // it has only moved; on the frame's length and port; and on everything that control methods set:
-// any of them that changes what a packet may meet ends all paths (State.changed). A pass that reads
-// or writes what other packets change (registers, meters, random numbers, the time) has no path.
+// any of them that changes what a packet may meet ends all paths (State.changed). What differs from
+// packet to packet all the same (registers, CRCs, sequence numbers) each packet computes itself, by
+// the operations of the path (pathOp): where the program asks for such a value, the paths part.
+// A pass that uses meters, random numbers, or the time at which a packet leaves has no path.
 //
 // Passes follow each other: the paths of a received frame are found by its octets, the others are
 // next to the path of the pass before. Packets with a path that wait in a queue are not made before
@@ -22,10 +24,13 @@ import (
 type Path struct {
 	gen     uint64 // of State.gen
 	key     pathKey
-	needs   []need     // of the frame that was received; those of the passes before hold
-	tests   []equality // of octets that are computed
-	sums    []*sum     // of this pass and of those before
+	needs   []need // of the frame that was received; those of the passes before hold
+	ops     []pathOp
+	from    []*asking // of ops: the condition that asks
+	sums    []*sum    // of ops
+	stores  []store
 	counts  []tally
+	keeps   []uint16 // slots that the next pass finds as its first ones
 	outcome outcome
 
 	group    uint16 // pathGroup
@@ -34,9 +39,8 @@ type Path struct {
 
 	length, octets int // PHV.Length and IngressLen from here on
 	hash           uint64
-	alike          *Path // with the same needs, and other tests
 	before         *Path
-	state          *pathState // nil: pathPlain, pathTransmit
+	state          *pathState // nil: pathPlain, pathDrop, pathTransmit
 	out            *outline   // pathTransmit, pathAgain
 	next           []*Path
 	at             int // of next: where the last one was found
@@ -48,6 +52,7 @@ const (
 	pathPlain    outcome = iota // no path: such packets run the program
 	pathUnicast                 // a packet for one port
 	pathGroup                   // copies of a multicast group
+	pathDrop                    // nothing
 	pathTransmit                // a frame that leaves
 	pathAgain                   // a frame for ingress once more
 )
@@ -81,13 +86,24 @@ type tally struct {
 type paths struct {
 	gen             uint64
 	shapes          []*shape
-	n               int // paths, at most maxPaths
+	n               int // paths, by their weight, at most maxPaths
 	mode            PathMode
 	recalled        uint64
 	credit          int // for recording
 	idle            int // paths recorded since one was followed
 	asked, answered int // of late
-	rest            int // packets before the next question
+	rest, rests     int // packets before the next question; how many the last time
+
+	slots   *slots // of the packet that is looked for; nil before there is a path
+	arrived uint64
+	buf     []byte
+
+	// varied are octets of received frames in which packets differ that have the same port and length:
+	// a pass rather computes with them than that it has a path for each value.
+	varied [maxVaried]bool
+	asking map[*node]*asking
+	last   *Path // of a received frame that was recorded last
+	left   int   // packets that are compared with it
 
 	rec   recorder
 	armed bool // the pass that begins is recorded
@@ -107,7 +123,12 @@ const (
 	minPath    = 8 // octets of a frame that may have a path
 	maxShapes  = 8
 	firstSlots = 16
-	maxAlike   = 4   // of which the tests are not all the same
+	maxKept    = 64  // slots that go with a packet from one pass to the next
+	maxVaried  = 512 // octets of a frame
+	fewVaried  = 12  // in which packets that are alike may differ
+	manyMissed = 16  // packets at a condition; fewMissed for tests
+	fewMissed  = 2
+	compared   = 64  // packets after one that is recorded
 	maxNext    = 256 // paths next to one
 	maxPaths   = 4096
 
@@ -120,9 +141,11 @@ const (
 	creditFound = 1 << 4
 	maxIdle     = 9
 
-	// Where fewer than an eighth of pathWindow packets have a path, pathRest packets do not ask.
+	// Where fewer than an eighth of pathWindow packets have a path, pathRest packets do not ask; twice
+	// as many the next time, up to maxRest.
 	pathWindow = 1 << 10
 	pathRest   = 1 << 12
+	maxRest    = 1 << 16
 )
 
 // mixPath adds a word to the hash of a frame.
@@ -132,18 +155,21 @@ func mixPath(h, w uint64) uint64 {
 }
 
 // find returns the path of a received frame, nil where there is none.
-func (x *paths) find(b []byte, key *pathKey, v *value) *Path {
+func (c *Context) find(f *Frame, key *pathKey) *Path {
+	x := c.paths
 	for i, s := range x.shapes {
-		if len(b) < s.need {
+		if len(f.b) < s.need {
 			continue
 		}
-		for p := *s.slot(s.hash(b, key)); p != nil; p = p.alike {
-			if p.key == *key && p.holds(b, v) {
-				if i > 0 {
-					x.shapes[i-1], x.shapes[i] = s, x.shapes[i-1]
-				}
-				return p
+		p := *s.slot(s.hash(f.b, key))
+		if p == nil || p.key != *key || !p.holds(f.b) {
+			continue
+		}
+		if p = c.walk(p, f); p != nil {
+			if i > 0 {
+				x.shapes[i-1], x.shapes[i] = s, x.shapes[i-1]
 			}
+			return p
 		}
 	}
 	return nil
@@ -157,29 +183,28 @@ func (s *shape) hash(b []byte, key *pathKey) uint64 {
 	return mixPath(h, h>>29)
 }
 
-// holds reports whether a frame, of which the passes before hold, is one of the path.
-func (p *Path) holds(b []byte, v *value) bool {
+// holds reports whether a frame, of which the passes before hold, has what the path needs.
+func (p *Path) holds(b []byte) bool {
 	for i := range p.needs {
 		if g := &p.needs[i]; g.of(b) != g.want {
-			return false
-		}
-	}
-	for i := range p.tests {
-		if !p.tests[i].holds(p, v) {
 			return false
 		}
 	}
 	return true
 }
 
-// follow returns the path of the next pass of a frame, nil where there is none.
-func (p *Path) follow(b []byte, key *pathKey, v *value) *Path {
+// follow returns the path of the next pass of a packet that waits, nil where there is none.
+func (c *Context) follow(w *PHV, key *pathKey) *Path {
+	p := w.path
+	copy(c.paths.slots[:], w.kept[:len(p.keeps)])
 	for range p.next {
 		if p.at++; p.at >= len(p.next) {
 			p.at = 0
 		}
-		if n := p.next[p.at]; n.key == *key && n.holds(b, v) {
-			return n
+		if n := p.next[p.at]; n.key == *key && n.holds(w.frame.b) {
+			if n = c.walk(n, w.frame); n != nil {
+				return n
+			}
 		}
 	}
 	return nil
@@ -199,22 +224,55 @@ func (p *Path) count(now time.Duration) {
 	}
 }
 
+// vary notes in which octets a frame without a path differs from the one that was recorded last, of
+// those that the pass has looked at, where these are few. It reports whether this was not known.
+func (x *paths) vary(b []byte) (news bool) {
+	var at [fewVaried]int
+	n := 0
+	for i := range x.last.needs {
+		g := &x.last.needs[i]
+		for k, d := 0, g.of(b)^g.want; d != 0; k, d = k+1, d>>8 {
+			if byte(d) == 0 || g.off+k >= maxVaried {
+				continue
+			}
+			if n == len(at) {
+				return false
+			}
+			at[n] = g.off + k
+			n++
+		}
+	}
+	for _, i := range at[:n] {
+		news = news || !x.varied[i]
+		x.varied[i] = true
+	}
+	return news
+}
+
 // add keeps a path that was recorded.
 func (x *paths) add(p *Path, b []byte) {
-	if x.n++; x.n > maxPaths { // the ones before may be of flows that have ended
-		x.shapes, x.n = nil, 1
+	if x.n += p.weight(); x.n > maxPaths { // the ones before may be of flows that have ended
+		x.shapes, x.n = nil, p.weight()
 	}
-	if p.before != nil {
-		if p.before.gen == x.gen && len(p.before.next) < maxNext {
-			p.before.next = append(p.before.next, p)
+	alike := func(a, b need) bool { return a.off == b.off && a.mask == b.mask }
+	if q := p.before; q != nil {
+		if q.gen != x.gen {
+			return
+		}
+		i := slices.IndexFunc(q.next, func(n *Path) bool {
+			return n.key == p.key && slices.Equal(n.needs, p.needs)
+		})
+		switch {
+		case i >= 0 && !q.next[i].fork(p):
+			x.n -= q.next[i].all()
+			q.next[i] = p
+		case i < 0 && len(q.next) < maxNext:
+			q.next = append(q.next, p)
 		}
 		return
 	}
-	same := func(s *shape) bool {
-		return slices.EqualFunc(s.words, p.needs, func(a, b need) bool {
-			return a.off == b.off && a.mask == b.mask
-		})
-	}
+	x.last, x.left = p, compared
+	same := func(s *shape) bool { return slices.EqualFunc(s.words, p.needs, alike) }
 	i := slices.IndexFunc(x.shapes, same)
 	if i < 0 {
 		if len(x.shapes) == maxShapes {
@@ -233,25 +291,34 @@ func (x *paths) add(p *Path, b []byte) {
 	}
 	p.hash = s.hash(b, &p.key)
 	at := s.slot(p.hash)
-	n := 0
-	for old := *at; old != nil && old.hash == p.hash; old = old.alike {
-		n++
+	if old := *at; old != nil && old.key == p.key && slices.Equal(old.needs, p.needs) &&
+		old.fork(p) {
+		return
 	}
-	if n > 0 && n < maxAlike {
-		p.alike = *at
-	} else {
-		x.n -= (*at).all()
-	}
+	x.n -= (*at).all()
 	*at = p
 }
 
-// all returns how many paths there are of a hash, with those after them.
-func (p *Path) all() (n int) {
-	for ; p != nil; p = p.alike {
-		n++
-		for _, next := range p.next {
-			n += next.all()
-		}
+// learned notes that what was recorded last taught something about the packets: it costs nothing.
+func (x *paths) learned() {
+	x.idle = max(x.idle-1, 0)
+	x.credit = min(x.credit+creditCost<<x.idle, creditMax)
+}
+
+// weight is what a path counts for: one, and another for every 64 operations.
+func (p *Path) weight() int { return 1 + len(p.ops)/64 }
+
+// all returns what a path counts for with those beside it and after it.
+func (p *Path) all() int {
+	if p == nil {
+		return 0
+	}
+	n := p.weight()
+	for i := range p.ops {
+		n += p.ops[i].other.all()
+	}
+	for _, next := range p.next {
+		n += next.all()
 	}
 	return n
 }
@@ -283,6 +350,7 @@ func (s *shape) grow() {
 func (x *paths) current(gen uint64) {
 	if x.gen != gen {
 		x.gen, x.shapes, x.n = gen, nil, 0
+		x.last, x.left = nil, 0
 	}
 }
 
@@ -308,7 +376,10 @@ func (x *paths) asks() bool {
 	}
 	if x.asked++; x.asked > pathWindow {
 		if 8*x.answered < x.asked {
-			x.rest = pathRest
+			x.rests = min(max(2*x.rests, pathRest), maxRest)
+			x.rest = x.rests
+		} else {
+			x.rests = 0
 		}
 		x.asked, x.answered = 0, 0
 	}
@@ -323,8 +394,14 @@ func (x *paths) found() {
 	x.credit = min(x.credit+creditFound, creditMax)
 }
 
-// arm has the pass that begins recorded, if there is credit for it.
-func (x *paths) arm(from *Path, key *pathKey) {
+// arm has the pass that begins recorded, of a received frame b, if there is credit for it. What was
+// recorded before it was known in which octets packets differ costs nothing.
+func (x *paths) arm(from *Path, key *pathKey, b []byte) {
+	if from == nil && x.left > 0 && x.last.key == *key {
+		if x.left--; x.vary(b) {
+			x.learned()
+		}
+	}
 	if x.mode != PathsAlways {
 		price := creditCost << x.idle
 		if x.credit < price {

@@ -1,60 +1,65 @@
 package engine
 
 import (
+	"bytes"
 	"hash/crc32"
 	"math/bits"
+	"slices"
 )
 
 // source is where an octet of a packet comes from: octet n-1 of the received frame for n from 1 on,
-// or of a sum from sumSource on, four each. A fixed one is the same in all packets of the path.
+// or of a slot from slotSource on, eight each. A fixed one is the same in all packets of the path.
 type source int32
 
 const (
-	fixed     source = 0
-	unsettled source = -1 // the time, or the depth of a queue
-	sumSource source = 1 << 20
+	fixed      source = 0
+	unsettled  source = -1 // the time, or the depth of a queue
+	slotSource source = 1 << 20
 )
 
-func (s source) ofSum() bool { return s >= sumSource }
+func (s source) ofSlot() bool { return s >= slotSource }
 
-// sum returns the number of a sum and how far right the octet lies in it.
-func (s source) sum() (n, shift int) {
-	return int(s-sumSource) / 4, 24 - 8*int((s-sumSource)%4)
+// slot returns the number of a slot and how far right the octet lies in it.
+func (s source) slot() (n, shift int) {
+	return int(s-slotSource) / 8, 56 - 8*int((s-slotSource)%8)
 }
 
-// patch is octets of the received frame within others, sumPatch one of a sum.
+// slotOctet is the source of the octet that lies shift bits right in a slot.
+func slotOctet(n, shift int) source { return slotSource + source(8*n+(56-shift)/8) }
+
+// patch is octets of the received frame within others, slotPatch one of a slot.
 type (
-	patch    struct{ to, from, n int }
-	sumPatch struct{ to, sum, shift int }
+	patch     struct{ to, from, n int }
+	slotPatch struct{ to, slot, shift int }
 )
 
 // patches are the octets that are not fixed.
-func patches(src []source) (frame []patch, sums []sumPatch) {
+func patches(src []source) (frame []patch, slots []slotPatch) {
 	for i, s := range src {
 		switch last := len(frame) - 1; {
 		case s == fixed, s == unsettled:
-		case s.ofSum():
-			n, shift := s.sum()
-			sums = append(sums, sumPatch{i, n, shift})
+		case s.ofSlot():
+			n, shift := s.slot()
+			slots = append(slots, slotPatch{i, n, shift})
 		case last >= 0 && frame[last].to+frame[last].n == i && frame[last].from+frame[last].n == int(s)-1:
 			frame[last].n++
 		default:
 			frame = append(frame, patch{i, int(s) - 1, 1})
 		}
 	}
-	return frame, sums
+	return frame, slots
 }
 
 // unpatch is the opposite.
-func unpatch(src []source, frame []patch, sums []sumPatch) {
+func unpatch(src []source, frame []patch, slots []slotPatch) {
 	clear(src)
 	for _, p := range frame {
 		for i := range p.n {
 			src[p.to+i] = source(p.from + i + 1)
 		}
 	}
-	for _, p := range sums {
-		src[p.to] = sumSource + source(4*p.sum+(24-p.shift)/8)
+	for _, p := range slots {
+		src[p.to] = slotOctet(p.slot, p.shift)
 	}
 }
 
@@ -68,7 +73,7 @@ type outline struct {
 type piece struct {
 	fixed    []byte
 	frame    []patch
-	sums     []sumPatch
+	slots    []slotPatch
 	from, to int
 }
 
@@ -85,7 +90,7 @@ func outlineOf(src []source, b []byte) *outline {
 				n++
 				continue
 			}
-			if from, n = len(b), 0; src[i] > 0 && !src[i].ofSum() {
+			if from, n = len(b), 0; src[i] > 0 && !src[i].ofSlot() {
 				from, n = i, 1
 			}
 		}
@@ -96,7 +101,7 @@ func outlineOf(src []source, b []byte) *outline {
 			n++
 		}
 		p := piece{fixed: append([]byte(nil), b[:from]...)}
-		p.frame, p.sums = patches(src[:from])
+		p.frame, p.slots = patches(src[:from])
 		if n > 0 {
 			p.from = int(src[from]) - 1
 			p.to = p.from + n
@@ -107,64 +112,54 @@ func outlineOf(src []source, b []byte) *outline {
 	return o
 }
 
-// append appends the frame, of a received frame and the sums of its path.
-func (o *outline) append(b []byte, p *Path, v *value) []byte {
+// append appends the frame, of a received frame and slots.
+func (o *outline) append(b []byte, f *Frame, slots []uint64) []byte {
 	for i := range o.pieces {
 		k, at := &o.pieces[i], len(b)
 		b = append(b, k.fixed...)
-		fill(b[at:], k.frame, k.sums, p, v)
-		b = append(b, v.f.b[k.from:k.to]...)
+		fill(b[at:], k.frame, k.slots, f, slots)
+		b = append(b, f.b[k.from:k.to]...)
 	}
 	return b
 }
 
-// fill puts octets of a received frame, and of sums over it, into others.
-func fill(b []byte, frame []patch, sums []sumPatch, p *Path, v *value) {
+// fill puts octets of a received frame, and of slots, into others.
+func fill(b []byte, frame []patch, of []slotPatch, f *Frame, slots []uint64) {
 	for i := range frame {
 		x := &frame[i]
-		copy(b[x.to:x.to+x.n], v.f.b[x.from:])
+		copy(b[x.to:x.to+x.n], f.b[x.from:])
 	}
-	for i := range sums {
-		x := &sums[i]
-		b[x.to] = byte(v.sum(p.sums[x.sum]) >> x.shift)
+	for i := range of {
+		x := &of[i]
+		b[x.to] = byte(slots[x.slot] >> (x.shift & 63))
 	}
 }
 
-// sum is the CRC-32 of octets, with those of the received frame put into them, and a run of that
-// frame after them.
+// sum is the CRC-32 of octets, with those of the received frame and of slots put into them, and a
+// run of that frame after them.
 type sum struct {
 	fixed    []byte
 	frame    []patch
+	slots    []slotPatch
 	from, to int
 	shift    *crcShift // by the octets of the run
 }
 
-// value is a received frame, with the sum that was asked for last.
-type value struct {
-	f    *Frame
-	last *sum
-	crc  uint32
-	buf  []byte
-}
-
-// of makes it that of a frame.
-func (v *value) of(f *Frame) *value {
-	v.f, v.last = f, nil
-	return v
-}
-
-func (v *value) sum(s *sum) uint32 {
-	if v.last == s {
-		return v.crc
-	}
-	v.buf = append(v.buf[:0], s.fixed...)
-	fill(v.buf, s.frame, nil, nil, v)
-	crc := crc32.ChecksumIEEE(v.buf)
+// of computes the sum; buf is scratch space, which is returned.
+func (s *sum) of(f *Frame, slots []uint64, buf []byte) (uint32, []byte) {
+	buf = append(buf[:0], s.fixed...)
+	fill(buf, s.frame, s.slots, f, slots)
+	crc := crc32.ChecksumIEEE(buf)
 	if s.from < s.to {
-		crc = s.shift.by(crc) ^ v.f.crcOf(s.from, s.to)
+		crc = s.shift.by(crc) ^ f.crcOf(s.from, s.to)
 	}
-	v.last, v.crc = s, crc
-	return crc
+	return crc, buf
+}
+
+// same reports whether two sums are of the same octets.
+func (s *sum) same(o *sum) bool {
+	return bytes.Equal(s.fixed, o.fixed) && slices.Equal(s.frame, o.frame) &&
+		slices.Equal(s.slots, o.slots) && s.from == o.from && s.to == o.to
 }
 
 // crcOf is the CRC-32 of a run of the frame, which is kept for the next sum over it.
@@ -219,29 +214,4 @@ func (t *crcShift) by(crc uint32) uint32 {
 type octet struct {
 	from source
 	val  byte
-}
-
-func (o octet) of(p *Path, v *value) byte {
-	switch {
-	case o.from == fixed:
-		return o.val
-	case o.from.ofSum():
-		n, shift := o.from.sum()
-		return byte(v.sum(p.sums[n]) >> shift)
-	}
-	return v.f.b[o.from-1]
-}
-
-// equality is octets that have to be equal, or not, as they were.
-type equality struct {
-	a, b  []octet
-	equal bool
-}
-
-func (e *equality) holds(p *Path, v *value) bool {
-	equal := true
-	for i := range e.a {
-		equal = equal && e.a[i].of(p, v) == e.b[i].of(p, v)
-	}
-	return equal == e.equal
 }

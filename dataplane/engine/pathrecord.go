@@ -22,14 +22,27 @@ type recorder struct {
 	mask []byte   // the bits of it that have to be what they were
 	held []byte   // those that hold already
 	path *Path
-	pins []bool // sums that have to be what they were
-	last int    // octets that sums without a path of their own have looked at
+	last int // octets that calculations have looked at
+
+	computed computed
+
+	time    val     // at which the frame was received
+	at      *asking // the condition that is asked for
+	apart   int     // how many conditions have both of their ways recorded
+	spoiled bool    // that is not to be had
 }
 
 // maxLooked bounds the octets of a calculation that a path depends on.
 const maxLooked = 256
 
-func (r *recorder) lose() { r.on = false }
+// lose notes that the pass has no path. Two ways of which one has none have to part.
+func (r *recorder) lose() {
+	if r.apart > 0 {
+		r.spoiled = true
+		return
+	}
+	r.on = false
+}
 
 // begin starts the recording of a pass.
 func (r *recorder) begin(x *paths, root []byte) {
@@ -42,7 +55,9 @@ func (r *recorder) begin(x *paths, root []byte) {
 	clear(r.mask)
 	clear(r.held)
 	r.path = &Path{gen: x.gen, key: x.key, before: x.from}
-	x.armed, x.from = false, nil
+	if x.armed, x.from = false, nil; x.slots == nil {
+		x.slots = new(slots)
+	}
 	for p := r.from; p != nil; p = p.before {
 		for i := range p.needs {
 			g := &p.needs[i]
@@ -53,14 +68,14 @@ func (r *recorder) begin(x *paths, root []byte) {
 			}
 		}
 	}
+	r.computed.reset(r.c.kept[:0])
 	if r.from != nil {
-		r.path.sums = slices.Clone(r.from.sums)
+		r.computed.reset(r.c.kept[:len(r.from.keeps)])
 		if s := r.from.state; s != nil {
-			unpatch(r.src, s.frame, s.sums)
+			unpatch(r.src, s.frame, s.slots)
 		}
 	}
-	r.pins = make([]bool, len(r.path.sums))
-	r.last = 0
+	r.last, r.at = 0, nil
 }
 
 // unsettle notes that fields of the switch are not the same in each packet of a path.
@@ -89,14 +104,16 @@ func (r *recorder) ingress() {
 	std := &c.st.prog.std
 	root := c.frame.b
 	if from := c.paths.from; from != nil {
-		root = c.recalled.f.b
+		root = c.recalled.b
 	}
 	r.begin(c.paths, root)
 	if r.from != nil {
 		r.in = make([]source, 0, len(c.frame.b))
 		r.in = r.from.out.sources(r.in)
-	} else {
-		r.unsettle(&std.ingressTime)
+	} else if f := &std.ingressTime; f.off >= 0 {
+		mask := ^uint64(0) << (f.cut & 63) >> (f.cut & 63)
+		r.time = r.slot(pathOp{code: opTime, a: takes{mask: mask}}, c.std(f))
+		r.put(int(f.off), 8, r.time)
 	}
 	c.cur, c.failed, c.perr, c.checksumBad = 0, false, c.st.prog.errors.none, false
 	r.parse(&c.st.prog.parser)
@@ -119,14 +136,16 @@ func (r *recorder) afterIngress() {
 		}
 	}
 	switch group := c.MulticastGroup(); {
-	case !r.on, plain, group == 0 && c.Drops():
+	case !r.on, plain:
+	case group == 0 && c.Drops():
+		p.outcome = pathDrop
 	case group != 0:
 		p.outcome, p.group = pathGroup, group
 	default:
 		p.outcome, p.port = pathUnicast, c.EgressSpec()
 	}
 	p.priority = int(c.std(&std.priority))
-	if p.outcome != pathPlain {
+	if p.outcome == pathUnicast || p.outcome == pathGroup {
 		p.state = r.state()
 		p.state.instance = instanceNormal
 		if p.outcome == pathGroup {
@@ -141,7 +160,7 @@ func (r *recorder) state() *pathState {
 	c := r.c
 	s := &pathState{phv: PHV{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
 		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload)},
-		timed: r.from == nil || r.from.state != nil && r.from.state.timed}
+		timed: r.from == nil && r.timed()}
 	for w, v := range c.dirty {
 		for v &^= c.valid[w]; v != 0; {
 			var b int
@@ -156,9 +175,19 @@ func (r *recorder) state() *pathState {
 			s.phv.vl[h.VL] = r.inRoot(c.vl[h.VL])
 		}
 	}
-	s.frame, s.sums = patches(r.src)
+	if s.timed {
+		r.settle(&c.st.prog.std.ingressTime)
+	}
+	s.frame, s.slots = patches(r.src)
+	r.keep(s.slots)
 	r.path.length, r.path.octets = c.Length, c.IngressLen
 	return s
+}
+
+// timed reports whether the metadata still has the time at which the frame was received.
+func (r *recorder) timed() bool {
+	f := &r.c.st.prog.std.ingressTime
+	return f.off >= 0 && r.src[f.off] == slotOctet(int(r.time.slot), 56)
 }
 
 // inRoot is a span of the frame that is parsed as one of the received frame.
@@ -172,7 +201,7 @@ func (r *recorder) inRoot(s span) span {
 	}
 	from := r.inAt(int(s.off))
 	for i := range s.len() {
-		if at := r.inAt(int(s.off) + i); at <= 0 || at.ofSum() || at != from+source(i) {
+		if at := r.inAt(int(s.off) + i); at <= 0 || at.ofSlot() || at != from+source(i) {
 			r.lose()
 			return span{}
 		}
@@ -210,7 +239,17 @@ func (r *recorder) afterEgress() {
 		if c.recirculate != nil {
 			r.again(c.recirculate, len(b))
 		}
-		if p.out = outlineOf(src, b); r.on {
+		p.out = outlineOf(src, b)
+		for i := range p.out.pieces {
+			if slots := p.out.pieces[i].slots; c.recirculate != nil {
+				r.keep(slots)
+			} else {
+				for _, s := range slots {
+					r.compute(takes{uint16(s.slot), 0, 1})
+				}
+			}
+		}
+		if r.on {
 			p.outcome = pathTransmit
 			if c.recirculate != nil {
 				p.outcome = pathAgain
@@ -286,8 +325,26 @@ func (r *recorder) again(list *fieldList, length int) {
 		r.lose()
 	}
 	s := &pathState{phv: *p}
-	s.frame, s.sums = patches(src)
+	s.frame, s.slots = patches(src)
+	r.keep(s.slots)
 	r.path.state, r.path.length, r.path.octets = s, length, length
+}
+
+// keep has slots go with the packet into its next pass, where they have other numbers.
+func (r *recorder) keep(patches []slotPatch) {
+	for i := range patches {
+		n := uint16(patches[i].slot)
+		r.compute(takes{n, 0, 1})
+		at := slices.Index(r.path.keeps, n)
+		if at < 0 {
+			if at = len(r.path.keeps); at == maxKept {
+				r.lose()
+				return
+			}
+			r.path.keeps = append(r.path.keeps, n)
+		}
+		patches[i].slot = at
+	}
 }
 
 // end keeps the path.
@@ -297,20 +354,10 @@ func (r *recorder) end() {
 		p.outcome = pathPlain
 	}
 	if p.outcome == pathPlain {
-		p.state, p.out = nil, nil
+		p.state, p.out, p.counts, p.stores, p.keeps = nil, nil, nil, nil, nil
 	}
-	v := r.c.recalled.of(r.c.recalled.f)
-	for i, pinned := range r.pins {
-		if pinned {
-			var e equality
-			for k := range 4 {
-				from := sumSource + source(4*i+k)
-				e.a = append(e.a, octet{from: from})
-				e.b = append(e.b, octet{val: octet{from: from}.of(p, v)})
-			}
-			e.equal = true
-			p.tests = append(p.tests, e)
-		}
+	for i := range p.stores {
+		r.compute(p.stores[i].value)
 	}
 	for at := 0; at < len(r.root); at += 8 {
 		off := min(at, len(r.root)-8)
@@ -339,7 +386,7 @@ func (o *outline) sources(to []source) []source {
 	for i := range o.pieces {
 		k, at := &o.pieces[i], len(to)
 		to = append(to, make([]source, len(k.fixed))...)
-		unpatch(to[at:], k.frame, k.sums)
+		unpatch(to[at:], k.frame, k.slots)
 		for n := k.from; n < k.to; n++ {
 			to = append(to, source(n+1))
 		}

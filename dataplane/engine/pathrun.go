@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
@@ -24,48 +25,26 @@ func (l *loader) question(e *ir.Expr) *question {
 	return &question{e: e, test: l.boolean(e)}
 }
 
-func (r *recorder) ask(q *question) bool {
+func (r *recorder) question(q *question) bool {
 	switch q.op {
 	case ir.OpLAnd:
-		return r.ask(q.a) && r.ask(q.b)
+		return r.question(q.a) && r.question(q.b)
 	case ir.OpLOr:
-		return r.ask(q.a) || r.ask(q.b)
+		return r.question(q.a) || r.question(q.b)
 	case ir.OpLNot:
-		return !r.ask(q.a)
+		return !r.question(q.a)
 	}
 	ok := q.test(r.c)
-	if r.on && !r.compare(q.e, ok) {
-		r.need(q.e)
-	}
-	return ok
-}
-
-// compare notes that two values with octets of a sum are equal, or not; false where they are none.
-func (r *recorder) compare(e *ir.Expr, ok bool) bool {
-	if e.Op != ir.OpEq && e.Op != ir.OpNe || e.A.Kind != ir.KindData || !e.A.Nonneg() ||
-		!e.B.Nonneg() || e.A.Hi == nil || e.B.Hi == nil {
-		return false
-	}
-	n := (max(e.A.Hi.BitLen(), e.B.Hi.BitLen()) + 7) / 8
-	if n == 0 || n > 8 {
-		return false
-	}
-	a, ok1 := r.octets(e.A, n)
-	b, ok2 := r.octets(e.B, n)
-	if !ok1 || !ok2 {
-		return false
-	}
-	sums := false
-	for i := range a {
-		sums = sums || a[i].from.ofSum() || b[i].from.ofSum()
-		if a[i].from == unsettled || b[i].from == unsettled {
-			return false
+	if r.on && r.lively(q.e) {
+		if answer, asked := r.answer(q.e); asked {
+			if answer != ok {
+				r.lose()
+			}
+			return ok
 		}
 	}
-	if sums {
-		r.path.tests = append(r.path.tests, equality{a, b, ok == (e.Op == ir.OpEq)})
-	}
-	return sums
+	r.need(q.e)
+	return ok
 }
 
 // parse runs the parser.
@@ -145,9 +124,7 @@ func (r *recorder) control(p *pipeline) {
 		n := &p.nodes[i]
 		switch n.kind {
 		case nodeCond:
-			if i = n.nextNot; r.ask(n.asks) {
-				i = n.next
-			}
+			i = r.branch(p, i)
 		case nodeAction:
 			r.action(n.action, n.args)
 			i = n.next
@@ -156,6 +133,25 @@ func (r *recorder) control(p *pipeline) {
 		}
 	}
 	c.exit = false
+}
+
+// branch asks the condition of a node, and returns the next one.
+func (r *recorder) branch(p *pipeline, i int) int {
+	n := &p.nodes[i]
+	if r.on {
+		a := r.c.paths.askingOf(n)
+		if r.apart > 0 || r.c.paths.parts(a) {
+			if meeting, ok := r.either(p, i, a); ok {
+				return meeting
+			}
+		}
+		r.at = a
+	}
+	yes := r.question(n.asks)
+	if r.at = nil; yes {
+		return n.next
+	}
+	return n.nextNot
 }
 
 // apply is Context.apply.
@@ -294,12 +290,71 @@ func (r *recorder) primitive(n *note, run func()) {
 			r.lose()
 		}
 		run()
+	case "register_read":
+		r.readRegister(n, run)
+	case "register_write":
+		r.writeRegister(n, run)
 	case "modify_field_with_hash_based_offset":
 		r.hash(n, run)
 	default:
 		r.lose()
 		run()
 	}
+}
+
+// cell is the element that a primitive reads or writes of a register, whose index is the same in
+// all packets of the path; false: there is none, or it has more than 64 bits.
+func (r *recorder) cell(n *note, register, index *ir.Expr) (cellKey, bool) {
+	r.need(index)
+	k := cellKey{register.Index, r.c.eval(&n.index)}
+	reg := &r.c.st.regs[k.register]
+	return k, r.on && reg.Width <= 64 && k.index < uint64(reg.Size)
+}
+
+// readRegister runs a register_read.
+func (r *recorder) readRegister(n *note, run func()) {
+	k, ok := r.cell(n, n.args[1], n.args[2])
+	dst := n.args[0]
+	if !ok || dst.Op != ir.OpField {
+		if r.lose(); r.apart == 0 { // what is out of range is counted
+			run()
+		}
+		return
+	}
+	v, written := r.computed.cells[k]
+	if !written {
+		reg := &r.c.st.regs[k.register]
+		o := pathOp{code: opRead, b: takes{slot: uint16(k.register)}, k: k.index}
+		v = r.cut(r.slot(o, reg.Get(k.index)), reg.Width)
+	}
+	r.set(dst.Field, v, run)
+}
+
+// writeRegister runs a register_write.
+func (r *recorder) writeRegister(n *note, run func()) {
+	k, ok := r.cell(n, n.args[0], n.args[1])
+	if !ok {
+		r.lose()
+		run()
+		return
+	}
+	reg := &r.c.st.regs[k.register]
+	v, ok := r.value(n.args[2])
+	if !ok {
+		r.need(n.args[2])
+	}
+	run()
+	if now := reg.Get(k.index); !ok {
+		v = val{now: now}
+	} else if v = r.cut(v, reg.Width); v.now != now {
+		r.lose()
+	}
+	r.computed.cells[k] = v
+	w := store{register: k.register, index: k.index, value: v.takes}
+	if v.constant() {
+		w.k = v.now
+	}
+	r.path.stores = append(r.path.stores, w)
 }
 
 // copyHeader notes the assignment of a header.
@@ -340,76 +395,79 @@ func (r *recorder) hash(n *note, run func()) {
 		run()
 		return
 	}
-	slot := dst.Field.Slot()
-	s := r.sumOf(n, k)
+	s, src := r.sumOf(n, k)
 	if s == nil {
 		r.need(n.args[1])
 		r.need(n.args[3])
 		r.inputs(k)
 	}
 	run()
-	for i := range ir.SlotSize(dst.Field.Width) {
-		r.write(slot+i, fixed)
+	v := val{now: r.c.meta64(dst.Field)}
+	if s != nil && r.on {
+		s.fixed = append(bytes.Clone(r.c.buf[:k.size]), s.fixed...)
+		for i := range src {
+			if src[i] != fixed {
+				s.fixed[i] = 0
+			}
+		}
+		var crc uint32
+		crc, r.c.paths.buf = s.of(r.c.recalled, r.computed.now[:], r.c.paths.buf)
+		if uint64(crc) != v.now {
+			r.lose()
+		}
+		r.path.sums = append(r.path.sums, s)
+		v = r.cut(r.slot(pathOp{code: opSum, k: uint64(len(r.path.sums) - 1)}, uint64(crc)), 32)
 	}
-	if s == nil || !r.on {
-		return
-	}
-	s.fixed = bytes.Clone(r.c.buf[:k.size])
-	r.path.sums, r.pins = append(r.path.sums, s), append(r.pins, false)
-	v := r.c.recalled.of(r.c.recalled.f)
-	if uint64(v.sum(s)) != r.c.meta64(dst.Field) {
-		r.lose()
-		return
-	}
-	for i := range 4 {
-		r.write(slot+4+i, sumSource+source(4*(len(r.path.sums)-1)+i))
-	}
+	r.put(dst.Field.Slot(), ir.SlotSize(dst.Field.Width), v)
 }
 
-// sumOf is a CRC-32 over headers and then a run of the received frame, before it is computed; nil
-// where it is another calculation.
-func (r *recorder) sumOf(n *note, k *calculation) *sum {
+// sumOf is a CRC-32 over headers and then a run of the received frame, before it is computed, and
+// where the octets come from that are not in the run; nil where it is another calculation, or one
+// that is better the same for all packets of the path.
+func (r *recorder) sumOf(n *note, k *calculation) (*sum, []source) {
 	c := r.c
 	base, size := n.args[1], n.args[3]
 	if k.slow || !k.crc32 || n.args[0].Field.Width != 32 || base.Op != ir.OpConst ||
 		base.N.Sign() != 0 || size.Op != ir.OpConst || size.N.Sign() < 0 || size.N.BitLen() <= 32 ||
-		!size.N.IsUint64() {
-		return nil
+		!size.N.IsUint64() || len(k.items) == 0 {
+		return nil, nil
 	}
 	for w, need := range k.need {
 		if c.valid[w]&need != need {
-			return nil
+			return nil, nil
 		}
 	}
-	last := len(k.items) - 1
-	if last < 0 {
-		return nil
-	}
-	run := c.payload
-	switch it := &k.items[last]; {
+	items, run := k.items, span{}
+	switch it := &items[len(items)-1]; {
 	case it.payload:
+		items, run = items[:len(items)-1], c.payload
 	case it.f != nil && it.f.VL:
-		run = c.vl[it.f.Header.VL]
-	default:
-		return nil
+		items, run = items[:len(items)-1], c.vl[it.f.Header.VL]
 	}
-	if run.len() < longRun || run.off&shifted != 0 {
-		return nil
+	if run.off&shifted != 0 {
+		return nil, nil
 	}
-	src, ok := r.head(k.items[:last])
+	src, ok := r.head(items)
 	if !ok || len(src) != k.size {
-		return nil
+		return nil, nil
 	}
-	in := r.inRoot(run)
-	if !r.on {
-		return nil
+	s := &sum{}
+	if run.len() >= longRun {
+		in := r.inRoot(run)
+		s.from, s.to, s.shift = int(in.off), int(in.end), newCRCShift(run.len())
+	} else {
+		for i := run.off; i < run.end; i++ {
+			src, s.fixed = append(src, r.inAt(int(i))), append(s.fixed, c.frame.b[i])
+		}
+		if !r.varies(src) {
+			return nil, nil
+		}
 	}
-	s := &sum{from: int(in.off), to: int(in.end), shift: newCRCShift(run.len())}
-	var sums []sumPatch
-	if s.frame, sums = patches(src); len(sums) > 0 {
-		return nil
+	if slices.Contains(src, unsettled) || !r.on {
+		return nil, nil
 	}
-	return s
+	s.frame, s.slots = patches(src)
+	return s, src
 }
 
 // head is where the octets come from that a calculation makes of its first items. What it takes of
@@ -434,7 +492,16 @@ func (r *recorder) head(items []calcItem) (src []source, ok bool) {
 		case it.whole:
 			from = 8 * it.hdr.Off
 		case it.e != nil:
-			r.need(it.e)
+			moved, ok := []octet(nil), false
+			if bit%8 == 0 && n%8 == 0 {
+				moved, ok = r.octets(it.e, n/8)
+			}
+			if !ok {
+				r.need(it.e)
+			}
+			for k := range moved {
+				src[bit/8+k] = moved[k].from
+			}
 		case it.f != nil:
 			from = it.f.Bit
 		}
@@ -500,9 +567,8 @@ func (r *recorder) lookSource(s source, bits byte) {
 	case !r.on, s == fixed:
 	case s == unsettled:
 		r.lose()
-	case s.ofSum():
-		n, _ := s.sum()
-		r.pins[n] = true
+	case s.ofSlot():
+		r.pin(s, bits)
 	default:
 		r.mask[s-1] |= bits
 	}

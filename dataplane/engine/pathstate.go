@@ -4,7 +4,7 @@ package engine
 type pathState struct {
 	phv   PHV
 	frame []patch // of its data
-	sums  []sumPatch
+	slots []slotPatch
 	// timed reports whether the metadata has the time at which the frame was received.
 	timed bool
 	// instance is the instance_type in egress.
@@ -18,7 +18,7 @@ func (c *Context) Follows() bool { return c.paths != nil }
 // packet is as after ingress, held once; nil where the frame has to run the program.
 func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 	x := c.paths
-	if x == nil || len(f.b) < minPath || len(f.b) >= int(sumSource) {
+	if x == nil || len(f.b) < minPath || len(f.b) >= int(slotSource) {
 		return nil
 	}
 	x.current(c.st.gen)
@@ -26,9 +26,10 @@ func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 		return nil
 	}
 	key := pathKey{port: port, length: len(f.b)}
-	path := x.find(f.b, &key, c.recalled.of(f))
+	c.recalled, x.arrived = f, arrived
+	path := c.find(f, &key)
 	if path == nil {
-		x.arm(nil, &key)
+		x.arm(nil, &key, f.b)
 		return nil
 	}
 	if path.outcome == pathPlain {
@@ -50,9 +51,10 @@ func (c *Context) RecallAgain(p *PHV) bool {
 	}
 	x.current(c.st.gen)
 	key := pathKey{}
-	path := p.path.follow(p.frame.b, &key, c.recalled.of(p.frame))
+	c.recalled = p.frame
+	path := c.follow(p, &key)
 	if path == nil {
-		x.arm(p.path, &key)
+		x.arm(p.path, &key, p.frame.b)
 		return false
 	}
 	if path.outcome == pathPlain {
@@ -72,22 +74,32 @@ func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 	x.current(c.st.gen)
 	key := pathKey{egress: true, port: e.Port, instance: e.Instance, copied: e.Copied,
 		priority: e.Priority}
-	path := p.path.follow(p.frame.b, &key, c.recalled.of(p.frame))
+	c.recalled = p.frame
+	path := c.follow(p, &key)
 	if path == nil {
-		x.arm(p.path, &key)
+		x.arm(p.path, &key, p.frame.b)
 		return nil
 	}
 	if path.outcome == pathPlain {
 		return nil
 	}
-	path.count(c.st.now)
+	c.commit(path)
 	return path
 }
 
 // enter makes a packet one that has come to the end of a path.
 func (p *Path) enter(c *Context, to *PHV) {
-	p.count(c.st.now)
+	c.commit(p)
+	p.keep(c.paths.slots, to)
 	to.path, to.Length, to.IngressLen, to.Trunc = p, p.length, p.octets, Whole
+}
+
+// keep has a packet take along what its next pass finds.
+func (p *Path) keep(s *slots, to *PHV) {
+	to.kept = to.kept[:0]
+	for _, n := range p.keeps {
+		to.kept = append(to.kept, s[n])
+	}
 }
 
 // Waits reports whether the packet is not made yet: it is a received frame and its path.
@@ -99,12 +111,15 @@ func (p *PHV) Group() uint16 { return p.path.group }
 // Spec returns the port that a packet that waits goes to.
 func (p *PHV) Spec() uint32 { return p.path.port }
 
+// Dropped reports whether a packet that waits is one that the program drops.
+func (p *PHV) Dropped() bool { return p.path.outcome == pathDrop }
+
 // Again reports whether the frame at the end of the path goes through ingress once more.
 func (p *Path) Again() bool { return p.outcome == pathAgain }
 
 // Leave appends the frame that leaves at the end of the path of a packet that waits.
 func (c *Context) Leave(b []byte, path *Path, p *PHV) []byte {
-	return path.out.append(b, path, c.recalled.of(p.frame))
+	return path.out.append(b, p.frame, c.paths.slots[:])
 }
 
 // Return returns the packet at the end of a path as one for ingress once more. The caller holds it.
@@ -112,6 +127,7 @@ func (c *Context) Return(path *Path, p *PHV) *PHV {
 	to := c.barePHV()
 	to.frame, to.Port, to.Arrived, to.refs = p.frame, p.Port, p.Arrived, 1
 	to.frame.refs++
+	path.keep(c.paths.slots, to)
 	to.path, to.Length, to.IngressLen, to.Trunc = path, path.length, path.octets, Whole
 	return to
 }
@@ -119,13 +135,15 @@ func (c *Context) Return(path *Path, p *PHV) *PHV {
 // make makes a packet that waits the packet in hand, and releases it.
 func (c *Context) make(p *PHV) {
 	path := p.path
-	s, v := path.state, c.recalled.of(p.frame)
+	s := path.state
+	c.recalled = p.frame
+	c.kept = append(c.kept[:0], p.kept...)
 	var carry func(to, from []byte)
 	if t := c.code(); t != nil && path.outcome != pathAgain && !c.armed() {
 		carry = t.Carry
 	}
 	c.copyFrom(&s.phv, &c.st.prog.layout, carry)
-	fill(c.data, s.frame, s.sums, path, v)
+	fill(c.data, s.frame, s.slots, p.frame, p.kept)
 	c.Length, c.IngressLen, c.Trunc = p.Length, p.IngressLen, Whole
 	c.Port, c.Arrived = p.Port, p.Arrived
 	if s.timed {
@@ -133,7 +151,7 @@ func (c *Context) make(p *PHV) {
 	}
 	if path.outcome == pathAgain {
 		f := c.newFrame()
-		f.b = path.out.append(f.b, path, v)
+		f.b = path.out.append(f.b, p.frame, p.kept)
 		c.frame = f
 	} else {
 		c.setStd(&c.st.prog.std.instanceType, s.instance)

@@ -3,6 +3,7 @@ package engine
 import (
 	"math/big"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
@@ -96,19 +97,20 @@ func (r *recorder) assign(dst, value *ir.Expr, run func()) {
 		run()
 		return
 	}
-	at, n := f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
-	if f.Header.Meta && f.Width <= 64 && f.Width > 0 {
-		at, n = f.Slot(), ir.SlotSize(f.Width)
-	} else if f.Bit%8 != 0 || f.Width%8 != 0 {
-		r.look(8*at, 8*n) // the rest of the octets stays
-	}
 	var from []octet
 	if f.Width%8 == 0 && f.Bit%8 == 0 && !f.Signed {
 		from, _ = r.octets(value, f.Width/8)
 	}
 	if from == nil {
+		if r.lively(value) {
+			if v, ok := r.value(value); ok {
+				r.set(f, v, run)
+				return
+			}
+		}
 		r.need(value)
 	}
+	at, n := r.place(f)
 	run()
 	for i := range n {
 		s := fixed
@@ -117,6 +119,50 @@ func (r *recorder) assign(dst, value *ir.Expr, run func()) {
 		}
 		r.write(at+i, s)
 	}
+}
+
+// place is the octets that a field is in. Where it shares them with others, those have to be what
+// they were.
+func (r *recorder) place(f *ir.Field) (at, n int) {
+	at, n = f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
+	if f.Header.Meta && f.Width <= 64 && f.Width > 0 {
+		return f.Slot(), ir.SlotSize(f.Width)
+	}
+	if f.Bit%8 != 0 || f.Width%8 != 0 {
+		r.look(8*at, 8*n)
+	}
+	return at, n
+}
+
+// set runs what makes a value that of a field.
+func (r *recorder) set(f *ir.Field, v val, run func()) {
+	if f.Valid || f.VL || f.Signed || f.Width > 64 || f.Width == 0 ||
+		!f.Header.Meta && !r.c.isValid(f.Header) {
+		r.lose()
+		run()
+		return
+	}
+	v = r.cut(v, f.Width)
+	at, n := f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
+	switch {
+	case f.Header.Meta:
+		at, n = f.Slot(), ir.SlotSize(f.Width)
+	case f.Bit%8 != 0 || f.Width%8 != 0:
+		beside, ok := val{}, n <= 8
+		if ok {
+			beside, ok = r.gather(r.src[at:at+n], r.c.data[at:at+n])
+		}
+		if !ok {
+			r.lose()
+			run()
+			return
+		}
+		down := 8*(at+n) - f.Bit - f.Width
+		beside = r.join(opAnd, beside, val{now: ^(bitfield.Mask(f.Width) << down)})
+		v = r.cut(r.join(opOr, beside, r.join(opShl, v, val{now: uint64(down)})), 8*n)
+	}
+	run()
+	r.put(at, n, v)
 }
 
 // octets is where the n lower octets of a value come from, the uppermost first; false where they

@@ -43,6 +43,7 @@ type PHV struct {
 	// path is what makes the packet of the received frame, frame: until then headers, metadata and
 	// payload are not there. nil: it is made.
 	path *Path
+	kept []uint64 // slots of the path
 }
 
 // Whole is a Trunc that cuts nothing off.

@@ -50,7 +50,7 @@ type note struct {
 	// What follows is for a recorder.
 	header *ir.Header   // that the parser extracts
 	stack  *ir.Stack    // or the one whose next element it is
-	index  term         // of what is counted
+	index  term         // of what is counted, read or written
 	calc   *calculation // that is computed
 }
 
@@ -62,6 +62,10 @@ func (l *loader) noteOf(p *bmv2json.Primitive) note {
 	}
 	switch p.Op {
 	case "count":
+		n.index = l.index(l.dataExpr(p.Source, n.args[1]))
+	case "register_read":
+		n.index = l.index(l.dataExpr(p.Source, n.args[2]))
+	case "register_write":
 		n.index = l.index(l.dataExpr(p.Source, n.args[1]))
 	case "modify_field_with_hash_based_offset":
 		n.calc = l.calcs[n.args[2].Str]

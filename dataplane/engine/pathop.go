@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// maxSlots bounds the values that a pass computes; a power of two.
+const maxSlots = 1024
+
+// slots are the values that the passes of a packet compute, each in a slot of its own. They are
+// modulo 2^64: who takes one masks it.
+type slots [maxSlots]uint64
+
+type opcode uint8
+
+// What an operation does: x and y are its operands.
+const (
+	opLoad opcode = iota // octets of the received frame: 8 from k on, of which it takes x
+	opRead               // element k of register b
+	opSum                // sum k of the path
+	opTime               // when the frame was received
+	opSwap               // x with its octets in the opposite order
+	opMove
+	opAdd
+	opSub
+	opMul
+	opAnd
+	opOr
+	opXor
+	opShl
+	opShr
+	opChoose // x where slot k is odd, else y
+	// 1 or 0:
+	opIsEq
+	opIsNe
+	opIsLt
+	opIsGe
+	opIsGt
+	opIsLe
+
+	// From here on: ask. The path goes on where the answer is yes, and with another path otherwise.
+	opEq
+	opNe
+	opLt
+	opGe
+	opGt
+	opLe
+)
+
+func (o opcode) asks() bool { return o >= opEq }
+
+// contrary is the question with the opposite answer.
+var contrary = [...]opcode{opEq: opNe, opNe: opEq, opLt: opGe, opGe: opLt, opGt: opLe, opLe: opGt}
+
+// mirrored is the question with its operands exchanged.
+var mirrored = [...]opcode{opEq: opEq, opNe: opNe, opLt: opGt, opGe: opLe, opGt: opLt, opLe: opGe}
+
+// takes is the part of a slot that an operation takes: (slot >> shift) & mask.
+type takes struct {
+	slot  uint16
+	shift uint8
+	mask  uint64
+}
+
+// pathOp computes a value into a slot, or asks something. x is what it takes of a; y is what it
+// takes of b, and k.
+type pathOp struct {
+	code opcode
+	to   uint16
+	a, b takes
+	k    uint64
+
+	other *Path // where a packet goes on whose answer is no; it has the same operations up to here
+}
+
+func (t *takes) of(s *slots) uint64 { return s[t.slot&(maxSlots-1)] >> (t.shift & 63) & t.mask }
+
+// compute returns the value of an operation that asks nothing and reads no register.
+func (o *pathOp) compute(x, y uint64) uint64 {
+	switch o.code {
+	case opSwap:
+		return bits.ReverseBytes64(x)
+	case opAdd:
+		return x + y
+	case opSub:
+		return x - y
+	case opMul:
+		return x * y
+	case opAnd:
+		return x & y
+	case opOr:
+		return x | y
+	case opXor:
+		return x ^ y
+	case opShl:
+		return x << y
+	case opShr:
+		return x >> y
+	case opIsEq, opIsNe, opIsLt, opIsGe, opIsGt, opIsLe:
+		if (o.code - opIsEq + opEq).answer(x, y) {
+			return 1
+		}
+		return 0
+	}
+	return x | y
+}
+
+// answer answers what an operation asks.
+func (o opcode) answer(x, y uint64) bool {
+	switch o {
+	case opEq:
+		return x == y
+	case opNe:
+		return x != y
+	case opLt:
+		return x < y
+	case opGe:
+		return x >= y
+	case opGt:
+		return x > y
+	}
+	return x <= y
+}
+
+// walk computes what the pass of a frame does that has come to a path, and returns the path with
+// all its answers; nil where none has been recorded. It changes nothing but slots.
+func (c *Context) walk(p *Path, f *Frame) *Path {
+	s := c.paths.slots
+	ops := p.ops
+	for i := 0; i < len(ops); i++ {
+		o := &ops[i]
+		var ok bool
+		switch o.code {
+		case opLoad:
+			s[o.to&(maxSlots-1)] = binary.BigEndian.Uint64(f.b[o.k:]) >> (o.a.shift & 63) & o.a.mask
+			continue
+		case opRead:
+			s[o.to&(maxSlots-1)] = c.st.regs[o.b.slot].Get(o.k)
+			continue
+		case opTime:
+			s[o.to&(maxSlots-1)] = c.paths.arrived & o.a.mask
+			continue
+		case opSum:
+			var crc uint32
+			crc, c.paths.buf = p.sums[o.k].of(f, s[:], c.paths.buf)
+			s[o.to&(maxSlots-1)] = uint64(crc)
+			continue
+		case opChoose:
+			y := o.b.of(s)
+			s[o.to&(maxSlots-1)] = y ^ (o.a.of(s)^y)&-(s[o.k&(maxSlots-1)]&1)
+			continue
+		case opEq:
+			ok = o.a.of(s) == o.b.of(s)|o.k
+		case opNe:
+			ok = o.a.of(s) != o.b.of(s)|o.k
+		case opLt, opGe, opGt, opLe:
+			ok = o.code.answer(o.a.of(s), o.b.of(s)|o.k)
+		case opAdd:
+			s[o.to&(maxSlots-1)] = o.a.of(s) + (o.b.of(s) | o.k)
+			continue
+		case opSub:
+			s[o.to&(maxSlots-1)] = o.a.of(s) - (o.b.of(s) | o.k)
+			continue
+		default:
+			s[o.to&(maxSlots-1)] = o.compute(o.a.of(s), o.b.of(s)|o.k)
+			continue
+		}
+		if !ok {
+			if o.other == nil {
+				c.paths.missed(p.from[i])
+				return nil
+			}
+			p = o.other
+			ops = p.ops
+		}
+	}
+	return p
+}
+
+// store is a register that a pass writes, once it is known which path it is.
+type store struct {
+	register int
+	index    uint64
+	value    takes
+	k        uint64
+}
+
+// commit does what the pass does to registers, counters and entries.
+func (c *Context) commit(p *Path) {
+	for i := range p.stores {
+		w := &p.stores[i]
+		c.st.regs[w.register].Set(w.index, w.value.of(c.paths.slots)|w.k)
+	}
+	p.count(c.st.now)
+}
+
+// maxForks bounds the answers of a path that are others than those of the first one.
+const maxForks = 64
+
+// fork puts a path beside another with the same needs: packets come to it where one of their
+// answers is another. false: one of the two has to go.
+func (p *Path) fork(with *Path) bool {
+	forks := 0
+	for i := 0; i < min(len(p.ops), len(with.ops)); i++ {
+		o, n := &p.ops[i], &with.ops[i]
+		switch {
+		case o.to != n.to || o.a != n.a || o.b != n.b || o.k != n.k:
+			return false
+		case o.code == n.code:
+			if o.code == opSum && !p.sums[o.k].same(with.sums[n.k]) {
+				return false
+			}
+			continue
+		case !o.code.asks() || contrary[o.code] != n.code:
+			return false
+		case o.other == nil:
+			o.other = with
+			return true
+		}
+		if forks++; forks == maxForks {
+			return false
+		}
+		p = o.other
+	}
+	return false
+}

@@ -1,0 +1,377 @@
+package engine
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/ir"
+)
+
+// val is a value while a pass is recorded: what is taken of a slot, or the same for all packets of
+// the path, where the mask is 0. now is what it is for the packet in hand.
+type val struct {
+	takes
+	now uint64
+}
+
+func (v val) constant() bool { return v.mask == 0 }
+
+// width is how many of its lower bits may be set.
+func (v val) width() int {
+	if v.constant() {
+		return bits.Len64(v.now)
+	}
+	return bits.Len64(v.mask)
+}
+
+// computed is what a recorder knows of slots: how each is computed, which are computed before the
+// last question that was asked, and what they hold for the packet in hand. Recordings of packets
+// that agree up to a question have the same operations up to it.
+type computed struct {
+	defs  []pathOp
+	done  []bool
+	now   *slots
+	slots map[pathOp]int
+	known map[takes]uint64 // by questions
+	asked map[pathOp]bool
+	cells map[cellKey]val // registers that the pass has written
+}
+
+type cellKey struct {
+	register int
+	index    uint64
+}
+
+// reset begins a pass with the slots that the pass before has kept.
+func (s *computed) reset(kept []uint64) {
+	s.defs, s.done = append(s.defs[:0], make([]pathOp, len(kept))...), s.done[:0]
+	for range kept {
+		s.done = append(s.done, true)
+	}
+	if s.now == nil {
+		s.now = new(slots)
+	}
+	copy(s.now[:], kept)
+	s.slots, s.known = map[pathOp]int{}, map[takes]uint64{}
+	s.asked, s.cells = map[pathOp]bool{}, map[cellKey]val{}
+}
+
+// slot is what an operation computes, now for the packet in hand.
+func (r *recorder) slot(o pathOp, now uint64) val {
+	s := &r.computed
+	n, ok := s.slots[o]
+	if !ok {
+		if n = len(s.defs); n == maxSlots {
+			r.lose()
+			return val{now: now}
+		}
+		s.slots[o] = n
+		o.to = uint16(n)
+		s.defs, s.done, s.now[n] = append(s.defs, o), append(s.done, false), now
+	}
+	return val{takes{uint16(n), 0, ^uint64(0)}, s.now[n]}
+}
+
+// compute has the path compute a slot before it goes on.
+func (r *recorder) compute(t takes) {
+	s := &r.computed
+	if t.mask == 0 || s.done[t.slot] {
+		return
+	}
+	s.done[t.slot] = true
+	o := s.defs[t.slot]
+	switch o.code {
+	case opLoad, opRead, opTime:
+	case opSum:
+		for _, p := range r.path.sums[o.k].slots {
+			r.compute(takes{uint16(p.slot), 0, 1})
+		}
+	default:
+		r.compute(o.a)
+		r.compute(o.b)
+		if o.code == opChoose {
+			r.compute(takes{uint16(o.k), 0, 1})
+		}
+	}
+	r.add(o)
+}
+
+// add adds an operation to the path.
+func (r *recorder) add(o pathOp) {
+	r.path.ops, r.path.from = append(r.path.ops, o), append(r.path.from, r.at)
+}
+
+// cut is the lower n bits of a value.
+func (r *recorder) cut(v val, n int) val {
+	v.mask &= bitfield.Mask(n)
+	v.now &= bitfield.Mask(n)
+	if _, ok := r.computed.known[v.takes]; ok || v.mask == 0 {
+		return val{now: v.now}
+	}
+	return v
+}
+
+// down shifts a value right.
+func (r *recorder) down(v val, n uint64) val {
+	if v.now >>= n; n >= 64 || v.mask>>n == 0 {
+		return val{now: v.now}
+	}
+	v.shift += uint8(n)
+	return r.cut(val{takes{v.slot, v.shift, v.mask >> n}, v.now}, 64)
+}
+
+// join is what an operation makes of two values.
+func (r *recorder) join(code opcode, a, b val) val {
+	o := pathOp{code: code}
+	now := o.compute(a.now, b.now)
+	if a.constant() && b.constant() {
+		return val{now: now}
+	}
+	if a.constant() {
+		switch code {
+		case opAdd, opMul, opAnd, opOr, opXor:
+			a, b = b, a
+		default:
+			a = r.slot(pathOp{code: opMove, k: a.now}, a.now)
+		}
+	}
+	if k := b.now; b.constant() {
+		switch {
+		case k == 0 && (code == opAdd || code == opSub || code == opOr || code == opXor ||
+			code == opShl):
+			return a
+		case code == opAnd && k&(k+1) == 0:
+			return r.cut(a, bits.Len64(k))
+		case code == opShr:
+			return r.down(a, k)
+		case code == opShl && k >= 64:
+			return val{}
+		}
+		o.k = k
+	}
+	o.a, o.b = a.takes, b.takes
+	return r.slot(o, now)
+}
+
+// gather is a value of up to 8 octets that come from src and are b now; false: it is not to be had.
+func (r *recorder) gather(src []source, b []byte) (val, bool) {
+	var out val
+	for i, s := range src {
+		switch s {
+		case fixed:
+			out.now |= uint64(b[i]) << (8 * (len(src) - 1 - i))
+		case unsettled:
+			return val{}, false
+		}
+	}
+	for i := 0; i < len(src); {
+		if src[i] == fixed {
+			i++
+			continue
+		}
+		// Octets of one slot in their order, or in the opposite one, or of the frame.
+		step := source(1)
+		beside := func(k int) bool {
+			return src[k]-src[k-1] == step && src[k].ofSlot() == src[i].ofSlot() &&
+				(!src[i].ofSlot() || (src[k]-slotSource)/8 == (src[i]-slotSource)/8)
+		}
+		j := i + 1
+		if j < len(src) && src[i].ofSlot() && src[j] == src[i]-1 {
+			step = -1
+		}
+		for j < len(src) && beside(j) {
+			j++
+		}
+		part := r.run(src[i:j], step < 0)
+		out = r.join(opOr, r.join(opShl, part, val{now: uint64(8 * (len(src) - j))}), out)
+		i = j
+	}
+	return out, true
+}
+
+// run is the value of octets beside each other.
+func (r *recorder) run(src []source, swapped bool) val {
+	n := len(src)
+	if !src[0].ofSlot() {
+		off := int(src[0]) - 1
+		at := min(off, len(r.root)-8)
+		o := pathOp{code: opLoad, k: uint64(at),
+			a: takes{0, uint8(8 * (8 - n - off + at)), bitfield.Mask(8 * n)}}
+		return r.cut(r.slot(o, binary.BigEndian.Uint64(r.root[at:])>>o.a.shift&o.a.mask), 8*n)
+	}
+	slot, shift := src[n-1].slot()
+	if swapped {
+		now := r.computed.now[slot]
+		v := r.slot(pathOp{code: opSwap, a: takes{uint16(slot), 0, ^uint64(0)}}, bits.ReverseBytes64(now))
+		slot, shift = int(v.slot), 56-shift
+	}
+	return r.cut(val{takes{uint16(slot), uint8(shift), ^uint64(0) >> shift},
+		r.computed.now[slot] >> shift}, 8*n)
+}
+
+// fieldValue is the value of a field.
+func (r *recorder) fieldValue(f *ir.Field) (val, bool) {
+	from, to := f.Bit/8, (f.Bit+f.Width+7)/8
+	if f.Valid || f.VL || f.Signed || to-from > 8 || !f.Header.Meta && !r.c.isValid(f.Header) {
+		return val{}, false
+	}
+	v, ok := r.gather(r.src[from:to], r.c.data[from:to])
+	return r.cut(r.down(v, uint64(8*to-f.Bit-f.Width)), f.Width), ok
+}
+
+// exact reports whether an expression is what it is modulo 2^64.
+func exact(e *ir.Expr) bool {
+	return e.Kind == ir.KindData && e.Lo != nil && e.Hi != nil && e.Width64()
+}
+
+// value is the value of an expression modulo 2^64; false: it is not to be had.
+func (r *recorder) value(e *ir.Expr) (val, bool) {
+	switch e.Op {
+	case ir.OpConst:
+		return val{now: ir.Low64(e.N)}, true
+	case ir.OpField:
+		return r.fieldValue(e.Field)
+	case ir.OpStackField:
+		n := r.c.next[e.Stack.Index]
+		if n == 0 {
+			return val{}, false
+		}
+		return r.fieldValue(&e.Stack.Headers[n-1].Fields[e.Index])
+	case ir.OpLocal:
+		return val{now: r.c.args[e.Index]}, e.Bits <= 64 && exact(e)
+	case ir.OpNot:
+		a, ok := r.value(e.A)
+		return r.join(opXor, a, val{now: ^uint64(0)}), ok
+	case ir.OpB2D:
+		return r.bit(e.A)
+	case ir.OpCond:
+		a, ok1 := r.value(e.A)
+		b, ok2 := r.value(e.B)
+		cond, ok3 := r.bit(e.C)
+		if !ok1 || !ok2 || !ok3 {
+			return val{}, false
+		}
+		return r.choose(cond, a, b), true
+	}
+	code, ok := map[ir.Op]opcode{ir.OpAdd: opAdd, ir.OpSub: opSub, ir.OpMul: opMul, ir.OpAnd: opAnd,
+		ir.OpOr: opOr, ir.OpXor: opXor, ir.OpShl: opShl, ir.OpShr: opShr}[e.Op]
+	if !ok || code == opShr && !exact(e.A) || (code == opShr || code == opShl) && !exact(e.B) {
+		return val{}, false
+	}
+	a, ok1 := r.value(e.A)
+	b, ok2 := r.value(e.B)
+	if !ok1 || !ok2 {
+		return val{}, false
+	}
+	return r.join(code, a, b), true
+}
+
+// comparisons are the questions that compare two values.
+var comparisons = map[ir.Op]opcode{ir.OpEq: opEq, ir.OpNe: opNe, ir.OpLt: opLt, ir.OpLe: opLe,
+	ir.OpGt: opGt, ir.OpGe: opGe}
+
+// answer asks a condition that compares two values, and returns its answer; false: it is another.
+func (r *recorder) answer(e *ir.Expr) (answer, ok bool) {
+	code, ok := comparisons[e.Op]
+	if !ok || !exact(e.A) || !exact(e.B) {
+		return false, false
+	}
+	a, ok1 := r.value(e.A)
+	b, ok2 := r.value(e.B)
+	if !ok1 || !ok2 {
+		return false, false
+	}
+	answer = code.answer(a.now, b.now)
+	r.ask(code, a, b, answer)
+	return answer, true
+}
+
+// ask has the path go on only where a question has the answer that it has now.
+func (r *recorder) ask(code opcode, a, b val, answer bool) {
+	if !answer {
+		code = contrary[code]
+	}
+	if a.constant() {
+		a, b, code = b, a, mirrored[code]
+	}
+	if a.constant() {
+		return
+	}
+	if r.apart > 0 {
+		r.spoiled = true
+		return
+	}
+	o := pathOp{code: code, a: a.takes, b: b.takes}
+	if b.constant() {
+		o.k = b.now
+	}
+	s := &r.computed
+	if s.asked[o] {
+		return
+	}
+	s.asked[o] = true
+	if code == opEq && b.constant() {
+		s.known[a.takes] = b.now
+	}
+	r.compute(a.takes)
+	r.compute(b.takes)
+	r.add(o)
+}
+
+// pin has the path go on only where bits of an octet of a slot are what they are now.
+func (r *recorder) pin(src source, of byte) {
+	n, shift := src.slot()
+	t := takes{uint16(n), uint8(shift), uint64(of)}
+	r.ask(opEq, val{t, 0}, val{now: r.computed.now[n] >> shift & t.mask}, true)
+}
+
+// lively reports whether an expression reads slots, or octets of the frame that differ between
+// packets that are alike otherwise: those are better computed than looked at.
+func (r *recorder) lively(e *ir.Expr) bool {
+	if e == nil {
+		return false
+	}
+	f := e.Field
+	switch e.Op {
+	case ir.OpField:
+	case ir.OpStackField:
+		n := r.c.next[e.Stack.Index]
+		if n == 0 {
+			return false
+		}
+		f = &e.Stack.Headers[n-1].Fields[e.Index]
+	default:
+		return r.lively(e.A) || r.lively(e.B) || r.lively(e.C)
+	}
+	return !f.Valid && !f.VL && r.varies(r.src[f.Bit/8:(f.Bit+f.Width+7)/8])
+}
+
+// varies is lively of octets.
+func (r *recorder) varies(src []source) bool {
+	for _, s := range src {
+		if s.ofSlot() || s > 0 && int(s) <= len(r.c.paths.varied) && r.c.paths.varied[s-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// put notes that octets of the packet state, from at on, are a value.
+func (r *recorder) put(at, n int, v val) {
+	if !v.constant() && (v.shift%8 != 0 || bits.Len64(v.mask)%8 != 0) {
+		width := bits.Len64(v.mask)
+		v = r.slot(pathOp{code: opMove, a: v.takes}, v.now)
+		v.mask = bitfield.Mask((width + 7) / 8 * 8)
+	}
+	for i := range n {
+		s, last := fixed, at+n-1-i
+		if i < 8 && v.mask>>(8*i) != 0 {
+			s = slotOctet(int(v.slot), int(v.shift)+8*i)
+		}
+		if r.c.data[last] != byte(v.now>>(8*i)) && i < 8 || i >= 8 {
+			r.lose()
+		}
+		r.write(last, s)
+	}
+}

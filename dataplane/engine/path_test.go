@@ -474,7 +474,7 @@ func TestEither(t *testing.T) {
 	}
 	t.Logf("%d conditions have both ways recorded, %d part; %d of %d packets follow", both, parted,
 		followed, count)
-	if both < count/8 || parted < count/8 || followed < count/16 {
+	if both < count*3/4 || parted < count/8 || followed < count/16 {
 		t.Errorf("%d conditions have both ways recorded, %d part; %d of %d packets follow", both, parted,
 			followed, count)
 	}

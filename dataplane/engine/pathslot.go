@@ -114,11 +114,10 @@ func (r *recorder) cut(v val, n int) val {
 
 // down shifts a value right.
 func (r *recorder) down(v val, n uint64) val {
-	if v.now >>= n; n >= 64 || v.mask>>n == 0 {
-		return val{now: v.now}
+	if n >= 64 {
+		return val{}
 	}
-	v.shift += uint8(n)
-	return r.cut(val{takes{v.slot, v.shift, v.mask >> n}, v.now}, 64)
+	return r.cut(val{takes{v.slot, v.shift + uint8(n), v.mask >> n}, v.now >> n}, 64)
 }
 
 // join is what an operation makes of two values.

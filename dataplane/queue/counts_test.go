@@ -133,6 +133,51 @@ func TestAllPorts(t *testing.T) {
 	expect("set for another, before it was there", last, 20, 20)
 }
 
+// TestStormsCountOnce: a storm is one however long it lasts, and by itself no reason to send XOFF.
+func TestStormsCountOnce(t *testing.T) {
+	const port, prio, watchdog = 1, 3, time.Millisecond
+	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1})
+	m.Watch([]Setting{{Direction: p4.PfcDirectionEgress, Port: port, Priority: prio,
+		Settings: Settings{XOFF: 200, XON: 100, Upstreams: 1, Watchdog: watchdog,
+			Action: p4.WatchdogActionReport}}}, 0)
+	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{prio: 0xffff}, 0)
+	m.Push(Place[int]{Port: port, Priority: prio, Octets: 100}, 0)
+	for i := range 5 {
+		m.Tick(watchdog+time.Duration(i)*time.Hour, nil)
+		for r := range m.Reports(time.Nanosecond) {
+			if r.Storms != 1 || r.XOFFsSent != 0 {
+				t.Errorf("after %d hours: %d storms, %d XOFF sent; want 1 and 0", i, r.Storms, r.XOFFsSent)
+			}
+		}
+	}
+	if m.Events() != 1 {
+		t.Errorf("%d events, want 1", m.Events())
+	}
+}
+
+// TestFree: a packet may pass by a queue only where nothing would hold or count it there.
+func TestFree(t *testing.T) {
+	for name, set := range map[string]func(m *Manager[int]){
+		"":                 func(*Manager[int]) {},
+		"a rate":           func(m *Manager[int]) { m.SetRate(1, 3, 10) },
+		"a speed":          func(m *Manager[int]) { m.SetSpeed(1, 10) },
+		"a pause":          func(m *Manager[int]) { m.Pause(1, 1<<3, &[PFCPriorities]uint16{3: 1}, 0) },
+		"a packet":         func(m *Manager[int]) { m.Push(Place[int]{Port: 9, Priority: 3}, 0) },
+		"a watch of its":   func(m *Manager[int]) { m.watchIngress(2, 3) },
+		"another's rate":   func(m *Manager[int]) { m.SetRate(4, 3, 10); m.SetRate(1, 4, 10) },
+		"another's watch":  func(m *Manager[int]) { m.watchIngress(4, 3); m.watchIngress(2, 4) },
+		"another's speed":  func(m *Manager[int]) { m.SetSpeed(2, 10) },
+		"a rate that went": func(m *Manager[int]) { m.SetRate(1, 3, 10); m.SetRate(1, 3, 0) },
+	} {
+		m := New[int](Config{Priorities: 9})
+		set(&m)
+		want := name == "" || name == "a rate that went" || name[:min(8, len(name))] == "another'"
+		if m.Free(1, 3, 2) != want {
+			t.Errorf("with %s: free %v, want %v", name, !want, want)
+		}
+	}
+}
+
 // TestPauseFramesAreCounted: those that hold a priority, and those that let it go on.
 func TestPauseFramesAreCounted(t *testing.T) {
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})

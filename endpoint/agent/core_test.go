@@ -101,6 +101,32 @@ func TestBadUpdates(t *testing.T) {
 	}
 }
 
+// TestSnapshotsReplace: of a snapshot that replaces EVs of a profile a device that can replace them
+// in use (ModifyOnline) is told these alone, and another one the whole profile.
+func TestSnapshotsReplace(t *testing.T) {
+	for _, online := range []bool{true, false} {
+		e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}
+		if !online {
+			e.Device.OptAttr &^= hostapi.OptEVProfileModifyOnline
+		}
+		c := agent.NewCore(e)
+		other := profile("a")
+		other.EVs[2] = hostapi.NewEV(4<<16, 1)
+		for i, p := range []*hostapi.Profile{profile("a"), other} {
+			u := &hostapi.Update{Version: hostapi.Version{Epoch: 1, Number: uint64(i + 1)},
+				Delta: hostapi.Delta{SetProfiles: []*hostapi.Profile{p}}}
+			if m, ok := c.Update(u).(*hostapi.Applied); !ok {
+				t.Fatalf("%+v", m)
+			}
+		}
+		d := e.Changes()[1].Delta
+		if whole := len(d.SetProfiles) == 1 && len(d.Change) == 0; whole == online ||
+			!whole && (len(d.SetProfiles) != 0 || len(d.Change) != 1 || len(d.Change[0].Replace) != 1) {
+			t.Errorf("a device that can replace EVs online: %v; it is told %+v", online, d)
+		}
+	}
+}
+
 // TestSharedStates: what Config.Share makes of a state is what the host holds, and what its
 // endpoint is given.
 func TestSharedStates(t *testing.T) {

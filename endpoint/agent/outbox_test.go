@@ -133,6 +133,19 @@ func TestQueuePairs(t *testing.T) {
 	if m := next(b, c); m.LeftOut != 1 {
 		t.Errorf("%d left out", m.LeftOut)
 	}
+	is(a, b)
+	next(a, b)
+	// A new stream is of a controller that may know nothing, and none at all is what it assumes.
+	for range 2 {
+		o.Close()
+		o.Open(&hostapi.Welcome{MaxEvents: 1, MaxCounts: 1, MaxGroups: 2})
+		next(a, b)
+	}
 	is()
 	next()
+	o.Close()
+	o.Open(&hostapi.Welcome{MaxEvents: 1, MaxCounts: 1, MaxGroups: 2})
+	if m := o.Next(); m != nil {
+		t.Errorf("%+v on a new stream, without queue pairs", m)
+	}
 }
